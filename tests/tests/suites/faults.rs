@@ -94,7 +94,8 @@ fn survives_the_death_of_a_server(
     assert!(status.contains("runner.node_died_in_trial"), "{status}");
     assert_eq!(count(&trial["counts"]["reconnects"]), 8, "{trial:#}");
     assert!(errors(&trial, "connection_lost") >= 8, "{trial:#}");
-    assert!(count(&trial["counts"]["failed"]) >= 8, "{trial:#}");
+    // A transaction that had just lost a deadlock is tried again on the new session: it doesn't fail.
+    assert!((1..=8).contains(&count(&trial["counts"]["failed"])), "{trial:#}");
     let commits = commits(&run, 1);
     let gap = commits.iter().position(|&count| count == 0).expect("there is a gap");
     assert!(commits[gap..].iter().any(|&count| count > 0), "it goes on: {commits:?}");
