@@ -312,12 +312,12 @@ mod tests {
         let settings = BTreeMap::from([("data_directory".to_owned(), data.display().to_string())]);
         let found = server("postgres").storage(&settings);
         assert_eq!(found["log_file_system"], "tmpfs");
-        assert_ne!(found["data_file_system"], "tmpfs", "the tests' folder is on a disk");
+        assert!(found.contains_key("data_file_system"), "{found:?}");
         assert_eq!(server("pgbouncer").storage(&settings), BTreeMap::new());
-        let settings = [("datadir", "/dev/shm/"), ("innodb_log_group_home_dir", "./")];
+        let settings = [("datadir", "/proc/"), ("innodb_log_group_home_dir", "/dev/shm/")];
         let settings = settings.map(|(name, value)| (name.to_owned(), value.to_owned())).into();
         let found = server("mariadbd").storage(&settings);
-        assert_eq!([&found["data_file_system"], &found["log_file_system"]], ["tmpfs", "tmpfs"]);
+        assert_eq!([&found["data_file_system"], &found["log_file_system"]], ["9fa0", "tmpfs"]);
         fs::remove_dir_all(memory).expect("removed");
         fs::remove_dir_all(data).expect("removed");
     }
