@@ -3,7 +3,9 @@
 //! Run folders, tables, CSV, JSON, gates, comparisons and `/metrics` loop over the rows. A new metric is a row here,
 //! and the place that counts, if nothing counts it yet.
 
-use crate::{LatencySummary, Message, MessageTexts, TrialSummary};
+use crate::statistics::gate::Objective;
+use crate::statistics::knee::{self, Tried};
+use crate::{LatencySummary, Message, MessageTexts, Purpose, SAMPLES_BEYOND, TrialSummary};
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
@@ -202,6 +204,34 @@ impl TrialSummary {
         }
     }
 
+    /// As [`Self::figure`], for an objective: arrivals without a latency are slower than any bound.
+    pub fn searched_figure(&self, metric: Metric) -> Option<f64> {
+        let latency = &self.latency;
+        let arrivals = latency.count + latency.missing;
+        let beyond = match metric.percentile() {
+            Some((beyond, _)) if arrivals as f64 * beyond < SAMPLES_BEYOND => return None,
+            Some((beyond, _)) => beyond,
+            None if metric == Metric::MaxMs && arrivals > 0 => 0.0,
+            None => return self.figure(metric),
+        };
+        let latency_us = metric.percentile().map_or(latency.max_us, |(_, us)| us(latency));
+        Some(if latency.is_known(beyond) { latency_us / 1e3 } else { f64::INFINITY })
+    }
+
+    /// The findings of a step of a search; `None` of the closed loop before it.
+    pub fn tried(&self, objective: &Objective) -> Option<Tried> {
+        // Of what really arrived in the window: a Poisson process has its own luck.
+        let offered = self.offered.filter(|&offered| offered > 0)?;
+        let ended = self.counts.completed() + self.counts.skipped + self.in_flight;
+        let is_met = objective.is_met(self.searched_figure(objective.metric));
+        let (ended, failed) = (ended as f64, self.counts.failed as f64);
+        Some(Tried {
+            rate_per_s: self.rate_per_s?,
+            is_confirmation: self.purpose == Purpose::Confirm,
+            is_held: knee::is_held(offered as f64, ended, failed, objective, is_met),
+        })
+    }
+
     fn sum_of_nodes(&self, figure: impl Fn(&Measures) -> Option<f64>) -> Option<f64> {
         let nodes = &self.conditions.nodes;
         let sum = nodes.values().map(|node| figure(&node.measures)).sum::<Option<f64>>();
@@ -347,5 +377,31 @@ mod tests {
         names.sort_unstable();
         assert!(names.windows(2).all(|two| two[0] != two[1]));
         assert!(Metric::ALL.iter().all(|metric| !metric.title().is_empty()));
+    }
+
+    #[test]
+    fn arrivals_without_a_latency_are_slower_than_any_bound() {
+        let latency = LatencySummary {
+            count: 99_900,
+            missing: 100,
+            p99_us: 2e3,
+            p999_us: 3e3,
+            max_us: 4e3,
+            ..LatencySummary::default()
+        };
+        let mut trial = TrialSummary { latency, ..TrialSummary::default() };
+        assert_eq!(trial.searched_figure(Metric::P999Ms), Some(3.0));
+        trial.latency.missing = 101;
+        assert_eq!(trial.searched_figure(Metric::P999Ms), Some(f64::INFINITY));
+        assert_eq!(
+            (trial.searched_figure(Metric::P99Ms), trial.searched_figure(Metric::MaxMs)),
+            (Some(2.0), Some(f64::INFINITY))
+        );
+        trial.latency = LatencySummary { missing: 5_000, ..LatencySummary::default() };
+        assert_eq!(
+            trial.searched_figure(Metric::P95Ms),
+            Some(f64::INFINITY),
+            "nothing was answered"
+        );
     }
 }

@@ -14,8 +14,8 @@ use dyno_facts::statistics::sequential::{
     CandidatePairs, Decision, NextPair as Pairing, Stop, StoppingPlan, decide,
 };
 use dyno_facts::{
-    ComparisonFacts, ExperimentFacts, LatencySummary, Message, Metric, PlanStep, PlannedTrial,
-    Purpose, RunHeader, SAMPLES_BEYOND, TrialStatus, TrialSummary, earlier_pairs, say,
+    ComparisonFacts, ExperimentFacts, Message, Metric, PlanStep, PlannedTrial, Purpose, RunHeader,
+    TrialStatus, TrialSummary, earlier_pairs, say,
 };
 use dyno_judge::evidence::{bound_of, judged_metrics};
 use dyno_judge::findings::verdict::{level_of_trial, veto_of_level};
@@ -377,7 +377,7 @@ impl<'a> Asked<'a> {
         };
         // A lower rate would tell even less.
         let is_untold = |last: &&&TrialSummary| {
-            last.rate_per_s.is_some() && value(last, objective.metric).is_none()
+            last.rate_per_s.is_some() && last.searched_figure(objective.metric).is_none()
         };
         if done.last().filter(is_untold).is_some() {
             return Turn::Skip(say!(search_windows_too_short, objective = &objective.text));
@@ -388,7 +388,7 @@ impl<'a> Asked<'a> {
         };
         let (most_per_s, confirmations) = (wanted.most_rate, experiment.confirm);
         let from = Search { most_per_s, confirmations, ..Search::from(start_per_s) };
-        let tried: Vec<Tried> = done.iter().filter_map(|trial| tried(trial, &objective)).collect();
+        let tried: Vec<Tried> = done.iter().filter_map(|trial| trial.tried(&objective)).collect();
         match knee::next(&from, &tried) {
             knee::KneeStep::Search { rate_per_s } => at(Some(rate_per_s), Purpose::Search),
             knee::KneeStep::Confirm { rate_per_s, .. } => at(Some(rate_per_s), Purpose::Confirm),
@@ -447,39 +447,6 @@ fn merit(summary: &TrialSummary) -> Option<f64> {
     (merit > 0.0 && merit.is_finite()).then_some(merit)
 }
 
-/// The findings of a trial of the search; `None` of the closed loop before it.
-fn tried(trial: &TrialSummary, objective: &Objective) -> Option<Tried> {
-    let rate_per_s = trial.rate_per_s?;
-    // Of what really arrived in the window: a Poisson process has its own luck.
-    let counts = &trial.counts;
-    let done = counts.completed() + counts.skipped + trial.in_flight;
-    let failed = counts.failed;
-    let offered = trial.offered.filter(|&offered| offered > 0)?;
-    let is_met = objective.is_met(value(trial, objective.metric));
-    Some(Tried {
-        rate_per_s,
-        is_confirmation: trial.purpose == Purpose::Confirm,
-        is_held: knee::is_held(offered as f64, done as f64, failed as f64, objective, is_met),
-    })
-}
-
-/// The metric of an objective; `None` where the window holds too few transactions for it. Arrivals without a latency
-/// are slower than any bound.
-fn value(trial: &TrialSummary, metric: Metric) -> Option<f64> {
-    let latency: &LatencySummary = &trial.latency;
-    let any = latency.count + latency.missing > 0;
-    let or_beyond = |share: f64, us: f64| if latency.is_known(share) { us } else { f64::INFINITY };
-    let beyond = |share: f64, us: f64| {
-        let is_enough = (latency.count + latency.missing) as f64 * share >= SAMPLES_BEYOND;
-        is_enough.then(|| or_beyond(share, us))
-    };
-    match metric.percentile() {
-        Some((share, latency_us)) => beyond(share, latency_us(latency)).map(|us| us / 1e3),
-        None if metric == Metric::MaxMs => any.then(|| or_beyond(0.0, latency.max_us) / 1e3),
-        None => trial.figure(metric),
-    }
-}
-
 fn outcome_of(outcome: &KneeOutcome, objective: &Objective) -> Message {
     let objective = &objective.text;
     match outcome {
@@ -494,32 +461,5 @@ fn outcome_of(outcome: &KneeOutcome, objective: &Objective) -> Message {
             say!(search_none_held, rate = short(*lowest_per_s), objective)
         }
         KneeOutcome::Unsteady => say!(search_unsteady, objective),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn arrivals_without_a_latency_are_slower_than_any_bound() {
-        let latency = LatencySummary {
-            count: 99_900,
-            missing: 100,
-            p99_us: 2e3,
-            p999_us: 3e3,
-            max_us: 4e3,
-            ..LatencySummary::default()
-        };
-        let mut trial = TrialSummary { latency, ..TrialSummary::default() };
-        assert_eq!(value(&trial, Metric::P999Ms), Some(3.0));
-        trial.latency.missing = 101;
-        assert_eq!(value(&trial, Metric::P999Ms), Some(f64::INFINITY));
-        assert_eq!(
-            (value(&trial, Metric::P99Ms), value(&trial, Metric::MaxMs)),
-            (Some(2.0), Some(f64::INFINITY))
-        );
-        trial.latency = LatencySummary { missing: 5_000, ..LatencySummary::default() };
-        assert_eq!(value(&trial, Metric::P95Ms), Some(f64::INFINITY), "nothing was answered");
     }
 }

@@ -16,7 +16,7 @@ use crate::families::{FamilyLevel, FamilyScale, KnownFamily, completed};
 use crate::format::{self, shell_word, unique};
 use dyno_core::is_shardingsphere;
 use dyno_facts::statistics::gate::Objective;
-use dyno_facts::statistics::knee::{self, Tried};
+use dyno_facts::statistics::knee;
 use dyno_facts::statistics::ratio::{FigureBound, Judging};
 use dyno_facts::statistics::{Better, Metric, median, sequential};
 use dyno_facts::{

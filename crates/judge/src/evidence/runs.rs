@@ -157,8 +157,11 @@ fn reject(run: &RunData, trials: &mut [Trial]) {
             let own = trial.summary.experiment == facts.name;
             own.then(|| (trial.target.clone(), trial.summary.workers))
         };
-        let tried: Vec<_> =
-            trials.iter().filter_map(|of| Some((of_level(of)?, tried(of, &objective)?))).collect();
+        // A trial that did not end well proves nothing.
+        let complete = trials.iter().filter(|trial| trial.status == "complete");
+        let tried: Vec<_> = complete
+            .filter_map(|trial| Some((of_level(trial)?, trial.summary.tried(&objective)?)))
+            .collect();
         for trial in trials.iter_mut().filter(|trial| trial.summary.purpose == Purpose::Confirm) {
             let Some((level, rate)) = of_level(trial).zip(trial.summary.rate_per_s) else {
                 continue;
@@ -169,21 +172,6 @@ fn reject(run: &RunData, trials: &mut [Trial]) {
             }
         }
     }
-}
-
-/// What a trial of a search has shown; what did not end well proves nothing.
-fn tried(trial: &Trial, objective: &Objective) -> Option<Tried> {
-    let summary = &trial.summary;
-    let offered = summary.offered.filter(|_| trial.status == "complete")?;
-    let counts = &summary.counts;
-    let done = counts.completed() + counts.skipped + summary.in_flight;
-    let failed = counts.failed;
-    let is_met = objective.is_met(summary.figure(objective.metric));
-    Some(Tried {
-        rate_per_s: summary.rate_per_s?,
-        is_confirmation: summary.purpose == Purpose::Confirm,
-        is_held: knee::is_held(offered as f64, done as f64, failed as f64, objective, is_met),
-    })
 }
 
 /// What the node that takes writes said before a trial; the first one, where none is known to.
