@@ -111,6 +111,10 @@ fn ratios_of_pairs() {
             1.025943204,
         ],
     );
+}
+
+#[test]
+fn ratios_of_sessions_together() {
     let earlier = [pairs(7, 1.04, 0.02), pairs(1, 9.0, 0.0), pairs(8, 1.01, 0.01)];
     let own = pairs(9, 1.02, 0.03);
     let ratio = PairedRatio::of(&own, Judging::Anytime).expect("pairs");
