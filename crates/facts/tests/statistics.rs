@@ -152,6 +152,11 @@ fn numbers_of_pairs_that_would_decide() {
     assert_near(&counts(of(9, 1.02, Judging::FIXED)), &[6.0, 37.0, 6.0, 138.0, 37.0, 9.0]);
     assert_near(&counts(of(24, 1.005, Judging::FIXED)), &[6.0, -1.0, 6.0, 133.0, 36.0, 9.0]);
     assert_near(&counts(of(9, 1.02, Judging::Anytime)), &[7.0, 94.0, 10.0, 407.0, 95.0, 17.0]);
+    // One wild pair moves the interval less than the deviation.
+    let mut wild = pairs(12, 1.02, 0.03);
+    wild[4].1 *= 3.0;
+    let wild = PairedRatio::of(&wild, Judging::FIXED).expect("pairs");
+    assert_near(&counts(wild), &[6.0, 42.0, 10.0, 303.0, 79.0, 16.0]);
     let prove = |pairs, p, adjusted| {
         [false, true].map(|is_anytime| pairs_to_prove(pairs, p, adjusted, is_anytime) as f64)
     };

@@ -354,6 +354,7 @@ mod tests {
     fn this_machine_can_be_watched() {
         let mut watch = GeneratorWatch::new(0);
         watch.open(1);
+        assert_eq!(watch.opened, 1);
         while watch.metronome.as_ref().is_some_and(|metronome| metronome.late().count() < 3) {
             std::thread::yield_now();
         }
