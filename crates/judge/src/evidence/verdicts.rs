@@ -383,3 +383,52 @@ impl Judgment {
         all.iter().filter(is_like).filter(|of| !of.is_aa || is_aa_only).collect()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn intervals_move_to_the_side_of_what_was_held_up() {
+        let interval = Some(Bounds { low: 0.5, high: 2.0 });
+        let moved = |log: f64, metric| VetoReach::HeldUp(log).moved(metric, interval, None);
+        let twice = 2.0_f64.ln();
+        let is_near = |found: Option<(f64, f64)>, low: f64, high: f64| {
+            let (found_low, found_high) = found.expect("an interval");
+            (found_low - low).abs() < 1e-12
+                && (found_high == high || (found_high - high).abs() < 1e-12)
+        };
+        // A candidate that was held up does more than its ratio says, and in less time.
+        assert!(is_near(moved(twice, Metric::Tps), 0.5, 4.0));
+        assert!(is_near(moved(-twice, Metric::Tps), 0.25, 2.0));
+        assert!(is_near(moved(twice, Metric::MeanMs), 0.25, 2.0));
+        assert!(is_near(moved(-twice, Metric::MeanMs), 0.5, 4.0));
+        assert!(is_near(moved(twice, Metric::P99Ms), 0.0, 2.0), "percentiles any far");
+        assert!(is_near(moved(-twice, Metric::MaxMs), 0.5, f64::INFINITY));
+        for log in [twice, -twice] {
+            assert!(is_near(moved(log, Metric::ServerCpuUs), 0.25, 4.0), "costs to either side");
+        }
+    }
+
+    #[test]
+    fn a_reach_may_be_any_far() {
+        let interval = Some(Bounds { low: 0.5, high: 2.0 });
+        let withstood = Some(Bounds { low: 0.4, high: 2.1 });
+        let moved = |reach: VetoReach| reach.moved(Metric::Tps, interval, withstood);
+        assert_eq!([VetoReach::AnyFar, VetoReach::Costs].map(moved), [None; 2]);
+        assert_eq!(moved(VetoReach::Pairs), Some((0.4, 2.1)));
+        assert_eq!(VetoReach::Pairs.moved(Metric::Tps, interval, None), None);
+        assert_eq!(VetoReach::HeldUp(1.0).moved(Metric::Tps, None, withstood), None);
+        let touched =
+            [Metric::Tps, Metric::ServerCpuUs].map(|metric| VetoReach::Costs.touches(metric));
+        assert_eq!(touched, [false, true]);
+        assert!(VetoReach::AnyFar.touches(Metric::Tps));
+    }
+
+    #[test]
+    fn exit_codes_of_gates_are_those_of_the_manual() {
+        let all = [GateResult::Pass, GateResult::Inconclusive, GateResult::Broken];
+        assert_eq!(all.map(GateResult::exit_code), [0, 3, 5]);
+        assert!(all.is_sorted(), "the worst is the greatest");
+    }
+}
