@@ -388,6 +388,18 @@ mod tests {
     }
 
     #[test]
+    fn a_restart_forgets_the_beats_before() {
+        let mut late = Latencies::new();
+        late.record(7);
+        let beats = Beats { late, due: now() + 3_600_000 * MILLISECOND };
+        let shared = Arc::new(Shared { stop: AtomicBool::new(false), beats: Mutex::new(beats) });
+        let metronome = Metronome { shared, thread: None };
+        assert_eq!(metronome.late().count(), 1);
+        metronome.restart();
+        assert_eq!(metronome.late().count(), 0);
+    }
+
+    #[test]
     fn a_metronome_beats_and_can_begin_anew() {
         let metronome = Metronome::start().expect("a thread");
         while metronome.late().count() < 5 {
