@@ -657,8 +657,27 @@ impl Spread {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
+
+    /// A complete trial of this summary, on a machine apart from the load generator.
+    pub(crate) fn trial(summary: TrialSummary) -> Trial {
+        Trial {
+            label: "1".to_owned(),
+            run: 1,
+            target: summary.target.clone(),
+            place: TargetPlace::Elsewhere,
+            status: "complete",
+            summary,
+            level: None,
+            adds_up: true,
+            gaps: Vec::new(),
+            series: Vec::new(),
+            nodes: Vec::new(),
+            counters: Vec::new(),
+            checks: Vec::new(),
+        }
+    }
 
     #[test]
     fn the_median_of_an_even_number_lies_between() {
