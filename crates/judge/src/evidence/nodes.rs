@@ -238,3 +238,61 @@ pub fn node_scaling_sentences(experiment: &Experiment) -> Vec<Message> {
     };
     rows.chunk_by(|a, b| a.cluster == b.cluster).filter_map(of_cluster).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::evidence::tests::trial;
+    use dyno_facts::{GeneratorMember, TrialSummary};
+
+    /// Load generators with their nodes and statements; nodes with their reads.
+    fn spread(members: &[(&str, u64)], nodes: &[(&str, u64)]) -> Trial {
+        let mut summary = TrialSummary::default();
+        let member = |(names, statements): &(&str, u64)| GeneratorMember {
+            nodes: names.split_whitespace().map(str::to_owned).collect(),
+            statements: *statements,
+            ..GeneratorMember::default()
+        };
+        summary.conditions.members = members.iter().map(member).collect();
+        let node = |(name, reads): &(&str, u64)| {
+            (
+                (*name).to_owned(),
+                NodeConditions { reads: Some(*reads), ..NodeConditions::default() },
+            )
+        };
+        summary.conditions.nodes = nodes.iter().map(node).collect();
+        trial(summary)
+    }
+
+    #[test]
+    fn reads_stray_by_their_share_of_all() {
+        let found = |members: &[(&str, u64)], nodes: &[(&str, u64)]| {
+            strayed(&spread(members, nodes), |node| node.reads)
+        };
+        let members = [("a", 60), ("a", 20), ("b c", 20), ("", 99)];
+        let even = found(&members, &[("a", 800), ("b", 150), ("c", 50)]).expect("two groups");
+        assert!(even.0.abs() < 1e-12, "{even:?}");
+        let (share, names) =
+            found(&members, &[("a", 500), ("b", 100), ("c", 400)]).expect("two groups");
+        assert!((share - 0.3).abs() < 1e-12 && names == "a", "{share} {names}");
+        let three = [("a", 50), ("b", 25), ("c", 25)];
+        let (share, names) =
+            found(&three, &[("a", 50), ("b", 0), ("c", 50)]).expect("three groups");
+        assert!((share - 0.25).abs() < 1e-12 && names == "b", "{share} {names}");
+        assert_eq!(found(&[("a", 60)], &[("a", 1)]), None, "one group");
+        assert_eq!(found(&members, &[("a", 1), ("b", 1)]), None, "a node says nothing");
+        assert_eq!(found(&members, &[("a", 0), ("b", 0), ("c", 0)]), None);
+        assert_eq!(found(&[("a", 0), ("b", 0)], &[("a", 1), ("b", 1)]), None);
+        let mut lost = spread(&members, &[("a", 1), ("b", 1), ("c", 1)]);
+        lost.summary.conditions.members[0].lost = Some("gone".into());
+        assert_eq!(strayed(&lost, |node| node.reads), None);
+    }
+
+    #[test]
+    fn statements_of_the_same_nodes_are_counted_together() {
+        let all = spread(&[("a", 60), ("b c", 20), ("a", 5), ("", 99)], &[]);
+        let groups = by_nodes(&all);
+        let found: Vec<(usize, f64)> = groups.iter().map(|(names, n)| (names.len(), *n)).collect();
+        assert_eq!(found, [(1, 65.0), (2, 20.0)]);
+    }
+}
