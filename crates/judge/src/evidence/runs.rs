@@ -370,7 +370,7 @@ pub(super) fn subtitle(runs: &[RunData], texts: &PaperTexts) -> Message {
 mod tests {
     use super::*;
     use crate::evidence::tests::trial;
-    use dyno_facts::{Counts, StageFacts, StageOf};
+    use dyno_facts::{StageFacts, StageOf};
 
     /// Intervals of these lengths, commits and errors.
     fn series(rows: &[(f64, u64, u64)]) -> Vec<SeriesRow> {
@@ -438,27 +438,5 @@ mod tests {
         let numbers =
             |trials: &[Trial]| trials.iter().map(|it| it.summary.trial).collect::<Vec<_>>();
         assert_eq!((numbers(&stages), numbers(&trials)), (vec![1, 2, 4], vec![3, 5, 6]));
-    }
-
-    #[test]
-    fn a_trial_of_a_search_holds_its_rate_by_all_that_was_done() {
-        let objective: Objective = "errors < 50%".parse().expect("an objective");
-        let tried = |committed: u64, skipped: u64, in_flight: u64, status: &'static str| {
-            let counts = Counts {
-                started: committed + skipped + in_flight,
-                committed,
-                skipped,
-                ..Counts::default()
-            };
-            let mut summary =
-                TrialSummary { counts, in_flight, offered: Some(1_000), ..TrialSummary::default() };
-            summary.identity.rate_per_s = Some(100.0);
-            summary.identity.purpose = Purpose::Confirm;
-            super::tried(&Trial { status, ..trial(summary) }, &objective)
-        };
-        let held = tried(980, 7, 3, "complete").expect("a rate");
-        assert!(held.is_held && held.is_confirmation && held.rate_per_s == 100.0);
-        assert!(!tried(980, 7, 2, "complete").expect("a rate").is_held);
-        assert!(tried(980, 7, 3, "failed").is_none());
     }
 }
