@@ -541,4 +541,35 @@ mod tests {
         assert_eq!(told(Metric::Tps, Call::Explained), say!(undecided));
         assert_eq!(told(Metric::Tps, Call::TooFewPairs), say!(undecided_too_few_pairs));
     }
+    #[test]
+    fn verdicts_are_counted_by_kind() {
+        let joined = |told: &[Message]| Message::joined(told, ", ", "，");
+        let all = [Call::Faster, Call::Faster, Call::Slower, Call::Equivalent, Call::Unproven];
+        let wanted = joined(&[
+            say!(faster_at_n, n = 2_usize),
+            say!(slower_at_n, n = 1_usize),
+            say!(equivalent_at_n, n = 1_usize),
+            say!(undecided_at_n, n = 4_usize),
+        ]);
+        assert_eq!(counted(&all, 3), wanted);
+        assert_eq!(counted(&[Call::Slower], 0), joined(&[say!(slower_at_n, n = 1_usize)]));
+        assert_eq!(counted(&[], 2), joined(&[say!(undecided_at_n, n = 2_usize)]));
+    }
+
+    #[test]
+    fn speeds_of_decided_comparisons_span_from_the_slowest() {
+        let speed = |rows: &[(Metric, Call, f64)]| {
+            let of = |&(metric, call, ratio): &(Metric, Call, f64)| {
+                comparison(vec![VerdictRow { call, ratio, ..row(metric) }])
+            };
+            let all: Vec<PairedComparison> = rows.iter().map(of).collect();
+            decided_speed(&all.iter().collect::<Vec<_>>())
+        };
+        let tps = |ratio: f64| (Metric::Tps, Call::Faster, ratio);
+        let half = (Metric::MeanMs, Call::Faster, 0.5);
+        assert_eq!(speed(&[tps(2.0), half]), Some(Message::from(ratio(2.0))));
+        let span = say!(from_to, low = ratio(1.5), high = ratio(3.0));
+        assert_eq!(speed(&[tps(3.0), half, tps(1.5)]), Some(span));
+        assert_eq!(speed(&[(Metric::Tps, Call::Undecided, 2.0)]), None);
+    }
 }
