@@ -500,6 +500,37 @@ mod tests {
         assert_eq!(of("oltp_write_only", &[]), Some(6.0));
         assert_eq!(of("oltp_read_write", &[]), Some(20.0));
         assert_eq!(of("oltp", &[("oltp-read-only", "on"), ("oltp-sum-ranges", "0")]), Some(15.0));
+        assert_eq!(of("oltp", &[("write_only", "true")]), Some(6.0));
+        assert_eq!(of("oltp", &[("write_only", "1"), ("skip_trx", "on")]), Some(4.0));
+        assert_eq!(
+            of("oltp_read_write", &[("point_selects", "3"), ("delete_inserts", "2")]),
+            Some(15.0)
+        );
+        assert_eq!(
+            of("oltp_write_only", &[("index_updates", "4"), ("non_index_updates", "0")]),
+            Some(8.0)
+        );
+        assert_eq!(
+            of("oltp_update_index", &[("index_updates", "3"), ("non_index_updates", "5")]),
+            Some(3.0)
+        );
+        assert_eq!(of("oltp_update_non_index", &[("non_index_updates", "5")]), Some(5.0));
+        for test in [
+            "oltp_point_select",
+            "oltp_insert",
+            "oltp_delete",
+            "oltp_simple",
+            "select",
+            "insert",
+            "delete",
+        ] {
+            assert_eq!(of(test, &[]), Some(1.0), "{test}");
+        }
+        for test in
+            ["update_index", "update_non_index", "select_random_points", "select_random_ranges"]
+        {
+            assert_eq!(of(test, &[]), Some(1.0), "{test}");
+        }
         assert_eq!(of("bulk_insert", &[]), None);
         assert_eq!(sysbench_statements(&experiment("pgbench x", &[]), "oltp_read_only"), None);
     }
@@ -510,5 +541,80 @@ mod tests {
         assert_eq!(script_statements("SELECT 1; -- one; two\n"), Some(1.0));
         assert_eq!(script_statements("\\if :a\nSELECT 1;\n\\endif\n"), None);
         assert_eq!(script_statements("SELECT ';';"), None);
+        for other in ["SELECT 1 \\gset", "SELECT 1 \\aset", "SELECT 1\\;", "SELECT $1;", "/* a */;"]
+        {
+            assert_eq!(script_statements(other), None, "{other}");
+        }
+    }
+
+    #[test]
+    fn scripts_of_pgbench_itself_are_known_by_their_names() {
+        let own = dyno_facts::ScriptFacts {
+            name: "tpcb-like".to_owned(),
+            text: "SELECT 1; SELECT 2;".to_owned(),
+            ..Default::default()
+        };
+        let of = |test: &str, scripts: Vec<dyno_facts::ScriptFacts>| {
+            let mut experiment = experiment(test, &[]);
+            experiment.facts.scripts = scripts;
+            ["tpcb-like", "simple-update", "select-only", "a.sql"]
+                .map(|kind| pgbench_statements(&experiment, kind))
+        };
+        assert_eq!(of("pgbench builtin", Vec::new()), [Some(7.0), Some(5.0), Some(1.0), None]);
+        assert_eq!(of("pgbench script", vec![own])[..2], [Some(2.0), Some(5.0)]);
+        assert_eq!(of("sysbench select", Vec::new()), [None; 4]);
+    }
+
+    #[test]
+    fn options_that_lighten_a_transaction_are_found_in_any_spelling() {
+        let is_lighter = |name: &str, value: &str| {
+            lighter_workload(&experiment("x", &[(name, value)])).is_some()
+        };
+        for (name, value) in [
+            ("range_selects", "off"),
+            ("range-selects", "false"),
+            ("skip_trx", "on"),
+            ("oltp-skip-trx", "1"),
+            ("point_selects", "0"),
+            ("simple_ranges", "0"),
+            ("oltp-sum-ranges", "0"),
+            ("order_ranges", "0"),
+            ("distinct_ranges", "0"),
+            ("index_updates", "0"),
+            ("non_index_updates", "0"),
+            ("delete_inserts", "0"),
+        ] {
+            assert!(is_lighter(name, value), "{name}={value}");
+        }
+        for (name, value) in
+            [("range_selects", "on"), ("skip_trx", "0"), ("point_selects", "1"), ("tables", "0")]
+        {
+            assert!(!is_lighter(name, value), "{name}={value}");
+        }
+    }
+    #[test]
+    fn rows_of_a_kind_are_compared_by_transaction() {
+        use crate::evidence::tests::trial;
+        let of = |committed: u64, rows_read: u64| {
+            let kind = KindSummary {
+                name: "k".to_owned(),
+                counts: dyno_facts::Counts { committed, ..Default::default() },
+                statements: StatementCounts { rows_read, ..StatementCounts::default() },
+                latency: LatencySummary::default(),
+            };
+            trial(TrialSummary { kinds: vec![kind], ..TrialSummary::default() })
+        };
+        let found = |trials: &[[Trial; 2]], name: &str| {
+            let pairs: Vec<[&Trial; 2]> = trials.iter().map(|[a, b]| [a, b]).collect();
+            by_transaction(&pairs, name, |counts| counts.rows_read)
+        };
+        let n = ROWS_LEAST;
+        let two = [[of(n, 3 * n), of(n, n)], [of(2 * n, 8 * n), of(n, 2 * n)]];
+        assert_eq!(found(&two, "k"), Some([[3.0, 4.0], [1.0, 2.0]]));
+        assert_eq!(found(&two, "other"), None);
+        assert_eq!(found(&[[of(n - 1, 3 * n), of(n, n)]], "k"), None, "too few transactions");
+        // Rows of all pairs together.
+        let few = |rows: u64| [[of(n, rows), of(n, 0)], [of(n, 0), of(n, 0)]];
+        assert!(found(&few(2 * n), "k").is_some() && found(&few(2 * n - 1), "k").is_none());
     }
 }
