@@ -364,106 +364,11 @@ fn of_tpc(experiment: &Experiment) -> Option<Message> {
     experiment.derived_from().map(|benchmark| say!(derived_from_benchmark, benchmark))
 }
 
-/// An option by its name of sysbench 1.0, whatever its spelling: `oltp-simple-ranges` of 0.5 is
-/// `simple_ranges`.
-fn option<'a>(experiment: &'a Experiment, name: &str) -> Option<&'a str> {
-    let plain = |given: &str| given.replace('-', "_").trim_start_matches("oltp_").to_owned();
-    let found = experiment.options.iter().find(|(given, _)| plain(given) == name);
-    found.map(|(_, value)| value.as_str())
-}
-
-fn number(experiment: &Experiment, name: &str, default: f64) -> f64 {
-    option(experiment, name).and_then(|value| value.parse().ok()).unwrap_or(default)
-}
-
-fn is_on(experiment: &Experiment, name: &str, default: bool) -> bool {
-    match option(experiment, name) {
-        Some(value) => matches!(value, "on" | "1" | "true"),
-        None => default,
-    }
-}
-
-/// Statements of a transaction of a sysbench test with these options; `None` of other tests, and of
-/// those whose transactions are rows of one statement.
-pub(super) fn sysbench_statements(experiment: &Experiment, test: &str) -> Option<f64> {
-    if !experiment.test.starts_with("sysbench ") {
-        return None;
-    }
-    let count = |name: &str| number(experiment, name, 1.0);
-    let ranges: f64 =
-        ["simple_ranges", "sum_ranges", "order_ranges", "distinct_ranges"].map(count).iter().sum();
-    let ranges = if is_on(experiment, "range_selects", true) { ranges } else { 0.0 };
-    let reads = number(experiment, "point_selects", 10.0) + ranges;
-    let writes =
-        count("index_updates") + count("non_index_updates") + 2.0 * count("delete_inserts");
-    let frame = if is_on(experiment, "skip_trx", false) { 0.0 } else { 2.0 };
-    Some(match test {
-        "oltp_read_only" => reads + frame,
-        "oltp_write_only" => writes + frame,
-        "oltp_read_write" => reads + writes + frame,
-        "oltp" => {
-            let reads = if is_on(experiment, "write_only", false) { 0.0 } else { reads };
-            let writes = if is_on(experiment, "read_only", false) { 0.0 } else { writes };
-            reads + writes + frame
-        }
-        "oltp_update_index" => count("index_updates"),
-        "oltp_update_non_index" => count("non_index_updates"),
-        "oltp_point_select"
-        | "oltp_insert"
-        | "oltp_delete"
-        | "oltp_simple"
-        | "select"
-        | "insert"
-        | "delete"
-        | "update_index"
-        | "update_non_index"
-        | "select_random_points"
-        | "select_random_ranges" => 1.0,
-        _ => return None,
-    })
-}
-
-/// Statements of a transaction of one of pgbench's scripts: its own ones by name, others by their
-/// text. `None` of scripts with branches.
-pub(super) fn pgbench_statements(experiment: &Experiment, kind: &str) -> Option<f64> {
-    if !experiment.test.starts_with("pgbench ") {
-        return None;
-    }
-    let own = experiment.scripts.iter().find(|script| script.name == kind);
-    match own {
-        Some(script) => script_statements(&script.text),
-        None => match kind {
-            "tpcb-like" => Some(7.0),
-            "simple-update" => Some(5.0),
-            "select-only" => Some(1.0),
-            _ => None,
-        },
-    }
-}
-
-/// Statements by their semicolons; commands with a backslash end with their line.
-fn script_statements(text: &str) -> Option<f64> {
-    // A comment may hold a semicolon.
-    let lines = || text.lines().filter_map(|line| line.split("--").next().map(str::trim));
-    let ends_otherwise = |line: &str| {
-        ["\\if", "\\gset", "\\aset", "\\;"].iter().any(|word| line.contains(word))
-            || line.contains(['\'', '$'])
-            || line.contains("/*")
-    };
-    if lines().any(ends_otherwise) {
-        return None;
-    }
-    let sql: Vec<&str> = lines().filter(|line| !line.starts_with('\\')).collect();
-    let sql = sql.join("\n");
-    let statements = sql.split(';').filter(|statement| !statement.trim().is_empty()).count();
-    Some(statements as f64)
-}
-
 /// Statements of a trial by what they should be, of each kind of which that is known.
 pub(super) fn expected(experiment: &Experiment, summary: &TrialSummary) -> Vec<(String, f64, f64)> {
     let of_kind = |kind: &dyno_facts::KindSummary| {
-        let wanted = sysbench_statements(experiment, &summary.test)
-            .or_else(|| pgbench_statements(experiment, &kind.name))?;
+        let wanted = families()
+            .find_map(|family| family.statements(experiment, &summary.test, &kind.name))?;
         let ended = kind.counts.completed() as f64;
         (ended > 0.0).then(|| (kind.name.clone(), kind.statements.total() as f64 / ended, wanted))
     };
@@ -481,34 +386,5 @@ mod tests {
             let found = chi_square_limit(freedom);
             assert!((found / limit - 1.0).abs() < 0.04, "{freedom}: {found} {limit}");
         }
-    }
-
-    fn experiment(test: &str, options: &[(&str, &str)]) -> Experiment {
-        let options =
-            options.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
-        let facts = ExperimentFacts { options, ..ExperimentFacts::default() };
-        Experiment { test: test.to_owned(), facts, ..Experiment::default() }
-    }
-
-    #[test]
-    fn statements_of_sysbench_follow_from_its_options() {
-        let of = |test: &str, options: &[(&str, &str)]| {
-            sysbench_statements(&experiment(&format!("sysbench {test}"), options), test)
-        };
-        assert_eq!(of("oltp_read_only", &[]), Some(16.0));
-        assert_eq!(of("oltp_read_only", &[("range_selects", "0"), ("skip-trx", "1")]), Some(10.0));
-        assert_eq!(of("oltp_write_only", &[]), Some(6.0));
-        assert_eq!(of("oltp_read_write", &[]), Some(20.0));
-        assert_eq!(of("oltp", &[("oltp-read-only", "on"), ("oltp-sum-ranges", "0")]), Some(15.0));
-        assert_eq!(of("bulk_insert", &[]), None);
-        assert_eq!(sysbench_statements(&experiment("pgbench x", &[]), "oltp_read_only"), None);
-    }
-
-    #[test]
-    fn statements_of_scripts_are_counted_unless_they_branch() {
-        assert_eq!(script_statements("\\set a 1\n-- b;\nBEGIN;\nSELECT\n1;\nEND;\n"), Some(3.0));
-        assert_eq!(script_statements("SELECT 1; -- one; two\n"), Some(1.0));
-        assert_eq!(script_statements("\\if :a\nSELECT 1;\n\\endif\n"), None);
-        assert_eq!(script_statements("SELECT ';';"), None);
     }
 }
