@@ -26,7 +26,7 @@ pub(crate) enum Kind {
     NewRow,
 }
 
-const KINDS: usize = 12;
+const KINDS: usize = Kind::NewRow as usize + 1;
 
 impl Kind {
     /// True when it is meant to change a row that is there.
