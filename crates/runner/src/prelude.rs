@@ -13,4 +13,4 @@ pub use dyno_core::{
 };
 pub use dyno_engine::TrialSpec;
 pub use dyno_facts::{CheckVerdict, DataCheck, FamilyFacts, FamilyRecord, Message};
-pub use dyno_load::query::execute;
+pub use dyno_load::query::{answer, execute};
