@@ -8,8 +8,8 @@ pub use crate::family::{
 pub use dyno_core::offer::{TestOffer, WorkloadOffer};
 pub use dyno_core::options::{OptionRow, OptionValues, describe};
 pub use dyno_core::{
-    AnswerRow, DbResult, Outcome, Rng, Rows, Session, Statement, Tally, TransactionId,
-    TransactionKind, WorkerId, Workload,
+    AnswerRow, DbResult, Discard, Outcome, Param, ParamType, Rng, Rows, Session, Statement, Tally,
+    TransactionId, TransactionKind, WorkerId, Workload,
 };
 pub use dyno_engine::TrialSpec;
 pub use dyno_facts::{CheckVerdict, DataCheck, FamilyFacts, FamilyRecord, Message};
