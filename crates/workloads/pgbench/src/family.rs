@@ -50,11 +50,12 @@ fn statements_asked(experiment: &Experiment, _test: &str, kind: &str) -> Option<
     script_statements(own.map(|script| script.text.as_str()).or_else(builtin)?)
 }
 
-/// `None` where it branches, and where a command may be several statements.
+/// `None` where it branches, and where a command is several statements.
 fn script_statements(text: &str) -> Option<f64> {
     let script = Script::parse(text.as_bytes(), "", QueryMode::Simple).ok()?;
-    let is_plain = |command: &ScriptCommand| {
-        !matches!(command.action, Action::If { .. }) && !command.text().contains(';')
+    let is_plain = |command: &ScriptCommand| match &command.action {
+        Action::Sql(statement) => !statement.is_chain,
+        action => !matches!(action, Action::If { .. }),
     };
     let statements = script.commands.iter().filter(|command| command.is_sql()).count();
     script.commands.iter().all(is_plain).then_some(statements as f64)
@@ -503,6 +504,7 @@ mod tests {
         assert_eq!(script_statements("\\set a 1\n-- b;\nBEGIN;\nSELECT\n1;\nEND;\n"), Some(3.0));
         assert_eq!(script_statements("SELECT 1; -- one; two\n"), Some(1.0));
         assert_eq!(script_statements("\\if :a\nSELECT 1;\n\\endif\n"), None);
-        assert_eq!(script_statements("SELECT ';';"), None);
+        assert_eq!(script_statements("SELECT 1\\; SELECT 2;"), None);
+        assert_eq!(script_statements("SELECT ';';"), Some(1.0));
     }
 }
