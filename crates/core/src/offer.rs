@@ -115,6 +115,16 @@ pub struct Scale {
 }
 
 impl WorkloadOffer {
+    /// Of numbers of workers, in stages where trials are long, with rows that are loaded at the usual pace.
+    pub const fn new(
+        name: &'static str,
+        tests: &'static [TestOffer],
+        options: fn() -> Vec<OptionDoc>,
+    ) -> Self {
+        let (levels, pace) = (Levels::Workers, UsualPace::loading(100_000.0));
+        WorkloadOffer { name, tests, levels, workers_alias: None, options, pace, has_stages: true }
+    }
+
     pub fn test(&self, name: &str) -> Option<&'static TestOffer> {
         self.tests.iter().find(|test| test.name == name)
     }

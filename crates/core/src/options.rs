@@ -172,6 +172,11 @@ impl<S, E> OptionRow<S, E> {
     }
 }
 
+/// The rows as help and documentation show them.
+pub fn describe<S, E>(table: &[OptionRow<S, E>]) -> Vec<OptionDoc> {
+    table.iter().map(OptionRow::describe).collect()
+}
+
 impl<S, E: From<String>> OptionRow<S, E> {
     /// Sets one value; `key` is the part behind the dot of a table or list. An error names the possible values.
     pub fn set(&self, settings: &mut S, key: Option<&str>, value: &str) -> Result<(), E> {

@@ -164,6 +164,14 @@ impl Rows for Discard {
     fn row<R: AnswerRow>(&mut self, _row: &R) {}
 }
 
+/// Keeps the first column of the last row, where it is an integer.
+impl Rows for Option<i64> {
+    #[inline]
+    fn row<R: AnswerRow>(&mut self, row: &R) {
+        *self = row.int(0);
+    }
+}
+
 /// Keeps whole answers as text: for set-up, checks and statistics. Of one that is too large nothing is kept.
 #[derive(Clone, Debug)]
 pub struct AnswerTable {

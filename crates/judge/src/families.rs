@@ -1,6 +1,6 @@
 //! What families of workloads add to evidence and checks: their figures, their load levels, their rules.
 
-use crate::evidence::Trial;
+use crate::evidence::{Experiment, Trial};
 use crate::findings::checks::Rule;
 use dyno_facts::statistics::Metric;
 use dyno_facts::statistics::ratio::FigureBound;
@@ -78,6 +78,12 @@ pub trait JudgedFamily: Sync {
 
     /// The planned weight of a kind of transaction.
     fn weight(&self, _: &TrialSummary, _kind: &str) -> Option<f64> {
+        None
+    }
+
+    /// Statements of a transaction of this kind as the options of the experiment ask for; `None` where that is not known,
+    /// and of experiments of others. The test is as the trial names it.
+    fn statements(&self, _: &Experiment, _test: &str, _kind: &str) -> Option<f64> {
         None
     }
 

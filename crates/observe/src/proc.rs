@@ -129,33 +129,6 @@ pub fn used_us(cpu_stat: &str) -> Option<u64> {
     value(cpu_stat, "usage_usec ")
 }
 
-/// A process as its `/proc/PID/stat` has it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ProcessStat {
-    pub name: String,
-    pub parent: u32,
-    /// CPU time of its own, in clock ticks: user and system.
-    pub own_ticks: u64,
-    /// The same of children that have ended and were waited for.
-    pub ended_ticks: u64,
-    /// When it was started, in clock ticks after the start of the system.
-    pub started_ticks: u64,
-}
-
-pub fn process_stat(stat: &str) -> Option<ProcessStat> {
-    // The name is in parentheses and may hold anything; field 3 follows the last one.
-    let (front, rest) = stat.rsplit_once(')')?;
-    let fields: Vec<&str> = rest.split_whitespace().collect();
-    let number = |field: usize| fields.get(field - 3)?.parse::<u64>().ok();
-    Some(ProcessStat {
-        name: front.split_once('(')?.1.to_owned(),
-        parent: u32::try_from(number(4)?).ok()?,
-        own_ticks: number(14)? + number(15)?,
-        ended_ticks: number(16)? + number(17)?,
-        started_ticks: number(22)?,
-    })
-}
-
 /// A socket that listens, and whose it is where the kernel says that.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SocketOwner {
@@ -281,16 +254,6 @@ eth0.7:33554432 200 0 0 0 0 0 9 500 3 0 0 0 0 0 0
         assert_eq!(throttled_us("nr_throttled 1\nthrottled_time 5000\n"), Some(5));
         assert_eq!(throttled_us("usage_usec 9\nthrottled_usec 7\n"), Some(7));
         assert_eq!(throttled_us("usage_usec 9\n"), None);
-    }
-
-    #[test]
-    fn a_process_has_a_name_with_anything_in_it() {
-        let rest = "S 7 1 1 0 -1 4194560 9 8 7 6 150 50 20 10 20 0 1 0 4242 99 11";
-        let stat = process_stat(&format!("815 (a) b (c) {rest}")).unwrap();
-        assert_eq!((stat.name.as_str(), stat.parent), ("a) b (c", 7));
-        assert_eq!((stat.own_ticks, stat.ended_ticks, stat.started_ticks), (200, 30, 4242));
-        assert_eq!(process_stat("815 (cut off"), None);
-        assert_eq!(process_stat("815 (cut off) S 7"), None);
     }
 
     #[test]

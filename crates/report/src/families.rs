@@ -72,7 +72,7 @@ pub enum Method {
     Arrival(Vec<Message>),
 }
 
-/// A family that adds nothing but its name.
+/// A family that adds little more than its name.
 pub struct NamedPaper {
     pub name: &'static str,
     /// The heading of its chapter.
@@ -83,6 +83,24 @@ pub struct NamedPaper {
     pub derived_from: &'static [(&'static str, &'static str)],
     /// Parts of the names of tests that work on tables of the user's own.
     pub own_tables: &'static [&'static str],
+    /// As [`JudgedFamily::statements`].
+    pub statements: fn(&Experiment, &str, &str) -> Option<f64>,
+    /// All that [`FamilyPaper::section`] says.
+    pub table: fn(&Paper, &Experiment) -> Option<PaperTable>,
+}
+
+impl NamedPaper {
+    pub const fn new(name: &'static str, title: &'static str) -> Self {
+        NamedPaper {
+            name,
+            title,
+            tests: &[],
+            derived_from: &[],
+            own_tables: &[],
+            statements: |_, _, _| None,
+            table: |_, _| None,
+        }
+    }
 }
 
 impl JudgedFamily for NamedPaper {
@@ -102,11 +120,21 @@ impl JudgedFamily for NamedPaper {
     fn knows_tables(&self, test: &str) -> bool {
         !self.own_tables.iter().any(|part| test.contains(part))
     }
+
+    fn statements(&self, experiment: &Experiment, test: &str, kind: &str) -> Option<f64> {
+        (self.statements)(experiment, test, kind)
+    }
 }
 
 impl FamilyPaper for NamedPaper {
     fn title(&self) -> Message {
         self.title.into()
+    }
+
+    fn section(&self, paper: &Paper, experiment: &Experiment, _: Lang) -> Option<Blocks> {
+        let mut blocks = Blocks::default();
+        blocks.table((self.table)(paper, experiment)?);
+        Some(blocks)
     }
 }
 

@@ -9,6 +9,7 @@ pub mod charts;
 mod evidence;
 mod families;
 mod forms;
+pub mod prelude;
 pub mod sections;
 pub mod svg;
 mod write;

@@ -17,7 +17,7 @@ use crate::databases::{self, Database};
 use crate::failure::{Failure, Result, sentence};
 use crate::progress::LoadProgress;
 use dyno_core::offer::WorkloadOffer;
-use dyno_core::options::OptionError;
+use dyno_core::options::{OptionError, OptionRow, read};
 use dyno_core::{AdminDriver, AdminSession, DbError, Dialect, Workload};
 use dyno_drivers::with_driver;
 use dyno_engine::{Control, DriveError, Observer, TrialResult, TrialSpec, drive};
@@ -25,7 +25,7 @@ use dyno_facts::{
     Catalogue, DataCheck, DataFacts, ExperimentFacts, FamilyFacts, Message, StatementLatency,
     TrialSummary, say,
 };
-use dyno_load::query::{answer_if_any, drop_tables, whole};
+use dyno_load::query::{answer_if_any, drop_tables, tables, whole};
 use dyno_load::settings::ServerNeed;
 use dyno_load::{LoadError, LoadErrorKind, LoadSessions, settings};
 use dyno_store::RunData;
@@ -84,7 +84,10 @@ pub trait Family {
 
     /// Those of [`Family::tables`] that must not be taken for the run's own when it makes the rest:
     /// the ones that exist, and what belongs to them.
-    fn existing(&self, database: &Database) -> Result<BTreeSet<String>>;
+    fn existing(&self, database: &Database) -> Result<BTreeSet<String>> {
+        let existing = ask(&database.primary_admin(), async |session| tables(session).await)?;
+        Ok(self.tables().into_iter().filter(|table| existing.contains(table)).collect())
+    }
 
     /// Drops `tables`, which are some of [`Family::tables`] and in their order, and no others.
     fn remove(
@@ -150,7 +153,9 @@ pub trait Driven: Sized {
 
     /// Makes the workload of a part of a trial ([`TrialSpec::part`]). The data have been looked at already,
     /// by whoever shares the trial out. `stem` as above, in a folder of this load generator's own.
-    fn part(&self, database: &Database, spec: &TrialSpec, stem: &Path) -> Result<Self::Workload>;
+    fn part(&self, database: &Database, spec: &TrialSpec, stem: &Path) -> Result<Self::Workload> {
+        Ok(self.look_before(database, spec, stem)?.workload)
+    }
 
     /// What the workload of a part has kept itself, once the part has been driven.
     fn leave(&self, _workload: &Self::Workload) -> Result<Option<Self::Kept>> {
@@ -163,8 +168,10 @@ pub trait Driven: Sized {
         Ok(())
     }
 
+    /// As [`Trials::takes_fleet`]. Where it can, what parts count themselves is lost without [`Driven::leave`] and
+    /// [`Driven::absorb`].
     fn takes_fleet(&self) -> Result<bool> {
-        Ok(true)
+        Ok(false)
     }
 
     /// True where transactions that only read end with ROLLBACK: no server counts them as commits.
@@ -312,6 +319,13 @@ pub struct Ready<F: Driven> {
     pub warnings: Vec<String>,
 }
 
+impl<F: Driven> Ready<F> {
+    pub fn new(test: &str, workload: F::Workload, before: F::Before) -> Self {
+        let test = test.to_owned();
+        Ready { workload, before, test, data: None, own: None, warnings: Vec::new() }
+    }
+}
+
 pub struct EndedTrial<'a> {
     pub spec: &'a TrialSpec,
     /// What was measured; the workload's own part is still to come.
@@ -366,6 +380,25 @@ pub fn refused(plan: &Plan, experiment: &ExperimentFacts, error: OptionError) ->
 
 /// An experiment of a family, or why its options are wrong.
 pub type ReadFamily = Result<Box<dyn Trials>>;
+
+/// An experiment of a family whose options are rows of `table`: with their defaults, and what the experiment gives.
+///
+/// # Errors
+/// An option that the table does not have, or a wrong value, with its place in the suite.
+pub fn read_family<F: Trials + Default + 'static>(
+    table: &[OptionRow<F>],
+    plan: &Plan,
+    experiment: &ExperimentFacts,
+) -> ReadFamily {
+    let mut family = F::default();
+    for row in table.iter().filter(|row| !row.default.is_empty()) {
+        row.set(&mut family, None, row.default).expect("the default is one of the values");
+    }
+    let names = (&*experiment.workload, &*experiment.test);
+    read(table, names, given(experiment), &mut family)
+        .map_err(|error| refused(plan, experiment, error))?;
+    Ok(Box::new(family))
+}
 
 #[derive(Clone, Copy, Debug)]
 pub struct FamilyEntry {

@@ -15,6 +15,7 @@ pub mod front_end;
 mod nodes;
 pub mod output;
 mod permits;
+pub mod prelude;
 pub mod process_list;
 pub mod progress;
 mod renewal;

@@ -136,6 +136,8 @@ fn only_the_binary_prints() {
     let may_print = |path: &str| {
         path.starts_with("crates/dyno/")
             || path.starts_with("bench/")
+            // What a build script prints, cargo reads.
+            || path.ends_with("/build.rs")
             || path.starts_with("tests/")
             || ["/examples/", "/benches/", "/tests/"].iter().any(|part| path.contains(part))
     };
@@ -209,6 +211,22 @@ fn the_architecture_fits_on_a_page() {
     let text = fs::read_to_string(root().join("ARCHITECTURE.md")).expect("a page");
     let longest = text.lines().map(|line| line.chars().count()).max();
     assert!(text.lines().count() <= 90 && longest <= Some(120), "details belong to module docs");
+}
+
+/// The page of documentation that compiles: whoever adds a workload reads and copies it.
+#[test]
+fn the_example_of_a_workload_is_short() {
+    let text = |file: &str| fs::read_to_string(root().join("tests/ping").join(file));
+    let lines: usize = files("rs")
+        .iter()
+        .filter(|(path, _)| path.starts_with("tests/ping/src/"))
+        .map(|(_, text)| text.lines().count())
+        .sum();
+    let manifest = text("Cargo.toml").expect("the example");
+    let (_, needed) = manifest.split_once("\n[dependencies]\n").expect("its dependencies");
+    let needed = needed.split("\n[").next().unwrap_or_default();
+    let own: Vec<&str> = needed.lines().filter(|line| line.starts_with("dyno")).collect();
+    assert!((1..=120).contains(&lines) && own.len() <= 3, "{lines} lines; {own:?}");
 }
 
 #[test]

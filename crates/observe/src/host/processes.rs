@@ -4,7 +4,7 @@
 //! are with their parent once it has waited for them, so that a session that began and ended between two looks is not
 //! missed. A control group of the server's own counts the same without these detours.
 
-use crate::proc::{self, ProcessStat, SocketOwner};
+use crate::proc::{self, SocketOwner};
 use dyno_core::Address;
 use dyno_facts::{Measures, Metric};
 use rustix::fs::statfs;
@@ -31,6 +31,19 @@ pub struct ServerProcess {
     started_ticks: u64,
     /// As the kernel has it, such as `postgres`.
     pub name: String,
+}
+
+/// A process as its `/proc/PID/stat` has it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct ProcessStat {
+    name: String,
+    parent: u32,
+    /// CPU time of its own, in clock ticks: user and system.
+    own_ticks: u64,
+    /// The same of children that have ended and were waited for.
+    ended_ticks: u64,
+    /// When it was started, in clock ticks after the start of the system.
+    started_ticks: u64,
 }
 
 /// What a server had used at one moment.
@@ -165,8 +178,22 @@ impl ServerUsage {
     }
 }
 
+fn process_stat(stat: &str) -> Option<ProcessStat> {
+    // The name is in parentheses and may hold anything; field 3 follows the last one.
+    let (front, rest) = stat.rsplit_once(')')?;
+    let fields: Vec<&str> = rest.split_whitespace().collect();
+    let number = |field: usize| fields.get(field - 3)?.parse::<u64>().ok();
+    Some(ProcessStat {
+        name: front.split_once('(')?.1.to_owned(),
+        parent: u32::try_from(number(4)?).ok()?,
+        own_ticks: number(14)? + number(15)?,
+        ended_ticks: number(16)? + number(17)?,
+        started_ticks: number(22)?,
+    })
+}
+
 fn read_stat(pid: u32) -> Option<ProcessStat> {
-    proc::process_stat(&fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)
+    process_stat(&fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)
 }
 
 fn all_processes() -> BTreeMap<u32, ProcessStat> {
@@ -299,6 +326,16 @@ mod tests {
     }
 
     #[test]
+    fn a_process_has_a_name_with_anything_in_it() {
+        let rest = "S 7 1 1 0 -1 4194560 9 8 7 6 150 50 20 10 20 0 1 0 4242 99 11";
+        let stat = process_stat(&format!("815 (a) b (c) {rest}")).expect("a process");
+        assert_eq!((stat.name.as_str(), stat.parent), ("a) b (c", 7));
+        assert_eq!((stat.own_ticks, stat.ended_ticks, stat.started_ticks), (200, 30, 4242));
+        assert_eq!(process_stat("815 (cut off"), None);
+        assert_eq!(process_stat("815 (cut off) S 7"), None);
+    }
+
+    #[test]
     fn the_file_systems_of_a_servers_data_and_log_are_told_apart() {
         let server = |name: &str| ServerProcess {
             name: name.to_owned(),
@@ -340,6 +377,12 @@ mod tests {
         let (begun, begun_of_one) = (me.usage().expect("alive"), one.usage().expect("alive"));
         while one.usage().and_then(|now| now.used_s(&begun_of_one)).is_none() {}
         assert!(me.usage().expect("alive").used_s(&begun).is_some(), "living children count");
+        // A metric of nodes that nothing counts would be missing everywhere, and no other test would say so.
+        let counted = one.usage().expect("alive").since(&begun_of_one).expect("the same process");
+        for metric in Metric::ALL.into_iter().filter(|one| Metric::of_trials().all(|of| of != *one))
+        {
+            assert!(counted.get(metric).is_some(), "{} is not counted", metric.name());
+        }
         child.kill().expect("killed");
         child.wait().expect("ended");
         assert_eq!(one.usage(), None);

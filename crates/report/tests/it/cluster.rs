@@ -37,7 +37,7 @@ const ALL: &str = "All nodes";
 #[test]
 fn the_paper_of_clusters_is_as_recorded() {
     let paper = paper(|_| {});
-    golden("cluster.md", &paper.markdown(Lang::En));
+    golden("cluster.md", &crate::support::recorded(paper.clone()).markdown(Lang::En));
     for lang in Lang::ALL {
         elements(&paper.html(lang));
     }

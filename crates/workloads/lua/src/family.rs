@@ -6,8 +6,8 @@ use crate::script::{LuaScript, OptionValue, RANDOM_OPTIONS, ScriptSettings};
 use crate::worker::LuaCommon;
 use crate::worker::{Side, SideState};
 use crate::workload::LuaWorkload;
-use dyno_core::offer::{Levels, TestOffer, UsualPace, WorkloadOffer};
-use dyno_core::options::{OptionRow, OptionValues};
+use dyno_core::offer::{TestOffer, UsualPace, WorkloadOffer};
+use dyno_core::options::{OptionRow, OptionValues, describe};
 use dyno_core::{Dialect, Driver};
 use dyno_drivers::{Database, with_driver};
 use dyno_engine::{
@@ -32,21 +32,14 @@ pub static FAMILY: FamilyEntry =
 
 /// Its chapter of papers.
 pub const PAPER: NamedPaper = NamedPaper {
-    name: "lua",
-    title: "sysbench scripts",
     tests: &["lua"],
-    derived_from: &[],
     own_tables: &["lua"],
+    ..NamedPaper::new("lua", "sysbench scripts")
 };
 
 pub const OFFER: WorkloadOffer = WorkloadOffer {
-    name: "lua",
-    tests: &[TestOffer { name: "script", size: None }],
-    levels: Levels::Workers,
-    workers_alias: None,
-    options: || OPTIONS.iter().map(OptionRow::describe).collect(),
-    has_stages: true,
     pace: UsualPace::loading(f64::INFINITY),
+    ..WorkloadOffer::new("lua", &[TestOffer { name: "script", size: None }], || describe(OPTIONS))
 };
 
 /// All other names are the script's own.
@@ -304,14 +297,7 @@ impl<'a, D: Driver> Driven for DrivenScript<'a, D> {
         let script = &self.family.script;
         let mut side = Side::new(self.driver, script, self.settings, 0).map_err(failure)?;
         side.step("init", "").map_err(failure)?;
-        Ok(Ready {
-            workload: LuaWorkload::new(self.common(), spec),
-            before: side,
-            test: script.name().to_owned(),
-            data: None,
-            own: None,
-            warnings: Vec::new(),
-        })
+        Ok(Ready::new(script.name(), LuaWorkload::new(self.common(), spec), side))
     }
 
     fn part(

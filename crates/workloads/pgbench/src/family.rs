@@ -7,7 +7,7 @@ use crate::init::{
 };
 use crate::options::{Access, OFFER, PgbenchSettings, STATEMENTS, Vacuum};
 use crate::run::{self, Part, PgBench, Statistics, Talk, Talker};
-use crate::script::{Script, ScriptCommand};
+use crate::script::{Action, QueryMode, Script, ScriptCommand, find_builtin};
 use dyno_core::{AdminDriver, AdminSession, AnswerTable, DbError, Dialect};
 use dyno_engine::TrialSpec;
 use dyno_facts::{
@@ -16,7 +16,7 @@ use dyno_facts::{
 };
 use dyno_load::default_sessions;
 use dyno_load::settings::ServerNeed;
-use dyno_report::NamedPaper;
+use dyno_report::{Experiment, NamedPaper};
 use dyno_runner::databases::Database;
 use dyno_runner::failure::{Failure, sentence};
 use dyno_runner::family::{
@@ -35,12 +35,31 @@ pub static FAMILY: FamilyEntry = FamilyEntry::new(OFFER, crate::CATALOGUE, |plan
 
 /// Its chapter of papers.
 pub const PAPER: NamedPaper = NamedPaper {
-    name: "pgbench",
-    title: "pgbench",
     tests: &["pgbench"],
     derived_from: &[("tpcb-like", "TPC-B"), ("simple-update", "TPC-B")],
     own_tables: &[STATEMENTS],
+    statements: statements_asked,
+    ..NamedPaper::new("pgbench", "pgbench")
 };
+
+/// Statements of a transaction: of a script of the experiment, or of pgbench's own of this name.
+fn statements_asked(experiment: &Experiment, _test: &str, kind: &str) -> Option<f64> {
+    experiment.test.strip_prefix("pgbench ")?;
+    let own = experiment.scripts.iter().find(|script| script.name == kind);
+    let builtin = || Some(find_builtin(kind).ok().filter(|known| known.name == kind)?.text);
+    script_statements(own.map(|script| script.text.as_str()).or_else(builtin)?)
+}
+
+/// `None` where it branches, and where a command is several statements.
+fn script_statements(text: &str) -> Option<f64> {
+    let script = Script::parse(text.as_bytes(), "", QueryMode::Simple).ok()?;
+    let is_plain = |command: &ScriptCommand| match &command.action {
+        Action::Sql(statement) => !statement.is_chain,
+        action => !matches!(action, Action::If { .. }),
+    };
+    let statements = script.commands.iter().filter(|command| command.is_sql()).count();
+    script.commands.iter().all(is_plain).then_some(statements as f64)
+}
 
 pub static DRIVE_ON: DriveOn<PgBench> = drive_on;
 
@@ -474,4 +493,18 @@ fn talker() -> Talker {
             _ => {}
         }
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn statements_of_scripts_are_counted_unless_they_branch() {
+        assert_eq!(script_statements("\\set a 1\n-- b;\nBEGIN;\nSELECT\n1;\nEND;\n"), Some(3.0));
+        assert_eq!(script_statements("SELECT 1; -- one; two\n"), Some(1.0));
+        assert_eq!(script_statements("\\if :a\nSELECT 1;\n\\endif\n"), None);
+        assert_eq!(script_statements("SELECT 1\\; SELECT 2;"), None);
+        assert_eq!(script_statements("SELECT ';';"), Some(1.0));
+    }
 }

@@ -8,21 +8,19 @@ use crate::script::{
     function_names, is_function_name,
 };
 use dyno_core::nearest;
-use dyno_core::offer::{DataSizing, Levels, Scale, TestOffer, UsualPace, WorkloadOffer};
-use dyno_core::options::{OptionError, OptionRow, OptionValues, did_you_mean, read};
+use dyno_core::offer::{DataSizing, Scale, TestOffer, UsualPace, WorkloadOffer};
+use dyno_core::options::{OptionError, OptionRow, OptionValues, describe, did_you_mean, read};
 use dyno_facts::{Message, say};
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 pub const OFFER: WorkloadOffer = WorkloadOffer {
-    name: "pgbench",
-    tests: &[test("tpcb-like"), test("simple-update"), test("select-only"), test("script"), MIX],
-    levels: Levels::Workers,
-    workers_alias: None,
-    options: || OPTIONS.iter().map(Row::describe).collect(),
-    has_stages: true,
     pace: UsualPace { checked: 1_000_000.0, ..UsualPace::loading(150_000.0) },
+    ..WorkloadOffer::new("pgbench", TESTS, || describe(OPTIONS))
 };
+
+const TESTS: &[TestOffer] =
+    &[test("tpcb-like"), test("simple-update"), test("select-only"), test("script"), MIX];
 
 /// Plain SQL on tables of the user's own.
 pub const STATEMENTS: &str = "statements";

@@ -2,13 +2,13 @@
 
 use crate::check::{MissingRows, check_prepared, first_free_unique, preflight};
 use crate::load::chunk_need;
-use crate::{OFFER, SysbenchOptions, SysbenchTest, existing_tables, prepare_with_statistics};
+use crate::{OFFER, SysbenchOptions, SysbenchTest, option_of, prepare_with_statistics};
 use dyno_core::options::OptionError;
 use dyno_engine::TrialSpec;
 use dyno_facts::{DataFacts, ExperimentFacts, Message};
 use dyno_load::default_sessions;
 use dyno_load::settings::ServerNeed;
-use dyno_report::NamedPaper;
+use dyno_report::{Experiment, NamedPaper};
 use dyno_runner::databases::Database;
 use dyno_runner::failure::Failure;
 use dyno_runner::family::{
@@ -16,7 +16,6 @@ use dyno_runner::family::{
     footprint, load_failure, refused,
 };
 use dyno_suite::Plan;
-use std::collections::BTreeSet;
 use std::path::Path;
 
 pub static FAMILY: FamilyEntry =
@@ -24,12 +23,20 @@ pub static FAMILY: FamilyEntry =
 
 /// Its chapter of papers.
 pub const PAPER: NamedPaper = NamedPaper {
-    name: "sysbench",
-    title: "sysbench OLTP",
     tests: &["sysbench", "oltp"],
-    derived_from: &[],
-    own_tables: &[],
+    statements,
+    ..NamedPaper::new("sysbench", "sysbench OLTP")
 };
+
+/// What the experiment does not say has its default; what its test does not know changes no statement.
+fn statements(experiment: &Experiment, test: &str, _kind: &str) -> Option<f64> {
+    experiment.test.strip_prefix("sysbench ")?;
+    let test = SysbenchTest::from_script(test)?;
+    let known = |(name, _): &(&String, &String)| option_of(test, name).is_some();
+    let given = experiment.options.iter().filter(known);
+    let given: Vec<_> = given.map(|(name, value)| (name.clone(), value.clone())).collect();
+    SysbenchOptions::from_pairs(test, &given).ok()?.statements()
+}
 
 /// SQLSTATE of a duplicate key, which PostgreSQL reports if two workers replace the same row: sysbench repeats the event.
 pub const DUPLICATE_KEY: &str = "23505";
@@ -77,18 +84,16 @@ impl Family for SysbenchFamily {
     fn tables(&self) -> Vec<String> {
         self.options.table_names(self.most_workers)
     }
-
-    fn existing(&self, database: &Database) -> Result<BTreeSet<String>, Failure> {
-        let driver = &database.primary_admin();
-        let existing = ask(driver, async |session| existing_tables(session).await)?;
-        Ok(self.tables().into_iter().filter(|table| existing.contains(table)).collect())
-    }
 }
 
 impl Driven for SysbenchFamily {
     type Workload = crate::Sysbench;
     type Before = ();
     type Kept = ();
+
+    fn takes_fleet(&self) -> Result<bool, Failure> {
+        Ok(true)
+    }
 
     fn tune(&self, spec: &mut TrialSpec) {
         spec.reconnect_every = self.options.reconnect.into();
@@ -127,15 +132,6 @@ impl Driven for SysbenchFamily {
         let workload = crate::Sysbench::new(options, driver.dialect());
         Ok(Ready { workload, before: (), test, data: Some(data), own: None, warnings })
     }
-
-    fn part(
-        &self,
-        database: &Database,
-        spec: &TrialSpec,
-        stem: &Path,
-    ) -> Result<crate::Sysbench, Failure> {
-        self.look_before(database, spec, stem).map(|ready| ready.workload)
-    }
 }
 
 /// The workload's own view of an experiment's options; errors point into the suite file.
@@ -148,4 +144,31 @@ fn options(plan: &Plan, experiment: &ExperimentFacts) -> Result<SysbenchOptions,
         .ok_or_else(no_test)
         .and_then(|test| SysbenchOptions::from_pairs(test, &pairs));
     options.map_err(|error| refused(plan, experiment, error))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeMap;
+
+    #[test]
+    fn statements_follow_from_the_options() {
+        let of = |test: &str, options: &[(&str, &str)]| {
+            let own = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
+            let options: BTreeMap<String, String> = options.iter().map(own).collect();
+            let facts = ExperimentFacts { options, ..ExperimentFacts::default() };
+            let test_name = format!("sysbench {test}");
+            statements(&Experiment { test: test_name, facts, ..Experiment::default() }, test, test)
+        };
+        assert_eq!(of("oltp_read_only", &[]), Some(16.0));
+        assert_eq!(of("oltp_read_only", &[("range_selects", "0"), ("skip-trx", "1")]), Some(10.0));
+        assert_eq!(of("oltp_write_only", &[]), Some(6.0));
+        assert_eq!(of("oltp_read_write", &[("threads", "of its command line")]), Some(20.0));
+        assert_eq!(of("oltp", &[("oltp-read-only", "on"), ("oltp-sum-ranges", "0")]), Some(15.0));
+        assert_eq!(of("oltp_update_index", &[("index_updates", "3")]), Some(3.0));
+        assert_eq!([of("select", &[]), of("select_random_points", &[])], [Some(1.0); 2]);
+        assert_eq!(of("bulk_insert", &[]), None);
+        let other = Experiment { test: "pgbench x".to_owned(), ..Experiment::default() };
+        assert_eq!(statements(&other, "oltp_read_only", ""), None);
+    }
 }

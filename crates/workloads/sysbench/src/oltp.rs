@@ -58,13 +58,17 @@ impl Shape {
         parts.filter(|part| part.count > 0).collect()
     }
 
+    pub(crate) fn statements(&self) -> u32 {
+        self.parts().iter().map(|part| part.kinds.len() as u32 * part.count).sum()
+    }
+
     /// True when the transaction changes nothing.
     fn only_reads(&self) -> bool {
         self.index_updates + self.non_index_updates + self.delete_inserts == 0
             && self.deletes + self.new_rows == 0
     }
 
-    fn of_test(options: &SysbenchOptions) -> Shape {
+    pub(crate) fn of_test(options: &SysbenchOptions) -> Shape {
         let none = Shape { one_table: options.test.is_legacy(), ..Shape::default() };
         let explicit = Shape { explicit: !options.skip_trx, ..none.clone() };
         match options.test {

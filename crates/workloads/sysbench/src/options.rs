@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use OptionValues::{Choice, Flag, Text, Whole};
-use dyno_core::offer::{DataSizing, Levels, Scale, TestOffer, UsualPace, WorkloadOffer};
+use dyno_core::offer::{DataSizing, Scale, TestOffer, WorkloadOffer};
 use dyno_core::options::{OptionDoc, OptionError, OptionRow, OptionValues, did_you_mean};
 use dyno_core::{Cause, DbError, nearest};
 use dyno_load::settings::ServerNeed;
@@ -11,15 +11,7 @@ use dyno_load::settings::ServerNeed;
 use crate::distribution::{Era, KeyDistribution, RandomOptions};
 
 /// sysbench 1.0.20 and 0.5 as suites name them. Where both have a test of a name, it is the one of 1.0.
-pub const OFFER: WorkloadOffer = WorkloadOffer {
-    name: "sysbench",
-    tests: &TESTS,
-    levels: Levels::Workers,
-    workers_alias: None,
-    options: describe,
-    has_stages: true,
-    pace: UsualPace::loading(100_000.0),
-};
+pub const OFFER: WorkloadOffer = WorkloadOffer::new("sysbench", &TESTS, describe);
 
 /// All but the last three, whose names are also those of 1.0.
 const TESTS: [TestOffer; SysbenchTest::ALL.len() - 3] = {
@@ -318,6 +310,15 @@ impl SysbenchOptions {
              original passes over it silently{advice}"
         ));
         Ok(())
+    }
+
+    /// Statements of a transaction; `None` of tests whose transactions are rows of one statement.
+    pub(crate) fn statements(&self) -> Option<f64> {
+        match self.test {
+            test if test.is_bulk_insert() => None,
+            test if test.is_select_random() => Some(1.0),
+            _ => Some(crate::oltp::Shape::of_test(self).statements().into()),
+        }
     }
 
     /// The rows that `prepare` puts into each table: none when the test numbers its own inserts,

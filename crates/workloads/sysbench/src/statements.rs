@@ -26,7 +26,7 @@ pub(crate) enum Kind {
     NewRow,
 }
 
-const KINDS: usize = 12;
+const KINDS: usize = Kind::NewRow as usize + 1;
 
 impl Kind {
     /// True when it is meant to change a row that is there.
@@ -55,15 +55,15 @@ impl Kind {
 
 /// The texts of all kinds, shared by all workers: `#` stands for the number of the table, `?` for a
 /// parameter.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(crate) struct Templates {
     texts: [String; KINDS],
 }
 
 impl Templates {
-    /// With one text per kind; the others stay empty and must not be used.
-    pub(crate) fn new(texts: impl IntoIterator<Item = (Kind, String)>) -> Self {
-        let mut templates = Templates::default();
+    /// With one text per kind: the compiler counts them.
+    pub(crate) fn new(texts: [(Kind, String); KINDS]) -> Self {
+        let mut templates = Templates { texts: Default::default() };
         for (kind, text) in texts {
             templates.texts[kind as usize] = text;
         }

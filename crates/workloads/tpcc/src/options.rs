@@ -9,20 +9,17 @@ use crate::run::Pacing;
 use crate::schema::KeyTime;
 use crate::{DISTRICTS, WAREHOUSES_MAX};
 use dyno_core::Dialect;
-use dyno_core::offer::{DataSizing, Levels, Scale, TestOffer, UsualPace, WorkloadOffer};
-use dyno_core::options::{OptionError, OptionRow, OptionValues as Values, read};
+use dyno_core::offer::{DataSizing, Scale, TestOffer, UsualPace, WorkloadOffer};
+use dyno_core::options::{OptionError, OptionRow, OptionValues as Values, describe, read};
 use dyno_facts::{Message, say};
 use dyno_load::default_sessions;
 
 /// TPC-C as suites name it.
 pub const OFFER: WorkloadOffer = WorkloadOffer {
-    name: "tpcc",
-    tests: &[test("bmsql-5.0"), test(SPEC)],
-    levels: Levels::Workers,
     workers_alias: Some("terminals"),
-    options: || OPTIONS.iter().map(Row::describe).collect(),
     has_stages: false,
     pace: UsualPace { checked: 300_000.0, ..UsualPace::loading(100_000.0) },
+    ..WorkloadOffer::new("tpcc", &[test("bmsql-5.0"), test(SPEC)], || describe(OPTIONS))
 };
 
 /// The profile with keying and think times.

@@ -8,7 +8,7 @@ use crate::parameters::ParameterChoice;
 use crate::run::{Plans, RunOptions, TpchTest};
 use dyno_core::nearest;
 use dyno_core::offer::{DataSizing, LargePace, Levels, TestOffer, UsualPace, WorkloadOffer};
-use dyno_core::options::{OptionError, OptionRow, OptionValues, read};
+use dyno_core::options::{OptionError, OptionRow, OptionValues, describe, read};
 use dyno_load::default_sessions;
 use std::mem;
 
@@ -25,7 +25,7 @@ pub const OFFER: WorkloadOffer = WorkloadOffer {
     ],
     levels: Levels::Degrees,
     workers_alias: None,
-    options: || OPTIONS.iter().map(Row::describe).collect(),
+    options: || describe(OPTIONS),
     has_stages: false,
     pace: UsualPace {
         queried: 135_000.0,

@@ -23,11 +23,9 @@ pub(crate) const PAPERS: dyno_report::FamilyPapers =
     &[&dyno_sysbench::PAPER, &dyno_pgbench::PAPER, &dyno_tpcc::PAPER, &dyno_tpch::PAPER, &SCRIPTS];
 
 const SCRIPTS: dyno_report::NamedPaper = dyno_report::NamedPaper {
-    name: "lua",
-    title: "sysbench scripts",
     tests: &["lua"],
-    derived_from: &[],
     own_tables: &["lua"],
+    ..dyno_report::NamedPaper::new("lua", "sysbench scripts")
 };
 
 /// Names that a hostile suite or server could choose.

@@ -3,7 +3,9 @@
 use crate::support::{FakeDriver, Recorded};
 use dyno_core::options::OptionError;
 use dyno_core::{Dialect, Rng, Tally, Workload};
+use dyno_facts::ExperimentFacts;
 use dyno_reactor::block_on;
+use dyno_report::Experiment;
 use dyno_sysbench::{
     KeyDistribution, OPTIONS, Sysbench, SysbenchOptions, SysbenchTest, options_of,
 };
@@ -156,6 +158,33 @@ fn changes_of_no_row_are_misses_and_other_statements() {
     assert_eq!(tally.misses, 30);
     let (_, tally) = run(&SysbenchOptions::new(SysbenchTest::Delete), Dialect::Mysql, 10);
     assert_eq!((tally.others, tally.misses), (10, 10));
+}
+
+/// Statements that a transaction sends with these options, and those that its trial is judged by.
+fn sent_and_expected(test: SysbenchTest, pairs: &[(String, String)]) -> (f64, Option<f64>) {
+    let options = SysbenchOptions::from_pairs(test, pairs).expect("good options");
+    let (_, tally) = run(&options, Dialect::Mysql, 1);
+    let facts = ExperimentFacts { options: pairs.iter().cloned().collect(), ..Default::default() };
+    let experiment =
+        Experiment { test: format!("sysbench {}", test.name()), facts, ..Experiment::default() };
+    let expected = (dyno_sysbench::PAPER.statements)(&experiment, test.name(), test.name());
+    ((tally.reads + tally.writes + tally.others) as f64, expected)
+}
+
+#[test]
+fn each_count_per_transaction_changes_what_is_sent_and_what_is_expected() {
+    for test in SysbenchTest::ALL.into_iter().filter(|test| !test.is_bulk_insert()) {
+        let (usual, expected) = sent_and_expected(test, &[]);
+        assert_eq!(Some(usual), expected, "{test:?}");
+    }
+    let test = SysbenchTest::ReadWrite;
+    let (usual, _) = sent_and_expected(test, &[]);
+    let counts = options_of(test).filter(|(_, row)| row.doc.contains("per transaction"));
+    for (name, _) in counts {
+        let (sent, expected) = sent_and_expected(test, &[(name.to_owned(), "3".to_owned())]);
+        assert_eq!(Some(sent), expected, "{name}");
+        assert!(sent != usual, "{name} changes nothing");
+    }
 }
 
 #[test]

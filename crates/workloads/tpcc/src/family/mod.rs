@@ -116,6 +116,10 @@ impl Driven for TpccFamily {
     type Before = TpccData;
     type Kept = Handover;
 
+    fn takes_fleet(&self) -> Result<bool, Failure> {
+        Ok(true)
+    }
+
     fn rolls_back_reads(&self) -> bool {
         self.options.run.profile.rolls_back_reads
     }
