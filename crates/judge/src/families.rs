@@ -187,3 +187,37 @@ pub fn completed(summary: &TrialSummary) -> TrialSummary {
     summary.measures = summary.figures();
     summary
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Plain;
+
+    impl JudgedFamily for Plain {
+        fn name(&self) -> &'static str {
+            "plain"
+        }
+    }
+
+    #[test]
+    fn a_family_that_says_nothing_is_judged_as_any_workload() {
+        let summary = TrialSummary::default();
+        assert_eq!((Plain.tests().len(), Plain.replaced().len(), Plain.rules().len()), (0, 0, 0));
+        assert!(Plain.knows_tables("x"));
+        let is = [
+            Plain.is_pass(),
+            Plain.is_measured(&summary),
+            Plain.is_paced(&summary),
+            Plain.judges("x"),
+            Plain.throughput().is_some(),
+            Plain.judged().is_some(),
+            Plain.level(&summary).is_some(),
+            Plain.progress(&summary).is_some(),
+            Plain.bound(&summary, Metric::Tps).is_some(),
+        ];
+        assert_eq!(is, [false; 9]);
+        assert_eq!((Plain.isolation(&summary), Plain.weight(&summary, "x")), (None, None));
+        assert_eq!(Plain.derived_from("x"), None);
+    }
+}

@@ -104,3 +104,68 @@ pub fn first_sentence(text: &Message) -> Message {
     };
     Message::both(cut(&en, [". ", "; "], "."), cut(&zh, ["。", "；"], "。"))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_shown_in_their_format() {
+        let cases = [
+            (NumberFormat::Text, 1.5, "1.5"),
+            (NumberFormat::Right, 1.5, "1.5"),
+            (NumberFormat::Plain, 1.5, "1.5"),
+            (NumberFormat::Short, 1.5, "1.50"),
+            (NumberFormat::Whole, 12_345.6, "12,346"),
+            (NumberFormat::Ms, 1_500.0, "1.50"),
+            (NumberFormat::Tenth, 1.25, "1.2"),
+            (NumberFormat::Fixed(0), 1.6, "2"),
+            (NumberFormat::Fixed(2), 1.6, "1.60"),
+            (NumberFormat::Ratio, 1.0, "1.000"),
+            (NumberFormat::Ratio, 99.99, "99.990"),
+            (NumberFormat::Ratio, 100.0, "100"),
+            (NumberFormat::Ratio, 0.1, "0.100"),
+            (NumberFormat::Ratio, 0.056_78, "0.0568"),
+            (NumberFormat::Ratio, 0.000_056_78, "0.0000568"),
+            (NumberFormat::Ratio, 0.0, "0.000"),
+            (NumberFormat::Ratio, 1e-20, "0.000000000000"),
+            (NumberFormat::Whole, f64::NAN, DASH),
+            (NumberFormat::Ratio, f64::INFINITY, DASH),
+        ];
+        for (format, number, text) in cases {
+            assert_eq!(format.show(number), text, "{format:?} of {number}");
+        }
+        assert_eq!(NumberFormat::Percent.show(0.25), percent(0.25));
+        assert_eq!(NumberFormat::Bytes.show(2_048.0), bytes(2_048.0));
+        assert!(NumberFormat::Right.is_right() && !NumberFormat::Text.is_right());
+    }
+
+    #[test]
+    fn words_are_quoted_where_a_shell_would_split_them() {
+        let cases = [
+            ("a-b_c./:=@,+%9", "a-b_c./:=@,+%9"),
+            ("", "''"),
+            ("a b", "'a b'"),
+            ("it's", "'it'\\''s'"),
+        ];
+        for (word, quoted) in cases {
+            assert_eq!(shell_word(word), quoted);
+        }
+    }
+
+    #[test]
+    fn groups_keep_the_order_of_their_first() {
+        assert_eq!(grouped([(2, 'a'), (1, 'b'), (2, 'c')]), [(2, vec!['a', 'c']), (1, vec!['b'])]);
+        assert_eq!(unique(vec![2, 1, 2, 3, 1]), [2, 1, 3]);
+    }
+
+    #[test]
+    fn a_first_sentence_ends_at_its_end() {
+        let first = |en: &str, zh: &str| {
+            let found = first_sentence(&Message::both(en, zh));
+            Lang::ALL.map(|lang| found.render(lang).clone())
+        };
+        assert_eq!(first("One; two. Three.", "一。二；三。"), ["One.", "一。"]);
+        assert_eq!(first("A 1.5 of all.", "全部"), ["A 1.5 of all.", "全部"]);
+    }
+}

@@ -275,6 +275,23 @@ mod tests {
     }
 
     #[test]
+    fn errors_that_the_user_can_remedy_have_hints() {
+        let hint = |kind: io::ErrorKind| io_error("write", Path::new("a"), &kind.into()).hint;
+        let known = [
+            io::ErrorKind::StorageFull,
+            io::ErrorKind::QuotaExceeded,
+            io::ErrorKind::ReadOnlyFilesystem,
+            io::ErrorKind::PermissionDenied,
+            io::ErrorKind::NotFound,
+            io::ErrorKind::NotADirectory,
+        ];
+        let hints = known.map(|kind| hint(kind).expect("a remedy"));
+        assert_eq!((&hints[0], &hints[2]), (&hints[1], &hints[3]));
+        assert_eq!(std::collections::BTreeSet::from(hints).len(), 4);
+        assert_eq!(hint(io::ErrorKind::Interrupted), None);
+    }
+
+    #[test]
     fn a_failed_replacement_keeps_the_old_text() {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("run.json");

@@ -6,7 +6,7 @@ use common::WORKLOADS;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use dyno_facts::{PlanStep, PlannedTrial, Role, SecretUrl, StepAction};
+use dyno_facts::{PlanStep, PlannedTrial, Restore, Role, SecretUrl, StepAction};
 use dyno_suite::{Overrides, Plan, Suite, bundled, figures};
 
 fn overrides(targets: &[(&str, &str)]) -> Overrides {
@@ -584,4 +584,56 @@ fn the_load_of_a_target_behind_a_proxy_is_not_guessed() {
     };
     assert_eq!(estimated_s("proxy"), Some(1.0));
     assert!(estimated_s("direct") > Some(50.0), "{:?}", estimated_s("direct"));
+}
+
+#[test]
+fn what_a_suite_says_of_a_target_is_in_the_plan() {
+    let text = "[suite]\nname = 's'\n[target.a]\nurl = 'mysql://u@a/d'\ntitle = 'A'\ntitle_zh = 'B'\n\
+                description = 'C'\ndescription_zh = 'D'\nclass = 'E'\nvcpu = 4\nmemory_gib = 16.5\n\
+                durability = 'F'\nrestart = 'true'\nstated = { zone = 'G' }\nshards = 3\n\
+                price = { per_hour = 1.5, currency = 'USD' }\n[[experiment]]\nname = 'x'\n\
+                workload = 'sysbench'\ntest = 'oltp_insert'\nworkers = 1\nevents = 1\n";
+    let plan =
+        build(&Suite::parse("s.toml", text, WORKLOADS).expect("a suite"), &Overrides::default());
+    let found = &plan.targets[0];
+    let texts = [&found.title, &found.title_zh, &found.description, &found.description_zh];
+    assert_eq!(texts.map(String::as_str), ["A", "B", "C", "D"]);
+    assert_eq!((found.class.as_str(), found.durability.as_deref()), ("E", Some("F")));
+    assert_eq!((found.vcpu, found.memory_gib, found.shards), (Some(4.0), Some(16.5), Some(3)));
+    assert_eq!((&found.stated["zone"], found.restart.is_some()), (&"G".to_owned(), true));
+    let price = found.price.as_ref().expect("a price");
+    assert_eq!((price.per_hour, price.currency.as_str()), (1.5, "USD"));
+}
+
+#[test]
+fn given_scripts_are_found_by_their_names() {
+    let text = "[suite]\nname = 's'\n[target.a]\nurl = 'mysql://u@a/d'\n[[experiment]]\nname = 'x'\n\
+                workload = 'pgbench'\ntest = 'script'\nworkers = 1\nevents = 5\n\
+                options = { scripts = ['two@3', 'one'] }\n";
+    let suite = Suite::parse("s.toml", text, WORKLOADS).expect("a suite");
+    let suite = suite.with_scripts(&[
+        ("one".to_owned(), "SELECT 1;".to_owned()),
+        ("two".to_owned(), "SELECT 2;".to_owned()),
+    ]);
+    let plan = build(&suite, &Overrides::default());
+    let scripts = plan.experiments[0].scripts.iter();
+    let found: Vec<_> =
+        scripts.map(|script| (script.name.as_str(), script.weight, script.text.as_str())).collect();
+    assert_eq!(found, [("two", 3, "SELECT 2;"), ("one", 1, "SELECT 1;")]);
+}
+
+#[test]
+fn a_command_restores_data_unless_it_is_none_or_reload() {
+    let restore = |written: &str| {
+        let text = format!(
+            "[suite]\nname = 's'\n[target.a]\nurl = 'mysql://u@a/d'\n[[experiment]]\nname = 'x'\n\
+             workload = 'sysbench'\ntest = 'oltp_insert'\nworkers = 1\nevents = 1\n{written}\n"
+        );
+        let suite = Suite::parse("s.toml", &text, WORKLOADS).expect("a suite");
+        build(&suite, &Overrides::default()).experiments[0].restore.clone()
+    };
+    assert_eq!(restore(""), Restore::None);
+    assert_eq!(restore("restore = 'none'"), Restore::None);
+    assert_eq!(restore("restore = 'reload'"), Restore::Reload);
+    assert_eq!(restore("restore = 'true'"), Restore::Command("true".to_owned().into()));
 }

@@ -237,6 +237,70 @@ fn binary_rows_use_cached_columns() {
 }
 
 #[test]
+fn names_are_kept_where_definitions_come_once() {
+    let names = |encoding, caches: bool| {
+        let head: &[u8] = if caches { &[1, 1] } else { &[1] };
+        let bytes = Script::new(true).packet(head).columns(&[8]).end(2).bytes;
+        let mut answer = Answer::new(true, caches);
+        let mut definitions = Definitions::default();
+        answer.begin(encoding, 1);
+        feed(&mut answer, &bytes, 100, &mut definitions, &mut Kept::default()).unwrap();
+        (definitions.columns.len(), definitions.names.count())
+    };
+    assert_eq!(names(Encoding::Binary, true), (1, 1));
+    // Texts are read by no statement that was prepared: their definitions come again.
+    assert_eq!(names(Encoding::Text, true), (1, 0));
+    assert_eq!(names(Encoding::Binary, false), (1, 0));
+}
+
+#[test]
+fn binary_rows_have_all_their_columns() {
+    let row = [&[0, 0b1000, 7, 0, 0, 0][..], b"\x02ab"].concat();
+    let bytes = Script::new(true).packet(&[3]).columns(&[3, 8, 253]).packet(&row).end(2).bytes;
+    let mut answer = Answer::new(true, false);
+    let mut kept = Kept::default();
+    answer.begin(Encoding::Binary, 1);
+    feed(&mut answer, &bytes, 100, &mut Definitions::default(), &mut kept).unwrap();
+    assert_eq!(kept.0, [[Some("7".to_owned()), None, Some("ab".to_owned())]]);
+}
+
+#[test]
+fn rows_that_are_only_counted_are_not_waited_for() {
+    let bytes = Script::new(true).packet(&[1]).columns(&[253]).packet(b"\x05hello").end(2).bytes;
+    // Behind the row is the end of rows, of 11 bytes.
+    let row = bytes.len() - 11 - 10;
+    let mut answer = Answer::new(true, false);
+    for (end, taken) in [(row + 4, row), (row + 5, row + 5), (row + 7, row + 7)] {
+        answer.begin(Encoding::Text, 1);
+        let scan = answer.scan(&bytes[..end], &mut Definitions::default(), &mut Discard);
+        assert_eq!(scan, Ok((taken, AnswerStep::More)), "{end}");
+    }
+}
+
+#[test]
+fn any_number_of_a_packet_is_allowed_where_frames_are_numbered() {
+    let rows = Script::new(true).packet(&[1]).columns(&[3]).packet(b"\x017");
+    let bytes = Script { sequence: 9, ..rows }.packet(b"\x018").end(2).bytes;
+    let changed = Script { sequence: 5, ..Script::new(true) }.ok(3, 2, 0).bytes;
+    for (is_any, bytes, counts) in [
+        (true, &bytes, (2, 0)),
+        (true, &changed, (0, 3)),
+        (false, &bytes, (0, 0)),
+        (false, &changed, (0, 0)),
+    ] {
+        let mut answer = Answer::new(true, false);
+        if is_any {
+            answer.allow_any_sequence();
+        }
+        let executed = Executed { has_rows: counts.0 > 0, rows: counts.0, affected: counts.1 };
+        answer.begin(Encoding::Text, 1);
+        let done = feed(&mut answer, bytes, 100, &mut Definitions::default(), &mut Discard);
+        assert_eq!(done.ok(), is_any.then_some(Some(AnswerStep::Done(executed))));
+        assert_eq!(plain(&mut answer, bytes, 1), is_any.then_some(executed));
+    }
+}
+
+#[test]
 fn rows_over_16_mib_are_joined_or_skipped() {
     let long = vec![b'x'; (1 << 24) + 5];
     let mut row = Vec::new();

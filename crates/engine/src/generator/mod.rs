@@ -354,6 +354,7 @@ mod tests {
     fn this_machine_can_be_watched() {
         let mut watch = GeneratorWatch::new(0);
         watch.open(1);
+        assert_eq!(watch.opened, 1);
         while watch.metronome.as_ref().is_some_and(|metronome| metronome.late().count() < 3) {
             std::thread::yield_now();
         }
@@ -384,6 +385,18 @@ mod tests {
         let shared = Arc::new(Shared { stop: AtomicBool::new(false), beats: Mutex::new(beats) });
         let late = Metronome { shared, thread: None }.late();
         assert!(late.count() >= 3000 && late.max() >= 2900 * BEAT, "{}", late.max());
+    }
+
+    #[test]
+    fn a_restart_forgets_the_beats_before() {
+        let mut late = Latencies::new();
+        late.record(7);
+        let beats = Beats { late, due: now() + 3_600_000 * MILLISECOND };
+        let shared = Arc::new(Shared { stop: AtomicBool::new(false), beats: Mutex::new(beats) });
+        let metronome = Metronome { shared, thread: None };
+        assert_eq!(metronome.late().count(), 1);
+        metronome.restart();
+        assert_eq!(metronome.late().count(), 0);
     }
 
     #[test]

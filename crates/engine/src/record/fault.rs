@@ -230,6 +230,11 @@ mod tests {
         let slow = told(&[(50, 20), (0, 10), (20, 30)]);
         assert!(near(slow.first_success_after_s, 1.0), "{slow:?}");
         assert_eq!((slow.recovered_after_s, slow.tps_after), (None, None));
+        let late = told(&[(50, 20), (0, 20), (50, 9)]);
+        assert!(near(late.first_success_after_s, 2.0), "{late:?}");
+        assert_eq!((late.recovered_after_s, late.tps_after), (None, None), "less than a second");
+        let just = told(&[(50, 20), (0, 20), (50, 10)]);
+        assert!(near(just.recovered_after_s, 2.0) && near(just.tps_after, 500.0), "{just:?}");
     }
 
     #[test]

@@ -144,3 +144,20 @@ fn what_the_server_never_committed_fails_the_trial() {
     batch.farewell = Some("COMMIT");
     assert_eq!(end(&batch, &spec), TrialEnd::Time);
 }
+
+#[test]
+fn scans_that_statements_do_not_explain_are_told() {
+    let scans = |touches, scans| {
+        let answers = SimulatedAnswers { scans, ..SimulatedAnswers::default() };
+        let mut workload = Lists::of(&["SELECT 1"]);
+        workload.touches = touches;
+        let found = run(&workload, &SimDriver::new(answers), &closed(2, 1)).0.scans();
+        found.map(|found| [found.rows, found.statements])
+    };
+    // More than ten times what they have to read, and more than a small table has.
+    assert_eq!(scans(Some(1), [100_100, 100]), Some([100_100, 100]));
+    assert_eq!(scans(Some(1), [100_000, 100]), None);
+    assert_eq!(scans(Some(200), [200_100, 100]), Some([200_100, 100]));
+    assert_eq!(scans(Some(200), [200_000, 100]), None);
+    assert_eq!(scans(None, [100_100, 100]), None, "the user's own statements");
+}

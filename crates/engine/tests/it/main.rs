@@ -9,5 +9,6 @@ mod errors;
 mod load;
 mod shares;
 mod stopping;
+mod sums;
 mod support;
 mod terminals;

@@ -32,6 +32,8 @@ pub(crate) struct Lists<'a> {
     pub(crate) loses: Option<WorkerId>,
     /// What a worker sends after its last transaction.
     pub(crate) farewell: Option<&'static str>,
+    /// Rows that its statements have to read.
+    pub(crate) touches: Option<u64>,
     /// A failed attempt is rolled back before the next one.
     pub(crate) rolls_back: bool,
     /// Every transaction that was over, and every worker that left with its error.
@@ -53,6 +55,7 @@ impl Lists<'_> {
             panics_at: None,
             loses: None,
             farewell: None,
+            touches: None,
             rolls_back: true,
             over: Mutex::default(),
             left: Mutex::default(),
@@ -97,6 +100,10 @@ impl Workload for Lists<'_> {
 
     fn transactions(&self) -> &[TransactionKind] {
         &self.names
+    }
+
+    fn rows_touched(&self) -> Option<u64> {
+        self.touches
     }
 
     async fn open<S: Session>(

@@ -280,3 +280,6 @@ pub fn counterpart<'a>(
     // With a cap on workers no point has the published number: the nearest is shown.
     own().find(is_level).or_else(|| own().max_by(|a, b| a.load().total_cmp(&b.load())))
 }
+
+#[cfg(test)]
+pub(crate) mod tests;

@@ -238,3 +238,134 @@ pub fn node_scaling_sentences(experiment: &Experiment) -> Vec<Message> {
     };
     rows.chunk_by(|a, b| a.cluster == b.cluster).filter_map(of_cluster).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::evidence::tests::trial;
+    use dyno_facts::{GeneratorMember, TrialSummary};
+
+    /// Load generators with their nodes and statements; nodes with their reads.
+    fn spread(members: &[(&str, u64)], nodes: &[(&str, u64)]) -> Trial {
+        let mut summary = TrialSummary::default();
+        let member = |(names, statements): &(&str, u64)| GeneratorMember {
+            nodes: names.split_whitespace().map(str::to_owned).collect(),
+            statements: *statements,
+            ..GeneratorMember::default()
+        };
+        summary.conditions.members = members.iter().map(member).collect();
+        let node = |(name, reads): &(&str, u64)| {
+            (
+                (*name).to_owned(),
+                NodeConditions { reads: Some(*reads), ..NodeConditions::default() },
+            )
+        };
+        summary.conditions.nodes = nodes.iter().map(node).collect();
+        trial(summary)
+    }
+
+    #[test]
+    fn reads_stray_by_their_share_of_all() {
+        let found = |members: &[(&str, u64)], nodes: &[(&str, u64)]| {
+            strayed(&spread(members, nodes), |node| node.reads)
+        };
+        let members = [("a", 60), ("a", 20), ("b c", 20), ("", 99)];
+        let even = found(&members, &[("a", 800), ("b", 150), ("c", 50)]).expect("two groups");
+        assert!(even.0.abs() < 1e-12, "{even:?}");
+        let (share, names) =
+            found(&members, &[("a", 500), ("b", 100), ("c", 400)]).expect("two groups");
+        assert!((share - 0.3).abs() < 1e-12 && names == "a", "{share} {names}");
+        let three = [("a", 50), ("b", 25), ("c", 25)];
+        let (share, names) =
+            found(&three, &[("a", 50), ("b", 0), ("c", 50)]).expect("three groups");
+        assert!((share - 0.25).abs() < 1e-12 && names == "b", "{share} {names}");
+        assert_eq!(found(&[("a", 60)], &[("a", 1)]), None, "one group");
+        assert_eq!(found(&members, &[("a", 1), ("b", 1)]), None, "a node says nothing");
+        assert_eq!(found(&members, &[("a", 0), ("b", 0), ("c", 0)]), None);
+        assert_eq!(found(&[("a", 0), ("b", 0)], &[("a", 1), ("b", 1)]), None);
+        let mut lost = spread(&members, &[("a", 1), ("b", 1), ("c", 1)]);
+        lost.summary.conditions.members[0].lost = Some("gone".into());
+        assert_eq!(strayed(&lost, |node| node.reads), None);
+    }
+
+    #[test]
+    fn statements_of_the_same_nodes_are_counted_together() {
+        let all = spread(&[("a", 60), ("b c", 20), ("a", 5), ("", 99)], &[]);
+        let groups = by_nodes(&all);
+        let found: Vec<(usize, f64)> = groups.iter().map(|(names, n)| (names.len(), *n)).collect();
+        assert_eq!(found, [(1, 65.0), (2, 20.0)]);
+    }
+    fn target(label: &str, run: usize, product: &str, part_of: Option<&str>) -> PaperTarget {
+        PaperTarget {
+            label: label.to_owned(),
+            run,
+            facts: TargetFacts::default(),
+            product: product.to_owned(),
+            route_words: None,
+            part_of: part_of.map(str::to_owned),
+            settings: Vec::new(),
+            all_settings: BTreeMap::new(),
+            schema: BTreeMap::new(),
+            not_readable: Vec::new(),
+        }
+    }
+
+    fn reached(target: &PaperTarget, nodes: u32) -> (&PaperTarget, NodeScaling) {
+        let row = NodeScaling {
+            target: target.label.clone(),
+            cluster: String::new(),
+            nodes,
+            is_stated: false,
+            workers: 8,
+            qps: Spread::default(),
+            qps_per_node: 1.0,
+            speedup: 1.0,
+            efficiency: 1.0,
+        };
+        (target, row)
+    }
+
+    #[test]
+    fn targets_of_a_series_have_each_number_of_nodes_once() {
+        let all = [
+            target("a", 1, "M", None),
+            target("b", 1, "M", None),
+            target("c", 1, "P", None),
+            target("d", 2, "M", None),
+            target("e", 1, "M", Some("whole")),
+            target("f", 1, "M", Some("whole")),
+        ];
+        let found = |numbers: [u32; 6]| -> Vec<(String, Vec<u32>)> {
+            let rows = all.iter().zip(numbers).filter(|(_, nodes)| *nodes > 0);
+            let found = series(rows.map(|(target, nodes)| reached(target, nodes)).collect());
+            let of = |own: &Series<'_>| {
+                (cluster(own, &found), own.iter().map(|(_, row)| row.nodes).collect())
+            };
+            found.iter().map(of).collect()
+        };
+        let named = |name: &str, nodes: &[u32]| (name.to_owned(), nodes.to_vec());
+        assert_eq!(found([4, 2, 0, 0, 0, 0]), [named("", &[2, 4])]);
+        assert_eq!(found([2, 0, 4, 0, 0, 0]), [], "another product");
+        assert_eq!(found([1, 2, 0, 3, 0, 0]), [named("", &[1, 2, 3])], "two runs");
+        assert_eq!(found([1, 2, 0, 2, 0, 0]), [named("", &[1, 2])], "each run by itself");
+        assert_eq!(found([2, 2, 0, 0, 0, 0]), [], "which goes with which?");
+        assert_eq!(found([0, 0, 0, 0, 1, 3]), [named("whole", &[1, 3])]);
+        let both = [named("", &[1, 2]), named("whole", &[1, 3])];
+        assert_eq!(found([1, 2, 0, 0, 1, 3]), both);
+    }
+
+    #[test]
+    fn series_are_named_by_what_tells_them_apart() {
+        let all = [
+            target("a", 1, "M", None),
+            target("b", 1, "M", None),
+            target("c", 1, "P", None),
+            target("d", 1, "P", None),
+        ];
+        let of = |first: usize| vec![reached(&all[first], 1), reached(&all[first + 1], 2)];
+        let two = [of(0), of(2)];
+        assert_eq!([cluster(&two[0], &two), cluster(&two[1], &two)], ["M", "P"]);
+        let alike = [of(0), of(0)];
+        assert_eq!(cluster(&alike[0], &alike), "a");
+    }
+}

@@ -365,3 +365,78 @@ pub(super) fn subtitle(runs: &[RunData], texts: &PaperTexts) -> Message {
         [(&first.description, ". ", "."), (&first.description_zh, "。", "。")].map(sentence);
     Message::either(&en, &zh)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::evidence::tests::trial;
+    use dyno_facts::{StageFacts, StageOf};
+
+    /// Intervals of these lengths, commits and errors.
+    fn series(rows: &[(f64, u64, u64)]) -> Vec<SeriesRow> {
+        let mut begins_s = 0.0;
+        let row = |&(length_s, committed, errors): &(f64, u64, u64)| {
+            let phase = "measured".to_owned();
+            let row = SeriesRow {
+                begins_s,
+                length_s,
+                committed,
+                errors,
+                reconnects: 2 * errors,
+                phase,
+                ..SeriesRow::default()
+            };
+            begins_s += length_s;
+            row
+        };
+        rows.iter().map(row).collect()
+    }
+
+    #[test]
+    fn stretches_without_a_commit_are_gaps_unless_chance_explains_them() {
+        let found = |rows: &[(f64, u64, u64)]| -> Vec<(f64, f64, u64, u64)> {
+            let gaps = gaps(&series(rows));
+            gaps.iter().map(|gap| (gap.from_s, gap.to_s, gap.errors, gap.reconnects)).collect()
+        };
+        // Neighbours are one gap; sessions come back with the interval that follows.
+        let rows = [(1.0, 50, 1), (1.0, 0, 2), (1.0, 0, 3), (1.0, 50, 4), (1.0, 50, 8)];
+        assert_eq!(found(&rows), [(1.0, 3.0, 5, 18)]);
+        assert_eq!(found(&[(1.0, 50, 0), (1.0, 0, 1)]), [(1.0, 2.0, 1, 2)]);
+        // Seven commits to be expected, and fewer.
+        assert_eq!(found(&[(1.0, 7, 0), (1.0, 7, 0), (1.0, 0, 0)]).len(), 1);
+        assert_eq!(found(&[(1.0, 7, 0), (1.0, 6, 0), (1.0, 0, 0)]).len(), 0);
+        assert_eq!(found(&[(2.0, 7, 0), (2.0, 0, 0)]).len(), 1);
+        // Much shorter intervals, and much shorter gaps.
+        assert_eq!(found(&[(1.0, 90, 0), (0.49, 0, 0)]).len(), 0);
+        assert_eq!(found(&[(1.0, 90, 0), (0.5, 0, 0)]).len(), 1);
+        assert_eq!(found(&[(0.09, 90, 0), (0.09, 0, 0)]).len(), 0);
+        assert_eq!(found(&[(1.0, 0, 0), (1.0, 0, 0)]), [(0.0, 2.0, 0, 0)], "nothing at all");
+        let mut warm_up = series(&[(1.0, 50, 0), (1.0, 0, 0)]);
+        warm_up[1].phase = "warm_up".to_owned();
+        assert_eq!(gaps(&warm_up), []);
+    }
+
+    #[test]
+    fn stages_are_no_trials_of_their_own() {
+        let of = |number: u32, step: &str, stage: bool, status: &'static str| {
+            let mut summary = TrialSummary { trial: number, ..TrialSummary::default() };
+            step.clone_into(&mut summary.identity.step);
+            summary.identity.stage = stage.then_some(StageOf { number: 1, of: 2 });
+            Trial { status, ..trial(summary) }
+        };
+        let mut sum = of(3, "a", false, "complete");
+        sum.summary.stages = vec![StageFacts { trial: 1, ..StageFacts::default() }];
+        let all = vec![
+            of(1, "a", true, "stage"),
+            of(2, "a", true, "failed"),
+            sum,
+            of(4, "b", true, "stage"),
+            of(5, "b", true, "failed"),
+            of(6, "c", false, "failed"),
+        ];
+        let (stages, trials) = stages(all);
+        let numbers =
+            |trials: &[Trial]| trials.iter().map(|it| it.summary.trial).collect::<Vec<_>>();
+        assert_eq!((numbers(&stages), numbers(&trials)), (vec![1, 2, 4], vec![3, 5, 6]));
+    }
+}

@@ -274,4 +274,53 @@ mod tests {
         assert_eq!(readable("cache_size", "-2000"), "-2000");
         assert_eq!(readable("synchronous_standby_names", ""), "\"\"");
     }
+    #[test]
+    fn names_of_settings_tell_what_they_decide() {
+        let all = |is: fn(&str) -> bool, names: &[&str]| names.iter().all(|name| is(name));
+        let none = |is: fn(&str) -> bool, names: &[&str]| !names.iter().any(|name| is(name));
+        assert!(all(is_of_commits, &["fsync", "sync_binlog", "log_file_system", ENGINE]));
+        assert!(none(is_of_commits, &["work_mem", "sync", "engines"]));
+        assert!(all(
+            names_a_place,
+            &["server_id", "hostname", "datadir", "ssl_ca", "log_error_file"]
+        ));
+        assert!(none(names_a_place, &["work_mem", "hostnames", "server_id_bits", "fsync"]));
+        assert!(all(
+            matters,
+            &["fsync", "work_mem", "enable_sort", "sort_buffer_size", "jit_cost"]
+        ));
+        assert!(none(matters, &["timezone", "my_enable_sort", "max_connections"]));
+        assert!(meaning("fsync").is_some() && meaning("jit").is_some());
+        assert!(meaning("timezone").is_none());
+    }
+
+    #[test]
+    fn sizes_begin_at_a_kibibyte() {
+        assert_eq!(readable("innodb_log_file_size", "1023"), "1023");
+        assert_eq!(readable("innodb_log_file_size", "1024"), "1 KiB");
+        assert_eq!(readable("mmap_size", "2048"), "2 KiB");
+        assert_eq!(readable("innodb_flush_method", "fsync"), "fsync");
+    }
+
+    #[test]
+    fn settings_of_queries_keep_their_order_and_counters_their_growth() {
+        let texts = |all: &[(&str, &str)]| -> BTreeMap<String, String> {
+            all.iter().map(|(name, value)| ((*name).into(), (*value).into())).collect()
+        };
+        let rows = of_queries(&texts(&[("jit", "off"), ("fsync", "off"), ("work_mem", "4MB")]));
+        let rows: Vec<_> = rows.iter().map(|row| (row.name.as_str(), row.is_weak)).collect();
+        assert_eq!(rows, [("work_mem", false), ("jit", false)]);
+        let facts = |counts: &[(&str, i64)]| {
+            let counters =
+                counts.iter().map(|(name, count)| ((*name).into(), count.to_string())).collect();
+            ServerFacts { counters, ..ServerFacts::default() }
+        };
+        let before = facts(&[("Questions", 10), ("Innodb_deadlocks", 4), ("Com_commit", 1)]);
+        let after = facts(&[("Questions", 25), ("Innodb_deadlocks", 1), ("Uptime", 9)]);
+        let found: Vec<_> = counters(&before, &after)
+            .into_iter()
+            .map(|counter| (counter.name, counter.growth))
+            .collect();
+        assert_eq!(found, [("Questions".to_owned(), 15.0), ("Innodb_deadlocks".to_owned(), -3.0)]);
+    }
 }

@@ -383,3 +383,131 @@ impl Judgment {
         all.iter().filter(is_like).filter(|of| !of.is_aa || is_aa_only).collect()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::evidence::tests::{comparison, row};
+
+    #[test]
+    fn intervals_move_to_the_side_of_what_was_held_up() {
+        let interval = Some(Bounds { low: 0.5, high: 2.0 });
+        let moved = |log: f64, metric| VetoReach::HeldUp(log).moved(metric, interval, None);
+        let twice = 2.0_f64.ln();
+        let is_near = |found: Option<(f64, f64)>, low: f64, high: f64| {
+            let (found_low, found_high) = found.expect("an interval");
+            (found_low - low).abs() < 1e-12
+                && (found_high == high || (found_high - high).abs() < 1e-12)
+        };
+        // A candidate that was held up does more than its ratio says, and in less time.
+        assert!(is_near(moved(twice, Metric::Tps), 0.5, 4.0));
+        assert!(is_near(moved(-twice, Metric::Tps), 0.25, 2.0));
+        assert!(is_near(moved(twice, Metric::MeanMs), 0.25, 2.0));
+        assert!(is_near(moved(-twice, Metric::MeanMs), 0.5, 4.0));
+        assert!(is_near(moved(twice, Metric::P99Ms), 0.0, 2.0), "percentiles any far");
+        assert!(is_near(moved(-twice, Metric::MaxMs), 0.5, f64::INFINITY));
+        for log in [twice, -twice] {
+            assert!(is_near(moved(log, Metric::ServerCpuUs), 0.25, 4.0), "costs to either side");
+        }
+    }
+
+    #[test]
+    fn a_reach_may_be_any_far() {
+        let interval = Some(Bounds { low: 0.5, high: 2.0 });
+        let withstood = Some(Bounds { low: 0.4, high: 2.1 });
+        let moved = |reach: VetoReach| reach.moved(Metric::Tps, interval, withstood);
+        assert_eq!([VetoReach::AnyFar, VetoReach::Costs].map(moved), [None; 2]);
+        assert_eq!(moved(VetoReach::Pairs), Some((0.4, 2.1)));
+        assert_eq!(VetoReach::Pairs.moved(Metric::Tps, interval, None), None);
+        assert_eq!(VetoReach::HeldUp(1.0).moved(Metric::Tps, None, withstood), None);
+        let touched =
+            [Metric::Tps, Metric::ServerCpuUs].map(|metric| VetoReach::Costs.touches(metric));
+        assert_eq!(touched, [false, true]);
+        assert!(VetoReach::AnyFar.touches(Metric::Tps));
+    }
+
+    fn session(pairs: usize, dyno: &str) -> SessionRow {
+        SessionRow {
+            folder: String::new(),
+            started_at: String::new(),
+            machine: "m".to_owned(),
+            versions: "v".to_owned(),
+            dyno: dyno.to_owned(),
+            pairs,
+            ratio: None,
+        }
+    }
+
+    #[test]
+    fn pairs_of_earlier_sessions_are_all_but_the_last() {
+        let mut of = comparison(Vec::new());
+        assert_eq!((of.pairs_earlier(), of.is_of_unlike_sessions()), (0, false));
+        of.sessions = vec![session(3, "1"), session(4, "1"), session(8, "1")];
+        assert_eq!((of.pairs_earlier(), of.is_of_unlike_sessions()), (7, false));
+        of.sessions[2].dyno = "2".to_owned();
+        assert!(of.is_of_unlike_sessions());
+    }
+
+    #[test]
+    fn units_of_several_pairs_need_as_many_more() {
+        let mut of = comparison(Vec::new());
+        assert_eq!(of.least_pairs(), 6);
+        of.unit_pairs = 3;
+        assert_eq!(of.least_pairs(), 18);
+        (of.stop.half_width, of.stop.pairs_least, of.stop.pairs_most) = (Some(0.02), 18, 60);
+        assert_eq!(of.judging(), Judging::Level(0.025));
+        (of.stop.pairs_least, of.stop.pairs_most) = (18, 30);
+        assert_eq!(of.judging(), Judging::Level(0.032));
+        of.stop.is_until_decided = true;
+        assert_eq!(of.judging(), Judging::Anytime);
+    }
+
+    #[test]
+    fn a_comparison_has_its_trials_its_targets_and_its_names() {
+        let of = comparison(Vec::new());
+        let has = |kind: SpotKind, names: &[&str]| {
+            let names = names.iter().map(|name| (*name).to_owned()).collect();
+            of.has(&Spot { kind, names })
+        };
+        assert!(has(SpotKind::Trial, &["16"]) && has(SpotKind::Trial, &["99", "1"]));
+        assert!(!has(SpotKind::Trial, &["17"]));
+        assert!(has(SpotKind::Target, &["a"]) && has(SpotKind::Target, &["b", "a"]));
+        assert!(!has(SpotKind::Target, &["a", "c"]));
+        assert!(has(SpotKind::Experiment, &["x"]) && !has(SpotKind::Experiment, &["y"]));
+        assert!(has(SpotKind::Comparison, &["x 8 workers: b / a"]));
+        assert!(!has(SpotKind::Comparison, &["x"]) && !has(SpotKind::Run, &["x"]));
+    }
+
+    #[test]
+    fn differences_are_told_first_and_what_is_undecided_last() {
+        let of = |calls: [Call; 4]| {
+            let metrics = [Metric::Tps, Metric::P95Ms, Metric::P99Ms, Metric::ServerCpuUs];
+            let rows = metrics.into_iter().zip(calls);
+            let rows = rows.map(|(metric, call)| VerdictRow { call, ..row(metric) }).collect();
+            let of = comparison(rows);
+            of.told_rows().into_iter().map(|row| row.metric).collect::<Vec<_>>()
+        };
+        let told = of([Call::Undecided, Call::Equivalent, Call::Slower, Call::Faster]);
+        assert_eq!(told, [Metric::P99Ms, Metric::ServerCpuUs, Metric::P95Ms, Metric::Tps]);
+    }
+
+    #[test]
+    fn vetoes_of_costs_do_not_decide_what_throughput_does() {
+        let veto = |reach| Veto { check: "c", found: Message::default(), reach };
+        let count = |metric, reaches: &[VetoReach]| {
+            let mut of = comparison(vec![row(metric)]);
+            of.vetoes = reaches.iter().map(|reach| veto(*reach)).collect();
+            [of.deciding_vetoes().count(), of.final_vetoes().count()]
+        };
+        let reaches = [VetoReach::Costs, VetoReach::AnyFar, VetoReach::Pairs];
+        assert_eq!(count(Metric::Tps, &reaches), [2, 1]);
+        assert_eq!(count(Metric::ServerCpuUs, &reaches), [3, 1]);
+    }
+
+    #[test]
+    fn exit_codes_of_gates_are_those_of_the_manual() {
+        let all = [GateResult::Pass, GateResult::Inconclusive, GateResult::Broken];
+        assert_eq!(all.map(GateResult::exit_code), [0, 3, 5]);
+        assert!(all.is_sorted(), "the worst is the greatest");
+    }
+}

@@ -207,3 +207,102 @@ fn lost(acknowledged: Option<u64>, lost: Option<u64>, [half, doubt]: [u64; 2]) -
         _ => say!(nobody_can_tell_what_was_lost),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use dyno_facts::{CrossShardLosses, ShardOutage};
+
+    fn facts(first_success_after_s: Option<f64>, recovered_after_s: Option<f64>) -> FaultFacts {
+        FaultFacts {
+            noticed_s: 0.25,
+            first_success_after_s,
+            recovered_after_s,
+            acknowledged: Some(1_000),
+            lost: Some(4),
+            ..FaultFacts::default()
+        }
+    }
+
+    #[test]
+    fn what_was_done_is_told_by_its_action() {
+        let done = |action: &str, promoted: Option<&str>| {
+            let promoted = promoted.map(str::to_owned);
+            what(&FaultFacts {
+                action: action.into(),
+                node: "a".into(),
+                promoted,
+                ..Default::default()
+            })
+        };
+        let told = ["kill", "stop", "restart", "freeze", "partition", "command"];
+        let wanted = [
+            say!(node_killed, node = "a"),
+            say!(node_stopped, node = "a"),
+            say!(node_restarted, node = "a"),
+            say!(node_frozen, node = "a"),
+            say!(cut_off_from_the_network, node = "a"),
+            say!(treated_by_a_command, node = "a"),
+        ];
+        assert_eq!(told.map(|action| done(action, None)), wanted);
+        let taken_over = say!(done_heir_took_over, done = &wanted[0], heir = "b");
+        assert_eq!(done("kill", Some("b")), taken_over);
+    }
+
+    #[test]
+    fn a_course_is_told_by_medians_and_by_trials_without_one() {
+        let no_outage = course(&[&facts(Some(0.0), Some(0.0))]);
+        assert_eq!(no_outage[0], say!(no_outage_of_s_or_more, s = "0.25"));
+        let three = [(1.0, 2.0), (3.0, 5.0), (2.0, 4.0)].map(|(a, b)| facts(Some(a), Some(b)));
+        let wanted = [
+            say!(first_success_after_s, s = "2.0"),
+            say!(n_90_percent_of_the_throughput_after, s = "4.0"),
+            say!(of_acknowledged_transactions_lost, lost = "12", acknowledged = "3,000"),
+        ];
+        assert_eq!(course(&three.each_ref()), wanted);
+        let never = course(&[&facts(None, None), &facts(None, None)]);
+        assert_eq!(never[..2], [say!(no_commit_followed), say!(not_back_at_90_percent_of_the)]);
+        let once = course(&[&facts(Some(1.0), Some(2.0)), &facts(None, None)]);
+        let wanted = [
+            say!(no_commit_followed_in_of_trials, n = "1", all = "2"),
+            say!(not_back_at_90_percent_of, n = "1", all = "2"),
+        ];
+        assert_eq!(once[..2], wanted);
+        let untold = FaultFacts { lost: None, ..facts(Some(1.0), None) };
+        assert_eq!(course(&[&untold])[2], say!(nobody_can_tell_what_was_lost));
+    }
+
+    #[test]
+    fn shards_have_an_outage_of_their_own_and_may_tear_what_they_share() {
+        let losses = CrossShardLosses {
+            half_done: 2,
+            unknown_half_done: 1,
+            in_doubt: 5,
+            ..Default::default()
+        };
+        let shard =
+            ShardOutage { noticed_s: 0.5, first_success_after_s: Some(3.0), ..Default::default() };
+        let sharded = FaultFacts {
+            node: "a".to_owned(),
+            shard: Some(shard),
+            across_shards: Some(losses),
+            ..facts(Some(0.0), Some(0.0))
+        };
+        let [outage, _, lost] = course(&[&sharded]);
+        let all = say!(no_outage_of_s_or_more, s = "0.25");
+        let own = say!(first_success_after_s, s = "3.0");
+        assert_eq!(outage, say!(outage_and_that_of_the_shard, all, node = "a", own));
+        let torn = say!(
+            of_acknowledged_transactions_lost_or_torn,
+            lost = "4",
+            acknowledged = "1,000",
+            half_done = "3",
+            in_doubt = "5"
+        );
+        assert_eq!(lost, torn);
+        let only_in_doubt = CrossShardLosses { in_doubt: 1, ..Default::default() };
+        let in_doubt = FaultFacts { across_shards: Some(only_in_doubt), ..facts(None, None) };
+        let plain = say!(of_acknowledged_transactions_lost, lost = "4", acknowledged = "1,000");
+        assert_ne!(course(&[&in_doubt])[2], plain);
+    }
+}

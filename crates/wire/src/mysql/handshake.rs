@@ -273,8 +273,80 @@ mod tests {
         assert_eq!(out[4..8], (capabilities.0 as u32).to_le_bytes());
         assert_eq!(out[32..36], ((capabilities.0 >> 32) as u32).to_le_bytes());
         assert_eq!(&out[36..], b"me\0\x03xyzdb\0p\0\x12\x0cprogram_name\x04dyno");
+        // At most a gigabyte, utf8mb4_general_ci.
+        assert_eq!(out[8..13], [0, 0, 0, 0x40, 45]);
+        assert_eq!(out[13..32], [0; 19]);
         let mut tls = Vec::new();
         assert_eq!(login.push_tls_request(&mut tls, 1), 2);
         assert_eq!(tls.len(), 36);
+    }
+    #[test]
+    fn a_log_in_without_capabilities_leaves_fields_out() {
+        let login = |capabilities| {
+            let attributes = &[("a", "b")];
+            let login = Login {
+                capabilities,
+                user: "me",
+                database: "db",
+                plugin: "p",
+                response: b"xyz",
+                attributes,
+            };
+            let mut out = Vec::new();
+            login.push(&mut out, 1);
+            out.split_off(36)
+        };
+        assert_eq!(login(CapabilityFlags::PROTOCOL_41), b"me\0\x03xyz");
+        assert_eq!(login(CapabilityFlags::CONNECT_WITH_DB), b"me\0\x03xyzdb\0");
+        assert_eq!(login(CapabilityFlags::PLUGIN_AUTH), b"me\0\x03xyzp\0");
+        assert_eq!(login(CapabilityFlags::CONNECT_ATTRS), b"me\0\x03xyz\x04\x01a\x01b");
+    }
+
+    #[test]
+    fn a_greeting_is_read_as_its_flags_say() {
+        let parse = |flags: CapabilityFlags| Greeting::parse(&greeting("9.7.4", flags.0)).unwrap();
+        let secure = parse(CapabilityFlags::SECURE_CONNECTION);
+        assert_eq!(secure.scramble, b"12345678abcdefghijkl");
+        assert_eq!(secure.plugin, "mysql_native_password");
+        assert_eq!(parse(CapabilityFlags::PROTOCOL_41).scramble, b"12345678");
+        let named = parse(CapabilityFlags::PLUGIN_AUTH);
+        assert_eq!(
+            (named.scramble, named.plugin),
+            (b"12345678".to_vec(), "abcdefghijkl".to_owned())
+        );
+        let maria = CapabilityFlags::CACHE_METADATA.with(CapabilityFlags::PLUGIN_AUTH);
+        assert_eq!(parse(maria).capabilities, maria);
+        assert_eq!(parse(maria.with(CapabilityFlags::LONG_PASSWORD)).capabilities.0, (1 << 19) + 1);
+    }
+
+    #[test]
+    fn flags_are_those_of_the_protocol() {
+        let mysql = [
+            (CapabilityFlags::LONG_PASSWORD, 0x1),
+            (CapabilityFlags::CONNECT_WITH_DB, 0x8),
+            (CapabilityFlags::COMPRESS, 0x20),
+            (CapabilityFlags::LOCAL_FILES, 0x80),
+            (CapabilityFlags::PROTOCOL_41, 0x200),
+            (CapabilityFlags::SSL, 0x800),
+            (CapabilityFlags::TRANSACTIONS, 0x2000),
+            (CapabilityFlags::SECURE_CONNECTION, 0x8000),
+            (CapabilityFlags::MULTI_STATEMENTS, 0x1_0000),
+            (CapabilityFlags::MULTI_RESULTS, 0x2_0000),
+            (CapabilityFlags::PS_MULTI_RESULTS, 0x4_0000),
+            (CapabilityFlags::PLUGIN_AUTH, 0x8_0000),
+            (CapabilityFlags::CONNECT_ATTRS, 0x10_0000),
+            (CapabilityFlags::PLUGIN_AUTH_LENENC, 0x20_0000),
+            (CapabilityFlags::DEPRECATE_EOF, 0x100_0000),
+            (CapabilityFlags::CACHE_METADATA, 0x10_0000_0000),
+        ];
+        for (flag, bits) in mysql {
+            assert_eq!(flag.0, bits);
+        }
+        let all = CapabilityFlags(u64::MAX);
+        assert_eq!(CapabilityFlags::negotiate(all).unwrap().0, 0x10_013f_a289);
+        // Without the new ends of rows there is no cache of columns either.
+        let old = all.without(CapabilityFlags::DEPRECATE_EOF);
+        assert_eq!(CapabilityFlags::negotiate(old).unwrap().0, 0x3f_a289);
+        assert!(CapabilityFlags::negotiate(all.without(CapabilityFlags::PROTOCOL_41)).is_err());
     }
 }

@@ -297,4 +297,24 @@ mod tests {
         assert_eq!(Prepared::new(1, &[], Definitions::default()).encode(&[], &mut out), Ok(1));
         assert_eq!(out.len(), BITMAP);
     }
+    #[test]
+    fn an_execution_with_one_integer_is_the_same_by_the_short_way() {
+        let mut prepared = Prepared::new(7, &[ParamType::Int], Definitions::default());
+        let mut bytes = |value: i64| {
+            let mut out = Vec::new();
+            assert_eq!(prepared.encode(&[Param::Int(value)], &mut out), Ok(1));
+            out
+        };
+        let head = |length: u8| [length, 0, 0, 0, 0x17, 7, 0, 0, 0, 0, 1, 0, 0, 0, 0];
+        let value = 0x0102_0304_0506_0708_i64.to_le_bytes();
+        let first = [&head(22)[..], &[1, 8, 0], &value].concat();
+        assert_eq!(bytes(0x0102_0304_0506_0708), first, "with its type");
+        let next = [&head(20)[..], &[0], &value].concat();
+        assert_eq!(bytes(0x0102_0304_0506_0708), next);
+        assert_eq!(bytes(-1), [&head(20)[..], &[0], &[0xff; 8]].concat());
+        prepared.forget_types();
+        let mut again = Vec::new();
+        assert_eq!(prepared.encode(&[Param::Int(-1)], &mut again), Ok(1));
+        assert_eq!(again, [&head(22)[..], &[1, 8, 0], &[0xff; 8]].concat());
+    }
 }

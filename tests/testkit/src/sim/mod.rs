@@ -60,6 +60,8 @@ pub struct SimulatedAnswers {
     pub rows: u64,
     pub dialect: Dialect,
     pub keep_log: bool,
+    /// What a session of MySQL says of itself: rows that it has read by scans, and statements.
+    pub scans: [u64; 2],
 }
 
 impl Default for SimulatedAnswers {
@@ -73,6 +75,7 @@ impl Default for SimulatedAnswers {
             rows: 1,
             dialect: Dialect::Mysql,
             keep_log: false,
+            scans: [0; 2],
         }
     }
 }

@@ -148,19 +148,21 @@ const SELECT_LIMIT: &Settings = &[("sql_select_limit", "1")];
 const STATEMENT: &Settings = &[("binlog_format", "STATEMENT")];
 
 /// Rows for both products.
-const ROWS: &[Row] = &[
-    Row::new(&[HARMLESS], ALL_RIGHT),
-    Row {
-        settings: &[LIMITS, MODES, AUTOCOMMIT, SELECT_LIMIT, STATEMENT],
-        steps: LOADS_WITH_FOREIGN_KEYS,
-        then: &[
-            (LIMITS, RUNS_ARE_HONEST),
-            (MODES, RUNS_ARE_HONEST),
-            (SELECT_LIMIT, RUNS_ARE_REFUSED),
-            (STATEMENT, &[(Step::SysbenchRun, Right), (Step::TpccRun, Refused("binlog_format"))]),
-            (AUTOCOMMIT, NOTHING_IS_LOST),
-        ],
-    },
+const HARMLESS_ROWS: &[Row] = &[Row::new(&[HARMLESS], ALL_RIGHT)];
+
+const HARMFUL_ROWS: &[Row] = &[Row {
+    settings: &[LIMITS, MODES, AUTOCOMMIT, SELECT_LIMIT, STATEMENT],
+    steps: LOADS_WITH_FOREIGN_KEYS,
+    then: &[
+        (LIMITS, RUNS_ARE_HONEST),
+        (MODES, RUNS_ARE_HONEST),
+        (SELECT_LIMIT, RUNS_ARE_REFUSED),
+        (STATEMENT, &[(Step::SysbenchRun, Right), (Step::TpccRun, Refused("binlog_format"))]),
+        (AUTOCOMMIT, NOTHING_IS_LOST),
+    ],
+}];
+
+const REFUSED_ROWS: &[Row] = &[
     Row::new(&[SELECT_LIMIT], &[(Step::Bench, Refused("sql_select_limit"))]),
     Row::new(&[STATEMENT], &[(Step::Bench, Refused("binlog_format"))]),
     Row::new(
@@ -227,8 +229,8 @@ fn check_settings_of_target(port: u16) {
     }
 }
 
-#[test]
-fn settings_of_mariadb() {
+/// One server of each product for each of these tests: beside each other they take half the time.
+fn run_on_mariadb(test: &str, rows: &[&[Row]]) {
     let options = [
         "--log-bin",
         "--innodb-flush-log-at-trx-commit=2",
@@ -238,24 +240,26 @@ fn settings_of_mariadb() {
     ];
     let server = match MariaDb::start_with(&options) {
         Ok(server) => server,
-        Err(why) => return skipped("settings_of_mariadb", &why),
+        Err(why) => return skipped(test, &why),
     };
     make_account(server.port);
     check_settings_of_target(server.port);
-    run_rows(server.port, ROWS);
-    run_rows(server.port, ENFORCED_ROWS);
+    rows.iter().for_each(|rows| run_rows(server.port, rows));
 }
 
-#[test]
-fn settings_of_mysql() {
+fn run_on_mysql(test: &str, rows: &[&[Row]], prepare: impl FnOnce(u16)) {
     let options = ["--gtid-mode=ON", "--enforce-gtid-consistency=ON", "--server-id=1"];
     let server = match MySql::start_with(&options) {
         Ok(server) => server,
-        Err(why) => return skipped("settings_of_mysql", &why),
+        Err(why) => return skipped(test, &why),
     };
     make_account(server.port);
     check_settings_of_target(server.port);
-    run_rows(server.port, ROWS);
+    prepare(server.port);
+    rows.iter().for_each(|rows| run_rows(server.port, rows));
+}
+
+fn start_group(port: u16) {
     for sql in [
         "INSTALL PLUGIN group_replication SONAME 'group_replication.so'",
         "SET GLOBAL group_replication_group_name = '8a94f357-aab4-11df-86ab-c80aa9429562'",
@@ -263,7 +267,31 @@ fn settings_of_mysql() {
         "SET GLOBAL group_replication_bootstrap_group = ON",
         "START GROUP_REPLICATION",
     ] {
-        execute(server.port, sql);
+        execute(port, sql);
     }
-    run_rows(server.port, GROUP_ROWS);
+}
+
+#[test]
+fn harmful_settings_of_mariadb() {
+    run_on_mariadb("harmful_settings_of_mariadb", &[HARMFUL_ROWS]);
+}
+
+#[test]
+fn settings_of_mariadb() {
+    run_on_mariadb("settings_of_mariadb", &[HARMLESS_ROWS, REFUSED_ROWS, ENFORCED_ROWS]);
+}
+
+#[test]
+fn harmful_settings_of_mysql() {
+    run_on_mysql("harmful_settings_of_mysql", &[HARMFUL_ROWS], |_| {});
+}
+
+#[test]
+fn settings_of_mysql() {
+    run_on_mysql("settings_of_mysql", &[HARMLESS_ROWS, REFUSED_ROWS], |_| {});
+}
+
+#[test]
+fn settings_of_a_group_of_mysql() {
+    run_on_mysql("settings_of_a_group_of_mysql", &[GROUP_ROWS], start_group);
 }

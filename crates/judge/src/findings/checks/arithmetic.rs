@@ -192,3 +192,122 @@ fn overlap(trial: &Trial) -> Option<Message> {
     };
     parts(members.iter().filter_map(covered))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::evidence::tests::trial;
+    use dyno_facts::{Counts, LatencySummary, StageFacts, Together, TrialSummary};
+
+    fn node(commits: u64, client: u64, preparing_commits: u64) -> NodeConditions {
+        let (commits, client_commits) = (Some(commits), Some(client));
+        NodeConditions { commits, client_commits, preparing_commits, ..NodeConditions::default() }
+    }
+
+    /// A trial on these nodes.
+    fn with(nodes: &[NodeConditions]) -> Trial {
+        let mut summary = TrialSummary { window_s: 10.0, ..TrialSummary::default() };
+        let names = ["a", "b", "c"].map(str::to_owned);
+        summary.conditions.nodes = names.into_iter().zip(nodes.iter().cloned()).collect();
+        trial(summary)
+    }
+
+    #[test]
+    fn commits_of_others_are_those_beyond_the_clients_and_what_is_allowed() {
+        let share = |nodes: &[NodeConditions]| share_here(&with(nodes));
+        assert_eq!(share(&[node(2_000, 1_000, 500)]), Some(0.5));
+        assert_eq!(share(&[node(1_600, 1_000, 500)]), Some(0.0), "a hundred may be");
+        assert_eq!(share(&[node(101_000, 100_000, 0)]), Some(0.0), "one of a hundred may be");
+        assert_eq!(share(&[node(900, 1_000, 0)]), Some(0.0));
+        assert_eq!(share(&[node(2_000, 1_000, 300), node(3_000, 1_000, 200)]), Some(1.25));
+        assert_eq!(share(&[node(2_000, 1_000, 2), node(3_000, 1_000, 3)]), Some(2_995.0 / 2_000.0));
+        assert_eq!(share(&[NodeConditions::default()]), None);
+        let alone = NodeConditions { was_alone: true, ..node(2_000, 1_000, 500) };
+        assert_eq!(share(&[alone]), Some(0.0));
+        let background = vec!["autovacuum worker".to_owned()];
+        let busy = NodeConditions { background, ..node(2_000, 1_000, 500) };
+        assert_eq!(share(&[busy]), Some(0.0), "they may be its own");
+    }
+
+    #[test]
+    fn what_nodes_counted_together_counts() {
+        let mut all = with(&[node(1, 1, 0)]);
+        let together = |through_endpoint| Together {
+            commits: Some(2_000),
+            client_commits: Some(1_000),
+            preparing_commits: 500,
+            through_endpoint,
+        };
+        all.summary.conditions.together = Some(together(false));
+        assert_eq!(share_here(&all), Some(0.5));
+        all.summary.in_flight = 450;
+        assert_eq!(share_here(&all), Some(0.0), "what is in flight may have committed");
+        all.summary.in_flight = 0;
+        all.summary.conditions.together = Some(together(true));
+        assert_eq!(share_here(&all), Some(0.0), "an endpoint may make commits of its own");
+    }
+
+    #[test]
+    fn transactions_elsewhere_are_allowed_by_share_and_by_time() {
+        let share = |elsewhere: &[u64], committed: u64, elsewhere_s| {
+            let node = |count: &u64| NodeConditions {
+                transactions_elsewhere: Some(*count),
+                elsewhere_s,
+                ..NodeConditions::default()
+            };
+            let mut all = with(&elsewhere.iter().map(node).collect::<Vec<_>>());
+            all.summary.counts = Counts { committed, ..Counts::default() };
+            share_elsewhere(&all)
+        };
+        assert_eq!(share(&[100], 1_000, None), Some(0.0), "a hundred may be");
+        assert_eq!(share(&[101], 1_000, None), Some(0.101));
+        assert_eq!(share(&[60, 61], 1_000, None), Some(0.121));
+        assert_eq!(share(&[499], 10_000, None), Some(0.0), "five of a hundred may be");
+        assert_eq!(share(&[501], 10_000, None), Some(0.0501));
+        assert_eq!(share(&[200], 1_000, Some(40.0)), Some(0.0), "five a second may be");
+        assert_eq!(share(&[150, 150], 1_000, Some(40.0)), Some(0.0));
+        assert_eq!(share(&[401], 1_000, Some(80.0)), Some(0.401));
+        assert_eq!(share(&[], 1_000, None), None);
+    }
+
+    #[test]
+    fn workers_are_inside_transactions_for_as_long_as_there_is_time() {
+        let inside = |latency_s: f64, longest_s: f64, change: fn(&mut TrialSummary)| {
+            let latency = LatencySummary {
+                count: 7,
+                sum_us: latency_s * 1e6,
+                max_us: longest_s * 1e6,
+                ..LatencySummary::default()
+            };
+            let mut summary = TrialSummary { latency, window_s: 10.0, ..TrialSummary::default() };
+            summary.identity.workers = 4;
+            change(&mut summary);
+            let is_wanted: fn(f64, f64) -> bool =
+                |share, blur| (share - 0.5).abs() < 1e-9 && (blur - 0.2).abs() < 1e-9;
+            share_inside(&trial(summary), is_wanted).is_some()
+        };
+        assert!(inside(20.0, 2.0, |_| {}));
+        assert!(!inside(10.0, 2.0, |_| {}) && !inside(20.0, 1.0, |_| {}));
+        assert!(inside(20.0, 1.0, |summary| summary.stages = vec![StageFacts::default(); 2]));
+        assert!(!inside(20.0, 2.0, |summary| summary.identity.rate_per_s = Some(5.0)));
+        assert!(!inside(20.0, 2.0, |summary| summary.latency.count = 0));
+        assert!(!inside(20.0, 2.0, |summary| summary.window_s = 0.0));
+        assert!(!inside(20.0, 2.0, |summary| summary
+            .conditions
+            .members
+            .push(GeneratorMember { lost: Some("gone".into()), ..GeneratorMember::default() })));
+    }
+
+    #[test]
+    fn load_generators_cover_the_window() {
+        let is_short = |from_s: f64, to_s: f64| {
+            let mut all = with(&[]);
+            let member = GeneratorMember { from_s, to_s, ..GeneratorMember::default() };
+            all.summary.conditions.members = vec![member];
+            overlap(&all).is_some()
+        };
+        assert!(!is_short(0.0, 10.0) && !is_short(-1.0, 12.0) && !is_short(0.25, 9.75));
+        assert!(is_short(0.0, 9.4) && is_short(0.6, 10.0) && is_short(0.3, 9.7));
+        assert!(is_short(11.0, 12.0), "it came too late");
+    }
+}

@@ -238,3 +238,106 @@ fn hiccups_of(known: &GeneratorConditions, latency: &LatencySummary) -> Option<M
         None => Message::verbatim(format!("{hiccup} ms")),
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::evidence::tests::trial;
+    use dyno_facts::{AwaitedArrivals, Counts, TrialSummary};
+
+    #[test]
+    fn a_rate_is_missed_by_more_than_a_worker_each_and_one_percent() {
+        let is_missed = |workers: u32, offered: u64, committed: u64, status: &'static str| {
+            let counts = Counts { started: committed, committed, ..Counts::default() };
+            let mut summary =
+                TrialSummary { counts, offered: Some(offered), ..TrialSummary::default() };
+            summary.identity.workers = workers;
+            rate_missed(&Trial { status, ..trial(summary) }).is_some()
+        };
+        assert!(!is_missed(1, 1_000, 990, "complete") && is_missed(1, 1_000, 989, "complete"));
+        assert!(!is_missed(20, 1_000, 980, "complete") && is_missed(20, 1_000, 979, "complete"));
+        assert!(!is_missed(1, 1_000, 500, "interrupted"));
+    }
+
+    #[test]
+    fn arrivals_are_late_by_their_share() {
+        let is_late = |count: u64, awaited: u64, late: u64| {
+            let mut summary = TrialSummary::default();
+            summary.latency.count = count;
+            summary.generator.awaited =
+                Some(AwaitedArrivals { count: awaited, late, ..AwaitedArrivals::default() });
+            open_loop_idle(&trial(summary)).is_some()
+        };
+        assert!(!is_late(1_000, 500, 10) && is_late(1_000, 500, 11));
+        assert!(!is_late(0, 500, 5) && is_late(0, 500, 6));
+        assert!(!is_late(0, 0, 0));
+    }
+
+    fn latency(count: u64, mean_us: f64, p99_us: f64) -> LatencySummary {
+        LatencySummary { count, mean_us, p99_us, ..LatencySummary::default() }
+    }
+
+    #[test]
+    fn waits_of_answers_add_up_within_a_transaction() {
+        let is_found = |queue: LatencySummary, transactions: u64, p99_us: f64| {
+            let latency = latency(transactions, 0.0, p99_us);
+            let mut summary = TrialSummary { latency, ..TrialSummary::default() };
+            summary.generator.loop_queue = Some(queue);
+            loop_queue(&trial(summary)).is_some()
+        };
+        // One answer each: 10 us and a spread of 90.
+        assert!(is_found(latency(100, 10.0, 100.0), 100, 999.0));
+        assert!(!is_found(latency(100, 10.0, 100.0), 100, 1_000.0));
+        // Four answers: 4 * 10 and 2 * 90.
+        assert!(is_found(latency(400, 10.0, 100.0), 100, 2_199.0));
+        assert!(!is_found(latency(400, 10.0, 100.0), 100, 2_200.0));
+        // Fewer answers than transactions are one each at least.
+        assert!(!is_found(latency(50, 10.0, 100.0), 100, 1_000.0));
+        assert!(!is_found(latency(100, 10.0, 100.0), 100, 0.0));
+    }
+
+    #[test]
+    fn hiccups_count_by_themselves_and_by_the_latency() {
+        let is_found = |hiccup_us: f64, count: u64, p999_us: f64| {
+            let known = GeneratorConditions {
+                hiccup_p999_us: Some(hiccup_us),
+                ..GeneratorConditions::default()
+            };
+            let latency = LatencySummary { count, p999_us, ..LatencySummary::default() };
+            hiccups_of(&known, &latency).is_some()
+        };
+        assert!(!is_found(1_000.0, 0, 0.0) && is_found(1_001.0, 0, 0.0));
+        assert!(!is_found(100.0, 10_000, 1_000.0) && is_found(101.0, 10_000, 1_000.0));
+        assert!(!is_found(101.0, 9_999, 1_000.0), "too few for a percentile");
+    }
+
+    #[test]
+    fn loops_wait_for_a_cpu_on_average() {
+        let share = |window_s: f64, loops: u32, delay_s: Option<f64>| {
+            let mut summary = TrialSummary { window_s, ..TrialSummary::default() };
+            summary.generator.loops = loops;
+            summary.conditions.generator.run_delay_s = delay_s;
+            run_delay_share(&trial(summary))
+        };
+        assert_eq!(share(10.0, 4, Some(2.0)), Some(0.05));
+        assert_eq!(share(10.0, 0, Some(2.0)), Some(0.2));
+        assert_eq!((share(0.0, 4, Some(2.0)), share(10.0, 4, None)), (None, None));
+    }
+
+    #[test]
+    fn starts_are_as_near_as_clocks_are_known() {
+        let is_apart = |late_ms: &[f64], clock_bound_ms: Option<f64>| {
+            let member = |late_ms: &f64| GeneratorMember {
+                late_ms: Some(*late_ms),
+                clock_bound_ms,
+                ..GeneratorMember::default()
+            };
+            let mut summary = TrialSummary::default();
+            summary.conditions.members = late_ms.iter().map(member).collect();
+            start_apart(&trial(summary)).is_some()
+        };
+        assert!(!is_apart(&[1.0, 5.0, 2.0], Some(1.0)) && is_apart(&[1.0, 5.0, 2.0], Some(1.5)));
+        assert!(!is_apart(&[0.0, 5.0], None) && is_apart(&[0.0, 5.5], None));
+        assert!(!is_apart(&[9.0], Some(9.0)), "one alone");
+    }
+}

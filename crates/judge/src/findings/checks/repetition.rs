@@ -468,7 +468,9 @@ impl UnevenCpu {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::evidence::tests::{comparison, row};
     use dyno_core::Rng;
+    use dyno_facts::Metric;
 
     /// What neighbours take who come and go, each pair and each trial anew.
     fn neighbours(rng: &mut Rng, pairs: usize, most: f64) -> Vec<[f64; 2]> {
@@ -505,5 +507,74 @@ mod tests {
         }
         let little = UnevenCpu::of(&[[0.10, 0.102], [0.10, 0.101], [0.10, 0.102]]);
         assert_eq!(little, None, "less than comparisons look for");
+    }
+    #[test]
+    fn few_pairs_are_fewer_than_planned_and_than_a_verdict_needs() {
+        let is_few = |pairs: usize, least: u32| {
+            let mut of = comparison(Vec::new());
+            of.pairs.truncate(pairs);
+            of.stop.pairs_least = least;
+            few_pairs(&of).is_some()
+        };
+        assert!(!is_few(8, 8) && is_few(7, 8) && !is_few(6, 1) && is_few(5, 1));
+    }
+
+    #[test]
+    fn pairs_that_are_missing_are_counted_by_what_they_miss() {
+        let of = |lost: usize, pairs: usize| {
+            let of = comparison(vec![VerdictRow { pairs, ..row(Metric::Tps) }]);
+            pairs_missing(&PairedComparison { pairs_lost: lost, ..of })
+        };
+        assert_eq!(of(0, 8), None);
+        let lost = say!(pairs_without_a_trial, n = 2_usize);
+        assert_eq!(of(2, 8), parts([lost.clone()]));
+        let unknown = say!(pairs_without_a_figure, metric = "tps", n = 3_usize, all = 8_usize);
+        assert_eq!(of(0, 5), parts([unknown.clone()]));
+        assert_eq!(of(2, 5), parts([lost, unknown]));
+    }
+
+    #[test]
+    fn differences_that_are_none_among_all_are_told() {
+        let is_told = |p: f64, p_adjusted: Option<f64>| {
+            lost_to_holm(&comparison(vec![VerdictRow { p, p_adjusted, ..row(Metric::Tps) }]))
+                .is_some()
+        };
+        assert!(is_told(0.05, Some(0.051)) && is_told(0.01, Some(1.0)));
+        assert!(!is_told(0.051, Some(0.1)) && !is_told(0.01, Some(0.05)) && !is_told(0.01, None));
+    }
+
+    #[test]
+    fn a_wanted_half_width_is_reached_or_told() {
+        let found = |reached: Option<f64>, wanted: Option<f64>, pairs_needed| {
+            let mut of = comparison(vec![VerdictRow {
+                half_width: reached,
+                pairs_needed,
+                ..row(Metric::Tps)
+            }]);
+            of.stop.half_width = wanted;
+            half_width(&of)
+        };
+        assert_eq!(found(Some(0.02), Some(0.02), Some(9)), None);
+        assert_eq!(found(Some(0.03), None, Some(9)), None);
+        assert_eq!(found(None, Some(0.02), Some(9)), None);
+        let (reached, wanted) = (percent(0.03), percent(0.02));
+        let more =
+            say!(instead_of_pairs_would_do, reached = &reached, wanted = &wanted, pairs = 9_usize);
+        assert_eq!(found(Some(0.03), Some(0.02), Some(9)), Some(more));
+        let none = say!(reached_instead_of_wanted, reached, wanted);
+        assert_eq!(found(Some(0.03), Some(0.02), None), Some(none));
+    }
+
+    #[test]
+    fn differences_below_the_noise_of_one_system_are_told() {
+        let is_told = |call, ratio: f64, noise_floor: Option<f64>, is_aa: bool| {
+            let of = comparison(vec![VerdictRow { call, ratio, noise_floor, ..row(Metric::Tps) }]);
+            super::noise_floor(&PairedComparison { is_aa, ..of }).is_some()
+        };
+        assert!(is_told(Call::Faster, 1.02, Some(0.03), false));
+        assert!(!is_told(Call::Faster, 1.04, Some(0.03), false));
+        assert!(!is_told(Call::Equivalent, 1.02, Some(0.03), false));
+        assert!(!is_told(Call::Faster, 1.02, None, false));
+        assert!(!is_told(Call::Faster, 1.02, Some(0.03), true));
     }
 }

@@ -387,4 +387,65 @@ mod tests {
             assert!((found / limit - 1.0).abs() < 0.04, "{freedom}: {found} {limit}");
         }
     }
+
+    fn experiment(test: &str, options: &[(&str, &str)]) -> Experiment {
+        let options =
+            options.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+        let facts = ExperimentFacts { options, ..ExperimentFacts::default() };
+        Experiment { test: test.to_owned(), facts, ..Experiment::default() }
+    }
+
+    #[test]
+    fn options_that_lighten_a_transaction_are_found_in_any_spelling() {
+        let is_lighter = |name: &str, value: &str| {
+            lighter_workload(&experiment("x", &[(name, value)])).is_some()
+        };
+        for (name, value) in [
+            ("range_selects", "off"),
+            ("range-selects", "false"),
+            ("skip_trx", "on"),
+            ("oltp-skip-trx", "1"),
+            ("point_selects", "0"),
+            ("simple_ranges", "0"),
+            ("oltp-sum-ranges", "0"),
+            ("order_ranges", "0"),
+            ("distinct_ranges", "0"),
+            ("index_updates", "0"),
+            ("non_index_updates", "0"),
+            ("delete_inserts", "0"),
+        ] {
+            assert!(is_lighter(name, value), "{name}={value}");
+        }
+        for (name, value) in
+            [("range_selects", "on"), ("skip_trx", "0"), ("point_selects", "1"), ("tables", "0")]
+        {
+            assert!(!is_lighter(name, value), "{name}={value}");
+        }
+    }
+
+    #[test]
+    fn rows_of_a_kind_are_compared_by_transaction() {
+        use crate::evidence::tests::trial;
+        let of = |committed: u64, rows_read: u64| {
+            let kind = KindSummary {
+                name: "k".to_owned(),
+                counts: dyno_facts::Counts { committed, ..Default::default() },
+                statements: StatementCounts { rows_read, ..StatementCounts::default() },
+                latency: LatencySummary::default(),
+            };
+            trial(TrialSummary { kinds: vec![kind], ..TrialSummary::default() })
+        };
+        let found = |trials: &[[Trial; 2]], name: &str| {
+            let pairs: Vec<[&Trial; 2]> = trials.iter().map(|[a, b]| [a, b]).collect();
+            by_transaction(&pairs, name, |counts| counts.rows_read)
+        };
+        let n = ROWS_LEAST;
+        let two = [[of(n, 3 * n), of(n, n)], [of(2 * n, 8 * n), of(n, 2 * n)]];
+        assert_eq!(found(&two, "k"), Some([[3.0, 4.0], [1.0, 2.0]]));
+        assert_eq!(found(&two, "other"), None);
+        assert_eq!(found(&[[of(n - 1, 3 * n), of(n, n)]], "k"), None, "too few transactions");
+        // Rows of all pairs together.
+        let few = |rows: u64| [[of(n, rows), of(n, 0)], [of(n, 0), of(n, 0)]];
+        assert!(found(&few(2 * n), "k").is_some() && found(&few(2 * n - 1), "k").is_none());
+    }
 }

@@ -588,3 +588,23 @@ fn session_rows(
     let own: Vec<_> = pairs.iter().filter_map(|pair| figures(pair, metric)).collect();
     Some(earlier.chain([row(&session(&run.header, &run.folder, Vec::new()), &own)]).collect())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::evidence::tests::trial;
+    use dyno_facts::TrialSummary;
+
+    #[test]
+    fn rates_order_levels_before_workers_do() {
+        let size = |rate_per_s: Option<f64>, workers: u32| {
+            let mut summary = TrialSummary::default();
+            (summary.identity.rate_per_s, summary.identity.workers) = (rate_per_s, workers);
+            level_size(&trial(summary))
+        };
+        assert!(size(None, 8) < size(None, 9));
+        assert!(size(Some(2.0), 1) > size(Some(1.0), 1_000));
+        assert!(size(Some(2.0), 8) < size(Some(2.0), 9));
+        assert!(size(Some(0.5), 1) > size(None, 1_000));
+    }
+}

@@ -417,3 +417,102 @@ impl Verdicts {
         own.filter(|gate| gate.result == GateResult::Inconclusive)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::evidence::tests::{comparison, row};
+
+    fn verdicts(rows: &[VerdictRow], gates: Vec<GateRow>) -> Verdicts {
+        let comparisons = rows.iter().map(|row| comparison(vec![row.clone()])).collect();
+        Verdicts { comparisons, gates, scaling: Vec::new(), steady: Vec::new() }
+    }
+
+    fn of(call: Call, pairs_needed: Option<usize>) -> VerdictRow {
+        VerdictRow { call, pairs_needed, ..row(Metric::Tps) }
+    }
+
+    fn gate(needed: Option<usize>, is_ratio: bool) -> GateRow {
+        let gate = "tps.ratio > 0.97".to_owned();
+        GateRow { gate, needed, is_ratio, comparison: Some(1), ..GateRow::default() }
+    }
+
+    #[test]
+    fn the_comparison_that_needs_most_pairs_says_how_many() {
+        let remedy = |rows: &[VerdictRow]| verdicts(rows, Vec::new()).remedy();
+        let margin = || format::percent(0.03);
+        let undecided = |pairs: &str| say!(pairs_would_show_margin, pairs, margin = margin());
+        let rows = [of(Call::Undecided, Some(20)), of(Call::Undecided, Some(30))];
+        assert_eq!(remedy(&rows), undecided("30"));
+        assert_eq!(remedy(&[of(Call::Undecided, Some(100))]), undecided("100"));
+        assert_eq!(remedy(&[of(Call::Undecided, Some(101))]), say!(pairs_alone_dont_help));
+        assert_eq!(remedy(&[of(Call::Undecided, None)]), say!(pairs_alone_dont_help));
+        let few = say!(verdict_needs_pairs, pairs = "6");
+        assert_eq!(remedy(&[of(Call::TooFewPairs, None)]), few);
+        let decided = of(Call::Faster, Some(90));
+        assert_eq!(remedy(&[decided.clone(), of(Call::TooFewPairs, None)]), few);
+        assert_eq!(remedy(&[decided]), say!(trials_failed_mend_the_cause));
+        let unproven = VerdictRow { p: 0.02, p_adjusted: Some(0.08), ..of(Call::Unproven, None) };
+        let pairs = pairs_to_prove(&comparison(Vec::new()), &unproven);
+        assert!(pairs > 8 && pairs < 40, "{pairs}");
+        let wanted = say!(pairs_would_decide_it, pairs = pairs.to_string());
+        assert_eq!(remedy(&[unproven]), wanted);
+        let bound = VerdictRow { bound: "≥", ..of(Call::Undecided, Some(9)) };
+        assert_eq!(remedy(&[bound]), say!(a_longer_time_out_would_decide));
+    }
+
+    #[test]
+    fn gates_decide_where_there_are_some() {
+        let remedy = |gates| verdicts(&[of(Call::Undecided, Some(30))], gates).remedy();
+        let pairs = |pairs: &str| say!(pairs_would_decide_gates, pairs);
+        assert_eq!(remedy(vec![gate(Some(12), true), gate(Some(40), true)]), pairs("40"));
+        assert_eq!(remedy(vec![gate(Some(100), true)]), pairs("100"));
+        assert_eq!(remedy(vec![gate(Some(101), true)]), say!(pairs_alone_dont_help));
+        assert_eq!(remedy(vec![gate(None, true)]), say!(pairs_alone_dont_help));
+        let repeats = say!(more_repeats_narrow_the_interval);
+        assert_eq!(remedy(vec![gate(Some(12), false)]), repeats);
+        let passed = GateRow { result: GateResult::Pass, ..gate(Some(12), true) };
+        assert_eq!(remedy(vec![passed]), repeats);
+    }
+
+    #[test]
+    fn what_checks_found_comes_before_pairs() {
+        let veto = |check| Veto { check, found: "f".into(), reach: VetoReach::AnyFar };
+        let remedy = |checks: &[&'static str], gates| {
+            let mut found = verdicts(&[of(Call::Undecided, Some(30))], gates);
+            found.comparisons[0].vetoes = checks.iter().map(|check| veto(check)).collect();
+            found.remedy()
+        };
+        let ids = |ids: &[&str]| {
+            Message::list(&ids.iter().map(|id| Message::verbatim(*id)).collect::<Vec<_>>())
+        };
+        let taken = say!(take_away_what_checks_found, ids = ids(&["a", STOPPED]));
+        assert_eq!(remedy(&[STOPPED, "a"], Vec::new()), taken);
+        let outweighed = say!(pairs_outweigh_what_checks_found, ids = ids(&[STOPPED]));
+        assert_eq!(remedy(&[STOPPED], Vec::new()), outweighed);
+        // Of gates only what opens one counts.
+        let taken = say!(take_away_what_checks_found, ids = ids(&["a"]));
+        assert_eq!(remedy(&["a"], vec![gate(Some(12), true)]), taken);
+        let passed = GateRow { result: GateResult::Pass, ..gate(Some(12), true) };
+        assert_eq!(remedy(&["a"], vec![passed]), say!(more_repeats_narrow_the_interval));
+    }
+
+    #[test]
+    fn trials_that_do_not_take_turns_need_to() {
+        let remedy = |pairs: usize, check: &'static str, call, gates| {
+            let mut found = verdicts(&[of(call, Some(30))], gates);
+            let own = &mut found.comparisons[0];
+            own.order = PairOrder::Blocks;
+            own.pairs.truncate(pairs);
+            own.vetoes = vec![Veto { check, found: "f".into(), reach: VetoReach::HeldUp(0.0) }];
+            found.remedy() == say!(only_turns_give_a_verdict)
+        };
+        assert!(remedy(8, BLOCK_ORDER, Call::Undecided, Vec::new()));
+        assert!(remedy(1, "a", Call::TooFewPairs, Vec::new()));
+        assert!(!remedy(8, "a", Call::Undecided, Vec::new()));
+        assert!(!remedy(8, BLOCK_ORDER, Call::Faster, Vec::new()));
+        assert!(remedy(8, BLOCK_ORDER, Call::Faster, vec![gate(None, true)]));
+        let passed = GateRow { result: GateResult::Pass, ..gate(None, true) };
+        assert!(!remedy(8, BLOCK_ORDER, Call::Undecided, vec![passed]));
+    }
+}

@@ -225,3 +225,37 @@ fn reason_words(why: GateReason, gate: &Gate, found: &JudgedGate) -> Message {
         (GateReason::IntervalHoldsBound, None) => say!(the_interval_holds_the_bound_more),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::evidence::tests::{comparison, row as verdict_row};
+
+    #[test]
+    fn no_gate_rests_on_a_difference_that_is_not_proven() {
+        let kept = |text: &str, result, call| {
+            let gate: Gate = text.parse().expect(text);
+            let row =
+                VerdictRow { call, p: 0.02, p_adjusted: Some(0.08), ..verdict_row(Metric::Tps) };
+            let of = comparison(vec![row]);
+            let found = proven(GateRow { result, ..GateRow::default() }, &of, &gate);
+            match found.result == result {
+                true => assert_eq!((found.why, found.needed), (Message::default(), None)),
+                false => {
+                    assert_eq!(found.result, GateResult::Inconclusive);
+                    assert_eq!(found.why, say!(gate_not_proven_among_comparisons));
+                    assert_eq!(found.needed, Some(digest::pairs_to_prove(&of, &of.rows[0])));
+                }
+            }
+            found.result == result
+        };
+        // A ratio of 1 would have kept the one and broken the other.
+        let (lax, strict) = ("tps.ratio > 0.97", "tps.ratio > 1.05");
+        assert!(kept(lax, GateResult::Pass, Call::Unproven));
+        assert!(!kept(lax, GateResult::Broken, Call::Unproven));
+        assert!(!kept(strict, GateResult::Pass, Call::Unproven));
+        assert!(kept(strict, GateResult::Broken, Call::Unproven));
+        assert!(kept(strict, GateResult::Pass, Call::Faster));
+        assert!(kept("p99_ms.ratio < 0.9", GateResult::Pass, Call::Unproven), "another metric");
+    }
+}

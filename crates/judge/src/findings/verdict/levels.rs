@@ -166,3 +166,41 @@ fn numbers(told: &RepetitionLevels, of: &LevelNumbers) -> Message {
     };
     Message::joined(&both.iter().rev().enumerate().map(count).collect::<Vec<_>>(), ", ", "，")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::evidence::tests::trial;
+    use dyno_facts::TrialSummary;
+
+    /// A trial of so many transactions per second, in the pair with this number.
+    fn at(tps: f64, repeat: u32) -> Trial {
+        let mut summary =
+            TrialSummary { tps, window_s: 10.0, connect_s: 1.0, ..TrialSummary::default() };
+        summary.counts.committed = (tps * 10.0) as u64;
+        (summary.identity.repeat, summary.identity.warmup_s) = (repeat, 4.0);
+        trial(summary)
+    }
+
+    #[test]
+    fn a_trial_takes_what_it_connects_warms_up_and_measures() {
+        assert_eq!(trial_s(&at(1.0, 1)), 15.0);
+    }
+
+    #[test]
+    fn units_of_which_a_pair_is_missing_are_left_out() {
+        let trials: Vec<[Trial; 2]> = [5, 1, 2, 4, 6, 3, 7]
+            .map(|repeat| [at(100.0, repeat), at(100.0 * f64::from(repeat).exp(), repeat)])
+            .to_vec();
+        let pairs: Vec<(&Trial, &Trial)> = trials.iter().map(|[a, b]| (a, b)).collect();
+        let logs = |unit| -> Vec<f64> {
+            let logs = whole_units(&pairs, Metric::Tps, unit);
+            logs.iter().map(|log| (log * 1e6).round() / 1e6).collect()
+        };
+        assert_eq!(logs(1), [1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0]);
+        assert_eq!(logs(3), [1.0, 2.0, 3.0, 4.0, 5.0, 6.0]);
+        let fewer = [pairs[0], pairs[1], pairs[2], pairs[3], pairs[4]];
+        let logs = whole_units(&fewer, Metric::Tps, 3);
+        assert_eq!(logs.len(), 3, "of the first unit the third pair is missing");
+    }
+}

@@ -137,3 +137,127 @@ pub(crate) fn explains_gate(reach: VetoReach, row: &GateRow, rows: &[VerdictRow]
         Some((low, high)) => low <= gate.bound && gate.bound <= high,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::evidence::tests::{comparison, row};
+
+    #[test]
+    fn a_verdict_falls_where_its_interval_moved_reaches_one_or_the_margin() {
+        let is_explained = |call, low: f64, high: f64, factor: f64| {
+            let interval = Some(Bounds { low, high });
+            let row = VerdictRow { call, interval, ..row(Metric::Tps) };
+            explains(VetoReach::HeldUp(factor.ln()), &row, 0.25)
+        };
+        // The candidate was held up: its ratio may be higher.
+        assert!(
+            is_explained(Call::Slower, 0.5, 0.8, 1.3) && !is_explained(Call::Slower, 0.5, 0.8, 1.2)
+        );
+        assert!(is_explained(Call::Slower, 0.5, 0.5, 2.0), "just as far");
+        assert!(!is_explained(Call::Faster, 1.5, 2.0, 1.3));
+        // The baseline was: it may be lower.
+        assert!(
+            is_explained(Call::Faster, 2.0, 2.5, 0.5) && !is_explained(Call::Faster, 2.1, 2.5, 0.5)
+        );
+        assert!(
+            is_explained(Call::Equivalent, 0.9, 1.1, 1.2)
+                && !is_explained(Call::Equivalent, 0.9, 1.1, 1.1)
+        );
+        assert!(
+            is_explained(Call::Equivalent, 0.9, 1.1, 0.8)
+                && !is_explained(Call::Equivalent, 0.9, 1.1, 0.9)
+        );
+        for call in [Call::Undecided, Call::TooFewPairs, Call::Unproven, Call::Explained] {
+            assert!(!is_explained(call, 0.9, 1.1, 2.0), "nothing is claimed: {call:?}");
+        }
+    }
+
+    #[test]
+    fn what_reaches_any_far_explains_all_but_too_few_pairs() {
+        let of = |call| VerdictRow { call, ..row(Metric::Tps) };
+        assert!(explains(VetoReach::AnyFar, &of(Call::Faster), 0.03));
+        assert!(explains(VetoReach::AnyFar, &of(Call::Undecided), 0.03));
+        assert!(!explains(VetoReach::AnyFar, &of(Call::TooFewPairs), 0.03));
+        assert!(!explains(VetoReach::Costs, &of(Call::Faster), 0.03));
+        let cost = VerdictRow { call: Call::Faster, ..row(Metric::ServerCpuUs) };
+        assert!(explains(VetoReach::Costs, &cost, 0.03));
+    }
+
+    fn gate(text: &str, low: f64, high: f64) -> GateRow {
+        let interval = Some(Bounds { low, high });
+        GateRow { gate: text.to_owned(), interval, comparison: Some(1), ..GateRow::default() }
+    }
+
+    #[test]
+    fn a_gate_falls_where_its_bound_is_within_reach() {
+        let reach = VetoReach::HeldUp(2.0_f64.ln());
+        let is_explained = |text: &str, reach| explains_gate(reach, &gate(text, 0.4, 0.5), &[]);
+        assert!(is_explained("tps.ratio > 0.9", reach) && is_explained("tps.ratio > 1", reach));
+        assert!(is_explained("tps.ratio > 0.4", reach) && !is_explained("tps.ratio > 0.3", reach));
+        assert!(!is_explained("tps.ratio > 1.1", reach) && !is_explained("nonsense", reach));
+        assert!(is_explained("tps.ratio > 9", VetoReach::AnyFar));
+        assert!(!is_explained("tps.ratio > 9", VetoReach::Costs));
+        let withstood = Some(Bounds { low: 0.3, high: 0.6 });
+        let rows = [row(Metric::P99Ms), VerdictRow { withstood, ..row(Metric::Tps) }];
+        let by_pairs = |text: &str| explains_gate(VetoReach::Pairs, &gate(text, 0.4, 0.5), &rows);
+        assert!(by_pairs("tps.ratio > 0.35") && !by_pairs("tps.ratio > 0.7"));
+    }
+
+    #[test]
+    fn any_verdict_or_gate_of_a_comparison_may_fall() {
+        let calm = VerdictRow { call: Call::TooFewPairs, ..row(Metric::Tps) };
+        let claims = VerdictRow { call: Call::Faster, ..row(Metric::P99Ms) };
+        let of = comparison(vec![calm, claims]);
+        let mut verdicts = Verdicts {
+            comparisons: Vec::new(),
+            gates: Vec::new(),
+            scaling: Vec::new(),
+            steady: Vec::new(),
+        };
+        let any = |verdicts: &Verdicts, is_deciding| {
+            explains_any(VetoReach::AnyFar, &of, verdicts, is_deciding)
+        };
+        assert!(any(&verdicts, false) && !any(&verdicts, true));
+        verdicts.gates = vec![GateRow { comparison: Some(2), ..gate("tps.ratio > 1", 0.4, 0.5) }];
+        assert!(!any(&verdicts, true), "another's");
+        verdicts.gates[0].comparison = Some(1);
+        assert!(any(&verdicts, true));
+    }
+
+    fn check(id: &'static str, level: Level, place: Spot, reach: VetoReach) -> Check {
+        let text = Message::default;
+        Check {
+            number: 1,
+            id,
+            group: Group::A,
+            level,
+            rule: text(),
+            meaning: text(),
+            advice: text(),
+            is_accepted: false,
+            findings: vec![Finding { reach, ..Finding::new(place, "found".into()) }],
+            lines: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn checks_take_away_what_they_concern() {
+        let mut of = comparison(vec![row(Metric::Tps)]);
+        of.checks = vec![1];
+        let own = || SpotKind::Target.at("a");
+        let count = |check: Check| super::vetoes(&of, &[check]).len();
+        let any = VetoReach::AnyFar;
+        assert_eq!(count(check("c", Level::E, own(), any)), 1);
+        assert_eq!(count(check("c", Level::W, own(), any)), 0);
+        assert_eq!(count(check("c", Level::E, SpotKind::Target.at("z"), any)), 0);
+        assert_eq!(count(check("c", Level::E, own(), VetoReach::Costs)), 0, "no cost is judged");
+        assert_eq!(count(check(AA_DIFFERS, Level::E, own(), any)), 0);
+        assert_eq!(count(check(CAVEATS[0], Level::W, own(), any)), 0, "it does not say how far");
+        assert_eq!(count(check(CAVEATS[0], Level::W, own(), VetoReach::HeldUp(0.1))), 1);
+        assert_eq!(count(Check { is_accepted: true, ..check("c", Level::E, own(), any) }), 0);
+        assert_eq!(count(Check { number: 2, ..check("c", Level::E, own(), any) }), 0);
+        let stopped = super::vetoes(&of, &[check(STOPPED, Level::E, own(), any)]);
+        assert_eq!(stopped[0].reach, VetoReach::Pairs);
+    }
+}

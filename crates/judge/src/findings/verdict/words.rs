@@ -362,11 +362,214 @@ pub(super) fn gate(row: &GateRow) -> Message {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::evidence::tests::{comparison, row, trial};
 
     #[test]
     fn a_title_with_a_span_of_levels_names_none() {
         assert!(names_level("Orders, 4 workers", "4 workers"));
         assert!(!names_level("Orders, 2 to 4 workers", "4 workers"));
         assert!(!names_level("Orders", "4 workers"));
+    }
+    #[test]
+    fn sides_that_vary_are_told_with_the_wilder_first() {
+        let told = |a: Option<f64>, b: Option<f64>, pairs: usize| {
+            let row = VerdictRow {
+                variation_baseline: a,
+                variation_candidate: b,
+                pairs,
+                ..row(Metric::Tps)
+            };
+            stability(&comparison(Vec::new()), &row)
+        };
+        let by = |high: f64, more: &str, low: f64, less: &str| {
+            let [high, low] = [high, low].map(format::percent);
+            Some(say!(trials_vary_by, high, more, low, less))
+        };
+        assert_eq!(told(Some(0.05), Some(0.05), 8), None);
+        assert_eq!(told(Some(0.06), None, 8), None);
+        assert_eq!(told(Some(0.06), Some(0.06), 5), None, "too few pairs");
+        assert_eq!(told(Some(0.06), Some(0.05), 6), by(0.06, "a", 0.05, "b"));
+        assert_eq!(told(Some(0.05), Some(0.06), 8), by(0.06, "b", 0.05, "a"));
+        assert_eq!(told(Some(0.06), Some(0.0), 8), by(0.06, "a", 0.0, "b"));
+        let times = |more: &str, less: &str, times: f64, high: f64, low: f64| {
+            let ([high, low], times) = ([high, low].map(format::percent), format::short(times));
+            Some(say!(varies_times_as_much_as, more, less, times, high, low))
+        };
+        assert_eq!(told(Some(0.125), Some(0.0625), 8), times("a", "b", 2.0, 0.125, 0.0625));
+        assert_eq!(told(Some(0.01), Some(0.08), 8), times("b", "a", 8.0, 0.08, 0.01));
+    }
+
+    #[test]
+    fn sizes_of_differences_are_those_of_the_interval() {
+        let size = |low: f64, high: f64, bound: &'static str| {
+            let interval = Some(Bounds { low, high });
+            sizes(&VerdictRow { interval, bound, ..row(Metric::Tps) })
+        };
+        let span = |low: f64, high: f64| {
+            let [low, high] = [low, high].map(format::percent);
+            say!(low_to_high, low, high)
+        };
+        assert_eq!(size(1.5, 1.75, ""), span(0.5, 0.75));
+        assert_eq!(size(0.25, 0.5, ""), span(0.5, 0.75));
+        assert_eq!(size(1.5, 1.5, ""), Message::from(format::percent(0.5)));
+        let at_least = say!(at_least_share, share = format::percent(0.5));
+        assert_eq!(size(1.5, f64::INFINITY, "≥"), at_least);
+        let alone = VerdictRow { interval: None, ratio: 0.75, ..row(Metric::Tps) };
+        assert_eq!(sizes(&alone), Message::from(format::percent(0.25)));
+    }
+
+    #[test]
+    fn large_ratios_are_told_as_times() {
+        let times = |ratio: f64, low: f64, high: f64, bound: &'static str| {
+            let interval = Some(Bounds { low, high });
+            factor(&VerdictRow { ratio, interval, bound, ..row(Metric::Tps) })
+        };
+        let wanted = |times: f64, low: f64, high: f64| {
+            let [times, low, high] = [times, low, high].map(format::short);
+            Some(say!(times_with_interval, times, low, high))
+        };
+        assert_eq!(times(10.0, 8.0, 16.0, ""), None);
+        assert_eq!(times(12.0, 8.0, 16.0, ""), wanted(12.0, 8.0, 16.0));
+        assert_eq!(times(0.0625, 0.03125, 0.125, ""), wanted(16.0, 8.0, 32.0));
+        assert_eq!(times(12.0, 8.0, 16.0, "≥"), None);
+    }
+
+    #[test]
+    fn differences_are_told_by_what_is_better() {
+        let told = |call, ratio: f64, metric, is_first| {
+            let interval = Some(Bounds { low: ratio - 0.25, high: ratio + 0.25 });
+            difference(
+                &comparison(Vec::new()),
+                &VerdictRow { call, ratio, interval, ..row(metric) },
+                is_first,
+            )
+        };
+        let place = || say!(experiment_level, experiment = "X", level = "8 workers");
+        let (candidate, baseline) = ("b", "a");
+        let [low, high] = [0.25, 0.75].map(format::percent);
+        let percent = || say!(low_to_high, low = &low, high = &high);
+        let faster =
+            say!(is_percent_faster_than, place = place(), candidate, baseline, percent = percent());
+        assert_eq!(told(Call::Faster, 1.5, Metric::Tps, true), faster);
+        let slower =
+            say!(is_percent_slower_than, place = place(), candidate, baseline, percent = percent());
+        assert_eq!(told(Call::Slower, 0.5, Metric::Tps, true), slower);
+        let faster = say!(
+            is_faster_than_its_time_is,
+            place = place(),
+            candidate,
+            baseline,
+            percent = percent()
+        );
+        assert_eq!(told(Call::Faster, 0.5, Metric::MeanMs, true), faster);
+        let slower = say!(
+            is_slower_than_its_time_is,
+            place = place(),
+            candidate,
+            baseline,
+            percent = percent()
+        );
+        assert_eq!(told(Call::Slower, 1.5, Metric::MeanMs, true), slower);
+        let metric = "mean_ms";
+        let higher = say!(
+            is_percent_higher_in,
+            place = place(),
+            candidate,
+            baseline,
+            metric,
+            percent = percent()
+        );
+        assert_eq!(told(Call::Slower, 1.5, Metric::MeanMs, false), higher);
+        let lower = say!(
+            is_percent_lower_in,
+            place = place(),
+            candidate,
+            baseline,
+            metric,
+            percent = percent()
+        );
+        assert_eq!(told(Call::Faster, 0.5, Metric::MeanMs, false), lower);
+    }
+
+    #[test]
+    fn why_nothing_is_decided_is_told_with_what_would() {
+        let told = |call, pairs_needed, bound: &'static str| {
+            why(
+                &comparison(Vec::new()),
+                &VerdictRow { call, pairs_needed, bound, ..row(Metric::Tps) },
+            )
+        };
+        let margin = || format::percent(0.03);
+        let longer = say!(longer_windows_would_decide_it, pairs = "101", margin = margin());
+        assert_eq!(told(Call::Undecided, Some(101), ""), longer);
+        let about = |pairs: &str| say!(the_interval_holds_1_about_pairs, pairs, margin = margin());
+        assert_eq!(told(Call::Undecided, Some(100), ""), about("100"));
+        assert_eq!(told(Call::Undecided, Some(9), ""), about("9"));
+        assert_eq!(told(Call::Undecided, Some(8), ""), say!(the_interval_holds_1));
+        assert_eq!(told(Call::Undecided, None, ""), say!(the_interval_holds_1));
+        let bound = say!(what_was_given_up_is_only_a_bound);
+        assert_eq!(told(Call::Undecided, Some(9), "≥"), bound);
+        assert_eq!(told(Call::Unproven, Some(9), ""), say!(not_proven_among_all_that_is));
+        let few = say!(fewer_than_6_pairs, least = "6");
+        assert_eq!(told(Call::TooFewPairs, None, ""), few);
+    }
+
+    #[test]
+    fn trials_that_failed_are_told_before_those_that_were_cut_off() {
+        let of = |status: &'static str, failure: Option<&str>| {
+            let mut trial = Trial { status, ..trial(Default::default()) };
+            if let Some(why) = failure {
+                trial.summary.status = TrialStatus::Failed(why.into());
+            }
+            trial
+        };
+        let (failed, cut, whole) =
+            (of("failed", Some("w")), of("interrupted", None), of("complete", None));
+        let wanted = say!(no_pair_counts_trials_failed, n = 2_usize, why = "w");
+        assert_eq!(no_pair(&[&cut, &failed, &failed]), wanted);
+        assert_eq!(no_pair(&[&cut, &whole]), say!(no_pair_counts_trials_were_cut_off, n = 1_usize));
+        assert_eq!(no_pair(&[&whole]), say!(no_pair_of_trials_has_figures));
+    }
+
+    #[test]
+    fn costs_are_less_or_more_and_others_faster_or_slower() {
+        let told = |metric, verdict| call(&VerdictRow { call: verdict, ..row(metric) }, 0.03);
+        assert_eq!(told(Metric::Tps, Call::Faster), say!(faster));
+        assert_eq!(told(Metric::Tps, Call::Slower), say!(slower));
+        assert_eq!(told(Metric::ServerCpuUs, Call::Faster), say!(uses_less));
+        assert_eq!(told(Metric::ServerCpuUs, Call::Slower), say!(uses_more));
+        assert_eq!(told(Metric::Tps, Call::Explained), say!(undecided));
+        assert_eq!(told(Metric::Tps, Call::TooFewPairs), say!(undecided_too_few_pairs));
+    }
+    #[test]
+    fn verdicts_are_counted_by_kind() {
+        let joined = |told: &[Message]| Message::joined(told, ", ", "，");
+        let all = [Call::Faster, Call::Faster, Call::Slower, Call::Equivalent, Call::Unproven];
+        let wanted = joined(&[
+            say!(faster_at_n, n = 2_usize),
+            say!(slower_at_n, n = 1_usize),
+            say!(equivalent_at_n, n = 1_usize),
+            say!(undecided_at_n, n = 4_usize),
+        ]);
+        assert_eq!(counted(&all, 3), wanted);
+        assert_eq!(counted(&[Call::Slower], 0), joined(&[say!(slower_at_n, n = 1_usize)]));
+        assert_eq!(counted(&[], 2), joined(&[say!(undecided_at_n, n = 2_usize)]));
+    }
+
+    #[test]
+    fn speeds_of_decided_comparisons_span_from_the_slowest() {
+        let speed = |rows: &[(Metric, Call, f64)]| {
+            let of = |&(metric, call, ratio): &(Metric, Call, f64)| {
+                comparison(vec![VerdictRow { call, ratio, ..row(metric) }])
+            };
+            let all: Vec<PairedComparison> = rows.iter().map(of).collect();
+            decided_speed(&all.iter().collect::<Vec<_>>())
+        };
+        let tps = |ratio: f64| (Metric::Tps, Call::Faster, ratio);
+        let half = (Metric::MeanMs, Call::Faster, 0.5);
+        assert_eq!(speed(&[tps(2.0), half]), Some(Message::from(ratio(2.0))));
+        let span = say!(from_to, low = ratio(1.5), high = ratio(3.0));
+        assert_eq!(speed(&[tps(3.0), half, tps(1.5)]), Some(span));
+        assert_eq!(speed(&[(Metric::Tps, Call::Undecided, 2.0)]), None);
     }
 }

@@ -1,0 +1,270 @@
+//! What a run keeps of intervals, stages and attempts, and what it says of trials that were set aside or cut off.
+
+use dyno_core::{DbError, ErrorClass};
+use dyno_engine::record::{Frame, MeasuredInterval, Phase};
+use dyno_facts::{
+    Event, EventKind, HostSample, NodeConditions, NodeFacts, NodeRow, RunHeader, RunStatus,
+    ServerFacts, StageFacts, StageOf, TrialIdentity, TrialStart, TrialStatus, TrialSummary,
+};
+use dyno_store::{Moment, Run, read};
+use std::collections::BTreeSet;
+use std::fs;
+use std::os::unix::fs::chown;
+use std::path::Path;
+
+fn created(dir: &Path) -> Run {
+    Run::create(dir, RunHeader::new("a suite/1", Vec::new(), 1), false).expect("created")
+}
+
+fn start(step: &str, stage: Option<StageOf>) -> TrialStart {
+    let identity = TrialIdentity { step: step.to_owned(), stage, ..TrialIdentity::default() };
+    TrialStart { identity, kinds: vec!["reads".to_owned()], ..TrialStart::default() }
+}
+
+fn interval(begins_s: f64, length_s: f64, committed: u64) -> MeasuredInterval {
+    let mut frame = Frame::new(1, false);
+    frame.kinds[0].counts.started = committed;
+    frame.kinds[0].counts.committed = committed;
+    (0..committed).for_each(|_| frame.kinds[0].latency.record(1_000_000));
+    let phase = if begins_s < 0.0 { Phase::WarmUp } else { Phase::Measured };
+    let host = HostSample::default();
+    MeasuredInterval { phase, index: 0, begins_s, length_s, frame, host }
+}
+
+/// The events of a trial of these intervals.
+fn events(intervals: &[MeasuredInterval]) -> Vec<Event> {
+    let dir = tempfile::tempdir().expect("a folder");
+    let mut run = created(dir.path());
+    let mut trial = run.begin_trial(start("a", None)).expect("begun");
+    intervals.iter().for_each(|interval| trial.interval(interval).expect("stored"));
+    drop(trial);
+    read(run.path()).expect("read").events
+}
+
+#[test]
+fn errors_and_reconnects_of_an_interval_are_events() {
+    let mut broken = interval(3.0, 1.0, 5);
+    let deadlock = DbError::server(ErrorClass::Deadlock, 1213, *b"40001", "Deadlock found");
+    (0..3).for_each(|_| broken.frame.errors.count(&deadlock));
+    broken.frame.kinds[0].counts.reconnects = 2;
+    let found = events(&[interval(2.0, 1.0, 5), broken]);
+    let [error, reconnect] = found.as_slice() else { panic!("{found:?}") };
+    let wanted = Event {
+        at: error.at.clone(),
+        trial: Some(1),
+        at_s: Some(3.0),
+        class: "deadlock".to_owned(),
+        errno: 1213,
+        sqlstate: "40001".to_owned(),
+        count: 3,
+        ..Event::new(EventKind::Error, "Deadlock found")
+    };
+    assert_eq!(*error, wanted);
+    assert!(!error.at.is_empty());
+    assert_eq!((reconnect.kind, reconnect.count), (EventKind::Reconnect, 2));
+    assert_eq!((reconnect.trial, reconnect.at_s), (Some(1), Some(3.0)));
+}
+
+#[test]
+fn gaps_are_intervals_that_chance_does_not_leave_empty() {
+    const NONE: [f64; 0] = [];
+    // Lengths in seconds and commits; which of them are gaps.
+    let gaps = |from_s: f64, lengths: &[(f64, u64)]| -> Vec<f64> {
+        let mut begins_s = from_s;
+        let next = |&(length_s, committed): &(f64, u64)| {
+            let next = interval(begins_s, length_s, committed);
+            begins_s += length_s;
+            next
+        };
+        let found = events(&lengths.iter().map(next).collect::<Vec<_>>());
+        let gaps = found.iter().filter(|event| event.kind == EventKind::Server);
+        gaps.map(|event| event.at_s.expect("a time")).collect()
+    };
+    assert_eq!(gaps(0.0, &[(1.0, 7), (1.0, 0)]), [1.0]);
+    assert_eq!(gaps(0.0, &[(1.0, 6), (1.0, 0)]), NONE);
+    // By its length.
+    assert_eq!(gaps(0.0, &[(2.0, 8), (2.0, 0)]), [2.0]);
+    assert_eq!(gaps(0.0, &[(2.0, 6), (2.0, 0)]), NONE);
+    // Much shorter ones prove nothing.
+    assert_eq!(gaps(0.0, &[(1.0, 14), (0.5, 0)]), [1.0]);
+    assert_eq!(gaps(0.0, &[(1.0, 40), (0.4, 0)]), NONE);
+    // By all intervals before that were no gaps.
+    assert_eq!(gaps(0.0, &[(1.0, 10), (1.0, 6), (1.0, 0)]), [2.0]);
+    assert_eq!(gaps(0.0, &[(1.0, 13), (0.4, 0), (0.6, 0)]), NONE);
+    assert_eq!(gaps(0.0, &[(1.0, 8), (1.0, 0), (1.0, 0)]), [1.0, 2.0]);
+    // Nothing was committed yet; of the warm-up nothing is said.
+    assert_eq!(gaps(0.0, &[(1.0, 0), (1.0, 0)]), [0.0, 1.0]);
+    assert_eq!(gaps(-1.0, &[(1.0, 0), (1.0, 0)]), [0.0]);
+}
+
+#[test]
+fn a_trial_of_stages_has_their_lines_one_after_the_other() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let mut run = created(dir.path());
+    let facts = |product: &str| {
+        let facts = ServerFacts { product: product.to_owned(), ..ServerFacts::default() };
+        NodeFacts::from([("main".to_owned(), facts)])
+    };
+    for number in 1..=2 {
+        let stage = Some(StageOf { number, of: 2 });
+        let mut trial = run.begin_trial(start("a", stage)).expect("begun");
+        for begins_s in [-1.0, 0.0, 1.0, 2.0] {
+            trial.interval(&interval(begins_s, 1.0, 10 * u64::from(number))).expect("stored");
+        }
+        let mut nodes = trial.node_series().expect("made");
+        for at_s in [-0.5, 0.5, 1.5] {
+            let row = NodeRow { at_s, node: "main".to_owned(), ..NodeRow::default() };
+            nodes.append(&row).expect("stored");
+        }
+        trial.server(Moment::Before, &facts(&format!("before {number}"))).expect("stored");
+        trial.server(Moment::After, &facts(&format!("after {number}"))).expect("stored");
+        trial.stage(&(number, 0.25)).expect("stored");
+        let summary = TrialSummary {
+            window_s: 2.0,
+            ..start("a", stage).identity.summary(TrialStatus::Stage)
+        };
+        trial.finish(summary).expect("stored");
+    }
+    let stages: Vec<TrialSummary> = run.data().stages("a").into_iter().cloned().collect();
+    assert_eq!(stages.iter().map(|stage| stage.trial).collect::<Vec<_>>(), [1, 2]);
+    assert_eq!(run.stage::<(u32, f64)>(&stages[1]).expect("stored"), (2, 0.25));
+    fs::write(run.path().join("trials/1.stage.json"), "[1,0.5]").expect("written");
+    assert!(run.stage::<(u32, f64)>(&stages[0]).is_err(), "it is not what was written");
+    let stages = [(1, 0.0, None), (2, 2.0, Some(5.0))];
+    let joined = TrialSummary {
+        window_s: 4.0,
+        stages: stages.map(|(trial, from_s, gap_s)| StageFacts { trial, from_s, gap_s }).to_vec(),
+        ..start("a", None).identity.summary(TrialStatus::Complete)
+    };
+    assert!(run.next_stem().ends_with("trials/3"));
+    run.store_joined(joined).expect("stored");
+    assert_eq!(run.last_trial(), 3);
+    let path = run.finish(RunStatus::Complete).expect("stored");
+    let data = read(&path).expect("read");
+    let trial = &data.trials[2];
+    let series: Vec<(f64, u64)> =
+        trial.series.iter().map(|row| (row.begins_s, row.committed)).collect();
+    let first = [(-1.0, 10), (0.0, 10), (1.0, 10), (2.0, 10)];
+    assert_eq!(series, [&first[..], &[(2.0, 20), (3.0, 20)]].concat());
+    let nodes: Vec<f64> = trial.nodes.iter().map(|row| row.at_s).collect();
+    assert_eq!(nodes, [-0.5, 0.5, 1.5, 2.5, 3.5]);
+    assert_eq!((&trial.before, &trial.after), (&facts("before 1"), &facts("after 2")));
+    assert_eq!(trial.histograms().expect("read")["reads"].count(), 90);
+    assert_eq!((data.complete().count(), data.is_complete("a")), (1, true));
+}
+
+#[test]
+fn what_was_set_aside_counts_for_nothing() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let mut run = created(dir.path());
+    let steps = [
+        ("a", TrialStatus::Complete),
+        ("a", TrialStatus::Complete),
+        ("b", TrialStatus::Starved),
+        ("b", TrialStatus::Interrupted),
+        ("b", TrialStatus::Starved),
+        ("c", TrialStatus::Starved),
+        ("c", TrialStatus::Failed("no".into())),
+    ];
+    for (step, status) in steps {
+        let trial = run.begin_trial(start(step, None)).expect("begun");
+        trial.finish(start(step, None).identity.summary(status)).expect("stored");
+    }
+    let data = run.data();
+    assert_eq!(data.complete_trial("a").map(|trial| trial.trial), Some(2));
+    let starved = |run: &Run, step: &str| -> Vec<u32> {
+        run.data().starved(step, None).iter().map(|trial| trial.trial).collect()
+    };
+    assert_eq!(starved(&run, "b"), [3, 5]);
+    assert!(starved(&run, "c").is_empty(), "a later attempt counts");
+    assert!(run.data().starved("b", Some(StageOf { number: 1, of: 2 })).is_empty());
+    assert_eq!(data.repeated().map(|trial| trial.trial).collect::<Vec<_>>(), [3, 5, 6]);
+    run.set_aside(&BTreeSet::from(["a".to_owned(), "b".to_owned()])).expect("stored");
+    assert_eq!(run.data().complete_trial("a").map(|trial| trial.trial), Some(1));
+    assert!(starved(&run, "b").is_empty());
+    assert_eq!(run.data().repeated().count(), 3);
+    let header = read(run.path()).expect("read").header;
+    assert_eq!(header.set_aside.into_iter().collect::<BTreeSet<u32>>(), [2, 3, 5].into());
+}
+
+#[test]
+fn folders_have_names_of_their_own() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let header = RunHeader {
+        started_at: "2026-11-21T21:10:30Z".to_owned(),
+        ..RunHeader::new("a suite/1.2_x", Vec::new(), 1)
+    };
+    let name = |run: &Run| run.path().file_name().map(|name| name.display().to_string());
+    let runs: Vec<Run> =
+        (0..3).map(|_| Run::create(dir.path(), header.clone(), false).expect("created")).collect();
+    let names: Vec<String> = runs.iter().filter_map(name).collect();
+    let first = "2026-11-21T211030Z-a-suite-1.2_x";
+    assert_eq!(names, [first.to_owned(), format!("{first}-2"), format!("{first}-3")]);
+    assert_eq!(runs[0].header().started_at, "2026-11-21T21:10:30Z");
+    for run in runs {
+        let path = run.path().to_owned();
+        run.discard().expect("removed");
+        assert!(!path.exists());
+    }
+}
+
+#[test]
+fn a_trial_that_was_cut_off_before_its_window_has_done_nothing() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let mut run = created(dir.path());
+    let mut trial = run.begin_trial(start("a", None)).expect("begun");
+    trial.interval(&interval(-1.0, 1.0, 10)).expect("stored");
+    drop(trial);
+    let found = &read(run.path()).expect("read").trials[0].summary;
+    assert_eq!((found.window_s, found.tps, found.qps), (0.0, 0.0, 0.0));
+    assert_eq!((found.counts.committed, found.latency.count), (0, 0));
+    assert_eq!(found.notes.len(), 1, "{:?}", found.notes);
+}
+
+#[test]
+fn histograms_that_miss_transactions_are_noted() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let mut run = created(dir.path());
+    let path = run.path().to_owned();
+    let mut trial = run.begin_trial(start("a", None)).expect("begun");
+    trial.interval(&interval(0.0, 1.0, 10)).expect("stored");
+    drop(trial);
+    let notes = || read(&path).expect("read").trials[0].summary.notes.len();
+    assert_eq!(notes(), 1);
+    let log = path.join("trials/1.hlog");
+    let whole = fs::read_to_string(&log).expect("read");
+    for damaged in [format!("{whole}nonsense\n"), String::new()] {
+        fs::write(&log, damaged).expect("written");
+        assert_eq!(notes(), 2);
+    }
+}
+
+#[test]
+fn a_folder_of_nobody_known_is_trusted() {
+    let unknown = fs::read_to_string("/proc/sys/kernel/overflowuid").expect("a number");
+    let unknown: u32 = unknown.trim().parse().expect("a number");
+    let dir = tempfile::tempdir().expect("a folder");
+    if !rustix::process::geteuid().is_root() {
+        // Nobody else can give a folder away.
+        return;
+    }
+    chown(dir.path(), Some(unknown), None).expect("given away");
+    drop(created(dir.path()));
+}
+
+#[test]
+fn what_servers_said_is_missed_where_nodes_were_asked() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let mut run = created(dir.path());
+    let mut trial = run.begin_trial(start("a", None)).expect("begun");
+    trial.server(Moment::After, &NodeFacts::new()).expect("stored");
+    let mut summary = start("a", None).identity.summary(TrialStatus::Complete);
+    summary.conditions.nodes.insert("main".to_owned(), NodeConditions::default());
+    trial.finish(summary).expect("stored");
+    let path = run.finish(RunStatus::Complete).expect("stored");
+    let missing = || -> Vec<String> {
+        read(&path).expect("read").warnings.iter().map(|text| text.to_string()).collect()
+    };
+    let found = missing();
+    assert!(found.len() == 1 && found[0].contains("server/1-before.json"), "{found:?}");
+}
