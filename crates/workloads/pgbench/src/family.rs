@@ -498,6 +498,7 @@ fn talker() -> Talker {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use dyno_facts::ScriptFacts;
 
     #[test]
     fn statements_of_scripts_are_counted_unless_they_branch() {
@@ -506,5 +507,25 @@ mod tests {
         assert_eq!(script_statements("\\if :a\nSELECT 1;\n\\endif\n"), None);
         assert_eq!(script_statements("SELECT 1\\; SELECT 2;"), None);
         assert_eq!(script_statements("SELECT ';';"), Some(1.0));
+        assert_eq!(script_statements("SELECT 1 \\gset"), Some(1.0));
+        assert_eq!(script_statements("SELECT 1\\;"), None);
+    }
+
+    #[test]
+    fn scripts_of_pgbench_itself_are_known_by_their_names() {
+        let own = ScriptFacts {
+            name: "tpcb-like".to_owned(),
+            text: "SELECT 1; SELECT 2;".to_owned(),
+            ..ScriptFacts::default()
+        };
+        let of = |test: &str, scripts: Vec<ScriptFacts>| {
+            let facts = ExperimentFacts { scripts, ..ExperimentFacts::default() };
+            let experiment = Experiment { test: test.to_owned(), facts, ..Experiment::default() };
+            ["tpcb-like", "simple-update", "select-only", "a.sql"]
+                .map(|kind| statements_asked(&experiment, "", kind))
+        };
+        assert_eq!(of("pgbench builtin", Vec::new()), [Some(7.0), Some(5.0), Some(1.0), None]);
+        assert_eq!(of("pgbench script", vec![own])[..2], [Some(2.0), Some(5.0)]);
+        assert_eq!(of("sysbench select", Vec::new()), [None; 4]);
     }
 }

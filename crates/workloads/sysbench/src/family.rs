@@ -165,8 +165,20 @@ mod tests {
         assert_eq!(of("oltp_write_only", &[]), Some(6.0));
         assert_eq!(of("oltp_read_write", &[("threads", "of its command line")]), Some(20.0));
         assert_eq!(of("oltp", &[("oltp-read-only", "on"), ("oltp-sum-ranges", "0")]), Some(15.0));
-        assert_eq!(of("oltp_update_index", &[("index_updates", "3")]), Some(3.0));
-        assert_eq!([of("select", &[]), of("select_random_points", &[])], [Some(1.0); 2]);
+        assert_eq!(of("oltp", &[("oltp-write-only", "on")]), Some(6.0));
+        assert_eq!(of("oltp", &[("oltp-write-only", "on"), ("oltp-skip-trx", "on")]), Some(4.0));
+        let counts = [("point_selects", "3"), ("delete_inserts", "2")];
+        assert_eq!(of("oltp_read_write", &counts), Some(15.0));
+        let counts = [("index_updates", "4"), ("non_index_updates", "0")];
+        assert_eq!(of("oltp_write_only", &counts), Some(8.0));
+        let counts = [("index_updates", "3"), ("non_index_updates", "5")];
+        assert_eq!(of("oltp_update_index", &counts), Some(3.0));
+        assert_eq!(of("oltp_update_non_index", &counts), Some(5.0));
+        let single = "oltp_point_select oltp_insert oltp_delete oltp_simple select insert delete update_index \
+                      update_non_index select_random_points select_random_ranges";
+        for test in single.split(' ') {
+            assert_eq!(of(test, &[]), Some(1.0), "{test}");
+        }
         assert_eq!(of("bulk_insert", &[]), None);
         let other = Experiment { test: "pgbench x".to_owned(), ..Experiment::default() };
         assert_eq!(statements(&other, "oltp_read_only", ""), None);

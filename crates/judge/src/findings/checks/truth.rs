@@ -422,6 +422,7 @@ mod tests {
             assert!(!is_lighter(name, value), "{name}={value}");
         }
     }
+
     #[test]
     fn rows_of_a_kind_are_compared_by_transaction() {
         use crate::evidence::tests::trial;
