@@ -14,12 +14,12 @@ use std::net::{Ipv4Addr, Shutdown, TcpListener};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// What a client waits for an answer in a case.
+/// What a client waits for an end that does not come.
 const LIMIT: Nanos = 150_000_000;
-/// The same where much has to come before it can be refused.
-const LONG: Nanos = 5 * SECOND;
+/// What it waits for one that comes, on a machine as busy as it may be.
+const LONG: Nanos = 60 * SECOND;
 /// How much later it may be back.
-const LATE: Duration = Duration::from_secs(1);
+const LATE: Duration = Duration::from_secs(20);
 /// What it may take above the quiet run.
 const MEMORY_BYTES: u64 = 64 << 20;
 
@@ -132,12 +132,11 @@ fn memory_bytes(line: &str) -> u64 {
 fn check(case: Case, io: Io) {
     let Case { name, url: (scheme, options), acts, end } = case;
     let (port, server) = serve(acts);
-    let url = format!("{scheme}://me:s3cr3t@127.0.0.1:{port}/d?connect_timeout_s=1&{options}");
+    let url = format!("{scheme}://me:s3cr3t@127.0.0.1:{port}/d?connect_timeout_s=60&{options}");
     // The peak begins anew.
     std::fs::write("/proc/self/clear_refs", "5").unwrap();
     let (quiet, began) = (memory_bytes("VmRSS:"), Instant::now());
-    let is_long = name.contains("too large") || name.contains("huge");
-    let limit = if is_long { LONG } else { LIMIT };
+    let limit = if end == "elapsed" { LIMIT } else { LONG };
     let ended = play(io, &url, name, limit);
     let (took, peak) = (began.elapsed(), memory_bytes("VmHWM:"));
     assert!(ended.contains(end), "{name} on {io:?}: {ended}");
@@ -157,9 +156,9 @@ fn ways() -> Vec<Io> {
 }
 
 /// Why the answer to a query is waited for no longer.
-async fn given_up<D: Driver>(driver: DbResult<D>) -> String {
+async fn given_up<D: Driver>(driver: DbResult<D>, limit: Nanos) -> String {
     let mut session = driver.unwrap().connect(0).await.unwrap();
-    let answered = timeout(now() + LIMIT, session.query("SELECT 1", &mut Discard)).await;
+    let answered = timeout(now() + limit, session.query("SELECT 1", &mut Discard)).await;
     assert!(answered.is_err(), "{answered:?}");
     session.unanswered("SELECT 1", 30 * SECOND).await.to_string()
 }
@@ -182,9 +181,11 @@ fn a_server_that_answers_without_end_is_told_from_a_silent_one() {
             let url = format!("{scheme}://me@127.0.0.1:{port}/d?sslmode=disable");
             let task = async {
                 let target: TargetUrl = url.parse().unwrap();
+                // What is sent without end must have begun to come.
+                let limit = if words == silent { LIMIT } else { SECOND };
                 match scheme {
-                    "mysql" => given_up(MysqlDriver::new(&target)).await,
-                    _ => given_up(PostgresDriver::new(&target)).await,
+                    "mysql" => given_up(MysqlDriver::new(&target), limit).await,
+                    _ => given_up(PostgresDriver::new(&target), limit).await,
                 }
             };
             let said = Loop::new(Clock::Monotonic(io), [task]).unwrap().finish().unwrap().remove(0);
@@ -241,7 +242,7 @@ fn postgres() -> Vec<Case> {
         ("garbage for TLS", tls, at_start([Say(b"S".to_vec()), Hear, Say(vec![7; 99])]), "error: "),
         ("no answer within TLS", tls, at_start([Say(b"S".to_vec())]), "elapsed"),
         ("a flood for TLS", tls, at_start([Say(b"S".to_vec()), Flood(vec![0x16, 3, 3, 0, 0])]), "error: "),
-        ("an error for TLS, huge", tls, at_start([Say(error(1 << 20))]), "beyond the limit"),
+        ("an error for TLS", tls, at_start([Say(error(1 << 20))]), "beyond the limit"),
         ("no answer to the start", plain, at_start([]), "elapsed"),
         ("half a message", plain, at_start([Say(b"R\0\0\0\x64ab".to_vec())]), "elapsed"),
         ("a message by bytes", plain, at_start([Say(b"R".to_vec()), Hear]), "elapsed"),
@@ -265,8 +266,8 @@ fn postgres() -> Vec<Case> {
         ("no answer to a query", plain, at_query([]), "elapsed"),
         ("hang-up in a query", plain, at_query([Say(rows(3)), Leave]), "error: "),
         ("a flood of rows", plain, at_query([Say(message(b'T', COLUMN)), Flood(message(b'D', ROW))]), "elapsed"),
-        ("a flood of short rows, kept, too large", plain, at_query([Say(message(b'T', COLUMN)), Flood(message(b'D', ROW))]), "to `SELECT 1` is larger than 32 MiB"),
-        ("a flood of long rows, kept, too large", plain, at_query([Say(message(b'T', COLUMN)), Flood(message(b'D', &[&b"\0\x01\0\0\x03\xe8"[..], &[b'x'; 1000]].concat()))]), "to `SELECT 1` is larger than 32 MiB"),
+        ("a flood of short rows, kept", plain, at_query([Say(message(b'T', COLUMN)), Flood(message(b'D', ROW))]), "to `SELECT 1` is larger than 32 MiB"),
+        ("a flood of long rows, kept", plain, at_query([Say(message(b'T', COLUMN)), Flood(message(b'D', &[&b"\0\x01\0\0\x03\xe8"[..], &[b'x'; 1000]].concat()))]), "to `SELECT 1` is larger than 32 MiB"),
         ("a flood of names in a query", plain, at_query([Flood(names)]), "elapsed"),
         ("a flood of ends", plain, at_query([Flood(message(b'C', b"UPDATE 18446744073709551615\0"))]), "elapsed"),
         ("a flood of notifications", plain, at_query([Flood(message(b'A', b"\0\0\0\x01c\0p\0"))]), "elapsed"),
@@ -361,8 +362,8 @@ fn mysql() -> Vec<Case> {
         ("no answer to a query", plain, logged_in([]), "elapsed"),
         ("hang-up in a query", plain, logged_in([Say(one_column()), Leave]), "error: "),
         ("a flood of rows", plain, logged_in([Say(one_column()), Flood(round_of_rows(3, b"\x01x"))]), "elapsed"),
-        ("a flood of short rows, kept, too large", plain, logged_in([Say(one_column()), Flood(round_of_rows(3, b"\x01x"))]), "to `SELECT 1` is larger than 32 MiB"),
-        ("a flood of long rows, kept, too large", plain, logged_in([Say(one_column()), Flood(round_of_rows(3, &[&b"\xfc\xe8\x03"[..], &[b'x'; 1000]].concat()))]), "to `SELECT 1` is larger than 32 MiB"),
+        ("a flood of short rows, kept", plain, logged_in([Say(one_column()), Flood(round_of_rows(3, b"\x01x"))]), "to `SELECT 1` is larger than 32 MiB"),
+        ("a flood of long rows, kept", plain, logged_in([Say(one_column()), Flood(round_of_rows(3, &[&b"\xfc\xe8\x03"[..], &[b'x'; 1000]].concat()))]), "to `SELECT 1` is larger than 32 MiB"),
         ("too many columns", plain, logged_in([Say(packet(1, &[0xfc, 0xff, 0xff]))]), "error: "),
         ("columns that do not come", plain, logged_in([Say(packet(1, &[0xfc, 0, 0x10]))]), "elapsed"),
         ("a column that is none, kept", plain, logged_in([Say(packet(1, &[1])), Say(packet(2, &[9, 9]))]), "error: "),

@@ -105,3 +105,17 @@ fn a_gate_does_not_pass_by_leaving_out_what_failed() {
     assert!(open.verdicts.gates_text(Lang::En).contains("A trial failed here"));
     assert_eq!(judged(true).verdicts.gate_result(), Some(GateResult::Pass));
 }
+
+#[test]
+fn targets_that_the_header_does_not_know_are_those_of_the_trials() {
+    let mut run = paired(&around(1.1, 8));
+    run.header.targets.clear();
+    let paper = paper(run);
+    let mut labels: Vec<&str> = paper.targets.iter().map(|target| target.label.as_str()).collect();
+    labels.sort_unstable();
+    assert_eq!(labels, ["maria", "postgres"]);
+    let mut names: Vec<&str> =
+        paper.targets.iter().map(|target| target.facts.name.as_str()).collect();
+    names.sort_unstable();
+    assert_eq!(names, labels);
+}

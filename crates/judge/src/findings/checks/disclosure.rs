@@ -70,3 +70,18 @@ fn any_text(value: &Value, is_found: fn(&str) -> bool) -> bool {
         _ => false,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn a_text_is_found_at_any_depth_and_no_name_of_a_field_is_one() {
+        let has_secret = |value: &Value| any_text(value, |text| text == "secret");
+        assert!(has_secret(&json!("secret")));
+        assert!(has_secret(&json!([1, ["other", "secret"]])));
+        assert!(has_secret(&json!({ "a": null, "b": { "c": ["secret"] } })));
+        assert!(!has_secret(&json!({ "secret": [1, true, "other"] })));
+    }
+}

@@ -239,3 +239,20 @@ fn what_a_machine_sends_to_itself_is_lost_by_no_network() {
     assert_eq!([is_found(&[false]), is_found(&[true])], [true, false]);
     assert_eq!([is_found(&[true, false]), is_found(&[true, true])], [true, false]);
 }
+
+#[test]
+fn the_network_of_one_target_is_not_that_of_the_other() {
+    let mut runs = super::quiet();
+    generator(&mut runs, |known| known.retransmitted_share = Some(0.05));
+    runs[0].header.targets[1].same_host = true;
+    let candidate = runs[0].header.targets[1].name.clone();
+    let paper = dyno_report::Paper::new(&runs, &[]);
+    let findings = &super::check(&paper, "retransmits").findings;
+    let mut found: Vec<&String> = findings.iter().flat_map(|one| &one.place.names).collect();
+    let others = paper.trials.iter().filter(|trial| trial.summary.target != candidate);
+    let mut others: Vec<&String> = others.map(|trial| &trial.label).collect();
+    found.sort_unstable();
+    others.sort_unstable();
+    assert!(!others.is_empty());
+    assert_eq!(found, others);
+}
