@@ -22,10 +22,10 @@ fn values(count: usize, centre: f64, size: f64) -> Vec<f64> {
 }
 
 #[track_caller]
-fn assert_near(found: &[f64], wanted: &[f64]) {
+fn assert_near(result: &[f64], wanted: &[f64]) {
     let is_near = |(a, b): (&f64, &f64)| a == b || (a - b).abs() <= 1e-9 * b.abs().max(1e-3);
-    let is_same = found.len() == wanted.len() && found.iter().zip(wanted).all(is_near);
-    assert!(is_same, "found {found:?}");
+    let is_same = result.len() == wanted.len() && result.iter().zip(wanted).all(is_near);
+    assert!(is_same, "result {result:?}");
 }
 
 fn ends(interval: Option<ConfidenceInterval>) -> [f64; 2] {
@@ -48,11 +48,11 @@ fn numbers(ratio: &PairedRatio) -> Vec<f64> {
 
 #[test]
 fn ratios_of_pairs() {
-    let of = |count, judging| {
+    let make = |count, judging| {
         numbers(&PairedRatio::of(&pairs(count, 1.02, 0.03), judging).expect("pairs"))
     };
     assert_near(
-        &of(9, Judging::FIXED),
+        &make(9, Judging::FIXED),
         &[
             1.0201584162,
             0.203125,
@@ -67,7 +67,7 @@ fn ratios_of_pairs() {
         ],
     );
     assert_near(
-        &of(14, Judging::Level(0.03)),
+        &make(14, Judging::Level(0.03)),
         &[
             1.022023271,
             0.11271158854,
@@ -82,7 +82,7 @@ fn ratios_of_pairs() {
         ],
     );
     assert_near(
-        &of(9, Judging::Anytime),
+        &make(9, Judging::Anytime),
         &[
             1.0201038874,
             1.0,
@@ -97,7 +97,7 @@ fn ratios_of_pairs() {
         ],
     );
     assert_near(
-        &of(205, Judging::FIXED),
+        &make(205, Judging::FIXED),
         &[
             1.02036511,
             5.3991118594e-10,
@@ -137,7 +137,7 @@ fn ratios_of_sessions_together() {
 
 #[test]
 fn numbers_of_pairs_that_would_decide() {
-    let of = |count, ratio, judging| {
+    let make = |count, ratio, judging| {
         PairedRatio::of(&pairs(count, ratio, 0.03), judging).expect("pairs")
     };
     let counts = |ratio: PairedRatio| {
@@ -148,10 +148,10 @@ fn numbers_of_pairs_that_would_decide() {
             .map(|count| count.map_or(-1.0, |count| count as f64))
             .collect::<Vec<f64>>()
     };
-    assert_near(&counts(of(6, 1.02, Judging::FIXED)), &[6.0, 19.0, 7.0, 151.0, 41.0, 10.0]);
-    assert_near(&counts(of(9, 1.02, Judging::FIXED)), &[6.0, 37.0, 6.0, 138.0, 37.0, 9.0]);
-    assert_near(&counts(of(24, 1.005, Judging::FIXED)), &[6.0, -1.0, 6.0, 133.0, 36.0, 9.0]);
-    assert_near(&counts(of(9, 1.02, Judging::Anytime)), &[7.0, 94.0, 10.0, 407.0, 95.0, 17.0]);
+    assert_near(&counts(make(6, 1.02, Judging::FIXED)), &[6.0, 19.0, 7.0, 151.0, 41.0, 10.0]);
+    assert_near(&counts(make(9, 1.02, Judging::FIXED)), &[6.0, 37.0, 6.0, 138.0, 37.0, 9.0]);
+    assert_near(&counts(make(24, 1.005, Judging::FIXED)), &[6.0, -1.0, 6.0, 133.0, 36.0, 9.0]);
+    assert_near(&counts(make(9, 1.02, Judging::Anytime)), &[7.0, 94.0, 10.0, 407.0, 95.0, 17.0]);
     // One wild pair moves the interval less than the deviation.
     let mut wild = pairs(12, 1.02, 0.03);
     wild[4].1 *= 3.0;
@@ -187,18 +187,18 @@ fn ranks_of_many_and_of_few() {
 
 #[test]
 fn sessions_that_are_judged_at_any_time() {
-    let of = |sessions: &[Vec<f64>], alpha| {
-        let found = anytime::of_sessions(sessions, alpha).expect("differences");
-        let [low, high] = ends(found.interval);
-        [found.centre, found.p, low, high]
+    let make = |sessions: &[Vec<f64>], alpha| {
+        let result = anytime::of_sessions(sessions, alpha).expect("differences");
+        let [low, high] = ends(result.interval);
+        [result.centre, result.p, low, high]
     };
     let [a, b] = [values(9, 0.02, 0.01), values(12, 0.03, 0.02)];
     assert_near(
-        &of(&[a.clone(), b.clone()], 0.05),
+        &make(&[a.clone(), b.clone()], 0.05),
         &[0.022354142882, 1.2459216773e-06, 0.015808851314, 0.032811429286],
     );
     assert_near(
-        &of(&[b, a.clone(), values(5, -0.2, 0.01)], 0.01),
+        &make(&[b, a.clone(), values(5, -0.2, 0.01)], 0.01),
         &[0.022015988124, 3.5064587147e-08, 0.018291078765, 0.028083872506],
     );
     let e_values = [-0.01, 0.0, 0.018, 0.03].map(|centre| anytime::log_e_value(&a, centre));
@@ -251,23 +251,24 @@ fn marks_of_the_order() {
         (0..count).map(|at| PlacedFigure { group: at * at % 3, log: log(at) }).collect()
     };
     let grown = figures(17, |at| 0.02 * noise(at) + 0.003 * at as f64);
-    let found = drift(&grown, 3).expect("figures");
-    assert_near(&[found.size, found.p], &[0.048269842603, 0.003]);
-    let found = lag1(&grown, 3).expect("figures");
-    assert_near(&[found.size, found.p], &[-0.73412267069, 0.0024]);
+    let result = drift(&grown, 3).expect("figures");
+    assert_near(&[result.size, result.p], &[0.048269842603, 0.003]);
+    let result = lag1(&grown, 3).expect("figures");
+    assert_near(&[result.size, result.p], &[-0.73412267069, 0.0024]);
     let waves = figures(30, |at| (at as f64 / 3.0).sin());
-    let found = lag1(&waves, 5).expect("figures");
-    assert_near(&[found.size, found.p], &[0.89691392276, 0.0001]);
+    let result = lag1(&waves, 5).expect("figures");
+    assert_near(&[result.size, result.p], &[0.89691392276, 0.0001]);
     let pairs: Vec<(PlacedFigure, bool)> = figures(15, |at| 0.02 * noise(at))
         .into_iter()
         .enumerate()
         .map(|(at, figure)| (figure, at % 4 < 2))
         .collect();
-    let found = second_of_pair(&pairs, 5).expect("pairs");
-    assert_near(&[found.size, found.p], &[-0.0018237396154, 0.92165898618]);
+    let result = second_of_pair(&pairs, 5).expect("pairs");
+    assert_near(&[result.size, result.p], &[-0.0018237396154, 0.92165898618]);
     // Many figures: the line goes through some of them.
-    let found = drift(&figures(900, |at| 0.02 * noise(at) + 1e-5 * at as f64), 3).expect("figures");
-    assert_near(&[found.size, found.p], &[0.009038501605, 0.0001]);
+    let result =
+        drift(&figures(900, |at| 0.02 * noise(at) + 1e-5 * at as f64), 3).expect("figures");
+    assert_near(&[result.size, result.p], &[0.009038501605, 0.0001]);
 }
 
 /// The rates of a search in their order, and its end.
@@ -354,28 +355,28 @@ fn what_levels_add_and_cost() {
     );
     assert_near(&components(&logs, &[]).expect("units"), &[1.721949102]);
     assert_eq!([components(&logs, &[0]), components(&logs[..7], &[4])], [None, None]);
-    let found =
+    let result =
         needed(&[0.02, 0.01, 0.005], &[10.0, 30.0, 600.0], &[4, 2], 0.005).expect("numbers");
-    assert_near(&[found.units as f64, found.total_s], &[24.0, 17760.0]);
-    let found = cheapest(&[0.02, 0.01, 0.005], &[10.0, 30.0, 600.0], 0.005).expect("numbers");
-    assert_eq!(found.within, [3, 8]);
-    assert_near(&[found.units as f64, found.total_s], &[12.0, 12960.0]);
+    assert_near(&[result.units as f64, result.total_s], &[24.0, 17760.0]);
+    let result = cheapest(&[0.02, 0.01, 0.005], &[10.0, 30.0, 600.0], 0.005).expect("numbers");
+    assert_eq!(result.within, [3, 8]);
+    assert_near(&[result.units as f64, result.total_s], &[12.0, 12960.0]);
 }
 
 #[test]
 fn trials_that_a_gate_needs() {
     let gate = |text: &str| text.parse::<Gate>().expect(text);
-    let found = gate("p99_ms < 20").judge(&[19.0, 19.5, 20.9, 19.2], None);
-    let needed = |found: Option<usize>| found.map_or(-1.0, |count| count as f64);
-    let [low, high] = ends(found.interval);
+    let result = gate("p99_ms < 20").judge(&[19.0, 19.5, 20.9, 19.2], None);
+    let needed = |result: Option<usize>| result.map_or(-1.0, |count| count as f64);
+    let [low, high] = ends(result.interval);
     assert_near(
-        &[found.value.expect("trials"), low, high, needed(found.needed)],
+        &[result.value.expect("trials"), low, high, needed(result.needed)],
         &[19.63626714, 18.339739321, 21.024452988, 24.0],
     );
     let open = GateVerdict::Inconclusive(GateReason::IntervalHoldsBound);
     let ratio = PairedRatio::of(&pairs(9, 1.02, 0.03), Judging::FIXED).expect("pairs");
-    let found = gate("tps.ratio > 0.99").judge(&[], Some(&ratio));
-    assert_eq!((found.verdict, found.needed), (open, Some(18)));
+    let result = gate("tps.ratio > 0.99").judge(&[], Some(&ratio));
+    assert_eq!((result.verdict, result.needed), (open, Some(18)));
     let few = PairedRatio::of(&pairs(5, 1.02, 0.03), Judging::FIXED).expect("pairs");
     assert_eq!(gate("tps.ratio > 0.99").judge(&[], Some(&few)).needed, Some(6));
     let verdict = |text: &str, value: f64| gate(text).judge(&[value; 3], None).verdict;
@@ -407,14 +408,14 @@ fn plans_end_at_their_bounds() {
         margin: 0.03,
         budget_s: None,
     };
-    let of = |pairs| CandidatePairs { pairs, ..CandidatePairs::default() };
-    let next = |count, size| decide(&plan, &[of(pairs(count, 1.0, size))], 1e9, 1e9);
+    let make = |pairs| CandidatePairs { pairs, ..CandidatePairs::default() };
+    let next = |count, size| decide(&plan, &[make(pairs(count, 1.0, size))], 1e9, 1e9);
     assert_eq!(next(8, 0.05).next, NextPair::Continue);
     assert_eq!(next(9, 0.05).next, NextPair::Stop(Stop::MostPairs));
     assert_near(&[next(8, 0.05).half_width.expect("eight pairs")], &[0.090475690701]);
     assert_eq!(decide(&plan, &[], 0.0, 1.0).pairs, 0);
     let exact = StoppingPlan { half_width: next(8, 0.05).half_width, ..plan };
-    let ended = decide(&exact, &[of(pairs(8, 1.0, 0.05))], 0.0, 1.0).next;
+    let ended = decide(&exact, &[make(pairs(8, 1.0, 0.05))], 0.0, 1.0).next;
     assert_eq!(ended, NextPair::Stop(Stop::HalfWidthReached));
     for (least, most, level) in [(10, 17, 0.032), (10, 18, 0.025), (10, 10, 0.05), (0, 1, 0.05)] {
         let plan = StoppingPlan { pairs_least: least, pairs_most: most, ..plan };
@@ -434,10 +435,10 @@ fn seconds(count: usize, level: impl Fn(usize) -> f64) -> Vec<Second> {
 #[test]
 fn steadiness_of_windows() {
     let warm_up = |seconds: &[Second]| {
-        let found = steady(seconds);
-        let warm_up = found.warm_up.expect("a window long enough");
+        let result = steady(seconds);
+        let warm_up = result.warm_up.expect("a window long enough");
         let is_over = f64::from(u8::from(warm_up.is_over));
-        [found.median_per_s, warm_up.drift, warm_up.slope, warm_up.p, is_over]
+        [result.median_per_s, warm_up.drift, warm_up.slope, warm_up.p, is_over]
     };
     assert_near(
         &warm_up(&seconds(12, |at| 900.0 + 3.0 * at as f64)),
@@ -452,10 +453,10 @@ fn steadiness_of_windows() {
         &[500.28836239, 0.0086211444557, 0.0024956797055, 0.77028772647, 1.0],
     );
     let shifts = |seconds: &[Second]| -> Vec<f64> {
-        let of = |shift: &dyno_facts::statistics::steady::LevelShift| {
+        let make = |shift: &dyno_facts::statistics::steady::LevelShift| {
             [shift.at_s, shift.before_per_s, shift.after_per_s]
         };
-        steady(seconds).changes.iter().flat_map(of).collect()
+        steady(seconds).changes.iter().flat_map(make).collect()
     };
     let steps = |at: usize| match at {
         0..50 => 1000.0,
@@ -475,11 +476,11 @@ fn steadiness_of_windows() {
     assert_near(&shifts(&seconds(16, ten_percent)), &[4.0, 999.6085212, 1095.6827083]);
     // Twenty commits in an interval are too few for stalls, forty are enough.
     for (level, is_stalled) in [(79.0, false), (82.0, true), (200.0, true)] {
-        let found = steady(&seconds(31, |at| if at == 7 || at == 9 { 0.0 } else { level }));
-        assert_eq!(!found.stalls.is_empty(), is_stalled, "{level}");
+        let result = steady(&seconds(31, |at| if at == 7 || at == 9 { 0.0 } else { level }));
+        assert_eq!(!result.stalls.is_empty(), is_stalled, "{level}");
         if is_stalled {
             let spans: Vec<(f64, f64)> =
-                found.stalls.iter().map(|stall| (stall.from_s, stall.to_s)).collect();
+                result.stalls.iter().map(|stall| (stall.from_s, stall.to_s)).collect();
             assert_eq!(spans, [(3.5, 4.0), (4.5, 5.0)]);
         }
     }

@@ -40,8 +40,8 @@ fn frame() -> Frame {
 }
 
 #[track_caller]
-fn assert_near(found: f64, wanted: f64) {
-    assert!((found / wanted - 1.0).abs() < 0.002, "{found} in place of {wanted}");
+fn assert_near(result: f64, wanted: f64) {
+    assert!((result / wanted - 1.0).abs() < 0.002, "{result} in place of {wanted}");
 }
 
 #[test]
@@ -52,36 +52,36 @@ fn totals_follow_from_counts_and_the_length_of_the_window() {
         set_totals(&mut summary, frame, &names, 5 * SECOND / 2);
         summary
     };
-    let found = totals(Some(80), &frame());
-    assert_eq!((found.window_s, found.tps, found.qps), (2.5, 16.0, 40.0));
-    assert_eq!((found.counts, found.in_flight), (counts(40), 7));
+    let result = totals(Some(80), &frame());
+    assert_eq!((result.window_s, result.tps, result.qps), (2.5, 16.0, 40.0));
+    assert_eq!((result.counts, result.in_flight), (counts(40), 7));
     let statements =
         StatementCounts { reads: 60, writes: 30, others: 10, rows_read: 3, ..Default::default() };
-    assert_eq!(found.statements, statements);
-    assert_eq!((found.wasted.reads, found.wasted.writes), (15, 10));
+    assert_eq!(result.statements, statements);
+    assert_eq!((result.wasted.reads, result.wasted.writes), (15, 10));
     // Thirty of eighty have no latency: the median is at the share of 40 of 50.
-    assert_eq!((found.latency.count, found.latency.missing), (50, 30));
-    assert_near(found.latency.p50_us, 40_000.0);
-    assert_near(found.latency.p90_us, 50_000.0);
-    assert_near(found.latency.mean_us, 25_500.0);
-    assert_near(found.latency.min_us, 1_000.0);
-    assert_near(found.latency.sum_us, 1_275_000.0);
-    assert_eq!(found.service.map(|times| times.count), Some(1));
-    assert_near(found.lateness.expect("a schedule").max_us, 3_000.0);
-    let awaited = found.generator.awaited.expect("a schedule");
+    assert_eq!((result.latency.count, result.latency.missing), (50, 30));
+    assert_near(result.latency.p50_us, 40_000.0);
+    assert_near(result.latency.p90_us, 50_000.0);
+    assert_near(result.latency.mean_us, 25_500.0);
+    assert_near(result.latency.min_us, 1_000.0);
+    assert_near(result.latency.sum_us, 1_275_000.0);
+    assert_eq!(result.service.map(|times| times.count), Some(1));
+    assert_near(result.lateness.expect("a schedule").max_us, 3_000.0);
+    let awaited = result.generator.awaited.expect("a schedule");
     assert_eq!((awaited.count, awaited.late, awaited.latest_us), (9, 4, 1_500.0));
-    assert_eq!(found.generator.loop_queue, None, "no answer was waited for");
-    assert_eq!(found.generator.loops_cpu_s, 0.5);
-    assert_eq!(found.generator.cpu_us_per_statement, 4_000.0);
-    let [error] = found.errors.as_slice() else { panic!("one error: {:?}", found.errors) };
+    assert_eq!(result.generator.loop_queue, None, "no answer was waited for");
+    assert_eq!(result.generator.loops_cpu_s, 0.5);
+    assert_eq!(result.generator.cpu_us_per_statement, 4_000.0);
+    let [error] = result.errors.as_slice() else { panic!("one error: {:?}", result.errors) };
     assert_eq!(
         (error.class.as_str(), error.errno, error.sqlstate.as_str()),
         ("deadlock", 1213, "40001")
     );
     assert_eq!((error.message.to_string().as_str(), error.count), ("Deadlock found", 7));
-    let kinds: Vec<_> = found.kinds.iter().map(|kind| (kind.name.as_str(), kind.counts)).collect();
+    let kinds: Vec<_> = result.kinds.iter().map(|kind| (kind.name.as_str(), kind.counts)).collect();
     assert_eq!(kinds, [("new", counts(40)), ("old", Counts::default())]);
-    assert_eq!((found.kinds[0].statements, found.kinds[0].latency.count), (statements, 50));
+    assert_eq!((result.kinds[0].statements, result.kinds[0].latency.count), (statements, 50));
     assert_eq!(totals(None, &frame()).latency.missing, 0);
     let nothing = totals(None, &Frame::new(2, false));
     assert_eq!((nothing.tps, nothing.generator.cpu_us_per_statement), (0.0, 0.0));
@@ -101,8 +101,8 @@ fn a_line_of_the_series_has_the_figures_of_its_interval() {
     };
     let row = SeriesRow::from(&interval);
     assert_eq!((row.phase.as_str(), row.begins_s, row.length_s), ("measured", 6.0, 2.0));
-    let found = [row.started, row.committed, row.rolled_back, row.failed, row.skipped];
-    assert_eq!(found, [62, 40, 8, 5, 2]);
+    let result = [row.started, row.committed, row.rolled_back, row.failed, row.skipped];
+    assert_eq!(result, [62, 40, 8, 5, 2]);
     assert_eq!([row.retries, row.reconnects, row.errors], [6, 1, 7]);
     assert_eq!([row.reads, row.writes, row.others, row.wasted], [60, 30, 10, 25]);
     assert_eq!([row.tps, row.qps, row.loops_cpu_s], [20.0, 50.0, 0.5]);
@@ -162,9 +162,9 @@ fn stages_are_joined_one_after_the_other() {
     let mut longer = stage(6, 60);
     longer.loops_cpu.push(9);
     longer.workers[0].scans = Some(TableScans { rows: 50, statements: 5 });
-    let found = join(&[stage(2, 20), longer]).expect("alike");
-    assert_eq!(found.length(), 8 * SECOND);
-    assert_eq!((found.window.released, found.window.opens), (9 * SECOND, 10 * SECOND));
+    let result = join(&[stage(2, 20), longer]).expect("alike");
+    assert_eq!(result.length(), 8 * SECOND);
+    assert_eq!((result.window.released, result.window.opens), (9 * SECOND, 10 * SECOND));
     let wanted = WorkerStats {
         transactions: 80,
         busy: 6,
@@ -174,18 +174,18 @@ fn stages_are_joined_one_after_the_other() {
         scans: Some(TableScans { rows: 50, statements: 5 }),
     };
     assert_eq!(
-        (found.workers.as_slice(), found.loops_cpu.as_slice()),
+        (result.workers.as_slice(), result.loops_cpu.as_slice()),
         (&[wanted][..], &[8, 9][..])
     );
-    assert_eq!((found.connect, found.late, found.longest_in_flight), (6, 12, 66));
-    assert_eq!((found.offered, found.in_flight, found.unfinished), (Some(200), 14, 2));
-    assert_eq!((found.retired, found.retired_transactions), (4, 6));
-    assert_eq!(found.total.counts().committed, 80);
+    assert_eq!((result.connect, result.late, result.longest_in_flight), (6, 12, 66));
+    assert_eq!((result.offered, result.in_flight, result.unfinished), (Some(200), 14, 2));
+    assert_eq!((result.retired, result.retired_transactions), (4, 6));
+    assert_eq!(result.total.counts().committed, 80);
     // The mean by length: 0.2 for 2 s, 0.6 for 6 s.
-    assert_near(found.host.cpu_share, 0.5);
-    assert_near(found.host.network_sent_bytes_per_s, 8.0);
-    assert_near(found.host.memory_available_mib, 100.0 / 6.0);
-    assert_eq!(found.ended, TrialEnd::Time);
+    assert_near(result.host.cpu_share, 0.5);
+    assert_near(result.host.network_sent_bytes_per_s, 8.0);
+    assert_near(result.host.memory_available_mib, 100.0 / 6.0);
+    assert_eq!(result.ended, TrialEnd::Time);
 }
 
 #[test]
@@ -193,12 +193,12 @@ fn generators_are_merged_side_by_side() {
     let mut late = stage(3, 30);
     late.window.released -= 1;
     late.window.opens += SECOND;
-    let found = merge(&[stage(2, 20), late]).expect("alike");
-    let window = found.window;
+    let result = merge(&[stage(2, 20), late]).expect("alike");
+    let window = result.window;
     assert_eq!(window.released, 9 * SECOND - 1);
     assert_eq!((window.opens, window.closes), (10 * SECOND, 13 * SECOND));
-    assert_eq!((found.workers.len(), found.loops_cpu.as_slice()), (2, &[2, 3][..]));
-    assert_near(found.host.cpu_share, 0.3);
+    assert_eq!((result.workers.len(), result.loops_cpu.as_slice()), (2, &[2, 3][..]));
+    assert_near(result.host.cpu_share, 0.3);
     let ended = |ends: [TrialEnd; 2]| {
         let parts = ends.map(|ended| TrialResult { ended, ..stage(2, 20) });
         merge(&parts).expect("alike").ended
@@ -261,7 +261,7 @@ fn times_move_to_another_clock() {
 
 #[test]
 fn conditions_of_two_machines_are_those_of_the_worse() {
-    let of = |share, headroom, pages| GeneratorConditions {
+    let make = |share, headroom, pages| GeneratorConditions {
         cpu_pressure_share: Some(share),
         memory_pressure_share: Some(share + 1.0),
         io_pressure_share: Some(share + 2.0),
@@ -277,17 +277,17 @@ fn conditions_of_two_machines_are_those_of_the_worse() {
         governor: Some("performance".to_owned()),
         ..GeneratorConditions::default()
     };
-    let mut found = of(0.1, Some(3.0), None);
-    worsen(&mut found, &of(0.2, Some(2.0), Some(7)));
-    let wanted = of(0.2, Some(2.0), Some(7));
-    let run_delay_s = found.run_delay_s;
-    assert_eq!(GeneratorConditions { run_delay_s: Some(0.2), ..found.clone() }, wanted);
+    let mut result = make(0.1, Some(3.0), None);
+    worsen(&mut result, &make(0.2, Some(2.0), Some(7)));
+    let wanted = make(0.2, Some(2.0), Some(7));
+    let run_delay_s = result.run_delay_s;
+    assert_eq!(GeneratorConditions { run_delay_s: Some(0.2), ..result.clone() }, wanted);
     assert_near(run_delay_s.expect("both"), 0.3);
-    worsen(&mut found, &GeneratorConditions::default());
-    assert_eq!((found.headroom, found.swapped_pages), (None, Some(7)));
+    worsen(&mut result, &GeneratorConditions::default());
+    assert_eq!((result.headroom, result.swapped_pages), (None, Some(7)));
     let mut unknown = GeneratorConditions::default();
-    worsen(&mut unknown, &GeneratorConditions { headroom: Some(1.0), ..of(0.2, None, Some(7)) });
-    assert_eq!(unknown, GeneratorConditions { headroom: None, ..of(0.2, None, Some(7)) });
+    worsen(&mut unknown, &GeneratorConditions { headroom: Some(1.0), ..make(0.2, None, Some(7)) });
+    assert_eq!(unknown, GeneratorConditions { headroom: None, ..make(0.2, None, Some(7)) });
 }
 
 #[test]
