@@ -115,7 +115,7 @@ pub struct Scale {
 }
 
 impl WorkloadOffer {
-    /// Of numbers of workers, in stages where trials are long, with rows that are loaded at the usual pace.
+    /// An offer with the usual defaults: levels are numbers of workers, and long trials have stages.
     pub const fn new(
         name: &'static str,
         tests: &'static [TestOffer],

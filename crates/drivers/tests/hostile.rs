@@ -14,9 +14,9 @@ use std::net::{Ipv4Addr, Shutdown, TcpListener};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// What a client waits for an end that does not come.
+/// The time that a client is given where no end comes.
 const LIMIT: Nanos = 150_000_000;
-/// What it waits for one that comes, on a machine as busy as it may be.
+/// The same where an end comes, on a machine as busy as it may be.
 const LONG: Nanos = 60 * SECOND;
 /// How much later it may be back.
 const LATE: Duration = Duration::from_secs(20);

@@ -4,7 +4,7 @@
 //! and the place that counts, if nothing counts it yet.
 
 use crate::statistics::gate::Objective;
-use crate::statistics::knee::{self, Tried};
+use crate::statistics::knee::{self, TestedRate};
 use crate::{LatencySummary, Message, MessageTexts, Purpose, SAMPLES_BEYOND, TrialSummary};
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -204,28 +204,28 @@ impl TrialSummary {
         }
     }
 
-    /// As [`Self::figure`], for an objective: arrivals without a latency are slower than any bound.
+    /// As [`Self::figure`], for an objective: arrivals without a latency are slower than any bound. `None` where the window
+    /// holds too few transactions for it.
     pub fn searched_figure(&self, metric: Metric) -> Option<f64> {
         let latency = &self.latency;
-        let arrivals = latency.count + latency.missing;
-        let beyond = match metric.percentile() {
-            Some((beyond, _)) if arrivals as f64 * beyond < SAMPLES_BEYOND => return None,
-            Some((beyond, _)) => beyond,
-            None if metric == Metric::MaxMs && arrivals > 0 => 0.0,
+        let arrivals = (latency.count + latency.missing) as f64;
+        let (beyond, latency_us, is_enough) = match metric.percentile() {
+            Some((share, read)) => (share, read(latency), arrivals * share >= SAMPLES_BEYOND),
+            None if metric == Metric::MaxMs => (0.0, latency.max_us, arrivals > 0.0),
             None => return self.figure(metric),
         };
-        let latency_us = metric.percentile().map_or(latency.max_us, |(_, us)| us(latency));
-        Some(if latency.is_known(beyond) { latency_us / 1e3 } else { f64::INFINITY })
+        let latency_ms = if latency.is_known(beyond) { latency_us / 1e3 } else { f64::INFINITY };
+        is_enough.then_some(latency_ms)
     }
 
     /// The findings of a step of a search; `None` of the closed loop before it.
-    pub fn tried(&self, objective: &Objective) -> Option<Tried> {
+    pub fn tested_rate(&self, objective: &Objective) -> Option<TestedRate> {
         // Of what really arrived in the window: a Poisson process has its own luck.
         let offered = self.offered.filter(|&offered| offered > 0)?;
         let ended = self.counts.completed() + self.counts.skipped + self.in_flight;
         let is_met = objective.is_met(self.searched_figure(objective.metric));
         let (ended, failed) = (ended as f64, self.counts.failed as f64);
-        Some(Tried {
+        Some(TestedRate {
             rate_per_s: self.rate_per_s?,
             is_confirmation: self.purpose == Purpose::Confirm,
             is_held: knee::is_held(offered as f64, ended, failed, objective, is_met),

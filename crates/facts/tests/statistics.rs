@@ -2,7 +2,7 @@
 
 use dyno_facts::statistics::gate::{Gate, GateReason, GateVerdict};
 use dyno_facts::statistics::history::{PlacedFigure, drift, lag1, second_of_pair};
-use dyno_facts::statistics::knee::{self, KneeOutcome, KneeStep, Search, Tried};
+use dyno_facts::statistics::knee::{self, KneeOutcome, KneeStep, Search, TestedRate};
 use dyno_facts::statistics::levels::{cheapest, components, needed};
 use dyno_facts::statistics::ratio::{Judging, PairedRatio, pairs_to_prove};
 use dyno_facts::statistics::sequential::{CandidatePairs, NextPair, Stop, StoppingPlan, decide};
@@ -22,10 +22,10 @@ fn values(count: usize, centre: f64, size: f64) -> Vec<f64> {
 }
 
 #[track_caller]
-fn assert_near(result: &[f64], wanted: &[f64]) {
+fn assert_near(result: &[f64], expected: &[f64]) {
     let is_near = |(a, b): (&f64, &f64)| a == b || (a - b).abs() <= 1e-9 * b.abs().max(1e-3);
-    let is_same = result.len() == wanted.len() && result.iter().zip(wanted).all(is_near);
-    assert!(is_same, "result {result:?}");
+    let is_near_all = result.len() == expected.len() && result.iter().zip(expected).all(is_near);
+    assert!(is_near_all, "{result:?}");
 }
 
 fn ends(interval: Option<ConfidenceInterval>) -> [f64; 2] {
@@ -273,17 +273,20 @@ fn marks_of_the_order() {
 
 /// The rates of a search in their order, and its end.
 fn searched(search: &Search, is_held: impl Fn(f64, usize) -> bool) -> (Vec<f64>, KneeOutcome) {
-    let mut tried = Vec::new();
+    let mut tested_rates = Vec::new();
     loop {
-        let (rate_per_s, is_confirmation) = match knee::next(search, &tried) {
+        let (rate_per_s, is_confirmation) = match knee::next(search, &tested_rates) {
             KneeStep::Search { rate_per_s } => (rate_per_s, false),
             KneeStep::Confirm { rate_per_s, .. } => (rate_per_s, true),
             KneeStep::Done(outcome) => {
-                return (tried.iter().map(|trial: &Tried| trial.rate_per_s).collect(), outcome);
+                return (
+                    tested_rates.iter().map(|trial: &TestedRate| trial.rate_per_s).collect(),
+                    outcome,
+                );
             }
         };
-        let is_held = is_held(rate_per_s, tried.len());
-        tried.push(Tried { rate_per_s, is_confirmation, is_held });
+        let is_held = is_held(rate_per_s, tested_rates.len());
+        tested_rates.push(TestedRate { rate_per_s, is_confirmation, is_held });
     }
 }
 
@@ -330,15 +333,16 @@ fn rates_of_a_search() {
     );
     assert_eq!(outcome, KneeOutcome::Unsteady);
     let search = Search::from(100.0);
-    let repeat = |tried: &[Tried]| match knee::next(&search, tried) {
+    let repeat = |tested_rates: &[TestedRate]| match knee::next(&search, tested_rates) {
         KneeStep::Confirm { repeat, .. } => repeat,
         _ => 0,
     };
-    let below = |is_confirmation, is_held| Tried { rate_per_s: 100.0, is_confirmation, is_held };
-    let above = |is_held| Tried { rate_per_s: 104.0, is_confirmation: false, is_held };
-    let tried =
+    let below =
+        |is_confirmation, is_held| TestedRate { rate_per_s: 100.0, is_confirmation, is_held };
+    let above = |is_held| TestedRate { rate_per_s: 104.0, is_confirmation: false, is_held };
+    let tested_rates =
         [below(false, true), above(false), above(false), below(true, false), below(true, true)];
-    assert_eq!([3, 4, 5].map(|count| repeat(&tried[..count])), [1, 2, 3]);
+    assert_eq!([3, 4, 5].map(|count| repeat(&tested_rates[..count])), [1, 2, 3]);
 }
 
 #[test]

@@ -8,7 +8,7 @@
 
 use dyno_facts::format::short;
 use dyno_facts::statistics::gate::Objective;
-use dyno_facts::statistics::knee::{self, KneeOutcome, Search, Tried};
+use dyno_facts::statistics::knee::{self, KneeOutcome, Search, TestedRate};
 use dyno_facts::statistics::ratio::{DEFAULT_MARGIN, FigureBound, unit_means};
 use dyno_facts::statistics::sequential::{
     CandidatePairs, Decision, NextPair as Pairing, Stop, StoppingPlan, decide,
@@ -388,8 +388,9 @@ impl<'a> Asked<'a> {
         };
         let (most_per_s, confirmations) = (wanted.most_rate, experiment.confirm);
         let from = Search { most_per_s, confirmations, ..Search::from(start_per_s) };
-        let tried: Vec<Tried> = done.iter().filter_map(|trial| trial.tried(&objective)).collect();
-        match knee::next(&from, &tried) {
+        let tested_rates: Vec<TestedRate> =
+            done.iter().filter_map(|trial| trial.tested_rate(&objective)).collect();
+        match knee::next(&from, &tested_rates) {
             knee::KneeStep::Search { rate_per_s } => at(Some(rate_per_s), Purpose::Search),
             knee::KneeStep::Confirm { rate_per_s, .. } => at(Some(rate_per_s), Purpose::Confirm),
             knee::KneeStep::Done(outcome) => Turn::Skip(outcome_of(&outcome, &objective)),

@@ -1,4 +1,4 @@
-//! What follows from fixed measurements: totals of a trial, lines of its series, sums of stages and of load generators.
+//! Sums of fixed measurements: totals of a trial, lines of its series, sums of stages and of load generators.
 
 use dyno_core::{DbError, ErrorClass, SECOND, Tally};
 use dyno_engine::record::{Awaited, Frame, MeasuredInterval, Phase, Window, set_totals};
@@ -40,8 +40,8 @@ fn frame() -> Frame {
 }
 
 #[track_caller]
-fn assert_near(result: f64, wanted: f64) {
-    assert!((result / wanted - 1.0).abs() < 0.002, "{result} in place of {wanted}");
+fn assert_near(result: f64, expected: f64) {
+    assert!((result / expected - 1.0).abs() < 0.002, "{result} in place of {expected}");
 }
 
 #[test]
@@ -119,7 +119,7 @@ fn a_line_of_the_series_has_the_figures_of_its_interval() {
     assert_eq!(row.committed_by_kind, [] as [u64; 0]);
 }
 
-/// A stage of so many seconds.
+/// A stage of this length.
 fn stage(seconds: u64, committed: u64) -> TrialResult {
     let mut total = frame();
     total.kinds[0].counts = counts(committed);
@@ -165,7 +165,7 @@ fn stages_are_joined_one_after_the_other() {
     let result = join(&[stage(2, 20), longer]).expect("alike");
     assert_eq!(result.length(), 8 * SECOND);
     assert_eq!((result.window.released, result.window.opens), (9 * SECOND, 10 * SECOND));
-    let wanted = WorkerStats {
+    let expected = WorkerStats {
         transactions: 80,
         busy: 6,
         connects: 8,
@@ -175,7 +175,7 @@ fn stages_are_joined_one_after_the_other() {
     };
     assert_eq!(
         (result.workers.as_slice(), result.loops_cpu.as_slice()),
-        (&[wanted][..], &[8, 9][..])
+        (&[expected][..], &[8, 9][..])
     );
     assert_eq!((result.connect, result.late, result.longest_in_flight), (6, 12, 66));
     assert_eq!((result.offered, result.in_flight, result.unfinished), (Some(200), 14, 2));
@@ -249,8 +249,8 @@ fn times_move_to_another_clock() {
     result.shift(5);
     result.shift(-7);
     let window = result.window;
-    let wanted = [9, 10, 12].map(|seconds| seconds * SECOND - 2);
-    assert_eq!([window.released, window.opens, window.closes], wanted);
+    let expected = [9, 10, 12].map(|seconds| seconds * SECOND - 2);
+    assert_eq!([window.released, window.opens, window.closes], expected);
     assert_eq!((result.total.began, result.total.ended), (8, 18));
     let mut open = TrialResult { total: Frame::new(1, false), ..stage(2, 20) };
     open.window.closes = u64::MAX;
@@ -279,9 +279,9 @@ fn conditions_of_two_machines_are_those_of_the_worse() {
     };
     let mut result = make(0.1, Some(3.0), None);
     worsen(&mut result, &make(0.2, Some(2.0), Some(7)));
-    let wanted = make(0.2, Some(2.0), Some(7));
+    let expected = make(0.2, Some(2.0), Some(7));
     let run_delay_s = result.run_delay_s;
-    assert_eq!(GeneratorConditions { run_delay_s: Some(0.2), ..result.clone() }, wanted);
+    assert_eq!(GeneratorConditions { run_delay_s: Some(0.2), ..result.clone() }, expected);
     assert_near(run_delay_s.expect("both"), 0.3);
     worsen(&mut result, &GeneratorConditions::default());
     assert_eq!((result.headroom, result.swapped_pages), (None, Some(7)));

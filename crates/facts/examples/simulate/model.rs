@@ -3,7 +3,7 @@
 use dyno_core::Rng;
 use dyno_facts::statistics::Better;
 use dyno_facts::statistics::history::{self, PlacedFigure};
-use dyno_facts::statistics::knee::{self, KneeOutcome, KneeStep, Search, Tried};
+use dyno_facts::statistics::knee::{self, KneeOutcome, KneeStep, Search, TestedRate};
 use dyno_facts::statistics::order;
 use dyno_facts::statistics::ratio::{DEFAULT_MARGIN, Judging, PairedRatio, RatioVerdict};
 use dyno_facts::statistics::sequential::{CandidatePairs, NextPair, StoppingPlan, decide};
@@ -234,9 +234,9 @@ pub(crate) fn knee_is_low(seed: u64) -> bool {
     const CAPACITY: f64 = 10_000.0;
     let mut rng = Rng::new(seed, "knee", 0);
     let search = Search::from(CAPACITY * (0.3 + 0.4 * rng.unit()));
-    let mut tried = Vec::new();
+    let mut tested_rates = Vec::new();
     loop {
-        let (rate_per_s, is_confirmation) = match knee::next(&search, &tried) {
+        let (rate_per_s, is_confirmation) = match knee::next(&search, &tested_rates) {
             KneeStep::Search { rate_per_s } => (rate_per_s, false),
             KneeStep::Confirm { rate_per_s, .. } => (rate_per_s, true),
             KneeStep::Done(KneeOutcome::Held { rate_per_s, .. }) => {
@@ -245,7 +245,7 @@ pub(crate) fn knee_is_low(seed: u64) -> bool {
             KneeStep::Done(_) => return true,
         };
         let is_held = rate_per_s <= CAPACITY && rng.unit() >= 0.05;
-        tried.push(Tried { rate_per_s, is_confirmation, is_held });
+        tested_rates.push(TestedRate { rate_per_s, is_confirmation, is_held });
     }
 }
 

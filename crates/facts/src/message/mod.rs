@@ -208,8 +208,8 @@ impl Message {
     pub fn has_key(&self, name: &str) -> bool {
         match &*self.0 {
             Form::Keyed { key, args, .. } => {
-                let is_it = |arg: &Arg| matches!(arg, Arg::Message(part) if part.has_key(name));
-                key == name || args.values().any(is_it)
+                let has_part = |arg: &Arg| matches!(arg, Arg::Message(part) if part.has_key(name));
+                key == name || args.values().any(has_part)
             }
             Form::Joined { joined: parts, .. } | Form::List { list: parts } => {
                 parts.iter().any(|part| part.has_key(name))

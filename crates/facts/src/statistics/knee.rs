@@ -35,7 +35,7 @@ impl Search {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Tried {
+pub struct TestedRate {
     pub rate_per_s: f64,
     pub is_confirmation: bool,
     pub is_held: bool,
@@ -73,8 +73,8 @@ pub fn is_held(offered: f64, done: f64, failed: f64, objective: &Objective, is_m
 }
 
 /// Returns true if a rate has failed after all trials of its search.
-pub fn has_failed(tried: &[Tried], rate_per_s: f64) -> bool {
-    standing(tried, rate_per_s) == Standing::Failed
+pub fn has_failed(tested_rates: &[TestedRate], rate_per_s: f64) -> bool {
+    standing(tested_rates, rate_per_s) == Standing::Failed
 }
 
 /// Failures lead by so many where a rate has failed. One trial of twenty that fails for reasons of its own then ends a
@@ -89,8 +89,8 @@ enum Standing {
     Open,
 }
 
-fn standing(tried: &[Tried], rate_per_s: f64) -> Standing {
-    let [[failed, held], [not_confirmed, _]] = counts(tried, rate_per_s);
+fn standing(tested_rates: &[TestedRate], rate_per_s: f64) -> Standing {
+    let [[failed, held], [not_confirmed, _]] = counts(tested_rates, rate_per_s);
     if not_confirmed >= FAILED_LEAD || failed >= held + FAILED_LEAD {
         Standing::Failed
     } else if held > failed {
@@ -101,28 +101,28 @@ fn standing(tried: &[Tried], rate_per_s: f64) -> Standing {
 }
 
 /// Trials of a rate: those of the search, then confirmations; of each those that failed, then those that were held.
-fn counts(tried: &[Tried], rate_per_s: f64) -> [[u32; 2]; 2] {
+fn counts(tested_rates: &[TestedRate], rate_per_s: f64) -> [[u32; 2]; 2] {
     let mut counts = [[0; 2]; 2];
-    for trial in tried.iter().filter(|trial| trial.rate_per_s == rate_per_s) {
+    for trial in tested_rates.iter().filter(|trial| trial.rate_per_s == rate_per_s) {
         counts[usize::from(trial.is_confirmation)][usize::from(trial.is_held)] += 1;
     }
     counts
 }
 
 /// The next step after these trials, in any order.
-pub fn next(search: &Search, tried: &[Tried]) -> KneeStep {
+pub fn next(search: &Search, tested_rates: &[TestedRate]) -> KneeStep {
     let most = search.most_per_s.unwrap_or(f64::INFINITY);
     // Rounded rates may exceed the most that is allowed.
     let start = rounded(search.start_per_s).min(most);
     let rates = |wanted: Standing| {
-        let rates = tried.iter().map(|trial| trial.rate_per_s);
-        rates.filter(move |rate| standing(tried, *rate) == wanted)
+        let rates = tested_rates.iter().map(|trial| trial.rate_per_s);
+        rates.filter(move |rate| standing(tested_rates, *rate) == wanted)
     };
     let lowest_failed = rates(Standing::Failed).reduce(f64::min);
     // A rate held above one that was not held was luck.
     let is_below = |rate: &f64| lowest_failed.is_none_or(|failed| *rate < failed);
     let highest_held = rates(Standing::Held).filter(is_below).reduce(f64::max);
-    if tried.len() >= MOST_TRIALS && !is_confirmed(search, tried, highest_held) {
+    if tested_rates.len() >= MOST_TRIALS && !is_confirmed(search, tested_rates, highest_held) {
         return KneeStep::Done(KneeOutcome::Unsteady);
     }
     if let Some(rate_per_s) = rates(Standing::Open).filter(is_below).reduce(f64::min) {
@@ -136,30 +136,30 @@ pub fn next(search: &Search, tried: &[Tried]) -> KneeStep {
         (None, Some(failed)) => KneeStep::Search { rate_per_s: rounded(failed / 2.0) },
         (Some(held), None) => match held < most {
             true => KneeStep::Search { rate_per_s: rounded(held * 2.0).min(most) },
-            false => confirm(search, tried, held, None),
+            false => confirm(search, tested_rates, held, None),
         },
         (Some(held), Some(failed)) => {
             let middle = rounded((held * failed).sqrt());
             let is_between = held < middle && middle < failed;
             match failed / held > 1.0 + search.precision && is_between {
                 true => KneeStep::Search { rate_per_s: middle },
-                false => confirm(search, tried, held, Some(failed)),
+                false => confirm(search, tested_rates, held, Some(failed)),
             }
         }
     }
 }
 
-fn is_confirmed(search: &Search, tried: &[Tried], held: Option<f64>) -> bool {
-    held.is_some_and(|held| counts(tried, held)[1][1] >= search.confirmations)
+fn is_confirmed(search: &Search, tested_rates: &[TestedRate], held: Option<f64>) -> bool {
+    held.is_some_and(|held| counts(tested_rates, held)[1][1] >= search.confirmations)
 }
 
 fn confirm(
     search: &Search,
-    tried: &[Tried],
+    tested_rates: &[TestedRate],
     rate_per_s: f64,
     failed_per_s: Option<f64>,
 ) -> KneeStep {
-    let [_, [failed, held]] = counts(tried, rate_per_s);
+    let [_, [failed, held]] = counts(tested_rates, rate_per_s);
     match held >= search.confirmations {
         false => KneeStep::Confirm { rate_per_s, repeat: failed + held + 1 },
         true => KneeStep::Done(KneeOutcome::Held { rate_per_s, failed_per_s }),
@@ -182,17 +182,20 @@ fn rounded(rate: f64) -> f64 {
 mod tests {
     use super::*;
 
-    fn run(search: &Search, mut holds: impl FnMut(f64, bool) -> bool) -> (KneeOutcome, Vec<Tried>) {
-        let mut tried = Vec::new();
+    fn run(
+        search: &Search,
+        mut holds: impl FnMut(f64, bool) -> bool,
+    ) -> (KneeOutcome, Vec<TestedRate>) {
+        let mut tested_rates = Vec::new();
         loop {
-            let (rate_per_s, is_confirmation) = match next(search, &tried) {
+            let (rate_per_s, is_confirmation) = match next(search, &tested_rates) {
                 KneeStep::Search { rate_per_s } => (rate_per_s, false),
                 KneeStep::Confirm { rate_per_s, .. } => (rate_per_s, true),
-                KneeStep::Done(outcome) => return (outcome, tried),
+                KneeStep::Done(outcome) => return (outcome, tested_rates),
             };
             let is_held = holds(rate_per_s, is_confirmation);
-            tried.push(Tried { rate_per_s, is_confirmation, is_held });
-            assert!(tried.len() <= MOST_TRIALS, "the search does not end");
+            tested_rates.push(TestedRate { rate_per_s, is_confirmation, is_held });
+            assert!(tested_rates.len() <= MOST_TRIALS, "the search does not end");
         }
     }
 
@@ -200,13 +203,13 @@ mod tests {
     fn the_knee_is_found_wherever_it_is() {
         for knee in [3.7, 120.0, 4_999.0, 1_234_567.0] {
             for start in [10.0, 1_000.0] {
-                let (outcome, tried) = run(&Search::from(start), |rate, _| rate <= knee);
+                let (outcome, tested_rates) = run(&Search::from(start), |rate, _| rate <= knee);
                 let KneeOutcome::Held { rate_per_s, failed_per_s: Some(failed) } = outcome else {
                     panic!("{outcome:?}");
                 };
                 assert!(rate_per_s <= knee && knee < failed, "{rate_per_s} to {failed} of {knee}");
                 assert!(failed < rate_per_s * 1.06, "{rate_per_s} to {failed}");
-                assert_eq!(tried.iter().filter(|trial| trial.is_confirmation).count(), 3);
+                assert_eq!(tested_rates.iter().filter(|trial| trial.is_confirmation).count(), 3);
             }
         }
     }
@@ -214,12 +217,12 @@ mod tests {
     #[test]
     fn a_rate_that_is_not_confirmed_is_not_held() {
         // Found at 1000 by luck; held again and again below 800 only.
-        let (outcome, tried) = run(&Search::from(500.0), |rate, is_confirmation| {
+        let (outcome, tested_rates) = run(&Search::from(500.0), |rate, is_confirmation| {
             if is_confirmation { rate <= 800.0 } else { rate <= 1_000.0 }
         });
         let KneeOutcome::Held { rate_per_s, .. } = outcome else { panic!("{outcome:?}") };
         assert!(rate_per_s <= 800.0 && rate_per_s > 500.0, "{rate_per_s}");
-        assert!(tried.iter().any(|trial| trial.is_confirmation && !trial.is_held));
+        assert!(tested_rates.iter().any(|trial| trial.is_confirmation && !trial.is_held));
     }
 
     #[test]
@@ -241,9 +244,9 @@ mod tests {
         let (outcome, _) = run(&search, |_, _| true);
         assert_eq!(outcome, KneeOutcome::Held { rate_per_s: 3_000.0, failed_per_s: None });
         let search = Search { most_per_s: Some(2_996.0), ..search };
-        let (outcome, tried) = run(&search, |_, _| true);
+        let (outcome, tested_rates) = run(&search, |_, _| true);
         assert_eq!(outcome, KneeOutcome::Held { rate_per_s: 2_996.0, failed_per_s: None });
-        assert!(tried.iter().all(|trial| trial.rate_per_s <= 2_996.0), "{tried:?}");
+        assert!(tested_rates.iter().all(|trial| trial.rate_per_s <= 2_996.0), "{tested_rates:?}");
         let (outcome, _) = run(&search, |_, _| false);
         assert!(matches!(outcome, KneeOutcome::NoneHeld { lowest_per_s } if lowest_per_s < 1.0));
         let (outcome, _) = run(&search, |_, is_confirmation| !is_confirmation);
@@ -253,15 +256,15 @@ mod tests {
     #[test]
     fn a_search_that_was_interrupted_goes_on_alike() {
         let search = Search::from(1_000.0);
-        let (_, tried) = run(&search, |rate, _| rate <= 5_000.0);
-        for cut in 0..tried.len() {
-            let rate = match next(&search, &tried[..cut]) {
+        let (_, tested_rates) = run(&search, |rate, _| rate <= 5_000.0);
+        for cut in 0..tested_rates.len() {
+            let rate = match next(&search, &tested_rates[..cut]) {
                 KneeStep::Search { rate_per_s } | KneeStep::Confirm { rate_per_s, .. } => {
                     rate_per_s
                 }
                 KneeStep::Done(outcome) => panic!("{outcome:?} after {cut}"),
             };
-            assert_eq!(rate, tried[cut].rate_per_s);
+            assert_eq!(rate, tested_rates[cut].rate_per_s);
         }
     }
 

@@ -266,23 +266,24 @@ mod tests {
 
     #[test]
     fn reads_stray_by_their_share_of_all() {
-        let found = |members: &[(&str, u64)], nodes: &[(&str, u64)]| {
+        let share_groups = |members: &[(&str, u64)], nodes: &[(&str, u64)]| {
             strayed(&spread(members, nodes), |node| node.reads)
         };
         let members = [("a", 60), ("a", 20), ("b c", 20), ("", 99)];
-        let even = found(&members, &[("a", 800), ("b", 150), ("c", 50)]).expect("two groups");
+        let even =
+            share_groups(&members, &[("a", 800), ("b", 150), ("c", 50)]).expect("two groups");
         assert!(even.0.abs() < 1e-12, "{even:?}");
         let (share, names) =
-            found(&members, &[("a", 500), ("b", 100), ("c", 400)]).expect("two groups");
+            share_groups(&members, &[("a", 500), ("b", 100), ("c", 400)]).expect("two groups");
         assert!((share - 0.3).abs() < 1e-12 && names == "a", "{share} {names}");
         let three = [("a", 50), ("b", 25), ("c", 25)];
         let (share, names) =
-            found(&three, &[("a", 50), ("b", 0), ("c", 50)]).expect("three groups");
+            share_groups(&three, &[("a", 50), ("b", 0), ("c", 50)]).expect("three groups");
         assert!((share - 0.25).abs() < 1e-12 && names == "b", "{share} {names}");
-        assert_eq!(found(&[("a", 60)], &[("a", 1)]), None, "one group");
-        assert_eq!(found(&members, &[("a", 1), ("b", 1)]), None, "a node says nothing");
-        assert_eq!(found(&members, &[("a", 0), ("b", 0), ("c", 0)]), None);
-        assert_eq!(found(&[("a", 0), ("b", 0)], &[("a", 1), ("b", 1)]), None);
+        assert_eq!(share_groups(&[("a", 60)], &[("a", 1)]), None, "one group");
+        assert_eq!(share_groups(&members, &[("a", 1), ("b", 1)]), None, "a node says nothing");
+        assert_eq!(share_groups(&members, &[("a", 0), ("b", 0), ("c", 0)]), None);
+        assert_eq!(share_groups(&[("a", 0), ("b", 0)], &[("a", 1), ("b", 1)]), None);
         let mut lost = spread(&members, &[("a", 1), ("b", 1), ("c", 1)]);
         lost.summary.conditions.members[0].lost = Some("gone".into());
         assert_eq!(strayed(&lost, |node| node.reads), None);
@@ -292,8 +293,8 @@ mod tests {
     fn statements_of_the_same_nodes_are_counted_together() {
         let all = spread(&[("a", 60), ("b c", 20), ("a", 5), ("", 99)], &[]);
         let groups = by_nodes(&all);
-        let found: Vec<(usize, f64)> = groups.iter().map(|(names, n)| (names.len(), *n)).collect();
-        assert_eq!(found, [(1, 65.0), (2, 20.0)]);
+        let result: Vec<(usize, f64)> = groups.iter().map(|(names, n)| (names.len(), *n)).collect();
+        assert_eq!(result, [(1, 65.0), (2, 20.0)]);
     }
     fn target(label: &str, run: usize, product: &str, part_of: Option<&str>) -> PaperTarget {
         PaperTarget {
@@ -310,7 +311,7 @@ mod tests {
         }
     }
 
-    fn reached(target: &PaperTarget, nodes: u32) -> (&PaperTarget, NodeScaling) {
+    fn scaling_of(target: &PaperTarget, nodes: u32) -> (&PaperTarget, NodeScaling) {
         let row = NodeScaling {
             target: target.label.clone(),
             cluster: String::new(),
@@ -335,23 +336,24 @@ mod tests {
             target("e", 1, "M", Some("whole")),
             target("f", 1, "M", Some("whole")),
         ];
-        let found = |numbers: [u32; 6]| -> Vec<(String, Vec<u32>)> {
+        let find_series = |numbers: [u32; 6]| -> Vec<(String, Vec<u32>)> {
             let rows = all.iter().zip(numbers).filter(|(_, nodes)| *nodes > 0);
-            let found = series(rows.map(|(target, nodes)| reached(target, nodes)).collect());
-            let of = |own: &Series<'_>| {
-                (cluster(own, &found), own.iter().map(|(_, row)| row.nodes).collect())
+            let all_series =
+                series(rows.map(|(target, nodes)| scaling_of(target, nodes)).collect());
+            let describe = |own: &Series<'_>| {
+                (cluster(own, &all_series), own.iter().map(|(_, row)| row.nodes).collect())
             };
-            found.iter().map(of).collect()
+            all_series.iter().map(describe).collect()
         };
         let named = |name: &str, nodes: &[u32]| (name.to_owned(), nodes.to_vec());
-        assert_eq!(found([4, 2, 0, 0, 0, 0]), [named("", &[2, 4])]);
-        assert_eq!(found([2, 0, 4, 0, 0, 0]), [], "another product");
-        assert_eq!(found([1, 2, 0, 3, 0, 0]), [named("", &[1, 2, 3])], "two runs");
-        assert_eq!(found([1, 2, 0, 2, 0, 0]), [named("", &[1, 2])], "each run by itself");
-        assert_eq!(found([2, 2, 0, 0, 0, 0]), [], "which goes with which?");
-        assert_eq!(found([0, 0, 0, 0, 1, 3]), [named("whole", &[1, 3])]);
+        assert_eq!(find_series([4, 2, 0, 0, 0, 0]), [named("", &[2, 4])]);
+        assert_eq!(find_series([2, 0, 4, 0, 0, 0]), [], "another product");
+        assert_eq!(find_series([1, 2, 0, 3, 0, 0]), [named("", &[1, 2, 3])], "two runs");
+        assert_eq!(find_series([1, 2, 0, 2, 0, 0]), [named("", &[1, 2])], "each run by itself");
+        assert_eq!(find_series([2, 2, 0, 0, 0, 0]), [], "which goes with which?");
+        assert_eq!(find_series([0, 0, 0, 0, 1, 3]), [named("whole", &[1, 3])]);
         let both = [named("", &[1, 2]), named("whole", &[1, 3])];
-        assert_eq!(found([1, 2, 0, 0, 1, 3]), both);
+        assert_eq!(find_series([1, 2, 0, 0, 1, 3]), both);
     }
 
     #[test]
@@ -362,10 +364,11 @@ mod tests {
             target("c", 1, "P", None),
             target("d", 1, "P", None),
         ];
-        let of = |first: usize| vec![reached(&all[first], 1), reached(&all[first + 1], 2)];
-        let two = [of(0), of(2)];
+        let make_series =
+            |first: usize| vec![scaling_of(&all[first], 1), scaling_of(&all[first + 1], 2)];
+        let two = [make_series(0), make_series(2)];
         assert_eq!([cluster(&two[0], &two), cluster(&two[1], &two)], ["M", "P"]);
-        let alike = [of(0), of(0)];
+        let alike = [make_series(0), make_series(0)];
         assert_eq!(cluster(&alike[0], &alike), "a");
     }
 }

@@ -159,14 +159,14 @@ fn reject(run: &RunData, trials: &mut [Trial]) {
         };
         // A trial that did not end well proves nothing.
         let complete = trials.iter().filter(|trial| trial.status == "complete");
-        let tried: Vec<_> = complete
-            .filter_map(|trial| Some((of_level(trial)?, trial.summary.tried(&objective)?)))
+        let tested_rates: Vec<_> = complete
+            .filter_map(|trial| Some((of_level(trial)?, trial.summary.tested_rate(&objective)?)))
             .collect();
         for trial in trials.iter_mut().filter(|trial| trial.summary.purpose == Purpose::Confirm) {
             let Some((level, rate)) = of_level(trial).zip(trial.summary.rate_per_s) else {
                 continue;
             };
-            let own = tried.iter().filter(|(of, _)| *of == level).map(|(_, tried)| *tried);
+            let own = tested_rates.iter().filter(|(of, _)| *of == level).map(|(_, rate)| *rate);
             if knee::has_failed(&own.collect::<Vec<_>>(), rate) {
                 trial.summary.purpose = Purpose::Search;
             }
@@ -394,23 +394,23 @@ mod tests {
 
     #[test]
     fn stretches_without_a_commit_are_gaps_unless_chance_explains_them() {
-        let found = |rows: &[(f64, u64, u64)]| -> Vec<(f64, f64, u64, u64)> {
+        let find_gaps = |rows: &[(f64, u64, u64)]| -> Vec<(f64, f64, u64, u64)> {
             let gaps = gaps(&series(rows));
             gaps.iter().map(|gap| (gap.from_s, gap.to_s, gap.errors, gap.reconnects)).collect()
         };
         // Neighbours are one gap; sessions come back with the interval that follows.
         let rows = [(1.0, 50, 1), (1.0, 0, 2), (1.0, 0, 3), (1.0, 50, 4), (1.0, 50, 8)];
-        assert_eq!(found(&rows), [(1.0, 3.0, 5, 18)]);
-        assert_eq!(found(&[(1.0, 50, 0), (1.0, 0, 1)]), [(1.0, 2.0, 1, 2)]);
+        assert_eq!(find_gaps(&rows), [(1.0, 3.0, 5, 18)]);
+        assert_eq!(find_gaps(&[(1.0, 50, 0), (1.0, 0, 1)]), [(1.0, 2.0, 1, 2)]);
         // Seven commits to be expected, and fewer.
-        assert_eq!(found(&[(1.0, 7, 0), (1.0, 7, 0), (1.0, 0, 0)]).len(), 1);
-        assert_eq!(found(&[(1.0, 7, 0), (1.0, 6, 0), (1.0, 0, 0)]).len(), 0);
-        assert_eq!(found(&[(2.0, 7, 0), (2.0, 0, 0)]).len(), 1);
+        assert_eq!(find_gaps(&[(1.0, 7, 0), (1.0, 7, 0), (1.0, 0, 0)]).len(), 1);
+        assert_eq!(find_gaps(&[(1.0, 7, 0), (1.0, 6, 0), (1.0, 0, 0)]).len(), 0);
+        assert_eq!(find_gaps(&[(2.0, 7, 0), (2.0, 0, 0)]).len(), 1);
         // Much shorter intervals, and much shorter gaps.
-        assert_eq!(found(&[(1.0, 90, 0), (0.49, 0, 0)]).len(), 0);
-        assert_eq!(found(&[(1.0, 90, 0), (0.5, 0, 0)]).len(), 1);
-        assert_eq!(found(&[(0.09, 90, 0), (0.09, 0, 0)]).len(), 0);
-        assert_eq!(found(&[(1.0, 0, 0), (1.0, 0, 0)]), [(0.0, 2.0, 0, 0)], "nothing at all");
+        assert_eq!(find_gaps(&[(1.0, 90, 0), (0.49, 0, 0)]).len(), 0);
+        assert_eq!(find_gaps(&[(1.0, 90, 0), (0.5, 0, 0)]).len(), 1);
+        assert_eq!(find_gaps(&[(0.09, 90, 0), (0.09, 0, 0)]).len(), 0);
+        assert_eq!(find_gaps(&[(1.0, 0, 0), (1.0, 0, 0)]), [(0.0, 2.0, 0, 0)], "nothing at all");
         let mut warm_up = series(&[(1.0, 50, 0), (1.0, 0, 0)]);
         warm_up[1].phase = "warm_up".to_owned();
         assert_eq!(gaps(&warm_up), []);
@@ -418,21 +418,21 @@ mod tests {
 
     #[test]
     fn stages_are_no_trials_of_their_own() {
-        let of = |number: u32, step: &str, stage: bool, status: &'static str| {
+        let make_trial = |number: u32, step: &str, stage: bool, status: &'static str| {
             let mut summary = TrialSummary { trial: number, ..TrialSummary::default() };
             step.clone_into(&mut summary.identity.step);
             summary.identity.stage = stage.then_some(StageOf { number: 1, of: 2 });
             Trial { status, ..trial(summary) }
         };
-        let mut sum = of(3, "a", false, "complete");
+        let mut sum = make_trial(3, "a", false, "complete");
         sum.summary.stages = vec![StageFacts { trial: 1, ..StageFacts::default() }];
         let all = vec![
-            of(1, "a", true, "stage"),
-            of(2, "a", true, "failed"),
+            make_trial(1, "a", true, "stage"),
+            make_trial(2, "a", true, "failed"),
             sum,
-            of(4, "b", true, "stage"),
-            of(5, "b", true, "failed"),
-            of(6, "c", false, "failed"),
+            make_trial(4, "b", true, "stage"),
+            make_trial(5, "b", true, "failed"),
+            make_trial(6, "c", false, "failed"),
         ];
         let (stages, trials) = stages(all);
         let numbers =

@@ -317,10 +317,10 @@ mod tests {
         };
         let before = facts(&[("Questions", 10), ("Innodb_deadlocks", 4), ("Com_commit", 1)]);
         let after = facts(&[("Questions", 25), ("Innodb_deadlocks", 1), ("Uptime", 9)]);
-        let found: Vec<_> = counters(&before, &after)
+        let result: Vec<_> = counters(&before, &after)
             .into_iter()
             .map(|counter| (counter.name, counter.growth))
             .collect();
-        assert_eq!(found, [("Questions".to_owned(), 15.0), ("Innodb_deadlocks".to_owned(), -3.0)]);
+        assert_eq!(result, [("Questions".to_owned(), 15.0), ("Innodb_deadlocks".to_owned(), -3.0)]);
     }
 }

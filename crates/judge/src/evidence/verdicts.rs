@@ -394,8 +394,8 @@ mod tests {
         let interval = Some(Bounds { low: 0.5, high: 2.0 });
         let moved = |log: f64, metric| VetoReach::HeldUp(log).moved(metric, interval, None);
         let twice = 2.0_f64.ln();
-        let is_near = |found: Option<(f64, f64)>, low: f64, high: f64| {
-            let (found_low, found_high) = found.expect("an interval");
+        let is_near = |result: Option<(f64, f64)>, low: f64, high: f64| {
+            let (found_low, found_high) = result.expect("an interval");
             (found_low - low).abs() < 1e-12
                 && (found_high == high || (found_high - high).abs() < 1e-12)
         };
@@ -440,34 +440,34 @@ mod tests {
 
     #[test]
     fn pairs_of_earlier_sessions_are_all_but_the_last() {
-        let mut of = comparison(Vec::new());
-        assert_eq!((of.pairs_earlier(), of.is_of_unlike_sessions()), (0, false));
-        of.sessions = vec![session(3, "1"), session(4, "1"), session(8, "1")];
-        assert_eq!((of.pairs_earlier(), of.is_of_unlike_sessions()), (7, false));
-        of.sessions[2].dyno = "2".to_owned();
-        assert!(of.is_of_unlike_sessions());
+        let mut case = comparison(Vec::new());
+        assert_eq!((case.pairs_earlier(), case.is_of_unlike_sessions()), (0, false));
+        case.sessions = vec![session(3, "1"), session(4, "1"), session(8, "1")];
+        assert_eq!((case.pairs_earlier(), case.is_of_unlike_sessions()), (7, false));
+        case.sessions[2].dyno = "2".to_owned();
+        assert!(case.is_of_unlike_sessions());
     }
 
     #[test]
     fn units_of_several_pairs_need_as_many_more() {
-        let mut of = comparison(Vec::new());
-        assert_eq!(of.least_pairs(), 6);
-        of.unit_pairs = 3;
-        assert_eq!(of.least_pairs(), 18);
-        (of.stop.half_width, of.stop.pairs_least, of.stop.pairs_most) = (Some(0.02), 18, 60);
-        assert_eq!(of.judging(), Judging::Level(0.025));
-        (of.stop.pairs_least, of.stop.pairs_most) = (18, 30);
-        assert_eq!(of.judging(), Judging::Level(0.032));
-        of.stop.is_until_decided = true;
-        assert_eq!(of.judging(), Judging::Anytime);
+        let mut case = comparison(Vec::new());
+        assert_eq!(case.least_pairs(), 6);
+        case.unit_pairs = 3;
+        assert_eq!(case.least_pairs(), 18);
+        (case.stop.half_width, case.stop.pairs_least, case.stop.pairs_most) = (Some(0.02), 18, 60);
+        assert_eq!(case.judging(), Judging::Level(0.025));
+        (case.stop.pairs_least, case.stop.pairs_most) = (18, 30);
+        assert_eq!(case.judging(), Judging::Level(0.032));
+        case.stop.is_until_decided = true;
+        assert_eq!(case.judging(), Judging::Anytime);
     }
 
     #[test]
     fn a_comparison_has_its_trials_its_targets_and_its_names() {
-        let of = comparison(Vec::new());
+        let case = comparison(Vec::new());
         let has = |kind: SpotKind, names: &[&str]| {
             let names = names.iter().map(|name| (*name).to_owned()).collect();
-            of.has(&Spot { kind, names })
+            case.has(&Spot { kind, names })
         };
         assert!(has(SpotKind::Trial, &["16"]) && has(SpotKind::Trial, &["99", "1"]));
         assert!(!has(SpotKind::Trial, &["17"]));
@@ -480,24 +480,24 @@ mod tests {
 
     #[test]
     fn differences_are_told_first_and_what_is_undecided_last() {
-        let of = |calls: [Call; 4]| {
+        let list_metrics = |calls: [Call; 4]| {
             let metrics = [Metric::Tps, Metric::P95Ms, Metric::P99Ms, Metric::ServerCpuUs];
             let rows = metrics.into_iter().zip(calls);
             let rows = rows.map(|(metric, call)| VerdictRow { call, ..row(metric) }).collect();
-            let of = comparison(rows);
-            of.told_rows().into_iter().map(|row| row.metric).collect::<Vec<_>>()
+            let case = comparison(rows);
+            case.told_rows().into_iter().map(|row| row.metric).collect::<Vec<_>>()
         };
-        let told = of([Call::Undecided, Call::Equivalent, Call::Slower, Call::Faster]);
-        assert_eq!(told, [Metric::P99Ms, Metric::ServerCpuUs, Metric::P95Ms, Metric::Tps]);
+        let metrics = list_metrics([Call::Undecided, Call::Equivalent, Call::Slower, Call::Faster]);
+        assert_eq!(metrics, [Metric::P99Ms, Metric::ServerCpuUs, Metric::P95Ms, Metric::Tps]);
     }
 
     #[test]
     fn vetoes_of_costs_do_not_decide_what_throughput_does() {
         let veto = |reach| Veto { check: "c", found: Message::default(), reach };
         let count = |metric, reaches: &[VetoReach]| {
-            let mut of = comparison(vec![row(metric)]);
-            of.vetoes = reaches.iter().map(|reach| veto(*reach)).collect();
-            [of.deciding_vetoes().count(), of.final_vetoes().count()]
+            let mut case = comparison(vec![row(metric)]);
+            case.vetoes = reaches.iter().map(|reach| veto(*reach)).collect();
+            [case.deciding_vetoes().count(), case.final_vetoes().count()]
         };
         let reaches = [VetoReach::Costs, VetoReach::AnyFar, VetoReach::Pairs];
         assert_eq!(count(Metric::Tps, &reaches), [2, 1]);

@@ -487,8 +487,8 @@ mod tests {
         let mut rng = Rng::new(17, "neighbours", 0);
         for pairs in [6, 10, 30] {
             let is_found = |_: &usize| UnevenCpu::of(&neighbours(&mut rng, pairs, 0.6)).is_some();
-            let found = (0..1000).filter(is_found).count();
-            assert!(found <= 65, "{pairs} pairs: {found} of 1000");
+            let count = (0..1000).filter(is_found).count();
+            assert!(count <= 65, "{pairs} pairs: {count} of 1000");
         }
     }
 
@@ -502,8 +502,8 @@ mod tests {
                 pairs.iter_mut().take(5).for_each(|pair| pair[1] = (pair[1] + 0.5).min(0.95));
                 UnevenCpu::of(&pairs).is_some_and(|uneven| uneven.log_reach > 1.372_f64.ln())
             };
-            let found = (0..1000).filter(is_found).count();
-            assert!(found >= least, "{most}: {found} of 1000");
+            let count = (0..1000).filter(is_found).count();
+            assert!(count >= least, "{most}: {count} of 1000");
         }
         let little = UnevenCpu::of(&[[0.10, 0.102], [0.10, 0.101], [0.10, 0.102]]);
         assert_eq!(little, None, "less than comparisons look for");
@@ -511,26 +511,26 @@ mod tests {
     #[test]
     fn few_pairs_are_fewer_than_planned_and_than_a_verdict_needs() {
         let is_few = |pairs: usize, least: u32| {
-            let mut of = comparison(Vec::new());
-            of.pairs.truncate(pairs);
-            of.stop.pairs_least = least;
-            few_pairs(&of).is_some()
+            let mut case = comparison(Vec::new());
+            case.pairs.truncate(pairs);
+            case.stop.pairs_least = least;
+            few_pairs(&case).is_some()
         };
         assert!(!is_few(8, 8) && is_few(7, 8) && !is_few(6, 1) && is_few(5, 1));
     }
 
     #[test]
     fn pairs_that_are_missing_are_counted_by_what_they_miss() {
-        let of = |lost: usize, pairs: usize| {
-            let of = comparison(vec![VerdictRow { pairs, ..row(Metric::Tps) }]);
-            pairs_missing(&PairedComparison { pairs_lost: lost, ..of })
+        let describe_missing = |lost: usize, pairs: usize| {
+            let case = comparison(vec![VerdictRow { pairs, ..row(Metric::Tps) }]);
+            pairs_missing(&PairedComparison { pairs_lost: lost, ..case })
         };
-        assert_eq!(of(0, 8), None);
+        assert_eq!(describe_missing(0, 8), None);
         let lost = say!(pairs_without_a_trial, n = 2_usize);
-        assert_eq!(of(2, 8), parts([lost.clone()]));
+        assert_eq!(describe_missing(2, 8), parts([lost.clone()]));
         let unknown = say!(pairs_without_a_figure, metric = "tps", n = 3_usize, all = 8_usize);
-        assert_eq!(of(0, 5), parts([unknown.clone()]));
-        assert_eq!(of(2, 5), parts([lost, unknown]));
+        assert_eq!(describe_missing(0, 5), parts([unknown.clone()]));
+        assert_eq!(describe_missing(2, 5), parts([lost, unknown]));
     }
 
     #[test]
@@ -545,31 +545,32 @@ mod tests {
 
     #[test]
     fn a_wanted_half_width_is_reached_or_told() {
-        let found = |reached: Option<f64>, wanted: Option<f64>, pairs_needed| {
-            let mut of = comparison(vec![VerdictRow {
+        let judge_width = |reached: Option<f64>, wanted: Option<f64>, pairs_needed| {
+            let mut case = comparison(vec![VerdictRow {
                 half_width: reached,
                 pairs_needed,
                 ..row(Metric::Tps)
             }]);
-            of.stop.half_width = wanted;
-            half_width(&of)
+            case.stop.half_width = wanted;
+            half_width(&case)
         };
-        assert_eq!(found(Some(0.02), Some(0.02), Some(9)), None);
-        assert_eq!(found(Some(0.03), None, Some(9)), None);
-        assert_eq!(found(None, Some(0.02), Some(9)), None);
+        assert_eq!(judge_width(Some(0.02), Some(0.02), Some(9)), None);
+        assert_eq!(judge_width(Some(0.03), None, Some(9)), None);
+        assert_eq!(judge_width(None, Some(0.02), Some(9)), None);
         let (reached, wanted) = (percent(0.03), percent(0.02));
         let more =
             say!(instead_of_pairs_would_do, reached = &reached, wanted = &wanted, pairs = 9_usize);
-        assert_eq!(found(Some(0.03), Some(0.02), Some(9)), Some(more));
+        assert_eq!(judge_width(Some(0.03), Some(0.02), Some(9)), Some(more));
         let none = say!(reached_instead_of_wanted, reached, wanted);
-        assert_eq!(found(Some(0.03), Some(0.02), None), Some(none));
+        assert_eq!(judge_width(Some(0.03), Some(0.02), None), Some(none));
     }
 
     #[test]
     fn differences_below_the_noise_of_one_system_are_told() {
         let is_told = |call, ratio: f64, noise_floor: Option<f64>, is_aa: bool| {
-            let of = comparison(vec![VerdictRow { call, ratio, noise_floor, ..row(Metric::Tps) }]);
-            super::noise_floor(&PairedComparison { is_aa, ..of }).is_some()
+            let case =
+                comparison(vec![VerdictRow { call, ratio, noise_floor, ..row(Metric::Tps) }]);
+            super::noise_floor(&PairedComparison { is_aa, ..case }).is_some()
         };
         assert!(is_told(Call::Faster, 1.02, Some(0.03), false));
         assert!(!is_told(Call::Faster, 1.04, Some(0.03), false));
