@@ -226,7 +226,7 @@ mod tests {
 
     #[test]
     fn what_was_done_is_told_by_its_action() {
-        let done = |action: &str, promoted: Option<&str>| {
+        let describe_end = |action: &str, promoted: Option<&str>| {
             let promoted = promoted.map(str::to_owned);
             what(&FaultFacts {
                 action: action.into(),
@@ -244,9 +244,9 @@ mod tests {
             say!(cut_off_from_the_network, node = "a"),
             say!(treated_by_a_command, node = "a"),
         ];
-        assert_eq!(told.map(|action| done(action, None)), wanted);
+        assert_eq!(told.map(|action| describe_end(action, None)), wanted);
         let taken_over = say!(done_heir_took_over, done = &wanted[0], heir = "b");
-        assert_eq!(done("kill", Some("b")), taken_over);
+        assert_eq!(describe_end("kill", Some("b")), taken_over);
     }
 
     #[test]

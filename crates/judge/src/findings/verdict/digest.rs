@@ -428,7 +428,7 @@ mod tests {
         Verdicts { comparisons, gates, scaling: Vec::new(), steady: Vec::new() }
     }
 
-    fn of(call: Call, pairs_needed: Option<usize>) -> VerdictRow {
+    fn row_of(call: Call, pairs_needed: Option<usize>) -> VerdictRow {
         VerdictRow { call, pairs_needed, ..row(Metric::Tps) }
     }
 
@@ -442,28 +442,29 @@ mod tests {
         let remedy = |rows: &[VerdictRow]| verdicts(rows, Vec::new()).remedy();
         let margin = || format::percent(0.03);
         let undecided = |pairs: &str| say!(pairs_would_show_margin, pairs, margin = margin());
-        let rows = [of(Call::Undecided, Some(20)), of(Call::Undecided, Some(30))];
+        let rows = [row_of(Call::Undecided, Some(20)), row_of(Call::Undecided, Some(30))];
         assert_eq!(remedy(&rows), undecided("30"));
-        assert_eq!(remedy(&[of(Call::Undecided, Some(100))]), undecided("100"));
-        assert_eq!(remedy(&[of(Call::Undecided, Some(101))]), say!(pairs_alone_dont_help));
-        assert_eq!(remedy(&[of(Call::Undecided, None)]), say!(pairs_alone_dont_help));
+        assert_eq!(remedy(&[row_of(Call::Undecided, Some(100))]), undecided("100"));
+        assert_eq!(remedy(&[row_of(Call::Undecided, Some(101))]), say!(pairs_alone_dont_help));
+        assert_eq!(remedy(&[row_of(Call::Undecided, None)]), say!(pairs_alone_dont_help));
         let few = say!(verdict_needs_pairs, pairs = "6");
-        assert_eq!(remedy(&[of(Call::TooFewPairs, None)]), few);
-        let decided = of(Call::Faster, Some(90));
-        assert_eq!(remedy(&[decided.clone(), of(Call::TooFewPairs, None)]), few);
+        assert_eq!(remedy(&[row_of(Call::TooFewPairs, None)]), few);
+        let decided = row_of(Call::Faster, Some(90));
+        assert_eq!(remedy(&[decided.clone(), row_of(Call::TooFewPairs, None)]), few);
         assert_eq!(remedy(&[decided]), say!(trials_failed_mend_the_cause));
-        let unproven = VerdictRow { p: 0.02, p_adjusted: Some(0.08), ..of(Call::Unproven, None) };
+        let unproven =
+            VerdictRow { p: 0.02, p_adjusted: Some(0.08), ..row_of(Call::Unproven, None) };
         let pairs = pairs_to_prove(&comparison(Vec::new()), &unproven);
         assert!(pairs > 8 && pairs < 40, "{pairs}");
         let wanted = say!(pairs_would_decide_it, pairs = pairs.to_string());
         assert_eq!(remedy(&[unproven]), wanted);
-        let bound = VerdictRow { bound: "≥", ..of(Call::Undecided, Some(9)) };
+        let bound = VerdictRow { bound: "≥", ..row_of(Call::Undecided, Some(9)) };
         assert_eq!(remedy(&[bound]), say!(a_longer_time_out_would_decide));
     }
 
     #[test]
     fn gates_decide_where_there_are_some() {
-        let remedy = |gates| verdicts(&[of(Call::Undecided, Some(30))], gates).remedy();
+        let remedy = |gates| verdicts(&[row_of(Call::Undecided, Some(30))], gates).remedy();
         let pairs = |pairs: &str| say!(pairs_would_decide_gates, pairs);
         assert_eq!(remedy(vec![gate(Some(12), true), gate(Some(40), true)]), pairs("40"));
         assert_eq!(remedy(vec![gate(Some(100), true)]), pairs("100"));
@@ -479,20 +480,20 @@ mod tests {
     fn what_checks_found_comes_before_pairs() {
         let veto = |check| Veto { check, found: "f".into(), reach: VetoReach::AnyFar };
         let remedy = |checks: &[&'static str], gates| {
-            let mut found = verdicts(&[of(Call::Undecided, Some(30))], gates);
+            let mut found = verdicts(&[row_of(Call::Undecided, Some(30))], gates);
             found.comparisons[0].vetoes = checks.iter().map(|check| veto(check)).collect();
             found.remedy()
         };
         let ids = |ids: &[&str]| {
             Message::list(&ids.iter().map(|id| Message::verbatim(*id)).collect::<Vec<_>>())
         };
-        let taken = say!(take_away_what_checks_found, ids = ids(&["a", STOPPED]));
-        assert_eq!(remedy(&[STOPPED, "a"], Vec::new()), taken);
+        let advice = say!(take_away_what_checks_found, ids = ids(&["a", STOPPED]));
+        assert_eq!(remedy(&[STOPPED, "a"], Vec::new()), advice);
         let outweighed = say!(pairs_outweigh_what_checks_found, ids = ids(&[STOPPED]));
         assert_eq!(remedy(&[STOPPED], Vec::new()), outweighed);
         // Of gates only what opens one counts.
-        let taken = say!(take_away_what_checks_found, ids = ids(&["a"]));
-        assert_eq!(remedy(&["a"], vec![gate(Some(12), true)]), taken);
+        let advice = say!(take_away_what_checks_found, ids = ids(&["a"]));
+        assert_eq!(remedy(&["a"], vec![gate(Some(12), true)]), advice);
         let passed = GateRow { result: GateResult::Pass, ..gate(Some(12), true) };
         assert_eq!(remedy(&["a"], vec![passed]), say!(more_repeats_narrow_the_interval));
     }
@@ -500,7 +501,7 @@ mod tests {
     #[test]
     fn trials_that_do_not_take_turns_need_to() {
         let remedy = |pairs: usize, check: &'static str, call, gates| {
-            let mut found = verdicts(&[of(call, Some(30))], gates);
+            let mut found = verdicts(&[row_of(call, Some(30))], gates);
             let own = &mut found.comparisons[0];
             own.order = PairOrder::Blocks;
             own.pairs.truncate(pairs);

@@ -372,7 +372,7 @@ mod tests {
     }
     #[test]
     fn sides_that_vary_are_told_with_the_wilder_first() {
-        let told = |a: Option<f64>, b: Option<f64>, pairs: usize| {
+        let describe = |a: Option<f64>, b: Option<f64>, pairs: usize| {
             let row = VerdictRow {
                 variation_baseline: a,
                 variation_candidate: b,
@@ -385,18 +385,18 @@ mod tests {
             let [high, low] = [high, low].map(format::percent);
             Some(say!(trials_vary_by, high, more, low, less))
         };
-        assert_eq!(told(Some(0.05), Some(0.05), 8), None);
-        assert_eq!(told(Some(0.06), None, 8), None);
-        assert_eq!(told(Some(0.06), Some(0.06), 5), None, "too few pairs");
-        assert_eq!(told(Some(0.06), Some(0.05), 6), by(0.06, "a", 0.05, "b"));
-        assert_eq!(told(Some(0.05), Some(0.06), 8), by(0.06, "b", 0.05, "a"));
-        assert_eq!(told(Some(0.06), Some(0.0), 8), by(0.06, "a", 0.0, "b"));
+        assert_eq!(describe(Some(0.05), Some(0.05), 8), None);
+        assert_eq!(describe(Some(0.06), None, 8), None);
+        assert_eq!(describe(Some(0.06), Some(0.06), 5), None, "too few pairs");
+        assert_eq!(describe(Some(0.06), Some(0.05), 6), by(0.06, "a", 0.05, "b"));
+        assert_eq!(describe(Some(0.05), Some(0.06), 8), by(0.06, "b", 0.05, "a"));
+        assert_eq!(describe(Some(0.06), Some(0.0), 8), by(0.06, "a", 0.0, "b"));
         let times = |more: &str, less: &str, times: f64, high: f64, low: f64| {
             let ([high, low], times) = ([high, low].map(format::percent), format::short(times));
             Some(say!(varies_times_as_much_as, more, less, times, high, low))
         };
-        assert_eq!(told(Some(0.125), Some(0.0625), 8), times("a", "b", 2.0, 0.125, 0.0625));
-        assert_eq!(told(Some(0.01), Some(0.08), 8), times("b", "a", 8.0, 0.08, 0.01));
+        assert_eq!(describe(Some(0.125), Some(0.0625), 8), times("a", "b", 2.0, 0.125, 0.0625));
+        assert_eq!(describe(Some(0.01), Some(0.08), 8), times("b", "a", 8.0, 0.08, 0.01));
     }
 
     #[test]
@@ -436,7 +436,7 @@ mod tests {
 
     #[test]
     fn differences_are_told_by_what_is_better() {
-        let told = |call, ratio: f64, metric, is_first| {
+        let describe = |call, ratio: f64, metric, is_first| {
             let interval = Some(Bounds { low: ratio - 0.25, high: ratio + 0.25 });
             difference(
                 &comparison(Vec::new()),
@@ -450,10 +450,10 @@ mod tests {
         let percent = || say!(low_to_high, low = &low, high = &high);
         let faster =
             say!(is_percent_faster_than, place = place(), candidate, baseline, percent = percent());
-        assert_eq!(told(Call::Faster, 1.5, Metric::Tps, true), faster);
+        assert_eq!(describe(Call::Faster, 1.5, Metric::Tps, true), faster);
         let slower =
             say!(is_percent_slower_than, place = place(), candidate, baseline, percent = percent());
-        assert_eq!(told(Call::Slower, 0.5, Metric::Tps, true), slower);
+        assert_eq!(describe(Call::Slower, 0.5, Metric::Tps, true), slower);
         let faster = say!(
             is_faster_than_its_time_is,
             place = place(),
@@ -461,7 +461,7 @@ mod tests {
             baseline,
             percent = percent()
         );
-        assert_eq!(told(Call::Faster, 0.5, Metric::MeanMs, true), faster);
+        assert_eq!(describe(Call::Faster, 0.5, Metric::MeanMs, true), faster);
         let slower = say!(
             is_slower_than_its_time_is,
             place = place(),
@@ -469,7 +469,7 @@ mod tests {
             baseline,
             percent = percent()
         );
-        assert_eq!(told(Call::Slower, 1.5, Metric::MeanMs, true), slower);
+        assert_eq!(describe(Call::Slower, 1.5, Metric::MeanMs, true), slower);
         let metric = "mean_ms";
         let higher = say!(
             is_percent_higher_in,
@@ -479,7 +479,7 @@ mod tests {
             metric,
             percent = percent()
         );
-        assert_eq!(told(Call::Slower, 1.5, Metric::MeanMs, false), higher);
+        assert_eq!(describe(Call::Slower, 1.5, Metric::MeanMs, false), higher);
         let lower = say!(
             is_percent_lower_in,
             place = place(),
@@ -488,12 +488,12 @@ mod tests {
             metric,
             percent = percent()
         );
-        assert_eq!(told(Call::Faster, 0.5, Metric::MeanMs, false), lower);
+        assert_eq!(describe(Call::Faster, 0.5, Metric::MeanMs, false), lower);
     }
 
     #[test]
     fn why_nothing_is_decided_is_told_with_what_would() {
-        let told = |call, pairs_needed, bound: &'static str| {
+        let describe = |call, pairs_needed, bound: &'static str| {
             why(
                 &comparison(Vec::new()),
                 &VerdictRow { call, pairs_needed, bound, ..row(Metric::Tps) },
@@ -501,30 +501,33 @@ mod tests {
         };
         let margin = || format::percent(0.03);
         let longer = say!(longer_windows_would_decide_it, pairs = "101", margin = margin());
-        assert_eq!(told(Call::Undecided, Some(101), ""), longer);
+        assert_eq!(describe(Call::Undecided, Some(101), ""), longer);
         let about = |pairs: &str| say!(the_interval_holds_1_about_pairs, pairs, margin = margin());
-        assert_eq!(told(Call::Undecided, Some(100), ""), about("100"));
-        assert_eq!(told(Call::Undecided, Some(9), ""), about("9"));
-        assert_eq!(told(Call::Undecided, Some(8), ""), say!(the_interval_holds_1));
-        assert_eq!(told(Call::Undecided, None, ""), say!(the_interval_holds_1));
+        assert_eq!(describe(Call::Undecided, Some(100), ""), about("100"));
+        assert_eq!(describe(Call::Undecided, Some(9), ""), about("9"));
+        assert_eq!(describe(Call::Undecided, Some(8), ""), say!(the_interval_holds_1));
+        assert_eq!(describe(Call::Undecided, None, ""), say!(the_interval_holds_1));
         let bound = say!(what_was_given_up_is_only_a_bound);
-        assert_eq!(told(Call::Undecided, Some(9), "≥"), bound);
-        assert_eq!(told(Call::Unproven, Some(9), ""), say!(not_proven_among_all_that_is));
+        assert_eq!(describe(Call::Undecided, Some(9), "≥"), bound);
+        assert_eq!(describe(Call::Unproven, Some(9), ""), say!(not_proven_among_all_that_is));
         let few = say!(fewer_than_6_pairs, least = "6");
-        assert_eq!(told(Call::TooFewPairs, None, ""), few);
+        assert_eq!(describe(Call::TooFewPairs, None, ""), few);
     }
 
     #[test]
     fn trials_that_failed_are_told_before_those_that_were_cut_off() {
-        let of = |status: &'static str, failure: Option<&str>| {
+        let make_trial = |status: &'static str, failure: Option<&str>| {
             let mut trial = Trial { status, ..trial(Default::default()) };
             if let Some(why) = failure {
                 trial.summary.status = TrialStatus::Failed(why.into());
             }
             trial
         };
-        let (failed, cut, whole) =
-            (of("failed", Some("w")), of("interrupted", None), of("complete", None));
+        let (failed, cut, whole) = (
+            make_trial("failed", Some("w")),
+            make_trial("interrupted", None),
+            make_trial("complete", None),
+        );
         let wanted = say!(no_pair_counts_trials_failed, n = 2_usize, why = "w");
         assert_eq!(no_pair(&[&cut, &failed, &failed]), wanted);
         assert_eq!(no_pair(&[&cut, &whole]), say!(no_pair_counts_trials_were_cut_off, n = 1_usize));
@@ -533,13 +536,13 @@ mod tests {
 
     #[test]
     fn costs_are_less_or_more_and_others_faster_or_slower() {
-        let told = |metric, verdict| call(&VerdictRow { call: verdict, ..row(metric) }, 0.03);
-        assert_eq!(told(Metric::Tps, Call::Faster), say!(faster));
-        assert_eq!(told(Metric::Tps, Call::Slower), say!(slower));
-        assert_eq!(told(Metric::ServerCpuUs, Call::Faster), say!(uses_less));
-        assert_eq!(told(Metric::ServerCpuUs, Call::Slower), say!(uses_more));
-        assert_eq!(told(Metric::Tps, Call::Explained), say!(undecided));
-        assert_eq!(told(Metric::Tps, Call::TooFewPairs), say!(undecided_too_few_pairs));
+        let describe = |metric, verdict| call(&VerdictRow { call: verdict, ..row(metric) }, 0.03);
+        assert_eq!(describe(Metric::Tps, Call::Faster), say!(faster));
+        assert_eq!(describe(Metric::Tps, Call::Slower), say!(slower));
+        assert_eq!(describe(Metric::ServerCpuUs, Call::Faster), say!(uses_less));
+        assert_eq!(describe(Metric::ServerCpuUs, Call::Slower), say!(uses_more));
+        assert_eq!(describe(Metric::Tps, Call::Explained), say!(undecided));
+        assert_eq!(describe(Metric::Tps, Call::TooFewPairs), say!(undecided_too_few_pairs));
     }
     #[test]
     fn verdicts_are_counted_by_kind() {
@@ -559,10 +562,10 @@ mod tests {
     #[test]
     fn speeds_of_decided_comparisons_span_from_the_slowest() {
         let speed = |rows: &[(Metric, Call, f64)]| {
-            let of = |&(metric, call, ratio): &(Metric, Call, f64)| {
+            let make_row = |&(metric, call, ratio): &(Metric, Call, f64)| {
                 comparison(vec![VerdictRow { call, ratio, ..row(metric) }])
             };
-            let all: Vec<PairedComparison> = rows.iter().map(of).collect();
+            let all: Vec<PairedComparison> = rows.iter().map(make_row).collect();
             decided_speed(&all.iter().collect::<Vec<_>>())
         };
         let tps = |ratio: f64| (Metric::Tps, Call::Faster, ratio);
