@@ -478,6 +478,11 @@ fn steadiness_of_windows() {
     assert_near(&shifts(&seconds(9, |at| if at < 5 { 1000.0 } else { 700.0 })), &[]);
     let ten_percent = |at: usize| if at < 8 { 1000.0 } else { 1096.0 };
     assert_near(&shifts(&seconds(16, ten_percent)), &[4.0, 999.6085212, 1095.6827083]);
+    // Halves that differ by 15%, but vary by 30% themselves, are no change.
+    let noisy = |at: usize| {
+        [700.0, 1300.0, 700.0, 1300.0, 1000.0][at % 5] * if at < 5 { 1.0 } else { 1.15 }
+    };
+    assert_near(&shifts(&seconds(10, noisy)), &[]);
     // Twenty commits in an interval are too few for stalls, forty are enough.
     for (level, is_stalled) in [(79.0, false), (82.0, true), (200.0, true)] {
         let result = steady(&seconds(31, |at| if at == 7 || at == 9 { 0.0 } else { level }));

@@ -524,6 +524,28 @@ mod tests {
     }
 
     #[test]
+    fn variation_is_that_of_trials_also_where_starts_are_judged() {
+        // Every start has the same mean: only the trials within it differ.
+        let trials = |unit| [(unit, (90.0, 80.0)), (unit, (110.0, 120.0))];
+        let pairs: Vec<_> = (0..6).flat_map(trials).collect();
+        let ratio = PairedRatio::of_units(&pairs, Judging::FIXED).expect("pairs");
+        let deviation = (12.0_f64 / 11.0).sqrt();
+        let is_near = |share: Option<f64>, expected: f64| {
+            share.is_some_and(|share| (share / expected - 1.0).abs() < 1e-9)
+        };
+        assert!(is_near(ratio.variation_baseline, 0.1 * deviation), "{ratio:?}");
+        assert!(is_near(ratio.variation_candidate, 0.2 * deviation), "{ratio:?}");
+    }
+
+    #[test]
+    fn six_pairs_are_too_few_to_discount_a_wild_one() {
+        // The interval of six is their whole range, which is no measure of how the usual trial deviates.
+        let pairs = [110.0, 90.0, 110.0, 90.0, 110.0, 90.0].map(|candidate| (100.0, candidate));
+        let ratio = PairedRatio::of(&pairs, Judging::FIXED).expect("pairs");
+        assert_eq!(ratio.usual_deviation(), ratio.deviation);
+    }
+
+    #[test]
     fn a_stricter_level_needs_more_pairs_and_wider_intervals() {
         let pairs: Vec<(f64, f64)> =
             (0..10).map(|k| (100.0, 102.0 + (f64::from(k) * 2.4).sin())).collect();
