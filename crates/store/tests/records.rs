@@ -4,13 +4,16 @@ use dyno_core::{DbError, ErrorClass};
 use dyno_engine::record::{Frame, MeasuredInterval, Phase};
 use dyno_facts::{
     Event, EventKind, HostSample, NodeConditions, NodeFacts, NodeRow, RunHeader, RunStatus,
-    ServerFacts, StageFacts, StageOf, TrialIdentity, TrialStart, TrialStatus, TrialSummary,
+    SCHEMA_VERSION, ServerFacts, StageFacts, StageOf, TrialIdentity, TrialStart, TrialStatus,
+    TrialSummary,
 };
-use dyno_store::{Moment, Run, read};
+use dyno_store::{Moment, Run, now_utc, read};
 use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::fs::chown;
 use std::path::Path;
+use std::time::{SystemTime, UNIX_EPOCH};
+use time::{OffsetDateTime, format_description::well_known::Rfc3339};
 
 fn created(dir: &Path) -> Run {
     Run::create(dir, RunHeader::new("a suite/1", Vec::new(), 1), false).expect("created")
@@ -267,4 +270,56 @@ fn what_servers_said_is_missed_where_nodes_were_asked() {
     };
     let found = missing();
     assert!(found.len() == 1 && found[0].contains("server/1-before.json"), "{found:?}");
+}
+
+#[test]
+fn a_folder_without_trials_is_read_and_one_that_can_not_be_read_is_an_error() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let mut run = created(dir.path());
+    let path = run.path().to_owned();
+    drop(run.begin_trial(start("a", None)).expect("begun"));
+    drop(run);
+    // Something that is there and is no file: its intervals are not none.
+    fs::remove_file(path.join("trials/1.csv")).expect("removed");
+    fs::create_dir(path.join("trials/1.csv")).expect("made");
+    let error = read(&path).expect_err("a folder is no file");
+    assert!(error.to_string().contains("trials/1.csv"), "{error}");
+    fs::remove_dir_all(path.join("trials")).expect("removed");
+    assert_eq!(read(&path).expect("read").trials.len(), 0);
+}
+
+#[test]
+fn a_log_of_latencies_says_of_what_it_is_and_in_which_unit() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let mut run = created(dir.path());
+    drop(run.begin_trial(start("a", None)).expect("begun"));
+    let log = fs::read_to_string(run.path().join("trials/1.hlog")).expect("read");
+    assert!(log.starts_with("#Latencies of trial 1 in nanoseconds"), "{log}");
+    // Readers of HdrHistogram logs look for this line.
+    let columns =
+        "\"StartTimestamp\",\"Interval_Length\",\"Interval_Max\",\"Interval_Compressed_Histogram\"";
+    assert!(log.contains(columns), "{log}");
+}
+
+#[test]
+fn a_summary_has_the_version_of_what_wrote_it() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let mut run = created(dir.path());
+    let trial = run.begin_trial(start("a", None)).expect("begun");
+    let summary = start("a", None).identity.summary(TrialStatus::Complete);
+    trial.finish(TrialSummary { schema_version: SCHEMA_VERSION + 1, ..summary }).expect("stored");
+    let path = run.finish(RunStatus::Complete).expect("stored");
+    assert_eq!(read(&path).expect("read").trials[0].summary.schema_version, SCHEMA_VERSION);
+}
+
+#[test]
+fn times_are_those_of_the_clock_in_whole_seconds() {
+    let seconds = || {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).expect("after 1970");
+        i64::try_from(now.as_secs()).expect("a time")
+    };
+    let (before, text, after) = (seconds(), now_utc(), seconds());
+    let time = OffsetDateTime::parse(&text, &Rfc3339).expect("a time");
+    assert!((before..=after).contains(&time.unix_timestamp()), "{text}");
+    assert_eq!((time.nanosecond(), text.len()), (0, "2026-11-21T21:10:30Z".len()));
 }

@@ -421,3 +421,52 @@ fn without_a_number_pairs_are_those_that_can_decide() {
         assert_eq!(pairs(wrong), None, "{wrong}");
     }
 }
+
+fn parsed(text: &str) -> Result<Suite, String> {
+    Suite::parse("s.toml", text, WORKLOADS).map_err(|error| error.to_string())
+}
+
+#[test]
+fn a_search_begins_at_most_at_its_highest_rate() {
+    let from = |rate: u32| {
+        parsed(&experiment(&format!(
+            "targets = [\"old\"]\nobjective = \"p99 < 20ms\"\nstart_rate = {rate}\nmost_rate = 100\n"
+        )))
+    };
+    from(100).expect("a search at one rate");
+    assert!(from(101).is_err_and(|error| error.contains("higher than `most_rate`")));
+}
+
+#[test]
+fn percentiles_are_those_that_are_asked_for() {
+    let percentiles = |keys: &str| {
+        parsed(&experiment(keys)).expect("it is right").experiments[0].facts.percentiles.clone()
+    };
+    assert_eq!(percentiles("percentiles = [90, 99.9]\n"), [90.0, 99.9]);
+    assert_eq!(percentiles(""), [50.0, 95.0, 99.0]);
+}
+
+#[test]
+fn a_stage_takes_a_second_at_least() {
+    let of = |stage_s: &str| {
+        let text = experiment(&format!("stage_s = {stage_s}\n"))
+            .replace("duration_s = 10", "duration_s = 7200");
+        parsed(&text).map(|suite| suite.experiments[0].facts.stage_s)
+    };
+    assert!(of("0.5").is_err_and(|error| error.contains("too short")));
+    for (given, expected) in [("0", 0.0), ("1", 1.0), ("600", 600.0)] {
+        assert_eq!(of(given), Ok(Some(expected)));
+    }
+}
+
+#[test]
+fn a_paper_speaks_of_targets_that_exist() {
+    let with = |name: &str| {
+        parsed(&format!(
+            "{}[paper.target.{name}]\nname = \"N\"\n",
+            experiment("targets = [\"old\"]\n")
+        ))
+    };
+    with("old").expect("a target of the file");
+    assert!(with("odl").is_err_and(|error| error.contains("odl") && error.contains("old")));
+}

@@ -44,6 +44,28 @@ fn the_paper_of_clusters_is_as_recorded() {
 }
 
 #[test]
+fn targets_that_only_trials_name_are_there_once() {
+    let paper = paper(|run| run.header.targets.clear());
+    let names = paper.targets.iter().map(|target| target.facts.name.as_str());
+    let mut names: Vec<_> = names.collect();
+    names.sort_unstable();
+    assert_eq!(names, ["cluster-ro1", "cluster-ro2", "cluster-ro4", "pair", "sharded"]);
+}
+
+#[test]
+fn a_proxy_that_keeps_the_isolation_of_its_shards_is_named() {
+    let passes_it_on = |product: &str| {
+        let paper = paper(|run| {
+            for target in run.header.targets.iter_mut().filter(|target| target.name == "sharded") {
+                product.clone_into(&mut target.product);
+            }
+        });
+        !paper.markdown(Lang::En).contains("does not pass on the level of a session")
+    };
+    assert!(passes_it_on("pgpool-II") && !passes_it_on("ShardingSphere-Proxy"));
+}
+
+#[test]
 fn a_scale_out_series_is_held_against_its_fewest_nodes() {
     let paper = paper(|_| {});
     let rows = &paper.experiments[0].node_scaling;

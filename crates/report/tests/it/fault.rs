@@ -40,6 +40,21 @@ fn configurations_stand_side_by_side() {
 }
 
 #[test]
+fn lost_work_is_that_of_targets_that_may_not_lose_any() {
+    let lost = |allowed: &[&str]| {
+        let mut run = fault();
+        for plan in run.header.experiments.iter_mut().filter_map(|facts| facts.fault.as_mut()) {
+            plan.allow_lost = allowed.iter().map(|&target| target.to_owned()).collect();
+        }
+        Paper::new(&[run], &[]).lost_work().len()
+    };
+    // Only `postgres` has lost commits.
+    let unexpected = lost(&[]);
+    assert!(unexpected > 0);
+    assert_eq!([lost(&["maria"]), lost(&["postgres"]), lost(&["*"])], [unexpected, 0, 0]);
+}
+
+#[test]
 fn a_fault_that_did_not_happen_is_in_no_median() {
     let mut run = fault();
     let trial = &mut run.trials[0].summary;

@@ -256,6 +256,24 @@ fn the_text_for_a_terminal_tells_the_grave_ones_in_full() {
 }
 
 #[test]
+fn a_terminal_has_four_lines_of_a_grave_check_and_the_number_of_the_others() {
+    let paper = paper(|runs| {
+        trials(runs, |summary| {
+            let (trial, counts) = (summary.trial, &mut summary.counts);
+            counts.failed = counts.started * (5 + u64::from(trial)) / 100;
+            counts.started += counts.failed;
+        });
+    });
+    let lines: Vec<String> =
+        check(&paper, "errors-1").lines.iter().map(ToString::to_string).collect();
+    assert!(lines.len() > 4, "{lines:?}");
+    let text = paper.checks_text(Lang::En);
+    let is_shown = |line: &String| text.contains(line.as_str());
+    assert!(lines[..4].iter().all(is_shown) && !lines[4..].iter().any(is_shown), "{text}");
+    assert!(text.contains(&format!("    and {} more line", lines.len() - 4)), "{text}");
+}
+
+#[test]
 fn the_sentence_on_caveats_points_at_nothing_that_follows_it_on_a_terminal() {
     let noted = paper(|runs| generator(runs, |known| known.network_share = Some(0.75)));
     let chinese = noted.standing(Lang::Zh);
