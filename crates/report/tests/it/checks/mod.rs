@@ -13,7 +13,7 @@ mod time;
 mod truth;
 
 use crate::synthetic::PAPERS;
-use dyno_facts::{GeneratorConditions, Message, NodeConditions, TrialSummary};
+use dyno_facts::{GeneratorConditions, Message, NodeConditions, TrialStatus, TrialSummary};
 use dyno_report::{Check, Lang, Level, Paper, check_ids};
 use dyno_store::RunData;
 use quiet::quiet;
@@ -110,6 +110,22 @@ fn a_run_with_nothing_to_remark_has_no_findings() {
 fn what_is_not_known_fires_nothing() {
     let paper = paper(|runs| trials(runs, |summary| summary.conditions = Default::default()));
     assert_eq!(found(&paper), Vec::<&str>::new());
+}
+
+#[test]
+fn settings_of_a_target_are_those_of_a_trial_that_counts() {
+    let mut runs = quiet();
+    let failed = &mut runs[0].trials[0];
+    failed.summary.status = TrialStatus::Failed("The server was wrong.".into());
+    assert!(!failed.before.is_empty());
+    for node in failed.before.values_mut() {
+        node.settings.insert("put_right_later".to_owned(), "on".to_owned());
+    }
+    let name = failed.summary.target.clone();
+    let paper = Paper::new(&runs, &[]);
+    let target = paper.targets.iter().find(|target| target.facts.name == name).expect("a target");
+    assert!(!target.all_settings.is_empty());
+    assert!(!target.all_settings.contains_key("put_right_later"));
 }
 
 fn speaks_chinese(check: &Check) {
