@@ -369,6 +369,21 @@ fn a_wrong_packet_is_an_error() {
     }
 }
 
+#[test]
+fn rows_of_columns_that_were_never_sent_are_only_counted() {
+    let bytes = Script::new(true).packet(&[1, 0]).packet(b"\x017").end(1).bytes;
+    let answer = || {
+        let mut answer = Answer::new(true, true);
+        answer.begin(Encoding::Text, 1);
+        answer
+    };
+    let mut none = Definitions::default();
+    let Malformed(why) =
+        feed(&mut answer(), &bytes, 100, &mut none, &mut Kept::default()).expect_err("no columns");
+    assert!(why.contains("lacks column definitions"), "{why}");
+    assert!(feed(&mut answer(), &bytes, 100, &mut none, &mut Discard).is_ok());
+}
+
 fn prepared(deprecate_eof: bool) -> Vec<u8> {
     Script::new(deprecate_eof)
         .packet(&[0, 7, 0, 0, 0, 2, 0, 1, 0, 0, 0, 0])
@@ -457,6 +472,9 @@ fn rows_of_a_plain_answer_are_kept_as_they_come() {
         let executed = answer.plain(&bytes, 1, Some(&mut definitions), &mut later);
         assert_eq!(executed, Some(Executed { has_rows: true, rows: 2, affected: 0 }));
         assert_eq!(later.rows, [text("7"), text("8")]);
+        // So has what another answer follows.
+        let two = [&bytes[..], &bytes].concat();
+        assert_eq!(answer.plain(&two, 1, Some(&mut definitions), &mut later), None);
         // A row that is decoded at once has to come by the other way.
         let mut kept = Kept::default();
         assert_eq!(answer.plain(&bytes, 1, Some(&mut definitions), &mut kept), None);

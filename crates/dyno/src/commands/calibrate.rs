@@ -298,6 +298,21 @@ fn trial_s(effects: usize, budget_s: f64) -> f64 {
     (budget_s / trials as f64).clamp(*TRIAL_S.start(), *TRIAL_S.end())
 }
 
+/// The length of a unit of cost: of more of them where the noise of a short trial hides some. 0 where it hides all.
+fn measured_unit_s(
+    plain_s: f64,
+    trial_s: f64,
+    measure: &mut MeasureTrial<'_>,
+) -> Result<f64, Failure> {
+    for digests in [DIGESTS, 8 * DIGESTS, 64 * DIGESTS] {
+        let unit_s = (1.0 / measure(digests, trial_s)?.tps - plain_s) / digests as f64;
+        if unit_s > 0.0 && unit_s.is_finite() {
+            return Ok(unit_s);
+        }
+    }
+    Ok(0.0)
+}
+
 /// Measures which of `effects` are found. `unit_s` is the length of a unit of cost; if it is unknown, a trial with
 /// [`DIGESTS`] of them measures it. Begins no pair that would end after the budget.
 fn find_effects(
@@ -312,7 +327,7 @@ fn find_effects(
     let plain_s = 1.0 / measure(0, trial_s)?.tps;
     let unit_s = match unit_s {
         Some(seconds) => seconds,
-        None => (1.0 / measure(DIGESTS, trial_s)?.tps - plain_s) / DIGESTS as f64,
+        None => measured_unit_s(plain_s, trial_s, measure)?,
     };
     if !(unit_s > 0.0 && plain_s.is_finite()) {
         return Err(Failure::new("What a known effect costs can't be measured here.")
