@@ -135,10 +135,16 @@ pub struct PlannedTrial {
     pub events: Option<u64>,
     /// Seconds between two lines of the interval series.
     pub interval_s: f64,
+    /// It is measured at once with the trials of the other targets.
+    pub is_together: bool,
     /// The seed of this trial's random streams, below 2^53. Repeats have different ones; the
     /// targets of one repeat of a point share one, so that they are given the same work.
     pub seed: u64,
 }
+
+/// Intervals of trials that are measured at once which count as one: whatever else the machine does lasts for some of
+/// them, and with each by itself 13 instead of 2 % of equal systems would be called different (`tests/simulated.rs`).
+pub const INTERVALS_PER_UNIT: u32 = 4;
 
 /// An experiment of a plan, shrunk and capped as it is executed.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema, Deserialize)]
@@ -218,10 +224,29 @@ impl ExperimentFacts {
         format!("{} {}", self.workload, self.test).trim().to_owned()
     }
 
-    /// Pairs that share a start of their servers or a load of their data, and so are no evidence of their own: the
-    /// unit of statistics.
+    /// Pairs that share a start of their servers or a load of their data, or follow each other at once, and so are no
+    /// evidence of their own: the unit of statistics.
     pub fn pairs_per_unit(&self) -> u32 {
+        if self.is_together() {
+            return INTERVALS_PER_UNIT;
+        }
         self.restart_each.max(self.reload_each).max(1)
+    }
+
+    /// Whether servers are restarted or data reloaded for pairs.
+    pub fn is_renewed(&self) -> bool {
+        self.restart_each > 0 || self.reload_each > 0
+    }
+
+    /// Whether the trials of a repeat are measured at once.
+    pub fn is_together(&self) -> bool {
+        self.comparison.as_ref().is_some_and(|of| of.design == Design::Together)
+    }
+
+    /// Pairs that a repeat adds: one, or one for each interval of trials that are measured at once.
+    pub fn pairs_per_repeat(&self) -> u32 {
+        let intervals = self.duration_s.filter(|_| self.is_together()).unwrap_or(0.0);
+        ((intervals / self.interval_s.max(1e-9)).round() as u32).max(1)
     }
 
     /// The fewest repeats, and the seconds after which no further one is begun, where time ends them.
@@ -229,7 +254,8 @@ impl ExperimentFacts {
         match &self.comparison {
             Some(comparison) => {
                 let stop = comparison.stop;
-                stop.budget_s.map(|seconds| (stop.pairs_least, seconds))
+                let least = stop.pairs_least.div_ceil(self.pairs_per_repeat());
+                stop.budget_s.map(|seconds| (least, seconds))
             }
             None => self.repeats_s.map(|seconds| (1, seconds)),
         }
@@ -288,6 +314,7 @@ pub struct ComparisonFacts {
     pub candidates: Vec<String>,
     /// True when both are the same system: the comparison measures the noise floor.
     pub is_aa: bool,
+    pub design: Design,
     #[serde(flatten)]
     pub stop: StopRule,
     /// Ratios that differ from 1 by less are equivalent, such as 0.03.
@@ -295,6 +322,20 @@ pub struct ComparisonFacts {
     /// How the data come back to the same state before each trial:
     /// `untouched` (nothing is written), `reloaded`, `grows`, or a command.
     pub data_state: String,
+}
+
+dyno_core::named! {
+    /// How the trials of a comparison follow each other.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, JsonSchema, Deserialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum Design {
+        /// One after the other: what differs is how much each can do.
+        #[default]
+        InTurn = "in_turn",
+        /// Both at once, with the same arrivals at one rate: what differs is the cost of a transaction and its latency.
+        /// Each interval of both is a pair (Bulej et al., Duet benchmarking, arXiv 2001.05811).
+        Together = "together",
+    }
 }
 
 /// When pairs have been repeated often enough.

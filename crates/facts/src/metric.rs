@@ -204,6 +204,29 @@ impl TrialSummary {
         }
     }
 
+    /// The pairs of figures that it makes with the same repeat on another target, each with the number of its unit: one
+    /// pair, or one for each interval where both were measured at once. So many repeats or intervals make a `unit`. Empty
+    /// where one side has no figure.
+    pub fn paired_figures(
+        &self,
+        other: &TrialSummary,
+        metric: Metric,
+        unit: u32,
+    ) -> Vec<(u32, (f64, f64))> {
+        const INTERVALS_MOST: u32 = 1 << 12;
+        let repeat = self.repeat.saturating_sub(1);
+        if self.intervals.is_empty() && other.intervals.is_empty() {
+            let both = self.figure(metric).zip(other.figure(metric));
+            return both.map(|both| (repeat / unit, both)).into_iter().collect();
+        }
+        let numbered = (0..).zip(self.intervals.iter().zip(&other.intervals));
+        let both = numbered.filter_map(|(at, (a, b)): (u32, _)| {
+            let number = repeat * INTERVALS_MOST + at / unit;
+            Some((number, (a.get(metric)?, b.get(metric)?)))
+        });
+        both.collect()
+    }
+
     /// As [`Self::figure`], for an objective: arrivals without a latency are slower than any bound. `None` where the window
     /// holds too few transactions for it.
     pub fn searched_figure(&self, metric: Metric) -> Option<f64> {

@@ -273,6 +273,9 @@ pub struct TrialSummary {
     /// What it has figures of, by the names in gates; filled by the store.
     #[serde(default)]
     pub measures: Measures,
+    /// The same of each interval of a trial that was measured at once with another: pairs are made of these.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub intervals: Vec<Measures>,
     /// From the due time where there is a schedule, else from the begin (service time).
     pub latency: LatencySummary,
     /// From the begin; only where there is a schedule.

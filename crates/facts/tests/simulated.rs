@@ -4,9 +4,10 @@
 #[path = "../examples/simulate/model.rs"]
 mod model;
 
+use dyno_facts::INTERVALS_PER_UNIT;
 use dyno_facts::statistics::gate::{Gate, GateVerdict};
 use dyno_facts::statistics::holm;
-use dyno_facts::statistics::ratio::{Judging, PairedRatio, RatioVerdict};
+use dyno_facts::statistics::ratio::{Judging, PairedRatio, RatioVerdict, unit_means};
 use model::{Session, World, chained, is_difference, knee_is_low, plan, share, trials_of, verdict};
 
 #[test]
@@ -35,6 +36,42 @@ fn pairs_that_end_by_their_figures_find_no_more_by_chance() {
             assert!(found.found <= 0.11, "{name}, {half_width:?}: {found:?}");
         }
     }
+}
+
+/// Trials are measured at once in repeats of twenty intervals, after each of which it is looked whether they have decided.
+#[test]
+fn intervals_of_targets_that_are_measured_at_once_find_no_more_by_chance_and_small_differences() {
+    const UNIT: usize = INTERVALS_PER_UNIT as usize;
+    let plan = plan([24, 200], None);
+    let decided = |unit: usize, seed: u64, world: World, ratio: f64| {
+        let mut session = Session::new(seed, world, [24, 200]);
+        (session.noise, session.ratio) = ([0.03; 2], ratio);
+        let mut pairs = Vec::new();
+        loop {
+            pairs.extend((pairs.len()..pairs.len() + 20).map(|number| session.pair(number)));
+            let number = |(number, pair): (usize, &(f64, f64))| ((number / unit) as u32, *pair);
+            let numbered: Vec<(u32, (f64, f64))> = pairs.iter().enumerate().map(number).collect();
+            let verdict = verdict(&unit_means(&numbered), plan.judging());
+            let is_open = pairs.len() < plan.pairs_least || verdict == RatioVerdict::Undecided;
+            if !is_open || pairs.len() >= plan.pairs_most {
+                return (verdict, pairs.len());
+            }
+        }
+    };
+    for (world, name) in World::TOGETHER {
+        let found = share(400, |seed| is_difference(decided(UNIT, seed, world, 1.0).0));
+        assert!(found.found <= 0.05, "{name}: {found:?}");
+    }
+    // Why an interval by itself is no unit.
+    let alone = share(400, |seed| is_difference(decided(1, seed, World::Bursts, 1.0).0));
+    assert!(alone.found > 0.08, "{alone:?}");
+    let mut intervals = 0;
+    let found = share(100, |seed| {
+        let (verdict, made) = decided(UNIT, seed, World::Quiet, 1.03);
+        intervals += made;
+        verdict == RatioVerdict::Faster
+    });
+    assert!(found.found >= 0.95 && intervals < 70 * 100, "{found:?} after {intervals} intervals");
 }
 
 #[test]

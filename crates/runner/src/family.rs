@@ -36,7 +36,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 /// An experiment of a family of workloads, with valid options: its data and its trials. A [`FamilyEntry`] makes it.
-pub trait Family {
+pub trait Family: Sync {
     /// What the user should know of the options, in sentences.
     fn warnings(&self) -> Vec<String> {
         Vec::new()

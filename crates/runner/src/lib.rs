@@ -27,6 +27,7 @@ mod summary;
 mod target_lock;
 #[cfg(test)]
 mod tests;
+mod together;
 mod trial;
 pub mod watch;
 
@@ -59,6 +60,7 @@ use dyno_suite::Plan;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::rc::Rc;
+use std::sync::Mutex;
 use std::time::Instant;
 
 pub struct RunOutcome {
@@ -167,6 +169,17 @@ struct Runner<'a> {
     fresh: BTreeSet<String>,
     /// What this process has renewed: by the first step that it was made for.
     renewed: BTreeSet<(Renewed, String)>,
+}
+
+/// A trial that can begin: who executes it, on what, and as which trial of the run.
+struct TrialGround {
+    number: u32,
+    experiment: Rc<dyn Trials>,
+    reached: Rc<ReachedDatabase>,
+    /// With the seed that its data take.
+    planned: PlannedTrial,
+    tables: Vec<String>,
+    starving: Starving,
 }
 
 impl Runner<'_> {
@@ -323,7 +336,7 @@ impl Runner<'_> {
     }
 
     /// Does a step; `None` where no trial is made or skipped.
-    fn step(&mut self, step: &PlanStep, turn: Turn) -> Result<Option<TrialDone>> {
+    fn step(&mut self, step: &PlanStep, turn: Turn<'_>) -> Result<Option<TrialDone>> {
         // Before a step changes the data.
         if step.action != StepAction::Prepare {
             self.settle_owed(|owner| owner == self.plan.owner(&step.target))?;
@@ -334,6 +347,7 @@ impl Runner<'_> {
                 _ => self.prepare(step)?,
             },
             Turn::Run(trial, purpose) => return self.made(step, &trial, purpose).map(Some),
+            Turn::RunTogether(all) => return self.together(&all).map(Some),
             Turn::Skip(why) => return Ok(Some(TrialDone::Skipped(why))),
             Turn::Over => {}
         }
@@ -386,42 +400,28 @@ impl Runner<'_> {
         purpose: Purpose,
         stage: Option<StageOf>,
     ) -> Result<TrialDone> {
-        // Within a trial nothing is made anew.
-        let is_within = stage.is_some() && !self.run.data().stages(&step.id).is_empty();
-        // Those that are reloaded for pairs are renewed.
-        let experiment = self.plan.experiment(&step.experiment);
-        let is_reloaded = experiment.is_some_and(|experiment| experiment.reload_each > 0);
-        let is_ready =
-            is_within || (self.renew(step, planned)? && (is_reloaded || self.restore(step)?));
-        if !is_ready {
+        let Some(ground) = self.ground(step, planned, stage)? else {
             return Ok(TrialDone::INTERRUPTED);
-        }
-        let owner = self.plan.owner(&step.target);
-        self.fresh.remove(owner);
-        let place = self.run.next_stem().display().to_string();
-        let (experiment, reached) = self.parties(step)?;
-        let seed = match experiment.writes() {
-            true => self.seeds.next(owner, planned.seed, &place),
-            // As others that it is compared with.
-            false => planned.seed,
         };
-        let planned = &PlannedTrial { seed, ..planned.clone() };
-        let (mut tables, idle) = (experiment.tables(), experiment.idle_tables());
-        tables.retain(|table| !idle.contains(&table.as_str()));
-        let planned_target = self.plan.target(&step.target);
-        let is_sampled = self.plan.sample_servers;
-        let nodes = Nodes::new(&step.target, planned_target, &reached, tables, is_sampled);
-        for note in nodes.catch_up(self.control) {
-            self.note(note)?;
-        }
-        let injection = Injection::of(self.plan, step, &reached)?;
-        let is_shared = fleet::is_shared(self.plan, &step.experiment, &*experiment)?;
+        let TrialGround { number, experiment, reached, planned, starving, .. } = &ground;
+        let nodes = self.nodes_of(step, &ground)?;
+        let injection = Injection::of(self.plan, step, reached)?;
+        let is_shared = fleet::is_shared(self.plan, &step.experiment, &**experiment)?;
         let fleet = self.fleet.as_mut().filter(|_| is_shared);
         let team = Team::new(fleet, self.plan, (step, planned), self.run.path());
-        let (run, control) = (&mut self.run, self.control);
-        let starving = Starving::next(run, self.plan, step, stage, reached.same_host);
-        let fault = injection.as_ref();
-        let job = Job { step, planned, purpose, stage, nodes, fault, team, starving, run, control };
+        let job = Job {
+            step,
+            planned,
+            purpose,
+            stage,
+            nodes,
+            fault: injection.as_ref(),
+            team,
+            starving: *starving,
+            number: *number,
+            run: &Mutex::new(&mut self.run),
+            control: self.control,
+        };
         let outcome = experiment.trial(&reached.database, job);
         // Also when the trial could not be stored: no cluster is left behind with a dead node.
         let _held = injection.as_ref().map(|_| signals::ProcessHeld::new());
@@ -432,6 +432,54 @@ impl Runner<'_> {
         let outcome = outcome?;
         self.muster()?;
         Ok(outcome)
+    }
+
+    /// Brings servers and data to where a trial begins; `None` when the user has stopped that.
+    fn ground(
+        &mut self,
+        step: &PlanStep,
+        planned: &PlannedTrial,
+        stage: Option<StageOf>,
+    ) -> Result<Option<TrialGround>> {
+        // Within a trial nothing is made anew.
+        let is_within = stage.is_some() && !self.run.data().stages(&step.id).is_empty();
+        // Those that are reloaded for pairs are renewed.
+        let facts = self.plan.experiment(&step.experiment);
+        let is_reloaded = facts.is_some_and(|facts| facts.reload_each > 0);
+        let is_ready =
+            is_within || (self.renew(step, planned)? && (is_reloaded || self.restore(step)?));
+        if !is_ready {
+            return Ok(None);
+        }
+        let owner = self.plan.owner(&step.target);
+        self.fresh.remove(owner);
+        let (experiment, reached) = self.parties(step)?;
+        let number = self.run.reserve_trial();
+        let seed = match experiment.writes() {
+            true => {
+                let place = self.run.stem(number).display().to_string();
+                self.seeds.next(owner, planned.seed, &place)
+            }
+            // As others that it is compared with.
+            false => planned.seed,
+        };
+        let (mut tables, idle) = (experiment.tables(), experiment.idle_tables());
+        tables.retain(|table| !idle.contains(&table.as_str()));
+        let planned = PlannedTrial { seed, ..planned.clone() };
+        let starving = Starving::next(&self.run, self.plan, step, stage, reached.same_host);
+        Ok(Some(TrialGround { number, experiment, reached, planned, tables, starving }))
+    }
+
+    /// The nodes of a trial, once replicas have caught up.
+    fn nodes_of<'g>(&mut self, step: &'g PlanStep, ground: &'g TrialGround) -> Result<Nodes<'g>> {
+        let (target, is_sampled) = (self.plan.target(&step.target), self.plan.sample_servers);
+        let TrialGround { reached, tables, .. } = ground;
+        let mut nodes = Nodes::new(&step.target, target, reached, tables.clone(), is_sampled);
+        nodes.is_by_interval = ground.planned.is_together;
+        for note in nodes.catch_up(self.control) {
+            self.note(note)?;
+        }
+        Ok(nodes)
     }
 
     /// Says and notes that a step can't be executed on its target.

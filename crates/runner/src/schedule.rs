@@ -27,13 +27,17 @@ use std::collections::{BTreeMap, BTreeSet};
 const FAILURES: u32 = 3;
 /// Where a search begins: this share of what a closed loop does.
 const FIRST_SHARE: f64 = 0.5;
+/// The rate of trials that are measured at once: this share of what the slower target does in a closed loop alone.
+const TOGETHER_SHARE: f64 = 0.35;
 
 #[derive(Debug, PartialEq)]
-pub(super) enum Turn {
+pub(super) enum Turn<'a> {
     /// Data are loaded or removed.
     Data,
     /// A trial is executed, as it is here.
     Run(Box<PlannedTrial>, Purpose),
+    /// A trial is executed at once with those of other targets, in this order.
+    RunTogether(Vec<(&'a PlanStep, PlannedTrial)>),
     /// A trial is not needed: why, in a sentence.
     Skip(Message),
     /// The search of a trial has ended, or its point is given up in this process.
@@ -51,6 +55,8 @@ pub(super) struct Schedule<'a> {
     begun: usize,
     /// Failures in a row by experiment, load level and target.
     in_a_row: BTreeMap<(String, Level), BTreeMap<String, u32>>,
+    /// Steps whose trials were made with that of another step.
+    made_together: BTreeSet<&'a str>,
 }
 
 impl<'a> Schedule<'a> {
@@ -58,7 +64,13 @@ impl<'a> Schedule<'a> {
         let complete = results.complete().map(|trial| trial.step.clone()).collect();
         let skipped = results.header.skipped.keys().cloned().collect();
         let steps = plan.remaining(&plan.settled(&complete, &skipped));
-        Schedule { plan, steps, begun: 0, in_a_row: BTreeMap::new() }
+        Schedule {
+            plan,
+            steps,
+            begun: 0,
+            in_a_row: BTreeMap::new(),
+            made_together: BTreeSet::new(),
+        }
     }
 
     pub(super) fn len(&self) -> usize {
@@ -75,17 +87,22 @@ impl<'a> Schedule<'a> {
     }
 
     /// The next step and what becomes of it; `None` where all have had their turn.
-    pub(super) fn next(&mut self, results: &RunData) -> Option<(&'a PlanStep, Turn)> {
+    pub(super) fn next(&mut self, results: &RunData) -> Option<(&'a PlanStep, Turn<'a>)> {
         let step = *self.steps.get(self.begun)?;
         self.begun += 1;
         let Some(trial) = step.trial() else { return Some((step, Turn::Data)) };
         let asked = Asked { plan: self.plan, results, step, trial };
         let turn = match trial.purpose {
-            _ if self.is_given_up(step, trial) => Turn::Over,
+            _ if self.is_given_up(step, trial) || self.made_together.contains(&*step.id) => {
+                Turn::Over
+            }
             Purpose::Search => asked.search(),
             Purpose::Confirm => asked.confirm(),
             Purpose::Measure => asked.measure(),
         };
+        if let Turn::RunTogether(all) = &turn {
+            self.made_together.extend(all.iter().map(|(step, _)| &*step.id));
+        }
         Some((step, turn))
     }
 
@@ -204,15 +221,15 @@ pub(super) fn level(trial: &PlannedTrial) -> Level {
 
 /// A trial whose turn it is, with the results so far.
 #[derive(Clone, Copy)]
-struct Asked<'a> {
+struct Asked<'a, 'r> {
     plan: &'a Plan,
-    results: &'a RunData,
+    results: &'r RunData,
     step: &'a PlanStep,
     trial: &'a PlannedTrial,
 }
 
-impl<'a> Asked<'a> {
-    fn result(self, step: &PlanStep) -> Option<&'a TrialSummary> {
+impl<'a, 'r> Asked<'a, 'r> {
+    fn result(self, step: &PlanStep) -> Option<&'r TrialSummary> {
         self.results.complete_trial(&step.id)
     }
 
@@ -221,7 +238,7 @@ impl<'a> Asked<'a> {
     }
 
     /// Another repeat of a point, or another pair.
-    fn measure(self) -> Turn {
+    fn measure(self) -> Turn<'a> {
         let over = ended(self.plan, self.results, self.step, self.trial).or_else(|| {
             let experiment = self.plan.experiment(&self.step.experiment)?;
             match &experiment.comparison {
@@ -231,8 +248,31 @@ impl<'a> Asked<'a> {
         });
         match over {
             Some(why) => Turn::Skip(why),
+            None if self.trial.is_together => self.measure_together(),
             None => Turn::Run(Box::new(self.trial.clone()), Purpose::Measure),
         }
+    }
+
+    /// The trials of a repeat at once, when the first of them has its turn. Those of one that goes on after a failure are
+    /// all made again.
+    fn measure_together(self) -> Turn<'a> {
+        let rate = self.trial.rate.or_else(|| self.calibrated_rate_per_s());
+        let Some(rate) = rate else { return Turn::Skip(say!(rate_not_calibrated)) };
+        let planned = |step: &'a PlanStep| {
+            Some((step, PlannedTrial { rate: Some(rate), ..step.trial()?.clone() }))
+        };
+        Turn::RunTogether(self.round(self.trial.repeat).filter_map(planned).collect())
+    }
+
+    /// A share of what the slowest target does in a closed loop: none waits for a CPU, and what is asked of both is the
+    /// same.
+    fn calibrated_rate_per_s(self) -> Option<f64> {
+        let all = trials(self.plan, &self.step.experiment, Purpose::Search);
+        let own = all.filter(|(_, of)| level(of) == level(self.trial));
+        let tps =
+            own.map(|(step, _)| Some(self.result(step)?.tps)).collect::<Option<Vec<f64>>>()?;
+        let slowest = tps.into_iter().reduce(f64::min).filter(|tps| *tps > 0.0)?;
+        Some(round_down(slowest * TOGETHER_SHARE))
     }
 
     /// Seconds that the experiment has spent: as noted, or as the complete trials have taken at least. Those of a trial
@@ -279,28 +319,27 @@ impl<'a> Asked<'a> {
         }
         let stop = comparison.stop;
         let unit = experiment.pairs_per_unit();
+        let per_repeat = experiment.pairs_per_repeat();
+        let repeats_per_unit = if experiment.is_together() { 1 } else { unit };
         // A session that goes on with others makes a unit: with the least there is something to compare them by.
         let continues = &self.results.header.continues;
         let least = if continues.is_empty() { stop.pairs_least } else { unit };
         // What a restart has begun is made to its end.
-        if repeat <= least || !(repeat - 1).is_multiple_of(unit) {
+        if (repeat - 1) * per_repeat < least || !(repeat - 1).is_multiple_of(repeats_per_unit) {
             return None;
         }
         let summary = |target: &str, repeat: u32| {
             self.result(self.round(repeat).find(|other| other.target == target)?)
         };
         let pairs = |candidate: &String| {
-            let pair = |repeat: u32| {
-                let (a, b) =
-                    summary(&comparison.baseline, repeat).zip(summary(candidate, repeat))?;
-                Some(((repeat - 1) / unit, a, b))
-            };
+            let pair =
+                |repeat: u32| summary(&comparison.baseline, repeat).zip(summary(candidate, repeat));
             // Later ones are there where failed ones are made again.
-            (1..=stop.pairs_most).filter_map(pair).collect()
+            (1..=experiment.repeats).filter_map(pair).collect()
         };
-        let pairs: Vec<Vec<_>> = comparison.candidates.iter().map(pairs).collect();
-        let level = pairs.iter().flatten().next().map(|(_, a, _)| level_of_trial(a));
-        let (metric, mut pairs) = judged_pairs(pairs);
+        let pairs: Vec<Vec<TrialPair<'_>>> = comparison.candidates.iter().map(pairs).collect();
+        let level = pairs.iter().flatten().next().map(|(a, _)| level_of_trial(a));
+        let (metric, mut pairs) = judged_pairs(pairs, unit);
         for (own, candidate) in pairs.iter_mut().zip(&comparison.candidates) {
             let key = [&experiment.name, level.as_ref()?, &comparison.baseline, candidate];
             own.earlier = earlier_pairs(continues, key.map(String::as_str), metric.name());
@@ -316,7 +355,7 @@ impl<'a> Asked<'a> {
             margin: comparison.equivalence.unwrap_or(DEFAULT_MARGIN),
             budget_s: stop.budget_s,
         };
-        let next = (repeat..repeat + unit).flat_map(|repeat| self.round(repeat));
+        let next = (repeat..repeat + repeats_per_unit).flat_map(|repeat| self.round(repeat));
         let (spent_s, next_s) = (self.spent_s(), self.expected_s(next));
         let mut decided = decide(&wanted, &pairs, spent_s, next_s);
         if let Pairing::Stop(Stop::Decided | Stop::HalfWidthReached) = decided.next
@@ -334,7 +373,7 @@ impl<'a> Asked<'a> {
         why_stopped(&Decision { pairs: decided.pairs * unit as usize, ..decided }, stop.budget_s)
     }
 
-    fn confirm(self) -> Turn {
+    fn confirm(self) -> Turn<'a> {
         let mut sums: Vec<(&PlannedTrial, f64, u32)> = Vec::new();
         let all = trials(self.plan, &self.step.experiment, Purpose::Measure);
         for (planned, of) in all.filter(|(planned, _)| planned.target == self.step.target) {
@@ -355,10 +394,13 @@ impl<'a> Asked<'a> {
     }
 
     /// The next rate of a search: `statistics` says which, here is what the trials so far have shown.
-    fn search(self) -> Turn {
+    fn search(self) -> Turn<'a> {
         let Some(experiment) = self.plan.experiment(&self.step.experiment) else {
             return Turn::Over;
         };
+        if experiment.is_together() {
+            return Turn::Run(Box::new(self.trial.clone()), Purpose::Search);
+        }
         // Both were checked when the suite was read.
         let Some(wanted) = &experiment.search else { return Turn::Over };
         let Ok(objective) = wanted.objective.parse::<Objective>() else { return Turn::Over };
@@ -398,30 +440,33 @@ impl<'a> Asked<'a> {
     }
 }
 
-/// The number of the unit that a pair shares with others, and its trials.
-type NumberedPair<'a> = (u32, &'a TrialSummary, &'a TrialSummary);
+/// A repeat on the baseline and on a candidate.
+type TrialPair<'a> = (&'a TrialSummary, &'a TrialSummary);
 
 /// The figures that pairs are repeated for: those of the metric by which the paper will decide, the
-/// first that the trials have. A narrow interval of any other would end too soon.
-fn judged_pairs(pairs: Vec<Vec<NumberedPair<'_>>>) -> (Metric, Vec<CandidatePairs>) {
+/// first that the trials have. A narrow interval of any other would end too soon. So many pairs share a `unit`.
+fn judged_pairs(pairs: Vec<Vec<TrialPair<'_>>>, unit: u32) -> (Metric, Vec<CandidatePairs>) {
     let of_metric = |metric: &Metric| -> Vec<CandidatePairs> {
-        let both = |(unit, a, b): &NumberedPair<'_>| {
-            Some((*unit, (a.figure(*metric)?, b.figure(*metric)?)))
-        };
-        let of = |pairs: &Vec<NumberedPair<'_>>| CandidatePairs {
+        let both = |(a, b): &TrialPair<'_>| a.paired_figures(b, *metric, unit);
+        let of = |pairs: &Vec<TrialPair<'_>>| CandidatePairs {
             earlier: Vec::new(),
-            pairs: unit_means(&pairs.iter().filter_map(both).collect::<Vec<_>>()),
+            pairs: unit_means(&pairs.iter().flat_map(both).collect::<Vec<_>>()),
             bound: FigureBound::of_ratio(
-                pairs.iter().map(|(_, a, b)| [bound_of(a, *metric), bound_of(b, *metric)]),
+                pairs.iter().map(|(a, b)| [bound_of(a, *metric), bound_of(b, *metric)]),
             ),
         };
         pairs.iter().map(of).collect()
     };
-    let metrics =
-        pairs.iter().flatten().next().map(|(_, a, _)| judged_metrics(a)).unwrap_or_default();
+    let metrics = pairs.iter().flatten().next().map(|(a, _)| judged_metrics(a)).unwrap_or_default();
     let mut all = metrics.iter().map(|metric| (*metric, of_metric(metric)));
     let found = all.find(|(_, found)| found.iter().all(|of| !of.pairs.is_empty()));
     found.unwrap_or((Metric::Tps, Vec::new()))
+}
+
+/// To two digits.
+fn round_down(rate_per_s: f64) -> f64 {
+    let unit = 10f64.powf(rate_per_s.log10().floor() - 1.0);
+    (rate_per_s / unit).floor() * unit
 }
 
 fn why_stopped(decision: &Decision, budget_s: Option<f64>) -> Option<Message> {

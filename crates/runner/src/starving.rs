@@ -40,6 +40,11 @@ impl Starving {
         Starving { is_last, same_host, is_late: false }
     }
 
+    /// For a trial that is not made again.
+    pub(crate) fn never_again(self) -> Self {
+        Starving { is_last: true, ..self }
+    }
+
     /// Notes what starved the load generator, and that the trial does not count where it is made again.
     pub(crate) fn judge(self, summary: &mut TrialSummary, has_failed: bool) {
         let is_excused = match summary.status {

@@ -15,16 +15,16 @@ use crate::starving::Starving;
 use crate::summary::{self, kinds, missing_table, resident_mib, summarise};
 use crate::{output, signals, watch};
 use dyno_core::{Error, Nanos, SECOND, counted};
-use dyno_engine::record::{FaultWatch, MeasuredInterval, Window, process_cpu};
+use dyno_engine::record::{FaultWatch, MeasuredInterval, Phase, Window, process_cpu};
 use dyno_engine::{
     Control, DriveError, GeneratorWatch, Observer, TrialResult, TrialSpec, default_loops,
     run_delay_of_process,
 };
 use dyno_facts::format::short;
 use dyno_facts::{
-    CheckVerdict, Conditions, DataCheck, Event, FaultFacts, GeneratorConditions, GeneratorSummary,
-    Message, Metric, PlanStep, PlannedTrial, Purpose, StageOf, TrialIdentity, TrialStart,
-    TrialStatus, TrialSummary, say,
+    CheckVerdict, Conditions, Counts, DataCheck, Event, FaultFacts, GeneratorConditions,
+    GeneratorSummary, LatencySummary, Measures, Message, Metric, NodeConditions, PlanStep,
+    PlannedTrial, Purpose, StageOf, TrialIdentity, TrialStart, TrialStatus, TrialSummary, say,
 };
 use dyno_load::{Activity, LostNode};
 use dyno_observe::HostSampler;
@@ -32,6 +32,9 @@ use dyno_reactor::monotonic_now;
 use dyno_store::{Moment, NodeSeries, Run, TrialWriter};
 use serde::Serialize;
 use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 pub struct Job<'a> {
     pub step: &'a PlanStep,
@@ -42,11 +45,19 @@ pub struct Job<'a> {
     pub(super) fault: Option<&'a Injection<'a>>,
     pub(super) team: Team<'a>,
     pub(super) starving: Starving,
-    pub run: &'a mut Run,
+    /// The number of the trial, which is reserved for it.
+    pub(super) number: u32,
+    /// The run, which trials that are measured at once share.
+    pub(super) run: &'a Mutex<&'a mut Run>,
     pub control: &'a Control,
 }
 
 impl Job<'_> {
+    /// A folder in that of the run, for what a family stores itself.
+    pub fn folder(&self, name: &str) -> PathBuf {
+        locked(self.run).path().join(name)
+    }
+
     pub fn place(&self) -> String {
         format!("{} on {}", self.step.experiment, self.step.target)
     }
@@ -72,6 +83,10 @@ impl Job<'_> {
     }
 }
 
+pub(super) fn locked<'m, T>(shared: &'m Mutex<T>) -> MutexGuard<'m, T> {
+    shared.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 pub enum TrialDone {
     Ended {
         status: TrialStatus,
@@ -87,18 +102,18 @@ impl TrialDone {
 }
 
 /// The surroundings of a trial, however it is executed.
-struct Frame<'a, 'run> {
+struct Frame<'a> {
     place: &'a str,
     nodes: &'a Nodes<'a>,
     /// The fault that is done meanwhile.
     fault: Option<&'a Injection<'a>>,
     control: &'a Control,
-    writer: TrialWriter<'run>,
+    writer: TrialWriter,
     sampling: Sampling,
     before: Vec<NodeSnapshot>,
 }
 
-impl Frame<'_, '_> {
+impl Frame<'_> {
     /// Looks at the nodes before the trial; makes the file for their samples.
     fn open(&mut self) -> Result<NodeSeries> {
         let look = || self.nodes.look();
@@ -125,7 +140,7 @@ pub fn drive_trial<F: Driven>(family: &F, database: &Database, job: Job<'_>) -> 
     let mut spec = trial_spec(job.planned);
     family.tune(&mut spec);
     job.fault.inspect(|fault| fault.tune(&mut spec));
-    let stem = job.run.next_stem();
+    let stem = locked(job.run).stem(job.number);
     let ready = match job.asks(|| family.look_before(database, &spec, &stem)) {
         // Work that was called off has not failed.
         Err(_) if job.control.is_stopped() => return Ok(TrialDone::INTERRUPTED),
@@ -136,35 +151,34 @@ pub fn drive_trial<F: Driven>(family: &F, database: &Database, job: Job<'_>) -> 
     let Ready { workload, before, test, data, own, .. } = ready;
     let identity = job.identity(TrialIdentity { data, own, ..summary::identity(test, &spec) });
     let ledger = family.ledger(database, &stem);
-    let Job { step, planned, purpose, stage, nodes, fault, mut team, starving, run, control } = job;
-    let calibration = Calibration::of(&run.header().environment).filter(|_| !team.is_fleet());
+    let Job { step, planned, fault, control, run, .. } = job;
+    let Job { nodes, mut team, .. } = job;
+    let calibration =
+        Calibration::of(&locked(run).header().environment).filter(|_| !team.is_fleet());
     let loops = spec.loops.unwrap_or_else(|| default_loops(spec.workers)).min(spec.workers);
-    let start = TrialStart {
-        identity: identity.clone(),
-        loops,
-        kinds: kinds(&workload),
-        ..TrialStart::default()
-    };
-    let writer = run.begin_trial(start)?;
+    let writer = begin(run, job.number, identity.clone(), loops, kinds(&workload))?;
     let (sampling, none) = (Sampling::default(), Vec::new());
     let frame =
         Frame { place: &place, nodes: &nodes, fault, control, writer, sampling, before: none };
     // Load generators on other machines count by themselves.
     let counted = fault.filter(|_| !team.is_fleet()).map(Injection::node);
-    let measured = measure(
+    let Some(measured) = measure(
         frame,
         &spec,
         Client::new(family.rolls_back_reads()),
-        &format!("{place}, {}{}", describe_load(&spec, purpose), of_trial(stage)),
+        &format!("{place}, {}{}", describe_load(&spec, job.purpose), of_trial(job.stage)),
         ledger.is_some(),
         &|| family.acknowledged_on(database, &workload, counted?),
         &mut |observer| team.drive(family, &workload, database, &spec, control, observer),
-    )?;
-    let Some(measured) = measured else { return Ok(TrialDone::INTERRUPTED) };
-    let Measured { frame, result, client, seen, after, watch, gone, is_back, progress } = measured;
+    )?
+    else {
+        return Ok(TrialDone::INTERRUPTED);
+    };
+    let Measured { frame, result, client, intervals, seen, after, watch, gone, is_back, progress } =
+        measured;
     let is_search = planned.purpose == Purpose::Search;
     let is_late = result.ended.failure().is_none() && result.missed_rate().is_some();
-    let starving = Starving { is_late: is_late && !is_search, ..starving };
+    let starving = Starving { is_late: is_late && !is_search, ..job.starving };
     let mut measured = summarise(identity, &kinds(&workload), &spec, &result, is_search);
     let headroom =
         |proof: Calibration| proof.headroom(database.dialect(), spec.workers, measured.qps);
@@ -176,6 +190,9 @@ pub fn drive_trial<F: Driven>(family: &F, database: &Database, job: Job<'_>) -> 
     let client = Some(&client).filter(|_| fleet.lost.is_none());
     let looks = (&frame.before[..], &after[..]);
     measured.conditions = nodes.surround(database.dialect(), looks, &seen, client, &measured);
+    let intervals = (0..).zip(intervals.unwrap_or_default());
+    measured.intervals =
+        intervals.map(|(at, totals)| totals.figures(seen.nodes_in_interval(at))).collect();
     let is_away = gone.is_some() && !is_back;
     let unchecked = unchecked(&measured.status, fleet.lost.is_some(), gone.is_some(), is_away);
     let (summary, committed) = (&measured, &committed[..]);
@@ -189,12 +206,24 @@ pub fn drive_trial<F: Driven>(family: &F, database: &Database, job: Job<'_>) -> 
     let fault = fault.zip(watch).map(|(fault, watch)| (fault.facts(&watch, lost), fault.failure()));
     let parts = TrialParts { measured, gone, fleet, fault, after, starving };
     let is_owed = is_away || are_cut_off(&parts);
-    let done = store(frame.writer, parts, progress, &place)?;
+    let done = store(run, frame.writer, parts, progress, &place)?;
     let owed = ledger.filter(|_| is_owed);
-    match owed.map(|ledger| data::note_owed(run, step, &ledger, &nodes)).transpose()? {
+    match owed.map(|ledger| data::note_owed(&mut locked(run), step, &ledger, &nodes)).transpose()? {
         Some(owed) if is_away => Err(owed.at(place)),
         _ => Ok(done),
     }
+}
+
+/// Begins to store a trial.
+fn begin(
+    run: &Mutex<&mut Run>,
+    trial: u32,
+    identity: TrialIdentity,
+    loops: u32,
+    kinds: Vec<String>,
+) -> Result<TrialWriter> {
+    let start = TrialStart { trial, identity, loops, kinds, ..TrialStart::default() };
+    Ok(locked(run).begin_trial(start)?)
 }
 
 /// Returns true if the user has stopped the run within the checks of a whole trial. What was measured stays.
@@ -259,7 +288,8 @@ fn conclude(parts: TrialParts) -> (TrialSummary, bool) {
 }
 
 fn store(
-    writer: TrialWriter<'_>,
+    run: &Mutex<&mut Run>,
+    writer: TrialWriter,
     mut parts: TrialParts,
     progress: ProgressBar,
     place: &str,
@@ -278,7 +308,7 @@ fn store(
     }
     report_checks(&summary.checks, place);
     let status = summary.status.clone();
-    writer.finish(summary)?;
+    locked(run).end_trial(writer, summary)?;
     Ok(TrialDone::Ended { status, is_denied })
 }
 
@@ -317,10 +347,11 @@ pub fn with_p95(rates: &str, summary: &TrialSummary) -> String {
     }
 }
 
-struct Measured<'a, 'run> {
-    frame: Frame<'a, 'run>,
+struct Measured<'a> {
+    frame: Frame<'a>,
     result: TrialResult,
     client: Client,
+    intervals: Option<Vec<IntervalTotals>>,
     seen: AllSeen,
     after: Vec<NodeSnapshot>,
     watch: Option<FaultWatch>,
@@ -334,15 +365,15 @@ struct Measured<'a, 'run> {
 ///
 /// `is_recorded`: what is acknowledged can be looked for one by one. `acknowledged_on_shard`: what was acknowledged so
 /// far whose home is the shard that the fault is done to.
-fn measure<'a, 'run>(
-    mut frame: Frame<'a, 'run>,
+fn measure<'a>(
+    mut frame: Frame<'a>,
     spec: &TrialSpec,
     client: Client,
     title: &str,
     is_recorded: bool,
     acknowledged_on_shard: &dyn Fn() -> Option<u64>,
     drive: &mut dyn FnMut(&mut dyn Observer) -> Result<TrialResult, DriveError>,
-) -> Result<Option<Measured<'a, 'run>>> {
+) -> Result<Option<Measured<'a>>> {
     let series = frame.open()?;
     let Frame { place, nodes, fault, control, .. } = frame;
     let warmup_s = spec.warmup as f64 / 1e9;
@@ -355,6 +386,7 @@ fn measure<'a, 'run>(
         fault: fault.map(|fault| (fault, fault.watch())),
         acknowledged_on_shard,
         client,
+        intervals: nodes.is_by_interval.then(Vec::new),
         progress: TrialProgress::new(title, planned_s),
         warmup_s,
         control,
@@ -367,7 +399,7 @@ fn measure<'a, 'run>(
             None => watch::watch_trial(&activity, &nodes.watched, control, driven),
         }
     });
-    let StoringObserver { progress, error, client, fault: watched, .. } = observer;
+    let StoringObserver { progress, error, client, intervals, fault: watched, .. } = observer;
     let (watch, progress) = (watched.map(|(_, watch)| watch), progress.progress);
     let result = match driven {
         Ok(result) => result,
@@ -392,7 +424,18 @@ fn measure<'a, 'run>(
     }
     let after = frame.close(&seen, gone.as_ref().filter(|_| !is_back))?;
     let gone = gone.as_ref().map(watch::trial_verdict);
-    Ok(Some(Measured { frame, result, client, seen, after, watch, gone, is_back, progress }))
+    Ok(Some(Measured {
+        frame,
+        result,
+        client,
+        intervals,
+        seen,
+        after,
+        watch,
+        gone,
+        is_back,
+        progress,
+    }))
 }
 
 fn events(sampling: &Sampling, fault: Option<&Injection<'_>>) -> Vec<Event> {
@@ -469,21 +512,23 @@ fn unchecked(
     }
 }
 
-struct StoringObserver<'a, 'run> {
-    writer: &'a mut TrialWriter<'run>,
+struct StoringObserver<'a> {
+    writer: &'a mut TrialWriter,
     sampling: &'a Sampling,
     activity: &'a Activity,
     fault: Option<(&'a Injection<'a>, FaultWatch)>,
     /// The number of transactions acknowledged so far whose home is the shard that the fault is done to.
     acknowledged_on_shard: &'a dyn Fn() -> Option<u64>,
     client: Client,
+    /// Of a trial whose intervals make pairs.
+    intervals: Option<Vec<IntervalTotals>>,
     progress: TrialProgress,
     warmup_s: f64,
     control: &'a Control,
     error: Option<Error>,
 }
 
-impl StoringObserver<'_, '_> {
+impl StoringObserver<'_> {
     fn store(&mut self, interval: &MeasuredInterval) -> Result<(), Error> {
         for event in events(self.sampling, self.fault.as_ref().map(|(fault, _)| *fault)) {
             self.writer.event(event)?;
@@ -492,7 +537,7 @@ impl StoringObserver<'_, '_> {
     }
 }
 
-impl Observer for StoringObserver<'_, '_> {
+impl Observer for StoringObserver<'_> {
     fn connected(&mut self, connected: u32, of: u32) {
         self.activity.moved();
         self.progress.connected(connected, of);
@@ -511,6 +556,11 @@ impl Observer for StoringObserver<'_, '_> {
             self.activity.moved();
         }
         self.client.add(interval);
+        if let Some(intervals) =
+            self.intervals.as_mut().filter(|_| interval.phase == Phase::Measured)
+        {
+            intervals.push(IntervalTotals::of(interval));
+        }
         if let Some((_, watch)) = &mut self.fault {
             watch.add(interval, (self.acknowledged_on_shard)());
         }
@@ -521,6 +571,32 @@ impl Observer for StoringObserver<'_, '_> {
             self.error = Some(error);
             stop_unwritable(self.control);
         }
+    }
+}
+
+/// What the client did in an interval.
+struct IntervalTotals {
+    length_s: f64,
+    counts: Counts,
+    latency: LatencySummary,
+}
+
+impl IntervalTotals {
+    fn of(interval: &MeasuredInterval) -> Self {
+        IntervalTotals {
+            length_s: interval.length_s,
+            counts: interval.frame.counts(),
+            latency: LatencySummary::from(&interval.frame.latency()),
+        }
+    }
+
+    /// All that it has figures of: as a trial of its own would.
+    fn figures(self, nodes: BTreeMap<String, NodeConditions>) -> Measures {
+        let IntervalTotals { length_s: window_s, counts, latency } = self;
+        let tps = counts.committed as f64 / window_s.max(1e-9);
+        let conditions = Conditions { nodes, ..Conditions::default() };
+        TrialSummary { window_s, counts, tps, latency, conditions, ..TrialSummary::default() }
+            .figures()
     }
 }
 
@@ -545,12 +621,12 @@ pub fn drive_pass<T: FnOnce(TrialStart) -> (TrialSummary, After)>(
     database: &Database,
     job: Job<'_>,
     pass: Pass<'_>,
-    execute: impl FnOnce(&PassWatch<'_, '_>) -> Result<T>,
+    execute: impl FnOnce(&PassWatch<'_>) -> Result<T>,
 ) -> Result<TrialDone> {
     let (place, identity) = (job.place(), job.identity(pass.identity));
-    let Job { nodes, starving, run, control, .. } = job;
-    let start = TrialStart { identity, loops: pass.loops, ..TrialStart::default() };
-    let (writer, sampling, before) = (run.begin_trial(start)?, Sampling::default(), Vec::new());
+    let Job { nodes, starving, number, run, control, .. } = job;
+    let writer = begin(run, number, identity, pass.loops, Vec::new())?;
+    let (sampling, before) = (Sampling::default(), Vec::new());
     let mut frame =
         Frame { place: &place, nodes: &nodes, fault: None, control, writer, sampling, before };
     let series = frame.open()?;
@@ -592,6 +668,7 @@ pub fn drive_pass<T: FnOnce(TrialStart) -> (TrialSummary, After)>(
     measured.conditions = nodes.surround(database.dialect(), looks, &seen, None, &measured);
     let (gone, fleet, fault) = (None, FleetShare::default(), None);
     store(
+        run,
         frame.writer,
         TrialParts { measured, gone, fleet, fault, after, starving },
         progress,
@@ -599,8 +676,8 @@ pub fn drive_pass<T: FnOnce(TrialStart) -> (TrialSummary, After)>(
     )
 }
 
-pub struct PassWatch<'a, 'run> {
-    writer: RefCell<&'a mut TrialWriter<'run>>,
+pub struct PassWatch<'a> {
+    writer: RefCell<&'a mut TrialWriter>,
     sampling: &'a Sampling,
     progress: ProgressBar,
     length: u64,
@@ -610,7 +687,7 @@ pub struct PassWatch<'a, 'run> {
     error: RefCell<Option<Error>>,
 }
 
-impl PassWatch<'_, '_> {
+impl PassWatch<'_> {
     /// Keeps the first error and stops the trial: nothing of it could be stored any more.
     fn stored<T: Default>(&self, stored: Result<T, Error>) -> T {
         stored.unwrap_or_else(|error| {

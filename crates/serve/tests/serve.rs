@@ -69,7 +69,7 @@ fn start() -> TrialStart {
     TrialStart { identity, kinds: vec!["oltp_read_only".to_owned()], ..TrialStart::default() }
 }
 
-fn interval(writer: &mut TrialWriter<'_>, index: u32) {
+fn interval(writer: &mut TrialWriter, index: u32) {
     let mut frame = Frame::new(1, false);
     frame.kinds[0].counts.started = 10;
     frame.kinds[0].counts.committed = 10;
@@ -226,7 +226,7 @@ fn a_page_that_is_opened_late_is_told_everything_and_then_the_news() {
     interval(&mut writer, 5);
     let later = listen(open(), |events| !events.is_empty());
     assert_eq!(state(&later)["rows"].as_array().map(Vec::len), Some(6));
-    drop(run);
+    drop((writer, run));
     // The server ends; who still listens is told what happened last.
     drop(running);
     let heard = first.join().expect("it heard the end");

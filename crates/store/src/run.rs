@@ -18,6 +18,7 @@ use std::collections::BTreeSet;
 use std::fs::DirBuilder;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::{fs, io};
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
@@ -32,7 +33,7 @@ const STAGE: &str = "stage.json";
 pub struct Run {
     /// As a reader would find it: each trial that has ended, with its series and what servers said.
     data: RunData,
-    events: LineFile,
+    events: EventLog,
     last_trial: u32,
 }
 
@@ -133,33 +134,51 @@ impl Run {
         self.update(|header| header.set_aside.extend(numbers))
     }
 
-    /// What the names of the next trial's files begin with: `trials/<n>`. Files of other extensions
-    /// than the run's own may be put beside them.
-    pub fn next_stem(&self) -> PathBuf {
-        self.trials().join((self.last_trial + 1).to_string())
+    /// Reserves a number for a trial: several that are measured at once have theirs before the first begins.
+    pub fn reserve_trial(&mut self) -> u32 {
+        self.last_trial += 1;
+        self.last_trial
+    }
+
+    /// What the names of a trial's files begin with: `trials/<n>`. Files of other extensions than the run's own may be
+    /// put beside them.
+    pub fn stem(&self, trial: u32) -> PathBuf {
+        self.trials().join(trial.to_string())
     }
 
     fn trials(&self) -> PathBuf {
         self.data.path.join("trials")
     }
 
-    /// Begins the next trial.
-    pub fn begin_trial(&mut self, mut start: TrialStart) -> Result<TrialWriter<'_>, Error> {
-        self.last_trial += 1;
-        (start.schema_version, start.trial) = (SCHEMA_VERSION, self.last_trial);
+    /// Begins a trial: the one whose number the start has, else the next.
+    ///
+    /// # Errors
+    /// When the folder can't be written.
+    pub fn begin_trial(&mut self, mut start: TrialStart) -> Result<TrialWriter, Error> {
+        if start.trial == 0 {
+            start.trial = self.reserve_trial();
+        }
+        start.schema_version = SCHEMA_VERSION;
         if start.began_at.is_empty() {
             start.began_at = now_utc();
         }
         TrialWriter::begin(self, start)
     }
 
+    /// Stores the summary of a trial and ends it. Number and schema version are filled in.
+    ///
+    /// # Errors
+    /// When the folder can't be written; the trial then counts as interrupted.
+    pub fn end_trial(&mut self, writer: TrialWriter, summary: TrialSummary) -> Result<(), Error> {
+        let trial = writer.start.trial;
+        self.data.events.extend(writer.stored_events);
+        self.store_summary(TrialSummary { schema_version: SCHEMA_VERSION, trial, ..summary })
+    }
+
     /// Stores an event; the time is filled in where it is empty.
-    pub fn event(&mut self, mut event: Event) -> Result<(), Error> {
-        if event.at.is_empty() {
-            event.at = now_utc();
-        }
-        self.events.append(&event_line(&event))?;
-        self.data.events.push(event);
+    pub fn event(&mut self, event: Event) -> Result<(), Error> {
+        let stored = self.events.append(event)?;
+        self.data.events.push(stored);
         Ok(())
     }
 
@@ -190,7 +209,7 @@ impl Run {
             }
         }
         summary.measures = summary.figures();
-        self.events.sync()?;
+        self.events.file().sync()?;
         write_json(&trials.join(format!("{}.json", summary.trial)), &summary)?;
         // The summary takes precedence, so a leftover does no harm.
         let _ = fs::remove_file(trials.join(format!("{}.partial.json", summary.trial)));
@@ -227,15 +246,14 @@ impl Run {
 
     /// Stores a trial that is the sum of its stages, and has no files of its own.
     pub fn store_joined(&mut self, mut joined: TrialSummary) -> Result<(), Error> {
-        self.last_trial += 1;
-        (joined.schema_version, joined.trial) = (SCHEMA_VERSION, self.last_trial);
+        (joined.schema_version, joined.trial) = (SCHEMA_VERSION, self.reserve_trial());
         self.store_summary(joined)
     }
 }
 
-fn claimed_events(path: &Path) -> Result<LineFile, Error> {
+fn claimed_events(path: &Path) -> Result<EventLog, Error> {
     if let Some(events) = LineFile::open_claimed(path.join("events.jsonl"))? {
-        return Ok(events);
+        return Ok(EventLog(Arc::new(Mutex::new(events))));
     }
     Err(Error::new(format!("Another dyno is writing to {}.", path.display()))
         .with_hint("Wait until it has ended, or stop it; then give this command again."))
@@ -285,10 +303,32 @@ impl Moment {
     }
 }
 
-/// Writes a trial. When it is dropped without [`TrialWriter::finish`], the trial counts as
-/// interrupted and is summarised from what was written.
-pub struct TrialWriter<'run> {
-    run: &'run mut Run,
+/// `events.jsonl`, to which trials that are measured at once append in turn.
+#[derive(Clone, Debug)]
+struct EventLog(Arc<Mutex<LineFile>>);
+
+impl EventLog {
+    fn file(&self) -> MutexGuard<'_, LineFile> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Appends an event and returns it as it is stored: the time is filled in where it is empty.
+    fn append(&self, mut event: Event) -> Result<Event, Error> {
+        if event.at.is_empty() {
+            event.at = now_utc();
+        }
+        self.file().append(&event_line(&event))?;
+        Ok(event)
+    }
+}
+
+/// Writes a trial, beside others where several are measured at once. When it is dropped without
+/// [`Run::end_trial`], the trial counts as interrupted and is summarised from what was written.
+pub struct TrialWriter {
+    /// The run's folder.
+    folder: PathBuf,
+    events: EventLog,
+    stored_events: Vec<Event>,
     start: TrialStart,
     tags: Vec<String>,
     series: LineFile,
@@ -307,17 +347,20 @@ pub fn no_commit() -> Message {
     say!(no_commit)
 }
 
-impl<'run> TrialWriter<'run> {
-    fn begin(run: &'run mut Run, start: TrialStart) -> Result<Self, Error> {
+impl TrialWriter {
+    fn begin(run: &Run, start: TrialStart) -> Result<Self, Error> {
         let number = start.trial;
-        let mut series = LineFile::open(file(run, number, "csv"))?;
+        let file = |extension: &str| trial_file(run.path(), number, extension);
+        let mut series = LineFile::open(file("csv"))?;
         series.append(series::header_line().as_bytes())?;
-        let mut histograms = LineFile::open(file(run, number, "hlog"))?;
+        let mut histograms = LineFile::open(file("hlog"))?;
         histograms.append(histograms::header_text(number).as_bytes())?;
         let tags = histograms::tags(&start.kinds);
-        write_json(&file(run, number, "partial.json"), &start)?;
+        write_json(&file("partial.json"), &start)?;
         Ok(TrialWriter {
-            run,
+            folder: run.path().to_owned(),
+            events: run.events.clone(),
+            stored_events: Vec::new(),
             start,
             tags,
             series,
@@ -395,14 +438,16 @@ impl<'run> TrialWriter<'run> {
     /// Stores an event of this trial. Errors and reconnects that are counted in the intervals
     /// are stored by [`TrialWriter::interval`] already.
     pub fn event(&mut self, event: Event) -> Result<(), Error> {
-        self.run.event(Event { trial: Some(self.start.trial), ..event })
+        let stored = self.events.append(Event { trial: Some(self.start.trial), ..event })?;
+        self.stored_events.push(stored);
+        Ok(())
     }
 
     /// Stores an element of a list of the family's record, so that it survives the death of this process.
     pub fn executed<T: Serialize>(&mut self, list: &str, element: &T) -> Result<(), Error> {
         let mut file = match self.executed.take() {
             Some(file) => file,
-            None => LineFile::open(file(self.run, self.start.trial, "executed.jsonl"))?,
+            None => LineFile::open(self.file("executed.jsonl"))?,
         };
         let written = file.append(format!("{}\n", serde_json::json!({ list: element })).as_bytes());
         self.executed = Some(file);
@@ -412,14 +457,14 @@ impl<'run> TrialWriter<'run> {
     /// Stores what a stage has measured, exactly, so that it can be added to other stages; of a whole trial nothing.
     pub fn stage(&self, measured: &impl Serialize) -> Result<(), Error> {
         match self.start.identity.stage {
-            Some(_) => write_json(&file(self.run, self.start.trial, STAGE), measured),
+            Some(_) => write_json(&self.file(STAGE), measured),
             None => Ok(()),
         }
     }
 
     /// Stores a plan as the server wrote it; returns its file within the run folder, such as `trials/3.plans/q09.json`.
     pub fn plan(&self, name: &str, text: &str) -> Result<String, Error> {
-        let folder = file(self.run, self.start.trial, "plans");
+        let folder = self.file("plans");
         if !folder.is_dir() {
             make_folder(&folder)?;
         }
@@ -429,24 +474,18 @@ impl<'run> TrialWriter<'run> {
 
     /// The file for what nodes say while the trial runs. It is written on its own, so another thread can do that.
     pub fn node_series(&self) -> Result<NodeSeries, Error> {
-        let mut lines = LineFile::open(file(self.run, self.start.trial, "nodes.csv"))?;
+        let mut lines = LineFile::open(self.file("nodes.csv"))?;
         lines.append(series::node_header_line().as_bytes())?;
         Ok(NodeSeries(lines))
     }
 
     /// Stores what the target's nodes (by name) say of themselves.
     pub fn server(&mut self, moment: Moment, nodes: &NodeFacts) -> Result<(), Error> {
-        write_json(&self.run.path().join("server").join(moment.file(self.start.trial)), nodes)
+        write_json(&self.folder.join("server").join(moment.file(self.start.trial)), nodes)
     }
 
-    /// Stores the summary and ends the trial. Number and schema version are filled in.
-    ///
-    /// # Errors
-    /// When the folder can't be written; the trial then counts as interrupted.
-    pub fn finish(self, summary: TrialSummary) -> Result<(), Error> {
-        let summary =
-            TrialSummary { schema_version: SCHEMA_VERSION, trial: self.start.trial, ..summary };
-        self.run.store_summary(summary)
+    fn file(&self, extension: &str) -> PathBuf {
+        trial_file(&self.folder, self.start.trial, extension)
     }
 }
 
@@ -464,8 +503,8 @@ impl NodeSeries {
     }
 }
 
-fn file(run: &Run, number: u32, extension: &str) -> PathBuf {
-    run.path().join("trials").join(format!("{number}.{extension}"))
+fn trial_file(folder: &Path, number: u32, extension: &str) -> PathBuf {
+    folder.join("trials").join(format!("{number}.{extension}"))
 }
 
 fn event_line(event: &Event) -> Vec<u8> {

@@ -93,7 +93,7 @@ fn run_with_trial(dir: &Path, ends: bool) -> std::path::PathBuf {
     trial.interval(&interval(Phase::WarmUp, 0, -1.0, 10)).expect("stored");
     measured().iter().for_each(|interval| trial.interval(interval).expect("stored"));
     if ends {
-        trial.finish(summary(7, "reads/main/8/1", &measured())).expect("stored");
+        run.end_trial(trial, summary(7, "reads/main/8/1", &measured())).expect("stored");
     }
     path
 }
@@ -164,7 +164,7 @@ fn a_run_folder_is_for_its_owner_unless_it_is_shared() {
         measured().iter().for_each(|interval| trial.interval(interval).expect("stored"));
         trial.plan("q01.json", "{}").expect("stored");
         trial.executed("streams", &1).expect("stored");
-        trial.finish(summary(7, "a", &measured())).expect("stored");
+        run.end_trial(trial, summary(7, "a", &measured())).expect("stored");
         assert_eq!(permissions(run.path()), wanted, "{is_shared}");
     }
 }
@@ -182,7 +182,7 @@ fn a_complete_run_round_trips() {
     let mut series = trial.node_series().expect("made");
     series.append(&said).expect("stored");
     trial.event(Event::new(EventKind::Note, "line\nend \u{1F600}")).expect("stored");
-    trial.finish(summary(9, "a", &measured())).expect("stored");
+    run.end_trial(trial, summary(9, "a", &measured())).expect("stored");
     assert!(run.data().is_complete("a") && !run.data().is_complete("b"));
     run.update(|header| header.title = "Title".to_owned()).expect("stored");
     assert!(list(dir.path()).expect("listed")[0].is_growing);
@@ -223,7 +223,7 @@ fn files_that_are_missing_are_named() {
     for step in ["a", "b"] {
         let mut trial = run.begin_trial(start(step)).expect("begun");
         measured().iter().for_each(|interval| trial.interval(interval).expect("stored"));
-        trial.finish(summary(9, step, &measured())).expect("stored");
+        run.end_trial(trial, summary(9, step, &measured())).expect("stored");
     }
     let path = run.finish(RunStatus::Complete).expect("stored");
     let warnings = || {
@@ -376,7 +376,7 @@ fn a_run_goes_on_after_a_kill() {
     run.event(Event::new(EventKind::Note, "resumed")).expect("stored");
     let again = run.begin_trial(start("reads/main/8/2")).expect("begun");
     assert_eq!(again.start().trial, 3);
-    again.finish(summary(3, "reads/main/8/2", &measured())).expect("stored");
+    run.end_trial(again, summary(3, "reads/main/8/2", &measured())).expect("stored");
     run.finish(RunStatus::Complete).expect("stored");
 
     let data = read(&path).expect("read");
@@ -403,7 +403,7 @@ fn attempts_whose_load_generator_was_starved_are_counted_over_processes() {
         let writer = run.begin_trial(start("reads/main/8/1")).expect("begun");
         let starved = TrialStatus::Starved;
         let summary = summary(writer.start().trial, "reads/main/8/1", &measured());
-        writer.finish(TrialSummary { status: starved, ..summary }).expect("stored");
+        run.end_trial(writer, TrialSummary { status: starved, ..summary }).expect("stored");
     };
     starved(&mut run);
     let path = run.path().to_owned();

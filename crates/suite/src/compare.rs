@@ -11,8 +11,8 @@ use dyno_core::offer::{Levels, WorkloadOffer};
 use dyno_facts::statistics::gate::{Gate, Objective};
 use dyno_facts::statistics::{ALPHA, rank};
 use dyno_facts::{
-    ComparisonFacts, ExperimentFacts, Message, RateSearch, Restore, Role, StopRule, TargetFacts,
-    say,
+    ComparisonFacts, Design, ExperimentFacts, INTERVALS_PER_UNIT, Message, RateSearch, Restore,
+    Role, StopRule, TargetFacts, say,
 };
 use toml::de::DeValue;
 
@@ -30,6 +30,7 @@ pub struct Compare {
     pub baseline: WithSpan<String>,
     /// The others; where `is_aa` the second clone of the baseline, if there is one.
     pub candidates: Vec<WithSpan<String>>,
+    pub design: WithSpan<Design>,
     pub stop: WantedStop,
     /// Ratios that differ from 1 by less are equivalent.
     pub equivalence: Option<f64>,
@@ -52,7 +53,12 @@ impl WantedStop {
     /// up to thirty where a half-width or a budget ends them, up to two hundred where a verdict does.
     ///
     /// `unit`: pairs that count as one, since they share a start of their servers; they are made to the last.
-    fn rule(self, comparisons: usize, unit: u32) -> StopRule {
+    ///
+    /// Pairs of intervals cost so little that a verdict ends them where nothing else is said.
+    fn rule(mut self, design: Design, comparisons: usize, unit: u32) -> StopRule {
+        if design == Design::Together && self == WantedStop::default() {
+            self.is_until_decided = true;
+        }
         let least = rank::least_count(ALPHA / comparisons.max(1) as f64) as u32 * unit;
         let most =
             match (self.is_until_decided, self.half_width.is_some() || self.budget_s.is_some()) {
@@ -144,6 +150,11 @@ fn read_compare(mut table: Reader<'_, '_>) -> Option<Compare> {
     let half_width = read_share(&mut table, "half_width");
     let equivalence = read_share(&mut table, "equivalence");
     let is_until_decided = table.flag("until_decided").unwrap_or(false);
+    let span = table.span_of("design").unwrap_or(0..0);
+    let design = table.parsed("design", "\"in_turn\" or \"together\"", |value| {
+        Design::ALL.into_iter().find(|design| text_of(value) == Some(design.name()))
+    });
+    let design = WithSpan { value: design.unwrap_or_default(), span };
     let form = "a length of time such as \"90s\", \"30m\" or \"2h\"";
     let budget_s = table.parsed("budget", form, |value| {
         seconds(text_of(value)?).filter(|seconds| (1.0..=31_536_000.0).contains(seconds))
@@ -164,7 +175,29 @@ fn read_compare(mut table: Reader<'_, '_>) -> Option<Compare> {
     );
     let stop = WantedStop { pairs, half_width, is_until_decided, budget_s };
     let candidates = clone.map(|clone| vec![clone]).or(candidates).unwrap_or_default();
-    Some(Compare { baseline: baseline?, candidates, stop, equivalence, is_aa })
+    Some(Compare { baseline: baseline?, candidates, design, stop, equivalence, is_aa })
+}
+
+/// Trials of two targets at once: nothing may happen to one of them alone meanwhile, and each has servers of its own.
+fn check_together(compare: &Compare, facts: &ExperimentFacts) -> Result<(), Problem> {
+    let unit = f64::from(INTERVALS_PER_UNIT);
+    let intervals = facts.duration_s.map(|seconds| seconds / facts.interval_s);
+    let problem = match compare.candidates.len() {
+        0 => "One target can't be measured twice at once: name its clone, `aa = \"NAME\"`.",
+        2.. => "Two targets are measured together, not more: name one candidate.",
+        _ if facts.is_renewed() || !facts.restore.is_none() => {
+            "Targets that are measured together are neither restored nor restarted between trials."
+        }
+        _ if facts.fault.is_some() => "Targets that are measured together have no fault.",
+        _ if facts.stage_s.is_some() => {
+            "Trials of targets that are measured together have no stages."
+        }
+        _ if intervals.is_none_or(|count| count < 1.0 || (count / unit).fract() > 1e-9) => {
+            "Targets that are measured together need a `duration_s` of 4, 8, 12 ... times `interval_s`."
+        }
+        _ => return Ok(()),
+    };
+    Err(Problem::new(problem).hint("Or leave `design` out: trials are then made in turn."))
 }
 
 /// `aa = true`, or the name of a second clone of the baseline.
@@ -284,8 +317,8 @@ pub(crate) fn plan(
     planned: &mut ExperimentFacts,
     targets: &mut Vec<TargetFacts>,
     notes: &mut Vec<Message>,
-) {
-    let Some(wanted) = &experiment.compare else { return };
+) -> Result<(), Problem> {
+    let Some(wanted) = &experiment.compare else { return Ok(()) };
     let baseline = &wanted.baseline.value;
     let is_there = |name: &String| planned.targets.contains(name);
     let candidates: Vec<String> = match wanted.is_aa {
@@ -297,7 +330,10 @@ pub(crate) fn plan(
     };
     if !is_there(baseline) || candidates.is_empty() {
         notes.push(say!(only_one_has_a_url, name = &planned.name));
-        return;
+        return Ok(());
+    }
+    if wanted.design.value == Design::Together {
+        check_together(wanted, planned)?;
     }
     if wanted.is_aa && wanted.candidates.is_empty() {
         let twin = &candidates[0];
@@ -310,23 +346,29 @@ pub(crate) fn plan(
         planned.targets.push(twin.clone());
     }
     let levels = planned.degrees.len().max(planned.workers.len() * planned.rates.len().max(1));
-    let unit = planned.pairs_per_unit();
+    let unit = match wanted.design.value {
+        Design::InTurn => planned.pairs_per_unit(),
+        Design::Together => INTERVALS_PER_UNIT,
+    };
     let comparisons = levels * candidates.len();
-    let stop = wanted.stop.rule(comparisons, unit);
+    let design = wanted.design.value;
+    let stop = wanted.stop.rule(design, comparisons, unit);
     let least = rank::least_count(ALPHA / comparisons.max(1) as f64) as u32 * unit;
     if stop.pairs_most < least {
         let (name, pairs) = (&planned.name, stop.pairs_most);
         notes.push(say!(too_few_pairs, name, pairs, n = comparisons, least));
     }
-    planned.repeats = stop.pairs_most;
     planned.comparison = Some(ComparisonFacts {
         baseline: baseline.clone(),
         candidates,
         is_aa: wanted.is_aa,
+        design,
         stop,
         equivalence: wanted.equivalence,
         data_state: String::new(),
     });
+    planned.repeats = stop.pairs_most.div_ceil(planned.pairs_per_repeat());
+    Ok(())
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -334,6 +376,7 @@ pub struct Versus {
     pub baseline: String,
     /// The other; the same name measures the noise.
     pub candidate: String,
+    pub design: Design,
     pub stop: WantedStop,
     /// Ratios that differ from 1 by less are equivalent.
     pub equivalence: Option<f64>,
@@ -379,6 +422,7 @@ pub(crate) fn pair(suite: &Suite) -> Option<Versus> {
     suite.experiments.iter().all(is_open).then(|| Versus {
         baseline: baseline.name.value.clone(),
         candidate: candidate.name.value.clone(),
+        design: Design::default(),
         stop: WantedStop::default(),
         equivalence: None,
     })
@@ -416,6 +460,7 @@ pub(crate) fn apply(
             compare: Some(Compare {
                 baseline: written(&versus.baseline),
                 candidates: names[1..].iter().map(written).collect(),
+                design: WithSpan { value: versus.design, span: 0..0 },
                 stop: versus.stop,
                 equivalence: versus.equivalence,
                 is_aa: names.len() == 1,

@@ -403,7 +403,10 @@ fn plan_experiments(
         let (title, title_zh) = (filled(&planned.title)?, filled(&planned.title_zh)?);
         (planned.title, planned.title_zh) = (title, title_zh);
         planned.scripts = publication::read_scripts(suite, experiment)?;
-        compare::plan(experiment, &mut planned, targets, notes);
+        compare::plan(experiment, &mut planned, targets, notes).map_err(|problem| {
+            let place = experiment.compare.as_ref().map(|compare| &compare.design.span);
+            SuiteError::from(problem.at(&suite.text, place.unwrap_or(&experiment.name.span)))
+        })?;
         if let Some(seconds) = passes.get(&planned.name) {
             size::repeat(experiment, &mut planned, *seconds);
         }

@@ -17,6 +17,8 @@ const SEARCH_MOST: u32 = dyno_facts::statistics::knee::MOST_TRIALS as u32 + 2;
 /// Trials that a search takes as a rule, beside those that confirm its result.
 const SEARCH_USUAL: u32 = 10;
 const RESTART_S: f64 = 5.0;
+/// Longest window of a closed loop that a rate is chosen by.
+const CALIBRATION_S: f64 = 5.0;
 
 /// Prepare all targets, run repeat after repeat, clean up all targets.
 ///
@@ -49,6 +51,12 @@ pub(crate) fn expand(
         maker.add_searches();
     } else {
         let levels = levels(experiment);
+        if experiment.is_together() {
+            levels
+                .iter()
+                .filter(|level| level.rate.is_none())
+                .for_each(|l| maker.add_calibration(l));
+        }
         for repeat in 1..=experiment.repeats {
             let order = format!("{seed}/{}", experiment.name);
             // Once alone there is nothing to balance: the listed order is the one that people expect.
@@ -144,6 +152,7 @@ impl<P: Fn(&str) -> UsualPace> Maker<'_, P> {
             duration_s: experiment.duration_s,
             events: experiment.events,
             interval_s: experiment.interval_s,
+            is_together: purpose == Purpose::Measure && experiment.is_together(),
             // JSON readers in other languages keep 53 bits of a number.
             seed: fnv1a(work.as_bytes()) >> 11,
         };
@@ -159,17 +168,33 @@ impl<P: Fn(&str) -> UsualPace> Maker<'_, P> {
         let work = format!("{}/{}/{lot}/repeat={repeat}", self.seed, experiment.name);
         let order = format!("{}/{}/{name}", self.seed, experiment.name);
         for target in balanced(&experiment.targets, self.planned(), repeat, &order) {
-            let estimated_s =
-                self.trial_s(target, level) + self.renewal_s(target, repeat, is_first);
+            let own_s = self.trial_s(target, level) + self.renewal_s(target, repeat, is_first);
+            let at_once = if experiment.is_together() { experiment.targets.len() } else { 1 };
+            let estimated_s = own_s / at_once as f64;
             let purpose = (Purpose::Measure, repeat);
             self.add_trial(target, (level, &name, &work), purpose, estimated_s);
+        }
+    }
+
+    /// A closed loop on each target alone, by which the rate is chosen that all get at once.
+    fn add_calibration(&mut self, level: &Level) {
+        let place = format!("{}/calibrate", level.name());
+        let work = format!("{}/{}/{place}", self.seed, self.experiment.name);
+        for target in shuffled(&self.experiment.targets, &work) {
+            let estimated_s = self.trial_s(target, level);
+            self.add_trial(target, (level, &place, &work), (Purpose::Search, 1), estimated_s);
+            if let Some(StepAction::Trial(trial)) = self.steps.last_mut().map(|it| &mut it.action) {
+                trial.duration_s = trial.duration_s.map(|seconds| seconds.min(CALIBRATION_S));
+            }
         }
     }
 
     /// The repeats that are made in any case.
     fn planned(&self) -> u32 {
         match (&self.experiment.comparison, self.experiment.time_bound()) {
-            (Some(comparison), _) => comparison.stop.pairs_least,
+            (Some(comparison), _) => {
+                comparison.stop.pairs_least.div_ceil(self.experiment.pairs_per_repeat())
+            }
             (None, Some((least, _))) => least,
             (None, None) => self.experiment.repeats,
         }

@@ -5,7 +5,9 @@ mod common;
 use common::WORKLOADS;
 use std::collections::{BTreeMap, BTreeSet};
 
-use dyno_facts::{PlanStep, PlannedTrial, Purpose, Restore, SecretUrl, StepAction, StopRule};
+use dyno_facts::{
+    Design, PlanStep, PlannedTrial, Purpose, Restore, SecretUrl, StepAction, StopRule,
+};
 use dyno_suite::{Overrides, Plan, Suite, Versus, WantedStop, bundled, pairs, seconds, share};
 
 const HEAD: &str = "[suite]\nname = \"s\"\ndeny = \"few-pairs\"\nallow = [\"steal\"]\n\
@@ -152,6 +154,44 @@ fn a_second_clone_is_compared_as_the_same_system() {
 }
 
 #[test]
+fn targets_that_are_measured_together_are_calibrated_first_and_their_repeats_are_steps_of_one_time()
+{
+    let keys = "prepare = false\ncleanup = false\n\
+                compare = { baseline = \"old\", candidates = \"new\", design = \"together\" }\n";
+    let with_duration = |duration: &str| {
+        experiment(keys).replace("duration_s = 10", &format!("duration_s = {duration}"))
+    };
+    let plan = build(&with_duration("20"), &Overrides::default());
+    let own = &plan.experiments[0];
+    assert_eq!((own.pairs_per_repeat(), own.pairs_per_unit(), own.repeats), (20, 4, 10));
+    let stop = own.comparison.as_ref().expect("a comparison").stop;
+    assert!(stop.is_until_decided);
+    let (calibrations, repeats): (Vec<_>, Vec<_>) =
+        trials(&plan).into_iter().partition(|(step, _)| step.id.contains("/calibrate/"));
+    assert!(calibrations.iter().all(|(_, trial)| trial.purpose == Purpose::Search));
+    assert!(calibrations.iter().all(|(_, trial)| !trial.is_together && trial.rate.is_none()));
+    assert!(repeats.iter().all(|(_, trial)| trial.is_together));
+    assert_eq!(repeats.len(), calibrations.len() * 10);
+    let with_rate = with_duration("20\nrate = 100");
+    let rated = build(&with_rate, &Overrides::default());
+    assert!(!ids(&rated).iter().any(|id| id.contains("/calibrate/")), "{:?}", ids(&rated));
+    let refused = |text: &str| {
+        let suite = Suite::parse("s.toml", text, WORKLOADS).expect("a suite");
+        Plan::build(&suite, &Overrides::default()).expect_err("refused").to_string()
+    };
+    let of = |more: &str| with_duration("20").replace(keys, &format!("{more}\n{keys}"));
+    for (text, named) in [
+        (of("restart_each = 2"), "restarted"),
+        (of("restore = \"reload\""), "restored"),
+        (of("stage_s = 10"), "stages"),
+        (with_duration("10"), "`duration_s`"),
+        (with_duration("20").replace("candidates = \"new\"", "aa = true"), "clone"),
+    ] {
+        assert!(refused(&text).contains(named), "{named}: {}", refused(&text));
+    }
+}
+
+#[test]
 fn pairs_of_a_restart_are_whole() {
     let keys = |more: &str| {
         format!(
@@ -239,6 +279,7 @@ fn versus(a: &str, b: &str) -> Overrides {
         targets.push(url(b));
     }
     let compare = Versus {
+        design: Design::InTurn,
         baseline: a.into(),
         candidate: b.into(),
         stop: WantedStop::default(),

@@ -26,6 +26,7 @@ fn within(name: &str, targets: &[&str], budget_s: f64) -> Plan {
 fn a_target_of_another_name_inherits_nothing_of_a_vendors() {
     for bundle in bundled() {
         let compare = Versus {
+            design: dyno_facts::Design::InTurn,
             baseline: "mine".to_owned(),
             candidate: "other".to_owned(),
             stop: WantedStop::default(),
@@ -135,6 +136,7 @@ fn a_budget_takes_scale_factors_with_answers_and_fills_itself_with_passes() {
     assert!((119.0..=120.0).contains(&pairs.estimated_s), "{} s", pairs.estimated_s);
     let wanted = WantedStop { pairs: Some((6, 6)), ..WantedStop::default() };
     let compare = Versus {
+        design: dyno_facts::Design::InTurn,
         baseline: "a".to_owned(),
         candidate: "b".to_owned(),
         stop: wanted,

@@ -70,7 +70,7 @@ fn its_examples_are_valid() {
     let is_script = |block: &&str| block.starts_with("workload = \"lua\"");
     assert!(blocks.iter().any(is_script), "an example of a script");
     blocks.retain(|block| !is_mix(block) && !is_script(block));
-    assert_eq!(blocks.len(), 6);
+    assert_eq!(blocks.len(), 7);
     let suite =
         Suite::parse("README.md", blocks[0], WORKLOADS).unwrap_or_else(|error| panic!("{error}"));
     let plan = Plan::build(&suite, &Overrides::default()).unwrap_or_else(|error| panic!("{error}"));
@@ -97,14 +97,18 @@ fn its_examples_are_valid() {
     let names: Vec<&str> = suite.experiments[0].options.iter().map(|o| o.name.as_str()).collect();
     assert_eq!(names, ["scale", "timeout_s", "cache", "parameters", "plans"]);
     let two = "[target.old]\nurl = \"mysql://h/a\"\n[target.new]\nurl = \"mysql://h/b\"\n";
-    let text = format!("{HEAD}{two}{EXPERIMENT}{}\n", blocks[4].trim_end());
-    let suite =
-        Suite::parse("README.md", &text, WORKLOADS).unwrap_or_else(|error| panic!("{error}"));
-    let plan = Plan::build(&suite, &Overrides::default()).unwrap_or_else(|error| panic!("{error}"));
-    let experiment = &plan.experiments[0];
+    let [in_turn, together] = [4, 5].map(|at| {
+        let text = format!("{HEAD}{two}{EXPERIMENT}{}\n", blocks[at].trim_end())
+            .replace("events = 5", "duration_s = 20");
+        let suite =
+            Suite::parse("README.md", &text, WORKLOADS).unwrap_or_else(|error| panic!("{error}"));
+        Plan::build(&suite, &Overrides::default()).unwrap_or_else(|error| panic!("{error}"))
+    });
+    assert!(together.experiments[0].is_together());
+    let experiment = &in_turn.experiments[0];
     assert_eq!((experiment.gates.len(), experiment.repeats), (3, 20));
     assert!(experiment.comparison.is_some());
-    for (line, rows) in blocks[5].lines().zip([12, 6]) {
+    for (line, rows) in blocks[6].lines().zip([12, 6]) {
         let text = format!("{HEAD}{EXPERIMENT}{line}\n");
         let suite =
             Suite::parse("README.md", &text, WORKLOADS).unwrap_or_else(|error| panic!("{error}"));

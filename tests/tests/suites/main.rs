@@ -31,6 +31,7 @@ mod surroundings;
 mod sweep;
 mod terminal;
 mod tiny_disk;
+mod together;
 mod tpcc;
 mod tpcc_faults;
 mod tpch;

@@ -163,9 +163,7 @@ fn judge_verdicts(paper: &Paper, lang: Lang, counts: fn(&PairedComparison) -> bo
     // A/A comparisons count only if there is no other comparison.
     let is_noise = all().all(|of| of.is_aa);
     let counting = all().filter(|of| !of.is_aa || is_noise);
-    // A load level without a pair that counts is undecided too.
-    let call = |of: &PairedComparison| of.rows.first().map_or(Call::TooFewPairs, |row| row.call);
-    let calls: Vec<Call> = counting.map(call).collect();
+    let calls: Vec<Call> = counting.map(PairedComparison::call).collect();
     let count = |is: fn(Call) -> bool| calls.iter().filter(|call| is(**call)).count();
     let slower = count(|call| call == Call::Slower);
     let undecided = count(Call::is_undecided);

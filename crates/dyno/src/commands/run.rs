@@ -9,8 +9,8 @@ use crate::terminal::human_time;
 use dyno_core::counted;
 use dyno_engine::Control;
 use dyno_facts::{
-    EarlierSession, ExperimentFacts, RunHeader, RunStatus, SecretUrl, StepAction, TargetFacts,
-    TrialStatus, has_secret, mask_secrets,
+    Design, EarlierSession, ExperimentFacts, RunHeader, RunStatus, SecretUrl, StepAction,
+    TargetFacts, TrialStatus, has_secret, mask_secrets,
 };
 use dyno_fleet::{FleetOptions, WAIT};
 use dyno_judge::findings::verdict::sessions_of;
@@ -115,6 +115,9 @@ struct Comparing {
     /// doesn't know need a --target each; the same name twice measures the noise.
     #[arg(long, num_args = 2, value_names = ["A", "B"])]
     compare: Option<Vec<String>>,
+    /// With --compare: measure both at once, with the same arrivals at one rate, for what a transaction costs each.
+    #[arg(long, requires = "compare")]
+    together: bool,
     /// With --compare: pairs, or the fewest and the most, such as 6..20.
     #[arg(long, value_name = "N..M", requires = "compare", value_parser = pairs)]
     pairs: Option<(u32, u32)>,
@@ -207,7 +210,8 @@ impl Comparing {
             budget_s: self.pair_budget,
         };
         let (baseline, candidate) = (baseline.clone(), candidate.clone());
-        Some(Versus { baseline, candidate, stop, equivalence: self.equivalence })
+        let design = if self.together { Design::Together } else { Design::InTurn };
+        Some(Versus { baseline, candidate, design, stop, equivalence: self.equivalence })
     }
 }
 

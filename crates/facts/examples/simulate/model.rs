@@ -30,6 +30,10 @@ pub(crate) enum World {
     HeavyTails,
     /// Half of the trials are 6 % slower.
     Bimodal,
+    /// Of two that are measured at once, one takes 0 to 20 % from the other, now this one and then that.
+    Steals,
+    /// The same in bursts of one to five intervals, which one in ten begins.
+    Bursts,
 }
 
 impl World {
@@ -42,6 +46,14 @@ impl World {
         (World::StarvedRetried, "5 % starved, retried"),
         (World::HeavyTails, "heavy tails"),
         (World::Bimodal, "bimodal"),
+    ];
+    /// Where both targets of a pair are measured at once, interval by interval.
+    pub(crate) const TOGETHER: [(World, &'static str); 5] = [
+        (World::Quiet, "quiet"),
+        (World::Drift, "5 % drift"),
+        (World::HeavyTails, "heavy tails"),
+        (World::Steals, "one takes from the other"),
+        (World::Bursts, "in bursts"),
     ];
 }
 
@@ -63,6 +75,8 @@ pub(crate) struct Session {
     pub(crate) starts: (usize, f64),
     /// What the present starts have made of baseline and candidate.
     pub(crate) started: [f64; 2],
+    /// Intervals that a burst still lasts.
+    pub(crate) burst: u32,
 }
 
 impl Session {
@@ -81,6 +95,7 @@ impl Session {
             last: 0.0,
             starts: (1, 0.0),
             started: [0.0; 2],
+            burst: 0,
         }
     }
 
@@ -146,10 +161,28 @@ impl Session {
         if deviation > 0.0 && number.is_multiple_of(each) {
             self.started = [(); 2].map(|()| deviation * self.normal());
         }
+        self.interfere();
         let is_swapped = self.is_swapped(number);
         let first = self.trial(is_swapped, false);
         let second = self.trial(!is_swapped, true);
         if is_swapped { (second, first) } else { (first, second) }
+    }
+
+    /// What one of two that are measured at once takes from the other.
+    fn interfere(&mut self) {
+        let begins = match self.world {
+            World::Steals => true,
+            World::Bursts => self.burst == 0 && self.rng.unit() < 0.1,
+            _ => return,
+        };
+        if begins {
+            self.burst = 1 + (5.0 * self.rng.unit()) as u32;
+            self.started = [0.0; 2];
+            self.started[usize::from(self.rng.unit() < 0.5)] = -0.2 * self.rng.unit();
+        } else if self.burst == 0 {
+            self.started = [0.0; 2];
+        }
+        self.burst = self.burst.saturating_sub(1);
     }
 
     pub(crate) fn fixed(mut self) -> Vec<(f64, f64)> {

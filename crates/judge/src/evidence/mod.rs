@@ -161,7 +161,10 @@ fn experiments(
         let measured =
             own.iter().map(|trial| trial.summary.window_s).filter(|window| *window > 0.0);
         let published = published.iter().filter(|table| table.experiment == facts.name);
-        let points = model::points(&own);
+        // What only chose the rate is no result.
+        let is_result =
+            |trial: &&Trial| !facts.is_together() || trial.summary.purpose != Purpose::Search;
+        let points = model::points(&own.iter().copied().filter(is_result).collect::<Vec<_>>());
         let test = facts.load();
         Experiment {
             is_open_loop: own.iter().any(|trial| trial.summary.rate_per_s.is_some()),
@@ -202,6 +205,10 @@ pub fn bound_of(trial: &TrialSummary, metric: Metric) -> Option<FigureBound> {
 /// every judgement costs the others some power.
 pub fn judged_metrics(trial: &TrialSummary) -> Vec<Metric> {
     let own = KnownFamily::of(trial).and_then(|family| family.judged());
+    // At one rate, of two that share a machine, the cost of a transaction tells most, and by far the soonest.
+    if !trial.intervals.is_empty() {
+        return Metric::costs().chain([Metric::MeanMs, Metric::P95Ms]).collect();
+    }
     let first = own.unwrap_or(match trial.rate_per_s {
         Some(_) => &[Metric::P99Ms, Metric::P95Ms, Metric::P50Ms],
         None => &[Metric::Tps, Metric::P95Ms, Metric::P99Ms],

@@ -147,6 +147,22 @@ impl PairedComparison {
         self.sessions[..earlier].iter().map(|session| session.pairs).sum()
     }
 
+    /// What it finds: by the metric that decides, and of targets that were measured at once, where nobody is faster, slower
+    /// where anything is. Without a pair nothing is decided.
+    pub fn call(&self) -> Call {
+        let slower = self.rows.iter().map(|row| row.call).find(|call| *call == Call::Slower);
+        let slower = slower.filter(|_| self.order == PairOrder::Together);
+        slower.or(self.rows.first().map(|row| row.call)).unwrap_or(Call::TooFewPairs)
+    }
+
+    /// Pairs of all sessions, also those of which a figure is missing: intervals, where both were measured at once.
+    pub(crate) fn pairs_made(&self) -> usize {
+        match self.order {
+            PairOrder::Together => self.rows.iter().map(|row| row.pairs).max().unwrap_or(0),
+            PairOrder::Interleaved | PairOrder::Blocks => self.pairs.len() + self.pairs_earlier(),
+        }
+    }
+
     /// What can take the verdict of the metric that decides away.
     pub fn deciding_vetoes(&self) -> impl Iterator<Item = &Veto> {
         let touches =
@@ -239,6 +255,8 @@ pub enum PairOrder {
     /// All trials of one before those of the other, or in different runs: drift looks like a
     /// difference.
     Blocks,
+    /// Both at once, with the same arrivals: each interval of both is a pair.
+    Together,
 }
 
 /// One metric of two targets.

@@ -53,8 +53,16 @@ pub struct ServerUsage {
     ticks: u64,
     /// The server's own control group and the microseconds that it counted.
     group: Option<(PathBuf, u64)>,
-    /// How often each of its threads left a CPU.
-    switches: BTreeMap<u32, u64>,
+    threads: BTreeMap<u32, ThreadUsage>,
+}
+
+/// What a thread had counted at one moment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct ThreadUsage {
+    /// How often it left a CPU.
+    switches: u64,
+    /// Its time on a CPU; `None` where the kernel keeps no such statistics.
+    cpu_ns: Option<u64>,
 }
 
 impl ServerProcess {
@@ -127,8 +135,8 @@ impl ServerProcess {
         let tree = descendants(&all, self.pid);
         let ticks = tree.iter().map(|pid| all[pid].own_ticks + all[pid].ended_ticks).sum();
         let group = own_group(self.pid, &tree);
-        let (process, switches) = (self.clone(), switches(&tree));
-        Some((ServerUsage { process, ticks, group, switches }, own.ended_ticks))
+        let (process, threads) = (self.clone(), threads(&tree));
+        Some((ServerUsage { process, ticks, group, threads }, own.ended_ticks))
     }
 }
 
@@ -145,15 +153,25 @@ impl ServerUsage {
     /// not.
     pub fn since(&self, before: &ServerUsage) -> Option<Measures> {
         let used_s = self.used_beside_s(before)?;
-        // A thread that counts less than before is another one.
-        let switched = self.switches.iter().map(|(thread, after)| {
-            after.checked_sub(*before.switches.get(thread).unwrap_or(&0)).unwrap_or(*after)
-        });
-        // What those counted that have ended in between is lost, unlike their CPU time.
-        let is_whole = before.switches.keys().all(|thread| self.switches.contains_key(thread));
-        let is_known = is_whole && !self.switches.is_empty();
-        let switched = is_known.then(|| switched.sum::<u64>() as f64);
+        let switched = self.of_threads_since(before, |thread| Some(thread.switches));
+        let switched = switched.map(|switches| switches as f64);
         Some([(Metric::CpuS, Some(used_s)), (Metric::ContextSwitches, switched)].into())
+    }
+
+    /// What the threads counted from `before` to `self`; `None` where one has ended: what it counted is lost, but for its
+    /// ticks.
+    fn of_threads_since(
+        &self,
+        before: &ServerUsage,
+        count: impl Fn(&ThreadUsage) -> Option<u64>,
+    ) -> Option<u64> {
+        let is_whole = before.threads.keys().all(|thread| self.threads.contains_key(thread));
+        let counted = self.threads.iter().map(|(thread, now)| {
+            let (now, before) = (count(now)?, before.threads.get(thread).map_or(Some(0), &count)?);
+            // One that counts less than before is another one.
+            Some(now.checked_sub(before).unwrap_or(now))
+        });
+        counted.sum::<Option<u64>>().filter(|_| is_whole && !self.threads.is_empty())
     }
 
     fn used_beside_s(&self, before: &ServerUsage) -> Option<f64> {
@@ -164,6 +182,9 @@ impl ServerUsage {
             && path == same
         {
             return Some(after_us.checked_sub(*before_us).filter(|us| *us > 0)? as f64 / 1e6);
+        }
+        if let Some(cpu_ns) = self.of_threads_since(before, |thread| thread.cpu_ns) {
+            return Some(cpu_ns as f64 / 1e9);
         }
         let ticks = self.ticks.checked_sub(before.ticks)?;
         Some(ticks as f64 / clock_ticks_per_second() as f64)
@@ -202,14 +223,18 @@ fn all_processes() -> BTreeMap<u32, ProcessStat> {
     numbers.filter_map(|pid| Some((pid, read_stat(pid)?))).collect()
 }
 
-/// How often each thread of these processes left a CPU, by itself or not.
-fn switches(tree: &BTreeSet<u32>) -> BTreeMap<u32, u64> {
+/// What each thread of these processes has counted.
+fn threads(tree: &BTreeSet<u32>) -> BTreeMap<u32, ThreadUsage> {
     let threads = |pid: &u32| fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten();
     let counted = |thread: fs::DirEntry| {
         let status = fs::read_to_string(thread.path().join("status")).ok()?;
         let counts = status.lines().filter_map(|line| line.split_once("voluntary_ctxt_switches:"));
         let counts = counts.filter_map(|(_, count)| count.trim().parse::<u64>().ok());
-        Some((thread.file_name().to_str()?.parse().ok()?, counts.sum()))
+        // Its first number is in nanoseconds, where ticks are 10 ms.
+        let schedule = fs::read_to_string(thread.path().join("schedstat")).unwrap_or_default();
+        let cpu_ns = schedule.split(' ').next().and_then(|number| number.parse().ok());
+        let usage = ThreadUsage { switches: counts.sum(), cpu_ns };
+        Some((thread.file_name().to_str()?.parse().ok()?, usage))
     };
     tree.iter().flat_map(threads).flatten().filter_map(counted).collect()
 }
@@ -393,9 +418,11 @@ mod tests {
     fn switches_are_known_where_no_thread_has_ended() {
         let me = ServerProcess::numbered(std::process::id()).expect("alive");
         let usage = me.usage().expect("alive");
-        assert!(usage.switches.values().sum::<u64>() > 0);
+        assert!(usage.threads.values().map(|thread| thread.switches).sum::<u64>() > 0);
+        let thread =
+            |&(thread, switches): &(u32, u64)| (thread, ThreadUsage { switches, cpu_ns: None });
         let with = |switches: &[(u32, u64)]| ServerUsage {
-            switches: switches.iter().copied().collect(),
+            threads: switches.iter().map(thread).collect(),
             group: None,
             ..usage.clone()
         };
@@ -415,7 +442,7 @@ mod tests {
             process: process.clone(),
             ticks,
             group: group.map(|(path, used_us)| (PathBuf::from(path), used_us)),
-            switches: BTreeMap::new(),
+            threads: BTreeMap::new(),
         };
         assert_eq!(at(109, None).used_s(&at(100, None)), None);
         assert!(at(109, None).used_beside_s(&at(100, None)).is_some(), "but not beside others");
@@ -425,5 +452,19 @@ mod tests {
         let used_s = at(109, Some(("/pg", 1_500))).used_s(&at(100, Some(("/pg", 500))));
         assert_eq!(used_s, Some(0.001), "a group counts finely");
         assert_eq!(at(109, Some(("/pg", 1))).used_s(&at(100, None)), None);
+    }
+
+    #[test]
+    fn threads_that_are_still_there_count_in_nanoseconds() {
+        let process = ServerProcess { pid: 7, started_ticks: 1, name: "postgres".to_owned() };
+        let at = |ticks, threads: &[(u32, u64)]| {
+            let usage = |cpu_ns| ThreadUsage { switches: 0, cpu_ns: Some(cpu_ns) };
+            let threads = threads.iter().map(|&(thread, ns)| (thread, usage(ns))).collect();
+            ServerUsage { process: process.clone(), ticks, group: None, threads }
+        };
+        let before = at(100, &[(7, 1_000_000_000), (8, 0)]);
+        let used_s = |after: ServerUsage| after.used_beside_s(&before);
+        assert_eq!(used_s(at(125, &[(7, 1_250_000_000), (8, 4_000_000)])), Some(0.254));
+        assert_eq!(used_s(at(125, &[(7, 1_250_000_000)])), Some(0.25), "in ticks: one has ended");
     }
 }

@@ -46,6 +46,8 @@ pub(crate) struct Nodes<'a> {
     pub(super) watched: Vec<WatchedNode>,
     /// Set if they are asked while the trial runs.
     is_sampled: bool,
+    /// Set if their use is counted in each interval.
+    pub(super) is_by_interval: bool,
 }
 
 pub(super) struct NodeSnapshot {
@@ -59,12 +61,21 @@ pub(super) struct NodeSnapshot {
 pub(crate) struct AllSeen {
     /// In the order of the nodes; empty where nobody looked.
     nodes: Vec<ServerWindow>,
-    /// Likewise in the order of the nodes.
-    used: Vec<Option<NodeUse>>,
+    used: NodesUse,
     freshness: Option<Freshness>,
 }
 
 impl AllSeen {
+    /// The nodes in an interval of the window as they are in the conditions of a trial, as far as they were counted.
+    pub(super) fn nodes_in_interval(&self, index: usize) -> BTreeMap<String, NodeConditions> {
+        let used = self.used.intervals.get(index).into_iter().flatten().enumerate();
+        let node = |(number, measures): (usize, &Option<Measures>)| {
+            let measures = measures.clone().unwrap_or_default();
+            (number.to_string(), NodeConditions { measures, ..NodeConditions::default() })
+        };
+        used.map(node).collect()
+    }
+
     /// Leaves statements of dyno's own, by the nodes that they were sent to, out of what these counted.
     pub(super) fn leave_out(&mut self, asked: &BTreeMap<usize, Asked>) {
         let most = asked.keys().next_back().map_or(0, |node| node + 1);
@@ -96,7 +107,17 @@ impl<'a> Nodes<'a> {
             Some(folder) => format!("cluster:{folder}"),
             None => planned.map(|planned| planned.url.to_string()).unwrap_or_default(),
         };
-        Nodes { list, unlisted, load, address, route, tables, watched, is_sampled }
+        Nodes {
+            list,
+            unlisted,
+            load,
+            address,
+            route,
+            tables,
+            watched,
+            is_sampled,
+            is_by_interval: false,
+        }
     }
 
     /// The name of a node in the paper.
@@ -154,7 +175,7 @@ impl<'a> Nodes<'a> {
         let (mut commits, mut rollbacks) = (Some(0), Some(0));
         for (index, ((node, before), after)) in self.list.iter().zip(before).zip(after).enumerate()
         {
-            let used = seen.used.get(index).and_then(Option::as_ref);
+            let used = seen.used.whole.get(index).and_then(Option::as_ref);
             let seen = seen.nodes.get(index).unwrap_or(&none);
             let mut found = node_conditions(&before.look.state, &after.look.state, seen);
             if let Some((measures, process)) = used {
@@ -431,44 +452,80 @@ fn preparing(dialect: Dialect, workers: u32, tables: usize) -> u64 {
 /// Longest sleep of the thread before it looks whether the trial is over.
 const LOOK: Nanos = 20_000_000;
 
-/// The use of a node in the window, and the process that it was counted for, with all that descend from it.
-type NodeUse = (Measures, String);
+/// What nodes on this machine use in the window, in the order of the nodes.
+#[derive(Default)]
+struct NodesUse {
+    /// With the process that it was counted for, with all that descend from it.
+    whole: Vec<Option<(Measures, String)>>,
+    /// In each interval of the window, where that is asked for.
+    intervals: Vec<Vec<Option<Measures>>>,
+}
 
-/// Waits for the window and counts what each node uses in it; in the order of the nodes.
-fn watch_usage(nodes: &Nodes<'_>, sampling: &Sampling) -> Vec<Option<NodeUse>> {
-    let Some(window) = sampling.begun() else { return Vec::new() };
+/// Waits for the window and counts what each node uses in it.
+fn watch_usage(nodes: &Nodes<'_>, sampling: &Sampling) -> NodesUse {
+    let Some(window) = sampling.begun() else { return NodesUse::default() };
     // Searched for before the window opens: that takes some milliseconds.
     let processes: Vec<Option<ServerProcess>> =
         nodes.list.iter().map(|node| node.server.process()).collect();
     // Of nodes that share a process nobody knows which one used what.
     let is_shared =
         |one: &ServerProcess| processes.iter().flatten().filter(|it| *it == one).count() > 1;
-    let read = || -> Vec<Option<ServerUsage>> {
+    let read = |due: Nanos| -> UsageLook {
+        wait(due, sampling);
         let own = processes.iter().map(|process| process.as_ref().filter(|it| !is_shared(it)));
-        own.map(|process| process?.usage()).collect()
+        // Looked for first: this thread may have woken late, like any other.
+        let at = monotonic_now();
+        UsageLook { due, at, nodes: own.map(|process| process?.usage()).collect() }
     };
-    wait(window.opens, sampling);
-    let (began, before) = (monotonic_now(), read());
     // Sessions end with the window, and what their processes counted may end with them.
     let length = window.closes - window.opens;
-    let looks_at = window.closes - LOOK.min(length / 10);
-    wait(looks_at, sampling);
-    let (ended, after) = (monotonic_now(), read());
-    // This thread may have woken late, like any other.
-    let share = match ended >= looks_at {
-        true => length as f64 / (ended - began).max(1) as f64,
-        false => 1.0,
+    let closes = window.closes - LOOK.min(length / 10);
+    let intervals = if nodes.is_by_interval { length / window.interval } else { 1 };
+    let mut looks = vec![read(window.opens)];
+    for number in 1..intervals {
+        looks.push(read(window.opens + number * window.interval));
+    }
+    looks.push(read(closes));
+    let (Some(first), Some(last)) = (looks.first(), looks.last()) else {
+        return NodesUse::default();
     };
-    let both =
-        || before.iter().zip(&after).map(|(before, after)| before.as_ref().zip(after.as_ref()));
+    let both = || first.nodes.iter().zip(&last.nodes);
+    let both = || both().map(|(before, after)| before.as_ref().zip(after.as_ref()));
     // What one of them uses makes the sum known well enough.
-    let is_told = both().flatten().any(|(before, after)| after.used_s(before).is_some());
-    let used = |looked: Option<(&ServerUsage, &ServerUsage)>| {
-        let (before, after) = looked.filter(|_| is_told)?;
-        let measures = after.since(before)?.scaled(share);
-        Some((measures, after.counted()))
-    };
-    both().map(used).collect()
+    let is_known = both().flatten().any(|(before, after)| after.used_s(before).is_some());
+    let whole = last.since(first, length).into_iter().zip(&last.nodes).map(|(measures, after)| {
+        measures.zip(after.as_ref().map(ServerUsage::counted)).filter(|_| is_known)
+    });
+    let interval = |two: &[UsageLook]| two[1].since(&two[0], window.interval);
+    NodesUse {
+        whole: whole.collect(),
+        intervals: match nodes.is_by_interval {
+            true => looks.windows(2).map(interval).collect(),
+            false => Vec::new(),
+        },
+    }
+}
+
+/// What nodes had used at one moment.
+struct UsageLook {
+    due: Nanos,
+    at: Nanos,
+    nodes: Vec<Option<ServerUsage>>,
+}
+
+impl UsageLook {
+    /// What each node used from `before` to `self`, for so long a time: looks come late, or end too soon.
+    fn since(&self, before: &UsageLook, length: Nanos) -> Vec<Option<Measures>> {
+        let share = match self.at >= self.due {
+            true => length as f64 / (self.at - before.at).max(1) as f64,
+            false => 1.0,
+        };
+        let both = before.nodes.iter().zip(&self.nodes);
+        let used = |(before, after): (&Option<ServerUsage>, &Option<ServerUsage>)| {
+            Some(after.as_ref()?.since(before.as_ref()?)?.scaled(share))
+        };
+        both.map(used).collect()
+    }
 }
 
 /// Until a moment, or the end of the trial.
@@ -526,6 +583,7 @@ mod tests {
             tables: Vec::new(),
             watched: Vec::new(),
             is_sampled: true,
+            is_by_interval: false,
         }
     }
 

@@ -6,8 +6,8 @@ mod starved;
 use crate::schedule::{self, Schedule, Turn};
 use dyno_facts::statistics::ratio::FigureBound;
 use dyno_facts::{
-    FamilyFacts, FamilyRecord, Message, Metric, PlanStep, PlannedTrial, Purpose, RunHeader,
-    StepAction, TrialIdentity, TrialStatus, TrialSummary,
+    FamilyFacts, FamilyRecord, Measures, Message, Metric, PlanStep, PlannedTrial, Purpose,
+    RunHeader, StepAction, TrialIdentity, TrialStatus, TrialSummary,
 };
 use dyno_judge::evidence::{Call, Naming};
 use dyno_judge::findings::verdict::sessions_of;
@@ -144,6 +144,16 @@ fn go_changed(
                 }
                 executed.push(step.id.clone());
             }
+            Turn::RunTogether(all) => {
+                for (step, trial) in all {
+                    let tps = tps(step, &trial);
+                    let mut summary = done(step, &trial, Purpose::Measure, window_s, tps);
+                    summary.intervals = intervals(&trial, tps);
+                    change(&mut summary);
+                    add(run, summary);
+                    executed.push(step.id.clone());
+                }
+            }
             Turn::Skip(why) => {
                 run.header.skipped.insert(step.id.clone(), why);
             }
@@ -151,6 +161,46 @@ fn go_changed(
         }
     }
     executed
+}
+
+/// What a transaction costs in each interval, where a server that does so many is busy all the time.
+fn intervals(trial: &PlannedTrial, tps: f64) -> Vec<Measures> {
+    let intervals = trial.duration_s.unwrap_or_default() / trial.interval_s;
+    let noise = |at: usize| 1.0 + 0.01 * (at % 3) as f64;
+    let cost_us = |at: usize| [(Metric::ServerCpuUs, Some(1e6 / tps * noise(at)))].into();
+    (0..intervals as usize).map(cost_us).collect()
+}
+
+const TOGETHER: &str = "workers = [1, 8]\nduration_s = 20\n\
+                        compare = { baseline = \"a\", candidates = \"b\", design = \"together\" }\n";
+
+#[test]
+fn targets_are_measured_together_at_a_share_of_what_the_slower_one_can_until_it_is_decided() {
+    let plan = plan(TOGETHER);
+    let tps = |step: &PlanStep, _: &PlannedTrial| if step.target == "b" { 900.0 } else { 1_000.0 };
+    let whole = go(&plan, &mut nothing(&plan), usize::MAX, tps);
+    let of_level = |level: &str| -> Vec<&str> {
+        let own = whole.iter().filter_map(|id| id.split_once(level));
+        own.map(|(_, tail)| tail).collect()
+    };
+    // Twenty intervals each, of which 24 are the fewest: the second repeat has decided.
+    let repeats = ["/repeat=1", "/repeat=1", "/repeat=2", "/repeat=2"];
+    for level in ["workers=1", "workers=8"] {
+        let made = of_level(level);
+        assert_eq!(made[..2], ["/calibrate/repeat=1"; 2], "{whole:?}");
+        assert_eq!(made[2..], repeats[..made.len() - 2], "{whole:?}");
+    }
+    let mut run = nothing(&plan);
+    go(&plan, &mut run, usize::MAX, tps);
+    let rates = run.trials.iter().map(|trial| trial.summary.rate_per_s);
+    let rates: Vec<f64> = rates.flatten().collect();
+    assert!(!rates.is_empty() && rates.iter().all(|rate| *rate == 310.0), "{rates:?}");
+    for cut in [1, 2, 4, 6] {
+        let mut run = nothing(&plan);
+        let mut executed = go(&plan, &mut run, cut, tps);
+        executed.extend(go(&plan, &mut run, usize::MAX, tps));
+        assert_eq!(executed, whole, "cut after {cut}");
+    }
 }
 
 const COMPARE: &str = "workers = [1, 8]\nduration_s = 10\n\

@@ -48,7 +48,7 @@ fn a_search_begins_at_half_of_a_closed_loop_and_confirms_what_it_finds() {
         let identity = trial.summary.identity.clone();
         let start = TrialStart { identity, ..TrialStart::default() };
         let writer = stored.begin_trial(start).expect("a trial");
-        writer.finish(trial.summary.clone()).expect("stored");
+        stored.end_trial(writer, trial.summary.clone()).expect("stored");
     }
     let folder = stored.finish(dyno_facts::RunStatus::Complete).expect("ended");
     let warnings = dyno_store::read(&folder).expect("a run").warnings;

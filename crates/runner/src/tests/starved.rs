@@ -36,7 +36,7 @@ fn attempt_at(
     starving.judge(&mut summary, false);
     let writer =
         run.begin_trial(TrialStart { identity, ..TrialStart::default() }).expect("a trial");
-    writer.finish(summary).expect("stored");
+    run.end_trial(writer, summary).expect("stored");
 }
 
 fn gone_on(run: Run) -> Run {

@@ -42,7 +42,7 @@ fn start(repeat: u32) -> TrialStart {
     TrialStart { identity, kinds: vec!["oltp_read_only".to_owned()], ..TrialStart::default() }
 }
 
-fn interval(writer: &mut TrialWriter<'_>, index: u32) {
+fn interval(writer: &mut TrialWriter, index: u32) {
     let mut frame = Frame::new(1, false);
     frame.kinds[0].counts.started = 10;
     frame.kinds[0].counts.committed = 10;
@@ -109,7 +109,7 @@ fn whoever_comes_late_knows_the_same_as_who_was_there_from_the_begin() {
 
     interval(&mut writer, 3);
     let summary = writer.start().clone().summary(TrialStatus::Complete);
-    writer.finish(summary).expect("stored");
+    run.end_trial(writer, summary).expect("stored");
     heard.extend(early.poll());
     let one_ended = ("running".to_owned(), vec!["complete".to_owned()], 4);
     assert_eq!(known(&heard), one_ended, "the last rows come with the end: {:?}", names(&heard));
@@ -117,7 +117,7 @@ fn whoever_comes_late_knows_the_same_as_who_was_there_from_the_begin() {
     interval(&mut writer, 0);
     let summary = writer.start().clone().summary(TrialStatus::Failed("why".into()));
     // A whole trial between two looks.
-    writer.finish(summary).expect("stored");
+    run.end_trial(writer, summary).expect("stored");
     run.event(Event::new(EventKind::Note, "a note")).expect("stored");
     run.finish(RunStatus::Failed("One trial failed.".into())).expect("stored");
     heard.extend(early.poll());
@@ -156,7 +156,7 @@ fn a_killed_run_is_told_to_be_interrupted() {
     let mut heard = follower.poll();
     assert_eq!(known(&heard).0, "running");
     // What a kill leaves: no summary, no end in run.json, and the lock is gone.
-    drop(run);
+    drop((writer, run));
     heard.extend(follower.poll());
     let cut_off = ("interrupted".to_owned(), vec!["interrupted".to_owned()], 1);
     assert_eq!(known(&heard), cut_off);

@@ -180,7 +180,7 @@ fn trial(options: &TpchSettings, database: &Database, job: Job<'_>) -> Result<Tr
     let asked = RunOptions {
         degree,
         parameters: options.parameters(planned.seed),
-        answers: Some(job.run.path().join("answers")),
+        answers: Some(job.folder("answers")),
         target: target.clone(),
         cache,
         ..options.run.clone()
@@ -253,7 +253,7 @@ fn headline(summary: &TrialSummary) -> String {
 }
 
 /// Tells what has ended.
-impl TrialWatch for PassWatch<'_, '_> {
+impl TrialWatch for PassWatch<'_> {
     fn started(&self) {
         PassWatch::started(self);
     }

@@ -84,13 +84,13 @@ fn metrics(of: &PairedComparison, is_found: impl Fn(&VerdictRow) -> bool) -> Opt
 
 fn few_pairs(of: &PairedComparison) -> Option<Message> {
     let least = (of.stop.pairs_least as usize).max(of.least_pairs());
-    let pairs = of.pairs.len() + of.pairs_earlier();
+    let pairs = of.pairs_made();
     (pairs < least).then(|| say!(pairs_of_least_pairs, pairs, least))
 }
 
 fn pairs_missing(of: &PairedComparison) -> Option<Message> {
     let lost = (of.pairs_lost > 0).then(|| say!(pairs_without_a_trial, n = of.pairs_lost));
-    let all = of.pairs.len() + of.pairs_earlier();
+    let all = of.pairs_made();
     let unknown = of.rows.iter().filter(|row| row.pairs < all);
     let unknown = unknown
         .map(|row| say!(pairs_without_a_figure, metric = &row.name, n = all - row.pairs, all));

@@ -52,8 +52,9 @@ fn comparison_plans<'a>(
                 is_planned: bool| {
         let runs = evidence.runs.iter();
         let runs = runs.filter(|run| [baseline.run, candidate.run].contains(&run.number));
-        let own = runs.filter_map(|run| own_facts(run, experiment));
-        let [restart_each, reload_each] = own.fold([0; 2], |[restart, reload], facts| {
+        let own: Vec<_> = runs.filter_map(|run| own_facts(run, experiment)).collect();
+        let unit = own.iter().map(|facts| facts.pairs_per_unit()).max().unwrap_or(1);
+        let [restart_each, reload_each] = own.iter().fold([0; 2], |[restart, reload], facts| {
             [restart.max(facts.restart_each), reload.max(facts.reload_each)]
         });
         let is_same_target = is_same(baseline, candidate);
@@ -69,6 +70,7 @@ fn comparison_plans<'a>(
             },
             restart_each,
             reload_each,
+            unit,
             is_planned,
             stop: facts.map_or(StopRule::default(), |facts| facts.stop),
             margin: facts.and_then(|facts| facts.equivalence).unwrap_or(DEFAULT_MARGIN),
@@ -148,7 +150,7 @@ fn comparison(
         candidate: plan.candidate.to_owned(),
         is_aa: plan.is_aa,
         aa: plan.aa,
-        unit_pairs: plan.unit(),
+        unit_pairs: plan.unit,
         levels,
         order: pairs.order,
         pairs: pairs.trials.iter().map(|(a, b)| [a.label.clone(), b.label.clone()]).collect(),
@@ -171,9 +173,9 @@ fn row(
     plan: &ComparisonPlan<'_>,
 ) -> Option<VerdictRow> {
     let earlier = earlier(evidence, *pairs.first()?, metric);
-    let ratio = ratio_of(pairs, metric, plan.stop, (plan.unit(), &earlier))?;
-    let whole = |units: usize| units * plan.unit() as usize;
-    let values: Vec<_> = pairs.iter().filter_map(|pair| figures(pair, metric)).collect();
+    let ratio = ratio_of(pairs, metric, plan.stop, (plan.unit, &earlier))?;
+    let whole = |units: usize| units * plan.unit as usize;
+    let values: Vec<_> = pairs.iter().flat_map(|pair| figures(pair, metric)).collect();
     let all: Vec<(f64, f64)> = earlier.iter().flatten().chain(&values).copied().collect();
     let call = ratio.verdict(metric.better(), plan.margin);
     Some(VerdictRow {
@@ -222,13 +224,14 @@ fn withstood(
     metric: Metric,
     plan: &ComparisonPlan<'_>,
 ) -> Option<Bounds> {
-    let Judging::Level(alpha) = judging(plan.stop, plan.unit()) else { return None };
-    let unit = |pair: &(&Trial, &Trial)| unit_of(pair, plan.unit());
+    let Judging::Level(alpha) = judging(plan.stop, plan.unit) else { return None };
+    let of_pair =
+        |(a, b): &(&Trial, &Trial)| a.summary.paired_figures(&b.summary, metric, plan.unit);
     let is_stopped = |(a, b): &&(&Trial, &Trial)| stopped(a).or_else(|| stopped(b)).is_some();
-    let lost: BTreeSet<u32> = pairs.iter().filter(is_stopped).map(unit).collect();
-    let unspoilt = pairs.iter().filter(|pair| !lost.contains(&unit(pair)));
-    let unspoilt = unspoilt.filter_map(|pair| Some((unit(pair), figures(pair, metric)?)));
-    let whole = unit_means(&unspoilt.collect::<Vec<_>>());
+    let spoilt = pairs.iter().filter(is_stopped).flat_map(of_pair);
+    let lost: BTreeSet<u32> = spoilt.map(|(unit, _)| unit).collect();
+    let all = pairs.iter().flat_map(of_pair);
+    let whole = unit_means(&all.filter(|(unit, _)| !lost.contains(unit)).collect::<Vec<_>>());
     let usable = whole.iter().filter(|(a, b)| *a > 0.0 && *b > 0.0);
     let logs: Vec<f64> = usable.map(|(a, b)| (b / a).ln()).collect();
     let both = rank::interval_whatever(&logs, lost.len(), alpha).filter(|_| !lost.is_empty())?;
@@ -295,7 +298,9 @@ fn judge(found: &mut [PairedComparison], gated: impl Fn(usize) -> Vec<Metric>) {
             for (at, p) in judged.into_iter().zip(holm(&p)) {
                 let rows = &mut found[at].rows;
                 let is_alone = rows[place].metric.is_cost() || gated.contains(&rows[place].metric);
-                let before = rows[..place].iter().filter_map(|row| row.p_adjusted);
+                // What a transaction costs is no question that others follow from.
+                let before = rows[..place].iter().filter(|row| !row.metric.is_cost());
+                let before = before.filter_map(|row| row.p_adjusted);
                 let before = before.filter(|_| !is_alone).fold(p, f64::max);
                 rows[place].p_adjusted = Some(before);
                 rows[place].call = corrected(&rows[place]);
@@ -327,18 +332,13 @@ pub(super) struct ComparisonPlan<'a> {
     /// Servers are restarted and data restored before the first of so many pairs; 0 is never.
     pub(super) restart_each: u32,
     pub(super) reload_each: u32,
+    /// Pairs that count as one.
+    pub(super) unit: u32,
     /// The suite asks for it.
     pub(super) is_planned: bool,
     pub(super) stop: StopRule,
     /// What counts as equivalent.
     pub(super) margin: f64,
-}
-
-impl ComparisonPlan<'_> {
-    /// Pairs that count as one.
-    pub(super) fn unit(&self) -> u32 {
-        self.restart_each.max(self.reload_each).max(1)
-    }
 }
 
 /// The pairs of two targets at one load level.
@@ -422,6 +422,10 @@ pub(super) fn pairs_by_level<'a>(
 
 /// Interleaved when each pair has ended before the next one began.
 fn order(pairs: &[(&Trial, &Trial)]) -> PairOrder {
+    let is_together = |(a, _): &(&Trial, &Trial)| !a.summary.intervals.is_empty();
+    if !pairs.is_empty() && pairs.iter().all(is_together) {
+        return PairOrder::Together;
+    }
     let is_one_run = pairs.iter().all(|(a, b)| a.run == b.run && a.run == pairs[0].0.run);
     let ends = |pair: &(&Trial, &Trial)| {
         let (a, b) = (pair.0.summary.trial, pair.1.summary.trial);
@@ -505,7 +509,7 @@ fn pairs_of(evidence: &Evidence, of: &PairedComparison) -> Result<Option<Session
                 of.name
             ));
         }
-        let values: Vec<_> = pairs.iter().filter_map(|pair| figures(pair, metric)).collect();
+        let values: Vec<_> = pairs.iter().flat_map(|pair| figures(pair, metric)).collect();
         if !values.is_empty() {
             metrics.insert(metric.name().to_owned(), values);
         }
@@ -585,7 +589,7 @@ fn session_rows(
     let earlier = run.header.continues.iter().map(|session| {
         row(session, &earlier_of(std::slice::from_ref(session), both, metric).concat())
     });
-    let own: Vec<_> = pairs.iter().filter_map(|pair| figures(pair, metric)).collect();
+    let own: Vec<_> = pairs.iter().flat_map(|pair| figures(pair, metric)).collect();
     Some(earlier.chain([row(&session(&run.header, &run.folder, Vec::new()), &own)]).collect())
 }
 

@@ -10,7 +10,7 @@ pub(super) fn of(
     level: &Message,
     metric: Option<Metric>,
 ) -> Option<RepetitionLevels> {
-    let (mut each, unit) = ([plan.restart_each, plan.reload_each].to_vec(), plan.unit() as usize);
+    let (mut each, unit) = ([plan.restart_each, plan.reload_each].to_vec(), plan.unit as usize);
     each.retain(|each| *each > 0);
     each.sort_unstable();
     each.dedup();
@@ -68,7 +68,7 @@ fn trial_s(trial: &Trial) -> f64 {
 /// Logarithms of the ratios, in order, of units of which no pair is missing.
 fn whole_units(pairs: &[(&Trial, &Trial)], metric: Metric, unit: usize) -> Vec<f64> {
     let log = |pair: &(&Trial, &Trial)| {
-        let (a, b) = figures(pair, metric)?;
+        let (a, b) = figures(pair, metric).next()?;
         let (log, unit) = ((b / a).ln(), unit_of(pair, unit as u32));
         log.is_finite().then_some((unit, pair.0.summary.repeat, log))
     };

@@ -67,8 +67,8 @@ fn ratio_of(
     stop: StopRule,
     (unit, earlier): (u32, &[Vec<(f64, f64)>]),
 ) -> Option<PairedRatio> {
-    let figures = |pair: &(&Trial, &Trial)| Some((unit_of(pair, unit), figures(pair, metric)?));
-    let values: Vec<(u32, (f64, f64))> = pairs.iter().filter_map(figures).collect();
+    let of_pair = |(a, b): &(&Trial, &Trial)| a.summary.paired_figures(&b.summary, metric, unit);
+    let values: Vec<(u32, (f64, f64))> = pairs.iter().flat_map(of_pair).collect();
     let bounds = pairs.iter().map(|(a, b)| [a, b].map(|trial| bound_of(&trial.summary, metric)));
     let ratio = PairedRatio::of_units(&values, judging(stop, unit))?;
     let ratio = match earlier {
@@ -83,9 +83,9 @@ fn unit_of((a, _): &(&Trial, &Trial), unit: u32) -> u32 {
     a.summary.repeat.saturating_sub(1) / unit
 }
 
-/// The figures of a pair; `None` unless both have one.
-fn figures((a, b): &(&Trial, &Trial), metric: Metric) -> Option<(f64, f64)> {
-    Some((a.summary.figure(metric)?, b.summary.figure(metric)?))
+/// The figures of the pairs of two trials, in the order of time; none unless both have one.
+fn figures((a, b): &(&Trial, &Trial), metric: Metric) -> impl Iterator<Item = (f64, f64)> {
+    a.summary.paired_figures(&b.summary, metric, 1).into_iter().map(|(_, both)| both)
 }
 
 impl Verdicts {

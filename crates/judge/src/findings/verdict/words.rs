@@ -75,17 +75,23 @@ pub(super) fn comparison(of: &PairedComparison) -> Message {
     };
     let (is_first, margin) = (row.metric == first.metric, format::percent(of.margin));
     let (candidate, baseline, metric) = (&of.candidate, &of.baseline, &row.name);
-    let said = match (row.call, is_first) {
-        (Call::Faster | Call::Slower, _) => difference(of, row, is_first),
+    // At one rate nobody is faster: what a transaction costs is named.
+    let is_together = of.order == PairOrder::Together;
+    let said = match (row.call, is_first && !is_together) {
+        (Call::Faster | Call::Slower, is_speed) => difference(of, row, is_speed),
         (Call::Equivalent, true) => {
             say!(both_are_equivalent_within, place, candidate, baseline, margin)
         }
         (Call::Equivalent, false) => {
             say!(both_are_equivalent_in_metric, place, candidate, baseline, margin, metric)
         }
-        _ => {
+        (_, true) => {
             let why = why(of, row);
             say!(whether_or_is_faster_is_undecided, place, candidate, baseline, why)
+        }
+        (_, false) => {
+            let why = why(of, row);
+            say!(whether_they_differ_is_undecided, place, candidate, baseline, metric, why)
         }
     };
     let mut sentences = vec![say!(said_evidence, said, evidence = evidence(row))];
@@ -95,6 +101,18 @@ pub(super) fn comparison(of: &PairedComparison) -> Message {
             _ => say!(by_metric_undecided, why = why(of, first)),
         };
         sentences.push(say!(said_evidence, said, evidence = evidence(first)));
+    }
+    if is_together {
+        let others =
+            of.rows.iter().filter(|of| of.metric != first.metric && of.metric != row.metric);
+        // A wait that needs no CPU shows in the latency alone: what is not known of it is not left out.
+        let is_said = |of: &&VerdictRow| of.call.is_difference() || of.metric == Metric::MeanMs;
+        let said = |row: &VerdictRow| match row.call.is_undecided() {
+            true => say!(also_undecided, evidence = evidence(row)),
+            false => say!(also_certain, evidence = evidence(row)),
+        };
+        sentences.extend(others.filter(is_said).map(said));
+        sentences.push(say!(capacity_was_not_measured));
     }
     // Behind the evidence of the metric that decides, and of the same.
     sentences.extend(stability(of, first));
