@@ -400,7 +400,7 @@ impl Runner<'_> {
         purpose: Purpose,
         stage: Option<StageOf>,
     ) -> Result<TrialDone> {
-        let Some(ground) = self.ground(step, planned, stage)? else {
+        let Some(ground) = self.ground(step, planned, stage, 0)? else {
             return Ok(TrialDone::INTERRUPTED);
         };
         let TrialGround { number, experiment, reached, planned, starving, .. } = &ground;
@@ -434,12 +434,14 @@ impl Runner<'_> {
         Ok(outcome)
     }
 
-    /// Brings servers and data to where a trial begins; `None` when the user has stopped that.
+    /// Brings servers and data to where a trial begins, before which so many others begin; `None` when the user has
+    /// stopped that.
     fn ground(
         &mut self,
         step: &PlanStep,
         planned: &PlannedTrial,
         stage: Option<StageOf>,
+        others: u32,
     ) -> Result<Option<TrialGround>> {
         // Within a trial nothing is made anew.
         let is_within = stage.is_some() && !self.run.data().stages(&step.id).is_empty();
@@ -454,7 +456,7 @@ impl Runner<'_> {
         let owner = self.plan.owner(&step.target);
         self.fresh.remove(owner);
         let (experiment, reached) = self.parties(step)?;
-        let number = self.run.reserve_trial();
+        let number = self.run.next_trial() + others;
         let seed = match experiment.writes() {
             true => {
                 let place = self.run.stem(number).display().to_string();

@@ -55,8 +55,8 @@ impl Runner<'_> {
     /// Makes the trials of a repeat at once. Returns how the worst of them has ended.
     pub(super) fn together(&mut self, trials: &[(&PlanStep, PlannedTrial)]) -> Result<TrialDone> {
         let mut grounds = Vec::new();
-        for (step, planned) in trials {
-            match self.ground(step, planned, None)? {
+        for (others, (step, planned)) in (0..).zip(trials) {
+            match self.ground(step, planned, None, others)? {
                 Some(ground) => grounds.push((*step, ground)),
                 None => return Ok(TrialDone::INTERRUPTED),
             }

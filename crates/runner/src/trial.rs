@@ -45,7 +45,7 @@ pub struct Job<'a> {
     pub(super) fault: Option<&'a Injection<'a>>,
     pub(super) team: Team<'a>,
     pub(super) starving: Starving,
-    /// The number of the trial, which is reserved for it.
+    /// The number of the trial within the run.
     pub(super) number: u32,
     /// The run, which trials that are measured at once share.
     pub(super) run: &'a Mutex<&'a mut Run>,

@@ -134,10 +134,9 @@ impl Run {
         self.update(|header| header.set_aside.extend(numbers))
     }
 
-    /// Reserves a number for a trial: several that are measured at once have theirs before the first begins.
-    pub fn reserve_trial(&mut self) -> u32 {
-        self.last_trial += 1;
-        self.last_trial
+    /// The number of the trial that begins next. Of several that are measured at once, the others have those after it.
+    pub fn next_trial(&self) -> u32 {
+        self.last_trial + 1
     }
 
     /// What the names of a trial's files begin with: `trials/<n>`. Files of other extensions than the run's own may be
@@ -156,8 +155,9 @@ impl Run {
     /// When the folder can't be written.
     pub fn begin_trial(&mut self, mut start: TrialStart) -> Result<TrialWriter, Error> {
         if start.trial == 0 {
-            start.trial = self.reserve_trial();
+            start.trial = self.next_trial();
         }
+        self.last_trial = self.last_trial.max(start.trial);
         start.schema_version = SCHEMA_VERSION;
         if start.began_at.is_empty() {
             start.began_at = now_utc();
@@ -246,7 +246,8 @@ impl Run {
 
     /// Stores a trial that is the sum of its stages, and has no files of its own.
     pub fn store_joined(&mut self, mut joined: TrialSummary) -> Result<(), Error> {
-        (joined.schema_version, joined.trial) = (SCHEMA_VERSION, self.reserve_trial());
+        self.last_trial += 1;
+        (joined.schema_version, joined.trial) = (SCHEMA_VERSION, self.last_trial);
         self.store_summary(joined)
     }
 }
