@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 
 /// The time that a client is given where no end comes.
 const LIMIT: Nanos = 150_000_000;
-/// The same where an end comes, on a machine as busy as it may be.
+/// The time limit for a client whose server does end, even on a busy machine.
 const LONG: Nanos = 60 * SECOND;
 /// How much later it may be back.
 const LATE: Duration = Duration::from_secs(20);

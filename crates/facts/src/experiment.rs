@@ -135,15 +135,15 @@ pub struct PlannedTrial {
     pub events: Option<u64>,
     /// Seconds between two lines of the interval series.
     pub interval_s: f64,
-    /// It is measured at once with the trials of the other targets.
+    /// Set if the trials of all targets run concurrently.
     pub is_together: bool,
     /// The seed of this trial's random streams, below 2^53. Repeats have different ones; the
     /// targets of one repeat of a point share one, so that they are given the same work.
     pub seed: u64,
 }
 
-/// Intervals of trials that are measured at once which count as one: whatever else the machine does lasts for some of
-/// them, and with each by itself 13 instead of 2 % of equal systems would be called different (`tests/simulated.rs`).
+/// Number of intervals of concurrent trials that count as one pair. Interference lasts for several intervals; if each
+/// interval counted, 13% instead of 2% of equal systems would be called different (`tests/simulated.rs`).
 pub const INTERVALS_PER_UNIT: u32 = 4;
 
 /// An experiment of a plan, shrunk and capped as it is executed.
@@ -224,8 +224,8 @@ impl ExperimentFacts {
         format!("{} {}", self.workload, self.test).trim().to_owned()
     }
 
-    /// Pairs that share a start of their servers or a load of their data, or follow each other at once, and so are no
-    /// evidence of their own: the unit of statistics.
+    /// Number of pairs in the unit of statistics: pairs that share a server start or a data load, or successive intervals
+    /// of concurrent trials, are not independent.
     pub fn pairs_per_unit(&self) -> u32 {
         if self.is_together() {
             return INTERVALS_PER_UNIT;
@@ -233,17 +233,17 @@ impl ExperimentFacts {
         self.restart_each.max(self.reload_each).max(1)
     }
 
-    /// Whether servers are restarted or data reloaded for pairs.
+    /// Returns true if servers are restarted or data are reloaded between pairs.
     pub fn is_renewed(&self) -> bool {
         self.restart_each > 0 || self.reload_each > 0
     }
 
-    /// Whether the trials of a repeat are measured at once.
+    /// Returns true if the trials of a repeat run concurrently.
     pub fn is_together(&self) -> bool {
         self.comparison.as_ref().is_some_and(|of| of.design == Design::Together)
     }
 
-    /// Pairs that a repeat adds: one, or one for each interval of trials that are measured at once.
+    /// Number of pairs that a repeat adds: one, or one per interval of concurrent trials.
     pub fn pairs_per_repeat(&self) -> u32 {
         let intervals = self.duration_s.filter(|_| self.is_together()).unwrap_or(0.0);
         ((intervals / self.interval_s.max(1e-9)).round() as u32).max(1)
@@ -325,15 +325,15 @@ pub struct ComparisonFacts {
 }
 
 dyno_core::named! {
-    /// How the trials of a comparison follow each other.
+    /// The order of the trials of a comparison.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, JsonSchema, Deserialize)]
     #[serde(rename_all = "snake_case")]
     pub enum Design {
-        /// One after the other: what differs is how much each can do.
+        /// One after the other: compares capacity.
         #[default]
         InTurn = "in_turn",
-        /// Both at once, with the same arrivals at one rate: what differs is the cost of a transaction and its latency.
-        /// Each interval of both is a pair (Bulej et al., Duet benchmarking, arXiv 2001.05811).
+        /// Concurrently, with the same arrivals at one rate: compares the cost of a transaction and its latency. Each
+        /// interval is a pair (Bulej et al., Duet benchmarking, arXiv 2001.05811).
         Together = "together",
     }
 }

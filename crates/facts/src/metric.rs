@@ -204,9 +204,9 @@ impl TrialSummary {
         }
     }
 
-    /// The pairs of figures that it makes with the same repeat on another target, each with the number of its unit: one
-    /// pair, or one for each interval where both were measured at once. So many repeats or intervals make a `unit`. Empty
-    /// where one side has no figure.
+    /// The pairs of figures with the same repeat on another target, each with its unit number: one pair, or one per
+    /// interval of concurrent trials. `unit` is the number of repeats or intervals in a unit. Empty if either side has no
+    /// figure.
     pub fn paired_figures(
         &self,
         other: &TrialSummary,

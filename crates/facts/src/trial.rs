@@ -273,7 +273,7 @@ pub struct TrialSummary {
     /// What it has figures of, by the names in gates; filled by the store.
     #[serde(default)]
     pub measures: Measures,
-    /// The same of each interval of a trial that was measured at once with another: pairs are made of these.
+    /// Figures of each interval of a trial that ran concurrently with another: each interval is a pair.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub intervals: Vec<Measures>,
     /// From the due time where there is a schedule, else from the begin (service time).

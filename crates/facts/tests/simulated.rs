@@ -38,19 +38,20 @@ fn pairs_that_end_by_their_figures_find_no_more_by_chance() {
     }
 }
 
-/// Trials are measured at once in repeats of twenty intervals, after each of which it is looked whether they have decided.
+/// Concurrent trials have twenty intervals per repeat; the verdict is computed after each repeat.
 #[test]
-fn intervals_of_targets_that_are_measured_at_once_find_no_more_by_chance_and_small_differences() {
+fn concurrent_trials_keep_false_positives_low_and_detect_three_percent() {
     const UNIT: usize = INTERVALS_PER_UNIT as usize;
     let plan = plan([24, 200], None);
-    let decided = |unit: usize, seed: u64, world: World, ratio: f64| {
+    let run_until_decided = |unit: usize, seed: u64, world: World, ratio: f64| {
         let mut session = Session::new(seed, world, [24, 200]);
         (session.noise, session.ratio) = ([0.03; 2], ratio);
         let mut pairs = Vec::new();
         loop {
             pairs.extend((pairs.len()..pairs.len() + 20).map(|number| session.pair(number)));
-            let number = |(number, pair): (usize, &(f64, f64))| ((number / unit) as u32, *pair);
-            let numbered: Vec<(u32, (f64, f64))> = pairs.iter().enumerate().map(number).collect();
+            let with_unit = |(index, pair): (usize, &(f64, f64))| ((index / unit) as u32, *pair);
+            let numbered: Vec<(u32, (f64, f64))> =
+                pairs.iter().enumerate().map(with_unit).collect();
             let verdict = verdict(&unit_means(&numbered), plan.judging());
             let is_open = pairs.len() < plan.pairs_least || verdict == RatioVerdict::Undecided;
             if !is_open || pairs.len() >= plan.pairs_most {
@@ -59,19 +60,21 @@ fn intervals_of_targets_that_are_measured_at_once_find_no_more_by_chance_and_sma
         }
     };
     for (world, name) in World::TOGETHER {
-        let found = share(400, |seed| is_difference(decided(UNIT, seed, world, 1.0).0));
-        assert!(found.found <= 0.05, "{name}: {found:?}");
+        let false_positives =
+            share(400, |seed| is_difference(run_until_decided(UNIT, seed, world, 1.0).0));
+        assert!(false_positives.found <= 0.05, "{name}: {false_positives:?}");
     }
-    // Why an interval by itself is no unit.
-    let alone = share(400, |seed| is_difference(decided(1, seed, World::Bursts, 1.0).0));
-    assert!(alone.found > 0.08, "{alone:?}");
+    // A unit of one interval would not keep the level.
+    let with_unit_1 =
+        share(400, |seed| is_difference(run_until_decided(1, seed, World::Bursts, 1.0).0));
+    assert!(with_unit_1.found > 0.08, "{with_unit_1:?}");
     let mut intervals = 0;
-    let found = share(100, |seed| {
-        let (verdict, made) = decided(UNIT, seed, World::Quiet, 1.03);
-        intervals += made;
+    let power = share(100, |seed| {
+        let (verdict, count) = run_until_decided(UNIT, seed, World::Quiet, 1.03);
+        intervals += count;
         verdict == RatioVerdict::Faster
     });
-    assert!(found.found >= 0.95 && intervals < 70 * 100, "{found:?} after {intervals} intervals");
+    assert!(power.found >= 0.95 && intervals < 70 * 100, "{power:?} after {intervals} intervals");
 }
 
 #[test]

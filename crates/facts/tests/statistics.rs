@@ -478,7 +478,7 @@ fn steadiness_of_windows() {
     assert_near(&shifts(&seconds(9, |at| if at < 5 { 1000.0 } else { 700.0 })), &[]);
     let ten_percent = |at: usize| if at < 8 { 1000.0 } else { 1096.0 };
     assert_near(&shifts(&seconds(16, ten_percent)), &[4.0, 999.6085212, 1095.6827083]);
-    // Halves that differ by 15%, but vary by 30% themselves, are no change.
+    // Halves that differ by 15% but vary by 30% do not count as a level shift.
     let noisy = |at: usize| {
         [700.0, 1300.0, 700.0, 1300.0, 1000.0][at % 5] * if at < 5 { 1.0 } else { 1.15 }
     };

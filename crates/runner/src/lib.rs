@@ -171,12 +171,12 @@ struct Runner<'a> {
     renewed: BTreeSet<(Renewed, String)>,
 }
 
-/// A trial that can begin: who executes it, on what, and as which trial of the run.
+/// A trial that is ready to begin: its number, workload, target and plan.
 struct TrialGround {
     number: u32,
     experiment: Rc<dyn Trials>,
     reached: Rc<ReachedDatabase>,
-    /// With the seed that its data take.
+    /// The planned trial, with the seed for the state of its data.
     planned: PlannedTrial,
     tables: Vec<String>,
     starving: Starving,
@@ -434,8 +434,8 @@ impl Runner<'_> {
         Ok(outcome)
     }
 
-    /// Brings servers and data to where a trial begins, before which so many others begin; `None` when the user has
-    /// stopped that.
+    /// Prepares servers and data for a trial; `others` is the number of concurrent trials that begin before it. Returns
+    /// `None` if the user has stopped the run.
     fn ground(
         &mut self,
         step: &PlanStep,
@@ -472,7 +472,7 @@ impl Runner<'_> {
         Ok(Some(TrialGround { number, experiment, reached, planned, tables, starving }))
     }
 
-    /// The nodes of a trial, once replicas have caught up.
+    /// Returns the nodes of a trial after replicas have caught up.
     fn nodes_of<'g>(&mut self, step: &'g PlanStep, ground: &'g TrialGround) -> Result<Nodes<'g>> {
         let (target, is_sampled) = (self.plan.target(&step.target), self.plan.sample_servers);
         let TrialGround { reached, tables, .. } = ground;

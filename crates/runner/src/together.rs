@@ -61,7 +61,7 @@ impl Runner<'_> {
                 None => return Ok(TrialDone::INTERRUPTED),
             }
         }
-        // One that was not used on the data of any of them: the same seed gives all the same arrivals.
+        // The same seed gives all targets the same arrivals. It must be new to the data of each.
         let planned = trials.first().map(|(_, planned)| planned.seed);
         let mut seeds = grounds.iter().map(|(_, ground)| ground.planned.seed);
         if let Some(seed) = seeds.find(|seed| Some(*seed) != planned).or(planned) {

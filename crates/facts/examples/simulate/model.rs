@@ -30,9 +30,9 @@ pub(crate) enum World {
     HeavyTails,
     /// Half of the trials are 6 % slower.
     Bimodal,
-    /// Of two that are measured at once, one takes 0 to 20 % from the other, now this one and then that.
+    /// Two targets share a machine: in each interval a random one loses 0 to 20%.
     Steals,
-    /// The same in bursts of one to five intervals, which one in ten begins.
+    /// Like `Steals`, but each loss lasts one to five intervals, and an idle interval starts one with probability 0.1.
     Bursts,
 }
 
@@ -47,13 +47,13 @@ impl World {
         (World::HeavyTails, "heavy tails"),
         (World::Bimodal, "bimodal"),
     ];
-    /// Where both targets of a pair are measured at once, interval by interval.
+    /// Machines on which both targets are measured concurrently, interval by interval.
     pub(crate) const TOGETHER: [(World, &'static str); 5] = [
         (World::Quiet, "quiet"),
         (World::Drift, "5 % drift"),
         (World::HeavyTails, "heavy tails"),
-        (World::Steals, "one takes from the other"),
-        (World::Bursts, "in bursts"),
+        (World::Steals, "interference"),
+        (World::Bursts, "bursts of interference"),
     ];
 }
 
@@ -168,7 +168,7 @@ impl Session {
         if is_swapped { (second, first) } else { (first, second) }
     }
 
-    /// What one of two that are measured at once takes from the other.
+    /// Draws the loss of one target to the other one.
     fn interfere(&mut self) {
         let begins = match self.world {
             World::Steals => true,

@@ -539,7 +539,7 @@ mod tests {
 
     #[test]
     fn six_pairs_are_too_few_to_discount_a_wild_one() {
-        // The interval of six is their whole range, which is no measure of how the usual trial deviates.
+        // The interval of six pairs is their whole range, which says nothing about the usual deviation.
         let pairs = [110.0, 90.0, 110.0, 90.0, 110.0, 90.0].map(|candidate| (100.0, candidate));
         let ratio = PairedRatio::of(&pairs, Judging::FIXED).expect("pairs");
         assert_eq!(ratio.usual_deviation(), ratio.deviation);

@@ -161,7 +161,7 @@ fn experiments(
         let measured =
             own.iter().map(|trial| trial.summary.window_s).filter(|window| *window > 0.0);
         let published = published.iter().filter(|table| table.experiment == facts.name);
-        // What only chose the rate is no result.
+        // Calibration trials only determine the rate; they are not results.
         let is_result =
             |trial: &&Trial| !facts.is_together() || trial.summary.purpose != Purpose::Search;
         let points = model::points(&own.iter().copied().filter(is_result).collect::<Vec<_>>());
@@ -205,7 +205,7 @@ pub fn bound_of(trial: &TrialSummary, metric: Metric) -> Option<FigureBound> {
 /// every judgement costs the others some power.
 pub fn judged_metrics(trial: &TrialSummary) -> Vec<Metric> {
     let own = KnownFamily::of(trial).and_then(|family| family.judged());
-    // At one rate, of two that share a machine, the cost of a transaction tells most, and by far the soonest.
+    // For concurrent trials at one rate, the cost of a transaction is the most precise figure.
     if !trial.intervals.is_empty() {
         return Metric::costs().chain([Metric::MeanMs, Metric::P95Ms]).collect();
     }

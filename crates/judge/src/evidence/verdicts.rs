@@ -147,15 +147,15 @@ impl PairedComparison {
         self.sessions[..earlier].iter().map(|session| session.pairs).sum()
     }
 
-    /// What it finds: by the metric that decides, and of targets that were measured at once, where nobody is faster, slower
-    /// where anything is. Without a pair nothing is decided.
+    /// The verdict: that of the deciding metric. For concurrent trials, which have no throughput to compare, the verdict is
+    /// slower if any metric is. Too few pairs if there is no pair.
     pub fn call(&self) -> Call {
         let slower = self.rows.iter().map(|row| row.call).find(|call| *call == Call::Slower);
         let slower = slower.filter(|_| self.order == PairOrder::Together);
         slower.or(self.rows.first().map(|row| row.call)).unwrap_or(Call::TooFewPairs)
     }
 
-    /// Pairs of all sessions, also those of which a figure is missing: intervals, where both were measured at once.
+    /// Number of pairs of all sessions, including those that lack a figure; for concurrent trials the number of intervals.
     pub(crate) fn pairs_made(&self) -> usize {
         match self.order {
             PairOrder::Together => self.rows.iter().map(|row| row.pairs).max().unwrap_or(0),
@@ -255,7 +255,7 @@ pub enum PairOrder {
     /// All trials of one before those of the other, or in different runs: drift looks like a
     /// difference.
     Blocks,
-    /// Both at once, with the same arrivals: each interval of both is a pair.
+    /// Concurrent trials with the same arrivals: each interval is a pair.
     Together,
 }
 

@@ -56,10 +56,10 @@ pub struct ServerUsage {
     threads: BTreeMap<u32, ThreadUsage>,
 }
 
-/// What a thread had counted at one moment.
+/// Counters of a thread at one moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct ThreadUsage {
-    /// How often it left a CPU.
+    /// Number of context switches, voluntary or not.
     switches: u64,
     /// Its time on a CPU; `None` where the kernel keeps no such statistics.
     cpu_ns: Option<u64>,
@@ -153,25 +153,24 @@ impl ServerUsage {
     /// not.
     pub fn since(&self, before: &ServerUsage) -> Option<Measures> {
         let used_s = self.used_beside_s(before)?;
-        let switched = self.of_threads_since(before, |thread| Some(thread.switches));
+        let switched = self.grown_since(before, |thread| Some(thread.switches));
         let switched = switched.map(|switches| switches as f64);
         Some([(Metric::CpuS, Some(used_s)), (Metric::ContextSwitches, switched)].into())
     }
 
-    /// What the threads counted from `before` to `self`; `None` where one has ended: what it counted is lost, but for its
-    /// ticks.
-    fn of_threads_since(
+    /// The sum of a counter's growth over all threads since `before`; `None` if a thread has ended, as its counter is lost.
+    fn grown_since(
         &self,
         before: &ServerUsage,
         count: impl Fn(&ThreadUsage) -> Option<u64>,
     ) -> Option<u64> {
         let is_whole = before.threads.keys().all(|thread| self.threads.contains_key(thread));
-        let counted = self.threads.iter().map(|(thread, now)| {
+        let growths = self.threads.iter().map(|(thread, now)| {
             let (now, before) = (count(now)?, before.threads.get(thread).map_or(Some(0), &count)?);
-            // One that counts less than before is another one.
+            // A smaller count belongs to a new thread with the same number.
             Some(now.checked_sub(before).unwrap_or(now))
         });
-        counted.sum::<Option<u64>>().filter(|_| is_whole && !self.threads.is_empty())
+        growths.sum::<Option<u64>>().filter(|_| is_whole && !self.threads.is_empty())
     }
 
     fn used_beside_s(&self, before: &ServerUsage) -> Option<f64> {
@@ -183,7 +182,7 @@ impl ServerUsage {
         {
             return Some(after_us.checked_sub(*before_us).filter(|us| *us > 0)? as f64 / 1e6);
         }
-        if let Some(cpu_ns) = self.of_threads_since(before, |thread| thread.cpu_ns) {
+        if let Some(cpu_ns) = self.grown_since(before, |thread| thread.cpu_ns) {
             return Some(cpu_ns as f64 / 1e9);
         }
         let ticks = self.ticks.checked_sub(before.ticks)?;
@@ -223,7 +222,7 @@ fn all_processes() -> BTreeMap<u32, ProcessStat> {
     numbers.filter_map(|pid| Some((pid, read_stat(pid)?))).collect()
 }
 
-/// What each thread of these processes has counted.
+/// Counters of each thread of these processes.
 fn threads(tree: &BTreeSet<u32>) -> BTreeMap<u32, ThreadUsage> {
     let threads = |pid: &u32| fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten();
     let counted = |thread: fs::DirEntry| {

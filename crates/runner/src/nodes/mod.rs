@@ -46,7 +46,7 @@ pub(crate) struct Nodes<'a> {
     pub(super) watched: Vec<WatchedNode>,
     /// Set if they are asked while the trial runs.
     is_sampled: bool,
-    /// Set if their use is counted in each interval.
+    /// Set if their use is counted by interval.
     pub(super) is_by_interval: bool,
 }
 
@@ -452,12 +452,12 @@ fn preparing(dialect: Dialect, workers: u32, tables: usize) -> u64 {
 /// Longest sleep of the thread before it looks whether the trial is over.
 const LOOK: Nanos = 20_000_000;
 
-/// What nodes on this machine use in the window, in the order of the nodes.
+/// Resource use of the nodes on this machine in the window, in the order of the nodes.
 #[derive(Default)]
 struct NodesUse {
-    /// With the process that it was counted for, with all that descend from it.
+    /// Counters of each node, and a description of the process tree that they cover.
     whole: Vec<Option<(Measures, String)>>,
-    /// In each interval of the window, where that is asked for.
+    /// Counters of each interval, if they are counted by interval.
     intervals: Vec<Vec<Option<Measures>>>,
 }
 
@@ -489,10 +489,10 @@ fn watch_usage(nodes: &Nodes<'_>, sampling: &Sampling) -> NodesUse {
     let (Some(first), Some(last)) = (looks.first(), looks.last()) else {
         return NodesUse::default();
     };
-    let both = || first.nodes.iter().zip(&last.nodes);
-    let both = || both().map(|(before, after)| before.as_ref().zip(after.as_ref()));
+    let both = first.nodes.iter().zip(&last.nodes);
+    let mut both = both.filter_map(|(before, after)| before.as_ref().zip(after.as_ref()));
     // What one of them uses makes the sum known well enough.
-    let is_known = both().flatten().any(|(before, after)| after.used_s(before).is_some());
+    let is_known = both.any(|(before, after)| after.used_s(before).is_some());
     let whole = last.since(first, length).into_iter().zip(&last.nodes).map(|(measures, after)| {
         measures.zip(after.as_ref().map(ServerUsage::counted)).filter(|_| is_known)
     });
@@ -506,7 +506,7 @@ fn watch_usage(nodes: &Nodes<'_>, sampling: &Sampling) -> NodesUse {
     }
 }
 
-/// What nodes had used at one moment.
+/// Counters of the nodes at one moment.
 struct UsageLook {
     due: Nanos,
     at: Nanos,
@@ -514,7 +514,7 @@ struct UsageLook {
 }
 
 impl UsageLook {
-    /// What each node used from `before` to `self`, for so long a time: looks come late, or end too soon.
+    /// Growth of each node's counters since `before`, scaled to `length`, because looks may be late.
     fn since(&self, before: &UsageLook, length: Nanos) -> Vec<Option<Measures>> {
         let share = match self.at >= self.due {
             true => length as f64 / (self.at - before.at).max(1) as f64,

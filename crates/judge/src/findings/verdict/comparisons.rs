@@ -225,16 +225,18 @@ fn withstood(
     plan: &ComparisonPlan<'_>,
 ) -> Option<Bounds> {
     let Judging::Level(alpha) = judging(plan.stop, plan.unit) else { return None };
-    let of_pair =
+    let pair_figures =
         |(a, b): &(&Trial, &Trial)| a.summary.paired_figures(&b.summary, metric, plan.unit);
     let is_stopped = |(a, b): &&(&Trial, &Trial)| stopped(a).or_else(|| stopped(b)).is_some();
-    let spoilt = pairs.iter().filter(is_stopped).flat_map(of_pair);
-    let lost: BTreeSet<u32> = spoilt.map(|(unit, _)| unit).collect();
-    let all = pairs.iter().flat_map(of_pair);
-    let whole = unit_means(&all.filter(|(unit, _)| !lost.contains(unit)).collect::<Vec<_>>());
+    let stopped_figures = pairs.iter().filter(is_stopped).flat_map(pair_figures);
+    let stopped_units: BTreeSet<u32> = stopped_figures.map(|(unit, _)| unit).collect();
+    let mut figures: Vec<_> = pairs.iter().flat_map(pair_figures).collect();
+    figures.retain(|(unit, _)| !stopped_units.contains(unit));
+    let whole = unit_means(&figures);
     let usable = whole.iter().filter(|(a, b)| *a > 0.0 && *b > 0.0);
     let logs: Vec<f64> = usable.map(|(a, b)| (b / a).ln()).collect();
-    let both = rank::interval_whatever(&logs, lost.len(), alpha).filter(|_| !lost.is_empty())?;
+    let both = rank::interval_whatever(&logs, stopped_units.len(), alpha)
+        .filter(|_| !stopped_units.is_empty())?;
     Some(Bounds { low: both.low.exp(), high: both.high.exp() })
 }
 
@@ -298,7 +300,7 @@ fn judge(found: &mut [PairedComparison], gated: impl Fn(usize) -> Vec<Metric>) {
             for (at, p) in judged.into_iter().zip(holm(&p)) {
                 let rows = &mut found[at].rows;
                 let is_alone = rows[place].metric.is_cost() || gated.contains(&rows[place].metric);
-                // What a transaction costs is no question that others follow from.
+                // Costs are independent questions: other metrics do not depend on them.
                 let before = rows[..place].iter().filter(|row| !row.metric.is_cost());
                 let before = before.filter_map(|row| row.p_adjusted);
                 let before = before.filter(|_| !is_alone).fold(p, f64::max);

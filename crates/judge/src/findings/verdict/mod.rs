@@ -67,8 +67,9 @@ fn ratio_of(
     stop: StopRule,
     (unit, earlier): (u32, &[Vec<(f64, f64)>]),
 ) -> Option<PairedRatio> {
-    let of_pair = |(a, b): &(&Trial, &Trial)| a.summary.paired_figures(&b.summary, metric, unit);
-    let values: Vec<(u32, (f64, f64))> = pairs.iter().flat_map(of_pair).collect();
+    let pair_figures =
+        |(a, b): &(&Trial, &Trial)| a.summary.paired_figures(&b.summary, metric, unit);
+    let values: Vec<(u32, (f64, f64))> = pairs.iter().flat_map(pair_figures).collect();
     let bounds = pairs.iter().map(|(a, b)| [a, b].map(|trial| bound_of(&trial.summary, metric)));
     let ratio = PairedRatio::of_units(&values, judging(stop, unit))?;
     let ratio = match earlier {

@@ -75,7 +75,7 @@ pub(super) fn comparison(of: &PairedComparison) -> Message {
     };
     let (is_first, margin) = (row.metric == first.metric, format::percent(of.margin));
     let (candidate, baseline, metric) = (&of.candidate, &of.baseline, &row.name);
-    // At one rate nobody is faster: what a transaction costs is named.
+    // At one rate neither target is faster: the sentence names the cost of a transaction.
     let is_together = of.order == PairOrder::Together;
     let said = match (row.call, is_first && !is_together) {
         (Call::Faster | Call::Slower, is_speed) => difference(of, row, is_speed),
@@ -105,13 +105,14 @@ pub(super) fn comparison(of: &PairedComparison) -> Message {
     if is_together {
         let others =
             of.rows.iter().filter(|of| of.metric != first.metric && of.metric != row.metric);
-        // A wait that needs no CPU shows in the latency alone: what is not known of it is not left out.
-        let is_said = |of: &&VerdictRow| of.call.is_difference() || of.metric == Metric::MeanMs;
-        let said = |row: &VerdictRow| match row.call.is_undecided() {
+        // Waits that need no CPU show only in the latency, so an undecided latency is reported too.
+        let is_reported =
+            |row: &&VerdictRow| row.call.is_difference() || row.metric == Metric::MeanMs;
+        let describe = |row: &VerdictRow| match row.call.is_undecided() {
             true => say!(also_undecided, evidence = evidence(row)),
             false => say!(also_certain, evidence = evidence(row)),
         };
-        sentences.extend(others.filter(is_said).map(said));
+        sentences.extend(others.filter(is_reported).map(describe));
         sentences.push(say!(capacity_was_not_measured));
     }
     // Behind the evidence of the metric that decides, and of the same.
