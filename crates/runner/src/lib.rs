@@ -49,6 +49,7 @@ use crate::schedule::{Schedule, Turn};
 use crate::starving::Starving;
 use crate::target_lock::{LockAnswer, TargetLocks};
 use crate::trial::{Job, TrialDone};
+use crate::watch::{WatchedNode, guarded};
 use dyno_engine::Control;
 use dyno_facts::{
     Event, EventKind, ExperimentFacts, FleetMember, Message, PlanStep, PlannedTrial, Purpose,
@@ -198,14 +199,15 @@ impl Runner<'_> {
         let mut examined = BTreeSet::new();
         for step in &self.plan.steps {
             let (experiment, reached) = self.parties(step)?;
-            let at =
-                |failure: Failure| failure.at(format!("{} on {}", step.experiment, step.target));
-            if examined.insert((&step.experiment, &step.target)) {
-                let admin = reached.database.primary_admin();
-                check_settings(&admin, &experiment.needs()).map_err(at)?;
-                experiment.fits(&reached.database).map_err(at)?;
-            }
-            Injection::of(self.plan, step, &reached).map_err(at)?;
+            let place = format!("{} on {}", step.experiment, step.target).into();
+            let is_new = examined.insert((&step.experiment, &step.target));
+            guarded(&place, "the check", &WatchedNode::all(&reached), || {
+                if is_new {
+                    check_settings(&reached.database.primary_admin(), &experiment.needs())?;
+                    experiment.fits(&reached.database)?;
+                }
+                Injection::of(self.plan, step, &reached).map(drop)
+            })?;
         }
         for name in self.targets.keys().cloned().collect::<Vec<_>>() {
             self.lock(&name)?;
@@ -378,14 +380,15 @@ impl Runner<'_> {
     /// Connects to every target once, before anything is touched.
     fn reach_targets(&mut self) -> Result<()> {
         for target in self.plan.targets.iter().filter(|target| target.twin_of.is_none()) {
-            let place = format!("target {}", target.name);
+            let place = format!("target {}", target.name).into();
             let reached =
                 reach_planned(target, self.run.path()).map_err(|failure| failure.at(&place))?;
             output::talk(&format!(
                 "target {}: {} {}",
                 target.name, reached.facts.product, reached.facts.version
             ));
-            check_copies(&reached).map_err(|failure| failure.at(&place))?;
+            let nodes = WatchedNode::all(&reached);
+            guarded(&place, "the check", &nodes, || check_copies(&reached))?;
             self.targets.insert(target.name.clone(), Rc::new(reached));
         }
         let facts = target_facts(self.plan, &self.targets);

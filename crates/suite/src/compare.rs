@@ -307,7 +307,9 @@ pub(crate) fn retries(
         return 0;
     }
     // Of a fleet too: where one load generator stands still, the others go on, and their sum is nobody's throughput.
-    let is_repeated = planned.comparison.is_some() || overrides.by_fleet;
+    // Not of concurrent trials: what starves their load generator meets both sides.
+    let is_in_turn = planned.comparison.is_some() && !planned.is_together();
+    let is_repeated = is_in_turn || overrides.by_fleet;
     experiment.retry_starved.unwrap_or(if is_repeated { RETRIES } else { 0 })
 }
 

@@ -61,7 +61,8 @@ fn sysbench(mine: &Mine, more: &[&str]) -> String {
         ["--mysql-host=127.0.0.1", "--mysql-user=dyno", "--mysql-db=dyno", "--tables=2"]
             .map(str::to_owned),
     );
-    arguments.extend(["--table-size=1000", "--threads=4", "--time=4"].map(str::to_owned));
+    arguments
+        .extend(["--table-size=1000", "--threads=4", "--time=0", "--events=40"].map(str::to_owned));
     arguments.extend([format!("--mysql-port={port}"), format!("--mysql-password={password}")]);
     arguments.extend(more.iter().map(|&word| word.to_owned()));
     mine.dyno(&arguments.iter().map(String::as_str).collect::<Vec<_>>()).stdout

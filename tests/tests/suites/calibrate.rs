@@ -45,7 +45,7 @@ fn known_effects_on_the_null_server_are_kept_and_stand_in_papers() {
         "what was known before stays: {kept}"
     );
 
-    let text = "[suite]\nname = \"s\"\n[target.main]\nurl = \"sqlite:a.db\"\n[[experiment]]\nname = \"e\"\n\
+    let text = "[suite]\nname = \"s\"\nretry_starved = 0\n[target.main]\nurl = \"sqlite:a.db\"\n[[experiment]]\nname = \"e\"\n\
                 workload = \"sysbench\"\ntest = \"oltp_point_select\"\nworkers = [1]\nduration_s = 1\n\
                 options = { tables = 1, table_size = 100 }\n";
     fs::write(folder.join("s.toml"), text).expect("a suite");

@@ -8,7 +8,7 @@ use std::path::Path;
 
 fn suite(folder: &Path, file: &str, name: &str) {
     let text = format!(
-        "[suite]\nname = \"{name}\"\n[target.old]\nurl = \"sqlite:old.db\"\n[target.new]\n\
+        "[suite]\nname = \"{name}\"\nretry_starved = 0\n[target.old]\nurl = \"sqlite:old.db\"\n[target.new]\n\
          url = \"sqlite:new.db\"\n[[experiment]]\nname = \"e\"\nworkload = \"sysbench\"\n\
          test = \"oltp_point_select\"\noptions = {{ tables = 1, table_size = 1000 }}\n\
          workers = 1\nduration_s = 0.4\n"

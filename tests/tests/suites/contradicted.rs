@@ -173,7 +173,7 @@ fn own_statements(folder: &Scratch, urls: &[String], keys: &str) -> Ran {
     let targets = ["a", "b"].iter().zip(urls);
     let targets = targets.map(|(name, url)| format!("[target.{name}]\nurl = \"{url}\"\n"));
     let suite = format!(
-        "[suite]\nname = \"s\"\n{}[[experiment]]\nname = \"mine\"\nworkers = 2\nwarmup_s = 0\nduration_s = 0.5\nretry_starved = 0\n\
+        "[suite]\nname = \"s\"\nretry_starved = 0\n{}[[experiment]]\nname = \"mine\"\nworkers = 2\nwarmup_s = 0\nduration_s = 0.5\n\
          parameters = {{ id = \"uniform(1, 1000)\" }}\n{keys}\n",
         targets.collect::<String>()
     );
@@ -261,8 +261,8 @@ fn sysbench_suite(folder: &Scratch, urls: &[String], keys: &str) {
     let targets = ["a", "b"].iter().zip(urls);
     let targets = targets.map(|(name, url)| format!("[target.{name}]\nurl = \"{url}\"\n"));
     let suite = format!(
-        "[suite]\nname = \"s\"\n{}[[experiment]]\nname = \"e\"\nworkload = \"sysbench\"\ntest = \"oltp_update_index\"\n\
-         options = {{ tables = 1, table_size = 5000 }}\nworkers = 2\nwarmup_s = 0\nretry_starved = 0\n{keys}\n",
+        "[suite]\nname = \"s\"\nretry_starved = 0\n{}[[experiment]]\nname = \"e\"\nworkload = \"sysbench\"\ntest = \"oltp_update_index\"\n\
+         options = {{ tables = 1, table_size = 5000 }}\nworkers = 2\nwarmup_s = 0\n{keys}\n",
         targets.collect::<String>()
     );
     fs::write(folder.file("s.toml"), suite).expect("a suite");

@@ -11,7 +11,7 @@ use std::path::Path;
 /// Writes `s.toml` with one experiment of point selects on two databases.
 fn suite(folder: &Path, keys: &str) {
     let text = format!(
-        "[suite]\nname = \"s\"\n[target.old]\nurl = \"sqlite:old.db\"\n[target.new]\n\
+        "[suite]\nname = \"s\"\nretry_starved = 0\n[target.old]\nurl = \"sqlite:old.db\"\n[target.new]\n\
          url = \"sqlite:new.db\"\n[[experiment]]\nname = \"e\"\nworkload = \"sysbench\"\n\
          test = \"oltp_point_select\"\noptions = {{ tables = 1, table_size = 1000 }}\n{keys}\n"
     );
@@ -27,7 +27,7 @@ fn data(folder: &Path, dir: &str) -> RunData {
     dyno_store::read(&path).expect("a run")
 }
 
-const PAIRS: &str = "workers = 1\nevents = 200\nretry_starved = 0\n\
+const PAIRS: &str = "workers = 1\nevents = 200\n\
                      compare = { baseline = \"old\", candidates = \"new\", pairs = 4 }";
 
 #[test]
@@ -254,7 +254,7 @@ fn a_server_does_not_differ_from_itself() {
     let server = server_or_skip!(MariaDb, "a_server_does_not_differ_from_itself");
     let scratch = Scratch::new();
     let folder = scratch.path();
-    suite(folder, "workers = 2\nwarmup_s = 0.5\nduration_s = 1\nretry_starved = 0");
+    suite(folder, "workers = 2\nwarmup_s = 0.5\nduration_s = 1");
     let differs = |dir: &str| {
         let calls = calls_of_aa(folder, dir, &server.url());
         assert!(!calls.is_empty());

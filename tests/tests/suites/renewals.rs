@@ -15,7 +15,7 @@ fn suite(folder: &Path, keys: &str) {
         )
     };
     let text = format!(
-        "[suite]\nname = \"s\"\n{}{}[[experiment]]\nname = \"e\"\nworkload = \"sysbench\"\n\
+        "[suite]\nname = \"s\"\nretry_starved = 0\n{}{}[[experiment]]\nname = \"e\"\nworkload = \"sysbench\"\n\
          test = \"oltp_point_select\"\noptions = {{ tables = 1, table_size = 100 }}\n{keys}\n",
         target("old"),
         target("new")
@@ -46,7 +46,7 @@ fn servers_are_restarted_and_data_reloaded_before_the_first_of_some_pairs() {
     suite(
         folder,
         "workers = [1, 2]\nevents = 20\nrestart_each = 2\nreload_each = 4\n\
-         compare = { baseline = \"old\", candidates = \"new\", pairs = 6 }\nretry_starved = 0",
+         compare = { baseline = \"old\", candidates = \"new\", pairs = 6 }",
     );
     let ran = dyno(folder, &["run", "s.toml"]);
     assert!([0, 3].contains(&ran.code), "{}", ran.all());

@@ -20,7 +20,7 @@ fn suite(folder: &Path, servers: &[&Postgres], keys: &str) {
     let targets =
         targets.map(|(name, server)| format!("[target.{name}]\nurl = \"{}\"\n", server.url()));
     let text = format!(
-        "[suite]\nname = \"s\"\n{}[[experiment]]\nname = \"e\"\nworkload = \"pgbench\"\ntest = \"tpcb-like\"\n\
+        "[suite]\nname = \"s\"\nretry_starved = 0\n{}[[experiment]]\nname = \"e\"\nworkload = \"pgbench\"\ntest = \"tpcb-like\"\n\
          options = {{ scale = 1 }}\nworkers = 2\nprepare = false\ncleanup = false\n{keys}\n",
         targets.collect::<String>()
     );
@@ -78,7 +78,7 @@ fn a_strangers_load_on_one_of_two_servers_takes_the_verdict_away() {
     let (a, b) = (server_or_skip!(Postgres, name), server_or_skip!(Postgres, name));
     let scratch = Scratch::new();
     let folder = scratch.path();
-    suite(folder, &[&a, &b], "duration_s = 0.5\nretry_starved = 0");
+    suite(folder, &[&a, &b], "duration_s = 0.5");
     let (other, url) = (Scratch::new(), b.url());
     let stranger = ["pgbench", "-n", "-S", "-c", "2", "-T", "600", &url];
     let _stranger = RunningDyno::start(other.path(), &stranger);
@@ -95,7 +95,7 @@ fn a_strangers_load_in_another_database_of_one_server_takes_the_verdict_away() {
     let (a, b) = (server_or_skip!(Postgres, name), server_or_skip!(Postgres, name));
     let scratch = Scratch::new();
     let folder = scratch.path();
-    suite(folder, &[&a, &b], "duration_s = 2\nretry_starved = 0");
+    suite(folder, &[&a, &b], "duration_s = 2");
     a.sql("CREATE DATABASE elsewhere").expect("it is created");
     let (other, url) = (Scratch::new(), a.url().replace("/sbtest", "/elsewhere"));
     let loaded = dyno(other.path(), &["pgbench", "-i", "-q", &url]);
@@ -113,7 +113,7 @@ fn a_server_that_was_changed_while_a_run_was_interrupted_has_no_verdict() {
     let (a, b) = (server_or_skip!(Postgres, name), server_or_skip!(Postgres, name));
     let scratch = Scratch::new();
     let folder = scratch.path();
-    suite(folder, &[&a, &b], "duration_s = 0.5\nretry_starved = 0");
+    suite(folder, &[&a, &b], "duration_s = 0.5");
     let change = |sql: &str| b.sbtest(sql).expect("it is changed");
     change("CREATE FUNCTION slow() RETURNS trigger AS 'BEGIN RETURN NEW; END' LANGUAGE plpgsql");
     change(
@@ -152,7 +152,7 @@ fn a_lost_index_is_slower_however_many_workers_read_the_table() {
     let (a, b) = (server_or_skip!(Postgres, name), server_or_skip!(Postgres, name));
     let scratch = Scratch::new();
     let folder = scratch.path();
-    suite(folder, &[&a, &b], "duration_s = 0.5\nretry_starved = 0");
+    suite(folder, &[&a, &b], "duration_s = 0.5");
     for server in [&a, &b] {
         server
             .sbtest("ALTER TABLE pgbench_accounts SET (parallel_workers = 2)")
@@ -255,7 +255,7 @@ fn a_trial_in_which_dyno_was_stopped_takes_the_verdict_away_where_it_counts() {
     let (a, b) = (server_or_skip!(Postgres, name), server_or_skip!(Postgres, name));
     let scratch = Scratch::new();
     let folder = scratch.path();
-    suite(folder, &[&a, &b], "duration_s = 2\ninterval_s = 0.1\nretry_starved = 0");
+    suite(folder, &[&a, &b], "duration_s = 2\ninterval_s = 0.1");
     let (ran, run) = frozen(folder, &["--pairs", "6", "--gate", "tps.ratio.low > 0.000001"]);
     assert_eq!(run.trials[1].summary.status, TrialStatus::Complete, "{}", ran.all());
     nothing_is_claimed(folder, &ran, "generator-stopped");
