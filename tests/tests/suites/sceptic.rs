@@ -230,7 +230,7 @@ fn a_trial_in_which_dyno_was_stopped_is_made_again_in_comparisons() {
     let (a, b) = (server_or_skip!(Postgres, name), server_or_skip!(Postgres, name));
     let scratch = Scratch::new();
     let folder = scratch.path();
-    suite(folder, &[&a, &b], "duration_s = 2\ninterval_s = 0.1");
+    suite(folder, &[&a, &b], "duration_s = 2\ninterval_s = 0.1\nretry_starved = 2");
     let (ran, run) = frozen(folder, &["--pairs", "2"]);
     let second = &run.trials[1].summary;
     assert_eq!(second.status, TrialStatus::Starved, "{}", ran.all());
