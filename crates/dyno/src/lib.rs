@@ -6,6 +6,7 @@ mod commands {
     pub(crate) mod bench;
     pub(crate) mod calibrate;
     pub(crate) mod check;
+    pub(crate) mod ci;
     pub(crate) mod cluster;
     pub(crate) mod compare;
     pub(crate) mod fleet;
@@ -56,6 +57,8 @@ enum Verb {
     Quickstart(commands::run::QuickstartArguments),
     /// Measure one or two databases with a load of each kind, within ten minutes.
     Bench(commands::bench::BenchArguments),
+    /// Compare two builds or databases for a pipeline, in minutes: exit code 0, 3 or 5, a summary, JUnit and JSON.
+    Ci(commands::ci::Arguments),
     /// Run a suite (a TOML file or the name of a bundled one), or continue its interrupted run.
     Run(Box<commands::run::Arguments>),
     /// List the bundled suites: what each needs and how long it takes.
@@ -194,6 +197,7 @@ pub fn main(families: Families, papers: FamilyPapers) -> ExitCode {
     let result = match command_line.verb {
         Verb::Quickstart(arguments) => commands::run::quickstart(&arguments),
         Verb::Bench(arguments) => commands::bench::run(&arguments),
+        Verb::Ci(arguments) => commands::ci::run(&arguments),
         Verb::Run(arguments) => commands::run::run(&arguments),
         Verb::Suites(arguments) => commands::suites::run(&arguments),
         Verb::Reproduce(arguments) => commands::compare::reproduce(&arguments),

@@ -324,6 +324,16 @@ pub struct ComparisonFacts {
     pub data_state: String,
 }
 
+impl Design {
+    /// The question that it answers.
+    pub fn purpose(self) -> &'static str {
+        match self {
+            Design::InTurn => "capacity",
+            Design::Together => "cost",
+        }
+    }
+}
+
 dyno_core::named! {
     /// The order of the trials of a comparison.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, JsonSchema, Deserialize)]

@@ -31,3 +31,4 @@ pub use evidence::{
     BesidePublished, Comparison, ComparisonRow, CostRow, Edition, LatencyDistribution, Pair, Paper,
 };
 pub use write::SCHEMA;
+pub use write::pipeline::{PipelineSummary, junit_of_failure};

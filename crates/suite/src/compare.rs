@@ -20,6 +20,10 @@ use toml::de::DeValue;
 const PAIRS_MOST: u32 = 30;
 /// The same where a verdict ends it.
 const PAIRS_MOST_UNDECIDED: u32 = 200;
+/// The half-width that ends intervals of concurrent trials, and how many of them there are, unless the suite says otherwise:
+/// differences of 2 to 3 % are then seen.
+const TOGETHER_HALF_WIDTH: f64 = 0.012;
+const TOGETHER_PAIRS: (u32, u32) = (28, 240);
 /// How often a starved trial of a comparison is made again where its suite does not say so.
 const RETRIES: u32 = 2;
 /// Trials that confirm the result of a search, unless the suite says otherwise.
@@ -54,10 +58,11 @@ impl WantedStop {
     ///
     /// `unit`: pairs that count as one, since they share a start of their servers; they are made to the last.
     ///
-    /// Pairs of intervals cost so little that a verdict ends them where nothing else is said.
+    /// Intervals of concurrent trials cost little: unless the suite says otherwise, a narrow half-width ends them.
     fn rule(mut self, design: Design, comparisons: usize, unit: u32) -> StopRule {
         if design == Design::Together && self == WantedStop::default() {
-            self.is_until_decided = true;
+            self.half_width = Some(TOGETHER_HALF_WIDTH);
+            self.pairs = Some(TOGETHER_PAIRS);
         }
         let least = rank::least_count(ALPHA / comparisons.max(1) as f64) as u32 * unit;
         let most =
@@ -378,10 +383,19 @@ pub struct Versus {
     pub baseline: String,
     /// The other; the same name measures the noise.
     pub candidate: String,
-    pub design: Design,
-    pub stop: WantedStop,
+    /// Each experiment measures both in each of these ways, in this order.
+    pub ways: Vec<ComparisonWay>,
     /// Ratios that differ from 1 by less are equivalent.
     pub equivalence: Option<f64>,
+}
+
+/// A design with the rule that ends it.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ComparisonWay {
+    pub design: Design,
+    pub stop: WantedStop,
+    /// Added to those of the experiment.
+    pub gates: Vec<String>,
 }
 
 /// A suite that names no target, with those of the command line: nothing is known of them but how to reach them.
@@ -424,8 +438,7 @@ pub(crate) fn pair(suite: &Suite) -> Option<Versus> {
     suite.experiments.iter().all(is_open).then(|| Versus {
         baseline: baseline.name.value.clone(),
         candidate: candidate.name.value.clone(),
-        design: Design::default(),
-        stop: WantedStop::default(),
+        ways: vec![ComparisonWay::default()],
         equivalence: None,
     })
 }
@@ -453,24 +466,44 @@ pub(crate) fn apply(
     if !searches.is_empty() {
         notes.push(say!(searches_are_no_pairs, names = searches.join(", ")));
     }
-    let written = |value: &String| WithSpan { value: value.clone(), span: 0..0 };
-    changed.experiments = kept
-        .into_iter()
-        .map(|experiment| SuiteExperiment {
-            targets: None,
-            read_only: Vec::new(),
-            compare: Some(Compare {
-                baseline: written(&versus.baseline),
-                candidates: names[1..].iter().map(written).collect(),
-                design: WithSpan { value: versus.design, span: 0..0 },
-                stop: versus.stop,
-                equivalence: versus.equivalence,
-                is_aa: names.len() == 1,
-            }),
-            ..experiment.clone()
-        })
-        .collect();
+    changed.experiments.clear();
+    for experiment in kept {
+        let last = versus.ways.len().saturating_sub(1);
+        for (place, way) in versus.ways.iter().enumerate() {
+            let mut compared = compared(experiment, versus, way);
+            // The data serve all ways.
+            compared.facts.prepare &= place == 0;
+            compared.facts.cleanup &= place == last;
+            if last > 0 {
+                compared.name.value = format!("{}-{}", experiment.name.value, way.design.purpose());
+                compared.facts.name.clone_from(&compared.name.value);
+            }
+            changed.experiments.push(compared);
+        }
+    }
     Ok(changed)
+}
+
+fn compared(experiment: &SuiteExperiment, versus: &Versus, way: &ComparisonWay) -> SuiteExperiment {
+    let written = |value: &String| WithSpan { value: value.clone(), span: 0..0 };
+    let is_aa = versus.candidate == versus.baseline;
+    let candidates = if is_aa { Vec::new() } else { vec![written(&versus.candidate)] };
+    let mut facts = experiment.facts.clone();
+    facts.gates.extend(way.gates.iter().cloned());
+    SuiteExperiment {
+        facts,
+        targets: None,
+        read_only: Vec::new(),
+        compare: Some(Compare {
+            baseline: written(&versus.baseline),
+            candidates,
+            design: WithSpan { value: way.design, span: 0..0 },
+            stop: way.stop,
+            equivalence: versus.equivalence,
+            is_aa,
+        }),
+        ..experiment.clone()
+    }
 }
 
 /// The experiments that are meant for one of the two targets; if none is, all of them, but each load

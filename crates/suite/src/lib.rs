@@ -23,7 +23,7 @@ mod targets;
 
 dyno_facts::catalogue!();
 
-pub use compare::{Compare, Versus, WantedStop, pairs, seconds, share};
+pub use compare::{Compare, ComparisonWay, Versus, WantedStop, pairs, seconds, share};
 pub use plan::{Overrides, Plan, fnv1a};
 pub use publication::publication;
 pub use reader::{Problem, SuiteError, SuitePlace};

@@ -217,6 +217,7 @@ pub fn bundled() -> &'static [BundledSuite] {
     suites![
         "quickstart",
         "mixed",
+        "ci",
         "oltp",
         "pgbench",
         "tpcc",

@@ -5,10 +5,8 @@ mod common;
 use common::WORKLOADS;
 use std::collections::{BTreeMap, BTreeSet};
 
-use dyno_facts::{
-    Design, PlanStep, PlannedTrial, Purpose, Restore, SecretUrl, StepAction, StopRule,
-};
-use dyno_suite::{Overrides, Plan, Suite, Versus, WantedStop, bundled, pairs, seconds, share};
+use dyno_facts::{PlanStep, PlannedTrial, Purpose, Restore, SecretUrl, StepAction, StopRule};
+use dyno_suite::{ComparisonWay, Overrides, Plan, Suite, Versus, bundled, pairs, seconds, share};
 
 const HEAD: &str = "[suite]\nname = \"s\"\ndeny = \"few-pairs\"\nallow = [\"steal\"]\n\
     [target.old]\nurl = \"mysql://u:geheim@h/a\"\nprice = { per_hour = 1.5, currency = \"USD\" }\n\
@@ -163,15 +161,15 @@ fn targets_that_are_measured_together_are_calibrated_first_and_their_repeats_are
     };
     let plan = build(&with_duration("20"), &Overrides::default());
     let own = &plan.experiments[0];
-    assert_eq!((own.pairs_per_repeat(), own.pairs_per_unit(), own.repeats), (20, 4, 10));
+    assert_eq!((own.pairs_per_repeat(), own.pairs_per_unit(), own.repeats), (20, 4, 12));
     let stop = own.comparison.as_ref().expect("a comparison").stop;
-    assert!(stop.is_until_decided);
+    assert_eq!((stop.half_width, stop.pairs_least, stop.pairs_most), (Some(0.012), 28, 240));
     let (calibrations, repeats): (Vec<_>, Vec<_>) =
         trials(&plan).into_iter().partition(|(step, _)| step.id.contains("/calibrate/"));
     assert!(calibrations.iter().all(|(_, trial)| trial.purpose == Purpose::Search));
     assert!(calibrations.iter().all(|(_, trial)| !trial.is_together && trial.rate.is_none()));
     assert!(repeats.iter().all(|(_, trial)| trial.is_together));
-    assert_eq!(repeats.len(), calibrations.len() * 10);
+    assert_eq!(repeats.len(), calibrations.len() * 12);
     let with_rate = with_duration("20\nrate = 100");
     let rated = build(&with_rate, &Overrides::default());
     assert!(!ids(&rated).iter().any(|id| id.contains("/calibrate/")), "{:?}", ids(&rated));
@@ -279,10 +277,9 @@ fn versus(a: &str, b: &str) -> Overrides {
         targets.push(url(b));
     }
     let compare = Versus {
-        design: Design::InTurn,
         baseline: a.into(),
         candidate: b.into(),
-        stop: WantedStop::default(),
+        ways: vec![ComparisonWay::default()],
         equivalence: None,
     };
     Overrides { targets, compare: Some(compare), ..Overrides::default() }
@@ -411,7 +408,7 @@ fn the_number_of_pairs_may_be_given() {
     let compared = versus("old", "new");
     let mut two = compared.clone();
     if let Some(compare) = &mut two.compare {
-        compare.stop.pairs = Some((2, 2));
+        compare.ways[0].stop.pairs = Some((2, 2));
     }
     let suite = Suite::parse("s.toml", &text, WORKLOADS).expect("a suite");
     let plan = Plan::build(&suite, &two).expect("a plan");

@@ -4,7 +4,7 @@ mod common;
 
 use common::WORKLOADS;
 use dyno_facts::{SecretUrl, StepAction, TargetFacts};
-use dyno_suite::{Overrides, Plan, Suite, Versus, WantedStop, bundled};
+use dyno_suite::{ComparisonWay, Overrides, Plan, Suite, Versus, WantedStop, bundled};
 
 const NEUTRAL: [&str; 5] = ["mixed", "oltp", "pgbench", "tpcc", "tpch"];
 
@@ -26,10 +26,9 @@ fn within(name: &str, targets: &[&str], budget_s: f64) -> Plan {
 fn a_target_of_another_name_inherits_nothing_of_a_vendors() {
     for bundle in bundled() {
         let compare = Versus {
-            design: dyno_facts::Design::InTurn,
             baseline: "mine".to_owned(),
             candidate: "other".to_owned(),
-            stop: WantedStop::default(),
+            ways: vec![ComparisonWay::default()],
             equivalence: None,
         };
         let overrides = Overrides { compare: Some(compare), ..given(&["mine", "other"]) };
@@ -136,10 +135,9 @@ fn a_budget_takes_scale_factors_with_answers_and_fills_itself_with_passes() {
     assert!((119.0..=120.0).contains(&pairs.estimated_s), "{} s", pairs.estimated_s);
     let wanted = WantedStop { pairs: Some((6, 6)), ..WantedStop::default() };
     let compare = Versus {
-        design: dyno_facts::Design::InTurn,
         baseline: "a".to_owned(),
         candidate: "b".to_owned(),
-        stop: wanted,
+        ways: vec![ComparisonWay { stop: wanted, ..ComparisonWay::default() }],
         equivalence: None,
     };
     let six = Overrides { budget_s: Some(120.0), compare: Some(compare), ..given(&["a", "b"]) };

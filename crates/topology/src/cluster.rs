@@ -242,7 +242,7 @@ fn plan(request: &Request) -> Result<State> {
     let mut endpoint_options = request.endpoint_options.clone();
     if endpoint == Some(NodeProduct::Router) && endpoint_options.software.is_none() {
         // Router comes in the folder that MySQL was unpacked to.
-        endpoint_options.software.clone_from(&request.mysql);
+        endpoint_options.software.clone_from(&request.software);
     }
     let users = if product == NodeProduct::Postgres { ["postgres"] } else { ["mysql"] };
     let mut state = State {
@@ -257,7 +257,7 @@ fn plan(request: &Request) -> Result<State> {
         database: USER.to_owned(),
         run_as: machine::unprivileged(&users),
         isolated: request.isolated,
-        mysql: request.mysql.clone(),
+        software: request.software.clone(),
         cache_mib: machine::cache_mib(nodes.iter().filter(|node| node.product.is_server()).count()),
         is_ready: false,
         endpoint_options,
@@ -280,7 +280,7 @@ fn check_programs(state: &State) -> Result<()> {
         endpoint::check(product, &state.endpoint_options)?;
     }
     match product_of(state.topology) {
-        NodeProduct::Postgres => crate::postgres::check(),
+        NodeProduct::Postgres => crate::postgres::check(state),
         product => mysql::check(state, product),
     }
 }

@@ -430,8 +430,8 @@ pub struct State {
     pub run_as: Option<(u32, u32)>,
     /// True when each node has a network namespace of its own.
     pub isolated: bool,
-    /// A folder that MySQL was unpacked to.
-    pub mysql: Option<PathBuf>,
+    /// As in the request.
+    pub software: Option<PathBuf>,
     /// Memory for the cache of one server, MiB.
     pub cache_mib: u64,
     /// True once all nodes were ready; before, it can only be taken down.

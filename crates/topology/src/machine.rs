@@ -97,8 +97,16 @@ pub(crate) fn loaded(
     Some((loader, before.into()))
 }
 
-/// The newest folder of PostgreSQL's programs in which all of these are.
-pub(crate) fn postgres_folder(names: &[&str]) -> Result<PathBuf> {
+/// One of these programs of an installation, as `make install` and archives of vendors lay it out.
+pub(crate) fn installed(root: &Path, names: &[&str]) -> Option<PathBuf> {
+    let folders = ["bin", "sbin", "libexec", "scripts"].map(|folder| root.join(folder));
+    let mut programs =
+        folders.iter().flat_map(|folder| names.iter().map(move |name| folder.join(name)));
+    programs.find(|path| path.is_file())
+}
+
+/// The folder `bin` of an installation of PostgreSQL, or the newest one of this machine, in which all of these are.
+pub(crate) fn postgres_folder(root: Option<&Path>, names: &[&str]) -> Result<PathBuf> {
     let version = |entry: fs::DirEntry| {
         let number: u32 = entry.file_name().to_str()?.parse().ok()?;
         Some((number, entry.path().join("bin")))
@@ -111,9 +119,15 @@ pub(crate) fn postgres_folder(names: &[&str]) -> Result<PathBuf> {
     let on_path = find(&["initdb"]).and_then(|path| path.canonicalize().ok());
     let on_path = on_path.as_deref().and_then(Path::parent).map(Path::to_owned);
     let usual = ["/usr/pgsql/bin", "/usr/local/pgsql/bin"].map(PathBuf::from);
-    let mut folders = on_path.into_iter().chain(versions).chain(usual);
-    let has_all = |folder: &PathBuf| names.iter().all(|name| folder.join(name).is_file());
-    folders.find(has_all).ok_or_else(|| {
+    let folders = on_path.into_iter().chain(versions).chain(usual);
+    let mut folders = root.map_or_else(|| folders.collect(), |root| vec![root.join("bin")]);
+    folders.retain(|folder| names.iter().all(|name| folder.join(name).is_file()));
+    folders.into_iter().next().ok_or_else(|| {
+        if let Some(root) = root {
+            let programs = names.join(", ");
+            return failed!("{} holds no PostgreSQL.", root.display())
+                .with_hint(format!("its folder bin must hold {programs}"));
+        }
         failed!("PostgreSQL's programs {} are not installed.", names.join(", "))
             .with_hint("install them: postgresql-15 (Debian 12), or postgresql of a later release")
     })

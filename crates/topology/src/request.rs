@@ -56,8 +56,8 @@ pub struct Request {
     pub settings: Vec<(String, String)>,
     /// A network namespace for each node, which can be cut off. Needs root.
     pub isolated: bool,
-    /// A folder that MySQL was unpacked to.
-    pub mysql: Option<PathBuf>,
+    /// The folder that the servers are installed in (`bin`), or that MySQL was unpacked to; else they are looked for.
+    pub software: Option<PathBuf>,
     pub endpoint_options: endpoint::EndpointOptions,
     /// Returns true to give up, and take down what was started.
     pub is_stopped: fn() -> bool,
@@ -75,7 +75,7 @@ impl Request {
             endpoint: None,
             settings: Vec::new(),
             isolated: false,
-            mysql: None,
+            software: None,
             endpoint_options: endpoint::EndpointOptions::default(),
             is_stopped: || false,
         }

@@ -179,9 +179,9 @@ fn mysql(
     up(test, TopologyKind::Mysql, |request| {
         request.replicas = replicas;
         request.replication = replication;
-        request.mysql = MySql::folder().ok();
+        request.software = MySql::folder().ok();
         request.endpoint = endpoint;
-        request.endpoint_options.software.clone_from(&request.mysql);
+        request.endpoint_options.software.clone_from(&request.software);
     })
 }
 

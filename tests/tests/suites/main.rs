@@ -3,6 +3,7 @@
 mod bench;
 mod calibrate;
 mod chinese;
+mod ci;
 mod compare;
 mod continued;
 mod contradicted;

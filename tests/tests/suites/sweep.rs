@@ -88,7 +88,7 @@ impl Place {
         let own = settings.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
         request.settings.extend(own);
         if kind == ServerKind::MySql {
-            request.mysql = Some(MySql::folder()?);
+            request.software = Some(MySql::folder()?);
         }
         let cluster = match Cluster::up(&request, &mut |_| ()) {
             Ok(cluster) => cluster,

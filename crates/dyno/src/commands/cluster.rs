@@ -98,9 +98,10 @@ pub(crate) struct Up {
     /// Give each node a network namespace, so that it can be cut off (`partition`). Needs root.
     #[arg(long)]
     isolated: bool,
-    /// Folder that MySQL (and MySQL Router) was unpacked to; without it they are looked for on this machine.
+    /// Folder that the servers were installed to (`bin`), or that MySQL (and MySQL Router) was unpacked to; without it they
+    /// are looked for on this machine.
     #[arg(long, value_name = "FOLDER")]
-    mysql: Option<PathBuf>,
+    software: Option<PathBuf>,
     /// Folder that pgpool-II was unpacked to.
     #[arg(long, value_name = "FOLDER")]
     pgpool: Option<PathBuf>,
@@ -135,7 +136,7 @@ impl Up {
         let is_sharded = self.topology == TopologyKind::Sharded;
         let software = match self.endpoint {
             Some(NodeProduct::Pgpool) => self.pgpool.clone(),
-            Some(NodeProduct::Router) => self.mysql.clone(),
+            Some(NodeProduct::Router) => self.software.clone(),
             Some(NodeProduct::Shardingsphere) => self.shardingsphere.clone(),
             None if is_sharded => self.shardingsphere.clone(),
             _ => None,
@@ -147,7 +148,7 @@ impl Up {
             endpoint: self.endpoint,
             settings: self.settings.clone(),
             isolated: self.isolated,
-            mysql: self.mysql.clone(),
+            software: self.software.clone(),
             endpoint_options: endpoint::EndpointOptions {
                 software,
                 clients_max: self.clients_max,

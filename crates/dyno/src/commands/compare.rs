@@ -197,6 +197,8 @@ pub(crate) fn refuse_unknown_checks(plan: &Plan) -> Done {
 /// Length of the output at the end of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum EndLength {
+    /// Nothing: the verb tells the verdict itself.
+    Verdict,
     /// A sentence for each result, and what they are worth.
     Sentences,
     /// A screen: results, caveats in words, where the paper is, what to do next.
@@ -234,6 +236,7 @@ pub(crate) fn report(outcome: RunOutcome, length: EndLength) -> Result<Done, Fai
                 let file = outcome.path.join("paper.html");
                 output::data(&format!("The paper: {}\n", file.display()));
             }
+            EndLength::Verdict => {}
             _ => print_results(&paper, length),
         }
         if matches!(length, EndLength::Short | EndLength::Long) {
@@ -244,7 +247,7 @@ pub(crate) fn report(outcome: RunOutcome, length: EndLength) -> Result<Done, Fai
         let claims = || judge_claims(&paper, Lang::En, |of| of.stop.is_until_decided);
         judged = truth.clone().and_then(|()| claims());
         let announce = |file: &Path| {
-            if length != EndLength::Screen {
+            if !matches!(length, EndLength::Screen | EndLength::Verdict) {
                 output::talk(&format!("written: {}", file.display()));
             }
         };

@@ -21,7 +21,7 @@ use dyno_runner::failure::{Failure, exit_code};
 use dyno_runner::front_end::{LevelSuite, TARGET};
 use dyno_runner::{TableSharing, output, signals};
 use dyno_store::Run;
-use dyno_suite::{Overrides, Plan, Suite, Versus, WantedStop};
+use dyno_suite::{ComparisonWay, Overrides, Plan, Suite, Versus, WantedStop};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -211,7 +211,8 @@ impl Comparing {
         };
         let (baseline, candidate) = (baseline.clone(), candidate.clone());
         let design = if self.together { Design::Together } else { Design::InTurn };
-        Some(Versus { baseline, candidate, design, stop, equivalence: self.equivalence })
+        let ways = vec![ComparisonWay { design, stop, ..ComparisonWay::default() }];
+        Some(Versus { baseline, candidate, ways, equivalence: self.equivalence })
     }
 }
 

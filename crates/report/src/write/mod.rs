@@ -2,6 +2,7 @@
 //! programs; charts are also written as files of their own.
 
 mod html;
+pub(crate) mod pipeline;
 mod text;
 
 pub(crate) use html::html;

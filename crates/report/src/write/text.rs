@@ -167,7 +167,7 @@ fn code(text: &str) -> String {
 }
 
 /// A text that Markdown shows as it is.
-fn escaped(text: &str) -> String {
+pub(super) fn escaped(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for c in text.chars() {
         match c {

@@ -30,7 +30,7 @@ impl RouterSoftware {
         let missing = || {
             ClusterError::new("MySQL Router is not installed.").with_hint(
                 "install the package mysql-router, or unpack it with all it depends on into a \
-                 folder and name that with --mysql FOLDER",
+                 folder and name that with --software FOLDER",
             )
         };
         let program = |name: &str| match &options.software {

@@ -19,19 +19,23 @@ struct Server {
 
 fn server(state: &State, product: NodeProduct) -> Result<Server> {
     let installed = |program| Server { program, before: Vec::new(), files: String::new() };
-    if product == NodeProduct::Mariadb {
-        return machine::need(&["mariadbd"], "mariadb-server-core").map(installed);
+    let names = if product == NodeProduct::Mariadb { ["mariadbd"] } else { ["mysqld"] };
+    if let Some(root) = &state.software {
+        let files = format!("basedir={}\n", root.display());
+        let server =
+            machine::installed(root, &names).map(|program| Server { files, ..installed(program) });
+        return server.map_or_else(|| unpacked(root), Ok);
     }
-    if let Some(root) = &state.mysql {
-        return unpacked(root);
+    if product == NodeProduct::Mariadb {
+        return machine::need(&names, "mariadb-server-core").map(installed);
     }
     // Some systems have MariaDB under MySQL's name.
     let is_mysql = |path: &PathBuf| {
         !path.canonicalize().is_ok_and(|path| path.to_string_lossy().ends_with("mariadbd"))
     };
-    machine::find(&["mysqld"]).filter(is_mysql).map(installed).ok_or_else(|| {
+    machine::find(&names).filter(is_mysql).map(installed).ok_or_else(|| {
         ClusterError::new("MySQL's program mysqld is not installed.").with_hint(
-            "install mysql-server-core, or unpack it to a folder and name that with --mysql",
+            "install mysql-server-core, or unpack it to a folder and name that with --software",
         )
     })
 }
@@ -43,8 +47,8 @@ fn unpacked(root: &Path) -> Result<Server> {
     let loaded = machine::loaded(root, &program, &folders).filter(|_| program.is_file());
     let show = root.display();
     let Some((program, before)) = loaded else {
-        return Err(failed!("{show} holds no unpacked MySQL.").with_hint(
-            "it must hold usr/sbin/mysqld and usr/lib with the libraries it was built for",
+        return Err(failed!("{show} holds neither an installed nor an unpacked server.").with_hint(
+            "it must hold bin/mariadbd or bin/mysqld, or usr/sbin/mysqld and usr/lib with the libraries it was built for",
         ));
     };
     let files = format!(
@@ -57,14 +61,16 @@ fn unpacked(root: &Path) -> Result<Server> {
 pub(crate) fn check(state: &State, product: NodeProduct) -> Result<()> {
     server(state, product)?;
     if product == NodeProduct::Mariadb {
-        installer()?;
+        installer(state)?;
     }
     Ok(())
 }
 
-fn installer() -> Result<PathBuf> {
+fn installer(state: &State) -> Result<PathBuf> {
     let package = "mariadb-server-core and mariadb-client-core";
-    machine::need(&["mariadb-install-db", "mysql_install_db"], package)
+    let names = ["mariadb-install-db", "mysql_install_db"];
+    let own = state.software.as_deref().and_then(|root| machine::installed(root, &names));
+    own.map_or_else(|| machine::need(&names, package), Ok)
 }
 
 /// Makes the data folders of all nodes: the server makes one, the others are copies of it.
@@ -93,7 +99,7 @@ pub(crate) fn make_data(cluster: &Cluster, nodes: &[StateNode]) -> Result<()> {
 }
 
 fn install_mariadb(cluster: &Cluster, node: &StateNode) -> Result<()> {
-    let arguments = vec![
+    let mut arguments = vec![
         "--no-defaults".into(),
         // No server ever runs with the accounts that this makes: see `accounts`.
         "--auth-root-authentication-method=normal".into(),
@@ -102,7 +108,9 @@ fn install_mariadb(cluster: &Cluster, node: &StateNode) -> Result<()> {
         joined("--tmpdir=", &node.folder),
         joined("--datadir=", &node.data()),
     ];
-    run(cluster, node, &node.launch(installer()?, arguments))
+    let state = &cluster.state;
+    arguments.extend(state.software.as_deref().map(|root| joined("--basedir=", root)));
+    run(cluster, node, &node.launch(installer(state)?, arguments))
 }
 
 fn initialize_mysql(cluster: &Cluster, node: &StateNode, accounts: &Path) -> Result<()> {

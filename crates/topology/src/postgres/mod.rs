@@ -14,8 +14,13 @@ use crate::{Account, Cluster, Result, State, StateNode, machine};
 
 const PROGRAMS: [&str; 3] = ["initdb", "postgres", "pg_basebackup"];
 
-pub(crate) fn check() -> Result<()> {
-    machine::postgres_folder(&PROGRAMS).map(drop)
+pub(crate) fn check(state: &State) -> Result<()> {
+    program(state, PROGRAMS[0]).map(drop)
+}
+
+/// A program from the folder in which all of them are.
+fn program(state: &State, name: &str) -> Result<PathBuf> {
+    Ok(machine::postgres_folder(state.software.as_deref(), &PROGRAMS)?.join(name))
 }
 
 fn pass_file(node: &StateNode) -> PathBuf {
@@ -32,7 +37,7 @@ pub(crate) fn make_data(cluster: &Cluster, nodes: &[StateNode]) -> Result<()> {
         vec!["-D".into(), first.data().into(), joined("--pwfile=", &password)];
     let words = "-A scram-sha-256 -E UTF8 --locale=C --no-instructions --no-sync -U";
     arguments.extend(words.split(' ').chain([ADMIN]).map(Into::into));
-    let initdb = machine::postgres_folder(&PROGRAMS)?.join("initdb");
+    let initdb = program(&cluster.state, "initdb")?;
     run(cluster, first, &first.launch(initdb, arguments))?;
     fs::remove_file(&password).or_failed("removed", &password)?;
     // Databases and replication alike, from wherever the server listens, never without a password.
@@ -55,7 +60,7 @@ pub(crate) fn make_data(cluster: &Cluster, nodes: &[StateNode]) -> Result<()> {
 
 pub(crate) fn launch(state: &State, node: &StateNode) -> Result<Launch> {
     configure(state, node, source_of(state, node))?;
-    let program = machine::postgres_folder(&PROGRAMS)?.join("postgres");
+    let program = program(state, "postgres")?;
     Ok(node.launch(program, vec!["-D".into(), node.data().into()]))
 }
 
@@ -148,7 +153,7 @@ pub(crate) fn copy_primary(cluster: &Cluster, primary: &StateNode, node: &StateN
     let mut arguments: Vec<OsString> = vec!["-d".into(), connection.into(), "-D".into()];
     arguments.push(folder.clone().into());
     arguments.extend("-X stream -c fast --no-sync -w".split(' ').map(Into::into));
-    let program = machine::postgres_folder(&PROGRAMS)?.join("pg_basebackup");
+    let program = program(&cluster.state, "pg_basebackup")?;
     let mut launch = node.launch(program, arguments);
     launch.environment.push(("PGPASSFILE".to_owned(), pass_file(node).into()));
     run(cluster, node, &launch)?;

@@ -1,0 +1,282 @@
+//! The verdicts of a run as pipelines read them: few lines for a terminal or a mail, Markdown for a pull request, JUnit XML,
+//! and what trackers of benchmarks take.
+
+use super::text::escaped;
+use crate::evidence::{Bounds, Call, GateResult, GateRow, PairOrder, PairedComparison, Paper};
+use crate::evidence::{VerdictRow, Veto};
+use crate::format;
+use crate::svg::escape;
+use dyno_facts::Lang;
+use dyno_facts::statistics::{Better, Metric};
+use serde_json::{Map, Value, json};
+use std::fmt::Write;
+
+/// Lines of text, with those of the two streams around them.
+const MOST_LINES: usize = 18;
+/// Characters of a line: an email is not wrapped.
+const WIDTH: usize = 80;
+const MOST_CAVEATS: usize = 3;
+const LANG: Lang = Lang::En;
+
+/// A line of the table.
+struct ComparedFigure<'a> {
+    place: String,
+    metric: Metric,
+    name: String,
+    row: &'a VerdictRow,
+    call: String,
+}
+
+/// The end of a run whose exit code is known.
+#[derive(Clone, Copy, Debug)]
+pub struct PipelineSummary<'a> {
+    pub paper: &'a Paper,
+    pub exit_code: u8,
+    /// The place of the paper, for readers.
+    pub link: &'a str,
+}
+
+impl PipelineSummary<'_> {
+    /// A sentence: what is established.
+    pub fn headline(&self) -> String {
+        let figures = self.figures();
+        let broken: Vec<String> = self.gates(GateResult::Broken).map(describe_gate).collect();
+        let first = figures
+            .first()
+            .map(|figure| format!("{} {}", figure.name, describe_change(figure.row)));
+        let first = first.unwrap_or_else(|| "nothing was compared".to_owned());
+        match self.exit_code {
+            0 => format!("No regression: {first}."),
+            5 if !broken.is_empty() => format!("Regression: {}.", broken.join("; ")),
+            5 => format!("Regression: {first}."),
+            3 => format!("Undecided: {first}. {}", self.paper.verdicts.remedy().line(LANG)),
+            code => format!("Failed (exit code {code}): {first}."),
+        }
+    }
+
+    /// At most 18 lines of 80 columns.
+    pub fn text(&self) -> String {
+        let mut lines = wrap(&self.headline());
+        let mut place = String::new();
+        for figure in self.figures() {
+            if figure.place != place {
+                lines.push(cut(&format!("{}, per transaction:", figure.place)));
+                place.clone_from(&figure.place);
+            }
+            let name = figure.name.replace(" per transaction", "");
+            let [change, interval] = changes(figure.row);
+            let (pairs, call) = (figure.row.pairs, &figure.call);
+            lines
+                .push(cut(&format!("  {name:<30} {change:>8}  {interval:<16} {pairs:>4}  {call}")));
+        }
+        let caveats: Vec<String> = self.caveats().iter().flat_map(|line| wrap(line)).collect();
+        let end = wrap(&format!("Paper: {}", self.link));
+        lines.truncate(MOST_LINES - end.len() - caveats.len().min(2 * MOST_CAVEATS));
+        lines.extend(caveats.into_iter().take(2 * MOST_CAVEATS));
+        lines.extend(end);
+        lines.into_iter().map(|line| line + "\n").collect()
+    }
+
+    /// One sentence, one table, what could change it, and where the paper is.
+    pub fn markdown(&self) -> String {
+        let mut out = format!("**{}**\n\n", escaped(&self.headline()));
+        out.push_str("| | change | 95 % interval | pairs | verdict |\n|---|--:|---|--:|---|\n");
+        for figure in self.figures() {
+            let [change, interval] = changes(figure.row);
+            let name = escaped(&format!("{}: {}", figure.place, figure.name));
+            let (pairs, call) = (figure.row.pairs, escaped(&figure.call));
+            let _ = writeln!(out, "| {name} | {change} | {interval} | {pairs} | {call} |");
+        }
+        out.push('\n');
+        for caveat in self.caveats() {
+            let _ = writeln!(out, "- {}", escaped(&caveat));
+        }
+        let _ = writeln!(out, "\nPaper: {}", escaped(self.link));
+        out
+    }
+
+    /// A test for each gate: a broken one fails, an inconclusive one is skipped.
+    pub fn junit(&self) -> String {
+        let gates = &self.paper.verdicts.gates;
+        let mut tests = String::new();
+        for gate in gates {
+            let place = format!("{}, {}", gate.title.line(LANG), gate.level.line(LANG));
+            let _ = write!(
+                tests,
+                "  <testcase classname=\"{}\" name=\"{}\">",
+                escape(&place),
+                escape(&gate.gate)
+            );
+            let found = escape(&describe_gate(gate));
+            match gate.result {
+                GateResult::Pass => {}
+                GateResult::Broken => {
+                    let _ = write!(tests, "<failure message=\"{found}\"/>");
+                }
+                GateResult::Inconclusive => {
+                    let _ = write!(tests, "<skipped message=\"{found}\"/>");
+                }
+            }
+            tests.push_str("</testcase>\n");
+        }
+        let failed = self.gates(GateResult::Broken).count();
+        let skipped = self.gates(GateResult::Inconclusive).count();
+        document_of_tests(gates.len(), [failed, 0, skipped], &tests)
+    }
+
+    /// Bencher Metric Format: ratios by place and metric.
+    pub fn bencher(&self) -> Value {
+        let mut all: Map<String, Value> = Map::new();
+        for ComparedFigure { place, metric, row, .. } in self.figures() {
+            let mut ratio = json!({ "value": row.ratio });
+            if let Some(both) = row.interval {
+                (ratio["lower_value"], ratio["upper_value"]) = (json!(both.low), json!(both.high));
+            }
+            let candidate = json!({ "value": row.candidate.median });
+            let place = all.entry(place).or_insert_with(|| json!({}));
+            place[format!("{}_ratio", metric.name())] = ratio;
+            place[metric.name()] = candidate;
+        }
+        Value::Object(all)
+    }
+
+    /// `customSmallerIsBetter` of github-action-benchmark: ratios of which less is better.
+    pub fn benchmark_action(&self) -> Value {
+        let entry = |figure: &ComparedFigure<'_>| {
+            let ComparedFigure { place, metric, row, .. } = figure;
+            let (mut ratio, mut ends) = (row.ratio, row.interval.map(|both| [both.low, both.high]));
+            let mut unit = "candidate / baseline";
+            if metric.better() == Better::More {
+                (ratio, unit) = (1.0 / ratio, "baseline / candidate");
+                ends = ends.map(|[low, high]| [1.0 / high, 1.0 / low]);
+            }
+            let range = ends.map(|[low, high]| format!("{low:.4} to {high:.4}"));
+            json!({ "name": format!("{place}: {}", metric.name()), "unit": unit, "value": ratio, "range": range })
+        };
+        self.figures().iter().map(entry).collect()
+    }
+
+    /// Header and row for Apache Otava, which looks for changes in a series of such rows.
+    pub fn otava(&self, commit: &str) -> String {
+        let began = self.paper.runs.first().map_or("", |run| run.header.started_at.as_str());
+        let mut header = vec!["time".to_owned(), "commit".to_owned()];
+        let mut values = vec![began.to_owned(), commit.to_owned()];
+        for figure in self.figures() {
+            header.push(format!(
+                "{}.{}",
+                figure.place.replace([',', ' '], "_"),
+                figure.metric.name()
+            ));
+            values.push(figure.row.ratio.to_string());
+        }
+        format!("{}\n{}\n", header.join(","), values.join(","))
+    }
+
+    fn gates(&self, result: GateResult) -> impl Iterator<Item = &GateRow> {
+        self.paper.verdicts.gates.iter().filter(move |gate| gate.result == result)
+    }
+
+    /// Costs and latencies of concurrent trials, and the first figure of trials in turn: their costs are known better.
+    fn figures(&self) -> Vec<ComparedFigure<'_>> {
+        let mut figures = Vec::new();
+        for of in &self.paper.verdicts.comparisons {
+            let rows = if of.order == PairOrder::Together { of.rows.len() } else { 1 };
+            figures.extend(of.rows.iter().take(rows).map(|row| figure_of(of, row)));
+        }
+        figures
+    }
+
+    /// Findings of checks that can take a verdict away.
+    fn caveats(&self) -> Vec<String> {
+        let vetoes = self.paper.verdicts.comparisons.iter().flat_map(|of| &of.vetoes);
+        let line = |veto: &Veto| format!("{}: {}", veto.check, veto.found.line(LANG));
+        let mut lines = format::unique(vetoes.map(line).collect());
+        lines.truncate(MOST_CAVEATS);
+        lines
+    }
+}
+
+/// JUnit XML of a run without a verdict, with its error.
+pub fn junit_of_failure(message: &str) -> String {
+    let test = format!(
+        "  <testcase classname=\"dyno\" name=\"run\"><error message=\"{}\"/></testcase>\n",
+        escape(message)
+    );
+    document_of_tests(1, [0, 1, 0], &test)
+}
+
+fn document_of_tests(count: usize, [failures, errors, skipped]: [usize; 3], tests: &str) -> String {
+    format!(
+        "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>\n <testsuite name=\"dyno\" tests=\"{count}\" \
+         failures=\"{failures}\" errors=\"{errors}\" skipped=\"{skipped}\">\n{tests} </testsuite>\n</testsuites>\n"
+    )
+}
+
+fn figure_of<'a>(of: &PairedComparison, row: &'a VerdictRow) -> ComparedFigure<'a> {
+    let name = row.name.line(LANG);
+    // Ratios have no unit.
+    let name = name.rsplit_once(", ").map_or(name.as_str(), |(name, _)| name).to_owned();
+    let call = match row.call {
+        Call::TooFewPairs => "too few pairs".to_owned(),
+        Call::Unproven => "undecided".to_owned(),
+        Call::Equivalent => "equivalent".to_owned(),
+        _ => row.words.line(LANG),
+    };
+    let place = format!("{}, {}", of.experiment, of.level.line(LANG));
+    ComparedFigure { place, metric: row.metric, name, row, call }
+}
+
+/// A ratio as a change: `+4.9 %`.
+fn signed_percent(ratio: f64) -> String {
+    format!("{:+.1} %", 100.0 * (ratio - 1.0))
+}
+
+/// The change, and the ends of its interval.
+fn changes(row: &VerdictRow) -> [String; 2] {
+    let interval = row.interval.map(describe_interval).unwrap_or_default();
+    [signed_percent(row.ratio), interval]
+}
+
+fn describe_interval(both: Bounds) -> String {
+    format!("{:+.1} to {:+.1} %", 100.0 * (both.low - 1.0), 100.0 * (both.high - 1.0))
+}
+
+fn describe_change(row: &VerdictRow) -> String {
+    let [change, interval] = changes(row);
+    if interval.is_empty() { change } else { format!("{change} ({interval})") }
+}
+
+fn describe_gate(gate: &GateRow) -> String {
+    let why = gate.why.line(LANG);
+    let value = gate.value.map(|value| match gate.is_ratio {
+        true => signed_percent(value),
+        false => format::short(value),
+    });
+    let interval = gate.interval.filter(|_| gate.is_ratio);
+    let interval = interval.map(|both| format!(" ({})", describe_interval(both)));
+    let found = value.map(|value| format!(": {value}{}", interval.unwrap_or_default()));
+    let why = if why.is_empty() { why } else { format!(", {why}") };
+    format!("{}{}{why}", gate.gate, found.unwrap_or_default())
+}
+
+/// Lines of 80 columns, broken between words; those after the first are indented.
+fn wrap(text: &str) -> Vec<String> {
+    let mut lines = vec![String::new()];
+    for word in text.split_whitespace() {
+        let line = lines.last_mut().expect("one at least");
+        let is_first = line.trim().is_empty();
+        if !is_first && line.chars().count() + 1 + word.chars().count() > WIDTH {
+            lines.push(format!("  {word}"));
+            continue;
+        }
+        if !is_first {
+            line.push(' ');
+        }
+        line.push_str(word);
+    }
+    lines
+}
+
+fn cut(line: &str) -> String {
+    line.chars().take(WIDTH).collect::<String>().trim_end().to_owned()
+}

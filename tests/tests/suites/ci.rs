@@ -1,0 +1,186 @@
+//! `dyno ci` in jobs of GitHub and GitLab, as `action.yml` and the template for GitLab call it.
+
+use dyno_testkit::{Postgres, Ran, Scratch, dyno, dyno_path, server_or_skip, wait_until};
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+/// A suite on tables that are there: a trigger on one side stays.
+const SUITE: &str = "[suite]\nname = \"s\"\n[[experiment]]\nname = \"e\"\nworkload = \"pgbench\"\ntest = \"simple-update\"\n\
+    workers = 2\nrate = 20\nwarmup_s = 0.5\nduration_s = 14\ninterval_s = 0.5\nprepare = false\ncleanup = false\n";
+const WASTE: &str = "CREATE FUNCTION waste() RETURNS trigger LANGUAGE plpgsql AS 'DECLARE i int; BEGIN FOR i IN 1..20000 \
+    LOOP PERFORM 1; END LOOP; RETURN NEW; END'; CREATE TRIGGER waste AFTER UPDATE ON pgbench_accounts FOR EACH ROW EXECUTE \
+    FUNCTION waste()";
+
+fn load(folder: &Path, server: &Postgres) {
+    let ran = dyno(folder, &["pgbench", "-i", "-q", "-s", "1", &server.url()]);
+    assert_eq!(ran.code, 0, "{}", ran.all());
+}
+
+/// A job with these variables, from the script of the action and the template.
+fn job(folder: &Path, variables: &[(&str, &str)]) -> Ran {
+    fs::write(folder.join("s.toml"), SUITE).expect("a suite");
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../deploy/pipeline/run");
+    let path = std::env::var("PATH").unwrap_or_default();
+    let own = dyno_path().parent().expect("a folder").display();
+    let mut command = Command::new(script);
+    command
+        .current_dir(folder)
+        .env("PATH", format!("{own}:{path}"))
+        .env("SUITE", "s.toml")
+        .env("BUDGET", "1m");
+    for name in ["GITHUB_ACTIONS", "GITHUB_STEP_SUMMARY", "CI_JOB_URL", "GITHUB_SHA"] {
+        command.env_remove(name);
+    }
+    command.envs(variables.iter().copied());
+    Ran::of(&mut command)
+}
+
+fn text(folder: &Path, name: &str) -> String {
+    let path = folder.join(name);
+    fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+/// At most 20 lines of 80 columns on both streams, but for lines that only a runner reads.
+fn is_mail_sized(ran: &Ran) {
+    let lines = ran.stdout.lines().filter(|line| !line.starts_with("::"));
+    let lines: Vec<&str> = lines.collect();
+    assert!(lines.len() <= 18, "{}", ran.all());
+    assert!(
+        lines.iter().all(|line| line.chars().count() <= 80 || !line.contains(' ')),
+        "{}",
+        ran.all()
+    );
+}
+
+#[test]
+fn jobs_pass_fail_and_stay_open_as_the_cost_of_a_transaction_says() {
+    let test = "jobs_pass_fail_and_stay_open_as_the_cost_of_a_transaction_says";
+    let (a, b) = (server_or_skip!(Postgres, test), server_or_skip!(Postgres, test));
+    let scratch = Scratch::new();
+    let folder = scratch.path();
+    load(folder, &a);
+    load(folder, &b);
+    let (a_url, b_url) = (a.url(), b.url());
+    let summary = folder.join("step-summary.md");
+    let run_on_github = |condition| {
+        job(
+            folder,
+            &[
+                ("BASELINE", a_url.as_str()),
+                ("CANDIDATE", b_url.as_str()),
+                ("FAIL_IF", condition),
+                ("GITHUB_ACTIONS", "true"),
+                ("GITHUB_STEP_SUMMARY", summary.to_str().expect("UTF-8")),
+            ],
+        )
+    };
+    let passed = run_on_github("server_cpu_us.ratio < 3");
+    assert_eq!(passed.code, 0, "{}", passed.all());
+    assert!(passed.stdout.contains("::notice title=dyno ci::No regression: "), "{}", passed.all());
+    is_mail_sized(&passed);
+    // Equal servers: whether the interval lies below 1 is open, unless it is one in forty.
+    let open = run_on_github("server_cpu_us.ratio < 1");
+    assert!([3, 0].contains(&open.code), "{}", open.all());
+    if open.code == 3 {
+        assert!(open.stdout.contains("::warning title=dyno ci::Undecided: "), "{}", open.all());
+        assert!(text(folder, "dyno-ci/junit.xml").contains("<skipped message="));
+    }
+    b.sbtest(WASTE).expect("a trigger");
+    let failed = run_on_github("server_cpu_us.ratio < 1.5");
+    assert_eq!(failed.code, 5, "{}", failed.all());
+    assert!(failed.stdout.contains("::error title=dyno ci::Regression: "), "{}", failed.all());
+    is_mail_sized(&failed);
+    let steps = text(folder, "step-summary.md");
+    assert_eq!(steps.matches("| change | 95 % interval |").count(), 3, "{steps}");
+    // The same job of GitLab reads JUnit.
+    let on_gitlab = job(
+        folder,
+        &[
+            ("BASELINE", &a_url),
+            ("CANDIDATE", &b_url),
+            ("FAIL_IF", "server_cpu_us.ratio < 1.5"),
+            ("CI_JOB_URL", "https://gitlab.example/jobs/1"),
+            ("CI_COMMIT_SHA", "abc"),
+        ],
+    );
+    assert_eq!(on_gitlab.code, 5, "{}", on_gitlab.all());
+    assert!(!on_gitlab.stdout.contains("::error"), "{}", on_gitlab.all());
+    assert!(text(folder, "dyno-ci/junit.xml").contains("failures=\"1\""));
+    assert!(text(folder, "dyno-ci/summary.md").contains("https://gitlab.example/jobs/1"));
+    assert!(text(folder, "dyno-ci/otava.csv").contains(",abc,"));
+    let bencher: serde_json::Value =
+        serde_json::from_str(&text(folder, "dyno-ci/bencher.json")).expect("JSON");
+    let place = bencher.as_object().expect("places").values().next().expect("one");
+    assert!(place["server_cpu_us_ratio"]["lower_value"].as_f64() > Some(1.5), "{bencher}");
+    let entries: serde_json::Value =
+        serde_json::from_str(&text(folder, "dyno-ci/benchmark.json")).expect("JSON");
+    assert!(entries[0]["value"].as_f64() > Some(1.5), "{entries}");
+}
+
+#[test]
+fn a_candidate_that_dies_or_never_comes_up_fails_the_job() {
+    let test = "a_candidate_that_dies_or_never_comes_up_fails_the_job";
+    let (a, mut b) = (server_or_skip!(Postgres, test), server_or_skip!(Postgres, test));
+    let scratch = Scratch::new();
+    let folder = scratch.path();
+    load(folder, &a);
+    load(folder, &b);
+    let (a_url, b_url) = (a.url(), b.url());
+    let never = job(folder, &[("BASELINE", &a_url), ("CANDIDATE", "echo building; exit 1")]);
+    assert_eq!(never.code, 1, "{}", never.all());
+    assert!(never.stderr.contains("candidate: The command has printed no URL"), "{}", never.all());
+    assert!(text(folder, "dyno-ci/junit.xml").contains("errors=\"1\""));
+    // A command that prints a URL and stays: its process group ends with the job.
+    let stays = format!("echo listening on {b_url}; echo $$ > stays; exec sleep 600");
+    let died = std::thread::scope(|scope| {
+        let stays = &stays;
+        let job = scope.spawn(move || {
+            job(
+                folder,
+                &[
+                    ("BASELINE", &a_url),
+                    ("CANDIDATE", stays),
+                    ("FAIL_IF", "server_cpu_us.ratio < 3"),
+                ],
+            )
+        });
+        wait_until("trials", || {
+            let updates = b.sbtest("SELECT count(*) FROM pgbench_history");
+            updates.is_ok_and(|count| count.trim() != "0")
+        });
+        b.kill();
+        job.join().expect("a job")
+    });
+    assert_eq!(died.code, 1, "{}", died.all());
+    assert!(text(folder, "dyno-ci/summary.md").contains("no verdict"), "{}", died.all());
+    let process = text(folder, "stays");
+    assert!(!Path::new("/proc").join(process.trim()).exists(), "it is left: {process}");
+}
+
+#[test]
+fn servers_that_are_installed_in_a_folder_are_started_and_removed() {
+    let test = "servers_that_are_installed_in_a_folder_are_started_and_removed";
+    let Some(software) = installed_postgres() else {
+        return dyno_testkit::skipped(test, "no folder of PostgreSQL has bin/initdb");
+    };
+    let scratch = Scratch::new();
+    let folder = scratch.path();
+    let suite = SUITE.replace("prepare = false\ncleanup = false\n", "options = { scale = 1 }\n");
+    fs::write(folder.join("own.toml"), suite).expect("a suite");
+    let arguments =
+        ["ci", "--baseline", &software, "--candidate", &software, "--suite", "own.toml"];
+    let ran = dyno(folder, &[&arguments[..], &["--fail-if", "server_cpu_us.ratio < 3"]].concat());
+    assert_eq!(ran.code, 0, "{}", ran.all());
+    let nothing = dyno(folder, &["ci", "--baseline", ".", "--candidate", "."]);
+    assert_eq!(nothing.code, 2, "{}", nothing.all());
+    assert!(nothing.stderr.contains("holds no server"), "{}", nothing.all());
+}
+
+/// The folder above `bin` of a PostgreSQL of this machine.
+fn installed_postgres() -> Option<String> {
+    let entries = fs::read_dir("/usr/lib/postgresql").ok()?.flatten();
+    let mut folders =
+        entries.map(|entry| entry.path()).filter(|path| path.join("bin/initdb").is_file());
+    Some(folders.next()?.display().to_string())
+}
