@@ -7,8 +7,10 @@ mod model;
 use dyno_facts::INTERVALS_PER_UNIT;
 use dyno_facts::statistics::gate::{Gate, GateVerdict};
 use dyno_facts::statistics::holm;
-use dyno_facts::statistics::ratio::{Judging, PairedRatio, RatioVerdict, unit_means};
-use model::{Session, World, chained, is_difference, knee_is_low, plan, share, trials_of, verdict};
+use dyno_facts::statistics::ratio::{Judging, PairedRatio, RatioVerdict};
+use model::{
+    Session, World, chained, is_difference, knee_is_low, plan, share, together, trials_of, verdict,
+};
 
 #[test]
 fn equal_systems_are_seldom_called_different_whatever_is_wrong_with_the_machine() {
@@ -38,43 +40,28 @@ fn pairs_that_end_by_their_figures_find_no_more_by_chance() {
     }
 }
 
-/// Concurrent trials have twenty intervals per repeat; the verdict is computed after each repeat.
 #[test]
 fn concurrent_trials_keep_false_positives_low_and_detect_three_percent() {
     const UNIT: usize = INTERVALS_PER_UNIT as usize;
-    let plan = plan([24, 200], None);
-    let run_until_decided = |unit: usize, seed: u64, world: World, ratio: f64| {
-        let mut session = Session::new(seed, world, [24, 200]);
-        (session.noise, session.ratio) = ([0.03; 2], ratio);
-        let mut pairs = Vec::new();
-        loop {
-            pairs.extend((pairs.len()..pairs.len() + 20).map(|number| session.pair(number)));
-            let with_unit = |(index, pair): (usize, &(f64, f64))| ((index / unit) as u32, *pair);
-            let numbered: Vec<(u32, (f64, f64))> =
-                pairs.iter().enumerate().map(with_unit).collect();
-            let verdict = verdict(&unit_means(&numbered), plan.judging());
-            let is_open = pairs.len() < plan.pairs_least || verdict == RatioVerdict::Undecided;
-            if !is_open || pairs.len() >= plan.pairs_most {
-                return (verdict, pairs.len());
-            }
+    for half_width in [Some(0.012), None] {
+        for (world, name) in World::TOGETHER {
+            let is_found = |seed| is_difference(together(seed, (world, 1.0), UNIT, half_width).0);
+            let found = share(200, is_found);
+            // 5 %, and an error of sampling.
+            assert!(found.found <= 0.075, "{name}, {half_width:?}: {found:?}");
         }
-    };
-    for (world, name) in World::TOGETHER {
-        let false_positives =
-            share(400, |seed| is_difference(run_until_decided(UNIT, seed, world, 1.0).0));
-        assert!(false_positives.found <= 0.05, "{name}: {false_positives:?}");
+        let mut intervals = 0;
+        let power = share(60, |seed| {
+            let (verdict, count) = together(seed, (World::Quiet, 1.03), UNIT, half_width);
+            intervals += count;
+            verdict == RatioVerdict::Faster
+        });
+        assert!(power.found >= 0.95 && intervals < 120 * 60, "{power:?} in {intervals} intervals");
     }
     // A unit of one interval would not keep the level.
     let with_unit_1 =
-        share(400, |seed| is_difference(run_until_decided(1, seed, World::Bursts, 1.0).0));
+        share(100, |seed| is_difference(together(seed, (World::Bursts, 1.0), 1, None).0));
     assert!(with_unit_1.found > 0.08, "{with_unit_1:?}");
-    let mut intervals = 0;
-    let power = share(100, |seed| {
-        let (verdict, count) = run_until_decided(UNIT, seed, World::Quiet, 1.03);
-        intervals += count;
-        verdict == RatioVerdict::Faster
-    });
-    assert!(power.found >= 0.95 && intervals < 70 * 100, "{power:?} after {intervals} intervals");
 }
 
 #[test]

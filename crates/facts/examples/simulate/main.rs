@@ -1,6 +1,6 @@
 //! Whether verdicts keep what they promise: the tables of the crate's README.
 //!
-//! `simulate [positives|bars|orders|levels|history|starts] [COUNT]`: seeds are 0 to COUNT, so equal arguments print equal tables.
+//! `simulate [positives|bars|orders|levels|history|starts|together] [COUNT]`: seeds are 0 to COUNT, so equal arguments print equal tables.
 #![expect(clippy::print_stdout, reason = "a program that prints tables")]
 
 mod model;
@@ -9,8 +9,8 @@ use dyno_facts::statistics::gate::{Gate, GateVerdict};
 use dyno_facts::statistics::ratio::{Judging, PairedRatio, RatioVerdict};
 use dyno_facts::statistics::{Better, rank, scaling_peak};
 use model::{
-    NOISE, Session, Share, World, chained, is_difference, knee_is_low, plan, share, trials_of,
-    verdict,
+    NOISE, Session, Share, World, chained, is_difference, knee_is_low, plan, share, together,
+    trials_of, verdict,
 };
 
 fn main() {
@@ -22,6 +22,7 @@ fn main() {
         "levels" => levels(count),
         "history" => history(count),
         "starts" => starts(count),
+        "together" => concurrent(count),
         "positives" => false_positives(count),
         _ => bars(count),
     }
@@ -112,6 +113,29 @@ fn bars(count: u64) {
     }
     print("a peak is claimed of a saturating curve, 2 % noise", share(count, peak_of_saturation));
     print("a search ends below 90 % of capacity, 5 % spurious failures", share(count, knee_is_low));
+}
+
+/// Concurrent trials, with so many intervals as a unit.
+fn concurrent(count: u64) {
+    println!(
+        "| until 1.2 % to each side: equal ones are called different, % / a true 3 % is found, % / intervals | 1 interval is a unit | 2 | 4 |"
+    );
+    println!("|---|---|---|---|");
+    for (world, name) in World::TOGETHER {
+        let cells = [1, 2, 4].map(|unit| {
+            let run = |seed, ratio| together(seed, (world, ratio), unit, Some(0.012));
+            let equal = share(count, |seed| is_difference(run(seed, 1.0).0));
+            let mut intervals = 0;
+            let slower = share(count, |seed| {
+                let (verdict, made) = run(seed, 1.03);
+                intervals += made;
+                verdict == RatioVerdict::Faster
+            });
+            let mean = intervals as f64 / count as f64;
+            format!("{:.1} / {:.0} / {mean:.0}", 100.0 * equal.found, 100.0 * slower.found)
+        });
+        println!("| {name} | {} |", cells.join(" | "));
+    }
 }
 
 /// How often checks of a session's history fire, all three together and one by one.

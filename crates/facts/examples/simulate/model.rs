@@ -5,7 +5,9 @@ use dyno_facts::statistics::Better;
 use dyno_facts::statistics::history::{self, PlacedFigure};
 use dyno_facts::statistics::knee::{self, KneeOutcome, KneeStep, Search, TestedRate};
 use dyno_facts::statistics::order;
-use dyno_facts::statistics::ratio::{DEFAULT_MARGIN, Judging, PairedRatio, RatioVerdict};
+use dyno_facts::statistics::ratio::{
+    DEFAULT_MARGIN, Judging, PairedRatio, RatioVerdict, unit_means,
+};
 use dyno_facts::statistics::sequential::{CandidatePairs, NextPair, StoppingPlan, decide};
 
 /// Variation of single trials.
@@ -233,6 +235,33 @@ impl Session {
         }
         let [all] = all;
         all
+    }
+}
+
+/// The verdict of concurrent trials of twenty intervals each, and the number of intervals, when so many count as one `unit`.
+/// A half-width ends them, or a verdict.
+pub(crate) fn together(
+    seed: u64,
+    (world, ratio): (World, f64),
+    unit: usize,
+    half_width: Option<f64>,
+) -> (RatioVerdict, usize) {
+    const LEAST: usize = 28;
+    const MOST: usize = 240;
+    let plan = plan([LEAST / unit, MOST / unit], half_width);
+    let mut session = Session::new(seed, world, [LEAST, MOST]);
+    (session.noise, session.ratio) = ([0.03; 2], ratio);
+    let mut pairs = Vec::new();
+    loop {
+        pairs.extend((pairs.len()..pairs.len() + 20).map(|number| session.pair(number)));
+        let numbered: Vec<(u32, (f64, f64))> =
+            (0..).zip(&pairs).map(|(at, pair)| (at / unit as u32, *pair)).collect();
+        let all = CandidatePairs { pairs: unit_means(&numbered), ..CandidatePairs::default() };
+        let is_over =
+            decide(&plan, std::slice::from_ref(&all), 0.0, 0.0).next != NextPair::Continue;
+        if pairs.len() >= LEAST && is_over {
+            return (verdict(&all.pairs, plan.judging()), pairs.len());
+        }
     }
 }
 
