@@ -287,7 +287,7 @@ impl Runner<'_> {
         {
             let spent_s = &self.run.header().spent_s;
             if let Some(line) = remaining.show(schedule.left(), schedule.len(), spent_s) {
-                output::talk(&line);
+                output::print_step(&line);
             }
             let begun = Instant::now();
             let done = self.step(step, turn);
@@ -496,7 +496,7 @@ impl Runner<'_> {
             }
             // What ends repeats is said once.
             Some(trial) if ended(trial) => {}
-            _ => output::talk(&format!("{}: skipped: {why}", step.id)),
+            _ => output::print_step(&format!("{}: skipped: {why}", step.id)),
         }
         Ok(self.run.update(|header| drop(header.skipped.insert(step.id.clone(), why)))?)
     }

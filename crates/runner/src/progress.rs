@@ -55,7 +55,7 @@ impl ProgressBar {
             // The first rows say nothing of the rest.
             let left =
                 if share >= 1.0 { format!(", {} left", about(left_s)) } else { String::new() };
-            output::talk(&format!("{}: {share:.0} % {message}{left}", self.title));
+            output::print_step(&format!("{}: {share:.0} % {message}{left}", self.title));
         }
     }
 

@@ -30,7 +30,7 @@ const SIDES: [&str; 2] = ["baseline", "candidate"];
 /// Intervals of one second that a cost may take: the fewest that decide, and the most.
 const COST_INTERVALS: (u32, u32) = (28, 400);
 /// Pairs of trials that a capacity may take.
-const CAPACITY_PAIRS: (u32, u32) = (6, 30);
+const CAPACITY_PAIRS: (u32, u32) = (7, 30);
 /// The half-width of a cost's interval, as a share of the difference that is looked for: 95 of 100 differences of twice
 /// that size are then found.
 const HALF_WIDTH_SHARE: f64 = 1.0 / 3.0;

@@ -40,16 +40,21 @@ impl PipelineSummary<'_> {
     /// A sentence: what is established.
     pub fn headline(&self) -> String {
         let figures = self.figures();
-        let broken: Vec<String> = self.gates(GateResult::Broken).map(describe_gate).collect();
+        let described =
+            |result| self.gates(result).map(describe_gate).collect::<Vec<_>>().join("; ");
+        let (broken, open) = (described(GateResult::Broken), described(GateResult::Inconclusive));
         let first = figures
             .first()
             .map(|figure| format!("{} {}", figure.name, describe_change(figure.row)));
         let first = first.unwrap_or_else(|| "nothing was compared".to_owned());
         match self.exit_code {
             0 => format!("No regression: {first}."),
-            5 if !broken.is_empty() => format!("Regression: {}.", broken.join("; ")),
+            5 if !broken.is_empty() => format!("Regression: {broken}."),
             5 => format!("Regression: {first}."),
-            3 => format!("Undecided: {first}. {}", self.paper.verdicts.remedy().line(LANG)),
+            3 => {
+                let open = if open.is_empty() { first } else { open };
+                format!("Undecided: {open}. {}", self.paper.verdicts.remedy().line(LANG))
+            }
             code => format!("Failed (exit code {code}): {first}."),
         }
     }
@@ -60,7 +65,8 @@ impl PipelineSummary<'_> {
         let mut place = String::new();
         for figure in self.figures() {
             if figure.place != place {
-                lines.push(cut(&format!("{}, per transaction:", figure.place)));
+                let unit = if figure.metric.is_cost() { ", per transaction" } else { "" };
+                lines.push(cut(&format!("{}{unit}:", figure.place)));
                 place.clone_from(&figure.place);
             }
             let name = figure.name.replace(" per transaction", "");

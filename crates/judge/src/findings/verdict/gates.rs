@@ -164,7 +164,10 @@ fn of_ratios(
     let judged = |of: &&&PairedComparison| {
         let target = format!("{} / {}", of.candidate, of.baseline);
         let mut found = gate.judge(&[], ratio_of_gate(evidence, of, gate).as_ref());
-        found.needed = found.needed.map(|units| units * of.unit_pairs as usize);
+        found.needed = match found.verdict {
+            GateVerdict::Inconclusive(GateReason::TooFewPairs) => Some(of.least_pairs()),
+            _ => found.needed.map(|units| units * of.unit_pairs as usize),
+        };
         let row = row(experiment, gate, of.level.clone(), target, &found);
         let row = proven(GateRow { comparison: Some(of.number), ..row }, of, gate);
         let trials = of.pairs.iter().flatten().filter_map(|label| evidence.trial(label));
