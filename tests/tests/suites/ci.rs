@@ -8,7 +8,7 @@ use std::process::Command;
 /// A suite on tables that are there: a trigger on one side stays.
 const SUITE: &str = "[suite]\nname = \"s\"\n[[experiment]]\nname = \"e\"\nworkload = \"pgbench\"\ntest = \"simple-update\"\n\
     workers = 2\nrate = 20\nwarmup_s = 0.5\nduration_s = 14\ninterval_s = 0.5\nprepare = false\ncleanup = false\n";
-const WASTE: &str = "CREATE FUNCTION waste() RETURNS trigger LANGUAGE plpgsql AS 'DECLARE i int; BEGIN FOR i IN 1..20000 \
+const WASTE: &str = "CREATE FUNCTION waste() RETURNS trigger LANGUAGE plpgsql AS 'DECLARE i int; BEGIN FOR i IN 1..5000 \
     LOOP PERFORM 1; END LOOP; RETURN NEW; END'; CREATE TRIGGER waste AFTER UPDATE ON pgbench_accounts FOR EACH ROW EXECUTE \
     FUNCTION waste()";
 

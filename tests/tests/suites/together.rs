@@ -29,13 +29,13 @@ fn a_server_that_needs_more_cpu_for_the_same_arrivals_is_found() {
     write_suite(folder, [&a, &b], "events = 1\ncleanup = false");
     assert_eq!(dyno(folder, &["run", "s.toml", "--dir", "load"]).code, 0);
     b.sbtest(
-        "CREATE FUNCTION waste() RETURNS trigger LANGUAGE plpgsql AS 'DECLARE i int; BEGIN FOR i IN 1..20000 LOOP \
+        "CREATE FUNCTION waste() RETURNS trigger LANGUAGE plpgsql AS 'DECLARE i int; BEGIN FOR i IN 1..5000 LOOP \
          PERFORM 1; END LOOP; RETURN NEW; END'; CREATE TRIGGER waste AFTER UPDATE ON pgbench_accounts FOR EACH ROW \
          EXECUTE FUNCTION waste()",
     )
     .expect("a trigger");
     let compare = "compare = { baseline = \"a\", candidates = \"b\", design = \"together\", until_decided = true, \
-                   pairs = \"24..48\" }";
+                   pairs = \"24..96\" }";
     let keys = format!(
         "rate = 20\nwarmup_s = 0.5\nduration_s = 12\ninterval_s = 0.5\nprepare = false\ncleanup = false\n{compare}"
     );
