@@ -46,9 +46,9 @@ fn concurrent_trials_keep_false_positives_low_and_detect_three_percent() {
     for half_width in [Some(0.012), None] {
         for (world, name) in World::TOGETHER {
             let is_found = |seed| is_difference(together(seed, (world, 1.0), UNIT, half_width).0);
-            let found = share(200, is_found);
+            let false_positives = share(200, is_found);
             // 5 %, and an error of sampling.
-            assert!(found.found <= 0.075, "{name}, {half_width:?}: {found:?}");
+            assert!(false_positives.found <= 0.075, "{name}, {half_width:?}: {false_positives:?}");
         }
         let mut intervals = 0;
         let power = share(60, |seed| {

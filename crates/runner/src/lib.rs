@@ -287,7 +287,7 @@ impl Runner<'_> {
         {
             let spent_s = &self.run.header().spent_s;
             if let Some(line) = remaining.show(schedule.left(), schedule.len(), spent_s) {
-                output::print_step(&line);
+                output::talk(&line);
             }
             let begun = Instant::now();
             let done = self.step(step, turn);

@@ -139,7 +139,7 @@ fn lost_time(known: &GeneratorConditions, host: &HostSample, window_s: f64) -> [
 }
 
 /// The share of this machine's CPUs that others than the load generator and its servers used: what a server takes from
-/// the loops next to it is its result. `None` of concurrent trials: servers of the other target are not foreign.
+/// the loops next to it is its result. `None` for concurrent trials, where the servers of the other target would be counted.
 fn foreign_cpu_share(summary: &TrialSummary, cpus: f64) -> Option<f64> {
     let servers_s = summary.figure(Metric::CpuS)?;
     let own = (summary.generator.loops_cpu_s + servers_s) / (summary.window_s * cpus);
@@ -278,7 +278,7 @@ mod tests {
         let why = beside(Some(40.0)).expect("others took the CPU");
         assert!(why.contains("waited for a CPU in 50 % of the window"), "{why}");
         assert!(why.contains("other programs took 50 % of the machine's CPUs"), "{why}");
-        // Of concurrent trials the other target's servers are no foreign programs.
+        // In concurrent trials the servers of the other target are not foreign programs.
         assert_eq!(measured(Some(40.0), &[Measures::default()]), None);
     }
 

@@ -312,7 +312,7 @@ pub(crate) fn retries(
         return 0;
     }
     // Of a fleet too: where one load generator stands still, the others go on, and their sum is nobody's throughput.
-    // Not of concurrent trials: what starves their load generator meets both sides.
+    // Concurrent trials are not repeated: a starved load generator affects both sides alike.
     let is_in_turn = planned.comparison.is_some() && !planned.is_together();
     let is_repeated = is_in_turn || overrides.by_fleet;
     experiment.retry_starved.unwrap_or(if is_repeated { RETRIES } else { 0 })

@@ -41,6 +41,7 @@ mod status;
 pub use cluster::Cluster;
 pub use dyno_core::Error as ClusterError;
 pub use folder::{Account, Home, NodeProduct, State, StateNode, TopologyKind};
+pub use machine::installed;
 pub use request::{REPLICAS_MAX, Replication, Request};
 pub use status::{Health, NodeStatus, NodeWatch};
 

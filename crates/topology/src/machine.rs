@@ -97,8 +97,9 @@ pub(crate) fn loaded(
     Some((loader, before.into()))
 }
 
-/// One of these programs of an installation, as `make install` and archives of vendors lay it out.
-pub(crate) fn installed(root: &Path, names: &[&str]) -> Option<PathBuf> {
+/// Finds the first of these programs below an installation prefix (`bin`, `sbin`, `libexec`, `scripts`), as `make install`
+/// and the archives of vendors lay it out.
+pub fn installed(root: &Path, names: &[&str]) -> Option<PathBuf> {
     let folders = ["bin", "sbin", "libexec", "scripts"].map(|folder| root.join(folder));
     let mut programs =
         folders.iter().flat_map(|folder| names.iter().map(move |name| folder.join(name)));

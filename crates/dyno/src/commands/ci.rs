@@ -14,7 +14,7 @@ use dyno_runner::databases::add_target;
 use dyno_runner::failure::Failure;
 use dyno_runner::{output, signals};
 use dyno_suite::{ComparisonWay, Overrides, Plan, Suite, Versus, WantedStop};
-use dyno_topology::{Cluster, Request, TopologyKind};
+use dyno_topology::{Cluster, Request, TopologyKind, installed};
 use rustix::process::{Pid, Signal, kill_process_group};
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
@@ -61,7 +61,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "TIME", default_value = "10m", value_parser = seconds)]
     budget: f64,
     /// A regression: 'slower than 3%', or a gate that must be kept, such as 'server_cpu_us.ratio < 1.02'. May be repeated.
-    #[arg(long = "fail-if", value_name = "CONDITION", default_value = "slower than 3%", value_parser = condition)]
+    #[arg(long = "fail-if", value_name = "CONDITION", default_value = "slower than 3%", value_parser = parse_condition)]
     conditions: Vec<Condition>,
     /// Folder for summary.md, junit.xml, bencher.json, benchmark.json and otava.csv; the run's own folder unless given.
     #[arg(long, value_name = "FOLDER")]
@@ -80,7 +80,7 @@ enum Condition {
     Gate(Gate),
 }
 
-fn condition(text: &str) -> Result<Condition, String> {
+fn parse_condition(text: &str) -> Result<Condition, String> {
     if let Some(share) = text.trim().strip_prefix("slower than ") {
         let share = dyno_suite::share(share).ok_or("it takes a share from 0.01% to 50%")?;
         return Ok(Condition::Slower(share));
@@ -107,7 +107,7 @@ pub(crate) fn run(arguments: &Arguments) -> Done {
             return report.fail(failure.at(*name));
         }
     }
-    let measured = plan(arguments, overrides).and_then(|plan| {
+    let measured = build_plan(arguments, overrides).and_then(|plan| {
         let dir = arguments.runs.dir.clone();
         let length = EndLength::Verdict;
         run_kept(&plan, &Keeping { dir, length, new: true, ..Keeping::default() })
@@ -118,21 +118,21 @@ pub(crate) fn run(arguments: &Arguments) -> Done {
     }
 }
 
-fn plan(arguments: &Arguments, overrides: Overrides) -> Result<Plan, Failure> {
+fn build_plan(arguments: &Arguments, overrides: Overrides) -> Result<Plan, Failure> {
     let suite = Suite::open(&arguments.suite, &crate::offers())?;
     let [baseline, candidate] = SIDES.map(str::to_owned);
-    let ways = ways(arguments, suite.experiments.len());
+    let ways = comparison_ways(arguments, suite.experiments.len());
     let versus = Versus { baseline, candidate, ways, equivalence: None };
     Ok(Plan::build(&suite, &Overrides { compare: Some(versus), ..overrides })?)
 }
 
-/// First the cost of a transaction, then capacity.
-fn ways(arguments: &Arguments, experiments: usize) -> Vec<ComparisonWay> {
+/// Returns the way to compare the cost of a transaction, then the way to compare capacity; a way without a gate is left out.
+fn comparison_ways(arguments: &Arguments, experiments: usize) -> Vec<ComparisonWay> {
     let (mut costs, mut capacities, mut least) = (Vec::new(), Vec::new(), f64::INFINITY);
     for condition in &arguments.conditions {
         match condition {
             Condition::Slower(share) => {
-                // Cost is proven to be kept; of times and capacity, which vary more, no loss may be proven.
+                // A pass proves that cost stays within the limit. Latency and capacity vary more: they fail only if a loss is proven.
                 let most = 1.0 + share;
                 costs.push(format!("server_cpu_us.ratio < {most}"));
                 costs.push(format!("mean_ms.ratio.low < {most}"));
@@ -164,7 +164,6 @@ fn ways(arguments: &Arguments, experiments: usize) -> Vec<ComparisonWay> {
         ComparisonWay { design: Design::Together, stop: cost, gates: costs },
         ComparisonWay { design: Design::InTurn, stop: capacity, gates: capacities },
     ];
-    // A question that no condition asks is not measured.
     ways.retain(|way| !way.gates.is_empty());
     ways
 }
@@ -200,7 +199,7 @@ impl Drop for Server {
                     output::talk(&format!("warning: {error}"));
                 }
             }
-            Server::Command(child) => end(child),
+            Server::Command(child) => stop_process_group(child),
         }
     }
 }
@@ -218,12 +217,8 @@ const PROGRAMS: [(&str, TopologyKind); 3] = [
 
 fn start_cluster(name: &str, software: &Path) -> Result<(String, Option<Server>), Failure> {
     let software = software.canonicalize().map_err(|error| Failure::new(format!("{error}.")))?;
-    let holds = |program: &str| {
-        ["bin", "sbin", "libexec"]
-            .iter()
-            .any(|folder| software.join(folder).join(program).is_file())
-    };
-    let Some((_, topology)) = PROGRAMS.into_iter().find(|(program, _)| holds(program)) else {
+    let holds = |(program, _): &(&str, TopologyKind)| installed(&software, &[program]).is_some();
+    let Some((_, topology)) = PROGRAMS.into_iter().find(holds) else {
         let message = format!("{} holds no server.", software.display());
         let hint = "Its folder `bin` must hold postgres, mariadbd or mysqld, as `make install` leaves them.";
         return Err(Failure::usage(message).with_hint(hint));
@@ -245,7 +240,7 @@ fn start_cluster(name: &str, software: &Path) -> Result<(String, Option<Server>)
 
 /// Runs a command of the shell until it prints a URL. It may be the server itself, or have started it.
 fn start_command(name: &str, command: &str) -> Result<(String, Option<Server>), Failure> {
-    let begun = Instant::now();
+    let started = Instant::now();
     let mut shell = Command::new("sh");
     shell.args(["-c", command]).stdout(Stdio::piped()).stdin(Stdio::null()).process_group(0);
     let child = shell.env("DYNO_SIDE", name).spawn();
@@ -255,13 +250,13 @@ fn start_command(name: &str, command: &str) -> Result<(String, Option<Server>), 
     let server = Server::Command(child);
     let (sender, lines) = mpsc::channel();
     std::thread::spawn(move || {
-        // A server whose output nobody reads would wait.
+        // Read to the end: a server blocks when the pipe is full.
         for line in stdout.into_iter().flat_map(|pipe| BufReader::new(pipe).lines()) {
             let Ok(line) = line else { return };
             let _ = sender.send(line);
         }
     });
-    while begun.elapsed() < URL_WITHIN && !signals::has_come() {
+    while started.elapsed() < URL_WITHIN && !signals::has_come() {
         match lines.recv_timeout(Duration::from_millis(100)) {
             Ok(line) => {
                 let url = line.split_whitespace().find(|word| word.contains("://"));
@@ -283,13 +278,13 @@ fn start_command(name: &str, command: &str) -> Result<(String, Option<Server>), 
     Err(Failure::new("The command has printed no URL within half an hour."))
 }
 
-/// Ends a command and what it has started, unless that has left its process group.
-fn end(child: &mut Child) {
+/// Stops a command and every process in its process group: SIGTERM, then SIGKILL after 20 s.
+fn stop_process_group(child: &mut Child) {
     let group = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
     let Some(group) = group else { return };
-    let begun = Instant::now();
+    let started = Instant::now();
     let _ = kill_process_group(group, Signal::TERM);
-    while begun.elapsed() < LEAVE_WITHIN {
+    while started.elapsed() < LEAVE_WITHIN {
         let _ = child.try_wait();
         if rustix::process::test_kill_process_group(group).is_err() {
             return;
@@ -326,7 +321,7 @@ impl<'a> Report<'a> {
         }
     }
 
-    /// Nothing was measured, or not to the end.
+    /// Reports a failure without a verdict, and returns it.
     fn fail(&self, failure: Failure) -> Done {
         let message = failure.message.line(Lang::En);
         let out = self.arguments.out.as_deref().unwrap_or(&self.arguments.runs.dir);
@@ -378,7 +373,7 @@ impl<'a> Report<'a> {
             .try_for_each(|(name, text)| fs::write(folder.join(name), text).map_err(failure))
     }
 
-    /// GitHub shows an annotation beside the job, and a summary below it.
+    /// Writes an annotation and the summary of the step, if this is a job of GitHub.
     fn annotate(&self, kind: &str, message: &str, markdown: &str) -> Done {
         if !self.is_github {
             return Ok(());

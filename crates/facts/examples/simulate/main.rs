@@ -115,7 +115,7 @@ fn bars(count: u64) {
     print("a search ends below 90 % of capacity, 5 % spurious failures", share(count, knee_is_low));
 }
 
-/// Concurrent trials, with so many intervals as a unit.
+/// Prints false positives, power and length of concurrent trials for units of 1, 2 and 4 intervals.
 fn concurrent(count: u64) {
     println!(
         "| until 1.2 % to each side: equal ones are called different, % / a true 3 % is found, % / intervals | 1 interval is a unit | 2 | 4 |"

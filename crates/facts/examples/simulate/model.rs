@@ -238,8 +238,8 @@ impl Session {
     }
 }
 
-/// The verdict of concurrent trials of twenty intervals each, and the number of intervals, when so many count as one `unit`.
-/// A half-width ends them, or a verdict.
+/// Simulates concurrent trials of 20 intervals each, and returns their verdict and the number of intervals. `unit` is the
+/// number of intervals in a unit. They end at `half_width`, or without one at a verdict.
 pub(crate) fn together(
     seed: u64,
     (world, ratio): (World, f64),

@@ -147,8 +147,8 @@ impl PairedComparison {
         self.sessions[..earlier].iter().map(|session| session.pairs).sum()
     }
 
-    /// The verdict: that of the deciding metric. For concurrent trials, which have no throughput to compare, the verdict is
-    /// slower if any metric is. Too few pairs if there is no pair.
+    /// Returns the verdict of the deciding metric, or too few pairs without a pair. Concurrent trials have no throughput to
+    /// compare: they are slower if any metric is.
     pub fn call(&self) -> Call {
         let slower = self.rows.iter().map(|row| row.call).find(|call| *call == Call::Slower);
         let slower = slower.filter(|_| self.order == PairOrder::Together);

@@ -27,17 +27,18 @@ struct ComparedFigure<'a> {
     call: String,
 }
 
-/// The end of a run whose exit code is known.
+/// A judged run, for pipelines.
 #[derive(Clone, Copy, Debug)]
 pub struct PipelineSummary<'a> {
     pub paper: &'a Paper,
+    /// 0, 3 or 5.
     pub exit_code: u8,
     /// The place of the paper, for readers.
     pub link: &'a str,
 }
 
 impl PipelineSummary<'_> {
-    /// A sentence: what is established.
+    /// Returns one sentence with the established change, the open gates or the broken ones.
     pub fn headline(&self) -> String {
         let figures = self.figures();
         let described =
@@ -47,15 +48,15 @@ impl PipelineSummary<'_> {
             .first()
             .map(|figure| format!("{} {}", figure.name, describe_change(figure.row)));
         let first = first.unwrap_or_else(|| "nothing was compared".to_owned());
+        let or_first = |gates: String| if gates.is_empty() { first.clone() } else { gates };
         match self.exit_code {
             0 => format!("No regression: {first}."),
-            5 if !broken.is_empty() => format!("Regression: {broken}."),
-            5 => format!("Regression: {first}."),
-            3 => {
-                let open = if open.is_empty() { first } else { open };
-                format!("Undecided: {open}. {}", self.paper.verdicts.remedy().line(LANG))
-            }
-            code => format!("Failed (exit code {code}): {first}."),
+            3 => format!(
+                "Undecided: {}. {}",
+                or_first(open),
+                self.paper.verdicts.remedy().line(LANG)
+            ),
+            _ => format!("Regression: {}.", or_first(broken)),
         }
     }
 
@@ -113,14 +114,14 @@ impl PipelineSummary<'_> {
                 escape(&place),
                 escape(&gate.gate)
             );
-            let found = escape(&describe_gate(gate));
+            let message = escape(&describe_gate(gate));
             match gate.result {
                 GateResult::Pass => {}
                 GateResult::Broken => {
-                    let _ = write!(tests, "<failure message=\"{found}\"/>");
+                    let _ = write!(tests, "<failure message=\"{message}\"/>");
                 }
                 GateResult::Inconclusive => {
-                    let _ = write!(tests, "<skipped message=\"{found}\"/>");
+                    let _ = write!(tests, "<skipped message=\"{message}\"/>");
                 }
             }
             tests.push_str("</testcase>\n");
@@ -260,9 +261,9 @@ fn describe_gate(gate: &GateRow) -> String {
     });
     let interval = gate.interval.filter(|_| gate.is_ratio);
     let interval = interval.map(|both| format!(" ({})", describe_interval(both)));
-    let found = value.map(|value| format!(": {value}{}", interval.unwrap_or_default()));
+    let figure = value.map(|value| format!(": {value}{}", interval.unwrap_or_default()));
     let why = if why.is_empty() { why } else { format!(", {why}") };
-    format!("{}{}{why}", gate.gate, found.unwrap_or_default())
+    format!("{}{}{why}", gate.gate, figure.unwrap_or_default())
 }
 
 /// Lines of 80 columns, broken between words; those after the first are indented.
