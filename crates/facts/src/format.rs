@@ -2,7 +2,7 @@
 
 use dyno_core::{harmless, in_one_line};
 use std::fmt::Display;
-use unicode_width::UnicodeWidthStr;
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 /// What stands where there is no number.
 pub const DASH: &str = "\u{2013}";
@@ -104,7 +104,10 @@ pub fn text_table(
         .chain(rows)
         .map(|row| {
             let set_in = |place: usize| if place == 0 { SET_IN } else { "" };
-            row.iter().enumerate().map(|(place, cell)| wrapped(cell, set_in(place))).collect()
+            let wrapped = |(place, cell): (usize, &String)| {
+                wrap(&harmless(&in_one_line(cell)), WIDEST_TEXT, set_in(place))
+            };
+            row.iter().enumerate().map(wrapped).collect()
         })
         .collect();
     let width = |place: usize| {
@@ -132,27 +135,56 @@ pub fn text_table(
     out
 }
 
-/// The text in lines of at most [`WIDEST_TEXT`], broken at blanks.
-fn wrapped(text: &str, set_in: &str) -> Vec<String> {
-    let line = in_one_line(text);
+/// The text in lines of at most so many columns, broken at blanks and beside Chinese characters. Lines after the first begin
+/// with `indent`.
+pub fn wrap(text: &str, columns: usize, indent: &str) -> Vec<String> {
     let mut lines = vec![String::new()];
-    for word in harmless(&line).split(' ') {
-        let last = lines.last_mut().expect("there is one");
-        if last.is_empty() || last.width() + 1 + word.width() <= WIDEST_TEXT {
-            if !last.is_empty() {
-                last.push(' ');
-            }
-            last.push_str(word);
-        } else {
-            lines.push(format!("{set_in}{word}"));
+    let (mut word, mut blank) = (String::new(), "");
+    for letter in text.chars().chain([' ']) {
+        let ends = letter == ' ' || letter.width() == Some(2);
+        if letter != ' ' {
+            word.push(letter);
         }
+        if !ends {
+            continue;
+        }
+        let last = lines.last_mut().expect("there is one");
+        if last.trim().is_empty() || last.width() + blank.len() + word.width() <= columns {
+            if !last.trim().is_empty() {
+                last.push_str(blank);
+            }
+            last.push_str(&word);
+        } else {
+            lines.push(format!("{indent}{word}"));
+        }
+        word.clear();
+        blank = if letter == ' ' { " " } else { "" };
     }
     lines
+}
+
+/// The beginning of a text that fits into so many columns.
+pub fn clip(text: &str, columns: usize) -> String {
+    let mut taken = 0;
+    let fits = |letter: &char| {
+        taken += letter.width().unwrap_or(0);
+        taken <= columns
+    };
+    text.chars().take_while(fits).collect::<String>().trim_end().to_owned()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn lines_break_at_blanks_and_between_chinese_characters() {
+        assert_eq!(wrap("one two three four", 10, ""), ["one two", "three four"]);
+        assert_eq!(wrap("one two three four", 10, "  "), ["one two", "  three", "  four"]);
+        assert_eq!(wrap("延迟随并发数的变化", 10, ""), ["延迟随并发", "数的变化"]);
+        assert_eq!(wrap("", 10, ""), [""]);
+        assert_eq!(clip("延迟随 a", 5), "延迟");
+    }
 
     #[test]
     fn thousands_are_set_apart() {

@@ -229,20 +229,30 @@ pub async fn tables(session: &mut AdminSession<'_>) -> Result<HashSet<String>, D
 /// Begins the marks of all tables that dyno makes.
 pub const MARK: &str = "dyno ";
 
-/// Gives a table that was just created the observer's mark. Servers that keep no comments refuse.
-pub async fn mark(
+/// Creates a table that has the observer's mark from its first moment, so that an interruption leaves none without it. Servers
+/// that understand no comment there get the mark afterwards; those that keep no comments have none.
+pub async fn create_table(
     session: &mut AdminSession<'_>,
     table: &str,
+    sql: &str,
     observer: &dyn LoadObserver,
-) -> Result<(), LoadError> {
-    let Some(mark) = observer.table_mark() else { return Ok(()) };
-    let sql = match session.dialect() {
-        Dialect::Mysql => format!("ALTER TABLE {table} COMMENT = '{mark}'"),
-        Dialect::Postgres => format!("COMMENT ON TABLE {table} IS '{mark}'"),
-        Dialect::Sqlite => return Ok(()),
+) -> Result<(), DbError> {
+    let Some(mark) = observer.table_mark() else { return answer(session, sql).await.map(drop) };
+    let postgres_comment = format!("COMMENT ON TABLE {table} IS '{mark}'");
+    let (marked, comment) = match session.dialect() {
+        Dialect::Mysql => {
+            let comment = format!("COMMENT = '{mark}'");
+            (format!("{sql} {comment}"), format!("ALTER TABLE {table} {comment}"))
+        }
+        // Statements that are sent together are one transaction.
+        Dialect::Postgres => (format!("{sql}; {postgres_comment}"), postgres_comment),
+        Dialect::Sqlite => return answer(session, sql).await.map(drop),
     };
-    let marked = answer_if_any(session, &sql).await;
-    marked.map(drop).map_err(while_doing(format!("marking table {table}")))
+    if answer_if_any(session, &marked).await?.is_none() {
+        answer(session, sql).await?;
+        answer_if_any(session, &comment).await?;
+    }
+    Ok(())
 }
 
 /// Tables that dyno has not made, views among them; none where the observer marks none. They are used as they are or refused.

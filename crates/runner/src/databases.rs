@@ -17,7 +17,7 @@ use dyno_load::query::answer_if_any;
 use dyno_load::{Patience, doing};
 use dyno_observe::{ServerProcess, follows, read_facts};
 use dyno_reactor::{block_on, monotonic_now, now, sleep_until, timeout};
-use dyno_suite::{Overrides, Plan, SuiteError};
+use dyno_suite::{Overrides, Plan, Suite, SuiteError};
 use dyno_topology::{Cluster, ClusterError};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -279,6 +279,35 @@ pub fn add_target(overrides: &mut Overrides, text: &str) -> Result<()> {
         }
         _ => overrides.add_target(text).map_err(|problem| SuiteError::from(problem).into()),
     }
+}
+
+/// Returns true if the two targets that are compared are different servers on this machine: the CPU time of their
+/// processes can be read.
+pub fn are_costs_readable(suite: &Suite, overrides: &Overrides) -> bool {
+    let names: Vec<&str> = match &overrides.compare {
+        Some(versus) => vec![&versus.baseline, &versus.candidate],
+        None => {
+            let nodes = overrides.nodes.iter().map(|(name, _)| name.as_str());
+            overrides.targets.iter().map(|(name, _)| name.as_str()).chain(nodes).collect()
+        }
+    };
+    let mut places = BTreeSet::new();
+    for name in &names {
+        let url = overrides.targets.iter().find(|(own, _)| own == name).map(|(_, url)| url);
+        let given = overrides.nodes.iter().find(|(own, _)| own == name);
+        if given.is_some_and(|(_, nodes)| nodes.iter().all(|node| node.cluster.is_some())) {
+            places.insert((*name).to_owned());
+            continue;
+        }
+        let written = suite.target(name).and_then(|target| target.nodes.first()?.url.as_ref());
+        let Some(url) = url.or(written.map(|url| &url.value)) else { return false };
+        let Ok(target) = url.expose().parse::<TargetUrl>() else { return false };
+        match target.hosts.0.as_slice() {
+            [address] if address.is_local() => places.insert(address.to_string()),
+            _ => return false,
+        };
+    }
+    names.len() == 2 && places.len() == 2 && !overrides.by_fleet
 }
 
 /// The URL on which data are loaded and checked, where `url` is a cluster; else `url` itself.

@@ -183,13 +183,10 @@ fn read_compare(mut table: Reader<'_, '_>) -> Option<Compare> {
     Some(Compare { baseline: baseline?, candidates, design, stop, equivalence, is_aa })
 }
 
-/// Trials of two targets at once: nothing may happen to one of them alone meanwhile, and each has servers of its own.
-fn check_together(compare: &Compare, facts: &ExperimentFacts) -> Result<(), Problem> {
-    let unit = f64::from(INTERVALS_PER_UNIT);
-    let intervals = facts.duration_s.map(|seconds| seconds / facts.interval_s);
-    let problem = match compare.candidates.len() {
-        0 => "One target can't be measured twice at once: name its clone, `aa = \"NAME\"`.",
-        2.. => "Two targets are measured together, not more: name one candidate.",
+/// The reason why this can't be measured on two targets at once: nothing may happen to one of them alone meanwhile, and
+/// each has servers of its own.
+fn concurrency_problem(facts: &ExperimentFacts) -> Option<&'static str> {
+    Some(match facts {
         _ if facts.is_renewed() || !facts.restore.is_none() => {
             "Targets that are measured together are neither restored nor restarted between trials."
         }
@@ -197,10 +194,21 @@ fn check_together(compare: &Compare, facts: &ExperimentFacts) -> Result<(), Prob
         _ if facts.stage_s.is_some() => {
             "Trials of targets that are measured together have no stages."
         }
-        _ if intervals.is_none_or(|count| count < 1.0 || (count / unit).fract() > 1e-9) => {
-            "Targets that are measured together need a `duration_s` of 4, 8, 12 ... times `interval_s`."
+        _ if facts.duration_s.is_none() => {
+            "Targets that are measured together need a `duration_s`."
         }
-        _ => return Ok(()),
+        _ => return None,
+    })
+}
+
+fn check_together(compare: &Compare, facts: &ExperimentFacts) -> Result<(), Problem> {
+    let problem = match compare.candidates.len() {
+        0 => "One target can't be measured twice at once: name its clone, `aa = \"NAME\"`.",
+        2.. => "Two targets are measured together, not more: name one candidate.",
+        _ => match concurrency_problem(facts) {
+            Some(problem) => problem,
+            None => return Ok(()),
+        },
     };
     Err(Problem::new(problem).hint("Or leave `design` out: trials are then made in turn."))
 }
@@ -341,6 +349,12 @@ pub(crate) fn plan(
     }
     if wanted.design.value == Design::Together {
         check_together(wanted, planned)?;
+        // Whole units.
+        let unit_s = f64::from(INTERVALS_PER_UNIT) * planned.interval_s;
+        planned.duration_s = planned.duration_s.map(|seconds| {
+            let units = (seconds / unit_s - 1e-9).ceil().max(1.0);
+            units * unit_s
+        });
     }
     if wanted.is_aa && wanted.candidates.is_empty() {
         let twin = &candidates[0];
@@ -383,7 +397,7 @@ pub struct Versus {
     pub baseline: String,
     /// The other; the same name measures the noise.
     pub candidate: String,
-    /// Each experiment measures both in each of these ways, in this order.
+    /// Each experiment measures both in each of these ways, in this order. None: in the usual ways.
     pub ways: Vec<ComparisonWay>,
     /// Ratios that differ from 1 by less are equivalent.
     pub equivalence: Option<f64>,
@@ -438,9 +452,31 @@ pub(crate) fn pair(suite: &Suite) -> Option<Versus> {
     suite.experiments.iter().all(is_open).then(|| Versus {
         baseline: baseline.name.value.clone(),
         candidate: candidate.name.value.clone(),
-        ways: vec![ComparisonWay::default()],
+        ways: Vec::new(),
         equivalence: None,
     })
+}
+
+/// Share of a budget for costs; the rest is for loading and for capacity.
+const COST_SHARE: f64 = 0.4;
+
+/// The ways in which both targets are compared, unless the user says otherwise: where costs can be read, first the cost of a
+/// transaction, concurrently, then capacity, in turn.
+fn usual_ways(versus: &Versus, overrides: &Overrides, experiments: usize) -> Vec<ComparisonWay> {
+    let capacity = ComparisonWay::default();
+    if !overrides.costs_are_readable || versus.candidate == versus.baseline {
+        return vec![capacity];
+    }
+    let (least, most) = TOGETHER_PAIRS;
+    let seconds_each = |budget_s| (COST_SHARE * budget_s / experiments.max(1) as f64) as u32;
+    let most =
+        overrides.budget_s.map_or(most, |budget_s| seconds_each(budget_s).clamp(least, most));
+    let stop = WantedStop {
+        pairs: Some((least, most)),
+        half_width: Some(TOGETHER_HALF_WIDTH),
+        ..WantedStop::default()
+    };
+    vec![ComparisonWay { design: Design::Together, stop, gates: Vec::new() }, capacity]
 }
 
 /// The suite as if each of its experiments compared the two. Names that it does not know become
@@ -448,6 +484,7 @@ pub(crate) fn pair(suite: &Suite) -> Option<Versus> {
 pub(crate) fn apply(
     suite: &Suite,
     versus: &Versus,
+    overrides: &Overrides,
     notes: &mut Vec<Message>,
 ) -> Result<Suite, SuiteError> {
     let mut names = vec![versus.baseline.clone()];
@@ -467,9 +504,20 @@ pub(crate) fn apply(
         notes.push(say!(searches_are_no_pairs, names = searches.join(", ")));
     }
     changed.experiments.clear();
+    let is_usual = versus.ways.is_empty();
+    let ways = match is_usual {
+        true => usual_ways(versus, overrides, kept.len()),
+        false => versus.ways.clone(),
+    };
     for experiment in kept {
-        let last = versus.ways.len().saturating_sub(1);
-        for (place, way) in versus.ways.iter().enumerate() {
+        let is_possible = |way: &&ComparisonWay| {
+            way.design == Design::InTurn
+                || !is_usual
+                || concurrency_problem(&experiment.facts).is_none()
+        };
+        let ways: Vec<&ComparisonWay> = ways.iter().filter(is_possible).collect();
+        let last = ways.len().saturating_sub(1);
+        for (place, way) in ways.into_iter().enumerate() {
             let mut compared = compared(experiment, versus, way);
             // The data serve all ways.
             compared.facts.prepare &= place == 0;

@@ -40,6 +40,8 @@ pub struct Overrides {
     pub allow: Vec<String>,
     /// Several load generators make the load.
     pub by_fleet: bool,
+    /// What a transaction costs both compared targets can be read: comparisons without a rule of their own begin with it.
+    pub costs_are_readable: bool,
 }
 
 impl Overrides {
@@ -191,7 +193,9 @@ impl Plan {
         let suite = extended.as_ref().unwrap_or(suite);
         let versus = overrides.compare.clone();
         let versus = versus.or_else(|| extended.as_ref().and_then(compare::pair));
-        let versus = versus.map(|versus| compare::apply(suite, &versus, &mut notes)).transpose()?;
+        let versus = versus
+            .map(|versus| compare::apply(suite, &versus, overrides, &mut notes))
+            .transpose()?;
         let suite = versus.as_ref().unwrap_or(suite);
         check_overrides(suite, overrides)?;
         let (mut targets, left_out) = plan_targets(suite, overrides)?;

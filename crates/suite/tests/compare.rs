@@ -170,6 +170,8 @@ fn targets_that_are_measured_together_are_calibrated_first_and_their_repeats_are
     assert!(calibrations.iter().all(|(_, trial)| !trial.is_together && trial.rate.is_none()));
     assert!(repeats.iter().all(|(_, trial)| trial.is_together));
     assert_eq!(repeats.len(), calibrations.len() * 12);
+    let longer = build(&with_duration("21"), &Overrides::default());
+    assert_eq!(longer.experiments[0].duration_s, Some(24.0), "units are whole");
     let with_rate = with_duration("20\nrate = 100");
     let rated = build(&with_rate, &Overrides::default());
     assert!(!ids(&rated).iter().any(|id| id.contains("/calibrate/")), "{:?}", ids(&rated));
@@ -182,7 +184,6 @@ fn targets_that_are_measured_together_are_calibrated_first_and_their_repeats_are
         (of("restart_each = 2"), "restarted"),
         (of("restore = \"reload\""), "restored"),
         (of("stage_s = 10"), "stages"),
-        (with_duration("10"), "`duration_s`"),
         (with_duration("20").replace("candidates = \"new\"", "aa = true"), "clone"),
     ] {
         assert!(refused(&text).contains(named), "{named}: {}", refused(&text));
@@ -507,4 +508,35 @@ fn a_paper_speaks_of_targets_that_exist() {
     };
     with("old").expect("a target of the file");
     assert!(with("odl").is_err_and(|error| error.contains("odl") && error.contains("old")));
+}
+
+/// Without a rule for pairs, two servers on this machine are compared by cost, then by capacity.
+#[test]
+fn where_costs_are_readable_they_come_before_capacity() {
+    let text = experiment("");
+    let suite = Suite::parse("s.toml", &text, WORKLOADS).expect("a suite");
+    let plan = |costs_are_readable: bool, more: &str, candidate: &str| {
+        let suite = match more {
+            "" => suite.clone(),
+            _ => Suite::parse("s.toml", &format!("{text}{more}"), WORKLOADS).expect("a suite"),
+        };
+        let compare = Some(Versus {
+            baseline: "old".to_owned(),
+            candidate: candidate.to_owned(),
+            ways: Vec::new(),
+            equivalence: None,
+        });
+        Plan::build(&suite, &Overrides { compare, costs_are_readable, ..Overrides::default() })
+            .expect("a plan")
+    };
+    let found = |plan: &Plan| -> Vec<(String, bool, bool)> {
+        let experiments = plan.experiments.iter();
+        experiments.map(|own| (own.name.clone(), own.is_together(), own.prepare)).collect()
+    };
+    let both = [("e-cost".to_owned(), true, true), ("e-capacity".to_owned(), false, false)];
+    assert_eq!(found(&plan(true, "", "new")), both);
+    let capacity = [("e".to_owned(), false, true)];
+    assert_eq!(found(&plan(false, "", "new")), capacity);
+    assert_eq!(found(&plan(true, "stage_s = 10\n", "new")), capacity, "not at once");
+    assert_eq!(found(&plan(true, "", "old")), capacity, "one server");
 }

@@ -12,7 +12,7 @@ use dyno_facts::{RunStatus, SecretUrl, StepAction, TableOrigin};
 use dyno_load::query::{answer_if_any, is_pooled};
 use dyno_load::{Unobserved, catalog};
 use dyno_runner as runner;
-use dyno_runner::databases::{Database, ReachedDatabase, reach};
+use dyno_runner::databases::{Database, ReachedDatabase, are_costs_readable, reach};
 use dyno_runner::failure::Failure;
 use dyno_runner::family::{self, Trials, ask, remove_tables};
 use dyno_runner::progress::LoadProgress;
@@ -51,7 +51,7 @@ pub(crate) struct BenchArguments {
 
 pub(crate) fn run(arguments: &BenchArguments) -> Done {
     let targets = NAMES.iter().zip(&arguments.urls);
-    let overrides = Overrides {
+    let mut overrides = Overrides {
         targets: targets.map(|(name, url)| ((*name).to_owned(), SecretUrl::new(url))).collect(),
         // So that it stays within the budget on a slow machine too.
         budget_s: Some(arguments.budget / slowest(&arguments.urls)),
@@ -61,6 +61,7 @@ pub(crate) fn run(arguments: &BenchArguments) -> Done {
         return drop_leftovers(arguments, &overrides);
     }
     let suite = Suite::open(SUITE, &crate::offers())?;
+    overrides.costs_are_readable = are_costs_readable(&suite, &overrides);
     let mut plan = match Plan::build(&suite, &overrides) {
         Ok(plan) => plan,
         Err(error) => {

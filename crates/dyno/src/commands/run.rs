@@ -16,7 +16,7 @@ use dyno_fleet::{FleetOptions, WAIT};
 use dyno_judge::findings::verdict::sessions_of;
 use dyno_runner as runner;
 use dyno_runner::calibration::Calibration;
-use dyno_runner::databases::add_target;
+use dyno_runner::databases::{add_target, are_costs_readable};
 use dyno_runner::failure::{Failure, exit_code};
 use dyno_runner::front_end::{LevelSuite, TARGET};
 use dyno_runner::{TableSharing, output, signals};
@@ -159,8 +159,10 @@ pub(crate) fn run(arguments: &Arguments) -> Done {
     for target in &arguments.targets {
         add_target(&mut overrides, target)?;
     }
+    let suite = Suite::open(&arguments.suite, &crate::offers())?;
+    overrides.costs_are_readable = are_costs_readable(&suite, &overrides);
     if arguments.plan {
-        return suites::show_plan(&Suite::open(&arguments.suite, &crate::offers())?, &overrides);
+        return suites::show_plan(&suite, &overrides);
     }
     let earlier = arguments.comparing.earlier.as_deref();
     let continued = earlier.map(|name| read_continued(&arguments.runs.dir, name)).transpose()?;
@@ -184,7 +186,7 @@ pub(crate) fn run(arguments: &Arguments) -> Done {
         length: if arguments.long { EndLength::Long } else { EndLength::Short },
         ..Keeping::default()
     };
-    run_suite(&arguments.suite, &overrides, &keeping)
+    run_suite(&suite, &overrides, &keeping)
 }
 
 /// Reads a length of time.
@@ -211,14 +213,16 @@ impl Comparing {
         };
         let (baseline, candidate) = (baseline.clone(), candidate.clone());
         let design = if self.together { Design::Together } else { Design::InTurn };
-        let ways = vec![ComparisonWay { design, stop, ..ComparisonWay::default() }];
+        let ways = match self.together || stop != WantedStop::default() {
+            true => vec![ComparisonWay { design, stop, ..ComparisonWay::default() }],
+            false => Vec::new(),
+        };
         Some(Versus { baseline, candidate, ways, equivalence: self.equivalence })
     }
 }
 
-pub(crate) fn run_suite(suite: &str, overrides: &Overrides, keeping: &Keeping) -> Done {
-    let suite = Suite::open(suite, &crate::offers())?;
-    let plan = Plan::build(&suite, overrides)?;
+pub(crate) fn run_suite(suite: &Suite, overrides: &Overrides, keeping: &Keeping) -> Done {
+    let plan = Plan::build(suite, overrides)?;
     let stored = run_kept(&plan, keeping)?;
     if keeping.length == EndLength::Screen {
         compare::next_steps(&stored.path);
@@ -425,7 +429,7 @@ pub(crate) fn quickstart(arguments: &QuickstartArguments) -> Done {
         output::hide_steps();
         keeping.length = EndLength::Screen;
     }
-    run_suite("quickstart", &overrides, &keeping)
+    run_suite(&Suite::open("quickstart", &crate::offers())?, &overrides, &keeping)
 }
 
 /// `--paper` of the drop-ins: their command line is run as a suite.

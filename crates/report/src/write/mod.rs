@@ -12,10 +12,11 @@ use crate::ReportError;
 use crate::blocks::*;
 use crate::evidence::{Check, GateRow, PairedComparison, Paper, Trial};
 use crate::format::{DASH, NumberFormat};
-use crate::svg::{escape, is_wide, letters, size_of};
+use crate::svg::{escape, letters, size_of};
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use dyno_core::{harmless, is_command};
+use dyno_facts::format::wrap;
 use dyno_facts::{Lang, Message, RunHeader, SCHEMA_VERSION, say, text_table};
 use serde::Serialize;
 use serde_json::Value;
@@ -201,7 +202,8 @@ pub(crate) fn standalone(drawing: &Drawing, style: &str) -> String {
 
 /// A text in lines that are not wider, from `y` on.
 fn write_lines(out: &mut String, class: &str, text: &str, width: f64, y: &mut f64) {
-    for line in wrapped(text, width) {
+    let lines = wrap(text, (width / LETTER) as usize, "").into_iter();
+    for line in lines.filter(|line| !line.is_empty()) {
         *y += LINE;
         let (line, y) = (escape(&line), *y - 4.0);
         let _ = write!(out, "<text class=\"{class}\" x=\"{MARGIN}\" y=\"{y:.1}\">{line}</text>");
@@ -231,32 +233,6 @@ fn legend(out: &mut String, entries: &[(String, String)], inner: f64, top: f64) 
         x += wide;
     }
     y
-}
-
-/// Lines that are not wider; a line breaks at blanks, and in Chinese anywhere.
-fn wrapped(text: &str, width: f64) -> Vec<String> {
-    let most = (width / LETTER) as usize;
-    let mut lines = Vec::new();
-    let mut line = String::new();
-    let mut word = String::new();
-    for c in text.chars().chain([' ']) {
-        let ends = c == ' ' || is_wide(c);
-        if c != ' ' {
-            word.push(c);
-        }
-        if !ends {
-            continue;
-        }
-        if !line.trim_end().is_empty() && letters(&line) + letters(&word) > most {
-            lines.push(std::mem::take(&mut line).trim_end().to_owned());
-        }
-        line += &std::mem::take(&mut word);
-        if c == ' ' {
-            line.push(' ');
-        }
-    }
-    lines.extend(Some(line.trim_end().to_owned()).filter(|line| !line.is_empty()));
-    lines
 }
 
 /// What identifies a trial stands in front; the other columns follow in alphabetical order.
@@ -415,14 +391,6 @@ mod tests {
         ] {
             assert_eq!(kept(text).replace('\u{a0}', "~"), wanted);
         }
-    }
-
-    #[test]
-    fn lines_break_at_blanks_and_between_chinese_characters() {
-        let width = 10.0 * LETTER;
-        assert_eq!(wrapped("one two three four", width), ["one two", "three four"]);
-        assert_eq!(wrapped("延迟随并发数的变化", width), ["延迟随并发", "数的变化"]);
-        assert_eq!(wrapped("", width), Vec::<String>::new());
     }
 
     #[test]

@@ -2,19 +2,18 @@
 //! and what trackers of benchmarks take.
 
 use super::text::escaped;
-use crate::evidence::{Bounds, Call, GateResult, GateRow, PairOrder, PairedComparison, Paper};
+use crate::evidence::{Call, GateResult, GateRow, PairOrder, PairedComparison, Paper};
 use crate::evidence::{VerdictRow, Veto};
 use crate::format;
 use crate::svg::escape;
 use dyno_facts::Lang;
 use dyno_facts::statistics::{Better, Metric};
+use dyno_judge::findings::verdict::{change, change_of_row, interval_of_change, wrap_sentence};
 use serde_json::{Map, Value, json};
 use std::fmt::Write;
 
 /// Lines of text, with those of the two streams around them.
 const MOST_LINES: usize = 18;
-/// Characters of a line: an email is not wrapped.
-const WIDTH: usize = 80;
 const MOST_CAVEATS: usize = 3;
 const LANG: Lang = Lang::En;
 
@@ -62,25 +61,14 @@ impl PipelineSummary<'_> {
 
     /// At most 18 lines of 80 columns.
     pub fn text(&self) -> String {
-        let mut lines = wrap(&self.headline());
-        let mut place = String::new();
-        for figure in self.figures() {
-            if figure.place != place {
-                let unit = if figure.metric.is_cost() { ", per transaction" } else { "" };
-                lines.push(cut(&format!("{}{unit}:", figure.place)));
-                place.clone_from(&figure.place);
-            }
-            let name = figure.name.replace(" per transaction", "");
-            let [change, interval] = changes(figure.row);
-            let (pairs, call) = (figure.row.pairs, &figure.call);
-            lines
-                .push(cut(&format!("  {name:<30} {change:>8}  {interval:<16} {pairs:>4}  {call}")));
-        }
-        let caveats: Vec<String> = self.caveats().iter().flat_map(|line| wrap(line)).collect();
-        let end = wrap(&format!("Paper: {}", self.link));
-        lines.truncate(MOST_LINES - end.len() - caveats.len().min(2 * MOST_CAVEATS));
-        lines.extend(caveats.into_iter().take(2 * MOST_CAVEATS));
-        lines.extend(end);
+        let mut lines = wrap_sentence(&self.headline());
+        let caveats: Vec<String> =
+            self.caveats().iter().flat_map(|line| wrap_sentence(line)).collect();
+        let last = wrap_sentence(&format!("Paper: {}", self.link));
+        let caveat_lines = caveats.len().min(2 * MOST_CAVEATS);
+        let room = MOST_LINES.saturating_sub(lines.len() + last.len() + caveat_lines);
+        lines.extend(self.paper.compared_lines(LANG, room));
+        lines.extend(caveats.into_iter().take(caveat_lines).chain(last));
         lines.into_iter().map(|line| line + "\n").collect()
     }
 
@@ -233,19 +221,10 @@ fn figure_of<'a>(of: &PairedComparison, row: &'a VerdictRow) -> ComparedFigure<'
     ComparedFigure { place, metric: row.metric, name, row, call }
 }
 
-/// A ratio as a change: `+4.9 %`.
-fn signed_percent(ratio: f64) -> String {
-    format!("{:+.1} %", 100.0 * (ratio - 1.0))
-}
-
 /// The change, and the ends of its interval.
 fn changes(row: &VerdictRow) -> [String; 2] {
-    let interval = row.interval.map(describe_interval).unwrap_or_default();
-    [signed_percent(row.ratio), interval]
-}
-
-fn describe_interval(both: Bounds) -> String {
-    format!("{:+.1} to {:+.1} %", 100.0 * (both.low - 1.0), 100.0 * (both.high - 1.0))
+    let interval = row.interval.map(interval_of_change).unwrap_or_default();
+    [change_of_row(row), interval]
 }
 
 fn describe_change(row: &VerdictRow) -> String {
@@ -256,34 +235,12 @@ fn describe_change(row: &VerdictRow) -> String {
 fn describe_gate(gate: &GateRow) -> String {
     let why = gate.why.line(LANG);
     let value = gate.value.map(|value| match gate.is_ratio {
-        true => signed_percent(value),
+        true => change(value),
         false => format::short(value),
     });
     let interval = gate.interval.filter(|_| gate.is_ratio);
-    let interval = interval.map(|both| format!(" ({})", describe_interval(both)));
+    let interval = interval.map(|both| format!(" ({})", interval_of_change(both)));
     let figure = value.map(|value| format!(": {value}{}", interval.unwrap_or_default()));
     let why = if why.is_empty() { why } else { format!(", {why}") };
     format!("{}{}{why}", gate.gate, figure.unwrap_or_default())
-}
-
-/// Lines of 80 columns, broken between words; those after the first are indented.
-fn wrap(text: &str) -> Vec<String> {
-    let mut lines = vec![String::new()];
-    for word in text.split_whitespace() {
-        let line = lines.last_mut().expect("one at least");
-        let is_first = line.trim().is_empty();
-        if !is_first && line.chars().count() + 1 + word.chars().count() > WIDTH {
-            lines.push(format!("  {word}"));
-            continue;
-        }
-        if !is_first {
-            line.push(' ');
-        }
-        line.push_str(word);
-    }
-    lines
-}
-
-fn cut(line: &str) -> String {
-    line.chars().take(WIDTH).collect::<String>().trim_end().to_owned()
 }

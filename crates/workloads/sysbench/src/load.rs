@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use dyno_core::{AdminDriver, AdminSession, DbError, Dialect};
-use dyno_load::catalog::{self, foreign, mark};
+use dyno_load::catalog::{self, foreign};
 use dyno_load::query::{column, drop_tables, execute, integers};
 use dyno_load::settings::{ServerNeed, load_needs};
 use dyno_load::{
@@ -177,9 +177,10 @@ async fn create(
     let (dialect, name) = (session.dialect(), table.1.as_str());
     observer.creating_table(name);
     let sql = schema::create_table(options, dialect, name);
-    let made = execute(session, format!("creating table '{name}'"), &sql).await;
-    made.map_err(|error| error.with_sql(&sql))?;
-    mark(session, name, observer).await?;
+    let doing = format!("creating table '{name}'");
+    dyno_load::doing(&*doing);
+    let created = catalog::create_table(session, name, &sql, observer).await;
+    created.map_err(|error| while_doing(doing)(error).with_sql(&sql))?;
     let indexes = schema::indexes(options, dialect, name);
     Ok(TableState::new(options, dialect, table, all_chunks(options), indexes))
 }

@@ -3,8 +3,8 @@
 use crate::facts::TpchLoad;
 use crate::schema::SchemaTable;
 use dyno_core::{AdminSession, AnswerTable, DbError, Dialect, Discard};
-use dyno_load::query::{answer, execute, number};
-use dyno_load::{LoadError, catalog, while_doing};
+use dyno_load::query::{answer, number};
+use dyno_load::{LoadError, LoadObserver, catalog, while_doing};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use std::collections::HashSet;
@@ -170,11 +170,15 @@ pub(crate) fn begin(dialect: Dialect) -> &'static str {
 }
 
 /// Makes the tables that remember the load.
-pub(crate) async fn create_own_tables(session: &mut AdminSession<'_>) -> Result<(), LoadError> {
+pub(crate) async fn create_own_tables(
+    session: &mut AdminSession<'_>,
+    observer: &dyn LoadObserver,
+) -> Result<(), LoadError> {
     for table in OWN_TABLES {
         let columns = "t_name varchar(60) not null primary key, t_value text not null";
         let sql = format!("CREATE TABLE IF NOT EXISTS {table} ({columns})");
-        execute(session, "noting the begin of the load", &sql).await?;
+        let created = catalog::create_table(session, table, &sql, observer).await;
+        created.map_err(while_doing("noting the begin of the load"))?;
     }
     Ok(())
 }

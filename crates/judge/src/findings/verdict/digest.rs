@@ -1,10 +1,15 @@
 //! What `dyno compare` prints: so few lines that they can be pasted into a mail.
 
 use super::*;
+use dyno_facts::format::{clip, wrap};
 
-/// With the error and the hint on the other stream these are 15.
-const MOST_LINES: usize = 13;
-const MOST_GATES: usize = 4;
+/// With the error and the hint on the other stream these are 20.
+const MOST_LINES: usize = 17;
+/// Columns of a line: an email is not wrapped.
+const COLUMNS: usize = 80;
+const MOST_GATE_LINES: usize = 5;
+/// Lines that the table has at least.
+const LEAST_TABLE_LINES: usize = 4;
 /// Beyond so many targets they share a line.
 const MOST_TARGETS: usize = 3;
 /// Lines about parts of the load.
@@ -13,7 +18,7 @@ const MOST_PARTS: usize = 2;
 const MOST_FORBIDDING: usize = 2;
 /// Checks whose finding is told before others are named.
 const TOLD_WITH_FACTS: [&str; 3] = ["schema", "settings-differ", "half-width"];
-/// Longer lines are cut.
+/// Longer sentences are cut.
 const MOST_CHARACTERS: usize = 240;
 
 impl Judgment {
@@ -23,36 +28,39 @@ impl Judgment {
         plans.any(|plan| plan.shrink < 1.0)
     }
 
-    /// Who is compared, what is faster by how much and how sure, which statement changed most, which checks forbid the
-    /// claim, the gates, what the exit code means, and where papers are: at most 13 lines, the gravest where there are
+    /// Both targets, a table of what differs by how much, which statement changed most, which checks forbid the claim, the
+    /// gates, what the exit code means, and where papers are: at most 17 lines of 80 columns, the gravest where there are
     /// more.
     pub fn digest(&self, lang: Lang, code: u8, papers: &[String]) -> String {
+        let wrapped = |lines: Vec<Message>| -> Vec<String> {
+            lines.iter().flat_map(|line| wrap_sentence(&line.line(lang))).collect()
+        };
         let banner = self.is_rehearsal().then(|| say!(no_results));
-        let mut lines: Vec<Message> = banner.into_iter().chain(self.compared_targets()).collect();
-        let mut last = Vec::new();
+        let mut lines = wrapped(banner.into_iter().chain(self.compared_targets()).collect());
         let mut gates: Vec<_> = self.verdicts.gates.iter().collect();
         gates.sort_by_key(|gate| std::cmp::Reverse(gate.result));
-        last.extend(fit(gates.into_iter().map(words::gate).collect(), MOST_GATES));
+        let mut last = fit(gates.into_iter().map(words::gate).collect(), lang);
         let meaning = meaning(code, !self.verdicts.gates.is_empty());
-        last.push(say!(exit_code_means, code = code.to_string(), meaning));
-        last.push(match papers.is_empty() {
-            true => say!(no_paper_yet),
-            false => say!(papers_are_in, files = papers.join(", ")),
-        });
-        // Objections take two lines.
-        let room = MOST_LINES.saturating_sub(lines.len() + last.len() + 2);
-        let rows = self.compared_rows(room);
-        let room = room.saturating_sub(rows.len());
-        let facts = self.facts_that_differ(room);
+        last.extend(wrapped(vec![
+            say!(exit_code_means, code = code.to_string(), meaning),
+            match papers.is_empty() {
+                true => say!(no_paper_yet),
+                false => say!(papers_are_in, files = papers.join(", ")),
+            },
+        ]));
+        let most = MOST_LINES.saturating_sub(last.len());
         // What may explain the difference comes before what only describes it.
+        let facts = self.facts_that_differ();
+        let mut caveats = wrapped(self.objections(&facts));
+        caveats.extend(wrapped(facts.into_iter().map(|(_, line)| line).collect()));
+        caveats.truncate(most.saturating_sub(lines.len() + LEAST_TABLE_LINES));
+        lines.extend(self.compared_lines(lang, most.saturating_sub(lines.len() + caveats.len())));
         let mut parts = self.parts_that_changed(self.only_target_pair().map(|_| ["A", "B"]));
-        parts.truncate(room.saturating_sub(facts.len()).min(MOST_PARTS));
-        lines.extend(rows);
-        lines.extend(parts);
-        lines.extend(self.objections(&facts));
-        lines.extend(facts.into_iter().map(|(_, line)| line));
-        lines.extend(last);
-        lines.into_iter().map(|line| cut(line.line(lang)) + "\n").collect()
+        parts.truncate(MOST_PARTS);
+        let mut parts = wrapped(parts);
+        parts.truncate(most.saturating_sub(lines.len() + caveats.len()));
+        lines.extend(parts.into_iter().chain(caveats));
+        lines.into_iter().chain(last).map(|line| line + "\n").collect()
     }
 
     /// Both targets where there are two, called A and B in the lines that follow.
@@ -86,49 +94,71 @@ impl Judgment {
         }
     }
 
-    /// A line for each metric of each comparison, what is decided before what is not; where they don't fit, each
-    /// comparison's first one goes first, and what is slower.
-    fn compared_rows(&self, room: usize) -> Vec<Message> {
+    /// A line for each comparison, and one for each of its metrics, at most as many as `room`: where they don't fit, the metric
+    /// that decides goes first, then what is slower.
+    pub fn compared_lines(&self, lang: Lang, room: usize) -> Vec<String> {
         let comparisons = &self.verdicts.comparisons;
-        let rows: Vec<Vec<&VerdictRow>> =
-            comparisons.iter().map(PairedComparison::told_rows).collect();
-        // A comparison without a pair that counts has a line too.
-        let mut places: Vec<(usize, usize)> = (0..rows.len())
-            .flat_map(|at| (0..rows[at].len().max(1)).map(move |row| (at, row)))
+        // A comparison without a pair that counts has a sentence.
+        let mut places: Vec<(usize, usize)> = (0..comparisons.len())
+            .flat_map(|at| (0..comparisons[at].rows.len().max(1)).map(move |row| (at, row)))
             .collect();
-        let left = places.len().saturating_sub(room);
-        if left > 0 {
-            let gravity =
-                |at: usize, row: usize| rows[at].get(row).map_or(0, |row| gravity(row.call));
-            places.sort_by_key(|&(at, row)| (row, gravity(at, row), at));
-            places.truncate(room.saturating_sub(1));
-            places.sort_unstable();
-        }
-        let names = self.only_target_pair().map(|_| ["A", "B"]);
-        let line = |&(at, row): &(usize, usize)| {
-            let of: &PairedComparison = &comparisons[at];
-            let [a, b] = names.unwrap_or([&of.baseline, &of.candidate]);
-            match rows[at].get(row) {
-                Some(found) => compared(of, found, [a, b]),
-                None => of.sentence.clone(),
+        let all = places.len();
+        places.sort_by_key(|&(at, row)| {
+            let grave = comparisons[at].rows.get(row).map_or(0, |row| gravity(row.call));
+            (row > 0, grave, at, row)
+        });
+        let mut lines_left = room;
+        let mut titled = BTreeSet::new();
+        places.retain(|&(at, _)| {
+            let lines = if titled.contains(&at) { 1 } else { 2 };
+            // The last line says how many are left out.
+            let fits = lines_left > lines;
+            if fits {
+                lines_left -= lines;
+                titled.insert(at);
             }
-        };
-        let mut lines: Vec<Message> = places.iter().map(line).collect();
-        if left > 0 {
-            lines.push(say!(more_lines_by_long, n = left as u64 + 1));
+            fits
+        });
+        places.sort_unstable();
+        let names = self.only_target_pair().map(|_| ["A", "B"]);
+        let mut lines = Vec::new();
+        for &(at, row) in &places {
+            let of: &PairedComparison = &comparisons[at];
+            let Some(found) = of.rows.get(row) else {
+                lines.extend(wrap_sentence(&of.sentence.line(lang)).into_iter().take(2));
+                continue;
+            };
+            if titled.remove(&at) {
+                let [a, b] = names.unwrap_or([&of.baseline, &of.candidate]);
+                let title = say!(
+                    compared_at,
+                    place = words::place(of),
+                    sides = format!("{b} / {a}"),
+                    pairs = words::pairs(found)
+                );
+                let title = match of.is_aa {
+                    true => Message::joined(&[title, words::aa(of)], "; ", "；"),
+                    false => title,
+                };
+                lines.push(clip(&title.line(lang), COLUMNS));
+            }
+            lines.push(clip(&table_line(found, lang), COLUMNS));
+        }
+        if places.len() < all {
+            lines.push(say!(more_lines_by_long, n = (all - places.len()) as u64).line(lang));
         }
         lines
     }
 
-    /// What a reader of the verdict asks first, as far as there is room: how sides and sessions differ, and whether they
-    /// are known as well as was wanted.
-    fn facts_that_differ(&self, room: usize) -> Vec<(&'static str, Message)> {
+    /// What a reader of the verdict asks first: how sides and sessions differ, and whether they are known as well as was
+    /// wanted.
+    fn facts_that_differ(&self) -> Vec<(&'static str, Message)> {
         let found = TOLD_WITH_FACTS.iter().filter_map(|id| {
             let check = self.checks.iter().find(|check| check.id == *id && !check.is_accepted)?;
             let first = check.lines.first()?;
             Some((*id, say!(check_with_finding, id = *id, found = first)))
         });
-        found.take(room).collect()
+        found.collect()
     }
 
     /// Which checks forbid to claim the result, and what is to be said beside it but for what has a line of its own.
@@ -178,38 +208,17 @@ fn gravity(call: Call) -> u8 {
     }
 }
 
-fn compared(of: &PairedComparison, row: &VerdictRow, [a, b]: [&str; 2]) -> Message {
-    // A verdict by another metric never hides that the one that should decide does not.
-    let first = of.rows.first().filter(|first| {
-        first.metric != row.metric && !first.call.is_difference() && !row.call.is_undecided()
-    });
-    let call = match row.call.is_difference() {
-        true => say!(call_is_certain, call = &row.words),
-        false => row.words.clone(),
+/// A line of the table: metric, medians, change, its interval, verdict.
+fn table_line(row: &VerdictRow, lang: Lang) -> String {
+    let call = match row.call {
+        Call::Slower | Call::Faster => row.words.clone(),
+        Call::Equivalent => say!(equivalent),
+        _ => say!(undecided),
     };
-    let call = match first {
-        Some(first) => say!(call_beside, call, metric = &first.name, first = &first.words),
-        None => call,
-    };
-    let interval = row.interval.map(|both| format!(" {}", bounds(both))).unwrap_or_default();
-    let found = format!("{b}/{a} {}{}{interval}", row.bound, ratio(row.ratio));
-    let medians = [row.candidate.median, row.baseline.median].map(format::short);
-    let share = |share: Option<f64>| share.map_or(format::DASH.to_owned(), format::percent);
-    let line = say!(
-        compared_in_a_line,
-        place = words::place(of),
-        metric = &row.name,
-        candidate = b,
-        call,
-        found,
-        medians = medians.join(" / "),
-        deviations = [row.variation_candidate, row.variation_baseline].map(share).join(" / "),
-        pairs = words::pairs(row),
-    );
-    match of.is_aa {
-        true => Message::joined(&[line, words::aa(of)], "; ", "；"),
-        false => line,
-    }
+    let medians = [row.candidate.median, row.baseline.median].map(format::short).join(" / ");
+    let (name, change) = (row.metric.name(), words::change_of_row(row));
+    let interval = row.interval.map(words::interval_of_change).unwrap_or_default();
+    format!("  {name:<18} {medians:>17} {change:>9}  {interval:<19} {}", call.line(lang))
 }
 
 fn meaning(code: u8, has_gates: bool) -> Message {
@@ -224,21 +233,27 @@ fn meaning(code: u8, has_gates: bool) -> Message {
     }
 }
 
-/// The first lines of those that are too many, and how many are left.
-fn fit(mut lines: Vec<Message>, most: usize) -> Vec<Message> {
-    let left = lines.len().saturating_sub(most);
-    if left > 0 {
-        lines.truncate(most - 1);
-        lines.push(say!(more_lines_by_long, n = left as u64 + 1));
+/// Gates in lines; where those are too many, the first, and how many are left.
+fn fit(gates: Vec<Message>, lang: Lang) -> Vec<String> {
+    let (mut lines, all) = (Vec::new(), gates.len());
+    for (told, gate) in gates.into_iter().enumerate() {
+        let own = wrap_sentence(&gate.line(lang));
+        if lines.len() + own.len() > MOST_GATE_LINES {
+            lines.push(say!(more_lines_by_long, n = (all - told) as u64).line(lang));
+            break;
+        }
+        lines.extend(own);
     }
     lines
 }
 
-fn cut(line: String) -> String {
-    match line.char_indices().nth(MOST_CHARACTERS) {
-        Some((at, _)) => line[..at].to_owned() + "…",
-        None => line,
-    }
+/// Lines of 80 columns; those after the first are indented.
+pub fn wrap_sentence(text: &str) -> Vec<String> {
+    let text = match text.char_indices().nth(MOST_CHARACTERS) {
+        Some((at, _)) => &format!("{}…", &text[..at]),
+        None => text,
+    };
+    wrap(text, COLUMNS, "  ")
 }
 
 /// Executions of a part below which a trial says nothing of it.

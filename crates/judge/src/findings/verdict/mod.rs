@@ -15,8 +15,9 @@ pub(crate) mod veto;
 mod words;
 
 pub use comparisons::{level_of_trial, sessions_of};
+pub use digest::wrap_sentence;
 pub use veto::veto_of_level;
-pub use words::{aa, bounds, ratio_of_row};
+pub use words::{aa, bounds, change, change_of_row, interval_of_change, ratio_of_row};
 
 use super::checks::generator::stopped;
 use crate::evidence::*;

@@ -32,6 +32,24 @@ pub fn ratio_of_row(row: &VerdictRow) -> String {
     format!("{}{}{}", row.bound, if row.bound.is_empty() { "" } else { " " }, ratio(row.ratio))
 }
 
+/// A ratio as a change: `+4.9 %`.
+pub fn change(ratio: f64) -> String {
+    format!("{:+.1} %", 100.0 * (ratio - 1.0))
+}
+
+/// The same of a row, with `≥` or `≤` before what is only a bound.
+pub fn change_of_row(row: &VerdictRow) -> String {
+    format!("{}{}", row.bound, change(row.ratio))
+}
+
+pub fn interval_of_change(interval: Bounds) -> String {
+    let percent = |ratio: f64| 100.0 * (ratio - 1.0);
+    match interval.high.is_finite() {
+        true => format!("{:+.1} to {:+.1} %", percent(interval.low), percent(interval.high)),
+        false => format!("{:+.1} % to ∞", percent(interval.low)),
+    }
+}
+
 pub fn bounds(interval: Bounds) -> String {
     match interval.high.is_finite() {
         true => format!("[{}, {}]", ratio(interval.low), ratio(interval.high)),

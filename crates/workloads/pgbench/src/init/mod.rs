@@ -194,8 +194,10 @@ impl Init<'_> {
         }
         for table in CHILDREN_FIRST.into_iter().filter(|table| !existing.contains(*table)) {
             let doing = format!("creating table {table}");
-            command(session, step, &doing, &self.schema.create_table(table)).await?;
-            catalog::mark(session, table, self.observer).await?;
+            let sql = self.schema.create_table(table);
+            dyno_load::doing(&doing);
+            let created = catalog::create_table(session, table, &sql, self.observer).await;
+            created.map_err(|error| failed(step, &doing)(error).with_sql(&sql))?;
         }
         if existing.contains(schema::ACCOUNTS) {
             return Ok(());

@@ -206,8 +206,8 @@ async fn begin(
     let (has_tables, loaded_at) =
         (config.contains_key(TABLES_MADE), begun_at.unwrap_or(options.loaded_at));
     if !tables.contains(CONFIG) {
-        execute(session, format!("creating table {CONFIG}"), CREATE_CONFIG).await?;
-        catalog::mark(session, CONFIG, observer).await?;
+        let created = catalog::create_table(session, CONFIG, CREATE_CONFIG, observer).await;
+        created.map_err(while_doing(format!("creating table {CONFIG}")))?;
     }
     // Again also when they were there: a shard that died may have missed it, and has no copy of it then.
     let TpccLoadOptions { warehouses, seed, .. } = options;
@@ -243,7 +243,11 @@ async fn create_table(
     let doing = format!("creating table {name}");
     observer.creating_table(name);
     for sql in schema.create_table(table) {
-        let created = session.query(&sql, &mut Discard).await;
+        let created = if sql.starts_with(&format!("CREATE TABLE {name} ")) {
+            catalog::create_table(session, name, &sql, observer).await
+        } else {
+            session.query(&sql, &mut Discard).await.map(drop)
+        };
         created.map_err(|mut error| {
             // A server that isn't distributed understands no shard clause.
             if schema.shard.is_some() && !error.is_fatal() && error.hint().is_none() {
@@ -252,7 +256,7 @@ async fn create_table(
             while_doing(&*doing)(error)
         })?;
     }
-    catalog::mark(session, name, observer).await
+    Ok(())
 }
 
 const SHARD_HINT: &str = "The shard clauses are part of this statement: give those of this database, or none (in a \

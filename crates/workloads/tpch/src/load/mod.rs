@@ -184,16 +184,13 @@ async fn begin(
     if database.is_complete() {
         return Ok((database, Vec::new()));
     }
+    let existing = state::tables(session).await?;
+    refuse_foreign(session, &existing, &state::all_tables()).await?;
     if database.load.attempts > 0 {
-        let existing = state::tables(session).await?;
-        refuse_foreign(session, &existing, &state::all_tables()).await?;
         observer.note("Going on with an unfinished load");
     }
     database.load.attempts += 1;
-    state::create_own_tables(session).await?;
-    for name in state::OWN_TABLES {
-        catalog::mark(session, name, observer).await?;
-    }
+    state::create_own_tables(session, observer).await?;
     note_load(session, &database, "begin").await?;
     Ok((database, state::read_steps(session).await?))
 }

@@ -141,8 +141,10 @@ impl Worker<'_> {
                     wants_keys_first(session).await.map_err(while_doing(doing(piece)))?;
                 let with_key = keys_first.then(|| with_primary_key(sql, piece.table));
                 let sql = with_key.as_ref().unwrap_or(sql);
-                sql_piece(session, piece, sql, &[]).await?;
-                catalog::mark(session, piece.table.name(), self.observer).await
+                let (table, began_s) = (piece.table.name(), now_s());
+                let created = catalog::create_table(session, table, sql, self.observer).await;
+                created.map_err(while_doing(doing(piece)))?;
+                note_end(session, piece, began_s, 0, String::new()).await
             }
             Work::Sql { sql, proofs } => sql_piece(session, piece, sql, proofs).await,
             Work::Outside { sql } => outside(session, piece, sql).await,
