@@ -31,6 +31,11 @@ impl Ran {
         command.output().unwrap_or_else(|error| panic!("{command:?} doesn't start: {error}")).into()
     }
 
+    /// Panics unless it has measured to the end, whatever the verdict is.
+    pub fn assert_judged(&self) {
+        assert!(matches!(self.code, 0 | 3 | 5), "{}", self.all());
+    }
+
     /// Panics on a failure.
     #[must_use]
     pub fn good(self) -> Self {

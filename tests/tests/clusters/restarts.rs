@@ -41,7 +41,7 @@ fn clusters_are_restarted_before_pairs() {
     let last = cluster.nodes().last().expect("a node").name.clone();
     cluster.stop(&last).expect("it stops");
     let ran = dyno(folder, &command);
-    assert!([0, 3].contains(&ran.code), "{}", ran.all());
+    ran.assert_judged();
     assert!(ran.stderr.contains("was restarted before a pair"), "{}", ran.all());
     let path = only_run(&folder.join("dyno-runs")).expect("a run");
     let run = dyno_store::read(&path).expect("a run");

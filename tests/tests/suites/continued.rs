@@ -130,7 +130,7 @@ fn a_run_with_one_pair_or_a_fixed_number_is_not_continued() {
     let one = newest(folder);
     let ran = run(folder, &["--until-decided", "--continue", &one]);
     refused(&ran, &format!("{one} has no two complete pairs, so there is nothing to continue."));
-    assert_eq!(run(folder, &["--pairs", "2"]).code, 0);
+    assert_eq!(run(folder, &["--pairs", "2"]).code, 3);
     let fixed = newest(folder);
     let ran = run(folder, &["--until-decided", "--continue", &fixed]);
     refused(&ran, &format!("{fixed} can't be continued: it does not compare `e` until decided."));

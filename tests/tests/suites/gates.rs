@@ -122,7 +122,7 @@ fn a_comparison_that_is_killed_goes_on_and_names_from_nowhere_are_targets() {
     running.signal(Signal::KILL);
     running.end();
     let ran = dyno(folder, &command);
-    assert_eq!(ran.code, 0, "{}", ran.all());
+    ran.assert_judged();
     assert!(ran.stderr.contains("Going on with"), "{}", ran.all());
     let run = data(folder, "runs");
     assert_eq!(run.status(), RunStatus::Complete);
@@ -233,8 +233,7 @@ fn data_that_were_there_before_are_not_reloaded() {
 fn calls_of_aa(folder: &Path, dir: &str, url: &str) -> Vec<String> {
     let target = format!("main={url}");
     let more = ["--compare", "main", "main", "--target", &target, "--pairs", "6"];
-    let ran = run(folder, dir, &more);
-    assert_eq!(ran.code, 0, "{}", ran.all());
+    run(folder, dir, &more).assert_judged();
     let run = data(folder, dir);
     assert!(run.header.experiments[0].comparison.as_ref().is_some_and(|of| of.is_aa));
     assert_eq!(run.trials.len(), 12);
@@ -277,7 +276,7 @@ fn no_trial_writes_what_another_has_written() {
     // The second run finds what the first one has left.
     let seeds = ["first", "second"].map(|dir| {
         let ran = run(folder, dir, &["--compare", "old", "old", "--pairs", "2"]);
-        assert_eq!(ran.code, 0, "{}", ran.all());
+        assert_eq!(ran.code, 3, "{}", ran.all());
         let run = data(folder, dir);
         run.trials.iter().map(|trial| trial.summary.seed).collect::<Vec<u64>>()
     });

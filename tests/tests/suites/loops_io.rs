@@ -30,7 +30,7 @@ fn suite(folder: &Path, url: &str) {
 
 /// What the run says of its loops, once its only trial is complete.
 fn told(folder: &Path, ran: &Ran) -> String {
-    assert!([0, 3].contains(&ran.code), "{}", ran.all());
+    ran.assert_judged();
     let run = only_run(&folder.join("dyno-runs")).expect("there is a run");
     let json = |name: &str| -> Value {
         serde_json::from_slice(&fs::read(run.join(name)).expect(name)).expect("JSON")

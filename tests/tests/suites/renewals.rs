@@ -49,7 +49,7 @@ fn servers_are_restarted_and_data_reloaded_before_the_first_of_some_pairs() {
          compare = { baseline = \"old\", candidates = \"new\", pairs = 6 }",
     );
     let ran = dyno(folder, &["run", "s.toml"]);
-    assert!([0, 3].contains(&ran.code), "{}", ran.all());
+    ran.assert_judged();
     let run = data(folder);
     // Whole loads: eight pairs, at two levels.
     assert_eq!(run.trials.len(), 8 * 2 * 2);
@@ -75,7 +75,7 @@ fn a_target_that_is_compared_with_itself_has_a_start_for_each_trial() {
          compare = { baseline = \"old\", aa = true, pairs = 3 }",
     );
     let ran = dyno(folder, &["run", "s.toml"]);
-    assert!([0, 3].contains(&ran.code), "{}", ran.all());
+    ran.assert_judged();
     assert_eq!(restarted(folder), ["old"; 6]);
     // With a start for some pairs, both share it.
     fs::remove_file(folder.join("restarted")).expect("it was written");
@@ -85,7 +85,7 @@ fn a_target_that_is_compared_with_itself_has_a_start_for_each_trial() {
          compare = { baseline = \"old\", aa = true, pairs = 3 }",
     );
     let ran = dyno(folder, &["run", "s.toml"]);
-    assert!([0, 3].contains(&ran.code), "{}", ran.all());
+    ran.assert_judged();
     assert_eq!(restarted(folder), ["old"]);
 }
 
@@ -105,7 +105,7 @@ fn a_run_that_goes_on_renews_only_what_no_trial_has_used() {
     running.end();
     assert_eq!(restarted(folder).len(), 2);
     let ran = dyno(folder, &command);
-    assert!([0, 3].contains(&ran.code), "{}", ran.all());
+    ran.assert_judged();
     assert!(ran.stderr.contains("Going on with"), "{}", ran.all());
     let run = data(folder);
     assert_eq!(run.status(), RunStatus::Complete);

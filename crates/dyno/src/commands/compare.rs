@@ -102,23 +102,23 @@ fn judge(paper: &Paper, runs: &[RunData], lang: Lang) -> Result<Done, Failure> {
     if truth.is_ok() && !has_gate && !is_compared {
         return Err(nothing_in_common(runs.len()));
     }
-    if truth.is_ok() && !has_gate && paper.is_rehearsal() {
-        let code = GateResult::Inconclusive.exit_code();
-        return Ok(Err(Failure::with_code(code, "A rehearsal proves nothing.")
-            .with_hint("Give the run more time, or leave out --shrink.")));
-    }
     Ok(truth.and_then(|()| judge_claims(paper, lang, |_| true)))
 }
 
-/// Judges the gates; if there are none, those comparisons that `counts` names.
+/// Judges the gates; if there are none, the comparisons that were asked for. A run that asks nothing passes.
 ///
 /// # Errors
 /// Exit code 5 where a gate is proven broken or a candidate proven slower, 3 where that is open.
-fn judge_claims(paper: &Paper, lang: Lang, counts: fn(&PairedComparison) -> bool) -> Done {
-    match paper.verdicts.gate_result() {
-        Some(_) => judge_gates(paper, lang),
-        None => judge_verdicts(paper, lang, counts),
+fn judge_claims(paper: &Paper, lang: Lang, is_asked: fn(&PairedComparison) -> bool) -> Done {
+    if paper.verdicts.gate_result().is_some() {
+        return judge_gates(paper, lang);
     }
+    if paper.is_rehearsal() && paper.verdicts.comparisons.iter().any(is_asked) {
+        let code = GateResult::Inconclusive.exit_code();
+        return Err(Failure::with_code(code, "A rehearsal proves nothing.")
+            .with_hint("Give the run more time, or leave out --shrink."));
+    }
+    judge_verdicts(paper, lang, is_asked)
 }
 
 /// Prints the lines of a comparison with this verdict, and returns it.
@@ -158,8 +158,8 @@ fn judge_gates(paper: &Paper, lang: Lang) -> Done {
     }
 }
 
-fn judge_verdicts(paper: &Paper, lang: Lang, counts: fn(&PairedComparison) -> bool) -> Done {
-    let all = || paper.verdicts.comparisons.iter().filter(|of| counts(of));
+fn judge_verdicts(paper: &Paper, lang: Lang, is_asked: fn(&PairedComparison) -> bool) -> Done {
+    let all = || paper.verdicts.comparisons.iter().filter(|of| is_asked(of));
     // A/A comparisons count only if there is no other comparison.
     let is_noise = all().all(|of| of.is_aa);
     let counting = all().filter(|of| !of.is_aa || is_noise);
@@ -243,9 +243,11 @@ pub(crate) fn report(outcome: RunOutcome, length: EndLength) -> Result<Done, Fai
             output::data(&last);
         }
         truth = judge_truth(&paper);
-        // Others measure what there is: a difference is no failure of theirs.
-        let claims = || judge_claims(&paper, Lang::En, |of| of.stop.is_until_decided);
-        judged = truth.clone().and_then(|()| claims());
+        // Its sentences say what is proven: whoever asks how fast a database is has no hope that could fail.
+        if length != EndLength::Sentences {
+            let is_planned = |of: &PairedComparison| of.stop.pairs_most > 0;
+            judged = truth.clone().and_then(|()| judge_claims(&paper, Lang::En, is_planned));
+        }
         let announce = |file: &Path| {
             if !matches!(length, EndLength::Screen | EndLength::Verdict) {
                 output::talk(&format!("written: {}", file.display()));
