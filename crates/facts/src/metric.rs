@@ -112,6 +112,12 @@ metrics! {
     /// window.
     ServerContextSwitches = "server_context_switches", "context switches of the server per transaction",
         "每事务服务器上下文切换次数", less, Source::Cost(Metric::ContextSwitches, 1.0);
+    /// Bytes that the servers gave to the file system or read from its devices, the log among them; `None` where the kernel
+    /// does not let this user see them.
+    ServerWrittenBytes = "server_written_bytes", "bytes written by the server per transaction",
+        "每事务服务器写入字节数", less, Source::Cost(Metric::WrittenBytes, 1.0);
+    ServerReadBytes = "server_read_bytes", "bytes read by the server per transaction",
+        "每事务服务器读取字节数", less, Source::Cost(Metric::ReadBytes, 1.0);
     /// Errors of all attempts by transactions begun, 0 to 1.
     Errors = "errors", "errors by transactions begun", "错误数与发起事务数之比", fact, Source::Trial(|trial| {
         let errors: u64 = trial.errors.iter().map(|error| error.count).sum();
@@ -122,6 +128,8 @@ metrics! {
     CpuS = "cpu_s", "CPU of a node, s", "节点 CPU（s）", fact, Source::Node;
     ContextSwitches = "context_switches", "context switches of a node", "节点上下文切换次数", fact,
         Source::Node;
+    WrittenBytes = "written_bytes", "bytes written by a node", "节点写入字节数", fact, Source::Node;
+    ReadBytes = "read_bytes", "bytes read by a node", "节点读取字节数", fact, Source::Node;
 }
 
 impl Metric {

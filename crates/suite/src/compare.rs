@@ -23,7 +23,7 @@ const PAIRS_MOST_UNDECIDED: u32 = 200;
 /// The half-width that ends intervals of concurrent trials, and how many of them there are, unless the suite says otherwise:
 /// differences of 2 to 3 % are then seen.
 const TOGETHER_HALF_WIDTH: f64 = 0.012;
-const TOGETHER_PAIRS: (u32, u32) = (28, 240);
+const TOGETHER_PAIRS: (u32, u32) = (32, 240);
 /// How often a starved trial of a comparison is made again where its suite does not say so.
 const RETRIES: u32 = 2;
 /// Trials that confirm the result of a search, unless the suite says otherwise.
@@ -397,6 +397,8 @@ pub struct Versus {
     pub baseline: String,
     /// The other; the same name measures the noise.
     pub candidate: String,
+    /// A second clone of the baseline: its cost is compared too, as noise.
+    pub control: Option<String>,
     /// Each experiment measures both in each of these ways, in this order. None: in the usual ways.
     pub ways: Vec<ComparisonWay>,
     /// Ratios that differ from 1 by less are equivalent.
@@ -452,6 +454,7 @@ pub(crate) fn pair(suite: &Suite) -> Option<Versus> {
     suite.experiments.iter().all(is_open).then(|| Versus {
         baseline: baseline.name.value.clone(),
         candidate: candidate.name.value.clone(),
+        control: None,
         ways: Vec::new(),
         equivalence: None,
     })
@@ -491,6 +494,7 @@ pub(crate) fn apply(
     if versus.candidate != versus.baseline {
         names.push(versus.candidate.clone());
     }
+    names.extend(versus.control.clone());
     let mut changed = suite.clone();
     names.iter().try_for_each(|name| add_target(&mut changed, "--compare", name))?;
     changed.targets.retain(|target| names.contains(&target.name.value));
@@ -517,16 +521,28 @@ pub(crate) fn apply(
         };
         let ways: Vec<&ComparisonWay> = ways.iter().filter(is_possible).collect();
         let last = ways.len().saturating_sub(1);
-        for (place, way) in ways.into_iter().enumerate() {
+        let is_renamed = last > 0 || versus.control.is_some();
+        let mut add = |mut compared: SuiteExperiment, purpose: &str| {
+            if is_renamed {
+                compared.name.value = format!("{}-{purpose}", experiment.name.value);
+                compared.facts.name.clone_from(&compared.name.value);
+            }
+            changed.experiments.push(compared);
+        };
+        for (place, way) in ways.iter().enumerate() {
             let mut compared = compared(experiment, versus, way);
             // The data serve all ways.
             compared.facts.prepare &= place == 0;
             compared.facts.cleanup &= place == last;
-            if last > 0 {
-                compared.name.value = format!("{}-{}", experiment.name.value, way.design.purpose());
-                compared.facts.name.clone_from(&compared.name.value);
-            }
-            changed.experiments.push(compared);
+            add(compared, way.design.purpose());
+        }
+        let Some(clone) = &versus.control else { continue };
+        let noise = Versus { candidate: clone.clone(), ..versus.clone() };
+        for way in ways.into_iter().filter(|way| way.design == Design::Together) {
+            let mut compared = compared(experiment, &noise, way);
+            compared.facts.gates.clear();
+            compared.compare.as_mut().expect("it compares").is_aa = true;
+            add(compared, clone);
         }
     }
     Ok(changed)

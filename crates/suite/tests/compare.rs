@@ -5,7 +5,10 @@ mod common;
 use common::WORKLOADS;
 use std::collections::{BTreeMap, BTreeSet};
 
-use dyno_facts::{PlanStep, PlannedTrial, Purpose, Restore, SecretUrl, StepAction, StopRule};
+use dyno_facts::{
+    Design, ExperimentFacts, PlanStep, PlannedTrial, Purpose, Restore, SecretUrl, StepAction,
+    StopRule,
+};
 use dyno_suite::{ComparisonWay, Overrides, Plan, Suite, Versus, bundled, pairs, seconds, share};
 
 const HEAD: &str = "[suite]\nname = \"s\"\ndeny = \"few-pairs\"\nallow = [\"steal\"]\n\
@@ -163,7 +166,7 @@ fn targets_that_are_measured_together_are_calibrated_first_and_their_repeats_are
     let own = &plan.experiments[0];
     assert_eq!((own.pairs_per_repeat(), own.pairs_per_unit(), own.repeats), (20, 4, 12));
     let stop = own.comparison.as_ref().expect("a comparison").stop;
-    assert_eq!((stop.half_width, stop.pairs_least, stop.pairs_most), (Some(0.012), 28, 240));
+    assert_eq!((stop.half_width, stop.pairs_least, stop.pairs_most), (Some(0.012), 32, 240));
     let (calibrations, repeats): (Vec<_>, Vec<_>) =
         trials(&plan).into_iter().partition(|(step, _)| step.id.contains("/calibrate/"));
     assert!(calibrations.iter().all(|(_, trial)| trial.purpose == Purpose::Search));
@@ -280,6 +283,7 @@ fn versus(a: &str, b: &str) -> Overrides {
     let compare = Versus {
         baseline: a.into(),
         candidate: b.into(),
+        control: None,
         ways: vec![ComparisonWay::default()],
         equivalence: None,
     };
@@ -523,6 +527,7 @@ fn where_costs_are_readable_they_come_before_capacity() {
         let compare = Some(Versus {
             baseline: "old".to_owned(),
             candidate: candidate.to_owned(),
+            control: None,
             ways: Vec::new(),
             equivalence: None,
         });
@@ -539,4 +544,36 @@ fn where_costs_are_readable_they_come_before_capacity() {
     assert_eq!(found(&plan(false, "", "new")), capacity);
     assert_eq!(found(&plan(true, "stage_s = 10\n", "new")), capacity, "not at once");
     assert_eq!(found(&plan(true, "", "old")), capacity, "one server");
+}
+
+/// A clone of the baseline gets data of its own and no gates.
+#[test]
+fn a_control_is_compared_with_the_baseline_by_cost_alone() {
+    let suite = Suite::parse("s.toml", &experiment("gate = \"tps > 1\"\n"), WORKLOADS);
+    let way = |design| ComparisonWay { design, ..ComparisonWay::default() };
+    let versus = Versus {
+        baseline: "old".to_owned(),
+        candidate: "new".to_owned(),
+        control: Some("third".to_owned()),
+        ways: vec![way(Design::Together), way(Design::InTurn)],
+        equivalence: None,
+    };
+    let overrides = Overrides {
+        compare: Some(versus),
+        targets: vec![("third".to_owned(), SecretUrl::new("mysql://h/c"))],
+        ..Overrides::default()
+    };
+    let plan = Plan::build(&suite.expect("a suite"), &overrides).expect("a plan");
+    let own = |own: &ExperimentFacts| {
+        let comparison = own.comparison.as_ref().expect("a comparison");
+        let what = (own.name.clone(), comparison.candidates.join(" "));
+        (what, [comparison.is_aa, own.prepare, own.cleanup, own.gates.is_empty()])
+    };
+    let wanted = [
+        ("e-cost", "new", [false, true, false, false]),
+        ("e-capacity", "new", [false, false, true, false]),
+        ("e-third", "third", [true, true, true, true]),
+    ];
+    let wanted = wanted.map(|(name, other, flags)| ((name.to_owned(), other.to_owned()), flags));
+    assert_eq!(plan.experiments.iter().map(own).collect::<Vec<_>>(), wanted);
 }

@@ -28,6 +28,7 @@ fn a_target_of_another_name_inherits_nothing_of_a_vendors() {
         let compare = Versus {
             baseline: "mine".to_owned(),
             candidate: "other".to_owned(),
+            control: None,
             ways: vec![ComparisonWay::default()],
             equivalence: None,
         };
@@ -137,6 +138,7 @@ fn a_budget_takes_scale_factors_with_answers_and_fills_itself_with_passes() {
     let compare = Versus {
         baseline: "a".to_owned(),
         candidate: "b".to_owned(),
+        control: None,
         ways: vec![ComparisonWay { stop: wanted, ..ComparisonWay::default() }],
         equivalence: None,
     };

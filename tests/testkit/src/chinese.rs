@@ -78,6 +78,10 @@ fn sent_by_servers(run: &Path) -> String {
             collect(&trial, &mut found);
         }
     }
+    let events = fs::read_to_string(run.join("events.jsonl")).unwrap_or_default();
+    for event in events.lines().filter_map(|line| serde_json::from_str(line).ok()) {
+        collect(&event, &mut found);
+    }
     found
 }
 

@@ -84,6 +84,7 @@ fn jobs_pass_fail_and_stay_open_as_the_cost_of_a_transaction_says() {
     assert!([3, 0].contains(&open.code), "{}", open.all());
     if open.code == 3 {
         assert!(open.stdout.contains("::warning title=dyno ci::Undecided: "), "{}", open.all());
+        assert!(open.stdout.contains("Established: server CPU"), "{}", open.all());
         assert!(text(folder, "dyno-ci/junit.xml").contains("<skipped message="));
     }
     b.sbtest(WASTE).expect("a trigger");

@@ -61,6 +61,25 @@ fn a_server_that_needs_more_cpu_for_the_same_arrivals_is_found() {
         "{row}"
     );
     assert!(row["ratio"].as_f64().is_some_and(|ratio| ratio > 2.0), "{row}");
+    // A server that waits costs no CPU, and is not called equal.
+    b.sbtest(
+        "CREATE OR REPLACE FUNCTION waste() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN PERFORM pg_sleep(0.01); RETURN NEW; \
+         END'",
+    )
+    .expect("a function");
+    let compare =
+        "compare = { baseline = \"a\", candidates = \"b\", design = \"together\", pairs = 40 }";
+    let keys = format!(
+        "rate = 20\nwarmup_s = 0.5\nduration_s = 20\ninterval_s = 0.5\nprepare = false\ncleanup = false\n{compare}"
+    );
+    write_suite(folder, [&a, &b], &keys);
+    let waiting = dyno(folder, &["run", "s.toml", "--dir", "waiting"]);
+    assert_eq!(waiting.code, 5, "{}", waiting.all());
+    let run = only_run(&folder.join("waiting")).expect("a run");
+    let paper = json(&run.join("paper.json"));
+    let rows = paper["verdicts"][0]["rows"].as_array().expect("rows");
+    let latency = rows.iter().find(|row| row["metric"] == "mean_ms").expect("a row");
+    assert_eq!(latency["call"], "slower", "{latency}");
 }
 
 #[test]

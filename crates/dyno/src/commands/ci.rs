@@ -25,10 +25,11 @@ use std::sync::mpsc;
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
-/// Names of both targets.
+/// Names of targets.
 const SIDES: [&str; 2] = ["baseline", "candidate"];
+const CONTROL: &str = "control";
 /// Intervals of one second that a cost may take: the fewest that decide, and the most.
-const COST_INTERVALS: (u32, u32) = (28, 400);
+const COST_INTERVALS: (u32, u32) = (32, 400);
 /// Pairs of trials that a capacity may take.
 const CAPACITY_PAIRS: (u32, u32) = (7, 30);
 /// The half-width of a cost's interval, as a share of the difference that is looked for: 95 of 100 differences of twice
@@ -54,6 +55,10 @@ pub(crate) struct Arguments {
     /// The side that is in question, given as the baseline is.
     #[arg(long, value_name = "SIDE")]
     candidate: String,
+    /// The source of the baseline, built once more: what both differ by is the noise of code layout, and stands beside the
+    /// verdict.
+    #[arg(long, value_name = "SIDE")]
+    rebuild_control: Option<String>,
     /// A suite file, or the name of a bundled suite.
     #[arg(long, value_name = "SUITE", default_value = "ci")]
     suite: String,
@@ -98,13 +103,16 @@ pub(crate) fn run(arguments: &Arguments) -> Done {
     let report = Report::new(arguments);
     // Servers that were started end when this does.
     let (mut servers, mut overrides) = (Vec::new(), Overrides::default());
-    for (name, side) in SIDES.iter().zip([&arguments.baseline, &arguments.candidate]) {
+    let [baseline, candidate] = SIDES;
+    let mut sides = vec![(baseline, &arguments.baseline), (candidate, &arguments.candidate)];
+    sides.extend(arguments.rebuild_control.as_ref().map(|side| (CONTROL, side)));
+    for (name, side) in sides {
         let started = Server::start(name, side).and_then(|(url, server)| {
             servers.extend(server);
             add_target(&mut overrides, &format!("{name}={url}"))
         });
         if let Err(failure) = started {
-            return report.fail(failure.at(*name));
+            return report.fail(failure.at(name));
         }
     }
     let measured = build_plan(arguments, overrides).and_then(|plan| {
@@ -122,7 +130,8 @@ fn build_plan(arguments: &Arguments, overrides: Overrides) -> Result<Plan, Failu
     let suite = Suite::open(&arguments.suite, &crate::offers())?;
     let [baseline, candidate] = SIDES.map(str::to_owned);
     let ways = comparison_ways(arguments, suite.experiments.len());
-    let versus = Versus { baseline, candidate, ways, equivalence: None };
+    let control = arguments.rebuild_control.as_ref().map(|_| CONTROL.to_owned());
+    let versus = Versus { baseline, candidate, control, ways, equivalence: None };
     Ok(Plan::build(&suite, &Overrides { compare: Some(versus), ..overrides })?)
 }
 
@@ -157,7 +166,10 @@ fn comparison_ways(arguments: &Arguments, experiments: usize) -> Vec<ComparisonW
         is_until_decided: false,
         budget_s: budget_s(share),
     };
-    let [cost_share, capacity_share] = BUDGET_SHARES;
+    let [mut cost_share, capacity_share] = BUDGET_SHARES;
+    if arguments.rebuild_control.is_some() {
+        cost_share /= 2.0;
+    }
     let cost = stop(COST_INTERVALS, least * HALF_WIDTH_SHARE, cost_share);
     let capacity = stop(CAPACITY_PAIRS, least, capacity_share);
     let mut ways = vec![

@@ -217,7 +217,7 @@ impl Comparing {
             true => vec![ComparisonWay { design, stop, ..ComparisonWay::default() }],
             false => Vec::new(),
         };
-        Some(Versus { baseline, candidate, ways, equivalence: self.equivalence })
+        Some(Versus { baseline, candidate, control: None, ways, equivalence: self.equivalence })
     }
 }
 

@@ -57,12 +57,16 @@ pub struct ServerUsage {
 }
 
 /// Counters of a thread at one moment.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct ThreadUsage {
     /// Number of context switches, voluntary or not.
     switches: u64,
     /// Its time on a CPU; `None` where the kernel keeps no such statistics.
     cpu_ns: Option<u64>,
+    /// Bytes that it gave to file systems, when they were written to the cache; `None` where this user may not see them.
+    written_bytes: Option<u64>,
+    /// Bytes that were read from devices for it.
+    read_bytes: Option<u64>,
 }
 
 impl ServerProcess {
@@ -153,9 +157,16 @@ impl ServerUsage {
     /// not.
     pub fn since(&self, before: &ServerUsage) -> Option<Measures> {
         let used_s = self.used_beside_s(before)?;
-        let switched = self.grown_since(before, |thread| Some(thread.switches));
-        let switched = switched.map(|switches| switches as f64);
-        Some([(Metric::CpuS, Some(used_s)), (Metric::ContextSwitches, switched)].into())
+        let grown = |count: fn(&ThreadUsage) -> Option<u64>| {
+            self.grown_since(before, count).map(|count| count as f64)
+        };
+        let measures = [
+            (Metric::CpuS, Some(used_s)),
+            (Metric::ContextSwitches, grown(|thread| Some(thread.switches))),
+            (Metric::WrittenBytes, grown(|thread| thread.written_bytes)),
+            (Metric::ReadBytes, grown(|thread| thread.read_bytes)),
+        ];
+        Some(measures.into())
     }
 
     /// The sum of a counter's growth over all threads since `before`; `None` if a thread has ended, as its counter is lost.
@@ -232,7 +243,17 @@ fn threads(tree: &BTreeSet<u32>) -> BTreeMap<u32, ThreadUsage> {
         // Its first number is in nanoseconds, where ticks are 10 ms.
         let schedule = fs::read_to_string(thread.path().join("schedstat")).unwrap_or_default();
         let cpu_ns = schedule.split(' ').next().and_then(|number| number.parse().ok());
-        let usage = ThreadUsage { switches: counts.sum(), cpu_ns };
+        let transfers = fs::read_to_string(thread.path().join("io")).unwrap_or_default();
+        let transferred = |name: &str| {
+            let count = transfers.lines().find_map(|line| line.strip_prefix(name))?;
+            count.trim().parse().ok()
+        };
+        let usage = ThreadUsage {
+            switches: counts.sum(),
+            cpu_ns,
+            written_bytes: transferred("write_bytes:"),
+            read_bytes: transferred("read_bytes:"),
+        };
         Some((thread.file_name().to_str()?.parse().ok()?, usage))
     };
     tree.iter().flat_map(threads).flatten().filter_map(counted).collect()
@@ -418,8 +439,9 @@ mod tests {
         let me = ServerProcess::numbered(std::process::id()).expect("alive");
         let usage = me.usage().expect("alive");
         assert!(usage.threads.values().map(|thread| thread.switches).sum::<u64>() > 0);
-        let thread =
-            |&(thread, switches): &(u32, u64)| (thread, ThreadUsage { switches, cpu_ns: None });
+        let thread = |&(thread, switches): &(u32, u64)| {
+            (thread, ThreadUsage { switches, ..ThreadUsage::default() })
+        };
         let with = |switches: &[(u32, u64)]| ServerUsage {
             threads: switches.iter().map(thread).collect(),
             group: None,
@@ -457,7 +479,7 @@ mod tests {
     fn threads_that_are_still_there_count_in_nanoseconds() {
         let process = ServerProcess { pid: 7, started_ticks: 1, name: "postgres".to_owned() };
         let at = |ticks, threads: &[(u32, u64)]| {
-            let usage = |cpu_ns| ThreadUsage { switches: 0, cpu_ns: Some(cpu_ns) };
+            let usage = |cpu_ns| ThreadUsage { cpu_ns: Some(cpu_ns), ..ThreadUsage::default() };
             let threads = threads.iter().map(|&(thread, ns)| (thread, usage(ns))).collect();
             ServerUsage { process: process.clone(), ticks, group: None, threads }
         };

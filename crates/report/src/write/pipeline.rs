@@ -15,6 +15,8 @@ use std::fmt::Write;
 /// Lines of text, with those of the two streams around them.
 const MOST_LINES: usize = 18;
 const MOST_CAVEATS: usize = 3;
+/// A longer time is no advice: what is open lies at its bound.
+const MOST_MINUTES: f64 = 120.0;
 const LANG: Lang = Lang::En;
 
 /// A line of the table.
@@ -50,11 +52,11 @@ impl PipelineSummary<'_> {
         let or_first = |gates: String| if gates.is_empty() { first.clone() } else { gates };
         match self.exit_code {
             0 => format!("No regression: {first}."),
-            3 => format!(
-                "Undecided: {}. {}",
-                or_first(open),
-                self.paper.verdicts.remedy().line(LANG)
-            ),
+            3 => {
+                let established = figures.first().and_then(describe_bound).unwrap_or_default();
+                let remedy = self.time_needed().unwrap_or(self.paper.verdicts.remedy().line(LANG));
+                format!("Undecided: {}. {established}{remedy}", or_first(open))
+            }
             _ => format!("Regression: {}.", or_first(broken)),
         }
     }
@@ -167,6 +169,25 @@ impl PipelineSummary<'_> {
         format!("{}\n{}\n", header.join(","), values.join(","))
     }
 
+    /// A sentence on the time that open gates would need, if both sides are as measured; `None` where that is unknown.
+    fn time_needed(&self) -> Option<String> {
+        let verdicts = &self.paper.verdicts;
+        let experiments = &self.paper.runs.first()?.header.experiments;
+        let mut minutes: f64 = 0.0;
+        for gate in self.gates(GateResult::Inconclusive) {
+            let of = verdicts.comparison_of(gate).filter(|of| of.vetoes.is_empty())?;
+            let own = experiments.iter().find(|own| own.name == of.experiment)?;
+            let pair_s = match of.order {
+                PairOrder::Together => own.interval_s,
+                _ => 2.0 * (own.warmup_s + own.duration_s?),
+            };
+            let made = of.rows.first().map_or(0, |row| row.pairs);
+            minutes = minutes.max(gate.needed?.saturating_sub(made) as f64 * pair_s / 60.0);
+        }
+        let is_known = minutes > 0.0 && minutes <= MOST_MINUTES;
+        is_known.then(|| format!("About {:.0} min more would decide.", minutes.ceil()))
+    }
+
     fn gates(&self, result: GateResult) -> impl Iterator<Item = &GateRow> {
         self.paper.verdicts.gates.iter().filter(move |gate| gate.result == result)
     }
@@ -174,18 +195,24 @@ impl PipelineSummary<'_> {
     /// Costs and latencies of concurrent trials, and the first figure of trials in turn: their costs are known better.
     fn figures(&self) -> Vec<ComparedFigure<'_>> {
         let mut figures = Vec::new();
-        for of in &self.paper.verdicts.comparisons {
+        for of in self.paper.verdicts.comparisons.iter().filter(|of| !of.is_aa) {
             let rows = if of.order == PairOrder::Together { of.rows.len() } else { 1 };
             figures.extend(of.rows.iter().take(rows).map(|row| figure_of(of, row)));
         }
         figures
     }
 
-    /// Findings of checks that can take a verdict away.
+    /// What can take a verdict away: the difference of a clone, and findings of checks.
     fn caveats(&self) -> Vec<String> {
-        let vetoes = self.paper.verdicts.comparisons.iter().flat_map(|of| &of.vetoes);
+        let all = || self.paper.verdicts.comparisons.iter();
+        let clones = all().filter(|of| of.is_aa).filter_map(|of| of.rows.first());
+        let clone = |row: &VerdictRow| {
+            let name = row.name.line(LANG);
+            format!("The same source built twice: {name} {}.", describe_change(row))
+        };
         let line = |veto: &Veto| format!("{}: {}", veto.check, veto.found.line(LANG));
-        let mut lines = format::unique(vetoes.map(line).collect());
+        let vetoes = all().flat_map(|of| &of.vetoes).map(line);
+        let mut lines = format::unique(clones.map(clone).chain(vetoes).collect());
         lines.truncate(MOST_CAVEATS);
         lines
     }
@@ -230,6 +257,17 @@ fn changes(row: &VerdictRow) -> [String; 2] {
 fn describe_change(row: &VerdictRow) -> String {
     let [change, interval] = changes(row);
     if interval.is_empty() { change } else { format!("{change} ({interval})") }
+}
+
+/// A sentence on how much worse a figure is at most.
+fn describe_bound(figure: &ComparedFigure<'_>) -> Option<String> {
+    let both = figure.row.interval?;
+    let (share, direction) = match figure.metric.better() {
+        Better::Less => (both.high - 1.0, "higher"),
+        Better::More => (1.0 - both.low, "lower"),
+    };
+    let share = 100.0 * share.max(0.0);
+    Some(format!("Established: {} at most {share:.1} % {direction}. ", figure.name))
 }
 
 fn describe_gate(gate: &GateRow) -> String {

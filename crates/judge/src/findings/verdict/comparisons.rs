@@ -289,6 +289,8 @@ fn judge(found: &mut [PairedComparison], gated: impl Fn(usize) -> Vec<Metric>) {
         let is_own = |at: &usize| (found[*at].experiment_index, found[*at].is_aa) == family;
         let own: Vec<usize> = (0..found.len()).filter(is_own).collect();
         let gated = gated(family.0);
+        let p_of_rows: Vec<Vec<f64>> =
+            found.iter().map(|of| corrected_for_questions(of, &gated)).collect();
         let most = own.iter().map(|at| found[*at].rows.len()).max().unwrap_or(0);
         for place in 0..most {
             // Where there are too few pairs nothing is judged, so nothing is corrected for it either.
@@ -296,7 +298,7 @@ fn judge(found: &mut [PairedComparison], gated: impl Fn(usize) -> Vec<Metric>) {
                 found[**at].rows.get(place).is_some_and(|row| row.call != Call::TooFewPairs)
             };
             let judged: Vec<usize> = own.iter().filter(judged).copied().collect();
-            let p: Vec<f64> = judged.iter().map(|at| found[*at].rows[place].p).collect();
+            let p: Vec<f64> = judged.iter().map(|&at| p_of_rows[at][place]).collect();
             for (at, p) in judged.into_iter().zip(holm(&p)) {
                 let rows = &mut found[at].rows;
                 let is_alone = rows[place].metric.is_cost() || gated.contains(&rows[place].metric);
@@ -314,6 +316,27 @@ fn judge(found: &mut [PairedComparison], gated: impl Fn(usize) -> Vec<Metric>) {
             row.words = words::call(row, of.margin);
         }
     }
+}
+
+/// The p of each row. Concurrent trials ask several questions at once, each cost and latency, and one that is answered decides
+/// the comparison: those after the first are corrected for each other.
+fn corrected_for_questions(of: &PairedComparison, gated: &[Metric]) -> Vec<f64> {
+    let mut p: Vec<f64> = of.rows.iter().map(|row| row.p).collect();
+    if of.order != PairOrder::Together {
+        return p;
+    }
+    let latency = of.rows.iter().position(|row| !row.metric.is_cost());
+    let is_question = |at: &usize| {
+        let row = &of.rows[*at];
+        let is_judged = row.call != Call::TooFewPairs && !gated.contains(&row.metric);
+        is_judged && (row.metric.is_cost() || Some(*at) == latency)
+    };
+    let questions: Vec<usize> = (1..p.len()).filter(is_question).collect();
+    let of_questions: Vec<f64> = questions.iter().map(|&at| p[at]).collect();
+    for (at, corrected) in questions.into_iter().zip(holm(&of_questions)) {
+        p[at] = corrected;
+    }
+    p
 }
 
 fn corrected(row: &VerdictRow) -> Call {
@@ -598,8 +621,26 @@ fn session_rows(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::evidence::tests::trial;
+    use crate::evidence::tests::{comparison, row, trial};
     use dyno_facts::TrialSummary;
+
+    #[test]
+    fn questions_of_concurrent_trials_are_corrected_for_each_other() {
+        let p = [
+            (Metric::ServerCpuUs, 0.04),
+            (Metric::ServerContextSwitches, 0.5),
+            (Metric::MeanMs, 0.03),
+            (Metric::P95Ms, 0.01),
+        ];
+        let rows = p.map(|(metric, p)| VerdictRow { p, ..row(metric) }).to_vec();
+        let mut of = comparison(rows);
+        assert_eq!(corrected_for_questions(&of, &[]), p.map(|(_, p)| p));
+        of.order = PairOrder::Together;
+        // Percentiles follow the mean in a fixed sequence.
+        assert_eq!(corrected_for_questions(&of, &[]), [0.04, 0.5, 0.06, 0.01]);
+        let gated = [Metric::ServerContextSwitches];
+        assert_eq!(corrected_for_questions(&of, &gated), [0.04, 0.5, 0.03, 0.01]);
+    }
 
     #[test]
     fn rates_order_levels_before_workers_do() {

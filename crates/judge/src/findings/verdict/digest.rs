@@ -378,10 +378,13 @@ impl Verdicts {
         if !self.gates.is_empty() {
             let open = self.gates.iter().filter(|gate| gate.result == GateResult::Inconclusive);
             // Of what is too near its bound nobody can say how many.
-            let needed = |gate: &GateRow| gate.needed.unwrap_or(usize::MAX);
+            let needed = |gate: &GateRow| {
+                let most = self.comparison_of(gate).map_or(MOST_PAIRS, words::most_pairs);
+                gate.needed.filter(|pairs| *pairs <= most).unwrap_or(usize::MAX)
+            };
             return match open.filter(|gate| gate.is_ratio).map(needed).max() {
                 None => say!(more_repeats_narrow_the_interval),
-                Some(pairs) if pairs > MOST_PAIRS => say!(pairs_alone_dont_help),
+                Some(usize::MAX) => say!(pairs_alone_dont_help),
                 Some(pairs) => say!(pairs_would_decide_gates, pairs = format::whole(pairs as f64)),
             };
         }
@@ -392,11 +395,12 @@ impl Verdicts {
                 Call::Unproven => pairs_to_prove(of, row),
                 _ => row.pairs_needed.unwrap_or(usize::MAX),
             };
+            let pairs = if pairs > words::most_pairs(of) { usize::MAX } else { pairs };
             (pairs, row.call, of.margin)
         });
         match needed.max_by_key(|(pairs, ..)| *pairs) {
             None => say!(trials_failed_mend_the_cause),
-            Some((pairs, ..)) if pairs > MOST_PAIRS => say!(pairs_alone_dont_help),
+            Some((usize::MAX, ..)) => say!(pairs_alone_dont_help),
             Some((pairs, Call::Undecided, margin)) => {
                 let pairs = format::whole(pairs as f64);
                 say!(pairs_would_show_margin, pairs, margin = format::percent(margin))
@@ -420,6 +424,11 @@ impl Verdicts {
             false => self.open_gates(of).next().is_some(),
         };
         self.comparisons.iter().filter(is_in_blocks).any(is_open)
+    }
+
+    /// The comparison whose ratio a gate is about.
+    pub fn comparison_of(&self, gate: &GateRow) -> Option<&PairedComparison> {
+        self.comparisons.iter().find(|of| gate.comparison == Some(of.number))
     }
 
     fn opens_a_gate(&self, of: &PairedComparison, veto: &Veto) -> bool {

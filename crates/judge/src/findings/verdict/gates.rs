@@ -218,7 +218,10 @@ fn reason_words(why: GateReason, gate: &Gate, found: &JudgedGate) -> Message {
             say!(trials_without_an_interval, n = found.count, least)
         }
         (GateReason::NoPair, _) => say!(nothing_is_compared_here_there_is),
-        (GateReason::TooFewPairs, _) => say!(there_are_too_few_pairs),
+        (GateReason::TooFewPairs, needed) => {
+            let least = needed.unwrap_or_else(|| LEAST_PAIRS.to_string());
+            say!(there_are_too_few_pairs, least)
+        }
         (GateReason::IntervalHoldsBound, Some(needed)) if gate.figure == GateFigure::Value => {
             say!(the_interval_holds_the_bound_trials, needed)
         }
