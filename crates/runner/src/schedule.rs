@@ -28,7 +28,7 @@ const FAILURES: u32 = 3;
 /// Where a search begins: this share of what a closed loop does.
 const FIRST_SHARE: f64 = 0.5;
 /// The rate of trials that are measured at once: this share of what the slower target does in a closed loop alone.
-const TOGETHER_SHARE: f64 = 0.35;
+const TOGETHER_SHARE: f64 = 0.25;
 
 #[derive(Debug, PartialEq)]
 pub(super) enum Turn<'a> {

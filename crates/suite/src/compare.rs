@@ -349,11 +349,16 @@ pub(crate) fn plan(
     }
     if wanted.design.value == Design::Together {
         check_together(wanted, planned)?;
-        // Whole units.
+        // Shorter ones would tell less of a server's CPU.
+        planned.interval_s = experiment.facts.interval_s;
         let unit_s = f64::from(INTERVALS_PER_UNIT) * planned.interval_s;
+        let full_s = experiment.facts.duration_s.unwrap_or(0.0);
         planned.duration_s = planned.duration_s.map(|seconds| {
-            let units = (seconds / unit_s - 1e-9).ceil().max(1.0);
-            units * unit_s
+            // A smaller run keeps the intervals that decide: its trials are few, and each is looked after for seconds.
+            let least_s = f64::from(TOGETHER_PAIRS.0) * planned.interval_s;
+            let seconds = seconds.max(least_s.min(full_s));
+            // Whole units.
+            (seconds / unit_s - 1e-9).ceil().max(1.0) * unit_s
         });
     }
     if wanted.is_aa && wanted.candidates.is_empty() {

@@ -175,6 +175,9 @@ fn targets_that_are_measured_together_are_calibrated_first_and_their_repeats_are
     assert_eq!(repeats.len(), calibrations.len() * 12);
     let longer = build(&with_duration("21"), &Overrides::default());
     assert_eq!(longer.experiments[0].duration_s, Some(24.0), "units are whole");
+    let smaller = Overrides { shrink: Some(0.01), ..Overrides::default() };
+    let smaller = build(&with_duration("600"), &smaller);
+    assert_eq!(smaller.experiments[0].duration_s, Some(32.0), "the fewest intervals that decide");
     let with_rate = with_duration("20\nrate = 100");
     let rated = build(&with_rate, &Overrides::default());
     assert!(!ids(&rated).iter().any(|id| id.contains("/calibrate/")), "{:?}", ids(&rated));
