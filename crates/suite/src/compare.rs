@@ -476,9 +476,10 @@ fn usual_ways(versus: &Versus, overrides: &Overrides, experiments: usize) -> Vec
         return vec![capacity];
     }
     let (least, most) = TOGETHER_PAIRS;
-    let seconds_each = |budget_s| (COST_SHARE * budget_s / experiments.max(1) as f64) as u32;
+    // Whole trials: those of a smaller run have the fewest intervals.
+    let trials = |budget_s| (COST_SHARE * budget_s / experiments.max(1) as f64) as u32 / least;
     let most =
-        overrides.budget_s.map_or(most, |budget_s| seconds_each(budget_s).clamp(least, most));
+        overrides.budget_s.map_or(most, |budget_s| most.min(trials(budget_s).max(1) * least));
     let stop = WantedStop {
         pairs: Some((least, most)),
         half_width: Some(TOGETHER_HALF_WIDTH),

@@ -181,7 +181,8 @@ impl<P: Fn(&str) -> UsualPace> Maker<'_, P> {
         let place = format!("{}/calibrate", level.name());
         let work = format!("{}/{}/{place}", self.seed, self.experiment.name);
         for target in shuffled(&self.experiment.targets, &work) {
-            let estimated_s = self.trial_s(target, level);
+            let cut_s = self.experiment.duration_s.map_or(0.0, |s| (s - CALIBRATION_S).max(0.0));
+            let estimated_s = self.trial_s(target, level) - cut_s;
             self.add_trial(target, (level, &place, &work), (Purpose::Search, 1), estimated_s);
             if let Some(StepAction::Trial(trial)) = self.steps.last_mut().map(|it| &mut it.action) {
                 trial.duration_s = trial.duration_s.map(|seconds| seconds.min(CALIBRATION_S));
