@@ -135,8 +135,8 @@ pub fn text_table(
     out
 }
 
-/// The text in lines of at most so many columns, broken at blanks and beside Chinese characters. Lines after the first begin
-/// with `indent`.
+/// Wraps a text into lines of at most `columns` columns. Lines break at blanks and beside Chinese characters; those after the
+/// first start with `indent`.
 pub fn wrap(text: &str, columns: usize, indent: &str) -> Vec<String> {
     let mut lines = vec![String::new()];
     let (mut word, mut blank) = (String::new(), "");
@@ -163,12 +163,12 @@ pub fn wrap(text: &str, columns: usize, indent: &str) -> Vec<String> {
     lines
 }
 
-/// The beginning of a text that fits into so many columns.
+/// Returns the longest beginning of a text that fits into `columns` columns.
 pub fn clip(text: &str, columns: usize) -> String {
-    let mut taken = 0;
+    let mut width = 0;
     let fits = |letter: &char| {
-        taken += letter.width().unwrap_or(0);
-        taken <= columns
+        width += letter.width().unwrap_or(0);
+        width <= columns
     };
     text.chars().take_while(fits).collect::<String>().trim_end().to_owned()
 }

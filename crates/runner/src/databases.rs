@@ -293,9 +293,9 @@ pub fn are_costs_readable(suite: &Suite, overrides: &Overrides) -> bool {
     };
     let mut places = BTreeSet::new();
     for name in &names {
-        let url = overrides.targets.iter().find(|(own, _)| own == name).map(|(_, url)| url);
-        let given = overrides.nodes.iter().find(|(own, _)| own == name);
-        if given.is_some_and(|(_, nodes)| nodes.iter().all(|node| node.cluster.is_some())) {
+        let url = overrides.targets.iter().find(|(other, _)| other == name).map(|(_, url)| url);
+        let nodes = overrides.nodes.iter().find(|(other, _)| other == name);
+        if nodes.is_some_and(|(_, nodes)| nodes.iter().all(|node| node.cluster.is_some())) {
             places.insert((*name).to_owned());
             continue;
         }

@@ -183,8 +183,8 @@ fn read_compare(mut table: Reader<'_, '_>) -> Option<Compare> {
     Some(Compare { baseline: baseline?, candidates, design, stop, equivalence, is_aa })
 }
 
-/// The reason why this can't be measured on two targets at once: nothing may happen to one of them alone meanwhile, and
-/// each has servers of its own.
+/// Returns the reason why an experiment can't run on two targets concurrently: a fault, restart or restore would affect one
+/// of them alone.
 fn concurrency_problem(facts: &ExperimentFacts) -> Option<&'static str> {
     Some(match facts {
         _ if facts.is_renewed() || !facts.restore.is_none() => {

@@ -40,7 +40,8 @@ pub struct Overrides {
     pub allow: Vec<String>,
     /// Several load generators make the load.
     pub by_fleet: bool,
-    /// What a transaction costs both compared targets can be read: comparisons without a rule of their own begin with it.
+    /// True if the CPU time per transaction of both compared targets can be read. Comparisons without an explicit rule then
+    /// start with the cost.
     pub costs_are_readable: bool,
 }
 

@@ -519,7 +519,7 @@ fn a_paper_speaks_of_targets_that_exist() {
 
 /// Without a rule for pairs, two servers on this machine are compared by cost, then by capacity.
 #[test]
-fn where_costs_are_readable_they_come_before_capacity() {
+fn readable_costs_are_compared_before_capacity() {
     let text = experiment("");
     let suite = Suite::parse("s.toml", &text, WORKLOADS).expect("a suite");
     let plan = |costs_are_readable: bool, more: &str, candidate: &str| {
@@ -537,19 +537,19 @@ fn where_costs_are_readable_they_come_before_capacity() {
         Plan::build(&suite, &Overrides { compare, costs_are_readable, ..Overrides::default() })
             .expect("a plan")
     };
-    let found = |plan: &Plan| -> Vec<(String, bool, bool)> {
+    let summarize = |plan: &Plan| -> Vec<(String, bool, bool)> {
         let experiments = plan.experiments.iter();
         experiments.map(|own| (own.name.clone(), own.is_together(), own.prepare)).collect()
     };
     let both = [("e-cost".to_owned(), true, true), ("e-capacity".to_owned(), false, false)];
-    assert_eq!(found(&plan(true, "", "new")), both);
+    assert_eq!(summarize(&plan(true, "", "new")), both);
     let capacity = [("e".to_owned(), false, true)];
-    assert_eq!(found(&plan(false, "", "new")), capacity);
-    assert_eq!(found(&plan(true, "stage_s = 10\n", "new")), capacity, "not at once");
-    assert_eq!(found(&plan(true, "", "old")), capacity, "one server");
+    assert_eq!(summarize(&plan(false, "", "new")), capacity);
+    assert_eq!(summarize(&plan(true, "stage_s = 10\n", "new")), capacity, "not at once");
+    assert_eq!(summarize(&plan(true, "", "old")), capacity, "one server");
 }
 
-/// A clone of the baseline gets data of its own and no gates.
+/// The control has separate data and no gates.
 #[test]
 fn a_control_is_compared_with_the_baseline_by_cost_alone() {
     let suite = Suite::parse("s.toml", &experiment("gate = \"tps > 1\"\n"), WORKLOADS);
@@ -572,11 +572,12 @@ fn a_control_is_compared_with_the_baseline_by_cost_alone() {
         let what = (own.name.clone(), comparison.candidates.join(" "));
         (what, [comparison.is_aa, own.prepare, own.cleanup, own.gates.is_empty()])
     };
-    let wanted = [
+    let expected = [
         ("e-cost", "new", [false, true, false, false]),
         ("e-capacity", "new", [false, false, true, false]),
         ("e-third", "third", [true, true, true, true]),
     ];
-    let wanted = wanted.map(|(name, other, flags)| ((name.to_owned(), other.to_owned()), flags));
-    assert_eq!(plan.experiments.iter().map(own).collect::<Vec<_>>(), wanted);
+    let expected =
+        expected.map(|(name, other, flags)| ((name.to_owned(), other.to_owned()), flags));
+    assert_eq!(plan.experiments.iter().map(own).collect::<Vec<_>>(), expected);
 }

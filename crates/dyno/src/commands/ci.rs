@@ -55,8 +55,8 @@ pub(crate) struct Arguments {
     /// The side that is in question, given as the baseline is.
     #[arg(long, value_name = "SIDE")]
     candidate: String,
-    /// The source of the baseline, built once more: what both differ by is the noise of code layout, and stands beside the
-    /// verdict.
+    /// A second build of the baseline's source. The difference between both builds is the noise of code layout; the verdict
+    /// reports it.
     #[arg(long, value_name = "SIDE")]
     rebuild_control: Option<String>,
     /// A suite file, or the name of a bundled suite.

@@ -243,7 +243,7 @@ pub(crate) fn report(outcome: RunOutcome, length: EndLength) -> Result<Done, Fai
             output::data(&last);
         }
         truth = judge_truth(&paper);
-        // Its sentences say what is proven: whoever asks how fast a database is has no hope that could fail.
+        // `dyno bench` reports how fast databases are; no result of it is a failure.
         if length != EndLength::Sentences {
             let is_planned = |of: &PairedComparison| of.stop.pairs_most > 0;
             judged = truth.clone().and_then(|()| judge_claims(&paper, Lang::En, is_planned));

@@ -15,7 +15,7 @@ use std::fmt::Write;
 /// Lines of text, with those of the two streams around them.
 const MOST_LINES: usize = 18;
 const MOST_CAVEATS: usize = 3;
-/// A longer time is no advice: what is open lies at its bound.
+/// Longest time to suggest, in minutes. A gate that needs more lies at its bound.
 const MOST_MINUTES: f64 = 120.0;
 const LANG: Lang = Lang::En;
 
@@ -175,14 +175,18 @@ impl PipelineSummary<'_> {
         let experiments = &self.paper.runs.first()?.header.experiments;
         let mut minutes: f64 = 0.0;
         for gate in self.gates(GateResult::Inconclusive) {
-            let of = verdicts.comparison_of(gate).filter(|of| of.vetoes.is_empty())?;
-            let own = experiments.iter().find(|own| own.name == of.experiment)?;
-            let pair_s = match of.order {
-                PairOrder::Together => own.interval_s,
-                _ => 2.0 * (own.warmup_s + own.duration_s?),
+            let comparison = verdicts.comparison_of(gate)?;
+            if !comparison.vetoes.is_empty() {
+                return None;
+            }
+            let experiment =
+                experiments.iter().find(|other| other.name == comparison.experiment)?;
+            let pair_s = match comparison.order {
+                PairOrder::Together => experiment.interval_s,
+                _ => 2.0 * (experiment.warmup_s + experiment.duration_s?),
             };
-            let made = of.rows.first().map_or(0, |row| row.pairs);
-            minutes = minutes.max(gate.needed?.saturating_sub(made) as f64 * pair_s / 60.0);
+            let pairs = comparison.rows.first().map_or(0, |row| row.pairs);
+            minutes = minutes.max(gate.needed?.saturating_sub(pairs) as f64 * pair_s / 60.0);
         }
         let is_known = minutes > 0.0 && minutes <= MOST_MINUTES;
         is_known.then(|| format!("About {:.0} min more would decide.", minutes.ceil()))
@@ -202,7 +206,7 @@ impl PipelineSummary<'_> {
         figures
     }
 
-    /// What can take a verdict away: the difference of a clone, and findings of checks.
+    /// Returns the difference of the control and the findings of checks, which can invalidate a verdict.
     fn caveats(&self) -> Vec<String> {
         let all = || self.paper.verdicts.comparisons.iter();
         let clones = all().filter(|of| of.is_aa).filter_map(|of| of.rows.first());

@@ -561,8 +561,8 @@ fn a_server_that_was_changed_between_sessions_takes_the_verdict_of_both_away() {
     assert_eq!(call(&changed), Call::Explained);
     assert_eq!(changed.verdicts.gate_result(), Some(GateResult::Inconclusive));
     let why = "target-changed (comparison read_only workers=8: postgres / maria: postgres by trial";
-    let said = unwrapped(&changed.digest(Lang::En, 3, &[]));
-    assert!(said.contains(why) && said.contains("random_page_cost was 4, is 1"), "{said}");
+    let digest = unwrapped(&changed.digest(Lang::En, 3, &[]));
+    assert!(digest.contains(why) && digest.contains("random_page_cost was 4, is 1"), "{digest}");
 }
 
 #[test]

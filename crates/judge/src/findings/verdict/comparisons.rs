@@ -332,8 +332,8 @@ fn corrected_for_questions(of: &PairedComparison, gated: &[Metric]) -> Vec<f64> 
         is_judged && (row.metric.is_cost() || Some(*at) == latency)
     };
     let questions: Vec<usize> = (1..p.len()).filter(is_question).collect();
-    let of_questions: Vec<f64> = questions.iter().map(|&at| p[at]).collect();
-    for (at, corrected) in questions.into_iter().zip(holm(&of_questions)) {
+    let uncorrected: Vec<f64> = questions.iter().map(|&at| p[at]).collect();
+    for (at, corrected) in questions.into_iter().zip(holm(&uncorrected)) {
         p[at] = corrected;
     }
     p
@@ -633,13 +633,13 @@ mod tests {
             (Metric::P95Ms, 0.01),
         ];
         let rows = p.map(|(metric, p)| VerdictRow { p, ..row(metric) }).to_vec();
-        let mut of = comparison(rows);
-        assert_eq!(corrected_for_questions(&of, &[]), p.map(|(_, p)| p));
-        of.order = PairOrder::Together;
+        let mut comparison = comparison(rows);
+        assert_eq!(corrected_for_questions(&comparison, &[]), p.map(|(_, p)| p));
+        comparison.order = PairOrder::Together;
         // Percentiles follow the mean in a fixed sequence.
-        assert_eq!(corrected_for_questions(&of, &[]), [0.04, 0.5, 0.06, 0.01]);
+        assert_eq!(corrected_for_questions(&comparison, &[]), [0.04, 0.5, 0.06, 0.01]);
         let gated = [Metric::ServerContextSwitches];
-        assert_eq!(corrected_for_questions(&of, &gated), [0.04, 0.5, 0.03, 0.01]);
+        assert_eq!(corrected_for_questions(&comparison, &gated), [0.04, 0.5, 0.03, 0.01]);
     }
 
     #[test]

@@ -150,8 +150,7 @@ impl Judgment {
         lines
     }
 
-    /// What a reader of the verdict asks first: how sides and sessions differ, and whether they are known as well as was
-    /// wanted.
+    /// Returns the findings that explain a verdict: differences of sides and sessions, and a half-width that was not reached.
     fn facts_that_differ(&self) -> Vec<(&'static str, Message)> {
         let found = TOLD_WITH_FACTS.iter().filter_map(|id| {
             let check = self.checks.iter().find(|check| check.id == *id && !check.is_accepted)?;

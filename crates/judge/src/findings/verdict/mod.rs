@@ -71,7 +71,7 @@ fn ratio_of(
     let pair_figures =
         |(a, b): &(&Trial, &Trial)| a.summary.paired_figures(&b.summary, metric, unit);
     let values: Vec<(u32, (f64, f64))> = pairs.iter().flat_map(pair_figures).collect();
-    // A server that mostly reads or writes nothing has no ratio: those pairs in which it does were no fair choice.
+    // Most pairs without any reads or writes have no ratio; the others alone would be a biased sample.
     let usable = values.iter().filter(|(_, (a, b))| *a > 0.0 && *b > 0.0).count();
     if metric.is_cost() && 2 * usable <= values.len() {
         return None;

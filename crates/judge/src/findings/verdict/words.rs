@@ -42,7 +42,7 @@ pub fn change(ratio: f64) -> String {
     format!("{:+.1} %", 100.0 * (ratio - 1.0))
 }
 
-/// The same of a row, with `≥` or `≤` before what is only a bound.
+/// Returns the change of a row, with `≥` or `≤` in front if its ratio is only a bound.
 pub fn change_of_row(row: &VerdictRow) -> String {
     format!("{}{}", row.bound, change(row.ratio))
 }
