@@ -317,6 +317,9 @@ pub struct ComparisonFacts {
     pub design: Design,
     #[serde(flatten)]
     pub stop: StopRule,
+    /// An experiment before this one whose time is part of the budget, too.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub shares_budget_with: Option<String>,
     /// Ratios that differ from 1 by less are equivalent, such as 0.03.
     pub equivalence: Option<f64>,
     /// How the data come back to the same state before each trial:

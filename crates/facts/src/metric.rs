@@ -108,6 +108,10 @@ metrics! {
     /// User and system time of all processes of the servers.
     ServerCpuUs = "server_cpu_us", "server CPU per transaction, µs", "每事务服务器 CPU（µs）", less,
         Source::Cost(Metric::CpuS, 1e6);
+    /// CPU time of statements, as servers count it themselves: `events_statements_cpu` of MySQL, `userstat` of MariaDB,
+    /// `pg_stat_kcache`. Background work is not in it. Asked only of servers whose processes can't be seen.
+    ServerStatementCpuUs = "server_statement_cpu_us", "CPU of statements per transaction, µs",
+        "每事务语句 CPU（µs）", less, Source::Cost(Metric::StatementCpuS, 1e6);
     /// How often threads of the servers left a CPU, by themselves or not; `None` where one of them has ended in the
     /// window.
     ServerContextSwitches = "server_context_switches", "context switches of the server per transaction",
@@ -118,6 +122,9 @@ metrics! {
         "每事务服务器写入字节数", less, Source::Cost(Metric::WrittenBytes, 1.0);
     ServerReadBytes = "server_read_bytes", "bytes read by the server per transaction",
         "每事务服务器读取字节数", less, Source::Cost(Metric::ReadBytes, 1.0);
+    /// Bytes of WAL (PostgreSQL) or redo log (InnoDB), a replica's own among them.
+    ServerLogBytes = "server_log_bytes", "WAL or redo bytes per transaction", "每事务 WAL 或 redo 字节数", less,
+        Source::Cost(Metric::LogBytes, 1.0);
     /// Errors of all attempts by transactions begun, 0 to 1.
     Errors = "errors", "errors by transactions begun", "错误数与发起事务数之比", fact, Source::Trial(|trial| {
         let errors: u64 = trial.errors.iter().map(|error| error.count).sum();
@@ -130,6 +137,8 @@ metrics! {
         Source::Node;
     WrittenBytes = "written_bytes", "bytes written by a node", "节点写入字节数", fact, Source::Node;
     ReadBytes = "read_bytes", "bytes read by a node", "节点读取字节数", fact, Source::Node;
+    StatementCpuS = "statement_cpu_s", "CPU of a node's statements, s", "节点语句 CPU（s）", fact, Source::Node;
+    LogBytes = "log_bytes", "WAL or redo bytes of a node", "节点 WAL 或 redo 字节数", fact, Source::Node;
 }
 
 impl Metric {

@@ -279,7 +279,7 @@ impl Runner<'_> {
         if !halves.is_empty() {
             self.run.set_aside(&halves)?;
         }
-        let mut failed = 0u32;
+        let mut failures: Vec<Message> = Vec::new();
         let mut schedule = Schedule::new(self.plan, self.run.data());
         let mut remaining = Remaining::new(&self.plan.experiments);
         while !self.control.is_stopped()
@@ -321,7 +321,7 @@ impl Runner<'_> {
                     match status {
                         TrialStatus::Complete | TrialStatus::Starved | TrialStatus::Stage => {}
                         TrialStatus::Interrupted => return Ok(RunStatus::Interrupted),
-                        TrialStatus::Failed(_) => failed += 1,
+                        TrialStatus::Failed(why) => failures.push(why),
                     }
                 }
             }
@@ -331,9 +331,10 @@ impl Runner<'_> {
             return Ok(RunStatus::Interrupted);
         }
         self.settle_owed(|_| true)?;
-        Ok(match failed {
-            0 => RunStatus::Complete,
-            failed => RunStatus::Failed(say!(trials_failed, n = failed)),
+        let n = failures.len();
+        Ok(match failures.into_iter().next() {
+            None => RunStatus::Complete,
+            Some(why) => RunStatus::Failed(say!(trials_failed, n, why)),
         })
     }
 

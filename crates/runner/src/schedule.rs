@@ -275,12 +275,11 @@ impl<'a, 'r> Asked<'a, 'r> {
         Some(round_down(slowest * TOGETHER_SHARE))
     }
 
-    /// Seconds that the experiment has spent: as noted, or as the complete trials have taken at least. Those of a trial
+    /// Seconds that an experiment has spent: as noted, or as the complete trials have taken at least. Those of a trial
     /// are noted after it is stored, and a kill -9 may come between.
-    fn spent_s(self) -> f64 {
-        let name = &self.step.experiment;
-        let noted_s = self.results.header.spent_s.get(name).copied().unwrap_or(0.0);
-        let own = self.results.complete().filter(|trial| trial.identity.experiment == *name);
+    fn spent_s(self, experiment: &str) -> f64 {
+        let noted_s = self.results.header.spent_s.get(experiment).copied().unwrap_or(0.0);
+        let own = self.results.complete().filter(|trial| trial.identity.experiment == experiment);
         let taken_s = own.map(|trial| trial.connect_s + trial.identity.warmup_s + trial.window_s);
         noted_s.max(taken_s.sum())
     }
@@ -302,7 +301,7 @@ impl<'a, 'r> Asked<'a, 'r> {
         if repeat <= least || next().any(|step| self.results.is_complete(&step.id)) {
             return None;
         }
-        (self.spent_s() + self.expected_s(next()) > seconds)
+        (self.spent_s(&experiment.name) + self.expected_s(next()) > seconds)
             .then(|| say!(repeats_over, seconds = seconds.to_string(), n = repeat - 1))
     }
 
@@ -356,7 +355,9 @@ impl<'a, 'r> Asked<'a, 'r> {
             budget_s: stop.budget_s,
         };
         let next = (repeat..repeat + repeats_per_unit).flat_map(|repeat| self.round(repeat));
-        let (spent_s, next_s) = (self.spent_s(), self.expected_s(next));
+        let sharing = [&experiment.name].into_iter().chain(&comparison.shares_budget_with);
+        let spent_s = sharing.map(|name| self.spent_s(name)).sum();
+        let next_s = self.expected_s(next);
         let mut decided = decide(&wanted, &pairs, spent_s, next_s);
         if let Pairing::Stop(Stop::Decided | Stop::HalfWidthReached) = decided.next
             && let Some((why, may_help)) = level

@@ -29,13 +29,13 @@ pub fn kinds<W: Workload>(workload: &W) -> Vec<String> {
     workload.transactions().iter().map(|kind| kind.name.clone()).collect()
 }
 
-/// What the engine has measured in a trial. A search goes on when a rate is missed: that is no failure then.
+/// Sums up a trial that the engine has measured. With `may_miss_rate` it is complete at a rate that was missed, too.
 pub fn summarise(
     identity: TrialIdentity,
     kinds: &[String],
     spec: &TrialSpec,
     result: &TrialResult,
-    is_search: bool,
+    may_miss_rate: bool,
 ) -> TrialSummary {
     let mut summary = TrialSummary {
         started_at: started_at(result),
@@ -43,9 +43,9 @@ pub fn summarise(
         offered: result.offered,
         generator: generator(result),
         scans: result.scans(),
-        notes: notes(spec, result, is_search),
+        notes: notes(spec, result, may_miss_rate),
         conditions: Conditions { generator: result.conditions.clone(), ..Conditions::default() },
-        ..identity.summary(status(spec, result, is_search))
+        ..identity.summary(status(spec, result, may_miss_rate))
     };
     dyno_engine::record::set_totals(&mut summary, &result.total, kinds, result.length());
     let longest_us = result.longest_in_flight as f64 / 1e3;
@@ -56,7 +56,7 @@ pub fn summarise(
     summary
 }
 
-fn status(spec: &TrialSpec, result: &TrialResult, is_search: bool) -> TrialStatus {
+fn status(spec: &TrialSpec, result: &TrialResult, may_miss_rate: bool) -> TrialStatus {
     if let Some(why) = result.ended.failure() {
         let why = match &result.ended {
             TrialEnd::Aborted(error) => with_statement(&why, error),
@@ -67,7 +67,7 @@ fn status(spec: &TrialSpec, result: &TrialResult, is_search: bool) -> TrialStatu
     if result.ended == TrialEnd::Interrupted {
         return TrialStatus::Interrupted;
     }
-    if let (Some(missed), false) = (missed(spec, result), is_search) {
+    if let (Some(missed), false) = (missed(spec, result), may_miss_rate) {
         return TrialStatus::Failed(missed);
     }
     if result.total.counts().committed == 0 {
@@ -97,8 +97,9 @@ fn missed(spec: &TrialSpec, result: &TrialResult) -> Option<Message> {
     Some(say!(rate_missed, share, due = short(due), rate = rate.to_string()))
 }
 
-fn notes(spec: &TrialSpec, result: &TrialResult, is_search: bool) -> Vec<Message> {
-    let mut notes: Vec<Message> = missed(spec, result).into_iter().filter(|_| is_search).collect();
+fn notes(spec: &TrialSpec, result: &TrialResult, may_miss_rate: bool) -> Vec<Message> {
+    let mut notes: Vec<Message> =
+        missed(spec, result).into_iter().filter(|_| may_miss_rate).collect();
     if result.unfinished > 0 {
         notes.push(say!(unfinished_cut, n = result.unfinished));
     }

@@ -36,6 +36,8 @@ pub struct Compare {
     pub candidates: Vec<WithSpan<String>>,
     pub design: WithSpan<Design>,
     pub stop: WantedStop,
+    /// An experiment before this one whose time is part of the budget, too.
+    pub shares_budget_with: Option<String>,
     /// Ratios that differ from 1 by less are equivalent.
     pub equivalence: Option<f64>,
     /// The same system is compared with itself, under another name or as its clone: what differs then is noise.
@@ -180,7 +182,16 @@ fn read_compare(mut table: Reader<'_, '_>) -> Option<Compare> {
     );
     let stop = WantedStop { pairs, half_width, is_until_decided, budget_s };
     let candidates = clone.map(|clone| vec![clone]).or(candidates).unwrap_or_default();
-    Some(Compare { baseline: baseline?, candidates, design, stop, equivalence, is_aa })
+    let shares_budget_with = None;
+    Some(Compare {
+        baseline: baseline?,
+        candidates,
+        design,
+        stop,
+        shares_budget_with,
+        equivalence,
+        is_aa,
+    })
 }
 
 /// Returns the reason why an experiment can't run on two targets concurrently: a fault, restart or restore would affect one
@@ -390,6 +401,7 @@ pub(crate) fn plan(
         is_aa: wanted.is_aa,
         design,
         stop,
+        shares_budget_with: wanted.shares_budget_with.clone(),
         equivalence: wanted.equivalence,
         data_state: String::new(),
     });
@@ -535,8 +547,16 @@ pub(crate) fn apply(
             }
             changed.experiments.push(compared);
         };
+        let mut first = None;
         for (place, way) in ways.iter().enumerate() {
             let mut compared = compared(experiment, versus, way);
+            if let Some(compare) = compared.compare.as_mut().filter(|_| way.stop.budget_s.is_some())
+            {
+                compare.shares_budget_with.clone_from(&first);
+            }
+            first.get_or_insert_with(|| {
+                format!("{}-{}", experiment.name.value, way.design.purpose())
+            });
             // The data serve all ways.
             compared.facts.prepare &= place == 0;
             compared.facts.cleanup &= place == last;
@@ -569,6 +589,7 @@ fn compared(experiment: &SuiteExperiment, versus: &Versus, way: &ComparisonWay) 
             candidates,
             design: WithSpan { value: way.design, span: 0..0 },
             stop: way.stop,
+            shares_budget_with: None,
             equivalence: versus.equivalence,
             is_aa,
         }),

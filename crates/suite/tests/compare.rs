@@ -9,7 +9,9 @@ use dyno_facts::{
     Design, ExperimentFacts, PlanStep, PlannedTrial, Purpose, Restore, SecretUrl, StepAction,
     StopRule,
 };
-use dyno_suite::{ComparisonWay, Overrides, Plan, Suite, Versus, bundled, pairs, seconds, share};
+use dyno_suite::{
+    ComparisonWay, Overrides, Plan, Suite, Versus, WantedStop, bundled, pairs, seconds, share,
+};
 
 const HEAD: &str = "[suite]\nname = \"s\"\ndeny = \"few-pairs\"\nallow = [\"steal\"]\n\
     [target.old]\nurl = \"mysql://u:geheim@h/a\"\nprice = { per_hour = 1.5, currency = \"USD\" }\n\
@@ -553,7 +555,8 @@ fn readable_costs_are_compared_before_capacity() {
 #[test]
 fn a_control_is_compared_with_the_baseline_by_cost_alone() {
     let suite = Suite::parse("s.toml", &experiment("gate = \"tps > 1\"\n"), WORKLOADS);
-    let way = |design| ComparisonWay { design, ..ComparisonWay::default() };
+    let stop = WantedStop { budget_s: Some(60.0), ..WantedStop::default() };
+    let way = |design| ComparisonWay { design, stop, gates: Vec::new() };
     let versus = Versus {
         baseline: "old".to_owned(),
         candidate: "new".to_owned(),
@@ -580,4 +583,8 @@ fn a_control_is_compared_with_the_baseline_by_cost_alone() {
     let expected =
         expected.map(|(name, other, flags)| ((name.to_owned(), other.to_owned()), flags));
     assert_eq!(plan.experiments.iter().map(own).collect::<Vec<_>>(), expected);
+    // Capacity has what cost leaves of the budget.
+    let shared = |own: &ExperimentFacts| own.comparison.as_ref()?.shares_budget_with.clone();
+    let shared: Vec<_> = plan.experiments.iter().map(shared).collect();
+    assert_eq!(shared, [None, Some("e-cost".to_owned()), None]);
 }

@@ -1,6 +1,6 @@
 //! Two servers that are measured at once: they get the same arrivals, and what a transaction costs each is compared.
 
-use dyno_testkit::{Postgres, Scratch, dyno, only_run, server_or_skip};
+use dyno_testkit::{MariaDb, Postgres, Scratch, dyno, only_run, server_or_skip};
 use serde_json::Value;
 use std::fs;
 use std::path::Path;
@@ -61,6 +61,9 @@ fn a_server_that_needs_more_cpu_for_the_same_arrivals_is_found() {
         "{row}"
     );
     assert!(row["ratio"].as_f64().is_some_and(|ratio| ratio > 2.0), "{row}");
+    let rows = comparison["rows"].as_array().expect("rows");
+    let wal = rows.iter().find(|row| row["metric"] == "server_log_bytes").expect("a row of WAL");
+    assert!(wal["baseline"]["median"].as_f64().is_some_and(|bytes| bytes > 100.0), "{wal}");
     // A server that waits costs no CPU, and is not called equal.
     b.sbtest(
         "CREATE OR REPLACE FUNCTION waste() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN PERFORM pg_sleep(0.01); RETURN NEW; \
@@ -80,6 +83,42 @@ fn a_server_that_needs_more_cpu_for_the_same_arrivals_is_found() {
     let rows = paper["verdicts"][0]["rows"].as_array().expect("rows");
     let latency = rows.iter().find(|row| row["metric"] == "mean_ms").expect("a row");
     assert_eq!(latency["call"], "slower", "{latency}");
+}
+
+/// Servers that are reached by several addresses have no process that dyno sees: they count the CPU of statements themselves.
+#[test]
+fn a_server_that_is_elsewhere_says_what_its_statements_cost() {
+    let test = "a_server_that_is_elsewhere_says_what_its_statements_cost";
+    let start = || MariaDb::start_with(&["--userstat=1"]);
+    let (Ok(a), Ok(b)) = (start(), start()) else {
+        return dyno_testkit::skipped(test, "MariaDB can't be started");
+    };
+    let scratch = Scratch::new();
+    let folder = scratch.path();
+    let targets: Vec<String> = [("a", &a), ("b", &b)]
+        .into_iter()
+        .map(|(name, server)| {
+            let url = server.url();
+            let place =
+                url.split(['@', '/']).find(|part| part.contains("127.0.0.1")).expect("a host");
+            format!("{name}={}", url.replace(place, &format!("{place},{place}")))
+        })
+        .collect();
+    let text = "[suite]\nname = \"s\"\n[[experiment]]\nname = \"e\"\nworkload = \"sysbench\"\ntest = \"oltp_update_index\"\n\
+                options = { tables = 1, table_size = 1000 }\nworkers = 2\nrate = 40\nwarmup_s = 0.5\nduration_s = 16\n\
+                interval_s = 0.5\ncompare = { baseline = \"a\", candidates = \"b\", design = \"together\", pairs = 32 }\n";
+    fs::write(folder.join("s.toml"), text).expect("a suite");
+    let ran = dyno(
+        folder,
+        &["run", "s.toml", "--dir", "runs", "--target", &targets[0], "--target", &targets[1]],
+    );
+    assert!([0, 3, 5].contains(&ran.code), "{}", ran.all());
+    let run = only_run(&folder.join("runs")).expect("a run");
+    let paper = json(&run.join("paper.json"));
+    let rows = paper["verdicts"][0]["rows"].as_array().expect("rows");
+    assert_eq!(rows[0]["metric"], "server_statement_cpu_us", "{rows:?}");
+    assert!(rows[0]["baseline"]["median"].as_f64().is_some_and(|us| us > 10.0), "{rows:?}");
+    assert!(rows.iter().any(|row| row["metric"] == "server_log_bytes"), "{rows:?}");
 }
 
 #[test]

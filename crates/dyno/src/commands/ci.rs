@@ -38,8 +38,8 @@ const HALF_WIDTH_SHARE: f64 = 1.0 / 3.0;
 /// Differences that are looked for, whatever gates say: below the first the time would never suffice.
 const LEAST_DIFFERENCE: f64 = 0.01;
 const MOST_DIFFERENCE: f64 = 0.3;
-/// Shares of the budget for cost and capacity; the rest is for starting servers and loading.
-const BUDGET_SHARES: [f64; 2] = [0.5, 0.3];
+/// Shares of the budget: for cost, and for cost and capacity; the rest is for starting servers and loading.
+const BUDGET_SHARES: [f64; 2] = [0.5, 0.8];
 /// Time limit for a command to print its URL: it may build the server first.
 const URL_WITHIN: Duration = Duration::from_secs(1_800);
 /// Time limit for a command to end after SIGTERM.
@@ -166,12 +166,14 @@ fn comparison_ways(arguments: &Arguments, experiments: usize) -> Vec<ComparisonW
         is_until_decided: false,
         budget_s: budget_s(share),
     };
-    let [mut cost_share, capacity_share] = BUDGET_SHARES;
+    let [mut cost_share, mut whole_share] = BUDGET_SHARES;
     if arguments.rebuild_control.is_some() {
+        // The control takes as long as the cost.
         cost_share /= 2.0;
+        whole_share -= cost_share;
     }
     let cost = stop(COST_INTERVALS, least * HALF_WIDTH_SHARE, cost_share);
-    let capacity = stop(CAPACITY_PAIRS, least, capacity_share);
+    let capacity = stop(CAPACITY_PAIRS, least, whole_share);
     let mut ways = vec![
         ComparisonWay { design: Design::Together, stop: cost, gates: costs },
         ComparisonWay { design: Design::InTurn, stop: capacity, gates: capacities },

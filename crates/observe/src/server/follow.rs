@@ -5,7 +5,7 @@
 
 use super::Asker;
 use dyno_core::{AdminSession, DbResult, Dialect};
-use dyno_facts::{Message, NodeRow, say};
+use dyno_facts::{Measures, Message, Metric, NodeRow, say};
 use std::collections::BTreeMap;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -140,6 +140,8 @@ pub struct Sample {
     pub pages_read: Option<u64>,
     pub pages_written: Option<u64>,
     pub log_bytes: Option<u64>,
+    /// CPU time of statements.
+    pub statement_cpu_s: Option<f64>,
     /// Dirty share of the memory for data, 0 to 1.
     pub dirty_share: Option<f64>,
     /// Log since the last checkpoint, as a share of what forces one.
@@ -213,6 +215,18 @@ impl Sample {
             dirty_share: self.dirty_share,
             lag_s: self.lag_s.values().copied().reduce(f64::max),
         }
+    }
+
+    /// Resource use since `before`, of which transactions have their share.
+    pub fn used_since(&self, before: &Sample) -> Measures {
+        let cpu_s = self.statement_cpu_s.zip(before.statement_cpu_s).map(|(new, old)| new - old);
+        let log_bytes = self.log_bytes.zip(before.log_bytes);
+        let log_bytes = log_bytes.and_then(|(new, old)| new.checked_sub(old));
+        let measures = [
+            (Metric::StatementCpuS, cpu_s.filter(|used_s| *used_s > 0.0)),
+            (Metric::LogBytes, log_bytes.map(|bytes| bytes as f64)),
+        ];
+        measures.into()
     }
 
     /// True when a checkpoint has ended since `before`; `None` when the server doesn't say.
@@ -321,6 +335,23 @@ mod tests {
         assert_eq!(plain("1-3401-7000,2-1-5"), "1-3401-7000,2-1-5");
         assert_eq!(plain("a:1-7,\nb:9"), "a:1-7,b:9");
         assert_eq!(plain("0/16B3748'; DROP"), "0/16B3748DROP");
+    }
+
+    #[test]
+    fn use_is_the_growth_of_counters_that_both_samples_have() {
+        let sample = |cpu_s: f64, log_bytes| Sample {
+            statement_cpu_s: Some(cpu_s),
+            log_bytes: Some(log_bytes),
+            ..Sample::default()
+        };
+        let used = sample(2.5, 700).used_since(&sample(2.0, 200));
+        assert_eq!(
+            used,
+            [(Metric::StatementCpuS, Some(0.5)), (Metric::LogBytes, Some(500.0))].into()
+        );
+        let restarted = sample(0.5, 700).used_since(&sample(2.0, 900));
+        assert_eq!(restarted, Measures::default());
+        assert_eq!(sample(2.5, 700).used_since(&Sample::default()), Measures::default());
     }
 
     #[test]

@@ -78,10 +78,16 @@ pub struct Questions {
     refused: Vec<Message>,
     postgres_version: u32,
     is_mysql_replica: Option<bool>,
+    asks_for_cpu: bool,
     pub asked: Asked,
 }
 
 impl Questions {
+    /// With `asks_for_cpu` also about the CPU time of statements.
+    pub fn new(asks_for_cpu: bool) -> Self {
+        Questions { asks_for_cpu, ..Questions::default() }
+    }
+
     /// Asks for a sample. What was refused is told once, in the second list.
     pub async fn sample(
         &mut self,
@@ -93,12 +99,38 @@ impl Questions {
             Dialect::Postgres => postgres::sample(&mut asker, &mut self.postgres_version).await,
             Dialect::Sqlite => Ok(Sample::default()),
         };
-        let Asker { not_readable, refused, asked, .. } = asker;
+        let readable = asker.not_readable.len();
+        let sample = match sample {
+            Ok(sample) if self.asks_for_cpu => {
+                let cpu_s = statement_cpu_s(&mut asker).await;
+                cpu_s.map(|statement_cpu_s| Sample { statement_cpu_s, ..sample })
+            }
+            sample => sample,
+        };
+        let Asker { mut not_readable, refused, asked, .. } = asker;
+        // Few servers count it: that this one does not is no news.
+        not_readable.truncate(readable);
         self.refused.extend(refused);
         // What was asked before the connection was lost has been counted by the server.
         self.asked += asked;
         Ok((sample?, not_readable))
     }
+}
+
+/// Asks for the CPU time of all statements so far; `None` of a server that does not count it, or is not told to.
+async fn statement_cpu_s(asker: &mut Asker<'_, '_>) -> DbResult<Option<f64>> {
+    let sql = match asker.session.dialect() {
+        Dialect::Mysql if asker.session.product().name == "MariaDB" => {
+            "SELECT SUM(CPU_TIME) FROM information_schema.USER_STATISTICS"
+        }
+        Dialect::Mysql => {
+            "SELECT SUM(SUM_CPU_TIME) / 1e12 FROM performance_schema.events_statements_summary_global_by_event_name"
+        }
+        Dialect::Postgres => "SELECT sum(exec_user_time + exec_system_time) FROM pg_stat_kcache",
+        Dialect::Sqlite => return Ok(None),
+    };
+    let cpu_s = asker.number(say!(asked_cpu_of_statements), sql).await?;
+    Ok(cpu_s.filter(|used_s| *used_s > 0.0))
 }
 
 struct Tables<'a>(&'a [String]);

@@ -5,7 +5,9 @@
 use super::Asker;
 use super::{Asked, Sample, postgres};
 use dyno_core::{AdminSession, DbResult, Dialect, Nanos};
-use dyno_facts::{CommitWait, LogInFacts, Message, NodeConditions, ReplicaFacts, ServerFacts, say};
+use dyno_facts::{
+    CommitWait, LogInFacts, Measures, Message, NodeConditions, ReplicaFacts, ServerFacts, say,
+};
 use std::collections::{BTreeMap, BTreeSet};
 
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -42,6 +44,8 @@ pub struct ServerWindow {
     pub opened: Option<Sample>,
     /// When it closed, or the last one before that.
     pub closed: Option<Sample>,
+    /// Resource use in the intervals of the window; empty where a sample was missed or late.
+    pub intervals: Vec<Measures>,
     pub checkpoints: Option<u64>,
     /// Work of the server's own, at any moment of the window.
     pub background: Vec<String>,
@@ -77,8 +81,10 @@ pub fn node_conditions(
         .extend([before, after].iter().filter_map(|it| it.sample.commit_settings.clone()));
     let lags_s: Vec<f64> = seen.lags_s.values().flatten().copied().collect();
     let size = |state: &NodeState| state.data_bytes.filter(|&bytes| bytes > 0);
+    let window = seen.closed.as_ref().zip(seen.opened.as_ref()).filter(|_| is_one_life);
     NodeConditions {
         round_trip_us: before.round_trip_us,
+        measures: window.map(|(closed, opened)| closed.used_since(opened)).unwrap_or_default(),
         cpu_share: None,
         isolation: before.isolation.clone(),
         cache_bytes: before.cache_bytes,

@@ -68,12 +68,15 @@ pub(crate) struct AllSeen {
 impl AllSeen {
     /// The nodes in an interval of the window as they are in the conditions of a trial, as far as they were counted.
     pub(super) fn nodes_in_interval(&self, index: usize) -> BTreeMap<String, NodeConditions> {
-        let used = self.used.intervals.get(index).into_iter().flatten().enumerate();
-        let node = |(number, measures): (usize, &Option<Measures>)| {
-            let measures = measures.clone().unwrap_or_default();
+        let count = self.nodes.len().max(self.used.intervals.first().map_or(0, Vec::len));
+        let node = |number: usize| {
+            let sampled = self.nodes.get(number).and_then(|node| node.intervals.get(index));
+            let mut measures = sampled.cloned().unwrap_or_default();
+            let used = self.used.intervals.get(index).and_then(|nodes| nodes.get(number)?.as_ref());
+            measures.extend(used.unwrap_or(&Measures::default()));
             (number.to_string(), NodeConditions { measures, ..NodeConditions::default() })
         };
-        used.map(node).collect()
+        (0..count).map(node).collect()
     }
 
     /// Leaves statements of dyno's own, by the nodes that they were sent to, out of what these counted.
