@@ -142,10 +142,6 @@ pub struct PlannedTrial {
     pub seed: u64,
 }
 
-/// Number of intervals of concurrent trials that count as one pair. Interference lasts for several intervals; if each
-/// interval counted, 13% instead of 2% of equal systems would be called different (`tests/simulated.rs`).
-pub const INTERVALS_PER_UNIT: u32 = 4;
-
 /// An experiment of a plan, shrunk and capped as it is executed.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema, Deserialize)]
 #[serde(default)]
@@ -224,12 +220,8 @@ impl ExperimentFacts {
         format!("{} {}", self.workload, self.test).trim().to_owned()
     }
 
-    /// Number of pairs in the unit of statistics: pairs that share a server start or a data load, or successive intervals
-    /// of concurrent trials, are not independent.
+    /// Number of pairs in the unit of statistics: pairs that share a server start or a data load are not independent.
     pub fn pairs_per_unit(&self) -> u32 {
-        if self.is_together() {
-            return INTERVALS_PER_UNIT;
-        }
         self.restart_each.max(self.reload_each).max(1)
     }
 
@@ -243,19 +235,12 @@ impl ExperimentFacts {
         self.comparison.as_ref().is_some_and(|of| of.design == Design::Together)
     }
 
-    /// Number of pairs that a repeat adds: one, or one per interval of concurrent trials.
-    pub fn pairs_per_repeat(&self) -> u32 {
-        let intervals = self.duration_s.filter(|_| self.is_together()).unwrap_or(0.0);
-        ((intervals / self.interval_s.max(1e-9)).round() as u32).max(1)
-    }
-
     /// The fewest repeats, and the seconds after which no further one is begun, where time ends them.
     pub fn time_bound(&self) -> Option<(u32, f64)> {
         match &self.comparison {
             Some(comparison) => {
                 let stop = comparison.stop;
-                let least = stop.pairs_least.div_ceil(self.pairs_per_repeat());
-                stop.budget_s.map(|seconds| (least, seconds))
+                stop.budget_s.map(|seconds| (stop.pairs_least, seconds))
             }
             None => self.repeats_s.map(|seconds| (1, seconds)),
         }
@@ -345,8 +330,8 @@ dyno_core::named! {
         /// One after the other: compares capacity.
         #[default]
         InTurn = "in_turn",
-        /// Concurrently, with the same arrivals at one rate: compares the cost of a transaction and its latency. Each
-        /// interval is a pair (Bulej et al., Duet benchmarking, arXiv 2001.05811).
+        /// Concurrently, with the same arrivals at one rate: compares the cost of a transaction and its latency
+        /// (Bulej et al., Duet benchmarking, arXiv 2001.05811).
         Together = "together",
     }
 }

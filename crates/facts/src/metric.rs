@@ -221,27 +221,16 @@ impl TrialSummary {
         }
     }
 
-    /// The pairs of figures with the same repeat on another target, each with its unit number: one pair, or one per
-    /// interval of concurrent trials. `unit` is the number of repeats or intervals in a unit. Empty if either side has no
-    /// figure.
+    /// The figures of this trial and of the same repeat on another target, with the number of their unit, which has so many
+    /// repeats. `None` if either side has no figure.
     pub fn paired_figures(
         &self,
         other: &TrialSummary,
         metric: Metric,
         unit: u32,
-    ) -> Vec<(u32, (f64, f64))> {
-        const INTERVALS_MOST: u32 = 1 << 12;
-        let repeat = self.repeat.saturating_sub(1);
-        if self.intervals.is_empty() && other.intervals.is_empty() {
-            let both = self.figure(metric).zip(other.figure(metric));
-            return both.map(|both| (repeat / unit, both)).into_iter().collect();
-        }
-        let numbered = (0..).zip(self.intervals.iter().zip(&other.intervals));
-        let both = numbered.filter_map(|(at, (a, b)): (u32, _)| {
-            let number = repeat * INTERVALS_MOST + at / unit;
-            Some((number, (a.get(metric)?, b.get(metric)?)))
-        });
-        both.collect()
+    ) -> Option<(u32, (f64, f64))> {
+        let both = self.figure(metric).zip(other.figure(metric))?;
+        Some((self.repeat.saturating_sub(1) / unit, both))
     }
 
     /// As [`Self::figure`], for an objective: arrivals without a latency are slower than any bound. `None` where the window

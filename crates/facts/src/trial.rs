@@ -27,6 +27,9 @@ pub struct TrialIdentity {
     pub rate_per_s: Option<f64>,
     /// What it is executed for.
     pub purpose: Purpose,
+    /// Set if trials of other targets ran concurrently.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub is_together: bool,
     /// Seconds of warm-up before the window.
     pub warmup_s: f64,
     /// Seed of the random streams.
@@ -273,9 +276,6 @@ pub struct TrialSummary {
     /// What it has figures of, by the names in gates; filled by the store.
     #[serde(default)]
     pub measures: Measures,
-    /// Figures of each interval of a trial that ran concurrently with another: each interval is a pair.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub intervals: Vec<Measures>,
     /// From the due time where there is a schedule, else from the begin (service time).
     pub latency: LatencySummary,
     /// From the begin; only where there is a schedule.

@@ -4,7 +4,6 @@
 #[path = "../examples/simulate/model.rs"]
 mod model;
 
-use dyno_facts::INTERVALS_PER_UNIT;
 use dyno_facts::statistics::gate::{Gate, GateVerdict};
 use dyno_facts::statistics::holm;
 use dyno_facts::statistics::ratio::{Judging, PairedRatio, RatioVerdict};
@@ -42,26 +41,27 @@ fn pairs_that_end_by_their_figures_find_no_more_by_chance() {
 
 #[test]
 fn concurrent_trials_keep_false_positives_low_and_detect_three_percent() {
-    const UNIT: usize = INTERVALS_PER_UNIT as usize;
+    const TRIAL_S: usize = 5;
     for half_width in [Some(0.012), None] {
         for (world, name) in World::TOGETHER {
-            let is_found = |seed| is_difference(together(seed, (world, 1.0), UNIT, half_width).0);
+            let is_found =
+                |seed| is_difference(together(seed, (world, 1.0), TRIAL_S, half_width).0);
             let false_positives = share(200, is_found);
             // 5 %, and an error of sampling.
             assert!(false_positives.found <= 0.075, "{name}, {half_width:?}: {false_positives:?}");
         }
-        let mut intervals = 0;
+        let mut seconds = 0;
         let power = share(60, |seed| {
-            let (verdict, count) = together(seed, (World::Quiet, 1.03), UNIT, half_width);
-            intervals += count;
+            let (verdict, count) = together(seed, (World::Quiet, 1.03), TRIAL_S, half_width);
+            seconds += count;
             verdict == RatioVerdict::Faster
         });
-        assert!(power.found >= 0.95 && intervals < 120 * 60, "{power:?} in {intervals} intervals");
+        assert!(power.found >= 0.95 && seconds < 120 * 60, "{power:?} in {seconds} s");
     }
-    // A unit of one interval would not keep the level.
-    let with_unit_1 =
+    // Seconds are not independent of each other.
+    let of_one_s =
         share(100, |seed| is_difference(together(seed, (World::Bursts, 1.0), 1, None).0));
-    assert!(with_unit_1.found > 0.08, "{with_unit_1:?}");
+    assert!(of_one_s.found > 0.08, "{of_one_s:?}");
 }
 
 #[test]

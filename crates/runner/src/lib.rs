@@ -144,7 +144,7 @@ pub fn execute(
         }
     };
     // From now on nothing is waited for any more: the process ends by itself.
-    std::mem::forget(signals::ProcessHeld::new());
+    std::mem::forget(signals::hold_process());
     let denied = runner.denied;
     let path = runner.run.finish(status.clone())?;
     Ok(RunOutcome { path, status, failure, denied })
@@ -428,7 +428,7 @@ impl Runner<'_> {
         };
         let outcome = experiment.trial(&reached.database, job);
         // Also when the trial could not be stored: no cluster is left behind with a dead node.
-        let _held = injection.as_ref().map(|_| signals::ProcessHeld::new());
+        let _held = injection.as_ref().map(|_| signals::hold_process());
         if let Some(why) = injection.and_then(|injection| injection.restore()) {
             output::talk(&format!("warning: {}: {why}", step.target));
             self.run.event(Event::new(EventKind::Note, why))?;
@@ -480,8 +480,7 @@ impl Runner<'_> {
     fn nodes_of<'g>(&mut self, step: &'g PlanStep, ground: &'g TrialGround) -> Result<Nodes<'g>> {
         let (target, is_sampled) = (self.plan.target(&step.target), self.plan.sample_servers);
         let TrialGround { reached, tables, .. } = ground;
-        let mut nodes = Nodes::new(&step.target, target, reached, tables.clone(), is_sampled);
-        nodes.is_by_interval = ground.planned.is_together;
+        let nodes = Nodes::new(&step.target, target, reached, tables.clone(), is_sampled);
         for note in nodes.catch_up(self.control) {
             self.note(note)?;
         }

@@ -9,7 +9,7 @@ use crate::command::{self, BACK_WITHIN, ShellCommand};
 use crate::databases::on_loop;
 use crate::failure::{Failure, Result};
 use crate::schedule::{level, round};
-use crate::signals::ProcessHeld;
+use crate::signals::hold_process;
 use dyno_facts::format::short;
 use dyno_facts::{PlanStep, PlannedTrial, Purpose, RenewalFacts, Renewed, TargetFacts, say};
 use dyno_topology::Cluster;
@@ -154,7 +154,7 @@ impl<'a> Runner<'a> {
             }
             (folders, _) => {
                 // No cluster is left behind with a dead node.
-                let _held = ProcessHeld::new();
+                let _held = hold_process();
                 for folder in folders.into_iter().flatten() {
                     let mut cluster = Cluster::open(Path::new(folder))?;
                     // Those that need others first.

@@ -318,13 +318,11 @@ impl<'a, 'r> Asked<'a, 'r> {
         }
         let stop = comparison.stop;
         let unit = experiment.pairs_per_unit();
-        let per_repeat = experiment.pairs_per_repeat();
-        let repeats_per_unit = if experiment.is_together() { 1 } else { unit };
         // A session that goes on with others makes a unit: with the least there is something to compare them by.
         let continues = &self.results.header.continues;
         let least = if continues.is_empty() { stop.pairs_least } else { unit };
         // What a restart has begun is made to its end.
-        if (repeat - 1) * per_repeat < least || !(repeat - 1).is_multiple_of(repeats_per_unit) {
+        if repeat - 1 < least || !(repeat - 1).is_multiple_of(unit) {
             return None;
         }
         let summary = |target: &str, repeat: u32| {
@@ -354,7 +352,7 @@ impl<'a, 'r> Asked<'a, 'r> {
             margin: comparison.equivalence.unwrap_or(DEFAULT_MARGIN),
             budget_s: stop.budget_s,
         };
-        let next = (repeat..repeat + repeats_per_unit).flat_map(|repeat| self.round(repeat));
+        let next = (repeat..repeat + unit).flat_map(|repeat| self.round(repeat));
         let sharing = [&experiment.name].into_iter().chain(&comparison.shares_budget_with);
         let spent_s = sharing.map(|name| self.spent_s(name)).sum();
         let next_s = self.expected_s(next);

@@ -6,7 +6,7 @@ use dyno_reactor::unless;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Once, OnceLock};
 use std::time::{Duration, Instant};
 
 /// The signal that came first. Signals belong to the whole process, so does this.
@@ -23,13 +23,12 @@ const END_WITHIN: Duration = Duration::from_millis(9500);
 static HELD: AtomicU64 = AtomicU64::new(0);
 
 /// While it lives, the process is not ended before its time.
-pub(crate) struct ProcessHeld(());
+pub struct ProcessHeld(());
 
-impl ProcessHeld {
-    pub(crate) fn new() -> Self {
-        HELD.fetch_add(1, Ordering::Relaxed);
-        ProcessHeld(())
-    }
+/// Lets this process end after a signal only when the returned value is dropped.
+pub fn hold_process() -> ProcessHeld {
+    HELD.fetch_add(1, Ordering::Relaxed);
+    ProcessHeld(())
 }
 
 impl Drop for ProcessHeld {
@@ -92,8 +91,12 @@ pub fn end_on_interrupt(
     kept: &'static str,
     stop: impl FnOnce() + Send + 'static,
 ) -> std::io::Result<()> {
+    // A process may execute several runs, one after the other.
+    static MESSAGE: Once = Once::new();
     on_interrupt(move || {
-        crate::output::talk(&format!("Stopping; {kept}. Once more ends at once."));
+        MESSAGE.call_once(|| {
+            crate::output::talk(&format!("Stopping; {kept}. Once more ends at once."));
+        });
         stop();
         std::thread::spawn(|| {
             while !came_before(END_WITHIN) || HELD.load(Ordering::Relaxed) > 0 {

@@ -144,7 +144,7 @@ fn foreign_cpu_share(summary: &TrialSummary, cpus: f64) -> Option<f64> {
     let servers_s = summary.figure(Metric::CpuS)?;
     let own = (summary.generator.loops_cpu_s + servers_s) / (summary.window_s * cpus);
     let has_one_generator = summary.conditions.members.is_empty();
-    let is_alone = summary.window_s > 0.0 && has_one_generator && summary.intervals.is_empty();
+    let is_alone = summary.window_s > 0.0 && has_one_generator && !summary.is_together;
     is_alone.then(|| (summary.generator.host.cpu_share - own).clamp(0.0, 1.0))
 }
 
@@ -158,7 +158,7 @@ fn cpus() -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use dyno_facts::{Measures, NodeConditions, TrialIdentity};
+    use dyno_facts::{NodeConditions, TrialIdentity};
 
     fn trial(change: impl Fn(&mut TrialSummary)) -> TrialSummary {
         let mut summary = TrialIdentity::default().summary(TrialStatus::Complete);
@@ -262,9 +262,9 @@ mod tests {
 
     #[test]
     fn a_server_that_needs_the_cpu_itself_starves_nobody() {
-        let measured = |server_s: Option<f64>, intervals: &[Measures]| {
+        let measured = |server_s: Option<f64>, is_together: bool| {
             why(true, |summary| {
-                summary.intervals = intervals.to_vec();
+                summary.identity.is_together = is_together;
                 summary.conditions.generator.run_delay_s = Some(20.0);
                 summary.generator.host.cpu_share = 1.0;
                 let measures = [(Metric::CpuS, server_s)].into();
@@ -272,14 +272,14 @@ mod tests {
                 summary.conditions.nodes.insert("db".to_owned(), node);
             })
         };
-        let beside = |server_s| measured(server_s, &[]);
+        let beside = |server_s| measured(server_s, false);
         assert_eq!(beside(Some(70.0)), None);
         assert_eq!(beside(None), None);
         let why = beside(Some(40.0)).expect("others took the CPU");
         assert!(why.contains("waited for a CPU in 50 % of the window"), "{why}");
         assert!(why.contains("other programs took 50 % of the machine's CPUs"), "{why}");
         // In concurrent trials the servers of the other target are not foreign programs.
-        assert_eq!(measured(Some(40.0), &[Measures::default()]), None);
+        assert_eq!(measured(Some(40.0), true), None);
     }
 
     #[test]

@@ -15,16 +15,16 @@ use crate::starving::Starving;
 use crate::summary::{self, kinds, missing_table, resident_mib, summarise};
 use crate::{output, signals, watch};
 use dyno_core::{Error, Nanos, SECOND, counted};
-use dyno_engine::record::{FaultWatch, MeasuredInterval, Phase, Window, process_cpu};
+use dyno_engine::record::{FaultWatch, MeasuredInterval, Window, process_cpu};
 use dyno_engine::{
     Control, DriveError, GeneratorWatch, Observer, TrialResult, TrialSpec, default_loops,
     run_delay_of_process,
 };
 use dyno_facts::format::short;
 use dyno_facts::{
-    CheckVerdict, Conditions, Counts, DataCheck, Event, FaultFacts, GeneratorConditions,
-    GeneratorSummary, LatencySummary, Measures, Message, Metric, NodeConditions, PlanStep,
-    PlannedTrial, Purpose, StageOf, TrialIdentity, TrialStart, TrialStatus, TrialSummary, say,
+    CheckVerdict, Conditions, DataCheck, Event, FaultFacts, GeneratorConditions, GeneratorSummary,
+    Message, Metric, PlanStep, PlannedTrial, Purpose, StageOf, TrialIdentity, TrialStart,
+    TrialStatus, TrialSummary, say,
 };
 use dyno_load::{Activity, LostNode};
 use dyno_observe::HostSampler;
@@ -32,7 +32,6 @@ use dyno_reactor::monotonic_now;
 use dyno_store::{Moment, NodeSeries, Run, TrialWriter};
 use serde::Serialize;
 use std::cell::{Cell, RefCell};
-use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -76,6 +75,7 @@ impl Job<'_> {
             target: self.step.target.clone(),
             repeat: self.planned.repeat,
             seed: self.planned.seed,
+            is_together: self.planned.is_together && self.purpose == Purpose::Measure,
             purpose: self.purpose,
             stage: self.stage,
             ..known
@@ -174,8 +174,7 @@ pub fn drive_trial<F: Driven>(family: &F, database: &Database, job: Job<'_>) -> 
     else {
         return Ok(TrialDone::INTERRUPTED);
     };
-    let Measured { frame, result, client, intervals, seen, after, watch, gone, is_back, progress } =
-        measured;
+    let Measured { frame, result, client, seen, after, watch, gone, is_back, progress } = measured;
     // A search finds out which rate is held; what a transaction costs is known at a rate that was missed, too.
     let may_miss_rate = planned.purpose == Purpose::Search || planned.is_together;
     let is_late = result.ended.failure().is_none() && result.missed_rate().is_some();
@@ -191,9 +190,6 @@ pub fn drive_trial<F: Driven>(family: &F, database: &Database, job: Job<'_>) -> 
     let client = Some(&client).filter(|_| fleet.lost.is_none());
     let looks = (&frame.before[..], &after[..]);
     measured.conditions = nodes.surround(database.dialect(), looks, &seen, client, &measured);
-    let intervals = (0..).zip(intervals.unwrap_or_default());
-    measured.intervals =
-        intervals.map(|(at, totals)| totals.figures(seen.nodes_in_interval(at))).collect();
     let is_away = gone.is_some() && !is_back;
     let unchecked = unchecked(&measured.status, fleet.lost.is_some(), gone.is_some(), is_away);
     let (summary, committed) = (&measured, &committed[..]);
@@ -352,7 +348,6 @@ struct Measured<'a> {
     frame: Frame<'a>,
     result: TrialResult,
     client: Client,
-    intervals: Option<Vec<IntervalTotals>>,
     seen: AllSeen,
     after: Vec<NodeSnapshot>,
     watch: Option<FaultWatch>,
@@ -387,7 +382,6 @@ fn measure<'a>(
         fault: fault.map(|fault| (fault, fault.watch())),
         acknowledged_on_shard,
         client,
-        intervals: nodes.is_by_interval.then(Vec::new),
         progress: TrialProgress::new(title, planned_s),
         warmup_s,
         control,
@@ -400,7 +394,7 @@ fn measure<'a>(
             None => watch::watch_trial(&activity, &nodes.watched, control, driven),
         }
     });
-    let StoringObserver { progress, error, client, intervals, fault: watched, .. } = observer;
+    let StoringObserver { progress, error, client, fault: watched, .. } = observer;
     let (watch, progress) = (watched.map(|(_, watch)| watch), progress.progress);
     let result = match driven {
         Ok(result) => result,
@@ -425,18 +419,7 @@ fn measure<'a>(
     }
     let after = frame.close(&seen, gone.as_ref().filter(|_| !is_back))?;
     let gone = gone.as_ref().map(watch::trial_verdict);
-    Ok(Some(Measured {
-        frame,
-        result,
-        client,
-        intervals,
-        seen,
-        after,
-        watch,
-        gone,
-        is_back,
-        progress,
-    }))
+    Ok(Some(Measured { frame, result, client, seen, after, watch, gone, is_back, progress }))
 }
 
 fn events(sampling: &Sampling, fault: Option<&Injection<'_>>) -> Vec<Event> {
@@ -521,8 +504,6 @@ struct StoringObserver<'a> {
     /// The number of transactions acknowledged so far whose home is the shard that the fault is done to.
     acknowledged_on_shard: &'a dyn Fn() -> Option<u64>,
     client: Client,
-    /// Of a trial whose intervals make pairs.
-    intervals: Option<Vec<IntervalTotals>>,
     progress: TrialProgress,
     warmup_s: f64,
     control: &'a Control,
@@ -557,11 +538,6 @@ impl Observer for StoringObserver<'_> {
             self.activity.moved();
         }
         self.client.add(interval);
-        if let Some(intervals) =
-            self.intervals.as_mut().filter(|_| interval.phase == Phase::Measured)
-        {
-            intervals.push(IntervalTotals::of(interval));
-        }
         if let Some((_, watch)) = &mut self.fault {
             watch.add(interval, (self.acknowledged_on_shard)());
         }
@@ -572,32 +548,6 @@ impl Observer for StoringObserver<'_> {
             self.error = Some(error);
             stop_unwritable(self.control);
         }
-    }
-}
-
-/// What the client did in an interval.
-struct IntervalTotals {
-    length_s: f64,
-    counts: Counts,
-    latency: LatencySummary,
-}
-
-impl IntervalTotals {
-    fn of(interval: &MeasuredInterval) -> Self {
-        IntervalTotals {
-            length_s: interval.length_s,
-            counts: interval.frame.counts(),
-            latency: LatencySummary::from(&interval.frame.latency()),
-        }
-    }
-
-    /// All that it has figures of: as a trial of its own would.
-    fn figures(self, nodes: BTreeMap<String, NodeConditions>) -> Measures {
-        let IntervalTotals { length_s: window_s, counts, latency } = self;
-        let tps = counts.committed as f64 / window_s.max(1e-9);
-        let conditions = Conditions { nodes, ..Conditions::default() };
-        TrialSummary { window_s, counts, tps, latency, conditions, ..TrialSummary::default() }
-            .figures()
     }
 }
 

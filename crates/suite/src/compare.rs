@@ -11,8 +11,8 @@ use dyno_core::offer::{Levels, WorkloadOffer};
 use dyno_facts::statistics::gate::{Gate, Objective};
 use dyno_facts::statistics::{ALPHA, rank};
 use dyno_facts::{
-    ComparisonFacts, Design, ExperimentFacts, INTERVALS_PER_UNIT, Message, RateSearch, Restore,
-    Role, StopRule, TargetFacts, say,
+    ComparisonFacts, Design, ExperimentFacts, Message, RateSearch, Restore, Role, StopRule,
+    TargetFacts, say,
 };
 use toml::de::DeValue;
 
@@ -20,10 +20,15 @@ use toml::de::DeValue;
 const PAIRS_MOST: u32 = 30;
 /// The same where a verdict ends it.
 const PAIRS_MOST_UNDECIDED: u32 = 200;
-/// The half-width that ends intervals of concurrent trials, and how many of them there are, unless the suite says otherwise:
-/// differences of 2 to 3 % are then seen.
+/// The half-width that ends concurrent trials, and how many of them there are, unless the suite says otherwise: differences of
+/// 2 to 3 % are then seen.
 const TOGETHER_HALF_WIDTH: f64 = 0.012;
-const TOGETHER_PAIRS: (u32, u32) = (32, 240);
+const TOGETHER_PAIRS: (u32, u32) = (8, 60);
+/// Length of concurrent trials in ways of comparing that the suite does not give. Each trial has sessions of its own, and its
+/// sessions have luck of their own, with CPUs and memory: one long trial would pass it off as a difference.
+const TOGETHER_TRIAL_S: f64 = 5.0;
+/// What a concurrent trial takes beside its window.
+const TOGETHER_OVERHEAD_S: f64 = 2.0;
 /// How often a starved trial of a comparison is made again where its suite does not say so.
 const RETRIES: u32 = 2;
 /// Trials that confirm the result of a search, unless the suite says otherwise.
@@ -60,7 +65,7 @@ impl WantedStop {
     ///
     /// `unit`: pairs that count as one, since they share a start of their servers; they are made to the last.
     ///
-    /// Intervals of concurrent trials cost little: unless the suite says otherwise, a narrow half-width ends them.
+    /// Concurrent trials are short: unless the suite says otherwise, a narrow half-width ends them.
     fn rule(mut self, design: Design, comparisons: usize, unit: u32) -> StopRule {
         if design == Design::Together && self == WantedStop::default() {
             self.half_width = Some(TOGETHER_HALF_WIDTH);
@@ -360,17 +365,10 @@ pub(crate) fn plan(
     }
     if wanted.design.value == Design::Together {
         check_together(wanted, planned)?;
-        // Shorter ones would tell less of a server's CPU.
-        planned.interval_s = experiment.facts.interval_s;
-        let unit_s = f64::from(INTERVALS_PER_UNIT) * planned.interval_s;
+        // A smaller run has no shorter trials: they would tell less of a server's CPU.
         let full_s = experiment.facts.duration_s.unwrap_or(0.0);
-        planned.duration_s = planned.duration_s.map(|seconds| {
-            // A smaller run keeps the intervals that decide: its trials are few, and each is looked after for seconds.
-            let least_s = f64::from(TOGETHER_PAIRS.0) * planned.interval_s;
-            let seconds = seconds.max(least_s.min(full_s));
-            // Whole units.
-            (seconds / unit_s - 1e-9).ceil().max(1.0) * unit_s
-        });
+        let least_s = TOGETHER_TRIAL_S.min(full_s);
+        planned.duration_s = planned.duration_s.map(|seconds| seconds.max(least_s));
     }
     if wanted.is_aa && wanted.candidates.is_empty() {
         let twin = &candidates[0];
@@ -383,10 +381,7 @@ pub(crate) fn plan(
         planned.targets.push(twin.clone());
     }
     let levels = planned.degrees.len().max(planned.workers.len() * planned.rates.len().max(1));
-    let unit = match wanted.design.value {
-        Design::InTurn => planned.pairs_per_unit(),
-        Design::Together => INTERVALS_PER_UNIT,
-    };
+    let unit = planned.pairs_per_unit();
     let comparisons = levels * candidates.len();
     let design = wanted.design.value;
     let stop = wanted.stop.rule(design, comparisons, unit);
@@ -405,7 +400,7 @@ pub(crate) fn plan(
         equivalence: wanted.equivalence,
         data_state: String::new(),
     });
-    planned.repeats = stop.pairs_most.div_ceil(planned.pairs_per_repeat());
+    planned.repeats = stop.pairs_most;
     Ok(())
 }
 
@@ -488,10 +483,11 @@ fn usual_ways(versus: &Versus, overrides: &Overrides, experiments: usize) -> Vec
         return vec![capacity];
     }
     let (least, most) = TOGETHER_PAIRS;
-    // Whole trials: those of a smaller run have the fewest intervals.
-    let trials = |budget_s| (COST_SHARE * budget_s / experiments.max(1) as f64) as u32 / least;
-    let most =
-        overrides.budget_s.map_or(most, |budget_s| most.min(trials(budget_s).max(1) * least));
+    let trials = |budget_s| {
+        let trials_s = COST_SHARE * budget_s / experiments.max(1) as f64;
+        (trials_s / (TOGETHER_TRIAL_S + TOGETHER_OVERHEAD_S)) as u32
+    };
+    let most = overrides.budget_s.map_or(most, |budget_s| trials(budget_s).clamp(least, most));
     let stop = WantedStop {
         pairs: Some((least, most)),
         half_width: Some(TOGETHER_HALF_WIDTH),
@@ -580,6 +576,9 @@ fn compared(experiment: &SuiteExperiment, versus: &Versus, way: &ComparisonWay) 
     let candidates = if is_aa { Vec::new() } else { vec![written(&versus.candidate)] };
     let mut facts = experiment.facts.clone();
     facts.gates.extend(way.gates.iter().cloned());
+    if way.design == Design::Together {
+        facts.duration_s = facts.duration_s.map(|seconds| seconds.min(TOGETHER_TRIAL_S));
+    }
     SuiteExperiment {
         facts,
         targets: None,

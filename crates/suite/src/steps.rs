@@ -193,9 +193,7 @@ impl<P: Fn(&str) -> UsualPace> Maker<'_, P> {
     /// The repeats that are made in any case.
     fn planned(&self) -> u32 {
         match (&self.experiment.comparison, self.experiment.time_bound()) {
-            (Some(comparison), _) => {
-                comparison.stop.pairs_least.div_ceil(self.experiment.pairs_per_repeat())
-            }
+            (Some(comparison), _) => comparison.stop.pairs_least,
             (None, Some((least, _))) => least,
             (None, None) => self.experiment.repeats,
         }

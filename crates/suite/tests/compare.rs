@@ -166,20 +166,18 @@ fn targets_that_are_measured_together_are_calibrated_first_and_their_repeats_are
     };
     let plan = build(&with_duration("20"), &Overrides::default());
     let own = &plan.experiments[0];
-    assert_eq!((own.pairs_per_repeat(), own.pairs_per_unit(), own.repeats), (20, 4, 12));
+    assert_eq!((own.pairs_per_unit(), own.repeats, own.duration_s), (1, 60, Some(20.0)));
     let stop = own.comparison.as_ref().expect("a comparison").stop;
-    assert_eq!((stop.half_width, stop.pairs_least, stop.pairs_most), (Some(0.012), 32, 240));
+    assert_eq!((stop.half_width, stop.pairs_least, stop.pairs_most), (Some(0.012), 8, 60));
     let (calibrations, repeats): (Vec<_>, Vec<_>) =
         trials(&plan).into_iter().partition(|(step, _)| step.id.contains("/calibrate/"));
     assert!(calibrations.iter().all(|(_, trial)| trial.purpose == Purpose::Search));
     assert!(calibrations.iter().all(|(_, trial)| !trial.is_together && trial.rate.is_none()));
     assert!(repeats.iter().all(|(_, trial)| trial.is_together));
-    assert_eq!(repeats.len(), calibrations.len() * 12);
-    let longer = build(&with_duration("21"), &Overrides::default());
-    assert_eq!(longer.experiments[0].duration_s, Some(24.0), "units are whole");
+    assert_eq!(repeats.len(), calibrations.len() * 60);
     let smaller = Overrides { shrink: Some(0.01), ..Overrides::default() };
     let smaller = build(&with_duration("600"), &smaller);
-    assert_eq!(smaller.experiments[0].duration_s, Some(32.0), "the fewest intervals that decide");
+    assert_eq!(smaller.experiments[0].duration_s, Some(6.0));
     let with_rate = with_duration("20\nrate = 100");
     let rated = build(&with_rate, &Overrides::default());
     assert!(!ids(&rated).iter().any(|id| id.contains("/calibrate/")), "{:?}", ids(&rated));

@@ -4,7 +4,7 @@ use crate::admin::Admin;
 use crate::folder::FORMAT;
 use crate::folder::{Folder, FolderLock, Secrets, random_hex};
 use crate::mysql::Stream;
-use crate::process::{LOOK_EACH, Launch, ProcessFilter, last_lines, start};
+use crate::process::{LOOK_EACH, Launch, ProcessFilter, copy_data, last_lines, start};
 use crate::request::{Request, SHARDS_USUAL};
 use crate::{
     Account, ClusterError, NodeProduct, Result, State, StateNode, TopologyKind, endpoint, machine,
@@ -36,6 +36,10 @@ impl Cluster {
         request.check()?;
         let mut state = plan(request)?;
         check_programs(&state)?;
+        let source = request.copy_of.as_deref().map(Folder::open).transpose()?;
+        if let Some((folder, source)) = &source {
+            check_source(source, &state, folder)?;
+        }
         let folder = Folder::create(&request.dir)?;
         let lock = folder.lock()?;
         if let Err(error) = folder.check_reach(state.run_as) {
@@ -49,7 +53,7 @@ impl Cluster {
         state.home = Some(folder.home()?);
         // From here on `down` finds everything, whatever happens to this process.
         folder.save(&state)?;
-        let made = Self::make(&folder, state, request.is_stopped, step);
+        let made = Self::make(&folder, state, source, request.is_stopped, step);
         made.map_err(|error| {
             step("Taking down what was started.");
             let down =
@@ -67,10 +71,11 @@ impl Cluster {
     fn make(
         folder: &Folder,
         state: State,
+        source: Option<(Folder, State)>,
         is_stopped: fn() -> bool,
         step: &mut dyn FnMut(&str),
     ) -> Result<Self> {
-        let secrets = folder.make_secrets()?;
+        let secrets = folder.make_secrets(source.as_ref().map(|(folder, _)| folder))?;
         if state.isolated {
             network::make(&state)?;
         }
@@ -78,7 +83,10 @@ impl Cluster {
         for node in &cluster.state.nodes {
             cluster.folder.make_inside(&node.name, cluster.state.run_as)?;
         }
-        cluster.make_nodes(step)?;
+        match &source {
+            Some((_, source)) => cluster.copy_node(&source.nodes[0], step)?,
+            None => cluster.make_nodes(step)?,
+        }
         cluster.make_endpoint(step)?;
         cluster.state.is_ready = true;
         cluster.save()?;
@@ -274,6 +282,21 @@ fn plan(request: &Request) -> Result<State> {
     Ok(state)
 }
 
+/// Refuses to begin `state` with a copy of what runs, or of another shape.
+fn check_source(source: &State, state: &State, folder: &Folder) -> Result<()> {
+    let show = folder.path().display();
+    if source.topology != state.topology || source.nodes.len() != 1 || state.nodes.len() != 1 {
+        let name = state.topology.name();
+        return Err(failed!("{show} can't be copied: only one server of {name} to one."));
+    }
+    if source.nodes[0].process().is_alive() {
+        let name = &source.nodes[0].name;
+        return Err(failed!("The server in {show} runs: its data can't be copied.")
+            .with_hint(format!("`dyno cluster stop {name} --dir {show}`")));
+    }
+    Ok(())
+}
+
 fn check_programs(state: &State) -> Result<()> {
     machine::need(&["setsid"], "util-linux")?;
     if let Some(product) = state.endpoint {
@@ -338,6 +361,18 @@ impl Cluster {
     /// Has a node of MariaDB or MySQL follow `source` from what it has.
     pub(crate) fn follow_mysql(&self, node: &StateNode, source: &StateNode) -> Result<()> {
         mysql::follow(&self.admin(node)?, source, &self.secrets.replication)
+    }
+
+    /// Starts the only server with a copy of another one's data.
+    fn copy_node(&mut self, source: &StateNode, step: &mut dyn FnMut(&str)) -> Result<()> {
+        let node = self.state.nodes[0].clone();
+        step("Copying the data folder.");
+        copy_data(self, source, &node)?;
+        // MySQL takes copies with the same identity for one server.
+        let _ = fs::remove_file(node.data().join("auto.cnf"));
+        step("Starting the server.");
+        self.launch(&node.name)?;
+        self.wait_for_log_in(&node.name)
     }
 
     /// The nodes that hold data.

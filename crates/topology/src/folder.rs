@@ -194,7 +194,15 @@ impl Folder {
         write().or_failed("written", &path)
     }
 
-    pub(crate) fn make_secrets(&self) -> Result<Secrets> {
+    /// Makes passwords, or copies those of another folder.
+    pub(crate) fn make_secrets(&self, source: Option<&Folder>) -> Result<Secrets> {
+        if let Some(source) = source {
+            for name in [SECRETS, PASSWORD] {
+                let text = fs::read_to_string(source.0.join(name)).or_failed("read", &source.0)?;
+                write_private(&self.0.join(name), &text, None)?;
+            }
+            return self.secrets();
+        }
         let secrets = Secrets {
             admin: random_hex(16)?,
             replication: random_hex(16)?,

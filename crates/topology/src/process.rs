@@ -193,7 +193,7 @@ pub(crate) fn run(cluster: &Cluster, node: &StateNode, launch: &Launch) -> Resul
 
 /// Copies the data folder of a node whose server doesn't run. The servers' user does it: what lies there is its own.
 pub(crate) fn copy_data(cluster: &Cluster, from: &StateNode, to: &StateNode) -> Result<()> {
-    let words = ["-a", "--no-target-directory"].map(Into::into).into_iter();
+    let words = ["-a", "--reflink=auto", "--no-target-directory"].map(Into::into).into_iter();
     let arguments = words.chain([from.data().into(), to.data().into()]).collect();
     run(cluster, to, &to.launch("cp".into(), arguments))
 }

@@ -58,6 +58,8 @@ pub struct Request {
     pub isolated: bool,
     /// The folder that the servers are installed in (`bin`), or that MySQL was unpacked to; else they are looked for.
     pub software: Option<PathBuf>,
+    /// The folder of a stopped cluster of one server of this product: the new one begins with its data and passwords.
+    pub copy_of: Option<PathBuf>,
     pub endpoint_options: endpoint::EndpointOptions,
     /// Returns true to give up, and take down what was started.
     pub is_stopped: fn() -> bool,
@@ -76,6 +78,7 @@ impl Request {
             settings: Vec::new(),
             isolated: false,
             software: None,
+            copy_of: None,
             endpoint_options: endpoint::EndpointOptions::default(),
             is_stopped: || false,
         }

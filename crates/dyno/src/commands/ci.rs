@@ -8,7 +8,7 @@ use super::runs::RunsFolder;
 use crate::Done;
 use dyno_facts::statistics::Metric;
 use dyno_facts::statistics::gate::{Gate, GateFigure};
-use dyno_facts::{Design, Lang};
+use dyno_facts::{Design, Lang, StepAction};
 use dyno_report::{PipelineSummary, junit_of_failure};
 use dyno_runner::databases::add_target;
 use dyno_runner::failure::Failure;
@@ -28,8 +28,10 @@ use tempfile::TempDir;
 /// Names of targets.
 const SIDES: [&str; 2] = ["baseline", "candidate"];
 const CONTROL: &str = "control";
-/// Intervals of one second that a cost may take: the fewest that decide, and the most.
-const COST_INTERVALS: (u32, u32) = (32, 400);
+/// The only server of a cluster.
+const NODE: &str = "n1";
+/// Pairs of concurrent trials that a cost may take: the fewest that decide, and the most.
+const COST_PAIRS: (u32, u32) = (8, 80);
 /// Pairs of trials that a capacity may take.
 const CAPACITY_PAIRS: (u32, u32) = (7, 30);
 /// The half-width of a cost's interval, as a share of the difference that is looked for: 95 of 100 differences of twice
@@ -101,19 +103,37 @@ pub(crate) fn run(arguments: &Arguments) -> Done {
         output::hide_steps();
     }
     let report = Report::new(arguments);
+    // Servers that were started must end, also where one of them does not answer.
+    let _held = signals::hold_process();
+    signals::end_on_interrupt("what was measured is kept, and started servers end", || {})
+        .map_err(|error| Failure::new(format!("Signals can't be handled: {error}.")))?;
     // Servers that were started end when this does.
     let (mut servers, mut overrides) = (Vec::new(), Overrides::default());
     let [baseline, candidate] = SIDES;
     let mut sides = vec![(baseline, &arguments.baseline), (candidate, &arguments.candidate)];
     sides.extend(arguments.rebuild_control.as_ref().map(|side| (CONTROL, side)));
+    let are_folders = sides.iter().all(|(_, side)| Path::new(side).is_dir());
+    let mut loaded: Option<PathBuf> = None;
     for (name, side) in sides {
-        let started = Server::start(name, side).and_then(|(url, server)| {
+        let started = Server::start(name, side, loaded.as_deref()).and_then(|(url, server)| {
             servers.extend(server);
-            add_target(&mut overrides, &format!("{name}={url}"))
+            add_target(&mut overrides, &format!("{name}={url}"))?;
+            if let (true, None, [Server::Cluster(folder)]) = (are_folders, &loaded, &servers[..]) {
+                let cluster = cluster_folder(folder);
+                load_data(arguments, &overrides, folder.path())?;
+                Cluster::open(&cluster)?.stop(NODE)?;
+                loaded = Some(cluster);
+            }
+            Ok(())
         });
         if let Err(failure) = started {
             return report.fail(failure.at(name));
         }
+    }
+    if let Some(cluster) = loaded
+        && let Err(error) = Cluster::open(&cluster).and_then(|mut cluster| cluster.start(NODE))
+    {
+        return report.fail(Failure::from(error).at(baseline));
     }
     let measured = build_plan(arguments, overrides).and_then(|plan| {
         let dir = arguments.runs.dir.clone();
@@ -133,6 +153,21 @@ fn build_plan(arguments: &Arguments, overrides: Overrides) -> Result<Plan, Failu
     let control = arguments.rebuild_control.as_ref().map(|_| CONTROL.to_owned());
     let versus = Versus { baseline, candidate, control, ways, equivalence: None };
     Ok(Plan::build(&suite, &Overrides { compare: Some(versus), ..overrides })?)
+}
+
+/// Loads the data of the suite into the baseline, the only target so far: the other servers begin with a copy, so that tables
+/// lie on the same pages.
+fn load_data(arguments: &Arguments, overrides: &Overrides, folder: &Path) -> Done {
+    let suite = Suite::open(&arguments.suite, &crate::offers())?;
+    let [baseline, _] = SIDES.map(str::to_owned);
+    let candidate = baseline.clone();
+    let ways = vec![ComparisonWay::default()];
+    let versus = Versus { baseline, candidate, control: None, ways, equivalence: None };
+    let mut plan = Plan::build(&suite, &Overrides { compare: Some(versus), ..overrides.clone() })?;
+    plan.facts.steps.retain(|step| step.action == StepAction::Prepare);
+    let dir = folder.join("load");
+    let length = EndLength::Verdict;
+    run_kept(&plan, &Keeping { dir, length, new: true, ..Keeping::default() })?.verdict
 }
 
 /// Returns the way to compare the cost of a transaction, then the way to compare capacity; a way without a gate is left out.
@@ -172,7 +207,7 @@ fn comparison_ways(arguments: &Arguments, experiments: usize) -> Vec<ComparisonW
         cost_share /= 2.0;
         whole_share -= cost_share;
     }
-    let cost = stop(COST_INTERVALS, least * HALF_WIDTH_SHARE, cost_share);
+    let cost = stop(COST_PAIRS, least * HALF_WIDTH_SHARE, cost_share);
     let capacity = stop(CAPACITY_PAIRS, least, whole_share);
     let mut ways = vec![
         ComparisonWay { design: Design::Together, stop: cost, gates: costs },
@@ -189,8 +224,12 @@ enum Server {
 }
 
 impl Server {
-    /// The URL of a side, and what was started for it.
-    fn start(name: &str, side: &str) -> Result<(String, Option<Server>), Failure> {
+    /// Starts a side, if it needs that, and returns its URL. A server of a folder begins with a copy of `loaded`.
+    fn start(
+        name: &str,
+        side: &str,
+        loaded: Option<&Path>,
+    ) -> Result<(String, Option<Server>), Failure> {
         let is_address = side.contains("://")
             || ["sqlite:", "cluster:"].iter().any(|scheme| side.starts_with(scheme));
         let is_word = !side.contains(char::is_whitespace);
@@ -199,7 +238,7 @@ impl Server {
         }
         let folder = Path::new(side);
         if folder.is_dir() {
-            return start_cluster(name, folder);
+            return start_cluster(name, folder, loaded);
         }
         start_command(name, side)
     }
@@ -229,7 +268,11 @@ const PROGRAMS: [(&str, TopologyKind); 3] = [
     ("mysqld", TopologyKind::Mysql),
 ];
 
-fn start_cluster(name: &str, software: &Path) -> Result<(String, Option<Server>), Failure> {
+fn start_cluster(
+    name: &str,
+    software: &Path,
+    loaded: Option<&Path>,
+) -> Result<(String, Option<Server>), Failure> {
     let software = software.canonicalize().map_err(|error| Failure::new(format!("{error}.")))?;
     let holds = |(program, _): &(&str, TopologyKind)| installed(&software, &[program]).is_some();
     let Some((_, topology)) = PROGRAMS.into_iter().find(holds) else {
@@ -248,7 +291,17 @@ fn start_cluster(name: &str, software: &Path) -> Result<(String, Option<Server>)
     let request =
         Request { software, is_stopped: signals::has_come, ..Request::new(&dir, topology) };
     output::talk(&format!("{name}: starting {}", topology.name()));
-    Cluster::up(&request, &mut |_| ())?;
+    let copied = loaded.map(|loaded| {
+        let copy_of = Some(loaded.to_owned());
+        Cluster::up(&Request { copy_of, ..request.clone() }, &mut |_| ())
+    });
+    if !matches!(copied, Some(Ok(_))) {
+        // A server of another version may not read the data.
+        if let Some(Err(error)) = copied {
+            output::talk(&format!("{name}: its data are loaded apart: {error}"));
+        }
+        Cluster::up(&request, &mut |_| ())?;
+    }
     Ok((format!("cluster:{}", dir.display()), Some(Server::Cluster(folder))))
 }
 

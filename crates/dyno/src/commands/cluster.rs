@@ -102,6 +102,9 @@ pub(crate) struct Up {
     /// are looked for on this machine.
     #[arg(long, value_name = "FOLDER")]
     software: Option<PathBuf>,
+    /// Folder of a stopped cluster of one server: begin with a copy of its data, and its passwords.
+    #[arg(long, value_name = "FOLDER")]
+    copy_of: Option<PathBuf>,
     /// Folder that pgpool-II was unpacked to.
     #[arg(long, value_name = "FOLDER")]
     pgpool: Option<PathBuf>,
@@ -149,6 +152,7 @@ impl Up {
             settings: self.settings.clone(),
             isolated: self.isolated,
             software: self.software.clone(),
+            copy_of: self.copy_of.clone(),
             endpoint_options: endpoint::EndpointOptions {
                 software,
                 clients_max: self.clients_max,

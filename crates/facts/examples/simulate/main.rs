@@ -115,23 +115,23 @@ fn bars(count: u64) {
     print("a search ends below 90 % of capacity, 5 % spurious failures", share(count, knee_is_low));
 }
 
-/// Prints false positives, power and length of concurrent trials for units of 2, 3 and 4 intervals.
+/// Prints false positives, power and length of comparisons by concurrent trials of 1, 3 and 5 s.
 fn concurrent(count: u64) {
     println!(
-        "| until 1.2 % to each side: equal ones are called different, % / a true 3 % is found, % / intervals | 2 intervals are a unit | 3 | 4 |"
+        "| until 1.2 % to each side: equal ones are called different, % / a true 3 % is found, % / seconds | trials of 1 s | 3 s | 5 s |"
     );
     println!("|---|---|---|---|");
     for (world, name) in World::TOGETHER {
-        let cells = [2, 3, 4].map(|unit| {
+        let cells = [1, 3, 5].map(|unit| {
             let run = |seed, ratio| together(seed, (world, ratio), unit, Some(0.012));
             let equal = share(count, |seed| is_difference(run(seed, 1.0).0));
-            let mut intervals = 0;
+            let mut seconds = 0;
             let slower = share(count, |seed| {
                 let (verdict, made) = run(seed, 1.03);
-                intervals += made;
+                seconds += made;
                 verdict == RatioVerdict::Faster
             });
-            let mean = intervals as f64 / count as f64;
+            let mean = seconds as f64 / count as f64;
             format!("{:.1} / {:.0} / {mean:.0}", 100.0 * equal.found, 100.0 * slower.found)
         });
         println!("| {name} | {} |", cells.join(" | "));

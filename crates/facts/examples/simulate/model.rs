@@ -32,9 +32,9 @@ pub(crate) enum World {
     HeavyTails,
     /// Half of the trials are 6 % slower.
     Bimodal,
-    /// Two targets share a machine: in each interval a random one loses 0 to 20%.
+    /// Two targets share a machine: in each second a random one loses 0 to 20%.
     Steals,
-    /// Like `Steals`, but each loss lasts one to five intervals, and an idle interval starts one with probability 0.1.
+    /// Like `Steals`, but each loss lasts one to five seconds, and an idle second starts one with probability 0.1.
     Bursts,
 }
 
@@ -49,7 +49,7 @@ impl World {
         (World::HeavyTails, "heavy tails"),
         (World::Bimodal, "bimodal"),
     ];
-    /// Machines on which both targets are measured concurrently, interval by interval.
+    /// Machines on which both targets are measured concurrently, second by second.
     pub(crate) const TOGETHER: [(World, &'static str); 5] = [
         (World::Quiet, "quiet"),
         (World::Drift, "5 % drift"),
@@ -238,28 +238,32 @@ impl Session {
     }
 }
 
-/// Simulates concurrent trials of 20 intervals each, and returns their verdict and the number of intervals. `unit` is the
-/// number of intervals in a unit. They end at `half_width`, or without one at a verdict.
+/// Simulates concurrent trials of `unit` seconds each, and returns their verdict and the seconds that they took. They end at
+/// `half_width`, or without one at a verdict.
 pub(crate) fn together(
     seed: u64,
     (world, ratio): (World, f64),
     unit: usize,
     half_width: Option<f64>,
 ) -> (RatioVerdict, usize) {
-    const LEAST: usize = 28;
-    const MOST: usize = 240;
+    const LEAST: usize = 40;
+    const MOST: usize = 300;
     let plan = plan([LEAST / unit, MOST / unit], half_width);
     let mut session = Session::new(seed, world, [LEAST, MOST]);
     (session.noise, session.ratio) = ([0.03; 2], ratio);
     let mut pairs = Vec::new();
     loop {
-        pairs.extend((pairs.len()..pairs.len() + 20).map(|number| session.pair(number)));
+        let look = unit.max(5);
+        pairs.extend((pairs.len()..pairs.len() + look).map(|number| session.pair(number)));
+        if pairs.len() < LEAST {
+            continue;
+        }
         let numbered: Vec<(u32, (f64, f64))> =
             (0..).zip(&pairs).map(|(at, pair)| (at / unit as u32, *pair)).collect();
         let all = CandidatePairs { pairs: unit_means(&numbered), ..CandidatePairs::default() };
         let is_over =
             decide(&plan, std::slice::from_ref(&all), 0.0, 0.0).next != NextPair::Continue;
-        if pairs.len() >= LEAST && is_over {
+        if is_over {
             return (verdict(&all.pairs, plan.judging()), pairs.len());
         }
     }

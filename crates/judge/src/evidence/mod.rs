@@ -206,7 +206,7 @@ pub fn bound_of(trial: &TrialSummary, metric: Metric) -> Option<FigureBound> {
 pub fn judged_metrics(trial: &TrialSummary) -> Vec<Metric> {
     let own = KnownFamily::of(trial).and_then(|family| family.judged());
     // For concurrent trials at one rate, the cost of a transaction is the most precise figure.
-    if !trial.intervals.is_empty() {
+    if trial.is_together {
         return Metric::costs().chain([Metric::MeanMs, Metric::P95Ms]).collect();
     }
     let first = own.unwrap_or(match trial.rate_per_s {

@@ -155,12 +155,9 @@ impl PairedComparison {
         slower.or(self.rows.first().map(|row| row.call)).unwrap_or(Call::TooFewPairs)
     }
 
-    /// Number of pairs of all sessions, including those that lack a figure; for concurrent trials the number of intervals.
+    /// Number of pairs of all sessions, including those that lack a figure.
     pub(crate) fn pairs_made(&self) -> usize {
-        match self.order {
-            PairOrder::Together => self.rows.iter().map(|row| row.pairs).max().unwrap_or(0),
-            PairOrder::Interleaved | PairOrder::Blocks => self.pairs.len() + self.pairs_earlier(),
-        }
+        self.pairs.len() + self.pairs_earlier()
     }
 
     /// What can take the verdict of the metric that decides away.
@@ -255,7 +252,7 @@ pub enum PairOrder {
     /// All trials of one before those of the other, or in different runs: drift looks like a
     /// difference.
     Blocks,
-    /// Concurrent trials with the same arrivals: each interval is a pair.
+    /// Concurrent trials with the same arrivals.
     Together,
 }
 

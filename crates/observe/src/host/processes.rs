@@ -148,7 +148,8 @@ impl ServerUsage {
     /// Seconds used from `before` to `self`; `None` of another process, and where that is too little to be told.
     pub fn used_s(&self, before: &ServerUsage) -> Option<f64> {
         self.used_beside_s(before).filter(|used_s| {
-            let is_fine = self.group.is_some() && before.group.is_some();
+            let is_by_group = self.group.is_some() && before.group.is_some();
+            let is_fine = is_by_group || self.cpu_ns_since(before).is_some();
             is_fine || *used_s * clock_ticks_per_second() as f64 >= FEWEST_TICKS as f64 - 0.5
         })
     }
@@ -184,6 +185,10 @@ impl ServerUsage {
         growths.sum::<Option<u64>>().filter(|_| is_whole && !self.threads.is_empty())
     }
 
+    fn cpu_ns_since(&self, before: &ServerUsage) -> Option<u64> {
+        self.grown_since(before, |thread| thread.cpu_ns)
+    }
+
     fn used_beside_s(&self, before: &ServerUsage) -> Option<f64> {
         if self.process != before.process {
             return None;
@@ -193,7 +198,7 @@ impl ServerUsage {
         {
             return Some(after_us.checked_sub(*before_us).filter(|us| *us > 0)? as f64 / 1e6);
         }
-        if let Some(cpu_ns) = self.grown_since(before, |thread| thread.cpu_ns) {
+        if let Some(cpu_ns) = self.cpu_ns_since(before) {
             return Some(cpu_ns as f64 / 1e9);
         }
         let ticks = self.ticks.checked_sub(before.ticks)?;

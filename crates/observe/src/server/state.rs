@@ -5,9 +5,7 @@
 use super::Asker;
 use super::{Asked, Sample, postgres};
 use dyno_core::{AdminSession, DbResult, Dialect, Nanos};
-use dyno_facts::{
-    CommitWait, LogInFacts, Measures, Message, NodeConditions, ReplicaFacts, ServerFacts, say,
-};
+use dyno_facts::{CommitWait, LogInFacts, Message, NodeConditions, ReplicaFacts, ServerFacts, say};
 use std::collections::{BTreeMap, BTreeSet};
 
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -44,8 +42,6 @@ pub struct ServerWindow {
     pub opened: Option<Sample>,
     /// When it closed, or the last one before that.
     pub closed: Option<Sample>,
-    /// Resource use in the intervals of the window; empty where a sample was missed or late.
-    pub intervals: Vec<Measures>,
     pub checkpoints: Option<u64>,
     /// Work of the server's own, at any moment of the window.
     pub background: Vec<String>,

@@ -181,10 +181,8 @@ impl PipelineSummary<'_> {
             }
             let experiment =
                 experiments.iter().find(|other| other.name == comparison.experiment)?;
-            let pair_s = match comparison.order {
-                PairOrder::Together => experiment.interval_s,
-                _ => 2.0 * (experiment.warmup_s + experiment.duration_s?),
-            };
+            let in_turn = if comparison.order == PairOrder::Together { 1.0 } else { 2.0 };
+            let pair_s = in_turn * (experiment.warmup_s + experiment.duration_s?);
             let pairs = comparison.rows.first().map_or(0, |row| row.pairs);
             minutes = minutes.max(gate.needed?.saturating_sub(pairs) as f64 * pair_s / 60.0);
         }
@@ -283,6 +281,8 @@ fn describe_gate(gate: &GateRow) -> String {
     let interval = gate.interval.filter(|_| gate.is_ratio);
     let interval = interval.map(|both| format!(" ({})", interval_of_change(both)));
     let figure = value.map(|value| format!(": {value}{}", interval.unwrap_or_default()));
-    let why = if why.is_empty() { why } else { format!(", {why}") };
+    // A sentence, whose end callers write.
+    let why = why.trim_end_matches('.');
+    let why = if why.is_empty() { String::new() } else { format!(". {why}") };
     format!("{}{}{why}", gate.gate, figure.unwrap_or_default())
 }

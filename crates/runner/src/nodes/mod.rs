@@ -46,8 +46,6 @@ pub(crate) struct Nodes<'a> {
     pub(super) watched: Vec<WatchedNode>,
     /// Set if they are asked while the trial runs.
     is_sampled: bool,
-    /// Set if their use is counted by interval.
-    pub(super) is_by_interval: bool,
 }
 
 pub(super) struct NodeSnapshot {
@@ -61,24 +59,11 @@ pub(super) struct NodeSnapshot {
 pub(crate) struct AllSeen {
     /// In the order of the nodes; empty where nobody looked.
     nodes: Vec<ServerWindow>,
-    used: NodesUse,
+    used: Vec<NodeUse>,
     freshness: Option<Freshness>,
 }
 
 impl AllSeen {
-    /// The nodes in an interval of the window as they are in the conditions of a trial, as far as they were counted.
-    pub(super) fn nodes_in_interval(&self, index: usize) -> BTreeMap<String, NodeConditions> {
-        let count = self.nodes.len().max(self.used.intervals.first().map_or(0, Vec::len));
-        let node = |number: usize| {
-            let sampled = self.nodes.get(number).and_then(|node| node.intervals.get(index));
-            let mut measures = sampled.cloned().unwrap_or_default();
-            let used = self.used.intervals.get(index).and_then(|nodes| nodes.get(number)?.as_ref());
-            measures.extend(used.unwrap_or(&Measures::default()));
-            (number.to_string(), NodeConditions { measures, ..NodeConditions::default() })
-        };
-        (0..count).map(node).collect()
-    }
-
     /// Leaves statements of dyno's own, by the nodes that they were sent to, out of what these counted.
     pub(super) fn leave_out(&mut self, asked: &BTreeMap<usize, Asked>) {
         let most = asked.keys().next_back().map_or(0, |node| node + 1);
@@ -110,17 +95,7 @@ impl<'a> Nodes<'a> {
             Some(folder) => format!("cluster:{folder}"),
             None => planned.map(|planned| planned.url.to_string()).unwrap_or_default(),
         };
-        Nodes {
-            list,
-            unlisted,
-            load,
-            address,
-            route,
-            tables,
-            watched,
-            is_sampled,
-            is_by_interval: false,
-        }
+        Nodes { list, unlisted, load, address, route, tables, watched, is_sampled }
     }
 
     /// The name of a node in the paper.
@@ -178,7 +153,7 @@ impl<'a> Nodes<'a> {
         let (mut commits, mut rollbacks) = (Some(0), Some(0));
         for (index, ((node, before), after)) in self.list.iter().zip(before).zip(after).enumerate()
         {
-            let used = seen.used.whole.get(index).and_then(Option::as_ref);
+            let used = seen.used.get(index).and_then(Option::as_ref);
             let seen = seen.nodes.get(index).unwrap_or(&none);
             let mut found = node_conditions(&before.look.state, &after.look.state, seen);
             if let Some((measures, process)) = used {
@@ -455,18 +430,12 @@ fn preparing(dialect: Dialect, workers: u32, tables: usize) -> u64 {
 /// Longest sleep of the thread before it looks whether the trial is over.
 const LOOK: Nanos = 20_000_000;
 
-/// Resource use of the nodes on this machine in the window, in the order of the nodes.
-#[derive(Default)]
-struct NodesUse {
-    /// Counters of each node, and a description of the process tree that they cover.
-    whole: Vec<Option<(Measures, String)>>,
-    /// Counters of each interval, if they are counted by interval.
-    intervals: Vec<Vec<Option<Measures>>>,
-}
+/// Counters of a node on this machine in the window, and a description of the process tree that they cover.
+type NodeUse = Option<(Measures, String)>;
 
 /// Waits for the window and counts what each node uses in it.
-fn watch_usage(nodes: &Nodes<'_>, sampling: &Sampling) -> NodesUse {
-    let Some(window) = sampling.begun() else { return NodesUse::default() };
+fn watch_usage(nodes: &Nodes<'_>, sampling: &Sampling) -> Vec<NodeUse> {
+    let Some(window) = sampling.begun() else { return Vec::new() };
     // Searched for before the window opens: that takes some milliseconds.
     let processes: Vec<Option<ServerProcess>> =
         nodes.list.iter().map(|node| node.server.process()).collect();
@@ -483,30 +452,15 @@ fn watch_usage(nodes: &Nodes<'_>, sampling: &Sampling) -> NodesUse {
     // Sessions end with the window, and what their processes counted may end with them.
     let length = window.closes - window.opens;
     let closes = window.closes - LOOK.min(length / 10);
-    let intervals = if nodes.is_by_interval { length / window.interval } else { 1 };
-    let mut looks = vec![read(window.opens)];
-    for number in 1..intervals {
-        looks.push(read(window.opens + number * window.interval));
-    }
-    looks.push(read(closes));
-    let (Some(first), Some(last)) = (looks.first(), looks.last()) else {
-        return NodesUse::default();
-    };
+    let (first, last) = (read(window.opens), read(closes));
     let both = first.nodes.iter().zip(&last.nodes);
     let mut both = both.filter_map(|(before, after)| before.as_ref().zip(after.as_ref()));
     // What one of them uses makes the sum known well enough.
     let is_known = both.any(|(before, after)| after.used_s(before).is_some());
-    let whole = last.since(first, length).into_iter().zip(&last.nodes).map(|(measures, after)| {
+    let whole = last.since(&first, length).into_iter().zip(&last.nodes).map(|(measures, after)| {
         measures.zip(after.as_ref().map(ServerUsage::counted)).filter(|_| is_known)
     });
-    let interval = |two: &[UsageLook]| two[1].since(&two[0], window.interval);
-    NodesUse {
-        whole: whole.collect(),
-        intervals: match nodes.is_by_interval {
-            true => looks.windows(2).map(interval).collect(),
-            false => Vec::new(),
-        },
-    }
+    whole.collect()
 }
 
 /// Counters of the nodes at one moment.
@@ -586,7 +540,6 @@ mod tests {
             tables: Vec::new(),
             watched: Vec::new(),
             is_sampled: true,
-            is_by_interval: false,
         }
     }
 

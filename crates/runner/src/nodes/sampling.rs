@@ -7,7 +7,7 @@ use crate::databases::{ReachedNode, ServerPlace};
 use crate::signals::unless_stopped;
 use dyno_core::{AdminDriver, AdminSession, Cause, DbError, MILLISECOND, Nanos, SECOND};
 use dyno_engine::record::Window;
-use dyno_facts::{Event, EventKind, Measures, Message, say};
+use dyno_facts::{Event, EventKind, Message, say};
 use dyno_observe::{HostSampler, Questions, Sample, ServerWindow, server_restarted};
 use dyno_reactor::{Elapsed, block_on, now, sleep_until, timeout};
 use dyno_store::NodeSeries;
@@ -15,6 +15,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
+const EVERY: Nanos = SECOND;
 const PATIENCE: Nanos = 5 * SECOND;
 /// How often the thread looks whether the trial is over.
 const LOOK: Nanos = 50 * MILLISECOND;
@@ -92,16 +93,13 @@ pub(crate) fn sampled<T>(
                 node,
                 name: nodes.name(node),
                 is_named: nodes.is_several(),
-                is_by_interval: nodes.is_by_interval,
                 sampling,
                 series: &series,
                 host: None,
                 questions: Questions::new(node.server.process().is_none()),
-                period: SECOND,
                 last: None,
                 seen: ServerWindow::default(),
                 is_silent: false,
-                last_border: None,
                 asked_at: 0,
             };
             let run = move || sampler.run(&node.database.admin());
@@ -141,18 +139,12 @@ struct Sampler<'a> {
     name: &'a str,
     /// Whether events say which node they are about.
     is_named: bool,
-    /// Set if a sample is due at each end of an interval.
-    is_by_interval: bool,
     sampling: &'a Sampling,
     /// Of all nodes; `None` once it can't be written.
     series: &'a Mutex<Option<NodeSeries>>,
     host: Option<HostSampler>,
     questions: Questions,
-    /// Time from one sample to the next.
-    period: Nanos,
     last: Option<Sample>,
-    /// The moment of the last sample, and the number of the border between intervals that it is nearest to.
-    last_border: Option<(usize, Nanos)>,
     seen: ServerWindow,
     /// True while the node doesn't answer: that is told once.
     is_silent: bool,
@@ -165,9 +157,6 @@ impl Sampler<'_> {
         let Some(window) = self.sampling.begun().filter(|_| !driver.blocks()) else {
             return self.seen;
         };
-        if self.is_by_interval {
-            self.period = window.interval;
-        }
         // Without a loop there are no samples.
         let _ = block_on(self.follow(driver, window));
         self.seen.asked = self.questions.asked;
@@ -209,7 +198,7 @@ impl Sampler<'_> {
             if is_over {
                 break;
             }
-            due = next(now(), &window, self.period);
+            due = next(now(), &window);
         }
         if let Some(session) = session {
             // Ending politely may take as long as anything else.
@@ -262,10 +251,9 @@ impl Sampler<'_> {
             *series = None;
         }
         drop(series);
-        if at >= window.opens && at <= window.closes.saturating_add(self.period / 2) {
+        if at >= window.opens && at <= window.closes.saturating_add(EVERY / 2) {
             self.note(&sample);
         }
-        self.note_interval(window, &sample);
         self.last = Some(sample);
     }
 
@@ -275,20 +263,6 @@ impl Sampler<'_> {
             false => text,
         };
         self.sampling.tell(at_s, text);
-    }
-
-    /// Adds the interval that ends with a sample, if the one before it was taken where the interval began.
-    fn note_interval(&mut self, window: &Window, sample: &Sample) {
-        let after_opening = self.asked_at.saturating_sub(window.opens);
-        let border = ((after_opening + self.period / 2) / self.period) as usize;
-        let before = self.last_border.replace((border, self.asked_at));
-        if let (Some(last), Some((earlier, began))) = (&self.last, before)
-            && earlier + 1 == border
-        {
-            let factor = self.period as f64 / (self.asked_at - began) as f64;
-            self.seen.intervals.resize(border, Measures::default());
-            self.seen.intervals[earlier] = sample.used_since(last).scaled(factor);
-        }
     }
 
     /// A sample of the window.
@@ -315,11 +289,11 @@ impl Sampler<'_> {
     }
 }
 
-/// Returns the time at which the next sample is due: at whole periods of the window, and at its end.
-fn next(now: Nanos, window: &Window, period: Nanos) -> Nanos {
+/// When the next sample is due: at whole seconds of the window, and at its end.
+fn next(now: Nanos, window: &Window) -> Nanos {
     let whole = match now.checked_sub(window.opens) {
-        Some(gone) => window.opens + (gone / period + 1) * period,
-        None => window.opens - (window.opens - now - 1) / period * period,
+        Some(gone) => window.opens + (gone / EVERY + 1) * EVERY,
+        None => window.opens - (window.opens - now - 1) / EVERY * EVERY,
     };
     if now < window.closes { whole.min(window.closes) } else { whole }
 }
@@ -342,7 +316,7 @@ mod tests {
         };
         let mut due = vec![10 * SECOND];
         while due.len() < 6 {
-            due.push(next(due[due.len() - 1], &window, SECOND));
+            due.push(next(due[due.len() - 1], &window));
         }
         let wanted = [
             10 * SECOND,
@@ -353,6 +327,6 @@ mod tests {
             14 * SECOND,
         ];
         assert_eq!(due, wanted);
-        assert_eq!(next(14 * SECOND, &window, SECOND), 14 * SECOND + 7, "after the end it goes on");
+        assert_eq!(next(14 * SECOND, &window), 14 * SECOND + 7, "after the end it goes on");
     }
 }

@@ -6,7 +6,7 @@ mod starved;
 use crate::schedule::{self, Schedule, Turn};
 use dyno_facts::statistics::ratio::FigureBound;
 use dyno_facts::{
-    FamilyFacts, FamilyRecord, Measures, Message, Metric, PlanStep, PlannedTrial, Purpose,
+    FamilyFacts, FamilyRecord, Message, Metric, NodeConditions, PlanStep, PlannedTrial, Purpose,
     RunHeader, StepAction, TrialIdentity, TrialStatus, TrialSummary,
 };
 use dyno_judge::evidence::{Call, Naming};
@@ -148,7 +148,7 @@ fn go_changed(
                 for (step, trial) in all {
                     let tps = tps(step, &trial);
                     let mut summary = done(step, &trial, Purpose::Measure, window_s, tps);
-                    summary.intervals = intervals(&trial, tps);
+                    set_cost(&mut summary, tps);
                     change(&mut summary);
                     add(run, summary);
                     executed.push(step.id.clone());
@@ -163,12 +163,14 @@ fn go_changed(
     executed
 }
 
-/// What a transaction costs in each interval, where a server that does so many is busy all the time.
-fn intervals(trial: &PlannedTrial, tps: f64) -> Vec<Measures> {
-    let intervals = trial.duration_s.unwrap_or_default() / trial.interval_s;
-    let noise = |at: usize| 1.0 + 0.01 * (at % 3) as f64;
-    let cost_us = |at: usize| [(Metric::ServerCpuUs, Some(1e6 / tps * noise(at)))].into();
-    (0..intervals as usize).map(cost_us).collect()
+/// Adds the CPU time of a server that does so many transactions a second when it is busy all the time.
+fn set_cost(summary: &mut TrialSummary, tps: f64) {
+    let noise = 1.0 + 0.01 * f64::from(summary.repeat % 3);
+    let cpu_s = summary.counts.completed() as f64 / tps * noise;
+    let measures = [(Metric::CpuS, Some(cpu_s))].into();
+    let node = NodeConditions { measures, ..NodeConditions::default() };
+    summary.conditions.nodes.insert("n1".to_owned(), node);
+    summary.identity.is_together = true;
 }
 
 const TOGETHER: &str = "workers = [1, 8]\nduration_s = 20\n\
@@ -183,12 +185,12 @@ fn targets_are_measured_together_at_a_share_of_what_the_slower_one_can_until_it_
         let own = whole.iter().filter_map(|id| id.split_once(level));
         own.map(|(_, tail)| tail).collect()
     };
-    // Twenty intervals each, of which 32 are the fewest: the second repeat has decided.
-    let repeats = ["/repeat=1", "/repeat=1", "/repeat=2", "/repeat=2"];
+    // The fewest pairs have decided.
+    let repeats: Vec<String> = (2..18).map(|trial| format!("/repeat={}", trial / 2)).collect();
     for level in ["workers=1", "workers=8"] {
         let made = of_level(level);
         assert_eq!(made[..2], ["/calibrate/repeat=1"; 2], "{whole:?}");
-        assert_eq!(made[2..], repeats[..made.len() - 2], "{whole:?}");
+        assert_eq!(made[2..], repeats, "{whole:?}");
     }
     let mut run = nothing(&plan);
     go(&plan, &mut run, usize::MAX, tps);

@@ -447,7 +447,7 @@ pub(super) fn pairs_by_level<'a>(
 
 /// Interleaved when each pair has ended before the next one began.
 fn order(pairs: &[(&Trial, &Trial)]) -> PairOrder {
-    let is_together = |(a, _): &(&Trial, &Trial)| !a.summary.intervals.is_empty();
+    let is_together = |(a, _): &(&Trial, &Trial)| a.summary.is_together;
     if !pairs.is_empty() && pairs.iter().all(is_together) {
         return PairOrder::Together;
     }

@@ -378,8 +378,7 @@ impl Verdicts {
             let open = self.gates.iter().filter(|gate| gate.result == GateResult::Inconclusive);
             // Of what is too near its bound nobody can say how many.
             let needed = |gate: &GateRow| {
-                let most = self.comparison_of(gate).map_or(MOST_PAIRS, words::most_pairs);
-                gate.needed.filter(|pairs| *pairs <= most).unwrap_or(usize::MAX)
+                gate.needed.filter(|pairs| *pairs <= MOST_PAIRS).unwrap_or(usize::MAX)
             };
             return match open.filter(|gate| gate.is_ratio).map(needed).max() {
                 None => say!(more_repeats_narrow_the_interval),
@@ -394,7 +393,7 @@ impl Verdicts {
                 Call::Unproven => pairs_to_prove(of, row),
                 _ => row.pairs_needed.unwrap_or(usize::MAX),
             };
-            let pairs = if pairs > words::most_pairs(of) { usize::MAX } else { pairs };
+            let pairs = if pairs > MOST_PAIRS { usize::MAX } else { pairs };
             (pairs, row.call, of.margin)
         });
         match needed.max_by_key(|(pairs, ..)| *pairs) {

@@ -7,11 +7,6 @@ const LARGE_FACTOR: f64 = 10.0;
 /// Beyond so many pairs longer windows are the better remedy.
 pub(super) const MOST_PAIRS: usize = 100;
 
-/// The number of pairs of this kind beyond which no more are advised. Intervals of concurrent trials are short.
-pub(super) fn most_pairs(of: &PairedComparison) -> usize {
-    if of.order == PairOrder::Together { 10 * MOST_PAIRS } else { MOST_PAIRS }
-}
-
 /// The verdict of one metric, for a table's cell.
 pub(super) fn call(row: &VerdictRow, margin: f64) -> Message {
     let is_cost = row.metric.is_cost();
@@ -275,7 +270,7 @@ fn why(of: &PairedComparison, row: &VerdictRow) -> Message {
             }
         }
         (Call::Unproven, _) => say!(not_proven_among_all_that_is),
-        (_, Some(pairs)) if pairs > most_pairs(of) => {
+        (_, Some(pairs)) if pairs > MOST_PAIRS => {
             let (pairs, margin) = (format::whole(pairs as f64), format::percent(of.margin));
             say!(longer_windows_would_decide_it, pairs, margin)
         }
