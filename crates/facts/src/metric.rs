@@ -221,8 +221,8 @@ impl TrialSummary {
         }
     }
 
-    /// The figures of this trial and of the same repeat on another target, with the number of their unit, which has so many
-    /// repeats. `None` if either side has no figure.
+    /// Returns the figures of this trial and of the same repeat on another target, with the number of the unit they belong to.
+    /// `unit` is the number of repeats in a unit. `None` if either side has no figure.
     pub fn paired_figures(
         &self,
         other: &TrialSummary,

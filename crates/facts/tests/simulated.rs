@@ -59,9 +59,9 @@ fn concurrent_trials_keep_false_positives_low_and_detect_three_percent() {
         assert!(power.found >= 0.95 && seconds < 120 * 60, "{power:?} in {seconds} s");
     }
     // Seconds are not independent of each other.
-    let of_one_s =
+    let with_short_trials =
         share(100, |seed| is_difference(together(seed, (World::Bursts, 1.0), 1, None).0));
-    assert!(of_one_s.found > 0.08, "{of_one_s:?}");
+    assert!(with_short_trials.found > 0.08, "{with_short_trials:?}");
 }
 
 #[test]

@@ -24,10 +24,10 @@ const PAIRS_MOST_UNDECIDED: u32 = 200;
 /// 2 to 3 % are then seen.
 const TOGETHER_HALF_WIDTH: f64 = 0.012;
 const TOGETHER_PAIRS: (u32, u32) = (8, 60);
-/// Length of concurrent trials in ways of comparing that the suite does not give. Each trial has sessions of its own, and its
-/// sessions have luck of their own, with CPUs and memory: one long trial would pass it off as a difference.
+/// Length of the concurrent trials that the command line asks for. Each trial opens sessions, and the CPUs and the memory that
+/// these happen to get make it cheaper or dearer by about 1 %: the intervals of one long trial would share that error.
 const TOGETHER_TRIAL_S: f64 = 5.0;
-/// What a concurrent trial takes beside its window.
+/// Time that a concurrent trial takes in addition to its window.
 const TOGETHER_OVERHEAD_S: f64 = 2.0;
 /// How often a starved trial of a comparison is made again where its suite does not say so.
 const RETRIES: u32 = 2;

@@ -20,23 +20,38 @@ fn load(folder: &Path, server: &Postgres) {
     assert_eq!(ran.code, 0, "{}", ran.all());
 }
 
-/// A job with these variables, from the script of the action and the template.
-fn job(folder: &Path, variables: &[(&str, &str)]) -> Ran {
+/// Imitates a runner: fills the inputs into the variables of a template, and executes the script that the template calls.
+fn job(folder: &Path, template: &str, inputs: &[(&str, &str)], variables: &[(&str, &str)]) -> Ran {
     fs::write(folder.join("s.toml"), SUITE).expect("a suite");
-    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../deploy/pipeline/run");
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let (script, template) = ("deploy/pipeline/run", text(&root, template));
+    assert!(template.lines().any(|line| line.ends_with(script)), "{template}");
     let path = std::env::var("PATH").unwrap_or_default();
     let own = dyno_path().parent().expect("a folder").display();
-    let mut command = Command::new(script);
-    command
-        .current_dir(folder)
-        .env("PATH", format!("{own}:{path}"))
-        .env("SUITE", "s.toml")
-        .env("BUDGET", "1m");
+    let mut command = Command::new(root.join(script));
+    command.current_dir(folder).env("PATH", format!("{own}:{path}"));
     for name in ["GITHUB_ACTIONS", "GITHUB_STEP_SUMMARY", "CI_JOB_URL", "GITHUB_SHA"] {
         command.env_remove(name);
     }
+    let inputs = [&[("suite", "s.toml"), ("budget", "1m")], inputs].concat();
+    for line in template.lines() {
+        // `BUDGET: ${{ inputs.budget }}` of GitHub, `BUDGET: $[[ inputs.budget ]]` of GitLab.
+        let Some((name, input)) = line.trim().split_once(": $") else { continue };
+        let Some((_, input)) = input.split_once(" inputs.") else { continue };
+        let input = input.trim_end_matches([' ', '}', ']']);
+        let given = inputs.iter().find(|(name, _)| *name == input);
+        let value = given.map_or_else(|| default_of(&template, input), |(_, value)| *value);
+        command.env(name, value);
+    }
     command.envs(variables.iter().copied());
     Ran::of(&mut command)
+}
+
+/// The default of an input; empty where it has none.
+fn default_of<'t>(template: &'t str, input: &str) -> &'t str {
+    let mut lines = template.lines().skip_while(|line| line.trim() != format!("{input}:")).skip(1);
+    let default = lines.by_ref().take(3).find_map(|line| line.trim().strip_prefix("default: "));
+    default.unwrap_or_default().trim_matches('"')
 }
 
 fn text(folder: &Path, name: &str) -> String {
@@ -69,10 +84,9 @@ fn jobs_pass_fail_and_stay_open_as_the_cost_of_a_transaction_says() {
     let run_on_github = |condition| {
         job(
             folder,
+            "action.yml",
+            &[("baseline", &*a_url), ("candidate", &*b_url), ("fail-if", condition)],
             &[
-                ("BASELINE", a_url.as_str()),
-                ("CANDIDATE", b_url.as_str()),
-                ("FAIL_IF", condition),
                 ("GITHUB_ACTIONS", "true"),
                 ("GITHUB_STEP_SUMMARY", summary.to_str().expect("UTF-8")),
             ],
@@ -100,13 +114,9 @@ fn jobs_pass_fail_and_stay_open_as_the_cost_of_a_transaction_says() {
     // The same job of GitLab reads JUnit.
     let on_gitlab = job(
         folder,
-        &[
-            ("BASELINE", &a_url),
-            ("CANDIDATE", &b_url),
-            ("FAIL_IF", "server_cpu_us.ratio < 1.5"),
-            ("CI_JOB_URL", "https://gitlab.example/jobs/1"),
-            ("CI_COMMIT_SHA", "abc"),
-        ],
+        "deploy/pipeline/gitlab.yml",
+        &[("baseline", &*a_url), ("candidate", &*b_url), ("fail-if", "server_cpu_us.ratio < 1.5")],
+        &[("CI_JOB_URL", "https://gitlab.example/jobs/1"), ("CI_COMMIT_SHA", "abc")],
     );
     assert_eq!(on_gitlab.code, 5, "{}", on_gitlab.all());
     assert!(!on_gitlab.stdout.contains("::error"), "{}", on_gitlab.all());
@@ -131,7 +141,12 @@ fn a_candidate_that_dies_or_never_comes_up_fails_the_job() {
     load(folder, &a);
     load(folder, &b);
     let (a_url, b_url) = (a.url(), b.url());
-    let never = job(folder, &[("BASELINE", &a_url), ("CANDIDATE", "echo building; exit 1")]);
+    let never = job(
+        folder,
+        "action.yml",
+        &[("baseline", &a_url), ("candidate", "echo building; exit 1")],
+        &[],
+    );
     assert_eq!(never.code, 1, "{}", never.all());
     assert!(never.stderr.contains("candidate: The command has printed no URL"), "{}", never.all());
     assert!(text(folder, "dyno-ci/junit.xml").contains("errors=\"1\""));
@@ -153,11 +168,13 @@ fn a_candidate_that_dies_or_never_comes_up_fails_the_job() {
         let job = scope.spawn(move || {
             job(
                 folder,
+                "action.yml",
                 &[
-                    ("BASELINE", &a_url),
-                    ("CANDIDATE", stays),
-                    ("FAIL_IF", "server_cpu_us.ratio < 3"),
+                    ("baseline", &a_url),
+                    ("candidate", stays),
+                    ("fail-if", "server_cpu_us.ratio < 3"),
                 ],
+                &[],
             )
         });
         wait_until("trials", || {

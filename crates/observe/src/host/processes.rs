@@ -149,7 +149,7 @@ impl ServerUsage {
     pub fn used_s(&self, before: &ServerUsage) -> Option<f64> {
         self.used_beside_s(before).filter(|used_s| {
             let is_by_group = self.group.is_some() && before.group.is_some();
-            let is_fine = is_by_group || self.cpu_ns_since(before).is_some();
+            let is_fine = is_by_group || self.cpu_s_of_living(before).is_some();
             is_fine || *used_s * clock_ticks_per_second() as f64 >= FEWEST_TICKS as f64 - 0.5
         })
     }
@@ -176,17 +176,30 @@ impl ServerUsage {
         before: &ServerUsage,
         count: impl Fn(&ThreadUsage) -> Option<u64>,
     ) -> Option<u64> {
-        let is_whole = before.threads.keys().all(|thread| self.threads.contains_key(thread));
+        self.grown_of_living(before, count).filter(|_| !self.has_lost_threads(before))
+    }
+
+    fn has_lost_threads(&self, before: &ServerUsage) -> bool {
+        before.threads.keys().any(|thread| !self.threads.contains_key(thread))
+    }
+
+    /// The sum of a counter's growth over the threads that exist now.
+    fn grown_of_living(
+        &self,
+        before: &ServerUsage,
+        count: impl Fn(&ThreadUsage) -> Option<u64>,
+    ) -> Option<u64> {
         let growths = self.threads.iter().map(|(thread, now)| {
             let (now, before) = (count(now)?, before.threads.get(thread).map_or(Some(0), &count)?);
             // A smaller count belongs to a new thread with the same number.
             Some(now.checked_sub(before).unwrap_or(now))
         });
-        growths.sum::<Option<u64>>().filter(|_| is_whole && !self.threads.is_empty())
+        growths.sum::<Option<u64>>().filter(|_| !self.threads.is_empty())
     }
 
-    fn cpu_ns_since(&self, before: &ServerUsage) -> Option<u64> {
-        self.grown_since(before, |thread| thread.cpu_ns)
+    fn cpu_s_of_living(&self, before: &ServerUsage) -> Option<f64> {
+        let cpu_ns = self.grown_of_living(before, |thread| thread.cpu_ns)?;
+        Some(cpu_ns as f64 / 1e9)
     }
 
     fn used_beside_s(&self, before: &ServerUsage) -> Option<f64> {
@@ -198,11 +211,14 @@ impl ServerUsage {
         {
             return Some(after_us.checked_sub(*before_us).filter(|us| *us > 0)? as f64 / 1e6);
         }
-        if let Some(cpu_ns) = self.cpu_ns_since(before) {
-            return Some(cpu_ns as f64 / 1e9);
+        let living_s = self.cpu_s_of_living(before);
+        if living_s.is_some() && !self.has_lost_threads(before) {
+            return living_s;
         }
+        // Ticks are coarse, but threads that have ended are among them.
         let ticks = self.ticks.checked_sub(before.ticks)?;
-        Some(ticks as f64 / clock_ticks_per_second() as f64)
+        let ticks_s = ticks as f64 / clock_ticks_per_second() as f64;
+        Some(living_s.map_or(ticks_s, |living_s| living_s.max(ticks_s)))
     }
 
     /// What was counted, for the paper: `mariadbd`, or its control group.
@@ -432,8 +448,8 @@ mod tests {
         child.wait().expect("ended");
         // A metric of nodes that nothing counts would be missing everywhere, and no other test would say so.
         let by_server = [Metric::StatementCpuS, Metric::LogBytes];
-        let is_of_trials = |metric: &Metric| Metric::of_trials().any(|other| other == *metric);
-        for metric in Metric::ALL.into_iter().filter(|metric| !is_of_trials(metric)) {
+        let is_trial_metric = |metric: &Metric| Metric::of_trials().any(|other| other == *metric);
+        for metric in Metric::ALL.into_iter().filter(|metric| !is_trial_metric(metric)) {
             let is_counted = counted.get(metric).is_some() != by_server.contains(&metric);
             assert!(is_counted, "{}", metric.name());
         }
@@ -493,6 +509,12 @@ mod tests {
         let before = at(100, &[(7, 1_000_000_000), (8, 0)]);
         let used_s = |after: ServerUsage| after.used_beside_s(&before);
         assert_eq!(used_s(at(125, &[(7, 1_250_000_000), (8, 4_000_000)])), Some(0.254));
-        assert_eq!(used_s(at(125, &[(7, 1_250_000_000)])), Some(0.25), "in ticks: one has ended");
+        assert_eq!(used_s(at(130, &[(7, 1_250_000_000)])), Some(0.3), "in ticks: one has ended");
+        let after = at(104, &[(7, 1_050_000_000)]);
+        assert_eq!(
+            after.used_s(&before),
+            Some(0.05),
+            "a thread that has ended used little at most"
+        );
     }
 }

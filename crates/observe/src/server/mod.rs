@@ -108,7 +108,7 @@ impl Questions {
             sample => sample,
         };
         let Asker { mut not_readable, refused, asked, .. } = asker;
-        // Few servers count it: that this one does not is no news.
+        // Few servers count it, so a refusal is not reported.
         not_readable.truncate(readable);
         self.refused.extend(refused);
         // What was asked before the connection was lost has been counted by the server.

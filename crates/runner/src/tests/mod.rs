@@ -163,7 +163,7 @@ fn go_changed(
     executed
 }
 
-/// Adds the CPU time of a server that does so many transactions a second when it is busy all the time.
+/// Adds the CPU time of a server that executes `tps` transactions per second when it is fully busy.
 fn set_cost(summary: &mut TrialSummary, tps: f64) {
     let noise = 1.0 + 0.01 * f64::from(summary.repeat % 3);
     let cpu_s = summary.counts.completed() as f64 / tps * noise;

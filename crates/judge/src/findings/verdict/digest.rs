@@ -217,7 +217,11 @@ fn table_line(row: &VerdictRow, lang: Lang) -> String {
     let medians = [row.candidate.median, row.baseline.median].map(format::short).join(" / ");
     let (name, change) = (row.metric.name(), words::change_of_row(row));
     let interval = row.interval.map(words::interval_of_change).unwrap_or_default();
-    format!("  {name:<18} {medians:>17} {change:>9}  {interval:<19} {}", call.line(lang))
+    // Long names take room from the medians, and then from the interval.
+    let width = 35_usize.saturating_sub(name.len().max(18));
+    let figures = format!("{name:<18} {medians:>width$}");
+    let width = 55_usize.saturating_sub(figures.chars().count());
+    format!("  {figures} {change:>9}  {interval:<width$} {}", call.line(lang))
 }
 
 fn meaning(code: u8, has_gates: bool) -> Message {
