@@ -202,8 +202,11 @@ fn servers_that_are_installed_in_a_folder_are_started_and_removed() {
     fs::write(folder.join("own.toml"), suite).expect("a suite");
     let arguments =
         ["ci", "--baseline", &software, "--candidate", &software, "--suite", "own.toml"];
-    let ran = dyno(folder, &[&arguments[..], &["--fail-if", "server_cpu_us.ratio < 3"]].concat());
+    let more = ["--fail-if", "server_cpu_us.ratio < 3", "--long"];
+    let ran = dyno(folder, &[&arguments[..], &more].concat());
     assert_eq!(ran.code, 0, "{}", ran.all());
+    // The candidate begins with a copy of the baseline's data.
+    assert_eq!(ran.all().matches(" rows by COPY").count(), 1, "{}", ran.all());
     let nothing = dyno(folder, &["ci", "--baseline", ".", "--candidate", "."]);
     assert_eq!(nothing.code, 2, "{}", nothing.all());
     assert!(nothing.stderr.contains("holds no server"), "{}", nothing.all());
