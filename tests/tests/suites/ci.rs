@@ -39,8 +39,8 @@ fn job(folder: &Path, template: &str, inputs: &[(&str, &str)], variables: &[(&st
         let Some((name, input)) = line.trim().split_once(": $") else { continue };
         let Some((_, input)) = input.split_once(" inputs.") else { continue };
         let input = input.trim_end_matches([' ', '}', ']']);
-        let given = inputs.iter().find(|(name, _)| *name == input);
-        let value = given.map_or_else(|| default_of(&template, input), |(_, value)| *value);
+        let provided = inputs.iter().find(|(name, _)| *name == input);
+        let value = provided.map_or_else(|| default_of(&template, input), |(_, value)| *value);
         command.env(name, value);
     }
     command.envs(variables.iter().copied());

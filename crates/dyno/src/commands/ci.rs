@@ -161,12 +161,12 @@ fn build_plan(arguments: &Arguments, overrides: Overrides) -> Result<Plan, Failu
 fn load_data(arguments: &Arguments, overrides: &Overrides, folder: &Path) -> Done {
     let suite = Suite::open(&arguments.suite, &crate::offers())?;
     let mut plan = Plan::build(&suite, overrides)?;
-    let mut tried = BTreeSet::new();
+    let mut experiments = BTreeSet::new();
     plan.facts.steps.retain_mut(|step| match &mut step.action {
         StepAction::Prepare => true,
         StepAction::Trial(trial) => {
             trial.duration_s = trial.duration_s.map(|seconds| seconds.min(1.0));
-            tried.insert(step.experiment.clone())
+            experiments.insert(step.experiment.clone())
         }
         StepAction::Cleanup => false,
     });
@@ -304,7 +304,9 @@ fn start_cluster(
     if !matches!(copied, Some(Ok(_))) {
         // A server of another version may not read the data.
         if let Some(Err(error)) = copied {
-            output::talk(&format!("{name}: its data are loaded apart: {error}"));
+            output::talk(&format!(
+                "{name}: the copy of the data failed, so they are loaded again: {error}"
+            ));
         }
         Cluster::up(&request, &mut |_| ())?;
     }
