@@ -135,7 +135,7 @@ pub fn text_table(
     out
 }
 
-/// Wraps a text into lines of at most `columns` columns. Lines break at blanks and beside Chinese characters; those after the
+/// Wraps a text into lines of at most `columns` columns. Lines break at blanks and next to Chinese characters; those after the
 /// first start with `indent`.
 pub fn wrap(text: &str, columns: usize, indent: &str) -> Vec<String> {
     let mut lines = vec![String::new()];

@@ -24,8 +24,8 @@ const PAIRS_MOST_UNDECIDED: u32 = 200;
 /// 2 to 3 % are then seen.
 const TOGETHER_HALF_WIDTH: f64 = 0.012;
 const TOGETHER_PAIRS: (u32, u32) = (8, 60);
-/// Length of the concurrent trials that the command line asks for. Each trial opens sessions, and the CPUs and the memory that
-/// these happen to get make it cheaper or dearer by about 1 %: the intervals of one long trial would share that error.
+/// Length of the concurrent trials that the command line asks for. Trials differ by about 1 % more
+/// than their intervals explain (`bench/together/RESULTS.md`): all intervals of one long trial would share that error.
 const TOGETHER_TRIAL_S: f64 = 5.0;
 /// Time that a concurrent trial takes in addition to its window.
 const TOGETHER_OVERHEAD_S: f64 = 2.0;

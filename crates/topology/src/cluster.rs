@@ -53,8 +53,8 @@ impl Cluster {
         state.home = Some(folder.home()?);
         // From here on `down` finds everything, whatever happens to this process.
         folder.save(&state)?;
-        let made = Self::make(&folder, state, source, request.is_stopped, step);
-        made.map_err(|error| {
+        let cluster = Self::make(&folder, state, source, request.is_stopped, step);
+        cluster.map_err(|error| {
             step("Taking down what was started.");
             let down =
                 Folder::open(folder.path()).and_then(|(folder, state)| take_down(&folder, &state));
