@@ -602,6 +602,7 @@ impl Plan {
     ///
     /// A trial is left until it is done. Data are loaded again only where a trial that needs them
     /// is left and they have been removed meanwhile; they are removed where they may still exist.
+    /// A plan may also load only.
     pub fn remaining(&self, done: &BTreeSet<String>) -> Vec<&PlanStep> {
         let mut left = vec![false; self.steps.len()];
         for target in self.targets.iter().filter(|target| target.owner() == target.name) {
@@ -691,7 +692,9 @@ fn mark_left(life: &[Numbered<'_>], done: &BTreeSet<String>, left: &mut [bool]) 
     let missing = |step: &PlanStep| !done.contains(&step.id);
     let trials_left =
         life.iter().any(|(_, step)| matches!(step.action, StepAction::Trial(_)) && missing(step));
-    let load = trials_left && (!is_done(&StepAction::Prepare) || is_done(&StepAction::Cleanup));
+    let is_load_only = life.iter().all(|(_, step)| step.action == StepAction::Prepare);
+    let load = (trials_left || is_load_only)
+        && (!is_done(&StepAction::Prepare) || is_done(&StepAction::Cleanup));
     for (index, step) in life {
         left[*index] = match step.action {
             StepAction::Prepare => load,

@@ -473,6 +473,11 @@ fn resuming_loads_again_only_what_was_removed() {
     // Interrupted while loading.
     let lost = ["x/a/prepare", id, "x/a/cleanup"];
     assert_eq!(left(&lost), lost);
+    // A plan without trials is there to load.
+    let mut loading = plan.clone();
+    loading.facts.steps.retain(|step| step.action == StepAction::Prepare);
+    assert_eq!(loading.remaining(&BTreeSet::new()).len(), loading.steps.len());
+    assert!(loading.remaining(&all).is_empty());
 }
 
 #[test]

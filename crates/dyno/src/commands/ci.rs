@@ -16,7 +16,6 @@ use dyno_runner::{output, signals};
 use dyno_suite::{ComparisonWay, Overrides, Plan, Suite, Versus, WantedStop};
 use dyno_topology::{Cluster, Request, TopologyKind, installed};
 use rustix::process::{Pid, Signal, kill_process_group};
-use std::collections::BTreeSet;
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::process::CommandExt;
@@ -157,19 +156,11 @@ fn build_plan(arguments: &Arguments, overrides: Overrides) -> Result<Plan, Failu
 }
 
 /// Loads the data of the suite into the baseline, the only target so far: the other servers begin with a copy, so that tables
-/// lie on the same pages. A plan loads what a trial needs, so each experiment has a short one.
+/// lie on the same pages.
 fn load_data(arguments: &Arguments, overrides: &Overrides, folder: &Path) -> Done {
     let suite = Suite::open(&arguments.suite, &crate::offers())?;
     let mut plan = Plan::build(&suite, overrides)?;
-    let mut experiments = BTreeSet::new();
-    plan.facts.steps.retain_mut(|step| match &mut step.action {
-        StepAction::Prepare => true,
-        StepAction::Trial(trial) => {
-            trial.duration_s = trial.duration_s.map(|seconds| seconds.min(1.0));
-            experiments.insert(step.experiment.clone())
-        }
-        StepAction::Cleanup => false,
-    });
+    plan.facts.steps.retain(|step| step.action == StepAction::Prepare);
     plan.experiments.iter_mut().for_each(|experiment| experiment.gates.clear());
     let dir = folder.join("load");
     let length = EndLength::Verdict;
