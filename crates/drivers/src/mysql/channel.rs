@@ -7,7 +7,7 @@ use dyno_wire::mysql::packet::{HEADER_BYTES, begin_packet, finish_packet};
 use dyno_wire::mysql::{Answer, AnswerStep, CapabilityFlags, Definitions, Encoding, Malformed};
 use std::task::{Poll, ready};
 
-/// The longest packet with its header, and some room: the limit of an inbox.
+/// The longest packet with its header, and some room: the limit of an inbox. Longer payloads are joined elsewhere.
 const INBOX_BYTES: usize = 17 << 20;
 /// Larger buffers are freed before the next command.
 const KEEP_BYTES: usize = 1 << 20;
@@ -81,7 +81,8 @@ impl Channel {
         if self.idle { Ok(()) } else { Err(abandoned()) }
     }
 
-    /// Sends `out` and awaits the answer, which starts with packet `sequence`.
+    /// Sends `out` and awaits the answer, which starts with packet `sequence`. A server that ends the session says why
+    /// before: its answer is read also where not all could be sent.
     #[inline]
     pub(super) async fn exchange<R: Rows>(
         &mut self,
@@ -91,9 +92,10 @@ impl Channel {
         rows: &mut R,
     ) -> DbResult<Executed> {
         self.idle = false;
-        self.transport.send_buffer(&mut self.out).await?;
+        let delivery = self.transport.send_buffer(&mut self.out).await;
         self.answer.begin(encoding, sequence);
-        self.receive(definitions, rows).await
+        let executed = self.receive(definitions, rows).await?;
+        delivery.map(|()| executed)
     }
 
     /// True where [`Channel::give`] may take something.

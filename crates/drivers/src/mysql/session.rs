@@ -104,7 +104,7 @@ impl MysqlSession {
         let sequence = push_command(&mut channel.out, COM_STMT_PREPARE, sql);
         let mut answer = PrepareAnswer::new(channel.deprecate_eof, sequence);
         channel.idle = false;
-        channel.transport.send(&channel.out).await?;
+        let delivery = channel.transport.send(&channel.out).await;
         loop {
             channel.transport.recv(&mut channel.inbox).await?;
             let (taken, step) = answer.scan(channel.inbox.filled()).map_err(malformed)?;
@@ -113,7 +113,7 @@ impl MysqlSession {
                 PrepareStep::More => {}
                 PrepareStep::Done { id, params, definitions } => {
                     channel.idle = true;
-                    return Ok((id, params, definitions));
+                    return delivery.map(|()| (id, params, definitions));
                 }
                 PrepareStep::Failed(error) => {
                     let error = error.into_db_error();
@@ -340,10 +340,11 @@ impl Session for MysqlSession {
         for number in 0..flight.len() {
             let queued = flight[number];
             channel.idle = false;
+            let mut delivery = Ok(());
             if queued.end > sent {
                 let fits = |later: &&Queued| later.end <= sent + WINDOW_BYTES;
                 let end = flight[number..].iter().take_while(fits).last().unwrap_or(&queued).end;
-                channel.transport.send(&channel.out[sent..end]).await?;
+                delivery = channel.transport.send(&channel.out[sent..end]).await;
                 sent = end;
             }
             channel.is_ahead = sent > queued.end;
@@ -361,7 +362,7 @@ impl Session for MysqlSession {
                     channel.receive(definitions, rows).await
                 }
             };
-            match answer {
+            match answer.and_then(|executed| delivery.map(|()| executed)) {
                 Err(error) if error.is_fatal() => {
                     flight.clear();
                     return Err(error);
@@ -465,8 +466,10 @@ async fn load_by_any_way(
     columns: &[&str],
     rows: &mut dyn RowSource,
 ) -> DbResult<BulkReport> {
+    let packet_bytes = packet_bytes(session).await?;
     let refusal = if session.local_files {
-        match load_data(session, table, columns, rows).await {
+        let chunk_bytes = packet_bytes.min(CHUNK_BYTES);
+        match load_data(session, table, columns, rows, chunk_bytes).await {
             Ok(rows) => {
                 return Ok(BulkReport { rows, method: BulkMethod::LoadData, fallback: None });
             }
@@ -477,7 +480,8 @@ async fn load_by_any_way(
         None
     };
     rows.restart();
-    let stored = insert(session, table, columns, rows).await?;
+    let most_bytes = if is_proxy(session) { PROXY_INSERT_BYTES } else { INSERT_BYTES };
+    let stored = insert(session, table, columns, rows, packet_bytes.min(most_bytes)).await?;
     // A proxy would have to pass the rows on; ShardingSphere doesn't.
     let remedy = (!is_proxy(session)).then_some("SET GLOBAL local_infile=1");
     Ok(BulkReport {
@@ -485,6 +489,13 @@ async fn load_by_any_way(
         method: BulkMethod::MultiRowInsert,
         fallback: Some(BulkFallback { way: "LOAD DATA LOCAL", refusal, remedy }),
     })
+}
+
+/// Half of the longest packet that the server takes: the last row may exceed a limit by its own length.
+async fn packet_bytes(session: &mut MysqlSession) -> DbResult<usize> {
+    let mut limit = AnswerTable::default();
+    session.query("SELECT @@max_allowed_packet", &mut limit).await?;
+    Ok(limit.single().and_then(|text| text.parse::<usize>().ok()).unwrap_or(1 << 20) / 2)
 }
 
 fn is_proxy(session: &MysqlSession) -> bool {
@@ -506,6 +517,7 @@ async fn load_data(
     table: &str,
     columns: &[&str],
     rows: &mut dyn RowSource,
+    chunk_bytes: usize,
 ) -> DbResult<u64> {
     // Literal tab and newline, whose meaning no SQL mode changes.
     let escape = if session.has_backslash_escapes() { r"\\" } else { r"\" };
@@ -531,22 +543,25 @@ async fn load_data(
             return Err(DbError::protocol("The server did not ask for the rows of LOAD DATA."));
         }
     }
-    let mut more = true;
-    while more {
+    let (mut more, mut delivery) = (true, Ok(()));
+    while more && delivery.is_ok() {
         channel.out.clear();
         let start = begin_packet(&mut channel.out);
-        more = TextRows::new(&mut channel.out).fill(rows, CHUNK_BYTES);
+        more = TextRows::new(&mut channel.out).fill(rows, chunk_bytes);
         // An empty packet would end the file; it comes last.
         if channel.out.len() > HEADER_BYTES {
             let sequence = channel.answer.next_sequence();
             let next = finish_packet(&mut channel.out, start, sequence);
             channel.answer.continue_at(next);
-            channel.transport.send(&channel.out).await?;
+            delivery = channel.transport.send(&channel.out).await;
         }
     }
-    channel.push_empty_packet();
-    channel.transport.send(&channel.out).await?;
+    if delivery.is_ok() {
+        channel.push_empty_packet();
+        delivery = channel.transport.send(&channel.out).await;
+    }
     let executed = channel.receive(&mut session.definitions, &mut Discard).await?;
+    delivery?;
     check_warnings(session, table).await?;
     Ok(executed.affected)
 }
@@ -556,13 +571,8 @@ async fn insert(
     table: &str,
     columns: &[&str],
     rows: &mut dyn RowSource,
+    limit_bytes: usize,
 ) -> DbResult<u64> {
-    let mut limit = AnswerTable::default();
-    session.query("SELECT @@max_allowed_packet", &mut limit).await?;
-    let allowed = limit.single().and_then(|text| text.parse::<usize>().ok()).unwrap_or(1 << 20);
-    // The last row may exceed the limit by its own length.
-    let most_bytes = if is_proxy(session) { PROXY_INSERT_BYTES } else { INSERT_BYTES };
-    let limit_bytes = (allowed / 2).clamp(1024, most_bytes);
     let head = format!("INSERT INTO {table}{} VALUES ", column_list(columns));
     let escapes = session.has_backslash_escapes();
     let (mut stored, mut more) = (0_u64, true);

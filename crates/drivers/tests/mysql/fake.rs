@@ -140,6 +140,23 @@ impl Client {
         assert_eq!(String::from_utf8_lossy(&command), String::from_utf8_lossy(wanted));
     }
 
+    /// Answers the question for the longest packet: 4 KiB.
+    pub(crate) fn answer_packet_limit(&mut self) {
+        self.expect_command(b"\x03SELECT @@max_allowed_packet");
+        self.send(&[1]);
+        self.send(b"\x03def\0\0\0\x01x\0\x0c\x2d\0\xff\0\0\0\x08\0\0\0\0\0");
+        self.send(b"\x044096");
+        self.send(b"\xfe\0\0\x02\0\0\0");
+    }
+
+    /// Ends the session as MySQL 8.0.24 and later end idle ones: with an error that nobody has asked for.
+    pub(crate) fn send_farewell(&mut self) {
+        self.sequence = 0;
+        self.send(
+            b"\xff\xbf\x0f#HY000The client was disconnected by the server because of inactivity.",
+        );
+    }
+
     /// What the client sends until it hangs up.
     pub(crate) fn read_to_end(&mut self) -> Vec<u8> {
         let mut rest = Vec::new();

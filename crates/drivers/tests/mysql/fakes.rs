@@ -243,6 +243,7 @@ fn a_load_sends_its_rows_for_its_own_file_only() {
         client.send(OK);
         client.expect_command(b"\x03START TRANSACTION");
         client.send(OK);
+        client.answer_packet_limit();
         assert!(client.read_command().starts_with(b"\x03LOAD DATA LOCAL INFILE 'dyno'"));
         client.send(b"\xfb/home/me/.ssh/id_rsa");
         assert_eq!(client.read(), b"");
@@ -285,11 +286,7 @@ fn without_the_capability_rows_are_inserted() {
         client.send(OK);
         client.expect_command(b"\x03START TRANSACTION");
         client.send(OK);
-        client.expect_command(b"\x03SELECT @@max_allowed_packet");
-        client.send(&[1]);
-        client.send(b"\x03def\0\0\0\x01x\0\x0c\x2d\0\xff\0\0\0\x08\0\0\0\0\0");
-        client.send(b"\x044096");
-        client.send(b"\xfe\0\0\x02\0\0\0");
+        client.answer_packet_limit();
         client.expect_command(b"\x03INSERT INTO t (a) VALUES (1),(2),(3)");
         client.send(b"\0\x03\0\x02\0\0\0");
         client.expect_command(b"\x03COMMIT");
@@ -360,6 +357,44 @@ fn an_answer_cut_short_is_a_lost_connection() {
             assert!(session.queue(Statement(0), &[]).is_err());
         });
         fake.join();
+    }
+}
+
+#[test]
+fn a_server_that_ends_the_session_is_quoted_whatever_is_sent_next() {
+    let play = |client: &mut Client| {
+        client.greet("caching_sha2_password");
+        client.send(OK);
+        client.expect_command(b"\x16DO 1");
+        client.send(b"\0\x07\0\0\0\0\0\0\0\0\0\0");
+        client.send_farewell();
+    };
+    for is_local in [false, true] {
+        for next in ["query", "prepare", "execute", "flush", "load"] {
+            let fake = if is_local { Fake::unix(play) } else { Fake::tcp(play) };
+            let url = fake.url("");
+            run(async {
+                let mut session = connect(&url).await.unwrap();
+                let statement = session.prepare("DO 1", &[]).await.unwrap();
+                // It has gone when this returns.
+                fake.join();
+                let error = match next {
+                    "query" => session.query("DO 1", &mut Discard).await.map(drop),
+                    "prepare" => session.prepare("DO 2", &[]).await.map(drop),
+                    "execute" => {
+                        session.execute_short(statement, &[], &mut Discard).await.map(drop)
+                    }
+                    "load" => session.bulk_load("t", &["a"], &mut Three(0)).await.map(drop),
+                    _ => {
+                        session.queue(statement, &[]).unwrap();
+                        session.flush(&mut Discard, &mut Vec::new()).await
+                    }
+                };
+                let error = error.unwrap_err();
+                assert_eq!((error.errno(), error.is_fatal()), (4031, true), "{next}: {error}");
+                assert!(error.message().contains("inactivity"), "{next}: {error}");
+            });
+        }
     }
 }
 

@@ -3,7 +3,7 @@
 use super::{
     Malformed, Scanned, ServerError,
     packet::{
-        FULL_PACKET_BYTES, Framed, Framing, HEADER_BYTES, PROGRESS_REPORT, PacketHeader,
+        ERROR, FULL_PACKET_BYTES, Framed, Framing, HEADER_BYTES, PROGRESS_REPORT, PacketHeader,
         PacketReader,
     },
     row::{
@@ -248,7 +248,7 @@ impl State {
         let Some(&first) = payload.first() else {
             return Err(Malformed("an answer has an empty packet"));
         };
-        if first == 0xff {
+        if first == ERROR {
             return failed(payload);
         }
         match self.phase {

@@ -32,10 +32,7 @@ pub type Scanned<T> = Result<T, Malformed>;
 
 impl fmt::Display for Malformed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.0 {
-            packet::LONG_ROW => f.write_str(packet::LONG_ROW),
-            other => write!(f, "the server broke the MySQL protocol: {other}"),
-        }
+        write!(f, "the server broke the MySQL protocol: {}", self.0)
     }
 }
 

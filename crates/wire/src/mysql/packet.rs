@@ -12,11 +12,11 @@ pub const FULL_PACKET_BYTES: usize = 0xff_ffff;
 
 pub const HEADER_BYTES: usize = 4;
 
-/// Longest joined payload, as long as a message of PostgreSQL may be: more than any row that is measured.
-pub const MAX_PAYLOAD_BYTES: usize = 32 << 20;
-/// No fault of the server.
-pub(super) const LONG_ROW: &str =
-    "a row of the answer is longer than 32 MiB, the most that dyno takes";
+/// Longest joined payload: the largest `max_allowed_packet`.
+pub const MAX_PAYLOAD_BYTES: usize = 1 << 30;
+
+/// First byte of an error packet.
+pub(super) const ERROR: u8 = 0xff;
 
 /// Reserves the header of a packet, whose payload follows in `out`. Returns its start, for [`finish_packet`].
 #[inline]
@@ -142,6 +142,10 @@ impl Framing {
         }
         let end = HEADER_BYTES + header.length;
         let Some(payload) = bytes.get(HEADER_BYTES..end) else { return Ok(Framed::Partial(0)) };
+        if let [ERROR, ..] = payload {
+            // A server that ends the session says why without having been asked, with a number of its own.
+            self.next_sequence = header.sequence;
+        }
         self.advance(header.sequence)?;
         Ok(Framed::Payload(payload, end))
     }
@@ -159,7 +163,7 @@ impl Framing {
             let Some(part) = bytes.get(taken + HEADER_BYTES..end) else { break };
             self.advance(header.sequence)?;
             if self.joined.len() + part.len() > MAX_PAYLOAD_BYTES {
-                return Err(Malformed(LONG_ROW));
+                return Err(Malformed("a row of the answer is longer than 1 GiB"));
             }
             self.joined.extend_from_slice(part);
             taken = end;
@@ -308,7 +312,7 @@ impl ServerError {
     /// Before the log-in error packets have no SQLSTATE.
     pub fn parse(payload: &[u8]) -> Scanned<Self> {
         let mut reader = PacketReader::new(payload);
-        if reader.u8()? != 0xff {
+        if reader.u8()? != ERROR {
             return Err(Malformed("an error packet starts with another byte than 0xff"));
         }
         let errno = reader.u16()?;

@@ -4,7 +4,8 @@
 
 use super::packet::PROGRESS_REPORT;
 use super::packet::{
-    Framed, Framing, HEADER_BYTES, PacketReader, begin_packet, finish_packet, push_lenenc_bytes,
+    ERROR, Framed, Framing, HEADER_BYTES, PacketReader, begin_packet, finish_packet,
+    push_lenenc_bytes,
 };
 use super::row::{Definitions, column_type};
 use super::{Malformed, Scanned, ServerError};
@@ -198,7 +199,7 @@ impl PrepareAnswer {
                 }
             };
             match (self.id, payload.first()) {
-                (_, Some(0xff)) => {
+                (_, Some(&ERROR)) => {
                     let error = ServerError::parse(payload)?;
                     if error.errno != PROGRESS_REPORT {
                         return Ok((taken, PrepareStep::Failed(error)));

@@ -4,9 +4,8 @@
 
 use super::{Read, WireError};
 
-/// The longest accepted body. PostgreSQL allows 1 GiB, but no benchmark needs a row of 32 MiB, and a wrong length shows
-/// sooner.
-pub const BODY_LIMIT_BYTES: usize = 32 << 20;
+/// The longest body: PostgreSQL allocates no more.
+pub const BODY_LIMIT_BYTES: usize = 1 << 30;
 
 /// The longest body of messages that can't be long, as in libpq.
 const SHORT_BODY_LIMIT_BYTES: usize = 30_000;
