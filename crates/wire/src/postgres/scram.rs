@@ -1,7 +1,5 @@
 //! SCRAM-SHA-256 and SCRAM-SHA-256-PLUS (RFC 5802 and RFC 7677), the client's side.
 //!
-//! A password is used as its UTF-8 bytes, without SASLprep (RFC 4013), which changes only some non-ASCII passwords.
-//!
 //! The md5 password of PostgreSQL 7.2 to 18.
 //!
 //! The channel binding `tls-server-end-point` (RFC 5929): a hash of the server's certificate.
@@ -12,6 +10,7 @@ use dyno_core::hex;
 use hmac::{Hmac, KeyInit, Mac};
 use md5::Md5;
 use sha2::{Digest, Sha256, Sha384, Sha512};
+use std::borrow::Cow;
 use std::fmt;
 
 pub const MECHANISM: &str = "SCRAM-SHA-256";
@@ -128,7 +127,7 @@ impl ClientFirst {
 impl Challenge {
     pub fn answer(&self, password: &str) -> ClientFinal {
         let Challenge { signed, without_proof, salt, iterations } = self;
-        let salted = salted_password(password.as_bytes(), salt, *iterations);
+        let salted = salted_password(prepare_password(password).as_bytes(), salt, *iterations);
         let client_key = hmac(&salted, b"Client Key");
         let stored_key = Sha256::digest(client_key);
         let client_signature = hmac(&stored_key, signed.as_bytes());
@@ -160,6 +159,13 @@ impl ClientFinal {
             None => error("the server's last SCRAM message is malformed"),
         }
     }
+}
+
+/// SASLprep (RFC 4013): letters that look alike become the same. As in PostgreSQL, a password that it prohibits, or of which
+/// nothing is left, stays as it is.
+fn prepare_password(password: &str) -> Cow<'_, str> {
+    let prepared = stringprep::saslprep(password).ok().filter(|prepared| !prepared.is_empty());
+    prepared.unwrap_or(Cow::Borrowed(password))
 }
 
 fn hmac(key: &[u8], message: &[u8]) -> [u8; 32] {
