@@ -3,11 +3,14 @@
 use dyno_core::{DbError, DbResult};
 use rustls::client::WebPkiServerVerifier;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::client::verify_server_name;
 use rustls::crypto::CryptoProvider;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
+use rustls::server::ParsedCertificate;
 use rustls::{
-    CertificateError, ClientConfig, DigitallySignedStruct, Error, RootCertStore, SignatureScheme,
+    CertificateError, ClientConfig, DigitallySignedStruct, Error, OtherError, RootCertStore,
+    SignatureScheme,
 };
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -78,29 +81,29 @@ impl TlsConfig {
 fn client_config(mode: TlsMode, options: &TlsOptions) -> DbResult<ClientConfig> {
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let unusable = |error: Error| refused(format!("The TLS settings can't be used: {error}."));
-    let chain =
-        match mode {
-            TlsMode::VerifyCa | TlsMode::VerifyFull => {
-                let roots = Arc::new(load_roots(options.ca.as_deref())?);
-                let chain = WebPkiServerVerifier::builder_with_provider(roots, provider.clone());
-                Some(chain.build().map_err(|error| {
-                    refused(format!("The CA certificates can't be used: {error}."))
-                })?)
-            }
-            _ => None,
-        };
-    let verifier: Arc<dyn ServerCertVerifier> = match (mode, chain) {
-        (TlsMode::VerifyFull, Some(strict)) => strict,
-        (_, chain) => {
-            let proves_key = chain.is_some() || options.proves_key;
-            Arc::new(Lenient { chain, proves_key, provider: provider.clone() })
-        }
+    let mut verifier = Verifier {
+        chain: None,
+        trusted: Vec::new(),
+        checks_name: mode == TlsMode::VerifyFull,
+        proves_key: options.proves_key,
+        provider: provider.clone(),
     };
+    if matches!(mode, TlsMode::VerifyCa | TlsMode::VerifyFull) {
+        verifier.trusted =
+            options.ca.as_deref().map(read_certificates).transpose()?.unwrap_or_default();
+        let roots = Arc::new(load_roots(options.ca.as_deref(), &verifier.trusted)?);
+        let chain = WebPkiServerVerifier::builder_with_provider(roots, provider.clone());
+        verifier.chain =
+            Some(chain.build().map_err(|error| {
+                refused(format!("The CA certificates can't be used: {error}."))
+            })?);
+        verifier.proves_key = true;
+    }
     let builder = ClientConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()
         .map_err(unusable)?
         .dangerous()
-        .with_custom_certificate_verifier(verifier);
+        .with_custom_certificate_verifier(Arc::new(verifier));
     match (&options.cert, &options.key) {
         (None, None) => Ok(builder.with_no_client_auth()),
         (Some(cert), Some(key)) => {
@@ -118,13 +121,20 @@ fn client_config(mode: TlsMode, options: &TlsOptions) -> DbResult<ClientConfig> 
     }
 }
 
-fn load_roots(ca: Option<&Path>) -> DbResult<RootCertStore> {
+fn load_roots(ca: Option<&Path>, trusted: &[CertificateDer<'static>]) -> DbResult<RootCertStore> {
     let mut roots = RootCertStore::empty();
     match ca {
         Some(path) => {
-            for certificate in read_certificates(path)? {
-                roots.add(certificate).map_err(|error| {
-                    refused(format!("A CA certificate in {} is bad: {error}.", path.display()))
+            for certificate in trusted {
+                roots.add(certificate.clone()).map_err(|error| {
+                    let refusal =
+                        format!("A CA certificate in {} is bad: {error}.", path.display());
+                    match error {
+                        Error::InvalidCertificate(problem) if is_of_version_1(&problem) => {
+                            refused(refusal).with_hint(VERSION_1)
+                        }
+                        _ => refused(refusal),
+                    }
                 })?;
             }
         }
@@ -155,12 +165,27 @@ fn read_certificates(path: &Path) -> DbResult<Vec<CertificateDer<'static>>> {
     Ok(all)
 }
 
+const VERSION_1: &str = "a certificate of version 1 can't be checked: make one of version 3 with subjectAltName, such as by \
+                         `openssl req -x509 -addext`, or use tls=require without a CA, which encrypts without checking it";
+const NO_NAME: &str = "the certificate has a common name alone, which is not compared: make one with subjectAltName, or use \
+                       tls=verify-ca, which does not check the name";
+
+fn is_of_version_1(problem: &CertificateError) -> bool {
+    let CertificateError::Other(OtherError(cause)) = problem else { return false };
+    // An error of the crate webpki, which dyno does not depend on.
+    cause.to_string() == "UnsupportedCertVersion"
+}
+
 pub(super) fn explain(error: &Error, host: &str) -> DbError {
     let sentence = format!("TLS with {host} failed: {error}.");
     let hint = match error {
         Error::InvalidCertificate(CertificateError::UnknownIssuer) => {
             "give the CA that signed the server's certificate with ca=FILE"
         }
+        Error::InvalidCertificate(problem) if is_of_version_1(problem) => VERSION_1,
+        Error::InvalidCertificate(CertificateError::NotValidForNameContext {
+            presented, ..
+        }) if presented.is_empty() => NO_NAME,
         Error::InvalidCertificate(
             CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. },
         ) => {
@@ -184,10 +209,14 @@ fn refused(message: impl Into<String>) -> DbError {
     DbError::tls(0, *b"08001", message)
 }
 
-/// Ignores the host name of a certificate; with a `chain`, checks its signature.
+/// Checks what the mode asks for.
 #[derive(Debug)]
-struct Lenient {
+struct Verifier {
+    /// Without one, every certificate is accepted.
     chain: Option<Arc<WebPkiServerVerifier>>,
+    /// Content of the file of CAs. As in OpenSSL, the server's own certificate may be among them.
+    trusted: Vec<CertificateDer<'static>>,
+    checks_name: bool,
     proves_key: bool,
     provider: Arc<CryptoProvider>,
 }
@@ -209,7 +238,7 @@ macro_rules! check_signature {
     };
 }
 
-impl ServerCertVerifier for Lenient {
+impl ServerCertVerifier for Verifier {
     fn verify_server_cert(
         &self,
         end_entity: &CertificateDer<'_>,
@@ -219,13 +248,24 @@ impl ServerCertVerifier for Lenient {
         now: UnixTime,
     ) -> Result<ServerCertVerified, Error> {
         let Some(chain) = &self.chain else { return Ok(ServerCertVerified::assertion()) };
-        match chain.verify_server_cert(end_entity, intermediates, server_name, ocsp_response, now) {
+        let checked =
+            chain.verify_server_cert(end_entity, intermediates, server_name, ocsp_response, now);
+        let Err(Error::InvalidCertificate(problem)) = &checked else { return checked };
+        match problem {
             // The name is checked last, so the chain is sound when only the name is wrong.
-            Err(Error::InvalidCertificate(
-                CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. },
-            )) => Ok(ServerCertVerified::assertion()),
-            other => other,
+            CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. }
+                if !self.checks_name => {}
+            // Not signed by a CA, or one of a CA used by a server.
+            CertificateError::UnknownIssuer | CertificateError::Other(_)
+                if self.trusted.contains(end_entity) && !is_of_version_1(problem) =>
+            {
+                if self.checks_name {
+                    verify_server_name(&ParsedCertificate::try_from(end_entity)?, server_name)?;
+                }
+            }
+            _ => return checked,
         }
+        Ok(ServerCertVerified::assertion())
     }
 
     // The signature of an unchecked certificate proves nothing; a check would only refuse servers with old (version 1)

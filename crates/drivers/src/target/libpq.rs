@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use Use::{Ignored, Only, Taken};
+use Use::{Ignored, IgnoredNumber, Only, Taken};
 use dyno_core::{Dialect, nearest};
 
 use super::url::{CHANNEL_BINDINGS, HOST_ORDERS, SESSION_ATTRIBUTES, percent_decode, redact};
@@ -33,6 +33,8 @@ enum Use {
     Taken,
     /// It tunes something that dyno lacks, or asks for the usual.
     Ignored,
+    /// A whole number that does so.
+    IgnoredNumber,
     /// Other values ask for something that dyno lacks.
     Only(&'static [&'static str]),
 }
@@ -59,9 +61,9 @@ const KEYWORDS: &[(&str, &str, Use)] = &[
     ("ssl_max_protocol_version", "PGSSLMAXPROTOCOLVERSION", Only(&["TLSv1.3"])),
     ("min_protocol_version", "PGMINPROTOCOLVERSION", Only(&["3.0"])),
     ("max_protocol_version", "PGMAXPROTOCOLVERSION", Ignored),
-    ("load_balance_hosts", "PGLOADBALANCEHOSTS", Taken), ("keepalives", "", Ignored),
-    ("keepalives_idle", "", Ignored), ("keepalives_interval", "", Ignored), ("keepalives_count", "", Ignored),
-    ("tcp_user_timeout", "", Ignored), ("sslcompression", "PGSSLCOMPRESSION", Ignored),
+    ("load_balance_hosts", "PGLOADBALANCEHOSTS", Taken), ("keepalives", "", IgnoredNumber),
+    ("keepalives_idle", "", IgnoredNumber), ("keepalives_interval", "", IgnoredNumber), ("keepalives_count", "", IgnoredNumber),
+    ("tcp_user_timeout", "", IgnoredNumber), ("sslcompression", "PGSSLCOMPRESSION", Ignored),
     ("sslsni", "PGSSLSNI", Ignored), ("sslcertmode", "PGSSLCERTMODE", Ignored), ("sslkeylogfile", "", Ignored),
     ("krbsrvname", "PGKRBSRVNAME", Ignored), ("gsslib", "PGGSSLIB", Ignored),
     ("gssdelegation", "PGGSSDELEGATION", Ignored),
@@ -133,7 +135,10 @@ pub(super) fn from_libpq_with(
         if !words.0.contains_key(name)
             && let Some(value) = variable(from)
         {
-            words.set(name, value)?;
+            words.set(name, value).map_err(|error| {
+                let message = format!("{from}: {}", error.message);
+                TargetError { message, ..error }
+            })?;
         }
     }
     if !words.0.contains_key("fallback_application_name") {
@@ -174,12 +179,15 @@ impl ConnectionWords {
             && !value.is_empty()
             && !allowed.iter().any(|word| word.eq_ignore_ascii_case(&value))
         {
-            let message =
-                format!("The connection option {name} has a value that dyno can't honour.");
+            let text = if name == "sslpassword" { "***" } else { &value };
+            let message = format!("The connection option {name}={text} is not supported.");
             return Err(TargetError::new(message).with_hint(match allowed {
-                [] => format!("leave {name} out; its variable, if it has one, must be unset too"),
+                [] => format!("leave {name} out"),
                 words => format!("{name} may be {}", words.join(", ")),
             }));
+        }
+        if what == IgnoredNumber && !value.is_empty() {
+            read_whole(name, &value)?;
         }
         self.0.insert(name, value);
         Ok(())
@@ -293,9 +301,12 @@ impl ConnectionWords {
         let is_system = ca.as_deref() == Some("system");
         let mode = TlsMode::ALL.into_iter().find(|known| mode.as_deref() == Some(known.name()));
         let default = if is_system { TlsMode::VerifyFull } else { TlsMode::default() };
+        let mode = mode.unwrap_or(default);
+        // As in libpq, a file that is not there is missed only where it is needed.
+        let is_needed = |path: &PathBuf| mode >= TlsMode::VerifyCa || path.exists();
         Ok(TlsOptions {
-            mode: mode.unwrap_or(default),
-            ca: ca.filter(|_| !is_system).map(Into::into),
+            mode,
+            ca: ca.filter(|_| !is_system).map(PathBuf::from).filter(is_needed),
             cert: self.take("sslcert").map(Into::into),
             key: self.take("sslkey").map(Into::into),
             ..TlsOptions::default()
@@ -305,14 +316,15 @@ impl ConnectionWords {
     /// libpq waits without a limit by default.
     fn connect_timeout_s(&mut self) -> Result<u64, TargetError> {
         let Some(text) = self.take("connect_timeout") else { return Ok(UNLIMITED_CONNECT_S) };
-        let seconds: i32 = text.trim().parse().map_err(|_| {
-            TargetError::new(format!(
-                "invalid integer value \"{text}\" for connection option \"connect_timeout\""
-            ))
-        })?;
+        let seconds = read_whole("connect_timeout", &text)?;
         let limited = u64::try_from(seconds).ok().filter(|&seconds| seconds > 0);
         Ok(limited.map_or(UNLIMITED_CONNECT_S, |seconds| seconds.min(UNLIMITED_CONNECT_S)))
     }
+}
+
+fn read_whole(name: &str, text: &str) -> Result<i32, TargetError> {
+    let message = || format!("invalid integer value \"{text}\" for connection option \"{name}\"");
+    text.trim().parse().map_err(|_| TargetError::new(message()))
 }
 
 fn check_known(name: &str, message: impl Fn() -> String) -> Result<(), TargetError> {

@@ -167,6 +167,41 @@ fn the_chain_is_verified_and_in_full_mode_the_name_too() {
     }
 }
 
+/// A server that shows the certificate of a key of its own, which a file names as trusted.
+fn self_signed(params: CertificateParams) -> Papers {
+    let mut papers = Papers::new(false);
+    let key = KeyPair::generate().unwrap();
+    let own = params.self_signed(&key).unwrap();
+    std::fs::write(papers.folder.path().join("ca.pem"), own.pem()).unwrap();
+    let private = PrivateKeyDer::Pkcs8(key.serialize_der().into());
+    let private = rustls::crypto::ring::default_provider().key_provider.load_private_key(private);
+    let chain = vec![own.der().clone()];
+    let shown = CertifiedKey::new(chain, private.unwrap());
+    papers.server.cert_resolver = Arc::new(SingleCertAndKey::from(shown));
+    papers
+}
+
+#[test]
+fn the_servers_own_certificate_may_be_the_trusted_one() {
+    for is_ca in [IsCa::NoCa, IsCa::Ca(BasicConstraints::Unconstrained)] {
+        let mut params = CertificateParams::new(vec!["localhost".to_owned()]).unwrap();
+        params.is_ca = is_ca;
+        let papers = self_signed(params);
+        let ca = papers.file("ca.pem");
+        papers.talk(&options(TlsMode::Require, ca.clone()), "elsewhere").unwrap();
+        papers.talk(&options(TlsMode::VerifyFull, ca.clone()), "localhost").unwrap();
+        papers.talk(&options(TlsMode::VerifyFull, ca), "elsewhere").unwrap_err();
+    }
+}
+
+#[test]
+fn a_name_that_is_no_alternative_name_gets_a_remedy() {
+    let papers = self_signed(CertificateParams::new(Vec::new()).unwrap());
+    let verified = options(TlsMode::VerifyFull, papers.file("ca.pem"));
+    let error = papers.talk(&verified, "localhost").unwrap_err();
+    assert!(error.hint().unwrap().contains("subjectAltName"), "{error}");
+}
+
 #[test]
 fn client_certificates_are_shown_when_asked_for() {
     let papers = Papers::new(true);

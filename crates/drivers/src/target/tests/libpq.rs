@@ -187,6 +187,7 @@ fn mistakes_have_the_words_of_libpq_and_no_password() {
              \"postgres://u:***@[::1/x\"",
         ),
         ("port=x", "invalid integer value \"x\" for connection option \"port\""),
+        ("keepalives=abc", "invalid integer value \"abc\" for connection option \"keepalives\""),
         ("port=70000", "invalid port number: \"70000\""),
         ("sslmode=on", "invalid sslmode value: \"on\""),
         ("target_session_attrs=x", "invalid target_session_attrs value: \"x\""),
@@ -201,12 +202,20 @@ fn mistakes_have_the_words_of_libpq_and_no_password() {
         let error = with(Some(text), &NONE, &[]).unwrap_err();
         assert!(!error.to_string().contains("geheim") && error.hint.is_some(), "{error}");
     }
+    let named = with(None, &NONE, &[("PGSSLCRL", "/x.crl")]).unwrap_err().message;
+    assert_eq!(named, "PGSSLCRL: The connection option sslcrl=/x.crl is not supported.");
     assert_eq!(refuse("service=x"), "definition of service \"x\" not found");
     assert!(with(None, &NONE, &[("PGSERVICE", "x")]).is_err());
     assert_eq!(refuse("load_balance_hosts=x"), "invalid load_balance_hosts value: \"x\"");
     assert!(with(Some("host=a hostaddr=::1 sslmode=verify-full"), &NONE, &[]).is_err());
     let hint = with(Some("hots=a"), &NONE, &[]).unwrap_err().hint.unwrap();
     assert_eq!(hint, "did you mean `host`?");
+}
+
+#[test]
+fn a_missing_file_of_roots_is_missed_where_certificates_are_checked() {
+    assert_eq!(read("sslmode=require sslrootcert=/no/such").tls.ca, None);
+    assert_eq!(read("sslmode=verify-ca sslrootcert=/no/such").tls.ca, Some("/no/such".into()));
 }
 
 proptest! {
