@@ -9,6 +9,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// days.
 const STEPS: u32 = 10;
 
+/// More arrivals in one interval are estimated, with an error below one in a thousand.
+const COUNTED_ARRIVALS: f64 = 1e6;
+
 /// One queue of due times, a Poisson process or at even gaps, that the workers of all loops take from.
 ///
 /// A free worker takes the next arrival and waits for it; when all are busy, arrivals wait in time order and keep their
@@ -112,11 +115,32 @@ impl Schedule {
         self.ends.fetch_min(due, Ordering::Relaxed);
     }
 
-    /// Arrivals that nobody has taken, in the window that closes at `closes`. To be asked once.
+    /// Takes the arrivals that nobody has taken, in the window that closes at `closes`; returns how many.
     pub(crate) fn untaken(&self, closes: Nanos) -> u64 {
-        let ends = closes.min(self.ends.load(Ordering::Relaxed));
-        let next = || Some(self.take()).filter(|&due| due < ends);
-        std::iter::from_fn(next).filter(|&due| self.is_offered(due)).count() as u64
+        self.take_until(self.opens);
+        self.take_until(closes.min(self.ends.load(Ordering::Relaxed)))
+    }
+
+    /// Takes the arrivals before `until`; returns how many. Where the rate is beyond reach, they are estimated: to count
+    /// each would outlast the trial.
+    fn take_until(&self, until: Nanos) -> u64 {
+        let next = || self.next.load(Ordering::Relaxed);
+        let expected = until.saturating_sub(self.due(next())) as f64 / self.mean_gap;
+        if expected > COUNTED_ARRIVALS {
+            let since_release = until.saturating_sub(self.released);
+            let place = match self.gaps {
+                Gaps::Poisson { .. } => since_release << STEPS,
+                Gaps::Even { lead } => (since_release as f64 / self.mean_gap - lead).ceil() as u64,
+            };
+            self.next.store(place, Ordering::Relaxed);
+            return expected as u64;
+        }
+        let mut count = 0;
+        while self.due(next()) < until {
+            self.take();
+            count += 1;
+        }
+        count
     }
 }
 
@@ -144,8 +168,7 @@ pub(crate) fn schedules(spec: &TrialSpec, window: Window, loops: usize) -> Vec<S
 /// The arrivals of a trial with a rate, counted as they come due: the same ones that its workers take.
 #[derive(Debug)]
 pub struct DueArrivals {
-    /// Each with its next due time after the release.
-    queues: Vec<(Schedule, Nanos)>,
+    queues: Vec<Schedule>,
     /// Nothing comes due from then on.
     ends: Nanos,
     due: u64,
@@ -155,23 +178,14 @@ impl DueArrivals {
     /// `None` for a closed loop and for terminals.
     pub fn new(spec: &TrialSpec) -> Option<Self> {
         let window = Window { released: 0, opens: 0, closes: Nanos::MAX, interval: SECOND };
-        let schedules = schedules(spec, window, spec.loops.unwrap_or(1) as usize);
-        let with_next = |schedule: Schedule| {
-            let next = schedule.take();
-            (schedule, next)
-        };
-        let queues: Vec<_> = schedules.into_iter().map(with_next).collect();
+        let queues = schedules(spec, window, spec.loops.unwrap_or(1) as usize);
         (!queues.is_empty()).then_some(DueArrivals { queues, ends: spec.ends(spec.warmup), due: 0 })
     }
 
     /// How many have come due before `elapsed` nanoseconds since the release, which grow from call to call.
     pub fn until(&mut self, elapsed: Nanos) -> u64 {
-        for (schedule, next) in &mut self.queues {
-            while *next < elapsed.min(self.ends) {
-                self.due += 1;
-                *next = schedule.take();
-            }
-        }
+        let until = elapsed.min(self.ends);
+        self.due += self.queues.iter().map(|schedule| schedule.take_until(until)).sum::<u64>();
         self.due
     }
 }
@@ -211,6 +225,18 @@ mod tests {
         let product = |pair: &[f64]| (pair[0] - mean) * (pair[1] - mean);
         let covariance = gaps.windows(2).map(product).sum::<f64>() / gaps.len() as f64;
         assert!((covariance / variance).abs() < 0.04, "{}", covariance / variance);
+    }
+
+    #[test]
+    fn a_hopeless_rate_is_estimated() {
+        for even_rate in [false, true] {
+            let spec = TrialSpec { rate_per_s: Some(1e12), even_rate, ..TrialSpec::closed(1) };
+            let schedule = &schedules(&spec, WINDOW, 1)[0];
+            schedule.take();
+            let untaken = schedule.untaken(2 * SECOND) as f64;
+            assert!((untaken / 1e12 - 1.0).abs() < 1e-3, "{untaken}");
+            assert!(schedule.take() >= 2 * SECOND, "none is taken twice");
+        }
     }
 
     #[test]

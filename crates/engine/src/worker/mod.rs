@@ -624,8 +624,11 @@ impl<W: Workload, D: Driver, S: FrameSink> Worker<'_, W, D, S> {
             };
             let Err(error) = rolled_back else { return Ok(true) };
             self.local.recorder.borrow_mut().error(&error, now());
-            if !self.shared.spec.errors.reconnect {
-                return Err(error);
+            let policy = &self.shared.spec.errors;
+            if !policy.reconnect {
+                // The user has every transaction go on after this error.
+                let is_ignored = policy.retry.contains(&error) && !error.is_fatal();
+                return if is_ignored { Ok(true) } else { Err(error) };
             }
         }
         self.session = None;

@@ -167,6 +167,18 @@ fn a_rollback_that_fails_is_an_error_too() {
     }
 }
 
+/// As of a node of Galera that is not ready (1047), which refuses each statement.
+#[test]
+fn a_rollback_that_meets_an_ignored_error_ends_nothing() {
+    let faults = vec![at(1, ErrorClass::Deadlock), at(2, ErrorClass::Deadlock)];
+    let errors = ErrorPolicy { reconnect: false, ..ErrorPolicy::resilient() };
+    let spec = TrialSpec { errors, ..closed(1, 1) };
+    let (result, _) = run(&Lists::of(&TRANSFER), &constant(MS, faults), &spec);
+    assert!(!matches!(result.ended, TrialEnd::Aborted(_)), "{result:?}");
+    assert_eq!(result.total.counts().retries, 1);
+    assert_eq!(self::errors(&result), [(ErrorClass::Deadlock, 1213, "40001", 2)]);
+}
+
 #[test]
 fn a_worker_that_ends_the_trial_rolls_its_transaction_back() {
     let sent = |errors: ErrorPolicy| {
