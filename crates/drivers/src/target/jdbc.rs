@@ -299,9 +299,9 @@ impl JdbcReader {
         format!("{scheme}://{place}{query}")
     }
 
-    /// In JDBC a list of hosts is for failover: all sessions go to the first that answers. A session on a standby could
-    /// not write.
-    fn first_host(&self, place: &str, warnings: &mut Vec<String>) -> String {
+    /// In JDBC a list of hosts is for failover: all sessions go to the first that answers. With MySQL, a session on a
+    /// standby could not write.
+    fn first_host(&mut self, place: &str, warnings: &mut Vec<String>) -> String {
         let (login, rest) = match place.rsplit_once('@') {
             Some((login, rest)) => (format!("{login}@"), rest),
             None => (String::new(), place),
@@ -315,7 +315,11 @@ impl JdbcReader {
             return place.to_owned();
         }
         let remedy = match self.driver {
-            JdbcDriver::Postgres => "loadBalanceHosts=true",
+            JdbcDriver::Postgres => {
+                // As in libpq, each session takes the first that answers and has the wanted attributes.
+                self.push("load_balance_hosts", "disable");
+                return place.to_owned();
+            }
             JdbcDriver::Mysql => "jdbc:mysql:loadbalance://",
             JdbcDriver::Mariadb => "jdbc:mariadb:loadbalance://",
         };

@@ -199,13 +199,16 @@ pub(super) const VERSION_6: &[&str] = &[
 ];
 
 /// Keys that do nothing here and are not worth a warning: the class of a Java driver, threads of terminals, which are
-/// tasks here, and a collector, instead of which dyno samples the machines itself.
-const SILENT: &str =
-    "driver monkeys osCollectorScript osCollectorInterval osCollectorSSHAddr osCollectorDevices";
+/// tasks here, and the intervals of files that dyno doesn't write.
+const SILENT: &str = "driver monkeys resultIntervalSecs";
+
+/// Keys of a collector, instead of which dyno samples the machines itself.
+const COLLECTOR: &str =
+    "osCollectorScript osCollectorInterval osCollectorSSHAddr osCollectorDevices";
 
 /// All known names, for overrides of any case.
 pub(super) fn key_names() -> Vec<&'static str> {
-    USED.split(' ').chain(SILENT.split(' ')).collect()
+    USED.split(' ').chain(SILENT.split(' ')).chain(COLLECTOR.split(' ')).collect()
 }
 
 /// A sentence for each key that does nothing here, with its place. Values are not quoted: one may be
@@ -223,6 +226,11 @@ pub(super) fn key_warnings(properties: &Properties) -> Vec<String> {
         let meant = nearest(key, names.iter().copied());
         let advice = meant.map_or(".".to_owned(), |name| format!("; was {name} meant?"));
         warnings.push(format!("{place}: {key} is unknown and ignored{advice}"));
+    }
+    if COLLECTOR.split(' ').any(|key| properties.get(key).is_some()) {
+        let file = &properties.file;
+        let note = "the osCollector keys are not needed: dyno samples the machines itself.";
+        warnings.push(format!("{file}: {note}"));
     }
     warnings
 }
@@ -315,6 +323,7 @@ mod tests {
                 "props.my:4: iConn is unknown and ignored; was conn meant?",
                 "props.my:6: foo is unknown and ignored.",
                 "command line: //x is unknown and ignored.",
+                "props.my: the osCollector keys are not needed: dyno samples the machines itself.",
             ]
         );
     }

@@ -27,7 +27,7 @@ use dyno_tpcc::ledger::LedgerFile;
 use dyno_tpcc::load::{TpccDatabase, loaded};
 use dyno_tpcc::options::OFFER;
 use dyno_tpcc::profile::TpccTransaction;
-use dyno_tpcc::{DRIVE_ON, Tpcc, TpccOptions};
+use dyno_tpcc::{DRIVE_ON, Isolation, Tpcc, TpccOptions};
 use std::path::Path;
 use std::sync::Arc;
 use time::{Duration, OffsetDateTime, UtcOffset};
@@ -89,11 +89,13 @@ impl Job<'_> {
     ) -> Result<u8, Failure> {
         let driver = &database.admin();
         let spec = self.spec();
-        let loaded = self.loaded(driver, &spec)?;
+        let (loaded, isolation) = self.loaded(driver, &spec)?;
         let before = look_before(driver, self.arguments.checks, self.place.warehouses)?;
         let control = Arc::new(Control::new());
         let results = self.results(console, (&loaded, &spec), &control)?;
-        let workload = self.workload(driver.dialect(), &loaded, &before, results.as_ref())?;
+        let options = self.options(&loaded, isolation);
+        let workload =
+            self.workload(options, driver.dialect(), &loaded, &before, results.as_ref())?;
         console.line(&format!("C value for C_LAST during load: {}", loaded.c_last));
         let c_last = workload.constants.c_last;
         console.line(&format!("C value for C_LAST this run:    {c_last}"));
@@ -172,21 +174,25 @@ impl Job<'_> {
         Ok(verdict.code)
     }
 
+    fn options(&self, loaded: &TpccDatabase, isolation: Option<Isolation>) -> TpccOptions {
+        let pauses = self.settings.pauses;
+        TpccOptions {
+            warehouses: self.place.warehouses,
+            isolation,
+            keying_multiplier: pauses.map_or(1.0, |pauses| pauses.keying),
+            think_multiplier: pauses.map_or(1.0, |pauses| pauses.think),
+            ..TpccOptions::new(self.settings.profile, loaded, self.seed)
+        }
+    }
+
     fn workload(
         &self,
+        options: TpccOptions,
         dialect: Dialect,
         loaded: &TpccDatabase,
         before: &Before,
         results: Option<&Results>,
     ) -> Result<Tpcc, Failure> {
-        let pauses = self.settings.pauses;
-        let options = TpccOptions {
-            warehouses: self.place.warehouses,
-            isolation: self.arguments.isolation,
-            keying_multiplier: pauses.map_or(1.0, |pauses| pauses.keying),
-            think_multiplier: pauses.map_or(1.0, |pauses| pauses.think),
-            ..TpccOptions::new(self.settings.profile, loaded, self.seed)
-        };
         let mut workload = Tpcc::new(options, loaded, dialect).map_err(Failure::usage)?;
         if let Some(path) = &self.arguments.ledger {
             let target = self.place.target.to_string();
@@ -236,7 +242,12 @@ impl Job<'_> {
     }
 
     /// The load that the database states, if a run can use it.
-    fn loaded(&self, driver: &AdminDriver<'_>, spec: &TrialSpec) -> Result<TpccDatabase, Failure> {
+    /// With the isolation that sessions ask for.
+    fn loaded(
+        &self,
+        driver: &AdminDriver<'_>,
+        spec: &TrialSpec,
+    ) -> Result<(TpccDatabase, Option<Isolation>), Failure> {
         let isolation = self.arguments.isolation;
         check_settings(driver, trial_needs(isolation))?;
         let (loaded, found) = ask(driver, async |session| {
@@ -255,7 +266,7 @@ impl Job<'_> {
             Ok((loaded, preflight(session, spec.workers, isolation, false).await?))
         })?;
         warn(&found.warnings);
-        Ok(loaded)
+        Ok((loaded, found.isolation))
     }
 
     fn spec(&self) -> TrialSpec {

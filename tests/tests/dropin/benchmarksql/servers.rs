@@ -56,6 +56,14 @@ fn a_server_that_refuses_to_write_is_no_fast_server() {
     assert_eq!(refused.code, 1, "{refused:?}");
     good(&folder, &["build", "props", "password", "geheim"]);
 
+    // A level of the URL stays.
+    let conn = format!(
+        "jdbc:mariadb://127.0.0.1:{port}/sbtest?sessionVariables=tx_isolation='REPEATABLE-READ'"
+    );
+    let words = ["run", "props", "runTxnsPerTerminal", "5", "password", "geheim", "conn", &conn];
+    let run = good(&folder, &words);
+    assert!(run.stderr.contains("isolation the server's own"), "{}", run.stderr);
+
     let orders = || {
         let sum = sql("SELECT sum(d_next_o_id - 3001) FROM sbtest.bmsql_district");
         sum.trim().parse::<u64>().expect("a number")

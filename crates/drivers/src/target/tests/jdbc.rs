@@ -32,6 +32,10 @@ fn urls_become_dynos_own() {
             "postgres://a:5432,b:2/d?target_session_attrs=read-write",
         ),
         (
+            "jdbc:postgresql://a,b:2/d?targetServerType=primary",
+            "postgres://a:5432,b:2/d?load_balance_hosts=disable&target_session_attrs=read-write",
+        ),
+        (
             "jdbc:postgresql://h/d?currentSchema=tpcc&ApplicationName=x%20y&channelBinding=require",
             "postgres://h:5432/d?application_name=x%20y&channel_binding=require&set.search_path=tpcc",
         ),

@@ -259,12 +259,16 @@ impl<'a> Reader<'a> {
 
     fn pauses(&self, place: &Place) -> Result<Pauses, Failure> {
         // Several programs of BenchmarkSQL 6 can share the warehouses.
-        let last = place.warehouses.to_string();
-        for key in ["useWarehouseFrom", "useWarehouseTo"] {
-            self.number(key, 1..=place.warehouses)?;
+        let last = i64::from(place.warehouses);
+        for (key, whole) in [("useWarehouseFrom", 1), ("useWarehouseTo", last)] {
+            // -1 is the original's default: all warehouses.
+            let is_part = self.number(key, -1..=last)?.is_some_and(|at| at != -1 && at != whole);
+            if let Some(entry) = self.nonblank(key).filter(|_| is_part) {
+                let reason = "would leave warehouses to other programs, which dyno can't do";
+                let remedy = format!("write {key}={whole}, or leave it out");
+                return Err(self.wrong(entry, reason).with_hint(remedy));
+            }
         }
-        let whole = [("useWarehouseFrom", "1"), ("useWarehouseTo", last.as_str())];
-        self.refuse_others(whole, "would leave warehouses to other programs, which dyno can't do")?;
         let multiplier = |key| self.number(key, 0.0..=1_000.0).map(|number| number.unwrap_or(1.0));
         let mins = |key| self.number(key, 0..=MINS_MAX);
         let ramps = mins("rampupSUTMins")?.max(mins("rampupTerminalMins")?).unwrap_or(0);

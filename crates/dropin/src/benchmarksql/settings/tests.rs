@@ -218,6 +218,13 @@ fn bad_values_are_refused_with_place_and_remedy() {
 }
 
 #[test]
+fn all_warehouses_are_used_however_the_original_says_so() {
+    for (from, to) in [("-1", "-1"), ("1", "10"), ("", "")] {
+        good(FILE_6, &[("useWarehouseFrom", from), ("useWarehouseTo", to)]);
+    }
+}
+
+#[test]
 fn what_the_profile_has_no_use_for_is_told() {
     let (_, _, run, warnings) = good(
         FILE_6,

@@ -58,7 +58,13 @@ pub async fn preflight(
         about_foreign_keys(keys, wants_foreign_keys),
         about_isolation(dialect, is_passed_on, isolation),
     ];
-    let isolation = if is_passed_on { isolation } else { Some(Isolation::ServerDefault) };
+    let is_set = |name| session.is_set_by_target(name);
+    // A level of the target's own stays, unless another one is asked for.
+    let is_own = isolation.is_none() && (is_set("transaction_isolation") || is_set("tx_isolation"));
+    let isolation = match is_passed_on && !is_own {
+        true => isolation,
+        false => Some(Isolation::ServerDefault),
+    };
     Ok(Preflight { isolation, warnings: warnings.into_iter().flatten().collect() })
 }
 
