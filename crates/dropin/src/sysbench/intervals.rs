@@ -7,7 +7,7 @@ use super::report::{Fairness, Figures, fairness, ignored_errors, per_second};
 use dyno_core::{Nanos, SECOND};
 use dyno_engine::record::{Frame, MeasuredInterval, Phase};
 use dyno_engine::{DueArrivals, WorkerStats};
-use dyno_lua::ReportStat;
+use dyno_lua::{LuaScript, ReportStat};
 
 /// Reports that a script prints itself. Each is false where it does not: then they are those of the original.
 pub(super) trait ReportHooks {
@@ -105,6 +105,9 @@ pub(super) struct Intervals<'a> {
     workers_before: Vec<WorkerStats>,
     /// False: there are no statements to speak of.
     pub(super) uses_database: bool,
+    pub(super) script: Option<&'a LuaScript>,
+    /// Its own errors before the interval that comes next.
+    own_errors: u64,
 }
 
 impl<'a> Intervals<'a> {
@@ -121,6 +124,8 @@ impl<'a> Intervals<'a> {
             workers: Vec::new(),
             workers_before: Vec::new(),
             uses_database: true,
+            script: None,
+            own_errors: 0,
         }
     }
 
@@ -145,6 +150,8 @@ impl<'a> Intervals<'a> {
         mut hooks: Option<&mut (dyn ReportHooks + '_)>,
     ) -> String {
         let counts = interval.frame.counts();
+        let all_errors = self.script.map_or(0, LuaScript::own_errors);
+        let errors = all_errors - std::mem::replace(&mut self.own_errors, all_errors);
         if interval.phase == Phase::WarmUp {
             // What is in flight at the opening of the window counts as started there.
             self.started += counts.ended();
@@ -154,6 +161,7 @@ impl<'a> Intervals<'a> {
         self.in_flight += counts.started as i64 - counts.ended() as i64;
         for (frame, seconds) in [&mut self.line, &mut self.checkpoint] {
             frame.add(&interval.frame);
+            frame.errors.add(&dyno_lua::own_errors(errors));
             *seconds += interval.length_s;
         }
         if !whole {

@@ -15,6 +15,7 @@ mod target;
 
 use command_line::{CommandLine, Script};
 use dyno_core::nearest;
+use dyno_lua::STANDARD_INPUT;
 use dyno_runner::databases::Database;
 use dyno_runner::failure::{Exit, Failure};
 use dyno_runner::front_end::{RunLevels, SweepLevel, parse_levels, sweep_words};
@@ -25,6 +26,7 @@ use fatal::{Console, Level};
 use options::{DbDriver, Settings};
 use run::LoadCommand;
 use std::ffi::OsString;
+use std::io::{self, IsTerminal};
 use std::process::ExitCode;
 
 /// Options whose values must not be seen in the process list.
@@ -119,10 +121,14 @@ fn sweep_of(words: &[String]) -> Option<(usize, Vec<u32>)> {
 
 /// A command line with one number of threads. A run leaves what it has `measured`.
 fn main_of_one(words: &[String], measured: &mut Option<SweepLevel>) -> Exit {
-    let line = match command_line::read(words) {
+    let mut line = match command_line::read(words) {
         Ok(line) => line,
         Err(refusal) => return print_refusal(refusal),
     };
+    if line.script == Script::None && !io::stdin().is_terminal() {
+        // As in the original, a script on standard input needs no name.
+        line.script = Script::Lua(STANDARD_INPUT.to_owned());
+    }
     let settings = &line.settings;
     let verbosity = if settings.debug { Level::Debug as u8 } else { settings.verbosity };
     let mut console = Console::new(verbosity, settings.json_to_stdout());

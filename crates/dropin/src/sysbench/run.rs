@@ -92,6 +92,7 @@ pub(super) fn trial(
     }
     let mut intervals = Intervals::new(settings);
     intervals.arrivals = DueArrivals::new(&spec);
+    intervals.script = job.script;
     let (rows, length) = (Vec::new(), spec.interval);
     let mut reporter = Reporter { console, intervals, length, rows, hooks, job, has_failed: false };
     let start = monotonic_now();

@@ -317,7 +317,7 @@ impl<'a, D: Driver> Driven for DrivenScript<'a, D> {
         ran: &EndedTrial<'_>,
     ) -> After {
         let hook_error = side.step("done", "").err().map(|error| sentence(&error.message));
-        let counted = match workload.own_errors() {
+        let own_errors = match self.family.script.own_errors() {
             0 => None,
             count => Some(format!(
                 "The script has caught or counted {count} errors itself (pcall, sb_counter_inc)."
@@ -329,7 +329,7 @@ impl<'a, D: Driver> Driven for DrivenScript<'a, D> {
         let of_thread = workload.take_thread_done();
         let of_thread = of_thread
             .map(|error| format!("A thread_done() has failed: {}", sentence(&error.message)));
-        let notes = of_thread.into_iter().chain(hook_error).chain(counted).chain(held_up);
+        let notes = of_thread.into_iter().chain(hook_error).chain(own_errors).chain(held_up);
         let notes = notes.map(Message::verbatim).collect();
         After { notes, ..After::default() }
     }

@@ -8,8 +8,7 @@ local driver = host.the_driver
 sb_rand, sb_rand_uniform, sb_rand_gaussian = rand.default, rand.uniform, rand.gaussian
 sb_rand_special, sb_rand_str = rand.special, rand.string
 function sb_rnd()
-   local _, low = rand.halves()
-   return low
+   return tonumber(rand.uniform_uint64() % 4294967296ULL)
 end
 
 -- As in the original, which draws until a number lies between the two.

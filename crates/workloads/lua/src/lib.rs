@@ -32,4 +32,4 @@ pub use script::{
 };
 pub use watch::ReportStat;
 pub use worker::{SideState, side_state};
-pub use workload::drive;
+pub use workload::{drive, own_errors};

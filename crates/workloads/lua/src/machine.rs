@@ -1,6 +1,6 @@
 //! One Lua state: the script in it, and the coroutine that executes its functions.
 //!
-//! Code is interpreted, and no hook is set: [`crate::watch`] ends what computes without an end.
+//! Code is compiled, and no hook is set: [`crate::watch`] ends what computes without an end.
 
 use crate::random::{Numbers, UniqueNumbers};
 use crate::raw::{self, Halt, LuaRequest, LuaShared, Plain};
@@ -166,8 +166,7 @@ impl LuaMachine {
         let options = LuaOptions::new().catch_rust_panics(true);
         let lua = Lua::new_with(StdLib::ALL_SAFE, options)?;
         lua.set_memory_limit(settings.memory_max)?;
-        // Loops that are compiled never look at hooks: one without an end could not be ended.
-        lua.load("jit.off() io.stdout:setvbuf('line')").exec()?;
+        lua.load("io.stdout:setvbuf('line')").exec()?;
         offer_debug(&lua)?;
         if settings.prints_to_stderr {
             lua.load(PRINTS_TO_STDERR).exec()?;

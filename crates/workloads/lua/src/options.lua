@@ -25,7 +25,9 @@ local SIZES = { K = 1024, M = 1024 ^ 2, G = 1024 ^ 3, T = 1024 ^ 4 }
 
 -- Text of the command line as a value; the second result says what it must be.
 local function converted(text, kind)
-   if kind == ARG.ARG_BOOL then
+   if text == "" and (kind == ARG.ARG_INT or kind == ARG.ARG_DOUBLE or kind == ARG.ARG_SIZE) then
+      return 0
+   elseif kind == ARG.ARG_BOOL then
       local values = { [""] = true, on = true, ["true"] = true, ["1"] = true, off = false, ["false"] = false, ["0"] = false }
       return values[text], "on or off"
    elseif kind == ARG.ARG_INT then
@@ -61,7 +63,7 @@ end
 local function default_of(option)
    local default = option.spec[2]
    if option.kind == ARG.ARG_BOOL and default == nil then
-      return false
+      return true
    elseif option.kind == ARG.ARG_STRING or option.kind == ARG.ARG_FILE then
       return default == nil and "" or tostring(default)
    elseif option.kind == ARG.ARG_LIST and type(default) ~= "string" then
@@ -83,9 +85,6 @@ function host.take_options(pairs_given)
       local name = typed:gsub("%-", "_")
       local option = declared[name]
       if option then
-         if text == nil and option.kind ~= ARG.ARG_BOOL then
-            refuse("invalid option: --" .. typed .. ": it needs a value")
-         end
          local value, expected = converted(text or "", option.kind)
          if value == nil or value == false and option.kind ~= ARG.ARG_BOOL then
             refuse("invalid option: --" .. typed .. "=" .. text .. ": the value must be " .. expected)
@@ -111,17 +110,17 @@ local FORMS = {
 
 local function option_lines()
    local lines, widest = {}, 0
-   for name, option in pairs(declared_options()) do
+   for _, option in pairs(declared_options()) do
       local default = default_of(option)
       if option.kind == ARG.ARG_LIST then
          default = table.concat(default, ",")
       elseif option.kind == ARG.ARG_BOOL then
          default = default and "on" or "off"
       end
-      local head = "--" .. name .. (FORMS[option.kind] or "")
+      local head = "--" .. option.name .. (FORMS[option.kind] or "")
       local written = option.spec[2]
       default = type(written) == "string" and written or default
-      local shown = tostring(default) ~= "" and " [" .. tostring(default) .. "]" or ""
+      local shown = written ~= nil and tostring(default) ~= "" and " [" .. tostring(default) .. "]" or ""
       lines[#lines + 1] = { head, (option.spec[1] or "") .. shown }
       widest = math.max(widest, #head)
    end

@@ -7,7 +7,7 @@
 -- that queries are made of as fields of their own: LuaJIT finds one of a metatable by a call of C.
 
 local host = ...
-local real_ffi -- set once a literal has made LuaJIT load it
+local real_ffi = package.loaded.ffi -- loaded by LuaJIT itself, as it has read `0ULL` in this file
 local yield, running, isyieldable, type = coroutine.yield, coroutine.running, coroutine.isyieldable, type
 local raise = host.raise
 local script_coroutine
@@ -21,10 +21,6 @@ local EVENT, AGAIN = 1, 2
 
 -- In a thread_run() of the script's own: whether it is one, and whether the run is over.
 local has_own_loop, is_over = false, false
-
--- 64-bit numbers of `uniform_uint64`; the literal also loads LuaJIT's ffi.
-local TWO_TO_32 = 4294967296ULL
-real_ffi = package.loaded.ffi
 
 local ELSEWHERE = "dyno can't wait for a database inside a coroutine of the script's own"
 
@@ -59,7 +55,7 @@ sysbench = {
       ARG_MAX = 8, PARALLEL_COMMAND = true,
       argv = host.argv, command = host.command, script_path = host.script_path,
    },
-   rand = host.rand,
+   rand = {},
    sql = {
       error = { NONE = 0, IGNORABLE = 1, FATAL = 2 },
       type = {
@@ -68,12 +64,32 @@ sysbench = {
       },
    },
 }
+sysbench.cmdline.argv[0] = "sysbench"
 local tid = host.tid
 thread_id = tid
 
-function sysbench.rand.uniform_uint64()
-   local high, low = sysbench.rand.halves()
-   return high * TWO_TO_32 + low
+-- Called by ffi, as in the original: compiled code calls them directly.
+local rand, shared = sysbench.rand, host.shared
+for _, name in ipairs({ "uniform", "gaussian", "special", "pareto", "default" }) do
+   local draw = real_ffi.cast("uint32_t (*)(void *, uint32_t, uint32_t)", host.draws[name])
+   rand[name] = function(low, high) return draw(shared, low, high) end
+end
+local unique = real_ffi.cast("uint32_t (*)(void *)", host.draws.unique)
+local unit = real_ffi.cast("double (*)(void *)", host.draws.unit)
+local bits = real_ffi.cast("uint64_t (*)(void *)", host.draws.bits)
+local fill = real_ffi.cast("void (*)(void *, const char *, size_t, void *)", host.draws.fill)
+function rand.unique() return unique(shared) end
+function rand.uniform_double() return unit(shared) end
+function rand.uniform_uint64() return bits(shared) end
+
+local buffer, room = real_ffi.new("uint8_t[?]", 256), 256
+function rand.string(template)
+   local length = #template
+   if length > room then
+      buffer, room = real_ffi.new("uint8_t[?]", length), length
+   end
+   fill(shared, template, length, buffer)
+   return real_ffi.string(buffer, length)
 end
 
 -- Commands -----------------------------------------------------------------------------------------------------------
@@ -370,15 +386,13 @@ param.set = host.setter(TEXT, function(self, value)
    end
 end)
 
-local random_string = sysbench.rand.string
+local random_string = rand.string
 
 function param.set_rand_str(self, template)
    self[1] = cut(self, random_string(template))
 end
 
 -- What scripts declare by ffi ----------------------------------------------------------------------------------------
-
-local rand = sysbench.rand
 
 local exported = {
    -- Other workers go on meanwhile.
@@ -387,9 +401,9 @@ local exported = {
    sb_rand_default = rand.default, sb_rand_uniform = rand.uniform, sb_rand_gaussian = rand.gaussian,
    sb_rand_special = rand.special, sb_rand_pareto = rand.pareto, sb_rand_unique = rand.unique,
    sb_rand_uniform_double = rand.uniform_double, sb_rand_uniform_uint64 = rand.uniform_uint64,
-   sb_rand_str = function(template, buffer)
-      local text = rand.string(real_ffi.string(template))
-      real_ffi.copy(buffer, text, #text)
+   sb_rand_str = function(template, text)
+      template = real_ffi.string(template)
+      fill(shared, template, #template, text)
    end,
    -- For a thread_run() of the script's own. An event begins when the worker's task goes on with it.
    sb_more_events = function()
@@ -481,18 +495,19 @@ function steps.options()
    cmdline.print_test_options()
 end
 
-local function optional(name)
+local function optional(name, ...)
+   local arguments = { ... }
    steps[name] = function()
       local func = _G[name]
       if type(func) == "function" then
-         func(tid)
+         func(unpack(arguments))
       end
    end
 end
 optional("init")
 optional("done")
-optional("thread_init")
-optional("thread_done")
+optional("thread_init", tid)
+optional("thread_done", tid)
 
 -- Whether the run calls a hook of the script: "yes" or nothing.
 function steps.has(hook)

@@ -118,15 +118,15 @@ impl Numbers {
         }
     }
 
-    /// Replaces a text by that of a template: `#` becomes a digit, `@` a small letter.
-    pub(crate) fn text(&mut self, template: &[u8], text: &mut Vec<u8>) {
-        let letter = |byte: &u8| match byte {
-            b'#' => self.uniform(u32::from(b'0'), u32::from(b'9')) as u8,
-            b'@' => self.uniform(u32::from(b'a'), u32::from(b'z')) as u8,
-            other => *other,
-        };
-        text.clear();
-        text.extend(template.iter().map(letter));
+    /// Fills a text by a template of its length: `#` becomes a digit, `@` a small letter.
+    pub(crate) fn fill(&mut self, template: &[u8], text: &mut [u8]) {
+        for (letter, byte) in text.iter_mut().zip(template) {
+            *letter = match byte {
+                b'#' => self.uniform(u32::from(b'0'), u32::from(b'9')) as u8,
+                b'@' => self.uniform(u32::from(b'a'), u32::from(b'z')) as u8,
+                other => *other,
+            };
+        }
     }
 }
 
@@ -190,12 +190,12 @@ mod tests {
         assert_eq!(six(|| numbers.gaussian(1, 1000)), [475, 551, 614, 614, 364, 449]);
         assert_eq!(six(|| numbers.special(1, 1000)), [426, 505, 559, 502, 355, 498]);
         assert_eq!(six(|| numbers.pareto(1, 1000)), [1, 21, 54, 9, 3, 193]);
-        let mut text = Vec::new();
+        let mut text = [0; 10];
         for expected in [b"447-vje x4", b"715-yic x7", b"925-fwj x3"] {
-            numbers.text(b"###-@@@ x#", &mut text);
-            assert_eq!(text, expected);
+            numbers.fill(b"###-@@@ x#", &mut text);
+            assert_eq!(&text, expected);
         }
-        numbers.text(&[b'#'; 21], &mut text);
+        numbers.fill(&[b'#'; 21], &mut [0; 21]);
         // 21 draws, as the original's last three texts of 7 took.
         assert_eq!(six(|| numbers.uniform(0, u32::MAX)), [0; 6]);
         assert_eq!(

@@ -10,9 +10,9 @@ use crate::prepared::ConnectionResults;
 use crate::prepared::{BoundValues, KEPT_BYTES};
 use crate::random::{Numbers, UniqueNumbers};
 use mlua::ffi::{self, lua_CFunction, lua_State};
-use mlua::{Function, Lua, Table};
+use mlua::{Function, LightUserData, Lua, Table};
 use std::cell::{Cell, RefCell};
-use std::ffi::{CStr, c_int};
+use std::ffi::{CStr, c_int, c_void};
 use std::sync::Arc;
 
 /// What the functions of a state share with its machine. They have its address, so that it is closed after them.
@@ -77,23 +77,23 @@ pub(crate) fn offer(shared: &LuaShared, lua: &Lua, host: &Table) -> mlua::Result
     for (name, function) in host_functions {
         host.set(name, closure(shared, lua, function)?)?;
     }
-    let random_functions: [(&str, lua_CFunction); 9] = [
-        ("uniform", uniform),
-        ("gaussian", gaussian),
-        ("special", special),
-        ("pareto", pareto),
-        ("default", by_default),
-        ("unique", unique),
-        ("uniform_double", uniform_double),
-        ("halves", halves),
-        ("string", random_string),
-    ];
     host.set("below_c", BELOW_C)?;
-    let rand = lua.create_table()?;
-    for (name, function) in random_functions {
-        rand.set(name, closure(shared, lua, function)?)?;
+    let draws = lua.create_table()?;
+    for (name, address) in [
+        ("uniform", uniform as *mut c_void),
+        ("gaussian", gaussian as *mut c_void),
+        ("special", special as *mut c_void),
+        ("pareto", pareto as *mut c_void),
+        ("default", by_default as *mut c_void),
+        ("unique", unique as *mut c_void),
+        ("unit", unit as *mut c_void),
+        ("bits", bits_64 as *mut c_void),
+        ("fill", fill as *mut c_void),
+    ] {
+        draws.set(name, LightUserData(address))?;
     }
-    host.set("rand", rand)
+    host.set("draws", draws)?;
+    host.set("shared", LightUserData(std::ptr::from_ref(shared).cast_mut().cast()))
 }
 
 fn closure(shared: &LuaShared, lua: &Lua, function: lua_CFunction) -> mlua::Result<Function> {
@@ -491,66 +491,46 @@ unsafe extern "C-unwind" fn first_row(state: *mut lua_State) -> c_int {
     }
 }
 
-/// A number as the original's 32-bit parameter: without its fraction, and wrapped around.
-fn wrapped(number: f64) -> u32 {
-    number as i64 as u32
-}
+// What the prelude calls by LuaJIT's ffi, so that compiled code calls it directly. SAFETY, of all: the prelude passes the address of
+// the shared state, which is closed after the state of Lua.
 
 /// Functions of a lowest and a highest number.
 macro_rules! drawing {
     ($($name:ident)*) => {$(
-                unsafe extern "C-unwind" fn $name(state: *mut lua_State) -> c_int {
-            // SAFETY: Lua calls with arguments on the stack. The borrow ends within its line.
-            unsafe {
-                let low = wrapped(ffi::luaL_checknumber(state, 1));
-                let high = wrapped(ffi::luaL_checknumber(state, 2));
-                let drawn = of_function(state).numbers.borrow_mut().$name(low, high);
-                ffi::lua_pushnumber(state, f64::from(drawn));
-                1
-            }
+        unsafe extern "C" fn $name(shared: *const LuaShared, low: u32, high: u32) -> u32 {
+            // SAFETY: see above.
+            unsafe { &*shared }.numbers.borrow_mut().$name(low, high)
         }
     )*};
 }
 drawing!(uniform gaussian special pareto by_default);
 
-unsafe extern "C-unwind" fn unique(state: *mut lua_State) -> c_int {
-    // SAFETY: Lua calls with room for twenty values.
-    unsafe {
-        ffi::lua_pushnumber(state, f64::from(of_function(state).unique.draw()));
-        1
-    }
+unsafe extern "C" fn unique(shared: *const LuaShared) -> u32 {
+    // SAFETY: see above.
+    unsafe { &*shared }.unique.draw()
 }
 
-unsafe extern "C-unwind" fn uniform_double(state: *mut lua_State) -> c_int {
-    // SAFETY: as in `unique`.
-    unsafe {
-        let unit = of_function(state).numbers.borrow_mut().unit();
-        ffi::lua_pushnumber(state, unit);
-        1
-    }
+unsafe extern "C" fn unit(shared: *const LuaShared) -> f64 {
+    // SAFETY: see above.
+    unsafe { &*shared }.numbers.borrow_mut().unit()
 }
 
-/// The upper and the lower half of 64 random bits.
-unsafe extern "C-unwind" fn halves(state: *mut lua_State) -> c_int {
-    // SAFETY: as in `unique`.
-    unsafe {
-        let bits = of_function(state).numbers.borrow_mut().bits();
-        ffi::lua_pushnumber(state, f64::from((bits >> 32) as u32));
-        ffi::lua_pushnumber(state, f64::from(bits as u32));
-        2
-    }
+unsafe extern "C" fn bits_64(shared: *const LuaShared) -> u64 {
+    // SAFETY: see above.
+    unsafe { &*shared }.numbers.borrow_mut().bits()
 }
 
-/// The text that a template means.
-unsafe extern "C-unwind" fn random_string(state: *mut lua_State) -> c_int {
-    // SAFETY: Lua calls with arguments on the stack; a number among them becomes a text in place.
+/// Writes the text that a template means; both have this length.
+unsafe extern "C" fn fill(
+    shared: *const LuaShared,
+    template: *const u8,
+    length: usize,
+    text: *mut u8,
+) {
+    // SAFETY: see above; the prelude passes a text of Lua, and a buffer of its own or one of the script's.
     unsafe {
-        ffi::luaL_checklstring(state, 1, std::ptr::null_mut());
-        let shared = of_function(state);
-        let mut text = shared.sql.take();
-        shared.numbers.borrow_mut().text(bytes(state, 1), &mut text);
-        ffi::lua_pushlstring_(state, text.as_ptr().cast(), text.len());
-        shared.give_back(text);
-        1
+        let template = std::slice::from_raw_parts(template, length);
+        let text = std::slice::from_raw_parts_mut(text, length);
+        (*shared).numbers.borrow_mut().fill(template, text);
     }
 }

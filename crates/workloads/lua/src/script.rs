@@ -27,6 +27,7 @@ pub struct LuaScript {
     longest_step: Arc<AtomicU64>,
     /// Time that all steps have kept their loops, in nanoseconds.
     all_steps: Arc<AtomicU64>,
+    own_errors: Arc<AtomicU64>,
 }
 
 /// Where Debian's package and a build from source put sysbench's own scripts.
@@ -70,6 +71,7 @@ impl LuaScript {
             uses_database: Arc::default(),
             longest_step: Arc::default(),
             all_steps: Arc::default(),
+            own_errors: Arc::default(),
         }
     }
 
@@ -94,9 +96,19 @@ impl LuaScript {
     }
 
     /// A trial begins.
-    pub(crate) fn forget_steps(&self) {
-        self.longest_step.store(0, Ordering::Relaxed);
-        self.all_steps.store(0, Ordering::Relaxed);
+    pub(crate) fn begin_trial(&self) {
+        for counter in [&self.longest_step, &self.all_steps, &self.own_errors] {
+            counter.store(0, Ordering::Relaxed);
+        }
+    }
+
+    /// Errors in this trial that the script has caught, or counted itself.
+    pub fn own_errors(&self) -> u64 {
+        self.own_errors.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn add_own_errors(&self, count: u64) {
+        self.own_errors.fetch_add(count, Ordering::Relaxed);
     }
 
     /// Notes the longest step of a worker, and all of its steps.

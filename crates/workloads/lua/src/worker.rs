@@ -1,6 +1,5 @@
 //! A Lua state with its connections: executes one function of a script after the other.
 
-use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, LazyLock};
 
 use dyno_core::{DbError, Driver, ErrorParts, MILLISECOND, Nanos, Session, Tally};
@@ -27,8 +26,6 @@ pub(crate) struct LuaCommon<'a, D> {
     pub(crate) unique: Arc<UniqueNumbers>,
     /// A worker's first connection is the session of the engine.
     pub(crate) lends: bool,
-    /// Errors that scripts have counted themselves, by `sb_counter_inc`.
-    pub(crate) errors: AtomicU64,
 }
 
 /// What commands, `init` and `done` do about errors.
@@ -42,15 +39,7 @@ impl<'a, D: Driver> LuaCommon<'a, D> {
         policy: &'a ErrorPolicy,
     ) -> Self {
         let unique = Arc::new(UniqueNumbers::new(settings.seed, 0));
-        LuaCommon {
-            driver,
-            script,
-            settings,
-            policy,
-            unique,
-            lends: true,
-            errors: AtomicU64::new(0),
-        }
+        LuaCommon { driver, script, settings, policy, unique, lends: true }
     }
 
     /// For what is no event.

@@ -2,7 +2,6 @@
 
 use std::cell::Cell;
 use std::rc::Rc;
-use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use dyno_core::{
@@ -61,14 +60,22 @@ pub fn drive(
         // The script opens its own sessions.
         let engine = DryDriver { dialect: driver.dialect(), blocks: driver.blocks() };
         let mut result = dyno_engine::drive(&workload, &engine, &driven, control, observer)?;
-        workload.add_errors(&mut result);
+        result.total.errors.add(&own_errors(script.own_errors()));
         Ok((result, workload.take_thread_done()))
     })
 }
 
+/// A number of errors that a script has caught, or counted itself, to stand beside those of the databases.
+pub fn own_errors(count: u64) -> ErrorTable {
+    let message = "caught by the script, or counted by itself: sb_counter_inc()".to_owned();
+    let (class, sqlstate) = (ErrorClass::Other, String::new());
+    let counted = ErrorCount { class, errno: 0, sqlstate, message, count };
+    ErrorTable(if count > 0 { vec![counted] } else { Vec::new() })
+}
+
 impl<'a, D: Driver> LuaWorkload<'a, D> {
     pub(crate) fn new(mut common: LuaCommon<'a, D>, spec: &TrialSpec) -> Self {
-        common.script.forget_steps();
+        common.script.begin_trial();
         let before = spec.share.workers_before;
         common.unique = Arc::new(UniqueNumbers::new(common.settings.seed, before));
         let length =
@@ -86,22 +93,6 @@ impl<D: Driver> LuaWorkload<'_, D> {
 
     fn of_thread_done(&self) -> MutexGuard<'_, Option<LuaError>> {
         self.of_thread_done.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Errors that the script has caught, or counted itself.
-    pub(crate) fn own_errors(&self) -> u64 {
-        self.common.errors.load(Ordering::Relaxed)
-    }
-
-    /// Errors that the script has caught, or counted itself, stand beside those of the databases.
-    fn add_errors(&self, result: &mut TrialResult) {
-        let count = self.own_errors();
-        if count > 0 {
-            let message = "caught by the script, or counted by itself: sb_counter_inc()".to_owned();
-            let (class, sqlstate) = (ErrorClass::Other, String::new());
-            let counted = ErrorCount { class, errno: 0, sqlstate, message, count };
-            result.total.errors.add(&ErrorTable(vec![counted]));
-        }
     }
 }
 
@@ -195,7 +186,7 @@ impl<'a, D: Driver> Workload for LuaWorkload<'a, D> {
         };
         let errors = worker.count(tally, is_event, is_error);
         if errors > 0 {
-            self.common.errors.fetch_add(errors, Ordering::Relaxed);
+            self.common.script.add_own_errors(errors);
         }
         match ended {
             Ended::Done(_) | Ended::Stopped if is_event => Ok(Outcome::Committed),

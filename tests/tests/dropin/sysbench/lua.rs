@@ -105,6 +105,7 @@ fn an_edited_script_runs_on_postgres() {
 }
 
 const API: &str = include_str!("scripts/api.lua");
+const OPTIONS: &str = include_str!("scripts/options.lua");
 const SQL: &str = include_str!("scripts/sql.lua");
 const SHAPES: &str = include_str!("scripts/shapes.lua");
 
@@ -159,6 +160,34 @@ fn each_function_gives_what_the_originals_gives() {
                 |ran: &Ran| ran.stdout.split_once('\n').map(|(_, text)| text.to_owned());
             assert_eq!(below_banner(&ours), below_banner(&theirs), "{words:?}");
         }
+    }
+}
+
+/// Also empty and missing values, names with dashes, and the arguments of functions.
+#[test]
+fn options_come_to_what_the_originals_come_to() {
+    let name = "options_come_to_what_the_originals_come_to";
+    let Some(program) = peer("sysbench") else {
+        return skipped(name, "sysbench is not installed");
+    };
+    let folder = Scratch::new();
+    std::fs::write(folder.file("o.lua"), OPTIONS).expect("a script");
+    for words in [
+        &["prepare"][..],
+        &["prepare", "--on-off", "--a-dash=q", "--off=on", "--number=", "--word=", "--list=a,b"],
+        &["prepare", "--on_off=off", "--number", "--whole", "--word", "--list="],
+        &["help"],
+        &["run", "--events=2"],
+    ] {
+        let words = [&["./o.lua"], words].concat();
+        let ours = Ran::of(command_of(&folder).args(&words));
+        let theirs = Ran::of(Command::new(&program).current_dir(folder.path()).args(&words));
+        assert_eq!((ours.code, theirs.code), (0, 0), "{words:?}\n{}", ours.all());
+        let shown = |ran: &Ran| match words.contains(&"help") {
+            true => ran.stdout.split_once('\n').map(|(_, text)| vec![text.to_owned()]),
+            false => Some(said(ran)),
+        };
+        assert_eq!(shown(&ours), shown(&theirs), "{words:?}");
     }
 }
 
@@ -421,6 +450,13 @@ fn a_script_on_standard_input_is_executed_by_each_worker() {
         let unknown = of(&[name, "cleanup"]);
         assert!(unknown.stderr.contains("'stdin' test does not implement"), "{}", unknown.all());
     }
+    // Without a name of a test, as in the original, only the top level is executed.
+    std::fs::write(folder.file("p.lua"), "print(6 * 7)").expect("a script");
+    let mut unnamed = command_of(&folder);
+    unnamed.stdin(File::open(folder.file("p.lua")).expect("a script"));
+    let ran = Ran::of(&mut unnamed);
+    assert_eq!(ran.code, 0, "{}", ran.all());
+    assert!(ran.stdout.ends_with("\n\n42\n"), "{}", ran.all());
 }
 
 #[test]

@@ -299,7 +299,6 @@ sysbench.cmdline.commands = {{
     assert!(bench.command("cleanup").unwrap_err().contains("does not implement the 'cleanup'"));
     for (name, value, refusal) in [
         ("n", Some("abc"), "--n=abc: the value must be a number"),
-        ("s", None, "--s: it needs a value"),
         ("bogus", Some("1"), "invalid option: --bogus=1"),
     ] {
         bench.settings.given = vec![(name.to_owned(), value.map(str::to_owned))];
