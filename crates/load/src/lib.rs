@@ -39,7 +39,7 @@ pub use watch::{
     noting, opened, watched,
 };
 
-use dyno_core::{BulkFallback, BulkMethod, BulkReport, DbError, NodeSight};
+use dyno_core::{BulkFallback, BulkMethod, BulkReport, DbError, ErrorClass, NodeSight};
 use dyno_facts::{Message, say};
 use std::num::NonZero;
 use std::{fmt, io, thread};
@@ -252,7 +252,12 @@ impl LoadError {
             self.is_resumable = true;
             self.remedy = match self.remedy {
                 Some(remedy) => Some(format!("{remedy}; then {resume}")),
-                None => error.hint().is_none().then(|| resume.to_owned()),
+                None if error.hint().is_some() => None,
+                // A full disk or a limit would be in the way again.
+                None if error.class() == ErrorClass::Other => {
+                    Some(format!("remove the cause, then {resume}"))
+                }
+                None => Some(resume.to_owned()),
             };
         }
         self

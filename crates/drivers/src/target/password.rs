@@ -154,7 +154,7 @@ fn field(text: &str) -> Option<(String, bool, &str)> {
     None
 }
 
-/// `user`, `password` and the `ssl-` options of the group `[client]`. As in MySQL's own clients, a file that all can write is ignored, and
+/// `user`, `password` and the `ssl-` options of the groups of clients. As in MySQL's own clients, a file that all can write is ignored, and
 /// the last of repeated lines counts.
 fn read_my_cnf(path: &Path) -> FoundPassword {
     let text = match read_private(path, 0o002) {
@@ -166,7 +166,8 @@ fn read_my_cnf(path: &Path) -> FoundPassword {
     let mut tls = "mysql://?".to_owned();
     for line in text.lines().map(str::trim) {
         if let Some(group) = line.strip_prefix('[') {
-            in_client = group.split(']').next() == Some("client");
+            let group = group.split(']').next().unwrap_or_default();
+            in_client = ["client", "client-server", "client-mariadb"].contains(&group);
         } else if in_client && let Some((key, value)) = line.split_once('=') {
             match key.trim().replace('_', "-").as_str() {
                 "user" => found.user = Some(my_cnf_value(value)),

@@ -126,8 +126,8 @@ impl Reader {
             return Err(Refusal::error("total script weight must not be zero").into());
         }
         let mut operands = operands.into_iter();
-        if let Some(operand) = operands.next() {
-            settings.connection.dbname = Some(operand);
+        if settings.connection.dbname.is_none() {
+            settings.connection.dbname = operands.next();
         }
         if let Some(extra) = operands.next() {
             let message = format!("too many command-line arguments (first is \"{extra}\")");
@@ -524,7 +524,7 @@ mod tests {
         -Mprepared -c 8 -j3 -T60 -C -P 5 -r -R 1.5e3 -L20.5 -l -Dx=1 --define=x=a=b \
         -nv -s 7 --log-prefix=p --sampling-rate=.5 --failures-detailed --max-tries=0 \
         --verbose-errors --progress-timestamp --random-seed=9 --exit-on-abort \
-        --continue-on-error --debug -h a,b -p1 -U me -d first second \
+        --continue-on-error --debug -h a,b -p1 -U me -d second \
         --percentiles=50,99 --json=j --hdr h --warmup=3 --check-balances";
 
     #[test]
@@ -661,6 +661,12 @@ mod tests {
         }
         assert!(
             refusal(&["--target=mysql://h/x", "db"]).contains("a database name can't be given")
+        );
+        // As in version 18.
+        let two_names = refusal(&["-d", "a", "b"]);
+        assert!(
+            two_names.contains("too many command-line arguments (first is \"b\")"),
+            "{two_names}"
         );
         assert!(refusal(&["-h", "a", "mysql://h/x"]).contains("-h/--host can't be given"));
     }

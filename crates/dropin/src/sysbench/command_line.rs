@@ -256,7 +256,7 @@ impl CommandLine {
                 continue;
             }
             let (name, value) = split_option(line.strip_prefix("--").unwrap_or(line));
-            let value = value.map(|value| value.trim().trim_matches('"'));
+            let value = value.map(config_value);
             let place = format!("{path}, line {}", index + 1);
             self.take_line((name.trim(), value), &place)?;
         }
@@ -281,6 +281,14 @@ impl CommandLine {
         };
         self.warnings.push(format!("{place}: the unknown option {name} is passed over{advice}"));
         Ok(())
+    }
+}
+
+/// As in the original, a value ends at a blank, and what follows is a comment. A quoted one may have blanks.
+fn config_value(text: &str) -> &str {
+    match text.trim().strip_prefix('"') {
+        Some(quoted) => quoted.split('"').next().unwrap_or_default(),
+        None => text.split_whitespace().next().unwrap_or_default(),
     }
 }
 
@@ -480,7 +488,7 @@ mod tests {
         let file = folder.join("options");
         std::fs::write(
             &file,
-            "# comment\n\nthreads=2\n time = 3\nmysql-user=\"me\"\ntables=4\nskip_trx\nbogus=1\ntread=1\n",
+            "# comment\n\nthreads=2 # two\n time = 3\nmysql-user=\"me\"\ntables=4\nskip_trx\nbogus=1\ntread=1\n",
         )
         .expect("a temporary file");
         let option = format!("--config-file={}", file.display());

@@ -20,6 +20,7 @@ impl Settings {
             row.set(&mut settings, None, row.default).expect("a test sets every default");
         }
         settings.mysql_port_given = false;
+        settings.mysql_ssl_given = false;
         settings
     }
 }
@@ -186,7 +187,11 @@ pub(super) const MYSQL: &[Row] = &[
     Row::new("mysql-password", "", text(|s, v| { s.mysql.password = secret(v); Ok(()) }),
         "Password; without it the environment variable MYSQL_PWD is used"),
     Row::new("mysql-db", "sbtest", text(|s, v| { s.mysql.db = v.to_owned(); Ok(()) }), "Database"),
-    Row::new("mysql-ssl", "off", text(|s, v| { (s.mysql.tls.mode, s.mysql_ssl_here) = mysql_ssl(v)?; Ok(()) }),
+    Row::new("mysql-ssl", "off", text(|s, v| {
+        (s.mysql.tls.mode, s.mysql_ssl_here) = mysql_ssl(v)?;
+        s.mysql_ssl_given = true;
+        Ok(())
+    }),
         "TLS: on (with client-key.pem, client-cert.pem and cacert.pem of the working directory, \
         where they exist), off, DISABLED, PREFERRED, REQUIRED, VERIFY_CA or VERIFY_IDENTITY"),
     Row::new("mysql-ssl-key", "", text(|s, v| { s.mysql.tls.key = path(v); Ok(()) }),
@@ -371,6 +376,7 @@ pub(super) struct Settings {
     pub(super) mysql_port_given: bool,
     /// `--mysql-ssl=on` of 1.0: files of the working directory are used if they exist.
     pub(super) mysql_ssl_here: bool,
+    pub(super) mysql_ssl_given: bool,
     pub(super) mysql_dry_run: bool,
     pub(super) mysql_compression: bool,
     pub(super) mysql_server_public_key: String,

@@ -4,7 +4,7 @@ use super::command_line::{CommandLine, Script};
 use super::options::{DbDriver, IgnoredErrors, Settings};
 use super::sweep_of;
 use dyno_core::{Dialect, ErrorClass};
-use dyno_drivers::net::{Address, Hosts, TlsOptions};
+use dyno_drivers::net::{Address, Hosts, TlsMode, TlsOptions};
 use dyno_drivers::target::Spellings;
 use dyno_drivers::{Secret, TargetUrl};
 use dyno_engine::{ErrorPolicy, ErrorSet};
@@ -125,6 +125,10 @@ fn tls(settings: &Settings, exists: impl Fn(&Path) -> bool) -> TlsOptions {
         return settings.pgsql.tls.clone();
     }
     let mut tls = settings.mysql.tls.clone();
+    let has_files = tls.ca.is_some() || tls.cert.is_some() || tls.key.is_some();
+    if has_files && !settings.mysql_ssl_given {
+        tls.mode = TlsMode::Require;
+    }
     if settings.mysql_ssl_here {
         // The names that 1.0 looks for.
         let here = |name: &str| Some(PathBuf::from(name)).filter(|path| exists(path));
@@ -262,7 +266,6 @@ mod tests {
     use super::*;
     use crate::sysbench::command_line::read;
     use dyno_core::DbError;
-    use dyno_drivers::net::TlsMode;
     use dyno_engine::Action;
     use serde_json::Value;
 
@@ -316,6 +319,9 @@ mod tests {
         assert_eq!(tls(&["--mysql-ssl=on"], false).key, None);
         let required = tls(&["--mysql-ssl=REQUIRED", "--mysql-ssl-ca=/x.pem"], true);
         assert_eq!((required.mode, required.ca), (TlsMode::Require, Some("/x.pem".into())));
+        // A file alone asks for TLS, which the original then leaves off.
+        assert_eq!(tls(&["--mysql-ssl-ca=/x.pem"], true).mode, TlsMode::Require);
+        assert_eq!(tls(&["--mysql-ssl-ca=/x.pem", "--mysql-ssl=off"], true).mode, TlsMode::Disable);
     }
 
     #[test]

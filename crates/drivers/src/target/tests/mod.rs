@@ -227,6 +227,9 @@ fn my_cnf_is_read_as_mysql_does() {
     let known = home.find("mysql://:pw@h/db", None);
     assert_eq!((known.password.unwrap().reveal(), known.user.as_deref()), ("pw", Some("app")));
 
+    home.write(".my.cnf", 0o600, "[client]\npassword=x\n[client-mariadb]\npassword=y\n");
+    let found = home.find("mysql://h/db", None);
+    assert_eq!(found.password.unwrap().reveal(), "y");
     home.write(".my.cnf", 0o666, "[client]\npassword=x\n");
     let found = home.find("mysql://h/db", None);
     assert!(found.password.is_none() && found.warning.is_some());
