@@ -106,11 +106,10 @@ impl MysqlSession {
         channel.idle = false;
         let delivery = channel.transport.send(&channel.out).await;
         loop {
-            channel.transport.recv(&mut channel.inbox).await?;
             let (taken, step) = answer.scan(channel.inbox.filled()).map_err(malformed)?;
             channel.inbox.consume(taken);
             match step {
-                PrepareStep::More => {}
+                PrepareStep::More => channel.transport.recv(&mut channel.inbox).await?,
                 PrepareStep::Done { id, params, definitions } => {
                     channel.idle = true;
                     return delivery.map(|()| (id, params, definitions));

@@ -71,8 +71,8 @@ thread_id = tid
 -- Called by ffi, as in the original: compiled code calls them directly.
 local rand, shared = sysbench.rand, host.shared
 for _, name in ipairs({ "uniform", "gaussian", "special", "pareto", "default" }) do
-   local draw = real_ffi.cast("uint32_t (*)(void *, uint32_t, uint32_t)", host.draws[name])
-   rand[name] = function(low, high) return draw(shared, low, high) end
+   local draw = real_ffi.cast("uint32_t (*)(uint32_t, uint32_t, void *)", host.draws[name])
+   rand[name] = function(low, high) return draw(low, high, shared) end
 end
 local unique = real_ffi.cast("uint32_t (*)(void *)", host.draws.unique)
 local unit = real_ffi.cast("double (*)(void *)", host.draws.unit)

@@ -497,7 +497,7 @@ unsafe extern "C-unwind" fn first_row(state: *mut lua_State) -> c_int {
 /// Functions of a lowest and a highest number.
 macro_rules! drawing {
     ($($name:ident)*) => {$(
-        unsafe extern "C" fn $name(shared: *const LuaShared, low: u32, high: u32) -> u32 {
+        unsafe extern "C" fn $name(low: u32, high: u32, shared: *const LuaShared) -> u32 {
             // SAFETY: see above.
             unsafe { &*shared }.numbers.borrow_mut().$name(low, high)
         }

@@ -208,7 +208,7 @@ end
     for (line, expected) in lines.iter().zip([
         "my.lua:12: dyno can't wait for a database inside a coroutine",
         "my.lua:13: dyno can't wait for a database inside a coroutine",
-        "number expected, got string",
+        "bad argument #2 to",
         "my.lua:16: the connection is closed",
         "my.lua:17: call it with a colon",
         "my.lua:20: the connection is closed",

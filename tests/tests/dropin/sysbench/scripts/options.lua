@@ -13,7 +13,7 @@ cmdline.options = {
 }
 
 function prepare()
-   print("say argv", cmdline.argv[-1], cmdline.argv[0], cmdline.argv[1])
+   print("say argv", cmdline.argv[-1], type(cmdline.argv[0]), cmdline.argv[1])
    for _, name in ipairs({ "on_off", "a-dash", "a_dash", "number", "off", "whole", "word", "list", "part" }) do
       local value = sysbench.opt[name]
       print("say", name, type(value), type(value) == "table" and #value or tostring(value))
