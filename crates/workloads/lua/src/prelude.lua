@@ -68,8 +68,8 @@ sysbench.cmdline.argv[0] = "sysbench"
 local tid = host.tid
 thread_id = tid
 
--- Called by ffi, as in the original: compiled code calls them directly.
-local rand, shared = sysbench.rand, host.shared
+-- Called by ffi, as in the original: compiled code calls them directly, if their arguments are no userdata.
+local rand, shared = sysbench.rand, real_ffi.cast("void *", host.shared)
 for _, name in ipairs({ "uniform", "gaussian", "special", "pareto", "default" }) do
    local draw = real_ffi.cast("uint32_t (*)(uint32_t, uint32_t, void *)", host.draws[name])
    rand[name] = function(low, high) return draw(low, high, shared) end

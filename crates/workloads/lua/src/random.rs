@@ -63,10 +63,7 @@ impl Numbers {
     }
 
     pub(crate) fn bits(&mut self) -> u64 {
-        let [first, second] = self.state;
-        let mixed = first ^ second;
-        self.state = [first.rotate_left(55) ^ mixed ^ (mixed << 14), mixed.rotate_left(36)];
-        first.wrapping_add(second)
+        draw(&mut self.state)
     }
 
     /// From 0 up to but not 1.
@@ -120,14 +117,26 @@ impl Numbers {
 
     /// Fills a text by a template of its length: `#` becomes a digit, `@` a small letter.
     pub(crate) fn fill(&mut self, template: &[u8], text: &mut [u8]) {
+        let mut state = self.state;
+        // As `uniform` of so few values, by whole numbers.
+        let mut one_of = |count: u64| (((draw(&mut state) >> 12) * count) >> 52) as u8;
         for (letter, byte) in text.iter_mut().zip(template) {
             *letter = match byte {
-                b'#' => self.uniform(u32::from(b'0'), u32::from(b'9')) as u8,
-                b'@' => self.uniform(u32::from(b'a'), u32::from(b'z')) as u8,
+                b'#' => b'0' + one_of(10),
+                b'@' => b'a' + one_of(26),
                 other => *other,
             };
         }
+        self.state = state;
     }
+}
+
+#[inline]
+fn draw(state: &mut [u64; 2]) -> u64 {
+    let [first, second] = *state;
+    let mixed = first ^ second;
+    *state = [first.rotate_left(55) ^ mixed ^ (mixed << 14), mixed.rotate_left(36)];
+    first.wrapping_add(second)
 }
 
 /// How many values the range has; 0 for the whole range of 32 bits.
