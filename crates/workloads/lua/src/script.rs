@@ -95,7 +95,7 @@ impl LuaScript {
         self.uses_database.load(Ordering::Relaxed)
     }
 
-    /// A trial begins.
+    /// Forgets what the trial before has noted.
     pub(crate) fn begin_trial(&self) {
         for counter in [&self.longest_step, &self.all_steps, &self.own_errors] {
             counter.store(0, Ordering::Relaxed);
