@@ -46,17 +46,17 @@ fn concurrent_trials_keep_false_positives_low_and_detect_three_percent() {
         for (world, name) in World::TOGETHER {
             let is_found =
                 |seed| is_difference(together(seed, (world, 1.0), TRIAL_S, half_width).0);
-            let false_positives = share(200, is_found);
+            let false_positives = share(100, is_found);
             // 5 %, and an error of sampling.
             assert!(false_positives.found <= 0.075, "{name}, {half_width:?}: {false_positives:?}");
         }
         let mut seconds = 0;
-        let power = share(60, |seed| {
+        let power = share(40, |seed| {
             let (verdict, count) = together(seed, (World::Quiet, 1.03), TRIAL_S, half_width);
             seconds += count;
             verdict == RatioVerdict::Faster
         });
-        assert!(power.found >= 0.95 && seconds < 120 * 60, "{power:?} in {seconds} s");
+        assert!(power.found >= 0.95 && seconds < 120 * 40, "{power:?} in {seconds} s");
     }
     // Seconds are not independent of each other.
     let with_short_trials =
