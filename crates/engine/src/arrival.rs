@@ -115,13 +115,13 @@ impl Schedule {
         self.ends.fetch_min(due, Ordering::Relaxed);
     }
 
-    /// Takes the arrivals that nobody has taken, in the window that closes at `closes`; returns how many.
+    /// Takes the arrivals left in the window that closes at `closes`; returns their number.
     pub(crate) fn untaken(&self, closes: Nanos) -> u64 {
         self.take_until(self.opens);
         self.take_until(closes.min(self.ends.load(Ordering::Relaxed)))
     }
 
-    /// Takes the arrivals before `until`; returns how many. Where the rate is beyond reach, they are estimated: to count
+    /// Takes the arrivals before `until`; returns their number. Where the rate is beyond reach, they are estimated: to count
     /// each would outlast the trial.
     fn take_until(&self, until: Nanos) -> u64 {
         let next = || self.next.load(Ordering::Relaxed);

@@ -238,6 +238,11 @@ impl LoadError {
         self.error.as_ref().is_some_and(is_conflict)
     }
 
+    /// True when the same load would fail again: a full disk or a limit is in the way.
+    pub fn recurs(&self) -> bool {
+        self.error.as_ref().is_some_and(|error| error.class() == ErrorClass::Other)
+    }
+
     /// Adds the statement that failed.
     #[must_use]
     pub fn with_sql(self, text: &str) -> Self {
@@ -248,15 +253,13 @@ impl LoadError {
     /// stands for itself.
     #[must_use]
     pub fn with_resume_hint(mut self, resume: &str) -> Self {
+        let recurs = self.recurs();
         if let Some(error) = &self.error {
             self.is_resumable = true;
             self.remedy = match self.remedy {
                 Some(remedy) => Some(format!("{remedy}; then {resume}")),
                 None if error.hint().is_some() => None,
-                // A full disk or a limit would be in the way again.
-                None if error.class() == ErrorClass::Other => {
-                    Some(format!("remove the cause, then {resume}"))
-                }
+                None if recurs => Some(format!("remove the cause, then {resume}")),
                 None => Some(resume.to_owned()),
             };
         }

@@ -18,7 +18,7 @@ use crate::failure::{Failure, Result, sentence};
 use crate::progress::LoadProgress;
 use dyno_core::offer::WorkloadOffer;
 use dyno_core::options::{OptionError, OptionRow, read};
-use dyno_core::{AdminDriver, AdminSession, DbError, Dialect, ErrorClass, Workload};
+use dyno_core::{AdminDriver, AdminSession, DbError, Dialect, Workload};
 use dyno_drivers::with_driver;
 use dyno_engine::{Control, DriveError, Observer, TrialResult, TrialSpec, drive};
 use dyno_facts::{
@@ -252,7 +252,6 @@ pub const UNPREPARED_HINT: &str = "Load the tables with the same options before;
                                itself.";
 
 const GOES_ON_HINT: &str = "The same command goes on with what has been loaded.";
-/// After an error that would come again: a full disk, a limit.
 const REMOVE_CAUSE_HINT: &str =
     "Remove the cause; then the same command goes on with what has been loaded.";
 
@@ -304,10 +303,7 @@ pub fn load_failure(error: &LoadError, of_data: &str) -> Failure {
     match &error.error {
         _ if error.kind == LoadErrorKind::Data => failure.with_hint(of_data),
         Some(of_session) if of_session.hint().is_none() => {
-            let hint = match of_session.class() {
-                ErrorClass::Other => REMOVE_CAUSE_HINT,
-                _ => GOES_ON_HINT,
-            };
+            let hint = if error.recurs() { REMOVE_CAUSE_HINT } else { GOES_ON_HINT };
             Failure { hint: error.is_resumable.then(|| hint.to_owned()), ..failure }
         }
         _ => failure,

@@ -130,7 +130,7 @@ fn load_roots(ca: Option<&Path>, trusted: &[CertificateDer<'static>]) -> DbResul
                     let refusal =
                         format!("A CA certificate in {} is bad: {error}.", path.display());
                     match error {
-                        Error::InvalidCertificate(problem) if is_of_version_1(&problem) => {
+                        Error::InvalidCertificate(problem) if is_unsupported_version(&problem) => {
                             refused(refusal).with_hint(VERSION_1)
                         }
                         _ => refused(refusal),
@@ -170,7 +170,7 @@ const VERSION_1: &str = "a certificate of version 1 can't be checked: make one o
 const NO_NAME: &str = "the certificate has a common name alone, which is not compared: make one with subjectAltName, or use \
                        tls=verify-ca, which does not check the name";
 
-fn is_of_version_1(problem: &CertificateError) -> bool {
+fn is_unsupported_version(problem: &CertificateError) -> bool {
     let CertificateError::Other(OtherError(cause)) = problem else { return false };
     // An error of the crate webpki, which dyno does not depend on.
     cause.to_string() == "UnsupportedCertVersion"
@@ -182,7 +182,7 @@ pub(super) fn explain(error: &Error, host: &str) -> DbError {
         Error::InvalidCertificate(CertificateError::UnknownIssuer) => {
             "give the CA that signed the server's certificate with ca=FILE"
         }
-        Error::InvalidCertificate(problem) if is_of_version_1(problem) => VERSION_1,
+        Error::InvalidCertificate(problem) if is_unsupported_version(problem) => VERSION_1,
         Error::InvalidCertificate(CertificateError::NotValidForNameContext {
             presented, ..
         }) if presented.is_empty() => NO_NAME,
@@ -257,7 +257,7 @@ impl ServerCertVerifier for Verifier {
                 if !self.checks_name => {}
             // Not signed by a CA, or one of a CA used by a server.
             CertificateError::UnknownIssuer | CertificateError::Other(_)
-                if self.trusted.contains(end_entity) && !is_of_version_1(problem) =>
+                if self.trusted.contains(end_entity) && !is_unsupported_version(problem) =>
             {
                 if self.checks_name {
                     verify_server_name(&ParsedCertificate::try_from(end_entity)?, server_name)?;

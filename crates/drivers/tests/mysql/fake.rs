@@ -149,7 +149,7 @@ impl Client {
         self.send(b"\xfe\0\0\x02\0\0\0");
     }
 
-    /// Ends the session as MySQL 8.0.24 and later end idle ones: with an error that nobody has asked for.
+    /// Ends the session as MySQL 8.0.24 and later end idle ones: with an unsolicited error.
     pub(crate) fn send_farewell(&mut self) {
         self.sequence = 0;
         self.send(

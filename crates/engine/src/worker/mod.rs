@@ -626,7 +626,7 @@ impl<W: Workload, D: Driver, S: FrameSink> Worker<'_, W, D, S> {
             self.local.recorder.borrow_mut().error(&error, now());
             let policy = &self.shared.spec.errors;
             if !policy.reconnect {
-                // The user has every transaction go on after this error.
+                // Transactions continue after this error, as the user wants.
                 let is_ignored = policy.retry.contains(&error) && !error.is_fatal();
                 return if is_ignored { Ok(true) } else { Err(error) };
             }

@@ -143,7 +143,7 @@ impl Framing {
         let end = HEADER_BYTES + header.length;
         let Some(payload) = bytes.get(HEADER_BYTES..end) else { return Ok(Framed::Partial(0)) };
         if let [ERROR, ..] = payload {
-            // A server that ends the session says why without having been asked, with a number of its own.
+            // A server that ends the session sends an unsolicited error, whose sequence number is unrelated.
             self.next_sequence = header.sequence;
         }
         self.advance(header.sequence)?;

@@ -527,7 +527,7 @@ unsafe extern "C" fn fill(
     length: usize,
     text: *mut u8,
 ) {
-    // SAFETY: see above; the prelude passes a text of Lua, and a buffer of its own or one of the script's.
+    // SAFETY: see above; both the Lua string and the buffer have `length` bytes.
     unsafe {
         let template = std::slice::from_raw_parts(template, length);
         let text = std::slice::from_raw_parts_mut(text, length);

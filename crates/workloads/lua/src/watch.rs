@@ -1,8 +1,8 @@
 //! Watches functions of scripts that run for long: a thread looks at all states, notes how long one has computed at a
 //! stretch, and sets a hook where it still does so after the end of its run, or goes on asking databases.
 //!
-//! A hook that is always there would make each instruction dearer, and keep LuaJIT from compiling. Compiled loops look at
-//! a hook only with LUAJIT_ENABLE_CHECKHOOK, which `.cargo/config.toml` defines.
+//! A permanent hook would make each instruction more expensive, and keep LuaJIT from compiling. Compiled loops check
+//! hooks only with LUAJIT_ENABLE_CHECKHOOK, which `.cargo/config.toml` defines.
 
 use std::ffi::{CStr, c_int};
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -65,12 +65,12 @@ pub fn drive(
     })
 }
 
-/// A number of errors that a script has caught, or counted itself, to stand beside those of the databases.
+/// An entry for `count` errors that a script caught or counted itself; empty for none.
 pub fn own_errors(count: u64) -> ErrorTable {
     let message = "caught by the script, or counted by itself: sb_counter_inc()".to_owned();
     let (class, sqlstate) = (ErrorClass::Other, String::new());
-    let counted = ErrorCount { class, errno: 0, sqlstate, message, count };
-    ErrorTable(if count > 0 { vec![counted] } else { Vec::new() })
+    let entry = ErrorCount { class, errno: 0, sqlstate, message, count };
+    ErrorTable(if count > 0 { vec![entry] } else { Vec::new() })
 }
 
 impl<'a, D: Driver> LuaWorkload<'a, D> {

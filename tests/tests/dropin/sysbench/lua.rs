@@ -183,11 +183,11 @@ fn options_come_to_what_the_originals_come_to() {
         let ours = Ran::of(command_of(&folder).args(&words));
         let theirs = Ran::of(Command::new(&program).current_dir(folder.path()).args(&words));
         assert_eq!((ours.code, theirs.code), (0, 0), "{words:?}\n{}", ours.all());
-        let shown = |ran: &Ran| match words.contains(&"help") {
+        let relevant_lines = |ran: &Ran| match words.contains(&"help") {
             true => ran.stdout.split_once('\n').map(|(_, text)| vec![text.to_owned()]),
             false => Some(said(ran)),
         };
-        assert_eq!(shown(&ours), shown(&theirs), "{words:?}");
+        assert_eq!(relevant_lines(&ours), relevant_lines(&theirs), "{words:?}");
     }
 }
 

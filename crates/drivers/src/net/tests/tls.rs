@@ -167,7 +167,7 @@ fn the_chain_is_verified_and_in_full_mode_the_name_too() {
     }
 }
 
-/// A server that shows the certificate of a key of its own, which a file names as trusted.
+/// A server with a self-signed certificate, which `ca.pem` holds.
 fn self_signed(params: CertificateParams) -> Papers {
     let mut papers = Papers::new(false);
     let key = KeyPair::generate().unwrap();
@@ -176,8 +176,8 @@ fn self_signed(params: CertificateParams) -> Papers {
     let private = PrivateKeyDer::Pkcs8(key.serialize_der().into());
     let private = rustls::crypto::ring::default_provider().key_provider.load_private_key(private);
     let chain = vec![own.der().clone()];
-    let shown = CertifiedKey::new(chain, private.unwrap());
-    papers.server.cert_resolver = Arc::new(SingleCertAndKey::from(shown));
+    let certified_key = CertifiedKey::new(chain, private.unwrap());
+    papers.server.cert_resolver = Arc::new(SingleCertAndKey::from(certified_key));
     papers
 }
 

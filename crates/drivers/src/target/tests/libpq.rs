@@ -202,8 +202,8 @@ fn mistakes_have_the_words_of_libpq_and_no_password() {
         let error = with(Some(text), &NONE, &[]).unwrap_err();
         assert!(!error.to_string().contains("geheim") && error.hint.is_some(), "{error}");
     }
-    let named = with(None, &NONE, &[("PGSSLCRL", "/x.crl")]).unwrap_err().message;
-    assert_eq!(named, "PGSSLCRL: The connection option sslcrl=/x.crl is not supported.");
+    let message = with(None, &NONE, &[("PGSSLCRL", "/x.crl")]).unwrap_err().message;
+    assert_eq!(message, "PGSSLCRL: The connection option sslcrl=/x.crl is not supported.");
     assert_eq!(refuse("service=x"), "definition of service \"x\" not found");
     assert!(with(None, &NONE, &[("PGSERVICE", "x")]).is_err());
     assert_eq!(refuse("load_balance_hosts=x"), "invalid load_balance_hosts value: \"x\"");

@@ -228,8 +228,8 @@ fn my_cnf_is_read_as_mysql_does() {
     assert_eq!((known.password.unwrap().reveal(), known.user.as_deref()), ("pw", Some("app")));
 
     home.write(".my.cnf", 0o600, "[client]\npassword=x\n[client-mariadb]\npassword=y\n");
-    let found = home.find("mysql://h/db", None);
-    assert_eq!(found.password.unwrap().reveal(), "y");
+    let password = home.find("mysql://h/db", None).password;
+    assert_eq!(password.unwrap().reveal(), "y");
     home.write(".my.cnf", 0o666, "[client]\npassword=x\n");
     let found = home.find("mysql://h/db", None);
     assert!(found.password.is_none() && found.warning.is_some());

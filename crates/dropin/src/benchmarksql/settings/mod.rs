@@ -181,7 +181,7 @@ impl<'a> Reader<'a> {
     ) -> Result<Run, Failure> {
         // BenchmarkSQL 6 can run each transaction as a stored procedure: another workload.
         self.flag("useStoredProcedures", false)?;
-        let plain = [("application", "Generic"), ("useStoredProcedures", "false")];
+        let plain = [("application", &["Generic"][..]), ("useStoredProcedures", &["false"])];
         self.refuse_others(plain, "would run stored procedures, which dyno doesn't have")?;
         let has_6 = VERSION_6.iter().any(|key| self.nonblank(key).is_some());
         let base = asked.unwrap_or(if has_6 { &SPEC } else { &BMSQL_5_0 });
@@ -216,12 +216,14 @@ impl<'a> Reader<'a> {
         })
     }
 
-    /// Refuses keys that have another value than the usual one, for this reason.
-    fn refuse_others(&self, keys: [(&str, &str); 2], reason: &str) -> Result<(), Failure> {
+    /// Refuses keys that have none of the usual values, for this reason.
+    fn refuse_others(&self, keys: [(&str, &[&str]); 2], reason: &str) -> Result<(), Failure> {
         for (key, usual) in keys {
-            let is_other = |entry: &&Entry| !entry.value.trim().eq_ignore_ascii_case(usual);
-            if let Some(entry) = self.nonblank(key).filter(is_other) {
-                let remedy = format!("write {key}={usual}, or leave it out");
+            let is_usual = |entry: &Entry| {
+                usual.iter().any(|word| entry.value.trim().eq_ignore_ascii_case(word))
+            };
+            if let Some(entry) = self.nonblank(key).filter(|entry| !is_usual(entry)) {
+                let remedy = format!("write {key}={}, or leave it out", usual[0]);
                 return Err(self.wrong(entry, reason).with_hint(remedy));
             }
         }
@@ -259,16 +261,13 @@ impl<'a> Reader<'a> {
 
     fn pauses(&self, place: &Place) -> Result<Pauses, Failure> {
         // Several programs of BenchmarkSQL 6 can share the warehouses.
-        let last = i64::from(place.warehouses);
-        for (key, whole) in [("useWarehouseFrom", 1), ("useWarehouseTo", last)] {
-            // -1 is the original's default: all warehouses.
-            let is_part = self.number(key, -1..=last)?.is_some_and(|at| at != -1 && at != whole);
-            if let Some(entry) = self.nonblank(key).filter(|_| is_part) {
-                let reason = "would leave warehouses to other programs, which dyno can't do";
-                let remedy = format!("write {key}={whole}, or leave it out");
-                return Err(self.wrong(entry, reason).with_hint(remedy));
-            }
+        let last = place.warehouses.to_string();
+        for key in ["useWarehouseFrom", "useWarehouseTo"] {
+            self.number(key, -1..=i64::from(place.warehouses))?;
         }
+        // -1 is the original's default: all warehouses.
+        let whole = [("useWarehouseFrom", &["1", "-1"][..]), ("useWarehouseTo", &[&last, "-1"])];
+        self.refuse_others(whole, "would leave warehouses to other programs, which dyno can't do")?;
         let multiplier = |key| self.number(key, 0.0..=1_000.0).map(|number| number.unwrap_or(1.0));
         let mins = |key| self.number(key, 0..=MINS_MAX);
         let ramps = mins("rampupSUTMins")?.max(mins("rampupTerminalMins")?).unwrap_or(0);

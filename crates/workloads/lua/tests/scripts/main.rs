@@ -208,7 +208,7 @@ end
     for (line, expected) in lines.iter().zip([
         "my.lua:12: dyno can't wait for a database inside a coroutine",
         "my.lua:13: dyno can't wait for a database inside a coroutine",
-        "bad argument #2 to",
+        "bad argument #2 to '?' (cannot convert 'string' to 'unsigned int')",
         "my.lua:16: the connection is closed",
         "my.lua:17: call it with a colon",
         "my.lua:20: the connection is closed",

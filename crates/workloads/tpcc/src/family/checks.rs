@@ -60,8 +60,9 @@ pub async fn preflight(
     ];
     let is_set = |name| session.is_set_by_target(name);
     // A level of the target's own stays, unless another one is asked for.
-    let is_own = isolation.is_none() && (is_set("transaction_isolation") || is_set("tx_isolation"));
-    let isolation = match is_passed_on && !is_own {
+    let is_set_by_url =
+        isolation.is_none() && (is_set("transaction_isolation") || is_set("tx_isolation"));
+    let isolation = match is_passed_on && !is_set_by_url {
         true => isolation,
         false => Some(Isolation::ServerDefault),
     };
