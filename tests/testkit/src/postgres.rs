@@ -33,6 +33,15 @@ impl Postgres {
         Self::start_with(&["-c", "fsync=off", "-c", "max_connections=300"])
     }
 
+    /// Starts a server whose VACUUM marks all pages as visible to all: it passes over pages that the background writer or a
+    /// checkpoint holds, and over rows that another transaction, as one of autovacuum, may not see.
+    pub fn start_undisturbed() -> Result<Self, String> {
+        let settings =
+            ["autovacuum=off", "bgwriter_lru_maxpages=0", "checkpoint_timeout=1h", "fsync=off"];
+        let options: Vec<&str> = settings.iter().flat_map(|setting| ["-c", setting]).collect();
+        Self::start_with(&options)
+    }
+
     /// Starts a server with further arguments of `postgres`.
     pub fn start_with(options: &[&str]) -> Result<Self, String> {
         let program = |name: &str| {

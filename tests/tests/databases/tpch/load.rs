@@ -7,7 +7,9 @@ use dyno_drivers::sqlite::SqliteDriver;
 use dyno_facts::CheckVerdict;
 use dyno_facts::Message;
 use dyno_load::LoadObserver;
-use dyno_testkit::{MariaDb, Postgres, Scratch, number, server_or_skip, target, with_session};
+use dyno_testkit::{
+    MariaDb, Postgres, Scratch, number, server_or_skip, skipped, target, with_session,
+};
 use dyno_tpch::generate::row_count;
 use dyno_tpch::load::{LoadError, TpchLoadOptions, TpchLoadReport, TpchStep, destroy, load};
 use dyno_tpch::schema::SchemaTable;
@@ -276,7 +278,10 @@ fn sum_of_steps_s(report: &TpchLoadReport) -> f64 {
 #[test]
 fn a_load_into_postgres_leaves_all_pages_visible_and_a_panic_ends_it() {
     let name = "a_load_into_postgres_leaves_all_pages_visible_and_a_panic_ends_it";
-    let server = server_or_skip!(Postgres, name);
+    let server = match Postgres::start_undisturbed() {
+        Ok(server) => server,
+        Err(why) => return skipped(name, &why),
+    };
     let driver = PostgresDriver::new(&target(&server.socket_url())).unwrap();
     let broken = interrupt(|| panic!("the test ends the load here"));
     let ended = catch_unwind(AssertUnwindSafe(|| load(&driver.admin(), &options(), &broken)));

@@ -135,10 +135,7 @@ fn pgbench_and_dyno_send_and_leave_the_same() {
 
 #[test]
 fn several_connections_leave_what_pgbench_leaves() {
-    // Vacuum passes over a page that the background writer holds, and what another transaction may still see.
-    let alone = ["autovacuum=off", "bgwriter_lru_maxpages=0", "checkpoint_timeout=1h", "fsync=off"];
-    let options: Vec<&str> = alone.iter().flat_map(|setting| ["-c", setting]).collect();
-    let postgres = match Postgres::start_with(&options) {
+    let postgres = match Postgres::start_undisturbed() {
         Ok(postgres) => postgres,
         Err(why) => return skipped("several_connections_leave_what_pgbench_leaves", &why),
     };
