@@ -139,7 +139,7 @@ const SMALL: [(&str, &str); 2] = [("tables", "2"), ("table-size", "1000")];
 #[test]
 fn the_engine_allocates_nothing_per_transaction() {
     for rate_per_s in [None, Some(1_000.0), Some(100_000.0)] {
-        // Of the simulated driver: a log would grow, and a statement per session is kept shared.
+        // In the simulated driver a log would grow, and a statement per session is kept shared.
         let driver = SimDriver::new(SimulatedAnswers {
             service: Service::Constant(1_000_000),
             faults: vec![Fault::ErrorAt { statement: 50, class: ErrorClass::Deadlock }],
@@ -214,7 +214,7 @@ fn postgres_allocates_nothing_per_transaction() {
     assert_eq!(server.stop().expect("stopped").violations, Vec::<String>::new());
 }
 
-/// What scripts execute: text parameters, statements executed once, flights of several parts.
+/// Executes statements as scripts do: text parameters, statements executed once, flights of several parts.
 async fn as_scripts_do(driver: &PostgresDriver) -> Result<u64, DbError> {
     let mut session = driver.connect(0).await?;
     let sql = "SELECT c FROM sbtest1 WHERE id=$1";

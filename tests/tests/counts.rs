@@ -8,7 +8,7 @@ fn counted(text: &str) -> String {
     closing(text).0
 }
 
-/// What the script says to stdout and to stderr.
+/// Output of the script on stdout and on stderr.
 fn closing(text: &str) -> (String, String) {
     let scratch = Scratch::new();
     let file = scratch.file("out");

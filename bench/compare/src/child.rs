@@ -17,8 +17,8 @@ pub(crate) struct Ended {
     pub(crate) wall_s: f64,
     /// Largest resident memory (VmHWM), as last read before it ended.
     pub(crate) peak_kib: u64,
-    /// The most memory of its own (RssAnon) at a look: without pages of programs and libraries, which the kernel maps from
-    /// its cache.
+    /// The most memory of its own (RssAnon) at a look: without pages of programs and libraries, which the kernel maps
+    /// from its cache.
     pub(crate) own_kib: u64,
     pub(crate) output: String,
 }
@@ -51,7 +51,7 @@ pub(crate) fn spawn(command: &mut Command, core: Option<usize>) -> Result<Child,
     child.map_err(|error| words(&error))
 }
 
-/// One of these cores; `None` where it is not among them, and on a machine that has no other.
+/// One of these cores; `None` if it is not among them, and on a machine that has no other.
 fn alone(all: &CpuSet, core: usize) -> Option<CpuSet> {
     (all.is_set(core) && all.count() > 1).then(|| {
         let mut set = CpuSet::new();

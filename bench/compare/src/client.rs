@@ -97,7 +97,7 @@ pub(crate) struct Load {
     pub(crate) rate_per_s: u32,
     /// Loops of dyno, jobs of pgbench; 0 is the default.
     pub(crate) loops: u32,
-    /// Of pgbench's tables.
+    /// Scale factor of pgbench's tables.
     pub(crate) scale: u32,
 }
 
@@ -140,7 +140,7 @@ impl Load {
         }
     }
 
-    /// What is measured beside each other: dyno, its peer, and the bare loop, which is one, where it knows the load.
+    /// The programs of a measurement: dyno, its peer, and the bare loop if it knows the load.
     pub(crate) fn programs(&self) -> Vec<Who> {
         let mut programs = vec![Who::Dyno, self.peer()];
         let is_known = match self.test {

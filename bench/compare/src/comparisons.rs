@@ -45,11 +45,8 @@ impl Section {
             "dyno with its defaults beside the originals, on the cores of the server",
         ),
         (Section::Shared, "A real server that shares both cores with the client"),
-        (Section::Apart, "A real server on a core of its own, the client on the other"),
-        (
-            Section::Null,
-            "The null server on a core of its own: what a client costs and nothing else",
-        ),
+        (Section::Apart, "A real server on its own core, the client on the other"),
+        (Section::Null, "The null server on its own core: what a client costs and nothing else"),
         (Section::OpenLoop, "Open loop"),
         (Section::Loading, "Loading sysbench's and pgbench's tables"),
         (Section::Tpcc, "TPC-C"),
@@ -61,7 +58,7 @@ pub(crate) struct Comparison {
     /// For `--only`.
     pub(crate) name: String,
     pub(crate) section: Section,
-    /// What README may say of the first line; the ratio and the peer follow.
+    /// The beginning of README's claim about the first line; the ratio and the peer follow.
     pub(crate) claim: Option<&'static str>,
     /// dyno itself where it has no peer.
     pub(crate) peer: Who,
@@ -187,7 +184,7 @@ fn on_real_servers() -> Vec<Comparison> {
         )
         .claiming("the same server, `tpcb-like`, 64 connections, unix socket"),
         real("postgres-scale-50-unix-64", Shared, Unix, select(64).at_scale(50), NO_BARS)
-            .claiming("the first with scale 50 in place of 10"),
+            .claiming("the first with scale 50 instead of 10"),
         real("postgres-unix-1", Shared, Unix, select(1), NO_BARS),
         real("postgres-unix-16", Shared, Unix, select(16), NO_BARS),
         real("mariadb-unix-64", Shared, Unix, Load::closed(point, 64), cpu(0.58)).claiming(
@@ -215,10 +212,10 @@ fn on_real_servers() -> Vec<Comparison> {
         real("mariadb-unix-16", Shared, Unix, Load::closed(point, 16), NO_BARS),
         real("postgres-unix-64", Apart, Unix, select(64), NO_BARS),
         real("postgres-tcp-64", Apart, Tcp, select(64), NO_BARS)
-            .claiming("PostgreSQL on a core of its own, `-S -M prepared`, 64 connections, TCP"),
+            .claiming("PostgreSQL on its own core, `-S -M prepared`, 64 connections, TCP"),
         real("mariadb-unix-64", Apart, Unix, Load::closed(point, 64), NO_BARS),
         real("mariadb-tcp-64", Apart, Tcp, Load::closed(point, 64), NO_BARS)
-            .claiming("MariaDB on a core of its own, `oltp_point_select`, 64 threads, TCP"),
+            .claiming("MariaDB on its own core, `oltp_point_select`, 64 threads, TCP"),
     ]
 }
 
@@ -326,7 +323,7 @@ fn number(value: &Value) -> Result<f64, String> {
     value.as_f64().ok_or_else(|| "the JSON lacks a number".to_owned())
 }
 
-/// How late the bare loop is with the same requests.
+/// Lateness of the bare loop with the same requests.
 fn bare_open_loop(bench: &Bench, load: &Load) -> Result<Value, String> {
     let null = bench.null(false)?;
     let way = NullWay::MysqlSocket.to(&null);

@@ -4,7 +4,7 @@ use dyno_testkit::peer;
 use std::fs::read_to_string;
 use std::process::Command;
 
-/// What makes figures comparable: the same on the same machine.
+/// A description of the hardware: equal descriptions make figures comparable.
 pub(crate) fn hardware() -> String {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let model = field("/proc/cpuinfo", "model name").unwrap_or_else(|| "unknown".to_owned());

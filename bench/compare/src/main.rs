@@ -45,17 +45,18 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use table::Line;
 
-/// Compares dyno with sysbench, pgbench, go-tpc, psql and tpchgen-cli: client CPU per query, throughput, memory, loading.
+/// Compares dyno with sysbench, pgbench, go-tpc, psql and tpchgen-cli: client CPU per query, throughput, memory,
+/// loading.
 ///
-/// Prints a page like `bench/RESULTS.md` to stdout, or into that file with --into, and each line to stderr as soon as it is
-/// measured. Servers are started for each comparison and end with it. All comparisons with five rounds take about two
-/// hours, one takes one to three minutes, a load of TPC-H ten. Nothing else may use the machine meanwhile.
+/// Prints a page like `bench/RESULTS.md` to stdout, or into that file with --into, and each line to stderr as soon
+/// unchanged measured. Servers are started for each comparison and end with it. All comparisons with five rounds take
+/// about two hours, one takes one to three minutes, a load of TPC-H ten. Nothing else may use the machine meanwhile.
 ///
 /// Peers are looked for in PATH: sysbench, PostgreSQL with pgbench and psql, MariaDB (Debian packages `sysbench`,
 /// `postgresql`, `mariadb-server`), go-tpc and tpchgen-cli (`bench/method.md`). What lacks its peer is skipped.
 ///
-/// Exits with 1 when a run fails, when its figures can't be right, or when nothing could be measured; a missed bar is no
-/// failure. After Ctrl-C the page has what was measured until then.
+/// Exits with 1 when a run fails, when its figures can't be right, or when nothing could be measured; a missed bar is
+/// no failure. After Ctrl-C the page has what was measured until then.
 #[derive(Parser)]
 #[command(version)]
 struct Options {
@@ -143,7 +144,7 @@ fn measure(options: &Options) -> Result<(), String> {
                     false => measured += 1,
                 }
             }
-            // Whatever the signal has ended is no failure of its own.
+            // Whatever the signal has ended is not a failure of its own.
             Err(_) if bench.go_on().is_err() => break,
             Err(error) => {
                 say(&format!("{name} failed: {error}"));
@@ -218,8 +219,8 @@ fn write(path: &Path, text: &str) -> Result<(), String> {
     std::fs::write(path, text).map_err(|error| format!("{}: {error}", path.display()))
 }
 
-/// Finds the measured programs, built anew so that none is stale, and their peers. dyno as a whole takes minutes: TPC-C and
-/// loads of TPC-H, which have their own programs, don't wait for it.
+/// Finds the measured programs, built again so that none is stale, and their peers. dyno as a whole takes minutes:
+/// TPC-C and loads of TPC-H, which have their own programs, don't wait for it.
 fn programs(comparisons: &[Comparison], built: bool) -> Result<Programs, String> {
     let own = std::env::current_exe().map_err(|error| error.to_string())?;
     let folder = own.parent().ok_or("this program lies in no folder")?;

@@ -9,7 +9,7 @@ use std::process::Command;
 
 const METHOD: &str = include_str!("../../method.md");
 const TRIED: &str = include_str!("../../tried.md");
-/// What a reader of the tables has to know before the first one.
+/// Introduction to the tables.
 const LEGEND: &str = "\
 Figures are medians of rounds (smallest..largest). `peer` is the program that the first column names after `beside`, and
 dyno / peer the median of the rounds' ratios. The bare loop does the same work with next to no code of its own: its
@@ -24,7 +24,7 @@ const CLAIMS_END: &str = "<!-- end of claims -->";
 /// A row of a table as it is printed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Row {
-    /// Of its comparison.
+    /// Name of its comparison.
     name: String,
     text: String,
 }
@@ -90,7 +90,7 @@ impl Page {
         self.rows.extend(rows.map(|text| Row { name: name.to_owned(), text }));
     }
 
-    /// What README may say, of the comparisons that were measured.
+    /// The claims that README may make about the comparisons that were measured.
     pub(crate) fn claims(&self) -> String {
         let claims = comparisons::all().into_iter().filter_map(|one| {
             let [cpu, rate] = self.of(&one)[..] else { return None };

@@ -1,12 +1,12 @@
-//! Whether something else than the measured programs takes the machine's CPU.
+//! Checks that only the measured programs take the machine's CPU.
 
 use std::cell::Cell;
 use std::thread::sleep;
 use std::time::Duration;
 
-/// How long the machine is looked at.
+/// Time for which the machine is observed.
 const LOOK: Duration = Duration::from_millis(300);
-/// Looks until a busy machine is taken as it is.
+/// Looks until a busy machine is taken unchanged.
 const LOOKS: u32 = 100;
 /// Share of all cores that a quiet machine may use; a server that has just been loaded still writes.
 const QUIET: f64 = 0.06;
@@ -34,7 +34,7 @@ impl Quiet {
         self.never_quiet.set(self.never_quiet.get() + 1);
     }
 
-    /// Whether the round that has just ended counts: not if something else took the CPU, unless it was repeated often
+    /// Returns true if the round that has just ended counts: no other program took the CPU, or it was repeated often
     /// enough.
     pub(crate) fn accepts(&self, may_repeat: bool) -> bool {
         let mut busy = 1.0;
@@ -51,7 +51,7 @@ impl Quiet {
         };
         count.set(count.get() + 1);
         crate::say(&format!(
-            "the cores are {:.0} % busy although the round has ended: {end}",
+            "the cores are {:.0}% busy although the round has ended: {end}",
             busy * 100.0
         ));
         !may_repeat

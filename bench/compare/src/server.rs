@@ -21,7 +21,7 @@ pub(crate) enum Transport {
     Tcp,
 }
 
-/// Who has which core beside a real server.
+/// Cores of the programs next to a real server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Cores {
     /// Client and server share all of them, as on the machine of a developer.
@@ -73,7 +73,7 @@ impl Server {
     }
 }
 
-/// Throughput and client CPU of dyno, its peer and, where it knows the load, the bare loop.
+/// Throughput and client CPU of dyno, its peer and, if it knows the load, the bare loop.
 pub(crate) fn run_load(
     bench: &Bench,
     name: &str,

@@ -86,12 +86,12 @@ impl Line {
         Line { what, dyno: text(dyno), ..Line::judged(bar, dyno, None) }
     }
 
-    /// The peer's figure beside dyno's, where the two are no pairs.
+    /// The peer's figure alongside dyno's, where the two are not pairs.
     pub(crate) fn beside(self, values: &[f64]) -> Self {
         Line { peer: text(Spread::of(values.iter().copied())), ..self }
     }
 
-    /// Asks dyno's figure to be at most `limit` times the bare loop's too, where that was measured.
+    /// Asks dyno's figure to be at most `limit` times the bare loop's too, if that was measured.
     pub(crate) fn near_floor(mut self, limit: f64) -> Self {
         if let Some(ratio) = self.floor_ratio {
             let and = if self.bar.is_empty() { "" } else { ", " };
@@ -101,7 +101,7 @@ impl Line {
         self
     }
 
-    /// A line with a text in place of figures.
+    /// A line with a text instead of figures.
     pub(crate) fn note(what: &str, dyno: String) -> Self {
         Line { what: what.to_owned(), dyno, is_note: true, ..Line::default() }
     }

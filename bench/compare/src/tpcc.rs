@@ -1,4 +1,4 @@
-//! TPC-C beside go-tpc on real servers, which share the machine's cores with the client.
+//! TPC-C alongside go-tpc on real servers, which share the machine's cores with the client.
 //!
 //! Both use TCP, as go-tpc knows nothing else. A transaction of dyno has more statements: BenchmarkSQL's, where go-tpc
 //! asks for several items at once.
@@ -102,8 +102,9 @@ impl Server {
         command
     }
 
-    /// PostgreSQL reads a district's table as a whole while it is a page, and goes on so with what prepared statements have
-    /// planned when it has fifty: until the first vacuum after some updates, which comes in a minute or is made here.
+    /// PostgreSQL reads a district's table as a whole while it is a page, and continues so with what prepared
+    /// statements have planned when it has fifty: until the first vacuum after some updates, which comes in a minute or
+    /// is made here.
     fn settle(&self, who: Who) -> Result<(), String> {
         let Server::Postgres(server) = self else { return Ok(()) };
         server.in_database(database_of(who), "VACUUM ANALYZE").map(drop)
@@ -155,7 +156,7 @@ pub(crate) fn build(bench: &Bench, name: &str, database: &str, bar: f64) -> Line
     Ok(loading_lines(&what, &rounds, Bar::RatioAtLeast(bar), Bar::Value(1.0)))
 }
 
-/// A run of the usual mix without pauses. `bar`: the most that dyno may cost beside go-tpc.
+/// A run of the usual mix without pauses. `bar`: the most that dyno may cost alongside go-tpc.
 pub(crate) fn run(bench: &Bench, name: &str, database: &str, bar: f64) -> Lines {
     let server = or_skip!(name, Server::start(database));
     for who in [Who::Dyno, Who::GoTpc] {
@@ -238,8 +239,8 @@ fn late_p99_ms(output: &str) -> Result<f64, String> {
     number.ok_or_else(|| format!("the terminals do not say how late they were:\n{output}"))
 }
 
-/// Transactions in a report, without failed ones but those that go-tpc's end cut off; of the bare loop its answers, divided
-/// by those of a transaction.
+/// Transactions in a report, without failed ones but those that go-tpc's end cut off; of the bare loop its answers,
+/// divided by those of a transaction.
 fn transactions(who: Who, output: &str) -> Result<f64, String> {
     let mut sum = 0;
     for line in output.lines() {

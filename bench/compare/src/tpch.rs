@@ -1,6 +1,6 @@
-//! Loading TPC-H beside psql's `\copy` of existing files, in as many sessions, with the same statements for tables,
-//! keys, indexes and statistics. psql does them step by step; dyno makes keys and indexes of a table while others are still
-//! filled.
+//! Loading TPC-H alongside psql's `\copy` of existing files, in as many sessions, with the same statements for tables,
+//! keys, indexes and statistics. psql does them step by step; dyno makes keys and indexes of a table while others are
+//! still filled.
 //!
 //! dyno makes its rows while it sends them, and verifies the stored ones at the end. The seconds of the latter don't
 //! count, as psql verifies nothing.

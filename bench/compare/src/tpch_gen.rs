@@ -1,4 +1,4 @@
-//! TPC-H's tables as files, beside tpchgen-cli, which uses the same generator.
+//! TPC-H's tables as files, alongside tpchgen-cli, which uses the same generator.
 
 use crate::bench::Bench;
 use crate::child::Ended;

@@ -25,7 +25,7 @@ impl Server {
     }
 }
 
-/// What all connections execute, with keys from 1 to `rows`.
+/// The workload that all connections execute, with keys from 1 to `rows`.
 #[derive(Clone, Copy)]
 pub(crate) struct Statement<'a> {
     pub(crate) database: &'a str,
@@ -45,9 +45,9 @@ pub(crate) struct Connection {
     fd: OwnedFd,
     protocol: Protocol,
     request: Vec<u8>,
-    /// Where the keys begin: 7 digits in PostgreSQL, 4 bytes in MySQL.
+    /// Starts of the keys: 7 digits in PostgreSQL, 4 bytes in MySQL.
     keys_at: Vec<usize>,
-    /// Answers of MySQL that are still to come of those that were asked for at once.
+    /// Answers of MySQL that are still to come of those that were requested at once.
     answers_left: usize,
     /// Bytes of the end of an answer that the last bytes were.
     end_bytes: usize,
@@ -129,7 +129,7 @@ impl Connection {
         self.keys_at.len()
     }
 
-    /// Whether these bytes end the answers of a request. One request is in flight at a time.
+    /// Returns true if these bytes end the answers of a request. One request is in flight at a time.
     #[inline]
     pub(crate) fn is_complete(&mut self, bytes: &[u8]) -> bool {
         match (self.protocol, bytes) {
@@ -166,7 +166,7 @@ struct Prepared {
     fd: OwnedFd,
     /// One execution.
     request: Vec<u8>,
-    /// What follows the last one.
+    /// The text after the last one.
     last: Vec<u8>,
     key_at: usize,
 }

@@ -1,6 +1,6 @@
 //! `dyno-floor`: prepared point selects, or another statement, over many connections, and nothing else: no protocol but
-//! the answer's last bytes, no statistics but one clock read and one addition an answer. What it costs is what the kernel
-//! asks of any client that waits for all its connections in one thread.
+//! the answer's last bytes, no statistics but one clock read and one addition an answer. What it costs is what the
+//! kernel asks of any client that waits for all its connections in one thread.
 
 mod connection;
 mod epoll;
@@ -40,7 +40,7 @@ struct Options {
     io: Io,
     #[arg(long, default_value = "sbtest")]
     database: String,
-    /// A statement in place of the point select: one integer as its parameter, one short row as its answer.
+    /// A statement instead of the point select: one integer as its parameter, one short row as its answer.
     #[arg(long, value_name = "SQL")]
     statement: Option<String>,
     /// Statements that are sent at once; the next ones follow when all are answered.
@@ -49,7 +49,7 @@ struct Options {
     /// Sends this many requests a second, at random times, and prints how late they were.
     #[arg(long, value_name = "PER_S", conflicts_with = "io", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     starts: Option<u32>,
-    /// Largest key that is asked for.
+    /// Largest key that is requested.
     #[arg(long, default_value_t = 100_000, value_parser = clap::value_parser!(u32).range(1..=9_999_999))]
     rows: u32,
 }

@@ -1,7 +1,7 @@
-//! Hostile inputs: seeds that are kept in `seeds/` are damaged at random, and each target must read or refuse what comes of
-//! that. A panic is a finding, and so is an input that takes over [`SLOW`].
+//! Hostile inputs: seeds that are kept in `seeds/` are damaged at random, and each target must read or refuse what
+//! comes of that. A panic is a finding, and so is an input that takes over [`SLOW`].
 //!
-//! `tests/seconds.rs` runs each target for some seconds; the program runs them for as many inputs as it is asked for:
+//! `tests/seconds.rs` runs each target for some seconds; the program runs them for as many inputs as it is requested:
 //! `cargo run --release -p dyno-fuzz -- --inputs 100000000`.
 
 mod mutate;
@@ -27,12 +27,12 @@ pub struct Target {
     pub read: fn(&[u8]),
 }
 
-/// What a run of a target has come to.
+/// The outcome of a target's run.
 #[derive(Debug, Default)]
 pub struct Outcome {
     pub inputs: u64,
     pub seconds: f64,
-    /// What is wrong, and the input.
+    /// The faults with their inputs.
     pub findings: Vec<(String, Vec<u8>)>,
 }
 

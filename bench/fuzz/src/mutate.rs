@@ -46,7 +46,7 @@ impl Mutator {
         self.0
     }
 
-    /// Below `bound`; 0 where there is nothing below it.
+    /// Below `bound`; 0 if there is nothing below it.
     fn below(&mut self, bound: usize) -> usize {
         (self.next() >> 11) as usize % bound.max(1)
     }
@@ -109,7 +109,7 @@ impl Mutator {
         }
     }
 
-    /// Puts another number in the place of the first one behind `at`.
+    /// Puts another number instead of the first one behind `at`.
     fn number(&mut self, input: &mut Vec<u8>, at: usize) {
         let Some(from) = input[at..].iter().position(u8::is_ascii_digit).map(|from| at + from)
         else {

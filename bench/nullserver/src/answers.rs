@@ -21,8 +21,8 @@ pub(crate) enum Value {
     /// A DECIMAL as it is written.
     Decimal(&'static str),
     Text(Box<[u8]>),
-    /// CLOCK_MONOTONIC in nanoseconds when the answer is written, in 64 bits: the clock that load generators on the same
-    /// machine measure with.
+    /// CLOCK_MONOTONIC in nanoseconds when the answer is written, in 64 bits: the clock that load generators on the
+    /// same machine measure with.
     Clock,
 }
 
@@ -222,7 +222,7 @@ impl Statement {
         self.answer.map_or(&[], |answer| &answer.columns)
     }
 
-    /// True for a query that no canned answer fits.
+    /// Returns true for a query that no canned answer fits.
     pub(crate) fn is_unknown(&self) -> bool {
         self.columns().is_empty() && matches!(self.kind, Kind::Select | Kind::Show)
     }
@@ -235,8 +235,8 @@ impl Statement {
     }
 }
 
-/// Writes the shape of a statement: in lower case, without blanks that separate no words and without casts; `?` in place
-/// of each literal and parameter, `#` in place of the digits of a name. Counts the rows of VALUES.
+/// Writes the shape of a statement: in lower case, without blanks that separate no words and without casts; `?` in
+/// place of each literal and parameter, `#` instead of the digits of a name. Counts the rows of VALUES.
 fn scan(sql: &[u8], start: usize, shape: &mut Vec<u8>) -> Checked<(Statement, u64)> {
     shape.clear();
     let mut statement = Statement::default();

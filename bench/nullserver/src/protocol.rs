@@ -15,8 +15,8 @@ pub(crate) const OUTPUT_MAX: usize = 256 * 1024;
 /// The error describes a request against the protocol.
 pub(crate) type Checked<T> = Result<T, String>;
 
-/// The step after the reading of requests. `NeedsInput`: the rest is no complete message. `Send`: enough was answered
-/// for one send; call again after it. `Close`: after sending.
+/// The step after the reading of requests. `NeedsInput`: the rest is not a complete message. `Send`: enough was
+/// answered for one send; call again after it. `Close`: after sending.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ReadResult {
     NeedsInput,
@@ -29,7 +29,7 @@ pub(crate) struct Lent<'a> {
     pub(crate) notes: &'a Notes,
     /// Answers that are not sent yet.
     pub(crate) out: &'a mut Vec<u8>,
-    /// How much longer each answer takes.
+    /// Delay of each answer.
     pub(crate) delay: Duration,
     pub(crate) shared: &'a mut LoopState,
 }

@@ -22,7 +22,7 @@ fn run(command: &mut Command) -> Option<String> {
     Some(text)
 }
 
-/// A server on Unix sockets in a folder of its own, which goes with it.
+/// A server on Unix sockets in its own folder, which goes with it.
 struct Server {
     handle: Handle,
     folder: PathBuf,
@@ -162,7 +162,7 @@ fn pgbench_in_all_its_modes() {
     let counters = server.stop().postgres;
     assert_eq!(counters.rows_loaded, 200_000);
     assert_eq!(counters.update, 3 * 200 * 3);
-    // Initialising and each TPC-B run begin with a transaction of their own, or none.
+    // Initializing and each TPC-B run begin with their own transaction, or none.
     assert_eq!((counters.begin, counters.commit), (601, 601));
     assert_eq!(counters.execute, 2 * (200 * 7 + 400));
 }

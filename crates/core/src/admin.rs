@@ -1,7 +1,7 @@
 //! Sessions and drivers for everything that is not measured: loads, observations, checks, locks.
 //!
-//! Workloads and the engine are compiled once for each driver, because a trial must not pay for dynamic dispatch. Cold code
-//! is compiled once: it takes an [`AdminDriver`] or an [`AdminSession`], which any [`Driver`] gives.
+//! Workloads and the engine are compiled once for each driver, because a trial must not pay for dynamic dispatch. Cold
+//! code is compiled once: it takes an [`AdminDriver`] or an [`AdminSession`], which any [`Driver`] gives.
 
 use crate::{
     AnswerRow, BulkReport, Capabilities, ColumnNames, DbError, DbResult, Dialect, Driver, Executed,
@@ -23,12 +23,12 @@ impl<'a> AdminDriver<'a> {
         AdminDriver(driver)
     }
 
-    /// As [`Driver::connect`].
+    /// Like [`Driver::connect`].
     pub async fn connect(&self, number: u32) -> DbResult<AdminSession<'a>> {
         self.0.connect(number).await
     }
 
-    /// The shards behind its endpoint; `None` where none are known.
+    /// The shards behind its endpoint; `None` if none are known.
     pub fn shards(&self) -> Option<Shards<AdminDriver<'a>>> {
         self.0.shards()
     }
@@ -56,14 +56,14 @@ impl<'a> AdminSession<'a> {
         AdminSession(Held::Lent(session))
     }
 
-    /// As [`Session::cancel`].
+    /// Like [`Session::cancel`].
     pub async fn cancel(self) {
         if let Held::Owned(session) = self.0 {
             session.end(true).await;
         }
     }
 
-    /// As [`Session::close`].
+    /// Like [`Session::close`].
     pub async fn close(self) {
         if let Held::Owned(session) = self.0 {
             session.end(false).await;
@@ -162,7 +162,7 @@ pub trait DynSession {
     fn copy_in<'a>(&'a mut self, sql: &'a str, rows: &'a mut dyn RowSource) -> Answer<'a, u64>;
     fn unanswered<'a>(&'a mut self, sql: &'a str, within: Nanos) -> Pending<'a, DbError>;
     /// Closes it in order, or cancels its statement.
-    fn end<'a>(self: Box<Self>, is_cancelled: bool) -> Pending<'a, ()>
+    fn end<'a>(self: Box<Self>, is_canceled: bool) -> Pending<'a, ()>
     where
         Self: 'a;
 }
@@ -236,11 +236,11 @@ impl<S: Session> DynSession for S {
         Box::pin(Session::unanswered(self, sql, within))
     }
 
-    fn end<'a>(self: Box<Self>, is_cancelled: bool) -> Pending<'a, ()>
+    fn end<'a>(self: Box<Self>, is_canceled: bool) -> Pending<'a, ()>
     where
         Self: 'a,
     {
-        match is_cancelled {
+        match is_canceled {
             true => Box::pin(Session::cancel(*self)),
             false => Box::pin(Session::close(*self)),
         }

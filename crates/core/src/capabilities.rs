@@ -2,7 +2,7 @@
 
 use crate::Dialect;
 
-/// Abilities of a database beside its dialect's SQL, and the statements in which products differ. Its driver states
+/// Abilities of a database alongside its dialect's SQL, and the statements in which products differ. Its driver states
 /// them.
 #[derive(Debug)]
 pub struct Capabilities {
@@ -20,7 +20,7 @@ pub struct Capabilities {
     pub file_bytes: Option<&'static str>,
     /// Prefixes of a query for its estimated plan, the most exact first.
     pub explain: &'static [&'static str],
-    /// The same for a plan with an execution.
+    /// Prefixes of a query for its plan with an execution, the most exact first.
     pub explain_executed: &'static [&'static str],
     pub plan_form: PlanForm,
 }

@@ -42,7 +42,7 @@ pub enum Cause {
     Unsupported,
     /// The workload itself failed, such as an expression of a script. No server was asked.
     Workload,
-    /// Nothing failed: the workload begins its transaction anew of its own accord. No error is counted.
+    /// Nothing failed: the workload begins its transaction again of its own accord. No error is counted.
     Again,
 }
 
@@ -69,7 +69,7 @@ pub struct ErrorParts {
     pub origin: ErrorOrigin,
     /// The server of the connection; `None` for embedded databases and after the log-in.
     pub address: Option<Address>,
-    /// MySQL's or SQLite's error number, 0 where there is none.
+    /// MySQL's or SQLite's error number, 0 if there is none.
     pub errno: u32,
     /// `*b"00000"` where there is none.
     pub sqlstate: [u8; 5],
@@ -80,9 +80,9 @@ pub struct ErrorParts {
     pub hint: Option<String>,
     /// The text of the statement that failed, where the workload names it.
     pub statement: Option<String>,
-    /// Where the server was, such as in a function: lines that begin with `QUERY:` or `CONTEXT:`.
+    /// Context of the server, such as a function: lines that begin with `QUERY:` or `CONTEXT:`.
     pub context: Option<String>,
-    /// How the hosts failed that were tried before this one.
+    /// Errors of the hosts that were tried before this one.
     pub earlier: Vec<DbError>,
 }
 
@@ -161,7 +161,7 @@ impl DbError {
         Self::new(Cause::Protocol, ErrorClass::ConnectionLost, *b"08P01", message)
     }
 
-    /// The workload itself can't go on with this worker; its session is still usable.
+    /// The workload itself can't continue with this worker; its session is still usable.
     pub fn workload(message: impl Into<String>) -> Self {
         Self::new(Cause::Workload, ErrorClass::Other, *b"00000", message)
     }
@@ -171,8 +171,8 @@ impl DbError {
         Self::new(Cause::Again, ErrorClass::Other, *b"00000", message)
     }
 
-    /// The workload takes its attempt for one that met another session's work, although the server refused nothing: it is
-    /// tried again, and counted, as a conflict that the server finds.
+    /// The workload takes its attempt for one that met another session's work, although the server refused nothing: it
+    /// is tried again, and counted, as a conflict that the server finds.
     pub fn conflict(message: impl Into<String>) -> Self {
         Self::new(Cause::Server, ErrorClass::Serialization, *b"00000", message)
     }
@@ -273,7 +273,7 @@ impl DbError {
         self.0.origin == ErrorOrigin::Server
     }
 
-    /// Whether a pooler is the likely cause, which gives the server's sessions to other clients: the remedy.
+    /// A hint if a connection pooler, which gives the server's sessions to other clients, probably caused this error.
     pub fn pooler_hint(&self) -> Option<&'static str> {
         if !self.is_from_server() {
             return None;
@@ -290,12 +290,12 @@ impl DbError {
         }
     }
 
-    /// True when the session is lost and must be connected again.
+    /// Returns true if the session is lost and must be connected again.
     pub fn is_fatal(&self) -> bool {
         self.0.class == ErrorClass::ConnectionLost
     }
 
-    /// True when no session could be opened.
+    /// Returns true if no session could be opened.
     pub fn is_connect(&self) -> bool {
         matches!(self.0.cause, Cause::Unreachable | Cause::Tls | Cause::Rejected)
     }
@@ -396,7 +396,7 @@ pub trait Context<T> {
     /// `{problem}: {cause}.`
     ///
     /// # Errors
-    /// That sentence.
+    /// Adds that sentence.
     fn context(self, problem: impl fmt::Display) -> Result<T, Error>;
 }
 
@@ -406,8 +406,9 @@ impl<T, E: fmt::Display> Context<T> for Result<T, E> {
     }
 }
 
-/// True of what a terminal or a page obeys instead of showing it: controls, line separators, and what turns the
-/// direction of letters or is not seen at all. Joiners (U+200C, U+200D) are none: emoji and whole scripts need them.
+/// Returns true for what a terminal or a page obeys instead of showing it: controls, line separators, and what turns
+/// the direction of letters or is not seen at all. Joiners (U+200C, U+200D) are none: emoji and whole scripts need
+/// them.
 pub fn is_command(c: char) -> bool {
     c.is_control()
         || matches!(
@@ -422,7 +423,7 @@ pub fn is_command(c: char) -> bool {
         )
 }
 
-/// The text with U+FFFD in place of each command; ends of lines and tabs stay.
+/// The text with U+FFFD instead of each command; ends of lines and tabs stay.
 pub fn harmless(text: &str) -> Cow<'_, str> {
     let is_obeyed = |c: char| is_command(c) && !matches!(c, '\n' | '\t');
     match text.contains(is_obeyed) {

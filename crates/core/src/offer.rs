@@ -12,13 +12,13 @@ pub struct WorkloadOffer {
     /// The options of all tests.
     pub options: fn() -> Vec<OptionDoc>,
     pub pace: UsualPace,
-    /// Whether long trials may be cut into stages whose windows add up: not where what a trial has kept itself, or the
+    /// Set if long trials may be cut into stages whose windows add up. Unset if something that a trial has kept, or the
     /// rhythm of its users, belongs to one window.
     pub has_stages: bool,
 }
 
-/// What the time of a run is guessed by, before anything is known of the server: rows per second on a small one, of
-/// the largest table where one number sizes all of them.
+/// Rates by which the time of a run is estimated before anything is known of the server: rows per second on a small
+/// one, of the largest table where one number sizes all of them.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct UsualPace {
     pub loaded: f64,
@@ -26,9 +26,9 @@ pub struct UsualPace {
     pub checked: f64,
     /// By a pass over the queries.
     pub queried: f64,
-    /// How many times as fast loads and passes are on PostgreSQL.
+    /// Speed of loads and passes on PostgreSQL, as a multiple.
     pub postgres: f64,
-    /// What differs on MySQL and MariaDB where their memory does not hold the rows.
+    /// The rates on MySQL and MariaDB if their memory does not hold the rows.
     pub large: Option<LargePace>,
 }
 
@@ -42,13 +42,13 @@ pub struct LargePace {
 }
 
 impl UsualPace {
-    /// Of rows that are loaded and never looked at as a whole.
+    /// The pace of rows that are loaded and never looked at as a whole.
     pub const fn loading(loaded: f64) -> Self {
         let (checked, queried) = (f64::INFINITY, f64::INFINITY);
         UsualPace { loaded, checked, queried, postgres: 1.0, large: None }
     }
 
-    /// The same for so many rows on a target of this URL.
+    /// The estimate for this many rows on a target of this URL.
     #[must_use]
     pub fn at(self, url: &str, rows: u64) -> Self {
         match self.large {

@@ -53,7 +53,7 @@ pub struct OptionError {
     pub option: Option<String>,
     /// The invalid value and the valid values, for front ends that word the error themselves.
     pub mismatch: Option<Box<(String, String)>>,
-    /// True when the value is wrong, false when the name is.
+    /// Set if the value is wrong, false when the name is.
     pub is_value: bool,
     /// A full sentence.
     pub message: String,
@@ -387,7 +387,7 @@ pub fn check_table<S>(table: &[OptionRow<S>], mut new: impl FnMut() -> S) {
 /// Longer words cost time to compare; no name of dyno is as long.
 const LONGEST_BYTES: usize = 64;
 
-/// The known name with the fewest edits (insert, delete, replace, swap neighbours), if those are at most a third of the
+/// The known name with the fewest edits (insert, delete, replace, swap neighbors), if those are at most a third of the
 /// longer one's letters. Case does not count, and `-` is `_`.
 pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     if word.len() > LONGEST_BYTES {
@@ -405,7 +405,7 @@ pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Opti
         .map(|(.., name)| name)
 }
 
-/// True of a name whose value may be a password, also where it is misspelt: `mysql-pasword`.
+/// Returns true for a name whose value may be a password, also where it is misspelt: `mysql-pasword`.
 pub fn is_like_password(name: &str) -> bool {
     let mut parts = name.split(['-', '_', '.']);
     parts.any(|part| part.eq_ignore_ascii_case("pwd") || nearest(part, ["password"]).is_some())
@@ -548,7 +548,7 @@ mod tests {
     }
 
     #[test]
-    fn counts_swapped_neighbours_as_one_edit() {
+    fn counts_swapped_neighbors_as_one_edit() {
         for (a, b, count) in
             [("oltop", "oltpo", 1), ("kitten", "sitting", 3), ("", "abc", 3), ("ü-", "Ü_", 0)]
         {

@@ -7,7 +7,7 @@ use crate::ErrorClass;
 pub enum Outcome {
     /// The server acknowledged the commit (or the last autocommitted statement).
     Committed,
-    /// Rolled back by the workload's profile (TPC-C's 1 % of New-Orders).
+    /// Rolled back by the workload's profile (TPC-C's 1% of New-Orders).
     RolledBack,
     /// Given up with an error of this class.
     Failed(ErrorClass),
@@ -36,6 +36,10 @@ pub struct Tally {
     pub empty_reads: u64,
     /// Statements that changed no row but should have.
     pub misses: u64,
+    /// Errors that the workload has dealt with itself.
+    pub handled_errors: u64,
+    /// Sessions that the workload has opened again itself.
+    pub reconnects: u64,
     /// Set if a session that the workload has opened itself is within a transaction.
     pub is_open: bool,
 }
@@ -82,6 +86,8 @@ impl Tally {
         self.rows_written = self.rows_written.saturating_add(more.rows_written);
         self.empty_reads += more.empty_reads;
         self.misses += more.misses;
+        self.handled_errors += more.handled_errors;
+        self.reconnects += more.reconnects;
     }
 }
 

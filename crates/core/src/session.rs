@@ -15,7 +15,7 @@ pub trait Driver: Sync {
     /// host and port, never a password.
     fn connect(&self, number: u32) -> impl Future<Output = DbResult<Self::Session>>;
 
-    /// Opens a session in place of a lost one of this number; `attempt` counts from 0. A target with several nodes may
+    /// Opens a session instead of a lost one of this number; `attempt` counts from 0. A target with several nodes may
     /// choose another node.
     fn reconnect(
         &self,
@@ -33,12 +33,12 @@ pub trait Driver: Sync {
         self.dialect().capabilities()
     }
 
-    /// True when a session blocks its thread (embedded databases): such sessions get a loop each.
+    /// Returns true if a session blocks its thread (embedded databases): such sessions get a loop each.
     fn blocks(&self) -> bool {
         false
     }
 
-    /// What the first session is opened to, in sentences.
+    /// The place that the first session is opened to, in sentences.
     fn place(&self) -> String {
         "the server".to_owned()
     }
@@ -56,7 +56,7 @@ pub trait Driver: Sync {
         AdminDriver::new(self)
     }
 
-    /// The shards behind its endpoint, each of them with a driver that reaches this one alone; `None` where none are
+    /// The shards behind its endpoint, each of them with a driver that reaches this one alone; `None` if none are
     /// known.
     fn shards(&self) -> Option<&Shards<Self>>
     where
@@ -73,7 +73,7 @@ pub struct Statement(pub u32);
 /// The result of a statement.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Executed {
-    /// True when the answer was a result set, even an empty one.
+    /// Set if the answer was a result set, even an empty one.
     pub has_rows: bool,
     pub rows: u64,
     /// Rows changed, as the server reports.
@@ -117,11 +117,11 @@ pub trait ColumnNames {
     fn name(&self, column: usize) -> &str;
 }
 
-/// What a driver notes of a column to read its values later, in a form of its own.
+/// A driver's note of a column, by which it reads the values later.
 pub type KeptColumn = [u8; 4];
 
-/// Reads the first of rows that were kept as they came: hands on the number and the text of each value, `None` for NULL.
-/// Returns the bytes of the row; `None` for what is no such row.
+/// Reads the first of rows that were kept as they came: hands on the number and the text of each value, `None` for
+/// NULL. Returns the bytes of the row; `None` for what is no such row.
 pub type ReadKeptRow = fn(
     rows: &[u8],
     columns: &[KeptColumn],
@@ -140,14 +140,14 @@ pub trait Rows {
     /// result set and once more at its end.
     fn finish_statement(&mut self, _executed: Executed) {}
     fn row<R: AnswerRow>(&mut self, row: &R);
-    /// True when rows are read later or not at all: drivers that can do so call [`Rows::kept_columns`] for each result
-    /// set and [`Rows::kept_rows`] in place of [`Rows::row`].
+    /// Set if rows are read later or not at all: drivers that can do so call [`Rows::kept_columns`] for each result
+    /// set and [`Rows::kept_rows`] instead of [`Rows::row`].
     const KEPT: bool = false;
     fn kept_columns(&mut self, _columns: impl Iterator<Item = KeptColumn>, _read: ReadKeptRow) {}
     /// So many rows, one after the other, in the form that [`ReadKeptRow`] reads.
     fn kept_rows(&mut self, _rows: &[u8], _count: usize) {}
-    /// How many bytes are kept at most, once there were more: a session to a server then ends with an error. Asked after
-    /// each receive.
+    /// Most bytes that are kept, once there were more: a session to a server then ends with an error. Asked
+    /// after each receive.
     #[inline]
     fn overflow(&self) -> Option<usize> {
         None
@@ -164,7 +164,7 @@ impl Rows for Discard {
     fn row<R: AnswerRow>(&mut self, _row: &R) {}
 }
 
-/// Keeps the first column of the last row, where it is an integer.
+/// Keeps the first column of the last row, if it is an integer.
 impl Rows for Option<i64> {
     #[inline]
     fn row<R: AnswerRow>(&mut self, row: &R) {
@@ -172,7 +172,7 @@ impl Rows for Option<i64> {
     }
 }
 
-/// Keeps whole answers as text: for set-up, checks and statistics. Of one that is too large nothing is kept.
+/// Keeps whole answers as text: for set-up, checks and statistics. Nothing is kept of one that is too large.
 #[derive(Clone, Debug)]
 pub struct AnswerTable {
     /// Rows of columns; `None` is NULL.
@@ -208,7 +208,7 @@ impl Rows for AnswerTable {
     }
 }
 
-/// What a row takes, with what the allocator adds to each piece, and with the room that a list which grows holds ready.
+/// Bytes that a row takes, with what the allocator adds to each piece, and with the room that a growing list reserves.
 fn taken(row: &[Option<String>]) -> usize {
     const ADDED: usize = 16;
     const LEAST: usize = 32;
@@ -232,11 +232,12 @@ impl PartialEq for AnswerTable {
 impl Eq for AnswerTable {}
 
 impl AnswerTable {
-    /// What questions of dyno ask for is far smaller; a server that sends more is cut off, not believed.
+    /// Limit of answers to dyno's own questions, which are far smaller; a server that sends more is cut off, not
+    /// believed.
     pub const BYTES_MAX: usize = 32 << 20;
-    /// Of an answer to a workload's own query, as Q11 of TPC-H has at a scale of 300.
+    /// Limit of an answer to a workload's own query, as Q11 of TPC-H has at a scale of 300.
     pub const WORKLOAD_BYTES_MAX: usize = 64 << 20;
-    /// Of a table of dyno's own.
+    /// Limit of a table of dyno's own.
     const OWN_BYTES_MAX: usize = 2 << 30;
 
     /// For the answer to a workload's own query, which may rightly be too large to be kept: its rows are counted then.
@@ -314,13 +315,13 @@ pub struct BulkReport {
 pub struct BulkFallback {
     /// Such as `LOAD DATA LOCAL`.
     pub way: &'static str,
-    /// The server's refusal; `None` where it lacks that way.
+    /// The server's refusal; `None` if it lacks that way.
     pub refusal: Option<String>,
     /// The statement that allows it.
     pub remedy: Option<&'static str>,
 }
 
-/// What server and user have proven to each other when a session was opened.
+/// The proofs that server and user gave each other when a session was opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SessionProof {
     pub tls: Option<SessionTls>,
@@ -383,7 +384,7 @@ pub trait Session {
         params: &[ParamType],
     ) -> impl Future<Output = DbResult<Statement>>;
 
-    /// As [`Session::prepare`], for a text in any encoding, and under this name if the protocol has names (PostgreSQL):
+    /// Like [`Session::prepare`], for a text in any encoding, and under this name if the protocol has names (PostgreSQL):
     /// the caller keeps them apart. The default refuses what is not UTF-8.
     fn prepare_bytes(
         &mut self,
@@ -408,7 +409,7 @@ pub trait Session {
         rows: &mut R,
     ) -> impl Future<Output = DbResult<Executed>>;
 
-    /// As [`Session::execute`], for rows that are only counted or kept as they come: most of them, on a way with fewer
+    /// Like [`Session::execute`], for rows that are only counted or kept as they come: most of them, on a way with fewer
     /// layers.
     #[inline]
     fn execute_short<R: Rows>(
@@ -439,9 +440,9 @@ pub trait Session {
         Ok(false)
     }
 
-    /// Waits for the answer to what was given: the task that gave it must do so before it waits for anything else. `None`
-    /// when the answer has come and can't be read at once: [`Session::take_given`] reads it, and `rows` has nothing of it
-    /// yet.
+    /// Waits for the answer to what was given: the task that gave it must do so before it waits for anything else.
+    /// `None` when the answer has come and can't be read at once: [`Session::take_given`] reads it, and `rows` has
+    /// nothing of it yet.
     #[inline]
     fn poll_given<R: Rows>(&mut self, _rows: &mut R) -> Poll<DbResult<Option<Executed>>> {
         Poll::Ready(Ok(None))
@@ -459,7 +460,8 @@ pub trait Session {
         rows: &mut R,
     ) -> impl Future<Output = DbResult<Executed>>;
 
-    /// As [`Session::query`], for a text in any encoding, which is sent as it is. The default refuses what is not UTF-8.
+    /// Like [`Session::query`], for a text in any encoding, which is sent unchanged. The default refuses what is not
+    /// UTF-8.
     fn query_bytes<R: Rows>(
         &mut self,
         sql: &[u8],
@@ -468,7 +470,7 @@ pub trait Session {
         async move { self.query(utf8_statement(sql)?, rows).await }
     }
 
-    /// Whether a backslash in a quoted text begins an escape, as of the last answer.
+    /// Returns true if a backslash in a quoted text begins an escape, as of the last answer.
     fn has_backslash_escapes(&self) -> bool {
         self.dialect() == Dialect::Mysql
     }
@@ -528,8 +530,8 @@ pub trait Session {
         async { Err(DbError::unsupported("This kind of session loads no tables.")) }
     }
 
-    /// Streams rows as the answer to a COPY statement of the caller (`... FROM STDIN` in text format, or in binary format
-    /// where the rows are), also inside an open transaction. Returns the number of stored rows. PostgreSQL only.
+    /// Streams rows as the answer to a COPY statement of the caller (`... FROM STDIN` in text format, or in binary
+    /// format where the rows are), also inside an open transaction. Returns the number of stored rows. PostgreSQL only.
     fn copy_in(
         &mut self,
         _sql: &str,
@@ -538,7 +540,7 @@ pub trait Session {
         async { Err(DbError::unsupported("This kind of session has no COPY.")) }
     }
 
-    /// Whether [`Session::take_notice_lines`] has any.
+    /// Returns true if [`Session::take_notice_lines`] has any.
     fn has_notice_lines(&self) -> bool {
         false
     }
@@ -558,14 +560,14 @@ pub trait Session {
         async { drop(self) }
     }
 
-    /// Why the answer to `sql`, which was given up, was waited for no longer than `within`: the server is silent, or its
-    /// answer does not end.
+    /// The error of waiting for the answer to `sql`, which was given up after `within`: the server is silent, or
+    /// its answer does not end.
     fn unanswered(&mut self, sql: &str, within: Nanos) -> impl Future<Output = DbError> {
         let text = format!("The answer to `{sql}` did not end within {} s.", within / SECOND);
         async { DbError::unreachable(text) }
     }
 
-    /// Interrupts this session's statement from another thread, for sessions that block their own; `None` where a
+    /// Interrupts this session's statement from another thread, for sessions that block their own; `None` if a
     /// second session has to ask the server.
     fn interrupter(&self) -> Option<Interrupter> {
         None

@@ -16,7 +16,7 @@ pub enum ShardRule {
 }
 
 impl ShardRule {
-    /// That of all clusters of `dyno cluster`.
+    /// The rule of all clusters of `dyno cluster`.
     pub const OF_CLUSTERS: ShardRule = ShardRule::Modulo;
 }
 
@@ -90,12 +90,12 @@ impl ShardMap {
     }
 }
 
-/// What stands behind an endpoint, for whoever may go there directly: a loader, a check.
+/// The shards behind an endpoint, for programs that may go there directly: a loader, a check.
 #[derive(Clone, Debug)]
 pub struct Shards<D> {
     /// In the order in which the rule counts them; at least one.
     pub nodes: Vec<ShardNode<D>>,
-    /// How rows lie on them; `None` where nobody has said so.
+    /// Map of rows to shards; `None` if no one has defined one.
     pub map: Option<ShardMap>,
 }
 

@@ -39,7 +39,8 @@ pub struct Product {
     pub version: String,
 }
 
-/// True where this is the version of ShardingSphere-Proxy, a layer of SQL over other servers that states theirs too.
+/// Returns true if this is the version of ShardingSphere-Proxy, a layer of SQL over other servers that states theirs
+/// too.
 pub fn is_shardingsphere(version: &str) -> bool {
     version.contains("ShardingSphere")
 }

@@ -13,8 +13,8 @@ const PAIRS: &[u8; 200] = b"0001020304050607080910111213141516171819\
 6061626364656667686970717273747576777879\
 8081828384858687888990919293949596979899";
 
-/// Writes `value` in decimal at the end of `text`, which has room for [`LONGEST_INT`] characters; returns its start. The
-/// standard formatter is several times as slow, which shows in millions of rows.
+/// Writes `value` in decimal at the end of `text`, which has room for [`LONGEST_INT`] characters; returns its start.
+/// The standard formatter is several times as slow, which shows in millions of rows.
 #[inline]
 pub fn write_int(text: &mut [u8], value: i64) -> usize {
     let (mut at, mut rest) = (text.len(), value.unsigned_abs());
@@ -48,7 +48,7 @@ pub fn push_int(out: &mut String, value: i64) {
     out.push_str(std::str::from_utf8(&text[at..]).unwrap_or_default());
 }
 
-/// Private letters that stand for the bytes from 0x80 on, where these are not UTF-8.
+/// Private letters that stand for the bytes from 0x80 on, if these are not UTF-8.
 const BYTE_LETTERS: RangeInclusive<u32> = 0x0010_ff80..=0x0010_ffff;
 
 /// UTF-8 for bytes in any encoding: [`text_to_bytes`] gives them back.

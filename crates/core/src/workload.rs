@@ -29,7 +29,7 @@ pub struct EndedTransaction {
     pub ended: Nanos,
     /// 0 when it was skipped because it was late.
     pub attempts: u32,
-    /// True when it ended inside the measured window.
+    /// Set if it ended inside the measured window.
     pub is_measured: bool,
 }
 
@@ -98,8 +98,8 @@ pub trait Workload: Sync {
         tally: &mut Tally,
     ) -> impl Future<Output = Result<Outcome, DbError>>;
 
-    /// Whether the session is rolled back between an attempt that ended with `error` and the next one. Where not, a
-    /// transaction that is open goes on with the next attempt.
+    /// Returns true if the session is rolled back between an attempt that ended with `error` and the next one. If not,
+    /// an open transaction continues with the next attempt.
     #[inline]
     fn rolls_back(&self, _error: &DbError) -> bool {
         true
@@ -111,13 +111,13 @@ pub trait Workload: Sync {
         None
     }
 
-    /// True for a worker that begins nothing more, of its own accord. The trial is over when all have ended.
+    /// Returns true for a worker that begins nothing more, of its own accord. The trial is over when all have ended.
     #[inline]
     fn has_ended(&self, _worker: &Self::Worker) -> bool {
         false
     }
 
-    /// Why a worker leaves after the transaction that has just ended, which counts. Asked after each one.
+    /// Reason for a worker to leave after the transaction that has just ended, which counts. Asked after each one.
     #[inline]
     fn leaves(&self, _worker: &mut Self::Worker) -> Option<DbError> {
         None
@@ -202,7 +202,7 @@ impl<T> StatementTable<T> {
         self.slots.get_mut(statement.0 as usize)?.as_mut()
     }
 
-    /// Takes a statement out; `None` where there is none of this number.
+    /// Takes a statement out; `None` if there is none of this number.
     pub fn remove(&mut self, statement: Statement) -> Option<T> {
         let removed = self.slots.get_mut(statement.0 as usize)?.take()?;
         self.free.push(statement.0);

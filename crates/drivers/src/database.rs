@@ -47,7 +47,7 @@ impl Database {
         )
     }
 
-    /// The driver for a target with several nodes, of which `writable` takes writes: see [`Routed::new`]. Of an
+    /// The driver for a target with several nodes, of which `writable` takes writes: see [`Routed::new`]. For an
     /// embedded database, the first is opened.
     pub fn open_nodes(
         nodes: &[TargetUrl],
@@ -68,7 +68,7 @@ impl Database {
         })
     }
 
-    /// The same, where these of its nodes, by names and numbers, are shards: see [`Routed::with_shards`]. An embedded
+    /// Adds the names and numbers of the nodes that are shards: see [`Routed::with_shards`]. An embedded
     /// database has none.
     #[must_use]
     pub fn with_shards(self, shards: Vec<(String, usize)>, map: Option<ShardMap>) -> Self {
@@ -121,7 +121,7 @@ impl Database {
         with_driver!(self, driver => driver.dialect())
     }
 
-    /// Whether sessions block their thread.
+    /// Returns true if sessions block their thread.
     pub fn blocks(&self) -> bool {
         with_driver!(self, driver => driver.blocks())
     }

@@ -5,7 +5,7 @@ use dyno_core::{Address, DbError, Nanos, Rows, SECOND};
 const HINT: &str = "a question of dyno's own has no such answer: look what listens at this address; a statement of a \
                     script needs a LIMIT";
 
-/// Of a statement, as much as a sentence can hold.
+/// The beginning of a statement, as much as a sentence can hold.
 fn shortened(sql: &str) -> String {
     const CHARS: usize = 100;
     let line = sql.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -22,7 +22,7 @@ pub(crate) fn too_large(kept_bytes: usize) -> DbError {
     DbError::protocol(format!("The server's answer is larger than {mib} MiB.")).with_hint(HINT)
 }
 
-/// The same error, naming the server and what it was asked; any other error as it is.
+/// The error with the server and the question that it did not answer; any other error unchanged.
 #[cold]
 pub(crate) fn named(error: DbError, rows: &impl Rows, address: &Address, sql: &[u8]) -> DbError {
     let Some(kept_bytes) = rows.overflow() else { return error };
@@ -32,7 +32,7 @@ pub(crate) fn named(error: DbError, rows: &impl Rows, address: &Address, sql: &[
     DbError::protocol(text).with_hint(HINT)
 }
 
-/// See [`dyno_core::Session::unanswered`]; `is_answering` where bytes of an answer have come, or go on coming.
+/// See [`dyno_core::Session::unanswered`]; `is_answering` where bytes of an answer have come, or continue coming.
 pub(crate) fn unanswered(
     address: &Address,
     sql: &str,

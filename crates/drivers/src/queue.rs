@@ -3,7 +3,7 @@
 use dyno_core::{DbError, DbResult, ErrorClass, Param, RowWriter, Statement};
 use std::ops::Range;
 
-/// A wrong use of a session, which goes on.
+/// A wrong use of a session, which continues.
 #[cold]
 pub(crate) fn misuse(message: String) -> DbError {
     DbError::server(ErrorClass::Other, 0, *b"00000", message)

@@ -1,4 +1,4 @@
-//! What the tests of the embedded databases share.
+//! Helpers of the tests of the embedded databases.
 
 use crate::target::TargetUrl;
 use dyno_core::{

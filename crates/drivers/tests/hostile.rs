@@ -18,12 +18,12 @@ use std::time::{Duration, Instant};
 const LIMIT: Nanos = 150_000_000;
 /// The time limit for a client whose server does end, even on a busy machine.
 const LONG: Nanos = 60 * SECOND;
-/// How much later it may be back.
+/// Additional delay of its return.
 const LATE: Duration = Duration::from_secs(20);
-/// What it may take above the quiet run.
+/// Memory that it may take above the quiet run.
 const MEMORY_BYTES: u64 = 64 << 20;
 
-/// What a server does. After its last act it listens until the client has left.
+/// An act of a server. After its last act it listens until the client has left.
 enum Act {
     /// Waits for anything.
     Hear,
@@ -91,7 +91,7 @@ impl RowSource for OneRow {
     }
 }
 
-/// What `name` says: a load, a query whose answer is kept, or one whose is not.
+/// Executes what `name` stands for: a load, a query with a kept answer, or one without.
 async fn query<D: Driver>(driver: DbResult<D>, name: &str) -> DbResult<()> {
     let mut session = driver?.connect(0).await?;
     if name.contains("a load") {
@@ -103,7 +103,7 @@ async fn query<D: Driver>(driver: DbResult<D>, name: &str) -> DbResult<()> {
     }
 }
 
-/// What the client says at the end.
+/// The client's last words.
 fn play(io: Io, url: &str, name: &str, limit: Nanos) -> String {
     let task = async {
         let target: TargetUrl = url.parse().unwrap();
@@ -133,7 +133,7 @@ fn check(case: Case, io: Io) {
     let Case { name, url: (scheme, options), acts, end } = case;
     let (port, server) = serve(acts);
     let url = format!("{scheme}://me:s3cr3t@127.0.0.1:{port}/d?connect_timeout_s=60&{options}");
-    // The peak begins anew.
+    // The peak begins again.
     std::fs::write("/proc/self/clear_refs", "5").unwrap();
     let (quiet, began) = (memory_bytes("VmRSS:"), Instant::now());
     let limit = if end == "elapsed" { LIMIT } else { LONG };
@@ -155,7 +155,7 @@ fn ways() -> Vec<Io> {
     ways
 }
 
-/// Why the answer to a query is waited for no longer.
+/// The error of a query whose answer is waited for no longer.
 async fn given_up<D: Driver>(driver: DbResult<D>, limit: Nanos) -> String {
     let mut session = driver.unwrap().connect(0).await.unwrap();
     let answered = timeout(now() + limit, session.query("SELECT 1", &mut Discard)).await;
@@ -329,7 +329,7 @@ fn one_column() -> Vec<u8> {
     [packet(1, &[1]), packet(2, definition)].concat()
 }
 
-/// Rows whose numbers go on from `sequence`, as often as the numbers take to come round.
+/// Rows whose numbers continue from `sequence`, as often as the numbers take to come round.
 fn round_of_rows(sequence: u8, row: &[u8]) -> Vec<u8> {
     (0..=255_u8).flat_map(|n| packet(sequence.wrapping_add(n), row)).collect()
 }
@@ -379,7 +379,7 @@ fn mysql() -> Vec<Case> {
     .into()
 }
 
-/// What conversations are made of.
+/// Parts of conversations.
 #[rustfmt::skip]
 fn vocabulary(is_mysql: bool) -> Vec<Vec<u8>> {
     if is_mysql {

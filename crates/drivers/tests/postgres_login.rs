@@ -62,7 +62,7 @@ fn certificates(folder: &Path) -> bool {
     }
     let key = folder.join("server.key");
     std::fs::set_permissions(&key, std::fs::Permissions::from_mode(0o600)).unwrap();
-    // As root the server runs as nobody, who must own the key.
+    // As root the server runs as no one, who must own the key.
     let _ = chown(&key, Some(65_534), Some(65_534));
     true
 }
@@ -218,7 +218,7 @@ fn sslmodes(server: &Postgres, files: &Path) {
     let missing = login(&url("postgres", "localhost", "verify-ca", "missing.pem")).unwrap_err();
     assert!(missing.message().contains("missing.pem"), "{missing}");
 
-    // libpq never encrypts a unix socket, whatever is asked for.
+    // libpq never encrypts a unix socket, whatever is requested.
     let (who, is_tls) = login(&format!("{}&sslmode=require", server.socket_url())).unwrap();
     assert_eq!((who.as_str(), is_tls), ("postgres false", false));
 }
@@ -305,7 +305,7 @@ fn a_server_without_tls() {
     }
 }
 
-/// What answers is no PostgreSQL: it says something else, or hangs up, or says nothing.
+/// The peer is not PostgreSQL: it says something else, or hangs up, or says nothing.
 #[test]
 fn other_servers() {
     let answers: [(&[u8], &str); 5] = [
@@ -343,7 +343,7 @@ fn message(tag: u8, body: &[u8]) -> Vec<u8> {
     [&[tag][..], &(body.len() as u32 + 4).to_be_bytes(), body].concat()
 }
 
-/// What the server of [`byte_by_byte`] says, each time when it has been sent something.
+/// The answers of the server of [`byte_by_byte`], one each time when it has been sent something.
 fn answers() -> [Vec<u8>; 10] {
     let ready = message(b'Z', b"I");
     let row = message(b'D', b"\0\x01\0\0\0\x04\0\0\x01\0");

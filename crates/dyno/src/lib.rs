@@ -44,7 +44,7 @@ use terminal::TerminalStreams;
 #[command(disable_help_subcommand = true)]
 #[command(after_help = include_str!("../help/dyno.txt").trim_ascii_end())]
 struct CommandLine {
-    /// How the event loops receive and send.
+    /// Backend by which the event loops receive and send.
     #[arg(long, global = true, hide = true, value_name = "WAY")]
     io: Option<IoChoice>,
     #[command(subcommand)]
@@ -124,20 +124,20 @@ fn offers() -> Vec<WorkloadOffer> {
     dyno_runner::family::offers(families())
 }
 
-fn register_catalogues(families: Families) {
+fn register_catalogs(families: Families) {
     let own = [
-        dyno_fleet::CATALOGUE,
-        dyno_load::CATALOGUE,
-        dyno_observe::CATALOGUE,
-        dyno_judge::CATALOGUE,
-        dyno_report::CATALOGUE,
-        dyno_runner::CATALOGUE,
-        dyno_store::CATALOGUE,
-        dyno_suite::CATALOGUE,
+        dyno_fleet::CATALOG,
+        dyno_load::CATALOG,
+        dyno_observe::CATALOG,
+        dyno_judge::CATALOG,
+        dyno_report::CATALOG,
+        dyno_runner::CATALOG,
+        dyno_store::CATALOG,
+        dyno_suite::CATALOG,
     ];
     dyno_facts::register(&own);
-    let catalogues: Vec<_> = families.iter().map(|family| family.catalogue).collect();
-    dyno_facts::register(&catalogues);
+    let catalogs: Vec<_> = families.iter().map(|family| family.catalog).collect();
+    dyno_facts::register(&catalogs);
 }
 
 /// Runs as the original where the program was called by its name.
@@ -157,7 +157,7 @@ fn drop_in(called: &OsStr, arguments: &[OsString]) -> Option<ExitCode> {
 pub fn main(families: Families, papers: FamilyPapers) -> ExitCode {
     let _ = FAMILIES.set(families);
     dyno_report::register(papers);
-    register_catalogues(families);
+    register_catalogs(families);
     let arguments: Vec<OsString> = std::env::args_os().collect();
     let called = arguments.first().and_then(|name| Path::new(name).file_name());
     terminal::hide_secrets(&arguments);

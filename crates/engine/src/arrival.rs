@@ -66,7 +66,7 @@ impl Schedule {
         }
     }
 
-    /// What `next` is after `place`.
+    /// The part of `next` after `place`.
     #[inline]
     fn after(&self, place: u64) -> u64 {
         let gap = match self.gaps {
@@ -104,7 +104,7 @@ impl Schedule {
         }
     }
 
-    /// True of an arrival in the window, as far as its begin is concerned.
+    /// Returns true for an arrival in the window, as far as its begin is concerned.
     #[inline]
     pub(crate) fn is_offered(&self, due: Nanos) -> bool {
         due >= self.opens
@@ -121,8 +121,8 @@ impl Schedule {
         self.take_until(closes.min(self.ends.load(Ordering::Relaxed)))
     }
 
-    /// Takes the arrivals before `until`; returns their number. Where the rate is beyond reach, they are estimated: to count
-    /// each would outlast the trial.
+    /// Takes the arrivals before `until`; returns their number. Where the rate is beyond reach, they are estimated: to
+    /// count each would outlast the trial.
     fn take_until(&self, until: Nanos) -> u64 {
         let next = || self.next.load(Ordering::Relaxed);
         let expected = until.saturating_sub(self.due(next())) as f64 / self.mean_gap;
@@ -182,7 +182,7 @@ impl DueArrivals {
         (!queues.is_empty()).then_some(DueArrivals { queues, ends: spec.ends(spec.warmup), due: 0 })
     }
 
-    /// How many have come due before `elapsed` nanoseconds since the release, which grow from call to call.
+    /// Number of arrivals due before `elapsed` nanoseconds since the release, which grow from call to call.
     pub fn until(&mut self, elapsed: Nanos) -> u64 {
         let until = elapsed.min(self.ends);
         self.due += self.queues.iter().map(|schedule| schedule.take_until(until)).sum::<u64>();

@@ -155,7 +155,7 @@ impl StartGate {
         release.map(|release| release.window)
     }
 
-    /// The start, where there was one.
+    /// The start, if there was one.
     pub(crate) fn release(&self) -> Option<Release> {
         self.release.get().copied().flatten()
     }
@@ -168,8 +168,8 @@ pub fn give_back_pages() {
     let text = fs::read_to_string("/proc/self/smaps").unwrap_or_default();
     for range in unchanged_files(&text) {
         let start = std::ptr::with_exposed_provenance_mut(range.start);
-        // SAFETY: these pages hold what their file holds, and the process can't write to them: the next read of one finds
-        // the same bytes. A refusal leaves them where they are.
+        // SAFETY: these pages hold what their file holds, and the process can't write to them: the next read of one
+        // finds the same bytes. A refusal leaves them where they are.
         let _ = unsafe { madvise(start, range.len(), Advice::LinuxDontNeed) };
     }
 }
@@ -188,14 +188,14 @@ fn unchanged_files(smaps: &str) -> impl Iterator<Item = Range<usize>> {
     })
 }
 
-/// Of the first line of a mapping: its addresses, if it is a file that can only be read. `None` for other lines.
+/// The range of the first line of a mapping: its addresses, if it is a file that can only be read. `None` for other lines.
 fn file_of(line: &str) -> Option<Option<Range<usize>>> {
     let mut words = line.split_ascii_whitespace();
     let (start, end) = words.next()?.split_once('-')?;
     let address = |text| usize::from_str_radix(text, 16).ok();
     let range = address(start)?..address(end)?;
     let is_for_reading = words.next().is_some_and(|rights| matches!(rights, "r-xp" | "r--p"));
-    // Behind offset, device and inode. `[vdso]` is no file.
+    // Behind offset, device and inode. `[vdso]` is not a file.
     let is_file = words.nth(3).is_some_and(|path| path.starts_with('/'));
     Some((is_for_reading && is_file).then_some(range))
 }

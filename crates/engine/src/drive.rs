@@ -36,7 +36,8 @@ pub trait Observer {
     fn workers(&mut self, _workers: &[WorkerStats]) {}
     /// An interval is complete over all loops.
     fn interval(&mut self, _interval: &MeasuredInterval) {}
-    /// A worker has failed after the release, which ends the trial. Called repeatedly until the other workers have ended.
+    /// A worker has failed after the release, which ends the trial. Called repeatedly until the other workers have
+    /// ended.
     fn failed(&mut self, _error: &DbError) {}
 }
 
@@ -114,8 +115,8 @@ pub fn drive<W: Workload, D: Driver>(
     drive_on(clocks, &Shared::new(workload, driver, spec, control), observer)
 }
 
-/// Runs a trial with a virtual clock, on one loop unless the trial says how many: for tests with a simulated driver. The
-/// observer hears everything after the end; only the workload can stop such a trial early.
+/// Runs a trial with a virtual clock, on one loop unless the trial says how many: for tests with a simulated driver.
+/// The observer hears everything after the end; only the workload can stop such a trial early.
 pub fn drive_simulated<W: Workload, D: Driver>(
     workload: &W,
     driver: &D,
@@ -129,7 +130,7 @@ pub fn drive_simulated<W: Workload, D: Driver>(
     drive_on(clocks, &Shared::new(workload, driver, spec, control), observer)
 }
 
-/// Where a loop runs and what it exchanges with the collecting thread.
+/// The loop's core, and its exchange with the collecting thread.
 struct LoopPlace {
     number: usize,
     clock: Clock,
@@ -375,7 +376,7 @@ fn measure<F: Future, S: FrameSink, W: Workload, D: Driver>(
             let is_open = tick.now < local.ends() || !recorder.is_finished();
             stop_now = is_open && stopped();
             if !is_open && patience == Nanos::MAX && shared.control.is_stopped() {
-                // The window is closed and keeps what it has; nobody waits for answers that may never come.
+                // The window is closed and keeps what it has; no one waits for answers that may never come.
                 patience = tick.now.saturating_add(INTERRUPTED_DRAIN);
             }
             let cut = local.ends().saturating_add(spec.drain).min(patience);

@@ -201,8 +201,8 @@ impl Joined {
         }
     }
 
-    /// Takes an interval with times on the clock of the window. Returns false for a repeated or foreign one, or when the
-    /// load generator is done.
+    /// Takes an interval with times on the clock of the window. Returns false for a repeated or foreign one, or when
+    /// the load generator is done.
     pub fn take(&mut self, generator: u32, interval: &MeasuredInterval) -> bool {
         let Some(member) = self.generators.get_mut(generator as usize) else { return false };
         let place = (interval.phase, interval.index);
@@ -281,7 +281,7 @@ const PATIENCE: Nanos = 100 * MILLISECOND;
 const PAUSE: Nanos = 2 * MILLISECOND;
 
 pub(crate) enum LoopMessage {
-    /// Of the loop with this number, with the sums of its workers where they are watched.
+    /// The frame of the loop with this number, with the sums of its workers if they are watched.
     Frame {
         number: usize,
         of: FramePlace,
@@ -310,7 +310,7 @@ impl WindowLook {
         WindowLook { watch, sampler: HostSampler::new(monotonic_now()), seen: None }
     }
 
-    /// Begins to count anew at the (latest known) opening of the window.
+    /// Begins to count again at the (latest known) opening of the window.
     fn open(&mut self) {
         let now = monotonic_now();
         self.sampler = HostSampler::new(now);
@@ -333,7 +333,7 @@ impl WindowLook {
 /// Sums of the workers of a loop at the ends of its intervals.
 type SumsOfLoop = VecDeque<((Phase, u32), Vec<WorkerStats>)>;
 
-/// Passes on those of all workers at the end of an interval, where they are watched.
+/// Passes on those of all workers at the end of an interval, if they are watched.
 fn tell_workers(sums: &mut [SumsOfLoop], place: (Phase, u32), observer: &mut dyn Observer) {
     let of_loop = |sums: &mut SumsOfLoop| {
         let is_next = sums.front().is_some_and(|(at, _)| *at == place);

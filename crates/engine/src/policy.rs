@@ -27,7 +27,7 @@ impl ErrorSet {
 pub enum Action {
     /// Try the transaction again, rolled back first unless the workload says no.
     Retry,
-    /// Count the transaction as failed and go on.
+    /// Count the transaction as failed and continue.
     Fail,
     /// Count the transaction as failed and end its worker.
     Retire,
@@ -39,7 +39,7 @@ pub enum Action {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ErrorPolicy {
     pub retry: ErrorSet,
-    /// Attempts beyond the first one; `None` is no limit.
+    /// Attempts beyond the first one; `None` is not a limit.
     pub max_retries: Option<u32>,
     /// Errors that are counted and survived without a retry.
     pub tolerate: ErrorSet,
@@ -53,7 +53,7 @@ pub struct ErrorPolicy {
     pub pause: Nanos,
     /// Longest pause between two attempts to connect again.
     pub reconnect_pause_max: Nanos,
-    /// How long a worker tries to connect again before that ends the trial; `None` is until the trial ends.
+    /// Time for which a worker tries to reconnect before that ends the trial; `None` is until the trial ends.
     pub outage_max: Option<Nanos>,
 }
 
@@ -99,8 +99,8 @@ impl ErrorPolicy {
         }
     }
 
-    /// For trials in which a node fails: as [`ErrorPolicy::enduring`], but replaces sessions to a server that has become
-    /// read-only, and reconnects each 50 ms, to time the outage exactly.
+    /// For trials in which a node fails: as [`ErrorPolicy::enduring`], but replaces sessions to a server that has
+    /// become read-only, and reconnects each 50 ms, to time the outage exactly.
     pub fn following() -> Self {
         ErrorPolicy {
             replace: ErrorSet {

@@ -82,7 +82,7 @@ impl<'a, W: Workload, D: Driver> Shared<'a, W, D> {
         schedules.get(number).or(schedules.first())
     }
 
-    /// Arrivals in the window that closes at `closes` that nobody has taken.
+    /// Arrivals in the window that closes at `closes` that no one has taken.
     pub(crate) fn untaken_arrivals(&self, closes: Nanos) -> u64 {
         let jobs = self.terminals.as_ref().map_or(0, |terminals| terminals.untaken(closes));
         let schedules = self.schedules.get().into_iter().flatten();
@@ -95,12 +95,12 @@ impl<'a, W: Workload, D: Driver> Shared<'a, W, D> {
         self.spec.share.workers_before + id
     }
 
-    /// Opens a session for worker `number` in place of its last one.
+    /// Opens a session for worker `number` instead of its last one.
     pub(crate) async fn reconnect(&self, number: u32, attempt: u32) -> DbResult<D::Session> {
         self.control.opened(number, self.driver.reconnect(number, attempt).await)
     }
 
-    /// True when a loop or the user has stopped the trial.
+    /// Returns true if a loop or the user has stopped the trial.
     pub(crate) fn is_stopped(&self) -> bool {
         self.control.is_stopped() || self.stop.load(Ordering::Relaxed)
     }
@@ -120,8 +120,8 @@ impl<'a, W: Workload, D: Driver> Shared<'a, W, D> {
         self.events_done.load(Ordering::Relaxed)
     }
 
-    /// Takes one of the wanted transactions; false when all are taken. `carried_over` counts wanted ones that have begun
-    /// in the warm-up and end in the window.
+    /// Takes one of the wanted transactions; false when all are taken. `carried_over` counts wanted ones that have
+    /// begun in the warm-up and end in the window.
     #[inline]
     pub(crate) fn take_event(&self, carried_over: u64) -> bool {
         if self.spec.events.is_none() {
@@ -308,15 +308,16 @@ pub struct TrialShare {
 }
 
 impl TrialShare {
-    /// True when others drive the rest.
+    /// Returns true if others drive the rest.
     pub fn is_part(&self) -> bool {
         self.generators > 1
     }
 }
 
 impl TrialSpec {
-    /// The part of load generator `generator` (from 0) of `generators`: an even share of the workers, rounded up for the
-    /// first ones; terminals, rate and transactions in proportion. `None` with fewer workers than generators before it.
+    /// The part of load generator `generator` (from 0) of `generators`: an even share of the workers, rounded up for
+    /// the first ones; terminals, rate and transactions in proportion. `None` with fewer workers than generators before
+    /// it.
     pub fn part(&self, generator: u32, generators: u32) -> Option<TrialSpec> {
         let workers = self.workers.max(1);
         let before = |number: u32| first_of(number, workers, generators);

@@ -1,9 +1,9 @@
 //! Terminals: users with pauses, many more than sessions.
 //!
-//! A terminal is no task: it is the workload's state in a list, and a job in a calendar of due times that all loops share. A
-//! worker that has ended a transaction puts the terminal's next job there and takes the earliest one, for which it waits
-//! if it is not due yet. So as many of the earliest jobs as workers are idle have a worker that waits for them, on
-//! whichever loop, and a job waits only while all workers are busy.
+//! A terminal is not a task: it is the workload's state in a list, and a job in a calendar of due times that all loops
+//! share. A worker that has ended a transaction puts the terminal's next job there and takes the earliest one, for
+//! which it waits if it is not due yet. So as many of the earliest jobs as workers are idle have a worker that waits
+//! for them, on whichever loop, and a job waits only while all workers are busy.
 //!
 //! Nothing waits for a lock: a bucket of the calendar is a list that is extended by one atomic exchange and taken as a
 //! whole by another, and the state of a terminal belongs to the worker that has its job.
@@ -34,7 +34,7 @@ const NONE: u32 = u32::MAX;
 const VACANT: Nanos = Nanos::MAX;
 /// The calendar goes round once in so many mean pauses; later jobs stay for another round.
 const PAUSES: u64 = 8;
-/// Of the cursor the bits that are a slot; the others count the jobs that were put into the calendar.
+/// The bits of the cursor that are a slot; the others count the jobs that were put into the calendar.
 const SLOT: u64 = (1 << 40) - 1;
 
 /// Room for one job.
@@ -48,7 +48,7 @@ struct Place {
 
 /// The terminals of a trial and their jobs.
 pub(crate) struct Terminals<T> {
-    /// Locked by the worker that has the terminal's job: nobody else tries.
+    /// Locked by the worker that has the terminal's job: no one else tries.
     seats: Vec<Mutex<T>>,
     /// A place for the job of each seat, then one for an errand of each.
     places: Vec<Place>,
@@ -167,7 +167,7 @@ impl<T> Terminals<T> {
         let _ = self.cursor.fetch_update(Ordering::AcqRel, Ordering::Acquire, back);
     }
 
-    /// Takes the earliest job, due or not; `None` where no terminal has one.
+    /// Takes the earliest job, due or not; `None` if no terminal has one.
     #[inline]
     pub(crate) fn take(&self) -> Option<Job> {
         loop {
@@ -224,7 +224,7 @@ impl<T> Terminals<T> {
         }
     }
 
-    /// Takes the earliest job of a slot or of one before it; the others go back. Beside it the earliest later slot.
+    /// Takes the earliest job of a slot or of one before it; the others go back. Alongside it the earliest later slot.
     fn take_of(&self, slot: u64) -> (Option<u32>, Option<u64>) {
         self.holding.fetch_add(1, Ordering::AcqRel);
         let mut list = self.bucket(slot).swap(NONE, Ordering::AcqRel);
@@ -251,7 +251,7 @@ impl<T> Terminals<T> {
         (earliest.map(|(_, number)| number), later)
     }
 
-    /// True of a job in the window, as far as its begin is concerned.
+    /// Returns true for a job in the window, as far as its begin is concerned.
     #[inline]
     pub(crate) fn is_offered(&self, due: Nanos) -> bool {
         due >= self.opens.load(Ordering::Relaxed)
@@ -267,7 +267,7 @@ impl<T> Terminals<T> {
         self.is_closed.load(Ordering::Relaxed)
     }
 
-    /// Jobs that nobody has taken, due in the window that closes at `closes`.
+    /// Jobs that no one has taken, due in the window that closes at `closes`.
     pub(crate) fn untaken(&self, closes: Nanos) -> u64 {
         let ends = closes.min(self.ends.load(Ordering::Relaxed));
         let released = self.released.load(Ordering::Relaxed);

@@ -11,7 +11,8 @@ use serde::{Deserialize, Serialize};
 pub struct TrialSpec {
     /// At least 1.
     pub workers: u32,
-    /// Loops (threads), at most one per worker; `None`: one per core ([`crate::default_loops`]). Sessions that block get a loop each.
+    /// Loops (threads), at most one per worker; `None`: one per core ([`crate::default_loops`]). Sessions that block
+    /// get a loop each.
     pub loops: Option<u32>,
     /// Time before the measured window opens.
     pub warmup: Nanos,
@@ -19,21 +20,21 @@ pub struct TrialSpec {
     pub duration: Option<Nanos>,
     /// Transactions to execute in the window, with those in flight when it opens; errands of terminals come on top.
     pub events: Option<u64>,
-    /// The same for each worker, with failed and skipped transactions.
+    /// Transactions of each worker in the window, with failed and skipped ones.
     pub events_per_worker: Option<u64>,
-    /// Nothing begins after `duration`, but the window stays open until all begun transactions have ended and count, as in
-    /// sysbench, pgbench and BenchmarkSQL. Else the window is exactly `duration` long.
+    /// Nothing begins after `duration`, but the window stays open until all begun transactions have ended and count, as
+    /// in sysbench, pgbench and BenchmarkSQL. Else the window is exactly `duration` long.
     pub finish_begun: bool,
     /// The observer hears of each worker's sums with each interval.
     pub watch_workers: bool,
     /// Every transaction gets its own session, connected before it begins and closed after it. Only the latency of
     /// scheduled transactions includes that.
     pub connect_each: bool,
-    /// A worker's session is closed and opened anew after so many transactions; 0 never. The latency of the transaction
-    /// that follows includes it.
+    /// A worker's session is closed and opened again after so many transactions; 0 never. The latency of the
+    /// transaction that follows includes it.
     pub reconnect_every: u64,
-    /// Transactions that could begin only this late are skipped, if they have a schedule. This long after the due time no
-    /// attempt begins.
+    /// Transactions that could begin only this late are skipped, if they have a schedule. This long after the due time
+    /// no attempt begins.
     pub late_limit: Option<Nanos>,
     /// Arrivals per second over all workers, a Poisson process; `None` is a closed loop.
     pub rate_per_s: Option<f64>,
@@ -42,8 +43,9 @@ pub struct TrialSpec {
     /// Each loop has an equal share of the rate and a queue of its own (pgbench's threads), so that arrivals may wait
     /// while workers of other loops are free. Else all workers take from one queue.
     pub rate_each_loop: bool,
-    /// Users with their own pauses, whose transactions the workers execute when they are due; `None`: each worker is its
-    /// own user. `rate_per_s` then counts for nothing. The workload must have terminals ([`dyno_core::Workload::seat`]).
+    /// Users with their own pauses, whose transactions the workers execute when they are due; `None`: each worker is
+    /// its own user. `rate_per_s` then counts for nothing. The workload must have terminals
+    /// ([`dyno_core::Workload::seat`]).
     pub terminals: Option<u32>,
     /// The part of a trial over several load generators.
     pub share: TrialShare,
@@ -55,8 +57,8 @@ pub struct TrialSpec {
     pub drain: Nanos,
     /// Time limit for connecting and preparing all workers.
     pub connect_limit: Nanos,
-    /// Time limit of an attempt of a transaction, or of a new connection in place of a lost one: then the session counts
-    /// as lost. `None` waits as long as the server and the system. Checked each 100 ms.
+    /// Time limit of an attempt of a transaction, or of a new connection instead of a lost one: then the session
+    /// counts as lost. `None` waits as long as the server and the system. Checked each 100 ms.
     pub answer_limit: Option<Nanos>,
 }
 
@@ -100,7 +102,7 @@ impl TrialSpec {
         self.duration.map_or(Nanos::MAX, |duration| opens.saturating_add(duration))
     }
 
-    /// True when transactions have due times, from which latency counts.
+    /// Returns true if transactions have due times, from which latency counts.
     pub(crate) fn is_scheduled(&self) -> bool {
         self.rate_per_s.is_some() || self.terminals.is_some()
     }
@@ -198,8 +200,8 @@ pub struct TrialResult {
 const UNCOMMITTED_MAX: f64 = 0.01;
 
 impl TrialResult {
-    /// The trial has failed unless `started = committed + rolled back + failed + skipped + in flight`, and if the server
-    /// has discarded what it counts.
+    /// The trial has failed unless `started = committed + rolled back + failed + skipped + in flight`, and if the
+    /// server has discarded what it counts.
     pub(crate) fn balanced(mut self) -> Self {
         let (counts, in_flight) = (self.total.counts(), self.in_flight);
         let (started, ended) = (counts.started, counts.ended());
@@ -231,8 +233,8 @@ impl TrialResult {
         self.window.closes.saturating_sub(self.window.opens)
     }
 
-    /// The delivered share, when the offered rate was missed by over 1 %. Transactions in flight at the close count as
-    /// delivered: of 20 arrivals, one in the last millisecond is no miss.
+    /// The delivered share, when the offered rate was missed by over 1%. Transactions in flight at the close count as
+    /// delivered: of 20 arrivals, one in the last millisecond is not a miss.
     pub fn missed_rate(&self) -> Option<f64> {
         let offered = self.offered.filter(|&offered| offered > 0)?;
         let share =

@@ -1,4 +1,4 @@
-//! What surrounded a trial: the load generator's machine, the servers' state, what they did beside.
+//! Conditions of a trial: the load generator's machine, the servers' state, and their other work.
 //!
 //! Everything is optional: what could not be read is `None` and is not taken for zero. Shares are 0
 //! to 1. "Window" is the measured window of the trial.
@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// What a trial was executed for.
+/// The purpose of a trial.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, JsonSchema, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Purpose {
@@ -26,19 +26,19 @@ pub enum Purpose {
 pub struct Conditions {
     pub generator: GeneratorConditions,
     pub nodes: BTreeMap<String, NodeConditions>,
-    /// The load generators, where several made the load together; empty where one made all of it.
+    /// The load generators, if several made the load together; empty if one made all of it.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub members: Vec<GeneratorMember>,
-    /// What all nodes together counted, where there are several; each node's own share is with the node.
+    /// Counts of all nodes together, if there are several; each node's share is with the node.
     pub together: Option<Together>,
     /// Transactions that the servers rolled back from before to after the trial, beyond those that the client knows as
-    /// rolled back or failed, or that only read; `None` where that isn't known.
+    /// rolled back or failed, or that only read; `None` if that isn't known.
     pub unknown_rollbacks: Option<u64>,
-    /// Whether what was written could be read at once; `None` where nobody looked.
+    /// The freshness of reads after writes; `None` if it was not probed.
     pub freshness: Option<Freshness>,
 }
 
-/// What several nodes counted together from before to after a trial, beside what the client counted over
+/// Counts of several nodes together from before to after a trial, and the client's counts over
 /// the same time. dyno's own questions and what replicas apply are left out.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema, Deserialize)]
 #[serde(default)]
@@ -47,9 +47,9 @@ pub struct Together {
     pub commits: Option<u64>,
     /// Commits that the client counted.
     pub client_commits: Option<u64>,
-    /// Commits that its sessions may have made while they prepared, which nobody has counted.
+    /// Commits that its sessions may have made while they prepared, which no one has counted.
     pub preparing_commits: u64,
-    /// True where an endpoint stands between, which may make commits of its own: only missing ones say
+    /// Set if an endpoint stands between, which may make commits of its own: only missing ones say
     /// something.
     pub through_endpoint: bool,
 }
@@ -61,15 +61,15 @@ pub struct Together {
 pub struct Freshness {
     /// Writes that were read again by the session that wrote.
     pub asked: u64,
-    /// Of these, reads that did not show the write.
+    /// Reads among these that did not show the write.
     pub stale: u64,
     /// Writes that were read again by another session.
     pub asked_other: u64,
-    /// Of these, reads that did not show the write.
+    /// Reads among these that did not show the write.
     pub stale_other: u64,
     /// The longest time after which a write was still not shown.
     pub stale_max_ms: Option<f64>,
-    /// Statements of this that went through an endpoint: nobody knows which nodes executed them, so that
+    /// Statements of this that went through an endpoint: no one knows which nodes executed them, so that
     /// they are among what the nodes counted. On other ways each node's own are left out of its counts.
     pub unplaced: u64,
 }
@@ -82,23 +82,23 @@ pub struct GeneratorMember {
     /// Name of its machine.
     pub host: String,
     pub workers: u32,
-    /// The read-only nodes over which its workers were spread; empty where the load isn't spread over nodes.
+    /// The read-only nodes over which its workers were spread; empty if the load isn't spread over nodes.
     pub nodes: Vec<String>,
     /// Statements that it counted in its own window, of transactions that did not fail.
     pub statements: u64,
     /// Latency of its transactions.
     pub latency: Option<LatencySummary>,
-    /// How long after the agreed moment its workers started, by its own clock.
+    /// Delay of its workers' start after the agreed moment, by its own clock.
     pub late_ms: Option<f64>,
     /// Half of the shortest round trip in which its clock was read: the skew is known as well as this.
     pub clock_bound_ms: Option<f64>,
     /// CPU seconds of its loops in the window.
     pub cpu_s: Option<f64>,
-    /// What its machine did in the window.
+    /// Load of its machine in the window.
     pub host_load: Option<HostSample>,
-    /// What held it back in the window.
+    /// The limits that it met in the window.
     pub conditions: GeneratorConditions,
-    /// Why it was given up, in a sentence, where it was: it died or answered no more.
+    /// Reason for giving it up, in a sentence, if it died or stopped answering.
     pub lost: Option<Message>,
     /// Transactions that it counted as committed in its own window.
     pub committed: u64,
@@ -116,11 +116,11 @@ pub struct GeneratorMember {
 pub struct GeneratorConditions {
     /// Share of the window in which some task waited for a CPU (`/proc/pressure/cpu`, some).
     pub cpu_pressure_share: Option<f64>,
-    /// The same for memory.
+    /// Share of the window in which some task waited for memory (`/proc/pressure/memory`, some).
     pub memory_pressure_share: Option<f64>,
-    /// The same for input and output.
+    /// Share of the window in which some task waited for input or output (`/proc/pressure/io`, some).
     pub io_pressure_share: Option<f64>,
-    /// Share of the machine's CPUs that neither the load generator nor the target's servers used; `None` where a server
+    /// Share of the machine's CPUs that neither the load generator nor the target's servers used; `None` if a server
     /// of the target is elsewhere, or its own share can't be known.
     pub foreign_cpu_share: Option<f64>,
     /// Seconds that the loops waited for a CPU although they could run (`schedstat`), all together.
@@ -131,7 +131,7 @@ pub struct GeneratorConditions {
     pub hiccup_max_us: Option<f64>,
     /// Share of the link's speed that the busiest network interface used.
     pub network_share: Option<f64>,
-    /// TCP segments sent again, by those sent; `None` where these are too few to tell.
+    /// TCP segments sent again, by those sent; `None` if these are too few to tell.
     pub retransmitted_share: Option<f64>,
     pub swapped_pages: Option<u64>,
     /// Share of the window in which the process was held back by a CPU quota (`cpu.stat`).
@@ -144,7 +144,7 @@ pub struct GeneratorConditions {
     /// Times of the highest rate reached against the null server, by that of this trial: the
     /// head-room that `dyno calibrate` has proven for as many workers; `None` without a proof.
     pub headroom: Option<f64>,
-    /// What starved it of its time, where that was so much that the trial is not to be trusted. Found from conditions
+    /// The cause that starved it, if that was so severe that the trial is not to be trusted. Found from conditions
     /// alone, never from what was measured.
     pub starved: Option<Message>,
     /// The share of the window (0 to 1) that it lost by that, which is what took the most; with several load generators
@@ -157,8 +157,8 @@ impl GeneratorConditions {
     /// Share of the window that loops which could run may wait for a CPU: as much is in the latency. As much of its
     /// time a load generator may lose in other ways: it is what comparisons try to tell apart.
     pub const LOST_TIME: f64 = 0.05;
-    /// Share of all CPUs that may be busy: a queue grows without bounds near 100 %, and at 80 % an M/M/1 queue is four
-    /// times as long as its service (catalogue of checks).
+    /// Share of all CPUs that may be busy: a queue grows without bounds near 100%, and at 80% an M/M/1 queue is four
+    /// times as long as its service (catalog of checks).
     pub const BUSY_CPU: f64 = 0.80;
     /// A load generator that stood still for so many seconds has missed more than any percentile forgives, however long
     /// the window was.
@@ -166,7 +166,7 @@ impl GeneratorConditions {
     /// Shorter than this the scheduler of a busy machine lets a thread wait now and then.
     const LEAST_STOPPED_S: f64 = 0.25;
 
-    /// The longest time in a window of so many seconds for which it did not run at all, where that is too much.
+    /// The longest time in a window of so many seconds for which it did not run at all, if that is too much.
     pub fn stopped_s(&self, window_s: f64) -> Option<f64> {
         let least_s = (Self::LOST_TIME * window_s).clamp(Self::LEAST_STOPPED_S, Self::STOPPED_S);
         self.hiccup_max_us
@@ -183,17 +183,17 @@ impl GeneratorConditions {
     }
 }
 
-/// What a node was like before a trial, and what it did in the window.
+/// State of a node before a trial, and its work in the window.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema, Deserialize)]
 #[serde(default)]
 pub struct NodeConditions {
-    /// What was counted in the window, or before it began.
+    /// Counts in the window, or before it began.
     #[serde(flatten)]
     pub measures: Measures,
     /// `primary`, `read_only`, `endpoint` or `shard`; `None` in runs of before there were several nodes.
     pub role: Option<String>,
     /// Statements that only read, as the server counted them from before to after the trial
-    /// (`Com_select`); `None` where it doesn't tell them apart.
+    /// (`Com_select`); `None` if it doesn't tell them apart.
     pub reads: Option<u64>,
     /// Statements that write, likewise (`Com_insert`, `Com_update`, `Com_delete`, ...).
     pub writes: Option<u64>,
@@ -206,15 +206,16 @@ pub struct NodeConditions {
     /// 95th percentile of the replica lags that were sampled in the window.
     pub lag_p95_s: Option<f64>,
     /// Transactions that it applied from another node over the same time; they are in none of the counts
-    /// above and below. `None` where it applies none, or doesn't say.
+    /// above and below. `None` if it applies none, or doesn't say.
     pub replicated: Option<u64>,
     /// Commits over the same time that did not wait for a semi-synchronous replica, though they should
     /// have: none answered in time, or none was there.
     pub unacknowledged: Option<u64>,
-    /// Why it could not be asked at some time from before to after the trial, in a sentence, where it was
-    /// away or began anew.
+    /// Reason why it could not be queried at some time from before to after the trial, in a sentence, if it was
+    /// away or began again.
     pub down: Option<Message>,
-    /// The settings that decide what a commit promises, each state of them that was seen from before to after the trial.
+    /// The settings that decide what a commit promises, each state of them that was seen from before to after the
+    /// trial.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub commit_settings: Vec<String>,
     /// Set if it reloaded its configuration over the same time, without a restart (PostgreSQL).
@@ -224,7 +225,8 @@ pub struct NodeConditions {
     pub round_trip_us: Option<f64>,
     /// Share of all CPUs that were busy; only where dyno can see the machine.
     pub cpu_share: Option<f64>,
-    /// The process whose CPU the measures have, with all that descend from it; its control group, where it has one of its own.
+    /// The process whose CPU the measures have, with all that descend from it; its control group, if it has one of
+    /// its own.
     pub cpu_of: Option<String>,
     pub isolation: Option<String>,
     /// The server's memory for data, bytes.
@@ -253,14 +255,14 @@ pub struct NodeConditions {
     pub rollbacks: Option<u64>,
     /// The client's commits over the same time, for the comparison with `commits`.
     pub client_commits: Option<u64>,
-    /// Commits that the client's sessions may have made while they prepared, which nobody has counted.
+    /// Commits that the client's sessions may have made while they prepared, which no one has counted.
     pub preparing_commits: u64,
     /// Transactions over the same time in other databases of the server, where `commits` are those of the measured one
-    /// alone (PostgreSQL): nobody's but others', and its CPU is theirs too.
+    /// alone (PostgreSQL): no one's but others', and its CPU is theirs too.
     pub transactions_elsewhere: Option<u64>,
     /// Seconds over which these were counted.
     pub elsewhere_s: Option<f64>,
-    /// True where it is certain that nobody else executed anything in this database meanwhile: what the server counts
+    /// Set if it is certain that no one else executed anything in this database meanwhile: what the server counts
     /// beyond the client's commits is its own work, such as that of parallel workers.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub was_alone: bool,
@@ -268,9 +270,9 @@ pub struct NodeConditions {
     pub statements: Option<u64>,
     /// Size of the database after the trial by that before it, minus 1.
     pub growth_share: Option<f64>,
-    /// Whether a cache of whole answers is on; `None` where the product has none.
+    /// Set if a cache of whole answers is on; `None` if the product has no such cache.
     pub query_cache: Option<bool>,
-    /// Tables of the workload that the optimiser has no statistics of.
+    /// Tables of the workload that the optimizer has no statistics of.
     pub tables_without_statistics: Vec<String>,
     /// Tables and indexes of the workload as the server describes them, as one checksum.
     pub schema_checksum: Option<String>,
@@ -279,16 +281,16 @@ pub struct NodeConditions {
     /// Mean length of the first rows of larger tables of the workload (of their texts on MySQL and MariaDB), bytes.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub row_bytes: BTreeMap<String, f64>,
-    /// How copies are kept; empty where there are none or none could be read.
+    /// The copies of the data; empty if there are none or none could be read.
     pub replicas: Vec<ReplicaFacts>,
     pub acknowledged_by: Option<CommitWait>,
-    /// How the connection was made: `tcp`, `unix socket`, with `, tls` where it is encrypted.
+    /// Transport of the connection: `tcp`, `unix socket`, with `, tls` if it is encrypted.
     pub transport: Option<String>,
-    /// Of an endpoint: the servers that it reaches by postgres_fdw.
+    /// The servers that an endpoint reaches by postgres_fdw.
     pub foreign_servers: Vec<String>,
 }
 
-/// What a commit waits for, in words of the product: `local`, `1 semi-sync replica`, `any 2 of 3`.
+/// The event that a commit waits for, in words of the product: `local`, `1 semi-sync replica`, `any 2 of 3`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CommitWait {
@@ -324,13 +326,13 @@ pub struct ReplicaFacts {
 }
 
 impl NodeConditions {
-    /// True where it reaches several other servers by postgres_fdw.
+    /// Returns true if it reaches several other servers by postgres_fdw.
     pub fn joins_foreign_shards(&self) -> bool {
         self.foreign_servers.len() > 1
     }
 }
 
-/// Settings of the machine that bear on measurements. `None` where the kernel doesn't say.
+/// Settings of the machine that bear on measurements. `None` if the kernel doesn't say.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema, Deserialize)]
 #[serde(default)]
 pub struct Machine {
@@ -341,15 +343,15 @@ pub struct Machine {
     /// Memory that can be swapped out to disk, MiB; 0 without swap.
     pub swap_mib: Option<u64>,
     /// Such as `virtual machine (Google Compute Engine)`, `container`; `none` on bare metal.
-    pub virtualisation: Option<String>,
-    /// What the file system of the root is on: `vda, ext4`, with the model where it has one.
+    pub virtualization: Option<String>,
+    /// The disk of the root's file system: `vda, ext4`, with the model if it has one.
     pub disk: Option<String>,
-    /// Which CPUs the kernel hands received packets to (`rps_cpus`), by interface: `eth0 f`. `0` is
+    /// CPUs that the kernel hands received packets to (`rps_cpus`), by interface: `eth0 f`. `0` is
     /// the one that took the interrupt.
     pub packet_steering: Option<String>,
 }
 
-/// What the host did since the sample before. Shares are of all CPUs together, 0 to 1.
+/// Activity of the host since the previous sample. Shares are of all CPUs together, 0 to 1.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, JsonSchema, Deserialize)]
 pub struct HostSample {
     /// Busy CPU: everything but idle and waiting for disks.
@@ -383,7 +385,7 @@ pub struct Environment {
     pub memory_mib: f64,
     /// Settings of the machine that bear on measurements.
     pub machine: Machine,
-    /// How loops receive and send: `io_uring` (loops of one or two workers use epoll unless `--io uring` was given), or
+    /// Backend of the loops: `io_uring` (loops of one or two workers use epoll unless `--io uring` was given), or
     /// `epoll` and why it is not io_uring.
     pub loops_io: String,
     pub dyno_version: String,

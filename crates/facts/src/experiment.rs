@@ -1,4 +1,4 @@
-//! The plan of a run, whose targets stand beside it in the header: its steps and experiments.
+//! The plan of a run, whose targets stand alongside it in the header: its steps and experiments.
 
 use crate::{Message, PaperTexts, Purpose, SecretCommand};
 use schemars::JsonSchema;
@@ -8,21 +8,21 @@ use std::collections::{BTreeMap, BTreeSet};
 #[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema, Deserialize)]
 #[serde(default)]
 pub struct RunPlan {
-    /// 16 hexadecimal digits over all that decides what is executed: equal in runs that may go on with each
+    /// 16 hexadecimal digits over all that decides what is executed: equal in runs that may continue with each
     /// other. Titles, published figures and passwords do not change it.
     pub hash: String,
     pub suite: SuiteFacts,
-    /// Whether servers are asked each second of a trial what they do.
+    /// Set if servers are asked each second of a trial what they do.
     pub sample_servers: bool,
     /// 1, or the share of the suite's data and durations that is executed.
     pub shrink: f64,
-    /// How long the run was to take, where that decided its size.
+    /// Planned time of the run, if that decided its size.
     pub budget_s: Option<f64>,
     pub steps: Vec<PlanStep>,
     /// A guess of the whole time in seconds: windows and warm-ups as stated, loads, checks and passes at the usual pace
     /// of their workload, counted windows at 1,000 transactions/s; comparisons as long as they may take.
     pub estimated_s: f64,
-    /// What the user should know, in sentences: what was left out, capped or shrunk.
+    /// Notes for the user, in sentences: what was left out, capped or shrunk.
     pub notes: Vec<Message>,
 }
 
@@ -58,19 +58,19 @@ pub struct SuiteFacts {
     pub name: String,
     /// One line.
     pub title: String,
-    /// The same in Chinese, or empty.
+    /// The title in Chinese, or empty.
     pub title_zh: String,
     /// Paragraphs, or empty.
     pub description: String,
     pub description_zh: String,
     /// The published paper that is reproduced.
     pub paper: Option<String>,
-    /// Where that paper is to be found.
+    /// Source of that paper.
     pub source: Option<String>,
-    /// What the publisher of its papers says (`[paper]`).
+    /// Texts of the publisher for the papers (`[paper]`).
     #[serde(skip_serializing_if = "PaperTexts::is_empty")]
     pub publication: PaperTexts,
-    /// The file as the user named it, or `bundled:NAME.toml`; empty where there is none.
+    /// The file as the user named it, or `bundled:NAME.toml`; empty if there is none.
     pub file: String,
 }
 
@@ -125,7 +125,7 @@ pub struct PlannedTrial {
     pub degree: Option<u32>,
     /// Offered rate in transactions per second; `None` is a closed loop.
     pub rate: Option<f64>,
-    /// Which repeat of the point, from 1.
+    /// Number of the repeat of the point, from 1.
     pub repeat: u32,
     /// Seconds before the measured window.
     pub warmup_s: f64,
@@ -176,13 +176,13 @@ pub struct ExperimentFacts {
     pub warmup_s: f64,
     /// Seconds planned for each window; `None` when a count of transactions ends a trial.
     pub duration_s: Option<f64>,
-    /// Its trials are cut into stages of at most so many seconds; `None` where they are measured in one piece.
+    /// Its trials are cut into stages of at most so many seconds; `None` if they are measured in one piece.
     pub stage_s: Option<f64>,
     /// The window ends after this many transactions.
     pub events: Option<u64>,
     /// The most of them where time ends them.
     pub repeats: u32,
-    /// Seconds after which the experiment begins no further repeat; the first is made in any case. Of pairs the
+    /// Seconds after which the experiment begins no further repeat; the first is made in any case. For pairs the
     /// comparison says it.
     pub repeats_s: Option<f64>,
     /// Seconds between two lines of the interval series.
@@ -193,24 +193,24 @@ pub struct ExperimentFacts {
     pub cleanup: bool,
     /// Percentiles of the latency, in (0, 100].
     pub percentiles: Vec<f64>,
-    /// What is compared, where the suite compares.
+    /// The comparison, if the suite compares.
     pub comparison: Option<ComparisonFacts>,
     /// Gates as they are written, such as `tps.ratio.low > 0.97`.
     pub gates: Vec<String>,
     /// The search for the highest rate that an objective allows.
     pub search: Option<RateSearch>,
-    /// How often the best point of a sweep is measured again, or the result of a search.
+    /// Number of repeats of the best point of a sweep, or of the result of a search.
     pub confirm: u32,
-    /// How the data come back to their first state before each trial.
+    /// Way in which the data return to their first state before each trial.
     pub restore: Restore,
     /// Servers are restarted before the first of so many pairs; 0 is never.
     pub restart_each: u32,
-    /// Data are restored before the first of so many pairs; 0 is before each trial, where they are restored.
+    /// Data are restored before the first of so many pairs; 0 is before each trial, if they are restored.
     pub reload_each: u32,
-    /// How often a trial is made again whose load generator was starved.
+    /// Number of repeats of a trial whose load generator was starved.
     pub retry_starved: u32,
     pub fault: Option<FaultPlan>,
-    /// Published figures to stand beside the results.
+    /// Published figures to stand alongside the results.
     pub published: Vec<PublishedTable>,
 }
 
@@ -246,7 +246,7 @@ impl ExperimentFacts {
         }
     }
 
-    /// Whether fewer repeats may be made than are planned.
+    /// Returns true if fewer repeats may be made than are planned.
     pub fn has_open_repeats(&self) -> bool {
         match &self.comparison {
             Some(comparison) => comparison.stop.pairs_least < comparison.stop.pairs_most,
@@ -254,7 +254,7 @@ impl ExperimentFacts {
         }
     }
 
-    /// Whether fewer steps may be made than are planned: what they find, or the time, ends them.
+    /// Returns true if fewer steps may be made than are planned: what they find, or the time, ends them.
     pub fn has_open_steps(&self) -> bool {
         self.has_open_repeats() || self.search.is_some()
     }
@@ -279,7 +279,7 @@ pub struct ScriptFacts {
     /// Stored and shown without secrets in its commands of the shell.
     #[serde(serialize_with = "crate::secret::serialize_script")]
     pub text: String,
-    /// Of the text, as hexadecimal digits; empty in runs of older versions.
+    /// SHA-256 of the text, as hexadecimal digits; empty in runs of older versions.
     pub sha256: String,
 }
 
@@ -289,7 +289,7 @@ pub struct DataSize {
     pub rows_per_table: u64,
 }
 
-/// Which targets an experiment compares, and how long it repeats.
+/// Compared targets of an experiment, and the length of its repetition.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema, Deserialize)]
 #[serde(default)]
 pub struct ComparisonFacts {
@@ -297,7 +297,7 @@ pub struct ComparisonFacts {
     pub baseline: String,
     /// The targets whose ratios are taken.
     pub candidates: Vec<String>,
-    /// True when both are the same system: the comparison measures the noise floor.
+    /// Set if both are the same system: the comparison measures the noise floor.
     pub is_aa: bool,
     pub design: Design,
     #[serde(flatten)]
@@ -307,7 +307,7 @@ pub struct ComparisonFacts {
     pub shares_budget_with: Option<String>,
     /// Ratios that differ from 1 by less are equivalent, such as 0.03.
     pub equivalence: Option<f64>,
-    /// How the data come back to the same state before each trial:
+    /// Way in which the data return to the same state before each trial:
     /// `untouched` (nothing is written), `reloaded`, `grows`, or a command.
     pub data_state: String,
 }
@@ -342,16 +342,16 @@ dyno_core::named! {
 pub struct StopRule {
     pub pairs_least: u32,
     pub pairs_most: u32,
-    /// Half-width of the 95 % interval of the ratio at which repetition ends, such as 0.02.
+    /// Half-width of the 95% interval of the ratio at which repetition ends, such as 0.02.
     pub half_width: Option<f64>,
-    /// True where a verdict ends the repetition.
+    /// Set if a verdict ends the repetition.
     pub is_until_decided: bool,
     /// Seconds after which the experiment begins no further pair.
     pub budget_s: Option<f64>,
 }
 
 impl StopRule {
-    /// Whether what is found may end the pairs before their time or their number does.
+    /// Returns true if what is found may end the pairs before their time or their number does.
     pub fn may_end_sooner(&self) -> bool {
         let is_judged = self.is_until_decided || self.half_width.is_some();
         is_judged && self.pairs_least < self.pairs_most
@@ -370,7 +370,7 @@ pub struct RateSearch {
     pub most_rate: Option<f64>,
 }
 
-/// How the data come back to their first state before each trial.
+/// Way in which the data return to their first state before each trial.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Restore {
@@ -403,7 +403,7 @@ dyno_core::named! {
         Freeze = "freeze",
         /// No packet reaches it or leaves it.
         Partition = "partition",
-        /// What a command of the suite does.
+        /// Effect of a command of the suite.
         Command = "command",
     }
 }
@@ -423,7 +423,7 @@ pub struct FaultPlan {
     pub node: String,
     /// Seconds from the opening of the window.
     pub at_s: f64,
-    /// Seconds from the fault until it is ended: the node started, let go on, reached again.
+    /// Seconds from the fault until it is ended: the node started, let continue, reached again.
     pub heal_after_s: Option<f64>,
     /// The node that is made the primary after the fault: its name, or empty for the first read-only
     /// node. `None` makes none.
@@ -441,7 +441,7 @@ pub struct FaultPlan {
 }
 
 impl FaultPlan {
-    /// Whether the loss of acknowledged transactions ends a run with exit code 4.
+    /// Returns true if the loss of acknowledged transactions ends a run with exit code 4.
     pub fn allows_lost(&self, target: &str) -> bool {
         self.allow_lost.iter().any(|allowed| allowed == "*" || allowed == target)
     }
@@ -459,13 +459,13 @@ impl FaultPlan {
 #[serde(default)]
 pub struct PublishedTable {
     pub experiment: String,
-    /// What it shows, in one line.
+    /// Its content in one line.
     pub title: Message,
     /// The document that published it, with date and location as far as known.
     pub source: Message,
-    /// How its figures were measured.
+    /// Method by which its figures were measured.
     pub method: Message,
-    /// What a reader must know before comparing.
+    /// A caveat to read before comparing.
     pub note: Option<Message>,
     /// In the order of the publication.
     pub rows: Vec<PublishedRow>,
@@ -504,7 +504,7 @@ impl PublishedRow {
         Some(compute + storage).filter(|vcpu| *vcpu > 0.0)
     }
 
-    /// The number of workers under which it was measured, where it is stated.
+    /// The number of workers under which it was measured, if it is stated.
     pub fn workers(&self) -> Option<f64> {
         let number = |name: &str| self.number(name);
         let mut levels = PublishedRow::LOAD_LEVELS.iter();

@@ -4,7 +4,7 @@ use dyno_core::{harmless, in_one_line};
 use std::fmt::Display;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
-/// What stands where there is no number.
+/// The sign for a missing number.
 pub const DASH: &str = "\u{2013}";
 
 /// Digits in groups of three: 1234567 as 1,234,567.
@@ -45,7 +45,7 @@ pub fn short(number: f64) -> String {
     }
 }
 
-/// The same without zeros at the end: for sentences and axes, where nothing is aligned.
+/// Like [`short`], without zeros at the end: for sentences and axes, if nothing is aligned.
 pub fn plain(number: f64) -> String {
     let text = short(number);
     if !text.contains('.') || text.contains('e') {
@@ -88,7 +88,7 @@ pub fn bytes(count: f64) -> String {
 
 /// Texts wider than this are broken into lines.
 const WIDEST_TEXT: usize = 60;
-/// Before the further lines of a first column, which are no rows.
+/// Before the further lines of a first column, which are not rows.
 const SET_IN: &str = "  ";
 
 /// Lays out rows below their titles, in columns that are aligned left or right. Long texts are broken into lines, but
@@ -135,8 +135,8 @@ pub fn text_table(
     out
 }
 
-/// Wraps a text into lines of at most `columns` columns. Lines break at blanks and next to Chinese characters; those after the
-/// first start with `indent`.
+/// Wraps a text into lines of at most `columns` columns. Lines break at blanks and next to Chinese characters; those
+/// after the first start with `indent`.
 pub fn wrap(text: &str, columns: usize, indent: &str) -> Vec<String> {
     let mut lines = vec![String::new()];
     let (mut word, mut blank) = (String::new(), "");

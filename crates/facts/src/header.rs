@@ -11,12 +11,12 @@ use std::collections::{BTreeMap, BTreeSet};
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RunStatus {
-    /// Begun and not ended; when nobody writes to the folder any more, it was killed.
+    /// Begun and not ended; when no one writes to the folder any more, it was killed.
     #[default]
     Running,
     /// All steps of the plan were executed.
     Complete,
-    /// Stopped by the user; the same command goes on with it.
+    /// Stopped by the user; the same command continues with it.
     Interrupted,
     /// Ended by an error; the text says which.
     Failed(Message),
@@ -41,7 +41,7 @@ pub struct FleetMember {
     pub environment: Environment,
 }
 
-/// What is made anew before a pair, so that verdicts hold for more than one of its kind.
+/// The state that is renewed before a pair, so that verdicts hold for more than one of its kind.
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema, Deserialize,
 )]
@@ -63,7 +63,7 @@ pub struct RenewalFacts {
     pub took_s: f64,
 }
 
-/// What became of a known effect that went the whole way from the load to a verdict (`dyno calibrate --effects`).
+/// Outcome of a known effect on the whole way from the load to a verdict (`dyno calibrate --effects`).
 #[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema, Deserialize)]
 #[serde(default)]
 pub struct EffectFacts {
@@ -73,11 +73,11 @@ pub struct EffectFacts {
     pub effect: f64,
     /// `tps` or `server_cpu_us`.
     pub metric: String,
-    /// Whether a difference was proven, be it there or not.
+    /// Set if a difference was proven, in either direction.
     pub is_found: bool,
     /// After so many pairs it was found, or the time was over.
     pub pairs: usize,
-    /// With the effect by without it, and the 95 % interval, which holds whenever one looks.
+    /// With the effect by without it, and the 95% interval, which holds whenever one looks.
     pub ratio: f64,
     pub low: Option<f64>,
     pub high: Option<f64>,
@@ -96,10 +96,10 @@ pub struct RunHeader {
     pub suite: String,
     /// Title of the paper.
     pub title: String,
-    /// The suite's plan; `None` where a drop-in front end ran.
+    /// The suite's plan; `None` if a drop-in front end ran.
     pub plan: Option<RunPlan>,
     pub environment: Environment,
-    /// What this binary had found of known effects on this machine before the run; empty where that was not tried.
+    /// Known effects that this binary had found on this machine before the run; empty if that was not tried.
     pub effects: Vec<EffectFacts>,
     /// The command as it was given, passwords removed by the caller.
     pub command_line: Vec<String>,
@@ -108,9 +108,9 @@ pub struct RunHeader {
     pub targets: Vec<TargetFacts>,
     /// The load generators that make the load together; empty where this machine makes all of it.
     pub fleet: Vec<FleetMember>,
-    /// The folder of the run whose plan is executed again, where it is.
+    /// The folder of the run whose plan is executed again, if it is.
     pub reproduces: Option<String>,
-    /// The runs whose pairs count beside its own, the oldest first (`--continue`).
+    /// The runs whose pairs count alongside its own, the oldest first (`--continue`).
     pub continues: Vec<EarlierSession>,
     /// The experiments in the order of the plan.
     pub experiments: Vec<ExperimentFacts>,
@@ -119,7 +119,8 @@ pub struct RunHeader {
     /// By id: steps of the plan that can't be executed on their target, and why, in a sentence.
     pub skipped: BTreeMap<String, Message>,
     /// By experiment, where time ends its repeats: seconds that its trials have taken in all processes of the run, with
-    /// what was done around them. Trials that failed or were interrupted are in it, but none that a kill -9 has cut off.
+    /// what was done around them. Trials that failed or were interrupted are in it, but none that a kill -9 has cut
+    /// off.
     pub spent_s: BTreeMap<String, f64>,
     /// By experiment: the seconds of `spent_s` that completed trials have taken, and those that were guessed for them.
     pub paces: BTreeMap<String, [f64; 2]>,
@@ -134,7 +135,7 @@ pub struct RunHeader {
     pub denied: Vec<String>,
     /// Checks whose findings are accepted; they are shown as such.
     pub allowed: Vec<String>,
-    /// By target: another run that held its tables when this one began, where that was allowed (`--share-target`).
+    /// By target: another run that held its tables when this one began, if that was allowed (`--share-target`).
     pub shared: BTreeMap<String, Message>,
     /// RFC 3339, UTC.
     pub started_at: String,
@@ -176,7 +177,8 @@ impl RunHeader {
     }
 }
 
-/// A finished or interrupted run whose pairs count beside those of the run that goes on with it. Complete in itself.
+/// A finished or interrupted run whose pairs count alongside those of the run that continues with it. Complete in
+/// itself.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema, Deserialize)]
 #[serde(default)]
 pub struct EarlierSession {
@@ -254,12 +256,12 @@ pub struct Event {
     pub text: Message,
     /// The id of the step of the plan that has loaded its data by now.
     pub prepared: Option<String>,
-    /// Of an error its class, such as `deadlock`.
+    /// Class of an error, such as `deadlock`.
     pub class: String,
-    /// Of an error MySQL's or SQLite's number; 0 where there is none.
+    /// MySQL's or SQLite's number of an error; 0 if there is none.
     pub errno: u32,
     pub sqlstate: String,
-    /// How often it happened in the interval.
+    /// Number of occurrences in the interval.
     pub count: u64,
 }
 

@@ -18,7 +18,7 @@ pub use conditions::*;
 pub use experiment::*;
 pub use format::text_table;
 pub use header::*;
-pub use message::{Arg, Bilingual, Catalogue, CheckTexts, Lang, Message, MessageTexts, register};
+pub use message::{Arg, Bilingual, Catalog, CheckTexts, Lang, Message, MessageTexts, register};
 pub use metric::{Better, LatencyUs, Measures, Metric};
 pub use secret::{
     SecretCommand, SecretUrl, has_secret, is_masked, mask_line, mask_script, mask_secrets,

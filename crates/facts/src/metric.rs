@@ -20,25 +20,25 @@ pub enum Better {
 /// A latency in microseconds.
 pub type LatencyUs = fn(&LatencySummary) -> f64;
 
-/// Where a metric comes from.
+/// Source of a metric.
 #[derive(Clone, Copy)]
 enum Source {
-    /// What a trial has stored.
+    /// A value that a trial has stored.
     Trial(fn(&TrialSummary) -> Option<f64>),
     /// The latency that this share of the transactions exceeds.
     Percentile(f64, LatencyUs),
     /// A number in the record of its family: the family, and a JSON pointer.
     Record(&'static str, &'static str),
-    /// Counted on each node: the sum of nodes, and of stages that follow each other; `None` where one isn't known.
+    /// Counted on each node: the sum of nodes, and of stages that follow each other; `None` if one isn't known.
     Node,
-    /// What all nodes counted of that, times this, for a transaction.
+    /// The count of all nodes, times this, for a transaction.
     Cost(Metric, f64),
 }
 
 struct MetricRow {
     title: MessageTexts,
     better: Better,
-    /// True for an observation that estimates nothing: it has no interval, and one trial suffices.
+    /// Set for an observation that estimates nothing: it has no interval, and one trial suffices.
     is_fact: bool,
     source: Source,
 }
@@ -80,7 +80,7 @@ metrics! {
         Source::Trial(|trial| trial.has_rates().then_some(trial.qps));
     /// New-Orders per minute of TPC-C, those that are rolled back as the specification asks among them.
     Tpmc = "tpmc", "tpmC", "tpmC", more, Source::Record("tpcc", "/tpmc");
-    /// The same whose commit was acknowledged.
+    /// New-Orders per minute whose commit was acknowledged.
     TpmcCommitted = "tpmc_committed", "New-Orders acknowledged per minute", "每分钟得到确认的 New-Order 数", more,
         Source::Record("tpcc", "/tpmc_committed");
     /// Seconds of all queries of TPC-H.
@@ -112,12 +112,12 @@ metrics! {
     /// `pg_stat_kcache`. Background work is not in it. Asked only of servers whose processes can't be seen.
     ServerStatementCpuUs = "server_statement_cpu_us", "CPU of statements per transaction, µs",
         "每事务语句 CPU（µs）", less, Source::Cost(Metric::StatementCpuS, 1e6);
-    /// How often threads of the servers left a CPU, by themselves or not; `None` where one of them has ended in the
-    /// window.
+    /// Number of times that threads of the servers left a CPU, by themselves or not; `None` if one of them has ended in
+    /// the window.
     ServerContextSwitches = "server_context_switches", "context switches of the server per transaction",
         "每事务服务器上下文切换次数", less, Source::Cost(Metric::ContextSwitches, 1.0);
-    /// Bytes that the servers gave to the file system or read from its devices, the log among them; `None` where the kernel
-    /// does not let this user see them.
+    /// Bytes that the servers gave to the file system or read from its devices, the log among them; `None` if the
+    /// kernel does not let this user see them.
     ServerWrittenBytes = "server_written_bytes", "bytes written by the server per transaction",
         "每事务服务器写入字节数", less, Source::Cost(Metric::WrittenBytes, 1.0);
     ServerReadBytes = "server_read_bytes", "bytes read by the server per transaction",
@@ -130,8 +130,8 @@ metrics! {
         let errors: u64 = trial.errors.iter().map(|error| error.count).sum();
         (trial.counts.started > 0).then(|| errors as f64 / trial.counts.started as f64)
     });
-    /// CPU seconds (user and system) of all processes of a node in the window; `None` where they can't be seen: on
-    /// another machine, in a container, shared with another node, begun anew.
+    /// CPU seconds (user and system) of all processes of a node in the window; `None` if they can't be seen: on
+    /// another machine, in a container, shared with another node, begun again.
     CpuS = "cpu_s", "CPU of a node, s", "节点 CPU（s）", fact, Source::Node;
     ContextSwitches = "context_switches", "context switches of a node", "节点上下文切换次数", fact,
         Source::Node;
@@ -147,7 +147,7 @@ impl Metric {
         Metric::ALL.into_iter().filter(|metric| !matches!(metric.row().source, Source::Node))
     }
 
-    /// What a transaction costs the servers, of whatever they counted.
+    /// Metrics of what a transaction costs the servers.
     pub fn costs() -> impl Iterator<Item = Metric> {
         Metric::ALL.into_iter().filter(|metric| metric.is_cost())
     }
@@ -175,12 +175,12 @@ impl Metric {
         self.row().better
     }
 
-    /// True for an observation that estimates nothing: it has no interval, and one trial suffices.
+    /// Returns true for an observation that estimates nothing: it has no interval, and one trial suffices.
     pub fn is_fact(self) -> bool {
         self.row().is_fact
     }
 
-    /// The share of the transactions that are slower, and the latency, where it is a percentile.
+    /// The share of the transactions that are slower, and the latency, if it is a percentile.
     pub fn percentile(self) -> Option<(f64, LatencyUs)> {
         match self.row().source {
             Source::Percentile(beyond, latency_us) => Some((beyond, latency_us)),
@@ -188,8 +188,8 @@ impl Metric {
         }
     }
 
-    /// True for what a transaction costs the servers. It is a question of its own: it may differ where throughput does
-    /// not, and what others had the same servers do may be in it.
+    /// Returns true for what a transaction costs the servers. It is its own question: it may differ where
+    /// throughput does not, and what others had the same servers do may be in it.
     pub fn is_cost(self) -> bool {
         matches!(self.row().source, Source::Cost(..))
     }
@@ -202,7 +202,7 @@ impl Serialize for Metric {
 }
 
 impl TrialSummary {
-    /// A figure; `None` where the trial has none: a percentile with too few samples beyond it, a metric of another
+    /// A figure; `None` if the trial has none: a percentile with too few samples beyond it, a metric of another
     /// workload, what not every node tells.
     pub fn figure(&self, metric: Metric) -> Option<f64> {
         match metric.row().source {
@@ -221,8 +221,8 @@ impl TrialSummary {
         }
     }
 
-    /// Returns the figures of this trial and of the same repeat on another target, with the number of the unit they belong to.
-    /// `unit` is the number of repeats in a unit. `None` if either side has no figure.
+    /// Returns the figures of this trial and of the same repeat on another target, with the number of the unit they
+    /// belong to. `unit` is the number of repeats in a unit. `None` if either side has no figure.
     pub fn paired_figures(
         &self,
         other: &TrialSummary,
@@ -233,8 +233,8 @@ impl TrialSummary {
         Some((self.repeat.saturating_sub(1) / unit, both))
     }
 
-    /// As [`Self::figure`], for an objective: arrivals without a latency are slower than any bound. `None` where the window
-    /// holds too few transactions for it.
+    /// Like [`Self::figure`], for an objective: arrivals without a latency are slower than any bound. `None` if the
+    /// window holds too few transactions for it.
     pub fn searched_figure(&self, metric: Metric) -> Option<f64> {
         let latency = &self.latency;
         let arrivals = (latency.count + latency.missing) as f64;
@@ -249,7 +249,7 @@ impl TrialSummary {
 
     /// The findings of a step of a search; `None` of the closed loop before it.
     pub fn tested_rate(&self, objective: &Objective) -> Option<TestedRate> {
-        // Of what really arrived in the window: a Poisson process has its own luck.
+        // Compared with the arrivals in the window: a Poisson process has its own luck.
         let offered = self.offered.filter(|&offered| offered > 0)?;
         let ended = self.counts.completed() + self.counts.skipped + self.in_flight;
         let is_met = objective.is_met(self.searched_figure(objective.metric));
@@ -267,7 +267,7 @@ impl TrialSummary {
         sum.filter(|_| !nodes.is_empty())
     }
 
-    /// What a transaction that was committed, or rolled back as its profile asks, cost the node that measured this.
+    /// Cost, on the node that measured this, of a transaction that was committed, or rolled back as its profile asks.
     pub fn cost_of(&self, node: &Measures, metric: Metric) -> Option<f64> {
         let Source::Cost(counter, factor) = metric.row().source else { return None };
         let transactions = self.counts.completed();
@@ -314,7 +314,7 @@ impl Measures {
         self
     }
 
-    /// With others instead, where those are known.
+    /// With others instead, if those are known.
     pub fn extend(&mut self, others: &Measures) {
         self.0.extend(&others.0);
     }
@@ -363,7 +363,7 @@ impl Serialize for Figure {
     }
 }
 
-/// What is no metric of this version is left out.
+/// Leaves out metrics that this version does not know.
 impl<'de> Deserialize<'de> for Measures {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let figures = BTreeMap::<String, Value>::deserialize(deserializer)?;

@@ -82,7 +82,7 @@ pub fn password_variable(target: &str) -> String {
     format!("DYNO_PASSWORD_{}", target.chars().map(upper).collect::<String>())
 }
 
-/// Where the password of `scheme://user:password@host` stands. A password may contain `/`, `@`
+/// The range of the password in `scheme://user:password@host`. A password may contain `/`, `@`
 /// and `:` unescaped, so it ends at the last `@` of all.
 fn userinfo_password(url: &str) -> Option<std::ops::Range<usize>> {
     let start = url.find("://")? + 3;
@@ -156,15 +156,15 @@ pub(crate) fn serialize_masked<S: Serializer>(
     serializer.collect_map(options.iter().map(|(name, value)| (name, mask_secrets(value))))
 }
 
-/// What stands in the place of a secret.
+/// The replacement of a secret.
 const MASK: &str = "***";
 
-/// True of a text with a password that [`mask_secrets`] finds.
+/// Returns true for a text with a password that [`mask_secrets`] finds.
 pub fn has_secret(text: &str) -> bool {
     !secrets(text).is_empty()
 }
 
-/// True of a command that can't be executed: its password has not been stored.
+/// Returns true for a command that can't be executed: its password has not been stored.
 pub fn is_masked(command: &str) -> bool {
     command.contains(MASK)
 }
@@ -179,7 +179,7 @@ pub fn mask_secrets(text: &str) -> String {
     out
 }
 
-/// A script of pgbench with masked secrets in its commands of the shell; what is SQL stays as it is.
+/// A script of pgbench with masked secrets in its commands of the shell; what is SQL stays unchanged.
 pub fn mask_script(text: &str) -> String {
     let mut is_shell = false;
     let mask = |line: &str| {

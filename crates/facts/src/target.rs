@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 dyno_core::named! {
-    /// What a node does in its target.
+    /// Role of a node in its target.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, JsonSchema, Deserialize)]
     #[serde(rename_all = "snake_case")]
     pub enum Role {
@@ -30,7 +30,7 @@ impl Role {
 }
 
 dyno_core::named! {
-    /// How the load reaches the nodes of a target.
+    /// Route of the load to the nodes of a target.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, JsonSchema, Deserialize)]
     #[serde(rename_all = "snake_case")]
     pub enum Route {
@@ -42,7 +42,7 @@ dyno_core::named! {
         /// Transactions and writes go to the primary; reads outside of transactions, and transactions begun as
         /// read-only, to the read-only nodes, each worker to its own one.
         Split = "split",
-        /// All of it goes to the read-only nodes, workers evenly. Of several load generators each has nodes of its
+        /// All of it goes to the read-only nodes, workers evenly. Each of several load generators has nodes of its
         /// own: generator `g` of `n` drives nodes `g`, `g + n`, ... (with more generators than nodes some share one);
         /// where the numbers don't divide, all drive all.
         Spread = "spread",
@@ -68,7 +68,7 @@ impl Route {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema, Deserialize)]
 #[serde(default)]
 pub struct Price {
-    /// Of the whole target for an hour.
+    /// Price of the whole target for an hour.
     pub per_hour: f64,
     /// Such as `USD`.
     pub currency: String,
@@ -79,27 +79,27 @@ pub struct Price {
 #[serde(default)]
 pub struct TargetFacts {
     pub name: String,
-    /// What papers call it; empty where that is its name.
+    /// Title in papers; empty if it is the name.
     pub title: String,
     /// The title in Chinese, or empty.
     pub title_zh: String,
     /// Paragraphs, or empty.
     pub description: String,
     pub description_zh: String,
-    /// Of the node that the load reaches first; `{run}` stands for the run folder.
+    /// URL of the node that the load reaches first; `{run}` is the run folder.
     pub url: SecretUrl,
     /// The role of that node.
     pub role: Role,
-    /// All nodes, where there are several, or where a cluster of `dyno cluster` stands behind it.
+    /// All nodes, if there are several, or where a cluster of `dyno cluster` stands behind it.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub nodes: Vec<TargetNode>,
-    /// How the load reaches them; without meaning where there are none.
+    /// Route of the load to them; without meaning if there are none.
     pub route: Route,
-    /// By which rule rows lie on the shards among them, where that is known.
+    /// By which rule rows lie on the shards among them, if that is known.
     #[serde(with = "rule_text")]
     #[schemars(with = "Option<String>")]
     pub shard_rule: Option<ShardRule>,
-    /// How many shards it stands for, where the suite says so.
+    /// Number of shards that it represents, if the suite states it.
     pub shards: Option<u32>,
     /// The target whose database this is, under another name: to measure the noise.
     pub twin_of: Option<String>,
@@ -111,21 +111,21 @@ pub struct TargetFacts {
     pub vcpu: Option<f64>,
     /// Memory of a node in GiB, where the suite states it.
     pub memory_gib: Option<f64>,
-    /// How a commit is made durable, where the suite states it.
+    /// Mechanism that makes a commit durable, if the suite states it.
     pub durability: Option<String>,
-    /// Facts that the suite states because nobody can read them, by the name of the fact.
+    /// Facts that the suite states because no one can read them, by the name of the fact.
     pub stated: BTreeMap<String, String>,
     /// The command of the shell that restarts its servers, where the suite has one.
     pub restart: Option<SecretCommand>,
-    /// What an hour costs, where the suite states it.
+    /// Price of an hour, if the suite states it.
     pub price: Option<Price>,
     /// Such as `MariaDB`, as the server states it.
     pub product: String,
     /// As the server states it.
     pub version: String,
-    /// How its sessions were opened; `None` for embedded databases.
+    /// Login of its sessions; `None` for embedded databases.
     pub log_in: Option<LogInFacts>,
-    /// True when a node is on the load generator's own machine.
+    /// Set if a node is on the load generator's own machine.
     pub same_host: bool,
 }
 
@@ -144,14 +144,14 @@ pub struct TargetNode {
     pub product: String,
     /// As the server states it.
     pub version: String,
-    /// How its sessions were opened; `None` for embedded databases.
+    /// Login of its sessions; `None` for embedded databases.
     pub log_in: Option<LogInFacts>,
-    /// True when it is on the load generator's own machine.
+    /// Set if it is on the load generator's own machine.
     pub same_host: bool,
 }
 
 impl TargetNode {
-    /// A node that nobody but its operator can start or stop.
+    /// A node that no one but its operator can start or stop.
     pub fn new(name: impl Into<String>, role: Role, url: SecretUrl) -> Self {
         TargetNode { name: name.into(), role, url, ..TargetNode::default() }
     }
@@ -185,9 +185,9 @@ impl TargetFacts {
         self.twin_of.as_deref().unwrap_or(&self.name)
     }
 
-    /// What load generator `generator` of `generators`, counted from 0, needs of it. Where the load is spread these
-    /// are read-only nodes of its own; where the numbers don't divide, all of them are everybody's, so that no
-    /// node gets more than its share.
+    /// The part of the target that load generator `generator` of `generators`, counted from 0, needs. If the load is
+    /// spread these are read-only nodes of its own; where the numbers don't divide, all of them are everybody's, so
+    /// that no node gets more than its share.
     #[must_use]
     pub fn of_generator(&self, generator: u32, generators: u32) -> TargetFacts {
         let mut part = self.clone();
@@ -198,14 +198,14 @@ impl TargetFacts {
         part
     }
 
-    /// Which rows lie on which of its shards, which the map counts in the order of the nodes; `None` where it has no
-    /// shards, or nobody has said how rows lie on them.
+    /// Map of rows to its shards, which the map counts in the order of the nodes; `None` if it has no
+    /// shards, or no one has said how rows lie on them.
     pub fn shard_map(&self) -> Option<ShardMap> {
         let shards = self.nodes.iter().filter(|node| node.role == Role::Shard).count();
         ShardMap::new(self.shard_rule.clone()?, shards).ok()
     }
 
-    /// The URL of the node on which its data are loaded; `None` where no node takes writes.
+    /// The URL of the node on which its data are loaded; `None` if no node takes writes.
     pub fn loading_url(&self) -> Option<&SecretUrl> {
         match self.nodes.as_slice() {
             [] => Some(&self.url),
@@ -224,7 +224,7 @@ impl TargetFacts {
     }
 
     /// The environment variable that may hold the password: `DYNO_PASSWORD_` and the name in
-    /// upper case, with `_` for everything that is no letter or digit. Of twins and parts it is that
+    /// upper case, with `_` for everything that is not a letter or digit. For twins and parts it is that
     /// of their owner.
     pub fn password_variable(&self) -> String {
         password_variable(self.owner())
@@ -272,7 +272,7 @@ fn dealt(nodes: Vec<TargetNode>, generator: usize, generators: usize) -> Vec<Tar
     nodes.into_iter().skip(generator % count).step_by(generators).collect()
 }
 
-/// What one node said of itself at one moment.
+/// The facts that one node reported at one moment.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema, Deserialize)]
 pub struct ServerFacts {
     pub product: String,
@@ -285,13 +285,13 @@ pub struct ServerFacts {
     /// Columns (`sbtest1.k`) and indexes (`index sbtest1.k_1`) of the workload's tables, and how they are defined.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub schema: BTreeMap<String, String>,
-    /// How the session that has asked was opened; `None` for embedded databases.
+    /// Login of the session that has asked; `None` for embedded databases.
     pub log_in: Option<LogInFacts>,
-    /// What could not be read, and why.
+    /// Facts that could not be read, with reasons.
     pub not_readable: Vec<Message>,
 }
 
-/// What server and user have proven to each other.
+/// The proofs that server and user gave each other.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema, Deserialize)]
 #[serde(default)]
 pub struct LogInFacts {
@@ -311,7 +311,7 @@ impl ServerFacts {
     }
 }
 
-/// What the nodes of a target said of themselves, by the node's name.
+/// The facts that the nodes of a target reported, by the node's name.
 pub type NodeFacts = BTreeMap<String, ServerFacts>;
 
 #[cfg(test)]

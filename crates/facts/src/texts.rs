@@ -1,11 +1,11 @@
-//! What a suite and a publisher say to readers, in both languages.
+//! Texts of a suite and of a publisher for readers, in both languages.
 
 use crate::Message;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// A text in both languages; where one is missing the other stands in its place.
+/// A text in both languages; if one is missing the other stands in its place.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct BothTexts {
@@ -24,17 +24,17 @@ impl BothTexts {
     }
 }
 
-/// What the publisher of a paper says: `[paper]` of a suite, or the file of `dyno paper --paper`.
+/// Texts of the publisher of a paper: `[paper]` of a suite, or the file of `dyno paper --paper`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct PaperTexts {
     pub title: BothTexts,
     pub subtitle: BothTexts,
     pub authors: Vec<String>,
-    pub organisation: BothTexts,
+    pub organization: BothTexts,
     /// As it is printed.
     pub date: String,
-    /// Of the organisation, as a `data:` URL of a PNG or an SVG; may be empty.
+    /// Logo of the organization, as a `data:` URL of a PNG or an SVG; may be empty.
     pub logo: String,
     /// Markdown before the summary.
     pub preface: BothTexts,
@@ -56,7 +56,7 @@ impl PaperTexts {
     }
 }
 
-/// What the publisher says of a target; what is missing is as the suite has it.
+/// Texts of the publisher about a target; missing ones are those of the suite.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct TargetTexts {
@@ -66,49 +66,49 @@ pub struct TargetTexts {
     pub vcpu: Option<f64>,
     pub memory_gib: Option<f64>,
     /// In charts: `#rrggbb`, legible on white; may be empty.
-    pub colour: String,
+    pub color: String,
 }
 
 /// White paper.
-pub const WHITE: Colour = Colour([255, 255, 255]);
+pub const WHITE: Color = Color([255, 255, 255]);
 /// The background of a dark page.
-pub const DARK: Colour = Colour([0x16, 0x18, 0x1b]);
-/// Contrast that text needs (WCAG 2.2, 1.4.3): names stand in charts in the colour of their line.
+pub const DARK: Color = Color([0x16, 0x18, 0x1b]);
+/// Contrast that text needs (WCAG 2.2, 1.4.3): names stand in charts in the color of their line.
 pub const CONTRAST_MIN: f64 = 4.5;
 
 /// Red, green, blue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Colour([u8; 3]);
+pub struct Color([u8; 3]);
 
-impl Colour {
+impl Color {
     /// Of `#rrggbb`.
-    pub fn parse(text: &str) -> Option<Colour> {
+    pub fn parse(text: &str) -> Option<Color> {
         let is_hex = |digits: &&str| digits.bytes().all(|digit| digit.is_ascii_hexdigit());
         let digits = text.strip_prefix('#').filter(|digits| digits.len() == 6).filter(is_hex)?;
         let number = u32::from_str_radix(digits, 16).ok()?;
-        let [_, colours @ ..] = number.to_be_bytes();
-        Some(Colour(colours))
+        let [_, colors @ ..] = number.to_be_bytes();
+        Some(Color(colors))
     }
 
-    /// As `#rrggbb`.
+    /// Like `#rrggbb`.
     pub fn hex(self) -> String {
         let [red, green, blue] = self.0;
         format!("#{red:02x}{green:02x}{blue:02x}")
     }
 
     /// From 1 (none) to 21 (black on white), as WCAG defines it.
-    pub fn contrast(self, other: Colour) -> f64 {
+    pub fn contrast(self, other: Color) -> f64 {
         let (a, b) = (self.luminance(), other.luminance());
         (a.max(b) + 0.05) / (a.min(b) + 0.05)
     }
 
-    /// The same hue on a dark page: mixed with white until it can be read there.
-    pub fn on_dark(self) -> Colour {
+    /// This hue on a dark page: mixed with white until it can be read there.
+    pub fn on_dark(self) -> Color {
         let mixed = |tenths: u32| {
             let mix = |own: u8| ((u32::from(own) * (10 - tenths) + 255 * tenths) / 10) as u8;
-            Colour(self.0.map(mix))
+            Color(self.0.map(mix))
         };
-        let is_legible = |colour: &Colour| colour.contrast(DARK) >= CONTRAST_MIN;
+        let is_legible = |color: &Color| color.contrast(DARK) >= CONTRAST_MIN;
         (0..=10).map(mixed).find(is_legible).unwrap_or(WHITE)
     }
 
@@ -125,28 +125,28 @@ impl Colour {
 mod tests {
     use super::*;
 
-    fn colour(text: &str) -> Colour {
-        Colour::parse(text).expect(text)
+    fn color(text: &str) -> Color {
+        Color::parse(text).expect(text)
     }
 
     #[test]
     fn contrasts_are_those_of_wcag() {
-        assert!((colour("#000000").contrast(WHITE) - 21.0).abs() < 1e-9);
-        // The lightest grey that passes on white, and its neighbour that does not.
-        assert!(colour("#767676").contrast(WHITE) >= CONTRAST_MIN);
-        assert!(colour("#777777").contrast(WHITE) < CONTRAST_MIN);
+        assert!((color("#000000").contrast(WHITE) - 21.0).abs() < 1e-9);
+        // The lightest gray that passes on white, and its neighbor that does not.
+        assert!(color("#767676").contrast(WHITE) >= CONTRAST_MIN);
+        assert!(color("#777777").contrast(WHITE) < CONTRAST_MIN);
         for text in ["red", "#fff", "#12345g", "123456", "#+12345"] {
-            assert_eq!(Colour::parse(text), None, "{text}");
+            assert_eq!(Color::parse(text), None, "{text}");
         }
     }
 
     #[test]
-    fn a_dark_page_gets_a_lighter_colour_only_where_it_needs_one() {
+    fn a_dark_page_gets_a_lighter_color_only_where_it_needs_one() {
         for text in ["#000000", "#0068a8", "#7a0000"] {
-            let own = colour(text);
+            let own = color(text);
             assert!(own.on_dark().contrast(DARK) >= CONTRAST_MIN, "{text}");
             assert_ne!(own.on_dark(), own, "{text}");
         }
-        assert_eq!(colour("#ff8800").on_dark().hex(), "#ff8800");
+        assert_eq!(color("#ff8800").on_dark().hex(), "#ff8800");
     }
 }

@@ -1,4 +1,4 @@
-//! What a trial is, known before it runs, and what is stored and shown of it.
+//! Trials: their identity, known before they run, and their stored facts.
 
 use crate::{Conditions, HostSample, Measures, Message, Purpose};
 use schemars::JsonSchema;
@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use std::ops::{Deref, DerefMut};
 use std::sync::{Arc, OnceLock};
 
-/// What a trial is, known before it runs.
+/// Identity of a trial, known before it runs.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema, Deserialize)]
 #[serde(default)]
 pub struct TrialIdentity {
@@ -25,7 +25,7 @@ pub struct TrialIdentity {
     pub repeat: u32,
     /// Offered transactions per second; `None` in a closed loop.
     pub rate_per_s: Option<f64>,
-    /// What it is executed for.
+    /// The purpose of its execution.
     pub purpose: Purpose,
     /// Set if trials of other targets ran concurrently.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
@@ -34,11 +34,11 @@ pub struct TrialIdentity {
     pub warmup_s: f64,
     /// Seed of the random streams.
     pub seed: u64,
-    /// Which part of a long trial it is, where that was cut.
+    /// The part of a long trial, if that was cut.
     pub stage: Option<StageOf>,
-    /// The data it runs on; `None` where the workload says nothing of them.
+    /// The data it runs on; `None` if the workload says nothing of them.
     pub data: Option<DataFacts>,
-    /// What only the family of the workload records: before it begins, what is known by then.
+    /// Facts that only the family of the workload records: before it begins, those known by then.
     pub own: Option<FamilyFacts>,
 }
 
@@ -59,7 +59,7 @@ impl TrialIdentity {
     }
 }
 
-/// A trial that has begun, as it is stored in `trials/<n>.partial.json`: enough to summarise it after a kill -9.
+/// A trial that has begun, as it is stored in `trials/<n>.partial.json`: enough to summarize it after a kill -9.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema, Deserialize)]
 #[serde(default)]
 pub struct TrialStart {
@@ -120,14 +120,14 @@ fn is_zero(count: &u64) -> bool {
 pub const SAMPLES_BEYOND: f64 = 10.0;
 
 impl LatencySummary {
-    /// True when enough samples lie beyond a percentile and those without a latency, which are slower than all, leave it
-    /// among the measured ones.
+    /// Returns true if enough samples lie beyond a percentile and those without a latency, which are slower than all,
+    /// leave it among the measured ones.
     pub fn has_percentile(&self, beyond: f64) -> bool {
         self.count as f64 * beyond >= SAMPLES_BEYOND && self.is_known(beyond)
     }
 
-    /// True when the percentile with the share `beyond` above it is a measured latency. Else it lies among arrivals
-    /// without one, and its field holds the largest measured latency, which is too small.
+    /// Returns true if the percentile with the share `beyond` above it is a measured latency. Else it lies among
+    /// arrivals without one, and its field holds the largest measured latency, which is too small.
     pub fn is_known(&self, beyond: f64) -> bool {
         self.missing as f64 <= beyond * (self.count + self.missing) as f64
     }
@@ -146,7 +146,7 @@ pub struct AwaitedArrivals {
 pub struct ErrorSummary {
     /// Such as `deadlock`.
     pub class: String,
-    /// MySQL's or SQLite's number, 0 where there is none.
+    /// MySQL's or SQLite's number, 0 if there is none.
     pub errno: u32,
     pub sqlstate: String,
     /// First message of this kind, in the server's words.
@@ -165,7 +165,7 @@ impl ErrorSummary {
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema, Deserialize)]
 pub struct KindSummary {
     pub name: String,
-    /// How its transactions ended.
+    /// Outcomes of its transactions.
     pub counts: Counts,
     /// Statements of transactions that did not fail.
     pub statements: StatementCounts,
@@ -223,7 +223,7 @@ pub enum TrialStatus {
 pub struct StageFacts {
     /// Its number within the run.
     pub trial: u32,
-    /// Where its window begins within the trial's, seconds: lengths of windows without the gaps between them.
+    /// Begin of its window within the trial's, seconds: lengths of windows without the gaps between them.
     pub from_s: f64,
     /// Seconds from the end of the window before it to the opening of its own, to about a second; `None` of the first.
     pub gap_s: Option<f64>,
@@ -273,14 +273,14 @@ pub struct TrialSummary {
     pub statements: StatementCounts,
     /// Statements of attempts that failed.
     pub wasted: StatementCounts,
-    /// What it has figures of, by the names in gates; filled by the store.
+    /// Its figures, by the names in gates; filled by the store.
     #[serde(default)]
     pub measures: Measures,
     /// From the due time where there is a schedule, else from the begin (service time).
     pub latency: LatencySummary,
     /// From the begin; only where there is a schedule.
     pub service: Option<LatencySummary>,
-    /// How late transactions began; only where there is a schedule.
+    /// Lateness of transactions; only if there is a schedule.
     pub lateness: Option<LatencySummary>,
     pub kinds: Vec<KindSummary>,
     /// Errors of all attempts, by class and code.
@@ -290,18 +290,18 @@ pub struct TrialSummary {
     pub scans: Option<TableScans>,
     /// Notes for the reader, in sentences.
     pub notes: Vec<Message>,
-    /// Command by command; empty where the workload doesn't measure them one by one.
+    /// Command by command; empty if the workload doesn't measure them one by one.
     #[serde(default)]
     pub statement_latencies: Vec<StatementLatency>,
     #[serde(default)]
     pub conditions: Conditions,
-    /// What was done to a node in it, where a suite asks for that.
+    /// The fault injected into it, if a suite asks for one.
     pub fault: Option<FaultFacts>,
     /// The workload's checks of the data after the trial.
     #[serde(default)]
     pub checks: Vec<DataCheck>,
-    /// The trials that it is the sum of, in the order of its window; their files are its own. Empty where it was measured
-    /// in one piece.
+    /// The trials that it is the sum of, in the order of its window; their files are its own. Empty where it was
+    /// measured in one piece.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub stages: Vec<StageFacts>,
     /// The trial's other files as they were when this was written, by their ends, such as `csv`; filled by the store.
@@ -309,7 +309,7 @@ pub struct TrialSummary {
     pub files: BTreeMap<String, FileSeal>,
 }
 
-/// What a file held: another length or hash is another file.
+/// Fingerprint of a file: another length or hash is another file.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema, Deserialize)]
 pub struct FileSeal {
     pub bytes: u64,
@@ -404,7 +404,7 @@ pub struct StatementCounts {
     pub others: u64,
     pub rows_read: u64,
     pub rows_written: u64,
-    /// Of the reads, those that returned no row.
+    /// Reads that returned no row.
     #[serde(default)]
     pub empty_reads: u64,
     /// Updates and deletes that met no row.
@@ -425,7 +425,7 @@ pub struct DataFacts {
     pub rows: u64,
     /// Rows of that table within the range that keys are drawn from; `None` when that is unknown.
     pub hot_rows: Option<u64>,
-    /// How keys are drawn and what that means, in sentences.
+    /// Distribution of the keys and its meaning, in sentences.
     pub access: Message,
     /// Size of all tables of the data set with their indexes, bytes.
     pub size_bytes: Option<u64>,
@@ -442,7 +442,7 @@ impl DataFacts {
         Some(hot_rows as f64 / self.rows as f64)
     }
 
-    /// How many times the data fill the server's memory for them.
+    /// Ratio of the data to the server's memory for them.
     pub fn size_to_memory(&self) -> Option<f64> {
         let memory_bytes = self.memory_bytes.filter(|bytes| *bytes > 0)?;
         Some(self.size_bytes? as f64 / memory_bytes as f64)
@@ -503,7 +503,7 @@ impl DataCheck {
     pub const SHARD_CONDITIONS: &'static str = "shard-conditions";
     /// Name of the check of transactions whose rows lie on several shards.
     pub const ACROSS: &'static str = "across-shards";
-    /// Name of the check of every acknowledged order by itself, where they were recorded.
+    /// Name of the check of every acknowledged order by itself, if they were recorded.
     pub const LEDGER: &'static str = "ledger";
 }
 
@@ -512,7 +512,7 @@ pub trait FamilyRecord: Serialize + DeserializeOwned + Send + Sync + 'static {
     /// Name of the workload in suites.
     const FAMILY: &'static str;
 
-    /// True where a trial is a pass over statements that are timed one by one: it has no transactions.
+    /// Set if a trial is a pass over statements that are timed one by one: it has no transactions.
     const IS_PASS: bool = false;
 }
 
@@ -521,11 +521,11 @@ pub trait FamilyRecord: Serialize + DeserializeOwned + Send + Sync + 'static {
 pub struct FamilyFacts {
     /// Name of the workload in suites.
     pub family: String,
-    /// As [`FamilyRecord::IS_PASS`] says.
+    /// Like [`FamilyRecord::IS_PASS`] says.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     is_pass: bool,
     facts: Value,
-    /// The facts as the type of the family, once they were asked for.
+    /// The facts as the type of the family, once they were requested.
     #[serde(skip)]
     read: OnceLock<Option<Arc<dyn Any + Send + Sync>>>,
 }
@@ -538,7 +538,7 @@ impl FamilyFacts {
         FamilyFacts { family, is_pass: T::IS_PASS, facts, read: OnceLock::new() }
     }
 
-    /// The record; `None` where it is another family's, or damaged.
+    /// The record; `None` if it is another family's, or damaged.
     pub fn read<T: FamilyRecord>(&self) -> Option<&T> {
         let read = || {
             let record: T = serde_json::from_value(self.facts.clone()).ok()?;
@@ -577,18 +577,18 @@ impl PartialEq for FamilyFacts {
 }
 
 impl TrialSummary {
-    /// What this family has recorded; `None` where the trial is another family's.
+    /// The record of this family; `None` if the trial is another family's.
     pub fn own<T: FamilyRecord>(&self) -> Option<&T> {
         self.own.as_ref()?.read()
     }
 
-    /// True of a pass over statements that are timed one by one: it has no transactions.
+    /// Returns true for a pass over statements that are timed one by one: it has no transactions.
     pub fn is_pass(&self) -> bool {
         self.own.as_ref().is_some_and(|own| own.is_pass)
     }
 }
 
-/// What was done to a node in a trial, and how the load fared. Seconds count from the opening of the
+/// The fault of a trial, and how the load fared. Seconds count from the opening of the
 /// window unless something else is said.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema, Deserialize)]
 #[serde(default)]
@@ -597,11 +597,11 @@ pub struct FaultFacts {
     pub action: String,
     pub node: String,
     pub at_s: f64,
-    /// When it was asked to end: start, thaw, the end of the partition; `None` where nobody did.
+    /// When it was asked to end: start, thaw, the end of the partition; `None` if no one did.
     pub heal_asked_at_s: Option<f64>,
     /// When that was done; a node that was started answers again.
     pub healed_at_s: Option<f64>,
-    /// The node that took over, where one did.
+    /// The node that took over, if one did.
     pub promoted: Option<String>,
     /// When that node took writes.
     pub promoted_at_s: Option<f64>,
@@ -612,37 +612,37 @@ pub struct FaultFacts {
     pub noticed_s: f64,
     /// Committed transactions per second in the window before the fault.
     pub tps_before: f64,
-    /// The same from recovery to the end of the window.
+    /// Committed transactions per second from recovery to the end of the window.
     pub tps_after: Option<f64>,
     /// Seconds from the fault to the end of the longest time without a commit that followed; `None` where
-    /// no commit followed, 0 where there was no such time of `noticed_s` or more.
+    /// no commit followed, 0 if there was no such time of `noticed_s` or more.
     pub first_success_after_s: Option<f64>,
-    /// Seconds from the fault until the throughput was 90 % of that before, and stayed there for a second.
+    /// Seconds from the fault until the throughput was 90% of that before, and stayed there for a second.
     pub recovered_after_s: Option<f64>,
-    /// Where the node is a shard: how those fared whose home lies on it, whatever the others did.
+    /// Outage of those whose home lies on the node, if it is a shard, whatever the others did.
     pub shard: Option<ShardOutage>,
     /// Errors from the fault to the end of the window.
     pub errors: Vec<ErrorSummary>,
     /// Transactions that the database had acknowledged in the trial, warm-up included, by the load
-    /// generator's own books: New-Orders of TPC-C (its ledger; on shards its payments, too), transactions of pgbench that write a row of
-    /// the history (its journal). `None` where a workload keeps no such books.
+    /// generator's own books: New-Orders of TPC-C (its ledger; on shards its payments, too), transactions of pgbench
+    /// that write a row of the history (its journal). `None` if a workload keeps no such books.
     pub acknowledged: Option<u64>,
-    /// Of these, those that were not found in it afterwards.
+    /// Those of these that were not found in it afterwards.
     pub lost: Option<u64>,
     /// Transactions of the same books whose outcome the load generator was not told, so that they may or may
     /// not be there; none of them is in `acknowledged` or `lost`. Of TPC-C, New-Orders whose COMMIT was sent,
-    /// and neither acknowledged nor refused. Of pgbench, transactions whose connection was lost, or given up
+    /// and neither acknowledged nor refused. In pgbench: transactions whose connection was lost, or given up
     /// without an answer, after the values of their row were drawn, also where COMMIT was not sent yet.
     pub unknown: Option<u64>,
     /// On shards: what became of those whose rows lie on several of them. What is lost of these is in `lost`, too.
     pub across_shards: Option<CrossShardLosses>,
-    /// How the lost ones were looked for, in a sentence, or why nobody could look.
+    /// Search for the lost ones, in a sentence, or the reason why no one could look.
     pub evidence: Message,
     pub steps: Vec<FaultStep>,
 }
 
 impl FaultFacts {
-    /// True where a check of this name fails by what the fault has cost: that is its result.
+    /// Returns true if a check of this name fails by what the fault has cost: that is its result.
     pub fn explains(&self, check: &str) -> bool {
         let is_torn = self.across_shards.as_ref().is_some_and(CrossShardLosses::is_torn);
         let of_torn = [DataCheck::CONDITIONS, DataCheck::SHARD_CONDITIONS, DataCheck::ACROSS];
@@ -655,39 +655,39 @@ impl FaultFacts {
     }
 }
 
-/// How the load of one shard fared after a fault, by the load generator's own count of what was acknowledged: of
+/// Outage of the load of one shard after a fault, by the load generator's own count of acknowledged work: for
 /// TPC-C the New-Orders and Payments of terminals whose warehouse lies on it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema, Deserialize)]
 #[serde(default)]
 pub struct ShardOutage {
     /// Acknowledged per second in the window before the fault.
     pub per_s_before: f64,
-    /// As [`FaultFacts::noticed_s`].
+    /// Like [`FaultFacts::noticed_s`].
     pub noticed_s: f64,
-    /// As [`FaultFacts::first_success_after_s`].
+    /// Like [`FaultFacts::first_success_after_s`].
     pub first_success_after_s: Option<f64>,
 }
 
-/// What became of transactions whose rows lie on several shards, by the load generator's ledger and each shard's
+/// Outcome of transactions with rows on several shards, by the load generator's ledger and each shard's
 /// own rows.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema, Deserialize)]
 #[serde(default)]
 pub struct CrossShardLosses {
     /// Those of them that the endpoint had acknowledged.
     pub acknowledged: u64,
-    /// Of the acknowledged ones, those that no shard has.
+    /// Acknowledged ones that no shard has.
     pub lost: u64,
-    /// Of the acknowledged ones, those that some shards have and others don't.
+    /// Acknowledged ones that some shards have and others don't.
     pub half_done: u64,
     /// Those that miss their parts on shards where as many branches are prepared, neither committed nor rolled back.
     pub in_doubt: u64,
     /// Those whose outcome the load generator was not told.
     pub unknown: u64,
-    /// Of these, those that all their shards have.
+    /// Those of these that all their shards have.
     pub unknown_committed: u64,
-    /// Of these, those that some shards have and others don't.
+    /// Those of these that some shards have and others don't.
     pub unknown_half_done: u64,
-    /// Prepared branches on all shards when the load had ended and the fault was over; `None` where nobody said it.
+    /// Prepared branches on all shards when the load had ended and the fault was over; `None` if no one said it.
     pub branches: Option<u64>,
     /// Those that were left when the shards were looked at.
     pub branches_left: Option<u64>,
@@ -696,7 +696,7 @@ pub struct CrossShardLosses {
 }
 
 impl CrossShardLosses {
-    /// True where transactions are not whole.
+    /// Returns true if transactions are not whole.
     pub fn is_torn(&self) -> bool {
         self.lost + self.half_done + self.in_doubt + self.unknown_half_done > 0
     }

@@ -19,7 +19,7 @@ fn equal_systems_are_seldom_called_different_whatever_is_wrong_with_the_machine(
                 let session = Session::new(seed, world, [pairs; 2]);
                 is_difference(verdict(&session.fixed(), Judging::FIXED))
             });
-            // The truth is 5 % at most; here are four standard errors more.
+            // The truth is 5% at most; here are four standard errors more.
             assert!(found.upper <= 0.092, "{name}, {pairs} pairs: {found:?}");
         }
     }
@@ -47,7 +47,7 @@ fn concurrent_trials_keep_false_positives_low_and_detect_three_percent() {
             let is_found =
                 |seed| is_difference(together(seed, (world, 1.0), TRIAL_S, half_width).0);
             let false_positives = share(100, is_found);
-            // 5 %, and an error of sampling.
+            // 5%, and an error of sampling.
             assert!(false_positives.found <= 0.075, "{name}, {half_width:?}: {false_positives:?}");
         }
         let mut seconds = 0;
@@ -140,7 +140,7 @@ fn the_history_of_a_session_is_seldom_seen_where_there_is_none() {
     for world in [World::Quiet, World::Starved, World::HeavyTails, World::Bimodal] {
         for pairs in [6, 10] {
             let found = fires(world, pairs);
-            // The truth is 1 % at most; here are four standard errors more.
+            // The truth is 1% at most; here are four standard errors more.
             assert!(found.found <= 0.046, "{world:?}, {pairs} pairs: {found:?}");
         }
     }

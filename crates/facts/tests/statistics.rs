@@ -17,8 +17,8 @@ fn noise(at: usize) -> f64 {
     (at as f64 * 2.399).sin()
 }
 
-fn values(count: usize, centre: f64, size: f64) -> Vec<f64> {
-    (0..count).map(|at| centre + size * noise(at)).collect()
+fn values(count: usize, center: f64, size: f64) -> Vec<f64> {
+    (0..count).map(|at| center + size * noise(at)).collect()
 }
 
 #[track_caller]
@@ -190,7 +190,7 @@ fn sessions_that_are_judged_at_any_time() {
     let make = |sessions: &[Vec<f64>], alpha| {
         let result = anytime::of_sessions(sessions, alpha).expect("differences");
         let [low, high] = ends(result.interval);
-        [result.centre, result.p, low, high]
+        [result.center, result.p, low, high]
     };
     let [a, b] = [values(9, 0.02, 0.01), values(12, 0.03, 0.02)];
     assert_near(
@@ -201,7 +201,7 @@ fn sessions_that_are_judged_at_any_time() {
         &make(&[b, a.clone(), values(5, -0.2, 0.01)], 0.01),
         &[0.022015988124, 3.5064587147e-08, 0.018291078765, 0.028083872506],
     );
-    let e_values = [-0.01, 0.0, 0.018, 0.03].map(|centre| anytime::log_e_value(&a, centre));
+    let e_values = [-0.01, 0.0, 0.018, 0.03].map(|center| anytime::log_e_value(&a, center));
     assert_near(&e_values, &[7.5675535731, 6.2545366308, -0.75620098264, 3.023430784]);
     assert_near(&ends(anytime::interval(&a, 0.01)), &[0.0064121868954, 0.033986032526]);
 }

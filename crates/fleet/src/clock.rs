@@ -1,6 +1,6 @@
 //! The offset of another machine's clock.
 //!
-//! A question and its answer bound it: the other clock was read between them. Of several rounds, the one with the
+//! A question and its answer bound it: the other clock was read between them. Among several rounds, the one with the
 //! shortest round trip counts.
 
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -169,7 +169,7 @@ mod tests {
         Report::Interval { interval: Box::new(interval) }
     }
 
-    /// The seeds of the fuzzing target are what is really sent; `DYNO_BLESS=1` writes them anew.
+    /// The seeds of the fuzzing target are what is really sent; `DYNO_BLESS=1` writes them again.
     #[test]
     fn seeds_are_messages_that_are_understood() {
         fn kept(name: &str, head: &impl Serialize) -> Vec<u8> {

@@ -17,13 +17,13 @@ use std::time::Duration;
 use tokio::task::AbortHandle;
 use tokio::time::Instant;
 
-/// How often a load generator without news is asked.
+/// Interval of questions to a load generator without news.
 const POLL: Duration = Duration::from_millis(50);
-/// How long a load generator may be busy with the trial before.
+/// Longest time for which a load generator may be busy with the trial before.
 const BUSY: Duration = Duration::from_secs(30);
 
-/// How long a load generator that was given up may still make load: until its lease is over, which it checks each
-/// second, and what it had begun has ended.
+/// Longest time for which a load generator that was given up may still make load: until its lease is over, which it
+/// checks each second, and what it had begun has ended.
 const GHOST: Nanos = (LEASE.as_secs() - PATIENCE.as_secs() + 4) * SECOND;
 
 pub struct Task<'a> {
@@ -47,9 +47,9 @@ pub struct Performance {
     /// The exact sum of what all load generators measured.
     pub result: TrialResult,
     pub members: Vec<GeneratorMember>,
-    /// What the workload of each of them keeps itself; lost ones leave nothing.
+    /// Leftovers of the workload of each of them; lost ones leave nothing.
     pub left: Vec<Vec<u8>>,
-    /// Why load generators were given up in the trial, in sentences.
+    /// Reasons for giving up load generators in the trial, in sentences.
     pub lost: Vec<Message>,
     /// Sentences for the reader.
     pub notes: Vec<Message>,
@@ -70,7 +70,8 @@ pub(crate) enum Attempt {
 
 impl Fleet {
     /// Has the load generators drive a trial together. When one is lost before the trial begins, the others begin
-    /// without it; later losses are in the result. Returns `None` if it was stopped; after an error nothing was measured.
+    /// without it; later losses are in the result. Returns `None` if it was stopped; after an error nothing was
+    /// measured.
     pub fn drive(
         &mut self,
         task: &Task<'_>,

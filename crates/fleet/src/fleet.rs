@@ -15,15 +15,15 @@ use std::sync::mpsc::{Receiver, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// How long a run waits for its load generators unless told otherwise.
+/// Time for which a run waits for its load generators by default.
 pub const WAIT: Duration = Duration::from_secs(60);
 const CALL: Duration = Duration::from_millis(500);
 const PAUSE: Duration = Duration::from_millis(200);
-/// How often members hear that the run goes on.
+/// Interval of keep-alive messages to members.
 const KEEP: Duration = Duration::from_secs(2);
 /// Questions about a clock.
 const ROUNDS: usize = 24;
-/// How long a load generator may be silent before it is given up.
+/// Longest silence of a load generator before it is given up.
 pub const PATIENCE: Duration = Duration::from_secs(10);
 
 #[derive(Clone, Debug)]
@@ -33,7 +33,7 @@ pub struct FleetOptions {
     pub fleet: String,
     pub generators: u32,
     pub versions: Versions,
-    /// How long it is waited for them.
+    /// Time limit of waiting for them.
     pub wait: Duration,
 }
 
@@ -60,7 +60,7 @@ pub struct Fleet {
     kept: Arc<Mutex<Vec<String>>>,
     /// Ids of load generators that were lost, and why others were left out: the user hears of each once.
     refused: BTreeSet<String>,
-    /// Why those who answered the last call were left out.
+    /// Reasons for leaving out generators that answered the last call.
     unfit: Vec<String>,
     /// News of the connection to NATS, in sentences.
     pub(crate) events: Receiver<&'static str>,
@@ -113,7 +113,7 @@ impl Fleet {
             if begun.elapsed() >= options.wait {
                 return Err(fleet.too_few(options));
             }
-            // NATS answers at once when nobody listens.
+            // NATS answers at once when no one listens.
             std::thread::sleep(PAUSE);
             if told.replace(found) != Some(found) {
                 tell(&format!(
@@ -149,7 +149,7 @@ impl Fleet {
         self.members.iter().map(|member| member.hello.name.clone()).collect()
     }
 
-    /// What they said of themselves, in the order in which trials are shared out.
+    /// Their introductions, in the order in which trials are shared out.
     pub fn hellos(&self) -> impl Iterator<Item = &Hello> {
         self.members.iter().map(|member| &member.hello)
     }
@@ -191,7 +191,7 @@ impl Fleet {
         Ok(())
     }
 
-    /// Why a load generator can't be a member, in a sentence.
+    /// The reason why a load generator can't be a member, in a sentence.
     fn unfit(&self, hello: &Hello) -> Option<String> {
         let name = &hello.name;
         if hello.versions != self.versions {
@@ -223,7 +223,7 @@ impl Fleet {
         self.members.push(Member { hello, subject });
     }
 
-    /// Tells the members all the time that the run goes on, also during long preparations.
+    /// Tells the members all the time that the run continues, also during long preparations.
     fn keep(&self) {
         let (caller, kept) = (self.link.caller.clone(), Arc::clone(&self.kept));
         let question = self.question(Ask::Keep);
@@ -301,7 +301,7 @@ async fn rounds(caller: &Caller, to: String, question: &Question) -> Vec<Round> 
 #[derive(Clone, Debug)]
 pub struct Present {
     pub hello: Hello,
-    /// How long it took to answer.
+    /// Time until its answer.
     pub answered: Duration,
     pub clock: Option<ClockOffset>,
 }

@@ -4,9 +4,9 @@
 //! [`Fleet`] is the coordinator's side, [`Generator`] that of a load generator. Neither prints or knows workloads: the
 //! coordinator takes a plan and returns a result, a load generator hands out orders and takes their results.
 //!
-//! A trial: the coordinator has each load generator connect; when all are ready, each gets a moment of its own
+//! A trial: the coordinator has each load generator connect; when all are ready, each gets its own moment
 //! monotonic clock to begin at. Intervals are joined as they come ([`dyno_engine::Joined`]). A load generator that
-//! is silent for 10 s is given up; one that nobody asks for 20 s is free again. All messages are sealed with the
+//! is silent for 10 s is given up; one that no one asks for 20 s is free again. All messages are sealed with the
 //! fleet's key ([`FleetKey`]).
 
 mod clock;
@@ -17,7 +17,7 @@ mod nats;
 mod protocol;
 mod trial;
 
-dyno_facts::catalogue!();
+dyno_facts::catalog!();
 
 pub use clock::ClockOffset;
 #[doc(hidden)]

@@ -1,6 +1,6 @@
-//! The connection to NATS: a thread of its own with a runtime of its own, beside the loops that make load.
+//! The connection to NATS: its own thread with its own runtime, alongside the loops that make load.
 //!
-//! The key of a fleet: whoever has it may order load and report what was measured, and nobody else.
+//! The key of a fleet: whoever has it may order load and report what was measured, and no one else.
 //!
 //! Every message stands behind a seal: HMAC-SHA256 over what it is about and the message itself. A question is about
 //! the subject that it is sent to, and holds a number used once and the end of its time; an answer is about the seal of
@@ -52,7 +52,7 @@ pub struct NatsOptions {
     pub key: FleetKey,
 }
 
-/// The secret beside a user's name; Debug hides it.
+/// The secret alongside a user's name; Debug hides it.
 #[derive(Clone)]
 pub enum NatsSecret {
     Password(String),
@@ -77,7 +77,7 @@ impl NatsOptions {
         }
     }
 
-    /// True where the connection is refused unless it is encrypted.
+    /// Returns true if the connection is refused unless it is encrypted.
     pub fn is_tls(&self) -> bool {
         let is_asked = self.authority.is_some() || self.certificate.is_some();
         is_asked || self.url.expose().split(',').all(|url| url.trim().starts_with("tls://"))
@@ -289,7 +289,7 @@ impl std::fmt::Debug for FleetKey {
     }
 }
 
-/// What a message is about.
+/// The subject of a message.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum SealContext<'a> {
     QuestionTo(&'a str),
@@ -297,7 +297,7 @@ pub(crate) enum SealContext<'a> {
 }
 
 impl FleetKey {
-    /// What fleets without a key use: everybody knows it.
+    /// The publicly known key that fleets without a key use.
     pub const OPEN: FleetKey = FleetKey([0; BYTES]);
 
     pub fn draw() -> FleetResult<FleetKey> {
@@ -363,7 +363,7 @@ impl FleetKey {
         (stamp, [&stamp[..], packet].concat())
     }
 
-    /// The message behind a seal and the seal; `None` where it was not made with this key, or about something else.
+    /// The message behind a seal and the seal; `None` if it was not made with this key, or about something else.
     pub(crate) fn open<'a>(
         &self,
         about: SealContext<'_>,
@@ -411,19 +411,19 @@ pub(crate) enum Silence {
     Other(String),
 }
 
-/// Who asks, and the key that all messages are sealed with.
+/// The asker, and the key that all messages are sealed with.
 #[derive(Clone, Debug)]
 pub(crate) struct Caller {
     pub(crate) client: Client,
     pub(crate) key: FleetKey,
 }
 
-/// Who has answered a call.
+/// The answers to a call.
 #[derive(Default)]
 pub(crate) struct Called {
-    /// How long each has taken.
+    /// Generators with the time that each has taken.
     pub(crate) found: Vec<(Hello, Duration)>,
-    /// Why others do not work, in sentences.
+    /// Reasons why others do not work, in sentences.
     pub(crate) refused: Vec<String>,
 }
 
@@ -445,7 +445,7 @@ pub(crate) async fn who(caller: &Caller, subject: String, time: Duration) -> Fle
     let until = begun + time;
     let mut called = Called::default();
     while let Ok(Some(message)) = timeout_at(until, answers.next()).await {
-        // NATS answers with an empty message that nobody listens.
+        // NATS answers with an empty message that no one listens.
         if message.status.is_some() {
             break;
         }

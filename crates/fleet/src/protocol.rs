@@ -2,7 +2,7 @@
 //!
 //! The coordinator asks and a load generator answers, by core NATS's request and reply. A question may be asked twice
 //! (an answer was lost) and then changes nothing more. Reports of a load generator wait in its [`crate::flow`] until
-//! they are asked for, so an answer is also its sign of life.
+//! they are requested, so an answer is also its sign of life.
 //!
 //! The form of all messages: a head in JSON, and bytes that JSON would only swell.
 
@@ -39,7 +39,7 @@ pub fn check_name(what: &str, name: &str) -> FleetResult<()> {
         .with_hint("Letters, digits, `-` and `_` make one, at most 64 of them."))
 }
 
-/// What must be equal at both ends.
+/// The data that must be equal at both ends.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Versions {
     pub protocol: u32,
@@ -68,11 +68,11 @@ pub struct Hello {
     pub id: String,
     pub versions: Versions,
     pub run: Option<String>,
-    /// True where an unencrypted connection to NATS is refused.
+    /// Set if an unencrypted connection to NATS is refused.
     pub is_tls: bool,
     pub environment: Environment,
-    /// Where alone its user lets it go (`--only-hosts`); empty where nothing is named. It looks at that itself with each
-    /// order: here it spares a run a load that leads to nothing.
+    /// The only addresses that its user allows (`--only-hosts`); empty if nothing is named. It checks that itself with
+    /// each order: here it spares a run a load that leads to nothing.
     pub only_hosts: Vec<String>,
     /// Processes that want a processor there, on average over a minute.
     pub load: f32,
@@ -120,7 +120,7 @@ const SECONDS_MAX: f64 = 30.0 * 86_400.0;
 const SECRETS_MAX: usize = 1_000;
 
 impl GeneratorOrder {
-    /// What is out of all bounds, in a sentence.
+    /// The first value out of range, in a sentence.
     pub(crate) fn excess(&self) -> Option<String> {
         let planned = &self.planned;
         let is_time = |seconds: f64| (0.0..=SECONDS_MAX).contains(&seconds);
@@ -146,7 +146,7 @@ pub(crate) struct Question {
     pub(crate) ask: Ask,
 }
 
-/// How long a question may be on its way, and by how much the clocks of two machines may differ.
+/// Longest age of a question, and largest difference of the clocks of two machines.
 pub(crate) const QUESTION_LASTS: Nanos = 60 * SECOND;
 
 /// A question as it is sent.
@@ -155,7 +155,7 @@ pub(crate) struct SentQuestion {
     pub(crate) question: Question,
     /// Used once.
     pub(crate) nonce: String,
-    /// Nanoseconds since 1970: nobody answers it after that.
+    /// Nanoseconds since 1970: no one answers it after that.
     pub(crate) until: i64,
 }
 

@@ -16,11 +16,11 @@ use crate::fleet::{Fleet, Member};
 use crate::protocol::{Ask, Report, pack, unpack};
 use crate::{FleetError, FleetResult};
 
-/// Time between the agreement and the start, beside some round trips.
+/// Time between the agreement and the start, alongside some round trips.
 const LEAD: Nanos = 300 * MILLISECOND;
-/// Time limit of a load generator for checking the data, beside connecting.
+/// Time limit of a load generator for checking the data, alongside connecting.
 const LOOKING: Nanos = 300 * SECOND;
-/// How long it may report nothing, beside what the trial explains.
+/// Longest silence that the trial does not explain.
 const SILENCE: Nanos = 30 * SECOND;
 
 #[derive(Debug)]
@@ -52,7 +52,7 @@ pub(crate) struct Part {
     end: Option<End>,
 }
 
-/// `Stopped`: before the start; `is_own`: by its own user, as nobody here had asked for it.
+/// `Stopped`: before the start; `is_own`: by its own user, as no one here had asked for it.
 #[derive(Debug)]
 enum End {
     Ended(Box<TrialResult>),
@@ -221,7 +221,7 @@ impl<'a> Trial<'a> {
         let name = part.name().to_owned();
         part.heard = monotonic_now();
         part.end = Some(End::Lost(why.clone()));
-        // One that only hangs finds this when it goes on, and makes no more load beside the others.
+        // One that only hangs finds this when it continues, and makes no more load alongside the others.
         self.fleet.send_stop(&part.member);
         match &mut self.started {
             Some((_, joined)) => {

@@ -1,4 +1,4 @@
-//! What families of workloads add to evidence and checks: their figures, their load levels, their rules.
+//! Contributions of families of workloads to evidence and checks: their figures, their load levels, their rules.
 
 use crate::evidence::{Experiment, Trial};
 use crate::findings::checks::Rule;
@@ -23,22 +23,22 @@ pub trait JudgedFamily: Sync {
         None
     }
 
-    /// Whether the tables of a test are known: else what is recorded of tables is of all in the database.
+    /// Returns true if the tables of a test are known: else what is recorded of tables is of all in the database.
     fn knows_tables(&self, _test: &str) -> bool {
         true
     }
 
-    /// True where a trial is a pass over statements that are timed one by one: it has no transactions.
+    /// Returns true if a trial is a pass over statements that are timed one by one: it has no transactions.
     fn is_pass(&self) -> bool {
         false
     }
 
-    /// What ranks its points, where that is not transactions per second.
+    /// The metric that ranks its points, if that is not transactions per second.
     fn throughput(&self) -> Option<Metric> {
         None
     }
 
-    /// What comparisons of its trials judge, the one that decides first.
+    /// The metrics that comparisons of its trials judge, the deciding one first.
     fn judged(&self) -> Option<&'static [Metric]> {
         None
     }
@@ -48,7 +48,7 @@ pub trait JudgedFamily: Sync {
         &[]
     }
 
-    /// What tells its load levels apart beside workers and rate.
+    /// The family's part of its load levels, besides workers and rate.
     fn level(&self, _: &TrialSummary) -> Option<FamilyLevel> {
         None
     }
@@ -56,17 +56,17 @@ pub trait JudgedFamily: Sync {
     /// Fills in what follows from what a trial that was cut off has recorded.
     fn complete(&self, _: &mut TrialSummary) {}
 
-    /// What a figure of its trials is where it was not measured to its end.
+    /// Direction of a figure of its trials that was not measured to its end.
     fn bound(&self, _: &TrialSummary, _: Metric) -> Option<FigureBound> {
         None
     }
 
-    /// Whether a trial without a window has measured something.
+    /// Returns true if a trial without a window has measured something.
     fn is_measured(&self, _: &TrialSummary) -> bool {
         false
     }
 
-    /// Whether sessions are idle by design.
+    /// Returns true if sessions are idle by design.
     fn is_paced(&self, _: &TrialSummary) -> bool {
         false
     }
@@ -81,18 +81,18 @@ pub trait JudgedFamily: Sync {
         None
     }
 
-    /// Statements of a transaction of this kind as the options of the experiment ask for; `None` where that is not known,
-    /// and of experiments of others. The test is as the trial names it.
+    /// Statements of a transaction of this kind as the options of the experiment ask for; `None` if that is not
+    /// known, and of experiments of others. The test is as the trial names it.
     fn statements(&self, _: &Experiment, _test: &str, _kind: &str) -> Option<f64> {
         None
     }
 
-    /// How far a trial came that was cut off, where that is no stretch of time.
+    /// Progress of a trial that was cut off, if that is not a stretch of time.
     fn progress(&self, _: &TrialSummary) -> Option<Message> {
         None
     }
 
-    /// Whether its own rules look at this check of the data.
+    /// Returns true if its own rules look at this check of the data.
     fn judges(&self, _data_check: &str) -> bool {
         false
     }
@@ -103,21 +103,21 @@ pub trait JudgedFamily: Sync {
     }
 }
 
-/// What tells apart the load levels of a family beside workers and rate. Trials that differ in any of it are not
+/// The family's part of a load level, besides workers and rate. Trials that differ in it are not
 /// held against each other.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FamilyLevel {
-    /// What stands beside every number.
+    /// The conditions printed with every number.
     pub setup: Message,
     /// Levels are listed from the smallest to the largest.
     pub size: f64,
     /// In comparisons, such as `5 warehouses, 10 terminals`.
     pub words: Message,
-    /// The same in names, which are alike in all languages.
+    /// The words as names, which are alike in all languages.
     pub name: String,
     /// The load alone, such as `10 terminals`.
     pub load: Message,
-    /// Users whose work the workers execute by turns; `None` where each worker is a user.
+    /// Users whose work the workers execute by turns; `None` if each worker is a user.
     pub terminals: Option<u32>,
     pub scale: Option<FamilyScale>,
 }
@@ -127,7 +127,7 @@ pub struct FamilyLevel {
 pub struct FamilyScale {
     /// Among the conditions of published figures.
     pub name: &'static str,
-    /// What is counted, in the plural.
+    /// The name of the counted things, in the plural.
     pub label: Message,
     pub value: f64,
 }
@@ -142,7 +142,7 @@ impl KnownFamily {
         families().find(|family| family.name() == own.family)
     }
 
-    /// That of an experiment: facts decide before names, as a script of pgbench may be called oltp, and the first
+    /// The family of an experiment: facts decide before names, as a script of pgbench may be called oltp, and the first
     /// family before the others.
     pub fn of_experiment(trials: &[&Trial], test: &str) -> Option<&'static KnownFamily> {
         let test = test.to_ascii_lowercase();

@@ -5,7 +5,7 @@ pub use dyno_facts::format::{DASH, bytes, ms, percent, plain, short, tenth, whol
 use dyno_facts::{Lang, Message};
 use serde::Serialize;
 
-/// How a number is shown.
+/// Form of a number.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum NumberFormat {
@@ -16,7 +16,7 @@ pub enum NumberFormat {
     Right,
     /// About three digits that count.
     Short,
-    /// The same without zeros at the end.
+    /// About three digits that count, without zeros at the end.
     Plain,
     /// Whole, thousands set apart.
     Whole,
@@ -56,7 +56,7 @@ impl NumberFormat {
         }
     }
 
-    /// True where cells stand right.
+    /// Returns true if cells stand right.
     pub fn is_right(self) -> bool {
         self != NumberFormat::Text
     }

@@ -1,5 +1,5 @@
 //! Evidence of runs, checks and verdicts: who decides on one more pair of trials, how a run ends and what a paper says
-//! builds on the same judgement. Pure functions on values in memory.
+//! builds on the same judgment. Pure functions on values in memory.
 //!
 //! [`Judgment::of`] reads [`Evidence`] from runs, compares targets, makes the checks and takes away the verdicts that
 //! they forbid.
@@ -9,7 +9,7 @@ mod families;
 pub mod findings;
 pub mod format;
 
-dyno_facts::catalogue!();
+dyno_facts::catalog!();
 
 pub use evidence::Judgment;
 pub use families::{

@@ -1,4 +1,4 @@
-//! What every loader shares. A family brings its schema, its rows and its own notes of what is done.
+//! Parts that every loader shares. A family brings its schema, its rows and its notes of finished pieces.
 //!
 //! - [`LoadSessions`]: the sessions of a load. A load is a list of pieces; each piece is done by the next session that is
 //!   free, and is small enough to be one transaction. The first error ends all sessions, each at its next piece.
@@ -20,7 +20,7 @@
 //! - A probe of what a proxy accepts, before the first piece: the `set_up` of [`LoadSessions::each_at`], and the answer of the
 //!   first piece, which [`StoredRows`] keeps.
 //! - "No progress for 30 s": [`doing`], [`bulk_load`] and [`query::execute`] note what a session does, and that it
-//!   goes on. A thread beside the sessions looks at that and, where nothing goes on, at the nodes ([`Patience`]). What is
+//!   continues. A thread alongside the sessions looks at that and, if nothing continues, at the nodes ([`Patience`]). What is
 //!   no load but waits for servers, too, is watched in the same way ([`watched`]).
 //! - The end within 10 s of a request: [`LoadSessions`] asks [`LoadObserver::is_canceled`] ten times a second, whatever
 //!   its sessions wait for; sessions of a canceled load end with [`dyno_core::Session::cancel`].
@@ -30,7 +30,7 @@ mod sessions;
 pub mod settings;
 mod watch;
 
-dyno_facts::catalogue!();
+dyno_facts::catalog!();
 
 pub use query as catalog;
 pub use sessions::{LoadSessions, StoredRows, all_taken, cancel, is_conflict, retrying, store};
@@ -49,11 +49,11 @@ pub struct LoadReport {
     pub rows_loaded: u64,
     /// Rows that an earlier load had stored.
     pub rows_found: u64,
-    /// How the rows got there; `None` when none had to.
+    /// Method by which the rows were loaded; `None` when none had to be.
     pub method: Option<BulkMethod>,
-    /// Why a faster method was not used.
+    /// Reason why a faster method was not used.
     pub fallback_reason: Option<Message>,
-    /// True when the data set was complete before.
+    /// Set if the data set was complete before.
     pub was_complete: bool,
     /// Keys and indexes that tables lacked whose rows were all there.
     pub indexes_made: Vec<String>,
@@ -135,7 +135,7 @@ pub trait LoadObserver: Sync {
     }
     /// The first of `rows` rows is about to be inserted into `table`.
     fn inserting(&self, _rows: u64, _table: &str) {}
-    /// This many more rows are stored; sent, where all rows are one transaction.
+    /// This many more rows are stored; sent, if all rows are one transaction.
     fn rows_done(&self, _rows: u64) {}
     /// A secondary index of `table` is about to be created.
     fn creating_index(&self, _table: &str) {}
@@ -146,11 +146,11 @@ pub trait LoadObserver: Sync {
     fn line(&self, _text: &str) {}
     /// Something the user should know, in one sentence.
     fn note(&self, _text: &str) {}
-    /// What is done, in its sentences.
+    /// The work that is done, in its sentences.
     fn work(&self) -> &'static str {
         "the load"
     }
-    /// True when the user wants the end of the load now. Asked about ten times a second.
+    /// Returns true if the user wants the end of the load now. Asked about ten times a second.
     fn is_canceled(&self) -> bool {
         false
     }
@@ -161,13 +161,14 @@ pub trait LoadObserver: Sync {
     fn lost_node(&self) -> Option<NodeSight> {
         None
     }
-    /// Whether nodes are watched, so that [`Self::lost_node`] may tell of one a moment after its sessions are lost.
+    /// Returns true if nodes are watched, so that [`Self::lost_node`] may tell of one a moment after its sessions are
+    /// lost.
     fn watches_nodes(&self) -> bool {
         false
     }
     /// Work is given up because of a node: those who wait for it end.
     fn give_up(&self, _node: &LostNode) {}
-    /// Looks at all nodes, where they are known; else only the way to the target is looked at. Takes a while.
+    /// Looks at all nodes, if they are known; else only the way to the target is looked at. Takes a while.
     fn nodes(&self) -> Vec<NodeSight> {
         Vec::new()
     }
@@ -183,7 +184,7 @@ impl LoadObserver for Unobserved {}
 pub enum LoadErrorKind {
     /// The database refused something or went away.
     Session,
-    /// What the database holds is not what was asked for, or not what was sent.
+    /// The data in the database are not those that were requested, or not those that were sent.
     Data,
     /// An option that can't be had, or a setting of the server that is in the way; nothing was touched.
     Option,
@@ -199,8 +200,8 @@ pub enum LoadErrorKind {
 #[derive(Debug)]
 pub struct LoadError {
     pub kind: LoadErrorKind,
-    /// The problem in a sentence (of a node without its full stop, perhaps with lines of a log); of a session the work that
-    /// failed, such as `creating table region`.
+    /// The problem in a sentence (of a node without its full stop, perhaps with lines of a log); of a session the work
+    /// that failed, such as `creating table region`.
     pub problem: String,
     /// A remedy of the loader's own, or how to continue where rows are stored.
     pub remedy: Option<String>,
@@ -233,12 +234,12 @@ impl LoadError {
         self.remedy.as_deref().or_else(|| self.error.as_ref()?.hint())
     }
 
-    /// True when locks of other sessions were in the way: the same work may succeed.
+    /// Returns true if locks of other sessions were in the way: the same work may succeed.
     pub fn is_conflict(&self) -> bool {
         self.error.as_ref().is_some_and(is_conflict)
     }
 
-    /// True when the same load would fail again: a full disk or a limit is in the way.
+    /// Returns true if the same load would fail again: a full disk or a limit is in the way.
     pub fn recurs(&self) -> bool {
         self.error.as_ref().is_some_and(|error| error.class() == ErrorClass::Other)
     }

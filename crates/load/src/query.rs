@@ -1,8 +1,8 @@
 //! Small questions and commands, and what the catalog of a database says about tables.
 //!
-//! On MySQL's protocol the catalog is asked with SHOW: proxies answer that for a table that is spread over shards, and refuse
-//! or send anywhere what reads `information_schema`. Functions that bear a refusal fail only if the session
-//! is lost.
+//! On MySQL's protocol the catalog is asked with SHOW: proxies answer that for a table that is spread over shards, and
+//! refuse or send anywhere what reads `information_schema`. Functions that bear a refusal fail only if the session is
+//! lost.
 
 use crate::{LoadError, LoadObserver, doing as note, while_doing};
 use dyno_core::{AdminDriver, AdminSession, AnswerTable, DbError, Dialect};
@@ -25,7 +25,7 @@ pub async fn execute(
 /// PostgreSQL locks each table that a statement drops, and has room for a few thousand locks.
 const DROPPED_AT_ONCE: usize = 16;
 
-/// Drops these tables, where they exist, in this order. A few of PostgreSQL's are dropped all or none.
+/// Drops these tables, if they exist, in this order. A few of PostgreSQL's are dropped all or none.
 pub async fn drop_tables(
     session: &mut AdminSession<'_>,
     names: &[String],
@@ -56,7 +56,7 @@ pub async fn answer(session: &mut AdminSession<'_>, sql: &str) -> Result<AnswerT
     Ok(answer)
 }
 
-/// The rows of an answer; `None` where the database refuses, as compatible ones may.
+/// The rows of an answer; `None` if the database refuses, as compatible ones may.
 pub async fn answer_if_any(
     session: &mut AdminSession<'_>,
     sql: &str,
@@ -67,7 +67,7 @@ pub async fn answer_if_any(
     }
 }
 
-/// Whether a pooler gives this session's server to other clients between transactions, or takes none: whether this session
+/// Returns true if a pooler gives this session's server to other clients between transactions: if this session
 /// and another one that is in a transaction are, one after the other, the same process of the server. Each session of a
 /// server's own has a process for itself.
 pub async fn is_pooled(
@@ -79,7 +79,7 @@ pub async fn is_pooled(
         return Ok(false);
     }
     let Some(own) = answer_if_any(session, PROCESS).await? else { return Ok(false) };
-    // The log-in has named the process, where no pooler made another one up.
+    // The log-in has named the process, if no pooler made another one up.
     let named = session.proof().and_then(|proof| proof.process).map(|process| process.to_string());
     if named.is_some() && named.as_deref() == own.single() {
         return Ok(false);
@@ -107,7 +107,7 @@ pub async fn column<C: FromIterator<String>>(
     Ok(answer(session, sql).await?.rows.into_iter().filter_map(first).collect())
 }
 
-/// The rows of an answer as integers; what is no integer is `otherwise`.
+/// The rows of an answer as integers; what is not an integer is `otherwise`.
 pub async fn integers(
     session: &mut AdminSession<'_>,
     sql: &str,
@@ -229,8 +229,8 @@ pub async fn tables(session: &mut AdminSession<'_>) -> Result<HashSet<String>, D
 /// Begins the marks of all tables that dyno makes.
 pub const MARK: &str = "dyno ";
 
-/// Creates a table that has the observer's mark from its first moment, so that an interruption leaves none without it. Servers
-/// that understand no comment there get the mark afterwards; those that keep no comments have none.
+/// Creates a table that has the observer's mark from its first moment, so that an interruption leaves none without it.
+/// Servers that understand no comment there get the mark afterwards; those that keep no comments have none.
 pub async fn create_table(
     session: &mut AdminSession<'_>,
     table: &str,
@@ -255,7 +255,8 @@ pub async fn create_table(
     Ok(())
 }
 
-/// Tables that dyno has not made, views among them; none where the observer marks none. They are used as they are or refused.
+/// Tables that dyno has not made, views among them; none where the observer marks none. They are used as they are or
+/// refused.
 pub async fn foreign(
     session: &mut AdminSession<'_>,
     observer: &dyn LoadObserver,

@@ -45,7 +45,7 @@ impl<'a> LoadSessions<'a> {
         }
     }
 
-    /// Opens all sessions with number 0: where several nodes are given, they go to the first.
+    /// Opens all sessions with number 0: if several nodes are given, they go to the first.
     #[must_use]
     pub fn at_first_node(self) -> Self {
         LoadSessions { at_first_node: true, ..self }
@@ -81,11 +81,12 @@ impl<'a> LoadSessions<'a> {
         self.each_at(&[(&self.driver, pieces)], async |_| Ok(()), at_once)
     }
 
-    /// [`LoadSessions::each`] for pieces that belong to several places: each is done by a session of its place, which has begun with
-    /// `set_up`. The sessions are dealt out to the places by turns, one at least to each that has pieces.
+    /// [`LoadSessions::each`] for pieces that belong to several places: each is done by a session of its place, which
+    /// has begun with `set_up`. The sessions are dealt out to the places by turns, one at least to each that has
+    /// pieces.
     ///
     /// # Errors
-    /// As [`LoadSessions::each`].
+    /// Like [`LoadSessions::each`].
     pub fn each_at<P: Sync, C>(
         &self,
         places: &[(&AdminDriver<'_>, &[P])],
@@ -135,7 +136,7 @@ impl<'a> LoadSessions<'a> {
         done.map_err(|error| self.explained(error))
     }
 
-    /// Names the node whose end is behind a failure, where that can be seen.
+    /// Names the node whose end is behind a failure, if that can be seen.
     fn explained(&self, error: LoadError) -> LoadError {
         let Some(db_error) = &error.error else { return error };
         let is_lost =
@@ -191,7 +192,8 @@ impl<'a> LoadSessions<'a> {
         done
     }
 
-    /// Whether a session of the present [`LoadSessions::each`] has failed, so that the others end after what they are doing.
+    /// Returns true if a session of the present [`LoadSessions::each`] has failed, so that the others end after what
+    /// they are doing.
     pub fn has_failed(&self) -> bool {
         self.has_failed.load(Ordering::Relaxed)
     }
@@ -200,7 +202,7 @@ impl<'a> LoadSessions<'a> {
         self.observer.is_canceled() || self.activity.verdict().is_some()
     }
 
-    /// Why sessions end before their work is done.
+    /// The reason for sessions to end before their work is done.
     fn ending(&self) -> LoadError {
         match self.activity.verdict() {
             Some(node) => lost_node_error(node.problem.clone()),
@@ -220,8 +222,8 @@ pub async fn cancel(session: AdminSession<'_>) {
     let _ = timeout(now() + WITHIN, session.cancel()).await;
 }
 
-/// The places of so many sessions, which are dealt out by turns: each place with pieces has one, and none has more of them
-/// than pieces.
+/// The places of so many sessions, which are dealt out by turns: each place with pieces has one, and none has more of
+/// them than pieces.
 fn seats(sessions: u32, pieces: &[usize]) -> Vec<usize> {
     let most = pieces.iter().copied().max().unwrap_or(0);
     let all = (0..most).flat_map(|round| (0..pieces.len()).map(move |place| (round, place)));
@@ -233,7 +235,7 @@ fn seats(sessions: u32, pieces: &[usize]) -> Vec<usize> {
 /// Attempts at a piece that other sessions' locks get in the way of.
 const ATTEMPTS: u32 = 5;
 
-/// True when locks of other sessions were in the way: the same work may succeed.
+/// Returns true if locks of other sessions were in the way: the same work may succeed.
 pub fn is_conflict(error: &DbError) -> bool {
     use ErrorClass::{Deadlock, LockTimeout, Serialization};
     matches!(error.class(), Deadlock | LockTimeout | Serialization)

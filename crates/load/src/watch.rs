@@ -1,6 +1,6 @@
 //! The watcher of nodes: work without progress says what it waits for, looks at the nodes, and ends where one is lost.
 //!
-//! What its sessions do, and since when, is noted in an [`Activity`]: by [`doing`] within them, or by [`Activity::moved`]
+//! Sessions note their work, and since when, in an [`Activity`]: by [`doing`] within them, or by [`Activity::moved`]
 //! where only the end of transactions counts. [`watched`] has a thread look at that.
 
 use crate::query::answer_if_any;
@@ -21,7 +21,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// How long a load waits for what.
+/// Time limits of a load's waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Patience {
     /// Without progress, before it says so and looks at the nodes; a node that is out of memory ends it then.
@@ -51,7 +51,7 @@ impl Patience {
         Patience { says_after, gives_up_after: 2 * says_after, answer_within }
     }
 
-    /// Of a trial: nobody waits for longer than half a minute for a server that will not come back.
+    /// Limits of a trial: no one waits for longer than half a minute for a server that will not come back.
     pub fn of_trial() -> Self {
         let given = std::env::var("DYNO_TRIAL_PATIENCE_S").ok().and_then(seconds);
         Patience::saying_after(given.unwrap_or(10 * SECOND))
@@ -78,7 +78,7 @@ impl Patience {
     }
 }
 
-/// How often a watcher looks whether the load is canceled, and whether nodes are alive.
+/// Interval of a watcher's looks for a canceled load and for nodes that are alive.
 const LOOK: Duration = Duration::from_millis(250);
 /// The hint where work has ended because of a node.
 pub const LOST_NODE_REMEDY: &str = "look at the node and start it again (of a cluster of dyno: `dyno cluster start NODE`), then give the \
@@ -88,16 +88,16 @@ pub const LOST_NODE_REMEDY: &str = "look at the node and start it again (of a cl
 #[derive(Clone, Debug)]
 pub struct LostNode {
     pub sight: NodeSight,
-    /// How long nothing had come of the work.
+    /// Time without progress of the work.
     pub idle: Nanos,
-    /// The same as a sentence without its full stop, perhaps with lines of a log.
+    /// The error as a sentence without its full stop, perhaps with lines of a log.
     pub problem: String,
 }
 
-/// How long after the loss of a connection the process behind it may still be seen.
+/// Longest time after the loss of a connection in which the process behind it may still be seen.
 const DIES_WITHIN: Duration = Duration::from_secs(1);
 
-/// The node that `lost` finds; where it `may_die`, that is asked for a second.
+/// The node that `lost` finds; if it `may_die`, that is requested a second.
 pub fn await_loss(
     lost: impl Fn() -> Option<NodeSight>,
     may_die: impl Fn() -> bool,
@@ -112,9 +112,9 @@ pub fn await_loss(
     }
 }
 
-/// Does `work`, whose sessions note in `activity` what they do, while a thread beside it says where nothing goes on, and
-/// `look` then looks at the nodes. Where one of them is lost, [`Activity::verdict`] says so, and nobody shall wait.
-/// Without a thread the work is not watched.
+/// Does `work`, whose sessions note in `activity` what they do, while a thread alongside it says where nothing
+/// continues, and `look` then looks at the nodes. If one of them is lost, [`Activity::verdict`] says so, and no one
+/// shall wait. Without a thread the work is not watched.
 pub fn watched<T>(
     activity: &Activity,
     observer: &dyn LoadObserver,
@@ -193,7 +193,7 @@ pub(crate) fn look_at_all(driver: &AdminDriver<'_>, observer: &dyn LoadObserver)
     }
 }
 
-/// Asks a server on a connection of its own what its sessions do; nobody waits for that once `is_over`.
+/// Asks a server on a connection of its own what its sessions do; no one waits for that once `is_over`.
 pub fn look_at(
     driver: &AdminDriver<'_>,
     name: &str,
@@ -217,7 +217,7 @@ pub fn look_at(
     NodeSight { name: name.to_owned(), health, evidence }
 }
 
-/// What an attempt to connect and to ask says of a server.
+/// The state of a server after an attempt to connect and to query it.
 fn seen(
     asked: Result<DbResult<DbResult<String>>, Elapsed>,
     answer_within: Nanos,
@@ -305,7 +305,7 @@ const NOTED_ROWS: u64 = 64;
 /// Sessions that [`Activity::waits`] names.
 const NAMED: usize = 4;
 
-/// Who does what. Made for the sessions of a load; others are added by [`Activity::with_session`].
+/// Sessions and their work. Made for the sessions of a load; others are added by [`Activity::with_session`].
 #[derive(Default)]
 pub struct Activity {
     /// By the numbers of the sessions.
@@ -319,7 +319,7 @@ pub struct Activity {
 struct Doing {
     what: String,
     since: Nanos,
-    /// Of a session that blocks its thread.
+    /// Interrupter of a session that blocks its thread.
     interrupter: Option<Interrupter>,
 }
 
@@ -337,7 +337,7 @@ impl Activity {
         sessions.insert(number, Doing { what, since, interrupter });
     }
 
-    /// Notes that what is done goes on.
+    /// Notes that what is done continues.
     pub fn moved(&self) {
         self.moved_at.store(monotonic_now(), Ordering::Relaxed);
     }
@@ -346,7 +346,7 @@ impl Activity {
         !self.sessions().is_empty()
     }
 
-    /// How long nothing has come of what is waited for.
+    /// Time without progress of the awaited work.
     fn idle(&self) -> Nanos {
         if !self.is_at_work() {
             return 0;
@@ -354,7 +354,7 @@ impl Activity {
         monotonic_now().saturating_sub(self.moved_at.load(Ordering::Relaxed))
     }
 
-    /// Why nobody waits any more although nobody has canceled the work.
+    /// The reason why no one waits any more although no one has canceled the work.
     pub fn verdict(&self) -> Option<&LostNode> {
         self.verdict.get()
     }
@@ -385,7 +385,7 @@ impl Activity {
             .for_each(|end| end());
     }
 
-    /// What is waited for, the longest first: `session 3: loading the rows stock.7 (31 s)`.
+    /// Pending waits, the longest first: `session 3: loading the rows stock.7 (31 s)`.
     fn waits(&self) -> String {
         let sessions = self.sessions();
         // Read with the lock held: what sessions noted is older.
@@ -443,7 +443,7 @@ pub fn opened(session: &AdminSession<'_>) {
     });
 }
 
-/// Notes that what this session does goes on.
+/// Notes that what this session does continues.
 pub fn goes_on() {
     here(|here| here.activity.moved());
 }
@@ -460,7 +460,7 @@ pub async fn bulk_load(
     session.bulk_load(table, columns, &mut noting(rows)).await.map_err(while_doing(what))
 }
 
-/// The same rows; each that is taken is progress.
+/// Passes the rows on; each that is taken is progress.
 pub fn noting(rows: &mut dyn RowSource) -> impl RowSource + '_ {
     NotedRows { rows, unnoted: 0 }
 }

@@ -4,7 +4,7 @@ mod host;
 pub mod proc;
 mod server;
 
-dyno_facts::catalogue!();
+dyno_facts::catalog!();
 
 pub use host::{HostSampler, ServerProcess, ServerUsage, environment, governor, machine};
 pub use server::{

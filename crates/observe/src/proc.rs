@@ -1,4 +1,4 @@
-//! What Linux says about a machine in `/proc`: counters since the start of the machine. Pure: texts
+//! Facts of a machine from Linux's `/proc`: counters since the start of the machine. Pure: texts
 //! in, numbers out.
 //!
 //! The formats are those of proc(5).
@@ -50,7 +50,7 @@ fn numbers<'a, const N: usize>(fields: impl Iterator<Item = &'a str>) -> [u64; N
     numbers
 }
 
-/// The CPU time in `/proc/stat`; `None` where it has no line of all CPUs.
+/// The CPU time in `/proc/stat`; `None` if it has no line of all CPUs.
 pub fn cpu_ticks(stat: &str) -> Option<CpuTicks> {
     let line = stat.lines().find_map(|line| line.strip_prefix("cpu "))?;
     // A sum of ten must not overflow, whatever the text says.
@@ -88,7 +88,7 @@ pub fn run_delay_ns(schedstat: &str) -> Option<u64> {
     schedstat.split_whitespace().nth(1)?.parse().ok()
 }
 
-/// Where `/proc/self/cgroup` says that this process's CPU is counted: the controllers of the tree
+/// The CPU group of this process by `/proc/self/cgroup`: the controllers of the tree
 /// (empty for version 2) and the path in it.
 pub fn cpu_group(cgroup: &str) -> Option<(&str, &str)> {
     let groups = || {
@@ -181,7 +181,7 @@ pub fn unix_listeners(unix: &str, path: &Path) -> impl Iterator<Item = u64> {
     })
 }
 
-/// How far a counter has come. A counter of 32 bits may have passed its end; one that went back
+/// Growth of a counter. A counter of 32 bits may have passed its end; one that went back
 /// otherwise was reset, which is `None`.
 pub fn counted(before: u64, after: u64) -> Option<u64> {
     const WRAP: u64 = 1 << 32;

@@ -80,7 +80,7 @@ pub async fn shell(command: &OsStr, output: Output) -> io::Result<ShellEnd> {
 }
 
 /// Runs a command in its own process group and waits for its end, or kills the group when the waiter is dropped.
-/// Processes of a command that has ended go on.
+/// Processes of a command that has ended continue.
 pub async fn run_group(command: &mut Command) -> io::Result<ExitStatus> {
     let child = command.process_group(0).spawn()?;
     Running { child, is_leader: true }.end().await
@@ -179,7 +179,7 @@ mod tests {
         assert!(block_on(timed).expect("a loop"));
     }
 
-    /// Whether the process whose number the file has is there.
+    /// Returns true if the process whose number the file has is there.
     fn lives(file: &std::path::Path) -> bool {
         let text = std::fs::read_to_string(file).expect("a number");
         let stat = std::fs::read_to_string(format!("/proc/{}/stat", text.trim()));

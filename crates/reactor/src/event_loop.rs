@@ -21,7 +21,8 @@ use std::thread;
 /// Events taken from the kernel at once.
 const BATCH: usize = 128;
 
-/// Receives of one source in a row that have left more to take; then other tasks, due times and signals have their turn.
+/// Receives of one source in a row that have left more to take; then other tasks, due times and signals have their
+/// turn.
 const FULL_RECEIVES: u32 = 16;
 
 /// The state of this thread's loop, for waiting futures.
@@ -30,7 +31,7 @@ pub(crate) struct State {
     virtual_now: Nanos,
     /// `None` with a virtual clock.
     epoll: Option<OwnedFd>,
-    /// What the streams of this loop use instead of `epoll`.
+    /// The ring that the streams of this loop use instead of `epoll`.
     ring: Option<Ring>,
     /// The return of the last wait, and the sources that were ready then.
     woke: Nanos,
@@ -47,7 +48,7 @@ pub(crate) struct State {
 /// The tasks that run in the next round.
 pub(crate) struct ReadyTasks {
     list: Vec<u32>,
-    /// Which tasks are in it.
+    /// Marks of the tasks in it.
     marks: Vec<bool>,
 }
 

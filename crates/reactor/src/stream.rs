@@ -86,13 +86,13 @@ impl SocketStream {
         }
     }
 
-    /// True where [`SocketStream::try_exchange`] may take something.
+    /// Returns true if [`SocketStream::try_exchange`] may take something.
     #[inline]
     pub fn is_on_ring(&self) -> bool {
         matches!(self.0, Way::Ring { .. })
     }
 
-    /// As [`SocketStream::try_send`], for all of `bytes` without a copy: true, and anything in their place, or false
+    /// Like [`SocketStream::try_send`], for all of `bytes` without a copy: true, and anything in their place, or false
     /// and nothing is taken. True says as well that nothing has arrived that was not taken, and the task is woken when
     /// something does.
     #[inline]
@@ -113,7 +113,7 @@ impl SocketStream {
         }
     }
 
-    /// As [`SocketStream::try_recv`], and waits while nothing has arrived.
+    /// Like [`SocketStream::try_recv`], and waits while nothing has arrived.
     #[inline]
     pub fn poll_recv(&self, into: &mut [u8]) -> Poll<Result<usize, Errno>> {
         match &self.0 {
@@ -134,7 +134,7 @@ impl SocketStream {
         poll_fn(|_| self.poll_readable()).await;
     }
 
-    /// As [`SocketStream::readable`].
+    /// Like [`SocketStream::readable`].
     pub fn poll_readable(&self) -> Poll<()> {
         match &self.0 {
             Way::Epoll(source) => source.poll_readable(),
@@ -149,7 +149,7 @@ impl SocketStream {
         poll_fn(|_| self.poll_writable()).await;
     }
 
-    /// As [`SocketStream::writable`].
+    /// Like [`SocketStream::writable`].
     pub fn poll_writable(&self) -> Poll<()> {
         match &self.0 {
             Way::Epoll(source) => source.poll_writable(),
@@ -202,7 +202,8 @@ impl Drop for SocketStream {
 /// A non-blocking file descriptor registered with the loop of this thread, edge-triggered.
 ///
 /// The owner tries the system call first or waits. After a call that would have blocked or was cut short it calls
-/// [`EventSource::not_readable`] or [`EventSource::not_writable`], and the next wait lasts until the kernel reports a new edge.
+/// [`EventSource::not_readable`] or [`EventSource::not_writable`], and the next wait lasts until the kernel reports a
+/// new edge.
 #[derive(Debug)]
 pub struct EventSource<T: AsFd> {
     io: T,
@@ -286,7 +287,7 @@ pub(crate) fn ready_or_pending(ready: bool) -> Poll<()> {
     if ready { Poll::Ready(()) } else { Poll::Pending }
 }
 
-/// How a loop receives and sends.
+/// Backend of a loop.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Io {
     /// A system call per receive and per send, and one per wait.
@@ -298,7 +299,7 @@ pub enum Io {
 }
 
 impl Io {
-    /// Whether this thread could make a loop of this kind now.
+    /// Checks that this thread could make a loop of this kind now.
     pub fn probe(self) -> io::Result<()> {
         match self {
             Io::Epoll => Ok(()),
@@ -307,7 +308,7 @@ impl Io {
     }
 }
 
-/// What the user wants.
+/// The user's choice.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum IoChoice {
     /// io_uring where it can be had.
@@ -345,13 +346,13 @@ impl FromStr for IoChoice {
 /// other core: two loops with a worker each had 1.1 to 1.3 times the queries of rings (`bench/tried.md`).
 const FEW_TASKS: u32 = 2;
 
-/// What the loops of this process use.
+/// The I/O backend of the loops of this process.
 #[derive(Debug)]
 pub struct ChosenIo {
     pub io: Io,
     /// The user wants no other.
     is_forced: bool,
-    /// Why it is not io_uring, where that was wanted.
+    /// Reason why it is not io_uring, if that was wanted.
     pub refusal: Option<String>,
 }
 
@@ -391,13 +392,13 @@ fn resolved(choice: IoChoice) -> io::Result<ChosenIo> {
 /// Chooses for all loops that are made from now on; the first choice of a process holds.
 ///
 /// # Errors
-/// Why io_uring can't be used, when nothing else was wanted.
+/// Chooses the backend. An error is the reason why io_uring can't be used, when nothing else was wanted.
 pub fn choose_io(choice: IoChoice) -> io::Result<()> {
     let _ = CHOSEN.set(resolved(choice)?);
     Ok(())
 }
 
-/// What was chosen; by the environment where nobody has chosen, when the first loop is made.
+/// The chosen backend; chosen by the environment when the first loop is made, if nothing has chosen it before.
 pub fn chosen_io() -> &'static ChosenIo {
     CHOSEN.get_or_init(|| {
         let wanted = IoChoice::of_environment().ok().flatten().unwrap_or_default();

@@ -57,10 +57,10 @@ pub fn wake(task: u32) {
     with_state(|state| state.wake(task));
 }
 
-/// How often [`unless`] asks.
+/// Interval at which [`unless`] polls.
 const ASK_EVERY: Nanos = SECOND / 10;
 
-/// What `future` gives; `None` once `is_over`, which is asked ten times a second: the future is dropped then.
+/// The result of `future`; `None` once `is_over`, which is polled ten times a second: the future is dropped then.
 /// It is given that long also where it is over from the begin.
 pub async fn unless<F: Future>(is_over: impl Fn() -> bool, future: F) -> Option<F::Output> {
     let mut future = pin!(future);
@@ -98,7 +98,7 @@ pub enum Clock {
     Monotonic(Io),
     /// Starts at 0 and jumps to the next due time when no task can run, without file descriptors.
     Virtual,
-    /// The same for several loops; the number is this loop's.
+    /// A virtual clock of several loops; the number is this loop's.
     Shared(Arc<SharedTime>, usize),
 }
 
@@ -109,7 +109,7 @@ pub fn monotonic_now() -> Nanos {
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
-/// One virtual time for several loops, each on a thread of its own. Only the loop whose due time is the earliest runs,
+/// One virtual time for several loops, each on its own thread. Only the loop whose due time is the earliest runs,
 /// of equal ones the one that has waited longest: the same tasks give the same run, to the nanosecond.
 #[derive(Debug)]
 pub struct SharedTime {

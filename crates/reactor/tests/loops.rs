@@ -266,7 +266,7 @@ fn loops_that_share_a_virtual_time_take_turns() {
     let mut wanted: Vec<_> = (0..3).flat_map(|n| due(n).map(move |s| (s, n))).collect();
     let mut order = order.into_inner().unwrap();
     assert!(order.is_sorted_by_key(|(at_s, _)| *at_s), "{order:?}");
-    // Of equal times the one that has waited longest: 8 s was asked for at 4 s and at 6 s.
+    // Among equal times the one that has waited longest: 8 s was requested at 4 s and at 6 s.
     let at_8_s: Vec<_> = order.iter().filter(|(at_s, _)| *at_s == 8).map(|(_, n)| *n).collect();
     assert_eq!(at_8_s, [2, 0]);
     order.sort_unstable();

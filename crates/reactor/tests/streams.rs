@@ -177,7 +177,7 @@ fn a_due_time_is_served_under_a_flood() {
         let flood = thread::spawn(move || {
             let mut peer = UnixStream::from(right);
             let piece = vec![0; 64 << 10];
-            // An end, for a loop that serves nobody else until it comes.
+            // An end, for a loop that serves no one else until it comes.
             (0..16_384).all(|_| peer.write_all(&piece).is_ok())
         });
         let ended = run_one(io, async {
@@ -281,7 +281,7 @@ fn a_stream_that_goes_sends_its_last_words_and_closes_at_once() {
             yield_now().await;
             send_all(&stream, b"quit").await;
             drop(stream);
-            // The loop goes on without it; the peer has its end already.
+            // The loop continues without it; the peer has its end already.
             while !peer.is_finished() {
                 sleep_until(now() + 1_000_000).await;
             }
@@ -339,7 +339,7 @@ fn streams_that_come_and_go_share_nothing() {
                     let stream = SocketStream::new(left).unwrap();
                     peer.write_all(&[task, round]).unwrap();
                     if round % 3 == 0 {
-                        // Leaves with bytes that nobody took, in both directions.
+                        // Leaves with bytes that no one took, in both directions.
                         send_all(&stream, b"unheard").await;
                         continue;
                     }

@@ -14,7 +14,7 @@ pub type TextLine = Vec<Span>;
 #[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Block {
-    /// What stands above the first section.
+    /// The page above the first section.
     Cover(Box<Cover>),
     Heading(Heading),
     Paragraph {
@@ -31,18 +31,18 @@ pub enum Block {
         terms: Vec<(Message, Message)>,
     },
     Table(PaperTable),
-    /// Figures; several stand beside each other where there is room.
+    /// Figures; several stand alongside each other where there is room.
     Figures {
         figures: Vec<Drawing>,
-        /// True where small figures stand beside each other.
+        /// Set if small figures stand alongside each other.
         is_grid: bool,
     },
-    /// What a page shows on demand.
+    /// Blocks that a page shows on demand.
     Details {
         summary: TextLine,
-        /// True where it is open from the start.
+        /// Set if it is open from the start.
         is_open: bool,
-        /// True where it is too long for a text.
+        /// Set if it is too long for a text.
         is_bulky: bool,
         blocks: Vec<Block>,
     },
@@ -58,20 +58,20 @@ pub struct Cover {
     /// The publisher's, as a `data:` URL; may be empty.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub logo: String,
-    /// What kind of document this is.
+    /// The kind of this document.
     pub kicker: Message,
     pub title: Message,
     /// Below the title; may be empty.
     #[serde(skip_serializing_if = "Message::is_empty")]
     pub subtitle: Message,
-    /// Who measured, and when.
+    /// Authors and date of the measurement.
     pub byline: Message,
     /// Across the page where the suite was shrunk: such figures are a rehearsal.
     #[serde(skip_serializing_if = "Message::is_empty")]
     pub banner: Message,
-    /// What came out, in a sentence or two, or the head of a list; empty where the list needs none.
+    /// The answer in a sentence or two, or the head of a list; empty if the list needs none.
     pub answer: Message,
-    /// What came out, line by line, where it is more than a sentence or two.
+    /// The answer line by line, if it is longer than a sentence or two.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub answers: Vec<Message>,
     /// The chart that carries it.
@@ -85,7 +85,7 @@ pub struct Cover {
 }
 
 impl Cover {
-    /// What stands below the title, each with its class; what is empty is left out.
+    /// The lines below the title, each with its class; empty ones are left out.
     pub(crate) fn lines(&self) -> impl Iterator<Item = (&'static str, &Message)> {
         let lines = [
             ("subtitle", &self.subtitle),
@@ -97,13 +97,13 @@ impl Cover {
     }
 }
 
-/// What is to be known before a figure is quoted.
+/// Warnings before a figure is quoted.
 #[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct CoverWarnings {
     pub title: Message,
-    /// How many findings forbid and qualify.
+    /// Number of findings that forbid and qualify.
     pub verdict: Message,
-    /// What forbids a figure, then what qualifies one.
+    /// Findings that forbid a figure, then those that qualify one.
     pub items: Vec<TextLine>,
 }
 
@@ -124,13 +124,13 @@ pub struct Heading {
     /// Such as `6.1`; may be empty.
     pub number: String,
     pub title: Message,
-    /// What links to it lead to; may be empty.
+    /// The target of links to it; may be empty.
     pub anchor: String,
-    /// True where the table of contents names it.
+    /// Set if the table of contents names it.
     pub is_listed: bool,
 }
 
-/// How a paragraph or a list looks.
+/// Look of a paragraph or a list.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Style {
@@ -140,7 +140,7 @@ pub enum Style {
     Lead,
     /// Small print.
     Fine,
-    /// What a reader must know before anything else.
+    /// A note that a reader must know before anything else.
     Disclosure,
 }
 
@@ -160,7 +160,7 @@ impl Style {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Drawing {
     pub caption: String,
-    /// How to read them; may be empty.
+    /// Reading instructions; may be empty.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub note: String,
     /// The names of lines, and the classes that say how they are drawn.
@@ -169,7 +169,7 @@ pub struct Drawing {
     /// As SVG.
     #[serde(skip)]
     pub svgs: Vec<String>,
-    /// Drawings half as wide, two side by side in the short edition; empty where they need the whole width.
+    /// Drawings half as wide, two side by side in the short edition; empty if they need the whole width.
     #[serde(skip)]
     pub halves: Vec<String>,
 }
@@ -179,8 +179,8 @@ pub struct Drawing {
 pub struct Blocks(pub(crate) Vec<Block>);
 
 impl Blocks {
-    /// Adds a heading. With an anchor it may be linked to, and headings of sections and of their numbered parts are listed
-    /// in the table of contents.
+    /// Adds a heading. With an anchor it may be linked to, and headings of sections and of their numbered parts are
+    /// listed in the table of contents.
     pub fn heading(&mut self, level: u8, number: &str, title: impl Into<Message>, anchor: &str) {
         let is_part = level == 2 || level == 3 && !number.is_empty();
         let (number, title, anchor) = (number.to_owned(), title.into(), anchor.to_owned());
@@ -243,7 +243,7 @@ impl Blocks {
         }
     }
 
-    /// Beside each other where there is room.
+    /// Alongside each other where there is room.
     pub fn grid(&mut self, figures: Vec<Drawing>) {
         if !figures.is_empty() {
             self.0.push(Block::Figures { figures, is_grid: true });
@@ -266,7 +266,7 @@ impl IntoIterator for Blocks {
     }
 }
 
-/// What can stand where a line is wanted: a text, a span, spans.
+/// Anything that can become a line: a text, a span, spans.
 pub struct IntoLine(pub(crate) TextLine);
 
 impl From<Span> for IntoLine {
@@ -287,12 +287,12 @@ pub struct Span {
     pub text: Message,
     #[serde(skip_serializing_if = "Look::is_plain")]
     pub look: Look,
-    /// Where it leads: `#anchor`, or a file beside the paper.
+    /// Target of the link: `#anchor`, or a file next to the paper.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub to: Option<String>,
 }
 
-/// How a stretch of text looks.
+/// Look of a stretch of text.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Look {
@@ -307,9 +307,9 @@ pub enum Look {
     Bad,
     /// Strong: something is worth a caveat.
     Caveat,
-    /// The number of a check, in the colour of its level.
+    /// The number of a check, in the color of its level.
     Note(Level),
-    /// A sample of a chart's colour: `warm`, `error` or `gap`.
+    /// A sample of a chart's color: `warm`, `error` or `gap`.
     Swatch(&'static str),
     /// A new line begins; there is no text.
     Break,
@@ -397,7 +397,7 @@ pub struct Cell {
     /// Small print below it, line by line.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub below: Vec<TextLine>,
-    /// How it looks, beside its column.
+    /// Look of the cell, besides its column's.
     #[serde(skip)]
     pub class: &'static str,
     /// Columns that it reaches over, 1 where this is 0.
@@ -408,7 +408,7 @@ pub struct Cell {
     pub rows: usize,
 }
 
-/// What stands in a cell. Numbers are shown as their column says.
+/// The content of a cell. Numbers are shown as their column says.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum CellValue {
@@ -573,10 +573,10 @@ pub struct TableColumn {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct TableRow {
     pub cells: Vec<Cell>,
-    /// What links to it lead to; may be empty.
+    /// The target of links to it; may be empty.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub anchor: String,
-    /// `weak`, `theirs`, `part`, `grey` or nothing.
+    /// `weak`, `theirs`, `part`, `gray` or nothing.
     #[serde(skip)]
     pub class: &'static str,
 }
@@ -622,7 +622,7 @@ impl<R: Copy> PaperRows<R> {
         self.col(title, format, cell).class("strong")
     }
 
-    /// The last column is left out where no row has anything in it.
+    /// The last column is left out if no row has anything in it.
     pub fn if_any(mut self) -> Self {
         let is_empty = |row: &TableRow| {
             row.cells.last().is_none_or(|cell| {
@@ -652,7 +652,7 @@ impl<R: Copy> PaperRows<R> {
         self.col(title, NumberFormat::Text, cell)
     }
 
-    /// How the cells of the last column look.
+    /// Sets the look of the cells of the last column.
     pub fn class(mut self, class: &'static str) -> Self {
         if let Some(column) = self.table.columns.last_mut() {
             column.class = class;
@@ -687,7 +687,8 @@ impl<R: Copy> PaperRows<R> {
         self
     }
 
-    /// Merges the cells of the last column over each stretch of rows with the same key: the cell of the first row stays.
+    /// Merges the cells of the last column over each stretch of rows with the same key: the cell of the first row
+    /// stays.
     pub fn merged(mut self, key: impl Fn(R) -> usize) -> Self {
         for (_, rows) in self.stretches(key) {
             let count = rows.len();

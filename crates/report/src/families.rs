@@ -1,4 +1,4 @@
-//! What families of workloads add to a paper: their sections, their words.
+//! Contributions of families of workloads to a paper: their sections, their words.
 
 use crate::blocks::{Blocks, PaperTable};
 use crate::evidence::{Experiment, GlossaryRow, Paper, Point, Trial};
@@ -7,23 +7,23 @@ use dyno_facts::{Lang, Message, PublishedTable};
 use dyno_judge::JudgedFamily;
 use std::sync::OnceLock;
 
-/// A family of workloads in papers, beside how it is judged: all that only its readers need it says by itself, from the
-/// trials and points of an experiment.
+/// A family of workloads in papers, alongside how it is judged: all that only its readers need it says by itself, from
+/// the trials and points of an experiment.
 pub trait FamilyPaper: JudgedFamily {
     /// The heading of its chapter.
     fn title(&self) -> Message;
 
-    /// What an hour's price is held against beside transactions.
+    /// The metric that an hour's price is compared with besides transactions.
     fn priced(&self) -> Option<Metric> {
         self.throughput()
     }
 
-    /// How its transactions are made and timed.
+    /// Arrival and timing of its transactions.
     fn method(&self, _: &[&Trial]) -> Option<Method> {
         None
     }
 
-    /// What an experiment says beside, or instead of, the charts of load levels.
+    /// Blocks of an experiment besides, or instead of, the charts of load levels.
     fn section(&self, _: &Paper, _: &Experiment, _: Lang) -> Option<Blocks> {
         None
     }
@@ -33,27 +33,27 @@ pub trait FamilyPaper: JudgedFamily {
         None
     }
 
-    /// Its trials one by one, where they are no transactions.
+    /// Its trials one by one, if they are not transactions.
     fn trials(&self, _: &Paper) -> Option<PaperTable> {
         None
     }
 
-    /// What an experiment reached, in sentences, where that is no throughput.
+    /// The result of an experiment in sentences, if it is not a throughput.
     fn reached(&self, _: &Paper, _: &Experiment) -> Vec<Message> {
         Vec::new()
     }
 
-    /// What the best point of an experiment reached, where that is not said as of all transactions.
+    /// The result of the best point of an experiment, if it is not that of all transactions.
     fn best(&self, _: &Paper, _: &Experiment, _: &Point) -> Option<Message> {
         None
     }
 
-    /// Whether the section shows a published table already.
+    /// Returns true if the section shows a published table already.
     fn shows(&self, _: &Experiment, _: &PublishedTable) -> bool {
         false
     }
 
-    /// Whether the section tells of failures that no table of errors has.
+    /// Returns true if the section tells of failures that no table of errors has.
     fn has_failures(&self, _: &Paper, _: &Experiment) -> bool {
         false
     }
@@ -64,11 +64,11 @@ pub trait FamilyPaper: JudgedFamily {
     }
 }
 
-/// What a family says of how it is measured.
+/// A family's sentences on the method of measurement.
 pub enum Method {
     /// Everything.
     Whole(Vec<Message>),
-    /// How transactions arrive, and what their latency means.
+    /// Arrival of transactions, and the meaning of their latency.
     Arrival(Vec<Message>),
 }
 
@@ -83,7 +83,7 @@ pub struct NamedPaper {
     pub derived_from: &'static [(&'static str, &'static str)],
     /// Parts of the names of tests that work on tables of the user's own.
     pub own_tables: &'static [&'static str],
-    /// As [`JudgedFamily::statements`].
+    /// Like [`JudgedFamily::statements`].
     pub statements: fn(&Experiment, &str, &str) -> Option<f64>,
     /// All that [`FamilyPaper::section`] says.
     pub table: fn(&Paper, &Experiment) -> Option<PaperTable>,

@@ -5,7 +5,7 @@ use crate::evidence::Paper;
 use crate::svg::escape;
 use crate::write;
 use dyno_core::is_command;
-use dyno_facts::{Colour, Lang, say};
+use dyno_facts::{Color, Lang, say};
 use std::fmt::Write;
 
 /// The shell of the page, its style and script, and the theme of the PDF.
@@ -34,15 +34,15 @@ impl Paper {
     pub fn typst(&self, lang: Lang) -> String {
         let charts = self.chart_style().replace("svg ", "").replace("svg.", ".");
         let charts = charts.replace("var(--sans)", "'Noto Sans SC'");
-        let mut colours = String::new();
-        let own = self.own_colours().map(|(place, colour)| (format!("p{place}"), colour.hex()));
-        let all = page_colours().map(|(name, value)| (name.to_owned(), value.to_owned()));
+        let mut colors = String::new();
+        let own = self.own_colors().map(|(place, color)| (format!("p{place}"), color.hex()));
+        let all = page_colors().map(|(name, value)| (name.to_owned(), value.to_owned()));
         for (name, value) in all.chain(own) {
-            let _ = write!(colours, "{}: rgb({}), ", quoted(&name), quoted(&value));
+            let _ = write!(colors, "{}: rgb({}), ", quoted(&name), quoted(&value));
         }
-        // Who publishes it, for catalogues; what made it where nobody says so.
-        let organisation = self.texts.organisation.message().render(lang);
-        let authors = self.texts.authors.iter().chain([&organisation]);
+        // Who publishes it, for catalogs; what made it where no one says so.
+        let organization = self.texts.organization.message().render(lang);
+        let authors = self.texts.authors.iter().chain([&organization]);
         let authors: Vec<&str> =
             authors.map(String::as_str).filter(|name| !name.is_empty()).collect();
         let author = if authors.is_empty() { "dyno".to_owned() } else { authors.join(", ") };
@@ -57,7 +57,7 @@ impl Paper {
             ("lang", lang.code()),
             ("region", if lang == Lang::Zh { "\"cn\"" } else { "none" }),
             ("style", &quoted(&charts)),
-            ("colours", &colours),
+            ("colors", &colors),
             ("logo", &logo),
             ("body", &quoted(&write::html(&self.blocks(lang), lang, true))),
         ];
@@ -69,7 +69,7 @@ impl Paper {
         write::markdown(&self.blocks(lang), lang, &|_| None)
     }
 
-    /// Text with tables, and with the files of [`Paper::charts`] in a folder beside it as images.
+    /// Text with tables, and with the files of [`Paper::charts`] in a folder alongside it as images.
     pub fn markdown_with_images(&self, lang: Lang, folder: &str) -> String {
         let blocks = self.blocks(lang);
         let named = write::named_drawings(&blocks);
@@ -91,19 +91,19 @@ impl Paper {
         drawings.map(|(drawing, name)| (name, write::standalone(drawing, &style))).collect()
     }
 
-    /// Places of targets whose colour the publisher has chosen, with it.
-    pub(crate) fn own_colours(&self) -> impl Iterator<Item = (usize, Colour)> {
+    /// Places of targets whose color the publisher has chosen, with it.
+    pub(crate) fn own_colors(&self) -> impl Iterator<Item = (usize, Color)> {
         self.targets.iter().enumerate().filter_map(|(place, target)| {
             let own = self.texts.targets.get(&target.facts.name)?;
-            Some((place, Colour::parse(&own.colour)?))
+            Some((place, Color::parse(&own.color)?))
         })
     }
 
-    /// Rules of a page for these colours, on white and on dark paper.
+    /// Rules of a page for these colors, on white and on dark paper.
     fn own_styles(&self) -> String {
         let mut css = String::new();
-        for (place, colour) in self.own_colours() {
-            let (light, dark) = (colour.hex(), colour.on_dark().hex());
+        for (place, color) in self.own_colors() {
+            let (light, dark) = (color.hex(), color.on_dark().hex());
             let _ = writeln!(
                 css,
                 ":root {{ --p{place}: {light}; }} @media (prefers-color-scheme: dark) {{ :root {{ --p{place}: {dark}; }} }} \
@@ -117,11 +117,11 @@ impl Paper {
     /// The style sheet of charts as they stand on white paper, without variables but for the font.
     fn chart_style(&self) -> String {
         let mut css = CHART.to_owned();
-        for (name, value) in page_colours() {
+        for (name, value) in page_colors() {
             css = css.replace(&format!("var(--{name})"), value);
         }
-        for (place, colour) in self.own_colours() {
-            let _ = writeln!(css, "svg .p{place} {{ color: {}; }}", colour.hex());
+        for (place, color) in self.own_colors() {
+            let _ = writeln!(css, "svg .p{place} {{ color: {}; }}", color.hex());
         }
         css
     }
@@ -134,7 +134,7 @@ fn variables(css: &str) -> impl Iterator<Item = (&str, &str)> {
     both.filter_map(|part| part.split_once(':')).map(|(name, value)| (name.trim(), value.trim()))
 }
 
-fn page_colours() -> impl Iterator<Item = (&'static str, &'static str)> {
+fn page_colors() -> impl Iterator<Item = (&'static str, &'static str)> {
     variables(STYLE).filter(|(_, value)| value.starts_with('#'))
 }
 

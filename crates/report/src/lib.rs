@@ -14,7 +14,7 @@ pub mod sections;
 pub mod svg;
 mod write;
 
-dyno_facts::catalogue!();
+dyno_facts::catalog!();
 
 pub use dyno_facts::{Lang, Message};
 pub use dyno_judge::format;

@@ -1,4 +1,4 @@
-//! What this machine's load generator can do at most, proven against a server that does nothing:
+//! The maximum of this machine's load generator, proven against a server that does nothing:
 //! measured by `dyno calibrate`, kept with the user's state, and held against every trial.
 
 use crate::failure::{Failure, Result};
@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use std::fs;
 use std::path::PathBuf;
 
-/// What was measured, and by what: it says nothing of another binary or machine.
+/// A measurement and its binary: it says nothing of another binary or machine.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Calibration {
@@ -26,12 +26,12 @@ pub struct CalibrationPoint {
     pub protocol: String,
     pub workers: u32,
     pub statements_per_s: f64,
-    /// Of the client alone.
+    /// CPU of the client alone.
     pub cpu_us_per_statement: f64,
 }
 
 impl Calibration {
-    /// The one of this machine and binary, where there is one.
+    /// The one of this machine and binary, if there is one.
     pub fn of(environment: &Environment) -> Option<Self> {
         let text = fs::read(file()?).ok()?;
         let found: Calibration = serde_json::from_slice(&text).ok()?;
@@ -66,7 +66,7 @@ impl Calibration {
         Ok(file)
     }
 
-    /// How many times `statements_per_s` the generator can do with so many workers; `None` where nothing is proven.
+    /// Multiple of `statements_per_s` that the generator can do with this many workers; `None` if nothing is proven.
     /// Fewer workers than the trial's do not do more, so the best of them is a lower bound.
     pub fn headroom(&self, dialect: Dialect, workers: u32, statements_per_s: f64) -> Option<f64> {
         // Embedded databases have no points.

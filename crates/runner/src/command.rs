@@ -7,9 +7,9 @@ use dyno_facts::{Message, say};
 use dyno_reactor::{now, run_group, sleep_until, unless};
 use std::process::Stdio;
 
-/// How often a stop is looked for while a server is waited for.
+/// Interval at which a stop is looked for while a server is waited for.
 const LOOK_EVERY: Nanos = SECOND / 10;
-/// How long a server may take to come back after a command; as long may the command of a fault take.
+/// Longest time for a server to come back after a command, and for the command of a fault.
 pub(super) const BACK_WITHIN: Nanos = 120 * SECOND;
 
 /// A command and how messages call it.
@@ -18,12 +18,12 @@ pub struct ShellCommand<'a> {
     /// Told to the command as `DYNO_TARGET`.
     pub target: &'a str,
     pub told: &'a [(&'a str, &'a str)],
-    /// What is executed by `sh -c`.
+    /// The text executed by `sh -c`.
     pub text: &'a str,
     /// Such as `empties the caches`.
     pub does: Message,
     pub key: &'a str,
-    /// How long it may take; `None` where it may have to copy any amount of data.
+    /// Time limit; `None` if it may have to copy any amount of data.
     pub limit: Option<Nanos>,
 }
 

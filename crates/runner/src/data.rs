@@ -2,8 +2,8 @@
 //! only tables that it has made. Seeds of trials that write are never used twice on the same data: rows would be given
 //! the values that they have, which costs a server nearly nothing.
 //!
-//! Trials that lost a server which did not come back in time, or whose checks the user has cut off, leave a ledger: what
-//! was acknowledged in them is held against the data before these are used again, or dropped.
+//! Trials that lost a server which did not come back in time, or whose checks the user has cut off, leave a ledger:
+//! what was acknowledged in them is held against the data before these are used again, or dropped.
 
 use crate::command::ShellCommand;
 use crate::databases::ReachedDatabase;
@@ -29,7 +29,7 @@ type Known = BTreeMap<String, TableOrigin>;
 const LOOK: &str = "the look at the tables";
 
 /// Notes where `tables` come from, those in `existing` being there now. What the run has begun to
-/// make is its own also when it exists by now: an interrupted run goes on with it.
+/// make is its own also when it exists by now: an interrupted run continues with it.
 fn note_origins(known: &mut Known, tables: &[String], existing: &BTreeSet<String>) {
     for table in tables {
         if known.get(table) != Some(&TableOrigin::Made) {
@@ -163,7 +163,7 @@ impl Runner<'_> {
             .map_err(|failure| failure.at(&title))?;
         let removed = match family.keeps_existing() {
             true => parts.describe_removal(),
-            // Nobody knows what it has dropped.
+            // No one knows what it has dropped.
             false => say!(script_cleaned_up),
         };
         observer.finish(&removed.to_string());
@@ -185,7 +185,7 @@ impl Runner<'_> {
             Some(Restore::Reload) => self.reload(step),
             Some(Restore::Command(text)) => {
                 let name = self.plan.reached_as(&step.target);
-                // The command may make the database anew, which waits for all sessions in it.
+                // The command may make the database again, which waits for all sessions in it.
                 self.locks.release(name);
                 let (does, text) = (say!(command_restores_data), text.expose());
                 let command = ShellCommand::new(owner, text, does, "restore");
@@ -283,7 +283,7 @@ impl Runner<'_> {
     }
 }
 
-/// Notes that a trial is still to be held against the data; says how the run goes on.
+/// Notes that a trial is still to be held against the data; says how the run continues.
 pub(crate) fn note_owed(
     run: &mut Run,
     step: &PlanStep,

@@ -1,5 +1,5 @@
-//! From a URL to a driver: one server, the nodes of a plan's target, or a cluster of `dyno cluster` (`cluster:FOLDER` where
-//! a URL is taken).
+//! From a URL to a driver: one server, the nodes of a plan's target, or a cluster of `dyno cluster` (`cluster:FOLDER`
+//! where a URL is taken).
 
 use crate::failure::{Failure, Result, sentence};
 use crate::output::Streams;
@@ -32,7 +32,7 @@ pub async fn facts_of(driver: &AdminDriver<'_>) -> Result<ServerFacts, DbError> 
 /// The error of what a signal has ended.
 pub const STOPPED: &str = "stopped by the user";
 
-/// Does something in a session of its own, which ends soon after Ctrl-C, also where the server hangs.
+/// Does something in its own session, which ends soon after Ctrl-C, also where the server hangs.
 pub async fn in_session<T, E: From<DbError>>(
     driver: &AdminDriver<'_>,
     work: impl AsyncFnOnce(&mut AdminSession<'_>) -> Result<T, E>,
@@ -57,17 +57,17 @@ pub async fn in_session<T, E: From<DbError>>(
     watch::noted("connecting", done).await
 }
 
-/// The error of a question that nobody waits for any more: the user has stopped it, or a server is lost.
+/// The error of a question that no one waits for any more: the user has stopped it, or a server is lost.
 pub fn stopped() -> DbError {
     DbError::workload(watch::given_up().unwrap_or_else(|| STOPPED.to_owned()))
 }
 
-/// Runs a short task on a loop of its own.
+/// Runs a short task on its own loop.
 pub fn run<T>(task: impl Future<Output = Result<T, DbError>>) -> Result<T, DbError> {
     block_on(task).unwrap_or_else(|error| Err(DbError::unreachable(error.to_string())))
 }
 
-/// Asks something in a session of its own; nobody waits for that longer than `within`.
+/// Asks something in its own session; no one waits for that longer than `within`.
 pub fn ask_within<T>(
     driver: &AdminDriver<'_>,
     within: Nanos,
@@ -88,7 +88,7 @@ pub(crate) async fn in_time<T>(
     timeout(due, answer).await.unwrap_or_else(|_| Err(silent()))
 }
 
-/// As [`run`], for what fails in other ways.
+/// Like [`run`], for what fails in other ways.
 pub fn on_loop<T>(task: impl Future<Output = T>) -> Result<T> {
     block_on(task).map_err(|error| Failure::new(format!("No event loop: {error}.")))
 }
@@ -102,7 +102,7 @@ pub struct ReachedDatabase {
 }
 
 impl ReachedDatabase {
-    /// The server's first process; `None` where it doesn't run on this machine or isn't known.
+    /// The server's first process; `None` if it doesn't run on this machine or isn't known.
     pub fn process(&self) -> Option<ServerProcess> {
         self.nodes.first().filter(|_| self.nodes.len() == 1)?.server.process()
     }
@@ -192,7 +192,7 @@ pub struct ReachedNode {
     /// Its name in the plan; of a target with one node, the target's.
     pub name: String,
     pub role: Role,
-    /// How to speak to this node alone, wherever the load goes.
+    /// Connection to this node alone, wherever the load goes.
     pub database: Database,
     pub facts: ServerFacts,
     pub same_host: bool,
@@ -263,7 +263,7 @@ fn open_nodes(target: &TargetFacts, places: &[TargetUrl]) -> Result<(Database, u
         Route::Split => NodeRouting::Split(numbers(Role::ReadOnly)),
         Route::Spread => NodeRouting::Spread(numbers(Role::ReadOnly)),
     };
-    // Of whoever loads, looks and checks.
+    // Routes of loads, looks and checks.
     let loads = primary.map_or(NodeRouting::Through(writable), |_| NodeRouting::Primary);
     Ok((Database::open_nodes(places, writable, way, loads)?, writable))
 }
@@ -320,7 +320,7 @@ fn loading_url(url: &str) -> Result<String> {
     }
 }
 
-/// The target that `url` is, where it is a cluster with shards.
+/// The target that `url` is, if it is a cluster with shards.
 fn sharded(name: &str, url: &str) -> Result<Option<TargetFacts>> {
     let Some(folder) = url.strip_prefix(SCHEME) else { return Ok(None) };
     let nodes = cluster_nodes(folder)?;
@@ -347,7 +347,7 @@ fn secret_url(node: &TargetNode) -> SecretUrl {
     of_cluster.unwrap_or_else(|| node.url.clone())
 }
 
-/// Fails where nodes of dyno's own clusters are as nobody would measure them: frozen, or following nobody.
+/// Fails where nodes of dyno's own clusters are as no one would measure them: frozen, or following no one.
 fn check_clusters(target: &TargetFacts) -> Result<()> {
     let folders: BTreeSet<&str> =
         target.nodes.iter().filter_map(|node| node.cluster.as_deref()).collect();
@@ -382,7 +382,7 @@ pub(crate) enum ServerPlace {
     /// On another machine, in this process, or behind several addresses.
     Unknown,
     Listening(Address),
-    /// A node of a cluster of `dyno cluster`, perhaps in a network of its own.
+    /// A node of a cluster of `dyno cluster`, perhaps in its own network.
     Cluster {
         folder: PathBuf,
         node: String,
@@ -399,7 +399,7 @@ impl ServerPlace {
         }
     }
 
-    /// A server may have been started anew since the last trial.
+    /// A server may have been started again since the last trial.
     pub(crate) fn process(&self) -> Option<ServerProcess> {
         match self {
             ServerPlace::Unknown => None,

@@ -143,7 +143,7 @@ impl From<Error> for Failure {
     }
 }
 
-/// How the drop-ins of sysbench and pgbench end, as their originals say it to scripts.
+/// End of the drop-ins of sysbench and pgbench, with the exit codes that their originals give to scripts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Exit {
     Done,

@@ -1,10 +1,10 @@
-//! What a family of workloads gives the runner, and what it finds here for that.
+//! The interface of a family of workloads with the runner.
 //!
 //! A family says what the runner needs to know ([`Family`]): options, load, and how a trial is executed and
 //! stored. Where the engine drives it, the family says what is looked at before and checked after it ([`Driven`]).
 //! The runner holds families as [`FamilyEntry`]. Only [`drive_on`] tells drivers apart, in the crate of the family.
 //!
-//! A family may add to the summary of a trial: facts of its data (how much is hot, how large beside the
+//! A family may add to the summary of a trial: facts of its data (how much is hot, how large alongside the
 //! server's memory), latencies of single statements, and checks of the data. A check that fails makes the
 //! trial fail, and the run ends with exit code 4.
 
@@ -22,7 +22,7 @@ use dyno_core::{AdminDriver, AdminSession, DbError, Dialect, Workload};
 use dyno_drivers::with_driver;
 use dyno_engine::{Control, DriveError, Observer, TrialResult, TrialSpec, drive};
 use dyno_facts::{
-    Catalogue, DataCheck, DataFacts, ExperimentFacts, FamilyFacts, Message, StatementLatency,
+    Catalog, DataCheck, DataFacts, ExperimentFacts, FamilyFacts, Message, StatementLatency,
     TrialSummary, say,
 };
 use dyno_load::query::{answer_if_any, drop_tables, tables, whole};
@@ -37,7 +37,7 @@ use std::path::{Path, PathBuf};
 
 /// An experiment of a family of workloads, with valid options: its data and its trials. A [`FamilyEntry`] makes it.
 pub trait Family: Sync {
-    /// What the user should know of the options, in sentences.
+    /// Warnings about the options, in sentences.
     fn warnings(&self) -> Vec<String> {
         Vec::new()
     }
@@ -56,7 +56,7 @@ pub trait Family: Sync {
         vec![ServerNeed::WHOLE_ANSWERS]
     }
 
-    /// Whether this can be done on a database; called before anything is touched.
+    /// Checks that this can be done on a database; called before anything is touched.
     fn fits(&self, _database: &Database) -> Result<()> {
         Ok(())
     }
@@ -72,7 +72,7 @@ pub trait Family: Sync {
     /// The tables of its data, each after those that have a foreign key to it: they can be dropped in this order.
     fn tables(&self) -> Vec<String>;
 
-    /// False where a script of the user's own decides what it creates and drops, so that nobody knows the tables.
+    /// False where a script of the user's own decides what it creates and drops, so that no one knows the tables.
     fn keeps_existing(&self) -> bool {
         true
     }
@@ -102,11 +102,11 @@ pub trait Family: Sync {
     }
 }
 
-/// How the trials of a family are executed. A family that is [`Driven`] has this from the engine.
+/// Execution of the trials of a family. A family that is [`Driven`] has this from the engine.
 pub trait Trials: Family {
     fn trial(&self, database: &Database, job: Job<'_>) -> Result<TrialDone>;
 
-    /// Whether load generators on other machines can share its trials; else this process drives them alone.
+    /// Returns true if load generators on other machines can share its trials; else this process drives them alone.
     fn takes_fleet(&self) -> Result<bool> {
         Ok(false)
     }
@@ -134,9 +134,9 @@ impl<F: Family + Driven> Trials for F {
 /// Trials that the engine drives: workers execute transactions for some time.
 pub trait Driven: Sized {
     type Workload: Workload;
-    /// What was found before a trial and is needed to judge the data after it.
+    /// Facts found before a trial that are needed to judge the data after it.
     type Before;
-    /// What the workload of a part keeps for [`Driven::absorb`].
+    /// Facts that the workload of a part keeps for [`Driven::absorb`].
     type Kept: Serialize + DeserializeOwned;
 
     /// Looks at the data and makes the workload of one trial. What the workload writes itself has
@@ -157,7 +157,7 @@ pub trait Driven: Sized {
         Ok(self.look_before(database, spec, stem)?.workload)
     }
 
-    /// What the workload of a part has kept itself, once the part has been driven.
+    /// The facts that the workload of a part has kept, once the part has been driven.
     fn leave(&self, _workload: &Self::Workload) -> Result<Option<Self::Kept>> {
         Ok(None)
     }
@@ -168,13 +168,13 @@ pub trait Driven: Sized {
         Ok(())
     }
 
-    /// As [`Trials::takes_fleet`]. Where it can, what parts count themselves is lost without [`Driven::leave`] and
+    /// Like [`Trials::takes_fleet`]. If it can, what parts count themselves is lost without [`Driven::leave`] and
     /// [`Driven::absorb`].
     fn takes_fleet(&self) -> Result<bool> {
         Ok(false)
     }
 
-    /// True where transactions that only read end with ROLLBACK: no server counts them as commits.
+    /// Returns true if transactions that only read end with ROLLBACK: no server counts them as commits.
     fn rolls_back_reads(&self) -> bool {
         false
     }
@@ -182,7 +182,7 @@ pub trait Driven: Sized {
     /// Has the engine drive a trial with the workload.
     ///
     /// # Errors
-    /// As [`drive`].
+    /// Like [`drive`].
     fn drive(
         &self,
         database: &Database,
@@ -197,13 +197,13 @@ pub trait Driven: Sized {
     /// Changes what is asked of the engine.
     fn tune(&self, _spec: &mut TrialSpec) {}
 
-    /// The file in which a trial records what is acknowledged, for [`Family::settle`]: where that is to be held
+    /// The file in which a trial records what is acknowledged, for [`Family::settle`]: if that is to be held
     /// against the data also when a server was lost. `stem` as above.
     fn ledger(&self, _database: &Database, _stem: &Path) -> Option<PathBuf> {
         None
     }
 
-    /// What was acknowledged so far, as the workload counts it, whose home is the shard of this name; `None` where nobody
+    /// The count of acknowledged writes, by the workload, on the shard of this name; `None` if no one
     /// knows.
     fn acknowledged_on(
         &self,
@@ -214,7 +214,7 @@ pub trait Driven: Sized {
         None
     }
 
-    /// What the workload says of a trial, and its checks of the data after it. Who has interrupted
+    /// The workload's facts of a trial, and its checks of the data after it. A user who has interrupted
     /// the trial doesn't want to wait for a check.
     fn look_after(
         &self,
@@ -242,7 +242,7 @@ pub fn drive_on<W: Workload>(
     with_driver!(database, driver => drive(workload, driver, spec, control, observer))
 }
 
-/// What a load needs beside its options.
+/// Needs of a load besides its options.
 pub struct LoadOrder<'a> {
     pub seed: u64,
     pub observer: &'a LoadProgress,
@@ -275,7 +275,7 @@ pub fn drop_failure(error: LoadError) -> Failure {
     )
 }
 
-/// Asks a question in a session of its own.
+/// Asks a question in its own session.
 pub fn ask<T, E: Into<Failure>>(
     driver: &AdminDriver<'_>,
     question: impl AsyncFnOnce(&mut AdminSession<'_>) -> Result<T, E>,
@@ -317,7 +317,7 @@ pub struct Ready<F: Driven> {
     pub test: String,
     /// The data, where the workload says something of them.
     pub data: Option<DataFacts>,
-    /// What only the family records, as far as it is known now: for a trial that is killed.
+    /// Facts that only the family records, as far as they are known now: for a trial that is killed.
     pub own: Option<FamilyFacts>,
     pub warnings: Vec<String>,
 }
@@ -331,10 +331,10 @@ impl<F: Driven> Ready<F> {
 
 pub struct EndedTrial<'a> {
     pub spec: &'a TrialSpec,
-    /// What was measured; the workload's own part is still to come.
+    /// The measured summary; the workload's own part is still to come.
     pub summary: &'a TrialSummary,
-    /// Why the data are not checked after it, in a sentence: nobody waits, nobody answers, or nobody knows what they
-    /// must be.
+    /// Reason for not checking the data after it, in a sentence: no one waits, no one answers, or no one knows what
+    /// they must be.
     pub unchecked: Option<Message>,
     /// Commits of each kind of transaction, warm-up included; not those that ended after the window.
     pub committed: &'a [u64],
@@ -342,19 +342,19 @@ pub struct EndedTrial<'a> {
     pub unanswered: u64,
 }
 
-/// What a workload adds to the summary of a trial.
+/// Additions of a workload to the summary of a trial.
 #[derive(Default)]
 pub struct After {
     pub statements: Vec<StatementLatency>,
     pub checks: Vec<DataCheck>,
-    /// What only the family records.
+    /// Facts that only the family records.
     pub own: Option<FamilyFacts>,
     pub notes: Vec<Message>,
     /// Names of checks that were wanted and could not be made: without them the trial proves nothing.
     pub unproven: Vec<String>,
     /// The figures in a line; rates and the latency where a family has no other.
     pub headline: Option<String>,
-    /// What was acknowledged and is lost, after a fault.
+    /// Acknowledged work that is lost after a fault.
     pub lost: Option<LostWork>,
 }
 
@@ -406,8 +406,8 @@ pub fn read_family<F: Trials + Default + 'static>(
 #[derive(Clone, Copy, Debug)]
 pub struct FamilyEntry {
     pub offer: WorkloadOffer,
-    pub catalogue: Catalogue,
-    /// What is printed last of all when a run has ended.
+    pub catalog: Catalog,
+    /// The last lines of a run's output.
     pub last_words: fn(&RunData) -> String,
     /// Examines the options of an experiment; nothing is connected yet.
     pub read: fn(&Plan, &ExperimentFacts) -> ReadFamily,
@@ -417,10 +417,10 @@ impl FamilyEntry {
     /// An entry without last words.
     pub const fn new(
         offer: WorkloadOffer,
-        catalogue: Catalogue,
+        catalog: Catalog,
         read: fn(&Plan, &ExperimentFacts) -> ReadFamily,
     ) -> Self {
-        FamilyEntry { offer, catalogue, last_words: |_| String::new(), read }
+        FamilyEntry { offer, catalog, last_words: |_| String::new(), read }
     }
 }
 
@@ -449,7 +449,7 @@ pub fn experiment(families: Families, plan: &Plan, planned: &ExperimentFacts) ->
 /// Drops those of `tables` that are the family's, in the order that its foreign keys allow.
 ///
 /// # Errors
-/// As [`Family::remove`](super::Family::remove).
+/// Like [`Family::remove`](super::Family::remove).
 pub fn remove_tables(
     family: &dyn Trials,
     database: &Database,
@@ -464,7 +464,7 @@ pub fn remove_tables(
     family.remove(database, &dropped, observer)
 }
 
-/// The size of the tables beside the server's memory for data, both in bytes.
+/// The size of the tables alongside the server's memory for data, both in bytes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Footprint {
     /// The tables with their indexes, on SQLite all that is in the file; `None` when the server doesn't say.

@@ -1,4 +1,4 @@
-//! What a suite has done to a node in the middle of a trial. A thread does it at its time, looks which node
+//! The fault of a suite on a node in the middle of a trial. A thread does it at its time, looks which node
 //! takes writes from then on, ends it after its time, and brings the nodes back afterwards.
 //!
 //! While it lasts workers survive (`ErrorPolicy::following`): every error is counted, lost sessions and those to a
@@ -32,34 +32,34 @@ use std::time::Duration;
 
 /// Interval of the thread's looks while the fault lasts.
 const LOOK: Duration = Duration::from_millis(50);
-/// How long a node may take to come back after the trial.
+/// Longest time for a node to come back after the trial.
 const NODE_BACK_WITHIN: Nanos = 60 * SECOND;
-/// How long a node may take to say whether it takes writes; one that is dead or frozen takes all of it.
+/// Longest time for a node to say whether it takes writes; one that is dead or frozen takes all of it.
 const PATIENCE: Nanos = 500 * MILLISECOND;
-/// How long work on a cluster goes on when the user has stopped the run: most of it is done by then, and what
-/// is broken off leaves nodes that nobody wants.
+/// Time for which work on a cluster continues when the user has stopped the run: most of it is done by then, and work
+/// that is broken off leaves nodes that no one wants.
 const GRACE: Duration = Duration::from_secs(10);
 
 fn is_given_up() -> bool {
     signals::came_before(GRACE)
 }
 
-/// What was acknowledged and is not there, as far as a workload can tell.
+/// Acknowledged work that is not there, as far as a workload can tell.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct LostWork {
     pub acknowledged: Option<u64>,
-    /// Of these, those that were not found.
+    /// Those of these that were not found.
     pub lost: Option<u64>,
-    /// Transactions whose outcome nobody was told; see [`FaultFacts::unknown`].
+    /// Transactions whose outcome no one was told; see [`FaultFacts::unknown`].
     pub unknown: Option<u64>,
-    /// Of these, those whose rows lie on several shards.
+    /// Those of these with rows on several shards.
     pub across_shards: Option<CrossShardLosses>,
-    /// How they were looked for, or why nobody could look: sentences.
+    /// The search for them, or the reason why no one could look: sentences.
     pub evidence: Message,
 }
 
 impl LostWork {
-    /// Nobody can tell, for this reason.
+    /// No one can tell, for this reason.
     pub fn untold(why: impl Into<Message>) -> Self {
         LostWork { evidence: why.into(), ..LostWork::default() }
     }
@@ -93,17 +93,17 @@ struct FaultTimes {
     promoted: Option<(usize, f64)>,
     steps: Vec<FaultStep>,
     events: Vec<Event>,
-    /// Why the fault itself did not happen.
+    /// Reason why the fault itself did not happen.
     failure: Option<Message>,
-    /// How often nodes have said whether they take writes.
+    /// Number of answers of nodes whether they take writes.
     answers: BTreeMap<usize, u64>,
 }
 
 impl<'a> Injection<'a> {
-    /// The fault of the experiment of a step; `None` where it has none.
+    /// The fault of the experiment of a step; `None` if it has none.
     ///
     /// # Errors
-    /// The target has no such node, or nobody could do that to it.
+    /// The target has no such node, or no one could do that to it.
     pub(super) fn of(
         plan: &'a Plan,
         step: &PlanStep,
@@ -159,7 +159,7 @@ impl<'a> Injection<'a> {
         FaultWatch::new(self.plan.at_s)
     }
 
-    /// Has workers survive it: every error is counted, sessions are replaced, nobody waits without end.
+    /// Has workers survive it: every error is counted, sessions are replaced, no one waits without end.
     pub(super) fn tune(&self, spec: &mut TrialSpec) {
         spec.errors = ErrorPolicy::following();
         spec.answer_limit = Some((self.plan.answer_limit_s * 1e9) as Nanos);
@@ -188,7 +188,7 @@ impl<'a> Injection<'a> {
         std::mem::take(&mut self.times().events)
     }
 
-    /// What nodes were asked so far to know who takes writes.
+    /// The questions that nodes were asked so far to know which one takes writes.
     pub(super) fn asked(&self) -> BTreeMap<usize, Asked> {
         let reads = |(node, count): (&usize, &u64)| {
             (*node, Asked { all: *count, reads: *count, ..Asked::default() })
@@ -220,7 +220,7 @@ impl<'a> Injection<'a> {
             unknown: lost.unknown,
             across_shards: lost.across_shards,
             evidence: lost.evidence,
-            // Of a fault that did not happen, nothing came: the status of its trial says why.
+            // A fault that did not happen had no effect: the status of its trial says why.
             steps: if has_happened { times.steps } else { Vec::new() },
             ..FaultFacts::default()
         };
@@ -228,7 +228,7 @@ impl<'a> Injection<'a> {
         facts
     }
 
-    /// Why the trial is none of this fault: it did not happen.
+    /// The reason why the trial does not belong to this fault: it did not happen.
     pub(super) fn failure(&self) -> Option<Message> {
         let times = self.times();
         let never = || times.at_s.is_none().then(|| say!(fault_never_came));
@@ -341,7 +341,7 @@ impl<'a> Injection<'a> {
         }
     }
 
-    /// Whether a node says that it takes writes. Its answers are noted: it counts them among its reads.
+    /// Asks a node if it takes writes. Its answers are noted, as it counts them among its reads.
     fn takes_writes(&self, node: usize) -> Option<bool> {
         let admin = self.nodes[node].database.admin();
         let reply = databases::ask_within(&admin, PATIENCE, async |session| {
@@ -404,7 +404,7 @@ impl<'a> Injection<'a> {
         None
     }
 
-    /// True while the fault should be ended by what ends it. A dead node whose place another one has taken
+    /// Returns true while the fault should be ended by its own means. A dead node that another one has replaced
     /// is left alone until the trial is over: to follow the new primary, it may need a copy of its data.
     fn may_heal(&self) -> bool {
         let is_dead = matches!(self.plan.action, FaultAction::Kill | FaultAction::Stop);
@@ -412,7 +412,7 @@ impl<'a> Injection<'a> {
         !(times.is_ended || (is_dead && times.promoted.is_some()))
     }
 
-    /// After the trial: has somebody take writes, so that the data can be looked at. Where nobody has taken
+    /// After the trial: has somebody take writes, so that the data can be looked at. If no one has taken
     /// over, that is the node itself.
     pub(crate) fn settle(&self) {
         if self.times().at_s.is_none() {
@@ -438,7 +438,7 @@ impl<'a> Injection<'a> {
             let why = self.end_fault(name).err()?.message;
             return Some(say!(node_not_brought_back, node = name, why));
         }
-        // A frozen primary that was replaced is not let go on: it would commit what nobody waits for any more.
+        // A frozen primary that was replaced is not let continue: it would commit what no one waits for any more.
         let is_replaced_and_frozen =
             times.promoted.is_some() && self.plan.action == FaultAction::Freeze;
         let is_wanted = self.may_heal() && !is_replaced_and_frozen;
@@ -492,7 +492,7 @@ impl<'a> Injection<'a> {
         }?)
     }
 
-    /// Ends the fault, and says what became of the node; `None` where nobody knows how to end it.
+    /// Ends the fault, and says what became of the node; `None` if no one knows how to end it.
     fn end_fault(&self, node: &str) -> Result<Option<Message>> {
         let Some(mut cluster) = self.cluster() else {
             let Some(command) = &self.plan.heal_command else { return Ok(None) };
@@ -594,7 +594,7 @@ fn holds_all_data(node: &ReachedNode) -> bool {
     matches!(node.role, Role::Primary | Role::ReadOnly)
 }
 
-/// `name` is empty where any node could take over.
+/// `name` is empty if any node could take over.
 fn missing(target: &TargetFacts, name: &str) -> Failure {
     let nodes: Vec<&str> = target.nodes.iter().map(|node| node.name.as_str()).collect();
     let message = match name {

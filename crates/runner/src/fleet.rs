@@ -1,4 +1,4 @@
-//! Who makes the load of a trial: this process, or a fleet of load generators.
+//! The load of a trial: made by this process, or by a fleet of load generators.
 //!
 //! With a fleet a run prepares, looks, samples, checks and stores as ever. `TrialSpec::part` shares the
 //! trial out; the order carries an excerpt of the plan, without steps and commands; each load generator
@@ -195,7 +195,7 @@ pub fn secrets(target: &dyno_facts::TargetFacts, run: &std::path::Path) -> Vec<T
     target.nodes.iter().filter_map(|node| secret(Some(node), node.url.clone())).collect()
 }
 
-/// The URL with a password; `None` where it names no user, to whom it could belong.
+/// The URL with a password; `None` if it names no user, to whom it could belong.
 fn with_password(url: &str, password: &str) -> Option<String> {
     let begin = url.find("://")? + 3;
     let user_end = begin + url[begin..].rfind('@')?;
@@ -305,11 +305,11 @@ fn out_of_reach(target: &TargetFacts, failure: Failure) -> Failure {
     failure.at(format!("target {}", target.name)).with_hint(hint)
 }
 
-/// Drives the part that [`Assist`] describes, for families that are not [`Driven`] themselves; `None` when it was stopped
-/// before it began.
+/// Drives the part that [`Assist`] describes, for families that are not [`Driven`] themselves; `None` when it was
+/// stopped before it began.
 ///
 /// # Errors
-/// As [`drive`], or that there is no part.
+/// Like [`drive`], or that there is no part.
 pub fn drive_part<F: Driven>(
     family: &F,
     database: &Database,
@@ -346,7 +346,7 @@ pub fn drive_part<F: Driven>(
 /// A target with the passwords that were sent along, or that this machine's user has named.
 ///
 /// # Errors
-/// One of its URLs, also of those, is no server's, or one that may not be reached: an order must not open files
+/// One of its URLs, also of those, is not a server's, or one that may not be reached: an order must not open files
 /// of this machine, nor log in wherever it likes.
 fn completed(
     planned: &TargetFacts,
@@ -398,7 +398,7 @@ fn goes_to(url: &str, planned: &str) -> bool {
     read(url).is_some_and(|of| Some(of) == read(planned))
 }
 
-/// True for the URL of a database that is reached over a network.
+/// Returns true for the URL of a database that is reached over a network.
 pub(super) fn is_server(url: &str) -> bool {
     url.parse().is_ok_and(|target: TargetUrl| !target.is_embedded())
 }

@@ -1,6 +1,6 @@
-//! What the front ends of original tools share.
+//! Helpers that the front ends of original tools share.
 //!
-//! - Several numbers of workers in one command line, such as `1,2,4`: each is a run of its own, and a table ends them.
+//! - Several numbers of workers in one command line, such as `1,2,4`: each is its own run, and a table ends them.
 //! - `--json`: the result for programs.
 //! - `--paper`: the command line as a suite, which is run as any other and leaves a paper.
 
@@ -21,13 +21,13 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-/// What a run at one number of workers has measured.
+/// Measurements of a run at one number of workers.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SweepLevel {
     workers: u32,
     tps: f64,
     qps: f64,
-    /// Mean and 95th percentile; `None` where nothing was measured.
+    /// Mean and 95th percentile; `None` if nothing was measured.
     latencies_us: Option<[f64; 2]>,
     errors: u64,
 }
@@ -48,15 +48,15 @@ impl SweepLevel {
     }
 }
 
-/// The numbers of a list such as `1,2,4`, each at least 1; `None` where there is only one, or something else.
+/// The numbers of a list such as `1,2,4`, each at least 1; `None` if there is only one, or something else.
 pub fn parse_levels(text: &str) -> Option<Vec<u32>> {
     let number = |text: &str| text.trim().parse().ok().filter(|&number| number > 0);
     let levels: Option<Vec<u32>> = text.split(',').map(number).collect();
     levels.filter(|levels| levels.len() > 1)
 }
 
-/// Executes a run for each level until one fails. `run` leaves what it has measured; the text is a table of that, without
-/// a run that was cut off, and empty where nothing was measured.
+/// Executes a run for each level until one fails. `run` leaves what it has measured; the text is a table of that,
+/// without a run that was cut off, and empty if nothing was measured.
 fn sweep(
     what: &str,
     levels: &[u32],
@@ -81,7 +81,7 @@ fn sweep(
     (exit, table)
 }
 
-/// Executes a command line for each level until one fails, and prints the table. `words_of` has a level in place of the
+/// Executes a command line for each level until one fails, and prints the table. `words_of` has a level instead of the
 /// list. `refuse` prints that `--json`, one file for one result, can't be had.
 pub fn sweep_words(
     what: &str,
@@ -119,7 +119,7 @@ fn table(what: &str, levels: &[SweepLevel]) -> String {
     format!("\n{}", text_table(&titles, &rows, |_| true))
 }
 
-/// Where the result goes. Opened before the run, so that a folder that can't be written to is found
+/// Destination of the result. Opened before the run, so that a folder that can't be written to is found
 /// before the time is spent; what is there stays until there is a result.
 pub struct JsonFile {
     program: &'static str,
@@ -137,7 +137,7 @@ struct Document<'a> {
     command_line: &'a [String],
     /// Percentiles of the latency asked for, in microseconds.
     percentiles_us: BTreeMap<String, f64>,
-    /// Why the run is incomplete.
+    /// Reason why the run is incomplete.
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<String>,
     #[serde(flatten)]
@@ -213,13 +213,13 @@ impl Drop for JsonFile {
     }
 }
 
-/// How the target of such a suite is called.
+/// Name of the target of such a suite.
 pub const TARGET: &str = "main";
 
 /// Runs the suite that a command line amounts to. Papers are none of the drop-ins' business.
 pub type RunLevels = fn(&LevelSuite) -> ExitCode;
 
-/// What a command line asks for: one experiment on tables that are there, with a trial for each number of workers.
+/// A command line as a suite: one experiment on tables that are there, with a trial for each number of workers.
 #[derive(Clone, Debug)]
 pub struct LevelSuite {
     /// The front end, which is the name of the suite.
@@ -252,7 +252,7 @@ impl LevelSuite {
             let place = name.split('.').fold(&mut experiment, |table, part| &mut table[part]);
             *place = value;
         };
-        // A script of Lua is a key of its own.
+        // A script of Lua is its own key.
         if self.workload != "lua" {
             put("test", json!(self.test));
         }
@@ -287,7 +287,7 @@ fn plain(text: &str) -> String {
 /// Percentiles above 0 and up to 100, with commas, in the order given and each of them once.
 ///
 /// # Errors
-/// What the option takes, to be put after "the value must be".
+/// Reads percentiles; an error completes the words "the value must be".
 pub fn percentiles(value: &str) -> Result<Vec<f64>, String> {
     let mut percentiles: Vec<f64> = Vec::new();
     for part in value.split(',').map(str::trim).filter(|part| !part.is_empty()) {

@@ -1,7 +1,7 @@
 //! Executes a plan step by step and keeps everything in the run folder.
 //!
 //! Before each step the [`schedule`] says what becomes of it, from the results so far and nothing else, so that an
-//! interrupted run goes on as it would have. What is not needed stands in `run.json` as skipped, with the reason.
+//! interrupted run continues as it would have. What is not needed stands in `run.json` as skipped, with the reason.
 
 pub mod calibration;
 mod command;
@@ -31,10 +31,10 @@ mod together;
 mod trial;
 pub mod watch;
 
-dyno_facts::catalogue!();
+dyno_facts::catalog!();
 
 pub use permits::Permits;
-pub use summary::{identity, kinds, summarise};
+pub use summary::{identity, kinds, summarize};
 pub use target_lock::{TableLock, TableSharing, lock_holder, lock_tables, shared_warning};
 
 use crate::data::UsedSeeds;
@@ -76,7 +76,7 @@ pub struct RunOutcome {
 
 /// The terms on which a run is executed.
 pub struct RunTerms {
-    /// The load generators, where it isn't this process.
+    /// The load generators, if it isn't this process.
     pub fleet: Option<Fleet>,
     /// The rule for other runs on the same tables.
     pub sharing: TableSharing,
@@ -155,7 +155,7 @@ struct Runner<'a> {
     plan: &'a Plan,
     run: Run,
     control: &'a Control,
-    /// The load generators, where it isn't this process.
+    /// The load generators, if it isn't this process.
     fleet: Option<Fleet>,
     locks: TargetLocks,
     /// The rule for other runs on the same tables.
@@ -168,7 +168,7 @@ struct Runner<'a> {
     experiments: BTreeMap<String, Rc<dyn Trials>>,
     /// Targets whose data this process has loaded and no trial has touched.
     fresh: BTreeSet<String>,
-    /// What this process has renewed: by the first step that it was made for.
+    /// States renewed by this process: by the first step that they were made for.
     renewed: BTreeSet<(Renewed, String)>,
 }
 
@@ -338,7 +338,7 @@ impl Runner<'_> {
         })
     }
 
-    /// Does a step; `None` where no trial is made or skipped.
+    /// Does a step; `None` if no trial is made or skipped.
     fn step(&mut self, step: &PlanStep, turn: Turn<'_>) -> Result<Option<TrialDone>> {
         // Before a step changes the data.
         if step.action != StepAction::Prepare {
@@ -447,7 +447,7 @@ impl Runner<'_> {
         stage: Option<StageOf>,
         others: u32,
     ) -> Result<Option<TrialGround>> {
-        // Within a trial nothing is made anew.
+        // Within a trial nothing is made again.
         let is_within = stage.is_some() && !self.run.data().stages(&step.id).is_empty();
         // Those that are reloaded for pairs are renewed.
         let facts = self.plan.experiment(&step.experiment);

@@ -1,4 +1,4 @@
-//! What the runner and the front ends say. They print nothing themselves: the program that starts them
+//! Messages of the runner and the front ends. They print nothing themselves: the program that starts them
 //! hands in its streams once, as a logger is handed in. Without streams all is silent.
 
 use crate::failure::Failure;
@@ -11,10 +11,10 @@ pub trait Streams: Send + Sync {
     /// Writes data (standard output), which nothing obeys that shows it.
     fn data(&self, bytes: &[u8]) -> io::Result<()>;
 
-    /// Writes `text` in the place of the last `shown` bytes of data, for somebody who watches.
+    /// Writes `text` instead of the last `shown` bytes of data, for somebody who watches.
     fn redraw(&self, shown: usize, text: &str);
 
-    /// Writes talk (standard error), as harmless as data. Nobody can be told when that is closed.
+    /// Writes talk (standard error), as harmless as data. No one can be told when that is closed.
     fn talk(&self, bytes: &[u8]);
 
     fn is_watched(&self) -> bool;

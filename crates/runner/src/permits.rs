@@ -1,5 +1,5 @@
-//! What a load generator may reach, as its own user has said: whoever may publish to its subjects names the
-//! addresses at which it logs in with the passwords that it finds.
+//! Addresses that a load generator may reach, by its own user's permission: whoever may publish to its subjects names
+//! the addresses at which it logs in with the passwords that it finds.
 
 use crate::databases::cluster_nodes;
 use crate::failure::{Failure, Result};
@@ -10,7 +10,7 @@ use std::fmt;
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 
-/// What stands before the folder of a cluster of `dyno cluster`.
+/// The prefix of the folder of a cluster of `dyno cluster`.
 const CLUSTER: &str = "cluster:";
 
 /// Options of a URL by which passwords go out readable to who listens or pretends to be the server.

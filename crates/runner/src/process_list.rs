@@ -8,14 +8,15 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, Error, ErrorKind};
 use std::os::unix::fs::FileExt;
 
-/// What stands in the place of every byte of a secret.
+/// The replacement of every byte of a secret.
 const FILLER: u8 = b'x';
 /// No command line is longer: the kernel's own limit for all arguments and the environment.
 const ARGUMENTS_MAX: u64 = 6 << 20;
 
 /// Overwrites the values of the options in `names` (`mysql-password` for `--mysql-password=...`;
 /// `-` and `_` are the same), the passwords of URLs and connection strings, and the word after the
-/// word `password` or `--token`, in what the process list shows. To be called after the arguments have been read, as early as possible.
+/// word `password` or `--token`, in what the process list shows. To be called after the arguments have been read, as
+/// early as possible.
 ///
 /// # Errors
 /// When `/proc` can't be read or written: the passwords stay visible then.
@@ -49,9 +50,9 @@ fn argument_range(stat: &str) -> io::Result<(u64, u64)> {
     }
 }
 
-/// Where the values of the options in `names`, the passwords of URLs and connection strings, and what
-/// follows the word `password` (an override of `dyno benchmarksql`) or `--token` (of `dyno serve`) lie within arguments that end with
-/// a zero byte each.
+/// Ranges of the values of the options in `names`, the passwords of URLs and connection strings, and the text that
+/// follows the word `password` (an override of `dyno benchmarksql`) or `--token` (of `dyno serve`) lie within arguments
+/// that end with a zero byte each.
 fn secret_ranges(arguments: &[u8], names: &[&str]) -> Vec<(usize, usize)> {
     let mut ranges = Vec::new();
     let mut from = 0;
@@ -78,8 +79,8 @@ fn secret_ranges(arguments: &[u8], names: &[&str]) -> Vec<(usize, usize)> {
     ranges
 }
 
-/// Where the password of `scheme://user:password@host` stands, and all parameters, which may hold one too. A password may
-/// hold any character, so it ends at the last `@`.
+/// Ranges of the password of `scheme://user:password@host`, and of all parameters, which may hold one too. A password
+/// may hold any character, so it ends at the last `@`.
 fn url_secrets(argument: &[u8]) -> Vec<(usize, usize)> {
     let Some(scheme) = argument.windows(3).position(|three| three == b"://") else {
         return Vec::new();

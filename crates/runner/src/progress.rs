@@ -1,4 +1,4 @@
-//! What a person sees while dyno works: bars on a terminal, plain lines elsewhere; and how long the rest of a run will
+//! Progress for a person: bars on a terminal, plain lines elsewhere; and the time that the rest of a run will
 //! take, by the guesses of its plan, corrected by how long its steps took so far.
 
 use crate::failure::{Failure, Result};
@@ -50,12 +50,12 @@ impl ProgressBar {
         if told.elapsed() >= PLAIN_EVERY {
             *told = Instant::now();
             let share = if length > 0 { position as f64 / length as f64 * 100.0 } else { 0.0 };
-            // Of what was measured so far.
+            // By the measured part.
             let left_s = self.begun.elapsed().as_secs_f64() * (100.0 / share - 1.0);
             // The first rows say nothing of the rest.
             let left =
                 if share >= 1.0 { format!(", {} left", about(left_s)) } else { String::new() };
-            output::print_step(&format!("{}: {share:.0} % {message}{left}", self.title));
+            output::print_step(&format!("{}: {share:.0}% {message}{left}", self.title));
         }
     }
 
@@ -189,7 +189,7 @@ impl LoadObserver for LoadProgress {
     }
 }
 
-/// Makes a load that the same command goes on with after Ctrl-C, shows its progress, and what `told` says of it.
+/// Makes a load that the same command continues with after Ctrl-C, shows its progress, and what `told` says of it.
 pub fn follow_load<R>(
     load: impl FnOnce(&LoadProgress) -> Result<R, LoadError>,
     told: impl FnOnce(&R) -> String,
@@ -239,7 +239,7 @@ impl TrialProgress {
         self.progress.at(0, self.seconds, &format!("connected {connected} of {of} workers"));
     }
 
-    /// An interval is complete; `warmup_s` was asked for.
+    /// An interval is complete; `warmup_s` was requested.
     pub fn interval(&self, interval: &MeasuredInterval, warmup_s: f64) {
         let counts = interval.frame.counts();
         let tps = counts.committed as f64 / interval.length_s.max(1e-9);
@@ -362,7 +362,7 @@ mod tests {
         assert_eq!(remaining.left_s(&all, &BTreeMap::new()), 60.0);
         let told = remaining.show(&all, all.len(), &BTreeMap::new());
         assert_eq!(told.as_deref(), Some("the run: about 60 s left"), "not all 200 are made");
-        // A process that goes on with the run has made none of it.
+        // A process that continues with the run has made none of it.
         assert_eq!(remaining.left_s(&all[1..], &spent(40.0)), 20.0);
         remaining.took(&pairs[0], 10.0);
         assert_eq!(remaining.left_s(&all[1..], &spent(10.0)), 50.0);

@@ -1,8 +1,8 @@
 //! Restarts of servers and reloads of data before pairs: what differs from start to start is part of what is measured.
 //!
 //! Before the first of so many pairs all their targets are renewed alike. A target that is compared with itself has one
-//! server: with a restart for each pair, each of its two trials gets its own. What was renewed and used by a complete trial
-//! is not renewed again by a run that goes on.
+//! server: with a restart for each pair, each of its two trials gets its own. What was renewed and used by a complete
+//! trial is not renewed again by a run that continues.
 
 use super::Runner;
 use crate::command::{self, BACK_WITHIN, ShellCommand};
@@ -17,7 +17,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::time::Instant;
 
-/// The folders of clusters of `dyno cluster` that are the servers of a target; `None` where a command restarts them.
+/// The folders of clusters of `dyno cluster` that are the servers of a target; `None` if a command restarts them.
 fn clusters(target: &TargetFacts) -> Result<Option<BTreeSet<&str>>> {
     let folders = target.nodes.iter().map(|node| node.cluster.as_deref());
     let folders: Option<BTreeSet<&str>> = folders.collect();

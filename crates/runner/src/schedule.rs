@@ -1,6 +1,6 @@
-//! What comes next in a run, from its plan and the results so far and nothing else: an interrupted run goes on as it would
-//! have. A plan has all its steps before it begins, also those that may turn out not to be needed: pairs beyond the
-//! half-width, trials of a search that has ended, repeats for which there is no time.
+//! The next step of a run, from its plan and the results so far and nothing else: an interrupted run continues as it
+//! would have. A plan has all its steps before it begins, also those that may turn out not to be needed: pairs beyond
+//! the half-width, trials of a search that has ended, repeats for which there is no time.
 //!
 //! If a trial of a pair has failed, the next process makes both again. A point whose trials fail one after the other is
 //! given up: a statement that no server takes, a table that isn't there. What has failed so often fails again, and
@@ -25,7 +25,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// Failures of a point in a row after which it is given up.
 const FAILURES: u32 = 3;
-/// Where a search begins: this share of what a closed loop does.
+/// Start of a search: this share of the throughput of a closed loop.
 const FIRST_SHARE: f64 = 0.5;
 /// The rate of trials that are measured at once: this share of what the slower target does in a closed loop alone.
 const TOGETHER_SHARE: f64 = 0.25;
@@ -86,7 +86,7 @@ impl<'a> Schedule<'a> {
         &self.steps[self.begun.saturating_sub(1)..]
     }
 
-    /// The next step and what becomes of it; `None` where all have had their turn.
+    /// The next step and what becomes of it; `None` if all have had their turn.
     pub(super) fn next(&mut self, results: &RunData) -> Option<(&'a PlanStep, Turn<'a>)> {
         let step = *self.steps.get(self.begun)?;
         self.begun += 1;
@@ -106,7 +106,7 @@ impl<'a> Schedule<'a> {
         Some((step, turn))
     }
 
-    /// Notes how the trial of a step has ended; true where its point is given up from now on.
+    /// Notes how the trial of a step has ended; true if its point is given up from now on.
     pub(super) fn ended(&mut self, step: &PlanStep, status: &TrialStatus) -> bool {
         // A search goes to where trials fail.
         let Some(trial) = step.trial().filter(|trial| trial.purpose != Purpose::Search) else {
@@ -122,7 +122,7 @@ impl<'a> Schedule<'a> {
         *failures == FAILURES
     }
 
-    /// Whether a trial belongs to a point that is given up; where targets are compared, to one on any of them.
+    /// Returns true if a trial belongs to a point that is given up; where targets are compared, to one on any of them.
     fn is_given_up(&self, step: &PlanStep, trial: &PlannedTrial) -> bool {
         let Some(of_level) = self.in_a_row.get(&(step.experiment.clone(), level(trial))) else {
             return false;
@@ -137,8 +137,8 @@ fn comparison_of<'a>(plan: &'a Plan, step: &PlanStep) -> Option<&'a ComparisonFa
     plan.experiment(&step.experiment)?.comparison.as_ref()
 }
 
-/// Complete trials of pairs of which the other trial failed or was cut off, and the steps of those: both are made again,
-/// one right after the other. Made alone, the second one would meet whatever has changed since.
+/// Complete trials of pairs of which the other trial failed or was cut off, and the steps of those: both are made
+/// again, one right after the other. Made alone, the second one would meet whatever has changed since.
 pub(super) fn half_pairs(plan: &Plan, results: &RunData) -> BTreeSet<String> {
     let mut halves = BTreeSet::new();
     for step in &plan.steps {
@@ -163,14 +163,14 @@ pub(super) fn half_pairs(plan: &Plan, results: &RunData) -> BTreeSet<String> {
     halves
 }
 
-/// Whether time ends the repeats that a step belongs to.
+/// Returns true if time ends the repeats that a step belongs to.
 pub(super) fn is_timed(plan: &Plan, step: &PlanStep) -> bool {
     let bound = plan.experiment(&step.experiment).and_then(ExperimentFacts::time_bound);
     bound.is_some() && step.trial().is_some()
 }
 
-/// Notes what a trial has taken with all that was done around it: the process that goes on with the run has only the rest.
-/// The pace is that of trials that were completed: others end at any moment.
+/// Notes what a trial has taken with all that was done around it: the process that continues with the run has only the
+/// rest. The pace is that of trials that were completed: others end at any moment.
 pub(super) fn spend(header: &mut RunHeader, step: &PlanStep, seconds: f64, is_complete: bool) {
     *header.spent_s.entry(step.experiment.clone()).or_default() += seconds;
     if is_complete {
@@ -180,8 +180,8 @@ pub(super) fn spend(header: &mut RunHeader, step: &PlanStep, seconds: f64, is_co
     }
 }
 
-/// Why the repeats of a point have ended before this one, if so: to judge all pairs again for each that is left takes
-/// long.
+/// Reason for ending the repeats of a point before this one, if any: to judge all pairs again for each that is left
+/// takes long.
 pub(super) fn ended(
     plan: &Plan,
     results: &RunData,
@@ -253,8 +253,8 @@ impl<'a, 'r> Asked<'a, 'r> {
         }
     }
 
-    /// The trials of a repeat at once, when the first of them has its turn. Those of one that goes on after a failure are
-    /// all made again.
+    /// The trials of a repeat at once, when the first of them has its turn. Those of one that continues after a failure
+    /// are all made again.
     fn measure_together(self) -> Turn<'a> {
         let rate = self.trial.rate.or_else(|| self.calibrated_rate_per_s());
         let Some(rate) = rate else { return Turn::Skip(say!(rate_not_calibrated)) };
@@ -284,7 +284,7 @@ impl<'a, 'r> Asked<'a, 'r> {
         noted_s.max(taken_s.sum())
     }
 
-    /// How long these steps will take: as guessed, at the pace of what the experiment has completed so far.
+    /// Expected duration of these steps: as estimated, at the pace of the experiment's completed ones.
     fn expected_s(self, next: impl Iterator<Item = &'a PlanStep>) -> f64 {
         let paces = &self.results.header.paces;
         let [taken_s, guessed_s] = paces.get(&self.step.experiment).copied().unwrap_or_default();
@@ -292,7 +292,7 @@ impl<'a, 'r> Asked<'a, 'r> {
         pace * next.map(|step| step.estimated_s).sum::<f64>()
     }
 
-    /// Why no further repeat of an experiment is begun, if so: all its points are repeated equally often.
+    /// Reason for ending the repeats of an experiment, if any: all its points are repeated equally often.
     fn why_over(self, experiment: &ExperimentFacts) -> Option<Message> {
         let (least, seconds) = experiment.time_bound()?;
         let repeat = self.trial.repeat;
@@ -305,7 +305,7 @@ impl<'a, 'r> Asked<'a, 'r> {
             .then(|| say!(repeats_over, seconds = seconds.to_string(), n = repeat - 1))
     }
 
-    /// Why a comparison needs no further pair, if so.
+    /// Reason why a comparison needs no further pair, if any.
     fn why_enough(
         self,
         experiment: &ExperimentFacts,
@@ -318,7 +318,7 @@ impl<'a, 'r> Asked<'a, 'r> {
         }
         let stop = comparison.stop;
         let unit = experiment.pairs_per_unit();
-        // A session that goes on with others makes a unit: with the least there is something to compare them by.
+        // A session that continues with others makes a unit: with the least there is something to compare them by.
         let continues = &self.results.header.continues;
         let least = if continues.is_empty() { stop.pairs_least } else { unit };
         // What a restart has begun is made to its end.
@@ -470,7 +470,7 @@ fn round_down(rate_per_s: f64) -> f64 {
 
 fn why_stopped(decision: &Decision, budget_s: Option<f64>) -> Option<Message> {
     let pairs = decision.pairs;
-    let reached = decision.half_width.map(|width| format!("{:.1} %", width * 100.0));
+    let reached = decision.half_width.map(|width| format!("{:.1}%", width * 100.0));
     match decision.next {
         Pairing::Continue | Pairing::Stop(Stop::MostPairs) => None,
         Pairing::Stop(Stop::HalfWidthReached) => {

@@ -14,9 +14,9 @@ static FIRST: AtomicU8 = AtomicU8::new(SIGINT as u8);
 
 static CAME: OnceLock<Instant> = OnceLock::new();
 
-/// How long questions go on after a signal: a server that is well has answered by then.
+/// Time for which questions continue after a signal: a healthy server has answered by then.
 const ANSWER_GRACE: Duration = Duration::from_secs(2);
-/// How long after a signal the process ends at the latest, whatever it waits for.
+/// Longest time after a signal until the process ends, whatever it waits for.
 const END_WITHIN: Duration = Duration::from_millis(9500);
 
 /// Work that is done to its end although a signal has come: it waits for no server of the user.
@@ -37,17 +37,17 @@ impl Drop for ProcessHeld {
     }
 }
 
-/// What a question gives; `None` once a signal has come and the answer does not follow soon, or when it is given up.
+/// The answer to a question; `None` once a signal has come and the answer does not follow soon, or when it is given up.
 pub async fn unless_stopped<F: Future>(question: F) -> Option<F::Output> {
     unless(|| came_before(ANSWER_GRACE) || given_up().is_some(), question).await
 }
 
-/// True after the first Ctrl-C or SIGTERM, for work that is no trial.
+/// True after the first Ctrl-C or SIGTERM, for work that is not a trial.
 pub fn has_come() -> bool {
     CAME.get().is_some()
 }
 
-/// True when that is this long ago, for work that had better be ended properly.
+/// Returns true if that is this long ago, for work that had better be ended properly.
 pub fn came_before(grace: Duration) -> bool {
     CAME.get().is_some_and(|came| came.elapsed() >= grace)
 }

@@ -1,14 +1,15 @@
-//! Trials that are cut into stages: each is driven, looked at and stored as a trial of its own, and the last one is
-//! followed by their sum: what was measured exactly, what surrounded it as far as it adds up. A run that goes on makes the
-//! stages that are missing.
+//! Trials that are cut into stages: each is driven, looked at and stored as its own trial, and the last one is
+//! followed by their sum: what was measured exactly, what surrounded it as far as it adds up. A run that continues
+//! makes the stages that are missing.
 //!
-//! A stage that was cut off or failed is made again, and what it did counts for nothing: its trial stays in the run folder
-//! and in the paper. Data are restored and servers restarted before the first stage only. Sessions are opened anew for each,
-//! so each has a warm-up: the whole one where the process has just begun, else a tenth of the stage at most.
+//! A stage that was cut off or failed is made again, and what it did counts for nothing: its trial stays in the run
+//! folder and in the paper. Data are restored and servers restarted before the first stage only. Sessions are opened
+//! again for each, so each has a warm-up: the whole one where the process has just begun, else a tenth of the stage at
+//! most.
 
 use crate::data::BITS_OF_SEEDS;
 use crate::failure::{Failure, Result};
-use crate::summary::summarise;
+use crate::summary::summarize;
 use crate::trial::{TrialDone, figures, trial_spec};
 use crate::{Runner, output};
 use dyno_core::Error;
@@ -80,7 +81,7 @@ impl Runner<'_> {
     }
 }
 
-/// A stage as it is driven. Each has a seed of its own, so that none repeats the work of another.
+/// A stage as it is driven. Each has its own seed, so that none repeats the work of another.
 fn part(trial: &PlannedTrial, stage: StageOf, follows: bool) -> PlannedTrial {
     let length_s = trial.duration_s.map(|duration_s| duration_s / f64::from(stage.of));
     let warm_most_s =
@@ -94,7 +95,7 @@ fn part(trial: &PlannedTrial, stage: StageOf, follows: bool) -> PlannedTrial {
     }
 }
 
-/// Adds up stages, in their order, with what each has measured. Of servers' states those before the first stage count.
+/// Adds up stages, in their order, with what each has measured. The servers' states before the first stage count.
 pub(crate) fn joined(
     trial: &PlannedTrial,
     stages: &[TrialSummary],
@@ -110,7 +111,7 @@ pub(crate) fn joined(
         ..first.identity.clone()
     };
     let kinds: Vec<String> = first.kinds.iter().map(|kind| kind.name.clone()).collect();
-    let mut sum = summarise(identity, &kinds, &spec, &result, false);
+    let mut sum = summarize(identity, &kinds, &spec, &result, false);
     sum.started_at.clone_from(&first.started_at);
     sum.stages = seams(stages);
     sum.conditions = conditions(stages, sum.conditions);
@@ -186,7 +187,7 @@ fn conditions(stages: &[TrialSummary], measured: Conditions) -> Conditions {
     all
 }
 
-/// What is known of both parts.
+/// Joins the values of both parts.
 fn both<T>(one: Option<T>, other: Option<T>, add: impl Fn(T, T) -> T) -> Option<T> {
     one.zip(other).map(|(one, other)| add(one, other))
 }

@@ -118,7 +118,7 @@ fn found(summary: &TrialSummary, same_host: bool) -> Option<Loss> {
     }))
 }
 
-/// That the clock of the load generator's machine stood still.
+/// Suspension of the clock of the load generator's machine.
 fn suspended(known: &GeneratorConditions) -> Option<Message> {
     Some(say!(machine_was_suspended, ms = short(known.suspension_ms()?)))
 }
@@ -139,7 +139,8 @@ fn lost_time(known: &GeneratorConditions, host: &HostSample, window_s: f64) -> [
 }
 
 /// The share of this machine's CPUs that others than the load generator and its servers used: what a server takes from
-/// the loops next to it is its result. `None` for concurrent trials, where the servers of the other target would be counted.
+/// the loops next to it is its result. `None` for concurrent trials, where the servers of the other target would be
+/// counted.
 fn foreign_cpu_share(summary: &TrialSummary, cpus: f64) -> Option<f64> {
     let servers_s = summary.figure(Metric::CpuS)?;
     let own = (summary.generator.loops_cpu_s + servers_s) / (summary.window_s * cpus);
@@ -198,9 +199,9 @@ mod tests {
         };
         for (lets_go, starves, text) in [
             (why(true, slept(0.5)), why(true, slept(20.0)), "suspended for 20"),
-            (why(false, waited(1.9)), why(false, waited(2.2)), "5.5 % of the window"),
+            (why(false, waited(1.9)), why(false, waited(2.2)), "5.5% of the window"),
             (why(true, stood(0.9)), why(true, stood(4.0)), "stood still for 4"),
-            (why(false, stolen(0.05)), why(false, stolen(0.2)), "took 20 %"),
+            (why(false, stolen(0.05)), why(false, stolen(0.2)), "took 20%"),
         ] {
             assert_eq!(lets_go, None);
             assert!(starves.as_ref().is_some_and(|why| why.contains(text)), "{starves:?}");
@@ -236,7 +237,7 @@ mod tests {
             summary.conditions.members = vec![waited("g1", 6.0), waited("g2", 100.0)];
         };
         for (found, share, why) in [
-            (lost(&several), "0.20", "took 20 %"),
+            (lost(&several), "0.20", "took 20%"),
             (lost(&stood), "1.00", "stood still"),
             (lost(&slept), "1.00", "suspended"),
             (lost(&of_two), "1.00", "g2"),
@@ -276,8 +277,8 @@ mod tests {
         assert_eq!(beside(Some(70.0)), None);
         assert_eq!(beside(None), None);
         let why = beside(Some(40.0)).expect("others took the CPU");
-        assert!(why.contains("waited for a CPU in 50 % of the window"), "{why}");
-        assert!(why.contains("other programs took 50 % of the machine's CPUs"), "{why}");
+        assert!(why.contains("waited for a CPU in 50% of the window"), "{why}");
+        assert!(why.contains("other programs took 50% of the machine's CPUs"), "{why}");
         // In concurrent trials the servers of the other target are not foreign programs.
         assert_eq!(measured(Some(40.0), true), None);
     }
@@ -308,9 +309,9 @@ mod tests {
             it.host_load = Some(HostSample { steal_share: 0.2, ..HostSample::default() });
         };
         for (found, text) in [
-            (judged(&waited(4.4)), "waited for a CPU in 5.5 %"),
+            (judged(&waited(4.4)), "waited for a CPU in 5.5%"),
             (judged(&stood), "stood still for 4"),
-            (judged(&stolen), "took 20 %"),
+            (judged(&stolen), "took 20%"),
         ] {
             assert_eq!(found.0, TrialStatus::Starved, "{text}");
             assert!(found.1.contains("g2") && found.1.contains(text), "{}", found.1);

@@ -12,7 +12,7 @@ use dyno_reactor::monotonic_now;
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 
-/// What a trial is as far as the order to the engine says it.
+/// The identity of a trial as far as the order to the engine says it.
 pub fn identity(test: impl Into<String>, spec: &TrialSpec) -> TrialIdentity {
     TrialIdentity {
         test: test.into(),
@@ -30,7 +30,7 @@ pub fn kinds<W: Workload>(workload: &W) -> Vec<String> {
 }
 
 /// Sums up a trial that the engine has measured. With `may_miss_rate` it is complete at a rate that was missed, too.
-pub fn summarise(
+pub fn summarize(
     identity: TrialIdentity,
     kinds: &[String],
     spec: &TrialSpec,
@@ -76,7 +76,7 @@ fn status(spec: &TrialSpec, result: &TrialResult, may_miss_rate: bool) -> TrialS
     TrialStatus::Complete
 }
 
-/// Why a trial measures something else than its workload, however many errors its workers survive: a table was missing.
+/// The missing table, because of which a trial does not measure its workload, however many errors its workers survive.
 pub(crate) fn missing_table(errors: &[ErrorSummary]) -> Option<Message> {
     let is_missing = |error: &&ErrorSummary| {
         // PostgreSQL, MySQL and SQLite.
@@ -88,8 +88,8 @@ pub(crate) fn missing_table(errors: &[ErrorSummary]) -> Option<Message> {
     Some(say!(table_missing, why = crate::failure::sentence(&error.message.to_string())))
 }
 
-/// That the offered rate was missed, in a sentence. Random arrivals come faster or slower than planned, and the share is
-/// one of those that came.
+/// The missed rate, in a sentence. Random arrivals come faster or slower than planned, and the share
+/// is one of those that came.
 fn missed(spec: &TrialSpec, result: &TrialResult) -> Option<Message> {
     let (share, rate) = (result.missed_rate()?, spec.rate_per_s?);
     let due = result.offered? as f64 / (result.length().max(1) as f64 / 1e9);
@@ -191,7 +191,7 @@ mod tests {
         result.total.kinds[0].counts = counts;
         result.ended = TrialEnd::Miscounted { started: 5, ended: 3, in_flight: 1 };
         let (spec, kinds) = (TrialSpec::closed(1), ["one".to_owned()]);
-        let summary = summarise(identity("one", &spec), &kinds, &spec, &result, false);
+        let summary = summarize(identity("one", &spec), &kinds, &spec, &result, false);
         let why = "5 transactions were started, but 3 ended and 1 were in flight: the load generator has miscounted.";
         assert_eq!(summary.status, TrialStatus::Failed(why.into()));
         assert_eq!(summary.kinds[0].counts, counts);
@@ -205,7 +205,7 @@ mod tests {
         result.total.kinds[0].latency.record(33_000_000);
         let spec = TrialSpec::closed(1);
         let summary = |result: &TrialResult| {
-            summarise(identity("one", &spec), &["one".to_owned()], &spec, result, false)
+            summarize(identity("one", &spec), &["one".to_owned()], &spec, result, false)
         };
         result.longest_in_flight = 20_000_000;
         let unchanged = summary(&result);
@@ -234,11 +234,11 @@ mod tests {
         let counts = Counts { started: 500, committed: 500, ..Counts::default() };
         result.total.kinds[0].counts = counts;
         let spec = TrialSpec { rate_per_s: Some(50.0), ..TrialSpec::closed(1) };
-        let summary = summarise(identity("one", &spec), &["one".to_owned()], &spec, &result, false);
+        let summary = summarize(identity("one", &spec), &["one".to_owned()], &spec, &result, false);
         let TrialStatus::Failed(why) = &summary.status else { panic!("{:?}", summary.status) };
         assert_eq!(
             why.to_string(),
-            "Only 92.6 % of the transactions due in the window were done: 54.0 per second were due, at a planned rate \
+            "Only 92.6% of the transactions due in the window were done: 54.0 per second were due, at a planned rate \
              of 50."
         );
         assert_eq!(short(summary.tps), "50.0", "0.926 times 54.0");

@@ -1,11 +1,11 @@
-//! Two runs on the same tables at once: each holds a lock of the server (PostgreSQL's advisory locks, `GET_LOCK` of MySQL
-//! and MariaDB) in a session of its own as long as it lasts, so that the second one is refused.
+//! Two runs on the same tables at once: each holds a lock of the server (PostgreSQL's advisory locks, `GET_LOCK` of
+//! MySQL and MariaDB) in a session of its own as long as it lasts, so that the second one is refused.
 //!
 //! The session is idle: its thread sleeps, and asks the server something every ten minutes only. A lock belongs to a
 //! database and a workload, since workloads have tables of their own. Embedded databases have locks themselves. An
-//! endpoint may answer from another server each time: behind it the servers that take writes are locked themselves, where
-//! the plan knows them. Load generators of a fleet take none, the run that they belong to does. A run whose targets are
-//! one database under two names finds its own lock: [`LockAnswer::Own`].
+//! endpoint may answer from another server each time: behind it the servers that take writes are locked themselves,
+//! where the plan knows them. Load generators of a fleet take none, the run that they belong to does. A run whose
+//! targets are one database under two names finds its own lock: [`LockAnswer::Own`].
 //!
 //! Verbs that load or drop tables hold the same lock while they work ([`lock_tables`]). The `run` of front ends takes
 //! none, since of their originals many may work at once. It asks who has the lock, and is warned.
@@ -160,7 +160,7 @@ impl TargetLocks {
         Ok((answer, TableLock { stop: Some(stop), thread: Some(thread) }))
     }
 
-    /// Ends the sessions on a target, such as for a command that makes its database anew.
+    /// Ends the sessions on a target, such as for a command that makes its database again.
     pub(crate) fn release(&mut self, target: &str) {
         self.held.remove(target);
     }
@@ -178,8 +178,8 @@ fn places(reached: &ReachedDatabase) -> Vec<&Database> {
 
 const ASKING: &str = "asking who has locked the tables";
 
-/// The run or load that has locked the tables of a workload, in words, by one question. `None` also where the server knows
-/// no such locks, or refuses to say.
+/// The run or load that has locked the tables of a workload, in words, by one question. `None` also where the server
+/// knows no such locks, or refuses to say.
 ///
 /// # Errors
 /// The session is lost.
@@ -202,8 +202,8 @@ pub async fn lock_holder(
     Ok(who.filter(|who| who.contains("session ")))
 }
 
-/// Locks the tables of a workload for a verb that loads or drops them. Embedded databases and servers without such locks
-/// have none.
+/// Locks the tables of a workload for a verb that loads or drops them. Embedded databases and servers without such
+/// locks have none.
 ///
 /// # Errors
 /// A run or another verb works on them. Else those of [`LoadSessions`]: the server can't be reached, or hangs.
@@ -215,7 +215,7 @@ pub fn lock_tables(
     if database.blocks() {
         return Ok(TableLock::default());
     }
-    // A server that hangs is noticed here; and behind a pooler, where no lock can be held, one can be seen.
+    // A server that hangs is noticed here; and behind a pooler, if no lock can be held, one can be seen.
     let holder = LoadSessions::new(&database.admin(), observer, 1)
         .at_first_node()
         .one(async |session| lock_holder(session, workload).await.map_err(while_doing(ASKING)))?;
@@ -235,7 +235,7 @@ pub fn lock_tables(
     }
 }
 
-/// The warning for what is measured beside the holder of the lock.
+/// The warning for what is measured alongside the holder of the lock.
 pub fn shared_warning(who: &str) -> String {
     format!("a run or load works on the same tables, and each disturbs the other: {who}")
 }
@@ -266,7 +266,7 @@ impl Drop for TableLock {
     }
 }
 
-/// Takes the locks, tells it, and holds them until nobody is there to end it.
+/// Takes the locks, tells it, and holds them until no one is there to end it.
 fn hold(
     driver: &AdminDriver<'_>,
     order: &LockOrder,
@@ -440,7 +440,7 @@ mod tests {
     use dyno_load::Unobserved;
     use dyno_testkit::sim::{Service, SimDriver, SimulatedAnswers};
 
-    /// What a session is told by a server whose answers to SELECT have that many rows, of 1, 2, 3.
+    /// The answer of a session's lock on a server whose answers to SELECT have that many rows, of 1, 2, 3.
     fn told(rows: u64) -> LockAnswer {
         let service = Service::Constant(0);
         let driver = SimDriver::new(SimulatedAnswers { service, rows, ..Default::default() });

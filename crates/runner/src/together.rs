@@ -1,5 +1,5 @@
-//! Trials of several targets at once: they begin at one moment and get the same arrivals, so that whatever else the machine
-//! does meets both alike, and each interval of both is a pair.
+//! Trials of several targets at once: they begin at one moment and get the same arrivals, so that whatever else the
+//! machine does meets both alike, and each interval of both is a pair.
 
 use crate::fleet::Team;
 use crate::trial::{Job, TrialDone};
@@ -15,7 +15,7 @@ use std::time::Duration;
 const HEAD_START: Nanos = 20 * MILLISECOND;
 const LOOK: Duration = Duration::from_millis(50);
 
-/// Where trials wait for each other.
+/// Meeting point at which trials wait for each other.
 #[derive(Default)]
 struct Rendezvous {
     meeting: Mutex<Meeting>,
@@ -31,7 +31,7 @@ struct Meeting {
 }
 
 impl Rendezvous {
-    /// The start of so many trials, one of which is ready `now`; `None` where one of them never will be.
+    /// The start of so many trials, one of which is ready `now`; `None` if one of them never will be.
     fn meet(&self, expected: usize, now: Nanos) -> Option<Nanos> {
         let mut meeting = self.meeting.lock().unwrap_or_else(PoisonError::into_inner);
         meeting.ready += 1;
@@ -43,7 +43,7 @@ impl Rendezvous {
         (!meeting.is_called_off).then_some(meeting.starts_at)
     }
 
-    /// Nobody waits any longer. What has begun goes on.
+    /// No one waits any longer. What has begun continues.
     fn call_off(&self) {
         let mut meeting = self.meeting.lock().unwrap_or_else(PoisonError::into_inner);
         meeting.is_called_off = true;
@@ -126,7 +126,7 @@ impl Runner<'_> {
     }
 }
 
-/// Where one has failed, the pair counts for nothing; one that was called off for that says less.
+/// Severity of an outcome: if one has failed, the pair counts for nothing; one that was called off for that says less.
 fn severity(done: &TrialDone) -> u32 {
     match done {
         TrialDone::Ended { status: TrialStatus::Failed(_), .. } => 3,

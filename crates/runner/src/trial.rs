@@ -12,7 +12,7 @@ use crate::fleet::{FleetShare, Team};
 use crate::nodes::{AllSeen, Client, NodeSnapshot, Nodes, Sampling, sampled};
 use crate::progress::{ProgressBar, TrialProgress};
 use crate::starving::Starving;
-use crate::summary::{self, kinds, missing_table, resident_mib, summarise};
+use crate::summary::{self, kinds, missing_table, resident_mib, summarize};
 use crate::{output, signals, watch};
 use dyno_core::{Error, Nanos, SECOND, counted};
 use dyno_engine::record::{FaultWatch, MeasuredInterval, Window, process_cpu};
@@ -179,7 +179,7 @@ pub fn drive_trial<F: Driven>(family: &F, database: &Database, job: Job<'_>) -> 
     let may_miss_rate = planned.purpose == Purpose::Search || planned.is_together;
     let is_late = result.ended.failure().is_none() && result.missed_rate().is_some();
     let starving = Starving { is_late: is_late && !may_miss_rate, ..job.starving };
-    let mut measured = summarise(identity, &kinds(&workload), &spec, &result, may_miss_rate);
+    let mut measured = summarize(identity, &kinds(&workload), &spec, &result, may_miss_rate);
     let headroom =
         |proof: Calibration| proof.headroom(database.dialect(), spec.workers, measured.qps);
     let headroom = calibration.and_then(headroom);
@@ -235,7 +235,7 @@ struct TrialParts {
     /// The server for which the trial was ended.
     gone: Option<Message>,
     fleet: FleetShare,
-    /// What was done to a node, and why it did not happen.
+    /// The fault, and the reason if it did not happen.
     fault: Option<(FaultFacts, Option<Message>)>,
     after: After,
     starving: Starving,
@@ -479,8 +479,8 @@ pub(super) fn trial_spec(trial: &PlannedTrial) -> TrialSpec {
     }
 }
 
-/// The reason why the data are not checked after a trial, in a sentence: nobody waits, no server answers, or their right
-/// state is unknown.
+/// The reason why the data are not checked after a trial, in a sentence: no one waits, no server answers, or their
+/// right state is unknown.
 fn unchecked(
     status: &TrialStatus,
     is_part_lost: bool,

@@ -1,6 +1,6 @@
 //! Watching the nodes of a target while something waits for them: loads, trials, and questions outside the engine
-//! (checks, proofs, looks, passes of TPC-H). The watcher itself is [`dyno_load::watched`]. Where no answer comes, the user
-//! hears who waits for what and how the nodes are; where a node is lost, nobody waits any longer.
+//! (checks, proofs, looks, passes of TPC-H). The watcher itself is [`dyno_load::watched`]. If no answer comes, the
+//! user hears who waits for what and how the nodes are; where a node is lost, no one waits any longer.
 
 use crate::databases::{self, Database, ReachedDatabase, ServerPlace};
 use crate::failure::{Failure, Result, sentence};
@@ -22,7 +22,7 @@ use std::time::Duration;
 pub(crate) struct WatchedNode {
     name: String,
     database: Database,
-    /// Of a node of a cluster of this machine.
+    /// Process of a node of a cluster of this machine.
     process: Option<NodeWatch>,
 }
 
@@ -49,7 +49,7 @@ impl WatchedNode {
         databases::ask_within(&self.database.admin(), within, ask).is_ok()
     }
 
-    /// What is seen of its process, and whether it answers. An embedded database is no node.
+    /// Looks at its process, and whether it answers. An embedded database is not a node.
     fn look(&self, answer_within: Nanos) -> Option<NodeSight> {
         let process = self.process.as_ref().and_then(NodeWatch::look);
         let admin = self.database.admin();
@@ -155,7 +155,7 @@ impl LoadObserver for TrialWatch<'_> {
     }
 }
 
-/// Why a trial was ended.
+/// The reason for ending a trial.
 pub(crate) fn trial_verdict(lost: &LostNode) -> Message {
     let (NodeSight { name, health, evidence }, idle_s) = (&lost.sight, lost.idle / SECOND);
     match health {
@@ -164,8 +164,8 @@ pub(crate) fn trial_verdict(lost: &LostNode) -> Message {
     }
 }
 
-/// Does `drive`, and stops it by `control` when one of its nodes is lost: when its process is gone, or when it answers no
-/// question while nothing is noted in `activity`.
+/// Does `drive`, and stops it by `control` when one of its nodes is lost: when its process is gone, or when it answers
+/// no question while nothing is noted in `activity`.
 pub(crate) fn watch_trial<T>(
     activity: &Activity,
     nodes: &[WatchedNode],
@@ -204,7 +204,7 @@ fn question() -> Option<Arc<Question>> {
     questions().last().cloned()
 }
 
-/// Why questions are given up: what has become of a server that some of them need.
+/// The reason for giving up questions: the fate of a server that some of them need.
 pub fn given_up() -> Option<String> {
     question()?.activity.verdict().map(|lost| lost.problem.clone())
 }
@@ -247,8 +247,8 @@ fn watch_question<T>(
     dyno_load::watched(&question.activity, &AskedNodes, || AskedNodes.nodes(), ask)
 }
 
-/// As [`watching`], for what may fail: the failure names the place, and a node that is lost. A proxy may wait for a dead
-/// one for minutes.
+/// Like [`watching`], for what may fail: the failure names the place, and a node that is lost. A proxy may wait for a
+/// dead one for minutes.
 pub(crate) fn guarded<T>(
     place: &Message,
     work: &'static str,

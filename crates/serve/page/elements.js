@@ -58,7 +58,7 @@ export function latency(us) {
 
 export const latencyText = (us) => latency(us).join(" ").trim();
 
-export const percent = (share) => `${short(share * 100)} %`;
+export const percent = (share) => `${short(share * 100)}%`;
 
 /** Seconds as people say them. */
 export function span(seconds) {

@@ -99,7 +99,7 @@ function judged(verdicts) {
     [t("Metric"), ({ row }) => told(row.name)],
     [t("Baseline"), ({ row }) => short(row.baseline.median), "n"],
     [t("Candidate"), ({ row }) => short(row.candidate.median), "n"],
-    [t("Ratio [95 %]"), ({ row }) => (row.interval ? `${row.ratio.toFixed(3)} [${row.interval.low.toFixed(3)}, ${row.interval.high.toFixed(3)}]` : row.ratio.toFixed(3)), "n"],
+    [t("Ratio [95%]"), ({ row }) => (row.interval ? `${row.ratio.toFixed(3)} [${row.interval.low.toFixed(3)}, ${row.interval.high.toFixed(3)}]` : row.ratio.toFixed(3)), "n"],
     [t("Interval"), ({ row }) => forest(row, reach)],
     [t("Pairs"), ({ row }) => whole(row.pairs), "n"],
     [t("Verdict"), ({ row }) => el("span", { class: CALLS[row.call] ?? "warn" }, told(row.words)), "wide"],

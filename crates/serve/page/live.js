@@ -184,8 +184,8 @@ function tiles(trial, rows, at, window) {
   const list = [
     tile(isOver ? t("transactions per second") : t("transactions per second now"), [short(isOver ? trial.tps : value("tps")), ""]),
     tile(t("statements per second"), [short(isOver ? trial.qps : value("qps")), ""]),
-    tile(t("95 % are faster"), p("p95_us")),
-    tile(t("99 % are faster"), p("p99_us")),
+    tile(t("95% are faster"), p("p95_us")),
+    tile(t("99% are faster"), p("p99_us")),
     tile(t("slowest"), p("max_us")),
     tile(t("errors in the window"), [whole(isOver ? trial.errors : errors), ""], (isOver ? trial.errors : errors) > 0 ? "bad" : ""),
     tile(isOver ? t("measured") : t("in the window"), time),

@@ -1,4 +1,4 @@
-//! Who may look: the secret of the page, and the names by which it may be addressed.
+//! Access to the page: its secret, and the names by which it may be addressed.
 //!
 //! The page listens on this machine only, unless told otherwise, but every program and every web site
 //! that is open on this machine reaches it there. So each request needs the token, and its `Host` must be a
@@ -11,7 +11,7 @@ use std::fmt;
 use std::hint::black_box;
 use std::net::IpAddr;
 
-/// The shortest token that is accepted: what can be guessed is no secret.
+/// The shortest token that is accepted: what can be guessed is not a secret.
 const SHORTEST: usize = 16;
 /// Bytes of a token that dyno draws.
 const DRAWN: usize = 24;
@@ -20,7 +20,7 @@ const COOKIE_LASTS_S: u32 = 12 * 3600;
 /// Addresses that make papers, which takes a processor for seconds: only the page's user may ask for them.
 const COSTLY: [&str; 3] = ["/paper", "/compare", "/api/compare"];
 
-/// The secret that opens the page. It is shown to nobody but the one who starts the server.
+/// The secret that opens the page. It is shown to no one but the one who starts the server.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Token(String);
 
@@ -97,7 +97,7 @@ pub(crate) struct Gate {
 }
 
 impl Gate {
-    /// `names` are allowed beside `localhost` and plain addresses.
+    /// `names` are allowed alongside `localhost` and plain addresses.
     pub(crate) fn new(token: Token, port: u16, names: Vec<String>) -> Result<Self, ServeError> {
         Ok(Gate { token, cookie: Token::draw()?, port, names })
     }
@@ -170,7 +170,7 @@ fn text<'a>(headers: &'a HeaderMap, name: &header::HeaderName) -> Option<&'a str
     headers.get(name)?.to_str().ok()
 }
 
-/// Whether the user has asked for this in the page or in the browser's address bar. Browsers say so to this machine;
+/// Returns true if the user has asked for this in the page or in the browser's address bar. Browsers tell this machine;
 /// to others, without encryption, only the page that was left tells.
 fn is_own_click(headers: &HeaderMap, host: &str) -> bool {
     match text(headers, &header::HeaderName::from_static("sec-fetch-site")) {

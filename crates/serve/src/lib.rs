@@ -4,7 +4,7 @@
 //! ```text
 //! /                    the run that is executed (server-sent events from /live)
 //! /history, /compare   all runs; any two side by side
-//! /paper?runs=A,B      the paper of runs, made when it is asked for
+//! /paper?runs=A,B      the paper of runs, made when it is requested
 //! /runs/NAME/FILE      the files of a run folder
 //! /metrics             what runs now, for Prometheus
 //! ```

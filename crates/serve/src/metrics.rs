@@ -100,7 +100,7 @@ fn of_run(out: &mut Exposition, run: &RunFollower) {
     }
 }
 
-/// Counters begin anew with each trial, as Prometheus expects of a restart.
+/// Counters begin again with each trial, as Prometheus expects of a restart.
 fn of_totals(out: &mut Exposition, labels: &[(&str, &str)], totals: &SeriesRow) {
     let mut by = |name: &str, help: &str, label: &'static str, values: &[(&'static str, u64)]| {
         out.metric(name, "counter", help);

@@ -1,6 +1,6 @@
-//! The page itself (a shell, a style and scripts without any framework, all inside the binary), the history of runs, two of
-//! them side by side, their papers and files, and what happens in a run as server-sent events. Whoever comes late, or
-//! comes back, is told everything first.
+//! The page itself (a shell, a style and scripts without any framework, all inside the binary), the history of runs,
+//! two of them side by side, their papers and files, and what happens in a run as server-sent events. Whoever comes
+//! late, or comes back, is told everything first.
 
 use crate::follow::{Follower, Update, folder_name, run_folder, run_status, stored};
 use crate::server::{App, not_found};
@@ -59,7 +59,7 @@ pub(crate) async fn part(UrlPath(name): UrlPath<String>) -> Response {
 /// Bytes of a file that are sent at once.
 const PART: usize = 1 << 16;
 
-/// What may be sent, by the end of its name. A database that a run keeps in its folder is not among
+/// Kinds of files that may be sent, by the end of their names. A database that a run keeps in its folder is not among
 /// it.
 const KINDS: [(&str, &str); 9] = [
     ("csv", "text/csv; charset=utf-8"),
@@ -90,7 +90,7 @@ pub(crate) async fn file(
     response
 }
 
-/// The path of a file of a run and its media type. What is asked for comes from outside: only plain
+/// The path of a file of a run and its media type. What is requested comes from outside: only plain
 /// names below the folder are followed, and no link that leads out of it.
 fn allowed(folder: &Path, name: &str) -> Option<(PathBuf, &'static str)> {
     let is_plain = |part: &str| {
@@ -183,7 +183,7 @@ fn respond<T, E: Display>(
     }
 }
 
-/// Which runs: names of folders, apart by commas.
+/// Names of the folders of runs, separated by commas.
 #[derive(Debug, Deserialize)]
 pub(crate) struct Runs {
     runs: String,
@@ -294,7 +294,7 @@ pub(crate) async fn compare(State(app): State<Arc<App>>, Query(asked): Query<Run
     respond(compared.await, |compared| json_of(&compared))
 }
 
-/// How often the run folder is looked at.
+/// Interval of looks at the run folder.
 const POLL: Duration = Duration::from_millis(500);
 /// Something is sent at least this often, so that a page that has gone away is noticed.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);

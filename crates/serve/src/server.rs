@@ -1,4 +1,4 @@
-//! Listening, in a thread of its own or in the caller's; what is asked for, and who answers it.
+//! Listening, in its own thread or in the caller's; what is requested, and who answers it.
 
 use crate::follow::Follower;
 use crate::gate::{Gate, Verdict};
@@ -25,11 +25,11 @@ use std::time::Duration;
 use tokio::net::{TcpListener as TokioListener, TcpStream};
 use tokio::sync::{Mutex, Semaphore, watch};
 
-/// How long the open pages have to take the last news when the server ends.
+/// Time for the open pages to take the last news when the server ends.
 const GOODBYE: Duration = Duration::from_secs(2);
 /// Connections at once, half-open ones among them.
 const CONNECTIONS: usize = 64;
-/// How long a request's head may take, and how long a connection may wait for the next one.
+/// Time limit of a request's head, and of a connection's wait for the next one.
 const HEADER_WITHIN: Duration = Duration::from_secs(5);
 /// Descriptors below the limit that the page leaves to what is measured in its process.
 const RESERVED: u64 = 64;
@@ -44,7 +44,7 @@ pub struct Settings {
     pub listen: SocketAddr,
     /// The user's own token; without one a token is drawn.
     pub token: Option<Token>,
-    /// Names of this machine by which the page may be addressed, beside `localhost` and plain addresses.
+    /// Names of this machine by which the page may be addressed, alongside `localhost` and plain addresses.
     pub names: Vec<String>,
 }
 
@@ -240,7 +240,7 @@ pub(crate) struct App {
     pub(crate) seats: Arc<Semaphore>,
     /// Papers are made one at a time: they take a processor that may be measured on.
     pub(crate) press: Arc<Mutex<()>>,
-    /// What `/metrics` knows from the last time it was asked.
+    /// The state of `/metrics` since the last request.
     pub(crate) metrics: Mutex<Follower>,
     gate: Gate,
 }

@@ -1,4 +1,4 @@
-//! What a browser, a stranger and Prometheus get over the wire.
+//! Responses to a browser, a stranger and Prometheus over the wire.
 
 use dyno_engine::record::{Frame, MeasuredInterval, Phase};
 use dyno_facts::{HostSample, RunHeader, RunStatus, TrialIdentity, TrialStart};
@@ -335,7 +335,7 @@ fn other_machines_are_let_in_only_with_a_token_of_ones_own() {
     assert!(one != two && one.len() >= 16, "{one} {two}");
 }
 
-/// Who says nothing, or half of it, is sent away, so that others get in; strangers keep no place either.
+/// Silent or half-sent requests are sent away, so that others get in; strangers keep no place either.
 #[test]
 fn half_open_requests_starve_nobody() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -350,7 +350,7 @@ fn half_open_requests_starve_nobody() {
     let mut first = &strangers[0];
     first.set_read_timeout(Some(PATIENCE)).expect("set");
     let mut said = String::new();
-    // Cut off: closed, or reset as it has bytes that nobody read.
+    // Cut off: closed, or reset as it has bytes that no one read.
     let _ = first.read_to_string(&mut said);
     assert_eq!(said, "");
     // Kept alive by who has the token only.
@@ -363,7 +363,7 @@ fn half_open_requests_starve_nobody() {
     drop(running);
 }
 
-/// What alert rules and the dashboard ask for is what `/metrics` says.
+/// Alert rules and the dashboard use only what `/metrics` provides.
 #[test]
 fn rules_and_dashboard_know_only_metrics_that_there_are() {
     let own = include_str!("../src/metrics.rs");

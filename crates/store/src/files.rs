@@ -11,14 +11,14 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 use std::{fs, io};
 
-/// What is made in a folder is for those whom the folder is for.
+/// Files in a folder get permissions for those whom the folder is for.
 fn permissions(path: &Path) -> u32 {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
     fs::metadata(folder.unwrap_or(Path::new("."))).map_or(0o700, |folder| folder.mode())
 }
 
-/// Whether a folder of this user may be written to: one's own, root's, that of who became root by sudo, and that of
-/// nobody known, as file systems of other machines and namespaces show theirs.
+/// Returns true if a folder of this user may be written to: one's own, root's, that of who became root by sudo, and
+/// that of no one known, as file systems of other machines and namespaces show theirs.
 fn is_trusted(owner: u32) -> bool {
     let me = rustix::process::geteuid().as_raw();
     let number = |text: String| text.trim().parse::<u32>().ok();
@@ -105,7 +105,7 @@ impl LineFile {
         Ok(lines)
     }
 
-    /// The same for the file that one process at a time writes to; `None` when another one has claimed it. Nothing is
+    /// Opens the file that one process at a time writes to; `None` when another one has claimed it. Nothing is
     /// cut off before: its writer may be in the middle of the last line.
     pub(crate) fn open_claimed(path: PathBuf) -> Result<Option<Self>, Error> {
         let mut lines = LineFile::appending(path)?;
@@ -162,7 +162,7 @@ impl LineFile {
 
     /// False when another process has claimed the file.
     fn claim(&self) -> bool {
-        /// Who only looks whether somebody writes holds the lock for microseconds.
+        /// Number of looks whether somebody writes, each of which holds the lock for microseconds.
         const LOOKS: u32 = 20;
         // File systems without locks (some network mounts) must not keep anyone from measuring.
         let is_taken = || matches!(self.file.try_lock(), Err(fs::TryLockError::WouldBlock));
@@ -183,7 +183,7 @@ fn synced(path: &Path, file: &File) -> Result<(), Error> {
     }
 }
 
-/// Has a file on the disk and says what it holds; `None` where there is none.
+/// Has a file on the disk and says what it holds; `None` if there is none.
 pub(crate) fn seal(path: &Path) -> Result<Option<FileSeal>, Error> {
     let file = match File::open(path) {
         Ok(file) => file,
@@ -195,7 +195,7 @@ pub(crate) fn seal(path: &Path) -> Result<Option<FileSeal>, Error> {
     Ok(Some(hashed))
 }
 
-/// Whether a file still holds what it held; true where there is none, which is said by its name.
+/// Returns true if a file still holds what it held, or if there is none, which its name says.
 pub(crate) fn is_sealed(path: &Path, seal: &FileSeal) -> bool {
     let Ok(file) = File::open(path) else { return true };
     let is_as_long = file.metadata().is_ok_and(|metadata| metadata.len() == seal.bytes);

@@ -14,9 +14,9 @@ use std::io::{self, Write};
 use std::path::Path;
 use std::time::Duration;
 
-/// Tag of the time from begin to end, where there is a schedule.
+/// Tag of the time from begin to end, if there is a schedule.
 const SERVICE: &str = "service";
-/// Tag of the time from due to begin, where there is a schedule.
+/// Tag of the time from due to begin, if there is a schedule.
 const LATENESS: &str = "lateness";
 
 /// The tag of each kind of transaction: its name, made fit for the format and unique.

@@ -25,7 +25,7 @@ mod read;
 mod run;
 mod series;
 
-dyno_facts::catalogue!();
+dyno_facts::catalog!();
 
 pub use files::write_atomically;
 pub use histograms::{HistogramLog, read as read_histograms};

@@ -1,4 +1,5 @@
-//! Reading run folders, also while they grow. The summary of a trial that was cut off comes from its series and histograms.
+//! Reading run folders, also while they grow. The summary of a trial that was cut off comes from its series and
+//! histograms.
 
 use crate::files::{io_error, is_sealed, read_whole_lines};
 use crate::histograms;
@@ -26,9 +27,9 @@ pub struct RunData {
     pub trials: Vec<TrialData>,
     /// All events in the order in which they were written.
     pub events: Vec<Event>,
-    /// True when a dyno is writing to it right now.
+    /// Set if a dyno is writing to it right now.
     pub is_growing: bool,
-    /// What is damaged or missing, in sentences.
+    /// Damaged or missing parts, in sentences.
     pub warnings: Vec<Message>,
 }
 
@@ -36,11 +37,11 @@ pub struct RunData {
 pub struct TrialData {
     /// Its summary; of a trial without one, what its series and histograms add up to.
     pub summary: TrialSummary,
-    /// True when there was no summary: the trial still runs, or was cut off.
+    /// Set if there was no summary: the trial still runs, or was cut off.
     pub is_partial: bool,
     /// A row per interval, warm-up included.
     pub series: Vec<SeriesRow>,
-    /// What the nodes said while it ran, in the order of time; empty where they were not asked.
+    /// Samples of the nodes while it ran, in the order of time; empty if they were not sampled.
     pub nodes: Vec<NodeRow>,
     /// Settings and counters before the trial; empty when they were not read.
     pub before: NodeFacts,
@@ -109,12 +110,12 @@ pub struct RunEntry {
     /// `run.json`, or why it can't be read.
     pub header: Result<RunHeader, Error>,
     pub trials_ended: usize,
-    /// True when a dyno is writing to it right now.
+    /// Set if a dyno is writing to it right now.
     pub is_growing: bool,
 }
 
 impl RunEntry {
-    /// How the run stands: one that says `running` but has no writer was killed.
+    /// Status of the run: one that says `running` but has no writer was killed.
     pub fn status(&self) -> Option<RunStatus> {
         Some(shown_status(self.header.as_ref().ok()?, self.is_growing))
     }
@@ -130,7 +131,7 @@ fn shown_status(header: &RunHeader, is_growing: bool) -> RunStatus {
 /// Reads a run.
 ///
 /// # Errors
-/// When the folder is no run, or was written by another version of dyno. Anything less is in [`RunData::warnings`].
+/// When the folder is not a run, or was written by another version of dyno. Anything less is in [`RunData::warnings`].
 pub fn read(path: &Path) -> Result<RunData, Error> {
     let header = header(path)?;
     let is_growing = is_growing(path);
@@ -350,7 +351,7 @@ pub(crate) fn trial(
     Ok(Some(TrialData { summary, is_partial, series, nodes, before, after, histograms }))
 }
 
-/// What could be read; damage becomes a warning.
+/// The readable part; damage becomes a warning.
 fn undamaged<T>(read: Result<T, Message>, warnings: &mut Vec<Message>) -> Option<T> {
     read.map_err(|damage| warnings.push(damage)).ok()
 }
@@ -364,14 +365,14 @@ fn line_left_out(name: String, line: usize) -> Message {
     say!(line_left_out, number = line.to_string(), file = format!("trials/{name}"))
 }
 
-/// True when a dyno is writing to the run in this folder right now.
+/// Returns true if a dyno is writing to the run in this folder right now.
 pub fn is_growing(path: &Path) -> bool {
     let lock = File::open(path.join("events.jsonl")).map(|file| file.try_lock_shared());
     matches!(lock, Ok(Err(TryLockError::WouldBlock)))
 }
 
 impl RunData {
-    /// As [`RunEntry::status`].
+    /// Like [`RunEntry::status`].
     pub fn status(&self) -> RunStatus {
         shown_status(&self.header, self.is_growing)
     }
@@ -392,7 +393,7 @@ impl RunData {
         self.complete().filter(|trial| trial.step == step).last()
     }
 
-    /// Whether a trial of that step has been completed.
+    /// Returns true if a trial of that step has been completed.
     pub fn is_complete(&self, step: &str) -> bool {
         self.complete().any(|trial| trial.step == step)
     }
@@ -436,8 +437,8 @@ impl RunData {
 fn interrupted(start: TrialStart, series: &[SeriesRow], histogram_log: &str) -> TrialSummary {
     let rows: Vec<&SeriesRow> = series.iter().filter(|row| row.phase == "measured").collect();
     let window_s: f64 = rows.iter().map(|row| row.length_s).sum();
-    // Histograms of an interval are written before its row: what has no row is left out, so that everything is about the
-    // same window.
+    // Histograms of an interval are written before its row: what has no row is left out, so that everything is about
+    // the same window.
     let until_s = rows.last().map_or(0.0, |row| row.begins_s + row.length_s / 2.0);
     let (by_tag, damaged) = histograms::merge(histogram_log, until_s);
     let tags = histograms::tags(&start.kinds);
@@ -466,7 +467,7 @@ fn interrupted(start: TrialStart, series: &[SeriesRow], histogram_log: &str) -> 
         tps: per_s(counts.committed),
         qps: per_s(statements.total()),
         statements,
-        // Of wasted statements the series tells only the number.
+        // The series has only the number of wasted statements.
         wasted: StatementCounts { others: wasted_statements, ..StatementCounts::default() },
         latency: (&latency).into(),
         service: summary_of("service"),

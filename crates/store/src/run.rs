@@ -38,9 +38,9 @@ pub struct Run {
 }
 
 impl Run {
-    /// Makes a new folder `<utc>-<suite>`, begun now unless the header says when, inside `dir` (which is made too, where
-    /// it is missing). It is for its owner, since what servers say of themselves, addresses and names of users are in it;
-    /// one that is shared is for all whom the umask lets in.
+    /// Makes a new folder `<utc>-<suite>`, begun now unless the header says when, inside `dir` (which is made too,
+    /// where it is missing). It is for its owner, since what servers say of themselves, addresses and names of users
+    /// are in it; one that is shared is for all whom the umask lets in.
     pub fn create(dir: &Path, mut header: RunHeader, is_shared: bool) -> Result<Run, Error> {
         header.schema_version = SCHEMA_VERSION;
         if header.started_at.is_empty() {
@@ -66,13 +66,13 @@ impl Run {
         Ok(run)
     }
 
-    /// Opens an existing run to go on with it. A trial that was cut off is stored as interrupted.
+    /// Opens an existing run to continue with it. A trial that was cut off is stored as interrupted.
     ///
     /// # Errors
-    /// When the folder is no run, was written by another version of dyno, belongs to another user, is being written by
-    /// another process, or can't be written.
+    /// When the folder is not a run, was written by another version of dyno, belongs to another user, is being written
+    /// by another process, or can't be written.
     pub fn open(path: &Path) -> Result<Run, Error> {
-        // First: refuses what is no run before anything is written to it.
+        // First: refuses what is not a run before anything is written to it.
         read::header(path)?;
         check_owner(path)?;
         if let Some(dir) = path.parent().filter(|dir| !dir.as_os_str().is_empty()) {
@@ -105,7 +105,7 @@ impl Run {
         self.last_trial
     }
 
-    /// What `run.json` says.
+    /// The content of `run.json`.
     pub fn header(&self) -> &RunHeader {
         &self.data.header
     }
@@ -134,13 +134,13 @@ impl Run {
         self.update(|header| header.set_aside.extend(numbers))
     }
 
-    /// The number of the trial that begins next. Of several that are measured at once, the others have those after it.
+    /// The number of the trial that begins next. If several are measured at once, the others have the numbers after it.
     pub fn next_trial(&self) -> u32 {
         self.last_trial + 1
     }
 
-    /// What the names of a trial's files begin with: `trials/<n>`. Files of other extensions than the run's own may be
-    /// put beside them.
+    /// The beginning of the names of a trial's files: `trials/<n>`. Files of other extensions than the run's own may be
+    /// put alongside them.
     pub fn stem(&self, trial: u32) -> PathBuf {
         self.trials().join(trial.to_string())
     }
@@ -229,7 +229,7 @@ impl Run {
         Ok(())
     }
 
-    /// What a stage has measured, as [`TrialWriter::stage`] has stored it.
+    /// Measurements of a stage, as [`TrialWriter::stage`] has stored them.
     ///
     /// # Errors
     /// When its file is gone or is not what its summary says.
@@ -323,8 +323,8 @@ impl EventLog {
     }
 }
 
-/// Writes a trial, beside others where several are measured at once. When it is dropped without
-/// [`Run::end_trial`], the trial counts as interrupted and is summarised from what was written.
+/// Writes a trial, alongside others where several are measured at once. When it is dropped without
+/// [`Run::end_trial`], the trial counts as interrupted and is summarized from what was written.
 pub struct TrialWriter {
     /// The run's folder.
     folder: PathBuf,
@@ -339,11 +339,11 @@ pub struct TrialWriter {
     serializer: V2DeflateSerializer,
     /// The longest interval so far: much shorter ones prove nothing.
     longest_s: f64,
-    /// Commits and seconds of the intervals, warm-up among them, that were no gaps.
+    /// Commits and seconds of the intervals, warm-up among them, that were not gaps.
     busy: (u64, f64),
 }
 
-/// Of an interval or a whole trial without a commit.
+/// The sentence on an interval or a whole trial without a commit.
 pub fn no_commit() -> Message {
     say!(no_commit)
 }
@@ -509,7 +509,7 @@ fn trial_file(folder: &Path, number: u32, extension: &str) -> PathBuf {
 }
 
 fn event_line(event: &Event) -> Vec<u8> {
-    // Strings and finite numbers: serialising them can't fail, and JSON escapes line ends.
+    // Strings and finite numbers: serializing them can't fail, and JSON escapes line ends.
     let mut line = serde_json::to_vec(event).unwrap_or_default();
     line.push(b'\n');
     line

@@ -56,7 +56,7 @@ pub fn read_series(text: &str) -> (Vec<SeriesRow>, Vec<usize>) {
     rows(SERIES_COLUMNS, text)
 }
 
-/// The same for what nodes said; missing columns are not known.
+/// Reads the rows of nodes; missing columns are not known.
 pub fn read_nodes(text: &str) -> (Vec<NodeRow>, Vec<usize>) {
     rows(NODE_COLUMNS, text)
 }

@@ -61,7 +61,7 @@ fn what_had_ended_before_a_kill_is_in_the_summary() {
     assert_eq!(summary.status, TrialStatus::Interrupted);
     assert_eq!(summary.own::<Pass>(), Some(&whole()));
     assert!(summary.notes[0].to_string().contains("was cut off"), "{:?}", summary.notes);
-    // Who goes on with the run stores what was found.
+    // Who continues with the run stores what was found.
     let run = Run::open(&path).expect("the run again");
     assert!(!run.data().is_complete("pass/main/degree=2/repeat=1"));
     let stored = fs::read(path.join("trials/1.json")).expect("a summary");

@@ -1,4 +1,4 @@
-//! What a run keeps of intervals, stages and attempts, and what it says of trials that were set aside or cut off.
+//! Intervals, stages and attempts that a run keeps, and its notes on trials that were set aside or cut off.
 
 use dyno_core::{DbError, ErrorClass};
 use dyno_engine::record::{Frame, MeasuredInterval, Phase};
@@ -91,7 +91,7 @@ fn gaps_are_intervals_that_chance_does_not_leave_empty() {
     // Much shorter ones prove nothing.
     assert_eq!(gaps(0.0, &[(1.0, 14), (0.5, 0)]), [1.0]);
     assert_eq!(gaps(0.0, &[(1.0, 40), (0.4, 0)]), NONE);
-    // By all intervals before that were no gaps.
+    // By all intervals before that were not gaps.
     assert_eq!(gaps(0.0, &[(1.0, 10), (1.0, 6), (1.0, 0)]), [2.0]);
     assert_eq!(gaps(0.0, &[(1.0, 13), (0.4, 0), (0.6, 0)]), NONE);
     assert_eq!(gaps(0.0, &[(1.0, 8), (1.0, 0), (1.0, 0)]), [1.0, 2.0]);
@@ -247,7 +247,7 @@ fn a_folder_of_nobody_known_is_trusted() {
     let unknown: u32 = unknown.trim().parse().expect("a number");
     let dir = tempfile::tempdir().expect("a folder");
     if !rustix::process::geteuid().is_root() {
-        // Nobody else can give a folder away.
+        // No one else can give a folder away.
         return;
     }
     chown(dir.path(), Some(unknown), None).expect("given away");
@@ -278,7 +278,7 @@ fn a_folder_without_trials_is_read_and_one_that_can_not_be_read_is_an_error() {
     let path = run.path().to_owned();
     drop(run.begin_trial(start("a", None)).expect("begun"));
     drop(run);
-    // Something that is there and is no file: its intervals are not none.
+    // Something that is there and is not a file: its intervals are not none.
     fs::remove_file(path.join("trials/1.csv")).expect("removed");
     fs::create_dir(path.join("trials/1.csv")).expect("made");
     let error = read(&path).expect_err("a folder is no file");

@@ -275,7 +275,7 @@ fn who_can_not_claim_a_run_repairs_nothing_in_it() {
 }
 
 #[test]
-fn a_killed_trial_is_summarised_from_what_it_wrote() {
+fn a_killed_trial_is_summarized_from_what_it_wrote() {
     let dir = tempfile::tempdir().expect("a folder");
     let path = run_with_trial(dir.path(), false);
     let data = read(&path).expect("read");
@@ -477,7 +477,7 @@ fn a_place_that_can_not_be_written_is_one_error() {
 #[test]
 fn a_folder_of_another_user_is_refused_and_a_link_of_ones_own_is_not() {
     if !rustix::process::geteuid().is_root() {
-        // Nobody else can give a folder away.
+        // No one else can give a folder away.
         return;
     }
     const STRANGER: u32 = 54_321;

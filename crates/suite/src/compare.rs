@@ -1,4 +1,4 @@
-//! What an experiment does beyond measuring its points once: compare targets in pairs, search for the
+//! Work of an experiment beyond measuring its points once: compare targets in pairs, search for the
 //! highest rate, confirm the best point, restore the data, pass gates. And `dyno run SUITE --compare A B`: a suite's
 //! experiments on two targets, in pairs.
 
@@ -18,18 +18,18 @@ use toml::de::DeValue;
 
 /// Most pairs where a half-width ends the repetition, unless the suite says otherwise.
 const PAIRS_MOST: u32 = 30;
-/// The same where a verdict ends it.
+/// Most pairs where a verdict ends the repetition.
 const PAIRS_MOST_UNDECIDED: u32 = 200;
-/// The half-width that ends concurrent trials, and how many of them there are, unless the suite says otherwise: differences of
-/// 2 to 3 % are then seen.
+/// The half-width that ends concurrent trials, and how many of them there are, unless the suite says otherwise:
+/// differences of 2 to 3% are then seen.
 const TOGETHER_HALF_WIDTH: f64 = 0.012;
 const TOGETHER_PAIRS: (u32, u32) = (8, 60);
-/// Length of the concurrent trials that the command line asks for. Trials differ by about 1 % more
+/// Length of the concurrent trials that the command line asks for. Trials differ by about 1% more
 /// than their intervals explain (`bench/together/RESULTS.md`): all intervals of one long trial would share that error.
 const TOGETHER_TRIAL_S: f64 = 5.0;
 /// Time that a concurrent trial takes in addition to its window.
 const TOGETHER_OVERHEAD_S: f64 = 2.0;
-/// How often a starved trial of a comparison is made again where its suite does not say so.
+/// Repeats of a starved trial of a comparison unless its suite states them.
 const RETRIES: u32 = 2;
 /// Trials that confirm the result of a search, unless the suite says otherwise.
 const CONFIRMATIONS: u32 = 3;
@@ -45,7 +45,7 @@ pub struct Compare {
     pub shares_budget_with: Option<String>,
     /// Ratios that differ from 1 by less are equivalent.
     pub equivalence: Option<f64>,
-    /// The same system is compared with itself, under another name or as its clone: what differs then is noise.
+    /// Compares a system with itself, under another name or as its clone: the difference is noise.
     pub is_aa: bool,
 }
 
@@ -60,8 +60,8 @@ pub struct WantedStop {
 }
 
 impl WantedStop {
-    /// Without a number: the fewest pairs that can decide each of so many comparisons after Holm's correction, six of one;
-    /// up to thirty where a half-width or a budget ends them, up to two hundred where a verdict does.
+    /// Without a number: the fewest pairs that can decide each of so many comparisons after Holm's correction, six of
+    /// one; up to thirty where a half-width or a budget ends them, up to two hundred where a verdict does.
     ///
     /// `unit`: pairs that count as one, since they share a start of their servers; they are made to the last.
     ///
@@ -115,7 +115,7 @@ pub(crate) fn read(
     compare
 }
 
-/// How often servers are restarted and data are reloaded; one level lies within the other.
+/// Numbers of restarts of servers and reloads of data; one level lies within the other.
 fn read_renewals(table: &mut Reader<'_, '_>, facts: &mut ExperimentFacts) {
     let spans = ["restart_each", "reload_each"].map(|key| table.span_of(key));
     facts.restart_each = read_each(table, "restart_each");
@@ -132,7 +132,7 @@ fn read_renewals(table: &mut Reader<'_, '_>, facts: &mut ExperimentFacts) {
     }
 }
 
-/// `restart_each = "pair"`, or of how many pairs the first; 0 where it is not there.
+/// `restart_each = "pair"`, or of how many pairs the first; 0 if it is not there.
 fn read_each(table: &mut Reader<'_, '_>, key: &'static str) -> u32 {
     let pairs =
         table.parsed(key, "\"pair\", or a number of pairs from 1 to 100", |value| match value {
@@ -151,7 +151,7 @@ fn read_compare(mut table: Reader<'_, '_>) -> Option<Compare> {
         (
             "half_width",
             "until_decided",
-            "Each keeps its 5 % of false positives only where it alone ends the pairs.",
+            "Each keeps its 5% of false positives only where it alone ends the pairs.",
         ),
     ]);
     let baseline = table.required_text("baseline", "Add `baseline = \"NAME\"`, a target.");
@@ -199,8 +199,8 @@ fn read_compare(mut table: Reader<'_, '_>) -> Option<Compare> {
     })
 }
 
-/// Returns the reason why an experiment can't run on two targets concurrently: a fault, restart or restore would affect one
-/// of them alone.
+/// Returns the reason why an experiment can't run on two targets concurrently: a fault, restart or restore would affect
+/// one of them alone.
 fn concurrency_problem(facts: &ExperimentFacts) -> Option<&'static str> {
     Some(match facts {
         _ if facts.is_renewed() || !facts.restore.is_none() => {
@@ -324,8 +324,8 @@ fn read_confirm(table: &mut Reader<'_, '_>) -> Option<u32> {
     })
 }
 
-/// How often a starved trial is made again. Of a comparison it is by default: repeating 5 % of starved trials lifts the
-/// power for 3 % from 59 to 91 %, at no cost in false positives (crates/facts/src/statistics/README.md).
+/// Repeats of a starved trial. Comparisons repeat by default: repeating 5% of starved trials lifts the
+/// power for 3% from 59 to 91%, at no cost in false positives (crates/facts/src/statistics/README.md).
 pub(crate) fn retries(
     experiment: &SuiteExperiment,
     planned: &ExperimentFacts,
@@ -335,7 +335,7 @@ pub(crate) fn retries(
     if overrides.shrink.is_some_and(|shrink| shrink < 1.0) {
         return 0;
     }
-    // Of a fleet too: where one load generator stands still, the others go on, and their sum is nobody's throughput.
+    // In a fleet too: if one load generator stands still, the others continue, and their sum is no one's throughput.
     // Concurrent trials are not repeated: a starved load generator affects both sides alike.
     let is_in_turn = planned.comparison.is_some() && !planned.is_together();
     let is_repeated = is_in_turn || overrides.by_fleet;
@@ -475,8 +475,8 @@ pub(crate) fn pair(suite: &Suite) -> Option<Versus> {
 /// Share of a budget for costs; the rest is for loading and for capacity.
 const COST_SHARE: f64 = 0.4;
 
-/// The ways in which both targets are compared, unless the user says otherwise: where costs can be read, first the cost of a
-/// transaction, concurrently, then capacity, in turn.
+/// The ways in which both targets are compared, unless the user says otherwise: where costs can be read, first the cost
+/// of a transaction, concurrently, then capacity, in turn.
 fn usual_ways(versus: &Versus, overrides: &Overrides, experiments: usize) -> Vec<ComparisonWay> {
     let capacity = ComparisonWay::default();
     if !overrides.costs_are_readable || versus.candidate == versus.baseline {

@@ -1,4 +1,4 @@
-//! Published figures: a CSV file, one row per published row, and a TOML file beside it that says
+//! Published figures: a CSV file, one row per published row, and a TOML file alongside it that says
 //! where the figures come from and what each column means. Both live in `figures/`.
 
 use crate::suite::{Link, SuiteExperiment, SuiteTarget};

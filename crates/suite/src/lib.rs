@@ -1,4 +1,4 @@
-//! Suites: TOML to a validated plan, and the published figures that a suite stands beside.
+//! Suites: TOML to a validated plan, and the published figures that a suite stands alongside.
 //!
 //! - [`Suite`]: a suite file as it is written, with the place of everything that can be wrong.
 //! - [`Plan`]: what will be executed, expanded into [`PlanStep`]s in order, with stable ids. It is
@@ -21,7 +21,7 @@ mod steps;
 mod suite;
 mod targets;
 
-dyno_facts::catalogue!();
+dyno_facts::catalog!();
 
 pub use compare::{Compare, ComparisonWay, Versus, WantedStop, pairs, seconds, share};
 pub use plan::{Overrides, Plan, fnv1a};

@@ -1,4 +1,4 @@
-//! What load an experiment makes: workers that are driven for some time, or passes over queries at
+//! The load of an experiment: workers that are driven for some time, or passes over queries at
 //! parallel degrees; and `[experiment.fault]`: what is done to a node in the middle of each trial, so that failover and
 //! durability are measured.
 
@@ -8,7 +8,7 @@ use dyno_core::offer::{Levels, WorkloadOffer};
 use dyno_facts::{ExperimentFacts, FaultAction, FaultPlan, SecretCommand};
 use toml::de::DeValue;
 
-/// What only an experiment has that is driven for some time.
+/// Keys of experiments that are driven for some time.
 const OF_TIME: [&str; 8] =
     ["workers", "rate", "duration_s", "stage_s", "events", "warmup_s", "interval_s", "percentiles"];
 /// Longer trials are cut into stages unless the suite says otherwise: of shorter ones little is lost.
@@ -41,7 +41,7 @@ pub(crate) fn read_retry_starved(table: &mut Reader<'_, '_>) -> Option<u32> {
     table.whole("retry_starved", 0..=10).and_then(|times| u32::try_from(times).ok())
 }
 
-/// The length of the stages into which long trials are cut; 0 where they are not. `facts` are what the rest of the
+/// The length of the stages into which long trials are cut; 0 if they are not. `facts` are what the rest of the
 /// experiment says.
 pub(crate) fn read_stage(
     table: &mut Reader<'_, '_>,
@@ -151,7 +151,7 @@ fn read_length(table: &mut Reader<'_, '_>) -> (Option<f64>, Option<u64>) {
 /// Seconds between two lines of the interval series where the suite doesn't say it: the times of a
 /// fault are known as well as this.
 pub(crate) const FAULT_INTERVAL_S: f64 = 0.1;
-/// How long a transaction may take before its session is given up, unless the suite says otherwise.
+/// Longest time of a transaction before its session is given up, unless the suite states it.
 const ANSWER_LIMIT_S: f64 = 5.0;
 /// The throughput before the fault needs some time to be known.
 const BEFORE_LEAST_S: f64 = 1.0;

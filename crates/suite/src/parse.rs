@@ -283,7 +283,7 @@ fn read_experiment(mut table: Reader<'_, '_>) -> Option<SuiteExperiment> {
     let read_only = table.wholes("read_only", &(1..=1_000)).unwrap_or_default();
     facts.repeats = table.whole("repeats", 1..=1_000).map_or(1, |repeats| repeats as u32);
     let retry_starved = load::read_retry_starved(&mut table);
-    // Statements of one's own are about tables of one's own, and nobody knows what a script's `cleanup` drops.
+    // Statements of one's own are about tables of one's own, and no one knows what a script's `cleanup` drops.
     let is_script = is_lua(workload);
     facts.prepare = table.flag("prepare").unwrap_or(!is_own_mix);
     facts.cleanup = table.flag("cleanup").unwrap_or(!is_own_mix && !is_script);
@@ -323,7 +323,7 @@ fn read_experiment(mut table: Reader<'_, '_>) -> Option<SuiteExperiment> {
 
 type Test = (WithSpan<String>, &'static TestOffer);
 
-/// What is executed; statements of one's own stand for both words.
+/// Reads the workload and the test; the user's own statements replace both words.
 fn read_workload_and_test<'s>(
     table: &mut Reader<'s, '_>,
     is_own_mix: bool,
@@ -466,7 +466,7 @@ fn check_link(sheet: &Sheet<'_>, link: &Link) -> bool {
     good
 }
 
-/// What an experiment refers to must exist, and its name must be new.
+/// Checks that the references of an experiment exist, and that its name is new.
 fn check_experiment(
     sheet: &Sheet<'_>,
     experiment: &SuiteExperiment,
@@ -569,7 +569,7 @@ fn entries(
 /// The workload and the test of an experiment that says its statements itself.
 const OWN_MIX: (&str, &str) = ("pgbench", "statements");
 
-/// Whether the workload executes sysbench's Lua scripts.
+/// Returns true if the workload executes sysbench's Lua scripts.
 fn is_lua(workload: Option<&WorkloadOffer>) -> bool {
     workload.is_some_and(|workload| workload.name == "lua")
 }
@@ -624,7 +624,7 @@ fn option_entry(
     Some(OptionEntry { name, value: text, key_span, value_span: value.span() })
 }
 
-/// The remedy for what is no option of a workload, because an experiment or a URL states it; by its name
+/// The remedy for what is not an option of a workload, because an experiment or a URL states it; by its name
 /// with underscores.
 fn instead_of_option(name: &str) -> Option<String> {
     let is_login = name.starts_with("mysql_") || name.starts_with("pgsql_") || name == "db_driver";

@@ -1,4 +1,4 @@
-//! What will be executed, and going on with it: is it the same plan, and what is left of it?
+//! The plan of a run, and its continuation: is it the same plan, and which part of it is left?
 
 use crate::compare::Versus;
 use crate::reader::{Problem, Span, SuiteError, hint_of_known};
@@ -32,16 +32,16 @@ pub struct Overrides {
     pub seed: Option<u64>,
     /// Two targets that are compared in all experiments, instead of what these say themselves.
     pub compare: Option<Versus>,
-    /// Gates that all experiments get beside their own.
+    /// Gates that all experiments get alongside their own.
     pub gates: Vec<String>,
-    /// Checks whose findings end the run with exit code 4, beside those of the suite.
+    /// Checks whose findings end the run with exit code 4, alongside those of the suite.
     pub deny: Vec<String>,
-    /// Checks whose findings are accepted, beside those of the suite.
+    /// Checks whose findings are accepted, alongside those of the suite.
     pub allow: Vec<String>,
     /// Several load generators make the load.
     pub by_fleet: bool,
-    /// True if the CPU time per transaction of both compared targets can be read. Comparisons without an explicit rule then
-    /// start with the cost.
+    /// True if the CPU time per transaction of both compared targets can be read. Comparisons without an explicit rule
+    /// then start with the cost.
     pub costs_are_readable: bool,
 }
 
@@ -94,7 +94,7 @@ impl Overrides {
 
 /// A validated suite, expanded into steps in the order of execution.
 ///
-/// Its serialised form holds no passwords. The same suite and overrides give the same plan with the
+/// Its serialized form holds no passwords. The same suite and overrides give the same plan with the
 /// same hash, whatever the passwords are.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Plan {
@@ -105,7 +105,7 @@ pub struct Plan {
     /// Checks whose findings end the run with exit code 4.
     pub denied: Vec<String>,
     pub allowed: Vec<String>,
-    /// Where errors point to; a plan that was read back has none.
+    /// The file that errors point to; a plan that was read back has none.
     #[serde(skip)]
     written: Option<Box<Suite>>,
 }
@@ -121,13 +121,13 @@ impl Deref for Plan {
 /// Before the first row.
 const CONNECTING_S: f64 = 1.0;
 
-/// True where rows pass a proxy or go to shards: how fast they are taken shows when the load has begun.
+/// Returns true if rows pass a proxy or go to shards: how fast they are taken shows when the load has begun.
 fn is_behind(target: &TargetFacts) -> bool {
     let mut roles = target.nodes.iter().map(|node| node.role).chain([target.role]);
     roles.any(|role| matches!(role, Role::Endpoint | Role::Shard))
 }
 
-/// How fast the data of an experiment are loaded and queried on a target.
+/// Pace at which the data of an experiment are loaded and queried on a target.
 fn pace(
     suite: &Suite,
     targets: &[TargetFacts],
@@ -152,7 +152,7 @@ impl Plan {
         header.allowed.clone_from(&self.allowed);
     }
 
-    /// The plan of a run; `None` where a drop-in front end ran.
+    /// The plan of a run; `None` if a drop-in front end ran.
     pub fn of_run(header: &RunHeader) -> Option<Plan> {
         Some(Plan {
             facts: header.plan.clone()?,
@@ -181,7 +181,7 @@ impl Plan {
         size::smallest(suite, overrides)
     }
 
-    /// The same of the size that `shrink` says. Experiments with a time in `passes` repeat theirs until it is over,
+    /// The plan at the size that `shrink` says. Experiments with a time in `passes` repeat theirs until it is over,
     /// where the suite leaves their number open.
     pub(crate) fn of_size(
         suite: &Suite,
@@ -297,7 +297,7 @@ impl Plan {
         self.error(span, message, hint)
     }
 
-    /// An error about a check that is denied or allowed; points to it, unless it was given beside the suite.
+    /// An error about a check that is denied or allowed; points to it, unless it was given alongside the suite.
     pub fn check_error(
         &self,
         id: &str,
@@ -320,7 +320,7 @@ impl Plan {
         targets.map(|target| target.name.as_str()).collect()
     }
 
-    /// True where a half-width or the end of a search may end it sooner than estimated.
+    /// Returns true if a half-width or the end of a search may end it sooner than estimated.
     pub fn may_end_sooner(&self) -> bool {
         let mut comparisons = self.experiments.iter().filter_map(|one| one.comparison.as_ref());
         comparisons.any(|comparison| comparison.stop.may_end_sooner())
@@ -430,7 +430,7 @@ fn plan_experiments(
     Ok(experiments)
 }
 
-/// The title with what is planned in the place of `{workers}` and of options (`{warehouses}`).
+/// The title with what is planned instead of `{workers}` and of options (`{warehouses}`).
 fn filled_title(planned: &ExperimentFacts, text: &str) -> Result<String, Problem> {
     let mut rest = text;
     let mut title = String::new();
@@ -544,7 +544,7 @@ fn plan_experiment(
     }
 }
 
-/// Those of the suite, unless the opposite was said beside it, then those that were given beside it.
+/// Those of the suite, unless the opposite was said alongside it, then those that were given alongside it.
 fn names(written: &[WithSpan<String>], given: &[String], opposite: &[String]) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
     let written = written.iter().map(|name| &name.value).filter(|name| !opposite.contains(name));
@@ -568,7 +568,7 @@ pub fn fnv1a(bytes: &[u8]) -> u64 {
     hash ^ (hash >> 31)
 }
 
-/// Of all that decides what is executed: addresses without passwords, loads, the steps without the guesses of
+/// Hash of all that decides what is executed: addresses without passwords, loads, the steps without the guesses of
 /// their length.
 fn hash(plan: &Plan) -> String {
     let target = |target: &TargetFacts| {
@@ -628,7 +628,7 @@ impl Plan {
         self.target(target).map_or(target, |found| found.reached_as())
     }
 
-    /// The same plan on other addresses of its targets, or other nodes, under a hash of its own.
+    /// This plan on other addresses of its targets, or other nodes, under its own hash.
     ///
     /// # Errors
     /// The plan has no target of such a name, or the nodes don't have its route.

@@ -1,6 +1,6 @@
-//! Texts beside the plan: `[paper]`, what the publisher of a paper says, which decides nothing that is executed; the logo
-//! that it names; and the scripts that an experiment names. A plan holds the files of both, so that a stored run can be
-//! continued and printed without them.
+//! Texts alongside the plan: `[paper]`, what the publisher of a paper says, which decides nothing that is executed; the
+//! logo that it names; and the scripts that an experiment names. A plan holds the files of both, so that a stored run
+//! can be continued and printed without them.
 
 use crate::reader::{Problem, Reader, Sheet, Source, SuiteError, short};
 use crate::suite::{
@@ -8,7 +8,7 @@ use crate::suite::{
 };
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
-use dyno_facts::{BothTexts, CONTRAST_MIN, Colour, PaperTexts, ScriptFacts, TargetTexts, WHITE};
+use dyno_facts::{BothTexts, CONTRAST_MIN, Color, PaperTexts, ScriptFacts, TargetTexts, WHITE};
 use sha2::{Digest, Sha256};
 use std::path::{Component, Path};
 
@@ -27,7 +27,7 @@ pub(crate) struct Publication {
 /// Reads a file that has the keys of `[paper]`, for a paper whose suite has none or others.
 ///
 /// # Errors
-/// What is wrong in it, with its place.
+/// The publisher's texts, or an error with its place.
 pub fn publication(file: &str, text: &str) -> Result<PaperTexts, SuiteError> {
     let source = Source { file: file.to_string(), text: text.to_string() };
     let root = source.parse()?;
@@ -43,7 +43,7 @@ pub(crate) fn read(mut table: Reader<'_, '_>) -> Publication {
     let mut texts = PaperTexts {
         title: both("title", "title_zh"),
         subtitle: both("subtitle", "subtitle_zh"),
-        organisation: both("organisation", "organisation_zh"),
+        organization: both("organization", "organization_zh"),
         preface: both("preface", "preface_zh"),
         introduction: both("introduction", "introduction_zh"),
         conclusions: both("conclusions", "conclusions_zh"),
@@ -70,7 +70,7 @@ pub(crate) fn read(mut table: Reader<'_, '_>) -> Publication {
             names.push(WithSpan { value: name.to_owned(), span });
         }
     }
-    table.finish(&[("authors", "author"), ("organisation", "organization")], |_, known| known);
+    table.finish(&[("authors", "author"), ("organization", "organization")], |_, known| known);
     Publication { texts, names }
 }
 
@@ -78,23 +78,23 @@ fn both(table: &mut Reader<'_, '_>, en: &'static str, zh: &'static str) -> BothT
     BothTexts { en: table.trimmed(en), zh: table.trimmed(zh) }
 }
 
-/// A colour that can be read on white.
-fn colour(table: &mut Reader<'_, '_>) -> String {
-    let Some(written) = table.text("colour") else { return String::new() };
+/// A color that can be read on white.
+fn color(table: &mut Reader<'_, '_>) -> String {
+    let Some(written) = table.text("color") else { return String::new() };
     let value = &written.value;
-    let Some(colour) = Colour::parse(value) else {
-        let message = format!("`{}` is not a colour.", short(value));
+    let Some(color) = Color::parse(value) else {
+        let message = format!("`{}` is not a color.", short(value));
         table.note(&written.span, message, "Write it as `#0068a8`.");
         return String::new();
     };
-    let contrast = colour.contrast(WHITE);
+    let contrast = color.contrast(WHITE);
     if contrast < CONTRAST_MIN {
         let message = format!(
-            "The contrast of the colour {value} to white is {contrast:.1} : 1; names in charts need {CONTRAST_MIN} : 1."
+            "The contrast of the color {value} to white is {contrast:.1} : 1; names in charts need {CONTRAST_MIN} : 1."
         );
-        table.note(&written.span, message, "Choose a darker colour.");
+        table.note(&written.span, message, "Choose a darker color.");
     }
-    colour.hex()
+    color.hex()
 }
 
 fn target(mut table: Reader<'_, '_>) -> TargetTexts {
@@ -103,9 +103,9 @@ fn target(mut table: Reader<'_, '_>) -> TargetTexts {
         class: table.text("class").map(|text| text.value),
         vcpu: table.number("vcpu", 0.01..=100_000.0),
         memory_gib: table.number("memory_gib", 0.01..=1_000_000.0),
-        colour: colour(&mut table),
+        color: color(&mut table),
     };
-    table.finish(&[("name", "title"), ("colour", "color")], |_, known| known);
+    table.finish(&[("name", "title"), ("color", "color")], |_, known| known);
     texts
 }
 
@@ -119,7 +119,7 @@ pub(crate) fn check_targets(sheet: &Sheet<'_>, own: &Publication, targets: &[Sui
     }
 }
 
-/// A file beside `file`; why it can't be taken completes the sentence "The file ...".
+/// A file alongside `file`; why it can't be taken completes the sentence "The file ...".
 fn read_beside(file: &str, name: &str, bytes_max: u64) -> Result<Vec<u8>, String> {
     let path = Path::new(file).parent().unwrap_or(Path::new("")).join(name);
     let failed = |error: std::io::Error| format!("{} can't be read: {error}.", path.display());
@@ -257,18 +257,18 @@ mod tests {
     }
 
     #[test]
-    fn colours_must_be_legible() {
-        let colours = |a: &str, b: &str| {
-            let text = format!("[target.a]\ncolour = \"{a}\"\n[target.b]\ncolour = \"{b}\"\n");
+    fn colors_must_be_legible() {
+        let colors = |a: &str, b: &str| {
+            let text = format!("[target.a]\ncolor = \"{a}\"\n[target.b]\ncolor = \"{b}\"\n");
             publication("p.toml", &text).map_err(|error| error.to_string())
         };
-        let read = colours("#0068A8", "#c00000").expect("they are right");
-        assert_eq!(read.targets["a"].colour, "#0068a8");
+        let read = colors("#0068A8", "#c00000").expect("they are right");
+        assert_eq!(read.targets["a"].color, "#0068a8");
         for (a, b, why) in [
-            ("blue", "#c00000", "`blue` is not a colour"),
-            ("#0068a8", "#ffcc00", "contrast of the colour #ffcc00 to white is 1.5 : 1"),
+            ("blue", "#c00000", "`blue` is not a color"),
+            ("#0068a8", "#ffcc00", "contrast of the color #ffcc00 to white is 1.5 : 1"),
         ] {
-            let error = colours(a, b).expect_err(why);
+            let error = colors(a, b).expect_err(why);
             assert!(error.contains(why) && error.contains("p.toml:"), "{error}");
         }
     }
@@ -277,7 +277,7 @@ mod tests {
     fn an_unknown_key_has_its_place() {
         let error = publication("p.toml", "organization = \"X\"\n").expect_err("it is wrong");
         let text = error.to_string();
-        assert!(text.contains("organization") && text.contains("organisation"), "{text}");
+        assert!(text.contains("organization") && text.contains("organization"), "{text}");
     }
 
     const SVG: &str = "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 2 1\"><path d=\"M0,0h2v1z\"/></svg>";

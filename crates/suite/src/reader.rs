@@ -3,7 +3,7 @@
 //! Each accessor registers the key it asks for, so the known keys are listed nowhere else: what
 //! remains when the reader is finished is unknown.
 //!
-//! What is wrong with a suite, where, and what to do about it.
+//! Faults of a suite, their places and their remedies.
 
 use crate::suite::WithSpan;
 use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
@@ -57,7 +57,7 @@ impl<'s> Sheet<'s> {
 
 pub(crate) struct Reader<'s, 't> {
     pub(crate) sheet: &'t Sheet<'s>,
-    /// How messages call the table, such as `[suite]`.
+    /// Name of the table in messages, such as `[suite]`.
     pub(crate) name: String,
     pub(crate) span: Span,
     entries: BTreeMap<&'t str, (Span, Value<'t>)>,
@@ -165,7 +165,7 @@ impl<'s, 't> Reader<'s, 't> {
         entries
     }
 
-    /// Notes every key that nobody asked for. `synonyms` are words of other tools; `otherwise` makes
+    /// Notes every key that no one asked for. `synonyms` are words of other tools; `otherwise` makes
     /// the hint when no known key is near, from the key and the list of known ones.
     pub(crate) fn finish(self, synonyms: Synonyms, otherwise: impl Fn(&str, String) -> String) {
         for (key, (span, _)) in &self.entries {
@@ -187,7 +187,7 @@ impl<'s, 't> Reader<'s, 't> {
         self.item_text(key, value)
     }
 
-    /// The same without white space around it; empty where there is none.
+    /// A text without white space around it; empty if there is none.
     pub(crate) fn trimmed(&mut self, key: &'static str) -> String {
         self.text(key).map(|text| text.value.trim().to_owned()).unwrap_or_default()
     }
@@ -367,7 +367,7 @@ pub struct SuitePlace {
     pub column: usize,
     /// The line, with passwords masked.
     pub text: String,
-    /// How many characters from `column` on are meant; at least 1.
+    /// Number of characters from `column` on that are concerned; at least 1.
     pub length: usize,
 }
 
@@ -400,7 +400,7 @@ impl Problem {
         Problem { message: message.into(), place: None, hint: None }
     }
 
-    /// Says where it is, unless the text is no file that somebody has written.
+    /// Says where it is, unless the text is not a file that somebody has written.
     pub(crate) fn at(mut self, source: &Source, span: &Span) -> Self {
         self.place = (!source.file.is_empty()).then(|| source.place(span));
         self

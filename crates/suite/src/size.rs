@@ -1,4 +1,4 @@
-//! The same plan, smaller: `--shrink F`, and `--budget 10m`, the size at which it takes about so long. `suites/README.md`
+//! A smaller plan: `--shrink F`, and `--budget 10m`, the size at which it takes about that long. `suites/README.md`
 //! states these rules for users.
 
 use crate::plan::{Overrides, Plan};
@@ -27,7 +27,7 @@ pub(crate) fn seconds(seconds: f64, shrink: f64) -> f64 {
     shrunk.max(SECONDS_MIN).min(seconds)
 }
 
-/// How long a client waits for an answer is no duration of the trial.
+/// Shrinks the times of a fault. A client's time limit of answers is not a duration of the trial.
 pub(crate) fn fault(fault: &FaultPlan, shrink: f64) -> FaultPlan {
     let part = |seconds: f64| (seconds * shrink * 1_000.0).round() / 1_000.0;
     let heal_after_s = fault.heal_after_s.map(part);
@@ -38,8 +38,8 @@ pub(crate) fn events(events: u64, shrink: f64) -> u64 {
     ((events as f64 * shrink).round() as u64).max(EVENTS_MIN).min(events)
 }
 
-/// Whether the suite loads the data of an experiment, for it or for another one of the same data. What it finds stays as
-/// it is, whatever the budget.
+/// Returns true if the suite loads the data of an experiment, for it or for another one of the same data. What it finds
+/// stays it is, whatever the budget.
 pub(crate) fn is_loaded(suite: &Suite, experiment: &SuiteExperiment) -> bool {
     let size = |of: &SuiteExperiment| {
         of.sizing.as_ref().and_then(|sizing| data_size(sizing, &of.facts.options))
@@ -50,7 +50,7 @@ pub(crate) fn is_loaded(suite: &Suite, experiment: &SuiteExperiment) -> bool {
 }
 
 /// The size of the data as the options state it; `None` if the test has no size of its own.
-/// Values that are no numbers are left to the workload, which refuses them.
+/// Values that are not numbers are left to the workload, which refuses them.
 pub(crate) fn data_size(sizing: &DataSizing, options: &Options) -> Option<DataSize> {
     match sizing {
         DataSizing::Tables { rows, tables } => Some(DataSize {
@@ -140,7 +140,7 @@ fn shrink_fraction(name: &str, options: &mut Options, shrink: f64) {
     options.insert(name.to_owned(), (hundredths / 100.0).min(full).to_string());
 }
 
-/// To the largest that is no larger, else to the smallest.
+/// To the largest that is not a larger, else to the smallest.
 fn shrink_to_known(name: &str, known: &[f64], options: &mut Options, shrink: f64) {
     const ROUNDED: f64 = 1.0 + 1e-9;
     let Some(full) = fraction(options, name) else { return };
@@ -238,8 +238,8 @@ pub fn least_budget(seconds: f64) -> String {
     }
 }
 
-/// How long passes over queries take is not known before the run: they get what the rest of the plan leaves of the
-/// budget, each experiment as much of it as it is guessed to need.
+/// Durations of passes over queries, which are not known before the run: they get what the rest of the plan leaves of
+/// the budget, each experiment as much of it as it is guessed to need.
 fn pass_times(suite: &Suite, plan: &Plan, budget_s: f64) -> PassTimes {
     let is_timed = |name: &str| {
         let mut written = suite.experiments.iter();
@@ -285,12 +285,12 @@ pub(crate) fn repeat(experiment: &SuiteExperiment, planned: &mut ExperimentFacts
     planned.repeats = most;
 }
 
-/// Whether the data have sizes at which the right answers are known.
+/// Returns true if the data have sizes at which the right answers are known.
 fn has_answers(experiment: &SuiteExperiment) -> bool {
     matches!(experiment.sizing, Some(DataSizing::Fraction { known, .. }) if !known.is_empty())
 }
 
-/// What the share really is, where few sizes can be had.
+/// The effective share, if few sizes can be had.
 fn share_of_rows(plan: &Plan, full: &Plan) -> f64 {
     let rows = |plan: &Plan| {
         let sizes = plan.experiments.iter().filter_map(|experiment| experiment.data);
@@ -304,7 +304,7 @@ fn three_digits(share: f64) -> f64 {
     format!("{share:.2e}").parse().unwrap_or(share)
 }
 
-/// What a run should say of its size, where that is not the suite's.
+/// A note on the size of a run, if that is not the suite's.
 pub(crate) fn told(
     suite: &Suite,
     overrides: &Overrides,

@@ -14,7 +14,7 @@ const AROUND_LOAD_S: f64 = 0.5;
 const AFTER_FAULT_S: f64 = 3.5;
 /// Steps that a search may take: its trials, the closed loop before them, and the one at which is noted how it ended.
 const SEARCH_MOST: u32 = dyno_facts::statistics::knee::MOST_TRIALS as u32 + 2;
-/// Trials that a search takes as a rule, beside those that confirm its result.
+/// Trials that a search takes as a rule, alongside those that confirm its result.
 const SEARCH_USUAL: u32 = 10;
 const RESTART_S: f64 = 5.0;
 /// Longest window of a closed loop that a rate is chosen by.
@@ -22,9 +22,9 @@ const CALIBRATION_S: f64 = 5.0;
 
 /// Prepare all targets, run repeat after repeat, clean up all targets.
 ///
-/// Repeats are the outer loop and the targets the inner one: what drifts in the course of a run then meets all points and
-/// targets alike instead of looking like a difference between them. Orders are balanced: each target comes first equally
-/// often, and so does each load level, which follows every other equally often.
+/// Repeats are the outer loop and the targets the inner one: what drifts in the course of a run then meets all points
+/// and targets alike instead of looking like a difference between them. Orders are balanced: each target comes first
+/// equally often, and so does each load level, which follows every other equally often.
 ///
 /// `owner` says whose data a target has: they are loaded and removed once, under that name. `pace` is that of a target.
 pub(crate) fn expand(
@@ -68,7 +68,7 @@ pub(crate) fn expand(
                 maker.add_points(level, repeat, place == 0);
             }
         }
-        // Where there is one point, it is not chosen.
+        // If there is one point, it is not chosen.
         let confirmations = if levels.len() > 1 { experiment.confirm } else { 0 };
         (1..=confirmations).for_each(|repeat| maker.add_confirmation(repeat));
     }
@@ -121,7 +121,7 @@ impl<P: Fn(&str) -> UsualPace> Maker<'_, P> {
         restored_s + around_s + passes_s
     }
 
-    /// A guess of what is made anew before a repeat of a level, where it is the first of some pairs.
+    /// A guess of what is made again before a repeat of a level, if it is the first of some pairs.
     fn renewal_s(&self, target: &str, repeat: u32, is_first_level: bool) -> f64 {
         let experiment = self.experiment;
         let is_due = |each: u32| each == 1 || (each > 1 && is_first_level && repeat % each == 1);
@@ -264,7 +264,7 @@ pub fn estimate(
     experiments.iter().map(of).sum::<f64>() + of_none.sum::<f64>()
 }
 
-/// What a point differs in from the others of its experiment on its target.
+/// The keys by which a point differs from the others of its experiment on its target.
 struct Level {
     workers: u32,
     degree: Option<u32>,

@@ -27,17 +27,17 @@ pub struct Suite {
     pub facts: SuiteFacts,
     /// The seed of all random streams; 1 if not given.
     pub seed: u64,
-    /// Whether servers are asked each second of a trial what they do.
+    /// Set if servers are asked each second of a trial what they do.
     pub sample_servers: bool,
     /// Checks whose findings end the run with exit code 4.
     pub deny: Vec<WithSpan<String>>,
     pub allow: Vec<WithSpan<String>>,
-    /// How often a trial of an experiment that says nothing of it is made again when the load generator was starved.
+    /// Repeats of a starved trial of an experiment that does not state them.
     pub(crate) retry_starved: Option<u32>,
     pub targets: Vec<SuiteTarget>,
     pub experiments: Vec<SuiteExperiment>,
     pub(crate) text: Source,
-    /// Scripts that are no files beside the suite: names and texts.
+    /// Scripts that are not files alongside the suite: names and texts.
     pub(crate) script_texts: Vec<(String, String)>,
 }
 
@@ -49,7 +49,7 @@ pub struct SuiteTarget {
     pub facts: TargetFacts,
     /// The nodes; a target with `url` has one of role primary.
     pub nodes: Vec<Node>,
-    /// How the load reaches the nodes; without it, what [`Route::of`] says of them.
+    /// Route of the load to the nodes; without it, that of [`Route::of`].
     pub route: Option<WithSpan<Route>>,
     pub(crate) nodes_span: Span,
 }
@@ -74,7 +74,7 @@ pub struct Node {
     /// Its name; without one, its role and number.
     pub name: Option<WithSpan<String>>,
     pub role: Role,
-    /// How to reach it; absent if the user has to say.
+    /// Its URL; absent if the user has to give it.
     pub url: Option<WithSpan<SecretUrl>>,
 }
 
@@ -82,10 +82,10 @@ pub struct Node {
 #[derive(Clone, Debug)]
 pub struct SuiteExperiment {
     pub name: WithSpan<String>,
-    /// What the file says of it, in full size. Targets, what is compared, scripts and published figures stand
-    /// beside it: a plan takes those of the targets that have a URL.
+    /// The facts in the file, in full size. Targets, comparisons, scripts and published figures are stored
+    /// alongside it: a plan takes those of the targets that have a URL.
     pub facts: ExperimentFacts,
-    /// Of the name where there is no title.
+    /// Place of the name if there is no title.
     pub(crate) title_span: Span,
     pub(crate) test: WithSpan<String>,
     /// The options that say how much data the test has.
@@ -182,7 +182,7 @@ impl Suite {
     }
 }
 
-/// What an author of suites needs: the format, key by key.
+/// The handbook for authors of suites: the format, key by key.
 pub const HANDBOOK: &str = include_str!("../../../suites/README.md");
 
 #[derive(Clone, Copy, Debug)]
@@ -200,7 +200,7 @@ macro_rules! suites {
     };
 }
 
-/// What stands before the names of bundled suites where others have a path.
+/// The prefix of the names of bundled suites where others have a path.
 pub(crate) const BUNDLED_PREFIX: &str = "bundled:";
 
 /// Files of bundled suites, relative to these, and their texts.

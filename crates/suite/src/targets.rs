@@ -1,9 +1,9 @@
 //! The targets of a plan: their nodes, and how the load reaches them.
 //!
-//! `read_only = [1, 2, 4]` is one cluster, driven on the first one, two and four of its read-only nodes. A number of nodes
-//! is a target like any other: `NAME-ro2` is the same cluster with its first two read-only nodes, reached by itself
-//! (`TargetFacts::reached_as`), while its data belong to NAME (`TargetFacts::owner`), which loads and removes them once. So
-//! trials are interleaved, and figures and verdicts need no further dimension.
+//! `read_only = [1, 2, 4]` is one cluster, driven on the first one, two and four of its read-only nodes. A number of
+//! nodes is a target like any other: `NAME-ro2` is the same cluster with its first two read-only nodes, reached by
+//! itself (`TargetFacts::reached_as`), while its data belong to NAME (`TargetFacts::owner`), which loads and removes
+//! them once. So trials are interleaved, and figures and verdicts need no further dimension.
 
 use crate::plan::Overrides;
 use crate::reader::{Problem, Reader, Source, SuiteError};
@@ -11,7 +11,7 @@ use crate::suite::{Suite, SuiteExperiment, SuiteTarget, WithSpan};
 use dyno_core::{ShardMap, ShardRule, counted};
 use dyno_facts::{ExperimentFacts, Message, Role, Route, SecretUrl, TargetFacts, TargetNode, say};
 
-/// The same cluster, of which only the first `read_only` read-only nodes are driven and looked at.
+/// This cluster, of which only the first `read_only` read-only nodes are driven and observed.
 fn part(whole: &TargetFacts, read_only: u32) -> TargetFacts {
     TargetFacts {
         name: format!("{}-ro{read_only}", whole.name),
@@ -77,7 +77,7 @@ fn unlike_its_name(target: &TargetFacts, wanted: usize, given: &str) -> Problem 
     Problem::new(message).hint(hint)
 }
 
-/// One address, given beside the suite or written there.
+/// One address, given alongside the suite or written there.
 fn set_address(target: &mut TargetFacts, role: Role, url: SecretUrl) {
     (target.role, target.url) = (role, url);
     (target.nodes, target.route, target.shard_rule) = (Vec::new(), Route::default(), None);
@@ -86,7 +86,7 @@ fn set_address(target: &mut TargetFacts, role: Role, url: SecretUrl) {
 /// Several nodes, or those of a cluster.
 ///
 /// # Errors
-/// They have no such route, nobody could load data there, or the rule is for other shards.
+/// They have no such route, no one could load data there, or the rule is for other shards.
 fn set_nodes(
     target: &mut TargetFacts,
     route: Option<Route>,
@@ -164,7 +164,7 @@ pub(crate) fn plan_targets(
     Ok((planned, left_out))
 }
 
-/// A target as it is reached; `None` where a node has no URL.
+/// A target as it is reached; `None` if a node has no URL.
 fn plan_target(
     suite: &Suite,
     target: &SuiteTarget,
@@ -246,7 +246,7 @@ pub(crate) fn check_data(
     Ok(())
 }
 
-/// Whether the rule, if there is one, is for the shards among nodes of these roles.
+/// Checks that the rule, if there is one, is for the shards among nodes of these roles.
 fn check_rule(target: &str, rule: Option<&ShardRule>, roles: &[Role]) -> Result<(), Problem> {
     let shards = roles.iter().filter(|role| **role == Role::Shard).count();
     let checked = rule.map_or(Ok(()), |rule| ShardMap::new(rule.clone(), shards).map(drop));
@@ -256,7 +256,7 @@ fn check_rule(target: &str, rule: Option<&ShardRule>, roles: &[Role]) -> Result<
     })
 }
 
-/// Whether there are as many shards among the nodes as the target stands for.
+/// Checks that there are as many shards among the nodes as the target represents.
 fn check_shards(target: &TargetFacts, nodes: &[TargetNode]) -> Result<(), Problem> {
     let given = nodes.iter().filter(|node| node.role == Role::Shard).count();
     let Some(wanted) = target.shards.filter(|wanted| *wanted as usize != given) else {
@@ -274,7 +274,7 @@ fn check_shards(target: &TargetFacts, nodes: &[TargetNode]) -> Result<(), Proble
     Err(Problem::new(message).hint(hint))
 }
 
-/// The nodes that a suite has written; `None` where one has no URL.
+/// The nodes that a suite has written; `None` if one has no URL.
 fn written_nodes(target: &SuiteTarget) -> Option<Vec<TargetNode>> {
     let roles: Vec<Role> = target.nodes.iter().map(|node| node.role).collect();
     let planned = target.nodes.iter().enumerate().map(|(index, node)| {
@@ -354,7 +354,7 @@ fn check_together(target: &str, nodes: &[TargetNode]) -> Result<(), Problem> {
     Ok(())
 }
 
-/// Whether nodes of these roles have such a route.
+/// Checks that nodes of these roles have such a route.
 fn check_route(target: &str, route: Route, roles: &[Role]) -> Result<(), Problem> {
     let count = |role: Role| roles.iter().filter(|other| **other == role).count();
     for role in [Role::Primary, Role::Endpoint] {
@@ -395,7 +395,7 @@ fn check_route(target: &str, route: Route, roles: &[Role]) -> Result<(), Problem
 }
 
 /// Replaces the experiment's targets by parts of them, one for each number of read-only nodes that the
-/// target has. A target that is a single address stays as it is: what stands behind it is not known.
+/// target has. A target that is a single address stays unchanged: what stands behind it is not known.
 ///
 /// # Errors
 /// The load does not go to the read-only nodes, so their number would change nothing.

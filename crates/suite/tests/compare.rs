@@ -395,7 +395,7 @@ fn what_is_said_beside_the_suite_wins() {
 #[test]
 fn shares_and_lengths_are_read_as_people_write_them() {
     assert_eq!(share("2%"), Some(0.02));
-    assert_eq!(share(" 0.5 % "), Some(0.005));
+    assert_eq!(share(" 0.5% "), Some(0.005));
     assert_eq!(share("0.02"), Some(0.02));
     for wrong in ["", "2", "0", "%", "-1%", "80%", "nan"] {
         assert_eq!(share(wrong), None, "{wrong}");

@@ -1,5 +1,5 @@
 //! Bad files and what is said about them: `errors/NAME.toml` gives the text `errors/NAME.txt`.
-//! `DYNO_BLESS=1 cargo test -p dyno-suite` writes the texts anew, to be read in a diff.
+//! `DYNO_BLESS=1 cargo test -p dyno-suite` writes the texts again, to be read in a diff.
 
 mod common;
 

@@ -226,7 +226,7 @@ fn load_generators_have_read_only_nodes_of_their_own() {
     assert_eq!(dealt(&spread(4), 2), [[0, 2], [1, 3]]);
     // Some share one, but each node has as many.
     assert_eq!(dealt(&spread(2), 4), [[0], [1], [0], [1]]);
-    // Nobody could have nodes of his own without one node getting more than another.
+    // No one could have nodes of his own without one node getting more than another.
     assert_eq!(dealt(&spread(5), 2), all(5, 2));
     assert_eq!(dealt(&spread(2), 3), all(2, 3));
     // Other routes need all nodes.

@@ -1,4 +1,4 @@
-//! Statements that arrange a cluster: one short session each, on an account of its own.
+//! Statements that arrange a cluster: one short session each, on its own account.
 
 use dyno_core::{AnswerRow, AnswerTable, ColumnNames, DbError, Rows, SECOND};
 use dyno_drivers::target::Secret;
@@ -214,7 +214,7 @@ impl Cluster {
     }
 }
 
-/// Removes files of a killed pgpool, which refuses to start beside them.
+/// Removes files of a killed pgpool, which refuses to start alongside them.
 fn remove_leftovers(node: &StateNode) {
     for entry in std::fs::read_dir(&node.folder).into_iter().flatten().flatten() {
         let name = entry.file_name();

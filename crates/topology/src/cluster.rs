@@ -457,7 +457,7 @@ impl Cluster {
         self.catch_up(node, primary)
     }
 
-    /// The state of a node's replication; `None` where it has none.
+    /// The state of a node's replication; `None` if it has none.
     pub(crate) fn stream(&self, node: &StateNode, admin: &Admin) -> Result<Option<Stream>> {
         match node.product {
             NodeProduct::Postgres => postgres::stream(admin),

@@ -25,7 +25,7 @@ const SECRETS: &str = "secrets.json";
 pub(crate) struct Secrets {
     pub(crate) admin: String,
     pub(crate) replication: String,
-    /// Of the account by which MySQL Router reads its metadata.
+    /// Password of the account by which MySQL Router reads its metadata.
     pub(crate) metadata: String,
 }
 
@@ -51,7 +51,7 @@ fn copied(folder: &Folder, home: &Home) -> ClusterError {
     .with_hint(format!("--dir {home} names the cluster; the copy has no servers and can be deleted"))
 }
 
-/// What is written in another user's folder, that user can replace; what stands in it, that user says.
+/// Checks the owner of a folder: another user could replace files written into it, and decides what is in it.
 fn check_owner(path: &Path) -> Result<()> {
     let owner = fs::metadata(path).or_failed("read", path)?.uid();
     if owner == rustix::process::geteuid().as_raw() {
@@ -145,7 +145,8 @@ impl Folder {
         Ok(Home { path: self.0.clone(), device: metadata.dev(), inode: metadata.ino() })
     }
 
-    /// True for the folder itself, also after it was moved; numbers of file systems may change when the machine starts.
+    /// Returns true for the folder itself, also after it was moved; numbers of file systems may change when the machine
+    /// starts.
     fn is(&self, home: &Home) -> Result<bool> {
         let own = self.home()?;
         Ok(own.path == home.path || (own.device, own.inode) == (home.device, home.inode))
@@ -277,7 +278,7 @@ impl Folder {
     }
 }
 
-/// Whether a user has a right (read 4, write 2, pass 1) to what has this metadata.
+/// Returns true if a user has a right (read 4, write 2, pass 1) to what has this metadata.
 pub(crate) fn may(metadata: &Metadata, user: u32, group: u32, right: u32) -> bool {
     let shift = match (metadata.uid() == user, metadata.gid() == group) {
         (true, _) => 6,
@@ -335,7 +336,7 @@ dyno_core::named! {
 }
 
 impl TopologyKind {
-    /// Whether each node holds a part of the data.
+    /// Returns true if each node holds a part of the data.
     pub fn is_sharded(self) -> bool {
         matches!(self, TopologyKind::Sharded | TopologyKind::ShardedPostgres)
     }
@@ -355,7 +356,7 @@ dyno_core::named! {
 }
 
 impl NodeProduct {
-    /// Whether it holds data: a proxy doesn't.
+    /// Returns true if it holds data: a proxy doesn't.
     pub(crate) fn is_server(self) -> bool {
         matches!(self, NodeProduct::Mariadb | NodeProduct::Mysql | NodeProduct::Postgres)
     }
@@ -388,7 +389,7 @@ pub struct StateNode {
     pub folder: PathBuf,
     /// Its process; 0 when it was stopped.
     pub pid: u32,
-    /// Start of that process, in clock ticks after the start of the system: identifies it beside its number.
+    /// Start of that process, in clock ticks after the start of the system: identifies it alongside its number.
     pub pid_started_ticks: u64,
 }
 
@@ -427,7 +428,7 @@ pub struct State {
     pub id: String,
     /// The start of the machine that its processes belong to.
     pub boot_id: String,
-    /// The place where it was made: a copy of that folder is no cluster.
+    /// The place where it was made: a copy of that folder is not a cluster.
     pub home: Option<Home>,
     pub topology: TopologyKind,
     pub replication: Replication,
@@ -436,7 +437,7 @@ pub struct State {
     pub database: String,
     /// User and group of the servers, where root made the cluster.
     pub run_as: Option<(u32, u32)>,
-    /// True when each node has a network namespace of its own.
+    /// Set if each node has a network namespace of its own.
     pub isolated: bool,
     /// As in the request.
     pub software: Option<PathBuf>,
@@ -445,7 +446,7 @@ pub struct State {
     /// True once all nodes were ready; before, it can only be taken down.
     pub is_ready: bool,
     pub endpoint_options: endpoint::EndpointOptions,
-    /// Settings of the servers beside those of the template.
+    /// Settings of the servers alongside those of the template.
     pub settings: Vec<(String, String)>,
     /// All nodes, the primary first, the endpoint last.
     pub nodes: Vec<StateNode>,

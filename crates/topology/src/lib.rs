@@ -11,13 +11,13 @@
 //!
 //! Every process carries the cluster's random identity in its environment, so that `down` also finds processes
 //! that no file names. Only children of PostgreSQL, which overwrite their environment, are found by the node's
-//! folder that they work in. Changes happen under a lock of the folder, and each reads `cluster.json` anew: a
+//! folder that they work in. Changes happen under a lock of the folder, and each reads `cluster.json` again: a
 //! fault of a run and a terminal may act on the same cluster.
 //!
 //! Accounts are made before the first log-in is possible: no server ever listens with an empty password.
 //! Primaries wait for acknowledgements only while a read-only node can give them. Promotion loses nothing that
 //! any living node has received: the node applies all of its own, then fetches the rest from the node that is
-//! furthest. A node that returns with transactions of its own gets its data folder made anew.
+//! furthest. A node that returns with transactions of its own gets its data folder made again.
 
 /// A [`ClusterError`] with a formatted message.
 macro_rules! failed {

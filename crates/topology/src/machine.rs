@@ -50,7 +50,7 @@ fn share_mib(available_kib: u64, servers: usize) -> u64 {
     (share / CACHE_MIB_MIN * CACHE_MIB_MIN).max(CACHE_MIB_MIN)
 }
 
-/// Tells one start of this machine from another: numbers and times of processes begin anew with it.
+/// Tells one start of this machine from another: numbers and times of processes begin again with it.
 pub(crate) fn boot_id() -> String {
     let text = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
     text.trim().to_owned()
@@ -69,7 +69,7 @@ pub(crate) fn find(names: &[&str]) -> Option<PathBuf> {
     found.into_iter().find(|path| path.is_file())
 }
 
-/// As [`find`], or an error that names the package.
+/// Like [`find`], or an error that names the package.
 pub(crate) fn need(names: &[&str], package: &str) -> Result<PathBuf> {
     find(names).ok_or_else(|| {
         failed!("The program {} is not installed.", names.join(" or "))
@@ -97,8 +97,8 @@ pub(crate) fn loaded(
     Some((loader, before.into()))
 }
 
-/// Finds the first of these programs below an installation prefix (`bin`, `sbin`, `libexec`, `scripts`), as `make install`
-/// and the archives of vendors lay it out.
+/// Finds the first of these programs below an installation prefix (`bin`, `sbin`, `libexec`, `scripts`), as `make
+/// install` and the archives of vendors lay it out.
 pub fn installed(root: &Path, names: &[&str]) -> Option<PathBuf> {
     let folders = ["bin", "sbin", "libexec", "scripts"].map(|folder| root.join(folder));
     let mut programs =
@@ -153,7 +153,7 @@ pub(crate) fn unprivileged(names: &[&str]) -> Option<(u32, u32)> {
 
 /// Files of PostgreSQL's dynamic shared memory.
 const FILES: &str = "/dev/shm/PostgreSQL.";
-/// How the kernel shows a segment of System V in the map of a process; its number stands for the inode.
+/// Name of a segment of System V in the map of a process; the inode is its number.
 const SEGMENT: &str = "/SYSV";
 
 #[derive(Debug, Default, PartialEq, Eq)]

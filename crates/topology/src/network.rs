@@ -1,4 +1,4 @@
-//! Nodes with a network of their own: a namespace each, joined by a bridge; their links can be cut.
+//! Nodes with their own network: a namespace each, joined by a bridge; their links can be cut.
 
 use crate::{Cluster, ClusterError, Result, State, StateNode};
 use std::net::Ipv4Addr;

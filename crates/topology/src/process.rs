@@ -94,20 +94,20 @@ impl Process {
     }
 }
 
-/// A program that is started detached, and goes on when dyno has ended.
+/// A program that is started detached, and continues when dyno has ended.
 #[derive(Clone, Debug)]
 pub(crate) struct Launch {
     pub(crate) program: PathBuf,
     /// Its arguments, without passwords.
     pub(crate) arguments: Vec<OsString>,
-    /// Variables beside those of this process.
+    /// Variables alongside those of this process.
     pub(crate) environment: Vec<(String, OsString)>,
     pub(crate) folder: PathBuf,
     pub(crate) log: PathBuf,
 }
 
 impl Launch {
-    /// The command, in a session of its own: a Ctrl-C at the terminal is not meant for it.
+    /// The command, in its own session: a Ctrl-C at the terminal is not meant for it.
     fn command(&self, state: &State, node: &StateNode, namespace: Option<&str>) -> Command {
         let mut words: Vec<OsString> = vec!["setsid".into()];
         if let Some(namespace) = namespace {
@@ -138,7 +138,7 @@ impl Launch {
     }
 }
 
-/// What a caller of dyno left open, such as a file that is locked, is not inherited by servers, which outlive it.
+/// Keeps servers, which outlive their caller, from inheriting open files of the caller, such as one that is locked.
 #[expect(unsafe_code, reason = "a number of a descriptor, not an owner, is what the kernel lists")]
 fn keep_descriptors() {
     let entries = fs::read_dir("/proc/self/fd").into_iter().flatten().flatten();
@@ -151,7 +151,7 @@ fn keep_descriptors() {
     }
 }
 
-/// Starts a server, which goes on when this program has ended.
+/// Starts a server, which continues when this program has ended.
 pub(crate) fn start(
     state: &State,
     node: &StateNode,
@@ -221,7 +221,8 @@ pub(crate) struct ProcessFilter {
 }
 
 impl ProcessFilter {
-    /// Selects processes whose mark begins with `mark` (`ID` or `ID/NODE`), those that work in `folder`, and `known` ones.
+    /// Selects processes whose mark begins with `mark` (`ID` or `ID/NODE`), those that work in `folder`, and `known`
+    /// ones.
     pub(crate) fn new(mark: &str, folder: &Path, known: Vec<Process>) -> Self {
         let mark = format!("{MARK}={mark}/").into_bytes();
         ProcessFilter { mark, folder: folder.to_owned(), known }

@@ -15,7 +15,7 @@ const SHARDS_MAX: u32 = 16;
 pub(crate) const SHARDS_USUAL: u32 = 4;
 
 dyno_core::named! {
-    /// What a commit on the primary waits for.
+    /// The event that a commit on the primary waits for.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
     #[serde(rename_all = "kebab-case")]
     pub enum Replication {
@@ -34,7 +34,7 @@ impl Replication {
         match self {
             Replication::Async => 0,
             Replication::SemiSync => replicas.min(1),
-            // Of n + 1 nodes, floor((n + 1) / 2) + 1 are a majority; the primary is one of them.
+            // Among n + 1 nodes, floor((n + 1) / 2) + 1 are a majority; the primary is one of them.
             Replication::Quorum => replicas.div_ceil(2),
         }
     }
@@ -45,14 +45,14 @@ pub struct Request {
     /// The folder of the cluster; must not exist or be empty.
     pub dir: PathBuf,
     pub topology: TopologyKind,
-    /// Read-only nodes beside the primary, 0 to [`REPLICAS_MAX`]; a sharded cluster has none.
+    /// Read-only nodes alongside the primary, 0 to [`REPLICAS_MAX`]; a sharded cluster has none.
     pub replicas: u32,
     /// Shards of a sharded cluster, 1 to 16; `None` is four.
     pub shards: Option<u32>,
     pub replication: Replication,
     /// The product in front of the nodes: pgpool-II, ShardingSphere-Proxy or MySQL Router.
     pub endpoint: Option<NodeProduct>,
-    /// Settings of all servers beside those of the template: names and values.
+    /// Settings of all servers alongside those of the template: names and values.
     pub settings: Vec<(String, String)>,
     /// A network namespace for each node, which can be cut off. Needs root.
     pub isolated: bool,

@@ -12,8 +12,8 @@ use std::time::{Duration, Instant};
 
 /// Seconds for asking a node that may be cut off from the network.
 const CUT_OFF_LIMIT_S: u64 = 1;
-/// The same where nodes can't be cut off: a slow one is only busy, and a primary that is taken for gone loses what no
-/// other node has received.
+/// Seconds for asking a node that can't be cut off: a slow one is only busy, and a primary that is taken for dead loses
+/// what no other node has received.
 const BUSY_LIMIT_S: u64 = 10;
 /// A change of roles always waits for its shutdowns: the next step starts a node again.
 const NEVER: fn() -> bool = || false;
@@ -22,7 +22,7 @@ impl Cluster {
     /// Makes a read-only node the primary; the other read-only nodes follow it. Nothing that any of them has received
     /// is lost: the node applies all of its own, then fetches what another one has beyond that. A primary that still
     /// answers first stops writing and passes all its writes on: its name is returned. The old primary is a read-only
-    /// node that follows nobody until it [rejoins](Cluster::rejoin).
+    /// node that follows no one until it [rejoins](Cluster::rejoin).
     pub fn promote(&mut self, name: &str) -> Result<Option<String>> {
         let _lock = self.change_roles()?;
         let node = self.node(name)?.clone();
@@ -126,7 +126,7 @@ impl Cluster {
         others.iter().try_for_each(|other| self.follow_mysql(other, node))
     }
 
-    /// As [`Cluster::fetch_rest_mysql`], for PostgreSQL, whose standbys can follow each other.
+    /// Like [`Cluster::fetch_rest_mysql`], for PostgreSQL, whose standbys can follow each other.
     fn fetch_rest_postgres(&self, node: &StateNode, others: &[StateNode]) -> Result<()> {
         let admin = self.admin(node)?;
         for other in others {
@@ -152,8 +152,8 @@ impl Cluster {
     }
 
     /// Has a node that was out, such as an old primary, follow the primary again with exactly its data. Returns when it
-    /// has caught up. Transactions that only this node had are lost; where they can't be undone, the data folder is
-    /// made anew from another node's, which is shut down meanwhile (MariaDB, MySQL; PostgreSQL copies from the
+    /// has caught up. Transactions that only this node had are lost; if they can't be undone, the data folder is
+    /// made again from another node's, which is shut down meanwhile (MariaDB, MySQL; PostgreSQL copies from the
     /// running primary).
     pub fn rejoin(&mut self, name: &str) -> Result<()> {
         let _lock = self.change_roles()?;
@@ -194,7 +194,7 @@ impl Cluster {
         self.follow_mysql(node, primary)
     }
 
-    /// Makes a node's data folder anew as a copy of a read-only node's, else of the primary's, whose server is shut
+    /// Makes a node's data folder again as a copy of a read-only node's, else of the primary's, whose server is shut
     /// down meanwhile.
     fn copy_from_another(&mut self, node: &StateNode, primary: &StateNode) -> Result<()> {
         let spare = self.answering_replicas(&node.name).next().unwrap_or(primary).clone();
@@ -216,7 +216,7 @@ impl Cluster {
     }
 }
 
-/// How long a server may take to shut down cleanly.
+/// Time limit of a clean shutdown of a server.
 const STOP_WITHIN: Duration = Duration::from_secs(120);
 
 impl Cluster {
@@ -298,7 +298,7 @@ impl Cluster {
         self.processes(self.node(name)?).signal(Signal::STOP)
     }
 
-    /// Lets a frozen node go on (SIGCONT).
+    /// Lets a frozen node continue (SIGCONT).
     pub fn thaw(&mut self, name: &str) -> Result<()> {
         let _lock = self.change()?;
         self.processes(self.node(name)?).signal(Signal::CONT)

@@ -35,13 +35,13 @@ pub struct NodeStatus {
     /// Seconds behind the primary, by the node's own account.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lag_s: Option<f64>,
-    /// Why it doesn't work.
+    /// Reason why it doesn't work.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub problem: Option<String>,
 }
 
 impl Cluster {
-    /// Fails where a run would wait in vain: for a node that is frozen, or for data of one that follows nobody.
+    /// Fails where a run would wait in vain: for a node that is frozen, or for data of one that follows no one.
     pub fn check_followers(&self) -> Result<()> {
         let dir = self.folder().display();
         for node in &self.state.nodes {
@@ -127,7 +127,7 @@ const ENDINGS: [&str; 7] = [
 ];
 /// The CPU is looked at for so long.
 const SPAN: Duration = Duration::from_millis(500);
-/// Of a tick of `/proc`, on all machines that Linux runs on.
+/// Rate of ticks of `/proc`, on all machines that Linux runs on.
 const TICKS_PER_S: f64 = 100.0;
 /// Most of a log that is read.
 const READ_BYTES: u64 = 1 << 20;
@@ -137,19 +137,19 @@ const READ_BYTES: u64 = 1 << 20;
 pub struct NodeWatch {
     folder: PathBuf,
     name: String,
-    /// Where its log ended when the watch began.
+    /// End of its log when the watch began.
     log_from: u64,
 }
 
 impl NodeWatch {
-    /// `None` where there is no such node any more.
+    /// `None` if there is no such node any more.
     pub fn new(folder: &Path, name: &str) -> Option<Self> {
         let watch = NodeWatch { folder: folder.to_owned(), name: name.to_owned(), log_from: 0 };
         let log_from = fs::metadata(watch.node()?.log()).map_or(0, |log| log.len());
         Some(NodeWatch { log_from, ..watch })
     }
 
-    /// As `cluster.json` has it now: a node that was started again has another process.
+    /// Like `cluster.json` has it now: a node that was started again has another process.
     fn node(&self) -> Option<StateNode> {
         Cluster::open(&self.folder).ok()?.node(&self.name).ok().cloned()
     }
@@ -180,7 +180,7 @@ impl NodeWatch {
         let runs = if is_frozen { "is frozen" } else { "runs" };
         let memory = resident_mib(process).map(|mib| format!(", {mib} MiB of memory"));
         let (product, memory) = (node.product.name(), memory.unwrap_or_default());
-        let mut evidence = format!("({product}) {runs}: CPU {:.0} %{memory}", share * 100.0);
+        let mut evidence = format!("({product}) {runs}: CPU {:.0}%{memory}", share * 100.0);
         let trouble = last_line(&self.log(&node), &TROUBLE);
         if let Some(line) = &trouble {
             evidence.push_str(&format!(", and its log says: {line}"));
@@ -199,8 +199,8 @@ impl NodeWatch {
     }
 }
 
-/// The last line of a log with one of these words. A process that was killed says nothing, and what it said of something
-/// else before is no reason.
+/// The last line of a log with one of these words. A process that was killed says nothing, and what it said of
+/// something else before is no reason.
 fn last_line(log: &str, words: &[&str]) -> Option<String> {
     let is_telling = |line: &&str| words.iter().any(|word| line.contains(word));
     log.lines().rfind(is_telling).map(cut)

@@ -1,4 +1,4 @@
-//! What the codecs cost: `cargo bench -p dyno-wire --bench codec_cost`.
+//! Costs of the codecs: `cargo bench -p dyno-wire --bench codec_cost`.
 
 use dyno_core::{AnswerRow, Discard, Param, ParamType, RowWriter, Rows};
 use dyno_wire::Names;

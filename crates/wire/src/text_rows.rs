@@ -74,8 +74,8 @@ impl RowWriter for TextRows<'_> {
     }
 }
 
-/// True when something may need an escape. Counts all control characters up to the carriage return as special, which is
-/// rarely wrong and cheap.
+/// Returns true if something may need an escape. Counts all control characters up to the carriage return as special,
+/// which is rarely wrong and cheap.
 #[inline]
 fn needs_escape(value: &[u8]) -> bool {
     // Without short circuits, so that the compiler can vectorize it.
@@ -217,7 +217,7 @@ impl FixedBytes {
 /// The longest text of a server that is shown or kept; the rest is cut off.
 pub const SERVER_TEXT_BYTES: usize = 4 << 10;
 
-/// The text, in UTF-8 whatever the server sent, with `...` in place of what is cut off.
+/// The text, in UTF-8 whatever the server sent, with `...` instead of what is cut off.
 pub fn server_text(bytes: &[u8]) -> String {
     match bytes.get(..SERVER_TEXT_BYTES) {
         Some(start) if bytes.len() > SERVER_TEXT_BYTES => {

@@ -7,7 +7,7 @@ use dyno_wire::mysql::statement::PrepareStep;
 use dyno_wire::mysql::{Answer, AnswerStep, Definitions, Encoding, Malformed, PrepareAnswer};
 use proptest::prelude::*;
 
-/// What a server would send, packet by packet.
+/// Packets of a server, one by one.
 struct Script {
     bytes: Vec<u8>,
     sequence: u8,
@@ -216,7 +216,7 @@ fn binary_rows_use_cached_columns() {
         Script::new(true).packet(&[1, 0]).packet(&[0, 0, 8, 0, 0, 0, 0, 0, 0, 0]).end(2).bytes;
     let mut answer = Answer::new(true, true);
     let mut columns = Definitions::default();
-    // The columns are kept even when nobody wants the rows: they come only once.
+    // The columns are kept even when no one wants the rows: they come only once.
     answer.begin(Encoding::Binary, 1);
     feed(&mut answer, &first, 100, &mut columns, &mut Discard).unwrap();
     let mut kept = Kept::default();

@@ -24,7 +24,7 @@ const OPTIONS: &[OptionRow<Ping>] = &[OptionRow::new(
     "the number that the table holds, and that each answer must have",
 )];
 
-/// What a suite sets, and a trial records: `wrong` are the answers with another number.
+/// Options of a suite, and the record of a trial: `wrong` are the answers with another number.
 #[derive(Clone, Default, serde::Serialize, serde::Deserialize)]
 struct Ping {
     number: u32,
@@ -70,7 +70,7 @@ impl Driven for Ping {
     }
 }
 
-/// What the workers of a trial share. This is the hot path: `run` must not allocate.
+/// Data that the workers of a trial share. This is the hot path: `run` must not allocate.
 struct Asking {
     kinds: [TransactionKind; 1],
     number: i64,

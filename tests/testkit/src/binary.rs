@@ -88,7 +88,7 @@ fn heed_interrupts() {
     }
 }
 
-/// Whether this process ignores a signal, and so what it starts.
+/// Returns true if this process ignores a signal, and so what it starts.
 pub fn is_ignored(signal: i32) -> bool {
     let status = std::fs::read_to_string("/proc/self/status").expect("Linux");
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:\t"));

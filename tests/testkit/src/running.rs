@@ -91,7 +91,7 @@ impl Drop for RunningDyno {
     }
 }
 
-/// Whether the only run of `folder` has stored a trial.
+/// Returns true if the only run of `folder` has stored a trial.
 pub fn is_stored(folder: &Path, trial: u32) -> bool {
     only_run(&folder.join("dyno-runs"))
         .is_some_and(|run| run.join(format!("trials/{trial}.json")).exists())

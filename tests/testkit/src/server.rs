@@ -33,7 +33,7 @@ impl TestServer {
         TestServer { child: None, scratch, program: program.to_owned(), arguments, is_own: false }
     }
 
-    /// The same for a program that also runs as root.
+    /// A server of a program that also runs as root.
     pub(crate) fn own(program: &str, arguments: Vec<String>) -> Self {
         let mut server = TestServer::new(Scratch::new(), program, arguments);
         server.is_own = true;

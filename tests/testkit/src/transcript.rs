@@ -7,7 +7,7 @@ use dyno_core::{AnswerRow, ColumnNames, Executed, Rows};
 pub struct Transcript(pub Vec<String>);
 
 impl Transcript {
-    /// The lines so far; the next ones start anew.
+    /// The lines so far; the next ones start again.
     pub fn take(&mut self) -> Vec<String> {
         std::mem::take(&mut self.0)
     }
@@ -36,7 +36,7 @@ impl Rows for Transcript {
     }
 }
 
-/// As [`Transcript`], without the rows, which are only counted.
+/// Like [`Transcript`], without the rows, which are only counted.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Headings(pub Transcript);
 

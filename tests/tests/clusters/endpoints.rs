@@ -1,14 +1,14 @@
 //! dyno through what stands in front of clusters: a proxy that spreads reads, a SQL layer over shards.
 //!
-//! ShardingSphere-Proxy is used if `DYNO_SHARDINGSPHERE` names its folder, pgpool if `DYNO_PGPOOL` names the folder that its
-//! package was unpacked to or it is installed.
+//! ShardingSphere-Proxy is used if `DYNO_SHARDINGSPHERE` names its folder, pgpool if `DYNO_PGPOOL` names the folder
+//! that its package was unpacked to or it is installed.
 
 use crate::mine::{Mine, up};
 use dyno_testkit::wait_until;
 use dyno_topology::{NodeProduct, TopologyKind};
 use std::fs;
 
-/// `None` where a program isn't here.
+/// `None` if a program isn't here.
 fn start(test: &str, topology: TopologyKind, replicas: u32, kind: NodeProduct) -> Option<Mine> {
     up(test, topology, |request| {
         request.replicas = replicas;
@@ -27,7 +27,7 @@ fn tpcc_over_four_shards_is_consistent_and_its_ledger_exact_after_a_kill() {
     let Some(mine) = start(test, TopologyKind::Sharded, 0, kind) else { return };
     let shards = crate::shards::tpcc_is_consistent(&mine);
     let rows = |table: &str| mine.rows_of(&shards, table);
-    // By the number of the warehouse, modulo four; the catalogue is everywhere.
+    // By the number of the warehouse, modulo four; the catalog is everywhere.
     assert_eq!(rows("bmsql_warehouse"), [0, 1, 1, 0]);
     assert_eq!(rows("bmsql_item"), [100_000; 4]);
     // Remote lines and payments are transactions of two shards, which only XA makes whole.

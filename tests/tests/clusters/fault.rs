@@ -138,7 +138,7 @@ fn run(folder: &Path, load: &str, fault: &str) -> (Ran, Value) {
     (ran, trial)
 }
 
-/// What every fault with an heir has in common.
+/// Checks that hold for every fault with a successor.
 fn assert_taken_over(ran: &Ran, trial: &Value) {
     let fault = &trial["fault"];
     assert_eq!(trial["status"], "complete", "{trial}\n{}", ran.all());
@@ -170,13 +170,13 @@ fn a_semi_synchronous_pair_loses_no_order() {
     assert_eq!(cluster.nodes(), [up("primary"), up("read_only")], "{}", ran.all());
 }
 
-/// What was lost is what the servers themselves show: `rows` are there after the trial, of which `before` were
+/// Losses as the servers themselves show them: `rows` are there after the trial, of which `before` were
 /// there before it.
 fn assert_lost(fault: &Value, paper: &str, [rows, before]: [u64; 2]) {
     let number = |key: &str| fault[key].as_u64().unwrap_or_else(|| panic!("{key}: {fault}"));
     let (acknowledged, lost) = (number("acknowledged"), number("lost"));
     assert!(lost > 0 && lost < acknowledged, "{fault}");
-    // Commits that were never answered are known to nobody but the server.
+    // Commits that were never answered are known to no one but the server.
     let sentences = fault["evidence"]["joined"].as_array().expect("sentences");
     let there = sentences.iter().find_map(|sentence| sentence["args"]["there"].as_u64());
     let there = there.unwrap_or(0);
@@ -231,7 +231,7 @@ fn an_asynchronous_standby_loses_every_payment_that_it_had_not_received() {
     let fault = "action = \"kill\"\npromote = true\nallow_lost = \"main\"";
     let mut trial = Trial::start(scratch.path(), "", PGBENCH, [14, 4], fault);
     trial.is_measured();
-    // The file is written anew when the standby is promoted.
+    // The file is written again when the standby is promoted.
     let file = scratch.file("dyno-cluster/n2/data/postgresql.conf");
     let mut settings = fs::File::options().append(true).open(file).expect("its configuration");
     writeln!(settings, "primary_conninfo = ''").expect("written");

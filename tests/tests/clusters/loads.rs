@@ -34,7 +34,7 @@ fn load_names(mine: &mut Mine, dead: &str, begun: &str, mend: impl FnOnce(&mut M
     mend(mine);
 }
 
-/// What was interrupted goes on, to the end of the run.
+/// Resumes the interrupted run to its end.
 fn goes_on(mine: &Mine) {
     let ran = dyno(mine.scratch.path(), &RUN);
     assert_eq!(ran.code, 0, "{}", ran.all());
@@ -53,7 +53,7 @@ fn a_load_names_the_server_that_died() {
     goes_on(&mine);
 }
 
-/// The proxy dies in the load, then a shard where it goes on.
+/// The proxy dies in the load, then a shard where it continues.
 #[test]
 fn a_load_names_the_proxy_and_the_shard_that_died() {
     let Some(mut mine) = sharded("a_load_names_the_proxy_and_the_shard_that_died") else { return };
@@ -90,7 +90,7 @@ fn a_load_by_another_rule_than_the_endpoint_s_is_refused(mine: &Mine) {
 }
 
 /// A trial ends with the name of the node that does not answer any more, long before its time, and can be repeated.
-/// What was acknowledged is held against the data: at once where the node comes back, else before the run goes on.
+/// Acknowledged work is compared with the data: at once if the node comes back, else before the run continues.
 fn trial_names(
     mine: &mut Mine,
     folder: &str,

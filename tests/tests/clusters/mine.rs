@@ -94,7 +94,7 @@ impl Mine {
         ask(&self.node_url(node), sql)
     }
 
-    /// The same as the account that arranges replication.
+    /// Executes a statement on a node as the account that arranges replication.
     pub(crate) fn admin(&self, node: &str, sql: &str) {
         ask_as_admin(&self.cluster, node, sql);
     }
@@ -140,7 +140,7 @@ impl Mine {
         });
     }
 
-    /// Whether anybody answers at the node's address.
+    /// Returns true if anybody answers at the node's address.
     pub(crate) fn can_connect(&self, node: &str) -> bool {
         let node = self.cluster.node(node).unwrap();
         let address = format!("{}:{}", node.host, node.port).parse().unwrap();

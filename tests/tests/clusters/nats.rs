@@ -88,7 +88,7 @@ fn planned(workers: u32, duration_s: f64) -> PlannedTrial {
     serde_json::from_str(&text).expect("a trial")
 }
 
-/// What becomes of a load generator in its first trial.
+/// The fate of a load generator in its first trial.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Fate {
     Works,

@@ -13,7 +13,7 @@ use serde_json::Value;
 use std::fs;
 use std::path::Path;
 
-/// A primary, and a replica that follows it; `None` where there is no MariaDB.
+/// A primary, and a replica that follows it; `None` if there is no MariaDB.
 fn pair(test: &str, semi_sync: bool) -> Option<(MariaDb, MariaDb)> {
     let options = |id: &'static str| {
         [

@@ -5,7 +5,7 @@ use dyno_testkit::{RunningDyno, Scratch, dyno, is_stored, only_run, skipped};
 use rustix::process::Signal;
 use std::fs;
 
-/// A primary with a replica is restarted before each second pair, in a run that is killed and goes on.
+/// A primary with a replica is restarted before each second pair, in a run that is killed and continues.
 #[test]
 fn clusters_are_restarted_before_pairs() {
     if dyno_testkit::peer("postgres").is_none() && dyno_testkit::peer("initdb").is_none() {

@@ -6,7 +6,7 @@ use dyno_topology::TopologyKind;
 use serde_json::Value;
 
 impl Mine {
-    /// How many reads of the table each node has executed since it began.
+    /// Number of reads of the table that each node has executed since it began.
     fn reads(&self) -> [u64; 3] {
         let sql = match self.cluster.state().topology {
             TopologyKind::Postgres => {
@@ -107,7 +107,7 @@ fn the_servers_count_what_each_route_says(test: &str, topology: TopologyKind) {
         assert!(reads[1].min(reads[2]) >= 14 * 20, "{test}: split, {mode}: {reads:?}");
     }
 
-    // Each number of read-only nodes is a target of its own, on the same data.
+    // Each number of read-only nodes is its own target, on the same data.
     let series = format!("{}\nread_only = [1, 2, 8]", of("oltp_point_select", 4_000, ""));
     let (reads, header) = measured(&scratch, &mine, "spread", &series);
     let run = only_run(&scratch.file("runs")).expect("a run");
@@ -166,7 +166,7 @@ fn workers_of_a_killed_read_only_node_go_on_at_the_other_one() {
         let count = |value: &Value| value.as_u64().unwrap_or_else(|| panic!("{value}: {trial:#}"));
         // Two of the four workers read from n2. None of them waits until it is back, after the trial.
         assert_eq!(count(&trial["counts"]["reconnects"]), 2, "{route}: {trial:#}");
-        // Beside, writes of two workers may meet.
+        // Alongside, writes of two workers may meet.
         let errors = trial["errors"].as_array().expect("errors").iter();
         let lost = errors.filter(|error| error["class"] == "connection_lost");
         assert_eq!(lost.map(|error| count(&error["count"])).sum::<u64>(), 2, "{route}: {trial:#}");

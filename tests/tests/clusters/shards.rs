@@ -93,14 +93,14 @@ pub(crate) fn the_ledger_is_exact_after_a_shard_was_killed(mine: &Mine) {
     assert!(status == "\"complete\"" || is_untrue, "{trial}\n{}", ran.all());
     assert!(fault["steps"].to_string().contains("n2"), "{fault}");
     let number = |of: &Value, key: &str| of[key].as_u64().unwrap_or_else(|| panic!("{key}: {of}"));
-    // Others than the shard's own terminals may go on; its own can't before it answers.
+    // Others than the shard's own terminals may continue; its own can't before it answers.
     assert!(fault["shard"].is_object(), "{fault}");
     let second = |key: &str| fault[key].as_f64().unwrap_or_else(|| panic!("{key}: {fault}"));
     assert!(second("heal_asked_at_s") <= second("healed_at_s"), "{fault}");
     let away_s = second("heal_asked_at_s") - second("at_s") - 2.0 * second("resolution_s");
     let own_s = fault["shard"]["first_success_after_s"].as_f64();
     let before = fault["shard"]["per_s_before"].as_f64().unwrap_or(0.0);
-    // What chance explains is no outage, and a trial that ended with the fault has seen none.
+    // What chance explains is not an outage, and a trial that ended with the fault has seen none.
     let is_rare = is_untrue || before * away_s < 12.0;
     assert!(is_rare || own_s.is_none_or(|own_s| own_s >= away_s), "{fault}");
     assert!(number(fault, "acknowledged") > 0 && number(losses, "acknowledged") > 0, "{fault}");
@@ -238,7 +238,7 @@ fn a_coordinator_spreads_rows_by_their_number() {
     mine.sql("endpoint", "CREATE TABLE t(id int PRIMARY KEY, v text)");
     mine.sql("endpoint", "SELECT dyno_shards.distribute('t', 'id')");
     mine.sql("endpoint", "SELECT dyno_shards.add_key('t_v', 'CREATE INDEX t_v ON t(v)')");
-    // Once more, as a load that goes on does.
+    // Once more, as a load that continues does.
     mine.sql("endpoint", "SELECT dyno_shards.add_key('t_v', 'CREATE INDEX t_v ON t(v)')");
     mine.sql("endpoint", "INSERT INTO t SELECT n, 'x' FROM generate_series(1, 300) AS n");
     for (shard, rest) in [("n1", 0), ("n2", 1), ("n3", 2)] {

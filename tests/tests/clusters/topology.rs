@@ -71,7 +71,7 @@ fn mariadb_with_semi_synchronous_replicas() {
     assert_eq!(status("clients"), "2");
     assert_eq!(status("no_tx"), "0");
     assert_eq!(mine.sql("n1", "SELECT @@rpl_semi_sync_master_wait_point"), "AFTER_SYNC");
-    // Nobody gets in without a password.
+    // No one gets in without a password.
     let node = mine.cluster.node("n1").unwrap();
     let url = format!("mysql://root@127.0.0.1:{}", node.port);
     let driver = dyno_drivers::mysql::MysqlDriver::new(&url.parse().unwrap()).unwrap();
@@ -144,7 +144,7 @@ fn postgres_fails_over() {
     fails_over(&mut mine);
 }
 
-/// What only the old primary had is gone after it has come back: all nodes have the same data.
+/// Rows that only the old primary had are gone after it has come back: all nodes have the same data.
 #[test]
 fn a_diverged_mariadb_is_made_anew() {
     let mine = up("a_diverged_mariadb", TopologyKind::Mariadb, |request| request.replicas = 1);
@@ -169,7 +169,7 @@ fn is_made_anew(mine: &mut Mine) {
     assert_eq!(mine.sql("n1", COUNT), had);
 }
 
-/// MySQL is rarely installed beside MariaDB: `tests/fetch-servers mysql` unpacks it.
+/// MySQL is rarely installed alongside MariaDB: `tests/fetch-servers mysql` unpacks it.
 fn mysql(
     test: &str,
     replicas: u32,
@@ -258,7 +258,7 @@ fn an_endpoint_learns_who_the_primary_is() {
     assert_eq!(mine.sql("endpoint", COUNT), "1");
 }
 
-/// How often the stopped promotion has asked.
+/// Number of questions of the stopped promotion.
 static ASKED: AtomicU32 = AtomicU32::new(0);
 
 /// A lock of the caller's, as a shell leaves it open for what it starts.
@@ -296,7 +296,7 @@ fn servers_inherit_nothing_and_leave_no_shared_memory() {
     });
 }
 
-/// What a PostgreSQL shares with its children.
+/// Memory that a PostgreSQL shares with its children.
 struct Shared {
     files: Vec<String>,
     /// Its number, which the kernel gives to no other one; that of the process that made it comes again.

@@ -89,7 +89,7 @@ fn a_cluster_lives_and_dies() {
     assert!(again.stderr.contains("There is no cluster"), "{}", again.all());
 }
 
-/// What `up` says when each of its steps begins.
+/// Output of `up` when each of its steps begins.
 const STEPS: [&str; 3] =
     ["Making the data folders", "Starting the servers", "Starting replication"];
 
@@ -176,7 +176,7 @@ fn what_cannot_be_is_said_before_anything_is_made() {
     assert!(ran.stderr.contains("write NAME=VALUE"), "{}", ran.all());
 }
 
-/// What a run says of a cluster whose node was left frozen, or follows nobody; `promote` leaves none such.
+/// Output of a run on a cluster with a node that was left frozen, or follows no other; `promote` leaves none such.
 #[test]
 fn an_old_primary_follows_and_a_node_left_frozen_is_named() {
     let name = "an_old_primary_follows_and_a_node_left_frozen_is_named";

@@ -142,7 +142,7 @@ fn a_stall_beyond_the_end_is_in_the_latencies_of_benchmarksql() {
     let running = RunningDyno::start(folder.path(), &words);
     let orders = "SUM(d_next_o_id - 3001) FROM sbtest.bmsql_district";
     wait_until("orders", || count(&server, orders) > 0);
-    // The minute is as long as it is: most of it leaves the machine to others, in shorter stalls than that at its end.
+    // The minute is as long unchanged: most of it leaves the machine to others, in shorter stalls than that at its end.
     for _ in 0..4 {
         signal(&server, Signal::STOP);
         std::thread::sleep(Duration::from_secs(9));

@@ -1,4 +1,4 @@
-//! What `dyno bench` leaves of others' tables, and says of its own, where it fails.
+//! Tables of others after `dyno bench`, and its messages when it fails.
 
 use dyno_core::{AnswerTable, Driver, Session};
 use dyno_drivers::sqlite::SqliteDriver;
@@ -49,7 +49,7 @@ fn tables_that_appear_while_a_bench_asks_are_kept() {
     answer.write_all(b"y\n").expect("dyno reads");
     let ran = running.end();
     assert_eq!(ran.code, 1, "{}", ran.all());
-    // Of the tables of TPC-H only the one that is there.
+    // Only the existing table of TPC-H.
     let said = "a has tables with the names that are needed: orders, sbtest5.";
     assert!(ran.stderr.contains(said), "{}", ran.all());
     assert_eq!(names(folder), ["orders", "sbtest5"]);
@@ -77,7 +77,7 @@ fn tables_that_appear_while_a_bench_runs_are_kept() {
     assert_eq!(sql(folder, "SELECT own FROM bmsql_item"), ["7"]);
 }
 
-/// What it has made itself goes, also where a load fails half-way.
+/// Its own tables are dropped, also if a load fails half-way.
 #[test]
 fn a_bench_whose_load_fails_leaves_no_table() {
     let scratch = Scratch::new();
@@ -113,7 +113,7 @@ fn a_bench_whose_server_dies_says_what_it_leaves() {
     assert!(ran.stderr.contains("has left tables on"), "{}", ran.all());
     assert!(ran.stderr.contains("with `--remove` it only drops them"), "{}", ran.all());
     server.restart().expect("it starts again");
-    // Its user has made one of them anew.
+    // Its user has made one of them again.
     server.sbtest("COMMENT ON TABLE sbtest1 IS NULL").expect("it is there");
     let again = dyno(folder, &bench);
     assert_eq!(again.code, 1, "{}", again.all());

@@ -24,7 +24,7 @@ fn known_effects_on_the_null_server_are_kept_and_stand_in_papers() {
     let ran = dyno(folder, &["calibrate", "--effects", "10%,30%", "--budget", "6s"]);
     assert_eq!(ran.code, 0, "{}", ran.all());
     let head = ran.stdout.lines().next().expect("a table");
-    assert!(head.starts_with("effect") && head.contains("95 % interval"), "{head}");
+    assert!(head.starts_with("effect") && head.contains("95% interval"), "{head}");
     assert!(ran.stdout.contains("none"), "{}", ran.stdout);
     assert!(
         ran.stderr.contains("and none, on the null server: at most about 6 seconds"),

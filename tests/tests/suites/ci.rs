@@ -20,7 +20,8 @@ fn load(folder: &Path, server: &Postgres) {
     assert_eq!(ran.code, 0, "{}", ran.all());
 }
 
-/// Imitates a runner: fills the inputs into the variables of a template, and executes the script that the template calls.
+/// Imitates a runner: fills the inputs into the variables of a template, and executes the script that the template
+/// calls.
 fn job(folder: &Path, template: &str, inputs: &[(&str, &str)], variables: &[(&str, &str)]) -> Ran {
     fs::write(folder.join("s.toml"), SUITE).expect("a suite");
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
@@ -47,7 +48,7 @@ fn job(folder: &Path, template: &str, inputs: &[(&str, &str)], variables: &[(&st
     Ran::of(&mut command)
 }
 
-/// The default of an input; empty where it has none.
+/// The default of an input; empty if it has none.
 fn default_of<'t>(template: &'t str, input: &str) -> &'t str {
     let mut lines = template.lines().skip_while(|line| line.trim() != format!("{input}:")).skip(1);
     let default = lines.by_ref().take(3).find_map(|line| line.trim().strip_prefix("default: "));
@@ -110,7 +111,7 @@ fn jobs_pass_fail_and_stay_open_as_the_cost_of_a_transaction_says() {
     assert!(failed.stdout.contains("::error title=dyno ci::Regression: "), "{}", failed.all());
     is_mail_sized(&failed);
     let steps = text(folder, "step-summary.md");
-    assert_eq!(steps.matches("| change | 95 % interval |").count(), 3, "{steps}");
+    assert_eq!(steps.matches("| change | 95% interval |").count(), 3, "{steps}");
     // The same job of GitLab reads JUnit.
     let on_gitlab = job(
         folder,
@@ -150,15 +151,15 @@ fn a_candidate_that_dies_or_never_comes_up_fails_the_job() {
     assert_eq!(never.code, 1, "{}", never.all());
     assert!(never.stderr.contains("candidate: The command has printed no URL"), "{}", never.all());
     assert!(text(folder, "dyno-ci/junit.xml").contains("errors=\"1\""));
-    // A job that is cancelled leaves no process behind.
+    // A job that is canceled leaves no process behind.
     let sleeps = "echo $$ > sleeps; exec sleep 600";
-    let mut cancelled =
+    let mut canceled =
         RunningDyno::start(folder, &["ci", "--baseline", &a_url, "--candidate", sleeps]);
-    cancelled.wait_until("the command", |_| {
+    canceled.wait_until("the command", |_| {
         fs::read_to_string(folder.join("sleeps")).is_ok_and(|text| text.ends_with('\n'))
     });
-    cancelled.signal(Signal::TERM);
-    assert_eq!(cancelled.end().code, 143);
+    canceled.signal(Signal::TERM);
+    assert_eq!(canceled.end().code, 143);
     let process = text(folder, "sleeps");
     assert!(!Path::new("/proc").join(process.trim()).exists(), "it is left: {process}");
     // A command that prints a URL and stays: its process group ends with the job.

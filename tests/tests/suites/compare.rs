@@ -106,8 +106,8 @@ fn a_regression_is_proven_a_gain_passes_and_few_pairs_are_inconclusive() {
     let out = &slower.stdout;
     for words in [
         "A: main\nB: new\n",
-        "Read, 8 workers: B / A, 95 % interval, 6 pairs\n  tps ",
-        " -10.0 %  ",
+        "Read, 8 workers: B / A, 95% interval, 6 pairs\n  tps ",
+        " -10.0%  ",
         "  slower\n",
         "No check forbids ",
         "Exit code 5: a regression is proven.\n",
@@ -175,7 +175,7 @@ fn two_runs_prove_nothing_because_they_are_not_interleaved() {
         assert_eq!(ran.code, 3, "{}", ran.all());
         for words in [
             "A: main, run 1\nB: main, run 2\n",
-            "Read, 8 workers: B / A, 95 % interval, 6 pairs\n",
+            "Read, 8 workers: B / A, 95% interval, 6 pairs\n",
             "  undecided\n",
             "Not to be claimed: block-order (comparison",
             "hint: Trials that did not take turns, such as those of two separate runs, give no verdict: ",

@@ -52,7 +52,7 @@ fn refused(ran: &Ran, why: &str) {
     assert!(ran.stderr.contains(why), "{why}: {}", ran.all());
 }
 
-/// What is measured until decided ends as it was decided, or with 3.
+/// A measurement until decided ends as it was decided, or with 3.
 fn is_judged(ran: &Ran) {
     let undecided = ran.stderr.contains("are undecided");
     let slower = ran.stderr.contains("A regression is proven");

@@ -1,5 +1,5 @@
-//! Figures that the server's own words contradict: writes that nothing commits, tables without their keys, tables that a
-//! crash empties. Whatever setting is behind it, neither a drop-in nor a suite lets such a run look right.
+//! Figures that the server's own words contradict: writes that nothing commits, tables without their keys, tables that
+//! a crash empties. Whatever setting is behind it, neither a drop-in nor a suite lets such a run look right.
 
 use dyno_facts::{RunStatus, TrialStatus};
 use dyno_testkit::{
@@ -89,8 +89,8 @@ fn writes_that_nothing_commits_are_no_result() {
     assert_eq!(checks_with_findings(&folder, "E"), ["trial-failed"]);
 }
 
-/// Measures pgbench's accounts without their key, as a server that generates keys makes them: a warning, and the exit code
-/// of the original, since the figures are those of these tables. In a suite they are not usable.
+/// Measures pgbench's accounts without their key, as a server that generates keys makes them: a warning, and the exit
+/// code of the original, since the figures are those of these tables. In a suite they are not usable.
 fn tables_without_keys_are_seen(url: &str, drop_key: &str) {
     let folder = Scratch::new();
     let target = format!("--target={url}");
@@ -106,7 +106,8 @@ fn tables_without_keys_are_seen(url: &str, drop_key: &str) {
         let ran = good(pgbench(&["-n", "-c", "2", "-t", "20", "-b", script]));
         assert!(ran.stderr.contains(SCANNED), "{}", ran.all());
     }
-    // PostgreSQL may have forgotten the scans of a session after a second: whole runs are too long for a certain answer.
+    // PostgreSQL may have forgotten the scans of a session after a second: whole runs are too long for a certain
+    // answer.
     if !url.starts_with("postgres") {
         good(pgbench(&["-n", "-c", "2", "-T", "1", "-S", "--paper"]));
         assert_eq!(checks_with_findings(&folder, "E"), ["table-scans"]);
@@ -218,7 +219,7 @@ fn an_empty_mariadb_is_no_winner() {
     an_empty_side_is_no_winner([a.url(), b.url()]);
 }
 
-/// Statements that roll back what they did, which is no commit, and queries that lose nothing by it.
+/// Statements that roll back what they did, which is not a commit, and queries that lose nothing by it.
 fn rollbacks_are_no_commits(url: &str) {
     let found = |keys: &str| {
         let folder = Scratch::new();

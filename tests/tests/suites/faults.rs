@@ -1,4 +1,4 @@
-//! What happens when something breaks in the middle: servers that die, a dyno that is killed or
+//! Breakdowns in the middle: servers that die, a dyno that is killed or
 //! stopped, a disk that is full. Nothing that was measured may be lost, and all of it must add up.
 
 use crate::tiny_disk::TinyDisk;
@@ -70,7 +70,7 @@ fn wait_for_commits(running: &mut RunningDyno, folder: &Path, trial: u32) -> Pat
     only_run(&runs(folder)).expect("there is a run")
 }
 
-/// The load survives a server that dies and comes back; a trial that nobody had planned a fault for fails.
+/// The load survives a server that dies and comes back; a trial that no one had planned a fault for fails.
 fn survives_the_death_of_a_server(
     url: &str,
     kill: impl FnOnce(),
@@ -119,7 +119,7 @@ fn survives_the_death_of_a_server(
 #[test]
 fn a_run_survives_the_death_of_mariadb() {
     let server = server_or_skip!(MariaDb, "a_run_survives_the_death_of_mariadb");
-    // It tells its age in whole seconds: one that is born anew within two of them looks the same.
+    // It tells its age in whole seconds: one that is born again within two of them looks the same.
     wait_until("the server to be some seconds old", || {
         let uptime = server.sql("SELECT VARIABLE_VALUE FROM information_schema.GLOBAL_STATUS WHERE VARIABLE_NAME = 'UPTIME'");
         uptime.is_ok_and(|seconds| seconds.trim().parse::<u64>().is_ok_and(|seconds| seconds >= 6))
@@ -146,7 +146,7 @@ fn two_trials(folder: &Path, duration_s: u32) -> [&'static str; 2] {
     ["run", "faults.toml"]
 }
 
-/// The same command finishes the run, and repeats nothing that was complete.
+/// Repeats the command, which finishes the run and repeats nothing that was complete.
 fn goes_on(folder: &Path, arguments: &[&str], run: &Path) {
     let first = fs::read(run.join("trials/1.json")).expect("the first trial is complete");
     let ran = dyno(folder, arguments);

@@ -11,7 +11,7 @@ use std::fs;
 use std::io::{Read, Result, Write};
 use std::net::{TcpListener, TcpStream};
 
-/// A title, colours, a cleared screen, a turned direction, and a line that looks like one of dyno's.
+/// A title, colors, a cleared screen, a turned direction, and a line that looks like one of dyno's.
 const OBEYED: &str =
     "no\u{1b}]0;owned\u{7}\u{1b}[2J\u{9b}31m\u{202e}\u{2066}\u{2028}x\r\nOK: everything passed\n";
 const FORGED: &str = "OK: everything passed";

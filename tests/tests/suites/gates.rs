@@ -128,7 +128,7 @@ fn a_comparison_that_is_killed_goes_on_and_names_from_nowhere_are_targets() {
     assert_eq!(run.status(), RunStatus::Complete);
     let done = || {
         let trials = run.trials.iter().map(|trial| &trial.summary);
-        // Of a pair that was cut in two both are made again.
+        // Both of a pair that was cut in two are repeated.
         let counts = |trial: &u32| !run.header.set_aside.contains(trial);
         trials.filter(move |of| of.status == TrialStatus::Complete && counts(&of.trial))
     };
@@ -259,7 +259,7 @@ fn a_server_does_not_differ_from_itself() {
         assert!(!calls.is_empty());
         calls.iter().any(|call| call == "faster" || call == "slower")
     };
-    // At 95 % one comparison in twenty finds a difference where there is none; two in a row would
+    // At 95% one comparison in twenty finds a difference where there is none; two in a row would
     // be one in four hundred.
     assert!(!differs("first") || !differs("second"), "the server differs from itself twice");
 }

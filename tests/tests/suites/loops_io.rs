@@ -1,4 +1,4 @@
-//! How loops speak with their sockets: io_uring, epoll, and what a container that forbids io_uring is told.
+//! I/O backends of loops: io_uring, epoll, and the message in a container that forbids io_uring.
 
 use dyno_testkit::{
     Postgres, Ran, Scratch, dyno, dyno_command, only_run, peer, server_or_skip, skipped,
@@ -28,7 +28,7 @@ fn suite(folder: &Path, url: &str) {
     fs::write(folder.join("loops.toml"), text).expect("the suite can be written");
 }
 
-/// What the run says of its loops, once its only trial is complete.
+/// The run's note on its loops, once its only trial is complete.
 fn told(folder: &Path, ran: &Ran) -> String {
     ran.assert_judged();
     let run = only_run(&folder.join("dyno-runs")).expect("there is a run");

@@ -14,7 +14,7 @@ mod help;
 mod loops_io;
 mod matrix;
 mod mistakes;
-mod neighbours;
+mod neighbors;
 mod own;
 mod ownership;
 mod pgbench;

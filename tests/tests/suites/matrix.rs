@@ -1,4 +1,4 @@
-//! What users do, on each server that they have: MySQL 9.7, MariaDB 11.8 and PostgreSQL 18. Statements, log-in methods,
+//! Work of users on each of their servers: MySQL 9.7, MariaDB 11.8 and PostgreSQL 18. Statements, login methods,
 //! bulk loads, cancels and sysbench's whole way on them stand in `tests/databases`.
 
 use dyno_core::Cause;
@@ -9,15 +9,15 @@ use dyno_testkit::{
 };
 use std::fs;
 
-/// What the servers differ in.
+/// The differences of the servers.
 struct UsedServer {
     scheme: &'static str,
     port: u16,
-    /// Who may do all, and who may not write where the server is read-only.
+    /// Users: one who may do all, and one who may not write where the server is read-only.
     users: [&'static str; 2],
-    /// Of servers with TLS.
+    /// Certificates of servers with TLS.
     certificates: Option<Certificates>,
-    /// How its version begins.
+    /// Beginning of its version.
     version: &'static str,
     isolation: &'static str,
     setting: (&'static str, &'static str),

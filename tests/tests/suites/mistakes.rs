@@ -1,4 +1,4 @@
-//! What a user gets wrong, and what is said then: one clear error, a remedy where one is known, an
+//! Mistakes of users, and the response: one clear error, a remedy if one is known, an
 //! exit code, and never a password.
 
 use dyno_testkit::{
@@ -10,7 +10,7 @@ use std::path::Path;
 const WRONG: &str = "wrong-geheim";
 const RIGHT: &str = "right-geheim";
 
-/// How a URL or an option list reaches one kind of server.
+/// Form in which a URL or an option list reaches one kind of server.
 struct Kind {
     scheme: &'static str,
     port: u16,
@@ -137,7 +137,7 @@ fn sysbench(folder: &Path, words: &[String]) -> Ran {
     dyno(folder, &words.iter().map(String::as_str).collect::<Vec<_>>())
 }
 
-/// What is said of log-ins; the first words are dyno's verbs', the second ones the front end's.
+/// Errors of logins; the first words are dyno's verbs', the second ones the front end's.
 fn log_ins(kind: &Kind, denied: [&str; 2], unknown: [&str; 2]) {
     let scratch = Scratch::new();
     let folder = scratch.path();
@@ -171,7 +171,7 @@ fn log_ins(kind: &Kind, denied: [&str; 2], unknown: [&str; 2]) {
     }
 }
 
-/// What is said of tables that are missing or too small, and of too many workers.
+/// Errors about tables that are missing or too small, and about too many workers.
 fn tables(kind: &Kind, too_many: &str) {
     let scratch = Scratch::new();
     let folder = scratch.path();
@@ -203,7 +203,7 @@ fn tables(kind: &Kind, too_many: &str) {
     fatal(&ran, too_many, "use fewer --threads");
 }
 
-/// As [`one_error`], for runs that got as far as the first trial.
+/// Like [`one_error`], for runs that got as far as the first trial.
 fn one_error_after_talk(ran: &Ran, words: &str, hint: &str) {
     let quiet = Ran { stdout: String::new(), ..ran.clone() };
     decent(ran);

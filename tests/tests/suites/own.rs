@@ -144,7 +144,7 @@ fn an_interrupted_bench_leaves_no_table_unsaid() {
     assert_eq!(removed.code, 0, "{}", removed.all());
     let named = "These tables are dropped on sqlite:own.db: sbtest1";
     assert!(removed.stderr.contains(named), "{}", removed.all());
-    // All tables can be made anew: none is left. Now they are somebody else's.
+    // All tables can be made again: none is left. Now they are somebody else's.
     let made = dyno(folder, &other);
     assert_eq!(made.code, 0, "{}", made.all());
     let again = dyno(folder, &["bench", "sqlite:own.db", "--remove"]);

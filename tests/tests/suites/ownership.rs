@@ -53,7 +53,7 @@ fn sysbench(folder: &Path, tables: u32, more: &str) {
     suite(folder, "sysbench", "oltp_read_write", &options);
 }
 
-/// A run that ends well, in a folder of its own.
+/// A run that ends well, in its own folder.
 fn run(folder: &Path, dir: &str) -> Ran {
     let ran = dyno(folder, &["run", "own.toml", "--dir", dir]);
     assert_eq!(ran.code, 0, "{}", ran.all());
@@ -90,7 +90,7 @@ fn own_tables_are_dropped(folder: &Path) {
     assert_eq!(tables(folder), Vec::<String>::new());
 }
 
-/// Kills a run of `own.toml` when `is_so`, then goes on with it.
+/// Kills a run of `own.toml` when `is_so`, then continues with it.
 fn killed_and_gone_on_with(folder: &Path, what: &str, is_so: impl Fn(&Path) -> bool) {
     let arguments = ["run", "own.toml", "--dir", "runs"];
     let mut running = RunningDyno::start(folder, &arguments);
@@ -126,7 +126,7 @@ fn tables_of_sysbench_that_were_there_survive() {
     let scratch = Scratch::new();
     let folder = scratch.path();
     others_tables_survive(folder, |more| sysbench(folder, 2, more), &["sbtest1", "sbtest2"]);
-    // Of a larger data set the run makes, and drops, only what was missing.
+    // The run makes, and drops, only the missing part of a larger data set.
     sysbench(folder, 3, "events = 20");
     let ran = run(folder, "larger");
     let told = "dropped: sbtest3; kept: sbtest1, sbtest2, not made by this run";
@@ -173,7 +173,7 @@ fn what_an_interrupted_run_of_sysbench_has_loaded_is_dropped() {
     killed_and_gone_on_with(folder, "commits", is_measuring);
 }
 
-/// A run is killed, and its user makes one of its tables anew.
+/// A run is killed, and its user makes one of its tables again.
 fn a_table_made_anew_is_kept(url: &str, ask: impl Fn(&str) -> String, unmark: &str, list: &str) {
     let scratch = Scratch::new();
     let folder = scratch.path();
@@ -246,8 +246,8 @@ fn a_table_that_others_build_on_is_not_dropped_with_them() {
     }
 }
 
-/// Tables that the original has made are used as they are, or refused; a load of dyno's own goes on. `sql` is the server's
-/// own client, `unmark` the statement that takes a table its mark, `drop` the one that drops its index.
+/// Tables that the original has made are used as they are, or refused; a load of dyno's own continues. `sql` is the
+/// server's own client, `unmark` the statement that takes a table its mark, `drop` the one that drops its index.
 fn assert_adds_nothing_to_foreign_tables(
     url: &str,
     connection: &[&str],

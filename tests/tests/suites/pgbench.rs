@@ -68,11 +68,11 @@ fn the_white_paper_runs_at_a_thousandth_of_its_size() {
     assert_eq!(server.sbtest(tables).expect("an answer").trim(), "0");
     let paper = fs::read_to_string(run.join("paper.md")).expect("the paper was written");
     for words in [
-        "Measured beside published: POLARDB for Oracle",
+        "Measured and published: POLARDB for Oracle",
         "read-only, QPS: measured",
         "34,386",
         "18,242",
-        "68 % of all draws fall into the middle 10 % of the range",
+        "68% of all draws fall into the middle 10% of the range",
         "UPDATE pgbench_branches SET bbalance = bbalance + :delta WHERE bid = :bid;",
         "Checks of the data after each trial",
     ] {
@@ -94,7 +94,7 @@ fn small(folder: &Path, url: &str, test: &str, more: &str) {
     fs::write(folder.join("small.toml"), text).expect("the suite can be written");
 }
 
-/// Others are in flight then, and their commits are answered to nobody.
+/// Others are in flight then, and their commits are answered to no one.
 #[test]
 fn an_error_of_one_worker_loses_no_commit_of_the_others() {
     let server = server_or_skip!(Postgres, "an_error_of_one_worker_loses_no_commit_of_the_others");
@@ -152,7 +152,7 @@ fn falsified_books_fail_the_run() {
     assert!(
         paper.contains("**FAILED**") && paper.contains("work was lost, invented or done twice")
     );
-    // Tellers are no business of simple-update; what is not checked can't fail.
+    // Tellers are not business of simple-update; what is not checked can't fail.
     small(folder, &server.url(), "simple-update", "prepare = false\ncleanup = false");
     assert_eq!(dyno(folder, &["run", "small.toml", "--dir", "simple"]).code, 0);
     let more = "prepare = false\noptions = { check = false }";

@@ -1,4 +1,5 @@
-//! A real Prometheus scrapes the page of a run that is executed: its rules hold, and every query of the dashboard is one.
+//! A real Prometheus scrapes the page of a run that is executed: its rules hold, and every query of the dashboard is
+//! one.
 
 use crate::serve::{SUITE, page};
 use dyno_testkit::{RunningDyno, Scratch, free_port, peer, skipped, wait_until};
@@ -26,7 +27,7 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..").canonicalize().expect("the repository")
 }
 
-/// Where `./test` has unpacked it, or where it is installed.
+/// Path to which `./test` has unpacked it, or at which it is installed.
 fn program(name: &str) -> Option<PathBuf> {
     let fetched = root().join("target/prometheus/usr/bin").join(name);
     if fetched.is_file() { Some(fetched) } else { peer(name).map(PathBuf::from) }

@@ -1,4 +1,4 @@
-//! Restarts and reloads before pairs, and runs that go on with them.
+//! Restarts and reloads before pairs, and runs that continue with them.
 
 use dyno_facts::{Renewed, RunStatus};
 use dyno_store::RunData;

@@ -1,4 +1,4 @@
-//! What a sceptic does to a comparison of two PostgreSQLs, and what dyno says of it: no verdict that something else can
+//! Doubts about a comparison of two PostgreSQLs, and dyno's response: no verdict that something else can
 //! explain.
 
 use dyno_facts::TrialStatus;
@@ -145,7 +145,7 @@ fn a_server_that_was_changed_while_a_run_was_interrupted_has_no_verdict() {
     assert!(ran.stdout.contains("schema: targets a and b: "), "{}", ran.all());
 }
 
-/// A parallel worker's commits are nobody else's: without its index a table is read by workers.
+/// A parallel worker's commits are no one else's: without its index a table is read by workers.
 #[test]
 fn a_lost_index_is_slower_however_many_workers_read_the_table() {
     let name = "a_lost_index_is_slower_however_many_workers_read_the_table";
@@ -186,10 +186,10 @@ fn a_lost_index_is_slower_however_many_workers_read_the_table() {
     let _stranger = RunningDyno::start(other.path(), &stranger);
     let ran = dyno(again.path(), &arguments(&["--pairs", "2"]));
     let found = ran.stdout.lines().find(|line| line.contains("commits of others per commit"));
-    assert!(found.is_some_and(|line| line.ends_with(", b 0 %")), "{}", ran.all());
+    assert!(found.is_some_and(|line| line.ends_with(", b 0%")), "{}", ran.all());
 }
 
-/// What has come between two runs is as good an explanation as what was changed, however large the difference is.
+/// Events between two runs explain a difference as well as the planned change, however large it is.
 #[test]
 fn two_runs_of_a_server_prove_nothing() {
     let server = server_or_skip!(Postgres, "two_runs_of_a_server_prove_nothing");
@@ -269,7 +269,7 @@ fn a_trial_in_which_dyno_was_stopped_takes_the_verdict_away_where_it_counts() {
     assert_eq!(run.trials[1].summary.status, TrialStatus::Complete, "{}", ran.all());
     nothing_is_claimed(folder, &ran, "generator-stopped");
     assert!(ran.stdout.contains("dyno was stopped for"), "{}", ran.all());
-    // Nor is a run anything beside itself.
+    // Nor is a run anything alongside itself.
     let itself = dyno(
         folder,
         &["compare", "last", "last", "--dir", "runs", "--gate", "tps.ratio.low > 0.9"],

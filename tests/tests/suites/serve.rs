@@ -1,4 +1,4 @@
-//! The page beside a real run: what it tells while SQLite is measured, what it tells of a run that was
+//! The page alongside a real run: what it tells while SQLite is measured, what it tells of a run that was
 //! killed, and what it refuses.
 
 use dyno_testkit::{RunningDyno, Scratch, dyno, dyno_command, only_run};

@@ -1,5 +1,5 @@
-//! Servers that take connections and say nothing, or take the log-in and answer no question, or each one without end: each
-//! verb ends with an error that names the server, and a signal ends it at once.
+//! Servers that take connections and say nothing, or take the log-in and answer no question, or each one without end:
+//! each verb ends with an error that names the server, and a signal ends it at once.
 
 use dyno_testkit::{MariaDb, Postgres, Ran, RunningDyno, Scratch, dyno_command, server_or_skip};
 use rustix::process::Signal;
@@ -171,7 +171,7 @@ fn fails_with(
 #[test]
 fn a_server_that_never_answers_is_named_by_each_verb() {
     for scheme in ["mysql", "postgres"] {
-        // Nobody takes the connections, which the kernel has accepted.
+        // No one takes the connections, which the kernel has accepted.
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
         let port = listener.local_addr().expect("bound").port();
         fails_with(verbs(scheme, port, SHORT), SHORT, |words| {
@@ -237,7 +237,7 @@ fn int_ends_a_question_that_is_never_answered_with_130() {
             }
             let folder = Scratch::new();
             let mut running = RunningDyno::spawn(folder.path(), command(&folder, &words, LONG));
-            // The first step of a load has a session of its own.
+            // The first step of a load has its own session.
             for _ in 0..1 + u32::from(is_load) {
                 is_told.recv_timeout(ENDED_WITHIN).expect("dyno logs in");
             }

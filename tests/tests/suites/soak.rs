@@ -1,7 +1,8 @@
-//! Soaks: long trials at a rate on a PostgreSQL, while dyno and the server are killed. Every row of the server is accounted
-//! for by the stage, or the attempt at one, that has written it.
+//! Soaks: long trials at a rate on a PostgreSQL, while dyno and the server are killed. Every row of the server is
+//! accounted for by the stage, or the attempt at one, that has written it.
 //!
-//! The long one is ignored: `DYNO_SOAK_MINUTES=60 cargo test -p dyno-tests --test suites -- --ignored soak --nocapture`.
+//! The long one is ignored: `DYNO_SOAK_MINUTES=60 cargo test -p dyno-tests --test suites -- --ignored soak
+//! --nocapture`.
 
 #![expect(clippy::print_stdout, reason = "a soak prints its figures")]
 
@@ -20,7 +21,7 @@ struct Soak {
     seconds: f64,
     stage_s: f64,
     rate: f64,
-    /// What is done within which stage, in their order.
+    /// Events with their stages, in their order.
     events: Vec<(u64, Event)>,
     serves: bool,
 }
@@ -31,11 +32,11 @@ enum Event {
     ServerKilled,
 }
 
-/// What was seen from outside.
+/// Observations from outside.
 #[derive(Default)]
 struct Seen {
-    /// Memory that each process has of its own, in its 30th second and at most since, KiB. Pages of the program itself are
-    /// not among it: the end of the first stage reads code that nothing has read before.
+    /// Memory that each process has of its own, in its 30th second and at most since, KiB. Pages of the program itself
+    /// are not among it: the end of the first stage reads code that nothing has read before.
     memory: Vec<(u64, u64)>,
 }
 
@@ -109,7 +110,7 @@ fn own_memory_kib(process: u32) -> Option<u64> {
     line.split_whitespace().next()?.parse().ok()
 }
 
-/// Whether two intervals of this stage, or a later one, were measured.
+/// Returns true if two intervals of this stage, or a later one, were measured.
 fn is_within(folder: &Path, stage: u64) -> bool {
     let Some(run) = only_run(&folder.join("runs")) else { return false };
     let trials = fs::read_dir(run.join("trials")).into_iter().flatten().flatten();
@@ -156,7 +157,7 @@ fn account(run: &RunData, server: &Postgres, rate: f64) -> (u64, u64) {
         let of_seed = rows.get_mut(&trial.summary.seed).expect("rows of each attempt");
         let stored = recorded(trial);
         let extra = of_seed.checked_sub(stored).expect("no commit is counted that is no row");
-        // What an attempt did after its last stored interval nobody has counted: two intervals at most, and what was in
+        // What an attempt did after its last stored interval no one has counted: two intervals at most, and what was in
         // flight.
         let unknown_most = (2.5 * rate) as u64 + WORKERS;
         let number = trial.summary.trial;
@@ -196,7 +197,7 @@ fn soaked(soak: &Soak, server: &mut Postgres) -> (RunData, Seen) {
     assert_eq!((&sum.status, sum.counts.committed), (&TrialStatus::Complete, of_stages));
     let bytes_per_hour = bytes_of(&path) as f64 * 3_600.0 / soak.seconds;
     println!("the run folder has {} bytes: {bytes_per_hour:.0} an hour", bytes_of(&path));
-    // The paper is no matter of time.
+    // The paper is not a matter of time.
     let series = bytes_of(&path.join("trials")) as f64 * 3_600.0 / soak.seconds;
     println!("of these trials/ {} bytes: {series:.0} an hour", bytes_of(&path.join("trials")));
     let shown = dyno(scratch.path(), &["show", &path.to_string_lossy()]).good().stdout;

@@ -1,4 +1,5 @@
-//! Trials that are cut into stages: they go on where a dyno was killed, add up exactly, and say where their seams are.
+//! Trials that are cut into stages: they continue where a dyno was killed, add up exactly, and say where their seams
+//! are.
 
 use dyno_facts::{RunStatus, TrialStatus};
 use dyno_store::{RunData, TrialData};
@@ -86,7 +87,7 @@ fn a_long_trial_goes_on_with_the_stage_in_which_dyno_was_killed() {
     assert_eq!(sum.summary.stages[0].gap_s, None);
     assert!(sum.summary.stages[1..].iter().all(|stage| stage.gap_s.is_some()));
 
-    // The stage that was cut off is shown beside those that count, and is in no figure.
+    // The stage that was cut off is shown alongside those that count, and is in no figure.
     let path = run.path.to_string_lossy().into_owned();
     let shown = dyno(folder, &["show", &path]).good().stdout;
     for words in ["Stages of trials", "2 of 4", "interrupted", "counts within its trial"] {

@@ -1,4 +1,4 @@
-//! Servers that hang: dyno says what it waits for, and Ctrl-C ends it at any moment. The same command goes on.
+//! Servers that hang: dyno says what it waits for, and Ctrl-C ends it at any moment. The same command continues.
 
 use super::silent::mute_server;
 use dyno_facts::TrialStatus;

@@ -1,4 +1,4 @@
-//! What a run folder tells of what surrounded its trials: the load generator, the nodes before and
+//! Facts of a run folder about the surroundings of its trials: the load generator, the nodes before and
 //! after, what they did meanwhile. On real servers.
 
 use dyno_facts::Message;
@@ -22,7 +22,7 @@ fn suite(folder: &Path, head: &str, url: &str, test: &str, load: &str) {
 
 fn run_to_end(folder: &Path) -> PathBuf {
     let ran = dyno(folder, &["run", "surroundings.toml"]);
-    // Findings of a short run on a busy machine are no failures.
+    // Findings of a short run on a busy machine are not failures.
     ran.assert_judged();
     only_run(&folder.join("dyno-runs")).expect("there is a run")
 }
@@ -56,7 +56,7 @@ fn lines(run: &Path) -> Vec<String> {
     text.lines().skip(1).map(str::to_owned).collect()
 }
 
-/// What is told of the server, in sentences.
+/// Facts of the server, in sentences.
 fn told(run: &Path) -> Vec<String> {
     let text = fs::read_to_string(run.join("events.jsonl")).expect("there are events");
     let events = text.lines().map(|line| serde_json::from_str(line).expect("whole lines of JSON"));
@@ -83,7 +83,7 @@ fn client_commits(run: &Path) -> f64 {
     lines.filter_map(|line| line.split(',').nth(column)?.parse::<f64>().ok()).sum()
 }
 
-/// The server counted what was acknowledged, and little beside: `extra` for connecting, preparing and
+/// The server counted what was acknowledged, and little alongside: `extra` for connecting, preparing and
 /// what was in flight at the end.
 fn commits_agree(run: &Path, extra: f64) {
     let (server, client) = (number(&node(run)["commits"]), client_commits(run));
@@ -129,7 +129,7 @@ fn postgres_tells_its_state_and_its_checkpoints() {
     assert!(number(&generator["hiccup_max_us"]) >= number(&generator["hiccup_p999_us"]));
     assert!(number(&generator["run_delay_s"]) >= 0.0);
     let environment = json(&run.join("run.json"))["environment"]["machine"].take();
-    assert!(environment["virtualisation"].is_string(), "{environment:#}");
+    assert!(environment["virtualization"].is_string(), "{environment:#}");
 }
 
 #[test]

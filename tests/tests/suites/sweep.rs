@@ -1,8 +1,8 @@
 //! No false E: each bundled suite and each front end, as small as they get, on plain servers and on local clusters. A
 //! finding that says a trial is not usable would be false, and so would be a failure.
 //!
-//! Ignored, as it takes minutes for each server: `cargo test -p dyno-tests --test suites -- --ignored sweep --nocapture`.
-//! `DYNO_SWEEP_ONLY=dyno` sweeps those whose names begin with this.
+//! Ignored, as it takes minutes for each server: `cargo test -p dyno-tests --test suites -- --ignored sweep
+//! --nocapture`. `DYNO_SWEEP_ONLY=dyno` sweeps those whose names begin with this.
 
 #![expect(clippy::print_stdout, reason = "a sweep prints what it finds")]
 
@@ -23,8 +23,8 @@ const ATTEMPTS: u32 = 4;
 /// The least that a suite's `--shrink` allows; a fault needs time to be recovered from.
 const SHRINK: &str = "0.0001";
 const SHRINK_WITH_FAULT: &str = "0.05";
-/// That which the suite names for a rehearsal: with fewer rows its writers wait for each other's deadlocks, which takes
-/// PostgreSQL longer than a trial lasts.
+/// The size that the suite names for a rehearsal: with fewer rows its writers wait for each other's deadlocks, which
+/// takes PostgreSQL longer than a trial lasts.
 const SHRINK_WITH_WRITERS: &str = "0.001";
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

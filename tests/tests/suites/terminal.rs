@@ -20,7 +20,7 @@ fn serve(said: &'static [u8]) -> u16 {
     port
 }
 
-/// What the terminal shows of pgbench at a server on this port, and of the terminal's modes after it. `keys` are
+/// The terminal's content during pgbench at a server on this port, and the terminal's modes after it. `keys` are
 /// pressed at the prompt for a password.
 fn shown(port: u16, keys: &[u8]) -> Option<String> {
     let dyno = dyno_path().display();

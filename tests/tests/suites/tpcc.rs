@@ -23,7 +23,7 @@ fn said(message: &Value) -> String {
     serde_json::from_value::<Message>(message.clone()).expect("a message").to_string()
 }
 
-/// What the only run in `runs` stored of a trial.
+/// The record of a trial in the only run in `runs`.
 fn trial(runs: &Path, number: u32) -> Value {
     let path = only_run(runs).expect("there is a run").join(format!("trials/{number}.json"));
     let text = fs::read(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
@@ -44,7 +44,7 @@ fn small(folder: &Path, url: &str, test: &str, more: &str) {
     fs::write(folder.join("small.toml"), text).expect("the suite can be written");
 }
 
-/// What has to hold of every complete trial.
+/// Checks that hold for every complete trial.
 fn adds_up(trial: &Value) {
     assert_eq!(trial["status"], "complete", "{trial}");
     let facts = &trial["own"]["facts"];

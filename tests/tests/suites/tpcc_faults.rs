@@ -24,7 +24,7 @@ struct Server<'a> {
     cut: &'a dyn Fn(),
     kill: &'a dyn Fn(),
     restart: &'a dyn Fn() -> bool,
-    /// How many sessions dyno has.
+    /// Number of dyno's sessions.
     sessions: &'a dyn Fn() -> u64,
 }
 

@@ -24,7 +24,7 @@ fn tpch(folder: &Path, words: &str, url: &str) -> Ran {
     dyno(folder, &arguments)
 }
 
-/// What the only run in `runs` stored of a trial.
+/// The record of a trial in the only run in `runs`.
 fn trial(runs: &Path, number: u32) -> Value {
     let path = only_run(runs).expect("there is a run").join(format!("trials/{number}.json"));
     let text = fs::read(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
@@ -41,7 +41,7 @@ fn numbers(trial: &Value) -> Vec<u64> {
     queries.iter().map(|query| query["query"].as_u64().expect("a number")).collect()
 }
 
-/// What has to hold of every complete trial with queries.
+/// Checks that hold for every complete trial with queries.
 fn adds_up(run: &Path, trial: &Value) {
     assert_eq!(trial["status"], "complete", "{trial:#}");
     let facts = &trial["own"]["facts"];

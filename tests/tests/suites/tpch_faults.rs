@@ -35,7 +35,7 @@ impl Server<'_> {
         (self.sql)(self.asleep).trim().parse().expect("a number")
     }
 
-    /// What a killed dyno has left at work is the server's own.
+    /// Kills statements of the server that a killed dyno has left at work.
     fn kill_sleepers(&self) {
         if self.url.starts_with("mysql") {
             let sleepers = self.asleep.replace("count(*)", "id");
@@ -140,14 +140,14 @@ fn all_are_correct(ran: &Ran) {
     assert!(ran.stdout.ends_with("answers: 22 of 22 correct\n"), "{}", ran.all());
 }
 
-/// What the only run in a folder stored of its trial.
+/// The record of the trial in the only run in a folder.
 fn trial(runs: &Path) -> Value {
     let path = only_run(runs).expect("there is a run").join("trials/1.json");
     let text = fs::read(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     serde_json::from_slice(&text).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-/// How each query of a trial ended: the names of those that ended so.
+/// Outcome of each query of a trial: the names of those that ended so.
 fn ended(trial: &Value, outcome: &str) -> Vec<u64> {
     let queries = trial["own"]["facts"]["queries"].as_array().expect("a list");
     let is_so = |query: &&Value| {
@@ -185,7 +185,7 @@ fn ctrl_c_leaves_nothing_at_work(folder: &Path, server: &Server<'_>) {
     assert_eq!(stopped["status"], "interrupted", "{stopped:#}");
     assert_eq!(ended(&stopped, "answered"), [1]);
     assert_eq!(ended(&stopped, "interrupted"), [2]);
-    // The same command goes on with the run.
+    // The same command continues with the run.
     server.wake_region();
     all_are_correct(&dyno(folder, &words));
     assert!(only_run(&folder.join("stopped")).is_some());
@@ -200,7 +200,7 @@ fn bounds_leave_nothing_at_work(folder: &Path, server: &Server<'_>) {
     // Those that read region; on a slow machine others may pass the bound too.
     assert!([2, 5, 8].iter().all(|query| given_up.contains(query)), "{}", ran.all());
     assert_eq!(ended(&bounded, "answered").len(), 22 - given_up.len());
-    assert_eq!(bounded["own"]["facts"]["metrics"]["penalised"], serde_json::json!(given_up));
+    assert_eq!(bounded["own"]["facts"]["metrics"]["penalized"], serde_json::json!(given_up));
     let line = format!("answers: {} of 22 correct; without an answer: ", 22 - given_up.len());
     assert!(ran.stdout.contains(&line), "{line}{}", ran.all());
     for query in bounded["own"]["facts"]["queries"].as_array().expect("a list") {
@@ -255,7 +255,7 @@ fn queries_on_mariadb_are_stopped_killed_and_lost() {
 }
 
 /// A load that hangs in lineitem is killed, meets the death of its server and is stopped; each time
-/// it goes on, and at the end every row is there once.
+/// it continues, and at the end every row is there once.
 fn loads_go_on(server: &Server<'_>) {
     let scratch = Scratch::new();
     let folder = scratch.path();

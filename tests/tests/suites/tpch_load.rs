@@ -57,7 +57,7 @@ fn a_new_database_of_mariadb_is_loaded() {
     server.sql("CREATE DATABASE tpch_new").expect("a database");
     assert_loads(&folder, &server.url().replace("/sbtest", "/tpch_new"));
 
-    // Of the empty database beside it, a table is somebody else's.
+    // A table in the empty database next to it is somebody else's.
     server.sql("CREATE TABLE sbtest.orders (id int)").expect("a table");
     let url = server.url();
     let mut drop = vec!["tpch", "drop", "--target", &url];
@@ -74,7 +74,7 @@ fn a_new_database_of_mariadb_is_loaded() {
     assert!(dropped.stderr.contains("Dropped: 1 table."), "{}", dropped.all());
 }
 
-/// A user's own table in the place of one that was loaded is neither dropped nor filled. `sql` is the server's own client.
+/// A user's own table instead of one that was loaded is neither dropped nor filled. `sql` is the server's own client.
 fn assert_keeps_what_users_have_made(url: &str, sql: &dyn Fn(&str) -> Result<String, String>) {
     let folder = Scratch::new();
     let ran = |words: &[&str], code: i32| {

@@ -151,6 +151,45 @@ fn caches_are_emptied_by_a_command(folder: &Path) {
     assert!(ran.stderr.contains("The command that empties the caches failed"), "{}", ran.all());
 }
 
+/// The tables of `dyno tpch load` without those in which dyno notes what it has loaded.
+#[test]
+fn tables_of_another_program_are_measured() {
+    let scratch = Scratch::new();
+    let folder = scratch.path();
+    let loaded = dyno(folder, &["tpch", "load", "--scale", "0.01", "--target", URL]);
+    assert_eq!(loaded.code, 0, "{}", loaded.all());
+    sql(folder, "DROP TABLE dyno_tpch");
+    sql(folder, "DROP TABLE dyno_tpch_steps");
+    let test = |verb: &str, more: &[&str]| {
+        dyno(folder, &[&["tpch", verb, "--target", URL, "--plans", "none"], more].concat())
+    };
+    let facts =
+        |dir: &str| json(&only_run(&folder.join(dir)).expect("a run").join("trials/1.json"));
+    ended(&test("run", &["--dir", "found"]), 0, "answers: 22 of 22 correct");
+    let trial = facts("found");
+    assert_eq!(trial["own"]["facts"]["scale"], 0.01);
+    let is_disclosed = |trial: &Value, words: &str| {
+        let deviations = trial["own"]["facts"]["deviations"].as_array().expect("a list");
+        deviations.iter().any(|deviation| english(deviation).contains(words))
+    };
+    assert!(is_disclosed(&trial, "as many rows as the scale factor asks for"), "{trial:#}");
+    let ran = test("power", &["--dir", "power"]);
+    assert_eq!(ran.code, 1, "{}", ran.all());
+    assert!(ran.stderr.contains("--no-refresh"), "{}", ran.all());
+    ended(&test("power", &["--no-refresh", "--dir", "power2"]), 0, "answers: 22 of 22 correct");
+    let ran = test("run", &["--scale", "0.1", "--dir", "other"]);
+    assert_eq!(ran.code, 1, "{}", ran.all());
+    assert!(ran.stderr.contains("ask for --scale 0.01"), "{}", ran.all());
+    sql(folder, "DELETE FROM supplier WHERE s_suppkey = 7");
+    let ran = test("run", &["--scale", "0.01", "--dir", "short"]);
+    assert_eq!(ran.code, 1, "{}", ran.all());
+    assert!(ran.stderr.contains("scale factor 0.0099"), "{}", ran.all());
+    sql(folder, "DELETE FROM part WHERE p_partkey = 7");
+    let ran = test("run", &["--scale", "0.01", "--trust-data", "--dir", "trusted"]);
+    assert!([0, 4].contains(&ran.code), "the answers are checked all the same: {}", ran.all());
+    assert!(is_disclosed(&facts("trusted"), "was not checked"), "{}", ran.all());
+}
+
 fn a_changed_row_is_named(folder: &Path) {
     sql(folder, "UPDATE lineitem SET l_quantity = l_quantity + 1 WHERE l_orderkey = 1");
     let ran = run(folder, &["--dir", "wrong"]);

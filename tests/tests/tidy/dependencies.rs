@@ -1,4 +1,4 @@
-//! What dyno is made of: where crates come from, under which licences, how often, and who looks after them.
+//! Dependencies of dyno: where crates come from, under which licenses, how often, and who maintains them.
 
 use crate::{none, none_but_known, root};
 use serde_json::Value;
@@ -8,7 +8,7 @@ use std::process::Command;
 
 const REGISTRY: &str = "registry+https://github.com/rust-lang/crates.io-index";
 
-const LICENCES: [&str; 10] = [
+const LICENSES: [&str; 10] = [
     "0BSD",
     "Apache-2.0",
     "Apache-2.0 WITH LLVM-exception",
@@ -21,7 +21,7 @@ const LICENCES: [&str; 10] = [
     "Zlib",
 ];
 
-/// Crates that nobody looks after any more, as the advisories of RustSec say.
+/// Crates that no one looks after any more, as the advisories of RustSec say.
 const UNMAINTAINED: [&str; 15] = [
     "ansi_term",
     "atty",
@@ -92,24 +92,24 @@ fn crates_without_a_maintainer_are_said() {
     );
 }
 
-/// Whether an expression of SPDX lets dyno use what stands under it.
-fn is_free(licence: &str) -> bool {
-    let licence = licence.trim();
-    let either = apart(licence, " OR ");
+/// Returns true if an expression of SPDX lets dyno use what stands under it.
+fn is_free(license: &str) -> bool {
+    let license = license.trim();
+    let either = apart(license, " OR ");
     if either.len() > 1 {
         return either.into_iter().any(is_free);
     }
-    let all = apart(licence, " AND ");
+    let all = apart(license, " AND ");
     if all.len() > 1 {
         return all.into_iter().all(is_free);
     }
-    match licence.strip_prefix('(').and_then(|inner| inner.strip_suffix(')')) {
+    match license.strip_prefix('(').and_then(|inner| inner.strip_suffix(')')) {
         Some(inner) => is_free(inner),
-        None => LICENCES.contains(&licence),
+        None => LICENSES.contains(&license),
     }
 }
 
-/// What stands between words, but for those in brackets.
+/// The parts between words, except for those in brackets.
 fn apart<'a>(text: &'a str, word: &str) -> Vec<&'a str> {
     let (mut parts, mut begin, mut depth) = (Vec::new(), 0, 0);
     for (at, letter) in text.char_indices() {
@@ -124,7 +124,7 @@ fn apart<'a>(text: &'a str, word: &str) -> Vec<&'a str> {
 }
 
 #[test]
-fn licences_are_read_as_they_are_meant() {
+fn licenses_are_read_as_they_are_meant() {
     for free in
         ["MIT", "MIT OR GPL-2.0-only", "(MIT OR GPL-3.0) AND Unicode-3.0", "Apache-2.0 AND ISC"]
     {
@@ -136,7 +136,7 @@ fn licences_are_read_as_they_are_meant() {
 }
 
 #[test]
-fn licences_let_dyno_be_used() {
+fn licenses_let_dyno_be_used() {
     // Only what this machine builds: nothing is fetched to look at it.
     let platform = format!("{}-unknown-linux-gnu", std::env::consts::ARCH);
     let ran = Command::new(env!("CARGO"))
@@ -156,9 +156,9 @@ fn licences_let_dyno_be_used() {
     let packages = metadata["packages"].as_array().expect("crates");
     assert!(packages.len() > 200, "{}", packages.len());
     let complaints = packages.iter().filter_map(|package| {
-        let licence = package["license"].as_str().unwrap_or_default().replace('/', " OR ");
-        let licence = licence.split_whitespace().collect::<Vec<_>>().join(" ");
-        (!is_free(&licence)).then(|| format!("{} stands under `{licence}`", package["name"]))
+        let license = package["license"].as_str().unwrap_or_default().replace('/', " OR ");
+        let license = license.split_whitespace().collect::<Vec<_>>().join(" ");
+        (!is_free(&license)).then(|| format!("{} stands under `{license}`", package["name"]))
     });
     none(complaints.collect());
 }

@@ -324,7 +324,7 @@ fn the_looking_itself_works() {
     assert_eq!(links(text), ["b.md", "d.md#e"]);
 }
 
-/// What README says of speed was measured: it is the list that the newest page of `dyno-bench` begins with.
+/// Claims of speed in README were measured: they are the list that the newest page of `dyno-bench` begins with.
 #[test]
 fn claims_of_speed_are_those_of_the_bench() {
     let text = |name: &str| fs::read_to_string(root().join(name)).expect("a file of the project");

@@ -1,4 +1,4 @@
-//! Where things stand and what they are called.
+//! Paths and names.
 
 use super::{files, none, none_but_known};
 use std::collections::{BTreeMap, BTreeSet};
@@ -69,7 +69,7 @@ fn modules_with_files_are_folders_with_a_mod() {
     none(paths.iter().filter(is_split).map(|path| format!("{path}: use mod.rs")).collect());
 }
 
-/// Tests of a file are its `mod tests`: inline, or `tests.rs` beside it.
+/// Tests of a file are its `mod tests`: inline, or `tests.rs` alongside it.
 #[test]
 fn tests_are_in_modules_of_that_name() {
     let mut complaints = Vec::new();
@@ -87,7 +87,7 @@ fn tests_are_in_modules_of_that_name() {
     none(complaints);
 }
 
-/// Whether a doc comment of one line only repeats what it stands at.
+/// Returns true if a doc comment of one line only repeats what it stands at.
 fn says_nothing(doc: &str, item: &str) -> bool {
     let place = doc.strip_prefix("See ").and_then(|rest| rest.strip_suffix('.'));
     let is_pointer = place.is_some_and(|place| !place.contains(' '));

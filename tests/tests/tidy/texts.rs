@@ -32,13 +32,13 @@ fn is_mark(c: char) -> bool {
     "，。；：、（）！？“”".contains(c)
 }
 
-/// What stands beside Chinese characters with a blank between: letters, digits, and places, which may hold both. Where a
+/// Letters that have a blank next to Chinese characters: letters, digits, and places, which may hold both. If a
 /// place holds Chinese, rendering takes the blank away.
 fn is_latin(c: char) -> bool {
     c.is_ascii_alphanumeric() || "{}`%+<>=±≤≥".contains(c)
 }
 
-/// What is wrong with the blanks of a Chinese text: the place where it is.
+/// The first wrong blank of a Chinese text, with its place.
 fn wrong_blanks(text: &str) -> Option<String> {
     let chars: Vec<char> = text.chars().collect();
     let around = |at: usize| -> String {

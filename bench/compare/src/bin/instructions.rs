@@ -17,10 +17,10 @@ use std::process::{Child, Command, ExitCode, Stdio};
 use std::time::Duration;
 
 const STEPS: usize = 500_000;
-/// What is executed once per transaction.
+/// The function that is executed once per transaction.
 const MARKER: &str = "dyno_engine::worker::Worker<W,D,S>::ended";
-/// What is executed once a second, which in slow motion would be once per few transactions: it is left out, with all
-/// that it calls.
+/// A function that is executed once a second, which in slow motion would be once per few transactions: it is left out,
+/// with all that it calls.
 const ONCE_A_SECOND: &str = "dyno_engine::record::recorder::Recorder<S>::hand_over";
 /// Until all workers are connected, their buffers have grown, and the due times of their connecting have passed.
 const WARM_UP: Duration = Duration::from_secs(35);
@@ -72,7 +72,7 @@ fn count(child: &Child, program: &Path) -> Result<String, String> {
     let mut by_function: HashMap<&str, usize> = HashMap::new();
     let (mut transactions, mut left_out) = (0, 0);
     let mut before = "";
-    // The caller of what is left out, until it goes on.
+    // The caller of what is left out, until it continues.
     let mut caller = None;
     for address in addresses {
         let (offset, name) = function(address);
@@ -121,7 +121,7 @@ fn first_loop(process: u32) -> Result<Pid, String> {
     Err(format!("dyno has no event loop {} s after its start", WARM_UP.as_secs()))
 }
 
-/// Where the program lies in the memory of its process.
+/// Start of the program in the memory of its process.
 fn base_of(process: u32, program: &Path) -> Result<u64, String> {
     let program = fs::canonicalize(program).map_err(|error| error.to_string())?;
     let maps =

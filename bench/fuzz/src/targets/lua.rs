@@ -127,6 +127,7 @@ impl Bench {
             prepares: true,
             seed: 1,
             memory_max: 64 << 20,
+            is_dry: false,
             prints_to_stderr: false,
         };
         Bench { _folder: folder, database: Database::open(&target).expect("a database"), settings }

@@ -11,8 +11,8 @@ use std::io::Write;
 /// The cookie of a compressed histogram of HdrHistogram, version 2.
 const COMPRESSED: u32 = 0x1c84_9314;
 
-/// The input is the payload of a histogram before its compression, so that damage gets past it; then, as it is, a log of
-/// intervals and the form in which load generators send histograms.
+/// The input is the payload of a histogram before its compression, so that damage gets past it; then, unchanged, a log
+/// of intervals and the form in which load generators send histograms.
 pub(super) fn histograms(input: &[u8]) {
     let mut packed = ZlibEncoder::new(Vec::new(), Compression::fast());
     let packed = packed.write_all(input).and_then(|()| packed.finish()).expect("memory");

@@ -1,4 +1,4 @@
-//! What users write: addresses, suites, scripts.
+//! Texts that users write: addresses, suites, scripts.
 
 use dyno_core::offer::WorkloadOffer;
 use dyno_drivers::TargetUrl;

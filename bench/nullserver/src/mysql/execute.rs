@@ -57,7 +57,7 @@ fn new_types(fields: &mut Fields<'_>, count: usize, types: &mut Vec<u8>) -> Chec
 
 fn value<'a>(fields: &mut Fields<'a>, kind: u8) -> Checked<BoundParam<'a>> {
     Ok(match kind {
-        // LONGLONG, LONG and INT24, SHORT and YEAR, TINY. Unsigned ones beyond i64 are no ids.
+        // LONGLONG, LONG and INT24, SHORT and YEAR, TINY. Unsigned ones beyond i64 are not ids.
         8 => BoundParam::Integer(i64::from_le_bytes(fields.array()?)),
         3 | 9 => BoundParam::Integer(i32::from_le_bytes(fields.array()?).into()),
         2 | 13 => BoundParam::Integer(i16::from_le_bytes(fields.array()?).into()),

@@ -156,7 +156,7 @@ impl Connection {
         if self.in_transaction { AUTOCOMMIT | IN_TRANSACTION } else { AUTOCOMMIT }
     }
 
-    /// A writer that goes on with the packet numbers.
+    /// A writer that continues with the packet numbers.
     fn answer<'a>(&'a mut self, out: &'a mut Vec<u8>, more: u16) -> Answer<'a> {
         let status = self.status() | more;
         Answer { out, sequence: &mut self.sequence, capabilities: self.capabilities, status }

@@ -192,7 +192,7 @@ impl Extended {
 
     pub(super) fn close(&mut self, body: &[u8]) -> Checked<()> {
         self.in_batch = true;
-        // Closing what does not exist is no error.
+        // Closing what does not exist is not an error.
         match object(body, "Close")? {
             (b'S', b"") => self.unnamed = None,
             (b'S', name) => drop(self.statements.remove(name)),

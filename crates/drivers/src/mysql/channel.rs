@@ -24,7 +24,7 @@ pub(super) struct Channel {
     /// False from the sending of a command until its answer is complete, and for good after an abandoned call or a lost
     /// connection.
     pub(super) idle: bool,
-    /// What was given last.
+    /// The value that was given last.
     pub(super) given: Given,
     /// More commands are on their way behind the one whose answer is awaited: a server that asks for a file takes them
     /// for it.
@@ -34,7 +34,7 @@ pub(super) struct Channel {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Given {
     pub(super) statement: Statement,
-    /// Of the first packet of the answer.
+    /// Sequence number of the first packet of the answer.
     pub(super) sequence: u8,
 }
 
@@ -98,7 +98,7 @@ impl Channel {
         delivery.map(|()| executed)
     }
 
-    /// True where [`Channel::give`] may take something.
+    /// Returns true if [`Channel::give`] may take something.
     #[inline]
     pub(super) fn takes(&self) -> bool {
         self.transport.exchanges() && self.inbox.filled().is_empty()

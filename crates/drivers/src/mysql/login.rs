@@ -12,7 +12,7 @@ use dyno_wire::mysql::handshake::{CapabilityFlags, Greeting, Login as LoginPacke
 use dyno_wire::mysql::packet::{Framed, Framing, PacketReader, begin_packet, finish_packet};
 use dyno_wire::mysql::{Malformed, ServerError};
 
-/// Longest packet of a log-in: a peer that is no MySQL server must not fill memory.
+/// Longest packet of a log-in: a peer that is not MySQL server must not fill memory.
 const INBOX_BYTES: usize = 64 << 10;
 /// More than any method needs.
 const MAX_ROUNDS: usize = 16;
@@ -85,7 +85,7 @@ impl<'a> Login<'a> {
             self.transport.start_tls(tls, self.address.tls_name()).await?;
         }
         self.scramble = greeting.scramble.clone();
-        // An unknown first method is no obstacle: the account may have another one.
+        // An unknown first method is not an obstacle: the account may have another one.
         let plugin = Plugin::from_name(&greeting.plugin).unwrap_or(Plugin::Native);
         self.plugin = Some(plugin);
         let response = self.response(plugin)?;
@@ -165,7 +165,7 @@ impl<'a> Login<'a> {
         Ok(vec![plugin.key_request()])
     }
 
-    /// To a server each TLS is secure, also with a certificate that nobody has checked.
+    /// To a server each TLS is secure, also with a certificate that no one has checked.
     fn seems_secure(&self) -> bool {
         self.transport.is_tls() || self.transport.is_local()
     }
@@ -234,7 +234,7 @@ impl<'a> Login<'a> {
             (Some(Plugin::CachingSha2 | Plugin::Sha256), pem)
                 if !self.seems_secure() && self.driver.public_key.is_none() =>
             {
-                // Also of a key that nobody has asked for.
+                // Also of a key that no one has asked for.
                 self.check(Disclosure::FetchedKey)?;
                 let key = PublicKey::from_pem(pem).map_err(malformed)?;
                 let encrypted = self.encrypted(&key)?;
@@ -253,7 +253,7 @@ impl<'a> Login<'a> {
         self.transport.send(&self.out).await
     }
 
-    /// The next packet that is no error.
+    /// The next packet that is not an error.
     async fn read(&mut self) -> DbResult<Vec<u8>> {
         loop {
             let (found, taken) = match self.framing.take(self.inbox.filled()).map_err(malformed)? {

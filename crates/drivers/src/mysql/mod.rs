@@ -8,7 +8,7 @@ pub use session::MysqlSession;
 
 use crate::TargetUrl;
 use crate::database::OptIns;
-use crate::net::{ResolvedHosts, TlsConfig, Transport, before};
+use crate::net::{ServerHosts, TlsConfig, Transport, before};
 use crate::target::{Secret, Spellings, TargetError, spell_hint};
 use channel::Channel;
 use dyno_core::{
@@ -23,7 +23,7 @@ use login::Login;
 
 #[derive(Debug)]
 pub struct MysqlDriver {
-    hosts: ResolvedHosts,
+    hosts: ServerHosts,
     tls: TlsConfig,
     user: String,
     password: Secret,
@@ -42,7 +42,7 @@ impl MysqlDriver {
     pub fn new(target: &TargetUrl) -> DbResult<Self> {
         let variables = target.session_variables();
         Ok(MysqlDriver {
-            hosts: target.hosts.resolve()?,
+            hosts: target.hosts.servers()?,
             tls: TlsConfig::new(&target.tls)?,
             user: target.user_or_default().map_err(unusable)?,
             password: target.password.clone().unwrap_or_else(|| Secret::new("")),

@@ -11,7 +11,7 @@ mod tests;
 pub use dyno_core::Address;
 pub use inbox::Inbox;
 pub use tls::{TlsConfig, TlsMode, TlsOptions};
-pub use transport::{Hosts, Resolved, ResolvedHosts};
+pub use transport::{Hosts, ServerHost, ServerHosts};
 pub use transport::{Transport, before};
 
 /// Random bytes for a log-in.

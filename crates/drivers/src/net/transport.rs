@@ -3,6 +3,7 @@
 use std::future::poll_fn;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, ToSocketAddrs};
+use std::sync::OnceLock;
 use std::task::{Poll, ready};
 use std::time::Duration;
 use std::{fmt, io};
@@ -30,7 +31,7 @@ pub struct Transport {
     is_loopback: bool,
     /// TLS has proven who the server is.
     is_verified: bool,
-    /// What was given by [`Transport::try_exchange`] has not been waited for: no answer can be there.
+    /// Set if data given by [`Transport::try_exchange`] have not been waited for: no answer can be there.
     is_unsent: bool,
 }
 
@@ -49,7 +50,7 @@ impl Transport {
     }
 
     /// Tries all addresses of the host in order, until `due` on the loop's clock.
-    pub async fn connect(host: &Resolved, due: Nanos) -> DbResult<Self> {
+    pub async fn connect(host: &ServerHost, due: Nanos) -> DbResult<Self> {
         let address = &host.address;
         before(due, address, async {
             let Address::Unix(path) = address else {
@@ -103,7 +104,7 @@ impl Transport {
         Ok(())
     }
 
-    /// As [`Transport::send`]; may leave anything in the place of `bytes`, which spares a copy.
+    /// Like [`Transport::send`]; may leave anything instead of `bytes`, which spares a copy.
     #[inline]
     pub async fn send_buffer(&mut self, bytes: &mut Vec<u8>) -> DbResult<()> {
         if self.layer_exchanges(bytes) {
@@ -112,7 +113,7 @@ impl Transport {
         self.send(bytes).await
     }
 
-    /// True where [`Transport::try_exchange`] may take something.
+    /// Returns true if [`Transport::try_exchange`] may take something.
     #[inline]
     pub fn exchanges(&self) -> bool {
         matches!(self.layer, Layer::Plain) && self.socket.is_on_ring()
@@ -126,7 +127,7 @@ impl Transport {
         self.is_unsent
     }
 
-    /// What was given is sent by the wait that comes next.
+    /// Makes the next wait send what was given.
     #[inline]
     pub fn sends(&mut self) {
         self.is_unsent = false;
@@ -143,8 +144,8 @@ impl Transport {
         poll_fn(|_| self.poll_recv(inbox)).await
     }
 
-    /// As [`Transport::recv`], with an empty inbox. What `read` makes of all that has arrived is returned, and then nothing
-    /// is left in the inbox.
+    /// Like [`Transport::recv`], with an empty inbox. What `read` makes of all that has arrived is returned, and then
+    /// nothing is left in the inbox.
     #[inline]
     pub fn poll_read<T>(
         &mut self,
@@ -190,7 +191,7 @@ impl Transport {
         self.layer.try_recv(&self.socket, inbox)
     }
 
-    /// True when bytes have come that nobody has taken, or come now: the peer has not fallen silent.
+    /// Returns true if bytes have come that no one has taken, or come now: the peer has not fallen silent.
     pub(crate) async fn is_sent_to(&mut self, inbox: &mut Inbox) -> bool {
         const LISTENS_FOR: Nanos = SECOND / 2;
         !inbox.filled().is_empty()
@@ -216,8 +217,8 @@ impl Transport {
         self.layer.try_send(&self.socket, rest)
     }
 
-    /// Sends and receives frames of MySQL's compressed protocol from now on. From here on, what is sent at once are whole
-    /// packets.
+    /// Sends and receives frames of MySQL's compressed protocol from now on. From here on, what is sent at once are
+    /// whole packets.
     pub(crate) fn start_compression(&mut self) {
         let below = std::mem::replace(&mut self.layer, Layer::Plain);
         self.layer = Layer::Packed(Box::new(Packed::new(below)));
@@ -232,7 +233,7 @@ impl Transport {
         self.layer.tls()?.peer_certificates()?.first().map(AsRef::as_ref)
     }
 
-    /// What TLS has proven.
+    /// The facts that TLS has proven.
     pub fn tls(&self) -> Option<SessionTls> {
         let tls = self.layer.tls()?;
         let version = match tls.protocol_version() {
@@ -242,7 +243,7 @@ impl Transport {
         Some(SessionTls { version, is_verified: self.is_verified })
     }
 
-    /// True for a unix socket.
+    /// Returns true for a unix socket.
     pub fn is_local(&self) -> bool {
         self.is_local
     }
@@ -325,11 +326,12 @@ pub async fn before<T>(
     })
 }
 
-async fn connect_tcp(host: &Resolved, due: Nanos) -> DbResult<Transport> {
+async fn connect_tcp(host: &ServerHost, due: Nanos) -> DbResult<Transport> {
+    let sockets = host.sockets()?;
     let mut last = DbError::unreachable(format!("The host {} has no address.", host.address));
-    for (index, target) in host.sockets.iter().enumerate() {
+    for (index, target) in sockets.iter().enumerate() {
         // A silent address must leave time for the others.
-        let left = (host.sockets.len() - index) as u64;
+        let left = (sockets.len() - index) as u64;
         let share = now() + due.saturating_sub(now()) / left;
         match before(share, &host.address, connect_one(target, &host.address)).await {
             Ok(transport) => return Ok(transport),
@@ -531,13 +533,12 @@ fn unreachable(address: &Address, errno: Errno) -> DbError {
 pub struct Hosts(pub Vec<Address>);
 
 impl Hosts {
-    /// Looks up all host names. Blocks, so drivers call it once.
-    pub fn resolve(&self) -> DbResult<ResolvedHosts> {
+    /// The servers to connect to. An error if there are none.
+    pub fn servers(&self) -> DbResult<ServerHosts> {
         if self.0.is_empty() {
             return Err(DbError::unreachable("The target has no host."));
         }
-        let hosts = self.0.iter().cloned().map(Resolved::new).collect::<Result<_, _>>()?;
-        Ok(ResolvedHosts(hosts))
+        Ok(ServerHosts(self.0.iter().cloned().map(ServerHost::new).collect()))
     }
 }
 
@@ -548,13 +549,13 @@ impl fmt::Display for Hosts {
     }
 }
 
-/// Addresses with their IP addresses; never empty.
+/// Servers of which each connection gets one; never empty.
 #[derive(Clone, Debug)]
-pub struct ResolvedHosts(Vec<Resolved>);
+pub struct ServerHosts(Vec<ServerHost>);
 
-impl ResolvedHosts {
+impl ServerHosts {
     /// The host of connection `number`: connections rotate over the hosts.
-    pub fn pick(&self, number: u32) -> &Resolved {
+    pub fn pick(&self, number: u32) -> &ServerHost {
         &self.0[number as usize % self.0.len()]
     }
 
@@ -563,20 +564,29 @@ impl ResolvedHosts {
     }
 }
 
+/// The address of a server, whose host name is looked up when it is first connected to.
 #[derive(Clone, Debug)]
-pub struct Resolved {
+pub struct ServerHost {
     pub address: Address,
-    /// Empty for a unix socket.
-    sockets: Vec<SocketAddr>,
+    /// IP addresses with the port; empty for a unix socket.
+    sockets: OnceLock<Vec<SocketAddr>>,
 }
 
-impl Resolved {
-    fn new(address: Address) -> DbResult<Self> {
-        let sockets = match &address {
+impl ServerHost {
+    fn new(address: Address) -> Self {
+        ServerHost { address, sockets: OnceLock::new() }
+    }
+
+    /// Blocks the first time. A failure is not kept: the next connection looks the name up again.
+    pub(super) fn sockets(&self) -> DbResult<&[SocketAddr]> {
+        if let Some(known) = self.sockets.get() {
+            return Ok(known);
+        }
+        let found = match &self.address {
             Address::Unix(_) => Vec::new(),
             Address::Tcp { host, port } => look_up(host, *port)?,
         };
-        Ok(Resolved { address, sockets })
+        Ok(self.sockets.get_or_init(|| found))
     }
 }
 

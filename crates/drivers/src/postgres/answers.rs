@@ -40,7 +40,7 @@ pub(super) enum Expect<'a> {
     Text,
     /// The answer to Parse and Describe, or to Close.
     Description,
-    /// Answers to these steps in order; the last is a Sync, and no two Syncs are neighbours.
+    /// Answers to these steps in order; the last is a Sync, and no two Syncs are neighbors.
     Flight { statements: &'a StatementTable<Prepared>, steps: &'a [Step] },
 }
 
@@ -75,7 +75,7 @@ impl Progress {
         }
     }
 
-    /// True when the step of the next answer is the last before the final Sync.
+    /// Returns true if the step of the next answer is the last before the final Sync.
     pub(super) fn is_last(&self, steps: &[Step]) -> bool {
         self.at + 2 == steps.len()
     }

@@ -8,7 +8,7 @@ use super::Settings;
 use super::answers::{broken, login_error, unsendable};
 use super::link::{Link, MESSAGE_BYTES};
 use crate::database::Disclosure;
-use crate::net::{Address, Resolved, TlsMode, Transport, before, random};
+use crate::net::{Address, ServerHost, TlsMode, Transport, before, random};
 use crate::target::{Secret, TargetUrl};
 use dyno_core::{Cause, DbError, DbResult, ErrorClass, MILLISECOND, Nanos, SECOND, SessionProof};
 use dyno_reactor::{now, sleep_until, timeout};
@@ -24,7 +24,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 
-/// More iterations of SCRAM are computed beside the loop.
+/// More iterations of SCRAM are computed alongside the loop.
 const LOOP_ITERATIONS: u32 = 20_000;
 
 /// Use of TLS or of channel binding.
@@ -55,7 +55,7 @@ struct Failure {
 /// Opens a session; the key cancels what it executes.
 pub(super) async fn open(
     settings: &Settings,
-    host: &Resolved,
+    host: &ServerHost,
     due: Nanos,
 ) -> DbResult<(Link, Option<BackendKey>)> {
     let (first, second) = attempts(settings.tls.mode, &host.address);
@@ -75,7 +75,7 @@ pub(super) async fn open(
 }
 
 /// Connects without a log-in, with the target's encryption: for cancel requests.
-pub(super) async fn dial(settings: &Settings, host: &Resolved, due: Nanos) -> DbResult<Link> {
+pub(super) async fn dial(settings: &Settings, host: &ServerHost, due: Nanos) -> DbResult<Link> {
     let (first, _) = attempts(settings.tls.mode, &host.address);
     let mut link = Link::new(Transport::connect(host, due).await?);
     if first != Wish::Never {
@@ -93,7 +93,7 @@ pub fn sessions_opened() -> u64 {
 
 async fn attempt(
     settings: &Settings,
-    host: &Resolved,
+    host: &ServerHost,
     due: Nanos,
     encryption: Wish,
 ) -> Result<(Link, Option<BackendKey>), Failure> {
@@ -192,7 +192,7 @@ async fn login(
                 let report = backend::report(&body).map_err(broken)?;
                 return Err(login_error(&report));
             }
-            // Of minor versions and options that dyno does not ask for.
+            // A note on minor versions and options that dyno does not ask for.
             tag::NEGOTIATE => {}
             tag::BACKEND_KEY => key = Some(backend::backend_key(&body).map_err(broken)?),
             tag::READY if matches!(login.step, Step::Accepted) => {
@@ -355,7 +355,8 @@ impl CancelToken {
         &self.settings.hosts.pick(self.number).address
     }
 
-    /// Asks the server to cancel, and waits until it has taken note, half a second at most. A cancelled statement ends with SQLSTATE 57014.
+    /// Asks the server to cancel, and waits until it has taken note, half a second at most. A canceled statement ends
+    /// with SQLSTATE 57014.
     pub async fn cancel(&self) -> DbResult<()> {
         let Some(key) = &self.key else {
             return Err(DbError::protocol(
@@ -454,7 +455,7 @@ impl AcceptedMethods {
         Ok(())
     }
 
-    /// The binding to answer an offer with; `None` where nothing that is offered will do.
+    /// The binding to answer an offer with; `None` if nothing that is offered will do.
     fn binding(
         &self,
         offered: SaslMechanisms<'_>,

@@ -21,7 +21,7 @@ const LOGIN_BYTES: usize = 64 << 10;
 
 /// Later notices are dropped.
 const NOTICE_LIMIT: usize = 100;
-/// What the driver asks for of what a server reports of itself. The other dozen would cost each session a kilobyte.
+/// The parameters that the driver asks for. The other dozen that a server reports would cost each session a kilobyte.
 const KEPT_PARAMETERS: [&str; 3] =
     ["server_version", "in_hot_standby", "default_transaction_read_only"];
 
@@ -52,7 +52,7 @@ pub(super) struct State {
     pub(super) names: Names,
     /// False when the statement has no result set.
     pub(super) has_columns: bool,
-    /// What was given last, and whether it has one.
+    /// The statement that was given last, and whether it has one.
     pub(super) given: Statement,
     pub(super) gives_rows: bool,
     cells: Vec<CellSpot>,
@@ -106,7 +106,7 @@ impl Link {
         self.collect_all(sent, expect, rows, done).await
     }
 
-    /// True where [`Link::give`] may take something.
+    /// Returns true if [`Link::give`] may take something.
     #[inline]
     pub(super) fn takes(&self) -> bool {
         self.transport.exchanges() && self.inbox.filled().is_empty()
@@ -123,8 +123,9 @@ impl Link {
         is_given
     }
 
-    /// Waits for the answer to one execution of a prepared statement, which has been sent or given. `None` when it is not
-    /// one that can be read at once, or when its rows are more than counted; then [`Link::collect_one`] has to read it.
+    /// Waits for the answer to one execution of a prepared statement, which has been sent or given. `None` when it is
+    /// not one that can be read at once, or when its rows are more than counted; then [`Link::collect_one`] has to read
+    /// it.
     #[inline]
     pub(super) fn poll_plain<R: Rows>(
         &mut self,
@@ -159,7 +160,7 @@ impl Link {
         result
     }
 
-    /// As [`Link::exchange`], for flights of any length: receives while it sends.
+    /// Like [`Link::exchange`], for flights of any length: receives while it sends.
     pub(super) async fn exchange_long<R: Rows>(
         &mut self,
         expect: Expect<'_>,
@@ -276,7 +277,7 @@ impl Link {
         {
             return Err(copy_in_flight());
         }
-        // Before the server's own error, which would be about a cancelled statement.
+        // Before the server's own error, which would be about a canceled statement.
         progress.fail(copy_refused());
         self.out.clear();
         frontend::copy_fail(&mut self.out, "only a bulk load can copy rows").map_err(broken)?;

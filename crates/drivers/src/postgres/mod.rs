@@ -21,7 +21,7 @@ pub use connect::{CancelToken, sessions_opened};
 pub use session::PostgresSession;
 
 use crate::database::OptIns;
-use crate::net::{Address, ResolvedHosts, TlsConfig, TlsMode, TlsOptions, before, random};
+use crate::net::{Address, ServerHosts, TlsConfig, TlsMode, TlsOptions, before, random};
 use crate::target::{Secret, Spellings, TargetUrl, spell_hint};
 use answers::SessionAttributes;
 use connect::AcceptedMethods;
@@ -39,7 +39,7 @@ pub struct PostgresDriver {
 
 #[derive(Debug)]
 struct Settings {
-    hosts: ResolvedHosts,
+    hosts: ServerHosts,
     tls: TlsConfig,
     user: String,
     password: Option<Secret>,
@@ -91,7 +91,7 @@ impl PostgresDriver {
         let mut tls = with_default_files(&target.tls);
         tls.proves_key = option("channel_binding") == Some("require");
         let settings = Settings {
-            hosts: target.hosts.resolve()?,
+            hosts: target.hosts.servers()?,
             tls: TlsConfig::new(&tls)?,
             methods: AcceptedMethods::from_target(target)?,
             password: target.password.clone(),

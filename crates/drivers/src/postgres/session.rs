@@ -60,7 +60,7 @@ impl PostgresSession {
         self.cancel.clone()
     }
 
-    /// What the server reports of itself, as of the last answer: `server_version`, `in_hot_standby` or
+    /// A parameter that the server reports, as of the last answer: `server_version`, `in_hot_standby` or
     /// `default_transaction_read_only`, nothing else.
     pub fn parameter(&self, name: &str) -> Option<&str> {
         self.link.state.parameter(name)

@@ -9,7 +9,7 @@ pub(super) enum Class {
     Read,
     BeginReadOnly,
     End,
-    /// Changes the behaviour of the session, on each node.
+    /// Changes the behavior of the session, on each node.
     Both,
     /// Makes something of this session on this node: all later reads stay there.
     Pin,

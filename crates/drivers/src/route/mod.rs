@@ -1,9 +1,9 @@
 //! One driver for all nodes of a target, which chooses the node of each session.
 //!
-//! With [`NodeRouting::Split`] a session has two connections: a statement goes by its class, which its text shows once when it
-//! is prepared, and by the state of the transaction in the servers' answers. With one node this costs one predictable
-//! branch per statement. The node for writes is an atomic number that all clones share and that is read when a session
-//! is opened, so failover costs the load nothing before it happens.
+//! With [`NodeRouting::Split`] a session has two connections: a statement goes by its class, which its text shows once
+//! when it is prepared, and by the state of the transaction in the servers' answers. With one node this costs one
+//! predictable branch per statement. The node for writes is an atomic number that all clones share and that is read
+//! when a session is opened, so failover costs the load nothing before it happens.
 
 mod class;
 mod session;
@@ -92,7 +92,7 @@ impl<D: Driver + Send> Routed<D> {
         Ok(Routed { way, primary: Some(Box::new(loading.clone())), ..loading })
     }
 
-    /// The same, which knows that these of its nodes, by names and numbers, are the shards behind its endpoint. The
+    /// Adds the names and numbers of the nodes that are the shards behind its endpoint. The
     /// map is for as many shards.
     #[must_use]
     pub fn with_shards(self, shards: Vec<(String, usize)>, map: Option<ShardMap>) -> Self {
@@ -179,9 +179,9 @@ impl<D: Driver + Send> Driver for Routed<D> {
         }
     }
 
-    /// Moves a session whose read-only node is gone to another one; with [`NodeRouting::Split`] and none left, to the node that
-    /// takes writes. It stays there until it is lost, as behind most endpoints; later sessions try their own nodes
-    /// first.
+    /// Moves a session whose read-only node is gone to another one; with [`NodeRouting::Split`] and none left, to the
+    /// node that takes writes. It stays there until it is lost, as behind most endpoints; later sessions try their own
+    /// nodes first.
     async fn reconnect(&self, number: u32, attempt: u32) -> DbResult<RoutedSession<D::Session>> {
         let readers = self.readers();
         if readers.is_empty() {

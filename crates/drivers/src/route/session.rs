@@ -73,7 +73,7 @@ impl<S: Session> ReadSession<S> {
         }
     }
 
-    /// True when the next statement of a flight goes to the reader.
+    /// Returns true if the next statement of a flight goes to the reader.
     fn queues_at_reader(&mut self, class: Class, main: &S) -> bool {
         if self.flight == Flight::Empty {
             let seat = self.seat(class, main);

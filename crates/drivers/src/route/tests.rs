@@ -13,7 +13,7 @@ fn the_lists_of_words_can_be_searched() {
     assert!(SAFE_FUNCTIONS.iter().chain(&TAKES_PARENTHESIS).all(|word| word.len() <= 24));
 }
 
-/// What statements are in both dialects.
+/// Checks the class of these statements in both dialects.
 fn all_are(class: Class, statements: &[&str]) {
     for sql in statements {
         for dialect in [Dialect::Mysql, Dialect::Postgres] {
@@ -171,7 +171,7 @@ fn simulated<T: 'static>(task: impl Future<Output = T>) -> T {
     results.pop().expect("a result")
 }
 
-/// What each node was asked.
+/// The questions that each node was asked.
 fn log(routed: &Routed<SimDriver>) -> Vec<Vec<String>> {
     let of = |node: &SimDriver| node.log().into_iter().map(|logged| logged.sql).collect();
     routed.nodes.iter().map(of).collect()
@@ -336,7 +336,7 @@ fn a_failed_transaction_is_left_on_its_node() {
     assert_eq!(log(&routed)[1], ["BEGIN READ ONLY", "SELECT 1", "ROLLBACK"]);
 }
 
-/// How many of `connections` sessions each node gets that is read from.
+/// Number of `connections` sessions that each node for reads gets.
 fn reads(routed: &Routed<SimDriver>, connections: u32) -> Vec<usize> {
     let before: Vec<usize> = log(routed).iter().map(Vec::len).collect();
     simulated(async {
@@ -389,13 +389,13 @@ fn sessions_follow_a_new_primary() {
         log(&routed),
         [vec!["UPDATE old"], vec!["SELECT new"], vec!["UPDATE new", "SELECT check"]]
     );
-    // Where no other node is left, all goes to the new one.
+    // If no other node is left, all goes to the new one.
     let pair = split(nodes(2));
     pair.switch_primary(1);
     assert_eq!(reads(&pair, 2), [0, 2]);
 }
 
-/// As [`reads`], by sessions of these numbers in place of lost ones.
+/// Like [`reads`], by sessions of these numbers instead of lost ones.
 fn reads_again(routed: &Routed<SimDriver>, numbers: &[u32], attempt: u32) -> Vec<usize> {
     let before: Vec<usize> = log(routed).iter().map(Vec::len).collect();
     simulated(async {
@@ -455,7 +455,7 @@ fn without_a_node_to_read_from_the_primary_is_read() {
         .expect("a route");
     let error = simulated(async { spread.reconnect(0, 0).await.err() }).expect("nobody is there");
     assert!(error.message().contains("refuses connections"), "{error}");
-    // Where the primary is gone, nothing can go on.
+    // Where the primary is gone, nothing can continue.
     let headless = split(vec![away(Nanos::MAX), node(Vec::new())]);
     assert!(simulated(async { headless.reconnect(0, 0).await.is_err() }));
 }

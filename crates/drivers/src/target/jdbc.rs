@@ -86,7 +86,7 @@ const POSTGRES_SPELLINGS: Spellings = &[
 pub fn redact_url(text: &str) -> String {
     let mut text = redact(text);
     let small = text.to_ascii_lowercase();
-    // `address=(host=h)(password=p)` and `(host=h,password=p)`, complete or not; and `;` in place of `?`.
+    // `address=(host=h)(password=p)` and `(host=h,password=p)`, complete or not; and `;` instead of `?`.
     if let Some(open) = small.find(['(', ';'])
         && small[open..].contains("pass")
     {
@@ -206,7 +206,7 @@ impl JdbcReader {
         self.pairs.push((key.to_owned(), value.to_owned()));
     }
 
-    /// 0 is no limit, which dyno doesn't have.
+    /// 0 is not a limit, which dyno doesn't have.
     fn connect_timeout(&mut self, value: &str, per_second: u64) {
         match value.parse::<u64>() {
             Ok(0) => {}

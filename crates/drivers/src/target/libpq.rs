@@ -16,7 +16,7 @@ use crate::net::{Address, Hosts, TlsMode, TlsOptions};
 /// The time limit of a connection where libpq has none: an hour comes to the same.
 pub const UNLIMITED_CONNECT_S: u64 = 3_600;
 
-/// Command-line options of a libpq program beside the database name.
+/// Command-line options of a libpq program alongside the database name.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct LibpqOptions<'a> {
     /// `-h`: hosts or socket folders, separated by commas.
@@ -88,8 +88,8 @@ impl TargetUrl {
     /// environment variables and the defaults: a unix socket, port 5432, the operating system's user, and a database of
     /// the user's name.
     ///
-    /// Of several hosts each connection takes the first that answers, unless `load_balance_hosts` is `random`, or dyno's
-    /// own `rotate`; `target_session_attrs` excludes some. [`super::find_password`] reads the password file.
+    /// From several hosts each connection takes the first that answers, unless `load_balance_hosts` is `random`, or
+    /// dyno's own `rotate`; `target_session_attrs` excludes some. [`super::find_password`] reads the password file.
     pub fn from_libpq(
         dbname: Option<&str>,
         given: &LibpqOptions<'_>,
@@ -387,7 +387,7 @@ pub fn system_user() -> Option<String> {
 
 pub(super) type Pairs = Vec<(String, String)>;
 
-/// True for a database name that libpq interprets as a connection string.
+/// Returns true for a database name that libpq interprets as a connection string.
 pub(super) fn is_connection_string(text: &str) -> bool {
     is_uri(text) || text.contains('=')
 }

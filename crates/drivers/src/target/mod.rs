@@ -84,7 +84,7 @@ pub struct TargetUrl {
 }
 
 impl TargetUrl {
-    /// Reads a JDBC URL of MySQL, MariaDB, PostgreSQL or SQLite. Of several hosts without load balancing it takes the
+    /// Reads a JDBC URL of MySQL, MariaDB, PostgreSQL or SQLite. Without load balancing it takes the
     /// first: JDBC keeps the others for failover.
     pub fn from_jdbc(url: &str) -> Result<Jdbc, TargetError> {
         jdbc::parse(url)
@@ -103,7 +103,7 @@ impl TargetUrl {
         self.dialect.name()
     }
 
-    /// True for a file that dyno opens itself.
+    /// Returns true for a file that dyno opens itself.
     pub fn is_embedded(&self) -> bool {
         self.dialect == Dialect::Sqlite
     }

@@ -68,7 +68,7 @@ const MYSQL_MODES: [(&str, &str); 4] = [
     ("verify-identity", "verify-full"),
 ];
 
-/// Which host a connection tries first: the first one, any, or (the default of URLs) one after the other.
+/// The host that a connection tries first: the first one, any, or (the default of URLs) one after the other.
 pub(super) const HOST_ORDERS: &[&str] = &["disable", "random", "rotate"];
 
 /// Demands that SCRAM is tied to the server's certificate.
@@ -371,13 +371,13 @@ impl UrlReader {
 }
 
 fn is_variable(name: &str) -> bool {
-    // The name goes into a SET statement as it is.
+    // The name goes into a SET statement unchanged.
     let is_part = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.');
     !name.is_empty() && name.chars().all(is_part)
 }
 
 /// The URL without its password, however broken it is: hides all text between the first colon after the slashes and the
-/// last @, ports that are no numbers, and `password=`.
+/// last @, ports that are not numbers, and `password=`.
 pub(super) fn redact(text: &str) -> String {
     let (head, rest) = match text.find("://") {
         Some(at) => text.split_at(at + 3),
@@ -448,7 +448,7 @@ pub(super) fn push_encoded(url: &mut String, text: &str, also_plain: &[u8]) {
     }
 }
 
-/// The URL of a target, with `password` (encoded) in place of its own.
+/// The URL of a target, with `password` (encoded) instead of its own.
 pub(super) fn print(target: &TargetUrl, password: &str) -> String {
     let mut query: Vec<(&str, String)> = Vec::new();
     let mut url = format!("{}:", target.scheme());

@@ -49,7 +49,7 @@ fn a_server_in_the_middle_gets_no_password() {
         "",
         "get-server-public-key=true",
     );
-    // A key that nobody has asked for.
+    // A key that no one has asked for.
     let own = key.clone();
     is_refused(
         Fake::at(ELSEWHERE, move |client| {
@@ -60,7 +60,7 @@ fn a_server_in_the_middle_gets_no_password() {
         "",
         "get-server-public-key=true",
     );
-    // Its own key in the place of a known one.
+    // Its own key instead of a known one.
     let fake = Fake::at(ELSEWHERE, {
         let own = key.clone();
         move |client| {

@@ -29,11 +29,11 @@ impl<T: Read + Write + Send> Stream for T {}
 pub(crate) struct Client {
     stream: Box<dyn Stream>,
     sequence: u8,
-    /// What the greeting offers.
+    /// Capabilities in the greeting.
     pub(crate) capabilities: u64,
 }
 
-/// What the client logs in with.
+/// The client's login.
 pub(crate) struct Login {
     pub(crate) user: String,
     pub(crate) response: Vec<u8>,
@@ -157,7 +157,7 @@ impl Client {
         );
     }
 
-    /// What the client sends until it hangs up.
+    /// Reads all that the client sends until it hangs up.
     pub(crate) fn read_to_end(&mut self) -> Vec<u8> {
         let mut rest = Vec::new();
         // A reset ends it as well.

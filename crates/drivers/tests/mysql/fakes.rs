@@ -57,7 +57,7 @@ fn the_log_in_says_whether_a_backslash_begins_an_escape() {
     let fake = Fake::tcp(|client| {
         client.greet("caching_sha2_password");
         client.send(&[1, 3]);
-        // NO_BACKSLASH_ESCAPES, beside autocommit.
+        // NO_BACKSLASH_ESCAPES, alongside autocommit.
         client.send(b"\0\0\0\x02\x02\0\0");
         client.expect_command(b"\x03SELECT '\xe4'");
         client.send(OK);
@@ -198,7 +198,7 @@ fn a_server_that_asks_for_a_file_gets_none() {
     fake.join();
 }
 
-/// What was sent behind the first execution has been taken for the file.
+/// Data sent after the first execution were taken for the file.
 #[test]
 fn a_file_that_is_asked_for_within_a_flight_ends_the_session() {
     let fake = Fake::tcp(|client| {
@@ -446,7 +446,7 @@ fn counted_executions_are_answered_at_once_in_pieces_with_errors_and_not_at_all(
     fake.join();
 }
 
-/// An execution that nobody waits for to its end, as with a limit of time: its answer must not be taken for another's.
+/// An execution that no one waits for to its end, as with a limit of time: its answer must not be taken for another's.
 #[test]
 fn a_counted_execution_that_is_given_up_ends_the_session() {
     let fake = Fake::tcp(|client| {

@@ -92,7 +92,7 @@ impl Properties {
     }
 }
 
-/// Java reads Latin-1 and people write UTF-8: what is no UTF-8 is taken for Latin-1.
+/// Java reads Latin-1 and people write UTF-8: what is not UTF-8 is taken for Latin-1.
 fn decode(bytes: &[u8]) -> String {
     match std::str::from_utf8(bytes) {
         Ok(text) => text.strip_prefix('\u{feff}').unwrap_or(text).to_owned(),

@@ -18,14 +18,14 @@ use dyno_runner::databases::{Database, ReachedDatabase, reach_target};
 use dyno_runner::failure::{Failure, sentence};
 use dyno_runner::family::{ask, check_settings};
 use dyno_runner::front_end::JsonFile;
-use dyno_runner::{identity, kinds, lock_holder, output, shared_warning, signals, summarise};
+use dyno_runner::{identity, kinds, lock_holder, output, shared_warning, signals, summarize};
 use dyno_tpcc::facts::{TpccFacts, TpccKind};
 use dyno_tpcc::family::{
     Before, facts, is_missing, look_after, look_before, not_made, preflight, trial_needs,
 };
 use dyno_tpcc::ledger::LedgerFile;
 use dyno_tpcc::load::{TpccDatabase, loaded};
-use dyno_tpcc::options::OFFER;
+use dyno_tpcc::options::{CheckTime, OFFER};
 use dyno_tpcc::profile::TpccTransaction;
 use dyno_tpcc::{DRIVE_ON, Isolation, Tpcc, TpccOptions};
 use std::path::Path;
@@ -90,7 +90,7 @@ impl Job<'_> {
         let driver = &database.admin();
         let spec = self.spec();
         let (loaded, isolation) = self.loaded(driver, &spec)?;
-        let before = look_before(driver, self.arguments.checks, self.place.warehouses)?;
+        let before = look_before(driver, self.checks(), self.place.warehouses)?;
         let control = Arc::new(Control::new());
         let results = self.results(console, (&loaded, &spec), &control)?;
         let options = self.options(&loaded, isolation);
@@ -132,6 +132,20 @@ impl Job<'_> {
         }
     }
 
+    /// When the consistency conditions are checked.
+    fn checks(&self) -> CheckTime {
+        let warehouses = self.place.warehouses;
+        let unasked = CheckTime::unasked(warehouses);
+        if self.arguments.checks.is_none() && unasked == CheckTime::Never {
+            output::talk(&format!(
+                "The consistency conditions won't be checked: --checks after does that, in about {} min for {warehouses} \
+                 warehouses.",
+                CheckTime::minutes(warehouses)
+            ));
+        }
+        self.arguments.checks.unwrap_or(unasked)
+    }
+
     /// Prints what dyno has to say, checks the data unless the run was interrupted, and writes the
     /// JSON. Returns the exit code.
     fn judge(
@@ -145,7 +159,7 @@ impl Job<'_> {
         let identity = TrialIdentity { target, ..identity(self.settings.profile.name, spec) };
         // A limit that is not reached is not a rate that was missed.
         let unlimited = TrialSpec { rate_per_s: None, ..spec.clone() };
-        let mut summary = summarise(identity, &kinds(workload), &unlimited, result, false);
+        let mut summary = summarize(identity, &kinds(workload), &unlimited, result, false);
         let mut facts = facts(workload, loaded, spec, &summary.kinds, summary.window_s);
         output::talk_lines(&run_details(&summary, &facts));
         warn(result.scan_note().as_slice());
@@ -301,7 +315,7 @@ impl Job<'_> {
             Some(pauses) => TrialSpec {
                 workers: self.sessions(pauses.sut_threads),
                 terminals: Some(terminals),
-                // Sessions are no terminals: what all of them do is counted together.
+                // Sessions are not terminals: what all of them do is counted together.
                 events: each.map(|each| each * u64::from(terminals)),
                 warmup: u64::from(pauses.rampup_mins) * MINUTE,
                 ..common
@@ -339,7 +353,7 @@ impl Job<'_> {
     }
 }
 
-/// Shows the running average, and keeps the intervals where they are asked for.
+/// Shows the running average, and keeps the intervals where they are requested.
 struct Follower<'a, 'b> {
     console: &'a mut Console<'b>,
     keeps: bool,
@@ -498,8 +512,8 @@ impl<'a> Console<'a> {
     }
 }
 
-/// The line that the original shows once a second: transactions per minute since the begin and within the last interval,
-/// and the memory of this process, now and at most.
+/// The line that the original shows once a second: transactions per minute since the begin and within the last
+/// interval, and the memory of this process, now and at most.
 pub(super) fn running_average(average: f64, current: u64, (used, most): (u64, u64)) -> String {
     format!(
         "Term-00, Running Average tpmTOTAL: {average:.2}    Current tpmTOTAL: {current}    Memory Usage: \
@@ -507,7 +521,7 @@ pub(super) fn running_average(average: f64, current: u64, (used, most): (u64, u6
     )
 }
 
-/// Memory of this process, now and at most, MB; 0 where the system doesn't say.
+/// Memory of this process, now and at most, MB; 0 if the system doesn't say.
 pub(super) fn memory_mb() -> (u64, u64) {
     let status = std::fs::read_to_string(Path::new("/proc/self/status")).unwrap_or_default();
     let read_mb = |name: &str| {
@@ -536,8 +550,8 @@ pub(super) fn per_minute(count: u64, elapsed_ms: u64) -> String {
     format!("{}.{:02}", hundredths / 100, hundredths % 100)
 }
 
-/// Transactions that were committed, and New-Orders rolled back for an unused item, which the original counts alike. The
-/// terminal's part of a Delivery is its count: kinds beyond the five are parts of these.
+/// Transactions that were committed, and New-Orders rolled back for an unused item, which the original counts alike.
+/// The terminal's part of a Delivery is its count: kinds beyond the five are parts of these.
 fn count_completed(frame: &Frame) -> u64 {
     frame.kinds.iter().take(TpccTransaction::ALL.len()).map(|kind| kind.counts.completed()).sum()
 }
@@ -581,7 +595,7 @@ pub(super) fn run_details(summary: &TrialSummary, facts: &TpccFacts) -> String {
     if let Some(limit) = facts.tpmc_limit {
         let share = 100.0 * facts.tpmc / limit;
         text.push_str(&format!(
-            "tpmC is {share:.1} % of the {} that keying and think times allow\n",
+            "tpmC is {share:.1}% of the {} that keying and think times allow\n",
             short(limit)
         ));
     }
@@ -591,7 +605,7 @@ pub(super) fn run_details(summary: &TrialSummary, facts: &TpccFacts) -> String {
     }
     if let Some(lateness) = &summary.lateness {
         let p99_ms = lateness.p99_us / 1e3;
-        text.push_str(&format!("99 % of the transactions began at most {p99_ms:.1} ms late\n"));
+        text.push_str(&format!("99% of the transactions began at most {p99_ms:.1} ms late\n"));
     }
     for note in &summary.notes {
         text.push_str(&format!("{}\n", note.line(Lang::En)));

@@ -440,7 +440,7 @@ pub(super) fn leading_double(text: &str) -> f64 {
     text[..end].parse().unwrap_or(0.0)
 }
 
-/// The integer at the beginning of a text, as `atoi` finds it; 0 where there is none.
+/// The integer at the beginning of a text, as `atoi` finds it; 0 if there is none.
 pub(super) fn leading_int(text: &str) -> i32 {
     let (value, _) = long(text);
     // What doesn't fit is cut, as the C library's conversion from long does.

@@ -26,7 +26,7 @@ pub(super) struct Reporter<'a> {
     shared: &'a Shared,
     is_running: &'a AtomicBool,
     hdr: Option<HistogramLog>,
-    /// A row per interval, where they are asked for.
+    /// A row per interval, if they are requested.
     pub(super) rows: Vec<SeriesRow>,
 }
 
@@ -73,7 +73,7 @@ fn retired(frame: &Frame, continue_on_error: bool) -> u64 {
     let ends_client = |error: &&ErrorCount| match error.class {
         ErrorClass::Serialization | ErrorClass::Deadlock | ErrorClass::LockTimeout => false,
         ErrorClass::ConnectionLost => true,
-        // Without an SQLSTATE: the script itself could not go on.
+        // Without an SQLSTATE: the script itself could not continue.
         _ => !continue_on_error || error.sqlstate == "00000",
     };
     frame.errors.0.iter().filter(ends_client).map(|error| error.count).sum()
@@ -96,6 +96,7 @@ impl Observer for Reporter<'_> {
             && let Err(error) = hdr.interval(interval)
         {
             output::talk(&format!("pgbench: error: could not write the file of --hdr: {error}"));
+            self.shared.has_lost_lines.store(true, Ordering::Relaxed);
             self.hdr = None;
         }
         let is_whole = interval.length_s > self.length as f64 / 1e9 - 1e-6;
@@ -151,6 +152,8 @@ const PIECE: usize = 64 << 10;
 pub(super) struct Shared {
     /// Processed transactions that took longer than `-L`.
     pub(super) late: AtomicU64,
+    /// A file of the run could not be written whole.
+    pub(super) has_lost_lines: AtomicBool,
     /// When the workers were released.
     pub(super) opens: OnceLock<Nanos>,
     /// Nanoseconds from the epoch to the zero of the loops' clock.
@@ -161,7 +164,12 @@ impl Shared {
     pub(super) fn new() -> Arc<Self> {
         let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let shift = (since.as_nanos() as u64).saturating_sub(monotonic_now());
-        Arc::new(Shared { late: AtomicU64::new(0), opens: OnceLock::new(), shift })
+        Arc::new(Shared {
+            late: AtomicU64::new(0),
+            has_lost_lines: AtomicBool::new(false),
+            opens: OnceLock::new(),
+            shift,
+        })
     }
 
     /// Microseconds since 1970.
@@ -238,7 +246,8 @@ impl TransactionLogger for Follower {
 impl Drop for Follower {
     fn drop(&mut self) {
         if let Some(file) = &mut self.file {
-            file.end(self.shared.epoch_us(monotonic_now()));
+            let is_whole = file.end(self.shared.epoch_us(monotonic_now()));
+            self.shared.has_lost_lines.fetch_or(!is_whole, Ordering::Relaxed);
         }
     }
 }
@@ -307,7 +316,8 @@ impl LogFile {
         self.error = self.error.take().or(written.err());
     }
 
-    fn end(&mut self, now_us: u64) {
+    /// Writes the rest; false if not all lines could be written.
+    fn end(&mut self, now_us: u64) -> bool {
         if let Some(aggregate) = &mut self.aggregate {
             aggregate.advance(&mut self.text, now_us);
         }
@@ -319,6 +329,7 @@ impl LogFile {
                 words(error)
             ));
         }
+        self.error.is_none()
     }
 }
 

@@ -225,7 +225,7 @@ pub(super) struct Settings {
     pub(super) report_per_command: bool,
     pub(super) failures_detailed: bool,
     pub(super) verbose_errors: bool,
-    /// 0 is no limit.
+    /// 0 is not a limit.
     pub(super) max_tries: u32,
     pub(super) exit_on_abort: bool,
     pub(super) continue_on_error: bool,
@@ -278,7 +278,7 @@ impl Settings {
     }
 }
 
-/// Files that are open beside the clients' connections: the three standard streams, as pgbench counts.
+/// Files that are open alongside the clients' connections: the three standard streams, as pgbench counts.
 const OTHERS: u64 = 3;
 
 /// Raises the limit of open files so far that `clients` can connect, as pgbench does since 18.

@@ -11,7 +11,7 @@ pub(super) struct ReportedScript {
     pub(super) description: String,
     pub(super) weight: u32,
     pub(super) statistics: ScriptStatistics,
-    /// The first lines of its commands, where these are to be reported; else empty.
+    /// The first lines of its commands, if these are to be reported; else empty.
     pub(super) commands: Vec<String>,
 }
 
@@ -23,7 +23,7 @@ pub(super) struct Report<'a> {
     pub(super) total: &'a ScriptStatistics,
     /// Processed transactions that took longer than `-L`.
     pub(super) late: u64,
-    /// Percent and milliseconds of each percentile that was asked for.
+    /// Percent and milliseconds of each percentile that was requested.
     pub(super) percentiles: Vec<(f64, f64)>,
     /// Initial, or with `-C` on average.
     pub(super) connection_ms: f64,
@@ -292,7 +292,7 @@ mod tests {
     struct Section<'a>(Vec<&'a str>);
 
     impl Section<'_> {
-        /// What follows a label, up to the next blank.
+        /// The text after a label, up to the next blank.
         fn word(&self, label: &str) -> Option<&str> {
             let rest = self
                 .0
@@ -317,7 +317,7 @@ mod tests {
                     milliseconds("latency stddev = "),
                 ),
                 skipped: count("number of transactions skipped: "),
-                // Where they are not told apart, all are of one kind.
+                // If they are not told apart, all are of one kind.
                 serialization_failures: failures - deadlock_failures,
                 deadlock_failures,
                 retried: count("number of transactions retried: "),
@@ -440,7 +440,7 @@ mod tests {
     #[test]
     fn reports_have_every_byte_of_the_originals() {
         for (name, text) in ORIGINALS {
-            // Of nothing the original prints a share that is no number.
+            // For nothing at all the original prints a share that is not a number.
             let text = &text.replace("(NaN%)", "(0.000%)");
             // What is printed of tps is rounded: one of the values that it may have been fits all lines.
             let fits = (-5..=5).any(|nudge| printed_again(text, nudge) == *text);

@@ -15,7 +15,7 @@ use dyno_pgbench::DRIVE_ON;
 use dyno_pgbench::run::{PgBench, PgbenchOptions, ScriptStatistics, Talk, VerboseErrors};
 use dyno_pgbench::script::Script;
 use dyno_runner::front_end::{JsonFile, SweepLevel};
-use dyno_runner::{identity, kinds, output, summarise};
+use dyno_runner::{identity, kinds, output, summarize};
 use dyno_store::HistogramLog;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -140,6 +140,12 @@ impl Job<'_> {
         if let Some(books) = books {
             books.close(database)?;
         }
+        // Its log files end with it.
+        drop(workload);
+        let exit = match exit {
+            Exit::Done if shared.has_lost_lines.load(Ordering::Relaxed) => Exit::Failed,
+            exit => exit,
+        };
         Ok((exit, SweepLevel::of(settings.clients, &result)))
     }
 
@@ -175,7 +181,7 @@ impl Job<'_> {
     ) -> Result<(), Refusal> {
         let kinds = kinds(workload);
         let identity = identity(kinds.join(", "), spec);
-        let mut summary = summarise(identity, &kinds, spec, result, false);
+        let mut summary = summarize(identity, &kinds, spec, result, false);
         let stopped = stopped(result);
         if stopped > 0 {
             summary.status = TrialStatus::Failed(
@@ -241,7 +247,7 @@ fn stopped(result: &TrialResult) -> u32 {
     }
 }
 
-/// The first error that is no conflict between clients, where such errors left no success.
+/// The first error that is not a conflict between clients, where such errors left no success.
 fn first_of_nothing_but_errors<'a>(
     result: &'a TrialResult,
     total: &ScriptStatistics,

@@ -171,7 +171,7 @@ impl Loader {
     }
 }
 
-/// The suite that the words amount to; `None` where they ask for no paper, or can't be read.
+/// The suite that the words amount to; `None` if they ask for no paper, or can't be read.
 ///
 /// # Errors
 /// They ask for something that a run with a paper can't do, or the database can't be reached.

@@ -79,7 +79,7 @@ fn lines_of_prepare(errno: u32, state: &str, message: &str, driver: DbDriver) ->
     }
     // What no server has said has no severity.
     let severity = if state.starts_with("08") { "" } else { "ERROR:  " };
-    // The client library ends its messages with a line of their own.
+    // The client library ends its messages with their own line.
     vec![format!("PQprepare() failed: {severity}{message}\n")]
 }
 
@@ -156,7 +156,7 @@ fn lines(error: &DbError, place: Place, driver: DbDriver) -> Vec<String> {
     if !error.is_connect() {
         return lines_of_statement(error, place, driver);
     }
-    // Of a script, whose place is the context.
+    // The place in a script is the context.
     let place_in_script = error.context.as_deref().unwrap_or_default();
     let function = place.function();
     let failed =
@@ -179,7 +179,7 @@ fn lines(error: &DbError, place: Place, driver: DbDriver) -> Vec<String> {
             let message =
                 libpq_connection_failure(error).unwrap_or_else(|| error.message().to_owned());
             vec![
-                // The client library ends its messages with a line of their own.
+                // The client library ends its messages with their own line.
                 format!("Connection to database failed: {message}\n"),
                 failed,
             ]
@@ -188,7 +188,7 @@ fn lines(error: &DbError, place: Place, driver: DbDriver) -> Vec<String> {
     }
 }
 
-/// Prints the `FATAL:` lines of an error and, where one is known, the remedy.
+/// Prints the `FATAL:` lines of an error and, if one is known, the remedy.
 pub(super) fn print(console: &mut Console, error: &DbError, place: Place, driver: DbDriver) {
     for line in lines(error, place, driver) {
         console.fatal(line);
@@ -270,7 +270,7 @@ impl Console {
         level as u8 <= self.verbosity
     }
 
-    /// Writes text as it is. A reader that has gone away must not end a measurement, so errors of
+    /// Writes text unchanged. A reader that has gone away must not end a measurement, so errors of
     /// the output are passed over.
     pub(super) fn text(&mut self, level: Level, text: impl Display) {
         if self.prints(level) {

@@ -7,15 +7,15 @@ use super::report::{Fairness, Figures, fairness, ignored_errors, per_second};
 use dyno_core::{Nanos, SECOND};
 use dyno_engine::record::{Frame, MeasuredInterval, Phase};
 use dyno_engine::{DueArrivals, WorkerStats};
-use dyno_lua::{LuaScript, ReportStat};
+use dyno_lua::ReportStat;
 
-/// Reports that a script prints itself. Each is false where it does not: then they are those of the original.
+/// Reports that a script prints itself. Each is false if it does not: then they are those of the original.
 pub(super) trait ReportHooks {
     fn intermediate(&mut self, stat: &ReportStat) -> bool;
     /// As in the original the heading of a checkpoint stands before what a script prints.
     fn checkpoint(&mut self, heading: &str, stat: &ReportStat) -> bool;
     fn last(&mut self, stat: &ReportStat) -> bool;
-    /// Prints errors of hooks since the last call. As in the original the run goes on, and its exit code stays.
+    /// Prints errors of hooks since the last call. As in the original the run continues, and its exit code stays.
     fn print_failures(&mut self, console: &mut Console);
 }
 
@@ -105,9 +105,6 @@ pub(super) struct Intervals<'a> {
     workers_before: Vec<WorkerStats>,
     /// False: there are no statements to speak of.
     pub(super) uses_database: bool,
-    pub(super) script: Option<&'a LuaScript>,
-    /// Its own errors before the interval that comes next.
-    own_errors: u64,
 }
 
 impl<'a> Intervals<'a> {
@@ -124,8 +121,6 @@ impl<'a> Intervals<'a> {
             workers: Vec::new(),
             workers_before: Vec::new(),
             uses_database: true,
-            script: None,
-            own_errors: 0,
         }
     }
 
@@ -150,8 +145,6 @@ impl<'a> Intervals<'a> {
         mut hooks: Option<&mut (dyn ReportHooks + '_)>,
     ) -> String {
         let counts = interval.frame.counts();
-        let all_errors = self.script.map_or(0, LuaScript::own_errors);
-        let errors = all_errors - std::mem::replace(&mut self.own_errors, all_errors);
         if interval.phase == Phase::WarmUp {
             // What is in flight at the opening of the window counts as started there.
             self.started += counts.ended();
@@ -161,7 +154,6 @@ impl<'a> Intervals<'a> {
         self.in_flight += counts.started as i64 - counts.ended() as i64;
         for (frame, seconds) in [&mut self.line, &mut self.checkpoint] {
             frame.add(&interval.frame);
-            frame.errors.add(&dyno_lua::own_errors(errors));
             *seconds += interval.length_s;
         }
         if !whole {

@@ -36,11 +36,6 @@ fn executed(
     words: &[String],
     console: &mut Console,
 ) -> Result<Exit, String> {
-    if line.settings.is_dry() {
-        return Err(
-            "--mysql-dry-run is for built-in tests: scripts ask what they connect to".into()
-        );
-    }
     let script = LuaScript::read(path)?;
     let settings = script_settings(line, words)?;
     let command = line.command.as_deref().unwrap_or_default();
@@ -51,7 +46,7 @@ fn executed(
         Ok(Begun::Done) => Exit::Done,
         Ok(Begun::Run(main)) => run(&database, &script, &settings, (line, main), console),
         Ok(Begun::Parallel) => {
-            // As in the original, one thread is no crew.
+            // As in the original, one thread is not a crew.
             let threads = line.settings.threads;
             if threads > 1 {
                 console.notice("Initializing worker threads...\n");
@@ -126,8 +121,8 @@ fn run(
 const INTERMEDIATE: &str = "report_intermediate";
 const CUMULATIVE: &str = "report_cumulative";
 
-/// The states of a run beside its workers', as the original has them: one for `init`, `done` and the last report, one
-/// for the reports before it.
+/// The states of a run alongside its workers', as the original has them: one for `init`, `done` and the last report,
+/// one for the reports before it.
 struct Reports<'a> {
     main: Box<dyn SideState + 'a>,
     /// The state that executes report hooks, if the script has any.
@@ -273,6 +268,7 @@ fn script_settings(line: &CommandLine, words: &[String]) -> Result<ScriptSetting
         prepares: options.prepared,
         seed: seed.max(1),
         memory_max: usize::try_from(line.settings.lua_memory).unwrap_or(usize::MAX),
+        is_dry: line.settings.is_dry(),
         prints_to_stderr: line.settings.json_to_stdout(),
     })
 }

@@ -347,9 +347,9 @@ pub(super) struct ServerSettings {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Settings {
     pub(super) threads: u32,
-    /// 0 is no limit.
+    /// 0 is not a limit.
     pub(super) events: u64,
-    /// Seconds; 0 is no limit.
+    /// Seconds; 0 is not a limit.
     pub(super) time_s: u64,
     /// Seconds, or percent of `--time`, until a run whose time is over is cut off.
     pub(super) forced_shutdown: Option<(u64, bool)>,
@@ -583,7 +583,7 @@ mod tests {
         assert!(mysql_ssl("maybe").is_err());
     }
 
-    /// What stands before the first blank of each line that describes an option.
+    /// The text before the first blank of each line that describes an option.
     fn options_in(text: &str) -> Vec<&str> {
         let lines = text.lines().filter(|line| line.starts_with("  --"));
         lines.filter_map(|line| line.split_whitespace().next()).collect()
@@ -591,7 +591,7 @@ mod tests {
 
     /// Option names and kinds of `sysbench --help`, 1.0.20, one a line.
     const ORIGINAL_GENERAL: &str = include_str!("../../golden/sysbench/general_options.txt");
-    /// The same of `sysbench oltp_read_write help`.
+    /// Option names and kinds of `sysbench oltp_read_write help`, 1.0.20, one a line.
     const ORIGINAL_READ_WRITE: &str =
         include_str!("../../golden/sysbench/oltp_read_write_options.txt");
 

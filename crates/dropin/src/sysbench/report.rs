@@ -190,7 +190,7 @@ pub(super) fn histogram(latencies: &Latencies) -> String {
 /// An interval is at least so long, with room for rounding.
 const INTERVAL_S: f64 = 1.0 - 1e-6;
 
-/// That lost connections could not be opened again, and since when nothing was executed: no count of the report has it.
+/// The time in which lost connections could not be reopened and nothing was executed: no count of the report has it.
 pub(super) fn outage(result: &TrialResult, intervals: &[SeriesRow]) -> Option<String> {
     // Nothing answers, or a PostgreSQL that starts or stops.
     let is_refused = |error: &&ErrorCount| {

@@ -8,7 +8,7 @@ use super::target::{error_policy, target};
 use dyno_core::{AdminSession, DbError, Dialect, Nanos, SECOND};
 use dyno_drivers::Database;
 use dyno_drivers::dry::DryDriver;
-use dyno_engine::record::{MeasuredInterval, Window};
+use dyno_engine::record::MeasuredInterval;
 use dyno_engine::{
     Control, DriveError, DueArrivals, Observer, TrialEnd, TrialResult, TrialSpec, WorkerStats,
     drive,
@@ -23,7 +23,7 @@ use dyno_reactor::monotonic_now;
 use dyno_runner::failure::Exit;
 use dyno_runner::front_end::{JsonFile, SweepLevel};
 use dyno_runner::progress::LoadProgress;
-use dyno_runner::{identity, lock_holder, lock_tables, shared_warning, summarise};
+use dyno_runner::{identity, lock_holder, lock_tables, shared_warning, summarize};
 use dyno_sysbench::check::{MissingRows, check_prepared, first_free_unique, preflight};
 use dyno_sysbench::{DRIVE_ON, OFFER, Sysbench, SysbenchOptions, cleanup, prepare, prewarm};
 use std::fmt::Display;
@@ -86,13 +86,17 @@ pub(super) fn trial(
 ) -> Exit {
     let settings = job.settings;
     let spec = TrialSpec { reconnect_every: job.reconnect_every, ..spec(settings, seed) };
-    let control = Arc::new(Control::new());
+    let (verbosity, json_to_stdout) = (settings.verbosity, settings.json_to_stdout());
+    // Before the first event, which may print something itself.
+    let control = Arc::new(Control::starting(Box::new(move |now| {
+        Console::new(verbosity, json_to_stdout).notice("Threads started!\n");
+        Some(now)
+    })));
     if let Err(error) = dyno_runner::signals::stop_on_interrupt(Arc::clone(&control)) {
         console.warning(format_args!("Ctrl-C will not print a report: {error}."));
     }
     let mut intervals = Intervals::new(settings);
     intervals.arrivals = DueArrivals::new(&spec);
-    intervals.script = job.script;
     let (rows, length) = (Vec::new(), spec.interval);
     let mut reporter = Reporter { console, intervals, length, rows, hooks, job, has_failed: false };
     let start = monotonic_now();
@@ -113,7 +117,7 @@ pub(super) fn trial(
     let is_out = outage.is_some();
     let test = &job.test;
     let mut summary =
-        summarise(identity(test, &spec), std::slice::from_ref(test), &spec, &result, false);
+        summarize(identity(test, &spec), std::slice::from_ref(test), &spec, &result, false);
     let held_up =
         |script: &LuaScript| script.held_up(spec.workers, &summary.generator, summary.window_s);
     let notes: Vec<String> = outage.into_iter().chain(job.script.and_then(held_up)).collect();
@@ -311,10 +315,6 @@ impl Observer for Reporter<'_, '_, '_> {
         self.intervals.workers = workers.to_vec();
     }
 
-    fn released(&mut self, _window: &Window) {
-        self.console.notice("Threads started!\n");
-    }
-
     fn interval(&mut self, interval: &MeasuredInterval) {
         let whole = interval.length_s > self.length as f64 / 1e9 - 1e-6;
         self.intervals.uses_database = self.job.uses_database();
@@ -411,7 +411,7 @@ fn ended(
     }
     if let Some(share) = result.missed_rate() {
         console.fatal(format_args!(
-            "Only {:.1} % of the {} transactions that --rate={} asked for were done in time: the \
+            "Only {:.1}% of the {} transactions that --rate={} asked for were done in time: the \
              rate was missed",
             share * 100.0,
             result.offered.unwrap_or(0),
@@ -430,7 +430,7 @@ fn last_stat(result: &TrialResult, intervals: &Intervals<'_>, settings: &Setting
     with_latency(report_stat(frame, covered_s, total_s, 0, settings.percentile), frame)
 }
 
-/// The histogram, if it is asked for. As in the original a script's own report does not replace it.
+/// The histogram, if it is requested. As in the original a script's own report does not replace it.
 fn bars(result: &TrialResult, intervals: &Intervals<'_>, settings: &Settings) -> String {
     if !settings.histogram {
         return String::new();

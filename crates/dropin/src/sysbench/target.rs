@@ -175,7 +175,7 @@ const UNSUITED: [&str; 9] = [
     "debug",
 ];
 
-/// The suite that the words amount to; `None` where they ask for no paper, or can't be read.
+/// The suite that the words amount to; `None` if they ask for no paper, or can't be read.
 ///
 /// # Errors
 /// They ask for something that a run with a paper can't do.

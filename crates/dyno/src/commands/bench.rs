@@ -36,7 +36,8 @@ pub(crate) struct BenchArguments {
     /// The database; two are compared in pairs, the first one being the baseline.
     #[arg(required = true, num_args = 1..=2, value_name = "URL")]
     urls: Vec<String>,
-    /// About how long the whole may take, such as 10m or 2h: this sets the size of the data and the length of the windows.
+    /// About how long the whole may take, such as 10m or 2h: this sets the size of the data and the length of the
+    /// windows.
     #[arg(long, value_name = "TIME", default_value = "10m", value_parser = seconds)]
     budget: f64,
     /// Do not ask.
@@ -263,7 +264,7 @@ fn announce(plan: &Plan, slowest: f64, need: &BenchNeed, families: &[Box<dyn Tri
     }
 }
 
-/// Sessions beside those of the workers: for looking at the server, loading and checking.
+/// Sessions alongside those of the workers: for looking at the server, loading and checking.
 const SESSIONS_BESIDE: u32 = 6;
 /// Statements that a session prepares: TPC-C's, or those of sysbench on ten tables.
 const STATEMENTS_EACH: u64 = 120;
@@ -382,7 +383,7 @@ async fn mysql_limits(session: &mut AdminSession<'_>) -> Result<Limits, DbError>
         let [_, value] = numbers(session, &status).await?;
         used.push(value.unwrap_or(0));
     }
-    // This session is one of them. 0 is no limit of a user's own.
+    // This session is one of them. 0 is not a limit of a user's own.
     let user_limit = user_limit.filter(|limit| *limit > 0).map(|limit| limit - 1);
     let free = connections.map(|most| most - used[0]);
     let folder = answer_if_any(session, "SELECT @@datadir").await?;
@@ -404,7 +405,7 @@ async fn postgres_limits(session: &mut AdminSession<'_>) -> Result<Limits, DbErr
                   (NOT has_schema_privilege(current_schema(), 'CREATE'))::int";
     let [free, role_limit, database_limit, recovery, homeless, creates_none] =
         numbers(session, limits).await?;
-    // -1 is no limit.
+    // -1 is not a limit.
     let own = [role_limit, database_limit].into_iter().flatten().filter(|limit| *limit >= 0);
     let folder = answer_if_any(session, "SHOW data_directory").await?;
     Ok(Limits {
@@ -432,7 +433,7 @@ struct Leftover<'a> {
     /// Without the password.
     url: String,
     tables: Vec<String>,
-    /// Tables that others have made in place of the run's.
+    /// Tables that others have made instead of the run's.
     others: Vec<String>,
 }
 
@@ -483,7 +484,7 @@ fn unmarked(database: &Database, mark: &str) -> Result<HashSet<String>, Failure>
 }
 
 impl Leftover<'_> {
-    /// Drops them. The run still goes on when its command is given again: it loads anew.
+    /// Drops them. The run still continues when its command is given again: it loads again.
     fn remove(&self) -> Done {
         let mut run = Run::open(&self.run)?;
         if let Some(plan) = &self.plan {

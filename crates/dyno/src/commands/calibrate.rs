@@ -298,7 +298,7 @@ fn trial_s(effects: usize, budget_s: f64) -> f64 {
     (budget_s / trials as f64).clamp(*TRIAL_S.start(), *TRIAL_S.end())
 }
 
-/// The length of a unit of cost: of more of them where the noise of a short trial hides some. 0 where it hides all.
+/// The length of a unit of cost: of more of them where the noise of a short trial hides some. 0 if it hides all.
 fn measured_unit_s(
     plain_s: f64,
     trial_s: f64,
@@ -331,7 +331,7 @@ fn find_effects(
     };
     if !(unit_s > 0.0 && plain_s.is_finite()) {
         return Err(Failure::new("What a known effect costs can't be measured here.")
-            .with_hint("Give it more time with --budget, or a machine with fewer neighbours."));
+            .with_hint("Give it more time with --budget, or a machine with fewer neighbors."));
     }
     let mut arms = arms(effects, plain_s, unit_s);
     while let Some(number) = next(&arms) {
@@ -409,7 +409,7 @@ impl Arm {
     }
 }
 
-/// An effect is a delay: what noise makes faster is not found. Where there is none, either way is a false alarm.
+/// An effect is a delay: what noise makes faster is not found. If there is none, either way is a false alarm.
 fn is_found(effect: f64, verdict: RatioVerdict) -> bool {
     verdict == RatioVerdict::Slower || (effect == 0.0 && verdict == RatioVerdict::Faster)
 }
@@ -430,7 +430,7 @@ fn effects_table(effects: &[EffectFacts]) -> String {
         ]
     };
     let rows: Vec<Vec<String>> = effects.iter().map(row).collect();
-    let titles = ["effect", "metric", "found", "pairs", "ratio", "95 % interval"];
+    let titles = ["effect", "metric", "found", "pairs", "ratio", "95% interval"];
     text_table(&titles, &rows, |place| place >= 3)
 }
 
@@ -438,7 +438,7 @@ fn effects_table(effects: &[EffectFacts]) -> String {
 fn warn_of_noise(effects: &[EffectFacts]) {
     for of in effects.iter().filter(|of| of.effect == 0.0 && of.is_found) {
         output::talk(&format!(
-            "warning: {} differs by {} where nothing does: this machine was not quiet, or chance was at work (5 %)",
+            "warning: {} differs by {} where nothing does: this machine was not quiet, or chance was at work (5%)",
             of.metric,
             percent((of.ratio - 1.0).abs())
         ));

@@ -34,7 +34,7 @@ pub(crate) enum Command {
     Start(Node),
     /// Stop a node in its tracks: its connections stay open and get no answer.
     Freeze(Node),
-    /// Let a frozen node go on.
+    /// Let a frozen node continue.
     Thaw(Node),
     /// Cut a node of an --isolated cluster off the network.
     Partition(Node),
@@ -80,16 +80,16 @@ pub(crate) struct Up {
     topology: TopologyKind,
     #[command(flatten)]
     folder: Folder,
-    /// Read-only nodes beside the primary, at most 8.
+    /// Read-only nodes alongside the primary, at most 8.
     #[arg(long, value_name = "N", default_value_t = 0)]
     replicas: u32,
     /// Shards of a sharded topology, 1 to 16; four without this option.
     #[arg(long, value_name = "N")]
     shards: Option<u32>,
-    /// What a commit waits for: nothing, one read-only node, or a majority of all nodes.
+    /// The event that a commit waits for: nothing, one read-only node, or a majority of all nodes.
     #[arg(long, value_name = "KIND", default_value = "async", value_parser = choice(Replication::ALL.map(|kind| (kind.name(), kind))))]
     replication: Replication,
-    /// What stands in front of the nodes and spreads reads.
+    /// The endpoint in front of the nodes, which spreads reads.
     #[arg(long, value_name = "KIND", value_parser = choice(ENDPOINTS))]
     endpoint: Option<NodeProduct>,
     /// A setting of all servers, over that of the template. May be repeated.
@@ -98,8 +98,8 @@ pub(crate) struct Up {
     /// Give each node a network namespace, so that it can be cut off (`partition`). Needs root.
     #[arg(long)]
     isolated: bool,
-    /// Folder that the servers were installed to (`bin`), or that MySQL (and MySQL Router) was unpacked to; without it they
-    /// are looked for on this machine.
+    /// Folder that the servers were installed to (`bin`), or that MySQL (and MySQL Router) was unpacked to; without it
+    /// they are looked for on this machine.
     #[arg(long, value_name = "FOLDER")]
     software: Option<PathBuf>,
     /// Folder of a stopped cluster of one server: begin with a copy of its data, and its passwords.
@@ -117,8 +117,8 @@ pub(crate) struct Up {
     /// Tables of sysbench that a sharded cluster spreads.
     #[arg(long, value_name = "N", default_value_t = endpoint::EndpointOptions::default().sysbench_tables)]
     sysbench_tables: u32,
-    /// How a sharded cluster commits what lies on several shards: by XA, in two phases (the default), or one shard after the
-    /// other, as `sharded-postgres` always does.
+    /// Commit of transactions on several shards of a sharded cluster: by XA, in two phases (the default), or one shard
+    /// after the other, as `sharded-postgres` always does.
     #[arg(long, value_name = "KIND", value_parser = choice(CrossShardCommit::ALL.map(|kind| (kind.name(), kind))))]
     transactions: Option<CrossShardCommit>,
 }

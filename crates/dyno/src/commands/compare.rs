@@ -85,7 +85,7 @@ pub(crate) fn refuse_mistakes(gates: &[String]) -> Done {
     Ok(())
 }
 
-/// The paper of one run or two, with gates in place of those of their suites, if there are any.
+/// The paper of one run or two, with gates instead of those of their suites, if there are any.
 fn paper(runs: &[RunData], gates: &[String]) -> Paper {
     Paper::named(runs, &published_of(runs), gates, &Naming::default())
 }
@@ -105,7 +105,7 @@ fn judge(paper: &Paper, runs: &[RunData], lang: Lang) -> Result<Done, Failure> {
     Ok(truth.and_then(|()| judge_claims(paper, lang, |_| true)))
 }
 
-/// Judges the gates; if there are none, the comparisons that were asked for. A run that asks nothing passes.
+/// Judges the gates; if there are none, the comparisons that were requested. A run that asks nothing passes.
 ///
 /// # Errors
 /// Exit code 5 where a gate is proven broken or a candidate proven slower, 3 where that is open.
@@ -336,7 +336,7 @@ pub(crate) struct ReproduceArguments {
     targets: Vec<String>,
     #[command(flatten)]
     runs: RunsFolder,
-    /// Begin anew even if there is an interrupted reproduction to go on with.
+    /// Begin again even if there is an interrupted reproduction to continue with.
     #[arg(long)]
     new: bool,
     /// Run the commands of the shell that the stored plan holds; look at them first.

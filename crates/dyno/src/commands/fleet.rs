@@ -217,7 +217,7 @@ pub(crate) fn run_generator(arguments: &GeneratorArguments) -> Done {
     })?;
     let permits = Permits::new(&arguments.only_hosts, arguments.allow_scripts)?;
     permits.bind_passwords(&passwords())?;
-    // Nobody sits here to be asked for passwords, also where a terminal is open.
+    // No one sits here to be asked for passwords, also where a terminal is open.
     if let Ok(nothing) = File::open("/dev/null") {
         let _ = rustix::stdio::dup2_stdin(nothing);
     }

@@ -10,12 +10,13 @@ use dyno_runner::failure::Failure;
 use dyno_runner::output;
 use dyno_suite::HANDBOOK;
 
-/// The topic that is no verb and no workload.
+/// The topic that is not a verb and no workload.
 const SUITE: &str = "suite";
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
-    /// A verb; or a workload of suites, whose options are listed then; or `suite`, for the format of suites, key by key.
+    /// A verb; or a workload of suites, whose options are listed then; or `suite`, for the format of suites, key by
+    /// key.
     #[arg(value_name = "VERB, WORKLOAD or suite")]
     topic: Vec<String>,
 }

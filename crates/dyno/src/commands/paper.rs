@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 pub(crate) enum Format {
     /// One file with charts that works offline.
     Html,
-    /// For print, with bookmarks; its source `paper.typ` is written beside it.
+    /// For print, with bookmarks; its source `paper.typ` is written alongside it.
     Pdf,
     /// The source of the PDF for typst.
     Typ,
@@ -77,8 +77,8 @@ pub(crate) struct Arguments {
     runs: Vec<String>,
     #[command(flatten)]
     forms: Forms,
-    /// File with the publisher's texts, names and facts of targets: the keys of `[paper]` in a suite (`dyno help suite`),
-    /// instead of those that the suite has.
+    /// File with the publisher's texts, names and facts of targets: the keys of `[paper]` in a suite (`dyno help
+    /// suite`), instead of those that the suite has.
     #[arg(long, value_name = "FILE.toml")]
     paper: Option<PathBuf>,
     /// Folder to write to; the run's own folder unless given (required for several runs).
@@ -135,7 +135,7 @@ fn unwritable(file: &Path, error: &std::io::Error) -> Failure {
         .with_hint("Make room there, or name another folder: `dyno paper RUN --out FOLDER`.")
 }
 
-/// The paper of these runs, beside the published figures that their plans name.
+/// The paper of these runs, alongside the published figures that their plans name.
 pub(crate) fn paper_of(runs: &[RunData]) -> Paper {
     Paper::new(runs, &published_of(runs))
 }

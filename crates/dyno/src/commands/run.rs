@@ -1,4 +1,4 @@
-//! `dyno run`, and `--continue RUN`: a comparison until decided goes on where an earlier run has left it.
+//! `dyno run`, and `--continue RUN`: a comparison until decided continues where an earlier run has left it.
 
 use super::compare::{self, EndLength, refuse_mistakes};
 use super::fleet::{NatsArguments, versions};
@@ -66,7 +66,7 @@ pub(crate) struct Arguments {
     /// Let all users of this machine read the run folder, as far as the umask does.
     #[arg(long)]
     share: bool,
-    /// Begin a new run even if there is an interrupted one to go on with.
+    /// Begin a new run even if there is an interrupted one to continue with.
     #[arg(long)]
     new: bool,
     /// Serve a page on which the run can be watched, as `dyno serve` does; on a free port of this
@@ -121,13 +121,14 @@ struct Comparing {
     /// With --compare: pairs, or the fewest and the most, such as 6..20.
     #[arg(long, value_name = "N..M", requires = "compare", value_parser = pairs)]
     pairs: Option<(u32, u32)>,
-    /// With --compare: stop when the 95 % interval is as narrow as this to each side, such as 2%.
+    /// With --compare: stop when the 95% interval is as narrow as this to each side, such as 2%.
     #[arg(long, value_name = "SHARE", requires = "compare", value_parser = share)]
     half_width: Option<f64>,
     /// With --compare: ratios that differ from 1 by less are equivalent; 3% unless given.
     #[arg(long, value_name = "SHARE", requires = "compare", value_parser = share)]
     equivalence: Option<f64>,
-    /// With --compare: stop when the verdict is certain. The verdict stays valid however often you look, stop and continue.
+    /// With --compare: stop when the verdict is certain. The verdict stays valid however often you look, stop and
+    /// continue.
     #[arg(long, requires = "compare", conflicts_with = "half_width")]
     until_decided: bool,
     /// Continue an earlier run of the same comparison, even on another day: its pairs count, and so do those of the
@@ -167,7 +168,7 @@ pub(crate) fn run(arguments: &Arguments) -> Done {
     let earlier = arguments.comparing.earlier.as_deref();
     let continued = earlier.map(|name| read_continued(&arguments.runs.dir, name)).transpose()?;
     if let Some(continued) = &continued {
-        // Another one than those of the sessions before: each draws its orders anew.
+        // Another one than those of the sessions before: each draws its orders again.
         overrides.seed = overrides.seed.or(Some(continued.header.seed + 1));
     }
     let listen = arguments.serve.as_deref();
@@ -241,9 +242,9 @@ pub(crate) struct Keeping {
     pub(crate) is_shared: bool,
     pub(crate) new: bool,
     pub(crate) reproduces: Option<String>,
-    /// The run whose pairs count beside those of this one.
+    /// The run whose pairs count alongside those of this one.
     pub(crate) continued: Option<Continued>,
-    /// The load generators that make the load, where it isn't this process.
+    /// The load generators that make the load, if it isn't this process.
     pub(crate) fleet: Option<FleetOptions>,
     /// Permission of other runs to work on the same tables.
     pub(crate) sharing: TableSharing,
@@ -450,11 +451,11 @@ fn run_recorded(levels: &LevelSuite) -> Done {
     run_kept(&plan, &keeping)?.verdict
 }
 
-/// An earlier run that a new one goes on with.
+/// An earlier run that a new one continues with.
 pub(crate) struct Continued {
     folder: String,
     header: RunHeader,
-    /// It and those that it goes on with itself, the oldest first.
+    /// It and those that it continues with itself, the oldest first.
     sessions: Vec<EarlierSession>,
 }
 

@@ -1,4 +1,4 @@
-//! The runs that there are: `dyno ls`, `dyno show`, how verbs find one; `dyno serve`, and the page beside a run.
+//! The runs that there are: `dyno ls`, `dyno show`, how verbs find one; `dyno serve`, and the page alongside a run.
 
 use super::compare::{EndLength, print_results};
 use super::paper::paper_of;
@@ -136,7 +136,7 @@ pub(crate) struct ServeArguments {
     /// Token of your own, at least 16 characters; DYNO_SERVE_TOKEN may hold it instead.
     #[arg(long, value_name = "TOKEN")]
     token: Option<String>,
-    /// Name of this machine by which the page may be addressed, beside localhost and plain addresses.
+    /// Name of this machine by which the page may be addressed, alongside localhost and plain addresses.
     #[arg(long = "allow-host", value_name = "NAME")]
     names: Vec<String>,
 }
@@ -169,7 +169,7 @@ pub(crate) fn serve(arguments: &ServeArguments) -> Done {
     Ok(running.wait()?)
 }
 
-/// Serves the page beside a run until what is returned is dropped.
+/// Serves the page alongside a run until what is returned is dropped.
 pub(crate) fn serve_beside(runs: &Path, listen: &str) -> Result<RunningServer, Failure> {
     let server = bind(runs, listen, None, Vec::new())?;
     let url = server.url();

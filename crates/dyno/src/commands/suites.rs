@@ -129,7 +129,7 @@ fn experiments(suite: &Suite) -> Result<String, Failure> {
 /// Printed for a plan without steps instead of a time of zero.
 pub(crate) const NOTHING_LEFT: &str = "nothing is left to run";
 
-/// `dyno run --plan`. Of a budget that is too small it prints the smallest plan and fails as the run would.
+/// `dyno run --plan`. For a budget that is too small it prints the smallest plan and fails as the run would.
 pub(crate) fn show_plan(suite: &Suite, overrides: &Overrides) -> Done {
     let (mut plan, refused) = match Plan::build(suite, overrides) {
         Ok(plan) => (plan, None),

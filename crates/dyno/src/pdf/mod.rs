@@ -97,11 +97,11 @@ mod tests {
         for (name, data) in fonts().expect("unpacked") {
             assert_eq!(&data[..4], [0, 1, 0, 0], "{name}");
         }
-        for licence in [
+        for license in [
             include_str!("../../fonts/NotoSansSC-LICENSE.txt"),
             include_str!("../../fonts/NotoSansMono-LICENSE.txt"),
         ] {
-            assert!(licence.contains("SIL OPEN FONT LICENSE Version 1.1"));
+            assert!(license.contains("SIL OPEN FONT LICENSE Version 1.1"));
         }
     }
 

@@ -1,4 +1,4 @@
-//! `dyno tpch`: data, queries, load and tests of TPC-H, each as a verb of its own; here are `gen`, `load`, `drop`
+//! `dyno tpch`: data, queries, load and tests of TPC-H, each as its own verb; here are `gen`, `load`, `drop`
 //! and `qgen`.
 
 use crate::{Done, choice};
@@ -75,7 +75,7 @@ pub(crate) struct GenArguments {
     /// The folder that gets the files; made if it does not exist.
     #[arg(short, long, value_name = "DIR")]
     out: PathBuf,
-    /// How rows are written: as dbgen does, or as CSV with the columns' names in the first line.
+    /// Format of the rows: as dbgen writes them, or as CSV with the columns' names in the first line.
     #[arg(long, value_name = "FORMAT", default_value = "tbl", value_parser = choice(FORMATS))]
     format: LineFormat,
     /// Only these tables, separated by commas.
@@ -161,7 +161,8 @@ fn options(arguments: &GenArguments) -> Result<FileOptions, Failure> {
     Ok(FileOptions { scale, folder, format, content, threads, overwrite })
 }
 
-/// Returns the items with these names; all of them if there is no name. The texts complete sentences on an unknown name.
+/// Returns the items with these names; all of them if there is no name. The texts complete sentences on an unknown
+/// name.
 fn select<T: Copy>(
     names: &[String],
     (all, name): (&[T], fn(T) -> &'static str),
@@ -207,8 +208,8 @@ pub(crate) struct LoadArguments {
     /// Without the 14 secondary indexes.
     #[arg(long)]
     no_indexes: bool,
-    /// Each step waits for the one before, as in the paper; otherwise PostgreSQL makes keys and indexes of a table while
-    /// others are still filled.
+    /// Each step waits for the one before, as in the paper; otherwise PostgreSQL makes keys and indexes of a table
+    /// while others are still filled.
     #[arg(long)]
     serial: bool,
     /// Only these steps, separated by commas; the load is complete when all are done.

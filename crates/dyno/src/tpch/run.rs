@@ -4,10 +4,11 @@ use super::usable_scale;
 use crate::Done;
 use crate::commands::run::run_plan;
 use crate::commands::runs::RunsFolder;
-use dyno_runner::databases::add_target;
+use dyno_runner::databases::{ReachedDatabase, add_target, reach};
 use dyno_runner::failure::Failure;
+use dyno_runner::family::ask;
 use dyno_suite::{Overrides, Plan, Suite};
-use dyno_tpch::run::TpchTest;
+use dyno_tpch::state::scale;
 use serde_json::{Value, json};
 
 /// The name of a target that was given none.
@@ -67,18 +68,18 @@ pub(crate) struct RefreshArguments {
 
 #[derive(Debug, clap::Args)]
 struct Place {
-    /// Scale factor of the data that `dyno tpch load` has loaded.
+    /// Scale factor of the data; without it that of the tables of the first target.
     #[arg(long, value_name = "S")]
-    scale: f64,
+    scale: Option<f64>,
     /// The database; NAME= tells several apart.
     #[arg(long = "target", value_name = "[NAME=]URL", required = true)]
     targets: Vec<String>,
-    /// How often everything is executed.
+    /// Number of executions of everything.
     #[arg(long, value_name = "N", default_value_t = 1)]
     repeats: u32,
     #[command(flatten)]
     runs: RunsFolder,
-    /// Begin a new run even if there is an interrupted one to go on with.
+    /// Begin a new run even if there is an interrupted one to continue with.
     #[arg(long)]
     new: bool,
 }
@@ -88,10 +89,10 @@ struct Queries {
     /// Parallel degrees, separated by commas; 0 is off.
     #[arg(long, value_name = "DEGREES", value_delimiter = ',', default_value = "0")]
     degree: Vec<u32>,
-    /// Seconds after which a query is cancelled; it counts with this time.
+    /// Seconds after which a query is canceled; it counts with this time.
     #[arg(long, value_name = "S")]
     timeout: Option<f64>,
-    /// What the caches hold at the beginning: warm, cold or as-is.
+    /// Content of the caches at the beginning: warm, cold or as-is.
     #[arg(long, value_name = "STATE")]
     cache: Option<String>,
     /// With --cache cold: the command of the shell that empties them.
@@ -100,10 +101,13 @@ struct Queries {
     /// Values in the queries: default, seed (drawn for each repeat), or a seed of qgen's.
     #[arg(long, value_name = "VALUES", default_value = "default")]
     parameters: String,
-    /// How plans are taken, in a pass that isn't timed: executed, estimated or none.
+    /// Kind of the plans, which are taken in a pass that isn't timed: executed, estimated or none.
     #[arg(long, value_name = "HOW", default_value = "executed")]
     plans: String,
-    /// How the degree is set: the name of a rule; without this option, the one that fits the product.
+    /// Measure tables that another program has loaded whatever they hold; the paper says so.
+    #[arg(long)]
+    trust_data: bool,
+    /// Rule that sets the degree, by its name; without this option, the one that fits the product.
     #[arg(long, value_name = "NAME")]
     degree_rule: Option<String>,
     /// A rule of your own: a statement that sets the degree, {degree} in its place.
@@ -131,13 +135,14 @@ pub(super) fn power(arguments: &PowerArguments) -> Done {
 pub(super) fn throughput(arguments: &ThroughputArguments) -> Done {
     let (place, queries) = (&arguments.place, Some(&arguments.queries));
     let what = if arguments.power { "power and throughput tests" } else { "throughput test" };
-    let streams = arguments.streams.unwrap_or(TpchTest::least_streams(place.scale));
-    let streams = ("streams", json!(streams));
-    let refresh = ("refresh", json!(!arguments.no_refresh));
-    let experiment = match arguments.power {
-        true => ("performance", queries, vec![streams, ("runs", json!(arguments.runs))]),
-        false => ("throughput", queries, vec![streams, refresh]),
-    };
+    // Without it the fewest for the scale factor.
+    let mut more: Vec<_> = arguments.streams.map(|n| ("streams", json!(n))).into_iter().collect();
+    let test = if arguments.power { "performance" } else { "throughput" };
+    more.push(match arguments.power {
+        true => ("runs", json!(arguments.runs)),
+        false => ("refresh", json!(!arguments.no_refresh)),
+    });
+    let experiment = (test, queries, more);
     execute(place, "throughput", what, &experiment)
 }
 
@@ -148,22 +153,35 @@ pub(super) fn refresh(arguments: &RefreshArguments) -> Done {
 
 fn execute(place: &Place, verb: &str, what: &str, experiment: &TpchExperiment<'_>) -> Done {
     let overrides = targets(place)?;
-    let text = suite_text(place, &overrides, (verb, what), experiment)?;
-    // Without a name: nobody has written this text, and no place in it would say anything.
+    let scale = match place.scale {
+        Some(scale) => scale,
+        None => found_scale(&overrides)?,
+    };
+    let text = suite_text((place, scale), &overrides, (verb, what), experiment)?;
+    // Without a name: no one has written this text, and no place in it would say anything.
     let suite = Suite::parse("", &text, &crate::offers())?;
     run_plan(&Plan::build(&suite, &overrides)?, &place.runs.dir, place.new)
 }
 
+/// The scale factor of the tables of the first target.
+fn found_scale(overrides: &Overrides) -> Result<f64, Failure> {
+    let [(name, url), ..] = &overrides.targets[..] else {
+        return Err(Failure::usage("Targets with nodes need --scale."));
+    };
+    let ReachedDatabase { database, .. } = reach(name, url.expose())?;
+    ask(&database.primary_admin(), async |session| scale(session).await)
+}
+
 /// The experiment as a suite, on data that are there and stay there.
 fn suite_text(
-    place: &Place,
+    (place, scale): (&Place, f64),
     overrides: &Overrides,
     (verb, what): (&str, &str),
     (test, queries, more): &TpchExperiment<'_>,
 ) -> Result<String, Failure> {
-    let title = format!("TPC-H: {what} at scale factor {}", usable_scale(place.scale)?);
+    let title = format!("TPC-H: {what} at scale factor {}", usable_scale(scale)?);
     // As it was typed.
-    let mut options = json!({"scale": place.scale.to_string()});
+    let mut options = json!({"scale": scale.to_string()});
     for (name, value) in queries.iter().flat_map(|queries| queries.options()).chain(more.clone()) {
         options[name] = value;
     }
@@ -191,6 +209,7 @@ impl Queries {
     fn options(&self) -> Vec<(&'static str, Value)> {
         let mut options = vec![
             ("parameters", json!(self.parameters)),
+            ("trust_data", json!(self.trust_data.then_some(true))),
             ("plans", json!(self.plans)),
             ("cache", json!(self.cache)),
             ("cold_command", json!(self.cold_command)),
@@ -243,7 +262,7 @@ mod tests {
         let Line { arguments } = Line::parse_from(words);
         let overrides = targets(&arguments.place).expect("targets");
         let power = ("power", Some(&arguments.queries), Vec::new());
-        let text = suite_text(&arguments.place, &overrides, ("throughput", "tests"), &power);
+        let text = suite_text((&arguments.place, 0.1), &overrides, ("throughput", "tests"), &power);
         let text = text.expect("a scale");
         assert!(!text.contains("geheim"), "{text}");
         let suite = Suite::parse("", &text, &[dyno_tpch::options::OFFER])
@@ -263,7 +282,7 @@ mod tests {
     #[test]
     fn two_targets_without_names_are_refused() {
         let place = Place {
-            scale: 1.0,
+            scale: Some(1.0),
             targets: vec!["sqlite:a.db".to_owned(), "sqlite:b.db".to_owned()],
             repeats: 1,
             runs: RunsFolder { dir: PathBuf::new() },

@@ -1,4 +1,4 @@
-//! Which experiments a fleet of load generators may share.
+//! Experiments that a fleet of load generators may share.
 
 use dyno::families::FAMILIES;
 use dyno_runner::family::{experiment, offers};

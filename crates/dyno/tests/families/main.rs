@@ -1,4 +1,4 @@
-//! What the registered families have in common.
+//! Tests that all registered families share.
 
 mod fleet;
 mod removal;

@@ -1,4 +1,4 @@
-//! What families drop of their tables.
+//! The tables that families drop.
 
 use dyno::families::FAMILIES;
 use dyno_load::catalog;

@@ -1,4 +1,4 @@
-//! What held the load generator back in the measured window.
+//! Limits that the load generator met in the measured window.
 //!
 //! [`GeneratorWatch`] counts from the opening of the window to its end; a thread that asks to be woken every 10 ms
 //! records how late it was. The collecting thread owns it: loops only read their own run delay, in warm-up and at
@@ -19,7 +19,7 @@ use rustix::time::{Timespec, clock_gettime};
 
 use crate::record::Latencies;
 
-/// Follows this machine from before a trial. Counting begins anew whenever the window opens.
+/// Follows this machine from before a trial. Counting begins again whenever the window opens.
 #[derive(Debug)]
 pub struct GeneratorWatch {
     metronome: Option<Metronome>,
@@ -49,7 +49,7 @@ impl GeneratorWatch {
         }
     }
 
-    /// What happened since the window opened. The waiting of the loops for a CPU and the head-room
+    /// Conditions since the window opened. The waiting of the loops for a CPU and the headroom
     /// are left to the caller.
     pub fn close(&self, now: Nanos) -> GeneratorConditions {
         let window_s = now.saturating_sub(self.opened).max(1) as f64 / 1e9;
@@ -63,7 +63,7 @@ impl GeneratorWatch {
     }
 }
 
-/// Time for which this machine has been suspended since it was started, which CLOCK_MONOTONIC leaves out. Of a few
+/// Time for which this machine has been suspended since it was started, which CLOCK_MONOTONIC leaves out: of a few
 /// readings the one that was least disturbed.
 fn suspended_ns() -> i64 {
     let read = |clock| {
@@ -83,12 +83,12 @@ fn suspended_ms(before_ns: i64, after_ns: i64) -> f64 {
     (after_ns - before_ns).max(0) as f64 / 1e6
 }
 
-/// How long the calling thread waited for a CPU although it could run, since it began.
+/// Time for which the calling thread waited for a CPU although it could run, since it began.
 pub(crate) fn run_delay_of_thread() -> Option<Nanos> {
     proc::run_delay_ns(&fs::read_to_string("/proc/thread-self/schedstat").ok()?)
 }
 
-/// The same for all threads of this process that are alive, added up.
+/// Time for which all live threads of this process together waited for a CPU.
 pub fn run_delay_of_process() -> Option<Nanos> {
     let threads = fs::read_dir("/proc/self/task").ok()?;
     let delay = |entry: fs::DirEntry| {
@@ -181,7 +181,7 @@ fn difference(before: &Counters, after: &Counters, window_s: f64) -> GeneratorCo
     }
 }
 
-/// Of fewer segments a few that were sent again are no rate of the network.
+/// With fewer segments, a few retransmissions say nothing about the loss rate.
 const SEGMENTS_LEAST: u64 = 10_000;
 
 fn retransmitted(before: Option<proc::Segments>, after: Option<proc::Segments>) -> Option<f64> {
@@ -239,7 +239,7 @@ impl Metronome {
         self.shared.beats().late.clear();
     }
 
-    /// How late the beats since [`Metronome::restart`] were. A process that was stopped may ask before the metronome
+    /// Lateness of the beats since [`Metronome::restart`]. A process that was stopped may ask before the metronome
     /// runs again: beats that are overdue count too.
     fn late(&self) -> Latencies {
         let beats = self.shared.beats();
@@ -266,7 +266,7 @@ impl Drop for Metronome {
 }
 
 fn beat(shared: &Shared) {
-    // Without it the kernel may be 50 us late to save energy. Where that is refused, the hiccups are
+    // Without it the kernel may be 50 us late to save energy. If that is refused, the hiccups are
     // so much larger.
     let _ = set_current_timer_slack(NonZeroU64::new(1));
     let mut due = shared.beats().due;

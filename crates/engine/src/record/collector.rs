@@ -1,6 +1,6 @@
 //! Merges the frames of all loops.
 //!
-//! What was measured as facts of a run folder.
+//! Measurements as facts of a run folder.
 
 use std::collections::BTreeMap;
 use std::io::Read;
@@ -89,12 +89,12 @@ impl Collector {
 
 impl From<&Latencies> for LatencySummary {
     fn from(latencies: &Latencies) -> Self {
-        summarised(latencies, 0)
+        summarized(latencies, 0)
     }
 }
 
 /// `missing` more, without a latency, are slower than all others.
-fn summarised(latencies: &Latencies, missing: u64) -> LatencySummary {
+fn summarized(latencies: &Latencies, missing: u64) -> LatencySummary {
     let count = latencies.count();
     let all = (count + missing) as f64 / count.max(1) as f64;
     let at = |percent: f64| latencies.percentile((percent * all).min(100.0)) as f64 / 1e3;
@@ -193,7 +193,7 @@ pub fn set_totals(summary: &mut TrialSummary, total: &Frame, names: &[String], w
     let latency = total.latency();
     // Arrivals of before the window that ended in it stand for those that were in flight at its end.
     let missing = summary.offered.map_or(0, |offered| offered.saturating_sub(latency.count()));
-    summary.latency = summarised(&latency, missing);
+    summary.latency = summarized(&latency, missing);
     summary.service = total.service.as_ref().map(LatencySummary::from);
     summary.lateness = total.lateness.as_ref().map(LatencySummary::from);
     summary.generator.loop_queue =
@@ -240,6 +240,10 @@ pub(crate) struct TallyForm {
     empty_reads: u64,
     #[serde(deserialize_with = "own_count")]
     misses: u64,
+    #[serde(deserialize_with = "own_count")]
+    handled_errors: u64,
+    #[serde(deserialize_with = "own_count")]
+    reconnects: u64,
     is_open: bool,
 }
 
@@ -273,7 +277,7 @@ pub(crate) mod error_class {
 
 #[derive(Serialize, Deserialize)]
 struct LatenciesForm {
-    /// HdrHistogram's own compressed form in base64; empty where nothing was recorded.
+    /// HdrHistogram's own compressed form in base64; empty if nothing was recorded.
     cells: String,
     /// The upper and the lower half of the sum: not all formats have numbers of 128 bits.
     sum: [u64; 2],

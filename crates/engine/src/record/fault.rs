@@ -1,4 +1,4 @@
-//! How the load fared after a fault.
+//! Outages of the load after a fault.
 
 use super::collector::error_summaries;
 use super::{ErrorTable, MeasuredInterval, Phase};
@@ -17,7 +17,7 @@ const ROUNDING_S: f64 = 1e-6;
 pub struct FaultWatch {
     at_s: f64,
     all: Beats,
-    /// What was acknowledged of the shard that the fault is done to, and its count so far.
+    /// The writes acknowledged by the shard that the fault is done to, and its count so far.
     shard: Option<(Beats, u64)>,
     errors: ErrorTable,
 }
@@ -39,7 +39,7 @@ impl FaultWatch {
         FaultWatch { at_s, ..FaultWatch::default() }
     }
 
-    /// `of_shard`: what was acknowledged so far whose home is the shard that the fault is done to, where that is known.
+    /// `of_shard`: what was acknowledged so far whose home is the shard that the fault is done to, if that is known.
     pub fn add(&mut self, interval: &MeasuredInterval, of_shard: Option<u64>) {
         let (from_s, to_s) = (interval.begins_s, interval.begins_s + interval.length_s);
         let is_measured = interval.phase == Phase::Measured;
@@ -103,7 +103,7 @@ impl Beats {
         self.0.last().map_or(0.0, |beat| beat.to_s)
     }
 
-    /// How it went on after a fault.
+    /// The shard's outage after a fault.
     fn after(&self, at_s: f64) -> ShardOutage {
         let opens_s = self.0.first().map_or(0.0, |beat| beat.from_s);
         let per_s_before = self.tps(opens_s, at_s).unwrap_or(0.0);

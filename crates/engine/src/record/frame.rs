@@ -1,4 +1,4 @@
-//! What one loop measured in one interval, and sums of such.
+//! Measurements of one loop in one interval, and sums of them.
 
 use super::Latencies;
 use dyno_core::{Cause, DbError, ErrorClass, MILLISECOND, Nanos, Tally};
@@ -9,11 +9,11 @@ use serde::{Deserialize, Serialize};
 pub struct ErrorCount {
     #[serde(with = "crate::record::collector::error_class")]
     pub class: ErrorClass,
-    /// MySQL's or SQLite's number, 0 where there is none.
+    /// MySQL's or SQLite's number, 0 if there is none.
     pub errno: u32,
     pub sqlstate: String,
     pub message: String,
-    /// How many attempts, connects included, met it.
+    /// Number of attempts, connects included, that met it.
     pub count: u64,
 }
 
@@ -22,7 +22,7 @@ pub struct ErrorCount {
 pub struct ErrorTable(pub Vec<ErrorCount>);
 
 impl ErrorTable {
-    /// What is no error ([`Cause::Again`]) is not counted.
+    /// Counts an error, unless it is [`Cause::Again`].
     pub fn count(&mut self, error: &DbError) {
         if error.cause() == Cause::Again {
             return;
@@ -33,6 +33,18 @@ impl ErrorTable {
             sqlstate: error.sqlstate().to_owned(),
             message: error.sentence().into_owned(),
             count: 1,
+        });
+    }
+
+    /// Counts errors that a workload has dealt with itself, of which only the number is known.
+    #[cold]
+    pub(crate) fn count_handled(&mut self, count: u64) {
+        self.add_one(ErrorCount {
+            class: ErrorClass::Other,
+            errno: 0,
+            sqlstate: String::new(),
+            message: "handled by the script itself: pcall(), sb_counter_inc()".to_owned(),
+            count,
         });
     }
 
@@ -114,7 +126,7 @@ impl Awaited {
     }
 }
 
-/// What was measured in one interval (by one loop) or in one trial (all loops).
+/// Measurements of one interval (by one loop) or of one trial (by all loops).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Frame {
     /// When it began, on the loops' clock; `Nanos::MAX` while empty.

@@ -9,16 +9,16 @@ const LONGEST: Nanos = 3_600 * SECOND;
 
 /// Values below this have a cell each; above, each doubling has half as many cells, so that three digits are exact.
 const EXACT: u64 = 2_048;
-/// Doublings until the longest latency is told apart.
+/// Doublings until the longest latency is distinguished.
 const DOUBLINGS: u32 = (LONGEST / EXACT).ilog2() + 1;
 const CELLS: usize = (DOUBLINGS as usize + 2) * (EXACT as usize / 2);
 
 /// A histogram of latencies in nanoseconds, 1 ns to one hour, exact to three digits.
 ///
 /// Its cells are those of HdrHistogram. They are kept here because two values of each query are recorded, by a third of
-/// that crate's instructions. Beside the cells the exact sum, minimum and maximum are kept, and no percentile ever lies outside
-/// minimum and maximum. All cells but those of these two and between them are zero: most of the memory is never touched,
-/// and the thread that sums all loops up takes the less time from one that shares its core.
+/// that crate's instructions. Alongside the cells the exact sum, minimum and maximum are kept, and no percentile ever
+/// lies outside minimum and maximum. All cells but those of these two and between them are zero: most of the memory is
+/// never touched, and the thread that sums all loops up takes the less time from one that shares its core.
 #[derive(Debug, PartialEq)]
 pub struct Latencies {
     cells: Box<[u64]>,
@@ -191,7 +191,7 @@ impl Latencies {
         cell.map_or(self.max, largest_of).clamp(self.min, self.max)
     }
 
-    /// The same in the form that files and other programs know.
+    /// The histogram in the form that files and other programs know.
     pub fn to_histogram(&self) -> Histogram<u64> {
         let mut histogram = empty_histogram();
         for (cell, &count) in self.cells.iter().enumerate().filter(|(_, count)| **count > 0) {

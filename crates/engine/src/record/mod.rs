@@ -1,6 +1,6 @@
-//! What loops measure: recorders, histograms, frames, intervals, and how they become facts of a trial.
+//! Measurements of loops: recorders, histograms, frames, intervals, and how they become facts of a trial.
 //!
-//! A [`Recorder`] lives on each loop and knows nothing of others. It hands over a [`Frame`] per interval and goes on
+//! A [`Recorder`] lives on each loop and knows nothing of others. It hands over a [`Frame`] per interval and continues
 //! with an empty one; the [`Collector`] merges the frames of all loops into [`MeasuredInterval`]s and totals.
 
 mod collector;

@@ -43,13 +43,13 @@ impl Window {
     }
 }
 
-/// Which interval a frame is of.
+/// The interval of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FramePlace {
     pub phase: Phase,
     /// Number within its phase, from 0.
     pub index: u32,
-    /// True when the window has closed.
+    /// Set if the window has closed.
     pub is_last: bool,
 }
 
@@ -58,8 +58,8 @@ pub trait FrameSink: FnMut(FramePlace, &mut Box<Frame>) {}
 
 impl<S: FnMut(FramePlace, &mut Box<Frame>)> FrameSink for S {}
 
-/// Counts and times of one loop. At interval boundaries the `sink` exchanges the frame for an empty one; nothing is copied
-/// or allocated.
+/// Counts and times of one loop. At interval boundaries the `sink` exchanges the frame for an empty one; nothing is
+/// copied or allocated.
 pub struct Recorder<S: FrameSink> {
     pub(crate) frame: Box<Frame>,
     window: Window,
@@ -223,12 +223,13 @@ impl<S: FrameSink> Recorder<S> {
         self.advance(now);
         if !self.finished {
             self.frame.errors.count(error);
-            // What a script begins anew of its own accord has not failed.
+            // What a script begins again of its own accord has not failed.
             if error.cause() != Cause::Again {
                 self.frame.kinds[kind].counts.retries += 1;
                 self.frame.kinds[kind].counts.retried += u64::from(attempt == 0);
             }
             self.frame.kinds[kind].wasted.add(wasted);
+            self.record_handled(kind, wasted);
         }
     }
 
@@ -248,6 +249,7 @@ impl<S: FrameSink> Recorder<S> {
         self.frame.errors.count(error);
         self.frame.kinds[kind].counts.failed += 1;
         self.frame.kinds[kind].wasted.add(wasted);
+        self.record_handled(kind, wasted);
         self.phase == Phase::Measured
     }
 
@@ -286,7 +288,17 @@ impl<S: FrameSink> Recorder<S> {
             Outcome::Failed(_) => frame.wasted.add(work),
             Outcome::Skipped => {}
         }
+        self.record_handled(kind, work);
         self.phase == Phase::Measured
+    }
+
+    /// Counts what the workload has dealt with itself.
+    #[inline]
+    fn record_handled(&mut self, kind: TransactionId, work: &Tally) {
+        self.frame.kinds[kind].counts.reconnects += work.reconnects;
+        if work.handled_errors > 0 {
+            self.frame.errors.count_handled(work.handled_errors);
+        }
     }
 
     #[inline]
@@ -320,6 +332,7 @@ impl<S: FrameSink> Recorder<S> {
         self.advance(now);
         if !self.finished {
             self.frame.kinds[0].work.add(work);
+            self.record_handled(0, work);
         }
     }
 
@@ -332,7 +345,7 @@ impl<S: FrameSink> Recorder<S> {
         }
     }
 
-    /// An error beside the attempts: a connect or a rollback failed at `now`.
+    /// An error alongside the attempts: a connect or a rollback failed at `now`.
     pub fn error(&mut self, error: &DbError, now: Nanos) {
         self.advance(now);
         if !self.finished {

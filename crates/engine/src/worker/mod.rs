@@ -153,7 +153,7 @@ fn unanswered(limit: Nanos) -> DbError {
     DbError::lost(format!("no answer within {seconds} s"))
 }
 
-/// What follows a failed attempt.
+/// The step after a failed attempt.
 enum After {
     Retry,
     Next,
@@ -183,13 +183,13 @@ struct Worker<'a, W: Workload, D: Driver, S: FrameSink> {
     mix: Mix,
     /// Nothing but the end of a transaction decides when the next one begins.
     begins_at_once: bool,
-    /// What it does for a terminal; always empty where there are none.
+    /// The terminal's job; always empty if there are no terminals.
     job: Option<Job>,
     /// An errand that it does before anything else.
     at_once: Option<Job>,
     /// Transactions that count and are over.
     counted: u64,
-    /// Transactions that have begun on this session, where that is bounded.
+    /// Transactions that have begun on this session, if that is bounded.
     on_session: u64,
     /// Transactions with writes since the server last reported that none is open.
     uncommitted: u64,
@@ -275,7 +275,7 @@ impl<W: Workload, D: Driver, S: FrameSink> Worker<'_, W, D, S> {
         }
     }
 
-    /// True when this worker has executed all its wanted transactions, or has ended of its own accord.
+    /// Returns true if this worker has executed all its wanted transactions, or has ended of its own accord.
     #[inline]
     fn has_done_all(&self) -> bool {
         let done = self.shared.spec.events_per_worker.is_some_and(|limit| self.counted >= limit)
@@ -299,7 +299,7 @@ impl<W: Workload, D: Driver, S: FrameSink> Worker<'_, W, D, S> {
             return None;
         }
         let local = self.local;
-        // Others go on with the terminal of this worker.
+        // Others continue with the terminal of this worker.
         self.give_back(now());
         local.retired.set(local.retired.get() + 1);
         local.retired_transactions.set(local.retired_transactions.get() + u64::from(counts));
@@ -511,7 +511,7 @@ impl<W: Workload, D: Driver, S: FrameSink> Worker<'_, W, D, S> {
             Action::Retry if self.local.is_over(at) || is_too_late => Action::Fail,
             action => action,
         };
-        // pgbench looks at the time first: a client whose time is over leaves its transaction as it is, unfinished.
+        // pgbench looks at the time first: a client whose time is over leaves its transaction unchanged, unfinished.
         if action == Action::Fail && policy.retire && self.local.is_over(at) {
             let recovered = self.recover(&error).await;
             return After::Stop(recovered.err().and_then(|error| self.end_worker(error, false)));
@@ -605,7 +605,7 @@ impl<W: Workload, D: Driver, S: FrameSink> Worker<'_, W, D, S> {
         Ok(Begin { due, began })
     }
 
-    /// Whether a session with this error is replaced.
+    /// Returns true if a session with this error is replaced.
     fn loses_session(&self, error: &DbError) -> bool {
         error.is_fatal() || self.shared.spec.errors.replace.contains(error)
     }

@@ -33,7 +33,7 @@ fn latency_counts_from_the_due_time() {
     // The arrivals of one second of ten waited for 0 to 1 s, evenly: the last per cent over 0.9 s.
     let p99_ms = result.total.latency().percentile(99.0) / MS;
     assert!((870..960).contains(&p99_ms), "{p99_ms} ms");
-    // Of the transactions themselves only those in service, at most one per worker, took long.
+    // Among the transactions only those in service, at most one per worker, took long.
     let service = result.total.service.as_ref().unwrap();
     assert!(service.percentile(99.0) <= MS + MS / 100);
     assert!((990 * MS..=1_001 * MS).contains(&service.max()), "{}", service.max());
@@ -51,7 +51,7 @@ fn a_missed_rate_is_found() {
     assert!(result.total.latency().max() > 10 * SECOND);
     let fine = offer(150.0, 2, 10 * MS, 60, vec![]);
     assert_eq!(fine.missed_rate(), None);
-    // What fails 2 % of the rate short of it is found too.
+    // What fails 2% of the rate short of it is found too.
     assert!(offer(204.0, 2, 10 * MS, 600, vec![]).missed_rate().is_some());
 }
 
@@ -65,7 +65,7 @@ fn what_is_in_flight_at_the_end_does_not_miss_a_rate() {
 
 #[test]
 fn a_count_of_events_does_not_miss_a_rate() {
-    // While the last event runs, arrivals go on; they were never asked for.
+    // While the last event runs, arrivals continue; they were never asked for.
     let spec = TrialSpec {
         rate_per_s: Some(1_000.0),
         duration: None,

@@ -1,4 +1,4 @@
-//! Workers as pgbench's clients: each with a count of its own, a session for each transaction, the
+//! Workers as pgbench's clients: each with its own count, a session for each transaction, the
 //! skipped slots of a schedule, and what a single one's end means for the others.
 
 use crate::support::{Lists, MS, TRANSFER, closed, constant, run, try_run};
@@ -104,7 +104,7 @@ fn sessions_are_replaced_after_so_many_transactions() {
 
 #[test]
 fn late_slots_are_skipped() {
-    // 500 a second are asked for and a single worker does 100: nothing that is done was late.
+    // 500 a second are requested and a single worker does 100: nothing that is done was late.
     let limit = 30 * MS;
     let spec = TrialSpec { rate_per_s: Some(500.0), late_limit: Some(limit), ..closed(1, 20) };
     let workload = Lists::of(&["SELECT 1"]);

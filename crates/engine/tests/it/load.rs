@@ -67,7 +67,7 @@ fn kinds_are_picked_by_weight() {
     for (number, weight) in [45.0, 43.0, 4.0, 4.0, 4.0].into_iter().enumerate() {
         let percent = started[number] as f64 * 100.0 / all as f64;
         // 200,000 draws: a standard deviation of at most 0.11.
-        assert!((percent - weight).abs() < 0.6, "kind {number}: {percent} %");
+        assert!((percent - weight).abs() < 0.6, "kind {number}: {percent}%");
     }
     let counts = result.total.counts();
     assert!(counts.committed > 0 && counts.rolled_back > 0 && counts.skipped > 0);

@@ -39,7 +39,7 @@ fn random_times() -> SimDriver {
     SimDriver::new(SimulatedAnswers { service, keep_log: true, ..SimulatedAnswers::default() })
 }
 
-/// What was executed by whom and when, in an order that doesn't depend on who answered first.
+/// Executed statements with worker and time, in an order that doesn't depend on who answered first.
 fn sorted(mut log: Vec<SimulatedStatement>) -> Vec<SimulatedStatement> {
     log.sort_by(|a, b| {
         let key = |one: &SimulatedStatement| (one.session, one.began, one.ended, one.sql.clone());
@@ -48,7 +48,7 @@ fn sorted(mut log: Vec<SimulatedStatement>) -> Vec<SimulatedStatement> {
     log
 }
 
-/// Runs each part on a database of its own; what was measured, and what was executed by all of them.
+/// Runs each part on its own database; what was measured, and what was executed by all of them.
 fn run_parts(
     spec: &TrialSpec,
     generators: u32,
@@ -64,7 +64,7 @@ fn run_parts(
     (results, seens, sorted(log))
 }
 
-/// What must be equal. CPU times and what is said of this machine are none of the virtual clock's.
+/// The figures that must be equal. CPU times and facts about this machine do not come from the virtual clock.
 fn figures(result: &TrialResult) -> impl PartialEq + std::fmt::Debug {
     let total = Frame { cpu_ns: 0, ..result.total.clone() };
     let counts = (result.in_flight, result.offered, result.retired, result.unfinished);

@@ -1,4 +1,4 @@
-//! How a trial ends: by time, by events, by the user, and what is in flight then.
+//! Ends of a trial: by time, by events, by the user, and the work in flight then.
 
 use crate::support::{Lists, MS, TRANSFER, closed, constant, run, try_run};
 use dyno_core::SECOND;

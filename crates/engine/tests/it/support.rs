@@ -30,7 +30,7 @@ pub(crate) struct Lists<'a> {
     pub(crate) panics_at: Option<Nanos>,
     /// The first session of this worker is lost before it is prepared.
     pub(crate) loses: Option<WorkerId>,
-    /// What a worker sends after its last transaction.
+    /// The statement that a worker sends after its last transaction.
     pub(crate) farewell: Option<&'static str>,
     /// Rows that its statements have to read.
     pub(crate) touches: Option<u64>,

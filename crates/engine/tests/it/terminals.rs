@@ -11,12 +11,12 @@ use dyno_engine::{
 use dyno_testkit::sim::{Fault, SimDriver};
 use std::sync::Mutex;
 
-/// What one transaction was.
+/// A transaction.
 #[derive(Clone, Copy, Debug)]
 struct Done {
     /// `None` of an errand.
     terminal: Option<u32>,
-    /// What the terminal has entered, or the errand's ticket.
+    /// The terminal's entry, or the errand's ticket.
     entered: u64,
     worker: u32,
     ended: EndedTransaction,
@@ -155,7 +155,7 @@ fn run(users: &Users, driver: &SimDriver, spec: &TrialSpec) -> (TrialResult, Vec
     (result, done)
 }
 
-/// Of each terminal, in order.
+/// The jobs of each terminal, in order.
 fn by_terminal(done: &[Done], terminals: u32) -> Vec<Vec<Done>> {
     let mut of = vec![Vec::new(); terminals as usize];
     for one in done {
@@ -175,7 +175,7 @@ fn no_terminal_overlaps_itself(done: &[Done], terminals: u32) {
     }
 }
 
-/// Who began late waited while all sessions were busy. A session that works is one of `done`.
+/// A late begin waited while all sessions were busy. A session that works is one of `done`.
 fn waits_only_for_busy_sessions(done: &[Done], sessions: usize) {
     for late in done.iter().filter(|one| one.ended.began > one.ended.due) {
         for at in [late.ended.due, late.ended.began - 1] {
@@ -209,7 +209,7 @@ fn due_times_are_kept_to_the_nanosecond() {
 fn terminals_of_several_generators_enter_what_those_of_one_enter() {
     let users =
         || Users::new(|number| u64::from(number) * 3 * MS, |_, rng| MS + rng.uniform(0, 200 * MS));
-    // Sessions enough: nobody waits, wherever the terminal is.
+    // Sessions enough: no one waits, wherever the terminal is.
     let whole = TrialSpec { seed: 77, ..spec(31, 31, 3) };
     let entered = |users: &Users, spec: &TrialSpec| {
         let (_, done) = run(users, &constant(2 * MS, vec![]), spec);
@@ -253,7 +253,7 @@ fn latency_counts_from_the_due_time_when_sessions_are_few() {
     assert!((980..1_020).contains(&latency_ms), "{latency_ms}");
     let service = result.total.service.as_ref().unwrap();
     assert!((10 * MS..=10 * MS + 10 * MS / 50).contains(&service.percentile(99.0)));
-    // Those that wait at the end were asked for and not done.
+    // Those that wait at the end were requested and not done.
     let waiting = result.offered.unwrap() - result.total.counts().started;
     assert!((190..=200).contains(&waiting), "{waiting}");
     assert!(result.missed_rate().is_some());
@@ -279,7 +279,7 @@ fn thousands_that_wait_do_not_hold_up_the_end() {
 
 #[test]
 fn idle_sessions_leave_at_the_end() {
-    // Nobody is due before the end.
+    // No one is due before the end.
     let users = Users::new(|_| 3_600 * SECOND, |_, _| MS);
     let (result, done) = run(&users, &constant(MS, vec![]), &spec(100, 20, 5));
     assert_eq!((done.len(), result.offered), (0, Some(0)));
@@ -317,7 +317,7 @@ fn a_lost_session_holds_up_nobody() {
         .collect();
     assert_eq!(failed.len(), 3);
     for lost in failed {
-        // Its terminal goes on after its pause, with a session that is left.
+        // Its terminal continues after its pause, with a session that is left.
         let of_one = by_terminal(&done, 30).swap_remove(lost.terminal.unwrap() as usize);
         let next = of_one.iter().find(|one| one.ended.due > lost.ended.ended).unwrap();
         assert_eq!(next.ended.due - lost.ended.ended, 100 * MS);
@@ -392,7 +392,7 @@ fn errands_are_none_of_the_wanted_transactions() {
     assert_eq!(result.ended, dyno_engine::TrialEnd::Events);
 }
 
-/// What each terminal has entered.
+/// The entries of each terminal.
 fn entered(done: &[Done], terminals: u32) -> Vec<Vec<u64>> {
     let of = by_terminal(done, terminals);
     of.into_iter().map(|of_one| of_one.iter().map(|one| one.entered).collect()).collect()

@@ -1,6 +1,7 @@
-//! Whether verdicts keep what they promise: the tables of the crate's README.
+//! Checks that verdicts keep their promises: the tables of the crate's README.
 //!
-//! `simulate [positives|bars|orders|levels|history|starts|together] [COUNT]`: seeds are 0 to COUNT, so equal arguments print equal tables.
+//! `simulate [positives|bars|orders|levels|history|starts|together] [COUNT]`: seeds are 0 to COUNT, so equal arguments
+//! print equal tables.
 #![expect(clippy::print_stdout, reason = "a program that prints tables")]
 
 mod model;
@@ -71,7 +72,7 @@ fn false_positives(count: u64) {
 }
 
 fn bars(count: u64) {
-    println!("| what | found, % (upper end of its 95 % interval) |");
+    println!("| what | found, % (upper end of its 95% interval) |");
     println!("|---|---|");
     let print = |what: &str, share: Share| println!("| {what} | {} |", percent(share));
     for (world, name) in World::ALL {
@@ -79,7 +80,7 @@ fn bars(count: u64) {
             let session = Session { ratio: 1.03, ..Session::new(seed, world, [10; 2]) };
             verdict(&session.fixed(), Judging::FIXED) == RatioVerdict::Faster
         });
-        print(&format!("a true 3 % is found with 10 pairs: {name}"), found);
+        print(&format!("a true 3% is found with 10 pairs: {name}"), found);
     }
     let gate: Gate = "tps.ratio.low > 0.97".parse().expect("a gate");
     for pairs in [6, 7] {
@@ -92,7 +93,7 @@ fn bars(count: u64) {
                 && gate.judge(&[], Some(&ratio)).verdict == GateVerdict::Broken
         });
         print(
-            &format!("10 times slower, 25 % deviation: slower and broken with {pairs} pairs"),
+            &format!("10 times slower, 25% deviation: slower and broken with {pairs} pairs"),
             found,
         );
     }
@@ -102,7 +103,7 @@ fn bars(count: u64) {
             let ratio = PairedRatio::of(&session.fixed(), Judging::FIXED).expect("pairs");
             ratio.is_equivalent(0.03)
         });
-        print(&format!("a true 3 % is called equivalent within 3 %: {name}"), found);
+        print(&format!("a true 3% is called equivalent within 3%: {name}"), found);
     }
     for world in [World::Quiet, World::Starved, World::StarvedRetried] {
         let found = share(count, |seed| {
@@ -111,14 +112,14 @@ fn bars(count: u64) {
         });
         print(&format!("A/A is called equivalent with 10 pairs: {world:?}"), found);
     }
-    print("a peak is claimed of a saturating curve, 2 % noise", share(count, peak_of_saturation));
-    print("a search ends below 90 % of capacity, 5 % spurious failures", share(count, knee_is_low));
+    print("a peak is claimed of a saturating curve, 2% noise", share(count, peak_of_saturation));
+    print("a search ends below 90% of capacity, 5% spurious failures", share(count, knee_is_low));
 }
 
 /// Prints false positives, power and length of comparisons by concurrent trials of 1, 3 and 5 s.
 fn concurrent(count: u64) {
     println!(
-        "| until 1.2 % to each side: equal ones are called different, % / a true 3 % is found, % / seconds | trials of 1 s | 3 s | 5 s |"
+        "| until 1.2% to each side: equal ones are called different, % / a true 3% is found, % / seconds | trials of 1 s | 3 s | 5 s |"
     );
     println!("|---|---|---|---|");
     for (world, name) in World::TOGETHER {
@@ -138,7 +139,7 @@ fn concurrent(count: u64) {
     }
 }
 
-/// How often checks of a session's history fire, all three together and one by one.
+/// Frequency of the checks of a session's history, all three together and one by one.
 fn history(count: u64) {
     let pairs = [6, 10, 20, 40];
     println!(
@@ -201,7 +202,7 @@ fn peak_of_saturation(seed: u64) -> bool {
     scaling_peak(&trials.collect::<Vec<_>>()).is_some()
 }
 
-/// Which way to draw orders, and which test: ranks and Student's t.
+/// The ways of drawing orders, and the tests: ranks and Student's t.
 fn orders(count: u64) {
     let names: Vec<&str> = World::ALL.iter().map(|(_, name)| *name).collect();
     println!("| order, pairs: false positives of ranks / t, % | {} |", names.join(" | "));
@@ -223,7 +224,7 @@ fn orders(count: u64) {
                     format!("{:.2} / {:.2}", 100.0 * ranks.found, 100.0 * t.found)
                 })
                 .collect();
-            let what = if ratio == 1.0 { "" } else { ", power for 3 %" };
+            let what = if ratio == 1.0 { "" } else { ", power for 3%" };
             println!("| {name}, {pairs}{what} | {} |", cells.join(" | "));
         }
     }
@@ -246,7 +247,7 @@ fn stopped_at(mut session: Session, alpha: f64, half_width: f64) -> Vec<(f64, f6
     pairs
 }
 
-/// At which level pairs that a half-width ends find 5 % by chance: the worst half-width counts.
+/// At which level pairs that a half-width ends find 5% by chance: the worst half-width counts.
 fn levels(count: u64) {
     let alphas = [0.05, 0.04, 0.035, 0.032, 0.03, 0.025];
     println!("| pairs | {} |", alphas.map(|alpha| alpha.to_string()).join(" | "));

@@ -13,24 +13,24 @@ use dyno_facts::statistics::sequential::{CandidatePairs, NextPair, StoppingPlan,
 /// Variation of single trials.
 pub(crate) const NOISE: f64 = 0.015;
 
-/// What is wrong with a machine.
+/// A fault of a machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum World {
     Quiet,
-    /// Everything becomes 5 % faster while the session lasts.
+    /// Everything becomes 5% faster while the session lasts.
     Drift,
     /// Successive trials depend on each other: AR(1) with 0.5.
     Dependent,
-    /// The second trial of each pair loses 2 %.
+    /// The second trial of each pair loses 2%.
     SecondLoses,
-    /// 5 % of the trials run at 3 to 50 % of their speed.
+    /// 5% of the trials run at 3 to 50% of their speed.
     Starved,
-    /// The same where up to two repeats are made of trials that the load generator's own conditions call starved: it
-    /// sees nine of ten, and sees one in a hundred that was none.
+    /// Starved trials, repeated up to twice if the load generator's own conditions call them starved: these
+    /// find nine of ten, and one in a hundred that was not starved.
     StarvedRetried,
     /// Noise by Student's t with two degrees of freedom.
     HeavyTails,
-    /// Half of the trials are 6 % slower.
+    /// Half of the trials are 6% slower.
     Bimodal,
     /// Two targets share a machine: in each second a random one loses 0 to 20%.
     Steals,
@@ -41,18 +41,18 @@ pub(crate) enum World {
 impl World {
     pub(crate) const ALL: [(World, &'static str); 8] = [
         (World::Quiet, "no drift"),
-        (World::Drift, "5 % drift"),
+        (World::Drift, "5% drift"),
         (World::Dependent, "AR(1) 0.5"),
-        (World::SecondLoses, "second loses 2 %"),
-        (World::Starved, "5 % starved"),
-        (World::StarvedRetried, "5 % starved, retried"),
+        (World::SecondLoses, "second loses 2%"),
+        (World::Starved, "5% starved"),
+        (World::StarvedRetried, "5% starved, retried"),
         (World::HeavyTails, "heavy tails"),
         (World::Bimodal, "bimodal"),
     ];
     /// Machines on which both targets are measured concurrently, second by second.
     pub(crate) const TOGETHER: [(World, &'static str); 5] = [
         (World::Quiet, "quiet"),
-        (World::Drift, "5 % drift"),
+        (World::Drift, "5% drift"),
         (World::HeavyTails, "heavy tails"),
         (World::Steals, "interference"),
         (World::Bursts, "bursts of interference"),
@@ -75,7 +75,7 @@ pub(crate) struct Session {
     pub(crate) last: f64,
     /// Pairs that share a start of both servers, and how much each server varies from start to start.
     pub(crate) starts: (usize, f64),
-    /// What the present starts have made of baseline and candidate.
+    /// Effects of the present starts on baseline and candidate.
     pub(crate) started: [f64; 2],
     /// Intervals that a burst still lasts.
     pub(crate) burst: u32,
@@ -191,14 +191,15 @@ impl Session {
         (0..self.planned[0]).map(|number| self.pair(number)).collect()
     }
 
-    /// The same, each with the number of its start.
+    /// Pairs of a fixed number, each with the number of its start.
     pub(crate) fn units(self) -> Vec<(u32, (f64, f64))> {
         let each = self.starts.0;
         let numbered = |(number, pair): (usize, (f64, f64))| ((number / each) as u32, pair);
         self.fixed().into_iter().enumerate().map(numbered).collect()
     }
 
-    /// Whether successive trials depend on each other, drift, and lose as second of a pair, as a paper's checks say it.
+    /// Returns whether successive trials depend on each other, drift, and lose as second of a pair, as the checks of
+    /// papers find it.
     pub(crate) fn history(mut self) -> [bool; 3] {
         let (mut figures, mut ratios) = (Vec::new(), Vec::new());
         for number in 0..self.planned[0] {
@@ -224,7 +225,7 @@ impl Session {
         self.after(plan, Vec::new()).pairs
     }
 
-    /// The same of a session that goes on with others: they count, and it makes one pair at least.
+    /// Pairs of a session that continues others: these count, and it makes at least one pair.
     fn after(&mut self, plan: &StoppingPlan, earlier: Vec<Vec<(f64, f64)>>) -> CandidatePairs {
         let least = if earlier.is_empty() { plan.pairs_least } else { 1 };
         let mut all = [CandidatePairs { earlier, ..CandidatePairs::default() }];
@@ -238,8 +239,8 @@ impl Session {
     }
 }
 
-/// Simulates concurrent trials of `unit` seconds each, and returns their verdict and the seconds that they took. They end at
-/// `half_width`, or without one at a verdict.
+/// Simulates concurrent trials of `unit` seconds each, and returns their verdict and the seconds that they took. They
+/// end at `half_width`, or without one at a verdict.
 pub(crate) fn together(
     seed: u64,
     (world, ratio): (World, f64),
@@ -269,7 +270,7 @@ pub(crate) fn together(
     }
 }
 
-/// The verdict of so many sessions, each of which goes on with those before it unless they have decided.
+/// The verdict of so many sessions, each of which continues with those before it unless they have decided.
 pub(crate) fn chained(seed: u64, world: World, plan: &StoppingPlan, count: u64) -> RatioVerdict {
     let mut earlier = Vec::new();
     for number in 0..count {
@@ -295,7 +296,7 @@ pub(crate) fn trials_of(session: &mut Session, count: usize) -> Vec<f64> {
     (0..count).map(|_| session.trial(false, false)).collect()
 }
 
-/// Whether a search ends below 90 % of the capacity when 5 % of the trials fail for reasons of their own.
+/// Returns true if a search ends below 90% of the capacity when 5% of the trials fail for reasons of their own.
 pub(crate) fn knee_is_low(seed: u64) -> bool {
     const CAPACITY: f64 = 10_000.0;
     let mut rng = Rng::new(seed, "knee", 0);
@@ -336,7 +337,7 @@ pub(crate) fn is_difference(verdict: RatioVerdict) -> bool {
     matches!(verdict, RatioVerdict::Faster | RatioVerdict::Slower)
 }
 
-/// How often something happened, and the upper end of its 95 % interval (Wilson's).
+/// Frequency of an event, and the upper end of its 95% interval (Wilson's).
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Share {
     pub(crate) found: f64,

@@ -46,7 +46,7 @@ pub struct MessageTexts {
 }
 
 impl MessageTexts {
-    /// Whether these are the names of its places, in any order: `say!` asks while it is compiled.
+    /// Returns true if these are the names of its places, in any order: `say!` checks this at compile time.
     pub const fn takes(&self, names: &[&str]) -> bool {
         let mut at = 0;
         while at < names.len() {
@@ -82,22 +82,22 @@ const fn is_same(a: &str, b: &str) -> bool {
 pub struct CheckTexts {
     /// Its name for `--deny` and `--allow`.
     pub id: &'static str,
-    /// What is expected, threshold included.
+    /// The expectation, threshold included.
     pub rule: &'static MessageTexts,
-    /// What it means where something is found.
+    /// The meaning of a finding.
     pub meaning: &'static MessageTexts,
     pub advice: &'static MessageTexts,
 }
 
-pub type Catalogue = &'static [MessageTexts];
+pub type Catalog = &'static [MessageTexts];
 
 static REGISTERED: RwLock<BTreeMap<&str, &MessageTexts>> = RwLock::new(BTreeMap::new());
 
-/// Registers catalogues for this process: messages that are read from run folders find their texts there. Without
-/// its catalogue a message is English in every language, as it is stored beside the key.
-pub fn register(catalogues: &[Catalogue]) {
+/// Registers catalogs for this process: messages that are read from run folders find their texts there. Without
+/// its catalog a message is English in every language, as it is stored alongside the key.
+pub fn register(catalogs: &[Catalog]) {
     let mut registered = REGISTERED.write().unwrap_or_else(PoisonError::into_inner);
-    let entries = catalogues.iter().flat_map(|entries| entries.iter());
+    let entries = catalogs.iter().flat_map(|entries| entries.iter());
     registered.extend(entries.map(|entry| (entry.key, entry)));
 }
 
@@ -105,7 +105,7 @@ fn registered(key: &str) -> Option<&'static MessageTexts> {
     REGISTERED.read().unwrap_or_else(PoisonError::into_inner).get(key).copied()
 }
 
-/// What is said, in every language. As JSON: `"a name"`, `{"key": "runner.n_trials_failed", "args": {"n": 3}, "en": "3
+/// A text in every language. As JSON: `"a name"`, `{"key": "runner.n_trials_failed", "args": {"n": 3}, "en": "3
 /// trials failed."}`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(transparent)]
@@ -116,10 +116,10 @@ pub struct Message(Box<Form>);
 #[serde(untagged)]
 #[schemars(rename = "Message")]
 enum Form {
-    /// The same in all languages: a name, a figure, a server's own words.
+    /// A text for all languages: a name, a figure, a server's own words.
     Verbatim(String),
-    /// A key of a catalogue with its arguments, by place. The English is for readers of a file, and for programs that do
-    /// not have the key.
+    /// A key of a catalog with its arguments, by place. The English is for readers of a file, and for programs that
+    /// do not have the key.
     Keyed {
         key: String,
         #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
@@ -155,17 +155,17 @@ impl Arg {
 }
 
 impl Message {
-    /// What is the same in all languages: a name, a figure, a server's own words.
+    /// A text that is equal in all languages: a name, a figure, a server's own words.
     pub fn verbatim(text: impl Into<String>) -> Message {
         Message::from(Form::Verbatim(text.into()))
     }
 
-    /// What a user has written in both languages.
+    /// A text that a user has written in both languages.
     pub fn both(en: impl Into<String>, zh: impl Into<String>) -> Message {
         Message::from(Form::Both { en: en.into(), zh: zh.into() })
     }
 
-    /// The same where one language may be missing: the other stands in its place.
+    /// Like [`Message::both`], if one language may be missing: the other replaces it.
     pub fn either(en: &str, zh: &str) -> Message {
         match (en, zh) {
             (en, "") => Message::verbatim(en),
@@ -174,7 +174,7 @@ impl Message {
         }
     }
 
-    /// A message of a catalogue; [`say!`](crate::say) is the way to call it.
+    /// A message of a catalog; [`say!`](crate::say) is the way to call it.
     pub fn of<'a>(
         entry: &'static MessageTexts,
         args: impl IntoIterator<Item = (&'a str, Arg)>,
@@ -379,7 +379,7 @@ impl Filling {
         }
     }
 
-    /// Fills `{name}` with its argument. What is in braces and no name of an argument stays as it is.
+    /// Fills `{name}` with its argument. What is in braces and no name of an argument stays unchanged.
     fn pattern(&mut self, pattern: &str, args: &BTreeMap<String, Arg>) {
         let mut rest = pattern;
         while let Some(at) = rest.find('{') {
@@ -452,27 +452,27 @@ fn nested(text: String) -> String {
     if is_nested && depth == 0 { made } else { text }
 }
 
-/// True of Chinese characters and full-width punctuation, which are as wide as two Latin letters.
+/// Returns true for Chinese characters and full-width punctuation, which are as wide as two Latin letters.
 fn is_wide(c: char) -> bool {
     matches!(c, '\u{2e80}'..='\u{9fff}' | '\u{f900}'..='\u{faff}' | '\u{fe30}'..='\u{fe4f}' | '\u{ff00}'..='\u{ff60}')
 }
 
-/// Declares the catalogue of a crate whose build script is `catalogue.rs`: the module `messages` with a constant for each
-/// key, and `CATALOGUE` for [`register`].
+/// Declares the catalog of a crate whose build script is `catalog.rs`: the module `messages` with a constant for
+/// each key, and `CATALOG` for [`register`].
 #[macro_export]
-macro_rules! catalogue {
+macro_rules! catalog {
     () => {
-        #[expect(non_upper_case_globals, reason = "keys are written as in the catalogue")]
+        #[expect(non_upper_case_globals, reason = "keys are written as in the catalog")]
         mod messages {
             include!(concat!(env!("OUT_DIR"), "/messages.rs"));
         }
 
-        pub static CATALOGUE: $crate::Catalogue = &messages::CATALOGUE;
+        pub static CATALOG: $crate::Catalog = &messages::CATALOG;
     };
 }
 
-/// A [`Message`] of the crate's own catalogue: `say!(n_trials, n = 3)`. Arguments are names and figures as text, counts,
-/// and messages; `n` alone is `n = n`. A key that does not exist and places without arguments do not compile.
+/// A [`Message`] of the crate's own catalog: `say!(n_trials, n = 3)`. Arguments are names and figures as text,
+/// counts, and messages; `n` alone is `n = n`. A key that does not exist and places without arguments do not compile.
 #[expect(clippy::crate_in_macro_def, reason = "keys are those of the crate that says something")]
 #[macro_export]
 macro_rules! say {

@@ -1,17 +1,18 @@
 //! Verdicts that hold whenever one looks: the t e-process of paired differences.
 //!
-//! An e-value is what a fair bet against "no difference" would have gained. A bet that is worth 20 times its stake comes
-//! with a chance of at most 5 % however often one looks, stops and goes on, so a budget, an interruption or a second
-//! session spoil nothing; e-values of sessions multiply. The price: intervals about 1.7 times as wide as those of a fixed
-//! number of pairs. Sources: J. ter Schure, M. Pérez-Ortiz, A. Ly and P. Grünwald, "The safe t-test" (2020);
-//! H. Wang and A. Ramdas, "Anytime-valid t-tests and confidence sequences for Gaussian means with unknown variance" (2023).
+//! An e-value is what a fair bet against "no difference" would have gained. A bet that is worth 20 times its stake
+//! comes with a chance of at most 5% however often one looks, stops and continues, so a budget, an interruption or a
+//! second session spoil nothing; e-values of sessions multiply. The price: intervals about 1.7 times as wide as those
+//! of a fixed number of pairs. Sources: J. ter Schure, M. Pérez-Ortiz, A. Ly and P. Grünwald, "The safe t-test" (2020);
+//! H. Wang and A. Ramdas, "Anytime-valid t-tests and confidence sequences for Gaussian means with unknown variance"
+//! (2023).
 
 use crate::statistics::{ConfidenceInterval, deviation, mean};
 
 /// The bet: differences of 1/√c standard deviations are as likely as a normal distribution says.
 const C: f64 = 1.0;
 
-/// What a bet needs to know of its differences.
+/// The facts of its differences that a bet needs.
 struct Bet {
     count: f64,
     mean: f64,
@@ -25,12 +26,12 @@ impl Bet {
         Some(Bet { count: differences.len() as f64, mean, deviation })
     }
 
-    fn log_e_value(&self, centre: f64) -> f64 {
+    fn log_e_value(&self, center: f64) -> f64 {
         let Bet { count: n, mean, deviation } = self;
         let share = C / (n + C);
-        let square = n * (mean - centre).powi(2) / deviation.powi(2) / (n - 1.0);
+        let square = n * (mean - center).powi(2) / deviation.powi(2) / (n - 1.0);
         let gained = match square {
-            // Every difference is the centre itself.
+            // Every difference is the center itself.
             square if square.is_nan() => 0.0,
             square if square.is_infinite() => share.ln(),
             square => ((1.0 + square * share) / (1.0 + square)).ln(),
@@ -38,18 +39,18 @@ impl Bet {
         0.5 * share.ln() - n / 2.0 * gained
     }
 
-    /// What no centre, however far away, exceeds.
+    /// An upper bound for every center, however far away.
     fn most(&self) -> f64 {
         (self.count - 1.0) / 2.0 * ((self.count + C) / C).ln()
     }
 }
 
-/// The logarithm of the e-value against a centre of `centre`. Differences in units of their deviation are expected to be
-/// normal, N(0, 1/c); the deviation has the right Haar prior. 0, which says nothing, under two differences.
+/// The logarithm of the e-value against a center of `center`. Differences in units of their deviation are expected to
+/// be normal, N(0, 1/c); the deviation has the right Haar prior. 0, which says nothing, under two differences.
 ///
 /// `log E = ½ log(c/(n+c)) − (n/2) [log(1 + t²/ν · c/(n+c)) − log(1 + t²/ν)]` with ν = n − 1.
-pub fn log_e_value(differences: &[f64], centre: f64) -> f64 {
-    Bet::of(differences).map_or(0.0, |bet| bet.log_e_value(centre))
+pub fn log_e_value(differences: &[f64], center: f64) -> f64 {
+    Bet::of(differences).map_or(0.0, |bet| bet.log_e_value(center))
 }
 
 /// The p of this e-value: at most `alpha` with a chance of `alpha`, whenever it is computed.
@@ -57,14 +58,14 @@ pub fn p(differences: &[f64]) -> f64 {
     (-log_e_value(differences, 0.0)).exp().min(1.0)
 }
 
-/// The centres against which less than `1 / alpha` was gained; `None` where too few differences exclude any.
+/// The centers against which less than `1 / alpha` was gained; `None` where too few differences exclude any.
 pub fn interval(differences: &[f64], alpha: f64) -> Option<ConfidenceInterval> {
-    let (centre, deviation) = (mean(differences)?, deviation(differences)?);
+    let (center, deviation) = (mean(differences)?, deviation(differences)?);
     let reach = reach(differences.len(), alpha)? * deviation;
-    Some(ConfidenceInterval { low: centre - reach, high: centre + reach })
+    Some(ConfidenceInterval { low: center - reach, high: center + reach })
 }
 
-/// Half of the interval of so many differences, in their deviations; `None` where they are too few for one.
+/// Half of the interval of so many differences, in their deviations; `None` if they are too few for one.
 pub(crate) fn reach(count: usize, alpha: f64) -> Option<f64> {
     let n = count as f64;
     let share = C / (n + C);
@@ -74,29 +75,29 @@ pub(crate) fn reach(count: usize, alpha: f64) -> Option<f64> {
     (count > 1 && bound > share).then(|| (square * (n - 1.0) / n).sqrt())
 }
 
-/// Sessions of the same comparison, each with a bet of its own: another day has another deviation. Their e-values
+/// Sessions of the same comparison, each with its own bet: another day has another deviation. Their e-values
 /// multiply, so that a further session may follow whatever the ones before have shown.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SessionsEstimate {
-    /// The centre against which the least was gained.
-    pub centre: f64,
-    /// From the least to the greatest centre against which less than `1 / alpha` was gained; `None` where too few
+    /// The center against which the least was gained.
+    pub center: f64,
+    /// From the least to the greatest center against which less than `1 / alpha` was gained; `None` where too few
     /// differences exclude any.
     pub interval: Option<ConfidenceInterval>,
-    /// Of a centre of 0; 1 where the interval holds it.
+    /// p of a center of 0; 1 if the interval holds it.
     pub p: f64,
 }
 
-/// Centres that are tried between the means of sessions.
+/// Centers that are tried between the means of sessions.
 const STEPS: u32 = 256;
 
-/// What sessions say together; `None` where none has two differences.
+/// The joint estimate of sessions; `None` if none has two differences.
 pub fn of_sessions(sessions: &[Vec<f64>], alpha: f64) -> Option<SessionsEstimate> {
     let bound = (1.0 / alpha).ln();
     let bets: Vec<Bet> = sessions.iter().filter_map(|own| Bet::of(own)).collect();
     let low = bets.iter().map(|bet| bet.mean).reduce(f64::min)?;
     let high = bets.iter().map(|bet| bet.mean).reduce(f64::max)?;
-    let gained = |centre: f64| bets.iter().map(|bet| bet.log_e_value(centre)).sum::<f64>();
+    let gained = |center: f64| bets.iter().map(|bet| bet.log_e_value(center)).sum::<f64>();
     // Left and right of all means the gain grows with the distance; between them it may have several lows.
     let steps = if low < high { STEPS } else { 0 };
     let place = |step: u32| low + (high - low) * f64::from(step) / f64::from(STEPS);
@@ -105,7 +106,7 @@ pub fn of_sessions(sessions: &[Vec<f64>], alpha: f64) -> Option<SessionsEstimate
     let is_open = |step: &u32| gains[*step as usize] < bound;
     let most: f64 = bets.iter().map(Bet::most).sum();
     let interval = (most > bound).then(|| match (0..=steps).find(is_open) {
-        // The sessions contradict each other: no centre suits all.
+        // The sessions contradict each other: no center suits all.
         None => ConfidenceInterval { low, high },
         Some(first) => {
             let last = (0..=steps).rev().find(is_open).unwrap_or(first);
@@ -118,7 +119,7 @@ pub fn of_sessions(sessions: &[Vec<f64>], alpha: f64) -> Option<SessionsEstimate
     let p = (-gained(0.0)).exp().min(1.0);
     let is_excluded = interval.is_some_and(|both| !both.contains(0.0));
     let p = if is_excluded { p } else { p.max(alpha.next_up()) };
-    Some(SessionsEstimate { centre: place(least), interval, p })
+    Some(SessionsEstimate { center: place(least), interval, p })
 }
 
 /// The place on the side of `inner` at which so much is gained.
@@ -141,8 +142,8 @@ mod tests {
     use super::*;
     use crate::statistics::ALPHA;
 
-    fn around(centre: f64, count: usize) -> Vec<f64> {
-        (0..count).map(|k| centre + 0.01 * (k as f64 * 2.399).sin()).collect()
+    fn around(center: f64, count: usize) -> Vec<f64> {
+        (0..count).map(|k| center + 0.01 * (k as f64 * 2.399).sin()).collect()
     }
 
     #[test]
@@ -165,13 +166,13 @@ mod tests {
         let both = interval(&first, ALPHA).expect("pairs enough");
         let found = alone.interval.expect("pairs enough");
         assert!((found.low - both.low).abs() < 1e-9 && (found.high - both.high).abs() < 1e-9);
-        assert!((alone.p - p(&first)).abs() < 1e-12 && (alone.centre - 0.02).abs() < 0.01);
+        assert!((alone.p - p(&first)).abs() < 1e-12 && (alone.center - 0.02).abs() < 0.01);
         // Neither of two short sessions decides anything; together they do.
         let short = [around(0.02, 4), around(0.021, 4)];
         assert!(short.iter().all(|own| interval(own, ALPHA).is_none() && p(own) > ALPHA));
         let together = of_sessions(&short, ALPHA).expect("differences");
         let both = together.interval.expect("pairs enough");
-        assert!(together.p <= ALPHA && both.low > 0.0 && both.contains(together.centre));
+        assert!(together.p <= ALPHA && both.low > 0.0 && both.contains(together.center));
         let gained: f64 = short.iter().map(|own| log_e_value(own, both.low)).sum();
         assert!((gained - 20.0_f64.ln()).abs() < 1e-6, "{gained}");
         // A single pair says nothing, and takes nothing away.

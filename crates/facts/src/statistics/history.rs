@@ -1,11 +1,11 @@
-//! Whether the order of trials left a mark on them: dependence of successive trials, drift over a session, and what it
-//! costs to be the second of a pair.
+//! Tests for marks that the order of trials left on them: dependence of successive trials, drift over a session, and
+//! what it costs to be the second of a pair.
 //!
-//! All three are permutation tests of ranks: figures change places within their group (the same target at the same load),
-//! so that p is exact whatever the distribution of trials is, and no short session fires by chance. A family of such
-//! tests is judged at [`FAMILY_ALPHA`] together (Bonferroni). Sources: E. Pitman, Supplement to the Journal of the Royal
-//! Statistical Society 4 (1937); A. Wald and J. Wolfowitz, Annals of Mathematical Statistics 14 (1943), for the first;
-//! J. Besag and P. Clifford, Biometrika 78 (1991), for when to stop permuting.
+//! All three are permutation tests of ranks: figures change places within their group (the same target at the same
+//! load), so that p is exact whatever the distribution of trials is, and no short session fires by chance. A family of
+//! such tests is judged at [`FAMILY_ALPHA`] together (Bonferroni). Sources: E. Pitman, Supplement to the Journal of the
+//! Royal Statistical Society 4 (1937); A. Wald and J. Wolfowitz, Annals of Mathematical Statistics 14 (1943), for the
+//! first; J. Besag and P. Clifford, Biometrika 78 (1991), for when to stop permuting.
 
 use crate::statistics::{MOST_TREND_POINTS, deviation, median, trend_line};
 use dyno_core::Rng;
@@ -15,7 +15,7 @@ pub const FAMILY_ALPHA: f64 = 0.01;
 /// Fewer figures say nothing of their order.
 pub const LEAST_PLACED: usize = 12;
 const PERMUTATIONS: usize = 19_999;
-/// So many as extreme as what was found, to both sides, and p is no small one.
+/// So many as extreme as what was found, to both sides, and p is not a small one.
 const ENOUGH: usize = 100;
 
 /// A figure in the order in which figures were made.
@@ -29,14 +29,15 @@ pub struct PlacedFigure {
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct HistoryMark {
-    /// The correlation of successive figures, or the change as a share: -0.02 is 2 % less.
+    /// The correlation of successive figures, or the change as a share: -0.02 is 2% less.
     pub size: f64,
     /// Two-sided p of no mark.
     pub p: f64,
     pub figures: usize,
 }
 
-/// Whether each figure resembles the one before it, beside a drift of all; `None` under [`LEAST_PLACED`] figures.
+/// Tests whether each figure resembles the one before it, apart from a drift of all; `None` under [`LEAST_PLACED`]
+/// figures.
 pub fn lag1(figures: &[PlacedFigure], seed: u64) -> Option<HistoryMark> {
     let slope = Permuted::new(figures)?.slope()?;
     let without_drift = |(at, figure): (usize, &PlacedFigure)| PlacedFigure {
@@ -63,7 +64,7 @@ pub fn drift(figures: &[PlacedFigure], seed: u64) -> Option<HistoryMark> {
     Some(HistoryMark { size, p: session.p(seed, late), figures: figures.len() })
 }
 
-/// What it costs to be the second of a pair. `pairs` are log ratios, candidate by baseline, with whether the candidate was
+/// The cost of being second in a pair. `pairs` are log ratios, candidate by baseline, with whether the candidate was
 /// second; `None` under [`LEAST_PLACED`] / 2 pairs, or where one of the orders is missing.
 pub fn second_of_pair(pairs: &[(PlacedFigure, bool)], seed: u64) -> Option<HistoryMark> {
     let figures: Vec<PlacedFigure> = pairs.iter().map(|(figure, _)| *figure).collect();
@@ -72,7 +73,7 @@ pub fn second_of_pair(pairs: &[(PlacedFigure, bool)], seed: u64) -> Option<Histo
         let own = values.iter().zip(pairs).filter(|(_, (_, is_second))| *is_second);
         own.map(|(value, _)| value).sum()
     };
-    let shifts: Vec<f64> = differences(&session.centred, pairs).collect();
+    let shifts: Vec<f64> = differences(&session.centered, pairs).collect();
     // Candidates gain by it what they lose by being first.
     let size = (median(&shifts)? / 2.0).exp_m1();
     Some(HistoryMark { size, p: session.p(seed, seconds), figures: figures.len() })
@@ -80,11 +81,12 @@ pub fn second_of_pair(pairs: &[(PlacedFigure, bool)], seed: u64) -> Option<Histo
 
 /// Between all pairs with the candidate second and all with it first (Hodges and Lehmann).
 fn differences<'a>(
-    centred: &'a [f64],
+    centered: &'a [f64],
     pairs: &'a [(PlacedFigure, bool)],
 ) -> impl Iterator<Item = f64> + 'a {
     let of = move |wanted: bool| {
-        let own = centred.iter().zip(pairs).filter(move |(_, (_, is_second))| *is_second == wanted);
+        let own =
+            centered.iter().zip(pairs).filter(move |(_, (_, is_second))| *is_second == wanted);
         own.map(|(value, _)| *value)
     };
     of(true).flat_map(move |second| of(false).map(move |first| second - first))
@@ -93,12 +95,12 @@ fn differences<'a>(
 /// Figures that may change places within their groups.
 struct Permuted {
     /// Without the medians of their groups.
-    centred: Vec<f64>,
+    centered: Vec<f64>,
     /// Their ranks around zero.
     ranks: Vec<f64>,
     /// The places of each group.
     groups: Vec<Vec<usize>>,
-    /// The place of each figure beside the mean of its group's.
+    /// The place of each figure alongside the mean of its group's.
     places: Vec<f64>,
 }
 
@@ -116,30 +118,30 @@ impl Permuted {
         for (place, figure) in figures.iter().enumerate() {
             groups[figure.group].push(place);
         }
-        let mut centred: Vec<f64> = figures.iter().map(|figure| figure.log).collect();
+        let mut centered: Vec<f64> = figures.iter().map(|figure| figure.log).collect();
         let mut beside: Vec<f64> = (0..figures.len()).map(|place| place as f64).collect();
         for places in groups.iter().filter(|places| !places.is_empty()) {
-            let own: Vec<f64> = places.iter().map(|place| centred[*place]).collect();
+            let own: Vec<f64> = places.iter().map(|place| centered[*place]).collect();
             let middle = median(&own)?;
             let mean = places.iter().sum::<usize>() as f64 / places.len() as f64;
             for place in places {
-                centred[*place] -= middle;
+                centered[*place] -= middle;
                 beside[*place] -= mean;
             }
         }
-        deviation(&centred).filter(|deviation| *deviation > 0.0)?;
-        let ranks = ranks(&centred);
-        Some(Permuted { centred, ranks, groups, places: beside })
+        deviation(&centered).filter(|deviation| *deviation > 0.0)?;
+        let ranks = ranks(&centered);
+        Some(Permuted { centered, ranks, groups, places: beside })
     }
 
     /// Growth of the logarithm from one place to the next.
     fn slope(&self) -> Option<f64> {
         let stride = self.places.len().div_ceil(MOST_TREND_POINTS);
-        let points = self.places.iter().copied().zip(self.centred.iter().copied());
+        let points = self.places.iter().copied().zip(self.centered.iter().copied());
         Some(trend_line(&points.step_by(stride).collect::<Vec<_>>())?.slope)
     }
 
-    /// What a straight line through them leaves, the same for all groups (least squares).
+    /// The residuals of a straight line through them, with one slope for all groups (least squares).
     fn without_line(&self, values: &[f64]) -> Vec<f64> {
         let slope: f64 = values.iter().zip(&self.places).map(|(value, place)| value * place).sum();
         let squares: f64 = self.places.iter().map(|place| place * place).sum();

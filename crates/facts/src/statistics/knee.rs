@@ -1,6 +1,6 @@
 //! The highest rate that is held under an objective: a search that asks for one trial at a time.
 //!
-//! The next step follows from the trials so far, so an interrupted search goes on where it was. A trial may fail for
+//! The next step follows from the trials so far, so an interrupted search continues where it was. A trial may fail for
 //! reasons of its own, so a rate has failed only when failures lead by two: the boundary is repeated. The result is an
 //! interval, from the highest rate that was held again and again to the lowest that failed.
 
@@ -28,7 +28,7 @@ pub struct Search {
 }
 
 impl Search {
-    /// From this rate, to 5 %, with three confirmations.
+    /// From this rate, to 5%, with three confirmations.
     pub fn from(start_per_s: f64) -> Search {
         Search { start_per_s, most_per_s: None, precision: 0.05, confirmations: 3 }
     }
@@ -56,7 +56,7 @@ pub enum KneeStep {
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum KneeOutcome {
-    /// The highest rate that was held and confirmed, and the lowest that failed; `None` where no higher rate was
+    /// The highest rate that was held and confirmed, and the lowest that failed; `None` if no higher rate was
     /// allowed, so that the system may hold more.
     Held { rate_per_s: f64, failed_per_s: Option<f64> },
     /// Not even a small part of the first rate was held.
@@ -65,8 +65,9 @@ pub enum KneeOutcome {
     Unsteady,
 }
 
-/// Returns true if a trial held its rate. `done` counts what was committed, rolled back on purpose, skipped as its profile
-/// allows or still under way: what failed has held nothing, and is limited unless the objective is about errors itself.
+/// Returns true if a trial held its rate. `done` counts what was committed, rolled back on purpose, skipped as its
+/// profile allows or still under way: what failed has held nothing, and is limited unless the objective is about errors
+/// itself.
 pub fn is_held(offered: f64, done: f64, failed: f64, objective: &Objective, is_met: bool) -> bool {
     let has_few_errors = objective.metric == Metric::Errors || failed <= MOST_FAILED * offered;
     is_met && has_few_errors && done >= HELD_SHARE * offered
@@ -78,7 +79,7 @@ pub fn has_failed(tested_rates: &[TestedRate], rate_per_s: f64) -> bool {
 }
 
 /// Failures lead by so many where a rate has failed. One trial of twenty that fails for reasons of its own then ends a
-/// rate that is held in 0.3 % of searches; "best of three" in 0.5 %.
+/// rate that is held in 0.3% of searches; "best of three" in 0.5%.
 const FAILED_LEAD: u32 = 2;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

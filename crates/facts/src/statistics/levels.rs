@@ -1,9 +1,9 @@
-//! What pairs vary by, level by level: loads of the data, starts of the servers, pairs of one start.
+//! Variation of pairs, level by level: loads of the data, starts of the servers, pairs of one start.
 //!
-//! Pairs of one start share what that start has made of the server, so they are no evidence of their own: the mean of a
-//! unit, of everything that shares the outermost level, is. How much each level adds is a nested analysis of variance; the
-//! numbers that cost least for a half-width follow from that and from what a pair, a start and a load take (T. Kalibera and
-//! R. Jones, Rigorous benchmarking in reasonable time, ISMM 2013).
+//! Pairs of one start share what that start has made of the server, so they are not evidence of their own: the mean of
+//! a unit, of everything that shares the outermost level, is. How much each level adds is a nested analysis of
+//! variance; the numbers that cost least for a half-width follow from that and from what a pair, a start and a load
+//! take (T. Kalibera and R. Jones, Rigorous benchmarking in reasonable time, ISMM 2013).
 
 use crate::statistics::ratio::{LEAST_PAIRS, RANKS_BY_T, pairs_needed};
 use crate::statistics::{deviation, mean};
@@ -13,8 +13,9 @@ use serde::Serialize;
 /// Numbers of a level within the next one that are tried.
 const TRIED: [usize; 13] = [1, 2, 3, 4, 5, 6, 8, 10, 12, 15, 20, 30, 50];
 
-/// Deviations of the logarithms that the levels add, from pairs outwards. `within` says how many of each level make one of
-/// the next, and `logs` are in order; what is left of an incomplete unit at the end is left out. `None` under two units.
+/// Deviations of the logarithms that the levels add, from pairs outwards. `within` says how many of each level make one
+/// of the next, and `logs` are in order; what is left of an incomplete unit at the end is left out. `None` under two
+/// units.
 pub fn components(logs: &[f64], within: &[usize]) -> Option<Vec<f64>> {
     let unit: usize = within.iter().product();
     let units = logs.len() / unit.max(1);
@@ -24,7 +25,7 @@ pub fn components(logs: &[f64], within: &[usize]) -> Option<Vec<f64>> {
     let mut values = logs[..units * unit].to_vec();
     let (mut found, mut below) = (Vec::new(), 0.0);
     for size in within.iter().copied().chain([units]) {
-        // Of one alone nothing is known: what it adds is part of the next level.
+        // One alone shows nothing: what it adds is part of the next level.
         if size == 1 {
             found.push(0.0);
             continue;
@@ -39,19 +40,19 @@ pub fn components(logs: &[f64], within: &[usize]) -> Option<Vec<f64>> {
     Some(found)
 }
 
-/// How often each level is made, and what that takes.
+/// Numbers of each level, and the time that they take.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 #[schemars(rename = "LevelNumbers")]
 pub struct Allocation {
-    /// How many of each level make one of the next.
+    /// Number of elements of each level in one of the next.
     pub within: Vec<usize>,
     /// Units: of the outermost level.
     pub units: usize,
     pub total_s: f64,
 }
 
-/// What a half-width takes with these numbers, if levels vary as `deviations` say and cost `seconds` each, from pairs
-/// outwards; `None` where no number of units gives it.
+/// The numbers needed for a half-width, if levels vary as `deviations` say and cost `seconds` each, from pairs
+/// outwards; `None` if no number of units gives it.
 pub fn needed(
     deviations: &[f64],
     seconds: &[f64],

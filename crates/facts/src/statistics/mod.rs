@@ -106,7 +106,7 @@ pub(crate) fn normal_p(z: f64) -> f64 {
     (2.0 * Normal::standard().cdf(-z.abs())).min(1.0)
 }
 
-/// 95 % t interval of the mean of a sample; `None` under two values.
+/// 95% t interval of the mean of a sample; `None` under two values.
 pub fn mean_interval(values: &[f64]) -> Option<ConfidenceInterval> {
     let mean = mean(values)?;
     let error = deviation(values)? / (values.len() as f64).sqrt();
@@ -114,7 +114,8 @@ pub fn mean_interval(values: &[f64]) -> Option<ConfidenceInterval> {
     Some(ConfidenceInterval { low: mean - reach, high: mean + reach })
 }
 
-/// Holm's correction (of twenty metrics, one shows a "difference" by chance): adjusts p values, so that the chance of any false verdict among them all stays below the level.
+/// Holm's correction (of twenty metrics, one shows a "difference" by chance): adjusts p values, so that the chance of
+/// any false verdict among them all stays below the level.
 pub fn holm(p: &[f64]) -> Vec<f64> {
     let mut order: Vec<usize> = (0..p.len()).collect();
     order.sort_by(|a, b| p[*a].total_cmp(&p[*b]));
@@ -128,13 +129,13 @@ pub fn holm(p: &[f64]) -> Vec<f64> {
     adjusted
 }
 
-/// The noise floor: the largest difference that an A/A comparison with this interval shows, such as 0.015: the end that is
-/// farther from 1. Smaller effects are noise.
+/// The noise floor: the largest difference that an A/A comparison with this interval shows, such as 0.015: the end that
+/// is farther from 1. Smaller effects are noise.
 pub fn noise_floor(interval: ConfidenceInterval) -> f64 {
     interval.low.ln().abs().max(interval.high.ln().abs()).exp() - 1.0
 }
 
-/// True when the ratio differs from 1 by less than the floor's share.
+/// Returns true if the ratio differs from 1 by less than the floor's share.
 pub fn is_below_noise(ratio: f64, share: f64) -> bool {
     ratio.ln().abs() < share.ln_1p()
 }
@@ -192,9 +193,9 @@ pub struct ScalingPeak {
 pub fn scaling_peak(trials: &[(f64, f64)]) -> Option<ScalingPeak> {
     let levels = by_level(trials);
     let (last, others) = levels.split_last()?;
-    let centre = |level: &(f64, Vec<f64>)| mean(&level.1).unwrap_or(f64::NEG_INFINITY);
-    let best = others.iter().max_by(|a, b| centre(a).total_cmp(&centre(b)))?;
-    let lost = centre(best) - centre(last);
+    let center = |level: &(f64, Vec<f64>)| mean(&level.1).unwrap_or(f64::NEG_INFINITY);
+    let best = others.iter().max_by(|a, b| center(a).total_cmp(&center(b)))?;
+    let lost = center(best) - center(last);
     let part = |level: &(f64, Vec<f64>)| {
         let count = level.1.len() as f64;
         Some((deviation(&level.1)?.powi(2) / count, count - 1.0))
@@ -296,7 +297,7 @@ mod tests {
         1_000.0 * n / (1.0 + 0.03 * (n - 1.0) + 0.000_4 * n * (n - 1.0))
     }
 
-    /// Three trials a level, with noise of 2 %.
+    /// Three trials a level, with noise of 2%.
     fn trials(seed: u64, of: impl Fn(f64) -> f64) -> Vec<(f64, f64)> {
         let mut rng = Rng::new(seed, "trials", 0);
         let mut noise = || 1.0 + 0.02 * ((0..12).map(|_| rng.unit()).sum::<f64>() - 6.0);

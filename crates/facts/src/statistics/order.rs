@@ -1,14 +1,14 @@
 //! Balanced orders: who comes first must not look like a difference.
 //!
 //! The rows of a Williams square hold every item once at every place, and every item equally often right after every
-//! other (E. J. Williams, Australian Journal of Scientific Research 2, 1949). Of two items it is AB and BA. Rows are
+//! other (E. J. Williams, Australian Journal of Scientific Research 2, 1949). For two items it is AB and BA. Rows are
 //! drawn in blocks: within a block each comes equally often.
 
 use dyno_core::Rng;
 
 /// The rows of a Williams square of so many items: as many, or twice as many of an odd number above one.
 pub fn williams(items: usize) -> Vec<Vec<usize>> {
-    // 0, 1, n-1, 2, n-2, ...: neighbours differ by everything once.
+    // 0, 1, n-1, 2, n-2, ...: neighbors differ by everything once.
     let zigzag = |place: usize| match place {
         0 => 0,
         place if place % 2 == 1 => place.div_ceil(2),
@@ -28,7 +28,7 @@ pub fn williams(items: usize) -> Vec<Vec<usize>> {
 /// whole square, later ones of one square; in each block every row comes equally often, in a drawn order. Equal
 /// arguments give equal orders.
 ///
-/// Balance alone makes a repeat likely to have another row than the one before, so that neighbouring repeats depend on
+/// Balance alone makes a repeat likely to have another row than the one before, so that neighboring repeats depend on
 /// each other where trials do. Two orders are drawn and the one with fewer changes taken, which outweighs that.
 pub fn balanced(items: usize, planned: usize, repeat: usize, seed: u64) -> Vec<usize> {
     let mut rows = williams(items);

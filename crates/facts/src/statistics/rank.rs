@@ -1,6 +1,6 @@
 //! Wilcoxon's signed-rank test, exact, and the estimate that belongs to it: the pseudo-median of Hodges and Lehmann.
 //!
-//! They assume nothing but that differences lie alike on both sides of their centre. With orders drawn by chance this
+//! They assume nothing but that differences lie alike on both sides of their center. With orders drawn by chance this
 //! holds for the logarithms of the ratios of pairs whatever the distribution of trials is. One wild trial of ten moves
 //! them little. Sources: F. Wilcoxon, Biometrics Bulletin 1 (1945); J. Hodges and E. Lehmann, Annals of Mathematical
 //! Statistics 34 (1963); intervals: M. Hollander and D. Wolfe, Nonparametric Statistical Methods, 3.3.
@@ -58,8 +58,9 @@ pub fn pseudo_median_interval(values: &[f64], alpha: f64) -> Option<ConfidenceIn
     Some(ConfidenceInterval { low, high })
 }
 
-/// The same of values beside which so many more were lost, whatever these would have been: its ends are those with all of
-/// them below the others, and above. `None` where they may move an end any far: of one it can't with twelve values in all.
+/// The interval whatever `lost` further values would have been: its ends are those with all of
+/// them below the others, and above. `None` if they may move an end any far: of one it can't with twelve values in
+/// all.
 pub fn interval_whatever(values: &[f64], lost: usize, alpha: f64) -> Option<ConfidenceInterval> {
     let with =
         |extreme: f64| pseudo_median_interval(&[values, &vec![extreme; lost]].concat(), alpha);
@@ -76,7 +77,7 @@ fn walsh_averages(values: &[f64]) -> Vec<f64> {
     values.iter().enumerate().flat_map(with_later).collect()
 }
 
-/// How many of the sorted averages lie outside of the interval at each end.
+/// Number of the sorted averages outside of the interval at each end.
 fn ranks_cut(count: usize, alpha: f64) -> Option<usize> {
     if least_p(count) > alpha {
         return None;
@@ -158,7 +159,7 @@ mod tests {
 
     #[test]
     fn the_interval_is_that_of_the_tables() {
-        // Counts outside at each end for 95 %: Hollander and Wolfe, table A.4.
+        // Counts outside at each end for 95%: Hollander and Wolfe, table A.4.
         let cuts =
             [(5, None), (6, Some(0)), (7, Some(2)), (8, Some(3)), (10, Some(8)), (20, Some(52))];
         for (count, cut) in cuts {
@@ -194,8 +195,8 @@ mod tests {
     #[test]
     fn one_wild_value_moves_the_pseudo_median_little() {
         let values = [0.01, 0.02, 0.03, 0.02, 0.01, 0.02, 0.03, 0.02, 0.02, -3.0];
-        let centre = pseudo_median(&values).expect("values");
-        assert!((centre - 0.02).abs() < 0.005, "{centre}");
+        let center = pseudo_median(&values).expect("values");
+        assert!((center - 0.02).abs() < 0.005, "{center}");
         assert_eq!(pseudo_median(&[]), None);
     }
 }

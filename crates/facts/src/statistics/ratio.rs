@@ -1,12 +1,12 @@
 //! The ratio of two systems from interleaved pairs of trials.
 //!
-//! A pair is a trial of each, one right after the other in a balanced order that chance has drawn: drifts over a session
-//! meet both alike and cancel out in their ratio. The estimate is the pseudo-median of the logarithms of the pairs'
-//! ratios with its exact interval ([`crate::statistics::rank`]); Student's t stands beside it.
+//! A pair is a trial of each, one right after the other in a balanced order that chance has drawn: drifts over a
+//! session meet both alike and cancel out in their ratio. The estimate is the pseudo-median of the logarithms of the
+//! pairs' ratios with its exact interval ([`crate::statistics::rank`]); Student's t stands alongside it.
 //!
 //! A verdict has three statements. Direction: `faster` or `slower`, certain where the interval excludes 1. Size: the
 //! interval. Stability: the variations of both sides, a label that vetoes nothing, since trials that vary are a finding
-//! themselves. Where no direction is certain, two one-sided tests (D. Schuirmann, Journal of Pharmacokinetics and
+//! themselves. If no direction is certain, two one-sided tests (D. Schuirmann, Journal of Pharmacokinetics and
 //! Biopharmaceutics 15, 1987) may prove that both are equivalent within a margin.
 
 use crate::statistics::{
@@ -16,7 +16,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use statrs::distribution::{ContinuousCDF, Normal};
 
-/// With fewer pairs there is no verdict: the signed-rank test can't reach 5 %.
+/// With fewer pairs there is no verdict: the signed-rank test can't reach 5%.
 pub const LEAST_PAIRS: usize = 6;
 /// Above this variation a side is called unstable.
 pub const MOST_VARIATION: f64 = 0.05;
@@ -27,10 +27,10 @@ const HALF_WIDTH_FOR_POWER: f64 = 0.7;
 /// By so many pairs a comparison of normal trials is longer when ranks judge it: their efficiency is 3/π.
 pub(crate) const RANKS_BY_T: f64 = std::f64::consts::PI / 3.0;
 
-/// How pairs were made decides how they may be judged.
+/// The repetition of pairs, which decides how they may be judged.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Judging {
-    /// With this chance of a false verdict: 5 % when the number of pairs was fixed, less when their figures ended them
+    /// With this chance of a false verdict: 5% when the number of pairs was fixed, less when their figures ended them
     /// ([`crate::statistics::sequential::level`]).
     Level(f64),
     /// Somebody may have looked after every pair.
@@ -64,11 +64,11 @@ pub struct PairedRatio {
     pub pairs: usize,
     /// The pseudo-median; judged at any time the geometric mean.
     pub ratio: f64,
-    /// 95 % interval of the ratio; `None` with too few pairs for one.
+    /// 95% interval of the ratio; `None` with too few pairs for one.
     pub interval: Option<ConfidenceInterval>,
-    /// The interval for two one-sided tests: 90 %, at any time 95 %.
+    /// The interval for two one-sided tests: 90%, at any time 95%.
     pub one_sided: Option<ConfidenceInterval>,
-    /// Two-sided p of a ratio of 1, as if 5 % were the bar however the pairs were made.
+    /// Two-sided p of a ratio of 1, as if 5% were the bar however the pairs were made.
     pub p: f64,
     /// The geometric mean with Student's t; `None` under two pairs.
     pub t: Option<StudentRatio>,
@@ -76,13 +76,13 @@ pub struct PairedRatio {
     pub deviation: Option<f64>,
     pub variation_baseline: Option<f64>,
     pub variation_candidate: Option<f64>,
-    /// What the ratio is where some figures are only bounds.
+    /// The direction of the ratio if some figures are only bounds.
     pub bound: Option<FigureBound>,
     /// Judged at any time: by an e-process, whose intervals are wider.
     pub is_anytime: bool,
 }
 
-/// What is known of a figure that was not measured to its end, or of what follows from such figures.
+/// Direction of a figure that was not measured to its end, or of a result of such figures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FigureBound {
     /// As the time of a query that was given up.
@@ -102,8 +102,8 @@ impl FigureBound {
         }
     }
 
-    /// What a ratio is of pairs (baseline, candidate) of which some figures are bounds: what the baseline has at least,
-    /// the ratio is at most.
+    /// Direction of a ratio of pairs (baseline, candidate) in which some figures are bounds: if the baseline is a lower
+    /// bound, the ratio is an upper bound.
     pub fn of_ratio(
         pairs: impl IntoIterator<Item = [Option<FigureBound>; 2]>,
     ) -> Option<FigureBound> {
@@ -119,7 +119,7 @@ impl FigureBound {
         FigureBound::of(ends)
     }
 
-    /// What is left of the interval of figures that were taken for measured ones: on one side there is no end.
+    /// The rest of the interval of figures that were taken for measured ones: one side has no end.
     pub fn widen(self, interval: ConfidenceInterval) -> ConfidenceInterval {
         ConfidenceInterval {
             low: if self == FigureBound::AtLeast { interval.low } else { 0.0 },
@@ -168,8 +168,8 @@ impl RatioVerdict {
 }
 
 impl PairedRatio {
-    /// Of pairs (baseline, candidate, each a number of its unit) that share something within their unit, such as a start
-    /// of their servers: the units are what is independent, and what `pairs` counts.
+    /// The ratio of pairs (baseline, candidate, each with the number of its unit) that share something within their unit, such as a
+    /// start of their servers: the units are what is independent, and what `pairs` counts.
     pub fn of_units(pairs: &[(u32, (f64, f64))], judging: Judging) -> Option<PairedRatio> {
         let side = |of: fn(&(f64, f64)) -> f64| {
             variation(&pairs.iter().map(|(_, pair)| of(pair)).collect::<Vec<f64>>())
@@ -181,12 +181,12 @@ impl PairedRatio {
         })
     }
 
-    /// Of pairs (baseline, candidate) with values above zero; `None` without any.
+    /// The ratio of pairs (baseline, candidate) with values above zero; `None` without any.
     pub fn of(pairs: &[(f64, f64)], judging: Judging) -> Option<PairedRatio> {
         let pairs = usable(pairs);
         let logs: Vec<f64> = pairs.iter().map(|(a, b)| (b / a).ln()).collect();
         let alpha = judging.alpha();
-        let (centre, both, one_sided, p) = match judging {
+        let (center, both, one_sided, p) = match judging {
             Judging::Level(_) => (
                 rank::pseudo_median(&logs)?,
                 rank::pseudo_median_interval(&logs, alpha),
@@ -202,7 +202,7 @@ impl PairedRatio {
             |of: fn(&(f64, f64)) -> f64| variation(&pairs.iter().map(of).collect::<Vec<f64>>());
         Some(PairedRatio {
             pairs: pairs.len(),
-            ratio: centre.exp(),
+            ratio: center.exp(),
             interval: both.map(of_logs),
             one_sided: one_sided.map(of_logs),
             p,
@@ -215,7 +215,7 @@ impl PairedRatio {
         })
     }
 
-    /// The same where earlier sessions of the comparison stand beside these pairs, judged at any time. Variations are
+    /// The ratio with earlier sessions of the comparison, judged at any time. Variations are
     /// those of these pairs: another day has another level.
     pub fn continued(self, earlier: &[Vec<(f64, f64)>], pairs: &[(f64, f64)]) -> PairedRatio {
         let logs = |pairs: &[(f64, f64)]| -> Vec<f64> {
@@ -227,7 +227,7 @@ impl PairedRatio {
         let all = sessions.concat();
         PairedRatio {
             pairs: all.len(),
-            ratio: found.centre.exp(),
+            ratio: found.center.exp(),
             interval: found.interval.map(of_logs),
             one_sided: found.interval.map(of_logs),
             p: found.p,
@@ -237,7 +237,7 @@ impl PairedRatio {
         }
     }
 
-    /// What is left of it where figures were bounds: what was cut off is taken for its end, so that the true ratio is
+    /// The ratio for figures that were bounds: their values are taken as measured, so that the true ratio is
     /// further away, on the side of the bound. p counts in that direction alone.
     pub fn bounded(self, bound: Option<FigureBound>) -> PairedRatio {
         let Some(bound) = bound else { return self };
@@ -252,7 +252,7 @@ impl PairedRatio {
         PairedRatio { p: if found.is_on_side_of_bound() { found.p } else { 1.0 }, ..found }
     }
 
-    /// Whether the true ratio, which lies beyond a bound, is further from 1 than this one.
+    /// Returns true if the true ratio, which lies beyond a bound, is further from 1 than this one.
     pub(crate) fn is_on_side_of_bound(&self) -> bool {
         match self.bound {
             Some(FigureBound::AtLeast) => self.ratio > 1.0,
@@ -272,8 +272,8 @@ impl PairedRatio {
         self.judged(better, margin, self.p)
     }
 
-    /// The verdict with a p that was adjusted for all other comparisons ([`crate::statistics::holm`]). `margin`: ratios from
-    /// 1 / (1 + margin) to 1 + margin are equivalent.
+    /// The verdict with a p that was adjusted for all other comparisons ([`crate::statistics::holm`]). `margin`: ratios
+    /// from 1 / (1 + margin) to 1 + margin are equivalent.
     pub fn judged(&self, better: Better, margin: f64, adjusted_p: f64) -> RatioVerdict {
         if self.interval.is_none() || self.pairs < 2 {
             return RatioVerdict::TooFewPairs;
@@ -290,7 +290,7 @@ impl PairedRatio {
         }
     }
 
-    /// Whether both one-sided tests exclude a difference of the margin.
+    /// Returns true if both one-sided tests exclude a difference of the margin.
     pub fn is_equivalent(&self, margin: f64) -> bool {
         self.one_sided
             .is_some_and(|both| both.low >= 1.0 / (1.0 + margin) && both.high <= 1.0 + margin)
@@ -307,14 +307,14 @@ impl PairedRatio {
         Some(((t as f64 * RANKS_BY_T).ceil() as usize).max(LEAST_PAIRS))
     }
 
-    /// Pairs with which a difference of the margin would be proven in four of five cases. What was found is no guide where
-    /// it is undecided: it is noise.
+    /// Pairs with which a difference of the margin would be proven in four of five cases. What was found is not a guide
+    /// where it is undecided: it is noise.
     pub fn pairs_to_decide(&self, margin: f64) -> Option<usize> {
         self.pairs_needed((margin.ln_1p() * HALF_WIDTH_FOR_POWER).sinh())
     }
 
-    /// Pairs with which the ratio would be told from `other` in four of five cases, were it what was found. `None` where it
-    /// is less than a standard error away: then what was found is noise.
+    /// Pairs with which the ratio would be told from `other` in four of five cases, were it what was found. `None`
+    /// where it is less than a standard error away: then what was found is noise.
     pub fn pairs_to_tell_from(&self, other: f64) -> Option<usize> {
         let distance = (self.ratio / other).ln().abs();
         let error = self.usual_deviation()? / (self.pairs as f64).sqrt();
@@ -362,7 +362,7 @@ fn is_usable((a, b): &(f64, f64)) -> bool {
     *a > 0.0 && *b > 0.0 && a.is_finite() && b.is_finite()
 }
 
-/// The geometric means of the usable pairs of each unit, in order; a unit without any is no usable pair.
+/// The geometric means of the usable pairs of each unit, in order; a unit without any is not a usable pair.
 pub fn unit_means(pairs: &[(u32, (f64, f64))]) -> Vec<(f64, f64)> {
     let of_unit = |unit: &[(u32, (f64, f64))]| {
         if let [(_, only)] = unit {
@@ -386,22 +386,22 @@ fn of_logs(logs: ConfidenceInterval) -> ConfidenceInterval {
 }
 
 fn student(logs: &[f64], alpha: f64) -> Option<StudentRatio> {
-    let (centre, error) = (mean(logs)?, deviation(logs)? / (logs.len() as f64).sqrt());
+    let (center, error) = (mean(logs)?, deviation(logs)? / (logs.len() as f64).sqrt());
     let freedom = logs.len() - 1;
     let reach = t_quantile(freedom, alpha) * error;
-    let p = match (error > 0.0, centre == 0.0) {
-        (true, _) => t_p(centre / error, freedom),
+    let p = match (error > 0.0, center == 0.0) {
+        (true, _) => t_p(center / error, freedom),
         (false, true) => 1.0,
         (false, false) => 0.0,
     };
     Some(StudentRatio {
-        interval: of_logs(ConfidenceInterval { low: centre - reach, high: centre + reach }),
+        interval: of_logs(ConfidenceInterval { low: center - reach, high: center + reach }),
         p,
     })
 }
 
-/// Pairs that Student's t needs for a half-width when the logarithms of the pairs' ratios have this deviation (about 1.41
-/// times the variation of single trials).
+/// Pairs that Student's t needs for a half-width when the logarithms of the pairs' ratios have this deviation (about
+/// 1.41 times the variation of single trials).
 pub(crate) fn pairs_needed(deviation: f64, half_width: f64) -> Option<usize> {
     least_count(half_width, |pairs| {
         Some(t_quantile(pairs - 1, ALPHA) * deviation / (pairs as f64).sqrt())
@@ -485,9 +485,9 @@ mod tests {
     #[test]
     fn equivalence_is_proven_by_the_place_of_the_interval() {
         let noise = [0.004, -0.003, 0.001, -0.002, 0.002, -0.004, 0.003, -0.001];
-        let of = |centre: f64| {
+        let of = |center: f64| {
             let pairs: Vec<(f64, f64)> =
-                noise.iter().map(|noise| (100.0, 100.0 * (centre + noise))).collect();
+                noise.iter().map(|noise| (100.0, 100.0 * (center + noise))).collect();
             PairedRatio::of(&pairs, Judging::FIXED).expect("pairs")
         };
         assert_eq!(of(1.0).verdict(Better::More, 0.03), RatioVerdict::Equivalent);

@@ -1,14 +1,14 @@
 //! Planning repetitions one pair at a time.
 //!
 //! Pairs that end where their interval looks narrow end where the deviation happens to be small. So their intervals are
-//! those of a stricter level, at which 5 % hold: a table made by `cargo run --example simulate -- levels`. Pairs that end
-//! where their verdict is certain are judged by an e-process ([`crate::statistics::anytime`]).
+//! those of a stricter level, at which 5% hold: a table made by `cargo run --example simulate -- levels`. Pairs that
+//! end where their verdict is certain are judged by an e-process ([`crate::statistics::anytime`]).
 
 use crate::statistics::ALPHA;
 use crate::statistics::Better;
 use crate::statistics::ratio::{FigureBound, Judging, PairedRatio, RatioVerdict};
 
-/// Levels for pairs that a half-width may end, by how often the most pairs exceed the fewest: the least that held 5 % in
+/// Levels for pairs that a half-width may end, by how often the most pairs exceed the fewest: the least that held 5% in
 /// the worst of the simulated cells.
 const LEVELS: [(f64, f64); 3] = [(1.0, ALPHA), (1.7, 0.032), (f64::INFINITY, 0.025)];
 
@@ -22,20 +22,20 @@ pub struct StoppingPlan {
     pub is_until_decided: bool,
     /// Comparisons among which it is to be proven ([`crate::statistics::holm`]).
     pub comparisons: usize,
-    /// What counts as equivalent: see [`crate::statistics::ratio::DEFAULT_MARGIN`].
+    /// Margin of equivalence: see [`crate::statistics::ratio::DEFAULT_MARGIN`].
     pub margin: f64,
     /// Seconds that no further pair may exceed. The time that trials take says nothing of their figures.
     pub budget_s: Option<f64>,
 }
 
 impl StoppingPlan {
-    /// How pairs that were made by this plan are judged.
+    /// The judgment of pairs that were made by this plan.
     pub fn judging(&self) -> Judging {
         let pairs = [self.pairs_least, self.pairs_most];
         judging(self.is_until_decided, self.half_width.is_some(), pairs)
     }
 
-    /// Whether a ratio is as sure, or its interval as narrow, as wanted.
+    /// Returns true if a ratio is as sure, or its interval as narrow, as wanted.
     fn is_reached(&self, ratio: &PairedRatio) -> bool {
         if !self.is_until_decided {
             return matches!((ratio.half_width(), self.half_width), (Some(reached), Some(wanted)) if reached <= wanted);
@@ -46,7 +46,7 @@ impl StoppingPlan {
         !matches!(verdict, RatioVerdict::TooFewPairs | RatioVerdict::Undecided)
     }
 
-    /// Whether no further pair helps: of a bound there is no half-width, and a verdict on its own side only.
+    /// Returns true if no further pair helps: of a bound there is no half-width, and a verdict on its own side only.
     fn is_beyond_reach(&self, ratio: &PairedRatio) -> bool {
         let is_wanted = self.is_until_decided || self.half_width.is_some();
         let may_be_proven = self.is_until_decided && ratio.is_on_side_of_bound();
@@ -54,7 +54,7 @@ impl StoppingPlan {
     }
 }
 
-/// How pairs are judged that ended at their fixed number, at a half-width, or at a verdict: `pairs` are the fewest and
+/// The judgment of pairs that ended at their fixed number, at a half-width, or at a verdict: `pairs` are the fewest and
 /// the most.
 pub fn judging(is_until_decided: bool, has_half_width: bool, pairs: [usize; 2]) -> Judging {
     match (is_until_decided, has_half_width) {
@@ -98,15 +98,16 @@ pub struct Decision {
 /// The pairs (baseline, candidate) of one candidate.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct CandidatePairs {
-    /// Of the sessions that these go on with.
+    /// Pairs of the sessions that these continue.
     pub earlier: Vec<Vec<(f64, f64)>>,
     pub pairs: Vec<(f64, f64)>,
-    /// What their ratio is where some figures are bounds.
+    /// Direction of their ratio if some figures are bounds.
     pub bound: Option<FigureBound>,
 }
 
-/// Decides after each pair. `candidates` are those so far of each candidate, `spent_s` their cost, `next_s` the expected cost of one more of each. Equal arguments give equal decisions, so an interrupted
-/// run goes on as it would have.
+/// Decides after each pair. `candidates` are those so far of each candidate, `spent_s` their cost, `next_s` the
+/// expected cost of one more of each. Equal arguments give equal decisions, so an interrupted run continues as it would
+/// have.
 pub fn decide(
     plan: &StoppingPlan,
     candidates: &[CandidatePairs],
@@ -230,7 +231,7 @@ mod tests {
         let with = |bound, pairs| CandidatePairs { bound: Some(bound), ..pairs };
         let next = |plan: &StoppingPlan, pairs| decide(plan, &[pairs], 0.0, 1.0).next;
         let decided = StoppingPlan { half_width: None, is_until_decided: true, ..plan() };
-        // Equal times of both that were cut off are no equivalence, and no narrow interval.
+        // Equal times of both that were cut off are not equivalence, and no narrow interval.
         for bound in [FigureBound::Unknown, FigureBound::AtLeast, FigureBound::AtMost] {
             let same = || with(bound, pairs(8, 0.001));
             assert_eq!(next(&plan(), same()), NextPair::Stop(Stop::OnlyBounds));
@@ -244,7 +245,7 @@ mod tests {
         ] {
             assert_eq!(next(&decided, with(bound, longer(8))), NextPair::Stop(ended), "{bound:?}");
         }
-        // It may be proven yet, and another candidate goes on.
+        // It may be proven yet, and another candidate continues.
         let noisy = || of((0..8).map(|k| (100.0, 101.0 + 30.0 * f64::from(k % 2))).collect());
         assert_eq!(next(&decided, with(FigureBound::AtLeast, noisy())), NextPair::Continue);
         let both = [with(FigureBound::Unknown, longer(8)), noisy()];

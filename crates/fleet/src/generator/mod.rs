@@ -176,7 +176,7 @@ impl Generator {
     }
 }
 
-/// The name that was asked for, or a free one.
+/// The name that was requested, or a free one.
 fn free_name(link: &Link, fleet: &str, asked: Option<&str>, host: &str) -> FleetResult<String> {
     let caller = link.caller.clone();
     let call = call_subject(fleet);
@@ -284,14 +284,14 @@ impl Desk {
                 state.run = Some((question.run, Instant::now()));
                 Answer::Done
             }
-            // Leaving twice is no error: the first answer may have been lost.
+            // Leaving twice is not an error: the first answer may have been lost.
             (None, Ask::Leave) => Answer::Done,
             _ => Answer::Busy { run: of },
         };
         (answer, body)
     }
 
-    /// Answers the run that it works for; `body` gets at most `most` bytes beside the answer.
+    /// Answers the run that it works for; `body` gets at most `most` bytes alongside the answer.
     fn answer_own(
         self: &Arc<Self>,
         state: &mut State,

@@ -1,4 +1,4 @@
-//! What was read of runs, before anything is said of it.
+//! Evidence read from runs, before any judgment.
 
 mod model;
 mod nodes;
@@ -76,11 +76,11 @@ impl Evidence {
     pub fn key_rows(&self) -> Vec<KeyRow<'_>> {
         let mut rows = Vec::new();
         for (index, experiment) in self.experiments.iter().enumerate() {
-            // Of a search only what it found is a result: its steps offer more than is held.
+            // Only what a search found is a result: its steps offer more than is held.
             let is_result =
                 |point: &Point| experiment.objective.is_none() || point.purpose == Purpose::Confirm;
             let is_usual = |point: &&Point| !experiment.is_pass() && !point.has_fault;
-            // Of points that were measured again, only the second time is without bias.
+            // If points were measured again, only the second time is without bias.
             let rank = |point: &Point| {
                 let is_confirmed = point.purpose == Purpose::Confirm;
                 (point.status == "complete", is_confirmed, point.throughput().median)
@@ -200,9 +200,9 @@ pub fn bound_of(trial: &TrialSummary, metric: Metric) -> Option<FigureBound> {
     KnownFamily::of(trial)?.bound(trial, metric)
 }
 
-/// What comparisons of such trials judge, the one that decides first, and what a transaction costs. Of what follows from
-/// another (statements from transactions, in a closed loop the mean latency from the throughput) only one is judged:
-/// every judgement costs the others some power.
+/// Metrics that comparisons of such trials judge, the deciding one first, and costs of a transaction. Among metrics that
+/// follow from another (statements from transactions, in a closed loop the mean latency from the throughput) only one
+/// is judged: every judgment costs the others some power.
 pub fn judged_metrics(trial: &TrialSummary) -> Vec<Metric> {
     let own = KnownFamily::of(trial).and_then(|family| family.judged());
     // For concurrent trials at one rate, the cost of a transaction is the most precise figure.
@@ -249,7 +249,7 @@ impl From<&PublishedTable> for Published {
     }
 }
 
-/// Tables that several runs of a suite stand beside, each once: a row is the counterpart of the targets of all runs.
+/// Tables that several runs of a suite stand alongside, each once: a row is the counterpart of the targets of all runs.
 fn merged(tables: &[PublishedTable]) -> Vec<PublishedTable> {
     let mut merged: Vec<PublishedTable> = Vec::new();
     for table in tables {
@@ -273,7 +273,7 @@ fn merged(tables: &[PublishedTable]) -> Vec<PublishedTable> {
     merged
 }
 
-/// What was measured in the place of a published row.
+/// The measured counterpart of a published row.
 pub fn counterpart<'a>(
     experiment: &'a Experiment,
     row: &PublishedRow,

@@ -1,14 +1,14 @@
-//! What a paper says, before it is given a form.
+//! The content of a paper, before it is given a form.
 
 use super::*;
 
-/// What was read of one or several runs.
+/// The evidence read of one or several runs.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Evidence {
     pub title: Message,
     /// Below the title; may be empty.
     pub subtitle: Message,
-    /// What the publisher says.
+    /// The publisher's texts.
     pub texts: PaperTexts,
     pub runs: Vec<RunFacts>,
     pub targets: Vec<PaperTarget>,
@@ -23,7 +23,7 @@ pub struct Evidence {
     pub other_published: Vec<Published>,
 }
 
-/// How the evidence was judged.
+/// The judgment of the evidence.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Verdicts {
     /// Targets held against each other, pair by pair of trials.
@@ -31,7 +31,7 @@ pub struct Verdicts {
     pub gates: Vec<GateRow>,
     /// Throughput against concurrency, per experiment and target.
     pub scaling: Vec<Scaling>,
-    /// Whether the targets were steady in the windows, per trial.
+    /// Steadiness of the targets in the windows, per trial.
     pub steady: Vec<SteadyRow>,
 }
 
@@ -62,12 +62,12 @@ pub struct RunFacts {
     pub header: RunHeader,
     pub status: Message,
     pub command: String,
-    /// Events that are no errors of single intervals: notes, server events.
+    /// Events that are not errors of single intervals: notes, server events.
     pub events: Vec<Event>,
-    /// What leads from the paper to the run's files, with a slash at its end or empty; `None` where
+    /// The path from the paper to the run's files, with a slash at its end or empty; `None` if
     /// that is not known.
     pub link: Option<String>,
-    /// What is damaged or missing in the folder.
+    /// Damaged or missing parts of the folder.
     pub warnings: Vec<Message>,
 }
 
@@ -80,7 +80,7 @@ pub struct PaperTarget {
     /// As the run has it, with nodes in the order of their roles.
     pub facts: TargetFacts,
     pub product: String,
-    /// How the load reaches the nodes, in a sentence.
+    /// Route of the load to the nodes, in a sentence.
     pub route_words: Option<Message>,
     /// Label of the target whose cluster this is, of which only the first read-only nodes are driven.
     pub part_of: Option<String>,
@@ -90,7 +90,7 @@ pub struct PaperTarget {
     pub all_settings: BTreeMap<String, String>,
     /// Columns and indexes of its first node, and how they are defined.
     pub schema: BTreeMap<String, String>,
-    /// What the server did not let dyno read.
+    /// Facts that the server did not let dyno read.
     pub not_readable: Vec<Message>,
 }
 
@@ -106,7 +106,7 @@ impl PaperTarget {
         major_product(&self.product)
     }
 
-    /// Whether its sessions have the isolation level of its shards, whatever they ask for.
+    /// Returns true if its sessions have the isolation level of its shards, whatever they ask for.
     pub fn passes_no_isolation_on(&self) -> bool {
         let has_shards = self.facts.nodes.iter().any(|node| node.role == Role::Shard);
         has_shards && is_shardingsphere(&self.product)
@@ -139,9 +139,9 @@ pub struct SettingRow {
     pub name: String,
     /// Its value before the first trial.
     pub value: String,
-    /// What it decides.
+    /// The decision in words.
     pub meaning: Message,
-    /// True when a commit may be lost or torn with this value.
+    /// Set if a commit may be lost or torn with this value.
     pub is_weak: bool,
 }
 
@@ -164,7 +164,7 @@ pub struct Experiment {
     pub description: Message,
     /// Workload and test.
     pub test: String,
-    /// True when transactions follow a schedule.
+    /// Set if transactions follow a schedule.
     pub is_open_loop: bool,
     /// Length of the shortest measured window, seconds.
     pub shortest_window_s: Option<f64>,
@@ -174,7 +174,7 @@ pub struct Experiment {
     pub objective: Option<String>,
     /// Throughput by the number of read-only nodes, where targets differ in it.
     pub node_scaling: Vec<NodeScaling>,
-    /// `None` where no registered family knows it.
+    /// `None` if no registered family knows it.
     pub family: Option<&'static KnownFamily>,
 }
 
@@ -198,13 +198,13 @@ pub struct Point {
     pub target: String,
     /// The name of its target in the suite.
     pub target_name: String,
-    /// True where something was done to a node in its trials: what is committed in a window with an outage is
+    /// Set if something was done to a node in its trials: what is committed in a window with an outage is
     /// no capacity, and is compared with nothing.
     pub has_fault: bool,
     pub workers: u32,
     /// Offered transactions per second; `None` in a closed loop.
     pub rate_per_s: Option<f64>,
-    /// What its trials were executed for: points that a search or a sweep has chosen are measured
+    /// The purpose of its trials: points that a search or a sweep has chosen are measured
     /// again and are points of their own.
     pub purpose: Purpose,
     /// Trials that the figures rest on.
@@ -216,9 +216,9 @@ pub struct Point {
     pub tps: Spread,
     /// Statements per second of transactions that did not fail.
     pub qps: Spread,
-    /// Of these, those that read or changed data: without BEGIN, COMMIT and the like.
+    /// Those of these that read or changed data: without BEGIN, COMMIT and the like.
     pub data_qps: Spread,
-    /// The data before the first of these trials; `None` where the workload says nothing of them.
+    /// The data before the first of these trials; `None` if the workload says nothing of them.
     pub data: Option<PointData>,
     pub mean_us: Option<Spread>,
     pub p50_us: Option<Spread>,
@@ -234,15 +234,15 @@ pub struct Point {
     pub reconnects: u64,
     /// The load generator's own CPU per statement.
     pub cpu_us_per_statement: Spread,
-    /// What a transaction cost all nodes together, of trials where that is known.
+    /// Costs of a transaction on all nodes together, from trials in which they are known.
     pub costs: BTreeMap<Metric, Spread>,
     /// Numbers of the checks that found something in these trials.
     pub checks: Vec<usize>,
-    /// What tells it apart beside workers and rate.
+    /// The family's part of the load level, besides workers and rate.
     pub level: Option<FamilyLevel>,
-    /// True where sessions are idle by design.
+    /// Set if sessions are idle by design.
     pub is_paced: bool,
-    /// What points of its family are ranked by, where that is not transactions per second.
+    /// The figure that ranks points of its family, if that is not transactions per second.
     pub main: Option<(Metric, Spread)>,
 }
 
@@ -251,7 +251,7 @@ pub struct PointData {
     pub facts: DataFacts,
     /// The share of the rows that is hot, 0 to 1.
     pub hot_share: Option<f64>,
-    /// How many times the data fill the server's memory for them.
+    /// Ratio of the data to the server's memory for them.
     pub size_to_memory: Option<f64>,
 }
 
@@ -262,18 +262,18 @@ pub struct Trial {
     pub label: String,
     pub run: usize,
     pub target: String,
-    /// Whether its target is on the load generator's machine, or even inside its process.
+    /// Location of its target: the load generator's machine, this process, or another machine.
     pub place: TargetPlace,
     /// `complete`, `interrupted`, `failed`, `starved`, `stage` or `running`.
     pub status: &'static str,
     pub summary: TrialSummary,
-    /// What tells its load level apart beside workers and rate.
+    /// The family's part of its load level, besides workers and rate.
     pub level: Option<FamilyLevel>,
-    /// Whether started = committed + rolled back + failed + skipped + in flight.
+    /// Set if started = committed + rolled back + failed + skipped + in flight.
     pub adds_up: bool,
     pub gaps: Vec<Gap>,
     pub series: Vec<SeriesRow>,
-    /// What the nodes said while it ran.
+    /// Samples of the nodes while it ran.
     pub nodes: Vec<NodeRow>,
     pub counters: Vec<Counter>,
     /// Numbers of the checks that found something in it.
@@ -289,13 +289,13 @@ impl Trial {
         (self.summary.workers, rate, self.level.as_ref())
     }
 
-    /// Whether it did not come to its end, or has not yet.
+    /// Returns true if it did not come to its end, or has not yet.
     pub fn is_cut_off(&self) -> bool {
         matches!(self.status, "interrupted" | "running")
     }
 }
 
-/// Where a target is, seen from the load generator.
+/// Location of a target, seen from the load generator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TargetPlace {
     /// In the load generator's own process.
@@ -325,18 +325,18 @@ pub struct Counter {
     pub growth: f64,
 }
 
-/// How much a check's finding weighs.
+/// Weight of a check's finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 pub enum Level {
     /// Not usable for a claim.
     E,
-    /// A caveat beside the number.
+    /// A caveat alongside the number.
     W,
     /// Disclosed.
     I,
 }
 
-/// What a check is about: the chapters of the catalogue of checks.
+/// The subject of a check: the chapters of the catalog of checks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 pub enum Group {
     A,
@@ -363,22 +363,22 @@ pub struct Check {
     pub id: &'static str,
     pub group: Group,
     pub level: Level,
-    /// What is looked at, threshold included.
+    /// The expectation, threshold included.
     pub rule: Message,
-    /// What it means where it is found.
+    /// The meaning of a finding.
     pub meaning: Message,
-    /// What to do about it.
+    /// The remedy.
     pub advice: Message,
-    /// True when every run of the paper accepts what it found (`--allow`).
+    /// Set if every run of the paper accepts what it found (`--allow`).
     pub is_accepted: bool,
-    /// Where it was found; empty when there is nothing to remark.
+    /// Places of the findings; empty when there is nothing to remark.
     pub findings: Vec<Finding>,
-    /// The same for printing: places with the same value share a line.
+    /// Findings for printing: places with the same value share a line.
     pub lines: Vec<Message>,
 }
 
 impl Check {
-    /// True if it found something that nobody has accepted.
+    /// True if it found something that no one has accepted.
     pub fn is_open(&self) -> bool {
         !self.findings.is_empty() && !self.is_accepted
     }
@@ -391,7 +391,7 @@ pub struct Finding {
     pub place: Spot,
     /// The value that was found.
     pub value: Message,
-    /// How far it can have moved a ratio, where its check takes verdicts away.
+    /// Largest effect on a ratio, if its check takes verdicts away.
     #[serde(skip)]
     pub reach: VetoReach,
 }
@@ -410,7 +410,7 @@ impl Finding {
     }
 }
 
-/// Where a check found something.
+/// Place of a finding.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Spot {
     pub kind: SpotKind,
@@ -418,7 +418,7 @@ pub struct Spot {
     pub names: Vec<String>,
 }
 
-/// What a [`Spot`] is.
+/// Kind of a [`Spot`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum SpotKind {
@@ -564,7 +564,7 @@ impl Point {
         self.level.as_ref()?.scale.as_ref()
     }
 
-    /// The number of virtual clients: terminals, where there are any, else workers.
+    /// The number of virtual clients: terminals, if there are any, else workers.
     pub fn load(&self) -> f64 {
         f64::from(self.terminals().unwrap_or(self.workers))
     }
@@ -591,7 +591,7 @@ impl Point {
         }
     }
 
-    /// What points of an experiment are ranked by.
+    /// The figure that ranks points of an experiment.
     pub fn throughput(&self) -> Spread {
         self.main.map_or(self.tps, |(_, spread)| spread)
     }
@@ -606,12 +606,12 @@ impl Deref for Experiment {
 }
 
 impl Experiment {
-    /// True of passes over statements that are timed one by one: there are no transactions.
+    /// Returns true for passes over statements that are timed one by one: there are no transactions.
     pub fn is_pass(&self) -> bool {
         self.family.is_some_and(|family| family.is_pass())
     }
 
-    /// True of the read-only tests of sysbench: a transaction is a bundle of reads, or one of them.
+    /// Returns true for the read-only tests of sysbench: a transaction is a bundle of reads, or one of them.
     pub fn only_reads(&self) -> bool {
         let is_on = |name: &str| {
             let value = self.options.iter().find(|(own, _)| own.replace('-', "_") == name);

@@ -54,8 +54,8 @@ fn only_reads(trial: &Trial) -> bool {
     statements.reads > 0 && statements.writes == 0 && trial.summary.kinds.iter().all(is_autocommit)
 }
 
-/// Statements that a node executed in this trial in place of others; of a load of single reads in autocommit, commits are
-/// that to a server that counts no statements.
+/// Statements that a node executed in this trial instead of others; of a load of single reads in autocommit, commits
+/// are that to a server that counts no statements.
 pub fn reads_of(trial: &Trial) -> impl Fn(&NodeConditions) -> Option<u64> {
     let commits_are_reads = only_reads(trial);
     move |node| node.reads.or_else(|| node.commits.filter(|_| commits_are_reads))
@@ -80,7 +80,7 @@ pub fn by_nodes(trial: &Trial) -> BTreeMap<&[String], f64> {
     groups
 }
 
-/// Where load generators have nodes of their own: by how much the servers' counts of reads on these differ from what
+/// Difference of the servers' counts of reads from those of load generators that have their own nodes:
 /// their load generators did, the largest share of all reads, and the nodes of that.
 pub fn strayed(
     trial: &Trial,
@@ -112,7 +112,7 @@ pub fn strayed(
 pub struct NodeScaling {
     pub target: String,
     /// The name of the series: the label of the cluster of which the target is a part; where targets are
-    /// clusters of their own, the product or the label of the series' first target, and empty where there is
+    /// clusters of their own, the product or the label of the series' first target, and empty if there is
     /// one such series.
     pub cluster: String,
     pub nodes: u32,
@@ -125,7 +125,7 @@ pub struct NodeScaling {
     pub qps_per_node: f64,
     /// Times the throughput of the fewest nodes.
     pub speedup: f64,
-    /// That, by how many times the nodes are; 1 is perfect.
+    /// Speed-up divided by the growth of the number of nodes; 1 is perfect.
     pub efficiency: f64,
 }
 
@@ -169,7 +169,7 @@ type Series<'a> = Vec<(&'a PaperTarget, NodeScaling)>;
 
 /// Groups what belongs together, fewest nodes first: the parts of a cluster; of targets that are clusters of their
 /// own, those of the same product and class, of several runs together only where none has a number of
-/// nodes that another has too. Where a number is there twice, nobody says which target goes with which, and
+/// nodes that another has too. Where a number is there twice, no one says which target goes with which, and
 /// there is no series.
 fn series(mut reached: Series<'_>) -> Vec<Series<'_>> {
     reached.sort_by_key(|(_, row)| row.nodes);

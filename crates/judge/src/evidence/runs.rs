@@ -1,4 +1,4 @@
-//! What the paper says of runs, targets and trials.
+//! Runs, targets and trials as a paper describes them.
 
 use super::*;
 
@@ -45,7 +45,7 @@ pub(super) fn targets(
     }
     let target = |facts: TargetFacts| {
         let own = || run.trials.iter().filter(|trial| trial.summary.target == facts.name);
-        // Of a trial that counts: what was wrong before may have been put right.
+        // In a trial that counts: what was wrong before may have been put right.
         let complete = own().filter(|trial| trial.summary.status == TrialStatus::Complete);
         let node = complete.chain(own()).filter_map(before_of_primary).next();
         let mut facts = TargetFacts { url: facts.url_in(&run.path), ..facts.clone() };
@@ -71,8 +71,8 @@ pub(super) fn targets(
     known.into_iter().map(target).collect()
 }
 
-/// Whether a trial was made again and counts for nothing: its load generator was starved, it failed, or the other trial
-/// of its pair did.
+/// Returns true if a trial was made again and counts for nothing: its load generator was starved, it failed, or the
+/// other trial of its pair did.
 pub(super) fn is_set_aside(run: &RunData, trial: &TrialSummary) -> bool {
     let is_again = |other: &TrialData| {
         other.summary.step == trial.step
@@ -86,7 +86,7 @@ pub(super) fn is_set_aside(run: &RunData, trial: &TrialSummary) -> bool {
     }
 }
 
-/// Why it does, in a sentence.
+/// The reason for setting a trial aside, in a sentence.
 pub fn why_set_aside(trial: &TrialSummary) -> Message {
     match (&trial.status, &trial.conditions.generator.starved) {
         (TrialStatus::Failed(why), _) => why.clone(),
@@ -136,7 +136,8 @@ pub(super) fn trials(
     trials
 }
 
-/// Takes the stages of long trials out: those that ended well, and where their sum is there, those that were made again.
+/// Takes the stages of long trials out: those that ended well, and where their sum is there, those that were made
+/// again.
 pub(super) fn stages(trials: Vec<Trial>) -> (Vec<Trial>, Vec<Trial>) {
     let is_sum = |trial: &&Trial| !trial.summary.stages.is_empty();
     let place = |trial: &Trial| (trial.run, trial.summary.step.clone());
@@ -174,7 +175,7 @@ fn reject(run: &RunData, trials: &mut [Trial]) {
     }
 }
 
-/// What the node that takes writes said before a trial; the first one, where none is known to.
+/// Facts of the node that takes writes before a trial; of the first node, if none is known to take writes.
 pub(super) fn before_of_primary(trial: &TrialData) -> Option<&ServerFacts> {
     let nodes = &trial.summary.conditions.nodes;
     let primary = nodes.iter().find(|(_, node)| node.role.as_deref() == Some("primary"));
@@ -238,9 +239,9 @@ fn is_chance(gap: &Gap, series: &[SeriesRow]) -> bool {
     committed > 0 && rest_s > 0.0 && committed as f64 / rest_s * length_s < EXPECTED
 }
 
-/// A longer first sentence of a description is no subtitle.
+/// A longer first sentence of a description is not a subtitle.
 const LONGEST_SUBTITLE: usize = 240;
-/// A longer title of a target has no room beside an axis or in a column: its name stands there.
+/// A longer title of a target has no room alongside an axis or in a column: its name stands there.
 const LONGEST_LABEL: usize = 28;
 
 /// Whose words are taken, in which language.
@@ -260,7 +261,7 @@ impl<'a> Naming<'a> {
         self.texts.or_else(|| Some(&suite(run?)?.publication))
     }
 
-    /// What the publisher says of a target.
+    /// Texts of the publisher about a target.
     pub(super) fn target(&self, run: &'a RunData, name: &str) -> Option<&'a TargetTexts> {
         self.texts(Some(run))?.targets.get(name)
     }
@@ -287,7 +288,7 @@ impl<'a> Naming<'a> {
         }
     }
 
-    /// What it is called as long as no other target is called the same, and whether that is no name that somebody gave
+    /// Its name as long as no other target has the same name, and whether no one has chosen
     /// it.
     fn called(&self, run: &'a RunData, name: &str) -> (String, bool) {
         let product = || major_product(&product(run, name)).filter(|_| self.by_product);
@@ -398,7 +399,7 @@ mod tests {
             let gaps = gaps(&series(rows));
             gaps.iter().map(|gap| (gap.from_s, gap.to_s, gap.errors, gap.reconnects)).collect()
         };
-        // Neighbours are one gap; sessions come back with the interval that follows.
+        // Neighbors are one gap; sessions come back with the interval that follows.
         let rows = [(1.0, 50, 1), (1.0, 0, 2), (1.0, 0, 3), (1.0, 50, 4), (1.0, 50, 8)];
         assert_eq!(find_gaps(&rows), [(1.0, 3.0, 5, 18)]);
         assert_eq!(find_gaps(&[(1.0, 50, 0), (1.0, 0, 1)]), [(1.0, 2.0, 1, 2)]);

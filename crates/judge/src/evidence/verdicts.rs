@@ -1,4 +1,4 @@
-//! What a paper says about which target is faster, about gates, scaling and steadiness.
+//! Verdicts of a paper: which target is faster, gates, scaling and steadiness.
 
 use super::*;
 pub use dyno_facts::statistics::ConfidenceInterval as Bounds;
@@ -24,15 +24,15 @@ pub struct PairedComparison {
     pub baseline: String,
     /// Label of the target whose ratios are told.
     pub candidate: String,
-    /// True when both are the same system: what is found is noise.
+    /// Set if both are the same system: what is found is noise.
     pub is_aa: bool,
-    /// What of the system there is twice, where it is compared with itself.
+    /// The duplicated part of the system, if it is compared with itself.
     pub aa: AaKind,
     /// Pairs that share a start of their servers or a load of their data, and so count as one.
     pub unit_pairs: u32,
-    /// What starts, loads and pairs add to what ratios vary by; `None` where nothing is renewed.
+    /// Variation that starts, loads and pairs add to ratios; `None` if nothing is renewed.
     pub levels: Option<RepetitionLevels>,
-    /// How the trials of both follow each other.
+    /// Order of the trials of both.
     pub order: PairOrder,
     /// Labels of the trials of each pair, baseline first.
     pub pairs: Vec<[String; 2]>,
@@ -47,17 +47,17 @@ pub struct PairedComparison {
     pub margin: f64,
     /// By metric; the one that decides first.
     pub rows: Vec<VerdictRow>,
-    /// What is decided, in a sentence, and how the first row stands where it is not what is told first.
+    /// The decision in a sentence, and the state of the first row if the sentence is about another one.
     pub sentence: Message,
-    /// Why no pair counts; empty where one does.
+    /// Reason why no pair counts; empty if one does.
     pub no_pair: Message,
     /// Numbers of the checks that found something in it or in its trials.
     pub checks: Vec<usize>,
-    /// What takes verdicts away.
+    /// Findings that take verdicts away.
     pub vetoes: Vec<Veto>,
 }
 
-/// What a check found in a comparison that can explain a difference by itself.
+/// A finding in a comparison that can explain a difference by itself.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Veto {
     pub check: &'static str,
@@ -65,7 +65,7 @@ pub struct Veto {
     pub reach: VetoReach,
 }
 
-/// How far something can have moved a ratio.
+/// Largest effect on a ratio.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum VetoReach {
@@ -77,17 +77,17 @@ pub enum VetoReach {
     HeldUp(f64),
     /// By what the pairs of some trials can: see [`VerdictRow::withstood`].
     Pairs,
-    /// What a transaction costs the servers any far, and nothing else.
+    /// Costs of a transaction without bound, and nothing else.
     Costs,
 }
 
 impl VetoReach {
-    /// Whether it can have moved ratios of this metric at all.
+    /// Returns true if it can have moved ratios of this metric at all.
     pub fn touches(self, metric: Metric) -> bool {
         self != VetoReach::Costs || metric.is_cost()
     }
 
-    /// The interval of a ratio, moved so far as it reaches; `None` where that may be anywhere. `withstood`: that of the
+    /// The interval of a ratio, moved so far as it reaches; `None` if that may be anywhere. `withstood`: that of the
     /// verdict on the same ratio.
     pub fn moved(
         self,
@@ -115,7 +115,7 @@ fn held_up(log: f64, metric: Metric, interval: Bounds) -> (f64, f64) {
     (low, high)
 }
 
-/// One session of a comparison that went on over several runs.
+/// One session of a comparison that continued over several runs.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct SessionRow {
     /// Its run folder.
@@ -134,7 +134,7 @@ pub struct SessionRow {
     pub ratio: Option<f64>,
 }
 
-/// How pairs are judged that this rule has ended; so many as a `unit` has count as one.
+/// The judgment of pairs that this rule has ended; as many as a `unit` has count as one.
 pub fn judging(stop: StopRule, unit: u32) -> Judging {
     let planned = [stop.pairs_least, stop.pairs_most].map(|pairs| (pairs / unit) as usize);
     sequential::judging(stop.is_until_decided, stop.half_width.is_some(), planned)
@@ -147,8 +147,8 @@ impl PairedComparison {
         self.sessions[..earlier].iter().map(|session| session.pairs).sum()
     }
 
-    /// Returns the verdict of the deciding metric, or too few pairs without a pair. Concurrent trials have no throughput to
-    /// compare: they are slower if any metric is.
+    /// Returns the verdict of the deciding metric, or too few pairs without a pair. Concurrent trials have no
+    /// throughput to compare: they are slower if any metric is.
     pub fn call(&self) -> Call {
         let slower = self.rows.iter().map(|row| row.call).find(|call| *call == Call::Slower);
         let slower = slower.filter(|_| self.order == PairOrder::Together);
@@ -160,7 +160,7 @@ impl PairedComparison {
         self.pairs.len() + self.pairs_earlier()
     }
 
-    /// What can take the verdict of the metric that decides away.
+    /// Findings that can take away the verdict of the deciding metric.
     pub fn deciding_vetoes(&self) -> impl Iterator<Item = &Veto> {
         let touches =
             move |veto: &&Veto| self.rows.first().is_none_or(|row| veto.reach.touches(row.metric));
@@ -172,7 +172,7 @@ impl PairedComparison {
         self.deciding_vetoes().filter(|veto| veto.reach == VetoReach::AnyFar)
     }
 
-    /// How its pairs are judged, by how they were ended.
+    /// The judgment of its pairs, by how they were ended.
     pub fn judging(&self) -> Judging {
         judging(self.stop, self.unit_pairs)
     }
@@ -182,13 +182,13 @@ impl PairedComparison {
         self.judging().least_pairs() * self.unit_pairs as usize
     }
 
-    /// Whether machine, servers or dyno were not the same in all sessions.
+    /// Returns true if machine, servers or dyno were not the same in all sessions.
     pub(crate) fn is_of_unlike_sessions(&self) -> bool {
         let of = |row: &SessionRow| (row.machine.clone(), row.versions.clone(), row.dyno.clone());
         self.sessions.windows(2).any(|two| of(&two[0]) != of(&two[1]))
     }
 
-    /// Whether something was found in it, in one of its trials or in its targets.
+    /// Returns true if something was found in it, in one of its trials or in its targets.
     pub fn has(&self, place: &Spot) -> bool {
         let sides = [&self.baseline, &self.candidate];
         match place.kind {
@@ -208,7 +208,7 @@ impl PairedComparison {
     }
 }
 
-/// What of a system there is twice, where it is compared with itself.
+/// The duplicated part of a system that is compared with itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum AaKind {
@@ -220,7 +220,7 @@ pub enum AaKind {
     Clone,
 }
 
-/// What the ratios of pairs vary by, level by level, and what a half-width takes.
+/// Variation of the ratios of pairs, level by level, and the effort for a half-width.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct RepetitionLevels {
     /// From pairs outwards.
@@ -237,13 +237,13 @@ pub struct RepetitionLevels {
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct RepetitionLevel {
     pub name: Message,
-    /// Standard deviation that it adds to the logarithm of the ratio; `None` where that can't be told.
+    /// Standard deviation that it adds to the logarithm of the ratio; `None` if that can't be told.
     pub deviation: Option<f64>,
-    /// What one takes, both targets together.
+    /// Seconds of one, both targets together.
     pub seconds: f64,
 }
 
-/// How the trials of two targets follow each other.
+/// Order of the trials of two targets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum PairOrder {
@@ -263,50 +263,50 @@ pub struct VerdictRow {
     #[schemars(with = "String")]
     pub metric: Metric,
     pub name: Message,
-    /// True for times, of which less is better.
+    /// Set for times, of which less is better.
     pub is_less_better: bool,
     /// The baseline's trials of the pairs.
     pub baseline: Spread,
     pub candidate: Spread,
     /// Pairs in which both have a value.
     pub pairs: usize,
-    /// What statistics count: pairs, or starts and loads of several pairs.
+    /// Units of the statistics: pairs, or starts and loads of several pairs.
     pub units: usize,
     /// Candidate by baseline: pseudo-median (Hodges-Lehmann) over the pairs.
     pub ratio: f64,
     /// `≥` or `≤` where figures of one side are only bounds, as of a query that was given up; empty otherwise.
     pub bound: &'static str,
-    /// 95 % interval of the ratio (Wilcoxon's); `None` under six pairs.
+    /// 95% interval of the ratio (Wilcoxon's); `None` under six pairs.
     pub interval: Option<Bounds>,
-    /// The same whatever the pairs in which dyno was stopped would have shown; `None` where there is none, and where they
+    /// The interval whatever the pairs in which dyno was stopped would have shown; `None` if there is none, and if they
     /// alone may have made the difference.
     #[serde(skip)]
     pub(crate) withstood: Option<Bounds>,
     /// Half of the interval's width, as a share of the ratio.
     pub half_width: Option<f64>,
-    /// 95 % interval of the geometric mean (Student's t on the logarithms); `None` under two pairs.
+    /// 95% interval of the geometric mean (Student's t on the logarithms); `None` under two pairs.
     pub interval_t: Option<Bounds>,
     /// Two-sided p of a ratio of 1 by Wilcoxon's signed-rank test.
     pub p: f64,
-    /// The same after Holm's correction for the experiment's comparisons, and not below that of the metrics before.
+    /// p after Holm's correction for the experiment's comparisons, and not below that of the metrics before.
     pub p_adjusted: Option<f64>,
     /// Two-sided p by Student's t.
     pub p_t: Option<f64>,
     /// Standard deviation of the baseline's trials as a share of their mean.
     pub variation_baseline: Option<f64>,
-    /// The same of the candidate.
+    /// Standard deviation of the candidate's trials as a share of their mean.
     pub variation_candidate: Option<f64>,
-    /// The largest difference that the same system shows to itself (A/A), where that was measured.
+    /// The largest difference that the same system shows to itself (A/A), if that was measured.
     pub noise_floor: Option<f64>,
     /// Pairs that would decide it, or would give the wanted half-width, if the trials vary as they did.
     pub pairs_needed: Option<usize>,
-    /// Whether two one-sided tests exclude a difference of the margin; a difference may be certain all the same.
+    /// Set if two one-sided tests exclude a difference of the margin; a difference may be certain all the same.
     pub is_equivalent: bool,
     pub call: Call,
     pub words: Message,
 }
 
-/// How a gate stands.
+/// Result of a gate.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum GateResult {
@@ -338,24 +338,24 @@ pub struct GateRow {
     pub level: Message,
     /// Label of the target; of a ratio both, candidate first: `new / old`.
     pub target: String,
-    /// True when the figure is a ratio.
+    /// Set if the figure is a ratio.
     pub is_ratio: bool,
     /// Number of the comparison whose ratio it is.
     pub comparison: Option<usize>,
-    /// The figure; `None` where there is none.
+    /// The figure; `None` if there is none.
     pub value: Option<f64>,
-    /// Its 95 % interval.
+    /// Its 95% interval.
     pub interval: Option<Bounds>,
     /// Trials or pairs it rests on.
     pub count: usize,
-    /// How many would decide it, where it is inconclusive.
+    /// Number that would decide it, if it is inconclusive.
     pub needed: Option<usize>,
     pub result: GateResult,
-    /// Why, in a sentence; empty where the figures say it.
+    /// Reason in a sentence; empty if the figures say it.
     pub why: Message,
 }
 
-/// Whether more workers do less: a target at several load levels.
+/// A target at several load levels: throughput that falls with more workers.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Scaling {
     pub title: Message,
@@ -364,23 +364,23 @@ pub struct Scaling {
     pub workers: [f64; 2],
     /// The number of workers with the most throughput, where trials prove that more of them do less.
     pub peak: Option<f64>,
-    /// What it means, in a sentence.
+    /// Its meaning in a sentence.
     pub words: Message,
 }
 
-/// Whether a target was steady in the window of a trial.
+/// Steadiness of a target in the window of a trial.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SteadyRow {
     pub trial: String,
     pub target: String,
     pub experiment: String,
-    /// True when the three below found nothing to remark; `None` where they had too few intervals to tell.
+    /// Set if the three below found nothing to remark; `None` if they had too few intervals to tell.
     pub is_steady: Option<bool>,
     /// Median commits per second of its intervals.
     pub median_per_s: f64,
-    /// `None` where the window has too few intervals.
+    /// `None` if the window has too few intervals.
     pub warm_up: Option<WarmUp>,
-    /// Where the level changed for good.
+    /// Times at which the level changed for good.
     pub changes: Vec<LevelChange>,
     /// Seconds below half of the median, with what the server did or had done to it at that time.
     pub stalls: Vec<(Stall, Vec<Message>)>,

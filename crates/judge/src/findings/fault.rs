@@ -18,7 +18,7 @@ impl Judgment {
     pub fn faults(&self) -> Vec<FaultTrials<'_>> {
         let mut rows: Vec<FaultTrials<'_>> = Vec::new();
         for trial in &self.trials {
-            // Where nothing was done, there is no time to tell: that trial is none of a fault.
+            // If nothing was done, there is no time to tell: that trial is none of a fault.
             let happened = |facts: &&FaultFacts| !facts.steps.is_empty();
             let Some(facts) = trial.summary.fault.as_ref().filter(happened) else { continue };
             let is_own = |known: &&Experiment| known.name == trial.summary.experiment;
@@ -69,22 +69,22 @@ impl<'a> FaultTrials<'a> {
         what(self.trials[0].1)
     }
 
-    /// Of the trials that have it.
+    /// Spread of the trials that have it.
     pub fn spread(&self, of: fn(&FaultFacts) -> Option<f64>) -> Option<Spread> {
         Spread::of(self.facts().filter_map(of).collect())
     }
 
-    /// How many of the trials don't have it.
+    /// Number of the trials that don't have it.
     pub fn without(&self, of: fn(&FaultFacts) -> Option<f64>) -> usize {
         self.facts().filter(|facts| of(facts).is_none()).count()
     }
 
-    /// Over the trials that tell it; `None` where none does.
+    /// Over the trials that tell it; `None` if none does.
     pub fn sum(&self, of: fn(&FaultFacts) -> Option<u64>) -> Option<u64> {
         self.facts().filter_map(of).reduce(|a, b| a + b)
     }
 
-    /// How it went, in a sentence for the summary of a paper.
+    /// Its outcome in a sentence for the summary of a paper.
     pub fn sentence(&self) -> Message {
         let [outage, back, lost] = course(&self.facts().collect::<Vec<_>>());
         say!(
@@ -100,7 +100,7 @@ impl<'a> FaultTrials<'a> {
     }
 }
 
-/// What was done, in words.
+/// The fault in words.
 pub fn what(facts: &FaultFacts) -> Message {
     let node = &facts.node;
     let done = match facts.action.as_str() {
@@ -117,7 +117,7 @@ pub fn what(facts: &FaultFacts) -> Message {
     }
 }
 
-/// How a fault went, in a sentence for a terminal.
+/// Outcome of a fault, in a sentence for a terminal.
 pub fn fault_sentence(facts: &FaultFacts) -> Message {
     let [outage, back, lost] = course(&[facts]);
     say!(what_outage_back_lost, what = what(facts), outage, back, lost)
@@ -161,7 +161,7 @@ fn outage(first_success_s: Option<f64>, noticed_s: f64) -> Message {
     }
 }
 
-/// The others may have gone on: what lives on the shard itself is told beside it.
+/// The others may have gone on: what lives on the shard itself is told alongside it.
 fn with_shard(all: Message, node: &str, shard: Option<(Option<f64>, f64)>) -> Message {
     let Some((first_success_s, noticed_s)) = shard else { return all };
     let own = outage(first_success_s, noticed_s);

@@ -1,4 +1,4 @@
-//! What was found in the evidence: checks and verdicts.
+//! Findings in the evidence: checks and verdicts.
 
 pub mod checks;
 pub mod fault;
@@ -9,7 +9,8 @@ use dyno_facts::PublishedTable;
 use dyno_store::RunData;
 
 impl Judgment {
-    /// Judges runs, beside these published figures, with gates beside those of the suites, judged in every experiment.
+    /// Judges runs, alongside these published figures, with gates alongside those of the suites, judged in every
+    /// experiment.
     pub fn of(
         runs: &[RunData],
         published: &[PublishedTable],

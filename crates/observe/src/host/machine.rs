@@ -1,4 +1,4 @@
-//! What a machine is like that doesn't change while it is used.
+//! Properties of a machine that don't change while it is used.
 //!
 //! The machine on which dyno runs.
 
@@ -19,7 +19,7 @@ pub fn machine() -> Machine {
         governor: governor(),
         huge_pages: huge_pages.and_then(|text| chosen(&text)),
         swap_mib: swaps.map(|text| swap_kib(&text) / 1024),
-        virtualisation: virtualisation(),
+        virtualization: virtualization(),
         disk: fs::read_to_string("/proc/self/mountinfo").ok().and_then(|text| disk(&text)),
         packet_steering: packet_steering(),
     }
@@ -48,7 +48,7 @@ fn swap_kib(text: &str) -> u64 {
     text.lines().skip(1).filter_map(size).sum()
 }
 
-fn virtualisation() -> Option<String> {
+fn virtualization() -> Option<String> {
     let cpu = fs::read_to_string("/proc/cpuinfo").ok()?;
     let is_guest = cpu
         .lines()
@@ -177,7 +177,7 @@ mod tests {
     #[test]
     fn this_machine_says_something_of_itself() {
         let machine = super::machine();
-        assert!(machine.virtualisation.is_some() && machine.swap_mib.is_some(), "{machine:?}");
+        assert!(machine.virtualization.is_some() && machine.swap_mib.is_some(), "{machine:?}");
     }
 
     #[test]

@@ -17,7 +17,7 @@ use crate::proc;
 pub use machine::{environment, governor, machine};
 pub use processes::{ServerProcess, ServerUsage};
 
-/// A small file of the kernel, without its line end; `None` where it is missing or empty.
+/// A small file of the kernel, without its line end; `None` if it is missing or empty.
 fn line_of(path: &str) -> Option<String> {
     let text = fs::read_to_string(path).ok()?;
     let text = text.trim();
@@ -46,7 +46,7 @@ impl HostSampler {
         HostSampler { before: read_totals(), at: now }
     }
 
-    /// What happened since the last call (or the start). Where `/proc` can't be read the figures
+    /// Activity since the last call (or the start). If `/proc` can't be read, the figures
     /// are 0.
     pub fn sample(&mut self, now: Nanos) -> HostSample {
         let totals = read_totals();

@@ -1,4 +1,4 @@
-//! What the servers on this machine use: which processes a server is made of, and their CPU time.
+//! Resources that the servers on this machine use: which processes a server is made of, and their CPU time.
 //!
 //! A server is the process that listens at an address, with all that descend from it. Times of children that have ended
 //! are with their parent once it has waited for them, so that a session that began and ended between two looks is not
@@ -40,13 +40,13 @@ struct ProcessStat {
     parent: u32,
     /// CPU time of its own, in clock ticks: user and system.
     own_ticks: u64,
-    /// The same of children that have ended and were waited for.
+    /// CPU time of children that have ended and were waited for, in clock ticks.
     ended_ticks: u64,
     /// When it was started, in clock ticks after the start of the system.
     started_ticks: u64,
 }
 
-/// What a server had used at one moment.
+/// Resources that a server had used at one moment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ServerUsage {
     process: ServerProcess,
@@ -61,9 +61,10 @@ pub struct ServerUsage {
 struct ThreadUsage {
     /// Number of context switches, voluntary or not.
     switches: u64,
-    /// Its time on a CPU; `None` where the kernel keeps no such statistics.
+    /// Its time on a CPU; `None` if the kernel keeps no such statistics.
     cpu_ns: Option<u64>,
-    /// Bytes that it gave to file systems, when they were written to the cache; `None` where this user may not see them.
+    /// Bytes that it gave to file systems, when they were written to the cache; `None` where this user may not see
+    /// them.
     written_bytes: Option<u64>,
     /// Bytes that were read from devices for it.
     read_bytes: Option<u64>,
@@ -76,8 +77,8 @@ impl ServerProcess {
         Some(ServerProcess { pid, started_ticks: stat.started_ticks, name: stat.name })
     }
 
-    /// The process that listens at an address of this machine; `None` where there is none, or several that don't
-    /// descend from one, or one that only forwards. Of a server of another user, whose sockets can't be seen, it is
+    /// The process that listens at an address of this machine; `None` if there is none, or several that don't
+    /// descend from one, or one that only forwards. For a server of another user, whose sockets can't be seen, it is
     /// the only one that this user's processes descend from.
     pub fn listening(address: &Address) -> Option<Self> {
         let owners = owners(address);
@@ -96,8 +97,8 @@ impl ServerProcess {
         (!FORWARDERS.split(' ').any(|name| name == found.name)).then_some(found)
     }
 
-    /// The kinds of the file systems of a server's data and log, as settings of dyno's own; those that can't be seen are
-    /// missing. `settings` are the server's.
+    /// The kinds of the file systems of a server's data and log, as settings of dyno's own; those that can't be seen
+    /// are missing. `settings` are the server's.
     pub fn storage(&self, settings: &BTreeMap<String, String>) -> BTreeMap<String, String> {
         let data = ["data_directory", "datadir"].iter().find_map(|name| settings.get(*name));
         // What a pooler hands on may be the settings of a server elsewhere.
@@ -117,7 +118,7 @@ impl ServerProcess {
         data.into_iter().flat_map(places).filter_map(kind).collect()
     }
 
-    /// What it has used until now; `None` when it has ended.
+    /// Resources used until now; `None` when it has ended.
     pub fn usage(&self) -> Option<ServerUsage> {
         /// A child that ends between two lines of this look would be missed, or counted twice.
         const LOOKS: u32 = 5;
@@ -154,8 +155,8 @@ impl ServerUsage {
         })
     }
 
-    /// All that was used from `before` to `self`, also where it is little: by a node that is idle beside others that are
-    /// not.
+    /// All that was used from `before` to `self`, also where it is little: by a node that is idle alongside others that
+    /// are not.
     pub fn since(&self, before: &ServerUsage) -> Option<Measures> {
         let used_s = self.used_beside_s(before)?;
         let grown = |count: fn(&ThreadUsage) -> Option<u64>| {
@@ -170,7 +171,8 @@ impl ServerUsage {
         Some(measures.into())
     }
 
-    /// The sum of a counter's growth over all threads since `before`; `None` if a thread has ended, as its counter is lost.
+    /// The sum of a counter's growth over all threads since `before`; `None` if a thread has ended, as its counter is
+    /// lost.
     fn grown_since(
         &self,
         before: &ServerUsage,
@@ -221,7 +223,7 @@ impl ServerUsage {
         Some(living_s.map_or(ticks_s, |living_s| living_s.max(ticks_s)))
     }
 
-    /// What was counted, for the paper: `mariadbd`, or its control group.
+    /// The counted processes, for the paper: `mariadbd`, or its control group.
     pub fn counted(&self) -> String {
         match &self.group {
             Some((path, _)) => format!("{}, {}", self.process.name, path.display()),
@@ -343,7 +345,7 @@ fn of_other_user(all: &BTreeMap<u32, ProcessStat>, users: &BTreeSet<u32>) -> BTr
     all.keys().copied().filter(is_of).collect()
 }
 
-/// The control group (version 2) of a process, where it holds exactly this tree, and what it has used.
+/// The control group (version 2) of a process, if it holds exactly this tree, and what it has used.
 fn own_group(pid: u32, tree: &BTreeSet<u32>) -> Option<(PathBuf, u64)> {
     let groups = fs::read_to_string(format!("/proc/{pid}/cgroup")).ok()?;
     let path = groups.lines().find_map(|line| line.strip_prefix("0::"))?;

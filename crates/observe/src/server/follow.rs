@@ -1,4 +1,4 @@
-//! How far replicas are: a position of the node that takes writes, and whether another node has reached
+//! Progress of replicas: a position of the node that takes writes, and whether another node has reached
 //! it.
 //!
 //! Counters and gauges of a node at one moment, and what two of them say of the time between.
@@ -18,7 +18,7 @@ pub enum LogPosition {
     Lsn(String),
 }
 
-/// Where the node that takes writes is; `None` where it keeps no position that another node could reach:
+/// Position of the node that takes writes; `None` if it keeps no position that another node could reach:
 /// replicas without GTIDs, nodes that share their storage, no log at all.
 pub async fn position(session: &mut AdminSession<'_>) -> DbResult<Option<LogPosition>> {
     let (dialect, capabilities) = (session.dialect(), session.capabilities());
@@ -38,7 +38,7 @@ pub async fn position(session: &mut AdminSession<'_>) -> DbResult<Option<LogPosi
     Ok(text.map(kind))
 }
 
-/// True where the node applies what another one sends.
+/// Returns true if the node applies what another one sends.
 pub async fn follows(session: &mut AdminSession<'_>) -> DbResult<bool> {
     let (dialect, capabilities) = (session.dialect(), session.capabilities());
     let mut asker = Asker::new(session);
@@ -58,7 +58,7 @@ pub async fn follows(session: &mut AdminSession<'_>) -> DbResult<bool> {
     })
 }
 
-/// What a MySQL or MariaDB says of itself as a replica; empty where it is none.
+/// The state of a MySQL or MariaDB as a replica; empty if it is none.
 pub(super) async fn replica_status(
     asker: &mut Asker<'_, '_>,
 ) -> DbResult<std::collections::BTreeMap<String, String>> {
@@ -70,7 +70,7 @@ pub(super) async fn replica_status(
     }
 }
 
-/// Why a replica applies nothing, and what lets it go on; `None` where it works, or can't tell.
+/// The reason why a replica applies nothing, and the remedy; `None` if it works, or can't tell.
 pub async fn standstill(session: &mut AdminSession<'_>) -> DbResult<Option<Message>> {
     let dialect = session.dialect();
     let mut asker = Asker::new(session);
@@ -99,8 +99,8 @@ pub async fn standstill(session: &mut AdminSession<'_>) -> DbResult<Option<Messa
     }
 }
 
-/// Whether this node has applied all up to a position. MySQL and MariaDB wait for it up to a second;
-/// PostgreSQL answers at once. `None` where the server can't tell.
+/// Returns true if this node has applied everything up to a position. MySQL and MariaDB wait for it up to a second;
+/// PostgreSQL answers at once. `None` if the server can't tell.
 pub async fn has_reached(
     session: &mut AdminSession<'_>,
     position: &LogPosition,
@@ -135,7 +135,7 @@ pub struct Sample {
     pub active_sessions: Option<f64>,
     pub waiting_sessions: Option<f64>,
     pub page_requests: Option<u64>,
-    /// Of these, those that were not in the server's memory.
+    /// Those of these that were not in the server's memory.
     pub page_misses: Option<u64>,
     pub pages_read: Option<u64>,
     pub pages_written: Option<u64>,
@@ -156,20 +156,20 @@ pub struct Sample {
     pub transactions_elsewhere: Option<u64>,
     /// When these were read, on the server's clock.
     pub elsewhere_at_s: Option<f64>,
-    /// True when each statement that is asked here counts as a commit.
+    /// Set if each statement that is asked here counts as a commit.
     pub counts_own_commits: bool,
     pub statements: Option<u64>,
-    /// Of these, those that only read.
+    /// Those of these that only read.
     pub reads: Option<u64>,
-    /// Of these, those that write. What a replica applies may be among them.
+    /// Those of these that write. What a replica applies may be among them.
     pub writes: Option<u64>,
     pub rows_fetched: Option<u64>,
     pub rows_written: Option<u64>,
-    /// Transactions applied from another node, where they are among the commits.
+    /// Transactions applied from another node, if they are among the commits.
     pub replicated: Option<u64>,
-    /// True where transactions of another node are among the commits, and nobody knows how many.
+    /// Set if transactions of another node are among the commits, and no one knows how many.
     pub blurs_commits: bool,
-    /// True where clients can't write: all that is written is applied from another node.
+    /// Set if clients can't write: all that is written is applied from another node.
     pub refuses_writes: bool,
     /// Commits that did not wait for a semi-synchronous replica, though they should have.
     pub unacknowledged: Option<u64>,
@@ -229,7 +229,7 @@ impl Sample {
         measures.into()
     }
 
-    /// True when a checkpoint has ended since `before`; `None` when the server doesn't say.
+    /// Returns true if a checkpoint has ended since `before`; `None` when the server doesn't say.
     pub fn has_checkpointed(&self, before: &Sample) -> Option<bool> {
         match (&self.last_checkpoint, &before.last_checkpoint) {
             (Some(new), Some(old)) => Some(new != old),
@@ -241,7 +241,7 @@ impl Sample {
         let mut events = Vec::new();
         if self.was_restarted(before) {
             events.push(server_restarted());
-            // Its counters begin anew: nothing else can be compared.
+            // Its counters begin again: nothing else can be compared.
             return events;
         }
         if self.checkpoints.zip(before.checkpoints).is_some_and(|(new, old)| new > old) {

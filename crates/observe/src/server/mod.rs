@@ -1,4 +1,4 @@
-//! What servers say of themselves: settings and counters, their state before and after a trial, and
+//! Facts that servers report: settings and counters, their state before and after a trial, and
 //! what they do while it runs.
 //!
 //! Every question may be refused: accounts differ in what they may see, and managed services differ
@@ -136,7 +136,7 @@ async fn statement_cpu_s(asker: &mut Asker<'_, '_>) -> DbResult<Option<f64>> {
 struct Tables<'a>(&'a [String]);
 
 impl Tables<'_> {
-    /// Whether a table is one of them. Servers differ in what they make of capitals.
+    /// Returns true if a table is one of them. Servers differ in what they make of capitals.
     fn has(&self, name: &str) -> bool {
         self.0.is_empty() || self.0.iter().any(|table| table.eq_ignore_ascii_case(name))
     }
@@ -173,7 +173,7 @@ struct Asker<'a, 's> {
     asked: Asked,
     /// Time before the first question, on the clock of samples.
     began_s: f64,
-    /// How long each answer is waited for.
+    /// Time limit of each answer.
     within: Option<Nanos>,
 }
 
@@ -181,9 +181,9 @@ struct Asker<'a, 's> {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Asked {
     pub all: u64,
-    /// Of these, those that a server counts among its SELECTs.
+    /// Those of these that a server counts among its SELECTs.
     pub reads: u64,
-    /// Of these, those that it counts among what writes rows.
+    /// Those of these that it counts among what writes rows.
     pub writes: u64,
 }
 
@@ -254,7 +254,7 @@ impl<'a, 's> Asker<'a, 's> {
         Ok(self.named(what, sql, None).await?.table.rows)
     }
 
-    /// The same, without rows that begin with the name of a table which is none of these.
+    /// The rows of an answer, without those that begin with the name of a table which is none of these.
     async fn rows_of(
         &mut self,
         tables: &Tables<'_>,
@@ -269,17 +269,18 @@ impl<'a, 's> Asker<'a, 's> {
         Ok(rows.into_iter().next().and_then(|row| row.into_iter().next().flatten()))
     }
 
-    /// The first value of the answer, where it is a number.
+    /// The first value of the answer, if it is a number.
     async fn number(&mut self, what: impl Into<Message>, sql: &str) -> DbResult<Option<f64>> {
         Ok(self.text(what, sql).await?.and_then(|text| text.parse().ok()))
     }
 
-    /// The same of a whole number, rounded down.
+    /// The answer as a whole number, rounded down.
     async fn count(&mut self, what: impl Into<Message>, sql: &str) -> DbResult<Option<u64>> {
         Ok(self.number(what, sql).await?.map(|number| number as u64))
     }
 
-    /// The mean lengths of the first rows of tables, bytes, by statements that are asked for: a name and one in each row.
+    /// The mean lengths of the first rows of tables, bytes, by statements that are requested: a name and one in each
+    /// row.
     async fn row_bytes(
         &mut self,
         tables: &Tables<'_>,
@@ -365,7 +366,7 @@ fn trigger(row: &[Option<String>], state: &str) -> (String, String) {
     (name, format!("{}, body {}{state}", cell(row, 2), cell(row, 3)))
 }
 
-/// What a row defines that begins with its table (NULL where it belongs to none), its name and its definition.
+/// The definition of a row that begins with its table (NULL if it belongs to none), its name and its definition.
 fn property(row: &[Option<String>]) -> (String, String) {
     (cell(row, 1).to_owned(), cell(row, 2).to_owned())
 }

@@ -106,7 +106,8 @@ pub(super) async fn sample(
     Ok(sample)
 }
 
-/// Returns the earliest and the latest moment of a server's start: it says whole seconds, and its answer may have waited.
+/// Returns the earliest and the latest moment of a server's start: it says whole seconds, and its answer may have
+/// waited.
 fn started_s(sample: &Sample, began_s: f64) -> Option<(f64, f64)> {
     sample.uptime_s.map(|uptime_s| (began_s - uptime_s - 1.0, clock_s() - uptime_s))
 }
@@ -137,7 +138,8 @@ fn sample_of(status: &BTreeMap<String, String>) -> Sample {
         dirty_share: dirty.zip(total).map(|(dirty, total)| dirty / total),
         checkpoint_age_share: age.zip(oldest).map(|(age, oldest)| age / oldest),
         commits: commits.map(|commits| commits + count(status, "Com_xa_commit").unwrap_or(0)),
-        // A ROLLBACK outside of a transaction does nothing in the engine, and engines roll statements back by themselves.
+        // A ROLLBACK outside of a transaction does nothing in the engine, and engines roll statements back by
+        // themselves.
         rollbacks: count(status, "Com_rollback").min(count(status, "Handler_rollback")),
         statements: count(status, "Questions"),
         reads: count(status, "Com_select"),
@@ -161,7 +163,7 @@ fn redo_share(facts: &ServerFacts) -> Option<f64> {
 }
 
 /// Transactions that came from other nodes, by the positions that the server keeps of them; both products
-/// count them among `Com_commit`. `None` where it keeps none.
+/// count them among `Com_commit`. `None` if it keeps none.
 fn replicated(facts: &ServerFacts) -> Option<u64> {
     let setting =
         |name: &str| facts.settings.get(name).map(String::as_str).filter(|set| !set.is_empty());
@@ -181,7 +183,7 @@ fn replicated(facts: &ServerFacts) -> Option<u64> {
     Some(foreign.flat_map(|set| set.split(':').skip(1)).map(length).sum())
 }
 
-/// The query cache answers when it has memory and is asked for.
+/// The query cache answers when it has memory and is requested.
 fn query_cache(facts: &ServerFacts) -> Option<bool> {
     let kind = facts.settings.get("query_cache_type")?;
     let size = number(&facts.settings, "query_cache_size").unwrap_or(0.0);
@@ -196,7 +198,7 @@ async fn without_statistics(
     // Partitions have lines of their own: `orders#P#p0`.
     let known = "SELECT DISTINCT SUBSTRING_INDEX(LOWER(table_name), '#p#', 1) \
                  FROM mysql.innodb_table_stats WHERE database_name = DATABASE()";
-    let known = asker.rows(say!(asked_statistics_of_optimiser), known).await?;
+    let known = asker.rows(say!(asked_statistics_of_optimizer), known).await?;
     if known.is_empty() {
         // Refused, or kept in memory only (`innodb_stats_persistent = OFF`).
         return Ok(Vec::new());
@@ -206,7 +208,7 @@ async fn without_statistics(
     Ok(own.map(|row| cell(row, 0).to_owned()).filter(|name| !is_known(name)).collect())
 }
 
-/// What decides plans and costs beside columns, indexes and triggers: how tables are kept, and routines.
+/// Properties that decide plans and costs besides columns, indexes and triggers: storage of tables, and routines.
 const PROPERTIES: &str = include_str!("mysql/properties.sql");
 
 async fn schema(

@@ -55,8 +55,8 @@ const FOLLOWERS: &str = include_str!("postgres/followers.sql");
 /// The class of the advisory locks that dyno holds on the tables of a run: `dyno` in ASCII.
 pub const LOCK_CLASS: i32 = 0x6479_6e6f;
 
-/// Who else is connected, and since when it does nothing. Workers of parallel queries and of autovacuum are no clients; what
-/// may not be seen (`pg_read_all_stats`) is null.
+/// Query for other connections, and since when they do nothing. Workers of parallel queries and of autovacuum are no
+/// clients; what may not be seen (`pg_read_all_stats`) is null.
 fn others() -> String {
     format!(
         "SELECT pid, CASE WHEN state LIKE 'idle%' THEN state_change END FROM pg_stat_activity a \
@@ -71,8 +71,8 @@ const SESSIONS: &str = "SELECT sessions FROM pg_stat_database WHERE datname = cu
 
 const OWN_LAG: &str = include_str!("postgres/own_lag.sql");
 
-/// By which way the server is reached, from its answer and the process that the log-in promised: a pooler has promised one
-/// of its own, and the rest is then its way to the server.
+/// By which way the server is reached, from its answer and the process that the log-in promised: a pooler has promised
+/// one of its own, and the rest is then its way to the server.
 fn transport(row: &[Option<String>], promised: Option<u32>, is_encrypted: bool) -> String {
     let process = cell(row, 1).parse::<u32>().ok();
     let is_pooled = promised.is_some() && process.is_some() && promised != process;
@@ -205,7 +205,7 @@ async fn by_kind(asker: &mut Asker<'_, '_>, version: u32) -> DbResult<(Option<u6
     if asker.number(say!(asked_extensions), installed).await? != Some(1.0) {
         return Ok((None, None));
     }
-    // Statements inside of functions are no client's, where they are told apart.
+    // Statements inside of functions are not client's, if they are distinguished.
     let own = if version >= 14 { " AND toplevel" } else { "" };
     let calls = format!(
         "SELECT coalesce(sum(calls) FILTER (WHERE query ~* '^\\s*(select|with|values|table)\\M'), 0) \
@@ -233,8 +233,8 @@ async fn dirty_share(asker: &mut Asker<'_, '_>, version: u32) -> DbResult<Option
     asker.number(say!(asked_dirty_pages), share).await
 }
 
-/// What decides plans and costs beside columns, indexes and triggers: how tables are kept, statistics that were asked
-/// for, rules and functions, as far as somebody has set them. Those of extensions come with their version.
+/// Properties that decide plans and costs besides columns, indexes and triggers: storage of tables, extended
+/// statistics, for, rules and functions, as far as somebody has set them. Those of extensions come with their version.
 const PROPERTIES: &str = include_str!("postgres/properties.sql");
 
 struct Described {
@@ -254,7 +254,7 @@ impl Described {
                        WHERE schemaname = ANY (current_schemas(false)) ORDER BY 1, 2";
         // Without what it is called and where: `BEFORE UPDATE ... FOR EACH ROW EXECUTE FUNCTION f()`.
         let triggers = include_str!("postgres/triggers.sql");
-        let statistics = asker.rows(say!(asked_statistics_of_optimiser), statistics).await?;
+        let statistics = asker.rows(say!(asked_statistics_of_optimizer), statistics).await?;
         let columns = asker.rows_of(tables, say!(asked_columns), columns).await?;
         let indexes = asker.rows_of(tables, say!(asked_indexes), indexes).await?;
         let triggers = asker.rows_of(tables, say!(asked_triggers), triggers).await?;
@@ -298,7 +298,7 @@ fn replica(row: &[Option<String>]) -> ReplicaFacts {
     }
 }
 
-/// What a commit waits for, from `synchronous_commit` and `synchronous_standby_names`.
+/// The event that a commit waits for, from `synchronous_commit` and `synchronous_standby_names`.
 fn acknowledged_by(facts: &ServerFacts, followers: &Answer) -> CommitWait {
     let setting = |name: &str| facts.settings.get(name).map_or("", String::as_str);
     let commit = setting("synchronous_commit");

@@ -46,7 +46,7 @@ pub(super) async fn state(
     })
 }
 
-/// Of a database that says little of itself.
+/// State of a database that says little of itself.
 pub(super) fn silent_state() -> NodeState {
     NodeState {
         acknowledged_by: Some(CommitWait::Local(say!(acknowledged_locally))),

@@ -1,4 +1,4 @@
-//! What a node is like at one moment, and what follows from two of them.
+//! The state of a node at one moment, and the differences between two states.
 //!
 //! Settings and counters as a server states them, before and after a trial.
 
@@ -19,18 +19,18 @@ pub struct NodeState {
     pub query_cache: Option<bool>,
     pub tables_without_statistics: Vec<String>,
     pub schema_checksum: Option<String>,
-    /// As [`dyno_facts::ServerFacts`] has it.
+    /// Like [`dyno_facts::ServerFacts`] has it.
     pub schema: BTreeMap<String, String>,
     pub table_rows: BTreeMap<String, u64>,
     pub row_bytes: BTreeMap<String, f64>,
     pub replicas: Vec<ReplicaFacts>,
     pub acknowledged_by: Option<CommitWait>,
     pub transport: Option<String>,
-    /// Of an endpoint: the servers that it reaches by postgres_fdw.
+    /// The servers that an endpoint reaches by postgres_fdw.
     pub foreign_servers: Vec<String>,
     /// Sessions of clients that were ever opened, where the server counts these apart from its own processes.
     pub sessions: Option<u64>,
-    /// Who else is connected, by process: since when it does nothing. `None` where that can't be seen, or where it does
+    /// Other connections, by process: since when they do nothing. `None` if that can't be seen, or if one does
     /// something. dyno's locks are left out.
     pub others: BTreeMap<String, Option<String>>,
     /// Statements that were asked to learn all this: servers count them too.
@@ -96,7 +96,7 @@ pub fn node_conditions(
         checkpoints: seen.checkpoints.or_else(|| grown(|sample| sample.checkpoints)),
         checkpoint_interval_s: before.checkpoint_interval_s,
         background: seen.background.clone(),
-        // Autocommit is no commit to MySQL: where it counted none, nothing can be compared.
+        // Autocommit is not a commit to MySQL: if it counted none, nothing can be compared.
         commits: commits_grown(before, after, seen).filter(|&commits| commits > 0),
         rollbacks: whole(|sample| sample.rollbacks),
         transactions_elsewhere: whole(|sample| sample.transactions_elsewhere),
@@ -142,14 +142,14 @@ fn asked(before: &NodeState, seen: &ServerWindow) -> Asked {
     asked
 }
 
-/// True where counters may have begun anew between the looks. They may have come further since than they
+/// Returns true if counters may have begun again between the looks. They may have come further since than they
 /// were before, so that they alone don't tell.
 fn was_restarted(before: &NodeState, after: &NodeState, seen: &ServerWindow) -> bool {
     seen.down.is_some() || after.sample.was_restarted(&before.sample)
 }
 
 /// Commits of clients from one look to the other, without dyno's own questions and without what was
-/// applied from other nodes; `None` where the server doesn't say, or was started anew in between.
+/// applied from other nodes; `None` if the server doesn't say, or was started again in between.
 pub fn commits_grown(before: &NodeState, after: &NodeState, seen: &ServerWindow) -> Option<u64> {
     let (old, new) = (&before.sample, &after.sample);
     if old.blurs_commits || new.blurs_commits || was_restarted(before, after, seen) {
@@ -160,8 +160,9 @@ pub fn commits_grown(before: &NodeState, after: &NodeState, seen: &ServerWindow)
     Some(new.commits?.checked_sub(old.commits?)?.saturating_sub(own + applied))
 }
 
-/// True where it is certain that only dyno's sessions executed anything from one look to the other, when it `opened` so
-/// many itself: as many were opened in all, and who was connected before still does nothing since the same moment.
+/// Returns true if it is certain that only dyno's sessions executed anything from one look to the other, when it
+/// `opened` so many itself: as many were opened in all, and who was connected before still does nothing since the same
+/// moment.
 pub fn was_alone(before: &NodeState, after: &NodeState, seen: &ServerWindow, opened: u64) -> bool {
     let grown = || after.sessions.zip(before.sessions).and_then(|(new, old)| new.checked_sub(old));
     let is_idle = |(process, since): (&String, &Option<String>)| {
@@ -178,7 +179,7 @@ fn percentile_95(mut values: Vec<f64>) -> Option<f64> {
     values.get((values.len() * 95).div_ceil(100).saturating_sub(1)).copied()
 }
 
-/// What a commit waits for, where that has changed in between: semi-synchronous replication falls
+/// The event that a commit waits for, if that has changed in between: semi-synchronous replication falls
 /// back to asynchronous when no replica answers in time, and says so nowhere else.
 fn weaker(before: &Option<CommitWait>, after: &Option<CommitWait>) -> Option<CommitWait> {
     match (before, after) {
@@ -206,7 +207,7 @@ pub async fn read_facts(session: &mut AdminSession<'_>, within: Nanos) -> DbResu
     Ok(facts)
 }
 
-/// The same without what could not be read: the asker knows that.
+/// The facts of a server, without what could not be read: the asker knows that.
 pub(super) async fn ask_facts(asker: &mut Asker<'_, '_>) -> DbResult<ServerFacts> {
     let product = asker.session.product().clone();
     let (dialect, capabilities) = (asker.session.dialect(), asker.session.capabilities());
@@ -320,7 +321,7 @@ mod tests {
         }
         let hidden = &[("7", None)][..];
         assert!(!alone(&state(Some(10), hidden), &state(Some(14), hidden)));
-        // The server does not count them, or was started anew.
+        // The server does not count them, or was started again.
         assert!(!alone(&state(None, &[]), &state(None, &[])));
         let down = ServerWindow { down: Some("gone".into()), ..ServerWindow::default() };
         assert!(!was_alone(&state(Some(10), &[]), &state(Some(14), &[]), &down, 4));

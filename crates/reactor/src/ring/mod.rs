@@ -3,7 +3,7 @@
 //! A loop with a ring makes one system call a round: it submits what its tasks have given to send, and waits for what
 //! arrives. A server that is woken by a send then can't take the CPU from the loop in the middle of the round.
 //!
-//! What the kernel may read or write, and until when:
+//! Memory that the kernel may read or write, and until when:
 //! - `SocketSlot::unsent` while a submission lasts. These sends carry MSG_DONTWAIT, so the kernel ends them before the
 //!   submission returns, whether they could send or not; tasks, which alone add bytes, run before and after.
 //! - `SocketSlot::waiting` from the submission of a waiting send until its completion. Nothing touches it in between.
@@ -185,7 +185,7 @@ impl Ring {
         given
     }
 
-    /// As [`Ring::try_send`], for all of `bytes` or nothing: true, and others in their place, or false. `waiter` waits
+    /// Like [`Ring::try_send`], for all of `bytes` or nothing: true, and others in their place, or false. `waiter` waits
     /// for what comes then.
     #[inline]
     pub(crate) fn try_exchange(&mut self, key: u32, bytes: &mut Vec<u8>, waiter: u32) -> bool {
@@ -287,7 +287,7 @@ impl Ring {
         Ok(())
     }
 
-    /// True when the owner of one of them waits for the room that it leaves.
+    /// Returns true if the owner of one of them waits for the room that it leaves.
     fn queue_sends(&mut self) -> io::Result<bool> {
         while let Some(key) = self.to_send_rest.pop() {
             let slot = &mut self.slots[key as usize];
@@ -472,7 +472,7 @@ fn user_data(kind: u64, key: u32) -> u64 {
 
 /// Bytes of one buffer. An answer that is longer takes several.
 const BUFFER_BYTES: usize = 2048;
-/// Where the kernel wants the entries to begin.
+/// Alignment that the kernel wants for the entries.
 const PAGE_BYTES: usize = 4096;
 /// The only group of a ring.
 const GROUP: u16 = 0;
@@ -551,7 +551,7 @@ impl Buffers {
         self.held += 1;
     }
 
-    /// True when buffers are left that have not been given back.
+    /// Returns true if buffers are left that have not been given back.
     #[inline]
     fn are_held(&self) -> bool {
         self.held > 0
@@ -559,7 +559,7 @@ impl Buffers {
 
     #[expect(unsafe_code, reason = "the tail is shared with the kernel")]
     fn publish(&self) {
-        // SAFETY: the tail lies in the first entry, is aligned and lives as long as the entries. Nobody but this
+        // SAFETY: the tail lies in the first entry, is aligned and lives as long as the entries. No one but this
         // thread writes it; the kernel reads it.
         let tail = unsafe { &*BufRingEntry::tail(self.entries.as_ptr()).cast::<AtomicU16>() };
         tail.store(self.tail, Ordering::Release);
@@ -601,7 +601,7 @@ const LANDED_LIMIT_BYTES: usize = 256 * 1024;
 /// Larger buffers are freed as soon as they are empty.
 const KEEP_BYTES: usize = 16 * 1024;
 
-/// What a completion calls for.
+/// The step that a completion calls for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Next {
     Nothing,
@@ -615,13 +615,13 @@ enum Next {
     SendMore,
 }
 
-/// What a look at what has arrived came to.
+/// Result of a look at data that have arrived.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Peek<T> {
     /// Nothing has arrived.
     Nothing,
     Taken(T),
-    /// What has arrived has to be received.
+    /// Data that have arrived must be received.
     Refused,
 }
 
@@ -640,16 +640,16 @@ struct SocketSlot {
     is_paused: bool,
     /// Its owner waits until it may give more.
     wants_room: bool,
-    /// What has arrived last and lies in the kernel's buffer still: its number and bytes. Empty after each round.
+    /// The number and bytes of the buffer that arrived last and is still the kernel's. Empty after each round.
     held: Option<(u16, usize)>,
-    /// What has arrived before.
+    /// Data that arrived earlier.
     landed: Vec<u8>,
-    /// How many of them the owner has.
+    /// Number of them that the owner has.
     taken: usize,
     received_end: Option<Result<(), Errno>>,
     /// Given by the owner; the kernel reads them only while a submission lasts.
     unsent: Vec<u8>,
-    /// Of a send that waits for the peer: the kernel may read them at any time, so they don't move.
+    /// Bytes of a send that waits for the peer: the kernel may read them at any time, so they don't move.
     waiting: Vec<u8>,
     send_error: Option<Errno>,
 }
@@ -680,7 +680,7 @@ impl SocketSlot {
         Peek::Taken(read)
     }
 
-    /// The same for what takes several buffers of the kernel.
+    /// Takes what lies in several buffers of the kernel.
     #[inline(never)]
     fn look_at_landed<T>(&mut self, read: impl FnOnce(&[u8]) -> Option<T>) -> Peek<T> {
         if !self.is_readable() {
@@ -698,7 +698,7 @@ impl SocketSlot {
     }
 
     /// Copies what has landed. `Ok(Some(0))` at the end of the stream, `Ok(None)` when nothing is there; `Next::Arm`
-    /// when receiving has to go on.
+    /// when receiving has to continue.
     #[inline]
     fn take(
         &mut self,
@@ -750,8 +750,8 @@ impl SocketSlot {
         }
     }
 
-    /// Accepts all of `bytes` by exchanging buffers; false when others wait or there are too many, or when something has
-    /// arrived that the owner has not taken.
+    /// Accepts all of `bytes` by exchanging buffers; false when others wait or there are too many, or when something
+    /// has arrived that the owner has not taken.
     #[inline]
     fn exchange(&mut self, bytes: &mut Vec<u8>) -> bool {
         let is_free = self.unsent.is_empty()
@@ -775,12 +775,12 @@ impl SocketSlot {
         Ok((count > 0 || bytes.is_empty()).then_some(count))
     }
 
-    /// What a submission may send now.
+    /// The bytes that a submission may send now.
     fn sendable(&self) -> &[u8] {
         if self.is_sending { &[] } else { &self.unsent }
     }
 
-    /// What a waiting send sends.
+    /// The bytes that a waiting send sends.
     fn waiting(&self) -> &[u8] {
         &self.waiting
     }
@@ -834,7 +834,8 @@ impl SocketSlot {
         Next::Nothing
     }
 
-    /// A completion of the multishot receive. Its buffer is held until it is taken, [`SocketSlot::settle`] at the latest.
+    /// A completion of the multishot receive. Its buffer is held until it is taken, [`SocketSlot::settle`] at the
+    /// latest.
     fn received(&mut self, result: i32, flags: u32, buffers: &mut Buffers) -> Next {
         if let Some(id) = cqueue::buffer_select(flags) {
             buffers.hold();

@@ -1,5 +1,5 @@
-//! Bars: what each target reached at the only load level beside the published rows, classes on the axis; and the one chart of
-//! page one.
+//! Bars: what each target reached at the only load level alongside the published rows, classes on the axis; and the one
+//! chart of page one.
 
 use super::*;
 
@@ -76,7 +76,7 @@ pub(super) fn classes_of_targets(
     drawn.collect()
 }
 
-/// A chart for each quantity of a published table that several experiments stand beside.
+/// A chart for each quantity of a published table that several experiments stand alongside.
 pub(crate) fn of_comparison(paper: &Paper, comparison: &Comparison, lang: Lang) -> Vec<Drawing> {
     let drawn = comparison.columns.iter().enumerate().filter_map(|(place, column)| {
         let what =
@@ -154,8 +154,8 @@ fn drawing(
         let ours = class
             .measured
             .map(|(spread, n)| bar(spread.median, Some((spread, n)), &class.marks, false));
-        // Bars alone have the colour of their target, as all other charts do.
-        let own = if has_published { String::new() } else { colour(paper, &class.target) };
+        // Bars alone have the color of their target, as all other charts do.
+        let own = if has_published { String::new() } else { color(paper, &class.target) };
         let ours = BarColumn { class: own, ..ours.unwrap_or_default() };
         let columns = match has_published {
             true => vec![theirs.unwrap_or_default(), ours],
@@ -169,7 +169,7 @@ fn drawing(
         width: WIDE.0,
         height: WIDE.1 - 60.0,
         description: what.render(lang),
-        class: colour(paper, first.map_or("", |class| class.target.as_str())),
+        class: color(paper, first.map_or("", |class| class.target.as_str())),
         y,
         names: if has_published { names } else { Vec::new() },
         groups: groups.collect(),
@@ -232,11 +232,11 @@ fn shortened(classes: &[Class]) -> Vec<String> {
     classes.iter().map(cut).collect()
 }
 
-/// More rows do not fit beside all else that page one has.
+/// More rows do not fit alongside all else that page one has.
 const MOST_ROWS: usize = 9;
 
-/// Ratios where targets are compared, results beside published ones by class, the results of all experiments side by side where there are several, the first
-/// chart of the only one.
+/// Ratios where targets are compared, results alongside published ones by class, the results of all experiments side by
+/// side where there are several, the first chart of the only one.
 pub(crate) fn of_cover(paper: &Paper, lang: Lang) -> Option<Drawing> {
     let compared = paper.cover_comparisons();
     if let Some(drawing) = of_first_rows(paper, &compared, MOST_ROWS, lang) {
@@ -336,7 +336,7 @@ fn bars_of(
         };
         ChartRow {
             name: name.render(lang),
-            class: colour(paper, &point.target),
+            class: color(paper, &point.target),
             bar: Some(spread.median),
             interval: (point.repeats > 1).then_some((spread.min, spread.max)),
             // A figure that a check forbids says so wherever it stands.

@@ -117,7 +117,7 @@ fn forest_row(paper: &Paper, of: &PairedComparison, row: &VerdictRow, lang: Lang
     let text = say!(found_verdict, found, verdict = briefly(paper, of, row));
     ChartRow {
         name: name.render(lang),
-        class: colour(paper, &of.candidate),
+        class: color(paper, &of.candidate),
         interval: row.interval.map(|both| (both.low, both.high)),
         noise: row.noise_floor.map(|share| (1.0 / (1.0 + share), 1.0 + share)),
         mark: Some((row.ratio, !row.call.is_undecided())),
@@ -167,7 +167,7 @@ fn round_ratios(low: f64, high: f64) -> Vec<f64> {
     }
 }
 
-/// 95 % interval of the mean throughput over the repeats of a point; `None` under four, where it
+/// 95% interval of the mean throughput over the repeats of a point; `None` under four, where it
 /// would say more of the number of repeats than of the target.
 pub(super) fn throughput_interval(paper: &Paper, point: &Point) -> Option<(f64, f64)> {
     let metric = point.main.map_or(Metric::Tps, |(metric, _)| metric);

@@ -1,4 +1,4 @@
-//! Which charts a paper has.
+//! Charts of a paper.
 
 mod bars;
 mod forest;
@@ -26,7 +26,7 @@ use forest::{of_first_rows, throughput_interval};
 
 pub const WIDE: (f64, f64) = (960.0, 360.0);
 pub const SMALL: (f64, f64) = (470.0, 160.0);
-const COLOURS: usize = 7;
+const COLORS: usize = 7;
 const PUBLISHED: &str = "published";
 
 /// The charts of an experiment.
@@ -115,7 +115,7 @@ impl Curves<'_> {
                 band: if is_repeated { band.collect() } else { Vec::new() },
                 has_dots: true,
                 end_label: Some(target.to_owned()),
-                ..Series::line(target.to_owned(), colour(paper, target), points)
+                ..Series::line(target.to_owned(), color(paper, target), points)
             });
         }
         let has_band = series.iter().any(|series| !series.band.is_empty());
@@ -147,7 +147,7 @@ impl Curves<'_> {
         let caption = [
             Some(say!(measure_against_levels, measure = &measure.name, levels = &levels.label)),
             has_band.then_some(bands),
-            (!published.is_empty()).then(|| say!(published_figures_in_grey)),
+            (!published.is_empty()).then(|| say!(published_figures_in_gray)),
         ];
         let caption: Vec<Message> = caption.into_iter().flatten().collect();
         self.wide(&description, [levels.axis(&more, lang), y], series, &caption)
@@ -182,7 +182,7 @@ impl Curves<'_> {
                     stroke,
                     has_dots: true,
                     end_label: Some(full.clone()),
-                    ..Series::line(full, colour(paper, target), points)
+                    ..Series::line(full, color(paper, target), points)
                 });
             }
         }
@@ -221,7 +221,7 @@ impl Curves<'_> {
                 .collect();
             own.sort_by(|a, b| a.0.total_cmp(&b.0));
             let points = own.iter().map(|(_, tps, ms)| (*tps, Some(*ms))).collect();
-            let line = Series::line(target.to_owned(), colour(paper, target), points);
+            let line = Series::line(target.to_owned(), color(paper, target), points);
             Series { has_dots: true, ..line }
         };
         let series: Vec<Series> = targets_of(experiment).into_iter().map(line).collect();
@@ -252,7 +252,7 @@ impl Curves<'_> {
     }
 }
 
-/// The points of a sweep or search: what was chosen and measured again at the same load is no second
+/// The points of a sweep or search: what was chosen and measured again at the same load is not a second
 /// point of the curve.
 fn swept(experiment: &Experiment) -> impl Iterator<Item = &Point> {
     let load = |point: &Point| (point.target.clone(), point.rate_per_s, point.load());
@@ -266,12 +266,12 @@ fn swept(experiment: &Experiment) -> impl Iterator<Item = &Point> {
     experiment.points.iter().filter(is_level).filter(move |point| !is_again(point))
 }
 
-/// The class of a target's colour: one of the paper's, or `p` and its place where the publisher has chosen one.
-pub fn colour(paper: &Paper, target: &str) -> String {
+/// The class of a target's color: one of the paper's, or `p` and its place where the publisher has chosen one.
+pub fn color(paper: &Paper, target: &str) -> String {
     let place = paper.targets.iter().position(|known| known.label == target).unwrap_or(0);
-    match paper.own_colours().any(|(own, _)| own == place) {
+    match paper.own_colors().any(|(own, _)| own == place) {
         true => format!("p{place}"),
-        false => format!("s{}", place % COLOURS),
+        false => format!("s{}", place % COLORS),
     }
 }
 
@@ -300,7 +300,7 @@ fn log_axis(label: Message, (low, high): (f64, f64), ticks: usize, lang: Lang) -
 /// Published throughputs above so many times one's own would press these flat on a linear axis.
 const PRESSED_FLAT: f64 = 8.0;
 
-/// Of one's own results, least to highest, and published ones.
+/// The axis of one's own results, least to highest, and published ones.
 fn throughput_axis(label: &Message, own: &[f64], published: &[(f64, f64)], lang: Lang) -> Axis {
     const TICKS: usize = 5;
     let low = own.iter().copied().fold(f64::INFINITY, f64::min);
@@ -319,7 +319,7 @@ fn targets_of(experiment: &Experiment) -> Vec<&str> {
 /// Longer names at the ends of lines leave too little of a chart of half the width.
 const LONGEST_OF_HALF: usize = 14;
 
-/// Half as wide. Where there are several lines, the legend above names them.
+/// Half as wide. If there are several lines, the legend above names them.
 pub fn halved(chart: Chart) -> Chart {
     let is_alone = chart.series.len() == 1;
     let fits = |name: &String| is_alone && name.chars().count() <= LONGEST_OF_HALF;
@@ -349,7 +349,7 @@ pub fn legend(chart: &Chart) -> Vec<(String, String)> {
     chart.series.iter().filter(has_any).map(entry).collect()
 }
 
-/// A percentile: its name, its stroke, where it is found.
+/// A percentile: its name, its stroke, if it is found.
 type Percentile<Of, Is> = (&'static str, Stroke, fn(&Of) -> Is);
 
 const PERCENTILES: [Percentile<Point, Option<Spread>>; 3] = [
@@ -363,7 +363,7 @@ const SEVERAL: f64 = 1.5;
 
 /// The throughput that an experiment is about.
 struct Measure {
-    /// Of the y axis.
+    /// Label of the y axis.
     label: Message,
     /// In captions.
     name: Message,
@@ -386,7 +386,7 @@ impl Measure {
         Measure { label, name, of: Point::throughput, metric }
     }
 
-    /// Statements beside transactions of several; papers of sysbench give both.
+    /// Statements alongside transactions of several; papers of sysbench give both.
     fn beside(&self, experiment: &Experiment) -> Option<Measure> {
         let has_several = |point: &Point| point.qps.median > SEVERAL * point.tps.median;
         let is_apart = self.metric == Metric::Tps && experiment.points.iter().all(has_several);
@@ -403,7 +403,7 @@ impl Measure {
 /// what changes.
 struct Levels {
     label: Message,
-    /// True when they are virtual clients.
+    /// Set if they are virtual clients.
     is_clients: bool,
     of: fn(&Point) -> f64,
     values: Vec<f64>,
@@ -463,11 +463,11 @@ fn measured(paper: &Paper, cluster: &[NodeScaling], lang: Lang) -> Series {
         band: if is_repeated { band.collect() } else { Vec::new() },
         has_dots: true,
         end_label: Some(name.clone()),
-        ..Series::line(name, colour(paper, &cluster[0].target), points)
+        ..Series::line(name, color(paper, &cluster[0].target), points)
     }
 }
 
-/// What the fewest nodes promise for more of them.
+/// The proportional extrapolation from the fewest nodes to more of them.
 fn proportional(paper: &Paper, cluster: &[NodeScaling], is_named: bool, lang: Lang) -> Series {
     let name = match is_named {
         true => say!(in_proportion_cluster, cluster = &cluster[0].cluster),
@@ -477,6 +477,6 @@ fn proportional(paper: &Paper, cluster: &[NodeScaling], is_named: bool, lang: La
         (f64::from(row.nodes), (row.efficiency > 0.0).then(|| row.qps.median / row.efficiency))
     };
     let points = cluster.iter().map(ideal).collect();
-    let line = Series::line(name.render(lang), colour(paper, &cluster[0].target), points);
+    let line = Series::line(name.render(lang), color(paper, &cluster[0].target), points);
     Series { stroke: Stroke::Dashed, ..line }
 }

@@ -25,7 +25,7 @@ fn of_trial(paper: &Paper, trial: &Trial, lang: Lang) -> Drawing {
     let most = share.clamp(FEWEST_STRETCHES, MOST_STRETCHES);
     let length = trial.series.len().div_ceil(most);
     let stretches: Vec<&[SeriesRow]> = trial.series.chunks(length).collect();
-    let class = colour(paper, &trial.target);
+    let class = color(paper, &trial.target);
     let per_s = say!(transactions_per_second);
     let mut throughput = rate_over_time(&stretches, &TPS, &class);
     throughput.name = per_s.render(lang);
@@ -97,7 +97,7 @@ pub(crate) const TPS: Rate<'static> =
     Rate { name: "transactions per second", of: &|row| row.committed as f64, per_s: 1.0 };
 
 impl Rate<'_> {
-    /// Over some intervals; `None` where they have no length.
+    /// Over some intervals; `None` if they have no length.
     pub(crate) fn over(&self, rows: &[SeriesRow]) -> Option<f64> {
         let seconds: f64 = rows.iter().map(|row| row.length_s).sum();
         let count: f64 = rows.iter().map(self.of).sum();
@@ -159,7 +159,7 @@ fn shades(trial: &Trial, lang: Lang) -> Vec<Shade> {
     for row in trial.series.iter().filter(|row| row.errors + row.reconnects > 0) {
         let to = row.begins_s + row.length_s;
         match marks.last_mut().filter(|mark| (mark.to - row.begins_s).abs() < 1e-6) {
-            // Neighbours become one mark, so that a trial full of errors stays a small drawing.
+            // Neighbors become one mark, so that a trial full of errors stays a small drawing.
             Some(mark) => mark.to = to,
             None => {
                 let title = say!(intervals_with_errors_or_reconnects).render(lang);

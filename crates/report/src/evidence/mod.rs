@@ -1,4 +1,4 @@
-//! What a paper says, before it is given a form.
+//! The content of a paper, before it is given a form.
 
 pub(crate) mod published;
 
@@ -21,7 +21,7 @@ pub struct Paper {
     pub edition: Edition,
 }
 
-/// How much of a paper is written.
+/// Extent of a paper.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Edition {
     #[default]
@@ -39,13 +39,13 @@ impl Deref for Paper {
 }
 
 impl Paper {
-    /// A paper about these runs, beside these published figures.
+    /// A paper about these runs, alongside these published figures.
     pub fn new(runs: &[RunData], published: &[PublishedTable]) -> Paper {
         Paper::named(runs, published, &[], &Naming::default())
     }
 
-    /// A paper in the words of a publisher, with names of targets in one language, and with gates beside those of the
-    /// suites, judged in every experiment.
+    /// A paper in the words of a publisher, with names of targets in one language, and with gates alongside those of
+    /// the suites, judged in every experiment.
     pub fn named(
         runs: &[RunData],
         published: &[PublishedTable],
@@ -56,14 +56,14 @@ impl Paper {
         Paper { distributions: distributions(&judgment, runs), edition: Edition::Full, judgment }
     }
 
-    /// The same in another edition.
+    /// The paper in another edition.
     #[must_use]
     pub fn in_edition(mut self, edition: Edition) -> Paper {
         self.edition = edition;
         self
     }
 
-    /// Whether it is the edition for readers in a hurry.
+    /// Returns true if it is the edition for readers in a hurry.
     pub fn is_short(&self) -> bool {
         self.edition == Edition::Short
     }
@@ -106,12 +106,12 @@ pub struct LatencyDistribution {
 
 /// Shares of the transactions in the table of distributions.
 pub(crate) const SHARES: [(f64, &str); 6] = [
-    (0.5, "50 %"),
-    (0.9, "90 %"),
-    (0.95, "95 %"),
-    (0.99, "99 %"),
-    (0.999, "99.9 %"),
-    (0.9999, "99.99 %"),
+    (0.5, "50%"),
+    (0.9, "90%"),
+    (0.95, "95%"),
+    (0.99, "99%"),
+    (0.999, "99.9%"),
+    (0.9999, "99.99%"),
 ];
 
 /// One for each kind of each best point whose run folder still has the histograms.

@@ -1,5 +1,5 @@
-//! Results beside published ones: over all experiments that share a published table, and each beside its row with the
-//! conditions that differ; and what the work costs.
+//! Results alongside published ones: over all experiments that share a published table, and each alongside its row with
+//! the conditions that differ; and what the work costs.
 
 use crate::evidence::{
     Evidence, Experiment, KeyRow, Paper, PaperTarget, Point, Published, Spread, counterpart,
@@ -13,7 +13,7 @@ use dyno_facts::{Message, Price, PublishedRow, say};
 #[derive(Clone, Copy, Debug)]
 pub struct Pair<'a> {
     pub row: &'a PublishedRow,
-    /// What is counted, by its name.
+    /// The counted metric, by its name.
     pub metric: &'a str,
     /// The name of its target.
     target: &'a str,
@@ -46,7 +46,7 @@ impl<'a> Pair<'a> {
         self.point.map_or(&[], |point| &point.checks)
     }
 
-    /// What the paper calls its target.
+    /// The name of its target in the paper.
     fn label(&self) -> &'a str {
         self.point.map_or(self.target, |point| &point.target)
     }
@@ -56,9 +56,9 @@ impl<'a> Pair<'a> {
 #[derive(Clone, Debug)]
 pub struct Comparison<'a> {
     pub published: &'a Published,
-    /// What the load level is: `Workers` or `Terminals`.
+    /// The name of the load level: `Workers` or `Terminals`.
     pub load: Message,
-    /// What the columns count, in a sentence; empty where the titles say it.
+    /// The counts of the columns, in a sentence; empty if the titles say it.
     pub counts: Message,
     /// Names of the conditions that differ between rows of the same label.
     pub conditions: Vec<&'a str>,
@@ -77,20 +77,20 @@ pub struct ComparisonRow<'a> {
     pub target: &'a str,
     /// The row's other conditions.
     pub description: String,
-    /// Values of the conditions, in their order; empty where the row doesn't state one.
+    /// Values of the conditions, in their order; empty if the row doesn't state one.
     pub conditions: Vec<String>,
     /// In the order of the columns.
     pub pairs: Vec<Option<Pair<'a>>>,
 }
 
-/// A result beside a published one.
+/// A result alongside a published one.
 #[derive(Clone, Debug)]
 pub struct BesidePublished<'a> {
     pub experiment: &'a Experiment,
     pub target: &'a PaperTarget,
     /// Its point is known.
     pub pair: Pair<'a>,
-    /// True when the suite names the row as the target's counterpart; else it is the nearest one.
+    /// Set if the suite names the row as the target's counterpart; else it is the nearest one.
     pub is_named: bool,
     /// Virtual CPUs of the target, and of the published system where both are stated.
     pub vcpu: Option<[f64; 2]>,
@@ -98,12 +98,12 @@ pub struct BesidePublished<'a> {
     pub differences: Vec<Message>,
 }
 
-/// What an experiment's work costs on a target.
+/// The cost of an experiment's work on a target.
 #[derive(Clone, Debug)]
 pub struct CostRow<'a> {
     pub experiment: &'a Experiment,
     pub target: &'a PaperTarget,
-    /// Of the whole target, as stated.
+    /// Price of the whole target, as stated.
     pub price: &'a Price,
     /// Such as `per million transactions`.
     pub what: Message,
@@ -111,12 +111,12 @@ pub struct CostRow<'a> {
     pub amount: f64,
 }
 
-/// The metrics that are told beside published ones, in this order.
+/// The metrics that are told alongside published ones, in this order.
 const METRICS: [&str; 4] = ["tps", "qps", "data_qps", "tpmc"];
 
 impl Paper {
     /// Published tables of which at least two experiments measure some row. A table of one experiment
-    /// stands beside that alone, unless its family is ranked by a metric of its own: there a row is a whole benchmark.
+    /// stands alongside that alone, unless its family is ranked by its own metric: there a row is a whole benchmark.
     pub fn comparisons(&self) -> Vec<Comparison<'_>> {
         // Those of passes stand in the tables of their family.
         let experiments = || self.experiments.iter().filter(|experiment| !experiment.is_pass());
@@ -145,7 +145,7 @@ impl Paper {
         tables.into_iter().map(|(table, _, pairs)| compare(table, &pairs)).collect()
     }
 
-    /// Every target of every experiment beside its rows: those that the suite names, else the nearest one.
+    /// Every target of every experiment alongside its rows: those that the suite names, else the nearest one.
     /// Seconds of statements stand in tables of their families.
     pub fn beside(&self) -> Vec<BesidePublished<'_>> {
         let mut found = Vec::new();
@@ -171,7 +171,7 @@ impl Paper {
         found
     }
 
-    /// What the work of each experiment costs on each target with a price.
+    /// The costs of the work of each experiment on each target with a price.
     pub fn costs(&self) -> Vec<CostRow<'_>> {
         const SECONDS_OF_HOUR: f64 = 3600.0;
         let key_rows = self.key_rows();
@@ -303,7 +303,7 @@ fn column(pair: &Pair<'_>, splitting: &[&str]) -> Message {
     }
 }
 
-/// A metric of published figures, in columns and beside one's own.
+/// A metric of published figures, in columns and alongside one's own.
 pub(crate) fn published_metric(name: &str) -> Message {
     match name {
         "tps" => say!(transactions_s),

@@ -1,4 +1,4 @@
-//! What load generators and servers used; trials, histograms, glossary.
+//! Resources that load generators and servers used; trials, histograms, glossary.
 
 use super::*;
 
@@ -130,7 +130,7 @@ fn disturbances(trials: Vec<&Trial>) -> PaperRows<&Trial> {
         })
 }
 
-/// What a node said of itself in a trial, from the first to the last time that it was asked.
+/// The samples of a node in a trial, from the first to the last one.
 struct NodeSpan<'a> {
     trial: &'a Trial,
     node: &'a str,
@@ -148,7 +148,7 @@ impl NodeSpan<'_> {
         mean_and_most(inside.filter_map(|row| of(row)), format)
     }
 
-    /// The same of counters per second; these are growth since the row before.
+    /// Mean and maximum of counters per second; these are growth since the row before.
     fn rate(&self, format: NumberFormat, of: fn(&NodeRow) -> Option<f64>) -> Option<Cell> {
         let pairs = self.rows.windows(2).filter(|pair| self.is_inside(pair[1]));
         let rates = pairs.filter_map(|pair| {

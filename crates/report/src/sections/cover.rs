@@ -1,5 +1,5 @@
-//! Page one: what was compared, what came out in a sentence or two or line by line, the strip of four facts, and what forbids
-//! quoting a figure.
+//! Page one: what was compared, what came out in a sentence or two or line by line, the strip of four facts, and what
+//! forbids quoting a figure.
 
 use super::*;
 
@@ -32,7 +32,7 @@ fn of_family(paper: &Paper, lang: Lang) -> Option<Drawing> {
     })
 }
 
-/// Who measured and when, and how it ended where it did not end well.
+/// Authors and date of the measurement, and its end if it did not end well.
 fn byline(paper: &Paper) -> Message {
     let each = |of: fn(&RunFacts) -> &str| {
         let words: Vec<String> = paper.runs.iter().map(|run| of(run).to_owned()).collect();
@@ -52,7 +52,7 @@ fn byline(paper: &Paper) -> Message {
     };
     let versions = each(|run| &run.header.environment.dyno_version).join(", ");
     let texts = &paper.texts;
-    let who = [Message::verbatim(texts.authors.join(", ")), texts.organisation.message()];
+    let who = [Message::verbatim(texts.authors.join(", ")), texts.organization.message()];
     let who = who.into_iter().chain([Message::verbatim(&texts.date)]);
     let mut parts: Vec<Message> = who.filter(|part| !part.is_empty()).collect();
     parts.extend([measured, Message::verbatim(format!("dyno {versions}"))]);
@@ -61,7 +61,7 @@ fn byline(paper: &Paper) -> Message {
     Message::joined(&parts, " · ", " · ")
 }
 
-/// What a run of less than the suite's full size is: its data and windows.
+/// The banner of a run of less than the suite's full size: its data and windows.
 pub(super) fn rehearsal(paper: &Paper) -> Option<Message> {
     let share = |run: &RunFacts| run.header.plan.as_ref().map_or(1.0, |plan| plan.shrink);
     let least = paper.runs.iter().map(share).reduce(f64::min).filter(|share| *share < 1.0)?;
@@ -93,8 +93,8 @@ const MOST_IN_TEXT: usize = 2;
 /// From this ratio on a difference is told as so many times.
 const TIMES: f64 = 2.0;
 
-/// The suite's question, answered as a text, or as a list with its head; where each line names what it is about the head is
-/// empty.
+/// The suite's question, answered as a text, or as a list with its head; where each line names what it is about the
+/// head is empty.
 fn answer(paper: &Paper) -> (Message, Vec<Message>) {
     if paper.trials.is_empty() {
         return (summary::no_trial(paper), Vec::new());
@@ -120,7 +120,7 @@ fn answer(paper: &Paper) -> (Message, Vec<Message>) {
     }
 }
 
-/// Where nothing is compared: what was reached.
+/// The results if nothing is compared.
 fn reached(paper: &Paper) -> Vec<Message> {
     let (reached, has_more) = summary::first_reached(paper);
     let more = has_more.then(|| match paper.is_short() {
@@ -130,13 +130,13 @@ fn reached(paper: &Paper) -> Vec<Message> {
     reached.into_iter().chain(more).collect()
 }
 
-/// What is said of two targets.
+/// The answer about two targets.
 struct PairAnswer {
     baseline: Message,
     candidate: Message,
     /// Their subject is the candidate.
     clauses: Vec<Message>,
-    /// That there is no verdict at all: a sentence with both names.
+    /// The absence of a verdict: a sentence with both names.
     nothing: Option<Message>,
     /// Sentences on what checks forbid.
     forbidden: Vec<Message>,
@@ -204,7 +204,7 @@ fn pair_answer(paper: &Paper, labels: [&str; 2], all: &[&PairedComparison]) -> P
     PairAnswer { baseline, candidate, clauses, nothing, forbidden }
 }
 
-/// What holds for comparisons of one outcome.
+/// The clause about comparisons of one outcome.
 type Clause = fn(&[&PairedComparison]) -> Message;
 
 /// Comparisons of one experiment together.
@@ -223,7 +223,7 @@ fn of_each_experiment(all: &[&PairedComparison], clause: Clause) -> Vec<Message>
     own.chain((!rest.is_empty()).then(|| clause(&rest))).collect()
 }
 
-/// With the medians of both, at the last level where there are several; a figure that is only a bound is no median.
+/// With the medians of both, at the last level where there are several; a figure that is only a bound is not a median.
 fn with_medians(said: Message, own: &[&PairedComparison]) -> Message {
     let Some((of, row)) = own.last().and_then(|of| Some((of, of.rows.first()?))) else {
         return said;
@@ -248,7 +248,7 @@ fn equivalence(own: &[&PairedComparison]) -> Message {
     say!(as_fast_within, margin = format::percent(margin), places = places(own))
 }
 
-/// What the paper calls it, with product and version where that is a name of the command line only.
+/// The name in the paper, with product and version if it is a name of the command line only.
 fn name(paper: &Paper, label: &str) -> Message {
     let untitled = paper.target(label).filter(|target| target.facts.name == label);
     match untitled.and_then(PaperTarget::major_product) {
@@ -279,7 +279,7 @@ fn difference(own: &[&PairedComparison]) -> Message {
         .next()
         .filter(|first| first.metric.is_cost() && rows().all(|row| row.metric == first.metric));
     let is_time = rows().all(|row| row.is_less_better);
-    // In the words of the verdicts: half the time is not "50 % faster".
+    // In the words of the verdicts: half the time is not "50% faster".
     let (least, most) = match (is_faster, is_time) {
         (true, true) => (1.0 - 1.0 / low, 1.0 - 1.0 / high),
         (false, true) => (1.0 / high - 1.0, 1.0 / low - 1.0),
@@ -315,7 +315,7 @@ fn places(all: &[&PairedComparison]) -> Message {
     Message::list(&places)
 }
 
-/// Where checks forbid a comparison: those that forbid the same comparisons are told together.
+/// Places where checks forbid a comparison: those that forbid the same comparisons are told together.
 fn forbidden_places(paper: &Paper, all: &[&PairedComparison]) -> Vec<Message> {
     let numbers: Vec<usize> = all.iter().flat_map(|of| of.checks.iter().copied()).collect();
     let place = |check: &Check| {
@@ -330,7 +330,7 @@ fn forbidden_places(paper: &Paper, all: &[&PairedComparison]) -> Vec<Message> {
     groups.map(sentence).collect()
 }
 
-/// Why there is no verdict, most frequent first.
+/// Reasons for the absence of a verdict, most frequent first.
 fn reasons(paper: &Paper, open: &[&PairedComparison]) -> Message {
     let mut reasons = grouped(open.iter().map(|of| (reason(paper, of), ())));
     reasons.sort_by_key(|(_, all)| std::cmp::Reverse(all.len()));
@@ -513,7 +513,7 @@ fn windows(paper: &Paper) -> Option<Message> {
     Some(say!(n_seconds, range = low_to_high(shown(low), shown(high))))
 }
 
-/// What a commit survives on each target, alike ones together.
+/// The failures that a commit survives on each target, like ones together.
 fn durability(paper: &Paper) -> Vec<Message> {
     let words = |target: &PaperTarget| {
         let weak: Vec<Message> = target
@@ -564,8 +564,8 @@ fn warnings(paper: &Paper) -> CoverWarnings {
     CoverWarnings { title: say!(read_this_before_quoting), verdict: verdict(paper), items }
 }
 
-/// How many findings forbid or qualify the figures, and which of those that don't forbid them are of disturbances: a
-/// verdict that is missing beside may be missing because of these.
+/// Number of findings that forbid or qualify the figures, and the disturbances among those that don't forbid them: a
+/// verdict that is missing alongside may be missing because of these.
 fn verdict(paper: &Paper) -> Message {
     let [forbidding, caveats, _] = paper.check_counts();
     match (forbidding, caveats) {
@@ -591,7 +591,7 @@ fn is_worth_quoting(trial: &Trial) -> bool {
     !matches!(trial.summary.status, TrialStatus::Failed(_) | TrialStatus::Interrupted)
 }
 
-/// What forbids a figure says where, and what it means.
+/// A finding that forbids a figure: places and meaning.
 fn in_full(check: &Check) -> TextLine {
     let place = check.lines.first().cloned().unwrap_or_default();
     // A place that is a sentence has its full stop already.
@@ -603,7 +603,7 @@ fn in_full(check: &Check) -> TextLine {
     line
 }
 
-/// What qualifies a figure, and the results that it concerns where these are not all.
+/// A finding that qualifies a figure, and the results that it concerns if these are not all.
 fn in_brief(paper: &Paper, check: &Check) -> TextLine {
     let mut line = vec![note(check.level, check.number)];
     line.extend(accepted(check));

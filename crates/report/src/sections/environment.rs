@@ -1,5 +1,5 @@
-//! Targets and load generators, and what makes their comparison fair or unfair: what a commit is worth on each of them, in
-//! which settings they differ, how the data relate to memory.
+//! Targets and load generators, and what makes their comparison fair or unfair: what a commit is worth on each of them,
+//! in which settings they differ, how the data relate to memory.
 
 use super::*;
 
@@ -128,7 +128,7 @@ fn machines(
         .col(say!(memory_mib), Whole, |(_, env)| env.memory_mib)
 }
 
-/// Of more experiments the short edition has the size of the data beside the results only.
+/// Number of experiments above which the short edition has the size of the data with the results only.
 const MOST_SIZES: usize = 8;
 
 pub(super) fn fairness(paper: &Paper, _: Lang, blocks: &mut Blocks) {
@@ -157,7 +157,7 @@ pub(super) fn fairness(paper: &Paper, _: Lang, blocks: &mut Blocks) {
         blocks.paragraph(say!(no_two_targets_of_the_same));
     }
     let sized = sized(paper);
-    // In the short edition it stands beside each result where it would take too much room here.
+    // In the short edition it stands alongside each result where it would take too much room here.
     if !(paper.is_short() && sized.len() > MOST_SIZES) {
         blocks.heading(3, "4.3", say!(data_to_memory), "");
         if sized.is_empty() {
@@ -237,7 +237,7 @@ fn told_once(mut table: PaperTable) -> PaperTable {
     PaperTable { rows: groups.map(merged).collect(), ..table }
 }
 
-/// The isolation level of a target's sessions: as they have asked for it, where that counts, or as the servers give it.
+/// The isolation level of a target's sessions: as they have asked for it, if that counts, or as the servers give it.
 fn isolation(paper: &Paper, target: &PaperTarget) -> Option<Message> {
     let own = paper.nodes_of(&target.label).find_map(|node| node.isolation.as_ref());
     let own = own.or_else(|| settings::isolation(target));
@@ -283,8 +283,8 @@ pub fn of_settings(caption: Message, rows: &[SettingRow]) -> PaperRows<&SettingR
         .each(|row, made| made.class = if row.is_weak { "weak" } else { "" })
 }
 
-/// Targets whose servers call themselves the same, with all their settings: those of different products have nothing to do
-/// with each other.
+/// Targets whose servers call themselves the same, with all their settings: those of different products have nothing to
+/// do with each other.
 fn targets_by_product(paper: &Paper) -> Vec<Vec<&PaperTarget>> {
     let known = paper.targets.iter().filter(|target| !target.all_settings.is_empty());
     let product = |target: &PaperTarget| target.product.split(' ').next().map(str::to_owned);

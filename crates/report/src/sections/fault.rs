@@ -1,7 +1,7 @@
 //! Failover and durability: what was done to nodes and what followed, with its moments over time.
 
 use super::*;
-use crate::charts::{TPS, WIDE, colour, linear_axis, panel, rate_over_time, stretches};
+use crate::charts::{TPS, WIDE, color, linear_axis, panel, rate_over_time, stretches};
 use dyno_judge::findings::fault::{FaultTrials, half_done, in_doubt, shard_success, what};
 
 pub(super) fn blocks(paper: &Paper, lang: Lang) -> Blocks {
@@ -37,7 +37,7 @@ fn has_dashes(rows: &[FaultTrials<'_>]) -> bool {
     is_mixed || facts.any(|facts| facts.lost.is_none() || facts.tps_after.is_none())
 }
 
-/// What a commit waits for, as the servers say; else as the suite states it.
+/// The event that a commit waits for, as the servers report it; else as the suite states it.
 fn acknowledged_by(paper: &Paper, target: &str) -> Option<Message> {
     let stated = || paper.target(target)?.facts.durability.as_ref().map(Message::from);
     let waits_for = paper.nodes_of(target).find_map(|node| node.acknowledged_by.as_ref());
@@ -57,7 +57,7 @@ fn errors(row: &FaultTrials<'_>) -> TextLine {
     lines(classes.into_iter().map(one))
 }
 
-/// Of the trials that have such a time, and how many have none.
+/// Seconds of the trials that have such a time, and the number of trials without.
 fn seconds(row: &FaultTrials<'_>, of: fn(&FaultFacts) -> Option<f64>) -> Cell {
     let (all, never) = (row.trials.len(), row.without(of));
     let cell = Cell::from(row.spread(of).map(|times| spread(times, all - never)));
@@ -136,7 +136,7 @@ fn figures(paper: &Paper, rows: &[FaultTrials<'_>], lang: Lang) -> Vec<Drawing> 
 fn figure(paper: &Paper, trial: &Trial, lang: Lang) -> Option<Drawing> {
     let facts = trial.summary.fault.as_ref().filter(|_| trial.series.len() > 1)?;
     let per_s = say!(transactions_per_second);
-    let mut line = rate_over_time(&stretches(&trial.series), &TPS, &colour(paper, &trial.target));
+    let mut line = rate_over_time(&stretches(&trial.series), &TPS, &color(paper, &trial.target));
     line.name = per_s.render(lang);
     let axis = linear_axis(per_s.render(lang).as_str(), trial.series.iter().map(|row| row.tps), 4);
     let mut chart = panel(trial, &say!(throughput), axis, vec![line], lang);
@@ -182,7 +182,7 @@ fn figure(paper: &Paper, trial: &Trial, lang: Lang) -> Option<Drawing> {
     })
 }
 
-/// From when to when there was no commit. The work of a node that is cut off or frozen may go on for a while
+/// From when to when there was no commit. The work of a node that is cut off or frozen may continue for a while
 /// after the fault, so the begin is looked for in the intervals.
 fn outage(facts: &FaultFacts, series: &[SeriesRow], ends_s: f64) -> Option<(f64, f64)> {
     let to_s = match facts.first_success_after_s {

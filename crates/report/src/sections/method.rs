@@ -1,4 +1,4 @@
-//! What the measurement was made for, how it was measured, how far its claims reach, and how to run it again.
+//! Purpose of the measurement, its method, the limits of its claims, and the commands to repeat it.
 
 use super::*;
 
@@ -80,7 +80,7 @@ pub(super) fn blocks(paper: &Paper, _: Lang, blocks: &mut Blocks) {
     paper.runs.iter().for_each(|run| blocks.code(&run.command));
 }
 
-/// What is compared, and when repetition ends.
+/// The comparisons, and the end of their repetition.
 pub(super) fn comparison(experiment: &Experiment) -> Vec<Message> {
     let Some(facts) = &experiment.comparison else { return Vec::new() };
     let mut sentences = vec![
@@ -89,11 +89,15 @@ pub(super) fn comparison(experiment: &Experiment) -> Vec<Message> {
             baseline = &facts.baseline,
             candidates = names(&facts.candidates)
         ),
-        say!(
-            at_least_and_at_most_pairs,
-            least = facts.stop.pairs_least.to_string(),
-            most = facts.stop.pairs_most.to_string()
-        ),
+        if facts.stop.pairs_least == facts.stop.pairs_most {
+            say!(exactly_pairs, n = facts.stop.pairs_most)
+        } else {
+            say!(
+                at_least_and_at_most_pairs,
+                least = facts.stop.pairs_least.to_string(),
+                most = facts.stop.pairs_most.to_string()
+            )
+        },
     ];
     sentences.extend(facts.stop.half_width.map(|share| {
         let percent = format::percent(share);
@@ -117,7 +121,7 @@ pub(super) fn comparison(experiment: &Experiment) -> Vec<Message> {
     sentences
 }
 
-/// What is made anew before pairs, and what counts as one then.
+/// The state that is renewed before pairs, and the unit of pairs then.
 pub(super) fn renewals(experiment: &Experiment) -> Vec<Message> {
     let (restart, reload) = (experiment.restart_each, experiment.reload_each);
     let mut sentences = Vec::new();
@@ -157,7 +161,7 @@ fn scripts(experiment: &Experiment, blocks: &mut Blocks) {
     }
 }
 
-/// How transactions arrive, how long, what latency means.
+/// Arrival of transactions, length, and meaning of latency.
 fn of_experiment(paper: &Paper, experiment: &Experiment) -> Vec<Message> {
     let trials: Vec<&Trial> = paper.trials_in(experiment).collect();
     let trials = trials.as_slice();
@@ -215,7 +219,7 @@ pub(super) fn of_every_trial(paper: &Paper, experiment: &Experiment) -> Vec<Mess
     sentences
 }
 
-/// What holds for all experiments: order of the trials, the unit of statistics, percentiles.
+/// Rules for all experiments: order of the trials, the unit of statistics, percentiles.
 pub(super) fn of_all(paper: &Paper) -> Vec<Message> {
     let mut sentences = Vec::new();
     let has_transactions = paper.trials.iter().any(|trial| !trial.summary.is_pass());
@@ -238,7 +242,7 @@ pub(super) fn of_all(paper: &Paper) -> Vec<Message> {
     sentences
 }
 
-/// How ratios are judged, by the methods that were used.
+/// The judgment of ratios, by the methods that were used.
 fn estimators(paper: &Paper) -> Vec<Message> {
     let least_pairs = |is_anytime: bool| {
         let own = paper.verdicts.comparisons.iter();
@@ -272,7 +276,7 @@ fn seeds(trials: &[&Trial]) -> Message {
     Message::list(&seeds)
 }
 
-/// How far the claims reach.
+/// Limits of the claims.
 fn limit_sentences(paper: &Paper) -> Vec<Message> {
     let mut limits = Vec::new();
     let has_found =
@@ -310,7 +314,7 @@ fn limit_sentences(paper: &Paper) -> Vec<Message> {
     limits
 }
 
-/// What comparisons don't know: other starts of the servers, and other machines; and with what the noise was measured.
+/// Limits of comparisons: other starts of the servers, and other machines; and the source of the noise floor.
 fn of_comparisons(paper: &Paper) -> Vec<Message> {
     let compared = || paper.experiments.iter().filter(|own| own.comparison.is_some());
     let mut limits = Vec::new();
@@ -332,7 +336,7 @@ fn of_comparisons(paper: &Paper) -> Vec<Message> {
     limits
 }
 
-/// What the plans have left out, capped or shrunk, in dyno's own words.
+/// Parts that the plans have left out, capped or shrunk, in dyno's own words.
 fn of_plans(paper: &Paper, blocks: &mut Blocks) {
     let plans = paper.runs.iter().filter_map(|run| run.header.plan.as_ref());
     let notes = format::unique(plans.flat_map(|plan| plan.notes.clone()).collect());
@@ -342,7 +346,7 @@ fn of_plans(paper: &Paper, blocks: &mut Blocks) {
     }
 }
 
-/// What the load generators' machines have found of known effects.
+/// Known effects that the load generators' machines have found.
 fn known_effects(paper: &Paper, blocks: &mut Blocks) {
     let all = paper.runs.iter().flat_map(|run| &run.header.effects);
     let rows: Vec<&EffectFacts> = format::unique(all.collect());

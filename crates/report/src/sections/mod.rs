@@ -122,7 +122,7 @@ impl Paper {
         terminal(&blocks.0, lang)
     }
 
-    /// A line for each comparison; where nothing is compared, one for what each target has reached in each experiment.
+    /// A line for each comparison; if nothing is compared, one for what each target has reached in each experiment.
     pub fn results_text(&self, lang: Lang) -> String {
         match self.verdicts.comparisons.is_empty() {
             true => summary::reached(self).iter().map(|it| it.line(lang) + "\n").collect(),
@@ -155,7 +155,7 @@ pub(crate) fn note_spans(paper: &Paper, numbers: &[usize]) -> TextLine {
     levels(paper, numbers).map(|(level, number)| note(level, number)).collect()
 }
 
-/// How a trial or the trials of a point ended.
+/// The end of a trial or of the trials of a point.
 pub fn ended(status: &str) -> Message {
     match status {
         "complete" => say!(complete),
@@ -194,7 +194,7 @@ pub(crate) fn yes_or_no(is_so: bool) -> Message {
     if is_so { say!(yes) } else { say!(no_2) }
 }
 
-/// How a check of the data ended.
+/// The outcome of a check of the data.
 pub fn verdict_of(verdict: CheckVerdict) -> Span {
     match verdict {
         CheckVerdict::Passed => Span::plain(say!(passed)),
@@ -203,14 +203,14 @@ pub fn verdict_of(verdict: CheckVerdict) -> Span {
     }
 }
 
-/// How something ended, and in which trials.
+/// An outcome with its trials.
 #[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct CountedOutcome {
-    /// How it ended; `None` where there is nothing to judge.
+    /// The outcome; `None` if there is nothing to judge.
     pub verdict: Option<CheckVerdict>,
     /// The figures it rests on, or why it was not made.
     pub evidence: Option<Message>,
-    /// `trial 1`, `trials 2 and 3`; `None` where it is about every trial of the experiment.
+    /// `trial 1`, `trials 2 and 3`; `None` if it is about every trial of the experiment.
     pub trials: Option<Message>,
 }
 
@@ -228,7 +228,7 @@ pub fn count_outcomes(trials: &[&Trial], judge: impl Fn(&Trial) -> Judged) -> Ve
     groups.into_iter().map(outcome).collect()
 }
 
-/// How something ended, in which trials; brief where what passed needs no evidence.
+/// Outcomes with their trials; brief if passed ones need no evidence.
 pub fn outcomes(outcomes: &[CountedOutcome], is_brief: bool) -> TextLine {
     let told = |outcome: &CountedOutcome| {
         let mut line = TextLine::new();

@@ -1,5 +1,5 @@
-//! What each node of a target did: who executed the reads and the writes, how far copies were behind, and whether what was
-//! written could be read at once. And what each load generator of a fleet did: its part of the work, how well they
+//! Work of each node of a target: who executed the reads and the writes, how far copies were behind, and whether new
+//! rows could be read at once. And the work of each load generator of a fleet: its part of the work, how well they
 //! started together, what their machines had left.
 
 use super::*;
@@ -44,7 +44,7 @@ pub(super) fn figures(paper: &Paper, experiment: &Experiment, lang: Lang) -> Vec
                 "" => say!(all_nodes).render(lang),
                 name => name.to_owned(),
             };
-            let class = charts::colour(paper, &level.point.target);
+            let class = charts::color(paper, &level.point.target);
             let text = format::short(qps);
             Some(ChartRow { name, class, bar: Some(qps), text, ..ChartRow::default() })
         };
@@ -60,7 +60,7 @@ pub(super) fn figures(paper: &Paper, experiment: &Experiment, lang: Lang) -> Vec
     levels.iter().filter(|level| is_best(experiment, level)).filter_map(figure).collect()
 }
 
-/// True of the load level of a target at which it did most.
+/// Returns true for the load level of a target at which it did most.
 fn is_best(experiment: &Experiment, own: &Level<'_>) -> bool {
     let rank = |point: &Point| (point.status == "complete", point.throughput().median);
     let others = experiment.points.iter().filter(|point| point.target == own.point.target);
@@ -68,7 +68,7 @@ fn is_best(experiment: &Experiment, own: &Level<'_>) -> bool {
     best.is_some_and(|best| std::ptr::eq(best, own.point))
 }
 
-/// True where some target has several nodes that tell what they did.
+/// Returns true if some target has several nodes that tell what they did.
 pub(super) fn has_clusters(paper: &Paper) -> bool {
     paper.experiments.iter().any(|experiment| !of_levels(paper, experiment).is_empty())
 }
@@ -130,7 +130,7 @@ impl<'a> Level<'a> {
     }
 
     /// The node's part of the load generator's statements per second, divided as the nodes counted: those that read or
-    /// write; all, where they are not told apart.
+    /// write; all, if they are not told apart.
     fn qps(&self, node: &NodeWork<'_>) -> Option<f64> {
         let tells_apart = self.sum.count(READS).and(self.sum.count(WRITES)).is_some();
         let work = |node: &NodeWork<'_>| match tells_apart {
@@ -195,7 +195,7 @@ fn of_node<'a>(name: &'a str, trials: &[&'a Trial]) -> NodeWork<'a> {
     }
 }
 
-/// Who executed the reads and the writes, in sentences.
+/// Nodes that executed the reads and the writes, in sentences.
 fn words(level: &Level<'_>) -> Vec<Message> {
     let list = |count: Count| {
         let shares = shares_of_roles(level, count);
@@ -212,7 +212,7 @@ fn words(level: &Level<'_>) -> Vec<Message> {
     all.into_iter().flatten().collect()
 }
 
-/// Why there are no shares, where a node was away.
+/// The reason for missing shares, if a node was away.
 fn away(level: &Level<'_>) -> Option<Message> {
     let was_away = |node: &&NodeWork<'_>| {
         node.count(STATEMENTS).is_none() && node.all.iter().any(|node| node.down.is_some())
@@ -222,7 +222,7 @@ fn away(level: &Level<'_>) -> Option<Message> {
     (!names.is_empty()).then(|| say!(lost_counters_while_away_in_a, nodes = Message::list(&names)))
 }
 
-/// How many of the statements are dyno's own, where nobody knows which node executed them.
+/// Number of dyno's own statements, if no one knows which node executed them.
 fn own(trials: &[&Trial]) -> Option<Message> {
     let freshness = trials.iter().filter_map(|trial| trial.summary.conditions.freshness.as_ref());
     let own: u64 = freshness.map(|freshness| freshness.unplaced).sum();
@@ -236,7 +236,7 @@ fn own(trials: &[&Trial]) -> Option<Message> {
     })
 }
 
-/// What each role did; how even it was where there is only one.
+/// The shares of each role; their evenness if there is only one role.
 fn shares_of_roles(level: &Level<'_>, count: Count) -> Vec<Message> {
     let shares = level.counted().map(|node| Some((node.role, level.share(node, count)?)));
     let Some(shares) = shares.collect::<Option<Vec<_>>>() else { return Vec::new() };
@@ -418,7 +418,7 @@ fn generator_words(sum: &GeneratorWork<'_>, number: usize, trials: &[&Trial]) ->
     words
 }
 
-/// Who drove which read-only nodes, and whether the servers say so too.
+/// Load generators of the read-only nodes, and the servers' confirmation.
 fn node_words(trials: &[&Trial]) -> Vec<Message> {
     let kind = |trial: &&Trial| {
         let members = &trial.summary.conditions.members;

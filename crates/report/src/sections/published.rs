@@ -4,7 +4,7 @@ use super::*;
 
 pub(super) fn blocks(paper: &Paper, lang: Lang, blocks: &mut Blocks) {
     let (results, comparisons) = (paper.beside(), paper.comparisons());
-    // The short edition has them once: the rows of a table that several experiments stand beside have them, too.
+    // The short edition has them once: the rows of a table that several experiments stand alongside have them, too.
     let is_short = paper.is_short();
     if !(results.is_empty() || is_short && !comparisons.is_empty()) {
         blocks.table(beside(paper, &results));
@@ -132,7 +132,7 @@ fn compared<'a>(
             table
                 .strong(say!(measured), Short, |row| measured(paper, &pair(row)?))
                 .col(say!(published), Whole, |row| pair(row)?.published())
-                .class("grey")
+                .class("gray")
                 .col(say!(ratio), Short, |row| Some(ratio(paper, pair(row)?.ratio(), &pair(row)?)))
         })
     })
@@ -145,7 +145,7 @@ enum Source<'a> {
     Theirs(&'a PublishedRow),
 }
 
-/// What is known of a target under the name of a published condition.
+/// The value of a target for the name of a published condition.
 fn stated(paper: &Paper, row: KeyRow<'_>, name: &str) -> Cell {
     let Some(target) = paper.target(&row.point.target) else { return Cell::blank() };
     let facts = &target.facts;

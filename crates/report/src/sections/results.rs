@@ -72,7 +72,7 @@ fn capacity(paper: &Paper) -> PaperRows<KeyRow<'_>> {
         .text(say!(notes), |row| notes(paper, &row.point.checks))
 }
 
-/// What the work costs, where targets have a price.
+/// Costs of the work, if targets have a price.
 pub(super) fn costs(paper: &Paper, blocks: &mut Blocks) {
     let rows = paper.costs();
     let amount = |amount: String, row: &CostRow<'_>| format!("{amount} {}", row.price.currency);
@@ -188,7 +188,7 @@ fn levels<'a>(paper: &'a Paper, experiment: &'a Experiment) -> PaperRows<&'a Poi
         .text(say!(notes), |p| notes(paper, &p.checks))
 }
 
-/// What more read-only nodes bring.
+/// The gain by more read-only nodes.
 pub(super) fn scaling_of(experiment: &Experiment) -> PaperRows<&NodeScaling> {
     PaperRows::new(say!(scaling_with_read_only_nodes_at), &experiment.node_scaling)
         .text(say!(target_2), |row| &row.target)
@@ -275,14 +275,14 @@ pub(super) fn trial_blocks(paper: &Paper, lang: Lang, blocks: &mut Blocks) {
     }
 }
 
-/// Trials that count for nothing, in grey.
+/// Trials that count for nothing, in gray.
 fn set_aside(paper: &Paper) -> PaperRows<&Trial> {
     ended_trials(say!(trials_made_again), &paper.set_aside)
         .look("text")
         .text(say!(why_again), |t| why_set_aside(&t.summary))
         .each(|t, row| {
             row.anchor = format!("trial-{}", t.label);
-            row.class = "grey";
+            row.class = "gray";
         })
 }
 
@@ -310,16 +310,16 @@ fn stages(paper: &Paper) -> PaperRows<&Trial> {
         .text(say!(notes), why)
         .each(|stage, row| {
             row.anchor = format!("trial-{}", stage.label);
-            row.class = if stage.status == "stage" { "" } else { "grey" };
+            row.class = if stage.status == "stage" { "" } else { "gray" };
         })
 }
 
-/// Queries are no transactions: what they did stands in a table of their own.
+/// Queries are not transactions: what they did stands in their own table.
 pub(super) fn of_transactions(paper: &Paper) -> Vec<&Trial> {
     paper.trials.iter().filter(|trial| !trial.summary.is_pass()).collect()
 }
 
-/// What the shades of charts over time mean.
+/// The meaning of the shades of charts over time.
 pub fn shades(warm: Message) -> TextLine {
     let mut line = vec![Span::plain(say!(zero_is_the_opening_of_the))];
     let shades = [

@@ -1,5 +1,5 @@
 //! The edition for readers in a hurry: results chapter by chapter in one table and small charts, the method in a
-//! table. What only the full edition has stands in its appendix or beside each experiment there.
+//! table. What only the full edition has stands in its appendix or alongside each experiment there.
 
 use super::*;
 
@@ -7,7 +7,7 @@ use super::*;
 const HIGHEST_SMALL: f64 = 400.0;
 /// So many charts stand in a chapter.
 const MOST_CHARTS: usize = 6;
-/// Where a chapter has more rows, only the best load level of each target stands there.
+/// Rows of a chapter above which only the best load level of each target is shown.
 const MOST_ROWS: usize = 40;
 /// So many tables of what a family says of a pass.
 const MOST_OF_PASS: usize = 2;
@@ -74,7 +74,7 @@ pub(super) fn results(paper: &Paper, lang: Lang, blocks: &mut Blocks) {
     blocks.fine(say!(the_full_edition_has));
 }
 
-/// Charts beside each other, what families disclose, one table of all load levels, and the tables of families.
+/// Charts alongside each other, what families disclose, one table of all load levels, and the tables of families.
 fn chapter(paper: &Paper, experiments: &[(usize, &Experiment)], lang: Lang, blocks: &mut Blocks) {
     let mut charts: Vec<Drawing> = Vec::new();
     let mut disclosed: Vec<Block> = Vec::new();
@@ -131,7 +131,7 @@ fn named(chart: Drawing, own: &Experiment, lang: Lang) -> Drawing {
     Drawing { caption: caption.render(lang), ..chart }
 }
 
-/// What is disclosed, the first tables, and the figures.
+/// The disclosures, the first tables, and the figures.
 fn essence(blocks: Blocks, most: usize) -> (Vec<Block>, Vec<Drawing>) {
     let mut kept: Vec<Block> = Vec::new();
     let mut figures = Vec::new();

@@ -1,4 +1,5 @@
-//! The whole in a paragraph and a table; targets held against each other, and gates; what a terminal shows at the end of a run.
+//! The whole in a paragraph and a table; targets held against each other, and gates; what a terminal shows at the end
+//! of a run.
 
 use super::cover::{why_forbidden, with_objections};
 use super::*;
@@ -61,7 +62,7 @@ pub(super) fn best(paper: &Paper) -> PaperRows<KeyRow<'_>> {
 /// So many sentences of what was reached are told; the others stand in the tables.
 const MOST_REACHED: usize = 3;
 
-/// What was measured, what did not end well, what was reached.
+/// The measured trials, those that did not end well, and the results.
 fn sentences(paper: &Paper) -> Vec<Message> {
     if paper.trials.is_empty() {
         return vec![no_trial(paper)];
@@ -79,7 +80,7 @@ fn sentences(paper: &Paper) -> Vec<Message> {
     sentences
 }
 
-/// Why there is nothing to tell: a run may have failed before its first trial.
+/// The reason for an empty paper: a run may have failed before its first trial.
 pub(super) fn no_trial(paper: &Paper) -> Message {
     let why = paper.runs.iter().find_map(|run| match &run.header.status {
         RunStatus::Failed(why) => Some(why),
@@ -232,14 +233,15 @@ pub(super) fn verdict_blocks(paper: &Paper, lang: Lang, blocks: &mut Blocks) {
     blocks.table(gates(paper));
 }
 
-/// Whether there are comparisons of a number of pairs that was not ended by a verdict, and others.
+/// Returns whether there are comparisons of a number of pairs that was not ended by a verdict, and whether there are
+/// others.
 fn judgings(paper: &Paper) -> [bool; 2] {
     [false, true].map(|is_anytime| {
         paper.verdicts.comparisons.iter().any(|of| of.stop.is_until_decided == is_anytime)
     })
 }
 
-/// What the p of the rows is that of.
+/// The tests that the p of the rows comes from.
 fn tests(paper: &Paper) -> Message {
     match judgings(paper) {
         [true, true] => say!(p_wilcoxon_t_or_e_process),
@@ -248,7 +250,7 @@ fn tests(paper: &Paper) -> Message {
     }
 }
 
-/// How figures were judged, by the methods that were used.
+/// The judgment of figures, by the methods that were used.
 fn methods(paper: &Paper) -> Vec<Message> {
     let [is_fixed, is_anytime] = judgings(paper);
     let ended = paper.verdicts.comparisons.iter().find(|of| of.stop.half_width.is_some());
@@ -302,7 +304,7 @@ fn verdicts(paper: &Paper) -> PaperRows<ComparedRow<'_>> {
             Cell::from(&row.words).class(match row.call {
                 Call::Slower => "bad",
                 Call::Faster | Call::Equivalent => "",
-                _ => "grey",
+                _ => "gray",
             })
         })
         .col(say!(pairs), Whole, |(_, row)| {
@@ -350,7 +352,7 @@ pub(super) fn ends(both: Bounds, format: NumberFormat) -> String {
     format!("{}{}{}", format.show(both.low), format::DASH, format.show(both.high))
 }
 
-/// Of each comparison that went on over several runs; what is not as in the last one stands out.
+/// Sessions of each comparison that continued over several runs; differences from the last one stand out.
 fn sessions(paper: &Paper) -> PaperRows<(&PairedComparison, &SessionRow, &SessionRow)> {
     let rows = paper.verdicts.comparisons.iter().flat_map(|of| {
         let last = of.sessions.last();
@@ -445,7 +447,7 @@ fn best_of_family<'a>(
     figures(loads, errors, paper, |row| row.point)
 }
 
-/// What each point shows.
+/// The figures of each point.
 fn figures<'a, R: Copy>(
     table: PaperRows<R>,
     errors: Message,
@@ -460,7 +462,8 @@ fn figures<'a, R: Copy>(
         .text(say!(not_usable), |row| notes(paper, &paper.forbidding_numbers(&point(row).checks)))
 }
 
-/// How many load levels of its experiment a target has, of which a row is the best; one of a search, which has no levels.
+/// Number of load levels of its experiment on a target, of which a row is the best; one for a search, which has no
+/// levels.
 fn levels(row: KeyRow<'_>) -> usize {
     let experiment = row.experiment;
     let is_level =
@@ -469,7 +472,7 @@ fn levels(row: KeyRow<'_>) -> usize {
     if experiment.objective.is_some() { 1 } else { own.count() }
 }
 
-/// Each load level, where these are all that was measured: one experiment on one target.
+/// Each load level, if these are all that was measured: one experiment on one target.
 fn each_level(paper: &Paper) -> Option<PaperRows<&Point>> {
     let [only] = &paper.experiments[..] else { return None };
     let is_result = |point: &&Point| point.purpose == Purpose::Measure && point.status != "failed";
@@ -513,7 +516,7 @@ fn of_data(paper: &Paper) -> Vec<Vec<Span>> {
     lines
 }
 
-/// Whether started = committed + rolled back + failed + skipped + in flight in every trial.
+/// Reports whether started = committed + rolled back + failed + skipped + in flight in every trial.
 fn accounting_line(paper: &Paper) -> Vec<Span> {
     let counted = |trial: &&Trial| trial.summary.counts.started > 0;
     let wrong: Vec<Message> = paper

@@ -1,22 +1,22 @@
-//! Groups of upright bars on one axis, with marks of others beside them.
+//! Groups of upright bars on one axis, with marks of others alongside them.
 
 use super::*;
 
 #[derive(Clone, Debug, Default)]
 pub struct BarColumn {
-    /// Where it ends; `None` leaves a gap.
+    /// Its end; `None` leaves a gap.
     pub value: Option<f64>,
     /// Lowest and highest of what it stands for.
     pub low_high: Option<(f64, f64)>,
-    /// True when the value is only a bound: the true one is larger.
+    /// Set if the value is only a bound: the true one is larger.
     pub is_bound: bool,
     /// Instead of a bar that has no value.
     pub absent: Option<&'static str>,
     /// At its end.
     pub text: String,
-    /// What it says when pointed at.
+    /// Its text when pointed at.
     pub title: String,
-    /// Colour class instead of the chart's; may be empty.
+    /// Color class instead of the chart's; may be empty.
     pub class: String,
 }
 
@@ -30,22 +30,22 @@ pub struct BarGroup {
     pub marks: Vec<Option<f64>>,
 }
 
-/// A chart of such groups. Of several bars the first is hollow and the last is solid, those between
-/// are shaded, so that they can be told apart without colours; so are the marks.
+/// A chart of such groups. Among several bars the first is hollow and the last is solid, those between
+/// are shaded, so that they can be told apart without colors; so are the marks.
 #[derive(Clone, Debug, Default)]
 pub struct BarColumns {
     pub width: f64,
     pub height: f64,
     /// For those who can't see it.
     pub description: String,
-    /// Colour class of the bars.
+    /// Color class of the bars.
     pub class: String,
     pub y: Axis,
-    /// Where bars begin.
+    /// Start of the bars.
     pub base: f64,
     /// A line across: where values that are only bounds end.
     pub limit: Option<f64>,
-    /// What the arrow above a value says that is only a bound.
+    /// Text of the arrow above a value that is only a bound.
     pub bound_name: String,
     /// Names of the bars of a group.
     pub names: Vec<String>,
@@ -61,9 +61,9 @@ const LINE: f64 = 15.0;
 const SAMPLE: f64 = 18.0;
 const APART: f64 = 20.0;
 const RADIUS: f64 = 3.1;
-/// Wider bars are areas: nobody takes them for heights.
+/// Wider bars are areas: no one takes them for heights.
 const WIDEST: f64 = 96.0;
-/// A text that takes more of its group has its marks on a line of their own.
+/// A text that takes more of its group has its marks on their own line.
 const TWO_LINES: f64 = 0.7;
 
 /// From hollow (0) to solid (1).
@@ -71,7 +71,7 @@ fn shade(place: usize, count: usize) -> f64 {
     if count < 2 { 1.0 } else { place as f64 / (count - 1) as f64 }
 }
 
-/// What stands before a name in the legend: a bar or a mark of this shade, or the arrow.
+/// The sample before a name in the legend: a bar or a mark of this shade, or the arrow.
 enum Sample {
     Bar(f64),
     Mark(f64),
@@ -160,7 +160,7 @@ impl BarColumns {
         if column.class.is_empty() { &self.class } else { &column.class }
     }
 
-    /// Where bars end and names begin.
+    /// End of the bars and start of the names.
     fn bottom(&self) -> f64 {
         self.height - BOTTOM - if self.has_details() { LINE } else { 0.0 }
     }

@@ -1,4 +1,4 @@
-//! A small writer of charts as inline SVG. Colours come from the page's style sheet by class, so
+//! A small writer of charts as inline SVG. Colors come from the page's style sheet by class, so
 //! that light, dark and print need no second drawing; scales are left in `data-` attributes, so
 //! that a script can turn positions back into values.
 
@@ -12,7 +12,7 @@ use crate::format;
 use dyno_core::is_command;
 use std::fmt::Write;
 
-/// True of Chinese characters and full-width punctuation, which are as wide as two Latin letters.
+/// Returns true for Chinese characters and full-width punctuation, which are as wide as two Latin letters.
 pub(crate) fn is_wide(c: char) -> bool {
     matches!(c, '\u{2e80}'..='\u{9fff}' | '\u{f900}'..='\u{faff}' | '\u{fe30}'..='\u{fe4f}' | '\u{ff00}'..='\u{ff60}')
 }
@@ -116,7 +116,7 @@ fn step(rough: f64) -> f64 {
 
 /// Factors of the ticks of a logarithmic scale.
 const ROUND: [f64; 3] = [1.0, 2.0, 5.0];
-/// The same where fewer than [`FEWEST`] of those lie on it: fewer say nothing of what lies between them.
+/// Finer ticks, if fewer than [`FEWEST`] of those lie on it: fewer say nothing of what lies between them.
 const FINE: [f64; 6] = [1.0, 1.5, 2.0, 3.0, 5.0, 7.0];
 const FEWEST: usize = 4;
 
@@ -131,7 +131,7 @@ fn ladder(factors: &[f64], from: f64, to: f64) -> Vec<f64> {
 /// An axis with its ticks.
 #[derive(Clone, Debug, Default)]
 pub struct Axis {
-    /// What it shows, with the unit.
+    /// The quantity that it shows, with the unit.
     pub label: String,
     pub scale: AxisScale,
     /// Position and text.
@@ -150,7 +150,7 @@ impl Axis {
         self.ticks.iter().map(|(_, text)| letters(text)).max().unwrap_or(0)
     }
 
-    /// Where the texts of its ticks stand on a horizontal axis; those that would touch are left out.
+    /// Places of the texts of its ticks on a horizontal axis; those that would touch are left out.
     fn free_ticks(&self, x: impl Fn(f64) -> f64) -> Vec<(f64, &str)> {
         let mut free_from = f64::NEG_INFINITY;
         let mut free = Vec::new();
@@ -187,7 +187,7 @@ impl Axis {
     }
 }
 
-/// How a series is drawn.
+/// Look of a series.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Stroke {
     #[default]
@@ -211,7 +211,7 @@ impl Stroke {
 #[derive(Clone, Debug, Default)]
 pub struct Series {
     pub name: String,
-    /// Colour class, such as `s0` or `published`.
+    /// Color class, such as `s0` or `published`.
     pub class: String,
     pub stroke: Stroke,
     /// In the order of x; `None` breaks the line.
@@ -276,7 +276,7 @@ struct Plot {
 const LINE_HEIGHT: f64 = 14.0;
 /// About the width of a letter at the charts' font size.
 pub(crate) const LETTER: f64 = 6.4;
-/// The same of the bold labels at the ends of lines.
+/// About the width of a letter of the bold labels at the ends of lines.
 const BOLD_LETTER: f64 = 8.0;
 
 impl Chart {
@@ -447,7 +447,7 @@ fn widest<'a>(texts: impl Iterator<Item = &'a String>) -> f64 {
     texts.map(|text| width_of(text)).fold(0.0, f64::max)
 }
 
-/// Where a text stands from its place.
+/// Alignment of a text at its place.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Anchor {
     Start,
@@ -466,7 +466,7 @@ pub(crate) fn text(out: &mut String, class: &str, x: f64, y: f64, anchor: Anchor
     let _ = write!(out, "<text class=\"{class}\" x=\"{x:.1}\" y=\"{y:.1}\"{anchor}>{words}</text>");
 }
 
-/// Words over lines, on a ground of their own: nothing shows through between them.
+/// Words over lines, on their own ground: nothing shows through between them.
 pub(crate) fn text_over(out: &mut String, class: &str, x: f64, y: f64, words: &str) {
     let place = place(x - 2.0, y - 11.0, width_of(words) + 4.0, 15.0);
     let _ = write!(out, "<rect class=\"under\" {place}/>");

@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// A row: its name, colour class, what is drawn, and words behind it.
+/// A row: its name, color class, what is drawn, and words behind it.
 #[derive(Clone, Debug, Default)]
 pub struct ChartRow {
     pub name: String,
@@ -26,7 +26,7 @@ pub struct RowChart {
     pub description: String,
     /// Below the rows; not drawn where it has no ticks.
     pub axis: Axis,
-    /// What lies left and right of 1 on an axis of ratios.
+    /// The words left and right of 1 on an axis of ratios.
     pub sides: Option<[String; 2]>,
     /// Rows below their heading, which may be empty.
     pub groups: Vec<(String, Vec<ChartRow>)>,
@@ -82,7 +82,7 @@ impl RowChart {
         out + "</svg>"
     }
 
-    /// What lies left and right of 1, where there is room for it.
+    /// Writes the words left and right of 1, if they fit.
     fn write_sides(&self, out: &mut String, bottom: f64, one: f64) {
         let Some([before, behind]) = &self.sides else { return };
         let _ = write!(out, "<path class=\"axis\" d=\"M{one:.1},{TOP:.1}V{bottom:.1}\"/>");
@@ -118,7 +118,7 @@ impl ChartRow {
         out.push_str("</g>");
     }
 
-    /// Where an interval leaves the plot, it has an arrow instead of an end.
+    /// Draws an interval; one that leaves the plot has an arrow instead of an end.
     fn draw_interval(&self, out: &mut String, ends: [f64; 2], middle: f64, places: [f64; 2]) {
         if self.bar.is_some() {
             return across(out, "spread", places[0], places[1], middle);

@@ -270,9 +270,9 @@ impl<'a> Html<'a> {
             match title.is_empty() {
                 true => self.title(&columns[place], has_groups),
                 false => {
-                    let grey = if columns[place].class.contains("theirs") { " grey" } else { "" };
+                    let gray = if columns[place].class.contains("theirs") { " gray" } else { "" };
                     let title = escape(&set(title, self.lang));
-                    self.put(&format!("<th scope=\"colgroup\" colspan=\"{count}\" class=\"group{grey}\">{title}</th>"));
+                    self.put(&format!("<th scope=\"colgroup\" colspan=\"{count}\" class=\"group{gray}\">{title}</th>"));
                 }
             }
         }
@@ -290,7 +290,7 @@ impl<'a> Html<'a> {
         let class = [
             if column.format.is_right() { "n" } else { "" },
             if column.class.contains("wrap") { "wrap" } else { "" },
-            if column.class.contains("theirs") { "grey" } else { "" },
+            if column.class.contains("theirs") { "gray" } else { "" },
         ];
         let high = if is_high { " rowspan=\"2\"" } else { "" };
         let title = escape(&set(&column.title, self.lang));
@@ -346,7 +346,7 @@ fn class_of(class: &str) -> String {
     if class.is_empty() { String::new() } else { format!(" class=\"{class}\"") }
 }
 
-/// An anchor or an address as it is; a path as a relative link, of which nothing is read as a scheme, a
+/// An anchor or an address unchanged; a path as a relative link, of which nothing is read as a scheme, a
 /// query or markup.
 fn target(to: &str) -> String {
     if to.starts_with('#') || to.starts_with("https://") || to.starts_with("http://") {

@@ -1,5 +1,5 @@
-//! Blocks in their forms. Each writer is a function over blocks and knows nothing of what they say. CSV and JSON are for
-//! programs; charts are also written as files of their own.
+//! Blocks in their forms. Each writer is a function over blocks and knows nothing of what they say. CSV and JSON are
+//! for programs; charts are also written as files of their own.
 
 mod html;
 pub(crate) mod pipeline;
@@ -32,7 +32,7 @@ pub(crate) fn logo_of(url: &str) -> Option<(&'static str, Vec<u8>)> {
     Some((kind, BASE64_STANDARD.decode(data).ok()?))
 }
 
-/// The name of the file of a logo, beside a paper that can't hold it.
+/// The name of the file of a logo, alongside a paper that can't hold it.
 fn logo_name(url: &str) -> Option<String> {
     logo_of(url).map(|(kind, _)| format!("logo.{kind}"))
 }
@@ -122,7 +122,7 @@ fn groups(columns: &[TableColumn]) -> Vec<(&Message, usize, usize)> {
     groups
 }
 
-/// Where a span stands in a text without looks.
+/// Text of a span without looks.
 fn bare(span: &Span, lang: Lang, between: &str) -> String {
     match span.look {
         Look::Break => between.to_owned(),
@@ -218,7 +218,7 @@ fn legend(out: &mut String, entries: &[(String, String)], inner: f64, top: f64) 
         if x > MARGIN && x + wide > MARGIN + inner {
             (x, y) = (MARGIN, y + LINE);
         }
-        let (colour, stroke) = class.split_once(' ').unwrap_or((class, ""));
+        let (color, stroke) = class.split_once(' ').unwrap_or((class, ""));
         let (middle, name) = (y - 8.0, escape(name));
         let sample = match stroke {
             "dots" => format!("<circle cx=\"{:.1}\" cy=\"{middle:.1}\" r=\"3.2\"/>", x + 11.0),
@@ -226,7 +226,7 @@ fn legend(out: &mut String, entries: &[(String, String)], inner: f64, top: f64) 
         };
         let _ = write!(
             out,
-            "<g class=\"series {colour}\">{sample}<text class=\"tick\" x=\"{:.1}\" y=\"{:.1}\">{name}</text></g>",
+            "<g class=\"series {color}\">{sample}<text class=\"tick\" x=\"{:.1}\" y=\"{:.1}\">{name}</text></g>",
             x + 28.0,
             y - 4.0
         );
@@ -235,7 +235,7 @@ fn legend(out: &mut String, entries: &[(String, String)], inner: f64, top: f64) 
     y
 }
 
-/// What identifies a trial stands in front; the other columns follow in alphabetical order.
+/// Columns that identify a trial come first; the others follow in alphabetical order.
 const FIRST: &str = "label run trial experiment target test workers rate_per_s repeat status adds_up tps qps window_s";
 
 impl Paper {
@@ -326,7 +326,7 @@ struct Header<'a> {
 }
 
 impl Paper {
-    /// What was found, and the sections in English with the keys of their texts.
+    /// The findings, and the sections in English with the keys of their texts.
     ///
     /// # Errors
     /// When a number can't be stored.
@@ -363,7 +363,7 @@ mod tests {
     use super::*;
     use schemars::generate::SchemaSettings;
 
-    /// `DYNO_BLESS=1` writes it anew.
+    /// `DYNO_BLESS=1` writes it again.
     #[test]
     fn the_published_schema_is_that_of_the_types() {
         // What is written, not what could be read: fields with a default are always there.
@@ -381,7 +381,7 @@ mod tests {
     fn numbers_keep_together_with_what_they_count() {
         for (text, wanted) in [
             ("with 8 workers", "with 8~workers"),
-            ("(1,000 warehouses, 24 % more)", "(1,000~warehouses, 24~% more)"),
+            ("(1,000 warehouses, 24% more)", "(1,000~warehouses, 24~% more)"),
             ("2.1–2.3 times", "2.1–2.3~times"),
             ("8 个线程", "8~个线程"),
             ("3 (of 4)", "3 (of 4)"),

@@ -1,5 +1,5 @@
-//! The verdicts of a run as pipelines read them: few lines for a terminal or a mail, Markdown for a pull request, JUnit XML,
-//! and what trackers of benchmarks take.
+//! The verdicts of a run as pipelines read them: few lines for a terminal or a mail, Markdown for a pull request, JUnit
+//! XML, and what trackers of benchmarks take.
 
 use super::text::escaped;
 use crate::evidence::{Call, GateResult, GateRow, PairOrder, PairedComparison, Paper};
@@ -77,7 +77,7 @@ impl PipelineSummary<'_> {
     /// One sentence, one table, what could change it, and where the paper is.
     pub fn markdown(&self) -> String {
         let mut out = format!("**{}**\n\n", escaped(&self.headline()));
-        out.push_str("| | change | 95 % interval | pairs | verdict |\n|---|--:|---|--:|---|\n");
+        out.push_str("| | change | 95% interval | pairs | verdict |\n|---|--:|---|--:|---|\n");
         for figure in self.figures() {
             let [change, interval] = changes(figure.row);
             let name = escaped(&format!("{}: {}", figure.place, figure.name));
@@ -169,7 +169,7 @@ impl PipelineSummary<'_> {
         format!("{}\n{}\n", header.join(","), values.join(","))
     }
 
-    /// A sentence on the time that open gates would need, if both sides are as measured; `None` where that is unknown.
+    /// A sentence on the time that open gates would need, if both sides are as measured; `None` if that is unknown.
     fn time_needed(&self) -> Option<String> {
         let verdicts = &self.paper.verdicts;
         let experiments = &self.paper.runs.first()?.header.experiments;
@@ -269,7 +269,7 @@ fn describe_bound(figure: &ComparedFigure<'_>) -> Option<String> {
         Better::More => (1.0 - both.low, "lower"),
     };
     let share = 100.0 * share.max(0.0);
-    Some(format!("Established: {} at most {share:.1} % {direction}. ", figure.name))
+    Some(format!("Established: {} at most {share:.1}% {direction}. ", figure.name))
 }
 
 fn describe_gate(gate: &GateRow) -> String {

@@ -1,9 +1,9 @@
-//! Blocks as text: Markdown, and plain text for a terminal. In Markdown drawings are images where they are files beside it;
-//! what is too long for a text is left out.
+//! Blocks as text: Markdown, and plain text for a terminal. In Markdown drawings are images where they are files
+//! alongside it; what is too long for a text is left out.
 
 use super::*;
 
-/// The way to the file of a drawing; `None` where it has none.
+/// The way to the file of a drawing; `None` if it has none.
 pub(crate) type ImageOf<'a> = &'a dyn Fn(&Drawing) -> Option<String>;
 
 /// Blocks as text with tables.
@@ -166,7 +166,7 @@ fn code(text: &str) -> String {
     format!("`{text}`")
 }
 
-/// A text that Markdown shows as it is.
+/// A text that Markdown shows unchanged.
 pub(super) fn escaped(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for c in text.chars() {
@@ -233,7 +233,7 @@ fn text_of_table(table: &PaperTable, lang: Lang) -> String {
     format!("\n{}\n{}", plain(&table.caption, lang), text_table(&titles, &rows, is_right))
 }
 
-/// What stands in a cell, and in brackets what stands below it; `line` writes spans.
+/// The text of a cell, and in brackets the one below it; `line` writes spans.
 fn cell_text(
     cell: &Cell,
     format: NumberFormat,

@@ -1,4 +1,4 @@
-//! What papers say of targets with several nodes.
+//! Papers about targets with several nodes.
 
 use crate::support::{ReadCell, ReadTable, elements, english, golden, number, table};
 use crate::synthetic::cluster::cluster;
@@ -16,7 +16,7 @@ fn near(found: f64, wanted: f64) {
     assert!((found - wanted).abs() <= wanted.abs() * 1e-3 + 1e-9, "{found} is not {wanted}");
 }
 
-/// What each node did at the best load level of a target.
+/// The work of each node at the best load level of a target.
 fn nodes_of(paper: &Paper, target: &str) -> PaperTable {
     table(paper, &format!("Work of each node of {target}"))
 }
@@ -98,7 +98,7 @@ fn stated(run: &mut RunData) {
     }
 }
 
-/// The same, with two targets of `product` beside, which do ten times as much.
+/// Stated nodes, with two targets of `product` next to them that do ten times as much.
 fn stated_beside(run: &mut RunData, product: &str) {
     stated(run);
     for name in ["cluster-ro1", "cluster-ro4"] {
@@ -129,10 +129,10 @@ fn each_product_is_held_against_its_own_fewest_nodes() {
     near(rows[4].speedup, rows[2].speedup);
     let told = "Read only, Other 10.11.6-MariaDB: 4 read-only nodes executed";
     assert!(other.markdown(Lang::En).contains(told), "{other:?}");
-    // Nobody says which of two targets with one node each is the base of the one with four.
+    // No one says which of two targets with one node each is the base of the one with four.
     let same = paper(|run| stated_beside(run, "MariaDB"));
     assert_eq!(same.experiments[0].node_scaling, []);
-    // In two runs they are told apart.
+    // In two runs they are distinguished.
     let mut runs = [cluster(), cluster()];
     runs.iter_mut().for_each(stated);
     let both = Paper::new(&runs, &[]);
@@ -206,8 +206,8 @@ fn shares_of_reads_and_writes_add_up_over_the_nodes() {
     near(of("n2", "share %").expect("known"), 0.45);
     // The first share is of reads, the second of writes.
     assert_eq!(pair.row("n1").expect("a node").cells[5].number(), Some(1.0));
-    let words = "\nReads: the primary 10.0 % and 2 read-only nodes 90 %. Writes: the primary 100 % and 2 \
-                 read-only nodes 0 %.\n";
+    let words = "\nReads: the primary 10.0% and 2 read-only nodes 90%. Writes: the primary 100% and 2 \
+                 read-only nodes 0%.\n";
     assert!(paper.markdown(Lang::En).contains(words));
     let is_pair = |point: &&Point| point.target == "pair" && point.workers == 64;
     let point = paper.experiments[1].points.iter().find(is_pair).expect("a point");
@@ -231,7 +231,7 @@ fn an_endpoint_is_shown_and_never_summed() {
     let of = |node: &str, column: &str| number(&sharded, node, column);
     assert_eq!((of("front", "share %"), of("front", "Statements per s")), (None, None));
     assert_eq!(of(ALL, "Reads"), Some(numbers(&sharded, "Reads")[..3].iter().sum()));
-    assert!(paper.markdown(Lang::En).contains("\nReads: 33 % to 33 % for each node."));
+    assert!(paper.markdown(Lang::En).contains("\nReads: 33% to 33% for each node."));
 }
 
 #[test]
@@ -248,7 +248,7 @@ fn what_a_node_does_not_tell_is_no_share() {
     // All statements are still told, so their rate can be divided.
     let all = number(&pair, ALL, "Statements per s").expect("a sum");
     near(numbers(&pair, "Statements per s").iter().sum(), all);
-    assert!(paper.markdown(Lang::En).contains("\nWrites: the primary 100 %"), "only of the writes");
+    assert!(paper.markdown(Lang::En).contains("\nWrites: the primary 100%"), "only of the writes");
 }
 
 #[test]

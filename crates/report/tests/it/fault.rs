@@ -102,7 +102,7 @@ fn it_is_told_in_both_languages_and_drawn() {
     let facts = fault().trials[2].summary.fault.clone().expect("a fault");
     assert_eq!(
         fault_sentence(&facts),
-        "n1 killed, n2 took over: first success after 1.4 s, not back at 90 % of the throughput, 12 of 12,345 \
+        "n1 killed, n2 took over: first success after 1.4 s, not back at 90% of the throughput, 12 of 12,345 \
          acknowledged transactions lost."
     );
     // Intervals can't show that there was none.
@@ -127,7 +127,7 @@ fn a_shard_that_is_away_while_others_go_on_is_told() {
     assert!(paper.markdown(Lang::En).contains("The shard's own time is the first success"));
 }
 
-/// What stands beside each other in a paper: capacities, comparisons, costs.
+/// The ranked tables of a paper: capacities, comparisons, costs.
 fn ranked(paper: &Paper) -> [usize; 3] {
     [paper.key_rows().len(), paper.verdicts.comparisons.len(), paper.verdicts.scaling.len()]
 }
@@ -146,7 +146,7 @@ fn trials_with_a_fault_are_no_capacity_and_are_compared_with_nothing() {
     let paper = Paper::new(std::slice::from_ref(&run), &[]);
     assert_eq!(ranked(&paper), [0; 3]);
     assert!(!paper.html(Lang::En).is_empty() && !paper.markdown(Lang::Zh).is_empty());
-    // Of an experiment without a fault, all stays.
+    // All trials of an experiment without a fault stay.
     let other = usual.trials.last().expect("a trial").summary.experiment.clone();
     let mut mixed = run.clone();
     for trial in mixed.trials.iter_mut().filter(|trial| trial.summary.experiment == other) {
@@ -165,7 +165,7 @@ fn only_the_time_without_a_commit_is_shaded() {
     let mut run = fault();
     let trial = &mut run.trials[0];
     let facts = trial.summary.fault.as_mut().expect("a fault");
-    // Until 12 s, two seconds after the fault, commits went on; then there was none until 15 s.
+    // Until 12 s, two seconds after the fault, commits continued; then there was none until 15 s.
     facts.first_success_after_s = Some(5.0);
     // Known to an interval: it can't be before what it follows from.
     (facts.promoted_at_s, facts.recovered_after_s) = (Some(15.02), Some(5.0));
@@ -178,7 +178,7 @@ fn only_the_time_without_a_commit_is_shaded() {
     for words in [
         "fault at 10.0 s (n1 killed, n2 took over).",
         "Shaded: no commit from 12.0 s to 15.0 s. Lines from left to right: the fault (10.0 s), another node \
-         takes writes (15.0 s) and 90 % of the throughput (15.0 s).",
+         takes writes (15.0 s) and 90% of the throughput (15.0 s).",
     ] {
         assert!(html.contains(words), "{words}:\n{html}");
     }

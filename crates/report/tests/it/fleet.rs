@@ -1,4 +1,4 @@
-//! What papers say of several load generators.
+//! Papers about several load generators.
 
 use crate::support::{ReadCell, english, number, table, texts_of};
 use crate::synthetic::cluster::cluster;
@@ -34,7 +34,7 @@ fn of_generators(paper: &Paper) -> PaperTable {
     table(paper, &caption(paper))
 }
 
-/// What stands below that table.
+/// The words below that table.
 fn words(paper: &Paper) -> String {
     let blocks = paper.blocks(Lang::En);
     let is_it = |block: &Block| matches!(block, Block::Table(table) if english(&table.caption) == caption(paper));
@@ -61,7 +61,7 @@ fn each_generator_is_shown_with_its_part_and_the_sum_is_the_trials() {
     near(of(ALL, "Statements per s"), parts.sum());
     let qps = trials().map(|trial| trial.summary.qps).sum::<f64>() / 2.0;
     near(of(ALL, "Statements per s"), qps);
-    // Of both trials together.
+    // Both trials together.
     near(of("load-2", "CPU of loops s"), 13.0);
     near(of("load-2", "Machine busy %"), 0.375);
     assert_eq!(of("load-2", "Calendar ahead ms"), Some(-3.5), "the farthest, with its sign");
@@ -122,13 +122,13 @@ fn papers_say_who_drove_which_nodes() {
         let all = words(&paper);
         all.split_once("0.125 ms.").expect("how they started").1.trim_start().to_owned()
     };
-    let own = "Each load generator drove a read-only node of its own, and no other.";
+    let own = "Each load generator drove its own read-only node, and no other.";
     assert_eq!(more([&["x"], &["y"]], None), own);
-    let agrees = "The servers' own counts of reads agree with that to 1.0 % of all reads.";
+    let agrees = "The servers' own counts of reads agree with that to 1.0% of all reads.";
     assert_eq!(more([&["x"], &["y"]], Some([260, 740])), format!("{own} {agrees}"));
     assert_eq!(
         more([&["x", "z"], &["y"]], None),
-        "Each load generator drove read-only nodes of its own, and no others."
+        "Each load generator drove its own read-only nodes, and no others."
     );
     assert_eq!(
         more([&["x", "y"], &["x", "y"]], None),
@@ -150,9 +150,9 @@ fn checks_of_the_load_generator_name_the_one_of_several() {
         }
     });
     for (id, value) in [
-        ("generator-cpu-95", "load-2: 97 %"),
+        ("generator-cpu-95", "load-2: 97%"),
         ("hiccups", "load-2: 25.0 ms"),
-        ("network", "load-2: 90 %"),
+        ("network", "load-2: 90%"),
         ("headroom", "load-2: 1.5 times the measured rate"),
     ] {
         let check = paper.checks.iter().find(|check| check.id == id).expect("a check");

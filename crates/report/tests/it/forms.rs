@@ -5,7 +5,7 @@ use crate::synthetic::{self, published, two_targets};
 use dyno_report::{Lang, Paper, SCHEMA};
 use serde_json::Value;
 
-/// Where a value does not fit its schema; the parts of JSON Schema that schemas of papers use.
+/// Places at which a value does not fit its schema; supports the parts of JSON Schema that schemas of papers use.
 fn misfits(root: &Value, schema: &Value, value: &Value, place: &str, found: &mut Vec<String>) {
     if let Some(name) = schema["$ref"].as_str() {
         let target =
@@ -78,7 +78,7 @@ fn misfits(root: &Value, schema: &Value, value: &Value, place: &str, found: &mut
     }
 }
 
-/// True where a schema describes a whole object and nothing is merged into it.
+/// Returns true if a schema describes a whole object and nothing is merged into it.
 fn is_whole(schema: &Value) -> bool {
     ["$ref", "allOf", "anyOf", "oneOf"].iter().all(|name| schema.get(name).is_none())
 }

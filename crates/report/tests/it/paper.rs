@@ -254,7 +254,7 @@ fn repeats_become_medians_and_incomplete_trials_stand_back() {
 }
 
 #[test]
-fn a_trial_that_was_made_again_is_shown_in_grey_and_counts_for_nothing() {
+fn a_trial_that_was_made_again_is_shown_in_gray_and_counts_for_nothing() {
     let paper = |run: &dyno_store::RunData| Paper::new(std::slice::from_ref(run), &[]);
     let without = two_targets(&[8], 3, 12);
     let mut run = without.clone();
@@ -271,7 +271,7 @@ fn a_trial_that_was_made_again_is_shown_in_grey_and_counts_for_nothing() {
     assert_eq!(paper.trials, without.trials);
     let html = paper.html(Lang::En);
     elements(&html);
-    assert_eq!(html.matches("<tr id=\"trial-99\" class=\"grey\">").count(), 1);
+    assert_eq!(html.matches("<tr id=\"trial-99\" class=\"gray\">").count(), 1);
     let markdown = paper.markdown(Lang::En);
     assert!(markdown.contains("1 trial was repeated"));
     let csv = paper.csv();

@@ -1,4 +1,4 @@
-//! Results beside published ones, and what they cost.
+//! Results alongside published ones, and what they cost.
 
 use crate::support::{ReadCell, elements, table as table_of};
 use crate::synthetic::{self, own_mut};
@@ -51,7 +51,7 @@ fn a_result_stands_beside_its_row_per_vcpu_and_with_what_differs() {
     let measured = paper.experiments[0].points[0].data_qps.median;
     assert_eq!(beside.pair.ratio(), Some(measured / 30_000.0));
     assert_eq!(beside.vcpu, Some([4.0, 2.0]), "both are stated");
-    let shown = table_of(&paper, "Each result beside");
+    let shown = table_of(&paper, "Each result with the nearest published row");
     let numbers: Vec<Option<f64>> =
         shown.rows[0].cells.iter().skip(7).take(3).map(Cell::number).collect();
     let wanted = [measured / 4.0, 15_000.0, measured / 30_000.0 / 2.0];

@@ -150,7 +150,7 @@ fn labels_are_short_and_tell_products() {
     assert_eq!(titled("The old server"), "The old server");
     // A title that has no room in a chart gives way to the name.
     assert_eq!(titled("A vendor's database, class.x4.medium, of 2020"), "MariaDB 10.11");
-    // Two of one product are told apart by their names.
+    // Two of one product are distinguished by their names.
     let mut same = run();
     for trial in &mut same.trials {
         for node in trial.before.values_mut() {
@@ -161,14 +161,14 @@ fn labels_are_short_and_tell_products() {
         (target.product, target.version) = (String::new(), String::new());
     }
     assert_eq!(labels(&[same], true), ["maria", "postgres"]);
-    // Runs that share a name are told apart by their numbers.
+    // Runs that share a name are distinguished by their numbers.
     assert_eq!(
         labels(&[run(), run()], true)[..2],
         ["MariaDB 10.11, run 1", "PostgreSQL 15, run 1"]
     );
 }
 
-/// A class of its own in each run, beside the rows of one published table.
+/// A class of its own in each run, alongside the rows of one published table.
 fn classes() -> (Vec<RunData>, Vec<PublishedTable>) {
     let of = |class: &str| {
         let mut own = pgbench::pgbench();
@@ -234,7 +234,7 @@ fn runs_of_classes_stand_in_one_table_and_one_chart_for_each_quantity() {
         "{svg}"
     );
     assert_eq!(svg.matches("<rect class=\"column\"").count(), 2 + 4, "with those of the legend");
-    // Without published figures bars have the colours of their targets.
+    // Without published figures bars have the colors of their targets.
     let own = figures(&Paper::new(&[two_targets(&[8], 3, 30)], &[]), "results");
     assert!(own[0].caption.contains("by target"), "{}", own[0].caption);
     let own: &str = &own[0].svgs[0];

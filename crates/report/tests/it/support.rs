@@ -18,7 +18,7 @@ pub(crate) fn english(line: &[Span]) -> String {
 pub(crate) trait ReadCell {
     /// Its number as it was measured; of several trials the median.
     fn number(&self) -> Option<f64>;
-    /// Its English; empty where it is a number.
+    /// Its English; empty if it is a number.
     fn english(&self) -> String;
 }
 
@@ -80,8 +80,8 @@ pub(crate) fn number(table: &PaperTable, row: &str, column: &str) -> Option<f64>
     table.cell(row, column).unwrap_or_else(|| panic!("{row}, {column}: {table:?}")).number()
 }
 
-/// The paper as golden files have it: of the checks that found nothing only these. `doc/checks.md` and `doc/checks.zh.md`
-/// list all, so that another check changes those two and no other.
+/// The paper as golden files have it: of the checks that found nothing only these. `doc/checks.md` and
+/// `doc/checks.zh.md` list all, so that another check changes those two and no other.
 pub(crate) fn recorded(mut paper: Paper) -> Paper {
     const FOUND_NOTHING: [&str; 2] = ["rate-missed", "generator-loop"];
     let checks = &mut paper.judgment.checks;
@@ -90,7 +90,7 @@ pub(crate) fn recorded(mut paper: Paper) -> Paper {
     paper
 }
 
-/// Compares with a golden file; `DYNO_BLESS=1` writes it anew.
+/// Compares with a golden file; `DYNO_BLESS=1` writes it again.
 pub(crate) fn golden(name: &str, text: &str) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name);
     if std::env::var_os("DYNO_BLESS").is_some() {
@@ -133,7 +133,7 @@ pub(crate) fn elements(html: &str) -> Vec<String> {
     seen
 }
 
-/// What a page says: its text and the attributes that are read aloud or shown; no code, no styles.
+/// The words of a page: its text and the attributes that are read aloud or shown; no code, no styles.
 pub(crate) fn texts_of(html: &str) -> String {
     const SILENT: [&str; 4] = ["script", "style", "code", "pre"];
     const SPOKEN: [&str; 4] = ["aria-label=\"", "data-name=\"", "title=\"", "alt=\""];

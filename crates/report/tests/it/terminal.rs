@@ -1,4 +1,4 @@
-//! What a terminal shows of a run: the tables of the paper as plain text.
+//! The output of a run on a terminal: the tables of the paper as plain text.
 
 use crate::support::golden;
 use crate::synthetic::pairs::{judged, paired};

@@ -1,4 +1,4 @@
-//! What papers say of TPC-C.
+//! Papers about TPC-C.
 
 use crate::support::{elements, golden, number, table};
 use crate::synthetic::tpcc::{editions, published, tpcc};
@@ -183,10 +183,10 @@ fn a_failed_trial_and_one_that_was_cut_off_are_shown_as_such() {
 fn every_rule_finds_what_it_looks_for_and_nothing_else() {
     let paper = Paper::new(&[tpcc()], &[]);
     let lines = |id: &str| check(&paper, id).lines.clone();
-    assert_eq!(lines("tpcc-audit"), ["trial 5: remote lines: 0.00 %, expected 1 % (+- 0.21 %)"]);
+    assert_eq!(lines("tpcc-audit"), ["trial 5: remote lines: 0.00%, expected 1% (+- 0.21%)"]);
     assert_eq!(lines("tpcc-conditions"), ["trial 4: after: C2"]);
     assert_eq!(lines("tpcc-unknown"), ["trial 2: 3 New-Orders of unknown outcome"]);
-    assert_eq!(lines("tpcc-skips"), ["trial 5: 5.0 % of 240"]);
+    assert_eq!(lines("tpcc-skips"), ["trial 5: 5.0% of 240"]);
     assert_eq!(check(&paper, "tpcc-no-pauses").findings.len(), 4);
     assert_eq!(check(&paper, "tpcc-cached").findings.len(), 5);
     assert_eq!(check(&paper, "tpcc-response").findings.len(), 3);
@@ -196,7 +196,7 @@ fn every_rule_finds_what_it_looks_for_and_nothing_else() {
     }
     let found = |id: &str, change: fn(&mut TpccFacts)| check(&changed(change), id).lines.clone();
     let few = |facts: &mut TpccFacts| facts.kinds[1].least_share_percent = 60.0;
-    assert_eq!(found("tpcc-mix", few), ["trial 1: Payment 43.00 %, at least 60 %"]);
+    assert_eq!(found("tpcc-mix", few), ["trial 1: Payment 43.00%, at least 60%"]);
     let above = |facts: &mut TpccFacts| facts.tpmc_limit = Some(25.72);
     assert_eq!(found("tpcc-above-bound", above).len(), 1);
     let below = |facts: &mut TpccFacts| (facts.tpmc_limit, facts.tpmc) = (Some(25.72), 12.0);
@@ -269,7 +269,7 @@ fn a_load_that_differs_from_the_published_one_is_told_beside_the_ratio() {
     let found = check(&paper, "tpcc-unlike-published");
     assert_eq!(
         found.lines,
-        ["experiment orders: standard beside standard: 2 warehouses instead of 1,000"]
+        ["experiment orders: standard and standard: 2 warehouses instead of 1,000"]
     );
     let mut alike = published();
     for row in &mut alike[0].rows {
@@ -306,7 +306,7 @@ fn editions_stand_in_one_table_with_what_was_published() {
     let mut published = published();
     published[0].experiment = "stand-ins".to_owned();
     let paper = Paper::new(&[editions()], &published);
-    let editions = table(&paper, "Editions beside each other");
+    let editions = table(&paper, "Editions compared");
     assert_eq!(editions.rows.len(), 3 * 2 + 2, "two rows were published");
     let cell = |row: &str, column: &str| number(&editions, row, column);
     assert_eq!(
@@ -341,7 +341,7 @@ fn editions_stand_in_one_table_with_what_was_published() {
     assert!(text.contains("各版本规格对比"), "{text}");
 }
 
-/// Of shards that count no statements, such as PostgreSQL's.
+/// Shards that count no statements, such as PostgreSQL's.
 fn rows_stand_for_statements() {
     let mut run = editions();
     for trial in &mut run.trials {
@@ -355,14 +355,14 @@ fn rows_stand_for_statements() {
     assert!((share - 2.0 / 6.0).abs() < 1e-3, "{share}");
     assert!(work.columns.iter().all(|column| column.title != "Reads"));
     let text = paper.markdown(Lang::En);
-    assert!(text.contains("Rows written: 17 % to 33 % for each node."), "{text}");
+    assert!(text.contains("Rows written: 17% to 33% for each node."), "{text}");
     assert!(text.contains("PostgreSQL counts statements only where"), "{text}");
 }
 
 #[test]
 fn one_edition_is_compared_with_nothing() {
     let text = Paper::new(&[tpcc()], &published()).markdown(Lang::En);
-    assert!(!text.contains("Editions beside each other"), "pauses make another load");
+    assert!(!text.contains("Editions compared"), "pauses make another load");
 }
 
 #[test]

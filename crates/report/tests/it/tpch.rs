@@ -1,4 +1,4 @@
-//! What papers say of TPC-H.
+//! Papers about TPC-H.
 
 use crate::support::{ReadCell, ReadTable, elements, english, find_table, golden, table};
 use crate::synthetic::tpch::{published, tpch};
@@ -170,7 +170,7 @@ fn what_was_given_up_or_failed_is_never_a_plain_time() {
     assert_eq!(speedup(&failed).value, CellValue::Missing);
 }
 
-/// Where a check found what.
+/// Places and evidence of a check's findings.
 fn found(paper: &Paper, id: &str) -> Vec<String> {
     check(paper, id).findings.iter().map(|f| format!("{}: {}", f.place.text(), f.value)).collect()
 }

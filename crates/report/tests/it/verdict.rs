@@ -11,7 +11,7 @@ use dyno_judge::findings::verdict::{sessions_of, veto_of_level};
 use dyno_report::{Call, GateResult, Lang, PairOrder, Paper};
 use dyno_store::RunData;
 
-/// Pairs around this ratio, with trials that vary by about 1 %.
+/// Pairs around this ratio, with trials that vary by about 1%.
 pub(crate) fn around(ratio: f64, pairs: usize) -> Vec<(f64, f64)> {
     let noise = [0.4, -0.9, 1.1, -0.3, 0.8, -1.2, 0.1, 0.7, -0.6, -0.1];
     let value = |at: usize| 1.0 + noise[at % noise.len()] / 100.0;
@@ -55,7 +55,7 @@ fn pairs_of_two_targets_have_a_verdict_in_both_languages() {
     assert!(english.starts_with("Read only, 8 workers: postgres is "), "{english}");
     assert!(
         english.contains(" is faster than maria (certain), by ")
-            && english.contains(" %; ratio of transactions per second 1."),
+            && english.contains("%; ratio of transactions per second 1."),
         "{english}"
     );
     assert!(english.ends_with(", 8 pairs."), "{english}");
@@ -84,7 +84,7 @@ fn without_enough_evidence_there_is_no_verdict() {
     assert_eq!(call(&open), Call::Undecided);
     let sentence = open.verdicts.sentence().expect("a sentence").to_string();
     assert!(
-        sentence.contains("undecided (the interval contains 1; a difference of 3.0 % "),
+        sentence.contains("undecided (the interval contains 1; a difference of 3.0% "),
         "{sentence}"
     );
     // A trial that did not end well makes no pair.
@@ -122,7 +122,7 @@ fn a_server_that_varies_is_judged_and_said_to_vary() {
 #[test]
 fn a_difference_that_one_system_shows_to_itself_is_said_to_be_as_small() {
     let mut run = paired(&around(1.03, 8));
-    // A second name for the first target, whose trials differ by up to 5 %.
+    // A second name for the first target, whose trials differ by up to 5%.
     run.header.targets.push(run.header.targets[0].clone());
     run.header.targets[2].name = "maria again".to_owned();
     for (repeat, (_, tps)) in around(1.05, 8).into_iter().enumerate() {
@@ -400,7 +400,7 @@ fn server_cpu_has_a_verdict_where_every_node_tells_it() {
     let sentence = known.verdicts.sentence().expect("a sentence").to_string();
     assert!(
         sentence.starts_with("Read only, 8 workers: server CPU per transaction, µs, is ")
-            && sentence.contains("By the metric that decides, both are equivalent within 3.0 %"),
+            && sentence.contains("By the metric that decides, both are equivalent within 3.0%"),
         "{sentence}"
     );
     let results: Vec<GateResult> = known.verdicts.gates.iter().map(|gate| gate.result).collect();
@@ -416,7 +416,7 @@ fn server_cpu_has_a_verdict_where_every_node_tells_it() {
     assert!(rows.iter().all(|row| row.metric != Metric::ServerCpuUs), "{rows:?}");
 }
 
-/// 5 % more CPU for each transaction of the candidate.
+/// 5% more CPU for each transaction of the candidate.
 pub(crate) fn cost(run: &mut RunData) {
     for (number, trial) in run.trials.iter_mut().enumerate() {
         let share = if trial.summary.target == "postgres" { 1.05 } else { 1.0 };
@@ -440,7 +440,7 @@ fn what_is_decided_comes_first_where_throughput_is_open() {
     let sentence = paper.verdicts.sentence().expect("a sentence").to_string();
     assert!(
         sentence.contains("server CPU per transaction, µs, is ")
-            && sentence.contains(" % higher with postgres than with maria (certain)")
+            && sentence.contains("% higher with postgres than with maria (certain)")
             && sentence.contains("it is undecided which is faster (the interval contains 1")
             && sentence.contains("ratio of transactions per second "),
         "{sentence}"
@@ -524,7 +524,7 @@ pub(crate) fn until_decided(pairs: &[(f64, f64)]) -> RunData {
     run
 }
 
-/// Pairs go on while a gate is open.
+/// Pairs continue while a gate is open.
 #[test]
 fn until_decided_means_the_gates_too() {
     let mut gated = until_decided(&around(0.975, 9));

@@ -1,4 +1,4 @@
-//! What takes a verdict away, because it can explain a difference by itself.
+//! Findings that take a verdict away, because they can explain a difference by themselves.
 
 use crate::cover::of_experiments;
 use crate::support::elements;
@@ -64,7 +64,7 @@ fn what_can_explain_a_difference_by_itself_takes_the_verdict_away() {
     type Spoil<'a> = &'a dyn Fn(&mut RunData);
     let all: &[f64] = &[0.9, 1.0, 1.1];
     let cases: [(&str, Spoil<'_>, &str, &[f64]); 7] = [
-        ("uneven-foreign-load", &|run| foreign_load(run, [0.0, 0.5]), "maria 0 %, postgres 5", all),
+        ("uneven-foreign-load", &|run| foreign_load(run, [0.0, 0.5]), "maria 0%, postgres 5", all),
         ("uneven-foreign-load", &|run| foreign_load(run, [0.1, 0.5]), "maria 11", all),
         ("uneven-foreign-cpu", &|run| foreign_cpu(run, [0.1, 0.5]), "from maria and 5", &[0.9]),
         ("durability", &acknowledged, "maria: async, postgres: 2 of 3", all),
@@ -140,7 +140,7 @@ fn work_of_others_on_both_servers_takes_the_verdict_on_server_cpu_away_alone() {
     assert_eq!(paper.verdicts.remedy().to_string(), hint);
 }
 
-/// Of one pair the check of their order says nothing.
+/// One pair says nothing about their order.
 #[test]
 fn two_runs_need_one_run_however_many_trials_they_have() {
     for count in [1, 6] {
@@ -155,7 +155,7 @@ fn two_runs_need_one_run_however_many_trials_they_have() {
     }
 }
 
-/// What PostgreSQL commits beyond its clients may be its parallel workers' where others are connected.
+/// Commits beyond those of the clients may be made by PostgreSQL's parallel workers if others are connected.
 #[test]
 fn commits_that_may_be_the_servers_own_take_no_verdict_on_its_cpu_away() {
     let explained = |elsewhere: Option<u64>| {
@@ -228,7 +228,7 @@ fn what_meets_both_sides_or_is_accepted_or_too_small_takes_nothing_away() {
     let broken = (Call::Slower, GateResult::Broken);
     assert_eq!(calls(&vetoed(0.9, |run| foreign_load(run, [0.3, 0.3]))), broken);
     assert_eq!(calls(&vetoed(0.9, |run| foreign_cpu(run, [0.4, 0.4]))), broken);
-    // Three points of the CPUs can't make it three times slower; what they can make is 10 %.
+    // Three points of the CPUs can't make it three times slower; what they can make is 10%.
     assert_eq!(calls(&vetoed(0.33, |run| foreign_cpu(run, [0.1, 0.13]))), broken);
     let paper = vetoed(0.95, |run| foreign_cpu(run, [0.1, 0.13]));
     assert_eq!(calls(&paper), (Call::Explained, GateResult::Inconclusive));

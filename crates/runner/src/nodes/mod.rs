@@ -1,10 +1,10 @@
-//! What surrounds a trial: the nodes of its target before, meanwhile and after.
+//! The surroundings of a trial: the nodes of its target before, meanwhile and after.
 //!
 //! Nothing here can fail a run: what can't be read is listed and stays unknown.
 //!
 //! Each node is looked at and sampled by itself, an endpoint only for the way to it: its counters are those
 //! of whoever answers. What a replica applies is in none of its counts; positions (GTIDs) say how many
-//! commits that were. Client and servers are compared by the sum over all nodes, since nobody knows which
+//! commits that were. Client and servers are compared by the sum over all nodes, since no one knows which
 //! node took which transaction. Embedded databases are not sampled: another session would be in the way.
 
 use crate::databases::{self, Database, ReachedDatabase, ReachedNode};
@@ -57,7 +57,7 @@ pub(super) struct NodeSnapshot {
 
 #[derive(Default)]
 pub(crate) struct AllSeen {
-    /// In the order of the nodes; empty where nobody looked.
+    /// In the order of the nodes; empty if no one looked.
     nodes: Vec<ServerWindow>,
     used: Vec<NodeUse>,
     freshness: Option<Freshness>,
@@ -138,7 +138,7 @@ impl<'a> Nodes<'a> {
     }
 
     /// The conditions of the nodes around a trial in which `measured` was found. `client` is what the client did
-    /// from the first look to the second, where that is known.
+    /// from the first look to the second, if that is known.
     pub(super) fn surround(
         &self,
         dialect: Dialect,
@@ -165,7 +165,7 @@ impl<'a> Nodes<'a> {
             let grown = commits_grown(&before.look.state, &after.look.state, seen);
             if self.unlisted.is_none() {
                 self.set_cluster_fields(node, &mut found);
-                // That a node has none is worth knowing beside others.
+                // That a node has none is worth knowing alongside others.
                 found.commits = grown;
             }
             if !self.is_passthrough(node) {
@@ -178,7 +178,7 @@ impl<'a> Nodes<'a> {
         let unplaced = self.unplaced(seen);
         let freshness = seen.freshness.clone();
         conditions.freshness = freshness.map(|found| Freshness { unplaced, ..found });
-        // Autocommit is no commit to MySQL.
+        // Autocommit is not a commit to MySQL.
         let asked = if dialect == Dialect::Postgres { unplaced } else { 0 };
         let commits = commits.map(|sum: u64| sum.saturating_sub(asked)).filter(|&sum| sum > 0);
         let all = client.zip(rollbacks);
@@ -229,7 +229,7 @@ impl<'a> Nodes<'a> {
     fn set_cluster_fields(&self, node: &ReachedNode, found: &mut NodeConditions) {
         found.role = Some(node.role.name().to_owned());
         match node.role {
-            // Of its copies each one that is listed speaks for itself.
+            // Each listed copy speaks for itself.
             Role::Primary if self.is_several() => (found.lag_max_s, found.lag_p95_s) = (None, None),
             // No commit is acknowledged there.
             Role::ReadOnly => found.acknowledged_by = None,
@@ -439,7 +439,7 @@ fn watch_usage(nodes: &Nodes<'_>, sampling: &Sampling) -> Vec<NodeUse> {
     // Searched for before the window opens: that takes some milliseconds.
     let processes: Vec<Option<ServerProcess>> =
         nodes.list.iter().map(|node| node.server.process()).collect();
-    // Of nodes that share a process nobody knows which one used what.
+    // If nodes share a process, no one knows which one used what.
     let is_shared =
         |one: &ServerProcess| processes.iter().flatten().filter(|it| *it == one).count() > 1;
     let read = |due: Nanos| -> UsageLook {
@@ -512,7 +512,7 @@ mod tests {
         ("n3", Role::ReadOnly),
     ];
 
-    /// Nobody is asked anything.
+    /// No one is asked anything.
     fn database() -> Database {
         let target = "mysql://dyno@127.0.0.1:1/dyno".parse::<TargetUrl>().expect("a URL");
         Database::open(&target).expect("an address")
@@ -719,7 +719,7 @@ mod tests {
         assert_eq!(both(client_of(100, 100, 0, 0)), [103, 3]);
         // Ten reads each, without BEGIN and COMMIT.
         assert_eq!(both(client_of(100, 1000, 0, 0)), [1003, 3]);
-        // Updates that met no row are no controls.
+        // Updates that met no row are not controls.
         assert_eq!(both(client_of(100, 1000, 90, 90)), [1093, 3]);
     }
 

@@ -15,16 +15,16 @@ use dyno_observe::{Asked, LogPosition, follows, has_reached, position, standstil
 use dyno_reactor::{block_on, now, sleep_until};
 use std::collections::BTreeMap;
 
-/// How long replicas may take: as long as a load of some size.
+/// Longest time for replicas to catch up: that of a load of some size.
 const CATCH_UP_WITHIN: Nanos = 1800 * SECOND;
-/// How long one answer may take.
+/// Time limit of one answer.
 const ANSWER: Nanos = 10 * SECOND;
 const STEP: Nanos = 20 * MILLISECOND;
 /// Waiting longer than this is told,
 const LONG: Nanos = SECOND;
 /// and again after each of these.
 const AGAIN: Nanos = 10 * SECOND;
-/// How long one that applies nothing may take: somebody may let it go on.
+/// Time limit for one that applies nothing: somebody may let it continue.
 const STANDSTILL: Nanos = 30 * SECOND;
 
 impl Nodes<'_> {
@@ -67,7 +67,7 @@ impl Wait<'_> {
     /// Waits until the node has applied all; says in a sentence what is worth knowing of that.
     async fn run(&self, session: &mut AdminSession<'_>) -> Result<Option<Message>, DbError> {
         let (node, primary, begun) = (self.node, self.primary, now());
-        // It may follow nobody.
+        // It may follow no one.
         if !in_time(begun + ANSWER, follows(session)).await? {
             return Ok(None);
         }
@@ -114,7 +114,7 @@ impl Wait<'_> {
 }
 
 const EVERY: Nanos = 250 * MILLISECOND;
-/// How often a write that is not shown is looked for at first.
+/// First interval of looks for a write that is not shown.
 const FIRST_STEP: Nanos = 2 * MILLISECOND;
 /// Later it is looked for after this part of the time that it has been missed for.
 const LESS_OFTEN: Nanos = 8;
@@ -128,14 +128,14 @@ const DROP: &str = "DROP TABLE IF EXISTS dyno_freshness";
 
 #[derive(Debug, Default)]
 pub(super) struct Probed {
-    /// `None` where nothing could be written or read.
+    /// `None` if nothing could be written or read.
     pub(super) found: Option<Freshness>,
-    /// Statements by the node that they were sent to, each in a transaction of its own.
+    /// Statements by the node that they were sent to, each in its own transaction.
     pub(super) asked: BTreeMap<usize, Asked>,
 }
 
 impl Nodes<'_> {
-    /// Whether reads can be stale: where they may go to another node than writes, and something can be written.
+    /// Returns true if reads can be stale: if they may go to another node than writes, and something can be written.
     pub(super) fn is_probed(&self) -> bool {
         let has = |role| self.list.iter().any(|node| node.role == role);
         has(Role::ReadOnly)
@@ -160,7 +160,7 @@ struct Probe<'a> {
     nodes: &'a Nodes<'a>,
     sampling: &'a Sampling,
     probed: &'a mut Probed,
-    /// Whether the load only reads: writes then go to the primary, beside it.
+    /// Set if the load only reads: writes then go to the primary, alongside it.
     is_spread: bool,
     readers: u32,
 }
@@ -319,7 +319,7 @@ impl<'a> Probe<'a> {
         asked_in_time(seated.session.query(sql, &mut Discard)).await.map(drop)
     }
 
-    /// The value that a read shows; `None` where the row or its table is not there yet.
+    /// The value that a read shows; `None` if the row or its table is not there yet.
     async fn read(&mut self, seated: &mut Seated<'_>) -> Result<Option<u64>, DbError> {
         *self.probed.asked.entry(seated.reads_at).or_default() += Asked::one(READ);
         let mut table = AnswerTable::default();

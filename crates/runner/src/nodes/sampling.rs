@@ -1,4 +1,4 @@
-//! Threads that ask each node once a second what it does, in a session of their own. The loops that make
+//! Threads that ask each node once a second what it does, in their own session. The loops that make
 //! the load know nothing of it.
 
 use super::replicas;
@@ -17,10 +17,10 @@ use std::time::Duration;
 
 const EVERY: Nanos = SECOND;
 const PATIENCE: Nanos = 5 * SECOND;
-/// How often the thread looks whether the trial is over.
+/// Interval at which the thread looks whether the trial is over.
 const LOOK: Nanos = 50 * MILLISECOND;
 
-/// What the thread of a trial shares with the one that samples.
+/// Data that the thread of a trial shares with the one that samples.
 #[derive(Debug, Default)]
 pub(crate) struct Sampling {
     window: OnceLock<Window>,
@@ -51,7 +51,7 @@ impl Sampling {
         }
     }
 
-    /// What happened on the server since the last call.
+    /// Events on the server since the last call.
     pub(crate) fn take_events(&self) -> Vec<Event> {
         std::mem::take(&mut self.events.lock().unwrap_or_else(PoisonError::into_inner))
     }
@@ -137,16 +137,16 @@ impl Drop for Over<'_> {
 struct Sampler<'a> {
     node: &'a ReachedNode,
     name: &'a str,
-    /// Whether events say which node they are about.
+    /// Set if events say which node they are about.
     is_named: bool,
     sampling: &'a Sampling,
-    /// Of all nodes; `None` once it can't be written.
+    /// Samples of all nodes; `None` once they can't be written.
     series: &'a Mutex<Option<NodeSeries>>,
     host: Option<HostSampler>,
     questions: Questions,
     last: Option<Sample>,
     seen: ServerWindow,
-    /// True while the node doesn't answer: that is told once.
+    /// Set while the node doesn't answer: that is told once.
     is_silent: bool,
     asked_at: Nanos,
 }
@@ -172,8 +172,8 @@ impl Sampler<'_> {
                 sleep_until(due.min(now() + LOOK)).await;
             }
             let is_over = self.sampling.is_over();
-            // What a server does after the window is nobody's business; but the window has a sample
-            // at its end, also where nobody knew before when that would be.
+            // What a server does after the window is no one's business; but the window has a sample
+            // at its end, also where no one knew before when that would be.
             if is_over && self.asked_at >= window.closes {
                 break;
             }

@@ -1,4 +1,4 @@
-//! What comes next, after made-up results.
+//! The next step after made-up results.
 
 mod searches;
 mod starved;
@@ -98,7 +98,7 @@ fn add(run: &mut RunData, mut summary: TrialSummary) {
     run.trials.push(TrialData::new(summary, Vec::new()));
 }
 
-/// Goes through the plan as the runner does. `tps` is asked for the throughput of a trial. After
+/// Goes through the plan as the runner does. `tps` is requested the throughput of a trial. After
 /// `most` trials it is interrupted.
 fn go(
     plan: &Plan,
@@ -109,7 +109,7 @@ fn go(
     go_timed(plan, run, most, (10.0, 10.0), tps)
 }
 
-/// The same where windows have so many seconds, and trials with all that is done around them so many.
+/// Executes the plan with windows of these seconds, and trials that take these seconds in all.
 fn go_timed(
     plan: &Plan,
     run: &mut RunData,
@@ -120,7 +120,7 @@ fn go_timed(
     go_changed(plan, run, most, times, tps, |_| {})
 }
 
-/// The same where something is peculiar to trials.
+/// Executes the plan with trials that have something peculiar.
 fn go_changed(
     plan: &Plan,
     run: &mut RunData,
@@ -243,7 +243,7 @@ fn pairs_of_an_open_loop_end_by_the_percentile_that_is_judged() {
         go(&plan, &mut nothing(&plan), usize::MAX, tps).len()
     };
     assert_eq!(executed(|_, _| 1_000.0), 2 * 6);
-    // The throughput is the same but for 0.1 %; the percentile is not.
+    // The throughput is the same but for 0.1%; the percentile is not.
     let wild = |step: &PlanStep, trial: &PlannedTrial| {
         let is_slow = step.target == "a" && trial.repeat.is_multiple_of(2);
         if is_slow { 999.0 } else { 1_000.0 }
@@ -255,7 +255,7 @@ fn pairs_of_an_open_loop_end_by_the_percentile_that_is_judged() {
 fn pairs_end_where_they_are_decided() {
     let plan = plan(&COMPARE.replace("half_width = \"2%\"", "until_decided = true"));
     let mut run = nothing(&plan);
-    // B is 1 % faster at 1 worker, which is certain; at 8 it varies too much.
+    // B is 1% faster at 1 worker, which is certain; at 8 it varies too much.
     go(&plan, &mut run, usize::MAX, noisy);
     let skipped = &run.header.skipped;
     assert_eq!(skipped.len(), 2 * 4, "{skipped:?}");
@@ -296,7 +296,7 @@ fn what_has_ended_is_skipped_for_all_pairs_that_are_left() {
 
 #[test]
 fn a_verdict_is_proven_among_all_load_levels_before_it_ends_pairs() {
-    // B is faster by 6 %, which is no equivalence on the way.
+    // B is faster by 6%, which is not an equivalence on the way.
     let text = COMPARE.replace("half_width = \"2%\"", "until_decided = true");
     let ended = |workers: &str| {
         let plan = plan(&text.replace("workers = [1, 8]", workers));
@@ -368,7 +368,7 @@ fn times_that_were_cut_off_end_pairs_only_where_they_prove_something() {
     };
     let only_bounds = "Ended after 6 pairs without a verdict: what was given up has only a bound, which more pairs \
                        don't change.";
-    // B is 1 % faster at 1 worker. What A has at least, it is faster by at least that.
+    // B is 1% faster at 1 worker. What A has at least, it is faster by at least that.
     for stop in ["until_decided = true", "half_width = \"2%\""] {
         assert_eq!(ended(stop, &["a", "b"]).as_deref(), Some(only_bounds), "{stop}");
     }
@@ -403,7 +403,7 @@ fn a_later_run_goes_on_with_the_pairs_of_an_earlier_one() {
     assert!(go(&plan, &mut other, usize::MAX, noisy).len() >= 12);
 }
 
-/// Cut after some trials, a run goes on with the trials that it would have had.
+/// Cut after some trials, a run continues with the trials that it would have had.
 fn goes_on_as_it_would_have(
     plan: &Plan,
     cuts: impl FnOnce(usize) -> Vec<usize>,

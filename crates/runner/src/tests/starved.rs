@@ -17,7 +17,7 @@ fn attempt(run: &mut Run, plan: &Plan, stage: Option<StageOf>, share: f64, is_la
     attempt_at(run, plan, trials(plan)[0], stage, share, is_late);
 }
 
-/// As [`attempt`], of any of the plan's trials.
+/// Like [`attempt`], of any of the plan's trials.
 fn attempt_at(
     run: &mut Run,
     plan: &Plan,

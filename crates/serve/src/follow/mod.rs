@@ -31,7 +31,7 @@ use std::time::{Duration, Instant, SystemTime};
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 
-/// How often all runs are looked at while none is executed.
+/// Interval of looks at all runs while none is executed.
 const LOOK: Duration = Duration::from_secs(3);
 
 #[derive(Debug, Default, Serialize)]
@@ -41,7 +41,7 @@ pub(crate) struct State {
     run: Option<RunView>,
     progress: Progress,
     trials: Vec<TrialView>,
-    /// Of the last of them: a row per interval, what its nodes said, the queries that have ended.
+    /// Rows of the last of them: a row per interval, samples of its nodes, the queries that have ended.
     rows: Vec<RowView>,
     nodes: Vec<NodeRow>,
     queries: Vec<QueryView>,
@@ -56,7 +56,7 @@ pub(crate) enum Update {
     Run(Box<RunView>),
     /// A trial stands otherwise than before.
     Trial(Box<TrialView>),
-    /// What follows is about this trial.
+    /// The following updates are about this trial.
     Show(Box<TrialView>),
     Rows(Vec<RowView>),
     Nodes(Vec<NodeRow>),
@@ -98,7 +98,7 @@ pub(crate) struct Follower {
     wanted: Option<String>,
     pub(crate) run: Option<RunFollower>,
     has_begun: bool,
-    /// Whether the folder of runs has got another one, and when all of them were looked at.
+    /// Changes of the folder of runs: another run, and when all of them were last read.
     folder: Changes,
     looked: Instant,
 }
@@ -117,7 +117,7 @@ impl Follower {
         }
     }
 
-    /// What is new since the last call; at the first call everything.
+    /// Updates since the last call; at the first call everything.
     pub(crate) fn poll(&mut self) -> Vec<Update> {
         let other = self.other_run();
         if other.is_none() && self.has_begun {
@@ -140,7 +140,7 @@ impl Follower {
         }
     }
 
-    /// The run to follow from now on, where it isn't the one that is followed.
+    /// The run to follow from now on, if it isn't the one that is followed.
     fn other_run(&mut self) -> Option<PathBuf> {
         let now = self.run.as_ref().map(|run| run.path.as_path());
         if now.is_some_and(is_growing) {
@@ -181,7 +181,7 @@ pub(crate) fn run_folder(runs: &Path, name: &str) -> Option<PathBuf> {
     (is_single && path.join("run.json").is_file()).then_some(path)
 }
 
-/// What was changed less than this ago may change again without another time stamp.
+/// A file that was changed less than this ago may change again without another time stamp.
 const SETTLED: Duration = Duration::from_secs(2);
 
 /// Tells whether a file or folder was touched, without reading it.
@@ -191,7 +191,7 @@ struct Changes {
 }
 
 impl Changes {
-    /// Whether it may have changed since the last call.
+    /// Returns true if it may have changed since the last call.
     fn since_last(&mut self, path: &Path) -> bool {
         let Ok(modified) = fs::metadata(path).and_then(|metadata| metadata.modified()) else {
             return false;
@@ -217,7 +217,7 @@ impl Tail {
         Tail { path, read: 0, columns: None }
     }
 
-    /// The whole lines that were added since the last call; empty where there are none or no file.
+    /// The whole lines that were added since the last call; empty if there are none or no file.
     fn lines(&mut self) -> String {
         let mut text = Vec::new();
         let read = File::open(&self.path).and_then(|mut file| {
@@ -233,7 +233,7 @@ impl Tail {
         String::from_utf8_lossy(whole).into_owned()
     }
 
-    /// The same for a file with columns: the line that names them stands before the new ones.
+    /// The added lines of a file with columns, below the line that names these.
     fn table(&mut self) -> Option<String> {
         let mut text = self.lines();
         if self.columns.is_none() {

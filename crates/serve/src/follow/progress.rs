@@ -1,4 +1,4 @@
-//! How far a suite has come, and how long the rest will take.
+//! Progress of a suite, and the time that the rest will take.
 
 use super::*;
 
@@ -10,15 +10,15 @@ pub(crate) struct Progress {
     pub(crate) total: usize,
     /// The step that is executed now; `None` when nothing is.
     pub(crate) step: Option<String>,
-    /// What that step does: `prepare`, `trial` or `cleanup`.
+    /// The work of that step: `prepare`, `trial` or `cleanup`.
     pub(crate) doing: Option<&'static str>,
     /// Seconds that the rest will take, as the plan guesses them or as time ends repeats; `None` when nothing runs.
     pub(crate) remaining_s: Option<f64>,
-    /// True when it may take less: a search or a comparison ends as soon as it knows enough.
+    /// Set if it may take less: a search or a comparison ends as soon as it knows enough.
     pub(crate) is_at_most: bool,
 }
 
-/// What is known of a run beside its plan.
+/// Facts of a run besides its plan.
 #[derive(Debug, Default)]
 pub(crate) struct Known<'a> {
     /// Steps of trials that have ended, in the order of their numbers.
@@ -30,7 +30,7 @@ pub(crate) struct Known<'a> {
     pub(crate) prepared: BTreeSet<String>,
     /// The trial that runs: its step and when it began.
     pub(crate) current: Option<(&'a str, &'a str)>,
-    /// When what runs now began, if it is no trial.
+    /// When what runs now began, if it is not a trial.
     pub(crate) since: &'a str,
     pub(crate) experiments: &'a [ExperimentFacts],
     /// By experiment: what its trials have taken of its time, as the run folder has it.
@@ -48,7 +48,7 @@ impl Known<'_> {
         current.or_else(|| self.ended.iter().rev().find_map(|id| place(id))).unwrap_or(0)
     }
 
-    /// Of loads only a note tells that they have ended; what comes before a trial that has begun, has
+    /// Only a note tells that loads have ended; what comes before a trial that has begun, has
     /// too.
     fn is_done(&self, step: &PlanStep, is_before: bool) -> bool {
         match step.action {

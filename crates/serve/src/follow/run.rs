@@ -15,7 +15,7 @@ pub(crate) struct RunFollower {
     plan: Option<Plan>,
     pub(crate) view: RunView,
     pub(crate) progress: Progress,
-    /// When the progress was told, and since when what runs now runs if it is no trial.
+    /// When the progress was told, and since when what runs now runs if it is not a trial.
     told_at: OffsetDateTime,
     since: String,
     folder: Changes,
@@ -49,7 +49,7 @@ impl RunFollower {
 
     pub(crate) fn poll(&mut self) -> Vec<Update> {
         let mut updates = Vec::new();
-        // First: when nobody writes any more, what is read after it is all there is.
+        // First: when no one writes any more, what is read after it is all there is.
         let grows = is_growing(&self.path);
         self.poll_header(grows, &mut updates);
         self.poll_events(&mut updates);
@@ -202,7 +202,7 @@ impl RunFollower {
         let mut progress =
             progress::of(self.plan.as_ref().map_or(&[], |plan| &plan.steps), &known, now);
         if self.header.status == RunStatus::Complete {
-            // Of the removal of data at the end nothing tells.
+            // Nothing reports the removal of data at the end.
             progress.done = progress.total - progress.skipped;
         }
         let gone_s = (now - self.told_at).as_seconds_f64();
@@ -321,11 +321,11 @@ impl Current {
         }
     }
 
-    /// What was added to its files since the last call.
+    /// Lines that were added to its files since the last call.
     fn poll(&mut self) -> Vec<Update> {
         let mut updates = Vec::new();
         if let Some(text) = self.series.table() {
-            // A damaged line is left out: there is nobody to be told while it runs.
+            // A damaged line is left out: there is no one to be told while it runs.
             let (rows, _) = read_series(&text);
             let views: Vec<RowView> = rows.iter().map(RowView::from).collect();
             for row in &rows {

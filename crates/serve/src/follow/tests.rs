@@ -58,7 +58,7 @@ fn names(updates: &[Update]) -> Vec<&'static str> {
     updates.iter().map(Update::name).collect()
 }
 
-/// What a page knows that has taken these updates: the run's status, trials by status, rows.
+/// The state of a page that has taken these updates: the run's status, trials by status, rows.
 fn known(updates: &[Update]) -> (String, Vec<String>, usize) {
     let (mut run, mut trials, mut rows) = (String::new(), Vec::<(u64, String)>::new(), 0);
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();

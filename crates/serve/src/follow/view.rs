@@ -1,4 +1,4 @@
-//! What the page is told of runs and trials: plain values, ready for JSON.
+//! Runs and trials for the page: plain values, ready for JSON.
 
 use super::*;
 
@@ -137,7 +137,7 @@ impl TrialView {
     }
 }
 
-/// What a step's id says of its load level: `16` of `q/main/degree=16/repeat=1`.
+/// The load level in a step's id: `16` of `q/main/degree=16/repeat=1`.
 fn level(step: &str, key: &str) -> Option<String> {
     step.split('/').find_map(|part| part.strip_prefix(key)).map(str::to_owned)
 }
@@ -180,7 +180,7 @@ impl From<&SeriesRow> for RowView {
     }
 }
 
-/// Something that happened beside the numbers.
+/// Something that happened alongside the numbers.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(crate) struct EventView {
     at: String,

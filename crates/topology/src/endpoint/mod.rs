@@ -15,7 +15,7 @@ use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
 dyno_core::named! {
-    /// How ShardingSphere-Proxy commits what lies on several shards.
+    /// Way in which ShardingSphere-Proxy commits transactions on several shards.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
     #[serde(rename_all = "kebab-case")]
     pub enum CrossShardCommit {
@@ -209,7 +209,7 @@ pub(crate) mod tests {
         fs::write(&file, "jar").unwrap();
         let nodes = nodes(folder.path(), &[]);
         assert_eq!(front(&nodes).within_reach(&file).unwrap(), file);
-        // A number of nobody: it has no rights in a private folder.
+        // A number of no one: it has no rights in a private folder.
         let other = Front { run_as: Some((4_000_000, 4_000_000)), ..front(&nodes) };
         assert!(!other.is_within_reach(&file));
         if rustix::process::geteuid().is_root() {

@@ -17,7 +17,7 @@ const SOCKET_NAME_BYTES: usize = 15;
 #[derive(Debug)]
 pub(super) struct PgpoolSoftware {
     program: PathBuf,
-    /// Libraries beside a program that isn't installed.
+    /// Libraries alongside a program that isn't installed.
     libraries: Vec<PathBuf>,
 }
 

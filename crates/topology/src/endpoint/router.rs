@@ -58,7 +58,7 @@ impl RouterSoftware {
     }
 }
 
-/// The statements that make Router's metadata anew, for the primary; they replicate to all nodes. `server_uuids` has
+/// The statements that make Router's metadata again, for the primary; they replicate to all nodes. `server_uuids` has
 /// the `@@server_uuid` of each backend.
 pub(crate) fn metadata<'a>(
     backends: impl Iterator<Item = (&'a StateNode, String)>,

@@ -138,7 +138,8 @@ pub(crate) fn joined(option: &str, path: &Path) -> OsString {
 
 /// Statements, one a line, that a server executes before the first log-in: the accounts of the cluster replace those
 /// of a fresh data folder. They stay out of the binary log, since every node begins with them. The load's account has
-/// all rights with data, and observes; it changes nothing of the server, and writes nothing where `read_only` forbids it.
+/// all rights with data, and observes; it changes nothing of the server, and writes nothing where `read_only` forbids
+/// it.
 fn accounts(cluster: &Cluster, product: NodeProduct) -> Result<String> {
     let user = &cluster.state.user;
     let is_mariadb = product == NodeProduct::Mariadb;
@@ -214,7 +215,7 @@ fn semi_sync(state: &State, node: &StateNode) -> String {
     let word = |is_on| if is_on { "ON" } else { "OFF" };
     let is_replica = node.role == "read_only";
     let replicas = || state.nodes.iter().filter(|node| node.role == "read_only");
-    // Before the cluster is ready, or when all others were taken out, a primary has nobody to wait for.
+    // Before the cluster is ready, or when all others were taken out, a primary has no one to wait for.
     let waits = word(!is_replica && state.is_ready && replicas().any(|node| node.pid != 0));
     let acknowledges = word(is_replica);
     if node.product == NodeProduct::Mariadb {
@@ -294,7 +295,7 @@ pub(crate) fn follow(admin: &Admin, source: &StateNode, password: &str) -> Resul
     admin.ask_all(&[&format!("STOP {replica}"), &change, &format!("START {replica}")]).map(drop)
 }
 
-/// The state of a node's replication; `None` where it has none.
+/// The state of a node's replication; `None` if it has none.
 pub(crate) fn stream(admin: &Admin) -> Result<Option<Stream>> {
     let answer = admin.ask(&format!("SHOW {} STATUS", dialect(admin).replica))?;
     if answer.is_empty() {
@@ -351,8 +352,8 @@ pub(crate) fn set_read_only(admin: &Admin, is_read_only: bool) -> Result<()> {
     admin.ask(&sql).map(drop)
 }
 
-/// Ends receiving; transactions that were received are still applied. Returns those that a node has received, applied or
-/// not.
+/// Ends receiving; transactions that were received are still applied. Returns those that a node has received, applied
+/// or not.
 pub(crate) fn stop_receiving(admin: &Admin) -> Result<String> {
     let replica = dialect(admin).replica;
     admin.ask(&format!("STOP {replica} IO_THREAD"))?;
@@ -385,7 +386,7 @@ pub(crate) fn has_diverged(admin: &Admin, primary: &Admin) -> Result<bool> {
     Ok(!has(primary, &position(admin)?)?)
 }
 
-/// Lets replication go on after the last transaction that the node has, by any server.
+/// Lets replication continue after the last transaction that the node has, by any server.
 pub(crate) fn begin_from_own(admin: &Admin) -> Result<()> {
     follow_nobody(admin)?;
     if is_mariadb(admin) {
@@ -403,14 +404,14 @@ fn identifiers(text: &str) -> impl Iterator<Item = (u64, u64, u64)> {
     })
 }
 
-/// True when position `a` isn't before `b` in any domain: numbers grow from server to server.
+/// Returns true if position `a` isn't before `b` in any domain: numbers grow from server to server.
 fn includes(a: &str, b: &str) -> bool {
     identifiers(b).all(|(domain, _, number)| {
         identifiers(a).any(|(other, _, reached)| other == domain && reached >= number)
     })
 }
 
-/// True when binary log `a` has the last transaction of each server in `b`.
+/// Returns true if binary log `a` has the last transaction of each server in `b`.
 fn includes_state(a: &str, b: &str) -> bool {
     identifiers(b).all(|(domain, server, number)| {
         identifiers(a)

@@ -143,7 +143,7 @@ pub(crate) fn make_database(cluster: &Cluster, primary: &StateNode) -> Result<()
     admin.ask_all(&statements).map(drop)
 }
 
-/// Makes the data folder of a standby anew from the running primary.
+/// Makes the data folder of a standby again from the running primary.
 pub(crate) fn copy_primary(cluster: &Cluster, primary: &StateNode, node: &StateNode) -> Result<()> {
     let folder = node.data();
     if folder.exists() {
@@ -220,7 +220,7 @@ pub(crate) fn follow(
     cluster.admin(node)?.ask("SELECT pg_reload_conf()").map(drop)
 }
 
-/// How many standbys acknowledge to this primary.
+/// Number of standbys that acknowledge to this primary.
 pub(crate) fn acknowledging(admin: &Admin) -> Result<usize> {
     let answer = admin.ask(
         "SELECT count(*) FROM pg_stat_replication \
@@ -234,7 +234,7 @@ const VERSION_MIN: u32 = 140_000;
 /// The first version that sends a commit to all shards at once.
 const PARALLEL_COMMIT: u32 = 150_000;
 
-/// Settings beside those of every node, of the node with this role.
+/// Settings alongside those of every node, of the node with this role.
 fn settings(role: &str) -> &'static str {
     match role {
         // Costs of remote tables look like those of hours of work to the compiler of expressions.

@@ -29,7 +29,7 @@ pub enum AnswerStep {
     More,
     Done(Executed),
     Failed(ServerError),
-    /// The server asks for this file; the answer goes on after packets from [`Answer::next_sequence`] on, the last of
+    /// The server asks for this file; the answer continues after packets from [`Answer::next_sequence`] on, the last of
     /// them empty.
     FileRequest(Vec<u8>),
 }
@@ -59,7 +59,7 @@ struct State {
     cache_metadata: bool,
     encoding: Encoding,
     phase: Phase,
-    /// Of all results of the answer.
+    /// Outcome of all results of the answer.
     executed: Executed,
     /// Rows of the results before the current one.
     earlier_rows: u64,
@@ -67,7 +67,7 @@ struct State {
     status: u16,
     /// Missing bytes of an unwanted row.
     skip_bytes: usize,
-    /// That row goes on in the next packet.
+    /// Set if that row continues in the next packet.
     skip_continues: bool,
     spans: Vec<CellSpan>,
 }
@@ -113,7 +113,7 @@ impl Answer {
         self.framing.next_sequence()
     }
 
-    /// Goes on with this sequence number, after a file was sent.
+    /// Continues with this sequence number, after a file was sent.
     pub fn continue_at(&mut self, sequence: u8) {
         self.framing.expect(sequence);
     }
@@ -122,7 +122,7 @@ impl Answer {
         self.state.warnings
     }
 
-    /// What the server said before its first answer.
+    /// Sets the server's status before its first answer.
     pub fn set_status(&mut self, status: u16) {
         self.state.status = status;
     }
@@ -343,13 +343,14 @@ impl State {
         }
     }
 
-    /// True when column definitions must be read, to decode rows now or, if the server sends them only once, later.
+    /// Returns true if column definitions must be read, to decode rows now or, if the server sends them only once,
+    /// later.
     #[inline]
     fn keeps_columns<R: Rows>(&self) -> bool {
         R::WANTED || R::DESCRIBED || self.cache_metadata
     }
 
-    /// True when their names are kept too: definitions that are sent only once may be wanted later.
+    /// Returns true if their names are kept too: definitions that are sent only once may be wanted later.
     #[inline]
     fn keeps_names<R: Rows>(&self) -> bool {
         R::DESCRIBED || (self.cache_metadata && self.encoding == Encoding::Binary)
@@ -509,7 +510,7 @@ impl<'a> Packets<'a> {
         (known.columns.len() == usize::from(columns)).then_some(())
     }
 
-    /// How many rows come, and the packet behind them.
+    /// Number of rows that come, and the packet behind them.
     #[inline(always)]
     fn rows(&mut self) -> Option<(u64, &'a [u8])> {
         let mut rows = 0;
@@ -522,7 +523,7 @@ impl<'a> Packets<'a> {
         }
     }
 
-    /// `None` when it is not there as a whole, goes on in the next one, or has a wrong number.
+    /// `None` when it is not there as a whole, continues in the next one, or has a wrong number.
     #[inline]
     fn next(&mut self) -> Option<&'a [u8]> {
         let (header, rest) = self.rest.split_first_chunk::<HEADER_BYTES>()?;
@@ -538,7 +539,8 @@ impl<'a> Packets<'a> {
     }
 }
 
-/// True for the end of rows: 0xff is an error, and 0xfe starts a row only when its first value is longer than a packet.
+/// Returns true for the end of rows: 0xff is an error, and 0xfe starts a row only when its first value is longer than a
+/// packet.
 #[inline]
 fn ends_rows(first: u8, length: usize) -> bool {
     first >= 0xfe && (first == 0xff || length < FULL_PACKET_BYTES)

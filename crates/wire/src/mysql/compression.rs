@@ -1,5 +1,5 @@
-//! The compressed protocol: packets travel in frames, each of them compressed by itself. A frame begins with its length,
-//! its number and the length of its content, which is 0 where that is not compressed.
+//! The compressed protocol: packets travel in frames, each of them compressed by itself. A frame begins with its
+//! length, its number and the length of its content, which is 0 if that is not compressed.
 
 use super::packet::HEADER_BYTES;
 use super::{Malformed, Scanned};
@@ -28,8 +28,8 @@ impl Default for Frames {
 }
 
 impl Frames {
-    /// Appends whole packets to `out`. Each command has frames of its own, numbered from 0: the server counts anew with
-    /// each of them.
+    /// Appends whole packets to `out`. Each command has frames of its own, numbered from 0: the server counts again
+    /// with each of them.
     pub fn pack(&mut self, packets: &[u8], out: &mut Vec<u8>) {
         let mut rest = packets;
         while !rest.is_empty() {
@@ -48,7 +48,7 @@ impl Frames {
         let start = out.len();
         out.extend_from_slice(&[0; FRAME_HEADER_BYTES]);
         let body = out.len();
-        // What gets no shorter is sent as it is.
+        // What gets no shorter is sent unchanged.
         let is_packed = content.len() >= COMPRESS_FROM
             && self.compress(content, out)
             && out.len() - body < content.len();
@@ -81,7 +81,7 @@ impl Frames {
         Ok(FRAME_HEADER_BYTES + length)
     }
 
-    /// Appends the compressed content; false where that would be no shorter.
+    /// Appends the compressed content; false if that would be no shorter.
     fn compress(&mut self, content: &[u8], out: &mut Vec<u8>) -> bool {
         let start = out.len();
         out.resize(start + content.len(), 0);

@@ -102,7 +102,7 @@ impl Framing {
         self.joining = false;
     }
 
-    /// On a compressed connection a server numbers the packets of each further result anew, after the frame that they
+    /// On a compressed connection a server numbers the packets of each further result again, after the frame that they
     /// stand in; the original clients don't look at the number there.
     pub fn allow_any_sequence(&mut self) {
         self.is_any_sequence = true;
@@ -297,7 +297,7 @@ pub fn push_lenenc_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
     out.extend_from_slice(bytes);
 }
 
-/// Error number of MariaDB's progress reports, which are no errors.
+/// Error number of MariaDB's progress reports, which are not errors.
 pub const PROGRESS_REPORT: u16 = 0xffff;
 
 #[derive(Clone, Debug, PartialEq, Eq)]

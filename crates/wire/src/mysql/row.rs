@@ -176,7 +176,7 @@ fn each_binary_value(
     end_of_row(&reader)
 }
 
-/// A row of several packets as it is kept, in one piece: with a header of its own, which no packet has.
+/// A row of several packets as it is kept, in one piece: with its own header, which no packet has.
 pub(super) fn kept_joined_row(row: &[u8]) -> Vec<u8> {
     let mut kept = Vec::with_capacity(JOINED_HEADER.len() + size_of::<u64>() + row.len());
     kept.extend_from_slice(&JOINED_HEADER);
@@ -185,7 +185,7 @@ pub(super) fn kept_joined_row(row: &[u8]) -> Vec<u8> {
     kept
 }
 
-/// That of a packet which goes on in the next one.
+/// Header of a packet that continues in the next one.
 const JOINED_HEADER: [u8; HEADER_BYTES] = [0xff, 0xff, 0xff, 0];
 
 /// The first of rows that are kept as packets, and the bytes that it has with its header.

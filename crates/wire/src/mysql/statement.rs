@@ -34,7 +34,7 @@ pub struct WrongParamCount {
     pub given: usize,
 }
 
-/// Where the server's number of the statement is: behind header and command.
+/// Place of the server's number of the statement: behind header and command.
 const ID: std::ops::Range<usize> = HEADER_BYTES + 1..HEADER_BYTES + 5;
 /// Offset of the NULL bitmap: also behind flags and iteration count.
 const BITMAP: usize = ID.end + 1 + 4;
@@ -162,7 +162,7 @@ pub struct PrepareAnswer {
     definitions: Definitions,
 }
 
-/// What a scan of the answer to a preparation came to.
+/// Result of a scan of the answer to a preparation.
 #[derive(Debug)]
 pub enum PrepareStep {
     More,

@@ -202,12 +202,12 @@ pub struct ServerReport<'a> {
     pub position: Option<u32>,
     /// The statement of a function that failed.
     pub internal_query: Option<&'a [u8]>,
-    /// Where the server was, such as in a function.
+    /// Context of the server, such as a function.
     pub context: Option<&'a [u8]>,
 }
 
 impl ServerReport<'_> {
-    /// True when the server ends the session.
+    /// Returns true if the server ends the session.
     pub fn is_fatal(&self) -> bool {
         matches!(self.severity, b"FATAL" | b"PANIC")
     }

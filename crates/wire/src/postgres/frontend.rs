@@ -207,7 +207,7 @@ impl Execution {
         Ok(())
     }
 
-    /// As [`Execution::encode`], with `Sync`.
+    /// Like [`Execution::encode`], with `Sync`.
     #[inline]
     pub fn encode_synced(&self, out: &mut Vec<u8>, params: &[Param<'_>]) -> Read<()> {
         let start = out.len();
@@ -264,7 +264,7 @@ fn push_formats(out: &mut Vec<u8>, formats: impl Iterator<Item = ValueFormat> + 
     }
 }
 
-/// As [`push_text_param`], in one piece.
+/// Like [`push_text_param`], in one piece.
 #[inline]
 fn push_int_param(out: &mut Vec<u8>, value: i64) {
     const LEN_BYTES: usize = 4;
@@ -325,7 +325,7 @@ fn finish(out: &mut Vec<u8>, start: usize, length_at: usize) -> Read<()> {
     finish_at(out, out.len(), start, length_at)
 }
 
-/// The same for a message that ends at `end`, which others follow already; they go with it.
+/// Writes the length of a message that ends at `end`, which others follow already; they are removed with it.
 #[inline]
 fn finish_at(out: &mut Vec<u8>, end: usize, start: usize, length_at: usize) -> Read<()> {
     let len = end - length_at;

@@ -7,7 +7,7 @@ use super::types::{PostgresColumn, ValueFormat};
 use super::{Read, WireError, types};
 use dyno_core::{AnswerRow, RowSource, RowWriter};
 
-/// Where a value lies in the body of its row.
+/// Place of a value in the body of its row.
 #[derive(Clone, Copy, Debug)]
 pub struct CellSpot {
     start: u32,

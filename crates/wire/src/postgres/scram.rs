@@ -65,9 +65,9 @@ pub struct ClientFirst {
     binding: ChannelBinding,
 }
 
-/// What the server wants to be answered.
+/// A challenge that the server wants to be answered.
 pub struct Challenge {
-    /// What both sides sign.
+    /// The text that both sides sign.
     signed: String,
     without_proof: String,
     salt: Vec<u8>,
@@ -161,8 +161,8 @@ impl ClientFinal {
     }
 }
 
-/// SASLprep (RFC 4013): letters that look alike become the same. As in PostgreSQL, a password that it prohibits, or of which
-/// nothing is left, stays as it is.
+/// SASLprep (RFC 4013): letters that look alike become the same. As in PostgreSQL, a password that it prohibits, or of
+/// which nothing is left, stays unchanged.
 fn prepare_password(password: &str) -> Cow<'_, str> {
     let prepared = stringprep::saslprep(password).ok().filter(|prepared| !prepared.is_empty());
     prepared.unwrap_or(Cow::Borrowed(password))
@@ -204,7 +204,7 @@ const OBJECT_IDENTIFIER: u8 = 0x06;
 const FIRST_PARAMETER: u8 = 0xa0;
 const RSASSA_PSS: &[u8] = b"\x2a\x86\x48\x86\xf7\x0d\x01\x01\x0a";
 
-/// The binding for a certificate in DER, by the hash of its signature; `None` where that has none, such as Ed25519.
+/// The binding for a certificate in DER, by the hash of its signature; `None` if that has none, such as Ed25519.
 pub fn tls_server_end_point(certificate: &[u8]) -> Option<Vec<u8>> {
     let (whole, _) = element(certificate, SEQUENCE)?;
     let (_to_be_signed, rest) = element(whole, SEQUENCE)?;

@@ -1,4 +1,4 @@
-//! What a script does outside of its events: its commands, `init` and `done`.
+//! Functions of a script outside of its events: its commands, `init` and `done`.
 
 use crate::machine::LuaError;
 use crate::script::{LuaScript, ScriptSettings};
@@ -8,7 +8,7 @@ use dyno_core::Driver;
 use dyno_drivers::{Database, with_driver};
 use dyno_reactor::{block_on, run_spread};
 
-/// How a command is executed.
+/// Execution of a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CommandKind {
     /// `run`: events, by [`crate::drive`].
@@ -23,9 +23,9 @@ pub enum CommandKind {
     PrintOptions,
 }
 
-/// What is left of a command when the script's top level has been executed, and what follows it.
+/// The rest of a command when the script's top level has been executed.
 pub enum Begun<'a> {
-    /// Nothing: its function has ended. Where there is no command, or none of this name, the script has.
+    /// Nothing: its function has ended. If there is no command, or none of this name, the script has.
     Done,
     /// Events, by [`crate::drive`]; the state is that of `init` and `done`.
     Run(Box<dyn SideState + 'a>),
@@ -33,7 +33,7 @@ pub enum Begun<'a> {
     Parallel,
 }
 
-/// What failed: the script's top level where there is no `kind`, else the function of the command.
+/// The failed function: the script's top level if there is no `kind`, else the function of the command.
 #[derive(Debug)]
 pub struct CommandError {
     pub kind: Option<CommandKind>,
@@ -47,7 +47,7 @@ impl From<LuaError> for CommandError {
 }
 
 /// Executes the script's top level and, as the original does in the same state, what `settings.command` is, unless that
-/// needs workers. Where it `is_own`, a command is one of the script's own.
+/// needs workers. If it `is_own`, a command is one of the script's own.
 ///
 /// # Errors
 /// The script's own, what the options' values have wrong, or that there is no such command.
@@ -62,7 +62,7 @@ pub fn begin<'a>(
         Some(_) if is_own => "implements",
         Some(_) => "look",
     };
-    with_driver!(database, driver => {
+    with_script_driver!(database, settings, driver => {
         begin_on(driver, script, settings, step)
     })
 }
@@ -146,8 +146,8 @@ fn kind_of(word: Option<&str>) -> Option<CommandKind> {
     })
 }
 
-/// Executes a parallel command in `threads` states at once, each on a thread with its own connections as in the original:
-/// a state that blocks holds up no other one. `report` gets each error when it happens.
+/// Executes a parallel command in `threads` states at once, each on a thread with its own connections as in the
+/// original: a state that blocks holds up no other one. `report` gets each error when it happens.
 ///
 /// # Errors
 /// The error of the first state that has one, or the system's refusal of the threads.
@@ -159,7 +159,7 @@ pub fn parallel(
     command: &str,
     report: &(dyn Fn(&LuaError) + Sync),
 ) -> Result<(), LuaError> {
-    with_driver!(database, driver => {
+    with_script_driver!(database, settings, driver => {
         parallel_on(driver, script, settings, threads, command, report)
     })
 }

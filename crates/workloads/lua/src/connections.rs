@@ -17,12 +17,12 @@ use crate::sql;
 use crate::worker::LuaCommon;
 use crate::workload::ScriptCounters;
 
-/// Who has a connection's session.
+/// Owner of a connection's session.
 enum Slot<S> {
     /// The engine: the session that it opened for this worker.
     Engine,
     Own(S),
-    /// Nobody, until it is used again.
+    /// No one, until it is used again.
     Parked,
     Closed,
 }
@@ -49,7 +49,7 @@ pub(crate) struct Connections<'a, D: Driver> {
     left_open: bool,
     /// Connections that were lost and not opened again.
     lost: Vec<usize>,
-    /// Why the last connection was not opened.
+    /// Reason why the last connection was not opened.
     pub(crate) unopened: Option<DbError>,
     /// The last error that a request had.
     pub(crate) failure: Option<DbError>,
@@ -66,7 +66,7 @@ macro_rules! with_session {
     };
 }
 
-/// How the session of a slot reads quotations.
+/// Rules of quotations for the session of a slot.
 macro_rules! literal_rules {
     ($self:ident, $engine:expr, $number:expr) => {{
         let lent = $engine;
@@ -134,7 +134,10 @@ impl<'a, D: Driver> Connections<'a, D> {
             }
             LuaStep::Connect => self.connect(engine).await,
             LuaStep::Disconnect(number) => self.disconnect(engine, number).await,
-            LuaStep::Reconnect(number) => self.reconnect(number).await,
+            LuaStep::Reconnect(number) => {
+                let reopened = self.reconnect(number).await;
+                reopened.inspect(|_| self.counters.reconnected())
+            }
             LuaStep::Prepare(number, sql) => self.prepare(engine, number, &sql.as_bytes()).await,
             LuaStep::Bind(number, types) => self.bind(engine, number, types).await,
             LuaStep::Close(number) => self.close_statement(engine, number).await,
@@ -341,7 +344,7 @@ impl<'a, D: Driver> Connections<'a, D> {
         Ok(LuaAnswer::Number(number))
     }
 
-    /// What can't be closed on the server ends with its session.
+    /// Closes a statement; one that can't be closed on the server ends with its session.
     async fn close_statement<S: Session>(
         &mut self,
         engine: Option<&mut S>,

@@ -59,7 +59,7 @@ const OPTIONS: &[OptionRow<()>] = &[
     ),
 ];
 
-/// Nobody knows the names of a script's tables: they stand for one.
+/// No one knows the names of a script's tables: they stand for one.
 const ITS_TABLES: &str = "what the script's prepare makes";
 const MEMORY_MAX: usize = 256 << 20;
 
@@ -74,7 +74,7 @@ struct LuaFamily {
 }
 
 impl LuaFamily {
-    /// What a state is given; outside of trials `planned` is `None`.
+    /// The settings of a state; outside of trials `planned` is `None`.
     fn settings(
         &self,
         dialect: Dialect,
@@ -112,11 +112,12 @@ impl LuaFamily {
             prepares: self.prepares,
             seed: seed.max(1),
             memory_max: MEMORY_MAX,
+            is_dry: false,
             prints_to_stderr: false,
         }
     }
 
-    /// Executes a command of the script, where it has it.
+    /// Executes a command of the script, if it has it.
     fn command(&self, database: &Database, name: &str) -> Result<(), Failure> {
         let settings = self.settings(database.dialect(), name, None);
         let command = begin(database, &self.script, &settings, true);
@@ -258,7 +259,7 @@ struct DrivenScript<'a, D> {
     family: &'a LuaFamily,
     driver: &'a D,
     settings: &'a ScriptSettings,
-    /// The errors after which an event begins anew.
+    /// The errors after which an event begins again.
     policy: &'a ErrorPolicy,
 }
 
@@ -317,19 +318,13 @@ impl<'a, D: Driver> Driven for DrivenScript<'a, D> {
         ran: &EndedTrial<'_>,
     ) -> After {
         let hook_error = side.step("done", "").err().map(|error| sentence(&error.message));
-        let own_errors = match self.family.script.own_errors() {
-            0 => None,
-            count => Some(format!(
-                "The script has caught or counted {count} errors itself (pcall, sb_counter_inc)."
-            )),
-        };
         let summary = ran.summary;
         let script = &self.family.script;
         let held_up = script.held_up(ran.spec.workers, &summary.generator, summary.window_s);
         let of_thread = workload.take_thread_done();
         let of_thread = of_thread
             .map(|error| format!("A thread_done() has failed: {}", sentence(&error.message)));
-        let notes = of_thread.into_iter().chain(hook_error).chain(own_errors).chain(held_up);
+        let notes = of_thread.into_iter().chain(hook_error).chain(held_up);
         let notes = notes.map(Message::verbatim).collect();
         After { notes, ..After::default() }
     }

@@ -9,7 +9,6 @@ use crate::watch::ReportStat;
 use crate::watch::Watch;
 use crate::workload::ScriptCounters;
 use dyno_core::{DbError, ParamType};
-use dyno_sysbench::KeyDistribution;
 use mlua::{
     Function, IntoLuaMulti, Lua, LuaOptions, StdLib, String as LuaText, Table, Thread, Value, ffi,
 };
@@ -20,14 +19,14 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-/// What the coroutine wants next.
+/// The coroutine's next request.
 #[derive(Debug)]
 pub(crate) enum LuaStep {
     /// The function has ended, with the text that it returned.
     Done(Option<String>),
     /// The event has ended, and with it the worker.
     Last,
-    /// The function ended with an error that is ignored, of a database or of its own: the event begins anew.
+    /// The function ended with an error that is ignored, of a database or of its own: the event begins again.
     Restart {
         is_own: bool,
     },
@@ -35,7 +34,7 @@ pub(crate) enum LuaStep {
     Connect,
     Disconnect(usize),
     Reconnect(usize),
-    /// Of the text that the machine shares.
+    /// A query with the text that the machine shares.
     Query(usize),
     Prepare(usize, LuaText),
     Bind(usize, Vec<ParamType>),
@@ -50,17 +49,13 @@ pub(crate) enum LuaStep {
     Ignored,
 }
 
-/// What [`LuaMachine::resume`] is given for an event, and for one that begins anew.
+/// Arguments of [`LuaMachine::resume`] for an event, and for one that begins again.
 pub(crate) const EVENT: i32 = 1;
 pub(crate) const AGAIN: i32 = 2;
 
-/// The original of this version refuses it as well.
-const UNKNOWN_TO_SCRIPTS: &str = "--rand-type=zipfian is not known to scripts of sysbench 1.0: take uniform, gaussian, \
-                                  special or pareto";
-
 const PRINTS_TO_STDERR: &str = "io.output(io.stderr) io.stdout = io.stderr";
 
-/// What is loaded after the prelude, by the names that tracebacks have for it.
+/// Parts that are loaded after the prelude, by the names that tracebacks have for them.
 const PARTS: [(&str, &str); 4] = [
     ("=sysbench/options.lua", include_str!("options.lua")),
     ("=sysbench/modules.lua", include_str!("modules.lua")),
@@ -130,7 +125,7 @@ pub(crate) struct LuaMachine {
     pub(crate) is_dead: Cell<bool>,
     pub(crate) watch: Rc<Watch>,
     pub(crate) counters: Rc<ScriptCounters>,
-    /// What `host.stat()` gives to the hooks of reports.
+    /// The result of `host.stat()` in the hooks of reports.
     stat: Rc<RefCell<ReportStat>>,
     /// Closed after the thread.
     lua: Lua,
@@ -160,9 +155,6 @@ impl LuaMachine {
         worker: u32,
     ) -> Result<(Self, Function), LuaError> {
         // The protected calls are Lua's own: within mlua's, a script could not wait for a database.
-        if settings.random.distribution == KeyDistribution::Zipfian {
-            return Err(LuaError::new(UNKNOWN_TO_SCRIPTS));
-        }
         let options = LuaOptions::new().catch_rust_panics(true);
         let lua = Lua::new_with(StdLib::ALL_SAFE, options)?;
         lua.set_memory_limit(settings.memory_max)?;
@@ -216,7 +208,7 @@ impl LuaMachine {
         *self.stat.borrow_mut() = stat;
     }
 
-    /// Goes on with the name and argument of the next function, or with what it waits for.
+    /// Continues with the name and argument of the next function, or with what it waits for.
     pub(crate) fn resume(&self, given: impl IntoLuaMulti) -> Result<LuaStep, LuaError> {
         self.lives()?;
         let given = raw::given(&self.lua, self.shared.thread.get(), given);
@@ -232,7 +224,7 @@ impl LuaMachine {
         Ok(())
     }
 
-    /// As [`LuaMachine::resume`], without mlua: for events, and for what is answered with nothing.
+    /// Like [`LuaMachine::resume`], without mlua: for events, and for what is answered with nothing.
     #[inline]
     pub(crate) fn resume_plain(&self, given: Plain) -> Result<LuaStep, LuaError> {
         self.lives()?;
@@ -243,7 +235,7 @@ impl LuaMachine {
         self.go_on(1)
     }
 
-    /// Goes on with what is on the coroutine's stack.
+    /// Continues with what is on the coroutine's stack.
     #[inline]
     fn go_on(&self, arguments: c_int) -> Result<LuaStep, LuaError> {
         self.watch.turn();
@@ -273,7 +265,7 @@ impl LuaMachine {
         }
     }
 
-    /// Goes on with the answer to a request.
+    /// Continues with the answer to a request.
     #[inline]
     pub(crate) fn answer(&self, answer: LuaAnswer) -> Result<LuaStep, LuaError> {
         match answer {
@@ -372,7 +364,7 @@ fn param_types(value: &Value) -> mlua::Result<Vec<ParamType>> {
     kinds.sequence_values::<u32>().map(kind).collect()
 }
 
-/// What the prelude is given.
+/// The table that the prelude gets.
 fn host(
     lua: &Lua,
     script: &LuaScript,

@@ -70,7 +70,7 @@ thread_id = tid
 
 -- Called by ffi, as in the original: compiled code calls them directly, if their arguments are no userdata.
 local rand, shared = sysbench.rand, real_ffi.cast("void *", host.shared)
-for _, name in ipairs({ "uniform", "gaussian", "special", "pareto", "default" }) do
+for _, name in ipairs({ "uniform", "gaussian", "special", "pareto", "zipfian", "default" }) do
    local draw = real_ffi.cast("uint32_t (*)(uint32_t, uint32_t, void *)", host.draws[name])
    rand[name] = function(low, high) return draw(low, high, shared) end
 end
@@ -90,6 +90,16 @@ function rand.string(template)
    end
    fill(shared, template, length, buffer)
    return real_ffi.string(buffer, length)
+end
+
+-- A text of a random length, at least 1, of letters from `0` to `z`.
+function rand.varstring(least, most)
+   assert(least <= most and most > 0)
+   local letters = {}
+   for index = 1, rand.uniform(math.max(least, 1), most) do
+      letters[index] = string.char(rand.uniform(48, 122))
+   end
+   return table.concat(letters)
 end
 
 -- Commands -----------------------------------------------------------------------------------------------------------
@@ -399,7 +409,7 @@ local exported = {
    usleep = function(microseconds) ask(SLEEP, tonumber(microseconds)) return 0 end,
    sleep = function(seconds) ask(SLEEP, tonumber(seconds) * 1e6) return 0 end,
    sb_rand_default = rand.default, sb_rand_uniform = rand.uniform, sb_rand_gaussian = rand.gaussian,
-   sb_rand_special = rand.special, sb_rand_pareto = rand.pareto, sb_rand_unique = rand.unique,
+   sb_rand_special = rand.special, sb_rand_pareto = rand.pareto, sb_rand_zipfian = rand.zipfian, sb_rand_unique = rand.unique,
    sb_rand_uniform_double = rand.uniform_double, sb_rand_uniform_uint64 = rand.uniform_uint64,
    sb_rand_str = function(template, text)
       template = real_ffi.string(template)

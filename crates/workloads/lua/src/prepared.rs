@@ -40,11 +40,11 @@ impl ScriptStatement {
 #[derive(Default)]
 pub(crate) struct ScriptStatements {
     table: StatementTable<ScriptStatement>,
-    /// Which of them nobody uses, the one first that was closed first.
+    /// Unused ones, the one first that was closed first.
     closed: VecDeque<Statement>,
 }
 
-/// What is left to do about a statement: to close the server's.
+/// The server's statement that is still to be closed.
 pub(crate) type ToClose = (usize, Statement);
 
 #[cold]
@@ -67,8 +67,8 @@ impl ScriptStatements {
         self.table.get_mut(numbered(number)).ok_or_else(unknown)
     }
 
-    /// The number of a closed statement with this text, which is open now. Open ones are not shared: each has types of its
-    /// own.
+    /// The number of a closed statement with this text, which is open now. Open ones are not shared: each has types of
+    /// its own.
     pub(crate) fn again(&mut self, connection: usize, sql: &[u8]) -> Option<usize> {
         let mut all = self.table.all_mut();
         let is_same = |known: &ScriptStatement| {
@@ -84,8 +84,8 @@ impl ScriptStatements {
         self.table.add(prepared).0 as usize
     }
 
-    /// Keeps it for the next one of its text. Returns what is to be closed on the server: what was closed longest ago, if
-    /// too many are closed.
+    /// Keeps it for the next one of its text. Returns what is to be closed on the server: what was closed longest ago,
+    /// if too many are closed.
     pub(crate) fn close(&mut self, number: usize) -> Option<ToClose> {
         let statement = numbered(number);
         let prepared = self.table.get_mut(statement).filter(|known| !known.is_closed)?;
@@ -192,7 +192,7 @@ impl BoundValues {
         })
     }
 
-    /// The same for a text.
+    /// The bound values as literals of a text.
     pub(crate) fn literals<'a>(
         &'a self,
         types: &'a [ParamType],
@@ -234,9 +234,9 @@ fn unsigned(digits: &[u8]) -> Option<u64> {
 }
 
 thread_local! {
-    /// What no result of this thread holds, the one last that was used last. A script that fetches nothing gives its
-    /// buffers back before another worker's answer comes, so that all of a loop use the same ones: a buffer for each
-    /// would push the scripts' own tables out of the processor's caches.
+    /// Buffers that no result of this thread holds, the most recently used one last. A script that fetches nothing
+    /// gives its buffers back before another worker's answer comes, so that all of a loop use the same ones: a buffer
+    /// for each would push the scripts' own tables out of the processor's caches.
     static SPARE: RefCell<Spare> = const { RefCell::new(Vec::new()) };
 }
 
@@ -248,7 +248,7 @@ struct Buffers {
     bytes: Vec<u8>,
     /// The end of each value in `bytes`; `None` is NULL.
     ends: Vec<Option<usize>>,
-    /// Of rows that were kept as they came.
+    /// Columns of rows that were kept as they came.
     columns: Vec<KeptColumn>,
 }
 
@@ -261,9 +261,9 @@ pub(crate) struct ResultSet {
     read: Option<ReadKeptRow>,
     columns: usize,
     rows: usize,
-    /// The row and the byte that `fetch_row` goes on with.
+    /// The row and the byte that `fetch_row` continues with.
     next: (usize, usize),
-    /// What comes belongs to a later result set.
+    /// The following rows belong to a later result set.
     is_over: bool,
     /// Bytes that are kept at most.
     bytes_max: usize,
@@ -335,7 +335,7 @@ pub(crate) fn offer_rows(shared: &Rc<LuaShared>, lua: &Lua, host: &Table) -> mlu
 impl Rows for ResultSet {
     const DESCRIBED: bool = true;
 
-    /// Of several result sets the first one with columns is kept, as in the original.
+    /// Among several result sets the first one with columns is kept, as in the original.
     fn columns<C: ColumnNames>(&mut self, columns: &C) {
         if self.columns > 0 {
             self.is_over = true;
@@ -420,8 +420,8 @@ impl ResultSet {
         (self.next.0 < self.rows).then_some(self.columns)
     }
 
-    /// Goes on to the next row, which there is, and hands on its values: numbers of columns, and `None` for NULL. False
-    /// where the server has sent something else.
+    /// Continues to the next row, which there is, and hands on its values: numbers of columns, and `None` for NULL.
+    /// False where the server has sent something else.
     pub(crate) fn next_row(&mut self, mut hand_on: impl FnMut(usize, Option<&[u8]>)) -> bool {
         let (row, mut begin) = self.next;
         let Some(kept) = self.kept.as_deref() else { return false };

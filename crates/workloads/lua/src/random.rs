@@ -1,10 +1,10 @@
 //! Random numbers as sysbench 1.0.20 gives them to scripts: for a seed, the same values.
 //!
 //! A worker's generator is xoroshiro128+ (Blackman and Vigna), whose state are four numbers of the C library's
-//! `random()`: worker 0 has the first four after `srandom(seed)`, worker 1 the next four. The rules of the distributions
-//! are those of the original, in its 32-bit arithmetic that wraps around.
+//! `random()`: worker 0 has the first four after `srandom(seed)`, worker 1 the next four. The rules of the
+//! distributions are those of the original, in its 32-bit arithmetic that wraps around.
 
-use dyno_sysbench::{KeyDistribution, RandomOptions};
+use dyno_sysbench::{KeyDistribution, RandomOptions, Zipf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 /// Numbers that one worker's state takes.
@@ -48,6 +48,8 @@ pub(crate) struct Numbers {
     state: [u64; 2],
     options: RandomOptions,
     pareto_power: f64,
+    /// The law that was drawn from last, and its number of values.
+    zipf: Option<(u64, Zipf)>,
 }
 
 impl Numbers {
@@ -59,7 +61,8 @@ impl Numbers {
         });
         let mut word = || u64::from(libc.draw()) << 32 | u64::from(libc.draw());
         let h = options.pareto_h;
-        Numbers { state: [word(), word()], options, pareto_power: h.ln() / (1.0 - h).ln() }
+        let pareto_power = h.ln() / (1.0 - h).ln();
+        Numbers { state: [word(), word()], options, pareto_power, zipf: None }
     }
 
     pub(crate) fn bits(&mut self) -> u64 {
@@ -104,11 +107,22 @@ impl Numbers {
         low.wrapping_add(offset as u32)
     }
 
+    /// As later versions of the original have it.
+    pub(crate) fn zipfian(&mut self, low: u32, high: u32) -> u32 {
+        let values = u64::from(high.wrapping_sub(low)) + 1;
+        let zipf = match self.zipf {
+            Some((known, zipf)) if known == values => zipf,
+            _ => Zipf::new(values, self.options.zipfian_exponent),
+        };
+        self.zipf = Some((values, zipf));
+        low.wrapping_add(zipf.draw(|| self.unit()) as u32).wrapping_sub(1)
+    }
+
     /// The distribution of `--rand-type`.
     pub(crate) fn by_default(&mut self, low: u32, high: u32) -> u32 {
         match self.options.distribution {
-            // Zipfian is refused before a script begins.
-            KeyDistribution::Uniform | KeyDistribution::Zipfian => self.uniform(low, high),
+            KeyDistribution::Uniform => self.uniform(low, high),
+            KeyDistribution::Zipfian => self.zipfian(low, high),
             KeyDistribution::Gaussian => self.gaussian(low, high),
             KeyDistribution::Special => self.special(low, high),
             KeyDistribution::Pareto => self.pareto(low, high),
@@ -139,12 +153,13 @@ fn draw(state: &mut [u64; 2]) -> u64 {
     first.wrapping_add(second)
 }
 
-/// How many values the range has; 0 for the whole range of 32 bits.
+/// Number of values in the range; 0 for the whole range of 32 bits.
 fn values(low: u32, high: u32) -> u32 {
     high.wrapping_sub(low).wrapping_add(1)
 }
 
-/// A sequence of 32-bit numbers without repetition, shared by all workers: quadratic residues modulo a prime (Preshing).
+/// A sequence of 32-bit numbers without repetition, shared by all workers: quadratic residues modulo a prime
+/// (Preshing).
 #[derive(Debug)]
 pub(crate) struct UniqueNumbers {
     index: AtomicU32,
@@ -186,7 +201,7 @@ mod tests {
         (0..6).map(|_| draw()).collect()
     }
 
-    /// What sysbench 1.0.20 gives worker 0 with `--rand-seed`, in this order of calls.
+    /// The values of sysbench 1.0.20 for worker 0 with `--rand-seed`, in this order of calls.
     #[test]
     fn values_of_a_seed_are_the_originals() {
         let mut numbers = Numbers::new(12_345, 0, RandomOptions::default());
@@ -211,6 +226,20 @@ mod tests {
             six(|| numbers.uniform(5, 3)),
             [3125677799, 3311272001, 999577488, 1855846133, 1458462259, 1356328991]
         );
+    }
+
+    /// By Zipf's law with the exponent 0.8, the first of ten values has the share 1 / (1 + 2^-0.8 + ... + 10^-0.8).
+    #[test]
+    fn the_first_values_of_zipfian_are_the_most_frequent() {
+        let mut numbers = Numbers::new(7, 0, RandomOptions::default());
+        let drawn: Vec<u32> = (0..100_000).map(|_| numbers.zipfian(11, 20)).collect();
+        assert!(drawn.iter().all(|value| (11..=20).contains(value)));
+        for value in 1..=3_u32 {
+            let weight = |value: u32| f64::from(value).powf(-0.8);
+            let expected = weight(value) / (1..=10).map(weight).sum::<f64>();
+            let share = drawn.iter().filter(|drawn| **drawn == 10 + value).count() as f64 / 1e5;
+            assert!((share - expected).abs() < 0.01, "{value}: {share} for {expected}");
+        }
     }
 
     #[test]

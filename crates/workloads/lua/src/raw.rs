@@ -1,6 +1,6 @@
-//! What a script calls for each query, on Lua's own interface.
+//! Functions that a script calls for each query, on Lua's own interface.
 //!
-//! mlua's functions and values cost more here than the query itself: a reference in a table of its own for each text, a
+//! mlua's functions and values cost more here than the query itself: a reference in its own table for each text, a
 //! protected call for each value of a row. These functions hold no borrow and no lock while they call what may raise an
 //! error of Lua.
 
@@ -15,12 +15,12 @@ use std::cell::{Cell, RefCell};
 use std::ffi::{CStr, c_int, c_void};
 use std::sync::Arc;
 
-/// What the functions of a state share with its machine. They have its address, so that it is closed after them.
+/// Data that the functions of a state share with its machine. They have its address, so that it is closed after them.
 #[derive(Debug)]
 pub(crate) struct LuaShared {
     /// The coroutine that executes the script: null until it is made.
     pub(crate) thread: Cell<*mut lua_State>,
-    /// What the coroutine has yielded for.
+    /// The request that the coroutine has yielded for.
     pub(crate) request: Cell<LuaRequest>,
     /// Some statement has had an error: a connection that shows one is told of each statement that goes well.
     pub(crate) has_failed: Cell<bool>,
@@ -31,7 +31,7 @@ pub(crate) struct LuaShared {
     pub(crate) unique: Arc<UniqueNumbers>,
 }
 
-/// What a coroutine waits for; the numbers are those of a connection and of a statement.
+/// A request of a coroutine; the numbers are those of a connection and of a statement.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum LuaRequest {
     #[default]
@@ -84,6 +84,7 @@ pub(crate) fn offer(shared: &LuaShared, lua: &Lua, host: &Table) -> mlua::Result
         ("gaussian", gaussian as *mut c_void),
         ("special", special as *mut c_void),
         ("pareto", pareto as *mut c_void),
+        ("zipfian", zipfian as *mut c_void),
         ("default", by_default as *mut c_void),
         ("unique", unique as *mut c_void),
         ("unit", unit as *mut c_void),
@@ -141,7 +142,7 @@ pub(crate) enum Plain {
     Number(i32),
 }
 
-/// As [`given`], for what an event begins with and most requests are answered with; false where the stack has no room.
+/// Like [`given`], for what an event begins with and most requests are answered with; false if the stack has no room.
 #[inline]
 pub(crate) fn given_plain(thread: *mut lua_State, argument: Plain) -> bool {
     // SAFETY: `thread` is a suspended coroutine of an open state, and has room for one value.
@@ -157,8 +158,9 @@ pub(crate) fn given_plain(thread: *mut lua_State, argument: Plain) -> bool {
     true
 }
 
-/// Puts on top of a coroutine's stack what the statement that it waits for is answered with; returns the number of values.
-/// `query` and `execute` have left the two possible answers there: in place of one after an error, `false`, `true` and it.
+/// Puts on top of a coroutine's stack what the statement that it waits for is answered with; returns the number of
+/// values. `query` and `execute` have left the two possible answers there: instead of one after an error, `false`,
+/// `true` and it.
 #[inline]
 pub(crate) fn given_answer(thread: *mut lua_State, has_rows: bool, is_after_error: bool) -> c_int {
     // SAFETY: `thread` is a suspended coroutine of an open state with two values on its stack, where a C function has
@@ -178,7 +180,7 @@ pub(crate) fn given_answer(thread: *mut lua_State, has_rows: bool, is_after_erro
     }
 }
 
-/// How a coroutine has stopped.
+/// State of a coroutine that has stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Halt {
     /// A request says what it waits for.
@@ -217,7 +219,7 @@ pub(crate) fn resumed(shared: &LuaShared, arguments: c_int) -> Halt {
     }
 }
 
-/// What the function that `state` executes shares with its machine.
+/// The data that the function that `state` executes shares with its machine.
 #[inline]
 unsafe fn of_function<'a>(state: *mut lua_State) -> &'a LuaShared {
     // SAFETY: the upvalue is the address of what outlives the state.
@@ -250,11 +252,11 @@ unsafe fn bytes<'a>(state: *mut lua_State, place: c_int) -> &'a [u8] {
     }
 }
 
-/// `query(connection, text)`: returns nothing outside of the script's coroutine, else what it is resumed with. A connection
-/// is a table of its number, its result, and the result of a statement without one.
+/// `query(connection, text)`: returns nothing outside of the script's coroutine, else what it is resumed with. A
+/// connection is a table of its number, its result, and the result of a statement without one.
 unsafe extern "C-unwind" fn query(state: *mut lua_State) -> c_int {
-    // SAFETY: Lua calls with arguments on the stack and room for twenty more values. Only a table is indexed. Nothing is
-    // borrowed when Lua may leave by an error, or `lua_yield` does.
+    // SAFETY: Lua calls with arguments on the stack and room for twenty more values. Only a table is indexed. Nothing
+    // is borrowed when Lua may leave by an error, or `lua_yield` does.
     unsafe {
         let shared = of_function(state);
         if state != shared.thread.get() {
@@ -276,8 +278,8 @@ unsafe extern "C-unwind" fn query(state: *mut lua_State) -> c_int {
     }
 }
 
-/// `execute(statement)`: as [`query`]. A statement is a table of its number, its parameters (each a table whose first element
-/// is its value), how many they are, and the two results.
+/// `execute(statement)`: as [`query`]. A statement is a table of its number, its parameters (each a table whose first
+/// element is its value), how many they are, and the two results.
 unsafe extern "C-unwind" fn execute(state: *mut lua_State) -> c_int {
     // SAFETY: as in `query`.
     unsafe {
@@ -306,8 +308,8 @@ unsafe extern "C-unwind" fn execute(state: *mut lua_State) -> c_int {
     }
 }
 
-/// The number of the connection or statement that is the first argument. Raises an error where it is `closed`, or where the
-/// function can't wait.
+/// The number of the connection or statement that is the first argument. Raises an error where it is `closed`, or where
+/// the function can't wait.
 #[inline]
 unsafe fn open_number(state: *mut lua_State, closed: &CStr) -> usize {
     // SAFETY: as in `query`.
@@ -387,7 +389,7 @@ unsafe fn push(state: *mut lua_State, value: Option<&[u8]>) {
     }
 }
 
-/// Raises an error where the first argument is no object of the prelude.
+/// Raises an error where the first argument is not an object of the prelude.
 #[inline]
 unsafe fn check_self(state: *mut lua_State) {
     // SAFETY: reads a place of the stack, also one that is empty; nothing is borrowed.
@@ -411,8 +413,8 @@ unsafe fn refuse(state: *mut lua_State, reason: &CStr) -> ! {
 /// `raise(reason)`: an error at the script's line, which is that of the first caller outside of dyno's own files.
 #[cold]
 unsafe extern "C-unwind" fn raise(state: *mut lua_State) -> c_int {
-    // SAFETY: Lua calls with room for twenty values, of which two are used; nothing is borrowed. What `lua_getinfo` fills
-    // in is read after it has said that there is such a level.
+    // SAFETY: Lua calls with room for twenty values, of which two are used; nothing is borrowed. What `lua_getinfo`
+    // fills in is read after it has said that there is such a level.
     unsafe {
         let mut caller = std::mem::zeroed::<ffi::lua_Debug>();
         let mut level = 1;
@@ -435,7 +437,7 @@ const BELOW_C: &CStr =
     collect first, then query";
 
 unsafe extern "C-unwind" {
-    /// Whether `lua_yield` would not raise an error.
+    /// Returns 1 if `lua_yield` would not raise an error.
     fn lua_isyieldable(state: *mut lua_State) -> c_int;
 }
 
@@ -443,7 +445,7 @@ const MALFORMED: &CStr = c"the server has sent a malformed row";
 
 /// `fetch(connection)`: the next row as a list of texts, in which NULL is missing; nil after the last one.
 unsafe extern "C-unwind" fn fetch(state: *mut lua_State) -> c_int {
-    // SAFETY: Lua calls with room for twenty values, of which two are used. The result is nobody's meanwhile: an error
+    // SAFETY: Lua calls with room for twenty values, of which two are used. The result is no one's meanwhile: an error
     // of Lua for want of memory loses it.
     unsafe {
         let (shared, connection) = (of_function(state), number(state, 1));
@@ -491,8 +493,8 @@ unsafe extern "C-unwind" fn first_row(state: *mut lua_State) -> c_int {
     }
 }
 
-// What the prelude calls by LuaJIT's ffi, so that compiled code calls it directly. SAFETY, of all: the prelude passes the address of
-// the shared state, which is closed after the state of Lua.
+// What the prelude calls by LuaJIT's ffi, so that compiled code calls it directly. SAFETY, of all: the prelude passes
+// the address of the shared state, which is closed after the state of Lua.
 
 /// Functions of a lowest and a highest number.
 macro_rules! drawing {
@@ -503,7 +505,7 @@ macro_rules! drawing {
         }
     )*};
 }
-drawing!(uniform gaussian special pareto by_default);
+drawing!(uniform gaussian special pareto zipfian by_default);
 
 unsafe extern "C" fn unique(shared: *const LuaShared) -> u32 {
     // SAFETY: see above.

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
-/// What names a script that is read from there.
+/// The name of a script that is read from there.
 pub const STANDARD_INPUT: &str = "-";
 
 /// The text of a script.
@@ -20,17 +20,16 @@ pub struct LuaScript {
     /// As on the command line; `stdin` for standard input.
     pub path: String,
     pub(crate) text: Vec<u8>,
-    /// Where `require` looks, as Lua writes it.
+    /// Search path of `require`, as Lua writes it.
     pub(crate) search: String,
     pub(crate) uses_database: Arc<AtomicBool>,
-    /// How long a step of its functions has kept a loop, in nanoseconds.
+    /// Longest time for which a step of its functions has kept a loop, in nanoseconds.
     longest_step: Arc<AtomicU64>,
     /// Time that all steps have kept their loops, in nanoseconds.
     all_steps: Arc<AtomicU64>,
-    own_errors: Arc<AtomicU64>,
 }
 
-/// Where Debian's package and a build from source put sysbench's own scripts.
+/// Folders of sysbench's own scripts in Debian's package and in a build from source.
 pub const INSTALLED: [&str; 2] = ["/usr/share/sysbench", "/usr/local/share/sysbench"];
 
 /// General options of the original that decide how a script's numbers are drawn and its statements are sent.
@@ -71,7 +70,6 @@ impl LuaScript {
             uses_database: Arc::default(),
             longest_step: Arc::default(),
             all_steps: Arc::default(),
-            own_errors: Arc::default(),
         }
     }
 
@@ -81,7 +79,7 @@ impl LuaScript {
         text.set_mode(ChunkMode::Text).into_function()
     }
 
-    /// Whether Lua understands the script; what it does shows when it is executed.
+    /// Checks that Lua understands the script; what it does shows when it is executed.
     ///
     /// # Errors
     /// Lua's message, with file and line.
@@ -90,25 +88,16 @@ impl LuaScript {
         Ok(())
     }
 
-    /// Whether one of its states has asked for a driver of databases.
+    /// Returns true if one of its states has asked for a driver of databases.
     pub fn uses_database(&self) -> bool {
         self.uses_database.load(Ordering::Relaxed)
     }
 
     /// Forgets what the trial before has noted.
     pub(crate) fn begin_trial(&self) {
-        for counter in [&self.longest_step, &self.all_steps, &self.own_errors] {
+        for counter in [&self.longest_step, &self.all_steps] {
             counter.store(0, Ordering::Relaxed);
         }
-    }
-
-    /// Errors in this trial that the script has caught, or counted itself.
-    pub fn own_errors(&self) -> u64 {
-        self.own_errors.load(Ordering::Relaxed)
-    }
-
-    pub(crate) fn add_own_errors(&self, count: u64) {
-        self.own_errors.fetch_add(count, Ordering::Relaxed);
     }
 
     /// Notes the longest step of a worker, and all of its steps.
@@ -117,8 +106,8 @@ impl LuaScript {
         self.all_steps.fetch_add(all, Ordering::Relaxed);
     }
 
-    /// Warns, with advice, that functions have held up other workers in a trial: one that has computed or blocked at two
-    /// looks, which are 100 ms apart, or many shorter ones that block. For these answers wait long, or looks meet
+    /// Warns, with advice, that functions have held up other workers in a trial: one that has computed or blocked at
+    /// two looks, which are 100 ms apart, or many shorter ones that block. For these answers wait long, or looks meet
     /// functions, while the loops leave most of the window unused.
     pub fn held_up(
         &self,
@@ -194,8 +183,8 @@ fn search_path(script: &str) -> String {
     search(script, home.as_deref(), std::env::var("LUA_PATH").ok().as_deref())
 }
 
-/// Where `require` looks: in the original's places and order, then in the script's folder. `;;` of `LUA_PATH` stands for
-/// all of it.
+/// Search path of `require`: the original's places and order, then the script's folder. `;;` of `LUA_PATH` stands
+/// for all of it.
 fn search(path: &str, home: Option<&Path>, lua_path: Option<&str>) -> String {
     let both =
         |folder: &Path| ["?.lua", "?/init.lua"].map(|name| folder.join(name).display().to_string());
@@ -223,12 +212,12 @@ pub enum OptionValue {
     Switch(bool),
     Number(f64),
     Text(String),
-    /// Which only the script itself is given.
+    /// A password that only the script itself is given.
     Password(Secret),
     List(Vec<String>),
 }
 
-/// What all states of a script are given.
+/// Settings of all states of a script.
 #[derive(Clone, Debug)]
 pub struct ScriptSettings {
     /// `mysql`, `pgsql` or `sqlite`.
@@ -247,6 +236,8 @@ pub struct ScriptSettings {
     pub seed: u32,
     /// Bytes that a state may use.
     pub memory_max: usize,
+    /// Nothing is sent: all calls of databases succeed.
+    pub is_dry: bool,
     /// Stdout is kept for a result: what the script prints goes to stderr.
     pub prints_to_stderr: bool,
 }

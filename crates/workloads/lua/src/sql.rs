@@ -56,7 +56,7 @@ impl<'a> Iterator for Parts<'a> {
     }
 }
 
-/// Appends the statement with values in place of its placeholders, for `--db-ps-mode=disable`.
+/// Appends the statement with values instead of its placeholders, for `--db-ps-mode=disable`.
 pub(crate) fn substitute<'a>(
     out: &mut Vec<u8>,
     sql: &[u8],
@@ -104,7 +104,7 @@ fn push_number(rules: SqlRules, out: &mut Vec<u8>, is_negative: bool, number: im
 fn push_text(rules: SqlRules, out: &mut Vec<u8>, text: &[u8]) {
     let has_escapes = match rules.dialect {
         Dialect::Mysql => rules.has_backslash_escapes,
-        // Of this form `standard_conforming_strings` changes nothing.
+        // `standard_conforming_strings` does not change this form.
         Dialect::Postgres if text.contains(&b'\\') => {
             out.extend_from_slice(b" E");
             true

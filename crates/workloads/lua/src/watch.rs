@@ -1,5 +1,5 @@
 //! Watches functions of scripts that run for long: a thread looks at all states, notes how long one has computed at a
-//! stretch, and sets a hook where it still does so after the end of its run, or goes on asking databases.
+//! stretch, and sets a hook where it still does so after the end of its run, or continues asking databases.
 //!
 //! A permanent hook would make each instruction more expensive, and keep LuaJIT from compiling. Compiled loops check
 //! hooks only with LUAJIT_ENABLE_CHECKHOOK, which `.cargo/config.toml` defines.
@@ -14,16 +14,16 @@ use dyno_reactor::monotonic_now;
 use mlua::ffi::{lua_Debug, lua_State};
 use mlua::{Lua, Table, ffi};
 
-/// How long after the end of the run a function may compute without asking a database.
+/// Time after the end of the run for which a function may compute without asking a database.
 const GRACE: Nanos = SECOND;
-/// How long after the end of the run an event may go on asking databases, at least; else as long as the run. A long one
-/// is waited for, as in the original.
+/// Shortest time after the end of the run for which an event may continue to ask databases; else as long as the run. A
+/// long one is waited for, as in the original.
 const ASKS_GRACE: Nanos = 30 * SECOND;
 /// Turns after the end of the run, two for each request: a single long statement makes no more.
 const LATE_TURNS: u64 = 100;
 const LOOKS: Duration = Duration::from_millis(100);
 
-/// What the thread knows of a state.
+/// The thread's knowledge of a state.
 #[derive(Debug)]
 pub(crate) struct Watched {
     /// The end of its run; `Nanos::MAX` where there is none.
@@ -92,7 +92,7 @@ impl Watch {
     }
 }
 
-/// What the looks at a state have seen.
+/// Observations of a state.
 #[derive(Debug)]
 struct Seen {
     watched: Weak<Watched>,
@@ -216,9 +216,9 @@ pub struct ReportStat {
     pub others: u64,
     pub errors: u64,
     pub reconnects: u64,
-    /// Of an interval: the length of the queue, and events that are executed; both 0 without a rate.
+    /// In an interval: the length of the queue, and events that are executed; both 0 without a rate.
     pub queue: Option<(u64, u64)>,
-    /// Of a whole run: least, greatest, mean and sum.
+    /// Latencies of a whole run: least, greatest, mean and sum.
     pub latency_s: Option<[f64; 4]>,
 }
 

@@ -3,7 +3,7 @@
 use std::sync::{Arc, LazyLock};
 
 use dyno_core::{DbError, Driver, ErrorParts, MILLISECOND, Nanos, Session, Tally};
-use dyno_drivers::{Database, with_driver};
+use dyno_drivers::Database;
 use dyno_engine::ErrorPolicy;
 use dyno_reactor::{block_on, now, sleep_until};
 use mlua::IntoLuaMulti;
@@ -16,19 +16,19 @@ use crate::script::{LuaScript, ScriptSettings};
 use crate::watch::ReportStat;
 use crate::workload::EVENT as EVENT_COUNTER;
 
-/// What all workers of a script share.
+/// Data that all workers of a script share.
 pub(crate) struct LuaCommon<'a, D> {
     pub(crate) driver: &'a D,
     pub(crate) script: &'a LuaScript,
     pub(crate) settings: &'a ScriptSettings,
-    /// Which errors a script's event begins anew after.
+    /// Errors after which a script's event is restarted.
     pub(crate) policy: &'a ErrorPolicy,
     pub(crate) unique: Arc<UniqueNumbers>,
     /// A worker's first connection is the session of the engine.
     pub(crate) lends: bool,
 }
 
-/// What commands, `init` and `done` do about errors.
+/// The error policy of commands, `init` and `done`.
 static OF_COMMANDS: LazyLock<ErrorPolicy> = LazyLock::new(ErrorPolicy::resilient);
 
 impl<'a, D: Driver> LuaCommon<'a, D> {
@@ -42,7 +42,7 @@ impl<'a, D: Driver> LuaCommon<'a, D> {
         LuaCommon { driver, script, settings, policy, unique, lends: true }
     }
 
-    /// For what is no event.
+    /// For what is not an event.
     pub(crate) fn of_commands(
         driver: &'a D,
         script: &'a LuaScript,
@@ -58,12 +58,12 @@ const RECONNECT_PAUSE: Nanos = 10 * MILLISECOND;
 /// Events that a `thread_run()` may still begin after it was told that there are no more.
 const ROUNDS_TO_LEAVE: u32 = 1000;
 
-/// How a function of a script ended.
+/// End of a function of a script.
 pub(crate) enum Ended {
     Done(Option<String>),
     /// The worker's last event, which does not count.
     Last,
-    /// An event of a `thread_run()`, which goes on.
+    /// An event of a `thread_run()`, which continues.
     Stopped,
     /// With an error of a database that is ignored, or with the script's own wish ([`dyno_core::Cause::Again`]).
     Restart(DbError),
@@ -74,9 +74,9 @@ pub(crate) enum Ended {
 pub(crate) struct LuaWorker<'a, D: Driver> {
     pub(crate) machine: LuaMachine,
     pub(crate) connections: Connections<'a, D>,
-    /// The error after which the event begins anew.
+    /// The error after which the event begins again.
     pub(crate) has_failed: bool,
-    /// What it has left open is rolled back before that.
+    /// Set if an open transaction is rolled back before that.
     pub(crate) rolls_back: bool,
     pub(crate) has_begun: bool,
     /// The script has a `thread_run()`, in which it waits between two events.
@@ -85,7 +85,7 @@ pub(crate) struct LuaWorker<'a, D: Driver> {
     pub(crate) has_ended: bool,
     /// By an error that nothing ignores.
     pub(crate) has_died: bool,
-    /// What was executed in the event that has ended it, which does not count itself.
+    /// Statements executed in the event that has ended it, which does not count itself.
     pub(crate) last_work: Tally,
     pub(crate) turns: Turns,
 }
@@ -126,14 +126,14 @@ impl<'a, D: Driver> LuaWorker<'a, D> {
         Ok(worker)
     }
 
-    /// Hands on what the script has counted; returns the errors among it.
+    /// Hands on what the script has counted.
     #[inline]
-    pub(crate) fn count(&self, tally: &mut Tally, is_event: bool, is_error: bool) -> u64 {
+    pub(crate) fn count(&self, tally: &mut Tally, is_event: bool, is_error: bool) {
         if is_event {
             self.machine.counters.raise(EVENT_COUNTER);
         }
         tally.is_open = self.connections.is_in_transaction();
-        self.machine.counters.hand_over(tally, is_error)
+        self.machine.counters.hand_over(tally, is_error);
     }
 
     /// Executes a function of the prelude's `steps` to its end.
@@ -147,7 +147,7 @@ impl<'a, D: Driver> LuaWorker<'a, D> {
         self.finish(engine, step, tally).await
     }
 
-    /// Executes an event to its end, or again one that begins anew.
+    /// Executes an event to its end, or again one that begins again.
     #[inline]
     pub(crate) async fn event<S: Session>(
         &mut self,
@@ -206,14 +206,7 @@ impl<'a, D: Driver> LuaWorker<'a, D> {
         engine: Option<&mut S>,
         given: impl IntoLuaMulti,
     ) -> Result<Option<String>, LuaError> {
-        match self.step(engine, given, &mut Tally::default()).await {
-            Ended::Done(text) => Ok(text),
-            Ended::Failed(error) => Err(error),
-            Ended::Last | Ended::Stopped => Ok(None),
-            Ended::Restart(error) => {
-                Err(LuaError::new(format!("an error outside of event() can't be ignored: {error}")))
-            }
-        }
+        outside_of_events(self.step(engine, given, &mut Tally::default()).await)
     }
 
     /// Lets a `thread_run()` end that waits for an event or for what is done about an error: there is no more.
@@ -223,7 +216,7 @@ impl<'a, D: Driver> LuaWorker<'a, D> {
         tally: &mut Tally,
     ) -> Result<(), LuaError> {
         for _ in 0..ROUNDS_TO_LEAVE {
-            // What ends an event that was to begin anew is no error of the script's.
+            // What ends an event that was to begin again is not an error of the script's.
             let is_told = self.has_failed;
             match self.step(Some(&mut *session), false, tally).await {
                 Ended::Stopped => {}
@@ -235,8 +228,8 @@ impl<'a, D: Driver> LuaWorker<'a, D> {
         Err(LuaError::new("thread_run() goes on after sb_more_events() has returned false"))
     }
 
-    /// Brings the state's own sessions out of what a failed event has left, as long as there is time and no outage is too
-    /// long.
+    /// Brings the state's own sessions out of what a failed event has left, as long as there is time and no outage is
+    /// too long.
     pub(crate) async fn recover(&mut self) -> Result<(), DbError> {
         let outage_max = self.connections.policy.outage_max;
         let given_up_at = outage_max.map_or(Nanos::MAX, |limit| now().saturating_add(limit));
@@ -256,13 +249,25 @@ impl<'a, D: Driver> LuaWorker<'a, D> {
     }
 }
 
-/// What a script ends an event with that begins anew, where no database has failed.
+/// The text of a function in which no error may happen.
+pub(crate) fn outside_of_events(ended: Ended) -> Result<Option<String>, LuaError> {
+    match ended {
+        Ended::Done(text) => Ok(text),
+        Ended::Failed(error) => Err(error),
+        Ended::Last | Ended::Stopped => Ok(None),
+        Ended::Restart(error) => {
+            Err(LuaError::new(format!("an error outside of event() can't be ignored: {error}")))
+        }
+    }
+}
+
+/// The error by which a script restarts an event, without a failure of a database.
 #[cold]
 fn own_restart() -> DbError {
     DbError::again("begun anew by the script itself: RESTART_EVENT")
 }
 
-/// Whether a script's error says what a database has answered.
+/// Returns true if a script's error says what a database has answered.
 fn is_of(message: &str, failure: &DbError) -> bool {
     message.contains(" error, errno = ") && message.contains(failure.message())
 }
@@ -280,8 +285,8 @@ pub(crate) fn fatal(error: LuaError) -> DbError {
 /// A state in which functions of the script are executed one after the other. Its connections are closed after each,
 /// and opened again when they are used.
 pub trait SideState {
-    /// Executes a step of the prelude and returns its text: `init` or `done`, if the script has it; `has`, which has a text
-    /// if the script has set this hook; `close`, which ends what reports have begun.
+    /// Executes a step of the prelude and returns its text: `init` or `done`, if the script has it; `has`, which has a
+    /// text if the script has set this hook; `close`, which ends what reports have begun.
     ///
     /// # Errors
     /// The script's own; standard output is gone.
@@ -301,14 +306,14 @@ pub trait SideState {
 /// Makes such a state, whose `sysbench.tid` is `number`, and executes the script's top level in it.
 ///
 /// # Errors
-/// What the script's top level or the options' values have wrong.
+/// Errors of the script's top level or of the options' values.
 pub fn side_state<'a>(
     database: &'a Database,
     script: &'a LuaScript,
     settings: &'a ScriptSettings,
     number: u32,
 ) -> Result<Box<dyn SideState + 'a>, LuaError> {
-    with_driver!(database, driver => {
+    with_script_driver!(database, settings, driver => {
         Ok(Box::new(Side::new(driver, script, settings, number)?))
     })
 }
@@ -359,7 +364,7 @@ impl<D: Driver> SideState for Side<'_, D> {
     }
 }
 
-/// How long it keeps its loop. A turn of the loop costs one or two microseconds.
+/// Time for which it keeps its loop. A turn of the loop costs one or two microseconds.
 const TURN: Nanos = MILLISECOND / 20;
 /// Most events between two looks at the clock, which cost as much as a tenth of an empty event.
 const MOST_EVENTS: u32 = 16;

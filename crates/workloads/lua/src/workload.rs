@@ -8,9 +8,8 @@ use dyno_core::{
     Cause, DbError, Dialect, Driver, ErrorClass, Executed, Nanos, Outcome, Rng, Session,
     StatementKind, Tally, TransactionId, TransactionKind, WorkerId, Workload,
 };
+use dyno_drivers::Database;
 use dyno_drivers::dry::DryDriver;
-use dyno_drivers::{Database, with_driver};
-use dyno_engine::record::{ErrorCount, ErrorTable};
 use dyno_engine::{Control, DriveError, ErrorPolicy, ErrorSet, Observer, TrialResult, TrialSpec};
 use dyno_reactor::{monotonic_now, now, yield_now};
 use mlua::{Lua, Table};
@@ -18,9 +17,9 @@ use mlua::{Lua, Table};
 use crate::machine::LuaError;
 use crate::random::UniqueNumbers;
 use crate::script::{LuaScript, ScriptSettings};
-use crate::worker::{Ended, LuaCommon, LuaWorker, OwnLoop, fatal};
+use crate::worker::{Ended, LuaCommon, LuaWorker, OwnLoop, fatal, outside_of_events};
 
-/// What the script API raises where no connection can be opened.
+/// The script API's error if no connection can be opened.
 const UNOPENED: &str = "connection creation failed";
 
 /// A script on one driver. Each worker has a Lua state of its own.
@@ -29,16 +28,16 @@ pub(crate) struct LuaWorkload<'a, D> {
     kinds: [TransactionKind; 1],
     /// From the first event to the end of the run.
     length: Nanos,
-    /// What was measured before such an error stands.
+    /// The first error of a `thread_done()`; earlier measurements stand.
     of_thread_done: Mutex<Option<LuaError>>,
 }
 
 /// Executes a script's `event` as a trial. `spec.errors` are the errors that the driver ignores.
 ///
-/// The first error of a `thread_done()` is beside the result.
+/// The first error of a `thread_done()` is alongside the result.
 ///
 /// # Errors
-/// As [`dyno_engine::drive`]; an error of the script itself has [`dyno_core::Cause::Workload`].
+/// Like [`dyno_engine::drive`]; an error of the script itself has [`dyno_core::Cause::Workload`].
 pub fn drive(
     database: &Database,
     script: &LuaScript,
@@ -54,23 +53,14 @@ pub fn drive(
         ..spec.errors.clone()
     };
     let driven = TrialSpec { errors, ..spec.clone() };
-    with_driver!(database, driver => {
+    with_script_driver!(database, settings, driver => {
         let common = LuaCommon::new(driver, script, settings, &spec.errors);
         let workload = LuaWorkload::new(LuaCommon { lends: false, ..common }, spec);
         // The script opens its own sessions.
         let engine = DryDriver { dialect: driver.dialect(), blocks: driver.blocks() };
-        let mut result = dyno_engine::drive(&workload, &engine, &driven, control, observer)?;
-        result.total.errors.add(&own_errors(script.own_errors()));
+        let result = dyno_engine::drive(&workload, &engine, &driven, control, observer)?;
         Ok((result, workload.take_thread_done()))
     })
-}
-
-/// An entry for `count` errors that a script caught or counted itself; empty for none.
-pub fn own_errors(count: u64) -> ErrorTable {
-    let message = "caught by the script, or counted by itself: sb_counter_inc()".to_owned();
-    let (class, sqlstate) = (ErrorClass::Other, String::new());
-    let entry = ErrorCount { class, errno: 0, sqlstate, message, count };
-    ErrorTable(if count > 0 { vec![entry] } else { Vec::new() })
 }
 
 impl<'a, D: Driver> LuaWorkload<'a, D> {
@@ -184,10 +174,7 @@ impl<'a, D: Driver> Workload for LuaWorkload<'a, D> {
             Ended::Failed(_) => true,
             Ended::Done(_) | Ended::Last | Ended::Stopped => false,
         };
-        let errors = worker.count(tally, is_event, is_error);
-        if errors > 0 {
-            self.common.script.add_own_errors(errors);
-        }
+        worker.count(tally, is_event, is_error);
         match ended {
             Ended::Done(_) | Ended::Stopped if is_event => Ok(Outcome::Committed),
             Ended::Done(_) | Ended::Last | Ended::Stopped => {
@@ -207,8 +194,8 @@ impl<'a, D: Driver> Workload for LuaWorkload<'a, D> {
         }
     }
 
-    // As in the original, whose driver for PostgreSQL rolls back where an error is ignored, and no other one. It has none
-    // for SQLite, where a transaction that has met a busy database can't go on.
+    // As in the original, whose driver for PostgreSQL rolls back where an error is ignored, and no other one. It has
+    // none for SQLite, where a transaction that has met a busy database can't continue.
     fn rolls_back(&self, error: &DbError) -> bool {
         match self.common.driver.dialect() {
             Dialect::Mysql => false,
@@ -238,25 +225,28 @@ impl<'a, D: Driver> Workload for LuaWorkload<'a, D> {
         if worker.own_loop == OwnLoop::Waits && !worker.has_ended {
             worker.leave_loop(session, tally).await.map_err(fatal)?;
         }
-        if let Err(error) = worker.finish_step(Some(session), "thread_done").await {
+        let ended = worker.step(Some(session), "thread_done", tally).await;
+        if let Err(error) = outside_of_events(ended) {
             self.of_thread_done().get_or_insert(error);
         }
+        worker.count(tally, false, false);
         tally.is_open = worker.connections.close().await;
         Ok(())
     }
 }
 
-/// Their numbers in the original.
+/// The numbers of counters in the original.
 pub(crate) const OTHER: usize = 0;
 pub(crate) const READ: usize = 1;
 pub(crate) const WRITE: usize = 2;
 pub(crate) const EVENT: usize = 3;
 pub(crate) const ERROR: usize = 4;
+pub(crate) const RECONNECT: usize = 5;
 
 #[derive(Debug, Default)]
 pub(crate) struct ScriptCounters {
     values: [Cell<u64>; 6],
-    /// What the script itself has added and the engine does not know yet.
+    /// Counts that the script itself has added and the engine does not know yet.
     added: [Cell<u64>; 6],
     /// Statements that have failed, which the engine does not know yet.
     failed: Cell<u64>,
@@ -271,9 +261,7 @@ impl ScriptCounters {
         };
         let counters = Rc::clone(self);
         let count = lua.create_function(move |_, kind: Option<usize>| {
-            let kind = of(kind)?;
-            counters.raise(kind);
-            counters.added[kind].set(counters.added[kind].get() + 1);
+            counters.add(of(kind)?);
             Ok(())
         })?;
         let counters = Rc::clone(self);
@@ -302,13 +290,27 @@ impl ScriptCounters {
         self.failed.set(self.failed.get() + 1);
     }
 
-    /// Hands what the script has added to the engine; returns the errors among it and those that it has caught. The
-    /// one that an event has ended with is the engine's to count.
+    /// A connection was opened again at the script's wish.
+    #[cold]
+    pub(crate) fn reconnected(&self) {
+        self.add(RECONNECT);
+    }
+
+    /// Raises a counter that the engine does not know of.
+    fn add(&self, kind: usize) {
+        self.raise(kind);
+        self.added[kind].set(self.added[kind].get() + 1);
+    }
+
+    /// Hands what the script has added to the engine, and the errors that it has caught. The one that an event has
+    /// ended with is the engine's to count.
     #[inline]
-    pub(crate) fn hand_over(&self, tally: &mut Tally, is_error: bool) -> u64 {
+    pub(crate) fn hand_over(&self, tally: &mut Tally, is_error: bool) {
         tally.others += self.added[OTHER].take();
         tally.reads += self.added[READ].take();
         tally.writes += self.added[WRITE].take();
-        self.added[ERROR].take() + self.failed.take().saturating_sub(u64::from(is_error))
+        tally.reconnects += self.added[RECONNECT].take();
+        let caught = self.failed.take().saturating_sub(u64::from(is_error));
+        tally.handled_errors += self.added[ERROR].take() + caught;
     }
 }

@@ -1,4 +1,4 @@
-//! What it costs to fill the tables of a server:
+//! The cost of filling the tables of a server:
 //! `cargo bench -p dyno-pgbench --bench init -- URL SCALE CONNECTIONS`. Only steps d, t and g.
 #![expect(clippy::print_stdout, reason = "a benchmark prints its result")]
 

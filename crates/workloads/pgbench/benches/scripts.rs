@@ -1,4 +1,4 @@
-//! What scripts cost by themselves, without driver and server: ns of CPU per transaction.
+//! The cost of scripts by themselves, without driver and server: ns of CPU per transaction.
 #![expect(clippy::print_stdout, reason = "a benchmark prints its result")]
 
 #[path = "../tests/sink/mod.rs"]

@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::{Mutex, PoisonError};
 
 dyno_core::named! {
-    /// Where amounts are booked.
+    /// Book of amounts.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
     pub enum Book {
         /// `pgbench_accounts.abalance`
@@ -60,10 +60,10 @@ pub async fn balances(session: &mut AdminSession<'_>) -> Result<Balances, DbErro
     Ok(Balances { sums, history_rows })
 }
 
-/// Whether the books agree.
+/// Agreement of the books.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BooksVerdict {
-    /// True when all that must change alike did.
+    /// Set if all that must change alike did.
     pub is_balanced: bool,
     /// By how much each of them changed, in a sentence.
     pub evidence: Message,
@@ -83,7 +83,7 @@ impl Balances {
         self.sums[book as usize]
     }
 
-    /// Whether the books that the ledger says change alike did, by these changes. `None` when it names none.
+    /// Checks that the books named by the ledger changed by these amounts. `None` when it names none.
     pub fn verdict(&self, ledger: &Ledger) -> Option<BooksVerdict> {
         if ledger.is_empty() {
             return None;
@@ -109,7 +109,7 @@ impl Balances {
     }
 }
 
-/// Which books change alike when scripts run, as far as their texts say so: groups of at least two.
+/// Books that change alike when scripts run, as far as their texts say so: groups of at least two.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Ledger(Vec<Vec<Book>>);
 
@@ -141,7 +141,7 @@ impl Ledger {
         Ledger(groups)
     }
 
-    /// True when nothing can be checked: the scripts only read, or write in ways of their own.
+    /// Returns true if nothing can be checked: the scripts only read, or write in ways of their own.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -173,7 +173,7 @@ fn statements(script: &Script) -> Vec<String> {
     parts.filter(|part| !part.is_empty()).collect()
 }
 
-/// How one statement changes a book; `None` when it doesn't.
+/// Change of a book by one statement; `None` when it doesn't change it.
 fn booking(statement: &str, book: Book) -> Option<Booking> {
     const WRITES: [&str; 8] =
         ["insert", "update", "delete", "truncate", "merge", "copy", "call", "replace"];
@@ -201,7 +201,7 @@ fn added(statement: &str, book: Book) -> Option<String> {
     rest.trim_start().starts_with("where ").then(|| variable.to_owned())
 }
 
-/// Rows that a transaction of the script writes into the history; `None` where that doesn't follow from the text.
+/// Rows that a transaction of the script writes into the history; `None` if that doesn't follow from the text.
 pub(crate) fn history_rows(script: &Script) -> Option<u64> {
     match bookings(script).get(&Book::History) {
         None => Some(0),
@@ -238,8 +238,8 @@ const COLUMNS: [&str; 4] = ["tid", "bid", "aid", "delta"];
 
 type Written = [i64; 4];
 
-/// The variables whose values one transaction of the script writes into the history, in the order of the columns; `None`
-/// where it writes none, or what it writes doesn't follow from the text.
+/// The variables whose values one transaction of the script writes into the history, in the order of the columns;
+/// `None` if it writes none, or what it writes doesn't follow from the text.
 pub(crate) fn history_variables(script: &Script) -> Option<[String; 4]> {
     let Some(Booking::Adds(_)) = bookings(script).remove(&Book::History) else { return None };
     let [tid, bid, aid, delta] = COLUMNS.map(|column| {
@@ -249,7 +249,7 @@ pub(crate) fn history_variables(script: &Script) -> Option<[String; 4]> {
     Some([tid?, bid?, aid?, delta?])
 }
 
-/// How a transaction ended, as far as its row is concerned.
+/// End of a transaction, as far as its row is concerned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum RowFate {
     Acknowledged,
@@ -257,10 +257,10 @@ pub(crate) enum RowFate {
     Unknown,
 }
 
-/// What the transactions of a run wrote, by client: whatever was acknowledged, and what may be there.
+/// Writes of the transactions of a run, by client: the acknowledged ones, and those that may be there.
 #[derive(Debug)]
 pub struct Journal {
-    /// Of each script: numbers of the variables.
+    /// Numbers of the variables of each script.
     variables: Vec<Option<[u32; 4]>>,
     clients: Vec<Mutex<Vec<(RowFate, Written)>>>,
 }
@@ -282,7 +282,7 @@ impl Journal {
         rows.lock().unwrap_or_else(PoisonError::into_inner).push((fate, written));
     }
 
-    /// True when at least one script writes rows that can be followed.
+    /// Returns true if at least one script writes rows that can be followed.
     pub fn is_useful(&self) -> bool {
         self.variables.iter().any(Option::is_some)
     }
@@ -328,7 +328,7 @@ impl Rows for History {
     }
 }
 
-/// Reads the history. Nobody may write meanwhile.
+/// Reads the history. No one may write meanwhile.
 pub async fn history(session: &mut AdminSession<'_>) -> Result<History, DbError> {
     let mut history = History::default();
     let sql = format!("SELECT {} FROM pgbench_history", COLUMNS.join(", "));
@@ -336,7 +336,7 @@ pub async fn history(session: &mut AdminSession<'_>) -> Result<History, DbError>
     Ok(history)
 }
 
-/// What came of the rows that a run wrote.
+/// Outcome of the rows that a run wrote.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Settled {
     pub acknowledged: u64,

@@ -29,7 +29,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-pub static FAMILY: FamilyEntry = FamilyEntry::new(OFFER, crate::CATALOGUE, |plan, planned| {
+pub static FAMILY: FamilyEntry = FamilyEntry::new(OFFER, crate::CATALOG, |plan, planned| {
     Ok(Box::new(PgbenchFamily::new(plan, planned)?))
 });
 
@@ -50,7 +50,7 @@ fn statements_asked(experiment: &Experiment, _test: &str, kind: &str) -> Option<
     script_statements(own.map(|script| script.text.as_str()).or_else(builtin)?)
 }
 
-/// `None` where it branches, and where a command is several statements.
+/// `None` if it branches, and where a command is several statements.
 fn script_statements(text: &str) -> Option<f64> {
     let script = Script::parse(text.as_bytes(), "", QueryMode::Simple).ok()?;
     let is_plain = |command: &ScriptCommand| match &command.action {
@@ -75,7 +75,7 @@ struct PgbenchFamily {
     test: String,
     options: PgbenchSettings,
     ledger: Ledger,
-    /// Whether a fault is injected: what is written into the history is kept then.
+    /// Set if a fault is injected: what is written into the history is kept then.
     has_fault: bool,
 }
 
@@ -237,7 +237,7 @@ impl Driven for PgbenchFamily {
 type BeforeTrial = (Option<DataFacts>, (Option<Balances>, Option<History>), Vec<String>);
 
 impl PgbenchFamily {
-    /// Whether statements of the user's own run, on tables that dyno neither makes nor drops.
+    /// Returns true if statements of the user's own run, on tables that dyno neither makes nor drops.
     fn is_own_mix(&self) -> bool {
         self.test == STATEMENTS
     }
@@ -417,7 +417,7 @@ impl PgbenchFamily {
 }
 
 /// The clients and threads before those of this load generator. Machines may have different numbers of
-/// cores: where nobody says how many threads there are, none has more than its clients.
+/// cores: if no one says how many threads there are, none has more than its clients.
 fn part(spec: &TrialSpec) -> Part {
     let share = spec.share;
     Part {
@@ -455,7 +455,7 @@ fn statements(workload: &PgBench) -> Vec<StatementLatency> {
     let mut found = Vec::new();
     for (script, statistics) in scripts.zip(workload.statistics().scripts) {
         let commands = script.commands.iter().zip(&statistics.commands);
-        // Meta commands are no work of the database, but those that wait take time.
+        // Meta commands are not work of the database, but those that wait take time.
         let shown = (1..).zip(commands).filter(|(_, (command, _))| {
             command.is_sql()
                 || command.is_shell()

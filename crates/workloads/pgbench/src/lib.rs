@@ -17,6 +17,6 @@ pub mod random;
 pub mod run;
 pub mod script;
 
-dyno_facts::catalogue!();
+dyno_facts::catalog!();
 
 pub use family::{DRIVE_ON, FAMILY, PAPER};

@@ -14,17 +14,17 @@ pub struct TransactionEntry {
     /// Number of the script, from 0.
     pub script: usize,
     pub outcome: Outcome,
-    /// From the scheduled begin, where there is one, in microseconds.
+    /// From the scheduled begin, if there is one, in microseconds.
     pub latency_us: u64,
     /// When, in microseconds since 1970.
     pub ended_us: u64,
-    /// How late it began, in microseconds.
+    /// Lateness of its begin, in microseconds.
     pub lag_us: u64,
     /// Tries beyond the first one.
     pub retries: u32,
 }
 
-/// Which columns there are: they follow from the options of a run.
+/// Columns of the log, which follow from the options of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LogColumns {
     /// `-R`: how late transactions began.
@@ -65,7 +65,7 @@ impl LogColumns {
     }
 }
 
-/// True when a log of this rate keeps the next transaction.
+/// Returns true if a log of this rate keeps the next transaction.
 pub fn is_sampled(rate: f64, stream: &mut PgRng) -> bool {
     stream.double() <= rate
 }
@@ -211,7 +211,7 @@ mod tests {
     #[test]
     fn columns_follow_from_the_options() {
         let plain = LogColumns::default();
-        // Microseconds are a number of their own, without zeros before it.
+        // Microseconds are their own number, without zeros before it.
         assert_eq!(line(plain, processed(2_209)), "3 2 2209 1 1795287049 111\n");
         assert_eq!(line(plain, failed(ErrorClass::Deadlock)), "3 2 failed 1 1795287049 111\n");
         assert_eq!(line(ALL, processed(7)), "3 2 7 1 1795287049 111 40 2\n");

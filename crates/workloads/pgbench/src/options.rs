@@ -136,7 +136,7 @@ pub struct PgbenchSettings {
     pub defines: Vec<(String, String)>,
     /// Loops; `None` is one per core.
     pub jobs: Option<u32>,
-    /// What happens to the tables before each trial.
+    /// Maintenance of the tables before each trial.
     pub vacuum: Vacuum,
     /// The balances are checked after each trial that writes.
     pub check: bool,
@@ -222,7 +222,7 @@ impl PgbenchSettings {
     }
 }
 
-/// What scripts know without being told.
+/// Variables that scripts know without a definition.
 const BUILT_IN: [&str; 4] = ["client_id", "default_seed", "random_seed", "scale"];
 /// The words of suites for pgbench's functions.
 const FUNCTIONS: [(&str, &str); 4] = [
@@ -400,12 +400,12 @@ fn ordered<'a, 'b>(drawn: &'b [Drawn<'a>]) -> Result<Vec<&'b Drawn<'a>>, OptionE
     Ok(order)
 }
 
-/// How a script draws accounts.
+/// Distribution of accounts in a script.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Access {
     /// The highest account that can be drawn, counted from the lowest: rows of the hot range.
     pub hot_rows: u64,
-    /// What the distribution means, in a sentence.
+    /// The meaning of the distribution, in a sentence.
     pub meaning: Message,
 }
 
@@ -578,8 +578,8 @@ mod tests {
             access(include_str!("../../../../suites/pgbench/read-only.sql")).expect("drawn");
         assert_eq!(paper.hot_rows, 500_000);
         let meaning = paper.meaning.to_string();
-        assert!(meaning.contains("68 % of all draws fall into the middle 10 %"), "{meaning}");
-        assert!(meaning.contains("95 % into its middle 20 %."), "{meaning}");
+        assert!(meaning.contains("68% of all draws fall into the middle 10%"), "{meaning}");
+        assert!(meaning.contains("95% into its middle 20%."), "{meaning}");
         let uniform = access("  \\set aid random(1, 100000 * :scale)\nSELECT 1;").expect("drawn");
         assert_eq!(uniform.hot_rows, 3_000_000);
         for parameter in ["1.1", "2", ":nobody"] {

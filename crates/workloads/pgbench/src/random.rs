@@ -154,7 +154,7 @@ pub fn hash_murmur2(value: i64, seed: i64) -> i64 {
     hash as i64
 }
 
-/// Where `value` lands in a pseudo-random permutation of 0 to `size - 1`. `value` may be any
+/// Image of `value` in a pseudo-random permutation of 0 to `size - 1`. `value` may be any
 /// number; `size` is at least 1.
 pub fn permute(value: i64, size: i64, seed: i64) -> i64 {
     const ROUNDS: u32 = 6;
@@ -196,11 +196,11 @@ fn scramble(v: u64, m: u64, r: u64, mask: u64) -> u64 {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ThreadStreams {
-    /// Which script comes next.
+    /// Choice of the next script.
     pub choose: PgRng,
     /// Waits of an open arrival.
     pub throttle: PgRng,
-    /// Which transactions a log keeps.
+    /// Choice of transactions that a log keeps.
     pub sampling: PgRng,
 }
 

@@ -1,4 +1,4 @@
-//! What it costs to make the rows of a load: `cargo bench -p dyno-sysbench`.
+//! The cost of making the rows of a load: `cargo bench -p dyno-sysbench`.
 #![expect(clippy::print_stdout, reason = "a benchmark prints its result")]
 
 #[path = "../tests/common/mod.rs"]

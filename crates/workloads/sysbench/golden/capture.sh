@@ -91,4 +91,4 @@ capture prepare-bulk_insert prepare bulk_insert
 capture bulk_insert run bulk_insert --events=100000
 
 cd "$here"
-DYNO_GOLDEN_LOGS=$logs cargo test -p dyno-sysbench --test it -- --ignored summarise_the_captured_logs
+DYNO_GOLDEN_LOGS=$logs cargo test -p dyno-sysbench --test it -- --ignored summarize_the_captured_logs

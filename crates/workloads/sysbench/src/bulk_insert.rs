@@ -1,4 +1,4 @@
-//! `bulk_insert`: every worker fills a table of its own with rows (n, n), many per statement. The
+//! `bulk_insert`: every worker fills its own table with rows (n, n), many per statement. The
 //! transaction is one row; most of them only join the packet that the next full one sends.
 
 use crate::options::SysbenchOptions;
@@ -29,7 +29,7 @@ pub(crate) async fn open<S: Session>(
     id: WorkerId,
 ) -> Result<BulkWorker, DbError> {
     let table = id + u32::from(!options.test.is_legacy());
-    // A second run goes on behind the rows of the first; the original fails on duplicate keys.
+    // A second run continues behind the rows of the first; the original fails on duplicate keys.
     let next = highest_id(session, table).await? + 1;
     let mut packet = String::with_capacity(PACKET_BYTES + ROW_BYTES);
     packet.push_str("INSERT INTO sbtest");

@@ -5,7 +5,7 @@ use crate::rows::id_at;
 use dyno_core::{AdminSession, DbError};
 use dyno_load::{LoadError, catalog, query, while_doing};
 
-/// What becomes of a test whose tables have fewer rows than it reads.
+/// Behavior of a test with tables that have fewer rows than it reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MissingRows {
     /// It is refused, unless few are missing: its figures would be those of another test.
@@ -14,8 +14,8 @@ pub enum MissingRows {
     Noted,
 }
 
-/// Looks whether `workers` workers can run the test on this database: whether the tables are there and hold enough rows.
-/// Returns sentences that the user should read.
+/// Looks whether `workers` workers can run the test on this database: whether the tables are there and hold enough
+/// rows. Returns sentences that the user should read.
 pub async fn preflight(
     session: &mut AdminSession<'_>,
     options: &SysbenchOptions,

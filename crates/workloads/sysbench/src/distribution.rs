@@ -7,7 +7,7 @@
 use dyno_core::Rng;
 
 dyno_core::named! {
-    /// How ids and keys are spread over their range (`--rand-type`).
+    /// Distribution of ids and keys over their range (`--rand-type`).
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub enum KeyDistribution {
         /// All values alike.
@@ -141,7 +141,7 @@ impl Sampler {
                 }
             }
             Rule::Pareto { power } => (values as f64 * rng.unit().powf(power)) as u64,
-            Rule::Zipfian(zipf) => zipf.draw(rng) - 1,
+            Rule::Zipfian(zipf) => zipf.draw(|| rng.unit()) - 1,
         };
         (self.low + offset).min(self.high) as i64
     }
@@ -166,7 +166,7 @@ fn integer_mean(rng: &mut Rng, iterations: u32, values: u64) -> u64 {
 
 /// Rejection-inversion sampling of a Zipf law (W. Hoermann, G. Derflinger, 1996).
 #[derive(Clone, Copy, Debug)]
-struct Zipf {
+pub struct Zipf {
     values: f64,
     exponent: f64,
     /// Integral of the hat at the two ends of the range.
@@ -176,7 +176,8 @@ struct Zipf {
 }
 
 impl Zipf {
-    fn new(values: u64, exponent: f64) -> Self {
+    /// The law over 1 to `values`, with an exponent of at least 0.
+    pub fn new(values: u64, exponent: f64) -> Self {
         let zipf = Zipf { values: values as f64, exponent, first: 0.0, last: 0.0, shortcut: 0.0 };
         Zipf {
             first: zipf.integral(1.5) - 1.0,
@@ -200,11 +201,11 @@ impl Zipf {
         if rest.abs() < 1e-9 { y.exp() } else { (1.0 + y * rest).max(0.0).powf(1.0 / rest) }
     }
 
-    /// A value in `1..=values`.
+    /// A value in `1..=values`, made of numbers from 0 up to but not 1.
     #[inline]
-    fn draw(&self, rng: &mut Rng) -> u64 {
+    pub fn draw(&self, mut unit: impl FnMut() -> f64) -> u64 {
         loop {
-            let y = self.last + rng.unit() * (self.first - self.last);
+            let y = self.last + unit() * (self.first - self.last);
             let x = self.inverse(y);
             let k = (x + 0.5).floor().clamp(1.0, self.values);
             if k - x <= self.shortcut || y >= self.integral(k + 0.5) - self.density(k) {
@@ -237,11 +238,11 @@ mod tests {
     #[test]
     fn special_reuses_its_number_and_fills_three_quarters_of_the_window() {
         let values = draws(of(KeyDistribution::Special), Era::V1, 1, 25_000);
-        // 75 % hot, plus the bell of the cold ones: sigma is 25,000 / 12, of which 189 ids in the
-        // middle hold 25 % * 189 / (2083 * 2.507) = 0.9 %.
+        // 75% hot, plus the bell of the cold ones: sigma is 25,000 / 12, of which 189 ids in the
+        // middle hold 25% * 189 / (2083 * 2.507) = 0.9%.
         let hot = share(&values, 12_438..=12_626);
         assert!((hot - 0.759).abs() < 0.005, "{hot}");
-        // The lower quarter of the window, which the reuse leaves to the bell: 0.3 %.
+        // The lower quarter of the window, which the reuse leaves to the bell: 0.3%.
         let cold = share(&values, 12_375..=12_437);
         assert!(cold < 0.005, "{cold}");
         let hot_values: Vec<_> =
@@ -281,7 +282,7 @@ mod tests {
     #[test]
     fn pareto_gives_the_first_h_of_the_values_all_but_h_of_the_draws() {
         let values = draws(of(KeyDistribution::Pareto), Era::V1, 1, 10_000);
-        // The meaning of h = 0.2: 80 % of the draws fall on the first 20 % of the range.
+        // The meaning of h = 0.2: 80% of the draws fall on the first 20% of the range.
         let first_fifth = share(&values, 1..=2_000);
         assert!((first_fifth - 0.8).abs() < 0.005, "{first_fifth}");
     }

@@ -28,7 +28,7 @@ pub const PAPER: NamedPaper = NamedPaper {
     ..NamedPaper::new("sysbench", "sysbench OLTP")
 };
 
-/// What the experiment does not say has its default; what its test does not know changes no statement.
+/// Statements of a transaction. Missing options have their defaults; options unknown to the test change no statement.
 fn statements(experiment: &Experiment, test: &str, _kind: &str) -> Option<f64> {
     experiment.test.strip_prefix("sysbench ")?;
     let test = SysbenchTest::from_script(test)?;
@@ -38,7 +38,8 @@ fn statements(experiment: &Experiment, test: &str, _kind: &str) -> Option<f64> {
     SysbenchOptions::from_pairs(test, &given).ok()?.statements()
 }
 
-/// SQLSTATE of a duplicate key, which PostgreSQL reports if two workers replace the same row: sysbench repeats the event.
+/// SQLSTATE of a duplicate key, which PostgreSQL reports if two workers replace the same row: sysbench repeats the
+/// event.
 pub const DUPLICATE_KEY: &str = "23505";
 
 pub static DRIVE_ON: DriveOn<crate::Sysbench> = drive_on;

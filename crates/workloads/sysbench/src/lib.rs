@@ -20,7 +20,7 @@ mod schema;
 mod statements;
 mod workload;
 
-pub use distribution::{Era, KeyDistribution, RandomOptions, Sampler};
+pub use distribution::{Era, KeyDistribution, RandomOptions, Sampler, Zipf};
 pub use dyno_load::catalog::tables as existing_tables;
 pub use family::{DRIVE_ON, DUPLICATE_KEY, FAMILY, PAPER};
 pub use load::{CHUNK_ROWS, PrepareReport, prepare};

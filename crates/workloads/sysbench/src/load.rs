@@ -1,4 +1,4 @@
-//! `prepare`: creates and fills the tables, with several sessions also inside one table, and goes on
+//! `prepare`: creates and fills the tables, with several sessions also inside one table, and continues
 //! where an interrupted load ended.
 //!
 //! A table is loaded in chunks of [`CHUNK_ROWS`] rows. A chunk is stored wholly or not at all, and
@@ -185,7 +185,7 @@ async fn create(
     Ok(TableState::new(options, dialect, table, all_chunks(options), indexes))
 }
 
-/// What an existing table lacks.
+/// Finds the missing parts of an existing table.
 async fn inspect(
     session: &mut AdminSession<'_>,
     options: &SysbenchOptions,
@@ -215,7 +215,7 @@ async fn inspect(
     Ok(table)
 }
 
-/// As [`inspect`], of a table that dyno has not made: it is used as it is, or not at all.
+/// Like [`inspect`], of a table that dyno has not made: it is used unchanged, or not at all.
 async fn inspect_foreign(
     session: &mut AdminSession<'_>,
     options: &SysbenchOptions,
@@ -340,7 +340,7 @@ async fn complete_chunks(
     Ok(complete)
 }
 
-/// True when all rows of this chunk are there, and no other ones.
+/// Returns true if all rows of this chunk are there, and no other ones.
 fn is_whole(count: &ChunkCount, chunk: u32, rows: u32) -> bool {
     if chunk >= rows.div_ceil(CHUNK_ROWS) {
         return false;
@@ -381,13 +381,13 @@ enum Piece {
         table: usize,
         chunk: u32,
     },
-    /// What follows the last chunk of a table that has all chunks already.
+    /// The work after the last chunk of a table that has all chunks already.
     Finish {
         table: usize,
     },
 }
 
-/// What is to be done with the tables, in the order in which sessions take it.
+/// Pieces of work on the tables, in the order in which sessions take them.
 fn pieces(tables: &[TableState]) -> Vec<Piece> {
     let mut pieces = Vec::new();
     for (table, state) in tables.iter().enumerate() {
@@ -472,7 +472,7 @@ impl Load<'_> {
     }
 }
 
-/// Drops the tables of `options`, where they exist. Must not be called within an event loop.
+/// Drops the tables of `options`, if they exist. Must not be called within an event loop.
 pub fn cleanup(
     driver: &AdminDriver<'_>,
     options: &SysbenchOptions,
@@ -529,8 +529,8 @@ fn prewarming(options: &SysbenchOptions, dialect: Dialect, table: &str) -> [Stri
     ]
 }
 
-/// As [`prepare`]. Has PostgreSQL make the optimizer's statistics of what was loaded, which it else does by itself while
-/// trials are under way. Must not be called within an event loop.
+/// Like [`prepare`]. Has PostgreSQL make the optimizer's statistics of what was loaded, which it else does by itself
+/// while trials are under way. Must not be called within an event loop.
 pub fn prepare_with_statistics(
     driver: &AdminDriver<'_>,
     options: &SysbenchOptions,

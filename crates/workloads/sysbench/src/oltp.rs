@@ -9,7 +9,7 @@ use crate::statements::{Kind, Statements, Templates};
 use dyno_core::{DbError, Dialect, Param, Rng, Session};
 use std::ops::Range;
 
-/// How many statements of each kind one transaction has. The order is fixed.
+/// Number of statements of each kind in one transaction. The order is fixed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Shape {
     /// BEGIN and COMMIT around the rest.
@@ -62,7 +62,7 @@ impl Shape {
         self.parts().iter().map(|part| part.kinds.len() as u32 * part.count).sum()
     }
 
-    /// True when the transaction changes nothing.
+    /// Returns true if the transaction changes nothing.
     fn only_reads(&self) -> bool {
         self.index_updates + self.non_index_updates + self.delete_inserts == 0
             && self.deletes + self.new_rows == 0
@@ -145,7 +145,7 @@ fn select_words(options: &SysbenchOptions) -> (&'static str, &'static str, Strin
     (column, "SUM(K)", format!("? AND ?+{}", options.range_size - 1))
 }
 
-/// LOCK TABLES and UNLOCK TABLES, in place of BEGIN and COMMIT, for engines without transactions.
+/// LOCK TABLES and UNLOCK TABLES, instead of BEGIN and COMMIT, for engines without transactions.
 fn lock_tables(options: &SysbenchOptions, dialect: Dialect) -> Option<(String, String)> {
     let without = match options.engine_transactions {
         EngineTransactions::Yes => false,
@@ -222,7 +222,7 @@ impl Part {
     }
 }
 
-/// What all workers of a test share.
+/// Data that all workers of a test share.
 #[derive(Debug)]
 pub(crate) struct Oltp {
     shape: Shape,
@@ -235,7 +235,7 @@ pub(crate) struct Oltp {
     unique: UniqueIds,
 }
 
-/// Where the id of a new row comes from.
+/// Source of the id of a new row.
 #[derive(Clone, Copy, Debug)]
 enum IdSource {
     /// The server; the statement has no id.
@@ -252,7 +252,7 @@ pub(crate) struct OltpWorker {
     pub(crate) statements: Statements,
 }
 
-/// Where the values of a worker's statements come from, and the texts that were drawn last.
+/// Sources of the values of a worker's statements, and the texts that were drawn last.
 #[derive(Debug)]
 pub(crate) struct Draws {
     rng: Rng,
@@ -261,11 +261,11 @@ pub(crate) struct Draws {
     pad: [u8; PAD_LENGTH],
 }
 
-/// Where a transaction is, and what was drawn for its last statement.
+/// Place in a transaction, and the values drawn for its last statement.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct OltpCursor {
     part: usize,
-    /// Of the repetitions of the part, and the kind within it.
+    /// Number among the repetitions of the part, and the kind within it.
     number: u32,
     kind: usize,
     one_table: Option<u32>,
@@ -428,7 +428,7 @@ impl Oltp {
         }
     }
 
-    /// Which of id, second number, `c` and `pad` a statement takes.
+    /// Values that a statement takes: id, second number, `c` and `pad`.
     #[inline]
     fn params_of(&self, kind: Kind) -> Range<usize> {
         match kind {

@@ -69,7 +69,7 @@ dyno_core::named! {
         V05UpdateIndex = "update_index",
         /// One update of a column without index.
         V05UpdateNonIndex = "update_non_index",
-        /// As `BulkInsert`.
+        /// Like `BulkInsert`.
         V05BulkInsert = "bulk_insert",
         /// One select of several random keys of the table `sbtest`.
         V05SelectRandomPoints = "select_random_points",
@@ -90,7 +90,7 @@ impl SysbenchTest {
         if old { named().find(|test| test.is_legacy()) } else { named().next() }
     }
 
-    /// True for the scripts of 0.5. The defaults of general options differ, too: 0.5 stops after
+    /// Returns true for the scripts of 0.5. The defaults of general options differ, too: 0.5 stops after
     /// 10,000 transactions and has no time limit.
     pub const fn is_legacy(self) -> bool {
         self as u8 >= SysbenchTest::V05Oltp as u8
@@ -101,12 +101,12 @@ impl SysbenchTest {
         if self.is_legacy() { Era::V05 } else { Era::V1 }
     }
 
-    /// True when the test fills tables of two columns named by worker (`bulk_insert`).
+    /// Returns true if the test fills tables of two columns named by worker (`bulk_insert`).
     pub fn is_bulk_insert(self) -> bool {
         matches!(self, SysbenchTest::BulkInsert | SysbenchTest::V05BulkInsert)
     }
 
-    /// True when one statement reads several random keys of one table (`select_random_*`).
+    /// Returns true if one statement reads several random keys of one table (`select_random_*`).
     pub fn is_select_random(self) -> bool {
         matches!(
             self,
@@ -117,19 +117,19 @@ impl SysbenchTest {
         )
     }
 
-    /// True when the test adds rows of its own and deletes none.
+    /// Returns true if the test adds rows of its own and deletes none.
     pub fn is_insert(self) -> bool {
         matches!(self, SysbenchTest::Insert | SysbenchTest::V05Insert)
     }
 
-    /// True when an unknown option is passed over, as the original does for scripts that declare
+    /// Returns true if an unknown option is passed over, as the original does for scripts that declare
     /// none.
     pub fn accepts_unknown_options(self) -> bool {
         self.is_legacy() || self == SysbenchTest::BulkInsert
     }
 }
 
-/// Whether the storage engine knows transactions (`--mysql-engine-trx` of 0.5).
+/// Transaction support of the storage engine (`--mysql-engine-trx` of 0.5).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum EngineTransactions {
     /// All engines but MyISAM do.
@@ -174,7 +174,7 @@ pub struct SysbenchOptions {
     pub reconnect: u32,
     /// The server numbers inserted rows.
     pub auto_inc: bool,
-    /// A secondary index on id in place of the primary key.
+    /// A secondary index on id instead of the primary key.
     pub secondary: bool,
     /// An index on k.
     pub create_secondary: bool,
@@ -195,11 +195,11 @@ pub struct SysbenchOptions {
     pub engine_transactions: EngineTransactions,
     /// 0.5: MAX_ROWS of the created tables.
     pub myisam_max_rows: u32,
-    /// How ids and keys are drawn.
+    /// Distribution of ids and keys.
     pub random: RandomOptions,
     /// Server-side prepared statements; otherwise text. 0.5 always sends text.
     pub prepared: bool,
-    /// How many numbers of the id sequence of inserts with `auto_inc` off earlier runs have used
+    /// Numbers of the id sequence of inserts with `auto_inc` off that earlier runs have used
     /// up; see [`crate::check::first_free_unique`].
     pub unique_start: u32,
     /// Number of this load generator, from 0, and how many insert into the tables at the same time: each
@@ -331,7 +331,7 @@ impl SysbenchOptions {
         }
     }
 
-    /// How the command line calls the number of rows of a table.
+    /// Name on the command line of the option for the number of rows of a table.
     pub(crate) fn size_option(&self) -> &'static str {
         if self.test.is_legacy() { "oltp-table-size" } else { "table-size" }
     }
@@ -364,7 +364,7 @@ fn numbered(first: u32, count: u32) -> Vec<String> {
     (first..first.saturating_add(count)).map(|number| format!("sbtest{number}")).collect()
 }
 
-/// An option's name as command lines mostly have it, and messages about them: with `-` in place of `_`.
+/// An option's name as command lines mostly have it, and messages about them: with `-` instead of `_`.
 pub fn dashed(name: &str) -> String {
     name.replace('_', "-")
 }
@@ -580,10 +580,10 @@ fn number(value: &str, accept: impl Fn(f64) -> bool) -> Option<f64> {
     value.parse().ok().filter(|number: &f64| number.is_finite() && accept(*number))
 }
 
-/// What the client library of PostgreSQL calls the result of a statement that failed.
+/// The name in PostgreSQL's client library of the result of a statement that failed.
 pub const PGRES_FATAL_ERROR: u32 = 7;
 
-/// What the client library of MySQL answers when a connection is lost within a statement.
+/// The answer of MySQL's client library when a connection is lost within a statement.
 const LOST: (u32, &str) = (2013, "HY000");
 
 /// Number, SQLSTATE and message of an error of a statement in the client library of MySQL. The library gives no reason

@@ -139,7 +139,7 @@ impl RowSource for ChunkRows {
 /// workers.
 ///
 /// sysbench's own sequence starts at the same point in every process, so that a second run on the
-/// same tables fails with duplicate keys. This one is told where to go on.
+/// same tables fails with duplicate keys. This one is told where to continue.
 #[derive(Debug)]
 pub(crate) struct UniqueIds {
     next: AtomicU32,

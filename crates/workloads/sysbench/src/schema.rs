@@ -116,7 +116,7 @@ pub(crate) fn column_names(options: &SysbenchOptions) -> &'static [&'static str]
     if options.test.is_bulk_insert() { &["id", "k"] } else { &crate::rows::COLUMNS }
 }
 
-/// What an existing table has that `options` ask otherwise, from the CREATE TABLE that MySQL prints of it.
+/// The first difference of an existing table from `options`, by the CREATE TABLE that MySQL prints of it.
 pub(crate) fn difference(options: &SysbenchOptions, definition: &str) -> Option<String> {
     let engine = definition.split_once("ENGINE=")?.1.split_whitespace().next()?;
     let wanted = &options.mysql_storage_engine;

@@ -29,7 +29,7 @@ pub(crate) enum Kind {
 const KINDS: usize = Kind::NewRow as usize + 1;
 
 impl Kind {
-    /// True when it is meant to change a row that is there.
+    /// Returns true if it is meant to change a row that is there.
     pub(crate) fn is_change(self) -> bool {
         matches!(self, Kind::IndexUpdate | Kind::NonIndexUpdate | Kind::Delete)
     }

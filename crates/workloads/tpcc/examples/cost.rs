@@ -1,5 +1,5 @@
 //! Loads and runs TPC-C on any target, so that what it costs the client can be measured from
-//! outside; `dyno-bench` does that beside go-tpc.
+//! outside; `dyno-bench` does that alongside go-tpc.
 //!
 //! - `cost URL load WAREHOUSES SESSIONS`: the whole build: rows, keys, indexes, statistics, counting.
 //! - `cost URL run WAREHOUSES SESSIONS SECONDS [loops=N]`: `bmsql-5.0` without pauses, on one

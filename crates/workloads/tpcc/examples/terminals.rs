@@ -1,6 +1,7 @@
-//! What a hundred thousand terminals cost the client, over few sessions:
-//! `cargo run --release -p dyno-tpcc --example terminals -- URL WAREHOUSES SESSIONS SECONDS`. Needs a server with so many warehouses, or one that pretends to have them
-//! (bench/nullserver). Ten terminals a warehouse, keying and think times of the specification.
+//! The client's cost of a hundred thousand terminals over few sessions:
+//! `cargo run --release -p dyno-tpcc --example terminals -- URL WAREHOUSES SESSIONS SECONDS`. Needs a server with so
+//! many warehouses, or one that pretends to have them (bench/nullserver). Ten terminals a warehouse, keying and think
+//! times of the specification.
 #![expect(clippy::print_stdout, reason = "a measurement prints its result")]
 
 use dyno_core::{Driver, SECOND, Workload};
@@ -79,7 +80,7 @@ fn measure<D: Driver>(
     println!("service {}", percentiles(result.total.service.as_ref()));
     println!("response {}", percentiles(Some(&result.total.latency())));
     println!(
-        "{:.1} % of a core, {:.0} us of CPU per transaction, {:.0} MB resident at most",
+        "{:.1}% of a core, {:.0} us of CPU per transaction, {:.0} MB resident at most",
         100.0 * cpu_s / window_s,
         cpu_s * 1e6 / counts.ended().max(1) as f64,
         resident_mb().unwrap_or(f64::NAN)

@@ -407,7 +407,7 @@ impl Rows for Numbers {
 }
 
 /// X6: the lines are counted by item, quantity and amount, of which a right database has a million
-/// at most, and compared with the catalogue.
+/// at most, and compared with the catalog.
 async fn amounts(
     session: &mut AdminSession<'_>,
     condition: &Condition,

@@ -1,4 +1,4 @@
-//! What a TPC-C trial says of itself beyond what every trial says.
+//! Facts of a TPC-C trial beyond those of every trial.
 
 use dyno_facts::{CheckVerdict, Counts, FamilyRecord, KindSummary, Message};
 use serde::{Deserialize, Serialize};
@@ -21,7 +21,7 @@ pub struct TpccFacts {
     /// item (clause 2.4.1.4) count, as the specification computes throughput (clause 5.4) and every published figure
     /// has it.
     pub tpmc: f64,
-    /// New-Orders per minute whose commit was acknowledged: about 1 % fewer.
+    /// New-Orders per minute whose commit was acknowledged: about 1% fewer.
     pub tpmc_committed: f64,
     /// Transactions of all kinds per minute that were committed or rolled back as in `tpmc`; a Delivery counts once.
     pub tpm_total: f64,
@@ -35,7 +35,7 @@ pub struct TpccFacts {
     /// Deliveries executed, and those among them that found a district without an order.
     pub deliveries: u64,
     pub deliveries_with_skips: u64,
-    /// Shards that the warehouses lie on; `None` where nobody knows.
+    /// Shards that the warehouses lie on; `None` if no one knows.
     pub shards: Option<u32>,
     /// Share of the New-Orders and Payments whose rows lie on several shards, 0 to 1; `None` if unknown.
     pub crossing_share: Option<f64>,
@@ -55,7 +55,7 @@ impl TpccFacts {
     /// The kind that Deliveries queued by terminals are executed as; no part of the mix.
     pub const DEFERRED: &'static str = "delivery_deferred";
 
-    /// What follows from the trial's kinds and the length of its window: both tpmC, and tpmTOTAL.
+    /// Sets the rates by the trial's kinds and the length of its window: both tpmC, and tpmTOTAL.
     pub fn set_rates(&mut self, kinds: &[KindSummary], window_s: f64) {
         let per_minute =
             |count: u64| if window_s > 0.0 { count as f64 * 60.0 / window_s } else { 0.0 };
@@ -74,13 +74,13 @@ pub struct ConditionLine {
     /// `C1` to `C12` of clause 3.3.2, `X1` and on for further ones.
     pub id: String,
     pub rule: Message,
-    /// Before the trial; `None` where it need not hold then.
+    /// Before the trial; `None` if it need not hold then.
     pub before: Option<ConditionState>,
-    /// After it; `None` where it need not hold then, as those of a fresh database.
+    /// After it; `None` if it need not hold then, as those of a fresh database.
     pub after: Option<ConditionState>,
 }
 
-/// Whether a condition held.
+/// Outcome of a condition.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ConditionState {
     pub verdict: CheckVerdict,
@@ -89,17 +89,17 @@ pub struct ConditionState {
     pub evidence: Message,
 }
 
-/// What one kind of transaction of TPC-C is held against; its figures are in the trial's kinds.
+/// Bounds of one kind of transaction of TPC-C; its figures are in the trial's kinds.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct TpccKind {
     /// The name of the kind, such as `new_order` or `delivery_deferred`.
     pub name: String,
-    /// What the 90th percentile of its response time must not exceed, seconds.
+    /// Limit of the 90th percentile of its response time, seconds.
     pub limit_p90_s: f64,
     /// Its share of the mix as the profile wants it, percent; 0 for what is no part of the mix.
     pub share_percent: f64,
-    /// The least share that the specification allows, percent; 0 is no bound.
+    /// The least share that the specification allows, percent; 0 is not a bound.
     pub least_share_percent: f64,
     /// `None` where terminals make no pauses.
     pub pauses: Option<PauseFacts>,
@@ -120,18 +120,18 @@ pub struct PauseFacts {
     pub keying_clause_s: f64,
 }
 
-/// One figure of an audit beside its expected value.
+/// One figure of an audit alongside its expected value.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct AuditLine {
     /// Such as `remote order lines`.
     pub name: Message,
-    /// What was observed, with its unit (`1.02 %`).
+    /// The observation with its unit (`1.02%`).
     pub observed: Message,
     pub expected: Message,
-    /// How far from it chance may lead, or the range that is allowed.
+    /// Largest deviation by chance, or the permitted range.
     pub bound: Message,
     /// Observations it rests on.
     pub of: u64,
-    /// Whether the observation lies within the bound.
+    /// Passed if the observation lies within the bound.
     pub verdict: CheckVerdict,
 }

@@ -26,7 +26,7 @@ pub mod schema;
 pub mod settle;
 pub mod values;
 
-dyno_facts::catalogue!();
+dyno_facts::catalog!();
 
 pub use family::{DRIVE_ON, FAMILY};
 pub use ledger::{Counted, DistrictBooks};
@@ -35,7 +35,7 @@ pub use paper::PAPER;
 pub use run::{Handover, LogEntry, Terminal, TerminalLog, Tpcc, TpccWorker, prepared_statements};
 pub use values::Timestamp;
 
-/// Items of the catalogue, and stock rows of a warehouse (clause 1.2.1).
+/// Items of the catalog, and stock rows of a warehouse (clause 1.2.1).
 pub const ITEMS: u32 = 100_000;
 /// Districts of a warehouse (clause 1.2.1).
 pub const DISTRICTS: u32 = 10;

@@ -1,4 +1,4 @@
-//! What is run how. The transactions are the same code; a profile is data.
+//! Profiles of the workload. The transactions are the same code; a profile is data.
 
 use crate::values::LAST_NAME_BYTES;
 use crate::values::Short;
@@ -31,18 +31,18 @@ impl TpccTransaction {
 /// One value for each kind of transaction, in the order of [`TpccTransaction::ALL`].
 pub type PerKind<T> = [T; 5];
 
-/// How a terminal picks its next transaction.
+/// Rule by which a terminal picks its next transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TransactionChoice {
     /// A throw of the dice each time (clause 5.2.4.1). Parts of their sum, such as percent.
     Weights(PerKind<u32>),
-    /// Cards of a shuffled deck, shuffled anew when it is used up (clause 5.2.4.2). How many of
+    /// Cards of a shuffled deck, shuffled again when it is used up (clause 5.2.4.2). How many of
     /// each.
     Deck(PerKind<u32>),
 }
 
 impl TransactionChoice {
-    /// How often each kind is chosen, as parts of the sum of all.
+    /// Frequency of each kind, as parts of the sum of all.
     pub fn shares(&self) -> PerKind<u32> {
         match *self {
             TransactionChoice::Weights(shares) | TransactionChoice::Deck(shares) => shares,
@@ -50,16 +50,16 @@ impl TransactionChoice {
     }
 }
 
-/// Which warehouse and district a terminal works for.
+/// Warehouse and district of a terminal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Binding {
     /// Ten terminals for each warehouse, one for each of its districts, for ever (clauses 2.4.1.1,
     /// 2.8.1.1 and 4.2.2): terminal 0 has district 1 of warehouse 1.
     Home,
-    /// As `Home`, but drawn at random without repetition (BenchmarkSQL with
+    /// Like `Home`, but drawn at random without repetition (BenchmarkSQL with
     /// `terminalWarehouseFixed=true`).
     Drawn,
-    /// The district is kept, the warehouse is drawn anew for each transaction (BenchmarkSQL with
+    /// The district is kept, the warehouse is drawn again for each transaction (BenchmarkSQL with
     /// `terminalWarehouseFixed=false`).
     Roaming,
 }
@@ -109,10 +109,10 @@ pub struct Profile {
     pub rolls_back_reads: bool,
 }
 
-/// What the 90th percentile of the response times must not exceed (clauses 5.2.5.3 and 5.2.5.7). Of Delivery, the terminal's
+/// Limits of the 90th percentile of the response times (clauses 5.2.5.3 and 5.2.5.7); for Delivery, of the terminal's
 /// part.
 pub const LIMITS_S: PerKind<f64> = [5.0, 5.0, 5.0, 5.0, 20.0];
-/// The same of the deferred part of Delivery (clause 2.7.2.2).
+/// The limit of the deferred part of Delivery (clause 2.7.2.2).
 pub const DEFERRED_LIMIT_S: f64 = 80.0;
 /// Order lines that another warehouse supplies, percent (clause 2.4.1.5).
 pub const REMOTE_LINE_PERCENT: u32 = 1;
@@ -179,7 +179,7 @@ impl Profile {
     }
 }
 
-/// How a transaction asks for a customer (2.5.1.2): by number, or by last name, 60 % of them.
+/// Way in which a transaction asks for a customer (2.5.1.2): by number, or by last name, 60% of them.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum CustomerKey {
     Id(i64),

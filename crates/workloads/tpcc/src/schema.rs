@@ -15,7 +15,7 @@ dyno_core::named! {
     /// The nine tables of clause 1.3, in an order in which foreign keys find their parents.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
     pub enum TpccTable {
-        /// The catalogue, the same for all warehouses.
+        /// The catalog, the same for all warehouses.
         Item = "bmsql_item",
         Warehouse = "bmsql_warehouse",
         /// Ten of a warehouse.
@@ -54,7 +54,7 @@ impl TpccTable {
         self.typed_columns().map(|(name, _)| name).collect()
     }
 
-    /// The column that says whose row it is; `None` of the catalogue.
+    /// The column that says whose row it is; `None` of the catalog.
     pub fn warehouse_column(self) -> Option<&'static str> {
         Some(self.row().0).filter(|column| *column != "-")
     }
@@ -93,7 +93,7 @@ pub enum KeyTime {
 }
 
 impl KeyTime {
-    /// What suits a dialect: MySQL clusters rows by primary key, SQLite can't add one later.
+    /// Default of a dialect: MySQL clusters rows by primary key, SQLite can't add one later.
     pub fn usual(dialect: Dialect) -> Self {
         match dialect {
             Dialect::Mysql | Dialect::Sqlite => KeyTime::PrimaryBeforeLoad,
@@ -103,8 +103,8 @@ impl KeyTime {
 }
 
 /// Clauses by their names, which spread the tables of a distributed database by warehouse. `{table}` and
-/// `{column}` stand for a table's name and its warehouse column, `i_id` in the catalogue. Clauses of the catalogue, which
-/// every shard reads, begin with `item_`.
+/// `{column}` stand for a table's name and its warehouse column, `i_id` in the catalog. Clauses of the catalog,
+/// which every shard reads, begin with `item_`.
 ///
 /// - `before`: a statement before CREATE TABLE, such as a sharding rule of ShardingSphere.
 /// - `suffix`: text at the end of CREATE TABLE, such as `dbpartition by hash({column})` or `broadcast`.
@@ -114,7 +114,7 @@ impl KeyTime {
 /// - `analyze`: a statement instead of the one that collects statistics.
 pub type Shard = BTreeMap<String, String>;
 
-/// Clauses for a coordinator of `dyno cluster up sharded-postgres`, by the functions that are in it. The catalogue
+/// Clauses for a coordinator of `dyno cluster up sharded-postgres`, by the functions that are in it. The catalog
 /// is a plain table there: no statement joins it with rows of a shard.
 pub(crate) fn coordinator_clauses() -> Shard {
     let clauses = [
@@ -133,7 +133,7 @@ pub(crate) struct Schema {
     pub(crate) shard: Option<Shard>,
 }
 
-/// A primary key, an index or a foreign key that is made by a statement of its own.
+/// A primary key, an index or a foreign key that is made by its own statement.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct LateKey {
     pub(crate) table: &'static str,
@@ -273,7 +273,7 @@ impl Schema {
         keys.map(key).collect()
     }
 
-    /// What lets the server number new rows of the history behind the loaded ones. Repeatable.
+    /// Statements that let the server number new rows of the history behind the loaded ones. Repeatable.
     pub(crate) fn number_history(&self) -> Vec<String> {
         if self.dialect != Dialect::Postgres {
             return Vec::new();

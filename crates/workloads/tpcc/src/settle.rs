@@ -1,6 +1,6 @@
-//! What the database holds, against what it has acknowledged: the books by counts and sums, and a ledger order by
-//! order: whether every order that was acknowledged is there as it was entered, and what became of those whose commit was
-//! never answered (clause 3.5.3).
+//! The content of the database against the acknowledged work: the books by counts and sums, and a ledger order by
+//! order: whether every order that was acknowledged is there as it was entered, and what became of those whose commit
+//! was never answered (clause 3.5.3).
 
 use crate::ledger::{Counted, Ledger, LedgerOrder, Recorded, RecordedDistrict};
 use crate::values::parse_scaled;
@@ -45,7 +45,7 @@ impl Books {
         u64::try_from(self.history_rows - before.history_rows).unwrap_or(0)
     }
 
-    /// True when no order was entered or delivered and nothing paid since the load.
+    /// Returns true if no order was entered or delivered and nothing paid since the load.
     pub fn is_fresh(&self) -> bool {
         let districts = self.districts.len() as i64;
         let customers = i64::from(crate::CUSTOMERS);
@@ -56,7 +56,7 @@ impl Books {
     }
 }
 
-/// Reads a snapshot. Before and after a run, while nobody writes.
+/// Reads a snapshot. Before and after a run, while no one writes.
 pub async fn books(session: &mut AdminSession<'_>) -> Result<Books, DbError> {
     doing("reading the books");
     let mut books = Books::default();
@@ -146,7 +146,7 @@ const LISTED: usize = 100;
 /// Order numbers that one statement reads at most.
 const NUMBERS_AT_ONCE: u32 = 20_000;
 
-/// What is found in the place of an acknowledged order.
+/// The mismatch of an acknowledged order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Instead {
     /// No order has its number.
@@ -203,12 +203,12 @@ pub struct Settlement {
 }
 
 impl Settlement {
-    /// True when no acknowledged order is lost and all others are explained.
+    /// Returns true if no acknowledged order is lost and all others are explained.
     pub fn is_durable(&self) -> bool {
         self.lost == 0 && self.problems.is_empty()
     }
 
-    /// How acknowledged orders were looked for, and the first lost ones.
+    /// The search for acknowledged orders, and the first lost ones.
     pub fn evidence(&self) -> Message {
         const NAMED: usize = 3;
         let mut sentences = vec![say!(orders_looked_for)];
@@ -266,8 +266,8 @@ pub async fn settle(
 /// Orders of a district by their numbers.
 pub(crate) type StoredOrders = HashMap<u32, StoredOrder>;
 
-/// Like [`settle`], for the warehouses that `is_here` says are on the server of this session. `visit` gets what was found
-/// so far, and the orders of each district.
+/// Like [`settle`], for the warehouses that `is_here` says are on the server of this session. `visit` gets what was
+/// found so far, and the orders of each district.
 pub(crate) async fn settle_part(
     session: &mut AdminSession<'_>,
     recorded: &Recorded,

@@ -1,5 +1,5 @@
-//! Random values (clauses 2.1.6 and 4.3.2), and values as text without the formatting machinery: decimal numbers, points
-//! in time, short strings.
+//! Random values (clauses 2.1.6 and 4.3.2), and values as text without the formatting machinery: decimal numbers,
+//! points in time, short strings.
 
 use dyno_core::{AnswerRow, Dialect, LONGEST_INT, Param, Rng, RowWriter, write_int};
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -30,7 +30,7 @@ impl NuRand {
         (mixed + self.c) % (self.high - self.low + 1) + self.low
     }
 
-    /// How probable each value of `low..=high` is, exactly: the distribution of a bitwise OR of two
+    /// Exact probability of each value of `low..=high`: the distribution of a bitwise OR of two
     /// independent numbers is their product over subsets of bits.
     pub fn probabilities(&self) -> Vec<f64> {
         let bits = 64 - (self.a | self.high).leading_zeros();
@@ -106,7 +106,7 @@ impl Constants {
     }
 }
 
-/// True when a run may use C_LAST's constant `run` on data loaded with `load` (clause 2.1.6.1): the
+/// Returns true if a run may use C_LAST's constant `run` on data loaded with `load` (clause 2.1.6.1): the
 /// distance is in 65..=119 and neither 96 nor 112.
 pub fn is_c_last_allowed(load: u64, run: u64) -> bool {
     let distance = load.abs_diff(run);

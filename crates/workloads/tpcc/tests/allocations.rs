@@ -33,7 +33,7 @@ impl TerminalLog for Count {
     }
 }
 
-/// What the engine tells of a transaction that ended at `ended`.
+/// The engine's report of a transaction that ended at `ended`.
 fn over(kind: TpccTransaction, ended: Nanos) -> EndedTransaction {
     let (transaction, outcome) = (kind.index(), Outcome::Committed);
     EndedTransaction {

@@ -1,5 +1,5 @@
 //! TPC-H without a front end, so that what a load costs the client can be measured from outside;
-//! `dyno-bench` does that beside psql.
+//! `dyno-bench` does that alongside psql.
 //!
 //! - `tpch_load load URL SCALE SESSIONS`: the whole load; prints its steps.
 //! - `tpch_load files FOLDER SCALE PARTS`: the same rows as CSV files, large tables in parts.

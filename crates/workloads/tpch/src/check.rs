@@ -1,4 +1,4 @@
-//! Whether an answer is right (clauses 2.1.3.5 and 2.3.1).
+//! Correctness of an answer (clauses 2.1.3.5 and 2.3.1).
 
 use crate::facts::AnswerFacts;
 use crate::queries;
@@ -17,9 +17,9 @@ pub struct Expected {
     /// Its rows. Behind the limit of a query may follow rows that the order of the query does not
     /// tell from the last one within: an engine is free to pick any of them.
     pub table: AnswerTable,
-    /// What it is, such as `the reference at scale factor 1`; for [`AnswerFacts::against`].
+    /// Its source, such as `the reference at scale factor 1`; for [`AnswerFacts::against`].
     pub source: Message,
-    /// Whether rows that tie with the last one within the limit are all there. Where they are not
+    /// Set if rows that tie with the last one within the limit are all there. If they are not
     /// (an engine's own answer), another engine's last rows may be others with the same sort key.
     pub has_ties: bool,
 }
@@ -168,8 +168,8 @@ fn cell_text(value: &Option<String>) -> &str {
     value.as_deref().map_or("NULL", str::trim)
 }
 
-/// Answers at scale factor 1 are those of the crate tpchgen without its blanks; that of query 11 and all others were made
-/// by `golden/answers.py` with another engine, other texts and another program's rows.
+/// Answers at scale factor 1 are those of the crate tpchgen without its blanks; that of query 11 and all others were
+/// made by `golden/answers.py` with another engine, other texts and another program's rows.
 const STORED: [(f64, &str); 3] = [
     (0.01, include_str!("../golden/answers-sf0.01.txt")),
     (0.1, include_str!("../golden/answers-sf0.1.txt")),
@@ -236,8 +236,8 @@ fn columns(query: u8) -> &'static [(&'static str, Class)] {
     columns.unwrap_or_else(|| panic!("TPC-H has no query {query}"))
 }
 
-/// The columns by which a query orders its rows, where several rows may have the same values in
-/// them; empty where the order leaves no choice.
+/// The columns by which a query orders its rows, if several rows may have the same values in
+/// them; empty if the order leaves no choice.
 fn ambiguous_order(query: u8) -> &'static [usize] {
     match query {
         3 => &[1, 2],
@@ -249,7 +249,7 @@ fn ambiguous_order(query: u8) -> &'static [usize] {
 }
 
 impl Class {
-    /// Whether `found` is as good as `expected`; `None` is NULL.
+    /// Returns true if `found` is as good as `expected`; `None` is NULL.
     fn agrees(self, expected: Option<&str>, found: Option<&str>) -> bool {
         let (Some(expected), Some(found)) = (expected, found) else { return expected == found };
         if self == Class::Text {
@@ -265,14 +265,14 @@ impl Class {
             Class::Sum => distance <= 100.005,
             Class::Average => {
                 let (expected, found) = (hundredths(expected), hundredths(found));
-                // In hundredths whole numbers: 0.99 v <= r <= 1.01 v without a rounding of its own.
+                // In hundredths whole numbers: 0.99 v <= r <= 1.01 v without its own rounding.
                 (found - expected).abs() * 100.0 <= expected.abs()
             }
         }
     }
 }
 
-/// Whether two values are the same to an `order by`: sums are exact to four decimals or nearly so.
+/// Returns true if two values are the same to an `order by`: sums are exact to four decimals or nearly so.
 fn ties(a: Option<&str>, b: Option<&str>) -> bool {
     match (a.and_then(number), b.and_then(number)) {
         (Some(a), Some(b)) => (a - b).abs() < 0.000_05,

@@ -1,4 +1,4 @@
-//! What a TPC-H trial says of itself beyond what every trial says.
+//! Facts of a TPC-H trial beyond those of every trial.
 
 use dyno_engine::record::Latencies;
 use dyno_facts::{
@@ -14,58 +14,58 @@ pub struct TpchFacts {
     pub scale: f64,
     /// `queries` (Q1 to Q22 in order), `power` or `throughput`.
     pub test: String,
-    /// What the parameters of the queries are, such as `validation defaults` or `seed 1122063000`.
+    /// Parameters of the queries, such as `validation defaults` or `seed 1122063000`.
     pub parameters: Message,
     /// The parallel degree.
     pub degree: DegreeFacts,
-    /// What the caches held when it began.
+    /// Content of the caches at its beginning.
     pub cache: CacheFacts,
-    /// Seconds after which a query is given up; `None` is no bound.
+    /// Seconds after which a query is given up; `None` is not a bound.
     pub timeout_s: Option<f64>,
     /// The executions in the order in which they ended; a query that was given up or failed is among them.
     pub queries: Vec<QueryFacts>,
     /// The refresh functions in the order in which they ended.
     pub refreshes: Vec<RefreshFacts>,
-    /// What the execution times add up to; `None` where a query is missing or failed.
+    /// The metrics of the execution times; `None` if a query is missing or failed.
     pub metrics: Option<TpchMetrics>,
-    /// How and when the data were loaded; `None` where the database does not say.
+    /// Time and steps of the load; `None` if the database does not say.
     pub load: Option<TpchLoad>,
-    /// What the queries' texts differ in from the specification's, in sentences.
+    /// Differences of the queries' texts from the specification's, in sentences.
     pub rewrites: Vec<Message>,
     /// In what the trial departs from the specification, in sentences.
     pub deviations: Vec<Message>,
 }
 
-/// How parallel the queries were asked to be, and were.
+/// Parallel degree of the queries, requested and reached.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct DegreeFacts {
     /// The degree asked for; 0 is off.
     pub asked: u32,
-    /// The rule by which it was set, such as `postgres`; empty where the product has no degree.
+    /// The rule by which it was set, such as `postgres`; empty if the product has no degree.
     pub rule: String,
     /// The statements that set it.
     pub statements: Vec<String>,
     /// Most workers that a plan of these queries had at work, as the plans say; `None` where plans
     /// were not taken or do not tell.
     pub got: Option<u32>,
-    /// What is to be said of it, in a sentence: no such product, no effect, fewer than asked.
+    /// Remark on it, in a sentence: no such product, no effect, fewer than asked.
     pub remark: Option<Message>,
 }
 
-/// What the caches held.
+/// Content of the caches.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct CacheFacts {
     /// `warm`, `cold` or `as found`.
     pub state: String,
-    /// What was done for it and what proves it, in sentences.
+    /// The preparation of the caches and its proof, in sentences.
     pub evidence: Vec<Message>,
-    /// Whether the proof succeeded; `None` where the server tells nothing of its caches.
+    /// Outcome of the proof; `None` if the server tells nothing of its caches.
     pub verdict: Option<CheckVerdict>,
 }
 
-/// How an execution of a query ended.
+/// End of an execution of a query.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum QueryOutcome {
@@ -86,7 +86,7 @@ pub enum QueryOutcome {
 pub struct QueryFacts {
     /// 1 to 22.
     pub query: u8,
-    /// Number of the stream; 0 where there is one.
+    /// Number of the stream; 0 if there is one.
     pub stream: u32,
     /// Its parameters in the order of clause 2.4.
     pub parameters: Vec<String>,
@@ -99,11 +99,11 @@ pub struct QueryFacts {
     pub ended_s: f64,
     /// Rows received.
     pub rows: u64,
-    /// How it ended.
+    /// Its outcome.
     pub outcome: QueryOutcome,
-    /// Its answer against the one it is held against; `None` where there is none.
+    /// Its answer against the one it is held against; `None` if there is none.
     pub answer: Option<AnswerFacts>,
-    /// Its plan; `None` where none was taken.
+    /// Its plan; `None` if none was taken.
     pub plan: Option<PlanFacts>,
 }
 
@@ -118,9 +118,9 @@ impl QueryFacts {
 /// An answer held against another.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct AnswerFacts {
-    /// Whether all rows agree.
+    /// Passed if all rows agree.
     pub verdict: CheckVerdict,
-    /// What it is held against, such as `the reference at scale factor 1`.
+    /// The source of the expected answer, such as `the reference at scale factor 1`.
     pub against: Message,
     /// The rows that differ, in sentences; at most the first ten and how many more there are.
     pub differences: Vec<Message>,
@@ -134,7 +134,7 @@ pub struct PlanFacts {
     pub file: String,
     /// Names the plan's shape: two plans with the same nodes, relations and indexes have the same.
     pub shape: String,
-    /// Most workers at work at once as the plan says; `None` where it does not.
+    /// Most workers at work at once as the plan says; `None` if it does not.
     pub workers: Option<u32>,
 }
 
@@ -152,11 +152,11 @@ pub struct RefreshFacts {
     pub seconds: f64,
     /// Rows inserted or deleted in orders and lineitem together.
     pub rows: u64,
-    /// How it ended.
+    /// Its outcome.
     pub outcome: QueryOutcome,
 }
 
-/// What the execution times add up to. None of these is a TPC result.
+/// Metrics of the execution times. None of these is a TPC result.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct TpchMetrics {
@@ -171,13 +171,13 @@ pub struct TpchMetrics {
     pub throughput: Option<f64>,
     /// Square root of power times throughput; `None` unless both were measured on the same load.
     pub qphh: Option<f64>,
-    /// How each was computed, with its numbers, in lines.
+    /// Formula of each, with its numbers, in lines.
     pub formulas: Vec<Message>,
     /// Queries that count with a penalty because they were given up.
-    pub penalised: Vec<u8>,
+    pub penalized: Vec<u8>,
 }
 
-/// How the data were loaded, as the database itself remembers.
+/// The load of the data, as the database itself remembers it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct TpchLoad {
@@ -185,15 +185,15 @@ pub struct TpchLoad {
     pub finished_at: String,
     /// The steps in order.
     pub steps: Vec<LoadStep>,
-    /// Seconds in which at least one step but the warm-up was being done: less than their sum where steps overlapped. `None` where the
-    /// database does not say.
+    /// Seconds in which at least one step but the warm-up was being done: less than their sum where steps overlapped.
+    /// `None` if the database does not say.
     pub seconds: Option<f64>,
-    /// Data and indexes, bytes; `None` where the server does not say.
+    /// Data and indexes, bytes; `None` if the server does not say.
     pub size_bytes: Option<u64>,
     /// Pairs of refresh functions applied since: answers are only valid at 0.
     pub refresh_pairs: u32,
-    /// How often the load was begun: more than 1 says that it was interrupted, and that the seconds
-    /// of its steps leave out the work that was lost. 0 where the database does not say.
+    /// Number of attempts at the load: more than 1 says that it was interrupted, and that the seconds
+    /// of its steps leave out the work that was lost. 0 if the database does not say.
     pub attempts: u32,
 }
 
@@ -205,12 +205,12 @@ pub struct LoadStep {
     /// these, a slash and the name of a table.
     pub name: String,
     pub seconds: f64,
-    /// Rows it stored; 0 where it stored none.
+    /// Rows it stored; 0 if it stored none.
     pub rows: u64,
 }
 
 impl LoadStep {
-    /// True for the part of a step that concerns one table.
+    /// Returns true for the part of a step that concerns one table.
     pub(crate) fn is_part(&self) -> bool {
         self.name.contains('/')
     }

@@ -1,16 +1,20 @@
 //! TPC-H in suites.
 //!
 //! A trial is no work of the engine, but one pass over the queries at one parallel degree. Every query that
-//! ends is a line of `trials/<n>.executed.jsonl`, from which a trial that was killed is summarised. `dyno
+//! ends is a line of `trials/<n>.executed.jsonl`, from which a trial that was killed is summarized. `dyno
 //! tpch run`, `power`, `throughput` and `refresh` write a suite in memory and go the same way, so they can
 //! be resumed and have papers.
 
 use crate::degree::{DegreeRule, detect};
-use crate::facts::{AnswerFacts, CacheFacts, QueryFacts, QueryOutcome, RefreshFacts, TpchFacts};
+use crate::facts::{
+    AnswerFacts, CacheFacts, LoadStep, QueryFacts, QueryOutcome, RefreshFacts, TpchFacts,
+};
+use crate::generate::row_count;
 use crate::load::{TpchLoadReport, destroy_of, load, needs};
 use crate::options::{Cache, OFFER, TpchSettings};
 use crate::paper::{ANSWERS, ROWS, answers_words};
 use crate::run::{RunOptions, TpchTest, TrialWatch, data, known_facts, run};
+use crate::schema::SchemaTable;
 use crate::state;
 use crate::warm::{as_found, emptied, warm};
 use dyno_core::{AdminDriver, DbError};
@@ -37,7 +41,7 @@ use std::collections::{BTreeMap, BTreeSet};
 /// TPC-H, for the registry.
 pub static FAMILY: FamilyEntry = FamilyEntry {
     last_words: answers_lines,
-    ..FamilyEntry::new(OFFER, crate::CATALOGUE, |plan, planned| {
+    ..FamilyEntry::new(OFFER, crate::CATALOG, |plan, planned| {
         Ok(Box::new(TpchFamily::new(plan, planned)?))
     })
 };
@@ -146,7 +150,7 @@ impl Trials for TpchFamily {
 }
 
 impl TpchFamily {
-    /// How this database is told its degree; `None` where nobody knows.
+    /// Rule for the degree of this database; `None` if no one knows one.
     fn rule(&self, driver: &AdminDriver<'_>) -> Result<Option<DegreeRule>, Failure> {
         if let Some(rule) = &self.options.run.rule {
             return Ok(Some(rule.clone()));
@@ -170,7 +174,7 @@ fn trial(options: &TpchSettings, database: &Database, job: Job<'_>) -> Result<Tr
     let degree = planned.degree.unwrap_or(0);
     let driver = database.primary_admin();
     let loaded = job.asks(|| {
-        ask(&driver, async |session| data(session, options.run.scale).await.map_err(Failure::from))
+        ask(&driver, async |session| data(session, &options.run).await.map_err(Failure::from))
     })?;
     let cache = job.asks(|| bring(&database.admin(), target, &options.cache, control))?;
     let Some(cache) = cache else { return Ok(TrialDone::INTERRUPTED) };
@@ -190,7 +194,7 @@ fn trial(options: &TpchSettings, database: &Database, job: Job<'_>) -> Result<Tr
         identity: TrialIdentity {
             test: test.name().to_owned(),
             workers: test.streams(),
-            own: Some(FamilyFacts::new(&known_facts(&asked, driver.dialect(), loaded.load))),
+            own: Some(FamilyFacts::new(&known_facts(&asked, driver.dialect(), loaded))),
             ..TrialIdentity::default()
         },
         loops: test.sessions(),
@@ -203,7 +207,11 @@ fn trial(options: &TpchSettings, database: &Database, job: Job<'_>) -> Result<Tr
         })?;
         // Counting rows is not part of what the trial cost the server.
         watch.over();
-        let rows = if control.is_stopped() { None } else { rows_check(&driver, &facts)? };
+        let rows = if control.is_stopped() {
+            None
+        } else {
+            rows_check(&driver, &facts, options.run.trusts_data)?
+        };
         Ok(move |start: TrialStart| {
             let mut measured = start.summary(status(&facts, test, control));
             facts.set_totals(&mut measured);
@@ -286,26 +294,43 @@ impl TrialWatch for PassWatch<'_> {
     }
 }
 
-/// The check that the tables still hold the rows that were loaded; `None` where that is not known or was changed by
+/// The check that the tables still hold the rows that were loaded, or that tables of another program hold those of the
+/// scale factor; `None` if that is not known or was changed by
 /// refresh functions, and where a query was not answered: a table may not be readable. Made when all that is timed has
 /// ended.
-fn rows_check(driver: &AdminDriver<'_>, facts: &TpchFacts) -> Result<Option<DataCheck>, Failure> {
-    let load = facts.load.as_ref().filter(|load| load.refresh_pairs == 0);
+fn rows_check(
+    driver: &AdminDriver<'_>,
+    facts: &TpchFacts,
+    trusts_data: bool,
+) -> Result<Option<DataCheck>, Failure> {
     let is_answered = |query: &QueryFacts| query.outcome == QueryOutcome::Answered;
     let is_known = facts.refreshes.is_empty() && facts.queries.iter().all(is_answered);
-    let steps = load.filter(|_| is_known).into_iter().flat_map(|load| &load.steps);
-    let loaded: Vec<(&str, u64)> =
-        steps.filter_map(|step| Some((step.name.strip_prefix("load/")?, step.rows))).collect();
+    let rows_of_step =
+        |step: &'_ LoadStep| Some((step.name.strip_prefix("load/")?.to_owned(), step.rows));
+    let loaded: Vec<(String, u64)> = match &facts.load {
+        _ if !is_known => Vec::new(),
+        Some(load) if load.refresh_pairs > 0 => Vec::new(),
+        Some(load) => load.steps.iter().filter_map(rows_of_step).collect(),
+        None if trusts_data => Vec::new(),
+        None => SchemaTable::ALL
+            .map(|table| (table.name().to_owned(), row_count(table, facts.scale)))
+            .to_vec(),
+    };
     if loaded.is_empty() {
         return Ok(None);
     }
     let mut differences = Vec::new();
     ask(driver, async |session| {
-        for &(table, rows) in &loaded {
+        for (table, rows) in &loaded {
             let sql = format!("SELECT COUNT(*) FROM {table}");
             let count: u64 = query::number(session, &sql).await?.unwrap_or(0);
-            if count != rows {
-                differences.push(say!(rows_differ, table, found = count, loaded = rows));
+            if count != *rows {
+                differences.push(say!(
+                    rows_differ,
+                    table = table.as_str(),
+                    found = count,
+                    loaded = *rows
+                ));
             }
         }
         Ok::<_, DbError>(())
@@ -317,7 +342,7 @@ fn rows_check(driver: &AdminDriver<'_>, facts: &TpchFacts) -> Result<Option<Data
     Ok(Some(DataCheck { name: ROWS.to_owned(), verdict, evidence }))
 }
 
-/// The check of a trial's answers; `None` where it asked no queries.
+/// The check of a trial's answers; `None` if it asked no queries.
 fn answers_check(summary: &TrialSummary) -> Option<DataCheck> {
     let facts = summary.own::<TpchFacts>()?;
     let with = |wanted: CheckVerdict| {
@@ -347,7 +372,7 @@ fn answers_check(summary: &TrialSummary) -> Option<DataCheck> {
     (executed > 0).then(|| DataCheck { name: ANSWERS.to_owned(), verdict, evidence })
 }
 
-/// Why nothing was compared.
+/// Reason why nothing was compared.
 fn unknown(facts: &TpchFacts, status: &TrialStatus) -> Message {
     if facts.queries.iter().all(|query| query.outcome != QueryOutcome::Answered) {
         return match status {
@@ -363,7 +388,7 @@ fn unknown(facts: &TpchFacts, status: &TrialStatus) -> Message {
 }
 
 /// The last line of a run, one for each experiment and target with queries, after the rows that
-/// differ; empty where there are none.
+/// differ; empty if there are none.
 fn answers_lines(data: &RunData) -> String {
     // A step that was executed again counts as it ended last.
     let last: BTreeMap<&str, &TrialSummary> =
@@ -399,7 +424,7 @@ fn differences(facts: &TpchFacts) -> String {
     text
 }
 
-/// Brings the caches into the state that is asked for; `None` when the user has stopped it.
+/// Brings the caches into the state that is requested; `None` when the user has stopped it.
 fn bring(
     driver: &AdminDriver<'_>,
     target: &str,

@@ -24,4 +24,4 @@ pub mod warm;
 pub use family::FAMILY;
 pub use paper::PAPER;
 
-dyno_facts::catalogue!();
+dyno_facts::catalog!();

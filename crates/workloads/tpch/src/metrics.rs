@@ -1,4 +1,4 @@
-//! What the execution times add up to (clause 5.4). None of it is a TPC result.
+//! Metrics of the execution times (clause 5.4). None of it is a TPC result.
 
 use crate::facts::{QueryFacts, QueryOutcome, RefreshFacts, TpchMetrics};
 use dyno_facts::say;
@@ -10,7 +10,7 @@ const QUERIES: usize = 22;
 /// raised (clause 5.4.1.4).
 const LARGEST_RATIO: f64 = 1000.0;
 
-/// The metrics of one trial; `None` where a query of a stream is missing, failed or was
+/// The metrics of one trial; `None` if a query of a stream is missing, failed or was
 /// interrupted, or a refresh function did: a metric over fewer would be none. A query that was given
 /// up counts with the time at which it was. `streams` are those of a throughput test, with the seconds from its first
 /// submission to its last answer.
@@ -37,12 +37,12 @@ pub fn metrics(
         Some(_) => say!(total_of_streams, seconds = exact(total_s)),
     };
     let given_up = queries.iter().filter(|query| query.outcome == QueryOutcome::TimedOut);
-    let penalised: BTreeSet<u8> = given_up.map(|query| query.query).collect();
+    let penalized: BTreeSet<u8> = given_up.map(|query| query.query).collect();
     let mut metrics = TpchMetrics {
         total_s,
         geometric_mean_s: mean,
         formulas: vec![total, say!(geometric_mean, n = times.len(), seconds = exact(mean))],
-        penalised: penalised.into_iter().collect(),
+        penalized: penalized.into_iter().collect(),
         ..TpchMetrics::default()
     };
     match streams {
@@ -59,8 +59,8 @@ pub fn metrics(
             ));
         }
     }
-    if !metrics.penalised.is_empty() {
-        let list: Vec<String> = metrics.penalised.iter().map(|query| format!("Q{query}")).collect();
+    if !metrics.penalized.is_empty() {
+        let list: Vec<String> = metrics.penalized.iter().map(|query| format!("Q{query}")).collect();
         metrics.formulas.push(say!(given_up_counts, queries = list.join(", ")));
     }
     Some(metrics)
@@ -91,13 +91,13 @@ fn add_power(metrics: &mut TpchMetrics, scale: f64, times: &[f64], refreshes: &[
     }
 }
 
-/// The metrics of the run with the lowest composite (clause 5.4.3: square root of power times throughput, both measured on
-/// the same load), from those of power and throughput tests in turn; `None` where a run has no composite.
+/// The metrics of the run with the lowest composite (clause 5.4.3: square root of power times throughput, both measured
+/// on the same load), from those of power and throughput tests in turn; `None` if a run has no composite.
 pub(crate) fn lowest_run(all: &[TpchMetrics]) -> Option<TpchMetrics> {
     let (runs, _) = all.as_chunks::<2>();
     let composite = |[first, second]: &[TpchMetrics; 2]| {
-        // Of a query that was given up only a bound is known.
-        let power = first.power.filter(|_| first.penalised.is_empty())?;
+        // Only a bound is known of a query that was given up.
+        let power = first.power.filter(|_| first.penalized.is_empty())?;
         Some((power, second.throughput?, (power * second.throughput?).sqrt()))
     };
     let composites: Option<Vec<(f64, f64, f64)>> = runs.iter().map(composite).collect();
@@ -111,14 +111,14 @@ pub(crate) fn lowest_run(all: &[TpchMetrics]) -> Option<TpchMetrics> {
         formulas.extend(own.map(|formula| say!(of_run, run = number, formula)));
     }
     formulas.push(say!(lower_run_counts, run = least + 1, runs = runs.len()));
-    let penalised: BTreeSet<u8> = all.iter().flat_map(|one| one.penalised.clone()).collect();
+    let penalized: BTreeSet<u8> = all.iter().flat_map(|one| one.penalized.clone()).collect();
     let [power, throughput] = &runs[least];
     Some(TpchMetrics {
         geometric_mean_s: power.geometric_mean_s,
         power: power.power,
         qphh: Some(composites[least].2),
         formulas,
-        penalised: penalised.into_iter().collect(),
+        penalized: penalized.into_iter().collect(),
         ..throughput.clone()
     })
 }
@@ -129,7 +129,7 @@ fn exact(number: f64) -> String {
     format!("{number:.*}", (6 - before_point).clamp(1, 12) as usize)
 }
 
-/// 0 where a time is 0. Sums logarithms: a product of many times leaves the range of numbers.
+/// 0 if a time is 0. Sums logarithms: a product of many times leaves the range of numbers.
 fn geometric_mean(times: &[f64]) -> f64 {
     let sum: f64 = times.iter().map(|time| time.ln()).sum();
     (sum / times.len() as f64).exp()
@@ -193,7 +193,7 @@ mod tests {
         let whole = queries(|_| 1.0);
         assert_eq!(metrics(1.0, None, &whole[1..], &[]), None);
         let without = metrics(1.0, None, &whole, &[]).unwrap();
-        assert_eq!((without.power, without.penalised), (None, vec![]));
+        assert_eq!((without.power, without.penalized), (None, vec![]));
         for outcome in [QueryOutcome::Failed("no".to_owned()), QueryOutcome::Interrupted] {
             let mut broken = whole.clone();
             broken[4].outcome = outcome.clone();
@@ -206,7 +206,7 @@ mod tests {
         slow[8].outcome = QueryOutcome::TimedOut;
         slow[8].seconds = 60.0;
         let slow = metrics(1.0, None, &slow, &[]).unwrap();
-        assert_eq!(slow.penalised, [9]);
+        assert_eq!(slow.penalized, [9]);
         near(slow.total_s, 81.0);
         assert!(slow.formulas.last().unwrap().to_string().starts_with("Q9 did not end"));
     }
@@ -238,7 +238,7 @@ mod tests {
         assert!(told[4].starts_with("Run 2 of 2 counts"), "{told:?}");
 
         let mut given_up = all.clone();
-        given_up[0].penalised = vec![9];
+        given_up[0].penalized = vec![9];
         assert_eq!(lowest_run(&given_up), None, "of its power only a bound is known");
         let mut gap = all;
         gap[1].throughput = None;

@@ -48,7 +48,7 @@ const fn test(name: &'static str, known: &'static [f64]) -> TestOffer {
 const QUERIES: &[&str] = &["queries", "power", "throughput", "performance"];
 /// The longest bound of a query: a month.
 const TIMEOUT_S_MAX: f64 = 2_592_000.0;
-/// What qgen's generator can be started with.
+/// Largest seed of qgen's generator.
 const SEED_MAX: u64 = 2_147_483_646;
 
 type Row = OptionRow<TpchSettings>;
@@ -61,10 +61,18 @@ pub const OPTIONS: &[OptionRow<TpchSettings>] = &[
         "scale factor: 1 is about a gigabyte and 8.7 million rows; fractions are allowed",
     ),
     Row::new(
+        "trust_data",
+        "false",
+        OptionValues::Flag(|o, on| o.run.trusts_data = on),
+        "tables that another program has loaded are measured whatever they hold, and the paper says so; without it their \
+         rows must be as many as the scale factor asks for",
+    )
+    .for_tests(QUERIES),
+    Row::new(
         "timeout_s",
         "",
         OptionValues::Decimal(0.01, TIMEOUT_S_MAX, |o, seconds| o.run.timeout_s = Some(seconds)),
-        "seconds after which a query is cancelled; it counts with this time, and every figure that it is in says so",
+        "seconds after which a query is canceled; it counts with this time, and every figure that it is in says so",
     )
     .for_tests(QUERIES),
     Row::new(
@@ -250,7 +258,7 @@ impl TpchSettings {
         self.values.unwrap_or(ParameterChoice::Seed(1 + seed % SEED_MAX))
     }
 
-    /// What several options decide together.
+    /// Sets the values that several options decide together.
     fn finish(&mut self, test: &str) -> Result<(), OptionError> {
         let refresh = self.refresh;
         let streams = self.streams.unwrap_or_else(|| TpchTest::least_streams(self.run.scale));

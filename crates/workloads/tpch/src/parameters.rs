@@ -24,7 +24,7 @@ impl ParameterChoice {
     }
 }
 
-/// Whether a seed makes parameters that look random: multiples of 2^31 - 1, 0 among them, always
+/// Returns true if a seed makes parameters that look random: multiples of 2^31 - 1, 0 among them, always
 /// draw the first value.
 pub fn seed_is_usable(seed: u64) -> bool {
     !seed.is_multiple_of(MODULUS)
@@ -61,7 +61,7 @@ fn fraction(scale: f64) -> String {
 const WORDS: [&str; 4] = ["special", "pending", "unusual", "express"];
 const SUBJECTS: [&str; 4] = ["packages", "requests", "accounts", "deposits"];
 
-/// The values of query `query` by this seed: each query has a stream of its own, so that they do not
+/// The values of query `query` by this seed: each query has its own stream, so that they do not
 /// depend on the order of execution.
 fn drawn(query: u8, scale: f64, seed: u64) -> Vec<String> {
     let mut draw = Draw {
@@ -247,7 +247,7 @@ static ORDERS: LazyLock<Vec<[u8; 22]>> = LazyLock::new(|| {
 });
 
 /// The order of the queries in stream `stream`: 0 is the power test, 1 and more are those of the
-/// throughput test; after the 40th the orders begin anew with the first.
+/// throughput test; after the 40th the orders begin again with the first.
 pub fn order(stream: u32) -> [u8; 22] {
     match stream {
         0 => ORDERS[0],

@@ -1,4 +1,4 @@
-//! How a server says what it does for a query, and what of that can be compared.
+//! Plans of servers, and their comparable parts.
 
 use dyno_core::{AnswerTable, PlanForm};
 use serde_json::Value;
@@ -12,7 +12,7 @@ const NAMING: [&str; 9] = [
     "table_name", "access_type", "key",
 ];
 
-/// Parts of a plan in JSON that are no part of its shape: what differs from one execution to the
+/// Parts of a plan in JSON that are not part of its shape: what differs from one execution to the
 /// next, or from one number of workers to another.
 const SHAPELESS: [&str; 5] = ["Workers", "Settings", "Planning", "JIT", "query_optimization"];
 

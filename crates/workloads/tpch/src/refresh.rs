@@ -3,7 +3,7 @@
 //!
 //! A pair is executed in transactions of [`ORDERS_EACH`] orders and their lines (2.5.4 asks for an
 //! order and its lines in one). Each transaction notes in the database how far the pair has come, so
-//! that one that was interrupted goes on where it stopped, and no set is applied twice.
+//! that one that was interrupted continues where it stopped, and no set is applied twice.
 
 use crate::generate::refresh;
 use crate::schema::SchemaTable;
@@ -17,7 +17,7 @@ pub use crate::generate::refresh::SET_MAX;
 /// Orders that one transaction inserts or deletes.
 const ORDERS_EACH: u64 = 100;
 
-/// Where the database keeps how far a pair has come.
+/// Name of the database's record of the progress of a pair.
 const POSITION: &str = "refresh_position";
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -36,7 +36,7 @@ impl RefreshPosition {
         RefreshPosition { pair, function: 1, orders: 0 }
     }
 
-    /// Whether the database is between two pairs.
+    /// Returns true if the database is between two pairs.
     pub fn is_whole(self) -> bool {
         self == RefreshPosition::start_of(self.pair)
     }
@@ -49,7 +49,7 @@ impl RefreshPosition {
     }
 }
 
-/// What is to be executed next in a database to which `pairs` pairs were applied.
+/// The position in a database to which `pairs` pairs were applied.
 pub async fn position(
     session: &mut AdminSession<'_>,
     pairs: u32,

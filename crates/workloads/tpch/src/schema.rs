@@ -42,7 +42,7 @@ pub enum Type {
 
 type Columns = Vec<(&'static str, Type)>;
 
-/// A line for each table: its rows for each unit of the scale factor (about; 0 where their number is fixed), the mean
+/// A line for each table: its rows for each unit of the scale factor (about; 0 if their number is fixed), the mean
 /// length of a row as dbgen writes it, in bytes, and the names and types of its columns.
 static TABLES: LazyLock<Vec<(f64, u64, Columns)>> = LazyLock::new(|| {
     let column = |word: &'static str| {
@@ -119,7 +119,7 @@ impl SchemaTable {
         &TABLES[self as usize].2
     }
 
-    /// Rows for each unit of the scale factor, about; 0 where their number is fixed.
+    /// Rows for each unit of the scale factor, about; 0 if their number is fixed.
     pub(crate) fn rows_per_scale(self) -> f64 {
         TABLES[self as usize].0
     }

@@ -1,4 +1,4 @@
-//! What the database itself remembers of its load: two small tables beside the eight.
+//! The database's own record of its load: two small tables next to the eight.
 
 use crate::facts::TpchLoad;
 use crate::schema::SchemaTable;
@@ -26,12 +26,12 @@ pub(crate) fn all_tables() -> Vec<String> {
 const LOAD: &str = "load";
 const REFRESH_PAIRS: &str = "refresh_pairs";
 
-/// What a database says of itself.
+/// The record of a database about itself.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TpchDatabase {
     pub scale: f64,
     pub foreign_keys: bool,
-    /// Whether the 14 secondary indexes are made.
+    /// Set if the 14 secondary indexes are made.
     pub indexes: bool,
     /// Steps, end, size, refresh pairs; the end is empty until all is loaded.
     pub load: TpchLoad,
@@ -72,10 +72,77 @@ pub(crate) async fn read_steps(session: &mut AdminSession<'_>) -> Result<Vec<Don
     Ok(pieces)
 }
 
-/// Looks what is loaded, also in part; `None` where nothing is.
-pub(crate) async fn find(
-    session: &mut AdminSession<'_>,
-) -> Result<Option<TpchDatabase>, LoadError> {
+/// The tables of TPC-H in a database.
+#[derive(Debug)]
+pub(crate) enum TpchTables {
+    None,
+    /// Loaded by dyno, perhaps in part.
+    Own(TpchDatabase),
+    /// Loaded by another program; one that there is, and one that there is not.
+    Foreign {
+        existing: SchemaTable,
+        missing: Option<SchemaTable>,
+    },
+}
+
+impl TpchTables {
+    /// Tables loaded by dyno, perhaps in part. Tables of another program are an error.
+    pub(crate) fn own(self) -> Result<Option<TpchDatabase>, LoadError> {
+        match self {
+            TpchTables::None => Ok(None),
+            TpchTables::Own(loaded) => Ok(Some(loaded)),
+            TpchTables::Foreign { existing, .. } => Err(LoadError::data(
+                format!(
+                    "Table {} exists, but {FACTS} does not say who loaded it and how.",
+                    existing.name()
+                ),
+                "use another database, or rename or drop these tables yourself",
+            )),
+        }
+    }
+
+    /// Tables loaded by dyno. A load that is not finished is an error, as are tables of another program.
+    pub(crate) fn complete(self) -> Result<Option<TpchDatabase>, LoadError> {
+        match self.own()? {
+            Some(TpchDatabase { scale, load, .. }) if load.finished_at.is_empty() => {
+                Err(LoadError::data(
+                    format!(
+                        "The load of scale factor {scale} into this database has not been completed."
+                    ),
+                    format!(
+                        "complete it with dyno tpch load --scale {scale}: what is stored is kept"
+                    ),
+                ))
+            }
+            loaded => Ok(loaded),
+        }
+    }
+
+    /// The scale factor, which for tables of another program follows from the suppliers, 10,000 for each unit (clause
+    /// 4.2.5.1). `None` if nothing is loaded.
+    pub(crate) async fn scale(
+        &self,
+        session: &mut AdminSession<'_>,
+    ) -> Result<Option<f64>, LoadError> {
+        match self {
+            TpchTables::None => Ok(None),
+            TpchTables::Own(loaded) => Ok(Some(loaded.scale)),
+            TpchTables::Foreign { missing: Some(table), .. } => Err(LoadError::data(
+                format!("Table {} doesn't exist.", table.name()),
+                "all eight tables of TPC-H are needed, with names in small letters",
+            )),
+            TpchTables::Foreign { missing: None, .. } => {
+                let suppliers = number::<u64>(session, "SELECT COUNT(*) FROM supplier").await;
+                let suppliers = suppliers.map_err(while_doing("counting the suppliers"))?;
+                let per_scale = SchemaTable::Supplier.rows_per_scale();
+                Ok(Some(suppliers.unwrap_or(0) as f64 / per_scale))
+            }
+        }
+    }
+}
+
+/// Looks what is loaded.
+pub(crate) async fn find(session: &mut AdminSession<'_>) -> Result<TpchTables, LoadError> {
     let tables = tables(session).await?;
     let mut found: Option<TpchDatabase> = None;
     if OWN_TABLES.iter().all(|own| tables.contains(*own)) {
@@ -88,38 +155,36 @@ pub(crate) async fn find(
     }
     let (are_there, missing): (Vec<SchemaTable>, Vec<SchemaTable>) =
         SchemaTable::ALL.into_iter().partition(|table| tables.contains(table.name()));
-    match (&found, are_there.first(), missing.first()) {
-        (None, Some(table), _) => Err(LoadError::data(
-            format!(
-                "Table {} exists, but {FACTS} does not say who loaded it and how.",
-                table.name()
-            ),
-            "use another database, or rename or drop these tables yourself",
-        )),
+    match (found, are_there.first(), missing.first()) {
+        (None, None, _) => Ok(TpchTables::None),
+        (None, Some(&existing), missing) => {
+            Ok(TpchTables::Foreign { existing, missing: missing.copied() })
+        }
         (Some(loaded), _, Some(table)) if loaded.is_complete() => Err(LoadError::data(
             format!("Table {} doesn't exist: not all that was loaded is there.", table.name()),
             "drop what is left (dyno tpch drop), and load again",
         )),
-        _ => Ok(found),
+        (Some(loaded), ..) => Ok(TpchTables::Own(loaded)),
     }
 }
 
-/// What the database says of its load; `None` when nothing is loaded.
+/// The scale factor of the tables, whoever has loaded them.
+///
+/// # Errors
+/// Those of the session; there are no tables of TPC-H, or not all.
+pub async fn scale(session: &mut AdminSession<'_>) -> Result<f64, LoadError> {
+    let tables = find(session).await?;
+    tables.scale(session).await?.ok_or_else(|| {
+        LoadError::data("The database holds no tables of TPC-H.", "load them: dyno tpch load")
+    })
+}
+
+/// The database's record of its load; `None` when nothing is loaded.
 ///
 /// # Errors
 /// Those of the session; tables of another program, a load that is not finished, missing tables.
 pub async fn loaded(session: &mut AdminSession<'_>) -> Result<Option<TpchDatabase>, LoadError> {
-    match find(session).await? {
-        Some(TpchDatabase { scale, load, .. }) if load.finished_at.is_empty() => {
-            Err(LoadError::data(
-                format!(
-                    "The load of scale factor {scale} into this database has not been completed."
-                ),
-                format!("complete it with dyno tpch load --scale {scale}: what is stored is kept"),
-            ))
-        }
-        found => Ok(found),
-    }
+    find(session).await?.complete()
 }
 
 /// Remembers that the refresh functions of pair `pair` (from 1) were applied; may be part of the
@@ -128,7 +193,7 @@ pub async fn note_refresh_pair(session: &mut AdminSession<'_>, pair: u32) -> Res
     set_fact(session, REFRESH_PAIRS, &pair).await
 }
 
-/// What is noted under a name; `None` where nothing is.
+/// The value noted under a name; `None` if there is none.
 pub(crate) async fn fact<T: DeserializeOwned>(
     session: &mut AdminSession<'_>,
     name: &str,
@@ -196,12 +261,12 @@ pub(crate) async fn note_load(
     session.query("COMMIT", &mut Discard).await.map(drop)
 }
 
-/// Notes that a piece is done: in its own transaction, where it has one.
+/// Notes that a piece is done: in its own transaction, if it has one.
 pub(crate) async fn note(session: &mut AdminSession<'_>, done: &Done) -> Result<(), DbError> {
     insert(session, STEPS, &done.name, done).await
 }
 
-/// Bytes of the eight tables and their indexes; of an embedded database the whole file. `None` where the server
+/// Bytes of the eight tables and their indexes; of an embedded database the whole file. `None` if the server
 /// does not say.
 pub(crate) async fn size_bytes(session: &mut AdminSession<'_>) -> Option<u64> {
     if let Some(sql) = session.capabilities().file_bytes {

@@ -65,7 +65,7 @@ async fn execute(session: &mut AdminSession<'_>, sql: &str) -> Result<(), DbErro
     session.query(sql, &mut Discard).await.map(drop)
 }
 
-/// The first row of an answer as numbers; `None` where the server refuses or answers otherwise.
+/// The first row of an answer as numbers; `None` if the server refuses or answers otherwise.
 async fn numbers(session: &mut AdminSession<'_>, sql: &str) -> Result<Option<Vec<f64>>, DbError> {
     let first =
         answer_if_any(session, sql).await?.and_then(|answer| answer.rows.into_iter().next());
@@ -92,8 +92,8 @@ const RELATIONS: &str = "pg_class c WHERE c.oid IN (SELECT unnest(array[t.oid] |
                          ('region', 'nation', 'supplier', 'part', 'partsupp', 'customer', \
                          'orders', 'lineitem'))";
 
-/// The first row of an answer that needs an extension of PostgreSQL, as numbers, and why that could not be had. One that
-/// was not there before is dropped again.
+/// The first row of an answer that needs an extension of PostgreSQL, as numbers, and why that could not be had. One
+/// that was not there before is dropped again.
 async fn numbers_by(
     session: &mut AdminSession<'_>,
     extension: &str,

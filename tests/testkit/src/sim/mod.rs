@@ -1,5 +1,5 @@
-//! A simulated database for tests of the engine and of workloads, with scripted times and errors, on any clock. With a virtual clock
-//! and one loop, the same script and seed give the same run, to the nanosecond.
+//! A simulated database for tests of the engine and of workloads, with scripted times and errors, on any clock. With a
+//! virtual clock and one loop, the same script and seed give the same run, to the nanosecond.
 
 mod session;
 
@@ -39,14 +39,14 @@ impl Service {
 pub enum Fault {
     /// The statement of this number ends with an error of this class.
     ErrorAt { statement: u64, class: ErrorClass },
-    /// The same for each statement whose number plus 1 is a multiple of `period`, which is at least 1.
+    /// Each statement whose number plus 1 is a multiple of `period`, at least 1, ends with an error of this class.
     ErrorEvery { period: u64, class: ErrorClass },
     /// Loses the session of this connection number, or all sessions, if open at this time. A statement in flight fails
     /// then, an idle session fails with its next statement.
     LostAt { at: Nanos, session: Option<u32> },
     /// Refuses connects in this span, without its end.
     RefuseConnects { from: Nanos, until: Nanos },
-    /// The server stands still: work from `from` on goes on at `until`.
+    /// The server stands still: work from `from` on continues at `until`.
     Stall { from: Nanos, until: Nanos },
 }
 
@@ -60,7 +60,7 @@ pub struct SimulatedAnswers {
     pub rows: u64,
     pub dialect: Dialect,
     pub keep_log: bool,
-    /// What a session of MySQL says of itself: rows that it has read by scans, and statements.
+    /// Counts of a session of MySQL: rows that it has read by scans, and statements.
     pub scans: [u64; 2],
 }
 

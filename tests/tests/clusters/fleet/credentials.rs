@@ -35,7 +35,7 @@ impl Authority {
         Authority { operator: KeyPair::new_operator(), account: KeyPair::new_account() }
     }
 
-    /// The settings of a server that lets users of the account in, and nobody else.
+    /// The settings of a server that lets users of the account in, and no one else.
     fn settings(&self) -> String {
         let operator = json!({ "type": "operator", "version": 2 });
         let operator = signed(&self.operator, &self.operator.public_key(), "operator", &operator);

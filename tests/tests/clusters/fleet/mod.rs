@@ -17,7 +17,7 @@ mod secrets;
 mod spread;
 mod storm;
 
-/// Load generators, each in a folder of its own, and the folder of the coordinator.
+/// Load generators, each in its own folder, and the folder of the coordinator.
 struct Stage {
     scratch: Scratch,
     nats: String,
@@ -37,7 +37,7 @@ impl Stage {
         self.add_with(name, &[]);
     }
 
-    /// The same with more arguments.
+    /// One more load generator with more arguments, once it listens.
     fn add_with(&mut self, name: &str, more: &[&str]) {
         let folder = self.scratch.file(name);
         fs::create_dir_all(&folder).expect("made");
@@ -283,7 +283,7 @@ fn load_generators_that_die_or_hang_fail_the_trial_and_the_others_go_on() {
     run.wait_until("the loss of both", |run| {
         ["b", "d"].iter().all(|name| run.stderr().contains(&lost(name)))
     });
-    // What hung goes on beside the others: it finds that it isn't wanted any more.
+    // What hung continues alongside the others: it finds that it isn't wanted any more.
     stage.generators[3].signal(Signal::CONT);
     stage.generators[3].wait_until("its end", |it| it.stderr().contains("tx/s"));
     assert!(sessions(&server) <= 3, "those of a and c");
@@ -332,7 +332,7 @@ fn owned(names: [&str; 2]) -> Vec<String> {
 
 /// Sessions that make load.
 fn sessions(server: &MariaDb) -> u32 {
-    // The run holds its lock in a session of its own.
+    // The run holds its lock in its own session.
     let name = "CONCAT('dyno:', LEFT(SHA2('sbtest:sysbench', 256), 32))";
     let lock = format!("COALESCE(IS_USED_LOCK({name}), 0)");
     let list = "information_schema.processlist";
@@ -426,7 +426,7 @@ fn what_load_generators_must_not_or_can_not_do_is_refused_at_once() {
     assert!(ran.stderr.contains("execute no commands"), "{}", ran.all());
 }
 
-/// A port at which nobody listens.
+/// A port at which no one listens.
 fn dyno_testkit_port() -> u16 {
     dyno_testkit::free_port()
 }

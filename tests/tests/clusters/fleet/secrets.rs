@@ -6,7 +6,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-/// A certificate for 127.0.0.1 that is trusted itself; the key lies beside it.
+/// A certificate for 127.0.0.1 that is trusted itself; the key lies alongside it.
 fn certificate(folder: &Path) -> Result<(), String> {
     let made = Command::new("openssl")
         .args(["req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=dyno"])

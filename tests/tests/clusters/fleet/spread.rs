@@ -86,7 +86,7 @@ fn each_load_generator_drives_a_node_of_its_own_and_reaches_no_other() {
     assert!(!(stored + &ran.all() + &said).contains(&password), "a password is shown");
 }
 
-/// The primary is nobody's to drive here.
+/// The primary is no one's to drive here.
 fn refused_elsewhere(stage: &Stage, mine: &Mine, suite: &str) {
     let before = executed(mine);
     let cluster = mine.url();

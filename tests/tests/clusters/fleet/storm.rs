@@ -1,5 +1,5 @@
-//! Load generators that are killed, frozen and restarted at random, for as long as is asked for: nothing is counted twice,
-//! nothing is hidden, and the server's rows agree.
+//! Load generators that are killed, frozen and restarted at random, for as long as is requested: nothing is counted
+//! twice, nothing is hidden, and the server's rows agree.
 //!
 //! `DYNO_STORM_MINUTES=20 cargo test -p dyno-tests --test clusters -- --ignored storm --nocapture`.
 
@@ -17,7 +17,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 const NAMES: [&str; 3] = ["a", "b", "c"];
 const RATE: u64 = 600;
-/// For so long a load generator may go on that nobody hears: its lease, and what the coordinator waits.
+/// For so long a load generator may continue that no one hears: its lease, and what the coordinator waits.
 const UNHEARD_S: u64 = 35;
 const SUITE: &str = "[suite]\nname = \"storm\"\nsample_servers = false\n[target.main]\n[[experiment]]\n\
     name = \"storm\"\nworkload = \"pgbench\"\ntest = \"script\"\noptions = { scripts = [\"storm.sql\"], scale = 1 }\n\
@@ -88,7 +88,7 @@ fn storm_of_killed_frozen_and_restarted_load_generators() {
     let mut starts = 0;
     let mut run = stage.start(&suite, &server.url(), &[]);
     while begun.elapsed() < time {
-        // A run whose load generators are all lost ends; the same command goes on.
+        // A run whose load generators are all lost ends; the same command continues.
         if is_over(&run) {
             println!("the run has ended: {}", run.end().stderr.lines().last().unwrap_or_default());
             starts += 1;

@@ -1,4 +1,4 @@
-//! The same on a real MySQL 9.7 and on MariaDB 11.8: log-ins with the SHA-256 methods, statements, bulk loads.
+//! Drop-ins on a real MySQL 9.7 and on MariaDB 11.8: logins with the SHA-256 methods, statements, bulk loads.
 
 use super::bulk_loads::{load_and_fall_back, refused_loads};
 use super::statements::{every_end, every_statement};
@@ -61,7 +61,7 @@ fn mariadb_11_8_logs_in_answers_loads_and_runs() {
     };
     let url = server.url();
     run(async {
-        // It makes a certificate of its own when it starts.
+        // It makes its own certificate when it starts.
         for tls in ["disable", "require"] {
             let mut session = connect(&format!("{url}?tls={tls}")).await.unwrap();
             assert_eq!(session.proof().unwrap().tls.is_some(), tls == "require");

@@ -1,4 +1,4 @@
-//! What scripts ask of sessions, on a real MariaDB: parameters without types, names and ends of
+//! Requests of scripts to sessions, on a real MariaDB: parameters without types, names and ends of
 //! results, statements that are executed once, chains that fail in the middle.
 
 use super::support::{ask, connect, run, run_sql, text};

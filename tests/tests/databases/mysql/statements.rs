@@ -30,7 +30,7 @@ fn statements() {
     });
 }
 
-/// What every product must do.
+/// Statements that every product must execute.
 pub(crate) async fn every_statement(session: &mut MysqlSession) {
     prepared_values(session).await;
     prepared_numbers(session).await;
@@ -101,7 +101,7 @@ async fn prepared_values(session: &mut MysqlSession) {
     assert!(!wrong.is_fatal(), "{wrong}");
 }
 
-/// What the client library makes of numbers is what the server sends as text.
+/// Numbers made by the client library are equal to those that the server sends as text.
 async fn prepared_numbers(session: &mut MysqlSession) {
     run_sql(
         session,
@@ -228,7 +228,7 @@ async fn session_variables(server: &MariaDb) {
     assert!(error.message().contains("no_such_variable") && error.hint().is_some());
 }
 
-/// What is given up or killed.
+/// Statements that are given up or killed.
 pub(crate) async fn every_end(url: &str) {
     an_abandoned_call(url).await;
     kill_query(url).await;

@@ -1,4 +1,4 @@
-//! What the tests of MySQL sessions share.
+//! Helpers that the tests of MySQL sessions share.
 
 use dyno_core::{
     AnswerRow, AnswerTable, DbError, Discard, Driver, Param, ParamType, Rows, Session,

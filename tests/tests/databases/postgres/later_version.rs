@@ -1,4 +1,4 @@
-//! The same on PostgreSQL 18, its log-in methods, and each family's whole way.
+//! Drop-ins on PostgreSQL 18, its login methods, and each family's whole way.
 
 use super::statements::{every_end, every_statement};
 use dyno_core::Cause;

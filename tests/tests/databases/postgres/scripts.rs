@@ -1,4 +1,4 @@
-//! What scripts ask of sessions, on a real PostgreSQL: parameters whose types the server infers,
+//! Requests of scripts to sessions, on a real PostgreSQL: parameters whose types the server infers,
 //! names and ends of results, statements that are executed once, flights with several ends, COPY
 //! where it has no place.
 
@@ -218,7 +218,7 @@ async fn flights_mix_and_have_several_ends(session: &mut PostgresSession) {
             "done 1 rows"
         ]
     );
-    // Ended by the caller: no further Sync is needed, and only a Sync is no flight.
+    // Ended by the caller: no further Sync is needed, and only a Sync is not a flight.
     session.queue(prepared, &[]).unwrap();
     session.queue_sync().unwrap();
     session.flush(&mut Discard, &mut results).await.unwrap();
@@ -277,7 +277,7 @@ async fn errors_end_at_the_next_sync(session: &mut PostgresSession) {
     assert_eq!(kept, "1,2,8", "each part stands or falls alone");
     assert!(!session.is_in_transaction());
 
-    // A transaction block goes on over the ends of the parts, and stays failed over them.
+    // A transaction block continues over the ends of the parts, and stays failed over them.
     session.queue_once("BEGIN", &[]).unwrap();
     session.queue(insert, &[Param::Int(1)]).unwrap();
     session.queue_sync().unwrap();
@@ -322,7 +322,7 @@ async fn transactions_are_seen(session: &mut PostgresSession) {
     assert!(!session.is_in_transaction());
 }
 
-/// Neither direction hangs, and the session goes on.
+/// Neither direction hangs, and the session continues.
 async fn copies_are_refused(session: &mut PostgresSession) {
     let check = |error: &DbError| {
         assert!(!error.is_fatal() && error.hint().is_some(), "{error}");

@@ -44,7 +44,7 @@ fn statements() {
     every_statement(&server_or_skip!(Postgres, "statements"));
 }
 
-/// What every version must do.
+/// Statements that every version must execute.
 pub(crate) fn every_statement(server: &Postgres) {
     block_on(async {
         let mut session = session(server).await;
@@ -401,11 +401,11 @@ async fn noisy_copy(session: &mut PostgresSession) {
 }
 
 #[test]
-fn cancelled_and_lost() {
-    every_end(&mut server_or_skip!(Postgres, "cancelled_and_lost"));
+fn canceled_and_lost() {
+    every_end(&mut server_or_skip!(Postgres, "canceled_and_lost"));
 }
 
-/// What is cancelled, refused or killed.
+/// Statements that are canceled, refused or killed.
 pub(crate) fn every_end(server: &mut Postgres) {
     cancel(server);
     block_on(abandoned(server)).unwrap();
@@ -443,8 +443,8 @@ fn cancel(server: &Postgres) {
     let sleeper = async {
         let mut session = session(server).await;
         *token.borrow_mut() = Some(session.cancel_token());
-        let cancelled = run(&mut session, "SELECT pg_sleep(60)").await.unwrap_err();
-        assert_eq!((cancelled.sqlstate(), cancelled.is_fatal()), ("57014", false));
+        let canceled = run(&mut session, "SELECT pg_sleep(60)").await.unwrap_err();
+        assert_eq!((canceled.sqlstate(), canceled.is_fatal()), ("57014", false));
         done.set(true);
         // A late request may hit this one instead.
         let next = run(&mut session, "SELECT 1").await;
@@ -452,7 +452,7 @@ fn cancel(server: &Postgres) {
             next.is_ok_and(|done| done == READ) || single(&mut session, "SELECT 1").await == "1"
         );
     };
-    let canceller = async {
+    let canceler = async {
         while !done.get() {
             // Again until it hits: the first request may come before the statement has begun, or
             // the first look before the session has connected.
@@ -464,7 +464,7 @@ fn cancel(server: &Postgres) {
         }
     };
     let tasks: [std::pin::Pin<Box<dyn Future<Output = ()> + '_>>; 2] =
-        [Box::pin(sleeper), Box::pin(canceller)];
+        [Box::pin(sleeper), Box::pin(canceler)];
     run_all(tasks).unwrap();
 }
 

@@ -30,7 +30,7 @@ const RUNS_ARE_REFUSED: &Steps = &[
     (Step::TpchRun, Refused("sql_select_limit")),
 ];
 
-/// `dyno bench` in place of TPC-C.
+/// `dyno bench` instead of TPC-C.
 const BENCH_IS_RIGHT: &Steps = &[
     (Step::Bench, Right),
     (Step::SysbenchPrepare, Right),
@@ -229,7 +229,7 @@ fn check_settings_of_target(port: u16) {
     }
 }
 
-/// One server of each product for each of these tests: beside each other they take half the time.
+/// One server of each product for each of these tests: alongside each other they take half the time.
 fn run_on_mariadb(test: &str, rows: &[&[Row]]) {
     let options = [
         "--log-bin",

@@ -7,7 +7,7 @@ use super::{
 use dyno_core::Dialect;
 use dyno_testkit::{Postgres, skipped};
 
-/// `dyno bench` in place of the front ends of TPC-C and TPC-H.
+/// `dyno bench` instead of the front ends of TPC-C and TPC-H.
 const BENCH_IS_RIGHT: &Steps = &[
     (Step::Bench, Right),
     (Step::SysbenchPrepare, Right),

@@ -112,7 +112,7 @@ pub(crate) fn agree<D: Driver>(driver: &D) {
     break_dist_info(driver, "ol_supply_w_id <> ol_w_id");
 }
 
-/// A server that refuses the join is asked for both sides instead.
+/// A server that refuses the join is requested both sides instead.
 pub(crate) fn is_used_when_joins_are_refused<D: Driver>(driver: &D) {
     let unjoinable = Condition { body: "a_join_that_is_refused", ..*condition("C10") };
     let result = unjoinable.examine(&driver.admin(), false).unwrap();

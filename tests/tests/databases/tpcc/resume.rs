@@ -1,4 +1,4 @@
-//! Loads that are interrupted go on, and give the same database.
+//! Loads that are interrupted continue, and give the same database.
 
 use super::whole_way::{assert_consistent, options};
 use dyno_core::{AdminSession, AnswerTable, Driver, Session};
@@ -39,7 +39,7 @@ fn one_warehouse(keys: KeyTime) -> TpccLoadOptions {
     TpccLoadOptions { warehouses: 1, keys: Some(keys), ..options() }
 }
 
-/// Goes on with the load that `interrupted` options began.
+/// Continues with the load that `interrupted` options began.
 fn go_on<D: Driver>(driver: &D, load_options: &TpccLoadOptions) {
     with_session(driver, async |session: &mut D::Session| {
         let error = loaded(&mut AdminSession::lent(session)).await.unwrap_err();

@@ -280,7 +280,7 @@ fn postgres_goes_the_whole_way() {
     whole_way(&driver, &options, || {});
 }
 
-/// One warehouse, on servers beside those that the deep tests are made on.
+/// One warehouse, on servers alongside those that the deep tests are made on.
 fn short_way<D: Driver>(driver: &D) {
     let one = TpccLoadOptions { warehouses: 1, ..options() };
     assert!(!load(&driver.admin(), &one, &Unobserved).unwrap().was_complete);

@@ -123,7 +123,7 @@ fn postgres() {
     whole_way(&postgres_of(&server));
 }
 
-/// At scale factor 1 this takes minutes: only where it is asked for. MariaDB would take hours there.
+/// At scale factor 1 this takes minutes: only where it is requested. MariaDB would take hours there.
 #[test]
 fn answers_at_a_scale_of_choice() {
     let Ok(scale) = std::env::var(SCALE) else {

@@ -36,7 +36,7 @@ fn all_rows() -> u64 {
     SchemaTable::ALL.into_iter().map(|table| row_count(table, SCALE)).sum()
 }
 
-/// What the catalog says: primary keys, foreign keys, secondary indexes.
+/// Keys in the catalog: primary keys, foreign keys, secondary indexes.
 fn keys<D: Driver>(driver: &D) -> [u64; 3] {
     let counts: [&str; 3] = match driver.dialect() {
         Dialect::Mysql => [
@@ -151,7 +151,7 @@ fn interrupt<F: Fn() + Sync>(action: F) -> Interrupt<F> {
     Interrupt { rows: AtomicU64::new(0), action }
 }
 
-/// Goes on with an interrupted load; the rows that were missing.
+/// Continues with an interrupted load; the rows that were missing.
 fn go_on<D: Driver>(driver: &D) -> u64 {
     let error = state(driver).unwrap_err();
     assert!(error.to_string().contains("has not been completed"), "{error}");

@@ -168,8 +168,8 @@ fn nothing_runs<D: Driver>(driver: &D, active: &str) {
     wait_until("the server to have nothing to do", || number(driver, active) == 0);
 }
 
-/// A query that does not end is cancelled at its bound and by the user; nothing of it is left.
-fn endless_queries_are_cancelled<D: Driver>(driver: &D, sleep: &str, active: &str) {
+/// A query that does not end is canceled at its bound and by the user; nothing of it is left.
+fn endless_queries_are_canceled<D: Driver>(driver: &D, sleep: &str, active: &str) {
     statement(driver, "alter table nation rename to nation_kept");
     let view = format!("create view nation as select * from nation_kept where {sleep}");
     statement(driver, &view);
@@ -180,7 +180,7 @@ fn endless_queries_are_cancelled<D: Driver>(driver: &D, sleep: &str, active: &st
     assert_eq!((&second.outcome, second.seconds), (&QueryOutcome::TimedOut, 0.5));
     assert!(second.answer.is_none());
     let metrics = facts.metrics.as_ref().unwrap();
-    assert!(metrics.penalised.contains(&2) && metrics.penalised.contains(&5), "{metrics:?}");
+    assert!(metrics.penalized.contains(&2) && metrics.penalized.contains(&5), "{metrics:?}");
     nothing_runs(driver, active);
 
     let is_stopped = AtomicBool::new(false);
@@ -222,7 +222,7 @@ fn sqlite_passes_and_refreshes() {
     interrupted_pairs_go_on(&driver);
 }
 
-/// What is left of an interrupted pair is completed before the next test.
+/// The rest of an interrupted pair is completed before the next test.
 fn interrupted_pairs_go_on<D: Driver>(driver: &D) {
     let orders = || number(driver, "select count(*) from orders");
     let before = orders();
@@ -264,7 +264,7 @@ fn sqlite_is_interrupted() {
     let facts = run(&driver.admin(), &bounded, &Unwatched, &never).unwrap();
     assert_eq!(facts.queries.len(), 22);
     assert_eq!(facts.queries[0].outcome, QueryOutcome::TimedOut);
-    assert!(facts.metrics.unwrap().penalised.contains(&1));
+    assert!(facts.metrics.unwrap().penalized.contains(&1));
     let is_stopped = AtomicBool::new(false);
     let watch = told(|event| {
         if matches!(event, Event::Sent(1)) {
@@ -284,7 +284,7 @@ fn postgres_passes_at_its_degrees_and_cancels() {
     passes(&driver);
     degrees(&driver);
     power_and_throughput(&driver);
-    endless_queries_are_cancelled(
+    endless_queries_are_canceled(
         &driver,
         "(select pg_sleep(3600)) is not null",
         "select count(*) from pg_stat_activity where state = 'active' and backend_type = 'client \
@@ -412,7 +412,7 @@ fn mariadb_passes_without_a_degree_and_cancels() {
     );
     variables_of_the_server_are_told(&driver);
     power_and_throughput(&driver);
-    endless_queries_are_cancelled(
+    endless_queries_are_canceled(
         &driver,
         "sleep(3600) = 0",
         "select count(*) from information_schema.processlist where command = 'Query' and id <> \

@@ -55,12 +55,12 @@ pub(crate) fn ran(folder: &Scratch, words: &[&str]) -> Ran {
     Ran::of(dyno_command(folder.path()).arg("benchmarksql").args(words))
 }
 
-/// The same, which has to end well.
+/// `dyno benchmarksql` with these words, which has to end well.
 pub(crate) fn good(folder: &Scratch, words: &[&str]) -> Ran {
     ran(folder, words).good()
 }
 
-/// What follows `label` in the closing lines.
+/// The text after `label` in the closing lines.
 pub(crate) fn closing(stdout: &str, label: &str) -> String {
     let mut lines = stdout.lines().filter_map(|line| {
         let (prefix, text) = line.split_once(" INFO   jTPCC : Term-00, ")?;

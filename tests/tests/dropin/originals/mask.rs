@@ -1,4 +1,4 @@
-//! What may differ between two programs that say the same.
+//! Permitted differences between two programs with equal output.
 
 /// Versions, paths and figures taken out of what `program` said.
 pub(super) fn mask(text: &str, program: &str) -> String {

@@ -1,4 +1,4 @@
-//! Command lines of the original tools, each beside dyno's: exit code, standard output and standard
+//! Command lines of the original tools, each alongside dyno's: exit code, standard output and standard
 //! error.
 
 mod mask;

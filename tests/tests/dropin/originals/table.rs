@@ -2,8 +2,8 @@
 //!
 //! A line is a mark and words: `-` without a server, `my` and `pg` with the options of a connection.
 //! A second mark behind it: `~` numbers differ from run to run, `%` so does the order of lines, `!` is
-//! known to differ, and then must differ; `+` dyno says more on standard output. Words `NAME=VALUE` at the beginning are the environment,
-//! what follows `<<<` is standard input, with `\n` for a line end before a backslash or a word.
+//! known to differ, and then must differ; `+` dyno says more on standard output. Words `NAME=VALUE` at the beginning
+//! are the environment, what follows `<<<` is standard input, with `\n` for a line end before a backslash or a word.
 
 use super::mask::{mask, sorted, without_numbers};
 use dyno_testkit::Ran;
@@ -89,7 +89,7 @@ fn split(text: &str) -> Vec<String> {
     words
 }
 
-/// What a program said, in the form in which two are compared.
+/// A program's output, in the form in which two are compared.
 #[derive(PartialEq, Eq)]
 struct Said {
     code: i32,
@@ -159,7 +159,7 @@ pub(super) fn compare(
     assert_eq!(wrong, 0, "{report}\n{wrong} of {all} command lines differ, {known} are known to");
 }
 
-/// What dyno says of its own on standard error: a remedy, and what it did beside the original's work.
+/// Additional lines of dyno on standard error: a remedy, and its work besides the original's.
 fn is_addition(line: &str) -> bool {
     ["hint: ", " rows loaded", "note: ", " clients stopped after an error; "]
         .iter()

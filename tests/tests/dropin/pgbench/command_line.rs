@@ -141,7 +141,7 @@ const LINES: &[&[&str]] = &[
     &["--debug", "-c", "x"],
 ];
 
-/// A port of the loopback address at which nobody listens.
+/// A port of the loopback address at which no one listens.
 fn closed_port() -> String {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
     listener.local_addr().expect("its address").port().to_string()

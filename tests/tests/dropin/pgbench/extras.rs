@@ -1,10 +1,11 @@
-//! What dyno does and the original doesn't: other databases, results for programs, several hosts, ends that
+//! Features that the original lacks: other databases, results for programs, several hosts, ends that
 //! can't be overlooked.
 
 use super::support::{finish, ours};
 use dyno_testkit::{MariaDb, Postgres, Ran, RunningDyno, Scratch, server_or_skip, wait_until};
 use rustix::process::Signal;
 use std::path::Path;
+use std::process::Command;
 
 const DATABASE: &str = "sqlite:bench.db";
 
@@ -163,6 +164,20 @@ fn a_host_that_does_not_exist_is_one_of_h_or_pghost() {
         "{}",
         ran.all()
     );
+}
+
+/// The system refuses each byte of a file, as a full disk does.
+#[test]
+fn a_log_that_can_not_be_written_is_a_failure() {
+    let folder = folder_with_tables("1");
+    let plain = ours(folder.path(), &["-n", "-S", "-t", "10", "--log", DATABASE]);
+    let mut limited = Command::new("sh");
+    let limits = "trap '' XFSZ; ulimit -f 0; exec \"$@\"";
+    limited.current_dir(folder.path()).args(["-c", limits, "sh"]);
+    let ran = finish(limited.arg(plain.get_program()).args(plain.get_args()));
+    assert_eq!(ran.code, 1, "{}", ran.all());
+    assert!(ran.stderr.contains("could not write logfile"), "{}", ran.all());
+    assert!(ran.stdout.contains("actually processed: 10/10"), "{}", ran.all());
 }
 
 #[test]
@@ -325,7 +340,7 @@ fn an_interrupted_initialization_stops_at_the_server_too() {
     let folder = Scratch::new();
     let url = server.url();
     let hint = "pgbench: hint: run it again with --resume";
-    // What is asked for, what has to be seen before the signal, and whether rows are stored then.
+    // What is requested, what has to be seen before the signal, and whether rows are stored then.
     let cases = [
         (&["-I", "dtG", "-s", "3000"][..], "state = 'active' AND query LIKE 'insert into%'", false),
         (&["-s", "3000"], "state = 'active' AND query ILIKE 'copy %'", false),
@@ -397,7 +412,7 @@ fn several_hosts_share_the_clients() {
     )
     .expect("a file");
     let (socket, port) = (server.socket_folder.display(), server.port);
-    // Nobody listens on the first of the hosts that are tried in order.
+    // No one listens on the first of the hosts that are tried in order.
     let in_order = format!("host=127.0.0.1,127.0.0.1 port=1,{port}");
     let rotating = format!("host=127.0.0.1,{socket} port={port} load_balance_hosts=rotate");
     for (hosts, expected) in [(in_order, "f\t20"), (rotating, "f\t10\nt\t10")] {

@@ -259,7 +259,7 @@ fn initializations_say_what_the_original_says() {
     run_all(&server, folder.path(), INITIALIZATIONS);
 }
 
-/// The original counts the transaction that was left open as processed; dyno doesn't, because nobody has
+/// The original counts the transaction that was left open as processed; dyno doesn't, because no one has
 /// committed it. What both say of it is the same.
 #[test]
 fn a_block_left_open_aborts_its_client() {

@@ -1,4 +1,4 @@
-//! `dyno pgbench` as a script sees it, beside the original where that is installed.
+//! `dyno pgbench` as a script sees it, alongside the original where that is installed.
 
 mod command_line;
 mod copy;

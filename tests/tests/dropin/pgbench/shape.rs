@@ -1,4 +1,4 @@
-//! What is left of an output when times and counts that differ from run to run are taken out.
+//! The output without times and counts that differ from run to run.
 
 /// Labels of lines whose numbers must be the same.
 const EXACT: [&str; 12] = [

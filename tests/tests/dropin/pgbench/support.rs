@@ -13,7 +13,7 @@ fn prepared(mut command: Command, folder: &Path) -> Command {
     command
 }
 
-/// `dyno pgbench` in `folder`, with nobody's settings in its environment.
+/// `dyno pgbench` in `folder`, with no one's settings in its environment.
 pub(crate) fn ours(folder: &Path, arguments: &[&str]) -> Command {
     let mut command = prepared(dyno_command(folder), folder);
     command.arg("pgbench").args(arguments);

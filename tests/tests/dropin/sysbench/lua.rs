@@ -1,4 +1,4 @@
-//! Scripts of users' own on real servers, beside the original.
+//! Scripts of users' own on real servers, alongside the original.
 
 use super::support::{command, command_of, number, shape};
 use dyno_testkit::{MariaDb, Postgres, Ran, Scratch, peer, server_or_skip, skipped};
@@ -109,9 +109,11 @@ const OPTIONS: &str = include_str!("scripts/options.lua");
 const SQL: &str = include_str!("scripts/sql.lua");
 const SHAPES: &str = include_str!("scripts/shapes.lua");
 
-/// What the scripts above print, and the bars of their histograms.
+/// Output of the scripts above, the bars of their histograms, and the begin of the events.
 fn said(ran: &Ran) -> Vec<String> {
-    let is_said = |line: &&str| line.starts_with("say") || line.contains(" |*");
+    let is_said = |line: &&str| {
+        line.starts_with("say") || line.contains(" |*") || line.starts_with("Threads started")
+    };
     ran.stdout.lines().filter(is_said).map(str::to_owned).collect()
 }
 
@@ -240,6 +242,75 @@ fn databases_answer_scripts_as_in_the_original() {
     let ignored = |ran: &Ran| number(ran, "ignored errors:");
     assert!((ignored(&ours) - ignored(&theirs)).abs() < 0.5, "{}", ours.all());
     assert!((ignored(&ours) - 3.0).abs() < 0.5, "{}", ours.all());
+}
+
+const COUNTS: &str = r#"
+function thread_init()
+   con = sysbench.sql.driver():connect()
+end
+function event()
+   con:query("SELECT 1")
+   con:reconnect()
+   pcall(con.query, con, "SELECT none")
+end
+function thread_done()
+   con:query("SELECT 2")
+   con:query("SET @a = 3")
+   con:disconnect()
+end
+"#;
+
+/// Statements of `thread_done`, sessions that a script opens again, errors that it catches, and calls without a server.
+#[test]
+fn scripts_are_counted_as_in_the_original() {
+    let name = "scripts_are_counted_as_in_the_original";
+    let server = server_or_skip!(MariaDb, name);
+    let Some(program) = peer("sysbench") else {
+        return skipped(name, "sysbench is not installed");
+    };
+    let folder = Scratch::new();
+    std::fs::write(folder.file("counts.lua"), COUNTS).expect("a script");
+    let socket = format!("--mysql-socket={}", server.socket.display());
+    let nowhere = ["--mysql-dry-run", "--mysql-host=nosuchhost.invalid"];
+    for (connection, expected) in [
+        (&[socket.as_str(), "--mysql-user=root"][..], [6.0, 2.0, 4.0, 4.0]),
+        (&nowhere, [0.0, 12.0, 0.0, 4.0]),
+    ] {
+        let words = ["--threads=2", "--events=4", "--time=0", "./counts.lua", "run"];
+        let ours = Ran::of(command(folder.path(), connection).args(words));
+        let mut original = Command::new(&program);
+        let theirs = Ran::of(original.current_dir(folder.path()).args(connection).args(words));
+        assert_eq!((ours.code, theirs.code), (0, 0), "{}\n{}", ours.all(), theirs.all());
+        let counts = |ran: &Ran| {
+            ["read:", "other:", "ignored errors:", "reconnects:"].map(|label| number(ran, label))
+        };
+        assert_eq!(counts(&ours), counts(&theirs), "{}\n{}", ours.all(), theirs.all());
+        assert_eq!(counts(&ours), expected, "{}", ours.all());
+    }
+}
+
+#[test]
+fn a_script_may_catch_that_a_host_is_unknown() {
+    let name = "a_script_may_catch_that_a_host_is_unknown";
+    let Some(program) = peer("sysbench") else {
+        return skipped(name, "sysbench is not installed");
+    };
+    let folder = Scratch::new();
+    let script = "function prepare()\n\
+                  local driver = sysbench.sql.driver()\n\
+                  local ok, problem = pcall(driver.connect, driver)\n\
+                  print('say', ok, problem:match('connection creation failed'))\n\
+                  end";
+    std::fs::write(folder.file("c.lua"), script).expect("a script");
+    for host in ["--mysql-host", "--db-driver=pgsql --pgsql-host"] {
+        let host = format!("{host}=nosuchhost.invalid");
+        let words: Vec<&str> = host.split(' ').chain(["./c.lua", "prepare"]).collect();
+        let ours = Ran::of(command_of(&folder).args(&words));
+        let theirs = Ran::of(Command::new(&program).current_dir(folder.path()).args(&words));
+        assert_eq!((ours.code, theirs.code), (0, 0), "{}\n{}", ours.all(), theirs.all());
+        assert_eq!(said(&ours), ["say\tfalse\tconnection creation failed"], "{}", ours.all());
+        assert_eq!(said(&ours), said(&theirs), "{}", theirs.all());
+    }
 }
 
 /// Number and types of the values that each function returns, or that it fails.
@@ -496,20 +567,6 @@ fn a_script_that_holds_up_its_loop_is_a_note_unless_each_worker_has_one() {
 }
 
 #[test]
-fn a_distribution_that_scripts_do_not_have_is_refused_before_anything_is_executed() {
-    let folder = Scratch::new();
-    std::fs::write(folder.file("t.lua"), "print('top') function event() end").expect("a script");
-    let ran = Ran::of(command_of(&folder).args(["--rand-type=zipfian", "./t.lua", "run"]));
-    assert_eq!(ran.code, 1, "{}", ran.all());
-    assert!(ran.stdout.contains("take uniform, gaussian, special or pareto"), "{}", ran.all());
-    assert!(
-        !ran.all().contains("top\n") && !ran.all().contains("Threads started"),
-        "{}",
-        ran.all()
-    );
-}
-
-#[test]
 fn lines_of_workers_on_several_threads_stay_whole() {
     let folder = Scratch::new();
     let script = "function event() print('this', nil, 1, 'that') end";
@@ -580,7 +637,7 @@ ffi.cdef("int usleep(unsigned int);")
 function event() ffi.C.usleep(1000) end
 "#;
 
-/// What follows the start of a run: labels, their order and lines. The original writes a line of its own where lines
+/// The output after the start of a run: labels, their order and lines. The original writes a separate line if lines
 /// without a time come twice, and does not complain of a rate that a busy machine has missed.
 fn below_start(ran: &Ran) -> Vec<String> {
     let (_, text) = ran.stdout.split_once("Threads started!").expect("a start");

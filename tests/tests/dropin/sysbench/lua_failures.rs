@@ -1,11 +1,11 @@
-//! Scripts that fail, beside the original.
+//! Scripts that fail, alongside the original.
 
 use super::lua::of_postgres;
 use super::support::{command, command_of};
 use dyno_testkit::{MariaDb, Postgres, Ran, Scratch, peer, server_or_skip, skipped};
 use std::process::Command;
 
-/// What follows `FATAL: ` on stdout.
+/// The text after `FATAL: ` on stdout.
 fn fatal(ran: &Ran) -> Vec<String> {
     let lines = ran.stdout.lines().filter_map(|line| line.strip_prefix("FATAL: "));
     lines.map(str::to_owned).collect()
@@ -51,7 +51,7 @@ fn a_statement_that_postgres_can_not_prepare_is_fatal_in_the_originals_words() {
             format!("`thread_run' function failed: ./t.lua:{line}: SQL API error"),
         ]
     };
-    // The original goes on after this one, and crashes.
+    // The original continues after this one, and crashes.
     let bound = ours(
         "function event()\n  local con = sysbench.sql.driver():connect()\n\
          local statement = con:prepare('SELECT * FROM missing WHERE id = ?')\n\
@@ -177,7 +177,7 @@ fn a_script_that_restarts_fails_or_needs_memory_says_what_the_original_says() {
                     if n % 3 == 0 then error({errcode = sysbench.error.RESTART_EVENT}) end\nend";
     let anew = ran(restarts, &[]);
     assert_eq!(anew.code, 0, "{}", anew.all());
-    // Of eight attempts two, as in the original.
+    // Two of eight attempts, as in the original.
     assert_eq!(anew.stdout.matches("anew\t1").count(), 2, "{}", anew.all());
     let fails = "local con\nfunction thread_init() con = sysbench.sql.driver():connect() end\n\
                  local n = 0\nfunction event()\n  n = n + 1\n  con:query('SELECT 1')\n\

@@ -1,4 +1,4 @@
-//! On a MariaDB of one's own, beside the original where that is installed.
+//! On a MariaDB of one's own, alongside the original where that is installed.
 
 use super::support::{command, number, shape};
 use dyno_testkit::{MariaDb, Ran, RunningDyno, Scratch, peer, server_or_skip, skipped, wait_until};
@@ -22,7 +22,7 @@ fn good(ran: Ran) -> Ran {
     ran
 }
 
-/// What stays of an output when numbers, the banner and dyno's own line are taken away.
+/// The output without numbers, the banner and dyno's own line.
 fn comparable(stdout: &str) -> String {
     let own = ["Random numbers distribution:", "sysbench 1.0.20"];
     let lines = stdout.lines().filter(|line| !own.iter().any(|own| line.starts_with(own)));

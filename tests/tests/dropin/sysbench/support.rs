@@ -11,7 +11,7 @@ pub(crate) fn command(folder: &Path, arguments: &[&str]) -> Command {
     command
 }
 
-/// The same without a server.
+/// `dyno sysbench` without a server.
 pub(crate) fn command_of(folder: &Scratch) -> Command {
     command(folder.path(), &[])
 }

@@ -7,12 +7,12 @@ pub(crate) fn ran(folder: &Scratch, words: &[&str]) -> Ran {
     Ran::of(dyno_command(folder.path()).arg("tpch").args(words))
 }
 
-/// The same, which has to end well.
+/// `dyno tpch` with these words, which has to end well.
 pub(crate) fn good(folder: &Scratch, words: &[&str]) -> Ran {
     ran(folder, words).good()
 }
 
-/// The same, which has to end with this code, this error and this hint, or what they begin with.
+/// `dyno tpch`, which has to end with this code, this error and this hint, or what they begin with.
 pub(crate) fn refused(folder: &Scratch, words: &[&str], code: i32, error: &str, hint: &str) {
     let ran = ran(folder, words);
     assert_eq!(ran.code, code, "{words:?}: {}", ran.all());

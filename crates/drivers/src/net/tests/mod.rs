@@ -10,16 +10,16 @@ use std::net::{TcpListener, TcpStream};
 use std::os::unix::net::UnixListener;
 use std::thread::JoinHandle;
 
-fn listen(serve: impl FnOnce(TcpStream) + Send + 'static) -> (Resolved, JoinHandle<()>) {
+fn listen(serve: impl FnOnce(TcpStream) + Send + 'static) -> (ServerHost, JoinHandle<()>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
     let thread = std::thread::spawn(move || serve(listener.accept().unwrap().0));
     (resolved("127.0.0.1", port), thread)
 }
 
-fn resolved(host: &str, port: u16) -> Resolved {
+fn resolved(host: &str, port: u16) -> ServerHost {
     let hosts = Hosts(vec![Address::Tcp { host: host.to_owned(), port }]);
-    hosts.resolve().unwrap().pick(0).clone()
+    hosts.servers().unwrap().pick(0).clone()
 }
 
 fn echo(mut peer: impl Read + Write) {
@@ -29,7 +29,7 @@ fn echo(mut peer: impl Read + Write) {
     }
 }
 
-async fn connected(host: &Resolved) -> Transport {
+async fn connected(host: &ServerHost) -> Transport {
     Transport::connect(host, now() + 10 * SECOND).await.unwrap()
 }
 
@@ -65,7 +65,7 @@ fn bytes_go_out_and_come_back_over_a_unix_socket() {
     let path = folder.path().join("server.sock");
     let listener = UnixListener::bind(&path).unwrap();
     let server = std::thread::spawn(move || echo(listener.accept().unwrap().0));
-    let hosts = Hosts(vec![Address::Unix(path)]).resolve().unwrap();
+    let hosts = Hosts(vec![Address::Unix(path)]).servers().unwrap();
     block_on(async {
         let mut transport = connected(hosts.pick(3)).await;
         assert!(transport.is_local());
@@ -140,7 +140,7 @@ fn refused_connections_name_the_address_and_a_remedy() {
     assert!(error.message().contains("refused"), "{error}");
     assert!(error.hint().is_some());
 
-    let missing = Hosts(vec![Address::Unix("/nowhere/at/all.sock".into())]).resolve().unwrap();
+    let missing = Hosts(vec![Address::Unix("/nowhere/at/all.sock".into())]).servers().unwrap();
     let error = block_on(Transport::connect(missing.pick(0), u64::MAX)).unwrap().unwrap_err();
     assert!(error.to_string().contains("/nowhere/at/all.sock"), "{error}");
     assert!(error.hint().unwrap().contains("no such socket"));
@@ -164,7 +164,7 @@ fn a_silent_server_runs_into_the_time_limit() {
 
 #[test]
 fn all_addresses_of_a_host_are_tried() {
-    // Usually localhost is ::1 first, and nobody listens there.
+    // Usually localhost is ::1 first, and no one listens there.
     let (host, server) = listen(echo);
     let Address::Tcp { port, .. } = host.address else { unreachable!() };
     block_on(async {
@@ -204,10 +204,11 @@ fn many_connections_share_a_loop() {
 #[test]
 fn hosts_rotate_and_unknown_names_are_explained() {
     let tcp = |host: &str, port| Address::Tcp { host: host.to_owned(), port };
-    let hosts = Hosts(vec![tcp("127.0.0.1", 1), tcp("::1", 2)]).resolve().unwrap();
+    let hosts = Hosts(vec![tcp("127.0.0.1", 1), tcp("::1", 2)]).servers().unwrap();
     let picked: Vec<String> = (0..3).map(|n| hosts.pick(n).address.to_string()).collect();
     assert_eq!(picked, ["127.0.0.1:1", "[::1]:2", "127.0.0.1:1"]);
-    let error = Hosts(vec![tcp("no such host", 1)]).resolve().unwrap_err();
+    let unknown = Hosts(vec![tcp("no such host", 1)]).servers().unwrap();
+    let error = unknown.pick(0).sockets().unwrap_err();
     assert!(error.message().contains("no such host"), "{error}");
-    assert!(Hosts(Vec::new()).resolve().is_err());
+    assert!(Hosts(Vec::new()).servers().is_err());
 }

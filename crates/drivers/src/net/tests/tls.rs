@@ -65,7 +65,7 @@ impl Papers {
     }
 
     /// Serves one connection: echoes `ping` and then 200,000 bytes, and leaves.
-    fn serve(&self) -> (Resolved, JoinHandle<()>) {
+    fn serve(&self) -> (ServerHost, JoinHandle<()>) {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let port = listener.local_addr().unwrap().port();
         let config = Arc::new(self.server.clone());
@@ -83,7 +83,7 @@ impl Papers {
             }
         });
         let hosts = Hosts(vec![Address::Tcp { host: "127.0.0.1".to_owned(), port }]);
-        (hosts.resolve().unwrap().pick(0).clone(), thread)
+        (hosts.servers().unwrap().pick(0).clone(), thread)
     }
 
     /// Connects as `options` say, pretending that the host is called `name`.

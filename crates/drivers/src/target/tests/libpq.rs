@@ -1,4 +1,4 @@
-//! What libpq's connection strings, options and variables come to.
+//! Readings of libpq's connection strings, options and variables.
 
 use super::super::libpq::from_libpq_with;
 use super::super::*;

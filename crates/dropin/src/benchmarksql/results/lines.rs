@@ -1,4 +1,4 @@
-//! `data/result.csv`: a line for each transaction, written by a thread of its own.
+//! `data/result.csv`: a line for each transaction, written by its own thread.
 
 use dyno_core::{Nanos, Outcome, push_int};
 use dyno_engine::Control;

@@ -110,7 +110,7 @@ fn the_name_of_the_sample_file_is_expanded() {
 
 #[test]
 fn every_part_is_written_as_java_writes_it() {
-    // Of java.util.Formatter, in this order, for this moment.
+    // Results of java.util.Formatter, in this order, for this moment.
     let java = "2032 32 03 04 064 12 05 09 012";
     let template: Vec<String> = KNOWN.split(' ').map(|letter| format!("%t{letter}")).collect();
     assert_eq!(expanded(&template.join(" ")), java);

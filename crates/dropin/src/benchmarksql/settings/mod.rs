@@ -48,7 +48,7 @@ pub(super) struct Run {
     /// Minutes; 0 if the transactions of each terminal end the run.
     pub(super) mins: u32,
     pub(super) txns_per_terminal: u32,
-    /// Transactions per minute of all terminals; `None` is no limit.
+    /// Transactions per minute of all terminals; `None` is not a limit.
     pub(super) limit_per_min: Option<u32>,
     /// With the profile `spec`.
     pub(super) pauses: Option<Pauses>,

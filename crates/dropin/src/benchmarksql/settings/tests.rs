@@ -68,7 +68,7 @@ stockLevelWeight=4.2
 rollbackPercent=1.01
 ";
 
-/// The file with each key replaced that `changes` gives anew; an empty value removes it.
+/// The file with each key replaced that `changes` gives again; an empty value removes it.
 fn properties(file: &str, changes: &[(&str, &str)]) -> Properties {
     let mut properties = Properties::parse("props.pg", file.as_bytes()).expect("readable");
     for (key, value) in changes {

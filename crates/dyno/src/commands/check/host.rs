@@ -1,4 +1,4 @@
-//! `dyno check --host`: how the load generator's own machine is set, beside how white papers prepare theirs.
+//! `dyno check --host`: how the load generator's own machine is set, alongside how white papers prepare theirs.
 //!
 //! Nothing is changed here: settings of a machine belong to its owner.
 

@@ -239,7 +239,7 @@ impl CheckRequest {
         })
     }
 
-    /// Returns true if nothing was asked for that only TPC-C has.
+    /// Returns true if nothing was requested that only TPC-C has.
     fn is_usual(&self) -> bool {
         !self.are_named && !self.is_apart && self.ledger.is_none()
     }
@@ -361,7 +361,7 @@ fn check_conditions(
 /// Checks that every row lies on its shard; `None` if there are no shards.
 ///
 /// # Errors
-/// They can't be asked, or it was asked for by name and they are not known.
+/// They can't be asked, or it was requested by name and they are not known.
 fn check_shards(
     driver: &AdminDriver<'_>,
     warehouses: u32,

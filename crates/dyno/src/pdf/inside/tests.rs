@@ -12,7 +12,7 @@ use typst_layout::PagedDocument;
 #[path = "../../../../report/tests/it/synthetic/mod.rs"]
 mod synthetic;
 
-/// Points between the text and the edge of the page at least, and by how much neighbours may touch.
+/// Points between the text and the edge of the page at least, and by how much neighbors may touch.
 const MARGIN: f64 = 40.0;
 const TOUCH: f64 = 0.6;
 
@@ -44,7 +44,7 @@ fn document(source: &str) -> PagedDocument {
     }
 }
 
-/// A run of letters on a page: where it begins and ends, its base line and height.
+/// A run of letters on a page: if it begins and ends, its base line and height.
 struct Run {
     text: String,
     left: f64,

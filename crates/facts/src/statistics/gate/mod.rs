@@ -6,10 +6,10 @@
 //!
 //! A metric's unit may follow the number instead of being in its name: `p99 <= 3ms`, `server_cpu < 80us`. Without
 //! `.ratio` a gate is about the trials of a target; with it about a candidate by its baseline. `.low` and `.high` are the
-//! bounds of the 95 % interval.
+//! bounds of the 95% interval.
 //!
 //! - A gate **passes** when its figure keeps the bound: of a value or a ratio the whole interval, of `.low` and `.high`
-//!   that end of it. So `tps.ratio.low > 0.97` asks for a proof that not more than 3 % are lost, and
+//!   that end of it. So `tps.ratio.low > 0.97` asks for a proof that not more than 3% are lost, and
 //!   `tps.ratio.high > 0.97` only that no such loss is proven.
 //! - It is **broken** when the whole interval violates the bound: the regression is proven.
 //! - Else it is **inconclusive**: more pairs or trials would decide.
@@ -220,7 +220,7 @@ impl Gate {
         }
     }
 
-    /// Of a gate about values; `bound` where some of them are only bounds.
+    /// Judges a gate about values; `bound` if some of them are only bounds.
     pub fn judge_values(&self, trials: &[f64], bound: Option<FigureBound>) -> JudgedGate {
         match self.metric.is_fact() {
             true => self.judge_fact(trials),

@@ -21,7 +21,7 @@ fn gates_are_read() {
         (Metric::Errors, GateFigure::Value, Relation::AtMost, 0.001)
     );
     assert_eq!(
-        read("qphh.ratio >= 97 %"),
+        read("qphh.ratio >= 97%"),
         (Metric::Qphh, GateFigure::Ratio, Relation::AtLeast, 0.97)
     );
     assert_eq!(read("total_s < 2min"), (Metric::TotalS, GateFigure::Value, Relation::Below, 120.0));
@@ -60,10 +60,10 @@ fn mistakes_name_the_known_words() {
     assert_eq!(mistake("tps > fast").to_string(), message);
 }
 
-fn ratio(centre: f64, noise: f64, count: usize) -> PairedRatio {
+fn ratio(center: f64, noise: f64, count: usize) -> PairedRatio {
     let sign = |k: usize| if k.is_multiple_of(2) { noise } else { -noise };
     let pairs: Vec<(f64, f64)> =
-        (0..count).map(|k| (100.0, 100.0 * centre * (1.0 + sign(k)))).collect();
+        (0..count).map(|k| (100.0, 100.0 * center * (1.0 + sign(k)))).collect();
     PairedRatio::of(&pairs, Judging::FIXED).expect("pairs")
 }
 
@@ -89,7 +89,7 @@ fn without_a_comparison_worth_the_name_a_gate_is_inconclusive() {
         judge(Some(&ratio(1.0, 0.01, 5))),
         GateVerdict::Inconclusive(GateReason::TooFewPairs)
     );
-    // Trials that vary are no excuse where the interval is clear.
+    // Trials that vary are not excuse where the interval is clear.
     assert_eq!(judge(Some(&ratio(1.0, 0.2, 8))), GateVerdict::Pass);
     assert_eq!(judge(Some(&ratio(0.1, 0.2, 8))), GateVerdict::Broken);
 }

@@ -12,7 +12,7 @@ pub const STALL_SHARE: f64 = 0.5;
 pub const LEAST_SECONDS: usize = 12;
 /// In intervals with fewer commits, half of them can be missing by chance.
 const LEAST_COUNT: f64 = 40.0;
-/// Seconds depend on their neighbours; sums over blocks hardly do.
+/// Seconds depend on their neighbors; sums over blocks hardly do.
 const BLOCKS: usize = 60;
 /// Least blocks on each side of a change point.
 const LEAST_BLOCKS: usize = 5;
@@ -40,7 +40,7 @@ pub struct Steady {
     /// `None` under [`LEAST_SECONDS`] intervals.
     pub warm_up: Option<WarmUp>,
     pub changes: Vec<LevelShift>,
-    /// Seconds below half of the median, neighbours joined.
+    /// Seconds below half of the median, neighbors joined.
     pub stalls: Vec<Stall>,
 }
 
@@ -91,7 +91,7 @@ pub fn steady(seconds: &[Second]) -> Steady {
     }
 }
 
-/// Sums over neighbours, at most [`BLOCKS`] of them.
+/// Sums over neighbors, at most [`BLOCKS`] of them.
 fn blocks(seconds: &[Second]) -> Vec<Second> {
     let size = seconds.len().div_ceil(BLOCKS).max(1);
     let whole = seconds.chunks(size).filter(|chunk| chunk.len() == size);
@@ -162,7 +162,7 @@ fn split(rates: &[f64], from: usize, median_per_s: f64, ends: &mut Vec<usize>) {
     split(after, from + at, median_per_s, ends);
 }
 
-/// A slow drift is no change: cut in two, each half climbs as the whole does.
+/// A slow drift is not a change: cut in two, each half climbs as the whole does.
 fn is_slope(rates: &[f64], at: usize) -> bool {
     let slope = |part: &[f64]| {
         let points: Vec<(f64, f64)> =

@@ -62,7 +62,7 @@ fn stalls_are_joined() {
 fn little_is_told_of_little() {
     assert_eq!(steady(&[]), Steady::default());
     assert_eq!(steady(&seconds(11, 1, |_| 1000.0)).warm_up, None);
-    // Two commits in ten seconds: empty seconds are no stalls.
+    // Two commits in ten seconds: empty seconds are not stalls.
     let mut window = seconds(60, 1, |_| 1.0);
     window[20].count = 0.0;
     assert!(steady(&window).stalls.is_empty());

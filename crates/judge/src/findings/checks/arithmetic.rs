@@ -58,8 +58,8 @@ pub(super) const RULES: &[Rule] = &[
     Rule::trial(Group::G, Level::E, checks::windows_overlap, overlap),
 ];
 
-/// The share of their time that workers spent inside transactions, by the sum of latencies, if it `is_unlikely`. Blur: at
-/// either end of a window, or of a stage, each worker has a transaction that reaches beyond, perhaps the longest.
+/// The share of their time that workers spent inside transactions, by the sum of latencies, if it `is_unlikely`. Blur:
+/// at either end of a window, or of a stage, each worker has a transaction that reaches beyond, perhaps the longest.
 /// `None` if workers may have nothing to do, or left with a load generator.
 fn share_inside(trial: &Trial, is_unlikely: fn(f64, f64) -> bool) -> Option<Message> {
     let summary = &trial.summary;
@@ -81,9 +81,9 @@ fn share_inside(trial: &Trial, is_unlikely: fn(f64, f64) -> bool) -> Option<Mess
     is_unlikely(share, blur).then(|| say!(share_inside_transactions, share = percent(share)))
 }
 
-/// What is found of each node that was compared by itself, or of all together.
+/// Findings for each node that was compared by itself, or for all together.
 fn server_commits(trial: &Trial, more: fn(f64, f64, f64) -> f64) -> Option<Message> {
-    // A server that was started anew counts from 0; what is lost is said by `lost-acknowledged`.
+    // A server that was started again counts from 0; what is lost is said by `lost-acknowledged`.
     if trial.summary.fault.is_some() {
         return None;
     }
@@ -136,7 +136,7 @@ fn foreign_load(trial: &Trial) -> Option<Finding> {
     Some(Finding { reach, ..Finding::new(SpotKind::Trial.at(&trial.label), value) })
 }
 
-/// Transactions in other databases of the servers: 0 where they are as few as may be, `None` where no server tells.
+/// Transactions in other databases of the servers: 0 if they are as few as may be, `None` if no server tells.
 fn elsewhere(trial: &Trial) -> Option<u64> {
     let of_node = |node: &NodeConditions| {
         let seconds = node.elsewhere_s.unwrap_or(trial.summary.window_s);
@@ -154,7 +154,7 @@ pub(super) fn share_elsewhere(trial: &Trial) -> Option<f64> {
     Some(elsewhere(trial)? as f64 / client_commits(trial).max(1) as f64)
 }
 
-/// The client's commits from look to look, as transactions elsewhere are counted; those of the window where nobody
+/// The client's commits from look to look, as transactions elsewhere are counted; those of the window where no one
 /// knows them.
 fn client_commits(trial: &Trial) -> u64 {
     let conditions = &trial.summary.conditions;
@@ -165,7 +165,7 @@ fn client_commits(trial: &Trial) -> u64 {
     known.unwrap_or(trial.summary.counts.committed)
 }
 
-/// Commits of others in the measured database by those of the client: 0 where they are as few as may be, `None` where
+/// Commits of others in the measured database by those of the client: 0 if they are as few as may be, `None` where
 /// they aren't known.
 pub(super) fn share_here(trial: &Trial) -> Option<f64> {
     let conditions = &trial.summary.conditions;

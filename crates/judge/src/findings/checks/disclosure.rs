@@ -37,7 +37,7 @@ fn stated(case: &Case<'_>, target: &PaperTarget) -> Option<Message> {
     commas(all.map(|(name, value)| format!("{name} = {value}")))
 }
 
-/// Where a password stands, without it.
+/// Places of passwords, without these.
 fn secrets(run: &RunData) -> Option<Message> {
     let header = &run.header;
     let targets = || header.targets.iter();
@@ -48,7 +48,7 @@ fn secrets(run: &RunData) -> Option<Message> {
         .iter()
         .flat_map(|trial| trial.before.values())
         .any(|node| node.settings.values().any(|value| has_secret(value)));
-    // What is serialized is masked, where it is known to be a command.
+    // What is serialized is masked, if it is known to be a command.
     let mut commands = header.experiments.iter().flat_map(ExperimentFacts::commands);
     let mut options = header.experiments.iter().flat_map(|one| one.options.values());
     let is_in_commands = commands.any(has_secret) || options.any(|value| has_secret(value));

@@ -2,18 +2,18 @@
 
 use super::*;
 
-/// CPU of a machine of its own, and of both together on a shared one.
+/// CPU of its own machine, and of both together on a shared one.
 const CPU_UNUSABLE: f64 = 0.95;
-/// Of one loop, which can't use a second CPU.
+/// Share of one loop, which can't use a second CPU.
 const LOOP_CPU: f64 = 0.90;
-/// How late a thread may wake, 99.9th percentile, absolutely and by the reported latency's.
+/// Lateness of a thread, 99.9th percentile, absolutely and by the reported latency's.
 const HICCUP_US: f64 = 1000.0;
 const HICCUP_OF_LATENCY: f64 = 0.10;
 /// Share of arrivals that began late although a worker was free; then the 99th percentile is the load generator's.
 const IDLE_LATE: f64 = 0.01;
 /// Share of the 99th percentile that may be spent in dyno's own queue.
 const LOOP_QUEUE: f64 = 0.10;
-/// Of the link's speed; above it bursts wait in queues.
+/// Share of the link's speed; above it bursts wait in queues.
 const NETWORK: f64 = 0.70;
 /// TCP segments sent again; a retransmission costs at least 200 ms (RFC 6298 and Linux's minimum).
 const RETRANSMITTED: f64 = 0.001;
@@ -73,8 +73,8 @@ pub(super) const RULES: &[Rule] = &[
         each_generator(trial, |known| above(known.network_share, NETWORK))
     }),
     Rule::trial_of_case(Group::A, Level::W, checks::retransmits, |case, trial| {
-        // What a machine sends to itself goes over no network. Of an embedded database or by a unix socket nothing is on
-        // the network but the traffic of others.
+        // What a machine sends to itself goes over no network. With an embedded database or a unix socket nothing is
+        // on the network but the traffic of others.
         let mut ways = nodes_of(trial).filter_map(|(_, node)| node.transport.as_ref()).peekable();
         let is_same_host = case.target_of(trial).is_some_and(is_all_on_same_host);
         let is_local =
@@ -116,14 +116,14 @@ pub(super) const RULES: &[Rule] = &[
     }),
 ];
 
-/// A shard behind an endpoint is no matter of the load generator's network.
+/// A shard behind an endpoint is not a matter of the load generator's network.
 fn is_all_on_same_host(target: &TargetFacts) -> bool {
     let mut driven = target.nodes.iter().filter(|node| node.role != Role::Shard);
     target.same_host && driven.all(|node| node.same_host)
 }
 
-/// Returns how long dyno itself was stopped in a trial, if that is too long. Transactions that were under way have taken as
-/// long: a clock that was late alone has met a busy CPU.
+/// Returns how long dyno itself was stopped in a trial, if that is too long. Transactions that were under way have
+/// taken as long: a clock that was late alone has met a busy CPU.
 pub(crate) fn stopped(trial: &Trial) -> Option<Message> {
     let latency = &trial.summary.latency;
     each_generator(trial, |known| {
@@ -134,7 +134,7 @@ pub(crate) fn stopped(trial: &Trial) -> Option<Message> {
     })
 }
 
-/// Whether a trial counts in comparisons alone, whose verdicts and gates stand whatever it would have shown.
+/// Returns true if a trial counts in comparisons alone, whose verdicts and gates stand whatever it would have shown.
 fn is_withstood(case: &Case<'_>, trial: &Trial) -> bool {
     let mut own = case
         .verdicts
@@ -151,16 +151,16 @@ fn rate_missed(trial: &Trial) -> Option<Message> {
     let done = trial.summary.counts.ended() as f64;
     // What is in flight at the end is at most one transaction per worker, and not missed.
     let allowed = (0.01 * offered).max(f64::from(trial.summary.workers));
-    // A search offers more than is held to find out what is. In concurrent trials a queue shows in the latency, which is
-    // compared, and the cost of a transaction does not depend on the rate that was held.
+    // A search offers more than is held to find out what is. In concurrent trials a queue shows in the latency, which
+    // is compared, and the cost of a transaction does not depend on the rate that was held.
     let is_rate_open = trial.summary.purpose == Purpose::Search || trial.summary.is_together;
     let is_judged = trial.status != "interrupted" && !is_rate_open;
     let is_missed = is_judged && offered - done > allowed;
-    let share = format!("{:.2} %", 100.0 * done / offered);
+    let share = format!("{:.2}%", 100.0 * done / offered);
     is_missed.then(|| say!(of_the_offered_transactions, share))
 }
 
-/// What `find` says of the busy share of the load generators' machines, where no server is on them.
+/// Findings about the busy share of the load generators' machines, if no server is on them.
 fn each_host_cpu(trial: &Trial, find: impl Fn(f64) -> Option<Message>) -> Option<Message> {
     if trial.place != TargetPlace::Elsewhere {
         return None;
@@ -169,7 +169,7 @@ fn each_host_cpu(trial: &Trial, find: impl Fn(f64) -> Option<Message>) -> Option
     each_member(trial, of_member, || find(trial.summary.generator.host.cpu_share))
 }
 
-/// How well the clocks are known counts against the load generators: what is not proven is not so.
+/// Clock uncertainty counts against the load generators: assumes the worst case.
 fn start_apart(trial: &Trial) -> Option<Message> {
     let apart_ms = start_spread_ms(trial)?;
     let members = trial.summary.conditions.members.iter();
@@ -204,8 +204,8 @@ fn open_loop_idle(trial: &Trial) -> Option<Message> {
     (share > IDLE_LATE).then(|| say!(arrivals_late_while_idle, share = percent(share), latest))
 }
 
-/// What answers wait for dyno itself, by the latency: a transaction with several answers waits for each, but all of
-/// these waits are long together by chance only.
+/// Waiting of answers for dyno itself, compared with the latency: a transaction with several answers waits for each,
+/// but all of these waits are long together by chance only.
 fn loop_queue(trial: &Trial) -> Option<Message> {
     let summary = &trial.summary;
     let queue = summary.generator.loop_queue?;

@@ -6,7 +6,7 @@
 //! Thresholds are named constants with their source. What is `None` fires nothing; what only a suite states
 //! is marked "stated". The rules of families stand in their crates. `doc/checks.md` and
 //! `doc/checks.zh.md` list all rules and are kept by a test; `tests/it/checks` has, for every id, a change
-//! that makes it fire and one just beside it that does not.
+//! that makes it fire and one just alongside it that does not.
 
 mod arithmetic;
 mod disclosure;
@@ -50,7 +50,7 @@ pub struct Rule {
 /// Declares [`Find`] and, for each of its kinds, the function that makes a rule of it.
 macro_rules! kinds_of_rules {
     ($($(#[$doc:meta])* $seen:vis $name:ident: $kind:ident($find:ty),)+) => {
-        /// What looks for findings: in one thing after the other, or in the whole.
+        /// Search for findings: in one item after the other, or in the whole.
         pub(crate) enum Find {
             $($(#[$doc])* $kind($find),)+
         }
@@ -67,16 +67,16 @@ kinds_of_rules! {
     pub trial: Trial(fn(&Trial) -> Option<Message>),
     pub(crate) trial_of_case: TrialOfCase(fn(&Case<'_>, &Trial) -> Option<Message>),
     pub target: Target(fn(&PaperTarget) -> Option<Message>),
-    /// Of targets that were measured.
+    /// A rule for targets that were measured.
     pub(crate) target_of_case: TargetOfCase(fn(&Case<'_>, &PaperTarget) -> Option<Message>),
-    /// Of experiments that have measured something.
+    /// A rule for experiments that have measured something.
     pub experiment: Experiment(fn(&Experiment) -> Option<Message>),
     pub experiment_of_paper: ExperimentOfPaper(fn(&Evidence, &Experiment) -> Option<Message>),
     pub comparison: Comparison(fn(&PairedComparison) -> Option<Message>),
-    /// Of windows without a reason to be unsteady.
+    /// A rule for windows without a reason to be unsteady.
     pub window: Window(fn(&SteadyRow) -> Option<Message>),
     pub run: Run(fn(&RunData) -> Option<Message>),
-    /// Of targets that stand beside each other in an experiment.
+    /// A rule for pairs of targets of an experiment.
     pub(crate) pair: Pair(fn(&TargetPair<'_>) -> Option<Message>),
     pub evidence: Evidence(fn(&Evidence) -> Vec<Finding>),
     /// Needs more than the model holds.
@@ -217,7 +217,7 @@ fn findings(rule: &Rule, case: &Case<'_>) -> Vec<Finding> {
     }
 }
 
-/// What `find` says of one after the other.
+/// Findings of `find` for one item after the other.
 fn each<T: Copy>(
     all: impl IntoIterator<Item = T>,
     place: impl Fn(T) -> Spot,
@@ -227,7 +227,7 @@ fn each<T: Copy>(
     all.into_iter().filter_map(finding).collect()
 }
 
-/// Places with the same value in one line: `trials 1, 4 and 5: 97 %`.
+/// Places with the same value in one line: `trials 1, 4 and 5: 97%`.
 fn lines(findings: &[Finding]) -> Vec<Message> {
     let mut groups: Vec<(SpotKind, &Message, Vec<String>)> = Vec::new();
     for Finding { place, value, .. } in findings {
@@ -269,7 +269,7 @@ fn ranges(labels: &[String]) -> Vec<String> {
     ranges
 }
 
-/// What each target has, where it is not the same of all: `warehouses: main 1, 2, other 1`.
+/// The values of targets that differ from each other: `warehouses: main 1, 2, other 1`.
 pub fn unlike<'a>(
     name: Option<Message>,
     values: impl IntoIterator<Item = (&'a str, Message)>,
@@ -299,12 +299,12 @@ pub fn parts(texts: impl IntoIterator<Item = Message>) -> Option<Message> {
     joined(texts, "; ", "；")
 }
 
-/// The same set apart by commas: names and settings.
+/// Evidence with parts set apart by commas: names and settings.
 fn commas(names: impl IntoIterator<Item = impl Into<Message>>) -> Option<Message> {
     joined(names.into_iter().map(Into::into), ", ", "、")
 }
 
-/// The same as a list.
+/// Evidence as a list; `None` without any.
 fn list(texts: impl IntoIterator<Item = Message>) -> Option<Message> {
     let texts: Vec<Message> = texts.into_iter().collect();
     (!texts.is_empty()).then(|| Message::list(&texts))
@@ -315,9 +315,9 @@ fn joined(texts: impl IntoIterator<Item = Message>, en: &str, zh: &str) -> Optio
     (!texts.is_empty()).then(|| Message::joined(&texts, en, zh))
 }
 
-/// A share with its sign: `97 %`.
+/// A share with its sign: `97%`.
 fn percent(share: f64) -> Message {
-    Message::verbatim(format!("{} %", format::percent(share)))
+    Message::verbatim(format!("{}%", format::percent(share)))
 }
 
 /// A share that is larger than it should be, with as many digits as show that.
@@ -327,7 +327,7 @@ fn above(share: Option<f64>, bound: f64) -> Option<Message> {
     let shows = |text: &String| text.parse::<f64>().is_ok_and(|shown| shown > 100.0 * bound);
     let longer = (1..=MOST_DIGITS).map(|digits| format!("{:.digits$}", 100.0 * share));
     let text = std::iter::once(format::percent(share)).chain(longer).find(shows);
-    Some(text.map_or_else(|| percent(share), |text| Message::verbatim(format!("{text} %"))))
+    Some(text.map_or_else(|| percent(share), |text| Message::verbatim(format!("{text}%"))))
 }
 
 impl Judgment {
@@ -340,7 +340,7 @@ impl Judgment {
         self.checks.iter().filter(|check| !check.findings.is_empty() && denies(check.id)).collect()
     }
 
-    /// Checks among these numbers whose findings forbid figures: level E, and accepted by nobody.
+    /// Checks among these numbers whose findings forbid figures: level E, and accepted by no one.
     pub fn forbidding<'a>(&'a self, numbers: &'a [usize]) -> impl Iterator<Item = &'a Check> {
         let is_open = |check: &&Check| {
             check.level == Level::E && !check.is_accepted && numbers.contains(&check.number)
@@ -348,18 +348,18 @@ impl Judgment {
         self.checks.iter().filter(is_open)
     }
 
-    /// Checks of a level that found something which nobody has accepted.
+    /// Checks of a level that found something which no one has accepted.
     pub fn open_checks(&self, level: Level) -> impl Iterator<Item = &Check> {
         self.checks.iter().filter(move |check| check.level == level && check.is_open())
     }
 
-    /// How many these are of each level: E, W, I.
+    /// Number of findings of each level: E, W, I.
     pub fn check_counts(&self) -> [usize; 3] {
         [Level::E, Level::W, Level::I].map(|level| self.open_checks(level).count())
     }
 
-    /// The same in a few lines: what makes figures unusable in full, the first caveats in words, the others by their
-    /// ids.
+    /// The findings in a few lines: what makes figures unusable in full, the first caveats in words, the others by
+    /// their ids.
     pub fn checks_brief(&self, lang: Lang, most: usize) -> String {
         let mut lines: Vec<Message> = self.open_checks(Level::E).flat_map(in_full).collect();
         let caveats: Vec<&Check> = self.open_checks(Level::W).collect();
@@ -373,7 +373,7 @@ impl Judgment {
         lines.iter().map(|line| line.line(lang) + "\n").collect()
     }
 
-    /// What the checks found, as lines for a terminal: what makes figures unusable in full, a line for
+    /// The findings as lines for a terminal: in full if they make figures unusable, a line for
     /// each caveat, what only discloses by its ids. Ends with a newline; empty when no check was made.
     pub fn checks_text(&self, lang: Lang) -> String {
         if self.checks.is_empty() {
@@ -401,7 +401,7 @@ impl Judgment {
     }
 }
 
-/// What is expected, where it is not so, and what to do.
+/// The expectation, the places where it failed, and the remedy.
 fn in_full(check: &Check) -> Vec<Message> {
     const MOST_LINES: usize = 4;
     let mut lines = vec![say!(e_id_rule, number = check.number, id = check.id, rule = &check.rule)];
@@ -428,7 +428,7 @@ fn in_a_line(check: &Check) -> Message {
     }
 }
 
-/// What a paper is made of, before its checks.
+/// The material of a paper before its checks.
 pub(crate) struct Case<'a> {
     pub(crate) evidence: &'a Evidence,
     pub(crate) verdicts: &'a Verdicts,
@@ -445,7 +445,7 @@ impl<'a> Case<'a> {
         self.run(target.run)?.header.targets.iter().find(|facts| facts.name == target.facts.name)
     }
 
-    /// What the suites say of an experiment, one for each run that has it.
+    /// The plans of an experiment, one for each run that has it.
     fn planned(&self, experiment: &Experiment) -> Vec<&'a ExperimentFacts> {
         let all = self.runs.iter().flat_map(|run| &run.header.experiments);
         all.filter(|facts| facts.name == experiment.name).collect()
@@ -481,13 +481,13 @@ impl<'a> Case<'a> {
     }
 }
 
-/// The load generator's conditions, where they were collected at all: older runs have none.
+/// The load generator's conditions, if they were collected at all: older runs have none.
 fn generator(trial: &Trial) -> Option<&GeneratorConditions> {
     let conditions = &trial.summary.conditions.generator;
     (*conditions != GeneratorConditions::default()).then_some(conditions)
 }
 
-/// What `find` says of the load generators of a trial, each with its name where there are several.
+/// Findings of `find` for the load generators of a trial, each with its name if there are several.
 fn each_generator(
     trial: &Trial,
     find: impl Fn(&GeneratorConditions) -> Option<Message>,
@@ -495,7 +495,7 @@ fn each_generator(
     each_member(trial, |member| find(&member.conditions), || find(generator(trial)?))
 }
 
-/// What `of_one` says of the load generators of a fleet, each with its name; where there is no fleet, what
+/// Findings of `of_one` for the load generators of a fleet, each with its name; without a fleet those that
 /// `alone` says.
 fn each_member(
     trial: &Trial,
@@ -506,7 +506,7 @@ fn each_member(
     if members.is_empty() {
         return alone();
     }
-    // Of one that was lost nothing is known but that.
+    // A lost one says nothing more.
     let told = |member: &GeneratorMember| {
         let value = of_one(member)?;
         Some(say!(node_value, node = &member.name, value))
@@ -514,7 +514,7 @@ fn each_member(
     parts(members.iter().filter(|member| member.lost.is_none()).filter_map(told))
 }
 
-/// What `find` says of the nodes of a trial, each with its name where there are several.
+/// Findings of `find` for the nodes of a trial, each with its name if there are several.
 fn each_node(trial: &Trial, find: impl Fn(&NodeConditions) -> Option<Message>) -> Option<Message> {
     let is_one = trial.summary.conditions.nodes.len() == 1;
     let told = |(name, node): (&str, &NodeConditions)| {
@@ -535,8 +535,8 @@ mod tests {
     fn places_with_the_same_value_share_a_line() {
         let finding =
             |trial: &str, value: &str| Finding::new(SpotKind::Trial.at(trial), value.into());
-        let findings = [finding("1", "97 %"), finding("2", "96 %"), finding("4", "97 %")];
-        assert_eq!(lines(&findings), ["trials 1 and 4: 97 %", "trial 2: 96 %"]);
+        let findings = [finding("1", "97%"), finding("2", "96%"), finding("4", "97%")];
+        assert_eq!(lines(&findings), ["trials 1 and 4: 97%", "trial 2: 96%"]);
         let labels = ["1", "2", "3", "5", "6", "2/1", "2/2", "2/3"].map(str::to_owned);
         assert_eq!(ranges(&labels), ["1–3", "5", "6", "2/1–2/3"]);
     }

@@ -1,19 +1,20 @@
-//! Of several nodes: who executed what, how far replicas were behind, and whether all were there. Their
+//! Checks of several nodes: who executed what, how far replicas were behind, and whether all were there. Their
 //! groups are those of what they concern.
 
 use super::*;
 
-/// Of the part of the reads that read-only nodes would have if all nodes had the same.
+/// Share of the reads that read-only nodes would have if all nodes had the same.
 const READS_MOVED: f64 = 0.5;
 /// Fewer reads prove nothing: dyno asks nodes too.
 const READS_LEAST: u64 = 1_000;
 /// By how much the busiest and the idlest of like nodes may differ, as a share of their mean.
 const UNEVEN: f64 = 0.20;
-/// Where they execute less of all reads, the load keeps its own elsewhere, and dyno's questions weigh most.
+/// Share of all reads below which nodes are not compared: the load keeps its own elsewhere, and dyno's questions weigh
+/// most.
 const READS_SHARED: f64 = 0.10;
-/// Of all reads; dyno's own questions and the warm-up don't come from the load generators evenly.
+/// Share of all reads; dyno's own questions and the warm-up don't come from the load generators evenly.
 const STRAYED: f64 = 0.05;
-/// Servers tell lag in whole seconds: one of these is no lag yet.
+/// Servers tell lag in whole seconds: one of these is not a lag yet.
 const LAG_S: f64 = 1.0;
 
 pub(super) const RULES: &[Rule] = &[
@@ -164,7 +165,7 @@ fn claimed(
     let has_written =
         |trial: &&Trial| trial.target == target.label && trial.summary.statements.writes > 0;
     let own = case.evidence.trials.iter().filter(has_written);
-    // What fell back meanwhile has a rule of its own.
+    // What fell back meanwhile has its own rule.
     let words = own
         .flat_map(nodes_of)
         .filter(|(_, node)| is_such(node))
@@ -174,7 +175,7 @@ fn claimed(
     Some(say!(stated_but_a_commit_waits_for, claim, words))
 }
 
-/// What the suite says of the durability of a target, where it says that there is another copy.
+/// The suite's claim about the durability of a target, if it claims another copy.
 fn claim<'a>(case: &Case<'a>, target: &PaperTarget) -> Option<&'a String> {
     let facts = case.facts(target)?;
     let claim = facts.durability.as_ref().or_else(|| facts.stated.get("durability"))?;

@@ -19,7 +19,7 @@ const DISTURBANCES: [&str; 11] = [
     "uneven-foreign-load",
 ];
 
-/// Checks that find what may make trials vary, and is no disturbance from outside.
+/// Checks that find what may make trials vary, and is not a disturbance from outside.
 const STRAINS: [&str; 2] = ["hiccups", "shared-cpu"];
 
 pub(super) const RULES: &[Rule] = &[
@@ -163,7 +163,7 @@ fn trials_at(verdicts: &Verdicts, place: &Spot) -> Vec<String> {
 }
 
 impl Judgment {
-    /// The checks that have found disturbances which nobody has accepted, and the number of trials concerned.
+    /// The checks that have found disturbances which no one has accepted, and the number of trials concerned.
     pub fn disturbances(&self) -> (Vec<Message>, usize) {
         let is_open = |check: &&Check| DISTURBANCES.contains(&check.id) && check.is_open();
         let found = || self.checks.iter().filter(is_open);
@@ -207,14 +207,14 @@ fn peak_not_rerun(case: &Case<'_>) -> Vec<Finding> {
     findings
 }
 
-/// True when a target has several load levels, of which one is the best.
+/// Returns true if a target has several load levels, of which one is the best.
 fn is_sweep(experiment: &Experiment, target: &str) -> bool {
     experiment.points.iter().filter(|point| point.target == target).count() > 1
 }
 
 /// A smaller change of throughput is less than what comparisons look for.
 const LEAST_CHANGE: f64 = 0.01;
-/// What may be found in a session.
+/// Number of marks that may be found in a session.
 const MARKS: f64 = 3.0;
 
 fn changed(mark: Option<HistoryMark>) -> Option<HistoryMark> {
@@ -222,7 +222,7 @@ fn changed(mark: Option<HistoryMark>) -> Option<HistoryMark> {
 }
 
 fn signed_percent(share: f64) -> Message {
-    Message::verbatim(format!("{:+.1} %", share * 100.0))
+    Message::verbatim(format!("{:+.1}%", share * 100.0))
 }
 
 /// The trials of an experiment in one run, in the order in which they were made.
@@ -258,7 +258,7 @@ fn is_placed(trial: &Trial) -> bool {
     trial.status == "complete" && is_usual && log_of(trial).is_some()
 }
 
-/// Of the figure that decides comparisons.
+/// Logarithm of the figure that decides comparisons.
 fn log_of(trial: &Trial) -> Option<f64> {
     let first = *judged_metrics(&trial.summary).first()?;
     trial.summary.figure(first).map(f64::ln).filter(|log| log.is_finite())
@@ -307,12 +307,13 @@ impl Session<'_> {
     }
 }
 
-/// What programs take from others is more than their CPU time: cold caches, and locks held by who doesn't run.
+/// Weight of CPU time that programs take from others: their caches get cold, and locks are held by processes that don't
+/// run.
 const CPU_COUNTS: f64 = 2.0;
-/// What is left of the CPUs is not known so well that larger reaches would say more.
+/// Largest reach in words: what is left of the CPUs is not known well enough for larger ones.
 const MOST_TOLD_TIMES: f64 = 10.0;
 
-/// What `find` says of each comparison, and how far it reaches.
+/// Findings of `find` for each comparison, and their reach.
 pub(super) fn each_comparison(
     case: &Case<'_>,
     find: impl Fn(&PairedComparison) -> Option<(Message, VetoReach)>,
@@ -324,7 +325,7 @@ pub(super) fn each_comparison(
     case.verdicts.comparisons.iter().filter_map(finding).collect()
 }
 
-/// Nobody knows what a transaction of others costs, so that it may explain anything.
+/// No one knows what a transaction of others costs, so that it may explain anything.
 fn uneven_load(evidence: &Evidence, of: &PairedComparison) -> Option<Message> {
     let sides = |share: fn(&Trial) -> Option<f64>| {
         let both = evidence.pairs(of).filter_map(|(a, b)| Some([share(a)?, share(b)?]));
@@ -345,7 +346,7 @@ fn uneven_load(evidence: &Evidence, of: &PairedComparison) -> Option<Message> {
 }
 
 /// Found where others executed transactions on the server of one side only, in the fewest pairs that count, or where
-/// their share differs between the sides (95 % t interval over the pairs).
+/// their share differs between the sides (95% t interval over the pairs).
 fn is_uneven(pairs: &[[f64; 2]], least: usize) -> bool {
     let found = [0, 1].map(|side| pairs.iter().filter(|pair| pair[side] > 0.0).count());
     let differences: Vec<f64> = pairs.iter().map(|[a, b]| b - a).collect();
@@ -355,8 +356,8 @@ fn is_uneven(pairs: &[[f64; 2]], least: usize) -> bool {
     }
 }
 
-/// What others have a server do in a trial that is no load: `VACUUM`, `CREATE INDEX` and the like. What the server begins
-/// by itself follows from the load.
+/// Maintenance that others cause in a trial without a load: `VACUUM`, `CREATE INDEX` and the like. Maintenance that the
+/// server begins by itself follows from the load.
 fn maintenance(trial: &Trial) -> Option<&String> {
     let nodes = trial.summary.conditions.nodes.values();
     nodes.flat_map(|node| &node.background).find(|work| !work.starts_with("autovacuum"))
@@ -388,8 +389,8 @@ fn uneven_background(evidence: &Evidence, of: &PairedComparison) -> Option<Messa
     })
 }
 
-/// Comparisons whose verdict by the metric that decides falls by the CPU that other programs took from one side; or those
-/// of which only other verdicts do.
+/// Comparisons whose verdict by the metric that decides falls by the CPU that other programs took from one side; or
+/// those of which only other verdicts do.
 fn uneven_cpu(case: &Case<'_>, is_deciding: bool) -> Vec<Finding> {
     each_comparison(case, |of| {
         let uneven = UnevenCpu::of(&cpu_of_pairs(case.evidence, of))?;
@@ -411,7 +412,7 @@ fn cpu_of_pairs(evidence: &Evidence, of: &PairedComparison) -> Vec<[f64; 2]> {
 struct UnevenCpu {
     /// Means of both sides.
     shares: [f64; 2],
-    /// 95 % t interval of the difference over the pairs.
+    /// 95% t interval of the difference over the pairs.
     difference: Bounds,
     /// Positive where the candidate was held up, as [`VetoReach::HeldUp`] has it.
     log_reach: f64,
@@ -472,8 +473,8 @@ mod tests {
     use dyno_core::Rng;
     use dyno_facts::Metric;
 
-    /// What neighbours take who come and go, each pair and each trial anew.
-    fn neighbours(rng: &mut Rng, pairs: usize, most: f64) -> Vec<[f64; 2]> {
+    /// CPU taken by neighbors that come and go, new for each pair and each trial.
+    fn neighbors(rng: &mut Rng, pairs: usize, most: f64) -> Vec<[f64; 2]> {
         let mut level = most / 2.0;
         let mut next = || {
             level = 0.5 * level + 0.5 * (most * rng.unit());
@@ -483,22 +484,22 @@ mod tests {
     }
 
     #[test]
-    fn neighbours_of_both_sides_take_no_verdict_away() {
-        let mut rng = Rng::new(17, "neighbours", 0);
+    fn neighbors_of_both_sides_take_no_verdict_away() {
+        let mut rng = Rng::new(17, "neighbors", 0);
         for pairs in [6, 10, 30] {
-            let is_found = |_: &usize| UnevenCpu::of(&neighbours(&mut rng, pairs, 0.6)).is_some();
+            let is_found = |_: &usize| UnevenCpu::of(&neighbors(&mut rng, pairs, 0.6)).is_some();
             let count = (0..1000).filter(is_found).count();
             assert!(count <= 65, "{pairs} pairs: {count} of 1000");
         }
     }
 
     #[test]
-    fn a_neighbour_of_one_side_explains_what_it_may_have_taken() {
-        let mut rng = Rng::new(18, "neighbours", 0);
-        // As a sceptic did it, in half of the pairs; beside wild neighbours, and on a machine that is quiet else.
+    fn a_neighbor_of_one_side_explains_what_it_may_have_taken() {
+        let mut rng = Rng::new(18, "neighbors", 0);
+        // As a sceptic did it, in half of the pairs; alongside wild neighbors, and on a machine that is quiet else.
         for (most, least) in [(0.6, 850), (0.1, 1000)] {
             let is_found = |_: &usize| {
-                let mut pairs = neighbours(&mut rng, 10, most);
+                let mut pairs = neighbors(&mut rng, 10, most);
                 pairs.iter_mut().take(5).for_each(|pair| pair[1] = (pair[1] + 0.5).min(0.95));
                 UnevenCpu::of(&pairs).is_some_and(|uneven| uneven.log_reach > 1.372_f64.ln())
             };

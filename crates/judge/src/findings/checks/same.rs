@@ -1,4 +1,4 @@
-//! D: same for same. Targets that stand beside each other differ in nothing but what is compared.
+//! D: same for same. Targets that stand alongside each other differ in nothing but what is compared.
 //!
 //! Four of these rules are the PolarDB white paper's own (chapter 7): the same node class, the same
 //! major version, no single statement, equal durability.
@@ -11,13 +11,13 @@ const ROUND_TRIP_US: f64 = 50.0;
 const ROUND_TRIP_SHARE: f64 = 0.20;
 /// InnoDB and PostgreSQL estimate rows from samples; loads of the same size differ by less.
 const ROWS_TIMES: f64 = 1.10;
-/// PostgreSQL counts rows twice for a while that it has just loaded; samples err beside.
+/// PostgreSQL counts rows twice for a while that it has just loaded; samples err alongside.
 pub(super) const ROWS_TIMES_OF_ESTIMATES: f64 = 2.5;
 /// Mean lengths of a hundred and more rows of the same generator are within a few percent of each other.
 const ROW_BYTES_TIMES: f64 = 1.25;
-/// Of columns, indexes and settings that differ so many are named.
+/// Number of differing columns, indexes and settings that are named.
 const MOST_NAMED: usize = 12;
-/// Statements of one transaction: more than this is no single statement.
+/// Statements of one transaction: more than this is not a single statement.
 const SINGLE_STATEMENT: f64 = 1.5;
 /// A round trip within a zone takes well below a millisecond: from this median latency on it dominates nothing.
 const FAR_ABOVE_A_ROUND_TRIP_US: f64 = 50_000.0;
@@ -99,7 +99,7 @@ fn repair<'a>(case: &Case<'a>, target: &PaperTarget) -> Option<&'a Message> {
     case.run(target.run)?.events.iter().find(is_repair).map(|event| &event.text)
 }
 
-/// What a commit promises or logs costs nothing where nothing is written. Of targets of which some experiments only
+/// Durability settings cost nothing if nothing is written. For targets of which some experiments only
 /// read, the others are named.
 fn where_written(
     case: &Case<'_>,
@@ -280,7 +280,7 @@ fn other_settings(evidence: &Evidence) -> Vec<Finding> {
     })
 }
 
-/// What both servers state, of settings that `is_asked`.
+/// The settings that both servers state, among those that `is_asked`.
 fn settings_of(
     first: &PaperTarget,
     target: &PaperTarget,
@@ -306,7 +306,7 @@ fn settings_that_differ(
     other.iter().filter_map(differs).collect()
 }
 
-/// What `find` says of each target beside the first one of its product.
+/// Findings of `find` for each target besides the first one of its product.
 fn differing(
     evidence: &Evidence,
     find: impl Fn(&PaperTarget, &PaperTarget) -> Option<Message>,
@@ -324,8 +324,8 @@ fn differing(
     findings
 }
 
-/// What a server said otherwise before a trial of a comparison than before its first one, also where that belongs to an
-/// earlier session, and before which.
+/// Facts that a server reported differently before a trial of a comparison than before its first one, also if that
+/// belongs to an earlier session, and before which.
 fn target_changed(case: &Case<'_>, of: &PairedComparison) -> Option<Message> {
     let of_side = |side: usize| {
         let own = case.evidence.pairs(of).map(|(a, b)| if side == 0 { a } else { b });
@@ -357,8 +357,8 @@ fn target_changed(case: &Case<'_>, of: &PairedComparison) -> Option<Message> {
     parts([0, 1].into_iter().filter_map(of_side))
 }
 
-/// How a server differs from what it said before, in a sentence: settings of durability, memory, plans and logging, and
-/// the tables. `None` where these are the same.
+/// Differences of a server from its earlier facts, in a sentence: settings of durability, memory, plans and logging,
+/// and the tables. `None` if these are the same.
 pub fn server_changed(first: &ServerFacts, now: &ServerFacts) -> Option<Message> {
     let mut all = settings_that_differ(&first.settings, &now.settings, |name, [a, b]| {
         settings::matters(name).then(|| say!(setting_was_a_is_b, setting = name, a, b))
@@ -402,7 +402,7 @@ pub(crate) struct TargetPair<'a> {
     pub(super) candidate: TargetSide<'a>,
 }
 
-/// Of the reads: what a server writes by itself, such as its own statistics, is less.
+/// Share of the reads: a server's own writes, such as its statistics, are less.
 const OWN_WRITES: f64 = 0.01;
 
 impl<'a> TargetPair<'a> {
@@ -418,7 +418,7 @@ impl<'a> TargetPair<'a> {
         difference(name, fact(&self.baseline), fact(&self.candidate))
     }
 
-    /// Whether the experiment wrote nothing on both sides.
+    /// Returns true if the experiment wrote nothing on both sides.
     pub(super) fn only_reads(&self) -> bool {
         let all = self.baseline.trials.iter().chain(&self.candidate.trials);
         let mut measured = all.filter(|trial| trial.summary.statements.total() > 0).peekable();
@@ -433,8 +433,9 @@ pub(super) fn has_unknown_statements(experiment: &Experiment) -> bool {
     !experiment.scripts.is_empty() || !experiment.family.is_some_and(is_own)
 }
 
-/// As the client counts, and the servers where the client can't know. Servers count the writes of other clients too, and
-/// PostgreSQL those of a load until its statistics have arrived. A pass has too few statements to be told from these.
+/// As the client counts, and the servers where the client can't know. Servers count the writes of other clients too,
+/// and PostgreSQL those of a load until its statistics have arrived. A pass has too few statements to be told from
+/// these.
 fn wrote_nothing(trial: &Trial, asks_servers: bool) -> bool {
     let (done, wasted) = (trial.summary.statements, trial.summary.wasted);
     let is_read_only =
@@ -454,7 +455,7 @@ pub(super) struct TargetSide<'a> {
     pub(super) trials: Vec<&'a Trial>,
 }
 
-/// How much data a target has.
+/// Amount of data of a target.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct DataAmount {
     pub(super) tables: usize,
@@ -468,7 +469,7 @@ pub(super) struct DataAmount {
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Fact {
     pub(super) value: String,
-    /// True when nobody has checked it.
+    /// Set if no one has checked it.
     pub(super) is_stated: bool,
 }
 
@@ -495,14 +496,14 @@ impl Fact {
     }
 }
 
-/// What differs, such as `isolation: read committed against repeatable read`; `None` where it is the
-/// same or unknown on one side.
+/// The difference, such as `isolation: read committed against repeatable read`; `None` if it is
+/// equal or unknown on one side.
 fn difference(name: Message, a: Option<Fact>, b: Option<Fact>) -> Option<Message> {
     let (a, b) = (a?, b?);
     (!a.is_same(&b)).then(|| say!(name_a_against_b, name, a = a.text(), b = b.text()))
 }
 
-/// What is compared: as the suite says, or else the first target of an experiment with all others.
+/// The compared pairs: as the suite says, or the first target of an experiment with all others.
 pub(super) fn pairs<'a>(case: &Case<'a>) -> Vec<TargetPair<'a>> {
     let mut pairs = Vec::new();
     for experiment in case.measured() {
@@ -553,7 +554,7 @@ impl<'a> TargetSide<'a> {
         Some(Fact::stated(value))
     }
 
-    /// What a node of the first trial that knows it says of a fact; else what the suite states.
+    /// A fact as a node of the first trial that knows it reports it; else as the suite states it.
     fn told(&self, name: &str, read: fn(&NodeConditions) -> Option<String>) -> Option<Fact> {
         let mut nodes = self.trials.iter().flat_map(|trial| nodes_of(trial));
         let found = nodes.find_map(|(_, node)| read(node)).map(Fact::read);
@@ -573,7 +574,7 @@ impl<'a> TargetSide<'a> {
         asked.or_else(|| self.told("isolation", |node| node.isolation.clone())).or_else(of_settings)
     }
 
-    /// What its servers say of the tables before the first trial that knows it.
+    /// The amount of data that its servers report before the first trial that knows it.
     pub(super) fn amount(&self) -> Option<DataAmount> {
         let known = |trial: &&&Trial| nodes_of(trial).any(|(_, node)| !node.table_rows.is_empty());
         let trial = self.trials.iter().find(known)?;
@@ -600,14 +601,14 @@ impl<'a> TargetSide<'a> {
         median(&trips).or_else(stated)
     }
 
-    /// Whether a commit is on disk when it is acknowledged, as far as settings tell; `None` where they
+    /// Returns true if a commit is on disk when it is acknowledged, as far as settings tell; `None` if they
     /// could not be read.
     pub(super) fn is_on_disk(&self) -> Option<bool> {
         let settings = &self.target.settings;
         (!settings.is_empty()).then(|| !settings.iter().any(|setting| setting.is_weak))
     }
 
-    /// Whether another copy has a commit when it is acknowledged, and who says so how.
+    /// Returns whether another copy has a commit when it is acknowledged, and the source of that fact.
     pub(super) fn copies(&self) -> Option<(bool, Fact)> {
         let mut nodes = self.trials.iter().flat_map(|trial| nodes_of(trial));
         if let Some(wait) = nodes.find_map(|(_, node)| node.acknowledged_by.as_ref()) {
@@ -620,8 +621,8 @@ impl<'a> TargetSide<'a> {
     }
 }
 
-/// Whether a suite's words such as `quorum 2 of 3`, `1 semi-sync replica`, `local` or `asynchronous replica`
-/// say that a commit waits for another copy; `None` where they say neither.
+/// Returns true if a suite's words such as `quorum 2 of 3`, `1 semi-sync replica`, `local` or `asynchronous replica`
+/// say that a commit waits for another copy; `None` if they say neither.
 pub(super) fn has_copy(words: &str) -> Option<bool> {
     let words = words.to_lowercase();
     let words: Vec<&str> =

@@ -4,7 +4,7 @@ use super::*;
 
 /// Shorter windows see few checkpoints and other slow cycles, seconds.
 const LEAST_WINDOW_S: f64 = 60.0;
-/// A window covers at least so many checkpoint cycles (catalogue of checks).
+/// A window covers at least so many checkpoint cycles (catalog of checks).
 const LEAST_CYCLES: f64 = 2.0;
 /// More are counted, not listed.
 const MOST_LISTED: usize = 6;
@@ -12,7 +12,7 @@ const MOST_LISTED: usize = 6;
 pub(super) const TIME_RULES: &[Rule] = &[
     Rule::trial(Group::B, Level::W, checks::gaps, |trial| {
         let seconds: f64 = trial.gaps.iter().map(|gap| gap.to_s - gap.from_s).sum();
-        // An outage that was asked for is told beside its fault.
+        // An outage that was requested is told alongside its fault.
         let is_told = trial.summary.fault.is_some();
         let seconds = Some(seconds).filter(|seconds| *seconds > 0.0 && !is_told)?;
         Some(say!(s_without_a_commit, seconds = format::plain(seconds)))
@@ -39,12 +39,13 @@ pub(super) const TIME_RULES: &[Rule] = &[
     }),
 ];
 
-/// Where runs were taken up again, whether they had been interrupted or had ended with failed trials. What was there
+/// Times at which runs were resumed, whether they had been interrupted or had ended with failed trials. A resumption
 /// before the first trial lies between no trials.
 fn resumed(case: &Case<'_>) -> Vec<Finding> {
     let of_run = |(run, facts): (&RunData, &RunFacts)| {
         let between = |resumed: &String| {
-            // Times are whole seconds: what was cut off in the second of the resumption was cut off by the interruption.
+            // Times are whole seconds: what was cut off in the second of the resumption was cut off by the
+            // interruption.
             let began = |trial: &&TrialData| {
                 let is_cut = trial.summary.status == TrialStatus::Interrupted;
                 trial.summary.started_at < *resumed
@@ -135,7 +136,7 @@ fn checkpoint_cycles(trial: &Trial) -> Option<Message> {
     })
 }
 
-/// Of the load generator's CPU, taken by the hypervisor, or held back by a quota.
+/// Share of the load generator's CPU, taken by the hypervisor, or held back by a quota.
 const STEAL: f64 = 0.01;
 const THROTTLED: f64 = 0.01;
 /// Pages of 4 KiB: a MiB in and out may be chance.
@@ -143,13 +144,13 @@ const SWAPPED_PAGES: u64 = 256;
 const MEMORY_PRESSURE: f64 = 0.01;
 /// Requests that memory answers once it is warm (PolarDB's paper, chapter 7).
 const WARM_HITS: f64 = 0.99;
-/// innodb_max_dirty_pages_pct_lwm of MySQL 8.0: from here on pages are flushed beside the load.
+/// innodb_max_dirty_pages_pct_lwm of MySQL 8.0: from here on pages are flushed alongside the load.
 const DIRTY: f64 = 0.10;
 /// InnoDB flushes in haste from three quarters of its log on.
 const CHECKPOINT_AGE: f64 = 0.75;
 /// Old row versions: as many lengthen every scan noticeably.
 const PURGE_BACKLOG: u64 = 100_000;
-/// Of the data, in one trial.
+/// Growth of the data in one trial.
 const GROWTH: f64 = 0.05;
 /// Servers estimate the sizes of small tables, give them whole extents, and notice late what was loaded.
 const SIZE_NOISE_BYTES: f64 = (16 << 20) as f64;
@@ -210,7 +211,7 @@ fn sizes(experiment: &Experiment, is_found: fn(f64) -> bool) -> Option<Message> 
     parts(texts)
 }
 
-/// How many times the data of a point fill the memory, and that in words.
+/// Ratio of the data of a point to the memory, and its words.
 fn size(point: &Point) -> Option<(f64, Message)> {
     let data = point.data.as_ref()?;
     let times = data.size_to_memory?;
@@ -238,7 +239,7 @@ fn memory_class(pair: &TargetPair<'_>) -> Option<Message> {
 fn misses(trial: &Trial) -> Option<Message> {
     each_node(trial, |node| {
         let hits = node.hit_share.filter(|share| *share < WARM_HITS)?;
-        let hits = Message::verbatim(format!("{:.1} %", 100.0 * hits));
+        let hits = Message::verbatim(format!("{:.1}%", 100.0 * hits));
         Some(match node.pages_read {
             Some(pages) => say!(from_memory_pages_read, hits, pages),
             None => say!(hits_from_memory, hits),

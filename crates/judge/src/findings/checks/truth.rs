@@ -25,7 +25,7 @@ pub(super) const RULES: &[Rule] = &[
     }),
     Rule::trial(Group::F, Level::E, checks::data, |trial| data_check(trial, CheckVerdict::Failed)),
     Rule::trial(Group::F, Level::W, checks::data_not_checked, |trial| {
-        // Of one that was cut off another check says so.
+        // Another check reports one that was cut off.
         (!trial.is_cut_off()).then(|| data_check(trial, CheckVerdict::NotMade))?
     }),
     Rule::trial_of_case(Group::F, Level::E, checks::statements_per_transaction, |case, trial| {
@@ -112,7 +112,8 @@ fn data_check(trial: &Trial, verdict: CheckVerdict) -> Option<Message> {
     joined(told, " ", "")
 }
 
-/// Returns true if another target of the comparison does not scan tables: the scans are then a difference that it measures.
+/// Returns true if another target of the comparison does not scan tables: the scans are then a difference that it
+/// measures.
 fn is_scan_of_one_side(case: &Case<'_>, trial: &Trial) -> bool {
     let trials = case.experiment(trial).map(|experiment| case.trials(experiment));
     trials.into_iter().flatten().any(|other| {
@@ -223,11 +224,11 @@ fn few_branches(case: &Case<'_>, trial: &Trial) -> Option<Message> {
 
 /// Shares of the transactions: those that were given up, and all attempts that failed.
 fn failed_shares(trial: &Trial) -> Option<[f64; 2]> {
-    // The errors of a fault are what was asked for, and stand beside its times.
+    // The errors of a fault are what was requested, and stand alongside its times.
     if has_fault(trial) {
         return None;
     }
-    // What a pass gives up is for rules of its family: one of a few statements is no share of many.
+    // What a pass gives up is for rules of its family: one of a few statements is not a share of many.
     let counts = (!trial.summary.is_pass()).then_some(trial.summary.counts)?;
     // What shards refuse by their isolation level is told as its price.
     let of_shards = if joined_shards(trial).is_some() { conflicts(trial) } else { 0 };
@@ -235,8 +236,8 @@ fn failed_shares(trial: &Trial) -> Option<[f64; 2]> {
     Some(attempts.map(|n| n.saturating_sub(of_shards) as f64 / counts.started.max(1) as f64))
 }
 
-/// The share that makes a trial unusable or is a caveat, and the errors by class and code, the most frequent first. What
-/// is tried again, such as a deadlock, costs time and is in no figure: it is a caveat at most.
+/// The share that makes a trial unusable or is a caveat, and the errors by class and code, the most frequent first.
+/// What is tried again, such as a deadlock, costs time and is in no figure: it is a caveat at most.
 fn errors_if(trial: &Trial, is_unusable: bool) -> Option<Message> {
     const MOST: usize = 3;
     let ([given_up, failed], counts) = (failed_shares(trial)?, trial.summary.counts);
@@ -303,7 +304,7 @@ fn statements_per_transaction(experiment: &Experiment, trial: &Trial) -> Option<
     parts(expected.filter(differs).map(told))
 }
 
-/// The kinds that are drawn, each with its planned weight; `None` where that is not known.
+/// The kinds that are drawn, each with its planned weight; `None` if that is not known.
 fn weights<'a>(experiment: &Experiment, trial: &'a Trial) -> Option<Vec<(&'a KindSummary, f64)>> {
     let summary = &trial.summary;
     let of_family = |kind: &KindSummary| KnownFamily::of(summary)?.weight(summary, &kind.name);
@@ -319,7 +320,7 @@ fn weights<'a>(experiment: &Experiment, trial: &'a Trial) -> Option<Vec<(&'a Kin
     (drawn.len() > 1).then_some(drawn)
 }
 
-/// Shares beside the planned ones, where chance does not explain the difference. What is in flight at
+/// Shares alongside the planned ones, where chance does not explain the difference. What is in flight at
 /// the end may be of any kind.
 fn unlike_mix(trial: &Trial, weights: &[(&KindSummary, f64)]) -> Option<Message> {
     let ended = |kind: &KindSummary| kind.counts.ended() as f64;
@@ -338,8 +339,8 @@ fn unlike_mix(trial: &Trial, weights: &[(&KindSummary, f64)]) -> Option<Message>
         say!(
             kind_found_instead_of_wanted,
             kind = &kind.name,
-            found = format!("{:.2} %", 100.0 * ended(kind) / all),
-            wanted = format!("{:.2} %", 100.0 * weight / sum)
+            found = format!("{:.2}%", 100.0 * ended(kind) / all),
+            wanted = format!("{:.2}%", 100.0 * weight / sum)
         )
     };
     parts(weights.iter().map(told))

@@ -186,7 +186,7 @@ fn row(
         candidate: Spread::of(all.iter().map(|pair| pair.1).collect())?,
         pairs: match earlier.is_empty() {
             true => values.iter().filter(|(a, b)| *a > 0.0 && *b > 0.0).count(),
-            // Only what has a pair in a unit goes on with earlier sessions.
+            // Only what has a pair in a unit continues with earlier sessions.
             false => ratio.pairs,
         },
         units: ratio.pairs,
@@ -240,8 +240,8 @@ fn withstood(
     Some(Bounds { low: both.low.exp(), high: both.high.exp() })
 }
 
-/// Sets the noise floor of each metric: of the same experiment and load level; else of another load level, or of another
-/// experiment with the same test (a suite measures the noise in one of its own), which tells more than none.
+/// Sets the noise floor of each metric: of the same experiment and load level; else of another load level, or of
+/// another experiment with the same test (a suite measures the noise in one of its own), which tells more than none.
 fn set_noise_floors(evidence: &Evidence, found: &mut [PairedComparison]) {
     let test = |index: usize| evidence.experiments.get(index).map(|experiment| &experiment.test);
     let floors: Vec<PairedComparison> = found.iter().filter(|of| of.is_aa).cloned().collect();
@@ -276,9 +276,9 @@ fn gated(evidence: &Evidence, experiment_index: usize, more: &[String]) -> Vec<M
     gates.filter(|gate| gate.figure != GateFigure::Value).map(|gate| gate.metric).collect()
 }
 
-/// Corrects the p of each metric for the comparisons of its experiment and turns them into verdicts. A metric counts only
-/// where those before it did (fixed sequence), so that several metrics find no more by chance than one; one that a gate
-/// names was chosen beforehand and stands alone, so that the gate, which is corrected likewise, says the same. A
+/// Corrects the p of each metric for the comparisons of its experiment and turns them into verdicts. A metric counts
+/// only where those before it did (fixed sequence), so that several metrics find no more by chance than one; one that a
+/// gate names was chosen beforehand and stands alone, so that the gate, which is corrected likewise, says the same. A
 /// comparison of a system with itself stands alone.
 fn judge(found: &mut [PairedComparison], gated: impl Fn(usize) -> Vec<Metric>) {
     let families = found.iter().map(|of| (of.experiment_index, of.is_aa));
@@ -293,7 +293,7 @@ fn judge(found: &mut [PairedComparison], gated: impl Fn(usize) -> Vec<Metric>) {
             found.iter().map(|of| corrected_for_questions(of, &gated)).collect();
         let most = own.iter().map(|at| found[*at].rows.len()).max().unwrap_or(0);
         for place in 0..most {
-            // Where there are too few pairs nothing is judged, so nothing is corrected for it either.
+            // If there are too few pairs nothing is judged, so nothing is corrected for it either.
             let judged = |at: &&usize| {
                 found[**at].rows.get(place).is_some_and(|row| row.call != Call::TooFewPairs)
             };
@@ -318,8 +318,8 @@ fn judge(found: &mut [PairedComparison], gated: impl Fn(usize) -> Vec<Metric>) {
     }
 }
 
-/// The p of each row. Concurrent trials ask several questions at once, each cost and latency, and one that is answered decides
-/// the comparison: those after the first are corrected for each other.
+/// The p of each row. Concurrent trials ask several questions at once, each cost and latency, and one that is answered
+/// decides the comparison: those after the first are corrected for each other.
 fn corrected_for_questions(of: &PairedComparison, gated: &[Metric]) -> Vec<f64> {
     let mut p: Vec<f64> = of.rows.iter().map(|row| row.p).collect();
     if of.order != PairOrder::Together {
@@ -362,7 +362,7 @@ pub(super) struct ComparisonPlan<'a> {
     /// The suite asks for it.
     pub(super) is_planned: bool,
     pub(super) stop: StopRule,
-    /// What counts as equivalent.
+    /// Margin of equivalence.
     pub(super) margin: f64,
 }
 
@@ -371,7 +371,7 @@ pub(super) struct Pairs<'a> {
     pub(super) trials: Vec<(&'a Trial, &'a Trial)>,
     /// Any trial of the baseline at this level.
     pub(super) any: &'a Trial,
-    /// Trials of both that were made at this level, where no pair counts.
+    /// Trials of both that were made at this level, if no pair counts.
     pub(super) spoilt: Vec<&'a Trial>,
     pub(super) order: PairOrder,
     /// Pairs of which a trial was made, but not both count.
@@ -388,7 +388,7 @@ pub(super) fn level_size(trial: &Trial) -> f64 {
 
 /// Complete trials of two targets, by load level and repeat. What a sweep has chosen and run again
 /// is judged by the second time alone where that has pairs enough; steps of a search are judged by nothing.
-/// Where they are compared, a level at which both have ended trials but no pair counts is there without pairs.
+/// Pairs of each level. A level at which both targets have ended trials but no pair counts is included without pairs.
 pub(super) fn pairs_by_level<'a>(
     evidence: &'a Evidence,
     experiment: &str,
@@ -521,7 +521,7 @@ fn looks(run: &RunData) -> BTreeMap<String, NodeFacts> {
     looks
 }
 
-/// `None` where no pair counts.
+/// `None` if no pair counts.
 fn pairs_of(evidence: &Evidence, of: &PairedComparison) -> Result<Option<SessionPairs>, String> {
     let pairs: Vec<(&Trial, &Trial)> = evidence.pairs(of).collect();
     let Some((first, second)) = pairs.first() else { return Ok(None) };
@@ -563,7 +563,7 @@ fn session(header: &RunHeader, folder: &str, comparisons: Vec<SessionPairs>) -> 
     }
 }
 
-/// The pairs of sessions that the run of these two trials goes on with.
+/// The pairs of sessions that the run of these two trials continues with.
 pub(super) fn earlier(
     evidence: &Evidence,
     both: (&Trial, &Trial),

@@ -1,4 +1,4 @@
-//! What `dyno compare` prints: so few lines that they can be pasted into a mail.
+//! The output of `dyno compare`: few lines, to be pasted into a mail.
 
 use super::*;
 use dyno_facts::format::{clip, wrap};
@@ -22,15 +22,15 @@ const TOLD_WITH_FACTS: [&str; 3] = ["schema", "settings-differ", "half-width"];
 const MOST_CHARACTERS: usize = 240;
 
 impl Judgment {
-    /// True of a run of less than the suite's full size.
+    /// Returns true for a run of less than the suite's full size.
     pub fn is_rehearsal(&self) -> bool {
         let mut plans = self.runs.iter().filter_map(|run| run.header.plan.as_ref());
         plans.any(|plan| plan.shrink < 1.0)
     }
 
-    /// Both targets, a table of what differs by how much, which statement changed most, which checks forbid the claim, the
-    /// gates, what the exit code means, and where papers are: at most 17 lines of 80 columns, the gravest where there are
-    /// more.
+    /// Both targets, a table of what differs by how much, which statement changed most, which checks forbid the claim,
+    /// the gates, what the exit code means, and where papers are: at most 17 lines of 80 columns, the gravest where
+    /// there are more.
     pub fn digest(&self, lang: Lang, code: u8, papers: &[String]) -> String {
         let wrapped = |lines: Vec<Message>| -> Vec<String> {
             lines.iter().flat_map(|line| wrap_sentence(&line.line(lang))).collect()
@@ -94,8 +94,8 @@ impl Judgment {
         }
     }
 
-    /// A line for each comparison, and one for each of its metrics, at most as many as `room`: where they don't fit, the metric
-    /// that decides goes first, then what is slower.
+    /// A line for each comparison, and one for each of its metrics, at most as many as `room`: if they don't fit,
+    /// the metric that decides goes first, then what is slower.
     pub fn compared_lines(&self, lang: Lang, room: usize) -> Vec<String> {
         let comparisons = &self.verdicts.comparisons;
         // A comparison without a pair that counts has a sentence.
@@ -150,7 +150,8 @@ impl Judgment {
         lines
     }
 
-    /// Returns the findings that explain a verdict: differences of sides and sessions, and a half-width that was not reached.
+    /// Returns the findings that explain a verdict: differences of sides and sessions, and a half-width that was not
+    /// reached.
     fn facts_that_differ(&self) -> Vec<(&'static str, Message)> {
         let found = TOLD_WITH_FACTS.iter().filter_map(|id| {
             let check = self.checks.iter().find(|check| check.id == *id && !check.is_accepted)?;
@@ -160,7 +161,7 @@ impl Judgment {
         found.collect()
     }
 
-    /// Which checks forbid to claim the result, and what is to be said beside it but for what has a line of its own.
+    /// Checks that forbid to claim the result, and remarks besides those that have their own line.
     fn objections(&self, told_elsewhere: &[(&'static str, Message)]) -> Vec<Message> {
         let told = |(place, check): (usize, &Check)| match check.lines.first() {
             Some(first) if place < MOST_FORBIDDING => {
@@ -197,7 +198,7 @@ impl Judgment {
     }
 }
 
-/// What a reader must not miss has the least.
+/// Rank of a verdict: the ones that a reader must not miss come first.
 fn gravity(call: Call) -> u8 {
     match call {
         Call::Slower => 0,
@@ -236,7 +237,7 @@ fn meaning(code: u8, has_gates: bool) -> Message {
     }
 }
 
-/// Gates in lines; where those are too many, the first, and how many are left.
+/// Gates in lines; if those are too many, the first, and how many are left.
 fn fit(gates: Vec<Message>, lang: Lang) -> Vec<String> {
     let (mut lines, all) = (Vec::new(), gates.len());
     for (told, gate) in gates.into_iter().enumerate() {
@@ -353,7 +354,7 @@ pub(super) fn pairs_to_prove(of: &PairedComparison, row: &VerdictRow) -> usize {
 }
 
 impl Verdicts {
-    /// What helps, in a sentence: gates decide where there are some, else the first metric of each comparison.
+    /// The remedy in a sentence: for gates if there are some, else for the first metric of each comparison.
     pub fn remedy(&self) -> Message {
         if self.is_open_by_order() {
             return say!(only_turns_give_a_verdict);
@@ -380,7 +381,7 @@ impl Verdicts {
         }
         if !self.gates.is_empty() {
             let open = self.gates.iter().filter(|gate| gate.result == GateResult::Inconclusive);
-            // Of what is too near its bound nobody can say how many.
+            // A figure too near its bound gives no number.
             let needed = |gate: &GateRow| {
                 gate.needed.filter(|pairs| *pairs <= MOST_PAIRS).unwrap_or(usize::MAX)
             };
@@ -414,8 +415,8 @@ impl Verdicts {
         }
     }
 
-    /// Whether what is open is so because trials did not take turns, as those of two runs: the check finds it from two
-    /// pairs on, and may be accepted.
+    /// Returns true if a verdict is open because trials did not take turns, as those of two runs: the check finds it
+    /// from two pairs on, and may be accepted.
     fn is_open_by_order(&self) -> bool {
         let is_in_blocks = |of: &&PairedComparison| {
             of.order == PairOrder::Blocks
@@ -517,7 +518,7 @@ mod tests {
         assert_eq!(remedy(&[STOPPED, "a"], Vec::new()), advice);
         let outweighed = say!(pairs_outweigh_what_checks_found, ids = ids(&[STOPPED]));
         assert_eq!(remedy(&[STOPPED], Vec::new()), outweighed);
-        // Of gates only what opens one counts.
+        // Only a check that opens a gate counts.
         let advice = say!(take_away_what_checks_found, ids = ids(&["a"]));
         assert_eq!(remedy(&["a"], vec![gate(Some(12), true)]), advice);
         let passed = GateRow { result: GateResult::Pass, ..gate(Some(12), true) };

@@ -115,7 +115,7 @@ fn of_values(evidence: &Evidence, experiment: &Experiment, gate: &Gate) -> Vec<G
 
 /// Trials whose figure can't be judged, by the reason.
 fn left_out<'a>(trials: impl Iterator<Item = &'a Trial>, metric: Metric) -> Option<Message> {
-    // Of facts zero is the best that there is.
+    // Zero is the best value of a fact.
     let is_judged = |trial: &&Trial| {
         trial.summary.figure(metric).is_some_and(|figure| figure > 0.0 || metric.is_fact())
     };
@@ -131,7 +131,7 @@ fn left_out<'a>(trials: impl Iterator<Item = &'a Trial>, metric: Metric) -> Opti
     (!sentences.is_empty()).then(|| Message::sentences(&sentences))
 }
 
-/// What the others prove, proves nothing where some are left out: theirs may be the figures that break the gate.
+/// A gate without some figures: the others prove nothing, as those may be the figures that break the gate.
 fn without(row: GateRow, left_out: Option<Message>) -> GateRow {
     let Some(left_out) = left_out else { return row };
     let why = match row.why.is_empty() {
@@ -142,7 +142,7 @@ fn without(row: GateRow, left_out: Option<Message>) -> GateRow {
     GateRow { result, why, ..row }
 }
 
-/// Whether a trial failed and was not made again: leaving it out would let a gate pass by what broke.
+/// Returns true if a trial failed and was not made again: leaving it out would let a gate pass by what broke.
 fn has_failed(trial: &Trial, own: &[&Trial]) -> bool {
     let is_again = |other: &&Trial| {
         other.status == "complete"
@@ -183,7 +183,8 @@ fn of_ratios(
 }
 
 /// A gate and the verdict of the same ratio never disagree: where the ratio differs from 1 by its own interval and not
-/// after Holm's correction, no gate rests on that difference. It does where a ratio of 1 would have given another result.
+/// after Holm's correction, no gate rests on that difference. It does where a ratio of 1 would have given another
+/// result.
 fn proven(row: GateRow, of: &PairedComparison, gate: &Gate) -> GateRow {
     let verdict = of.rows.iter().find(|row| row.metric == gate.metric);
     let by_one = gate.relation.holds(1.0, gate.bound);

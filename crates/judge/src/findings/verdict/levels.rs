@@ -1,8 +1,8 @@
-//! What starts of servers and loads of data add to what pairs vary by, and which numbers of them cost least.
+//! Variation that starts of servers and loads of data add to that of pairs, and the cheapest numbers of them.
 
 use super::*;
 
-/// Of the pairs of a comparison by the metric that decides; `None` where nothing is renewed.
+/// Levels of the pairs of a comparison by the metric that decides; `None` if nothing is renewed.
 pub(super) fn of(
     evidence: &Evidence,
     plan: &ComparisonPlan<'_>,
@@ -78,7 +78,7 @@ fn whole_units(pairs: &[(&Trial, &Trial)], metric: Metric, unit: usize) -> Vec<f
     units.flatten().map(|(_, _, log)| *log).collect()
 }
 
-/// What a restart or a reload (or both) of both targets takes, as measured; where load levels share one, its share.
+/// Seconds of a restart or a reload (or both) of both targets, as measured; if load levels share one, its share.
 fn renewal_s(
     evidence: &Evidence,
     plan: &ComparisonPlan<'_>,
@@ -156,7 +156,7 @@ fn words(plan: &ComparisonPlan<'_>, level: &Message, told: &RepetitionLevels) ->
     Message::sentences(&[varies, costs, needs])
 }
 
-/// How often each level is made, from the outermost to pairs.
+/// Number of repetitions of each level, from the outermost to pairs.
 fn numbers(told: &RepetitionLevels, of: &LevelNumbers) -> Message {
     let counts = of.within.iter().copied().chain([of.units]);
     let both: Vec<(&RepetitionLevel, usize)> = told.levels.iter().zip(counts).collect();

@@ -1,10 +1,11 @@
-//! Which target is faster: comparisons of pairs of trials, gates, scaling, steadiness.
+//! Verdicts: comparisons of pairs of trials, gates, scaling, steadiness.
 //!
-//! A ratio is the pseudo-median of the pairs with its exact interval. What is proven follows from p, corrected (Holm) for
-//! the comparisons of one experiment; metrics are judged in a fixed sequence. Trials that vary, and what the same system
-//! differs from itself, are said beside and veto nothing; which checks do is said in `veto`. `dyno run` and `dyno compare` take their exit codes from here:
-//! 0 passed, 3 inconclusive, 5 proven broken. Of a search only confirmed rates that were held each time are results. What
-//! is promised (5 % of false positives, effects of 3 % found) is simulated: `crates/facts/src/statistics/README.md`.
+//! A ratio is the pseudo-median of the pairs with its exact interval. What is proven follows from p, corrected (Holm)
+//! for the comparisons of one experiment; metrics are judged in a fixed sequence. Trials that vary, and what the same
+//! system differs from itself, are said alongside and veto nothing; which checks do is said in `veto`. `dyno run` and
+//! `dyno compare` take their exit codes from here: 0 passed, 3 inconclusive, 5 proven broken. In a search only
+//! confirmed rates that were held each time are results. What is promised (5% of false positives, effects of 3% found)
+//! is simulated: `crates/facts/src/statistics/README.md`.
 
 mod comparisons;
 mod digest;
@@ -96,24 +97,24 @@ fn figures((a, b): &(&Trial, &Trial), metric: Metric) -> impl Iterator<Item = (f
 }
 
 impl Verdicts {
-    /// All comparisons in one sentence; `None` where nothing is compared.
+    /// All comparisons in one sentence; `None` if nothing is compared.
     pub fn sentence(&self) -> Option<Message> {
         words::of_all(&self.comparisons)
     }
 
-    /// How the gates stand together: broken when one is proven broken, else inconclusive when one
-    /// is. `None` where there is no gate.
+    /// Joint result of the gates: broken when one is proven broken, else inconclusive when one
+    /// is. `None` if there is no gate.
     pub fn gate_result(&self) -> Option<GateResult> {
         self.gates.iter().map(|gate| gate.result).max()
     }
 
-    /// A line for each gate, for the end of a run; empty where there is none.
+    /// A line for each gate, for the end of a run; empty if there is none.
     pub fn gates_text(&self, lang: Lang) -> String {
         let line = |text: Message| text.line(lang) + "\n";
         self.gates.iter().map(|gate| line(words::gate(gate))).collect()
     }
 
-    /// A line for each comparison, for the end of a run; empty where nothing is compared.
+    /// A line for each comparison, for the end of a run; empty if nothing is compared.
     pub fn text(&self, lang: Lang) -> String {
         let line = |text: &Message| text.line(lang) + "\n";
         let levels = |of: &PairedComparison| of.levels.as_ref().map(|levels| line(&levels.words));

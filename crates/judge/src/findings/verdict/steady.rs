@@ -1,8 +1,8 @@
-//! Whether more workers do less, and whether the target was steady while it was measured.
+//! Throughput that falls with more workers, and steadiness of the target during the measurement.
 
 use super::*;
 
-/// Fewer load levels say nothing of how throughput goes on.
+/// Fewer load levels say nothing of how throughput continues.
 const LEAST_LEVELS: usize = 4;
 
 /// Every experiment and target with enough load levels in a closed loop without pauses: with these throughput follows
@@ -50,7 +50,7 @@ pub(super) fn scaling(evidence: &Evidence) -> Vec<Scaling> {
 /// Events are seen when somebody looks: so many seconds around a stall belong to it.
 const AROUND_S: f64 = 1.5;
 
-/// What the intervals of a trial show; `None` where there are none, as in a pass over queries.
+/// Steadiness by the intervals of a trial; `None` if there are none, as in a pass over queries.
 pub(super) fn steadiness(evidence: &Evidence, trial: &Trial) -> Option<SteadyRow> {
     if trial.summary.is_pass() {
         return None;

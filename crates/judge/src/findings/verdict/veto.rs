@@ -1,11 +1,12 @@
-//! What takes verdicts away: the one place that says which checks do, and which verdicts.
+//! Vetoes: the one place that says which checks take which verdicts away.
 //!
 //! **The rule.** A statistical test excludes chance and nothing else. What a check of level E finds forbids to quote a
-//! result, mostly because it can make a difference all by itself, or hide one. Each comparison that it concerns (its place is the comparison, one
-//! of its trials or its targets) is then undecided in every metric, and every gate on its ratios inconclusive, unless
-//! the check knows how far it reaches: what it found can have moved a ratio by at most that much, perhaps to one side
-//! only, and a verdict that holds also when its interval is moved so far stands. How far, and from when on sides are taken for
-//! unlike, is said with each check. A finding that is accepted (`--allow`) takes nothing away: it is told as a caveat.
+//! result, mostly because it can make a difference all by itself, or hide one. Each comparison that it concerns (its
+//! place is the comparison, one of its trials or its targets) is then undecided in every metric, and every gate on its
+//! ratios inconclusive, unless the check knows how far it reaches: what it found can have moved a ratio by at most that
+//! much, perhaps to one side only, and a verdict that holds also when its interval is moved so far stands. How far, and
+//! from when on sides are taken for unlike, is said with each check. A finding that is accepted (`--allow`) takes
+//! nothing away: it is told as a caveat.
 
 use super::*;
 
@@ -47,7 +48,8 @@ pub(crate) fn apply(verdicts: &mut Verdicts, checks: &[Check]) {
 }
 
 /// Returns what takes the verdict of this level of an experiment away as a run is now, or which gate on it is open that
-/// until decided means too, and whether further pairs help: the rule that ends pairs asks before it takes them for decided.
+/// until decided means too, and whether further pairs help: the rule that ends pairs asks before it takes them for
+/// decided.
 pub fn veto_of_level(run: &RunData, experiment: &str, level: &str) -> Option<(Message, bool)> {
     let paper = Judgment::of(std::slice::from_ref(run), &[], &[], &Naming::default());
     let name = format!("{experiment} {level}: ");
@@ -72,8 +74,8 @@ pub fn veto_of_level(run: &RunData, experiment: &str, level: &str) -> Option<(Me
     veto.or_else(|| gate().map(|gate| (Message::verbatim(&gate.gate), true)))
 }
 
-/// Returns true if a verdict of a comparison (only that of the metric that decides, if `is_deciding`) or a gate on it falls
-/// by something that reaches so far.
+/// Returns true if a verdict of a comparison (only that of the metric that decides, if `is_deciding`) or a gate on it
+/// falls by something that reaches so far.
 pub(crate) fn explains_any(
     reach: VetoReach,
     of: &PairedComparison,

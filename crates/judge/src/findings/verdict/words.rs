@@ -27,14 +27,14 @@ pub(crate) fn ratio(ratio: f64) -> String {
     NumberFormat::Ratio.show(ratio)
 }
 
-/// The same of a row, with `≥` or `≤` before a ratio that is only a bound.
+/// The ratio of a row, with `≥` or `≤` before a ratio that is only a bound.
 pub fn ratio_of_row(row: &VerdictRow) -> String {
     format!("{}{}{}", row.bound, if row.bound.is_empty() { "" } else { " " }, ratio(row.ratio))
 }
 
-/// A ratio as a change: `+4.9 %`.
+/// A ratio as a change: `+4.9%`.
 pub fn change(ratio: f64) -> String {
-    format!("{:+.1} %", 100.0 * (ratio - 1.0))
+    format!("{:+.1}%", 100.0 * (ratio - 1.0))
 }
 
 /// Returns the change of a row, with `≥` or `≤` in front if its ratio is only a bound.
@@ -45,8 +45,8 @@ pub fn change_of_row(row: &VerdictRow) -> String {
 pub fn interval_of_change(interval: Bounds) -> String {
     let percent = |ratio: f64| 100.0 * (ratio - 1.0);
     match interval.high.is_finite() {
-        true => format!("{:+.1} to {:+.1} %", percent(interval.low), percent(interval.high)),
-        false => format!("{:+.1} % to ∞", percent(interval.low)),
+        true => format!("{:+.1} to {:+.1}%", percent(interval.low), percent(interval.high)),
+        false => format!("{:+.1}% to ∞", percent(interval.low)),
     }
 }
 
@@ -57,7 +57,7 @@ pub fn bounds(interval: Bounds) -> String {
     }
 }
 
-/// Why no pair counts: how these trials of both sides ended.
+/// The reason why no pair counts: the ends of these trials of both sides.
 pub(super) fn no_pair(spoilt: &[&Trial]) -> Message {
     let failures = spoilt.iter().filter_map(|trial| match &trial.summary.status {
         TrialStatus::Failed(why) => Some(why),
@@ -148,7 +148,7 @@ pub(super) fn comparison(of: &PairedComparison) -> Message {
     Message::sentences(&sentences)
 }
 
-/// How much the sides vary, where one of them is unstable: it takes no verdict away.
+/// Variation of the sides, if one of them is unstable: it takes no verdict away.
 fn stability(of: &PairedComparison, row: &VerdictRow) -> Option<Message> {
     let (a, b) = (row.variation_baseline?, row.variation_candidate?);
     if a.max(b) <= MOST_VARIATION || row.pairs < LEAST_PAIRS {
@@ -175,7 +175,7 @@ fn stability(of: &PairedComparison, row: &VerdictRow) -> Option<Message> {
     })
 }
 
-/// A difference that is certain. Of times the ratio is of seconds: half the time is not "50 % faster".
+/// A difference that is certain. For times the ratio is of seconds: half the time is not "50% faster".
 fn difference(of: &PairedComparison, row: &VerdictRow, is_first: bool) -> Message {
     let place = say!(experiment_level, experiment = &of.title, level = &of.level);
     let (candidate, baseline, percent) = (&of.candidate, &of.baseline, sizes(row));
@@ -196,7 +196,7 @@ fn difference(of: &PairedComparison, row: &VerdictRow, is_first: bool) -> Messag
     }
 }
 
-/// How many times one is the other, with its interval, where a share would say little: `1,380 times (240 to 8,100)`.
+/// The ratio as a factor, with its interval, if a share would say little: `1,380 times (240 to 8,100)`.
 fn factor(row: &VerdictRow) -> Option<Message> {
     let is_large = !(1.0 / LARGE_FACTOR..=LARGE_FACTOR).contains(&row.ratio);
     let both = row.interval.filter(|_| is_large && row.bound.is_empty())?;
@@ -256,7 +256,7 @@ pub fn aa(of: &PairedComparison) -> Message {
     }
 }
 
-/// What would decide it.
+/// The way to decide it.
 fn why(of: &PairedComparison, row: &VerdictRow) -> Message {
     match (row.call, row.pairs_needed) {
         (Call::Explained, _) => vetoed(of.deciding_vetoes()),
@@ -288,7 +288,7 @@ fn vetoed<'a>(vetoes: impl Iterator<Item = &'a Veto>) -> Message {
     say!(can_explain_it, found = Message::joined(&found, "; ", "；"))
 }
 
-/// All comparisons in a sentence, for the cover; `None` where nothing is compared.
+/// All comparisons in a sentence, for the cover; `None` if nothing is compared.
 pub(super) fn of_all(verdicts: &[PairedComparison]) -> Option<Message> {
     // What a system differs from itself is told only where nothing else is.
     let is_told = |of: &&PairedComparison| !of.is_aa || verdicts.iter().all(|of| of.is_aa);
@@ -336,7 +336,7 @@ pub(super) fn of_all(verdicts: &[PairedComparison]) -> Option<Message> {
     Some(Message::sentences(&sentences))
 }
 
-/// How many verdicts of each kind there are; comparisons without any are undecided.
+/// Number of verdicts of each kind; comparisons without any are undecided.
 fn counted(calls: &[Call], without: usize) -> Message {
     let undecided = calls.iter().filter(|call| call.is_undecided()).count() + without;
     let [faster, slower, same] = [Call::Faster, Call::Slower, Call::Equivalent]

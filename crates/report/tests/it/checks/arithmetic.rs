@@ -35,7 +35,7 @@ fn commits_of(trial: &mut TrialSummary, by_server: u64) {
     });
 }
 
-/// Nobody but dyno executed anything on the servers.
+/// No one but dyno executed anything on the servers.
 fn alone(runs: &mut [RunData]) {
     trials(runs, |trial| {
         trial.conditions.nodes.values_mut().for_each(|node| node.was_alone = true);
@@ -73,7 +73,8 @@ pub(super) const CASES: &[Case] = &[
         id: "littles-law",
         evidence: "inside transactions",
         fires: |runs| latencies(runs, 1.1),
-        // Workers may be outside of transactions with reason: a server that stalled at the end, a client that connected.
+        // Workers may be outside of transactions with reason: a server that stalled at the end, a client that
+        // connected.
         silent: |runs| latencies(runs, 0.5),
     },
     Case {
@@ -88,7 +89,7 @@ pub(super) const CASES: &[Case] = &[
         fires: |runs| commits(runs, 98_900),
         silent: |runs| {
             commits(runs, 99_000);
-            // Started anew in the trial.
+            // Started again in the trial.
             let summary = &mut runs[0].trials[0].summary;
             summary.fault = Some(FaultFacts::default());
             summary.conditions.nodes.values_mut().for_each(|node| node.commits = Some(10));
@@ -102,7 +103,7 @@ pub(super) const CASES: &[Case] = &[
     },
     Case {
         id: "uneven-foreign-load",
-        evidence: "commits of others per commit of the trials: old 0 %, new 1.1 %",
+        evidence: "commits of others per commit of the trials: old 0%, new 1.1%",
         fires: |runs| candidate(runs, |trial| commits_of(trial, 101_100)),
         silent: |runs| commits(runs, 101_100),
     },
@@ -116,14 +117,14 @@ pub(super) const CASES: &[Case] = &[
     },
     Case {
         id: "uneven-foreign-cpu",
-        evidence: "other programs took 40 % of the CPUs from old and 10 % from new (30 points apart); with ",
+        evidence: "other programs took 40% of the CPUs from old and 10% from new (30 points apart); with ",
         fires: |runs| foreign_cpu(runs, [0.4, 0.1]),
         // Held up, and faster nevertheless.
         silent: |runs| foreign_cpu(runs, [0.1, 0.4]),
     },
     Case {
         id: "uneven-foreign-cpu-secondary",
-        evidence: "from old and 10 % from new (2 points apart); with ",
+        evidence: "from old and 10% from new (2 points apart); with ",
         fires: |runs| foreign_cpu(runs, [0.12, 0.1]),
         // Less than comparisons look for.
         silent: |runs| foreign_cpu(runs, [0.103, 0.1]),
@@ -144,7 +145,7 @@ pub(super) const CASES: &[Case] = &[
     },
     Case {
         id: "windows-overlap",
-        evidence: "g2: 93 %",
+        evidence: "g2: 93%",
         fires: |runs| members(runs, 0, 56.0),
         silent: |runs| members(runs, 0, 57.0),
     },

@@ -18,7 +18,7 @@ fn orders(runs: &mut Vec<RunData>, trials: &[u32], change: impl Fn(&mut TrialSum
     *runs = vec![run];
 }
 
-/// The same with a change of what TPC-C says of itself.
+/// The run of TPC-C with these trials only, with changed facts of the workload.
 fn tpcc_facts(runs: &mut Vec<RunData>, trials: &[u32], change: impl Fn(&mut TpccFacts)) {
     orders(runs, trials, |trial| change(&mut own_mut(trial)));
 }
@@ -67,7 +67,7 @@ const ALL: [u32; 10] = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10];
 pub(super) const TPCC: &[Case] = &[
     Case {
         id: "tpcc-audit",
-        evidence: "trial 5: remote lines: 0.00 %",
+        evidence: "trial 5: remote lines: 0.00%",
         fires: |runs| orders(runs, &[5], |_| {}),
         silent: |runs| orders(runs, &[1], |_| {}),
     },
@@ -101,7 +101,7 @@ pub(super) const TPCC: &[Case] = &[
     },
     Case {
         id: "tpcc-mix",
-        evidence: "Payment 43.00 %, at least 60 %",
+        evidence: "Payment 43.00%, at least 60%",
         fires: |runs| tpcc_facts(runs, &[1], |facts| facts.kinds[1].least_share_percent = 60.0),
         silent: |runs| orders(runs, &[1], |_| {}),
     },
@@ -125,7 +125,7 @@ pub(super) const TPCC: &[Case] = &[
     },
     Case {
         id: "tpcc-skips",
-        evidence: "5.0 % of 240",
+        evidence: "5.0% of 240",
         fires: |runs| orders(runs, &[5], |_| {}),
         silent: |runs| tpcc_facts(runs, &[5], |facts| facts.deliveries_with_skips = 2),
     },

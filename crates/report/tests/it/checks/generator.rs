@@ -73,19 +73,19 @@ pub(super) const CASES: &[Case] = &[
     },
     Case {
         id: "generator-cpu-95",
-        evidence: "96 %",
+        evidence: "96%",
         fires: |runs| trials(runs, |trial| trial.generator.host.cpu_share = 0.96),
         silent: |runs| trials(runs, |trial| trial.generator.host.cpu_share = 0.95),
     },
     Case {
         id: "generator-cpu",
-        evidence: "81 %",
+        evidence: "81%",
         fires: |runs| trials(runs, |trial| trial.generator.host.cpu_share = 0.81),
         silent: |runs| trials(runs, |trial| trial.generator.host.cpu_share = 0.8),
     },
     Case {
         id: "shared-cpu",
-        evidence: "96 %",
+        evidence: "96%",
         fires: |runs| {
             runs[0].header.targets[0].same_host = true;
             trials(runs, |trial| trial.generator.host.cpu_share = 0.96);
@@ -116,13 +116,13 @@ pub(super) const CASES: &[Case] = &[
     },
     Case {
         id: "generator-loop",
-        evidence: "91 %",
+        evidence: "91%",
         fires: |runs| trials(runs, |trial| trial.generator.busiest_loop_share = 0.91),
         silent: |runs| trials(runs, |trial| trial.generator.busiest_loop_share = 0.9),
     },
     Case {
         id: "run-delay",
-        evidence: "5.8 %",
+        evidence: "5.8%",
         // Two loops for 60 s.
         fires: |runs| generator(runs, |known| known.run_delay_s = Some(7.0)),
         silent: |runs| {
@@ -149,7 +149,7 @@ pub(super) const CASES: &[Case] = &[
     },
     Case {
         id: "open-loop-idle",
-        evidence: "2.0 % of the transactions, by up to 7.00 ms",
+        evidence: "2.0% of the transactions, by up to 7.00 ms",
         fires: |runs| trials(runs, |trial| trial.generator.awaited = Some(awaited(trial, 0.02))),
         silent: |runs| trials(runs, |trial| trial.generator.awaited = Some(awaited(trial, 0.01))),
     },
@@ -161,13 +161,13 @@ pub(super) const CASES: &[Case] = &[
     },
     Case {
         id: "network",
-        evidence: "75 %",
+        evidence: "75%",
         fires: |runs| generator(runs, |known| known.network_share = Some(0.75)),
         silent: |runs| generator(runs, |known| known.network_share = Some(0.7)),
     },
     Case {
         id: "retransmits",
-        evidence: "0.2 %",
+        evidence: "0.2%",
         fires: |runs| generator(runs, |known| known.retransmitted_share = Some(0.002)),
         silent: |runs| {
             generator(runs, |known| known.retransmitted_share = Some(0.002));

@@ -1,4 +1,4 @@
-//! Every check over made-up runs: one in which it fires, and one just beside it in which it does not.
+//! Every check over made-up runs: one in which it fires, and one just alongside it in which it does not.
 
 mod arithmetic;
 mod disclosure;
@@ -19,7 +19,7 @@ use dyno_store::RunData;
 use quiet::quiet;
 use std::collections::BTreeSet;
 
-/// What makes a check fire, and what nearly does.
+/// Input that makes a check fire, and input that nearly does.
 pub(crate) struct Case {
     pub(crate) id: &'static str,
     /// Part of the first line of evidence.
@@ -45,7 +45,7 @@ const GROUPS: [&[Case]; 11] = [
     families::TPCH,
 ];
 
-/// Leaves a run in which the check has no reason to fire as it is.
+/// Leaves a run in which the check has no reason to fire unchanged.
 pub(crate) const AS_IT_IS: Change = |_| {};
 
 /// Changes all trials.
@@ -266,7 +266,7 @@ fn the_text_for_a_terminal_tells_the_grave_ones_in_full() {
     let check = check(&paper, "errors-1");
     assert_eq!(lines[1], format!("E1 errors-1: {}", check.rule));
     assert!(lines[2].starts_with("    trial"), "{}", lines[2]);
-    assert_eq!(&lines[lines.len() - 2..], ["W2 network: trials 1–12: 75 %", "I: background (I3)."]);
+    assert_eq!(&lines[lines.len() - 2..], ["W2 network: trials 1–12: 75%", "I: background (I3)."]);
     assert!(lines.contains(&format!("    {}", check.advice).as_str()), "{text}");
     assert_eq!(Paper::new(&[], &[]).denied().len(), 0);
 }
@@ -305,7 +305,7 @@ fn disturbances_that_forbid_nothing_are_named_where_that_is_said() {
         runs[0].trials[2].summary.conditions.generator.starved = Some("It waited.".into());
     });
     let said = disturbed.standing(Lang::En);
-    let own = "but generator-starved and steal found disturbances in 3 of 12 trials. 2 caveats";
+    let own = "generator-starved and steal found disturbances in 3 of 12 trials. Quote these figures with 2 caveats";
     assert!(said.contains(own), "{said}");
     let chinese = disturbed.standing(Lang::Zh);
     assert!(chinese.contains("发现 12 次试验中有 3 次受到干扰"), "{chinese}");
@@ -315,7 +315,7 @@ fn disturbances_that_forbid_nothing_are_named_where_that_is_said() {
         generator(runs, |known| known.network_share = Some(0.75));
         runs[0].header.allowed = vec!["steal".to_owned()];
     });
-    assert!(accepted.standing(Lang::En).ends_with("figures. 1 caveat belongs beside them."));
+    assert!(accepted.standing(Lang::En).ends_with("Quote these figures with 1 caveat."));
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Of several nodes.
+//! Charts of several nodes.
 
 use super::quiet::{BASELINE, quiet};
 use super::{Case, check, paper, trials};
@@ -133,7 +133,7 @@ pub(super) const CASES: &[Case] = &[
     },
     Case {
         id: "strayed-load",
-        evidence: ": 6.0 % of all reads more or less than its load generators made",
+        evidence: ": 6.0% of all reads more or less than its load generators made",
         fires: |runs| dealt(runs, [108_000, 92_000], [600, 400]),
         silent: |runs| dealt(runs, [110_200, 89_800], [600, 400]),
     },
@@ -203,7 +203,7 @@ pub(super) const CASES: &[Case] = &[
     },
     Case {
         id: "nodes-rows",
-        evidence: "n3: 39 % of the primary's rows",
+        evidence: "n3: 39% of the primary's rows",
         fires: |runs| rows(runs, 39_000),
         silent: |runs| rows(runs, 40_000),
     },
@@ -229,7 +229,7 @@ fn conflicts_on_joined_shards_are_a_price_and_no_errors() {
     let found = dyno_report::Paper::new(&runs, &[]);
     assert!(check(&found, "errors-1").findings.is_empty());
     let price = check(&found, "no-atomic-commit").findings[0].value.to_string();
-    assert!(price.contains("attempts refused with 40001 (50 % of the transactions)"), "{price}");
+    assert!(price.contains("attempts refused with 40001 (50% of the transactions)"), "{price}");
     let markdown = found.markdown(dyno_report::Lang::En);
     assert!(markdown.contains("REPEATABLE READ on the shards"), "{markdown}");
     // Elsewhere they are errors.
@@ -266,7 +266,7 @@ fn reads_inside_of_transactions_may_stay_on_the_primary() {
         });
     });
     assert!(check(&found, "reads-on-primary").lines.is_empty());
-    // Nobody splits where all of the load is meant for the primary.
+    // No one splits where all of the load is meant for the primary.
     let found = paper(|runs| {
         reads(runs, [200_000, 5, 5]);
         runs[0]

@@ -148,7 +148,7 @@ pub(super) const CASES: &[Case] = &[
     },
     Case {
         id: "half-width",
-        evidence: "instead of 0.1 %",
+        evidence: "instead of 0.1%",
         fires: |runs| {
             with_ratios(runs, NOISE, [1.0; 6]);
             comparison(runs).stop.half_width = Some(0.001);

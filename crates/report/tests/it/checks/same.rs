@@ -31,7 +31,7 @@ fn setting(runs: &mut [RunData], name: &str, values: [&str; 2]) {
     }
 }
 
-/// Tables of the candidate with so many rows, and a database of so many bytes, beside 1,000 of the baseline.
+/// Tables of the candidate with so many rows, and a database of so many bytes, alongside 1,000 of the baseline.
 fn tables(runs: &mut [RunData], rows: u64, bytes: u64) {
     nodes(runs, |node| node.data_bytes = Some(1_000));
     candidate_nodes(runs, |node| {
@@ -40,7 +40,7 @@ fn tables(runs: &mut [RunData], rows: u64, bytes: u64) {
     });
 }
 
-/// Rows of the candidate beside such of 190 bytes.
+/// Rows of the candidate alongside such of 190 bytes.
 fn row_bytes(runs: &mut [RunData], bytes: f64) {
     nodes(runs, |node| node.row_bytes = [("sbtest1".to_owned(), 190.0)].into());
     candidate_nodes(runs, |node| node.row_bytes = [("sbtest1".to_owned(), bytes)].into());
@@ -69,7 +69,7 @@ fn setting_from(runs: &mut [RunData], from: u32) {
 }
 
 pub(super) const CASES: &[Case] = &[
-    // The white paper's fourth rule: a quorum stands beside a semi-synchronous replica.
+    // The white paper's fourth rule: a quorum stands alongside a semi-synchronous replica.
     Case {
         id: "durability",
         evidence: "targets old and new: old: any 2 of 3, new: async",
@@ -337,7 +337,7 @@ fn rows_are_compared_only_where_the_tables_of_a_workload_are_known() {
     assert_eq!(tests.map(is_found), [true, false, false]);
 }
 
-/// As many rows, with one byte in place of a text.
+/// As many rows, with one byte instead of a text.
 #[test]
 fn rows_of_another_length_are_other_data() {
     let found = |bytes: f64| {

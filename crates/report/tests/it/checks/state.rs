@@ -13,7 +13,7 @@ fn data(runs: &mut [RunData], size_bytes: u64) {
     });
 }
 
-/// A load level below the first, run again so that the maximum is no chance.
+/// A load level below the first, run again so that the maximum is not a chance.
 fn sweep(runs: &mut [RunData], cpu_share: f64) {
     for (number, target) in [(13, BASELINE), (14, CANDIDATE)] {
         runs[0].trials.push(one(number, target, 1, 4));
@@ -55,7 +55,7 @@ pub(super) const CASES: &[Case] = &[
     },
     Case {
         id: "cold",
-        evidence: "98.0 % from memory, 50,000 pages read",
+        evidence: "98.0% from memory, 50,000 pages read",
         fires: |runs| {
             data(runs, 4 * GIB);
             nodes(runs, |node| node.hit_share = Some(0.98));
@@ -64,13 +64,13 @@ pub(super) const CASES: &[Case] = &[
     },
     Case {
         id: "disk-reads",
-        evidence: "98.0 % from memory",
+        evidence: "98.0% from memory",
         fires: |runs| nodes(runs, |node| node.hit_share = Some(0.98)),
         silent: |runs| nodes(runs, |node| node.hit_share = Some(0.99)),
     },
     Case {
         id: "unsettled-start",
-        evidence: "20 % of the pages dirty; checkpoint age 80 %; 200,000 old row versions",
+        evidence: "20% of the pages dirty; checkpoint age 80%; 200,000 old row versions",
         fires: |runs| {
             nodes(runs, |node| {
                 node.dirty_share = Some(0.2);
@@ -94,31 +94,31 @@ pub(super) const CASES: &[Case] = &[
     },
     Case {
         id: "growth",
-        evidence: "6.0 %",
+        evidence: "6.0%",
         fires: |runs| nodes(runs, |node| node.growth_share = Some(0.06)),
         silent: |runs| nodes(runs, |node| node.growth_share = Some(0.05)),
     },
     Case {
         id: "idle-server",
-        evidence: "60 % busy",
+        evidence: "60% busy",
         fires: |runs| sweep(runs, 0.6),
         silent: |runs| sweep(runs, 0.7),
     },
     Case {
         id: "steal",
-        evidence: "2.0 %",
+        evidence: "2.0%",
         fires: |runs| trials(runs, |trial| trial.generator.host.steal_share = 0.02),
         silent: |runs| trials(runs, |trial| trial.generator.host.steal_share = 0.01),
     },
     Case {
         id: "throttled",
-        evidence: "5.0 %",
+        evidence: "5.0%",
         fires: |runs| generator(runs, |known| known.throttled_share = Some(0.05)),
         silent: |runs| generator(runs, |known| known.throttled_share = Some(0.01)),
     },
     Case {
         id: "swap",
-        evidence: "1,000 pages swapped; waited for memory 2.0 % of the window",
+        evidence: "1,000 pages swapped; waited for memory 2.0% of the window",
         fires: |runs| {
             generator(runs, |known| {
                 known.swapped_pages = Some(1000);
@@ -142,7 +142,7 @@ pub(super) const CASES: &[Case] = &[
     },
 ];
 
-/// What a server calls a read may be answered by the cache of the operating system.
+/// A read as the server counts it may be answered by the cache of the operating system.
 #[test]
 fn pages_from_outside_the_buffers_are_not_said_to_come_from_the_disk() {
     let mut runs = quiet();

@@ -190,20 +190,20 @@ pub(super) const CASES: &[Case] = &[
     },
     Case {
         id: "no-rows",
-        evidence: "trials 1–12: oltp_read_only: 50 % of the queries returned no row",
+        evidence: "trials 1–12: oltp_read_only: 50% of the queries returned no row",
         fires: |runs| trials(runs, |trial| empty_reads(trial, 2)),
         silent: |runs| trials(runs, |trial| empty_reads(trial, 3)),
     },
     Case {
         id: "errors-1",
-        evidence: "1.2 %; deadlock 1213/40001 × ",
+        evidence: "1.2%; deadlock 1213/40001 × ",
         fires: |runs| failures(runs, 1_200, 0),
         // Deadlocks that were tried again are in no figure.
         silent: |runs| failures(runs, 1_000, 9_000),
     },
     Case {
         id: "errors",
-        evidence: "0.2 %; deadlock 1213/40001 × ",
+        evidence: "0.2%; deadlock 1213/40001 × ",
         fires: |runs| failures(runs, 50, 150),
         silent: |runs| failures(runs, 40, 50),
     },
@@ -227,7 +227,7 @@ pub(super) const CASES: &[Case] = &[
     },
     Case {
         id: "not-recovered",
-        evidence: "trial 2: not back at 90 % of the throughput",
+        evidence: "trial 2: not back at 90% of the throughput",
         fires: |runs| fault(runs, None, None),
         silent: |runs| fault(runs, None, Some(0.0)),
     },
@@ -253,7 +253,7 @@ pub(super) const CASES: &[Case] = &[
     },
     Case {
         id: "mix",
-        evidence: "reads: 70.00 % instead of 75.00 %; pays: 30.00 % instead of 25.00 %",
+        evidence: "reads: 70.00% instead of 75.00%; pays: 30.00% instead of 25.00%",
         fires: |runs| scripts(runs, 0.7),
         silent: |runs| scripts(runs, 0.75),
     },
@@ -271,7 +271,7 @@ pub(super) const CASES: &[Case] = &[
     },
     Case {
         id: "hot-range",
-        evidence: "50 % of the rows",
+        evidence: "50% of the rows",
         fires: |runs| hot_rows(runs, 3_200_000),
         silent: |runs| hot_rows(runs, 6_400_000),
     },
@@ -322,7 +322,7 @@ fn a_share_has_the_digits_that_show_that_it_is_above_its_bound() {
     });
     let paper = dyno_report::Paper::new(&runs, &[]);
     let found = super::check(&paper, "errors").findings[0].value.to_string();
-    assert_eq!(found, "0.1004 %");
+    assert_eq!(found, "0.1004%");
 }
 
 #[test]

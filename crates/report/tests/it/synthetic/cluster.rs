@@ -68,7 +68,7 @@ fn targets() -> Vec<TargetFacts> {
     ]
 }
 
-/// What a node counted, of a trial's statements.
+/// The counts of a node for a trial's statements.
 fn counted(role: &str, data: &TrialData, reads: f64, writes: f64) -> NodeConditions {
     let all = data.summary.statements.reads as f64;
     let is_copy = role == "read_only";

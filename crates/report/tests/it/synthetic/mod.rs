@@ -18,7 +18,7 @@ use std::collections::BTreeMap;
 use std::ops::{Deref, DerefMut};
 use std::path::PathBuf;
 
-/// What papers say of the families of these tests.
+/// Papers of the families of these tests.
 pub(crate) const PAPERS: dyno_report::FamilyPapers =
     &[&dyno_sysbench::PAPER, &dyno_pgbench::PAPER, &dyno_tpcc::PAPER, &dyno_tpch::PAPER, &SCRIPTS];
 
@@ -381,19 +381,19 @@ pub(crate) fn published() -> PublishedTable {
 
 /// A message as it is read from a run folder.
 pub(crate) fn said(key: &str, args: &[(&str, &str)]) -> Message {
-    dyno_facts::register(&[dyno_tpcc::CATALOGUE, dyno_tpch::CATALOGUE]);
+    dyno_facts::register(&[dyno_tpcc::CATALOG, dyno_tpch::CATALOG]);
     let args: serde_json::Value = args.iter().map(|(name, text)| (*name, *text)).collect();
     let stored = serde_json::json!({ "key": key, "args": args, "en": "unknown" });
     serde_json::from_value(stored).expect("a message")
 }
 
-/// Why a trial failed that a check denies.
+/// The failure of a trial that a check denies.
 fn failed_check(name: &str, evidence: &Message) -> Message {
     let [en, zh] = Lang::ALL.map(|lang| evidence.render(lang));
     Message::both(format!("The check {name} failed. {en}"), format!("校验 {name} 未通过。{zh}"))
 }
 
-/// What a family has recorded of a trial, to be changed: it is stored again when this goes.
+/// The record of a family about a trial, to be changed: it is stored again when this is dropped.
 pub(crate) struct Own<'a, T: FamilyRecord> {
     summary: &'a mut TrialSummary,
     facts: T,

@@ -10,7 +10,7 @@ pub(crate) fn paired(pairs: &[(f64, f64)]) -> RunData {
     paired_at(8, 40, pairs)
 }
 
-/// The same at so many workers, in windows of so many seconds.
+/// Pairs at this many workers, in windows of this many seconds.
 pub(crate) fn paired_at(workers: u32, seconds: u32, pairs: &[(f64, f64)]) -> RunData {
     let mut trials = Vec::new();
     for (index, (a, b)) in pairs.iter().enumerate() {

@@ -15,7 +15,7 @@ const KINDS: [&str; 6] =
 const LIMITS_S: [f64; 6] = [5.0, 5.0, 5.0, 5.0, 20.0, 80.0];
 const LEAST: [f64; 6] = [0.0, 43.0, 4.0, 4.0, 4.0, 0.0];
 const PAUSES_S: [(f64, f64); 5] = [(18.0, 12.0), (3.0, 12.0), (2.0, 10.0), (2.0, 5.0), (2.0, 5.0)];
-/// How much longer than the average transaction each kind takes.
+/// Duration of each kind relative to the average transaction.
 const SLOWNESS: [f64; 6] = [1.6, 0.6, 0.4, 2.8, 1.9, 5.0];
 
 struct Case {
@@ -28,7 +28,7 @@ struct Case {
     is_spec: bool,
 }
 
-/// Of each kind how many of `all` transactions, in percent; a Delivery is queued, then executed.
+/// Share of each kind in `all` transactions, in percent; a Delivery is queued, then executed.
 fn shares(is_spec: bool) -> Vec<f64> {
     if is_spec {
         return vec![43.48, 43.47, 4.35, 4.35, 4.35, 4.35];
@@ -101,20 +101,20 @@ fn audit(case: &Case) -> Vec<AuditLine> {
         return Vec::new();
     }
     let (remote, verdict) = if case.is_spec {
-        ("0.00 %", CheckVerdict::Failed)
+        ("0.00%", CheckVerdict::Failed)
     } else {
-        ("1.02 %", CheckVerdict::Passed)
+        ("1.02%", CheckVerdict::Passed)
     };
     vec![
         line(
             said("tpcc.audit_mix_new_order", &[]),
-            "45.1 %".into(),
-            "45 %",
-            "+- 1.2 %".into(),
+            "45.1%".into(),
+            "45%",
+            "+- 1.2%".into(),
             6_000,
             CheckVerdict::Passed,
         ),
-        line("remote lines".into(), remote.into(), "1 %", "+- 0.21 %".into(), 27_000, verdict),
+        line("remote lines".into(), remote.into(), "1%", "+- 0.21%".into(), 27_000, verdict),
         line(
             said("tpcc.audit_items", &[]),
             said("tpcc.audit_chi_square", &[("value", "14.2")]),

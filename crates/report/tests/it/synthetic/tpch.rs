@@ -123,7 +123,7 @@ fn metrics(facts: &TpchFacts) -> Option<TpchMetrics> {
             said("tpch.total_of_queries", &[("n", "22"), ("seconds", &format!("{total_s:.2}"))]),
             said("tpch.geometric_mean", &[("n", "22"), ("seconds", &format!("{mean:.3}"))]),
         ],
-        penalised: given_up.map(|query| query.query).collect(),
+        penalized: given_up.map(|query| query.query).collect(),
     })
 }
 

@@ -112,7 +112,7 @@ pub(super) fn prepare(front: &Front<'_>) -> Result<Launch> {
     Ok(node.launch(software.java, arguments))
 }
 
-/// What the proxy needs by itself, and for each client a connection to each shard with its prepared statements.
+/// Memory that the proxy needs by itself, and for each client a connection to each shard with its prepared statements.
 fn heap_mib(clients_max: u32) -> u32 {
     512 + 4 * clients_max.max(128)
 }
@@ -126,7 +126,7 @@ fn server(account: &Account, options: &EndpointOptions, is_sharded: bool) -> Str
             (true, CrossShardCommit::Xa) => "XA\n  providerType: Atomikos",
             _ => "LOCAL",
         },
-        // Each connection needs a thread of its own, or the states of transactions get mixed up.
+        // Each connection needs its own thread, or the states of transactions get mixed up.
         threads = options.clients_max.max(16),
     )
 }

@@ -37,6 +37,7 @@ impl Bench {
             prepares: true,
             seed: 1,
             memory_max: 64 << 20,
+            is_dry: false,
             prints_to_stderr: false,
         };
         let script =
@@ -381,7 +382,7 @@ end
     );
 }
 
-/// A script with a loop of its own, as the original's is written.
+/// A script with its own loop, as the original's is written.
 const OWN_LOOP: &str = r#"
 local ffi = require("ffi")
 function thread_init() con = sysbench.sql.driver():connect() end

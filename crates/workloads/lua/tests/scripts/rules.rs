@@ -1,4 +1,4 @@
-//! What scripts may do as in the original: begin an event anew, execute files that ask the database, name its objects.
+//! Actions of scripts as in the original: restart an event, execute files that ask the database, name its objects.
 
 use super::{Bench, SAYS, failure};
 use dyno_core::{Cause, ErrorClass};

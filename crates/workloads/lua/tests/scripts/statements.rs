@@ -106,7 +106,7 @@ end
     }
 }
 
-/// What a script says whose values are sent as parameters, and as parts of a text.
+/// The output of a script with values sent as parameters, and as parts of a text.
 fn in_both_modes(script: &str) -> [Vec<String>; 2] {
     [true, false].map(|prepares| {
         let mut bench = Bench::new(&format!("{SAYS}{script}"));

@@ -218,7 +218,7 @@ const TOLD_ROWS: u32 = 10_000;
 /// The columns that [`Accounts`] writes.
 pub(crate) const ACCOUNT_COLUMNS: [&str; 4] = ["aid", "bid", "abalance", "filler"];
 
-/// What `char(84)` makes of an empty text.
+/// The content of `char(84)` for an empty text.
 const BLANKS: [u8; 84] = [b' '; 84];
 
 /// The filler of an account as it has to be sent: servers pad it, SQLite does not.

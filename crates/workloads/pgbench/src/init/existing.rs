@@ -1,4 +1,4 @@
-//! What an interrupted initialization has left behind, and what a run asks of the tables before it begins.
+//! Leftovers of an interrupted initialization, and questions of a run about the tables before it begins.
 
 use super::command;
 use super::data::{SmallTable, chunk};
@@ -12,7 +12,7 @@ use std::collections::HashSet;
 
 const STEP: InitStep = InitStep::ClientData;
 
-/// What can be done about rows that don't fit.
+/// Remedy for rows that don't fit.
 const START_OVER: &str =
     "run without --resume to load from the beginning, or use the options of the first run";
 
@@ -58,7 +58,7 @@ fn other_contents(step: InitStep, table: &str, problem: &str) -> LoadError {
     LoadError::data(format!("{step}: table {table} {problem}"), START_OVER)
 }
 
-/// What can be done about a table that only has the name of one of pgbench's.
+/// Remedy for a table that only has the name of one of pgbench's.
 pub(super) const NOT_OURS: &str = "rename or drop it, or use another database";
 
 /// Refuses tables that lack what loads and scripts need; what they have besides is the user's business.
@@ -111,7 +111,7 @@ pub(crate) async fn check_partitions(
     Err(other_contents(InitStep::CreateTables, ACCOUNTS, &problem))
 }
 
-/// The counts of a table; what is no number is -1, which fits nowhere.
+/// The counts of a table; what is not a number is -1, which fits nowhere.
 async fn counts(
     session: &mut AdminSession<'_>,
     table: &str,
@@ -122,7 +122,7 @@ async fn counts(
     counted.map_err(|error| failed(STEP, doing)(error).with_sql(sql))
 }
 
-/// True when a small table holds all its rows, false when it holds none.
+/// Returns true if a small table holds all its rows, false when it holds none.
 ///
 /// # Errors
 /// When it holds others.
@@ -207,7 +207,7 @@ pub struct TableInfo {
     pub scale: i64,
     /// Partitions of `pgbench_accounts`, 0 when it has none.
     pub partitions: u32,
-    /// How it is partitioned, if it is and by a method that pgbench knows.
+    /// Method by which it is partitioned, if it is and pgbench knows the method.
     pub partition_method: Option<PartitionMethod>,
 }
 
@@ -219,14 +219,14 @@ const POSTGRES_PARTITIONS: &str = "select o.n, p.partstrat, pg_catalog.count(i.i
     pg_catalog.pg_inherits as i on (c.oid = i.inhparent) where c.relname = 'pgbench_accounts' and \
     o.n is not null group by 1, 2 order by 1 asc limit 1";
 
-/// The same columns; nothing else has partitions as pgbench makes them.
+/// The columns of [`POSTGRES_PARTITIONS`]; nothing else has partitions as pgbench makes them.
 const MYSQL_PARTITIONS: &str = "select 1, null, 0 from information_schema.tables where \
     table_schema = database() and table_name = 'pgbench_accounts'";
 
 const SQLITE_PARTITIONS: &str =
     "select 1, null, 0 from sqlite_master where type = 'table' and name = 'pgbench_accounts'";
 
-/// How many partitions the accounts have, and by which method; `None` when there is no such table.
+/// Number of partitions of the accounts, and their method; `None` when there is no such table.
 pub(crate) async fn partitioning(
     session: &mut AdminSession<'_>,
 ) -> Result<Option<(u32, Option<PartitionMethod>)>, DbError> {
@@ -263,7 +263,7 @@ pub async fn table_info(session: &mut AdminSession<'_>) -> Result<Option<TableIn
     }))
 }
 
-/// What pgbench does to the tables before a run without `-n`: vacuums branches and tellers and
+/// Prepares the tables as pgbench does before a run without `-n`: vacuums branches and tellers and
 /// empties the history. MySQL and SQLite have nothing to vacuum there. Returns the errors, which
 /// pgbench prints and ignores.
 pub async fn vacuum_before_run(session: &mut AdminSession<'_>) -> Vec<DbError> {
@@ -279,7 +279,7 @@ pub async fn vacuum_before_run(session: &mut AdminSession<'_>) -> Vec<DbError> {
     try_all(session, &statements).await
 }
 
-/// What `-v` adds: vacuums and analyzes the accounts on PostgreSQL; nothing elsewhere. Returns the
+/// The additional work of `-v`: vacuums and analyzes the accounts on PostgreSQL; nothing elsewhere. Returns the
 /// errors, to be ignored.
 pub async fn vacuum_accounts(session: &mut AdminSession<'_>) -> Vec<DbError> {
     match session.dialect() {

@@ -89,7 +89,7 @@ async fn command(
 #[derive(Default)]
 struct Done {
     report: InitReport,
-    /// True when step v has to freeze the accounts.
+    /// Set if step v has to freeze the accounts.
     unfrozen: bool,
     /// Tables that were there and that dyno has not made.
     foreign: HashSet<String>,
@@ -276,7 +276,7 @@ impl Init<'_> {
         Ok(())
     }
 
-    /// True when pgbench would copy the accounts with FREEZE. Tables that other options than these
+    /// Returns true if pgbench would copy the accounts with FREEZE. Tables that other options than these
     /// may have made are looked at: an ordinary one freezes, a partitioned one can't.
     async fn can_freeze(&self, session: &mut AdminSession<'_>) -> Result<bool, LoadError> {
         let options = self.schema.options;
@@ -311,7 +311,7 @@ pub(super) fn failed(step: InitStep, doing: impl Display) -> impl FnOnce(DbError
     }
 }
 
-/// The end that the user wanted. `is_stored`: rows have been committed before, which `--resume` goes on with.
+/// The end that the user wanted. `is_stored`: rows have been committed before, which `--resume` continues with.
 pub fn canceled(is_stored: bool) -> LoadError {
     LoadError::new(LoadErrorKind::Canceled, "canceled", is_stored.then(|| RESUME.to_owned()))
 }
@@ -323,7 +323,8 @@ pub fn is_missing_table(error: &DbError) -> bool {
         || error.message().contains("no such table")
 }
 
-/// Remedies for errors: by SQLSTATE (PostgreSQL) and by number (MySQL), or by words of SQLite, whose numbers tell little.
+/// Remedies for errors: by SQLSTATE (PostgreSQL) and by number (MySQL), or by words of SQLite, whose numbers tell
+/// little.
 #[rustfmt::skip]
 const REMEDIES: [(&str, &str, &str); 9] = [
     ("42P07 42809 1050 1347", "already exists", "drop it, perhaps a view, or begin with step d, or use another database or schema"),

@@ -1,4 +1,4 @@
-//! What `-i` is asked to do, and what of it a dialect can't do.
+//! Options of `-i`, and those that a dialect does not support.
 
 use dyno_core::Dialect;
 use dyno_load::{LoadError, LoadErrorKind};
@@ -81,7 +81,7 @@ impl InitStep {
 }
 
 dyno_core::named! {
-    /// How `pgbench_accounts` is divided.
+    /// Division of `pgbench_accounts`.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
     pub enum PartitionMethod {
         /// Ranges of `aid`.
@@ -106,10 +106,10 @@ pub struct InitOptions {
     pub foreign_keys: bool,
     /// Partitions of `pgbench_accounts`; 0 is an ordinary table.
     pub partitions: u32,
-    /// How they divide it; without effect when there are none.
+    /// Method of the division; without effect when there are no partitions.
     pub partition_method: PartitionMethod,
     pub tablespace: Option<String>,
-    /// Where the indexes of the primary keys go.
+    /// Tablespace of the indexes of the primary keys.
     pub index_tablespace: Option<String>,
     /// Tables without a write-ahead log.
     pub unlogged: bool,

@@ -130,7 +130,7 @@ impl Schema<'_> {
         (number < self.options.partitions).then(|| i64::from(number) * size + 1)
     }
 
-    /// Creates partition `number`, from 1, of the accounts: a table of its own.
+    /// Creates partition `number`, from 1, of the accounts: its own table.
     pub(crate) fn create_partition(&self, number: u32) -> String {
         let unlogged = if self.options.unlogged { " unlogged" } else { "" };
         let bounds = match self.options.partition_method {

@@ -1,4 +1,4 @@
-//! What one client keeps, its variables too, and what is counted of it.
+//! State and statistics of one client, with its variables.
 
 use super::PgBench;
 use super::options::{Talk, Talker};
@@ -31,9 +31,9 @@ pub struct Client {
     pub(super) params: Vec<Param<'static>>,
     /// Prepared statements of its session, by the numbers of their commands.
     pub(super) prepared: Vec<Option<Statement>>,
-    /// What the last script left open, which ends the client after a transaction that counts.
+    /// The error of something that the last script left open, which ends the client after a transaction that counts.
     pub(super) left_open: Option<DbError>,
-    /// What statements with `\gset` or `\aset` took, by their numbers.
+    /// Values that statements with `\gset` or `\aset` captured, by their numbers.
     pub(super) captured: Vec<Option<Box<Captured>>>,
     pub(super) results: Vec<Result<Executed, DbError>>,
     pub(super) in_pipeline: bool,
@@ -63,7 +63,7 @@ impl Client {
             let Action::Sql(statement) = &command.action else { return None };
             statement.store.as_ref().map(|_| Box::default())
         });
-        // A run that is given more workers than clients goes on with streams of its own.
+        // A run that is given more workers than clients continues with streams of its own.
         let rng = run.seeds.clients.get(id as usize).copied();
         let rng = rng.unwrap_or_else(|| PgRng::new(options.seed ^ u64::from(id)));
         Client {
@@ -213,7 +213,7 @@ impl Scope for ClientScope<'_> {
     }
 }
 
-/// A variable: a value, a text, or one made from the other when it was asked for.
+/// A variable: a value, a text, or one made from the other when it was requested.
 #[derive(Clone, Debug, Default)]
 struct Variable {
     value: Option<ScriptValue>,
@@ -248,7 +248,7 @@ impl Variables {
     /// The value in an expression. `name` is for messages.
     ///
     /// # Errors
-    /// pgbench's message; empty where it has none.
+    /// pgbench's message; empty if it has none.
     #[inline]
     pub(super) fn value(&mut self, number: u32, name: &str) -> Result<ScriptValue, String> {
         match self.0[number as usize].value {

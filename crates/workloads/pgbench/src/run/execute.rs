@@ -1,4 +1,4 @@
-//! One attempt at a transaction: command after command. Shell commands run beside everything else that the thread
+//! One attempt at a transaction: command after command. Shell commands run alongside everything else that the thread
 //! does.
 
 use super::PgBench;
@@ -28,7 +28,7 @@ pub(super) struct Place<'a> {
     pub(super) command: &'a ScriptCommand,
 }
 
-/// Why a command can't be completed.
+/// Reason why a command can't be completed.
 pub(super) enum Failure {
     /// The server, or the way to it; the number of the query within the command.
     Session(DbError, u32),
@@ -40,7 +40,7 @@ pub(super) enum Failure {
     Client(String),
 }
 
-/// What one command leaves to the next ones.
+/// State that one command passes to the next ones.
 #[derive(Default)]
 struct Flow {
     /// The command comes after a condition that did not hold, so that an `\elif` is evaluated.
@@ -118,7 +118,7 @@ impl PgBench {
         Ok(Outcome::Committed)
     }
 
-    /// Executes a command that waits for nothing; the number of the one to go on with. `None` for
+    /// Executes a command that waits for nothing; the number of the one to continue with. `None` for
     /// the others.
     #[inline]
     fn at_once(
@@ -183,7 +183,7 @@ impl PgBench {
         Ok(place.at + 1)
     }
 
-    /// Shows what the server said beside its answers.
+    /// Shows what the server said alongside its answers.
     #[cold]
     fn tell_notices<S: Session>(&self, session: &mut S) {
         for line in session.take_notice_lines() {
@@ -433,7 +433,7 @@ impl PgBench {
         DbError::workload(text)
     }
 
-    /// True for errors after which the client goes on: with a retry, or with the next transaction.
+    /// Returns true for errors after which the client continues: with a retry, or with the next transaction.
     fn is_survived(&self, error: &DbError) -> bool {
         is_conflict(error)
             || (self.options.reconnects && error.is_fatal())
@@ -442,7 +442,7 @@ impl PgBench {
                 && !error.is_fatal())
     }
 
-    /// What the server's positions refer to.
+    /// The text that the server's positions refer to.
     fn sent_text(&self, client: &Client, command: &ScriptCommand) -> String {
         match &command.action {
             Action::Sql(Statement { text, references, .. }) => {

@@ -48,7 +48,7 @@ pub struct PgBench {
     statements: usize,
     talk: Talker,
     statistics: Mutex<Statistics>,
-    /// What was written into the history, where that is kept.
+    /// Rows written into the history, if they are kept.
     pub journal: Option<Journal>,
 }
 

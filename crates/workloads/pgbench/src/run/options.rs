@@ -1,4 +1,4 @@
-//! What a run of scripts is told, and the same scripts on other databases.
+//! Options of a run of scripts, and the scripts on other databases.
 
 use crate::script::{Action, QueryMode, Script, Statement, shown_text};
 use dyno_core::{Dialect, EndedTransaction, Nanos};
@@ -13,7 +13,7 @@ pub trait TransactionLogger: Send {
 /// The log of one thread. Locked once per transaction, by one thread only while the trial lasts.
 pub type ThreadLog = Mutex<Box<dyn TransactionLogger>>;
 
-/// Which errors are told as they happen, beside those that end a client.
+/// Errors that are reported as they happen, besides those that end a client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct VerboseErrors {
     /// Tries that a transaction has; 0 is unlimited.
@@ -26,22 +26,22 @@ pub struct VerboseErrors {
 pub struct PgbenchOptions {
     /// The scripts and their weights, at least one of which is not 0.
     pub scripts: Vec<(Script, u32)>,
-    /// How statements are sent; the scripts were read for it.
+    /// Mode in which statements are sent; the scripts were read for it.
     pub mode: QueryMode,
     /// Clients: the workers of the trial.
     pub clients: u32,
     /// Threads: the loops of the trial, from 1 to the number of clients.
     pub threads: u32,
-    /// Which clients and threads these are, where several load generators share a trial.
+    /// Range of these clients and threads, if several load generators share a trial.
     pub part: Part,
     /// The value of the variable `scale`, unless it is among `defines`.
     pub scale: i64,
     /// Variables of all clients and their texts, as of [`text_from_bytes`](dyno_core::text_from_bytes).
     pub defines: Vec<(String, String)>,
     pub seed: u64,
-    /// Whether the latency of each command is measured.
+    /// Set if the latency of each command is measured.
     pub statement_latencies: bool,
-    /// Whether a client goes on after an error of the server that isn't worth a retry: then it is
+    /// Set if a client continues after an error of the server that isn't worth a retry: then it is
     /// not said that it aborted.
     pub continue_on_error: bool,
     /// The error of a preparation ends the client. In the original it is only reported, and a statement that is missing
@@ -49,9 +49,9 @@ pub struct PgbenchOptions {
     pub fails_at_preparation: bool,
     /// A client whose session is lost gets another one, so nothing has ended it: pgbench's words for that are not said.
     pub reconnects: bool,
-    /// Whether errors are told that lead to a retry or a failed transaction.
+    /// Set if errors that lead to a retry or a failed transaction are reported.
     pub verbose_errors: Option<VerboseErrors>,
-    /// Whether every step of every client is traced.
+    /// Set if every step of every client is traced.
     pub debug: bool,
     pub logs: Vec<ThreadLog>,
     /// Keeps the rows that transactions write into the history, in [`PgBench::journal`](super::PgBench::journal).
@@ -64,7 +64,7 @@ pub struct PgbenchOptions {
 pub struct Part {
     /// Clients of the load generators before this one.
     pub clients_before: u32,
-    /// Clients of all load generators; 0 where there is only this one.
+    /// Clients of all load generators; 0 if there is only this one.
     pub clients_total: u32,
     /// Threads of the load generators before this one.
     pub threads_before: u32,
@@ -128,7 +128,7 @@ pub(super) fn adapt(script: &mut Script, mode: QueryMode, dialect: Dialect) {
     }
 }
 
-/// PostgreSQL's END is a COMMIT elsewhere. SQLite can't turn a reader into a writer beside another
+/// PostgreSQL's END is a COMMIT elsewhere. SQLite can't turn a reader into a writer alongside another
 /// one: a transaction of a script that writes says so at its beginning.
 fn other_words(statement: &Statement, dialect: Dialect, writes: bool) -> Option<&'static str> {
     let text = shown_text(&statement.text);

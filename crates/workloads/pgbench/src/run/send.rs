@@ -317,7 +317,7 @@ pub(super) struct Captured {
     /// The names of the columns, one after the other, and what becomes of them.
     names: String,
     columns: Vec<(usize, Target)>,
-    /// Where the name of a variable is put together.
+    /// Buffer in which the name of a variable is put together.
     name: String,
     /// Variables and the ends of their values in `text`.
     values: Vec<(u32, usize)>,
@@ -332,7 +332,7 @@ pub(super) struct Captured {
 }
 
 impl Captured {
-    /// Begins anew, for the next execution.
+    /// Begins again, for the next execution.
     pub(super) fn clear(&mut self) {
         self.kept = (0, 0);
         self.forget_row();

@@ -52,7 +52,7 @@ impl Latency {
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct CommandStatistics {
-    /// How long it took, each time it was executed to its end. Within a pipeline a statement takes
+    /// Its durations, for each execution to its end. Within a pipeline a statement takes
     /// no time; the end of the pipeline takes all.
     pub latency: Latency,
     /// Transactions that failed with an error of this command.
@@ -65,7 +65,7 @@ pub struct CommandStatistics {
 pub struct ScriptStatistics {
     /// Transactions that succeeded, from when they were due, all tries included.
     pub latency: Latency,
-    /// How much later than due these began.
+    /// Lateness of these.
     pub lag: Latency,
     /// Transactions that failed because of conflicts with others.
     pub serialization_failures: u64,

@@ -1,4 +1,4 @@
-//! What pgbench prints of every step with `--debug`, and errors of the server as PostgreSQL's own clients print
+//! Output of pgbench about every step with `--debug`, and errors of the server as PostgreSQL's own clients print
 //! them.
 
 use super::PgBench;
@@ -79,7 +79,7 @@ const WIDTH: usize = 60;
 const RIGHT_OF_MARK: usize = 10;
 
 /// An error as libpq prints it: the message with its severity, the line of the statement with a
-/// mark, and the details. What no server has said stays as it is.
+/// mark, and the details. What no server has said stays unchanged.
 pub fn server_text(error: &DbError, statement: &str) -> String {
     if !error.is_from_server() {
         return error.to_string();

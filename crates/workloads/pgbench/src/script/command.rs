@@ -12,7 +12,7 @@ pub struct ScriptCommand {
     pub(crate) action: Action,
     /// The name of a meta command as it was written, or `SQL`.
     pub name: String,
-    /// What reports show of it: the first line of a statement, at most 127 bytes; all of a meta
+    /// Its text in reports: the first line of a statement, at most 127 bytes; all of a meta
     /// command.
     pub first_line: String,
     /// The line of the script on which a meta command begins or a statement ends, from 1.
@@ -32,13 +32,13 @@ impl ScriptCommand {
         matches!(self.action, Action::Sql(_))
     }
 
-    /// True for what runs a command of the shell, however its name is written.
+    /// Returns true for what runs a command of the shell, however its name is written.
     pub fn is_shell(&self) -> bool {
         matches!(self.action, Action::Shell(_) | Action::SetShell { .. })
     }
 }
 
-/// What a command does. Variables are numbers of [`super::Names`]; commands to jump to are numbers
+/// The action of a command. Variables are numbers of [`super::Names`]; commands to jump to are numbers
 /// within the script.
 #[derive(Clone, Debug)]
 pub(crate) enum Action {
@@ -55,7 +55,7 @@ pub(crate) enum Action {
     },
     If {
         program: Program,
-        /// Where to go on if it doesn't hold.
+        /// Command to jump to if it doesn't hold.
         otherwise: u32,
     },
     /// Evaluated when the branches before it did not hold. Reached from the branch before it, it
@@ -130,7 +130,7 @@ impl Action {
 
 /// References to variables that a statement may have where they become parameters.
 const MOST_REFERENCES: usize = 255;
-/// What reports show of a statement.
+/// Bytes of a statement in reports.
 const FIRST_LINE_BYTES: usize = 127;
 
 /// A statement, or several joined by `\;`, sent as one command.
@@ -140,9 +140,9 @@ pub(crate) struct Statement {
     pub(crate) text: Vec<u8>,
     pub(crate) references: Vec<Reference>,
     pub(crate) store: Option<Store>,
-    /// True for several statements in one.
+    /// Set for several statements in one.
     pub(crate) is_chain: bool,
-    /// True for COPY from or to the client, which isn't supported.
+    /// Set for COPY from or to the client, which isn't supported.
     pub(crate) is_copy: bool,
 }
 
@@ -218,7 +218,7 @@ impl Statement {
         Ok(Statement { text, references, store: None, is_chain, is_copy })
     }
 
-    /// True when nothing but its success matters.
+    /// Returns true if nothing but its success matters.
     pub(crate) fn is_plain(&self) -> bool {
         self.store.is_none() && !self.is_chain && !self.is_copy
     }
@@ -235,7 +235,7 @@ impl Statement {
 
     /// Turns references into parameters: the text with the dialect's placeholders, whose order is
     /// that of the references kept. PostgreSQL gets one for every reference, even in literals, as
-    /// pgbench does; elsewhere what is quoted stays as it is.
+    /// pgbench does; elsewhere what is quoted stays unchanged.
     pub(crate) fn parameterize(&mut self, dialect: Dialect) {
         if dialect != Dialect::Postgres {
             self.references.retain(|reference| !reference.is_quoted);
@@ -322,21 +322,21 @@ pub(crate) struct Piece {
     pub(crate) text: Vec<u8>,
     /// Literals, quoted names and comments within `text`.
     pub(crate) quoted: Vec<Range<usize>>,
-    /// True when it has a forced semicolon.
+    /// Set if it has a forced semicolon.
     pub(crate) is_chain: bool,
 }
 
 /// As psql reads scripts, whatever the server.
 const RULES: SqlRules = SqlRules { dialect: Dialect::Postgres, has_backslash_escapes: false };
 
-/// What reaches from one statement to the next.
+/// State that lasts from one statement to the next.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct SqlLexer {
     parentheses: usize,
     /// BEGINs and CASEs open within the body of a function.
     bodies: usize,
     identifiers: usize,
-    /// First letters of the first four words, where these can begin CREATE FUNCTION.
+    /// First letters of the first four words, if these can begin CREATE FUNCTION.
     letters: [u8; 4],
 }
 

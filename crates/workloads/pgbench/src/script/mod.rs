@@ -177,7 +177,7 @@ pub fn find_builtin(prefix: &str) -> Result<&'static Builtin, String> {
     }
 }
 
-/// Why a script can't be used. Displayed as pgbench says it, without its `pgbench: error: `; the
+/// Reason why a script can't be used. Displayed as pgbench prints it, without its `pgbench: error: `; the
 /// line concerned and a mark below it are lines of their own.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ScriptError {

@@ -7,7 +7,7 @@ use super::program::{Function, Op, Program, ScriptValue, find, parse_double};
 /// Expressions within expressions, such as parentheses. The stack of a thread bears many more.
 const DEEPEST: usize = 200;
 
-/// Why an expression can't be compiled.
+/// Reason why an expression can't be compiled.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ParseError {
     pub(crate) message: &'static str,
@@ -16,7 +16,7 @@ pub(crate) struct ParseError {
     pub(crate) end: usize,
 }
 
-/// How strongly an operator binds. The right operand of a left-associative one needs the next stronger.
+/// Precedence of an operator. The right operand of a left-associative one needs the next stronger.
 type Power = u8;
 const LOWEST: Power = 0;
 const OR: Power = 1;
@@ -28,7 +28,7 @@ const SUM: Power = 7;
 const PRODUCT: Power = 8;
 const HIGHEST: Power = 10;
 
-/// The binary operators; AND and OR are no functions, because they may leave out their right operand.
+/// The binary operators; AND and OR are not functions, because they may leave out their right operand.
 const OPERATORS: [(&str, Power, Option<Function>); 19] = [
     ("OR", OR, None),
     ("AND", AND, None),
@@ -373,7 +373,7 @@ pub(crate) fn continues_name(byte: u8) -> bool {
     starts_name(byte) || byte.is_ascii_digit()
 }
 
-/// True for what `\set` may be given as the name of a variable.
+/// Returns true for what `\set` may be given as the name of a variable.
 pub(crate) fn is_variable_name(name: &str) -> bool {
     let bytes = name.as_bytes();
     bytes.first().is_some_and(|&byte| starts_name(byte))
@@ -540,7 +540,7 @@ impl<'a> Scanner<'a> {
         text.parse().map(Token::Int).map_err(|_| overflow("bigint constant overflow"))
     }
 
-    /// Reads to the end of the command; the last thing that is no token.
+    /// Reads to the end of the command; the last thing that is not a token.
     pub(crate) fn skip_line(&mut self) -> Option<ParseError> {
         let mut last = None;
         loop {

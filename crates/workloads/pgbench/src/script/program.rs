@@ -32,7 +32,7 @@ pub(crate) struct Program {
     pub(crate) ops: Vec<Op>,
 }
 
-/// What an evaluation needs of its client.
+/// A client's variables and random numbers for an evaluation.
 pub(crate) trait Scope {
     /// Pushes the value of a variable, or says why it has none; the empty text when that is not
     /// explained.
@@ -83,7 +83,7 @@ impl Program {
     /// Evaluates with an empty `stack`, which only lends its memory.
     ///
     /// # Errors
-    /// pgbench's message; empty where it has none.
+    /// pgbench's message; empty if it has none.
     #[inline]
     pub(crate) fn evaluate<S: Scope>(
         &self,
@@ -153,7 +153,7 @@ fn top(stack: &[ScriptValue]) -> ScriptValue {
     stack.last().copied().unwrap_or(ScriptValue::Null)
 }
 
-/// Whether a condition holds: numbers do unless they are zero, NULL doesn't.
+/// Returns true if a condition holds: numbers do unless they are zero, NULL doesn't.
 pub(crate) fn is_true(value: ScriptValue) -> bool {
     match value {
         ScriptValue::Null => false,
@@ -212,7 +212,7 @@ fn fixed(value: f64) -> String {
     text
 }
 
-/// What most scripts compute, if nothing is wrong with it.
+/// The usual operations of scripts on integers, without errors.
 #[inline]
 fn eval_int_fast_path<S: Scope>(
     function: Function,
@@ -236,7 +236,7 @@ fn arithmetic(function: Function, left: i64, right: i64) -> Option<i64> {
     }
 }
 
-/// How far apart the bounds of a random number are; `None` where they are not right.
+/// Distance of the bounds of a random number; `None` if they are not right.
 #[inline]
 fn span_of(first: i64, last: i64) -> Option<i64> {
     last.checked_sub(first).filter(|span| (0..i64::MAX).contains(span))
@@ -303,7 +303,7 @@ fn call<S: Scope>(
     })
 }
 
-/// True for operators of two numbers of any kind.
+/// Returns true for operators of two numbers of any kind.
 #[inline]
 fn takes_doubles(function: Function) -> bool {
     matches!(
@@ -448,7 +448,7 @@ pub(crate) enum Function {
     Subtract,
 }
 
-/// Names and functions with the least and the greatest number of arguments. Where one more than the least may be given,
+/// Names and functions with the least and the greatest number of arguments. If one more than the least may be given,
 /// that is a seed, which is the variable `default_seed` when it is left out.
 const FUNCTIONS: [(&str, Function, usize, usize); 21] = [
     ("abs", Function::Abs, 1, 1),
@@ -488,7 +488,7 @@ pub(crate) fn find(name: &[u8]) -> Option<(&'static str, Function, usize, usize)
     FUNCTIONS.into_iter().find(|(known, ..)| name.eq_ignore_ascii_case(known.as_bytes()))
 }
 
-/// What an expression is worth.
+/// The value of an expression.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum ScriptValue {
     /// SQL NULL.
@@ -526,7 +526,7 @@ impl ScriptValue {
         }
     }
 
-    /// What `debug()` says: type and value.
+    /// The text of `debug()`: type and value.
     pub(crate) fn described(self) -> String {
         let mut text = self.type_name().to_owned();
         if self != ScriptValue::Null {
@@ -540,7 +540,7 @@ impl ScriptValue {
 /// The value of a text that the variable `name` was given from outside.
 ///
 /// # Errors
-/// pgbench's message; empty for the empty text, where it has none.
+/// pgbench's message; empty for the empty text, if it has none.
 pub(crate) fn parse_value(text: &str, name: &str) -> Result<ScriptValue, String> {
     if text.is_empty() {
         return Err(String::new());

@@ -1,4 +1,4 @@
-//! A real PostgreSQL, beside the real pgbench.
+//! A real PostgreSQL, alongside the real pgbench.
 
 use crate::support::{Said, ask, init, steps, with_session};
 use dyno_core::AdminSession;
@@ -85,7 +85,7 @@ fn logged(postgres: &Postgres, from: usize) -> Vec<String> {
 
 #[test]
 fn pgbench_and_dyno_send_and_leave_the_same() {
-    // A tablespace without a folder of its own: for tests, since PostgreSQL 15.
+    // A tablespace without its own folder: for tests, since PostgreSQL 15.
     let in_place = "allow_in_place_tablespaces=on";
     let logging = ["-c", "fsync=off", "-c", "log_statement=all", "-c", in_place];
     let postgres = match Postgres::start_with(&logging) {

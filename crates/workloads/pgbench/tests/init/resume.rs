@@ -1,4 +1,4 @@
-//! Loads that are interrupted and go on.
+//! Loads that are interrupted and continue.
 
 use crate::sqlite::{assert_rows, driver};
 use crate::support::{Failing, Said, ask, init, steps};
@@ -92,7 +92,7 @@ fn a_deadlock_is_tried_again_and_then_reported() {
     let scratch = Scratch::new();
     let driver = driver(&scratch);
     let deadlock = DbError::server(ErrorClass::Deadlock, 1213, *b"40001", "Deadlock found.");
-    // Of the third branch's accounts the first four attempts fail.
+    // The first four attempts at the third branch's accounts fail.
     let failing = Failing::new(&driver, 4..8, deadlock.clone());
     init(&&failing, &options(4));
     assert_eq!(failing.loads(), 2 + 4 + 4);

@@ -1,4 +1,4 @@
-//! What the tests of the initialization share.
+//! Helpers that the tests of the initialization share.
 
 use dyno_core::{
     AnswerTable, BulkReport, DbError, Dialect, Driver, Executed, Param, ParamType, Product,
@@ -17,7 +17,7 @@ pub(crate) struct Said {
     pub(crate) lines: Mutex<Vec<String>>,
     pub(crate) notes: Mutex<Vec<String>>,
     pub(crate) rows_planned: Mutex<Vec<u64>>,
-    /// Of each call.
+    /// Rows of each call.
     pub(crate) rows_done: Mutex<Vec<u64>>,
 }
 

@@ -1,4 +1,4 @@
-//! What clients do between and around transactions: choices, retries, waits, statistics, logs.
+//! Clients between and around transactions: choices, retries, waits, statistics, logs.
 
 use crate::support::{Case, FILE, Original, Said, nobody, run};
 use dyno_core::{
@@ -330,7 +330,7 @@ fn errors_are_told_unless_they_are_survived() {
     assert!(verbose.ends_with(end), "{verbose}");
 }
 
-/// What is said of a backend that dies.
+/// Messages about a backend that dies.
 fn said_of_a_death(reconnects: bool) -> String {
     let said = Said::default();
     let mut options = one_script("\\set x 1\nSELECT 1;", QueryMode::Simple);

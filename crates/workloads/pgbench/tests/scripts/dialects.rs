@@ -1,4 +1,4 @@
-//! The same scripts on the databases that pgbench doesn't know.
+//! pgbench's scripts on the databases that pgbench doesn't know.
 
 use crate::support::{Case, run};
 use dyno_core::{Discard, Driver, Session};

@@ -1,5 +1,5 @@
 //! Scripts and what pgbench 15 says of them. With `DYNO_GOLDEN=write` the live test writes the
-//! file anew.
+//! file again.
 
 use crate::support::{Case, Original, nobody, run};
 use dyno_pgbench::script::QueryMode;

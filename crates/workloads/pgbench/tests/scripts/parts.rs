@@ -35,7 +35,7 @@ fn workload(clients: u32, threads: u32, seed: u64, part: Part) -> PgBench {
     PgBench::new(options, Dialect::Postgres, Said::default().talker()).unwrap()
 }
 
-/// What was executed, by client and in order, and the statistics.
+/// Executed statements, by client and in order, and the statistics.
 fn run(workload: &PgBench, spec: &TrialSpec) -> (Vec<SimulatedStatement>, Statistics) {
     let faults = vec![Fault::ErrorEvery { period: 1_000_003, class: ErrorClass::Deadlock }];
     let driver = SimDriver::new(SimScript {

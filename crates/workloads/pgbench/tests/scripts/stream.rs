@@ -46,7 +46,7 @@ SELECT count(*) FROM pgbench_branches;
 SELECT :a;
 ";
 
-/// What the server logged of statements, without what is not of the script, and without the names
+/// The statements in the server's log that belong to the script, without the names
 /// of prepared statements.
 fn statements(log: &str) -> Vec<String> {
     let mut found: Vec<String> = Vec::new();

@@ -14,7 +14,7 @@ use std::sync::{Arc, Mutex};
 /// The name of the script's file in messages.
 pub(crate) const FILE: &str = "script.sql";
 
-/// What is run.
+/// A case to run.
 #[derive(Clone, Debug)]
 pub(crate) struct Case {
     pub(crate) script: Vec<u8>,
@@ -38,7 +38,7 @@ impl Case {
     }
 }
 
-/// What `talk` was told, as pgbench prints it.
+/// Messages for `talk`, as pgbench prints them.
 #[derive(Clone, Default)]
 pub(crate) struct Said(Arc<Mutex<String>>);
 
@@ -109,7 +109,7 @@ pub(crate) struct Original {
 }
 
 impl Original {
-    /// `None`, having said why, where there is none.
+    /// `None`, having said why, if there is none.
     pub(crate) fn start(test: &str, options: &[&str]) -> Option<Original> {
         let Some(pgbench) = peer("pgbench") else {
             dyno_testkit::skipped(test, "pgbench is not installed");
@@ -153,7 +153,7 @@ impl Original {
         PostgresDriver::new(&target).unwrap()
     }
 
-    /// What pgbench says of several scripts of the same text, with their weights.
+    /// pgbench's output for several scripts of the same text, with their weights.
     pub(crate) fn run_files(
         &self,
         files: &[(&str, u32)],
@@ -170,7 +170,7 @@ impl Original {
         said(&mut command)
     }
 
-    /// What pgbench says of a case, without what is said of the run as a whole.
+    /// pgbench's output for a case, without lines on the run as a whole.
     pub(crate) fn run(&self, case: &Case) -> String {
         std::fs::write(self.folder.file(FILE), &case.script).unwrap();
         let mut command = self.command();

@@ -55,7 +55,7 @@ impl Case {
         })
         .unwrap();
         let log = std::mem::take(&mut driver.database().log);
-        // The question where to go on is dyno's own.
+        // The question where to continue is dyno's own.
         log.into_iter().filter(|entry| !entry.text.starts_with("SELECT MAX(id)")).collect()
     }
 }
@@ -163,7 +163,7 @@ fn the_comparison_notices_another_distribution() {
 /// Writes the golden files from server logs; `golden/capture.sh` calls it.
 #[test]
 #[ignore = "needs the logs that golden/capture.sh makes"]
-fn summarise_the_captured_logs() {
+fn summarize_the_captured_logs() {
     let logs = std::env::var("DYNO_GOLDEN_LOGS").expect("the folder of the logs");
     for entry in fs::read_dir(logs).unwrap() {
         let log = entry.unwrap().path();
@@ -189,7 +189,7 @@ fn summarise_the_captured_logs() {
     }
 }
 
-/// The commands of MariaDB's general log: a line per command, whose text may go on over the next
+/// The commands of MariaDB's general log: a line per command, whose text may continue over the next
 /// lines.
 fn read_general_log(text: &str) -> Vec<Recorded> {
     let mut entries: Vec<Option<Recorded>> = Vec::new();

@@ -292,7 +292,7 @@ proptest! {
                 }
             }
         }
-        // Every answered statement is counted; bulk_insert also asks where to go on.
+        // Every answered statement is counted; bulk_insert also asks where to continue.
         if !options.test.is_bulk_insert() {
             prop_assert_eq!(tally.statements(), answered);
         }

@@ -18,7 +18,7 @@ fn options(script: &str, pairs: &[(&str, &str)]) -> SysbenchOptions {
     SysbenchOptions::from_pairs(test, &pairs).unwrap()
 }
 
-/// What the workers of a trial, or of a part of it, send.
+/// Statements of the workers of a trial, or of a part of it.
 fn sent(options: &SysbenchOptions, spec: &TrialSpec) -> Vec<SimulatedStatement> {
     let service = Service::Exponential(MILLISECOND);
     let driver =
@@ -30,7 +30,7 @@ fn sent(options: &SysbenchOptions, spec: &TrialSpec) -> Vec<SimulatedStatement> 
     driver.log()
 }
 
-/// The same by one load generator and by several, each in the order of workers and time.
+/// Statements by one load generator and by several, each in the order of workers and time.
 fn alone_and_together(options: &SysbenchOptions, generators: u32) -> [Vec<SimulatedStatement>; 2] {
     let spec = TrialSpec {
         duration: None,
@@ -54,7 +54,7 @@ fn workers_of_several_generators_send_what_those_of_one_send() {
         // Each worker draws from its own part of the keys.
         ("select_random_points", &[]),
         ("select_random_ranges", &[]),
-        // Each worker fills a table of its own.
+        // Each worker fills its own table.
         ("bulk_insert", &[]),
     ];
     for (script, pairs) in tests {

@@ -1,4 +1,4 @@
-//! What characterises a stream of statements, whoever sent it: which templates are prepared, which
+//! Characteristics of a stream of statements, whoever sent it: which templates are prepared, which
 //! statements make a transaction, and how their parameters are distributed.
 
 use crate::support::{Command, Recorded};
@@ -101,7 +101,7 @@ fn format_of(text: &str) -> String {
 }
 
 impl Summary {
-    /// Summarises the commands of one connection that made as many transactions, whose numbers lie
+    /// Summarizes the commands of one connection that made as many transactions, whose numbers lie
     /// in `0..=limit` as a rule.
     pub(crate) fn of(log: &[Recorded], transactions: usize, limit: i64) -> Summary {
         let mut summary = Summary::default();

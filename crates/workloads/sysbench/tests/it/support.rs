@@ -10,7 +10,7 @@ use dyno_testkit::RecordedRow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard};
 
-/// How a statement arrived.
+/// Arrival of a statement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Command {
     Prepare,

@@ -1,5 +1,5 @@
-//! What became of transactions whose rows lie on several shards: each shard is asked by itself, and what it
-//! holds is held against the ledger.
+//! Outcome of transactions with rows on several shards: each shard is queried by itself, and its
+//! rows are compared with the ledger.
 //!
 //! A payment has its home part (warehouse, district, history) on one shard and its customer on another; an
 //! order has stock on others. A shard commits its part whole or not at all. The part of a customer or of a row
@@ -48,7 +48,7 @@ fn since(mut now: ForeignWork, before: &ForeignWork) -> ForeignWork {
 /// Shards in the order of the map of their warehouses.
 pub(crate) type MappedNodes<'a> = (&'a [ShardNode<AdminDriver<'a>>], &'a ShardMap);
 
-/// What a shard holds of a run.
+/// A shard's part of a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct ShardWork {
     pub(crate) foreign: ForeignWork,
@@ -136,7 +136,7 @@ pub(crate) async fn look(
     Ok(found)
 }
 
-/// How many branches of transactions are prepared and undecided; `None` where the server doesn't say.
+/// Number of branches of transactions that are prepared and undecided; `None` if the server doesn't say.
 pub(crate) async fn prepared_branches(
     session: &mut AdminSession<'_>,
 ) -> Result<Option<u64>, DbError> {
@@ -181,7 +181,7 @@ impl Spread<'_> {
     }
 }
 
-/// What became of all of them.
+/// Outcome of all of them.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct CrossShardWork {
     pub(crate) losses: CrossShardLosses,
@@ -228,7 +228,7 @@ pub(crate) fn judge(
 fn spread<'a>(recorded: &'a [Across], map: &ShardMap, found: &[ShardWork]) -> Vec<Spread<'a>> {
     let mut payments: Vec<_> = found.iter().map(|shard| shard.payments.clone()).collect();
     let mut ordered: Vec<&Across> = recorded.iter().collect();
-    // Of two that look alike, what is there is the acknowledged one.
+    // If two look alike, the one that is there is the acknowledged one.
     ordered.sort_by_key(|across| !across.is_acknowledged);
     let mut spread = Vec::new();
     for across in ordered {
@@ -360,19 +360,19 @@ fn describe(entry: &Entry<'_>) -> Message {
     }
 }
 
-/// How long branches that are prepared may take until somebody decides them: a coordinator gives those up that
+/// Longest time until somebody decides prepared branches: a coordinator gives those up that
 /// it knows nothing of, once the longest transaction must have ended.
 const DECIDED_WITHIN: Duration = Duration::from_secs(90);
 const LOOK_EACH: Duration = Duration::from_millis(500);
 
-/// What each shard has of transactions of the others, for the ledger.
+/// The transactions of other shards on each shard, for the ledger.
 pub(crate) fn foreign_before(
     shards: &[ShardNode<AdminDriver<'_>>],
 ) -> Result<Vec<ForeignWork>, DbError> {
     on_each_shard(shards, async |_, session| foreign_work(session).await)
 }
 
-/// How large the data of all shards are beside their memory: a coordinator holds none of them.
+/// Size of the data of all shards and of their memory: a coordinator holds none of them.
 pub(crate) fn footprint_of_shards(
     shards: &[ShardNode<AdminDriver<'_>>],
 ) -> Result<Footprint, DbError> {
@@ -459,7 +459,7 @@ pub(crate) fn settle_on_shards(
     Ok((settlement, work))
 }
 
-/// Whether every transaction on several shards is whole on all of them, or nowhere.
+/// Checks that every transaction on several shards is whole on all of them, or nowhere.
 pub(crate) fn across_check(work: &CrossShardWork) -> DataCheck {
     let losses = &work.losses;
     let (acknowledged, unknown) = (losses.acknowledged, losses.unknown);

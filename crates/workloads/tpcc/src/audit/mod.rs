@@ -1,4 +1,4 @@
-//! What a run really did against what it should have done: the rates that an auditor looks at, and the skew of what was drawn.
+//! Audit of a run against its plan: the rates that an auditor checks, and the skew of the drawn values.
 //!
 //! Workers count what they executed; the counts are merged when they leave. Each share is compared
 //! with its expected value, and each distribution with its exact one.
@@ -23,19 +23,19 @@ const TRIALS: f64 = 1_000.0;
 const FIGURES: f64 = 24.0;
 
 /// The level of all bounds: chance passes one with a probability of at most `2 exp(-level)`, 4e-7, so that a run has
-/// a false alarm in less than 1 % (a sum over all figures of all trials, dependent or not).
+/// a false alarm in less than 1% (a sum over all figures of all trials, dependent or not).
 fn level() -> f64 {
     (2.0 * FIGURES * TRIALS / FALSE_ALARMS).ln()
 }
 
-/// How far a sum of independent draws may be from its mean by chance, either way: Bernstein's inequality, which holds
-/// for any number of draws. `variance` is that of the sum; no draw is further than `largest` from its mean.
+/// Largest deviation of a sum of independent draws from its mean by chance, either way: Bernstein's inequality, which
+/// holds for any number of draws. `variance` is that of the sum; no draw is further than `largest` from its mean.
 pub(crate) fn chance_of_sum(variance: f64, largest: f64) -> f64 {
     let step = level() * largest / 3.0;
     step + (step * step + 2.0 * level() * variance).sqrt()
 }
 
-/// How far an observed share may be from the expected one by chance, either way.
+/// Largest deviation of an observed share from the expected one by chance, either way.
 pub(crate) fn chance_of_share(expected: f64, of: u64) -> f64 {
     let draws = of.max(1) as f64;
     // What must or can't happen does or doesn't.
@@ -64,7 +64,8 @@ fn count(cases: &mut Cases, has_happened: bool) {
     cases[1] += u64::from(has_happened);
 }
 
-/// Pauses of terminals around transactions of one kind: number and sum in nanoseconds of think times, and of keying times.
+/// Pauses of terminals around transactions of one kind: number and sum in nanoseconds of think times, and of keying
+/// times.
 pub(crate) type PauseSums = [[u64; 2]; 2];
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -104,7 +105,7 @@ impl Counters {
     }
 
     /// A terminal has thought about its last transaction for so long; `keyed` is how long it has keyed in the one
-    /// that it entered then, where that is known.
+    /// that it entered then, if that is known.
     #[inline]
     pub(crate) fn pause(&mut self, thought: (usize, Nanos), keyed: Option<(usize, Nanos)>) {
         for (at, (kind, pause)) in [Some(thought), keyed].into_iter().flatten().enumerate() {
@@ -284,7 +285,7 @@ const LEAST_ORDERS: u64 = 30;
 pub struct AuditFigure {
     /// As records and papers have it.
     pub line: AuditLine,
-    /// 0 where nothing could have happened.
+    /// 0 if nothing could have happened.
     pub observed: f64,
     /// 0 of a distance.
     pub expected: f64,
@@ -313,7 +314,7 @@ impl AuditFigure {
     pub(crate) fn share(name: Message, [of, count]: Cases, expected: f64) -> Self {
         let observed = count as f64 / of.max(1) as f64;
         let figures = [observed, expected, chance_of_share(expected, of)];
-        let texts = with_bound(figures.map(|value| format!("{:.3} %", 100.0 * value)));
+        let texts = with_bound(figures.map(|value| format!("{:.3}%", 100.0 * value)));
         AuditFigure::new(name, figures, texts, of, of > 0)
     }
 
@@ -367,7 +368,7 @@ pub struct Audit {
     pub orders: u64,
     /// Deliveries executed; of deferred ones the deferred part.
     pub deliveries: u64,
-    /// Deliveries with a district that had no undelivered order: over 1 % have to be explained (clause 2.7.4.2).
+    /// Deliveries with a district that had no undelivered order: over 1% have to be explained (clause 2.7.4.2).
     pub deliveries_with_skips: u64,
 }
 

@@ -156,7 +156,7 @@ fn a_run_of_a_thousand_trials_has_a_false_alarm_in_less_than_one_percent() {
 
 #[test]
 fn honest_trials_of_a_long_run_have_no_false_alarm() {
-    // Of short trials, whose rare events are most lopsided. Bounds of four standard deviations were left in 4 of 1,000.
+    // For short trials, with their lopsided rare events. Bounds of four standard deviations were left in 4 of 1,000.
     let expected = expected(2);
     let mut rng = Rng::new(3, "false alarms", 0);
     let mut far = 0;

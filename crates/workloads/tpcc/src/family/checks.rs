@@ -1,6 +1,6 @@
-//! What has to be right before anybody connects a thousand times, and checks before and after a run: the books, the
-//! consistency conditions, the audit; with shards, that rows lie where they should and that each shard is consistent for
-//! itself.
+//! Checks before anybody connects a thousand times, and before and after a run: the books, the
+//! consistency conditions, the audit; with shards, that rows lie where they should and that each shard is consistent
+//! for itself.
 
 use crate::across::on_each_shard;
 use crate::audit::Audit;
@@ -24,11 +24,11 @@ use dyno_runner::watch::AskedNodes;
 pub struct Preflight {
     /// The isolation that sessions ask for; `None` is what is usual for the dialect.
     pub isolation: Option<Isolation>,
-    /// What the user should know, in sentences.
+    /// Warnings for the user, in sentences.
     pub warnings: Vec<String>,
 }
 
-/// The needs of a trial at the isolation that is asked for.
+/// The needs of a trial at the isolation that is requested.
 pub fn trial_needs(isolation: Option<Isolation>) -> &'static [ServerNeed] {
     match isolation {
         None | Some(Isolation::ReadCommitted) => {
@@ -38,8 +38,8 @@ pub fn trial_needs(isolation: Option<Isolation>) -> &'static [ServerNeed] {
     }
 }
 
-/// Inspects a loaded database and its server, for a number of sessions that ask for this isolation (`None` is what is usual
-/// for the dialect), and for tables with or without foreign keys.
+/// Inspects a loaded database and its server, for a number of sessions that ask for this isolation (`None` is what is
+/// usual for the dialect), and for tables with or without foreign keys.
 ///
 /// # Errors
 /// The server's limits are too low; the session failed.
@@ -59,7 +59,7 @@ pub async fn preflight(
         about_isolation(dialect, is_passed_on, isolation),
     ];
     let is_set = |name| session.is_set_by_target(name);
-    // A level of the target's own stays, unless another one is asked for.
+    // A level of the target's own stays, unless another one is requested.
     let is_set_by_url =
         isolation.is_none() && (is_set("transaction_isolation") || is_set("tx_isolation"));
     let isolation = match is_passed_on && !is_set_by_url {
@@ -78,8 +78,8 @@ fn about_foreign_keys(found: usize, wanted: bool) -> Option<String> {
     })
 }
 
-/// ShardingSphere-Proxy takes the level that a session asks for and does not pass it on: its sessions at the shards keep
-/// theirs. SQLite has one level.
+/// ShardingSphere-Proxy takes the level that a session asks for and does not pass it on: its sessions at the shards
+/// keep theirs. SQLite has one level.
 fn about_isolation(
     dialect: Dialect,
     is_passed_on: bool,
@@ -99,13 +99,13 @@ const AUDIT_CHECK: &str = "audit";
 /// The verdicts on the conditions, or why there are none.
 type Verdicts = Result<Vec<ConditionVerdict>, Message>;
 
-/// What the database held before a run.
+/// Content of the database before a run.
 #[derive(Debug)]
 pub struct Before {
     /// A ledger begins with them.
     pub books: Books,
     verdicts: Verdicts,
-    /// Whether rows lay on their shards, where that can be said.
+    /// Placement of rows on their shards, if known.
     placement: Option<DataCheck>,
     when: CheckTime,
     /// Those that are loaded.
@@ -120,7 +120,7 @@ pub struct Findings {
     pub payments_missing: u64,
 }
 
-/// Reads what the run will be compared with. Nobody may write until it begins.
+/// Reads what the run will be compared with. No one may write until it begins.
 ///
 /// # Errors
 /// Those of the session; a condition that doesn't hold or rows on wrong shards, with code 4: figures of such
@@ -144,7 +144,7 @@ pub fn look_before(
     }
 }
 
-/// Compares and checks. Nobody else may have written since [`look_before`].
+/// Compares and checks. No one else may have written since [`look_before`].
 pub fn look_after(driver: &AdminDriver<'_>, workload: &Tpcc, before: &Before) -> Findings {
     let is_wanted = before.when != CheckTime::Never;
     announce(is_wanted, before.warehouses);
@@ -198,7 +198,7 @@ fn judge(name: &str, problems: &[Message], passed: impl FnOnce() -> Message) -> 
     }
 }
 
-/// Why something could not be looked at. Errors are English; what the user has done is said in all languages.
+/// Reason why something could not be inspected. Errors are English; what the user has done is said in all languages.
 fn reason(error: &DbError) -> Message {
     let why = error.to_string();
     if why == databases::STOPPED { say!(check_stopped) } else { sentence(&why).into() }
@@ -208,7 +208,8 @@ fn announce(is_wanted: bool, warehouses: u32) {
     if is_wanted && CheckTime::usual(warehouses) != CheckTime::BeforeAndAfter {
         output::talk(&format!(
             "The consistency conditions are being checked: that reads all tables of {warehouses} \
-             warehouses."
+             warehouses, and takes about {} min.",
+            CheckTime::minutes(warehouses)
         ));
     }
 }
@@ -268,7 +269,7 @@ fn conditions_check(verdicts: &Verdicts) -> DataCheck {
     }
 }
 
-/// Whether every row lies on its shard; `None` where no shards are known, or no rule. It reads all tables, as the
+/// Checks that every row lies on its shard; `None` if no shards are known, or no rule. It reads all tables, as the
 /// conditions do.
 fn placement_check(
     driver: &AdminDriver<'_>,
@@ -331,7 +332,7 @@ fn shard_conditions_check(
     })
 }
 
-/// True for a check that should have been made and could not: what it would have said is not known.
+/// Returns true for a check that should have been made and could not: what it would have said is not known.
 pub fn is_missing(check: &DataCheck) -> bool {
     let is_wanted = check.name != AUDIT_CHECK && check.evidence != say!(conditions_unwanted);
     check.verdict == CheckVerdict::NotMade && is_wanted
@@ -347,7 +348,7 @@ fn lines(before: &Before, after: &Verdicts) -> Vec<ConditionLine> {
     CONDITIONS.iter().map(line).collect()
 }
 
-/// `None` where the condition need not hold.
+/// `None` if the condition need not hold.
 fn state(condition: &Condition, verdicts: &Verdicts) -> Option<ConditionState> {
     let (verdict, evidence) = match verdicts {
         Err(why) if condition.applies(Stage::Used) => (CheckVerdict::NotMade, why.clone()),

@@ -43,7 +43,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// TPC-C, for the registry.
-pub static FAMILY: FamilyEntry = FamilyEntry::new(OFFER, crate::CATALOGUE, |plan, planned| {
+pub static FAMILY: FamilyEntry = FamilyEntry::new(OFFER, crate::CATALOG, |plan, planned| {
     Ok(Box::new(TpccFamily::new(plan, planned)?))
 });
 
@@ -51,7 +51,7 @@ pub static DRIVE_ON: DriveOn<Tpcc> = drive_on;
 
 struct TpccFamily {
     options: Box<TpccSettings>,
-    /// Whether a fault is injected: every order is recorded then, so that it can be looked for.
+    /// Set if a fault is injected: every order is recorded then, so that it can be looked for.
     has_fault: bool,
 }
 
@@ -62,7 +62,7 @@ struct TpccData {
     loaded: TpccDatabase,
     before: Before,
     ledger: Option<PathBuf>,
-    /// What each shard had of transactions of the others; empty where no shards are known.
+    /// Transactions of the others on each shard; empty if no shards are known.
     foreign: Vec<ForeignWork>,
 }
 
@@ -358,7 +358,7 @@ fn settle_trial(
     Ok((lost, Some(check)))
 }
 
-/// What was acknowledged, each by itself: the books compare sums only.
+/// Acknowledged work, order by order: the books compare sums only.
 fn ledger_check(lost: &LostWork) -> DataCheck {
     let verdict = match lost.lost {
         None => CheckVerdict::NotMade,
@@ -428,7 +428,7 @@ fn tpmc_limit(workload: &Tpcc, terminals: u32) -> Option<f64> {
     options.tpmc_max().map(|limit| limit * crowd)
 }
 
-/// What each kind is held against. The deferred part of Delivery comes last, and is no part of the mix.
+/// Bounds of each kind. The deferred part of Delivery comes last, and is not a part of the mix.
 fn kinds_facts(workload: &Tpcc) -> Vec<TpccKind> {
     let profile = &workload.options.profile;
     let (shares, pauses) = (profile.choice.shares(), workload.pauses());

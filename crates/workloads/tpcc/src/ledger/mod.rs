@@ -2,8 +2,8 @@
 //!
 //! Counts all transactions of a workload, measured or not, because the database stores them all.
 //! A commit that was sent stands as pending until its answer: what is pending at the end has an
-//! unknown outcome, also when its worker was cut off in the middle. [`books`](crate::books) holds the counts against the
-//! database.
+//! unknown outcome, also when its worker was cut off in the middle. [`books`](crate::books) holds the counts against
+//! the database.
 //!
 //! The file knows every order whose commit was sent, and which of them the database has acknowledged. After a crash or
 //! a failover [`settle`](crate::settle) holds it against the database. Lines of text, only ever appended, each by one
@@ -231,7 +231,7 @@ impl Ledger {
         }
     }
 
-    /// True for an order, and for a payment whose customer lies on another shard than its warehouse.
+    /// Returns true for an order, and for a payment whose customer lies on another shard than its warehouse.
     fn is_recorded(&self, entry: &Entry<'_>) -> bool {
         match (&entry.work, &self.shards) {
             (LedgerWork::Order { .. }, _) => true,
@@ -337,12 +337,12 @@ pub struct LedgerFile {
 }
 
 impl LedgerFile {
-    /// Creates a ledger, or goes on with the one that is there, for a run on the database that
+    /// Creates a ledger, or continues with the one that is there, for a run on the database that
     /// `loaded` and `before` describe. `target` names the database for people, without a password.
     /// Everything up to the first order is on the disk when this returns.
     ///
     /// # Errors
-    /// When the file can't be written; when it is no ledger, or that of another database; when the
+    /// When the file can't be written; when it is not a ledger, or that of another database; when the
     /// database does not hold what the ledger says, or more: such a ledger must be checked, not
     /// gone on with.
     pub fn open(
@@ -372,7 +372,8 @@ impl LedgerFile {
         Ok(Self::with(path, file))
     }
 
-    /// The part of one of several load generators: steps of commits only, which are handed over when its trial has ended.
+    /// The part of one of several load generators: steps of commits only, which are handed over when its trial has
+    /// ended.
     ///
     /// # Errors
     /// The file can't be written.
@@ -383,7 +384,7 @@ impl LedgerFile {
         part.map_err(|error| io_failure(path, "can't be written", &error))
     }
 
-    /// What a part has noted, once its load is over.
+    /// The finished steps that a part has noted, once its load is over.
     ///
     /// # Errors
     /// It can't be read, or could not be written as a whole.
@@ -463,7 +464,7 @@ impl LedgerFile {
         let _ = self.failure.set(failure);
     }
 
-    /// What ends the run: an error that no policy survives.
+    /// The error that ends the run, which no policy survives.
     #[cold]
     fn refusal(&self) -> DbError {
         match self.failure.get() {
@@ -545,10 +546,10 @@ pub struct Across {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Recorded {
     path: PathBuf,
-    /// How the last run named its database.
+    /// Name of its database in the last run.
     pub target: String,
     pub runs: u32,
-    /// True when the last run came to its end; else it was killed, or it is going on.
+    /// Set if the last run came to its end; else it was killed, or it is continuing.
     pub is_ended: bool,
     pub refused: u64,
     /// When the first run began, in milliseconds since 1970.
@@ -589,7 +590,7 @@ impl Recorded {
         places.zip(&self.districts).map(|((w, d), books)| (w, d, books))
     }
 
-    /// Whether this is a ledger of the database that `loaded` describes.
+    /// Checks that this is a ledger of the database that `loaded` describes.
     pub fn is_of(&self, loaded: &TpccDatabase) -> Result<(), Failure> {
         if (self.warehouses, self.c_last) == (loaded.warehouses, loaded.c_last) {
             return Ok(());
@@ -731,7 +732,7 @@ impl Recorded {
 
     fn end(&mut self) {
         for (entry, count) in std::mem::take(&mut self.pending) {
-            // Of a district that no run has named, nothing is known.
+            // Nothing is known of a district that no run has named.
             (0..count).try_for_each(|_| self.keep(entry.clone(), false));
         }
         for books in &mut self.districts {

@@ -1,12 +1,12 @@
-//! Creates and fills the tables, in parallel, and goes on where an interrupted load ended.
+//! Creates and fills the tables, in parallel, and continues where an interrupted load ended.
 //!
 //! Rows are stored in chunks of about 30,000, each wholly or not at all, and what a chunk holds
 //! depends only on the seed. A chunk whose rows are not there, or not all of them, is missing: it is removed and loaded
 //! again. One count of all rows says what an interrupted load lacks, and in the end that nothing lacks.
 //!
-//! Where the shards behind an endpoint are known, and the rule by which rows lie on them, the tables
-//! are created through the endpoint and each shard is filled directly. The end of the load proves that the endpoint
-//! finds every row where it lies.
+//! Direct loads of shards: if the shards behind an endpoint are known, and the rule by which rows lie on them, the
+//! tables are created through the endpoint and each shard is filled directly. The end of the load proves that the
+//! endpoint finds every row where it lies.
 //!
 //! - `rows`: chunks and their rows.
 //! - `survey`: what is stored, and whether it lies on its shards.
@@ -46,14 +46,14 @@ pub struct TpccLoadOptions {
     pub warehouses: u32,
     /// Sessions at once; SQLite has one.
     pub sessions: u32,
-    /// What makes the rows: the same seed and the same point in time give the same database.
+    /// Seed of the rows: the same seed and the same point in time give the same database.
     pub seed: u64,
     /// The point in time that all rows of the load have.
     pub loaded_at: Timestamp,
     /// When keys are made; `None` is what suits the dialect.
     pub keys: Option<KeyTime>,
     pub foreign_keys: bool,
-    /// What a distributed database is told.
+    /// Placement of rows in a distributed database.
     pub shard: Option<Shard>,
 }
 
@@ -142,7 +142,7 @@ fn schema_of(
     Ok(schema)
 }
 
-/// Where the rows go, as far as that needs a word.
+/// Placement of the rows, as far as it needs a word.
 fn describe_placement(driver: &AdminDriver<'_>) -> Option<String> {
     Some(match driver.shards()?.map {
         Some(map) => format!(
@@ -383,7 +383,7 @@ impl<'a> Load<'a> {
             }
             places.push(LoadPlace { driver, shard: Some((number, name)), chunks });
         }
-        // A catalogue that no shard has is the endpoint's own.
+        // A catalog that no shard has is the endpoint's own.
         let chunks = if have_items { Vec::new() } else { item_chunks() };
         places.insert(0, LoadPlace { driver: *self.driver, shard: None, chunks });
         Ok(places)
@@ -408,7 +408,8 @@ impl<'a> Load<'a> {
         )
     }
 
-    /// Refuses a rule that is not the endpoint's while a few rows of each warehouse are there, and not after the others.
+    /// Refuses a rule that is not the endpoint's while a few rows of each warehouse are there, and not after the
+    /// others.
     fn prove_rule(&self) -> Result<(), LoadError> {
         match self.survey(&HEADS)?.proof() {
             Some(proof) if !proof.problems.is_empty() => Err(LoadError::data(
@@ -438,7 +439,7 @@ impl<'a> Load<'a> {
         Ok(())
     }
 
-    /// What follows the rows: keys and indexes, several at once, then the rest.
+    /// Finishes the tables: keys and indexes, several at once, then the rest.
     fn finish(&self, places: &[LoadPlace<'_>]) -> Result<(), LoadError> {
         let existing = self.loader.one(async |session| existing_keys(session).await)?;
         let mut missing = self.schema.late_keys();
@@ -510,14 +511,14 @@ async fn has_items_on_shard(
     Ok(tables.contains(TpccTable::Item.name()))
 }
 
-/// Key of the configuration while a load is under way: warehouses, seed, the point in time of the rows, and the number of
-/// shards that they go to directly.
+/// Key of the configuration while a load is under way: warehouses, seed, the point in time of the rows, and the number
+/// of shards that they go to directly.
 const BUILDING: &str = "dyno.load";
 /// Set once all tables exist: what follows CREATE TABLE on a distributed database may be missing before. No row is
 /// stored earlier.
 const TABLES_MADE: &str = "dyno.tables";
 
-/// What a complete database says about itself.
+/// Facts that a complete database has about itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TpccDatabase {
     pub warehouses: u32,
@@ -531,8 +532,8 @@ pub(super) async fn tables(session: &mut AdminSession<'_>) -> Result<HashSet<Str
     catalog::tables(session).await.map_err(while_doing("listing the tables"))
 }
 
-/// Checks that all tables of the workload exist. What is not listed is asked for: a proxy may list the shards of a table
-/// under other names.
+/// Checks that all tables of the workload exist. What is not listed is requested: a proxy may list the shards of a
+/// table under other names.
 async fn check_tables(
     session: &mut AdminSession<'_>,
     listed: &HashSet<String>,
@@ -589,13 +590,13 @@ async fn mysql_keys(session: &mut AdminSession<'_>) -> Result<HashSet<String>, D
     Ok(found)
 }
 
-/// How many of the foreign keys of [`crate::schema`] exist.
+/// Number of the foreign keys of [`crate::schema`] that exist.
 pub async fn foreign_keys(session: &mut AdminSession<'_>) -> Result<usize, LoadError> {
     let keys = existing_keys(session).await?;
     Ok(schema::foreign_keys().filter(|[name, ..]| keys.contains(*name)).count())
 }
 
-/// Whether the server is a coordinator of `dyno cluster`, which spreads tables by functions of its own.
+/// Returns true if the server is a coordinator of `dyno cluster`, which spreads tables by functions of its own.
 async fn is_coordinator(session: &mut AdminSession<'_>) -> Result<bool, LoadError> {
     if session.dialect() != Dialect::Postgres {
         return Ok(false);
@@ -671,7 +672,7 @@ fn begun_at(
     Ok(Some(Timestamp(at_ms as i64)))
 }
 
-/// Returns true if everything is loaded as it was asked for, false if nothing is there.
+/// Returns true if everything is loaded as it was requested, false if nothing is there.
 ///
 /// # Errors
 /// Something else is there.
@@ -718,7 +719,7 @@ async fn remove(session: &mut AdminSession<'_>, names: &[&str]) -> Result<(), Db
     session.query(&sql, &mut Discard).await.map(drop)
 }
 
-/// What BenchmarkSQL's runs read.
+/// Facts that BenchmarkSQL's runs read.
 const FACTS: [&str; 4] = ["warehouses", "nURandCLast", "nURandCC_ID", "nURandCI_ID"];
 
 /// Notes that the load is complete: what BenchmarkSQL's runs read is there, what the loader needed
@@ -736,7 +737,7 @@ async fn note_end(
     remove(session, &[TABLES_MADE, BUILDING]).await
 }
 
-/// What the database says about its load.
+/// The database's facts about its load.
 ///
 /// # Errors
 /// When there is no complete load: no tables, an unfinished load, another program's tables.

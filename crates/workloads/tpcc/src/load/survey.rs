@@ -1,8 +1,8 @@
-//! Rows that a database holds, as counts and sums by warehouse: what a load has stored, whether all is there, and whether
-//! each row lies on its shard and the endpoint finds it there.
+//! Rows that a database holds, as counts and sums by warehouse: what a load has stored, whether all is there, and
+//! whether each row lies on its shard and the endpoint finds it there.
 //!
-//! Each shard is asked for its rows, and so is the endpoint for the warehouses of that shard only: it goes by its own rule
-//! then, which may be another one than that of the target.
+//! Each shard is requested its rows, and so is the endpoint for the warehouses of that shard only: it goes by its own
+//! rule then, which may be another one than that of the target.
 
 use super::rows::Chunk;
 use super::{mapped_shards, tables};
@@ -44,7 +44,7 @@ fn summed(table: TpccTable) -> &'static str {
     }
 }
 
-/// Asks for the cells of a [`Tally`]. `only` are the warehouses that are asked for.
+/// Asks for the cells of a [`Tally`]. `only` are the warehouses that are requested.
 fn tally_sql(table: TpccTable, has_sums: bool, only: Option<&[u32]>) -> String {
     let name = table.name();
     let parts = table.parts().into_iter();
@@ -114,7 +114,7 @@ fn questions(
 /// The rows of some tables, as each place counts them.
 #[derive(Debug)]
 pub(super) struct Survey {
-    /// `None` where no shards are known, or no rule.
+    /// `None` if no shards are known, or no rule.
     map: Option<ShardMap>,
     names: Vec<String>,
     warehouses: u32,
@@ -357,7 +357,7 @@ mod tests {
             "Every row lies on its shard by the rule `modulo`, and the endpoint finds each of the 232 rows of the \
              warehouses on the 2 shards."
         );
-        // Catalogue and configuration may be the endpoint's own.
+        // Catalog and configuration may be the endpoint's own.
         let own = proof(|answers| {
             answers.retain(|asked, _| asked.of_endpoint || asked.table != "bmsql_item");
         });

@@ -20,7 +20,7 @@ fn facts(trial: &Trial) -> Option<&TpccFacts> {
     trial.summary.own()
 }
 
-/// What a point of TPC-C has beyond those of other workloads.
+/// Facts of a point of TPC-C beyond those of other workloads.
 struct TpccPoint<'a> {
     /// Those of its first trial.
     facts: &'a TpccFacts,
@@ -29,7 +29,7 @@ struct TpccPoint<'a> {
     tpm_total: Spread,
 }
 
-/// The TPC-C of a point; `None` where one of its trials is no TPC-C.
+/// The TPC-C of a point; `None` if one of its trials is not TPC-C.
 fn tpcc_of<'a>(evidence: &'a Evidence, point: &Point) -> Option<TpccPoint<'a>> {
     let all: Option<Vec<&TpccFacts>> = evidence.trials_of(point).into_iter().map(facts).collect();
     let all = all?;
@@ -47,7 +47,7 @@ fn has_deferred(trial: &Trial) -> bool {
     trial.summary.kinds.iter().any(is_it)
 }
 
-/// True when the pauses are those of the specification, and with them its bounds.
+/// Returns true if the pauses are those of the specification, and with them its bounds.
 fn has_pauses_of_spec(facts: &TpccFacts) -> bool {
     let specified = PER_WAREHOUSE.1 * f64::from(facts.warehouses);
     facts.tpmc_limit.is_some_and(|limit| (limit / specified - 1.0).abs() < 1e-3)
@@ -182,7 +182,7 @@ fn isolation_text(asked: Option<&str>) -> Message {
     asked.map_or_else(|| say!(the_servers_own), |level| Message::verbatim(level.to_lowercase()))
 }
 
-/// What a profile means, in a sentence.
+/// The meaning of a profile, in a sentence.
 fn profile_text(name: &str) -> Message {
     match name {
         "bmsql-5.0" => say!(as_bmsql_does),
@@ -199,7 +199,7 @@ fn warehouses_text(number: u32) -> Message {
     say!(n_warehouses, n = number)
 }
 
-/// What stands beside every number: `10 terminals over 4 sessions, 2 of 5 warehouses, ...`.
+/// The conditions printed with every number: `10 terminals over 4 sessions, 2 of 5 warehouses, ...`.
 fn setup_text(setup: &TpccFacts) -> Message {
     let entered = match setup.sessions {
         sessions if sessions == setup.terminals => terminals_text(setup.terminals),
@@ -267,7 +267,7 @@ fn bound_sentence(point: &TpccPoint<'_>) -> Message {
     )
 }
 
-/// Who sends transactions when, and what response times are counted from.
+/// Senders of transactions and their times, and the start of response times.
 fn method_sentences(facts: &[&TpccFacts], has_deferred: bool) -> Vec<Message> {
     let setups = unique(facts.iter().map(|facts| setup_text(facts)).collect());
     let arrival = match facts.iter().any(|facts| facts.tpmc_limit.is_some()) {

@@ -142,7 +142,7 @@ fn conditions(trial: &Trial, verdict: CheckVerdict) -> Option<Message> {
     parts(before.into_iter().chain(after))
 }
 
-/// What holds after a trial proves more than what held before it, which may then be left out.
+/// Conditions after a trial prove more than those before it, which may then be left out.
 fn conditions_not_made(trial: &Trial) -> Option<Message> {
     let lines = &facts(trial)?.conditions;
     if lines.is_empty() {
@@ -154,7 +154,7 @@ fn conditions_not_made(trial: &Trial) -> Option<Message> {
     if is_proven { None } else { conditions(trial, CheckVerdict::NotMade) }
 }
 
-/// What `find` says of the kinds of a TPC-C trial.
+/// Findings of `find` for the kinds of a TPC-C trial.
 fn kinds_where(trial: &Trial, find: impl Fn(&KindSummary) -> Option<Message>) -> Option<Message> {
     facts(trial)?;
     let found = trial.summary.kinds.iter().filter_map(|kind| {
@@ -203,14 +203,14 @@ fn below_least(trial: &Trial) -> Option<Message> {
 }
 
 fn unlike_setups(evidence: &Evidence, experiment: &Experiment) -> Option<Message> {
-    /// What has to be the same on all targets.
+    /// A property that has to be equal on all targets.
     type Alike = (fn() -> Message, fn(&Trial, &TpccFacts) -> Message);
     const VALUES: [Alike; 3] = [
         (|| say!(profile), |_, setup| Message::verbatim(setup.profile.as_str())),
         (|| say!(isolation), isolation_in_force),
         (|| say!(warehouses), |_, setup| Message::verbatim(whole(setup.warehouses.into()))),
     ];
-    // A sweep over the same values on each target is no difference.
+    // A sweep over the same values on each target is not a difference.
     let of = |value: fn(&Trial, &TpccFacts) -> Message| {
         experiment.points.iter().filter_map(move |point| {
             let trial = *evidence.trials_of(point).first()?;

@@ -25,7 +25,7 @@ use dyno_report::sections::{
 use dyno_report::svg::{Series, Stroke};
 use dyno_report::{Experiment, Paper, PaperTarget, Point, Spread, Trial};
 
-/// The section with its charts; `None` where no trial is TPC-C.
+/// The section with its charts; `None` if no trial is TPC-C.
 pub(super) fn blocks(paper: &Paper, experiment: &Experiment, lang: Lang) -> Option<Blocks> {
     let trials = own_trials(paper, experiment)?;
     let mut blocks = head(paper, experiment);
@@ -322,7 +322,7 @@ fn all_over_time(paper: &Paper, experiment: &Experiment, lang: Lang) -> Vec<Draw
     own.iter().filter_map(|trial| over_time(paper, trial, width, lang)).collect()
 }
 
-/// New-Orders per minute of a trial; `None` where its intervals do not tell kinds apart.
+/// New-Orders per minute of a trial; `None` if its intervals do not tell kinds apart.
 fn over_time(paper: &Paper, trial: &Trial, width: f64, lang: Lang) -> Option<Drawing> {
     let facts = facts(trial)?;
     let (kinds, series) = (&trial.summary.kinds, &trial.series);
@@ -338,7 +338,7 @@ fn over_time(paper: &Paper, trial: &Trial, width: f64, lang: Lang) -> Option<Dra
         let deferred = deferred.map_or(0, |at| row.committed_by_kind[at]);
         (row.committed_by_kind.iter().sum::<u64>() + row.rolled_back - deferred) as f64
     };
-    let class = charts::colour(paper, &trial.target);
+    let class = charts::color(paper, &trial.target);
     let rate = |name: &'static str, count: &dyn Fn(&SeriesRow) -> f64| {
         charts::rate_over_time(&stretches, &Rate { name, of: count, per_s: 60.0 }, &class)
     };
@@ -398,7 +398,7 @@ struct KindRow<'a> {
     counts: Counts,
     /// Share of the mix, percent; `None` for kinds outside of the mix.
     share_percent: Option<f64>,
-    /// Commits sent and never answered, of the whole trials; `None` where that is not counted.
+    /// Commits sent and never answered, of the whole trials; `None` if that is not counted.
     unknown: Option<u64>,
     latencies: Vec<LatencySummary>,
 }
@@ -417,20 +417,21 @@ impl KindRow<'_> {
         self.latencies.iter().map(|latency| latency.count).sum()
     }
 
-    /// A figure over the repeats, for the share of transactions beyond it; `None` where one has too few.
+    /// A figure over the repeats, for the share of transactions beyond it; `None` if one has too few.
     fn spread(&self, beyond: f64, value: fn(&LatencySummary) -> f64) -> Option<Spread> {
         let is_enough = |it: &LatencySummary| it.count as f64 * beyond >= SAMPLES_BEYOND;
         let values = self.latencies.iter().map(|it| is_enough(it).then(|| value(it)));
         Spread::of(values.collect::<Option<Vec<f64>>>()?)
     }
 
-    /// Largest of all repeats; `None` where there was none of its kind.
+    /// Largest of all repeats; `None` if there was none of its kind.
     fn max_us(&self) -> Option<f64> {
         let latencies = self.latencies.iter().filter(|latency| latency.count > 0);
         latencies.map(|latency| latency.max_us).reduce(f64::max)
     }
 
-    /// Returns true if the 90th percentile is within its limit in every repeat; `None` with too few transactions to say.
+    /// Returns true if the 90th percentile is within its limit in every repeat; `None` with too few transactions to
+    /// say.
     fn is_within_limit(&self) -> Option<bool> {
         let limit_us = self.held?.limit_p90_s * 1e6;
         let verdicts = self.latencies.iter().map(|it| Some(p90_us(it)? <= limit_us));
@@ -492,7 +493,7 @@ pub(super) fn share_percent(kinds: &[KindSummary], name: &str) -> Option<f64> {
     (all > 0).then(|| 100.0 * own.counts.completed() as f64 / all as f64)
 }
 
-/// The 90th percentile of a kind, where it rests on enough transactions.
+/// The 90th percentile of a kind, if it rests on enough transactions.
 pub(super) fn p90_us(latency: &LatencySummary) -> Option<f64> {
     (latency.count as f64 * 0.1 >= SAMPLES_BEYOND).then_some(latency.p90_us)
 }

@@ -1,4 +1,4 @@
-//! How the statements of a transaction travel: a round trip for each, as papers measure it. The two batches of a
+//! Round trips of the statements of a transaction: one for each, as papers measure it. The two batches of a
 //! New-Order (updates of stock, inserts of lines) take one each, as JDBC's batches do; on PostgreSQL the begin travels
 //! with the first statement, as with JDBC.
 //! And their texts: one each, written in the words of each dialect.
@@ -37,7 +37,7 @@ fn texts() -> impl Iterator<Item = (&'static str, &'static str)> {
 /// A text in the words of a dialect, and the types of its parameters.
 fn in_dialect((name, template): (&str, &str), dialect: Dialect) -> (String, Vec<ParamType>) {
     if name == "Begin" && dialect == Dialect::Sqlite {
-        // A reader can't become a writer beside another one.
+        // A reader can't become a writer alongside another one.
         return ("BEGIN IMMEDIATE".to_owned(), Vec::new());
     }
     let mut text = String::with_capacity(template.len() + 64);
@@ -65,7 +65,7 @@ fn in_dialect((name, template): (&str, &str), dialect: Dialect) -> (String, Vec<
     (text, types)
 }
 
-/// True for what sessions of a dialect do without: those of MySQL are out of autocommit mode
+/// Returns true for what sessions of a dialect do without: those of MySQL are out of autocommit mode
 /// instead, as JDBC has them.
 fn is_needless(name: &str, dialect: Dialect) -> bool {
     name.starts_with("Begin") && dialect == Dialect::Mysql

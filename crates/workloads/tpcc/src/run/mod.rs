@@ -51,7 +51,7 @@ pub struct Tpcc {
     pub constants: Constants,
     world: World,
     kinds: Vec<TransactionKind>,
-    /// Who works where; empty where workers work in turn.
+    /// Places of the terminals; empty if workers work in turn.
     places: Vec<u32>,
     expected: Expected,
     pacing: Pacing,
@@ -161,7 +161,7 @@ impl Tpcc {
         self.ledger.file.as_ref()
     }
 
-    /// What the database has acknowledged: new orders, payments and their amounts, in all.
+    /// Acknowledged work: new orders, payments and their amounts, in all.
     pub fn acknowledged(&self) -> DistrictBooks {
         self.ledger.total()
     }
@@ -182,12 +182,12 @@ impl Tpcc {
     }
 
     /// Compares what the database holds beyond `before` with what it has acknowledged to this
-    /// workload; returns a sentence for each difference. Nobody else may have written in between.
+    /// workload; returns a sentence for each difference. No one else may have written in between.
     pub fn reconcile(&self, before: &Books, after: &Books) -> Vec<Message> {
         crate::settle::reconcile(&self.ledger, before, after)
     }
 
-    /// The pauses of terminals around each kind of the mix, in the measured window; `None` where they make none.
+    /// The pauses of terminals around each kind of the mix, in the measured window; `None` if they make none.
     pub fn pauses(&self) -> Option<PerKind<PauseFacts>> {
         let clause = self.options.profile.pacing?;
         let counters = self.counters();
@@ -448,7 +448,7 @@ fn count(
     }
 }
 
-/// What one of several load generators leaves of its workload, besides what the engine has measured: its
+/// The part that one of several load generators adds to its workload's facts, besides the engine's measurements: its
 /// side of the books, and what it has executed.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Handover {
@@ -457,12 +457,12 @@ pub struct Handover {
     counters: Counters,
     queued: u64,
     executed: u64,
-    /// What its ledger has noted of commits, where there is one.
+    /// Its ledger's notes of commits, if there is one.
     ledger: String,
 }
 
 impl Tpcc {
-    /// What this workload has kept itself, after its trial.
+    /// The facts that this workload has kept, after its trial.
     pub fn leave(&self) -> Result<Handover, Failure> {
         let is_used = |(_, books): &(u32, DistrictBooks)| *books != DistrictBooks::default();
         Ok(Handover {
@@ -521,10 +521,10 @@ pub trait TerminalLog: fmt::Debug + Send + Sync {
 
 /// Entries that a worker hands over at once.
 const BLOCK: usize = 128;
-/// How long an entry waits at most for others of its worker.
+/// Longest time for which an entry waits for others of its worker.
 const AGE_MAX: Nanos = SECOND;
 
-/// What one worker has noted and not yet handed over. Hands it over when it is dropped.
+/// Notes of one worker that are not yet handed over. Hands them over when it is dropped.
 #[derive(Debug)]
 struct WorkerLog {
     log: Arc<dyn TerminalLog>,

@@ -1,5 +1,5 @@
-//! Terminals: what they enter, drawn once and used again by retries; what they choose in the menu, how long they key and
-//! think.
+//! Terminals: what they enter, drawn once and used again by retries; what they choose in the menu, how long they key
+//! and think.
 
 use crate::audit::Counters;
 use crate::options::TpccOptions;
@@ -12,7 +12,7 @@ use crate::values::{Constants, NuRand, last_name};
 use crate::{DISTRICTS, ITEMS, LINES_MAX, LINES_MIN};
 use dyno_core::{EndedTransaction, Nanos, Rng, SECOND, TerminalPlan, TransactionId};
 
-/// Where terminals work and what they draw from; the same for all.
+/// Places of terminals and parameters of their draws; the same for all.
 #[derive(Clone, Debug)]
 pub(crate) struct World {
     pub(crate) profile: Profile,
@@ -104,7 +104,7 @@ pub(crate) struct StockLevelInput {
 }
 
 impl DeliveryInput {
-    /// What the queue keeps of it.
+    /// Its form in the queue.
     pub(crate) fn ticket(&self) -> u64 {
         (self.warehouse as u64) << 8 | self.carrier as u64
     }
@@ -276,7 +276,7 @@ fn throw(weights: &[u32; 5], rng: &mut Rng) -> TransactionId {
     TpccTransaction::NewOrder.index()
 }
 
-/// How long before the trial's begin terminals are thought to have begun at least, in mean cycles.
+/// Shortest assumed time, in mean cycles, since terminals have begun before the trial.
 const CYCLES_BEFORE: f64 = 8.0;
 
 #[derive(Clone, Debug)]
@@ -318,7 +318,7 @@ impl Pacing {
         }
     }
 
-    /// What a terminal does after its last transaction: it thinks about that (clause 5.2.5.4),
+    /// The plan of a terminal after its last transaction: it thinks about that (clause 5.2.5.4),
     /// chooses the next one, whose form is there at once, and keys its input in (clause 5.2.5.2).
     /// The response time begins then (clause 5.2.5.3).
     #[inline]
@@ -332,7 +332,7 @@ impl Pacing {
         TerminalPlan { transaction, pause: (pause_s * SECOND as f64) as Nanos }
     }
 
-    /// What a terminal does first. Terminals are spread over their first cycle as if they had been at
+    /// The first plan of a terminal. Terminals are spread over their first cycle as if they had been at
     /// it for a while: transactions come at an even rate from the first second on, not all at once.
     /// They are spread over their decks too: had all drawn the first cards of one, there would
     /// be more of the slow kinds than in the mix, because who got them is not as far.
@@ -407,7 +407,7 @@ mod tests {
             lines += order.count;
             entered.iter().for_each(|line| remote[line.supply_warehouse as usize] += 1);
         }
-        // 200,000 lines, 1 % remote: 2,000 with deviation 45, half of it at each other warehouse.
+        // 200,000 lines, 1% remote: 2,000 with deviation 45, half of it at each other warehouse.
         assert!((195_000..205_000).contains(&lines), "{lines}");
         assert!((800..1_200).contains(&remote[1]) && (800..1_200).contains(&remote[3]));
         assert!((140..260).contains(&rolled_back), "{rolled_back}");

@@ -1,6 +1,6 @@
-//! The transactions: New-Order (clause 2.4), Payment (2.5) and how a customer is found by last name, Delivery (2.7): the
-//! oldest order of each of ten districts, in one transaction; and those that only read: Order-Status (2.6) and Stock-Level
-//! (2.8).
+//! The transactions: New-Order (clause 2.4), Payment (2.5) and how a customer is found by last name, Delivery (2.7):
+//! the oldest order of each of ten districts, in one transaction; and those that only read: Order-Status (2.6) and
+//! Stock-Level (2.8).
 
 use super::link::{Link, Sql, not_loaded};
 use super::terminal::{
@@ -46,7 +46,7 @@ impl NewOrderRows {
     }
 }
 
-/// Answers are told apart by their numbers of columns.
+/// Answers are distinguished by their numbers of columns.
 impl Rows for NewOrderRows {
     fn row<R: AnswerRow>(&mut self, row: &R) {
         match row.columns() {
@@ -225,7 +225,7 @@ pub(crate) async fn customer_number<S: Session>(
     names.middle()
 }
 
-/// Where c_credit stands in the customer's answer.
+/// Place of c_credit in the customer's answer.
 const CREDIT: usize = 10;
 
 const DATA_BYTES: usize = 500;
@@ -341,7 +341,7 @@ fn bad_credit_data(
     data
 }
 
-/// How often an order that another session took first is looked for anew. Under repeatable reads
+/// Most searches for an order after another session took it first. Under repeatable reads
 /// the same order would be seen for ever.
 const LOOKS_MAX: u32 = 8;
 

@@ -66,7 +66,7 @@ const BAD_CUSTOMER: [Cell; 14] = {
 };
 const TAX: Cell = Decimal(b"0.1000", 1_000);
 
-/// What the statements are answered with, by how they begin.
+/// Answers to the statements, by how they begin.
 const ANSWERS: &[(&str, &[&[Cell]])] = &[
     ("SELECT d_tax", &[&[TAX, Int(3_001)]]),
     ("SELECT c_discount", &[&[TAX, Text(b"BARBARBAR"), Text(b"GC"), TAX]]),
@@ -151,7 +151,7 @@ pub(crate) struct Fake {
 /// Connects to the database that isn't there.
 pub(crate) struct FakeDriver {
     pub(crate) dialect: Dialect,
-    /// How long a round trip takes.
+    /// Duration of a round trip.
     pub(crate) round_trip: Nanos,
     /// Is called in each round trip.
     pub(crate) on_round_trip: Option<Arc<dyn Fn() + Send + Sync>>,

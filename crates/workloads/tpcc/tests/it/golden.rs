@@ -1,6 +1,6 @@
 //! The statement stream of every transaction, and what follows errors.
 //!
-//! `golden/*.txt` hold the streams; `WRITE_GOLDEN=1` writes them anew, to be read before they are
+//! `golden/*.txt` hold the streams; `WRITE_GOLDEN=1` writes them again, to be read before they are
 //! committed.
 
 use crate::common::Fake;

@@ -20,8 +20,8 @@ fn run(tpcc: &Tpcc, spec: &TrialSpec) -> TrialResult {
     drive_simulated(tpcc, &driver, spec, &Control::new(), &mut ()).unwrap()
 }
 
-/// What a part's workload has kept, after it has travelled.
-fn travelled(tpcc: &Tpcc) -> Handover {
+/// The handover of a part's workload, after it has traveled.
+fn traveled(tpcc: &Tpcc) -> Handover {
     serde_json::from_str(&serde_json::to_string(&tpcc.leave().unwrap()).unwrap()).unwrap()
 }
 
@@ -34,7 +34,7 @@ fn compare(profile: Profile, spec: &TrialSpec, generators: u32) -> (Tpcc, TrialR
     for generator in 0..generators {
         let part = workload(profile);
         results.push(run(&part, &spec.part(generator, generators).unwrap()));
-        whole.absorb(travelled(&part)).unwrap();
+        whole.absorb(traveled(&part)).unwrap();
     }
     let merged = merge(&results).unwrap();
     assert_eq!(merged.total.counts(), expected.total.counts());

@@ -29,7 +29,7 @@ fn simulate(sessions: u32, round_trip: Nanos, seconds: u64) -> (Tpcc, TrialResul
     (tpcc, result)
 }
 
-/// How many transactions of a kind terminals have entered, by the audit.
+/// Number of transactions of a kind that terminals have entered, by the audit.
 fn entered(tpcc: &Tpcc, kind: TpccTransaction) -> u64 {
     let figure = tpcc.audit().figures.swap_remove(kind.index());
     (figure.observed * figure.line.of as f64).round() as u64
@@ -82,8 +82,8 @@ fn what_waits_at_the_end_is_left_over() {
     assert_eq!(entered(&tpcc, TpccTransaction::Delivery), tpcc.audit().deliveries + left);
 }
 
-/// What terminals send when `workers` workers take turns with them, by terminal; what they have
-/// queued is executed at once.
+/// Statements of terminals when `workers` workers take turns with them, by terminal; their queued
+/// Deliveries are executed at once.
 fn sent(workers: usize, seed: u64) -> Vec<Vec<String>> {
     let loaded = TpccDatabase { warehouses: 2, c_last: 100 };
     let options = TpccOptions::new(SPEC, &loaded, 5);

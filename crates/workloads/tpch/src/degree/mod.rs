@@ -1,4 +1,4 @@
-//! How a product is told how many workers may share one query.
+//! Parallel degrees of products.
 
 use dyno_core::{AdminSession, DbError, Dialect, Discard};
 use dyno_facts::{Message, say};
@@ -7,7 +7,7 @@ use serde::Deserialize;
 
 const BUILT_IN: &str = include_str!("degrees.toml");
 
-/// How the parallel degree of one product is set, restored and read from its plans. The built-in
+/// Rules for setting, restoring and reading the parallel degree of one product. The built-in
 /// rules are data: `degrees.toml`.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -22,7 +22,7 @@ pub struct DegreeRule {
     pub has: String,
     /// Only applied when it is chosen by name.
     pub by_name_only: bool,
-    /// Why this product has no degree, in a sentence; empty where it has one.
+    /// Reason why this product has no degree, in a sentence; empty if it has one.
     pub none: Message,
     /// The variables of the session that make the degree.
     pub settings: Vec<Setting>,
@@ -32,7 +32,7 @@ pub struct DegreeRule {
     pub off: Vec<String>,
     /// Variables that no session can change and that bound the number of workers.
     pub limits: Vec<String>,
-    /// How plans name the number of workers, `{n}` in its place; empty where they do not.
+    /// Texts of plans with the number of workers, `{n}` in its place; empty if they do not have one.
     pub workers: Vec<String>,
 }
 
@@ -46,7 +46,7 @@ pub struct Setting {
     pub on: String,
     /// Its value at degree 0; empty leaves it.
     pub off: String,
-    /// True when it is only raised: a larger value stays.
+    /// Set if it is only raised: a larger value stays.
     pub raise: bool,
 }
 
@@ -76,7 +76,7 @@ impl DegreeRule {
         self.settings.iter().filter_map(|setting| setting.off.parse().ok()).max().unwrap_or(0)
     }
 
-    /// Why the rule can't be meant for the server of a session, in a sentence; `None` where it can.
+    /// The reason why the rule can't be meant for the server of a session, in a sentence; `None` if it can.
     pub async fn objection(
         &self,
         session: &mut AdminSession<'_>,
@@ -95,7 +95,7 @@ impl DegreeRule {
         }))
     }
 
-    /// Most workers that a plan tells of, 0 where it tells of none; `None` where plans of this
+    /// Most workers that a plan tells of, 0 if it tells of none; `None` where plans of this
     /// product do not tell.
     pub fn workers(&self, plan: &str) -> Option<u32> {
         let mut found = self.workers.iter().filter_map(|pattern| largest(pattern, plan));
@@ -130,7 +130,7 @@ pub fn named(name: &str) -> Option<DegreeRule> {
     rules().into_iter().find(|rule| rule.name == name)
 }
 
-/// The first built-in rule that applies to the server of a session; `None` where the product is not
+/// The first built-in rule that applies to the server of a session; `None` if the product is not
 /// known.
 pub async fn detect(session: &mut AdminSession<'_>) -> Result<Option<DegreeRule>, DbError> {
     for rule in rules() {
@@ -149,7 +149,7 @@ pub async fn detect(session: &mut AdminSession<'_>) -> Result<Option<DegreeRule>
 pub struct Applied {
     /// The statements that set it, as they were sent.
     pub statements: Vec<String>,
-    /// What bounds it, in sentences: variables that took another value or that no session changes.
+    /// Limits, in sentences: variables that took another value or that no session changes.
     pub remarks: Vec<Message>,
     restore: Vec<String>,
 }
@@ -227,7 +227,7 @@ impl DegreeRule {
 }
 
 impl Applied {
-    /// Sets back what was changed, the last first. Goes on after an error.
+    /// Sets back what was changed, the last first. Continues after an error.
     pub async fn restore(&mut self, session: &mut AdminSession<'_>) -> Result<(), DbError> {
         let mut result = Ok(());
         while let Some(statement) = self.restore.pop() {
@@ -238,7 +238,7 @@ impl Applied {
     }
 }
 
-/// The value of a variable in a session; `None` where there is no such variable.
+/// The value of a variable in a session; `None` if there is no such variable.
 async fn value(session: &mut AdminSession<'_>, name: &str) -> Result<Option<String>, DbError> {
     let sql = match session.dialect() {
         Dialect::Mysql => format!("show session variables where variable_name = '{name}'"),

@@ -19,7 +19,7 @@ use std::time::Duration;
 const CHUNK_BYTES: u64 = 512 << 10;
 /// Bytes of a larger chunk that a thread makes before it waits for its turn.
 const HELD_MAX_BYTES: usize = 1 << 20;
-/// How often a thread that waits looks whether all is over.
+/// Interval at which a waiting thread looks whether all is over.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 
 const OTHER_FOLDER: &str = "Choose a folder that you may write with --out.";
@@ -44,9 +44,9 @@ pub enum Content {
     /// Parts of tables, in the files that dbgen writes with `-C parts`: `lineitem.tbl.3`; region and
     /// nation are whole and come with part 1.
     Parts {
-        /// Of which tables.
+        /// The tables.
         tables: Vec<SchemaTable>,
-        /// Which parts, from 1.
+        /// Numbers of the parts, from 1.
         part: RangeInclusive<u32>,
         parts: u32,
     },

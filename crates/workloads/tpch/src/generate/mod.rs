@@ -84,7 +84,7 @@ pub fn prepare() {
     TextPool::get_or_init_default();
 }
 
-/// Where the stream of line counts begins: column `O_LCNT`.
+/// Start of the stream of line counts: column `O_LCNT`.
 const LINE_COUNT_SEED: u64 = 1_434_868_289;
 const LINES_MAX: u64 = 7;
 
@@ -94,7 +94,7 @@ pub fn row_count(table: SchemaTable, scale: f64) -> u64 {
     part_row_count(table, scale, 1, 1)
 }
 
-/// The number of a part and how many there are, as tpchgen counts them; `None` where the part has no rows.
+/// The number of a part and how many there are, as tpchgen counts them; `None` if the part has no rows.
 fn existing_part(table: SchemaTable, part: u32, parts: u32) -> Option<(i32, i32)> {
     let is_small = matches!(table, SchemaTable::Region | SchemaTable::Nation);
     let is_there = (1..=parts).contains(&part) && (part == 1 || !is_small);
@@ -157,7 +157,7 @@ pub fn check_scale(scale: f64) -> Result<(), LoadError> {
     ))
 }
 
-/// Whether the four suppliers of every part differ. Clause 4.2.3: supplier i of part p is
+/// Returns true if the four suppliers of every part differ. Clause 4.2.3: supplier i of part p is
 /// (p + i * (S/4 + (p-1)/S)) mod S + 1, and p reaches 20 S.
 fn suppliers_differ(scale: f64) -> bool {
     let suppliers = SupplierGenerator::calculate_row_count(scale, 1, 1);

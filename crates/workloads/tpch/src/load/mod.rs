@@ -44,10 +44,10 @@ pub struct TpchLoadOptions {
     pub indexes: bool,
     /// The steps to be done now; a load is complete when all are done.
     pub steps: Vec<TpchStep>,
-    /// Each step begins when the one before has ended, as in the paper. Otherwise PostgreSQL makes keys and indexes of a
-    /// table while others are still filled.
+    /// Each step begins when the one before has ended, as in the paper. Otherwise PostgreSQL makes keys and indexes of
+    /// a table while others are still filled.
     pub serial: bool,
-    /// Reads all into memory at the end, as a step of its own.
+    /// Reads all into memory at the end, as its own step.
     pub warm_up: bool,
 }
 
@@ -69,9 +69,9 @@ impl TpchLoadOptions {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct TpchLoadReport {
     pub rows: LoadReport,
-    /// True when the database is complete now: all steps are done.
+    /// Set if the database is complete now: all steps are done.
     pub is_complete: bool,
-    /// Seconds that counting and adding up all rows took, which is no step of the load.
+    /// Seconds that counting and adding up all rows took, which is not a step of the load.
     pub verify_s: f64,
     /// The steps until now and, of a complete load, its end and size.
     pub load: TpchLoad,
@@ -132,7 +132,7 @@ fn complete_before(loaded: TpchDatabase, observer: &dyn LoadObserver) -> TpchLoa
     TpchLoadReport { rows, is_complete: true, load: loaded.load, ..TpchLoadReport::default() }
 }
 
-/// The pieces that are left of the steps that are asked for, and whether nothing is left after them.
+/// The pieces that are left of the steps that are requested, and whether nothing is left after them.
 fn plan(
     options: &TpchLoadOptions,
     dialect: Dialect,
@@ -177,7 +177,7 @@ async fn begin(
 ) -> Result<(TpchDatabase, Vec<Done>), LoadError> {
     let TpchLoadOptions { scale, foreign_keys, indexes, .. } = *options;
     let asked = TpchDatabase { scale, foreign_keys, indexes, load: TpchLoad::default() };
-    let mut database = state::find(session).await?.unwrap_or_else(|| asked.clone());
+    let mut database = state::find(session).await?.own()?.unwrap_or_else(|| asked.clone());
     if (database.scale, database.foreign_keys, database.indexes) != (scale, foreign_keys, indexes) {
         return Err(other_data(&database, &asked));
     }
@@ -209,8 +209,8 @@ fn other_data(there: &TpchDatabase, asked: &TpchDatabase) -> LoadError {
     )
 }
 
-/// Tells the steps until now, and concludes a load whose steps are all done: compares what is stored with what was sent,
-/// notes the end in the database, and warms it up where that is wanted.
+/// Tells the steps until now, and concludes a load whose steps are all done: compares what is stored with what was
+/// sent, notes the end in the database, and warms it up where that is wanted.
 fn finish(
     loader: &LoadSessions<'_>,
     options: &TpchLoadOptions,
@@ -270,7 +270,7 @@ fn now_s() -> f64 {
 }
 
 /// Seconds in which at least one of the pieces was being done. What an interruption has lost, and
-/// the time until the load went on, are not among them.
+/// the time until the load continued, are not among them.
 fn covered_s<'a>(pieces: impl IntoIterator<Item = &'a Done>) -> f64 {
     let mut spans: Vec<(f64, f64)> =
         pieces.into_iter().map(|done| (done.began_s, done.began_s + done.seconds)).collect();

@@ -1,12 +1,12 @@
-//! Which piece a free session takes next: each step waits for the end of the one before, or steps overlap. Then a table is
-//! vacuumed and gets its keys and indexes as soon as its rows are there, while other tables are still filled.
+//! Order of the pieces for free sessions: each step waits for the end of the one before, or steps overlap. Then a table
+//! is vacuumed and gets its keys and indexes as soon as its rows are there, while other tables are still filled.
 //!
 //! No two pieces are under way that would wait for each other's locks on tables: a session that waits makes nothing.
 //!
-//! PostgreSQL checks a foreign key by one process and locks both tables meanwhile. Where the table has been vacuumed and has
-//! an index of the key's columns it reads two indexes side by side; otherwise it sorts or hashes the table for each key,
-//! which takes four times as long. So the foreign keys of a table come after its indexes, those of lineitem while there
-//! still is something to do in other tables.
+//! PostgreSQL checks a foreign key by one process and locks both tables meanwhile. Where the table has been vacuumed
+//! and has an index of the key's columns it reads two indexes side by side; otherwise it sorts or hashes the table for
+//! each key, which takes four times as long. So the foreign keys of a table come after its indexes, those of lineitem
+//! while there still is something to do in other tables.
 
 use super::steps::{Piece, TpchStep};
 use crate::schema::SchemaTable;
@@ -41,7 +41,7 @@ struct UnderWay<'a> {
     snapshot: u64,
 }
 
-/// What a free session does.
+/// The next step of a free session.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum NextPiece<'a> {
     Take(&'a Piece),
@@ -95,7 +95,7 @@ impl<'a> Order<'a> {
         self.pending[step as usize][table as usize] == 0
     }
 
-    /// Whether what it builds on is there.
+    /// Returns true if what it builds on is there.
     fn is_ready(&self, piece: &Piece) -> bool {
         // Every other piece needs a table.
         let waits_for = if self.overlaps { piece.step.min(TpchStep::Load) } else { piece.step };
@@ -134,8 +134,8 @@ impl<'a> Order<'a> {
         }
     }
 
-    /// Whether its tables are not locked by what is under way: a table takes rows of several sessions, and indexes. Tables
-    /// are made one after another, which takes no time.
+    /// Returns true if its tables are not locked by a piece under way: a table takes rows of several sessions, and
+    /// indexes. Tables are made one after another, which takes no time.
     fn is_free(&self, piece: &Piece) -> bool {
         if piece.step == TpchStep::Create {
             return self.under_way.is_empty();
@@ -177,8 +177,8 @@ mod tests {
         steps.flat_map(|step| pieces(step, Dialect::Postgres, &options)).collect()
     }
 
-    /// Has `sessions` sessions do all pieces, which last differently from seed to seed. Returns the pieces in the order in
-    /// which they began, with the numbers of pieces that had ended then.
+    /// Has `sessions` sessions do all pieces, which last differently from seed to seed. Returns the pieces in the order
+    /// in which they began, with the numbers of pieces that had ended then.
     fn played(pieces: &[Piece], sessions: usize, seed: u64) -> Vec<(&Piece, usize)> {
         let mut random = Rng::new(seed, "sessions of a load", 0);
         let mut order = Order::new(pieces, true);
@@ -240,7 +240,7 @@ mod tests {
                     let before = place(other).expect("it was done");
                     assert!(before < at, "{} before {}", piece.name, other.name);
                 }
-                // With one session nothing is under way beside it.
+                // With one session nothing is under way alongside it.
                 assert!(sessions > 1 || *ended == at);
             }
         }

@@ -1,8 +1,8 @@
-//! Rows on their way into a table: added up column by column, and on PostgreSQL in its binary format, on which the server
-//! spends a third less than on text (mostly dates and decimals).
+//! Rows on their way into a table: added up column by column, and on PostgreSQL in its binary format, on which the
+//! server spends a third less than on text (mostly dates and decimals).
 //!
-//! Numbers and days add up as they are (money as hundredths), texts by their lengths. A row that is missing, doubled, cut
-//! short or shifted by a column changes a sum; when all is loaded, the database is asked for the same sums.
+//! Numbers and days add up as they are (money as hundredths), texts by their lengths. A row that is missing, doubled,
+//! cut short or shifted by a column changes a sum; when all is loaded, the database is requested the same sums.
 
 use super::steps::TpchStep;
 use crate::generate::TpchRows;
@@ -190,7 +190,7 @@ fn sum_of_money(text: &str) -> Option<i128> {
     format!("{whole}{decimals}").parse().ok()
 }
 
-/// What the columns of a table's rows add up to by the sums of its pieces.
+/// Adds the sums of a piece to the column sums of a table's rows.
 fn add_up(sums: &mut [i128], piece: &str) {
     for (sum, number) in sums.iter_mut().zip(piece.split(' ')) {
         *sum += number.parse::<i128>().unwrap_or(0);

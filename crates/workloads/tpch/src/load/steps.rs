@@ -30,7 +30,7 @@ impl TpchStep {
     }
 }
 
-/// What is done at once, wholly or not at all.
+/// Work that is done at once, wholly or not at all.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Piece {
     /// Such as `load/lineitem.7`: the step, the table, and where a table has several pieces of a
@@ -38,7 +38,7 @@ pub(super) struct Piece {
     pub(super) name: String,
     pub(super) step: TpchStep,
     pub(super) table: SchemaTable,
-    /// The table that a foreign key refers to, where each has a statement of its own.
+    /// The table that a foreign key refers to, where each has its own statement.
     pub(super) parent: Option<SchemaTable>,
     pub(super) work: Work,
 }
@@ -140,8 +140,8 @@ pub(super) fn with_primary_key(create: &str, table: SchemaTable) -> String {
     format!("{columns},\n  PRIMARY KEY ({})\n)", table.primary_key().join(", "))
 }
 
-/// The pieces of rows, mixed so that all tables are filled at the same time where no other step overlaps: sessions meet in
-/// one table as late as possible, and all tables end together.
+/// The pieces of rows, mixed so that all tables are filled at the same time where no other step overlaps: sessions meet
+/// in one table as late as possible, and all tables end together.
 fn rows(scale: f64) -> Vec<Piece> {
     let mut pieces = Vec::new();
     for table in SchemaTable::ALL {
@@ -157,7 +157,7 @@ fn rows(scale: f64) -> Vec<Piece> {
     pieces.into_iter().map(|(_, piece)| piece).collect()
 }
 
-/// The statement that makes a primary key; `None` where it came with the table: SQLite stores rows by a key of a single
+/// The statement that makes a primary key; `None` if it came with the table: SQLite stores rows by a key of a single
 /// column.
 fn primary_key(table: SchemaTable, dialect: Dialect) -> Option<String> {
     let (name, columns) = (table.name(), table.primary_key().join(", "));
@@ -232,7 +232,7 @@ fn foreign_keys(dialect: Dialect) -> Vec<Piece> {
 }
 
 /// MySQL makes all indexes of a table in one pass over it, and can't make two at once by two
-/// statements; elsewhere each is a statement of its own, and several are made at once.
+/// statements; elsewhere each is its own statement, and several are made at once.
 fn indexes(dialect: Dialect) -> Vec<Piece> {
     let step = TpchStep::Indexes;
     let table_pieces = |table: SchemaTable| -> Vec<Piece> {

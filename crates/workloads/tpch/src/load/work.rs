@@ -21,7 +21,7 @@ use dyno_load::{
 use dyno_reactor::{now, sleep_until};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// What a load's sessions share.
+/// Data that a load's sessions share.
 pub(super) struct Worker<'a> {
     pub(super) scale: f64,
     pub(super) sessions: u32,
@@ -29,7 +29,7 @@ pub(super) struct Worker<'a> {
     pub(super) stored: StoredRows<'a>,
 }
 
-/// How long a session waits before it asks again for something to do.
+/// Time for which a session waits before it asks again for something to do.
 const WAIT: Nanos = 5 * MILLISECOND;
 
 /// A piece that a session is doing. However that ends, the others hear of it.
@@ -53,7 +53,7 @@ fn locked<'l, 'p>(order: &'l Mutex<Order<'p>>) -> MutexGuard<'l, Order<'p>> {
     order.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// How much memory SQLite may use for its pages while it loads and sorts, in KiB.
+/// Memory that SQLite may use for its pages while it loads and sorts, in KiB.
 pub(super) const SQLITE_CACHE_KIB: u32 = 128 << 10;
 
 /// Sets up a session for a load. SQLite checks keys in a separate step, and sorts in memory.
@@ -81,8 +81,8 @@ async fn set_up(session: &mut AdminSession<'_>, sessions: u32) -> Result<(), Loa
 }
 
 impl Worker<'_> {
-    /// Does the pieces, each by the next session that is free. With `overlaps` those of a table are done while other tables
-    /// are still filled; otherwise each step waits for the one before.
+    /// Does the pieces, each by the next session that is free. With `overlaps` those of a table are done while other
+    /// tables are still filled; otherwise each step waits for the one before.
     pub(super) fn execute(
         &self,
         driver: &AdminDriver<'_>,
@@ -225,8 +225,8 @@ async fn sql_piece(
     Ok(())
 }
 
-/// MySQL's errors 1061, 1068 and 1826: the index, primary or foreign key exists. A load that was interrupted has made it, or
-/// the server was still making it then. Of a foreign key MariaDB says 1005 with errno 121
+/// MySQL's errors 1061, 1068 and 1826: the index, primary or foreign key exists. A load that was interrupted has made
+/// it, or the server was still making it then. For a foreign key MariaDB says 1005 with errno 121
 /// (`HA_ERR_FOUND_DUPP_KEY`).
 fn is_made_before(error: &DbError) -> bool {
     match error.errno() {

@@ -21,7 +21,7 @@ fn groups(bars: impl Fn(u8) -> QueryBars) -> Vec<BarGroup> {
 }
 
 /// A logarithmic axis that reaches all columns with their ranges and marks. Its begin lies clearly below all values, or
-/// at `base` where one is given. `None` where no bar has a value.
+/// at `base` where one is given. `None` if no bar has a value.
 fn log_axis(label: String, groups: &[BarGroup], base: Option<f64>) -> Option<Axis> {
     const ROOM: f64 = 1.6;
     let ends = groups.iter().flat_map(|group| &group.columns).flat_map(|column| {
@@ -52,7 +52,7 @@ pub(super) fn table_charts(
 ) -> Vec<Drawing> {
     let setup = words::setup(table.setup, table.streams);
     let place = say!(target_setup, target = table.target, setup);
-    let class = charts::colour(paper, table.target);
+    let class = charts::color(paper, table.target);
     let draw = |(mut chart, caption, notes): (BarColumns, Message, Vec<Message>)| {
         chart.class = class.clone();
         let (caption, note) = (caption.render(lang), Message::sentences(&notes).render(lang));
@@ -78,7 +78,7 @@ fn times(
     let y = log_axis(say!(seconds_logarithmic_axis).render(lang), &groups, None)?;
     let base = y.scale.ends().0;
     let bounds: Vec<f64> = table.facts().filter_map(|facts| facts.timeout_s).collect();
-    let has_bound = table.columns.iter().any(|column| column.is_penalised());
+    let has_bound = table.columns.iter().any(|column| column.is_penalized());
     let is_one = bounds.iter().all(|bound| *bound == bounds[0]);
     let limit = bounds.first().copied().filter(|_| has_bound && is_one);
     let bound_name = match limit {
@@ -171,7 +171,7 @@ fn speedups(
         ..BarColumns::default()
     };
     let mut notes = vec![say!(bars_begin_at_1_those_below), say!(strokes_span_the_lowest_and_the)];
-    notes.extend(published.map(|_| say!(published_ones_in_grey)));
+    notes.extend(published.map(|_| say!(published_ones_in_gray)));
     Some((chart, say!(speed_up_of_each_query_over, degree = &from, place), notes))
 }
 

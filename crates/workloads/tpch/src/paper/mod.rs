@@ -1,5 +1,5 @@
 //! TPC-H in a paper: the table of the 22 queries, its charts and checks, and everything that has to
-//! stand beside them.
+//! stand alongside them.
 
 mod charts;
 mod rules;
@@ -114,7 +114,7 @@ impl JudgedFamily for TpchPaper {
     /// With a query that was given up.
     fn bound(&self, trial: &TrialSummary, metric: Metric) -> Option<FigureBound> {
         let metrics = trial.own::<TpchFacts>()?.metrics.as_ref()?;
-        (!metrics.penalised.is_empty()).then_some(match metric.better() {
+        (!metrics.penalized.is_empty()).then_some(match metric.better() {
             Better::Less => FigureBound::AtLeast,
             Better::More => FigureBound::AtMost,
         })

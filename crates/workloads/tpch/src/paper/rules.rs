@@ -105,7 +105,7 @@ fn degree(trial: &Trial) -> Option<Message> {
     Some(degree.remark.clone().unwrap_or(text))
 }
 
-/// What the caches held at the experiment's points, where they differ: `cold: a; warm: b`.
+/// Content of the caches at the experiment's points, if they differ: `cold: a; warm: b`.
 fn caches_differ(evidence: &Evidence, experiment: &Experiment) -> Option<Message> {
     let columns = columns(experiment, &trials_of(evidence, experiment));
     let states = columns

@@ -35,7 +35,7 @@ pub(super) struct TpchSection<'a> {
 }
 
 impl<'a> TpchSection<'a> {
-    /// `None` where no trial is TPC-H.
+    /// `None` if no trial is TPC-H.
     pub(super) fn new(paper: &'a Paper, experiment: &'a Experiment) -> Option<Self> {
         let trials = trials_of(paper, experiment);
         let (tables, published) = (tables(experiment, &trials), published(experiment));
@@ -197,18 +197,18 @@ impl<'a> TableDegree<'a> {
 
 /// A figure of which less is better; of one that counts a query that was given up only a bound is known.
 fn time(column: &Column<'_>, figure: Option<Spread>) -> Cell {
-    Cell::from(figure.map(number)).bound(if column.is_penalised() { "≥" } else { "" })
+    Cell::from(figure.map(number)).bound(if column.is_penalized() { "≥" } else { "" })
 }
 
 /// A figure of which more is better.
 fn rate(column: &Column<'_>, figure: fn(&TpchMetrics) -> Option<f64>) -> Cell {
-    let bound = if column.is_penalised() { "≤" } else { "" };
+    let bound = if column.is_penalized() { "≤" } else { "" };
     Cell::from(column.figure(figure).map(number)).bound(bound)
 }
 
 /// The total, with the queries and the trials that it lacks.
 fn total(column: &Column<'_>) -> Cell {
-    let (given_up, all) = (column.penalised().len(), column.trials.len());
+    let (given_up, all) = (column.penalized().len(), column.trials.len());
     let totals = column.facts().filter(|facts| facts.metrics.is_some()).count();
     time(column, column.total_s())
         .with_if(given_up > 0, || vec![bad(say!(with_given_up, n = given_up))])
@@ -298,7 +298,7 @@ fn queries(published: &[PublishedSeconds<'_>], table: &TpchTable<'_>, blocks: &m
     let title = [Message::from(table.target), setup];
     blocks.heading(4, "", Message::joined(&title, ": ", "："), "");
     blocks.table(query_table(published, table));
-    if table.columns.iter().any(Column::is_penalised) {
+    if table.columns.iter().any(Column::is_penalized) {
         blocks.fine(match words::bounds(table.facts()) {
             Some(bounds) => say!(and_stand_where_a_query_was, bounds),
             None => say!(and_stand_where_a_query_was_given),
@@ -479,7 +479,7 @@ fn plan_links(paper: &Paper, plans: &QueryPlans<'_>) -> TextLine {
     separated(plans.links.iter().map(one), ", ")
 }
 
-/// Whether the caches held what they were to hold, and what proves it.
+/// Returns whether the caches held what they were to hold, and the proof.
 fn cache_outcome(trial: &Trial) -> Judged {
     let cache = facts(trial).map(|facts| (facts.cache.verdict, facts.cache.evidence.as_slice()));
     match cache {
@@ -491,7 +491,7 @@ fn cache_outcome(trial: &Trial) -> Judged {
     }
 }
 
-/// How the data were loaded: a table per load, in the order of the trials.
+/// Loads of the data: a table per load, in the order of the trials.
 fn loads(trials: &[TpchTrial<'_>], blocks: &mut Blocks) {
     let loads = grouped(trials.iter().filter_map(|(trial, facts)| {
         let load = facts.load.as_ref()?;

@@ -1,6 +1,6 @@
 //! The 22 queries at every degree, with speed-ups, plans and answers, and the published times of the same queries.
 //!
-//! A table borrows the facts of its trials, and computes what it is asked for.
+//! A table borrows the facts of its trials, and computes what it is requested.
 
 use super::{QUERIES, TpchTrial, executions};
 use crate::facts::{PlanFacts, QueryFacts, QueryOutcome, TpchFacts, TpchMetrics};
@@ -31,11 +31,11 @@ pub(super) struct Column<'a> {
 /// The times of one query at one degree.
 #[derive(Default)]
 pub(super) struct QueryTimes {
-    /// Of all executions that were answered or given up, over repeats and streams.
+    /// Seconds of all executions that were answered or given up, over repeats and streams.
     pub(super) seconds: Option<Spread>,
     /// Executions that this rests on.
     pub(super) executions: usize,
-    /// Of these, given up at the bound: their time counts as the bound.
+    /// Those of these that were given up at the bound: their time counts as the bound.
     pub(super) timed_out: usize,
     /// Executions that ended with an error; they have no time.
     pub(super) failed: usize,
@@ -48,9 +48,9 @@ pub(super) struct QueryTimes {
 pub(super) struct QueryPlans<'a> {
     /// Each plan once, in the order of the trials.
     pub(super) links: Vec<(&'a Trial, &'a PlanFacts)>,
-    /// Most workers at work at once; `None` where the plans do not tell.
+    /// Most workers at work at once; `None` if the plans do not tell.
     pub(super) workers: Option<u32>,
-    /// True when executions with the same parameters have plans of different shapes.
+    /// Set if executions with the same parameters have plans of different shapes.
     pub(super) is_changed: bool,
 }
 
@@ -122,14 +122,14 @@ impl<'a> Column<'a> {
     }
 
     /// Queries that count with a penalty in some trial because they were given up.
-    pub(super) fn penalised(&self) -> BTreeSet<u8> {
+    pub(super) fn penalized(&self) -> BTreeSet<u8> {
         let given_up =
             executions(&self.trials).filter(|(_, facts)| facts.outcome == QueryOutcome::TimedOut);
         given_up.map(|(_, facts)| facts.query).collect()
     }
 
-    pub(super) fn is_penalised(&self) -> bool {
-        !self.penalised().is_empty()
+    pub(super) fn is_penalized(&self) -> bool {
+        !self.penalized().is_empty()
     }
 
     pub(super) fn times(&self, query: u8) -> QueryTimes {
@@ -184,7 +184,7 @@ impl<'a> TpchTable<'a> {
         self.columns.iter().flat_map(Column::facts)
     }
 
-    /// Fewest and most rows received of a query; `None` where no execution was answered.
+    /// Fewest and most rows received of a query; `None` if no execution was answered.
     pub(super) fn rows(&self, query: u8) -> Option<[f64; 2]> {
         let all = self.facts().flat_map(|facts| &facts.queries).filter(|own| own.query == query);
         let answered = all.filter(|own| own.outcome == QueryOutcome::Answered);
@@ -192,8 +192,8 @@ impl<'a> TpchTable<'a> {
         Some([rows.min, rows.max])
     }
 
-    /// By what factor a time of a column is smaller than that of the first, where both are known, each with whether it is
-    /// only a bound. `None` of the first itself, and where both are bounds.
+    /// By what factor a time of a column is smaller than that of the first, where both are known, each with whether it
+    /// is only a bound. `None` of the first itself, and where both are bounds.
     fn speedup_of(
         &self,
         place: usize,
@@ -212,16 +212,16 @@ impl<'a> TpchTable<'a> {
         (own.min > 0.0 && base.min > 0.0).then_some(Speedup { factor, bound })
     }
 
-    /// That of a total or a mean.
+    /// Speed-up of a total or a mean.
     pub(super) fn speedup(
         &self,
         place: usize,
         time: fn(&Column<'a>) -> Option<Spread>,
     ) -> Option<Speedup> {
-        self.speedup_of(place, |column| Some((time(column)?, column.is_penalised())))
+        self.speedup_of(place, |column| Some((time(column)?, column.is_penalized())))
     }
 
-    /// That of one query; `None` where some execution failed, too.
+    /// Speed-up of one query; `None` if some execution failed, too.
     pub(super) fn query_speedup(&self, place: usize, query: u8) -> Option<Speedup> {
         self.speedup_of(place, |column| {
             let times = column.times(query);
@@ -231,8 +231,8 @@ impl<'a> TpchTable<'a> {
     }
 }
 
-/// The verdict on all answers to a query: wrong ones come first, then those that were not compared; `None` if it was not
-/// answered.
+/// The verdict on all answers to a query: wrong ones come first, then those that were not compared; `None` if it was
+/// not answered.
 pub(super) fn verdict<'a>(
     trials: impl Iterator<Item = &'a TpchFacts>,
     query: u8,
@@ -246,7 +246,7 @@ pub(super) fn verdict<'a>(
 /// Published times of the queries.
 pub(super) struct PublishedSeconds<'a> {
     pub(super) table: &'a PublishedTable,
-    /// The scale factor, where it is stated.
+    /// The scale factor, if it is stated.
     pub(super) scale: Option<f64>,
     /// Its degrees in ascending order.
     pub(super) degrees: Vec<u32>,

@@ -38,7 +38,7 @@ pub(super) fn cache(state: &str) -> Message {
     }
 }
 
-/// What the columns of a table share.
+/// The conditions that the columns of a table share.
 pub(super) fn setup(facts: &TpchFacts, streams: u32) -> Message {
     let (test, scale) = (test(&facts.test), format::plain(facts.scale));
     let caches = proven_cache(&facts.cache);
@@ -55,7 +55,7 @@ pub(super) fn numbers<T: ToString>(numbers: impl IntoIterator<Item = T>) -> Mess
     Message::list(&words.collect::<Vec<_>>())
 }
 
-/// Bounds at which queries of these trials were given up, such as `60 and 120`; `None` where there was none.
+/// Bounds at which queries of these trials were given up, such as `60 and 120`; `None` if there was none.
 pub(super) fn bounds<'a>(trials: impl Iterator<Item = &'a TpchFacts>) -> Option<Message> {
     let mut bounds: Vec<f64> = trials.filter_map(|facts| facts.timeout_s).collect();
     bounds.sort_by(f64::total_cmp);
@@ -63,7 +63,7 @@ pub(super) fn bounds<'a>(trials: impl Iterator<Item = &'a TpchFacts>) -> Option<
     (!bounds.is_empty()).then(|| numbers(bounds.into_iter().map(format::plain)))
 }
 
-/// The values in the queries of trials; `None` where no trial says.
+/// The values in the queries of trials; `None` if no trial says.
 pub(super) fn parameters<'a>(trials: impl Iterator<Item = &'a TpchFacts>) -> Option<Message> {
     let texts = trials.map(|facts| facts.parameters.clone()).filter(|text| !text.is_empty());
     let texts = unique(texts.collect());
@@ -76,7 +76,7 @@ pub(super) fn at_degree(column: &Column<'_>) -> Message {
     say!(target_at_degree_degree, target, degree)
 }
 
-/// How the degrees were set and what is to be said of them.
+/// Settings of the degrees, with remarks.
 pub(super) fn degrees_set(tables: &[TpchTable<'_>]) -> Vec<Message> {
     let sentence = |column: &Column<'_>| {
         let degree = &column.facts().next()?.degree;
@@ -131,7 +131,7 @@ pub(crate) fn answers<'a>(trials: impl Iterator<Item = &'a TpchFacts> + Clone) -
     Message::joined(&all, "; ", "；")
 }
 
-/// How a query ended that was not answered; `None` where it was.
+/// The failure of a query that was not answered; `None` if it was.
 pub(super) fn failure(outcome: &QueryOutcome, seconds: f64) -> Option<Message> {
     match outcome {
         QueryOutcome::Answered => None,
@@ -188,12 +188,17 @@ pub(super) fn best(experiment: &Message, table: &TpchTable<'_>) -> Message {
     let last = table.columns.len() - 1;
     if let Some(faster) = table.speedup(last, Column::total_s) {
         let [first, degree] = [0, last].map(|place| table.columns[place].degree.to_string());
-        let factor = speedup(faster);
-        took = say!(times_as_fast_at_degree_as, totals = took, factor, degree, first);
+        took = if faster.factor.max < 0.995 && faster.bound.is_empty() {
+            let percent = format!("{:.0}", 100.0 * (1.0 / faster.factor.median - 1.0));
+            say!(longer_at_degree_than, totals = took, percent, degree, first)
+        } else {
+            let factor = speedup(faster);
+            say!(times_as_fast_at_degree_as, totals = took, factor, degree, first)
+        };
     }
     let (target, setup) = (table.target, setup(table.setup, table.streams));
     let mut sentences = vec![say!(table_took, experiment, target, setup, took)];
-    let given_up: BTreeSet<u8> = table.columns.iter().flat_map(Column::penalised).collect();
+    let given_up: BTreeSet<u8> = table.columns.iter().flat_map(Column::penalized).collect();
     if !given_up.is_empty() {
         sentences.push(say!(given_up_at_the_bound, queries = queries(given_up)));
     }

@@ -11,7 +11,7 @@ use dyno_facts::{Message, MessageTexts};
 /// Number of the last query; the first is 1.
 pub const LAST: u8 = 22;
 
-/// How query 15, which asks twice for the same sums, gets them.
+/// Source of the sums that query 15 needs twice.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Q15 {
     /// One statement with a common table expression: approved variant 15A.
@@ -51,7 +51,7 @@ pub fn text(query: u8, values: &[String], dialect: Dialect, form: Q15) -> String
     }
 }
 
-/// How many parameters a query has.
+/// Number of parameters of a query.
 ///
 /// # Panics
 /// When there is no such query.
@@ -60,7 +60,7 @@ pub fn parameter_count(query: u8) -> usize {
     (1..).take_while(|number| text.contains(&format!(":{number}"))).count()
 }
 
-/// How many rows of its answer a query asks for at most (clause 2.1.2.9); `None` is all.
+/// Most rows of its answer that a query asks for (clause 2.1.2.9); `None` is all.
 pub fn limit(query: u8) -> Option<usize> {
     match query {
         2 | 18 | 21 => Some(100),

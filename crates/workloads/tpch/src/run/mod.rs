@@ -1,6 +1,6 @@
 //! Executes the tests: the queries in order, power, throughput, refresh functions.
 //!
-//! A trial is a few streams, each a thread with an event loop and a session of its own, and the
+//! A trial is a few streams, each a thread with an event loop and its own session, and the
 //! calling thread, which watches over them: it compares answers and tells the caller. Nothing of that
 //! happens between two timed queries of a stream.
 
@@ -11,12 +11,14 @@ use crate::degree::{self, Applied, DegreeRule};
 use crate::facts::{
     CacheFacts, DegreeFacts, PlanFacts, QueryFacts, QueryOutcome, RefreshFacts, TpchFacts, TpchLoad,
 };
+use crate::generate::row_count;
 use crate::metrics::{lowest_run, metrics};
 use crate::parameters::ParameterChoice;
 use crate::plans;
 use crate::queries::{Q15, Rewrite, rewrites};
 use crate::refresh::{self, RefreshPosition, SET_MAX};
-use crate::state::{TpchDatabase, loaded};
+use crate::schema::SchemaTable;
+use crate::state::{self, TpchTables};
 use dyno_core::{AdminDriver, AdminSession, Dialect, Nanos};
 use dyno_facts::{CheckVerdict, Message, say};
 use dyno_load::{LoadError, while_doing};
@@ -90,7 +92,7 @@ impl TpchTest {
         self.extent()[0]
     }
 
-    /// Sessions at once, each with a thread: the streams, and the one that refreshes beside several.
+    /// Sessions at once, each with a thread: the streams, and the one that refreshes alongside several.
     pub(crate) fn sessions(self) -> u32 {
         let is_apart = matches!(
             self,
@@ -116,7 +118,7 @@ impl TpchTest {
     }
 }
 
-/// Whether plans are taken, in a separate pass after the timed one.
+/// The way in which plans are taken, in a separate pass after the timed one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Plans {
     #[default]
@@ -132,15 +134,17 @@ pub enum Plans {
 pub struct RunOptions {
     /// Scale factor that the database must hold.
     pub scale: f64,
+    /// Tables of another program are measured whatever they hold.
+    pub trusts_data: bool,
     pub test: TpchTest,
     /// Workers that may share a query; 0 is off.
     pub degree: u32,
-    /// How the degree is set; `None` detects the product.
+    /// Rule that sets the degree; `None` detects the product.
     pub rule: Option<DegreeRule>,
     /// Parameters of the queries. A seed is that of the power test; the streams of a throughput test
     /// get those that follow it (clause 2.1.3.3).
     pub parameters: ParameterChoice,
-    /// Seconds after which a query is cancelled; `None` is no bound.
+    /// Seconds after which a query is canceled; `None` is not a bound.
     pub timeout_s: Option<f64>,
     pub plans: Plans,
     /// Folder in which the first trial of a run leaves its answers, for those at scales and
@@ -148,7 +152,7 @@ pub struct RunOptions {
     pub answers: Option<PathBuf>,
     /// The target, in the answers that it leaves.
     pub target: String,
-    /// What was done to the caches before; goes into the result.
+    /// Preparation of the caches; goes into the result.
     pub cache: CacheFacts,
 }
 
@@ -158,13 +162,13 @@ pub trait TrialWatch {
     fn started(&self) {}
     /// Called when a query goes to the server, before its answer.
     fn query_sent(&self, _query: u8) {}
-    /// A query has ended and its answer, where there is something to hold it against, is compared.
+    /// A query has ended and its answer, if there is something to hold it against, is compared.
     /// For what must survive a crash of dyno.
     fn query(&self, _facts: &QueryFacts) {}
     /// A refresh function has ended.
     fn refresh(&self, _facts: &RefreshFacts) {}
-    /// A plan was taken, as the server wrote it; `extension` is `json` or `txt`. Returns the name of the file in the run
-    /// folder that keeps it, empty when none does.
+    /// A plan was taken, as the server wrote it; `extension` is `json` or `txt`. Returns the name of the file in the
+    /// run folder that keeps it, empty when none does.
     fn plan(&self, _query: u8, _extension: &str, _text: &str) -> String {
         String::new()
     }
@@ -201,8 +205,8 @@ struct Trial<'a> {
 }
 
 impl Trial<'_> {
-    /// Executes runs of a power test and, at once, a throughput test, until one has no metrics or the user stops. The run
-    /// with the lower composite counts (chapter 5).
+    /// Executes runs of a power test and, at once, a throughput test, until one has no metrics or the user stops. The
+    /// run with the lower composite counts (chapter 5).
     fn performance(
         &mut self,
         options: &RunOptions,
@@ -225,7 +229,7 @@ impl Trial<'_> {
                 Some(whole) => {
                     whole.queries.append(&mut part.queries);
                     whole.refreshes.append(&mut part.refreshes);
-                    // The refresh functions of earlier parts are no departure from the specification.
+                    // The refresh functions of earlier parts are not departure from the specification.
                     whole.degree = part.degree;
                 }
             }
@@ -289,20 +293,45 @@ impl Trial<'_> {
     }
 }
 
-/// What is known before a test begins.
+/// Facts known before a test begins.
 struct Before {
-    load: TpchLoad,
+    /// `None` of tables that another program has loaded.
+    load: Option<TpchLoad>,
     rule: Option<DegreeRule>,
     position: RefreshPosition,
 }
 
-/// What the database says of its data, which must be whole and of this scale factor.
+/// The database's facts about its data, which must be whole and of this scale factor; `None` for tables that another
+/// program has loaded.
 pub(crate) async fn data(
     session: &mut AdminSession<'_>,
-    scale: f64,
-) -> Result<TpchDatabase, LoadError> {
-    match loaded(session).await? {
-        Some(loaded) if loaded.scale == scale => Ok(loaded),
+    options: &RunOptions,
+) -> Result<Option<TpchLoad>, LoadError> {
+    let scale = options.scale;
+    let tables = state::find(session).await?;
+    let found = tables.scale(session).await?;
+    if let TpchTables::Foreign { .. } = tables {
+        let rows = |scale| row_count(SchemaTable::Supplier, scale);
+        return match found {
+            _ if options.test.pairs() > 0 => Err(LoadError::data(
+                "Another program has loaded these tables: it is not known which refresh functions were applied.",
+                "leave the refresh functions out (--no-refresh), or load with dyno tpch load",
+            )),
+            Some(found) if !options.trusts_data && rows(found) != rows(scale) => {
+                Err(LoadError::data(
+                    format!(
+                        "By their suppliers the tables have scale factor {found}, but {scale} is required."
+                    ),
+                    format!(
+                        "ask for --scale {found}; --trust-data measures what is there, and the report says so"
+                    ),
+                ))
+            }
+            _ => Ok(None),
+        };
+    }
+    match tables.complete()? {
+        Some(loaded) if loaded.scale == scale => Ok(Some(loaded.load)),
         Some(loaded) => Err(LoadError::data(
             format!("The tables have scale factor {}, but {scale} is required.", loaded.scale),
             format!("ask for --scale {}, or load again", loaded.scale),
@@ -318,14 +347,14 @@ fn load_hint(scale: f64) -> String {
     )
 }
 
-/// Looks at the data, and completes what an interrupted trial has left of a pair of refresh functions, so that each test
-/// begins between two.
+/// Looks at the data, and completes what an interrupted trial has left of a pair of refresh functions, so that each
+/// test begins between two.
 async fn look(
     session: &mut AdminSession<'_>,
     options: &RunOptions,
     watch: &dyn TrialWatch,
 ) -> Result<Before, LoadError> {
-    let TpchDatabase { mut load, .. } = data(session, options.scale).await?;
+    let mut load = data(session, options).await?;
     let asking = || while_doing("asking for the product");
     let rule = match &options.rule {
         Some(rule) => {
@@ -337,8 +366,12 @@ async fn look(
         }
         None => degree::detect(session).await.map_err(asking())?,
     };
-    let position = refresh::position(session, load.refresh_pairs).await;
-    let mut position = position.map_err(while_doing("asking for the refresh functions applied"))?;
+    let mut position = match &load {
+        Some(load) => refresh::position(session, load.refresh_pairs)
+            .await
+            .map_err(while_doing("asking for the refresh functions applied"))?,
+        None => RefreshPosition::start_of(1),
+    };
     let pairs = options.test.pairs();
     if options.test.length() == 0 || options.test.streams() == 0 {
         let problem = "The test has nothing to execute.";
@@ -362,7 +395,9 @@ async fn look(
             let result = refresh::execute(session, options.scale, &mut position).await;
             result.map_err(while_doing(format!("completing pair {}", position.pair)))?;
         }
-        load.refresh_pairs = position.pair - 1;
+        if let Some(load) = &mut load {
+            load.refresh_pairs = position.pair - 1;
+        }
     }
     Ok(Before { load, rule, position })
 }
@@ -386,8 +421,12 @@ fn hear_plan(news: News, facts: &mut TpchFacts, rule: Option<&DegreeRule>, watch
     }
 }
 
-/// What is known before a trial begins, also of one that is killed.
-pub(crate) fn known_facts(options: &RunOptions, dialect: Dialect, load: TpchLoad) -> TpchFacts {
+/// Facts known before a trial begins, also for one that is killed.
+pub(crate) fn known_facts(
+    options: &RunOptions,
+    dialect: Dialect,
+    load: Option<TpchLoad>,
+) -> TpchFacts {
     TpchFacts {
         scale: options.scale,
         test: options.test.name().to_owned(),
@@ -395,14 +434,14 @@ pub(crate) fn known_facts(options: &RunOptions, dialect: Dialect, load: TpchLoad
         degree: DegreeFacts { asked: options.degree, ..DegreeFacts::default() },
         cache: options.cache.clone(),
         timeout_s: options.timeout_s,
-        load: Some(load),
+        load,
         rewrites: rewrites(dialect, Q15::Cte).iter().map(Rewrite::message).collect(),
         ..TpchFacts::default()
     }
 }
 
-/// Names the data that the queries see: pairs of refresh functions applied, and whether the first function of the next one
-/// is. `None` while they change, and if an interrupted trial has left a pair incomplete.
+/// Names the data that the queries see: pairs of refresh functions applied, and whether the first function of the next
+/// one is. `None` while they change, and if an interrupted trial has left a pair incomplete.
 fn data_state(options: &RunOptions, at: RefreshPosition) -> Option<String> {
     let pairs = at.pair - 1;
     match options.test {
@@ -422,6 +461,10 @@ fn deviations(options: &RunOptions, before: &Before) -> Vec<Message> {
     let (pairs, is_whole) = (before.position.pair - 1, before.position.is_whole());
     let all = [
         (!SCALES.contains(&scale)).then(|| say!(scale_not_specified, scale = scale.to_string())),
+        (before.load.is_none()).then(|| match options.trusts_data {
+            true => say!(data_trusted),
+            false => say!(data_of_another_program),
+        }),
         (test == TpchTest::Queries).then(|| say!(queries_in_one_session)),
         (test == TpchTest::Power { refresh: false }).then(|| say!(power_without_refresh)),
         matches!(test, TpchTest::Throughput { refresh: false, .. })
@@ -447,7 +490,7 @@ fn elapsed_s(facts: &TpchFacts) -> f64 {
     ended.into_iter().fold(0.0, f64::max) - began.into_iter().fold(f64::INFINITY, f64::min)
 }
 
-/// Which degree was asked for, and which there was.
+/// Sets the requested and the reached degree.
 fn set_degree(facts: &mut TpchFacts, rule: Option<&DegreeRule>, applied: &Applied) {
     let workers = facts.queries.iter().filter_map(|query| query.plan.as_ref()?.workers);
     let got = workers.max();

@@ -44,15 +44,15 @@ enum Job {
 }
 
 pub(super) struct Stream {
-    /// The stream in results; 0 where there is one.
+    /// The stream in results; 0 if there is one.
     number: u32,
     jobs: Vec<Job>,
     scale: f64,
     /// Bound of each query and plan.
     timeout: Option<Nanos>,
-    /// Where the refresh functions go on.
+    /// Position at which the refresh functions continue.
     position: RefreshPosition,
-    /// Whether that has to be asked for: a refresh function has failed.
+    /// Set if that has to be asked for: a refresh function has failed.
     is_unsure: bool,
 }
 
@@ -63,7 +63,7 @@ impl Stream {
     }
 }
 
-/// Queries that run while the refresh functions do are told apart by their streams, from 1; where
+/// Queries that run while the refresh functions do are distinguished by their streams, from 1; where
 /// there is one, it is 0.
 pub(super) fn streams(
     options: &RunOptions,
@@ -118,7 +118,7 @@ fn choice(options: &RunOptions, stream: u32) -> ParameterChoice {
     }
 }
 
-/// What a stream tells the thread that watches.
+/// A stream's message to the thread that watches.
 pub(super) enum News {
     /// All sessions are open, and this is the time from which the times of the trial are counted, unless it had begun.
     Started(Nanos),
@@ -136,8 +136,8 @@ pub(super) enum News {
 const LOOK: Nanos = 50 * MILLISECOND;
 
 /// Executes streams at the same time and calls `hear` with what they tell. Times are counted from `origin`, or from the
-/// start: when all sessions are open. Returns the degree as it was set in a session, and whether the user has stopped the
-/// trial.
+/// start: when all sessions are open. Returns the degree as it was set in a session, and whether the user has stopped
+/// the trial.
 ///
 /// # Errors
 /// When a session can't be opened: then nothing was executed.
@@ -193,7 +193,7 @@ struct Start {
 }
 
 impl Start {
-    /// Waits for the sessions of the other streams. Returns when the trial began; `None` where one could not be opened.
+    /// Waits for the sessions of the other streams. Returns when the trial began; `None` if one could not be opened.
     fn wait(&self, session: Result<Applied, DbError>, news: &Sender<News>) -> Option<Nanos> {
         let applied = || self.applied.lock().unwrap_or_else(PoisonError::into_inner);
         {
@@ -231,7 +231,7 @@ enum StopReason {
     User,
 }
 
-/// How a statement ended, and why it was stopped if it was.
+/// End of a statement, and the reason if it was stopped.
 struct EndedStatement<T> {
     result: Option<Result<T, DbError>>,
     why: Option<StopReason>,
@@ -241,7 +241,7 @@ struct EndedStatement<T> {
 }
 
 impl<T> EndedStatement<T> {
-    /// Where it ended by itself after all, the attempt to stop it came too late and does not count.
+    /// Outcome. If it ended by itself after all, the attempt to stop it came too late and does not count.
     fn outcome(&self) -> QueryOutcome {
         match (&self.result, self.why) {
             (Some(Ok(_)), _) => QueryOutcome::Answered,
@@ -443,8 +443,8 @@ fn stop_reason(now: Nanos, due: Option<Nanos>, user_stops: bool) -> Option<StopR
     if user_stops { Some(StopReason::User) } else { is_due.then_some(StopReason::Bound) }
 }
 
-/// Interrupts the statement of an embedded database, which blocks its thread, from another thread: again and again, as an
-/// attempt before its first step is lost. The returned function ends that, and says why it was interrupted.
+/// Interrupts the statement of an embedded database, which blocks its thread, from another thread: again and again, as
+/// an attempt before its first step is lost. The returned function ends that, and says why it was interrupted.
 fn guarded(
     interrupt: Interrupter,
     due: Option<Nanos>,
@@ -480,8 +480,8 @@ const RETRY: Nanos = 2 * SECOND;
 /// Attempts to stop a statement before dyno waits no longer.
 const ATTEMPTS: u32 = 6;
 
-/// Waits for a statement. One that passes its bound, or that the user does not want any more, is killed. `None` if it does
-/// not end in spite of that.
+/// Waits for a statement. One that passes its bound, or that the user does not want any more, is killed. `None` if it
+/// does not end in spite of that.
 async fn ended_or_stopped<F: Future>(
     statement: F,
     due: Option<Nanos>,
@@ -507,7 +507,7 @@ async fn ended_or_stopped<F: Future>(
     (None, Some(why))
 }
 
-/// What sessions of one trial have in common.
+/// Data that the sessions of one trial have in common.
 pub(super) struct Opening<'a> {
     pub(super) driver: AdminDriver<'a>,
     pub(super) rule: Option<&'a DegreeRule>,

@@ -14,7 +14,7 @@ fn known(text: &[&str]) -> Expected {
     Expected { table: rows(text), source: "the reference".into(), has_ties: true }
 }
 
-/// What is said of this answer.
+/// Differences of this answer.
 fn said(query: u8, expected: &[&str], found: &[&str]) -> Vec<String> {
     let differences = compare(query, &known(expected), &rows(found));
     differences.iter().map(ToString::to_string).collect()
@@ -100,7 +100,7 @@ fn classes_allow_what_the_specification_allows() {
     assert!(same(4, "1-URGENT|10594", "1-URGENT       |10594"));
     assert!(!same(4, "1-URGENT|10594", " 1-URGENT|10594"));
     assert!(!same(4, "1-URGENT|10594", "1-URGENT|10595"));
-    // NULL is no zero, and nothing is near what is no number.
+    // NULL is not a zero, and nothing is near what is not a number.
     assert!(same(17, "NULL", "NULL"));
     assert!(!same(17, "NULL", "0"));
     assert!(!same(17, "0", "NULL"));
@@ -193,7 +193,7 @@ fn at_the_limit_any_row_that_ties_will_do_and_no_other() {
     );
     assert_eq!(said(3, &strs(&known_ties), &strs(&tied_at_the_limit(&["10", "11"]))).len(), 1);
 
-    // Of an engine's answer, what ties is not known: the sort key has to agree.
+    // The ties of an engine's answer are not known: the sort key has to agree.
     let engine = Expected::from_engine(rows(&strs(&tied_at_the_limit(&["10"]))), "target a");
     let found = rows(&strs(&tied_at_the_limit(&["13"])));
     assert!(compare(3, &engine, &found).is_empty());

@@ -11,7 +11,7 @@ use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// What dbgen 2.14.0 writes at scale factor 1 (`md5sum *.tbl`), and how many bytes.
+/// Hashes of dbgen 2.14.0's files at scale factor 1 (`md5sum *.tbl`), and their bytes.
 const DBGEN: [(SchemaTable, &str); 8] = [
     (SchemaTable::Region, "c235841b00d29ad4f817771fcc851207"),
     (SchemaTable::Nation, "2f588e0b7fa72939b498c2abecd9fbbe"),

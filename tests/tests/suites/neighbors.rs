@@ -93,7 +93,7 @@ fn a_second_run_is_refused(url: &str, who: &str) {
     let through = dyno(folder, &["run", "proxy.toml", "--dir", "second"]);
     assert_eq!(through.code, 1, "{}", through.all());
     assert!(through.stderr.contains(words), "{}", through.all());
-    // Other tables of the same database are nobody's business.
+    // Other tables of the same database are no one's business.
     let other = SYSBENCH.replace("sysbench", "pgbench").replace("oltp_point_select", "select-only");
     let other = other.replace("tables = 1, table_size = 1000", "scale = 1");
     suite(folder, &[("main", url)], &other, 1);

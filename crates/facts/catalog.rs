@@ -12,7 +12,7 @@
 //! In the file `checks.toml` the entries `x_rule`, `x_meaning` and `x_advice` are the texts of the check `x`, together
 //! `messages::checks::x`.
 //!
-//! The crate's `Cargo.toml` names this file as its `build`, its `lib.rs` says `dyno_facts::catalogue!()`, and
+//! The crate's `Cargo.toml` names this file as its `build`, its `lib.rs` says `dyno_facts::catalog!()`, and
 //! `say!(n_trials, n = 3)` makes a message. An unknown key, a missing language, a place without a value or a value without
 //! a place do not compile, and the compiler warns of unused keys.
 
@@ -90,7 +90,7 @@ fn to_rust(name: &str, entries: &BTreeMap<String, Texts>, checks: &[String]) -> 
         let places: Vec<&str> = places(en).into_iter().collect();
         let _ = writeln!(
             constants,
-            "pub(crate) const {key}: &::dyno_facts::MessageTexts = &CATALOGUE[{index}];"
+            "pub(crate) const {key}: &::dyno_facts::MessageTexts = &CATALOG[{index}];"
         );
         let _ = writeln!(
             array,
@@ -112,7 +112,7 @@ fn to_rust(name: &str, entries: &BTreeMap<String, Texts>, checks: &[String]) -> 
     }
     let count = entries.len();
     format!(
-        "{constants}\npub(super) static CATALOGUE: [::dyno_facts::MessageTexts; {count}] = [\n{array}];\n"
+        "{constants}\npub(super) static CATALOG: [::dyno_facts::MessageTexts; {count}] = [\n{array}];\n"
     )
 }
 

@@ -1,5 +1,5 @@
 //! The build script of crates with messages, whose own tests run here.
 
 #[expect(dead_code, reason = "its main is called by Cargo")]
-#[path = "../catalogue.rs"]
-mod catalogue;
+#[path = "../catalog.rs"]
+mod catalog;
