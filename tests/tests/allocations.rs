@@ -1,4 +1,4 @@
-//! In the steady state a transaction allocates nothing, from the arrival to the recorder, with each
+//! Tests that in the steady state a transaction allocates nothing, from the arrival to the recorder, with each
 //! driver. Allocations are counted on the loop's own thread: a server in this process doesn't count.
 
 use dyno_core::{

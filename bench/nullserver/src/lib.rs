@@ -4,11 +4,11 @@
 //!
 //! # Canned answers
 //!
-//! It understands no SQL. A statement is reduced to its shape: lower case, `?` instead of literals and parameters, no
-//! needless blanks. `answers.txt` has the queries of `dyno calibrate`, of `bench/compare` and of tests, with the
-//! columns and the one row that is repeated in their answer; the longest canned shape that a statement begins with
-//! answers it. All others are answered by their first word: writes with the rows that they list, the rest with OK. A
-//! query without a canned answer is an error to its client and is counted.
+//! The server understands no SQL. A statement is reduced to its shape: lower case, `?` instead of literals and
+//! parameters, no needless blanks. `answers.txt` has the queries of `dyno calibrate`, of `bench/compare` and of tests,
+//! with the columns and the one row that is repeated in their answer; the longest canned shape that a statement begins
+//! with answers it. All others are answered by their first word: writes with the rows that they list, the rest with OK.
+//! A query without a canned answer is an error to its client and is counted.
 //!
 //! So the answer is the same whatever the values are, with one exception that TPC-C cannot do without: an item beyond
 //! the last one is not found. Any password is right. A bulk load is counted row by row.

@@ -6,7 +6,7 @@ use crate::Dialect;
 /// them.
 #[derive(Debug)]
 pub struct Capabilities {
-    /// It has the system views and functions of its dialect's server, such as `pg_stat_database`.
+    /// Has the system views and functions of its dialect's server, such as `pg_stat_database`.
     pub server_views: bool,
     /// Transaction identifiers are MariaDB's, with domains: `gtid_binlog_pos`, `gtid_slave_pos`.
     pub domain_gtids: bool,
@@ -91,9 +91,9 @@ crate::named! {
     /// From good to bad.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
     pub enum NodeHealth {
-        /// It answers, or uses the CPU.
+        /// Answers, or uses the CPU.
         Works = "works",
-        /// It does not answer, is frozen, or has no memory left.
+        /// Does not answer, is frozen, or has no memory left.
         Stuck = "stuck",
         /// Its log says so.
         OutOfMemory = "out of memory",

@@ -38,7 +38,7 @@ pub struct OptionRow<S: 'static, E: 'static = String> {
     pub kind: OptionValues<S, E>,
     /// The name of the value in the help of a command line; empty: by its kind.
     pub metavariable: &'static str,
-    /// As it would be written; empty if there is none.
+    /// Text as it would be written; empty if there is none.
     pub default: &'static str,
     /// The meaning, with the unit.
     pub doc: &'static str,
@@ -101,12 +101,12 @@ pub struct OptionDoc {
     /// With underscores.
     pub name: String,
     pub shape: Shape,
-    /// Such as `whole number from 1 to 10`.
+    /// For example `whole number from 1 to 10`.
     pub values: String,
-    /// As it would be written; empty if there is none.
+    /// Text as it would be written; empty if there is none.
     pub default: &'static str,
     pub doc: &'static str,
-    /// Such as "in `spec`"; empty: in all tests.
+    /// For example "in `spec`"; empty: in all tests.
     pub scope: String,
 }
 

@@ -313,7 +313,7 @@ pub struct BulkReport {
 /// A faster way of a bulk load that was not possible.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BulkFallback {
-    /// Such as `LOAD DATA LOCAL`.
+    /// For example `LOAD DATA LOCAL`.
     pub way: &'static str,
     /// The server's refusal; `None` if it lacks that way.
     pub refusal: Option<String>,
@@ -333,7 +333,7 @@ pub struct SessionProof {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SessionTls {
-    /// Such as `TLS 1.3`.
+    /// For example `TLS 1.3`.
     pub version: &'static str,
     /// The certificate has proven who the server is.
     pub is_verified: bool,
@@ -384,8 +384,8 @@ pub trait Session {
         params: &[ParamType],
     ) -> impl Future<Output = DbResult<Statement>>;
 
-    /// Like [`Session::prepare`], for a text in any encoding, and under this name if the protocol has names (PostgreSQL):
-    /// the caller keeps them apart. The default refuses what is not UTF-8.
+    /// Like [`Session::prepare`], for a text in any encoding, and under this name if the protocol has names
+    /// (PostgreSQL): the caller keeps them apart. The default refuses what is not UTF-8.
     fn prepare_bytes(
         &mut self,
         sql: &[u8],
@@ -409,8 +409,8 @@ pub trait Session {
         rows: &mut R,
     ) -> impl Future<Output = DbResult<Executed>>;
 
-    /// Like [`Session::execute`], for rows that are only counted or kept as they come: most of them, on a way with fewer
-    /// layers.
+    /// Like [`Session::execute`], for rows that are only counted or kept as they come: most of them, on a way with
+    /// fewer layers.
     #[inline]
     fn execute_short<R: Rows>(
         &mut self,

@@ -4,7 +4,7 @@ use crate::counted;
 use std::fmt;
 use std::str::FromStr;
 
-/// By which rule rows lie on shards: by their key, which is the number of the warehouse in TPC-C.
+/// Rule by which rows lie on shards: by their key, which is the number of the warehouse in TPC-C.
 ///
 /// Suites, plans and messages have it as a text: `modulo`, or `ranges 5, 10, 15`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -93,7 +93,7 @@ impl ShardMap {
 /// The shards behind an endpoint, for programs that may go there directly: a loader, a check.
 #[derive(Clone, Debug)]
 pub struct Shards<D> {
-    /// In the order in which the rule counts them; at least one.
+    /// Sorted in the order in which the rule counts them; at least one.
     pub nodes: Vec<ShardNode<D>>,
     /// Map of rows to shards; `None` if no one has defined one.
     pub map: Option<ShardMap>,

@@ -33,9 +33,9 @@ impl Dialect {
 /// Product and version as the server states them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Product {
-    /// Such as `MariaDB`, `MySQL`, `PostgreSQL`, `SQLite`.
+    /// For example `MariaDB`, `MySQL`, `PostgreSQL`, `SQLite`.
     pub name: String,
-    /// Such as `10.11.19-MariaDB-0+deb12u1`.
+    /// For example `10.11.19-MariaDB-0+deb12u1`.
     pub version: String,
 }
 

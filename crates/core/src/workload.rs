@@ -10,7 +10,7 @@ pub type TransactionId = usize;
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct TransactionKind {
-    /// Such as `oltp_read_write` or `new_order`.
+    /// For example `oltp_read_write` or `new_order`.
     pub name: String,
     /// Relative share of the mix. Kinds of weight 0 are never picked; an [`Errand`] may be one.
     pub weight: u32,

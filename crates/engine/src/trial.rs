@@ -174,7 +174,7 @@ pub struct TrialResult {
     /// Delay of the last loop's start after `window.released`.
     pub late: Nanos,
     pub ended: TrialEnd,
-    /// In the order of workers.
+    /// Sorted in the order of workers.
     pub workers: Vec<WorkerStats>,
     /// Transactions that became due in the window; `None` in a closed loop.
     pub offered: Option<u64>,

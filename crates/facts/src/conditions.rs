@@ -320,7 +320,7 @@ pub struct ReplicaFacts {
     pub name: String,
     /// `async`, `semi-sync`, `sync`, `quorum` or `potential`.
     pub mode: String,
-    /// As the server states it, such as `streaming`.
+    /// Text of the server, such as `streaming`.
     pub state: String,
     pub lag_s: Option<f64>,
 }
@@ -342,7 +342,7 @@ pub struct Machine {
     pub huge_pages: Option<String>,
     /// Memory that can be swapped out to disk, MiB; 0 without swap.
     pub swap_mib: Option<u64>,
-    /// Such as `virtual machine (Google Compute Engine)`, `container`; `none` on bare metal.
+    /// For example `virtual machine (Google Compute Engine)`, `container`; `none` on bare metal.
     pub virtualization: Option<String>,
     /// The disk of the root's file system: `vda, ext4`, with the model if it has one.
     pub disk: Option<String>,
@@ -373,11 +373,11 @@ pub struct HostSample {
 #[serde(default)]
 pub struct Environment {
     pub host: String,
-    /// Such as `Debian GNU/Linux 12 (bookworm)`.
+    /// For example `Debian GNU/Linux 12 (bookworm)`.
     pub system: String,
-    /// Such as `Linux 6.1.0-18-amd64 x86_64`.
+    /// For example `Linux 6.1.0-18-amd64 x86_64`.
     pub kernel: String,
-    /// Such as `AMD EPYC 7B13`.
+    /// For example `AMD EPYC 7B13`.
     pub cpu_model: String,
     /// Processors that dyno may use.
     pub cores: u32,

@@ -153,9 +153,9 @@ pub struct ExperimentFacts {
     /// Paragraphs, or empty.
     pub description: String,
     pub description_zh: String,
-    /// Such as `sysbench`.
+    /// For example `sysbench`.
     pub workload: String,
-    /// Such as `oltp_read_only`.
+    /// For example `oltp_read_only`.
     pub test: String,
     /// Options of the workload, all that were given; `NAME.KEY` is what stands in a table, `NAME.1` in a list.
     #[serde(serialize_with = "crate::secret::serialize_masked")]
@@ -362,7 +362,7 @@ impl StopRule {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema, Deserialize)]
 #[serde(default)]
 pub struct RateSearch {
-    /// As it is written: `p99 < 20ms`.
+    /// Text as it is written: `p99 < 20ms`.
     pub objective: String,
     /// The first rate, per second; without it half of what a closed loop does.
     pub start_rate: Option<f64>,
@@ -395,9 +395,9 @@ dyno_core::named! {
         /// Its process is ended at once, by SIGKILL.
         #[default]
         Kill = "kill",
-        /// It is shut down as its product wants it.
+        /// Is shut down as its product wants it.
         Stop = "stop",
-        /// It is shut down and started again at once.
+        /// Is shut down and started again at once.
         Restart = "restart",
         /// Its process is held: connections stay open and nothing is answered.
         Freeze = "freeze",
@@ -467,14 +467,14 @@ pub struct PublishedTable {
     pub method: Message,
     /// A caveat to read before comparing.
     pub note: Option<Message>,
-    /// In the order of the publication.
+    /// Sorted in the order of the publication.
     pub rows: Vec<PublishedRow>,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema, Deserialize)]
 #[serde(default)]
 pub struct PublishedRow {
-    /// Such as a node class.
+    /// For example a node class.
     pub label: String,
     /// Number of the published row, from 1: rows that share it were printed as one. 0: unknown.
     pub number: usize,

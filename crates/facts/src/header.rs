@@ -26,7 +26,7 @@ pub enum RunStatus {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TableOrigin {
-    /// It was there before the run first prepared its data.
+    /// Was there before the run first prepared its data.
     Found,
     /// The run makes or has made it; written before it is made.
     Made,
@@ -114,28 +114,28 @@ pub struct RunHeader {
     pub continues: Vec<EarlierSession>,
     /// The experiments in the order of the plan.
     pub experiments: Vec<ExperimentFacts>,
-    /// By target: the tables of the experiments that the run has prepared so far.
+    /// Per target: the tables of the experiments that the run has prepared so far.
     pub tables: BTreeMap<String, BTreeMap<String, TableOrigin>>,
-    /// By id: steps of the plan that can't be executed on their target, and why, in a sentence.
+    /// Per id: steps of the plan that can't be executed on their target, and why, in a sentence.
     pub skipped: BTreeMap<String, Message>,
-    /// By experiment, where time ends its repeats: seconds that its trials have taken in all processes of the run, with
-    /// what was done around them. Trials that failed or were interrupted are in it, but none that a kill -9 has cut
-    /// off.
+    /// Per experiment, where time ends its repeats: seconds that its trials have taken in all processes of the run,
+    /// with what was done around them. Trials that failed or were interrupted are in it, but none that a kill -9 has
+    /// cut off.
     pub spent_s: BTreeMap<String, f64>,
-    /// By experiment: the seconds of `spent_s` that completed trials have taken, and those that were guessed for them.
+    /// Per experiment: the seconds of `spent_s` that completed trials have taken, and those that were guessed for them.
     pub paces: BTreeMap<String, [f64; 2]>,
     /// Trials that count for nothing: both of their pair are made again, or an attempt that was starved less counts.
     pub set_aside: BTreeSet<u32>,
     /// Servers that were restarted and data that were restored before pairs, in order.
     pub renewals: Vec<RenewalFacts>,
-    /// By id: steps whose trial lost a server that did not come back, and the record of what was acknowledged in it,
+    /// Per id: steps whose trial lost a server that did not come back, and the record of what was acknowledged in it,
     /// in the run folder: it is held against the data before these are used again.
     pub owed: BTreeMap<String, String>,
     /// Checks whose findings end the run with exit code 4.
     pub denied: Vec<String>,
     /// Checks whose findings are accepted; they are shown as such.
     pub allowed: Vec<String>,
-    /// By target: another run that held its tables when this one began, if that was allowed (`--share-target`).
+    /// Per target: another run that held its tables when this one began, if that was allowed (`--share-target`).
     pub shared: BTreeMap<String, Message>,
     /// RFC 3339, UTC.
     pub started_at: String,
@@ -187,10 +187,10 @@ pub struct EarlierSession {
     /// RFC 3339, UTC.
     pub started_at: String,
     pub environment: Environment,
-    /// By target: product and version, as the server stated them.
+    /// Per target: product and version, as the server stated them.
     pub versions: BTreeMap<String, String>,
     pub comparisons: Vec<SessionPairs>,
-    /// By target: settings and tables of its nodes before its first trial.
+    /// Per target: settings and tables of its nodes before its first trial.
     pub looks: BTreeMap<String, NodeFacts>,
 }
 
@@ -199,12 +199,12 @@ pub struct EarlierSession {
 #[serde(default)]
 pub struct SessionPairs {
     pub experiment: String,
-    /// Such as `workers=8`.
+    /// For example `workers=8`.
     pub level: String,
     /// The name of the target that ratios are taken to.
     pub baseline: String,
     pub candidate: String,
-    /// By metric: baseline and candidate of each pair, in their order.
+    /// Per metric: baseline and candidate of each pair, in their order.
     pub metrics: BTreeMap<String, Vec<(f64, f64)>>,
 }
 
@@ -252,7 +252,7 @@ pub struct Event {
     /// Seconds from the opening of the trial's window; negative in warm-up.
     pub at_s: Option<f64>,
     pub kind: EventKind,
-    /// In words; of an error the server's message.
+    /// Text in words; of an error the server's message.
     pub text: Message,
     /// The id of the step of the plan that has loaded its data by now.
     pub prepared: Option<String>,

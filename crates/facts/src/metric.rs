@@ -46,7 +46,7 @@ struct MetricRow {
 macro_rules! metrics {
     ($($(#[$about:meta])* $Metric:ident = $name:literal, $en:literal, $zh:literal, $kind:ident, $source:expr;)+) => {
         dyno_core::named! {
-            /// In the order of tables; names are those in gates, CSV and JSON, and end with the unit.
+            /// Sorted in the order of tables; names are those in gates, CSV and JSON, and end with the unit.
             #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
             pub enum Metric {
                 $($(#[$about])* $Metric = $name,)+
@@ -160,7 +160,7 @@ impl Metric {
         &ROWS[self as usize]
     }
 
-    /// In words, with its unit.
+    /// Text in words, with its unit.
     pub fn title(self) -> Message {
         Message::of(&self.row().title, [])
     }
@@ -303,7 +303,7 @@ impl Measures {
         }
     }
 
-    /// In the order of the rows.
+    /// Sorted in the order of the rows.
     pub fn iter(&self) -> impl Iterator<Item = (Metric, f64)> {
         self.0.iter().map(|(metric, figure)| (*metric, *figure))
     }

@@ -70,7 +70,7 @@ impl Route {
 pub struct Price {
     /// Price of the whole target for an hour.
     pub per_hour: f64,
-    /// Such as `USD`.
+    /// For example `USD`.
     pub currency: String,
 }
 
@@ -95,7 +95,7 @@ pub struct TargetFacts {
     pub nodes: Vec<TargetNode>,
     /// Route of the load to them; without meaning if there are none.
     pub route: Route,
-    /// By which rule rows lie on the shards among them, if that is known.
+    /// Rule by which rows lie on the shards among them, if that is known.
     #[serde(with = "rule_text")]
     #[schemars(with = "Option<String>")]
     pub shard_rule: Option<ShardRule>,
@@ -119,9 +119,9 @@ pub struct TargetFacts {
     pub restart: Option<SecretCommand>,
     /// Price of an hour, if the suite states it.
     pub price: Option<Price>,
-    /// Such as `MariaDB`, as the server states it.
+    /// For example `MariaDB`, as the server states it.
     pub product: String,
-    /// As the server states it.
+    /// Text of the server.
     pub version: String,
     /// Login of its sessions; `None` for embedded databases.
     pub log_in: Option<LogInFacts>,
@@ -140,9 +140,9 @@ pub struct TargetNode {
     /// The folder of the cluster of `dyno cluster` that it belongs to, under the same name there: only such
     /// a node can be killed, stopped or started by dyno itself.
     pub cluster: Option<String>,
-    /// Such as `MariaDB`, as the server states it.
+    /// For example `MariaDB`, as the server states it.
     pub product: String,
-    /// As the server states it.
+    /// Text of the server.
     pub version: String,
     /// Login of its sessions; `None` for embedded databases.
     pub log_in: Option<LogInFacts>,
@@ -276,7 +276,7 @@ fn dealt(nodes: Vec<TargetNode>, generator: usize, generators: usize) -> Vec<Tar
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema, Deserialize)]
 pub struct ServerFacts {
     pub product: String,
-    /// Such as `10.11.19-MariaDB`.
+    /// For example `10.11.19-MariaDB`.
     pub version: String,
     /// All settings (`SHOW GLOBAL VARIABLES`, `pg_settings`, pragmas), secrets left out.
     pub settings: BTreeMap<String, String>,
@@ -295,16 +295,16 @@ pub struct ServerFacts {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema, Deserialize)]
 #[serde(default)]
 pub struct LogInFacts {
-    /// Such as `TLS 1.3`.
+    /// For example `TLS 1.3`.
     pub tls: Option<String>,
     /// A certificate has proven who the server is.
     pub is_verified: bool,
-    /// Such as `scram-sha-256`; `none` where nothing was asked.
+    /// For example `scram-sha-256`; `none` where nothing was asked.
     pub method: String,
 }
 
 impl ServerFacts {
-    /// By how much a numeric counter grew from `before` to `self`.
+    /// Amount by which a numeric counter grew from `before` to `self`.
     pub fn growth(&self, before: &ServerFacts, counter: &str) -> Option<f64> {
         let number = |facts: &ServerFacts| facts.counters.get(counter)?.parse::<f64>().ok();
         Some(number(self)? - number(before)?)

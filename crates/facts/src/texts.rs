@@ -32,7 +32,7 @@ pub struct PaperTexts {
     pub subtitle: BothTexts,
     pub authors: Vec<String>,
     pub organization: BothTexts,
-    /// As it is printed.
+    /// Text as it is printed.
     pub date: String,
     /// Logo of the organization, as a `data:` URL of a PNG or an SVG; may be empty.
     pub logo: String,

@@ -144,7 +144,7 @@ pub struct AwaitedArrivals {
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema, Deserialize)]
 pub struct ErrorSummary {
-    /// Such as `deadlock`.
+    /// For example `deadlock`.
     pub class: String,
     /// MySQL's or SQLite's number, 0 if there is none.
     pub errno: u32,
@@ -478,7 +478,7 @@ dyno_core::named! {
         Passed = "passed",
         /// They are not: something was lost, invented or changed by somebody else.
         Failed = "failed",
-        /// It could not be made; the evidence says why.
+        /// Could not be made; the evidence says why.
         NotMade = "not made",
     }
 }
@@ -627,7 +627,7 @@ pub struct FaultFacts {
     /// generator's own books: New-Orders of TPC-C (its ledger; on shards its payments, too), transactions of pgbench
     /// that write a row of the history (its journal). `None` if a workload keeps no such books.
     pub acknowledged: Option<u64>,
-    /// Those of these that were not found in it afterwards.
+    /// The ones among these that were not found in it afterwards.
     pub lost: Option<u64>,
     /// Transactions of the same books whose outcome the load generator was not told, so that they may or may
     /// not be there; none of them is in `acknowledged` or `lost`. Of TPC-C, New-Orders whose COMMIT was sent,
@@ -673,7 +673,7 @@ pub struct ShardOutage {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema, Deserialize)]
 #[serde(default)]
 pub struct CrossShardLosses {
-    /// Those of them that the endpoint had acknowledged.
+    /// The ones among them that the endpoint had acknowledged.
     pub acknowledged: u64,
     /// Acknowledged ones that no shard has.
     pub lost: u64,
@@ -683,9 +683,9 @@ pub struct CrossShardLosses {
     pub in_doubt: u64,
     /// Those whose outcome the load generator was not told.
     pub unknown: u64,
-    /// Those of these that all their shards have.
+    /// The ones among these that all their shards have.
     pub unknown_committed: u64,
-    /// Those of these that some shards have and others don't.
+    /// The ones among these that some shards have and others don't.
     pub unknown_half_done: u64,
     /// Prepared branches on all shards when the load had ended and the fault was over; `None` if no one said it.
     pub branches: Option<u64>,

@@ -26,7 +26,7 @@ const SILENCE: Nanos = 30 * SECOND;
 #[derive(Debug)]
 pub(crate) enum PartEvent {
     Report(Report, Vec<u8>),
-    /// It is given up: why, in a sentence without its name.
+    /// Given up: the reason, in a sentence without its name.
     Lost(Message),
 }
 

@@ -30,7 +30,7 @@ pub struct ShellEnd {
 /// Kills the command when its waiter is dropped.
 struct Running {
     child: Child,
-    /// It leads a process group, which is killed with it.
+    /// Leads a process group, which is killed with it.
     is_leader: bool,
 }
 

@@ -363,7 +363,7 @@ impl ChosenIo {
     }
 }
 
-/// Such as `io_uring`, `epoll (io_uring: Operation not permitted (os error 1))`.
+/// For example `io_uring`, `epoll (io_uring: Operation not permitted (os error 1))`.
 impl fmt::Display for ChosenIo {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (self.io, &self.refusal) {

@@ -121,7 +121,7 @@ pub struct Fact {
 pub struct Heading {
     /// 2 for sections, 3 to 5 below them.
     pub level: u8,
-    /// Such as `6.1`; may be empty.
+    /// For example `6.1`; may be empty.
     pub number: String,
     pub title: Message,
     /// The target of links to it; may be empty.

@@ -20,7 +20,7 @@ pub struct ShellCommand<'a> {
     pub told: &'a [(&'a str, &'a str)],
     /// The text executed by `sh -c`.
     pub text: &'a str,
-    /// Such as `empties the caches`.
+    /// For example `empties the caches`.
     pub does: Message,
     pub key: &'a str,
     /// Time limit; `None` if it may have to copy any amount of data.

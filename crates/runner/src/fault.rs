@@ -48,11 +48,11 @@ fn is_given_up() -> bool {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct LostWork {
     pub acknowledged: Option<u64>,
-    /// Those of these that were not found.
+    /// The ones among these that were not found.
     pub lost: Option<u64>,
     /// Transactions whose outcome no one was told; see [`FaultFacts::unknown`].
     pub unknown: Option<u64>,
-    /// Those of these with rows on several shards.
+    /// The ones among these with rows on several shards.
     pub across_shards: Option<CrossShardLosses>,
     /// The search for them, or the reason why no one could look: sentences.
     pub evidence: Message,

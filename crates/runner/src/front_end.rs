@@ -133,7 +133,7 @@ pub struct JsonFile {
 struct Document<'a> {
     program: &'static str,
     version: &'static str,
-    /// As typed, passwords replaced.
+    /// Text as typed, passwords replaced.
     command_line: &'a [String],
     /// Percentiles of the latency asked for, in microseconds.
     percentiles_us: BTreeMap<String, f64>,

@@ -16,11 +16,11 @@ const REPEATS_SHARE: f64 = 0.25;
 /// The rule by which a trial is judged that may have been starved.
 #[derive(Clone, Copy)]
 pub(crate) struct Starving {
-    /// It is not made again: it counts, however starved it was.
+    /// Set if it is not repeated: it counts, however starved it was.
     pub(crate) is_last: bool,
     /// A server of its target is on the load generator's machine, or inside its process.
     pub(crate) same_host: bool,
-    /// It has failed because its rate was missed, which a load generator that stood still can't help.
+    /// Has failed because its rate was missed, which a load generator that stood still can't help.
     pub(crate) is_late: bool,
 }
 

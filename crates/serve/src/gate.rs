@@ -77,11 +77,11 @@ impl fmt::Debug for Token {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
     Welcome,
-    /// It brought the token in its URL: the browser keeps it as a cookie and asks for this instead.
+    /// Brought the token in its URL: the browser keeps it as a cookie and asks for this instead.
     Again(String),
-    /// It was sent to a name that is not this server's.
+    /// Was sent to a name that is not this server's.
     WrongHost,
-    /// It brought no token, or a wrong one.
+    /// Brought no token, or a wrong one.
     NoToken,
     /// A page of another site may have sent it.
     OtherSite,

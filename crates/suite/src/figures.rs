@@ -170,14 +170,14 @@ pub enum PublishedColumn {
     Label { meaning: String },
     Condition {
         meaning: String,
-        /// Such as `GiB`.
+        /// For example `GiB`.
         unit: Option<String>,
     },
     Metric {
         /// dyno's name of the metric, such as `tps`.
         metric: String,
         meaning: String,
-        /// Such as `transactions/s`.
+        /// For example `transactions/s`.
         unit: Option<String>,
         /// Conditions under which this column was measured.
         #[serde(default)]

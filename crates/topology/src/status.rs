@@ -14,9 +14,9 @@ dyno_core::named! {
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
     #[serde(rename_all = "snake_case")]
     pub enum Health {
-        /// It takes log-ins; a read-only node streams.
+        /// Takes log-ins; a read-only node streams.
         Up = "up",
-        /// It runs and doesn't work; the status says why.
+        /// Runs and doesn't work; the status says why.
         Failing = "failing",
         Frozen = "frozen",
         Down = "down",

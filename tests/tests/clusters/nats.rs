@@ -92,11 +92,11 @@ fn planned(workers: u32, duration_s: f64) -> PlannedTrial {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Fate {
     Works,
-    /// It is cut off after its first measured interval.
+    /// Is cut off after its first measured interval.
     Vanishes,
-    /// It is cut off before the start.
+    /// Is cut off before the start.
     VanishesEarly,
-    /// It can't reach the database.
+    /// Can't reach the database.
     Fails,
 }
 

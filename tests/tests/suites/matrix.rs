@@ -225,7 +225,7 @@ fn mariadb_11_8_is_used() {
     }
 }
 
-/// It was built without TLS.
+/// Was built without TLS.
 #[test]
 fn postgres_18_is_used() {
     match Postgres::start_fetched() {

@@ -119,7 +119,7 @@ fn a_bench_does_nothing_before_it_is_allowed_to() {
     assert!(!folder.join("dyno-runs").exists());
 }
 
-/// It says where its tables are, and `--remove` drops them and no others.
+/// Says where its tables are, and `--remove` drops them and no others.
 #[test]
 fn an_interrupted_bench_leaves_no_table_unsaid() {
     let scratch = Scratch::new();

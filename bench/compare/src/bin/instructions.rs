@@ -1,6 +1,6 @@
 //! `instructions`: how many instructions of its own a loop of dyno executes per transaction, by function.
 //!
-//! It starts dyno, lets its first loop run one instruction at a time and counts where each one lies: exact, whatever
+//! Starts dyno, lets its first loop run one instruction at a time and counts where each one lies: exact, whatever
 //! the machine does meanwhile, and without a processor's counters, which virtual machines often hide. System calls
 //! count as one instruction.
 //!

@@ -394,7 +394,7 @@ const BOUND: &str = "scram-sha-256-plus";
 
 #[derive(Clone, Debug)]
 pub(super) struct AcceptedMethods {
-    /// As it is written; `None` accepts all.
+    /// Text as it is written; `None` accepts all.
     required: Option<String>,
     accepted: Vec<&'static str>,
     binding: Wish,

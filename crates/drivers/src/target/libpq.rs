@@ -31,7 +31,7 @@ pub struct LibpqOptions<'a> {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Use {
     Taken,
-    /// It tunes something that dyno lacks, or asks for the usual.
+    /// Tunes something that dyno lacks, or asks for the usual.
     Ignored,
     /// A whole number that does so.
     IgnoredNumber,

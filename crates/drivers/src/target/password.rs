@@ -31,8 +31,8 @@ impl FoundPassword {
 }
 
 /// Searches the password of a target: in its URL, in the environment variable `DYNO_PASSWORD_NAME` (`name` in capitals,
-/// `_` for all but letters and digits), in `PGPASSWORD` (PostgreSQL), and in `~/.pgpass` or the file of `passfile=` or `PGPASSFILE` (PostgreSQL), or
-/// in `~/.my.cnf` (MySQL).
+/// `_` for all but letters and digits), in `PGPASSWORD` (PostgreSQL), and in `~/.pgpass` or the file of `passfile=` or
+/// `PGPASSFILE` (PostgreSQL), or in `~/.my.cnf` (MySQL).
 pub fn find_password(target: &TargetUrl, name: Option<&str>) -> FoundPassword {
     find_with(target, name, &|variable| std::env::var(variable).ok())
 }
@@ -91,7 +91,7 @@ fn read_private(path: &Path, forbidden: u32) -> Result<String, Option<String>> {
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// As in libpq, a file that group or others can use is ignored, and the first line that fits wins.
+/// Like libpq: a file that group or others can use is ignored, and the first line that fits wins.
 fn read_pgpass(path: &Path, target: &TargetUrl, system_user: Option<String>) -> FoundPassword {
     let text = match read_private(path, 0o077) {
         Ok(text) => text,
@@ -154,8 +154,8 @@ fn field(text: &str) -> Option<(String, bool, &str)> {
     None
 }
 
-/// `user`, `password` and the `ssl-` options of the groups of clients. As in MySQL's own clients, a file that all can write is ignored, and
-/// the last of repeated lines counts.
+/// `user`, `password` and the `ssl-` options of the groups of clients. As in MySQL's own clients, a file that all can
+/// write is ignored, and the last of repeated lines counts.
 fn read_my_cnf(path: &Path) -> FoundPassword {
     let text = match read_private(path, 0o002) {
         Ok(text) => text,

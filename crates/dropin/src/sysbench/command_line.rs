@@ -284,7 +284,7 @@ impl CommandLine {
     }
 }
 
-/// As in the original, a value ends at a blank, and what follows is a comment. A quoted one may have blanks.
+/// Like the original: a value ends at a blank, and what follows is a comment. A quoted one may have blanks.
 fn config_value(text: &str) -> &str {
     match text.trim().strip_prefix('"') {
         Some(quoted) => quoted.split('"').next().unwrap_or_default(),

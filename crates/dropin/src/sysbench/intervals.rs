@@ -12,7 +12,7 @@ use dyno_lua::ReportStat;
 /// Reports that a script prints itself. Each is false if it does not: then they are those of the original.
 pub(super) trait ReportHooks {
     fn intermediate(&mut self, stat: &ReportStat) -> bool;
-    /// As in the original the heading of a checkpoint stands before what a script prints.
+    /// Like the original: the heading of a checkpoint stands before what a script prints.
     fn checkpoint(&mut self, heading: &str, stat: &ReportStat) -> bool;
     fn last(&mut self, stat: &ReportStat) -> bool;
     /// Prints errors of hooks since the last call. As in the original the run continues, and its exit code stays.

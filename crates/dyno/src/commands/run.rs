@@ -248,7 +248,7 @@ pub(crate) struct Keeping {
     pub(crate) fleet: Option<FleetOptions>,
     /// Permission of other runs to work on the same tables.
     pub(crate) sharing: TableSharing,
-    /// It is `dyno bench`, which has no `--new` and leaves nothing behind where it fails.
+    /// Set for `dyno bench`, which has no `--new` and leaves nothing behind where it fails.
     pub(crate) is_bench: bool,
     /// Length of the output at its end.
     pub(crate) length: EndLength,
@@ -455,7 +455,7 @@ fn run_recorded(levels: &LevelSuite) -> Done {
 pub(crate) struct Continued {
     folder: String,
     header: RunHeader,
-    /// It and those that it continues with itself, the oldest first.
+    /// And those that it continues with itself, the oldest first.
     sessions: Vec<EarlierSession>,
 }
 

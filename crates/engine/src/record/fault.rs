@@ -4,7 +4,7 @@ use super::collector::error_summaries;
 use super::{ErrorTable, MeasuredInterval, Phase};
 use dyno_facts::{FaultFacts, RECOVERED_SHARE, ShardOutage};
 
-/// It has to stay there for so long.
+/// Time for which it has to stay there.
 const STEADY_S: f64 = 1.0;
 /// A time without a commit is an outage where at least so many commits would have been expected in it:
 /// by chance that happens once in 20,000 times.
@@ -168,7 +168,7 @@ impl Beats {
 enum Outage {
     /// There was none that chance does not explain.
     None,
-    /// It ended so many seconds after the opening of the window.
+    /// Ended so many seconds after the opening of the window.
     Until(f64),
     ToTheEnd,
 }

@@ -56,7 +56,7 @@ pub fn lag1(figures: &[PlacedFigure], seed: u64) -> Option<HistoryMark> {
     Some(HistoryMark { size, p: session.p(seed, correlation), figures: figures.len() })
 }
 
-/// By how much figures grew from the first to the last; `None` under [`LEAST_PLACED`] figures.
+/// Amount by which figures grew from the first to the last; `None` under [`LEAST_PLACED`] figures.
 pub fn drift(figures: &[PlacedFigure], seed: u64) -> Option<HistoryMark> {
     let session = Permuted::new(figures)?;
     let late = |values: &[f64]| values.iter().zip(&session.places).map(|(a, b)| a * b).sum();

@@ -86,7 +86,7 @@ const FAILED_LEAD: u32 = 2;
 enum Standing {
     Held,
     Failed,
-    /// It is tried again.
+    /// Is tried again.
     Open,
 }
 

@@ -1,6 +1,6 @@
 //! A load generator: waits for orders and answers questions about them.
 //!
-//! It only ever answers. Reports of its trial wait in an outbox until the coordinator asks for them; when it has not
+//! Only ever answers. Reports of its trial wait in an outbox until the coordinator asks for them; when it has not
 //! asked for [`LEASE`], the trial is stopped and the load generator is free again.
 
 use crate::NatsOptions;

@@ -216,7 +216,7 @@ pub struct Point {
     pub tps: Spread,
     /// Statements per second of transactions that did not fail.
     pub qps: Spread,
-    /// Those of these that read or changed data: without BEGIN, COMMIT and the like.
+    /// The ones among these that read or changed data: without BEGIN, COMMIT and the like.
     pub data_qps: Spread,
     /// The data before the first of these trials; `None` if the workload says nothing of them.
     pub data: Option<PointData>,
@@ -318,7 +318,7 @@ pub struct Gap {
     pub reconnects: u64,
 }
 
-/// By how much a counter of the server grew from before a trial's connects to after its end.
+/// Amount by which a counter of the server grew from before a trial's connects to after its end.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Counter {
     pub name: String,
@@ -442,7 +442,7 @@ impl Spot {
         Spot { kind: SpotKind::Target, names: labels.map(str::to_owned).to_vec() }
     }
 
-    /// In words: `trials 1 and 4`.
+    /// Text in words: `trials 1 and 4`.
     pub fn text(&self) -> Message {
         let names: Vec<Message> = self.names.iter().map(Message::from).collect();
         let names = Message::list(&names);

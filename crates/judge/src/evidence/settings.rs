@@ -10,7 +10,7 @@ type Known = (&'static str, Meaning, &'static [&'static str]);
 
 const OFF: &[&str] = &["off", "0"];
 
-/// In the order in which they are shown: MySQL and MariaDB, PostgreSQL, SQLite, then what dyno itself has seen.
+/// Sorted in the order in which they are shown: MySQL and MariaDB, PostgreSQL, SQLite, then what dyno itself has seen.
 const SETTINGS: &[Known] = &[
     ("innodb_flush_log_at_trx_commit", || say!(n_1_every_commit_waits_until_the), &["0", "2"]),
     ("sync_binlog", || say!(n_1_every_commit_waits_until_the_2), &[]),

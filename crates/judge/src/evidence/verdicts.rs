@@ -45,7 +45,7 @@ pub struct PairedComparison {
     pub stop: StopRule,
     /// Ratios that differ from 1 by less are equivalent: 0.03.
     pub margin: f64,
-    /// By metric; the one that decides first.
+    /// Per metric; the one that decides first.
     pub rows: Vec<VerdictRow>,
     /// The decision in a sentence, and the state of the first row if the sentence is about another one.
     pub sentence: Message,
@@ -167,7 +167,7 @@ impl PairedComparison {
         self.vetoes.iter().filter(touches)
     }
 
-    /// Those of them that no number of pairs outweighs.
+    /// The ones among them that no number of pairs outweighs.
     pub(crate) fn final_vetoes(&self) -> impl Iterator<Item = &Veto> {
         self.deciding_vetoes().filter(|veto| veto.reach == VetoReach::AnyFar)
     }
@@ -314,7 +314,7 @@ pub enum GateResult {
     /// Neither is proven.
     #[default]
     Inconclusive,
-    /// It is proven not to be kept.
+    /// Is proven not to be kept.
     Broken,
 }
 

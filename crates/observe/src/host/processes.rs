@@ -29,7 +29,7 @@ const FEWEST_TICKS: u64 = 10;
 pub struct ServerProcess {
     pid: u32,
     started_ticks: u64,
-    /// As the kernel has it, such as `postgres`.
+    /// The kernel's name of it, such as `postgres`.
     pub name: String,
 }
 

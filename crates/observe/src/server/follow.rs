@@ -125,7 +125,7 @@ fn plain(position: &str) -> String {
     position.chars().filter(is_plain).collect()
 }
 
-/// By how much two clocks part at most: more than any machine's crystal allows.
+/// Amount by which two clocks part at most: more than any machine's crystal allows.
 const CLOCK_DRIFT: f64 = 5e-4;
 
 /// Counters and gauges of a node at one moment. Counters count from some moment in the past.
@@ -135,7 +135,7 @@ pub struct Sample {
     pub active_sessions: Option<f64>,
     pub waiting_sessions: Option<f64>,
     pub page_requests: Option<u64>,
-    /// Those of these that were not in the server's memory.
+    /// The ones among these that were not in the server's memory.
     pub page_misses: Option<u64>,
     pub pages_read: Option<u64>,
     pub pages_written: Option<u64>,
@@ -159,9 +159,9 @@ pub struct Sample {
     /// Set if each statement that is asked here counts as a commit.
     pub counts_own_commits: bool,
     pub statements: Option<u64>,
-    /// Those of these that only read.
+    /// The ones among these that only read.
     pub reads: Option<u64>,
-    /// Those of these that write. What a replica applies may be among them.
+    /// The ones among these that write. What a replica applies may be among them.
     pub writes: Option<u64>,
     pub rows_fetched: Option<u64>,
     pub rows_written: Option<u64>,

@@ -181,9 +181,9 @@ struct Asker<'a, 's> {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Asked {
     pub all: u64,
-    /// Those of these that a server counts among its SELECTs.
+    /// The ones among these that a server counts among its SELECTs.
     pub reads: u64,
-    /// Those of these that it counts among what writes rows.
+    /// The ones among these that it counts among what writes rows.
     pub writes: u64,
 }
 

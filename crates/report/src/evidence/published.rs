@@ -64,7 +64,7 @@ pub struct Comparison<'a> {
     pub conditions: Vec<&'a str>,
     /// Titles of the measured quantities: the metric and what tells apart the columns of one row.
     pub columns: Vec<Message>,
-    /// In the order of the publication.
+    /// Sorted in the order of the publication.
     pub rows: Vec<ComparisonRow<'a>>,
 }
 
@@ -79,7 +79,7 @@ pub struct ComparisonRow<'a> {
     pub description: String,
     /// Values of the conditions, in their order; empty if the row doesn't state one.
     pub conditions: Vec<String>,
-    /// In the order of the columns.
+    /// Sorted in the order of the columns.
     pub pairs: Vec<Option<Pair<'a>>>,
 }
 
@@ -105,7 +105,7 @@ pub struct CostRow<'a> {
     pub target: &'a PaperTarget,
     /// Price of the whole target, as stated.
     pub price: &'a Price,
-    /// Such as `per million transactions`.
+    /// For example `per million transactions`.
     pub what: Message,
     /// In the currency of the target's price.
     pub amount: f64,

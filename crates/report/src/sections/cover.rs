@@ -259,7 +259,7 @@ fn name(paper: &Paper, label: &str) -> Message {
     }
 }
 
-/// By how much the candidate is faster or slower, over all these levels.
+/// Amount by which the candidate is faster or slower, over all these levels.
 fn difference(own: &[&PairedComparison]) -> Message {
     let rows = || own.iter().filter_map(|of| of.rows.first());
     // As speed: of times the smaller one is the faster one.

@@ -214,7 +214,7 @@ pub struct Series {
     /// Color class, such as `s0` or `published`.
     pub class: String,
     pub stroke: Stroke,
-    /// In the order of x; `None` breaks the line.
+    /// Sorted in the order of x; `None` breaks the line.
     pub points: Vec<(f64, Option<f64>)>,
     /// x, lowest, highest.
     pub band: Vec<(f64, f64, f64)>,
@@ -242,7 +242,7 @@ impl Series {
 pub struct Shade {
     pub from: f64,
     pub to: f64,
-    /// Such as `gap`.
+    /// For example `gap`.
     pub class: &'static str,
     pub title: String,
 }

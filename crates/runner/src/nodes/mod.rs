@@ -33,7 +33,7 @@ mod sampling;
 const PATIENCE: Nanos = 60 * SECOND;
 
 pub(crate) struct Nodes<'a> {
-    /// In the order of the plan, at least one.
+    /// Sorted in the order of the plan, at least one.
     list: &'a [ReachedNode],
     /// The name of the only node, if the plan lists none.
     unlisted: Option<String>,
@@ -57,7 +57,7 @@ pub(super) struct NodeSnapshot {
 
 #[derive(Default)]
 pub(crate) struct AllSeen {
-    /// In the order of the nodes; empty if no one looked.
+    /// Sorted in the order of the nodes; empty if no one looked.
     nodes: Vec<ServerWindow>,
     used: Vec<NodeUse>,
     freshness: Option<Freshness>,

@@ -25,7 +25,7 @@ pub(crate) struct Known<'a> {
     pub(crate) ended: Vec<&'a str>,
     /// Trials that need not be executed any more, those that were executed among them.
     pub(crate) settled: BTreeSet<String>,
-    /// Those among them that were executed to their end.
+    /// The ones among them that were executed to their end.
     pub(crate) complete: BTreeSet<String>,
     pub(crate) prepared: BTreeSet<String>,
     /// The trial that runs: its step and when it began.
@@ -33,7 +33,7 @@ pub(crate) struct Known<'a> {
     /// When what runs now began, if it is not a trial.
     pub(crate) since: &'a str,
     pub(crate) experiments: &'a [ExperimentFacts],
-    /// By experiment: what its trials have taken of its time, as the run folder has it.
+    /// Per experiment: what its trials have taken of its time, as the run folder has it.
     pub(crate) spent_s: BTreeMap<String, f64>,
     /// Experiments that end as soon as they know enough.
     pub(crate) sequential: BTreeSet<&'a str>,

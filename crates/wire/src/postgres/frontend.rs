@@ -7,9 +7,9 @@ use dyno_core::{LONGEST_INT, Param, ParamType, write_int};
 
 /// Protocol 3.0, known to every server since PostgreSQL 7.4.
 const PROTOCOL_3_0: u32 = 3 << 16;
-/// In place of a version: "encrypt this connection".
+/// Replaces a version: "encrypt this connection".
 const SSL_REQUEST: u32 = 80_877_103;
-/// In place of a version: "cancel".
+/// Replaces a version: "cancel".
 const CANCEL_REQUEST: u32 = 80_877_102;
 /// PostgreSQL refuses longer messages from a client.
 const MESSAGE_LIMIT_BYTES: usize = 0x3fff_ffff;

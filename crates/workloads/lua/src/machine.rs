@@ -121,7 +121,7 @@ pub(crate) enum LuaAnswer {
 pub(crate) struct LuaMachine {
     /// Keeps the coroutine.
     _thread: Thread,
-    /// It has failed: Lua would take it for one that has not begun.
+    /// Has failed: Lua would take it for one that has not begun.
     pub(crate) is_dead: Cell<bool>,
     pub(crate) watch: Rc<Watch>,
     pub(crate) counters: Rc<ScriptCounters>,

@@ -206,8 +206,8 @@ impl BoundValues {
     }
 }
 
-/// As C converts it on x86-64: without its fraction. An unsigned number keeps its bits. NaN and what 64 bits don't hold
-/// become the lowest number.
+/// The conversion of C on x86-64: without the fraction. An unsigned number keeps its bits. NaN and what 64 bits don't
+/// hold become the lowest number.
 #[inline]
 fn converted(number: f64) -> i64 {
     match (-TWO_TO_63..TWO_TO_63).contains(&number) {

@@ -107,7 +107,7 @@ impl Numbers {
         low.wrapping_add(offset as u32)
     }
 
-    /// As later versions of the original have it.
+    /// The distribution of later versions of the original.
     pub(crate) fn zipfian(&mut self, low: u32, high: u32) -> u32 {
         let values = u64::from(high.wrapping_sub(low)) + 1;
         let zipf = match self.zipf {

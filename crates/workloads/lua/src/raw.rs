@@ -185,7 +185,7 @@ pub(crate) fn given_answer(thread: *mut lua_State, has_rows: bool, is_after_erro
 pub(crate) enum Halt {
     /// A request says what it waits for.
     Asked(LuaRequest),
-    /// It has yielded the number 0 alone, which is taken from the stack.
+    /// Has yielded the number 0 alone, which is taken from the stack.
     Zero,
     /// This many values are on its stack.
     Values(c_int),

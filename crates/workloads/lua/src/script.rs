@@ -169,7 +169,7 @@ pub fn module_file(script: &str, module: &str) -> Option<PathBuf> {
     found(&search_path(script), module)
 }
 
-/// As Lua looks: the first file that can be opened.
+/// The file that Lua finds: the first that can be opened.
 fn found(search: &str, module: &str) -> Option<PathBuf> {
     let module = module.replace('.', "/");
     let patterns = search.split(';').filter(|pattern| !pattern.is_empty());

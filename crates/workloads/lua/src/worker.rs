@@ -81,7 +81,7 @@ pub(crate) struct LuaWorker<'a, D: Driver> {
     pub(crate) has_begun: bool,
     /// The script has a `thread_run()`, in which it waits between two events.
     pub(crate) own_loop: OwnLoop,
-    /// It begins no further event.
+    /// Begins no further event.
     pub(crate) has_ended: bool,
     /// By an error that nothing ignores.
     pub(crate) has_died: bool,

@@ -36,7 +36,7 @@ impl Book {
 /// The sums of all books at one moment, or their changes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Balances {
-    /// In the order of [`Book::ALL`].
+    /// Sorted in the order of [`Book::ALL`].
     pub sums: [i128; 4],
     pub history_rows: i128,
 }
@@ -65,12 +65,12 @@ pub async fn balances(session: &mut AdminSession<'_>) -> Result<Balances, DbErro
 pub struct BooksVerdict {
     /// Set if all that must change alike did.
     pub is_balanced: bool,
-    /// By how much each of them changed, in a sentence.
+    /// Amount by which each of them changed, in a sentence.
     pub evidence: Message,
 }
 
 impl Balances {
-    /// By how much each sum has changed since `before`.
+    /// Amount by which each sum has changed since `before`.
     pub fn change_since(&self, before: &Balances) -> Balances {
         let mut changes = *self;
         changes.sums.iter_mut().zip(before.sums).for_each(|(sum, before)| *sum -= before);

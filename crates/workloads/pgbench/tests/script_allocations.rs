@@ -1,4 +1,4 @@
-//! In the steady state no transaction of a script allocates.
+//! Tests that in the steady state no transaction of a script allocates.
 
 mod sink;
 

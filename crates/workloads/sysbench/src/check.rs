@@ -8,9 +8,9 @@ use dyno_load::{LoadError, catalog, query, while_doing};
 /// Behavior of a test with tables that have fewer rows than it reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MissingRows {
-    /// It is refused, unless few are missing: its figures would be those of another test.
+    /// Is refused, unless few are missing: its figures would be those of another test.
     Refused,
-    /// It runs, as the original does (1.0.20 looks at no table), and says so.
+    /// Runs, as the original does (1.0.20 looks at no table), and says so.
     Noted,
 }
 

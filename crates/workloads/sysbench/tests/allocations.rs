@@ -1,4 +1,4 @@
-//! In the steady state no transaction of any test allocates.
+//! Tests that in the steady state no transaction of any test allocates.
 
 mod common;
 

@@ -123,7 +123,7 @@ pub struct PauseFacts {
 /// One figure of an audit alongside its expected value.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct AuditLine {
-    /// Such as `remote order lines`.
+    /// For example `remote order lines`.
     pub name: Message,
     /// The observation with its unit (`1.02%`).
     pub observed: Message,

@@ -181,7 +181,7 @@ pub struct TpccSettings {
     /// Sessions of a profile with pauses; `None` is the usual number.
     pub sessions: Option<u32>,
     checks: Option<CheckTime>,
-    /// In the order of [`WEIGHT_NAMES`]; `None` if none is given.
+    /// Sorted in the order of [`WEIGHT_NAMES`]; `None` if none is given.
     weights: Option<[u32; 4]>,
 }
 

@@ -15,7 +15,7 @@ const BOOKS_LISTED: usize = 10;
 /// The state of the database that transactions change, as far as it can be counted.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Books {
-    /// By warehouse and district: the next order's number, and the amount paid in cents.
+    /// Per warehouse and district: the next order's number, and the amount paid in cents.
     districts: HashMap<(u32, u32), (i64, i64)>,
     history_rows: i64,
     history_cents: i64,
@@ -191,11 +191,11 @@ pub struct Settlement {
     pub listed: Vec<LostOrder>,
     /// Orders whose commit was sent and never answered.
     pub unknown: u64,
-    /// Those of them that are there.
+    /// The ones among them that are there.
     pub committed: u64,
-    /// By how much the districts' next order numbers grew since before the first run.
+    /// Amount by which the districts' next order numbers grew since before the first run.
     pub grown: i64,
-    /// By how much more they grew than these orders explain: others have entered orders, too.
+    /// Amount by which more they grew than these orders explain: others have entered orders, too.
     pub others: u64,
     /// A sentence for each district that grew by less than its orders, and for each order of
     /// unknown outcome that is there in part. The first ones.

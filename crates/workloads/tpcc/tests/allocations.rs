@@ -1,4 +1,4 @@
-//! In the steady state no transaction allocates, with a log too.
+//! Tests that in the steady state no transaction allocates, with a log too.
 
 mod common;
 

@@ -42,7 +42,7 @@ impl Expected {
     }
 }
 
-/// In what an answer differs, row by row in sentences: the first ten and how many more there are.
+/// Points in which an answer differs, row by row in sentences: the first ten and how many more there are.
 /// Empty where it is right.
 ///
 /// # Panics
@@ -80,7 +80,7 @@ impl ExpectedRow<'_> {
         is_same(query, self.row, found)
     }
 
-    /// In what a row differs, as a sentence.
+    /// Points in which a row differs, as a sentence.
     fn difference(&self, query: u8, index: usize, found: &Row) -> Message {
         let number = index + 1;
         let columns = columns(query);

@@ -32,7 +32,7 @@ pub struct TpchFacts {
     pub load: Option<TpchLoad>,
     /// Differences of the queries' texts from the specification's, in sentences.
     pub rewrites: Vec<Message>,
-    /// In what the trial departs from the specification, in sentences.
+    /// Points in which the trial departs from the specification, in sentences.
     pub deviations: Vec<Message>,
 }
 
@@ -72,7 +72,7 @@ pub enum QueryOutcome {
     /// All rows were received.
     #[default]
     Answered,
-    /// It was given up at the bound; its time is that of the bound.
+    /// Was given up at the bound; its time is that of the bound.
     TimedOut,
     /// The server answered with an error.
     Failed(String),

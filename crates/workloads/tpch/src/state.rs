@@ -46,7 +46,7 @@ impl TpchDatabase {
 /// A piece of a load that is done.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Done {
-    /// Such as `load/lineitem.7` or `primary-keys/orders`.
+    /// For example `load/lineitem.7` or `primary-keys/orders`.
     pub(crate) name: String,
     /// Seconds since 1970.
     pub(crate) began_s: f64,

@@ -1,4 +1,4 @@
-//! In the steady state a PostgreSQL session allocates nothing.
+//! Tests that in the steady state a PostgreSQL session allocates nothing.
 
 use dyno_core::{AnswerRow, ColumnNames, Discard, Driver, Param, ParamType, Rows, Session};
 use dyno_drivers::TargetUrl;

@@ -19,9 +19,9 @@ use steps::{Step, expect};
 enum Expected {
     /// Everything is stored and measured as without the settings.
     Right,
-    /// It fails with these words; a load stores nothing.
+    /// Fails with these words; a load stores nothing.
     Refused(&'static str),
-    /// It fails, or everything is right.
+    /// Fails, or everything is right.
     Honest,
 }
 
@@ -136,8 +136,8 @@ fn number<D: Driver>(driver: &D, sql: &str) -> i64 {
     })
 }
 
-/// Goes through the rows; `set` sets the settings of a row that the server has, and returns the statements that set them
-/// back.
+/// Goes through the rows; `set` sets the settings of a row that the server has, and returns the statements that set
+/// them back.
 fn go_through(
     rows: &[Row],
     dialect: Dialect,

@@ -76,7 +76,7 @@ fn mistakes_are_one_clear_error_each() {
     }
 }
 
-/// As in the original, all of them count as others.
+/// Like the original: all of them count as others.
 #[test]
 fn a_dry_run_makes_and_counts_statements_without_a_server() {
     let nowhere = ["--mysql-dry-run", "--mysql-host=host.invalid", "--threads=2", "--reconnect=10"];

@@ -1,7 +1,7 @@
 //! The result directory of a run, as BenchmarkSQL 5.0 writes it and its R scripts read it; the README of
 //! `dyno-tpcc` lists where it departs from it. `lines` has `data/result.csv`, a line per transaction.
 //!
-//! In the order of a run: [`next_run`], [`Results::create`], [`Results::log`] into the workload,
+//! Sorted in the order of a run: [`next_run`], [`Results::create`], [`Results::log`] into the workload,
 //! [`Results::opened`] when the workers are released, [`Results::finish`] after the trial.
 
 use super::run::{WallClock, session_time};

@@ -70,7 +70,7 @@ impl Setting {
         Setting { name, now, wanted, verdict, why, command }
     }
 
-    /// It need not be set where this is false.
+    /// Need not be set where this is false.
     fn needed_if(self, is_needed: bool) -> Self {
         match self.verdict {
             Verdict::Fine | Verdict::Set if !is_needed => {

@@ -5,8 +5,8 @@
 //! ```
 //!
 //! A metric's unit may follow the number instead of being in its name: `p99 <= 3ms`, `server_cpu < 80us`. Without
-//! `.ratio` a gate is about the trials of a target; with it about a candidate by its baseline. `.low` and `.high` are the
-//! bounds of the 95% interval.
+//! `.ratio` a gate is about the trials of a target; with it about a candidate by its baseline. `.low` and `.high` are
+//! the bounds of the 95% interval.
 //!
 //! - A gate **passes** when its figure keeps the bound: of a value or a ratio the whole interval, of `.low` and `.high`
 //!   that end of it. So `tps.ratio.low > 0.97` asks for a proof that not more than 3% are lost, and
@@ -57,7 +57,7 @@ pub enum GateFigure {
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct Gate {
-    /// As written, without blanks at the ends.
+    /// Text as written, without blanks at the ends.
     pub text: String,
     pub metric: Metric,
     pub figure: GateFigure,
@@ -193,7 +193,7 @@ fn scale(
     needs_unit: bool,
     figure: GateFigure,
 ) -> Result<f64, Vec<&'static str>> {
-    /// In seconds.
+    /// Seconds.
     const TIMES: [(&str, f64); 5] =
         [("us", 1e-6), ("ms", 1e-3), ("s", 1.0), ("min", 60.0), ("h", 3600.0)];
     let factor_to_seconds =
@@ -315,7 +315,7 @@ impl Gate {
 /// A condition for rates, such as `p99 < 20ms`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Objective {
-    /// As written, without blanks at the ends.
+    /// Text as written, without blanks at the ends.
     pub text: String,
     /// A latency, or [`Metric::Errors`].
     pub metric: Metric,

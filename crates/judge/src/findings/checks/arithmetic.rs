@@ -2,9 +2,9 @@
 
 use super::*;
 
-/// By how much workers times time may differ from the sum of latencies, as a share.
+/// Amount by which workers times time may differ from the sum of latencies, as a share.
 const LITTLE: f64 = 0.05;
-/// By how much the server's commits may differ from the client's, and how many a reader of its
+/// Amount by which the server's commits may differ from the client's, and how many a reader of its
 /// counters makes in any case.
 const COMMITS: f64 = 0.01;
 const COMMITS_OF_OTHERS: f64 = 100.0;

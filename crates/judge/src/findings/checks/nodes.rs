@@ -7,7 +7,7 @@ use super::*;
 const READS_MOVED: f64 = 0.5;
 /// Fewer reads prove nothing: dyno asks nodes too.
 const READS_LEAST: u64 = 1_000;
-/// By how much the busiest and the idlest of like nodes may differ, as a share of their mean.
+/// Amount by which the busiest and the idlest of like nodes may differ, as a share of their mean.
 const UNEVEN: f64 = 0.20;
 /// Share of all reads below which nodes are not compared: the load keeps its own elsewhere, and dyno's questions weigh
 /// most.

@@ -433,7 +433,7 @@ pub(super) fn has_unknown_statements(experiment: &Experiment) -> bool {
     !experiment.scripts.is_empty() || !experiment.family.is_some_and(is_own)
 }
 
-/// As the client counts, and the servers where the client can't know. Servers count the writes of other clients too,
+/// Counts of the client, and of the servers if the client can't know. Servers count the writes of other clients too,
 /// and PostgreSQL those of a load until its statistics have arrived. A pass has too few statements to be told from
 /// these.
 fn wrote_nothing(trial: &Trial, asks_servers: bool) -> bool {
@@ -459,7 +459,7 @@ pub(super) struct TargetSide<'a> {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct DataAmount {
     pub(super) tables: usize,
-    /// As servers estimate or count them, all tables together.
+    /// The servers' estimate or count, all tables together.
     pub(super) rows: u64,
     /// Size of the database.
     pub(super) bytes: Option<u64>,

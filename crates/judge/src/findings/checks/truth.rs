@@ -5,9 +5,9 @@ use super::*;
 /// Attempts that failed by transactions.
 const ERRORS_CAVEAT: f64 = 0.001;
 const ERRORS_UNUSABLE: f64 = 0.01;
-/// By how much statements per transaction may differ from the workload's own.
+/// Amount by which statements per transaction may differ from the workload's own.
 const STATEMENTS: f64 = 0.01;
-/// By how much rows per transaction of two sides may differ, from so many transactions, rows and pairs on.
+/// Amount by which rows per transaction of two sides may differ, from so many transactions, rows and pairs on.
 const ROWS_FACTOR: f64 = 1.25;
 const ROWS_LEAST: u64 = 100;
 const ROWS_PAIRS: usize = 3;

@@ -56,7 +56,7 @@ pub(crate) fn postgres_major(dialect: Dialect, product: &Product) -> u32 {
     product.version[..digits.unwrap_or(product.version.len())].parse().unwrap_or(0)
 }
 
-/// As libpq quotes it: always.
+/// Quotes it like libpq: always.
 fn quoted(identifier: &str) -> String {
     format!("\"{}\"", identifier.replace('"', "\"\""))
 }

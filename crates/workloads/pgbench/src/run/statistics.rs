@@ -79,7 +79,7 @@ pub struct ScriptStatistics {
     pub retried: u64,
     /// Tries after the first one.
     pub retries: u64,
-    /// In the order of the script's commands.
+    /// Sorted in the order of the script's commands.
     pub commands: Vec<CommandStatistics>,
 }
 
@@ -142,7 +142,7 @@ impl ScriptStatistics {
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Statistics {
-    /// In the order of the options.
+    /// Sorted in the order of the options.
     pub scripts: Vec<ScriptStatistics>,
 }
 

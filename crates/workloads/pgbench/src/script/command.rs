@@ -136,7 +136,7 @@ const FIRST_LINE_BYTES: usize = 127;
 /// A statement, or several joined by `\;`, sent as one command.
 #[derive(Clone, Debug)]
 pub(crate) struct Statement {
-    /// As the script has it, in any encoding.
+    /// The script's text, in any encoding.
     pub(crate) text: Vec<u8>,
     pub(crate) references: Vec<Reference>,
     pub(crate) store: Option<Store>,
@@ -153,7 +153,7 @@ pub(crate) struct Reference {
     pub(crate) start: usize,
     pub(crate) end: usize,
     pub(crate) variable: u32,
-    /// It stands in a literal, a quoted name or a comment.
+    /// Stands in a literal, a quoted name or a comment.
     pub(crate) is_quoted: bool,
 }
 
@@ -326,7 +326,7 @@ pub(crate) struct Piece {
     pub(crate) is_chain: bool,
 }
 
-/// As psql reads scripts, whatever the server.
+/// The rules by which psql reads scripts, whatever the server.
 const RULES: SqlRules = SqlRules { dialect: Dialect::Postgres, has_backslash_escapes: false };
 
 /// State that lasts from one statement to the next.

@@ -202,7 +202,7 @@ fn double(value: ScriptValue) -> Result<f64, String> {
     }
 }
 
-/// As C's `%f`.
+/// Text of C's `%f`.
 fn fixed(value: f64) -> String {
     if value.is_finite() {
         return format!("{value:.6}");

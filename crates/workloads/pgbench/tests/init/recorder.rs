@@ -56,7 +56,7 @@ impl Session for RecordingSession {
         &self.product
     }
 
-    /// It has no settings that a load could ask for.
+    /// Has no settings that a load could ask for.
     fn capabilities(&self) -> &'static Capabilities {
         const BARE: Capabilities = Capabilities { server_views: false, ..Capabilities::POSTGRES };
         &BARE

@@ -174,7 +174,7 @@ impl Session for FakeSession {
         &self.product
     }
 
-    /// It has no settings that a load could ask for.
+    /// Has no settings that a load could ask for.
     fn capabilities(&self) -> &'static Capabilities {
         const BARE: Capabilities = Capabilities { server_views: false, ..Capabilities::MYSQL };
         &BARE

@@ -158,7 +158,7 @@ struct Spread<'a> {
     across: &'a Across,
     home: usize,
     is_home_there: bool,
-    /// By shard: whether that part is there, and what it claims.
+    /// Per shard: whether that part is there, and what it claims.
     parts: BTreeMap<usize, (bool, Vec<CounterKey>)>,
 }
 

@@ -213,7 +213,7 @@ pub struct DistrictBooks {
 
 #[derive(Debug)]
 pub(crate) struct Ledger {
-    /// In the order of [`DistrictBooks`].
+    /// Sorted in the order of [`DistrictBooks`].
     districts: Vec<[Count; 4]>,
     /// The file that orders are recorded in; with shards, also payments that lie on two of them.
     pub(crate) file: Option<LedgerFile>,
@@ -529,7 +529,7 @@ fn check_fit(recorded: &Recorded, loaded: &TpccDatabase, before: &Books) -> Resu
 pub(crate) struct RecordedDistrict {
     /// The next order's number before the first run.
     pub(crate) before: u32,
-    /// In the order of their numbers. Eight bytes an order.
+    /// Sorted in the order of their numbers. Eight bytes an order.
     pub(crate) acknowledged: Vec<LedgerOrder>,
     /// Sent, neither acknowledged nor refused; in the order of their numbers.
     pub(crate) unknown: Vec<LedgerOrder>,

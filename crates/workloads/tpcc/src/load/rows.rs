@@ -13,8 +13,8 @@ use dyno_load::settings::{ServerNeed, load_needs};
 /// Items, or rows of a warehouse's stock, in a chunk.
 const ITEMS_AT_ONCE: u32 = 25_000;
 
-/// Order lines of a district, 15 for each of its 3,000 orders, are the most rows; customers of five, with up to 700 bytes
-/// in the logs of transactions, the most bytes.
+/// Order lines of a district, 15 for each of its 3,000 orders, are the most rows; customers of five, with up to 700
+/// bytes in the logs of transactions, the most bytes.
 pub(crate) const LOAD_NEEDS: [ServerNeed; 3] = load_needs(45_000, 15_000 * 700);
 
 /// Tables with a few rows of each warehouse. They are filled first.
@@ -39,7 +39,8 @@ pub(crate) struct Chunk {
 }
 
 impl TpccTable {
-    /// The division of a warehouse's rows into chunks: a column, its last value, and the number of its values in a chunk.
+    /// The division of a warehouse's rows into chunks: a column, its last value, and the number of its values in a
+    /// chunk.
     fn division(self) -> (&'static str, u32, u32) {
         match self {
             TpccTable::Item => ("i_id", ITEMS, ITEMS_AT_ONCE),
@@ -70,7 +71,7 @@ impl TpccTable {
 }
 
 impl Chunk {
-    /// Such as `bmsql_stock.1.0`.
+    /// For example `bmsql_stock.1.0`.
     pub(crate) fn name(&self) -> String {
         format!("{}.{}.{}", self.table.name(), self.warehouse, self.part)
     }

@@ -279,7 +279,7 @@ fn method_sentences(facts: &[&TpccFacts], has_deferred: bool) -> Vec<Message> {
     [setups, arrival].into_iter().chain(deferred).collect()
 }
 
-/// In what trials depart from the specification, as far as it can be told from them.
+/// Points in which trials depart from the specification, as far as it can be told from them.
 fn deviations(trials: &[&Trial]) -> Vec<Message> {
     let facts: Vec<&TpccFacts> = trials.iter().filter_map(|trial| facts(trial)).collect();
     let any = |is_so: fn(&TpccFacts) -> bool| facts.iter().any(|facts| is_so(facts));

@@ -19,7 +19,7 @@ use dyno_report::{Rule, parts, unlike};
 /// Deliveries that may find a district without an order (clause 2.7.4.2).
 const SKIPS_ALLOWED: f64 = 0.01;
 
-/// In the order of their weight.
+/// Sorted in the order of their weight.
 pub(super) const RULES: &[Rule] = &[
     Rule::trial(Group::F, Level::E, checks::tpcc_audit, |trial| audit(trial, CheckVerdict::Failed)),
     Rule::trial(Group::F, Level::W, checks::tpcc_terminals, |trial| {

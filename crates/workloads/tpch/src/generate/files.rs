@@ -336,7 +336,7 @@ impl Job {
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum LineFormat {
-    /// As dbgen writes it: `|` behind every column.
+    /// The format of dbgen: `|` behind every column.
     #[default]
     Tbl,
     /// Columns parted by commas and quoted where they hold one (RFC 4180, but lines end with a newline

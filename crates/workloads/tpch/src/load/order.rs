@@ -22,7 +22,7 @@ const LARGEST: SchemaTable = SchemaTable::Lineitem;
 #[derive(Debug)]
 pub(super) struct Order<'a> {
     overlaps: bool,
-    /// In the order in which they are wanted.
+    /// Sorted in the order in which they are wanted.
     waiting: VecDeque<&'a Piece>,
     /// Numbers of pieces that are not done, of each step and table.
     pending: [[u32; TABLES]; STEPS],

@@ -33,7 +33,7 @@ impl TpchStep {
 /// Work that is done at once, wholly or not at all.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Piece {
-    /// Such as `load/lineitem.7`: the step, the table, and where a table has several pieces of a
+    /// For example `load/lineitem.7`: the step, the table, and where a table has several pieces of a
     /// step, something that tells them apart.
     pub(super) name: String,
     pub(super) step: TpchStep,

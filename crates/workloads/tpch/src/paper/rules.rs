@@ -13,7 +13,7 @@ use dyno_report::format::{self, grouped};
 use dyno_report::{Evidence, Experiment, Group, Level, Rule, Trial, parts, unlike};
 use std::collections::BTreeSet;
 
-/// In the order of their weight.
+/// Sorted in the order of their weight.
 pub(super) const RULES: &[Rule] = &[
     Rule::trial(Group::F, Level::E, checks::tpch_answers, |trial| {
         let is_known = KNOWN_SCALES.contains(&facts(trial)?.scale);

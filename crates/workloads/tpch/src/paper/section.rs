@@ -28,7 +28,7 @@ pub(super) struct TpchSection<'a> {
     paper: &'a Paper,
     experiment: &'a Experiment,
     trials: Vec<TpchTrial<'a>>,
-    /// By target and test: the 22 queries at every degree.
+    /// Per target and test: the 22 queries at every degree.
     tables: Vec<TpchTable<'a>>,
     /// Published times of the same queries.
     published: Vec<PublishedSeconds<'a>>,

@@ -35,7 +35,7 @@ pub(super) struct QueryTimes {
     pub(super) seconds: Option<Spread>,
     /// Executions that this rests on.
     pub(super) executions: usize,
-    /// Those of these that were given up at the bound: their time counts as the bound.
+    /// The ones among these that were given up at the bound: their time counts as the bound.
     pub(super) timed_out: usize,
     /// Executions that ended with an error; they have no time.
     pub(super) failed: usize,
@@ -54,8 +54,8 @@ pub(super) struct QueryPlans<'a> {
     pub(super) is_changed: bool,
 }
 
-/// By what factor a time is shorter than that at the first degree: of the medians, and of the longest time there by the
-/// shortest here and the other way round.
+/// Factor by which a time is shorter than that at the first degree: of the medians, and of the longest time there by
+/// the shortest here and the other way round.
 #[derive(Clone, Copy)]
 pub(super) struct Speedup {
     pub(super) factor: Spread,
@@ -192,7 +192,7 @@ impl<'a> TpchTable<'a> {
         Some([rows.min, rows.max])
     }
 
-    /// By what factor a time of a column is smaller than that of the first, where both are known, each with whether it
+    /// Factor by which a time of a column is smaller than that of the first, where both are known, each with whether it
     /// is only a bound. `None` of the first itself, and where both are bounds.
     fn speedup_of(
         &self,

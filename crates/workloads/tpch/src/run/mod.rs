@@ -123,7 +123,7 @@ impl TpchTest {
 pub enum Plans {
     #[default]
     Off,
-    /// As the planner estimates, without executing.
+    /// Estimates of the planner, without executing.
     Estimated,
     /// With an execution of each query where the product can, so that workers and pages are told.
     Executed,
@@ -452,7 +452,7 @@ fn data_state(options: &RunOptions, at: RefreshPosition) -> Option<String> {
     }
 }
 
-/// In what the trial departs from the specification.
+/// Points in which the trial departs from the specification.
 fn deviations(options: &RunOptions, before: &Before) -> Vec<Message> {
     let (test, scale, cache) = (options.test, options.scale, &options.cache);
     let is_test = matches!(test, TpchTest::Power { .. } | TpchTest::Throughput { .. });

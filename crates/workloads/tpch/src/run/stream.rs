@@ -225,7 +225,7 @@ struct Worker<'a> {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum StopReason {
-    /// It has passed its bound.
+    /// Has passed its bound.
     Bound,
     /// The user has ended the trial.
     User,
