@@ -168,7 +168,7 @@ pub struct LostOrder {
 }
 
 impl LostOrder {
-    /// `o_w_id 1, o_d_id 4, o_id 3105: there is no such order`.
+    /// `o_w_id 1, o_d_id 4, o_id 3105 does not exist`.
     pub fn message(&self) -> Message {
         let LedgerOrder { number, lines, .. } = self.order;
         let order = format!("o_w_id {}, o_d_id {}, o_id {number}", self.warehouse, self.district);

@@ -73,7 +73,7 @@ fn each_load_generator_drives_a_node_of_its_own_and_reaches_no_other() {
     assert_eq!(paper.code, 0, "{}", paper.all());
     let paper = fs::read_to_string(stage.scratch.file("p/paper.md")).expect("a paper");
     for text in [
-        "Each load generator drove a read-only node of its own, and no other. The servers' own counts of \
+        "Each load generator drove its own read-only node, and no other. The servers' own counts of \
          reads agree with that to ",
         "| n2 | 3 |",
         "| n3 | 2 |",

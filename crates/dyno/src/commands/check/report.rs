@@ -268,7 +268,7 @@ orders of unknown outcome        3
 of these committed               1
 growth of the order numbers  1,235
 of this by others                0
-lost: o_w_id 1, o_d_id 2, o_id 3005: there is no such order
+lost: o_w_id 1, o_d_id 2, o_id 3005 does not exist
 lost: 1 more
 
 check  verdict   rule             violations     s
