@@ -149,7 +149,7 @@ fn orders_are_taken_away(folder: &Path, server: &Server<'_>) {
     let ran = check(folder, &server.url, &[]);
     assert_eq!(ran.code, 4, "{}\n{}", ran.stdout, ran.stderr);
     for [w, d, o] in taken {
-        let line = format!("lost: o_w_id {w}, o_d_id {d}, o_id {o}: there is no such order");
+        let line = format!("lost: o_w_id {w}, o_d_id {d}, o_id {o} does not exist");
         assert!(ran.stdout.contains(&line), "{line}\n{}", ran.stdout);
     }
     assert!(ran.stderr.contains("error: 2 acknowledged orders are lost."), "{}", ran.stderr);

@@ -36,7 +36,7 @@ pub(crate) fn proves<D: Driver>(driver: &D, path: &Path, runs: u32, acknowledged
     assert!(!lost.is_durable());
     assert_eq!((lost.lost, lost.problems.len()), (1, 0));
     let text = lost.listed[0].message().to_string();
-    assert_eq!(text, "o_w_id 1, o_d_id 3, o_id 3001: there is no such order");
+    assert_eq!(text, "o_w_id 1, o_d_id 3, o_id 3001 does not exist");
 
     let line = "DELETE FROM bmsql_order_line WHERE ol_w_id = 1 AND ol_d_id = 3 AND ol_o_id = 3001 \
                 AND ol_number = 2";
