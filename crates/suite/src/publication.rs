@@ -275,9 +275,9 @@ mod tests {
 
     #[test]
     fn an_unknown_key_has_its_place() {
-        let error = publication("p.toml", "organization = \"X\"\n").expect_err("it is wrong");
+        let error = publication("p.toml", "organisation = \"X\"\n").expect_err("it is wrong");
         let text = error.to_string();
-        assert!(text.contains("organization") && text.contains("organization"), "{text}");
+        assert!(text.contains("organisation") && text.contains("organization"), "{text}");
     }
 
     const SVG: &str = "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 2 1\"><path d=\"M0,0h2v1z\"/></svg>";

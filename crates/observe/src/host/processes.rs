@@ -50,7 +50,11 @@ struct ProcessStat {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ServerUsage {
     process: ServerProcess,
+    /// CPU time of its processes, and of children that have ended.
     ticks: u64,
+    /// The part of children that have ended and were waited for.
+    ended_ticks: u64,
+    processes: u64,
     /// The server's own control group and the microseconds that it counted.
     group: Option<(PathBuf, u64)>,
     threads: BTreeMap<u32, ThreadUsage>,
@@ -139,9 +143,12 @@ impl ServerProcess {
         let own = all.get(&self.pid).filter(|own| own.started_ticks == self.started_ticks)?;
         let tree = descendants(&all, self.pid);
         let ticks = tree.iter().map(|pid| all[pid].own_ticks + all[pid].ended_ticks).sum();
+        let ended_ticks = tree.iter().map(|pid| all[pid].ended_ticks).sum();
         let group = own_group(self.pid, &tree);
         let (process, threads) = (self.clone(), threads(&tree));
-        Some((ServerUsage { process, ticks, group, threads }, own.ended_ticks))
+        let processes = tree.len() as u64;
+        let usage = ServerUsage { process, ticks, ended_ticks, processes, group, threads };
+        Some((usage, own.ended_ticks))
     }
 }
 
@@ -181,8 +188,17 @@ impl ServerUsage {
         self.grown_of_living(before, count).filter(|_| !self.has_lost_threads(before))
     }
 
+    /// Returns true if a thread has ended since `before`, be it one that had begun since then: a session of a trial that was
+    /// closed before this look.
     fn has_lost_threads(&self, before: &ServerUsage) -> bool {
-        before.threads.keys().any(|thread| !self.threads.contains_key(thread))
+        let is_gone = before.threads.keys().any(|thread| !self.threads.contains_key(thread));
+        // User and system time are cut to ticks, at both looks.
+        let coarse_ticks = 4 * self.processes;
+        let living_s = self.cpu_s_of_living(before).unwrap_or(f64::INFINITY);
+        let living_ticks = (living_s * clock_ticks_per_second() as f64) as u64;
+        is_gone
+            || self.ended_ticks > before.ended_ticks
+            || self.ticks.saturating_sub(before.ticks) > living_ticks.saturating_add(coarse_ticks)
     }
 
     /// The sum of a counter's growth over the threads that exist now.
@@ -487,6 +503,8 @@ mod tests {
         let at = |ticks, group: Option<(&str, u64)>| ServerUsage {
             process: process.clone(),
             ticks,
+            ended_ticks: 0,
+            processes: 1,
             group: group.map(|(path, used_us)| (PathBuf::from(path), used_us)),
             threads: BTreeMap::new(),
         };
@@ -506,7 +524,15 @@ mod tests {
         let at = |ticks, threads: &[(u32, u64)]| {
             let usage = |cpu_ns| ThreadUsage { cpu_ns: Some(cpu_ns), ..ThreadUsage::default() };
             let threads = threads.iter().map(|&(thread, ns)| (thread, usage(ns))).collect();
-            ServerUsage { process: process.clone(), ticks, group: None, threads }
+            let (ended_ticks, processes) = (0, 1);
+            ServerUsage {
+                process: process.clone(),
+                ticks,
+                ended_ticks,
+                processes,
+                group: None,
+                threads,
+            }
         };
         let before = at(100, &[(7, 1_000_000_000), (8, 0)]);
         let used_s = |after: ServerUsage| after.used_beside_s(&before);
@@ -518,5 +544,24 @@ mod tests {
             Some(0.05),
             "a thread that has ended used little at most"
         );
+    }
+
+    #[test]
+    fn sessions_that_came_and_went_between_two_looks_count() {
+        let process = ServerProcess { pid: 7, started_ticks: 1, name: "postgres".to_owned() };
+        let at = |ticks, ended_ticks, cpu_ns| {
+            let usage = ThreadUsage { cpu_ns: Some(cpu_ns), ..ThreadUsage::default() };
+            let (process, threads) = (process.clone(), BTreeMap::from([(7, usage)]));
+            ServerUsage { process, ticks, ended_ticks, processes: 1, group: None, threads }
+        };
+        let before = at(100, 30, 1_000_000_000);
+        let counted = |after: ServerUsage| {
+            let switches =
+                after.since(&before).expect("the same process").get(Metric::ContextSwitches);
+            (after.used_s(&before), switches.is_some())
+        };
+        assert_eq!(counted(at(120, 50, 1_000_200_000)), (Some(0.2), false), "processes");
+        assert_eq!(counted(at(120, 30, 1_000_200_000)), (Some(0.2), false), "threads of a process");
+        assert_eq!(counted(at(102, 30, 1_010_000_000)), (Some(0.01), true), "none");
     }
 }

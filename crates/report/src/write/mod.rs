@@ -47,7 +47,7 @@ fn kept(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut word = "";
     for part in text.split_inclusive(' ') {
-        let begins = part.starts_with(|c: char| c.is_alphabetic() || c == '%');
+        let begins = part.starts_with(char::is_alphabetic);
         if begins && is_number(word) && out.ends_with(' ') {
             out.pop();
             out.push('\u{a0}');
@@ -381,7 +381,7 @@ mod tests {
     fn numbers_keep_together_with_what_they_count() {
         for (text, wanted) in [
             ("with 8 workers", "with 8~workers"),
-            ("(1,000 warehouses, 24% more)", "(1,000~warehouses, 24~% more)"),
+            ("(1,000 warehouses, 24% more)", "(1,000~warehouses, 24% more)"),
             ("2.1–2.3 times", "2.1–2.3~times"),
             ("8 个线程", "8~个线程"),
             ("3 (of 4)", "3 (of 4)"),

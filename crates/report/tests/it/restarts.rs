@@ -105,5 +105,5 @@ fn a_comparison_with_itself_says_what_there_is_twice() {
         run.header.experiments[0].restart_each = 1;
         twin(run);
     });
-    assert!(started.contains("started anew for each trial"));
+    assert!(started.contains("restarted for each trial"));
 }
