@@ -40,6 +40,8 @@ pub enum Cause {
     /// The peer broke the protocol, or a limit of dyno was passed.
     Protocol,
     Unsupported,
+    /// A statement was a COPY that takes rows from the client or gives it rows.
+    ClientCopy,
     /// The workload itself failed, such as an expression of a script. No server was asked.
     Workload,
     /// Nothing failed: the workload begins its transaction again of its own accord. No error is counted.
@@ -180,6 +182,11 @@ impl DbError {
     /// The driver lacks an operation; its session is still usable.
     pub fn unsupported(message: impl Into<String>) -> Self {
         Self::new(Cause::Unsupported, ErrorClass::Other, *b"0A000", message)
+    }
+
+    /// Refusal of COPY as a statement; `class` tells whether the session can go on.
+    pub fn client_copy(class: ErrorClass, message: impl Into<String>) -> Self {
+        Self::new(Cause::ClientCopy, class, *b"0A000", message)
     }
 
     #[cold]

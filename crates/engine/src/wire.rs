@@ -36,6 +36,7 @@ enum CauseForm {
     Lost,
     Protocol,
     Unsupported,
+    ClientCopy,
     Workload,
     Again,
 }

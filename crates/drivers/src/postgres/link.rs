@@ -4,7 +4,9 @@ use super::answers::{Expect, Prepared, Progress, Step};
 use super::answers::{broken, notice_line, server_error};
 use crate::endless::too_large;
 use crate::net::{Inbox, Transport};
-use dyno_core::{DbError, DbResult, Executed, Rows, SessionProof, Statement, StatementTable};
+use dyno_core::{
+    DbError, DbResult, ErrorClass, Executed, Rows, SessionProof, Statement, StatementTable,
+};
 use dyno_wire::postgres::backend::{self, TransactionStatus};
 use dyno_wire::postgres::frame::{self, BODY_LIMIT_BYTES, HEADER_BYTES, MessageHeader, tag};
 use dyno_wire::postgres::row::{CellSpot, data_row};
@@ -441,14 +443,16 @@ impl State {
 
 #[cold]
 fn copy_refused() -> DbError {
-    DbError::unsupported("COPY FROM STDIN and COPY TO STDOUT can't be executed as statements.")
+    let message = "COPY FROM STDIN and COPY TO STDOUT can't be executed as statements.";
+    DbError::client_copy(ErrorClass::Other, message)
         .with_hint("COPY to or from a file or program of the server is possible")
 }
 
 /// The rest of a flight has ended a COPY, which no one can repair.
 #[cold]
 fn copy_in_flight() -> DbError {
-    DbError::lost("COPY FROM STDIN was sent together with other statements.")
+    let message = "COPY FROM STDIN was sent together with other statements.";
+    DbError::client_copy(ErrorClass::ConnectionLost, message)
         .with_hint("COPY FROM STDIN and COPY TO STDOUT can't be executed as statements")
 }
 

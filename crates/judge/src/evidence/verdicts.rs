@@ -306,7 +306,7 @@ pub struct VerdictRow {
     pub words: Message,
 }
 
-/// Result of a gate.
+/// Decision of a gate on one metric.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum GateResult {

@@ -99,7 +99,6 @@ pub struct QueryFacts {
     pub ended_s: f64,
     /// Rows received.
     pub rows: u64,
-    /// Its outcome.
     pub outcome: QueryOutcome,
     /// Its answer against the one it is held against; `None` if there is none.
     pub answer: Option<AnswerFacts>,
@@ -152,7 +151,6 @@ pub struct RefreshFacts {
     pub seconds: f64,
     /// Rows inserted or deleted in orders and lineitem together.
     pub rows: u64,
-    /// Its outcome.
     pub outcome: QueryOutcome,
 }
 

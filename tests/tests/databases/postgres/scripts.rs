@@ -326,7 +326,7 @@ async fn transactions_are_seen(session: &mut PostgresSession) {
 async fn copies_are_refused(session: &mut PostgresSession) {
     let check = |error: &DbError| {
         assert!(!error.is_fatal() && error.hint().is_some(), "{error}");
-        assert_eq!((error.cause(), error.sqlstate()), (Cause::Unsupported, "0A000"), "{error}");
+        assert_eq!((error.cause(), error.sqlstate()), (Cause::ClientCopy, "0A000"), "{error}");
         assert!(error.message().contains("COPY"), "{error}");
     };
     run(session, "TRUNCATE t; INSERT INTO t SELECT g FROM generate_series(1, 5000) g")

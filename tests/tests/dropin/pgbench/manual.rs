@@ -113,6 +113,9 @@ const SCRIPTS: &[(&str, &str)] = &[
     ("two_rows.sql", "SELECT generate_series(1, 2) AS n \\gset\n"),
     ("open_block.sql", "BEGIN;\nSELECT 1;\n"),
     ("copy.sql", "COPY pgbench_branches TO STDOUT;\n"),
+    ("copy_chain.sql", "SELECT 1 \\; COPY pgbench_branches TO STDOUT;\n"),
+    ("copy_comment.sql", "/* load */ COPY pgbench_branches FROM STDIN;\n"),
+    ("copy_file.sql", "COPY (SELECT 'stdout') TO '/dev/null';\n"),
 ];
 
 // Serializable has a second kind of failure (of dependencies among reads), which comes by chance.
@@ -167,6 +170,9 @@ const EXAMPLES: &[Example] = &[
     example("undefined variable", &["-n", "-f", "undefined.sql"]),
     example("two rows for gset", &["-n", "-f", "two_rows.sql"]),
     example("COPY", &["-n", "-f", "copy.sql"]),
+    example("COPY after another statement", &["-n", "-f", "copy_chain.sql"]),
+    example("COPY after a comment", &["-n", "-f", "copy_comment.sql"]),
+    example("COPY to a file of the server", &["-n", "-f", "copy_file.sql", "-t", "3"]),
 ];
 
 fn folder_with_scripts() -> Scratch {

@@ -405,7 +405,9 @@ impl PgBench {
                         false => error.with_statement(statement),
                     };
                 }
-                if error.is_fatal() && !error.is_from_server() {
+                if error.cause() == Cause::ClientCopy {
+                    self.say("COPY is not supported in pgbench, aborting");
+                } else if error.is_fatal() && !error.is_from_server() {
                     // The server left without a word.
                     self.say(&text);
                     self.say(&format!(

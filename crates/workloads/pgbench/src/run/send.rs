@@ -51,9 +51,6 @@ impl PgBench {
         if client.in_pipeline {
             return self.queue(client, session, place, statement);
         }
-        if statement.is_copy {
-            return Err(Failure::Client("COPY is not supported in pgbench, aborting".to_owned()));
-        }
         let Some(store) = &statement.store else {
             let mut results = CountResults::default();
             let sent = self.send(client, session, place, statement, &mut results).await;

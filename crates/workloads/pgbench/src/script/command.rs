@@ -142,8 +142,6 @@ pub(crate) struct Statement {
     pub(crate) store: Option<Store>,
     /// Set for several statements in one.
     pub(crate) is_chain: bool,
-    /// Set for COPY from or to the client, which isn't supported.
-    pub(crate) is_copy: bool,
 }
 
 /// A variable in the text of a statement.
@@ -169,14 +167,6 @@ impl Store {
     pub(crate) fn command(&self) -> &'static str {
         if self.is_gset { "gset" } else { "aset" }
     }
-}
-
-/// COPY whose rows would come from the client or go to it.
-fn is_copy(text: &str) -> bool {
-    let mut words = text.split(|letter: char| !letter.is_ascii_alphanumeric() && letter != '_');
-    let is_client =
-        |word: &str| word.eq_ignore_ascii_case("stdin") || word.eq_ignore_ascii_case("stdout");
-    words.next().is_some_and(|word| word.eq_ignore_ascii_case("copy")) && words.any(is_client)
 }
 
 /// The text with a `?` for each byte that is not UTF-8: most other encodings have a byte for each letter, by which the
@@ -214,13 +204,12 @@ impl Statement {
                 shown_text(&text)
             ));
         }
-        let is_copy = is_copy(&shown_text(&text));
-        Ok(Statement { text, references, store: None, is_chain, is_copy })
+        Ok(Statement { text, references, store: None, is_chain })
     }
 
     /// Returns true if nothing but its success matters.
     pub(crate) fn is_plain(&self) -> bool {
-        self.store.is_none() && !self.is_chain && !self.is_copy
+        self.store.is_none() && !self.is_chain
     }
 
     pub(crate) fn first_line(&self) -> String {

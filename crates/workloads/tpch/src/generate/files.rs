@@ -44,7 +44,6 @@ pub enum Content {
     /// Parts of tables, in the files that dbgen writes with `-C parts`: `lineitem.tbl.3`; region and
     /// nation are whole and come with part 1.
     Parts {
-        /// The tables.
         tables: Vec<SchemaTable>,
         /// Numbers of the parts, from 1.
         part: RangeInclusive<u32>,
