@@ -67,8 +67,10 @@ fn parse(text: &str) -> Result<BTreeMap<String, Texts>, String> {
         if places(&texts.zh) != places_en {
             return Err(format!("{key}: `en` and `zh` have different places"));
         }
-        let one = texts.one.as_deref();
-        if one.is_some_and(|one| !places_en.contains("n") || !places(one).is_subset(&places_en)) {
+        let singular = texts.one.as_deref();
+        if singular.is_some_and(|singular| {
+            !places_en.contains("n") || !places(singular).is_subset(&places_en)
+        }) {
             return Err(format!(
                 "{key}: `one` needs the place {{n}} in `en`, and has no other places than that"
             ));

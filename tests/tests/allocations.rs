@@ -37,14 +37,14 @@ struct Probe {
 impl Probe {
     fn new(test: SysbenchTest, options: &[(&str, &str)], dialect: Dialect) -> Self {
         Probe {
-            inner: Sysbench::new(options_of(test, options), dialect),
+            inner: Sysbench::new(parse_options(test, options), dialect),
             transactions: AtomicU64::new(0),
             before: AtomicU64::new(0),
             after: AtomicU64::new(0),
         }
     }
 
-    fn counted(&self) -> u64 {
+    fn allocations(&self) -> u64 {
         let (before, after) =
             (self.before.load(Ordering::Relaxed), self.after.load(Ordering::Relaxed));
         assert!(before > 0, "the allocator counts, and so many transactions were made");
@@ -53,7 +53,7 @@ impl Probe {
     }
 }
 
-fn options_of(test: SysbenchTest, options: &[(&str, &str)]) -> SysbenchOptions {
+fn parse_options(test: SysbenchTest, options: &[(&str, &str)]) -> SysbenchOptions {
     let pairs: Vec<_> =
         options.iter().map(|&(name, value)| (name.to_owned(), value.to_owned())).collect();
     SysbenchOptions::from_pairs(test, &pairs).expect("good options")
@@ -131,7 +131,7 @@ fn measure<D: Driver>(
     let result = drive(&probe, driver, &spec, &Control::new(), &mut ()).expect("the trial begins");
     assert_eq!(result.ended, TrialEnd::Events);
     assert_eq!(result.total.counts().committed, WARM_UP + COUNTED + 100);
-    probe.counted()
+    probe.allocations()
 }
 
 const SMALL: [(&str, &str); 2] = [("tables", "2"), ("table-size", "1000")];
@@ -149,7 +149,7 @@ fn the_engine_allocates_nothing_per_transaction() {
         let control = Control::new();
         let result = drive_simulated(&probe, &driver, &spec(rate_per_s), &control, &mut ());
         assert_eq!(result.expect("the trial begins").ended, TrialEnd::Events);
-        assert_eq!(probe.counted(), 0, "at a rate of {rate_per_s:?}");
+        assert_eq!(probe.allocations(), 0, "at a rate of {rate_per_s:?}");
     }
 }
 
@@ -159,7 +159,7 @@ fn sqlite_allocates_nothing_per_transaction() {
     let target: TargetUrl =
         format!("sqlite:{}", scratch.file("small.db").display()).parse().expect("a good URL");
     let driver = SqliteDriver::new(&target).expect("a driver");
-    let options = options_of(SysbenchTest::ReadWrite, &SMALL);
+    let options = parse_options(SysbenchTest::ReadWrite, &SMALL);
     dyno_sysbench::prepare(&driver.admin(), &options, 1, 1, &Unobserved).expect("prepared");
     for test in [SysbenchTest::PointSelect, SysbenchTest::ReadWrite] {
         assert_eq!(measure(&driver, test, &SMALL, None), 0, "{test:?}");
@@ -172,8 +172,8 @@ fn over_the_wire<D: Driver>(driver: &D) {
         let options = [SMALL[0], SMALL[1], ("db-ps-mode", ps_mode)];
         for test in [SysbenchTest::PointSelect, SysbenchTest::ReadWrite] {
             for rate_per_s in [None, Some(50_000.0)] {
-                let counted = measure(driver, test, &options, rate_per_s);
-                assert_eq!(counted, 0, "{test:?}, db-ps-mode {ps_mode}, rate {rate_per_s:?}");
+                let allocations = measure(driver, test, &options, rate_per_s);
+                assert_eq!(allocations, 0, "{test:?}, db-ps-mode {ps_mode}, rate {rate_per_s:?}");
             }
         }
     }
@@ -195,9 +195,9 @@ fn mysql_allocates_nothing_per_transaction() {
     let server = dyno_nullserver::start(config).expect("the null server starts");
     let port = server.config.mysql_port.expect("it listens");
     let target: TargetUrl = format!("mysql://root@127.0.0.1:{port}/sbtest").parse().expect("a URL");
-    let node = || MysqlDriver::new(&target).expect("a driver");
-    over_the_wire(&single(node()));
-    over_the_wire(&split([node(), node()]));
+    let connect_node = || MysqlDriver::new(&target).expect("a driver");
+    over_the_wire(&single(connect_node()));
+    over_the_wire(&split([connect_node(), connect_node()]));
     assert_eq!(server.stop().expect("stopped").violations, Vec::<String>::new());
 }
 
@@ -208,9 +208,9 @@ fn postgres_allocates_nothing_per_transaction() {
     let port = server.config.postgres_port.expect("it listens");
     let target: TargetUrl =
         format!("postgres://me@127.0.0.1:{port}/sbtest").parse().expect("a URL");
-    let node = || PostgresDriver::new(&target).expect("a driver");
-    over_the_wire(&single(node()));
-    over_the_wire(&split([node(), node()]));
+    let connect_node = || PostgresDriver::new(&target).expect("a driver");
+    over_the_wire(&single(connect_node()));
+    over_the_wire(&split([connect_node(), connect_node()]));
     assert_eq!(server.stop().expect("stopped").violations, Vec::<String>::new());
 }
 
@@ -250,7 +250,7 @@ fn scripts_ways_of_executing_allocate_nothing() {
     let target: TargetUrl =
         format!("postgres://me@127.0.0.1:{port}/sbtest").parse().expect("a URL");
     let driver = PostgresDriver::new(&target).expect("a driver");
-    let counted = dyno_reactor::block_on(as_scripts_do(&driver)).expect("a loop");
-    assert_eq!(counted.expect("all is executed"), 0);
+    let result = dyno_reactor::block_on(as_scripts_do(&driver)).expect("a loop");
+    assert_eq!(result.expect("all is executed"), 0);
     assert_eq!(server.stop().expect("stopped").violations, Vec::<String>::new());
 }

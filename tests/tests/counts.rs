@@ -4,7 +4,7 @@ use dyno_testkit::Scratch;
 use std::path::Path;
 use std::process::Command;
 
-fn counted(text: &str) -> String {
+fn count_text(text: &str) -> String {
     closing(text).0
 }
 
@@ -26,22 +26,22 @@ fn a_skipped_test_is_counted_once_and_not_as_passed() {
         test m::two ... ok\nskipped: m::three: no disk\ntest m::three ... FAILED\ntest out ... ok\n\
         dyno says: skipped: x\n\
         test result: FAILED. 3 passed; 1 failed; 0 ignored; 0 measured\n";
-    assert_eq!(counted(several_threads), "2 passed, 1 failed, 1 skipped\n");
+    assert_eq!(count_text(several_threads), "2 passed, 1 failed, 1 skipped\n");
     // A test of the same name in another binary.
     let one_thread = "     Running tests/b.rs (target/b-2)\n\
         test m::one ... skipped: parts: no server\nskipped: other: no\nok\ntest m::two ... ok\n\
         test m::three ... skipped: m: no\nFAILED\n\
         test result: FAILED. 2 passed; 1 failed; 0 ignored\n";
-    assert_eq!(counted(one_thread), "1 passed, 1 failed, 1 skipped\n");
-    let both = format!("{several_threads}{one_thread}");
-    assert_eq!(counted(&both), "3 passed, 2 failed, 2 skipped\n");
+    assert_eq!(count_text(one_thread), "1 passed, 1 failed, 1 skipped\n");
+    let both_runs = format!("{several_threads}{one_thread}");
+    assert_eq!(count_text(&both_runs), "3 passed, 2 failed, 2 skipped\n");
     let timed = "     Running tests/c.rs (target/c-3)\ntest a ... ok <0.5s>\n\
         test b ... skipped: b: no\nok <1.0s>\ntest c ... skipped: c: no\nFAILED <2.0s>\n\
         test result: FAILED. 2 passed; 1 failed; 0 ignored\n";
-    assert_eq!(counted(timed), "1 passed, 1 failed, 1 skipped\n");
+    assert_eq!(count_text(timed), "1 passed, 1 failed, 1 skipped\n");
     // Steps without a runner.
-    assert_eq!(counted("skipped: NATS: none\n"), "0 passed, 0 failed, 1 skipped\n");
-    assert_eq!(counted("formatted\n"), "1 passed, 0 failed, 0 skipped\n");
+    assert_eq!(count_text("skipped: NATS: none\n"), "0 passed, 0 failed, 1 skipped\n");
+    assert_eq!(count_text("formatted\n"), "1 passed, 0 failed, 0 skipped\n");
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Measures one client and compares two of them.
 
 use crate::child::Ended;
-use crate::client::{Load, Programs, Way, Who, reported_statements};
+use crate::client::{Load, Programs, ServerAddress, Who, reported_statements};
 use crate::null::{Counted, Null};
 use crate::quiet::Quiet;
 use dyno_testkit::Scratch;
@@ -31,21 +31,24 @@ pub(crate) struct Bench {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum NullWay {
+pub(crate) enum NullAddress {
     MysqlSocket,
     MysqlTcp,
     PostgresSocket,
     PostgresTcp,
 }
 
-impl NullWay {
-    pub(crate) fn to(self, null: &Null) -> Way {
-        let folder = || null.folder.display().to_string();
+impl NullAddress {
+    pub(crate) fn resolve(self, null: &Null) -> ServerAddress {
         match self {
-            NullWay::MysqlSocket => Way::MysqlSocket(null.mysql_socket()),
-            NullWay::MysqlTcp => Way::MysqlTcp(null.mysql_port),
-            NullWay::PostgresSocket => Way::Postgres(folder(), null.postgres_port),
-            NullWay::PostgresTcp => Way::Postgres("127.0.0.1".to_owned(), null.postgres_port),
+            NullAddress::MysqlSocket => ServerAddress::MysqlSocket(null.mysql_socket()),
+            NullAddress::MysqlTcp => ServerAddress::MysqlTcp(null.mysql_port),
+            NullAddress::PostgresSocket => {
+                ServerAddress::Postgres(null.folder.display().to_string(), null.postgres_port)
+            }
+            NullAddress::PostgresTcp => {
+                ServerAddress::Postgres("127.0.0.1".to_owned(), null.postgres_port)
+            }
         }
     }
 }
@@ -75,7 +78,7 @@ impl Bench {
         let mut rounds = Vec::new();
         let mut repeats = 0;
         while rounds.len() < self.pairs as usize {
-            crate::say(&format!("{name}: round {} of {}", rounds.len() + 1, self.pairs));
+            crate::log(&format!("{name}: round {} of {}", rounds.len() + 1, self.pairs));
             self.quiet.wait();
             let mut order: Vec<_> = programs.to_vec();
             order.sort_by_key(|&who| RandomState::new().hash_one(who as u8));
@@ -123,7 +126,7 @@ impl Bench {
             if let Some(steady) = difference(short, long, length_s) {
                 return Ok(steady);
             }
-            crate::say("a long run did or cost no more than a short one: both once more");
+            crate::log("a long run did or cost no more than a short one: both once more");
         }
         Err("long runs did or cost no more than short ones: the machine is too busy".to_owned())
     }
@@ -140,12 +143,12 @@ impl Bench {
     pub(crate) fn on_server(
         &self,
         who: Who,
-        way: &Way,
+        address: &ServerAddress,
         load: &Load,
         seconds: u64,
         core: Option<usize>,
     ) -> Result<Cost, String> {
-        let ended = self.run(self.programs.command(who, way, load, "run", seconds)?, core)?;
+        let ended = self.run(self.programs.command(who, address, load, "run", seconds)?, core)?;
         let statements = reported_statements(load, &ended.output)? as f64;
         Ok(Cost { cpu_s: ended.cpu_s, statements })
     }
@@ -155,16 +158,16 @@ impl Bench {
     pub(crate) fn on_null(
         &self,
         who: Who,
-        way: NullWay,
+        address: NullAddress,
         load: &Load,
         seconds: u64,
     ) -> Result<(Cost, Ended), String> {
         let null = self.null(false)?;
-        let command = self.programs.command(who, &way.to(&null), load, "run", seconds)?;
+        let command = self.programs.command(who, &address.resolve(&null), load, "run", seconds)?;
         let ended = self.run(command, Some(CLIENT_CORE))?;
-        let counted = null.stop()?;
-        agree(counted, reported_statements(load, &ended.output)?, load)?;
-        Ok((Cost { cpu_s: ended.cpu_s, statements: counted.statements as f64 }, ended))
+        let counts = null.stop()?;
+        check_counts(counts, reported_statements(load, &ended.output)?, load)?;
+        Ok((Cost { cpu_s: ended.cpu_s, statements: counts.statements as f64 }, ended))
     }
 }
 
@@ -178,15 +181,15 @@ fn difference(short: Cost, long: Cost, length_s: f64) -> Option<Steady> {
 }
 
 /// The server may have counted more than the client reports: statements in flight and set-up.
-fn agree(counted: Counted, reported: u64, load: &Load) -> Result<(), String> {
+fn check_counts(counts: Counted, reported: u64, load: &Load) -> Result<(), String> {
     let slack = u64::from(load.workers) * (load.statements() + SET_UP) + 2 * SET_UP;
-    let extra = counted.statements.checked_sub(reported);
+    let extra = counts.statements.checked_sub(reported);
     if extra.is_some_and(|extra| extra <= slack) {
         return Ok(());
     }
     Err(format!(
         "the client reports {reported} statements, but the null server counted {}",
-        counted.statements
+        counts.statements
     ))
 }
 
@@ -208,10 +211,12 @@ mod tests {
     #[test]
     fn a_report_must_agree_with_the_servers_count() {
         let load = Load::closed("oltp_point_select", 64);
-        let counted = |statements| Counted { statements, rows: 0 };
-        assert!(agree(counted(1_000_000), 1_000_000, &load).is_ok());
-        assert!(agree(counted(1_000_500), 1_000_000, &load).is_ok());
-        assert!(agree(counted(1_001_000), 1_000_000, &load).is_err());
-        assert!(agree(counted(999_999), 1_000_000, &load).is_err());
+        fn counts(statements: u64) -> Counted {
+            Counted { statements, rows: 0 }
+        }
+        assert!(check_counts(counts(1_000_000), 1_000_000, &load).is_ok());
+        assert!(check_counts(counts(1_000_500), 1_000_000, &load).is_ok());
+        assert!(check_counts(counts(1_001_000), 1_000_000, &load).is_err());
+        assert!(check_counts(counts(999_999), 1_000_000, &load).is_err());
     }
 }

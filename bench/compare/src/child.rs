@@ -36,24 +36,24 @@ impl Ended {
 /// Starts a child on one core, or on all of them; on a machine with a single core always there.
 pub(crate) fn spawn(command: &mut Command, core: Option<usize>) -> Result<Child, String> {
     let program = command.get_program().to_owned();
-    let words =
+    let describe_error =
         |error: &dyn std::fmt::Display| format!("{} can't be started: {error}", program.display());
-    let all = sched_getaffinity(None).map_err(|error| words(&error))?;
-    let one = core.and_then(|core| alone(&all, core));
-    if let Some(one) = &one {
+    let all_cores = sched_getaffinity(None).map_err(|error| describe_error(&error))?;
+    let single_core = core.and_then(|core| single_core_set(&all_cores, core));
+    if let Some(single_core) = &single_core {
         // A child begins on the cores of the thread that starts it: all its threads stay there.
-        sched_setaffinity(None, one).map_err(|error| words(&error))?;
+        sched_setaffinity(None, single_core).map_err(|error| describe_error(&error))?;
     }
     let child = command.stdin(Stdio::null()).spawn();
-    if one.is_some() {
-        sched_setaffinity(None, &all).map_err(|error| words(&error))?;
+    if single_core.is_some() {
+        sched_setaffinity(None, &all_cores).map_err(|error| describe_error(&error))?;
     }
-    child.map_err(|error| words(&error))
+    child.map_err(|error| describe_error(&error))
 }
 
 /// One of these cores; `None` if it is not among them, and on a machine that has no other.
-fn alone(all: &CpuSet, core: usize) -> Option<CpuSet> {
-    (all.is_set(core) && all.count() > 1).then(|| {
+fn single_core_set(all_cores: &CpuSet, core: usize) -> Option<CpuSet> {
+    (all_cores.is_set(core) && all_cores.count() > 1).then(|| {
         let mut set = CpuSet::new();
         set.set(core);
         set
@@ -68,8 +68,8 @@ pub(crate) fn run(
     folder: &Path,
 ) -> Result<Ended, String> {
     let (out, err) = (folder.join("stdout"), folder.join("stderr"));
-    let file = |path| std::fs::File::create(path).map_err(|error| format!("{path:?}: {error}"));
-    command.stdout(file(&out)?).stderr(file(&err)?);
+
+    command.stdout(create_file(&out)?).stderr(create_file(&err)?);
     let before_s = children_cpu_s()?;
     let began = Instant::now();
     let mut child = spawn(command, core)?;
@@ -84,21 +84,25 @@ pub(crate) fn run(
     match status {
         Ok(status) if status.success() => Ok(Ended { cpu_s, wall_s, peak_kib, own_kib, output }),
         Ok(status) => {
-            let said = std::fs::read_to_string(&err).unwrap_or_default();
-            Err(format!("{command:?} ended with {status}:\n{output}{said}"))
+            let stderr = std::fs::read_to_string(&err).unwrap_or_default();
+            Err(format!("{command:?} ended with {status}:\n{output}{stderr}"))
         }
         Err(error) => Err(format!("{command:?}: {error}")),
     }
 }
 
+fn create_file(path: &Path) -> Result<std::fs::File, String> {
+    std::fs::File::create(path).map_err(|error| format!("{path:?}: {error}"))
+}
+
 /// Keeps a process, its threads and its children on one core, with all that they start from now on; on a machine with
 /// a single core nothing changes.
 pub(crate) fn pin(process: Pid, core: usize) -> Result<(), String> {
-    let words = |error: &dyn std::fmt::Display| format!("process {process:?}: {error}");
-    let all = sched_getaffinity(None).map_err(|error| words(&error))?;
-    let Some(set) = alone(&all, core) else { return Ok(()) };
+    let describe_error = |error: &dyn std::fmt::Display| format!("process {process:?}: {error}");
+    let all_cores = sched_getaffinity(None).map_err(|error| describe_error(&error))?;
+    let Some(set) = single_core_set(&all_cores, core) else { return Ok(()) };
     let folder = format!("/proc/{}/task", process.as_raw_nonzero());
-    for thread in std::fs::read_dir(&folder).map_err(|error| words(&error))?.flatten() {
+    for thread in std::fs::read_dir(&folder).map_err(|error| describe_error(&error))?.flatten() {
         let number = thread.file_name().to_str().and_then(|name| Pid::from_raw(name.parse().ok()?));
         // A thread that has ended meanwhile needs no core.
         let _ = number.map(|number| sched_setaffinity(Some(number), &set));

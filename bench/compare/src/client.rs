@@ -66,7 +66,7 @@ pub(crate) struct Programs {
 }
 
 #[derive(Clone, Debug)]
-pub(crate) enum Way {
+pub(crate) enum ServerAddress {
     MysqlSocket(PathBuf),
     MysqlTcp(u16),
     /// A folder or a host name, as in libpq, and the port.
@@ -179,17 +179,17 @@ impl Programs {
     pub(crate) fn command(
         &self,
         who: Who,
-        way: &Way,
+        address: &ServerAddress,
         load: &Load,
         verb: &str,
         seconds: u64,
     ) -> Result<Command, String> {
         if who == Who::Floor {
-            return Ok(self.floor(way, load, seconds));
+            return Ok(self.floor(address, load, seconds));
         }
         let test = match load.test {
             Test::Pgbench { script, protocol } => {
-                let mut command = self.pgbench(who, way)?;
+                let mut command = self.pgbench(who, address)?;
                 command.arg("--no-vacuum").arg(format!("--builtin={script}"));
                 command.arg(format!("--protocol={protocol}")).arg(format!("--jobs={}", load.loops));
                 command.arg(format!("--client={}", load.workers)).arg(format!("--time={seconds}"));
@@ -204,7 +204,7 @@ impl Programs {
                 command.arg(format!("--loops={}", load.loops));
             }
         }
-        command.arg(test).args(way_options(way));
+        command.arg(test).args(address_options(address));
         command.arg(format!("--tables={}", load.tables)).arg(format!("--table-size={TABLE_ROWS}"));
         command.arg(format!("--threads={}", load.workers)).arg(format!("--time={seconds}"));
         if load.rate_per_s > 0 {
@@ -214,12 +214,16 @@ impl Programs {
         Ok(command)
     }
 
-    pub(crate) fn floor(&self, way: &Way, load: &Load, seconds: u64) -> Command {
+    pub(crate) fn floor(&self, address: &ServerAddress, load: &Load, seconds: u64) -> Command {
         let mut command = Command::new(&self.floor);
-        let (server, rows) = match way {
-            Way::MysqlSocket(path) => (format!("--mysql-socket={}", path.display()), TABLE_ROWS),
-            Way::MysqlTcp(port) => (format!("--mysql-host=127.0.0.1\n--port={port}"), TABLE_ROWS),
-            Way::Postgres(host, port) => {
+        let (server, rows) = match address {
+            ServerAddress::MysqlSocket(path) => {
+                (format!("--mysql-socket={}", path.display()), TABLE_ROWS)
+            }
+            ServerAddress::MysqlTcp(port) => {
+                (format!("--mysql-host=127.0.0.1\n--port={port}"), TABLE_ROWS)
+            }
+            ServerAddress::Postgres(host, port) => {
                 (format!("--postgres={host}\n--port={port}"), load.scale * 100_000)
             }
         };
@@ -233,11 +237,11 @@ impl Programs {
     pub(crate) fn initialize(
         &self,
         who: Who,
-        way: &Way,
+        address: &ServerAddress,
         scale: u32,
         connections: u32,
     ) -> Result<Command, String> {
-        let mut command = self.pgbench(who, way)?;
+        let mut command = self.pgbench(who, address)?;
         // Tables and rows; vacuum and keys cost the server only.
         command.args(["--initialize", "--init-steps=dtg", "--quiet"]);
         command.arg(format!("--scale={scale}"));
@@ -248,8 +252,8 @@ impl Programs {
     }
 
     /// pgbench, or dyno in its place, with the address of the server.
-    fn pgbench(&self, who: Who, way: &Way) -> Result<Command, String> {
-        let Way::Postgres(host, port) = way else {
+    fn pgbench(&self, who: Who, address: &ServerAddress) -> Result<Command, String> {
+        let ServerAddress::Postgres(host, port) = address else {
             return Err("pgbench speaks the PostgreSQL protocol only".to_owned());
         };
         let mut command = Command::new(self.find(who)?);
@@ -262,15 +266,15 @@ impl Programs {
     }
 }
 
-fn way_options(way: &Way) -> Vec<OsString> {
-    let options = match way {
-        Way::MysqlSocket(path) => {
+fn address_options(address: &ServerAddress) -> Vec<OsString> {
+    let options = match address {
+        ServerAddress::MysqlSocket(path) => {
             format!("--mysql-socket={}\n--mysql-user=root", path.display())
         }
-        Way::MysqlTcp(port) => {
+        ServerAddress::MysqlTcp(port) => {
             format!("--mysql-host=127.0.0.1\n--mysql-port={port}\n--mysql-user=root")
         }
-        Way::Postgres(host, port) => {
+        ServerAddress::Postgres(host, port) => {
             format!("--db-driver=pgsql\n--pgsql-host={host}\n--pgsql-port={port}")
         }
     };
@@ -329,16 +333,19 @@ mod tests {
         assert_eq!(reported_statements(&point, sysbench), Ok(200));
         let pgbench = "scaling factor: 1\nnumber of transactions actually processed: 4711\n";
         let (select, mixed) = ("select-only", "tpcb-like");
-        let of = |script| reported_statements(&Load::pgbench(script, "simple", 1), pgbench);
-        assert_eq!((of(select), of(mixed)), (Ok(4_711), Ok(32_977)));
+        let count_statements =
+            |script| reported_statements(&Load::pgbench(script, "simple", 1), pgbench);
+        assert_eq!((count_statements(select), count_statements(mixed)), (Ok(4_711), Ok(32_977)));
         assert!(reported_statements(&point, "FATAL: no").is_err());
     }
 
     #[test]
     fn a_load_becomes_the_same_options_for_dyno_and_sysbench() {
-        let (way, load) = (Way::MysqlTcp(3306), Load::closed("oltp_point_select", 64));
-        let of = |who| words(&programs().command(who, &way, &load, "run", 5).unwrap());
-        let (dyno, sysbench) = (of(Who::Dyno), of(Who::Sysbench));
+        let (address, load) =
+            (ServerAddress::MysqlTcp(3306), Load::closed("oltp_point_select", 64));
+        let command_words =
+            |who| words(&programs().command(who, &address, &load, "run", 5).unwrap());
+        let (dyno, sysbench) = (command_words(Who::Dyno), command_words(Who::Sysbench));
         assert_eq!(dyno[..2], ["sysbench", "--loops=1"]);
         assert_eq!(dyno[2..], sysbench);
         assert!(sysbench.contains(&"--threads=64".into()));
@@ -346,21 +353,24 @@ mod tests {
 
     #[test]
     fn a_script_becomes_the_same_options_for_dyno_and_pgbench() {
-        let way = Way::Postgres("/folder".to_owned(), 5432);
+        let address = ServerAddress::Postgres("/folder".to_owned(), 5432);
         let load = Load::pgbench("tpcb-like", "extended", 64);
-        let of = |who| words(&programs().command(who, &way, &load, "run", 5).unwrap());
-        let (dyno, pgbench) = (of(Who::Dyno), of(Who::Pgbench));
+        let command_words =
+            |who| words(&programs().command(who, &address, &load, "run", 5).unwrap());
+        let (dyno, pgbench) = (command_words(Who::Dyno), command_words(Who::Pgbench));
         assert_eq!(dyno[0], "pgbench");
         assert_eq!(dyno[1..], pgbench);
         assert!(pgbench.contains(&"--builtin=tpcb-like".into()));
-        assert!(programs().command(Who::Pgbench, &Way::MysqlTcp(1), &load, "run", 5).is_err());
+        assert!(
+            programs().command(Who::Pgbench, &ServerAddress::MysqlTcp(1), &load, "run", 5).is_err()
+        );
     }
 
     #[test]
     fn only_dyno_is_told_of_connections_that_load() {
-        let way = Way::Postgres("/folder".to_owned(), 5432);
-        let of = |who| words(&programs().initialize(who, &way, 50, 2).unwrap());
-        let (mut dyno, pgbench) = (of(Who::Dyno), of(Who::Pgbench));
+        let address = ServerAddress::Postgres("/folder".to_owned(), 5432);
+        let command_words = |who| words(&programs().initialize(who, &address, 50, 2).unwrap());
+        let (mut dyno, pgbench) = (command_words(Who::Dyno), command_words(Who::Pgbench));
         assert_eq!(dyno.pop(), Some("--jobs=2".into()));
         assert_eq!(dyno[1..], pgbench);
     }

@@ -1,13 +1,13 @@
 //! All comparisons.
 
-use crate::bench::{Bench, CLIENT_CORE, NullWay, Steady};
+use crate::bench::{Bench, CLIENT_CORE, NullAddress, Steady};
 use crate::child::Ended;
-use crate::client::{INIT_SCALE, Load, TABLE_ROWS, Way, Who};
+use crate::client::{INIT_SCALE, Load, ServerAddress, TABLE_ROWS, Who};
 use crate::null::Counted;
 use crate::server::{self, Cores, Transport};
 use crate::table::{Bar, Line};
 use crate::tpcc;
-use crate::{say, tpch, tpch_gen};
+use crate::{log, tpch, tpch_gen};
 use serde_json::Value;
 use std::process::Command;
 
@@ -85,7 +85,7 @@ pub(crate) struct Bars {
 
 const NO_BARS: Bars = Bars { cpu: Bar::None, rate: Bar::None };
 
-fn one(
+fn comparison(
     section: Section,
     name: impl Into<String>,
     peer: Who,
@@ -95,10 +95,10 @@ fn one(
 }
 
 /// Client CPU per statement on the null server.
-fn null(name: &str, way: NullWay, load: Load, cpu: Bar) -> Comparison {
-    one(Section::Null, format!("null-{name}"), load.peer(), move |bench, name| {
+fn null(name: &str, address: NullAddress, load: Load, cpu: Bar) -> Comparison {
+    comparison(Section::Null, format!("null-{name}"), load.peer(), move |bench, name| {
         let rounds = bench.rounds(name, &load.programs(), |who| {
-            bench.steady(|seconds| Ok(bench.on_null(who, way, &load, seconds)?.0))
+            bench.steady(|seconds| Ok(bench.on_null(who, address, &load, seconds)?.0))
         })?;
         Ok(steady_lines(name, &load, &rounds, Bars { cpu, ..NO_BARS }))
     })
@@ -110,48 +110,51 @@ fn real(name: &str, cores: Cores, transport: Transport, load: Load, bars: Bars) 
         Cores::Shared => (Section::Shared, "shared"),
         Cores::Apart => (Section::Apart, "apart"),
     };
-    one(section, format!("{regime}-{name}"), load.peer(), move |bench, name| {
+    comparison(section, format!("{regime}-{name}"), load.peer(), move |bench, name| {
         server::run_load(bench, name, (transport, cores), &load, bars)
     })
 }
 
 /// Resident memory on the null server.
-fn memory(name: &str, way: NullWay, load: Load, bar: Bar) -> Comparison {
-    one(Section::Null, name, load.peer(), move |bench, name| {
+fn memory(name: &str, address: NullAddress, load: Load, bar: Bar) -> Comparison {
+    comparison(Section::Null, name, load.peer(), move |bench, name| {
         let rounds = bench.pairs(name, load.peer(), |who| {
-            Ok(bench.on_null(who, way, &load, bench.short_seconds)?.1)
+            Ok(bench.on_null(who, address, &load, bench.short_seconds)?.1)
         })?;
         let (workers, peer) = (load.workers, load.peer());
-        let what = |text| format!("{name}: {text}, {workers} connections, beside {peer}, MiB");
-        let own = what("memory of its own (RssAnon)");
+        let label = |text| format!("{name}: {text}, {workers} connections, beside {peer}, MiB");
+        let own_memory = label("memory of its own (RssAnon)");
         Ok(vec![
-            Line::of_rounds(what("resident memory"), &rounds, Ended::peak_mib, bar),
-            Line::of_rounds(own, &rounds, Ended::own_mib, Bar::None),
+            Line::from_rounds(label("resident memory"), &rounds, Ended::peak_mib, bar),
+            Line::from_rounds(own_memory, &rounds, Ended::own_mib, Bar::None),
         ])
     })
 }
 
 pub(crate) fn all() -> Vec<Comparison> {
-    let mut all = levels();
-    all.extend(on_real_servers());
-    all.extend(on_the_null_server());
-    all.push(one(Section::OpenLoop, "open-loop", Who::Sysbench, open_loop));
-    all.extend(loads());
-    all.extend(tpcc_and_tpch());
-    all
+    let mut comparisons = levels();
+    comparisons.extend(on_real_servers());
+    comparisons.extend(on_the_null_server());
+    comparisons.push(comparison(Section::OpenLoop, "open-loop", Who::Sysbench, open_loop));
+    comparisons.extend(loads());
+    comparisons.extend(tpcc_and_tpch());
+    comparisons
 }
 
 /// Throughput with dyno's default loops compared with sysbench, and with as many jobs as clients compared with pgbench.
 fn levels() -> Vec<Comparison> {
     const LEVELS: [u32; 7] = [1, 2, 3, 4, 8, 16, 64];
-    let mut all = Vec::new();
+    let mut comparisons = Vec::new();
     let mut add = |test: &str, load: fn(u32) -> Load| {
         for (transport, suffix) in [(Transport::Unix, "unix"), (Transport::Tcp, "tcp")] {
             let name = format!("levels-{test}-{suffix}");
             let loads = LEVELS.map(load).to_vec();
-            all.push(one(Section::Levels, name, loads[0].peer(), move |bench, name| {
-                server::run_levels(bench, name, transport, &loads)
-            }));
+            comparisons.push(comparison(
+                Section::Levels,
+                name,
+                loads[0].peer(),
+                move |bench, name| server::run_levels(bench, name, transport, &loads),
+            ));
         }
     };
     add("point-select", |workers| Load::closed("oltp_point_select", workers).by_default());
@@ -159,7 +162,7 @@ fn levels() -> Vec<Comparison> {
     add("read-write", |workers| Load::closed("oltp_read_write", workers).by_default());
     add("select-only", |workers| Load::pgbench("select-only", "simple", workers).with_jobs());
     add("simple-update", |workers| Load::pgbench("simple-update", "simple", workers).with_jobs());
-    all
+    comparisons
 }
 
 fn on_real_servers() -> Vec<Comparison> {
@@ -220,7 +223,7 @@ fn on_real_servers() -> Vec<Comparison> {
 }
 
 fn on_the_null_server() -> Vec<Comparison> {
-    use NullWay::{MysqlSocket, MysqlTcp, PostgresSocket, PostgresTcp};
+    use NullAddress::{MysqlSocket, MysqlTcp, PostgresSocket, PostgresTcp};
     let (point, mixed) = ("oltp_point_select", "oltp_read_write");
     let select = |protocol| Load::pgbench("select-only", protocol, 64);
     let tpcb = Load::pgbench("tpcb-like", "prepared", 64);
@@ -243,45 +246,47 @@ fn on_the_null_server() -> Vec<Comparison> {
 
 fn loads() -> Vec<Comparison> {
     vec![
-        one(Section::Loading, "prepare-null", Who::Sysbench, prepare_null),
-        one(Section::Loading, "prepare-mariadb", Who::Sysbench, server::prepare),
-        one(Section::Loading, "init-null", Who::Pgbench, init_null),
-        one(Section::Loading, "init-postgres", Who::Pgbench, server::initialize),
+        comparison(Section::Loading, "prepare-null", Who::Sysbench, prepare_null),
+        comparison(Section::Loading, "prepare-mariadb", Who::Sysbench, server::prepare),
+        comparison(Section::Loading, "init-null", Who::Pgbench, init_null),
+        comparison(Section::Loading, "init-postgres", Who::Pgbench, server::initialize),
     ]
 }
 
 fn tpcc_and_tpch() -> Vec<Comparison> {
-    let mut all = Vec::new();
+    let mut comparisons = Vec::new();
     // The whole build has to be this many times as fast; a transaction may cost this much of go-tpc's CPU.
     for (database, build, cost) in [("postgres", 1.5, 0.42), ("mariadb", 1.2, 0.48)] {
         let tpcc = |what: &str, run: Box<Run>| {
-            one(Section::Tpcc, format!("tpcc-{what}-{database}"), Who::GoTpc, run)
+            comparison(Section::Tpcc, format!("tpcc-{what}-{database}"), Who::GoTpc, run)
         };
-        all.push(tpcc(
+        comparisons.push(tpcc(
             "build",
             Box::new(move |bench, name| tpcc::build(bench, name, database, build)),
         ));
         let run = move |bench: &Bench, name: &str| tpcc::run(bench, name, database, cost);
-        all.push(tpcc("run", Box::new(run)));
+        comparisons.push(tpcc("run", Box::new(run)));
     }
-    for (name, way) in [("mysql", NullWay::MysqlSocket), ("postgres", NullWay::PostgresSocket)] {
+    for (name, address) in
+        [("mysql", NullAddress::MysqlSocket), ("postgres", NullAddress::PostgresSocket)]
+    {
         let name = format!("tpcc-terminals-{name}-statement");
-        all.push(one(Section::Tpcc, name, Who::Dyno, move |bench, name| {
-            tpcc::terminals(bench, name, way)
+        comparisons.push(comparison(Section::Tpcc, name, Who::Dyno, move |bench, name| {
+            tpcc::terminals(bench, name, address)
         }));
     }
     for (name, scale) in [("tpch-load", "1"), ("tpch-small-load", "0.1")] {
-        all.push(one(Section::Tpch, name, Who::Dyno, move |bench, name| {
+        comparisons.push(comparison(Section::Tpch, name, Who::Dyno, move |bench, name| {
             tpch::load(bench, name, scale)
         }));
     }
     for threads in [1, 2] {
         let name = format!("tpch-gen-{threads}");
-        all.push(one(Section::Tpch, name, Who::TpchgenCli, move |bench, name| {
+        comparisons.push(comparison(Section::Tpch, name, Who::TpchgenCli, move |bench, name| {
             tpch_gen::files(bench, name, threads)
         }));
     }
-    all
+    comparisons
 }
 
 fn open_loop(bench: &Bench, name: &str) -> Lines {
@@ -290,7 +295,7 @@ fn open_loop(bench: &Bench, name: &str) -> Lines {
     let mut late: [Vec<Vec<f64>>; 3] = Default::default();
     let (mut delivered, mut peer_delivered) = (Vec::new(), Vec::new());
     for round in 1..=bench.pairs {
-        say(&format!("{name}: round {round} of {}", bench.pairs));
+        log(&format!("{name}: round {round} of {}", bench.pairs));
         bench.go_on()?;
         let json = open_loop_once(bench, &load)?;
         let floor = bare_open_loop(bench, &load)?;
@@ -298,23 +303,23 @@ fn open_loop(bench: &Bench, name: &str) -> Lines {
             values.push(vec![number(&json["lateness"][key])?, number(&floor[key])?]);
         }
         delivered.push(number(&json["counts"]["committed"])? / number(&json["offered"])?);
-        let asked = f64::from(load.rate_per_s) * bench.seconds as f64;
+        let transactions_due = f64::from(load.rate_per_s) * bench.seconds as f64;
         // sysbench ends with an error when it misses the rate by far: then there is no figure.
         if let Ok((cost, _)) =
-            bench.on_null(Who::Sysbench, NullWay::MysqlSocket, &load, bench.seconds)
+            bench.on_null(Who::Sysbench, NullAddress::MysqlSocket, &load, bench.seconds)
         {
-            peer_delivered.push(cost.statements / asked);
+            peer_delivered.push(cost.statements / transactions_due);
         }
     }
-    let what = |text: &str| format!("{name}: {OPEN_LOOP_PER_S} tx/s, {text}");
-    let lateness = |at: usize, text: &str, bar| {
-        Line::beside_floor(what(&format!("lateness of starts, {text}, us")), &late[at], bar)
+    let label = |text: &str| format!("{name}: {OPEN_LOOP_PER_S} tx/s, {text}");
+    let lateness_line = |at: usize, text: &str, bar| {
+        Line::beside_floor(label(&format!("lateness of starts, {text}, us")), &late[at], bar)
     };
     Ok(vec![
-        lateness(0, "median", Bar::None),
-        lateness(1, "p99", Bar::Value(60.0)),
-        lateness(2, "p99.9", Bar::None),
-        Line::of_values(what("share delivered, beside sysbench"), &delivered, Bar::None)
+        lateness_line(0, "median", Bar::None),
+        lateness_line(1, "p99", Bar::Value(60.0)),
+        lateness_line(2, "p99.9", Bar::None),
+        Line::from_values(label("share delivered, beside sysbench"), &delivered, Bar::None)
             .beside(&peer_delivered),
     ])
 }
@@ -326,8 +331,8 @@ fn number(value: &Value) -> Result<f64, String> {
 /// Lateness of the bare loop with the same requests.
 fn bare_open_loop(bench: &Bench, load: &Load) -> Result<Value, String> {
     let null = bench.null(false)?;
-    let way = NullWay::MysqlSocket.to(&null);
-    let mut command = bench.programs.floor(&way, load, bench.seconds);
+    let address = NullAddress::MysqlSocket.resolve(&null);
+    let mut command = bench.programs.floor(&address, load, bench.seconds);
     command.arg(format!("--starts={}", load.rate_per_s));
     let ended = bench.run(command, Some(CLIENT_CORE))?;
     null.stop()?;
@@ -336,8 +341,8 @@ fn bare_open_loop(bench: &Bench, load: &Load) -> Result<Value, String> {
 
 fn prepare_null(bench: &Bench, name: &str) -> Lines {
     let rounds = bench.pairs(name, Who::Sysbench, |who| {
-        load_null(bench, who, NullWay::MysqlSocket, LOAD_ROWS, |way| {
-            bench.programs.command(who, way, &loading(), "prepare", 0)
+        load_null(bench, who, NullAddress::MysqlSocket, LOAD_ROWS, |address| {
+            bench.programs.command(who, address, &loading(), "prepare", 0)
         })
     })?;
     Ok(prepare_lines(name, &rounds, Bar::None))
@@ -345,8 +350,8 @@ fn prepare_null(bench: &Bench, name: &str) -> Lines {
 
 fn init_null(bench: &Bench, name: &str) -> Lines {
     let rounds = bench.pairs(name, Who::Pgbench, |who| {
-        load_null(bench, who, NullWay::PostgresSocket, init_rows(), |way| {
-            bench.programs.initialize(who, way, INIT_SCALE, INIT_CONNECTIONS)
+        load_null(bench, who, NullAddress::PostgresSocket, init_rows(), |address| {
+            bench.programs.initialize(who, address, INIT_SCALE, INIT_CONNECTIONS)
         })
     })?;
     Ok(init_lines(name, &rounds, Bar::RatioAtLeast(1.3), Bar::Value(0.3)))
@@ -356,12 +361,12 @@ fn init_null(bench: &Bench, name: &str) -> Lines {
 fn load_null(
     bench: &Bench,
     who: Who,
-    way: NullWay,
+    address: NullAddress,
     rows: u32,
-    command: impl FnOnce(&Way) -> Result<Command, String>,
+    command: impl FnOnce(&ServerAddress) -> Result<Command, String>,
 ) -> Result<Loading, String> {
     let null = bench.null(true)?;
-    let ended = bench.run(command(&way.to(&null))?, Some(CLIENT_CORE))?;
+    let ended = bench.run(command(&address.resolve(&null))?, Some(CLIENT_CORE))?;
     let Counted { rows: loaded, .. } = null.stop()?;
     if loaded != u64::from(rows) {
         return Err(format!("{who} loaded {loaded} rows instead of {rows}"));
@@ -382,13 +387,18 @@ pub(crate) fn steady_lines(
     Bars { cpu, rate }: Bars,
 ) -> Vec<Line> {
     let peer = load.peer();
-    let what = |text| {
+    let label = |text| {
         format!("{name}: {}, {} connections, beside {peer}, {text}", load.test, load.workers)
     };
     vec![
-        Line::of_rounds(what("client CPU us/query"), rounds, |one| one.cpu_us_per_statement, cpu)
-            .near_floor(FLOOR_GOAL),
-        Line::of_rounds(what("queries/s"), rounds, |one| one.statements_per_s, rate),
+        Line::from_rounds(
+            label("client CPU us/query"),
+            rounds,
+            |one| one.cpu_us_per_statement,
+            cpu,
+        )
+        .near_floor(FLOOR_GOAL),
+        Line::from_rounds(label("queries/s"), rounds, |one| one.statements_per_s, rate),
     ]
 }
 
@@ -407,25 +417,30 @@ impl Loading {
 
 /// Lines about sysbench's tables.
 pub(crate) fn prepare_lines(name: &str, rounds: &[Vec<Loading>], rate: Bar) -> Vec<Line> {
-    let what = format!(
+    let label = format!(
         "{name}: {LOAD_TABLES} tables of {TABLE_ROWS} rows, {LOAD_TABLES} threads, beside sysbench"
     );
-    loading_lines(&what, rounds, rate, Bar::Value(0.5))
+    loading_lines(&label, rounds, rate, Bar::Value(0.5))
 }
 
 /// Lines about pgbench's tables.
 pub(crate) fn init_lines(name: &str, rounds: &[Vec<Loading>], rate: Bar, cpu: Bar) -> Vec<Line> {
-    let what = format!(
+    let label = format!(
         "{name}: pgbench -i --init-steps=dtg at scale {INIT_SCALE}, dyno over {INIT_CONNECTIONS} connections, beside pgbench"
     );
-    loading_lines(&what, rounds, rate, cpu)
+    loading_lines(&label, rounds, rate, cpu)
 }
 
-pub(crate) fn loading_lines(what: &str, rounds: &[Vec<Loading>], rate: Bar, cpu: Bar) -> Vec<Line> {
-    let cost = format!("{what}, client CPU us/row");
+pub(crate) fn loading_lines(
+    label: &str,
+    rounds: &[Vec<Loading>],
+    rate: Bar,
+    cpu: Bar,
+) -> Vec<Line> {
+    let cost = format!("{label}, client CPU us/row");
     vec![
-        Line::of_rounds(format!("{what}, rows/s"), rounds, |one| one.rows_per_s, rate),
-        Line::of_rounds(cost, rounds, |one| one.cpu_us_per_row, cpu),
+        Line::from_rounds(format!("{label}, rows/s"), rounds, |one| one.rows_per_s, rate),
+        Line::from_rounds(cost, rounds, |one| one.cpu_us_per_row, cpu),
     ]
 }
 
@@ -437,9 +452,9 @@ pub(crate) fn init_rows() -> u32 {
 
 fn open_loop_once(bench: &Bench, load: &Load) -> Result<Value, String> {
     let null = bench.null(false)?;
-    let way = NullWay::MysqlSocket.to(&null);
+    let address = NullAddress::MysqlSocket.resolve(&null);
     let file = bench.scratch.file("open-loop.json");
-    let mut command = bench.programs.command(Who::Dyno, &way, load, "run", bench.seconds)?;
+    let mut command = bench.programs.command(Who::Dyno, &address, load, "run", bench.seconds)?;
     command.arg(format!("--json={}", file.display()));
     bench.run(command, Some(CLIENT_CORE))?;
     null.stop()?;

@@ -30,9 +30,9 @@ pub(crate) fn description() -> String {
 pub(crate) fn commit() -> String {
     let mut git = Command::new("git");
     git.args(["-C", env!("CARGO_MANIFEST_DIR"), "describe", "--always", "--dirty"]);
-    let said = git.output().ok().filter(|said| said.status.success());
-    said.map_or("unknown".to_owned(), |said| {
-        String::from_utf8_lossy(&said.stdout).trim().to_owned()
+    let output = git.output().ok().filter(|output| output.status.success());
+    output.map_or("unknown".to_owned(), |output| {
+        String::from_utf8_lossy(&output.stdout).trim().to_owned()
     })
 }
 

@@ -9,7 +9,7 @@ macro_rules! or_skip {
     ($name:expr, $subject:expr) => {
         match $subject {
             Ok(subject) => subject,
-            Err(why) => return Ok(vec![Line::note($name, format!("skipped: {why}"))]),
+            Err(why) => return Ok(vec![Line::new_note($name, format!("skipped: {why}"))]),
         }
     };
 }
@@ -93,13 +93,13 @@ fn main() -> ExitCode {
     match measure(&Options::parse()) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            say(&format!("error: {error}"));
+            log(&format!("error: {error}"));
             ExitCode::FAILURE
         }
     }
 }
 
-fn say(text: &str) {
+fn log(text: &str) {
     // Without stderr the text has no reader.
     let _ = writeln!(io::stderr(), "{text}");
 }
@@ -112,7 +112,7 @@ fn measure(options: &Options) -> Result<(), String> {
     if options.list {
         return print(&listed());
     }
-    let mut comparisons = wanted(comparisons::all(), &options.only)?;
+    let mut comparisons = select_comparisons(comparisons::all(), &options.only)?;
     let old = match &options.into {
         Some(path) if path.exists() => read(path)?,
         _ => String::new(),
@@ -131,24 +131,25 @@ fn measure(options: &Options) -> Result<(), String> {
     };
     let mut page = Page::new(&bench, &old)?;
     let (mut failed, mut skipped, mut measured) = (Vec::new(), Vec::new(), 0);
-    let all = comparisons.len();
+    let count = comparisons.len();
     for (place, comparison) in comparisons.into_iter().enumerate() {
         let name = comparison.name.clone();
-        say(&format!("{name} ({} of {all})", place + 1));
+        log(&format!("{name} ({} of {count})", place + 1));
         match bench.go_on().and_then(|()| comparison.lines(&bench)) {
             Ok(lines) => {
-                lines.iter().for_each(|line| say(&line.to_string()));
+                lines.iter().for_each(|line| log(&line.to_string()));
                 page.add(&name, &lines);
-                match lines.iter().all(Line::is_note) {
-                    true => skipped.push(name),
-                    false => measured += 1,
+                if lines.iter().all(Line::is_note) {
+                    skipped.push(name);
+                } else {
+                    measured += 1;
                 }
             }
             // Whatever the signal has ended is not a failure of its own.
             Err(_) if bench.go_on().is_err() => break,
             Err(error) => {
-                say(&format!("{name} failed: {error}"));
-                page.add(&name, &[Line::note(&name, "failed".to_owned())]);
+                log(&format!("{name} failed: {error}"));
+                page.add(&name, &[Line::new_note(&name, "failed".to_owned())]);
                 failed.push(name);
             }
         }
@@ -164,7 +165,7 @@ fn measure(options: &Options) -> Result<(), String> {
         write(path, &page::with_claims(&read(path)?, &page.claims())?)?;
     }
     if !skipped.is_empty() {
-        say(&format!("skipped: {}", skipped.join(", ")));
+        log(&format!("skipped: {}", skipped.join(", ")));
     }
     bench.go_on()?;
     match (failed.is_empty(), measured) {
@@ -187,17 +188,20 @@ fn listed() -> String {
     text
 }
 
-fn wanted(all: Vec<Comparison>, only: &[String]) -> Result<Vec<Comparison>, String> {
-    let fits = |one: &Comparison, text: &String| match all.iter().any(|any| any.name == *text) {
-        true => one.name == *text,
-        false => one.name.contains(text.as_str()),
+fn select_comparisons(
+    comparisons: Vec<Comparison>,
+    texts: &[String],
+) -> Result<Vec<Comparison>, String> {
+    let names: Vec<_> = comparisons.iter().map(|comparison| comparison.name.clone()).collect();
+    let matches = |name: &String, text: &String| {
+        if names.contains(text) { name == text } else { name.contains(text.as_str()) }
     };
-    if let Some(text) = only.iter().find(|text| !all.iter().any(|one| fits(one, text))) {
+    if let Some(text) = texts.iter().find(|text| !names.iter().any(|name| matches(name, text))) {
         return Err(format!("no comparison's name contains {text:?}; there are\n{}", listed()));
     }
-    let is_wanted: Vec<bool> =
-        all.iter().map(|one| only.is_empty() || only.iter().any(|text| fits(one, text))).collect();
-    Ok(all.into_iter().zip(is_wanted).filter_map(|(one, is)| is.then_some(one)).collect())
+    let is_selected =
+        |name: &String| texts.is_empty() || texts.iter().any(|text| matches(name, text));
+    Ok(comparisons.into_iter().filter(|comparison| is_selected(&comparison.name)).collect())
 }
 
 /// The first signal lets a comparison end where it can, a second one ends the program.
@@ -222,43 +226,47 @@ fn write(path: &Path, text: &str) -> Result<(), String> {
 /// Finds the measured programs, built again so that none is stale, and their peers. dyno as a whole takes minutes:
 /// TPC-C and loads of TPC-H, which have their own programs, don't wait for it.
 fn programs(comparisons: &[Comparison], built: bool) -> Result<Programs, String> {
-    let own = std::env::current_exe().map_err(|error| error.to_string())?;
-    let folder = own.parent().ok_or("this program lies in no folder")?;
+    let executable = std::env::current_exe().map_err(|error| error.to_string())?;
+    let folder = executable.parent().ok_or("this program lies in no folder")?;
     if folder.file_name() != Some("release".as_ref()) {
         let place = "run it by `cargo run --release`, from its place beside dyno";
-        return Err(format!("{} is no release build: {place}", own.display()));
+        return Err(format!("{} is no release build: {place}", executable.display()));
     }
     if !built {
         build(comparisons)?;
     }
-    let find = |name: &str| peer(name).map(|path| Path::new(&path).to_owned());
     let programs = Programs {
         dyno: folder.join("dyno"),
         null_server: folder.join("dyno-nullserver"),
         floor: folder.join("dyno-floor"),
-        sysbench: find("sysbench"),
-        pgbench: find("pgbench"),
-        go_tpc: find("go-tpc"),
-        tpchgen_cli: find("tpchgen-cli"),
+        sysbench: find_peer("sysbench"),
+        pgbench: find_peer("pgbench"),
+        go_tpc: find_peer("go-tpc"),
+        tpchgen_cli: find_peer("tpchgen-cli"),
         dyno_tpcc: folder.join("examples/cost"),
         dyno_terminals: folder.join("examples/terminals"),
         dyno_tpch: folder.join("examples/tpch_load"),
         are_older: built,
     };
-    let (tpcc, tpch) = (comparisons.iter().any(is_tpcc), comparisons.iter().any(is_tpch));
-    let others = comparisons.iter().any(|one| !is_tpcc(one) && !is_tpch(one));
+    let (needs_tpcc, needs_tpch) =
+        (comparisons.iter().any(is_tpcc), comparisons.iter().any(is_tpch));
+    let needs_dyno = comparisons.iter().any(|one| !is_tpcc(one) && !is_tpch(one));
     let needed = [
         (true, &programs.null_server),
         (true, &programs.floor),
-        (others, &programs.dyno),
-        (tpcc, &programs.dyno_tpcc),
-        (tpcc, &programs.dyno_terminals),
-        (tpch, &programs.dyno_tpch),
+        (needs_dyno, &programs.dyno),
+        (needs_tpcc, &programs.dyno_tpcc),
+        (needs_tpcc, &programs.dyno_terminals),
+        (needs_tpch, &programs.dyno_tpch),
     ];
     if let Some((_, path)) = needed.iter().find(|(is_needed, path)| *is_needed && !path.exists()) {
         return Err(format!("{} is not built: run without --built", path.display()));
     }
     Ok(programs)
+}
+
+fn find_peer(name: &str) -> Option<PathBuf> {
+    peer(name).map(|path| Path::new(&path).to_owned())
 }
 
 fn is_tpcc(one: &Comparison) -> bool {
@@ -270,7 +278,7 @@ fn is_tpch(one: &Comparison) -> bool {
 }
 
 fn build(comparisons: &[Comparison]) -> Result<(), String> {
-    say("building dyno");
+    log("building dyno");
     let mut cargo = Command::new(env!("CARGO"));
     cargo.args([
         "build",
@@ -308,9 +316,12 @@ fn raise_file_limit() {
 mod tests {
     use super::*;
 
-    fn names(only: &[&str]) -> Result<Vec<String>, String> {
-        let only: Vec<_> = only.iter().map(|&text| text.to_owned()).collect();
-        Ok(wanted(comparisons::all(), &only)?.into_iter().map(|one| one.name).collect())
+    fn names(texts: &[&str]) -> Result<Vec<String>, String> {
+        let texts: Vec<_> = texts.iter().map(|&text| text.to_owned()).collect();
+        Ok(select_comparisons(comparisons::all(), &texts)?
+            .into_iter()
+            .map(|one| one.name)
+            .collect())
     }
 
     #[test]

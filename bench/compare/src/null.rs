@@ -45,18 +45,18 @@ impl Null {
             command.arg("--empty");
         }
         let mut child = spawn(&mut command, Some(core))?;
-        let talk = child.stderr.take().ok_or("the null server has no standard error")?;
-        let mut said = String::new();
-        for line in BufReader::new(talk).lines() {
+        let stderr = child.stderr.take().ok_or("the null server has no standard error")?;
+        let mut message = String::new();
+        for line in BufReader::new(stderr).lines() {
             let line = line.map_err(|error| error.to_string())?;
             if line == "ready" {
                 let folder = folder.to_owned();
                 return Ok(Null { child: Some(child), folder, mysql_port, postgres_port });
             }
-            said.push_str(&line);
+            message.push_str(&line);
         }
         let _ = child.wait();
-        Err(format!("the null server doesn't start: {said}"))
+        Err(format!("the null server doesn't start: {message}"))
     }
 
     pub(crate) fn mysql_socket(&self) -> PathBuf {
@@ -74,8 +74,8 @@ impl Null {
             return Err(format!("the null server refused requests: {counters}"));
         }
         let sum = |names: &[&str]| {
-            let all = names.iter().flat_map(|name| [("mysql", name), ("postgres", name)]);
-            all.filter_map(|(protocol, name)| counters[protocol][name].as_u64()).sum()
+            let keys = names.iter().flat_map(|name| [("mysql", name), ("postgres", name)]);
+            keys.filter_map(|(protocol, name)| counters[protocol][name].as_u64()).sum()
         };
         Ok(Counted {
             statements: sum(&["statements"]),

@@ -93,7 +93,7 @@ impl Page {
     /// The claims that README may make about the comparisons that were measured.
     pub(crate) fn claims(&self) -> String {
         let claims = comparisons::all().into_iter().filter_map(|one| {
-            let [cpu, rate] = self.of(&one)[..] else { return None };
+            let [cpu, rate] = self.rows(&one)[..] else { return None };
             let (claim, peer, name) = (one.claim?, one.peer, &one.name);
             let (cpu, rate) = (cpu.ratio(), rate.ratio());
             Some(format!(
@@ -103,7 +103,7 @@ impl Page {
         claims.collect()
     }
 
-    fn of(&self, comparison: &Comparison) -> Vec<&Row> {
+    fn rows(&self, comparison: &Comparison) -> Vec<&Row> {
         self.rows.iter().filter(|row| row.name == comparison.name).collect()
     }
 
@@ -121,9 +121,11 @@ impl Page {
         let _ = writeln!(text, "{}\n\n{LEGEND}", self.this_run(bench));
         let comparisons = comparisons::all();
         for (section, title) in Section::ALL {
-            let of_section = comparisons.iter().filter(|one| one.section == section);
-            let rows: Vec<_> =
-                of_section.flat_map(|one| self.of(one)).map(|row| row.text.as_str()).collect();
+            let section_comparisons = comparisons.iter().filter(|one| one.section == section);
+            let rows: Vec<_> = section_comparisons
+                .flat_map(|one| self.rows(one))
+                .map(|row| row.text.as_str())
+                .collect();
             if !rows.is_empty() {
                 let _ = writeln!(text, "\n## {title}\n\n{}\n{}", table::HEAD, rows.join("\n"));
             }
@@ -154,16 +156,17 @@ impl Page {
 
 /// A document with these claims between its marks.
 pub(crate) fn with_claims(document: &str, claims: &str) -> Result<String, String> {
-    let missing = || format!("the document lacks the marks {CLAIMS_BEGIN}and {CLAIMS_END}");
-    let (before, rest) = document.split_once(CLAIMS_BEGIN).ok_or_else(missing)?;
-    let (_, after) = rest.split_once(CLAIMS_END).ok_or_else(missing)?;
+    let (before, after) = document
+        .split_once(CLAIMS_BEGIN)
+        .and_then(|(before, rest)| Some((before, rest.split_once(CLAIMS_END)?.1)))
+        .ok_or_else(|| format!("the document lacks the marks {CLAIMS_BEGIN}and {CLAIMS_END}"))?;
     Ok(format!("{before}{CLAIMS_BEGIN}{claims}{CLAIMS_END}{after}"))
 }
 
 fn today() -> String {
     let date = Command::new("date").args(["-u", "+%Y-%m-%d %H:%M"]).output();
-    date.map_or("date unknown".to_owned(), |said| {
-        String::from_utf8_lossy(&said.stdout).trim().to_owned()
+    date.map_or("date unknown".to_owned(), |output| {
+        String::from_utf8_lossy(&output.stdout).trim().to_owned()
     })
 }
 
@@ -192,7 +195,10 @@ mod tests {
     #[test]
     fn what_is_not_measured_now_stays_with_its_run() {
         let mut page = page();
-        page.add("open-loop", &[Line::of_values("open-loop: late".to_owned(), &[4.0], Bar::None)]);
+        page.add(
+            "open-loop",
+            &[Line::from_values("open-loop: late".to_owned(), &[4.0], Bar::None)],
+        );
         let rows: Vec<_> = page.rows.iter().map(|row| (row.name.as_str(), row.run())).collect();
         let old = ("shared-postgres-unix-64", "2026-01-01 10:00");
         assert_eq!(rows[1..], [old, old, ("open-loop", "2026-01-03 10:00")]);
@@ -202,7 +208,9 @@ mod tests {
     #[test]
     fn a_skipped_comparison_costs_no_figure() {
         let mut page = page();
-        let skipped = |name| [Line::note(name, "skipped: sysbench is not installed".to_owned())];
+        fn skipped(name: &str) -> [Line; 1] {
+            [Line::new_note(name, "skipped: sysbench is not installed".to_owned())]
+        }
         page.add("open-loop", &skipped("open-loop"));
         assert!(page.rows.iter().any(|row| row.text.contains("| open-loop: late | 3 |")));
         page.add("init-null", &skipped("init-null"));
@@ -213,8 +221,8 @@ mod tests {
     #[test]
     fn claims_name_the_comparison_that_checks_them_and_are_put_between_marks() {
         let claims = page().claims();
-        let said = "0.50 (0.4..0.6) x pgbench's client CPU a query, 1.50 (1.4..1.6) x its throughput (`shared-postgres-unix-64`)\n";
-        assert!(claims.ends_with(said) && claims.lines().count() == 1, "{claims}");
+        let claim = "0.50 (0.4..0.6) x pgbench's client CPU a query, 1.50 (1.4..1.6) x its throughput (`shared-postgres-unix-64`)\n";
+        assert!(claims.ends_with(claim) && claims.lines().count() == 1, "{claims}");
         let document = format!("a\n{CLAIMS_BEGIN}- old\n{CLAIMS_END}\nb\n");
         let new = with_claims(&document, "- new\n");
         assert_eq!(new, Ok(format!("a\n{CLAIMS_BEGIN}- new\n{CLAIMS_END}\nb\n")));

@@ -50,7 +50,7 @@ impl Quiet {
             (&self.disturbed, "it counts, as it was repeated often enough")
         };
         count.set(count.get() + 1);
-        crate::say(&format!(
+        crate::log(&format!(
             "the cores are {:.0}% busy although the round has ended: {end}",
             busy * 100.0
         ));
@@ -86,9 +86,9 @@ fn ticks(line: &str) -> (f64, f64) {
     // user, nice, system, idle, iowait, irq, softirq, steal; guests are in user.
     let ticks: Vec<f64> =
         line.split_whitespace().skip(1).take(8).filter_map(|one| one.parse().ok()).collect();
-    let all: f64 = ticks.iter().sum();
+    let total: f64 = ticks.iter().sum();
     let idle: f64 = ticks.iter().skip(3).take(2).sum();
-    (all - idle, all)
+    (total - idle, total)
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use crate::bench::{Bench, CLIENT_CORE, SERVER_CORE};
 use crate::child::pin;
-use crate::client::{INIT_SCALE, Load, TABLE_ROWS, Test, Way, Who};
+use crate::client::{INIT_SCALE, Load, ServerAddress, TABLE_ROWS, Test, Who};
 use crate::comparisons::{
     Bars, INIT_CONNECTIONS, LOAD_ROWS, LOAD_TABLES, Lines, Loading, init_lines, init_rows, loading,
     prepare_lines, steady_lines,
@@ -49,16 +49,18 @@ impl Server {
         })
     }
 
-    fn way(&self, transport: Transport) -> Way {
+    fn address(&self, transport: Transport) -> ServerAddress {
         match (self, transport) {
             (Server::Postgres(server), Transport::Unix) => {
-                Way::Postgres(server.socket_folder.display().to_string(), server.port)
+                ServerAddress::Postgres(server.socket_folder.display().to_string(), server.port)
             }
             (Server::Postgres(server), Transport::Tcp) => {
-                Way::Postgres("127.0.0.1".to_owned(), server.port)
+                ServerAddress::Postgres("127.0.0.1".to_owned(), server.port)
             }
-            (Server::MariaDb(server), Transport::Unix) => Way::MysqlSocket(server.socket.clone()),
-            (Server::MariaDb(server), Transport::Tcp) => Way::MysqlTcp(server.port),
+            (Server::MariaDb(server), Transport::Unix) => {
+                ServerAddress::MysqlSocket(server.socket.clone())
+            }
+            (Server::MariaDb(server), Transport::Tcp) => ServerAddress::MysqlTcp(server.port),
         }
     }
 
@@ -82,8 +84,8 @@ pub(crate) fn run_load(
     bars: Bars,
 ) -> Lines {
     let server = or_skip!(name, Server::start(load.database()));
-    let way = server.way(transport);
-    make_tables(bench, &way, load)?;
+    let address = server.address(transport);
+    make_tables(bench, &address, load)?;
     let core = match cores {
         Cores::Shared => None,
         Cores::Apart => {
@@ -92,19 +94,19 @@ pub(crate) fn run_load(
         }
     };
     let rounds = bench.rounds(name, &load.programs(), |who| {
-        bench.steady(|seconds| bench.on_server(who, &way, load, seconds, core))
+        bench.steady(|seconds| bench.on_server(who, &address, load, seconds, core))
     })?;
     Ok(steady_lines(name, load, &rounds, bars))
 }
 
-fn make_tables(bench: &Bench, way: &Way, load: &Load) -> Result<(), String> {
+fn make_tables(bench: &Bench, address: &ServerAddress, load: &Load) -> Result<(), String> {
     let command = if matches!(load.test, Test::Pgbench { .. }) {
         // pgbench makes the tables for both.
-        let mut make = bench.programs.initialize(Who::Pgbench, way, load.scale, 1)?;
+        let mut make = bench.programs.initialize(Who::Pgbench, address, load.scale, 1)?;
         make.arg("--init-steps=dtgvp");
         make
     } else {
-        bench.programs.command(Who::Dyno, way, load, "prepare", 0)?
+        bench.programs.command(Who::Dyno, address, load, "prepare", 0)?
     };
     bench.run(command, None).map(drop)
 }
@@ -112,26 +114,26 @@ fn make_tables(bench: &Bench, way: &Way, load: &Load) -> Result<(), String> {
 /// Throughput of dyno and its peer under loads of one kind, on one server.
 pub(crate) fn run_levels(bench: &Bench, name: &str, transport: Transport, loads: &[Load]) -> Lines {
     let server = or_skip!(name, Server::start(loads[0].database()));
-    let way = server.way(transport);
-    make_tables(bench, &way, &loads[0])?;
-    let line = |load: &Load| {
+    let address = server.address(transport);
+    make_tables(bench, &address, &loads[0])?;
+    let lines = loads.iter().map(|load| {
         let (peer, workers) = (load.peer(), load.workers);
         let rounds = bench.pairs(&format!("{name}, {workers}"), peer, |who| {
-            let cost = bench.on_server(who, &way, load, bench.seconds, None)?;
+            let cost = bench.on_server(who, &address, load, bench.seconds, None)?;
             Ok(cost.statements / load.statements() as f64 / bench.seconds as f64)
         })?;
-        let what = format!("{name}: {workers} connections, beside {peer}, tx/s");
-        Ok(Line::of_rounds(what, &rounds, |rate| *rate, Bar::RatioAtLeast(0.97)))
-    };
-    loads.iter().map(line).collect()
+        let label = format!("{name}: {workers} connections, beside {peer}, tx/s");
+        Ok(Line::from_rounds(label, &rounds, |rate| *rate, Bar::RatioAtLeast(0.97)))
+    });
+    lines.collect()
 }
 
 pub(crate) fn prepare(bench: &Bench, name: &str) -> Lines {
     let server = or_skip!(name, MariaDb::start());
-    let way = Way::MysqlSocket(server.socket.clone());
+    let address = ServerAddress::MysqlSocket(server.socket.clone());
     let rounds = bench.pairs(name, Who::Sysbench, |who| {
         server.sql("DROP DATABASE sbtest; CREATE DATABASE sbtest")?;
-        let command = bench.programs.command(who, &way, &loading(), "prepare", 0)?;
+        let command = bench.programs.command(who, &address, &loading(), "prepare", 0)?;
         let ended = bench.run(command, None)?;
         for table in 1..=LOAD_TABLES {
             let stored = server.sql(&format!("SELECT COUNT(*) FROM sbtest.sbtest{table}"))?;
@@ -146,13 +148,13 @@ pub(crate) fn prepare(bench: &Bench, name: &str) -> Lines {
 
 pub(crate) fn initialize(bench: &Bench, name: &str) -> Lines {
     let server = or_skip!(name, Postgres::start_with(&SETTINGS));
-    let way = Way::Postgres(server.socket_folder.display().to_string(), server.port);
+    let address = ServerAddress::Postgres(server.socket_folder.display().to_string(), server.port);
     let rounds = bench.pairs(name, Who::Pgbench, |who| {
         // The rows and pages of the other shall not cost this one.
         let tables = "pgbench_accounts, pgbench_tellers, pgbench_branches, pgbench_history";
         server.in_database("sbtest", &format!("DROP TABLE IF EXISTS {tables}"))?;
         server.sql("CHECKPOINT")?;
-        let command = bench.programs.initialize(who, &way, INIT_SCALE, INIT_CONNECTIONS)?;
+        let command = bench.programs.initialize(who, &address, INIT_SCALE, INIT_CONNECTIONS)?;
         let ended = bench.run(command, None)?;
         let count = "SELECT (SELECT count(*) FROM pgbench_accounts) + (SELECT count(*) FROM \
                      pgbench_tellers) + (SELECT count(*) FROM pgbench_branches)";

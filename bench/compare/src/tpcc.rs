@@ -3,8 +3,8 @@
 //! Both use TCP, as go-tpc knows nothing else. A transaction of dyno has more statements: BenchmarkSQL's, where go-tpc
 //! asks for several items at once.
 
-use crate::bench::{Bench, CLIENT_CORE, Cost, NullWay, Steady};
-use crate::client::{Way, Who};
+use crate::bench::{Bench, CLIENT_CORE, Cost, NullAddress, Steady};
+use crate::client::{ServerAddress, Who};
 use crate::comparisons::{Lines, Loading, loading_lines};
 use crate::server::Server;
 use crate::table::{Bar, Line};
@@ -30,7 +30,7 @@ const MEMORY_MIB: f64 = 30.0;
 impl Server {
     /// The database of one side, empty.
     fn renew(&self, who: Who) -> Result<(), String> {
-        let name = database_of(who);
+        let name = database_name(who);
         match self {
             Server::Postgres(server) => {
                 server.sql(&format!("DROP DATABASE IF EXISTS {name}"))?;
@@ -53,7 +53,7 @@ impl Server {
         verb: &str,
         options: &str,
     ) -> Result<Command, String> {
-        let name = database_of(who);
+        let name = database_name(who);
         let (port, url, driver) = match self {
             Server::Postgres(server) => {
                 let driver = "--driver=postgres --user=postgres --conn-params=sslmode=disable";
@@ -96,7 +96,7 @@ impl Server {
              ORDER BY s_i_id LIMIT {FLOOR_ROWS}) AS summed"
         );
         command.arg(format!("{server}=127.0.0.1")).arg(format!("--port={port}"));
-        command.arg(format!("--database={}", database_of(Who::Dyno)));
+        command.arg(format!("--database={}", database_name(Who::Dyno)));
         command.args(["--statement", &sql, "--rows=99000"]);
         command.arg(format!("--clients={TERMINALS}")).arg(format!("--time={seconds}"));
         command
@@ -105,13 +105,13 @@ impl Server {
     /// PostgreSQL reads a district's table as a whole while it is a page, and continues so with what prepared
     /// statements have planned when it has fifty: until the first vacuum after some updates, which comes in a minute or
     /// is made here.
-    fn settle(&self, who: Who) -> Result<(), String> {
+    fn vacuum(&self, who: Who) -> Result<(), String> {
         let Server::Postgres(server) = self else { return Ok(()) };
-        server.in_database(database_of(who), "VACUUM ANALYZE").map(drop)
+        server.in_database(database_name(who), "VACUUM ANALYZE").map(drop)
     }
 
     fn rows(&self, who: Who) -> Result<u32, String> {
-        let (database, prefix) = (database_of(who), if who == Who::Dyno { "bmsql_" } else { "" });
+        let (database, prefix) = (database_name(who), if who == Who::Dyno { "bmsql_" } else { "" });
         let order = if who == Who::Dyno { "oorder" } else { "orders" };
         let tables = "warehouse district customer history new_order order_line item stock";
         let mut rows = 0;
@@ -131,12 +131,12 @@ impl Server {
     }
 }
 
-fn database_of(who: Who) -> &'static str {
+fn database_name(who: Who) -> &'static str {
     if who == Who::Dyno { "dyno_tpcc" } else { "go_tpcc" }
 }
 
 /// The fewest rows of a load: the lines of an order vary.
-fn least_rows() -> u32 {
+fn min_rows() -> u32 {
     100_000 + WAREHOUSES * 490_000
 }
 
@@ -147,13 +147,13 @@ pub(crate) fn build(bench: &Bench, name: &str, database: &str, bar: f64) -> Line
         server.renew(who)?;
         let ended = bench.run(server.load(bench, who)?, None)?;
         let rows = server.rows(who)?;
-        if rows < least_rows() {
+        if rows < min_rows() {
             return Err(format!("{who} left {rows} rows"));
         }
         Ok(Loading::new(rows, &ended))
     })?;
-    let what = format!("{name}: {WAREHOUSES} warehouses, {SESSIONS} connections, beside go-tpc");
-    Ok(loading_lines(&what, &rounds, Bar::RatioAtLeast(bar), Bar::Value(1.0)))
+    let label = format!("{name}: {WAREHOUSES} warehouses, {SESSIONS} connections, beside go-tpc");
+    Ok(loading_lines(&label, &rounds, Bar::RatioAtLeast(bar), Bar::Value(1.0)))
 }
 
 /// A run of the usual mix without pauses. `bar`: the most that dyno may cost alongside go-tpc.
@@ -163,7 +163,7 @@ pub(crate) fn run(bench: &Bench, name: &str, database: &str, bar: f64) -> Lines 
         server.renew(who)?;
         bench.run(server.load(bench, who)?, None)?;
         bench.run(server.run(bench, who, bench.short_seconds)?, None)?;
-        server.settle(who)?;
+        server.vacuum(who)?;
     }
     let rounds = bench.rounds(name, &[Who::Dyno, Who::GoTpc, Who::Floor], |who| {
         let peak_kib = Cell::new(0);
@@ -179,14 +179,14 @@ pub(crate) fn run(bench: &Bench, name: &str, database: &str, bar: f64) -> Lines 
         })?;
         Ok((steady, peak_kib.get() as f64 / 1024.0))
     })?;
-    let what = |text: &str| format!("{name}: {TERMINALS} terminals, beside go-tpc, {text}");
+    let label = |text: &str| format!("{name}: {TERMINALS} terminals, beside go-tpc, {text}");
     let cpu = |(steady, _): &(Steady, f64)| steady.cpu_us_per_statement;
     let rate = |(steady, _): &(Steady, f64)| steady.statements_per_s;
     Ok(vec![
-        Line::of_rounds(what("client CPU us/transaction"), &rounds, cpu, Bar::Ratio(bar)),
-        Line::of_rounds(what("transactions/s"), &rounds, rate, Bar::None),
-        Line::of_rounds(
-            what("resident memory, MiB"),
+        Line::from_rounds(label("client CPU us/transaction"), &rounds, cpu, Bar::Ratio(bar)),
+        Line::from_rounds(label("transactions/s"), &rounds, rate, Bar::None),
+        Line::from_rounds(
+            label("resident memory, MiB"),
             &rounds,
             |&(_, mib)| mib,
             Bar::Value(MEMORY_MIB),
@@ -195,18 +195,22 @@ pub(crate) fn run(bench: &Bench, name: &str, database: &str, bar: f64) -> Lines 
 }
 
 /// Very many terminals with keying and think times on the null server.
-pub(crate) fn terminals(bench: &Bench, name: &str, way: NullWay) -> Lines {
+pub(crate) fn terminals(bench: &Bench, name: &str, address: NullAddress) -> Lines {
     let (mut memory, mut cores, mut late) = (Vec::new(), Vec::new(), Vec::new());
     let seconds = bench.seconds.max(if bench.pairs > 1 { TERMINALS_SECONDS } else { 0 });
     for round in 1..=bench.pairs {
-        crate::say(&format!("{name}: round {round} of {}", bench.pairs));
+        crate::log(&format!("{name}: round {round} of {}", bench.pairs));
         bench.go_on()?;
         let null = bench.null(false)?;
         let mut command = Command::new(&bench.programs.dyno_terminals);
-        command.arg(match way.to(&null) {
-            Way::MysqlSocket(path) => format!("mysql://t@localhost/db?socket={}", path.display()),
-            Way::MysqlTcp(port) => format!("mysql://t@127.0.0.1:{port}/db"),
-            Way::Postgres(folder, port) => format!("postgres://t@:{port}/db?host={folder}"),
+        command.arg(match address.resolve(&null) {
+            ServerAddress::MysqlSocket(path) => {
+                format!("mysql://t@localhost/db?socket={}", path.display())
+            }
+            ServerAddress::MysqlTcp(port) => format!("mysql://t@127.0.0.1:{port}/db"),
+            ServerAddress::Postgres(folder, port) => {
+                format!("postgres://t@:{port}/db?host={folder}")
+            }
         });
         command.args([HOMES, MANY_SESSIONS].map(|number| number.to_string()));
         command.arg(seconds.to_string());
@@ -220,16 +224,16 @@ pub(crate) fn terminals(bench: &Bench, name: &str, way: NullWay) -> Lines {
         cores.push(ended.cpu_s / seconds as f64);
         late.push(late_p99_ms(&ended.output)?);
     }
-    let what = |text: &str| {
+    let label = |text: &str| {
         format!(
             "{name}: {} terminals over {MANY_SESSIONS} sessions, {seconds} s, {text}",
             10 * HOMES
         )
     };
     Ok(vec![
-        Line::of_values(what("resident memory, MB"), &memory, Bar::Value(300.0)),
-        Line::of_values(what("cores busy"), &cores, Bar::Value(1.0)),
-        Line::of_values(what("lateness of starts, p99, ms"), &late, Bar::Value(5.0)),
+        Line::from_values(label("resident memory, MB"), &memory, Bar::Value(300.0)),
+        Line::from_values(label("cores busy"), &cores, Bar::Value(1.0)),
+        Line::from_values(label("lateness of starts, p99, ms"), &late, Bar::Value(5.0)),
     ])
 }
 

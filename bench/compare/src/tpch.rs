@@ -22,7 +22,7 @@ const SESSIONS: u32 = 4;
 const STEPS: [&str; 5] = ["create", "primary-keys", "foreign-keys", "indexes", "analyze"];
 const MEMORY_MB: f64 = 600.0;
 
-fn database_of(who: Who) -> &'static str {
+fn database_name(who: Who) -> &'static str {
     if who == Who::Dyno { "dyno_tpch" } else { "psql_tpch" }
 }
 
@@ -33,9 +33,9 @@ pub(crate) fn load(bench: &Bench, name: &str, scale: &str) -> Lines {
     let script = script(bench, &server, Path::new(&psql), &folder, scale)?;
     let memory_mb = RefCell::new(Vec::new());
     let rounds = bench.pairs(name, Who::Pgbench, |who| {
-        let database = database_of(who);
+        let database = database_name(who);
         for other in [Who::Dyno, Who::Pgbench] {
-            server.sql(&format!("DROP DATABASE IF EXISTS {}", database_of(other)))?;
+            server.sql(&format!("DROP DATABASE IF EXISTS {}", database_name(other)))?;
         }
         server.sql(&format!("CREATE DATABASE {database}"))?;
         // The pages of the other shall not cost this one.
@@ -55,10 +55,10 @@ pub(crate) fn load(bench: &Bench, name: &str, scale: &str) -> Lines {
         }
         Ok(Loading::new(rows(&server, database)?, &ended))
     })?;
-    let what = format!("{name}: scale factor {scale}, {SESSIONS} sessions, beside psql's \\copy");
-    let mut lines = loading_lines(&what, &rounds, Bar::RatioAtLeast(1.1), Bar::Value(2.0));
+    let label = format!("{name}: scale factor {scale}, {SESSIONS} sessions, beside psql's \\copy");
+    let mut lines = loading_lines(&label, &rounds, Bar::RatioAtLeast(1.1), Bar::Value(2.0));
     let memory = format!("{name}: resident memory, MB");
-    lines.push(Line::of_values(memory, &memory_mb.into_inner(), Bar::Value(MEMORY_MB)));
+    lines.push(Line::from_values(memory, &memory_mb.into_inner(), Bar::Value(MEMORY_MB)));
     Ok(lines)
 }
 
@@ -84,28 +84,28 @@ fn script(
     folder: &Path,
     scale: &str,
 ) -> Result<PathBuf, String> {
-    let tool = |words: &[&str]| {
+    let run_tool = |words: &[&str]| {
         let mut command = Command::new(&bench.programs.dyno_tpch);
         command.args(words);
         bench.run(command, None).map(|ended| ended.output)
     };
-    let files = tool(&["files", &folder.display().to_string(), scale, &SESSIONS.to_string()])?;
+    let files = run_tool(&["files", &folder.display().to_string(), scale, &SESSIONS.to_string()])?;
     let mut text = format!(
         "set -e\nstep() {{ xargs -d '\\n' -P {SESSIONS} -I{{}} {} -qX -v ON_ERROR_STOP=1 -h \
          127.0.0.1 -p {} -U postgres -d {} -c {{}} < \"$1\"; }}\n",
         psql.display(),
         server.port,
-        database_of(Who::Pgbench)
+        database_name(Who::Pgbench)
     );
-    let mut add = |step: &str, statements: &str| {
+    let mut add_step = |step: &str, statements: &str| {
         let path = folder.join(format!("{step}.sql"));
         let _ = writeln!(text, "step {}", path.display());
         std::fs::write(&path, statements).map_err(|error| format!("{path:?}: {error}"))
     };
     for step in STEPS {
-        add(step, &tool(&["statements", step])?)?;
+        add_step(step, &run_tool(&["statements", step])?)?;
         if step == "create" {
-            add("copy", &copies(&files))?;
+            add_step("copy", &copies(&files))?;
         }
     }
     let path = folder.join("load.sh");
@@ -122,8 +122,7 @@ fn copies(files: &str) -> String {
             Some(format!("\\copy {table} from '{path}' with (format csv, header)\n"))
         })
         .collect();
-    let is_large = |line: &String| line.contains("/lineitem.") || line.contains("/orders.");
-    lines.sort_by_key(|line| !is_large(line));
+    lines.sort_by_key(|line| !line.contains("/lineitem.") && !line.contains("/orders."));
     lines.concat()
 }
 

@@ -17,23 +17,23 @@ const BYTES: u64 = 1_100_693_130;
 pub(crate) fn files(bench: &Bench, name: &str, threads: u32) -> Lines {
     let rounds = bench.pairs(name, Who::TpchgenCli, |who| {
         let folder = bench.scratch.path().join("tpch");
-        let ended = written(bench, who, &folder, threads);
+        let ended = generate(bench, who, &folder, threads);
         // The next one finds the same free disk.
         fs::remove_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
         ended
     })?;
-    let what = |text: &str| {
+    let label = |text: &str| {
         format!("{name}: files at scale {SCALE}, {threads} threads, beside tpchgen-cli, {text}")
     };
     let bar = Bar::Ratio(1.0);
     Ok(vec![
-        Line::of_rounds(what("seconds"), &rounds, |ended| ended.wall_s, bar),
-        Line::of_rounds(what("CPU seconds"), &rounds, |ended| ended.cpu_s, bar),
-        Line::of_rounds(what("resident memory, MiB"), &rounds, Ended::peak_mib, bar),
+        Line::from_rounds(label("seconds"), &rounds, |ended| ended.wall_s, bar),
+        Line::from_rounds(label("CPU seconds"), &rounds, |ended| ended.cpu_s, bar),
+        Line::from_rounds(label("resident memory, MiB"), &rounds, Ended::peak_mib, bar),
     ])
 }
 
-fn written(bench: &Bench, who: Who, folder: &Path, threads: u32) -> Result<Ended, String> {
+fn generate(bench: &Bench, who: Who, folder: &Path, threads: u32) -> Result<Ended, String> {
     let mut command = Command::new(bench.programs.find(who)?);
     let threads = threads.to_string();
     match who {

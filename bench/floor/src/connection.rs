@@ -58,7 +58,7 @@ pub(crate) struct Connection {
 
 impl Connection {
     pub(crate) fn open(server: &Server, number: u32, statement: Statement<'_>) -> io::Result<Self> {
-        let tcp = |host: &str, port: u16| {
+        let connect_tcp = |host: &str, port: u16| {
             let stream = TcpStream::connect((host, port))?;
             stream.set_nodelay(true)?;
             Ok::<_, io::Error>(stream)
@@ -68,12 +68,14 @@ impl Connection {
                 (Protocol::Postgres, postgres(UnixStream::connect(path)?, statement)?)
             }
             Server::PostgresTcp(host, port) => {
-                (Protocol::Postgres, postgres(tcp(host, *port)?, statement)?)
+                (Protocol::Postgres, postgres(connect_tcp(host, *port)?, statement)?)
             }
             Server::MysqlSocket(path) => {
                 (Protocol::Mysql, mysql(UnixStream::connect(path)?, statement)?)
             }
-            Server::MysqlTcp(host, port) => (Protocol::Mysql, mysql(tcp(host, *port)?, statement)?),
+            Server::MysqlTcp(host, port) => {
+                (Protocol::Mysql, mysql(connect_tcp(host, *port)?, statement)?)
+            }
         };
         rustix::io::ioctl_fionbio(&fd, true)?;
         let Statement { rows, flight, .. } = statement;
@@ -171,8 +173,8 @@ struct Prepared {
     key_at: usize,
 }
 
-fn refused(what: &[u8]) -> io::Error {
-    io::Error::other(format!("the server refuses: {}", String::from_utf8_lossy(what)))
+fn refusal(answer: &[u8]) -> io::Error {
+    io::Error::other(format!("the server refuses: {}", String::from_utf8_lossy(answer)))
 }
 
 fn postgres<S: Read + Write + Into<OwnedFd>>(
@@ -206,8 +208,8 @@ fn until_ready(stream: &mut impl Read) -> io::Result<()> {
         stream.read_exact(&mut body)?;
         match head[0] {
             b'Z' => return Ok(()),
-            b'E' => return Err(refused(&body)),
-            b'R' if body != [0; 4] => return Err(refused(b"a log-in without a password")),
+            b'E' => return Err(refusal(&body)),
+            b'R' if body != [0; 4] => return Err(refusal(b"a log-in without a password")),
             _ => {}
         }
     }
@@ -234,14 +236,14 @@ fn mysql<S: Read + Write + Into<OwnedFd>>(
         answer = packet(&mut stream)?.1;
     }
     if answer.first() != Some(&0) {
-        return Err(refused(&answer));
+        return Err(refusal(&answer));
     }
     send(&mut stream, 0, &[&[PREPARE], sql.as_bytes()].concat())?;
     let (_, answer) = packet(&mut stream)?;
-    let [0, id @ .., _, _, _, _, _] = answer.as_slice() else { return Err(refused(&answer)) };
-    let (id, counts) = id.split_at_checked(4).ok_or_else(|| refused(&answer))?;
-    let count = |at: usize| u16::from(counts.get(at).copied().unwrap_or(0));
-    let lists = [count(0), count(2)];
+    let [0, id @ .., _, _, _, _, _] = answer.as_slice() else { return Err(refusal(&answer)) };
+    let (id, counts) = id.split_at_checked(4).ok_or_else(|| refusal(&answer))?;
+    let count_at = |at: usize| u16::from(counts.get(at).copied().unwrap_or(0));
+    let lists = [count_at(0), count_at(2)];
     for packets in lists.into_iter().filter(|&count| count > 0) {
         // Definitions and their end.
         for _ in 0..=packets {
@@ -263,7 +265,7 @@ fn packet(stream: &mut impl Read) -> io::Result<(u8, Vec<u8>)> {
     stream.read_exact(&mut head)?;
     let mut body = vec![0; u32::from_le_bytes([head[0], head[1], head[2], 0]) as usize];
     stream.read_exact(&mut body)?;
-    if body.first() == Some(&0xff) { Err(refused(&body)) } else { Ok((head[3], body)) }
+    if body.first() == Some(&0xff) { Err(refusal(&body)) } else { Ok((head[3], body)) }
 }
 
 fn send(stream: &mut impl Write, number: u8, body: &[u8]) -> io::Result<()> {

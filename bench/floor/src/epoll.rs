@@ -18,7 +18,7 @@ pub(crate) fn run(connections: &mut [Connection], run: &mut Run) -> io::Result<(
         let flags = EventFlags::IN | EventFlags::ET | EventFlags::RDHUP;
         epoll::add(&poll, connection.fd(), EventData::new_u64(key as u64), flags)?;
         connection.renew(Instant::now());
-        ask(connection)?;
+        send_request(connection)?;
     }
     let mut events = Vec::with_capacity(EVENTS);
     let mut answer = [0; ANSWER_BYTES];
@@ -34,16 +34,20 @@ pub(crate) fn run(connections: &mut [Connection], run: &mut Run) -> io::Result<(
                 Err(error) => return Err(error.into()),
             };
             if connection.is_complete(&answer[..len]) {
-                if !run.answered(connection) {
+                if !run.count_answers(connection) {
                     return Ok(());
                 }
-                ask(connection)?;
+                send_request(connection)?;
             }
         }
     }
 }
 
-fn ask(connection: &Connection) -> io::Result<()> {
-    let sent = send(connection.fd(), connection.request(), SendFlags::NOSIGNAL)?;
-    if sent == connection.request().len() { Ok(()) } else { Err(io::ErrorKind::WriteZero.into()) }
+fn send_request(connection: &Connection) -> io::Result<()> {
+    let sent_bytes = send(connection.fd(), connection.request(), SendFlags::NOSIGNAL)?;
+    if sent_bytes == connection.request().len() {
+        Ok(())
+    } else {
+        Err(io::ErrorKind::WriteZero.into())
+    }
 }

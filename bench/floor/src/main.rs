@@ -70,7 +70,7 @@ struct Run {
 impl Run {
     /// Counts the answers of a request; false when time is over.
     #[inline]
-    fn answered(&mut self, connection: &mut Connection) -> bool {
+    fn count_answers(&mut self, connection: &mut Connection) -> bool {
         let now = Instant::now();
         self.answers += connection.flight() as u64;
         self.waited_ns += (now - connection.sent).as_nanos() * connection.flight() as u128;
@@ -134,7 +134,7 @@ fn measure(options: &Options) -> io::Result<String> {
 fn lateness(sorted_ns: Vec<u64>) -> io::Result<String> {
     let last = sorted_ns.len().checked_sub(1);
     let last = last.ok_or_else(|| io::Error::other("no request was due: give it more time"))?;
-    let part = |share: f64| sorted_ns[(last as f64 * share) as usize] as f64 / 1e3;
-    let (p50, p99, p999) = (part(0.5), part(0.99), part(0.999));
+    let percentile_us = |share: f64| sorted_ns[(last as f64 * share) as usize] as f64 / 1e3;
+    let (p50, p99, p999) = (percentile_us(0.5), percentile_us(0.99), percentile_us(0.999));
     Ok(format!("{{\"p50_us\": {p50:.2}, \"p99_us\": {p99:.2}, \"p999_us\": {p999:.2}}}\n"))
 }

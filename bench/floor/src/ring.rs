@@ -39,7 +39,7 @@ impl Buffers {
         let address = buffers.entries.as_ptr() as u64;
         // SAFETY: as above: the entries are page-aligned and live for ever.
         unsafe { ring.submitter().register_buf_ring_with_flags(address, BUFFERS, 0, 0)? };
-        (0..BUFFERS).for_each(|id| buffers.give(id));
+        (0..BUFFERS).for_each(|id| buffers.provide_buffer(id));
         buffers.publish();
         Ok(buffers)
     }
@@ -51,7 +51,7 @@ impl Buffers {
     }
 
     #[inline]
-    fn give(&mut self, id: u16) {
+    fn provide_buffer(&mut self, id: u16) {
         let address = self.bytes[usize::from(id) * BUFFER_BYTES..].as_ptr() as u64;
         let entry = &mut self.entries[usize::from(self.tail & (BUFFERS - 1))];
         entry.set_addr(address);
@@ -73,14 +73,14 @@ pub(crate) fn run(connections: &mut [Connection], run: &mut Run) -> io::Result<(
     let mut wire = Wire::open(connections)?;
     for (key, connection) in connections.iter_mut().enumerate() {
         connection.renew(Instant::now());
-        wire.push(ask(key, connection))?;
+        wire.push(send_entry(key, connection))?;
     }
     let mut goes_on = true;
     while goes_on {
         wire.ring.submit_and_wait(1)?;
         wire.reap(connections, |key, connection, next| {
-            goes_on = run.answered(connection);
-            next.push(ask(key, connection));
+            goes_on = run.count_answers(connection);
+            next.push(send_entry(key, connection));
             goes_on
         })?;
     }
@@ -100,7 +100,7 @@ pub(crate) fn run_open(connections: &mut [Connection], mut plan: Starts) -> io::
         {
             late.push((now - at).as_nanos() as u64);
             connections[key].renew(now);
-            wire.push(ask(key, &connections[key]))?;
+            wire.push(send_entry(key, &connections[key]))?;
             due = plan.next();
             continue;
         }
@@ -148,7 +148,7 @@ impl Wire {
     fn reap(
         &mut self,
         connections: &mut [Connection],
-        mut answered: impl FnMut(usize, &mut Connection, &mut Vec<squeue::Entry>) -> bool,
+        mut on_answer: impl FnMut(usize, &mut Connection, &mut Vec<squeue::Entry>) -> bool,
     ) -> io::Result<()> {
         for completion in self.ring.completion() {
             let key = completion.user_data() as u32 as usize;
@@ -165,8 +165,8 @@ impl Wire {
             if let Some(id) = cqueue::buffer_select(flags) {
                 let connection = &mut connections[key];
                 let is_complete = connection.is_complete(self.buffers.filled(id, result as usize));
-                self.buffers.give(id);
-                if is_complete && !answered(key, connection, &mut self.next) {
+                self.buffers.provide_buffer(id);
+                if is_complete && !on_answer(key, connection, &mut self.next) {
                     return Ok(());
                 }
             }
@@ -196,7 +196,7 @@ fn receive(key: usize) -> squeue::Entry {
 }
 
 /// A completion comes only of a send that failed.
-fn ask(key: usize, connection: &Connection) -> squeue::Entry {
+fn send_entry(key: usize, connection: &Connection) -> squeue::Entry {
     let request = connection.request();
     opcode::Send::new(Fixed(key as u32), request.as_ptr(), request.len() as u32)
         .build()

@@ -40,7 +40,7 @@ impl Target {
     /// Reads each seed, then damaged ones until `is_enough` of the inputs. A finding ends it.
     pub fn run(&self, stream: u64, is_enough: impl Fn(u64) -> bool) -> Outcome {
         let seeds = seeds(self.name);
-        let begun = Instant::now();
+        let start = Instant::now();
         let mut outcome = Outcome::default();
         let mut mutator = Mutator::new(stream);
         let mut input = Vec::new();
@@ -52,17 +52,19 @@ impl Target {
             outcome.inputs += 1;
             outcome.findings.extend(self.finding(&input).map(|why| (why, input.clone())));
         }
-        outcome.seconds = begun.elapsed().as_secs_f64();
+        outcome.seconds = start.elapsed().as_secs_f64();
         outcome
     }
 
     fn finding(&self, input: &[u8]) -> Option<String> {
-        let begun = thread_cpu();
+        let start_ns = thread_cpu();
         let read = catch_unwind(AssertUnwindSafe(|| (self.read)(input)));
-        let took = thread_cpu() - begun;
+        let elapsed_ns = thread_cpu() - start_ns;
         match read {
             Err(_) => Some("it panicked".to_owned()),
-            Ok(()) if took > SLOW => Some(format!("it took {:.1} s of a CPU", took as f64 / 1e9)),
+            Ok(()) if elapsed_ns > SLOW => {
+                Some(format!("it took {:.1} s of a CPU", elapsed_ns as f64 / 1e9))
+            }
             Ok(()) => None,
         }
     }

@@ -33,33 +33,43 @@ fn main() -> ExitCode {
     let targets: Vec<&Target> = TARGETS.iter().filter(is_wanted).collect();
     if targets.is_empty() {
         let names = TARGETS.map(|target| target.name).join(", ");
-        say(&format!("error: there is no such target; there are {names}"));
+        print_line(&format!("error: there is no such target; there are {names}"));
         return ExitCode::from(2);
     }
-    let (mut inputs, mut findings, begun) = (0, 0, Instant::now());
-    let mut left = arguments.inputs;
+    let (mut inputs, mut findings, start) = (0, 0, Instant::now());
+    let mut remaining_inputs = arguments.inputs;
     for (number, target) in (1..).zip(&targets) {
-        let remaining = (targets.len() - number + 1) as u64;
-        let share = left / remaining;
-        let left_s = arguments.seconds.saturating_sub(begun.elapsed().as_secs());
-        let outcome =
-            on_threads(target, &arguments, share, Duration::from_secs(left_s / remaining));
+        let remaining_targets = (targets.len() - number + 1) as u64;
+        let share = remaining_inputs / remaining_targets;
+        let remaining_s = arguments.seconds.saturating_sub(start.elapsed().as_secs());
+        let outcome = on_threads(
+            target,
+            &arguments,
+            share,
+            Duration::from_secs(remaining_s / remaining_targets),
+        );
         let name = target.name;
         let (read, seconds) = (outcome.inputs, outcome.seconds);
-        say(&format!(
+        print_line(&format!(
             "{name:<16} {read:>11} inputs {seconds:>9.1} s  {} findings",
             outcome.findings.len()
         ));
         for (why, input) in &outcome.findings {
             let file = std::env::temp_dir().join(format!("dyno-fuzz-{name}-{findings}"));
-            let kept = std::fs::write(&file, input).map(|()| file.display().to_string());
-            say(&format!("  {why}: {}", kept.unwrap_or_else(|error| error.to_string())));
+            let saved_path = std::fs::write(&file, input).map(|()| file.display().to_string());
+            print_line(&format!(
+                "  {why}: {}",
+                saved_path.unwrap_or_else(|error| error.to_string())
+            ));
             findings += 1;
         }
-        left = left.saturating_sub(read);
+        remaining_inputs = remaining_inputs.saturating_sub(read);
         inputs += read;
     }
-    say(&format!("{inputs} inputs, {:.0} s, {findings} findings", begun.elapsed().as_secs_f64()));
+    print_line(&format!(
+        "{inputs} inputs, {:.0} s, {findings} findings",
+        start.elapsed().as_secs_f64()
+    ));
     if findings == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
@@ -85,6 +95,6 @@ fn on_threads(target: &Target, arguments: &Arguments, inputs: u64, time: Duratio
 }
 
 #[expect(clippy::print_stdout, reason = "it is what the program is for")]
-fn say(line: &str) {
+fn print_line(line: &str) {
     println!("{line}");
 }

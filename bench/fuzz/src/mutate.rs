@@ -51,7 +51,7 @@ impl Mutator {
         (self.next() >> 11) as usize % bound.max(1)
     }
 
-    fn one_of<T: Copy>(&mut self, list: &[T]) -> T {
+    fn pick<T: Copy>(&mut self, list: &[T]) -> T {
         list[self.below(list.len())]
     }
 
@@ -89,20 +89,20 @@ impl Mutator {
             }
             4 => input.truncate(at),
             5 => {
-                let other = &seeds[self.below(seeds.len())];
-                let from = self.below(other.len() + 1);
-                let piece = &other[from..(from + 64.min(other.len() - from))];
+                let donor = &seeds[self.below(seeds.len())];
+                let from = self.below(donor.len() + 1);
+                let piece = &donor[from..(from + 64.min(donor.len() - from))];
                 input.splice(at..at + length, piece.iter().copied());
             }
             6 => self.number(input, at),
             7 => {
-                let (edge, width) = (self.one_of(&EDGES), self.one_of(&[1, 2, 4, 8]));
+                let (edge, width) = (self.pick(&EDGES), self.pick(&[1, 2, 4, 8]));
                 let bytes = edge.to_le_bytes();
                 let end = (at + width).min(input.len());
                 input.splice(at..end, bytes[..width].iter().copied());
             }
             _ => {
-                let byte = self.one_of(b"\0\n\r\t \"'\\,;:=(){}[]%@/-+.*\x7f\x80\xff");
+                let byte = self.pick(b"\0\n\r\t \"'\\,;:=(){}[]%@/-+.*\x7f\x80\xff");
                 let copies = 1 + self.below(3);
                 input.splice(at..at, std::iter::repeat_n(byte, copies));
             }
@@ -116,7 +116,7 @@ impl Mutator {
             return;
         };
         let digits = input[from..].iter().take_while(|byte| byte.is_ascii_digit()).count();
-        let other = self.one_of(&NUMBERS);
-        input.splice(from..from + digits, other.bytes());
+        let replacement = self.pick(&NUMBERS);
+        input.splice(from..from + digits, replacement.bytes());
     }
 }

@@ -12,10 +12,11 @@ fn number(variable: &str) -> Option<u64> {
 fn reads(name: &str) {
     let target = TARGETS.iter().find(|target| target.name == name).expect("a target");
     let seconds = Duration::from_secs(number("DYNO_FUZZ_SECONDS").unwrap_or(1));
-    let now = || SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |now| now.as_secs());
-    let stream = number("DYNO_FUZZ_STREAM").unwrap_or_else(now);
-    let begun = Instant::now();
-    let outcome = target.run(stream, |inputs| inputs > 100 && begun.elapsed() > seconds);
+    let stream = number("DYNO_FUZZ_STREAM").unwrap_or_else(|| {
+        SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs())
+    });
+    let start = Instant::now();
+    let outcome = target.run(stream, |inputs| inputs > 100 && start.elapsed() > seconds);
     if let Some((why, input)) = outcome.findings.first() {
         panic!(
             "{name}: {why}; stream {stream}, input {}:\n{}",

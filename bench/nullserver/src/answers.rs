@@ -263,22 +263,22 @@ fn scan(sql: &[u8], start: usize, shape: &mut Vec<u8>) -> Checked<(Statement, u6
                 b'?'
             }
             b'$' if sql.get(at).is_some_and(u8::is_ascii_digit) => {
-                let end = end_of(sql, at, u8::is_ascii_digit);
+                let end = token_end(sql, at, u8::is_ascii_digit);
                 let number = integer(&sql[at..end]).and_then(|number| u16::try_from(number).ok());
                 statement.params = statement.params.max(number.ok_or(TOO_MANY)?);
                 at = end;
                 b'?'
             }
             b'0'..=b'9' if is_word(last) && !is_spaced => {
-                at = end_of(sql, at, u8::is_ascii_digit);
+                at = token_end(sql, at, u8::is_ascii_digit);
                 b'#'
             }
             b'0'..=b'9' => {
-                at = end_of(sql, at, |byte| byte.is_ascii_alphanumeric() || *byte == b'.');
+                at = token_end(sql, at, |byte| byte.is_ascii_alphanumeric() || *byte == b'.');
                 b'?'
             }
             b':' if sql.get(at) == Some(&b':') => {
-                at = end_of(sql, at + 1, u8::is_ascii_alphanumeric);
+                at = token_end(sql, at + 1, u8::is_ascii_alphanumeric);
                 continue;
             }
             other => other.to_ascii_lowercase(),
@@ -302,7 +302,7 @@ fn is_word(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'?' | b'#')
 }
 
-fn end_of(sql: &[u8], start: usize, is_part: impl Fn(&u8) -> bool) -> usize {
+fn token_end(sql: &[u8], start: usize, is_part: impl Fn(&u8) -> bool) -> usize {
     let length = sql[start..].iter().position(|byte| !is_part(byte));
     length.map_or(sql.len(), |length| start + length)
 }

@@ -116,7 +116,7 @@ impl Connection {
                 Err(Errno::INTR) => continue,
                 Err(error) => return Err(error),
             };
-            if !self.discarded(received) {
+            if !self.discard_received(received) {
                 self.answer(&input[..received], lent)?;
             }
             if received < room && !hung_up {
@@ -127,7 +127,7 @@ impl Connection {
     }
 
     /// After a violation input is thrown away. Too much of it ends the connection.
-    fn discarded(&mut self, received: usize) -> bool {
+    fn discard_received(&mut self, received: usize) -> bool {
         let Some(left) = self.discard else { return false };
         match left.checked_sub(received) {
             Some(left) => self.discard = Some(left),
@@ -138,20 +138,20 @@ impl Connection {
 
     /// Answers all complete messages and sends the answers, together if they are small.
     fn answer(&mut self, received: &[u8], lent: &mut Lent<'_>) -> Result<(), Errno> {
-        let mut held = std::mem::take(&mut self.held);
-        let was_held = !held.is_empty();
-        if was_held {
-            held.extend_from_slice(received);
+        let mut buffered = std::mem::take(&mut self.held);
+        let was_buffered = !buffered.is_empty();
+        if was_buffered {
+            buffered.extend_from_slice(received);
         }
-        let mut rest = if was_held { &held[..] } else { received };
+        let mut input = if was_buffered { &buffered[..] } else { received };
         loop {
             lent.out.clear();
             let mut consumed = 0;
             let answered = match &mut self.protocol {
-                Protocol::Mysql(mysql) => mysql.feed(lent, rest, &mut consumed),
-                Protocol::Postgres(postgres) => postgres.feed(lent, rest, &mut consumed),
+                Protocol::Mysql(mysql) => mysql.feed(lent, input, &mut consumed),
+                Protocol::Postgres(postgres) => postgres.feed(lent, input, &mut consumed),
             };
-            rest = &rest[consumed..];
+            input = &input[consumed..];
             let next = match answered {
                 Ok(next) => next,
                 Err(violation) => return self.refuse(&violation, lent),
@@ -165,14 +165,14 @@ impl Connection {
                 break;
             }
         }
-        if was_held {
-            let answered = held.len() - rest.len();
-            held.drain(..answered);
-            if held.capacity() <= HELD_MAX || !held.is_empty() {
-                self.held = held;
+        if was_buffered {
+            let answered = buffered.len() - input.len();
+            buffered.drain(..answered);
+            if buffered.capacity() <= HELD_MAX || !buffered.is_empty() {
+                self.held = buffered;
             }
-        } else if !rest.is_empty() {
-            self.held.extend_from_slice(rest);
+        } else if !input.is_empty() {
+            self.held.extend_from_slice(input);
         }
         Ok(())
     }

@@ -41,8 +41,8 @@ impl Lent<'_> {
         if self.delay.is_zero() {
             return;
         }
-        let begun = Instant::now();
-        while begun.elapsed() < self.delay {
+        let start = Instant::now();
+        while start.elapsed() < self.delay {
             std::hint::spin_loop();
         }
     }
@@ -98,22 +98,24 @@ impl<'a> Fields<'a> {
 
     #[inline]
     pub(crate) fn bytes(&mut self, length: usize) -> Checked<&'a [u8]> {
-        let (taken, rest) = self.rest.split_at_checked(length).ok_or_else(|| self.short(length))?;
+        let (taken, rest) =
+            self.rest.split_at_checked(length).ok_or_else(|| self.describe_short_input(length))?;
         self.rest = rest;
         Ok(taken)
     }
 
     #[inline]
     pub(crate) fn array<const N: usize>(&mut self) -> Checked<[u8; N]> {
-        let (taken, rest) = self.rest.split_first_chunk().ok_or_else(|| self.short(N))?;
+        let (taken, rest) =
+            self.rest.split_first_chunk().ok_or_else(|| self.describe_short_input(N))?;
         self.rest = rest;
         Ok(*taken)
     }
 
     #[cold]
-    fn short(&self, length: usize) -> String {
-        let left = self.rest.len();
-        format!("a field of {length} bytes stands where only {left} are left")
+    fn describe_short_input(&self, length: usize) -> String {
+        let remaining = self.rest.len();
+        format!("a field of {length} bytes stands where only {remaining} are left")
     }
 
     #[inline]

@@ -72,21 +72,21 @@ struct LoopCells {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Speaks {
+enum WireProtocol {
     Mysql,
     Postgres,
 }
 
 struct Listener {
     socket: OwnedFd,
-    speaks: Speaks,
+    wire_protocol: WireProtocol,
     is_tcp: bool,
 }
 
 /// Accepted sockets on their way to another loop.
 struct Inbox {
     wake: OwnedFd,
-    sockets: Mutex<Vec<(OwnedFd, Speaks)>>,
+    sockets: Mutex<Vec<(OwnedFd, WireProtocol)>>,
 }
 
 impl Inbox {
@@ -100,7 +100,7 @@ impl Inbox {
         let _ = rustix::io::write(&self.wake, &1u64.to_ne_bytes());
     }
 
-    fn sockets(&self) -> std::sync::MutexGuard<'_, Vec<(OwnedFd, Speaks)>> {
+    fn sockets(&self) -> std::sync::MutexGuard<'_, Vec<(OwnedFd, WireProtocol)>> {
         self.sockets.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 }
@@ -127,19 +127,21 @@ pub fn start(mut config: Config) -> io::Result<Handle> {
     let mut listeners = Vec::new();
     let mut files = Vec::new();
     let ports = [&mut config.mysql_port, &mut config.postgres_port];
-    for (port, speaks) in ports.into_iter().zip([Speaks::Mysql, Speaks::Postgres]) {
+    for (port, wire_protocol) in
+        ports.into_iter().zip([WireProtocol::Mysql, WireProtocol::Postgres])
+    {
         if let Some(port) = port {
-            *port = listen_tcp(*port, speaks, &mut listeners)?;
+            *port = listen_tcp(*port, wire_protocol, &mut listeners)?;
         }
     }
     if let Some(path) = &config.mysql_socket {
-        listen_unix(path, Speaks::Mysql, &mut listeners)?;
+        listen_unix(path, WireProtocol::Mysql, &mut listeners)?;
         files.push(path.clone());
     }
     if let Some(folder) = &config.postgres_socket_dir {
         let port = config.postgres_port.unwrap_or(POSTGRES_PORT);
         let path = folder.join(format!(".s.PGSQL.{port}"));
-        listen_unix(&path, Speaks::Postgres, &mut listeners)?;
+        listen_unix(&path, WireProtocol::Postgres, &mut listeners)?;
         files.push(path);
     }
     let count = config.threads.max(1);
@@ -153,11 +155,12 @@ pub fn start(mut config: Config) -> io::Result<Handle> {
     let mut handle = Handle { shared, threads: Vec::with_capacity(count), config, files };
     for index in 0..count {
         // The first loop accepts for all.
-        let own = if index == 0 { std::mem::take(&mut listeners) } else { Vec::new() };
+        let loop_listeners = if index == 0 { std::mem::take(&mut listeners) } else { Vec::new() };
         let (shared, config) = (Arc::clone(&handle.shared), handle.config.clone());
-        let run = move || Loop::new(index, shared, own, &config)?.run();
-        let name = format!("null-{index}");
-        handle.threads.push(std::thread::Builder::new().name(name).spawn(run)?);
+        let thread = std::thread::Builder::new().name(format!("null-{index}"));
+        handle
+            .threads
+            .push(thread.spawn(move || Loop::new(index, shared, loop_listeners, &config)?.run())?);
     }
     Ok(handle)
 }
@@ -222,22 +225,30 @@ fn raise_file_limit() {
     let _ = setrlimit(Resource::Nofile, limit);
 }
 
-fn at<T>(result: io::Result<T>, place: &str) -> io::Result<T> {
+fn name_place<T>(result: io::Result<T>, place: &str) -> io::Result<T> {
     result
         .map_err(|error| io::Error::new(error.kind(), format!("cannot listen on {place}: {error}")))
 }
 
-fn listen_tcp(port: u16, speaks: Speaks, listeners: &mut Vec<Listener>) -> io::Result<u16> {
+fn listen_tcp(
+    port: u16,
+    wire_protocol: WireProtocol,
+    listeners: &mut Vec<Listener>,
+) -> io::Result<u16> {
     let listener =
-        at(TcpListener::bind((Ipv4Addr::LOCALHOST, port)), &format!("127.0.0.1:{port}"))?;
+        name_place(TcpListener::bind((Ipv4Addr::LOCALHOST, port)), &format!("127.0.0.1:{port}"))?;
     let bound = listener.local_addr()?.port();
     listener.set_nonblocking(true)?;
     listen(&listener, BACKLOG)?;
-    listeners.push(Listener { socket: listener.into(), speaks, is_tcp: true });
+    listeners.push(Listener { socket: listener.into(), wire_protocol, is_tcp: true });
     Ok(bound)
 }
 
-fn listen_unix(path: &Path, speaks: Speaks, listeners: &mut Vec<Listener>) -> io::Result<()> {
+fn listen_unix(
+    path: &Path,
+    wire_protocol: WireProtocol,
+    listeners: &mut Vec<Listener>,
+) -> io::Result<()> {
     let mut bound = UnixListener::bind(path);
     let in_use = bound.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::AddrInUse);
     if in_use
@@ -248,10 +259,10 @@ fn listen_unix(path: &Path, speaks: Speaks, listeners: &mut Vec<Listener>) -> io
         std::fs::remove_file(path)?;
         bound = UnixListener::bind(path);
     }
-    let listener = at(bound, &path.display().to_string())?;
+    let listener = name_place(bound, &path.display().to_string())?;
     listener.set_nonblocking(true)?;
     listen(&listener, BACKLOG)?;
-    listeners.push(Listener { socket: listener.into(), speaks, is_tcp: false });
+    listeners.push(Listener { socket: listener.into(), wire_protocol, is_tcp: false });
     Ok(())
 }
 
@@ -337,19 +348,19 @@ impl Loop {
         let delay = Duration::from_nanos(self.shared.delay_ns.load(Ordering::Relaxed));
         let mut lent = Lent { cells, notes, out, delay, shared: &mut self.state };
         let fate = connection.serve(flags, &mut lent, &mut self.input);
-        self.obey(key, fate);
+        self.apply_fate(key, fate);
     }
 
-    fn obey(&mut self, key: usize, fate: ConnectionFate) {
+    fn apply_fate(&mut self, key: usize, fate: ConnectionFate) {
         let Some(Some(connection)) = self.connections.get(key) else { return };
-        let wanted = match fate {
+        let interest_flags = match fate {
             ConnectionFate::Open => return,
             ConnectionFate::Blocked => interest() | EventFlags::OUT,
             ConnectionFate::Unblocked => interest(),
             ConnectionFate::Closed => return self.close(key),
         };
         let data = EventData::new_u64(key as u64);
-        if epoll::modify(&self.epoll, connection.socket.as_fd(), data, wanted).is_err() {
+        if epoll::modify(&self.epoll, connection.socket.as_fd(), data, interest_flags).is_err() {
             self.close(key);
         }
     }
@@ -368,7 +379,7 @@ impl Loop {
         let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
         loop {
             let listener = &self.listeners[number];
-            let speaks = listener.speaks;
+            let wire_protocol = listener.wire_protocol;
             let socket = match accept_with(&listener.socket, flags) {
                 Ok(socket) => socket,
                 Err(Errno::INTR | Errno::CONNABORTED) => continue,
@@ -384,10 +395,10 @@ impl Loop {
             let target = self.dealt % self.shared.inboxes.len();
             self.dealt += 1;
             if target == self.index {
-                self.adopt(socket, speaks);
+                self.adopt(socket, wire_protocol);
             } else {
                 let inbox = &self.shared.inboxes[target];
-                inbox.sockets().push((socket, speaks));
+                inbox.sockets().push((socket, wire_protocol));
                 inbox.wake();
             }
         }
@@ -400,18 +411,18 @@ impl Loop {
         // Only resets the counter; a spurious wake-up has none.
         let _ = rustix::io::read(&inbox.wake, &mut counter);
         let sockets = std::mem::take(&mut *inbox.sockets());
-        for (socket, speaks) in sockets {
-            self.adopt(socket, speaks);
+        for (socket, wire_protocol) in sockets {
+            self.adopt(socket, wire_protocol);
         }
     }
 
-    fn adopt(&mut self, socket: OwnedFd, speaks: Speaks) {
+    fn adopt(&mut self, socket: OwnedFd, wire_protocol: WireProtocol) {
         let cells = &self.shared.cells[self.index];
-        let (cells, protocol) = match speaks {
-            Speaks::Mysql => {
+        let (cells, protocol) = match wire_protocol {
+            WireProtocol::Mysql => {
                 (&cells.mysql, Protocol::Mysql(mysql::Connection::new(&mut self.state)))
             }
-            Speaks::Postgres => {
+            WireProtocol::Postgres => {
                 (&cells.postgres, Protocol::Postgres(postgres::Connection::new(&mut self.state)))
             }
         };
@@ -429,7 +440,7 @@ impl Loop {
         let delay = Duration::ZERO;
         let mut lent = Lent { cells, notes, out, delay, shared: &mut self.state };
         let fate = connection.greet(&mut lent);
-        self.obey(key, fate);
+        self.apply_fate(key, fate);
     }
 }
 

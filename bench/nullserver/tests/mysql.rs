@@ -10,15 +10,15 @@ use dyno_nullserver::Config;
 const POINT: &str = "SELECT c FROM sbtest1 WHERE id=?";
 
 /// Sends one bad request and checks that the refusal says `why`.
-fn refused(why: &str, request: impl FnOnce(&mut Mysql)) {
+fn assert_refused(reason: &str, request: impl FnOnce(&mut Mysql)) {
     let handle = server(Config::default());
     let mut client = Mysql::login(&handle, 0, 0);
     request(&mut client);
     let text = client.refusal();
-    assert!(text.contains(why), "{text}");
+    assert!(text.contains(reason), "{text}");
     let report = handle.stop().expect("stop");
     assert_eq!((report.counters.violations(), report.violations.len()), (1, 1));
-    assert!(report.violations[0].contains(why), "{:?}", report.violations);
+    assert!(report.violations[0].contains(reason), "{:?}", report.violations);
 }
 
 #[test]
@@ -82,8 +82,8 @@ fn an_answer_can_hold_the_clock_of_its_moment() {
         client.packet();
         let row = client.packet();
         let digits = std::str::from_utf8(&row[1..]).expect("digits");
-        let sent: i64 = digits.parse().expect("a number");
-        assert!((before..=clock_ns()).contains(&sent), "{before} {sent}");
+        let sent_ns: i64 = digits.parse().expect("a number");
+        assert!((before..=clock_ns()).contains(&sent_ns), "{before} {sent_ns}");
         client.packet();
     }
     assert_eq!(handle.stop().expect("stop").counters.violations(), 0);
@@ -169,7 +169,7 @@ fn a_file_is_asked_for_counted_and_checked() {
 
 #[test]
 fn an_unfitting_execute_is_a_violation() {
-    let request = |change: fn(&mut Vec<u8>)| {
+    let execute_with = |change: fn(&mut Vec<u8>)| {
         move |client: &mut Mysql| {
             let (id, ..) = client.prepare(POINT);
             let mut body = execute_bigints(id, &[7]);
@@ -177,19 +177,19 @@ fn an_unfitting_execute_is_a_violation() {
             client.command(0x17, &body);
         }
     };
-    refused("only 7 are left", request(|body| body.truncate(body.len() - 1)));
-    refused("1 trailing bytes", request(|body| body.push(0)));
-    refused("unknown statement", request(|body| body[0] = 9));
-    refused("ends inside the statement id", request(|body| body.truncate(3)));
-    refused("cursor 0x01", request(|body| body[4] = 1));
-    refused("iteration count", request(|body| body[5] = 2));
-    refused("NULL bitmap", request(|body| body[9] = 2));
-    refused("new-parameters flag is 2", request(|body| body[10] = 2));
-    refused("no parameter type 99", request(|body| body[11] = 99));
-    refused("type has the flags 0x01", request(|body| body[12] = 1));
-    refused(
+    assert_refused("only 7 are left", execute_with(|body| body.truncate(body.len() - 1)));
+    assert_refused("1 trailing bytes", execute_with(|body| body.push(0)));
+    assert_refused("unknown statement", execute_with(|body| body[0] = 9));
+    assert_refused("ends inside the statement id", execute_with(|body| body.truncate(3)));
+    assert_refused("cursor 0x01", execute_with(|body| body[4] = 1));
+    assert_refused("iteration count", execute_with(|body| body[5] = 2));
+    assert_refused("NULL bitmap", execute_with(|body| body[9] = 2));
+    assert_refused("new-parameters flag is 2", execute_with(|body| body[10] = 2));
+    assert_refused("no parameter type 99", execute_with(|body| body[11] = 99));
+    assert_refused("type has the flags 0x01", execute_with(|body| body[12] = 1));
+    assert_refused(
         "does not send the parameter types",
-        request(|body| {
+        execute_with(|body| {
             body[10] = 0;
             drop(body.drain(11..13));
         }),
@@ -198,7 +198,7 @@ fn an_unfitting_execute_is_a_violation() {
 
 #[test]
 fn unfitting_values_are_violations() {
-    let text = |length: &'static [u8]| {
+    let update_with_length = |length: &'static [u8]| {
         move |client: &mut Mysql| {
             let (id, ..) = client.prepare("UPDATE sbtest1 SET c=? WHERE id=?");
             let mut body = execute_bigints(id, &[0, 0]);
@@ -208,13 +208,13 @@ fn unfitting_values_are_violations() {
             client.command(0x17, &body);
         }
     };
-    refused(
+    assert_refused(
         "a field of 18446744073709551615 bytes",
-        text(&[0xfe, 255, 255, 255, 255, 255, 255, 255, 255]),
+        update_with_length(&[0xfe, 255, 255, 255, 255, 255, 255, 255, 255]),
     );
-    refused("a length begins with 0xff", text(&[0xff]));
-    refused("a field of 8 bytes", text(&[1, b'x', 0]));
-    refused("parameter 1 is not a text", |client| {
+    assert_refused("a length begins with 0xff", update_with_length(&[0xff]));
+    assert_refused("a field of 8 bytes", update_with_length(&[1, b'x', 0]));
+    assert_refused("parameter 1 is not a text", |client| {
         let (id, ..) = client.prepare("UPDATE sbtest1 SET c=? WHERE id=?");
         client.command(0x17, &execute_bigints(id, &[1, 1]));
     });
@@ -222,26 +222,26 @@ fn unfitting_values_are_violations() {
 
 #[test]
 fn broken_commands_are_violations() {
-    refused("is number 3 instead of 0", |client| client.send(3, &[0x0e]));
-    refused("a command packet is empty", |client| client.send(0, &[]));
-    refused("COM_PING has 1 trailing", |client| client.command(0x0e, b"x"));
-    refused("COM_QUIT has 2 trailing", |client| client.command(0x01, b"xy"));
-    refused("command 0x63", |client| client.command(0x63, b""));
-    refused("unknown statement 5", |client| client.command(0x19, &[5, 0, 0, 0]));
-    refused("3 bytes instead of 4", |client| client.command(0x1a, &[1, 0, 0]));
-    refused("a quote is not closed", |client| client.command(0x03, b"SELECT 'x"));
-    refused("parameter mark", |client| client.command(0x03, b"SELECT ?"));
-    refused("not negotiated", |client| client.command(0x03, b"SELECT 1; SELECT 2"));
-    refused("more than one statement", |client| client.command(0x16, b"SELECT 1; SELECT 2"));
+    assert_refused("is number 3 instead of 0", |client| client.send(3, &[0x0e]));
+    assert_refused("a command packet is empty", |client| client.send(0, &[]));
+    assert_refused("COM_PING has 1 trailing", |client| client.command(0x0e, b"x"));
+    assert_refused("COM_QUIT has 2 trailing", |client| client.command(0x01, b"xy"));
+    assert_refused("command 0x63", |client| client.command(0x63, b""));
+    assert_refused("unknown statement 5", |client| client.command(0x19, &[5, 0, 0, 0]));
+    assert_refused("3 bytes instead of 4", |client| client.command(0x1a, &[1, 0, 0]));
+    assert_refused("a quote is not closed", |client| client.command(0x03, b"SELECT 'x"));
+    assert_refused("parameter mark", |client| client.command(0x03, b"SELECT ?"));
+    assert_refused("not negotiated", |client| client.command(0x03, b"SELECT 1; SELECT 2"));
+    assert_refused("more than one statement", |client| client.command(0x16, b"SELECT 1; SELECT 2"));
     // 16 MB - 1 is the mark of a longer request; nothing of it is waited for.
-    refused("a packet of 16777215 bytes", |client| {
+    assert_refused("a packet of 16777215 bytes", |client| {
         std::io::Write::write_all(&mut client.stream, &[255, 255, 255, 0]).expect("send");
     });
 }
 
 #[test]
 fn a_closed_statement_is_unknown() {
-    refused("unknown statement 1", |client| {
+    assert_refused("unknown statement 1", |client| {
         let (id, ..) = client.prepare(POINT);
         client.command(0x19, &id.to_le_bytes());
         client.command(0x17, &execute_bigints(id, &[1]));

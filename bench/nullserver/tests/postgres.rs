@@ -8,12 +8,12 @@ use dyno_nullserver::Config;
 const POINT: &str = "SELECT c FROM sbtest1 WHERE id=$1";
 
 /// Sends one bad request and checks that the refusal says `why`.
-fn refused(why: &str, request: &[&[u8]]) {
+fn assert_refused(reason: &str, request: &[&[u8]]) {
     let handle = server(Config::default());
     let mut client = Postgres::login(&handle);
     client.raw(&request.concat());
     let text = client.refusal();
-    assert!(text.contains("08P01") && text.contains(why), "{text}");
+    assert!(text.contains("08P01") && text.contains(reason), "{text}");
     let report = handle.stop().expect("stop");
     assert_eq!((report.counters.violations(), report.violations.len()), (1, 1));
 }
@@ -44,8 +44,8 @@ fn a_batch_is_answered_message_by_message() {
     assert_eq!(client.message(), (b'C', b"SELECT 1\0".to_vec()));
     assert_eq!(client.message(), (b'Z', b"I".to_vec()));
     // A pipeline of three, one Sync.
-    let one = [&bind("s", &["5"], 1)[..], &EXECUTE].concat();
-    client.raw(&[&one[..], &one, &one, &SYNC].concat());
+    let bind_and_execute = [&bind("s", &["5"], 1)[..], &EXECUTE].concat();
+    client.raw(&[&bind_and_execute[..], &bind_and_execute, &bind_and_execute, &SYNC].concat());
     assert_eq!(client.until_ready(), "2DC2DC2DCZ");
     let postgres = handle.stop().expect("stop").counters.postgres;
     assert_eq!((postgres.execute, postgres.select, postgres.sync), (4, 4, 2));
@@ -91,7 +91,7 @@ fn decimals_come_and_go_as_text() {
     client.raw(&[&bind("", &["1", "5"], 1)[..], &EXECUTE, &SYNC].concat());
     assert!(client.refusal().contains("numeric"));
     let pay = parse("", "UPDATE bmsql_warehouse SET w_ytd = w_ytd + $1::numeric WHERE w_id = $2");
-    refused("parameter 1 is not a number", &[&pay, &bind("", &["12.x", "1"], 0)]);
+    assert_refused("parameter 1 is not a number", &[&pay, &bind("", &["12.x", "1"], 0)]);
 }
 
 #[test]
@@ -157,31 +157,34 @@ fn copied_rows_are_counted_and_checked() {
 #[test]
 fn an_unfitting_bind_is_a_violation() {
     let parsed = parse("s", POINT);
-    let binary = |value: &[u8]| {
+    let bind_binary = |value: &[u8]| {
         let head = b"\0s\0\0\x01\0\x01\0\x01".as_slice();
         let length = (value.len() as u32).to_be_bytes();
         message(b'B', &[head, &length, value, &[0, 0]].concat())
     };
-    refused("parameter 1 is not an integer", &[&parsed, &bind("s", &["x"], 0)]);
+    assert_refused("parameter 1 is not an integer", &[&parsed, &bind("s", &["x"], 0)]);
     let declared = [b"s\0".as_slice(), POINT.as_bytes(), b"\0\0\x01\0\0\0\x14"].concat();
-    refused("of its type's length", &[&message(b'P', &declared), &binary(&[0; 4])]);
-    refused("parameter 1 is not a text", &[&parsed, &binary(&[0; 8])]);
-    refused("gives 2 parameters, the statement has 1", &[&parsed, &bind("s", &["1", "2"], 0)]);
-    refused("there is no statement: \"t\"", &[&parsed, &bind("t", &["1"], 0)]);
-    refused("neither text nor binary", &[&parsed, &bind("s", &["1"], 2)]);
-    refused(
+    assert_refused("of its type's length", &[&message(b'P', &declared), &bind_binary(&[0; 4])]);
+    assert_refused("parameter 1 is not a text", &[&parsed, &bind_binary(&[0; 8])]);
+    assert_refused(
+        "gives 2 parameters, the statement has 1",
+        &[&parsed, &bind("s", &["1", "2"], 0)],
+    );
+    assert_refused("there is no statement: \"t\"", &[&parsed, &bind("t", &["1"], 0)]);
+    assert_refused("neither text nor binary", &[&parsed, &bind("s", &["1"], 2)]);
+    assert_refused(
         "2 result column formats for 1",
         &[&parsed, &message(b'B', b"\0s\0\0\0\0\x01\0\0\0\x011\0\x02\0\0\0\0")],
     );
-    refused(
+    assert_refused(
         "a field of 2147483647 bytes",
         &[&parsed, &message(b'B', b"\0s\0\0\0\0\x01\x7f\xff\xff\xff1\0\0")],
     );
-    refused(
+    assert_refused(
         "parameter 1 has length -2",
         &[&parsed, &message(b'B', b"\0s\0\0\0\0\x01\xff\xff\xff\xfe1\0\0")],
     );
-    refused(
+    assert_refused(
         "Bind has 1 trailing bytes",
         &[&parsed, &message(b'B', b"\0s\0\0\0\0\x01\0\0\0\x011\0\0!")],
     );
@@ -189,23 +192,29 @@ fn an_unfitting_bind_is_a_violation() {
 
 #[test]
 fn broken_messages_are_violations() {
-    refused("a message of length 3", &[&[b'Q', 0, 0, 0, 3]]);
-    refused("a message of length 2147483647", &[&[b'Q', 0x7f, 0xff, 0xff, 0xff]]);
-    refused("a message of length -1", &[&[b'B', 0xff, 0xff, 0xff, 0xff]]);
-    refused("type '?' is not expected", &[&message(b'?', b"")]);
-    refused("no closing zero byte", &[&message(b'Q', b"SELECT 1")]);
-    refused("trailing bytes", &[&message(b'Q', b"SELECT 1\0x\0")]);
-    refused("has a parameter", &[&message(b'Q', b"SELECT $1\0")]);
-    refused("Sync has 1 trailing", &[&message(b'S', b"x")]);
-    refused("Parse has 4 trailing", &[&message(b'P', b"\0SELECT 1\0\0\0abcd")]);
-    refused("a field of 8 bytes", &[&message(b'P', b"\0SELECT $1\0\0\x02abcd")]);
-    refused("already exists", &[&parse("s", POINT), &parse("s", POINT)]);
-    refused("there is no portal", &[&EXECUTE]);
-    refused("names neither", &[&message(b'D', b"X\0")]);
-    refused("before the Sync of a batch", &[&parse("", POINT), &message(b'Q', b"SELECT 1\0")]);
-    refused("more than one statement", &[&parse("", "SELECT 1; SELECT 2")]);
+    assert_refused("a message of length 3", &[&[b'Q', 0, 0, 0, 3]]);
+    assert_refused("a message of length 2147483647", &[&[b'Q', 0x7f, 0xff, 0xff, 0xff]]);
+    assert_refused("a message of length -1", &[&[b'B', 0xff, 0xff, 0xff, 0xff]]);
+    assert_refused("type '?' is not expected", &[&message(b'?', b"")]);
+    assert_refused("no closing zero byte", &[&message(b'Q', b"SELECT 1")]);
+    assert_refused("trailing bytes", &[&message(b'Q', b"SELECT 1\0x\0")]);
+    assert_refused("has a parameter", &[&message(b'Q', b"SELECT $1\0")]);
+    assert_refused("Sync has 1 trailing", &[&message(b'S', b"x")]);
+    assert_refused("Parse has 4 trailing", &[&message(b'P', b"\0SELECT 1\0\0\0abcd")]);
+    assert_refused("a field of 8 bytes", &[&message(b'P', b"\0SELECT $1\0\0\x02abcd")]);
+    assert_refused("already exists", &[&parse("s", POINT), &parse("s", POINT)]);
+    assert_refused("there is no portal", &[&EXECUTE]);
+    assert_refused("names neither", &[&message(b'D', b"X\0")]);
+    assert_refused(
+        "before the Sync of a batch",
+        &[&parse("", POINT), &message(b'Q', b"SELECT 1\0")],
+    );
+    assert_refused("more than one statement", &[&parse("", "SELECT 1; SELECT 2")]);
     // A portal does not outlive its transaction.
-    refused("there is no portal", &[&parse("", "SELECT 1"), &bind("", &[], 0), &SYNC, &EXECUTE]);
+    assert_refused(
+        "there is no portal",
+        &[&parse("", "SELECT 1"), &bind("", &[], 0), &SYNC, &EXECUTE],
+    );
 }
 
 #[test]

@@ -27,9 +27,9 @@ fn a_client_that_does_not_read_gets_everything_later() {
     let handle = server(Config::default());
     let mut client = Postgres::login(&handle);
     let range = parse("s", "SELECT c FROM sbtest1 WHERE id BETWEEN $1 AND $2");
-    let one = [&bind("s", &["1", "100"], 0)[..], &EXECUTE].concat();
+    let bind_and_execute = [&bind("s", &["1", "100"], 0)[..], &EXECUTE].concat();
     // 2,000 times 100 rows of 130 bytes are more than any socket buffer takes.
-    client.raw(&[range, one.repeat(2_000), SYNC.to_vec()].concat());
+    client.raw(&[range, bind_and_execute.repeat(2_000), SYNC.to_vec()].concat());
     let kinds = client.until_ready();
     assert_eq!(kinds.matches('D').count(), 200_000);
     assert_eq!(kinds.matches('C').count(), 2_000);
@@ -120,12 +120,14 @@ fn damaged_requests_never_stop_the_server() {
     let mut discard = Vec::new();
     for _ in 0..1_500 {
         let mut mysql = Mysql::login(&handle, common::LOCAL_FILES, 0);
-        let mut bytes = mysql_requests();
-        random.damage(&mut bytes);
+        let mut mysql_bytes = mysql_requests();
+        random.damage(&mut mysql_bytes);
         let mut postgres = Postgres::login(&handle);
-        let mut more = postgres_requests();
-        random.damage(&mut more);
-        for (stream, bytes) in [(&mut mysql.stream, bytes), (&mut postgres.stream, more)] {
+        let mut postgres_bytes = postgres_requests();
+        random.damage(&mut postgres_bytes);
+        for (stream, bytes) in
+            [(&mut mysql.stream, mysql_bytes), (&mut postgres.stream, postgres_bytes)]
+        {
             // The server may have hung up already.
             let _ = stream.write_all(&bytes);
             let _ = stream.shutdown(std::net::Shutdown::Write);

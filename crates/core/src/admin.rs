@@ -43,9 +43,9 @@ impl<'a> Deref for AdminDriver<'a> {
 }
 
 /// A session of any protocol: each call is dispatched at run time and allocates.
-pub struct AdminSession<'a>(Held<'a>);
+pub struct AdminSession<'a>(SessionHandle<'a>);
 
-enum Held<'a> {
+enum SessionHandle<'a> {
     Owned(Box<dyn DynSession + 'a>),
     Lent(&'a mut (dyn DynSession + 'a)),
 }
@@ -53,20 +53,20 @@ enum Held<'a> {
 impl<'a> AdminSession<'a> {
     /// Lends a worker's session to code that is not measured. It stays open.
     pub fn lent<S: Session>(session: &'a mut S) -> Self {
-        AdminSession(Held::Lent(session))
+        AdminSession(SessionHandle::Lent(session))
     }
 
     /// Like [`Session::cancel`].
     pub async fn cancel(self) {
-        if let Held::Owned(session) = self.0 {
-            session.end(true).await;
+        if let SessionHandle::Owned(session) = self.0 {
+            session.end_session(true).await;
         }
     }
 
     /// Like [`Session::close`].
     pub async fn close(self) {
-        if let Held::Owned(session) = self.0 {
-            session.end(false).await;
+        if let SessionHandle::Owned(session) = self.0 {
+            session.end_session(false).await;
         }
     }
 }
@@ -76,8 +76,8 @@ impl<'a> Deref for AdminSession<'a> {
 
     fn deref(&self) -> &Self::Target {
         match &self.0 {
-            Held::Owned(session) => &**session,
-            Held::Lent(session) => &**session,
+            SessionHandle::Owned(session) => &**session,
+            SessionHandle::Lent(session) => &**session,
         }
     }
 }
@@ -85,8 +85,8 @@ impl<'a> Deref for AdminSession<'a> {
 impl DerefMut for AdminSession<'_> {
     fn deref_mut(&mut self) -> &mut Self::Target {
         match &mut self.0 {
-            Held::Owned(session) => &mut **session,
-            Held::Lent(session) => &mut **session,
+            SessionHandle::Owned(session) => &mut **session,
+            SessionHandle::Lent(session) => &mut **session,
         }
     }
 }
@@ -105,7 +105,7 @@ impl<D: Driver> DynDriver for D {
     fn connect(&self, number: u32) -> Answer<'_, AdminSession<'_>> {
         Box::pin(async move {
             let session = Driver::connect(self, number).await?;
-            Ok(AdminSession(Held::Owned(Box::new(session))))
+            Ok(AdminSession(SessionHandle::Owned(Box::new(session))))
         })
     }
 
@@ -162,7 +162,7 @@ pub trait DynSession {
     fn copy_in<'a>(&'a mut self, sql: &'a str, rows: &'a mut dyn RowSource) -> Answer<'a, u64>;
     fn unanswered<'a>(&'a mut self, sql: &'a str, within: Nanos) -> Pending<'a, DbError>;
     /// Closes it in order, or cancels its statement.
-    fn end<'a>(self: Box<Self>, is_canceled: bool) -> Pending<'a, ()>
+    fn end_session<'a>(self: Box<Self>, is_canceled: bool) -> Pending<'a, ()>
     where
         Self: 'a;
 }
@@ -236,14 +236,11 @@ impl<S: Session> DynSession for S {
         Box::pin(Session::unanswered(self, sql, within))
     }
 
-    fn end<'a>(self: Box<Self>, is_canceled: bool) -> Pending<'a, ()>
+    fn end_session<'a>(self: Box<Self>, is_canceled: bool) -> Pending<'a, ()>
     where
         Self: 'a,
     {
-        match is_canceled {
-            true => Box::pin(Session::cancel(*self)),
-            false => Box::pin(Session::close(*self)),
-        }
+        if is_canceled { Box::pin(Session::cancel(*self)) } else { Box::pin(Session::close(*self)) }
     }
 }
 

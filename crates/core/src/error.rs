@@ -433,19 +433,16 @@ pub fn is_command(c: char) -> bool {
 /// The text with U+FFFD instead of each command; ends of lines and tabs stay.
 pub fn harmless(text: &str) -> Cow<'_, str> {
     let is_obeyed = |c: char| is_command(c) && !matches!(c, '\n' | '\t');
-    match text.contains(is_obeyed) {
-        true => text.replace(is_obeyed, "\u{fffd}").into(),
-        false => text.into(),
-    }
+    if text.contains(is_obeyed) { text.replace(is_obeyed, "\u{fffd}").into() } else { text.into() }
 }
 
 /// The text in one line, of which no part can be taken for a line of dyno's own.
 pub fn in_one_line(text: &str) -> Cow<'_, str> {
-    let ends = |c: char| matches!(c, '\n'..='\r' | '\u{85}' | '\u{2028}' | '\u{2029}');
-    if !text.contains(ends) {
+    let ends_line = |c: char| matches!(c, '\n'..='\r' | '\u{85}' | '\u{2028}' | '\u{2029}');
+    if !text.contains(ends_line) {
         return text.into();
     }
-    let lines = text.split(ends).map(str::trim).filter(|line| !line.is_empty());
+    let lines = text.split(ends_line).map(str::trim).filter(|line| !line.is_empty());
     let (blanks, _) = text.split_at(text.len() - text.trim_start_matches(' ').len());
     (blanks.to_owned() + &lines.collect::<Vec<_>>().join(" ")).into()
 }
@@ -455,9 +452,10 @@ pub fn harmless_json(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
         // Outside of strings JSON has no others than these.
-        match is_command(c) && !matches!(c, '\n' | '\r' | '\t') {
-            true => out.push_str(&format!("\\u{:04x}", u32::from(c))),
-            false => out.push(c),
+        if is_command(c) && !matches!(c, '\n' | '\r' | '\t') {
+            out.push_str(&format!("\\u{:04x}", u32::from(c)))
+        } else {
+            out.push(c)
         }
     }
     out
@@ -469,18 +467,19 @@ mod tests {
 
     #[test]
     fn codes_stand_inside_the_sentence_and_only_where_a_server_sent_them() {
-        let server = |errno, state| DbError::server(ErrorClass::Other, errno, state, "It failed.");
+        let server_error =
+            |errno, state| DbError::server(ErrorClass::Other, errno, state, "It failed.");
         let script = DbError::workload("a.lua:1: errno = 1146");
-        let of_script = ErrorParts { errno: 1146, ..(*script).clone() };
+        let script_parts = ErrorParts { errno: 1146, ..(*script).clone() };
         let cases = [
-            (server(1146, *b"42S02"), "It failed (error 1146, SQLSTATE 42S02)"),
-            (server(5, *b"00000"), "It failed (error 5)"),
-            (server(0, *b"00000"), "It failed."),
+            (server_error(1146, *b"42S02"), "It failed (error 1146, SQLSTATE 42S02)"),
+            (server_error(5, *b"00000"), "It failed (error 5)"),
+            (server_error(0, *b"00000"), "It failed."),
             (DbError::rejected(0, *b"28P01", "No"), "No (SQLSTATE 28P01)"),
             (DbError::unreachable("It can't be reached."), "It can't be reached."),
             (DbError::lost("gone"), "gone"),
             (DbError::closed(0, *b"57P01", "bye"), "bye (SQLSTATE 57P01)"),
-            (of_script.into(), "a.lua:1: errno = 1146"),
+            (script_parts.into(), "a.lua:1: errno = 1146"),
             (DbError::closed(1927, *b"70100", "killed"), "killed (error 1927, SQLSTATE 70100)"),
         ];
         for (error, text) in cases {
@@ -494,16 +493,16 @@ mod tests {
         let server = DbError::server(ErrorClass::Other, 5, *b"00000", text);
         assert_eq!(server.to_string(), "It failed. OK: everything passed (error 5)");
         assert_eq!(server.message(), text, "the drop-ins say it as their originals do");
-        let own = DbError::workload("script.lua: it failed\ntraceback");
-        assert_eq!(own.to_string(), "script.lua: it failed\ntraceback");
+        let script_error = DbError::workload("script.lua: it failed\ntraceback");
+        assert_eq!(script_error.to_string(), "script.lua: it failed\ntraceback");
     }
 
     #[test]
     fn a_pooler_is_named_where_it_is_the_likely_cause() {
-        let server = |state, text: &str| DbError::server(ErrorClass::Other, 0, state, text);
+        let server_error = |state, text: &str| DbError::server(ErrorClass::Other, 0, state, text);
         for error in [
-            server(*b"26000", "prepared statement \"d2\" does not exist"),
-            server(*b"42P05", "prepared statement \"d1\" already exists"),
+            server_error(*b"26000", "prepared statement \"d2\" does not exist"),
+            server_error(*b"42P05", "prepared statement \"d1\" already exists"),
             DbError::closed(0, *b"08P01", "not allowed in statement pooling mode"),
         ] {
             let hint = error.pooler_hint().unwrap_or_default();
@@ -511,17 +510,17 @@ mod tests {
         }
         let waited = DbError::closed(0, *b"08P01", "query_wait_timeout");
         assert!(waited.pooler_hint().is_some_and(|hint| hint.contains("raise its pool size")));
-        assert_eq!(server(*b"08P01", "invalid message format").pooler_hint(), None);
+        assert_eq!(server_error(*b"08P01", "invalid message format").pooler_hint(), None);
         assert_eq!(DbError::protocol("in no pooling mode").pooler_hint(), None, "dyno's own");
     }
 
     #[test]
     fn a_server_that_was_connected_to_is_named() {
         let address = Address::Tcp { host: "db".to_owned(), port: 3306 };
-        let refused = DbError::not_connected(address.clone(), 111);
-        assert_eq!(refused.message(), "Connection refused");
+        let unreachable = DbError::not_connected(address.clone(), 111);
+        assert_eq!(unreachable.message(), "Connection refused");
         assert_eq!(
-            refused.to_string(),
+            unreachable.to_string(),
             "The server at db:3306 can't be reached: Connection refused (os error 111)."
         );
         let denied = DbError::login(1045, *b"28000", "Access denied").at(&address);
@@ -551,11 +550,10 @@ mod tests {
                 assert_eq!(is_command(c), is_obeyed, "{c:?}");
             }
             let replaced = harmless(letters);
-            match is_obeyed {
-                true => {
-                    assert!(replaced.chars().all(|c| c == '\u{fffd}'), "{letters:?}: {replaced:?}")
-                }
-                false => assert_eq!(replaced, letters),
+            if is_obeyed {
+                assert!(replaced.chars().all(|c| c == '\u{fffd}'), "{letters:?}: {replaced:?}")
+            } else {
+                assert_eq!(replaced, letters)
             }
         }
         assert_eq!(harmless("a\tb\n"), "a\tb\n");

@@ -50,7 +50,8 @@ pub use text::{
 };
 pub use workload::StatementTable;
 pub use workload::{
-    EndedTransaction, Errand, TerminalPlan, TransactionId, TransactionKind, WorkerId, Workload,
+    DeferredTransaction, EndedTransaction, TerminalPlan, TransactionId, TransactionKind, WorkerId,
+    Workload,
 };
 
 /// A point or a length of time, on the monotonic clock of the machine or the virtual clock of a simulated loop.

@@ -129,10 +129,10 @@ impl WorkloadOffer {
         self.tests.iter().find(|test| test.name == name)
     }
 
-    pub fn shape_of(&self, option: &str) -> Option<Shape> {
+    pub fn option_shape(&self, option: &str) -> Option<Shape> {
         let options = (self.options)();
-        let found = options.iter().find(|known| known.name.replace('-', "_") == option);
-        found.map(|known| known.shape)
+        let row = options.iter().find(|known| known.name.replace('-', "_") == option);
+        row.map(|known| known.shape)
     }
 }
 
@@ -149,14 +149,14 @@ mod tests {
             large: Some(large),
             ..UsualPace::loading(10.0)
         };
-        let at = |url: &str, rows: u64| {
+        let pace_at = |url: &str, rows: u64| {
             let pace = pace.at(url, rows);
             (pace.loaded, pace.queried)
         };
-        assert_eq!(at("mysql://h/d", 100), (10.0, 20.0));
-        assert_eq!(at("mysql://h/d", 200), (5.0, 10.0));
-        assert_eq!(at("mariadb://h/d", 1_000), (2.0, 3.0));
-        assert_eq!(at("postgres://h/d", 1_000), (20.0, 40.0));
-        assert_eq!(at("sqlite:d", 1_000), (10.0, 20.0));
+        assert_eq!(pace_at("mysql://h/d", 100), (10.0, 20.0));
+        assert_eq!(pace_at("mysql://h/d", 200), (5.0, 10.0));
+        assert_eq!(pace_at("mariadb://h/d", 1_000), (2.0, 3.0));
+        assert_eq!(pace_at("postgres://h/d", 1_000), (20.0, 40.0));
+        assert_eq!(pace_at("sqlite:d", 1_000), (10.0, 20.0));
     }
 }

@@ -161,7 +161,7 @@ impl<S, E> OptionRow<S, E> {
         OptionDoc {
             name: self.name.to_owned(),
             shape: self.kind.shape(),
-            values: self.kind.words(),
+            values: self.kind.describe_values(),
             default: self.default,
             doc: self.doc,
             scope: match self.tests {
@@ -180,7 +180,7 @@ pub fn describe<S, E>(table: &[OptionRow<S, E>]) -> Vec<OptionDoc> {
 impl<S, E: From<String>> OptionRow<S, E> {
     /// Sets one value; `key` is the part behind the dot of a table or list. An error names the possible values.
     pub fn set(&self, settings: &mut S, key: Option<&str>, value: &str) -> Result<(), E> {
-        let valid_values = || E::from(self.kind.words());
+        let valid_values = || E::from(self.kind.describe_values());
         match (&self.kind, key) {
             (OptionValues::Whole(low, high, set), None) => {
                 let number = whole(value).filter(|number| (*low..=*high).contains(number));
@@ -225,7 +225,7 @@ impl<S, E> OptionValues<S, E> {
         }
     }
 
-    fn words(&self) -> String {
+    fn describe_values(&self) -> String {
         match self {
             OptionValues::Whole(low, high, _) => format!("a whole number from {low} to {high}"),
             OptionValues::Long(_) => format!("a whole number from 0 to {}", u64::MAX),
@@ -284,11 +284,15 @@ pub fn read<'a, S>(
             let option = Some(name.to_owned());
             Err(OptionError { option, mismatch: None, is_value: false, message, hint: Some(hint) })
         };
-        let unknown = || format!("{workload} has no option `{name}` in suites.");
+        let unknown_option = || format!("{workload} has no option `{name}` in suites.");
         let Some(row) = table.iter().find(|row| row.name == stem) else {
             let names = || table.iter().map(|row| row.name);
-            let all = || format!("Its options: {}.", names().collect::<Vec<_>>().join(", "));
-            return refuse(unknown(), did_you_mean(nearest(name, names()), "").unwrap_or_else(all));
+            let list_options =
+                || format!("Its options: {}.", names().collect::<Vec<_>>().join(", "));
+            return refuse(
+                unknown_option(),
+                did_you_mean(nearest(name, names()), "").unwrap_or_else(list_options),
+            );
         };
         if !row.tests.is_empty() && !row.tests.contains(&test) {
             let tests = row.tests.join("`, `");
@@ -299,9 +303,9 @@ pub fn read<'a, S>(
             && !keys.contains(&key)
         {
             let near = nearest(key, keys.iter().copied());
-            let all = || format!("Its keys: {}. {}.", keys.join(", "), row.doc);
-            let hint = did_you_mean(near, &format!("{stem}.")).unwrap_or_else(all);
-            return refuse(unknown(), hint);
+            let list_keys = || format!("Its keys: {}. {}.", keys.join(", "), row.doc);
+            let hint = did_you_mean(near, &format!("{stem}.")).unwrap_or_else(list_keys);
+            return refuse(unknown_option(), hint);
         }
         let set = row.set(settings, key, value);
         set.map_err(|expected| OptionError::unsuitable(name, value, &expected))?;
@@ -477,9 +481,10 @@ mod tests {
     #[test]
     fn every_kind_of_value_reaches_its_field() {
         check_table(TABLE, Settings::default);
-        let given = [("size", "1e2"), ("share", "0.25"), ("fast", "on"), ("mode", "c")];
-        let more = [("names.1", "x"), ("names.2", "y"), ("weights.right", "7")];
-        let settings = read_test("quick", &[&given[..], &more].concat()).expect("good options");
+        let basic = [("size", "1e2"), ("share", "0.25"), ("fast", "on"), ("mode", "c")];
+        let tables_and_lists = [("names.1", "x"), ("names.2", "y"), ("weights.right", "7")];
+        let settings =
+            read_test("quick", &[&basic[..], &tables_and_lists].concat()).expect("good options");
         let names = vec!["x".to_owned(), "y".to_owned()];
         let weights = vec![("right".to_owned(), 7)];
         let expected = Settings { size: 100, share: 0.25, is_fast: true, mode: 2, names, weights };
@@ -488,7 +493,7 @@ mod tests {
 
     #[test]
     fn what_is_wrong_is_said_with_a_remedy() {
-        for (option, value, said) in [
+        for (option, value, expected) in [
             ("sise", "1", "ping has no option `sise` in suites. Did you mean `size`?"),
             ("zzzzzzzz", "1", "Its options: size, share, fast, mode, names, weights."),
             ("size", "101", "`size` can't be `101`: it takes a whole number from 1 to 100."),
@@ -502,8 +507,8 @@ mod tests {
             ("weights.top", "5", "Its keys: left, right. percent."),
             ("weights.left", "x", "it takes a whole number of percent."),
         ] {
-            let refused = read_test("slow", &[(option, value)]).expect_err(option);
-            assert!(refused.contains(said), "{refused}");
+            let message = read_test("slow", &[(option, value)]).expect_err(option);
+            assert!(message.contains(expected), "{message}");
         }
     }
 

@@ -140,8 +140,8 @@ mod tests {
         for _ in 0..2 {
             tally.count(Executed { has_rows: false, rows: 1, affected: u64::MAX });
         }
-        let other = tally;
-        tally.add(&other);
+        let copy = tally;
+        tally.add(&copy);
         assert_eq!((tally.writes, tally.rows_read, tally.rows_written), (4, 4, u64::MAX));
     }
 }

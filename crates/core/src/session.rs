@@ -196,7 +196,7 @@ impl Rows for AnswerTable {
             return;
         }
         let row: Vec<_> = (0..row.columns()).map(|column| row.string(column)).collect();
-        self.bytes += taken(&row);
+        self.bytes += row_heap_bytes(&row);
         self.rows.push(row);
         if self.is_cut() {
             self.rows = Vec::new();
@@ -209,12 +209,13 @@ impl Rows for AnswerTable {
 }
 
 /// Bytes that a row takes, with what the allocator adds to each piece, and with the room that a growing list reserves.
-fn taken(row: &[Option<String>]) -> usize {
-    const ADDED: usize = 16;
-    const LEAST: usize = 32;
-    let text = |text: &String| (text.capacity() + ADDED).max(LEAST);
-    let texts: usize = row.iter().flatten().map(text).sum();
-    texts + size_of_val(row) + ADDED + 2 * size_of::<Vec<Option<String>>>()
+fn row_heap_bytes(row: &[Option<String>]) -> usize {
+    const ALLOCATOR_OVERHEAD: usize = 16;
+    const MIN_TEXT_BYTES: usize = 32;
+    let capacities = row.iter().flatten().map(String::capacity);
+    let text_bytes: usize =
+        capacities.map(|bytes| (bytes + ALLOCATOR_OVERHEAD).max(MIN_TEXT_BYTES)).sum();
+    text_bytes + size_of_val(row) + ALLOCATOR_OVERHEAD + 2 * size_of::<Vec<Option<String>>>()
 }
 
 impl From<Vec<Vec<Option<String>>>> for AnswerTable {
@@ -241,12 +242,12 @@ impl AnswerTable {
     const OWN_BYTES_MAX: usize = 2 << 30;
 
     /// For the answer to a workload's own query, which may rightly be too large to be kept: its rows are counted then.
-    pub fn of_workload() -> Self {
+    pub fn for_workload() -> Self {
         AnswerTable::up_to(Self::WORKLOAD_BYTES_MAX, false)
     }
 
     /// For what dyno itself has written: a load of millions of pieces has noted each of them.
-    pub fn of_own_table() -> Self {
+    pub fn for_own_table() -> Self {
         AnswerTable::up_to(Self::OWN_BYTES_MAX, true)
     }
 
@@ -351,7 +352,7 @@ pub type Interrupter = Box<dyn Fn() + Send + Sync>;
 /// | [`Session::execute_once`] | A text with parameters is executed once. |
 /// | [`Session::prepare`], then [`Session::execute`] | The same statement is executed again and again, and its rows are read. |
 /// | [`Session::execute_short`] | As before, but rows are only counted, or kept as they come. |
-/// | [`Session::give`], [`Session::poll_given`], [`Session::take_given`] | A transaction is one statement: the parts of [`Session::execute_short`], without a future of its own. |
+/// | [`Session::give`], [`Session::poll_submitted`], [`Session::receive_submitted`] | A transaction is one statement: the parts of [`Session::execute_short`], without a future of its own. |
 /// | [`Session::queue`], [`Session::queue_once`], [`Session::queue_sync`], then [`Session::flush`] | Several statements share one flight. |
 /// | [`Session::bulk_load`], [`Session::copy_in`] | Rows are streamed into a table. |
 ///
@@ -419,14 +420,12 @@ pub trait Session {
         rows: &mut R,
     ) -> impl Future<Output = DbResult<Executed>> {
         async move {
-            let is_given = self.give(statement, params)?;
-            let answer = match is_given {
-                true => poll_fn(|_| self.poll_given(rows)).await?,
-                false => None,
-            };
+            let is_submitted = self.give(statement, params)?;
+            let answer =
+                if is_submitted { poll_fn(|_| self.poll_submitted(rows)).await? } else { None };
             match answer {
                 Some(executed) => Ok(executed),
-                None if is_given => self.take_given(rows).await,
+                None if is_submitted => self.receive_submitted(rows).await,
                 None => self.execute(statement, params, rows).await,
             }
         }
@@ -441,15 +440,18 @@ pub trait Session {
     }
 
     /// Waits for the answer to what was given: the task that gave it must do so before it waits for anything else.
-    /// `None` when the answer has come and can't be read at once: [`Session::take_given`] reads it, and `rows` has
+    /// `None` when the answer has come and can't be read at once: [`Session::receive_submitted`] reads it, and `rows` has
     /// nothing of it yet.
     #[inline]
-    fn poll_given<R: Rows>(&mut self, _rows: &mut R) -> Poll<DbResult<Option<Executed>>> {
+    fn poll_submitted<R: Rows>(&mut self, _rows: &mut R) -> Poll<DbResult<Option<Executed>>> {
         Poll::Ready(Ok(None))
     }
 
     /// Reads the answer to what was given.
-    fn take_given<R: Rows>(&mut self, _rows: &mut R) -> impl Future<Output = DbResult<Executed>> {
+    fn receive_submitted<R: Rows>(
+        &mut self,
+        _rows: &mut R,
+    ) -> impl Future<Output = DbResult<Executed>> {
         async { Err(DbError::unsupported("This session was not given a statement.")) }
     }
 
@@ -611,7 +613,7 @@ mod tests {
 
     #[test]
     fn an_answer_without_end_is_cut() {
-        let (question, workload) = (AnswerTable::default(), AnswerTable::of_workload());
+        let (question, workload) = (AnswerTable::default(), AnswerTable::for_workload());
         let bytes_max = Some(AnswerTable::BYTES_MAX);
         for (mut table, rows, overflow) in [(question, 31, bytes_max), (workload, 63, None)] {
             (0..rows).for_each(|_| table.row(&Long));
@@ -625,6 +627,6 @@ mod tests {
     #[test]
     fn what_short_rows_take_beside_their_texts_counts() {
         let row = vec![Some("1".to_owned()), None];
-        assert!(taken(&row) >= 48 + 48 + 32, "{}", taken(&row));
+        assert!(row_heap_bytes(&row) >= 48 + 48 + 32, "{}", row_heap_bytes(&row));
     }
 }

@@ -133,22 +133,22 @@ mod tests {
         for rule in ["modulo", "ranges 5, 10, 15", "ranges 7"] {
             assert_eq!(rule.parse::<ShardRule>().expect("a rule").to_string(), rule);
         }
-        for (wrong, said) in [
+        for (wrong, message) in [
             ("hash", "`hash` is no rule for shards."),
             ("modulo 4", "`modulo 4` is no rule for shards."),
             ("ranges", "`ranges` is no rule for shards."),
             ("ranges 5, x", "`ranges 5, x` is no rule for shards."),
             ("ranges 5, 5", "The keys of `ranges 5, 5` don't ascend."),
         ] {
-            assert_eq!(wrong.parse::<ShardRule>(), Err(said.to_owned()));
+            assert_eq!(wrong.parse::<ShardRule>(), Err(message.to_owned()));
         }
     }
 
     #[test]
     fn a_rule_is_for_a_number_of_shards() {
-        let said = "`modulo` is a rule for shards, and there is no node of role shard.";
-        assert_eq!(map("modulo", 0), Err(said.to_owned()));
-        let said = "`ranges 5, 10` is a rule for 3 shards, and there are 4.";
-        assert_eq!(map("ranges 5, 10", 4), Err(said.to_owned()));
+        let message = "`modulo` is a rule for shards, and there is no node of role shard.";
+        assert_eq!(map("modulo", 0), Err(message.to_owned()));
+        let message = "`ranges 5, 10` is a rule for 3 shards, and there are 4.";
+        assert_eq!(map("ranges 5, 10", 4), Err(message.to_owned()));
     }
 }

@@ -26,8 +26,8 @@ impl SqlRules {
     pub fn part_at(self, sql: &[u8], at: usize) -> (SqlPart, usize) {
         let (is_mysql, is_postgres) =
             (self.dialect == Dialect::Mysql, self.dialect == Dialect::Postgres);
-        let rest = &sql[at..];
-        let (part, length) = match rest {
+        let remaining = &sql[at..];
+        let (part, length) = match remaining {
             [b'`', ..] if is_postgres => (SqlPart::Other, 1),
             [quote @ (b'\'' | b'"' | b'`'), ..] => {
                 let has_escapes = match self.dialect {
@@ -35,22 +35,22 @@ impl SqlRules {
                     Dialect::Postgres => *quote == b'\'' && ends_with_e(&sql[..at]),
                     Dialect::Sqlite => false,
                 };
-                let length = quotation(rest, has_escapes, has_escapes && is_postgres);
+                let length = quotation(remaining, has_escapes, has_escapes && is_postgres);
                 (SqlPart::Quotation, length)
             }
             [b'/', b'*', b'!', ..] | [b'/', b'*', b'M', b'!', ..] if is_mysql => {
                 (SqlPart::Other, 2)
             }
-            [b'/', b'*', ..] => (SqlPart::Comment, block_comment(rest, is_postgres)),
+            [b'/', b'*', ..] => (SqlPart::Comment, block_comment(remaining, is_postgres)),
             // There `5--1` is a difference.
             [b'-', b'-', next, ..]
                 if is_mysql && !next.is_ascii_whitespace() && !next.is_ascii_control() =>
             {
                 (SqlPart::Other, 1)
             }
-            [b'-', b'-', ..] => (SqlPart::Comment, line(rest, is_postgres)),
-            [b'#', ..] if is_mysql => (SqlPart::Comment, line(rest, false)),
-            [b'$', ..] if is_postgres => match dollar_quotation(&sql[..at], rest) {
+            [b'-', b'-', ..] => (SqlPart::Comment, line(remaining, is_postgres)),
+            [b'#', ..] if is_mysql => (SqlPart::Comment, line(remaining, false)),
+            [b'$', ..] if is_postgres => match dollar_quotation(&sql[..at], remaining) {
                 Some(length) => (SqlPart::Quotation, length),
                 None => (SqlPart::Other, 1),
             },
@@ -136,8 +136,8 @@ fn block_comment(text: &[u8], nests: bool) -> usize {
 
 /// The length of a line without its end, which is also a carriage return on PostgreSQL.
 fn line(text: &[u8], is_postgres: bool) -> usize {
-    let ends = |byte: &u8| *byte == b'\n' || is_postgres && *byte == b'\r';
-    text.iter().position(ends).unwrap_or(text.len())
+    let end = text.iter().position(|byte| *byte == b'\n' || is_postgres && *byte == b'\r');
+    end.unwrap_or(text.len())
 }
 
 #[cfg(test)]

@@ -54,10 +54,10 @@ const BYTE_LETTERS: RangeInclusive<u32> = 0x0010_ff80..=0x0010_ffff;
 /// UTF-8 for bytes in any encoding: [`text_to_bytes`] gives them back.
 pub fn text_from_bytes(bytes: &[u8]) -> String {
     let mut text = String::with_capacity(bytes.len());
-    let letter = |&byte: &u8| char::from_u32(BYTE_LETTERS.start() | u32::from(byte));
     for chunk in bytes.utf8_chunks() {
         text.push_str(chunk.valid());
-        text.extend(chunk.invalid().iter().filter_map(letter));
+        let invalid = chunk.invalid().iter().map(|&byte| BYTE_LETTERS.start() | u32::from(byte));
+        text.extend(invalid.filter_map(char::from_u32));
     }
     text
 }
@@ -87,9 +87,8 @@ pub fn utf8_statement(sql: &[u8]) -> DbResult<&str> {
 /// Two lower-case hexadecimal digits for each byte.
 pub fn hex(bytes: &[u8]) -> String {
     const DIGITS: &[u8; 16] = b"0123456789abcdef";
-    let digits =
-        |byte: &u8| [byte >> 4, byte & 15].map(|digit| char::from(DIGITS[usize::from(digit)]));
-    bytes.iter().flat_map(digits).collect()
+    let digits = bytes.iter().flat_map(|byte| [byte >> 4, byte & 15]);
+    digits.map(|digit| char::from(DIGITS[usize::from(digit)])).collect()
 }
 
 /// `1 warehouse`, `2 warehouses`: a count with its noun, whose plural ends with an s.

@@ -12,7 +12,7 @@ pub type TransactionId = usize;
 pub struct TransactionKind {
     /// For example `oltp_read_write` or `new_order`.
     pub name: String,
-    /// Relative share of the mix. Kinds of weight 0 are never picked; an [`Errand`] may be one.
+    /// Relative share of the mix. Kinds of weight 0 are never picked; an [`DeferredTransaction`] may be one.
     pub weight: u32,
 }
 
@@ -44,7 +44,7 @@ pub struct TerminalPlan {
 /// Work that a transaction of a terminal leaves for later: due at once, executed by the next free session, for no
 /// terminal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Errand {
+pub struct DeferredTransaction {
     pub transaction: TransactionId,
     /// Known to the workload.
     pub ticket: u64,
@@ -160,7 +160,7 @@ pub trait Workload: Sync {
 
     /// Work that a terminal's transaction leaves for later. Called once after each.
     #[inline]
-    fn errand(&self, _worker: &mut Self::Worker) -> Option<Errand> {
+    fn errand(&self, _worker: &mut Self::Worker) -> Option<DeferredTransaction> {
         None
     }
 
@@ -229,8 +229,8 @@ mod tests {
         assert_eq!((table.add('c'), table.add('d')), (first, Statement(2)));
         assert_eq!(table.get(first), Some(&'c'));
         assert_eq!(table.get_mut(second), Some(&mut 'b'));
-        let all: Vec<_> =
+        let entries: Vec<_> =
             table.all_mut().map(|(statement, letter)| (statement.0, *letter)).collect();
-        assert_eq!(all, [(0, 'c'), (1, 'b'), (2, 'd')]);
+        assert_eq!(entries, [(0, 'c'), (1, 'b'), (2, 'd')]);
     }
 }

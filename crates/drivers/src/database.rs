@@ -32,8 +32,7 @@ macro_rules! with_driver {
 }
 
 fn open_each<D>(nodes: &[TargetUrl], open: impl Fn(&TargetUrl) -> DbResult<D>) -> DbResult<Vec<D>> {
-    let open = |node| open(node).map_err(|error| spell_hint(error, node.spellings));
-    nodes.iter().map(open).collect()
+    nodes.iter().map(|node| open(node).map_err(|error| spell_hint(error, node.spellings))).collect()
 }
 
 impl Database {

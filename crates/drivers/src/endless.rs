@@ -24,7 +24,12 @@ pub(crate) fn too_large(kept_bytes: usize) -> DbError {
 
 /// The error with the server and the question that it did not answer; any other error unchanged.
 #[cold]
-pub(crate) fn named(error: DbError, rows: &impl Rows, address: &Address, sql: &[u8]) -> DbError {
+pub(crate) fn explain_overflow(
+    error: DbError,
+    rows: &impl Rows,
+    address: &Address,
+    sql: &[u8],
+) -> DbError {
     let Some(kept_bytes) = rows.overflow() else { return error };
     let (sql, mib) = (shortened(&String::from_utf8_lossy(sql)), kept_bytes >> 20);
     let text =

@@ -48,7 +48,7 @@ enum CopiedParam {
 impl Params {
     #[inline]
     pub(crate) fn push(&mut self, param: Param<'_>) {
-        let kept = match param {
+        let copied = match param {
             Param::Null => CopiedParam::Null,
             Param::Int(value) => CopiedParam::Int(value),
             Param::Double(value) => CopiedParam::Double(value),
@@ -58,7 +58,7 @@ impl Params {
                 CopiedParam::Text { start, end: self.texts.len() }
             }
         };
-        self.kept.push(kept);
+        self.kept.push(copied);
     }
 
     pub(crate) fn clear(&mut self) {

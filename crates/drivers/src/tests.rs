@@ -21,7 +21,7 @@ impl DatabaseFolder {
 }
 
 /// Runs a test's steps with one fresh session.
-pub(crate) fn with_session_of<D: Driver>(driver: &D, steps: impl AsyncFnOnce(&mut D::Session)) {
+pub(crate) fn with_driver_session<D: Driver>(driver: &D, steps: impl AsyncFnOnce(&mut D::Session)) {
     block_on(async {
         let mut session = driver.connect(0).await.unwrap();
         steps(&mut session).await;
@@ -40,8 +40,8 @@ pub(crate) async fn single<S: Session>(session: &mut S, sql: &str) -> String {
     query(session, sql).await.single().unwrap_or("NULL").to_owned()
 }
 
-pub(crate) fn counts(done: Executed) -> (bool, u64, u64) {
-    (done.has_rows, done.rows, done.affected)
+pub(crate) fn counts(executed: Executed) -> (bool, u64, u64) {
+    (executed.has_rows, executed.rows, executed.affected)
 }
 
 /// Puts values of all kinds into a table of an integer, a number and two texts, and reads them.
@@ -63,16 +63,16 @@ pub(crate) async fn values_come_back<S: Session>(session: &mut S, insert: &str, 
     let types = [ParamType::Int, ParamType::Double, ParamType::Text, ParamType::Text];
     let insert = session.prepare(insert, &types).await.unwrap();
     let params = [Param::Int(i64::MIN), Param::Double(0.5), Param::Text(b"17"), Param::Null];
-    let done = session.execute(insert, &params, &mut Discard).await.unwrap();
-    assert_eq!(counts(done), (false, 0, 1));
+    let executed = session.execute(insert, &params, &mut Discard).await.unwrap();
+    assert_eq!(counts(executed), (false, 0, 1));
     let error = session.execute(insert, &[], &mut Discard).await.unwrap_err();
     assert!(error.message().contains("takes 4 parameters"), "{error}");
 
     let select = session.prepare(select, &[ParamType::Text]).await;
     let mut kinds = Kinds(Vec::new());
     let params = [Param::Text(b"17")];
-    let done = session.execute(select.unwrap(), &params, &mut kinds).await.unwrap();
-    assert_eq!(counts(done), (true, 1, 0));
+    let executed = session.execute(select.unwrap(), &params, &mut kinds).await.unwrap();
+    assert_eq!(counts(executed), (true, 1, 0));
     assert_eq!(
         kinds.0,
         [

@@ -52,10 +52,10 @@ fn serve(acts: Vec<Act>) -> (u16, JoinHandle<()>) {
         // For a client that neither answers nor leaves.
         peer.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
         peer.set_write_timeout(Some(Duration::from_secs(20))).unwrap();
-        let mut heard = [0; 4096];
+        let mut buffer = [0; 4096];
         for act in acts {
             let goes_on = match act {
-                Hear => peer.read(&mut heard).is_ok_and(|count| count > 0),
+                Hear => peer.read(&mut buffer).is_ok_and(|count| count > 0),
                 Say(bytes) => peer.write_all(&bytes).is_ok(),
                 Flood(piece) => {
                     let pieces = piece.repeat((64 << 10) / piece.len() + 1);
@@ -68,7 +68,7 @@ fn serve(acts: Vec<Act>) -> (u16, JoinHandle<()>) {
                 return;
             }
         }
-        while peer.read(&mut heard).is_ok_and(|count| count > 0) {}
+        while peer.read(&mut buffer).is_ok_and(|count| count > 0) {}
     });
     (port, thread)
 }
@@ -125,8 +125,8 @@ fn play(io: Io, url: &str, name: &str, limit: Nanos) -> String {
 /// Memory of this process, of a line of its status.
 fn memory_bytes(line: &str) -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap();
-    let found = status.lines().find_map(|text| text.strip_prefix(line)).unwrap();
-    found.split_whitespace().next().unwrap().parse::<u64>().unwrap() << 10
+    let value = status.lines().find_map(|text| text.strip_prefix(line)).unwrap();
+    value.split_whitespace().next().unwrap().parse::<u64>().unwrap() << 10
 }
 
 fn check(case: Case, io: Io) {
@@ -146,13 +146,13 @@ fn check(case: Case, io: Io) {
     server.join().unwrap();
 }
 
-fn ways() -> Vec<Io> {
-    let mut ways = vec![Io::Epoll];
+fn io_backends() -> Vec<Io> {
+    let mut backends = vec![Io::Epoll];
     match Io::Uring.probe() {
-        Ok(()) => ways.push(Io::Uring),
+        Ok(()) => backends.push(Io::Uring),
         Err(error) => dyno_testkit::skipped("hostile servers on io_uring", &error.to_string()),
     }
-    ways
+    backends
 }
 
 /// The error of a query whose answer is waited for no longer.
@@ -169,7 +169,7 @@ fn a_server_that_answers_without_end_is_told_from_a_silent_one() {
     let rows = || [Say(one_column()), Flood(round_of_rows(3, b"\x01x"))];
     let silent = "takes the log-in, and answers no question within 30 s.";
     let endless = "answers without end: its answer to `SELECT 1` did not end within 30 s.";
-    for io in ways() {
+    for io in io_backends() {
         let cases = [
             ("postgres", at_query([]), silent),
             ("postgres", at_query([Flood(notice.clone())]), endless),
@@ -188,8 +188,9 @@ fn a_server_that_answers_without_end_is_told_from_a_silent_one() {
                     _ => given_up(PostgresDriver::new(&target), limit).await,
                 }
             };
-            let said = Loop::new(Clock::Monotonic(io), [task]).unwrap().finish().unwrap().remove(0);
-            assert_eq!(said, format!("The server at 127.0.0.1:{port} {words}"), "{io:?}");
+            let message =
+                Loop::new(Clock::Monotonic(io), [task]).unwrap().finish().unwrap().remove(0);
+            assert_eq!(message, format!("The server at 127.0.0.1:{port} {words}"), "{io:?}");
             server.join().unwrap();
         }
     }
@@ -197,7 +198,7 @@ fn a_server_that_answers_without_end_is_told_from_a_silent_one() {
 
 #[test]
 fn hostile_servers_cost_neither_time_nor_memory() {
-    for io in ways() {
+    for io in io_backends() {
         postgres().into_iter().chain(mysql()).for_each(|case| check(case, io));
     }
 }
@@ -407,23 +408,23 @@ proptest! {
         words in prop::collection::vec((any::<prop::sample::Index>(), any::<prop::sample::Index>(), 0..10_u8), 0..8),
         is_kept in any::<bool>(),
     ) {
-        let known = vocabulary(is_mysql);
-        let said = words.into_iter().map(|(word, at, wrong)| {
-            let mut word = word.get(&known).clone();
+        let messages = vocabulary(is_mysql);
+        let acts = words.into_iter().map(|(word, at, wrong)| {
+            let mut word = word.get(&messages).clone();
             let at = at.index(word.len());
             if wrong < 3 {
                 word[at] = word[at].wrapping_add(1 << (wrong * 3));
             }
             Say(word)
         });
-        let said = said.chain([Leave]);
-        let (scheme, acts) = match (is_mysql, is_logged_in) {
-            (true, true) => ("mysql", logged_in(said)),
-            (true, false) => ("mysql", greeted(said)),
-            (false, true) => ("postgres", at_query(said)),
-            (false, false) => ("postgres", at_start(said)),
+        let acts = acts.chain([Leave]);
+        let (scheme, conversation) = match (is_mysql, is_logged_in) {
+            (true, true) => ("mysql", logged_in(acts)),
+            (true, false) => ("mysql", greeted(acts)),
+            (false, true) => ("postgres", at_query(acts)),
+            (false, false) => ("postgres", at_start(acts)),
         };
-        let (port, server) = serve(acts);
+        let (port, server) = serve(conversation);
         let url = format!("{scheme}://me:s3cr3t@127.0.0.1:{port}/d?sslmode=disable");
         let ended = play(Io::Epoll, &url, if is_kept { "kept" } else { "" }, LIMIT);
         prop_assert!(!ended.contains("s3cr3t"));

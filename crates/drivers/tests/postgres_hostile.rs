@@ -24,16 +24,16 @@ impl Hostile {
         let thread = std::thread::spawn(move || {
             let (mut peer, _) = listener.accept().unwrap();
             peer.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
-            let mut heard = Vec::new();
+            let mut received = Vec::new();
             let mut piece = vec![0; 64 << 10];
             let _ = peer.read(&mut piece);
             for request in requests {
                 // The client may have left.
                 let _ = peer.write_all(&request);
                 let count = peer.read(&mut piece).unwrap_or(0);
-                heard.extend_from_slice(&piece[..count]);
+                received.extend_from_slice(&piece[..count]);
             }
-            heard
+            received
         });
         let url =
             format!("postgres://me:s3cr3t@{place}/d?sslmode=disable&connect_timeout_s=10{query}");
@@ -68,15 +68,15 @@ fn clear_text_goes_only_where_nobody_listens() {
     }
     let request = || vec![message(b'R', &[0, 0, 0, 3]), error_message(3)];
     let password = message(b'p', b"s3cr3t\0");
-    let (_, heard) = Hostile::on_loopback(request()).log_in();
-    assert_eq!(heard, password);
-    let (error, heard) = Hostile::at(ELSEWHERE, "", request()).log_in();
-    assert_eq!(heard, b"");
+    let (_, received) = Hostile::on_loopback(request()).log_in();
+    assert_eq!(received, password);
+    let (error, received) = Hostile::at(ELSEWHERE, "", request()).log_in();
+    assert_eq!(received, b"");
     assert_eq!(error.cause(), Cause::Rejected, "{error}");
     assert!(error.message().contains(&ELSEWHERE.to_string()), "{error}");
     assert!(error.hint().is_some_and(|hint| hint.contains("allow_cleartext=true")), "{error:?}");
-    let (_, heard) = Hostile::at(ELSEWHERE, "&allow_cleartext=true", request()).log_in();
-    assert_eq!(heard, password);
+    let (_, received) = Hostile::at(ELSEWHERE, "&allow_cleartext=true", request()).log_in();
+    assert_eq!(received, password);
 }
 
 #[test]
@@ -115,13 +115,13 @@ fn asks_for(iterations: u32) -> (DbError, String) {
 #[test]
 fn many_scram_iterations_are_computed_and_millions_refused() {
     for computed in [4_096, 20_001, 100_000] {
-        let (error, heard) = asks_for(computed);
-        assert!(heard.contains(",p="), "{computed}: {heard}");
+        let (error, received) = asks_for(computed);
+        assert!(received.contains(",p="), "{computed}: {received}");
         assert!(error.message().contains("ended the connection"), "{error}");
     }
     for refused in [100_001, 10_000_000] {
-        let (error, heard) = asks_for(refused);
+        let (error, received) = asks_for(refused);
         assert!(error.message().contains("SCRAM iterations"), "{error}");
-        assert_eq!(heard, "", "no proof was sent");
+        assert_eq!(received, "", "no proof was sent");
     }
 }

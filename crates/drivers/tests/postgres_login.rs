@@ -38,16 +38,16 @@ CREATE ROLE reader LOGIN; ALTER ROLE reader SET default_transaction_read_only = 
 
 /// Runs openssl; false when it is missing or fails.
 fn openssl(folder: &Path, arguments: &str) -> bool {
-    let done =
+    let result =
         Command::new("openssl").current_dir(folder).args(arguments.split_whitespace()).output();
-    done.is_ok_and(|output| output.status.success())
+    result.is_ok_and(|output| output.status.success())
 }
 
 /// A CA and a certificate for `localhost`, which the server's user can read.
 fn certificates(folder: &Path) -> bool {
     let key = "-newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes";
     std::fs::write(folder.join("names"), "subjectAltName=DNS:localhost").unwrap();
-    let made = [
+    let are_made = [
         format!("req -x509 {key} -keyout ca.key -out ca.pem -subj /CN=test-ca -days 2"),
         format!("req -x509 {key} -keyout other.key -out other.pem -subj /CN=other-ca -days 2"),
         format!("req {key} -keyout server.key -out server.csr -subj /CN=localhost"),
@@ -57,7 +57,7 @@ fn certificates(folder: &Path) -> bool {
     ]
     .iter()
     .all(|arguments| openssl(folder, arguments));
-    if !made {
+    if !are_made {
         return false;
     }
     let key = folder.join("server.key");
@@ -176,12 +176,13 @@ fn proofs(server: &Postgres, files: &Path) {
         assert_eq!((proof.tls.map(|tls| tls.is_verified), proof.method), (tls, method), "{query}");
         assert!(proof.tls.is_none_or(|tls| tls.version == "TLS 1.3"), "{proof:?}");
     }
-    let refused = |user, query, words| rejected(&url(user, "127.0.0.1", query), "08004", words);
-    refused(scram, "sslmode=disable&channel_binding=require", "without channel binding");
-    refused("postgres", "channel_binding=require", "without channel binding");
-    refused(scram, "require_auth=md5,password", "excludes");
-    refused("plain:plain", "require_auth=scram-sha-256", "excludes");
-    refused("postgres", "require_auth=!none", "excludes");
+    let assert_rejected =
+        |user, query, words| rejected(&url(user, "127.0.0.1", query), "08004", words);
+    assert_rejected(scram, "sslmode=disable&channel_binding=require", "without channel binding");
+    assert_rejected("postgres", "channel_binding=require", "without channel binding");
+    assert_rejected(scram, "require_auth=md5,password", "excludes");
+    assert_rejected("plain:plain", "require_auth=scram-sha-256", "excludes");
+    assert_rejected("postgres", "require_auth=!none", "excludes");
 }
 
 fn sslmodes(server: &Postgres, files: &Path) {
@@ -400,15 +401,15 @@ fn wanted_servers(port: u16) {
         ("postgres", "standby", Some("server is not in hot standby mode")),
     ] {
         let query = format!("sslmode=disable&target_session_attrs={wanted}");
-        let one = format!("postgres://{user}@127.0.0.1:{port}/sbtest?{query}");
+        let url = format!("postgres://{user}@127.0.0.1:{port}/sbtest?{query}");
         let Some(objection) = objection else {
-            assert_eq!(login(&one).unwrap().0, format!("{user} false"), "{wanted}");
+            assert_eq!(login(&url).unwrap().0, format!("{user} false"), "{wanted}");
             let two =
                 format!("postgres://{user}@127.0.0.1:{closed},127.0.0.1:{port}/sbtest?{query}");
             assert_eq!(login(&two).is_err(), wanted == "any", "{wanted}");
             continue;
         };
-        rejected(&one, "08001", objection);
+        rejected(&url, "08001", objection);
     }
 }
 
@@ -438,14 +439,14 @@ fn byte_by_byte() {
         let mut session = driver.connect(0).await.unwrap();
         assert_eq!(session.product().version, "99.1");
         let select = session.prepare("SELECT $1", &[ParamType::Int]).await.unwrap();
-        let one = Ok(Executed { has_rows: true, rows: 1, affected: 0 });
+        let expected = Ok(Executed { has_rows: true, rows: 1, affected: 0 });
         let mut rows = AnswerTable::default();
-        assert_eq!(session.execute(select, &[Param::Int(1)], &mut rows).await, one);
+        assert_eq!(session.execute(select, &[Param::Int(1)], &mut rows).await, expected);
         assert_eq!(rows.single(), Some("256"));
-        assert_eq!(session.execute(select, &[Param::Int(1)], &mut Discard).await, one);
+        assert_eq!(session.execute(select, &[Param::Int(1)], &mut Discard).await, expected);
         // Sent and read by the shorter way, if one byte can be; and with a notice and another answer behind it.
-        assert_eq!(session.execute_short(select, &[Param::Int(1)], &mut Discard).await, one);
-        assert_eq!(session.execute_short(select, &[Param::Int(1)], &mut Discard).await, one);
+        assert_eq!(session.execute_short(select, &[Param::Int(1)], &mut Discard).await, expected);
+        assert_eq!(session.execute_short(select, &[Param::Int(1)], &mut Discard).await, expected);
         assert_eq!(session.take_notice_lines().len(), 1);
         let error =
             session.execute_short(select, &[Param::Int(1)], &mut Discard).await.unwrap_err();
@@ -454,7 +455,7 @@ fn byte_by_byte() {
         session.queue(select, &[Param::Int(2)]).unwrap();
         let mut results = Vec::new();
         session.flush(&mut Discard, &mut results).await.unwrap();
-        assert_eq!(results[0], one);
+        assert_eq!(results[0], expected);
         assert_eq!(results[1].as_ref().unwrap_err().sqlstate(), "40001");
         assert_eq!(results.len(), 2);
 
@@ -469,7 +470,7 @@ fn byte_by_byte() {
 
 /// The first part fails at its first statement.
 async fn flight_of_three_parts(session: &mut PostgresSession, select: Statement) {
-    let one = Ok(Executed { has_rows: true, rows: 1, affected: 0 });
+    let expected = Ok(Executed { has_rows: true, rows: 1, affected: 0 });
     let mut results = Vec::new();
     session.queue(select, &[Param::Int(1)]).unwrap();
     session.queue(select, &[Param::Int(2)]).unwrap();
@@ -481,8 +482,8 @@ async fn flight_of_three_parts(session: &mut PostgresSession, select: Statement)
     session.flush(&mut transcript, &mut results).await.unwrap();
     assert_eq!(results[0].as_ref().unwrap_err().sqlstate(), "40001");
     assert!(results[1].as_ref().unwrap_err().message().contains("not executed"));
-    assert_eq!(results[2..], [one.clone(), one]);
-    let told = ["columns id", "columns name", "row x", "done 1 rows"];
-    assert_eq!(transcript.0[..4], told);
+    assert_eq!(results[2..], [expected.clone(), expected]);
+    let first_part = ["columns id", "columns name", "row x", "done 1 rows"];
+    assert_eq!(transcript.0[..4], first_part);
     assert_eq!(transcript.0[4..], ["columns id", "row 256", "done 1 rows"]);
 }

@@ -10,8 +10,8 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 /// The current time, which is never 0.
 fn time_as_seed() -> u64 {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH);
-    now.map_or(1, |since| since.as_nanos() as u64).max(1)
+    let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH);
+    since_epoch.map_or(1, |since| since.as_nanos() as u64).max(1)
 }
 
 /// Reads an argument that takes one of several words.

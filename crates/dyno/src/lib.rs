@@ -125,7 +125,7 @@ fn offers() -> Vec<WorkloadOffer> {
 }
 
 fn register_catalogs(families: Families) {
-    let own = [
+    let catalogs = [
         dyno_fleet::CATALOG,
         dyno_load::CATALOG,
         dyno_observe::CATALOG,
@@ -135,19 +135,19 @@ fn register_catalogs(families: Families) {
         dyno_store::CATALOG,
         dyno_suite::CATALOG,
     ];
-    dyno_facts::register(&own);
+    dyno_facts::register(&catalogs);
     let catalogs: Vec<_> = families.iter().map(|family| family.catalog).collect();
     dyno_facts::register(&catalogs);
 }
 
 /// Runs as the original where the program was called by its name.
-fn drop_in(called: &OsStr, arguments: &[OsString]) -> Option<ExitCode> {
-    let run = match called.to_str()? {
+fn run_drop_in(program: &OsStr, arguments: &[OsString]) -> Option<ExitCode> {
+    let run = match program.to_str()? {
         "sysbench" => sysbench::run,
         "pgbench" => pgbench::run,
         _ => return None,
     };
-    Some(match choose_io_of(None) {
+    Some(match choose_io_backend(None) {
         Err(failure) => exit_code(Err(failure)),
         Ok(()) => run(arguments[1..].to_vec(), &TerminalStreams, commands::run::run_levels),
     })
@@ -159,22 +159,20 @@ pub fn main(families: Families, papers: FamilyPapers) -> ExitCode {
     dyno_report::register(papers);
     register_catalogs(families);
     let arguments: Vec<OsString> = std::env::args_os().collect();
-    let called = arguments.first().and_then(|name| Path::new(name).file_name());
+    let program = arguments.first().and_then(|name| Path::new(name).file_name());
     terminal::hide_secrets(&arguments);
     output::install(&TerminalStreams);
-    if let Some(ended) = called.and_then(|name| drop_in(name, &arguments)) {
-        return ended;
+    if let Some(code) = program.and_then(|name| run_drop_in(name, &arguments)) {
+        return code;
     }
     let hidden = process_list::hide_values(&[]);
-    let may_be_secret = |argument: &OsString| {
-        argument.to_string_lossy().contains("://") || argument.eq_ignore_ascii_case("password")
-    };
     if let (Err(error), true) = (hidden, arguments.iter().any(may_be_secret)) {
         output::talk(&format!(
             "warning: a password on the command line can be seen in the process list: {error}"
         ));
     }
-    let script = called.and_then(OsStr::to_str).filter(|name| benchmarksql::SCRIPTS.contains(name));
+    let script =
+        program.and_then(OsStr::to_str).filter(|name| benchmarksql::SCRIPTS.contains(name));
     let command_line = match script {
         Some(verb) => {
             let words = ["dyno", "benchmarksql", verb].map(OsString::from);
@@ -191,7 +189,7 @@ pub fn main(families: Families, papers: FamilyPapers) -> ExitCode {
         }
         Err(help) => help.exit(),
     };
-    if let Err(failure) = choose_io_of(command_line.io) {
+    if let Err(failure) = choose_io_backend(command_line.io) {
         return exit_code(Err(failure));
     }
     let result = match command_line.verb {
@@ -225,9 +223,13 @@ pub fn main(families: Families, papers: FamilyPapers) -> ExitCode {
     exit_code(result.map(|()| 0))
 }
 
+fn may_be_secret(argument: &OsString) -> bool {
+    argument.to_string_lossy().contains("://") || argument.eq_ignore_ascii_case("password")
+}
+
 /// Chooses how loops receive and send: by the option, else by the environment.
-fn choose_io_of(option: Option<IoChoice>) -> Done {
-    let by_environment = IoChoice::of_environment().map_err(Failure::usage)?;
+fn choose_io_backend(option: Option<IoChoice>) -> CommandResult {
+    let by_environment = IoChoice::from_environment().map_err(Failure::usage)?;
     // `auto` is decided by the first loop: verbs without one have no use for a ring.
     let Some(choice) = option.or(by_environment) else { return Ok(()) };
     choose_io(choice).map_err(|error| {
@@ -236,7 +238,12 @@ fn choose_io_of(option: Option<IoChoice>) -> Done {
     })
 }
 
-type Done = Result<(), Failure>;
+type CommandResult = Result<(), Failure>;
+
+/// The value of an environment variable, unless it is empty.
+fn env_variable(name: &str) -> Option<String> {
+    std::env::var(name).ok().filter(|value| !value.is_empty())
+}
 
 /// A document as JSON for people and programs.
 fn pretty(document: &impl Serialize) -> Result<String, Failure> {

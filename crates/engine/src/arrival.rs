@@ -91,13 +91,13 @@ impl Schedule {
 
     /// Takes the next arrival; returns its due time.
     #[inline]
-    pub(crate) fn take(&self) -> Nanos {
+    pub(crate) fn take_next(&self) -> Nanos {
         let mut place = self.next.load(Ordering::Relaxed);
         loop {
             let after = self.after(place);
-            let taken =
+            let exchanged =
                 self.next.compare_exchange_weak(place, after, Ordering::Relaxed, Ordering::Relaxed);
-            match taken {
+            match exchanged {
                 Ok(_) => return self.due(place),
                 Err(other) => place = other,
             }
@@ -137,7 +137,7 @@ impl Schedule {
         }
         let mut count = 0;
         while self.due(next()) < until {
-            self.take();
+            self.take_next();
             count += 1;
         }
         count
@@ -183,9 +183,9 @@ impl DueArrivals {
     }
 
     /// Number of arrivals due before `elapsed` nanoseconds since the release, which grow from call to call.
-    pub fn until(&mut self, elapsed: Nanos) -> u64 {
-        let until = elapsed.min(self.ends);
-        self.due += self.queues.iter().map(|schedule| schedule.take_until(until)).sum::<u64>();
+    pub fn count_due(&mut self, elapsed: Nanos) -> u64 {
+        let end = elapsed.min(self.ends);
+        self.due += self.queues.iter().map(|schedule| schedule.take_until(end)).sum::<u64>();
         self.due
     }
 }
@@ -200,19 +200,19 @@ mod tests {
 
     /// Due times of all arrivals of the first second, over all queues.
     fn arrivals(spec: &TrialSpec, loops: usize) -> Vec<Nanos> {
-        let mut all = Vec::new();
+        let mut due_times = Vec::new();
         for schedule in schedules(spec, WINDOW, loops) {
-            let due = std::iter::repeat_with(|| schedule.take());
-            all.extend(due.take_while(|&due| due < 2 * SECOND));
+            let due = std::iter::repeat_with(|| schedule.take_next());
+            due_times.extend(due.take_while(|&due| due < 2 * SECOND));
         }
-        all.sort_unstable();
-        all
+        due_times.sort_unstable();
+        due_times
     }
 
     #[test]
     fn arrivals_come_at_the_rate_and_in_order() {
         let schedule = Schedule::poisson(7, 1_000.0, WINDOW);
-        let due: Vec<_> = (0..10_000).map(|_| schedule.take()).collect();
+        let due: Vec<_> = (0..10_000).map(|_| schedule.take_next()).collect();
         assert!(due.is_sorted() && due[0] > SECOND);
         let seconds = (due[9_999] - SECOND) as f64 / SECOND as f64;
         // 10,000 exponential gaps: 10 s with a standard deviation of 0.1 s.
@@ -232,17 +232,17 @@ mod tests {
         for even_rate in [false, true] {
             let spec = TrialSpec { rate_per_s: Some(1e12), even_rate, ..TrialSpec::closed(1) };
             let schedule = &schedules(&spec, WINDOW, 1)[0];
-            schedule.take();
+            schedule.take_next();
             let untaken = schedule.untaken(2 * SECOND) as f64;
             assert!((untaken / 1e12 - 1.0).abs() < 1e-3, "{untaken}");
-            assert!(schedule.take() >= 2 * SECOND, "none is taken twice");
+            assert!(schedule.take_next() >= 2 * SECOND, "none is taken twice");
         }
     }
 
     #[test]
     fn a_fast_rate_is_kept_although_times_are_whole_nanoseconds() {
         let schedule = Schedule::poisson(3, 50e6, WINDOW);
-        let last = (0..1_000_000).map(|_| schedule.take()).last().unwrap();
+        let last = (0..1_000_000).map(|_| schedule.take_next()).last().unwrap();
         let mean = (last - SECOND) as f64 / 1e6;
         assert!((mean - 20.0).abs() < 0.1, "{mean}");
     }
@@ -260,11 +260,11 @@ mod tests {
             assert!(alone == arrivals(&spec, 16));
             let schedule = schedules(&spec, WINDOW, 8).remove(0);
             let mut together: Vec<Nanos> = std::thread::scope(|scope| {
-                let take = || {
-                    let due = std::iter::repeat_with(|| schedule.take());
+                let take_next = || {
+                    let due = std::iter::repeat_with(|| schedule.take_next());
                     due.take_while(|&due| due < 2 * SECOND).collect::<Vec<_>>()
                 };
-                let takers: Vec<_> = (0..4).map(|_| scope.spawn(take)).collect();
+                let takers: Vec<_> = (0..4).map(|_| scope.spawn(take_next)).collect();
                 takers.into_iter().flat_map(|taker| taker.join().unwrap()).collect()
             });
             together.sort_unstable();
@@ -275,59 +275,66 @@ mod tests {
     #[test]
     fn due_arrivals_are_those_that_workers_take() {
         let spec = TrialSpec { rate_per_s: Some(1_000.0), seed: 5, ..TrialSpec::closed(1) };
-        let taken = &schedules(&spec, WINDOW, 1)[0];
-        let before =
-            (0..).take_while(|_| taken.take() < WINDOW.released + 2 * SECOND).count() as u64;
+        let schedule = &schedules(&spec, WINDOW, 1)[0];
+        let before = (0..)
+            .take_while(|_| schedule.take_next() < WINDOW.released + 2 * SECOND)
+            .count() as u64;
         let mut due = DueArrivals::new(&spec).unwrap();
-        assert_eq!(due.until(0), 0);
-        let half = due.until(SECOND);
+        assert_eq!(due.count_due(0), 0);
+        let half = due.count_due(SECOND);
         assert!(half.abs_diff(1_000) < 150, "{half}");
-        assert_eq!(due.until(2 * SECOND), before);
-        assert_eq!(due.until(10 * SECOND), due.until(20 * SECOND), "nothing after the duration");
+        assert_eq!(due.count_due(2 * SECOND), before);
+        assert_eq!(
+            due.count_due(10 * SECOND),
+            due.count_due(20 * SECOND),
+            "nothing after the duration"
+        );
         assert!(DueArrivals::new(&TrialSpec::closed(1)).is_none());
     }
 
     #[test]
     fn a_queue_for_each_loop_has_its_share_of_the_rate() {
         for even_rate in [false, true] {
-            let each = TrialSpec {
+            let per_loop = TrialSpec {
                 rate_per_s: Some(10_000.0),
                 rate_each_loop: true,
                 even_rate,
                 ..TrialSpec::closed(10)
             };
-            let of_queues: Vec<u64> =
-                schedules(&each, WINDOW, 4).iter().map(|queue| queue.untaken(2 * SECOND)).collect();
-            assert_eq!(of_queues.len(), 4);
-            assert!(of_queues.iter().all(|count| count.abs_diff(2_500) < 250), "{of_queues:?}");
-            let is_same = arrivals(&each, 4) == arrivals(&each, 1);
-            assert_eq!(is_same, even_rate, "loops at even gaps take turns");
+            let counts: Vec<u64> = schedules(&per_loop, WINDOW, 4)
+                .iter()
+                .map(|queue| queue.untaken(2 * SECOND))
+                .collect();
+            assert_eq!(counts.len(), 4);
+            assert!(counts.iter().all(|count| count.abs_diff(2_500) < 250), "{counts:?}");
+            let is_equal = arrivals(&per_loop, 4) == arrivals(&per_loop, 1);
+            assert_eq!(is_equal, even_rate, "loops at even gaps take turns");
         }
     }
 
     #[test]
     fn load_generators_share_a_rate() {
-        let whole = TrialSpec { rate_per_s: Some(1_000.0), ..TrialSpec::closed(10) };
+        let full = TrialSpec { rate_per_s: Some(1_000.0), ..TrialSpec::closed(10) };
         let parts = |spec: &TrialSpec| -> Vec<Nanos> {
-            let mut all: Vec<_> = (0..3)
+            let mut due_times: Vec<_> = (0..3)
                 .filter_map(|n| spec.part(n, 3))
                 .flat_map(|part| arrivals(&part, 2))
                 .collect();
-            all.sort_unstable();
-            all
+            due_times.sort_unstable();
+            due_times
         };
-        let poisson = parts(&whole);
+        let poisson = parts(&full);
         assert!((850..1_150).contains(&poisson.len()), "{}", poisson.len());
         let apart = |due: &[Nanos]| due.windows(2).filter(|pair| pair[0] == pair[1]).count();
         assert!(apart(&poisson) < 3, "no two draw the same");
-        let even = parts(&TrialSpec { even_rate: true, ..whole });
+        let even = parts(&TrialSpec { even_rate: true, ..full });
         assert_eq!((even.len(), apart(&even)), (1_000, 0));
     }
 
     #[test]
     fn even_arrivals_of_two_generators_take_turns() {
         let queues = [0.0, 0.5].map(|lead| Schedule::even(lead, 10.0, WINDOW));
-        let due: Vec<_> = (0..6).map(|at| queues[at % 2].take() / MILLISECOND).collect();
+        let due: Vec<_> = (0..6).map(|at| queues[at % 2].take_next() / MILLISECOND).collect();
         assert_eq!(due, [1_000, 1_050, 1_100, 1_150, 1_200, 1_250]);
         assert_eq!(queues.map(|queue| queue.untaken(2 * SECOND)), [7, 7]);
     }
@@ -337,11 +344,12 @@ mod tests {
         let window = Window { released: 0, opens: 2 * SECOND, ..WINDOW };
         let untaken = Schedule::poisson(1, 1_000.0, window).untaken(12 * SECOND);
         assert!((9_600..10_400).contains(&untaken), "{untaken}");
-        let taken = Schedule::poisson(1, 1_000.0, window);
-        let offered = (0..5_000).filter(|_| taken.is_offered(taken.take())).count() as u64;
-        assert_eq!(offered + taken.untaken(12 * SECOND), untaken);
-        let refused = Schedule::poisson(1, 1_000.0, window);
-        refused.refuse(refused.take());
-        assert_eq!(refused.untaken(12 * SECOND), 0);
+        let schedule = Schedule::poisson(1, 1_000.0, window);
+        let offered =
+            (0..5_000).filter(|_| schedule.is_offered(schedule.take_next())).count() as u64;
+        assert_eq!(offered + schedule.untaken(12 * SECOND), untaken);
+        let schedule = Schedule::poisson(1, 1_000.0, window);
+        schedule.refuse(schedule.take_next());
+        assert_eq!(schedule.untaken(12 * SECOND), 0);
     }
 }

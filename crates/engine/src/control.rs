@@ -179,7 +179,7 @@ pub fn give_back_pages() {
 fn unchanged_files(smaps: &str) -> impl Iterator<Item = Range<usize>> {
     let mut mapping = None;
     smaps.lines().filter_map(move |line| {
-        if let Some(found) = file_of(line) {
+        if let Some(found) = mapped_file(line) {
             mapping = found;
         }
         let is_unchanged =
@@ -189,7 +189,7 @@ fn unchanged_files(smaps: &str) -> impl Iterator<Item = Range<usize>> {
 }
 
 /// The range of the first line of a mapping: its addresses, if it is a file that can only be read. `None` for other lines.
-fn file_of(line: &str) -> Option<Option<Range<usize>>> {
+fn mapped_file(line: &str) -> Option<Option<Range<usize>>> {
     let mut words = line.split_ascii_whitespace();
     let (start, end) = words.next()?.split_once('-')?;
     let address = |text| usize::from_str_radix(text, 16).ok();
@@ -225,8 +225,8 @@ Anonymous:             0 kB
 
     #[test]
     fn only_unchanged_files_are_given_back() {
-        let given: Vec<_> = unchanged_files(SMAPS).collect();
-        assert_eq!(given, [0x1000..0x3000, 0x3000..0x5000]);
+        let ranges: Vec<_> = unchanged_files(SMAPS).collect();
+        assert_eq!(ranges, [0x1000..0x3000, 0x3000..0x5000]);
         assert_eq!(unchanged_files("").count(), 0);
     }
 

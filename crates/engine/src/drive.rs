@@ -5,7 +5,7 @@ use crate::control::{Control, Release, StartGate};
 use crate::generator::{GeneratorWatch, run_delay_of_thread};
 use crate::merge::{Collected, LoopMessage, collect};
 use crate::record::{Frame, FramePlace, FrameSink, MeasuredInterval, Phase, Recorder, Window};
-use crate::shared::{Local, Shared, first_of};
+use crate::shared::{Local, Shared, first_worker};
 use crate::trial::{TrialEnd, TrialResult, TrialSpec, WorkerStats};
 use crate::worker::worker;
 use dyno_core::{DbError, Driver, MILLISECOND, Nanos, SECOND, Workload};
@@ -154,7 +154,8 @@ fn drive_on<W: Workload, D: Driver>(
     std::thread::scope(|scope| {
         let (mut threads, mut spares) = (Vec::new(), Vec::new());
         for (number, clock) in (0..).zip(clocks) {
-            let range = first_of(number, workers, loops)..first_of(number + 1, workers, loops);
+            let range =
+                first_worker(number, workers, loops)..first_worker(number + 1, workers, loops);
             let (give, spare) = channel();
             // Its receiver is here.
             let _ = give.send(shared.new_frame(is_real));
@@ -220,11 +221,11 @@ fn run_on<W: Workload, D: Driver>(
     let is_real = matches!(clock, Clock::Monotonic(_));
     let (cpu, delay_before, delay_after) = (Cell::new(0), Cell::new(None), Cell::new(None));
     let stats = Rc::new(RefCell::new(vec![WorkerStats::default(); count as usize]));
-    let sink = |of: FramePlace, frame: &mut Box<Frame>| {
-        if of.is_last {
+    let sink = |place: FramePlace, frame: &mut Box<Frame>| {
+        if place.is_last {
             delay_after.set(run_delay_of_thread());
         }
-        if of.phase == Phase::Measured {
+        if place.phase == Phase::Measured {
             cpu.set(cpu.get() + frame.cpu_ns);
         } else {
             delay_before.set(run_delay_of_thread());
@@ -234,26 +235,26 @@ fn run_on<W: Workload, D: Driver>(
         let workers = shared.spec.watch_workers.then(|| stats.borrow().clone());
         let frame = std::mem::replace(frame, empty);
         // The receiver outlives all loops.
-        let _ = sender.send(LoopMessage::Frame { number, of, frame, workers });
+        let _ = sender.send(LoopMessage::Frame { number, place, frame, workers });
     };
     let recorder = Recorder::new(shared.new_frame(is_real), sink);
     let local = Local::new(recorder, number, first, Rc::clone(&stats));
     let mut tasks = Loop::new(clock, range.map(|id| worker(shared, &local, id)))?;
     let run = || -> io::Result<Nanos> {
-        let stopped = || shared.is_stopped();
-        let window = meet(&mut tasks, &local, shared, gate, is_real)?;
+        let is_stopped = || shared.is_stopped();
+        let window = agree_on_window(&mut tasks, &local, shared, gate, is_real)?;
         let Some(window) = window else { return Ok(0) };
-        let begun = hold(&mut tasks, window.released, &stopped)?;
+        let started_at = hold_until_release(&mut tasks, window.released, &is_stopped)?;
         if first == 0 {
             let _ = sender.send(LoopMessage::Released(window));
         }
         shared.schedule_arrivals(window, gate.loops());
         delay_before.set(run_delay_of_thread());
         // A trial that was stopped before its start only ends.
-        let is_early = begun < window.released;
-        local.release(window, if is_early { begun } else { shared.spec.ends(window.opens) });
-        measure(&mut tasks, &local, shared, &stopped)?;
-        Ok(begun.saturating_sub(window.released))
+        let is_early = started_at < window.released;
+        local.release(window, if is_early { started_at } else { shared.spec.ends(window.opens) });
+        measure(&mut tasks, &local, shared, &is_stopped)?;
+        Ok(started_at.saturating_sub(window.released))
     };
     let late = catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|panic| {
         give_up(&*panic, shared, gate, &local);
@@ -303,21 +304,21 @@ fn give_up<S: FrameSink, W: Workload, D: Driver>(
 }
 
 /// Connects the workers of a loop, waits for the other loops and agrees with them on the window.
-fn meet<F: Future, S: FrameSink, W: Workload, D: Driver>(
+fn agree_on_window<F: Future, S: FrameSink, W: Workload, D: Driver>(
     tasks: &mut Loop<F>,
     local: &Local<S>,
     shared: &Shared<'_, W, D>,
     gate: &StartGate,
     is_real: bool,
 ) -> io::Result<Option<Window>> {
-    let stopped = || shared.is_stopped();
+    let is_stopped = || shared.is_stopped();
     let mut now = 0;
     tasks.run(|tick| {
         now = tick.now;
         let settled = local.ready.get() as usize == tick.live;
-        if settled || stopped() { Turn::Pause } else { Turn::RunUntil(tick.now + LOOK) }
+        if settled || is_stopped() { Turn::Pause } else { Turn::RunUntil(tick.now + LOOK) }
     })?;
-    let start = |now| if stopped() { None } else { shared.control.start_at(now) };
+    let start = |now| if is_stopped() { None } else { shared.control.start_at(now) };
     let time = || if is_real { monotonic_now() } else { now };
     gate.arrive();
     if is_real {
@@ -333,15 +334,15 @@ fn meet<F: Future, S: FrameSink, W: Workload, D: Driver>(
 }
 
 /// Holds connected workers until `released`, or until the trial is stopped; returns that time.
-fn hold<F: Future>(
+fn hold_until_release<F: Future>(
     tasks: &mut Loop<F>,
     released: Nanos,
-    stopped: &impl Fn() -> bool,
+    is_stopped: &impl Fn() -> bool,
 ) -> io::Result<Nanos> {
     let mut now = 0;
     tasks.run(|tick| {
         now = tick.now;
-        let is_over = tick.now >= released || stopped();
+        let is_over = tick.now >= released || is_stopped();
         if is_over { Turn::Pause } else { Turn::RunUntil(released.min(tick.now + LOOK)) }
     })?;
     Ok(now)

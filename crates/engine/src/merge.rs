@@ -56,8 +56,8 @@ fn folded(
 
 fn append(joined: &mut TrialResult, stage: &TrialResult) {
     let (before, length) = (joined.length(), stage.length());
-    let all = (before + length).max(1) as f64;
-    let mean = |one: f64, other: f64| (one * before as f64 + other * length as f64) / all;
+    let total = (before + length).max(1) as f64;
+    let mean = |one: f64, other: f64| (one * before as f64 + other * length as f64) / total;
     joined.host = join_hosts(joined.host, stage.host, mean);
     add_counts(joined, stage);
     joined.window.closes += length;
@@ -284,7 +284,7 @@ pub(crate) enum LoopMessage {
     /// The frame of the loop with this number, with the sums of its workers if they are watched.
     Frame {
         number: usize,
-        of: FramePlace,
+        place: FramePlace,
         frame: Box<Frame>,
         workers: Option<Vec<WorkerStats>>,
     },
@@ -334,12 +334,12 @@ impl WindowLook {
 type SumsOfLoop = VecDeque<((Phase, u32), Vec<WorkerStats>)>;
 
 /// Passes on those of all workers at the end of an interval, if they are watched.
-fn tell_workers(sums: &mut [SumsOfLoop], place: (Phase, u32), observer: &mut dyn Observer) {
-    let of_loop = |sums: &mut SumsOfLoop| {
+fn report_workers(sums: &mut [SumsOfLoop], place: (Phase, u32), observer: &mut dyn Observer) {
+    let take_sums = |sums: &mut SumsOfLoop| {
         let is_next = sums.front().is_some_and(|(at, _)| *at == place);
         is_next.then(|| sums.pop_front()).flatten().map(|(_, workers)| workers)
     };
-    let workers: Vec<WorkerStats> = sums.iter_mut().filter_map(of_loop).flatten().collect();
+    let workers: Vec<WorkerStats> = sums.iter_mut().filter_map(take_sums).flatten().collect();
     if !workers.is_empty() {
         observer.workers(&workers);
     }
@@ -368,21 +368,20 @@ pub(crate) fn collect<W: Workload, D: Driver>(
         let wait = window.map_or(0, |window: Window| window.closes.saturating_sub(monotonic_now()));
         let wait = if wait == 0 { PATIENCE } else { wait.min(PATIENCE) };
         let message = receiver.recv_timeout(Duration::from_nanos(wait));
-        let is_closed = |window: Window| look.watch.is_some() && monotonic_now() >= window.closes;
-        if window.is_some_and(is_closed) {
+        if window.is_some_and(|window| look.watch.is_some() && monotonic_now() >= window.closes) {
             look.close();
         }
         match message {
-            Ok(LoopMessage::Frame { number, of, mut frame, workers }) => {
-                if of.is_last {
+            Ok(LoopMessage::Frame { number, place, mut frame, workers }) => {
+                if place.is_last {
                     look.close();
                 }
-                collector.take(of.phase, of.index, &frame);
-                sums[number].extend(workers.map(|workers| ((of.phase, of.index), workers)));
+                collector.add_frame(place.phase, place.index, &frame);
+                sums[number].extend(workers.map(|workers| ((place.phase, place.index), workers)));
                 frame.clear();
                 // A loop that has ended takes none.
                 let _ = spares[number].send(frame);
-                if !of.is_last && !pause.is_zero() {
+                if !place.is_last && !pause.is_zero() {
                     std::thread::sleep(pause);
                 }
             }
@@ -409,7 +408,7 @@ pub(crate) fn collect<W: Workload, D: Driver>(
                 look.open();
             }
             let host = sampler.sample(monotonic_now());
-            tell_workers(&mut sums, (phase, index), observer);
+            report_workers(&mut sums, (phase, index), observer);
             observer.interval(&MeasuredInterval::new(window, phase, index, frame, host));
         }
     }

@@ -132,13 +132,13 @@ impl<'a, W: Workload, D: Driver> Shared<'a, W, D> {
                 Some(left.saturating_sub(carried_over))
             });
         }
-        let taken = self
+        let claim = self
             .events_left
             .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1));
-        if taken.is_err() {
+        if claim.is_err() {
             self.events_done.store(true, Ordering::Relaxed);
         }
-        taken.is_ok()
+        claim.is_ok()
     }
 }
 
@@ -151,8 +151,8 @@ fn seat<W: Workload>(workload: &W, spec: &TrialSpec) -> DbResult<Option<Terminal
         let none = || DbError::workload("This workload has no terminals with pauses.");
         workload.seat(number, rng).ok_or_else(none)
     };
-    let all: DbResult<Vec<_>> = (first..first + count).map(seat).collect();
-    Ok(Some(Terminals::new(all?)))
+    let seats: DbResult<Vec<_>> = (first..first + count).map(seat).collect();
+    Ok(Some(Terminals::new(seats?)))
 }
 
 /// Shared by the workers of one loop.
@@ -255,7 +255,7 @@ impl<S: FrameSink> Local<S> {
             idle.drain(..).for_each(wake);
         }
         while let Some(&task) = idle.last() {
-            let Some(job) = terminals.take() else { return };
+            let Some(job) = terminals.take_job() else { return };
             idle.pop();
             self.handed.borrow_mut()[task as usize] = Some(job);
             wake(task);
@@ -280,9 +280,12 @@ impl<S: FrameSink> Local<S> {
     /// Waits until `due` or the end of the trial, whichever comes first.
     pub(crate) async fn wait_until(&self, due: Nanos) {
         let mut sleep = pin!(sleep_until(due));
-        poll_fn(|context| match self.ended.get() || self.is_closed.get() {
-            true => Poll::Ready(()),
-            false => sleep.as_mut().poll(context),
+        poll_fn(|context| {
+            if self.ended.get() || self.is_closed.get() {
+                Poll::Ready(())
+            } else {
+                sleep.as_mut().poll(context)
+            }
         })
         .await;
     }
@@ -320,17 +323,17 @@ impl TrialSpec {
     /// it.
     pub fn part(&self, generator: u32, generators: u32) -> Option<TrialSpec> {
         let workers = self.workers.max(1);
-        let before = |number: u32| first_of(number, workers, generators);
+        let before = |number: u32| first_worker(number, workers, generators);
         if generator >= generators.min(workers) {
             return None;
         }
         let (first, next) = (before(generator), before(generator + 1));
-        let portion = |all: u64, worker: u32| share_before(all, worker, workers);
-        let cut = |all: u64| portion(all, next) - portion(all, first);
+        let portion = |total: u64, worker: u32| share_before(total, worker, workers);
+        let cut = |total: u64| portion(total, next) - portion(total, first);
         let terminals = self.terminals.map(u64::from);
         Some(TrialSpec {
             workers: next - first,
-            terminals: terminals.map(|all| cut(all) as u32),
+            terminals: terminals.map(|total| cut(total) as u32),
             rate_per_s: self
                 .rate_per_s
                 .map(|rate| rate * f64::from(next - first) / f64::from(workers)),
@@ -340,7 +343,7 @@ impl TrialSpec {
                 generators,
                 workers_before: first,
                 workers_total: workers,
-                terminals_before: terminals.map_or(0, |all| portion(all, first) as u32),
+                terminals_before: terminals.map_or(0, |total| portion(total, first) as u32),
                 terminals_total: self.terminals.unwrap_or(0),
             },
             ..self.clone()
@@ -359,7 +362,7 @@ impl TrialSpec {
 
 /// The first worker of part `number` of `parts`. As in pgbench the first parts get one more if the numbers don't
 /// divide.
-pub(crate) fn first_of(number: u32, workers: u32, parts: u32) -> u32 {
+pub(crate) fn first_worker(number: u32, workers: u32, parts: u32) -> u32 {
     let parts = parts.max(1);
     number * (workers / parts) + number.min(workers % parts)
 }

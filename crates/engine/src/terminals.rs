@@ -8,7 +8,7 @@
 //! Nothing waits for a lock: a bucket of the calendar is a list that is extended by one atomic exchange and taken as a
 //! whole by another, and the state of a terminal belongs to the worker that has its job.
 
-use dyno_core::{Errand, MILLISECOND, Nanos, SECOND, TerminalPlan, TransactionId};
+use dyno_core::{DeferredTransaction, MILLISECOND, Nanos, SECOND, TerminalPlan, TransactionId};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
@@ -17,7 +17,7 @@ pub(crate) enum Owner {
     /// The terminal in this seat.
     Seat(u32),
     /// An errand with its ticket.
-    Errand(u64),
+    DeferredTransaction(u64),
 }
 
 /// A transaction with its due time.
@@ -123,11 +123,16 @@ impl<T> Terminals<T> {
 
     /// Puts an errand of a seat into the calendar. Returns it where the one before it still waits.
     #[inline]
-    pub(crate) fn push_errand(&self, seat: u32, due: Nanos, errand: Errand) -> Option<Job> {
-        let Errand { transaction, ticket } = errand;
+    pub(crate) fn push_errand(
+        &self,
+        seat: u32,
+        due: Nanos,
+        errand: DeferredTransaction,
+    ) -> Option<Job> {
+        let DeferredTransaction { transaction, ticket } = errand;
         let place = seat + self.seats.len() as u32;
         if self.places[place as usize].due.load(Ordering::Acquire) != VACANT {
-            return Some(Job { due, owner: Owner::Errand(ticket), transaction });
+            return Some(Job { due, owner: Owner::DeferredTransaction(ticket), transaction });
         }
         let due = due.saturating_sub(self.released.load(Ordering::Relaxed));
         self.put(place, due, transaction, ticket);
@@ -169,7 +174,7 @@ impl<T> Terminals<T> {
 
     /// Takes the earliest job, due or not; `None` if no terminal has one.
     #[inline]
-    pub(crate) fn take(&self) -> Option<Job> {
+    pub(crate) fn take_job(&self) -> Option<Job> {
         loop {
             if let Some(number) = self.take_earliest() {
                 return Some(self.unpack(number));
@@ -184,9 +189,10 @@ impl<T> Terminals<T> {
     fn unpack(&self, number: u32) -> Job {
         let place = &self.places[number as usize];
         let released = self.released.load(Ordering::Relaxed);
-        let owner = match (number as usize) < self.seats.len() {
-            true => Owner::Seat(number),
-            false => Owner::Errand(place.ticket.load(Ordering::Relaxed)),
+        let owner = if (number as usize) < self.seats.len() {
+            Owner::Seat(number)
+        } else {
+            Owner::DeferredTransaction(place.ticket.load(Ordering::Relaxed))
         };
         let transaction = place.transaction.load(Ordering::Relaxed) as TransactionId;
         let due = place.due.swap(VACANT, Ordering::AcqRel).saturating_add(released);
@@ -213,11 +219,11 @@ impl<T> Terminals<T> {
                 if exchanged.is_ok() {
                     cursor = moved;
                 }
-                let (found, of_later) = self.take_of(slot);
-                if found.is_some() {
-                    return found;
+                let (job, later_slot) = self.take_from_slot(slot);
+                if job.is_some() {
+                    return job;
                 }
-                later = later.into_iter().chain(of_later).min();
+                later = later.into_iter().chain(later_slot).min();
             }
             // All jobs are due after a whole round.
             first = later?;
@@ -225,18 +231,18 @@ impl<T> Terminals<T> {
     }
 
     /// Takes the earliest job of a slot or of one before it; the others go back. Alongside it the earliest later slot.
-    fn take_of(&self, slot: u64) -> (Option<u32>, Option<u64>) {
+    fn take_from_slot(&self, slot: u64) -> (Option<u32>, Option<u64>) {
         self.holding.fetch_add(1, Ordering::AcqRel);
         let mut list = self.bucket(slot).swap(NONE, Ordering::AcqRel);
         let (mut earliest, mut later) = (None, None);
         while list != NONE {
             let place = &self.places[list as usize];
             let next = place.next.load(Ordering::Relaxed);
-            let own = self.slot(list);
+            let job_slot = self.slot(list);
             let key = (place.due.load(Ordering::Relaxed), list);
             let back = match earliest {
-                _ if own > slot => {
-                    later = later.into_iter().chain([own]).min();
+                _ if job_slot > slot => {
+                    later = later.into_iter().chain([job_slot]).min();
                     Some(list)
                 }
                 Some(before) if before < key => Some(list),
@@ -281,7 +287,7 @@ impl<T> Terminals<T> {
 mod tests {
     use super::*;
 
-    fn of(pauses: &[Nanos]) -> Terminals<()> {
+    fn with_pauses(pauses: &[Nanos]) -> Terminals<()> {
         let plan = |&pause: &Nanos| ((), TerminalPlan { transaction: 0, pause });
         Terminals::new(pauses.iter().map(plan).collect())
     }
@@ -291,52 +297,53 @@ mod tests {
         // Much later ones too, which stay for many rounds of the calendar.
         let mut pauses: Vec<Nanos> = (1..=500).map(|n| n * 7_919 % 1_009 * MILLISECOND).collect();
         pauses.push(5_000_000 * SECOND);
-        let terminals = of(&pauses);
+        let terminals = with_pauses(&pauses);
         terminals.start(9, 9);
         let dues: Vec<Nanos> =
-            std::iter::from_fn(|| terminals.take()).map(|job| job.due - 9).collect();
+            std::iter::from_fn(|| terminals.take_job()).map(|job| job.due - 9).collect();
         pauses.sort_unstable();
         assert_eq!(dues, pauses);
         terminals.push(3, 50, 1);
         terminals.push(7, 20, 1);
-        let errand = |ticket| Errand { transaction: 2, ticket };
+        let errand = |ticket| DeferredTransaction { transaction: 2, ticket };
         assert_eq!(terminals.push_errand(3, 10, errand(77)), None);
-        let waiting = Job { due: 11, owner: Owner::Errand(78), transaction: 2 };
+        let waiting = Job { due: 11, owner: Owner::DeferredTransaction(78), transaction: 2 };
         assert_eq!(terminals.push_errand(3, 11, errand(78)), Some(waiting));
         assert_eq!(terminals.untaken(30), 2);
         let owners: Vec<Owner> =
-            std::iter::from_fn(|| terminals.take()).map(|job| job.owner).collect();
-        assert_eq!(owners, [Owner::Errand(77), Owner::Seat(7), Owner::Seat(3)]);
-        assert_eq!(of(&[]).take(), None);
+            std::iter::from_fn(|| terminals.take_job()).map(|job| job.owner).collect();
+        assert_eq!(owners, [Owner::DeferredTransaction(77), Owner::Seat(7), Owner::Seat(3)]);
+        assert_eq!(with_pauses(&[]).take_job(), None);
     }
 
     #[test]
     fn threads_that_take_and_put_back_lose_nothing() {
         const ROUNDS: u64 = 5_000;
-        let terminals = of(&(0..40).map(|n| n * MILLISECOND).collect::<Vec<_>>());
-        let taken: u64 = std::thread::scope(|scope| {
+        let terminals = with_pauses(&(0..40).map(|n| n * MILLISECOND).collect::<Vec<_>>());
+        let jobs_taken: u64 = std::thread::scope(|scope| {
             let work = || {
-                let mut taken = 0;
+                let mut count = 0;
                 for round in 0..ROUNDS {
                     // Four threads and forty jobs: one is always there.
-                    let Some(Job { due, owner: Owner::Seat(seat), .. }) = terminals.take() else {
+                    let Some(Job { due, owner: Owner::Seat(seat), .. }) = terminals.take_job()
+                    else {
                         panic!("a job is lost");
                     };
                     assert!(terminals.with_seat(seat, |()| ()).is_some(), "a seat of two workers");
                     terminals.push(seat, due + (round % 97 + 1) * MILLISECOND, 0);
-                    taken += 1;
+                    count += 1;
                 }
-                taken
+                count
             };
             let threads: Vec<_> = (0..4).map(|_| scope.spawn(work)).collect();
             threads.into_iter().map(|thread| thread.join().unwrap()).sum()
         });
-        assert_eq!(taken, 4 * ROUNDS);
-        let mut left = Vec::new();
-        while let Some(Job { owner: Owner::Seat(seat), .. }) = terminals.take() {
-            left.push(seat);
+        assert_eq!(jobs_taken, 4 * ROUNDS);
+        let mut remaining = Vec::new();
+        while let Some(Job { owner: Owner::Seat(seat), .. }) = terminals.take_job() {
+            remaining.push(seat);
         }
-        left.sort_unstable();
-        assert_eq!(left, (0..40).collect::<Vec<_>>());
+        remaining.sort_unstable();
+        assert_eq!(remaining, (0..40).collect::<Vec<_>>());
     }
 }

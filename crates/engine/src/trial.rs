@@ -225,8 +225,8 @@ impl TrialResult {
     /// A warning about [`TrialResult::scans`], in a sentence.
     pub fn scan_note(&self) -> Option<String> {
         let rows = self.scans()?.rows_each();
-        let why = "the tables lack keys of the test, or the server does not use them";
-        Some(format!("The server scanned whole tables, {rows} rows per statement: {why}."))
+        let cause = "the tables lack keys of the test, or the server does not use them";
+        Some(format!("The server scanned whole tables, {rows} rows per statement: {cause}."))
     }
 
     pub fn length(&self) -> Nanos {

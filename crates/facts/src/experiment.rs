@@ -448,8 +448,8 @@ impl FaultPlan {
 
     /// The commands of the suite that do part of it.
     pub fn commands(&self) -> impl Iterator<Item = &str> {
-        let all = [&self.command, &self.heal_command, &self.promote_command];
-        all.into_iter().flatten().map(SecretCommand::expose)
+        let commands = [&self.command, &self.heal_command, &self.promote_command];
+        commands.into_iter().flatten().map(SecretCommand::expose)
     }
 }
 

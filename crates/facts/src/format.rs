@@ -123,9 +123,10 @@ pub fn text_table(
             for (place, (cell, wide)) in row.iter().zip(&widths).enumerate() {
                 let part = cell.get(level).map_or("", String::as_str);
                 let room = " ".repeat(wide - part.width());
-                match is_right(place) {
-                    true => text += &format!("{room}{part}  "),
-                    false => text += &format!("{part}{room}  "),
+                if is_right(place) {
+                    text += &format!("{room}{part}  ");
+                } else {
+                    text += &format!("{part}{room}  ");
                 }
             }
             out += text.trim_end();
@@ -173,6 +174,11 @@ pub fn clip(text: &str, columns: usize) -> String {
     text.chars().take_while(fits).collect::<String>().trim_end().to_owned()
 }
 
+/// Cuts a text to that many columns of a terminal; an ellipsis shows where.
+pub fn shorten(text: &str, columns: usize) -> String {
+    if text.width() <= columns { text.to_owned() } else { clip(text, columns - 1) + "…" }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -184,6 +190,7 @@ mod tests {
         assert_eq!(wrap("延迟随并发数的变化", 10, ""), ["延迟随并发", "数的变化"]);
         assert_eq!(wrap("", 10, ""), [""]);
         assert_eq!(clip("延迟随 a", 5), "延迟");
+        assert_eq!([shorten("three", 5), shorten("three four", 6)], ["three", "three…"]);
     }
 
     #[test]

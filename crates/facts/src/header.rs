@@ -167,8 +167,8 @@ impl RunHeader {
 
     /// Tables that the run has made on a target and not dropped.
     pub fn made(&self, target: &str) -> impl Iterator<Item = &str> {
-        let known = self.tables.get(target).into_iter().flatten();
-        known.filter(|(_, origin)| **origin == TableOrigin::Made).map(|(table, _)| table.as_str())
+        let tables = self.tables.get(target).into_iter().flatten();
+        tables.filter(|(_, origin)| **origin == TableOrigin::Made).map(|(table, _)| table.as_str())
     }
 
     /// The published figures that its plan names.
@@ -214,15 +214,16 @@ pub fn earlier_pairs(
     [experiment, level, baseline, candidate]: [&str; 4],
     metric: &str,
 ) -> Vec<Vec<(f64, f64)>> {
-    let is_own = |of: &&SessionPairs| {
-        [&of.experiment, &of.level, &of.baseline, &of.candidate].map(String::as_str)
+    let is_same_comparison = |comparison: &&SessionPairs| {
+        [&comparison.experiment, &comparison.level, &comparison.baseline, &comparison.candidate]
+            .map(String::as_str)
             == [experiment, level, baseline, candidate]
     };
-    let of = |session: &EarlierSession| {
-        let own = session.comparisons.iter().find(is_own)?;
-        own.metrics.get(metric).filter(|pairs| !pairs.is_empty()).cloned()
+    let metric_pairs = |session: &EarlierSession| {
+        let comparison = session.comparisons.iter().find(is_same_comparison)?;
+        comparison.metrics.get(metric).filter(|pairs| !pairs.is_empty()).cloned()
     };
-    sessions.iter().filter_map(of).collect()
+    sessions.iter().filter_map(metric_pairs).collect()
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, JsonSchema, Deserialize)]

@@ -143,7 +143,7 @@ metrics! {
 
 impl Metric {
     /// Those of a whole trial: gates, comparisons and tables are about them.
-    pub fn of_trials() -> impl Iterator<Item = Metric> {
+    pub fn trial_metrics() -> impl Iterator<Item = Metric> {
         Metric::ALL.into_iter().filter(|metric| !matches!(metric.row().source, Source::Node))
     }
 
@@ -152,8 +152,8 @@ impl Metric {
         Metric::ALL.into_iter().filter(|metric| metric.is_cost())
     }
 
-    pub fn of_name(name: &str) -> Option<Metric> {
-        Metric::of_trials().find(|metric| metric.name() == name)
+    pub fn from_name(name: &str) -> Option<Metric> {
+        Metric::trial_metrics().find(|metric| metric.name() == name)
     }
 
     fn row(self) -> &'static MetricRow {
@@ -215,7 +215,7 @@ impl TrialSummary {
             }
             Source::Node => self.sum_of_nodes(|node| node.get(metric)),
             Source::Cost(..) => {
-                let cost = self.sum_of_nodes(|node| self.cost_of(node, metric));
+                let cost = self.sum_of_nodes(|node| self.cost(node, metric));
                 cost.filter(|_| self.has_rates())
             }
         }
@@ -229,8 +229,8 @@ impl TrialSummary {
         metric: Metric,
         unit: u32,
     ) -> Option<(u32, (f64, f64))> {
-        let both = self.figure(metric).zip(other.figure(metric))?;
-        Some((self.repeat.saturating_sub(1) / unit, both))
+        let figures = self.figure(metric).zip(other.figure(metric))?;
+        Some((self.repeat.saturating_sub(1) / unit, figures))
     }
 
     /// Like [`Self::figure`], for an objective: arrivals without a latency are slower than any bound. `None` if the
@@ -252,12 +252,12 @@ impl TrialSummary {
         // Compared with the arrivals in the window: a Poisson process has its own luck.
         let offered = self.offered.filter(|&offered| offered > 0)?;
         let ended = self.counts.completed() + self.counts.skipped + self.in_flight;
-        let is_met = objective.is_met(self.searched_figure(objective.metric));
+        let meets_objective = objective.is_satisfied_by(self.searched_figure(objective.metric));
         let (ended, failed) = (ended as f64, self.counts.failed as f64);
         Some(TestedRate {
             rate_per_s: self.rate_per_s?,
             is_confirmation: self.purpose == Purpose::Confirm,
-            is_held: knee::is_held(offered as f64, ended, failed, objective, is_met),
+            is_held: knee::is_held(offered as f64, ended, failed, objective, meets_objective),
         })
     }
 
@@ -268,7 +268,7 @@ impl TrialSummary {
     }
 
     /// Cost, on the node that measured this, of a transaction that was committed, or rolled back as its profile asks.
-    pub fn cost_of(&self, node: &Measures, metric: Metric) -> Option<f64> {
+    pub fn cost(&self, node: &Measures, metric: Metric) -> Option<f64> {
         let Source::Cost(counter, factor) = metric.row().source else { return None };
         let transactions = self.counts.completed();
         let count = node.get(counter).filter(|_| transactions > 0)?;
@@ -277,7 +277,7 @@ impl TrialSummary {
 
     /// All that it has figures of.
     pub fn figures(&self) -> Measures {
-        let figures = Metric::of_trials();
+        let figures = Metric::trial_metrics();
         figures.map(|metric| (metric, self.figure(metric))).collect()
     }
 
@@ -332,8 +332,8 @@ impl Measures {
 
 impl FromIterator<(Metric, Option<f64>)> for Measures {
     fn from_iter<I: IntoIterator<Item = (Metric, Option<f64>)>>(figures: I) -> Self {
-        let known = figures.into_iter().filter_map(|(metric, figure)| Some((metric, figure?)));
-        Measures(known.collect())
+        let measured = figures.into_iter().filter_map(|(metric, figure)| Some((metric, figure?)));
+        Measures(measured.collect())
     }
 }
 
@@ -356,9 +356,10 @@ struct Figure(f64);
 impl Serialize for Figure {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         const MOST: f64 = (1_u64 << f64::MANTISSA_DIGITS) as f64;
-        match self.0.fract() == 0.0 && (0.0..MOST).contains(&self.0) {
-            true => serializer.serialize_u64(self.0 as u64),
-            false => serializer.serialize_f64(self.0),
+        if self.0.fract() == 0.0 && (0.0..MOST).contains(&self.0) {
+            serializer.serialize_u64(self.0 as u64)
+        } else {
+            serializer.serialize_f64(self.0)
         }
     }
 }
@@ -383,9 +384,9 @@ mod tests {
             [(Metric::CpuS, cpu_s), (Metric::ContextSwitches, switches), (Metric::Tps, Some(1.0))]
                 .into()
         };
-        let mut all = stage(Some(1.0), Some(5.0));
-        all.append(&stage(Some(2.0), None));
-        assert_eq!(all, stage(Some(3.0), None));
+        let mut sum = stage(Some(1.0), Some(5.0));
+        sum.append(&stage(Some(2.0), None));
+        assert_eq!(sum, stage(Some(3.0), None));
     }
 
     #[test]

@@ -66,14 +66,18 @@ fn without_password(url: &str) -> String {
         out.replace_range(range.start - 1..range.end, "");
     }
     let Some((base, query)) = out.split_once('?') else { return out };
-    let kept: Vec<&str> = query
+    let parameters: Vec<&str> = query
         .split('&')
         .filter(|part| {
             let name = part.split('=').next().unwrap_or("").to_lowercase();
             !PASSWORD_KEYS.iter().any(|key| name.ends_with(key))
         })
         .collect();
-    if kept.is_empty() { base.to_string() } else { format!("{base}?{}", kept.join("&")) }
+    if parameters.is_empty() {
+        base.to_string()
+    } else {
+        format!("{base}?{}", parameters.join("&"))
+    }
 }
 
 /// The environment variable for the password of a target.
@@ -98,9 +102,9 @@ pub fn mask_line(line: &str) -> String {
     let lower = line.to_ascii_lowercase();
     for key in PASSWORD_KEYS {
         for (at, _) in lower.match_indices(key) {
-            let rest = &line[at + key.len()..];
+            let after_key = &line[at + key.len()..];
             // `password = "x"`, `"password" = "x"` and `?password=x`.
-            let value = rest.trim_start_matches(['"', '\'', ' ', '\t']);
+            let value = after_key.trim_start_matches(['"', '\'', ' ', '\t']);
             if let Some(value) = value.strip_prefix('=') {
                 let value = value.trim_start();
                 hidden.push(line.len() - value.len()..line.len());
@@ -185,10 +189,10 @@ pub fn mask_script(text: &str) -> String {
     let mask = |line: &str| {
         let start = line.trim_start().to_ascii_lowercase();
         is_shell |= start.starts_with("\\shell") || start.starts_with("\\setshell");
-        let shown = if is_shell { mask_secrets(line) } else { line.to_owned() };
+        let masked = if is_shell { mask_secrets(line) } else { line.to_owned() };
         // A backslash at the end continues it.
         is_shell &= line.trim_end().ends_with('\\');
-        shown
+        masked
     };
     text.split_inclusive('\n').map(mask).collect()
 }
@@ -202,13 +206,13 @@ pub(crate) fn serialize_script<S: Serializer>(
 
 /// The passwords of a text, in order.
 fn secrets(text: &str) -> Vec<Range<usize>> {
-    let mut found = Vec::new();
+    let mut ranges = Vec::new();
     for (at, _) in text.match_indices("://") {
         let start = at + 3;
-        let rest = &text[start..];
-        let authority = rest.split(['/', '?', '#', ' ']).next().unwrap_or_default();
+        let after_scheme = &text[start..];
+        let authority = after_scheme.split(['/', '?', '#', ' ']).next().unwrap_or_default();
         let user = authority.rsplit_once('@').and_then(|(user, _)| user.split_once(':'));
-        found.extend(user.map(|(name, word)| {
+        ranges.extend(user.map(|(name, word)| {
             let first = start + name.len() + 1;
             first..first + word.len()
         }));
@@ -216,28 +220,28 @@ fn secrets(text: &str) -> Vec<Range<usize>> {
     let lower = text.to_ascii_lowercase();
     for key in PASSWORD_KEYS {
         for (at, _) in lower.match_indices(key) {
-            let rest = text[at + key.len()..].trim_start();
-            let value = rest.strip_prefix('=').map(str::trim_start);
-            found.extend(value.map(|value| word_of(text, text.len() - value.len())));
+            let after_key = text[at + key.len()..].trim_start();
+            let value = after_key.strip_prefix('=').map(str::trim_start);
+            ranges.extend(value.map(|value| word_range(text, text.len() - value.len())));
         }
     }
     if ["mysql", "mariadb", "sshpass"].iter().any(|name| lower.contains(name)) {
         let is_option = |at: &usize| text[..*at].ends_with(|c: char| c.is_whitespace());
         let options = text.match_indices("-p").map(|(at, _)| at).filter(is_option);
-        found.extend(options.map(|at| word_of(text, at + 2)));
+        ranges.extend(options.map(|at| word_range(text, at + 2)));
     }
     // A variable or a command of the shell stands for a password, and is none.
-    let is_one = |word: &str| !word.starts_with(['$', '`']) && word.chars().any(|c| c != '*');
-    found.retain(|secret| is_one(&text[secret.clone()]));
-    found.sort_by_key(|secret| (secret.start, std::cmp::Reverse(secret.end)));
-    found.dedup_by(|next, kept| next.start < kept.end);
-    found
+    let is_literal = |word: &str| !word.starts_with(['$', '`']) && word.chars().any(|c| c != '*');
+    ranges.retain(|secret| is_literal(&text[secret.clone()]));
+    ranges.sort_by_key(|secret| (secret.start, std::cmp::Reverse(secret.end)));
+    ranges.dedup_by(|next, kept| next.start < kept.end);
+    ranges
 }
 
 /// The word that begins at `start`, without its quotes.
-fn word_of(text: &str, start: usize) -> Range<usize> {
-    let rest = &text[start..];
-    let quote = rest.chars().next().filter(|c| matches!(c, '"' | '\''));
+fn word_range(text: &str, start: usize) -> Range<usize> {
+    let remaining = &text[start..];
+    let quote = remaining.chars().next().filter(|c| matches!(c, '"' | '\''));
     let start = start + usize::from(quote.is_some());
     let ends = |c: char| match quote {
         Some(quote) => c == quote,

@@ -56,7 +56,7 @@ impl Route {
 
     /// The route of a target that names none: the endpoint, if there is one, else the primary, else the
     /// read-only nodes.
-    pub fn of(roles: &[Role]) -> Route {
+    pub fn default_for(roles: &[Role]) -> Route {
         match roles {
             roles if roles.contains(&Role::Endpoint) => Route::Endpoint,
             roles if roles.contains(&Role::Primary) => Route::Primary,
@@ -189,7 +189,7 @@ impl TargetFacts {
     /// spread these are read-only nodes of its own; where the numbers don't divide, all of them are everybody's, so
     /// that no node gets more than its share.
     #[must_use]
-    pub fn of_generator(&self, generator: u32, generators: u32) -> TargetFacts {
+    pub fn for_generator(&self, generator: u32, generators: u32) -> TargetFacts {
         let mut part = self.clone();
         if self.route == Route::Spread {
             part.nodes.retain(|node| node.role == Role::ReadOnly);

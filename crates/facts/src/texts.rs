@@ -108,8 +108,7 @@ impl Color {
             let mix = |own: u8| ((u32::from(own) * (10 - tenths) + 255 * tenths) / 10) as u8;
             Color(self.0.map(mix))
         };
-        let is_legible = |color: &Color| color.contrast(DARK) >= CONTRAST_MIN;
-        (0..=10).map(mixed).find(is_legible).unwrap_or(WHITE)
+        (0..=10).map(mixed).find(|color| color.contrast(DARK) >= CONTRAST_MIN).unwrap_or(WHITE)
     }
 
     fn luminance(self) -> f64 {
@@ -143,9 +142,9 @@ mod tests {
     #[test]
     fn a_dark_page_gets_a_lighter_color_only_where_it_needs_one() {
         for text in ["#000000", "#0068a8", "#7a0000"] {
-            let own = color(text);
-            assert!(own.on_dark().contrast(DARK) >= CONTRAST_MIN, "{text}");
-            assert_ne!(own.on_dark(), own, "{text}");
+            let original = color(text);
+            assert!(original.on_dark().contrast(DARK) >= CONTRAST_MIN, "{text}");
+            assert_ne!(original.on_dark(), original, "{text}");
         }
         assert_eq!(color("#ff8800").on_dark().hex(), "#ff8800");
     }

@@ -645,12 +645,12 @@ impl FaultFacts {
     /// Returns true if a check of this name fails by what the fault has cost: that is its result.
     pub fn explains(&self, check: &str) -> bool {
         let is_torn = self.across_shards.as_ref().is_some_and(CrossShardLosses::is_torn);
-        let of_torn = [DataCheck::CONDITIONS, DataCheck::SHARD_CONDITIONS, DataCheck::ACROSS];
+        let torn_checks = [DataCheck::CONDITIONS, DataCheck::SHARD_CONDITIONS, DataCheck::ACROSS];
         match check {
             DataCheck::BOOKS | DataCheck::LEDGER => {
                 is_torn || self.lost.is_some_and(|lost| lost > 0)
             }
-            check => is_torn && of_torn.contains(&check),
+            check => is_torn && torn_checks.contains(&check),
         }
     }
 }

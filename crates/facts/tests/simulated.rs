@@ -8,19 +8,20 @@ use dyno_facts::statistics::gate::{Gate, GateVerdict};
 use dyno_facts::statistics::holm;
 use dyno_facts::statistics::ratio::{Judging, PairedRatio, RatioVerdict};
 use model::{
-    Session, World, chained, is_difference, knee_is_low, plan, share, together, trials_of, verdict,
+    Session, World, chained, is_difference, knee_is_low, plan, share, simulate_trials, together,
+    verdict,
 };
 
 #[test]
 fn equal_systems_are_seldom_called_different_whatever_is_wrong_with_the_machine() {
     for (world, name) in World::ALL {
         for pairs in [6, 10] {
-            let found = share(1_000, |seed| {
+            let false_positives = share(1_000, |seed| {
                 let session = Session::new(seed, world, [pairs; 2]);
                 is_difference(verdict(&session.fixed(), Judging::FIXED))
             });
             // The truth is 5% at most; here are four standard errors more.
-            assert!(found.upper <= 0.092, "{name}, {pairs} pairs: {found:?}");
+            assert!(false_positives.upper <= 0.092, "{name}, {pairs} pairs: {false_positives:?}");
         }
     }
 }
@@ -30,11 +31,14 @@ fn pairs_that_end_by_their_figures_find_no_more_by_chance() {
     for (world, name) in World::ALL {
         for half_width in [Some(0.0125), None] {
             let plan = plan([6, 20], half_width);
-            let found = share(200, |seed| {
-                let pairs = Session::new(seed, world, [6, 20]).until(&plan);
+            let false_positives = share(200, |seed| {
+                let pairs = Session::new(seed, world, [6, 20]).run_until_stopped(&plan);
                 is_difference(verdict(&pairs, plan.judging()))
             });
-            assert!(found.found <= 0.11, "{name}, {half_width:?}: {found:?}");
+            assert!(
+                false_positives.estimate <= 0.11,
+                "{name}, {half_width:?}: {false_positives:?}"
+            );
         }
     }
 }
@@ -48,7 +52,10 @@ fn concurrent_trials_keep_false_positives_low_and_detect_three_percent() {
                 |seed| is_difference(together(seed, (world, 1.0), TRIAL_S, half_width).0);
             let false_positives = share(100, is_found);
             // 5%, and an error of sampling.
-            assert!(false_positives.found <= 0.075, "{name}, {half_width:?}: {false_positives:?}");
+            assert!(
+                false_positives.estimate <= 0.075,
+                "{name}, {half_width:?}: {false_positives:?}"
+            );
         }
         let mut seconds = 0;
         let power = share(40, |seed| {
@@ -56,22 +63,22 @@ fn concurrent_trials_keep_false_positives_low_and_detect_three_percent() {
             seconds += count;
             verdict == RatioVerdict::Faster
         });
-        assert!(power.found >= 0.95 && seconds < 120 * 40, "{power:?} in {seconds} s");
+        assert!(power.estimate >= 0.95 && seconds < 120 * 40, "{power:?} in {seconds} s");
     }
     // Seconds are not independent of each other.
     let with_short_trials =
         share(100, |seed| is_difference(together(seed, (World::Bursts, 1.0), 1, None).0));
-    assert!(with_short_trials.found > 0.08, "{with_short_trials:?}");
+    assert!(with_short_trials.estimate > 0.08, "{with_short_trials:?}");
 }
 
 #[test]
 fn sessions_that_go_on_with_each_other_find_no_more_by_chance() {
     let plan = plan([6, 12], None);
     for (world, name) in World::ALL {
-        let found = |sessions| {
-            share(200, |seed| is_difference(chained(seed, world, &plan, sessions))).found
+        let false_positives = |sessions| {
+            share(200, |seed| is_difference(chained(seed, world, &plan, sessions))).estimate
         };
-        let (one, three) = (found(1), found(3));
+        let (one, three) = (false_positives(1), false_positives(3));
         assert!(one <= 0.11 && three <= 0.11, "{name}: {one} with one, {three} with three");
     }
 }
@@ -83,53 +90,53 @@ fn starts_that_vary_find_no_more_by_chance_where_they_are_what_counts() {
             let session = Session::new(seed, World::Quiet, [starts * each; 2]);
             Session { starts: (each, 2.0 * model::NOISE), ..session }
         };
-        let found = share(1_000, |seed| {
-            let ratio = PairedRatio::of_units(&session(seed).units(), Judging::FIXED);
+        let false_positives = share(1_000, |seed| {
+            let ratio = PairedRatio::from_units(&session(seed).units(), Judging::FIXED);
             is_difference(ratio.expect("pairs").verdict(dyno_facts::statistics::Better::More, 0.03))
         });
-        assert!(found.upper <= 0.092, "{starts} starts of {each}: {found:?}");
+        assert!(false_positives.upper <= 0.092, "{starts} starts of {each}: {false_positives:?}");
         let naive =
             share(300, |seed| is_difference(verdict(&session(seed).fixed(), Judging::FIXED)));
-        assert!(naive.found > 0.12, "pairs alone: {naive:?}");
+        assert!(naive.estimate > 0.12, "pairs alone: {naive:?}");
     }
 }
 
 #[test]
 fn three_percent_are_found_with_ten_pairs() {
-    let found = share(400, |seed| {
+    let power = share(400, |seed| {
         let session = Session { ratio: 1.03, ..Session::new(seed, World::Drift, [10; 2]) };
         verdict(&session.fixed(), Judging::FIXED) == RatioVerdict::Faster
     });
-    assert!(found.found >= 0.90, "{found:?}");
+    assert!(power.estimate >= 0.90, "{power:?}");
 }
 
 #[test]
 fn a_server_ten_times_slower_is_slower_however_much_it_varies() {
     let gate: Gate = "tps.ratio.low > 0.97".parse().expect("a gate");
     for pairs in [6, 7] {
-        let found = share(100, |seed| {
+        let power = share(100, |seed| {
             let noise = [model::NOISE, 0.25];
             let session =
                 Session { ratio: 0.1, noise, ..Session::new(seed, World::Quiet, [pairs; 2]) };
-            let ratio = PairedRatio::of(&session.fixed(), Judging::FIXED).expect("pairs");
+            let ratio = PairedRatio::from_pairs(&session.fixed(), Judging::FIXED).expect("pairs");
             let verdict = ratio.verdict(dyno_facts::statistics::Better::More, 0.03);
             verdict == RatioVerdict::Slower
                 && gate.judge(&[], Some(&ratio)).verdict == GateVerdict::Broken
         });
-        assert_eq!(found.found, 1.0, "{pairs} pairs");
+        assert_eq!(power.estimate, 1.0, "{pairs} pairs");
     }
 }
 
 #[test]
 fn blocks_one_after_the_other_would_take_drift_for_a_difference() {
     // Why pairs are interleaved: the same trials, all of A before all of B.
-    let found = share(200, |seed| {
-        let trials = trials_of(&mut Session::new(seed, World::Drift, [6; 2]), 12);
+    let false_positives = share(200, |seed| {
+        let trials = simulate_trials(&mut Session::new(seed, World::Drift, [6; 2]), 12);
         let (a, b) = trials.split_at(6);
         let pairs: Vec<(f64, f64)> = a.iter().copied().zip(b.iter().copied()).collect();
         is_difference(verdict(&pairs, Judging::FIXED))
     });
-    assert!(found.found > 0.3, "{found:?}");
+    assert!(false_positives.estimate > 0.3, "{false_positives:?}");
 }
 
 #[test]
@@ -139,14 +146,14 @@ fn the_history_of_a_session_is_seldom_seen_where_there_is_none() {
     };
     for world in [World::Quiet, World::Starved, World::HeavyTails, World::Bimodal] {
         for pairs in [6, 10] {
-            let found = fires(world, pairs);
+            let false_alarms = fires(world, pairs);
             // The truth is 1% at most; here are four standard errors more.
-            assert!(found.found <= 0.046, "{world:?}, {pairs} pairs: {found:?}");
+            assert!(false_alarms.estimate <= 0.046, "{world:?}, {pairs} pairs: {false_alarms:?}");
         }
     }
     for (world, mark) in [(World::Dependent, 0), (World::Drift, 1), (World::SecondLoses, 2)] {
-        let found = share(12, |seed| Session::new(seed, world, [40; 2]).history()[mark]);
-        assert!(found.found >= 0.5, "{world:?}: {found:?}");
+        let power = share(12, |seed| Session::new(seed, world, [40; 2]).history()[mark]);
+        assert!(power.estimate >= 0.5, "{world:?}: {power:?}");
     }
 }
 
@@ -156,7 +163,7 @@ fn many_comparisons_find_no_more_by_chance_than_one() {
     let any = |seed: u64, is_corrected: bool| {
         let ratio = |number: u64| {
             let session = Session::new(seed * comparisons + number, World::Quiet, [10; 2]);
-            PairedRatio::of(&session.fixed(), Judging::FIXED).expect("pairs")
+            PairedRatio::from_pairs(&session.fixed(), Judging::FIXED).expect("pairs")
         };
         let p: Vec<f64> = (0..comparisons).map(|number| ratio(number).p).collect();
         let p = if is_corrected { holm(&p) } else { p };
@@ -164,14 +171,14 @@ fn many_comparisons_find_no_more_by_chance_than_one() {
     };
     let (plain, corrected) =
         (share(200, |seed| any(seed, false)), share(200, |seed| any(seed, true)));
-    assert!(plain.found > 0.35, "{plain:?}");
-    assert!(corrected.found < 0.10, "{corrected:?}");
+    assert!(plain.estimate > 0.35, "{plain:?}");
+    assert!(corrected.estimate < 0.10, "{corrected:?}");
 }
 
 #[test]
 fn a_search_is_not_misled_by_trials_that_fail_for_reasons_of_their_own() {
-    let found = share(400, knee_is_low);
-    assert!(found.found <= 0.035, "{found:?}");
+    let low_knees = share(400, knee_is_low);
+    assert!(low_knees.estimate <= 0.035, "{low_knees:?}");
 }
 
 #[test]
@@ -180,7 +187,7 @@ fn the_planned_number_of_pairs_gives_the_half_width() {
         .filter_map(|seed| {
             let noise = [0.02; 2];
             let session = Session { noise, ..Session::new(seed, World::Quiet, [12; 2]) };
-            PairedRatio::of(&session.fixed(), Judging::FIXED)?.half_width()
+            PairedRatio::from_pairs(&session.fixed(), Judging::FIXED)?.half_width()
         })
         .collect();
     widths.sort_by(f64::total_cmp);

@@ -39,17 +39,17 @@ fn pairs(count: usize, ratio: f64, size: f64) -> Vec<(f64, f64)> {
 
 fn numbers(ratio: &PairedRatio) -> Vec<f64> {
     let student = ratio.t.expect("two pairs");
-    let mut all = vec![ratio.ratio, ratio.p, student.p, ratio.deviation.expect("two pairs")];
-    all.extend(ends(ratio.interval));
-    all.extend(ends(ratio.one_sided));
-    all.extend(ends(Some(student.interval)));
-    all
+    let mut figures = vec![ratio.ratio, ratio.p, student.p, ratio.deviation.expect("two pairs")];
+    figures.extend(ends(ratio.interval));
+    figures.extend(ends(ratio.one_sided));
+    figures.extend(ends(Some(student.interval)));
+    figures
 }
 
 #[test]
 fn ratios_of_pairs() {
     let make = |count, judging| {
-        numbers(&PairedRatio::of(&pairs(count, 1.02, 0.03), judging).expect("pairs"))
+        numbers(&PairedRatio::from_pairs(&pairs(count, 1.02, 0.03), judging).expect("pairs"))
     };
     assert_near(
         &make(9, Judging::FIXED),
@@ -116,10 +116,10 @@ fn ratios_of_pairs() {
 #[test]
 fn ratios_of_sessions_together() {
     let earlier = [pairs(7, 1.04, 0.02), pairs(1, 9.0, 0.0), pairs(8, 1.01, 0.01)];
-    let own = pairs(9, 1.02, 0.03);
-    let ratio = PairedRatio::of(&own, Judging::Anytime).expect("pairs");
+    let session = pairs(9, 1.02, 0.03);
+    let ratio = PairedRatio::from_pairs(&session, Judging::Anytime).expect("pairs");
     assert_near(
-        &numbers(&ratio.continued(&earlier, &own)),
+        &numbers(&ratio.continued(&earlier, &session)),
         &[
             1.0142658986,
             0.029464608024,
@@ -138,7 +138,7 @@ fn ratios_of_sessions_together() {
 #[test]
 fn numbers_of_pairs_that_would_decide() {
     let make = |count, ratio, judging| {
-        PairedRatio::of(&pairs(count, ratio, 0.03), judging).expect("pairs")
+        PairedRatio::from_pairs(&pairs(count, ratio, 0.03), judging).expect("pairs")
     };
     let counts = |ratio: PairedRatio| {
         [0.9, 1.0, 1.1]
@@ -155,7 +155,7 @@ fn numbers_of_pairs_that_would_decide() {
     // One wild pair moves the interval less than the deviation.
     let mut wild = pairs(12, 1.02, 0.03);
     wild[4].1 *= 3.0;
-    let wild = PairedRatio::of(&wild, Judging::FIXED).expect("pairs");
+    let wild = PairedRatio::from_pairs(&wild, Judging::FIXED).expect("pairs");
     assert_near(&counts(wild), &[6.0, 42.0, 10.0, 303.0, 79.0, 16.0]);
     let prove = |pairs, p, adjusted| {
         [false, true].map(|is_anytime| pairs_to_prove(pairs, p, adjusted, is_anytime) as f64)
@@ -168,19 +168,18 @@ fn numbers_of_pairs_that_would_decide() {
 
 #[test]
 fn ranks_of_many_and_of_few() {
-    let both = |count: usize, alpha| {
+    let interval_ends = |count: usize, alpha| {
         let values: Vec<f64> = (0..count).map(|at| (at * at) as f64).collect();
         ends(rank::pseudo_median_interval(&values, alpha))
     };
-    assert_near(&both(13, 0.05), &[16.0, 80.0]);
-    assert_near(&both(200, 0.05), &[10594.0, 14652.5]);
-    assert_near(&both(201, 0.05), &[10705.0, 14796.5]);
-    assert_near(&both(260, 0.01), &[17417.0, 25330.5]);
+    assert_near(&interval_ends(13, 0.05), &[16.0, 80.0]);
+    assert_near(&interval_ends(200, 0.05), &[10594.0, 14652.5]);
+    assert_near(&interval_ends(201, 0.05), &[10705.0, 14796.5]);
+    assert_near(&interval_ends(260, 0.01), &[17417.0, 25330.5]);
     // The level is reached exactly: 2 / 2^6.
-    assert_near(&both(6, 0.03125), &[0.0, 25.0]);
-    let p = |count: usize| rank::signed_rank_p(&values(count, 0.1, 1.0));
+    assert_near(&interval_ends(6, 0.03125), &[0.0, 25.0]);
     assert_near(
-        &[20, 200, 201, 300].map(p),
+        &[20, 200, 201, 300].map(|count| rank::signed_rank_p(&values(count, 0.1, 1.0))),
         &[0.36827659607, 0.021256011539, 0.01717985304, 0.0040511784704],
     );
 }
@@ -188,7 +187,7 @@ fn ranks_of_many_and_of_few() {
 #[test]
 fn sessions_that_are_judged_at_any_time() {
     let make = |sessions: &[Vec<f64>], alpha| {
-        let result = anytime::of_sessions(sessions, alpha).expect("differences");
+        let result = anytime::joint_estimate(sessions, alpha).expect("differences");
         let [low, high] = ends(result.interval);
         [result.center, result.p, low, high]
     };
@@ -378,11 +377,12 @@ fn trials_that_a_gate_needs() {
         &[19.63626714, 18.339739321, 21.024452988, 24.0],
     );
     let open = GateVerdict::Inconclusive(GateReason::IntervalHoldsBound);
-    let ratio = PairedRatio::of(&pairs(9, 1.02, 0.03), Judging::FIXED).expect("pairs");
+    let ratio = PairedRatio::from_pairs(&pairs(9, 1.02, 0.03), Judging::FIXED).expect("pairs");
     let result = gate("tps.ratio > 0.99").judge(&[], Some(&ratio));
     assert_eq!((result.verdict, result.needed), (open, Some(18)));
-    let few = PairedRatio::of(&pairs(5, 1.02, 0.03), Judging::FIXED).expect("pairs");
-    assert_eq!(gate("tps.ratio > 0.99").judge(&[], Some(&few)).needed, Some(6));
+    let short_ratio =
+        PairedRatio::from_pairs(&pairs(5, 1.02, 0.03), Judging::FIXED).expect("pairs");
+    assert_eq!(gate("tps.ratio > 0.99").judge(&[], Some(&short_ratio)).needed, Some(6));
     let verdict = |text: &str, value: f64| gate(text).judge(&[value; 3], None).verdict;
     for (relation, below, same, above) in [
         ("<", GateVerdict::Pass, GateVerdict::Broken, GateVerdict::Broken),

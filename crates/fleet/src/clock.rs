@@ -20,16 +20,16 @@ pub(crate) fn calendar_now() -> i64 {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Round {
-    pub(crate) asked: Nanos,
+    pub(crate) asked_at: Nanos,
     pub(crate) there: Nanos,
     pub(crate) calendar_there: i64,
-    pub(crate) answered: Nanos,
+    pub(crate) answered_at: Nanos,
     pub(crate) calendar_here: i64,
 }
 
 impl Round {
-    fn trip(&self) -> Nanos {
-        self.answered.saturating_sub(self.asked)
+    fn round_trip(&self) -> Nanos {
+        self.answered_at.saturating_sub(self.asked_at)
     }
 }
 
@@ -44,13 +44,13 @@ pub struct ClockOffset {
 }
 
 impl ClockOffset {
-    pub(crate) fn of(rounds: &[Round]) -> Option<ClockOffset> {
-        let best = rounds.iter().min_by_key(|round| round.trip())?;
-        let half = (best.trip() / 2) as i64;
+    pub(crate) fn from_rounds(rounds: &[Round]) -> Option<ClockOffset> {
+        let best = rounds.iter().min_by_key(|round| round.round_trip())?;
+        let half = (best.round_trip() / 2) as i64;
         Some(ClockOffset {
-            ahead: best.there as i64 - (best.asked as i64 + half),
+            ahead: best.there as i64 - (best.asked_at as i64 + half),
             calendar_ahead: best.calendar_there - (best.calendar_here - half),
-            bound: best.trip().div_ceil(2),
+            bound: best.round_trip().div_ceil(2),
         })
     }
 
@@ -80,11 +80,11 @@ pub fn probe(input: &[u8]) {
     if let Ok((sent, _)) = unpack::<SentQuestion>(packet)
         && let Ask::Prepare(order) = &sent.question.ask
     {
-        assert!(order.excess().is_some() || order.planned.workers > 0);
+        assert!(order.out_of_range().is_some() || order.planned.workers > 0);
     }
     let _ = unpack::<Answer>(packet);
     let mut inbox = Inbox::default();
-    inbox.take(0, &[&(packet.len() as u32).to_le_bytes()[..], packet].concat());
+    inbox.receive(0, &[&(packet.len() as u32).to_le_bytes()[..], packet].concat());
     while let Ok(Some((report, _))) = inbox.next::<Report>() {
         if let Report::Ended { mut result } = report {
             result.shift(-1_000);
@@ -104,10 +104,11 @@ mod tests {
     use std::path::Path;
 
     fn round(asked: Nanos, before: Nanos, trip: Nanos, ahead: i64) -> Round {
-        let there = (asked + before).saturating_add_signed(ahead);
+        let remote = (asked + before).saturating_add_signed(ahead);
         let calendar_here = (asked + trip) as i64 + 1_000_000;
         let calendar_there = (asked + before) as i64 + 1_000_000 + ahead;
-        Round { asked, there, calendar_there, answered: asked + trip, calendar_here }
+        let answered_at = asked + trip;
+        Round { asked_at: asked, there: remote, calendar_there, answered_at, calendar_here }
     }
 
     #[test]
@@ -118,14 +119,14 @@ mod tests {
                 round(20_000_000, 10, 200, ahead),
                 round(30_000_000, 5000, 5001, ahead),
             ];
-            let clock = ClockOffset::of(&rounds).expect("there are rounds");
+            let clock = ClockOffset::from_rounds(&rounds).expect("there are rounds");
             assert_eq!(clock.bound, 100);
             assert!((clock.ahead - ahead).abs() <= 100, "{clock:?}");
             assert!((clock.calendar_ahead - ahead).abs() <= 100, "{clock:?}");
-            let there = clock.there(123_456_789);
-            assert_eq!(there.saturating_add_signed(clock.back()), 123_456_789);
+            let remote_at = clock.there(123_456_789);
+            assert_eq!(remote_at.saturating_add_signed(clock.back()), 123_456_789);
         }
-        assert_eq!(ClockOffset::of(&[]), None);
+        assert_eq!(ClockOffset::from_rounds(&[]), None);
     }
 
     fn frame() -> Frame {
@@ -139,20 +140,20 @@ mod tests {
 
     fn result() -> TrialResult {
         let window = Window { released: 0, opens: 1_000, closes: 2_000, interval: 1_000 };
-        let why = dyno_core::DbError::lost("gone");
-        let lost = Joined::new(window, 1, 1, true).lose(0, why).expect("a result");
-        TrialResult { total: frame(), offered: Some(2), ..lost }
+        let cause = dyno_core::DbError::lost("gone");
+        let result = Joined::new(window, 1, 1, true).lose(0, cause).expect("a result");
+        TrialResult { total: frame(), offered: Some(2), ..result }
     }
 
     fn order() -> SentQuestion {
-        let planned = PlannedTrial { workers: 4, interval_s: 1.0, ..PlannedTrial::default() };
+        let trial = PlannedTrial { workers: 4, interval_s: 1.0, ..PlannedTrial::default() };
         let order = GeneratorOrder {
             trial: 1,
             versions: Versions::this("0.1.0"),
             plan: serde_json::json!({ "steps": [] }),
             experiment: "e".to_owned(),
             target: "main".to_owned(),
-            planned,
+            planned: trial,
             generator: 0,
             generators: 2,
             secrets: Vec::new(),
@@ -172,7 +173,7 @@ mod tests {
     /// The seeds of the fuzzing target are what is really sent; `DYNO_BLESS=1` writes them again.
     #[test]
     fn seeds_are_messages_that_are_understood() {
-        fn kept(name: &str, head: &impl Serialize) -> Vec<u8> {
+        fn read_seed(name: &str, head: &impl Serialize) -> Vec<u8> {
             let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../bench/fuzz/seeds/fleet");
             let text = serde_json::to_vec(head).expect("JSON");
             if std::env::var_os("DYNO_BLESS").is_some() {
@@ -184,10 +185,10 @@ mod tests {
             let value: serde_json::Value = serde_json::from_slice(&seed).expect("JSON");
             pack(&value, b"")
         }
-        assert!(unpack::<SentQuestion>(&kept("order.json", &order())).is_ok());
-        assert!(unpack::<Report>(&kept("interval.json", &interval())).is_ok());
+        assert!(unpack::<SentQuestion>(&read_seed("order.json", &order())).is_ok());
+        assert!(unpack::<Report>(&read_seed("interval.json", &interval())).is_ok());
         let ended = Report::Ended { result: Box::new(result()) };
-        assert!(unpack::<Report>(&kept("ended.json", &ended)).is_ok());
-        assert!(unpack::<Answer>(&kept("flow.json", &Answer::Flow { offset: 7 })).is_ok());
+        assert!(unpack::<Report>(&read_seed("ended.json", &ended)).is_ok());
+        assert!(unpack::<Answer>(&read_seed("flow.json", &Answer::Flow { offset: 7 })).is_ok());
     }
 }

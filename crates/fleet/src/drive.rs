@@ -2,7 +2,9 @@
 
 use crate::fleet::{Fleet, Member, PATIENCE};
 use crate::generator::LEASE;
-use crate::nats::{Answered, Caller, Silence, ask, ended_thread, insist};
+use crate::nats::{
+    CallError, CallResult, Caller, ended_thread, send_question, send_until_answered,
+};
 use crate::protocol::{Answer, Ask, GeneratorOrder, Question, Report, TargetSecret};
 use crate::trial::{Inbox, Part, PartEvent, Trial};
 use crate::{FleetError, FleetResult};
@@ -59,7 +61,7 @@ pub struct Performance {
 #[derive(Default)]
 pub(crate) struct LostGenerators {
     pub(crate) ids: BTreeSet<String>,
-    pub(crate) why: Vec<Message>,
+    pub(crate) reasons: Vec<Message>,
 }
 
 pub(crate) enum Attempt {
@@ -78,25 +80,25 @@ impl Fleet {
         control: &Control,
         observer: &mut dyn Observer,
     ) -> FleetResult<Option<Box<Performance>>> {
-        let mut lost = Vec::new();
+        let mut losses = Vec::new();
         loop {
             self.recruit(Duration::from_millis(300), task.tell)?;
             if self.members.is_empty() {
                 return Err(FleetError::new(format!(
                     "No load generator is left. {}",
-                    Message::sentences(&lost)
+                    Message::sentences(&losses)
                 ))
                 .with_hint(
                     "Start `dyno generator` again; the same command goes on with the run.",
                 ));
             }
-            match self.attempt(task, control, observer, &lost)? {
+            match self.attempt_trial(task, control, observer, &losses)? {
                 Attempt::Driven(performance) => return Ok(Some(performance)),
                 Attempt::Interrupted => return Ok(None),
-                Attempt::Thinned(LostGenerators { ids, why }) => {
+                Attempt::Thinned(LostGenerators { ids, reasons }) => {
                     self.drop_members(&ids);
-                    why.iter().for_each(|why| (task.tell)(&why.to_string()));
-                    lost.extend(why);
+                    reasons.iter().for_each(|reason| (task.tell)(&reason.to_string()));
+                    losses.extend(reasons);
                 }
             }
             if control.is_stopped() {
@@ -105,7 +107,7 @@ impl Fleet {
         }
     }
 
-    fn attempt(
+    fn attempt_trial(
         &mut self,
         task: &Task<'_>,
         control: &Control,
@@ -114,27 +116,27 @@ impl Fleet {
     ) -> FleetResult<Attempt> {
         self.trial += 1;
         let mut gone = LostGenerators::default();
-        let parts = self.parts(task, &mut gone)?;
+        let parts = self.plan_parts(task, &mut gone)?;
         if gone.ids.is_empty() {
             // Load generators that are ready hold sessions and wait for a start that never comes.
-            self.prepare(task, &parts, &mut gone).inspect_err(|_| self.stop_all(&parts))?;
+            self.order_parts(task, &parts, &mut gone).inspect_err(|_| self.stop_all(&parts))?;
         }
         if !gone.ids.is_empty() {
             self.stop_all(&parts);
             return Ok(Attempt::Thinned(gone));
         }
-        let (reports, _followers) = self.follow(&parts);
+        let (reports, _followers) = self.spawn_followers(&parts);
         let mut trial = Trial::new(self, task, parts, lost_before);
         loop {
             match reports.recv_timeout(POLL) {
-                Ok((number, told)) => trial.take(number, told, observer)?,
+                Ok((number, event)) => trial.handle_event(number, event, observer)?,
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) if trial.is_over() => {}
                 Err(RecvTimeoutError::Disconnected) => {
                     return Err(ended_thread());
                 }
             }
-            trial.look(control, observer);
+            trial.advance(control, observer);
             if trial.is_over() {
                 break;
             }
@@ -142,23 +144,24 @@ impl Fleet {
         let last_loss = trial.last_loss();
         let attempt = trial.finish(control);
         if let Ok(Attempt::Driven(performance)) = &attempt {
-            let is_lost = |member: &&Member| {
-                let own = performance.members.iter().find(|own| own.name == member.hello.name);
-                own.is_some_and(|own| own.lost.is_some())
-            };
-            let lost_members = self.members.iter().filter(is_lost);
+            let lost_members = self.members.iter().filter(|member| {
+                let mut driven = performance.members.iter();
+                let driven = driven.find(|driven| driven.name == member.hello.name);
+                driven.is_some_and(|driven| driven.lost.is_some())
+            });
             let ids = lost_members.map(|member| member.hello.id.clone()).collect();
             self.drop_members(&ids);
         }
         // Before the data are checked or the next trial begins.
-        while last_loss.is_some_and(|lost| monotonic_now() < lost + GHOST) && !control.is_stopped()
+        while last_loss.is_some_and(|lost_at| monotonic_now() < lost_at + GHOST)
+            && !control.is_stopped()
         {
             std::thread::sleep(POLL);
         }
         attempt
     }
 
-    fn parts(&self, task: &Task<'_>, gone: &mut LostGenerators) -> FleetResult<Vec<Part>> {
+    fn plan_parts(&self, task: &Task<'_>, gone: &mut LostGenerators) -> FleetResult<Vec<Part>> {
         // With fewer workers than load generators, some have nothing to do.
         let count = (self.members.len() as u32).min(task.spec.workers.max(1));
         let specs = (0..count).filter_map(|number| task.spec.part(number, count));
@@ -167,46 +170,46 @@ impl Fleet {
         for ((member, spec), clock) in self.members.iter().zip(specs).zip(clocks) {
             match clock {
                 Some(clock) => parts.push(Part::new(member.clone(), spec, clock)),
-                None => lose(gone, member, say!(generator_does_not_answer)),
+                None => give_up(gone, member, say!(generator_does_not_answer)),
             }
         }
         Ok(parts)
     }
 
     /// Orders the parts of the trial, all at the same time.
-    fn prepare(
+    fn order_parts(
         &self,
         task: &Task<'_>,
         parts: &[Part],
         gone: &mut LostGenerators,
     ) -> FleetResult<()> {
-        let order = |(number, part): (usize, &Part)| {
+        let orders = parts.iter().enumerate().map(|(number, part)| {
             let member = &part.member;
-            let order = self.order(task, number as u32, parts.len() as u32, member);
+            let order = self.build_order(task, number as u32, parts.len() as u32, member);
             let question = self.question(Ask::Prepare(Box::new(order)));
-            prepare(self.link.caller.clone(), member.subject.clone(), question)
-        };
-        let orders: Vec<_> = parts.iter().enumerate().map(order).collect();
+            send_order(self.link.caller.clone(), member.subject.clone(), question)
+        });
+        let orders: Vec<_> = orders.collect();
         let answers = self.link.wait(join_all(orders))?;
         for (part, answer) in parts.iter().zip(answers) {
             let (member, name) = (&part.member, &part.member.hello.name);
             match answer {
                 Ok((Answer::Done, _)) => {}
                 Ok((Answer::Refused { why }, _)) => return Err(FleetError::new(why)),
-                Ok(_) => lose(gone, member, say!(generator_busy)),
-                Err(Silence::Other(why)) if why.contains("payload") => {
+                Ok(_) => give_up(gone, member, say!(generator_busy)),
+                Err(CallError::Other(reason)) if reason.contains("payload") => {
                     let message =
-                        format!("The plan can't be sent to the load generator {name}: {why}.");
+                        format!("The plan can't be sent to the load generator {name}: {reason}.");
                     return Err(FleetError::new(message)
                         .with_hint("Raise `max_payload` of the NATS server."));
                 }
-                Err(_) => lose(gone, member, say!(generator_does_not_answer)),
+                Err(_) => give_up(gone, member, say!(generator_does_not_answer)),
             }
         }
         Ok(())
     }
 
-    fn order(
+    fn build_order(
         &self,
         task: &Task<'_>,
         generator: u32,
@@ -227,15 +230,15 @@ impl Fleet {
         }
     }
 
-    fn follow(&self, parts: &[Part]) -> (Receiver<(usize, PartEvent)>, Followers) {
+    fn spawn_followers(&self, parts: &[Part]) -> (Receiver<(usize, PartEvent)>, Followers) {
         let (sender, receiver) = channel();
-        let follow = |(number, part): (usize, &Part)| {
-            let (caller, to) = self.way_to(&part.member);
+        let followers = parts.iter().enumerate().map(|(number, part)| {
+            let (caller, to) = self.route_to(&part.member);
             let (run, trial, sender) = (self.run.clone(), self.trial, sender.clone());
             self.link.spawn(follow(caller, to, (run, trial), number, sender))
-        };
-        let followers = parts.iter().enumerate().map(follow).collect();
-        (receiver, Followers(followers))
+        });
+        let followers = Followers(followers.collect());
+        (receiver, followers)
     }
 
     fn stop_all(&self, parts: &[Part]) {
@@ -249,29 +252,29 @@ impl Fleet {
 
     /// Sends a question whose answer does not matter, until it is answered.
     pub(crate) fn send(&self, member: &Member, ask: Ask) {
-        let ((caller, to), question) = (self.way_to(member), self.question(ask));
+        let ((caller, to), question) = (self.route_to(member), self.question(ask));
         self.link.spawn(async move {
-            let _ = insist(&caller, to, &question, PATIENCE).await;
+            let _ = send_until_answered(&caller, to, &question, PATIENCE).await;
         });
     }
 }
 
 /// Has a load generator make ready, after the trial before.
-async fn prepare(caller: Caller, to: String, question: Question) -> Answered {
-    let until = Instant::now() + BUSY;
+async fn send_order(caller: Caller, to: String, question: Question) -> CallResult {
+    let deadline = Instant::now() + BUSY;
     loop {
-        let answer = insist(&caller, to.clone(), &question, PATIENCE).await;
+        let answer = send_until_answered(&caller, to.clone(), &question, PATIENCE).await;
         let is_busy = matches!(answer, Ok((Answer::Busy { .. }, _)));
-        if !is_busy || Instant::now() >= until {
+        if !is_busy || Instant::now() >= deadline {
             return answer;
         }
         tokio::time::sleep(Duration::from_millis(200)).await;
     }
 }
 
-fn lose(gone: &mut LostGenerators, member: &Member, why: Message) {
+fn give_up(gone: &mut LostGenerators, member: &Member, reason: Message) {
     gone.ids.insert(member.hello.id.clone());
-    gone.why.push(say!(generator_given_up, name = &member.hello.name, why = why));
+    gone.reasons.push(say!(generator_given_up, name = &member.hello.name, why = reason));
 }
 
 /// The tasks that ask for reports; they end with the trial.
@@ -292,26 +295,26 @@ async fn follow(
     reports: Sender<(usize, PartEvent)>,
 ) {
     let mut inbox = Inbox::default();
-    let mut heard = Instant::now();
+    let mut heard_at = Instant::now();
     loop {
         let ask_more = Ask::Poll { trial, after: inbox.received() };
         let question = Question { run: run.clone(), ask: ask_more };
         let mut pause = POLL;
-        match ask(&caller, subject.clone(), &question, Duration::from_secs(1)).await {
+        match send_question(&caller, subject.clone(), &question, Duration::from_secs(1)).await {
             Ok((Answer::Flow { offset }, bytes)) => {
-                heard = Instant::now();
+                heard_at = Instant::now();
                 if !bytes.is_empty() {
                     pause = Duration::ZERO;
                 }
-                inbox.take(offset, &bytes);
+                inbox.receive(offset, &bytes);
                 loop {
-                    let told = match inbox.next::<Report>() {
+                    let event = match inbox.next::<Report>() {
                         Ok(Some((report, body))) => PartEvent::Report(report, body),
                         Ok(None) => break,
                         Err(error) => PartEvent::Lost(error.message.into()),
                     };
-                    let is_last = told.is_last();
-                    if reports.send((number, told)).is_err() || is_last {
+                    let is_last = event.is_last();
+                    if reports.send((number, event)).is_err() || is_last {
                         return;
                     }
                 }
@@ -320,16 +323,16 @@ async fn follow(
                 let _ = reports.send((number, PartEvent::Lost(say!(generator_left))));
                 return;
             }
-            Err(silence) => {
-                if heard.elapsed() >= PATIENCE {
-                    let why = match silence {
-                        Silence::Nobody => say!(generator_gone),
+            Err(error) => {
+                if heard_at.elapsed() >= PATIENCE {
+                    let reason = match error {
+                        CallError::NoResponder => say!(generator_gone),
                         _ => say!(generator_silent, seconds = PATIENCE.as_secs()),
                     };
-                    let _ = reports.send((number, PartEvent::Lost(why)));
+                    let _ = reports.send((number, PartEvent::Lost(reason)));
                     return;
                 }
-                if silence == Silence::Late {
+                if error == CallError::TimedOut {
                     pause = Duration::ZERO;
                 }
             }

@@ -2,7 +2,9 @@
 
 use crate::NatsOptions;
 use crate::clock::{ClockOffset, Round, calendar_now};
-use crate::nats::{Called, Caller, Link, ask, ask_all, insist, who};
+use crate::nats::{
+    CallAnswers, Caller, Link, discover_generators, send_question, send_to_all, send_until_answered,
+};
 use crate::protocol::{
     Answer, Ask, Hello, Question, Versions, call_subject, check_name, own_subject,
 };
@@ -57,7 +59,7 @@ pub struct Fleet {
     /// All load generators that have worked for the run, lost ones too.
     pub known: Vec<FleetMember>,
     /// The subjects of the members, for the task that keeps them.
-    kept: Arc<Mutex<Vec<String>>>,
+    kept_subjects: Arc<Mutex<Vec<String>>>,
     /// Ids of load generators that were lost, and why others were left out: the user hears of each once.
     refused: BTreeSet<String>,
     /// Reasons for leaving out generators that answered the last call.
@@ -96,28 +98,28 @@ impl Fleet {
             fleet: options.fleet.clone(),
             wanted: options.generators.max(1) as usize,
             known: Vec::new(),
-            kept: Arc::default(),
+            kept_subjects: Arc::default(),
             refused: BTreeSet::new(),
             unfit: Vec::new(),
             events,
         };
-        fleet.keep();
-        let begun = Instant::now();
-        let mut told = None;
+        fleet.spawn_keep_alive();
+        let began_at = Instant::now();
+        let mut reported = None;
         while !stopped() {
             fleet.recruit(CALL, tell)?;
-            let found = fleet.members.len();
-            if found >= fleet.wanted {
+            let count = fleet.members.len();
+            if count >= fleet.wanted {
                 return Ok(Some(fleet));
             }
-            if begun.elapsed() >= options.wait {
+            if began_at.elapsed() >= options.wait {
                 return Err(fleet.too_few(options));
             }
             // NATS answers at once when no one listens.
             std::thread::sleep(PAUSE);
-            if told.replace(found) != Some(found) {
+            if reported.replace(count) != Some(count) {
                 tell(&format!(
-                    "{found} of {} load generators are there; waiting for more, up to {} s (--wait).",
+                    "{count} of {} load generators are there; waiting for more, up to {} s (--wait).",
                     fleet.wanted,
                     options.wait.as_secs()
                 ));
@@ -133,9 +135,9 @@ impl Fleet {
             self.fleet,
             options.wait.as_secs()
         );
-        for why in &self.unfit {
+        for reason in &self.unfit {
             message.push(' ');
-            message.push_str(why);
+            message.push_str(reason);
         }
         let begin = if self.unfit.is_empty() { "Start" } else { "Free those, or start" };
         FleetError::new(message).with_hint(format!(
@@ -160,14 +162,15 @@ impl Fleet {
             return Ok(());
         }
         let (caller, call) = (self.link.caller.clone(), call_subject(&self.fleet));
-        let called = self.link.wait(async move { who(&caller, call, time).await })??;
-        let Called { mut found, refused } = called;
+        let called =
+            self.link.wait(async move { discover_generators(&caller, call, time).await })??;
+        let CallAnswers { mut found, refused } = called;
         // Those without a name are known by what they say.
         refused
             .into_iter()
-            .filter(|why| self.refused.insert(why.clone()))
-            .for_each(|why| tell(&why));
-        found.sort_by(|(one, _), (other, _)| one.name.cmp(&other.name));
+            .filter(|reason| self.refused.insert(reason.clone()))
+            .for_each(|reason| tell(&reason));
+        found.sort_by(|(a, _), (b, _)| a.name.cmp(&b.name));
         self.unfit.clear();
         for (hello, _) in found {
             if self.members.len() >= self.wanted {
@@ -178,16 +181,16 @@ impl Fleet {
                 continue;
             }
             // Who is busy with a run that has ended is free a little later.
-            if let Some(why) = self.unfit(&hello) {
-                if self.refused.insert(why.clone()) {
-                    tell(&why);
+            if let Some(reason) = self.unfit(&hello) {
+                if self.refused.insert(reason.clone()) {
+                    tell(&reason);
                 }
-                self.unfit.push(why);
+                self.unfit.push(reason);
                 continue;
             }
-            self.join(hello);
+            self.enlist(hello);
         }
-        *self.kept() = self.subjects();
+        *self.lock_subjects() = self.member_subjects();
         Ok(())
     }
 
@@ -204,65 +207,66 @@ impl Fleet {
         Some(format!("The load generator {name} is busy with the run {run}."))
     }
 
-    fn join(&mut self, hello: Hello) {
+    fn enlist(&mut self, hello: Hello) {
         let subject = own_subject(&self.fleet, &hello.id);
         let question = self.question(Ask::Join);
         let (caller, to) = (self.link.caller.clone(), subject.clone());
-        let joined = self
-            .link
-            .wait(async move { insist(&caller, to, &question, Duration::from_secs(3)).await });
+        let joined = self.link.wait(async move {
+            send_until_answered(&caller, to, &question, Duration::from_secs(3)).await
+        });
         // Another run was faster, or it has just left.
         if !matches!(joined, Ok(Ok((Answer::Done, _)))) {
             return;
         }
-        let known =
+        let member =
             FleetMember { name: hello.name.clone(), environment: hello.environment.clone() };
-        if !self.known.contains(&known) {
-            self.known.push(known);
+        if !self.known.contains(&member) {
+            self.known.push(member);
         }
         self.members.push(Member { hello, subject });
     }
 
     /// Tells the members all the time that the run continues, also during long preparations.
-    fn keep(&self) {
-        let (caller, kept) = (self.link.caller.clone(), Arc::clone(&self.kept));
+    fn spawn_keep_alive(&self) {
+        let (caller, kept_subjects) = (self.link.caller.clone(), Arc::clone(&self.kept_subjects));
         let question = self.question(Ask::Keep);
         self.link.spawn(async move {
             loop {
                 tokio::time::sleep(KEEP).await;
-                let subjects = kept.lock().unwrap_or_else(PoisonError::into_inner).clone();
+                let subjects = kept_subjects.lock().unwrap_or_else(PoisonError::into_inner).clone();
                 // The trial notices silent members.
-                let _ = ask_all(&caller, subjects, &question, KEEP).await;
+                let _ = send_to_all(&caller, subjects, &question, KEEP).await;
             }
         });
     }
 
     pub(crate) fn drop_members(&mut self, ids: &BTreeSet<String>) {
         for member in self.members.iter().filter(|member| ids.contains(&member.hello.id)) {
-            let ((caller, to), question) = (self.way_to(member), self.question(Ask::Leave));
+            let ((caller, to), question) = (self.route_to(member), self.question(Ask::Leave));
             self.link.spawn(async move {
-                let _ = ask(&caller, to, &question, Duration::from_secs(1)).await;
+                let _ = send_question(&caller, to, &question, Duration::from_secs(1)).await;
             });
         }
         self.members.retain(|member| !ids.contains(&member.hello.id));
         // A lost process doesn't come back: it may still be at the old trial.
         self.refused.extend(ids.iter().cloned());
-        self.kept().retain(|subject| self.members.iter().any(|member| member.subject == *subject));
+        self.lock_subjects()
+            .retain(|subject| self.members.iter().any(|member| member.subject == *subject));
     }
 
     pub(crate) fn question(&self, ask: Ask) -> Question {
         Question { run: self.run.clone(), ask }
     }
 
-    pub(crate) fn way_to(&self, member: &Member) -> (Caller, String) {
+    pub(crate) fn route_to(&self, member: &Member) -> (Caller, String) {
         (self.link.caller.clone(), member.subject.clone())
     }
 
-    fn kept(&self) -> MutexGuard<'_, Vec<String>> {
-        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock_subjects(&self) -> MutexGuard<'_, Vec<String>> {
+        self.kept_subjects.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn subjects(&self) -> Vec<String> {
+    fn member_subjects(&self) -> Vec<String> {
         self.members.iter().map(|member| member.subject.clone()).collect()
     }
 
@@ -271,13 +275,13 @@ impl Fleet {
         &self,
         members: impl Iterator<Item = &'a Member>,
     ) -> FleetResult<Vec<Option<ClockOffset>>> {
-        let read = |member: &Member| {
-            let (caller, to) = self.way_to(member);
+        let reads = members.map(|member| {
+            let (caller, to) = self.route_to(member);
             let question = self.question(Ask::Clock);
-            async move { ClockOffset::of(&rounds(&caller, to, &question).await) }
-        };
-        let all: Vec<_> = members.map(read).collect();
-        self.link.wait(join_all(all))
+            async move { ClockOffset::from_rounds(&rounds(&caller, to, &question).await) }
+        });
+        let reads: Vec<_> = reads.collect();
+        self.link.wait(join_all(reads))
     }
 }
 
@@ -285,14 +289,14 @@ impl Fleet {
 async fn rounds(caller: &Caller, to: String, question: &Question) -> Vec<Round> {
     let mut rounds = Vec::new();
     for _ in 0..ROUNDS {
-        let asked = monotonic_now();
-        let answer = insist(caller, to.clone(), question, PATIENCE).await;
-        let answered = monotonic_now();
+        let asked_at = monotonic_now();
+        let answer = send_until_answered(caller, to.clone(), question, PATIENCE).await;
+        let answered_at = monotonic_now();
         let calendar_here = calendar_now();
         let Ok((Answer::Clock { monotonic: there, calendar: calendar_there }, _)) = answer else {
             break;
         };
-        rounds.push(Round { asked, there, calendar_there, answered, calendar_here });
+        rounds.push(Round { asked_at, there, calendar_there, answered_at, calendar_here });
     }
     rounds
 }
@@ -316,13 +320,14 @@ pub fn present(
     let link = Link::open(nats, channel().0)?;
     let (caller, fleet) = (link.caller.clone(), fleet.to_owned());
     link.wait(async move {
-        let Called { mut found, refused } = who(&caller, call_subject(&fleet), time).await?;
-        found.sort_by(|(one, _), (other, _)| one.name.cmp(&other.name));
+        let CallAnswers { mut found, refused } =
+            discover_generators(&caller, call_subject(&fleet), time).await?;
+        found.sort_by(|(a, _), (b, _)| a.name.cmp(&b.name));
         let mut present = Vec::new();
         for (hello, answered) in found {
             let question = Question { run: String::new(), ask: Ask::Clock };
             let rounds = rounds(&caller, own_subject(&fleet, &hello.id), &question).await;
-            present.push(Present { clock: ClockOffset::of(&rounds), hello, answered });
+            present.push(Present { clock: ClockOffset::from_rounds(&rounds), hello, answered });
         }
         Ok((present, refused))
     })?
@@ -331,10 +336,10 @@ pub fn present(
 impl Drop for Fleet {
     fn drop(&mut self) {
         let question = self.question(Ask::Leave);
-        let (caller, subjects) = (self.link.caller.clone(), self.subjects());
+        let (caller, subjects) = (self.link.caller.clone(), self.member_subjects());
         let _ = self.link.wait(async move {
             // A member that doesn't hear it is free when its lease is over.
-            let _ = ask_all(&caller, subjects, &question, Duration::from_secs(1)).await;
+            let _ = send_to_all(&caller, subjects, &question, Duration::from_secs(1)).await;
         });
     }
 }

@@ -79,18 +79,16 @@ impl NatsOptions {
 
     /// Returns true if the connection is refused unless it is encrypted.
     pub fn is_tls(&self) -> bool {
-        let is_asked = self.authority.is_some() || self.certificate.is_some();
-        is_asked || self.url.expose().split(',').all(|url| url.trim().starts_with("tls://"))
+        let is_required = self.authority.is_some() || self.certificate.is_some();
+        is_required || self.url.expose().split(',').all(|url| url.trim().starts_with("tls://"))
     }
 
     /// The servers without users: a token may stand in their place.
     pub fn shown(&self) -> String {
-        let host = |url: &str| match url.rsplit_once('@') {
-            Some((_, host)) => host.to_owned(),
-            None => url.to_owned(),
-        };
         let url = self.url.redacted();
-        url.split(',').map(|url| host(url.trim())).collect::<Vec<_>>().join(",")
+        let hosts = url.split(',').map(str::trim);
+        let hosts = hosts.map(|url| url.rsplit_once('@').map_or(url, |(_, host)| host));
+        hosts.collect::<Vec<_>>().join(",")
     }
 
     /// The addresses without logins, and the login of the first that has one.
@@ -112,7 +110,7 @@ impl NatsOptions {
             let cleared = plain.set_username("").and_then(|()| plain.set_password(None));
             cleared.map_err(|()| wrong("it has no host"))?;
             if let (Some(user), None) = (address.username(), &login) {
-                login = Some((decoded(user), address.password().map(decoded)));
+                login = Some((decode_percent(user), address.password().map(decode_percent)));
             }
             servers.push(ServerAddr::from_url(plain).map_err(|_| wrong("it has no host"))?);
         }
@@ -161,7 +159,7 @@ impl NatsOptions {
                 PAUSE_MAX.min(Duration::from_millis(100) * attempt as u32)
             })
             .event_callback(move |event| {
-                let told = match event {
+                let notice = match event {
                     // The first connection is no news.
                     Event::Connected => {
                         let was_lost = was_lost.swap(false, Ordering::Relaxed);
@@ -173,8 +171,8 @@ impl NatsOptions {
                     }
                     _ => None,
                 };
-                if let Some(told) = told {
-                    let _ = events.send(told);
+                if let Some(notice) = notice {
+                    let _ = events.send(notice);
                 }
                 std::future::ready(())
             })
@@ -200,7 +198,7 @@ impl NatsOptions {
 type Login = (String, Option<String>);
 
 /// Undoes percent-encoding; invalid codes stay.
-fn decoded(text: &str) -> String {
+fn decode_percent(text: &str) -> String {
     percent_decode_str(text).decode_utf8_lossy().into_owned()
 }
 
@@ -301,7 +299,7 @@ impl FleetKey {
     pub const OPEN: FleetKey = FleetKey([0; BYTES]);
 
     pub fn draw() -> FleetResult<FleetKey> {
-        Ok(FleetKey(random()?))
+        Ok(FleetKey(random_bytes()?))
     }
 
     /// Reads the text of a key: 64 hexadecimal digits.
@@ -335,8 +333,8 @@ impl FleetKey {
             |error| FleetError::new(format!("The fleet's key {show} can't be read: {error}."));
         let mode = std::fs::metadata(path).map_err(failed)?.permissions().mode();
         // systemd hands credentials out by lists of rights, which look like those of a group.
-        let is_credential =
-            std::env::var_os("CREDENTIALS_DIRECTORY").is_some_and(|of| path.starts_with(of));
+        let is_credential = std::env::var_os("CREDENTIALS_DIRECTORY")
+            .is_some_and(|folder| path.starts_with(folder));
         if mode & 0o077 != 0 && !is_credential {
             let message = format!("Others can read the fleet's key {show}, so it is no secret.");
             return Err(FleetError::new(message).with_hint(format!(
@@ -351,15 +349,15 @@ impl FleetKey {
         let mut text = hex(&self.0);
         text.push('\n');
         let mut options = OpenOptions::new();
-        let made = options.write(true).create_new(true).mode(0o600).open(path);
-        made.and_then(|mut file| file.write_all(text.as_bytes())).map_err(|error| {
+        let file = options.write(true).create_new(true).mode(0o600).open(path);
+        file.and_then(|mut file| file.write_all(text.as_bytes())).map_err(|error| {
             FleetError::new(format!("The key can't be written to {}: {error}.", path.display()))
                 .with_hint("Name a file that does not exist yet.")
         })
     }
 
     pub(crate) fn seal(&self, about: SealContext<'_>, packet: &[u8]) -> (Stamp, Vec<u8>) {
-        let stamp: Stamp = self.mac(about, packet).finalize().into_bytes().into();
+        let stamp: Stamp = self.compute_mac(about, packet).finalize().into_bytes().into();
         (stamp, [&stamp[..], packet].concat())
     }
 
@@ -370,44 +368,44 @@ impl FleetKey {
         sealed: &'a [u8],
     ) -> Option<(Stamp, &'a [u8])> {
         let (stamp, packet) = sealed.split_first_chunk::<BYTES>()?;
-        self.mac(about, packet).verify_slice(stamp).is_ok().then_some((*stamp, packet))
+        self.compute_mac(about, packet).verify_slice(stamp).is_ok().then_some((*stamp, packet))
     }
 
-    fn mac(&self, about: SealContext<'_>, packet: &[u8]) -> Hmac<Sha256> {
+    fn compute_mac(&self, about: SealContext<'_>, packet: &[u8]) -> Hmac<Sha256> {
         let mac: Hmac<Sha256> =
             Hmac::new_from_slice(&self.0).expect("HMAC takes keys of any length");
         // A subject holds no zero byte, and a stamp has its length.
-        let (kind, of) = match about {
+        let (kind, subject) = match about {
             SealContext::QuestionTo(subject) => (&b"question\0"[..], subject.as_bytes()),
             SealContext::AnswerTo(stamp) => (&b"answer\0"[..], &stamp[..]),
         };
-        mac.chain_update(kind).chain_update(of).chain_update(b"\0").chain_update(packet)
+        mac.chain_update(kind).chain_update(subject).chain_update(b"\0").chain_update(packet)
     }
 }
 
 /// A number that is used once.
 pub(crate) fn nonce() -> FleetResult<String> {
-    Ok(hex(&random::<16>()?))
+    Ok(hex(&random_bytes::<16>()?))
 }
 
-fn random<const N: usize>() -> FleetResult<[u8; N]> {
+fn random_bytes<const N: usize>() -> FleetResult<[u8; N]> {
     let mut bytes = [0; N];
-    let got = rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty());
-    match got {
+    let count = rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty());
+    match count {
         Ok(count) if count == N => Ok(bytes),
         _ => Err(FleetError::new("The system has no random bytes.")),
     }
 }
 
-pub(crate) type Answered = Result<(Answer, Vec<u8>), Silence>;
+pub(crate) type CallResult = Result<(Answer, Vec<u8>), CallError>;
 
 /// Time limit of one answer, after which the question is asked again.
 pub(crate) const ONE: Duration = Duration::from_secs(2);
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Silence {
-    Nobody,
-    Late,
+pub(crate) enum CallError {
+    NoResponder,
+    TimedOut,
     Other(String),
 }
 
@@ -420,7 +418,7 @@ pub(crate) struct Caller {
 
 /// The answers to a call.
 #[derive(Default)]
-pub(crate) struct Called {
+pub(crate) struct CallAnswers {
     /// Generators with the time that each has taken.
     pub(crate) found: Vec<(Hello, Duration)>,
     /// Reasons why others do not work, in sentences.
@@ -428,7 +426,11 @@ pub(crate) struct Called {
 }
 
 /// Calls the load generators at `subject` for `time`.
-pub(crate) async fn who(caller: &Caller, subject: String, time: Duration) -> FleetResult<Called> {
+pub(crate) async fn discover_generators(
+    caller: &Caller,
+    subject: String,
+    time: Duration,
+) -> FleetResult<CallAnswers> {
     let Caller { client, key } = caller;
     let failed = |error: String| {
         FleetError::new(format!("Load generators can't be called: {error}."))
@@ -437,14 +439,14 @@ pub(crate) async fn who(caller: &Caller, subject: String, time: Duration) -> Fle
     let inbox = client.new_inbox();
     let mut answers =
         client.subscribe(inbox.clone()).await.map_err(|error| failed(error.to_string()))?;
-    let asked = SentQuestion::now(&Question { run: String::new(), ask: Ask::Who })?;
-    let (stamp, call) = key.seal(SealContext::QuestionTo(&subject), &pack(&asked, b""));
+    let question = SentQuestion::new(&Question { run: String::new(), ask: Ask::Who })?;
+    let (stamp, call) = key.seal(SealContext::QuestionTo(&subject), &pack(&question, b""));
     let called = client.publish_with_reply(subject, inbox, call.into()).await;
     called.map_err(|error| failed(error.to_string()))?;
-    let begun = Instant::now();
-    let until = begun + time;
-    let mut called = Called::default();
-    while let Ok(Some(message)) = timeout_at(until, answers.next()).await {
+    let began_at = Instant::now();
+    let deadline = began_at + time;
+    let mut called = CallAnswers::default();
+    while let Ok(Some(message)) = timeout_at(deadline, answers.next()).await {
         // NATS answers with an empty message that no one listens.
         if message.status.is_some() {
             break;
@@ -452,7 +454,7 @@ pub(crate) async fn who(caller: &Caller, subject: String, time: Duration) -> Fle
         let opened = key.open(SealContext::AnswerTo(&stamp), &message.payload);
         match opened.and_then(|(_, packet)| unpack::<Answer>(packet).ok()) {
             Some((Answer::Here(hello), _)) if is_plain(&hello) => {
-                called.found.push((*hello, begun.elapsed()));
+                called.found.push((*hello, began_at.elapsed()));
             }
             Some((Answer::Refused { why }, _)) => called.refused.push(why),
             _ => {}
@@ -466,53 +468,56 @@ fn is_plain(hello: &Hello) -> bool {
     [&hello.id, &hello.name].iter().all(|word| check_name("load generator", word).is_ok())
 }
 
-pub(crate) async fn ask(
+pub(crate) async fn send_question(
     caller: &Caller,
     subject: String,
     question: &Question,
     time: Duration,
-) -> Answered {
+) -> CallResult {
     let Caller { client, key } = caller;
-    let asked = SentQuestion::now(question).map_err(|error| Silence::Other(error.message))?;
-    let (stamp, sealed) = key.seal(SealContext::QuestionTo(&subject), &pack(&asked, b""));
+    let sent_question =
+        SentQuestion::new(question).map_err(|error| CallError::Other(error.message))?;
+    let (stamp, sealed) = key.seal(SealContext::QuestionTo(&subject), &pack(&sent_question, b""));
     let request = Request::new().payload(sealed.into()).timeout(Some(time));
     let answered = client.send_request(subject, request).await;
     let message = answered.map_err(|error| match error.kind() {
-        RequestErrorKind::NoResponders => Silence::Nobody,
-        RequestErrorKind::TimedOut => Silence::Late,
-        _ => Silence::Other(error.to_string()),
+        RequestErrorKind::NoResponders => CallError::NoResponder,
+        RequestErrorKind::TimedOut => CallError::TimedOut,
+        _ => CallError::Other(error.to_string()),
     })?;
     let opened = key.open(SealContext::AnswerTo(&stamp), &message.payload);
-    let forged = || Silence::Other("its answer is not sealed with the fleet's key".to_owned());
-    let (_, packet) = opened.ok_or_else(forged)?;
-    let (answer, body) = unpack(packet).map_err(|error| Silence::Other(error.message))?;
+    let (_, packet) = opened.ok_or_else(|| {
+        CallError::Other("its answer is not sealed with the fleet's key".to_owned())
+    })?;
+    let (answer, body) = unpack(packet).map_err(|error| CallError::Other(error.message))?;
     Ok((answer, body.to_vec()))
 }
 
 /// Asks several at the same time: silent ones take no time from the others.
-pub(crate) async fn ask_all(
+pub(crate) async fn send_to_all(
     caller: &Caller,
     subjects: Vec<String>,
     question: &Question,
     time: Duration,
-) -> Vec<Answered> {
-    join_all(subjects.into_iter().map(|subject| ask(caller, subject, question, time))).await
+) -> Vec<CallResult> {
+    join_all(subjects.into_iter().map(|subject| send_question(caller, subject, question, time)))
+        .await
 }
 
 /// Asks until there is an answer, for `patience`. The question must be harmless when asked twice.
-pub(crate) async fn insist(
+pub(crate) async fn send_until_answered(
     caller: &Caller,
     subject: String,
     question: &Question,
     patience: Duration,
-) -> Answered {
-    let until = Instant::now() + patience;
+) -> CallResult {
+    let deadline = Instant::now() + patience;
     loop {
-        let left = until.saturating_duration_since(Instant::now());
-        match ask(caller, subject.clone(), question, ONE.min(left)).await {
+        let remaining = deadline.saturating_duration_since(Instant::now());
+        match send_question(caller, subject.clone(), question, ONE.min(remaining)).await {
             Ok(answer) => return Ok(answer),
-            Err(silence) if Instant::now() >= until => return Err(silence),
-            Err(Silence::Late) => {}
+            Err(error) if Instant::now() >= deadline => return Err(error),
+            Err(CallError::TimedOut) => {}
             // After a loss of the connection it takes a moment until all listen again.
             Err(_) => tokio::time::sleep(Duration::from_millis(100)).await,
         }
@@ -622,8 +627,8 @@ mod tests {
                 }
                 caller.client.flush().await.expect("the server knows the subjects");
                 let answering = async {
-                    let asked = join_all(listening.iter_mut().map(StreamExt::next)).await;
-                    for message in asked.into_iter().flatten() {
+                    let messages = join_all(listening.iter_mut().map(StreamExt::next)).await;
+                    for message in messages.into_iter().flatten() {
                         let reply = message.reply.expect("a question");
                         let about = SealContext::QuestionTo(&message.subject);
                         let opened = caller.key.open(about, &message.payload);
@@ -635,12 +640,12 @@ mod tests {
                 };
                 let patience = Duration::from_secs(60);
                 let who = Question { run: String::new(), ask: Ask::Who };
-                let asking = ask_all(&caller, subjects, &who, patience);
+                let asking = send_to_all(&caller, subjects, &who, patience);
                 let (answers, ()) = futures_util::future::join(asking, answering).await;
                 // It listens and says nothing, as a process that hangs.
                 let time = Duration::from_millis(50);
-                let silent = ask(&caller, "asked.0".to_owned(), &who, time).await;
-                assert_eq!(silent, Err(Silence::Late));
+                let silent = send_question(&caller, "asked.0".to_owned(), &who, time).await;
+                assert_eq!(silent, Err(CallError::TimedOut));
                 answers
             })
             .expect("they are asked");

@@ -31,8 +31,8 @@ pub(crate) fn own_subject(fleet: &str, id: &str) -> String {
 
 /// Checks that a name can be part of a subject of NATS.
 pub fn check_name(what: &str, name: &str) -> FleetResult<()> {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
-    if !name.is_empty() && name.len() <= 64 && name.chars().all(is_plain) {
+    let is_plain = name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_'));
+    if !name.is_empty() && name.len() <= 64 && is_plain {
         return Ok(());
     }
     Err(FleetError::new(format!("`{name}` can't be the name of a {what}."))
@@ -121,21 +121,21 @@ const SECRETS_MAX: usize = 1_000;
 
 impl GeneratorOrder {
     /// The first value out of range, in a sentence.
-    pub(crate) fn excess(&self) -> Option<String> {
-        let planned = &self.planned;
+    pub(crate) fn out_of_range(&self) -> Option<String> {
+        let trial = &self.planned;
         let is_time = |seconds: f64| (0.0..=SECONDS_MAX).contains(&seconds);
-        let excess = [
-            (!(1..=WORKERS_MAX).contains(&planned.workers), "workers"),
+        let limits = [
+            (!(1..=WORKERS_MAX).contains(&trial.workers), "workers"),
             (!(1..=GENERATORS_MAX).contains(&self.generators), "load generators"),
             (self.generator >= self.generators, "its number"),
-            (planned.rate.is_some_and(|rate| !(0.0..=RATE_MAX).contains(&rate)), "the rate"),
-            (!is_time(planned.warmup_s), "the warm-up"),
-            (!planned.duration_s.is_none_or(is_time), "the duration"),
-            (!is_time(planned.interval_s), "the interval"),
+            (trial.rate.is_some_and(|rate| !(0.0..=RATE_MAX).contains(&rate)), "the rate"),
+            (!is_time(trial.warmup_s), "the warm-up"),
+            (!trial.duration_s.is_none_or(is_time), "the duration"),
+            (!is_time(trial.interval_s), "the interval"),
             (self.secrets.len() > SECRETS_MAX, "passwords"),
         ];
-        let (_, what) = excess.into_iter().find(|(is_excess, _)| *is_excess)?;
-        Some(format!("The order is out of all bounds: {what}."))
+        let (_, name) = limits.into_iter().find(|(is_excess, _)| *is_excess)?;
+        Some(format!("The order is out of all bounds: {name}."))
     }
 }
 
@@ -160,9 +160,9 @@ pub(crate) struct SentQuestion {
 }
 
 impl SentQuestion {
-    pub(crate) fn now(question: &Question) -> FleetResult<Self> {
-        let until = calendar_now().saturating_add(QUESTION_LASTS as i64);
-        Ok(SentQuestion { question: question.clone(), nonce: nonce()?, until })
+    pub(crate) fn new(question: &Question) -> FleetResult<Self> {
+        let deadline = calendar_now().saturating_add(QUESTION_LASTS as i64);
+        Ok(SentQuestion { question: question.clone(), nonce: nonce()?, until: deadline })
     }
 }
 

@@ -48,7 +48,7 @@ pub(crate) struct Part {
     is_ready: bool,
     window: Option<Window>,
     left: Vec<u8>,
-    heard: Nanos,
+    heard_at: Nanos,
     end: Option<End>,
 }
 
@@ -71,7 +71,7 @@ impl Part {
             is_ready: false,
             window: None,
             left: Vec::new(),
-            heard: monotonic_now(),
+            heard_at: monotonic_now(),
             end: None,
         }
     }
@@ -80,7 +80,7 @@ impl Part {
         &self.member.hello.name
     }
 
-    fn silence(&self) -> Nanos {
+    fn reply_timeout(&self) -> Nanos {
         let spec = &self.spec;
         match self.window {
             None => spec.connect_limit + LOOKING,
@@ -89,9 +89,9 @@ impl Part {
         }
     }
 
-    fn lost(&self) -> Option<&Message> {
+    fn loss(&self) -> Option<&Message> {
         match &self.end {
-            Some(End::Lost(why)) => Some(why),
+            Some(End::Lost(reason)) => Some(reason),
             _ => None,
         }
     }
@@ -103,10 +103,10 @@ pub(crate) struct Trial<'a> {
     parts: Vec<Part>,
     /// The agreed start on the clock here, and the intervals since.
     started: Option<(Nanos, Joined)>,
-    is_told: bool,
+    is_announced: bool,
     is_stopping: bool,
     notes: Vec<Message>,
-    lost: Vec<Message>,
+    losses: Vec<Message>,
 }
 
 impl<'a> Trial<'a> {
@@ -121,10 +121,10 @@ impl<'a> Trial<'a> {
             task,
             parts,
             started: None,
-            is_told: false,
+            is_announced: false,
             is_stopping: false,
             notes: lost_before.to_vec(),
-            lost: Vec::new(),
+            losses: Vec::new(),
         }
     }
 
@@ -135,24 +135,24 @@ impl<'a> Trial<'a> {
     /// The time of the last loss of a load generator that may still make load.
     pub(crate) fn last_loss(&self) -> Option<Nanos> {
         self.started.as_ref()?;
-        self.parts.iter().filter(|part| part.lost().is_some()).map(|part| part.heard).max()
+        self.parts.iter().filter(|part| part.loss().is_some()).map(|part| part.heard_at).max()
     }
 
     /// Takes news of load generator `number`.
-    pub(crate) fn take(
+    pub(crate) fn handle_event(
         &mut self,
         number: usize,
-        told: PartEvent,
+        event: PartEvent,
         observer: &mut dyn Observer,
     ) -> FleetResult<()> {
         let Some(part) = self.parts.get_mut(number).filter(|part| part.end.is_none()) else {
             return Ok(());
         };
-        part.heard = monotonic_now();
-        let (report, body) = match told {
+        part.heard_at = monotonic_now();
+        let (report, body) = match event {
             PartEvent::Report(report, body) => (report, body),
-            PartEvent::Lost(why) => {
-                self.give_up(number, why);
+            PartEvent::Lost(reason) => {
+                self.give_up(number, reason);
                 return Ok(());
             }
         };
@@ -165,88 +165,89 @@ impl<'a> Trial<'a> {
             Report::Ready => part.is_ready = true,
             Report::Released { window } => {
                 part.window = Some(window);
-                self.tell_released(observer);
+                self.announce_release(observer);
             }
-            Report::Interval { interval } => self.interval(number, *interval),
+            Report::Interval { interval } => self.add_interval(number, *interval),
             Report::Left => part.left = body,
-            Report::Ended { result } => self.ended(number, result),
+            Report::Ended { result } => self.end_part(number, result),
             Report::Failed { message, hint, is_interrupted } => {
-                part.end = Some(match is_interrupted {
-                    true => End::Stopped { is_own: !self.is_stopping },
-                    false => End::Failed { message, hint },
+                part.end = Some(if is_interrupted {
+                    End::Stopped { is_own: !self.is_stopping }
+                } else {
+                    End::Failed { message, hint }
                 });
                 if is_interrupted && !self.is_stopping {
-                    self.lost.push(say!(generator_stopped_before_trial, name = part.name()));
+                    self.losses.push(say!(generator_stopped_before_trial, name = part.name()));
                 }
                 // It is over before it began: for the others too.
-                self.stop();
+                self.stop_parts();
             }
         }
         Ok(())
     }
 
-    fn tell_released(&mut self, observer: &mut dyn Observer) {
-        let Some((at, _)) = self.started.as_ref().filter(|_| !self.is_told) else { return };
+    fn announce_release(&mut self, observer: &mut dyn Observer) {
+        let Some((at, _)) = self.started.as_ref().filter(|_| !self.is_announced) else { return };
         let window = planned_window(self.task.spec, *at);
-        self.is_told = true;
+        self.is_announced = true;
         observer.connected(self.task.spec.workers, self.task.spec.workers);
         observer.released(&window);
     }
 
-    fn interval(&mut self, number: usize, mut interval: MeasuredInterval) {
+    fn add_interval(&mut self, number: usize, mut interval: MeasuredInterval) {
         let Some((_, joined)) = &mut self.started else { return };
         interval.frame.shift(self.parts[number].clock.back());
         joined.take(number as u32, &interval);
     }
 
-    fn ended(&mut self, number: usize, mut result: Box<TrialResult>) {
+    fn end_part(&mut self, number: usize, mut result: Box<TrialResult>) {
         let part = &mut self.parts[number];
         result.shift(part.clock.back());
         // An error that no policy survives ends the trial of all load generators.
         let ends_all = matches!(result.ended, TrialEnd::Aborted(_));
         if result.ended == TrialEnd::Interrupted && !self.is_stopping {
-            self.lost.push(say!(generator_stopped, name = part.name()));
+            self.losses.push(say!(generator_stopped, name = part.name()));
         }
         part.end = Some(End::Ended(result));
         if let Some((_, joined)) = &mut self.started {
             joined.done(number as u32);
         }
         if ends_all {
-            self.stop();
+            self.stop_parts();
         }
     }
 
-    fn give_up(&mut self, number: usize, why: Message) {
+    fn give_up(&mut self, number: usize, reason: Message) {
         let part = &mut self.parts[number];
         let name = part.name().to_owned();
-        part.heard = monotonic_now();
-        part.end = Some(End::Lost(why.clone()));
+        part.heard_at = monotonic_now();
+        part.end = Some(End::Lost(reason.clone()));
         // One that only hangs finds this when it continues, and makes no more load alongside the others.
         self.fleet.send_stop(&part.member);
         match &mut self.started {
             Some((_, joined)) => {
                 joined.done(number as u32);
-                let lost = say!(generator_lost, name = name, why = why);
-                (self.task.tell)(&lost.to_string());
-                self.lost.push(lost);
+                let loss = say!(generator_lost, name = name, why = reason);
+                (self.task.tell)(&loss.to_string());
+                self.losses.push(loss);
             }
             None => {
-                self.lost.push(say!(generator_lost_before_trial, name = name, why = why));
-                self.stop();
+                self.losses.push(say!(generator_lost_before_trial, name = name, why = reason));
+                self.stop_parts();
             }
         }
     }
 
     /// Does what is due: the start, a requested stop, the end of patience; shows complete intervals.
-    pub(crate) fn look(&mut self, control: &Control, observer: &mut dyn Observer) {
+    pub(crate) fn advance(&mut self, control: &Control, observer: &mut dyn Observer) {
         if control.is_stopped() {
-            self.stop();
+            self.stop_parts();
         }
         let now = monotonic_now();
         for number in 0..self.parts.len() {
             let part = &self.parts[number];
-            if part.end.is_none() && now.saturating_sub(part.heard) > part.silence() {
-                let seconds = part.silence() / SECOND;
+            if part.end.is_none() && now.saturating_sub(part.heard_at) > part.reply_timeout() {
+                let seconds = part.reply_timeout() / SECOND;
                 self.give_up(number, say!(generator_reports_nothing, seconds = seconds));
             }
         }
@@ -254,18 +255,18 @@ impl<'a> Trial<'a> {
             && !self.is_stopping
             && self.parts.iter().all(|part| part.is_ready)
         {
-            self.start();
+            self.start_parts();
         }
         while let Some(interval) =
             self.started.as_mut().and_then(|(_, joined)| joined.next_complete())
         {
-            self.tell_released(observer);
+            self.announce_release(observer);
             observer.interval(&interval);
         }
         self.fleet.events.try_iter().for_each(|note| (self.task.tell)(note));
     }
 
-    fn start(&mut self) {
+    fn start_parts(&mut self) {
         // Clocks drift apart while the parts are made ready, which may take minutes.
         for part in &mut self.parts {
             // One after the other: fewer questions at a time make each answer more exact. A silent one is lost soon,
@@ -287,7 +288,7 @@ impl<'a> Trial<'a> {
         }
     }
 
-    fn stop(&mut self) {
+    fn stop_parts(&mut self) {
         if !std::mem::replace(&mut self.is_stopping, true) {
             self.parts.iter().for_each(|part| self.fleet.send_stop(&part.member));
         }
@@ -304,8 +305,9 @@ impl<'a> Trial<'a> {
         }
         // When its own user stops one between the agreement and the start, no start was announced yet: the others
         // may begin again.
-        let is_own = |part: &Part| matches!(part.end, Some(End::Stopped { is_own: true }));
-        let is_left = !self.is_told && self.parts.iter().any(is_own);
+        let mut parts = self.parts.iter();
+        let is_left = !self.is_announced
+            && parts.any(|part| matches!(part.end, Some(End::Stopped { is_own: true })));
         let Some((at, mut joined)) = self.started.take().filter(|_| !is_left) else {
             return Ok(self.not_started(control));
         };
@@ -313,22 +315,22 @@ impl<'a> Trial<'a> {
         for (number, part) in (0..).zip(&self.parts) {
             match &part.end {
                 Some(End::Ended(result)) => results.push((**result).clone()),
-                Some(End::Lost(why)) => {
-                    results.extend(joined.lose(number, DbError::lost(why.to_string())));
+                Some(End::Lost(reason)) => {
+                    results.extend(joined.lose(number, DbError::lost(reason.to_string())));
                 }
                 // Stopped between the agreement and the start.
                 _ => return Ok(Attempt::Interrupted),
             }
         }
         let result = merge(&results).context("The results can't be merged")?;
-        let members = self.members(at, &results, &result);
+        let members = self.member_facts(at, &results, &result);
         if self.parts.len() < self.fleet.members.len() {
-            let (n, all) = (self.parts.len(), self.fleet.members.len());
-            self.notes.push(say!(generators_idle, n = n, all = all));
+            let (n, total) = (self.parts.len(), self.fleet.members.len());
+            self.notes.push(say!(generators_idle, n = n, all = total));
         }
         if self.fleet.members.len() < self.fleet.wanted {
-            let (n, all) = (self.fleet.members.len(), self.fleet.wanted);
-            self.notes.push(say!(generators_missing, n = n, all = all));
+            let (n, total) = (self.fleet.members.len(), self.fleet.wanted);
+            self.notes.push(say!(generators_missing, n = n, all = total));
         }
         Ok(Attempt::Driven(Box::new(Performance {
             result,
@@ -336,10 +338,10 @@ impl<'a> Trial<'a> {
             left: self
                 .parts
                 .iter_mut()
-                .filter(|part| part.lost().is_none())
+                .filter(|part| part.loss().is_none())
                 .map(|part| std::mem::take(&mut part.left))
                 .collect(),
-            lost: self.lost,
+            lost: self.losses,
             notes: self.notes,
         })))
     }
@@ -351,13 +353,13 @@ impl<'a> Trial<'a> {
             .filter(|part| matches!(part.end, Some(End::Lost(_) | End::Stopped { is_own: true })))
             .map(|part| part.member.hello.id.clone())
             .collect();
-        match control.is_stopped() || ids.is_empty() {
-            true => Attempt::Interrupted,
-            false => Attempt::Thinned(LostGenerators { ids, why: self.lost }),
+        if control.is_stopped() || ids.is_empty() {
+            return Attempt::Interrupted;
         }
+        Attempt::Thinned(LostGenerators { ids, reasons: self.losses })
     }
 
-    fn members(
+    fn member_facts(
         &self,
         at: Nanos,
         results: &[TrialResult],
@@ -366,12 +368,12 @@ impl<'a> Trial<'a> {
         let first = self.parts.first().map_or(0, |part| part.clock.calendar_ahead);
         let opened = merged.window.opens as f64;
         let seconds = |moment: Nanos| (moment as f64 - opened) / 1e9;
-        let member = |(part, result): (&Part, &TrialResult)| {
-            let is_lost = part.lost().is_some();
+        let members = self.parts.iter().zip(results).map(|(part, result)| {
+            let is_lost = part.loss().is_some();
             let hello = &part.member.hello;
-            let late = part.window.map(|window| {
-                let late = window.released as f64 - part.clock.there(at) as f64;
-                (late + result.late as f64) / 1e6
+            let late_ms = part.window.map(|window| {
+                let late_ns = window.released as f64 - part.clock.there(at) as f64;
+                (late_ns + result.late as f64) / 1e6
             });
             GeneratorMember {
                 name: hello.name.clone(),
@@ -380,19 +382,19 @@ impl<'a> Trial<'a> {
                 nodes: Vec::new(),
                 statements: dyno_engine::record::statement_counts(result.total.work()).total(),
                 latency: Some(LatencySummary::from(&result.total.latency())),
-                late_ms: late,
+                late_ms,
                 clock_bound_ms: Some(part.clock.bound as f64 / 1e6),
                 cpu_s: (!is_lost).then(|| result.loops_cpu.iter().sum::<Nanos>() as f64 / 1e9),
                 host_load: (!is_lost).then_some(result.host),
                 conditions: result.conditions.clone(),
-                lost: part.lost().cloned(),
+                lost: part.loss().cloned(),
                 committed: result.total.counts().committed,
                 from_s: seconds(result.window.opens),
                 to_s: seconds(result.window.closes),
                 clock_skew_ms: Some((part.clock.calendar_ahead - first) as f64 / 1e6),
             }
-        };
-        self.parts.iter().zip(results).map(member).collect()
+        });
+        members.collect()
     }
 }
 
@@ -424,12 +426,12 @@ impl Outbox {
         self.bytes.extend(packet);
     }
 
-    /// At most `most` bytes from `offset` on; those before it were received.
-    pub(crate) fn after(&mut self, offset: u64, most: usize) -> Vec<u8> {
+    /// At most `max_bytes` bytes from `offset` on; those before it were received.
+    pub(crate) fn after(&mut self, offset: u64, max_bytes: usize) -> Vec<u8> {
         let received = offset.saturating_sub(self.forgotten).min(self.bytes.len() as u64);
         self.bytes.drain(..received as usize);
         self.forgotten += received;
-        self.bytes.iter().take(most).copied().collect()
+        self.bytes.iter().take(max_bytes).copied().collect()
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -454,7 +456,7 @@ impl Inbox {
     }
 
     /// Takes the new ones of `bytes`, which stand at `offset`. A late or repeated answer has none.
-    pub(crate) fn take(&mut self, offset: u64, bytes: &[u8]) {
+    pub(crate) fn receive(&mut self, offset: u64, bytes: &[u8]) {
         let Some(known) = self.received.checked_sub(offset) else { return };
         let Some(new) = bytes.get(known as usize..) else { return };
         self.received += new.len() as u64;
@@ -479,7 +481,7 @@ impl Inbox {
 mod tests {
     use super::*;
 
-    fn drained(inbox: &mut Inbox) -> Vec<(u32, Vec<u8>)> {
+    fn drain(inbox: &mut Inbox) -> Vec<(u32, Vec<u8>)> {
         std::iter::from_fn(|| inbox.next::<u32>().expect("reports are whole")).collect()
     }
 
@@ -489,7 +491,7 @@ mod tests {
         let mut inbox = Inbox::default();
         let reports: Vec<(u32, Vec<u8>)> =
             (0..40_u32).map(|number| (number, vec![number as u8; number as usize * 7])).collect();
-        let mut taken = Vec::new();
+        let mut received = Vec::new();
         let mut old = (0, Vec::new());
         for (round, (head, body)) in reports.iter().enumerate() {
             outbox.push(head, body);
@@ -501,18 +503,18 @@ mod tests {
                 0 => {}
                 // It comes, and an old one after it.
                 1 => {
-                    inbox.take(offset, &bytes);
-                    inbox.take(old.0, &old.1);
+                    inbox.receive(offset, &bytes);
+                    inbox.receive(old.0, &old.1);
                 }
                 // It comes twice.
                 2 => {
-                    inbox.take(offset, &bytes);
-                    inbox.take(offset, &bytes);
+                    inbox.receive(offset, &bytes);
+                    inbox.receive(offset, &bytes);
                 }
-                _ => inbox.take(offset, &bytes),
+                _ => inbox.receive(offset, &bytes),
             }
             old = (offset, bytes);
-            taken.extend(drained(&mut inbox));
+            received.extend(drain(&mut inbox));
         }
         loop {
             let offset = inbox.received();
@@ -520,23 +522,23 @@ mod tests {
             if bytes.is_empty() {
                 break;
             }
-            inbox.take(offset, &bytes);
-            taken.extend(drained(&mut inbox));
+            inbox.receive(offset, &bytes);
+            received.extend(drain(&mut inbox));
         }
-        assert_eq!(taken, reports);
+        assert_eq!(received, reports);
     }
 
     #[test]
     fn no_report_claims_gigabytes() {
         let mut inbox = Inbox::default();
-        inbox.take(0, &u32::MAX.to_le_bytes());
+        inbox.receive(0, &u32::MAX.to_le_bytes());
         assert!(inbox.next::<u32>().is_err());
     }
 
     #[test]
     fn bytes_from_beyond_a_hole_are_not_taken() {
         let mut inbox = Inbox::default();
-        inbox.take(5, b"abc");
+        inbox.receive(5, b"abc");
         assert_eq!(inbox.received(), 0);
         assert_eq!(inbox.next::<u32>().expect("nothing is wrong"), None);
     }

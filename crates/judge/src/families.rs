@@ -39,7 +39,7 @@ pub trait JudgedFamily: Sync {
     }
 
     /// The metrics that comparisons of its trials judge, the deciding one first.
-    fn judged(&self) -> Option<&'static [Metric]> {
+    fn judged_metrics(&self) -> Option<&'static [Metric]> {
         None
     }
 
@@ -137,19 +137,19 @@ pub type KnownFamily = dyn JudgedFamily;
 
 impl KnownFamily {
     /// The family whose facts a trial has recorded.
-    pub fn of(summary: &TrialSummary) -> Option<&'static KnownFamily> {
-        let own = summary.own.as_ref()?;
-        families().find(|family| family.name() == own.family)
+    pub fn from_summary(summary: &TrialSummary) -> Option<&'static KnownFamily> {
+        let facts = summary.own.as_ref()?;
+        families().find(|family| family.name() == facts.family)
     }
 
     /// The family of an experiment: facts decide before names, as a script of pgbench may be called oltp, and the first
     /// family before the others.
-    pub fn of_experiment(trials: &[&Trial], test: &str) -> Option<&'static KnownFamily> {
+    pub fn for_experiment(trials: &[&Trial], test: &str) -> Option<&'static KnownFamily> {
         let test = test.to_ascii_lowercase();
         let is_named =
             |family: &&KnownFamily| family.tests().iter().any(|part| test.contains(part));
-        let of_facts = trials.iter().find_map(|trial| KnownFamily::of(&trial.summary));
-        of_facts.or_else(|| families().find(is_named))
+        let recorded = trials.iter().find_map(|trial| KnownFamily::from_summary(&trial.summary));
+        recorded.or_else(|| families().find(is_named))
     }
 }
 
@@ -181,7 +181,9 @@ pub fn families() -> impl Iterator<Item = &'static KnownFamily> {
 /// A summary with all that follows from what was recorded; a store can't tell that of a trial that was cut off.
 pub fn completed(summary: &TrialSummary) -> TrialSummary {
     let mut summary = summary.clone();
-    if let (TrialStatus::Interrupted, Some(family)) = (&summary.status, KnownFamily::of(&summary)) {
+    if let (TrialStatus::Interrupted, Some(family)) =
+        (&summary.status, KnownFamily::from_summary(&summary))
+    {
         family.complete(&mut summary);
     }
     summary.measures = summary.figures();
@@ -211,7 +213,7 @@ mod tests {
             Plain.is_paced(&summary),
             Plain.judges("x"),
             Plain.throughput().is_some(),
-            Plain.judged().is_some(),
+            Plain.judged_metrics().is_some(),
             Plain.level(&summary).is_some(),
             Plain.progress(&summary).is_some(),
             Plain.bound(&summary, Metric::Tps).is_some(),

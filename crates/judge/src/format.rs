@@ -65,16 +65,17 @@ impl NumberFormat {
 /// A word as a POSIX shell reads it back.
 pub fn shell_word(word: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=@,+%".contains(c);
-    match !word.is_empty() && word.chars().all(is_plain) {
-        true => word.to_owned(),
-        false => format!("'{}'", word.replace('\'', "'\\''")),
+    if !word.is_empty() && word.chars().all(is_plain) {
+        word.to_owned()
+    } else {
+        format!("'{}'", word.replace('\'', "'\\''"))
     }
 }
 
 /// Values by their keys, in the order of the first of each.
-pub fn grouped<K: PartialEq, V>(all: impl IntoIterator<Item = (K, V)>) -> Vec<(K, Vec<V>)> {
+pub fn grouped<K: PartialEq, V>(items: impl IntoIterator<Item = (K, V)>) -> Vec<(K, Vec<V>)> {
     let mut groups: Vec<(K, Vec<V>)> = Vec::new();
-    for (key, value) in all {
+    for (key, value) in items {
         match groups.iter_mut().find(|(known, _)| *known == key) {
             Some((_, values)) => values.push(value),
             None => groups.push((key, vec![value])),
@@ -84,14 +85,14 @@ pub fn grouped<K: PartialEq, V>(all: impl IntoIterator<Item = (K, V)>) -> Vec<(K
 }
 
 /// Without repetitions, in their order.
-pub fn unique<T: Clone + PartialEq>(mut words: Vec<T>) -> Vec<T> {
-    let mut seen = Vec::new();
-    words.retain(|word| {
-        let is_new = !seen.contains(word);
-        seen.push(word.clone());
+pub fn unique<T: Clone + PartialEq>(mut items: Vec<T>) -> Vec<T> {
+    let mut earlier = Vec::new();
+    items.retain(|item| {
+        let is_new = !earlier.contains(item);
+        earlier.push(item.clone());
         is_new
     });
-    words
+    items
 }
 
 /// The first sentence of a text.
@@ -162,8 +163,8 @@ mod tests {
     #[test]
     fn a_first_sentence_ends_at_its_end() {
         let first = |en: &str, zh: &str| {
-            let found = first_sentence(&Message::both(en, zh));
-            Lang::ALL.map(|lang| found.render(lang).clone())
+            let sentence = first_sentence(&Message::both(en, zh));
+            Lang::ALL.map(|lang| sentence.render(lang).clone())
         };
         assert_eq!(first("One; two. Three.", "一。二；三。"), ["One.", "一。"]);
         assert_eq!(first("A 1.5 of all.", "全部"), ["A 1.5 of all.", "全部"]);

@@ -1,7 +1,7 @@
 //! Evidence of runs, checks and verdicts: who decides on one more pair of trials, how a run ends and what a paper says
 //! builds on the same judgment. Pure functions on values in memory.
 //!
-//! [`Judgment::of`] reads [`Evidence`] from runs, compares targets, makes the checks and takes away the verdicts that
+//! [`Judgment::from_runs`] reads [`Evidence`] from runs, compares targets, makes the checks and takes away the verdicts that
 //! they forbid.
 
 pub mod evidence;

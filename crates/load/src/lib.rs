@@ -20,7 +20,7 @@
 //! - A probe of what a proxy accepts, before the first piece: the `set_up` of [`LoadSessions::each_at`], and the answer of the
 //!   first piece, which [`StoredRows`] keeps.
 //! - "No progress for 30 s": [`doing`], [`bulk_load`] and [`query::execute`] note what a session does, and that it
-//!   continues. A thread alongside the sessions looks at that and, if nothing continues, at the nodes ([`Patience`]). What is
+//!   continues. A thread alongside the sessions looks at that and, if nothing continues, at the nodes ([`StallTimeouts`]). What is
 //!   no load but waits for servers, too, is watched in the same way ([`watched`]).
 //! - The end within 10 s of a request: [`LoadSessions`] asks [`LoadObserver::is_canceled`] ten times a second, whatever
 //!   its sessions wait for; sessions of a canceled load end with [`dyno_core::Session::cancel`].
@@ -35,8 +35,8 @@ dyno_facts::catalog!();
 pub use query as catalog;
 pub use sessions::{LoadSessions, StoredRows, all_taken, cancel, is_conflict, retrying, store};
 pub use watch::{
-    Activity, LOST_NODE_REMEDY, LostNode, Patience, await_loss, bulk_load, doing, goes_on, look_at,
-    noting, opened, watched,
+    Activity, LOST_NODE_REMEDY, LostNode, StallTimeouts, await_loss, bulk_load, doing, goes_on,
+    look_at, noting, opened, watched,
 };
 
 use dyno_core::{BulkFallback, BulkMethod, BulkReport, DbError, ErrorClass, NodeSight};
@@ -105,13 +105,13 @@ impl LoadReport {
 
 /// Explains why a faster bulk-load method was not used, for reports and notes.
 pub fn fallback_reason(fallback: &BulkFallback) -> Message {
-    let why = match &fallback.refusal {
+    let reason = match &fallback.refusal {
         Some(refusal) => refusal.into(),
         None => say!(bulk_not_offered, way = fallback.way),
     };
     match fallback.remedy {
-        Some(statement) => say!(bulk_allowed_by, why, statement),
-        None => why,
+        Some(statement) => say!(bulk_allowed_by, why = reason, statement),
+        None => reason,
     }
 }
 
@@ -154,8 +154,8 @@ pub trait LoadObserver: Sync {
     fn is_canceled(&self) -> bool {
         false
     }
-    fn patience(&self) -> Patience {
-        Patience::default()
+    fn patience(&self) -> StallTimeouts {
+        StallTimeouts::default()
     }
     /// A node whose process is known, and that is dead. Asked some times a second.
     fn lost_node(&self) -> Option<NodeSight> {

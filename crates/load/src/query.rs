@@ -78,23 +78,24 @@ pub async fn is_pooled(
     if session.dialect() != Dialect::Postgres || session.product().name != "PostgreSQL" {
         return Ok(false);
     }
-    let Some(own) = answer_if_any(session, PROCESS).await? else { return Ok(false) };
+    let Some(process) = answer_if_any(session, PROCESS).await? else { return Ok(false) };
     // The log-in has named the process, if no pooler made another one up.
-    let named = session.proof().and_then(|proof| proof.process).map(|process| process.to_string());
-    if named.is_some() && named.as_deref() == own.single() {
+    let login_process =
+        session.proof().and_then(|proof| proof.process).map(|process| process.to_string());
+    if login_process.is_some() && login_process.as_deref() == process.single() {
         return Ok(false);
     }
     // The same number, and so the same host.
-    let mut other = driver.connect(0).await?;
-    match answer(&mut other, "BEGIN").await {
+    let mut second = driver.connect(0).await?;
+    match answer(&mut second, "BEGIN").await {
         Err(error) if error.message().contains("pooling mode") => return Ok(true),
         began => began?,
     };
     // Where both are one process, a question of this session would wait for the other's transaction.
-    let is_pooled =
-        answer(&mut other, PROCESS).await? == own || answer(session, PROCESS).await? != own;
-    answer(&mut other, "ROLLBACK").await?;
-    other.close().await;
+    let is_pooled = answer(&mut second, PROCESS).await? == process
+        || answer(session, PROCESS).await? != process;
+    answer(&mut second, "ROLLBACK").await?;
+    second.close().await;
     Ok(is_pooled)
 }
 
@@ -191,10 +192,10 @@ fn prepared_shortage(
 /// The error in the answer to ANALYZE TABLE of MySQL, which never fails itself.
 pub fn analyze_error(answer: &AnswerTable) -> Option<&str> {
     let cell = |row: &'_ Vec<Option<String>>, at: usize| row.get(at).cloned().flatten();
-    let is_error = |row: &&Vec<Option<String>>| {
-        cell(row, 2).is_some_and(|kind| kind.eq_ignore_ascii_case("error"))
-    };
-    let row = answer.rows.iter().find(is_error)?;
+    let row = answer
+        .rows
+        .iter()
+        .find(|row| cell(row, 2).is_some_and(|kind| kind.eq_ignore_ascii_case("error")))?;
     Some(row.get(3).and_then(Option::as_deref).unwrap_or("ANALYZE TABLE failed"))
 }
 

@@ -3,7 +3,7 @@
 //! One piece of a load: stored wholly or not at all.
 
 use crate::settings::ServerNeed;
-use crate::watch::{LOST_NODE_REMEDY, noted};
+use crate::watch::{LOST_NODE_REMEDY, in_session};
 use crate::{
     Activity, LoadError, LoadErrorKind, LoadObserver, LoadReport, bulk_load, doing,
     fallback_reason, opened, settings, watch, while_doing,
@@ -100,7 +100,7 @@ impl<'a> LoadSessions<'a> {
         let loops = if self.driver.blocks() { sessions } else { cores as u32 };
         self.has_failed.store(false, Ordering::Relaxed);
         let next: Vec<AtomicUsize> = places.iter().map(|_| AtomicUsize::new(0)).collect();
-        let one = async |number: u32| {
+        let run_seat = async |number: u32| {
             let place = seats[number as usize];
             let (driver, pieces) = places[place];
             let turns = async |session: &mut AdminSession<'_>| {
@@ -116,12 +116,12 @@ impl<'a> LoadSessions<'a> {
                 }
                 Ok(())
             };
-            let done = self.session(driver, number, turns).await;
-            self.has_failed.fetch_or(done.is_err(), Ordering::Relaxed);
-            done
+            let outcome = self.session(driver, number, turns).await;
+            self.has_failed.fetch_or(outcome.is_err(), Ordering::Relaxed);
+            outcome
         };
         self.watched(|| {
-            run_spread(sessions, loops, one).map_err(LoadError::from)?.into_iter().collect()
+            run_spread(sessions, loops, run_seat).map_err(LoadError::from)?.into_iter().collect()
         })
     }
 
@@ -131,9 +131,9 @@ impl<'a> LoadSessions<'a> {
             return load();
         }
         let look = || watch::look_at_all(&self.driver, self.observer);
-        let done = watch::watched(&self.activity, self.observer, look, load);
+        let outcome = watch::watched(&self.activity, self.observer, look, load);
         self.is_watched.store(false, Ordering::Relaxed);
-        done.map_err(|error| self.explained(error))
+        outcome.map_err(|error| self.explained(error))
     }
 
     /// Names the node whose end is behind a failure, if that can be seen.
@@ -164,8 +164,8 @@ impl<'a> LoadSessions<'a> {
             adopted.map_err(while_doing("setting up the session"))?.check(&self.needs)?;
             Ok(session)
         };
-        let connecting = noted(&self.activity, number, connecting);
-        let done = match unless(|| self.is_over(), connecting).await {
+        let connecting = in_session(&self.activity, number, connecting);
+        let outcome = match unless(|| self.is_over(), connecting).await {
             None => Err(self.ending()),
             Some(Err(error)) => Err(error),
             Some(Ok(mut session)) => {
@@ -174,12 +174,12 @@ impl<'a> LoadSessions<'a> {
                     doing("waiting for an answer");
                     work(&mut session).await
                 };
-                match unless(|| self.is_over(), noted(&self.activity, number, working)).await {
-                    Some(done) => {
+                match unless(|| self.is_over(), in_session(&self.activity, number, working)).await {
+                    Some(outcome) => {
                         // A server that hangs takes no good-bye either.
                         unless(|| self.is_over(), session.close()).await;
                         // A statement that was interrupted has failed.
-                        done.map_err(|error| if self.is_over() { self.ending() } else { error })
+                        outcome.map_err(|error| if self.is_over() { self.ending() } else { error })
                     }
                     None => {
                         cancel(session).await;
@@ -188,8 +188,8 @@ impl<'a> LoadSessions<'a> {
                 }
             }
         };
-        self.activity.left(number);
-        done
+        self.activity.remove_session(number);
+        outcome
     }
 
     /// Returns true if a session of the present [`LoadSessions::each`] has failed, so that the others end after what
@@ -225,11 +225,12 @@ pub async fn cancel(session: AdminSession<'_>) {
 /// The places of so many sessions, which are dealt out by turns: each place with pieces has one, and none has more of
 /// them than pieces.
 fn seats(sessions: u32, pieces: &[usize]) -> Vec<usize> {
-    let most = pieces.iter().copied().max().unwrap_or(0);
-    let all = (0..most).flat_map(|round| (0..pieces.len()).map(move |place| (round, place)));
-    let taken = all.filter(|&(round, place)| round < pieces[place]);
+    let max_pieces = pieces.iter().copied().max().unwrap_or(0);
+    let slots =
+        (0..max_pieces).flat_map(|round| (0..pieces.len()).map(move |place| (round, place)));
+    let filled = slots.filter(|&(round, place)| round < pieces[place]);
     let first = pieces.iter().filter(|pieces| **pieces > 0).count();
-    taken.take(first.max(sessions as usize)).map(|(_, place)| place).collect()
+    filled.take(first.max(sessions as usize)).map(|(_, place)| place).collect()
 }
 
 /// Attempts at a piece that other sessions' locks get in the way of.
@@ -280,46 +281,47 @@ pub async fn store(
 
 /// An error when a table did not take all rows of a load.
 pub fn all_taken(table: &str, taken: u64, sent: u64) -> Result<(), LoadError> {
-    match taken == sent {
-        true => Ok(()),
-        false => Err(LoadError::data(
+    if taken == sent {
+        Ok(())
+    } else {
+        Err(LoadError::data(
             format!("table {table} took {taken} of {sent} rows of a load"),
             "look for triggers and rules on the table",
-        )),
+        ))
     }
 }
 
-/// Counts the rows that the sessions of a load have stored, and keeps how.
+/// Counts the rows that the sessions of a load have stored, and keeps the first report.
 pub struct StoredRows<'a> {
     observer: &'a dyn LoadObserver,
     rows: AtomicU64,
-    how: Mutex<Option<BulkReport>>,
+    first_report: Mutex<Option<BulkReport>>,
 }
 
 impl<'a> StoredRows<'a> {
     pub fn new(observer: &'a dyn LoadObserver) -> Self {
-        StoredRows { observer, rows: AtomicU64::new(0), how: Mutex::new(None) }
+        StoredRows { observer, rows: AtomicU64::new(0), first_report: Mutex::new(None) }
     }
 
     /// Counts the rows of a piece, which are committed. The reason of the first piece for a slower method is noted.
     pub fn add(&self, report: BulkReport) {
         let rows = report.rows;
         self.rows.fetch_add(rows, Ordering::Relaxed);
-        let mut how = self.how.lock().unwrap_or_else(PoisonError::into_inner);
-        if how.is_none() {
-            if let Some(why) = &report.fallback {
-                self.observer.note(&fallback_reason(why).to_string());
+        let mut first_report = self.first_report.lock().unwrap_or_else(PoisonError::into_inner);
+        if first_report.is_none() {
+            if let Some(fallback) = &report.fallback {
+                self.observer.note(&fallback_reason(fallback).to_string());
             }
-            *how = Some(report);
+            *first_report = Some(report);
         }
-        drop(how);
+        drop(first_report);
         self.observer.rows_done(rows);
     }
 
     /// All in all, where an earlier load had stored `rows_found` rows.
     pub fn report(self, rows_found: u64) -> LoadReport {
-        let how = self.how.into_inner().unwrap_or_else(PoisonError::into_inner);
-        let loaded = how.map(LoadReport::from).unwrap_or_default();
+        let first_report = self.first_report.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let loaded = first_report.map(LoadReport::from).unwrap_or_default();
         LoadReport { rows_loaded: self.rows.into_inner(), rows_found, ..loaded }
     }
 }

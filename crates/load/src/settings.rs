@@ -19,7 +19,7 @@ pub struct ServerNeed(&'static str, u64, u64);
 impl ServerNeed {
     /// A statement outside of a transaction is stored.
     pub const AUTOCOMMIT: Self = ServerNeed("autocommit", 0, 0);
-    /// An answer has all its rows.
+    /// An answer has all its rows, and a COMMIT commits and does nothing else.
     pub const WHOLE_ANSWERS: Self = ServerNeed("whole-answers", 0, 0);
     pub const WRITES: Self = ServerNeed("writes", 0, 0);
     /// Tables have transactions and foreign keys.
@@ -83,7 +83,16 @@ impl ServerSettings {
                 let consequence = consequence.map_or("", |(_, text)| text);
                 let problem =
                     format!("The server's setting {name} = {value} is in the way: {consequence}.");
+                let sessions_begin_with = self
+                    .values
+                    .get("init_connect")
+                    .is_some_and(|sql| sql.to_lowercase().contains(name));
                 let hint = match (self.is_postgres, name) {
+                    (false, _) if sessions_begin_with => {
+                        format!(
+                            "take {name} out of init_connect (SET GLOBAL): sessions begin with it"
+                        )
+                    }
                     (false, _) => format!("set {name} = {fit} for all sessions (SET GLOBAL)"),
                     // Only a standby has it alone.
                     (true, "transaction_read_only") => {
@@ -107,7 +116,7 @@ pub async fn read(session: &mut AdminSession<'_>) -> Result<Option<ServerSetting
         return Ok(Some(ServerSettings::default()));
     }
     let settings = TABLE.lines().filter_map(|line| line.split_once(" = ")?.0.split_once(' '));
-    let names = settings.map(|(_, name)| name).chain(["log_bin"]);
+    let names = settings.map(|(_, name)| name).chain(["log_bin", "init_connect"]);
     let names: Vec<String> = names.map(|name| format!("'{name}'")).collect();
     let names = names.join(", ");
     let mut limit = None;
@@ -163,11 +172,12 @@ pub async fn adopt(session: &mut AdminSession<'_>) -> Result<ServerSettings, DbE
         (true, Ok(_)) if !wanted.starts_with('+') => format!("{name} = {wanted}"),
         (true, _) => format!("{name} = '{wanted}'"),
     };
-    let all: Vec<_> = own_settings(session.dialect()).filter(differs).map(assignment).collect();
+    let assignments: Vec<_> =
+        own_settings(session.dialect()).filter(differs).map(assignment).collect();
     let verb = if is_mysql { "SET SESSION" } else { "SELECT" };
-    let at_once = format!("{verb} {}", all.join(", "));
-    if !all.is_empty() && answer_if_any(session, &at_once).await?.is_none() {
-        for one in &all {
+    let at_once = format!("{verb} {}", assignments.join(", "));
+    if !assignments.is_empty() && answer_if_any(session, &at_once).await?.is_none() {
+        for one in &assignments {
             answer_if_any(session, &format!("{verb} {one}")).await?;
         }
     }
@@ -189,6 +199,11 @@ mod tests {
         let words = "autocommit = OFF is in the way: what a statement outside of a transaction";
         assert!(refusal.to_string().contains(words), "{refusal}");
         assert!(refusal.hint().is_some_and(|hint| hint.contains("autocommit = ON")));
+        let settings = [("autocommit", "OFF"), ("init_connect", "SET AUTOCOMMIT = 0")];
+        let settings = settings.map(|(name, value)| (name.to_owned(), value.to_owned()));
+        let settings = ServerSettings { values: settings.into(), is_postgres: false };
+        let refusal = settings.check(&[ServerNeed::AUTOCOMMIT]).expect_err("a session's setting");
+        assert!(refusal.hint().is_some_and(|hint| hint.contains("out of init_connect")));
         for (name, word) in
             [("transaction_read_only", "primary"), ("default_transaction_read_only", "ALTER ROLE")]
         {

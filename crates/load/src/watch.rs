@@ -23,7 +23,7 @@ use std::time::{Duration, Instant};
 
 /// Time limits of a load's waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Patience {
+pub struct StallTimeouts {
     /// Without progress, before it says so and looks at the nodes; a node that is out of memory ends it then.
     pub says_after: Nanos,
     /// Without progress, before a node that does not answer or has no memory left ends it.
@@ -32,29 +32,29 @@ pub struct Patience {
     pub answer_within: Nanos,
 }
 
-impl Default for Patience {
+impl Default for StallTimeouts {
     /// Says it after 30 s, gives up after a minute. `DYNO_LOAD_PATIENCE_S` changes the first, and the others with it.
     fn default() -> Self {
-        let given = std::env::var("DYNO_LOAD_PATIENCE_S").ok().and_then(seconds);
-        Patience::saying_after(given.unwrap_or(30 * SECOND))
+        let nanos = std::env::var("DYNO_LOAD_PATIENCE_S").ok().and_then(parse_seconds);
+        StallTimeouts::saying_after(nanos.unwrap_or(30 * SECOND))
     }
 }
 
-fn seconds(text: String) -> Option<Nanos> {
-    let given = text.parse::<f64>().ok().filter(|&given| given >= 0.1)?;
-    Some((given * SECOND as f64) as Nanos)
+fn parse_seconds(text: String) -> Option<Nanos> {
+    let number = text.parse::<f64>().ok().filter(|&number| number >= 0.1)?;
+    Some((number * SECOND as f64) as Nanos)
 }
 
-impl Patience {
+impl StallTimeouts {
     pub fn saying_after(says_after: Nanos) -> Self {
         let answer_within = (5 * SECOND).min(says_after);
-        Patience { says_after, gives_up_after: 2 * says_after, answer_within }
+        StallTimeouts { says_after, gives_up_after: 2 * says_after, answer_within }
     }
 
     /// Limits of a trial: no one waits for longer than half a minute for a server that will not come back.
-    pub fn of_trial() -> Self {
-        let given = std::env::var("DYNO_TRIAL_PATIENCE_S").ok().and_then(seconds);
-        Patience::saying_after(given.unwrap_or(10 * SECOND))
+    pub fn for_trial() -> Self {
+        let nanos = std::env::var("DYNO_TRIAL_PATIENCE_S").ok().and_then(parse_seconds);
+        StallTimeouts::saying_after(nanos.unwrap_or(10 * SECOND))
     }
 
     /// Time without progress until the next look at the nodes, if one has begun after `idle`: a server that hangs takes
@@ -66,15 +66,14 @@ impl Patience {
     }
 
     /// The node for which work without progress for `idle` had better end.
-    fn lost<'a>(&self, idle: Nanos, sights: &'a [NodeSight]) -> Option<&'a NodeSight> {
+    fn find_lost<'a>(&self, idle: Nanos, sights: &'a [NodeSight]) -> Option<&'a NodeSight> {
         let is_lost = |sight: &&NodeSight| match sight.health {
             NodeHealth::Works => false,
             NodeHealth::Stuck => idle >= self.gives_up_after,
             NodeHealth::OutOfMemory => idle >= self.says_after,
             NodeHealth::Dead => true,
         };
-        let worst = |sight: &&NodeSight| sight.health;
-        sights.iter().filter(is_lost).max_by_key(worst)
+        sights.iter().filter(is_lost).max_by_key(|sight| sight.health)
     }
 }
 
@@ -158,7 +157,7 @@ fn watch(
             None if idle >= due => {
                 due = patience.next_look(idle);
                 let sights = look();
-                observer.note(&stalled(idle, &waits, &sights));
+                observer.note(&stall_text(idle, &waits, &sights));
                 sights
             }
             None => continue,
@@ -168,15 +167,15 @@ fn watch(
             return;
         }
         let idle = if activity.is_at_work() { activity.idle() } else { idle };
-        if let Some(node) = patience.lost(idle, &sights) {
+        if let Some(node) = patience.find_lost(idle, &sights) {
             let still = activity.waits();
             if !still.is_empty() {
                 waits = still;
             }
             let problem = problem(node, idle, &patience, (observer.work(), &waits));
-            let lost =
+            let verdict =
                 activity.verdict.get_or_init(|| LostNode { sight: node.clone(), idle, problem });
-            observer.give_up(lost);
+            observer.give_up(verdict);
         }
     }
 }
@@ -184,12 +183,11 @@ fn watch(
 /// The nodes that are known, else the way to the target.
 pub(crate) fn look_at_all(driver: &AdminDriver<'_>, observer: &dyn LoadObserver) -> Vec<NodeSight> {
     let sights = observer.nodes();
-    match sights.is_empty() && !driver.blocks() {
-        true => {
-            let within = observer.patience().answer_within;
-            vec![look_at(driver, &driver.place(), within, || observer.is_canceled())]
-        }
-        false => sights,
+    if sights.is_empty() && !driver.blocks() {
+        let within = observer.patience().answer_within;
+        vec![look_at(driver, &driver.place(), within, || observer.is_canceled())]
+    } else {
+        sights
     }
 }
 
@@ -200,7 +198,7 @@ pub fn look_at(
     answer_within: Nanos,
     is_over: impl Fn() -> bool,
 ) -> NodeSight {
-    let asked = block_on(async {
+    let answer = block_on(async {
         let ask = async {
             let mut session = driver.connect(0).await?;
             let listed = busy(&mut session).await;
@@ -209,8 +207,8 @@ pub fn look_at(
         };
         unless(is_over, timeout(now() + answer_within, ask)).await
     });
-    let (health, evidence) = match asked {
-        Ok(Some(asked)) => seen(asked, answer_within),
+    let (health, evidence) = match answer {
+        Ok(Some(answer)) => health_from_answer(answer, answer_within),
         Ok(None) => (NodeHealth::Works, "was not asked to the end".to_owned()),
         Err(error) => (NodeHealth::Works, format!("could not be asked: {error}")),
     };
@@ -218,19 +216,22 @@ pub fn look_at(
 }
 
 /// The state of a server after an attempt to connect and to query it.
-fn seen(
-    asked: Result<DbResult<DbResult<String>>, Elapsed>,
+fn health_from_answer(
+    answer: Result<DbResult<DbResult<String>>, Elapsed>,
     answer_within: Nanos,
 ) -> (NodeHealth, String) {
-    match asked {
+    match answer {
         Ok(Ok(Ok(listed))) => (NodeHealth::Works, format!("answers a new connection{listed}")),
         Ok(Ok(Err(error)) | Err(error)) if error.cause() == Cause::Rejected => {
             (NodeHealth::Works, format!("answers, and refuses a new connection: {error}"))
         }
         Ok(Ok(Err(error))) => {
             let error = error.to_string();
-            let why = error.trim_end_matches('.');
-            (NodeHealth::Stuck, format!("takes a new connection, and answers nothing sound: {why}"))
+            let reason = error.trim_end_matches('.');
+            (
+                NodeHealth::Stuck,
+                format!("takes a new connection, and answers nothing sound: {reason}"),
+            )
         }
         Ok(Err(error)) => (NodeHealth::Stuck, format!("takes no new connection: {error}")),
         Err(Elapsed) => {
@@ -266,7 +267,7 @@ async fn busy(session: &mut AdminSession<'_>) -> DbResult<String> {
     })
 }
 
-fn stalled(idle: Nanos, waits: &str, sights: &[NodeSight]) -> String {
+fn stall_text(idle: Nanos, waits: &str, sights: &[NodeSight]) -> String {
     let mut text = format!("no progress for {} s", idle / SECOND);
     if !waits.is_empty() {
         text.push_str(&format!("; {waits}"));
@@ -281,7 +282,7 @@ fn stalled(idle: Nanos, waits: &str, sights: &[NodeSight]) -> String {
 fn problem(
     node: &NodeSight,
     idle: Nanos,
-    patience: &Patience,
+    patience: &StallTimeouts,
     (work, waits): (&str, &str),
 ) -> String {
     let NodeSight { name, health, evidence } = node;
@@ -309,14 +310,14 @@ const NAMED: usize = 4;
 #[derive(Default)]
 pub struct Activity {
     /// By the numbers of the sessions.
-    sessions: Mutex<BTreeMap<u32, Doing>>,
+    sessions: Mutex<BTreeMap<u32, SessionWork>>,
     /// On [`monotonic_now`].
     moved_at: AtomicU64,
     next_number: AtomicU32,
     verdict: OnceLock<LostNode>,
 }
 
-struct Doing {
+struct SessionWork {
     what: String,
     since: Nanos,
     /// Interrupter of a session that blocks its thread.
@@ -324,7 +325,7 @@ struct Doing {
 }
 
 impl Activity {
-    fn sessions(&self) -> MutexGuard<'_, BTreeMap<u32, Doing>> {
+    fn sessions(&self) -> MutexGuard<'_, BTreeMap<u32, SessionWork>> {
         self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -334,7 +335,7 @@ impl Activity {
         self.moved_at.store(since, Ordering::Relaxed);
         let mut sessions = self.sessions();
         let interrupter = sessions.remove(&number).and_then(|before| before.interrupter);
-        sessions.insert(number, Doing { what, since, interrupter });
+        sessions.insert(number, SessionWork { what, since, interrupter });
     }
 
     /// Notes that what is done continues.
@@ -364,16 +365,16 @@ impl Activity {
         struct Seat<'a>(&'a Activity, u32);
         impl Drop for Seat<'_> {
             fn drop(&mut self) {
-                self.0.left(self.1);
+                self.0.remove_session(self.1);
             }
         }
         let number = self.next_number.fetch_add(1, Ordering::Relaxed);
         let _seat = Seat(self, number);
         self.note(number, what.to_owned());
-        noted(self, number, work).await
+        in_session(self, number, work).await
     }
 
-    pub(crate) fn left(&self, number: u32) {
+    pub(crate) fn remove_session(&self, number: u32) {
         self.sessions().remove(&number);
     }
 
@@ -395,9 +396,9 @@ impl Activity {
         let waits = waiting.iter().map(|(number, doing)| {
             format!("session {number}: {} ({} s)", doing.what, (now - doing.since) / SECOND)
         });
-        let more = waiting.len().saturating_sub(NAMED);
-        let more = (more > 0).then(|| format!("{more} more"));
-        waits.take(NAMED).chain(more).collect::<Vec<_>>().join(", ")
+        let unnamed = waiting.len().saturating_sub(NAMED);
+        let unnamed = (unnamed > 0).then(|| format!("{unnamed} more"));
+        waits.take(NAMED).chain(unnamed).collect::<Vec<_>>().join(", ")
     }
 }
 
@@ -408,22 +409,26 @@ struct PolledSession {
 }
 
 thread_local! {
-    static HERE: RefCell<Option<Rc<PolledSession>>> = const { RefCell::new(None) };
+    static CURRENT_SESSION: RefCell<Option<Rc<PolledSession>>> = const { RefCell::new(None) };
 }
 
-/// Tells of the session that is being polled, if there is one.
-fn here(tell: impl FnOnce(&PolledSession)) {
-    HERE.with_borrow(|here| here.as_deref().map(tell));
+/// Calls `report` with the session that is being polled, if there is one.
+fn with_current(report: impl FnOnce(&PolledSession)) {
+    CURRENT_SESSION.with_borrow(|session| session.as_deref().map(report));
 }
 
 /// Lets [`doing`] within `work` know which session it speaks of.
-pub(crate) async fn noted<F: Future>(activity: &Arc<Activity>, number: u32, work: F) -> F::Output {
-    let here = Rc::new(PolledSession { activity: Arc::clone(activity), number });
+pub(crate) async fn in_session<F: Future>(
+    activity: &Arc<Activity>,
+    number: u32,
+    work: F,
+) -> F::Output {
+    let session = Rc::new(PolledSession { activity: Arc::clone(activity), number });
     let mut work = pin!(work);
     poll_fn(|context| {
-        let outside = HERE.replace(Some(Rc::clone(&here)));
+        let outside = CURRENT_SESSION.replace(Some(Rc::clone(&session)));
         let polled = work.as_mut().poll(context);
-        HERE.set(outside);
+        CURRENT_SESSION.set(outside);
         polled
     })
     .await
@@ -431,21 +436,21 @@ pub(crate) async fn noted<F: Future>(activity: &Arc<Activity>, number: u32, work
 
 /// Notes what this session of a load does from now on, such as `creating table region`; that is progress.
 pub fn doing(what: impl Into<String>) {
-    here(|here| here.activity.note(here.number, what.into()));
+    with_current(|session| session.activity.note(session.number, what.into()));
 }
 
 /// Notes that this session is open, so that what it executes can be ended.
 pub fn opened(session: &AdminSession<'_>) {
-    here(|here| {
-        if let Some(doing) = here.activity.sessions().get_mut(&here.number) {
-            doing.interrupter = session.interrupter();
+    with_current(|polled| {
+        if let Some(work) = polled.activity.sessions().get_mut(&polled.number) {
+            work.interrupter = session.interrupter();
         }
     });
 }
 
 /// Notes that what this session does continues.
 pub fn goes_on() {
-    here(|here| here.activity.moved());
+    with_current(|session| session.activity.moved());
 }
 
 /// Streams rows into a table, see [`Session::bulk_load`], and notes what the session does, and each row that is taken.
@@ -500,8 +505,8 @@ mod tests {
 
     #[test]
     fn a_load_ends_at_once_with_a_dead_node_and_later_with_others() {
-        let patience = Patience::saying_after(30 * SECOND);
-        let ends = |idle_s, health| patience.lost(idle_s * SECOND, &[sight(health)]).is_some();
+        let patience = StallTimeouts::saying_after(30 * SECOND);
+        let ends = |idle_s, health| patience.find_lost(idle_s * SECOND, &[sight(health)]).is_some();
         let cases = [
             (NodeHealth::Dead, [true, true, true]),
             (NodeHealth::OutOfMemory, [false, true, true]),
@@ -515,7 +520,7 @@ mod tests {
 
     #[test]
     fn the_last_looks_end_and_begin_when_a_node_is_given_up() {
-        let patience = Patience::saying_after(30 * SECOND);
+        let patience = StallTimeouts::saying_after(30 * SECOND);
         let mut looks = vec![30 * SECOND];
         for at in 0..3 {
             looks.push(patience.next_look(looks[at]));
@@ -525,11 +530,11 @@ mod tests {
     }
 
     #[test]
-    fn where_no_session_waits_any_more_nothing_stands_in_its_place() {
+    fn the_text_of_a_stall_omits_what_is_missing() {
         let sights = [sight(NodeHealth::Works)];
-        assert_eq!(stalled(31 * SECOND, "", &sights), "no progress for 31 s\n  n1 says so");
+        assert_eq!(stall_text(31 * SECOND, "", &sights), "no progress for 31 s\n  n1 says so");
         assert_eq!(
-            stalled(31 * SECOND, "session 0: COMMIT (31 s)", &[]),
+            stall_text(31 * SECOND, "session 0: COMMIT (31 s)", &[]),
             "no progress for 31 s; session 0: COMMIT (31 s)"
         );
     }
@@ -537,14 +542,15 @@ mod tests {
     #[test]
     fn the_worst_node_is_named() {
         let sights = [sight(NodeHealth::Stuck), sight(NodeHealth::Dead)];
-        let worst =
-            Patience::saying_after(30 * SECOND).lost(200 * SECOND, &sights).expect("one is dead");
+        let worst = StallTimeouts::saying_after(30 * SECOND)
+            .find_lost(200 * SECOND, &sights)
+            .expect("one is dead");
         assert_eq!(worst.health, NodeHealth::Dead);
         assert_eq!(
             problem(
                 worst,
                 SECOND,
-                &Patience::saying_after(30 * SECOND),
+                &StallTimeouts::saying_after(30 * SECOND),
                 ("the load", "session 0: COMMIT")
             ),
             "n1 says so"
@@ -553,7 +559,7 @@ mod tests {
             problem(
                 &sights[0],
                 200 * SECOND,
-                &Patience::saying_after(30 * SECOND),
+                &StallTimeouts::saying_after(30 * SECOND),
                 ("the load", waits),
             )
         };

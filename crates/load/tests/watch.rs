@@ -2,7 +2,7 @@
 
 use dyno_core::{AdminSession, Driver, MILLISECOND, NodeHealth, NodeSight, SECOND};
 use dyno_load::query::execute;
-use dyno_load::{LoadError, LoadErrorKind, LoadObserver, LoadSessions, Patience};
+use dyno_load::{LoadError, LoadErrorKind, LoadObserver, LoadSessions, StallTimeouts};
 use dyno_testkit::sim::{Service, SimDriver, SimulatedAnswers};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -14,14 +14,14 @@ fn hanging() -> SimDriver {
 }
 
 #[derive(Default)]
-struct Seen {
+struct RecordingObserver {
     notes: Mutex<Vec<String>>,
     is_canceled: AtomicBool,
     dead: Option<NodeSight>,
     health: Option<NodeHealth>,
 }
 
-impl LoadObserver for Seen {
+impl LoadObserver for RecordingObserver {
     fn note(&self, text: &str) {
         self.notes.lock().expect("no panic").push(text.to_owned());
         if self.health == Some(NodeHealth::Works) {
@@ -33,8 +33,11 @@ impl LoadObserver for Seen {
         self.is_canceled.load(Ordering::Relaxed)
     }
 
-    fn patience(&self) -> Patience {
-        Patience { answer_within: 20 * MILLISECOND, ..Patience::saying_after(40 * MILLISECOND) }
+    fn patience(&self) -> StallTimeouts {
+        StallTimeouts {
+            answer_within: 20 * MILLISECOND,
+            ..StallTimeouts::saying_after(40 * MILLISECOND)
+        }
     }
 
     fn lost_node(&self) -> Option<NodeSight> {
@@ -48,7 +51,7 @@ impl LoadObserver for Seen {
     }
 }
 
-fn load(observer: &Seen) -> LoadError {
+fn load(observer: &RecordingObserver) -> LoadError {
     let driver = hanging();
     let sessions = LoadSessions::new(&driver.admin(), observer, 3);
     let work = async |session: &mut AdminSession<'_>, piece: &u32| {
@@ -59,8 +62,8 @@ fn load(observer: &Seen) -> LoadError {
 
 #[test]
 fn a_server_that_hangs_is_named_with_what_is_waited_for_and_ends_the_load() {
-    let seen = Seen::default();
-    let error = load(&seen);
+    let observer = RecordingObserver::default();
+    let error = load(&observer);
     assert_eq!(error.kind, LoadErrorKind::Node, "{error}");
     let text = error.to_string();
     assert!(
@@ -69,7 +72,7 @@ fn a_server_that_hangs_is_named_with_what_is_waited_for_and_ends_the_load() {
     );
     assert!(text.contains("the load made no progress for"), "{text}");
     assert!(text.contains("session 0: loading piece "), "{text}");
-    let notes = seen.notes.lock().expect("no panic");
+    let notes = observer.notes.lock().expect("no panic");
     assert!(notes[0].starts_with("no progress for"), "{notes:?}");
     for piece in 1..=3 {
         assert!(notes[0].contains(&format!("loading piece {piece} (")), "{notes:?}");
@@ -80,22 +83,24 @@ fn a_server_that_hangs_is_named_with_what_is_waited_for_and_ends_the_load() {
 fn a_dead_node_ends_the_load_at_once() {
     let evidence = "is dead".to_owned();
     let dead = NodeSight { name: "n2".to_owned(), health: NodeHealth::Dead, evidence };
-    let seen = Seen { dead: Some(dead), ..Seen::default() };
-    let error = load(&seen);
+    let observer = RecordingObserver { dead: Some(dead), ..RecordingObserver::default() };
+    let error = load(&observer);
     assert_eq!(error.to_string(), "n2 is dead");
     assert!(error.hint().expect("a remedy").contains("what is stored is kept"));
 }
 
 #[test]
 fn a_node_without_memory_ends_the_load_when_it_stands_still() {
-    let seen = Seen { health: Some(NodeHealth::OutOfMemory), ..Seen::default() };
-    let text = load(&seen).to_string();
+    let observer =
+        RecordingObserver { health: Some(NodeHealth::OutOfMemory), ..RecordingObserver::default() };
+    let text = load(&observer).to_string();
     assert!(text.starts_with("n1 sits, and the load made no progress for"), "{text}");
 }
 
 #[test]
 fn a_node_that_works_is_waited_for_until_the_user_has_enough() {
-    let seen = Seen { health: Some(NodeHealth::Works), ..Seen::default() };
-    assert_eq!(load(&seen).kind, LoadErrorKind::Canceled);
-    assert!(seen.notes.lock().expect("no panic")[0].contains("n1 sits"));
+    let observer =
+        RecordingObserver { health: Some(NodeHealth::Works), ..RecordingObserver::default() };
+    assert_eq!(load(&observer).kind, LoadErrorKind::Canceled);
+    assert!(observer.notes.lock().expect("no panic")[0].contains("n1 sits"));
 }

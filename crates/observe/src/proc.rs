@@ -142,12 +142,12 @@ pub fn tcp_listeners(tcp: &str, port: u16) -> impl Iterator<Item = (IpAddr, Sock
     tcp.lines().skip(1).filter_map(move |line| {
         let fields: Vec<&str> = line.split_whitespace().collect();
         let (address, at) = fields.get(1)?.split_once(':')?;
-        let is_it = *fields.get(3)? == LISTENS && u16::from_str_radix(at, 16) == Ok(port);
+        let is_listener = *fields.get(3)? == LISTENS && u16::from_str_radix(at, 16) == Ok(port);
         let owner = SocketOwner {
             inode: fields.get(9)?.parse().ok()?,
             user: Some(fields.get(7)?.parse().ok()?),
         };
-        is_it.then_some((ip_address(address)?, owner))
+        is_listener.then_some((ip_address(address)?, owner))
     })
 }
 
@@ -183,7 +183,7 @@ pub fn unix_listeners(unix: &str, path: &Path) -> impl Iterator<Item = u64> {
 
 /// Growth of a counter. A counter of 32 bits may have passed its end; one that went back
 /// otherwise was reset, which is `None`.
-pub fn counted(before: u64, after: u64) -> Option<u64> {
+pub fn counter_growth(before: u64, after: u64) -> Option<u64> {
     const WRAP: u64 = 1 << 32;
     match after.checked_sub(before) {
         Some(count) => Some(count),
@@ -219,11 +219,11 @@ eth0.7:33554432 200 0 0 0 0 0 9 500 3 0 0 0 0 0 0
 
     #[test]
     fn interfaces_have_names_with_anything_but_a_colon() {
-        let all: Vec<_> = networks(NET).collect();
-        assert_eq!(all.len(), 2);
-        assert_eq!(all[0].0, "lo");
+        let interfaces: Vec<_> = networks(NET).collect();
+        assert_eq!(interfaces.len(), 2);
+        assert_eq!(interfaces[0].0, "lo");
         let vlan = NetCounters { received_bytes: 33_554_432, sent_bytes: 500 };
-        assert_eq!(all[1], ("eth0.7", vlan));
+        assert_eq!(interfaces[1], ("eth0.7", vlan));
     }
 
     #[test]
@@ -263,9 +263,9 @@ eth0.7:33554432 200 0 0 0 0 0 9 500 3 0 0 0 0 0 0
    1: 0100007F:0CEA 0100007F:9999 01 00000000:00000000 00:00000000 00000000   112        0 4712 1 0 100
    2: 00000000:0CEB 00000000:0000 0A 00000000:00000000 00:00000000 00000000   112        0 4713 1 0 100
 ";
-        let found: Vec<_> = tcp_listeners(tcp, 3306).collect();
+        let listeners: Vec<_> = tcp_listeners(tcp, 3306).collect();
         let owner = SocketOwner { inode: 4711, user: Some(112) };
-        assert_eq!(found, [(IpAddr::from([127, 0, 0, 1]), owner)]);
+        assert_eq!(listeners, [(IpAddr::from([127, 0, 0, 1]), owner)]);
         assert_eq!(
             ip_address("00000000000000000000000001000000"),
             Some("::1".parse().expect("an address"))
@@ -291,9 +291,9 @@ eth0.7:33554432 200 0 0 0 0 0 9 500 3 0 0 0 0 0 0
 
     #[test]
     fn counters_wrap_at_32_bits_or_are_reset() {
-        assert_eq!(counted(5, 12), Some(7));
-        assert_eq!(counted(u64::from(u32::MAX) - 9, 10), Some(20));
-        assert_eq!(counted(1_000, 0), None);
-        assert_eq!(counted(1 << 40, 3), None);
+        assert_eq!(counter_growth(5, 12), Some(7));
+        assert_eq!(counter_growth(u64::from(u32::MAX) - 9, 10), Some(20));
+        assert_eq!(counter_growth(1_000, 0), None);
+        assert_eq!(counter_growth(1 << 40, 3), None);
     }
 }

@@ -39,7 +39,7 @@ impl Running {
         Pid::from_child(&self.child)
     }
 
-    async fn end(&mut self) -> io::Result<ExitStatus> {
+    async fn wait_for_end(&mut self) -> io::Result<ExitStatus> {
         let ended = EventSource::new(pidfd_open(self.pid(), PidfdFlags::NONBLOCK)?)?;
         loop {
             if let Some(status) = self.child.try_wait()? {
@@ -72,18 +72,18 @@ pub async fn shell(command: &OsStr, output: Output) -> io::Result<ShellEnd> {
         shell.stdout(Stdio::piped());
     }
     let mut running = Running { child: shell.spawn()?, is_leader: false };
-    let kept = match running.child.stdout.take() {
+    let bytes = match running.child.stdout.take() {
         Some(pipe) => read_all(pipe).await?,
         None => Vec::new(),
     };
-    Ok(ShellEnd { status: running.end().await?, output: kept })
+    Ok(ShellEnd { status: running.wait_for_end().await?, output: bytes })
 }
 
 /// Runs a command in its own process group and waits for its end, or kills the group when the waiter is dropped.
 /// Processes of a command that has ended continue.
 pub async fn run_group(command: &mut Command) -> io::Result<ExitStatus> {
     let child = command.process_group(0).spawn()?;
-    Running { child, is_leader: true }.end().await
+    Running { child, is_leader: true }.wait_for_end().await
 }
 
 /// Reads until all other ends are closed.
@@ -91,15 +91,15 @@ async fn read_all<P: io::Read + AsFd>(pipe: P) -> io::Result<Vec<u8>> {
     let flags = fcntl_getfl(&pipe)?;
     fcntl_setfl(&pipe, flags | OFlags::NONBLOCK)?;
     let source = EventSource::new(pipe)?;
-    let mut kept = Vec::new();
+    let mut output = Vec::new();
     let mut chunk = [0; 4096];
     loop {
         source.readable().await;
         match rustix::io::read(source.io(), &mut chunk) {
-            Ok(0) => return Ok(kept),
+            Ok(0) => return Ok(output),
             Ok(length) => {
-                let room = OUTPUT_LIMIT_BYTES - kept.len();
-                kept.extend_from_slice(&chunk[..length.min(room)]);
+                let room = OUTPUT_LIMIT_BYTES - output.len();
+                output.extend_from_slice(&chunk[..length.min(room)]);
                 source.filled();
             }
             Err(rustix::io::Errno::AGAIN) => source.not_readable(),

@@ -14,7 +14,7 @@ use std::future::Future;
 use std::io;
 use std::mem::{ManuallyDrop, MaybeUninit};
 use std::os::fd::{AsFd, BorrowedFd};
-use std::pin::Pin;
+use std::pin::{Pin, pin};
 use std::task::{Context, Poll, Waker};
 use std::thread;
 
@@ -54,7 +54,7 @@ pub(crate) struct ReadyTasks {
 
 impl ReadyTasks {
     /// None of so many tasks.
-    pub(crate) fn of(tasks: usize) -> Self {
+    pub(crate) fn new(tasks: usize) -> Self {
         ReadyTasks { list: Vec::with_capacity(tasks), marks: vec![false; tasks] }
     }
 
@@ -64,6 +64,13 @@ impl ReadyTasks {
             && !std::mem::replace(mark, true)
         {
             self.list.push(task);
+        }
+    }
+
+    fn take_all(&mut self, other: &mut ReadyTasks) {
+        for task in other.list.drain(..) {
+            other.marks[task as usize] = false;
+            self.wake(task);
         }
     }
 }
@@ -127,7 +134,7 @@ impl State {
             woke: 0,
             answers: 0,
             current: 0,
-            ready: ReadyTasks::of(tasks),
+            ready: ReadyTasks::new(tasks),
             timers: BinaryHeap::with_capacity(tasks * 2 + 16),
             sources: Vec::with_capacity(tasks),
             free_sources: Vec::with_capacity(tasks),
@@ -275,7 +282,7 @@ impl State {
                 Ok(())
             }
             Err(rustix::io::Errno::INTR) => Ok(()),
-            Err(error) => Err(refused(error)),
+            Err(error) => Err(wait_error(error)),
         }
     }
 
@@ -365,15 +372,15 @@ impl<F: Future> Loop<F> {
         let mut buffer = [MaybeUninit::<epoll::Event>::uninit(); BATCH];
         while self.live > 0 {
             self.poll_ready();
-            let now = current_time();
+            let time = current_time();
             let (woke, answers) =
                 with_state(|state| (state.woke, std::mem::take(&mut state.answers)));
-            let limit = match owner(Tick { now, live: self.live, woke, answers }) {
+            let limit = match owner(Tick { now: time, live: self.live, woke, answers }) {
                 Turn::Pause => return Ok(()),
                 Turn::RunUntil(limit) => limit,
             };
             if self.live > 0 {
-                wait(now, limit, &mut buffer)?;
+                wait(time, limit, &mut buffer)?;
             }
         }
         Ok(())
@@ -474,7 +481,7 @@ fn wait(
 }
 
 #[cold]
-fn refused(error: rustix::io::Errno) -> io::Error {
+fn wait_error(error: rustix::io::Errno) -> io::Error {
     io::Error::other(format!("epoll_pwait2 does not wait for events: {error}"))
 }
 
@@ -501,6 +508,37 @@ type ColdTask<'a> = Pin<Box<dyn Future<Output = ()> + 'a>>;
 pub fn block_on<F: Future>(future: F) -> io::Result<F::Output> {
     let mut outputs = run_all([future])?;
     Ok(outputs.remove(0))
+}
+
+/// Runs `future` to its end within a task of this thread's loop, for a task that can't return to it; `None` if it has
+/// no end before `limit`. The loop's other tasks wait meanwhile, and so does its owner.
+pub fn block_in_task<F: Future>(future: F, limit: Nanos) -> io::Result<Option<F::Output>> {
+    let mut future = pin!(future);
+    let mut context = Context::from_waker(Waker::noop());
+    let mut buffer = [MaybeUninit::<epoll::Event>::uninit(); BATCH];
+    // Other tasks that become ready stay ready until the loop continues. In its list they would end each wait at once.
+    let mut ready = with_state(|state| {
+        let tasks = state.ready.marks.len();
+        std::mem::replace(&mut state.ready, ReadyTasks::new(tasks))
+    });
+    let outcome = loop {
+        if let Poll::Ready(output) = future.as_mut().poll(&mut context) {
+            break Ok(Some(output));
+        }
+        let time = current_time();
+        if time >= limit {
+            break Ok(None);
+        }
+        if let Err(error) = wait(time, limit, &mut buffer) {
+            break Err(error);
+        }
+        with_state(|state| ready.take_all(&mut state.ready));
+    };
+    with_state(|state| {
+        ready.take_all(&mut state.ready);
+        state.ready = ready;
+    });
+    outcome
 }
 
 /// Runs futures concurrently on one loop; returns their outputs in order. For set-up work.
@@ -531,19 +569,19 @@ pub fn run_spread<T: Send>(
         let threads: Vec<_> = (0..loops)
             .map(|first| {
                 let numbers = (first..tasks).step_by(loops as usize);
-                let run = move || run_all(numbers.map(|number| task(number)));
-                thread::Builder::new().spawn_scoped(scope, run)
+                thread::Builder::new()
+                    .spawn_scoped(scope, move || run_all(numbers.map(|number| task(number))))
             })
             .collect::<io::Result<_>>()?;
-        let join = |thread: thread::ScopedJoinHandle<'_, _>| {
+        let outputs = threads.into_iter().map(|thread: thread::ScopedJoinHandle<'_, _>| {
             thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
-        };
-        threads.into_iter().map(join).collect::<io::Result<Vec<Vec<T>>>>()
+        });
+        outputs.collect::<io::Result<Vec<Vec<T>>>>()
     })?;
     let mut finished: Vec<_> = finished.into_iter().map(Vec::into_iter).collect();
     let in_order = (0..tasks as usize).filter_map(|number| {
-        let of_loop = number % finished.len();
-        finished[of_loop].next()
+        let loop_index = number % finished.len();
+        finished[loop_index].next()
     });
     Ok(in_order.collect())
 }
@@ -570,12 +608,12 @@ mod tests {
     #[test]
     fn tasks_are_spread_over_threads_and_their_outputs_are_in_order() {
         for (tasks, loops, threads) in [(0, 3, 0), (1, 0, 1), (7, 3, 3), (3, 7, 3)] {
-            let done = run_spread(tasks, loops, async |number| {
+            let outputs = run_spread(tasks, loops, async |number| {
                 crate::timers::yield_now().await;
                 (number, thread::current().id())
             });
             let (numbers, ids): (Vec<_>, std::collections::HashSet<_>) =
-                done.unwrap().into_iter().unzip();
+                outputs.unwrap().into_iter().unzip();
             assert_eq!(numbers, (0..tasks).collect::<Vec<_>>());
             assert_eq!(ids.len(), threads);
         }

@@ -11,7 +11,7 @@ mod stream;
 mod timers;
 
 pub use child::{Output, ShellEnd, run_group, shell};
-pub use event_loop::{Loop, Tick, Turn, block_on, run_all, run_spread};
+pub use event_loop::{Loop, Tick, Turn, block_in_task, block_on, run_all, run_spread};
 pub use ring::Peek;
 pub use stream::{ChosenIo, Io, IoChoice, choose_io, chosen_io};
 pub use stream::{EventSource, SocketStream};

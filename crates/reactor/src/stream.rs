@@ -19,10 +19,10 @@ use crate::ring::{Peek, Ring};
 
 /// A connected, non-blocking stream socket of the loop of this thread.
 #[derive(Debug)]
-pub struct SocketStream(Way);
+pub struct SocketStream(Backend);
 
 #[derive(Debug)]
-enum Way {
+enum Backend {
     Epoll(EventSource<OwnedFd>),
     Ring { socket: OwnedFd, key: u32 },
 }
@@ -34,8 +34,8 @@ impl SocketStream {
             state.ring().map(|(ring, task)| ring.register(socket.as_fd(), task)).transpose()
         })?;
         Ok(SocketStream(match on_ring {
-            Some(key) => Way::Ring { socket, key },
-            None => Way::Epoll(EventSource::new(socket)?),
+            Some(key) => Backend::Ring { socket, key },
+            None => Backend::Epoll(EventSource::new(socket)?),
         }))
     }
 
@@ -44,13 +44,13 @@ impl SocketStream {
     #[inline]
     pub fn try_recv(&self, into: &mut [u8]) -> Result<Option<usize>, Errno> {
         match &self.0 {
-            Way::Ring { key, .. } => with_ring(|ring, _| ring.try_recv(*key, into)),
-            Way::Epoll(source) => {
-                let asked = into.len();
+            Backend::Ring { key, .. } => with_ring(|ring, _| ring.try_recv(*key, into)),
+            Backend::Epoll(source) => {
+                let capacity = into.len();
                 match retry_on_intr(|| recv(source.fd(), &mut *into, RecvFlags::empty())) {
                     Ok((_, count)) => {
                         // The end of the stream is an edge that comes once.
-                        if count == asked {
+                        if count == capacity {
                             source.filled();
                         } else if count > 0 {
                             source.not_readable();
@@ -72,8 +72,8 @@ impl SocketStream {
     #[inline]
     pub fn try_send(&self, bytes: &[u8]) -> Result<Option<usize>, Errno> {
         match &self.0 {
-            Way::Ring { key, .. } => with_ring(|ring, _| ring.try_send(*key, bytes)),
-            Way::Epoll(source) => {
+            Backend::Ring { key, .. } => with_ring(|ring, _| ring.try_send(*key, bytes)),
+            Backend::Epoll(source) => {
                 match retry_on_intr(|| send(source.fd(), bytes, SendFlags::NOSIGNAL)) {
                     Ok(count) => Ok(Some(count)),
                     Err(Errno::AGAIN) => {
@@ -86,10 +86,19 @@ impl SocketStream {
         }
     }
 
+    /// Returns true if bytes that were taken are not sent, also because they can't be.
+    pub fn has_unsent(&self) -> bool {
+        match &self.0 {
+            Backend::Ring { key, .. } => with_ring(|ring, _| ring.has_unsent(*key)),
+            // It takes nothing that it can't send.
+            Backend::Epoll(_) => false,
+        }
+    }
+
     /// Returns true if [`SocketStream::try_exchange`] may take something.
     #[inline]
     pub fn is_on_ring(&self) -> bool {
-        matches!(self.0, Way::Ring { .. })
+        matches!(self.0, Backend::Ring { .. })
     }
 
     /// Like [`SocketStream::try_send`], for all of `bytes` without a copy: true, and anything in their place, or false
@@ -98,18 +107,20 @@ impl SocketStream {
     #[inline]
     pub fn try_exchange(&self, bytes: &mut Vec<u8>) -> bool {
         match &self.0 {
-            Way::Ring { key, .. } => with_ring(|ring, task| ring.try_exchange(*key, bytes, task)),
-            Way::Epoll(_) => false,
+            Backend::Ring { key, .. } => {
+                with_ring(|ring, task| ring.try_exchange(*key, bytes, task))
+            }
+            Backend::Epoll(_) => false,
         }
     }
 
     /// Lets `read` see what has arrived where it lies, in one piece. If it returns something, all of that counts as
     /// received; a copy is spared. After [`Peek::Nothing`] the task is woken when something comes.
     #[inline]
-    pub fn look<T>(&self, read: impl FnOnce(&[u8]) -> Option<T>) -> Peek<T> {
+    pub fn peek<T>(&self, read: impl FnOnce(&[u8]) -> Option<T>) -> Peek<T> {
         match &self.0 {
-            Way::Ring { key, .. } => with_ring(|ring, task| ring.look(*key, task, read)),
-            Way::Epoll(_) => Peek::Refused,
+            Backend::Ring { key, .. } => with_ring(|ring, task| ring.peek(*key, task, read)),
+            Backend::Epoll(_) => Peek::Refused,
         }
     }
 
@@ -117,8 +128,8 @@ impl SocketStream {
     #[inline]
     pub fn poll_recv(&self, into: &mut [u8]) -> Poll<Result<usize, Errno>> {
         match &self.0 {
-            Way::Ring { key, .. } => with_ring(|ring, task| ring.poll_recv(*key, into, task)),
-            Way::Epoll(source) => loop {
+            Backend::Ring { key, .. } => with_ring(|ring, task| ring.poll_recv(*key, into, task)),
+            Backend::Epoll(source) => loop {
                 if source.poll_readable().is_pending() {
                     return Poll::Pending;
                 }
@@ -137,8 +148,8 @@ impl SocketStream {
     /// Like [`SocketStream::readable`].
     pub fn poll_readable(&self) -> Poll<()> {
         match &self.0 {
-            Way::Epoll(source) => source.poll_readable(),
-            Way::Ring { key, .. } => {
+            Backend::Epoll(source) => source.poll_readable(),
+            Backend::Ring { key, .. } => {
                 ready_or_pending(with_ring(|ring, task| ring.is_readable(*key, task)))
             }
         }
@@ -152,8 +163,8 @@ impl SocketStream {
     /// Like [`SocketStream::writable`].
     pub fn poll_writable(&self) -> Poll<()> {
         match &self.0 {
-            Way::Epoll(source) => source.poll_writable(),
-            Way::Ring { key, .. } => {
+            Backend::Epoll(source) => source.poll_writable(),
+            Backend::Ring { key, .. } => {
                 ready_or_pending(with_ring(|ring, task| ring.is_writable(*key, task)))
             }
         }
@@ -162,8 +173,8 @@ impl SocketStream {
     /// Waits for one of both.
     pub async fn either(&self) {
         match &self.0 {
-            Way::Epoll(source) => source.either().await,
-            Way::Ring { key, .. } => {
+            Backend::Epoll(source) => source.either().await,
+            Backend::Ring { key, .. } => {
                 poll_fn(|_| {
                     ready_or_pending(with_ring(|ring, task| {
                         // Both, so that a wish for room is noted in any case.
@@ -177,8 +188,8 @@ impl SocketStream {
 
     pub fn fd(&self) -> BorrowedFd<'_> {
         match &self.0 {
-            Way::Epoll(source) => source.fd(),
-            Way::Ring { socket, .. } => socket.as_fd(),
+            Backend::Epoll(source) => source.fd(),
+            Backend::Ring { socket, .. } => socket.as_fd(),
         }
     }
 }
@@ -193,7 +204,7 @@ fn with_ring<R>(f: impl FnOnce(&mut crate::ring::Ring, u32) -> R) -> R {
 
 impl Drop for SocketStream {
     fn drop(&mut self) {
-        if let Way::Ring { socket, key } = &self.0 {
+        if let Backend::Ring { socket, key } = &self.0 {
             with_ring(|ring, _| ring.deregister(*key, socket.as_fd()));
         }
     }
@@ -232,11 +243,11 @@ impl<T: AsFd> EventSource<T> {
     pub(crate) fn poll_readable(&self) -> Poll<()> {
         // The edge of a closing peer comes once, perhaps with its last bytes: it must outlive `not_readable`, or the
         // wait for the end of the stream would never end.
-        let wanted = epoll::EventFlags::IN
+        let flags = epoll::EventFlags::IN
             | epoll::EventFlags::RDHUP
             | epoll::EventFlags::HUP
             | epoll::EventFlags::ERR;
-        with_state(|state| state.poll_flag(self.key, wanted))
+        with_state(|state| state.poll_flag(self.key, flags))
     }
 
     /// Waits until the kernel has reported the descriptor writable (or closed, or failed).
@@ -251,8 +262,8 @@ impl<T: AsFd> EventSource<T> {
 
     /// Waits until the descriptor is readable or writable.
     pub async fn either(&self) {
-        let both = epoll::EventFlags::IN | epoll::EventFlags::OUT;
-        poll_fn(|_| with_state(|state| state.poll_flag(self.key, both))).await;
+        let flags = epoll::EventFlags::IN | epoll::EventFlags::OUT;
+        poll_fn(|_| with_state(|state| state.poll_flag(self.key, flags))).await;
     }
 
     /// The receive queue is empty.
@@ -322,7 +333,7 @@ impl IoChoice {
     ///
     /// # Errors
     /// A sentence for the user.
-    pub fn of_environment() -> Result<Option<Self>, String> {
+    pub fn from_environment() -> Result<Option<Self>, String> {
         let Ok(text) = std::env::var("DYNO_IO") else { return Ok(None) };
         text.parse().map(Some).map_err(|why| format!("DYNO_IO: {why}."))
     }
@@ -376,7 +387,7 @@ impl fmt::Display for ChosenIo {
 
 static CHOSEN: OnceLock<ChosenIo> = OnceLock::new();
 
-fn resolved(choice: IoChoice) -> io::Result<ChosenIo> {
+fn resolve_io(choice: IoChoice) -> io::Result<ChosenIo> {
     match choice {
         IoChoice::Only(io) => io.probe().map(|()| ChosenIo { io, is_forced: true, refusal: None }),
         IoChoice::Auto => Ok(match Io::Uring.probe() {
@@ -394,16 +405,16 @@ fn resolved(choice: IoChoice) -> io::Result<ChosenIo> {
 /// # Errors
 /// Chooses the backend. An error is the reason why io_uring can't be used, when nothing else was wanted.
 pub fn choose_io(choice: IoChoice) -> io::Result<()> {
-    let _ = CHOSEN.set(resolved(choice)?);
+    let _ = CHOSEN.set(resolve_io(choice)?);
     Ok(())
 }
 
 /// The chosen backend; chosen by the environment when the first loop is made, if nothing has chosen it before.
 pub fn chosen_io() -> &'static ChosenIo {
     CHOSEN.get_or_init(|| {
-        let wanted = IoChoice::of_environment().ok().flatten().unwrap_or_default();
+        let choice = IoChoice::from_environment().ok().flatten().unwrap_or_default();
         // What can't be had leaves epoll.
-        resolved(wanted).unwrap_or(ChosenIo { io: Io::Epoll, is_forced: false, refusal: None })
+        resolve_io(choice).unwrap_or(ChosenIo { io: Io::Epoll, is_forced: false, refusal: None })
     })
 }
 
@@ -413,12 +424,12 @@ mod tests {
 
     #[test]
     fn loops_of_few_tasks_use_epoll_unless_the_user_wants_a_ring() {
-        let with = |io, is_forced| ChosenIo { io, is_forced, refusal: None };
+        let chosen = |io, is_forced| ChosenIo { io, is_forced, refusal: None };
         for (choice, few, many) in [
-            (with(Io::Uring, false), Io::Epoll, Io::Uring),
-            (with(Io::Uring, true), Io::Uring, Io::Uring),
-            (with(Io::Epoll, true), Io::Epoll, Io::Epoll),
-            (with(Io::Epoll, false), Io::Epoll, Io::Epoll),
+            (chosen(Io::Uring, false), Io::Epoll, Io::Uring),
+            (chosen(Io::Uring, true), Io::Uring, Io::Uring),
+            (chosen(Io::Epoll, true), Io::Epoll, Io::Epoll),
+            (chosen(Io::Epoll, false), Io::Epoll, Io::Epoll),
         ] {
             assert_eq!([1, 2, 3, 64].map(|tasks| choice.for_tasks(tasks)), [few, few, many, many]);
         }

@@ -58,14 +58,14 @@ pub fn wake(task: u32) {
 }
 
 /// Interval at which [`unless`] polls.
-const ASK_EVERY: Nanos = SECOND / 10;
+const CANCEL_POLL_INTERVAL: Nanos = SECOND / 10;
 
 /// The result of `future`; `None` once `is_over`, which is polled ten times a second: the future is dropped then.
 /// It is given that long also where it is over from the begin.
 pub async fn unless<F: Future>(is_over: impl Fn() -> bool, future: F) -> Option<F::Output> {
     let mut future = pin!(future);
     loop {
-        match timeout(now() + ASK_EVERY, future.as_mut()).await {
+        match timeout(now() + CANCEL_POLL_INTERVAL, future.as_mut()).await {
             Ok(output) => return Some(output),
             Err(Elapsed) if is_over() => return None,
             Err(Elapsed) => {}

@@ -20,14 +20,14 @@ fn pair() -> (UnixStream, UnixStream) {
 }
 
 async fn receive(source: &EventSource<UnixStream>, wanted: usize) -> Vec<u8> {
-    let mut all = Vec::new();
-    while all.len() < wanted {
+    let mut received = Vec::new();
+    while received.len() < wanted {
         source.readable().await;
         let mut buffer = [0; 4];
         match source.io().read(&mut buffer) {
             Ok(0) => break,
             Ok(count) => {
-                all.extend_from_slice(&buffer[..count]);
+                received.extend_from_slice(&buffer[..count]);
                 if count < buffer.len() {
                     source.not_readable();
                 }
@@ -38,14 +38,14 @@ async fn receive(source: &EventSource<UnixStream>, wanted: usize) -> Vec<u8> {
             }
         }
     }
-    all
+    received
 }
 
 #[test]
 fn tasks_talk_over_descriptors() {
     let (left, right) = pair();
     let streams = RefCell::new(vec![Some(left), Some(right)]);
-    let talk = |number: usize| {
+    let exchange = |number: usize| {
         let stream = streams.borrow_mut()[number].take().unwrap();
         async move {
             let source = EventSource::new(stream).unwrap();
@@ -63,7 +63,7 @@ fn tasks_talk_over_descriptors() {
             sum
         }
     };
-    assert_eq!(run_all((0..2).map(talk)).unwrap(), [499_500, 499_500]);
+    assert_eq!(run_all((0..2).map(exchange)).unwrap(), [499_500, 499_500]);
 }
 
 #[test]
@@ -143,12 +143,12 @@ fn a_peer_that_reads_does_not_wake_who_waits_to_read() {
         for _ in 0..10 {
             source.io().write_all(b"x").unwrap();
             let mut waiting = pin!(source.readable());
-            let counted = poll_fn(|context| {
+            let counted_wait = poll_fn(|context| {
                 polls.set(polls.get() + 1);
                 waiting.as_mut().poll(context)
             });
             right.read_exact(&mut [0]).unwrap();
-            assert_eq!(timeout(now() + 1_000_000, counted).await, Err(Elapsed));
+            assert_eq!(timeout(now() + 1_000_000, counted_wait).await, Err(Elapsed));
         }
     })
     .unwrap();
@@ -194,8 +194,8 @@ fn what_is_over_is_dropped_and_what_is_done_before_is_passed() {
             sleep_until(wait * SECOND).await;
             wait
         };
-        let got = unless(|| now() >= 10 * SECOND, work).await;
-        (got, now() / SECOND)
+        let output = unless(|| now() >= 10 * SECOND, work).await;
+        (output, now() / SECOND)
     });
     assert_eq!(
         Loop::new(Clock::Virtual, tasks).unwrap().finish().unwrap(),
@@ -210,8 +210,8 @@ fn an_owner_can_pause_and_drop_what_is_not_done() {
     tasks
         .run(|tick| if tick.now >= 50 * SECOND { Turn::Pause } else { Turn::RunUntil(50 * SECOND) })
         .unwrap();
-    let done: Vec<bool> = tasks.take_outputs().iter().map(Option::is_some).collect();
-    assert_eq!(done, [true, false]);
+    let are_done: Vec<bool> = tasks.take_outputs().iter().map(Option::is_some).collect();
+    assert_eq!(are_done, [true, false]);
     drop(tasks);
     // The thread is free for another loop.
     assert_eq!(block_on(async { 7 }).unwrap(), 7);
@@ -263,13 +263,13 @@ fn loops_that_share_a_virtual_time_take_turns() {
         }
     });
     let due = |number: usize| (1..).map(move |n| n * (2 + number as u64)).take_while(|s| *s <= 12);
-    let mut wanted: Vec<_> = (0..3).flat_map(|n| due(n).map(move |s| (s, n))).collect();
+    let mut expected: Vec<_> = (0..3).flat_map(|n| due(n).map(move |s| (s, n))).collect();
     let mut order = order.into_inner().unwrap();
     assert!(order.is_sorted_by_key(|(at_s, _)| *at_s), "{order:?}");
     // Among equal times the one that has waited longest: 8 s was requested at 4 s and at 6 s.
     let at_8_s: Vec<_> = order.iter().filter(|(at_s, _)| *at_s == 8).map(|(_, n)| *n).collect();
     assert_eq!(at_8_s, [2, 0]);
     order.sort_unstable();
-    wanted.sort_unstable();
-    assert_eq!(order, wanted);
+    expected.sort_unstable();
+    assert_eq!(order, expected);
 }

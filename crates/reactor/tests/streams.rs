@@ -1,23 +1,28 @@
 //! Streams on epoll and on io_uring: the same promises.
 
-use dyno_reactor::{Clock, Io, Loop, SocketStream, now, sleep_until, timeout, yield_now};
+use dyno_core::Nanos;
+use dyno_reactor::{
+    Clock, Io, Loop, SocketStream, block_in_task, now, sleep_until, timeout, yield_now,
+};
 use dyno_testkit::skipped;
 use proptest::prelude::*;
+use std::cell::RefCell;
 use std::future::Future;
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::thread;
+use std::time::Duration;
 
-/// The ways of this machine.
-fn ways() -> Vec<Io> {
-    let mut ways = vec![Io::Epoll];
+/// The backends of this machine.
+fn io_backends() -> Vec<Io> {
+    let mut backends = vec![Io::Epoll];
     match Io::Uring.probe() {
-        Ok(()) => ways.push(Io::Uring),
+        Ok(()) => backends.push(Io::Uring),
         Err(error) => skipped("streams on io_uring", &error.to_string()),
     }
-    ways
+    backends
 }
 
 fn run<F: Future>(io: Io, tasks: impl IntoIterator<Item = F>) -> Vec<F::Output> {
@@ -32,11 +37,11 @@ fn run_one<F: Future>(io: Io, task: F) -> F::Output {
 fn pair(over_tcp: bool) -> (OwnedFd, OwnedFd) {
     if over_tcp {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let left = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
-        let (right, _) = listener.accept().unwrap();
-        left.set_nonblocking(true).unwrap();
-        left.set_nodelay(true).unwrap();
-        (left.into(), right.into())
+        let client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let (server, _) = listener.accept().unwrap();
+        client.set_nonblocking(true).unwrap();
+        client.set_nodelay(true).unwrap();
+        (client.into(), server.into())
     } else {
         let (left, right) = UnixStream::pair().unwrap();
         left.set_nonblocking(true).unwrap();
@@ -53,9 +58,9 @@ async fn send_all(stream: &SocketStream, mut bytes: &[u8]) {
     }
 }
 
-/// At most `most` bytes; none at the end of the stream.
-async fn receive(stream: &SocketStream, most: usize) -> Vec<u8> {
-    let mut bytes = vec![0; most];
+/// At most `max_bytes` bytes; none at the end of the stream.
+async fn receive(stream: &SocketStream, max_bytes: usize) -> Vec<u8> {
+    let mut bytes = vec![0; max_bytes];
     loop {
         stream.readable().await;
         if let Some(count) = stream.try_recv(&mut bytes).unwrap() {
@@ -66,15 +71,15 @@ async fn receive(stream: &SocketStream, most: usize) -> Vec<u8> {
 }
 
 async fn receive_all(stream: &SocketStream, wanted: usize) -> Vec<u8> {
-    let mut all = Vec::new();
-    while all.len() < wanted {
-        let some = receive(stream, wanted - all.len()).await;
-        if some.is_empty() {
+    let mut received = Vec::new();
+    while received.len() < wanted {
+        let piece = receive(stream, wanted - received.len()).await;
+        if piece.is_empty() {
             break;
         }
-        all.extend(some);
+        received.extend(piece);
     }
-    all
+    received
 }
 
 fn numbers(len: usize) -> Vec<u8> {
@@ -96,7 +101,7 @@ fn echo(fd: OwnedFd) -> thread::JoinHandle<usize> {
 
 #[test]
 fn many_streams_exchange_many_messages() {
-    for io in ways() {
+    for io in io_backends() {
         let mut echoes = Vec::new();
         let talk = |number: usize| {
             let (left, right) = pair(number % 2 == 1);
@@ -117,18 +122,59 @@ fn many_streams_exchange_many_messages() {
     }
 }
 
+/// Two tasks get a byte each; the second one's comes first.
+#[test]
+fn a_task_that_blocks_lets_no_other_run_and_loses_no_byte() {
+    for io in io_backends() {
+        let steps = RefCell::new(Vec::new());
+        let (peers, ours): (Vec<_>, Vec<_>) = [pair(false), pair(true)]
+            .into_iter()
+            .map(|(left, right)| (Some(right), Some(left)))
+            .unzip();
+        let (peers, ours) = (RefCell::new(peers), RefCell::new(ours));
+        let task = async |number: usize| {
+            let socket = ours.borrow_mut()[number].take().unwrap();
+            let stream = SocketStream::new(socket).unwrap();
+            yield_now().await;
+            if number == 1 {
+                assert_eq!(receive_all(&stream, 2).await, b"22");
+                return steps.borrow_mut().push("received");
+            }
+            let [mut first, mut second] =
+                [0, 1].map(|peer| UnixStream::from(peers.borrow_mut()[peer].take().unwrap()));
+            second.write_all(b"2").unwrap();
+            let sender = thread::spawn(move || {
+                thread::sleep(Duration::from_millis(5));
+                second.write_all(b"2").unwrap();
+                thread::sleep(Duration::from_millis(5));
+                first.write_all(b"1").unwrap();
+                (first, second)
+            });
+            let answer = block_in_task(receive_all(&stream, 1), Nanos::MAX).unwrap();
+            assert_eq!(answer.as_deref(), Some(&b"1"[..]));
+            let soon = now() + 1_000_000;
+            assert_eq!(block_in_task(receive_all(&stream, 1), soon).unwrap(), None);
+            assert_eq!(block_in_task(sleep_until(soon), Nanos::MAX).unwrap(), Some(()));
+            steps.borrow_mut().push("blocked");
+            drop(sender.join());
+        };
+        run(io, [0, 1].map(&task));
+        assert_eq!(*steps.borrow(), ["blocked", "received"]);
+    }
+}
+
 #[test]
 fn sends_that_the_peer_does_not_take_wait_and_keep_their_order() {
     const LENGTH: usize = 3 << 20;
-    for (io, over_tcp) in ways().into_iter().flat_map(|io| [(io, false), (io, true)]) {
+    for (io, over_tcp) in io_backends().into_iter().flat_map(|io| [(io, false), (io, true)]) {
         let (left, right) = pair(over_tcp);
         let reader = thread::spawn(move || {
             // The queues of both sides fill up first.
             thread::sleep(std::time::Duration::from_millis(20));
-            let (mut peer, mut all) = (UnixStream::from(right), vec![0; LENGTH]);
-            peer.read_exact(&mut all).unwrap();
+            let (mut peer, mut received) = (UnixStream::from(right), vec![0; LENGTH]);
+            peer.read_exact(&mut received).unwrap();
             peer.write_all(b"thanks").unwrap();
-            all
+            received
         });
         run_one(io, async {
             let stream = SocketStream::new(left).unwrap();
@@ -143,27 +189,27 @@ fn sends_that_the_peer_does_not_take_wait_and_keep_their_order() {
 
 #[test]
 fn a_flood_stops_until_it_is_taken() {
-    for io in ways() {
+    for io in io_backends() {
         let (left, right) = pair(false);
-        let (told, hear) = std::sync::mpsc::channel();
+        let (count_sender, count_receiver) = std::sync::mpsc::channel();
         let flood = thread::spawn(move || {
             let mut peer = UnixStream::from(right);
-            let mut sent = 0;
+            let mut sent_bytes = 0;
             for part in numbers(251 * 64).repeat(512).chunks(251 * 64) {
                 peer.write_all(part).unwrap();
-                sent += part.len();
-                told.send(sent).unwrap();
+                sent_bytes += part.len();
+                count_sender.send(sent_bytes).unwrap();
             }
-            sent
+            sent_bytes
         });
         run_one(io, async {
             let stream = SocketStream::new(left).unwrap();
             sleep_until(now() + 100_000_000).await;
-            let sent = hear.try_iter().last().unwrap_or(0);
-            assert!(sent < 2 << 20, "{io:?} has taken {sent} bytes that nobody wanted");
-            let whole = 251 * 64 * 512;
-            let all = receive_all(&stream, whole).await;
-            assert!(all == numbers(whole), "{io:?}: bytes were lost or mixed");
+            let sent_bytes = count_receiver.try_iter().last().unwrap_or(0);
+            assert!(sent_bytes < 2 << 20, "{io:?} has taken {sent_bytes} bytes that nobody wanted");
+            let length = 251 * 64 * 512;
+            let received = receive_all(&stream, length).await;
+            assert!(received == numbers(length), "{io:?}: bytes were lost or mixed");
         });
         assert_eq!(flood.join().unwrap(), 251 * 64 * 512);
     }
@@ -172,7 +218,7 @@ fn a_flood_stops_until_it_is_taken() {
 /// Item 4: the peer always has more than the task takes at once.
 #[test]
 fn a_due_time_is_served_under_a_flood() {
-    for io in ways() {
+    for io in io_backends() {
         let (left, right) = pair(false);
         let flood = thread::spawn(move || {
             let mut peer = UnixStream::from(right);
@@ -195,7 +241,7 @@ fn a_due_time_is_served_under_a_flood() {
 
 #[test]
 fn streams_that_take_nothing_keep_no_buffers_from_others() {
-    for io in ways() {
+    for io in io_backends() {
         run_one(io, async {
             let mut idle = Vec::new();
             for number in 0..300_u32 {
@@ -217,8 +263,8 @@ fn streams_that_take_nothing_keep_no_buffers_from_others() {
                 theirs.write_all(b"more").unwrap();
             }
             for (number, (stream, _)) in (0_u32..).zip(&idle) {
-                let wanted = [&number.to_le_bytes()[..], b"more"].concat();
-                assert_eq!(receive_all(stream, 8).await, wanted, "{io:?}");
+                let expected = [&number.to_le_bytes()[..], b"more"].concat();
+                assert_eq!(receive_all(stream, 8).await, expected, "{io:?}");
             }
             drop(stream);
             server.join().unwrap();
@@ -228,14 +274,14 @@ fn streams_that_take_nothing_keep_no_buffers_from_others() {
 
 #[test]
 fn exchanged_buffers_are_sent_in_order_with_others() {
-    for io in ways() {
+    for io in io_backends() {
         run_one(io, async {
             let (ours, theirs) = pair(false);
             let (stream, server) = (SocketStream::new(ours).unwrap(), echo(theirs));
-            let mut wanted = Vec::new();
+            let mut expected = Vec::new();
             for round in 0..200 {
                 let mut bytes = numbers(round * 7 % 900 + 1);
-                wanted.extend_from_slice(&bytes);
+                expected.extend_from_slice(&bytes);
                 if round % 3 == 0 || !stream.try_exchange(&mut bytes) {
                     send_all(&stream, &bytes).await;
                 }
@@ -243,16 +289,16 @@ fn exchanged_buffers_are_sent_in_order_with_others() {
                     yield_now().await;
                 }
             }
-            assert!(receive_all(&stream, wanted.len()).await == wanted, "{io:?}");
+            assert!(receive_all(&stream, expected.len()).await == expected, "{io:?}");
             drop(stream);
-            assert_eq!(server.join().unwrap(), wanted.len());
+            assert_eq!(server.join().unwrap(), expected.len());
         });
     }
 }
 
 #[test]
 fn the_last_bytes_come_before_the_end_of_the_stream() {
-    for (io, over_tcp) in ways().into_iter().flat_map(|io| [(io, false), (io, true)]) {
+    for (io, over_tcp) in io_backends().into_iter().flat_map(|io| [(io, false), (io, true)]) {
         let (left, right) = pair(over_tcp);
         let mut peer = UnixStream::from(right);
         peer.write_all(b"good-bye").unwrap();
@@ -267,16 +313,16 @@ fn the_last_bytes_come_before_the_end_of_the_stream() {
 
 #[test]
 fn a_stream_that_goes_sends_its_last_words_and_closes_at_once() {
-    for io in ways() {
+    for io in io_backends() {
         let (left, right) = pair(true);
-        let (other, _kept) = pair(false);
+        let (idle, _kept) = pair(false);
         let peer = thread::spawn(move || {
-            let mut all = Vec::new();
-            UnixStream::from(right).read_to_end(&mut all).unwrap();
-            all
+            let mut received = Vec::new();
+            UnixStream::from(right).read_to_end(&mut received).unwrap();
+            received
         });
         run_one(io, async {
-            let other = SocketStream::new(other).unwrap();
+            let idle = SocketStream::new(idle).unwrap();
             let stream = SocketStream::new(left).unwrap();
             yield_now().await;
             send_all(&stream, b"quit").await;
@@ -285,7 +331,7 @@ fn a_stream_that_goes_sends_its_last_words_and_closes_at_once() {
             while !peer.is_finished() {
                 sleep_until(now() + 1_000_000).await;
             }
-            drop(other);
+            drop(idle);
         });
         assert_eq!(peer.join().unwrap(), b"quit");
     }
@@ -293,7 +339,7 @@ fn a_stream_that_goes_sends_its_last_words_and_closes_at_once() {
 
 #[test]
 fn a_dead_peer_ends_sends_and_receives() {
-    for (io, over_tcp) in ways().into_iter().flat_map(|io| [(io, false), (io, true)]) {
+    for (io, over_tcp) in io_backends().into_iter().flat_map(|io| [(io, false), (io, true)]) {
         let (left, right) = pair(over_tcp);
         drop(right);
         run_one(io, async {
@@ -315,7 +361,7 @@ fn a_dead_peer_ends_sends_and_receives() {
 
 #[test]
 fn an_abandoned_wait_loses_nothing() {
-    for io in ways() {
+    for io in io_backends() {
         let (left, right) = pair(false);
         let mut peer = UnixStream::from(right);
         run_one(io, async {
@@ -329,7 +375,7 @@ fn an_abandoned_wait_loses_nothing() {
 
 #[test]
 fn streams_that_come_and_go_share_nothing() {
-    for io in ways() {
+    for io in io_backends() {
         run(
             io,
             (0..8).map(|task| async move {
@@ -353,7 +399,7 @@ fn streams_that_come_and_go_share_nothing() {
 /// The bytes and the end of what is received then complete together, for a stream whose owner is gone.
 #[test]
 fn streams_that_go_while_bytes_come_leave_their_place_to_one_other() {
-    for io in ways() {
+    for io in io_backends() {
         run_one(io, async {
             let (left, right) = pair(false);
             let mut peer = UnixStream::from(right);
@@ -370,8 +416,8 @@ fn streams_that_go_while_bytes_come_leave_their_place_to_one_other() {
                 (&*peer).write_all(&[number as u8]).unwrap();
             }
             for (number, (stream, _)) in opened.iter().enumerate() {
-                let got = timeout(now() + 1_000_000_000, receive(stream, 9)).await;
-                assert_eq!(got.ok(), Some(vec![number as u8]), "{io:?}");
+                let result = timeout(now() + 1_000_000_000, receive(stream, 9)).await;
+                assert_eq!(result.ok(), Some(vec![number as u8]), "{io:?}");
             }
         });
     }
@@ -385,26 +431,26 @@ proptest! {
         sends in prop::collection::vec((1_usize..200_000, any::<bool>()), 1..12),
         reads in prop::collection::vec((1_usize..70_000, any::<bool>()), 1..6),
     ) {
-        for io in ways() {
+        for io in io_backends() {
             let (left, right) = pair(over_tcp);
             let echo = echo(right);
             let total: usize = sends.iter().map(|(len, _)| len).sum();
             let bytes = numbers(total);
-            let got = run_one(io, async {
+            let received = run_one(io, async {
                 let stream = SocketStream::new(left).unwrap();
-                let (mut sent, mut got) = (0, Vec::new());
+                let (mut sent, mut received) = (0, Vec::new());
                 let mut reads = reads.iter().cycle();
                 for &(len, pauses) in &sends {
-                    let mut rest = &bytes[sent..sent + len];
+                    let mut unsent = &bytes[sent..sent + len];
                     sent += len;
-                    while !rest.is_empty() {
-                        match stream.try_send(rest).unwrap() {
-                            Some(count) => rest = &rest[count..],
+                    while !unsent.is_empty() {
+                        match stream.try_send(unsent).unwrap() {
+                            Some(count) => unsent = &unsent[count..],
                             None => {
                                 stream.either().await;
                                 let mut buffer = [0; 5_000];
                                 if let Some(count) = stream.try_recv(&mut buffer).unwrap() {
-                                    got.extend_from_slice(&buffer[..count]);
+                                    received.extend_from_slice(&buffer[..count]);
                                 }
                             }
                         }
@@ -413,16 +459,16 @@ proptest! {
                         yield_now().await;
                     }
                 }
-                while got.len() < total {
-                    let &(most, pauses) = reads.next().unwrap();
-                    got.extend(receive(&stream, most).await);
+                while received.len() < total {
+                    let &(max_bytes, pauses) = reads.next().unwrap();
+                    received.extend(receive(&stream, max_bytes).await);
                     if pauses {
                         yield_now().await;
                     }
                 }
-                got
+                received
             });
-            prop_assert!(got == bytes, "{io:?}: bytes were lost or mixed");
+            prop_assert!(received == bytes, "{io:?}: bytes were lost or mixed");
             prop_assert_eq!(echo.join().unwrap(), total);
         }
     }

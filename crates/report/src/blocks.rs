@@ -323,33 +323,33 @@ impl Look {
 
 impl Span {
     pub fn plain(text: impl Into<Message>) -> Span {
-        Span::of(text, Look::Plain)
+        Span::new(text, Look::Plain)
     }
 
-    pub fn of(text: impl Into<Message>, look: Look) -> Span {
+    pub fn new(text: impl Into<Message>, look: Look) -> Span {
         Span { text: text.into(), look, to: None }
     }
 }
 
 pub fn code(text: impl Into<Message>) -> Span {
-    Span::of(text, Look::Code)
+    Span::new(text, Look::Code)
 }
 
 /// A sentence in which code stands between backticks.
 pub fn coded(text: impl Into<Message>) -> Span {
-    Span::of(text, Look::Coded)
+    Span::new(text, Look::Coded)
 }
 
 pub fn emphasis(text: impl Into<Message>) -> Span {
-    Span::of(text, Look::Emphasis)
+    Span::new(text, Look::Emphasis)
 }
 
 pub fn strong(text: impl Into<Message>) -> Span {
-    Span::of(text, Look::Strong)
+    Span::new(text, Look::Strong)
 }
 
 pub fn bad(text: impl Into<Message>) -> Span {
-    Span::of(text, Look::Bad)
+    Span::new(text, Look::Bad)
 }
 
 /// The number of a check, linked to the check.
@@ -366,11 +366,11 @@ pub fn link(text: impl Into<Message>, to: impl Into<String>) -> Span {
 pub fn lines<T: Into<IntoLine>>(texts: impl IntoIterator<Item = T>) -> TextLine {
     let mut line = TextLine::new();
     for text in texts {
-        let IntoLine(own) = text.into();
-        if !line.is_empty() && !own.is_empty() {
-            line.push(Span::of("", Look::Break));
+        let IntoLine(spans) = text.into();
+        if !line.is_empty() && !spans.is_empty() {
+            line.push(Span::new("", Look::Break));
         }
-        line.extend(own);
+        line.extend(spans);
     }
     line
 }
@@ -476,10 +476,7 @@ impl Cell {
 
 /// A number, its range only where several trials made it.
 pub fn spread(spread: Spread, repeats: usize) -> Cell {
-    match repeats > 1 {
-        true => CellValue::Spread(spread).into(),
-        false => spread.median.into(),
-    }
+    if repeats > 1 { CellValue::Spread(spread).into() } else { spread.median.into() }
 }
 
 /// A number, its range only where there is one.
@@ -604,8 +601,8 @@ impl<R: Copy> PaperRows<R> {
         format: NumberFormat,
         cell: impl Fn(R) -> C,
     ) -> Self {
-        for (row, made) in self.rows.iter().zip(&mut self.table.rows) {
-            made.cells.push(cell(*row).into());
+        for (row, table_row) in self.rows.iter().zip(&mut self.table.rows) {
+            table_row.cells.push(cell(*row).into());
         }
         let (title, group) = (title.into(), self.group.clone());
         self.table.columns.push(TableColumn { title, format, group, ..TableColumn::default() });
@@ -676,9 +673,9 @@ impl<R: Copy> PaperRows<R> {
     /// Columns below a title that they share.
     pub fn group(mut self, title: impl Into<Message>, columns: impl FnOnce(Self) -> Self) -> Self {
         self.group = title.into();
-        let mut made = columns(self);
-        made.group = Message::default();
-        made
+        let mut table = columns(self);
+        table.group = Message::default();
+        table
     }
 
     /// The look of the table: `text`, `queries` or `published`.
@@ -709,18 +706,18 @@ impl<R: Copy> PaperRows<R> {
         &mut self,
         key: impl Fn(R) -> usize,
     ) -> impl Iterator<Item = (R, &mut [TableRow])> {
-        let mut rest = self.table.rows.as_mut_slice();
-        self.rows.chunk_by(move |one, next| key(*one) == key(*next)).map(move |same| {
-            let (own, others) = std::mem::take(&mut rest).split_at_mut(same.len());
-            rest = others;
-            (same[0], own)
+        let mut remaining = self.table.rows.as_mut_slice();
+        self.rows.chunk_by(move |row, next| key(*row) == key(*next)).map(move |stretch| {
+            let (table_rows, further) = std::mem::take(&mut remaining).split_at_mut(stretch.len());
+            remaining = further;
+            (stretch[0], table_rows)
         })
     }
 
     /// Anchors and looks of rows.
     pub fn each(mut self, change: impl Fn(R, &mut TableRow)) -> Self {
-        for (row, made) in self.rows.iter().zip(&mut self.table.rows) {
-            change(*row, made);
+        for (row, table_row) in self.rows.iter().zip(&mut self.table.rows) {
+            change(*row, table_row);
         }
         self
     }

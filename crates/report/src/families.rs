@@ -155,9 +155,9 @@ pub(crate) fn families() -> impl Iterator<Item = &'static dyn FamilyPaper> {
 }
 
 /// The family of an experiment.
-pub(crate) fn family_of(experiment: &Experiment) -> Option<&'static dyn FamilyPaper> {
-    let own = experiment.family?;
-    families().find(|family| family.name() == own.name())
+pub(crate) fn find_family(experiment: &Experiment) -> Option<&'static dyn FamilyPaper> {
+    let name = experiment.family?.name();
+    families().find(|family| family.name() == name)
 }
 
 impl PartialEq for dyn FamilyPaper {

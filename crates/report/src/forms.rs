@@ -27,7 +27,7 @@ impl Paper {
             ("script", SCRIPT),
             ("body", &write::html(&self.blocks(lang), lang, false)),
         ];
-        filled(PAGE, &values)
+        fill_template(PAGE, &values)
     }
 
     /// The source of a PDF: needs the fonts `Noto Sans SC` and `Noto Sans Mono`, and no other file.
@@ -35,10 +35,11 @@ impl Paper {
         let charts = self.chart_style().replace("svg ", "").replace("svg.", ".");
         let charts = charts.replace("var(--sans)", "'Noto Sans SC'");
         let mut colors = String::new();
-        let own = self.own_colors().map(|(place, color)| (format!("p{place}"), color.hex()));
-        let all = page_colors().map(|(name, value)| (name.to_owned(), value.to_owned()));
-        for (name, value) in all.chain(own) {
-            let _ = write!(colors, "{}: rgb({}), ", quoted(&name), quoted(&value));
+        let target_colors =
+            self.own_colors().map(|(place, color)| (format!("p{place}"), color.hex()));
+        let page_colors = page_colors().map(|(name, value)| (name.to_owned(), value.to_owned()));
+        for (name, value) in page_colors.chain(target_colors) {
+            let _ = write!(colors, "{}: rgb({}), ", quote(&name), quote(&value));
         }
         // Who publishes it, for catalogs; what made it where no one says so.
         let organization = self.texts.organization.message().render(lang);
@@ -46,22 +47,22 @@ impl Paper {
         let authors: Vec<&str> =
             authors.map(String::as_str).filter(|name| !name.is_empty()).collect();
         let author = if authors.is_empty() { "dyno".to_owned() } else { authors.join(", ") };
-        let logo = write::logo_of(&self.texts.logo).map(|(kind, bytes)| {
+        let logo = write::decode_logo(&self.texts.logo).map(|(kind, bytes)| {
             let bytes: String = bytes.iter().map(|byte| format!("{byte}, ")).collect();
-            format!("logo({}, bytes(({bytes})))", quoted(kind))
+            format!("logo({}, bytes(({bytes})))", quote(kind))
         });
         let logo = logo.unwrap_or_else(|| "none".to_owned());
         let values = [
-            ("title", &*quoted(&self.title.render(lang))),
-            ("author", &quoted(&author)),
+            ("title", &*quote(&self.title.render(lang))),
+            ("author", &quote(&author)),
             ("lang", lang.code()),
             ("region", if lang == Lang::Zh { "\"cn\"" } else { "none" }),
-            ("style", &quoted(&charts)),
+            ("style", &quote(&charts)),
             ("colors", &colors),
             ("logo", &logo),
-            ("body", &quoted(&write::html(&self.blocks(lang), lang, true))),
+            ("body", &quote(&write::html(&self.blocks(lang), lang, true))),
         ];
-        filled(THEME, &values)
+        fill_template(THEME, &values)
     }
 
     /// Text with tables.
@@ -72,10 +73,10 @@ impl Paper {
     /// Text with tables, and with the files of [`Paper::charts`] in a folder alongside it as images.
     pub fn markdown_with_images(&self, lang: Lang, folder: &str) -> String {
         let blocks = self.blocks(lang);
-        let named = write::named_drawings(&blocks);
+        let drawings = write::named_drawings(&blocks);
         let image = |drawing: &Drawing| {
-            let own = named.iter().find(|(known, _)| std::ptr::eq(*known, drawing));
-            own.map(|(_, name)| format!("{folder}/{name}.svg"))
+            let entry = drawings.iter().find(|(known, _)| std::ptr::eq(*known, drawing));
+            entry.map(|(_, name)| format!("{folder}/{name}.svg"))
         };
         write::markdown(&blocks, lang, &image)
     }
@@ -94,8 +95,8 @@ impl Paper {
     /// Places of targets whose color the publisher has chosen, with it.
     pub(crate) fn own_colors(&self) -> impl Iterator<Item = (usize, Color)> {
         self.targets.iter().enumerate().filter_map(|(place, target)| {
-            let own = self.texts.targets.get(&target.facts.name)?;
-            Some((place, Color::parse(&own.color)?))
+            let texts = self.texts.targets.get(&target.facts.name)?;
+            Some((place, Color::parse(&texts.color)?))
         })
     }
 
@@ -130,8 +131,10 @@ impl Paper {
 /// The variables of a style sheet's first rule: those of white paper.
 fn variables(css: &str) -> impl Iterator<Item = (&str, &str)> {
     let rule = css.split('}').next().unwrap_or_default();
-    let both = rule.split(['{', ';']).filter_map(|part| part.trim().strip_prefix("--"));
-    both.filter_map(|part| part.split_once(':')).map(|(name, value)| (name.trim(), value.trim()))
+    let declarations = rule.split(['{', ';']).filter_map(|part| part.trim().strip_prefix("--"));
+    declarations
+        .filter_map(|part| part.split_once(':'))
+        .map(|(name, value)| (name.trim(), value.trim()))
 }
 
 fn page_colors() -> impl Iterator<Item = (&'static str, &'static str)> {
@@ -139,14 +142,14 @@ fn page_colors() -> impl Iterator<Item = (&'static str, &'static str)> {
 }
 
 /// A text as a string of the language of the PDF's theme.
-fn quoted(text: &str) -> String {
+fn quote(text: &str) -> String {
     let plain = |c: char| if is_command(c) && c != '\n' { ' ' } else { c };
     let text: String = text.chars().map(plain).collect();
     format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""))
 }
 
 /// A template with its places `{{ name }}` filled.
-fn filled(template: &str, values: &[(&str, &str)]) -> String {
+fn fill_template(template: &str, values: &[(&str, &str)]) -> String {
     let mut parts = template.split("{{ ");
     let mut out = parts.next().unwrap_or_default().to_owned();
     for (name, rest) in parts.filter_map(|part| part.split_once(" }}")) {

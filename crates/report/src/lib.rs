@@ -22,7 +22,7 @@ pub use families::{FamilyPaper, FamilyPapers, Method, NamedPaper, register};
 
 pub use dyno_core::Error as ReportError;
 pub use dyno_judge::evidence::*;
-pub use dyno_judge::findings::checks::{check_ids, parts, unlike};
+pub use dyno_judge::findings::checks::{check_ids, differing_values, parts};
 pub use dyno_judge::findings::fault::fault_sentence;
 pub use dyno_judge::{
     FamilyLevel, FamilyScale, JudgedFamily, Judgment, KnownFamily, Rule, completed,

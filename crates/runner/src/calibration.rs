@@ -32,18 +32,18 @@ pub struct CalibrationPoint {
 
 impl Calibration {
     /// The one of this machine and binary, if there is one.
-    pub fn of(environment: &Environment) -> Option<Self> {
+    pub fn for_environment(environment: &Environment) -> Option<Self> {
         let text = fs::read(file()?).ok()?;
-        let found: Calibration = serde_json::from_slice(&text).ok()?;
-        let is_own = found.host == environment.host
-            && found.binary_sha256 == environment.binary_sha256
-            && !found.binary_sha256.is_empty();
-        is_own.then_some(found)
+        let stored: Calibration = serde_json::from_slice(&text).ok()?;
+        let is_current = stored.host == environment.host
+            && stored.binary_sha256 == environment.binary_sha256
+            && !stored.binary_sha256.is_empty();
+        is_current.then_some(stored)
     }
 
     /// The one to be kept: what was measured before by the same binary on the same machine stays.
     pub fn to_be_kept(environment: &Environment) -> Self {
-        Calibration::of(environment).unwrap_or_else(|| Calibration {
+        Calibration::for_environment(environment).unwrap_or_else(|| Calibration {
             host: environment.host.clone(),
             binary_sha256: environment.binary_sha256.clone(),
             ..Calibration::default()
@@ -70,10 +70,11 @@ impl Calibration {
     /// Fewer workers than the trial's do not do more, so the best of them is a lower bound.
     pub fn headroom(&self, dialect: Dialect, workers: u32, statements_per_s: f64) -> Option<f64> {
         // Embedded databases have no points.
-        let fits = |point: &&CalibrationPoint| {
-            point.protocol == dialect.name() && point.workers <= workers
-        };
-        let rates = self.points.iter().filter(fits).map(|point| point.statements_per_s);
+        let points = self
+            .points
+            .iter()
+            .filter(|point| point.protocol == dialect.name() && point.workers <= workers);
+        let rates = points.map(|point| point.statements_per_s);
         let best = rates.reduce(f64::max)?;
         (statements_per_s > 0.0).then(|| best / statements_per_s)
     }

@@ -47,9 +47,9 @@ pub(super) async fn execute(
     command: &ShellCommand<'_>,
     is_stopped: impl Fn() -> bool,
 ) -> Result<bool> {
-    let &ShellCommand { target, told, text, ref does, key, limit } = command;
+    let &ShellCommand { target, told: variables, text, ref does, key, limit } = command;
     let mut shell = std::process::Command::new("/bin/sh");
-    shell.arg("-c").arg(text).env("DYNO_TARGET", target).envs(told.iter().copied());
+    shell.arg("-c").arg(text).env("DYNO_TARGET", target).envs(variables.iter().copied());
     // Standard output belongs to dyno's data; a server that the command starts may keep it open.
     shell.stdin(Stdio::null()).stdout(std::io::stderr());
     let due = limit.map(|limit| now() + limit);
@@ -85,7 +85,7 @@ pub async fn run(
     let ShellCommand { does, key, .. } = command;
     let seconds = || (now() - began) as f64 / 1e9;
     let ended_s = seconds();
-    let Some(error) = back(driver, control).await else {
+    let Some(error) = wait_until_back(driver, control).await else {
         return Ok((!control.is_stopped()).then(|| CommandTiming { ended_s, back_s: seconds() }));
     };
     let failure = Failure::new(format!(
@@ -97,8 +97,8 @@ pub async fn run(
 }
 
 /// Waits until the server can be reached; why it can't, when that takes too long.
-async fn back(driver: &AdminDriver<'_>, control: &Control) -> Option<DbError> {
-    let until = now() + BACK_WITHIN;
+async fn wait_until_back(driver: &AdminDriver<'_>, control: &Control) -> Option<DbError> {
+    let due = now() + BACK_WITHIN;
     loop {
         match unless(|| control.is_stopped(), driver.connect(0)).await {
             Some(Ok(session)) => {
@@ -107,7 +107,7 @@ async fn back(driver: &AdminDriver<'_>, control: &Control) -> Option<DbError> {
             }
             None => return None,
             Some(Err(_)) if control.is_stopped() => return None,
-            Some(Err(error)) if now() >= until => return Some(error),
+            Some(Err(error)) if now() >= due => return Some(error),
             Some(Err(_)) => sleep_until(now() + LOOK_EVERY).await,
         }
     }
@@ -118,20 +118,21 @@ mod tests {
     use super::*;
     use dyno_reactor::block_on;
 
-    fn command<'a>(text: &'a str, told: &'a [(&'a str, &'a str)]) -> ShellCommand<'a> {
+    fn command<'a>(text: &'a str, variables: &'a [(&'a str, &'a str)]) -> ShellCommand<'a> {
         let (does, key) = (say!(command_promotes, node = "n2"), "promote_command");
-        ShellCommand { target: "o'main", told, text, does, key, limit: None }
+        ShellCommand { target: "o'main", told: variables, text, does, key, limit: None }
     }
 
-    fn executed(command: &ShellCommand<'_>, is_stopped: bool) -> Result<bool, Failure> {
+    fn run_command(command: &ShellCommand<'_>, is_stopped: bool) -> Result<bool, Failure> {
         block_on(execute(command, || is_stopped)).expect("a loop")
     }
 
     #[test]
     fn a_command_is_told_who_is_meant() {
         let text = "[ \"$DYNO_TARGET/$DYNO_NODE\" = \"o'main/n1\" ]";
-        assert_eq!(executed(&command(text, &[("DYNO_NODE", "n1")]), false), Ok(true));
-        let failure = executed(&command(text, &[("DYNO_NODE", "n2")]), false).expect_err("fails");
+        assert_eq!(run_command(&command(text, &[("DYNO_NODE", "n1")]), false), Ok(true));
+        let failure =
+            run_command(&command(text, &[("DYNO_NODE", "n2")]), false).expect_err("fails");
         assert_eq!(failure.message, "The command that promotes n2 failed: exit status: 1.");
         assert!(failure.hint.is_some_and(|hint| hint.contains("promote_command")));
     }
@@ -140,10 +141,10 @@ mod tests {
     fn a_command_that_takes_too_long_is_killed_with_a_word_of_what_to_do() {
         let slow = ShellCommand { limit: Some(2 * SECOND), ..command("sleep 1000", &[]) };
         assert_eq!(
-            executed(&slow, false).expect_err("it takes too long").message,
+            run_command(&slow, false).expect_err("it takes too long").message,
             "The command that promotes n2 took longer than 2 s and was killed: make `promote_command` \
              end within that time, and run longer work in the background."
         );
-        assert_eq!(executed(&slow, true), Ok(false), "whoever stops it doesn't wait");
+        assert_eq!(run_command(&slow, true), Ok(false), "whoever stops it doesn't wait");
     }
 }

@@ -61,7 +61,7 @@ struct Parts {
 
 impl Parts {
     /// One that the run has never looked at is not its own; one that it has dropped before is neither.
-    fn of(known: Option<&Known>, tables: &[String]) -> Self {
+    fn from_origins(known: Option<&Known>, tables: &[String]) -> Self {
         let mut parts = Parts::default();
         for table in tables {
             match known.and_then(|known| known.get(table)) {
@@ -89,33 +89,34 @@ impl Parts {
 
 impl Runner<'_> {
     fn change_tables(&mut self, owner: &str, change: impl FnOnce(&mut Known)) -> Result<()> {
-        let tables = |header: &mut RunHeader| {
+        Ok(self.run.update(|header: &mut RunHeader| {
             change(header.tables.entry(owner.to_owned()).or_default());
-        };
-        Ok(self.run.update(tables)?)
+        })?)
     }
 
-    fn parts(&self, step: &PlanStep) -> Result<Parts> {
-        let known = self.run.header().tables.get(self.plan.owner(&step.target));
-        Ok(Parts::of(known, &self.parties(step)?.0.tables()))
+    fn table_parts(&self, step: &PlanStep) -> Result<Parts> {
+        let origins = self.run.header().tables.get(self.plan.owner(&step.target));
+        Ok(Parts::from_origins(origins, &self.family_and_database(step)?.0.tables()))
     }
 
     /// The tables of a step's experiment that are there.
     fn existing(&self, step: &PlanStep, place: &Message) -> Result<BTreeSet<String>> {
-        let (experiment, reached) = self.parties(step)?;
-        guarded(place, LOOK, &WatchedNode::all(&reached), || experiment.existing(&reached.database))
+        let (experiment, reached) = self.family_and_database(step)?;
+        guarded(place, LOOK, &WatchedNode::from_database(&reached), || {
+            experiment.existing(&reached.database)
+        })
     }
 
     /// Notes which tables of a target others have made where the run's own were.
     fn disown(&mut self, step: &PlanStep) -> Result<()> {
-        let (_, reached) = self.parties(step)?;
+        let (_, reached) = self.family_and_database(step)?;
         let owner = self.plan.owner(&step.target);
         if self.run.header().made(owner).next().is_none() {
             return Ok(());
         }
         let place = format!("the tables of {owner}").into();
         let mark = self.run.header().table_mark();
-        let unmarked = guarded(&place, LOOK, &WatchedNode::all(&reached), || {
+        let unmarked = guarded(&place, LOOK, &WatchedNode::from_database(&reached), || {
             ask(&reached.database.primary_admin(), async |session| unmarked(session, &mark).await)
         })?;
         self.change_tables(owner, |known| disown(known, &unmarked))
@@ -123,7 +124,7 @@ impl Runner<'_> {
 
     /// Shows how the data of a target are loaded or removed.
     fn progress(&self, title: &Message, reached: &ReachedDatabase) -> LoadProgress {
-        let (nodes, mark) = (WatchedNode::all(reached), self.run.header().table_mark());
+        let (nodes, mark) = (WatchedNode::from_database(reached), self.run.header().table_mark());
         LoadProgress::watching(&title.to_string(), nodes, mark)
     }
 
@@ -133,7 +134,7 @@ impl Runner<'_> {
         let existing = self.existing(step, &title)?;
         let owner = self.plan.owner(target).to_owned();
         self.disown(step)?;
-        let (family, reached) = self.parties(step)?;
+        let (family, reached) = self.family_and_database(step)?;
         // Before anything is made: a run that is killed while it loads still knows what is its own.
         self.change_tables(&owner, |known| note_origins(known, &family.tables(), &existing))?;
         let observer = self.progress(&title, &reached);
@@ -142,10 +143,10 @@ impl Runner<'_> {
             family.load(&reached.database, &order).map_err(|failure| failure.at(&title))?;
         if existing.is_empty() {
             self.fresh.insert(owner.clone());
-            self.seeds.made_anew(&owner);
+            self.seeds.reset(&owner);
         }
-        let is_own = self.parts(step)?.found.is_empty();
-        let loaded = if is_own { loaded } else { say!(data_found, loaded) };
+        let has_only_own = self.table_parts(step)?.found.is_empty();
+        let loaded = if has_only_own { loaded } else { say!(data_found, loaded) };
         observer.finish(&loaded.to_string());
         let note = say!(data_prepared, experiment, target, loaded);
         let prepared = Some(step.id.clone());
@@ -155,16 +156,17 @@ impl Runner<'_> {
     pub(super) fn cleanup(&mut self, step: &PlanStep) -> Result<()> {
         let PlanStep { experiment, target, .. } = step;
         self.disown(step)?;
-        let parts = self.parts(step)?;
-        let (family, reached) = self.parties(step)?;
+        let parts = self.table_parts(step)?;
+        let (family, reached) = self.family_and_database(step)?;
         let title = say!(cleaning_up, experiment, target);
         let observer = self.progress(&title, &reached);
         remove_tables(&*family, &reached.database, &parts.made, &observer)
             .map_err(|failure| failure.at(&title))?;
-        let removed = match family.keeps_existing() {
-            true => parts.describe_removal(),
+        let removed = if family.keeps_existing() {
+            parts.describe_removal()
+        } else {
             // No one knows what it has dropped.
-            false => say!(script_cleaned_up),
+            say!(script_cleaned_up)
         };
         observer.finish(&removed.to_string());
         self.change_tables(self.plan.owner(target), |known| forget(known, &parts.made))?;
@@ -179,8 +181,8 @@ impl Runner<'_> {
     /// trial has touched since this process loaded them are left alone.
     pub(super) fn restore(&mut self, step: &PlanStep) -> Result<bool> {
         let owner = self.plan.owner(&step.target);
-        let wanted = self.plan.experiment(&step.experiment).map(|experiment| &experiment.restore);
-        match wanted.filter(|_| !self.fresh.contains(owner)) {
+        let restore = self.plan.experiment(&step.experiment).map(|experiment| &experiment.restore);
+        match restore.filter(|_| !self.fresh.contains(owner)) {
             None | Some(Restore::None) => Ok(true),
             Some(Restore::Reload) => self.reload(step),
             Some(Restore::Command(text)) => {
@@ -190,7 +192,7 @@ impl Runner<'_> {
                 let (does, text) = (say!(command_restores_data), text.expose());
                 let command = ShellCommand::new(owner, text, does, "restore");
                 let has_ended = self.run_on(step, &command)?;
-                self.seeds.made_anew(owner);
+                self.seeds.reset(owner);
                 self.lock(name)?;
                 Ok(has_ended)
             }
@@ -199,7 +201,7 @@ impl Runner<'_> {
 
     fn reload(&mut self, step: &PlanStep) -> Result<bool> {
         self.disown(step)?;
-        if let Some(table) = self.parts(step)?.found.first() {
+        if let Some(table) = self.table_parts(step)?.found.first() {
             return Err(Failure::new(format!(
                 "The data of {} can't be reloaded before each trial: {table} was there before this \
                  run, and a run drops only what it has made.",
@@ -219,39 +221,54 @@ impl Runner<'_> {
     pub(super) fn clear(&mut self) {
         let plan = self.plan;
         for step in plan.steps.iter().filter(|step| step.action == StepAction::Cleanup) {
-            if let Err(failure) = self.clear_of(step) {
-                let left = format!("note: tables of {} are left: ", step.target);
-                return output::talk(&format!("{left}{}", failure.message));
+            if let Err(failure) = self.drop_own_tables(step) {
+                let prefix = format!("note: tables of {} are left: ", step.target);
+                return output::talk(&format!("{prefix}{}", failure.message));
             }
         }
     }
 
-    fn clear_of(&mut self, step: &PlanStep) -> Result<()> {
-        let made = self.parts(step)?.made;
-        if made.is_empty() {
-            return Ok(());
-        }
-        let title = say!(cleaning_up, experiment = &step.experiment, target = &step.target);
+    fn drop_own_tables(&mut self, step: &PlanStep) -> Result<()> {
         // One question: what drops tables would wait for a server that is gone.
-        let existing = self.existing(step, &title)?;
-        if made.iter().any(|table| existing.contains(table)) {
+        if !self.left_tables(step)?.is_empty() {
             return self.cleanup(step);
         }
-        self.change_tables(self.plan.owner(&step.target), |known| forget(known, &made))
+        let created = self.table_parts(step)?.made;
+        if created.is_empty() {
+            return Ok(());
+        }
+        self.change_tables(self.plan.owner(&step.target), |known| forget(known, &created))
     }
 
-    /// Names what this run has made and leaves.
-    pub(super) fn report_left_tables(&self) {
-        let header = self.run.header();
-        for target in header.tables.keys() {
-            let tables: Vec<&str> = header.made(target).collect();
-            if !tables.is_empty() {
-                output::talk(&format!(
-                    "note: tables that this run has made are left on {target}: {}",
-                    tables.join(", ")
-                ));
+    /// Names what this run has made and leaves. What can't be seen is not named.
+    pub(super) fn report_left_tables(&mut self) {
+        let plan = self.plan;
+        let mut left: BTreeMap<&str, BTreeSet<String>> = BTreeMap::new();
+        for step in plan.steps.iter().filter(|step| step.action == StepAction::Prepare) {
+            if let Ok(tables) = self.left_tables(step) {
+                left.entry(plan.owner(&step.target)).or_default().extend(tables);
             }
         }
+        for (target, tables) in left.into_iter().filter(|(_, tables)| !tables.is_empty()) {
+            let tables: Vec<String> = tables.into_iter().collect();
+            output::talk(&format!(
+                "note: tables that this run has made are left on {target}: {}",
+                tables.join(", ")
+            ));
+        }
+    }
+
+    /// The tables of a step that this run has made and that are there.
+    fn left_tables(&mut self, step: &PlanStep) -> Result<BTreeSet<String>> {
+        if self.table_parts(step)?.made.is_empty() {
+            return Ok(BTreeSet::new());
+        }
+        self.disown(step)?;
+        let place = format!("the tables of {}", self.plan.owner(&step.target)).into();
+        let mut tables = self.existing(step, &place)?;
+        let created = self.table_parts(step)?.made;
+        tables.retain(|table| created.contains(table));
+        Ok(tables)
     }
 
     /// Holds what earlier trials have left against the data of the targets that are meant.
@@ -262,20 +279,21 @@ impl Runner<'_> {
             let Some(step) = step.filter(|step| is_meant(self.plan.owner(&step.target))) else {
                 continue;
             };
-            let (experiment, reached) = self.parties(step)?;
-            let nodes = WatchedNode::all(&reached);
-            let lost = guarded(&file.as_str().into(), "the look at the ledger", &nodes, || {
+            let (experiment, reached) = self.family_and_database(step)?;
+            let nodes = WatchedNode::from_database(&reached);
+            let losses = guarded(&file.as_str().into(), "the look at the ledger", &nodes, || {
                 experiment.settle(&reached.database, &self.run.path().join(&file))
             })?;
-            let [acknowledged, n] = [lost.acknowledged, lost.lost].map(Option::unwrap_or_default);
+            let [acknowledged, n] =
+                [losses.acknowledged, losses.lost].map(Option::unwrap_or_default);
             self.denied += u32::from(n > 0);
-            self.note(say!(
+            self.record_note(say!(
                 owed_settled,
                 step = &id,
                 ledger = &file,
                 acknowledged,
                 lost = n,
-                evidence = lost.evidence
+                evidence = losses.evidence
             ))?;
             self.run.update(|header| drop(header.owed.remove(&id)))?;
         }
@@ -329,16 +347,17 @@ impl UsedSeeds {
     }
 
     /// The data of a target are as a load leaves them.
-    fn made_anew(&mut self, owner: &str) {
+    fn reset(&mut self, owner: &str) {
         self.0.insert(owner.to_owned(), BTreeSet::new());
     }
 
     /// The seed of the next trial on these data: as planned, unless it was used there, or data were found that another
     /// run may have used. `trial` is its place: the folder of the run and its number there.
     pub(crate) fn next(&mut self, owner: &str, planned: u64, trial: &str) -> u64 {
-        match self.0.get_mut(owner).is_some_and(|used| used.insert(planned)) {
-            true => planned,
-            false => (planned ^ fnv1a(trial.as_bytes())) & BITS_OF_SEEDS,
+        if self.0.get_mut(owner).is_some_and(|used| used.insert(planned)) {
+            planned
+        } else {
+            (planned ^ fnv1a(trial.as_bytes())) & BITS_OF_SEEDS
         }
     }
 }
@@ -352,55 +371,55 @@ mod tests {
     }
 
     fn parts(known: &Known, tables: &str) -> (String, String) {
-        let parts = Parts::of(Some(known), &names(tables));
+        let parts = Parts::from_origins(Some(known), &names(tables));
         (parts.made.join(" "), parts.found.join(" "))
     }
 
-    fn own(made: &str, found: &str) -> (String, String) {
+    fn made_and_found(made: &str, found: &str) -> (String, String) {
         (made.to_owned(), found.to_owned())
     }
 
     #[test]
     fn only_what_was_missing_at_the_first_look_is_the_runs_own() {
-        let mut known = Known::new();
+        let mut origins = Known::new();
         let existing = |words: &str| names(words).into_iter().collect::<BTreeSet<_>>();
-        note_origins(&mut known, &names("a b"), &existing("a"));
-        assert_eq!(parts(&known, "a b c"), own("b", "a c"));
+        note_origins(&mut origins, &names("a b"), &existing("a"));
+        assert_eq!(parts(&origins, "a b c"), made_and_found("b", "a c"));
         // A second look finds what the run has made, and a further table.
-        note_origins(&mut known, &names("a b c"), &existing("a b"));
-        assert_eq!(parts(&known, "a b c"), own("b c", "a"));
-        disown(&mut known, &["c".to_owned()].into());
-        assert_eq!(parts(&known, "a b c"), own("b", "a c"));
-        forget(&mut known, &names("b c"));
-        assert_eq!(parts(&known, "a b c"), own("", "a"));
+        note_origins(&mut origins, &names("a b c"), &existing("a b"));
+        assert_eq!(parts(&origins, "a b c"), made_and_found("b c", "a"));
+        disown(&mut origins, &["c".to_owned()].into());
+        assert_eq!(parts(&origins, "a b c"), made_and_found("b", "a c"));
+        forget(&mut origins, &names("b c"));
+        assert_eq!(parts(&origins, "a b c"), made_and_found("", "a"));
         // Somebody else's table under a name that was dropped.
-        note_origins(&mut known, &names("b c"), &existing("c"));
-        assert_eq!(parts(&known, "b c"), own("b", "c"));
-        assert_eq!(Parts::of(None, &names("a")).found, names("a"));
+        note_origins(&mut origins, &names("b c"), &existing("c"));
+        assert_eq!(parts(&origins, "b c"), made_and_found("b", "c"));
+        assert_eq!(Parts::from_origins(None, &names("a")).found, names("a"));
     }
 
     #[test]
     fn a_cleanup_says_what_it_does() {
-        let told = |made: &str, found: &str| {
+        let describe_removal = |made: &str, found: &str| {
             Parts { made: names(made), found: names(found) }.describe_removal()
         };
-        assert_eq!(told("a", ""), "tables dropped");
-        assert_eq!(told("", "a"), "kept: this run has not made the tables");
-        assert_eq!(told("a b", "c"), "dropped: a, b; kept: c, not made by this run");
-        assert_eq!(told("", ""), "nothing left to drop");
+        assert_eq!(describe_removal("a", ""), "tables dropped");
+        assert_eq!(describe_removal("", "a"), "kept: this run has not made the tables");
+        assert_eq!(describe_removal("a b", "c"), "dropped: a, b; kept: c, not made by this run");
+        assert_eq!(describe_removal("", ""), "nothing left to drop");
     }
 
     #[test]
     fn a_seed_is_used_once_on_the_same_data() {
         let mut used = UsedSeeds::default();
-        used.made_anew("a");
+        used.reset("a");
         assert_eq!(used.next("a", 7, "run/1"), 7);
         // The second side of a comparison of a target with itself, an attempt that is made again.
-        let others = [used.next("a", 7, "run/2"), used.next("a", 7, "run/3")];
-        assert!(others[0] != 7 && others[1] != 7 && others[0] != others[1], "{others:?}");
-        assert!(others.iter().all(|seed| *seed <= BITS_OF_SEEDS));
+        let seeds = [used.next("a", 7, "run/2"), used.next("a", 7, "run/3")];
+        assert!(seeds[0] != 7 && seeds[1] != 7 && seeds[0] != seeds[1], "{seeds:?}");
+        assert!(seeds.iter().all(|seed| *seed <= BITS_OF_SEEDS));
         assert_eq!(used.next("a", 8, "run/4"), 8);
-        used.made_anew("a");
+        used.reset("a");
         assert_eq!(used.next("a", 7, "run/5"), 7);
     }
 

@@ -14,7 +14,7 @@ use dyno_drivers::route::NodeRouting;
 use dyno_drivers::target::{Secret, TargetUrl, find_password};
 use dyno_facts::{Role, Route, SecretUrl, ServerFacts, TargetFacts, TargetNode};
 use dyno_load::query::answer_if_any;
-use dyno_load::{Patience, doing};
+use dyno_load::{StallTimeouts, doing};
 use dyno_observe::{ServerProcess, follows, read_facts};
 use dyno_reactor::{block_on, monotonic_now, now, sleep_until, timeout};
 use dyno_suite::{Overrides, Plan, Suite, SuiteError};
@@ -24,8 +24,8 @@ use std::path::{Path, PathBuf};
 use std::process;
 use std::rc::Rc;
 
-pub async fn facts_of(driver: &AdminDriver<'_>) -> Result<ServerFacts, DbError> {
-    let within = Patience::default().says_after;
+pub async fn server_facts(driver: &AdminDriver<'_>) -> Result<ServerFacts, DbError> {
+    let within = StallTimeouts::default().says_after;
     in_session(driver, async |session| read_facts(session, within).await).await
 }
 
@@ -38,15 +38,15 @@ pub async fn in_session<T, E: From<DbError>>(
     work: impl AsyncFnOnce(&mut AdminSession<'_>) -> Result<T, E>,
 ) -> Result<T, E> {
     // In a box: what calls this is moved around, and a driver's connecting takes tens of kilobytes.
-    let done = Box::pin(async {
+    let task = Box::pin(async {
         let connected = unless_stopped(driver.connect(0)).await;
         let mut session = connected.ok_or_else(stopped)??;
         dyno_load::opened(&session);
         doing("waiting for an answer");
         match unless_stopped(work(&mut session)).await {
-            Some(done) => {
+            Some(result) => {
                 unless_stopped(session.close()).await;
-                done
+                result
             }
             None => {
                 dyno_load::cancel(session).await;
@@ -54,7 +54,7 @@ pub async fn in_session<T, E: From<DbError>>(
             }
         }
     });
-    watch::noted("connecting", done).await
+    watch::note_waiting("connecting", task).await
 }
 
 /// The error of a question that no one waits for any more: the user has stopped it, or a server is lost.
@@ -84,8 +84,8 @@ pub(crate) async fn in_time<T>(
     due: Nanos,
     answer: impl Future<Output = Result<T, DbError>>,
 ) -> Result<T, DbError> {
-    let silent = || DbError::unreachable("it did not answer in time");
-    timeout(due, answer).await.unwrap_or_else(|_| Err(silent()))
+    let answer = timeout(due, answer).await;
+    answer.unwrap_or_else(|_| Err(DbError::unreachable("it did not answer in time")))
 }
 
 /// Like [`run`], for what fails in other ways.
@@ -111,7 +111,7 @@ impl ReachedDatabase {
 /// Finds the password of target `name`, connects once and asks the server who it is. When
 /// the server refuses and somebody sits at the terminal, asks for the password.
 pub fn reach(name: &str, url: &str) -> Result<ReachedDatabase> {
-    if let Some(cluster) = sharded(name, url)? {
+    if let Some(cluster) = sharded_target(name, url)? {
         return reach_planned(&cluster, Path::new(""));
     }
     reach_target(loading_url(url)?.parse()?, Some(name))
@@ -132,10 +132,10 @@ fn open_first(mut target: TargetUrl, name: Option<&str>) -> Result<(TargetUrl, R
         output::talk(&format!("warning: {warning}"));
     }
     login.complete(&mut target);
-    let first = match open(&target) {
+    let first = match open_target(&target) {
         Err(error) if may_ask(&error, &target) => {
             target.password = Some(ask(&format!("Password for {target}: "))?);
-            open(&target)
+            open_target(&target)
         }
         other => other,
     };
@@ -144,7 +144,7 @@ fn open_first(mut target: TargetUrl, name: Option<&str>) -> Result<(TargetUrl, R
         name: database.admin().place(),
         role: Role::default(),
         same_host: target.hosts.0.iter().all(Address::is_local),
-        server: ServerPlace::of(&target),
+        server: ServerPlace::from_target(&target),
         database,
         facts,
     };
@@ -163,9 +163,9 @@ fn with_variable(error: DbError, target: &TargetUrl, name: Option<&str>) -> DbEr
     error.with_hint(hint)
 }
 
-fn open(target: &TargetUrl) -> Result<(Database, ServerFacts), DbError> {
+fn open_target(target: &TargetUrl) -> Result<(Database, ServerFacts), DbError> {
     let database = Database::open(target)?;
-    let facts = run(facts_of(&database.admin()))?;
+    let facts = run(server_facts(&database.admin()))?;
     Ok((database, facts))
 }
 
@@ -176,8 +176,8 @@ pub fn may_ask(error: &DbError, target: &TargetUrl) -> bool {
 
 /// Returns true if the server does not know the user, or not with this password.
 fn is_denied(error: &DbError) -> bool {
-    let is_told = error.errno() == 1045 || error.sqlstate().starts_with("28");
-    error.cause() == Cause::Rejected && is_told
+    let is_login_error = error.errno() == 1045 || error.sqlstate().starts_with("28");
+    error.cause() == Cause::Rejected && is_login_error
 }
 
 pub fn ask(prompt: &str) -> Result<Secret> {
@@ -205,11 +205,11 @@ pub struct ReachedNode {
 /// In words, with the remedy; of several nodes the message names the one.
 pub fn reach_planned(target: &TargetFacts, run: &Path) -> Result<ReachedDatabase> {
     if target.nodes.is_empty() {
-        let mut reached = reach(&target.name, target.url_in(run).expose())?;
-        for node in &mut reached.nodes {
+        let mut database = reach(&target.name, target.url_in(run).expose())?;
+        for node in &mut database.nodes {
             (node.name, node.role) = (target.name.clone(), target.role);
         }
-        return Ok(reached);
+        return Ok(database);
     }
     check_clusters(target)?;
     let (mut places, mut nodes) = (Vec::new(), Vec::new());
@@ -232,10 +232,11 @@ pub fn reach_planned(target: &TargetFacts, run: &Path) -> Result<ReachedDatabase
 
 fn reach_node(target: &TargetFacts, node: &TargetNode) -> Result<(TargetUrl, ReachedNode)> {
     let place: TargetUrl = secret_url(node).expose().parse()?;
-    let own = std::env::var(target.node_password_variable(node));
-    let name = match own.is_ok_and(|password| !password.is_empty()) {
-        true => target.node_name(node),
-        false => target.owner().to_owned(),
+    let node_password = std::env::var(target.node_password_variable(node));
+    let name = if node_password.is_ok_and(|password| !password.is_empty()) {
+        target.node_name(node)
+    } else {
+        target.owner().to_owned()
     };
     let (place, mut reached) = open_first(place, Some(&name))?;
     (reached.name, reached.role) = (node.name.clone(), node.role);
@@ -257,7 +258,7 @@ fn open_nodes(target: &TargetFacts, places: &[TargetUrl]) -> Result<(Database, u
     let endpoint = first(Role::Endpoint);
     let primary = first(Role::Primary).filter(|_| first(Role::Shard).is_none());
     let writable = primary.or(endpoint).or(first(Role::ReadOnly)).unwrap_or(0);
-    let way = match target.route {
+    let routing = match target.route {
         Route::Primary => NodeRouting::Primary,
         Route::Endpoint => NodeRouting::Through(endpoint.unwrap_or(writable)),
         Route::Split => NodeRouting::Split(numbers(Role::ReadOnly)),
@@ -265,7 +266,7 @@ fn open_nodes(target: &TargetFacts, places: &[TargetUrl]) -> Result<(Database, u
     };
     // Routes of loads, looks and checks.
     let loads = primary.map_or(NodeRouting::Through(writable), |_| NodeRouting::Primary);
-    Ok((Database::open_nodes(places, writable, way, loads)?, writable))
+    Ok((Database::open_nodes(places, writable, routing, loads)?, writable))
 }
 
 const SCHEME: &str = "cluster:";
@@ -321,7 +322,7 @@ fn loading_url(url: &str) -> Result<String> {
 }
 
 /// The target that `url` is, if it is a cluster with shards.
-fn sharded(name: &str, url: &str) -> Result<Option<TargetFacts>> {
+fn sharded_target(name: &str, url: &str) -> Result<Option<TargetFacts>> {
     let Some(folder) = url.strip_prefix(SCHEME) else { return Ok(None) };
     let nodes = cluster_nodes(folder)?;
     let is_sharded = nodes.iter().any(|node| node.role == Role::Shard);
@@ -337,14 +338,15 @@ fn sharded(name: &str, url: &str) -> Result<Option<TargetFacts>> {
 /// The URL of a node with its password. A plan that was read back from a run has no passwords, but the
 /// cluster that a node belongs to may still be there.
 fn secret_url(node: &TargetNode) -> SecretUrl {
-    let of_cluster = || {
-        let cluster = Cluster::open(Path::new(node.cluster.as_deref()?)).ok()?;
-        let url = SecretUrl::new(cluster.node_url(&node.name).ok()?);
-        // Another cluster may have been made in the same folder.
-        (url.redacted() == node.url.redacted()).then_some(url)
-    };
-    let of_cluster = if node.url.has_password() { None } else { of_cluster() };
-    of_cluster.unwrap_or_else(|| node.url.clone())
+    let cluster_url = if node.url.has_password() { None } else { cluster_url(node) };
+    cluster_url.unwrap_or_else(|| node.url.clone())
+}
+
+fn cluster_url(node: &TargetNode) -> Option<SecretUrl> {
+    let cluster = Cluster::open(Path::new(node.cluster.as_deref()?)).ok()?;
+    let url = SecretUrl::new(cluster.node_url(&node.name).ok()?);
+    // Another cluster may have been made in the same folder.
+    (url.redacted() == node.url.redacted()).then_some(url)
 }
 
 /// Fails where nodes of dyno's own clusters are as no one would measure them: frozen, or following no one.
@@ -361,7 +363,7 @@ pub fn cluster_nodes(folder: &str) -> Result<Vec<TargetNode>> {
     // A run is gone on with from wherever its user stands.
     let absolute = std::path::absolute(folder)
         .map_err(|error| Failure::new(format!("The folder {folder} can't be found: {error}.")))?;
-    let planned = cluster.nodes().iter().map(|node| {
+    let nodes = cluster.nodes().iter().map(|node| {
         let role = Role::parse(&node.role).ok_or_else(|| {
             Failure::new(format!("The node {} has the unknown role {}.", node.name, node.role))
         })?;
@@ -369,7 +371,7 @@ pub fn cluster_nodes(folder: &str) -> Result<Vec<TargetNode>> {
         let cluster = Some(absolute.to_string_lossy().into_owned());
         Ok(TargetNode { cluster, ..TargetNode::new(&node.name, role, url) })
     });
-    planned.collect()
+    nodes.collect()
 }
 
 fn cluster_failure(error: ClusterError) -> Failure {
@@ -390,7 +392,7 @@ pub(crate) enum ServerPlace {
 }
 
 impl ServerPlace {
-    pub(crate) fn of(target: &TargetUrl) -> Self {
+    pub(crate) fn from_target(target: &TargetUrl) -> Self {
         match target.hosts.0.as_slice() {
             [only] if !target.is_embedded() && only.is_local() => {
                 ServerPlace::Listening(only.clone())
@@ -418,17 +420,18 @@ pub(crate) fn target_facts(
 ) -> Vec<TargetFacts> {
     let mut targets = plan.targets.clone();
     for target in &mut targets {
-        let Some(found) = reached.get(target.reached_as()) else { continue };
-        target.product.clone_from(&found.facts.product);
-        target.version.clone_from(&found.facts.version);
-        target.log_in.clone_from(&found.facts.log_in);
-        target.same_host = found.same_host;
+        let Some(database) = reached.get(target.reached_as()) else { continue };
+        target.product.clone_from(&database.facts.product);
+        target.version.clone_from(&database.facts.version);
+        target.log_in.clone_from(&database.facts.log_in);
+        target.same_host = database.same_host;
         for node in &mut target.nodes {
-            let Some(found) = found.nodes.iter().find(|at| at.name == node.name) else { continue };
-            node.product.clone_from(&found.facts.product);
-            node.version.clone_from(&found.facts.version);
-            node.log_in.clone_from(&found.facts.log_in);
-            node.same_host = found.same_host;
+            let reached_node = database.nodes.iter().find(|reached| reached.name == node.name);
+            let Some(reached_node) = reached_node else { continue };
+            node.product.clone_from(&reached_node.facts.product);
+            node.version.clone_from(&reached_node.facts.version);
+            node.log_in.clone_from(&reached_node.facts.log_in);
+            node.same_host = reached_node.same_host;
         }
     }
     targets
@@ -471,11 +474,11 @@ async fn why_no_copy(primary: &ReachedNode, node: &ReachedNode) -> Result<Option
             return Ok(None);
         }
         in_session(&primary, async |writer| {
-            if is_same(writer, reader).await? {
-                let same = format!(
+            if is_same_server(writer, reader).await? {
+                let reason = format!(
                     "The read-only node {name} is the same server as the primary {origin}."
                 );
-                return Ok(Some(same));
+                return Ok(Some(reason));
             }
             Ok((!sees_writes(writer, reader).await?).then(|| {
                 format!(
@@ -491,7 +494,7 @@ async fn why_no_copy(primary: &ReachedNode, node: &ReachedNode) -> Result<Option
 }
 
 /// Returns true if both sessions are on one server, by its start or by its address and data folder.
-async fn is_same(
+async fn is_same_server(
     writer: &mut AdminSession<'_>,
     reader: &mut AdminSession<'_>,
 ) -> Result<bool, DbError> {
@@ -502,8 +505,8 @@ async fn is_same(
         Dialect::Postgres => "SELECT pg_postmaster_start_time()",
         _ => "SELECT CONCAT_WS(' ', @@hostname, @@port, @@datadir)",
     };
-    let one = answer_if_any(writer, server).await?;
-    Ok(one.is_some() && one == answer_if_any(reader, server).await?)
+    let writer_answer = answer_if_any(writer, server).await?;
+    Ok(writer_answer.is_some() && writer_answer == answer_if_any(reader, server).await?)
 }
 
 /// Returns true if a table that is made in one session appears in the other.
@@ -541,8 +544,8 @@ mod tests {
             let denied = DbError::rejected(0, *b"28P01", "no password").with_hint("give it");
             with_variable(denied, target, name).hint().map(str::to_owned)
         };
-        let named = hint(&target, Some("main"));
-        assert_eq!(named.as_deref(), Some("give it; or set the variable DYNO_PASSWORD_MAIN"));
+        let hint_text = hint(&target, Some("main"));
+        assert_eq!(hint_text.as_deref(), Some("give it; or set the variable DYNO_PASSWORD_MAIN"));
         assert_eq!(hint(&target, None).as_deref(), Some("give it"));
         target.password = Some(Secret::new("wrong"));
         assert_eq!(hint(&target, Some("main")).as_deref(), Some("give it"));
@@ -550,16 +553,16 @@ mod tests {
 
     #[test]
     fn places_of_servers_are_on_this_machine() {
-        let of = |url: &str| ServerPlace::of(&url.parse().expect("a URL"));
+        let place = |url: &str| ServerPlace::from_target(&url.parse().expect("a URL"));
         let at =
             |host: &str| ServerPlace::Listening(Address::Tcp { host: host.to_owned(), port: 3306 });
-        assert_eq!(of("mysql://localhost/x"), at("localhost"));
-        assert_eq!(of("mysql://127.0.0.1/x"), at("127.0.0.1"));
-        assert_eq!(of("mysql://db.example.org/x"), ServerPlace::Unknown);
-        assert_eq!(of("mysql://127.0.0.1,127.0.0.2/x"), ServerPlace::Unknown);
-        assert_eq!(of("sqlite:x.db"), ServerPlace::Unknown);
+        assert_eq!(place("mysql://localhost/x"), at("localhost"));
+        assert_eq!(place("mysql://127.0.0.1/x"), at("127.0.0.1"));
+        assert_eq!(place("mysql://db.example.org/x"), ServerPlace::Unknown);
+        assert_eq!(place("mysql://127.0.0.1,127.0.0.2/x"), ServerPlace::Unknown);
+        assert_eq!(place("sqlite:x.db"), ServerPlace::Unknown);
         assert_eq!(
-            of("postgres://?host=/run/postgresql"),
+            place("postgres://?host=/run/postgresql"),
             ServerPlace::Listening(Address::Unix("/run/postgresql/.s.PGSQL.5432".into()))
         );
     }

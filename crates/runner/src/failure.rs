@@ -71,16 +71,16 @@ pub fn sentence(text: &str) -> String {
 /// `text`, which is about `error`, as a sentence that ends with the statement where the workload names it.
 pub(crate) fn with_statement(text: &str, error: &DbError) -> String {
     /// A longer statement is cut.
-    const MOST_LETTERS: usize = 200;
+    const MAX_LETTERS: usize = 200;
     let Some(statement) = error.statement.as_deref().filter(|text| !text.is_empty()) else {
         return sentence(text);
     };
     let statement = in_one_line(statement);
-    let mut shown: String = statement.chars().take(MOST_LETTERS).collect();
-    if shown.len() < statement.len() {
-        shown.push_str(" ...");
+    let mut excerpt: String = statement.chars().take(MAX_LETTERS).collect();
+    if excerpt.len() < statement.len() {
+        excerpt.push_str(" ...");
     }
-    format!("{}, in the statement `{shown}`.", text.trim_end().trim_end_matches('.'))
+    format!("{}, in the statement `{excerpt}`.", text.trim_end().trim_end_matches('.'))
 }
 
 impl From<DbError> for Failure {
@@ -181,9 +181,9 @@ mod tests {
     fn a_failed_statement_is_named_and_cut_where_it_is_long() {
         let error = DbError::lost("The server is gone.");
         assert_eq!(with_statement("The server is gone.", &error), "The server is gone.");
-        let named = error.clone().with_statement("SELECT 1\nFROM t");
+        let error_in_statement = error.clone().with_statement("SELECT 1\nFROM t");
         assert_eq!(
-            with_statement("The server is gone.", &named),
+            with_statement("The server is gone.", &error_in_statement),
             "The server is gone, in the statement `SELECT 1 FROM t`."
         );
         let long = error.with_statement("x".repeat(300));

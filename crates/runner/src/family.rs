@@ -66,7 +66,7 @@ pub trait Family: Sync {
 
     /// Holds what a trial has recorded as acknowledged in `ledger` against the data, long after it.
     fn settle(&self, _database: &Database, _ledger: &Path) -> Result<LostWork> {
-        Ok(LostWork::untold(say!(losses_untraceable)))
+        Ok(LostWork::unknown(say!(losses_untraceable)))
     }
 
     /// The tables of its data, each after those that have a foreign key to it: they can be dropped in this order.
@@ -512,12 +512,12 @@ pub async fn footprint(
              FROM pragma_cache_size, pragma_page_size",
         ),
     };
-    let size_bytes = number(session, &size).await?;
-    let memory_bytes = number(session, memory).await?;
+    let size_bytes = query_number(session, &size).await?;
+    let memory_bytes = query_number(session, memory).await?;
     Ok(Footprint { size_bytes, memory_setting, memory_bytes })
 }
 
-async fn number(session: &mut AdminSession<'_>, sql: &str) -> Result<Option<u64>, DbError> {
+async fn query_number(session: &mut AdminSession<'_>, sql: &str) -> Result<Option<u64>, DbError> {
     let answer = answer_if_any(session, sql).await?;
     Ok(answer.and_then(|answer| answer.single().and_then(whole)))
 }

@@ -11,7 +11,7 @@
 use crate::command::{BACK_WITHIN, ShellCommand, execute};
 use crate::databases::{self, Database, ReachedDatabase, ReachedNode, on_loop};
 use crate::failure::{Failure, Result};
-use crate::nodes::Over;
+use crate::nodes::EndOnDrop;
 use crate::signals;
 use dyno_core::{AnswerTable, Dialect, MILLISECOND, Nanos, SECOND};
 use dyno_engine::record::{FaultWatch, Window};
@@ -60,7 +60,7 @@ pub struct LostWork {
 
 impl LostWork {
     /// No one can tell, for this reason.
-    pub fn untold(why: impl Into<Message>) -> Self {
+    pub fn unknown(why: impl Into<Message>) -> Self {
         LostWork { evidence: why.into(), ..LostWork::default() }
     }
 }
@@ -72,7 +72,7 @@ pub(crate) struct Injection<'a> {
     nodes: &'a [ReachedNode],
     node: usize,
     /// The node that takes over, where the suite wants one to.
-    heir: Option<usize>,
+    successor: Option<usize>,
     /// Whose node it is; `None` where commands of the suite do it.
     cluster: Option<Mutex<Cluster>>,
     window: OnceLock<Window>,
@@ -104,7 +104,7 @@ impl<'a> Injection<'a> {
     ///
     /// # Errors
     /// The target has no such node, or no one could do that to it.
-    pub(super) fn of(
+    pub(super) fn for_step(
         plan: &'a Plan,
         step: &PlanStep,
         reached: &'a ReachedDatabase,
@@ -114,11 +114,14 @@ impl<'a> Injection<'a> {
             return Ok(None);
         };
         let owner = plan.owner(&step.target);
-        let unknown = || Failure::new(format!("The plan has no target {owner}."));
-        let (plan, target) = (fault, plan.target(owner).ok_or_else(unknown)?);
+        let target = plan
+            .target(owner)
+            .ok_or_else(|| Failure::new(format!("The plan has no target {owner}.")))?;
+        let plan = fault;
         let nodes = &reached.nodes[..];
         let primary = reached.database.writable();
-        let node = find(nodes, &plan.node, primary).ok_or_else(|| missing(target, &plan.node))?;
+        let node = find_node(nodes, &plan.node, primary)
+            .ok_or_else(|| missing_node(target, &plan.node))?;
         if plan.promote.is_some() && node != primary {
             // Sessions follow when a primary is replaced by the fault done to it, not when a healthy one is.
             let message =
@@ -126,20 +129,21 @@ impl<'a> Injection<'a> {
             let hint = "Leave `promote` out of the fault, or write `node = \"primary\"`.";
             return Err(Failure::usage(message).with_hint(hint));
         }
-        let heir = match plan.promote.as_deref() {
+        let successor = match plan.promote.as_deref() {
             None => None,
-            Some(name) => {
-                Some(heir(nodes, name, node, primary).ok_or_else(|| missing(target, name))?)
-            }
+            Some(name) => Some(
+                find_successor(nodes, name, node, primary)
+                    .ok_or_else(|| missing_node(target, name))?,
+            ),
         };
         Ok(Some(Injection {
-            cluster: cluster_of(plan, target, &nodes[node].name)?.map(Mutex::new),
+            cluster: cluster_for_fault(plan, target, &nodes[node].name)?.map(Mutex::new),
             plan,
             target: target.name.clone(),
             database: &reached.database,
             nodes,
             node,
-            heir,
+            successor,
             window: OnceLock::new(),
             is_over: AtomicBool::new(false),
             times: Mutex::default(),
@@ -155,7 +159,7 @@ impl<'a> Injection<'a> {
         &self.nodes[node].name
     }
 
-    pub(super) fn watch(&self) -> FaultWatch {
+    pub(super) fn new_watch(&self) -> FaultWatch {
         FaultWatch::new(self.plan.at_s)
     }
 
@@ -175,30 +179,32 @@ impl<'a> Injection<'a> {
     pub(super) fn meanwhile<T>(&self, work: impl FnOnce() -> T) -> T {
         std::thread::scope(|scope| {
             let thread = std::thread::Builder::new().name("fault".to_owned());
-            if let Err(error) = thread.spawn_scoped(scope, || self.run()) {
-                self.fail(say!(fault_without_thread, why = error.to_string()));
+            if let Err(error) = thread.spawn_scoped(scope, || self.carry_out_fault()) {
+                self.record_failure(say!(fault_without_thread, why = error.to_string()));
             }
             // Also when `work` panics: else the scope would wait for ever.
-            let _over = Over(&self.is_over);
+            let _over = EndOnDrop(&self.is_over);
             work()
         })
     }
 
     pub(super) fn take_events(&self) -> Vec<Event> {
-        std::mem::take(&mut self.times().events)
+        std::mem::take(&mut self.lock_times().events)
     }
 
     /// The questions that nodes were asked so far to know which one takes writes.
-    pub(super) fn asked(&self) -> BTreeMap<usize, Asked> {
-        let reads = |(node, count): (&usize, &u64)| {
-            (*node, Asked { all: *count, reads: *count, ..Asked::default() })
-        };
-        self.times().answers.iter().map(reads).collect()
+    pub(super) fn statements(&self) -> BTreeMap<usize, Asked> {
+        let times = self.lock_times();
+        let statements = times
+            .answers
+            .iter()
+            .map(|(node, count)| (*node, Asked { all: *count, reads: *count, ..Asked::default() }));
+        statements.collect()
     }
 
     pub(super) fn facts(&self, watch: &FaultWatch, lost: Option<LostWork>) -> FaultFacts {
         let has_happened = self.failure().is_none();
-        let mut times = self.times().clone();
+        let mut times = self.lock_times().clone();
         // A clean shutdown is a fault from its begin on, however long it takes.
         if !matches!(
             self.plan.action,
@@ -206,7 +212,7 @@ impl<'a> Injection<'a> {
         ) {
             times.done_s = f64::NEG_INFINITY;
         }
-        let lost = lost.unwrap_or_else(|| LostWork::untold(say!(losses_untraceable)));
+        let loss = lost.unwrap_or_else(|| LostWork::unknown(say!(losses_untraceable)));
         let mut facts = FaultFacts {
             action: self.plan.action.name().to_owned(),
             node: self.nodes[self.node].name.clone(),
@@ -215,11 +221,11 @@ impl<'a> Injection<'a> {
             healed_at_s: times.healed_at_s,
             promoted: times.promoted.map(|(node, _)| self.nodes[node].name.clone()),
             promoted_at_s: times.promoted.map(|(_, at_s)| at_s),
-            acknowledged: lost.acknowledged,
-            lost: lost.lost,
-            unknown: lost.unknown,
-            across_shards: lost.across_shards,
-            evidence: lost.evidence,
+            acknowledged: loss.acknowledged,
+            lost: loss.lost,
+            unknown: loss.unknown,
+            across_shards: loss.across_shards,
+            evidence: loss.evidence,
             // A fault that did not happen had no effect: the status of its trial says why.
             steps: if has_happened { times.steps } else { Vec::new() },
             ..FaultFacts::default()
@@ -230,24 +236,24 @@ impl<'a> Injection<'a> {
 
     /// The reason why the trial does not belong to this fault: it did not happen.
     pub(super) fn failure(&self) -> Option<Message> {
-        let times = self.times();
-        let never = || times.at_s.is_none().then(|| say!(fault_never_came));
-        times.failure.clone().or_else(never)
+        let times = self.lock_times();
+        let failure = times.failure.clone();
+        failure.or_else(|| times.at_s.is_none().then(|| say!(fault_never_came)))
     }
 
     /// Notes a step that has just been made, and tells when that was.
-    fn step(&self, what: Message) -> f64 {
+    fn step(&self, description: Message) -> f64 {
         let at_s = self.now_s();
-        let mut times = self.times();
-        let event = Event { at_s: Some(at_s), ..Event::new(EventKind::Server, &what) };
+        let mut times = self.lock_times();
+        let event = Event { at_s: Some(at_s), ..Event::new(EventKind::Server, &description) };
         times.events.push(event);
-        times.steps.push(FaultStep { at_s, what });
+        times.steps.push(FaultStep { at_s, what: description });
         at_s
     }
 
-    fn fail(&self, why: Message) {
-        self.step(why.clone());
-        self.times().failure.get_or_insert(why);
+    fn record_failure(&self, reason: Message) {
+        self.step(reason.clone());
+        self.lock_times().failure.get_or_insert(reason);
     }
 
     /// Seconds from the opening of the window.
@@ -260,15 +266,15 @@ impl<'a> Injection<'a> {
         self.is_over.load(Ordering::Relaxed)
     }
 
-    fn times(&self) -> MutexGuard<'_, FaultTimes> {
+    fn lock_times(&self) -> MutexGuard<'_, FaultTimes> {
         self.times.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn cluster(&self) -> Option<MutexGuard<'_, Cluster>> {
+    fn lock_cluster(&self) -> Option<MutexGuard<'_, Cluster>> {
         Some(self.cluster.as_ref()?.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    fn run(&self) {
+    fn carry_out_fault(&self) {
         let is_due = |at_s: f64| self.window.get().is_some() && self.now_s() >= at_s;
         while !is_due(self.plan.at_s) {
             if self.is_over() {
@@ -296,29 +302,29 @@ impl<'a> Injection<'a> {
         let at_s = self.now_s();
         match self.do_fault(action, name) {
             Ok(()) => {
-                self.times().at_s = Some(at_s);
-                let done_s = self.step(done(action, name));
-                self.times().done_s = done_s;
+                self.lock_times().at_s = Some(at_s);
+                let done_s = self.step(describe_fault(action, name));
+                self.lock_times().done_s = done_s;
                 if action == FaultAction::Restart {
-                    let mut times = self.times();
+                    let mut times = self.lock_times();
                     (times.healed_at_s, times.is_ended) = (Some(done_s), true);
                 }
                 true
             }
-            Err(why) => {
+            Err(failure) => {
                 let fault = action.name();
-                self.fail(say!(fault_failed, fault, node = name, why = why.message));
+                self.record_failure(say!(fault_failed, fault, node = name, why = failure.message));
                 false
             }
         }
     }
 
     fn promote(&self) {
-        let Some(heir) = self.heir else { return };
-        let name = self.name(heir);
+        let Some(successor) = self.successor else { return };
+        let name = self.name(successor);
         match self.make_primary(name) {
             Ok(()) => self.step(say!(node_promoted, node = name)),
-            Err(why) => self.step(say!(node_not_promoted, node = name, why = why.message)),
+            Err(failure) => self.step(say!(node_not_promoted, node = name, why = failure.message)),
         };
         self.follow();
     }
@@ -327,7 +333,7 @@ impl<'a> Injection<'a> {
     fn follow(&self) {
         let current = self.database.writable();
         // Whoever has taken over stays: a node that comes back and takes writes too is a second primary.
-        if self.times().promoted.is_some() || current != self.node {
+        if self.lock_times().promoted.is_some() || current != self.node {
             return;
         }
         for node in 0..self.nodes.len() {
@@ -335,7 +341,7 @@ impl<'a> Injection<'a> {
             if may_write && self.takes_writes(node) == Some(true) {
                 self.database.switch_primary(node);
                 let at_s = self.step(say!(node_takes_writes, node = self.name(node)));
-                self.times().promoted = Some((node, at_s));
+                self.lock_times().promoted = Some((node, at_s));
                 return;
             }
         }
@@ -356,19 +362,19 @@ impl<'a> Injection<'a> {
             Ok(answer.single() == Some("1"))
         });
         let answer = reply.ok();
-        *self.times().answers.entry(node).or_default() += u64::from(answer.is_some());
+        *self.lock_times().answers.entry(node).or_default() += u64::from(answer.is_some());
         answer
     }
 
     /// Waits until a node says that it takes writes (or that it takes none), and no longer than whoever has stopped the
     /// run.
-    fn wait_for(&self, node: usize, wanted: bool) -> bool {
-        let until = monotonic_now() + NODE_BACK_WITHIN;
+    fn wait_for(&self, node: usize, expected: bool) -> bool {
+        let due = monotonic_now() + NODE_BACK_WITHIN;
         loop {
-            if self.takes_writes(node) == Some(wanted) {
+            if self.takes_writes(node) == Some(expected) {
                 return true;
             }
-            if monotonic_now() >= until || is_given_up() {
+            if monotonic_now() >= due || is_given_up() {
                 return false;
             }
             std::thread::sleep(Duration::from_millis(100));
@@ -380,25 +386,26 @@ impl<'a> Injection<'a> {
         let name = self.name(self.node);
         // Only what takes its time: a server that recovers.
         let is_up = matches!(self.plan.action, FaultAction::Freeze | FaultAction::Partition);
-        let asked_at_s = match self.cluster.is_some() && !is_up {
-            true => self.step(say!(node_start_asked, node = name)),
-            false => self.now_s(),
+        let asked_at_s = if self.cluster.is_some() && !is_up {
+            self.step(say!(node_start_asked, node = name))
+        } else {
+            self.now_s()
         };
-        self.times().heal_asked_at_s = Some(asked_at_s);
+        self.lock_times().heal_asked_at_s = Some(asked_at_s);
         let result = self.end_fault(name);
-        self.times().is_ended = true;
+        self.lock_times().is_ended = true;
         match result {
             Ok(Some(healed)) => {
                 let at_s = self.step(healed);
-                self.times().healed_at_s = Some(at_s);
+                self.lock_times().healed_at_s = Some(at_s);
             }
             Ok(None) => {
                 self.step(say!(node_left_by_command, node = name));
             }
-            Err(why) => {
-                let why = say!(node_not_brought_back, node = name, why = why.message);
-                self.step(why.clone());
-                return Some(why);
+            Err(failure) => {
+                let failure = say!(node_not_brought_back, node = name, why = failure.message);
+                self.step(failure.clone());
+                return Some(failure);
             }
         }
         None
@@ -408,19 +415,19 @@ impl<'a> Injection<'a> {
     /// is left alone until the trial is over: to follow the new primary, it may need a copy of its data.
     fn may_heal(&self) -> bool {
         let is_dead = matches!(self.plan.action, FaultAction::Kill | FaultAction::Stop);
-        let times = self.times();
+        let times = self.lock_times();
         !(times.is_ended || (is_dead && times.promoted.is_some()))
     }
 
     /// After the trial: has somebody take writes, so that the data can be looked at. If no one has taken
     /// over, that is the node itself.
-    pub(crate) fn settle(&self) {
-        if self.times().at_s.is_none() {
+    pub(crate) fn wait_until_writable(&self) {
+        if self.lock_times().at_s.is_none() {
             return;
         }
         self.follow();
         let writable = self.database.writable();
-        if self.times().promoted.is_none() && !self.times().is_ended {
+        if self.lock_times().promoted.is_none() && !self.lock_times().is_ended {
             self.heal();
         }
         if !self.wait_for(writable, true) {
@@ -430,54 +437,54 @@ impl<'a> Injection<'a> {
 
     /// Brings the nodes back to the roles they had before; what could not be done, in sentences.
     pub(crate) fn restore(&self) -> Option<Message> {
-        let times = self.times().clone();
+        let times = self.lock_times().clone();
         if times.at_s.is_none() {
             // A fault that failed may have been done in part. Commands of the suite end only what theirs have done.
             times.failure.filter(|_| self.cluster.is_some())?;
             let name = self.name(self.node);
-            let why = self.end_fault(name).err()?.message;
-            return Some(say!(node_not_brought_back, node = name, why));
+            let reason = self.end_fault(name).err()?.message;
+            return Some(say!(node_not_brought_back, node = name, why = reason));
         }
         // A frozen primary that was replaced is not let continue: it would commit what no one waits for any more.
         let is_replaced_and_frozen =
             times.promoted.is_some() && self.plan.action == FaultAction::Freeze;
         let is_wanted = self.may_heal() && !is_replaced_and_frozen;
         let unhealed = is_wanted.then(|| self.heal()).flatten();
-        let Some((heir, _)) = times.promoted else { return unhealed };
+        let Some((successor, _)) = times.promoted else { return unhealed };
         if self.cluster.is_none() {
-            let primary = say!(heir_still_primary, node = self.name(heir));
+            let primary = say!(heir_still_primary, node = self.name(successor));
             return Some(Message::sentences(
                 &unhealed.into_iter().chain([primary]).collect::<Vec<_>>(),
             ));
         }
-        self.back(heir).err().map(|why| {
-            let (node, other) = (self.name(heir), self.name(self.node));
-            say!(heir_still_primary_because, node, other, why)
+        self.swap_back(successor).err().map(|reason| {
+            let (node, other) = (self.name(successor), self.name(self.node));
+            say!(heir_still_primary_because, node, other, why = reason)
         })
     }
 
     /// The node that the fault was done to becomes the primary again.
-    fn back(&self, heir: usize) -> Result<(), Message> {
+    fn swap_back(&self, successor: usize) -> Result<(), Message> {
         let name = self.name(self.node);
-        self.rejoin(name).map_err(|why| why.message)?;
+        self.rejoin(name).map_err(|failure| failure.message)?;
         if !self.wait_for(self.node, false) {
             return Err(say!(node_no_replica));
         }
         // The cluster passes the last writes on before the roles change.
-        self.make_primary(name).map_err(|why| why.message)?;
+        self.make_primary(name).map_err(|failure| failure.message)?;
         if !self.wait_for(self.node, true) {
             return Err(say!(node_refuses_writes));
         }
         self.database.switch_primary(self.node);
-        self.rejoin(self.name(heir)).map_err(|why| why.message)?;
-        match self.wait_for(heir, false) {
-            true => Ok(()),
-            false => Err(say!(node_follows_not, node = self.name(heir))),
+        self.rejoin(self.name(successor)).map_err(|failure| failure.message)?;
+        if self.wait_for(successor, false) {
+            return Ok(());
         }
+        Err(say!(node_follows_not, node = self.name(successor)))
     }
 
     fn do_fault(&self, action: FaultAction, node: &str) -> Result<()> {
-        let Some(mut cluster) = self.cluster() else {
+        let Some(mut cluster) = self.lock_cluster() else {
             let does = say!(command_does_fault, node);
             let command = self.plan.command.as_ref();
             return self.run_command(command, does, "command", "", signals::has_come);
@@ -494,23 +501,23 @@ impl<'a> Injection<'a> {
 
     /// Ends the fault, and says what became of the node; `None` if no one knows how to end it.
     fn end_fault(&self, node: &str) -> Result<Option<Message>> {
-        let Some(mut cluster) = self.cluster() else {
+        let Some(mut cluster) = self.lock_cluster() else {
             let Some(command) = &self.plan.heal_command else { return Ok(None) };
             let does = say!(command_heals, node);
             self.run_command(Some(command), does, "heal_command", "", is_given_up)?;
             return Ok(Some(say!(node_brought_back_by_command, node)));
         };
-        let (done, healed) = match self.plan.action {
+        let (outcome, healed) = match self.plan.action {
             FaultAction::Freeze => (cluster.thaw(node), say!(node_thawed, node)),
             FaultAction::Partition => (cluster.heal(node), say!(node_reached_again, node)),
             _ => (cluster.start(node), say!(node_started_again, node)),
         };
-        done?;
+        outcome?;
         Ok(Some(healed))
     }
 
     fn make_primary(&self, node: &str) -> Result<()> {
-        let Some(mut cluster) = self.cluster() else {
+        let Some(mut cluster) = self.lock_cluster() else {
             let does = say!(command_promotes, node);
             let command = self.plan.promote_command.as_ref();
             return self.run_command(command, does, "promote_command", node, signals::has_come);
@@ -520,7 +527,7 @@ impl<'a> Injection<'a> {
 
     /// Makes a node a replica of the one that has taken its place.
     fn rejoin(&self, node: &str) -> Result<()> {
-        Ok(self.cluster().map_or(Ok(()), |mut cluster| cluster.rejoin(node))?)
+        Ok(self.lock_cluster().map_or(Ok(()), |mut cluster| cluster.rejoin(node))?)
     }
 
     fn run_command(
@@ -528,17 +535,17 @@ impl<'a> Injection<'a> {
         text: Option<&SecretCommand>,
         does: Message,
         key: &str,
-        heir: &str,
+        successor: &str,
         is_stopped: fn() -> bool,
     ) -> Result<()> {
         let Some(text) = text.map(SecretCommand::expose) else { return Ok(()) };
-        let told = [("DYNO_NODE", self.node()), ("DYNO_PROMOTE", heir)];
+        let variables = [("DYNO_NODE", self.node()), ("DYNO_PROMOTE", successor)];
         let (target, limit) = (&self.target, Some(BACK_WITHIN));
-        let command = ShellCommand { target, told: &told, text, does, key, limit };
-        match on_loop(execute(&command, is_stopped))?? {
-            true => Ok(()),
-            false => Err(Failure::new(say!(command_killed, does = command.does))),
+        let command = ShellCommand { target, told: &variables, text, does, key, limit };
+        if on_loop(execute(&command, is_stopped))?? {
+            return Ok(());
         }
+        Err(Failure::new(say!(command_killed, does = command.does)))
     }
 }
 
@@ -546,7 +553,11 @@ impl<'a> Injection<'a> {
 ///
 /// # Errors
 /// dyno has not started the node, and the suite has no command for it.
-fn cluster_of(plan: &FaultPlan, target: &TargetFacts, node: &str) -> Result<Option<Cluster>> {
+fn cluster_for_fault(
+    plan: &FaultPlan,
+    target: &TargetFacts,
+    node: &str,
+) -> Result<Option<Cluster>> {
     if plan.action == FaultAction::Command {
         if plan.promote.is_some() && plan.promote_command.is_none() {
             let message = "The fault promotes a node, and the suite has no command for that.";
@@ -555,8 +566,8 @@ fn cluster_of(plan: &FaultPlan, target: &TargetFacts, node: &str) -> Result<Opti
         }
         return Ok(None);
     }
-    let planned = target.nodes.iter().find(|planned| planned.name == node);
-    if let Some(folder) = planned.and_then(|planned| planned.cluster.as_deref()) {
+    let target_node = target.nodes.iter().find(|target_node| target_node.name == node);
+    if let Some(folder) = target_node.and_then(|target_node| target_node.cluster.as_deref()) {
         return Ok(Some(Cluster::open(Path::new(folder))?.stopped_by(is_given_up)));
     }
     Err(Failure::usage(format!(
@@ -571,7 +582,7 @@ fn cluster_of(plan: &FaultPlan, target: &TargetFacts, node: &str) -> Result<Opti
 }
 
 /// The node of this name, or the first one of this role. The primary is whoever takes writes now.
-fn find(nodes: &[ReachedNode], wanted: &str, primary: usize) -> Option<usize> {
+fn find_node(nodes: &[ReachedNode], wanted: &str, primary: usize) -> Option<usize> {
     let by_name = nodes.iter().position(|node| node.name == wanted);
     let by_role = || match wanted {
         "primary" => Some(primary).filter(|primary| *primary < nodes.len()),
@@ -582,7 +593,12 @@ fn find(nodes: &[ReachedNode], wanted: &str, primary: usize) -> Option<usize> {
 
 /// The node that takes over: the one of this name, or the first one that holds the data and isn't the one
 /// that the fault is done to.
-fn heir(nodes: &[ReachedNode], wanted: &str, node: usize, primary: usize) -> Option<usize> {
+fn find_successor(
+    nodes: &[ReachedNode],
+    wanted: &str,
+    node: usize,
+    primary: usize,
+) -> Option<usize> {
     let mut able = nodes
         .iter()
         .enumerate()
@@ -595,7 +611,7 @@ fn holds_all_data(node: &ReachedNode) -> bool {
 }
 
 /// `name` is empty if any node could take over.
-fn missing(target: &TargetFacts, name: &str) -> Failure {
+fn missing_node(target: &TargetFacts, name: &str) -> Failure {
     let nodes: Vec<&str> = target.nodes.iter().map(|node| node.name.as_str()).collect();
     let message = match name {
         "" => format!("The target {} has no other node that could take over.", target.name),
@@ -608,7 +624,7 @@ fn missing(target: &TargetFacts, name: &str) -> Failure {
     ))
 }
 
-fn done(action: FaultAction, node: &str) -> Message {
+fn describe_fault(action: FaultAction, node: &str) -> Message {
     match action {
         FaultAction::Kill => say!(fault_killed, node),
         FaultAction::Stop => say!(fault_stopped, node),
@@ -645,14 +661,18 @@ mod tests {
             ("n3", Role::ReadOnly),
             ("door", Role::Endpoint),
         ]);
-        assert_eq!(find(&nodes, "primary", 0), Some(0));
-        assert_eq!(find(&nodes, "primary", 2), Some(2), "whoever takes writes now");
-        assert_eq!(find(&nodes, "n3", 0), Some(2));
-        assert_eq!(find(&nodes, "read_only", 0), Some(1));
-        assert_eq!(find(&nodes, "n4", 0), None);
-        assert_eq!(heir(&nodes, "", 0, 0), Some(1));
-        assert_eq!(heir(&nodes, "n3", 0, 0), Some(2));
-        assert_eq!(heir(&nodes, "", 0, 1), Some(2), "not the one that takes writes already");
-        assert_eq!(heir(&nodes, "door", 0, 0), None, "an endpoint holds no data");
+        assert_eq!(find_node(&nodes, "primary", 0), Some(0));
+        assert_eq!(find_node(&nodes, "primary", 2), Some(2), "whoever takes writes now");
+        assert_eq!(find_node(&nodes, "n3", 0), Some(2));
+        assert_eq!(find_node(&nodes, "read_only", 0), Some(1));
+        assert_eq!(find_node(&nodes, "n4", 0), None);
+        assert_eq!(find_successor(&nodes, "", 0, 0), Some(1));
+        assert_eq!(find_successor(&nodes, "n3", 0, 0), Some(2));
+        assert_eq!(
+            find_successor(&nodes, "", 0, 1),
+            Some(2),
+            "not the one that takes writes already"
+        );
+        assert_eq!(find_successor(&nodes, "door", 0, 0), None, "an endpoint holds no data");
     }
 }

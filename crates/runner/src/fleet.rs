@@ -39,14 +39,14 @@ use tempfile::TempDir;
 /// # Errors
 /// Too few come, or the user of one of them does not let it reach a target of the plan.
 pub fn gather(options: &FleetOptions, plan: &Plan, control: &Control) -> Result<Option<Fleet>> {
-    let gathered = Fleet::gather(options, &output::talk, &|| control.is_stopped())?;
-    let Some(fleet) = gathered else { return Ok(None) };
+    let fleet = Fleet::gather(options, &output::talk, &|| control.is_stopped())?;
+    let Some(fleet) = fleet else { return Ok(None) };
     output::talk(&format!("load generators: {}", fleet.names().join(", ")));
     let members = fleet.names().len() as u32;
     for (number, hello) in (0..).zip(fleet.hellos()) {
         let permits = Permits::parse_named(&hello.only_hosts)?;
         for target in &plan.targets {
-            let checked = permits.check(&target.of_generator(number, members));
+            let checked = permits.check(&target.for_generator(number, members));
             checked.map_err(|failure| {
                 failure.at(format!("target {}: load generator {}", target.name, hello.name))
             })?;
@@ -123,24 +123,24 @@ impl<'a> Team<'a> {
     pub(super) fn share<F: Driven>(self, family: &F, workload: &F::Workload) -> Result<FleetShare> {
         let Some(performance) = self.performance else { return Ok(FleetShare::default()) };
         let Performance { mut members, left, lost, notes, .. } = *performance;
-        for left in left.iter().filter(|left| !left.is_empty()) {
-            let kept = serde_json::from_slice(left).map_err(|error| {
+        for bytes in left.iter().filter(|bytes| !bytes.is_empty()) {
+            let state = serde_json::from_slice(bytes).map_err(|error| {
                 Failure::new(format!(
                     "What a load generator has left of its workload can't be read: {error}."
                 ))
             })?;
-            family.absorb(workload, kept)?;
+            family.absorb(workload, state)?;
         }
         let target = self.plan.target(self.plan.reached_as(&self.step.target));
         if let Some(target) = target.filter(|target| target.route == Route::Spread) {
             let generators = members.len() as u32;
             for (number, member) in (0..).zip(&mut members) {
-                let part = target.of_generator(number, generators);
+                let part = target.for_generator(number, generators);
                 member.nodes = part.nodes.into_iter().map(|node| node.name).collect();
             }
         }
-        let lost = (!lost.is_empty()).then(|| Message::sentences(&lost));
-        Ok(FleetShare { members, notes, lost })
+        let loss = (!lost.is_empty()).then(|| Message::sentences(&lost));
+        Ok(FleetShare { members, notes, lost: loss })
     }
 }
 
@@ -165,8 +165,8 @@ fn excerpt(plan: &Plan, experiment: &str, target: &str) -> serde_json::Value {
     let mut plan = plan.clone();
     plan.facts.steps.clear();
     plan.facts.notes.clear();
-    plan.experiments.retain(|one| one.name == experiment);
-    plan.targets.retain(|one: &TargetFacts| one.name == target);
+    plan.experiments.retain(|facts| facts.name == experiment);
+    plan.targets.retain(|facts: &TargetFacts| facts.name == target);
     for experiment in &mut plan.experiments {
         experiment.restore = dyno_facts::Restore::None;
         experiment.published.clear();
@@ -177,11 +177,14 @@ fn excerpt(plan: &Plan, experiment: &str, target: &str) -> serde_json::Value {
 
 /// The passwords of a target and its nodes that this process knows from URLs and variables.
 pub fn secrets(target: &dyno_facts::TargetFacts, run: &std::path::Path) -> Vec<TargetSecret> {
-    let of_target = std::env::var(target.password_variable()).ok();
-    let secret = |node: Option<&dyno_facts::TargetNode>, url: SecretUrl| {
-        let own = node.and_then(|node| std::env::var(target.node_password_variable(node)).ok());
-        let known = own.or_else(|| of_target.clone()).filter(|password| !password.is_empty());
-        let url = match known.filter(|_| !url.has_password()) {
+    let target_password = std::env::var(target.password_variable()).ok();
+    let build_secret = |node: Option<&dyno_facts::TargetNode>, url: SecretUrl| {
+        let node_password =
+            node.and_then(|node| std::env::var(target.node_password_variable(node)).ok());
+        let password = node_password
+            .or_else(|| target_password.clone())
+            .filter(|password| !password.is_empty());
+        let url = match password.filter(|_| !url.has_password()) {
             Some(password) => with_password(url.expose(), &password)?,
             None if !url.has_password() => return None,
             None => url.expose().to_owned(),
@@ -190,9 +193,9 @@ pub fn secrets(target: &dyno_facts::TargetFacts, run: &std::path::Path) -> Vec<T
         Some(TargetSecret { target: target.name.clone(), node, url })
     };
     if target.nodes.is_empty() {
-        return secret(None, target.url_in(run)).into_iter().collect();
+        return build_secret(None, target.url_in(run)).into_iter().collect();
     }
-    target.nodes.iter().filter_map(|node| secret(Some(node), node.url.clone())).collect()
+    target.nodes.iter().filter_map(|node| build_secret(Some(node), node.url.clone())).collect()
 }
 
 /// The URL with a password; `None` if it names no user, to whom it could belong.
@@ -201,9 +204,10 @@ fn with_password(url: &str, password: &str) -> Option<String> {
     let user_end = begin + url[begin..].rfind('@')?;
     let mut encoded = String::new();
     for byte in password.bytes() {
-        match byte.is_ascii_alphanumeric() {
-            true => encoded.push(char::from(byte)),
-            false => encoded.push_str(&format!("%{byte:02X}")),
+        if byte.is_ascii_alphanumeric() {
+            encoded.push(char::from(byte));
+        } else {
+            encoded.push_str(&format!("%{byte:02X}"));
         }
     }
     Some(format!("{}:{encoded}{}", &url[..user_end], &url[user_end..]))
@@ -229,17 +233,17 @@ pub fn assist(
     let Assignment { order, mut reporter } = assignment;
     let title = format!("{} on {}", order.experiment, order.target);
     let control = reporter.control();
-    let ended = scratch().and_then(|scratch| {
+    let ended = create_scratch_folder().and_then(|scratch| {
         let stem = scratch.path().join("trial");
         let reporter = &mut reporter;
         Assist { order: &order, reporter, environment, permits, stem: &stem }.drive(families)
     });
     let outcome = match ended {
-        Ok(Some((result, left))) => {
+        Ok(Some((result, state))) => {
             let seconds = result.length() as f64 / 1e9;
             let tps = result.total.counts().committed as f64 / seconds.max(1e-9);
             let p95_ms = result.total.latency().percentile(95.0) as f64 / 1e6;
-            reporter.ended(result, &left);
+            reporter.ended(result, &state);
             format!("{} tx/s, p95 {} ms", short(tps), short(p95_ms))
         }
         Ok(None) => {
@@ -270,20 +274,20 @@ impl Assist<'_> {
 
     /// `None` when it was stopped before it began.
     fn drive(self, families: Families) -> Result<Option<Left>> {
-        let plan = read(&self.order.plan)?;
-        let unknown = |what: &str| Failure::new(format!("The order names no {what} of its plan."));
-        let planned = plan.experiment(&self.order.experiment);
-        let planned = planned.ok_or_else(|| unknown("experiment"))?;
-        let target = plan.target(&self.order.target).ok_or_else(|| unknown("target"))?;
-        let experiment = experiment(families, &plan, planned)?;
+        let plan = parse_plan(&self.order.plan)?;
+        let missing = |what: &str| Failure::new(format!("The order names no {what} of its plan."));
+        let experiment_facts =
+            plan.experiment(&self.order.experiment).ok_or_else(|| missing("experiment"))?;
+        let target = plan.target(&self.order.target).ok_or_else(|| missing("target"))?;
+        let experiment = experiment(families, &plan, experiment_facts)?;
         if !experiment.takes_fleet()? {
-            let message = format!("The workload {} is not shared out.", planned.workload);
+            let message = format!("The workload {} is not shared out.", experiment_facts.workload);
             return Err(Failure::new(message));
         }
         let (generator, generators) = (self.order.generator, self.order.generators);
         // The nodes of others are theirs: they may be out of reach from here.
-        let target = target.of_generator(generator, generators);
-        let target = completed(&target, &self.order.secrets, self.permits)?;
+        let target = target.for_generator(generator, generators);
+        let target = with_secrets(&target, &self.order.secrets, self.permits)?;
         let ReachedDatabase { database, .. } = reach_planned(&target, Path::new(""))
             .map_err(|failure| out_of_reach(&target, failure))?;
         experiment.assist(&database, self)
@@ -292,15 +296,15 @@ impl Assist<'_> {
 
 /// Adds what a user should know of a target that can't be reached from here.
 fn out_of_reach(target: &TargetFacts, failure: Failure) -> Failure {
-    let here = format!(
+    let advice = format!(
         "It is the load generator's machine that must reach the target and know its password: set {} \
          there, name a cluster of `dyno cluster` with --only-hosts cluster:FOLDER there, or have both \
          connect to NATS by TLS.",
         target.password_variable()
     );
     let hint = match &failure.hint {
-        Some(hint) => format!("{} {here}", sentence(hint)),
-        None => here,
+        Some(hint) => format!("{} {advice}", sentence(hint)),
+        None => advice,
     };
     failure.at(format!("target {}", target.name)).with_hint(hint)
 }
@@ -318,10 +322,14 @@ pub fn drive_part<F: Driven>(
     let Assist { order, reporter, environment, stem, .. } = part;
     let mut spec = trial_spec(&order.planned);
     family.tune(&mut spec);
-    let whole = describe_load(&spec, Purpose::Measure);
-    let nothing = || Failure::new("There are more load generators than workers.");
-    let spec = spec.part(order.generator, order.generators).ok_or_else(nothing)?;
-    output::talk(&format!("{} on {}: {} of {whole}", order.experiment, order.target, spec.workers));
+    let total_load = describe_load(&spec, Purpose::Measure);
+    let spec = spec
+        .part(order.generator, order.generators)
+        .ok_or_else(|| Failure::new("There are more load generators than workers."))?;
+    output::talk(&format!(
+        "{} on {}: {} of {total_load}",
+        order.experiment, order.target, spec.workers
+    ));
     let workload = family.part(database, &spec, stem)?;
     let control = reporter.control();
     let mut result = match family.drive(database, &workload, &spec, &control, reporter) {
@@ -331,16 +339,16 @@ pub fn drive_part<F: Driven>(
     };
     let statements = dyno_engine::record::statement_counts(result.total.work()).total();
     let qps = statements as f64 * 1e9 / (result.length() as f64).max(1.0);
-    let calibration = Calibration::of(environment);
-    let headroom = |proof: Calibration| proof.headroom(database.dialect(), spec.workers, qps);
-    result.conditions.headroom = calibration.and_then(headroom);
-    let left = match family.leave(&workload)? {
-        Some(kept) => serde_json::to_vec(&kept).map_err(|error| {
+    let calibration = Calibration::for_environment(environment);
+    result.conditions.headroom =
+        calibration.and_then(|proof| proof.headroom(database.dialect(), spec.workers, qps));
+    let state = match family.leave(&workload)? {
+        Some(state) => serde_json::to_vec(&state).map_err(|error| {
             Failure::new(format!("What the workload has kept can't be sent: {error}."))
         })?,
         None => Vec::new(),
     };
-    Ok(Some((result, left)))
+    Ok(Some((result, state)))
 }
 
 /// A target with the passwords that were sent along, or that this machine's user has named.
@@ -348,24 +356,23 @@ pub fn drive_part<F: Driven>(
 /// # Errors
 /// One of its URLs, also of those, is not a server's, or one that may not be reached: an order must not open files
 /// of this machine, nor log in wherever it likes.
-fn completed(
+fn with_secrets(
     planned: &TargetFacts,
     secrets: &[TargetSecret],
     permits: &Permits,
 ) -> Result<TargetFacts> {
-    let own = |secret: &&TargetSecret| secret.target == planned.name;
     let mut target = planned.clone();
     for node in &mut target.nodes {
         // The folder is one of the coordinator's machine.
         node.cluster = None;
     }
     for node in &planned.nodes {
-        let is_its = |own: &&SecretUrl| own.redacted() == node.url.redacted();
-        if let Some(url) = permits.own.iter().find(is_its) {
+        let mut urls = permits.cluster_urls.iter();
+        if let Some(url) = urls.find(|url| url.redacted() == node.url.redacted()) {
             target.set_secret(Some(&node.name), url);
         }
     }
-    for secret in secrets.iter().filter(own) {
+    for secret in secrets.iter().filter(|secret| secret.target == planned.name) {
         let node = secret.node.as_ref().and_then(|name| {
             planned.nodes.iter().find(|node| node.name == *name).map(|node| node.url.clone())
         });
@@ -383,7 +390,7 @@ fn completed(
         .chain(nodes)
         .all(|url| is_server(url.expose()));
     if !is_server {
-        return Err(embedded(&target.name));
+        return Err(embedded_failure(&target.name));
     }
     permits.check(&target).map_err(|failure| failure.at(format!("target {}", target.name)))?;
     Ok(target)
@@ -391,11 +398,11 @@ fn completed(
 
 /// Returns true if two URLs name the same servers and user: a password belongs to them alone.
 fn goes_to(url: &str, planned: &str) -> bool {
-    let read = |url: &str| {
+    let parse_place = |url: &str| {
         let target: TargetUrl = url.parse().ok()?;
         Some((target.hosts, target.user))
     };
-    read(url).is_some_and(|of| Some(of) == read(planned))
+    parse_place(url).is_some_and(|place| Some(place) == parse_place(planned))
 }
 
 /// Returns true for the URL of a database that is reached over a network.
@@ -404,16 +411,16 @@ pub(super) fn is_server(url: &str) -> bool {
 }
 
 /// The plan of an order. Whoever sends commands along is refused, though nothing here would execute them.
-fn read(plan: &serde_json::Value) -> Result<Plan> {
+fn parse_plan(plan: &serde_json::Value) -> Result<Plan> {
     let plan: Plan = serde_json::from_value(plan.clone())
         .map_err(|error| Failure::new(format!("The plan can't be understood: {error}.")))?;
-    match plan.experiments.iter().any(|one| one.commands().next().is_some()) {
-        true => Err(Failure::new("A load generator executes no commands, and the plan has one.")),
-        false => Ok(plan),
+    if plan.experiments.iter().any(|experiment| experiment.commands().next().is_some()) {
+        return Err(Failure::new("A load generator executes no commands, and the plan has one."));
     }
+    Ok(plan)
 }
 
-pub(super) fn embedded(target: &str) -> Failure {
+pub(super) fn embedded_failure(target: &str) -> Failure {
     Failure::usage(format!(
         "The target {target} is an embedded database, which no other machine can reach."
     ))
@@ -421,7 +428,7 @@ pub(super) fn embedded(target: &str) -> Failure {
 }
 
 /// A folder of this trial's own, removed with it.
-fn scratch() -> Result<TempDir> {
+fn create_scratch_folder() -> Result<TempDir> {
     let mut folder = tempfile::Builder::new();
     folder.prefix("dyno-generator-").permissions(Permissions::from_mode(0o700));
     folder.tempdir().map_err(|error| Failure::new(format!("No folder can be made: {error}.")))
@@ -461,7 +468,7 @@ mod tests {
     }
 
     fn open(planned: &TargetFacts, secrets: &[TargetSecret]) -> Result<TargetFacts, Failure> {
-        completed(planned, secrets, &Permits::default())
+        with_secrets(planned, secrets, &Permits::default())
     }
 
     #[test]
@@ -496,23 +503,23 @@ mod tests {
     fn an_order_goes_only_where_the_own_user_lets_it() {
         let permits = Permits::new(&["h".to_owned(), "i:3306".to_owned()], false).expect("hosts");
         let server = target("url = 'mysql://u@h/d'");
-        assert!(completed(&server, &[], &permits).is_ok());
+        assert!(with_secrets(&server, &[], &permits).is_ok());
         let evil = target("url = 'mysql://u@evil/d'");
-        let refused = completed(&evil, &[secret(None, "mysql://u:geheim@evil/d")], &permits);
-        let refused = refused.expect_err("another host").message.to_string();
+        let refusal = with_secrets(&evil, &[secret(None, "mysql://u:geheim@evil/d")], &permits);
+        let refusal = refusal.expect_err("another host").message.to_string();
         assert!(
-            refused.starts_with("target t: The load generator may not reach evil:3306"),
-            "{refused}"
+            refusal.starts_with("target t: The load generator may not reach evil:3306"),
+            "{refusal}"
         );
-        assert!(!refused.contains("geheim"));
+        assert!(!refusal.contains("geheim"));
         let nodes = target(
             "route = 'spread'\nnodes = [{ name = 'a', role = 'primary', url = 'mysql://u@p/d' }, { name = \
              'b', role = 'read_only', url = 'mysql://u@i/d' }, { name = 'c', role = 'read_only', url = \
              'mysql://u@j/d' }]",
         );
         // The nodes of others are not reached.
-        assert!(completed(&nodes.of_generator(0, 2), &[], &permits).is_ok());
-        assert!(completed(&nodes.of_generator(1, 2), &[], &permits).is_err());
+        assert!(with_secrets(&nodes.for_generator(0, 2), &[], &permits).is_ok());
+        assert!(with_secrets(&nodes.for_generator(1, 2), &[], &permits).is_err());
     }
 
     #[test]
@@ -522,10 +529,10 @@ mod tests {
         for other in
             ["mysql://u:geheim@evil/d", "mysql://u:geheim@h:3307/d", "mysql://v:geheim@h/d"]
         {
-            let refused = open(&server, &[secret(None, other)]).expect_err(other);
-            let refused = refused.message.to_string();
-            assert!(refused.contains("for another server"), "{refused}");
-            assert!(!refused.contains("geheim"));
+            let refusal = open(&server, &[secret(None, other)]).expect_err(other);
+            let refusal = refusal.message.to_string();
+            assert!(refusal.contains("for another server"), "{refusal}");
+            assert!(!refusal.contains("geheim"));
         }
     }
 
@@ -533,19 +540,20 @@ mod tests {
     fn an_order_executes_no_commands() {
         let folder = tempfile::tempdir().expect("a folder");
         let target = "url = 'mysql://u@h/d'";
-        let given = |experiment: &str| {
+        let plan_json = |experiment: &str| {
             let plan = plan(folder.path(), target, experiment);
             serde_json::to_value(plan).expect("JSON")
         };
-        assert!(read(&given(READS)).is_ok());
+        assert!(parse_plan(&plan_json(READS)).is_ok());
         let fault =
             "fault = { action = 'command', at_s = 2, command = 'true', heal_command = 'true' }";
         for command in ["restore = 'touch x'", fault] {
-            let refused = read(&given(&format!("{READS}\n{command}"))).expect_err(command);
+            let failure =
+                parse_plan(&plan_json(&format!("{READS}\n{command}"))).expect_err(command);
             assert!(
-                refused.message.to_string().contains("executes no commands"),
+                failure.message.to_string().contains("executes no commands"),
                 "{}",
-                refused.message
+                failure.message
             );
         }
     }

@@ -33,7 +33,7 @@ pub struct SweepLevel {
 }
 
 impl SweepLevel {
-    pub fn of(workers: u32, result: &TrialResult) -> Self {
+    pub fn from_result(workers: u32, result: &TrialResult) -> Self {
         let (frame, latency) = (&result.total, result.total.latency());
         let work = frame.work();
         let seconds = (result.length() as f64 / 1e9).max(1e-9);
@@ -50,8 +50,9 @@ impl SweepLevel {
 
 /// The numbers of a list such as `1,2,4`, each at least 1; `None` if there is only one, or something else.
 pub fn parse_levels(text: &str) -> Option<Vec<u32>> {
-    let number = |text: &str| text.trim().parse().ok().filter(|&number| number > 0);
-    let levels: Option<Vec<u32>> = text.split(',').map(number).collect();
+    let numbers = text.split(',').map(|text| text.trim().parse().ok());
+    let levels: Option<Vec<u32>> =
+        numbers.map(|number| number.filter(|&number| number > 0)).collect();
     levels.filter(|levels| levels.len() > 1)
 }
 
@@ -64,20 +65,20 @@ fn sweep(
 ) -> (Exit, String) {
     let mut measured = Vec::new();
     let mut exit = Exit::Done;
-    for (at, &level) in levels.iter().enumerate() {
-        let mut own = None;
-        exit = run(level, &mut own);
+    for (index, &level) in levels.iter().enumerate() {
+        let mut level_result = None;
+        exit = run(level, &mut level_result);
         // A run that was cut off is not in the table.
-        measured.extend(own.filter(|_| exit != Exit::Interrupted));
+        measured.extend(level_result.filter(|_| exit != Exit::Interrupted));
         if exit != Exit::Done {
-            let left: Vec<String> = levels[at + 1..].iter().map(u32::to_string).collect();
-            if !left.is_empty() {
-                output::talk(&format!("Not run: {what} {}.", left.join(", ")));
+            let remaining: Vec<String> = levels[index + 1..].iter().map(u32::to_string).collect();
+            if !remaining.is_empty() {
+                output::talk(&format!("Not run: {what} {}.", remaining.join(", ")));
             }
             break;
         }
     }
-    let table = if measured.is_empty() { String::new() } else { table(what, &measured) };
+    let table = if measured.is_empty() { String::new() } else { format_table(what, &measured) };
     (exit, table)
 }
 
@@ -100,10 +101,10 @@ pub fn sweep_words(
     exit
 }
 
-fn table(what: &str, levels: &[SweepLevel]) -> String {
+fn format_table(what: &str, levels: &[SweepLevel]) -> String {
     let row = |level: &SweepLevel| {
         let [mean, p95] =
-            level.latencies_us.map_or(["–"; 2].map(str::to_owned), |both| both.map(ms));
+            level.latencies_us.map_or(["–"; 2].map(str::to_owned), |latencies| latencies.map(ms));
         vec![
             level.workers.to_string(),
             short(level.tps),
@@ -183,12 +184,12 @@ impl JsonFile {
             summary,
             intervals,
         };
-        self.put(&document).map_err(|error| {
+        self.write_document(&document).map_err(|error| {
             format!("The file of --json can't be written: {}: {error}", self.path.display())
         })
     }
 
-    fn put(&mut self, document: &Document<'_>) -> io::Result<()> {
+    fn write_document(&mut self, document: &Document<'_>) -> io::Result<()> {
         let text = harmless_json(&serde_json::to_string_pretty(document)?) + "\n";
         match &mut self.file {
             None => StreamWriter::Data.write_all(text.as_bytes()),
@@ -241,7 +242,7 @@ impl LevelSuite {
     /// The suite in its file format.
     pub fn text(&self) -> String {
         let mut experiment = json!({
-            "name": plain(&self.test),
+            "name": plain_name(&self.test),
             "title": self.test,
             "workload": self.workload,
             "workers": self.workers,
@@ -260,7 +261,7 @@ impl LevelSuite {
         for (name, value) in &self.options {
             put(&format!("options.{name}"), json!(value));
         }
-        let name = format!("{}-{}", self.front_end, plain(&self.test));
+        let name = format!("{}-{}", self.front_end, plain_name(&self.test));
         let title = format!("{}: {}", self.front_end, self.test);
         let suite = json!({"name": name, "title": title});
         // All of it has a form in TOML.
@@ -277,9 +278,9 @@ pub fn refusal(option: &str) -> (String, &'static str) {
 }
 
 /// A text as the name of a suite or an experiment.
-fn plain(text: &str) -> String {
-    let plain = |letter: char| if letter.is_ascii_alphanumeric() { letter } else { '-' };
-    let name: String = text.chars().map(plain).collect();
+fn plain_name(text: &str) -> String {
+    let letters = text.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' });
+    let name: String = letters.collect();
     let name = name.trim_matches('-').to_owned();
     if name.is_empty() { "script".to_owned() } else { name }
 }
@@ -384,9 +385,9 @@ mod tests {
 
     #[test]
     fn names_are_plain() {
-        assert_eq!(plain("oltp_read_only"), "oltp-read-only");
-        assert_eq!(plain("<builtin: x>"), "builtin--x");
-        assert_eq!(plain("./"), "script");
+        assert_eq!(plain_name("oltp_read_only"), "oltp-read-only");
+        assert_eq!(plain_name("<builtin: x>"), "builtin--x");
+        assert_eq!(plain_name("./"), "script");
     }
 
     #[test]

@@ -52,8 +52,8 @@ use crate::trial::{Job, TrialDone};
 use crate::watch::{WatchedNode, guarded};
 use dyno_engine::Control;
 use dyno_facts::{
-    Event, EventKind, ExperimentFacts, FleetMember, Message, PlanStep, PlannedTrial, Purpose,
-    Renewed, RunStatus, StageOf, StepAction, TargetFacts, TrialStatus, say,
+    Event, EventKind, FleetMember, Message, PlanStep, PlannedTrial, Purpose, Renewed, RunStatus,
+    StageOf, StepAction, TargetFacts, TrialStatus, say,
 };
 use dyno_fleet::Fleet;
 use dyno_store::Run;
@@ -125,13 +125,14 @@ pub fn execute(
         } else {
             runner.run.finish(RunStatus::Interrupted)?;
         }
-        return Err(match signals::has_come() {
-            true => Failure::interrupted(failure.message),
-            false => failure,
+        return Err(if signals::has_come() {
+            Failure::interrupted(failure.message)
+        } else {
+            failure
         });
     }
     begins.iter().for_each(|line| output::talk(line));
-    let (status, failure) = match runner.steps() {
+    let (status, failure) = match runner.execute_steps() {
         Ok(status) => (status, None),
         Err(failure) => {
             runner.run.event(Event::new(EventKind::Note, failure.message.clone()))?;
@@ -195,18 +196,18 @@ impl Runner<'_> {
         }
         self.see_who_restarts()?;
         self.reach_targets()?;
-        self.muster()?;
+        self.record_fleet_members()?;
         let mut examined = BTreeSet::new();
         for step in &self.plan.steps {
-            let (experiment, reached) = self.parties(step)?;
+            let (experiment, reached) = self.family_and_database(step)?;
             let place = format!("{} on {}", step.experiment, step.target).into();
             let is_new = examined.insert((&step.experiment, &step.target));
-            guarded(&place, "the check", &WatchedNode::all(&reached), || {
+            guarded(&place, "the check", &WatchedNode::from_database(&reached), || {
                 if is_new {
                     check_settings(&reached.database.primary_admin(), &experiment.needs())?;
                     experiment.fits(&reached.database)?;
                 }
-                Injection::of(self.plan, step, &reached).map(drop)
+                Injection::for_step(self.plan, step, &reached).map(drop)
             })?;
         }
         for name in self.targets.keys().cloned().collect::<Vec<_>>() {
@@ -218,12 +219,13 @@ impl Runner<'_> {
     /// Keeps other runs away from the tables of a target, or notes that they are there.
     fn lock(&mut self, name: &str) -> Result<()> {
         let Some(reached) = self.targets.get(name) else { return Ok(()) };
-        let here = |step: &&PlanStep| self.plan.reached_as(&step.target) == name;
-        let experiments = self.plan.steps.iter().filter(here).map(|step| &step.experiment);
-        let planned = experiments.filter_map(|name| self.plan.experiment(name));
-        let workloads: BTreeSet<String> = planned.map(|planned| planned.workload.clone()).collect();
+        let steps =
+            self.plan.steps.iter().filter(|step| self.plan.reached_as(&step.target) == name);
+        let experiments = steps.filter_map(|step| self.plan.experiment(&step.experiment));
+        let workloads: BTreeSet<String> =
+            experiments.map(|experiment| experiment.workload.clone()).collect();
         let workloads: Vec<String> = workloads.into_iter().collect();
-        match self.locks.take(name, reached, &workloads, self.sharing)? {
+        match self.locks.lock(name, reached, &workloads, self.sharing)? {
             LockAnswer::Refused(who) => {
                 output::talk(&format!("warning: target {name}: another run is on it: {who}"));
                 self.run
@@ -242,18 +244,18 @@ impl Runner<'_> {
     /// tell them apart: settings of sessions are compared on one database.
     fn check_apart(&self, name: &str, other: &str) -> Result<()> {
         let targets = [name, other];
-        let [one, two] = targets.map(|name| self.plan.target(name));
+        let [first, second] = targets.map(|name| self.plan.target(name));
         let options = |target: Option<&TargetFacts>| {
             let url = target?.loading_url()?.expose();
             url.split_once('?').map(|(_, options)| options.to_owned())
         };
-        let is_apart = one.map(TargetFacts::owner) == two.map(TargetFacts::owner)
-            || options(one) != options(two);
+        let is_apart = first.map(TargetFacts::owner) == second.map(TargetFacts::owner)
+            || options(first) != options(second);
         let mut loaded = self.plan.experiments.iter().filter(|planned| planned.prepare);
-        let is_measured = |planned: &ExperimentFacts| {
+        let has_both = loaded.any(|planned| {
             targets.iter().all(|name| planned.targets.iter().any(|target| target == name))
-        };
-        if is_apart || !loaded.any(is_measured) {
+        });
+        if is_apart || !has_both {
             return Ok(());
         }
         let message =
@@ -264,17 +266,18 @@ impl Runner<'_> {
     }
 
     /// Writes down who makes the load.
-    fn muster(&mut self) -> Result<()> {
+    fn record_fleet_members(&mut self) -> Result<()> {
         let Some(fleet) = &self.fleet else { return Ok(()) };
-        let is_new = |member: &&FleetMember| !self.run.header().fleet.contains(member);
-        let new: Vec<FleetMember> = fleet.known.iter().filter(is_new).cloned().collect();
+        let recorded = &self.run.header().fleet;
+        let new = fleet.known.iter().filter(|member| !recorded.contains(member));
+        let new: Vec<FleetMember> = new.cloned().collect();
         if !new.is_empty() {
             self.run.update(|header| header.fleet.extend(new))?;
         }
         Ok(())
     }
 
-    fn steps(&mut self) -> Result<RunStatus> {
+    fn execute_steps(&mut self) -> Result<RunStatus> {
         let halves = schedule::half_pairs(self.plan, self.run.data());
         if !halves.is_empty() {
             self.run.set_aside(&halves)?;
@@ -286,32 +289,33 @@ impl Runner<'_> {
             && let Some((step, turn)) = schedule.next(self.run.data())
         {
             let spent_s = &self.run.header().spent_s;
-            if let Some(line) = remaining.show(schedule.left(), schedule.len(), spent_s) {
+            if let Some(line) = remaining.show(schedule.remaining_steps(), schedule.len(), spent_s)
+            {
                 output::talk(&line);
             }
-            let begun = Instant::now();
-            let done = self.step(step, turn);
-            let seconds = begun.elapsed().as_secs_f64();
-            let is_made = !matches!(done, Ok(None | Some(TrialDone::Skipped(_))));
+            let began_at = Instant::now();
+            let outcome = self.execute_step(step, turn);
+            let seconds = began_at.elapsed().as_secs_f64();
+            let is_made = !matches!(outcome, Ok(None | Some(TrialDone::Skipped(_))));
             if is_made && schedule::is_timed(self.plan, step) {
                 let is_complete = self.run.data().is_complete(&step.id);
                 self.run.update(|header| schedule::spend(header, step, seconds, is_complete))?;
             }
-            let done = match done {
+            let outcome = match outcome {
                 // What a signal has ended has not failed.
                 Err(_) if signals::has_come() => return Ok(RunStatus::Interrupted),
-                done => done?,
+                outcome => outcome?,
             };
-            match done {
+            match outcome {
                 // It was left out.
                 None if step.trial().is_some() => {}
-                None => remaining.took(step, seconds),
-                Some(TrialDone::Skipped(why)) => self.skip(step, why)?,
+                None => remaining.record_duration(step, seconds),
+                Some(TrialDone::Skipped(reason)) => self.skip(step, reason)?,
                 Some(TrialDone::Ended { status, is_denied }) => {
-                    remaining.took(step, seconds);
+                    remaining.record_duration(step, seconds);
                     self.denied += u32::from(is_denied);
-                    let ended = schedule.ended(step, &status);
-                    if let Some(trial) = step.trial().filter(|_| ended) {
+                    let is_given_up = schedule.record_end(step, &status);
+                    if let Some(trial) = step.trial().filter(|_| is_given_up) {
                         output::talk(&format!(
                             "{}: three trials in a row failed, so its others are left out. The same command makes them \
                              again.",
@@ -321,7 +325,7 @@ impl Runner<'_> {
                     match status {
                         TrialStatus::Complete | TrialStatus::Starved | TrialStatus::Stage => {}
                         TrialStatus::Interrupted => return Ok(RunStatus::Interrupted),
-                        TrialStatus::Failed(why) => failures.push(why),
+                        TrialStatus::Failed(reason) => failures.push(reason),
                     }
                 }
             }
@@ -334,12 +338,12 @@ impl Runner<'_> {
         let n = failures.len();
         Ok(match failures.into_iter().next() {
             None => RunStatus::Complete,
-            Some(why) => RunStatus::Failed(say!(trials_failed, n, why)),
+            Some(reason) => RunStatus::Failed(say!(trials_failed, n, why = reason)),
         })
     }
 
     /// Does a step; `None` if no trial is made or skipped.
-    fn step(&mut self, step: &PlanStep, turn: Turn<'_>) -> Result<Option<TrialDone>> {
+    fn execute_step(&mut self, step: &PlanStep, turn: Turn<'_>) -> Result<Option<TrialDone>> {
         // Before a step changes the data.
         if step.action != StepAction::Prepare {
             self.settle_owed(|owner| owner == self.plan.owner(&step.target))?;
@@ -349,16 +353,18 @@ impl Runner<'_> {
                 StepAction::Cleanup => self.cleanup(step)?,
                 _ => self.prepare(step)?,
             },
-            Turn::Run(trial, purpose) => return self.made(step, &trial, purpose).map(Some),
-            Turn::RunTogether(all) => return self.together(&all).map(Some),
-            Turn::Skip(why) => return Ok(Some(TrialDone::Skipped(why))),
+            Turn::Run(trial, purpose) => {
+                return self.run_whole_or_staged(step, &trial, purpose).map(Some);
+            }
+            Turn::RunTogether(trials) => return self.together(&trials).map(Some),
+            Turn::Skip(reason) => return Ok(Some(TrialDone::Skipped(reason))),
             Turn::Over => {}
         }
         Ok(None)
     }
 
     /// A trial, or a stage of one, again while its load generator is starved and the plan allows it.
-    fn attempts(
+    fn repeat_while_starved(
         &mut self,
         step: &PlanStep,
         trial: &PlannedTrial,
@@ -366,9 +372,9 @@ impl Runner<'_> {
         stage: Option<StageOf>,
     ) -> Result<TrialDone> {
         loop {
-            let done = self.trial(step, trial, purpose, stage)?;
-            if !matches!(done, TrialDone::Ended { status: TrialStatus::Starved, .. }) {
-                return Ok(done);
+            let outcome = self.execute_trial(step, trial, purpose, stage)?;
+            if !matches!(outcome, TrialDone::Ended { status: TrialStatus::Starved, .. }) {
+                return Ok(outcome);
             }
             // The server that it is made on again is as fresh as it was.
             self.renewed.retain(|(_, first)| *first != step.id);
@@ -382,34 +388,34 @@ impl Runner<'_> {
     fn reach_targets(&mut self) -> Result<()> {
         for target in self.plan.targets.iter().filter(|target| target.twin_of.is_none()) {
             let place = format!("target {}", target.name).into();
-            let reached =
+            let database =
                 reach_planned(target, self.run.path()).map_err(|failure| failure.at(&place))?;
             output::talk(&format!(
                 "target {}: {} {}",
-                target.name, reached.facts.product, reached.facts.version
+                target.name, database.facts.product, database.facts.version
             ));
-            let nodes = WatchedNode::all(&reached);
-            guarded(&place, "the check", &nodes, || check_copies(&reached))?;
-            self.targets.insert(target.name.clone(), Rc::new(reached));
+            let nodes = WatchedNode::from_database(&database);
+            guarded(&place, "the check", &nodes, || check_copies(&database))?;
+            self.targets.insert(target.name.clone(), Rc::new(database));
         }
         let facts = target_facts(self.plan, &self.targets);
         self.run.update(|header| header.targets = facts)?;
         Ok(())
     }
 
-    fn trial(
+    fn execute_trial(
         &mut self,
         step: &PlanStep,
         planned: &PlannedTrial,
         purpose: Purpose,
         stage: Option<StageOf>,
     ) -> Result<TrialDone> {
-        let Some(ground) = self.ground(step, planned, stage, 0)? else {
+        let Some(ground) = self.prepare_ground(step, planned, stage, 0)? else {
             return Ok(TrialDone::INTERRUPTED);
         };
         let TrialGround { number, experiment, reached, planned, starving, .. } = &ground;
-        let nodes = self.nodes_of(step, &ground)?;
-        let injection = Injection::of(self.plan, step, reached)?;
+        let nodes = self.catch_up_nodes(step, &ground)?;
+        let injection = Injection::for_step(self.plan, step, reached)?;
         let is_shared = fleet::is_shared(self.plan, &step.experiment, &**experiment)?;
         let fleet = self.fleet.as_mut().filter(|_| is_shared);
         let team = Team::new(fleet, self.plan, (step, planned), self.run.path());
@@ -429,23 +435,23 @@ impl Runner<'_> {
         let outcome = experiment.trial(&reached.database, job);
         // Also when the trial could not be stored: no cluster is left behind with a dead node.
         let _held = injection.as_ref().map(|_| signals::hold_process());
-        if let Some(why) = injection.and_then(|injection| injection.restore()) {
-            output::talk(&format!("warning: {}: {why}", step.target));
-            self.run.event(Event::new(EventKind::Note, why))?;
+        if let Some(reason) = injection.and_then(|injection| injection.restore()) {
+            output::talk(&format!("warning: {}: {reason}", step.target));
+            self.run.event(Event::new(EventKind::Note, reason))?;
         }
         let outcome = outcome?;
-        self.muster()?;
+        self.record_fleet_members()?;
         Ok(outcome)
     }
 
-    /// Prepares servers and data for a trial; `others` is the number of concurrent trials that begin before it. Returns
+    /// Prepares servers and data for a trial; `earlier` is the number of concurrent trials that begin before it. Returns
     /// `None` if the user has stopped the run.
-    fn ground(
+    fn prepare_ground(
         &mut self,
         step: &PlanStep,
         planned: &PlannedTrial,
         stage: Option<StageOf>,
-        others: u32,
+        earlier: u32,
     ) -> Result<Option<TrialGround>> {
         // Within a trial nothing is made again.
         let is_within = stage.is_some() && !self.run.data().stages(&step.id).is_empty();
@@ -459,67 +465,76 @@ impl Runner<'_> {
         }
         let owner = self.plan.owner(&step.target);
         self.fresh.remove(owner);
-        let (experiment, reached) = self.parties(step)?;
-        let number = self.run.next_trial() + others;
-        let seed = match experiment.writes() {
-            true => {
-                let place = self.run.stem(number).display().to_string();
-                self.seeds.next(owner, planned.seed, &place)
-            }
+        let (experiment, reached) = self.family_and_database(step)?;
+        let number = self.run.next_trial() + earlier;
+        let seed = if experiment.writes() {
+            let place = self.run.stem(number).display().to_string();
+            self.seeds.next(owner, planned.seed, &place)
+        } else {
             // As others that it is compared with.
-            false => planned.seed,
+            planned.seed
         };
         let (mut tables, idle) = (experiment.tables(), experiment.idle_tables());
         tables.retain(|table| !idle.contains(&table.as_str()));
-        let planned = PlannedTrial { seed, ..planned.clone() };
+        let seeded = PlannedTrial { seed, ..planned.clone() };
         let starving = Starving::next(&self.run, self.plan, step, stage, reached.same_host);
-        Ok(Some(TrialGround { number, experiment, reached, planned, tables, starving }))
+        Ok(Some(TrialGround { number, experiment, reached, planned: seeded, tables, starving }))
     }
 
     /// Returns the nodes of a trial after replicas have caught up.
-    fn nodes_of<'g>(&mut self, step: &'g PlanStep, ground: &'g TrialGround) -> Result<Nodes<'g>> {
+    fn catch_up_nodes<'g>(
+        &mut self,
+        step: &'g PlanStep,
+        ground: &'g TrialGround,
+    ) -> Result<Nodes<'g>> {
         let (target, is_sampled) = (self.plan.target(&step.target), self.plan.sample_servers);
         let TrialGround { reached, tables, .. } = ground;
         let nodes = Nodes::new(&step.target, target, reached, tables.clone(), is_sampled);
         for note in nodes.catch_up(self.control) {
-            self.note(note)?;
+            self.record_note(note)?;
         }
         Ok(nodes)
     }
 
     /// Says and notes that a step can't be executed on its target.
-    fn skip(&mut self, step: &PlanStep, why: Message) -> Result<()> {
-        let ended = |trial| schedule::ended(self.plan, self.run.data(), step, trial).is_some();
+    fn skip(&mut self, step: &PlanStep, reason: Message) -> Result<()> {
         match step.trial() {
             Some(trial) if trial.purpose == Purpose::Search => {
-                output::talk(&format!("{}: {why}", trial.point));
+                output::talk(&format!("{}: {reason}", trial.point));
             }
             // What ends repeats is said once.
-            Some(trial) if ended(trial) => {}
-            _ => output::print_step(&format!("{}: skipped: {why}", step.id)),
+            Some(trial)
+                if schedule::end_reason(self.plan, self.run.data(), step, trial).is_some() => {}
+            _ => output::print_step(&format!("{}: skipped: {reason}", step.id)),
         }
-        Ok(self.run.update(|header| drop(header.skipped.insert(step.id.clone(), why)))?)
+        Ok(self.run.update(|header| drop(header.skipped.insert(step.id.clone(), reason)))?)
     }
 
     /// Says something that stays in the run as a note.
-    fn note(&mut self, note: Message) -> Result<()> {
+    fn record_note(&mut self, note: Message) -> Result<()> {
         output::talk(&note.to_string());
         Ok(self.run.event(Event::new(EventKind::Note, note))?)
     }
 
-    fn parties(&self, step: &PlanStep) -> Result<(Rc<dyn Trials>, Rc<ReachedDatabase>)> {
+    fn family_and_database(
+        &self,
+        step: &PlanStep,
+    ) -> Result<(Rc<dyn Trials>, Rc<ReachedDatabase>)> {
         let PlanStep { experiment, target, .. } = step;
         let family = self.experiments.get(experiment);
         let database = self.targets.get(self.plan.reached_as(target));
-        let unknown = || Failure::new(format!("The plan has no {experiment} on {target}."));
-        family.cloned().zip(database.cloned()).ok_or_else(unknown)
+        let parties = family.cloned().zip(database.cloned());
+        parties.ok_or_else(|| Failure::new(format!("The plan has no {experiment} on {target}.")))
     }
 }
 
 /// Looks at the options of all experiments of a plan, and notes in it what comparisons find in the data.
 pub fn check_options(families: Families, plan: &mut Plan) -> Result<()> {
-    let writes = |planned| experiment(families, plan, planned).map(|family| family.writes());
-    let writes: Vec<bool> = plan.experiments.iter().map(writes).collect::<Result<_, _>>()?;
+    let writes = plan
+        .experiments
+        .iter()
+        .map(|planned| experiment(families, plan, planned).map(|family| family.writes()));
+    let writes: Vec<bool> = writes.collect::<Result<_, _>>()?;
     for (planned, writes) in plan.experiments.iter_mut().zip(writes) {
         let data_state = data::data_state(planned, writes);
         if let Some(comparison) = &mut planned.comparison {
@@ -533,7 +548,7 @@ pub fn check_options(families: Families, plan: &mut Plan) -> Result<()> {
 pub fn refuse_fleet(families: Families, plan: &Plan) -> Result<()> {
     if let Some(target) = plan.targets.iter().find(|target| !fleet::is_server(target.url.expose()))
     {
-        return Err(fleet::embedded(&target.name));
+        return Err(fleet::embedded_failure(&target.name));
     }
     for planned in &plan.experiments {
         let family = experiment(families, plan, planned)?;

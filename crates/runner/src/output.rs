@@ -151,8 +151,8 @@ mod tests {
     fn words_of_others_forge_no_line_of_talk() {
         assert_eq!(set_in("note: no\nOK: all passed\n"), "note: no\n  OK: all passed");
         let failure = Failure::new("It failed.\nOK: all passed").with_hint("a\nb");
-        let said = "error: It failed.\n  OK: all passed\nhint: a\n  b";
-        assert_eq!(error_lines(&failure), said);
+        let expected = "error: It failed.\n  OK: all passed\nhint: a\n  b";
+        assert_eq!(error_lines(&failure), expected);
         let laid_out = Failure { is_laid_out: true, ..Failure::new("It failed.\n --> a.toml:1:1") };
         assert_eq!(error_lines(&laid_out), "error: It failed.\n --> a.toml:1:1");
     }

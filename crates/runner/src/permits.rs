@@ -21,7 +21,7 @@ pub struct Permits {
     /// Addresses; all that are reached over TCP where its user has named none.
     places: Option<Vec<Place>>,
     /// URLs with passwords, of clusters that its user has named.
-    pub(super) own: Vec<SecretUrl>,
+    pub(super) cluster_urls: Vec<SecretUrl>,
     /// Set if Lua scripts of runs are executed.
     scripts: bool,
 }
@@ -44,8 +44,8 @@ impl Permits {
                 Some(folder) => {
                     for node in cluster_nodes(folder)? {
                         let target: TargetUrl = node.url.expose().parse()?;
-                        places.extend(target.hosts.0.iter().map(Place::of));
-                        permits.own.push(node.url);
+                        places.extend(target.hosts.0.iter().map(Place::from_address));
+                        permits.cluster_urls.push(node.url);
                     }
                 }
                 None => places.push(Place::parse(text)?),
@@ -80,23 +80,22 @@ impl Permits {
     /// Looks whether the passwords found in `places`, which belong to no address, can go to named addresses only.
     pub fn bind_passwords(&self, places: &[String]) -> Result<()> {
         let Some(place) = places.first() else { return Ok(()) };
-        let is_open = |place: &Place| matches!(place, Place::Tcp(_, None));
-        let why = match &self.places {
+        let reason = match &self.places {
             None => "nothing says to which servers it may be sent",
-            Some(places) if places.iter().any(is_open) => {
+            Some(places) if places.iter().any(|place| matches!(place, Place::Tcp(_, None))) => {
                 "--only-hosts names a host without its port"
             }
             Some(_) => return Ok(()),
         };
-        Err(Failure::usage(format!("There is a password in {place}, and {why}.")).with_hint(
+        Err(Failure::usage(format!("There is a password in {place}, and {reason}.")).with_hint(
             "Name the servers with --only-hosts HOST:PORT, or start the load generator without the password.",
         ))
     }
 
     /// Looks whether all that a target is reached by may be.
     pub(super) fn check(&self, target: &TargetFacts) -> Result<()> {
-        let whole = target.nodes.is_empty().then(|| target.url_in(Path::new("")));
-        for url in target.nodes.iter().map(|node| node.url.clone()).chain(whole) {
+        let target_url = target.nodes.is_empty().then(|| target.url_in(Path::new("")));
+        for url in target.nodes.iter().map(|node| node.url.clone()).chain(target_url) {
             let place: TargetUrl = url.expose().parse()?;
             if place.options.contains_key("passfile") {
                 let message = "A load generator opens no password file that a run names.";
@@ -109,12 +108,12 @@ impl Permits {
                 return Err(Failure::new(message)
                     .with_hint("Leave it out of the URL: with TLS it is not needed."));
             }
-            let is_forbidden = |address: &&Address| match &self.places {
-                Some(places) => !places.iter().any(|place| place.is(address)),
+            let forbidden = place.hosts.0.iter().find(|address| match &self.places {
+                Some(places) => !places.iter().any(|place| place.matches(address)),
                 // Behind a socket the server may take this process's user for its password.
                 None => !matches!(address, Address::Tcp { .. }),
-            };
-            if let Some(address) = place.hosts.0.iter().find(is_forbidden) {
+            });
+            if let Some(address) = forbidden {
                 return Err(self.refusal(address));
             }
         }
@@ -122,11 +121,11 @@ impl Permits {
     }
 
     fn refusal(&self, address: &Address) -> Failure {
-        let why = match &self.places {
+        let reason = match &self.places {
             Some(_) => "its user has started it with --only-hosts and has not named this address",
             None => "its user has not named this socket with --only-hosts",
         };
-        Failure::new(format!("The load generator may not reach {address}: {why}.")).with_hint(
+        Failure::new(format!("The load generator may not reach {address}: {reason}.")).with_hint(
             format!(
                 "If it should, its user starts it again with {address} among --only-hosts. Nothing \
                  else on its machine or here changes that."
@@ -147,7 +146,7 @@ impl fmt::Display for Place {
 }
 
 impl Place {
-    fn of(address: &Address) -> Place {
+    fn from_address(address: &Address) -> Place {
         match address {
             Address::Tcp { host, port } => Place::Tcp(host.clone(), Some(*port)),
             Address::Unix(path) => Place::Socket(path.clone()),
@@ -184,13 +183,13 @@ impl Place {
         Ok(Place::Tcp(host.to_owned(), port.transpose()?))
     }
 
-    fn is(&self, address: &Address) -> bool {
+    fn matches(&self, address: &Address) -> bool {
         match (self, address) {
             (Place::Socket(path), Address::Unix(other)) => path == other,
             (Place::Tcp(host, port), Address::Tcp { host: other, port: to }) => {
                 // As they are written: names are not looked up, so that no name server decides over this.
                 let is_same_host = match (host.parse::<IpAddr>(), other.parse::<IpAddr>()) {
-                    (Ok(one), Ok(other)) => one == other,
+                    (Ok(host), Ok(other)) => host == other,
                     _ => host.eq_ignore_ascii_case(other),
                 };
                 is_same_host && port.is_none_or(|port| port == *to)
@@ -216,21 +215,21 @@ mod tests {
     }
 
     fn permits(named: &[&str]) -> Permits {
-        let named: Vec<String> = named.iter().map(|&text| text.to_owned()).collect();
-        Permits::new(&named, false).expect("addresses")
+        let addresses: Vec<String> = named.iter().map(|&text| text.to_owned()).collect();
+        Permits::new(&addresses, false).expect("addresses")
     }
 
     #[test]
     fn only_what_was_named_may_be_reached() {
-        let named =
+        let permits =
             permits(&["db.example", "10.0.0.1:3307", "[::1]:5432", "fe80::1", "/run/m.sock"]);
-        let told = Permits::parse_named(&named.named()).expect("addresses");
-        assert_eq!(told.places, named.places);
+        let received = Permits::parse_named(&permits.named()).expect("addresses");
+        assert_eq!(received.places, permits.places);
         assert!(
             Permits::parse_named(&["cluster:x".to_owned()]).is_err(),
             "no folder of this machine"
         );
-        let may = |url: &str| named.check(&target(url)).is_ok();
+        let may = |url: &str| permits.check(&target(url)).is_ok();
         for url in [
             "mysql://u@DB.example/d",
             "mysql://u@db.example:3310/d",
@@ -253,9 +252,9 @@ mod tests {
         ] {
             assert!(!may(url), "{url}");
         }
-        let refused = named.check(&target("mysql://u:geheim@evil:1/d")).expect_err("not named");
+        let refusal = permits.check(&target("mysql://u:geheim@evil:1/d")).expect_err("not named");
         assert_eq!(
-            refused.message,
+            refusal.message,
             "The load generator may not reach evil:1: its user has started it with --only-hosts and has \
              not named this address."
         );
@@ -269,19 +268,19 @@ mod tests {
             assert!(any.check(&target(url)).is_err(), "{url}");
         }
         for permits in [any, permits(&["h"])] {
-            let refused =
+            let refusal =
                 permits.check(&target("postgres://u@h/d?passfile=/root/x")).expect_err("no");
             assert!(
-                refused.message.to_string().contains("no password file"),
+                refusal.message.to_string().contains("no password file"),
                 "{}",
-                refused.message
+                refusal.message
             );
         }
     }
 
     #[test]
     fn passwords_need_addresses_with_ports() {
-        let found = ["DYNO_PASSWORD_MAIN".to_owned()];
+        let variables = ["DYNO_PASSWORD_MAIN".to_owned()];
         for (named, is_fine) in [
             (&[][..], false),
             (&["db.example"], false),
@@ -290,19 +289,20 @@ mod tests {
             (&["/run/m.sock", "[::1]:5432"], true),
         ] {
             let permits = permits(named);
-            assert_eq!(permits.bind_passwords(&found).is_ok(), is_fine, "{named:?}");
+            assert_eq!(permits.bind_passwords(&variables).is_ok(), is_fine, "{named:?}");
             assert!(permits.bind_passwords(&[]).is_ok(), "none is there");
         }
-        let why = permits(&[]).bind_passwords(&found).expect_err("anywhere").message.to_string();
-        assert!(why.contains("DYNO_PASSWORD_MAIN"), "{why}");
+        let message =
+            permits(&[]).bind_passwords(&variables).expect_err("anywhere").message.to_string();
+        assert!(message.contains("DYNO_PASSWORD_MAIN"), "{message}");
     }
 
     #[test]
     fn no_order_has_a_password_sent_in_clear_text() {
         for option in ["allow_cleartext=true", "get-server-public-key=true"] {
             let target = target(&format!("mysql://u@h/d?{option}"));
-            let refused = permits(&["h"]).check(&target).expect_err(option).message.to_string();
-            assert!(refused.contains("sends no password"), "{refused}");
+            let message = permits(&["h"]).check(&target).expect_err(option).message.to_string();
+            assert!(message.contains("sends no password"), "{message}");
         }
     }
 

@@ -70,9 +70,9 @@ fn secret_ranges(arguments: &[u8], names: &[&str]) -> Vec<(usize, usize)> {
         {
             ranges.push((from + equals + 1, to));
         } else {
-            let found = url_secrets(argument).into_iter();
-            let found = found.chain(connection_string_password(argument));
-            ranges.extend(found.map(|(begin, end)| (from + begin, from + end)));
+            let secrets = url_secrets(argument).into_iter();
+            let secrets = secrets.chain(connection_string_password(argument));
+            ranges.extend(secrets.map(|(begin, end)| (from + begin, from + end)));
         }
         from = to + 1;
     }
@@ -110,20 +110,18 @@ fn connection_string_password(argument: &[u8]) -> Option<(usize, usize)> {
     let keyword = argument.windows(KEYWORD.len()).position(|word| word == KEYWORD)?;
     // `(password=p)` stands in URLs of JDBC.
     let is_begin = keyword == 0 || b" \t\n(,;".contains(&argument[keyword - 1]);
-    let rest = &argument[keyword + KEYWORD.len()..];
-    let equals = rest.iter().position(|byte| !byte.is_ascii_whitespace())?;
+    let value = &argument[keyword + KEYWORD.len()..];
+    let equals = value.iter().position(|byte| !byte.is_ascii_whitespace())?;
     let begin = keyword + KEYWORD.len() + equals + 1;
-    (is_begin && rest[equals] == b'=').then_some((begin, argument.len()))
+    (is_begin && value[equals] == b'=').then_some((begin, argument.len()))
 }
 
 fn is_option(word: &[u8], names: &[&str]) -> bool {
-    let same = |a: u8, b: u8| a == b || (a == b'_' && b == b'-');
-    let is = |name: &&str| {
-        word.strip_prefix(b"--").is_some_and(|word| {
-            word.len() == name.len() && word.iter().zip(name.bytes()).all(|(&a, b)| same(a, b))
-        })
-    };
-    names.iter().any(is)
+    let Some(word) = word.strip_prefix(b"--") else { return false };
+    names.iter().any(|name| {
+        let mut pairs = word.iter().zip(name.bytes());
+        word.len() == name.len() && pairs.all(|(&a, b)| a == b || (a == b'_' && b == b'-'))
+    })
 }
 
 #[cfg(test)]
@@ -136,18 +134,18 @@ mod tests {
     fn values_of_the_named_options_are_found_in_every_spelling() {
         let arguments = b"sysbench\0--mysql-password=geheim\0--mysql_password=a=b\0--threads=4\0\
                           --mysql-passwords=near\0--pgsql-password=\0--mysql-password\0run\0";
-        let found: Vec<&[u8]> = secret_ranges(arguments, &NAMES)
+        let secrets: Vec<&[u8]> = secret_ranges(arguments, &NAMES)
             .into_iter()
             .map(|(from, to)| &arguments[from..to])
             .collect();
-        assert_eq!(found, [&b"geheim"[..], b"a=b", b"near", b""]);
+        assert_eq!(secrets, [&b"geheim"[..], b"a=b", b"near", b""]);
     }
 
     #[test]
     fn a_token_is_found_in_both_spellings() {
         let arguments = b"dyno\0serve\0--token\0geheim\0--token=geheim\0--dir\0runs\0";
-        let found = secret_ranges(arguments, &["token"]);
-        let secrets = found.into_iter().map(|(from, to)| &arguments[from..to]);
+        let secrets = secret_ranges(arguments, &["token"]);
+        let secrets = secrets.into_iter().map(|(from, to)| &arguments[from..to]);
         assert_eq!(secrets.collect::<Vec<_>>(), [b"geheim", b"geheim"]);
     }
 
@@ -171,9 +169,9 @@ mod tests {
             ("://", &[]),
         ];
         for (argument, secrets) in cases {
-            let found = url_secrets(argument.as_bytes()).into_iter();
-            let found: Vec<&str> = found.map(|(from, to)| &argument[from..to]).collect();
-            assert_eq!(found, secrets, "{argument}");
+            let ranges = url_secrets(argument.as_bytes()).into_iter();
+            let texts: Vec<&str> = ranges.map(|(from, to)| &argument[from..to]).collect();
+            assert_eq!(texts, secrets, "{argument}");
         }
     }
 
@@ -195,11 +193,11 @@ mod tests {
     #[test]
     fn the_word_after_password_is_found() {
         let arguments = b"dyno\0benchmarksql\0build\0props.pg\0PASSWORD\0geheim\0warehouses\x001\0";
-        let found: Vec<&[u8]> = secret_ranges(arguments, &[])
+        let secrets: Vec<&[u8]> = secret_ranges(arguments, &[])
             .into_iter()
             .map(|(from, to)| &arguments[from..to])
             .collect();
-        assert_eq!(found, [&b"geheim"[..]]);
+        assert_eq!(secrets, [&b"geheim"[..]]);
     }
 
     #[test]

@@ -23,8 +23,8 @@ const PLAIN_EVERY: Duration = Duration::from_secs(10);
 pub struct ProgressBar {
     bar: Option<Box<dyn ProgressView>>,
     title: String,
-    told: Mutex<Instant>,
-    begun: Instant,
+    printed_at: Mutex<Instant>,
+    began_at: Instant,
 }
 
 impl ProgressBar {
@@ -32,7 +32,7 @@ impl ProgressBar {
     pub fn new(title: &str, length: u64, unit: &str) -> Self {
         let bar = streams().and_then(|streams| streams.bar(title, length, unit));
         let now = Instant::now();
-        ProgressBar { bar, title: title.to_owned(), told: Mutex::new(now), begun: now }
+        ProgressBar { bar, title: title.to_owned(), printed_at: Mutex::new(now), began_at: now }
     }
 
     pub fn set_length(&self, length: u64) {
@@ -46,16 +46,16 @@ impl ProgressBar {
             bar.set(position, message);
             return;
         }
-        let Ok(mut told) = self.told.lock() else { return };
-        if told.elapsed() >= PLAIN_EVERY {
-            *told = Instant::now();
+        let Ok(mut printed_at) = self.printed_at.lock() else { return };
+        if printed_at.elapsed() >= PLAIN_EVERY {
+            *printed_at = Instant::now();
             let share = if length > 0 { position as f64 / length as f64 * 100.0 } else { 0.0 };
             // By the measured part.
-            let left_s = self.begun.elapsed().as_secs_f64() * (100.0 / share - 1.0);
+            let left_s = self.began_at.elapsed().as_secs_f64() * (100.0 / share - 1.0);
             // The first rows say nothing of the rest.
-            let left =
+            let remaining =
                 if share >= 1.0 { format!(", {} left", about(left_s)) } else { String::new() };
-            output::print_step(&format!("{}: {share:.0}% {message}{left}", self.title));
+            output::print_step(&format!("{}: {share:.0}% {message}{remaining}", self.title));
         }
     }
 
@@ -86,16 +86,16 @@ impl ProgressBar {
 
     /// Done: the bar goes, a line stays.
     pub fn finish(self, text: &str) {
-        self.end(text, output::print_step);
+        self.finish_with(text, output::print_step);
     }
 
     /// Like `finish`, but for what did not end well: the line is printed even if steps are hidden.
     pub fn fail(self, text: &str) {
-        self.end(text, output::talk);
+        self.finish_with(text, output::talk);
     }
 
-    fn end(self, text: &str, print: fn(&str)) {
-        let seconds = self.begun.elapsed().as_secs_f64();
+    fn finish_with(self, text: &str, print: fn(&str)) {
+        let seconds = self.began_at.elapsed().as_secs_f64();
         let line = format!("{}: {text} ({seconds:.1} s)", self.title);
         self.clear();
         print(&line);
@@ -157,15 +157,19 @@ impl LoadObserver for LoadProgress {
     }
 
     fn rows_done(&self, rows: u64) {
-        let done = self.rows.fetch_add(rows, Ordering::Relaxed) + rows;
-        let rate = done as f64 / self.progress.begun.elapsed().as_secs_f64().max(0.001);
+        let loaded = self.rows.fetch_add(rows, Ordering::Relaxed) + rows;
+        let rate = loaded as f64 / self.progress.began_at.elapsed().as_secs_f64().max(0.001);
         let message = format!("{} rows/s", short(rate));
-        self.progress.at(done, self.planned.load(Ordering::Relaxed), &message);
+        self.progress.at(loaded, self.planned.load(Ordering::Relaxed), &message);
     }
 
     fn creating_index(&self, table: &str) {
-        let done = self.rows.load(Ordering::Relaxed);
-        self.progress.at(done, self.planned.load(Ordering::Relaxed), &format!("indexing {table}"));
+        let loaded = self.rows.load(Ordering::Relaxed);
+        self.progress.at(
+            loaded,
+            self.planned.load(Ordering::Relaxed),
+            &format!("indexing {table}"),
+        );
     }
 
     fn note(&self, text: &str) {
@@ -189,10 +193,10 @@ impl LoadObserver for LoadProgress {
     }
 }
 
-/// Makes a load that the same command continues with after Ctrl-C, shows its progress, and what `told` says of it.
+/// Makes a load that the same command continues with after Ctrl-C, shows its progress, and what `describe` says of it.
 pub fn follow_load<R>(
     load: impl FnOnce(&LoadProgress) -> Result<R, LoadError>,
-    told: impl FnOnce(&R) -> String,
+    describe: impl FnOnce(&R) -> String,
 ) -> Result<R> {
     let watched = signals::end_on_interrupt("what is stored is kept", || {});
     if let Err(error) = watched {
@@ -201,7 +205,7 @@ pub fn follow_load<R>(
     let progress = LoadProgress::new("load");
     match load(&progress) {
         Ok(report) => {
-            progress.finish(&told(&report));
+            progress.finish(&describe(&report));
             Ok(report)
         }
         Err(error) => {
@@ -235,8 +239,8 @@ impl TrialProgress {
         TrialProgress { progress: ProgressBar::new(title, seconds, "s"), seconds }
     }
 
-    pub fn connected(&self, connected: u32, of: u32) {
-        self.progress.at(0, self.seconds, &format!("connected {connected} of {of} workers"));
+    pub fn connected(&self, connected: u32, total: u32) {
+        self.progress.at(0, self.seconds, &format!("connected {connected} of {total} workers"));
     }
 
     /// An interval is complete; `warmup_s` was requested.
@@ -249,18 +253,18 @@ impl TrialProgress {
             0 => String::new(),
             errors => format!(", {}", counted(errors, "error")),
         };
-        let done = (interval.begins_s + warmup_s + interval.length_s).max(0.0);
+        let elapsed_s = (interval.begins_s + warmup_s + interval.length_s).max(0.0);
         let message = format!("{phase}{} tx/s, p95 {} ms{errors}", short(tps), short(p95_ms));
-        self.progress.at(done.round() as u64, self.seconds, &message);
+        self.progress.at(elapsed_s.round() as u64, self.seconds, &message);
     }
 }
 
 /// Seconds that count as having taken as long as guessed.
 const TRUSTED_S: f64 = 5.0;
 /// Interval of the plain lines that print it.
-const TOLD_EVERY: Duration = Duration::from_secs(30);
+const PRINT_INTERVAL: Duration = Duration::from_secs(30);
 /// A shorter time is not worth a line.
-const WORTH_TELLING_S: f64 = 10.0;
+const MIN_ESTIMATED_S: f64 = 10.0;
 
 /// Estimates the rest of a run, from the guesses for its steps and the time that steps have taken so far.
 pub(crate) struct Remaining<'a> {
@@ -268,44 +272,46 @@ pub(crate) struct Remaining<'a> {
     /// Seconds that steps so far were guessed to take, and that they have taken.
     guessed_s: f64,
     taken_s: f64,
-    told: Option<Instant>,
+    printed_at: Option<Instant>,
 }
 
 impl<'a> Remaining<'a> {
     pub(crate) fn new(experiments: &'a [ExperimentFacts]) -> Self {
-        Remaining { experiments, guessed_s: TRUSTED_S, taken_s: TRUSTED_S, told: None }
+        Remaining { experiments, guessed_s: TRUSTED_S, taken_s: TRUSTED_S, printed_at: None }
     }
 
-    pub(crate) fn took(&mut self, step: &PlanStep, seconds: f64) {
+    pub(crate) fn record_duration(&mut self, step: &PlanStep, seconds: f64) {
         self.guessed_s += step.estimated_s;
         self.taken_s += seconds;
     }
 
     /// `spent_s`: of the time that experiments have for their repeats, as the run folder has it.
-    fn left_s(&self, steps: &[&PlanStep], spent_s: &BTreeMap<String, f64>) -> f64 {
+    fn remaining_s(&self, steps: &[&PlanStep], spent_s: &BTreeMap<String, f64>) -> f64 {
         let factor = self.taken_s / self.guessed_s;
-        let each: Vec<_> = steps.iter().map(|&step| (step, step.estimated_s * factor)).collect();
+        let estimates: Vec<_> =
+            steps.iter().map(|&step| (step, step.estimated_s * factor)).collect();
         let spent_s = |experiment: &str| spent_s.get(experiment).copied().unwrap_or(0.0);
-        dyno_suite::estimate(self.experiments, &each, spent_s)
+        dyno_suite::estimate(self.experiments, &estimates, spent_s)
     }
 
     /// Returns what is left, now and then, in a line.
     pub(crate) fn show(
         &mut self,
-        left: &[&PlanStep],
-        of: usize,
+        steps: &[&PlanStep],
+        total: usize,
         spent_s: &BTreeMap<String, f64>,
     ) -> Option<String> {
-        let left_s = self.left_s(left, spent_s);
+        let remaining_s = self.remaining_s(steps, spent_s);
         let now = Instant::now();
-        let is_due = self.told.is_none_or(|told| now - told >= TOLD_EVERY);
-        (is_due && left_s >= WORTH_TELLING_S).then(|| {
-            self.told = Some(now);
-            let place = match self.experiments.iter().any(ExperimentFacts::has_open_steps) {
-                true => "the run".to_owned(),
-                false => format!("step {} of {of}", of + 1 - left.len()),
+        let is_due = self.printed_at.is_none_or(|printed_at| now - printed_at >= PRINT_INTERVAL);
+        (is_due && remaining_s >= MIN_ESTIMATED_S).then(|| {
+            self.printed_at = Some(now);
+            let place = if self.experiments.iter().any(ExperimentFacts::has_open_steps) {
+                "the run".to_owned()
+            } else {
+                format!("step {} of {total}", total + 1 - steps.len())
             };
-            format!("{place}: {} left", about(left_s))
+            format!("{place}: {} left", about(remaining_s))
         })
     }
 }
@@ -317,8 +323,8 @@ mod tests {
 
     #[test]
     fn times_are_round() {
-        let told = [40.4, 100.0, 7200.0].map(about);
-        assert_eq!(told, ["about 40 s", "about 2 min", "about 2.0 h"]);
+        let texts = [40.4, 100.0, 7200.0].map(about);
+        assert_eq!(texts, ["about 40 s", "about 2 min", "about 2.0 h"]);
     }
 
     fn step(action: StepAction, estimated_s: f64) -> PlanStep {
@@ -332,12 +338,12 @@ mod tests {
         let trial = step(StepAction::Trial(PlannedTrial::default()), 10.0);
         let cleanup = step(StepAction::Cleanup, 1.0);
         let (mut remaining, none) = (Remaining::new(&[]), BTreeMap::new());
-        assert_eq!(remaining.left_s(&[&load, &trial, &cleanup], &none), 26.0);
+        assert_eq!(remaining.remaining_s(&[&load, &trial, &cleanup], &none), 26.0);
         // (35 + 5) / (15 + 5): twice as long.
-        remaining.took(&load, 35.0);
-        assert_eq!(remaining.left_s(&[&load, &trial, &cleanup], &none), 52.0);
-        let told = remaining.show(&[&load, &trial, &cleanup], 5, &none);
-        assert_eq!(told.as_deref(), Some("step 3 of 5: about 52 s left"));
+        remaining.record_duration(&load, 35.0);
+        assert_eq!(remaining.remaining_s(&[&load, &trial, &cleanup], &none), 52.0);
+        let line = remaining.show(&[&load, &trial, &cleanup], 5, &none);
+        assert_eq!(line.as_deref(), Some("step 3 of 5: about 52 s left"));
         assert_eq!(remaining.show(&[&trial], 5, &none), None, "told a moment ago");
     }
 
@@ -348,7 +354,7 @@ mod tests {
             step(StepAction::Trial(trial), 10.0)
         };
         let pairs: Vec<PlanStep> = (1..=200).map(pair).collect();
-        let all: Vec<&PlanStep> = pairs.iter().collect();
+        let steps: Vec<&PlanStep> = pairs.iter().collect();
         let stop = StopRule {
             pairs_least: 2,
             pairs_most: 200,
@@ -359,17 +365,17 @@ mod tests {
         let experiments = [ExperimentFacts { comparison, ..ExperimentFacts::default() }];
         let spent = |seconds: f64| BTreeMap::from([(String::new(), seconds)]);
         let mut remaining = Remaining::new(&experiments);
-        assert_eq!(remaining.left_s(&all, &BTreeMap::new()), 60.0);
-        let told = remaining.show(&all, all.len(), &BTreeMap::new());
-        assert_eq!(told.as_deref(), Some("the run: about 60 s left"), "not all 200 are made");
+        assert_eq!(remaining.remaining_s(&steps, &BTreeMap::new()), 60.0);
+        let line = remaining.show(&steps, steps.len(), &BTreeMap::new());
+        assert_eq!(line.as_deref(), Some("the run: about 60 s left"), "not all 200 are made");
         // A process that continues with the run has made none of it.
-        assert_eq!(remaining.left_s(&all[1..], &spent(40.0)), 20.0);
-        remaining.took(&pairs[0], 10.0);
-        assert_eq!(remaining.left_s(&all[1..], &spent(10.0)), 50.0);
+        assert_eq!(remaining.remaining_s(&steps[1..], &spent(40.0)), 20.0);
+        remaining.record_duration(&pairs[0], 10.0);
+        assert_eq!(remaining.remaining_s(&steps[1..], &spent(10.0)), 50.0);
         // The budget is nearly spent, and a pair of the fewest is left.
-        remaining.took(&pairs[2], 45.0);
-        assert_eq!(remaining.left_s(&all[2..], &spent(55.0)), 5.0);
+        remaining.record_duration(&pairs[2], 45.0);
+        assert_eq!(remaining.remaining_s(&steps[2..], &spent(55.0)), 5.0);
         // (55 + 5) / (20 + 5) times as long as guessed.
-        assert_eq!(remaining.left_s(&all[1..], &spent(55.0)), 24.0);
+        assert_eq!(remaining.remaining_s(&steps[1..], &spent(55.0)), 24.0);
     }
 }

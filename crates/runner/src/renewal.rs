@@ -8,7 +8,7 @@ use super::Runner;
 use crate::command::{self, BACK_WITHIN, ShellCommand};
 use crate::databases::on_loop;
 use crate::failure::{Failure, Result};
-use crate::schedule::{level, round};
+use crate::schedule::{level, repeat_steps};
 use crate::signals::hold_process;
 use dyno_facts::format::short;
 use dyno_facts::{PlanStep, PlannedTrial, Purpose, RenewalFacts, Renewed, TargetFacts, say};
@@ -36,10 +36,10 @@ fn clusters(target: &TargetFacts) -> Result<Option<BTreeSet<&str>>> {
 }
 
 fn start_all(cluster: &mut Cluster) -> Result<()> {
-    Ok(names_of(cluster).iter().try_for_each(|name| cluster.start(name))?)
+    Ok(node_names(cluster).iter().try_for_each(|name| cluster.start(name))?)
 }
 
-fn names_of(cluster: &Cluster) -> Vec<String> {
+fn node_names(cluster: &Cluster) -> Vec<String> {
     cluster.nodes().iter().map(|node| node.name.clone()).collect()
 }
 
@@ -59,14 +59,15 @@ impl<'a> Runner<'a> {
 
     /// Renews what is due before a trial, for all targets of its pair; false when the user has stopped it.
     pub(super) fn renew(&mut self, step: &PlanStep, trial: &PlannedTrial) -> Result<bool> {
-        let Some(planned) = self.plan.experiment(&step.experiment) else { return Ok(true) };
+        let Some(experiment) = self.plan.experiment(&step.experiment) else { return Ok(true) };
         if trial.purpose != Purpose::Measure {
             return Ok(true);
         }
-        let each = [(Renewed::Data, planned.reload_each), (Renewed::Server, planned.restart_each)];
-        for (what, each) in each.into_iter().filter(|(_, each)| *each > 0) {
-            for (other, first) in self.due(step, trial, what, each) {
-                if self.control.is_stopped() || !self.renew_one(other, first, what)? {
+        let intervals =
+            [(Renewed::Data, experiment.reload_each), (Renewed::Server, experiment.restart_each)];
+        for (renewed, interval) in intervals.into_iter().filter(|(_, interval)| *interval > 0) {
+            for (other, first) in self.due(step, trial, renewed, interval) {
+                if self.control.is_stopped() || !self.renew_one(other, first, renewed)? {
                     return Ok(false);
                 }
             }
@@ -79,13 +80,13 @@ impl<'a> Runner<'a> {
         &self,
         step: &PlanStep,
         trial: &PlannedTrial,
-        what: Renewed,
-        each: u32,
+        renewed: Renewed,
+        interval: u32,
     ) -> Vec<(&'a PlanStep, &'a PlanStep)> {
         let plan = self.plan;
-        let shares = |of: &PlannedTrial| match each {
-            1 => of.repeat == trial.repeat && level(of) == level(trial),
-            _ => (of.repeat - 1) / each == (trial.repeat - 1) / each,
+        let shares_renewal = |other: &PlannedTrial| match interval {
+            1 => other.repeat == trial.repeat && level(other) == level(trial),
+            _ => (other.repeat - 1) / interval == (trial.repeat - 1) / interval,
         };
         let is_due = |other: &'a PlanStep| {
             let owner = plan.owner(&other.target);
@@ -93,26 +94,28 @@ impl<'a> Runner<'a> {
             if other.id != step.id && owner == plan.owner(&step.target) {
                 return None;
             }
-            let own = plan.steps.iter().filter(|of| {
-                of.experiment == step.experiment
-                    && of.trial().is_some_and(|of| of.purpose == Purpose::Measure && shares(of))
-                    && if each == 1 {
-                        of.target == other.target
+            let steps = plan.steps.iter().filter(|candidate| {
+                candidate.experiment == step.experiment
+                    && candidate.trial().is_some_and(|trial| {
+                        trial.purpose == Purpose::Measure && shares_renewal(trial)
+                    })
+                    && if interval == 1 {
+                        candidate.target == other.target
                     } else {
-                        plan.owner(&of.target) == owner
+                        plan.owner(&candidate.target) == owner
                     }
             });
-            let first = own.clone().next()?;
-            let is_done = self.renewed.contains(&(what, first.id.clone()))
-                || own.clone().any(|of| self.run.data().is_complete(&of.id));
+            let first = steps.clone().next()?;
+            let is_done = self.renewed.contains(&(renewed, first.id.clone()))
+                || steps.clone().any(|step| self.run.data().is_complete(&step.id));
             (!is_done).then_some((other, first))
         };
-        round(plan, step, trial, trial.repeat).filter_map(is_due).collect()
+        repeat_steps(plan, step, trial, trial.repeat).filter_map(is_due).collect()
     }
 
     fn renew_one(&mut self, step: &PlanStep, first: &PlanStep, renewed: Renewed) -> Result<bool> {
         let target = self.plan.owner(&step.target).to_owned();
-        let begun = Instant::now();
+        let began_at = Instant::now();
         let is_needed = renewed == Renewed::Server || !self.fresh.contains(&target);
         let is_done = match renewed {
             Renewed::Data => self.restore(step)?,
@@ -123,13 +126,13 @@ impl<'a> Runner<'a> {
         }
         self.renewed.insert((renewed, first.id.clone()));
         if is_needed {
-            let took_s = begun.elapsed().as_secs_f64();
+            let took_s = began_at.elapsed().as_secs_f64();
             let took = short(took_s);
             let note = match renewed {
                 Renewed::Data => say!(data_renewed, target = &target, s = took),
                 Renewed::Server => say!(server_renewed, target = &target, s = took),
             };
-            self.note(note)?;
+            self.record_note(note)?;
             let facts = RenewalFacts { renewed, target, step: first.id.clone(), took_s };
             self.run.update(|header| header.renewals.push(facts))?;
         }
@@ -158,7 +161,7 @@ impl<'a> Runner<'a> {
                 for folder in folders.into_iter().flatten() {
                     let mut cluster = Cluster::open(Path::new(folder))?;
                     // Those that need others first.
-                    names_of(&cluster).iter().rev().try_for_each(|name| cluster.stop(name))?;
+                    node_names(&cluster).iter().rev().try_for_each(|name| cluster.stop(name))?;
                     start_all(&mut cluster)?;
                 }
                 true
@@ -172,7 +175,7 @@ impl<'a> Runner<'a> {
 
     /// Runs a command, and waits until the servers of the step's target answer; false when it was stopped.
     pub(super) fn run_on(&self, step: &PlanStep, command: &ShellCommand<'_>) -> Result<bool> {
-        let (_, reached) = self.parties(step)?;
+        let (_, reached) = self.family_and_database(step)?;
         let ran = on_loop(command::run(&reached.database.primary_admin(), command, self.control));
         Ok(ran??.is_some())
     }

@@ -17,7 +17,7 @@ use dyno_facts::{
     ComparisonFacts, ExperimentFacts, Message, Metric, PlanStep, PlannedTrial, Purpose, RunHeader,
     TrialStatus, TrialSummary, earlier_pairs, say,
 };
-use dyno_judge::evidence::{bound_of, judged_metrics};
+use dyno_judge::evidence::{figure_bound, judged_metrics};
 use dyno_judge::findings::verdict::{level_of_trial, veto_of_level};
 use dyno_store::RunData;
 use dyno_suite::Plan;
@@ -52,7 +52,7 @@ pub(super) struct Schedule<'a> {
     plan: &'a Plan,
     steps: Vec<&'a PlanStep>,
     /// Number of steps that have had their turn.
-    begun: usize,
+    started_steps: usize,
     /// Failures in a row by experiment, load level and target.
     in_a_row: BTreeMap<(String, Level), BTreeMap<String, u32>>,
     /// Steps whose trials were made with that of another step.
@@ -67,7 +67,7 @@ impl<'a> Schedule<'a> {
         Schedule {
             plan,
             steps,
-            begun: 0,
+            started_steps: 0,
             in_a_row: BTreeMap::new(),
             made_together: BTreeSet::new(),
         }
@@ -78,42 +78,42 @@ impl<'a> Schedule<'a> {
     }
 
     pub(super) fn is_over(&self) -> bool {
-        self.begun == self.steps.len()
+        self.started_steps == self.steps.len()
     }
 
     /// The step whose turn it is, and those after it.
-    pub(super) fn left(&self) -> &[&'a PlanStep] {
-        &self.steps[self.begun.saturating_sub(1)..]
+    pub(super) fn remaining_steps(&self) -> &[&'a PlanStep] {
+        &self.steps[self.started_steps.saturating_sub(1)..]
     }
 
     /// The next step and what becomes of it; `None` if all have had their turn.
     pub(super) fn next(&mut self, results: &RunData) -> Option<(&'a PlanStep, Turn<'a>)> {
-        let step = *self.steps.get(self.begun)?;
-        self.begun += 1;
+        let step = *self.steps.get(self.started_steps)?;
+        self.started_steps += 1;
         let Some(trial) = step.trial() else { return Some((step, Turn::Data)) };
-        let asked = Asked { plan: self.plan, results, step, trial };
+        let pending = PendingTrial { plan: self.plan, results, step, trial };
         let turn = match trial.purpose {
             _ if self.is_given_up(step, trial) || self.made_together.contains(&*step.id) => {
                 Turn::Over
             }
-            Purpose::Search => asked.search(),
-            Purpose::Confirm => asked.confirm(),
-            Purpose::Measure => asked.measure(),
+            Purpose::Search => pending.search(),
+            Purpose::Confirm => pending.confirm(),
+            Purpose::Measure => pending.measure(),
         };
-        if let Turn::RunTogether(all) = &turn {
-            self.made_together.extend(all.iter().map(|(step, _)| &*step.id));
+        if let Turn::RunTogether(together) = &turn {
+            self.made_together.extend(together.iter().map(|(step, _)| &*step.id));
         }
         Some((step, turn))
     }
 
     /// Notes how the trial of a step has ended; true if its point is given up from now on.
-    pub(super) fn ended(&mut self, step: &PlanStep, status: &TrialStatus) -> bool {
+    pub(super) fn record_end(&mut self, step: &PlanStep, status: &TrialStatus) -> bool {
         // A search goes to where trials fail.
         let Some(trial) = step.trial().filter(|trial| trial.purpose != Purpose::Search) else {
             return false;
         };
-        let of_level = self.in_a_row.entry((step.experiment.clone(), level(trial))).or_default();
-        let failures = of_level.entry(step.target.clone()).or_default();
+        let by_target = self.in_a_row.entry((step.experiment.clone(), level(trial))).or_default();
+        let failures = by_target.entry(step.target.clone()).or_default();
         match status {
             TrialStatus::Failed(_) => *failures += 1,
             TrialStatus::Complete => *failures = 0,
@@ -124,16 +124,19 @@ impl<'a> Schedule<'a> {
 
     /// Returns true if a trial belongs to a point that is given up; where targets are compared, to one on any of them.
     fn is_given_up(&self, step: &PlanStep, trial: &PlannedTrial) -> bool {
-        let Some(of_level) = self.in_a_row.get(&(step.experiment.clone(), level(trial))) else {
+        let Some(by_target) = self.in_a_row.get(&(step.experiment.clone(), level(trial))) else {
             return false;
         };
-        let is_compared = comparison_of(self.plan, step).is_some();
-        let mut own = of_level.iter().filter(|(target, _)| is_compared || **target == step.target);
-        trial.purpose != Purpose::Search && own.any(|(_, failures)| *failures >= FAILURES)
+        let is_compared = planned_comparison(self.plan, step).is_some();
+        let mut failures = by_target.iter();
+        trial.purpose != Purpose::Search
+            && failures.any(|(target, failures)| {
+                (is_compared || *target == step.target) && *failures >= FAILURES
+            })
     }
 }
 
-fn comparison_of<'a>(plan: &'a Plan, step: &PlanStep) -> Option<&'a ComparisonFacts> {
+fn planned_comparison<'a>(plan: &'a Plan, step: &PlanStep) -> Option<&'a ComparisonFacts> {
     plan.experiment(&step.experiment)?.comparison.as_ref()
 }
 
@@ -145,20 +148,20 @@ pub(super) fn half_pairs(plan: &Plan, results: &RunData) -> BTreeSet<String> {
         let Some(trial) = step.trial() else { continue };
         let is_left =
             !results.is_complete(&step.id) && !results.header.skipped.contains_key(&step.id);
-        let is_compared = comparison_of(plan, step).is_some();
+        let is_compared = planned_comparison(plan, step).is_some();
         if !is_left || !is_compared || trial.purpose != Purpose::Measure {
             continue;
         }
-        let others = round(plan, step, trial, trial.repeat);
-        let made = others.filter_map(|other| results.complete_trial(&other.id));
+        let pair = repeat_steps(plan, step, trial, trial.repeat);
+        let complete = pair.filter_map(|step| results.complete_trial(&step.id));
         // What was added up from stages has its stages still.
-        let whole = made.filter(|made| made.stages.is_empty());
-        let whole: Vec<String> = whole.map(|made| made.step.clone()).collect();
-        if !whole.is_empty() {
+        let complete = complete.filter(|trial| trial.stages.is_empty());
+        let complete: Vec<String> = complete.map(|trial| trial.step.clone()).collect();
+        if !complete.is_empty() {
             // Its starved attempts belong to the pair that is given up.
             halves.insert(step.id.clone());
         }
-        halves.extend(whole);
+        halves.extend(complete);
     }
     halves
 }
@@ -182,27 +185,29 @@ pub(super) fn spend(header: &mut RunHeader, step: &PlanStep, seconds: f64, is_co
 
 /// Reason for ending the repeats of a point before this one, if any: to judge all pairs again for each that is left
 /// takes long.
-pub(super) fn ended(
+pub(super) fn end_reason(
     plan: &Plan,
     results: &RunData,
     step: &PlanStep,
     trial: &PlannedTrial,
 ) -> Option<Message> {
     let before = trial.repeat.checked_sub(1)?;
-    let own = round(plan, step, trial, before).find(|other| other.target == step.target)?;
-    results.header.skipped.get(&own.id).cloned()
+    let mut steps = repeat_steps(plan, step, trial, before);
+    let previous = steps.find(|other| other.target == step.target)?;
+    results.header.skipped.get(&previous.id).cloned()
 }
 
 /// The steps of a pair: a repeat of the level of a trial, on all targets.
-pub(super) fn round<'a>(
+pub(super) fn repeat_steps<'a>(
     plan: &'a Plan,
     step: &PlanStep,
     trial: &PlannedTrial,
     repeat: u32,
 ) -> impl Iterator<Item = &'a PlanStep> {
     let (level, purpose) = (level(trial), trial.purpose);
-    let is_its = move |of: &PlannedTrial| of.repeat == repeat && self::level(of) == level;
-    trials(plan, &step.experiment, purpose).filter(move |(_, of)| is_its(of)).map(|(step, _)| step)
+    trials(plan, &step.experiment, purpose)
+        .filter(move |(_, trial)| trial.repeat == repeat && self::level(trial) == level)
+        .map(|(step, _)| step)
 }
 
 /// The trials of an experiment that have this purpose.
@@ -211,8 +216,10 @@ fn trials<'a>(
     experiment: &str,
     purpose: Purpose,
 ) -> impl Iterator<Item = (&'a PlanStep, &'a PlannedTrial)> {
-    let own = plan.steps.iter().filter(move |step| step.experiment == experiment);
-    own.filter_map(|step| Some((step, step.trial()?))).filter(move |(_, of)| of.purpose == purpose)
+    let steps = plan.steps.iter().filter(move |step| step.experiment == experiment);
+    steps
+        .filter_map(|step| Some((step, step.trial()?)))
+        .filter(move |(_, trial)| trial.purpose == purpose)
 }
 
 pub(super) fn level(trial: &PlannedTrial) -> Level {
@@ -221,33 +228,33 @@ pub(super) fn level(trial: &PlannedTrial) -> Level {
 
 /// A trial whose turn it is, with the results so far.
 #[derive(Clone, Copy)]
-struct Asked<'a, 'r> {
+struct PendingTrial<'a, 'r> {
     plan: &'a Plan,
     results: &'r RunData,
     step: &'a PlanStep,
     trial: &'a PlannedTrial,
 }
 
-impl<'a, 'r> Asked<'a, 'r> {
+impl<'a, 'r> PendingTrial<'a, 'r> {
     fn result(self, step: &PlanStep) -> Option<&'r TrialSummary> {
         self.results.complete_trial(&step.id)
     }
 
-    fn round(self, repeat: u32) -> impl Iterator<Item = &'a PlanStep> {
-        round(self.plan, self.step, self.trial, repeat)
+    fn repeat_steps(self, repeat: u32) -> impl Iterator<Item = &'a PlanStep> {
+        repeat_steps(self.plan, self.step, self.trial, repeat)
     }
 
     /// Another repeat of a point, or another pair.
     fn measure(self) -> Turn<'a> {
-        let over = ended(self.plan, self.results, self.step, self.trial).or_else(|| {
+        let end = end_reason(self.plan, self.results, self.step, self.trial).or_else(|| {
             let experiment = self.plan.experiment(&self.step.experiment)?;
             match &experiment.comparison {
-                Some(comparison) => self.why_enough(experiment, comparison),
-                None => self.why_over(experiment),
+                Some(comparison) => self.pairs_end_reason(experiment, comparison),
+                None => self.repeats_end_reason(experiment),
             }
         });
-        match over {
-            Some(why) => Turn::Skip(why),
+        match end {
+            Some(reason) => Turn::Skip(reason),
             None if self.trial.is_together => self.measure_together(),
             None => Turn::Run(Box::new(self.trial.clone()), Purpose::Measure),
         }
@@ -258,19 +265,19 @@ impl<'a, 'r> Asked<'a, 'r> {
     fn measure_together(self) -> Turn<'a> {
         let rate = self.trial.rate.or_else(|| self.calibrated_rate_per_s());
         let Some(rate) = rate else { return Turn::Skip(say!(rate_not_calibrated)) };
-        let planned = |step: &'a PlanStep| {
+        let trials = self.repeat_steps(self.trial.repeat).filter_map(|step| {
             Some((step, PlannedTrial { rate: Some(rate), ..step.trial()?.clone() }))
-        };
-        Turn::RunTogether(self.round(self.trial.repeat).filter_map(planned).collect())
+        });
+        Turn::RunTogether(trials.collect())
     }
 
     /// A share of what the slowest target does in a closed loop: none waits for a CPU, and what is asked of both is the
     /// same.
     fn calibrated_rate_per_s(self) -> Option<f64> {
-        let all = trials(self.plan, &self.step.experiment, Purpose::Search);
-        let own = all.filter(|(_, of)| level(of) == level(self.trial));
+        let searches = trials(self.plan, &self.step.experiment, Purpose::Search)
+            .filter(|(_, trial)| level(trial) == level(self.trial));
         let tps =
-            own.map(|(step, _)| Some(self.result(step)?.tps)).collect::<Option<Vec<f64>>>()?;
+            searches.map(|(step, _)| Some(self.result(step)?.tps)).collect::<Option<Vec<f64>>>()?;
         let slowest = tps.into_iter().reduce(f64::min).filter(|tps| *tps > 0.0)?;
         Some(round_down(slowest * TOGETHER_SHARE))
     }
@@ -279,8 +286,10 @@ impl<'a, 'r> Asked<'a, 'r> {
     /// are noted after it is stored, and a kill -9 may come between.
     fn spent_s(self, experiment: &str) -> f64 {
         let noted_s = self.results.header.spent_s.get(experiment).copied().unwrap_or(0.0);
-        let own = self.results.complete().filter(|trial| trial.identity.experiment == experiment);
-        let taken_s = own.map(|trial| trial.connect_s + trial.identity.warmup_s + trial.window_s);
+        let trials =
+            self.results.complete().filter(|trial| trial.identity.experiment == experiment);
+        let taken_s =
+            trials.map(|trial| trial.connect_s + trial.identity.warmup_s + trial.window_s);
         noted_s.max(taken_s.sum())
     }
 
@@ -293,57 +302,61 @@ impl<'a, 'r> Asked<'a, 'r> {
     }
 
     /// Reason for ending the repeats of an experiment, if any: all its points are repeated equally often.
-    fn why_over(self, experiment: &ExperimentFacts) -> Option<Message> {
-        let (least, seconds) = experiment.time_bound()?;
+    fn repeats_end_reason(self, experiment: &ExperimentFacts) -> Option<Message> {
+        let (min_repeats, seconds) = experiment.time_bound()?;
         let repeat = self.trial.repeat;
-        let all = || trials(self.plan, &self.step.experiment, Purpose::Measure);
-        let next = || all().filter(|(_, of)| of.repeat == repeat).map(|(step, _)| step);
-        if repeat <= least || next().any(|step| self.results.is_complete(&step.id)) {
+        let next_steps = || {
+            let trials = trials(self.plan, &self.step.experiment, Purpose::Measure);
+            trials.filter(|(_, trial)| trial.repeat == repeat).map(|(step, _)| step)
+        };
+        if repeat <= min_repeats || next_steps().any(|step| self.results.is_complete(&step.id)) {
             return None;
         }
-        (self.spent_s(&experiment.name) + self.expected_s(next()) > seconds)
+        (self.spent_s(&experiment.name) + self.expected_s(next_steps()) > seconds)
             .then(|| say!(repeats_over, seconds = seconds.to_string(), n = repeat - 1))
     }
 
     /// Reason why a comparison needs no further pair, if any.
-    fn why_enough(
+    fn pairs_end_reason(
         self,
         experiment: &ExperimentFacts,
         comparison: &ComparisonFacts,
     ) -> Option<Message> {
         let repeat = self.trial.repeat;
         // What a pair has begun is made to its end.
-        if self.round(repeat).any(|other| self.results.is_complete(&other.id)) {
+        if self.repeat_steps(repeat).any(|other| self.results.is_complete(&other.id)) {
             return None;
         }
         let stop = comparison.stop;
         let unit = experiment.pairs_per_unit();
         // A session that continues with others makes a unit: with the least there is something to compare them by.
         let continues = &self.results.header.continues;
-        let least = if continues.is_empty() { stop.pairs_least } else { unit };
+        let min_pairs = if continues.is_empty() { stop.pairs_least } else { unit };
         // What a restart has begun is made to its end.
-        if repeat - 1 < least || !(repeat - 1).is_multiple_of(unit) {
+        if repeat - 1 < min_pairs || !(repeat - 1).is_multiple_of(unit) {
             return None;
         }
         let summary = |target: &str, repeat: u32| {
-            self.result(self.round(repeat).find(|other| other.target == target)?)
+            self.result(self.repeat_steps(repeat).find(|other| other.target == target)?)
         };
-        let pairs = |candidate: &String| {
-            let pair =
-                |repeat: u32| summary(&comparison.baseline, repeat).zip(summary(candidate, repeat));
+        let pairs = comparison.candidates.iter().map(|candidate| {
             // Later ones are there where failed ones are made again.
-            (1..=experiment.repeats).filter_map(pair).collect()
-        };
-        let pairs: Vec<Vec<TrialPair<'_>>> = comparison.candidates.iter().map(pairs).collect();
+            let pairs = (1..=experiment.repeats).filter_map(|repeat| {
+                summary(&comparison.baseline, repeat).zip(summary(candidate, repeat))
+            });
+            pairs.collect()
+        });
+        let pairs: Vec<Vec<TrialPair<'_>>> = pairs.collect();
         let level = pairs.iter().flatten().next().map(|(a, _)| level_of_trial(a));
         let (metric, mut pairs) = judged_pairs(pairs, unit);
-        for (own, candidate) in pairs.iter_mut().zip(&comparison.candidates) {
+        for (candidate_pairs, candidate) in pairs.iter_mut().zip(&comparison.candidates) {
             let key = [&experiment.name, level.as_ref()?, &comparison.baseline, candidate];
-            own.earlier = earlier_pairs(continues, key.map(String::as_str), metric.name());
+            candidate_pairs.earlier =
+                earlier_pairs(continues, key.map(String::as_str), metric.name());
         }
-        let all = trials(self.plan, &self.step.experiment, Purpose::Measure);
-        let levels = all.map(|(_, of)| self::level(of)).collect::<BTreeSet<_>>().len();
-        let wanted = StoppingPlan {
+        let trials = trials(self.plan, &self.step.experiment, Purpose::Measure);
+        let levels = trials.map(|(_, trial)| self::level(trial)).collect::<BTreeSet<_>>().len();
+        let stopping = StoppingPlan {
             pairs_least: (stop.pairs_least / unit) as usize,
             pairs_most: (stop.pairs_most / unit) as usize,
             half_width: stop.half_width,
@@ -352,34 +365,34 @@ impl<'a, 'r> Asked<'a, 'r> {
             margin: comparison.equivalence.unwrap_or(DEFAULT_MARGIN),
             budget_s: stop.budget_s,
         };
-        let next = (repeat..repeat + unit).flat_map(|repeat| self.round(repeat));
+        let next = (repeat..repeat + unit).flat_map(|repeat| self.repeat_steps(repeat));
         let sharing = [&experiment.name].into_iter().chain(&comparison.shares_budget_with);
         let spent_s = sharing.map(|name| self.spent_s(name)).sum();
         let next_s = self.expected_s(next);
-        let mut decided = decide(&wanted, &pairs, spent_s, next_s);
+        let mut decided = decide(&stopping, &pairs, spent_s, next_s);
         if let Pairing::Stop(Stop::Decided | Stop::HalfWidthReached) = decided.next
-            && let Some((why, may_help)) = level
+            && let Some((reason, may_help)) = level
                 .as_ref()
                 .and_then(|level| veto_of_level(self.results, &experiment.name, level))
         {
             if !may_help {
                 let n = decided.pairs * unit as usize;
-                return Some(say!(pairs_end_vetoed, n, why));
+                return Some(say!(pairs_end_vetoed, n, why = reason));
             }
-            let unended = StoppingPlan { half_width: None, is_until_decided: false, ..wanted };
+            let unended = StoppingPlan { half_width: None, is_until_decided: false, ..stopping };
             decided = decide(&unended, &pairs, spent_s, next_s);
         }
-        why_stopped(&Decision { pairs: decided.pairs * unit as usize, ..decided }, stop.budget_s)
+        stop_reason(&Decision { pairs: decided.pairs * unit as usize, ..decided }, stop.budget_s)
     }
 
     fn confirm(self) -> Turn<'a> {
         let mut sums: Vec<(&PlannedTrial, f64, u32)> = Vec::new();
-        let all = trials(self.plan, &self.step.experiment, Purpose::Measure);
-        for (planned, of) in all.filter(|(planned, _)| planned.target == self.step.target) {
-            let Some(better) = self.result(planned).and_then(merit) else { continue };
-            match sums.iter_mut().find(|(other, ..)| level(other) == level(of)) {
-                Some((_, sum, count)) => (*sum, *count) = (*sum + better, *count + 1),
-                None => sums.push((of, better, 1)),
+        let trials = trials(self.plan, &self.step.experiment, Purpose::Measure);
+        for (step, trial) in trials.filter(|(step, _)| step.target == self.step.target) {
+            let Some(merit) = self.result(step).and_then(merit) else { continue };
+            match sums.iter_mut().find(|(other, ..)| level(other) == level(trial)) {
+                Some((_, sum, count)) => (*sum, *count) = (*sum + merit, *count + 1),
+                None => sums.push((trial, merit, 1)),
             }
         }
         let mean = |(_, sum, count): &(&PlannedTrial, f64, u32)| sum / f64::from(*count);
@@ -401,40 +414,44 @@ impl<'a, 'r> Asked<'a, 'r> {
             return Turn::Run(Box::new(self.trial.clone()), Purpose::Search);
         }
         // Both were checked when the suite was read.
-        let Some(wanted) = &experiment.search else { return Turn::Over };
-        let Ok(objective) = wanted.objective.parse::<Objective>() else { return Turn::Over };
-        let all = trials(self.plan, &self.step.experiment, Purpose::Search);
-        let own: Vec<_> = all.filter(|(_, of)| of.point == self.trial.point).collect();
-        if own.iter().any(|(other, _)| self.results.header.skipped.contains_key(&other.id)) {
+        let Some(search) = &experiment.search else { return Turn::Over };
+        let Ok(objective) = search.objective.parse::<Objective>() else { return Turn::Over };
+        let trials = trials(self.plan, &self.step.experiment, Purpose::Search);
+        let attempts: Vec<_> =
+            trials.filter(|(_, trial)| trial.point == self.trial.point).collect();
+        if attempts.iter().any(|(other, _)| self.results.header.skipped.contains_key(&other.id)) {
             return Turn::Over;
         }
-        let before = own.iter().filter(|(_, other)| other.repeat < self.trial.repeat);
-        let done: Vec<&TrialSummary> = before.filter_map(|(other, _)| self.result(other)).collect();
-        if done.len() + 1 < self.trial.repeat as usize {
+        let earlier = attempts.iter().filter(|(_, other)| other.repeat < self.trial.repeat);
+        let completed: Vec<&TrialSummary> =
+            earlier.filter_map(|(other, _)| self.result(other)).collect();
+        if completed.len() + 1 < self.trial.repeat as usize {
             return Turn::Skip(say!(search_trial_failed));
         }
-        let at = |rate_per_s: Option<f64>, purpose: Purpose| {
+        let run_at = |rate_per_s: Option<f64>, purpose: Purpose| {
             Turn::Run(Box::new(PlannedTrial { rate: rate_per_s, ..self.trial.clone() }), purpose)
         };
         // A lower rate would tell even less.
-        let is_untold = |last: &&&TrialSummary| {
+        if completed.last().is_some_and(|last| {
             last.rate_per_s.is_some() && last.searched_figure(objective.metric).is_none()
-        };
-        if done.last().filter(is_untold).is_some() {
+        }) {
             return Turn::Skip(say!(search_windows_too_short, objective = &objective.text));
         }
-        let closed = done.iter().find(|trial| trial.rate_per_s.is_none()).map(|trial| trial.tps);
-        let Some(start_per_s) = wanted.start_rate.or(closed.map(|tps| tps * FIRST_SHARE)) else {
-            return at(None, Purpose::Search);
+        let closed =
+            completed.iter().find(|trial| trial.rate_per_s.is_none()).map(|trial| trial.tps);
+        let Some(start_per_s) = search.start_rate.or(closed.map(|tps| tps * FIRST_SHARE)) else {
+            return run_at(None, Purpose::Search);
         };
-        let (most_per_s, confirmations) = (wanted.most_rate, experiment.confirm);
+        let (most_per_s, confirmations) = (search.most_rate, experiment.confirm);
         let from = Search { most_per_s, confirmations, ..Search::from(start_per_s) };
         let tested_rates: Vec<TestedRate> =
-            done.iter().filter_map(|trial| trial.tested_rate(&objective)).collect();
+            completed.iter().filter_map(|trial| trial.tested_rate(&objective)).collect();
         match knee::next(&from, &tested_rates) {
-            knee::KneeStep::Search { rate_per_s } => at(Some(rate_per_s), Purpose::Search),
-            knee::KneeStep::Confirm { rate_per_s, .. } => at(Some(rate_per_s), Purpose::Confirm),
-            knee::KneeStep::Done(outcome) => Turn::Skip(outcome_of(&outcome, &objective)),
+            knee::KneeStep::Search { rate_per_s } => run_at(Some(rate_per_s), Purpose::Search),
+            knee::KneeStep::Confirm { rate_per_s, .. } => {
+                run_at(Some(rate_per_s), Purpose::Confirm)
+            }
+            knee::KneeStep::Done(outcome) => Turn::Skip(describe_outcome(&outcome, &objective)),
         }
     }
 }
@@ -445,21 +462,25 @@ type TrialPair<'a> = (&'a TrialSummary, &'a TrialSummary);
 /// The figures that pairs are repeated for: those of the metric by which the paper will decide, the
 /// first that the trials have. A narrow interval of any other would end too soon. So many pairs share a `unit`.
 fn judged_pairs(pairs: Vec<Vec<TrialPair<'_>>>, unit: u32) -> (Metric, Vec<CandidatePairs>) {
-    let of_metric = |metric: &Metric| -> Vec<CandidatePairs> {
-        let both = |(a, b): &TrialPair<'_>| a.paired_figures(b, *metric, unit);
-        let of = |pairs: &Vec<TrialPair<'_>>| CandidatePairs {
-            earlier: Vec::new(),
-            pairs: unit_means(&pairs.iter().flat_map(both).collect::<Vec<_>>()),
-            bound: FigureBound::of_ratio(
-                pairs.iter().map(|(a, b)| [bound_of(a, *metric), bound_of(b, *metric)]),
-            ),
-        };
-        pairs.iter().map(of).collect()
-    };
     let metrics = pairs.iter().flatten().next().map(|(a, _)| judged_metrics(a)).unwrap_or_default();
-    let mut all = metrics.iter().map(|metric| (*metric, of_metric(metric)));
-    let found = all.find(|(_, found)| found.iter().all(|of| !of.pairs.is_empty()));
-    found.unwrap_or((Metric::Tps, Vec::new()))
+    for metric in metrics {
+        let candidates = pairs.iter().map(|pairs| candidate_pairs(pairs, metric, unit));
+        let candidates: Vec<_> = candidates.collect();
+        if candidates.iter().all(|candidate| !candidate.pairs.is_empty()) {
+            return (metric, candidates);
+        }
+    }
+    (Metric::Tps, Vec::new())
+}
+
+fn candidate_pairs(pairs: &[TrialPair<'_>], metric: Metric, unit: u32) -> CandidatePairs {
+    let figures = pairs.iter().flat_map(|(a, b)| a.paired_figures(b, metric, unit));
+    let bounds = pairs.iter().map(|(a, b)| [figure_bound(a, metric), figure_bound(b, metric)]);
+    CandidatePairs {
+        earlier: Vec::new(),
+        pairs: unit_means(&figures.collect::<Vec<_>>()),
+        bound: FigureBound::for_ratio(bounds),
+    }
 }
 
 /// To two digits.
@@ -468,13 +489,13 @@ fn round_down(rate_per_s: f64) -> f64 {
     (rate_per_s / unit).floor() * unit
 }
 
-fn why_stopped(decision: &Decision, budget_s: Option<f64>) -> Option<Message> {
+fn stop_reason(decision: &Decision, budget_s: Option<f64>) -> Option<Message> {
     let pairs = decision.pairs;
-    let reached = decision.half_width.map(|width| format!("{:.1}%", width * 100.0));
+    let half_width = decision.half_width.map(|width| format!("{:.1}%", width * 100.0));
     match decision.next {
         Pairing::Continue | Pairing::Stop(Stop::MostPairs) => None,
         Pairing::Stop(Stop::HalfWidthReached) => {
-            Some(say!(half_width_reached, reached = reached?, n = pairs))
+            Some(say!(half_width_reached, reached = half_width?, n = pairs))
         }
         Pairing::Stop(Stop::Decided) => Some(say!(pairs_have_decided, n = pairs)),
         Pairing::Stop(Stop::OnlyBounds) => Some(say!(pairs_have_only_bounds, n = pairs)),
@@ -492,7 +513,7 @@ fn merit(summary: &TrialSummary) -> Option<f64> {
     (merit > 0.0 && merit.is_finite()).then_some(merit)
 }
 
-fn outcome_of(outcome: &KneeOutcome, objective: &Objective) -> Message {
+fn describe_outcome(outcome: &KneeOutcome, objective: &Objective) -> Message {
     let objective = &objective.text;
     match outcome {
         KneeOutcome::Held { rate_per_s, failed_per_s: Some(failed) } => {

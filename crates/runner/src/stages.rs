@@ -29,36 +29,36 @@ const WARM_SHARE: f64 = 0.1;
 
 impl Runner<'_> {
     /// Makes a trial, whole or in stages.
-    pub(super) fn made(
+    pub(super) fn run_whole_or_staged(
         &mut self,
         step: &PlanStep,
         trial: &PlannedTrial,
         purpose: Purpose,
     ) -> Result<TrialDone> {
-        let planned = self.plan.experiment(&step.experiment);
-        let cut = planned.and_then(|planned| planned.stage_s).zip(trial.duration_s);
+        let experiment = self.plan.experiment(&step.experiment);
+        let cut = experiment.and_then(|experiment| experiment.stage_s).zip(trial.duration_s);
         let Some((stage_s, duration_s)) = cut else {
-            return self.attempts(step, trial, purpose, None);
+            return self.repeat_while_starved(step, trial, purpose, None);
         };
-        let of = (duration_s / stage_s).ceil() as u32;
+        let count = (duration_s / stage_s).ceil() as u32;
         let stages = self.run.data().stages(&step.id);
-        let done = stages.iter().filter_map(|stage| Some(stage.stage?.number));
-        let done: BTreeSet<u32> = done.collect();
-        let left = (1..=of).filter(|number| !done.contains(number));
-        if let (false, Some(first)) = (done.is_empty(), left.clone().next()) {
+        let completed: BTreeSet<u32> =
+            stages.iter().filter_map(|stage| Some(stage.stage?.number)).collect();
+        let remaining = (1..=count).filter(|number| !completed.contains(number));
+        if let (false, Some(first)) = (completed.is_empty(), remaining.clone().next()) {
             let place = format!("{} on {}", step.experiment, step.target);
-            output::talk(&format!("{place}: goes on with stage {first} of {of}"));
+            output::talk(&format!("{place}: goes on with stage {first} of {count}"));
         }
         let mut follows = false;
-        for number in left {
+        for number in remaining {
             if self.control.is_stopped() {
                 return Ok(TrialDone::INTERRUPTED);
             }
-            let stage = StageOf { number, of };
-            let part = part(trial, stage, follows);
-            match self.attempts(step, &part, purpose, Some(stage))? {
+            let stage = StageOf { number, of: count };
+            let stage_trial = stage_trial(trial, stage, follows);
+            match self.repeat_while_starved(step, &stage_trial, purpose, Some(stage))? {
                 TrialDone::Ended { status: TrialStatus::Stage, .. } => follows = true,
-                done => return Ok(done),
+                outcome => return Ok(outcome),
             }
         }
         self.join(step, trial)
@@ -71,7 +71,7 @@ impl Runner<'_> {
             self.run.data().stages(&step.id).into_iter().cloned().collect();
         let results = stages.iter().map(|stage| self.run.stage(stage));
         let results: Vec<TrialResult> = results.collect::<Result<_, _>>()?;
-        let sum = joined(trial, &stages, &results).map_err(|error: Error| {
+        let sum = join_stages(trial, &stages, &results).map_err(|error: Error| {
             Failure::new(format!("The stages can't be added up: {error}.")).at(&place)
         })?;
         let status = sum.status.clone();
@@ -82,7 +82,7 @@ impl Runner<'_> {
 }
 
 /// A stage as it is driven. Each has its own seed, so that none repeats the work of another.
-fn part(trial: &PlannedTrial, stage: StageOf, follows: bool) -> PlannedTrial {
+fn stage_trial(trial: &PlannedTrial, stage: StageOf, follows: bool) -> PlannedTrial {
     let length_s = trial.duration_s.map(|duration_s| duration_s / f64::from(stage.of));
     let warm_most_s =
         length_s.filter(|_| follows).map_or(f64::INFINITY, |length_s| length_s * WARM_SHARE);
@@ -96,7 +96,7 @@ fn part(trial: &PlannedTrial, stage: StageOf, follows: bool) -> PlannedTrial {
 }
 
 /// Adds up stages, in their order, with what each has measured. The servers' states before the first stage count.
-pub(crate) fn joined(
+pub(crate) fn join_stages(
     trial: &PlannedTrial,
     stages: &[TrialSummary],
     results: &[TrialResult],
@@ -113,10 +113,10 @@ pub(crate) fn joined(
     let kinds: Vec<String> = first.kinds.iter().map(|kind| kind.name.clone()).collect();
     let mut sum = summarize(identity, &kinds, &spec, &result, false);
     sum.started_at.clone_from(&first.started_at);
-    sum.stages = seams(stages);
-    sum.conditions = conditions(stages, sum.conditions);
-    sum.checks = checks(stages);
-    sum.statement_latencies = statements(stages);
+    sum.stages = stage_facts(stages);
+    sum.conditions = join_conditions(stages, sum.conditions);
+    sum.checks = worst_checks(stages);
+    sum.statement_latencies = join_statements(stages);
     let gaps = sum.stages.iter().filter_map(|stage| stage.gap_s);
     let longest_s = short(gaps.fold(0.0, f64::max));
     sum.notes.push(say!(
@@ -127,12 +127,12 @@ pub(crate) fn joined(
     Ok(sum)
 }
 
-fn seams(stages: &[TrialSummary]) -> Vec<StageFacts> {
-    let at = |text: &str| OffsetDateTime::parse(text, &Rfc3339).ok();
+fn stage_facts(stages: &[TrialSummary]) -> Vec<StageFacts> {
+    let parse_time = |text: &str| OffsetDateTime::parse(text, &Rfc3339).ok();
     let mut from_s = 0.0;
     let mut ended = None;
-    let stage = |stage: &TrialSummary| {
-        let opened = at(&stage.started_at);
+    let facts = stages.iter().map(|stage| {
+        let opened = parse_time(&stage.started_at);
         let gap_s = opened.zip(ended).map(|(opened, ended): (OffsetDateTime, OffsetDateTime)| {
             (opened - ended).as_seconds_f64().max(0.0)
         });
@@ -140,61 +140,63 @@ fn seams(stages: &[TrialSummary]) -> Vec<StageFacts> {
         from_s += stage.window_s;
         ended = opened.map(|opened| opened + time::Duration::seconds_f64(stage.window_s));
         facts
-    };
-    stages.iter().map(stage).collect()
+    });
+    facts.collect()
 }
 
 /// `generator` is what the results say; what was found later stands in the summaries.
-fn conditions(stages: &[TrialSummary], measured: Conditions) -> Conditions {
-    let own = || stages.iter().map(|stage| &stage.conditions);
-    let mut all = Conditions {
+fn join_conditions(stages: &[TrialSummary], measured: Conditions) -> Conditions {
+    let conditions = || stages.iter().map(|stage| &stage.conditions);
+    let mut joined = Conditions {
         generator: measured.generator,
         ..stages.first().map(|first| first.conditions.clone()).unwrap_or_default()
     };
-    let headrooms: Option<Vec<f64>> = own().map(|stage| stage.generator.headroom).collect();
-    all.generator.headroom = headrooms.map(|all| all.into_iter().fold(f64::INFINITY, f64::min));
-    all.generator.foreign_cpu_share =
-        own().filter_map(|stage| stage.generator.foreign_cpu_share).reduce(f64::max);
-    let starved = own().map(|stage| &stage.generator).filter(|known| known.starved.is_some());
+    let headrooms: Option<Vec<f64>> = conditions().map(|stage| stage.generator.headroom).collect();
+    joined.generator.headroom =
+        headrooms.map(|headrooms| headrooms.into_iter().fold(f64::INFINITY, f64::min));
+    joined.generator.foreign_cpu_share =
+        conditions().filter_map(|stage| stage.generator.foreign_cpu_share).reduce(f64::max);
+    let starved =
+        conditions().map(|stage| &stage.generator).filter(|known| known.starved.is_some());
     let share = |known: &GeneratorConditions| known.starved_share.unwrap_or_default();
-    if let Some(most) = starved.max_by(|one, other| share(one).total_cmp(&share(other))) {
-        all.generator.starved.clone_from(&most.starved);
-        all.generator.starved_share = most.starved_share;
+    if let Some(worst) = starved.max_by(|a, b| share(a).total_cmp(&share(b))) {
+        joined.generator.starved.clone_from(&worst.starved);
+        joined.generator.starved_share = worst.starved_share;
     }
     let mut before_s = stages.first().map_or(0.0, |first| first.window_s);
     for stage in stages.iter().skip(1) {
-        let more = &stage.conditions;
-        for (name, node) in &mut all.nodes {
-            match more.nodes.get(name) {
+        let added = &stage.conditions;
+        for (name, node) in &mut joined.nodes {
+            match added.nodes.get(name) {
                 Some(more) => add_node(node, more, (before_s, stage.window_s)),
                 None => {
                     *node = NodeConditions { role: node.role.clone(), ..NodeConditions::default() }
                 }
             }
         }
-        for member in &more.members {
-            match all.members.iter_mut().find(|known| known.name == member.name) {
+        for member in &added.members {
+            match joined.members.iter_mut().find(|known| known.name == member.name) {
                 Some(known) => add_member(known, member, before_s),
-                None => all.members.push(member.clone()),
+                None => joined.members.push(member.clone()),
             }
         }
-        all.unknown_rollbacks =
-            both(all.unknown_rollbacks, more.unknown_rollbacks, |one, more| one + more);
-        add_together(&mut all.together, more.together.as_ref());
-        add_freshness(&mut all.freshness, more.freshness.as_ref());
+        joined.unknown_rollbacks =
+            combine(joined.unknown_rollbacks, added.unknown_rollbacks, |a, b| a + b);
+        add_together(&mut joined.together, added.together.as_ref());
+        add_freshness(&mut joined.freshness, added.freshness.as_ref());
         before_s += stage.window_s;
     }
-    all
+    joined
 }
 
 /// Joins the values of both parts.
-fn both<T>(one: Option<T>, other: Option<T>, add: impl Fn(T, T) -> T) -> Option<T> {
-    one.zip(other).map(|(one, other)| add(one, other))
+fn combine<T>(a: Option<T>, b: Option<T>, add: impl Fn(T, T) -> T) -> Option<T> {
+    a.zip(b).map(|(a, b)| add(a, b))
 }
 
 fn add_node(node: &mut NodeConditions, more: &NodeConditions, (before_s, own_s): (f64, f64)) {
     let sum =
-        |count: &mut Option<u64>, more: Option<u64>| *count = both(*count, more, |a, b| a + b);
+        |count: &mut Option<u64>, more: Option<u64>| *count = combine(*count, more, |a, b| a + b);
     sum(&mut node.reads, more.reads);
     sum(&mut node.writes, more.writes);
     sum(&mut node.rows_fetched, more.rows_fetched);
@@ -210,18 +212,18 @@ fn add_node(node: &mut NodeConditions, more: &NodeConditions, (before_s, own_s):
     sum(&mut node.statements, more.statements);
     node.preparing_commits += more.preparing_commits;
     node.measures.append(&more.measures);
-    node.elsewhere_s = both(node.elsewhere_s, more.elsewhere_s, |a, b| a + b);
+    node.elsewhere_s = combine(node.elsewhere_s, more.elsewhere_s, |a, b| a + b);
     node.growth_share =
-        both(node.growth_share, more.growth_share, |a, b| (1.0 + a) * (1.0 + b) - 1.0);
-    for (most, more) in
+        combine(node.growth_share, more.growth_share, |a, b| (1.0 + a) * (1.0 + b) - 1.0);
+    for (longest, more) in
         [(&mut node.lag_max_s, more.lag_max_s), (&mut node.lag_p95_s, more.lag_p95_s)]
     {
-        *most = [*most, more].into_iter().flatten().reduce(f64::max);
+        *longest = [*longest, more].into_iter().flatten().reduce(f64::max);
     }
     let mean =
         |a: f64, b: f64| (a * before_s + b * own_s) / (before_s + own_s).max(f64::MIN_POSITIVE);
-    node.cpu_share = both(node.cpu_share, more.cpu_share, mean);
-    node.hit_share = both(node.hit_share, more.hit_share, mean);
+    node.cpu_share = combine(node.cpu_share, more.cpu_share, mean);
+    node.hit_share = combine(node.hit_share, more.hit_share, mean);
     node.down = node.down.take().or_else(|| more.down.clone());
     node.was_alone &= more.was_alone;
     for work in &more.background {
@@ -235,7 +237,7 @@ fn add_node(node: &mut NodeConditions, more: &NodeConditions, (before_s, own_s):
 fn add_member(member: &mut GeneratorMember, more: &GeneratorMember, before_s: f64) {
     member.statements += more.statements;
     member.committed += more.committed;
-    member.cpu_s = both(member.cpu_s, more.cpu_s, |a, b| a + b);
+    member.cpu_s = combine(member.cpu_s, more.cpu_s, |a, b| a + b);
     member.late_ms = [member.late_ms, more.late_ms].into_iter().flatten().reduce(f64::max);
     member.latency = None;
     member.to_s = before_s + more.to_s;
@@ -243,17 +245,17 @@ fn add_member(member: &mut GeneratorMember, more: &GeneratorMember, before_s: f6
     worsen(&mut member.conditions, &more.conditions);
 }
 
-fn add_together(all: &mut Option<Together>, more: Option<&Together>) {
-    *all = both(all.take(), more.cloned(), |one, more| Together {
-        commits: both(one.commits, more.commits, |a, b| a + b),
-        client_commits: both(one.client_commits, more.client_commits, |a, b| a + b),
+fn add_together(sum: &mut Option<Together>, more: Option<&Together>) {
+    *sum = combine(sum.take(), more.cloned(), |one, more| Together {
+        commits: combine(one.commits, more.commits, |a, b| a + b),
+        client_commits: combine(one.client_commits, more.client_commits, |a, b| a + b),
         preparing_commits: one.preparing_commits + more.preparing_commits,
         through_endpoint: one.through_endpoint || more.through_endpoint,
     });
 }
 
-fn add_freshness(all: &mut Option<Freshness>, more: Option<&Freshness>) {
-    *all = both(all.take(), more.cloned(), |one, more| Freshness {
+fn add_freshness(sum: &mut Option<Freshness>, more: Option<&Freshness>) {
+    *sum = combine(sum.take(), more.cloned(), |one, more| Freshness {
         asked: one.asked + more.asked,
         stale: one.stale + more.stale,
         asked_other: one.asked_other + more.asked_other,
@@ -264,45 +266,46 @@ fn add_freshness(all: &mut Option<Freshness>, more: Option<&Freshness>) {
 }
 
 /// A check of the trial is the worst of its stages.
-fn checks(stages: &[TrialSummary]) -> Vec<DataCheck> {
+fn worst_checks(stages: &[TrialSummary]) -> Vec<DataCheck> {
     let Some(last) = stages.last() else { return Vec::new() };
     let rank = |check: &&DataCheck| match check.verdict {
         CheckVerdict::Passed => 0,
         CheckVerdict::NotMade => 1,
         CheckVerdict::Failed => 2,
     };
-    let worst = |DataCheck { name, .. }: &DataCheck| {
-        let own = stages.iter().flat_map(|stage| &stage.checks);
-        let worst = own.filter(|check| check.name == *name).max_by_key(rank)?;
+    let checks = last.checks.iter().filter_map(|DataCheck { name, .. }| {
+        let checks = stages.iter().flat_map(|stage| &stage.checks);
+        let worst = checks.filter(|check| check.name == *name).max_by_key(rank)?;
         let (stages, evidence) = (stages.len().to_string(), &worst.evidence);
         let evidence = say!(check_after_each_stage, stages, evidence);
         Some(DataCheck { name: name.clone(), verdict: worst.verdict, evidence })
-    };
-    last.checks.iter().filter_map(worst).collect()
+    });
+    checks.collect()
 }
 
-fn statements(stages: &[TrialSummary]) -> Vec<StatementLatency> {
-    let mut all: Vec<StatementLatency> = Vec::new();
-    for one in stages.iter().flat_map(|stage| &stage.statement_latencies) {
-        let known =
-            all.iter_mut().find(|known| (&known.script, known.number) == (&one.script, one.number));
-        let Some(known) = known else {
-            all.push(one.clone());
+fn join_statements(stages: &[TrialSummary]) -> Vec<StatementLatency> {
+    let mut statements: Vec<StatementLatency> = Vec::new();
+    for statement in stages.iter().flat_map(|stage| &stage.statement_latencies) {
+        let sum = statements
+            .iter_mut()
+            .find(|sum| (&sum.script, sum.number) == (&statement.script, statement.number));
+        let Some(sum) = sum else {
+            statements.push(statement.clone());
             continue;
         };
-        let count = known.count + one.count;
-        let sum_us = known.mean_us * known.count as f64 + one.mean_us * one.count as f64;
-        known.mean_us = if count > 0 { sum_us / count as f64 } else { 0.0 };
-        if one.count > 0 {
-            let least = if known.count > 0 { known.min_us } else { f64::INFINITY };
-            known.min_us = least.min(one.min_us);
-            known.max_us = known.max_us.max(one.max_us);
+        let count = sum.count + statement.count;
+        let sum_us = sum.mean_us * sum.count as f64 + statement.mean_us * statement.count as f64;
+        sum.mean_us = if count > 0 { sum_us / count as f64 } else { 0.0 };
+        if statement.count > 0 {
+            let min_us = if sum.count > 0 { sum.min_us } else { f64::INFINITY };
+            sum.min_us = min_us.min(statement.min_us);
+            sum.max_us = sum.max_us.max(statement.max_us);
         }
-        known.count = count;
-        known.failures += one.failures;
-        known.retries += one.retries;
+        sum.count = count;
+        sum.failures += statement.failures;
+        sum.retries += statement.retries;
     }
-    all
+    statements
 }
 
 #[cfg(test)]
@@ -321,12 +324,12 @@ mod tests {
             seed: 7,
             ..PlannedTrial::default()
         };
-        let of = |number, follows| part(&trial, StageOf { number, of: 4 }, follows);
-        let (first, second) = (of(1, false), of(2, true));
+        let cut_stage = |number, follows| stage_trial(&trial, StageOf { number, of: 4 }, follows);
+        let (first, second) = (cut_stage(1, false), cut_stage(2, true));
         assert_eq!((first.duration_s, first.warmup_s, first.seed), (Some(250.0), 60.0, 7));
         assert_eq!((second.duration_s, second.warmup_s), (Some(250.0), 25.0));
         assert_ne!(second.seed, first.seed);
-        assert_eq!(of(2, false).warmup_s, 60.0, "a process that has just begun");
+        assert_eq!(cut_stage(2, false).warmup_s, 60.0, "a process that has just begun");
         assert!(second.seed < 1 << 53);
     }
 
@@ -373,12 +376,13 @@ mod tests {
         let stages =
             [stage(1, "2026-01-01T00:00:00Z", Some(7)), stage(3, "2026-01-01T00:00:12Z", Some(5))];
         let results = [result(40, 1, 1_000_000), result(60, 2, 3_000_000)];
-        let sum = joined(&PlannedTrial::default(), &stages, &results).expect("a sum");
+        let sum = join_stages(&PlannedTrial::default(), &stages, &results).expect("a sum");
         assert_eq!((sum.counts.committed, sum.in_flight, sum.window_s), (100, 3, 20.0));
         assert_eq!((sum.tps, sum.latency.count), (5.0, 100));
         assert!((sum.latency.p50_us - 3_000.0).abs() < 3.0, "{:?}", sum.latency);
-        let seams: Vec<_> = sum.stages.iter().map(|it| (it.trial, it.from_s, it.gap_s)).collect();
-        assert_eq!(seams, [(1, 0.0, None), (3, 10.0, Some(2.0))]);
+        let facts: Vec<_> =
+            sum.stages.iter().map(|stage| (stage.trial, stage.from_s, stage.gap_s)).collect();
+        assert_eq!(facts, [(1, 0.0, None), (3, 10.0, Some(2.0))]);
         let node = &sum.conditions.nodes["n1"];
         assert_eq!((node.commits, node.data_bytes), (Some(12), Some(1)));
         assert!((node.cpu_share.expect("a mean") - 0.2).abs() < 1e-9);
@@ -392,8 +396,8 @@ mod tests {
         let stages =
             [stage(1, "2026-01-01T00:00:00Z", Some(7)), stage(2, "2026-01-01T00:00:12Z", None)];
         let results = [result(1, 0, 1), result(1, 0, 1)];
-        let sum = joined(&PlannedTrial::default(), &stages, &results).expect("a sum");
+        let sum = join_stages(&PlannedTrial::default(), &stages, &results).expect("a sum");
         assert_eq!(sum.conditions.nodes["n1"].commits, None);
-        assert!(joined(&PlannedTrial::default(), &[], &[]).is_err());
+        assert!(join_stages(&PlannedTrial::default(), &[], &[]).is_err());
     }
 }

@@ -53,47 +53,47 @@ impl Starving {
             TrialStatus::Interrupted | TrialStatus::Starved | TrialStatus::Stage => false,
         };
         summary.conditions.generator.foreign_cpu_share = foreign_cpu_share(summary, cpus());
-        let (share, why) = found(summary, self.same_host).unzip();
+        let (share, reason) = largest_loss(summary, self.same_host).unzip();
         if share.is_some() && is_excused && !self.is_last {
             summary.status = TrialStatus::Starved;
         }
         // Made again or not, its times are wrong.
         if summary.status == TrialStatus::Complete
-            && let Some(why) = suspended(&summary.conditions.generator)
+            && let Some(reason) = suspended(&summary.conditions.generator)
         {
-            summary.status = TrialStatus::Failed(why);
+            summary.status = TrialStatus::Failed(reason);
         }
         let generator = &mut summary.conditions.generator;
-        (generator.starved, generator.starved_share) = (why, share);
+        (generator.starved, generator.starved_share) = (reason, share);
     }
 }
 
 /// The time that attempts which do not count have taken, by the plan's estimates.
 fn made_again_s(run: &Run, plan: &Plan) -> f64 {
-    let seconds = |trial: &TrialSummary| {
+    let seconds = run.data().repeated().map(|trial| {
         let step = plan.steps.iter().find(|planned| planned.id == trial.step);
         let stages = trial.stage.map_or(1.0, |stage| f64::from(stage.of));
         step.map_or(0.0, |step| step.estimated_s) / stages
-    };
-    run.data().repeated().map(seconds).sum()
+    });
+    seconds.sum()
 }
 
 /// The share of the window that a load generator lost by something, and by what.
 type Loss = (f64, Message);
 
 /// Causes overlap, so their shares are not added: the largest stands for all.
-fn most(losses: impl Iterator<Item = Loss>) -> Option<Loss> {
-    let losses = losses.map(|(share, why)| (share.min(1.0), why));
-    losses.reduce(|most, next| if next.0 > most.0 { next } else { most })
+fn largest(losses: impl Iterator<Item = Loss>) -> Option<Loss> {
+    let losses = losses.map(|(share, reason)| (share.min(1.0), reason));
+    losses.reduce(|largest, next| if next.0 > largest.0 { next } else { largest })
 }
 
 /// The loss that starved the load generator, or one of several, the most.
-fn found(summary: &TrialSummary, same_host: bool) -> Option<Loss> {
+fn largest_loss(summary: &TrialSummary, same_host: bool) -> Option<Loss> {
     let window_s = Some(summary.window_s).filter(|window_s| *window_s > 0.0)?;
     let generator = &summary.generator;
     let members = &summary.conditions.members;
     let loops = f64::from(generator.loops) / members.len().max(1) as f64;
-    let waited = |known: &GeneratorConditions| {
+    let cpu_wait = |known: &GeneratorConditions| {
         let share = known.run_delay_s? / (window_s * loops.max(1.0));
         let share = Some(share).filter(|share| *share > GeneratorConditions::LOST_TIME)?;
         if !same_host {
@@ -106,15 +106,15 @@ fn found(summary: &TrialSummary, same_host: bool) -> Option<Loss> {
             (share, say!(loops_waited_beside_others, percent, foreign))
         })
     };
-    let of = |known: &GeneratorConditions, host: &HostSample| {
-        most(lost_time(known, host, window_s).into_iter().chain([waited(known)]).flatten())
+    let find_loss = |known: &GeneratorConditions, host: &HostSample| {
+        largest(lost_time(known, host, window_s).into_iter().chain([cpu_wait(known)]).flatten())
     };
     if members.is_empty() {
-        return of(&summary.conditions.generator, &generator.host);
+        return find_loss(&summary.conditions.generator, &generator.host);
     }
-    most(members.iter().filter_map(|member: &GeneratorMember| {
-        let (share, why) = of(&member.conditions, &member.host_load.unwrap_or_default())?;
-        Some((share, say!(starved_generator, name = &member.name, why)))
+    largest(members.iter().filter_map(|member: &GeneratorMember| {
+        let (share, reason) = find_loss(&member.conditions, &member.host_load.unwrap_or_default())?;
+        Some((share, say!(starved_generator, name = &member.name, why = reason)))
     }))
 }
 
@@ -126,15 +126,16 @@ fn suspended(known: &GeneratorConditions) -> Option<Message> {
 /// Time in which the load generator did not run at all.
 fn lost_time(known: &GeneratorConditions, host: &HostSample, window_s: f64) -> [Option<Loss>; 4] {
     let is_lost = |share: &f64| *share > GeneratorConditions::LOST_TIME;
-    let stopped = |stopped_s: f64| (1.0, say!(generator_stood_still, seconds = short(stopped_s)));
-    let throttled = |share: f64| (share, say!(quota_held_generator_back, percent = percent(share)));
-    let stolen = |share: f64| (share, say!(hypervisor_took_cpu, percent = percent(share)));
+    let stopped_s = known.stopped_s(window_s);
+    let throttled_share = known.throttled_share.filter(is_lost);
+    let stolen_share = Some(host.steal_share).filter(is_lost);
     [
         // All of its times are wrong, or forbid a verdict: another attempt is better.
-        suspended(known).map(|why| (1.0, why)),
-        known.stopped_s(window_s).map(stopped),
-        known.throttled_share.filter(is_lost).map(throttled),
-        Some(host.steal_share).filter(is_lost).map(stolen),
+        suspended(known).map(|reason| (1.0, reason)),
+        stopped_s.map(|s| (1.0, say!(generator_stood_still, seconds = short(s)))),
+        throttled_share
+            .map(|share| (share, say!(quota_held_generator_back, percent = percent(share)))),
+        stolen_share.map(|share| (share, say!(hypervisor_took_cpu, percent = percent(share)))),
     ]
 }
 
@@ -143,17 +144,17 @@ fn lost_time(known: &GeneratorConditions, host: &HostSample, window_s: f64) -> [
 /// counted.
 fn foreign_cpu_share(summary: &TrialSummary, cpus: f64) -> Option<f64> {
     let servers_s = summary.figure(Metric::CpuS)?;
-    let own = (summary.generator.loops_cpu_s + servers_s) / (summary.window_s * cpus);
+    let own_share = (summary.generator.loops_cpu_s + servers_s) / (summary.window_s * cpus);
     let has_one_generator = summary.conditions.members.is_empty();
-    let is_alone = summary.window_s > 0.0 && has_one_generator && !summary.is_together;
-    is_alone.then(|| (summary.generator.host.cpu_share - own).clamp(0.0, 1.0))
+    let is_attributable = summary.window_s > 0.0 && has_one_generator && !summary.is_together;
+    is_attributable.then(|| (summary.generator.host.cpu_share - own_share).clamp(0.0, 1.0))
 }
 
 /// All that the machine has: it may let dyno use fewer of them.
 fn cpus() -> f64 {
     let stat = std::fs::read_to_string("/proc/stat").unwrap_or_default();
-    let is_one = |line: &&str| line.starts_with("cpu") && !line.starts_with("cpu ");
-    stat.lines().filter(is_one).count().max(1) as f64
+    let cpus = stat.lines().filter(|line| line.starts_with("cpu") && !line.starts_with("cpu "));
+    cpus.count().max(1) as f64
 }
 
 #[cfg(test)]
@@ -168,103 +169,105 @@ mod tests {
         summary
     }
 
-    fn why(same_host: bool, change: impl Fn(&mut TrialSummary)) -> Option<String> {
+    fn loss_text(same_host: bool, change: impl Fn(&mut TrialSummary)) -> Option<String> {
         let mut trial = trial(change);
         trial.conditions.generator.foreign_cpu_share = foreign_cpu_share(&trial, 4.0);
-        found(&trial, same_host).map(|(_, why)| why.to_string())
+        largest_loss(&trial, same_host).map(|(_, reason)| reason.to_string())
     }
 
     #[test]
     fn the_load_generators_own_conditions_tell_that_it_was_starved() {
-        let known = |summary: &mut TrialSummary, change: &dyn Fn(&mut GeneratorConditions)| {
-            change(&mut summary.conditions.generator);
+        let wait_for_cpu = |s: f64| {
+            move |summary: &mut TrialSummary| summary.conditions.generator.run_delay_s = Some(s)
         };
-        let waited = |s: f64| {
+        let stand_still = |s: f64| {
             move |summary: &mut TrialSummary| {
-                known(summary, &|known| known.run_delay_s = Some(s));
+                summary.conditions.generator.hiccup_max_us = Some(s * 1e6);
             }
         };
-        let stood = |s: f64| {
-            move |summary: &mut TrialSummary| {
-                known(summary, &|known| known.hiccup_max_us = Some(s * 1e6));
-            }
-        };
-        let stolen = |share: f64| {
+        let steal = |share: f64| {
             move |summary: &mut TrialSummary| summary.generator.host.steal_share = share
         };
-        let slept = |ms: f64| {
-            move |summary: &mut TrialSummary| {
-                known(summary, &|known| known.suspended_ms = Some(ms));
-            }
+        let suspend = |ms: f64| {
+            move |summary: &mut TrialSummary| summary.conditions.generator.suspended_ms = Some(ms)
         };
         for (lets_go, starves, text) in [
-            (why(true, slept(0.5)), why(true, slept(20.0)), "suspended for 20"),
-            (why(false, waited(1.9)), why(false, waited(2.2)), "5.5% of the window"),
-            (why(true, stood(0.9)), why(true, stood(4.0)), "stood still for 4"),
-            (why(false, stolen(0.05)), why(false, stolen(0.2)), "took 20%"),
+            (loss_text(true, suspend(0.5)), loss_text(true, suspend(20.0)), "suspended for 20"),
+            (
+                loss_text(false, wait_for_cpu(1.9)),
+                loss_text(false, wait_for_cpu(2.2)),
+                "5.5% of the window",
+            ),
+            (
+                loss_text(true, stand_still(0.9)),
+                loss_text(true, stand_still(4.0)),
+                "stood still for 4",
+            ),
+            (loss_text(false, steal(0.05)), loss_text(false, steal(0.2)), "took 20%"),
         ] {
             assert_eq!(lets_go, None);
-            assert!(starves.as_ref().is_some_and(|why| why.contains(text)), "{starves:?}");
+            assert!(starves.as_ref().is_some_and(|reason| reason.contains(text)), "{starves:?}");
         }
     }
 
     #[test]
     fn the_largest_share_stands_for_all_causes() {
-        let lost = |change: &dyn Fn(&mut TrialSummary)| {
-            let (share, why) = found(&trial(change), false).expect("it was starved");
-            (format!("{share:.2}"), why.to_string())
+        let describe_loss = |change: &dyn Fn(&mut TrialSummary)| {
+            let (share, reason) = largest_loss(&trial(change), false).expect("it was starved");
+            (format!("{share:.2}"), reason.to_string())
         };
-        let several = |summary: &mut TrialSummary| {
+        let set_two_causes = |summary: &mut TrialSummary| {
             summary.conditions.generator.throttled_share = Some(0.15);
             summary.conditions.generator.run_delay_s = Some(4.8);
             summary.generator.host.steal_share = 0.2;
         };
-        let stood = |summary: &mut TrialSummary| {
-            several(summary);
+        let add_standstill = |summary: &mut TrialSummary| {
+            set_two_causes(summary);
             summary.conditions.generator.hiccup_max_us = Some(2e6);
         };
-        let slept = |summary: &mut TrialSummary| {
-            stood(summary);
+        let add_suspension = |summary: &mut TrialSummary| {
+            add_standstill(summary);
             summary.conditions.generator.suspended_ms = Some(20.0);
         };
-        let of_two = |summary: &mut TrialSummary| {
-            let waited = |name: &str, run_delay_s: f64| {
+        let set_two_members = |summary: &mut TrialSummary| {
+            let waiting_member = |name: &str, run_delay_s: f64| {
                 let mut member =
                     GeneratorMember { name: name.to_owned(), ..GeneratorMember::default() };
                 member.conditions.run_delay_s = Some(run_delay_s);
                 member
             };
-            summary.conditions.members = vec![waited("g1", 6.0), waited("g2", 100.0)];
+            summary.conditions.members =
+                vec![waiting_member("g1", 6.0), waiting_member("g2", 100.0)];
         };
-        for (found, share, why) in [
-            (lost(&several), "0.20", "took 20%"),
-            (lost(&stood), "1.00", "stood still"),
-            (lost(&slept), "1.00", "suspended"),
-            (lost(&of_two), "1.00", "g2"),
+        for (loss, share, text) in [
+            (describe_loss(&set_two_causes), "0.20", "took 20%"),
+            (describe_loss(&add_standstill), "1.00", "stood still"),
+            (describe_loss(&add_suspension), "1.00", "suspended"),
+            (describe_loss(&set_two_members), "1.00", "g2"),
         ] {
-            assert!(found.0 == share && found.1.contains(why), "{found:?}");
+            assert!(loss.0 == share && loss.1.contains(text), "{loss:?}");
         }
     }
 
     #[test]
     fn one_load_generator_that_stood_still_starves_the_trial_of_all() {
-        let of_two = |stood_s: f64| {
-            why(false, |summary| {
+        let starve_second = |stood_s: f64| {
+            loss_text(false, |summary| {
                 let mut frozen =
                     GeneratorMember { name: "b".to_owned(), ..GeneratorMember::default() };
                 frozen.conditions.hiccup_max_us = Some(stood_s * 1e6);
                 summary.conditions.members = vec![GeneratorMember::default(), frozen];
             })
         };
-        assert_eq!(of_two(0.1), None);
-        let why = of_two(4.0).expect("it was starved");
-        assert!(why.contains('b') && why.contains("stood still for 4"), "{why}");
+        assert_eq!(starve_second(0.1), None);
+        let reason = starve_second(4.0).expect("it was starved");
+        assert!(reason.contains('b') && reason.contains("stood still for 4"), "{reason}");
     }
 
     #[test]
     fn a_server_that_needs_the_cpu_itself_starves_nobody() {
-        let measured = |server_s: Option<f64>, is_together: bool| {
-            why(true, |summary| {
+        let loss_beside_server = |server_s: Option<f64>, is_together: bool| {
+            loss_text(true, |summary| {
                 summary.identity.is_together = is_together;
                 summary.conditions.generator.run_delay_s = Some(20.0);
                 summary.generator.host.cpu_share = 1.0;
@@ -273,54 +276,55 @@ mod tests {
                 summary.conditions.nodes.insert("db".to_owned(), node);
             })
         };
-        let beside = |server_s| measured(server_s, false);
-        assert_eq!(beside(Some(70.0)), None);
-        assert_eq!(beside(None), None);
-        let why = beside(Some(40.0)).expect("others took the CPU");
-        assert!(why.contains("waited for a CPU in 50% of the window"), "{why}");
-        assert!(why.contains("other programs took 50% of the machine's CPUs"), "{why}");
+        assert_eq!(loss_beside_server(Some(70.0), false), None);
+        assert_eq!(loss_beside_server(None, false), None);
+        let reason = loss_beside_server(Some(40.0), false).expect("others took the CPU");
+        assert!(reason.contains("waited for a CPU in 50% of the window"), "{reason}");
+        assert!(reason.contains("other programs took 50% of the machine's CPUs"), "{reason}");
         // In concurrent trials the servers of the other target are not foreign programs.
-        assert_eq!(measured(Some(40.0), true), None);
+        assert_eq!(loss_beside_server(Some(40.0), true), None);
     }
 
     #[test]
     fn one_load_generator_of_several_that_starved_spoils_the_trial() {
-        let judged = |change: &dyn Fn(&mut GeneratorMember)| {
+        let judge = |change: &dyn Fn(&mut GeneratorMember)| {
             let mut summary = trial(|summary| {
                 // Four loops each.
                 summary.generator.loops = 8;
-                let named = |name: &str| GeneratorMember {
+                let member = |name: &str| GeneratorMember {
                     name: name.to_owned(),
                     ..GeneratorMember::default()
                 };
-                summary.conditions.members = vec![named("g1"), named("g2")];
+                summary.conditions.members = vec![member("g1"), member("g2")];
                 change(&mut summary.conditions.members[1]);
             });
             Starving { is_last: false, same_host: false, is_late: false }
                 .judge(&mut summary, false);
-            let why = summary.conditions.generator.starved.map(|why| why.to_string());
-            (summary.status, why.unwrap_or_default())
+            let reason = summary.conditions.generator.starved.map(|reason| reason.to_string());
+            (summary.status, reason.unwrap_or_default())
         };
-        let waited = |s| move |it: &mut GeneratorMember| it.conditions.run_delay_s = Some(s);
-        assert_eq!(judged(&|_| {}), (TrialStatus::Complete, String::new()));
-        assert_eq!(judged(&waited(3.9)).0, TrialStatus::Complete);
-        let stood = |it: &mut GeneratorMember| it.conditions.hiccup_max_us = Some(4e6);
-        let stolen = |it: &mut GeneratorMember| {
-            it.host_load = Some(HostSample { steal_share: 0.2, ..HostSample::default() });
+        let wait_for_cpu =
+            |s| move |member: &mut GeneratorMember| member.conditions.run_delay_s = Some(s);
+        assert_eq!(judge(&|_| {}), (TrialStatus::Complete, String::new()));
+        assert_eq!(judge(&wait_for_cpu(3.9)).0, TrialStatus::Complete);
+        let stand_still =
+            |member: &mut GeneratorMember| member.conditions.hiccup_max_us = Some(4e6);
+        let steal = |member: &mut GeneratorMember| {
+            member.host_load = Some(HostSample { steal_share: 0.2, ..HostSample::default() });
         };
-        for (found, text) in [
-            (judged(&waited(4.4)), "waited for a CPU in 5.5%"),
-            (judged(&stood), "stood still for 4"),
-            (judged(&stolen), "took 20%"),
+        for (outcome, text) in [
+            (judge(&wait_for_cpu(4.4)), "waited for a CPU in 5.5%"),
+            (judge(&stand_still), "stood still for 4"),
+            (judge(&steal), "took 20%"),
         ] {
-            assert_eq!(found.0, TrialStatus::Starved, "{text}");
-            assert!(found.1.contains("g2") && found.1.contains(text), "{}", found.1);
+            assert_eq!(outcome.0, TrialStatus::Starved, "{text}");
+            assert!(outcome.1.contains("g2") && outcome.1.contains(text), "{}", outcome.1);
         }
     }
 
     #[test]
     fn what_it_has_measured_decides_nothing() {
-        let judged = |status: TrialStatus, starving: Starving, has_failed: bool| {
+        let judge = |status: TrialStatus, starving: Starving, has_failed: bool| {
             let mut summary = trial(|summary| {
                 (summary.status, summary.tps) = (status.clone(), 1e6);
                 summary.conditions.generator.hiccup_max_us = Some(4e6);
@@ -331,14 +335,14 @@ mod tests {
         };
         let again = Starving { is_last: false, same_host: true, is_late: false };
         let failed = || TrialStatus::Failed("late".into());
-        assert_eq!(judged(TrialStatus::Complete, again, false), TrialStatus::Starved);
-        assert_eq!(judged(failed(), again, false), failed());
+        assert_eq!(judge(TrialStatus::Complete, again, false), TrialStatus::Starved);
+        assert_eq!(judge(failed(), again, false), failed());
         let late = Starving { is_late: true, ..again };
-        assert_eq!(judged(failed(), late, false), TrialStatus::Starved);
-        assert_eq!(judged(failed(), late, true), failed());
-        assert_eq!(judged(TrialStatus::Interrupted, late, false), TrialStatus::Interrupted);
+        assert_eq!(judge(failed(), late, false), TrialStatus::Starved);
+        assert_eq!(judge(failed(), late, true), failed());
+        assert_eq!(judge(TrialStatus::Interrupted, late, false), TrialStatus::Interrupted);
         let last = Starving { is_last: true, ..again };
-        assert_eq!(judged(TrialStatus::Complete, last, false), TrialStatus::Complete);
+        assert_eq!(judge(TrialStatus::Complete, last, false), TrialStatus::Complete);
         let mut slept = trial(|summary| summary.conditions.generator.suspended_ms = Some(20.0));
         last.judge(&mut slept, false);
         assert!(matches!(slept.status, TrialStatus::Failed(_)), "no trial to be counted");

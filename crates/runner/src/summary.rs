@@ -41,11 +41,11 @@ pub fn summarize(
         started_at: started_at(result),
         connect_s: result.connect as f64 / 1e9,
         offered: result.offered,
-        generator: generator(result),
+        generator: generator_summary(result),
         scans: result.scans(),
-        notes: notes(spec, result, may_miss_rate),
+        notes: trial_notes(spec, result, may_miss_rate),
         conditions: Conditions { generator: result.conditions.clone(), ..Conditions::default() },
-        ..identity.summary(status(spec, result, may_miss_rate))
+        ..identity.summary(trial_status(spec, result, may_miss_rate))
     };
     dyno_engine::record::set_totals(&mut summary, &result.total, kinds, result.length());
     let longest_us = result.longest_in_flight as f64 / 1e3;
@@ -56,13 +56,13 @@ pub fn summarize(
     summary
 }
 
-fn status(spec: &TrialSpec, result: &TrialResult, may_miss_rate: bool) -> TrialStatus {
-    if let Some(why) = result.ended.failure() {
-        let why = match &result.ended {
-            TrialEnd::Aborted(error) => with_statement(&why, error),
-            _ => sentence(&why),
+fn trial_status(spec: &TrialSpec, result: &TrialResult, may_miss_rate: bool) -> TrialStatus {
+    if let Some(reason) = result.ended.failure() {
+        let reason = match &result.ended {
+            TrialEnd::Aborted(error) => with_statement(&reason, error),
+            _ => sentence(&reason),
         };
-        return TrialStatus::Failed(why.into());
+        return TrialStatus::Failed(reason.into());
     }
     if result.ended == TrialEnd::Interrupted {
         return TrialStatus::Interrupted;
@@ -78,13 +78,12 @@ fn status(spec: &TrialSpec, result: &TrialResult, may_miss_rate: bool) -> TrialS
 
 /// The missing table, because of which a trial does not measure its workload, however many errors its workers survive.
 pub(crate) fn missing_table(errors: &[ErrorSummary]) -> Option<Message> {
-    let is_missing = |error: &&ErrorSummary| {
+    let error = errors.iter().find(|error| {
         // PostgreSQL, MySQL and SQLite.
         matches!(error.sqlstate.as_str(), "42P01" | "42S02")
             || error.errno == 1146
             || error.message.to_string().contains("no such table")
-    };
-    let error = errors.iter().find(is_missing)?;
+    })?;
     Some(say!(table_missing, why = crate::failure::sentence(&error.message.to_string())))
 }
 
@@ -97,7 +96,7 @@ fn missed(spec: &TrialSpec, result: &TrialResult) -> Option<Message> {
     Some(say!(rate_missed, share, due = short(due), rate = rate.to_string()))
 }
 
-fn notes(spec: &TrialSpec, result: &TrialResult, may_miss_rate: bool) -> Vec<Message> {
+fn trial_notes(spec: &TrialSpec, result: &TrialResult, may_miss_rate: bool) -> Vec<Message> {
     let mut notes: Vec<Message> =
         missed(spec, result).into_iter().filter(|_| may_miss_rate).collect();
     if result.unfinished > 0 {
@@ -117,7 +116,7 @@ fn started_at(result: &TrialResult) -> String {
     opened.format(&Rfc3339).unwrap_or_default()
 }
 
-fn generator(result: &TrialResult) -> GeneratorSummary {
+fn generator_summary(result: &TrialResult) -> GeneratorSummary {
     let window = result.length().max(1) as f64;
     let busiest = result.loops_cpu.iter().max().copied().unwrap_or(0) as f64 / window;
     let (transactions_mean, transactions_stddev) =
@@ -177,23 +176,23 @@ mod tests {
             error(1146, "42S02", "Table 'd.sbtest1' doesn't exist"),
             error(1, "00000", "no such table: sbtest1"),
         ] {
-            let why = missing_table(&[deadlock.clone(), missing]).expect("a table").to_string();
-            assert!(why.contains("sbtest1"), "{why}");
+            let message = missing_table(&[deadlock.clone(), missing]).expect("a table").to_string();
+            assert!(message.contains("sbtest1"), "{message}");
         }
     }
 
     #[test]
     fn a_miscounted_trial_has_failed_and_keeps_its_counts() {
         let window = Window { released: 0, opens: 0, closes: 1, interval: 1 };
-        let lost = Joined::new(window, 1, 1, false).lose(0, DbError::lost("gone"));
-        let mut result = lost.expect("a result");
+        let result = Joined::new(window, 1, 1, false).lose(0, DbError::lost("gone"));
+        let mut result = result.expect("a result");
         let counts = Counts { started: 5, committed: 3, ..Counts::default() };
         result.total.kinds[0].counts = counts;
         result.ended = TrialEnd::Miscounted { started: 5, ended: 3, in_flight: 1 };
         let (spec, kinds) = (TrialSpec::closed(1), ["one".to_owned()]);
         let summary = summarize(identity("one", &spec), &kinds, &spec, &result, false);
-        let why = "5 transactions were started, but 3 ended and 1 were in flight: the load generator has miscounted.";
-        assert_eq!(summary.status, TrialStatus::Failed(why.into()));
+        let reason = "5 transactions were started, but 3 ended and 1 were in flight: the load generator has miscounted.";
+        assert_eq!(summary.status, TrialStatus::Failed(reason.into()));
         assert_eq!(summary.kinds[0].counts, counts);
     }
 
@@ -227,8 +226,8 @@ mod tests {
     #[test]
     fn a_missed_rate_is_a_share_of_what_became_due() {
         let window = Window { released: 0, opens: 0, closes: 1, interval: 1 };
-        let lost = Joined::new(window, 1, 1, false).lose(0, DbError::lost("gone"));
-        let mut result = lost.expect("a result");
+        let result = Joined::new(window, 1, 1, false).lose(0, DbError::lost("gone"));
+        let mut result = result.expect("a result");
         (result.ended, result.offered, result.in_flight) = (TrialEnd::Time, Some(540), 0);
         (result.window.opens, result.window.closes) = (0, 10_000_000_000);
         let counts = Counts { started: 500, committed: 500, ..Counts::default() };

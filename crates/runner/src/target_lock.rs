@@ -14,7 +14,7 @@ use crate::databases::{Database, ReachedDatabase, in_time};
 use crate::failure::{Failure, Result};
 use crate::output;
 use dyno_core::{
-    AdminDriver, AdminSession, AnswerTable, DbResult, Dialect, Discard, Nanos, SECOND,
+    AdminDriver, AdminSession, AnswerTable, Cause, DbResult, Dialect, Discard, Nanos, SECOND,
 };
 use dyno_facts::Role;
 use dyno_load::query::is_pooled;
@@ -105,7 +105,7 @@ impl TargetLocks {
     ///
     /// # Errors
     /// Somebody else works on them.
-    pub(crate) fn take(
+    pub(crate) fn lock(
         &mut self,
         target: &str,
         reached: &ReachedDatabase,
@@ -114,26 +114,26 @@ impl TargetLocks {
     ) -> Result<LockAnswer> {
         let places = places(reached);
         if places.is_empty() {
-            unlocked(target, "of its nodes only the endpoint is known");
+            warn_unlocked(target, "of its nodes only the endpoint is known");
         }
-        let mut all = LockAnswer::Held;
+        let mut combined = LockAnswer::Held;
         for database in places {
             let (answer, lock) = self.session(target, database, workloads.to_vec())?;
             match answer {
-                LockAnswer::Unknown(why) => unlocked(target, &why),
+                LockAnswer::Unknown(why) => warn_unlocked(target, &why),
                 LockAnswer::Refused(who) if sharing != TableSharing::Allowed => {
-                    return Err(refused(target, &who, sharing));
+                    return Err(refusal(target, &who, sharing));
                 }
                 LockAnswer::Refused(_) => return Ok(answer),
                 LockAnswer::Held | LockAnswer::Own(_) => {
                     self.held.entry(target.to_owned()).or_default().push(lock);
                     if answer != LockAnswer::Held {
-                        all = answer;
+                        combined = answer;
                     }
                 }
             }
         }
-        Ok(all)
+        Ok(combined)
     }
 
     /// Has a session of its own lock the tables of these workloads.
@@ -149,10 +149,10 @@ impl TargetLocks {
             number: self.targets.len(),
             workloads,
         };
-        let ((told, answer), (stop, until)) = (channel(), channel());
+        let ((sender, answer), (stop, stopped)) = (channel(), channel());
         let database = database.clone();
         let thread = std::thread::Builder::new().name("target lock".to_owned()).spawn(move || {
-            hold(&database.primary_admin(), &order, &told, &until);
+            hold_locks(&database.primary_admin(), &order, &sender, &stopped);
         });
         let thread = thread.map_err(|error| Failure::new(format!("No thread: {error}.")))?;
         self.targets.push(target.to_owned());
@@ -171,8 +171,8 @@ fn places(reached: &ReachedDatabase) -> Vec<&Database> {
     if !reached.nodes.iter().any(|node| node.role == Role::Endpoint) {
         return vec![&reached.database];
     }
-    let is_written = |role: Role| matches!(role, Role::Primary | Role::Shard);
-    let nodes = reached.nodes.iter().filter(|node| is_written(node.role));
+    let nodes = reached.nodes.iter();
+    let nodes = nodes.filter(|node| matches!(node.role, Role::Primary | Role::Shard));
     nodes.map(|node| &node.database).collect()
 }
 
@@ -194,7 +194,7 @@ pub async fn lock_holder(
         Dialect::Sqlite => return Ok(None),
     };
     doing(ASKING);
-    let who = match text(session, &holder).await {
+    let who = match query_text(session, &holder).await {
         Err(error) if error.is_fatal() => return Err(error),
         answered => answered.ok().flatten(),
     };
@@ -216,12 +216,18 @@ pub fn lock_tables(
         return Ok(TableLock::default());
     }
     // A server that hangs is noticed here; and behind a pooler, if no lock can be held, one can be seen.
-    let holder = LoadSessions::new(&database.admin(), observer, 1)
-        .at_first_node()
+    let sessions = LoadSessions::new(&database.admin(), observer, 1).at_first_node();
+    let holder = sessions
         .one(async |session| lock_holder(session, workload).await.map_err(while_doing(ASKING)))?;
     let mut locks =
         TargetLocks::new(&format!("dyno on {workload}, process {}", std::process::id()));
     let (who, lock) = match locks.session("", database, vec![workload.to_owned()]) {
+        // A user who may have one session needs it for the load.
+        Ok((LockAnswer::Held | LockAnswer::Own(_), lock)) if refuses_another(&sessions) => {
+            drop(lock);
+            std::thread::sleep(Duration::from_nanos(ATTEMPT));
+            (None, TableLock::default())
+        }
         Ok((LockAnswer::Held | LockAnswer::Own(_), lock)) => (None, lock),
         Ok((LockAnswer::Refused(who), _)) => (Some(who), TableLock::default()),
         Ok((LockAnswer::Unknown(_), _)) | Err(_) => (holder, TableLock::default()),
@@ -235,18 +241,24 @@ pub fn lock_tables(
     }
 }
 
+/// Returns true if the server refuses a further session.
+fn refuses_another(sessions: &LoadSessions<'_>) -> bool {
+    let refusal = sessions.one(async |_| Ok(())).err().and_then(|failure| failure.error);
+    refusal.is_some_and(|error| error.cause() == Cause::Rejected)
+}
+
 /// The warning for what is measured alongside the holder of the lock.
 pub fn shared_warning(who: &str) -> String {
     format!("a run or load works on the same tables, and each disturbs the other: {who}")
 }
 
-fn unlocked(target: &str, why: &str) {
+fn warn_unlocked(target: &str, why: &str) {
     let note =
         format!("note: target {target}: no lock keeps other runs away from its tables: {why}");
     output::talk(&note);
 }
 
-fn refused(target: &str, who: &str, sharing: TableSharing) -> Failure {
+fn refusal(target: &str, who: &str, sharing: TableSharing) -> Failure {
     let offer = match sharing {
         TableSharing::OnRequest => "; `--share-target` measures beside it, and the paper says so",
         TableSharing::Refused | TableSharing::Allowed => "",
@@ -267,89 +279,89 @@ impl Drop for TableLock {
 }
 
 /// Takes the locks, tells it, and holds them until no one is there to end it.
-fn hold(
+fn hold_locks(
     driver: &AdminDriver<'_>,
     order: &LockOrder,
-    told: &Sender<LockAnswer>,
-    until: &Receiver<()>,
+    sender: &Sender<LockAnswer>,
+    stopped: &Receiver<()>,
 ) {
     if driver.blocks() || !driver.capabilities().server_views {
-        let _ = told.send(LockAnswer::Held);
+        let _ = sender.send(LockAnswer::Held);
         return;
     }
     // Without a loop there is no lock; whoever waits for the answer sees the end of the channel.
     let _ = block_on(async {
-        let mut session = match within(PATIENCE, driver.connect(0)).await {
+        let mut session = match with_limit(PATIENCE, driver.connect(0)).await {
             Ok(session) => session,
-            Err(error) => return told.send(LockAnswer::Unknown(error.to_string())),
+            Err(error) => return sender.send(LockAnswer::Unknown(error.to_string())),
         };
         // There the lock would be one of the pooler's session, and outlive this run.
-        let answer = match within(PATIENCE, is_pooled(driver, &mut session)).await {
+        let answer = match with_limit(PATIENCE, is_pooled(driver, &mut session)).await {
             Ok(true) => Ok(LockAnswer::Unknown(POOLED.to_owned())),
-            Ok(false) => within(PATIENCE, patiently(&mut session, order)).await,
+            Ok(false) => with_limit(PATIENCE, take_all_locks(&mut session, order)).await,
             Err(error) => Err(error),
         };
         let answer = answer.unwrap_or_else(|error| LockAnswer::Unknown(error.to_string()));
         let is_held = matches!(answer, LockAnswer::Held | LockAnswer::Own(_));
-        let told = told.send(answer);
-        while is_held && until.recv_timeout(PING) == Err(RecvTimeoutError::Timeout) {
-            if within(PATIENCE, session.query("SELECT 1", &mut Discard)).await.is_err() {
+        let delivery = sender.send(answer);
+        while is_held && stopped.recv_timeout(PING) == Err(RecvTimeoutError::Timeout) {
+            if with_limit(PATIENCE, session.query("SELECT 1", &mut Discard)).await.is_err() {
                 break;
             }
         }
         // A server notices a closed session a moment later, in which the next command would be refused.
         if is_held {
-            let all = match session.dialect() {
+            let unlock = match session.dialect() {
                 Dialect::Postgres => "SELECT pg_advisory_unlock_all()",
                 _ => "SELECT RELEASE_ALL_LOCKS()",
             };
-            let _ = within(CLOSED_WITHIN, text(&mut session, all)).await;
+            let _ = with_limit(CLOSED_WITHIN, query_text(&mut session, unlock)).await;
         }
         let _ = timeout(monotonic_now() + CLOSED_WITHIN, session.close()).await;
-        told
+        delivery
     });
 }
 
-async fn within<T>(limit: Nanos, work: impl Future<Output = DbResult<T>>) -> DbResult<T> {
+async fn with_limit<T>(limit: Nanos, work: impl Future<Output = DbResult<T>>) -> DbResult<T> {
     in_time(monotonic_now() + limit, work).await
 }
 
-async fn patiently(session: &mut AdminSession<'_>, order: &LockOrder) -> DbResult<LockAnswer> {
+async fn take_all_locks(session: &mut AdminSession<'_>, order: &LockOrder) -> DbResult<LockAnswer> {
     // Others see who this is.
     let introduction = match session.dialect() {
         Dialect::Postgres => {
-            let name = quoted(&order.application());
+            let name = quote(&order.application_name());
             format!("SELECT set_config('application_name', {name}, false)")
         }
-        _ => format!("SELECT GET_LOCK({}, 0)", order.own(order.number)),
+        _ => format!("SELECT GET_LOCK({}, 0)", order.session_lock(order.number)),
     };
-    text(session, &introduction).await?;
-    let mut all = LockAnswer::Held;
+    query_text(session, &introduction).await?;
+    let mut combined = LockAnswer::Held;
     for workload in &order.workloads {
-        let mut answer = take(session, order, workload).await?;
+        let mut answer = try_lock(session, order, workload).await?;
         for _ in 1..ATTEMPTS {
             if !matches!(answer, LockAnswer::Refused(_)) {
                 break;
             }
             sleep_until(now() + ATTEMPT).await;
-            answer = take(session, order, workload).await?;
+            answer = try_lock(session, order, workload).await?;
         }
         match answer {
             LockAnswer::Held => {}
-            LockAnswer::Own(_) => all = answer,
+            LockAnswer::Own(_) => combined = answer,
             LockAnswer::Refused(_) | LockAnswer::Unknown(_) => return Ok(answer),
         }
     }
-    Ok(all)
+    Ok(combined)
 }
 
-async fn text(session: &mut AdminSession<'_>, sql: &str) -> DbResult<Option<String>> {
+async fn query_text(session: &mut AdminSession<'_>, sql: &str) -> DbResult<Option<String>> {
     let mut table = AnswerTable::default();
     session.query(sql, &mut table).await?;
     Ok(table.single().map(str::to_owned))
 }
 
-async fn take(
+async fn try_lock(
     session: &mut AdminSession<'_>,
     order: &LockOrder,
     workload: &str,
@@ -359,13 +371,13 @@ async fn take(
         Dialect::Postgres => postgres_lock(workload),
         _ => mysql_lock(&order.nonce, &order.own_sessions(), workload),
     };
-    let answer = text(session, &lock).await?;
+    let answer = query_text(session, &lock).await?;
     match answer.as_deref() {
         Some("1" | "t" | "true") => return Ok(LockAnswer::Held),
         Some("0" | "f" | "false") => {}
         _ => return Ok(LockAnswer::Unknown("the server answers with something else".to_owned())),
     }
-    let who = text(session, &holder).await?.unwrap_or_else(|| "a session".to_owned());
+    let who = query_text(session, &holder).await?.unwrap_or_else(|| "a session".to_owned());
     Ok(own_number(&who, &order.nonce).map_or(LockAnswer::Refused(who), LockAnswer::Own))
 }
 
@@ -377,7 +389,7 @@ fn own_number(who: &str, nonce: &str) -> Option<usize> {
 
 /// The statement that tries a lock, and the one that asks for its holder.
 fn postgres_lock(workload: &str) -> (String, String) {
-    let key = key(workload);
+    let key = hash_name(workload);
     let holder = format!(
         "SELECT a.application_name || ' (session ' || a.pid || ' of ' || a.usename || \
          coalesce(' from ' || host(a.client_addr), '') || ' in database ' || a.datname || ')' \
@@ -392,7 +404,7 @@ fn postgres_lock(workload: &str) -> (String, String) {
 fn mysql_lock(nonce: &str, own: &str, workload: &str) -> (String, String) {
     let lock = format!(
         "CONCAT('dyno:', LEFT(SHA2(CONCAT(DATABASE(), ':', {}), 256), 32))",
-        quoted(workload)
+        quote(workload)
     );
     let holder = format!(
         "SELECT CONCAT(CASE WHEN FIELD(IS_USED_LOCK({lock}), {own}) > 1 THEN CONCAT('{nonce}.', \
@@ -405,31 +417,33 @@ fn mysql_lock(nonce: &str, own: &str, workload: &str) -> (String, String) {
 }
 
 impl LockOrder {
-    fn application(&self) -> String {
+    fn application_name(&self) -> String {
         let name: String = self.name.chars().take(57 - self.nonce.len().min(40)).collect();
         format!("{name} {}.{}", self.nonce, self.number)
     }
 
     /// The sessions before this one, after a placeholder that no session has.
     fn own_sessions(&self) -> String {
-        let session = |number| format!(", IS_USED_LOCK({})", self.own(number));
-        "0".to_owned() + &(0..self.number).map(session).collect::<String>()
+        let locks = (0..self.number).map(|number| self.session_lock(number));
+        "0".to_owned() + &locks.map(|lock| format!(", IS_USED_LOCK({lock})")).collect::<String>()
     }
 
     /// The name of a lock that only one session of this run has.
-    fn own(&self, number: usize) -> String {
-        quoted(&format!("dyno:{}:{number}", self.nonce))
+    fn session_lock(&self, number: usize) -> String {
+        quote(&format!("dyno:{}:{number}", self.nonce))
     }
 }
 
-fn quoted(text: &str) -> String {
+fn quote(text: &str) -> String {
     format!("'{}'", text.replace(['\'', '\\'], ""))
 }
 
 /// A positive number of a name (FNV-1a, 31 bits).
-fn key(name: &str) -> i32 {
-    let step = |hash: u32, byte: u8| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193);
-    (name.bytes().fold(0x811c_9dc5, step) >> 1) as i32
+fn hash_name(name: &str) -> i32 {
+    let hash = name
+        .bytes()
+        .fold(0x811c_9dc5, |hash: u32, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193));
+    (hash >> 1) as i32
 }
 
 #[cfg(test)]
@@ -441,22 +455,22 @@ mod tests {
     use dyno_testkit::sim::{Service, SimDriver, SimulatedAnswers};
 
     /// The answer of a session's lock on a server whose answers to SELECT have that many rows, of 1, 2, 3.
-    fn told(rows: u64) -> LockAnswer {
+    fn lock_answer(rows: u64) -> LockAnswer {
         let service = Service::Constant(0);
         let driver = SimDriver::new(SimulatedAnswers { service, rows, ..Default::default() });
         let locks = TargetLocks::new("dyno run s");
         let (name, nonce) = (locks.name, locks.nonce);
         let order = LockOrder { name, nonce, number: 0, workloads: vec!["tpcc".to_owned()] };
-        let ((told, answer), (stop, until)) = (channel(), channel());
+        let ((sender, answer), (stop, stopped)) = (channel(), channel());
         drop(stop);
-        hold(&driver.admin(), &order, &told, &until);
+        hold_locks(&driver.admin(), &order, &sender, &stopped);
         answer.recv().expect("an answer")
     }
 
     #[test]
     fn a_server_that_knows_no_locks_keeps_nobody_from_loading() {
-        assert!(matches!(told(1), LockAnswer::Held));
-        assert!(matches!(told(0), LockAnswer::Unknown(_)));
+        assert!(matches!(lock_answer(1), LockAnswer::Held));
+        assert!(matches!(lock_answer(0), LockAnswer::Unknown(_)));
     }
 
     #[test]
@@ -468,21 +482,21 @@ mod tests {
             number: 2,
             workloads: Vec::new(),
         };
-        let name = order.application();
+        let name = order.application_name();
         assert!(name.len() <= 63, "{name}");
         assert_eq!(own_number(&format!("{name} (session 7)"), &locks.nonce), Some(2));
         assert_eq!(own_number("dyno run s, process 1 (session 7)", &locks.nonce), None);
-        assert!(order.own(1).len() <= 66, "{}", order.own(1));
-        assert_eq!(quoted("it's \\"), "'its '");
-        assert_ne!(key("pgbench"), key("sysbench"));
-        assert!(mysql_lock("n", &order.own_sessions(), "tpcc").1.contains(&order.own(1)));
+        assert!(order.session_lock(1).len() <= 66, "{}", order.session_lock(1));
+        assert_eq!(quote("it's \\"), "'its '");
+        assert_ne!(hash_name("pgbench"), hash_name("sysbench"));
+        assert!(mysql_lock("n", &order.own_sessions(), "tpcc").1.contains(&order.session_lock(1)));
         let first = LockOrder { number: 0, ..order };
         assert_eq!(first.own_sessions(), "0");
     }
 
     #[test]
     fn only_a_verb_that_has_the_option_names_it() {
-        let hint = |sharing| refused("a", "a session", sharing).hint.unwrap_or_default();
+        let hint = |sharing| refusal("a", "a session", sharing).hint.unwrap_or_default();
         let alone = "Wait for its end, or give this run a database of its own";
         assert_eq!(hint(TableSharing::Refused), format!("{alone}."));
         let offered = hint(TableSharing::OnRequest);
@@ -493,25 +507,25 @@ mod tests {
     fn an_embedded_database_needs_no_lock_and_an_endpoint_is_locked_behind_it() {
         let dir = tempfile::tempdir().expect("a folder");
         let url = format!("sqlite:{}", dir.path().join("x.db").display());
-        let mut reached = reach("main", &url).expect("a database");
+        let mut target = reach("main", &url).expect("a database");
         let mut locks = TargetLocks::new("dyno run s");
-        let taken = locks.take("main", &reached, &["tpcc".to_owned()], TableSharing::Refused);
-        assert_eq!(taken.map_err(|failure| failure.message), Ok(LockAnswer::Held));
+        let answer = locks.lock("main", &target, &["tpcc".to_owned()], TableSharing::Refused);
+        assert_eq!(answer.map_err(|failure| failure.message), Ok(LockAnswer::Held));
         // Loads as well: the database itself has them take turns.
-        let loads = [1, 2].map(|_| lock_tables(&reached.database, "tpcc", &Unobserved).is_ok());
+        let loads = [1, 2].map(|_| lock_tables(&target.database, "tpcc", &Unobserved).is_ok());
         assert_eq!(loads, [true, true]);
         locks.release("main");
         let mut count = |roles: &[Role]| {
             let node = |role: &Role| ReachedNode {
                 name: String::new(),
                 role: *role,
-                database: reached.database.clone(),
-                facts: reached.facts.clone(),
+                database: target.database.clone(),
+                facts: target.facts.clone(),
                 same_host: true,
                 server: ServerPlace::Unknown,
             };
-            reached.nodes = roles.iter().map(node).collect();
-            places(&reached).len()
+            target.nodes = roles.iter().map(node).collect();
+            places(&target).len()
         };
         assert_eq!(count(&[]), 1);
         assert_eq!(count(&[Role::Primary, Role::ReadOnly]), 1);

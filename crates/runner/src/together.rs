@@ -32,7 +32,7 @@ struct Meeting {
 
 impl Rendezvous {
     /// The start of so many trials, one of which is ready `now`; `None` if one of them never will be.
-    fn meet(&self, expected: usize, now: Nanos) -> Option<Nanos> {
+    fn wait_for_all(&self, expected: usize, now: Nanos) -> Option<Nanos> {
         let mut meeting = self.meeting.lock().unwrap_or_else(PoisonError::into_inner);
         meeting.ready += 1;
         meeting.starts_at = meeting.starts_at.max(now + HEAD_START);
@@ -55,43 +55,43 @@ impl Runner<'_> {
     /// Makes the trials of a repeat at once. Returns how the worst of them has ended.
     pub(super) fn together(&mut self, trials: &[(&PlanStep, PlannedTrial)]) -> Result<TrialDone> {
         let mut grounds = Vec::new();
-        for (others, (step, planned)) in (0..).zip(trials) {
-            match self.ground(step, planned, None, others)? {
+        for (earlier, (step, planned)) in (0..).zip(trials) {
+            match self.prepare_ground(step, planned, None, earlier)? {
                 Some(ground) => grounds.push((*step, ground)),
                 None => return Ok(TrialDone::INTERRUPTED),
             }
         }
         // The same seed gives all targets the same arrivals. It must be new to the data of each.
-        let planned = trials.first().map(|(_, planned)| planned.seed);
+        let planned_seed = trials.first().map(|(_, planned)| planned.seed);
         let mut seeds = grounds.iter().map(|(_, ground)| ground.planned.seed);
-        if let Some(seed) = seeds.find(|seed| Some(*seed) != planned).or(planned) {
+        if let Some(seed) = seeds.find(|seed| Some(*seed) != planned_seed).or(planned_seed) {
             grounds.iter_mut().for_each(|(_, ground)| ground.planned.seed = seed);
         }
         let mut sides = Vec::new();
         for (step, ground) in &grounds {
-            sides.push((*step, ground, self.nodes_of(step, ground)?));
+            sides.push((*step, ground, self.catch_up_nodes(step, ground)?));
         }
         let rendezvous = Arc::new(Rendezvous::default());
         let expected = sides.len();
-        let control = || {
+        let controls = sides.iter().map(|_| {
             let rendezvous = Arc::clone(&rendezvous);
-            Control::starting(Box::new(move |now| rendezvous.meet(expected, now)))
-        };
-        let controls: Vec<Control> = sides.iter().map(|_| control()).collect();
+            Control::starting(Box::new(move |now| rendezvous.wait_for_all(expected, now)))
+        });
+        let controls: Vec<Control> = controls.collect();
         let (plan, folder) = (self.plan, self.run.path().to_owned());
         let run = Mutex::new(&mut self.run);
         let outcomes: Vec<Result<TrialDone>> = thread::scope(|scope| {
             let mut threads = Vec::new();
             for ((step, ground, nodes), control) in sides.into_iter().zip(&controls) {
-                let planned = &ground.planned;
+                let trial = &ground.planned;
                 let job = Job {
                     step,
-                    planned,
+                    planned: trial,
                     purpose: Purpose::Measure,
                     stage: None,
                     nodes,
                     fault: None,
-                    team: Team::new(None, plan, (step, planned), &folder),
+                    team: Team::new(None, plan, (step, trial), &folder),
                     // Made again alone, it would have no partner.
                     starving: ground.starving.never_again(),
                     number: ground.number,
@@ -113,9 +113,9 @@ impl Runner<'_> {
                 }
                 thread::sleep(LOOK);
             }
-            let ended = threads.into_iter().map(thread::ScopedJoinHandle::join);
-            ended
-                .map(|ended| ended.unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+            let outcomes = threads.into_iter().map(thread::ScopedJoinHandle::join);
+            outcomes
+                .map(|outcome| outcome.unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
                 .collect()
         });
         let outcomes = outcomes.into_iter().collect::<Result<Vec<TrialDone>>>()?;
@@ -127,8 +127,8 @@ impl Runner<'_> {
 }
 
 /// Severity of an outcome: if one has failed, the pair counts for nothing; one that was called off for that says less.
-fn severity(done: &TrialDone) -> u32 {
-    match done {
+fn severity(outcome: &TrialDone) -> u32 {
+    match outcome {
         TrialDone::Ended { status: TrialStatus::Failed(_), .. } => 3,
         TrialDone::Skipped(_) => 2,
         TrialDone::Ended { status: TrialStatus::Interrupted, .. } => 1,
@@ -144,8 +144,8 @@ mod tests {
     fn trials_start_at_one_moment_after_the_last_is_ready() {
         let rendezvous = Rendezvous::default();
         let starts = thread::scope(|scope| {
-            let early = scope.spawn(|| rendezvous.meet(2, 1_000));
-            let late = scope.spawn(|| rendezvous.meet(2, 5_000));
+            let early = scope.spawn(|| rendezvous.wait_for_all(2, 1_000));
+            let late = scope.spawn(|| rendezvous.wait_for_all(2, 5_000));
             [early.join().expect("it meets"), late.join().expect("it meets")]
         });
         assert_eq!(starts, [Some(5_000 + HEAD_START); 2]);
@@ -155,7 +155,7 @@ mod tests {
     fn a_trial_that_is_never_ready_lets_the_other_go() {
         let rendezvous = Rendezvous::default();
         let start = thread::scope(|scope| {
-            let waits = scope.spawn(|| rendezvous.meet(2, 1_000));
+            let waits = scope.spawn(|| rendezvous.wait_for_all(2, 1_000));
             rendezvous.call_off();
             waits.join().expect("it returns")
         });

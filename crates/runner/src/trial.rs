@@ -9,7 +9,7 @@ use crate::failure::{Failure, Result, sentence};
 use crate::family::{After, Driven, EndedTrial, Ready};
 use crate::fault::Injection;
 use crate::fleet::{FleetShare, Team};
-use crate::nodes::{AllSeen, Client, NodeSnapshot, Nodes, Sampling, sampled};
+use crate::nodes::{Client, NodeObservations, NodeSnapshot, Nodes, Sampling, sample_during};
 use crate::progress::{ProgressBar, TrialProgress};
 use crate::starving::Starving;
 use crate::summary::{self, kinds, missing_table, resident_mib, summarize};
@@ -54,7 +54,7 @@ pub struct Job<'a> {
 impl Job<'_> {
     /// A folder in that of the run, for what a family stores itself.
     pub fn folder(&self, name: &str) -> PathBuf {
-        locked(self.run).path().join(name)
+        lock_run(self.run).path().join(name)
     }
 
     pub fn place(&self) -> String {
@@ -83,7 +83,7 @@ impl Job<'_> {
     }
 }
 
-pub(super) fn locked<'m, T>(shared: &'m Mutex<T>) -> MutexGuard<'m, T> {
+pub(super) fn lock_run<'m, T>(shared: &'m Mutex<T>) -> MutexGuard<'m, T> {
     shared.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -116,19 +116,24 @@ struct Frame<'a> {
 impl Frame<'_> {
     /// Looks at the nodes before the trial; makes the file for their samples.
     fn open(&mut self) -> Result<NodeSeries> {
-        let look = || self.nodes.look();
-        self.before =
-            watch::watching(self.place, "the look at the nodes", &self.nodes.watched, look);
+        let nodes = self.nodes;
+        self.before = watch::watching(self.place, "the look at the nodes", &nodes.watched, || {
+            nodes.snapshot_all()
+        });
         self.writer.server(Moment::Before, &self.nodes.facts(&self.before))?;
         Ok(self.writer.node_series()?)
     }
 
     /// Looks at the nodes after it; at none where one is `gone`.
-    fn close(&mut self, seen: &AllSeen, gone: Option<&LostNode>) -> Result<Vec<NodeSnapshot>> {
-        for event in events(&self.sampling, self.fault) {
+    fn close(
+        &mut self,
+        observations: &NodeObservations,
+        gone: Option<&LostNode>,
+    ) -> Result<Vec<NodeSnapshot>> {
+        for event in take_events(&self.sampling, self.fault) {
             self.writer.event(event)?;
         }
-        let after = self.nodes.look_again(seen, gone);
+        let after = self.nodes.snapshot_after(observations, gone);
         self.writer.server(Moment::After, &self.nodes.facts(&after))?;
         Ok(after)
     }
@@ -140,74 +145,79 @@ pub fn drive_trial<F: Driven>(family: &F, database: &Database, job: Job<'_>) -> 
     let mut spec = trial_spec(job.planned);
     family.tune(&mut spec);
     job.fault.inspect(|fault| fault.tune(&mut spec));
-    let stem = locked(job.run).stem(job.number);
+    let stem = lock_run(job.run).stem(job.number);
     let ready = match job.asks(|| family.look_before(database, &spec, &stem)) {
         // Work that was called off has not failed.
         Err(_) if job.control.is_stopped() => return Ok(TrialDone::INTERRUPTED),
         ready => ready?,
     };
-    let warn = |text| output::talk(&format!("warning: {}: {text}", job.step.experiment));
-    ready.warnings.iter().for_each(warn);
+    for text in &ready.warnings {
+        output::talk(&format!("warning: {}: {text}", job.step.experiment));
+    }
     let Ready { workload, before, test, data, own, .. } = ready;
     let identity = job.identity(TrialIdentity { data, own, ..summary::identity(test, &spec) });
     let ledger = family.ledger(database, &stem);
     let Job { step, planned, fault, control, run, .. } = job;
     let Job { nodes, mut team, .. } = job;
-    let calibration =
-        Calibration::of(&locked(run).header().environment).filter(|_| !team.is_fleet());
+    let calibration = Calibration::for_environment(&lock_run(run).header().environment)
+        .filter(|_| !team.is_fleet());
     let loops = spec.loops.unwrap_or_else(|| default_loops(spec.workers)).min(spec.workers);
     let writer = begin(run, job.number, identity.clone(), loops, kinds(&workload))?;
     let (sampling, none) = (Sampling::default(), Vec::new());
     let frame =
         Frame { place: &place, nodes: &nodes, fault, control, writer, sampling, before: none };
     // Load generators on other machines count by themselves.
-    let counted = fault.filter(|_| !team.is_fleet()).map(Injection::node);
+    let fault_node = fault.filter(|_| !team.is_fleet()).map(Injection::node);
     let Some(measured) = measure(
         frame,
         &spec,
         Client::new(family.rolls_back_reads()),
-        &format!("{place}, {}{}", describe_load(&spec, job.purpose), of_trial(job.stage)),
+        &format!("{place}, {}{}", describe_load(&spec, job.purpose), stage_suffix(job.stage)),
         ledger.is_some(),
-        &|| family.acknowledged_on(database, &workload, counted?),
+        &|| family.acknowledged_on(database, &workload, fault_node?),
         &mut |observer| team.drive(family, &workload, database, &spec, control, observer),
     )?
     else {
         return Ok(TrialDone::INTERRUPTED);
     };
-    let Measured { frame, result, client, seen, after, watch, gone, is_back, progress } = measured;
+    let Measured { frame, result, client, observations, after, watch, gone, is_back, progress } =
+        measured;
     // A search finds out which rate is held; what a transaction costs is known at a rate that was missed, too.
     let may_miss_rate = planned.purpose == Purpose::Search || planned.is_together;
     let is_late = result.ended.failure().is_none() && result.missed_rate().is_some();
     let starving = Starving { is_late: is_late && !may_miss_rate, ..job.starving };
     let mut measured = summarize(identity, &kinds(&workload), &spec, &result, may_miss_rate);
-    let headroom =
-        |proof: Calibration| proof.headroom(database.dialect(), spec.workers, measured.qps);
-    let headroom = calibration.and_then(headroom);
+    let headroom = calibration
+        .and_then(|proof| proof.headroom(database.dialect(), spec.workers, measured.qps));
     let generator = &mut measured.conditions.generator;
     generator.headroom = headroom.or(generator.headroom);
     let fleet = team.share(family, &workload).map_err(|failure| failure.at(&place))?;
     let (committed, unanswered) = (client.committed().collect::<Vec<u64>>(), client.unanswered());
     let client = Some(&client).filter(|_| fleet.lost.is_none());
     let looks = (&frame.before[..], &after[..]);
-    measured.conditions = nodes.surround(database.dialect(), looks, &seen, client, &measured);
+    measured.conditions =
+        nodes.surround(database.dialect(), looks, &observations, client, &measured);
     let is_away = gone.is_some() && !is_back;
     let unchecked = unchecked(&measured.status, fleet.lost.is_some(), gone.is_some(), is_away);
     let (summary, committed) = (&measured, &committed[..]);
-    let ran = EndedTrial { spec: &spec, summary, unchecked, committed, unanswered };
+    let ended = EndedTrial { spec: &spec, summary, unchecked, committed, unanswered };
     // A fault may have left a node down: that says nothing new.
     let watched = watch::living(&nodes.watched);
     let mut after = watch::watching(&place, "the check of the data", &watched, || {
-        family.look_after(database, &workload, before, &ran)
+        family.look_after(database, &workload, before, &ended)
     });
-    let lost = after.lost.take();
-    let fault = fault.zip(watch).map(|(fault, watch)| (fault.facts(&watch, lost), fault.failure()));
+    let losses = after.lost.take();
+    let fault =
+        fault.zip(watch).map(|(fault, watch)| (fault.facts(&watch, losses), fault.failure()));
     let parts = TrialParts { measured, gone, fleet, fault, after, starving };
     let is_owed = is_away || are_cut_off(&parts);
-    let done = store(run, frame.writer, parts, progress, &place)?;
-    let owed = ledger.filter(|_| is_owed);
-    match owed.map(|ledger| data::note_owed(&mut locked(run), step, &ledger, &nodes)).transpose()? {
-        Some(owed) if is_away => Err(owed.at(place)),
-        _ => Ok(done),
+    let outcome = store_trial(run, frame.writer, parts, progress, &place)?;
+    let owed_ledger = ledger.filter(|_| is_owed);
+    let failure =
+        owed_ledger.map(|ledger| data::note_owed(&mut lock_run(run), step, &ledger, &nodes));
+    match failure.transpose()? {
+        Some(failure) if is_away => Err(failure.at(place)),
+        _ => Ok(outcome),
     }
 }
 
@@ -220,14 +230,14 @@ fn begin(
     kinds: Vec<String>,
 ) -> Result<TrialWriter> {
     let start = TrialStart { trial, identity, loops, kinds, ..TrialStart::default() };
-    Ok(locked(run).begin_trial(start)?)
+    Ok(lock_run(run).begin_trial(start)?)
 }
 
 /// Returns true if the user has stopped the run within the checks of a whole trial. What was measured stays.
 fn are_cut_off(TrialParts { measured, after, .. }: &TrialParts) -> bool {
-    let not_made = |check: &DataCheck| check.verdict == CheckVerdict::NotMade;
     let is_whole = measured.status == TrialStatus::Complete;
-    signals::has_come() && is_whole && after.checks.iter().any(not_made)
+    let mut checks = after.checks.iter();
+    signals::has_come() && is_whole && checks.any(|check| check.verdict == CheckVerdict::NotMade)
 }
 
 struct TrialParts {
@@ -255,20 +265,20 @@ fn conclude(parts: TrialParts) -> (TrialSummary, bool) {
     let is_about_a_server = died.is_some();
     // Before what the checks say, which is a consequence.
     let no_table = missing_table(&measured.errors);
-    let unproven = || unproven(&after).filter(|_| !is_cut_off);
-    let failure = no_fault.flatten().or(died).or(no_table).or(denial).or_else(unproven);
+    let failure = no_fault.flatten().or(died).or(no_table).or(denial);
+    let failure = failure.or_else(|| unproven(&after).filter(|_| !is_cut_off));
     let has_failed = is_lost || failure.is_some();
     let status = match (status, failure) {
-        (TrialStatus::Complete, Some(why)) => TrialStatus::Failed(why),
+        (TrialStatus::Complete, Some(reason)) => TrialStatus::Failed(reason),
         // An error that ended the trial is what a server's end looks like from the other side of the wire.
-        (TrialStatus::Failed(why), Some(more)) if is_about_a_server => {
-            TrialStatus::Failed(Message::sentences(&[more, why]))
+        (TrialStatus::Failed(reason), Some(cause)) if is_about_a_server => {
+            TrialStatus::Failed(Message::sentences(&[cause, reason]))
         }
         (status, _) => status,
     };
-    let own = after.own.or(measured.identity.own);
+    let own_facts = after.own.or(measured.identity.own);
     let mut summary = TrialSummary {
-        identity: TrialIdentity { own, ..measured.identity },
+        identity: TrialIdentity { own: own_facts, ..measured.identity },
         status,
         notes: [measured.notes, fleet.notes, after.notes].concat(),
         statement_latencies: after.statements,
@@ -284,7 +294,7 @@ fn conclude(parts: TrialParts) -> (TrialSummary, bool) {
     (summary, is_denied)
 }
 
-fn store(
+fn store_trial(
     run: &Mutex<&mut Run>,
     writer: TrialWriter,
     mut parts: TrialParts,
@@ -297,15 +307,17 @@ fn store(
     match &summary.status {
         TrialStatus::Complete | TrialStatus::Stage => progress.finish(&figures),
         TrialStatus::Interrupted => progress.fail(&format!("interrupted; until then {figures}")),
-        TrialStatus::Failed(why) => progress.fail(&format!("failed: {why} Measured: {figures}")),
+        TrialStatus::Failed(reason) => {
+            progress.fail(&format!("failed: {reason} Measured: {figures}"))
+        }
         TrialStatus::Starved => {
-            let why = summary.conditions.generator.starved.clone().unwrap_or_default();
-            progress.fail(&format!("starved, is made again: {why} Measured: {figures}"));
+            let reason = summary.conditions.generator.starved.clone().unwrap_or_default();
+            progress.fail(&format!("starved, is made again: {reason} Measured: {figures}"));
         }
     }
     report_checks(&summary.checks, place);
     let status = summary.status.clone();
-    locked(run).end_trial(writer, summary)?;
+    lock_run(run).end_trial(writer, summary)?;
     Ok(TrialDone::Ended { status, is_denied })
 }
 
@@ -332,7 +344,7 @@ pub(crate) fn figures(summary: &TrialSummary, headline: Option<String>) -> Strin
 }
 
 /// `, stage 2 of 4`.
-fn of_trial(stage: Option<StageOf>) -> String {
+fn stage_suffix(stage: Option<StageOf>) -> String {
     stage.map_or(String::new(), |stage| format!(", stage {} of {}", stage.number, stage.of))
 }
 
@@ -348,7 +360,7 @@ struct Measured<'a> {
     frame: Frame<'a>,
     result: TrialResult,
     client: Client,
-    seen: AllSeen,
+    observations: NodeObservations,
     after: Vec<NodeSnapshot>,
     watch: Option<FaultWatch>,
     gone: Option<Message>,
@@ -379,7 +391,7 @@ fn measure<'a>(
         writer: &mut frame.writer,
         activity: &activity,
         sampling: &frame.sampling,
-        fault: fault.map(|fault| (fault, fault.watch())),
+        fault: fault.map(|fault| (fault, fault.new_watch())),
         acknowledged_on_shard,
         client,
         progress: TrialProgress::new(title, planned_s),
@@ -387,20 +399,20 @@ fn measure<'a>(
         control,
         error: None,
     };
-    let (driven, mut seen) = sampled(nodes, series, &frame.sampling, || {
-        let driven = || drive(&mut observer);
+    let (outcome, mut observations) = sample_during(nodes, series, &frame.sampling, || {
+        let run = || drive(&mut observer);
         match fault {
-            Some(fault) => fault.meanwhile(driven),
-            None => watch::watch_trial(&activity, &nodes.watched, control, driven),
+            Some(fault) => fault.meanwhile(run),
+            None => watch::watch_trial(&activity, &nodes.watched, control, run),
         }
     });
-    let StoringObserver { progress, error, client, fault: watched, .. } = observer;
-    let (watch, progress) = (watched.map(|(_, watch)| watch), progress.progress);
-    let result = match driven {
+    let StoringObserver { progress, error, client, fault: fault_watch, .. } = observer;
+    let (watch, progress) = (fault_watch.map(|(_, watch)| watch), progress.progress);
+    let result = match outcome {
         Ok(result) => result,
         Err(DriveError::Interrupted) => {
-            let lost = activity.verdict().map(watch::trial_verdict);
-            return lost.map_or(Ok(None), |why| Err(Failure::new(why).at(place)));
+            let reason = activity.verdict().map(watch::trial_verdict);
+            return reason.map_or(Ok(None), |reason| Err(Failure::new(reason).at(place)));
         }
         Err(error) => {
             let failure = Failure::from(error);
@@ -414,15 +426,25 @@ fn measure<'a>(
     let gone = activity.verdict().cloned();
     let is_back = gone.is_some() && is_recorded && watch::wait_for_return(&nodes.watched, place);
     if let Some(fault) = fault {
-        fault.settle();
-        seen.leave_out(&fault.asked());
+        fault.wait_until_writable();
+        observations.leave_out(&fault.statements());
     }
-    let after = frame.close(&seen, gone.as_ref().filter(|_| !is_back))?;
+    let after = frame.close(&observations, gone.as_ref().filter(|_| !is_back))?;
     let gone = gone.as_ref().map(watch::trial_verdict);
-    Ok(Some(Measured { frame, result, client, seen, after, watch, gone, is_back, progress }))
+    Ok(Some(Measured {
+        frame,
+        result,
+        client,
+        observations,
+        after,
+        watch,
+        gone,
+        is_back,
+        progress,
+    }))
 }
 
-fn events(sampling: &Sampling, fault: Option<&Injection<'_>>) -> Vec<Event> {
+fn take_events(sampling: &Sampling, fault: Option<&Injection<'_>>) -> Vec<Event> {
     let mut events = sampling.take_events();
     events.extend(fault.into_iter().flat_map(Injection::take_events));
     events
@@ -431,17 +453,16 @@ fn events(sampling: &Sampling, fault: Option<&Injection<'_>>) -> Vec<Event> {
 /// The reason why a trial whose data are wrong afterwards is not usable, however well it ended.
 fn denial(after: &After, fault: Option<&FaultFacts>) -> Option<Message> {
     // What a fault has cost is the result of its trial, and no reason to throw that away.
-    let is_result = |check: &&DataCheck| fault.is_some_and(|fault| fault.explains(&check.name));
     let mut failures = after.checks.iter().filter(|check| check.verdict == CheckVerdict::Failed);
-    let failed = failures.find(|check| !is_result(check))?;
+    let failed = failures.find(|check| fault.is_none_or(|fault| !fault.explains(&check.name)))?;
     Some(say!(check_failed, name = &failed.name, evidence = &failed.evidence))
 }
 
 /// The reason why a trial without a fault measures something else than its servers: one of them was away meanwhile.
-fn died(surroundings: &Conditions) -> Option<Message> {
-    let mut away = surroundings.nodes.iter();
-    let (node, why) = away.find_map(|(name, node)| Some((name, node.down.as_ref()?)))?;
-    Some(say!(node_died_in_trial, node, why))
+fn died(conditions: &Conditions) -> Option<Message> {
+    let mut away = conditions.nodes.iter();
+    let (node, reason) = away.find_map(|(name, node)| Some((name, node.down.as_ref()?)))?;
+    Some(say!(node_died_in_trial, node, why = reason))
 }
 
 /// Names the check that could not be made: what was acknowledged is then not proven to be there.
@@ -452,7 +473,7 @@ fn unproven(after: &After) -> Option<Message> {
 
 pub(super) fn describe_load(spec: &TrialSpec, purpose: Purpose) -> String {
     let rate = spec.rate_per_s.map(|rate| format!(" at {rate} tx/s")).unwrap_or_default();
-    let why = match purpose {
+    let suffix = match purpose {
         Purpose::Measure => "",
         Purpose::Search => ", search",
         Purpose::Confirm => ", confirmation",
@@ -463,7 +484,7 @@ pub(super) fn describe_load(spec: &TrialSpec, purpose: Purpose) -> String {
         }
         None => counted(spec.workers, "worker"),
     };
-    format!("{sessions}{rate}{why}")
+    format!("{sessions}{rate}{suffix}")
 }
 
 pub(super) fn trial_spec(trial: &PlannedTrial) -> TrialSpec {
@@ -511,8 +532,8 @@ struct StoringObserver<'a> {
 }
 
 impl StoringObserver<'_> {
-    fn store(&mut self, interval: &MeasuredInterval) -> Result<(), Error> {
-        for event in events(self.sampling, self.fault.as_ref().map(|(fault, _)| *fault)) {
+    fn store_interval(&mut self, interval: &MeasuredInterval) -> Result<(), Error> {
+        for event in take_events(self.sampling, self.fault.as_ref().map(|(fault, _)| *fault)) {
             self.writer.event(event)?;
         }
         self.writer.interval(interval)
@@ -520,9 +541,9 @@ impl StoringObserver<'_> {
 }
 
 impl Observer for StoringObserver<'_> {
-    fn connected(&mut self, connected: u32, of: u32) {
+    fn connected(&mut self, connected: u32, total: u32) {
         self.activity.moved();
-        self.progress.connected(connected, of);
+        self.progress.connected(connected, total);
     }
 
     fn released(&mut self, window: &Window) {
@@ -544,7 +565,7 @@ impl Observer for StoringObserver<'_> {
         if self.error.is_some() {
             return;
         }
-        if let Err(error) = self.store(interval) {
+        if let Err(error) = self.store_interval(interval) {
             self.error = Some(error);
             stop_unwritable(self.control);
         }
@@ -592,33 +613,33 @@ pub fn drive_pass<T: FnOnce(TrialStart) -> (TrialSummary, After)>(
         ended: Cell::new(0),
         error: RefCell::new(None),
     };
-    let (passed, seen) = sampled(&nodes, series, &frame.sampling, || {
-        let passed = watch::guarded(&place.as_str().into(), "the pass", &nodes.watched, || {
-            let passed = execute(&watch)?;
+    let (outcome, observations) = sample_during(&nodes, series, &frame.sampling, || {
+        let outcome = watch::guarded(&place.as_str().into(), "the pass", &nodes.watched, || {
+            let conclude = execute(&watch)?;
             // What has ended is stored, and a pass that lost its server counts for nothing.
             match watch::given_up() {
-                Some(lost) => Err(Failure::new(sentence(&lost))),
-                None => Ok(passed),
+                Some(reason) => Err(Failure::new(sentence(&reason))),
+                None => Ok(conclude),
             }
         });
         watch.over();
-        passed
+        outcome
     });
     let PassWatch { progress, error, generator, .. } = watch;
     if let Some(error) = error.into_inner() {
         return Err(error.into());
     }
-    let measured = match passed {
+    let conclude = match outcome {
         Err(_) if control.is_stopped() => return Ok(TrialDone::INTERRUPTED),
-        passed => passed?,
+        outcome => outcome?,
     };
-    let looked_again = frame.close(&seen, None)?;
-    let (measured, after) = measured(frame.writer.start().clone());
-    let mut measured = generator.into_inner().added(measured);
-    let looks = (&frame.before[..], &looked_again[..]);
-    measured.conditions = nodes.surround(database.dialect(), looks, &seen, None, &measured);
+    let after_snapshots = frame.close(&observations, None)?;
+    let (measured, after) = conclude(frame.writer.start().clone());
+    let mut measured = generator.into_inner().add_to(measured);
+    let looks = (&frame.before[..], &after_snapshots[..]);
+    measured.conditions = nodes.surround(database.dialect(), looks, &observations, None, &measured);
     let (gone, fleet, fault) = (None, FleetShare::default(), None);
-    store(
+    store_trial(
         run,
         frame.writer,
         TrialParts { measured, gone, fleet, fault, after, starving },
@@ -640,8 +661,8 @@ pub struct PassWatch<'a> {
 
 impl PassWatch<'_> {
     /// Keeps the first error and stops the trial: nothing of it could be stored any more.
-    fn stored<T: Default>(&self, stored: Result<T, Error>) -> T {
-        stored.unwrap_or_else(|error| {
+    fn keep_error<T: Default>(&self, result: Result<T, Error>) -> T {
+        result.unwrap_or_else(|error| {
             let mut first = self.error.borrow_mut();
             if first.is_none() {
                 *first = Some(error);
@@ -667,9 +688,9 @@ impl PassWatch<'_> {
 
     /// An element of a list of the family's facts has ended; `what` is shown of it.
     pub fn ended<T: Serialize>(&self, list: &str, element: &T, what: &str) {
-        self.stored(self.writer.borrow_mut().executed(list, element));
+        self.keep_error(self.writer.borrow_mut().executed(list, element));
         for event in self.sampling.take_events() {
-            self.stored(self.writer.borrow_mut().event(event));
+            self.keep_error(self.writer.borrow_mut().event(event));
         }
         self.ended.set(self.ended.get() + 1);
         self.progress.at(self.ended.get(), self.length, what);
@@ -678,7 +699,7 @@ impl PassWatch<'_> {
     /// Stores a plan of the database; returns where.
     pub fn plan(&self, name: &str, text: &str, what: &str) -> String {
         self.progress.at(self.length, self.length, what);
-        self.stored(self.writer.borrow().plan(name, text))
+        self.keep_error(self.writer.borrow().plan(name, text))
     }
 
     pub fn note(&self, text: &str) {
@@ -715,9 +736,9 @@ impl OwnWatch {
         let now = monotonic_now();
         let mut conditions = self.watch.close(now);
         // Threads that have ended meanwhile are not in it: streams wait for the server, hardly for a CPU.
-        let waited = run_delay_of_process().zip(self.run_delay_ns);
+        let delays = run_delay_of_process().zip(self.run_delay_ns);
         conditions.run_delay_s =
-            waited.map(|(after, before)| after.saturating_sub(before) as f64 / 1e9);
+            delays.map(|(after, before)| after.saturating_sub(before) as f64 / 1e9);
         let loops_cpu_s = process_cpu().saturating_sub(self.cpu_ns) as f64 / 1e9;
         let host = self.sampler.sample(now);
         let summary = GeneratorSummary { loops_cpu_s, host, ..GeneratorSummary::default() };
@@ -726,15 +747,15 @@ impl OwnWatch {
 
     /// Adds what is known of the load generator. The CPU of the whole process stands for that of its busiest
     /// loop: it is never less.
-    fn added(self, mut measured: TrialSummary) -> TrialSummary {
-        let (known, conditions) = self.ended.unwrap_or_default();
+    fn add_to(self, mut measured: TrialSummary) -> TrialSummary {
+        let (summary, conditions) = self.ended.unwrap_or_default();
         let statements = measured.statements.total().max(1) as f64;
         measured.generator = GeneratorSummary {
             loops: measured.generator.loops,
-            busiest_loop_share: (known.loops_cpu_s / measured.window_s.max(1e-9)).min(1.0),
-            cpu_us_per_statement: known.loops_cpu_s * 1e6 / statements,
+            busiest_loop_share: (summary.loops_cpu_s / measured.window_s.max(1e-9)).min(1.0),
+            cpu_us_per_statement: summary.loops_cpu_s * 1e6 / statements,
             resident_mib: resident_mib(),
-            ..known
+            ..summary
         };
         measured.conditions = Conditions { generator: conditions, ..Conditions::default() };
         measured

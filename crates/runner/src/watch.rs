@@ -5,11 +5,11 @@
 use crate::databases::{self, Database, ReachedDatabase, ServerPlace};
 use crate::failure::{Failure, Result, sentence};
 use crate::{output, signals};
-use dyno_core::{AdminSession, Discard, Nanos, NodeHealth, NodeSight, SECOND};
+use dyno_core::{Discard, Nanos, NodeHealth, NodeSight, SECOND};
 use dyno_engine::Control;
 use dyno_facts::{Message, say};
 use dyno_load::{
-    Activity, LOST_NODE_REMEDY, LoadObserver, LostNode, Patience, await_loss, look_at,
+    Activity, LOST_NODE_REMEDY, LoadObserver, LostNode, StallTimeouts, await_loss, look_at,
 };
 use dyno_reactor::monotonic_now;
 use dyno_topology::NodeWatch;
@@ -27,30 +27,31 @@ pub(crate) struct WatchedNode {
 }
 
 impl WatchedNode {
-    pub(crate) fn all(reached: &ReachedDatabase) -> Vec<Self> {
-        let watch = |node: &databases::ReachedNode| WatchedNode {
+    pub(crate) fn from_database(reached: &ReachedDatabase) -> Vec<Self> {
+        let nodes = reached.nodes.iter().map(|node| WatchedNode {
             name: node.name.clone(),
             database: node.database.clone(),
             process: match &node.server {
                 ServerPlace::Cluster { folder, node } => NodeWatch::new(folder, node),
                 ServerPlace::Unknown | ServerPlace::Listening(_) => None,
             },
-        };
-        reached.nodes.iter().map(watch).collect()
+        });
+        nodes.collect()
     }
 
-    fn lost(&self) -> Option<NodeSight> {
+    fn dead_process(&self) -> Option<NodeSight> {
         self.process.as_ref()?.lost()
     }
 
     fn answers(&self, within: Nanos) -> bool {
-        let ask =
-            async |session: &mut AdminSession<'_>| session.query("SELECT 1", &mut Discard).await;
-        databases::ask_within(&self.database.admin(), within, ask).is_ok()
+        let answer = databases::ask_within(&self.database.admin(), within, async |session| {
+            session.query("SELECT 1", &mut Discard).await
+        });
+        answer.is_ok()
     }
 
     /// Looks at its process, and whether it answers. An embedded database is not a node.
-    fn look(&self, answer_within: Nanos) -> Option<NodeSight> {
+    fn inspect(&self, answer_within: Nanos) -> Option<NodeSight> {
         let process = self.process.as_ref().and_then(NodeWatch::look);
         let admin = self.database.admin();
         if admin.blocks() || process.as_ref().is_some_and(|seen| seen.health == NodeHealth::Dead) {
@@ -69,24 +70,24 @@ impl WatchedNode {
 }
 
 pub(crate) fn dead_node(nodes: &[WatchedNode]) -> Option<NodeSight> {
-    nodes.iter().find_map(WatchedNode::lost)
+    nodes.iter().find_map(WatchedNode::dead_process)
 }
 
 /// Those that are not dead: a fault may leave a node down.
 pub(crate) fn living(nodes: &[WatchedNode]) -> Vec<WatchedNode> {
-    nodes.iter().filter(|node| node.lost().is_none()).cloned().collect()
+    nodes.iter().filter(|node| node.dead_process().is_none()).cloned().collect()
 }
 
 /// Looks at all nodes at the same time.
 pub(crate) fn look_at_nodes(nodes: &[WatchedNode], answer_within: Nanos) -> Vec<NodeSight> {
     thread::scope(|scope| {
-        let look = |node| scope.spawn(move || WatchedNode::look(node, answer_within));
-        let looks: Vec<_> = nodes.iter().map(look).collect();
-        looks.into_iter().filter_map(|look| look.join().ok().flatten()).collect()
+        let threads = nodes.iter().map(|node| scope.spawn(move || node.inspect(answer_within)));
+        let threads: Vec<_> = threads.collect();
+        threads.into_iter().filter_map(|thread| thread.join().ok().flatten()).collect()
     })
 }
 
-fn describe(sight: &NodeSight) -> Message {
+fn describe_sight(sight: &NodeSight) -> Message {
     say!(node_looks, node = &sight.name, evidence = &sight.evidence)
 }
 
@@ -96,24 +97,25 @@ pub(crate) fn explain(failure: Failure, nodes: &[WatchedNode]) -> Failure {
     let worst =
         sights.filter(|sight| sight.health != NodeHealth::Works).max_by_key(|sight| sight.health);
     let Some(node) = worst else { return failure };
-    Failure { message: Message::sentences(&[failure.message, describe(&node)]), ..failure }
+    Failure { message: Message::sentences(&[failure.message, describe_sight(&node)]), ..failure }
 }
 
 /// Waits a minute at most until all nodes answer again, so that the data can be looked at. False when one of them did
 /// not come back, or the user won't wait.
 pub(crate) fn wait_for_return(nodes: &[WatchedNode], place: &str) -> bool {
-    let patience = Patience::of_trial();
+    let patience = StallTimeouts::for_trial();
     let within = 6 * patience.says_after;
-    let until = monotonic_now() + within;
-    let mut is_told = false;
-    while monotonic_now() < until && !signals::has_come() {
-        let is_away =
-            |node: &&WatchedNode| node.lost().is_some() || !node.answers(patience.answer_within);
-        let away: Vec<&str> = nodes.iter().filter(is_away).map(|node| node.name.as_str()).collect();
+    let due = monotonic_now() + within;
+    let mut is_reported = false;
+    while monotonic_now() < due && !signals::has_come() {
+        let away = nodes
+            .iter()
+            .filter(|node| node.dead_process().is_some() || !node.answers(patience.answer_within));
+        let away: Vec<&str> = away.map(|node| node.name.as_str()).collect();
         if away.is_empty() {
             return true;
         }
-        if !is_told {
+        if !is_reported {
             let (names, seconds) = (away.join(", "), within / SECOND);
             output::talk(&format!(
                 "{place}: waiting up to {seconds} s for {names}: what was acknowledged is then held against the data"
@@ -123,7 +125,7 @@ pub(crate) fn wait_for_return(nodes: &[WatchedNode], place: &str) -> bool {
                  the same command looks then",
                 away[0]
             ));
-            is_told = true;
+            is_reported = true;
         }
         thread::sleep(Duration::from_millis(250));
     }
@@ -141,8 +143,8 @@ impl LoadObserver for TrialWatch<'_> {
         self.control.is_stopped()
     }
 
-    fn patience(&self) -> Patience {
-        Patience::of_trial()
+    fn patience(&self) -> StallTimeouts {
+        StallTimeouts::for_trial()
     }
 
     fn lost_node(&self) -> Option<NodeSight> {
@@ -175,14 +177,14 @@ pub(crate) fn watch_trial<T>(
     activity.note(0, "a commit".to_owned());
     let watch = TrialWatch { nodes, control };
     let look = || look_at_nodes(nodes, watch.patience().answer_within);
-    let done = dyno_load::watched(activity, &watch, look, drive);
+    let result = dyno_load::watched(activity, &watch, look, drive);
     if activity.verdict().is_some() {
         control.resume();
         if signals::has_come() {
             control.stop();
         }
     }
-    done
+    result
 }
 
 /// Something that servers are asked now.
@@ -196,24 +198,24 @@ struct Question {
 /// Questions within questions: the last one is asked now.
 static QUESTIONS: Mutex<Vec<Arc<Question>>> = Mutex::new(Vec::new());
 
-fn questions() -> MutexGuard<'static, Vec<Arc<Question>>> {
+fn lock_questions() -> MutexGuard<'static, Vec<Arc<Question>>> {
     QUESTIONS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn question() -> Option<Arc<Question>> {
-    questions().last().cloned()
+fn current_question() -> Option<Arc<Question>> {
+    lock_questions().last().cloned()
 }
 
 /// The reason for giving up questions: the fate of a server that some of them need.
 pub fn given_up() -> Option<String> {
-    question()?.activity.verdict().map(|lost| lost.problem.clone())
+    current_question()?.activity.verdict().map(|lost| lost.problem.clone())
 }
 
-/// Notes of a session, for who watches, that it waits for `what`; [`dyno_load::doing`] within `waiting` notes what
+/// Notes of a session, for who watches, that it waits for `description`; [`dyno_load::doing`] within `waiting` notes what
 /// follows.
-pub async fn noted<F: Future>(what: &str, waiting: F) -> F::Output {
-    match question() {
-        Some(question) => question.activity.with_session(what, waiting).await,
+pub async fn note_waiting<F: Future>(description: &str, waiting: F) -> F::Output {
+    match current_question() {
+        Some(question) => question.activity.with_session(description, waiting).await,
         None => waiting.await,
     }
 }
@@ -234,16 +236,16 @@ fn watch_question<T>(
     nodes: &[WatchedNode],
     ask: impl FnOnce() -> T,
 ) -> T {
-    struct Pushed;
-    impl Drop for Pushed {
+    struct PopOnDrop;
+    impl Drop for PopOnDrop {
         fn drop(&mut self) {
-            questions().pop();
+            lock_questions().pop();
         }
     }
     let (place, nodes, activity) = (place.to_owned(), nodes.to_vec(), Arc::clone(activity));
     let question = Arc::new(Question { place, work, nodes, activity });
-    questions().push(Arc::clone(&question));
-    let _pushed = Pushed;
+    lock_questions().push(Arc::clone(&question));
+    let _pushed = PopOnDrop;
     dyno_load::watched(&question.activity, &AskedNodes, || AskedNodes.nodes(), ask)
 }
 
@@ -255,25 +257,25 @@ pub(crate) fn guarded<T>(
     nodes: &[WatchedNode],
     ask: impl FnOnce() -> Result<T>,
 ) -> Result<T> {
-    explained(&place.to_string(), work, nodes, ask).map_err(|failure| failure.at(place))
+    ask_explained(&place.to_string(), work, nodes, ask).map_err(|failure| failure.at(place))
 }
 
-fn explained<T>(
+fn ask_explained<T>(
     place: &str,
     work: &'static str,
     nodes: &[WatchedNode],
     ask: impl FnOnce() -> Result<T>,
 ) -> Result<T> {
     let activity = Arc::default();
-    let asked = watch_question(&activity, (place, work), nodes, ask);
-    asked.map_err(|failure| {
+    let answer = watch_question(&activity, (place, work), nodes, ask);
+    answer.map_err(|failure| {
         let may_die = || nodes.iter().any(|node| node.process.is_some()) && !signals::has_come();
-        let lost = match await_loss(|| dead_node(nodes), may_die) {
-            Some(node) => Some(describe(&node)),
-            None => activity.verdict().map(|lost| sentence(&lost.problem).into()),
+        let loss = match await_loss(|| dead_node(nodes), may_die) {
+            Some(node) => Some(describe_sight(&node)),
+            None => activity.verdict().map(|loss| sentence(&loss.problem).into()),
         };
-        match lost.filter(|_| !signals::has_come()) {
-            Some(lost) => Failure::new(lost).with_hint(LOST_NODE_REMEDY),
+        match loss.filter(|_| !signals::has_come()) {
+            Some(loss) => Failure::new(loss).with_hint(LOST_NODE_REMEDY),
             None => failure,
         }
     })
@@ -288,7 +290,7 @@ pub fn asking<T>(
     reached: &ReachedDatabase,
     ask: impl FnOnce() -> Result<T>,
 ) -> Result<T> {
-    explained(place, "the check", &WatchedNode::all(reached), ask)
+    ask_explained(place, "the check", &WatchedNode::from_database(reached), ask)
 }
 
 /// Follows what is asked now: proofs that are made like loads.
@@ -297,13 +299,13 @@ pub struct AskedNodes;
 
 impl LoadObserver for AskedNodes {
     fn note(&self, text: &str) {
-        if let Some(question) = question() {
+        if let Some(question) = current_question() {
             output::talk(&format!("note: {}: {text}", question.place));
         }
     }
 
     fn work(&self) -> &'static str {
-        question().map_or("the check", |question| question.work)
+        current_question().map_or("the check", |question| question.work)
     }
 
     fn is_canceled(&self) -> bool {
@@ -311,7 +313,7 @@ impl LoadObserver for AskedNodes {
     }
 
     fn lost_node(&self) -> Option<NodeSight> {
-        dead_node(&question()?.nodes)
+        dead_node(&current_question()?.nodes)
     }
 
     fn watches_nodes(&self) -> bool {
@@ -320,6 +322,6 @@ impl LoadObserver for AskedNodes {
 
     fn nodes(&self) -> Vec<NodeSight> {
         let within = self.patience().answer_within;
-        question().map_or(Vec::new(), |question| look_at_nodes(&question.nodes, within))
+        current_question().map_or(Vec::new(), |question| look_at_nodes(&question.nodes, within))
     }
 }

@@ -25,7 +25,7 @@ const COSTLY: [&str; 3] = ["/paper", "/compare", "/api/compare"];
 pub struct Token(String);
 
 impl Token {
-    pub fn draw() -> Result<Token, ServeError> {
+    pub fn generate() -> Result<Token, ServeError> {
         let mut bytes = [0; DRAWN];
         let flags = rustix::rand::GetRandomFlags::empty();
         rustix::rand::getrandom(&mut bytes, flags).map_err(|error| {
@@ -99,31 +99,32 @@ pub(crate) struct Gate {
 impl Gate {
     /// `names` are allowed alongside `localhost` and plain addresses.
     pub(crate) fn new(token: Token, port: u16, names: Vec<String>) -> Result<Self, ServeError> {
-        Ok(Gate { token, cookie: Token::draw()?, port, names })
+        Ok(Gate { token, cookie: Token::generate()?, port, names })
     }
 
     pub(crate) fn judge(&self, uri: &Uri, headers: &HeaderMap) -> Verdict {
-        let host = text(headers, &header::HOST).or(uri.host()).unwrap_or_default();
-        if !self.is_own(host) {
+        let host = header_text(headers, &header::HOST).or(uri.host()).unwrap_or_default();
+        if !self.is_allowed_host(host) {
             return Verdict::WrongHost;
         }
         let query = uri.query().unwrap_or_default();
-        let given = query.split('&').find_map(|pair| pair.strip_prefix("token="));
-        if let Some(given) = given {
-            return match self.token.is(given) {
-                true => Verdict::Again(without_token(uri)),
-                false => Verdict::NoToken,
+        let token = query.split('&').find_map(|pair| pair.strip_prefix("token="));
+        if let Some(token) = token {
+            return if self.token.is(token) {
+                Verdict::Again(without_token(uri))
+            } else {
+                Verdict::NoToken
             };
         }
         if self.has_token(headers) {
             return Verdict::Welcome;
         }
-        match self.has_cookie(headers) {
-            false => Verdict::NoToken,
-            true if COSTLY.contains(&uri.path()) && !is_own_click(headers, host) => {
-                Verdict::OtherSite
-            }
-            true => Verdict::Welcome,
+        if !self.has_cookie(headers) {
+            Verdict::NoToken
+        } else if COSTLY.contains(&uri.path()) && !is_own_click(headers, host) {
+            Verdict::OtherSite
+        } else {
+            Verdict::Welcome
         }
     }
 
@@ -141,13 +142,15 @@ impl Gate {
 
     fn has_cookie(&self, headers: &HeaderMap) -> bool {
         let name = self.cookie_name();
-        let all = headers.get_all(header::COOKIE).iter().filter_map(|value| value.to_str().ok());
-        let mut pairs =
-            all.flat_map(|all| all.split(';')).filter_map(|it| it.trim().split_once('='));
+        let cookies =
+            headers.get_all(header::COOKIE).iter().filter_map(|value| value.to_str().ok());
+        let mut pairs = cookies
+            .flat_map(|cookies| cookies.split(';'))
+            .filter_map(|it| it.trim().split_once('='));
         pairs.any(|(own, value)| own == name && self.cookie.is(value))
     }
 
-    fn is_own(&self, host: &str) -> bool {
+    fn is_allowed_host(&self, host: &str) -> bool {
         let name = match host.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
             Some((address, _)) => address,
             None => host.rsplit_once(':').map_or(host, |(name, _)| name),
@@ -166,19 +169,20 @@ impl Gate {
     }
 }
 
-fn text<'a>(headers: &'a HeaderMap, name: &header::HeaderName) -> Option<&'a str> {
+fn header_text<'a>(headers: &'a HeaderMap, name: &header::HeaderName) -> Option<&'a str> {
     headers.get(name)?.to_str().ok()
 }
 
 /// Returns true if the user has asked for this in the page or in the browser's address bar. Browsers tell this machine;
 /// to others, without encryption, only the page that was left tells.
 fn is_own_click(headers: &HeaderMap, host: &str) -> bool {
-    match text(headers, &header::HeaderName::from_static("sec-fetch-site")) {
+    match header_text(headers, &header::HeaderName::from_static("sec-fetch-site")) {
         Some(site) => site == "same-origin" || site == "none",
         None => {
-            let left = text(headers, &header::REFERER).unwrap_or_default();
-            left.strip_prefix("http://")
-                .and_then(|left| left.strip_prefix(host))
+            let referer = header_text(headers, &header::REFERER).unwrap_or_default();
+            referer
+                .strip_prefix("http://")
+                .and_then(|referer| referer.strip_prefix(host))
                 .is_some_and(|path| path.starts_with('/'))
         }
     }
@@ -186,13 +190,10 @@ fn is_own_click(headers: &HeaderMap, host: &str) -> bool {
 
 fn without_token(uri: &Uri) -> String {
     let query = uri.query().unwrap_or_default().split('&');
-    let rest: Vec<&str> = query.filter(|pair| !pair.starts_with("token=")).collect();
+    let parameters: Vec<&str> = query.filter(|pair| !pair.starts_with("token=")).collect();
     // Two slashes at the begin would be another host.
     let path = format!("/{}", uri.path().trim_start_matches('/'));
-    match rest.is_empty() {
-        true => path,
-        false => format!("{path}?{}", rest.join("&")),
-    }
+    if parameters.is_empty() { path } else { format!("{path}?{}", parameters.join("&")) }
 }
 
 #[cfg(test)]
@@ -251,7 +252,7 @@ mod tests {
             "another port's"
         );
         assert_eq!(judge(&gate, &format!("{cookie}0")), Verdict::NoToken, "forged");
-        let restarted = Gate { cookie: Token::draw().expect("drawn"), ..gate.clone() };
+        let restarted = Gate { cookie: Token::generate().expect("drawn"), ..gate.clone() };
         assert_eq!(judge(&restarted, cookie), Verdict::NoToken, "another server's");
     }
 
@@ -274,8 +275,8 @@ mod tests {
             for other in ["http://10.0.0.9:80001/", "http://evil.example/10.0.0.9:8000/", ""] {
                 assert_eq!(judge(path, ("referer", other)), Verdict::OtherSite, "{other}");
             }
-            let own = ("referer", "http://10.0.0.9:8000/history");
-            assert_eq!(judge(path, own), Verdict::Welcome);
+            let same_site = ("referer", "http://10.0.0.9:8000/history");
+            assert_eq!(judge(path, same_site), Verdict::Welcome);
         }
         assert_eq!(judge("/history", ("sec-fetch-site", "cross-site")), Verdict::Welcome);
         let bearer = map(&[("host", "localhost"), ("authorization", "Bearer 0123456789abcdef")]);
@@ -311,7 +312,7 @@ mod tests {
 
     #[test]
     fn tokens_are_long_and_never_the_same() {
-        let (one, two) = (Token::draw().expect("drawn"), Token::draw().expect("drawn"));
+        let (one, two) = (Token::generate().expect("drawn"), Token::generate().expect("drawn"));
         assert!(one != two && one.expose().len() == 48);
         assert_eq!(format!("{one:?}"), "Token");
         for bad in ["short", "0123456789 abcdef", "0123456789;abcdef"] {

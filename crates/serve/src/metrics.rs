@@ -16,7 +16,7 @@ const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
 pub(crate) async fn metrics(State(app): State<Arc<App>>) -> Response {
     let mut follower = app.metrics.lock().await;
     follower.poll();
-    let text = text(follower.run.as_ref());
+    let text = render_metrics(follower.run.as_ref());
     ([(header::CONTENT_TYPE, CONTENT_TYPE)], text).into_response()
 }
 
@@ -31,12 +31,10 @@ impl Exposition {
     }
 
     fn sample(&mut self, name: &str, labels: &[(&str, &str)], value: f64) {
-        let label = |(name, value): &(&str, &str)| format!("{name}=\"{}\"", escaped(value));
-        let labels: Vec<String> = labels.iter().map(label).collect();
-        let labels = match labels.is_empty() {
-            true => String::new(),
-            false => format!("{{{}}}", labels.join(",")),
-        };
+        let labels: Vec<String> =
+            labels.iter().map(|(name, value)| format!("{name}=\"{}\"", escape(value))).collect();
+        let labels =
+            if labels.is_empty() { String::new() } else { format!("{{{}}}", labels.join(",")) };
         let _ = writeln!(self.0, "{name}{labels} {value}");
     }
 
@@ -46,16 +44,16 @@ impl Exposition {
     }
 }
 
-fn escaped(value: &str) -> String {
+fn escape(value: &str) -> String {
     harmless(value).replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
 }
 
-fn text(run: Option<&RunFollower>) -> String {
+fn render_metrics(run: Option<&RunFollower>) -> String {
     let mut out = Exposition::default();
     let version = [("version", env!("CARGO_PKG_VERSION"))];
     out.single("dyno_build_info", "gauge", "Version of dyno.", &version, 1.0);
     let Some(run) = run else { return out.0 };
-    of_run(&mut out, run);
+    write_run(&mut out, run);
     let Some(current) = &run.current else { return out.0 };
     let view = &current.view;
     let (trial, workers) = (view.number.to_string(), view.identity.workers.to_string());
@@ -65,10 +63,11 @@ fn text(run: Option<&RunFollower>) -> String {
         ("test", &view.identity.test),
         ("workers", &workers),
     ];
-    let more = [("trial", trial.as_str()), ("step", &view.identity.step), ("status", view.status)];
-    let info = [&labels[..], &more].concat();
+    let trial_labels =
+        [("trial", trial.as_str()), ("step", &view.identity.step), ("status", view.status)];
+    let info = [&labels[..], &trial_labels].concat();
     out.single("dyno_trial_info", "gauge", "The trial that runs, or the last one.", &info, 1.0);
-    of_totals(&mut out, &labels, &current.totals);
+    write_totals(&mut out, &labels, &current.totals);
     for (metric, figure) in view.measures.iter().filter(|_| view.status != "running") {
         let (name, help) = (format!("dyno_trial_{}", metric.name()), metric.title().to_string());
         out.single(&name, "gauge", &help, &labels, figure);
@@ -76,13 +75,13 @@ fn text(run: Option<&RunFollower>) -> String {
     if view.status == "running"
         && let Some(last) = &current.last
     {
-        of_interval(&mut out, &labels, last);
+        write_interval(&mut out, &labels, last);
     }
-    of_nodes(&mut out, &view.identity.target, &current.nodes);
+    write_nodes(&mut out, &view.identity.target, &current.nodes);
     out.0
 }
 
-fn of_run(out: &mut Exposition, run: &RunFollower) {
+fn write_run(out: &mut Exposition, run: &RunFollower) {
     let (view, progress) = (&run.view, &run.progress);
     let labels = [("run", view.folder.as_str()), ("suite", &view.suite), ("status", view.status)];
     let help = "The run that is executed, or the last one.";
@@ -90,8 +89,10 @@ fn of_run(out: &mut Exposition, run: &RunFollower) {
     let is_running = f64::from(u8::from(view.status == "running"));
     out.single("dyno_run_running", "gauge", "1 while a run is executed.", &[], is_running);
     out.metric("dyno_run_steps", "gauge", "Steps of the run's plan.");
-    let left = progress.total.saturating_sub(progress.done + progress.skipped);
-    for (state, count) in [("done", progress.done), ("skipped", progress.skipped), ("left", left)] {
+    let remaining = progress.total.saturating_sub(progress.done + progress.skipped);
+    for (state, count) in
+        [("done", progress.done), ("skipped", progress.skipped), ("left", remaining)]
+    {
         out.sample("dyno_run_steps", &[("state", state)], count as f64);
     }
     if let Some(seconds) = progress.remaining_s {
@@ -101,7 +102,7 @@ fn of_run(out: &mut Exposition, run: &RunFollower) {
 }
 
 /// Counters begin again with each trial, as Prometheus expects of a restart.
-fn of_totals(out: &mut Exposition, labels: &[(&str, &str)], totals: &SeriesRow) {
+fn write_totals(out: &mut Exposition, labels: &[(&str, &str)], totals: &SeriesRow) {
     let mut by = |name: &str, help: &str, label: &'static str, values: &[(&'static str, u64)]| {
         out.metric(name, "counter", help);
         for (value, count) in values {
@@ -143,7 +144,7 @@ const HOST_GAUGES: [Gauge; 2] = [
     ("dyno_host_steal_ratio", "Share of them taken by the hypervisor.", |row| row.host_steal_share),
 ];
 
-fn of_interval(out: &mut Exposition, labels: &[(&str, &str)], row: &SeriesRow) {
+fn write_interval(out: &mut Exposition, labels: &[(&str, &str)], row: &SeriesRow) {
     for (gauges, labels) in [(&LOAD_GAUGES[..], labels), (&HOST_GAUGES, &[])] {
         for (name, help, value) in gauges {
             out.single(name, "gauge", help, labels, value(row));
@@ -158,7 +159,7 @@ fn of_interval(out: &mut Exposition, labels: &[(&str, &str)], row: &SeriesRow) {
     }
 }
 
-fn of_nodes(out: &mut Exposition, target: &str, rows: &[NodeRow]) {
+fn write_nodes(out: &mut Exposition, target: &str, rows: &[NodeRow]) {
     type Value = fn(&NodeRow) -> Option<f64>;
     let last: BTreeMap<&str, &NodeRow> = rows.iter().map(|row| (row.node.as_str(), row)).collect();
     let metrics: [(&str, &str, Value); 5] = [
@@ -173,12 +174,12 @@ fn of_nodes(out: &mut Exposition, target: &str, rows: &[NodeRow]) {
         ("dyno_node_replica_lag_seconds", "Largest lag of its copies.", |row| row.lag_s),
     ];
     for (name, help, value) in metrics {
-        let known: Vec<(&str, f64)> =
+        let values: Vec<(&str, f64)> =
             last.iter().filter_map(|(node, row)| Some((*node, value(row)?))).collect();
-        if !known.is_empty() {
+        if !values.is_empty() {
             out.metric(name, "gauge", help);
         }
-        for (node, value) in known {
+        for (node, value) in values {
             out.sample(name, &[("target", target), ("node", node)], value);
         }
     }
@@ -194,7 +195,7 @@ mod tests {
         out.single("x", "gauge", "Help.", &[("a", "\"b\\\n\u{9b}"), ("c", "d")], 0.5);
         let line = "x{a=\"\\\"b\\\\\\n\u{fffd}\",c=\"d\"} 0.5\n";
         assert_eq!(out.0, format!("# HELP x Help.\n# TYPE x gauge\n{line}"));
-        let nothing = text(None);
+        let nothing = render_metrics(None);
         assert_eq!(nothing.lines().count(), 3, "{nothing}");
     }
 
@@ -207,7 +208,7 @@ mod tests {
             ..NodeRow::default()
         };
         let mut out = Exposition::default();
-        of_nodes(
+        write_nodes(
             &mut out,
             "t",
             &[row(0.0, "a", Some(0.5)), row(1.0, "a", Some(0.75)), row(1.0, "b", None)],

@@ -2,7 +2,7 @@
 //! two of them side by side, their papers and files, and what happens in a run as server-sent events. Whoever comes
 //! late, or comes back, is told everything first.
 
-use crate::follow::{Follower, Update, folder_name, run_folder, run_status, stored};
+use crate::follow::{Follower, Update, folder_name, read_stored, run_folder, run_status};
 use crate::server::{App, not_found};
 use axum::body::{Body, Bytes};
 use axum::extract::{Path as UrlPath, Query, State};
@@ -42,7 +42,7 @@ pub(crate) async fn shell() -> Html<&'static str> {
     Html(include_str!("../page/page.html"))
 }
 
-pub(crate) async fn part(UrlPath(name): UrlPath<String>) -> Response {
+pub(crate) async fn page_asset(UrlPath(name): UrlPath<String>) -> Response {
     let (kind, text) = match name.as_str() {
         "style.css" => ("text/css; charset=utf-8", include_str!("../page/style.css")),
         "main.js" => (SCRIPT, include_str!("../page/main.js")),
@@ -77,11 +77,12 @@ pub(crate) async fn file(
     State(app): State<Arc<App>>,
     UrlPath((run, name)): UrlPath<(String, String)>,
 ) -> Response {
-    let found =
-        run_folder(&app.runs, &run).and_then(|folder| Some((allowed(&folder, &name)?, name)));
-    let opened = found.and_then(|((path, kind), name)| Some((File::open(path).ok()?, kind, name)));
+    let allowed_file =
+        run_folder(&app.runs, &run).and_then(|folder| Some((allowed_path(&folder, &name)?, name)));
+    let opened =
+        allowed_file.and_then(|((path, kind), name)| Some((File::open(path).ok()?, kind, name)));
     let Some((file, kind, name)) = opened else { return not_found() };
-    let mut response = Body::from_stream(parts(file)).into_response();
+    let mut response = Body::from_stream(stream_file(file)).into_response();
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(kind));
     if name.ends_with(".html") {
@@ -92,7 +93,7 @@ pub(crate) async fn file(
 
 /// The path of a file of a run and its media type. What is requested comes from outside: only plain
 /// names below the folder are followed, and no link that leads out of it.
-fn allowed(folder: &Path, name: &str) -> Option<(PathBuf, &'static str)> {
+fn allowed_path(folder: &Path, name: &str) -> Option<(PathBuf, &'static str)> {
     let is_plain = |part: &str| {
         let fits = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
         part.starts_with(|c: char| c.is_ascii_alphanumeric()) && part.chars().all(fits)
@@ -113,7 +114,7 @@ fn allowed(folder: &Path, name: &str) -> Option<(PathBuf, &'static str)> {
 }
 
 /// A file piece by piece: histogram logs can be large.
-fn parts(file: File) -> impl Stream<Item = io::Result<Bytes>> {
+fn stream_file(file: File) -> impl Stream<Item = io::Result<Bytes>> {
     stream::unfold(Some(file), |file| async {
         let mut file = file?;
         let mut part = vec![0; PART];
@@ -153,11 +154,11 @@ fn line(entry: &RunEntry) -> Value {
         "finished_at": header.finished_at,
         "trials": entry.trials_ended,
         "targets": header.targets.iter().map(target).collect::<Vec<_>>(),
-        "papers": papers(&entry.path),
+        "papers": paper_files(&entry.path),
     })
 }
 
-fn papers(run: &Path) -> Vec<String> {
+fn paper_files(run: &Path) -> Vec<String> {
     let entries = std::fs::read_dir(run).into_iter().flatten().flatten();
     let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
     let mut papers: Vec<String> = names.filter(|name| name.starts_with("paper.")).collect();
@@ -168,7 +169,7 @@ fn papers(run: &Path) -> Vec<String> {
 /// `/api/runs`: all runs, the newest first.
 pub(crate) async fn runs(State(app): State<Arc<App>>) -> Response {
     let listed = run_blocking(move || dyno_store::list(&app.runs)).await;
-    respond(listed, |entries| json_of(&entries.iter().rev().map(line).collect::<Vec<_>>()))
+    respond(listed, |entries| json_response(&entries.iter().rev().map(line).collect::<Vec<_>>()))
 }
 
 /// Answers with a result of [`run_blocking`].
@@ -178,8 +179,8 @@ fn respond<T, E: Display>(
 ) -> Response {
     match result {
         Some(Ok(value)) => answer(value),
-        Some(Err(error)) => broken(&error),
-        None => broken(&"The server failed to make this answer."),
+        Some(Err(error)) => internal_error(&error),
+        None => internal_error(&"The server failed to make this answer."),
     }
 }
 
@@ -236,27 +237,27 @@ async fn run_blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'stat
 /// Leaves the processors to a trial that is executed by this process or another one: this thread gets what they leave,
 /// of the last processor only. It is a courtesy, so it may fail.
 fn step_aside() {
-    let own = Some(rustix::thread::gettid());
-    let _ = rustix::process::setpriority_process(own, LOWEST_PRIORITY);
-    let Ok(all) = rustix::thread::sched_getaffinity(own) else { return };
-    let Some(last) = (0..CpuSet::MAX_CPU).rev().find(|cpu| all.is_set(*cpu)) else { return };
-    let mut one = CpuSet::new();
-    one.set(last);
-    let _ = rustix::thread::sched_setaffinity(own, &one);
+    let thread = Some(rustix::thread::gettid());
+    let _ = rustix::process::setpriority_process(thread, LOWEST_PRIORITY);
+    let Ok(cpus) = rustix::thread::sched_getaffinity(thread) else { return };
+    let Some(last) = (0..CpuSet::MAX_CPU).rev().find(|cpu| cpus.is_set(*cpu)) else { return };
+    let mut last_cpu = CpuSet::new();
+    last_cpu.set(last);
+    let _ = rustix::thread::sched_setaffinity(thread, &last_cpu);
 }
 
 /// An answer for the page, which shows its texts as they are.
-fn json_of(value: &impl Serialize) -> Response {
+fn json_response(value: &impl Serialize) -> Response {
     match serde_json::to_string(value) {
         Ok(text) => {
             let text = harmless(&text).into_owned();
             ([(header::CONTENT_TYPE, "application/json")], text).into_response()
         }
-        Err(error) => broken(&error),
+        Err(error) => internal_error(&error),
     }
 }
 
-fn broken(error: &dyn Display) -> Response {
+fn internal_error(error: &dyn Display) -> Response {
     (StatusCode::INTERNAL_SERVER_ERROR, format!("{error}\n")).into_response()
 }
 
@@ -291,7 +292,7 @@ pub(crate) async fn compare(State(app): State<Arc<App>>, Query(asked): Query<Run
             "experiments": paper.experiments.iter().map(experiment).collect::<Vec<_>>(),
         })
     });
-    respond(compared.await, |compared| json_of(&compared))
+    respond(compared.await, |compared| json_response(&compared))
 }
 
 /// Interval of looks at the run folder.
@@ -326,7 +327,7 @@ pub(crate) async fn trial(
     Query(wanted): Query<WantedTrial>,
 ) -> Response {
     match run_folder(&app.runs, &wanted.run) {
-        Some(run) => json_of(&stored(&run, wanted.trial)),
+        Some(run) => json_response(&read_stored(&run, wanted.trial)),
         None => not_found(),
     }
 }
@@ -372,7 +373,7 @@ mod tests {
         std::os::unix::fs::symlink(folder.path().join("outside.json"), run.join("link.json"))
             .expect("linked");
         for good in ["run.json", "trials/3.csv", "paper.zh.html"] {
-            assert!(allowed(&run, good).is_some(), "{good}");
+            assert!(allowed_path(&run, good).is_some(), "{good}");
         }
         let bad = [
             "",
@@ -388,17 +389,17 @@ mod tests {
             "absent.json",
         ];
         for bad in bad {
-            assert_eq!(allowed(&run, bad), None, "{bad}");
+            assert_eq!(allowed_path(&run, bad), None, "{bad}");
         }
     }
 
     #[test]
     fn papers_are_made_at_the_lowest_priority_on_one_processor() {
-        let seen = std::thread::spawn(|| {
+        let thread = std::thread::spawn(|| {
             step_aside();
             let cpus = rustix::thread::sched_getaffinity(None).expect("a set").count();
             (cpus, rustix::process::getpriority_process(Some(rustix::thread::gettid())))
         });
-        assert_eq!(seen.join().expect("it ends"), (1, Ok(LOWEST_PRIORITY)));
+        assert_eq!(thread.join().expect("it ends"), (1, Ok(LOWEST_PRIORITY)));
     }
 }

@@ -75,13 +75,13 @@ impl BoundServer {
         }
         let token = match &settings.token {
             Some(token) => token.clone(),
-            None => Token::draw()?,
+            None => Token::generate()?,
         };
-        let taken = TcpListener::bind(listen).and_then(|listener| {
+        let bound = TcpListener::bind(listen).and_then(|listener| {
             listener.set_nonblocking(true)?;
             Ok((listener.local_addr()?, listener))
         });
-        let (address, listener) = taken.map_err(|error| cannot_listen(listen, &error))?;
+        let (address, listener) = bound.map_err(|error| cannot_listen(listen, &error))?;
         Ok(BoundServer { listener, address, token, settings })
     }
 
@@ -108,12 +108,12 @@ impl BoundServer {
         let (stop, stopped) = watch::channel(false);
         let thread = thread::Builder::new()
             .name("serve".to_owned())
-            .spawn(move || self.answer(stopped))
+            .spawn(move || self.serve_connections(stopped))
             .map_err(|error| no_thread(&error))?;
         Ok(RunningServer { stop, thread: Some(thread) })
     }
 
-    fn answer(self, stopped: watch::Receiver<bool>) -> Result<(), ServeError> {
+    fn serve_connections(self, stopped: watch::Receiver<bool>) -> Result<(), ServeError> {
         // The priority is that of this thread only; it is a courtesy, so it may fail.
         let _ = rustix::process::setpriority_process(Some(rustix::thread::gettid()), PRIORITY);
         let runtime = tokio::runtime::Builder::new_current_thread()
@@ -137,8 +137,8 @@ impl BoundServer {
 fn descriptors() -> u64 {
     let mut limit = getrlimit(Resource::Nofile);
     let soft = limit.current.unwrap_or(u64::MAX);
-    let wanted = soft.saturating_add(2 * CONNECTIONS as u64);
-    limit.current = Some(limit.maximum.map_or(wanted, |hard| wanted.min(hard)));
+    let raised = soft.saturating_add(2 * CONNECTIONS as u64);
+    limit.current = Some(limit.maximum.map_or(raised, |hard| raised.min(hard)));
     let _ = setrlimit(Resource::Nofile, limit);
     getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX).saturating_sub(RESERVED)
 }
@@ -162,7 +162,7 @@ async fn accept(listener: &TokioListener, router: &Router, stopped: watch::Recei
             }
         }
     };
-    select(pin!(accepting), pin!(ended(&mut stopped.clone()))).await;
+    select(pin!(accepting), pin!(wait_for_stop(&mut stopped.clone()))).await;
     let _ = tokio::time::timeout(GOODBYE, seats.acquire_many(CONNECTIONS as u32)).await;
 }
 
@@ -173,13 +173,13 @@ async fn attend(stream: TcpStream, router: Router, mut stopped: watch::Receiver<
         .header_read_timeout(HEADER_WITHIN)
         .serve_connection(TokioIo::new(stream), TowerToHyperService::new(router));
     let mut answered = pin!(answered);
-    if let Either::Right(_) = select(answered.as_mut(), pin!(ended(&mut stopped))).await {
+    if let Either::Right(_) = select(answered.as_mut(), pin!(wait_for_stop(&mut stopped))).await {
         answered.as_mut().graceful_shutdown();
         let _ = answered.await;
     }
 }
 
-async fn ended(stop: &mut watch::Receiver<bool>) {
+async fn wait_for_stop(stop: &mut watch::Receiver<bool>) {
     // An error: who could tell it is gone.
     let _ = stop.wait_for(|stopped| *stopped).await;
 }
@@ -263,7 +263,7 @@ pub(crate) fn router(app: Arc<App>) -> Router {
     let router =
         pages.into_iter().fold(Router::new(), |router, path| router.route(path, get(pages::shell)));
     router
-        .route("/page/{name}", get(pages::part))
+        .route("/page/{name}", get(pages::page_asset))
         .route("/favicon.ico", get(|| async { StatusCode::NO_CONTENT }))
         .route("/live", get(pages::live))
         .route("/api/trial", get(pages::trial))
@@ -281,7 +281,7 @@ pub(crate) fn router(app: Arc<App>) -> Router {
 /// sites away.
 async fn guard(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {
     let verdict = app.gate.judge(request.uri(), request.headers());
-    let refused = |status, why: &'static str| (status, why).into_response();
+    let refuse = |status, why: &'static str| (status, why).into_response();
     let mut response = match &verdict {
         Verdict::Welcome => next.run(request).await,
         Verdict::Again(path) => {
@@ -289,15 +289,15 @@ async fn guard(State(app): State<Arc<App>>, request: Request, next: Next) -> Res
             let headers = [(header::LOCATION, path.clone()), (header::SET_COOKIE, cookie)];
             (StatusCode::SEE_OTHER, headers).into_response()
         }
-        Verdict::WrongHost => refused(
+        Verdict::WrongHost => refuse(
             StatusCode::MISDIRECTED_REQUEST,
             "This page is not served under that name. Use the address that dyno printed, or start it with --allow-host NAME.\n",
         ),
-        Verdict::NoToken => refused(
+        Verdict::NoToken => refuse(
             StatusCode::UNAUTHORIZED,
             "This page needs its token. Open the address that dyno printed when it started: it ends with ?token=...\n",
         ),
-        Verdict::OtherSite => refused(
+        Verdict::OtherSite => refuse(
             StatusCode::FORBIDDEN,
             "Papers are made only for who asks in the page itself. Open /history and follow its links.\n",
         ),
@@ -318,8 +318,8 @@ async fn guard(State(app): State<Arc<App>>, request: Request, next: Next) -> Res
     for (name, value) in fixed {
         headers.insert(name, HeaderValue::from_static(value));
     }
-    let own = HeaderValue::from_static(pages::POLICY);
-    headers.entry(header::CONTENT_SECURITY_POLICY).or_insert(own);
+    let policy = HeaderValue::from_static(pages::POLICY);
+    headers.entry(header::CONTENT_SECURITY_POLICY).or_insert(policy);
     response
 }
 

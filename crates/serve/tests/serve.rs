@@ -41,7 +41,7 @@ fn send(address: SocketAddr, path: &str, headers: &str) -> TcpStream {
 }
 
 /// Status line and headers in lower case, and the body.
-fn ask(address: SocketAddr, path: &str, headers: &str) -> (String, String) {
+fn request(address: SocketAddr, path: &str, headers: &str) -> (String, String) {
     let mut text = String::new();
     send(address, path, headers).read_to_string(&mut text).expect("an answer");
     let (head, body) = text.split_once("\r\n\r\n").expect("a head");
@@ -91,53 +91,53 @@ fn nothing_is_shown_without_the_token() {
     let (address, _running) = serve(folder.path());
     let host = format!("Host: {address}\r\n");
     for path in ["/", "/history", "/live", "/metrics", "/api/runs", "/page/main.js", "/absent"] {
-        let refused = ask(address, path, &host);
-        assert_eq!(status(&refused), "401", "{path}");
-        assert!(!refused.1.contains(TOKEN) && !refused.0.contains("set-cookie"), "{path}");
+        let answer = request(address, path, &host);
+        assert_eq!(status(&answer), "401", "{path}");
+        assert!(!answer.1.contains(TOKEN) && !answer.0.contains("set-cookie"), "{path}");
         assert_eq!(
-            status(&ask(address, &format!("{path}?token={TOKEN}0"), &host)),
+            status(&request(address, &format!("{path}?token={TOKEN}0"), &host)),
             "401",
             "{path}"
         );
     }
-    let sent_on = ask(address, &format!("/history?token={TOKEN}"), &host);
+    let sent_on = request(address, &format!("/history?token={TOKEN}"), &host);
     assert_eq!(status(&sent_on), "303");
     assert!(sent_on.0.contains("location: /history\r\n"), "{}", sent_on.0);
     let cookie = sent_on.0.lines().find_map(|line| line.strip_prefix("set-cookie: ")).expect("one");
     assert!(cookie.contains("httponly") && cookie.contains("samesite=lax"), "{cookie}");
     let cookie = cookie.split(';').next().expect("its value");
     assert!(!cookie.contains(TOKEN), "the cookie is no token");
-    let page = ask(address, "/history", &format!("{host}Cookie: {cookie}\r\n"));
+    let page = request(address, "/history", &format!("{host}Cookie: {cookie}\r\n"));
     assert_eq!(status(&page), "200");
     assert!(page.0.contains("content-security-policy: default-src 'none'"), "{}", page.0);
     for name in ["x-content-type-options", "referrer-policy", "x-frame-options", "cache-control"] {
         assert!(page.0.contains(name), "{name}");
     }
     let strange = "Host: evil.example\r\nCookie: ".to_owned() + cookie + "\r\n";
-    assert_eq!(status(&ask(address, "/history", &strange)), "421");
+    assert_eq!(status(&request(address, "/history", &strange)), "421");
 }
 
 #[test]
 fn the_page_asks_nobody_else_for_anything() {
     let folder = tempfile::tempdir().expect("a folder");
     let (address, _running) = serve(folder.path());
-    let html = ask(address, "/", &welcome(address)).1;
+    let html = request(address, "/", &welcome(address)).1;
     let mut parts = vec!["style.css".to_owned(), "main.js".to_owned()];
-    let mut seen = 0;
+    let mut count = 0;
     assert!(html.contains("/page/style.css") && html.contains("/page/main.js"), "{html}");
     while let Some(part) = parts.pop() {
-        let answer = ask(address, &format!("/page/{part}"), &welcome(address));
+        let answer = request(address, &format!("/page/{part}"), &welcome(address));
         assert_eq!(status(&answer), "200", "{part}");
-        seen += 1;
+        count += 1;
         let foreign = answer.1.replace("http://www.w3.org/2000/svg", "");
         assert!(!foreign.contains("://"), "{part}");
         let imports = answer.1.lines().filter(|line| line.starts_with("import "));
         let names = imports.filter_map(|line| line.split("\"./").nth(1)?.split('"').next());
         parts.extend(names.map(str::to_owned));
-        assert!(seen < 50, "imports go round in circles");
+        assert!(count < 50, "imports go round in circles");
         parts.retain(|part| part != "main.js");
     }
-    assert!(seen >= 7 && !html.contains("://"), "{seen}");
+    assert!(count >= 7 && !html.contains("://"), "{count}");
 }
 
 #[test]
@@ -150,7 +150,7 @@ fn no_file_outside_of_run_folders_is_sent() {
     std::fs::write(runs.join("secret.json"), "secret").expect("written");
     std::fs::write(run.path().join("data.db"), "secret").expect("written");
     let (address, _running) = serve(&runs);
-    let get = |path: &str| ask(address, path, &welcome(address));
+    let get = |path: &str| request(address, path, &welcome(address));
     let header = get(&format!("/runs/{name}/run.json"));
     assert_eq!(status(&header), "200");
     assert!(header.1.contains("\"suite\": \"s\""), "{}", header.1);
@@ -216,41 +216,44 @@ fn a_page_that_is_opened_late_is_told_everything_and_then_the_news() {
         listen(stream, |events| events.iter().any(|(name, _)| name == "goodbye"))
     });
     let late = listen(open(), |events| !events.is_empty());
-    let told = state(&late);
-    let name = told["run"]["folder"].as_str().expect("a name");
-    let stored = ask(address, &format!("/api/trial?run={name}&trial=1"), &welcome(address)).1;
+    let late_state = state(&late);
+    let name = late_state["run"]["folder"].as_str().expect("a name");
+    let stored = request(address, &format!("/api/trial?run={name}&trial=1"), &welcome(address)).1;
     let stored: serde_json::Value = serde_json::from_str(&stored).expect("JSON");
-    assert_eq!(stored["rows"], told["rows"], "a trial is shown alike while it runs and later");
-    assert_eq!(told["rows"].as_array().map(Vec::len), Some(5));
-    assert_eq!(told["trials"][0]["status"], "running");
+    assert_eq!(
+        stored["rows"], late_state["rows"],
+        "a trial is shown alike while it runs and later"
+    );
+    assert_eq!(late_state["rows"].as_array().map(Vec::len), Some(5));
+    assert_eq!(late_state["trials"][0]["status"], "running");
     interval(&mut writer, 5);
     let later = listen(open(), |events| !events.is_empty());
     assert_eq!(state(&later)["rows"].as_array().map(Vec::len), Some(6));
     drop((writer, run));
     // The server ends; who still listens is told what happened last.
     drop(running);
-    let heard = first.join().expect("it heard the end");
+    let events = first.join().expect("it heard the end");
     let rows = |events: &[(String, String)]| -> usize {
         let lists = events.iter().filter(|(name, _)| name == "rows");
         let length =
             |data: &str| serde_json::from_str::<Vec<Vec<f64>>>(data).map_or(0, |l| l.len());
         lists.map(|(_, data)| length(data)).sum()
     };
-    let known = state(&heard)["rows"].as_array().map_or(0, Vec::len) + rows(&heard);
-    assert_eq!(known, 6, "{heard:?}");
-    assert!(heard.iter().any(|(name, data)| name == "run" && data.contains("interrupted")));
+    let row_count = state(&events)["rows"].as_array().map_or(0, Vec::len) + rows(&events);
+    assert_eq!(row_count, 6, "{events:?}");
+    assert!(events.iter().any(|(name, data)| name == "run" && data.contains("interrupted")));
 }
 
 #[test]
 fn prometheus_is_told_what_runs() {
     let folder = tempfile::tempdir().expect("a folder");
     let (address, _running) = serve(folder.path());
-    let ask = || ask(address, "/metrics", &welcome(address));
-    assert!(ask().0.contains("content-type: text/plain; version=0.0.4"));
+    let metrics = || request(address, "/metrics", &welcome(address));
+    assert!(metrics().0.contains("content-type: text/plain; version=0.0.4"));
     let mut run = run(folder.path());
     let mut writer = run.begin_trial(start()).expect("a trial");
     (0..3).for_each(|index| interval(&mut writer, index));
-    let text = ask().1;
+    let text = metrics().1;
     let labels = "experiment=\"reads\",target=\"main\",test=\"oltp_read_only\",workers=\"8\"";
     let lines = [
         format!("dyno_transactions_total{{{labels},outcome=\"committed\"}} 30"),
@@ -268,7 +271,7 @@ fn prometheus_is_told_what_runs() {
     );
     interval(&mut writer, 3);
     let committed = format!("dyno_transactions_total{{{labels},outcome=\"committed\"}} 40");
-    assert!(ask().1.contains(&committed));
+    assert!(metrics().1.contains(&committed));
 }
 
 #[test]
@@ -284,18 +287,18 @@ fn runs_are_listed_compared_and_printed() {
         names.push(path.file_name().expect("a name").to_string_lossy().into_owned());
     }
     let (address, _running) = serve(folder.path());
-    let get = |path: &str| ask(address, path, &welcome(address));
+    let get = |path: &str| request(address, path, &welcome(address));
     let listed: serde_json::Value = serde_json::from_str(&get("/api/runs").1).expect("JSON");
     let folders: Vec<_> =
         listed.as_array().expect("runs").iter().map(|run| &run["folder"]).collect();
     assert_eq!(folders, [&names[1], &names[0]], "the newest first");
-    let both = names.join(",");
+    let joined = names.join(",");
     let compared: serde_json::Value =
-        serde_json::from_str(&get(&format!("/api/compare?runs={both}")).1).expect("JSON");
+        serde_json::from_str(&get(&format!("/api/compare?runs={joined}")).1).expect("JSON");
     let runs: Vec<_> =
         compared["targets"].as_array().expect("targets").iter().map(|target| &target[1]).collect();
     assert_eq!(runs, [1, 2], "each run has its target");
-    let papers = ["en", "zh"].map(|lang| get(&format!("/paper?runs={both}&lang={lang}")));
+    let papers = ["en", "zh"].map(|lang| get(&format!("/paper?runs={joined}&lang={lang}")));
     for paper in &papers {
         assert_eq!(status(paper), "200");
         assert!(paper.0.contains("sandbox") && paper.1.contains("<svg"), "{}", paper.0);
@@ -316,17 +319,17 @@ fn other_machines_are_let_in_only_with_a_token_of_ones_own() {
             && error.hint.as_deref().is_some_and(|hint| hint.contains("TOKEN")),
         "{error}"
     );
-    let own = Settings { token: Token::own(TOKEN).ok(), ..open };
-    let server = BoundServer::bind(own).expect("with a token it may");
+    let with_token = Settings { token: Token::own(TOKEN).ok(), ..open };
+    let server = BoundServer::bind(with_token).expect("with a token it may");
     assert!(server.url().starts_with("http://127.0.0.1:"), "{}", server.url());
-    let taken = Settings { listen: server.address(), ..settings(folder.path(), "127.0.0.1:0") };
-    let error = BoundServer::bind(taken).expect_err("the port is taken");
+    let busy = Settings { listen: server.address(), ..settings(folder.path(), "127.0.0.1:0") };
+    let error = BoundServer::bind(busy).expect_err("the port is taken");
     assert!(
         error.to_string().contains("can't listen on")
             && error.hint.as_deref().is_some_and(|hint| hint.contains("--listen"))
     );
-    let drawn = Settings { token: None, ..settings(folder.path(), "127.0.0.1:0") };
-    let (one, two) = (BoundServer::bind(drawn.clone()), BoundServer::bind(drawn));
+    let local = Settings { token: None, ..settings(folder.path(), "127.0.0.1:0") };
+    let (one, two) = (BoundServer::bind(local.clone()), BoundServer::bind(local));
     let token = |bound: Result<BoundServer, _>| {
         let url = bound.expect("bound").url();
         url.split_once("/?token=").expect("a token").1.to_owned()
@@ -346,38 +349,38 @@ fn half_open_requests_starve_nobody() {
         stream
     };
     let strangers: Vec<TcpStream> = (0..200).map(|_| half_open()).collect();
-    assert_eq!(status(&ask(address, "/metrics", &welcome(address))), "200");
+    assert_eq!(status(&request(address, "/metrics", &welcome(address))), "200");
     let mut first = &strangers[0];
     first.set_read_timeout(Some(PATIENCE)).expect("set");
-    let mut said = String::new();
+    let mut answer = String::new();
     // Cut off: closed, or reset as it has bytes that no one read.
-    let _ = first.read_to_string(&mut said);
-    assert_eq!(said, "");
+    let _ = first.read_to_string(&mut answer);
+    assert_eq!(answer, "");
     // Kept alive by who has the token only.
-    let mut kept = TcpStream::connect(address).expect("it listens");
-    kept.set_read_timeout(Some(PATIENCE)).expect("set");
-    write!(kept, "GET / HTTP/1.1\r\nHost: {address}\r\n\r\n").expect("sent");
-    let mut said = String::new();
-    kept.read_to_string(&mut said).expect("it was closed");
-    assert!(said.starts_with("HTTP/1.1 401") && said.contains("connection: close"), "{said}");
+    let mut stream = TcpStream::connect(address).expect("it listens");
+    stream.set_read_timeout(Some(PATIENCE)).expect("set");
+    write!(stream, "GET / HTTP/1.1\r\nHost: {address}\r\n\r\n").expect("sent");
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).expect("it was closed");
+    assert!(answer.starts_with("HTTP/1.1 401") && answer.contains("connection: close"), "{answer}");
     drop(running);
 }
 
 /// Alert rules and the dashboard use only what `/metrics` provides.
 #[test]
 fn rules_and_dashboard_know_only_metrics_that_there_are() {
-    let own = include_str!("../src/metrics.rs");
+    let source = include_str!("../src/metrics.rs");
     let rules = include_str!("../../../deploy/prometheus/dyno.rules.yml");
     let dashboard = include_str!("../../../deploy/grafana/dyno.json");
     let _: serde_json::Value = serde_json::from_str(dashboard).expect("JSON");
     let is_letter = |c: char| c.is_ascii_lowercase() || c == '_';
-    let mut seen = 0;
+    let mut count = 0;
     for text in [rules, dashboard] {
         for (at, _) in text.match_indices("dyno_") {
             let name: String = text[at..].chars().take_while(|&c| is_letter(c)).collect();
-            assert!(own.contains(&format!("\"{name}\"")), "{name}");
-            seen += 1;
+            assert!(source.contains(&format!("\"{name}\"")), "{name}");
+            count += 1;
         }
     }
-    assert!(seen > 20, "{seen}");
+    assert!(count > 20, "{count}");
 }

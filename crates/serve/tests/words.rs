@@ -27,12 +27,11 @@ fn dictionary(words: &str) -> Vec<(String, String)> {
         let (english, chinese) = line.split_once("\": \"")?;
         Some((english.to_owned(), chinese.to_owned()))
     };
-    let read = |line| entry(line).unwrap_or_else(|| panic!("no entry: {line}"));
-    list.lines().map(read).collect()
+    list.lines().map(|line| entry(line).unwrap_or_else(|| panic!("no entry: {line}"))).collect()
 }
 
 /// Literals that are given to `t`.
-fn told(script: &str) -> Vec<String> {
+fn translated_words(script: &str) -> Vec<String> {
     let calls = script.match_indices("t(\"").filter(|(at, _)| {
         !script[..*at].ends_with(|c: char| c.is_alphanumeric() || c == '.' || c == '_')
     });
@@ -52,10 +51,10 @@ fn every_word_has_its_chinese_with_the_same_places() {
     let dictionary = dictionary(&scripts["words.js"]);
     let english: BTreeSet<&str> = dictionary.iter().map(|(english, _)| english.as_str()).collect();
     assert_eq!(english.len(), dictionary.len(), "an entry stands there twice");
-    let all: Vec<String> = scripts.values().flat_map(|script| told(script)).collect();
-    assert!(all.len() > 60, "only {} words were found", all.len());
+    let words: Vec<String> = scripts.values().flat_map(|script| translated_words(script)).collect();
+    assert!(words.len() > 60, "only {} words were found", words.len());
     let missing: Vec<&String> =
-        all.iter().filter(|word| !english.contains(word.as_str())).collect();
+        words.iter().filter(|word| !english.contains(word.as_str())).collect();
     assert!(missing.is_empty(), "{missing:?}");
     for (english, chinese) in &dictionary {
         assert_eq!(places(english), places(chinese), "{english}");
@@ -66,7 +65,7 @@ fn every_word_has_its_chinese_with_the_same_places() {
 #[test]
 fn no_word_is_left_over() {
     // What the server says: statuses, kinds of events, outcomes of queries.
-    let of_server = [
+    let server_words = [
         "running",
         "complete",
         "interrupted",
@@ -82,13 +81,13 @@ fn no_word_is_left_over() {
         "timed_out",
     ];
     let scripts = scripts();
-    let others: String = scripts
+    let page_scripts: String = scripts
         .iter()
         .filter(|(name, _)| *name != "words.js")
         .map(|(_, script)| script.as_str())
         .collect();
     for (english, _) in dictionary(&scripts["words.js"]) {
-        let is_said = others.contains(&format!("\"{english}\""));
-        assert!(is_said || of_server.contains(&english.as_str()), "nobody says: {english}");
+        let is_used = page_scripts.contains(&format!("\"{english}\""));
+        assert!(is_used || server_words.contains(&english.as_str()), "nobody says: {english}");
     }
 }

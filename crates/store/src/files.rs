@@ -32,14 +32,14 @@ fn is_trusted(owner: u32) -> bool {
 pub(crate) fn check_owner(path: &Path) -> Result<(), Error> {
     // A slash at the end would follow the link.
     let path: PathBuf = path.components().collect();
-    for found in [fs::symlink_metadata(&path), fs::metadata(&path)] {
-        let found = found.map_err(|error| io_error("look at", &path, &error))?;
-        let owner = found.uid();
+    for metadata in [fs::symlink_metadata(&path), fs::metadata(&path)] {
+        let metadata = metadata.map_err(|error| io_error("look at", &path, &error))?;
+        let owner = metadata.uid();
         if !is_trusted(owner) {
-            let what = if found.is_symlink() { "link" } else { "folder" };
+            let kind = if metadata.is_symlink() { "link" } else { "folder" };
             let path = path.display();
             return Err(Error::new(format!(
-                "The {what} {path} belongs to another user (number {owner})."
+                "The {kind} {path} belongs to another user (number {owner})."
             ))
             .with_hint("Act as that user (in a container with --user), make it yours with chown, or choose another one with --dir."));
         }
@@ -49,8 +49,8 @@ pub(crate) fn check_owner(path: &Path) -> Result<(), Error> {
 
 /// Makes a folder within a folder.
 pub(crate) fn make_folder(path: &Path) -> Result<(), Error> {
-    let made = DirBuilder::new().mode(permissions(path) & 0o777).create(path);
-    made.map_err(|error| io_error("make the folder", path, &error))
+    let result = DirBuilder::new().mode(permissions(path) & 0o777).create(path);
+    result.map_err(|error| io_error("make the folder", path, &error))
 }
 
 /// Replaces `path` so that a reader, even after a crash, finds the old or the new text, never a mixture.
@@ -100,7 +100,7 @@ pub(crate) struct LineFile {
 impl LineFile {
     /// Opens `path` for appending; a torn last line of an earlier process is cut off.
     pub(crate) fn open(path: PathBuf) -> Result<Self, Error> {
-        let mut lines = LineFile::appending(path)?;
+        let mut lines = LineFile::open_for_append(path)?;
         lines.repair()?;
         Ok(lines)
     }
@@ -108,7 +108,7 @@ impl LineFile {
     /// Opens the file that one process at a time writes to; `None` when another one has claimed it. Nothing is
     /// cut off before: its writer may be in the middle of the last line.
     pub(crate) fn open_claimed(path: PathBuf) -> Result<Option<Self>, Error> {
-        let mut lines = LineFile::appending(path)?;
+        let mut lines = LineFile::open_for_append(path)?;
         if !lines.claim() {
             return Ok(None);
         }
@@ -116,7 +116,7 @@ impl LineFile {
         Ok(Some(lines))
     }
 
-    fn appending(path: PathBuf) -> Result<Self, Error> {
+    fn open_for_append(path: PathBuf) -> Result<Self, Error> {
         let mode = permissions(&path) & 0o666;
         match OpenOptions::new().create(true).append(true).mode(mode).open(&path) {
             Ok(file) => Ok(LineFile { path, file, length: 0 }),
@@ -126,10 +126,10 @@ impl LineFile {
 
     fn repair(&mut self) -> Result<(), Error> {
         let failed = |error| io_error("read", &self.path, &error);
-        let found = self.file.metadata().map_err(failed)?.len();
-        if found > 0 {
+        let size = self.file.metadata().map_err(failed)?.len();
+        if size > 0 {
             self.length = whole_lines(&fs::read(&self.path).map_err(failed)?).len() as u64;
-            if self.length < found {
+            if self.length < size {
                 self.cut();
             }
         }
@@ -138,7 +138,7 @@ impl LineFile {
 
     /// Returns when what was appended is on the disk.
     pub(crate) fn sync(&self) -> Result<(), Error> {
-        synced(&self.path, &self.file)
+        sync_file(&self.path, &self.file)
     }
 
     /// Appends text that ends with a line end.
@@ -174,7 +174,7 @@ impl LineFile {
     }
 }
 
-fn synced(path: &Path, file: &File) -> Result<(), Error> {
+fn sync_file(path: &Path, file: &File) -> Result<(), Error> {
     match file.sync_all() {
         Ok(()) => Ok(()),
         // Pipes and some file systems have nothing that could be synced.
@@ -190,8 +190,8 @@ pub(crate) fn seal(path: &Path) -> Result<Option<FileSeal>, Error> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(io_error("read", path, &error)),
     };
-    synced(path, &file)?;
-    let hashed = seal_of(file).map_err(|error| io_error("read", path, &error))?;
+    sync_file(path, &file)?;
+    let hashed = compute_seal(file).map_err(|error| io_error("read", path, &error))?;
     Ok(Some(hashed))
 }
 
@@ -199,10 +199,10 @@ pub(crate) fn seal(path: &Path) -> Result<Option<FileSeal>, Error> {
 pub(crate) fn is_sealed(path: &Path, seal: &FileSeal) -> bool {
     let Ok(file) = File::open(path) else { return true };
     let is_as_long = file.metadata().is_ok_and(|metadata| metadata.len() == seal.bytes);
-    is_as_long && seal_of(file).is_ok_and(|found| found == *seal)
+    is_as_long && compute_seal(file).is_ok_and(|found| found == *seal)
 }
 
-fn seal_of(mut file: File) -> io::Result<FileSeal> {
+fn compute_seal(mut file: File) -> io::Result<FileSeal> {
     let (mut sha256, mut bytes, mut part) = (Sha256::new(), 0, vec![0; 1 << 16]);
     loop {
         match file.read(&mut part)? {
@@ -277,7 +277,7 @@ mod tests {
     #[test]
     fn errors_that_the_user_can_remedy_have_hints() {
         let hint = |kind: io::ErrorKind| io_error("write", Path::new("a"), &kind.into()).hint;
-        let known = [
+        let kinds = [
             io::ErrorKind::StorageFull,
             io::ErrorKind::QuotaExceeded,
             io::ErrorKind::ReadOnlyFilesystem,
@@ -285,7 +285,7 @@ mod tests {
             io::ErrorKind::NotFound,
             io::ErrorKind::NotADirectory,
         ];
-        let hints = known.map(|kind| hint(kind).expect("a remedy"));
+        let hints = kinds.map(|kind| hint(kind).expect("a remedy"));
         assert_eq!((&hints[0], &hints[2]), (&hints[1], &hints[3]));
         assert_eq!(std::collections::BTreeSet::from(hints).len(), 4);
         assert_eq!(hint(io::ErrorKind::Interrupted), None);

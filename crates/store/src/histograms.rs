@@ -21,16 +21,16 @@ const LATENESS: &str = "lateness";
 
 /// The tag of each kind of transaction: its name, made fit for the format and unique.
 pub(crate) fn tags(kinds: &[String]) -> Vec<String> {
-    let mut taken = vec![SERVICE.to_owned(), LATENESS.to_owned()];
+    let mut tags = vec![SERVICE.to_owned(), LATENESS.to_owned()];
     for kind in kinds {
         let mut tag: String =
             kind.chars().map(|c| if c == ',' || c.is_whitespace() { '_' } else { c }).collect();
-        while tag.is_empty() || taken.contains(&tag) {
+        while tag.is_empty() || tags.contains(&tag) {
             tag.push('_');
         }
-        taken.push(tag);
+        tags.push(tag);
     }
-    taken.split_off(2)
+    tags.split_off(2)
 }
 
 pub(crate) fn header_text(trial: u32) -> String {
@@ -78,7 +78,7 @@ pub(crate) fn merge(text: &str, until_s: f64) -> (BTreeMap<String, Latencies>, u
         if line.starts_with('#') || line.trim().is_empty() {
             continue;
         }
-        let Some((tag, begins_s, latencies)) = entry(line) else {
+        let Some((tag, begins_s, latencies)) = parse_entry(line) else {
             damaged += 1;
             continue;
         };
@@ -89,7 +89,7 @@ pub(crate) fn merge(text: &str, until_s: f64) -> (BTreeMap<String, Latencies>, u
     (merged, damaged)
 }
 
-fn entry(line: &str) -> Option<(String, f64, Latencies)> {
+fn parse_entry(line: &str) -> Option<(String, f64, Latencies)> {
     let LogEntry::Interval(entry) = IntervalLogIterator::new(line.as_bytes()).next()?.ok()? else {
         return None;
     };

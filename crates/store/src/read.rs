@@ -80,18 +80,19 @@ impl TrialData {
 
     /// Takes from its stages what a trial has that is their sum: lines of all windows, one after the other, the warm-up
     /// before the first, what servers said before the first and after the last.
-    pub(crate) fn join(&mut self, all: &[TrialData]) {
-        let of = |number| all.iter().find(|trial| trial.summary.trial == number);
+    pub(crate) fn join(&mut self, trials: &[TrialData]) {
+        let find_trial = |number| trials.iter().find(|trial| trial.summary.trial == number);
         let stages = self.summary.stages.iter();
-        let stages: Vec<_> = stages.filter_map(|it| Some((it, of(it.trial)?))).collect();
+        let stages: Vec<_> = stages.filter_map(|it| Some((it, find_trial(it.trial)?))).collect();
         for (stage, data) in &stages {
             let from_s = stage.from_s;
-            let is_own = |at_s: f64| from_s == 0.0 || (0.0..data.summary.window_s).contains(&at_s);
-            let series = data.series.iter().filter(|row| is_own(row.begins_s));
+            let is_included =
+                |at_s: f64| from_s == 0.0 || (0.0..data.summary.window_s).contains(&at_s);
+            let series = data.series.iter().filter(|row| is_included(row.begins_s));
             self.series.extend(
                 series.map(|row| SeriesRow { begins_s: row.begins_s + from_s, ..row.clone() }),
             );
-            let nodes = data.nodes.iter().filter(|row| is_own(row.at_s));
+            let nodes = data.nodes.iter().filter(|row| is_included(row.at_s));
             self.nodes.extend(nodes.map(|row| NodeRow { at_s: row.at_s + from_s, ..row.clone() }));
             self.histograms.extend(data.histograms.iter().cloned());
             self.after.clone_from(&data.after);
@@ -156,39 +157,39 @@ pub fn read(path: &Path) -> Result<RunData, Error> {
 
 /// Files that a run must have written and that are not there: somebody has removed them, or not copied them.
 fn missing(path: &Path, header: &RunHeader, trials: &[TrialData]) -> Vec<Message> {
-    let mut wanted = vec!["events.jsonl".to_owned()];
+    let mut expected = vec!["events.jsonl".to_owned()];
     let last = trials.iter().map(|trial| trial.summary.trial).max().unwrap_or(0);
     for number in 1..=last {
         let Some(trial) = trials.iter().find(|trial| trial.summary.trial == number) else {
-            wanted.push(format!("trials/{number}.json"));
+            expected.push(format!("trials/{number}.json"));
             continue;
         };
         let summary = &trial.summary;
         if !summary.stages.is_empty() {
-            let of = |stage: &StageFacts| format!("trials/{}.json", stage.trial);
-            wanted.extend(summary.stages.iter().map(of));
+            let summary_file = |stage: &StageFacts| format!("trials/{}.json", stage.trial);
+            expected.extend(summary.stages.iter().map(summary_file));
             continue;
         }
         // Only a window has intervals.
         if !trial.is_partial && summary.window_s > 0.0 && !summary.kinds.is_empty() {
-            wanted.extend(["csv", "hlog"].map(|end| format!("trials/{number}.{end}")));
+            expected.extend(["csv", "hlog"].map(|end| format!("trials/{number}.{end}")));
         }
         if !trial.is_partial && !summary.conditions.nodes.is_empty() {
-            wanted.extend(Moment::ALL.map(|moment| format!("server/{}", moment.file(number))));
+            expected.extend(Moment::ALL.map(|moment| format!("server/{}", moment.file(number))));
         }
     }
-    wanted.retain(|file| !path.join(file).exists());
-    let mut problems: Vec<Message> = wanted.iter().map(|file| say!(file_missing, file)).collect();
+    expected.retain(|file| !path.join(file).exists());
+    let mut problems: Vec<Message> = expected.iter().map(|file| say!(file_missing, file)).collect();
     problems.extend(steps_without_trials(header, trials));
     problems
 }
 
 /// Files of a trial that are not what its summary says: somebody has changed them, or a disk has lost a part.
 fn changed(path: &Path, trial: &TrialData) -> Vec<Message> {
-    let named = |end: &String| format!("trials/{}.{end}", trial.summary.trial);
+    let file_name = |end: &String| format!("trials/{}.{end}", trial.summary.trial);
     let seals = trial.summary.files.iter().filter(|_| !trial.is_partial);
-    let changed = seals.filter(|(end, seal)| !is_sealed(&path.join(named(end)), seal));
-    changed.map(|(end, _)| say!(file_changed, file = named(end))).collect()
+    let changed = seals.filter(|(end, seal)| !is_sealed(&path.join(file_name(end)), seal));
+    changed.map(|(end, _)| say!(file_changed, file = file_name(end))).collect()
 }
 
 /// Trials of the plan of a complete run that are not there.
@@ -310,8 +311,8 @@ pub(crate) fn trial(
     warnings.extend(damaged.into_iter().map(|line| line_left_out(format!("{number}.csv"), line)));
     let text = read_whole_lines(&file("nodes.csv"))?.unwrap_or_default();
     let (nodes, damaged) = read_nodes(&text);
-    let named = |line| line_left_out(format!("{number}.nodes.csv"), line);
-    warnings.extend(damaged.into_iter().map(named));
+    warnings
+        .extend(damaged.into_iter().map(|line| line_left_out(format!("{number}.nodes.csv"), line)));
     let stored = versioned::<TrialSummary>(path, &format!("trials/{number}.json"))?;
     let stored = stored.and_then(|stored| undamaged(stored, warnings));
     let is_partial = stored.is_none();
@@ -333,7 +334,7 @@ pub(crate) fn trial(
                 summary
             } else {
                 let text = read_whole_lines(&file("hlog"))?.unwrap_or_default();
-                interrupted(start, &series, &text)
+                summarize_interrupted(start, &series, &text)
             }
         }
     };
@@ -402,10 +403,10 @@ impl RunData {
     /// order.
     pub fn starved(&self, step: &str, stage: Option<StageOf>) -> Vec<&TrialSummary> {
         let number = |stage: Option<StageOf>| stage.map_or(0, |stage| stage.number);
-        let is_own =
+        let is_attempt =
             |trial: &&TrialSummary| trial.step == step && number(trial.stage) == number(stage);
         let mut starved = Vec::new();
-        for trial in self.counting().filter(is_own) {
+        for trial in self.counting().filter(is_attempt) {
             match trial.status {
                 TrialStatus::Starved => starved.push(trial),
                 TrialStatus::Interrupted => {}
@@ -418,23 +419,27 @@ impl RunData {
     /// Attempts that have been or will be made again for a starved load generator, also those whose pair was given up
     /// later.
     pub fn repeated(&self) -> impl Iterator<Item = &TrialSummary> {
-        let all = self.trials.iter().map(|trial| &trial.summary);
-        all.filter(|trial| trial.status == TrialStatus::Starved)
+        let summaries = self.trials.iter().map(|trial| &trial.summary);
+        summaries.filter(|trial| trial.status == TrialStatus::Starved)
     }
 
     /// The stages of that step that ended well, in their order; of one that was made twice the later.
     pub fn stages(&self, step: &str) -> Vec<&TrialSummary> {
         let mut stages = BTreeMap::new();
-        let is_own =
-            |trial: &&TrialSummary| trial.step == step && trial.status == TrialStatus::Stage;
-        for trial in self.counting().filter(is_own) {
+        for trial in
+            self.counting().filter(|trial| trial.step == step && trial.status == TrialStatus::Stage)
+        {
             stages.insert(trial.stage.unwrap_or_default().number, trial);
         }
         stages.into_values().collect()
     }
 }
 
-fn interrupted(start: TrialStart, series: &[SeriesRow], histogram_log: &str) -> TrialSummary {
+fn summarize_interrupted(
+    start: TrialStart,
+    series: &[SeriesRow],
+    histogram_log: &str,
+) -> TrialSummary {
     let rows: Vec<&SeriesRow> = series.iter().filter(|row| row.phase == "measured").collect();
     let window_s: f64 = rows.iter().map(|row| row.length_s).sum();
     // Histograms of an interval are written before its row: what has no row is left out, so that everything is about
@@ -442,7 +447,7 @@ fn interrupted(start: TrialStart, series: &[SeriesRow], histogram_log: &str) -> 
     let until_s = rows.last().map_or(0.0, |row| row.begins_s + row.length_s / 2.0);
     let (by_tag, damaged) = histograms::merge(histogram_log, until_s);
     let tags = histograms::tags(&start.kinds);
-    let counts = counts(&rows);
+    let counts = sum_counts(&rows);
     let statements = StatementCounts {
         reads: rows.iter().map(|row| row.reads).sum(),
         writes: rows.iter().map(|row| row.writes).sum(),
@@ -454,7 +459,8 @@ fn interrupted(start: TrialStart, series: &[SeriesRow], histogram_log: &str) -> 
     let mut latency = Latencies::new();
     tags.iter().filter_map(|tag| by_tag.get(tag)).for_each(|kind| latency.add(kind));
     let mut notes = vec![say!(trial_cut_off)];
-    let kinds = kinds(&start.kinds, &tags, &by_tag, &rows, (counts, statements), &mut notes);
+    let kinds =
+        kind_summaries(&start.kinds, &tags, &by_tag, &rows, (counts, statements), &mut notes);
     let ended_well = counts.completed();
     if latency.count() != ended_well || damaged > 0 {
         notes.push(say!(histograms_differ, n = latency.count(), ended = ended_well));
@@ -484,24 +490,27 @@ fn interrupted_lists(
     mut start: TrialStart,
     executed_lines: &str,
 ) -> (TrialSummary, Vec<(usize, String)>) {
-    let own = &mut start.identity.own;
+    let lists = &mut start.identity.own;
     let mut damaged = Vec::new();
     for (number, line) in (1..).zip(executed_lines.lines()) {
-        let why = match serde_json::from_str(line) {
-            Ok(line) => match own.as_mut().is_some_and(|own| own.append(line)) {
-                true => continue,
-                false => "it belongs to no list".to_owned(),
-            },
+        let problem = match serde_json::from_str(line) {
+            Ok(line) => {
+                if lists.as_mut().is_some_and(|lists| lists.append(line)) {
+                    continue;
+                } else {
+                    "it belongs to no list".to_owned()
+                }
+            }
             Err(error) => error.to_string(),
         };
-        damaged.push((number, why));
+        damaged.push((number, problem));
     }
     let mut summary = start.summary(TrialStatus::Interrupted);
     summary.notes.push(say!(pass_cut_off));
     (summary, damaged)
 }
 
-fn counts(rows: &[&SeriesRow]) -> Counts {
+fn sum_counts(rows: &[&SeriesRow]) -> Counts {
     let mut sum = Counts::default();
     for row in rows {
         sum.add(&Counts {
@@ -519,7 +528,7 @@ fn counts(rows: &[&SeriesRow]) -> Counts {
     sum
 }
 
-fn kinds(
+fn kind_summaries(
     names: &[String],
     tags: &[String],
     by_tag: &BTreeMap<String, Latencies>,

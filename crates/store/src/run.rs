@@ -127,9 +127,8 @@ impl Run {
         for step in steps {
             numbers.extend(self.data.complete_trial(step).map(|trial| trial.trial));
         }
-        let is_own = |trial: &&TrialSummary| steps.contains(&trial.step);
-        let own = self.data.counting().filter(is_own);
-        let starved = own.filter(|trial| trial.status == TrialStatus::Starved);
+        let attempts = self.data.counting().filter(|trial| steps.contains(&trial.step));
+        let starved = attempts.filter(|trial| trial.status == TrialStatus::Starved);
         numbers.extend(starved.map(|trial| trial.trial));
         self.update(|header| header.set_aside.extend(numbers))
     }
@@ -213,11 +212,11 @@ impl Run {
         write_json(&trials.join(format!("{}.json", summary.trial)), &summary)?;
         // The summary takes precedence, so a leftover does no harm.
         let _ = fs::remove_file(trials.join(format!("{}.partial.json", summary.trial)));
-        self.keep(summary.trial)
+        self.insert_trial(summary.trial)
     }
 
     /// Takes a trial that is stored into the run so far.
-    fn keep(&mut self, number: u32) -> Result<(), Error> {
+    fn insert_trial(&mut self, number: u32) -> Result<(), Error> {
         let RunData { path, trials, warnings, .. } = &mut self.data;
         let Some(mut trial) = read::trial(path, number, warnings)? else { return Ok(()) };
         trial.join(trials);

@@ -25,7 +25,7 @@ pub(crate) fn header_line() -> String {
 }
 
 pub(crate) fn line(row: &SeriesRow) -> String {
-    cells(SERIES_COLUMNS, row)
+    serialize_cells(SERIES_COLUMNS, row)
 }
 
 pub(crate) fn node_header_line() -> String {
@@ -34,10 +34,13 @@ pub(crate) fn node_header_line() -> String {
 
 pub(crate) fn node_line(row: &NodeRow) -> String {
     let plain = |c: char| if is_command(c) { ' ' } else { c };
-    cells(NODE_COLUMNS, &NodeRow { node: row.node.chars().map(plain).collect(), ..row.clone() })
+    serialize_cells(
+        NODE_COLUMNS,
+        &NodeRow { node: row.node.chars().map(plain).collect(), ..row.clone() },
+    )
 }
 
-fn cells(columns: &str, row: &impl Serialize) -> String {
+fn serialize_cells(columns: &str, row: &impl Serialize) -> String {
     let value = serde_json::to_value(row).unwrap_or_default();
     let cell = |column: &str| match value.get(column) {
         Some(Value::String(text)) => text.clone(),
@@ -53,21 +56,21 @@ fn cells(columns: &str, row: &impl Serialize) -> String {
 /// Reads the whole lines of a series; unknown columns are passed over, missing ones are 0.
 /// The second list has the numbers of lines that were left out because they are damaged.
 pub fn read_series(text: &str) -> (Vec<SeriesRow>, Vec<usize>) {
-    rows(SERIES_COLUMNS, text)
+    parse_rows(SERIES_COLUMNS, text)
 }
 
 /// Reads the rows of nodes; missing columns are not known.
 pub fn read_nodes(text: &str) -> (Vec<NodeRow>, Vec<usize>) {
-    rows(NODE_COLUMNS, text)
+    parse_rows(NODE_COLUMNS, text)
 }
 
-fn rows<T: DeserializeOwned>(known: &str, text: &str) -> (Vec<T>, Vec<usize>) {
+fn parse_rows<T: DeserializeOwned>(known: &str, text: &str) -> (Vec<T>, Vec<usize>) {
     let mut lines = text.lines();
     let columns: Vec<&str> = lines.next().unwrap_or_default().split(',').collect();
     let mut rows = Vec::new();
     let mut damaged = Vec::new();
     for (index, line) in lines.enumerate() {
-        match row(known, &columns, line) {
+        match parse_row(known, &columns, line) {
             Some(row) => rows.push(row),
             None => damaged.push(index + 2),
         }
@@ -75,9 +78,9 @@ fn rows<T: DeserializeOwned>(known: &str, text: &str) -> (Vec<T>, Vec<usize>) {
     (rows, damaged)
 }
 
-fn row<T: DeserializeOwned>(known: &str, columns: &[&str], line: &str) -> Option<T> {
-    let most = if columns.last() == Some(&NODE) { columns.len() } else { usize::MAX };
-    let cells: Vec<&str> = line.splitn(most, ',').collect();
+fn parse_row<T: DeserializeOwned>(known: &str, columns: &[&str], line: &str) -> Option<T> {
+    let max_cells = if columns.last() == Some(&NODE) { columns.len() } else { usize::MAX };
+    let cells: Vec<&str> = line.splitn(max_cells, ',').collect();
     if cells.len() != columns.len() {
         return None;
     }

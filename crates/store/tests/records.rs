@@ -50,9 +50,9 @@ fn errors_and_reconnects_of_an_interval_are_events() {
     let deadlock = DbError::server(ErrorClass::Deadlock, 1213, *b"40001", "Deadlock found");
     (0..3).for_each(|_| broken.frame.errors.count(&deadlock));
     broken.frame.kinds[0].counts.reconnects = 2;
-    let found = events(&[interval(2.0, 1.0, 5), broken]);
-    let [error, reconnect] = found.as_slice() else { panic!("{found:?}") };
-    let wanted = Event {
+    let stored = events(&[interval(2.0, 1.0, 5), broken]);
+    let [error, reconnect] = stored.as_slice() else { panic!("{stored:?}") };
+    let expected = Event {
         at: error.at.clone(),
         trial: Some(1),
         at_s: Some(3.0),
@@ -62,7 +62,7 @@ fn errors_and_reconnects_of_an_interval_are_events() {
         count: 3,
         ..Event::new(EventKind::Error, "Deadlock found")
     };
-    assert_eq!(*error, wanted);
+    assert_eq!(*error, expected);
     assert!(!error.at.is_empty());
     assert_eq!((reconnect.kind, reconnect.count), (EventKind::Reconnect, 2));
     assert_eq!((reconnect.trial, reconnect.at_s), (Some(1), Some(3.0)));
@@ -79,8 +79,8 @@ fn gaps_are_intervals_that_chance_does_not_leave_empty() {
             begins_s += length_s;
             next
         };
-        let found = events(&lengths.iter().map(next).collect::<Vec<_>>());
-        let gaps = found.iter().filter(|event| event.kind == EventKind::Server);
+        let stored = events(&lengths.iter().map(next).collect::<Vec<_>>());
+        let gaps = stored.iter().filter(|event| event.kind == EventKind::Server);
         gaps.map(|event| event.at_s.expect("a time")).collect()
     };
     assert_eq!(gaps(0.0, &[(1.0, 7), (1.0, 0)]), [1.0]);
@@ -217,10 +217,10 @@ fn a_trial_that_was_cut_off_before_its_window_has_done_nothing() {
     let mut trial = run.begin_trial(start("a", None)).expect("begun");
     trial.interval(&interval(-1.0, 1.0, 10)).expect("stored");
     drop(trial);
-    let found = &read(run.path()).expect("read").trials[0].summary;
-    assert_eq!((found.window_s, found.tps, found.qps), (0.0, 0.0, 0.0));
-    assert_eq!((found.counts.committed, found.latency.count), (0, 0));
-    assert_eq!(found.notes.len(), 1, "{:?}", found.notes);
+    let summary = &read(run.path()).expect("read").trials[0].summary;
+    assert_eq!((summary.window_s, summary.tps, summary.qps), (0.0, 0.0, 0.0));
+    assert_eq!((summary.counts.committed, summary.latency.count), (0, 0));
+    assert_eq!(summary.notes.len(), 1, "{:?}", summary.notes);
 }
 
 #[test]
@@ -234,8 +234,8 @@ fn histograms_that_miss_transactions_are_noted() {
     let notes = || read(&path).expect("read").trials[0].summary.notes.len();
     assert_eq!(notes(), 1);
     let log = path.join("trials/1.hlog");
-    let whole = fs::read_to_string(&log).expect("read");
-    for damaged in [format!("{whole}nonsense\n"), String::new()] {
+    let text = fs::read_to_string(&log).expect("read");
+    for damaged in [format!("{text}nonsense\n"), String::new()] {
         fs::write(&log, damaged).expect("written");
         assert_eq!(notes(), 2);
     }
@@ -267,8 +267,8 @@ fn what_servers_said_is_missed_where_nodes_were_asked() {
     let missing = || -> Vec<String> {
         read(&path).expect("read").warnings.iter().map(|text| text.to_string()).collect()
     };
-    let found = missing();
-    assert!(found.len() == 1 && found[0].contains("server/1-before.json"), "{found:?}");
+    let warnings = missing();
+    assert!(warnings.len() == 1 && warnings[0].contains("server/1-before.json"), "{warnings:?}");
 }
 
 #[test]

@@ -100,26 +100,23 @@ fn run_with_trial(dir: &Path, ends: bool) -> std::path::PathBuf {
 
 /// A folder and everything within it.
 fn all_within(folder: &Path) -> Vec<PathBuf> {
-    let mut all = vec![folder.to_owned()];
+    let mut paths = vec![folder.to_owned()];
     let entries = fs::read_dir(folder).expect("a folder");
     for path in entries.map(|entry| entry.expect("an entry").path()) {
-        match path.is_dir() {
-            true => all.extend(all_within(&path)),
-            false => all.push(path),
-        }
+        if path.is_dir() { paths.extend(all_within(&path)) } else { paths.push(path) }
     }
-    all.sort();
-    all
+    paths.sort();
+    paths
 }
 
 /// Permissions of everything within `path`, each once: of folders, and of files.
 fn permissions(path: &Path) -> [BTreeSet<u32>; 2] {
-    let mut of = [BTreeSet::new(), BTreeSet::new()];
+    let mut modes = [BTreeSet::new(), BTreeSet::new()];
     for path in all_within(path) {
-        let found = fs::metadata(&path).expect("there");
-        of[usize::from(found.is_file())].insert(found.permissions().mode() & 0o777);
+        let metadata = fs::metadata(&path).expect("there");
+        modes[usize::from(metadata.is_file())].insert(metadata.permissions().mode() & 0o777);
     }
-    of
+    modes
 }
 
 proptest! {
@@ -178,9 +175,9 @@ fn a_complete_run_round_trips() {
     let nodes = NodeFacts::from([("primary".to_owned(), facts)]);
     trial.server(Moment::Before, &nodes).expect("stored");
     measured().iter().for_each(|interval| trial.interval(interval).expect("stored"));
-    let said = NodeRow { at_s: 1.0, node: "main".to_owned(), ..NodeRow::default() };
+    let row = NodeRow { at_s: 1.0, node: "main".to_owned(), ..NodeRow::default() };
     let mut series = trial.node_series().expect("made");
-    series.append(&said).expect("stored");
+    series.append(&row).expect("stored");
     trial.event(Event::new(EventKind::Note, "line\nend \u{1F600}")).expect("stored");
     run.end_trial(trial, summary(9, "a", &measured())).expect("stored");
     assert!(run.data().is_complete("a") && !run.data().is_complete("b"));
@@ -205,7 +202,7 @@ fn a_complete_run_round_trips() {
     assert!(!trial.is_partial);
     assert_eq!((trial.series.len(), trial.series[1].committed), (3, 50));
     assert_eq!((trial.before.clone(), trial.after.len()), (nodes, 0));
-    assert_eq!(trial.nodes, [said]);
+    assert_eq!(trial.nodes, [row]);
     let histograms = trial.histograms().expect("read");
     assert_eq!(histograms["oltp_read_only"].count(), 225);
     let note = data.events.iter().find(|event| event.kind == EventKind::Note).expect("the note");
@@ -235,8 +232,8 @@ fn files_that_are_missing_are_named() {
     assert_eq!(warnings(), ["trials/2.hlog is missing."]);
     fs::remove_file(path.join("trials/1.json")).expect("removed");
     fs::remove_file(path.join("events.jsonl")).expect("removed");
-    let all = ["events.jsonl", "trials/1.json", "trials/2.hlog"];
-    assert_eq!(warnings(), all.map(|file| format!("{file} is missing.")));
+    let missing = ["events.jsonl", "trials/1.json", "trials/2.hlog"];
+    assert_eq!(warnings(), missing.map(|file| format!("{file} is missing.")));
 }
 
 #[test]
@@ -249,17 +246,17 @@ fn a_summary_seals_the_files_of_its_trial() {
     };
     assert_eq!(warnings(), Vec::<String>::new());
     let file = path.join("trials/1.csv");
-    let whole = fs::read_to_string(&file).expect("read");
+    let text = fs::read_to_string(&file).expect("read");
     // A digit that somebody improved, and a line that a power loss took.
-    let last = whole[..whole.len() - 1].rfind('\n').expect("lines") + 1;
-    for other in [whole.replacen("100", "900", 1), whole[..last].to_owned()] {
-        assert_ne!(other, whole);
+    let last = text[..text.len() - 1].rfind('\n').expect("lines") + 1;
+    for other in [text.replacen("100", "900", 1), text[..last].to_owned()] {
+        assert_ne!(other, text);
         fs::write(&file, other).expect("written");
-        let said =
+        let expected =
             ["trials/1.csv is not as it was when its trial ended: its length or SHA-256 differs."];
-        assert_eq!(warnings(), said);
+        assert_eq!(warnings(), expected);
     }
-    fs::write(&file, whole).expect("written");
+    fs::write(&file, text).expect("written");
     assert_eq!(warnings(), Vec::<String>::new());
 }
 
@@ -281,20 +278,20 @@ fn a_killed_trial_is_summarized_from_what_it_wrote() {
     let data = read(&path).expect("read");
     assert_eq!(data.status(), RunStatus::Interrupted);
     let trial = &data.trials[0];
-    let found = &trial.summary;
-    let whole = summary(1, "reads/main/8/1", &measured());
+    let partial = &trial.summary;
+    let expected = summary(1, "reads/main/8/1", &measured());
     assert!(trial.is_partial);
-    assert_eq!(found.status, TrialStatus::Interrupted);
-    assert_eq!((found.counts, found.in_flight), (whole.counts, whole.in_flight));
-    assert_eq!(found.counts.started, found.counts.ended() + found.in_flight);
-    assert_eq!((found.tps, found.qps, found.window_s), (whole.tps, whole.qps, 3.0));
-    assert_eq!(found.wasted.total(), whole.wasted.total());
-    assert_eq!(found.latency.count, whole.latency.count);
-    assert!((found.latency.p99_us / whole.latency.p99_us - 1.0).abs() < 0.002);
+    assert_eq!(partial.status, TrialStatus::Interrupted);
+    assert_eq!((partial.counts, partial.in_flight), (expected.counts, expected.in_flight));
+    assert_eq!(partial.counts.started, partial.counts.ended() + partial.in_flight);
+    assert_eq!((partial.tps, partial.qps, partial.window_s), (expected.tps, expected.qps, 3.0));
+    assert_eq!(partial.wasted.total(), expected.wasted.total());
+    assert_eq!(partial.latency.count, expected.latency.count);
+    assert!((partial.latency.p99_us / expected.latency.p99_us - 1.0).abs() < 0.002);
 }
 
 /// Two kinds, the second of which is rolled back in half of its transactions.
-fn of_two_kinds(index: u32, orders: u64, payments: u64) -> MeasuredInterval {
+fn two_kinds_interval(index: u32, orders: u64, payments: u64) -> MeasuredInterval {
     let mut mixed = interval(Phase::Measured, index, f64::from(index), 0);
     mixed.frame.kinds = Frame::new(2, false).kinds;
     for (kind, count) in mixed.frame.kinds.iter_mut().zip([payments, orders]) {
@@ -315,13 +312,13 @@ fn a_killed_trial_knows_what_each_kind_has_committed() {
     let kinds = vec!["payment".to_owned(), "new_order".to_owned()];
     let mixed = TrialStart { kinds, ..start("orders/main/8/1") };
     let mut trial = run.begin_trial(mixed).expect("begun");
-    trial.interval(&of_two_kinds(0, 40, 30)).expect("stored");
-    trial.interval(&of_two_kinds(1, 60, 70)).expect("stored");
+    trial.interval(&two_kinds_interval(0, 40, 30)).expect("stored");
+    trial.interval(&two_kinds_interval(1, 60, 70)).expect("stored");
     drop(trial);
     let data = read(&path).expect("read");
-    let found = &data.trials[0];
-    assert_eq!(found.series[1].committed_by_kind, [70, 30]);
-    let counts: Vec<(u64, u64)> = found
+    let trial = &data.trials[0];
+    assert_eq!(trial.series[1].committed_by_kind, [70, 30]);
+    let counts: Vec<(u64, u64)> = trial
         .summary
         .kinds
         .iter()
@@ -338,20 +335,20 @@ fn a_kill_at_any_byte_of_the_last_lines_costs_at_most_one_interval() {
         [("trials/1.csv", 150), ("trials/1.hlog", 225), ("events.jsonl", 225)]
     {
         let file = path.join(name);
-        let whole = fs::read(&file).expect("read");
+        let bytes = fs::read(&file).expect("read");
         let last_line =
-            whole[..whole.len() - 1].iter().rposition(|&byte| byte == b'\n').expect("lines") + 1;
-        for length in last_line..=whole.len() {
-            fs::write(&file, &whole[..length]).expect("written");
+            bytes[..bytes.len() - 1].iter().rposition(|&byte| byte == b'\n').expect("lines") + 1;
+        for length in last_line..=bytes.len() {
+            fs::write(&file, &bytes[..length]).expect("written");
             let data = read(&path).expect("readable");
             assert_eq!(data.warnings, Vec::<Message>::new(), "{name} cut at {length}");
-            let found = &data.trials[0].summary;
-            let wanted = if length == whole.len() { 225 } else { committed_after };
-            assert_eq!(found.counts.committed, wanted, "{name} cut at {length}");
-            assert_eq!(found.counts.started, found.counts.ended() + found.in_flight);
+            let summary = &data.trials[0].summary;
+            let expected = if length == bytes.len() { 225 } else { committed_after };
+            assert_eq!(summary.counts.committed, expected, "{name} cut at {length}");
+            assert_eq!(summary.counts.started, summary.counts.ended() + summary.in_flight);
             if name == "trials/1.csv" {
                 assert_eq!(
-                    found.latency.count, wanted,
+                    summary.latency.count, expected,
                     "histograms and series cover the same window"
                 );
             }
@@ -410,8 +407,8 @@ fn attempts_whose_load_generator_was_starved_are_counted_over_processes() {
     drop(run);
     let mut run = Run::open(&path).expect("opened");
     starved(&mut run);
-    let of = |step: &str| run.data().starved(step, None).len();
-    assert_eq!((of("reads/main/8/1"), of("reads/main/8/2")), (2, 0));
+    let attempts = |step: &str| run.data().starved(step, None).len();
+    assert_eq!((attempts("reads/main/8/1"), attempts("reads/main/8/2")), (2, 0));
     assert!(!run.data().is_complete("reads/main/8/1"));
 }
 
@@ -487,7 +484,7 @@ fn a_folder_of_another_user_is_refused_and_a_link_of_ones_own_is_not() {
     symlink(&disk, &runs).expect("linked");
     let path = Run::create(&runs, header(), false).expect("a link of one's own").path().to_owned();
     drop(Run::open(&path).expect("goes on"));
-    let refused = |what: &str| {
+    let assert_refused = |what: &str| {
         let whose =
             format!("The {what} {} belongs to another user (number 54321).", runs.display());
         for error in [Run::create(&runs, header(), false).err(), Run::open(&path).err()] {
@@ -497,10 +494,10 @@ fn a_folder_of_another_user_is_refused_and_a_link_of_ones_own_is_not() {
         }
     };
     lchown(&runs, Some(STRANGER), None).expect("given away");
-    refused("link");
+    assert_refused("link");
     lchown(&runs, Some(0), None).expect("taken back");
     chown(&disk, Some(STRANGER), None).expect("given away");
-    refused("folder");
+    assert_refused("folder");
     chown(&disk, Some(0), None).expect("taken back");
     chown(&path, Some(STRANGER), None).expect("given away");
     let error = Run::open(&path).expect_err("a run of another user").to_string();

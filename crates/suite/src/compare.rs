@@ -71,16 +71,16 @@ impl WantedStop {
             self.half_width = Some(TOGETHER_HALF_WIDTH);
             self.pairs = Some(TOGETHER_PAIRS);
         }
-        let least = rank::least_count(ALPHA / comparisons.max(1) as f64) as u32 * unit;
-        let most =
+        let min_pairs = rank::least_count(ALPHA / comparisons.max(1) as f64) as u32 * unit;
+        let max_pairs =
             match (self.is_until_decided, self.half_width.is_some() || self.budget_s.is_some()) {
                 (true, _) => PAIRS_MOST_UNDECIDED,
-                (false, true) => PAIRS_MOST.max(least),
-                (false, false) => least,
+                (false, true) => PAIRS_MOST.max(min_pairs),
+                (false, false) => min_pairs,
             };
-        let whole = |pairs: u32| pairs.next_multiple_of(unit);
-        let (pairs_least, pairs_most) = self.pairs.unwrap_or((least, most));
-        let (pairs_least, pairs_most) = (whole(pairs_least), whole(pairs_most));
+        let round_up = |pairs: u32| pairs.next_multiple_of(unit);
+        let (pairs_least, pairs_most) = self.pairs.unwrap_or((min_pairs, max_pairs));
+        let (pairs_least, pairs_most) = (round_up(pairs_least), round_up(pairs_most));
         let WantedStop { half_width, is_until_decided, budget_s, .. } = self;
         StopRule { pairs_least, pairs_most, half_width, is_until_decided, budget_s }
     }
@@ -96,7 +96,7 @@ pub(crate) fn read(
     let gates = table.texts("gate").unwrap_or_default();
     for gate in &gates {
         if let Err(mistake) = gate.value.parse::<Gate>() {
-            table.note(&gate.span, mistake.to_string(), mistake.hint.clone());
+            table.report(&gate.span, mistake.to_string(), mistake.hint.clone());
         }
     }
     facts.gates = WithSpan::values(gates);
@@ -117,7 +117,7 @@ pub(crate) fn read(
 
 /// Numbers of restarts of servers and reloads of data; one level lies within the other.
 fn read_renewals(table: &mut Reader<'_, '_>, facts: &mut ExperimentFacts) {
-    let spans = ["restart_each", "reload_each"].map(|key| table.span_of(key));
+    let spans = ["restart_each", "reload_each"].map(|key| table.key_span(key));
     facts.restart_each = read_each(table, "restart_each");
     facts.reload_each = read_each(table, "reload_each");
     let Some(span) = spans.into_iter().flatten().next() else { return };
@@ -125,7 +125,7 @@ fn read_renewals(table: &mut Reader<'_, '_>, facts: &mut ExperimentFacts) {
     if less > 0 && !more.is_multiple_of(less) {
         let message = format!("{more} pairs are no multiple of {less} pairs.");
         let hint = "`restart_each` must divide `reload_each`, or the other way round.";
-        table.note(&span, message, hint);
+        table.report(&span, message, hint);
     }
     if facts.reload_each > 0 && facts.restore.is_none() {
         facts.restore = Restore::Reload;
@@ -158,27 +158,27 @@ fn read_compare(mut table: Reader<'_, '_>) -> Option<Compare> {
     let (is_aa, clone) = read_aa(&mut table);
     let candidates = table.texts("candidates");
     let form = "a number from 1 to 1000, or two such as \"6..20\", the smaller one first";
-    let pairs = table.parsed("pairs", form, |value| pairs(text_of(value)?));
+    let pairs = table.parsed("pairs", form, |value| pairs(value_text(value)?));
     let half_width = read_share(&mut table, "half_width");
     let equivalence = read_share(&mut table, "equivalence");
     let is_until_decided = table.flag("until_decided").unwrap_or(false);
-    let span = table.span_of("design").unwrap_or(0..0);
+    let span = table.key_span("design").unwrap_or(0..0);
     let design = table.parsed("design", "\"in_turn\" or \"together\"", |value| {
-        Design::ALL.into_iter().find(|design| text_of(value) == Some(design.name()))
+        Design::ALL.into_iter().find(|design| value_text(value) == Some(design.name()))
     });
     let design = WithSpan { value: design.unwrap_or_default(), span };
     let form = "a length of time such as \"90s\", \"30m\" or \"2h\"";
     let budget_s = table.parsed("budget", form, |value| {
-        seconds(text_of(value)?).filter(|seconds| (1.0..=31_536_000.0).contains(seconds))
+        seconds(value_text(value)?).filter(|seconds| (1.0..=31_536_000.0).contains(seconds))
     });
     if !is_aa && candidates.as_ref().is_none_or(Vec::is_empty) {
-        table.missing("candidates", "Add `candidates = [\"NAME\"]`, or `aa = true`.");
+        table.report_missing("candidates", "Add `candidates = [\"NAME\"]`, or `aa = true`.");
     }
     for candidate in candidates.iter().flatten().chain(&clone) {
         if baseline.as_ref().is_some_and(|baseline| baseline.value == candidate.value) {
             let hint = "To measure the noise, write `aa = true` instead of `candidates`.";
             let message = format!("`{}` is compared with itself.", candidate.value);
-            table.note(&candidate.span, message, hint);
+            table.report(&candidate.span, message, hint);
         }
     }
     table.finish(
@@ -231,9 +231,9 @@ fn check_together(compare: &Compare, facts: &ExperimentFacts) -> Result<(), Prob
 
 /// `aa = true`, or the name of a second clone of the baseline.
 fn read_aa(table: &mut Reader<'_, '_>) -> (bool, Option<WithSpan<String>>) {
-    let span = table.span_of("aa");
-    let wanted = "true, false, or the name of a target that is its clone";
-    let read = table.parsed("aa", wanted, |value| match value {
+    let span = table.key_span("aa");
+    let expected = "true, false, or the name of a target that is its clone";
+    let read = table.parsed("aa", expected, |value| match value {
         DeValue::Boolean(is_aa) => Some((*is_aa, None)),
         DeValue::String(name) => {
             Some((true, Some(WithSpan { value: name.to_string(), span: span.clone()? })))
@@ -244,7 +244,7 @@ fn read_aa(table: &mut Reader<'_, '_>) -> (bool, Option<WithSpan<String>>) {
 }
 
 /// A text, or a number as it is written.
-pub(crate) fn text_of<'v>(value: &'v DeValue<'_>) -> Option<&'v str> {
+pub(crate) fn value_text<'v>(value: &'v DeValue<'_>) -> Option<&'v str> {
     match value {
         DeValue::String(text) => Some(text),
         DeValue::Integer(digits) => Some(digits.as_str()),
@@ -264,7 +264,7 @@ pub fn pairs(text: &str) -> Option<(u32, u32)> {
 /// `half_width = "2%"` or `0.02`.
 fn read_share(table: &mut Reader<'_, '_>, key: &'static str) -> Option<f64> {
     let form = "a share such as \"2%\", from 0.01% to 50%";
-    table.parsed(key, form, |value| share(text_of(value)?))
+    table.parsed(key, form, |value| share(value_text(value)?))
 }
 
 /// A half-width or a margin as users write it: `2%` or `0.02`; from 0.0001 to 0.5.
@@ -298,19 +298,19 @@ fn read_search(table: &mut Reader<'_, '_>, workload: Option<&WorkloadOffer>) -> 
         ("most_rate", "objective", "It is a bound of a search: add an objective."),
     ]);
     let objective = table.text("objective");
-    let span = table.span_of("start_rate");
+    let span = table.key_span("start_rate");
     let [start_rate, most_rate] =
         ["start_rate", "most_rate"].map(|key| table.number(key, 0.001..=100_000_000.0));
     let objective = objective?;
     if workload.is_some_and(|workload| workload.levels == Levels::Degrees) {
         let message = "A pass over queries has no rate that could be searched for.";
-        table.note(&objective.span, message, "Leave `objective` out.");
+        table.report(&objective.span, message, "Leave `objective` out.");
     }
     if let Err(mistake) = objective.value.parse::<Objective>() {
-        table.note(&objective.span, mistake.to_string(), mistake.hint.clone());
+        table.report(&objective.span, mistake.to_string(), mistake.hint.clone());
     }
     if let (Some(span), true) = (span, most_rate.is_some_and(|most| start_rate > Some(most))) {
-        table.note(&span, "`start_rate` is higher than `most_rate`.", "");
+        table.report(&span, "`start_rate` is higher than `most_rate`.", "");
     }
     Some(RateSearch { objective: objective.value, start_rate, most_rate })
 }
@@ -351,15 +351,14 @@ pub(crate) fn plan(
 ) -> Result<(), Problem> {
     let Some(wanted) = &experiment.compare else { return Ok(()) };
     let baseline = &wanted.baseline.value;
-    let is_there = |name: &String| planned.targets.contains(name);
-    let candidates: Vec<String> = match wanted.is_aa {
-        true if wanted.candidates.is_empty() => vec![twin_name(baseline)],
-        _ => {
-            let named = wanted.candidates.iter().map(|candidate| candidate.value.clone());
-            named.filter(is_there).collect()
-        }
+    let is_planned = |name: &String| planned.targets.contains(name);
+    let candidates: Vec<String> = if wanted.is_aa && wanted.candidates.is_empty() {
+        vec![twin_name(baseline)]
+    } else {
+        let names = wanted.candidates.iter().map(|candidate| candidate.value.clone());
+        names.filter(is_planned).collect()
     };
-    if !is_there(baseline) || candidates.is_empty() {
+    if !is_planned(baseline) || candidates.is_empty() {
         notes.push(say!(only_one_has_a_url, name = &planned.name));
         return Ok(());
     }
@@ -372,11 +371,10 @@ pub(crate) fn plan(
     }
     if wanted.is_aa && wanted.candidates.is_empty() {
         let twin = &candidates[0];
-        if !targets.iter().any(|target| target.name == *twin) {
-            let of = targets.iter().position(|target| target.name == *baseline);
-            if let Some(at) = of {
-                targets.insert(at + 1, targets::twin(&targets[at]));
-            }
+        let is_missing = !targets.iter().any(|target| target.name == *twin);
+        let baseline = targets.iter().position(|target| target.name == *baseline);
+        if let Some(at) = baseline.filter(|_| is_missing) {
+            targets.insert(at + 1, targets::twin_target(&targets[at]));
         }
         planned.targets.push(twin.clone());
     }
@@ -385,10 +383,10 @@ pub(crate) fn plan(
     let comparisons = levels * candidates.len();
     let design = wanted.design.value;
     let stop = wanted.stop.rule(design, comparisons, unit);
-    let least = rank::least_count(ALPHA / comparisons.max(1) as f64) as u32 * unit;
-    if stop.pairs_most < least {
+    let min_pairs = rank::least_count(ALPHA / comparisons.max(1) as f64) as u32 * unit;
+    if stop.pairs_most < min_pairs {
         let (name, pairs) = (&planned.name, stop.pairs_most);
-        notes.push(say!(too_few_pairs, name, pairs, n = comparisons, least));
+        notes.push(say!(too_few_pairs, name, pairs, n = comparisons, least = min_pairs));
     }
     planned.comparison = Some(ComparisonFacts {
         baseline: baseline.clone(),
@@ -428,11 +426,11 @@ pub struct ComparisonWay {
 
 /// A suite that names no target, with those of the command line: nothing is known of them but how to reach them.
 pub(crate) fn take_targets(suite: &Suite, overrides: &Overrides) -> Result<Suite, SuiteError> {
-    let mut taken = suite.clone();
+    let mut extended = suite.clone();
     let with_url = overrides.targets.iter().map(|(name, _)| name);
     let with_nodes = overrides.nodes.iter().map(|(name, _)| name);
-    with_url.chain(with_nodes).try_for_each(|name| add_target(&mut taken, "--target", name))?;
-    Ok(taken)
+    with_url.chain(with_nodes).try_for_each(|name| add_target(&mut extended, "--target", name))?;
+    Ok(extended)
 }
 
 /// Adds a target without further facts, unless the suite has it.
@@ -459,11 +457,11 @@ fn add_target(suite: &mut Suite, option: &str, name: &str) -> Result<(), SuiteEr
 /// they do with theirs.
 pub(crate) fn pair(suite: &Suite) -> Option<Versus> {
     let [baseline, candidate] = &suite.targets[..] else { return None };
-    let is_open = |experiment: &SuiteExperiment| {
+    let are_open = suite.experiments.iter().all(|experiment| {
         let facts = &experiment.facts;
         experiment.targets.is_none() && experiment.compare.is_none() && facts.search.is_none()
-    };
-    suite.experiments.iter().all(is_open).then(|| Versus {
+    });
+    are_open.then(|| Versus {
         baseline: baseline.name.value.clone(),
         candidate: candidate.name.value.clone(),
         control: None,
@@ -483,13 +481,13 @@ fn usual_ways(versus: &Versus, overrides: &Overrides, experiments: usize) -> Vec
         return vec![capacity];
     }
     let (least, most) = TOGETHER_PAIRS;
-    let trials = |budget_s| {
+    let max_pairs = overrides.budget_s.map_or(most, |budget_s| {
         let trials_s = COST_SHARE * budget_s / experiments.max(1) as f64;
-        (trials_s / (TOGETHER_TRIAL_S + TOGETHER_OVERHEAD_S)) as u32
-    };
-    let most = overrides.budget_s.map_or(most, |budget_s| trials(budget_s).clamp(least, most));
+        let trials = (trials_s / (TOGETHER_TRIAL_S + TOGETHER_OVERHEAD_S)) as u32;
+        trials.clamp(least, most)
+    });
     let stop = WantedStop {
-        pairs: Some((least, most)),
+        pairs: Some((least, max_pairs)),
         half_width: Some(TOGETHER_HALF_WIDTH),
         ..WantedStop::default()
     };
@@ -512,41 +510,40 @@ pub(crate) fn apply(
     let mut changed = suite.clone();
     names.iter().try_for_each(|name| add_target(&mut changed, "--compare", name))?;
     changed.targets.retain(|target| names.contains(&target.name.value));
-    let (kept, left_out) = chosen(suite, &names);
+    let (chosen, left_out) = choose_experiments(suite, &names);
     if !left_out.is_empty() {
         notes.push(say!(repeated_loads_left_out, names = left_out.join(", ")));
     }
-    let searches = kept.iter().filter(|experiment| experiment.facts.search.is_some());
+    let searches = chosen.iter().filter(|experiment| experiment.facts.search.is_some());
     let searches: Vec<&str> = searches.map(|experiment| experiment.name.value.as_str()).collect();
     if !searches.is_empty() {
         notes.push(say!(searches_are_no_pairs, names = searches.join(", ")));
     }
     changed.experiments.clear();
     let is_usual = versus.ways.is_empty();
-    let ways = match is_usual {
-        true => usual_ways(versus, overrides, kept.len()),
-        false => versus.ways.clone(),
-    };
-    for experiment in kept {
-        let is_possible = |way: &&ComparisonWay| {
+    let ways =
+        if is_usual { usual_ways(versus, overrides, chosen.len()) } else { versus.ways.clone() };
+    for experiment in chosen {
+        let possible = ways.iter().filter(|way| {
             way.design == Design::InTurn
                 || !is_usual
                 || concurrency_problem(&experiment.facts).is_none()
-        };
-        let ways: Vec<&ComparisonWay> = ways.iter().filter(is_possible).collect();
+        });
+        let ways: Vec<&ComparisonWay> = possible.collect();
         let last = ways.len().saturating_sub(1);
         let is_renamed = last > 0 || versus.control.is_some();
-        let mut add = |mut compared: SuiteExperiment, purpose: &str| {
+        let mut add = |mut comparison: SuiteExperiment, purpose: &str| {
             if is_renamed {
-                compared.name.value = format!("{}-{purpose}", experiment.name.value);
-                compared.facts.name.clone_from(&compared.name.value);
+                comparison.name.value = format!("{}-{purpose}", experiment.name.value);
+                comparison.facts.name.clone_from(&comparison.name.value);
             }
-            changed.experiments.push(compared);
+            changed.experiments.push(comparison);
         };
         let mut first = None;
         for (place, way) in ways.iter().enumerate() {
-            let mut compared = compared(experiment, versus, way);
-            if let Some(compare) = compared.compare.as_mut().filter(|_| way.stop.budget_s.is_some())
+            let mut comparison = comparison_experiment(experiment, versus, way);
+            if let Some(compare) =
+                comparison.compare.as_mut().filter(|_| way.stop.budget_s.is_some())
             {
                 compare.shares_budget_with.clone_from(&first);
             }
@@ -554,23 +551,27 @@ pub(crate) fn apply(
                 format!("{}-{}", experiment.name.value, way.design.purpose())
             });
             // The data serve all ways.
-            compared.facts.prepare &= place == 0;
-            compared.facts.cleanup &= place == last;
-            add(compared, way.design.purpose());
+            comparison.facts.prepare &= place == 0;
+            comparison.facts.cleanup &= place == last;
+            add(comparison, way.design.purpose());
         }
         let Some(clone) = &versus.control else { continue };
         let noise = Versus { candidate: clone.clone(), ..versus.clone() };
         for way in ways.into_iter().filter(|way| way.design == Design::Together) {
-            let mut compared = compared(experiment, &noise, way);
-            compared.facts.gates.clear();
-            compared.compare.as_mut().expect("it compares").is_aa = true;
-            add(compared, clone);
+            let mut comparison = comparison_experiment(experiment, &noise, way);
+            comparison.facts.gates.clear();
+            comparison.compare.as_mut().expect("it compares").is_aa = true;
+            add(comparison, clone);
         }
     }
     Ok(changed)
 }
 
-fn compared(experiment: &SuiteExperiment, versus: &Versus, way: &ComparisonWay) -> SuiteExperiment {
+fn comparison_experiment(
+    experiment: &SuiteExperiment,
+    versus: &Versus,
+    way: &ComparisonWay,
+) -> SuiteExperiment {
     let written = |value: &String| WithSpan { value: value.clone(), span: 0..0 };
     let is_aa = versus.candidate == versus.baseline;
     let candidates = if is_aa { Vec::new() } else { vec![written(&versus.candidate)] };
@@ -598,24 +599,28 @@ fn compared(experiment: &SuiteExperiment, versus: &Versus, way: &ComparisonWay) 
 
 /// The experiments that are meant for one of the two targets; if none is, all of them, but each load
 /// once: suites repeat loads for targets of their own. Experiments that share data stay together.
-fn chosen<'a>(suite: &'a Suite, names: &[String]) -> (Vec<&'a SuiteExperiment>, Vec<String>) {
-    let is_meant = |experiment: &&SuiteExperiment| {
-        let targets = experiment.targets.iter().flatten();
-        experiment.targets.is_none() || targets.clone().any(|target| names.contains(&target.value))
-    };
-    let mut groups = sharing_data(suite.experiments.iter().filter(is_meant));
+fn choose_experiments<'a>(
+    suite: &'a Suite,
+    names: &[String],
+) -> (Vec<&'a SuiteExperiment>, Vec<String>) {
+    let meant = suite.experiments.iter().filter(|experiment| {
+        let mut targets = experiment.targets.iter().flatten();
+        experiment.targets.is_none() || targets.any(|target| names.contains(&target.value))
+    });
+    let mut groups = sharing_data(meant);
     if groups.is_empty() {
         groups = sharing_data(suite.experiments.iter());
     }
-    let (mut kept, mut left_out): (Vec<&SuiteExperiment>, Vec<String>) = (Vec::new(), Vec::new());
+    let (mut chosen, mut left_out): (Vec<&SuiteExperiment>, Vec<String>) = (Vec::new(), Vec::new());
     for group in groups {
-        let is_known = |new: &&SuiteExperiment| kept.iter().any(|old| load(old) == load(new));
-        match group.iter().all(is_known) {
-            true => left_out.extend(group.iter().map(|experiment| experiment.name.value.clone())),
-            false => kept.extend(group),
+        let mut experiments = group.iter();
+        if experiments.all(|new| chosen.iter().any(|old| load_key(old) == load_key(new))) {
+            left_out.extend(group.iter().map(|experiment| experiment.name.value.clone()));
+        } else {
+            chosen.extend(group);
         }
     }
-    (kept, left_out)
+    (chosen, left_out)
 }
 
 /// Cuts experiments where data are dropped and others loaded.
@@ -632,7 +637,7 @@ fn sharing_data<'a>(
     groups
 }
 
-fn load(experiment: &SuiteExperiment) -> impl PartialEq + '_ {
+fn load_key(experiment: &SuiteExperiment) -> impl PartialEq + '_ {
     let facts = &experiment.facts;
     let test = (&facts.workload, &facts.test, &facts.options, &facts.search);
     let length = (facts.warmup_s, facts.duration_s, facts.events);

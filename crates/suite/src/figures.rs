@@ -54,10 +54,10 @@ impl PublishedFigure {
         if let Some(name) = sidecar.columns.keys().next() {
             return Err(fail(1, format!("There is no column `{name}`.")));
         }
-        let is_label = |(_, column): &&(String, PublishedColumn)| {
-            matches!(column, PublishedColumn::Label { .. })
-        };
-        let labels = columns.iter().filter(is_label).count();
+        let labels = columns
+            .iter()
+            .filter(|(_, column)| matches!(column, PublishedColumn::Label { .. }))
+            .count();
         if labels != 1 {
             return Err(fail(1, format!("One column must be the label, not {labels}.")));
         }
@@ -98,7 +98,7 @@ fn add_rows(
     cells: &[&str],
     fixed: &Conditions,
 ) -> Result<(), String> {
-    let mut shared: BTreeMap<String, String> = stated(fixed).collect();
+    let mut shared: BTreeMap<String, String> = condition_texts(fixed).collect();
     let mut label = String::new();
     for ((name, column), cell) in columns.iter().zip(cells) {
         match column {
@@ -119,7 +119,7 @@ fn add_rows(
         let value =
             value.ok_or_else(|| format!("`{cell}` in the column `{name}` is not a number."))?;
         let mut conditions = shared.clone();
-        conditions.extend(stated(when));
+        conditions.extend(condition_texts(when));
         let row = match rows[first..].iter_mut().find(|row| row.conditions == conditions) {
             Some(row) => row,
             None => {
@@ -187,7 +187,7 @@ pub enum PublishedColumn {
 
 type Conditions = BTreeMap<String, toml::Value>;
 
-fn stated(conditions: &Conditions) -> impl Iterator<Item = (String, String)> {
+fn condition_texts(conditions: &Conditions) -> impl Iterator<Item = (String, String)> {
     let text = |value: &toml::Value| match value {
         toml::Value::String(text) => text.clone(),
         number => condition(&number.to_string()),
@@ -241,27 +241,17 @@ pub(crate) fn published_table(
     targets: &[&SuiteTarget],
 ) -> Option<PublishedTable> {
     let figure = figure(&link.figure.value)?;
-    let chosen = |row: &&PublishedRow| {
+    let rows = figure.rows.iter().filter(|row| {
         link.filter.iter().all(|(name, value)| row.conditions.get(&name.value) == Some(value))
-    };
-    let named =
-        |target: &SuiteTarget| link.targets.iter().any(|name| name.value == target.name.value);
-    let counterpart = |row: &PublishedRow, target: &SuiteTarget| {
-        let is_matched = !link.matching.is_empty()
-            && link.matching.iter().all(|name| {
-                let value = target.value(&name.value);
-                value.is_some() && row.conditions.get(&name.value) == value.as_ref()
-            });
-        is_matched || named(target)
-    };
-    let publish = |row: &PublishedRow| PublishedRow {
+    });
+    let rows = rows.map(|row| PublishedRow {
         targets: targets
             .iter()
-            .filter(|target| counterpart(row, target))
+            .filter(|target| is_counterpart(link, row, target))
             .map(|target| target.name.value.clone())
             .collect(),
         ..row.clone()
-    };
+    });
     let place = [figure.date.as_ref(), figure.location.as_ref()].into_iter().flatten();
     let source: Vec<Message> =
         [figure.source.clone()].into_iter().chain(place.map(Message::from)).collect();
@@ -271,6 +261,15 @@ pub(crate) fn published_table(
         source: Message::joined(&source, ", ", "，"),
         method: figure.method.clone(),
         note: figure.note.clone(),
-        rows: figure.rows.iter().filter(chosen).map(publish).collect(),
+        rows: rows.collect(),
     })
+}
+
+fn is_counterpart(link: &Link, row: &PublishedRow, target: &SuiteTarget) -> bool {
+    let is_matched = !link.matching.is_empty()
+        && link.matching.iter().all(|name| {
+            let value = target.value(&name.value);
+            value.is_some() && row.conditions.get(&name.value) == value.as_ref()
+        });
+    is_matched || link.targets.iter().any(|name| name.value == target.name.value)
 }

@@ -26,11 +26,11 @@ pub(crate) fn read(
         Some((name, Levels::Degrees)) => read_passes(table, name),
         Some((name, Levels::Workers)) => {
             let hint = "It is a key of workloads whose queries can be parallel.";
-            refuse(table, &["degrees"], name, hint);
+            refuse_keys(table, &["degrees"], name, hint);
             read_time(table, workload)
         }
         None => {
-            let _ = table.take("degrees");
+            let _ = table.take_entry("degrees");
             read_time(table, workload)
         }
     }
@@ -38,7 +38,7 @@ pub(crate) fn read(
 
 /// Reads how often a trial is repeated whose load generator was starved.
 pub(crate) fn read_retry_starved(table: &mut Reader<'_, '_>) -> Option<u32> {
-    table.whole("retry_starved", 0..=10).and_then(|times| u32::try_from(times).ok())
+    table.whole_number("retry_starved", 0..=10).and_then(|times| u32::try_from(times).ok())
 }
 
 /// The length of the stages into which long trials are cut; 0 if they are not. `facts` are what the rest of the
@@ -48,25 +48,25 @@ pub(crate) fn read_stage(
     workload: Option<&WorkloadOffer>,
     facts: &ExperimentFacts,
 ) -> Option<f64> {
-    let span = table.span_of("stage_s");
-    let given = table.number("stage_s", 0.0..=86_400.0);
+    let span = table.key_span("stage_s");
+    let number = table.number("stage_s", 0.0..=86_400.0);
     let is_whole = [
         (facts.fault.is_some(), "with a fault"),
         (facts.events.is_some(), "that ends after a count of transactions"),
         (facts.search.is_some(), "of a search"),
         (workload.is_some_and(|workload| !workload.has_stages), "of this workload"),
     ];
-    let whole = is_whole.iter().find(|(is_whole, _)| *is_whole).map(|(_, which)| *which);
-    let Some((span, stage_s)) = span.zip(given) else {
+    let uncut_kind = is_whole.iter().find(|(is_whole, _)| *is_whole).map(|(_, which)| *which);
+    let Some((span, stage_s)) = span.zip(number) else {
         let is_long = facts.duration_s.is_some_and(|duration_s| duration_s > WHOLE_MOST_S);
-        return (is_long && whole.is_none()).then_some(STAGE_S);
+        return (is_long && uncut_kind.is_none()).then_some(STAGE_S);
     };
-    if let Some(which) = whole.filter(|_| stage_s > 0.0) {
+    if let Some(which) = uncut_kind.filter(|_| stage_s > 0.0) {
         let message = format!("A trial {which} can't be cut into stages.");
-        table.note(&span, message, "Leave `stage_s` out.");
+        table.report(&span, message, "Leave `stage_s` out.");
     } else if stage_s > 0.0 && stage_s < 1.0 {
         let message = format!("A stage of {stage_s} s is too short.");
-        table.note(&span, message, "Give at least 1, or 0 for one piece.");
+        table.report(&span, message, "Give at least 1, or 0 for one piece.");
     }
     Some(stage_s)
 }
@@ -95,10 +95,10 @@ fn read_time(
 
 /// Passes over queries: as long as they take.
 fn read_passes(table: &mut Reader<'_, '_>, workload: &str) -> Option<ExperimentFacts> {
-    let degrees = table.wholes("degrees", &(0..=DEGREE_MAX));
+    let degrees = table.whole_numbers("degrees", &(0..=DEGREE_MAX));
     let hint = "A trial is one pass over the queries, as long as it takes; `degrees = [0, 16]` \
                 makes a point of each parallel degree.";
-    refuse(table, &OF_TIME, workload, hint);
+    refuse_keys(table, &OF_TIME, workload, hint);
     Some(ExperimentFacts {
         degrees: degrees.map_or_else(|| vec![0], numbers),
         interval_s: 1.0,
@@ -106,10 +106,10 @@ fn read_passes(table: &mut Reader<'_, '_>, workload: &str) -> Option<ExperimentF
     })
 }
 
-fn refuse(table: &mut Reader<'_, '_>, keys: &[&'static str], workload: &str, hint: &str) {
+fn refuse_keys(table: &mut Reader<'_, '_>, keys: &[&'static str], workload: &str, hint: &str) {
     for key in keys {
-        if let Some((span, _)) = table.take(key) {
-            table.note(&span, format!("An experiment of `{workload}` has no `{key}`."), hint);
+        if let Some((span, _)) = table.take_entry(key) {
+            table.report(&span, format!("An experiment of `{workload}` has no `{key}`."), hint);
         }
     }
 }
@@ -128,22 +128,22 @@ fn read_workers(table: &mut Reader<'_, '_>, workload: Option<&WorkloadOffer>) ->
         table.require("workers", "Add `workers = [1, 2, 4]`, for example.");
     }
     let range = 1..=100_000;
-    let workers = table.wholes("workers", &range);
+    let workers = table.whole_numbers("workers", &range);
     let Some(alias) = alias else { return workers.map(numbers) };
-    let aliased = table.wholes(alias, &range);
+    let aliased = table.whole_numbers(alias, &range);
     workers.or(aliased).map(numbers)
 }
 
 /// `duration_s` and `events`: at least one must end the window.
 fn read_length(table: &mut Reader<'_, '_>) -> (Option<f64>, Option<u64>) {
-    let timed = table.has("duration_s");
-    let counted = table.has("events");
+    let has_duration = table.has("duration_s");
+    let has_events = table.has("events");
     let duration_s = table.number("duration_s", 0.1..=2_592_000.0);
-    let events = table.whole("events", 0..=1_000_000_000_000);
-    if !timed && (!counted || events == Some(0)) {
+    let events = table.whole_number("events", 0..=1_000_000_000_000);
+    if !has_duration && (!has_events || events == Some(0)) {
         let message = format!("{} would never end: it has no `duration_s`.", table.name);
         let hint = "Add `duration_s = 60`, or `events = 10000`, or both.";
-        table.note(&table.span.clone(), message, hint);
+        table.report(&table.span.clone(), message, hint);
     }
     (duration_s, events.filter(|events| *events > 0))
 }
@@ -161,8 +161,8 @@ pub(crate) fn read_fault(
     experiment: &mut Reader<'_, '_>,
     facts: &ExperimentFacts,
 ) -> Option<FaultPlan> {
-    let (span, value) = experiment.take("fault")?;
-    let note = |message: &str, hint: &str| experiment.note(&span, message, hint);
+    let (span, value) = experiment.take_entry("fault")?;
+    let note = |message: &str, hint: &str| experiment.report(&span, message, hint);
     if !facts.degrees.is_empty() {
         note(
             "A pass over queries has no moment for a fault.",
@@ -174,7 +174,7 @@ pub(crate) fn read_fault(
             "Add `duration_s = 60`, so that there is a time before the fault and one after it.",
         );
     }
-    let table = Reader::of_value(experiment.sheet, "`fault`", span.clone(), value)?;
+    let table = Reader::from_value(experiment.sheet, "`fault`", span.clone(), value)?;
     read_table(table, facts.duration_s)
 }
 
@@ -188,7 +188,7 @@ fn read_table(mut table: Reader<'_, '_>, duration_s: Option<f64>) -> Option<Faul
         .and_then(|written| read_action(&table, &written));
     let node = table.text("node");
     let at_s = read_at(&mut table, duration_s);
-    let heal_span = table.span_of("heal_after_s");
+    let heal_span = table.key_span("heal_after_s");
     let heal_after_s = table.number("heal_after_s", 0.0..=86_400.0);
     let promote = read_promote(&mut table);
     let answer_limit_s = table.number("answer_limit_s", 0.1..=3_600.0);
@@ -196,24 +196,24 @@ fn read_table(mut table: Reader<'_, '_>, duration_s: Option<f64>) -> Option<Faul
         ["command", "heal_command", "promote_command"].map(|key| table.text(key));
     let allow_lost = read_allow_lost(&mut table);
     match (action, &command) {
-        (Some(FaultAction::Command), None) => table.missing(
+        (Some(FaultAction::Command), None) => table.report_missing(
             "command",
             "Add `command = \"...\"`: what the shell executes at the moment of the fault.",
         ),
         (Some(other), Some(command)) if other != FaultAction::Command => {
             let message = format!("The fault `{}` is done by dyno itself.", other.name());
             let hint = "Write `action = \"command\"`, or leave `command` out.";
-            table.note(&command.span, message, hint);
+            table.report(&command.span, message, hint);
         }
         _ => {}
     }
     if let (Some(span), Some(FaultAction::Restart)) = (heal_span, action) {
         let hint = "Leave `heal_after_s` out, or write `action = \"stop\"`.";
-        table.note(&span, "A restart starts the node again at once.", hint);
+        table.report(&span, "A restart starts the node again at once.", hint);
     }
     if node.as_ref().is_some_and(|node| promote.as_ref() == Some(&node.value)) {
         let message = "The node that takes over is the one that the fault is done to.";
-        table.note(&table.span, message, "Name another node, or write `promote = true`.");
+        table.report(&table.span, message, "Name another node, or write `promote = true`.");
     }
     table.finish(
         &[
@@ -255,7 +255,7 @@ fn read_allow_lost(table: &mut Reader<'_, '_>) -> Option<Vec<String>> {
 fn read_action(table: &Reader<'_, '_>, written: &WithSpan<String>) -> Option<FaultAction> {
     let action = FaultAction::parse(&written.value);
     if action.is_none() {
-        table.sheet.note_unknown(
+        table.sheet.report_unknown(
             written,
             ("fault", "Faults"),
             &FaultAction::ALL.map(FaultAction::name),
@@ -267,12 +267,12 @@ fn read_action(table: &Reader<'_, '_>, written: &WithSpan<String>) -> Option<Fau
 /// The moment must lie within the window, with time before and after it.
 fn read_at(table: &mut Reader<'_, '_>, duration_s: Option<f64>) -> Option<f64> {
     table.require("at_s", "Add `at_s = 20`: seconds from the opening of the window.");
-    let (span, value) = table.take("at_s")?;
+    let (span, value) = table.take_entry("at_s")?;
     let at_s = table.item_number("at_s", value, &(BEFORE_LEAST_S..=2_592_000.0))?.value;
     if duration_s.is_some_and(|duration_s| at_s + BEFORE_LEAST_S > duration_s) {
         let message = format!("The fault at {at_s} s has no second of the window after it.");
         let hint = "Let `duration_s` be longer, so that the time after the fault is measured.";
-        table.note(&span, message, hint);
+        table.report(&span, message, hint);
     }
     Some(at_s)
 }
@@ -295,7 +295,7 @@ pub(crate) fn check_allowed(sheet: &Sheet<'_>, experiment: &SuiteExperiment, kno
         if target != "*" && !known.is_empty() && !known.contains(&target.as_str()) {
             let message = format!("`allow_lost` names `{}`, which is no target.", short(target));
             let hint = hint_of_known(target, "Targets of this file", known);
-            sheet.note(&experiment.name.span, message, hint);
+            sheet.report(&experiment.name.span, message, hint);
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Reads the tables of a suite file, and the options of an experiment.
 
 use crate::reader::{
-    Reader, Sheet, Source, Span, Synonyms, Value, found, hint_of_known, known_key, short,
+    Reader, Sheet, Source, Span, Synonyms, Value, describe_value, hint_of_known, known_key, short,
 };
 use crate::suite::{Link, Node, OptionEntry, Suite, SuiteExperiment, SuiteTarget, WithSpan};
 use crate::{compare, figures, load, publication, targets};
@@ -26,31 +26,31 @@ const EXCLUSIVE: &[(&str, &str, &str)] = &[
 ];
 
 pub(crate) fn read_file(sheet: &Sheet<'_>, mut file: Reader<'_, '_>) -> Option<Suite> {
-    let header = match file.take("suite") {
-        Some((span, value)) => Reader::of_value(sheet, "[suite]", span, value).map(read_header),
+    let header = match file.take_entry("suite") {
+        Some((span, value)) => Reader::from_value(sheet, "[suite]", span, value).map(read_header),
         None => {
-            file.missing("[suite]", "Begin the file with `[suite]` and `name = \"...\"`.");
+            file.report_missing("[suite]", "Begin the file with `[suite]` and `name = \"...\"`.");
             None
         }
     };
-    let targets = match file.take("target") {
+    let targets = match file.take_entry("target") {
         Some((span, value)) => read_targets(sheet, span, value),
         None => Vec::new(),
     };
     let mut experiments: Vec<SuiteExperiment> = Vec::new();
-    match file.take("experiment") {
+    match file.take_entry("experiment") {
         Some((_, value)) => {
             for experiment in read_experiments(&file, value) {
                 check_experiment(sheet, &experiment, &targets, &experiments);
                 experiments.push(experiment);
             }
         }
-        None => file.missing("[[experiment]]", NO_EXPERIMENT),
+        None => file.report_missing("[[experiment]]", NO_EXPERIMENT),
     }
     let publication = file
-        .take("paper")
-        .and_then(|(span, value)| Reader::of_value(sheet, "[paper]", span, value))
-        .map(publication::read)
+        .take_entry("paper")
+        .and_then(|(span, value)| Reader::from_value(sheet, "[paper]", span, value))
+        .map(publication::read_publication)
         .unwrap_or_default();
     publication::check_targets(sheet, &publication, &targets);
     file.finish(&[("target", "targets"), ("experiment", "experiments")], |_, known| known);
@@ -70,7 +70,7 @@ fn read_header(mut table: Reader<'_, '_>) -> Option<Suite> {
     let description_zh = table.trimmed("description_zh");
     let paper = table.text("paper").map(|text| text.value);
     let source = table.text("source").map(|text| text.value);
-    let seed = table.whole("seed", 0..=(1 << 53)).unwrap_or(1);
+    let seed = table.whole_number("seed", 0..=(1 << 53)).unwrap_or(1);
     let sample_servers = table.flag("sample_servers").unwrap_or(true);
     let retry_starved = load::read_retry_starved(&mut table);
     let deny = table.texts("deny").unwrap_or_default();
@@ -115,33 +115,33 @@ pub(crate) fn is_name(name: &str) -> bool {
 }
 
 fn check_name(table: &Reader<'_, '_>, name: &WithSpan<String>) -> bool {
-    let good = is_name(&name.value);
-    if !good {
+    let is_valid = is_name(&name.value);
+    if !is_valid {
         let message = format!("`{}` can't be a name.", short(&name.value));
         let hint =
             "Names have up to 64 letters, digits, `.`, `_` and `-`, a letter or digit first.";
-        table.note(&name.span, message, hint);
+        table.report(&name.span, message, hint);
     }
-    good
+    is_valid
 }
 
 fn read_targets(sheet: &Sheet<'_>, span: Span, value: Value<'_>) -> Vec<SuiteTarget> {
-    let Some(table) = Reader::of_value(sheet, "[target]", span.clone(), value) else {
+    let Some(table) = Reader::from_value(sheet, "[target]", span.clone(), value) else {
         return Vec::new();
     };
     let entries = table.into_entries();
     if entries.is_empty() {
         let hint = "Write `[target.main]`, with the target's name after the dot.";
-        sheet.note(&span, "`[target]` names no target.", hint);
+        sheet.report(&span, "`[target]` names no target.", hint);
     }
-    let read = |(name, span, value): (&str, Span, Value<'_>)| {
+    let targets = entries.into_iter().filter_map(|(name, span, value)| {
         let title = format!("[target.{}]", short(name));
-        let table = Reader::of_value(sheet, title, span.clone(), value)?;
+        let table = Reader::from_value(sheet, title, span.clone(), value)?;
         let name = WithSpan { value: name.to_string(), span };
         check_name(&table, &name).then_some(())?;
         read_target(name, table)
-    };
-    entries.into_iter().filter_map(read).collect()
+    });
+    targets.collect()
 }
 
 fn read_target(name: WithSpan<String>, mut table: Reader<'_, '_>) -> Option<SuiteTarget> {
@@ -159,21 +159,24 @@ fn read_target(name: WithSpan<String>, mut table: Reader<'_, '_>) -> Option<Suit
         restart: table.text("restart").map(|text| text.value.into()),
         stated: read_stated(&mut table),
         shard_rule: targets::read_shard_rule(&mut table),
-        shards: table.whole("shards", 1..=10_000).map(|shards| shards as u32),
+        shards: table.whole_number("shards", 1..=10_000).map(|shards| shards as u32),
         price: table.table("price").and_then(read_price),
         ..TargetFacts::default()
     };
     table.refuse_both(&[("url", "nodes", "`url` is that of a single server.")]);
-    let url = table.text("url").map(secret);
-    let (nodes, nodes_span) = match table.take("nodes") {
+    let url = table.text("url").map(secret_url);
+    let (nodes, nodes_span) = match table.take_entry("nodes") {
         Some((span, value)) => (read_nodes(&table, value), span),
         None => (vec![Node { name: None, role: Role::Primary, url }], table.span.clone()),
     };
     let route = targets::read_route(&mut table);
     let variable = password_variable(&name.value);
-    table.finish(TARGET_SYNONYMS, |key, known| match key.contains("pass") || key.contains("pwd") {
-        true => format!("Put the password into the environment variable {variable}."),
-        false => known,
+    table.finish(TARGET_SYNONYMS, |key, known| {
+        if key.contains("pass") || key.contains("pwd") {
+            format!("Put the password into the environment variable {variable}.")
+        } else {
+            known
+        }
     });
     Some(SuiteTarget { name, product, facts, nodes, route, nodes_span })
 }
@@ -197,32 +200,32 @@ fn read_price(mut table: Reader<'_, '_>) -> Option<Price> {
     Some(Price { per_hour: per_hour?, currency: currency?.value })
 }
 
-fn secret(text: WithSpan<String>) -> WithSpan<SecretUrl> {
+fn secret_url(text: WithSpan<String>) -> WithSpan<SecretUrl> {
     WithSpan { value: SecretUrl::new(text.value), span: text.span }
 }
 
 fn read_nodes<'t>(target: &Reader<'_, 't>, value: Value<'t>) -> Vec<Node> {
     let DeValue::Array(items) = value.get_ref() else {
-        target.wrong::<()>("nodes", "a list of tables", value);
+        target.report_wrong::<()>("nodes", "a list of tables", value);
         return Vec::new();
     };
     if items.is_empty() {
-        target.wrong::<()>("nodes", "a list of at least one table", value);
+        target.report_wrong::<()>("nodes", "a list of at least one table", value);
     }
     let mut nodes = Vec::new();
     for item in items.iter() {
         let name = format!("A node of {}", target.name);
-        let Some(mut table) = Reader::of_value(target.sheet, name, item.span(), item) else {
+        let Some(mut table) = Reader::from_value(target.sheet, name, item.span(), item) else {
             continue;
         };
         let name = table.text("name").filter(|name| check_name(&table, name));
         let role = table.required_text("role", "Roles: primary, read_only, endpoint, shard.");
-        let url = table.text("url").map(secret);
+        let url = table.text("url").map(secret_url);
         if let Some(role) = role {
             match Role::parse(&role.value) {
                 Some(role) => nodes.push(Node { name, role, url }),
                 None => {
-                    table.sheet.note_unknown(&role, ("role", "Roles"), &Role::ALL.map(Role::name))
+                    table.sheet.report_unknown(&role, ("role", "Roles"), &Role::ALL.map(Role::name))
                 }
             }
         }
@@ -233,17 +236,19 @@ fn read_nodes<'t>(target: &Reader<'_, 't>, value: Value<'t>) -> Vec<Node> {
 
 fn read_experiments<'t>(file: &Reader<'_, 't>, value: Value<'t>) -> Vec<SuiteExperiment> {
     let DeValue::Array(items) = value.get_ref() else {
-        let message =
-            format!("`experiment` must be a list of tables, but is {}.", found(value.get_ref()));
-        file.note(&value.span(), message, "Write `[[experiment]]` with two brackets.");
+        let message = format!(
+            "`experiment` must be a list of tables, but is {}.",
+            describe_value(value.get_ref())
+        );
+        file.report(&value.span(), message, "Write `[[experiment]]` with two brackets.");
         return Vec::new();
     };
     if items.is_empty() {
-        file.missing("[[experiment]]", NO_EXPERIMENT);
+        file.report_missing("[[experiment]]", NO_EXPERIMENT);
     }
     items
         .iter()
-        .filter_map(|item| Reader::of_value(file.sheet, "[[experiment]]", item.span(), item))
+        .filter_map(|item| Reader::from_value(file.sheet, "[[experiment]]", item.span(), item))
         .filter_map(read_experiment)
         .collect()
 }
@@ -262,9 +267,9 @@ fn read_experiment(mut table: Reader<'_, '_>) -> Option<SuiteExperiment> {
     let (workload, test) = read_workload_and_test(&mut table, is_own_mix);
     let targets = table.texts("targets");
     let mix = read_own_mix(&mut table, workload);
-    let options = match table.take("options") {
+    let options = match table.take_entry("options") {
         Some((span, value)) => {
-            let reader = Reader::of_value(table.sheet, "`options`", span, value);
+            let reader = Reader::from_value(table.sheet, "`options`", span, value);
             // With an unknown workload nothing is known of its options.
             reader.zip(workload).map(|(reader, workload)| read_options(reader, workload))
         }
@@ -280,14 +285,14 @@ fn read_experiment(mut table: Reader<'_, '_>) -> Option<SuiteExperiment> {
         facts.interval_s = load::FAULT_INTERVAL_S;
     }
     facts.stage_s = load::read_stage(&mut table, workload, &facts);
-    let read_only = table.wholes("read_only", &(1..=1_000)).unwrap_or_default();
-    facts.repeats = table.whole("repeats", 1..=1_000).map_or(1, |repeats| repeats as u32);
+    let read_only = table.whole_numbers("read_only", &(1..=1_000)).unwrap_or_default();
+    facts.repeats = table.whole_number("repeats", 1..=1_000).map_or(1, |repeats| repeats as u32);
     let retry_starved = load::read_retry_starved(&mut table);
     // Statements of one's own are about tables of one's own, and no one knows what a script's `cleanup` drops.
     let is_script = is_lua(workload);
     facts.prepare = table.flag("prepare").unwrap_or(!is_own_mix);
     facts.cleanup = table.flag("cleanup").unwrap_or(!is_own_mix && !is_script);
-    let published = match table.take("published") {
+    let published = match table.take_entry("published") {
         Some((_, value)) => read_links(&table, value),
         None => Vec::new(),
     };
@@ -329,10 +334,10 @@ fn read_workload_and_test<'s>(
     is_own_mix: bool,
 ) -> (Option<&'s WorkloadOffer>, Option<Test>) {
     let mut offers = table.sheet.offers.iter();
-    let own = offers.find(|workload| workload.name == OWN_MIX.0).filter(|_| is_own_mix);
-    match own.and_then(|workload| Some((workload, workload.test(OWN_MIX.1)?))) {
+    let own_workload = offers.find(|workload| workload.name == OWN_MIX.0).filter(|_| is_own_mix);
+    match own_workload.and_then(|workload| Some((workload, workload.test(OWN_MIX.1)?))) {
         Some((workload, test)) => {
-            let span = table.span_of("statements").unwrap_or(0..0);
+            let span = table.key_span("statements").unwrap_or(0..0);
             (Some(workload), Some((WithSpan { value: test.name.to_owned(), span }, test)))
         }
         None => {
@@ -345,19 +350,19 @@ fn read_workload_and_test<'s>(
 fn read_workload<'s>(table: &mut Reader<'s, '_>) -> Option<&'s WorkloadOffer> {
     let name = table.required_text("workload", "Add `workload = \"sysbench\"`.")?;
     let offers = table.sheet.offers;
-    let found = offers.iter().find(|workload| workload.name == name.value);
-    if found.is_none() {
-        let known: Vec<&str> = offers.iter().map(|workload| workload.name).collect();
-        table.sheet.note_unknown(&name, ("workload", "Workloads"), &known);
+    let workload = offers.iter().find(|workload| workload.name == name.value);
+    if workload.is_none() {
+        let names: Vec<&str> = offers.iter().map(|workload| workload.name).collect();
+        table.sheet.report_unknown(&name, ("workload", "Workloads"), &names);
     }
-    found
+    workload
 }
 
 fn read_test(table: &mut Reader<'_, '_>, workload: Option<&WorkloadOffer>) -> Option<Test> {
     // A workload with a single test needs no word for it.
     if let (Some([only]), false) = (workload.map(|workload| workload.tests), table.has("test")) {
-        let span = table.span_of("workload").unwrap_or(0..0);
-        let _ = table.take("test");
+        let span = table.key_span("workload").unwrap_or(0..0);
+        let _ = table.take_entry("test");
         return Some((WithSpan { value: only.name.to_owned(), span }, only));
     }
     let name = table.required_text("test", "`dyno help WORKLOAD` lists its tests.")?;
@@ -366,23 +371,22 @@ fn read_test(table: &mut Reader<'_, '_>, workload: Option<&WorkloadOffer>) -> Op
     if let Some(test) = workload.test(&name.value) {
         return Some((name, test));
     }
-    let known: Vec<&str> = workload.tests.iter().map(|test| test.name).collect();
+    let names: Vec<&str> = workload.tests.iter().map(|test| test.name).collect();
     let message = format!("The workload `{}` has no test `{}`.", workload.name, short(&name.value));
-    let hint = match name.value.contains('.') && known.contains(&"script") {
-        true => {
-            let file = short(&name.value);
-            format!("A script has `test = \"script\"` and `options = {{ scripts = \"{file}\" }}`.")
-        }
-        false => hint_of_known(&name.value, "Tests", &known),
+    let hint = if name.value.contains('.') && names.contains(&"script") {
+        let file = short(&name.value);
+        format!("A script has `test = \"script\"` and `options = {{ scripts = \"{file}\" }}`.")
+    } else {
+        hint_of_known(&name.value, "Tests", &names)
     };
-    table.note(&name.span, message, hint);
+    table.report(&name.span, message, hint);
     None
 }
 
 /// `published` is the name of a figure, a table, or a list of both.
 fn read_links<'t>(table: &Reader<'_, 't>, value: Value<'t>) -> Vec<Link> {
     let sheet = table.sheet;
-    let one = |value: Value<'t>| match value.get_ref() {
+    let parse_link = |value: Value<'t>| match value.get_ref() {
         DeValue::String(name) => {
             let figure = WithSpan { value: name.to_string(), span: value.span() };
             let link =
@@ -390,14 +394,14 @@ fn read_links<'t>(table: &Reader<'_, 't>, value: Value<'t>) -> Vec<Link> {
             check_link(sheet, &link).then_some(link)
         }
         DeValue::Table(_) => {
-            let link = Reader::of_value(sheet, "`published`", value.span(), value)?;
+            let link = Reader::from_value(sheet, "`published`", value.span(), value)?;
             read_link(link)
         }
-        _ => table.wrong("published", "the name of a figure or a table", value),
+        _ => table.report_wrong("published", "the name of a figure or a table", value),
     };
     match value.get_ref() {
-        DeValue::Array(items) => items.iter().filter_map(one).collect(),
-        _ => one(value).into_iter().collect(),
+        DeValue::Array(items) => items.iter().filter_map(parse_link).collect(),
+        _ => parse_link(value).into_iter().collect(),
     }
 }
 
@@ -406,8 +410,8 @@ fn read_link(mut table: Reader<'_, '_>) -> Option<Link> {
     let figure = table.required_text("figure", "Add `figure = \"NAME\"`.");
     let matching = table.texts("match").unwrap_or_default();
     let targets = table.texts("targets").unwrap_or_default();
-    let filter = match table.take("where") {
-        Some((span, value)) => Reader::of_value(sheet, "`where`", span, value).map(read_filter),
+    let filter = match table.take_entry("where") {
+        Some((span, value)) => Reader::from_value(sheet, "`where`", span, value).map(read_filter),
         None => Some(Vec::new()),
     };
     table.finish(&[("figure", "name"), ("where", "filter")], |_, known| known);
@@ -419,17 +423,17 @@ fn read_filter(table: Reader<'_, '_>) -> Vec<(WithSpan<String>, String)> {
     let sheet = table.sheet;
     let mut filter = Vec::new();
     for (key, span, value) in table.into_entries() {
-        let wanted = match value.get_ref() {
+        let text = match value.get_ref() {
             DeValue::String(text) => Some(text.to_string()),
-            number => compare::text_of(number).map(figures::condition),
+            number => compare::value_text(number).map(figures::condition),
         };
-        match wanted {
-            Some(wanted) => filter.push((WithSpan { value: key.to_string(), span }, wanted)),
+        match text {
+            Some(text) => filter.push((WithSpan { value: key.to_string(), span }, text)),
             None => {
-                let found = found(value.get_ref());
+                let description = describe_value(value.get_ref());
                 let message =
-                    format!("`{}` must be a text or a number, but is {found}.", short(key));
-                sheet.note(&value.span(), message, "");
+                    format!("`{}` must be a text or a number, but is {description}.", short(key));
+                sheet.report(&value.span(), message, "");
             }
         }
     }
@@ -439,27 +443,28 @@ fn read_filter(table: Reader<'_, '_>) -> Vec<(WithSpan<String>, String)> {
 fn check_link(sheet: &Sheet<'_>, link: &Link) -> bool {
     let written = &link.figure;
     let Some(figure) = figures::figure(&written.value) else {
-        let known: Vec<&str> = figures::all().iter().map(|figure| figure.name.as_str()).collect();
-        sheet.note_unknown(written, ("published figure", "Figures"), &known);
+        let names: Vec<&str> = figures::all().iter().map(|figure| figure.name.as_str()).collect();
+        sheet.report_unknown(written, ("published figure", "Figures"), &names);
         return false;
     };
-    let known = figure.condition_names();
+    let conditions = figure.condition_names();
     let mut good = true;
     for name in link.matching.iter().chain(link.filter.iter().map(|(name, _)| name)) {
-        if !known.contains(&name.value.as_str()) {
+        if !conditions.contains(&name.value.as_str()) {
             let message =
                 format!("The figure `{}` has no condition `{}`.", figure.name, short(&name.value));
-            let hint = hint_of_known(&name.value, "Its conditions", &known);
-            sheet.note(&name.span, message, hint);
+            let hint = hint_of_known(&name.value, "Its conditions", &conditions);
+            sheet.report(&name.span, message, hint);
             good = false;
         }
     }
     for name in &link.matching {
-        if known.contains(&name.value.as_str()) && !SuiteTarget::KEYS.contains(&name.value.as_str())
+        if conditions.contains(&name.value.as_str())
+            && !SuiteTarget::KEYS.contains(&name.value.as_str())
         {
             let message = format!("A target has no `{}` to match rows with.", short(&name.value));
             let hint = format!("Rows can be matched by {}.", SuiteTarget::KEYS.join(", "));
-            sheet.note(&name.span, message, hint);
+            sheet.report(&name.span, message, hint);
             good = false;
         }
     }
@@ -477,25 +482,25 @@ fn check_experiment(
     if let Some(first) = earlier.iter().find(|other| other.name.value == name.value) {
         let line = sheet.source.place(&first.name.span).line;
         let message = format!("Two experiments are called `{}`.", name.value);
-        sheet.note(&name.span, message, format!("The first one is in line {line}."));
+        sheet.report(&name.span, message, format!("The first one is in line {line}."));
     }
-    let known: Vec<&str> = targets.iter().map(|target| target.name.value.as_str()).collect();
+    let names: Vec<&str> = targets.iter().map(|target| target.name.value.as_str()).collect();
     let published = experiment.published.iter().flat_map(|link| &link.targets);
     let compare = experiment.compare.iter();
     let compared = compare.flat_map(|compare| compare.candidates.iter().chain([&compare.baseline]));
     for target in experiment.targets.iter().flatten().chain(published).chain(compared.clone()) {
         // Without any readable target the real problem has been said already.
-        if !known.is_empty() && !known.contains(&target.value.as_str()) {
-            sheet.note_unknown(target, ("target", "Targets of this file"), &known);
+        if !names.is_empty() && !names.contains(&target.value.as_str()) {
+            sheet.report_unknown(target, ("target", "Targets of this file"), &names);
         }
     }
-    load::check_allowed(sheet, experiment, &known);
+    load::check_allowed(sheet, experiment, &names);
     if let Some(measured) = &experiment.targets {
         for target in compared {
             if !measured.iter().any(|other| other.value == target.value) {
                 let message = format!("`targets` doesn't list `{}`.", short(&target.value));
                 let hint = "What is compared must be measured: leave `targets` out, or add it.";
-                sheet.note(&target.span, message, hint);
+                sheet.report(&target.span, message, hint);
             }
         }
     }
@@ -505,30 +510,30 @@ fn check_experiment(
     if facts.confirm > 0 && facts.search.is_none() && !is_sweep {
         let message = "There is no best point to confirm: the experiment has one point.";
         let hint = "Give several numbers of workers, or leave `confirm` out.";
-        sheet.note(&experiment.name.span, message, hint);
+        sheet.report(&experiment.name.span, message, hint);
     }
 }
 
 fn read_options(table: Reader<'_, '_>, workload: &WorkloadOffer) -> Vec<OptionEntry> {
     let sheet = table.sheet;
     let mut options: Vec<OptionEntry> = Vec::new();
-    let mut given: Vec<String> = Vec::new();
+    let mut read_names: Vec<String> = Vec::new();
     for (key, key_span, value) in table.into_entries() {
         let name = key.replace('-', "_");
         let note = |message: String, hint: &str| {
-            sheet.note(&key_span, message, hint);
+            sheet.report(&key_span, message, hint);
         };
-        let shape = workload.shape_of(&name);
+        let shape = workload.option_shape(&name);
         if let Some(remedy) = instead_of_option(&name).filter(|_| shape.is_none()) {
             note(format!("`{}` can't be an option in a suite.", short(key)), &remedy);
             continue;
         }
-        if given.contains(&name) {
+        if read_names.contains(&name) {
             let hint = "Dashes and underscores in names of options are equal.";
             note(format!("The option `{}` is given twice.", short(key)), hint);
             continue;
         }
-        given.push(name.clone());
+        read_names.push(name.clone());
         options.extend(entries(sheet, name, key_span, value, shape));
     }
     options
@@ -545,7 +550,7 @@ fn entries(
     let entry = |name, span, value| option_entry(sheet, OPTION, name, span, value);
     match (value.get_ref(), shape) {
         (DeValue::Table(_), Some(Shape::Table)) => {
-            let inner = Reader::of_value(sheet, format!("`{name}`"), key_span, value);
+            let inner = Reader::from_value(sheet, format!("`{name}`"), key_span, value);
             let inner = inner.into_iter().flat_map(Reader::into_entries);
             inner
                 .filter_map(|(key, span, value)| entry(format!("{name}.{key}"), span, value))
@@ -553,10 +558,10 @@ fn entries(
         }
         (DeValue::Array(items), Some(Shape::List)) => {
             let items = (1..).zip(items.iter());
-            let of = |(number, item): (u32, _)| {
+            let entries = items.filter_map(|(number, item): (u32, _)| {
                 entry(format!("{name}.{number}"), key_span.clone(), item)
-            };
-            items.filter_map(of).collect()
+            });
+            entries.collect()
         }
         // A list of one needs no brackets.
         (DeValue::String(_), Some(Shape::List)) => {
@@ -583,12 +588,12 @@ fn read_own_mix(table: &mut Reader<'_, '_>, workload: Option<&WorkloadOffer>) ->
         ("commands", "commands", "They are commands of the script of `workload = \"lua\"`."),
         ("script", "scripts", "Scripts of pgbench's are `options = { scripts = \"my.sql\" }`."),
     ] {
-        let Some((span, value)) = table.take(key) else { continue };
+        let Some((span, value)) = table.take_entry(key) else { continue };
         let Some(workload) = workload else { continue };
-        let shape = workload.shape_of(option);
+        let shape = workload.option_shape(option);
         if shape.is_none() || (key == "script" && !is_lua(Some(workload))) {
             let message = format!("An experiment of `{}` has no `{key}`.", workload.name);
-            table.note(&span, message, hint);
+            table.report(&span, message, hint);
             continue;
         }
         options.extend(entries(table.sheet, option.to_owned(), span, value, shape));
@@ -615,9 +620,9 @@ fn option_entry(
             let message = format!(
                 "{what} `{}` must be a text, a decimal number, true or false, but is {}.",
                 short(&name),
-                found(other)
+                describe_value(other)
             );
-            sheet.note(&value.span(), message, "");
+            sheet.report(&value.span(), message, "");
             return None;
         }
     };

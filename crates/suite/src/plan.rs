@@ -78,11 +78,11 @@ impl Overrides {
                 &Role::ALL.map(Role::name),
             )));
         };
-        let at = self.nodes.iter().position(|(name, _)| name == target).unwrap_or_else(|| {
+        let index = self.nodes.iter().position(|(name, _)| name == target).unwrap_or_else(|| {
             self.nodes.push((target.to_owned(), Vec::new()));
             self.nodes.len() - 1
         });
-        let nodes = &mut self.nodes[at].1;
+        let nodes = &mut self.nodes[index].1;
         nodes.push(TargetNode::new("", role, url.clone()));
         let roles: Vec<Role> = nodes.iter().map(|node| node.role).collect();
         for (index, node) in nodes.iter_mut().enumerate() {
@@ -153,7 +153,7 @@ impl Plan {
     }
 
     /// The plan of a run; `None` if a drop-in front end ran.
-    pub fn of_run(header: &RunHeader) -> Option<Plan> {
+    pub fn from_header(header: &RunHeader) -> Option<Plan> {
         Some(Plan {
             facts: header.plan.clone()?,
             seed: header.seed,
@@ -172,7 +172,7 @@ impl Plan {
     pub fn build(suite: &Suite, overrides: &Overrides) -> Result<Plan, SuiteError> {
         match overrides.budget_s {
             Some(budget_s) => size::fit(suite, overrides, budget_s),
-            None => Plan::of_size(suite, overrides, &PassTimes::new()),
+            None => Plan::build_at_size(suite, overrides, &PassTimes::new()),
         }
     }
 
@@ -183,7 +183,7 @@ impl Plan {
 
     /// The plan at the size that `shrink` says. Experiments with a time in `passes` repeat theirs until it is over,
     /// where the suite leaves their number open.
-    pub(crate) fn of_size(
+    pub(crate) fn build_at_size(
         suite: &Suite,
         overrides: &Overrides,
         passes: &PassTimes,
@@ -209,21 +209,23 @@ impl Plan {
             notes.push(say!(targets_without_url, targets = left_out.join(", ")));
         }
         let experiments = plan_experiments(suite, overrides, passes, &mut targets, &mut notes)?;
-        notes.extend(size::told(suite, overrides, &experiments));
+        notes.extend(size::size_notes(suite, overrides, &experiments));
         let seed = overrides.seed.unwrap_or(suite.seed);
         let owner = |name: &str| {
-            let found = targets.iter().find(|target| target.name == name);
-            found.map_or(name, |target| target.owner()).to_owned()
+            let target = targets.iter().find(|target| target.name == name);
+            target.map_or(name, |target| target.owner()).to_owned()
         };
-        let expand = |planned: &ExperimentFacts| {
+        let steps = experiments.iter().flat_map(|planned| {
             steps::expand(planned, |target| pace(suite, &targets, planned, target), seed, owner)
-        };
-        let mut steps: Vec<PlanStep> = experiments.iter().flat_map(expand).collect();
+        });
+        let mut steps: Vec<PlanStep> = steps.collect();
         let mut number = 0;
         for step in &mut steps {
-            let is_its = |target: &TargetFacts| target.name == step.target && is_behind(target);
+            let mut targets = targets.iter();
             match &mut step.action {
-                StepAction::Prepare if targets.iter().any(is_its) => {
+                StepAction::Prepare
+                    if targets.any(|target| target.name == step.target && is_behind(target)) =>
+                {
                     step.estimated_s = CONNECTING_S;
                 }
                 StepAction::Trial(trial) => {
@@ -233,8 +235,8 @@ impl Plan {
                 StepAction::Prepare | StepAction::Cleanup => {}
             }
         }
-        let each: Vec<_> = steps.iter().map(|step| (step, step.estimated_s)).collect();
-        let estimated_s = steps::estimate(&experiments, &each, |_| 0.0);
+        let estimates: Vec<_> = steps.iter().map(|step| (step, step.estimated_s)).collect();
+        let estimated_s = steps::estimate(&experiments, &estimates, |_| 0.0);
         let facts = RunPlan {
             hash: String::new(),
             suite: suite.facts.clone(),
@@ -283,7 +285,7 @@ impl Plan {
             OptionPart::Name => &entry.key_span,
             OptionPart::Value => &entry.value_span,
         });
-        self.error(span, message, hint)
+        self.located_error(span, message, hint)
     }
 
     /// An error about an experiment as a whole; points to its `test`.
@@ -293,8 +295,8 @@ impl Plan {
         message: impl Into<String>,
         hint: Option<String>,
     ) -> SuiteError {
-        let span = self.written_experiment(experiment).map(|found| &found.test.span);
-        self.error(span, message, hint)
+        let span = self.written_experiment(experiment).map(|experiment| &experiment.test.span);
+        self.located_error(span, message, hint)
     }
 
     /// An error about a check that is denied or allowed; points to it, unless it was given alongside the suite.
@@ -306,27 +308,26 @@ impl Plan {
     ) -> SuiteError {
         let checks = self.written.iter().flat_map(|suite| suite.deny.iter().chain(&suite.allow));
         let span = checks.filter(|check| check.value == id).map(|check| &check.span).next();
-        self.error(span, message, hint)
+        self.located_error(span, message, hint)
     }
 
     /// Targets whose loads are not in the estimate.
     pub fn measured_loads(&self) -> Vec<&str> {
-        let is_loaded = |target: &&TargetFacts| {
-            self.steps
-                .iter()
-                .any(|step| step.action == StepAction::Prepare && step.target == target.name)
-        };
-        let targets = self.targets.iter().filter(|target| is_behind(target)).filter(is_loaded);
-        targets.map(|target| target.name.as_str()).collect()
+        let loads: Vec<&PlanStep> =
+            self.steps.iter().filter(|step| step.action == StepAction::Prepare).collect();
+        let targets = self.targets.iter().filter(|target| is_behind(target));
+        let names = targets.map(|target| target.name.as_str());
+        names.filter(|name| loads.iter().any(|step| step.target == *name)).collect()
     }
 
     /// Returns true if a half-width or the end of a search may end it sooner than estimated.
     pub fn may_end_sooner(&self) -> bool {
-        let mut comparisons = self.experiments.iter().filter_map(|one| one.comparison.as_ref());
+        let mut comparisons =
+            self.experiments.iter().filter_map(|experiment| experiment.comparison.as_ref());
         comparisons.any(|comparison| comparison.stop.may_end_sooner())
     }
 
-    fn error(
+    fn located_error(
         &self,
         span: Option<&Span>,
         message: impl Into<String>,
@@ -357,12 +358,12 @@ fn check_overrides(suite: &Suite, overrides: &Overrides) -> Result<(), SuiteErro
     let names: Vec<&str> = suite.targets.iter().map(|target| target.name.value.as_str()).collect();
     let with_url = overrides.targets.iter().map(|(name, _)| name);
     let with_nodes = overrides.nodes.iter().map(|(name, _)| name);
-    let given: Vec<&String> = with_url.chain(with_nodes).collect();
-    for (index, name) in given.iter().enumerate() {
+    let given_names: Vec<&String> = with_url.chain(with_nodes).collect();
+    for (index, name) in given_names.iter().enumerate() {
         if !names.contains(&name.as_str()) {
             let problem = if overrides.compare.is_some() {
-                let named = names.join("` and `");
-                Problem::new(format!("`--compare` names `{named}`, `--target` names `{name}`."))
+                let targets = names.join("` and `");
+                Problem::new(format!("`--compare` names `{targets}`, `--target` names `{name}`."))
                     .hint("Correct the one that is misspelt, or leave out what is not compared.")
             } else {
                 Problem::new(format!("The suite `{}` has no target `{name}`.", suite.facts.name))
@@ -370,7 +371,7 @@ fn check_overrides(suite: &Suite, overrides: &Overrides) -> Result<(), SuiteErro
             };
             return Err(problem.into());
         }
-        if given[..index].contains(name) {
+        if given_names[..index].contains(name) {
             let message = format!("`--target {name}=...` is given twice.");
             let hint = "Give one URL per target, or one for each node: `--target NAME:ROLE=URL`.";
             return Err(Problem::new(message).hint(hint).into());
@@ -388,41 +389,41 @@ fn plan_experiments(
     notes: &mut Vec<Message>,
 ) -> Result<Vec<ExperimentFacts>, SuiteError> {
     let mut experiments = Vec::new();
-    let (mut without, mut capped) = (Vec::new(), Vec::new());
+    let (mut without_target, mut capped) = (Vec::new(), Vec::new());
     for experiment in &suite.experiments {
-        let mut planned = plan_experiment(suite, experiment, targets, overrides);
-        if planned.targets.is_empty() {
-            without.push(Message::verbatim(planned.name));
+        let mut facts = plan_experiment(suite, experiment, targets, overrides);
+        if facts.targets.is_empty() {
+            without_target.push(Message::verbatim(facts.name));
             continue;
         }
-        if planned.workers != experiment.facts.workers {
-            let [most, full] = [&planned.workers, &experiment.facts.workers]
+        if facts.workers != experiment.facts.workers {
+            let [most, full] = [&facts.workers, &experiment.facts.workers]
                 .map(|workers| workers.iter().copied().max().unwrap_or(0));
-            capped.push(say!(capped_at, name = &planned.name, most, full));
+            capped.push(say!(capped_at, name = &facts.name, most, full));
         }
-        let filled = |text: &str| {
-            filled_title(&planned, text).map_err(|problem| {
+        let fill_title = |text: &str| {
+            filled_title(&facts, text).map_err(|problem| {
                 SuiteError::from(problem.at(&suite.text, &experiment.title_span))
             })
         };
-        let (title, title_zh) = (filled(&planned.title)?, filled(&planned.title_zh)?);
-        (planned.title, planned.title_zh) = (title, title_zh);
-        planned.scripts = publication::read_scripts(suite, experiment)?;
-        compare::plan(experiment, &mut planned, targets, notes).map_err(|problem| {
+        let (title, title_zh) = (fill_title(&facts.title)?, fill_title(&facts.title_zh)?);
+        (facts.title, facts.title_zh) = (title, title_zh);
+        facts.scripts = publication::read_scripts(suite, experiment)?;
+        compare::plan(experiment, &mut facts, targets, notes).map_err(|problem| {
             let place = experiment.compare.as_ref().map(|compare| &compare.design.span);
             SuiteError::from(problem.at(&suite.text, place.unwrap_or(&experiment.name.span)))
         })?;
-        if let Some(seconds) = passes.get(&planned.name) {
-            size::repeat(experiment, &mut planned, *seconds);
+        if let Some(seconds) = passes.get(&facts.name) {
+            size::repeat(experiment, &mut facts, *seconds);
         }
-        planned.retry_starved = compare::retries(experiment, &planned, overrides);
-        targets::plan_parts(&suite.text, experiment, &mut planned, targets, notes)?;
-        check_data(suite, experiment, &planned, targets)?;
-        experiments.push(planned);
+        facts.retry_starved = compare::retries(experiment, &facts, overrides);
+        targets::plan_parts(&suite.text, experiment, &mut facts, targets, notes)?;
+        check_data(suite, experiment, &facts, targets)?;
+        experiments.push(facts);
     }
-    if !without.is_empty() {
-        let n = without.len();
-        notes.push(say!(experiments_without_target, n, names = Message::list(&without)));
+    if !without_target.is_empty() {
+        let n = without_target.len();
+        notes.push(say!(experiments_without_target, n, names = Message::list(&without_target)));
     }
     if !capped.is_empty() {
         notes.push(say!(fewer_workers, capped = Message::list(&capped)));
@@ -432,10 +433,10 @@ fn plan_experiments(
 
 /// The title with what is planned instead of `{workers}` and of options (`{warehouses}`).
 fn filled_title(planned: &ExperimentFacts, text: &str) -> Result<String, Problem> {
-    let mut rest = text;
+    let mut tail = text;
     let mut title = String::new();
     while let Some((before, (name, after))) =
-        rest.split_once('{').and_then(|(before, rest)| Some((before, rest.split_once('}')?)))
+        tail.split_once('{').and_then(|(before, tail)| Some((before, tail.split_once('}')?)))
     {
         let value = match (name, planned.options.get(name)) {
             ("workers", _) => range(&planned.workers),
@@ -450,7 +451,7 @@ fn filled_title(planned: &ExperimentFacts, text: &str) -> Result<String, Problem
             }
         };
         title.extend([before, &value]);
-        rest = match value.as_str() {
+        tail = match value.as_str() {
             "1" => {
                 let (noun, after) = singular(after);
                 title.push_str(noun);
@@ -459,7 +460,7 @@ fn filled_title(planned: &ExperimentFacts, text: &str) -> Result<String, Problem
             _ => after,
         };
     }
-    Ok(title + rest)
+    Ok(title + tail)
 }
 
 /// The noun behind a number of one without the `s` of its plural, and what follows it: ` warehouse` and ` more`
@@ -469,8 +470,8 @@ fn singular(text: &str) -> (&str, &str) {
     let noun = text.strip_prefix(' ').unwrap_or_default();
     let noun = &noun[..noun.find(|c: char| !c.is_ascii_lowercase()).unwrap_or(noun.len())];
     match noun.strip_suffix('s') {
-        Some(one) if noun.len() >= SHORTEST && !one.ends_with('s') => {
-            (&text[..=one.len()], &text[noun.len() + 1..])
+        Some(singular) if noun.len() >= SHORTEST && !singular.ends_with('s') => {
+            (&text[..=singular.len()], &text[noun.len() + 1..])
         }
         _ => ("", text),
     }
@@ -479,10 +480,10 @@ fn singular(text: &str) -> (&str, &str) {
 /// `16 to 256`.
 fn range(numbers: &[u32]) -> String {
     match (numbers.iter().min(), numbers.iter().max()) {
-        (Some(least), Some(most)) if least < most => {
-            format!("{} to {}", grouped(least), grouped(most))
+        (Some(min), Some(max)) if min < max => {
+            format!("{} to {}", grouped(min), grouped(max))
         }
-        (_, most) => most.map_or(String::new(), grouped),
+        (_, max) => max.map_or(String::new(), grouped),
     }
 }
 
@@ -493,17 +494,12 @@ fn plan_experiment(
     overrides: &Overrides,
 ) -> ExperimentFacts {
     let shrink = overrides.shrink.unwrap_or(1.0);
-    let named = |name: &str| match (&experiment.targets, &experiment.compare) {
-        (Some(list), _) => list.iter().any(|target| target.value == name),
-        (None, Some(compare)) => {
-            compare.candidates.iter().chain([&compare.baseline]).any(|other| other.value == name)
-        }
-        (None, None) => true,
-    };
     // A twin belongs to the comparison that has made it, a part to the experiment.
-    let own = targets.iter().filter(|target| target.owner() == target.name);
-    let names: Vec<String> =
-        own.map(|target| target.name.clone()).filter(|name| named(name)).collect();
+    let owners = targets.iter().filter(|target| target.owner() == target.name);
+    let names: Vec<String> = owners
+        .map(|target| target.name.clone())
+        .filter(|name| measures(experiment, name))
+        .collect();
     let measured: Vec<&SuiteTarget> = names.iter().filter_map(|name| suite.target(name)).collect();
     let full = &experiment.facts;
     let mut options = full.options.clone();
@@ -512,9 +508,9 @@ fn plan_experiment(
         size::data(sizing, &mut options, shrink, overrides.budget_s.is_some());
     }
     // In full size it is the workload that refuses too many.
-    let of_data =
+    let data_limit =
         sizing.filter(|_| shrink < 1.0).and_then(|sizing| size::workers_max(sizing, &options));
-    let most_workers = [overrides.max_workers, of_data].into_iter().flatten().min();
+    let max_workers = [overrides.max_workers, data_limit].into_iter().flatten().min();
     let duration_s = full.duration_s.map(|duration| size::seconds(duration, shrink));
     // Where both end the window, the count must not end it sooner than it did in full size.
     let shorter = match (full.duration_s, duration_s) {
@@ -525,7 +521,7 @@ fn plan_experiment(
         data: sizing.and_then(|sizing| size::data_size(sizing, &options)),
         options,
         targets: names,
-        workers: size::cap_workers(&full.workers, most_workers),
+        workers: size::cap_workers(&full.workers, max_workers),
         warmup_s: size::seconds(full.warmup_s, shrink),
         duration_s,
         stage_s: full.stage_s.filter(|stage_s| {
@@ -541,6 +537,17 @@ fn plan_experiment(
             .filter_map(|link| figures::published_table(experiment, link, &measured))
             .collect(),
         ..full.clone()
+    }
+}
+
+fn measures(experiment: &SuiteExperiment, target: &str) -> bool {
+    match (&experiment.targets, &experiment.compare) {
+        (Some(list), _) => list.iter().any(|listed| listed.value == target),
+        (None, Some(compare)) => {
+            let mut compared = compare.candidates.iter().chain([&compare.baseline]);
+            compared.any(|other| other.value == target)
+        }
+        (None, None) => true,
     }
 }
 
@@ -571,30 +578,31 @@ pub fn fnv1a(bytes: &[u8]) -> u64 {
 /// Hash of all that decides what is executed: addresses without passwords, loads, the steps without the guesses of
 /// their length.
 fn hash(plan: &Plan) -> String {
-    let target = |target: &TargetFacts| {
+    let targets = plan.targets.iter().map(|target| {
         let nodes = target.nodes.iter().map(|node| (&node.name, node.role, &node.url));
         let rule = target.shard_rule.as_ref().map(ToString::to_string);
         json!((&target.name, &target.url, target.route, nodes.collect::<Vec<_>>(), rule))
-    };
-    let experiment = |one: &ExperimentFacts| {
+    });
+    let experiments = plan.experiments.iter().map(|facts| {
         let options: BTreeMap<_, _> =
-            one.options.iter().map(|(name, value)| (name, mask_secrets(value))).collect();
-        let load = (&one.workload, &one.test, options, &one.scripts);
-        // What may be lost decides an exit code, and nothing that is executed.
-        let judged = |fault: &FaultPlan| FaultPlan { allow_lost: Vec::new(), ..fault.clone() };
-        let fault = one.fault.as_ref().map(judged);
-        let lengths = (one.stage_s, one.repeats_s);
-        json!((&one.name, load, &one.comparison, &one.search, &one.restore, fault, lengths))
-    };
-    let step = |step: &PlanStep| json!((&step.id, &step.action));
-    let essence = json!({
+            facts.options.iter().map(|(name, value)| (name, mask_secrets(value))).collect();
+        let load = (&facts.workload, &facts.test, options, &facts.scripts);
+        let fault = facts.fault.as_ref().map(|fault| {
+            // What may be lost decides an exit code, and nothing that is executed.
+            FaultPlan { allow_lost: Vec::new(), ..fault.clone() }
+        });
+        let lengths = (facts.stage_s, facts.repeats_s);
+        json!((&facts.name, load, &facts.comparison, &facts.search, &facts.restore, fault, lengths))
+    });
+    let steps = plan.steps.iter().map(|step| json!((&step.id, &step.action)));
+    let identity = json!({
         "suite": plan.suite.name,
         "seed": plan.seed,
-        "targets": plan.targets.iter().map(target).collect::<Vec<_>>(),
-        "experiments": plan.experiments.iter().map(experiment).collect::<Vec<_>>(),
-        "steps": plan.steps.iter().map(step).collect::<Vec<_>>(),
+        "targets": targets.collect::<Vec<_>>(),
+        "experiments": experiments.collect::<Vec<_>>(),
+        "steps": steps.collect::<Vec<_>>(),
     });
-    format!("{:016x}", fnv1a(essence.to_string().as_bytes()))
+    format!("{:016x}", fnv1a(identity.to_string().as_bytes()))
 }
 
 impl Plan {
@@ -604,28 +612,27 @@ impl Plan {
     /// is left and they have been removed meanwhile; they are removed where they may still exist.
     /// A plan may also load only.
     pub fn remaining(&self, done: &BTreeSet<String>) -> Vec<&PlanStep> {
-        let mut left = vec![false; self.steps.len()];
+        let mut remaining = vec![false; self.steps.len()];
         for target in self.targets.iter().filter(|target| target.owner() == target.name) {
             // What is measured under a second name needs the same data.
-            let is_its =
-                |(_, step): &(usize, &PlanStep)| self.owner(&step.target) == target.name.as_str();
-            let of_target = self.steps.iter().enumerate().filter(is_its);
-            for life in lives(of_target.collect()) {
-                mark_left(&life, done, &mut left);
+            let steps = self.steps.iter().enumerate();
+            let steps = steps.filter(|(_, step)| self.owner(&step.target) == target.name.as_str());
+            for lifetime in data_lifetimes(steps.collect()) {
+                mark_remaining(&lifetime, done, &mut remaining);
             }
         }
-        let steps = self.steps.iter().zip(&left);
-        steps.filter(|(_, left)| **left).map(|(step, _)| step).collect()
+        let steps = self.steps.iter().zip(&remaining);
+        steps.filter(|(_, remaining)| **remaining).map(|(step, _)| step).collect()
     }
 
     /// The name under which the database of a target is known: that of the target whose twin or part it is, or its own.
     pub fn owner<'a>(&'a self, target: &'a str) -> &'a str {
-        self.target(target).map_or(target, |found| found.owner())
+        self.target(target).map_or(target, |target| target.owner())
     }
 
     /// The name of the target that is connected to for a target's trials.
     pub fn reached_as<'a>(&'a self, target: &'a str) -> &'a str {
-        self.target(target).map_or(target, |found| found.reached_as())
+        self.target(target).map_or(target, |target| target.reached_as())
     }
 
     /// This plan on other addresses of its targets, or other nodes, under its own hash.
@@ -634,34 +641,34 @@ impl Plan {
     /// The plan has no target of such a name, or the nodes don't have its route.
     pub fn redirected(mut self, given: &Overrides) -> Result<Plan, SuiteError> {
         for (name, url) in &given.targets {
-            self.each_of(name, |target| redirect(target, url))?;
+            self.change_targets(name, |target| redirect(target, url))?;
         }
         for (name, nodes) in &given.nodes {
-            self.each_of(name, |target| redirect_to_nodes(target, nodes))?;
+            self.change_targets(name, |target| redirect_to_nodes(target, nodes))?;
         }
         self.facts.hash = hash(&self);
         Ok(self)
     }
 
     /// Changes the target of a name, its twins and its parts.
-    fn each_of(
+    fn change_targets(
         &mut self,
         name: &str,
         change: impl Fn(&mut TargetFacts) -> Result<(), Problem>,
     ) -> Result<(), SuiteError> {
-        let known: Vec<String> = self.targets.iter().map(|target| target.name.clone()).collect();
-        let is_its = |target: &&mut TargetFacts| target.name == *name || target.owner() == name;
-        let mut is_known = false;
-        for target in self.targets.iter_mut().filter(is_its) {
+        let names: Vec<String> = self.targets.iter().map(|target| target.name.clone()).collect();
+        let mut is_found = false;
+        let targets = self.targets.iter_mut();
+        for target in targets.filter(|target| target.name == *name || target.owner() == name) {
             change(target)?;
-            is_known = true;
+            is_found = true;
         }
-        if is_known {
+        if is_found {
             return Ok(());
         }
-        let known: Vec<&str> = known.iter().map(String::as_str).collect();
+        let names: Vec<&str> = names.iter().map(String::as_str).collect();
         let message = format!("The plan has no target `{name}`.");
-        let hint = hint_of_known(name, "Its targets", &known);
+        let hint = hint_of_known(name, "Its targets", &names);
         Err(Problem::new(message).hint(hint).into())
     }
 }
@@ -670,33 +677,34 @@ type Numbered<'a> = (usize, &'a PlanStep);
 
 /// Cuts the steps of one target into the lives of its data: from a prepare, or from the start, to
 /// the next cleanup or prepare. Experiments may share data, so a life may span several.
-fn lives(steps: Vec<Numbered<'_>>) -> Vec<Vec<Numbered<'_>>> {
-    let mut lives: Vec<Vec<Numbered<'_>>> = vec![Vec::new()];
+fn data_lifetimes(steps: Vec<Numbered<'_>>) -> Vec<Vec<Numbered<'_>>> {
+    let mut lifetimes: Vec<Vec<Numbered<'_>>> = vec![Vec::new()];
     let mut ended = false;
     for (index, step) in steps {
         if ended || step.action == StepAction::Prepare {
-            lives.push(Vec::new());
+            lifetimes.push(Vec::new());
         }
         ended = step.action == StepAction::Cleanup;
-        if let Some(life) = lives.last_mut() {
-            life.push((index, step));
+        if let Some(lifetime) = lifetimes.last_mut() {
+            lifetime.push((index, step));
         }
     }
-    lives
+    lifetimes
 }
 
-fn mark_left(life: &[Numbered<'_>], done: &BTreeSet<String>, left: &mut [bool]) {
+fn mark_remaining(lifetime: &[Numbered<'_>], done: &BTreeSet<String>, remaining: &mut [bool]) {
     let is_done = |action: &StepAction| {
-        life.iter().any(|(_, step)| step.action == *action && done.contains(&step.id))
+        lifetime.iter().any(|(_, step)| step.action == *action && done.contains(&step.id))
     };
     let missing = |step: &PlanStep| !done.contains(&step.id);
-    let trials_left =
-        life.iter().any(|(_, step)| matches!(step.action, StepAction::Trial(_)) && missing(step));
-    let is_load_only = life.iter().all(|(_, step)| step.action == StepAction::Prepare);
+    let trials_left = lifetime
+        .iter()
+        .any(|(_, step)| matches!(step.action, StepAction::Trial(_)) && missing(step));
+    let is_load_only = lifetime.iter().all(|(_, step)| step.action == StepAction::Prepare);
     let load = (trials_left || is_load_only)
         && (!is_done(&StepAction::Prepare) || is_done(&StepAction::Cleanup));
-    for (index, step) in life {
-        left[*index] = match step.action {
+    for (index, step) in lifetime {
+        remaining[*index] = match step.action {
             StepAction::Prepare => load,
             StepAction::Trial(_) => missing(step),
             StepAction::Cleanup => load || missing(step),

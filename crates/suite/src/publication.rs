@@ -32,41 +32,41 @@ pub fn publication(file: &str, text: &str) -> Result<PaperTexts, SuiteError> {
     let source = Source { file: file.to_string(), text: text.to_string() };
     let root = source.parse()?;
     let sheet = Sheet::new(&source, &[]);
-    let read = read(Reader::new(&sheet, "The file", 0..0, root.get_ref()));
+    let read = read_publication(Reader::new(&sheet, "The file", 0..0, root.get_ref()));
     let problems = sheet.into_problems();
     if problems.is_empty() { Ok(read.texts) } else { Err(SuiteError { problems }) }
 }
 
-pub(crate) fn read(mut table: Reader<'_, '_>) -> Publication {
+pub(crate) fn read_publication(mut table: Reader<'_, '_>) -> Publication {
     let sheet = table.sheet;
-    let mut both = |en: &'static str, zh: &'static str| both(&mut table, en, zh);
+    let mut bilingual = |en: &'static str, zh: &'static str| read_bilingual(&mut table, en, zh);
     let mut texts = PaperTexts {
-        title: both("title", "title_zh"),
-        subtitle: both("subtitle", "subtitle_zh"),
-        organization: both("organization", "organization_zh"),
-        preface: both("preface", "preface_zh"),
-        introduction: both("introduction", "introduction_zh"),
-        conclusions: both("conclusions", "conclusions_zh"),
-        legal: both("legal", "legal_zh"),
+        title: bilingual("title", "title_zh"),
+        subtitle: bilingual("subtitle", "subtitle_zh"),
+        organization: bilingual("organization", "organization_zh"),
+        preface: bilingual("preface", "preface_zh"),
+        introduction: bilingual("introduction", "introduction_zh"),
+        conclusions: bilingual("conclusions", "conclusions_zh"),
+        legal: bilingual("legal", "legal_zh"),
         ..PaperTexts::default()
     };
     texts.date = table.trimmed("date");
     if let Some(written) = table.text("logo") {
         match read_logo(&sheet.source.file, &written.value) {
             Ok(data) => texts.logo = data,
-            Err((message, hint)) => sheet.note(&written.span, message, hint),
+            Err((message, hint)) => sheet.report(&written.span, message, hint),
         }
     }
     texts.authors = WithSpan::values(table.texts("authors").unwrap_or_default());
     let mut names = table.texts("order").unwrap_or_default();
     texts.order = WithSpan::values(names.clone());
-    let targets = table.take("target");
+    let targets = table.take_entry("target");
     let targets =
-        targets.and_then(|(at, value)| Reader::of_value(sheet, "[paper.target]", at, value));
+        targets.and_then(|(at, value)| Reader::from_value(sheet, "[paper.target]", at, value));
     for (name, span, value) in targets.into_iter().flat_map(Reader::into_entries) {
         let title = format!("[paper.target.{}]", short(name));
-        if let Some(own) = Reader::of_value(sheet, title, span.clone(), value) {
-            texts.targets.insert(name.to_owned(), target(own));
+        if let Some(table) = Reader::from_value(sheet, title, span.clone(), value) {
+            texts.targets.insert(name.to_owned(), read_target_texts(table));
             names.push(WithSpan { value: name.to_owned(), span });
         }
     }
@@ -74,7 +74,7 @@ pub(crate) fn read(mut table: Reader<'_, '_>) -> Publication {
     Publication { texts, names }
 }
 
-fn both(table: &mut Reader<'_, '_>, en: &'static str, zh: &'static str) -> BothTexts {
+fn read_bilingual(table: &mut Reader<'_, '_>, en: &'static str, zh: &'static str) -> BothTexts {
     BothTexts { en: table.trimmed(en), zh: table.trimmed(zh) }
 }
 
@@ -84,7 +84,7 @@ fn color(table: &mut Reader<'_, '_>) -> String {
     let value = &written.value;
     let Some(color) = Color::parse(value) else {
         let message = format!("`{}` is not a color.", short(value));
-        table.note(&written.span, message, "Write it as `#0068a8`.");
+        table.report(&written.span, message, "Write it as `#0068a8`.");
         return String::new();
     };
     let contrast = color.contrast(WHITE);
@@ -92,14 +92,14 @@ fn color(table: &mut Reader<'_, '_>) -> String {
         let message = format!(
             "The contrast of the color {value} to white is {contrast:.1} : 1; names in charts need {CONTRAST_MIN} : 1."
         );
-        table.note(&written.span, message, "Choose a darker color.");
+        table.report(&written.span, message, "Choose a darker color.");
     }
     color.hex()
 }
 
-fn target(mut table: Reader<'_, '_>) -> TargetTexts {
+fn read_target_texts(mut table: Reader<'_, '_>) -> TargetTexts {
     let texts = TargetTexts {
-        name: both(&mut table, "name", "name_zh"),
+        name: read_bilingual(&mut table, "name", "name_zh"),
         class: table.text("class").map(|text| text.value),
         vcpu: table.number("vcpu", 0.01..=100_000.0),
         memory_gib: table.number("memory_gib", 0.01..=1_000_000.0),
@@ -110,12 +110,11 @@ fn target(mut table: Reader<'_, '_>) -> TargetTexts {
 }
 
 /// Names must be those of targets; without any readable target the real problem has been said already.
-pub(crate) fn check_targets(sheet: &Sheet<'_>, own: &Publication, targets: &[SuiteTarget]) {
-    let known: Vec<&str> = targets.iter().map(|target| target.name.value.as_str()).collect();
-    let unknown =
-        |name: &&WithSpan<String>| !known.is_empty() && !known.contains(&name.value.as_str());
-    for name in own.names.iter().filter(unknown) {
-        sheet.note_unknown(name, ("target", "Targets of this file"), &known);
+pub(crate) fn check_targets(sheet: &Sheet<'_>, publication: &Publication, targets: &[SuiteTarget]) {
+    let names: Vec<&str> = targets.iter().map(|target| target.name.value.as_str()).collect();
+    let unknown = |name: &str| !names.is_empty() && !names.contains(&name);
+    for name in publication.names.iter().filter(|name| unknown(&name.value)) {
+        sheet.report_unknown(name, ("target", "Targets of this file"), &names);
     }
 }
 
@@ -133,18 +132,18 @@ fn read_beside(file: &str, name: &str, bytes_max: u64) -> Result<Vec<u8>, String
 
 /// The logo as a `data:` URL; what is wrong comes with a remedy.
 fn read_logo(file: &str, name: &str) -> Result<String, (String, String)> {
-    let refused = |why: String| {
-        let most = LOGO_BYTES_MAX >> 10;
+    let refuse = |reason: String| {
+        let max_kib = LOGO_BYTES_MAX >> 10;
         let remedy =
-            format!("Name a PNG or an SVG of at most {most} KiB beside the file that names it.");
-        (why, remedy)
+            format!("Name a PNG or an SVG of at most {max_kib} KiB beside the file that names it.");
+        (reason, remedy)
     };
     if file.starts_with(BUNDLED_PREFIX) {
-        return Err(refused("A bundled suite has no logo.".to_owned()));
+        return Err(refuse("A bundled suite has no logo.".to_owned()));
     }
     let bytes = read_beside(file, name, LOGO_BYTES_MAX)
-        .map_err(|why| refused(format!("The logo {why}")))?;
-    let kind = image_kind(&bytes).map_err(|why| refused(format!("The logo {name} {why}.")))?;
+        .map_err(|reason| refuse(format!("The logo {reason}")))?;
+    let kind = image_kind(&bytes).map_err(|reason| refuse(format!("The logo {name} {reason}.")))?;
     Ok(format!("data:image/{kind};base64,{}", BASE64_STANDARD.encode(&bytes)))
 }
 
@@ -159,21 +158,22 @@ fn image_kind(bytes: &[u8]) -> Result<&'static str, &'static str> {
     // A paper works offline, and shows what it holds.
     let text = text.to_ascii_lowercase();
     let active = ["<script", "<foreignobject", "href=\"http", "href='http", "url(http", "@import"];
-    match active.iter().any(|part| text.contains(part)) {
-        true => Err("refers to other files or has scripts"),
-        false => Ok("svg+xml"),
+    if active.iter().any(|part| text.contains(part)) {
+        return Err("refers to other files or has scripts");
     }
+    Ok("svg+xml")
 }
 
 pub(crate) fn read_scripts(
     suite: &Suite,
     experiment: &SuiteExperiment,
 ) -> Result<Vec<ScriptFacts>, SuiteError> {
-    let is_script = |entry: &&OptionEntry| entry.name.starts_with("scripts.");
-    let named: Vec<&OptionEntry> = experiment.options.iter().filter(is_script).collect();
+    let options = experiment.options.iter();
+    let entries: Vec<&OptionEntry> =
+        options.filter(|entry| entry.name.starts_with("scripts.")).collect();
     let test = &experiment.test;
     let takes_scripts = test.value == "script";
-    match named.first() {
+    match entries.first() {
         None if takes_scripts => {
             let message = "The test `script` has no scripts.";
             let hint = "Add `scripts = [\"my.sql\"]` to the options: files in the suite's folder.";
@@ -188,11 +188,12 @@ pub(crate) fn read_scripts(
         _ => {}
     }
     let mut scripts = Vec::new();
-    for entry in &named {
+    for entry in &entries {
         let script = read_script(suite, &entry.value);
         scripts.push(script.map_err(|problem| problem.at(&suite.text, &entry.value_span))?);
     }
-    if let (Some(first), true) = (named.first(), scripts.iter().all(|script| script.weight == 0)) {
+    if let (Some(first), true) = (entries.first(), scripts.iter().all(|script| script.weight == 0))
+    {
         let problem = Problem::new("No script has a weight above 0, so nothing would run.")
             .hint("Write `FILE@WEIGHT`; without `@` the weight is 1.");
         return Err(problem.at(&suite.text, &first.value_span).into());
@@ -212,31 +213,30 @@ fn read_script(suite: &Suite, written: &str) -> Result<ScriptFacts, Problem> {
         let (name, text, sha256) = (name.to_owned(), text.clone(), sha256(text));
         return Ok(ScriptFacts { name, weight, text, sha256 });
     }
-    let is_inside = |path: &Path| {
-        path.components().all(|part| matches!(part, Component::Normal(_) | Component::CurDir))
-    };
-    if name.is_empty() || !is_inside(Path::new(name)) {
+    let mut components = Path::new(name).components();
+    let is_inside = components.all(|part| matches!(part, Component::Normal(_) | Component::CurDir));
+    if name.is_empty() || !is_inside {
         let problem = Problem::new(format!("The script `{name}` is not in the suite's folder."));
         return Err(problem.hint(
             "Put the file beside the suite, or into a folder beside it, and write its relative path.",
         ));
     }
-    let text = text_of(&suite.text.file, name)?;
+    let text = read_script_text(&suite.text.file, name)?;
     Ok(ScriptFacts { name: name.to_owned(), weight, sha256: sha256(&text), text })
 }
 
-fn text_of(suite_file: &str, name: &str) -> Result<String, Problem> {
+fn read_script_text(suite_file: &str, name: &str) -> Result<String, Problem> {
     if suite_file.starts_with(BUNDLED_PREFIX) {
-        let script = bundled_scripts().iter().find(|(known, _)| *known == name);
+        let script = bundled_scripts().iter().find(|(bundled, _)| *bundled == name);
         return script.map(|(_, text)| (*text).to_owned()).ok_or_else(|| {
             let names: Vec<&str> = bundled_scripts().iter().map(|(name, _)| *name).collect();
             Problem::new(format!("The script `{name}` is not bundled."))
                 .hint(format!("Bundled scripts: {}.", names.join(", ")))
         });
     }
-    let failed = |why: String| {
+    let failed = |reason: String| {
         let hint = "Scripts are searched in the folder of the suite.";
-        Problem::new(format!("The script {why}")).hint(hint)
+        Problem::new(format!("The script {reason}")).hint(hint)
     };
     let bytes = read_beside(suite_file, name, SCRIPT_BYTES_MAX).map_err(failed)?;
     String::from_utf8(bytes).map_err(|error| failed(format!("{name} can't be read: {error}.")))
@@ -282,7 +282,7 @@ mod tests {
 
     const SVG: &str = "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 2 1\"><path d=\"M0,0h2v1z\"/></svg>";
 
-    fn read_of(name: &str, bytes: &[u8]) -> Result<String, (String, String)> {
+    fn read_written_logo(name: &str, bytes: &[u8]) -> Result<String, (String, String)> {
         let folder = tempfile::tempdir().expect("a folder");
         std::fs::write(folder.path().join(name), bytes).expect("written");
         read_logo(&folder.path().join("paper.toml").to_string_lossy(), name)
@@ -290,9 +290,9 @@ mod tests {
 
     #[test]
     fn png_and_svg_become_data_urls() {
-        let png = read_of("a.png", b"\x89PNG\r\n\x1a\nrest").expect("a PNG");
+        let png = read_written_logo("a.png", b"\x89PNG\r\n\x1a\nrest").expect("a PNG");
         assert!(png.starts_with("data:image/png;base64,iVBORw0KGgpyZXN0"), "{png}");
-        let svg = read_of("a.svg", SVG.as_bytes()).expect("an SVG");
+        let svg = read_written_logo("a.svg", SVG.as_bytes()).expect("an SVG");
         assert!(svg.starts_with("data:image/svg+xml;base64,PHN2Zy"), "{svg}");
     }
 
@@ -307,7 +307,7 @@ mod tests {
             (linked.as_bytes(), "refers to other files"),
             (&large, "65537 bytes"),
         ] {
-            let (message, hint) = read_of("logo.x", bytes).expect_err("refused");
+            let (message, hint) = read_written_logo("logo.x", bytes).expect_err("refused");
             assert!(message.contains(why) && hint.contains("64 KiB"), "{message} {hint}");
         }
         assert!(

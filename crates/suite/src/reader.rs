@@ -31,21 +31,21 @@ impl<'s> Sheet<'s> {
     }
 
     /// Notes that something is wrong there; the hint may be empty.
-    pub(crate) fn note(&self, span: &Span, message: impl Into<String>, hint: impl Into<String>) {
+    pub(crate) fn report(&self, span: &Span, message: impl Into<String>, hint: impl Into<String>) {
         let hint = Some(hint.into()).filter(|hint| !hint.is_empty());
         let problem = Problem::new(message).maybe_hint(hint).at(self.source, span);
         self.problems.borrow_mut().push((span.start, problem));
     }
 
     /// Notes that there is no such thing as is written there, with the nearest that there is.
-    pub(crate) fn note_unknown(
+    pub(crate) fn report_unknown(
         &self,
         written: &WithSpan<String>,
         (what, all): (&str, &str),
         known: &[&str],
     ) {
         let message = format!("There is no {what} `{}`.", short(&written.value));
-        self.note(&written.span, message, hint_of_known(&written.value, all, known));
+        self.report(&written.span, message, hint_of_known(&written.value, all, known));
     }
 
     pub(crate) fn into_problems(self) -> Vec<Problem> {
@@ -61,7 +61,7 @@ pub(crate) struct Reader<'s, 't> {
     pub(crate) name: String,
     pub(crate) span: Span,
     entries: BTreeMap<&'t str, (Span, Value<'t>)>,
-    asked: Vec<&'static str>,
+    known_keys: Vec<&'static str>,
 }
 
 impl<'s, 't> Reader<'s, 't> {
@@ -73,11 +73,17 @@ impl<'s, 't> Reader<'s, 't> {
     ) -> Self {
         let entries =
             table.iter().map(|(key, value)| (key.get_ref().as_ref(), (key.span(), value)));
-        Reader { sheet, name: name.into(), span, entries: entries.collect(), asked: Vec::new() }
+        Reader {
+            sheet,
+            name: name.into(),
+            span,
+            entries: entries.collect(),
+            known_keys: Vec::new(),
+        }
     }
 
     /// The table in `value`, or a note that it is none.
-    pub(crate) fn of_value(
+    pub(crate) fn from_value(
         sheet: &'t Sheet<'s>,
         name: impl Into<String>,
         span: Span,
@@ -87,29 +93,33 @@ impl<'s, 't> Reader<'s, 't> {
         match value.get_ref() {
             DeValue::Table(table) => Some(Reader::new(sheet, name, span, table)),
             other => {
-                let found = found(other);
-                sheet.note(&value.span(), format!("{name} must be a table, but is {found}."), "");
+                let description = describe_value(other);
+                sheet.report(
+                    &value.span(),
+                    format!("{name} must be a table, but is {description}."),
+                    "",
+                );
                 None
             }
         }
     }
 
-    pub(crate) fn note(&self, span: &Span, message: impl Into<String>, hint: impl Into<String>) {
-        self.sheet.note(span, message, hint);
+    pub(crate) fn report(&self, span: &Span, message: impl Into<String>, hint: impl Into<String>) {
+        self.sheet.report(span, message, hint);
     }
 
-    pub(crate) fn take(&mut self, key: &'static str) -> Option<(Span, Value<'t>)> {
-        self.asked.push(key);
+    pub(crate) fn take_entry(&mut self, key: &'static str) -> Option<(Span, Value<'t>)> {
+        self.known_keys.push(key);
         self.entries.remove(key)
     }
 
     pub(crate) fn table(&mut self, key: &'static str) -> Option<Reader<'s, 't>> {
-        let (span, value) = self.take(key)?;
-        Reader::of_value(self.sheet, format!("`{key}`"), span, value)
+        let (span, value) = self.take_entry(key)?;
+        Reader::from_value(self.sheet, format!("`{key}`"), span, value)
     }
 
-    pub(crate) fn missing(&self, key: &str, hint: &str) {
-        self.note(&self.span, format!("{} has no `{key}`.", self.name), hint);
+    pub(crate) fn report_missing(&self, key: &str, hint: &str) {
+        self.report(&self.span, format!("{} has no `{key}`.", self.name), hint);
     }
 
     /// Returns true while the key is there and has not been taken.
@@ -118,22 +128,22 @@ impl<'s, 't> Reader<'s, 't> {
     }
 
     /// The place of a key that has not been taken.
-    pub(crate) fn span_of(&self, key: &str) -> Option<Span> {
+    pub(crate) fn key_span(&self, key: &str) -> Option<Span> {
         self.entries.get(key).map(|(span, _)| span.clone())
     }
 
     pub(crate) fn require(&self, key: &str, hint: &str) {
         if !self.has(key) {
-            self.missing(key, hint);
+            self.report_missing(key, hint);
         }
     }
 
     /// Notes each key that excludes another one that is there: the first two words of a row, and why.
     pub(crate) fn refuse_both(&self, rows: &[(&str, &str, &str)]) {
-        for (one, other, hint) in rows {
-            if let (true, Some(span)) = (self.has(one), self.span_of(other)) {
-                let message = format!("{} has both `{one}` and `{other}`.", self.name);
-                self.note(&span, message, format!("{hint} Leave one of them out."));
+        for (key, other, hint) in rows {
+            if let (true, Some(span)) = (self.has(key), self.key_span(other)) {
+                let message = format!("{} has both `{key}` and `{other}`.", self.name);
+                self.report(&span, message, format!("{hint} Leave one of them out."));
             }
         }
     }
@@ -141,9 +151,9 @@ impl<'s, 't> Reader<'s, 't> {
     /// Notes each key without the one that it needs: the first two words of a row, and what to do.
     pub(crate) fn refuse_alone(&self, rows: &[(&str, &str, &str)]) {
         for (key, needed, hint) in rows {
-            if let (false, Some(span)) = (self.has(needed), self.span_of(key)) {
+            if let (false, Some(span)) = (self.has(needed), self.key_span(key)) {
                 let message = format!("{} has `{key}` without `{needed}`.", self.name);
-                self.note(&span, message, *hint);
+                self.report(&span, message, *hint);
             }
         }
     }
@@ -170,20 +180,20 @@ impl<'s, 't> Reader<'s, 't> {
     pub(crate) fn finish(self, synonyms: Synonyms, otherwise: impl Fn(&str, String) -> String) {
         for (key, (span, _)) in &self.entries {
             let plain = key.replace('-', "_");
-            let near =
-                known_key(&plain, synonyms).or_else(|| nearest(key, self.asked.iter().copied()));
+            let near = known_key(&plain, synonyms)
+                .or_else(|| nearest(key, self.known_keys.iter().copied()));
             let hint = match near {
                 Some(name) => format!("Did you mean `{name}`?"),
-                None => otherwise(&plain, format!("Known keys: {}.", self.asked.join(", "))),
+                None => otherwise(&plain, format!("Known keys: {}.", self.known_keys.join(", "))),
             };
             let message = format!("{} has an unknown key `{}`.", self.name, short(key));
-            self.sheet.note(span, message, hint);
+            self.sheet.report(span, message, hint);
         }
     }
 
     /// A text that is not empty.
     pub(crate) fn text(&mut self, key: &'static str) -> Option<WithSpan<String>> {
-        let (_, value) = self.take(key)?;
+        let (_, value) = self.take_entry(key)?;
         self.item_text(key, value)
     }
 
@@ -199,21 +209,25 @@ impl<'s, 't> Reader<'s, 't> {
         wanted: &str,
         parse: impl Fn(&DeValue<'_>) -> Option<T>,
     ) -> Option<T> {
-        let (_, value) = self.take(key)?;
-        parse(value.get_ref()).or_else(|| self.wrong(key, wanted, value))
+        let (_, value) = self.take_entry(key)?;
+        parse(value.get_ref()).or_else(|| self.report_wrong(key, wanted, value))
     }
 
     pub(crate) fn flag(&mut self, key: &'static str) -> Option<bool> {
         self.parsed(key, "true or false", |value| value.as_bool())
     }
 
-    pub(crate) fn whole(&mut self, key: &'static str, range: RangeInclusive<u64>) -> Option<u64> {
-        let (_, value) = self.take(key)?;
+    pub(crate) fn whole_number(
+        &mut self,
+        key: &'static str,
+        range: RangeInclusive<u64>,
+    ) -> Option<u64> {
+        let (_, value) = self.take_entry(key)?;
         self.item_whole(key, value, &range).map(|written| written.value)
     }
 
     pub(crate) fn number(&mut self, key: &'static str, range: RangeInclusive<f64>) -> Option<f64> {
-        let (_, value) = self.take(key)?;
+        let (_, value) = self.take_entry(key)?;
         self.item_number(key, value, &range).map(|written| written.value)
     }
 
@@ -223,7 +237,7 @@ impl<'s, 't> Reader<'s, 't> {
     }
 
     /// A list of whole numbers, or one. Numbers must differ from each other.
-    pub(crate) fn wholes(
+    pub(crate) fn whole_numbers(
         &mut self,
         key: &'static str,
         range: &RangeInclusive<u64>,
@@ -245,20 +259,20 @@ impl<'s, 't> Reader<'s, 't> {
         key: &'static str,
         read: impl Fn(&Self, Value<'t>) -> Option<WithSpan<T>>,
     ) -> Option<Vec<WithSpan<T>>> {
-        let (_, value) = self.take(key)?;
+        let (_, value) = self.take_entry(key)?;
         let DeValue::Array(items) = value.get_ref() else {
             return read(self, value).map(|item| vec![item]);
         };
         if items.is_empty() {
             let message = format!("`{key}` is an empty list.");
-            self.note(&value.span(), message, "Leave the key out, or fill it.");
+            self.report(&value.span(), message, "Leave the key out, or fill it.");
         }
         let mut list: Vec<WithSpan<T>> = Vec::new();
         for item in items.iter() {
             let Some(item) = read(self, item) else { continue };
             if list.iter().any(|other| other.value == item.value) {
                 let message = format!("`{key}` lists {} twice.", item.value);
-                self.note(&item.span, message, "`repeats` repeats trials.");
+                self.report(&item.span, message, "`repeats` repeats trials.");
             }
             list.push(item);
         }
@@ -270,7 +284,7 @@ impl<'s, 't> Reader<'s, 't> {
             DeValue::String(text) if !text.trim().is_empty() => {
                 Some(WithSpan { value: text.to_string(), span: value.span() })
             }
-            _ => self.wrong(key, "a text in quotes that is not empty", value),
+            _ => self.report_wrong(key, "a text in quotes that is not empty", value),
         }
     }
 
@@ -287,8 +301,8 @@ impl<'s, 't> Reader<'s, 't> {
         match number.filter(|number| range.contains(number)) {
             Some(number) => Some(WithSpan { value: number, span: value.span() }),
             None => {
-                let wanted = format!("a whole number from {} to {}", range.start(), range.end());
-                self.wrong(key, &wanted, value)
+                let expected = format!("a whole number from {} to {}", range.start(), range.end());
+                self.report_wrong(key, &expected, value)
             }
         }
     }
@@ -309,15 +323,16 @@ impl<'s, 't> Reader<'s, 't> {
         match number.filter(|number: &f64| range.contains(number)) {
             Some(number) => Some(WithSpan { value: number, span: value.span() }),
             None => {
-                let wanted = format!("a number from {} to {}", range.start(), range.end());
-                self.wrong(key, &wanted, value)
+                let expected = format!("a number from {} to {}", range.start(), range.end());
+                self.report_wrong(key, &expected, value)
             }
         }
     }
 
-    pub(crate) fn wrong<T>(&self, key: &str, wanted: &str, value: Value<'t>) -> Option<T> {
-        let message = format!("`{key}` must be {wanted}, but is {}.", found(value.get_ref()));
-        self.note(&value.span(), message, "");
+    pub(crate) fn report_wrong<T>(&self, key: &str, wanted: &str, value: Value<'t>) -> Option<T> {
+        let message =
+            format!("`{key}` must be {wanted}, but is {}.", describe_value(value.get_ref()));
+        self.report(&value.span(), message, "");
         None
     }
 }
@@ -327,12 +342,12 @@ pub(crate) type Synonyms = &'static [(&'static str, &'static str)];
 
 /// The key that a word of another tool stands for.
 pub(crate) fn known_key(word: &str, synonyms: Synonyms) -> Option<&'static str> {
-    let is_its = |(_, words): &&(&str, &str)| words.split(' ').any(|known| known == word);
-    synonyms.iter().find(is_its).map(|(key, _)| *key)
+    let mut rows = synonyms.iter();
+    rows.find(|(_, words)| words.split(' ').any(|known| known == word)).map(|(key, _)| *key)
 }
 
 /// Describes a value, for messages. Texts are not repeated in full: they may be long or secret.
-pub(crate) fn found(value: &DeValue<'_>) -> String {
+pub(crate) fn describe_value(value: &DeValue<'_>) -> String {
     match value {
         DeValue::String(text) if text.trim().is_empty() => "an empty text".into(),
         DeValue::String(_) => "a text".into(),
@@ -524,8 +539,8 @@ mod tests {
     #[test]
     fn marks_stand_under_wide_characters() {
         let source = Source { file: "a.toml".into(), text: "标题 = 5\nb = 1\n".into() };
-        let shown = source.place(&(9..10)).to_string();
-        assert_eq!(shown, " --> a.toml:1:6\n  |\n1 | 标题 = 5\n  |        ^");
+        let rendered = source.place(&(9..10)).to_string();
+        assert_eq!(rendered, " --> a.toml:1:6\n  |\n1 | 标题 = 5\n  |        ^");
         assert_eq!(source.place(&(900..901)).line, 3);
     }
 }

@@ -29,9 +29,9 @@ pub(crate) fn seconds(seconds: f64, shrink: f64) -> f64 {
 
 /// Shrinks the times of a fault. A client's time limit of answers is not a duration of the trial.
 pub(crate) fn fault(fault: &FaultPlan, shrink: f64) -> FaultPlan {
-    let part = |seconds: f64| (seconds * shrink * 1_000.0).round() / 1_000.0;
-    let heal_after_s = fault.heal_after_s.map(part);
-    FaultPlan { at_s: part(fault.at_s), heal_after_s, ..fault.clone() }
+    let scale = |seconds: f64| (seconds * shrink * 1_000.0).round() / 1_000.0;
+    let heal_after_s = fault.heal_after_s.map(scale);
+    FaultPlan { at_s: scale(fault.at_s), heal_after_s, ..fault.clone() }
 }
 
 pub(crate) fn events(events: u64, shrink: f64) -> u64 {
@@ -41,12 +41,12 @@ pub(crate) fn events(events: u64, shrink: f64) -> u64 {
 /// Returns true if the suite loads the data of an experiment, for it or for another one of the same data. What it finds
 /// stays it is, whatever the budget.
 pub(crate) fn is_loaded(suite: &Suite, experiment: &SuiteExperiment) -> bool {
-    let size = |of: &SuiteExperiment| {
-        of.sizing.as_ref().and_then(|sizing| data_size(sizing, &of.facts.options))
+    let size = |experiment: &SuiteExperiment| {
+        experiment.sizing.as_ref().and_then(|sizing| data_size(sizing, &experiment.facts.options))
     };
-    let own = (&experiment.facts.workload, size(experiment));
+    let data_key = (&experiment.facts.workload, size(experiment));
     let mut loading = suite.experiments.iter().filter(|other| other.facts.prepare);
-    loading.any(|other| (&other.facts.workload, size(other)) == own)
+    loading.any(|other| (&other.facts.workload, size(other)) == data_key)
 }
 
 /// The size of the data as the options state it; `None` if the test has no size of its own.
@@ -54,12 +54,12 @@ pub(crate) fn is_loaded(suite: &Suite, experiment: &SuiteExperiment) -> bool {
 pub(crate) fn data_size(sizing: &DataSizing, options: &Options) -> Option<DataSize> {
     match sizing {
         DataSizing::Tables { rows, tables } => Some(DataSize {
-            tables: value(options, tables)?,
-            rows_per_table: value(options, rows)?,
+            tables: option_value(options, tables)?,
+            rows_per_table: option_value(options, rows)?,
         }),
         DataSizing::Factor { factor, rows_per_unit, .. } => Some(DataSize {
             tables: 1,
-            rows_per_table: value(options, factor)?.checked_mul(*rows_per_unit)?,
+            rows_per_table: option_value(options, factor)?.checked_mul(*rows_per_unit)?,
         }),
         DataSizing::Fraction { option, rows_per_unit, .. } => Some(DataSize {
             tables: 1,
@@ -68,12 +68,12 @@ pub(crate) fn data_size(sizing: &DataSizing, options: &Options) -> Option<DataSi
     }
 }
 
-fn value(options: &Options, scale: &Scale) -> Option<u64> {
-    options.get(scale.option).map_or(Some(scale.default), |value| whole(value))
+fn option_value(options: &Options, scale: &Scale) -> Option<u64> {
+    options.get(scale.option).map_or(Some(scale.default), |value| parse_whole(value))
 }
 
 /// sysbench takes `1e6` for a whole number, too.
-fn whole(value: &str) -> Option<u64> {
+fn parse_whole(value: &str) -> Option<u64> {
     let number: f64 = value.parse().ok()?;
     (number.fract() == 0.0 && (0.0..=1e15).contains(&number)).then_some(number as u64)
 }
@@ -94,15 +94,16 @@ pub(crate) fn data(sizing: &DataSizing, options: &mut Options, shrink: f64, has_
 /// The most workers that data of this size can have, if there is such a bound.
 pub(crate) fn workers_max(sizing: &DataSizing, options: &Options) -> Option<u32> {
     let DataSizing::Factor { factor, workers_per_unit, .. } = sizing else { return None };
-    let most = value(options, factor)?.saturating_mul(u64::from((*workers_per_unit)?));
-    Some(u32::try_from(most).unwrap_or(u32::MAX).max(1))
+    let max_workers =
+        option_value(options, factor)?.saturating_mul(u64::from((*workers_per_unit)?));
+    Some(u32::try_from(max_workers).unwrap_or(u32::MAX).max(1))
 }
 
 pub(crate) fn cap_workers(wanted: &[u32], cap: Option<u32>) -> Vec<u32> {
     let mut workers: Vec<u32> = Vec::new();
-    for kept in wanted.iter().map(|number| (*number).min(cap.unwrap_or(u32::MAX))) {
-        if !workers.contains(&kept) {
-            workers.push(kept);
+    for capped in wanted.iter().map(|number| (*number).min(cap.unwrap_or(u32::MAX))) {
+        if !workers.contains(&capped) {
+            workers.push(capped);
         }
     }
     workers
@@ -110,23 +111,23 @@ pub(crate) fn cap_workers(wanted: &[u32], cap: Option<u32>) -> Vec<u32> {
 
 /// First the rows of each table, down to 1,000, then the number of tables, down to one.
 fn shrink_tables(rows: &Scale, tables: &Scale, options: &mut Options, shrink: f64) {
-    let sizes = value(options, rows).zip(value(options, tables));
+    let sizes = option_value(options, rows).zip(option_value(options, tables));
     let Some((rows_per_table, count)) = sizes else { return };
-    let wanted = count as f64 * rows_per_table as f64 * shrink;
+    let total_rows = count as f64 * rows_per_table as f64 * shrink;
     let floor = ROWS_MIN.min(rows_per_table);
     let fewer_rows = ((rows_per_table as f64 * shrink).round() as u64).max(floor);
-    let fewer_tables = (wanted / fewer_rows as f64).round() as u64;
-    set(options, rows, fewer_rows);
-    set(options, tables, fewer_tables.clamp(1, count.max(1)));
+    let fewer_tables = (total_rows / fewer_rows as f64).round() as u64;
+    set_option(options, rows, fewer_rows);
+    set_option(options, tables, fewer_tables.clamp(1, count.max(1)));
 }
 
 /// The factor, down to one; what counts rows shrinks as much as the factor really does.
 fn shrink_factor(factor: &Scale, rows: &[&str], options: &mut Options, shrink: f64) {
-    let Some(full) = value(options, factor).filter(|&full| full > 0) else { return };
+    let Some(full) = option_value(options, factor).filter(|&full| full > 0) else { return };
     let shrunk = ((full as f64 * shrink).round() as u64).max(1);
-    set(options, factor, shrunk);
+    set_option(options, factor, shrunk);
     for (_, value) in options.iter_mut().filter(|(name, _)| rows.contains(&name.as_str())) {
-        if let Some(count) = whole(value) {
+        if let Some(count) = parse_whole(value) {
             let fewer = (count as f64 * (shrunk as f64 / full as f64)).round() as u64;
             *value = fewer.max(count.min(1)).to_string();
         }
@@ -145,17 +146,17 @@ fn shrink_to_known(name: &str, known: &[f64], options: &mut Options, shrink: f64
     const ROUNDED: f64 = 1.0 + 1e-9;
     let Some(full) = fraction(options, name) else { return };
     let fitting = known.iter().copied().filter(|size| *size <= full * shrink * ROUNDED);
-    let least = known.iter().copied().fold(full, f64::min);
-    options.insert(name.to_owned(), fitting.fold(least, f64::max).to_string());
+    let smallest = known.iter().copied().fold(full, f64::min);
+    options.insert(name.to_owned(), fitting.fold(smallest, f64::max).to_string());
 }
 
 /// A number above 0; 1 when the option is not given.
 fn fraction(options: &Options, name: &str) -> Option<f64> {
-    let Some(given) = options.get(name) else { return Some(1.0) };
-    given.parse().ok().filter(|number| (0.0..=1e9).contains(number) && *number > 0.0)
+    let Some(text) = options.get(name) else { return Some(1.0) };
+    text.parse().ok().filter(|number| (0.0..=1e9).contains(number) && *number > 0.0)
 }
 
-fn set(options: &mut Options, scale: &Scale, value: u64) {
+fn set_option(options: &mut Options, scale: &Scale, value: u64) {
     if options.contains_key(scale.option) || value != scale.default {
         options.insert(scale.option.to_owned(), value.to_string());
     }
@@ -179,24 +180,24 @@ pub(crate) fn fit(suite: &Suite, overrides: &Overrides, budget_s: f64) -> Result
             .hint(hint)
             .into());
     }
-    let of = |share: f64, passes: &PassTimes| {
-        Plan::of_size(suite, &Overrides { shrink: Some(share), ..overrides.clone() }, passes)
+    let build = |share: f64, passes: &PassTimes| {
+        Plan::build_at_size(suite, &Overrides { shrink: Some(share), ..overrides.clone() }, passes)
     };
-    let of_share = |share: f64| of(share, &PassTimes::new());
-    let full = of_share(1.0)?;
+    let build_share = |share: f64| build(share, &PassTimes::new());
+    let full = build_share(1.0)?;
     if full.estimated_s <= budget_s {
         return Ok(full);
     }
-    let mut best = of_share(SHARE_LEAST)?;
+    let mut best = build_share(SHARE_LEAST)?;
     let with_answers = suite.experiments.iter().all(has_answers);
     if best.estimated_s > budget_s && !with_answers {
         let message = format!(
             "The run takes about {:.0} s at its smallest, more than the budget of {budget_s} s.",
             best.estimated_s.ceil()
         );
-        let least = least_budget(best.estimated_s);
+        let min_budget = least_budget(best.estimated_s);
         let hint = format!(
-            "Give it `--budget {least}` at least, fewer pairs or less to measure; `--plan` prints what each step takes."
+            "Give it `--budget {min_budget}` at least, fewer pairs or less to measure; `--plan` prints what each step takes."
         );
         return Err(Problem::new(message).hint(hint).into());
     }
@@ -206,7 +207,7 @@ pub(crate) fn fit(suite: &Suite, overrides: &Overrides, budget_s: f64) -> Result
         if middle <= low || middle >= high {
             break;
         }
-        let plan = of_share(middle)?;
+        let plan = build_share(middle)?;
         if plan.estimated_s <= budget_s {
             (low, best) = (middle, plan);
         } else {
@@ -214,7 +215,7 @@ pub(crate) fn fit(suite: &Suite, overrides: &Overrides, budget_s: f64) -> Result
         }
     }
     let share = if with_answers { share_of_rows(&best, &full) } else { low };
-    let mut timed = of(share, &pass_times(suite, &best, budget_s))?;
+    let mut timed = build(share, &pass_times(suite, &best, budget_s))?;
     // Fewer passes than the suite has may fit where those do not.
     if best.estimated_s > budget_s && timed.estimated_s > budget_s {
         timed.facts.notes.push(say!(smallest_with_answers));
@@ -225,8 +226,8 @@ pub(crate) fn fit(suite: &Suite, overrides: &Overrides, budget_s: f64) -> Result
 /// The smallest plan, where a budget asks for one; it may take longer than the budget.
 pub(crate) fn smallest(suite: &Suite, overrides: &Overrides) -> Option<Plan> {
     overrides.budget_s?;
-    let least = Overrides { shrink: Some(SHARE_LEAST), ..overrides.clone() };
-    Plan::of_size(suite, &least, &PassTimes::new()).ok()
+    let smallest = Overrides { shrink: Some(SHARE_LEAST), ..overrides.clone() };
+    Plan::build_at_size(suite, &smallest, &PassTimes::new()).ok()
 }
 
 /// A budget that holds so many seconds, as it is typed.
@@ -243,11 +244,10 @@ pub fn least_budget(seconds: f64) -> String {
 fn pass_times(suite: &Suite, plan: &Plan, budget_s: f64) -> PassTimes {
     let is_timed = |name: &str| {
         let mut written = suite.experiments.iter();
-        let ends_otherwise = |planned: &ExperimentFacts| {
-            planned.has_open_repeats() || planned.time_bound().is_some()
-        };
         written.any(|written| written.name.value == name && has_answers(written))
-            && !plan.experiment(name).is_some_and(ends_otherwise)
+            && plan
+                .experiment(name)
+                .is_none_or(|planned| !planned.has_open_repeats() && planned.time_bound().is_none())
     };
     let mut guessed_s = PassTimes::new();
     for step in plan.steps.iter().filter(|step| is_timed(&step.experiment)) {
@@ -255,18 +255,20 @@ fn pass_times(suite: &Suite, plan: &Plan, budget_s: f64) -> PassTimes {
             *guessed_s.entry(step.experiment.clone()).or_default() += step.estimated_s;
         }
     }
-    let all_s: f64 = guessed_s.values().sum();
-    let left_s = (budget_s - (plan.estimated_s - all_s)).max(0.0);
+    let total_s: f64 = guessed_s.values().sum();
+    let left_s = (budget_s - (plan.estimated_s - total_s)).max(0.0);
     // Short numbers, and in sum never more than there is.
-    let part = |own_s: f64| (left_s * own_s / all_s * 10.0).floor() / 10.0;
-    guessed_s.into_iter().map(|(name, own_s)| (name, part(own_s))).collect()
+    let times = guessed_s
+        .into_iter()
+        .map(|(name, own_s)| (name, (left_s * own_s / total_s * 10.0).floor() / 10.0));
+    times.collect()
 }
 
 /// Plans passes until their time is over, unless the user or what is found says how many pairs there are. Without any
 /// time the fewest are planned.
 pub(crate) fn repeat(experiment: &SuiteExperiment, planned: &mut ExperimentFacts, seconds: f64) {
-    let most = PASSES_MOST - PASSES_MOST % planned.pairs_per_unit();
-    let most = most.max(planned.repeats);
+    let whole_units = PASSES_MOST - PASSES_MOST % planned.pairs_per_unit();
+    let max_passes = whole_units.max(planned.repeats);
     let written = experiment.compare.as_ref().and_then(|compare| compare.stop.pairs);
     let has_time = seconds > 0.0;
     if let Some(comparison) = &mut planned.comparison {
@@ -275,14 +277,14 @@ pub(crate) fn repeat(experiment: &SuiteExperiment, planned: &mut ExperimentFacts
         if written.is_some() || is_open || !has_time {
             return;
         }
-        (stop.pairs_most, stop.budget_s) = (most, Some(seconds));
+        (stop.pairs_most, stop.budget_s) = (max_passes, Some(seconds));
     } else if !has_time {
         planned.repeats = 1;
         return;
     } else {
         planned.repeats_s = Some(seconds);
     }
-    planned.repeats = most;
+    planned.repeats = max_passes;
 }
 
 /// Returns true if the data have sizes at which the right answers are known.
@@ -305,7 +307,7 @@ fn three_digits(share: f64) -> f64 {
 }
 
 /// A note on the size of a run, if that is not the suite's.
-pub(crate) fn told(
+pub(crate) fn size_notes(
     suite: &Suite,
     overrides: &Overrides,
     experiments: &[ExperimentFacts],
@@ -314,7 +316,7 @@ pub(crate) fn told(
     let is_published = suite.facts.paper.is_some();
     match overrides.budget_s {
         Some(_) if !is_published && suite.experiments.iter().all(has_answers) => {
-            let sized = |planned: &ExperimentFacts| {
+            let notes = experiments.iter().map(|planned| {
                 let scale = planned.options.get("scale").cloned().unwrap_or_default();
                 let name = &planned.name;
                 match planned.time_bound() {
@@ -323,8 +325,8 @@ pub(crate) fn told(
                     }
                     None => say!(sized_with_answers, name, scale, n = planned.repeats),
                 }
-            };
-            experiments.iter().map(sized).collect()
+            });
+            notes.collect()
         }
         Some(_) if !is_published => {
             vec![say!(sized_for_the_budget, times = plain(1.0 / share))]
@@ -337,7 +339,7 @@ pub(crate) fn told(
 mod tests {
     use super::*;
 
-    fn given<const N: usize>(options: [(&str, &str); N]) -> Options {
+    fn option_map<const N: usize>(options: [(&str, &str); N]) -> Options {
         options.map(|(name, value)| (name.to_owned(), value.to_owned())).into()
     }
 
@@ -373,7 +375,7 @@ mod tests {
             panic!("a test with tables")
         };
         let (count, size) = (tables.to_string(), rows.to_string());
-        let mut options = given([(table_names.option, &count), (row_names.option, &size)]);
+        let mut options = option_map([(table_names.option, &count), (row_names.option, &size)]);
         data(sizing, &mut options, shrink, false);
         let size = data_size(sizing, &options).expect("a size");
         (size.tables, size.rows_per_table)
@@ -394,7 +396,7 @@ mod tests {
     fn the_share_of_hot_rows_stays() {
         let shrunk = |scale: &str, range: &str, shrink: f64| {
             let mut options =
-                given([("scale", scale), ("define.range", range), ("define.other", "7")]);
+                option_map([("scale", scale), ("define.range", range), ("define.other", "7")]);
             data(&HOT_RANGE, &mut options, shrink, false);
             assert_eq!(options["define.other"], "7");
             let rows = data_size(&HOT_RANGE, &options).expect("a size").rows_per_table;
@@ -403,14 +405,14 @@ mod tests {
         assert_eq!(shrunk("1000", "50000000", 0.01), (1_000_000, "500000".to_string()));
         assert_eq!(shrunk("10000", "100000000", 0.000_01), (100_000, "10000".to_string()));
         assert_eq!(shrunk("1000", "half", 0.01), (1_000_000, "half".to_string()));
-        let mut options = given([("scale", "many")]);
+        let mut options = option_map([("scale", "many")]);
         data(&HOT_RANGE, &mut options, 0.5, false);
-        assert_eq!(options, given([("scale", "many")]));
+        assert_eq!(options, option_map([("scale", "many")]));
     }
 
     #[test]
     fn a_warehouse_has_ten_terminals() {
-        let mut options = given([("warehouses", "1000")]);
+        let mut options = option_map([("warehouses", "1000")]);
         assert_eq!(workers_max(&TEN_WORKERS, &options), Some(10_000));
         data(&TEN_WORKERS, &mut options, 0.002, false);
         assert_eq!(data_size(&TEN_WORKERS, &options).expect("a size").rows_per_table, 600_000);
@@ -423,7 +425,7 @@ mod tests {
     #[test]
     fn a_scale_factor_may_be_a_fraction() {
         let shrunk = |scale: &str, shrink: f64| {
-            let mut options = given([("scale", scale)]);
+            let mut options = option_map([("scale", scale)]);
             data(&FRACTION, &mut options, shrink, false);
             (
                 options["scale"].clone(),
@@ -440,13 +442,13 @@ mod tests {
         assert_eq!(shrunk("0", 0.5), ("0".to_string(), None));
         let mut options = Options::new();
         data(&FRACTION, &mut options, 0.5, false);
-        assert_eq!(options, given([("scale", "0.5")]));
+        assert_eq!(options, option_map([("scale", "0.5")]));
     }
 
     #[test]
     fn a_budget_takes_scale_factors_with_answers() {
         let shrunk = |scale: &str, shrink: f64| {
-            let mut options = given([("scale", scale)]);
+            let mut options = option_map([("scale", scale)]);
             data(&FRACTION, &mut options, shrink, true);
             options["scale"].clone()
         };
@@ -456,9 +458,9 @@ mod tests {
         assert_eq!(shrunk("10", 1e-6), "0.01", "the smallest");
         assert_eq!(shrunk("0.005", 0.5), "0.005", "never more than in full size");
         assert_eq!(shrunk("tiny", 0.5), "tiny");
-        let mut tables = given([("table_size", "10000")]);
+        let mut tables = option_map([("table_size", "10000")]);
         data(&TABLES, &mut tables, 0.5, true);
-        assert_eq!(tables, given([("table_size", "5000")]));
+        assert_eq!(tables, option_map([("table_size", "5000")]));
     }
 
     #[test]
@@ -476,13 +478,13 @@ mod tests {
     fn defaults_are_shrunk_too() {
         let mut options = Options::new();
         data(&TABLES, &mut options, 0.2, false);
-        assert_eq!(options, given([("table_size", "2000")]));
-        let mut options = given([("table_size", "1e6")]);
+        assert_eq!(options, option_map([("table_size", "2000")]));
+        let mut options = option_map([("table_size", "1e6")]);
         data(&TABLES, &mut options, 0.5, false);
-        assert_eq!(options, given([("table_size", "500000")]));
-        let mut options = given([("table_size", "many")]);
+        assert_eq!(options, option_map([("table_size", "500000")]));
+        let mut options = option_map([("table_size", "many")]);
         data(&TABLES, &mut options, 0.5, false);
-        assert_eq!(options, given([("table_size", "many")]));
+        assert_eq!(options, option_map([("table_size", "many")]));
     }
 
     #[test]

@@ -44,7 +44,7 @@ pub(crate) fn expand(
     if experiment.prepare {
         for target in &owners {
             let load_s = AROUND_LOAD_S + maker.load_s(target);
-            maker.add(target, "prepare", load_s, StepAction::Prepare);
+            maker.add_step(target, "prepare", load_s, StepAction::Prepare);
         }
     }
     if experiment.search.is_some() {
@@ -62,7 +62,7 @@ pub(crate) fn expand(
             // Once alone there is nothing to balance: the listed order is the one that people expect.
             let ordered = match experiment.repeats {
                 1 if experiment.degrees.is_empty() => levels.iter().collect(),
-                _ => balanced(&levels, maker.planned(), repeat, &order),
+                _ => balanced(&levels, maker.planned_repeats(), repeat, &order),
             };
             for (place, level) in ordered.into_iter().enumerate() {
                 maker.add_points(level, repeat, place == 0);
@@ -74,7 +74,7 @@ pub(crate) fn expand(
     }
     if experiment.cleanup {
         for target in &owners {
-            maker.add(target, "cleanup", AROUND_LOAD_S, StepAction::Cleanup);
+            maker.add_step(target, "cleanup", AROUND_LOAD_S, StepAction::Cleanup);
         }
     }
     maker.steps
@@ -88,7 +88,7 @@ struct Maker<'a, P> {
 }
 
 impl<P: Fn(&str) -> UsualPace> Maker<'_, P> {
-    fn add(&mut self, target: &str, tail: &str, estimated_s: f64, action: StepAction) {
+    fn add_step(&mut self, target: &str, tail: &str, estimated_s: f64, action: StepAction) {
         let experiment = self.experiment.name.clone();
         let id = format!("{experiment}/{target}/{tail}");
         self.steps.push(PlanStep {
@@ -100,12 +100,12 @@ impl<P: Fn(&str) -> UsualPace> Maker<'_, P> {
         });
     }
 
-    fn rows(&self) -> f64 {
+    fn total_rows(&self) -> f64 {
         self.experiment.data.map_or(0.0, |size| size.tables as f64 * size.rows_per_table as f64)
     }
 
     fn load_s(&self, target: &str) -> f64 {
-        self.rows() / (self.pace)(target).loaded
+        self.total_rows() / (self.pace)(target).loaded
     }
 
     /// A guess of the length of a trial, with what is done before it.
@@ -116,19 +116,21 @@ impl<P: Fn(&str) -> UsualPace> Maker<'_, P> {
         let is_each_trial = experiment.restore == Restore::Reload && experiment.reload_each == 0;
         let restored_s = if is_each_trial { self.load_s(target) } else { 0.0 };
         let fault_s = if experiment.fault.is_some() { AFTER_FAULT_S } else { 0.0 };
-        let around_s = AROUND_TRIAL_S + fault_s + self.rows() / pace.checked;
-        let passes_s = level.degree.map_or(window_s, |_| self.rows() / pace.queried);
+        let around_s = AROUND_TRIAL_S + fault_s + self.total_rows() / pace.checked;
+        let passes_s = level.degree.map_or(window_s, |_| self.total_rows() / pace.queried);
         restored_s + around_s + passes_s
     }
 
     /// A guess of what is made again before a repeat of a level, if it is the first of some pairs.
     fn renewal_s(&self, target: &str, repeat: u32, is_first_level: bool) -> f64 {
         let experiment = self.experiment;
-        let is_due = |each: u32| each == 1 || (each > 1 && is_first_level && repeat % each == 1);
-        let of = |each: u32, seconds: f64| if is_due(each) { seconds } else { 0.0 };
+        let due_s = |each: u32, seconds: f64| {
+            let is_due = each == 1 || (each > 1 && is_first_level && repeat % each == 1);
+            if is_due { seconds } else { 0.0 }
+        };
         let loads = experiment.restore == Restore::Reload;
-        let load_s = if loads { of(experiment.reload_each, self.load_s(target)) } else { 0.0 };
-        of(experiment.restart_each, RESTART_S) + load_s
+        let load_s = if loads { due_s(experiment.reload_each, self.load_s(target)) } else { 0.0 };
+        due_s(experiment.restart_each, RESTART_S) + load_s
     }
 
     /// Adds a trial; `work` decides what its workers draw.
@@ -157,7 +159,7 @@ impl<P: Fn(&str) -> UsualPace> Maker<'_, P> {
             seed: fnv1a(work.as_bytes()) >> 11,
         };
         let tail = format!("{place}/repeat={repeat}");
-        self.add(target, &tail, estimated_s, StepAction::Trial(trial));
+        self.add_step(target, &tail, estimated_s, StepAction::Trial(trial));
     }
 
     fn add_points(&mut self, level: &Level, repeat: u32, is_first: bool) {
@@ -167,7 +169,7 @@ impl<P: Fn(&str) -> UsualPace> Maker<'_, P> {
         let lot = if level.degree.is_some() { "pass" } else { &name };
         let work = format!("{}/{}/{lot}/repeat={repeat}", self.seed, experiment.name);
         let order = format!("{}/{}/{name}", self.seed, experiment.name);
-        for target in balanced(&experiment.targets, self.planned(), repeat, &order) {
+        for target in balanced(&experiment.targets, self.planned_repeats(), repeat, &order) {
             let own_s = self.trial_s(target, level) + self.renewal_s(target, repeat, is_first);
             let at_once = if experiment.is_together() { experiment.targets.len() } else { 1 };
             let estimated_s = own_s / at_once as f64;
@@ -180,18 +182,20 @@ impl<P: Fn(&str) -> UsualPace> Maker<'_, P> {
     fn add_calibration(&mut self, level: &Level) {
         let place = format!("{}/calibrate", level.name());
         let work = format!("{}/{}/{place}", self.seed, self.experiment.name);
-        for target in shuffled(&self.experiment.targets, &work) {
+        for target in shuffle(&self.experiment.targets, &work) {
             let cut_s = self.experiment.duration_s.map_or(0.0, |s| (s - CALIBRATION_S).max(0.0));
             let estimated_s = self.trial_s(target, level) - cut_s;
             self.add_trial(target, (level, &place, &work), (Purpose::Search, 1), estimated_s);
-            if let Some(StepAction::Trial(trial)) = self.steps.last_mut().map(|it| &mut it.action) {
+            if let Some(StepAction::Trial(trial)) =
+                self.steps.last_mut().map(|step| &mut step.action)
+            {
                 trial.duration_s = trial.duration_s.map(|seconds| seconds.min(CALIBRATION_S));
             }
         }
     }
 
     /// The repeats that are made in any case.
-    fn planned(&self) -> u32 {
+    fn planned_repeats(&self) -> u32 {
         match (&self.experiment.comparison, self.experiment.time_bound()) {
             (Some(comparison), _) => comparison.stop.pairs_least,
             (None, Some((least, _))) => least,
@@ -208,7 +212,7 @@ impl<P: Fn(&str) -> UsualPace> Maker<'_, P> {
             let place = format!("workers={workers}/search");
             for number in 1..=SEARCH_MOST {
                 let work = format!("{}/{}/{place}/repeat={number}", self.seed, experiment.name);
-                for target in shuffled(&experiment.targets, &work) {
+                for target in shuffle(&experiment.targets, &work) {
                     let is_usual = number <= usual;
                     let estimated_s = if is_usual { self.trial_s(target, &level) } else { 0.0 };
                     let purpose = (Purpose::Search, number);
@@ -223,7 +227,7 @@ impl<P: Fn(&str) -> UsualPace> Maker<'_, P> {
         let work = format!("{}/{}/confirm={repeat}", self.seed, experiment.name);
         let workers = experiment.workers.iter().max().copied().unwrap_or(1);
         let level = Level { workers, degree: experiment.degrees.first().copied(), rate: None };
-        for target in shuffled(&experiment.targets, &work) {
+        for target in shuffle(&experiment.targets, &work) {
             let estimated_s = self.trial_s(target, &level);
             let purpose = (Purpose::Confirm, repeat);
             self.add_trial(target, (&level, "confirm", &work), purpose, estimated_s);
@@ -238,7 +242,7 @@ pub fn estimate(
     steps: &[(&PlanStep, f64)],
     spent_s: impl Fn(&str) -> f64,
 ) -> f64 {
-    let of = |experiment: &ExperimentFacts| {
+    let bounded_s = experiments.iter().map(|experiment| {
         let (mut others_s, mut least_s, mut trials_s) = (0.0, 0.0, 0.0);
         let bound = experiment.time_bound();
         for &(step, own_s) in steps.iter().filter(|(step, _)| step.experiment == experiment.name) {
@@ -256,12 +260,11 @@ pub fn estimate(
         }
         let left_s = bound.map_or(0.0, |(_, seconds)| seconds - spent_s(&experiment.name));
         others_s + trials_s.min(left_s.max(least_s))
-    };
-    let is_of_none = |(step, _): &&(&PlanStep, f64)| {
+    });
+    let foreign = steps.iter().filter(|(step, _)| {
         experiments.iter().all(|experiment| experiment.name != step.experiment)
-    };
-    let of_none = steps.iter().filter(is_of_none).map(|(_, own_s)| own_s);
-    experiments.iter().map(of).sum::<f64>() + of_none.sum::<f64>()
+    });
+    bounded_s.sum::<f64>() + foreign.map(|(_, own_s)| own_s).sum::<f64>()
 }
 
 /// The keys by which a point differs from the others of its experiment on its target.
@@ -284,16 +287,20 @@ impl Level {
 /// The levels as they are listed.
 fn levels(experiment: &ExperimentFacts) -> Vec<Level> {
     if !experiment.degrees.is_empty() {
-        let level = |&degree: &u32| Level { workers: 1, degree: Some(degree), rate: None };
-        return experiment.degrees.iter().map(level).collect();
+        let degrees = experiment.degrees.iter();
+        return degrees
+            .map(|&degree| Level { workers: 1, degree: Some(degree), rate: None })
+            .collect();
     }
     let rates: Vec<Option<f64>> = match experiment.rates.as_slice() {
         [] => vec![None],
         rates => rates.iter().copied().map(Some).collect(),
     };
     let workers = &experiment.workers;
-    let at = |rate| workers.iter().map(move |&workers| Level { workers, degree: None, rate });
-    rates.into_iter().flat_map(at).collect()
+    let levels = rates
+        .into_iter()
+        .flat_map(|rate| workers.iter().map(move |&workers| Level { workers, degree: None, rate }));
+    levels.collect()
 }
 
 /// The items in the order of a repeat (from 1) of which so many are planned.
@@ -303,7 +310,7 @@ fn balanced<'a, T>(items: &'a [T], planned: u32, repeat: u32, work: &str) -> Vec
     order.into_iter().map(|at| &items[at]).collect()
 }
 
-fn shuffled<'a, T: std::fmt::Display>(items: &'a [T], work: &str) -> Vec<&'a T> {
+fn shuffle<'a, T: std::fmt::Display>(items: &'a [T], work: &str) -> Vec<&'a T> {
     let mut order: Vec<&T> = items.iter().collect();
     order.sort_by_cached_key(|item| fnv1a(format!("{work}/{item}").as_bytes()));
     order

@@ -49,7 +49,7 @@ pub struct SuiteTarget {
     pub facts: TargetFacts,
     /// The nodes; a target with `url` has one of role primary.
     pub nodes: Vec<Node>,
-    /// Route of the load to the nodes; without it, that of [`Route::of`].
+    /// Route of the load to the nodes; without it, that of [`Route::default_for`].
     pub route: Option<WithSpan<Route>>,
     pub(crate) nodes_span: Span,
 }

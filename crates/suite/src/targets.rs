@@ -12,7 +12,7 @@ use dyno_core::{ShardMap, ShardRule, counted};
 use dyno_facts::{ExperimentFacts, Message, Role, Route, SecretUrl, TargetFacts, TargetNode, say};
 
 /// This cluster, of which only the first `read_only` read-only nodes are driven and observed.
-fn part(whole: &TargetFacts, read_only: u32) -> TargetFacts {
+fn cluster_part(whole: &TargetFacts, read_only: u32) -> TargetFacts {
     TargetFacts {
         name: format!("{}-ro{read_only}", whole.name),
         title: String::new(),
@@ -23,7 +23,7 @@ fn part(whole: &TargetFacts, read_only: u32) -> TargetFacts {
     }
 }
 
-pub(crate) fn twin(target: &TargetFacts) -> TargetFacts {
+pub(crate) fn twin_target(target: &TargetFacts) -> TargetFacts {
     TargetFacts {
         name: twin_name(&target.name),
         title: String::new(),
@@ -93,7 +93,7 @@ fn set_nodes(
     nodes: Vec<TargetNode>,
 ) -> Result<(), Problem> {
     let roles: Vec<Role> = nodes.iter().map(|node| node.role).collect();
-    let route = route.unwrap_or_else(|| Route::of(&roles));
+    let route = route.unwrap_or_else(|| Route::default_for(&roles));
     check_together(&target.name, &nodes)?;
     check_route(&target.name, route, &roles)?;
     // Shards that `dyno cluster` has made.
@@ -109,8 +109,9 @@ fn set_nodes(
         Route::Spread => Role::ReadOnly,
     };
     let driven = nodes.iter().find(|node| node.role == role);
-    let none = || Problem::new(format!("The target `{}` has no nodes.", target.name));
-    let url = driven.ok_or_else(none)?.url.clone();
+    let driven = driven
+        .ok_or_else(|| Problem::new(format!("The target `{}` has no nodes.", target.name)))?;
+    let url = driven.url.clone();
     (target.role, target.url) = (role, url);
     (target.nodes, target.route, target.shard_rule) = (nodes, route, shard_rule);
     Ok(())
@@ -122,18 +123,18 @@ fn readers(nodes: &[TargetNode]) -> usize {
 
 /// Nodes of a cluster of which no more than the first `count` read-only ones are driven and looked at.
 fn first_readers(nodes: &[TargetNode], count: usize) -> Vec<TargetNode> {
-    let mut left = count;
-    let is_kept = |node: &&TargetNode| match node.role {
+    let mut remaining = count;
+    let nodes = nodes.iter().filter(|node| match node.role {
         Role::ReadOnly => {
-            let is_kept = left > 0;
-            left = left.saturating_sub(1);
+            let is_kept = remaining > 0;
+            remaining = remaining.saturating_sub(1);
             is_kept
         }
         // It would not know that the other nodes are left out.
         Role::Endpoint => false,
         Role::Primary | Role::Shard => true,
-    };
-    nodes.iter().filter(is_kept).cloned().collect()
+    });
+    nodes.cloned().collect()
 }
 
 /// The second name of a target that is compared with itself.
@@ -146,22 +147,22 @@ pub(crate) fn plan_targets(
     suite: &Suite,
     overrides: &Overrides,
 ) -> Result<(Vec<TargetFacts>, Vec<String>), SuiteError> {
-    let mut planned = Vec::new();
+    let mut planned_targets = Vec::new();
     let mut left_out = Vec::new();
     for target in &suite.targets {
         let name = &target.name.value;
         match plan_target(suite, target, overrides)? {
-            Some(target) => planned.push(target),
+            Some(target) => planned_targets.push(target),
             None => left_out.push(name.clone()),
         }
     }
-    if planned.is_empty() {
+    if planned_targets.is_empty() {
         let message = format!("No target of the suite `{}` has a URL.", suite.facts.name);
         let first = left_out.first().map_or("NAME", String::as_str);
         let hint = format!("Give one: `--target {first}=mysql://USER@HOST:3306/DATABASE`.");
         return Err(Problem::new(message).hint(hint).into());
     }
-    Ok((planned, left_out))
+    Ok((planned_targets, left_out))
 }
 
 /// A target as it is reached; `None` if a node has no URL.
@@ -170,24 +171,25 @@ fn plan_target(
     target: &SuiteTarget,
     overrides: &Overrides,
 ) -> Result<Option<TargetFacts>, SuiteError> {
-    let mut planned = target.facts.clone();
+    let mut facts = target.facts.clone();
     let name = &target.name.value;
     let route = target.route.as_ref().map(|route| route.value);
     let roles: Vec<Role> = target.nodes.iter().map(|node| node.role).collect();
     let span = target.route.as_ref().map_or(&target.nodes_span, |route| &route.span);
     let placed = |problem: Problem| SuiteError::from(problem.at(&suite.text, span));
     if let Some((_, nodes)) = overrides.nodes.iter().find(|(other, _)| other == name) {
-        check_shards(&planned, nodes)?;
-        set_nodes(&mut planned, route, nodes.clone()).map_err(placed)?;
-        return Ok(Some(planned));
+        check_shards(&facts, nodes)?;
+        set_nodes(&mut facts, route, nodes.clone()).map_err(placed)?;
+        return Ok(Some(facts));
     }
     if let Some((_, url)) = overrides.targets.iter().find(|(other, _)| other == name) {
-        let role = match roles.contains(&Role::Endpoint) {
-            true => Role::Endpoint,
-            false => roles.first().copied().unwrap_or(Role::Primary),
+        let role = if roles.contains(&Role::Endpoint) {
+            Role::Endpoint
+        } else {
+            roles.first().copied().unwrap_or(Role::Primary)
         };
-        set_address(&mut planned, role, url.clone());
-        return Ok(Some(planned));
+        set_address(&mut facts, role, url.clone());
+        return Ok(Some(facts));
     }
     let Some(nodes) = written_nodes(target) else { return Ok(None) };
     match (target.nodes.as_slice(), nodes.is_empty()) {
@@ -195,12 +197,12 @@ fn plan_target(
         ([node], _) => {
             let Some(url) = &node.url else { return Ok(None) };
             route.map_or(Ok(()), |route| check_route(name, route, &roles)).map_err(placed)?;
-            check_rule(name, planned.shard_rule.as_ref(), &roles).map_err(placed)?;
-            set_address(&mut planned, node.role, url.value.clone());
+            check_rule(name, facts.shard_rule.as_ref(), &roles).map_err(placed)?;
+            set_address(&mut facts, node.role, url.value.clone());
         }
-        _ => set_nodes(&mut planned, route, nodes).map_err(placed)?,
+        _ => set_nodes(&mut facts, route, nodes).map_err(placed)?,
     }
-    Ok(Some(planned))
+    Ok(Some(facts))
 }
 
 /// Two targets on one database would load the same tables twice; read-only nodes take none.
@@ -228,10 +230,10 @@ pub(crate) fn check_data(
                  `prepare = false`.",
             );
         }
-        let same = |other: &&&TargetFacts| {
-            address(other) == address(target) && other.owner() != target.owner()
-        };
-        if let Some(other) = measured[..index].iter().find(same) {
+        let twin = measured[..index]
+            .iter()
+            .find(|other| address(other) == address(target) && other.owner() != target.owner());
+        if let Some(other) = twin {
             let message = format!(
                 "The targets `{}` and `{name}` are the same database, and the experiment `{place}` would load its data \
                  there twice.",
@@ -258,18 +260,18 @@ fn check_rule(target: &str, rule: Option<&ShardRule>, roles: &[Role]) -> Result<
 
 /// Checks that there are as many shards among the nodes as the target represents.
 fn check_shards(target: &TargetFacts, nodes: &[TargetNode]) -> Result<(), Problem> {
-    let given = nodes.iter().filter(|node| node.role == Role::Shard).count();
-    let Some(wanted) = target.shards.filter(|wanted| *wanted as usize != given) else {
+    let count = nodes.iter().filter(|node| node.role == Role::Shard).count();
+    let Some(wanted) = target.shards.filter(|wanted| *wanted as usize != count) else {
         return Ok(());
     };
     let message = format!(
-        "The target `{}` stands for {}, and what was given has {given}.",
+        "The target `{}` stands for {}, and what was given has {count}.",
         target.name,
         counted(wanted, "shard")
     );
     let hint = format!(
         "Give it a cluster of so many: `dyno cluster up sharded --shards {wanted}`, or name a target of the suite for \
-         {given}."
+         {count}."
     );
     Err(Problem::new(message).hint(hint))
 }
@@ -277,7 +279,7 @@ fn check_shards(target: &TargetFacts, nodes: &[TargetNode]) -> Result<(), Proble
 /// The nodes that a suite has written; `None` if one has no URL.
 fn written_nodes(target: &SuiteTarget) -> Option<Vec<TargetNode>> {
     let roles: Vec<Role> = target.nodes.iter().map(|node| node.role).collect();
-    let planned = target.nodes.iter().enumerate().map(|(index, node)| {
+    let nodes = target.nodes.iter().enumerate().map(|(index, node)| {
         let url = &node.url.as_ref()?.value;
         let name = node.name.as_ref().map(|name| name.value.clone());
         Some(TargetNode::new(
@@ -286,7 +288,7 @@ fn written_nodes(target: &SuiteTarget) -> Option<Vec<TargetNode>> {
             url.clone(),
         ))
     });
-    planned.collect()
+    nodes.collect()
 }
 
 /// The name of a node that has none: its role, with a number where there are several of it.
@@ -315,7 +317,7 @@ pub(crate) fn read_route(table: &mut Reader<'_, '_>) -> Option<WithSpan<Route>> 
     if let Some(value) = Route::parse(&route.value) {
         return Some(WithSpan { value, span: route.span });
     }
-    table.sheet.note_unknown(&route, ("route", "Routes"), &Route::ALL.map(Route::name));
+    table.sheet.report_unknown(&route, ("route", "Routes"), &Route::ALL.map(Route::name));
     None
 }
 
@@ -325,7 +327,7 @@ pub(crate) fn read_shard_rule(table: &mut Reader<'_, '_>) -> Option<ShardRule> {
     rule.map_err(|message: String| {
         let hint = "Rules: `modulo` (the warehouse modulo the number of shards), and `ranges 5, 10, 15` (the last \
                     warehouse of each shard but the last one).";
-        table.note(&text.span, message, hint);
+        table.report(&text.span, message, hint);
     })
     .ok()
 }
@@ -333,10 +335,11 @@ pub(crate) fn read_shard_rule(table: &mut Reader<'_, '_>) -> Option<ShardRule> {
 /// Nodes of one target have names of their own and speak one protocol.
 fn check_together(target: &str, nodes: &[TargetNode]) -> Result<(), Problem> {
     let Some(first) = nodes.first() else { return Ok(()) };
-    let is_second = |at: &usize| nodes[..*at].iter().any(|earlier| earlier.name == nodes[*at].name);
-    if let Some(at) = (0..nodes.len()).find(is_second) {
-        let message =
-            format!("Two nodes of the target `{target}` are called `{}`.", nodes[at].name);
+    let mut numbered = nodes.iter().enumerate();
+    let second = numbered
+        .find(|(index, node)| nodes[..*index].iter().any(|earlier| earlier.name == node.name));
+    if let Some((_, node)) = second {
+        let message = format!("Two nodes of the target `{target}` are called `{}`.", node.name);
         return Err(Problem::new(message).hint("Give each a name of its own."));
     }
     if let Some(other) = nodes.iter().find(|node| protocol(node) != protocol(first)) {
@@ -389,7 +392,7 @@ fn check_route(target: &str, route: Route, roles: &[Role]) -> Result<(), Problem
     );
     let hint = format!(
         "List one in `nodes`, or write `route = \"{}\"`, for which all are there.",
-        Route::of(roles).name()
+        Route::default_for(roles).name()
     );
     Err(Problem::new(message).hint(hint))
 }
@@ -426,13 +429,12 @@ pub(crate) fn plan_parts(
             let hint = "Write `route = \"spread\"` or `route = \"split\"` in the target's table, or leave `read_only` out.";
             return Err(Problem::new(message).hint(hint).at(source, &first.span).into());
         }
-        for nodes in chosen(experiment, &whole, notes) {
-            let part = part(&whole, nodes);
+        for nodes in part_sizes(experiment, &whole, notes) {
+            let part = cluster_part(&whole, nodes);
             planned.targets.push(part.name.clone());
             if !targets.iter().any(|target| target.name == part.name) {
-                let own = |target: &TargetFacts| target.owner() == name;
-                let at = targets.iter().rposition(own).map_or(targets.len(), |at| at + 1);
-                targets.insert(at, part);
+                let last = targets.iter().rposition(|target| target.owner() == name);
+                targets.insert(last.map_or(targets.len(), |last| last + 1), part);
             }
         }
     }
@@ -440,23 +442,28 @@ pub(crate) fn plan_parts(
 }
 
 /// The numbers that the target has nodes for; all of its nodes where it has fewer than the least.
-fn chosen(experiment: &SuiteExperiment, whole: &TargetFacts, notes: &mut Vec<Message>) -> Vec<u32> {
-    let most = readers(&whole.nodes) as u32;
+fn part_sizes(
+    experiment: &SuiteExperiment,
+    whole: &TargetFacts,
+    notes: &mut Vec<Message>,
+) -> Vec<u32> {
+    let reader_count = readers(&whole.nodes) as u32;
     let numbers = experiment.read_only.iter().map(|nodes| nodes.value as u32);
-    let (mut kept, left_out): (Vec<u32>, Vec<u32>) = numbers.partition(|nodes| *nodes <= most);
-    if kept.is_empty() {
-        kept.push(most);
+    let (mut sizes, left_out): (Vec<u32>, Vec<u32>) =
+        numbers.partition(|nodes| *nodes <= reader_count);
+    if sizes.is_empty() {
+        sizes.push(reader_count);
     }
     if !left_out.is_empty() {
         notes.push(say!(
             too_few_read_only_nodes,
             target = &whole.name,
-            n = most,
+            n = reader_count,
             name = &experiment.name.value,
             numbers = left_out.iter().map(u32::to_string).collect::<Vec<_>>().join(", "),
         ));
     }
-    kept
+    sizes
 }
 
 #[cfg(test)]
@@ -488,13 +495,13 @@ mod tests {
         TargetNode::new(name, role, SecretUrl::new(format!("mysql://u@{name}/d")))
     }
 
-    struct Planned {
+    struct PlannedParts {
         targets: Vec<TargetFacts>,
         experiment: ExperimentFacts,
         notes: Vec<Message>,
     }
 
-    fn planned(route: Route, read_only: usize) -> Result<Planned, SuiteError> {
+    fn plan_read_only_parts(route: Route, read_only: usize) -> Result<PlannedParts, SuiteError> {
         let suite = Suite::parse("growing.toml", SUITE, OFFERS).expect("a suite");
         let plan = Plan::build(&suite, &Overrides::default()).expect("a plan");
         let (mut targets, mut experiment) = (plan.targets, plan.experiments[0].clone());
@@ -505,33 +512,33 @@ mod tests {
         targets[0].nodes.extend(names.iter().map(|name| node(name, Role::ReadOnly)));
         let written = &suite.experiments[0];
         plan_parts(&suite.text, written, &mut experiment, &mut targets, &mut notes)?;
-        Ok(Planned { targets, experiment, notes })
+        Ok(PlannedParts { targets, experiment, notes })
     }
 
     #[test]
     fn parts_have_the_first_nodes_and_share_the_data() {
-        let planned = planned(Route::Spread, 4).expect("planned");
-        assert_eq!(planned.experiment.targets, ["cluster-ro1", "cluster-ro2", "cluster-ro4"]);
-        assert_eq!(planned.notes, Vec::<Message>::new());
-        let names: Vec<&str> = planned.targets.iter().map(|target| target.name.as_str()).collect();
+        let parts = plan_read_only_parts(Route::Spread, 4).expect("planned");
+        assert_eq!(parts.experiment.targets, ["cluster-ro1", "cluster-ro2", "cluster-ro4"]);
+        assert_eq!(parts.notes, Vec::<Message>::new());
+        let names: Vec<&str> = parts.targets.iter().map(|target| target.name.as_str()).collect();
         assert_eq!(names, ["cluster", "cluster-ro1", "cluster-ro2", "cluster-ro4"]);
-        let two = &planned.targets[2];
+        let two = &parts.targets[2];
         let nodes: Vec<&str> = two.nodes.iter().map(|node| node.name.as_str()).collect();
         assert_eq!(nodes, ["n1", "n2", "n3"], "the endpoint would reach the others");
         assert_eq!((two.owner(), two.reached_as()), ("cluster", "cluster-ro2"));
         assert_eq!(two.password_variable(), "DYNO_PASSWORD_CLUSTER");
 
         let owner = |name: &str| {
-            let target = planned.targets.iter().find(|target| target.name == name);
+            let target = parts.targets.iter().find(|target| target.name == name);
             target.expect("a target").owner().to_owned()
         };
-        let steps = expand(&planned.experiment, |_| UsualPace::loading(1e5), 1, owner);
-        let of = |wanted: &StepAction| -> Vec<&str> {
-            let own = steps.iter().filter(|step| step.action == *wanted);
-            own.map(|step| step.target.as_str()).collect()
+        let steps = expand(&parts.experiment, |_| UsualPace::loading(1e5), 1, owner);
+        let targets_with = |wanted: &StepAction| -> Vec<&str> {
+            let matching = steps.iter().filter(|step| step.action == *wanted);
+            matching.map(|step| step.target.as_str()).collect()
         };
         assert_eq!(
-            (of(&StepAction::Prepare), of(&StepAction::Cleanup)),
+            (targets_with(&StepAction::Prepare), targets_with(&StepAction::Cleanup)),
             (vec!["cluster"], vec!["cluster"])
         );
         let trials = steps.iter().filter_map(|step| match &step.action {
@@ -545,26 +552,27 @@ mod tests {
 
     #[test]
     fn a_part_has_as_many_nodes_as_its_name_says_wherever_it_goes() {
-        let planned = planned(Route::Spread, 4).expect("planned");
-        let mut two = planned.targets[2].clone();
+        let parts = plan_read_only_parts(Route::Spread, 4).expect("planned");
+        let mut two = parts.targets[2].clone();
         let url = SecretUrl::new("mysql://u@h/d");
         let error = redirect(&mut two, &url).expect_err("refused").to_string();
         assert!(error.contains("drives 2 read-only nodes of `cluster`"), "{error}");
-        let others = |count| -> Vec<TargetNode> {
+        let read_only_nodes = |count| -> Vec<TargetNode> {
             (0..count).map(|number| node(&format!("m{number}"), Role::ReadOnly)).collect()
         };
-        let error = redirect_to_nodes(&mut two, &others(1)).expect_err("refused").to_string();
+        let error =
+            redirect_to_nodes(&mut two, &read_only_nodes(1)).expect_err("refused").to_string();
         assert!(error.contains("a cluster with 1"), "{error}");
-        redirect_to_nodes(&mut two, &others(3)).expect("there are enough");
-        assert_eq!(two.nodes, others(2));
+        redirect_to_nodes(&mut two, &read_only_nodes(3)).expect("there are enough");
+        assert_eq!(two.nodes, read_only_nodes(2));
     }
 
     #[test]
     fn what_a_cluster_has_not_is_left_out_and_told() {
-        let few = planned(Route::Split, 2).expect("planned");
-        assert_eq!(few.experiment.targets, ["cluster-ro1", "cluster-ro2"]);
+        let parts = plan_read_only_parts(Route::Split, 2).expect("planned");
+        assert_eq!(parts.experiment.targets, ["cluster-ro1", "cluster-ro2"]);
         assert_eq!(
-            few.notes,
+            parts.notes,
             ["The target `cluster` has 2 read-only nodes: the experiment `read` leaves out 4."]
         );
     }
@@ -572,7 +580,8 @@ mod tests {
     #[test]
     fn the_load_must_reach_the_read_only_nodes() {
         for route in [Route::Primary, Route::Endpoint] {
-            let error = planned(route, 4).map(|_| ()).expect_err("refused").to_string();
+            let error =
+                plan_read_only_parts(route, 4).map(|_| ()).expect_err("refused").to_string();
             let goes = format!("but the load goes to its {}.", route.name());
             assert!(error.contains(&goes), "{error}");
             assert!(error.contains("growing.toml:12:22"), "{error}");

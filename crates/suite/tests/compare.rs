@@ -61,14 +61,14 @@ fn with_a_fleet_a_starved_trial_is_made_again() {
 
 #[test]
 fn pairs_that_can_decide_nothing_are_told_before_they_are_made() {
-    let noted = |pairs: &str| {
+    let has_note = |pairs: &str| {
         let compare = "compare = { baseline = \"old\", candidates = \"new\", pairs = \"PAIRS\" }\n";
         let plan = build(&experiment(&compare.replace("PAIRS", pairs)), &Overrides::default());
         let notes = serde_json::to_string(&plan.facts.notes).expect("JSON");
         notes.contains("too_few_pairs")
     };
     // Two load levels are two comparisons, of which each takes seven pairs to be decided.
-    assert_eq!(["6..6", "2..6", "6..7", "7..7"].map(noted), [true, true, false, false]);
+    assert_eq!(["6..6", "2..6", "6..7", "7..7"].map(has_note), [true, true, false, false]);
 }
 
 #[test]
@@ -90,10 +90,13 @@ fn a_comparison_is_planned_in_pairs() {
     assert_eq!(trials(&plan).len(), 20 * 2 * 2);
     let mut first: BTreeMap<(u32, &str), Vec<u32>> = BTreeMap::new();
     for pair in trials(&plan).chunks(2) {
-        let [(a, of_a), (b, of_b)] = pair else { panic!("a pair") };
-        assert_eq!((of_a.seed, of_a.repeat, of_a.workers), (of_b.seed, of_b.repeat, of_b.workers));
+        let [(a, trial_a), (b, trial_b)] = pair else { panic!("a pair") };
+        assert_eq!(
+            (trial_a.seed, trial_a.repeat, trial_a.workers),
+            (trial_b.seed, trial_b.repeat, trial_b.workers)
+        );
         assert_ne!(a.target, b.target);
-        first.entry((of_a.workers, a.target.as_str())).or_default().push(of_a.repeat);
+        first.entry((trial_a.workers, a.target.as_str())).or_default().push(trial_a.repeat);
     }
     let is_balanced = |repeats: &Vec<u32>| {
         repeats.len() == 10 && repeats.iter().filter(|repeat| **repeat <= 4).count() == 2
@@ -134,15 +137,17 @@ fn the_same_target_twice_has_one_data_set() {
     let twin = plan.target("old-again").expect("the twin");
     assert_eq!((twin.owner(), &*twin.url.redacted()), ("old", "mysql://u@h/a"));
     assert_eq!(twin.url_in("r".as_ref()).expose(), "mysql://u:geheim@h/a");
-    let prepared = ids(&plan).into_iter().filter(|id| id.ends_with("prepare")).collect::<Vec<_>>();
-    assert_eq!(prepared, ["e/old/prepare"]);
+    let prepare_ids =
+        ids(&plan).into_iter().filter(|id| id.ends_with("prepare")).collect::<Vec<_>>();
+    assert_eq!(prepare_ids, ["e/old/prepare"]);
     assert_eq!(trials(&plan).len(), 4 * 2 * 2);
     // A trial that is left of the twin alone brings the data back.
-    let mut done: BTreeSet<String> =
+    let mut completed: BTreeSet<String> =
         trials(&plan).iter().map(|(step, _)| step.id.clone()).collect();
-    assert!(done.remove("e/old-again/workers=8/repeat=4"));
-    let left: Vec<&str> = plan.remaining(&done).iter().map(|step| step.id.as_str()).collect();
-    assert_eq!(left, ["e/old/prepare", "e/old-again/workers=8/repeat=4", "e/old/cleanup"]);
+    assert!(completed.remove("e/old-again/workers=8/repeat=4"));
+    let remaining: Vec<&str> =
+        plan.remaining(&completed).iter().map(|step| step.id.as_str()).collect();
+    assert_eq!(remaining, ["e/old/prepare", "e/old-again/workers=8/repeat=4", "e/old/cleanup"]);
 }
 
 #[test]
@@ -165,9 +170,9 @@ fn targets_that_are_measured_together_are_calibrated_first_and_their_repeats_are
         experiment(keys).replace("duration_s = 10", &format!("duration_s = {duration}"))
     };
     let plan = build(&with_duration("20"), &Overrides::default());
-    let own = &plan.experiments[0];
-    assert_eq!((own.pairs_per_unit(), own.repeats, own.duration_s), (1, 60, Some(20.0)));
-    let stop = own.comparison.as_ref().expect("a comparison").stop;
+    let facts = &plan.experiments[0];
+    assert_eq!((facts.pairs_per_unit(), facts.repeats, facts.duration_s), (1, 60, Some(20.0)));
+    let stop = facts.comparison.as_ref().expect("a comparison").stop;
     assert_eq!((stop.half_width, stop.pairs_least, stop.pairs_most), (Some(0.012), 8, 60));
     let (calibrations, repeats): (Vec<_>, Vec<_>) =
         trials(&plan).into_iter().partition(|(step, _)| step.id.contains("/calibrate/"));
@@ -181,18 +186,19 @@ fn targets_that_are_measured_together_are_calibrated_first_and_their_repeats_are
     let with_rate = with_duration("20\nrate = 100");
     let rated = build(&with_rate, &Overrides::default());
     assert!(!ids(&rated).iter().any(|id| id.contains("/calibrate/")), "{:?}", ids(&rated));
-    let refused = |text: &str| {
+    let refusal = |text: &str| {
         let suite = Suite::parse("s.toml", text, WORKLOADS).expect("a suite");
         Plan::build(&suite, &Overrides::default()).expect_err("refused").to_string()
     };
-    let of = |more: &str| with_duration("20").replace(keys, &format!("{more}\n{keys}"));
-    for (text, named) in [
-        (of("restart_each = 2"), "restarted"),
-        (of("restore = \"reload\""), "restored"),
-        (of("stage_s = 10"), "stages"),
+    let with_keys =
+        |keys_before: &str| with_duration("20").replace(keys, &format!("{keys_before}\n{keys}"));
+    for (text, part) in [
+        (with_keys("restart_each = 2"), "restarted"),
+        (with_keys("restore = \"reload\""), "restored"),
+        (with_keys("stage_s = 10"), "stages"),
         (with_duration("20").replace("candidates = \"new\"", "aa = true"), "clone"),
     ] {
-        assert!(refused(&text).contains(named), "{named}: {}", refused(&text));
+        assert!(refusal(&text).contains(part), "{part}: {}", refusal(&text));
     }
 }
 
@@ -204,24 +210,24 @@ fn pairs_of_a_restart_are_whole() {
         )
     };
     let plan = build(&experiment(&keys("restart_each = 2")), &Overrides::default());
-    let own = &plan.experiments[0];
-    assert_eq!((own.restart_each, own.pairs_per_unit()), (2, 2));
+    let facts = &plan.experiments[0];
+    assert_eq!((facts.restart_each, facts.pairs_per_unit()), (2, 2));
     // Two levels: seven restarts are the fewest that can decide both.
-    let stop = own.comparison.as_ref().expect("a comparison").stop;
+    let stop = facts.comparison.as_ref().expect("a comparison").stop;
     assert_eq!((stop.pairs_least, stop.pairs_most), (14, 14));
     // 5 s for each of two servers before the first of two pairs.
     near(plan.estimated_s, 14.0 * 4.0 * 10.4 + 7.0 * 2.0 * 5.0);
-    let few = keys("restart_each = 4\nreload_each = 2")
+    let few_pairs = keys("restart_each = 4\nreload_each = 2")
         .replace("\"new\" }", "\"new\", pairs = 6, half_width = \"2%\" }");
-    let plan = build(&experiment(&few), &Overrides::default());
-    let own = &plan.experiments[0];
-    assert_eq!((own.pairs_per_unit(), &own.restore), (4, &Restore::Reload));
-    assert_eq!(own.comparison.as_ref().expect("a comparison").stop.pairs_most, 8);
+    let plan = build(&experiment(&few_pairs), &Overrides::default());
+    let facts = &plan.experiments[0];
+    assert_eq!((facts.pairs_per_unit(), &facts.restore), (4, &Restore::Reload));
+    assert_eq!(facts.comparison.as_ref().expect("a comparison").stop.pairs_most, 8);
     let notes = serde_json::to_string(&plan.facts.notes).expect("JSON");
     assert!(notes.contains("too_few_pairs"), "{notes}");
-    let each = build(&experiment(&keys("restart_each = \"pair\"")), &Overrides::default());
-    assert_eq!(each.experiments[0].restart_each, 1);
-    near(each.estimated_s, 7.0 * 4.0 * (10.4 + 5.0));
+    let each_pair = build(&experiment(&keys("restart_each = \"pair\"")), &Overrides::default());
+    assert_eq!(each_pair.experiments[0].restart_each, 1);
+    near(each_pair.estimated_s, 7.0 * 4.0 * (10.4 + 5.0));
 }
 
 #[test]
@@ -248,12 +254,14 @@ fn a_search_has_steps_for_its_trials() {
     assert_eq!((search.start_rate, search.most_rate), (Some(100.0), Some(1e4)));
     assert_eq!((experiment.confirm, &experiment.restore), (3, &Restore::Reload));
     assert_eq!(experiment.restore, Restore::Reload);
-    let all = trials(&plan);
-    assert!(all.iter().all(|(_, trial)| trial.purpose == Purpose::Search && trial.rate.is_none()));
-    assert_eq!(all[0].0.id.split('/').next_back(), Some("repeat=1"));
+    let trials = trials(&plan);
+    assert!(
+        trials.iter().all(|(_, trial)| trial.purpose == Purpose::Search && trial.rate.is_none())
+    );
+    assert_eq!(trials[0].0.id.split('/').next_back(), Some("repeat=1"));
     // 10 trials and 3 confirmations of 10 s for two numbers of workers on two targets, 10,000 rows
     // reloaded before each.
-    let trials_s: f64 = all.iter().map(|(step, _)| step.estimated_s).sum();
+    let trials_s: f64 = trials.iter().map(|(step, _)| step.estimated_s).sum();
     assert!((trials_s - 13.0 * 4.0 * 10.5).abs() < 1e-6, "{trials_s}");
     // Where a search has ended, the rest of its steps is settled, and no other search's.
     let ended: BTreeSet<String> = ["e/old/workers=1/search/repeat=9".to_string()].into();
@@ -298,10 +306,10 @@ fn every_bundled_suite_can_compare_any_two_targets() {
     for bundle in bundled() {
         let suite = Suite::open(bundle.name, WORKLOADS).unwrap_or_else(|error| panic!("{error}"));
         for (a, b) in [("red", "blue"), ("red", "red")] {
-            let mut given = versus(a, b);
-            given.shrink = Some(0.001);
-            given.gates = vec!["tps.ratio.low > 0.9".to_string()];
-            let plan = Plan::build(&suite, &given).unwrap_or_else(|error| panic!("{error}"));
+            let mut overrides = versus(a, b);
+            overrides.shrink = Some(0.001);
+            overrides.gates = vec!["tps.ratio.low > 0.9".to_string()];
+            let plan = Plan::build(&suite, &overrides).unwrap_or_else(|error| panic!("{error}"));
             assert!(!plan.experiments.is_empty() && plan.targets.len() == 2, "{}", bundle.name);
             for experiment in &plan.experiments {
                 let comparison = experiment.comparison.as_ref().expect("a comparison");
@@ -318,32 +326,35 @@ fn every_bundled_suite_can_compare_any_two_targets() {
 #[test]
 fn the_same_load_is_compared_once() {
     let suite = Suite::open("polardb-mysql-oltp", WORKLOADS).expect("the suite");
-    let names = |given: &Overrides| -> Vec<String> {
-        let plan = Plan::build(&suite, given).unwrap_or_else(|error| panic!("{error}"));
+    let names = |overrides: &Overrides| -> Vec<String> {
+        let plan = Plan::build(&suite, overrides).unwrap_or_else(|error| panic!("{error}"));
         plan.experiments.iter().map(|experiment| experiment.name.clone()).collect()
     };
     assert_eq!(
         names(&versus("red", "blue")),
         ["read-only-8-0", "write-only-8-0", "read-write-8-0"]
     );
-    let own = ["read-only-5-7", "write-only-5-7", "read-write-5-7"];
-    assert_eq!(names(&versus("rds-5-7", "blue")), own);
+    let names_5_7 = ["read-only-5-7", "write-only-5-7", "read-write-5-7"];
+    assert_eq!(names(&versus("rds-5-7", "blue")), names_5_7);
 }
 
 #[test]
 fn both_targets_of_the_command_line_need_an_address() {
     let suite = Suite::open("quickstart", WORKLOADS).expect("the suite");
-    let mut given = versus("red", "blue");
-    given.targets.pop();
-    let said = Plan::build(&suite, &given).expect_err("no URL of blue").to_string();
-    assert!(said.starts_with("`--compare` names the target `blue`, which has no URL."), "{said}");
-    // The misspelt name may be that of the comparison.
-    let mut given = versus("red", "bleu");
-    given.targets[1].0 = "blue".to_owned();
-    let said = Plan::build(&suite, &given).expect_err("no target blue").to_string();
+    let mut overrides = versus("red", "blue");
+    overrides.targets.pop();
+    let message = Plan::build(&suite, &overrides).expect_err("no URL of blue").to_string();
     assert!(
-        said.starts_with("`--compare` names `red` and `bleu`, `--target` names `blue`."),
-        "{said}"
+        message.starts_with("`--compare` names the target `blue`, which has no URL."),
+        "{message}"
+    );
+    // The misspelt name may be that of the comparison.
+    let mut overrides = versus("red", "bleu");
+    overrides.targets[1].0 = "blue".to_owned();
+    let message = Plan::build(&suite, &overrides).expect_err("no target blue").to_string();
+    assert!(
+        message.starts_with("`--compare` names `red` and `bleu`, `--target` names `blue`."),
+        "{message}"
     );
 }
 
@@ -353,33 +364,33 @@ fn a_stored_plan_goes_to_other_addresses() {
     let plan = build(&experiment(keys), &Overrides::default());
     let json = serde_json::to_string(&plan).expect("JSON");
     let stored: Plan = serde_json::from_str(&json).expect("a plan");
-    let same = stored.clone().redirected(&Overrides::default()).expect("a plan");
-    assert_eq!(same.hash, plan.hash);
+    let unchanged = stored.clone().redirected(&Overrides::default()).expect("a plan");
+    assert_eq!(unchanged.hash, plan.hash);
     let to = |name: &str, url: &str| Overrides {
         targets: vec![(name.to_string(), SecretUrl::new(url))],
         ..Overrides::default()
     };
     let to_other = to("old", "mysql://u:geheim@other/x");
-    let other = stored.clone().redirected(&to_other).expect("a plan");
-    assert_ne!(other.hash, plan.hash);
+    let redirected = stored.clone().redirected(&to_other).expect("a plan");
+    assert_ne!(redirected.hash, plan.hash);
     for name in ["old", "old-again"] {
-        let target = other.target(name).expect("the target");
+        let target = redirected.target(name).expect("the target");
         assert_eq!(target.url_in("r".as_ref()).expose(), "mysql://u:geheim@other/x");
         assert_eq!(target.url.redacted(), "mysql://u@other/x");
     }
-    let said =
+    let message =
         stored.redirected(&to("odl", "mysql://other/x")).expect_err("no such target").to_string();
-    assert_eq!(said, "The plan has no target `odl`.\nhint: Did you mean `old`?");
+    assert_eq!(message, "The plan has no target `odl`.\nhint: Did you mean `old`?");
 }
 
 #[test]
 fn what_is_said_beside_the_suite_wins() {
-    let given = Overrides {
+    let overrides = Overrides {
         deny: vec!["steal".to_string()],
         allow: vec!["few-pairs".to_string(), "same-host".to_string()],
         ..Overrides::default()
     };
-    let plan = build(&experiment(""), &given);
+    let plan = build(&experiment(""), &overrides);
     assert_eq!(plan.denied, ["steal"]);
     assert_eq!(plan.allowed, ["few-pairs", "same-host"]);
     let old = plan.target("old").expect("the target");
@@ -434,48 +445,49 @@ fn searches_are_no_pairs() {
         plan.notes
     );
     let keys = format!("{keys}compare = {{ baseline = \"old\", candidates = [] }}\n");
-    let said = Suite::parse("s.toml", &experiment(&keys), WORKLOADS).expect_err("both").to_string();
-    assert!(said.contains("has both `compare` and `objective`"), "{said}");
-    assert!(said.contains("candidates"), "{said}");
+    let message =
+        Suite::parse("s.toml", &experiment(&keys), WORKLOADS).expect_err("both").to_string();
+    assert!(message.contains("has both `compare` and `objective`"), "{message}");
+    assert!(message.contains("candidates"), "{message}");
 }
 
 #[test]
 fn names_of_the_command_line_are_those_of_suites() {
     let suite = Suite::open("quickstart", WORKLOADS).expect("the suite");
     for name in ["a;b", "$(id)", "a b", "mysql://h/d", "", "-a"] {
-        let said = Plan::build(&suite, &versus(name, "b")).expect_err(name).to_string();
-        assert!(said.contains("does not name a target"), "{said}");
+        let message = Plan::build(&suite, &versus(name, "b")).expect_err(name).to_string();
+        assert!(message.contains("does not name a target"), "{message}");
     }
 }
 
 #[test]
 fn without_a_number_pairs_are_those_that_can_decide() {
-    let planned = |workers: &str, keys: &str| {
+    let planned_stop = |workers: &str, keys: &str| {
         let keys = format!("compare = {{ baseline = \"old\", candidates = \"new\"{keys} }}\n");
         let text = experiment(&keys).replace("workers = [1, 8]", workers);
         let plan = build(&text, &Overrides::default());
         let comparison = plan.experiments[0].comparison.clone().expect("a comparison");
         (comparison.stop.pairs_least, comparison.stop.pairs_most, comparison.equivalence)
     };
-    assert_eq!(planned("workers = 8", ""), (6, 6, None));
+    assert_eq!(planned_stop("workers = 8", ""), (6, 6, None));
     // Holm's correction asks more of each of two.
-    assert_eq!(planned("workers = [1, 8]", ", equivalence = \"2%\""), (7, 7, Some(0.02)));
-    assert_eq!(planned("workers = 8", ", half_width = \"2%\""), (6, 30, None));
-    assert_eq!(planned("workers = 8", ", until_decided = true"), (6, 200, None));
+    assert_eq!(planned_stop("workers = [1, 8]", ", equivalence = \"2%\""), (7, 7, Some(0.02)));
+    assert_eq!(planned_stop("workers = 8", ", half_width = \"2%\""), (6, 30, None));
+    assert_eq!(planned_stop("workers = 8", ", until_decided = true"), (6, 200, None));
     assert_eq!(pairs("6..20"), Some((6, 20)));
     for wrong in ["", "0", "8..4", "6...9", "[6, 20]"] {
         assert_eq!(pairs(wrong), None, "{wrong}");
     }
 }
 
-fn parsed(text: &str) -> Result<Suite, String> {
+fn parse(text: &str) -> Result<Suite, String> {
     Suite::parse("s.toml", text, WORKLOADS).map_err(|error| error.to_string())
 }
 
 #[test]
 fn a_search_begins_at_most_at_its_highest_rate() {
     let from = |rate: u32| {
-        parsed(&experiment(&format!(
+        parse(&experiment(&format!(
             "targets = [\"old\"]\nobjective = \"p99 < 20ms\"\nstart_rate = {rate}\nmost_rate = 100\n"
         )))
     };
@@ -486,7 +498,7 @@ fn a_search_begins_at_most_at_its_highest_rate() {
 #[test]
 fn percentiles_are_those_that_are_asked_for() {
     let percentiles = |keys: &str| {
-        parsed(&experiment(keys)).expect("it is right").experiments[0].facts.percentiles.clone()
+        parse(&experiment(keys)).expect("it is right").experiments[0].facts.percentiles.clone()
     };
     assert_eq!(percentiles("percentiles = [90, 99.9]\n"), [90.0, 99.9]);
     assert_eq!(percentiles(""), [50.0, 95.0, 99.0]);
@@ -494,21 +506,21 @@ fn percentiles_are_those_that_are_asked_for() {
 
 #[test]
 fn a_stage_takes_a_second_at_least() {
-    let of = |stage_s: &str| {
+    let stage_s = |stage_s: &str| {
         let text = experiment(&format!("stage_s = {stage_s}\n"))
             .replace("duration_s = 10", "duration_s = 7200");
-        parsed(&text).map(|suite| suite.experiments[0].facts.stage_s)
+        parse(&text).map(|suite| suite.experiments[0].facts.stage_s)
     };
-    assert!(of("0.5").is_err_and(|error| error.contains("too short")));
-    for (given, expected) in [("0", 0.0), ("1", 1.0), ("600", 600.0)] {
-        assert_eq!(of(given), Ok(Some(expected)));
+    assert!(stage_s("0.5").is_err_and(|error| error.contains("too short")));
+    for (written, expected) in [("0", 0.0), ("1", 1.0), ("600", 600.0)] {
+        assert_eq!(stage_s(written), Ok(Some(expected)));
     }
 }
 
 #[test]
 fn a_paper_speaks_of_targets_that_exist() {
     let with = |name: &str| {
-        parsed(&format!(
+        parse(&format!(
             "{}[paper.target.{name}]\nname = \"N\"\n",
             experiment("targets = [\"old\"]\n")
         ))
@@ -539,10 +551,11 @@ fn readable_costs_are_compared_before_capacity() {
     };
     let summarize = |plan: &Plan| -> Vec<(String, bool, bool)> {
         let experiments = plan.experiments.iter();
-        experiments.map(|own| (own.name.clone(), own.is_together(), own.prepare)).collect()
+        experiments.map(|facts| (facts.name.clone(), facts.is_together(), facts.prepare)).collect()
     };
-    let both = [("e-cost".to_owned(), true, true), ("e-capacity".to_owned(), false, false)];
-    assert_eq!(summarize(&plan(true, "", "new")), both);
+    let cost_and_capacity =
+        [("e-cost".to_owned(), true, true), ("e-capacity".to_owned(), false, false)];
+    assert_eq!(summarize(&plan(true, "", "new")), cost_and_capacity);
     let capacity = [("e".to_owned(), false, true)];
     assert_eq!(summarize(&plan(false, "", "new")), capacity);
     assert_eq!(summarize(&plan(true, "stage_s = 10\n", "new")), capacity, "not at once");
@@ -554,12 +567,12 @@ fn readable_costs_are_compared_before_capacity() {
 fn a_control_is_compared_with_the_baseline_by_cost_alone() {
     let suite = Suite::parse("s.toml", &experiment("gate = \"tps > 1\"\n"), WORKLOADS);
     let stop = WantedStop { budget_s: Some(60.0), ..WantedStop::default() };
-    let way = |design| ComparisonWay { design, stop, gates: Vec::new() };
+    let way_with_design = |design| ComparisonWay { design, stop, gates: Vec::new() };
     let versus = Versus {
         baseline: "old".to_owned(),
         candidate: "new".to_owned(),
         control: Some("third".to_owned()),
-        ways: vec![way(Design::Together), way(Design::InTurn)],
+        ways: vec![way_with_design(Design::Together), way_with_design(Design::InTurn)],
         equivalence: None,
     };
     let overrides = Overrides {
@@ -568,10 +581,10 @@ fn a_control_is_compared_with_the_baseline_by_cost_alone() {
         ..Overrides::default()
     };
     let plan = Plan::build(&suite.expect("a suite"), &overrides).expect("a plan");
-    let own = |own: &ExperimentFacts| {
-        let comparison = own.comparison.as_ref().expect("a comparison");
-        let what = (own.name.clone(), comparison.candidates.join(" "));
-        (what, [comparison.is_aa, own.prepare, own.cleanup, own.gates.is_empty()])
+    let summarize = |facts: &ExperimentFacts| {
+        let comparison = facts.comparison.as_ref().expect("a comparison");
+        let names = (facts.name.clone(), comparison.candidates.join(" "));
+        (names, [comparison.is_aa, facts.prepare, facts.cleanup, facts.gates.is_empty()])
     };
     let expected = [
         ("e-cost", "new", [false, true, false, false]),
@@ -580,9 +593,9 @@ fn a_control_is_compared_with_the_baseline_by_cost_alone() {
     ];
     let expected =
         expected.map(|(name, other, flags)| ((name.to_owned(), other.to_owned()), flags));
-    assert_eq!(plan.experiments.iter().map(own).collect::<Vec<_>>(), expected);
+    assert_eq!(plan.experiments.iter().map(summarize).collect::<Vec<_>>(), expected);
     // Capacity has what cost leaves of the budget.
-    let shared = |own: &ExperimentFacts| own.comparison.as_ref()?.shares_budget_with.clone();
+    let shared = |facts: &ExperimentFacts| facts.comparison.as_ref()?.shares_budget_with.clone();
     let shared: Vec<_> = plan.experiments.iter().map(shared).collect();
     assert_eq!(shared, [None, Some("e-cost".to_owned()), None]);
 }

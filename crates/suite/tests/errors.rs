@@ -30,17 +30,17 @@ fn every_bad_file_is_refused_in_the_recorded_words() {
         let error = Suite::parse(&name, &text, WORKLOADS)
             .and_then(|suite| Plan::build(&suite, &Overrides::default()))
             .expect_err(&name);
-        let said = format!("{error}\n");
-        assert!(!said.contains("geheim"), "{name} shows a password:\n{said}");
+        let message = format!("{error}\n");
+        assert!(!message.contains("geheim"), "{name} shows a password:\n{message}");
         let golden = path.with_extension("txt");
         if std::env::var_os("DYNO_BLESS").is_some() {
-            std::fs::write(&golden, &said).expect("writing a golden text");
+            std::fs::write(&golden, &message).expect("writing a golden text");
         }
         let expected = std::fs::read_to_string(&golden).unwrap_or_default();
-        let mut lines = said.lines().zip(expected.lines());
-        let first = lines.find(|(said, expected)| said != expected);
+        let mut lines = message.lines().zip(expected.lines());
+        let first = lines.find(|(message, expected)| message != expected);
         assert!(
-            said == expected,
+            message == expected,
             "{name} differs, first in {first:?}; DYNO_BLESS=1 writes it anew"
         );
     }
@@ -63,7 +63,7 @@ fn good() -> Suite {
     Suite::parse("good.toml", text, WORKLOADS).expect("a good suite")
 }
 
-fn refused(overrides: &Overrides) -> String {
+fn refusal(overrides: &Overrides) -> String {
     Plan::build(&good(), overrides).expect_err("a wrong override").to_string()
 }
 
@@ -71,21 +71,21 @@ fn refused(overrides: &Overrides) -> String {
 fn overrides_are_checked() {
     let url = || SecretUrl::new("mysql://u:geheim@h/d");
     assert_eq!(
-        refused(&Overrides { targets: vec![("mian".into(), url())], ..Overrides::default() }),
+        refusal(&Overrides { targets: vec![("mian".into(), url())], ..Overrides::default() }),
         "The suite `good` has no target `mian`.\nhint: Did you mean `main`?"
     );
     let twice = vec![("main".into(), url()), ("main".into(), url())];
     assert_eq!(
-        refused(&Overrides { targets: twice, ..Overrides::default() }),
+        refusal(&Overrides { targets: twice, ..Overrides::default() }),
         "`--target main=...` is given twice.\nhint: Give one URL per target, or one for \
          each node: `--target NAME:ROLE=URL`."
     );
     for shrink in [0.0, -1.0, 1.5, f64::NAN] {
-        let said = refused(&Overrides { shrink: Some(shrink), ..Overrides::default() });
-        assert!(said.ends_with("hint: Give a number above 0, at most 1."), "{said}");
+        let message = refusal(&Overrides { shrink: Some(shrink), ..Overrides::default() });
+        assert!(message.ends_with("hint: Give a number above 0, at most 1."), "{message}");
     }
-    let said = refused(&Overrides { max_workers: Some(0), ..Overrides::default() });
-    assert_eq!(said, "`--max-workers 0` leaves no worker.\nhint: Give at least 1.");
+    let message = refusal(&Overrides { max_workers: Some(0), ..Overrides::default() });
+    assert_eq!(message, "`--max-workers 0` leaves no worker.\nhint: Give at least 1.");
 }
 
 #[test]

@@ -24,7 +24,7 @@ fn a_fault_is_planned_and_stored() {
     let keys =
         "[experiment.fault]\naction = \"kill\"\nat_s = 20\npromote = true\nheal_after_s = 15\n";
     let plan = build(keys, &Overrides::default());
-    let wanted = FaultPlan {
+    let expected = FaultPlan {
         action: FaultAction::Kill,
         node: "primary".to_owned(),
         at_s: 20.0,
@@ -36,12 +36,12 @@ fn a_fault_is_planned_and_stored() {
         promote_command: None,
         allow_lost: Vec::new(),
     };
-    assert_eq!(*fault(&plan), wanted);
-    assert_eq!(wanted.commands().count(), 0);
+    assert_eq!(*fault(&plan), expected);
+    assert_eq!(expected.commands().count(), 0);
     assert_eq!(plan.experiments[0].interval_s, 0.1, "times are wanted to a tenth of a second");
     let json = serde_json::to_string(&plan).expect("JSON");
     let back: Plan = serde_json::from_str(&json).expect("a plan");
-    assert_eq!(*fault(&back), wanted);
+    assert_eq!(*fault(&back), expected);
 }
 
 #[test]

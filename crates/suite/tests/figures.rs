@@ -101,12 +101,12 @@ fn broken_figures_are_refused_with_their_place() {
         PublishedFigure::parse("f", csv, sidecar).expect_err("a broken figure")
     };
     assert!(PublishedFigure::parse("f", "class,tps\na,1\n", sidecar).is_ok());
-    let said = fail("class,tps\na,1\nb,x\n", sidecar);
-    assert_eq!(said, "f.csv:3: `x` in the column `tps` is not a number.");
+    let message = fail("class,tps\na,1\nb,x\n", sidecar);
+    assert_eq!(message, "f.csv:3: `x` in the column `tps` is not a number.");
     assert_eq!(fail("class,qps\na,1\n", sidecar), "f.csv:1: The column `qps` is not described.");
     assert_eq!(fail("class\na\n", sidecar), "f.csv:1: There is no column `tps`.");
-    let said = fail("class,tps\na,1,2\n", sidecar);
-    assert_eq!(said, "f.csv:2: A row must have a plain value without quotes for every column.");
-    let said = fail("class,tps\n", &sidecar.replace("source", "sauce"));
-    assert!(said.starts_with("f.toml: unknown field `sauce`"), "{said}");
+    let message = fail("class,tps\na,1,2\n", sidecar);
+    assert_eq!(message, "f.csv:2: A row must have a plain value without quotes for every column.");
+    let message = fail("class,tps\n", &sidecar.replace("source", "sauce"));
+    assert!(message.starts_with("f.toml: unknown field `sauce`"), "{message}");
 }

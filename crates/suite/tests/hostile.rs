@@ -9,14 +9,14 @@ use proptest::prelude::*;
 
 /// Reads and builds; a refusal must be printable and have something to say.
 fn survive(text: &str) {
-    let mut given = Overrides { shrink: Some(0.001), ..Overrides::default() };
+    let mut overrides = Overrides { shrink: Some(0.001), ..Overrides::default() };
     let built = Suite::parse("any.toml", text, WORKLOADS).and_then(|suite| {
-        given.targets = suite
+        overrides.targets = suite
             .targets
             .iter()
             .map(|target| (target.name.value.clone(), SecretUrl::new("mysql://h/d")))
             .collect();
-        Plan::build(&suite, &given)
+        Plan::build(&suite, &overrides)
     });
     match built {
         Ok(plan) => assert!(!plan.steps.is_empty()),
@@ -28,7 +28,7 @@ fn survive(text: &str) {
 }
 
 fn key() -> impl Strategy<Value = String> {
-    let known = vec![
+    let words = vec![
         "suite",
         "target",
         "experiment",
@@ -55,7 +55,7 @@ fn key() -> impl Strategy<Value = String> {
         "vcpu",
         "main",
     ];
-    prop_oneof![8 => prop::sample::select(known).prop_map(str::to_string), 1 => "[a-z\\-]{1,9}"]
+    prop_oneof![8 => prop::sample::select(words).prop_map(str::to_string), 1 => "[a-z\\-]{1,9}"]
 }
 
 fn value() -> impl Strategy<Value = String> {

@@ -19,16 +19,16 @@ fn suite(target: &str, experiment: &str) -> Suite {
     Suite::parse("s.toml", &text, WORKLOADS).unwrap_or_else(|error| panic!("{error}"))
 }
 
-fn plan(suite: &Suite, given: &Overrides) -> Plan {
-    Plan::build(suite, given).unwrap_or_else(|error| panic!("{error}"))
+fn plan(suite: &Suite, overrides: &Overrides) -> Plan {
+    Plan::build(suite, overrides).unwrap_or_else(|error| panic!("{error}"))
 }
 
-fn main_of(plan: &Plan) -> &TargetFacts {
+fn main_target(plan: &Plan) -> &TargetFacts {
     plan.target("main").expect("the target")
 }
 
 fn target(text: &str) -> TargetFacts {
-    main_of(&plan(&suite(text, ""), &Overrides::default())).clone()
+    main_target(&plan(&suite(text, ""), &Overrides::default())).clone()
 }
 
 /// Names and roles of the nodes.
@@ -90,7 +90,7 @@ fn one_node_is_as_it_always_was() {
         "nodes = [{ role = \"endpoint\", url = \"mysql://u@a/d\" }]\n",
     ] {
         let plan = plan(&suite(text, ""), &Overrides::default());
-        assert_eq!(loading(main_of(&plan)), Some("mysql://u@a/d".to_owned()));
+        assert_eq!(loading(main_target(&plan)), Some("mysql://u@a/d".to_owned()));
         let json = serde_json::to_string(&plan).expect("JSON");
         assert!(!json.contains("\"nodes\""), "{json}");
     }
@@ -109,39 +109,39 @@ fn nodes_are_stored_and_decide_which_plan_it_is() {
     let json = serde_json::to_string(&first).expect("JSON");
     assert!(!json.contains("geheim"), "a password is stored");
     let back: Plan = serde_json::from_str(&json).expect("a plan");
-    assert_eq!(nodes(main_of(&back)), nodes(main_of(&first)));
-    assert_eq!(main_of(&back).nodes[0].url.expose(), "mysql://u@a/d");
-    let same = back.redirected(&Overrides::default()).expect("a plan");
-    assert_eq!(same.hash, first.hash);
+    assert_eq!(nodes(main_target(&back)), nodes(main_target(&first)));
+    assert_eq!(main_target(&back).nodes[0].url.expose(), "mysql://u@a/d");
+    let unchanged = back.redirected(&Overrides::default()).expect("a plan");
+    assert_eq!(unchanged.hash, first.hash);
     let hash = |text: &str| plan(&suite(text, ""), &Overrides::default()).facts.hash;
-    for other in [
+    for changed in [
         format!("{THREE}route = \"split\"\n"),
         THREE.replace("\"n1\"", "\"n2\""),
         THREE.replace("u@b", "u@x"),
     ] {
-        assert_ne!(hash(&other), first.hash, "{other}");
+        assert_ne!(hash(&changed), first.hash, "{changed}");
     }
     assert_eq!(hash(&THREE.replace("geheim", "other")), first.hash);
 }
 
-fn given(targets: &[&str]) -> Overrides {
-    let mut given = Overrides::default();
+fn parse_overrides(targets: &[&str]) -> Overrides {
+    let mut overrides = Overrides::default();
     for target in targets {
-        given.add_target(target).unwrap_or_else(|problem| panic!("{problem}"));
+        overrides.add_target(target).unwrap_or_else(|problem| panic!("{problem}"));
     }
-    given
+    overrides
 }
 
 #[test]
 fn nodes_are_given_beside_the_suite() {
     let suite = suite("route = \"split\"\n", "");
-    let nodes_of = [
+    let texts = [
         "main:read_only=postgres://u:geheim@b/d?x=1",
         "main:primary=postgres://u@a/d",
         "main:read_only=postgres://u@c/d",
     ];
-    let planned = plan(&suite, &given(&nodes_of));
-    let target = main_of(&planned);
+    let plan_with_nodes = plan(&suite, &parse_overrides(&texts));
+    let target = main_target(&plan_with_nodes);
     let names = [
         ("read_only-1", Role::ReadOnly),
         ("primary", Role::Primary),
@@ -150,8 +150,8 @@ fn nodes_are_given_beside_the_suite() {
     assert_eq!((nodes(target), target.route), (names.to_vec(), Route::Split));
     assert_eq!(target.nodes[0].url.expose(), "postgres://u:geheim@b/d?x=1");
     // One URL is one node, whatever the suite had in mind.
-    let single = plan(&suite, &given(&["main=postgres://u@a/d"]));
-    assert!(main_of(&single).nodes.is_empty());
+    let single = plan(&suite, &parse_overrides(&["main=postgres://u@a/d"]));
+    assert!(main_target(&single).nodes.is_empty());
     assert!(single.notes.is_empty(), "{:?}", single.notes);
 }
 
@@ -164,28 +164,31 @@ fn a_cluster_replaces_nodes_of_plans_that_were_stored() {
         Overrides { nodes: vec![("main".to_owned(), vec![node])], ..Overrides::default() };
     let suite = suite(THREE, "");
     let built = plan(&suite, &cluster);
-    assert_eq!(nodes(main_of(&built)), [("n1", Role::Primary)]);
-    assert_eq!(main_of(&built).nodes[0].cluster.as_deref(), Some("/c"));
+    assert_eq!(nodes(main_target(&built)), [("n1", Role::Primary)]);
+    assert_eq!(main_target(&built).nodes[0].cluster.as_deref(), Some("/c"));
     let stored = plan(&suite, &Overrides::default()).redirected(&cluster).expect("a plan");
-    assert_eq!((&stored.hash, &*main_of(&stored).url.redacted()), (&built.hash, "mysql://u@x/d"));
-    assert_eq!(main_of(&stored).url_in("r".as_ref()).expose(), "mysql://u:geheim@x/d");
+    assert_eq!(
+        (&stored.hash, &*main_target(&stored).url.redacted()),
+        (&built.hash, "mysql://u@x/d")
+    );
+    assert_eq!(main_target(&stored).url_in("r".as_ref()).expose(), "mysql://u:geheim@x/d");
 }
 
 #[test]
 fn wrong_nodes_beside_the_suite_are_refused() {
-    let refused = |targets: &[&str]| {
-        let built = Plan::build(&suite(THREE, ""), &given(targets));
+    let refusal = |targets: &[&str]| {
+        let built = Plan::build(&suite(THREE, ""), &parse_overrides(targets));
         built.expect_err("refused").to_string()
     };
     let mut overrides = Overrides::default();
     let error = overrides.add_target("main:reed_only=mysql://u:geheim@a/d").expect_err("no role");
-    let said = "`--target main:reed_only=...` names no role of a node.\n\
+    let message = "`--target main:reed_only=...` names no role of a node.\n\
                 hint: Did you mean `read_only`?";
-    assert_eq!(error.to_string(), said);
-    let said = refused(&["mian:primary=mysql://a/d"]);
-    assert_eq!(said, "The suite `s` has no target `mian`.\nhint: Did you mean `main`?");
-    let said = refused(&["main=mysql://a/d", "main:primary=mysql://a/d"]);
-    assert!(said.starts_with("`--target main=...` is given twice."), "{said}");
+    assert_eq!(error.to_string(), message);
+    let message = refusal(&["mian:primary=mysql://a/d"]);
+    assert_eq!(message, "The suite `s` has no target `mian`.\nhint: Did you mean `main`?");
+    let message = refusal(&["main=mysql://a/d", "main:primary=mysql://a/d"]);
+    assert!(message.starts_with("`--target main=...` is given twice."), "{message}");
 }
 
 #[test]
@@ -193,22 +196,22 @@ fn a_twin_has_the_same_nodes() {
     let compare = "compare = { baseline = \"main\", aa = true, pairs = 4 }\n";
     let plan = plan(&suite(THREE, compare), &Overrides::default());
     let twin = plan.target("main-again").expect("the twin");
-    assert_eq!(nodes(twin), nodes(main_of(&plan)));
+    assert_eq!(nodes(twin), nodes(main_target(&plan)));
     assert_eq!(twin.node_name(&twin.nodes[0]), "main_n1");
 }
 
 /// The read-only nodes, by their numbers, of each of some load generators.
-fn dealt(target: &TargetFacts, generators: u32) -> Vec<Vec<usize>> {
-    let of = |generator| {
-        let part = target.of_generator(generator, generators);
+fn nodes_by_generator(target: &TargetFacts, generators: u32) -> Vec<Vec<usize>> {
+    let nodes_for = |generator| {
+        let part = target.for_generator(generator, generators);
         let number = |node: &TargetNode| {
-            let of_role = target.nodes.iter().filter(|other| other.role == Role::ReadOnly);
-            let mut names = of_role.map(|other| other.name.as_str());
+            let readers = target.nodes.iter().filter(|other| other.role == Role::ReadOnly);
+            let mut names = readers.map(|other| other.name.as_str());
             names.position(|name| name == node.name).expect("a read-only node")
         };
         part.nodes.iter().map(number).collect()
     };
-    (0..generators).map(of).collect()
+    (0..generators).map(nodes_for).collect()
 }
 
 #[test]
@@ -220,18 +223,18 @@ fn load_generators_have_read_only_nodes_of_their_own() {
             "nodes = [\n{{ role = \"primary\", url = \"mysql://u@p/d\" }},\n{nodes}]\nroute = \"spread\"\n"
         ))
     };
-    let all = |count: usize, times: usize| vec![(0..count).collect::<Vec<_>>(); times];
-    assert_eq!(dealt(&spread(5), 5), [[0], [1], [2], [3], [4]]);
-    assert_eq!(dealt(&spread(5), 1), all(5, 1));
-    assert_eq!(dealt(&spread(4), 2), [[0, 2], [1, 3]]);
+    let all_nodes = |count: usize, times: usize| vec![(0..count).collect::<Vec<_>>(); times];
+    assert_eq!(nodes_by_generator(&spread(5), 5), [[0], [1], [2], [3], [4]]);
+    assert_eq!(nodes_by_generator(&spread(5), 1), all_nodes(5, 1));
+    assert_eq!(nodes_by_generator(&spread(4), 2), [[0, 2], [1, 3]]);
     // Some share one, but each node has as many.
-    assert_eq!(dealt(&spread(2), 4), [[0], [1], [0], [1]]);
+    assert_eq!(nodes_by_generator(&spread(2), 4), [[0], [1], [0], [1]]);
     // No one could have nodes of his own without one node getting more than another.
-    assert_eq!(dealt(&spread(5), 2), all(5, 2));
-    assert_eq!(dealt(&spread(2), 3), all(2, 3));
+    assert_eq!(nodes_by_generator(&spread(5), 2), all_nodes(5, 2));
+    assert_eq!(nodes_by_generator(&spread(2), 3), all_nodes(2, 3));
     // Other routes need all nodes.
     let split = target(&format!("{THREE}route = \"split\"\n"));
-    assert_eq!(nodes(&split.of_generator(1, 2)), nodes(&split));
+    assert_eq!(nodes(&split.for_generator(1, 2)), nodes(&split));
 }
 
 /// An endpoint before two shards.
@@ -243,11 +246,11 @@ const SHARDED: &str = "nodes = [\n\
 #[test]
 fn rows_lie_on_shards_by_the_rule_of_the_target() {
     let shard_of = |text: &str, key: u32| {
-        let planned = plan(&suite(text, ""), &Overrides::default());
-        let json = serde_json::to_string(&planned).expect("JSON");
+        let stored = plan(&suite(text, ""), &Overrides::default());
+        let json = serde_json::to_string(&stored).expect("JSON");
         let back: Plan = serde_json::from_str(&json).expect("a plan");
-        assert_eq!(main_of(&back).shard_map(), main_of(&planned).shard_map());
-        main_of(&planned).shard_map().map(|map| map.shard_of(key))
+        assert_eq!(main_target(&back).shard_map(), main_target(&stored).shard_map());
+        main_target(&stored).shard_map().map(|map| map.shard_of(key))
     };
     assert_eq!(shard_of(SHARDED, 3), None);
     assert_eq!(shard_of(&format!("{SHARDED}shard_rule = \"modulo\"\n"), 3), Some(1));
@@ -260,9 +263,9 @@ fn rows_lie_on_shards_by_the_rule_of_the_target() {
         TargetNode { cluster: Some("/c".to_owned()), ..node }
     };
     let nodes = vec![node("e", Role::Endpoint), node("n1", Role::Shard), node("n2", Role::Shard)];
-    let given = Overrides { nodes: vec![("main".to_owned(), nodes)], ..Overrides::default() };
-    let built = plan(&suite("url = \"mysql://u@a/d\"\n", ""), &given);
-    assert_eq!(main_of(&built).shard_map().map(|map| map.shard_of(4_u32)), Some(0));
+    let overrides = Overrides { nodes: vec![("main".to_owned(), nodes)], ..Overrides::default() };
+    let built = plan(&suite("url = \"mysql://u@a/d\"\n", ""), &overrides);
+    assert_eq!(main_target(&built).shard_map().map(|map| map.shard_of(4_u32)), Some(0));
     // One URL is one node, whatever the suite had in mind.
     let single = plan(
         &suite(&format!("{SHARDED}shard_rule = \"modulo\"\n"), ""),
@@ -271,18 +274,18 @@ fn rows_lie_on_shards_by_the_rule_of_the_target() {
             ..Overrides::default()
         },
     );
-    assert_eq!(main_of(&single).shard_rule, None);
+    assert_eq!(main_target(&single).shard_rule, None);
 }
 
 #[test]
 fn a_rule_that_fits_no_shards_is_refused() {
-    let refused = |target: &str| {
+    let refusal = |target: &str| {
         let text = format!("[suite]\nname = \"s\"\n[target.main]\n{target}{EXPERIMENT}");
         let suite = Suite::parse("s.toml", &text, WORKLOADS);
         let built = suite.and_then(|suite| Plan::build(&suite, &Overrides::default()));
         built.expect_err("refused").to_string()
     };
-    for (target, said) in [
+    for (target, message) in [
         (
             format!("{SHARDED}shard_rule = \"ranges 5, 10\"\n"),
             "The target `main`: `ranges 5, 10` is a rule for 3 shards, and there are 2.",
@@ -294,7 +297,7 @@ fn a_rule_that_fits_no_shards_is_refused() {
         (format!("{THREE}shard_rule = \"modulo\"\n"), "and there is no node of role shard."),
         (format!("{SHARDED}shard_rule = \"hash\"\n"), "`hash` is no rule for shards."),
     ] {
-        let error = refused(&target);
-        assert!(error.contains(said) && error.contains("hint: "), "{error}");
+        let error = refusal(&target);
+        assert!(error.contains(message) && error.contains("hint: "), "{error}");
     }
 }

@@ -12,13 +12,13 @@ fn suite(name: &str) -> Suite {
     Suite::open(name, WORKLOADS).unwrap_or_else(|error| panic!("{error}"))
 }
 
-fn given(names: &[&str]) -> Overrides {
+fn overrides_for(names: &[&str]) -> Overrides {
     let url = |name: &&str| ((*name).to_owned(), SecretUrl::new(format!("mysql://{name}/d")));
     Overrides { targets: names.iter().map(url).collect(), ..Overrides::default() }
 }
 
 fn within(name: &str, targets: &[&str], budget_s: f64) -> Plan {
-    let overrides = Overrides { budget_s: Some(budget_s), ..given(targets) };
+    let overrides = Overrides { budget_s: Some(budget_s), ..overrides_for(targets) };
     Plan::build(&suite(name), &overrides).unwrap_or_else(|error| panic!("{name}: {error}"))
 }
 
@@ -32,11 +32,11 @@ fn a_target_of_another_name_inherits_nothing_of_a_vendors() {
             ways: vec![ComparisonWay::default()],
             equivalence: None,
         };
-        let overrides = Overrides { compare: Some(compare), ..given(&["mine", "other"]) };
+        let overrides = Overrides { compare: Some(compare), ..overrides_for(&["mine", "other"]) };
         let plan = Plan::build(&suite(bundle.name), &overrides).expect("a plan");
         for target in &plan.targets {
             // How it is reached is the user's, and a title claims nothing; all else would be somebody's claim.
-            let known = TargetFacts {
+            let expected = TargetFacts {
                 name: target.name.clone(),
                 title: target.title.clone(),
                 title_zh: target.title_zh.clone(),
@@ -45,7 +45,7 @@ fn a_target_of_another_name_inherits_nothing_of_a_vendors() {
                 route: target.route,
                 ..TargetFacts::default()
             };
-            assert_eq!(*target, known, "{}", bundle.name);
+            assert_eq!(*target, expected, "{}", bundle.name);
         }
         let is_beside = |e: &&dyno_facts::ExperimentFacts| !e.published.is_empty();
         for experiment in plan.experiments.iter().filter(is_beside) {
@@ -60,21 +60,22 @@ fn neutral_suites_take_any_target_and_claim_nothing() {
     for name in NEUTRAL {
         let suite = suite(name);
         assert!(suite.targets.is_empty() && suite.facts.paper.is_none(), "{name}");
-        let alone = Plan::build(&suite, &given(&["one"])).expect("a plan");
+        let alone = Plan::build(&suite, &overrides_for(&["one"])).expect("a plan");
         assert!(alone.experiments.iter().all(|e| e.comparison.is_none()), "{name}");
-        let both = Plan::build(&suite, &given(&["new", "old"])).expect("a plan");
-        for experiment in &both.experiments {
+        let pair = Plan::build(&suite, &overrides_for(&["new", "old"])).expect("a plan");
+        for experiment in &pair.experiments {
             let comparison = experiment.comparison.as_ref().expect("a comparison");
             assert_eq!(comparison.baseline, "new", "the one that was given first");
             assert!(experiment.published.is_empty());
         }
-        let three = Plan::build(&suite, &given(&["a", "b", "c"])).expect("a plan");
+        let three = Plan::build(&suite, &overrides_for(&["a", "b", "c"])).expect("a plan");
         assert!(three.experiments.iter().all(|e| e.comparison.is_none() && e.targets.len() == 3));
         let none = Plan::build(&suite, &Overrides::default()).expect_err("no target").to_string();
         assert!(none.contains("--target NAME=mysql://"), "{none}");
     }
-    let said = Plan::build(&suite("oltp"), &given(&["a b"])).expect_err("no name").to_string();
-    assert!(said.starts_with("`--target a b` does not name a target."), "{said}");
+    let message =
+        Plan::build(&suite("oltp"), &overrides_for(&["a b"])).expect_err("no name").to_string();
+    assert!(message.starts_with("`--target a b` does not name a target."), "{message}");
 }
 
 #[test]
@@ -96,8 +97,8 @@ fn a_budget_decides_the_size() {
             assert!(loads_s < 0.5 * plan.estimated_s, "{name}: {loads_s} s of loads");
         }
     }
-    let same = |plan: &Plan| plan.hash.clone();
-    assert_eq!(same(&within("mixed", &["a"], 600.0)), same(&within("mixed", &["a"], 600.0)));
+    let hash = |plan: &Plan| plan.hash.clone();
+    assert_eq!(hash(&within("mixed", &["a"], 600.0)), hash(&within("mixed", &["a"], 600.0)));
     let plan = within("mixed", &["a"], 600.0);
     assert!(
         plan.notes.iter().any(|note| note.to_string().starts_with("Sized for the budget")),
@@ -109,52 +110,57 @@ fn a_budget_decides_the_size() {
 
 #[test]
 fn a_budget_takes_scale_factors_with_answers_and_fills_itself_with_passes() {
-    let of = |plan: &Plan| {
-        let planned = &plan.experiments[0];
-        (planned.options["scale"].clone(), planned.time_bound(), plan.shrink)
+    let size = |plan: &Plan| {
+        let facts = &plan.experiments[0];
+        (facts.options["scale"].clone(), facts.time_bound(), plan.shrink)
     };
     let has_note =
         |plan: &Plan, part: &str| plan.notes.iter().any(|note| note.to_string().contains(part));
     let two_minutes = within("tpch", &["m"], 120.0);
-    let (scale, bound, share) = of(&two_minutes);
+    let (scale, bound, share) = size(&two_minutes);
     assert_eq!((scale.as_str(), share), ("0.1", 0.01));
     let (least, seconds) = bound.expect("a time");
     assert!(least == 1 && (100.0..115.0).contains(&seconds), "{bound:?}");
     assert!((119.0..=120.0).contains(&two_minutes.estimated_s), "{} s", two_minutes.estimated_s);
     assert!(!two_minutes.may_end_sooner(), "the number of passes follows the time");
-    let said = format!(
+    let note = format!(
         "Sized for the budget: tpch has scale factor 0.1, for which there are reference answers, and as many passes \
          or pairs as end in {seconds} s"
     );
-    assert!(has_note(&two_minutes, &said), "{:?}", two_minutes.notes);
+    assert!(has_note(&two_minutes, &note), "{:?}", two_minutes.notes);
 
     let pairs = within("tpch", &["a", "b"], 120.0);
     let stop = pairs.experiments[0].comparison.as_ref().expect("a comparison").stop;
-    assert_eq!((of(&pairs).0.as_str(), stop.pairs_least), ("0.1", 6));
+    assert_eq!((size(&pairs).0.as_str(), stop.pairs_least), ("0.1", 6));
     assert!(stop.pairs_most > 100 && stop.budget_s > Some(90.0), "{stop:?}");
     assert!(has_note(&pairs, "pairs as end in 9"), "{:?}", pairs.notes);
     assert!((119.0..=120.0).contains(&pairs.estimated_s), "{} s", pairs.estimated_s);
-    let wanted = WantedStop { pairs: Some((6, 6)), ..WantedStop::default() };
+    let six_pairs = WantedStop { pairs: Some((6, 6)), ..WantedStop::default() };
     let compare = Versus {
         baseline: "a".to_owned(),
         candidate: "b".to_owned(),
         control: None,
-        ways: vec![ComparisonWay { stop: wanted, ..ComparisonWay::default() }],
+        ways: vec![ComparisonWay { stop: six_pairs, ..ComparisonWay::default() }],
         equivalence: None,
     };
-    let six = Overrides { budget_s: Some(120.0), compare: Some(compare), ..given(&["a", "b"]) };
-    let six = Plan::build(&suite("tpch"), &six).expect("a plan");
-    assert_eq!((of(&six).1, six.experiments[0].repeats), (None, 6), "as the user has said");
+    let overrides =
+        Overrides { budget_s: Some(120.0), compare: Some(compare), ..overrides_for(&["a", "b"]) };
+    let six = Plan::build(&suite("tpch"), &overrides).expect("a plan");
+    assert_eq!((size(&six).1, six.experiments[0].repeats), (None, 6), "as the user has said");
     assert!(has_note(&six, "and 6 passes at each point."), "{:?}", six.notes);
 
     let longest = within("tpch", &["m"], 1_500.0);
-    assert_eq!(of(&longest).0, "1");
+    assert_eq!(size(&longest).0, "1");
     // Four passes take longer, one does not.
-    let one = within("tpch", &["m"], 3.15);
-    assert!(of(&one).0 == "0.01" && one.estimated_s <= 3.15, "{} s", one.estimated_s);
-    assert!(!has_note(&one, "the smallest one is used"), "{:?}", one.notes);
+    let single_pass = within("tpch", &["m"], 3.15);
+    assert!(
+        size(&single_pass).0 == "0.01" && single_pass.estimated_s <= 3.15,
+        "{} s",
+        single_pass.estimated_s
+    );
+    assert!(!has_note(&single_pass, "the smallest one is used"), "{:?}", single_pass.notes);
     let short = within("tpch", &["m"], 2.0);
-    assert_eq!((of(&short).0.as_str(), short.shrink), ("0.01", 0.001));
+    assert_eq!((size(&short).0.as_str(), short.shrink), ("0.01", 0.001));
     assert!(has_note(&short, "the smallest one is used"), "{:?}", short.notes);
     assert!((2.0..3.0).contains(&short.estimated_s), "{} s", short.estimated_s);
 }
@@ -163,8 +169,8 @@ fn a_budget_takes_scale_factors_with_answers_and_fills_itself_with_passes() {
 fn passes_without_time_are_not_said_to_have_0_s() {
     for (targets, passes, n) in [(&["m"][..], "1 pass", 1), (&["a", "b"][..], "6 passes", 6)] {
         let plan = within("tpch", targets, 1.5);
-        let planned = &plan.experiments[0];
-        assert_eq!((planned.time_bound(), planned.repeats), (None, n), "{targets:?}");
+        let facts = &plan.experiments[0];
+        assert_eq!((facts.time_bound(), facts.repeats), (None, n), "{targets:?}");
         let notes: Vec<String> = plan.notes.iter().map(ToString::to_string).collect();
         let expected = format!("and {passes} at each point");
         assert!(notes.iter().any(|note| note.contains(&expected)), "{notes:?}");
@@ -176,7 +182,7 @@ fn passes_without_time_are_not_said_to_have_0_s() {
 fn passes_among_other_loads_get_what_those_leave() {
     for targets in [&["a"][..], &["a", "b"]] {
         let plan = within("mixed", targets, 600.0);
-        let bounds = plan.experiments.iter().map(|planned| (&*planned.name, planned.time_bound()));
+        let bounds = plan.experiments.iter().map(|facts| (&*facts.name, facts.time_bound()));
         let timed: Vec<_> = bounds.filter(|(_, bound)| bound.is_some()).collect();
         let is_tpch = matches!(timed.as_slice(), [("tpch", Some((_, seconds)))] if *seconds > 1.0);
         assert!(is_tpch, "{timed:?}");
@@ -186,37 +192,42 @@ fn passes_among_other_loads_get_what_those_leave() {
 
 #[test]
 fn the_smallest_budget_that_would_do_is_named_and_does() {
-    let of = |budget_s: f64| {
-        let targets = given(&["a", "b"]);
+    let build = |budget_s: f64| {
+        let targets = overrides_for(&["a", "b"]);
         Plan::build(&suite("oltp"), &Overrides { budget_s: Some(budget_s), ..targets })
     };
-    let refused = of(30.0).expect_err("too small");
-    let said = format!("{refused:?}");
-    let named = said.split("--budget ").nth(1).and_then(|rest| rest.split('`').next());
-    let named = named.and_then(dyno_suite::seconds).unwrap_or_else(|| panic!("{said}"));
-    assert!(named > 30.0 && of(named).is_ok(), "{said}");
-    assert!(said.contains("`--plan`"), "{said}");
-    let least = Overrides { budget_s: Some(30.0), ..given(&["a", "b"]) };
-    let plan = Plan::smallest(&suite("oltp"), &least).expect("it can be looked at");
-    assert!(plan.estimated_s > 30.0 && plan.estimated_s <= named, "{}", plan.estimated_s);
-    assert!(Plan::smallest(&suite("oltp"), &given(&["a", "b"])).is_none(), "no budget");
+    let error = build(30.0).expect_err("too small");
+    let message = format!("{error:?}");
+    let budget = message.split("--budget ").nth(1).and_then(|rest| rest.split('`').next());
+    let budget = budget.and_then(dyno_suite::seconds).unwrap_or_else(|| panic!("{message}"));
+    assert!(budget > 30.0 && build(budget).is_ok(), "{message}");
+    assert!(message.contains("`--plan`"), "{message}");
+    let overrides = Overrides { budget_s: Some(30.0), ..overrides_for(&["a", "b"]) };
+    let plan = Plan::smallest(&suite("oltp"), &overrides).expect("it can be looked at");
+    assert!(plan.estimated_s > 30.0 && plan.estimated_s <= budget, "{}", plan.estimated_s);
+    assert!(Plan::smallest(&suite("oltp"), &overrides_for(&["a", "b"])).is_none(), "no budget");
 }
 
 #[test]
 fn a_budget_that_is_too_small_is_refused() {
-    let of = |overrides: Overrides| {
+    let refusal = |overrides: Overrides| {
         Plan::build(&suite("mixed"), &overrides).expect_err("too small").to_string()
     };
-    let said = of(Overrides { budget_s: Some(5.0), ..given(&["a"]) });
-    assert!(said.contains("at its smallest, more than the budget of 5 s"), "{said}");
+    let message = refusal(Overrides { budget_s: Some(5.0), ..overrides_for(&["a"]) });
+    assert!(message.contains("at its smallest, more than the budget of 5 s"), "{message}");
     // The time that it names is enough.
-    let seconds = |said: &str| said.split(' ').find_map(|word| word.parse::<f64>().ok());
-    let least = seconds(&said).expect("it says how long it takes");
+    let seconds = |message: &str| message.split(' ').find_map(|word| word.parse::<f64>().ok());
+    let min_budget = seconds(&message).expect("it says how long it takes");
     assert!(
-        Plan::build(&suite("mixed"), &Overrides { budget_s: Some(least), ..given(&["a"]) }).is_ok()
+        Plan::build(
+            &suite("mixed"),
+            &Overrides { budget_s: Some(min_budget), ..overrides_for(&["a"]) }
+        )
+        .is_ok()
     );
-    let said = of(Overrides { budget_s: Some(least - 1.0), ..given(&["a"]) });
-    assert_eq!(seconds(&said), Some(least), "{said}");
-    let said = of(Overrides { budget_s: Some(900.0), shrink: Some(0.5), ..given(&["a"]) });
-    assert!(said.starts_with("`--budget` and `--shrink` can't be given together."), "{said}");
+    let message = refusal(Overrides { budget_s: Some(min_budget - 1.0), ..overrides_for(&["a"]) });
+    assert_eq!(seconds(&message), Some(min_budget), "{message}");
+    let message =
+        refusal(Overrides { budget_s: Some(900.0), shrink: Some(0.5), ..overrides_for(&["a"]) });
+    assert!(message.starts_with("`--budget` and `--shrink` can't be given together."), "{message}");
 }

@@ -47,10 +47,10 @@ fn every_bundled_suite_builds_at_any_size_and_survives_storing() {
     for bundle in bundled() {
         let suite = Suite::open(bundle.name, WORKLOADS).unwrap_or_else(|error| panic!("{error}"));
         assert_eq!(suite.facts.name, bundle.name);
-        let mut given = all_targets(&suite);
+        let mut overrides = all_targets(&suite);
         for shrink in [1.0, 0.001] {
-            given.shrink = Some(shrink);
-            let plan = build(&suite, &given);
+            overrides.shrink = Some(shrink);
+            let plan = build(&suite, &overrides);
             assert_eq!(plan.experiments.len(), suite.experiments.len());
             assert_eq!(plan.targets.len(), suite.targets.len().max(1));
             let ids: BTreeSet<&str> = plan.steps.iter().map(|step| step.id.as_str()).collect();
@@ -107,15 +107,15 @@ fn the_pgbench_paper_has_all_its_rows() {
     let plan = build(&suite, &all_targets(&suite));
     assert_eq!((plan.targets.len(), plan.experiments.len(), plan.steps.len()), (6, 32, 32 + 12));
     let figure = figures::figure("polardb-for-oracle-pgbench").expect("the figure");
-    let mut seen = BTreeSet::new();
+    let mut rows = BTreeSet::new();
     for experiment in &plan.experiments {
         let [series] = experiment.published.as_slice() else { panic!("one figure") };
         let [row] = series.rows.as_slice() else { panic!("one row: {:?}", series.rows) };
         assert_eq!(row.targets, experiment.targets);
         let printed = |name: &str| row.number(name).expect("a number");
         let option = |name: &str| {
-            let found = experiment.options.get(name);
-            found.expect("the option").clone()
+            let value = experiment.options.get(name);
+            value.expect("the option").clone()
         };
         assert_eq!(experiment.workers, [printed("clients") as u32]);
         assert_eq!(experiment.duration_s, Some(printed("duration_s")));
@@ -127,25 +127,28 @@ fn the_pgbench_paper_has_all_its_rows() {
         let script = row.conditions["script"].to_string();
         assert_eq!(experiment.scripts[0].name, format!("pgbench/{script}.sql"));
         assert_eq!(experiment.scripts[0].text.contains("INSERT"), script == "read-write");
-        assert!(seen.insert((row.number, script)), "{} is there twice", experiment.name);
+        assert!(rows.insert((row.number, script)), "{} is there twice", experiment.name);
     }
-    assert_eq!(seen.len(), figure.rows.len());
+    assert_eq!(rows.len(), figure.rows.len());
     // One load and one removal per class, around all of its experiments.
     for target in &plan.targets {
-        let own: Vec<&StepAction> =
+        let actions: Vec<&StepAction> =
             plan.steps.iter().filter(|s| s.target == target.name).map(|s| &s.action).collect();
-        let count = |action: &StepAction| own.iter().filter(|own| **own == action).count();
+        let count = |action: &StepAction| actions.iter().filter(|other| **other == action).count();
         assert_eq!((count(&StepAction::Prepare), count(&StepAction::Cleanup)), (1, 1));
-        assert_eq!((own[0], own[own.len() - 1]), (&StepAction::Prepare, &StepAction::Cleanup));
+        assert_eq!(
+            (actions[0], actions[actions.len() - 1]),
+            (&StepAction::Prepare, &StepAction::Cleanup)
+        );
     }
 }
 
 #[test]
 fn a_shrunk_hot_range_keeps_its_share() {
     let suite = Suite::open("polardb-oracle-pgbench", WORKLOADS).expect("the suite");
-    let mut given = overrides(&[("x4-large", "postgres://a/d")]);
-    given.shrink = Some(0.001);
-    let plan = build(&suite, &given);
+    let mut changes = overrides(&[("x4-large", "postgres://a/d")]);
+    changes.shrink = Some(0.001);
+    let plan = build(&suite, &changes);
     assert_eq!(plan.experiments.len(), 4);
     // Five classes have no URL: two notes name them and their experiments, a third one the shrinking.
     assert_eq!(plan.notes.len(), 3, "{:?}", plan.notes);
@@ -156,8 +159,8 @@ fn a_shrunk_hot_range_keeps_its_share() {
     );
     for (experiment, share) in plan.experiments.iter().zip([0.2, 1.0, 0.2, 1.0]) {
         let option = |name: &str| -> f64 {
-            let found = experiment.options.get(name);
-            found.expect("the option").parse().expect("a number")
+            let value = experiment.options.get(name);
+            value.expect("the option").parse().expect("a number")
         };
         assert_eq!(option("scale"), 5.0);
         assert_eq!(option("define.range") / (option("scale") * 100_000.0), share);
@@ -177,23 +180,27 @@ fn scripts_are_part_of_what_is_executed() {
                 workload = \"pgbench\"\ntest = \"script\"\nworkers = [1, 2]\nevents = 5\n\
                 options = { scripts = [\"own.sql\", \"./own.sql@0\"] }\n";
     std::fs::write(&file, text).expect("a suite can be written");
-    let built = || {
+    let build_plan = || {
         let suite = Suite::open(&file.to_string_lossy(), WORKLOADS)
             .unwrap_or_else(|error| panic!("{error}"));
         Plan::build(&suite, &Overrides::default())
     };
-    let error = built().expect_err("there is no script").to_string();
+    let error = build_plan().expect_err("there is no script").to_string();
     assert!(error.contains("own.sql can't be read: No such file"), "{error}");
     assert!(error.contains("s.toml:11:24"), "{error}");
     std::fs::write(&script, "SELECT 1;\n").expect("a script can be written");
-    let one = built().expect("a plan");
+    let first_plan = build_plan().expect("a plan");
     assert_eq!(
-        (one.experiments[0].scripts[0].weight, one.experiments[0].scripts[1].weight),
+        (first_plan.experiments[0].scripts[0].weight, first_plan.experiments[0].scripts[1].weight),
         (1, 0)
     );
-    assert_eq!(one.experiments[0].workers, [1, 2]);
+    assert_eq!(first_plan.experiments[0].workers, [1, 2]);
     std::fs::write(&script, "SELECT 2;\n").expect("a script can be written");
-    assert_ne!(one.hash, built().expect("a plan").hash, "another script is another plan");
+    assert_ne!(
+        first_plan.hash,
+        build_plan().expect("a plan").hash,
+        "another script is another plan"
+    );
 }
 
 #[test]
@@ -252,15 +259,15 @@ fn polardb_mysql_has_published_times_for_both_degrees() {
 fn polardb_x_stands_beside_the_published_editions() {
     let suite = Suite::open("polardb-x-tpcc", WORKLOADS).expect("the suite");
     let plan = build(&suite, &all_targets(&suite));
-    let found = plan.experiments.iter().map(|experiment| {
+    let editions = plan.experiments.iter().map(|experiment| {
         let rows = &experiment.published[0].rows;
-        let own: Vec<f64> = rows
+        let figures: Vec<f64> = rows
             .iter()
             .filter(|row| row.targets == experiment.targets)
             .map(|row| row.metrics["tpmc"])
             .collect();
         let warehouses = experiment.data.expect("a size").rows_per_table / 300_000;
-        (experiment.name.as_str(), warehouses, experiment.workers[0], rows.len(), own)
+        (experiment.name.as_str(), warehouses, experiment.workers[0], rows.len(), figures)
     });
     let expected = [
         ("standard", 1_000, 1_000, 1, vec![65_735.14]),
@@ -269,7 +276,7 @@ fn polardb_x_stands_beside_the_published_editions() {
         ("stand-ins", 26, 16, 3, vec![]),
         ("other", 1_000, 1_000, 2, vec![]),
     ];
-    assert_eq!(found.collect::<Vec<_>>(), expected);
+    assert_eq!(editions.collect::<Vec<_>>(), expected);
     // A rehearsal: as many terminals as its warehouses have.
     let small = Overrides { shrink: Some(0.002), ..all_targets(&suite) };
     let plan = build(&suite, &small);
@@ -297,8 +304,8 @@ fn polardb_x_stands_beside_the_published_editions() {
 #[test]
 fn rds_stands_beside_the_published_rows() {
     let suite = Suite::open("rds-mysql-5.6", WORKLOADS).expect("the suite");
-    let given = overrides(&[("s3-large", "mysql://a/d"), ("main", "mysql://b/d")]);
-    let plan = build(&suite, &given);
+    let urls = overrides(&[("s3-large", "mysql://a/d"), ("main", "mysql://b/d")]);
+    let plan = build(&suite, &urls);
     let experiment = plan.experiment("oltp").expect("the experiment");
     assert_eq!(experiment.test, "oltp");
     assert_eq!(experiment.workers, [32]);
@@ -323,10 +330,10 @@ fn rds_stands_beside_the_published_rows() {
 #[test]
 fn shrinking_keeps_shape_and_says_so() {
     let suite = Suite::open("polardb-mysql-oltp", WORKLOADS).expect("the suite");
-    let mut given = overrides(&[("polardb-8-0", "mysql://a/d")]);
-    given.shrink = Some(0.01);
-    given.max_workers = Some(50);
-    let plan = build(&suite, &given);
+    let mut changes = overrides(&[("polardb-8-0", "mysql://a/d")]);
+    changes.shrink = Some(0.01);
+    changes.max_workers = Some(50);
+    let plan = build(&suite, &changes);
     let names: Vec<&str> = plan.experiments.iter().map(|e| e.name.as_str()).collect();
     assert_eq!(names, ["read-only-8-0", "write-only-8-0", "read-write-8-0"]);
     let experiment = plan.experiment("read-only-8-0").expect("the experiment");
@@ -337,8 +344,8 @@ fn shrinking_keeps_shape_and_says_so() {
     // 6,250,000 rows / 100 = 62,500: rows go down to 1,000, then tables from 250 to 63.
     assert_eq!((size.tables, size.rows_per_table), (63, 1_000));
     let option = |name: &str| {
-        let found = experiment.options.get(name);
-        found.map(String::as_str)
+        let value = experiment.options.get(name);
+        value.map(String::as_str)
     };
     assert_eq!(option("tables"), Some("63"));
     assert_eq!(option("table_size"), Some("1000"));
@@ -360,11 +367,11 @@ fn only_data_that_a_suite_loads_are_shrunk() {
              prepare = false\noptions = {{ table_size = 100_000 }}\n"
         );
         let suite = Suite::parse("s.toml", &text, WORKLOADS).expect("a suite");
-        let given = Overrides { shrink: Some(0.1), ..Overrides::default() };
-        let plan = build(&suite, &given);
+        let shrunk = Overrides { shrink: Some(0.1), ..Overrides::default() };
+        let plan = build(&suite, &shrunk);
         plan.experiments
             .iter()
-            .map(|own| own.data.expect("a size").rows_per_table)
+            .map(|experiment| experiment.data.expect("a size").rows_per_table)
             .collect::<Vec<_>>()
     };
     assert_eq!(sizes("true"), [10_000, 10_000], "one experiment loads for both");
@@ -400,24 +407,24 @@ duration_s = 2
 fn repeats_are_outermost_and_targets_are_interleaved() {
     let plan =
         build(&Suite::parse("two.toml", TWO, WORKLOADS).expect("a suite"), &Overrides::default());
-    let of_x: Vec<(&PlanStep, &PlannedTrial)> =
+    let trials_of_x: Vec<(&PlanStep, &PlannedTrial)> =
         trials(&plan).into_iter().filter(|(step, _)| step.experiment == "x").collect();
-    assert_eq!(of_x.len(), 2 * 2 * 2 * 3);
+    assert_eq!(trials_of_x.len(), 2 * 2 * 2 * 3);
     assert_eq!(plan.steps[0].id, "x/a/prepare");
     assert_eq!(plan.steps[1].id, "x/b/prepare");
     let mut first = BTreeSet::new();
-    for (index, pair) in of_x.chunks(2).enumerate() {
-        let [(one, trial), (other, twin)] = pair else { panic!("a pair") };
-        assert_ne!(one.target, other.target);
-        assert_eq!((trial.workers, trial.rate), (twin.workers, twin.rate));
-        assert_eq!(trial.seed, twin.seed, "both targets get the same work");
+    for (index, pair) in trials_of_x.chunks(2).enumerate() {
+        let [(step, trial), (twin_step, twin_trial)] = pair else { panic!("a pair") };
+        assert_ne!(step.target, twin_step.target);
+        assert_eq!((trial.workers, trial.rate), (twin_trial.workers, twin_trial.rate));
+        assert_eq!(trial.seed, twin_trial.seed, "both targets get the same work");
         assert_eq!(trial.repeat as usize, index / 4 + 1);
-        first.insert(one.target.as_str());
+        first.insert(step.target.as_str());
     }
     assert_eq!(first.len(), 2, "each target comes first");
-    let seeds: BTreeSet<u64> = of_x.iter().map(|(_, trial)| trial.seed).collect();
+    let seeds: BTreeSet<u64> = trials_of_x.iter().map(|(_, trial)| trial.seed).collect();
     assert_eq!(seeds.len(), 12, "repeats and points differ in their seeds");
-    let ids: BTreeSet<&str> = of_x.iter().map(|(step, _)| step.id.as_str()).collect();
+    let ids: BTreeSet<&str> = trials_of_x.iter().map(|(step, _)| step.id.as_str()).collect();
     assert!(ids.contains("x/b/workers=8/rate=2.5/repeat=3"), "{ids:?}");
     let options = &plan.experiments[0].options;
     assert_eq!(options["auto_inc"], "off");
@@ -426,8 +433,8 @@ fn repeats_are_outermost_and_targets_are_interleaved() {
 
 #[test]
 fn the_hash_ignores_passwords_and_titles_only() {
-    let hash = |text: &str, given: &Overrides| {
-        build(&Suite::parse("two.toml", text, WORKLOADS).expect("a suite"), given).facts.hash
+    let hash = |text: &str, overrides: &Overrides| {
+        build(&Suite::parse("two.toml", text, WORKLOADS).expect("a suite"), overrides).facts.hash
     };
     let none = Overrides::default();
     let base = hash(TWO, &none);
@@ -454,41 +461,42 @@ fn resuming_loads_again_only_what_was_removed() {
     let text = TWO.replace("repeats = 3", "repeats = 1").replace("rate = [100, 2.5]", "");
     let plan =
         build(&Suite::parse("two.toml", &text, WORKLOADS).expect("a suite"), &Overrides::default());
-    let all: BTreeSet<String> = plan.steps.iter().map(|step| step.id.clone()).collect();
-    let left = |missing: &[&str]| -> Vec<String> {
-        let mut done = all.clone();
+    let all_ids: BTreeSet<String> = plan.steps.iter().map(|step| step.id.clone()).collect();
+    let remaining = |missing: &[&str]| -> Vec<String> {
+        let mut completed = all_ids.clone();
         for id in missing {
-            assert!(done.remove(*id), "{id}");
+            assert!(completed.remove(*id), "{id}");
         }
-        plan.remaining(&done).into_iter().map(|step| step.id.clone()).collect()
+        plan.remaining(&completed).into_iter().map(|step| step.id.clone()).collect()
     };
-    assert_eq!(left(&[]), [""; 0]);
+    assert_eq!(remaining(&[]), [""; 0]);
     // Interrupted before the second trial of a: its data are there.
     let id = "x/a/workers=8/repeat=1";
-    assert_eq!(left(&[id, "x/a/cleanup"]), [id, "x/a/cleanup"]);
+    assert_eq!(remaining(&[id, "x/a/cleanup"]), [id, "x/a/cleanup"]);
     // A trial failed, and the data were removed after it.
-    assert_eq!(left(&[id]), ["x/a/prepare", id, "x/a/cleanup"]);
+    assert_eq!(remaining(&[id]), ["x/a/prepare", id, "x/a/cleanup"]);
     // Only the removal was interrupted.
-    assert_eq!(left(&["x/a/cleanup"]), ["x/a/cleanup"]);
+    assert_eq!(remaining(&["x/a/cleanup"]), ["x/a/cleanup"]);
     // Interrupted while loading.
-    let lost = ["x/a/prepare", id, "x/a/cleanup"];
-    assert_eq!(left(&lost), lost);
+    let interrupted = ["x/a/prepare", id, "x/a/cleanup"];
+    assert_eq!(remaining(&interrupted), interrupted);
     // A plan without trials is there to load.
     let mut loading = plan.clone();
     loading.facts.steps.retain(|step| step.action == StepAction::Prepare);
     assert_eq!(loading.remaining(&BTreeSet::new()).len(), loading.steps.len());
-    assert!(loading.remaining(&all).is_empty());
+    assert!(loading.remaining(&all_ids).is_empty());
 }
 
 #[test]
 fn shared_data_live_through_several_experiments() {
     let suite = Suite::open("quickstart", WORKLOADS).expect("quickstart");
     let plan = build(&suite, &Overrides::default());
-    let mut done: BTreeSet<String> = plan.steps.iter().map(|step| step.id.clone()).collect();
+    let mut completed: BTreeSet<String> = plan.steps.iter().map(|step| step.id.clone()).collect();
     let id = "read-only/sqlite/workers=2/repeat=1";
-    done.remove(id);
-    let left: Vec<&str> = plan.remaining(&done).iter().map(|step| step.id.as_str()).collect();
-    assert_eq!(left, ["point-select/sqlite/prepare", id, "read-write/sqlite/cleanup"]);
+    completed.remove(id);
+    let remaining: Vec<&str> =
+        plan.remaining(&completed).iter().map(|step| step.id.as_str()).collect();
+    assert_eq!(remaining, ["point-select/sqlite/prepare", id, "read-write/sqlite/cleanup"]);
 }
 
 #[test]
@@ -514,23 +522,23 @@ fn degrees_take_turns_and_share_their_queries() {
                 name = \"q\"\nworkload = \"tpch\"\ntest = \"queries\"\ndegrees = [0, 4, 16]\n\
                 repeats = 6\noptions = { scale = 100 }\n";
     let suite = Suite::parse("a.toml", text, WORKLOADS).unwrap_or_else(|error| panic!("{error}"));
-    let given = Overrides { shrink: Some(0.0001), max_workers: Some(2), ..Overrides::default() };
-    let plan = build(&suite, &given);
+    let capped = Overrides { shrink: Some(0.0001), max_workers: Some(2), ..Overrides::default() };
+    let plan = build(&suite, &capped);
     assert_eq!(plan.experiments[0].degrees, [0, 4, 16], "no thread is a degree");
     assert_eq!(plan.experiments[0].options["scale"], "0.01");
     let order = passes(&plan);
     assert_eq!(order.len(), 18);
     let mut places: BTreeMap<(usize, u32), u32> = BTreeMap::new();
     for repeat in 1..=6 {
-        let drawn: Vec<u32> = order
+        let degrees: Vec<u32> = order
             .iter()
-            .filter(|(of, _)| *of == repeat)
+            .filter(|(other, _)| *other == repeat)
             .filter_map(|(_, degree)| *degree)
             .collect();
-        let mut sorted = drawn.clone();
+        let mut sorted = degrees.clone();
         sorted.sort_unstable();
         assert_eq!(sorted, [0, 4, 16], "repeat {repeat} has every degree");
-        for (place, degree) in drawn.into_iter().enumerate() {
+        for (place, degree) in degrees.into_iter().enumerate() {
             *places.entry((place, degree)).or_default() += 1;
         }
     }
@@ -542,10 +550,10 @@ fn degrees_take_turns_and_share_their_queries() {
     let first = trials[0].0.id.strip_prefix("q/main/degree=").expect("a name of a degree");
     assert!(first.ends_with("/repeat=1"), "{first}");
     assert!(trials.iter().all(|(step, trial)| trial.workers == 1 && step.estimated_s > 0.1));
-    let again = build(&suite, &given);
-    assert_eq!(again.hash, plan.hash);
-    let other = Suite::parse("a.toml", &text.replace("16]", "8]"), WORKLOADS).expect("a suite");
-    assert_ne!(build(&other, &given).hash, plan.hash, "other degrees are another plan");
+    let rebuilt = build(&suite, &capped);
+    assert_eq!(rebuilt.hash, plan.hash);
+    let changed = Suite::parse("a.toml", &text.replace("16]", "8]"), WORKLOADS).expect("a suite");
+    assert_ne!(build(&changed, &capped).hash, plan.hash, "other degrees are another plan");
 }
 
 #[test]
@@ -567,8 +575,8 @@ fn the_pace_of_a_target_follows_from_its_product() {
     let suite = Suite::parse("s.toml", suite, WORKLOADS).unwrap_or_else(|error| panic!("{error}"));
     let plan = build(&suite, &Overrides::default());
     let seconds = |target: &str| {
-        let own = plan.steps.iter().filter(|step| step.target == target);
-        own.map(|step| step.estimated_s).sum::<f64>()
+        let steps = plan.steps.iter().filter(|step| step.target == target);
+        steps.map(|step| step.estimated_s).sum::<f64>()
     };
     // About what MariaDB and PostgreSQL need at this scale factor where their memory holds some of it.
     assert!((150.0..250.0).contains(&seconds("m")), "{} s", seconds("m"));
@@ -600,13 +608,13 @@ fn what_a_suite_says_of_a_target_is_in_the_plan() {
                 workload = 'sysbench'\ntest = 'oltp_insert'\nworkers = 1\nevents = 1\n";
     let plan =
         build(&Suite::parse("s.toml", text, WORKLOADS).expect("a suite"), &Overrides::default());
-    let found = &plan.targets[0];
-    let texts = [&found.title, &found.title_zh, &found.description, &found.description_zh];
+    let target = &plan.targets[0];
+    let texts = [&target.title, &target.title_zh, &target.description, &target.description_zh];
     assert_eq!(texts.map(String::as_str), ["A", "B", "C", "D"]);
-    assert_eq!((found.class.as_str(), found.durability.as_deref()), ("E", Some("F")));
-    assert_eq!((found.vcpu, found.memory_gib, found.shards), (Some(4.0), Some(16.5), Some(3)));
-    assert_eq!((&found.stated["zone"], found.restart.is_some()), (&"G".to_owned(), true));
-    let price = found.price.as_ref().expect("a price");
+    assert_eq!((target.class.as_str(), target.durability.as_deref()), ("E", Some("F")));
+    assert_eq!((target.vcpu, target.memory_gib, target.shards), (Some(4.0), Some(16.5), Some(3)));
+    assert_eq!((&target.stated["zone"], target.restart.is_some()), (&"G".to_owned(), true));
+    let price = target.price.as_ref().expect("a price");
     assert_eq!((price.per_hour, price.currency.as_str()), (1.5, "USD"));
 }
 
@@ -622,9 +630,9 @@ fn given_scripts_are_found_by_their_names() {
     ]);
     let plan = build(&suite, &Overrides::default());
     let scripts = plan.experiments[0].scripts.iter();
-    let found: Vec<_> =
+    let scripts: Vec<_> =
         scripts.map(|script| (script.name.as_str(), script.weight, script.text.as_str())).collect();
-    assert_eq!(found, [("two", 3, "SELECT 2;"), ("one", 1, "SELECT 1;")]);
+    assert_eq!(scripts, [("two", 3, "SELECT 2;"), ("one", 1, "SELECT 1;")]);
 }
 
 #[test]

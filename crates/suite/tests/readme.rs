@@ -11,7 +11,7 @@ use dyno_suite::{Overrides, Plan, Suite, bundled, figures};
 fn its_tables_are_those_of_the_code() {
     let mut text = README.to_owned();
     let row = |metric: Metric| format!("| `{}` | {} |\n", metric.name(), metric.title());
-    let metrics: String = Metric::of_trials().map(row).collect();
+    let metrics: String = Metric::trial_metrics().map(row).collect();
     let mut replace = |mark: String, table: &str| {
         let begin = format!("<!-- {mark} -->\n");
         let at = text.find(&begin).expect("the mark before the table") + begin.len();
@@ -130,9 +130,9 @@ fn it_names_every_key_suite_and_test() {
             "{HEAD}{EXPERIMENT}compare = {{ baseline = \"main\", aa = true, zzzzzzzzzzzz = 1 }}\n"
         ),
     ] {
-        let said =
+        let message =
             Suite::parse("a.toml", &text, WORKLOADS).expect_err("an unknown key").to_string();
-        let keys = said.split("Known keys: ").nth(1).expect("the known keys");
+        let keys = message.split("Known keys: ").nth(1).expect("the known keys");
         for key in keys.split('.').next().unwrap_or("").split(", ") {
             assert!(README.contains(&format!("| `{key}` |")), "`{key}` is not described");
         }
@@ -142,9 +142,9 @@ fn it_names_every_key_suite_and_test() {
     }
     for workload in ["sysbench", "pgbench", "tpcc", "tpch"] {
         let text = EXPERIMENT.replace("sysbench", workload).replace("oltp_insert", "zzzzzzzzzzzz");
-        let said =
+        let message =
             Suite::parse("a.toml", &text, WORKLOADS).expect_err("an unknown test").to_string();
-        let tests = said.split("Tests: ").nth(1).and_then(|rest| rest.lines().next());
+        let tests = message.split("Tests: ").nth(1).and_then(|rest| rest.lines().next());
         for test in tests.expect("the known tests").trim_end_matches('.').split(", ") {
             assert!(README.contains(&format!("`{test}`")), "`{test}` is not described");
         }

@@ -44,7 +44,7 @@ impl Answer {
     }
 
     /// A column of the first row by the first of these names that exists; empty for NULL.
-    pub(crate) fn named(&self, names: &[&str]) -> &str {
+    pub(crate) fn column(&self, names: &[&str]) -> &str {
         let column = names
             .iter()
             .find_map(|name| self.names.iter().position(|found| found.eq_ignore_ascii_case(name)));
@@ -76,10 +76,10 @@ impl Admin {
     /// As the account that arranges replication.
     pub(crate) fn for_admin(node: &StateNode, password: &str, limit_s: u64) -> Result<Self> {
         let database = if node.product == NodeProduct::Postgres { "postgres" } else { "" };
-        Self::of(node, ADMIN, password, database, limit_s)
+        Self::with_account(node, ADMIN, password, database, limit_s)
     }
 
-    pub(crate) fn of(
+    pub(crate) fn with_account(
         node: &StateNode,
         user: &str,
         password: &str,
@@ -93,7 +93,7 @@ impl Admin {
         Ok(Admin { name: node.name.clone(), product: node.product, target, limit_s })
     }
 
-    pub(crate) fn ask(&self, sql: &str) -> Result<Answer> {
+    pub(crate) fn query(&self, sql: &str) -> Result<Answer> {
         let mut tables = self.ask_all(&[sql])?;
         Ok(tables.pop().unwrap_or_default())
     }
@@ -166,7 +166,7 @@ impl Cluster {
     fn make_metadata(&self, backends: &[&StateNode]) -> Result<()> {
         let mut identities = Vec::new();
         for node in backends {
-            identities.push(self.admin(node)?.ask("SELECT @@server_uuid")?.single().to_owned());
+            identities.push(self.admin(node)?.query("SELECT @@server_uuid")?.single().to_owned());
         }
         let backends = backends.iter().copied().zip(identities);
         let statements = router::metadata(backends, &self.secrets.metadata);
@@ -191,16 +191,21 @@ impl Cluster {
         let node = self.node(ENDPOINT)?;
         self.wait_for(node, || {
             self.check_alive(node)?;
-            let asked = self.ask_endpoint(node);
-            Ok(asked.err().map(|error| format!("doesn't take log-ins: {}", error.message)))
+            let answer = self.ask_endpoint(node);
+            Ok(answer.err().map(|error| format!("doesn't take log-ins: {}", error.message)))
         })
     }
 
     pub(crate) fn ask_endpoint(&self, node: &StateNode) -> Result<()> {
         let account = self.account()?;
-        let admin =
-            Admin::of(node, &account.user, &account.password, &account.database, PROBE_LIMIT_S)?;
-        admin.ask("SELECT 1").map(drop)
+        let admin = Admin::with_account(
+            node,
+            &account.user,
+            &account.password,
+            &account.database,
+            PROBE_LIMIT_S,
+        )?;
+        admin.query("SELECT 1").map(drop)
     }
 
     /// Starts the endpoint again for new roles, which ends its connections.

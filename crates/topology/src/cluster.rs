@@ -93,7 +93,7 @@ impl Cluster {
         cluster.wait_for_acknowledgements()?;
         // Steps that had nothing to wait for did not look.
         if is_stopped() {
-            return Err(crate::stopped());
+            return Err(crate::stopped_error());
         }
         Ok(cluster)
     }
@@ -198,15 +198,15 @@ impl Cluster {
 }
 
 fn take_down(folder: &Folder, state: &State) -> Result<()> {
-    let known = state.nodes.iter().filter(|node| node.pid != 0);
-    let known = known.map(StateNode::process).collect();
+    let running = state.nodes.iter().filter(|node| node.pid != 0);
+    let running = running.map(StateNode::process).collect();
     // Everything they hold is removed, so nothing needs a clean shutdown.
-    ProcessFilter::new(&state.id, folder.path(), known).kill()?;
+    ProcessFilter::new(&state.id, folder.path(), running).kill()?;
     network::remove(state)?;
     folder.remove()
 }
 
-pub(crate) fn product_of(topology: TopologyKind) -> NodeProduct {
+pub(crate) fn server_product(topology: TopologyKind) -> NodeProduct {
     match topology {
         TopologyKind::Mariadb | TopologyKind::Sharded => NodeProduct::Mariadb,
         TopologyKind::Mysql => NodeProduct::Mysql,
@@ -216,7 +216,7 @@ pub(crate) fn product_of(topology: TopologyKind) -> NodeProduct {
 
 fn plan(request: &Request) -> Result<State> {
     let is_sharded = request.topology.is_sharded();
-    let product = product_of(request.topology);
+    let product = server_product(request.topology);
     let shards = request.shards.unwrap_or(SHARDS_USUAL);
     let servers = if is_sharded { shards } else { 1 + request.replicas } as usize;
     let endpoint = match request.topology {
@@ -302,7 +302,7 @@ fn check_programs(state: &State) -> Result<()> {
     if let Some(product) = state.endpoint {
         endpoint::check(product, &state.endpoint_options)?;
     }
-    match product_of(state.topology) {
+    match server_product(state.topology) {
         NodeProduct::Postgres => crate::postgres::check(state),
         product => mysql::check(state, product),
     }
@@ -319,7 +319,7 @@ pub(crate) const PROBE_LIMIT_S: u64 = 5;
 impl Cluster {
     /// Makes data folders, starts the servers and arranges replication.
     pub(crate) fn make_nodes(&mut self, step: &mut dyn FnMut(&str)) -> Result<()> {
-        let product = product_of(self.state.topology);
+        let product = server_product(self.state.topology);
         let servers: Vec<StateNode> = self.servers().cloned().collect();
         step(&format!(
             "Making the data folders of {}.",
@@ -389,7 +389,7 @@ impl Cluster {
         Admin::for_admin(node, &self.secrets.admin, PROBE_LIMIT_S)
     }
 
-    fn launch_of(&self, node: &StateNode) -> Result<Launch> {
+    fn node_launch(&self, node: &StateNode) -> Result<Launch> {
         let number = self.position(&node.name)? + 1;
         match node.product {
             NodeProduct::Mariadb | NodeProduct::Mysql => mysql::launch(&self.state, node, number),
@@ -404,7 +404,7 @@ impl Cluster {
     pub(crate) fn launch(&mut self, name: &str) -> Result<()> {
         let at = self.position(name)?;
         let node = &self.state.nodes[at];
-        let launch = self.launch_of(node)?;
+        let launch = self.node_launch(node)?;
         let namespace = network::namespace(&self.state, node);
         let process = start(&self.state, node, namespace.as_deref(), &launch)?;
         let node = &mut self.state.nodes[at];
@@ -416,7 +416,7 @@ impl Cluster {
         let node = self.node(name)?;
         let admin = self.probe(node)?;
         self.wait_for(node, || {
-            let Err(error) = admin.ask("SELECT 1") else { return Ok(None) };
+            let Err(error) = admin.query("SELECT 1") else { return Ok(None) };
             self.check_alive(node)?;
             Ok(Some(format!("doesn't take log-ins: {}", error.message)))
         })
@@ -437,7 +437,7 @@ impl Cluster {
         let mut writable = self.servers().filter(|node| node.role != "read_only");
         writable.try_for_each(|node| match node.product {
             NodeProduct::Postgres => postgres::make_database(self, node),
-            _ => self.admin(node)?.ask(&sql).map(drop),
+            _ => self.admin(node)?.query(&sql).map(drop),
         })
     }
 
@@ -451,8 +451,8 @@ impl Cluster {
             let Some(stream) = self.stream(node, &admin)? else {
                 return Err(failed!("Node {name} follows nobody."));
             };
-            let why = stream.error.unwrap_or_else(|| "no error is given".to_owned());
-            Ok((!stream.is_running).then(|| format!("doesn't follow {}: {why}", primary.name)))
+            let reason = stream.error.unwrap_or_else(|| "no error is given".to_owned());
+            Ok((!stream.is_running).then(|| format!("doesn't follow {}: {reason}", primary.name)))
         })?;
         self.catch_up(node, primary)
     }
@@ -467,14 +467,15 @@ impl Cluster {
 
     /// Waits until a node has applied what `source` has now.
     pub(crate) fn catch_up(&self, node: &StateNode, source: &StateNode) -> Result<()> {
-        let (admin, of_source) = (self.admin(node)?, self.admin(source)?);
-        let what = || format!("doesn't catch up with {}", source.name);
+        let (admin, source_admin) = (self.admin(node)?, self.admin(source)?);
+        let problem = || format!("doesn't catch up with {}", source.name);
         if node.product == NodeProduct::Postgres {
-            let position = postgres::position(&of_source)?;
-            return self.wait_for(node, || Ok((postgres::applied(&admin)? < position).then(what)));
+            let position = postgres::position(&source_admin)?;
+            return self
+                .wait_for(node, || Ok((postgres::applied(&admin)? < position).then(problem)));
         }
-        let position = mysql::position(&of_source)?;
-        self.wait_for(node, || Ok((!mysql::wait_for(&admin, &position)?).then(what)))
+        let position = mysql::position(&source_admin)?;
+        self.wait_for(node, || Ok((!mysql::wait_for(&admin, &position)?).then(problem)))
     }
 
     /// Has the primary wait for its read-only nodes, if the request asked for that.
@@ -482,8 +483,8 @@ impl Cluster {
         let Some(primary) = self.primary() else { return Ok(()) };
         let replicas = || self.servers().filter(|node| node.role == "read_only");
         let present = replicas().filter(|node| node.pid != 0).count();
-        let wanted = self.state.replication.acknowledgements(replicas().count()).min(present);
-        if wanted == 0 {
+        let needed = self.state.replication.acknowledgements(replicas().count()).min(present);
+        if needed == 0 {
             return Ok(());
         }
         let admin = self.admin(primary)?;
@@ -493,13 +494,13 @@ impl Cluster {
             mysql::wait_for_replicas(&admin, true)?;
         }
         let name = self.state.replication.name();
-        let what = || format!("is not acknowledged to, which {name} replication needs");
+        let problem = || format!("is not acknowledged to, which {name} replication needs");
         self.wait_for(primary, || {
             let acknowledging = match primary.product {
                 NodeProduct::Postgres => postgres::acknowledging(&admin)?,
                 _ => mysql::acknowledging(&admin)?,
             };
-            Ok((acknowledging < wanted).then(what))
+            Ok((acknowledging < needed).then(problem))
         })
     }
 
@@ -513,7 +514,7 @@ impl Cluster {
         let mut last = String::new();
         while begin.elapsed() < READY_WITHIN {
             if (self.is_stopped)() {
-                return Err(crate::stopped());
+                return Err(crate::stopped_error());
             }
             let Some(lacking) = lacks()? else { return Ok(()) };
             last = lacking;

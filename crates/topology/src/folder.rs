@@ -43,7 +43,7 @@ impl<T> OrFailed<T> for io::Result<T> {
     }
 }
 
-fn copied(folder: &Folder, home: &Home) -> ClusterError {
+fn copied_error(folder: &Folder, home: &Home) -> ClusterError {
     let (copy, home) = (folder.0.display(), home.path.display());
     failed!(
         "{copy} is a copy of the cluster in {home}: whatever was done here would be done to its servers."
@@ -90,7 +90,7 @@ impl Folder {
         check_owner(&path)?;
         let entries = fs::read_dir(&path).or_failed("read", &path)?;
         // An `up` that was killed early leaves only the lock.
-        let mut others =
+        let mut other_entries =
             entries.filter(|entry| entry.as_ref().is_ok_and(|entry| entry.file_name() != LOCK));
         if path.join(STATE).is_file() {
             let show = path.display();
@@ -98,7 +98,7 @@ impl Folder {
                 "`dyno cluster down --dir {show}` takes it down; --dir names another folder"
             )));
         }
-        if others.next().is_some() {
+        if other_entries.next().is_some() {
             return Err(failed!("{} is not empty.", path.display())
                 .with_hint("--dir names another folder; `down` will remove it with all it holds"));
         }
@@ -134,7 +134,7 @@ impl Folder {
         let path = path.canonicalize().or_failed("found", path)?;
         let folder = Folder(path);
         match &state.home {
-            Some(home) if !folder.is(home)? => Err(copied(&folder, home)),
+            Some(home) if !folder.is(home)? => Err(copied_error(&folder, home)),
             _ => Ok((folder, state)),
         }
     }
@@ -148,8 +148,9 @@ impl Folder {
     /// Returns true for the folder itself, also after it was moved; numbers of file systems may change when the machine
     /// starts.
     fn is(&self, home: &Home) -> Result<bool> {
-        let own = self.home()?;
-        Ok(own.path == home.path || (own.device, own.inode) == (home.device, home.inode))
+        let current = self.home()?;
+        Ok(current.path == home.path
+            || (current.device, current.inode) == (home.device, home.inode))
     }
 
     pub(crate) fn path(&self) -> &Path {
@@ -230,7 +231,8 @@ impl Folder {
     /// Makes a folder inside that only the servers' user can read.
     pub(crate) fn make_inside(&self, name: &str, owner: Option<(u32, u32)>) -> Result<()> {
         let path = self.0.join(name);
-        let result = DirBuilder::new().mode(0o700).create(&path).and_then(|()| give(&path, owner));
+        let result =
+            DirBuilder::new().mode(0o700).create(&path).and_then(|()| set_owner(&path, owner));
         result.or_failed("made", &path)
     }
 
@@ -308,7 +310,7 @@ pub(crate) fn write(path: &Path, text: &str) -> Result<()> {
 }
 
 /// Gives a file or folder to the user of the servers, if there is one.
-pub(crate) fn give(path: &Path, owner: Option<(u32, u32)>) -> io::Result<()> {
+pub(crate) fn set_owner(path: &Path, owner: Option<(u32, u32)>) -> io::Result<()> {
     match owner {
         Some((user, group)) => lchown(path, Some(user), Some(group)),
         None => Ok(()),

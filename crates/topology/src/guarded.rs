@@ -19,9 +19,10 @@ fn open(path: &Path, flags: OFlags, mode: u32) -> io::Result<File> {
     };
     let file = File::from(opened?);
     let metadata = file.metadata()?;
-    match metadata.is_file() && metadata.nlink() == 1 {
-        true => Ok(file),
-        false => Err(io::Error::other("it is no file of its own, but has another name elsewhere")),
+    if metadata.is_file() && metadata.nlink() == 1 {
+        Ok(file)
+    } else {
+        Err(io::Error::other("it is no file of its own, but has another name elsewhere"))
     }
 }
 

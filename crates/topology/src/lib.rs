@@ -47,6 +47,6 @@ pub use status::{Health, NodeStatus, NodeWatch};
 
 pub(crate) type Result<T, E = ClusterError> = std::result::Result<T, E>;
 
-fn stopped() -> ClusterError {
+fn stopped_error() -> ClusterError {
     ClusterError::stopped("Stopped before the cluster was ready.")
 }

@@ -23,9 +23,9 @@ pub(crate) fn free_ports(count: usize) -> Result<Vec<u16>> {
     let random = u64::from_str_radix(&random_hex(4)?, 16).unwrap_or_default();
     let span = u64::from(PORTS.end - PORTS.start);
     let begin = u16::try_from(random % span).unwrap_or_default();
-    let all = (PORTS.start + begin..PORTS.end).chain(PORTS.start..PORTS.start + begin);
+    let candidates = (PORTS.start + begin..PORTS.end).chain(PORTS.start..PORTS.start + begin);
     let is_free = |port: &u16| TcpListener::bind((Ipv4Addr::LOCALHOST, *port)).is_ok();
-    let free: Vec<u16> = all.filter(is_free).take(count).collect();
+    let free: Vec<u16> = candidates.filter(is_free).take(count).collect();
     if free.len() < count {
         return Err(failed!(
             "This machine has no {count} free ports between {} and {}.",
@@ -47,7 +47,8 @@ pub(crate) fn cache_mib(servers: usize) -> u64 {
 
 fn share_mib(available_kib: u64, servers: usize) -> u64 {
     let share = available_kib / 1024 / 2 / servers.max(1) as u64;
-    (share / CACHE_MIB_MIN * CACHE_MIB_MIN).max(CACHE_MIB_MIN)
+    // A power of two: clusters that are made one after the other, to be compared, get caches of one size.
+    1 << share.max(CACHE_MIB_MIN).ilog2()
 }
 
 /// Tells one start of this machine from another: numbers and times of processes begin again with it.
@@ -65,8 +66,9 @@ pub(crate) fn find(names: &[&str]) -> Option<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let folders: Vec<PathBuf> =
         std::env::split_paths(&path).chain(SERVER_FOLDERS.map(PathBuf::from)).collect();
-    let found = names.iter().flat_map(|name| folders.iter().map(move |folder| folder.join(name)));
-    found.into_iter().find(|path| path.is_file())
+    let candidates =
+        names.iter().flat_map(|name| folders.iter().map(move |folder| folder.join(name)));
+    candidates.into_iter().find(|path| path.is_file())
 }
 
 /// Like [`find`], or an error that names the package.
@@ -134,7 +136,7 @@ pub(crate) fn postgres_folder(root: Option<&Path>, names: &[&str]) -> Result<Pat
     })
 }
 
-fn account(name: &str) -> Option<(u32, u32)> {
+fn find_account(name: &str) -> Option<(u32, u32)> {
     let text = fs::read_to_string("/etc/passwd").ok()?;
     text.lines().find_map(|line| {
         let mut fields = line.split(':');
@@ -148,7 +150,7 @@ pub(crate) fn unprivileged(names: &[&str]) -> Option<(u32, u32)> {
     if !rustix::process::geteuid().is_root() {
         return None;
     }
-    Some(names.iter().find_map(|name| account(name)).unwrap_or(NOBODY))
+    Some(names.iter().find_map(|name| find_account(name)).unwrap_or(NOBODY))
 }
 
 /// Files of PostgreSQL's dynamic shared memory.
@@ -199,7 +201,7 @@ mod tests {
 
     #[test]
     fn servers_share_half_of_the_memory() {
-        assert_eq!(share_mib(24 << 20, 1), 12 << 10);
+        assert_eq!([24, 23, 17].map(|gib| share_mib(gib << 20, 1)), [8 << 10; 3]);
         assert_eq!(share_mib(24 << 20, 3), 4096);
         assert_eq!(share_mib(100 << 10, 9), 64);
     }

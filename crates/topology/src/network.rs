@@ -31,22 +31,22 @@ const PREFIXES: u32 = 512;
 pub(crate) fn free_prefix(state: &State) -> Result<String> {
     // From a random place on: two clusters made at once rarely choose alike.
     let begin = u32::from_str_radix(tag(state), 16).unwrap_or_default();
-    free_from(begin, &ip(LIST_ADDRESSES)?).ok_or_else(|| {
+    free_from(begin, &run_ip(LIST_ADDRESSES)?).ok_or_else(|| {
         ClusterError::new("All networks below 198.18.0.0/15 are taken on this machine.")
             .with_hint("`ip addr` shows by whom; leave --isolated out, or take clusters down")
     })
 }
 
 fn free_from(begin: u32, addresses: &str) -> Option<String> {
-    let mut all = (0..PREFIXES).map(|step| prefix(begin.wrapping_add(step)));
-    all.find(|prefix| count_networks(prefix, addresses) == 0)
+    let mut prefixes = (0..PREFIXES).map(|step| prefix(begin.wrapping_add(step)));
+    prefixes.find(|prefix| count_networks(prefix, addresses) == 0)
 }
 
 fn prefix(number: u32) -> String {
     format!("198.{}.{}", 18 + (number >> 8 & 1), number & 255)
 }
 
-fn prefix_of(state: &State) -> &str {
+fn network_prefix(state: &State) -> &str {
     let isolated = state.nodes.iter().find(|node| node.role != "endpoint");
     isolated.and_then(|node| node.host.rsplit_once('.')).map_or("", |(prefix, _)| prefix)
 }
@@ -81,7 +81,7 @@ pub(crate) fn check() -> Result<()> {
     crate::machine::need(&["setpriv"], "util-linux").map(drop)
 }
 
-fn ip(words: &str) -> Result<String> {
+fn run_ip(words: &str) -> Result<String> {
     let failed = |why: String| {
         failed!("`ip {words}` failed: {why}").with_hint(
             "networks of their own need root's full rights; leave --isolated out without them",
@@ -100,23 +100,23 @@ fn ip(words: &str) -> Result<String> {
 
 /// Makes the bridge, and a namespace and a link to it for each node.
 pub(crate) fn make(state: &State) -> Result<()> {
-    let (bridge, prefix) = (bridge(state), prefix_of(state));
-    ip(&format!("link add {bridge} type bridge"))?;
-    ip(&format!("addr add {prefix}.1/24 dev {bridge}"))?;
-    if count_networks(prefix, &ip(LIST_ADDRESSES)?) > 1 {
+    let (bridge, prefix) = (bridge(state), network_prefix(state));
+    run_ip(&format!("link add {bridge} type bridge"))?;
+    run_ip(&format!("addr add {prefix}.1/24 dev {bridge}"))?;
+    if count_networks(prefix, &run_ip(LIST_ADDRESSES)?) > 1 {
         return Err(failed!("Somebody else took the network {prefix}.0/24 at the same time.")
             .with_hint("make the cluster again"));
     }
-    ip(&format!("link set {bridge} up"))?;
+    run_ip(&format!("link set {bridge} up"))?;
     for node in &state.nodes {
         let Some(namespace) = namespace(state, node) else { continue };
         let link = link(state, node);
-        ip(&format!("netns add {namespace}"))?;
-        ip(&format!("link add {link} type veth peer name eth0 netns {namespace}"))?;
-        ip(&format!("link set {link} master {bridge} up"))?;
-        ip(&format!("-n {namespace} addr add {}/24 dev eth0", node.host))?;
-        ip(&format!("-n {namespace} link set eth0 up"))?;
-        ip(&format!("-n {namespace} link set lo up"))?;
+        run_ip(&format!("netns add {namespace}"))?;
+        run_ip(&format!("link add {link} type veth peer name eth0 netns {namespace}"))?;
+        run_ip(&format!("link set {link} master {bridge} up"))?;
+        run_ip(&format!("-n {namespace} addr add {}/24 dev eth0", node.host))?;
+        run_ip(&format!("-n {namespace} link set eth0 up"))?;
+        run_ip(&format!("-n {namespace} link set lo up"))?;
     }
     Ok(())
 }
@@ -125,20 +125,21 @@ pub(crate) fn remove(state: &State) -> Result<()> {
     if !state.isolated {
         return Ok(());
     }
-    let mut left = Vec::new();
+    let mut leftovers = Vec::new();
     for node in &state.nodes {
         if let Some(namespace) = namespace(state, node) {
             // With the namespace goes its link. What isn't there can't be removed, which is fine.
-            let _ = ip(&format!("link delete {}", link(state, node)));
-            let _ = ip(&format!("netns delete {namespace}"));
-            left.push((Path::new("/run/netns").join(&namespace), format!("netns {namespace}")));
+            let _ = run_ip(&format!("link delete {}", link(state, node)));
+            let _ = run_ip(&format!("netns delete {namespace}"));
+            leftovers
+                .push((Path::new("/run/netns").join(&namespace), format!("netns {namespace}")));
         }
     }
     let bridge = bridge(state);
-    let _ = ip(&format!("link delete {bridge}"));
-    left.push((Path::new("/sys/class/net").join(&bridge), format!("link {bridge}")));
-    left.retain(|(path, _)| path.exists());
-    let Some((_, what)) = left.first() else { return Ok(()) };
+    let _ = run_ip(&format!("link delete {bridge}"));
+    leftovers.push((Path::new("/sys/class/net").join(&bridge), format!("link {bridge}")));
+    leftovers.retain(|(path, _)| path.exists());
+    let Some((_, what)) = leftovers.first() else { return Ok(()) };
     Err(failed!("The network of the cluster can't be removed: {what} is left.")
         .with_hint("take the cluster down as root, who made it"))
 }
@@ -166,7 +167,7 @@ impl Cluster {
                  freezing a node silences it without that",
             ));
         }
-        ip(&format!("link set {} {direction}", link(&self.state, node))).map(drop)
+        run_ip(&format!("link set {} {direction}", link(&self.state, node))).map(drop)
     }
 }
 
@@ -192,8 +193,8 @@ mod tests {
 
     #[test]
     fn a_cluster_gets_a_network_that_is_free() {
-        let all: Vec<String> = (0..PREFIXES).map(prefix).collect();
-        assert_eq!((&all[0][..], &all[511][..]), ("198.18.0", "198.19.255"));
+        let prefixes: Vec<String> = (0..PREFIXES).map(prefix).collect();
+        assert_eq!((&prefixes[0][..], &prefixes[511][..]), ("198.18.0", "198.19.255"));
         let links = |numbers: &[u32]| -> String {
             let link =
                 |number: &u32| format!("2: b    inet {}.1/24 scope global b\n", prefix(*number));
@@ -201,10 +202,10 @@ mod tests {
         };
         assert_eq!(free_from(7, &links(&[7, 8])).as_deref(), Some("198.18.9"));
         assert_eq!(free_from(6, &links(&[7, 8])).as_deref(), Some("198.18.6"));
-        let most: Vec<u32> = (1..PREFIXES).collect();
-        assert_eq!(free_from(300, &links(&most)).as_deref(), Some("198.18.0"), "it begins anew");
-        let all: Vec<u32> = (0..PREFIXES).collect();
-        assert_eq!(free_from(300, &links(&all)), None);
+        let busy: Vec<u32> = (1..PREFIXES).collect();
+        assert_eq!(free_from(300, &links(&busy)).as_deref(), Some("198.18.0"), "it begins anew");
+        let numbers: Vec<u32> = (0..PREFIXES).collect();
+        assert_eq!(free_from(300, &links(&numbers)), None);
         assert_eq!(free_from(300, "2: b    inet 198.18.0.1/15 scope global b\n"), None);
     }
 }

@@ -39,7 +39,7 @@ struct Stat {
     started_ticks: u64,
 }
 
-fn stat(pid: u32) -> Option<Stat> {
+fn read_stat(pid: u32) -> Option<Stat> {
     let text = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     // The name of the program is in brackets and may hold anything.
     let fields: Vec<&str> = text.rsplit_once(')')?.1.split_whitespace().collect();
@@ -54,26 +54,26 @@ fn stat(pid: u32) -> Option<Stat> {
 
 impl Process {
     /// The living process with this number.
-    pub(crate) fn of(pid: u32) -> Option<Self> {
-        let stat = stat(pid).filter(|stat| !matches!(stat.state, 'Z' | 'X'))?;
+    pub(crate) fn living(pid: u32) -> Option<Self> {
+        let stat = read_stat(pid).filter(|stat| !matches!(stat.state, 'Z' | 'X'))?;
         Some(Process { pid, started_ticks: stat.started_ticks })
     }
 
     pub(crate) fn is_alive(self) -> bool {
-        Process::of(self.pid) == Some(self)
+        Process::living(self.pid) == Some(self)
     }
 
     /// Returns true if it is gone or ends now. It may still have its files and ports, unlike one that is not alive.
     pub(crate) fn is_ending(self) -> bool {
-        !self.is_alive() || stat(self.pid).is_none_or(|stat| stat.is_ending)
+        !self.is_alive() || read_stat(self.pid).is_none_or(|stat| stat.is_ending)
     }
 
     pub(crate) fn is_frozen(self) -> bool {
-        self.is_alive() && stat(self.pid).is_some_and(|stat| stat.state == 'T')
+        self.is_alive() && read_stat(self.pid).is_some_and(|stat| stat.state == 'T')
     }
 
     pub(crate) fn cpu_ticks(self) -> Option<u64> {
-        stat(self.pid).map(|stat| stat.cpu_ticks)
+        read_stat(self.pid).map(|stat| stat.cpu_ticks)
     }
 
     /// Sends a signal, unless another process has the number now.
@@ -161,7 +161,7 @@ pub(crate) fn start(
     keep_descriptors();
     let mut child = launch.spawn(launch.command(state, node, namespace))?;
     // Waited for, so that a server that ends is gone, not a zombie.
-    let process = Process::of(child.id());
+    let process = Process::living(child.id());
     std::thread::spawn(move || child.wait());
     process.ok_or_else(|| {
         failed!("{} ended at once: {}", launch.program.display(), last_lines(&launch.log))
@@ -171,7 +171,7 @@ pub(crate) fn start(
 /// Runs a command of the preparation to its end, in the network of this process.
 pub(crate) fn run(cluster: &Cluster, node: &StateNode, launch: &Launch) -> Result<()> {
     if (cluster.is_stopped)() {
-        return Err(crate::stopped());
+        return Err(crate::stopped_error());
     }
     let mut child = launch.spawn(launch.command(&cluster.state, node, None))?;
     loop {
@@ -184,7 +184,7 @@ pub(crate) fn run(cluster: &Cluster, node: &StateNode, launch: &Launch) -> Resul
             None if (cluster.is_stopped)() => {
                 let _ = child.kill();
                 let _ = child.wait();
-                return Err(crate::stopped());
+                return Err(crate::stopped_error());
             }
             None => std::thread::sleep(LOOK_EACH),
         }
@@ -204,8 +204,8 @@ pub(crate) fn last_lines(log: &Path) -> String {
     // What can't be read says nothing.
     let _ = guarded::read(log).and_then(|mut file| file.read_to_end(&mut text));
     let text = String::from_utf8_lossy(&text);
-    let is_said = |line: &&str| !line.trim().is_empty() && !line.starts_with("\tat ");
-    let lines: Vec<&str> = text.lines().filter(is_said).collect();
+    let lines: Vec<&str> =
+        text.lines().filter(|line| !line.trim().is_empty() && !line.starts_with("\tat ")).collect();
     if lines.is_empty() {
         return "its log is empty.".to_owned();
     }
@@ -251,40 +251,43 @@ impl ProcessFilter {
         let me = std::process::id();
         let living: BTreeMap<u32, (Process, u32)> = numbers
             .filter(|&pid| pid != me)
-            .filter_map(|pid: u32| Some((pid, (Process::of(pid)?, stat(pid)?.parent))))
+            .filter_map(|pid: u32| Some((pid, (Process::living(pid)?, read_stat(pid)?.parent))))
             .collect();
-        let mut found: Vec<Process> =
+        let mut processes: Vec<Process> =
             self.known.iter().copied().filter(|process| process.is_alive()).collect();
-        let is_new = |found: &Vec<Process>, process: &Process| !found.contains(process);
+        let is_new = |processes: &Vec<Process>, process: &Process| !processes.contains(process);
         for (process, _) in living.values() {
-            if is_new(&found, process)
+            if is_new(&processes, process)
                 && (self.has_mark(process.pid) || self.is_orphan(process.pid))
             {
-                found.push(*process);
+                processes.push(*process);
             }
         }
         let mut at = 0;
-        while let Some(&parent) = found.get(at) {
-            let children = living.values().filter(|(_, of)| *of == parent.pid).map(|entry| entry.0);
-            let new: Vec<Process> = children.filter(|child| is_new(&found, child)).collect();
-            found.extend(new);
+        while let Some(&parent) = processes.get(at) {
+            let children = living
+                .values()
+                .filter(|(_, parent_pid)| *parent_pid == parent.pid)
+                .map(|entry| entry.0);
+            let new: Vec<Process> = children.filter(|child| is_new(&processes, child)).collect();
+            processes.extend(new);
             at += 1;
         }
-        found
+        processes
     }
 
     /// Sends a signal to all, until no further ones turn up.
     pub(crate) fn signal(&self, signal: Signal) -> Result<()> {
-        let mut done: Vec<Process> = Vec::new();
+        let mut signaled: Vec<Process> = Vec::new();
         loop {
             let mut new = self.find();
-            new.retain(|process| !done.contains(process));
+            new.retain(|process| !signaled.contains(process));
             if new.is_empty() {
                 return Ok(());
             }
             for process in new {
                 process.signal(signal)?;
-                done.push(process);
+                signaled.push(process);
             }
         }
     }
@@ -319,17 +322,17 @@ mod tests {
 
     #[test]
     fn the_kernel_says_that_a_process_ends() {
-        let own = Process::of(std::process::id()).expect("this one");
-        assert!(own.is_alive() && !own.is_ending());
+        let current = Process::living(std::process::id()).expect("this one");
+        assert!(current.is_alive() && !current.is_ending());
         let mut child = Command::new("sleep").arg("60").spawn().expect("it starts");
-        let process = Process::of(child.id()).expect("it sleeps");
+        let process = Process::living(child.id()).expect("it sleeps");
         assert!(!process.is_ending());
         child.kill().expect("it is killed");
         // Until it is waited for, its state is read as that of a process.
         while process.is_alive() {
             std::thread::sleep(LOOK_EACH);
         }
-        assert!(stat(process.pid).expect("a zombie").is_ending && process.is_ending());
+        assert!(read_stat(process.pid).expect("a zombie").is_ending && process.is_ending());
         child.wait().expect("it has ended");
         assert!(process.is_ending());
     }

@@ -2,7 +2,7 @@
 //!
 //! Settings of servers that `--set` names.
 
-use crate::cluster::product_of;
+use crate::cluster::server_product;
 use crate::{ClusterError, NodeProduct, Result, TopologyKind, endpoint};
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
@@ -169,7 +169,7 @@ pub(crate) fn check_settings(topology: TopologyKind, settings: &[(String, String
 /// dyno's setting that a name means. MySQL takes every beginning of a name that fits only one, and words before it.
 fn owned(topology: TopologyKind, name: &str) -> Option<&'static str> {
     let name = name.to_ascii_lowercase().replace('_', "-");
-    if product_of(topology) == NodeProduct::Postgres {
+    if server_product(topology) == NodeProduct::Postgres {
         return OF_POSTGRES.split_whitespace().find(|owned| *owned == name);
     }
     let words = ["loose-", "enable-", "disable-", "skip-", "maximum-"];

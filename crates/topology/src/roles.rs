@@ -32,10 +32,10 @@ impl Cluster {
         }
         self.check_alive(&node)?;
         let retired = self.retire_primary(&node)?;
-        let others = self.answering_replicas(name).cloned().collect::<Vec<_>>();
+        let replicas = self.answering_replicas(name).cloned().collect::<Vec<_>>();
         match node.product {
-            NodeProduct::Postgres => self.fetch_rest_postgres(&node, &others)?,
-            _ => self.fetch_rest_mysql(&node, &others)?,
+            NodeProduct::Postgres => self.fetch_rest_postgres(&node, &replicas)?,
+            _ => self.fetch_rest_mysql(&node, &replicas)?,
         }
         for other in self.state.nodes.iter_mut().filter(|other| other.product.is_server()) {
             let role = if other.name == name { "primary" } else { "read_only" };
@@ -43,8 +43,8 @@ impl Cluster {
         }
         let node = self.node(name)?.clone();
         match node.product {
-            NodeProduct::Postgres => self.take_over_postgres(&node, &others)?,
-            _ => self.take_over_mysql(&node, &others)?,
+            NodeProduct::Postgres => self.take_over_postgres(&node, &replicas)?,
+            _ => self.take_over_mysql(&node, &replicas)?,
         }
         self.save()?;
         self.renew_endpoint()?;
@@ -53,10 +53,7 @@ impl Cluster {
 
     /// Begins a change of roles, unless it would stop at its first wait.
     fn change_roles(&mut self) -> Result<FolderLock> {
-        match (self.is_stopped)() {
-            true => Err(crate::stopped()),
-            false => self.change(),
-        }
+        if (self.is_stopped)() { Err(crate::stopped_error()) } else { self.change() }
     }
 
     /// The read-only nodes that answer, but not the one with this name.
@@ -71,7 +68,7 @@ impl Cluster {
         process.is_alive()
             && !process.is_frozen()
             && Admin::for_admin(node, &self.secrets.admin, limit_s)
-                .and_then(|admin| admin.ask("SELECT 1"))
+                .and_then(|admin| admin.query("SELECT 1"))
                 .is_ok()
     }
 
@@ -141,7 +138,7 @@ impl Cluster {
 
     fn take_over_postgres(&self, node: &StateNode, others: &[StateNode]) -> Result<()> {
         let admin = self.admin(node)?;
-        if admin.ask("SELECT pg_promote(true, 50)")?.single() != "t" {
+        if admin.query("SELECT pg_promote(true, 50)")?.single() != "t" {
             return Err(not_in_time(node, "doesn't become the primary"));
         }
         postgres::make_slots(self, node)?;
@@ -258,7 +255,7 @@ impl Cluster {
         let begin = Instant::now();
         while process.is_alive() {
             if is_stopped() {
-                return Err(crate::stopped());
+                return Err(crate::stopped_error());
             }
             if begin.elapsed() > STOP_WITHIN {
                 let limit_s = STOP_WITHIN.as_secs();

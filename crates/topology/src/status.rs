@@ -50,9 +50,9 @@ impl Cluster {
                 return Err(failed!("Node {name} is frozen: a dyno that froze it was killed, or somebody did it by hand.")
                     .with_hint(format!("`dyno cluster thaw {name} --dir {dir}` lets it go on")));
             }
-            let asked = || self.probe(node).and_then(|admin| self.stream(node, &admin));
+            let read_stream = || self.probe(node).and_then(|admin| self.stream(node, &admin));
             // What can't be asked is said by whoever connects to it.
-            if node.role == "read_only" && matches!(asked(), Ok(None)) {
+            if node.role == "read_only" && matches!(read_stream(), Ok(None)) {
                 return Err(failed!("Node {name} follows nobody: what is read there is old.")
                     .with_hint(format!(
                         "`dyno cluster rejoin {name} --dir {dir}` has it follow the primary"
@@ -64,10 +64,10 @@ impl Cluster {
 
     /// The status of each node. Nodes that don't answer cost a few seconds each.
     pub fn status(&self) -> Vec<NodeStatus> {
-        self.state.nodes.iter().map(|node| self.status_of(node)).collect()
+        self.state.nodes.iter().map(|node| self.node_status(node)).collect()
     }
 
-    fn status_of(&self, node: &StateNode) -> NodeStatus {
+    fn node_status(&self, node: &StateNode) -> NodeStatus {
         let process = node.process();
         let (health, lag_s, problem) = if !process.is_alive() {
             let problem = format!(
@@ -79,7 +79,7 @@ impl Cluster {
         } else if process.is_frozen() {
             (Health::Frozen, None, None)
         } else {
-            match self.look(node) {
+            match self.inspect(node) {
                 Ok((lag_s, None)) => (Health::Up, lag_s, None),
                 Ok((lag_s, problem)) => (Health::Failing, lag_s, problem),
                 Err(error) => (Health::Failing, None, Some(error.message)),
@@ -97,19 +97,19 @@ impl Cluster {
         }
     }
 
-    fn look(&self, node: &StateNode) -> Result<(Option<f64>, Option<String>)> {
+    fn inspect(&self, node: &StateNode) -> Result<(Option<f64>, Option<String>)> {
         if node.role == "endpoint" {
             return self.ask_endpoint(node).map(|()| (None, None));
         }
         let admin = self.probe(node)?;
         if node.role != "read_only" {
-            return admin.ask("SELECT 1").map(|_| (None, None));
+            return admin.query("SELECT 1").map(|_| (None, None));
         }
         let Some(stream) = self.stream(node, &admin)? else {
             return Ok((None, Some("it follows nobody".to_owned())));
         };
-        let why = || stream.error.unwrap_or("it doesn't follow the primary".to_owned());
-        Ok((stream.lag_s, (!stream.is_running).then(why)))
+        let problem = || stream.error.unwrap_or("it doesn't follow the primary".to_owned());
+        Ok((stream.lag_s, (!stream.is_running).then(problem)))
     }
 }
 
@@ -173,8 +173,8 @@ impl NodeWatch {
         let process = node.process();
         let before = process.cpu_ticks();
         std::thread::sleep(SPAN);
-        let both = process.cpu_ticks().zip(before);
-        let busy = both.map_or(0, |(after, before)| after.saturating_sub(before));
+        let ticks = process.cpu_ticks().zip(before);
+        let busy = ticks.map_or(0, |(after, before)| after.saturating_sub(before));
         let share = busy as f64 / TICKS_PER_S / SPAN.as_secs_f64();
         let is_frozen = process.is_frozen();
         let runs = if is_frozen { "is frozen" } else { "runs" };
@@ -202,8 +202,7 @@ impl NodeWatch {
 /// The last line of a log with one of these words. A process that was killed says nothing, and what it said of
 /// something else before is no reason.
 fn last_line(log: &str, words: &[&str]) -> Option<String> {
-    let is_telling = |line: &&str| words.iter().any(|word| line.contains(word));
-    log.lines().rfind(is_telling).map(cut)
+    log.lines().rfind(|line| words.iter().any(|word| line.contains(word))).map(cut)
 }
 
 /// Long lines of logs carry whole statements.
@@ -238,9 +237,9 @@ mod tests {
                    2026 STATEMENT:  UPDATE t\n\tat io.netty.channel.read(Channel.java:12)\n\n";
         let line = last_line(log, &ENDINGS);
         assert_eq!(line.as_deref(), Some("2026 LOG:  server process was terminated by signal 9"));
-        let of_a_statement = "[ERROR] CommandExecutorTask - Exception occur: \njava.sql.SQLException: no\n\
+        let statement_error = "[ERROR] CommandExecutorTask - Exception occur: \njava.sql.SQLException: no\n\
                               [INFO ] ShardingSphere-Proxy start success\n";
-        assert_eq!(last_line(of_a_statement, &ENDINGS), None, "it was killed");
+        assert_eq!(last_line(statement_error, &ENDINGS), None, "it was killed");
     }
 
     #[test]
@@ -254,7 +253,7 @@ mod tests {
 
     #[test]
     fn a_process_has_memory_and_has_used_the_cpu() {
-        let process = Process::of(std::process::id()).expect("this one");
+        let process = Process::living(std::process::id()).expect("this one");
         assert!(resident_mib(process).expect("it has some") > 0);
         assert!(process.cpu_ticks().is_some());
     }

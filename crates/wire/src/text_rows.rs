@@ -79,10 +79,11 @@ impl RowWriter for TextRows<'_> {
 #[inline]
 fn needs_escape(value: &[u8]) -> bool {
     // Without short circuits, so that the compiler can vectorize it.
-    let special = |byte: u8| (byte <= b'\r') | (byte == b'\\');
-    let any = |bytes: &[u8]| bytes.iter().fold(false, |found, &byte| found | special(byte));
+    let is_special = |byte: u8| (byte <= b'\r') | (byte == b'\\');
+    let has_special =
+        |bytes: &[u8]| bytes.iter().fold(false, |found, &byte| found | is_special(byte));
     let (chunks, rest) = value.as_chunks::<32>();
-    chunks.iter().any(|chunk| any(chunk)) | any(rest)
+    chunks.iter().any(|chunk| has_special(chunk)) | has_special(rest)
 }
 
 #[cold]
@@ -135,10 +136,10 @@ pub fn push_double_15g(out: &mut Vec<u8>, value: f64) {
     }
     // `d.dddddddddddddde-308` at the longest.
     let mut buffer = [0_u8; 32];
-    let mut rest = &mut buffer[..];
-    let _ = write!(rest, "{:.14e}", value.abs());
-    let left = rest.len();
-    let text = &buffer[..buffer.len() - left];
+    let mut unwritten = &mut buffer[..];
+    let _ = write!(unwritten, "{:.14e}", value.abs());
+    let unused = unwritten.len();
+    let text = &buffer[..buffer.len() - unused];
     let at = text.iter().position(|&byte| byte == b'e').unwrap_or(text.len());
     let exponent: i32 = std::str::from_utf8(&text[(at + 1).min(text.len())..])
         .ok()
@@ -416,8 +417,8 @@ mod tests {
             prop_assert!(text.len() <= 23, "{text}");
             // The standard library's 15 digits are the reference for the digits themselves.
             if value.is_finite() {
-                let wanted: f64 = format!("{value:.14e}").parse().unwrap();
-                prop_assert_eq!(read, wanted);
+                let expected: f64 = format!("{value:.14e}").parse().unwrap();
+                prop_assert_eq!(read, expected);
             }
         }
 
@@ -481,13 +482,13 @@ mod tests {
     proptest! {
         #[test]
         fn names_read_back(names in prop::collection::vec(".{0,9}", 0..9)) {
-            let mut kept = Names::default();
-            names.iter().for_each(|name| kept.push(name.as_bytes()));
-            prop_assert_eq!(kept.count(), names.len());
+            let mut stored = Names::default();
+            names.iter().for_each(|name| stored.push(name.as_bytes()));
+            prop_assert_eq!(stored.count(), names.len());
             for (column, name) in names.iter().enumerate() {
-                prop_assert_eq!(kept.name(column), name);
+                prop_assert_eq!(stored.name(column), name);
             }
-            prop_assert_eq!(kept.name(names.len()), "");
+            prop_assert_eq!(stored.name(names.len()), "");
         }
     }
 }

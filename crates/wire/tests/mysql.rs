@@ -55,9 +55,9 @@ impl Script {
 }
 
 #[derive(Default)]
-struct Kept(Vec<Vec<Option<String>>>);
+struct RowTable(Vec<Vec<Option<String>>>);
 
-impl Rows for Kept {
+impl Rows for RowTable {
     fn row<R: AnswerRow>(&mut self, row: &R) {
         self.0.push((0..row.columns()).map(|column| row.string(column)).collect());
     }
@@ -84,18 +84,18 @@ impl Rows for Later {
 
     /// A row that can't be read ends them.
     fn kept_rows(&mut self, rows: &[u8], count: usize) {
-        let mut rest = rows;
+        let mut remaining = rows;
         for _ in 0..count {
             let (mut values, read) = (Vec::new(), self.read.expect("columns come first"));
-            let taken = read(rest, &self.columns, &mut |number, value| {
+            let consumed = read(remaining, &self.columns, &mut |number, value| {
                 assert_eq!(number, values.len());
                 values.push(value.map(|bytes| String::from_utf8_lossy(bytes).into_owned()));
             });
-            let Some(taken) = taken else { return };
-            rest = &rest[taken..];
+            let Some(consumed) = consumed else { return };
+            remaining = &remaining[consumed..];
             self.rows.push(values);
         }
-        assert!(rest.is_empty());
+        assert!(remaining.is_empty());
     }
 }
 
@@ -113,7 +113,7 @@ fn names_and_ends_are_told_per_result() {
             let (mut described, mut names) = (Transcript::default(), Headings::default());
             answer.begin(Encoding::Text, 1);
             feed(&mut answer, &bytes, step, &mut Definitions::default(), &mut described).unwrap();
-            let told = [
+            let expected = [
                 "columns column_3, column_253",
                 "row 1, hello",
                 "row 2, NULL",
@@ -122,11 +122,12 @@ fn names_and_ends_are_told_per_result() {
                 "done 0 rows",
                 "done 5 changed",
             ];
-            assert_eq!(described.0, told);
+            assert_eq!(described.0, expected);
             answer.begin(Encoding::Text, 1);
             feed(&mut answer, &bytes, step, &mut Definitions::default(), &mut names).unwrap();
-            let told: Vec<_> = told.into_iter().filter(|line| !line.starts_with("row")).collect();
-            assert_eq!(names.0.0, told);
+            let expected: Vec<_> =
+                expected.into_iter().filter(|line| !line.starts_with("row")).collect();
+            assert_eq!(names.0.0, expected);
         }
     }
 }
@@ -145,9 +146,9 @@ fn feed<R: Rows>(
             return Ok(None);
         }
         end = (end + step).min(bytes.len());
-        let (taken, result) = answer.scan(&bytes[start..end], columns, rows)?;
-        assert!(taken <= end - start);
-        start += taken;
+        let (consumed, result) = answer.scan(&bytes[start..end], columns, rows)?;
+        assert!(consumed <= end - start);
+        start += consumed;
         if result != AnswerStep::More {
             assert_eq!(start, end, "the answer ends with its last byte");
             return Ok(Some(result));
@@ -182,23 +183,23 @@ fn several_results_arrive_in_any_pieces() {
         for step in 1..=bytes.len() {
             let mut answer = Answer::new(deprecate_eof, false);
             let mut columns = Definitions::default();
-            let mut kept = Kept::default();
+            let mut table = RowTable::default();
             answer.begin(Encoding::Text, 1);
-            let done = feed(&mut answer, &bytes, step, &mut columns, &mut kept).unwrap();
-            assert_eq!(done, Some(AnswerStep::Done(expected)), "{step}");
+            let end = feed(&mut answer, &bytes, step, &mut columns, &mut table).unwrap();
+            assert_eq!(end, Some(AnswerStep::Done(expected)), "{step}");
             let text = |s: &str| Some(s.to_string());
-            assert_eq!(kept.0, [vec![text("1"), text("hello")], vec![text("2"), None]]);
+            assert_eq!(table.0, [vec![text("1"), text("hello")], vec![text("2"), None]]);
             assert_eq!((answer.warnings(), answer.status()), (3, 2));
 
             answer.begin(Encoding::Text, 1);
-            let done = feed(&mut answer, &bytes, step, &mut columns, &mut Discard).unwrap();
-            assert_eq!(done, Some(AnswerStep::Done(expected)), "{step}");
+            let end = feed(&mut answer, &bytes, step, &mut columns, &mut Discard).unwrap();
+            assert_eq!(end, Some(AnswerStep::Done(expected)), "{step}");
         }
         for end in 0..bytes.len() {
             let mut answer = Answer::new(deprecate_eof, false);
             answer.begin(Encoding::Text, 1);
-            let mut kept = Kept::default();
-            let cut = feed(&mut answer, &bytes[..end], 7, &mut Definitions::default(), &mut kept);
+            let mut table = RowTable::default();
+            let cut = feed(&mut answer, &bytes[..end], 7, &mut Definitions::default(), &mut table);
             assert_eq!(cut, Ok(None), "{end}");
         }
     }
@@ -219,20 +220,20 @@ fn binary_rows_use_cached_columns() {
     // The columns are kept even when no one wants the rows: they come only once.
     answer.begin(Encoding::Binary, 1);
     feed(&mut answer, &first, 100, &mut columns, &mut Discard).unwrap();
-    let mut kept = Kept::default();
+    let mut table = RowTable::default();
     answer.begin(Encoding::Binary, 1);
-    feed(&mut answer, &second, 100, &mut columns, &mut kept).unwrap();
-    assert_eq!(kept.0, [[Some("8".to_string())]]);
+    feed(&mut answer, &second, 100, &mut columns, &mut table).unwrap();
+    assert_eq!(table.0, [[Some("8".to_string())]]);
     let mut later = Later::default();
     answer.begin(Encoding::Binary, 1);
     feed(&mut answer, &second, 100, &mut columns, &mut later).unwrap();
-    assert_eq!(later.rows, kept.0);
+    assert_eq!(later.rows, table.0);
     let mut described = Transcript::default();
     answer.begin(Encoding::Binary, 1);
     feed(&mut answer, &second, 100, &mut columns, &mut described).unwrap();
     assert_eq!(described.0, ["columns column_8", "row 8", "done 1 rows"], "names are kept as well");
     answer.begin(Encoding::Binary, 1);
-    let strange = feed(&mut answer, &second, 100, &mut Definitions::default(), &mut kept);
+    let strange = feed(&mut answer, &second, 100, &mut Definitions::default(), &mut table);
     assert!(strange.is_err(), "columns that were never sent");
 }
 
@@ -244,7 +245,7 @@ fn names_are_kept_where_definitions_come_once() {
         let mut answer = Answer::new(true, caches);
         let mut definitions = Definitions::default();
         answer.begin(encoding, 1);
-        feed(&mut answer, &bytes, 100, &mut definitions, &mut Kept::default()).unwrap();
+        feed(&mut answer, &bytes, 100, &mut definitions, &mut RowTable::default()).unwrap();
         (definitions.columns.len(), definitions.names.count())
     };
     assert_eq!(names(Encoding::Binary, true), (1, 1));
@@ -258,10 +259,10 @@ fn binary_rows_have_all_their_columns() {
     let row = [&[0, 0b1000, 7, 0, 0, 0][..], b"\x02ab"].concat();
     let bytes = Script::new(true).packet(&[3]).columns(&[3, 8, 253]).packet(&row).end(2).bytes;
     let mut answer = Answer::new(true, false);
-    let mut kept = Kept::default();
+    let mut table = RowTable::default();
     answer.begin(Encoding::Binary, 1);
-    feed(&mut answer, &bytes, 100, &mut Definitions::default(), &mut kept).unwrap();
-    assert_eq!(kept.0, [[Some("7".to_owned()), None, Some("ab".to_owned())]]);
+    feed(&mut answer, &bytes, 100, &mut Definitions::default(), &mut table).unwrap();
+    assert_eq!(table.0, [[Some("7".to_owned()), None, Some("ab".to_owned())]]);
 }
 
 #[test]
@@ -294,8 +295,8 @@ fn any_number_of_a_packet_is_allowed_where_frames_are_numbered() {
         }
         let executed = Executed { has_rows: counts.0 > 0, rows: counts.0, affected: counts.1 };
         answer.begin(Encoding::Text, 1);
-        let done = feed(&mut answer, bytes, 100, &mut Definitions::default(), &mut Discard);
-        assert_eq!(done.ok(), is_any.then_some(Some(AnswerStep::Done(executed))));
+        let end = feed(&mut answer, bytes, 100, &mut Definitions::default(), &mut Discard);
+        assert_eq!(end.ok(), is_any.then_some(Some(AnswerStep::Done(executed))));
         assert_eq!(plain(&mut answer, bytes, 1), is_any.then_some(executed));
     }
 }
@@ -311,19 +312,19 @@ fn rows_over_16_mib_are_joined_or_skipped() {
     for step in [bytes.len(), 1_000_003] {
         let mut answer = Answer::new(true, false);
         answer.begin(Encoding::Text, 1);
-        let mut kept = Kept::default();
-        let done = feed(&mut answer, &bytes, step, &mut Definitions::default(), &mut kept).unwrap();
-        assert_eq!(done, expected);
-        assert_eq!(kept.0[0][0].as_ref().map(String::len), Some(long.len()));
-        assert_eq!(kept.0[1][0].as_deref(), Some("y"));
+        let mut table = RowTable::default();
+        let end = feed(&mut answer, &bytes, step, &mut Definitions::default(), &mut table).unwrap();
+        assert_eq!(end, expected);
+        assert_eq!(table.0[0][0].as_ref().map(String::len), Some(long.len()));
+        assert_eq!(table.0[1][0].as_deref(), Some("y"));
         answer.begin(Encoding::Text, 1);
         let mut later = Later::default();
         feed(&mut answer, &bytes, step, &mut Definitions::default(), &mut later).unwrap();
-        assert!(later.rows == kept.0, "rows that are kept as they came");
+        assert!(later.rows == table.0, "rows that are kept as they came");
         answer.begin(Encoding::Text, 1);
-        let done =
+        let end =
             feed(&mut answer, &bytes, step, &mut Definitions::default(), &mut Discard).unwrap();
-        assert_eq!(done, expected);
+        assert_eq!(end, expected);
     }
 }
 
@@ -364,7 +365,7 @@ fn a_wrong_packet_is_an_error() {
         let mut answer = Answer::new(number != 4, false);
         answer.begin(Encoding::Text, 1);
         let result =
-            feed(&mut answer, bytes, 100, &mut Definitions::default(), &mut Kept::default());
+            feed(&mut answer, bytes, 100, &mut Definitions::default(), &mut RowTable::default());
         assert!(result.is_err(), "{number}: {result:?}");
     }
 }
@@ -378,8 +379,8 @@ fn rows_of_columns_that_were_never_sent_are_only_counted() {
         answer
     };
     let mut none = Definitions::default();
-    let Malformed(why) =
-        feed(&mut answer(), &bytes, 100, &mut none, &mut Kept::default()).expect_err("no columns");
+    let Malformed(why) = feed(&mut answer(), &bytes, 100, &mut none, &mut RowTable::default())
+        .expect_err("no columns");
     assert!(why.contains("lacks column definitions"), "{why}");
     assert!(feed(&mut answer(), &bytes, 100, &mut none, &mut Discard).is_ok());
 }
@@ -401,8 +402,8 @@ fn a_preparation_is_read_in_any_pieces() {
             let (mut start, mut end) = (0, 0);
             let (id, params, definitions) = loop {
                 end = (end + step).min(bytes.len());
-                let (taken, result) = answer.scan(&bytes[start..end]).unwrap();
-                start += taken;
+                let (consumed, result) = answer.scan(&bytes[start..end]).unwrap();
+                start += consumed;
                 match result {
                     PrepareStep::More => assert!(end < bytes.len()),
                     PrepareStep::Done { id, params, definitions } => {
@@ -429,11 +430,12 @@ fn a_plain_answer_is_read_at_once_and_nothing_else_is() {
     let row = b"\0\0\x07";
     let described = Script::new(true).packet(&[2]).columns(&[3, 3]);
     let described = described.packet(row).packet(row).end(1).bytes;
-    let known = Script::new(true).packet(&[2, 0]).packet(row).end(1).bytes;
+    let without_columns = Script::new(true).packet(&[2, 0]).packet(row).end(1).bytes;
     let changed = Script::new(true).ok(7, 1, 2).bytes;
     let rows = |rows| Executed { has_rows: true, rows, affected: 0 };
     let seven = Executed { has_rows: false, rows: 0, affected: 7 };
-    let cases = [(false, &described, rows(2)), (true, &known, rows(1)), (true, &changed, seven)];
+    let cases =
+        [(false, &described, rows(2)), (true, &without_columns, rows(1)), (true, &changed, seven)];
     for (caches, whole, executed) in cases {
         let mut whole_one = answer(caches);
         assert_eq!(plain(&mut whole_one, whole, 1), Some(executed));
@@ -458,10 +460,10 @@ fn a_plain_answer_is_read_at_once_and_nothing_else_is() {
 fn rows_of_a_plain_answer_are_kept_as_they_come() {
     let row = |value| [0, 0, value, 0, 0, 0];
     let described = Script::new(true).packet(&[1]).columns(&[3]).packet(&row(7)).packet(&row(8));
-    let known = Script::new(true).packet(&[1, 0]).packet(&row(7)).packet(&row(8));
+    let without_columns = Script::new(true).packet(&[1, 0]).packet(&row(7)).packet(&row(8));
     let text = |s: &str| vec![Some(s.to_string())];
     let mut definitions = Definitions::default();
-    for (caches, script) in [(false, described), (true, known)] {
+    for (caches, script) in [(false, described), (true, without_columns)] {
         let bytes = script.end(1).bytes;
         let mut later = Later::default();
         let cut = &bytes[..bytes.len() - 1];
@@ -476,8 +478,8 @@ fn rows_of_a_plain_answer_are_kept_as_they_come() {
         let two = [&bytes[..], &bytes].concat();
         assert_eq!(answer.plain(&two, 1, Some(&mut definitions), &mut later), None);
         // A row that is decoded at once has to come by the other way.
-        let mut kept = Kept::default();
-        assert_eq!(answer.plain(&bytes, 1, Some(&mut definitions), &mut kept), None);
+        let mut table = RowTable::default();
+        assert_eq!(answer.plain(&bytes, 1, Some(&mut definitions), &mut table), None);
     }
 }
 
@@ -504,7 +506,7 @@ proptest! {
     ) {
         let mut answer = Answer::new(flags.0, flags.1);
         answer.begin(encoding, bytes.get(3).copied().unwrap_or(0));
-        let _ = answer.scan(&bytes, &mut Definitions::default(), &mut Kept::default());
+        let _ = answer.scan(&bytes, &mut Definitions::default(), &mut RowTable::default());
         answer.begin(encoding, bytes.get(3).copied().unwrap_or(0));
         let _ = answer.scan(&bytes, &mut Definitions::default(), &mut Discard);
         let _ = PrepareAnswer::new(flags.0, bytes.get(3).copied().unwrap_or(0)).scan(&bytes);
@@ -526,20 +528,20 @@ proptest! {
             answer.begin(encoding, 1);
             answer
         };
-        let (mut kept, mut pieces) = (Kept::default(), Kept::default());
-        let outcome = scanned(answer(), &bytes, bytes.len().max(1), &mut kept);
+        let (mut table, mut pieces) = (RowTable::default(), RowTable::default());
+        let outcome = scanned(answer(), &bytes, bytes.len().max(1), &mut table);
         prop_assert_eq!(&scanned(answer(), &bytes, step, &mut pieces), &outcome);
-        prop_assert_eq!(&pieces.0, &kept.0);
+        prop_assert_eq!(&pieces.0, &table.0);
         if outcome.is_ok() {
             let mut later = Later::default();
             prop_assert_eq!(scanned(answer(), &bytes, step, &mut later), outcome);
-            prop_assert_eq!(later.rows, kept.0);
+            prop_assert_eq!(later.rows, table.0);
         }
         let mut at_once = answer();
         let (mut first, mut then) = (Later::default(), Later::default());
-        let mut known = Definitions::default();
+        let mut definitions = Definitions::default();
         if encoding == Encoding::Binary
-            && let Some(executed) = answer().plain(&bytes, 1, Some(&mut known), &mut first)
+            && let Some(executed) = answer().plain(&bytes, 1, Some(&mut definitions), &mut first)
         {
             let scan = scanned(answer(), &bytes, step, &mut then);
             prop_assert_eq!(scan, Ok(AnswerStep::Done(executed)));
@@ -566,7 +568,7 @@ fn scanned(
     loop {
         end = (end + step).min(bytes.len());
         match answer.scan(&bytes[start..end], &mut columns, rows) {
-            Ok((taken, AnswerStep::More)) if end < bytes.len() => start += taken,
+            Ok((consumed, AnswerStep::More)) if end < bytes.len() => start += consumed,
             other => return other.map(|(_, step)| step),
         }
     }

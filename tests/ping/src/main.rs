@@ -111,10 +111,10 @@ impl Workload for Asking {
 const PAPER: NamedPaper = NamedPaper { table, ..NamedPaper::new("ping", "Pings") };
 
 fn table(paper: &Paper, experiment: &Experiment) -> Option<PaperTable> {
-    let facts = |trial: &Trial| trial.summary.own::<Ping>().cloned();
+    let record = |trial: &Trial| trial.summary.own::<Ping>().cloned();
     let rows = PaperRows::new("Answers of each trial", paper.trials_in(experiment))
         .text("Trial", |trial| &trial.label)
-        .col("Number expected", NumberFormat::Whole, |trial| facts(trial).map(|ping| ping.number))
-        .col("Other answers", NumberFormat::Whole, |trial| facts(trial).map(|ping| ping.wrong));
+        .col("Number expected", NumberFormat::Whole, |trial| record(trial).map(|ping| ping.number))
+        .col("Other answers", NumberFormat::Whole, |trial| record(trial).map(|ping| ping.wrong));
     Some(rows.into())
 }

@@ -1,19 +1,19 @@
 //! A family that no generic file names: its suite, its option, its help, its fact, its check, its table in the paper.
 
-use dyno_testkit::{MariaDb, Postgres, Ran, Scratch, only_run, server_or_skip};
+use dyno_testkit::{MariaDb, Postgres, ProcessOutput, Scratch, only_run, server_or_skip};
 use serde_json::Value;
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-fn dyno(folder: &Path, arguments: &[&str]) -> Ran {
+fn dyno(folder: &Path, arguments: &[&str]) -> ProcessOutput {
     let mut command = Command::new(env!("CARGO_BIN_EXE_dyno-with-ping"));
     command.current_dir(folder).stdin(Stdio::null()).env("HOME", folder).env("NO_COLOR", "1");
-    Ran::of(command.args(arguments))
+    ProcessOutput::capture(command.args(arguments))
 }
 
 /// Writes a suite with these options, and runs it.
-fn run(folder: &Path, url: &str, keys: &str) -> Ran {
+fn run(folder: &Path, url: &str, keys: &str) -> ProcessOutput {
     let suite = format!(
         "[suite]\nname = 'pings'\n[target.main]\nurl = '{url}'\n[[experiment]]\nname = 'p'\n\
          workload = 'ping'\ntest = 'one-row'\nworkers = 2\nduration_s = 1\n{keys}\n"
@@ -46,8 +46,8 @@ fn its_table_is_in_the_paper() {
     let path = only_run(&folder.join("runs")).expect("there is a run");
     let path = path.to_string_lossy();
     let _ = dyno(folder, &["paper", &path, "--format", "html,md", "--out", "p"]).good();
-    let written = |name: &str| fs::read_to_string(folder.join("p").join(name)).expect("written");
-    let (html, markdown) = (written("paper.html"), written("paper.md"));
+    let read_paper = |name: &str| fs::read_to_string(folder.join("p").join(name)).expect("written");
+    let (html, markdown) = (read_paper("paper.html"), read_paper("paper.md"));
     let chapter = "6.1 Pings";
     assert!(html.contains("<caption>Answers of each trial</caption>"), "{html}");
     assert!(markdown.contains(chapter), "{markdown}");
@@ -78,20 +78,20 @@ fn its_check_fires() {
     let folder = scratch.path();
     let _ = run(folder, "sqlite:ping.db", "cleanup = false").good();
     fs::remove_dir_all(folder.join("runs")).expect("removed");
-    let ran = run(folder, "sqlite:ping.db", "prepare = false\noptions = { number = 2 }");
-    assert_eq!(ran.code, 4, "{}", ran.all());
-    assert!(ran.stderr.contains("check number: failed: "), "{}", ran.all());
+    let output = run(folder, "sqlite:ping.db", "prepare = false\noptions = { number = 2 }");
+    assert_eq!(output.code, 4, "{output}");
+    assert!(output.stderr.contains("check number: failed: "), "{output}");
     assert!(trial(folder)["own"]["facts"]["wrong"].as_u64().is_some_and(|wrong| wrong > 0));
 }
 
 #[test]
 fn its_option_is_known_by_name() {
     let scratch = Scratch::new();
-    let ran = run(scratch.path(), "sqlite:ping.db", "options = { nuber = 2 }");
-    assert_eq!(ran.code, 2, "{}", ran.all());
-    assert!(ran.stderr.contains("`number`"), "{}", ran.all());
+    let output = run(scratch.path(), "sqlite:ping.db", "options = { nuber = 2 }");
+    assert_eq!(output.code, 2, "{output}");
+    assert!(output.stderr.contains("`number`"), "{output}");
     let help = dyno(scratch.path(), &["help", "ping"]).good().stdout;
     assert!(help.contains("one-row") && help.contains("each answer must have"), "{help}");
-    let ran = dyno(scratch.path(), &["help", "pin"]);
-    assert!(ran.stderr.contains("`dyno help ping`"), "{}", ran.all());
+    let output = dyno(scratch.path(), &["help", "pin"]);
+    assert!(output.stderr.contains("`dyno help ping`"), "{output}");
 }

@@ -2,6 +2,7 @@
 
 use crate::server::find_program;
 use signal_hook::consts::SIGINT;
+use std::fmt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::sync::atomic::AtomicBool;
@@ -9,16 +10,16 @@ use std::sync::{Arc, OnceLock};
 
 /// The end of a program, and its output.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Ran {
+pub struct ProcessOutput {
     /// -1 after a signal.
     pub code: i32,
     pub stdout: String,
     pub stderr: String,
 }
 
-impl From<Output> for Ran {
+impl From<Output> for ProcessOutput {
     fn from(output: Output) -> Self {
-        Ran {
+        ProcessOutput {
             code: output.status.code().unwrap_or(-1),
             stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
             stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
@@ -26,25 +27,27 @@ impl From<Output> for Ran {
     }
 }
 
-impl Ran {
-    pub fn of(command: &mut Command) -> Self {
+impl ProcessOutput {
+    pub fn capture(command: &mut Command) -> Self {
         command.output().unwrap_or_else(|error| panic!("{command:?} doesn't start: {error}")).into()
     }
 
     /// Panics unless it has measured to the end, whatever the verdict is.
     pub fn assert_judged(&self) {
-        assert!(matches!(self.code, 0 | 3 | 5), "{}", self.all());
+        assert!(matches!(self.code, 0 | 3 | 5), "{self}");
     }
 
     /// Panics on a failure.
     #[must_use]
     pub fn good(self) -> Self {
-        assert_eq!(self.code, 0, "{}", self.all());
+        assert_eq!(self.code, 0, "{self}");
         self
     }
+}
 
-    pub fn all(&self) -> String {
-        format!("exit code {}\n{}\n-- stderr --\n{}", self.code, self.stdout, self.stderr)
+impl fmt::Display for ProcessOutput {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "exit code {}\n{}\n-- stderr --\n{}", self.code, self.stdout, self.stderr)
     }
 }
 
@@ -66,10 +69,10 @@ pub fn dyno_path() -> &'static Path {
             build.arg("--release");
         }
         // Cargo's variables of a test's package would look like a change to build scripts, and rebuild their crates.
-        let of_package =
+        let is_package_variable =
             |name: &str| name.starts_with("CARGO_PKG_") || name.starts_with("CARGO_MANIFEST_");
         for (name, _) in std::env::vars_os() {
-            if name.to_str().is_some_and(of_package) {
+            if name.to_str().is_some_and(is_package_variable) {
                 build.env_remove(name);
             }
         }
@@ -111,8 +114,8 @@ pub fn dyno_command(folder: &Path) -> Command {
     command
 }
 
-pub fn dyno(folder: &Path, arguments: &[&str]) -> Ran {
-    Ran::of(dyno_command(folder).args(arguments))
+pub fn dyno(folder: &Path, arguments: &[&str]) -> ProcessOutput {
+    ProcessOutput::capture(dyno_command(folder).args(arguments))
 }
 
 /// Path of another program, such as the original tool, if it is installed.
@@ -121,7 +124,7 @@ pub fn peer(name: &str) -> Option<String> {
 }
 
 /// The output of a command; after a failure the error output.
-pub(crate) fn output_of(command: &mut Command) -> Result<String, String> {
+pub(crate) fn run_for_stdout(command: &mut Command) -> Result<String, String> {
     let output = command
         .output()
         .map_err(|error| format!("{:?} can't be run: {error}", command.get_program()))?;

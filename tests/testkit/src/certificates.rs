@@ -1,7 +1,7 @@
 //! Certificates for the servers of tests.
 
 use crate::Scratch;
-use crate::binary::output_of;
+use crate::binary::run_for_stdout;
 use crate::server::hand_over;
 use std::process::Command;
 
@@ -19,23 +19,23 @@ impl Certificates {
     pub fn make_at(address: &str) -> Result<Self, String> {
         let scratch = Scratch::new();
         let folder = scratch.path().to_owned();
-        let openssl = |arguments: &str| {
+        let run_openssl = |arguments: &str| {
             let mut command = Command::new("openssl");
-            output_of(command.args(arguments.split(' ')).current_dir(&folder))
+            run_for_stdout(command.args(arguments.split(' ')).current_dir(&folder))
         };
         for ca in ["ca", "other"] {
-            openssl(&format!(
+            run_openssl(&format!(
                 "req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2 -keyout \
                  {ca}.key -out {ca}.pem -subj /CN=test-{ca} -addext keyUsage=critical,keyCertSign"
             ))?;
         }
-        openssl(
+        run_openssl(
             "req -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -keyout server.key \
              -out server.csr -subj /CN=localhost",
         )?;
         let names = format!("subjectAltName=DNS:localhost,IP:127.0.0.1,IP:{address}\n");
         std::fs::write(folder.join("names"), names).map_err(|error| error.to_string())?;
-        openssl(
+        run_openssl(
             "x509 -req -in server.csr -CA ca.pem -CAkey ca.key -CAcreateserial -days 2 \
              -extfile names -out server.pem",
         )?;
@@ -43,11 +43,11 @@ impl Certificates {
         use std::os::unix::fs::PermissionsExt;
         std::fs::set_permissions(folder.join("server.key"), PermissionsExt::from_mode(0o644))
             .map_err(|error| error.to_string())?;
-        let own = folder.join("own.key");
-        std::fs::copy(folder.join("server.key"), &own)
-            .and_then(|_| std::fs::set_permissions(&own, PermissionsExt::from_mode(0o600)))
+        let private_key = folder.join("own.key");
+        std::fs::copy(folder.join("server.key"), &private_key)
+            .and_then(|_| std::fs::set_permissions(&private_key, PermissionsExt::from_mode(0o600)))
             .map_err(|error| error.to_string())?;
-        hand_over(&own)?;
+        hand_over(&private_key)?;
         Ok(Certificates(scratch))
     }
 

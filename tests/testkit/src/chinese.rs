@@ -13,16 +13,16 @@ const WORDS: usize = 4;
 pub fn english_in_chinese_paper(folder: &Path, run: &Path) -> Vec<String> {
     let name = run.to_str().expect("a path is UTF-8");
     let words = ["paper", name, "--lang", "zh", "--format", "md", "--out", "chinese"];
-    let ran = dyno(folder, &words);
-    assert_eq!(ran.code, 0, "{}", ran.all());
+    let output = dyno(folder, &words);
+    assert_eq!(output.code, 0, "{output}");
     let paper = fs::read_to_string(folder.join("chinese/paper.zh.md")).expect("a paper");
     let is_chinese = |letter: &char| ('\u{4e00}'..='\u{9fff}').contains(letter);
     assert!(paper.chars().filter(is_chinese).count() > 1000, "{paper}");
-    let given = given(run);
+    let foreign = foreign_texts(run);
     let text: Vec<&str> = paper.split('`').step_by(2).collect();
-    let mut found = rows(&text.join(" ").replace('|', " | "));
-    found.retain(|row| !given.contains(row.as_str()));
-    found
+    let mut english_rows = rows(&text.join(" ").replace('|', " | "));
+    english_rows.retain(|row| !foreign.contains(row.as_str()));
+    english_rows
 }
 
 /// Linux numbers its errors from 1 to this (`EHWPOISON`).
@@ -30,7 +30,7 @@ const LAST_ERRNO: i32 = 133;
 
 /// Foreign texts: names and titles in the plan, messages of servers, and the operating system's words of errors
 /// ("Connection reset by peer").
-fn given(run: &Path) -> String {
+fn foreign_texts(run: &Path) -> String {
     let header = fs::read_to_string(run.join("run.json")).expect("a header");
     let mut header: Value = serde_json::from_str(&header).expect("JSON");
     if let Some(fields) = header.as_object_mut() {
@@ -46,47 +46,48 @@ fn given(run: &Path) -> String {
 }
 
 /// Collects the servers' states of replicas, and their errors.
-fn collect(value: &Value, found: &mut String) {
+fn collect(value: &Value, texts: &mut String) {
     match value {
         Value::Object(fields) => {
-            let text = |name: &str| fields.get(name).and_then(Value::as_str);
+            let get_text = |name: &str| fields.get(name).and_then(Value::as_str);
             // dyno's own errors have no number and one of these states.
-            let is_own = fields.get("errno") == Some(&0.into())
+            let is_from_dyno = fields.get("errno") == Some(&0.into())
                 && matches!(
-                    text("sqlstate"),
+                    get_text("sqlstate"),
                     Some("00000" | "08001" | "08006" | "08P01" | "0A000")
                 );
-            let error = text("message").filter(|_| fields.contains_key("sqlstate") && !is_own);
+            let error =
+                get_text("message").filter(|_| fields.contains_key("sqlstate") && !is_from_dyno);
             // A part of a message, not the whole in one language.
             let parts = fields.iter().filter(|(name, _)| !["en", "zh"].contains(&name.as_str()));
             let quoted = parts.filter_map(|(_, part)| part.as_str());
-            found.extend(quoted.filter(|part| part.contains("SQLSTATE ")));
-            found.extend(text("state").into_iter().chain(error));
-            fields.values().for_each(|value| collect(value, found));
+            texts.extend(quoted.filter(|part| part.contains("SQLSTATE ")));
+            texts.extend(get_text("state").into_iter().chain(error));
+            fields.values().for_each(|value| collect(value, texts));
         }
-        Value::Array(values) => values.iter().for_each(|value| collect(value, found)),
+        Value::Array(values) => values.iter().for_each(|value| collect(value, texts)),
         _ => {}
     }
 }
 
 fn sent_by_servers(run: &Path) -> String {
-    let mut found = String::new();
+    let mut texts = String::new();
     for file in fs::read_dir(run.join("trials")).into_iter().flatten().flatten() {
         let is_json = file.path().extension().is_some_and(|extension| extension == "json");
         let text = fs::read_to_string(file.path()).unwrap_or_default();
         if let (true, Ok(trial)) = (is_json, serde_json::from_str(&text)) {
-            collect(&trial, &mut found);
+            collect(&trial, &mut texts);
         }
     }
     let events = fs::read_to_string(run.join("events.jsonl")).unwrap_or_default();
     for event in events.lines().filter_map(|line| serde_json::from_str(line).ok()) {
-        collect(&event, &mut found);
+        collect(&event, &mut texts);
     }
-    found
+    texts
 }
 
 fn rows(text: &str) -> Vec<String> {
-    let mut found = Vec::new();
+    let mut rows = Vec::new();
     for line in text.lines() {
         let mut row: Vec<&str> = Vec::new();
         // The blank word at the end ends the last row.
@@ -101,13 +102,13 @@ fn rows(text: &str) -> Vec<String> {
                 // Capitals are a statement of SQL.
                 let is_sql = row.iter().all(|word| word.chars().all(|c| c.is_ascii_uppercase()));
                 if row.len() >= WORDS && !is_sql {
-                    found.push(row.join(" "));
+                    rows.push(row.join(" "));
                 }
                 row.clear();
             }
         }
     }
-    found
+    rows
 }
 
 #[cfg(test)]
@@ -124,15 +125,16 @@ mod tests {
 
     #[test]
     fn the_errors_of_servers_are_the_words_of_others() {
-        let error = |sqlstate: &str, message: &str| json!({ "errno": 0, "sqlstate": sqlstate, "message": message });
-        let errors = [error("57P02", "The server crashed."), error("08006", "It is gone.")];
-        let mut found = String::new();
-        collect(&json!({ "fault": { "errors": errors }, "state": "streaming" }), &mut found);
-        assert_eq!(found, "streamingThe server crashed.");
-        let why = "closed by the server (SQLSTATE 57P01)";
-        let message = json!({ "en": format!("Unread: {why}"), "zh": format!("未读：{why}"), "args": { "why": why } });
-        found.clear();
-        collect(&json!({ "down": message }), &mut found);
-        assert_eq!(found, why);
+        let error_json = |sqlstate: &str, message: &str| json!({ "errno": 0, "sqlstate": sqlstate, "message": message });
+        let errors =
+            [error_json("57P02", "The server crashed."), error_json("08006", "It is gone.")];
+        let mut texts = String::new();
+        collect(&json!({ "fault": { "errors": errors }, "state": "streaming" }), &mut texts);
+        assert_eq!(texts, "streamingThe server crashed.");
+        let reason = "closed by the server (SQLSTATE 57P01)";
+        let message = json!({ "en": format!("Unread: {reason}"), "zh": format!("未读：{reason}"), "args": { "why": reason } });
+        texts.clear();
+        collect(&json!({ "down": message }), &mut texts);
+        assert_eq!(texts, reason);
     }
 }

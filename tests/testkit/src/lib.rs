@@ -22,7 +22,7 @@ pub mod sim;
 mod sql;
 mod transcript;
 
-pub use binary::{Ran, dyno, dyno_command, dyno_path, is_ignored, peer};
+pub use binary::{ProcessOutput, dyno, dyno_command, dyno_path, is_ignored, peer};
 pub use certificates::Certificates;
 pub use chinese::english_in_chinese_paper;
 pub use counting::{Counting, allocations};
@@ -37,7 +37,7 @@ pub use recorded_row::RecordedRow;
 pub use running::{RunningDyno, commits, is_stored, only_run, wait_until};
 pub use scratch::Scratch;
 pub use server::{TestServer, free_port};
-pub use sql::{ask, number, target, with_session};
+pub use sql::{number, query_url, target, with_session};
 pub use transcript::{Headings, Transcript};
 
 /// Reports that this machine can't execute a test, or its part `test`. `./test` counts the test by the name in front.
@@ -46,10 +46,8 @@ pub fn skipped(test: &str, why: &str) {
     let thread = std::thread::current();
     // libtest calls the thread of a test by its path, unless there is one thread for all.
     let path = thread.name().filter(|name| *name != "main").unwrap_or(test);
-    let part = match path.rsplit("::").next() == Some(test) {
-        true => String::new(),
-        false => format!("{test}: "),
-    };
+    let is_whole_test = path.rsplit("::").next() == Some(test);
+    let part = if is_whole_test { String::new() } else { format!("{test}: ") };
     let line = format!("skipped: {path}: {part}{why}\n");
     // In one write: other tests print, too.
     eprint!("{line}");

@@ -66,12 +66,12 @@ impl MariaDb {
     /// The installer is a script that looks for programs of this machine: what it does is done here.
     fn launch_fetched(fetched: &Fetched, options: &[&str]) -> Result<Self, String> {
         let (loader, mut arguments) = fetched.program("usr/sbin/mariadbd", "usr/lib")?;
-        let share = |name: &str| fetched.file(&format!("usr/share/{name}"));
+        let shared_file = |name: &str| fetched.file(&format!("usr/share/{name}"));
         arguments.extend([
             "--no-defaults".to_owned(),
             format!("--basedir={}", fetched.file("usr")),
-            format!("--lc-messages-dir={}", share("mariadb")),
-            format!("--character-sets-dir={}", share("mariadb/charsets")),
+            format!("--lc-messages-dir={}", shared_file("mariadb")),
+            format!("--character-sets-dir={}", shared_file("mariadb/charsets")),
         ]);
         let daemon = fetched.file("usr/sbin/mariadbd");
         let scratch = prepared(&daemon, include_str!("mariadb.rs"), |scratch| {
@@ -82,7 +82,7 @@ impl MariaDb {
             let mut sql =
                 "create database mysql;\nuse mysql;\nset @auth_root_socket=NULL;\n".to_owned();
             for name in ["system_tables", "performance_tables", "system_tables_data"] {
-                let file = share(&format!("mariadb/mariadb_{name}.sql"));
+                let file = shared_file(&format!("mariadb/mariadb_{name}.sql"));
                 sql +=
                     &std::fs::read_to_string(&file).map_err(|error| format!("{file}: {error}"))?;
             }
@@ -171,7 +171,7 @@ impl MariaDb {
 
 fn client(socket: &std::path::Path, sql: &str) -> Result<String, String> {
     let program = find_program(&["mariadb"]).ok_or("the program mariadb is not installed")?;
-    binary::output_of(
+    binary::run_for_stdout(
         std::process::Command::new(program)
             .args(["--no-defaults", "--user=root", "--batch", "--skip-column-names"])
             .arg(format!("--socket={}", socket.display()))

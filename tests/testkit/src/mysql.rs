@@ -3,7 +3,7 @@
 use crate::fetched::Fetched;
 use crate::prepared::prepared;
 use crate::server::{TestServer, free_port, set_up, unprivileged};
-use crate::{Scratch, ask};
+use crate::{Scratch, query_url};
 use rustix::process::Signal;
 use std::fs;
 use std::path::PathBuf;
@@ -39,7 +39,7 @@ impl MySql {
             let (loader, arguments) = program(fetched, &scratch)?;
             set_up(unprivileged(&loader).args(&arguments).arg("--initialize-insecure"))?;
             let mut mysql = Self::on_data(scratch, fetched, &[])?;
-            ask(&mysql.url().replace("/sbtest", "/mysql"), "CREATE DATABASE sbtest")
+            query_url(&mysql.url().replace("/sbtest", "/mysql"), "CREATE DATABASE sbtest")
                 .map_err(|error| error.to_string())?;
             mysql.server.shut_down(Signal::TERM)?;
             // A server without this file invents an identity.
@@ -66,7 +66,7 @@ impl MySql {
         arguments.extend(options.iter().map(|&option| option.to_owned()));
         let mut mysql = MySql { server: TestServer::new(scratch, &loader, arguments), port };
         let administrator = format!("mysql://root@127.0.0.1:{port}/mysql");
-        mysql.server.launch(|| ask(&administrator, "SELECT 1").is_ok())?;
+        mysql.server.launch(|| query_url(&administrator, "SELECT 1").is_ok())?;
         Ok(mysql)
     }
 
@@ -79,12 +79,12 @@ impl MySql {
 /// The program that executes the server on a folder, and its first arguments.
 fn program(fetched: &Fetched, scratch: &Scratch) -> Result<(String, Vec<String>), String> {
     let (loader, mut arguments) = fetched.program("usr/sbin/mysqld", "usr/lib/mysql/private")?;
-    let own = scratch.path().display();
+    let folder = scratch.path().display();
     arguments.extend([
         "--no-defaults".to_owned(),
         format!("--basedir={}", fetched.file("usr")),
-        format!("--datadir={own}/data"),
-        format!("--tmpdir={own}"),
+        format!("--datadir={folder}/data"),
+        format!("--tmpdir={folder}"),
         format!("--lc-messages-dir={}", fetched.file("usr/share/mysql")),
         format!("--character-sets-dir={}", fetched.file("usr/share/mysql/charsets")),
         "--mysqlx=OFF".to_owned(),

@@ -82,8 +82,9 @@ impl Drop for Network {
 fn ip(arguments: &str) -> Result<(), String> {
     let output = Command::new("ip").args(arguments.split(' ')).output();
     let output = output.map_err(|error| format!("`ip` can't be run: {error}"))?;
-    match output.status.success() {
-        true => Ok(()),
-        false => Err(format!("ip {arguments}: {}", String::from_utf8_lossy(&output.stderr).trim())),
+    if output.status.success() {
+        Ok(())
+    } else {
+        Err(format!("ip {arguments}: {}", String::from_utf8_lossy(&output.stderr).trim()))
     }
 }

@@ -1,6 +1,6 @@
 //! Tests in their own network, where an address that is not loopback is reached without leaving the test.
 
-use crate::{Ran, skipped};
+use crate::{ProcessOutput, skipped};
 use rustix::process::geteuid;
 use std::net::{IpAddr, Ipv4Addr};
 use std::process::Command;
@@ -21,28 +21,30 @@ pub fn is_in_own_network(test: &str) -> bool {
         for arguments in
             [&["link", "set", "lo", "up"][..], &["address", "add", "192.0.2.1/32", "dev", "lo"]]
         {
-            let _ = Ran::of(Command::new("ip").args(arguments)).good();
+            let _ = ProcessOutput::capture(Command::new("ip").args(arguments)).good();
         }
         return true;
     }
-    let inside = || {
-        let mut unshare = Command::new("unshare");
-        unshare.arg("--net");
-        if !geteuid().is_root() {
-            unshare.args(["--user", "--map-root-user"]);
-        }
-        unshare
-    };
-    if !inside().args(["ip", "-V"]).output().is_ok_and(|output| output.status.success()) {
+    if !unshare_command().args(["ip", "-V"]).output().is_ok_and(|output| output.status.success()) {
         skipped(test, "network namespaces can't be made here");
         return false;
     }
     let program = std::env::current_exe().expect("a test knows its own path");
-    let ran =
-        Ran::of(inside().arg(program).args(["--exact", test, "--nocapture"]).env(INSIDE, "1"));
-    assert!(ran.code == 0 && ran.stdout.contains("1 passed"), "{}", ran.all());
-    for line in ran.stderr.lines().filter(|line| line.starts_with("skipped: ")) {
+    let output = ProcessOutput::capture(
+        unshare_command().arg(program).args(["--exact", test, "--nocapture"]).env(INSIDE, "1"),
+    );
+    assert!(output.code == 0 && output.stdout.contains("1 passed"), "{output}");
+    for line in output.stderr.lines().filter(|line| line.starts_with("skipped: ")) {
         eprintln!("{line}");
     }
     false
+}
+
+fn unshare_command() -> Command {
+    let mut unshare = Command::new("unshare");
+    unshare.arg("--net");
+    if !geteuid().is_root() {
+        unshare.args(["--user", "--map-root-user"]);
+    }
+    unshare
 }

@@ -102,13 +102,13 @@ impl Postgres {
 
     /// Starts the process on its data again.
     pub fn restart(&mut self) -> Result<(), String> {
-        let ask = (self.psql.clone(), self.port);
+        let client_target = (self.psql.clone(), self.port);
         let begin = Instant::now();
         loop {
             // A client is a program: none is started for each look.
             let ready = || {
-                TcpStream::connect((Ipv4Addr::LOCALHOST, ask.1)).is_ok()
-                    && client(&ask.0, ask.1, "postgres", "SELECT 1").is_ok()
+                TcpStream::connect((Ipv4Addr::LOCALHOST, client_target.1)).is_ok()
+                    && client(&client_target.0, client_target.1, "postgres", "SELECT 1").is_ok()
             };
             match self.server.launch(ready) {
                 // Children of a killed postmaster hold its shared memory until they notice.
@@ -160,5 +160,5 @@ impl Drop for Postgres {
 fn client(psql: &str, port: u16, database: &str, sql: &str) -> Result<String, String> {
     let (port, mut command) = (format!("-p{port}"), std::process::Command::new(psql));
     command.args(["-h127.0.0.1", &port, "-Upostgres", "-d", database, "-XAt", "-F\t"]);
-    binary::output_of(command.args(["-vON_ERROR_STOP=1", "-c", sql]))
+    binary::run_for_stdout(command.args(["-vON_ERROR_STOP=1", "-c", sql]))
 }

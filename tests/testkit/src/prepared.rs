@@ -19,43 +19,44 @@ pub(crate) fn prepared<S>(
     make: impl FnOnce(Scratch) -> Result<S, String>,
 ) -> Result<Scratch, String> {
     static MAKING: Mutex<()> = Mutex::new(());
-    let kept = kept(program, source)?;
+    let data_folder = data_folder(program, source)?;
     let making = MAKING.lock().unwrap_or_else(PoisonError::into_inner);
-    if !kept.is_dir() {
-        let scratch = of_the_server()?;
+    if !data_folder.is_dir() {
+        let scratch = server_scratch()?;
         let data = scratch.file("data");
         let ended = make(scratch)?;
-        let part = kept.with_extension(std::process::id().to_string());
+        let part = data_folder.with_extension(std::process::id().to_string());
         let _ = fs::remove_dir_all(&part);
         copy(&data, &part)?;
         drop(ended);
         // Another process may have been quicker.
-        if fs::rename(&part, &kept).is_err() {
+        if fs::rename(&part, &data_folder).is_err() {
             let _ = fs::remove_dir_all(&part);
         }
     }
     drop(making);
-    let scratch = of_the_server()?;
-    copy(&kept, &scratch.file("data"))?;
+    let scratch = server_scratch()?;
+    copy(&data_folder, &scratch.file("data"))?;
     Ok(scratch)
 }
 
 /// A folder that the server may write to.
-fn of_the_server() -> Result<Scratch, String> {
+fn server_scratch() -> Result<Scratch, String> {
     let scratch = Scratch::new();
     hand_over(scratch.path())?;
     Ok(scratch)
 }
 
 /// Folder of the data of a program.
-fn kept(program: &str, source: &str) -> Result<PathBuf, String> {
-    let failed = |error: std::io::Error| format!("{program}: {error}");
-    let file = fs::metadata(program).map_err(failed)?;
-    let since_1970 = file.modified().map_err(failed)?.duration_since(SystemTime::UNIX_EPOCH);
+fn data_folder(program: &str, source: &str) -> Result<PathBuf, String> {
+    let describe_error = |error: std::io::Error| format!("{program}: {error}");
+    let file = fs::metadata(program).map_err(describe_error)?;
+    let since_1970 =
+        file.modified().map_err(describe_error)?.duration_since(SystemTime::UNIX_EPOCH);
     let mut hasher = DefaultHasher::new();
     (program, source, file.len(), since_1970.unwrap_or_default()).hash(&mut hasher);
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/prepared");
-    fs::create_dir_all(&folder).map_err(failed)?;
+    fs::create_dir_all(&folder).map_err(describe_error)?;
     Ok(folder.join(format!("{:016x}", hasher.finish())))
 }
 

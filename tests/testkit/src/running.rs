@@ -1,6 +1,6 @@
 //! A running dyno, for tests that break something in the middle.
 
-use crate::{Ran, dyno_command};
+use crate::{ProcessOutput, dyno_command};
 use rustix::process::{Pid, Signal, kill_process};
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -37,9 +37,9 @@ impl RunningDyno {
     /// Starts a command that runs dyno, with its output in files in `folder`.
     pub fn spawn(folder: &Path, mut command: Command) -> Self {
         let (stdout, stderr) = (folder.join("stdout"), folder.join("stderr"));
-        let file = |path: &Path| File::create(path).expect("the test's folder can be written");
-        let child =
-            command.stdout(file(&stdout)).stderr(file(&stderr)).spawn().expect("dyno can be run");
+        let create_file = |path| File::create(path).expect("the test's folder can be written");
+        command.stdout(create_file(&stdout)).stderr(create_file(&stderr));
+        let child = command.spawn().expect("dyno can be run");
         RunningDyno { child, stdout, stderr }
     }
 
@@ -58,8 +58,12 @@ impl RunningDyno {
                 return true;
             }
             let ended = self.child.try_wait().expect("a child can be waited for");
-            let said = || format!("{}\n{}", self.stdout(), self.stderr());
-            assert!(ended.is_none(), "ended before {what}: {ended:?}\n{}", said());
+            assert!(
+                ended.is_none(),
+                "ended before {what}: {ended:?}\n{}\n{}",
+                self.stdout(),
+                self.stderr()
+            );
             false
         });
     }
@@ -73,14 +77,14 @@ impl RunningDyno {
         kill_process(pid.expect("a process has a number"), signal).expect("dyno runs");
     }
 
-    pub fn end(&mut self) -> Ran {
+    pub fn end(&mut self) -> ProcessOutput {
         let mut status = None;
         wait_until("the end of dyno", || {
             status = self.child.try_wait().expect("a child can be waited for");
             status.is_some()
         });
         let code = status.and_then(|status| status.code()).unwrap_or(-1);
-        Ran { code, stdout: self.stdout(), stderr: self.stderr() }
+        ProcessOutput { code, stdout: self.stdout(), stderr: self.stderr() }
     }
 }
 
@@ -111,13 +115,13 @@ pub fn commits(run: &Path, trial: u32) -> Vec<u64> {
     let text = fs::read_to_string(run.join(format!("trials/{trial}.csv"))).unwrap_or_default();
     let mut lines = text.lines();
     let header: Vec<&str> = lines.next().unwrap_or_default().split(',').collect();
-    let column = |name: &str| header.iter().position(|&column| column == name);
-    let (Some(phase), Some(committed)) = (column("phase"), column("committed")) else {
+    let find_column = |name: &str| header.iter().position(|&column| column == name);
+    let (Some(phase), Some(committed)) = (find_column("phase"), find_column("committed")) else {
         return Vec::new();
     };
-    let cell = |line: &str, at: usize| line.split(',').nth(at).map(str::to_owned);
+    let get_cell = |line: &str, at: usize| line.split(',').nth(at).map(str::to_owned);
     lines
-        .filter(|line| cell(line, phase).as_deref() == Some("measured"))
-        .filter_map(|line| cell(line, committed)?.parse().ok())
+        .filter(|line| get_cell(line, phase).as_deref() == Some("measured"))
+        .filter_map(|line| get_cell(line, committed)?.parse().ok())
         .collect()
 }

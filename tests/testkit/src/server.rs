@@ -1,7 +1,7 @@
 //! Servers as children of a test.
 
 use crate::Scratch;
-use crate::binary::output_of;
+use crate::binary::run_for_stdout;
 use rustix::process::{Pid, Signal, geteuid, kill_process};
 use std::fs::File;
 use std::net::{Ipv4Addr, TcpListener};
@@ -50,17 +50,15 @@ impl TestServer {
 
     /// Starts the process and waits until `ready` says yes.
     pub fn launch(&mut self, ready: impl Fn() -> bool) -> Result<(), String> {
-        let log = |error: std::io::Error| format!("can't write the server's log: {error}");
+        let log_error = |error: std::io::Error| format!("can't write the server's log: {error}");
         let path = self.scratch.file("server.log");
-        let file = File::options().create(true).append(true).open(path).map_err(log)?;
-        let mut command = match self.is_own {
-            true => Command::new(&self.program),
-            false => unprivileged(&self.program),
-        };
+        let file = File::options().create(true).append(true).open(path).map_err(log_error)?;
+        let mut command =
+            if self.is_own { Command::new(&self.program) } else { unprivileged(&self.program) };
         let child = command
             .args(&self.arguments)
             .stdin(Stdio::null())
-            .stdout(file.try_clone().map_err(log)?)
+            .stdout(file.try_clone().map_err(log_error)?)
             .stderr(file)
             .spawn()
             .map_err(|error| format!("{} doesn't start: {error}", self.program))?;
@@ -148,7 +146,7 @@ pub(crate) fn hand_over(folder: &Path) -> Result<(), String> {
 
 /// Runs a set-up command to its end.
 pub(crate) fn set_up(command: &mut Command) -> Result<(), String> {
-    output_of(command).map(drop).map_err(|words| format!("{command:?}: {words}"))
+    run_for_stdout(command).map(drop).map_err(|words| format!("{command:?}: {words}"))
 }
 
 /// The first of these programs that exists; a plain name is looked up in PATH and /usr/sbin.
@@ -159,7 +157,7 @@ pub(crate) fn find_program(candidates: &[&str]) -> Option<String> {
         if candidate.contains('/') {
             return Path::new(candidate).is_file().then(|| (*candidate).to_owned());
         }
-        let found = folders.iter().map(|folder| Path::new(folder).join(candidate));
-        found.into_iter().find(|path| path.is_file()).map(|path| path.display().to_string())
+        let paths = folders.iter().map(|folder| Path::new(folder).join(candidate));
+        paths.into_iter().find(|path| path.is_file()).map(|path| path.display().to_string())
     })
 }

@@ -13,17 +13,17 @@ pub fn target(url: &str) -> TargetUrl {
 
 /// Does something with one session.
 pub fn with_session<D: Driver, T>(driver: &D, work: impl AsyncFn(&mut D::Session) -> T) -> T {
-    let done = block_on(async {
+    let result = block_on(async {
         let mut session = driver.connect(0).await.expect("a session");
         let result = work(&mut session).await;
         session.close().await;
         result
     });
-    done.expect("a loop")
+    result.expect("a loop")
 }
 
 /// The answer to a statement, within a minute.
-pub fn ask(url: &str, sql: &str) -> Result<AnswerTable, DbError> {
+pub fn query_url(url: &str, sql: &str) -> Result<AnswerTable, DbError> {
     let target = target(url);
     match target.dialect {
         Dialect::Postgres => query(&PostgresDriver::new(&target)?, sql),
@@ -33,14 +33,14 @@ pub fn ask(url: &str, sql: &str) -> Result<AnswerTable, DbError> {
 }
 
 fn query<D: Driver>(driver: &D, sql: &str) -> Result<AnswerTable, DbError> {
-    let asked = async {
+    let request = async {
         let mut session = driver.connect(0).await?;
         let mut table = AnswerTable::default();
         session.query(sql, &mut table).await?;
         session.close().await;
         Ok(table)
     };
-    let answer = block_on(async { timeout(now() + 60 * SECOND, asked).await });
+    let answer = block_on(async { timeout(now() + 60 * SECOND, request).await });
     answer.expect("a loop").unwrap_or_else(|_| Err(DbError::lost("no answer within a minute")))
 }
 

@@ -40,22 +40,18 @@ fn a_killed_load_rows_ons_goes_on_and_rows_are_proven_where_they_belong() {
     loading.wait_until("chunks that are stored", |_| rows_stored(&mine) >= 60_000);
     loading.signal(Signal::KILL);
     loading.end();
-    let ran = mine.dyno(&run);
-    assert!(ran.stderr.contains("directly into 4 shards, by the rule `modulo`"), "{}", ran.all());
-    assert!(ran.stderr.contains("rows were there before"), "{}", ran.all());
-    assert!(
-        ran.stderr.contains("Every row lies on its shard by the rule `modulo`"),
-        "{}",
-        ran.all()
-    );
+    let output = mine.dyno(&run);
+    assert!(output.stderr.contains("directly into 4 shards, by the rule `modulo`"), "{output}");
+    assert!(output.stderr.contains("rows were there before"), "{output}");
+    assert!(output.stderr.contains("Every row lies on its shard by the rule `modulo`"), "{output}");
     let checks = only_trial(mine.scratch.path());
     let checks = checks["checks"].as_array().expect("a list");
     let check = checks.iter().find(|check| check["name"] == "shard-placement").expect("the check");
     assert_eq!(check["verdict"], "passed", "{check}");
     let shards = ["n1", "n2", "n3", "n4"];
-    let rows = |sql: &str| shards.map(|shard| mine.number(shard, sql));
-    assert_eq!(rows("SELECT count(*) FROM bmsql_stock"), [0, 100_000, 100_000, 0]);
-    assert_eq!(rows("SELECT count(*) FROM bmsql_item"), [100_000; 4]);
+    let count_rows = |sql: &str| shards.map(|shard| mine.number(shard, sql));
+    assert_eq!(count_rows("SELECT count(*) FROM bmsql_stock"), [0, 100_000, 100_000, 0]);
+    assert_eq!(count_rows("SELECT count(*) FROM bmsql_item"), [100_000; 4]);
     let printed = mine.dyno(&["check", &mine.url(), "--only", "shard-placement"]).stdout;
     assert!(printed.contains("shard-placement  holds"), "{printed}");
 
@@ -67,11 +63,11 @@ fn a_killed_load_rows_ons_goes_on_and_rows_are_proven_where_they_belong() {
     mine.sql("n2", &format!("DELETE FROM bmsql_new_order WHERE {key}"));
     mine.sql("n4", &format!("INSERT INTO bmsql_new_order VALUES ({})", cells.join(", ")));
     let moved = dyno(mine.scratch.path(), &["check", &mine.url(), "--only", "shard-placement"]);
-    assert_eq!(moved.code, 4, "{}", moved.all());
-    let said = "bmsql_new_order: the shard n4 has 1 row of warehouse 1, which lies on n2.";
-    assert!(moved.stdout.contains(said), "{}", moved.all());
+    assert_eq!(moved.code, 4, "{moved}");
+    let finding = "bmsql_new_order: the shard n4 has 1 row of warehouse 1, which lies on n2.";
+    assert!(moved.stdout.contains(finding), "{moved}");
     mine.sql("n3", "DELETE FROM bmsql_item WHERE i_id = 7");
     let copy = dyno(mine.scratch.path(), &["check", &mine.url(), "--only", "shard-placement"]);
     // The endpoint reads one of the four.
-    assert!(copy.stdout.contains("bmsql_item on the shard n"), "{}", copy.all());
+    assert!(copy.stdout.contains("bmsql_item on the shard n"), "{copy}");
 }

@@ -26,10 +26,10 @@ fn tpcc_over_four_shards_is_consistent_and_its_ledger_exact_after_a_kill() {
     let kind = NodeProduct::Shardingsphere;
     let Some(mine) = start(test, TopologyKind::Sharded, 0, kind) else { return };
     let shards = crate::shards::tpcc_is_consistent(&mine);
-    let rows = |table: &str| mine.rows_of(&shards, table);
+    let count_rows = |table: &str| mine.count_rows(&shards, table);
     // By the number of the warehouse, modulo four; the catalog is everywhere.
-    assert_eq!(rows("bmsql_warehouse"), [0, 1, 1, 0]);
-    assert_eq!(rows("bmsql_item"), [100_000; 4]);
+    assert_eq!(count_rows("bmsql_warehouse"), [0, 1, 1, 0]);
+    assert_eq!(count_rows("bmsql_item"), [100_000; 4]);
     // Remote lines and payments are transactions of two shards, which only XA makes whole.
     let prepared = mine.number(&shards[1], "SHOW GLOBAL STATUS LIKE 'Com_xa_prepare'");
     assert!(prepared > 0, "no transaction was distributed");
@@ -74,13 +74,13 @@ fn the_proxy_listens_on_loopback_only(port: u16) {
     let listening = |line: &&str| line.split_whitespace().nth(3) == Some("0A");
     let addresses = tables.iter().flat_map(|table| table.lines().filter(listening));
     let addresses = addresses.filter_map(|line| line.split_whitespace().nth(1)?.split_once(':'));
-    let own: Vec<&str> = addresses
-        .filter(|(_, of)| u16::from_str_radix(of, 16) == Ok(port))
+    let listen_addresses: Vec<&str> = addresses
+        .filter(|(_, hex_port)| u16::from_str_radix(hex_port, 16) == Ok(port))
         .map(|(address, _)| address)
         .collect();
     // 127.0.0.1, as this machine keeps it.
     let loopback = format!("{:08X}", u32::from_ne_bytes([127, 0, 0, 1]));
-    assert_eq!(own, [loopback]);
+    assert_eq!(listen_addresses, [loopback]);
 }
 
 #[test]
@@ -90,16 +90,16 @@ fn prepared_reads_are_spread_over_the_read_only_nodes() {
     let Some(mine) = start(test, TopologyKind::Mariadb, 2, kind) else { return };
     the_proxy_listens_on_loopback_only(mine.cluster.node("endpoint").unwrap().port);
     sysbench(&mine, &["oltp_read_only", "prepare"]);
-    let selects = || ["n1", "n2", "n3"].map(|node| mine.number(node, SELECTS));
-    let before = selects();
+    let count_selects = || ["n1", "n2", "n3"].map(|node| mine.number(node, SELECTS));
+    let before = count_selects();
     sysbench(&mine, &["--skip-trx=on", "oltp_read_only", "run"]);
-    let middle = selects();
+    let middle = count_selects();
     let [primary, first, second] = [0, 1, 2].map(|node| middle[node] - before[node]);
     assert!(first > 100 && second > 100, "{primary} : {first} : {second}");
     assert!(primary * 20 < first + second, "{primary} : {first} : {second}");
     // A transaction reads what it has written: all of it is the primary's.
     sysbench(&mine, &["oltp_read_write", "run"]);
-    let after = selects();
+    let after = count_selects();
     let [primary, first, second] = [0, 1, 2].map(|node| after[node] - middle[node]);
     assert!(primary > 100 && first + second < primary / 10, "{primary} : {first} : {second}");
 }
@@ -109,7 +109,7 @@ fn pgpool_spreads_reads_and_leaves_writes_to_the_primary() {
     let test = "pgpool_spreads_reads_and_leaves_writes_to_the_primary";
     let Some(mine) = start(test, TopologyKind::Postgres, 2, NodeProduct::Pgpool) else { return };
     let url = mine.node_url("endpoint");
-    let fetched = || {
+    let count_fetched = || {
         ["n1", "n2", "n3"].map(|node| {
             mine.number(
                 node,
@@ -119,15 +119,17 @@ fn pgpool_spreads_reads_and_leaves_writes_to_the_primary() {
         })
     };
     mine.dyno(&["pgbench", "-i", "-s", "1", &url]);
-    let before = fetched();
+    let before = count_fetched();
     mine.dyno(&["pgbench", "-S", "-M", "simple", "-n", "-c", "4", "-T", "3", &url]);
     // pgpool keeps its sessions, and an idle one counts what it did a while later.
-    let grown = || {
-        let after = fetched();
+    let fetched_since = || {
+        let after = count_fetched();
         [0, 1, 2].map(|node| after[node].saturating_sub(before[node]))
     };
-    wait_until("reads of both read-only nodes", || grown()[1..].iter().all(|reads| *reads > 100));
-    let [primary, first, second] = grown();
+    wait_until("reads of both read-only nodes", || {
+        fetched_since()[1..].iter().all(|reads| *reads > 100)
+    });
+    let [primary, first, second] = fetched_since();
     assert!(primary * 10 < first + second, "{primary} : {first} : {second}");
     mine.dyno(&["pgbench", "-n", "-c", "4", "-T", "3", &url]);
     mine.dyno(&["check", &url]);

@@ -2,8 +2,8 @@
 
 use crate::mine::ask_as_admin;
 use dyno_testkit::{
-    Ran, RunningDyno, Scratch, ask, commits, dyno, dyno_command, english_in_chinese_paper,
-    only_run, skipped, wait_until,
+    ProcessOutput, RunningDyno, Scratch, commits, dyno, dyno_command, english_in_chinese_paper,
+    only_run, query_url, skipped, wait_until,
 };
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
@@ -16,10 +16,10 @@ struct Cluster<'a>(&'a Path);
 
 impl<'a> Cluster<'a> {
     fn up(folder: &'a Path, words: &[&str]) -> Self {
-        let mut all = vec!["cluster", "up"];
-        all.extend_from_slice(words);
-        let up = dyno(folder, &all);
-        assert_eq!(up.code, 0, "{}", up.all());
+        let mut arguments = vec!["cluster", "up"];
+        arguments.extend_from_slice(words);
+        let up = dyno(folder, &arguments);
+        assert_eq!(up.code, 0, "{up}");
         Cluster(folder)
     }
 
@@ -42,7 +42,8 @@ impl<'a> Cluster<'a> {
     }
 
     fn count(&self, node: &str, sql: &str) -> u64 {
-        let answer = ask(&self.url(node), sql).unwrap_or_else(|error| panic!("{sql}: {error}"));
+        let answer =
+            query_url(&self.url(node), sql).unwrap_or_else(|error| panic!("{sql}: {error}"));
         answer.single().and_then(|text| text.parse().ok()).expect("a number")
     }
 }
@@ -51,12 +52,12 @@ impl Drop for Cluster<'_> {
     fn drop(&mut self) {
         let down = dyno(self.0, &["cluster", "down"]);
         if !std::thread::panicking() {
-            assert_eq!(down.code, 0, "{}", down.all());
+            assert_eq!(down.code, 0, "{down}");
         }
     }
 }
 
-fn has(program: &str, test: &str) -> bool {
+fn has_program(program: &str, test: &str) -> bool {
     let has = dyno_testkit::peer(program).is_some();
     if !has {
         skipped(test, &format!("{program} is not installed"));
@@ -84,9 +85,9 @@ impl Trial {
              duration_s = {s}\ncleanup = false\n[experiment.fault]\nat_s = {at_s}\n{fault}\n"
         );
         fs::write(folder.join("f.toml"), text).expect("a suite");
-        let of_cluster = ["--target", "main=cluster:dyno-cluster"];
-        let more = if target.is_empty() { &of_cluster[..] } else { &[] };
-        let words = [&["run", "f.toml"][..], more].concat();
+        let cluster_target = ["--target", "main=cluster:dyno-cluster"];
+        let target_words = if target.is_empty() { &cluster_target[..] } else { &[] };
+        let words = [&["run", "f.toml"][..], target_words].concat();
         Trial { folder: folder.to_owned(), running: RunningDyno::start(folder, &words) }
     }
 
@@ -113,35 +114,35 @@ impl Trial {
     }
 
     /// Waits for its end; what was stored of the trial, and the paper.
-    fn end(mut self) -> (Ran, Value, String) {
-        let ran = self.running.end();
-        let path = self.path().unwrap_or_else(|| panic!("no run: {}", ran.all()));
-        let read = |file: &str| {
+    fn end(mut self) -> (ProcessOutput, Value, String) {
+        let output = self.running.end();
+        let path = self.path().unwrap_or_else(|| panic!("no run: {output}"));
+        let read_file = |file: &str| {
             let text = fs::read_to_string(path.join(file));
-            text.unwrap_or_else(|error| panic!("{file}: {error}: {}", ran.all()))
+            text.unwrap_or_else(|error| panic!("{file}: {error}: {output}"))
         };
         let events = self.events();
         assert!(events.contains("was "), "the fault is among the events: {events}");
-        let shown = dyno(&self.folder, &["show", path.to_str().expect("UTF-8")]);
-        assert!(shown.all().contains("fault"), "{}", shown.all());
+        let summary = dyno(&self.folder, &["show", path.to_str().expect("UTF-8")]);
+        assert!(summary.to_string().contains("fault"), "{summary}");
         let english = english_in_chinese_paper(&self.folder, &path);
-        assert!(english.is_empty(), "{english:?}\n{}\n{events}", read("trials/1.json"));
-        let trial = serde_json::from_str(&read("trials/1.json")).expect("JSON");
-        let paper = read("paper.md");
-        (ran, trial, paper)
+        assert!(english.is_empty(), "{english:?}\n{}\n{events}", read_file("trials/1.json"));
+        let trial = serde_json::from_str(&read_file("trials/1.json")).expect("JSON");
+        let paper = read_file("paper.md");
+        (output, trial, paper)
     }
 }
 
 /// Runs one trial of 12 s with a fault after 4 s; `fault` has its other keys.
-fn run(folder: &Path, load: &str, fault: &str) -> (Ran, Value) {
-    let (ran, trial, _) = Trial::start(folder, "", load, [12, 4], fault).end();
-    (ran, trial)
+fn run(folder: &Path, load: &str, fault: &str) -> (ProcessOutput, Value) {
+    let (output, trial, _) = Trial::start(folder, "", load, [12, 4], fault).end();
+    (output, trial)
 }
 
 /// Checks that hold for every fault with a successor.
-fn assert_taken_over(ran: &Ran, trial: &Value) {
+fn assert_taken_over(output: &ProcessOutput, trial: &Value) {
     let fault = &trial["fault"];
-    assert_eq!(trial["status"], "complete", "{trial}\n{}", ran.all());
+    assert_eq!(trial["status"], "complete", "{trial}\n{output}");
     assert_eq!((&fault["node"], &fault["promoted"]), (&"n1".into(), &"n2".into()), "{fault}");
     // A replica may take over so quickly that the intervals show no time without a commit.
     let first = fault["first_success_after_s"].as_f64().expect("a first success");
@@ -155,19 +156,19 @@ fn assert_taken_over(ran: &Ran, trial: &Value) {
 
 #[test]
 fn a_semi_synchronous_pair_loses_no_order() {
-    if !has("mariadbd", "a_semi_synchronous_pair_loses_no_order") {
+    if !has_program("mariadbd", "a_semi_synchronous_pair_loses_no_order") {
         return;
     }
     let scratch = Scratch::new();
     let size = "innodb_buffer_pool_size=128M";
     let words = ["mariadb", "--set", size, "--replicas", "1", "--replication", "semi-sync"];
     let cluster = Cluster::up(scratch.path(), &words);
-    let (ran, trial) = run(scratch.path(), TPCC, "action = \"kill\"\npromote = true");
-    assert_taken_over(&ran, &trial);
+    let (output, trial) = run(scratch.path(), TPCC, "action = \"kill\"\npromote = true");
+    assert_taken_over(&output, &trial);
     assert_eq!(trial["fault"]["lost"], 0, "{}", trial["fault"]);
     // The roles are what they were before.
     let up = |role: &str| (role.to_owned(), "up".to_owned());
-    assert_eq!(cluster.nodes(), [up("primary"), up("read_only")], "{}", ran.all());
+    assert_eq!(cluster.nodes(), [up("primary"), up("read_only")], "{output}");
 }
 
 /// Losses as the servers themselves show them: `rows` are there after the trial, of which `before` were
@@ -178,23 +179,30 @@ fn assert_lost(fault: &Value, paper: &str, [rows, before]: [u64; 2]) {
     assert!(lost > 0 && lost < acknowledged, "{fault}");
     // Commits that were never answered are known to no one but the server.
     let sentences = fault["evidence"]["joined"].as_array().expect("sentences");
-    let there = sentences.iter().find_map(|sentence| sentence["args"]["there"].as_u64());
-    let there = there.unwrap_or(0);
-    assert_eq!(rows - before, acknowledged - lost + there, "{rows} rows, {before} before: {fault}");
-    let grouped = |count: u64| match count / 1000 {
+    let unanswered = sentences.iter().find_map(|sentence| sentence["args"]["there"].as_u64());
+    let unanswered = unanswered.unwrap_or(0);
+    assert_eq!(
+        rows - before,
+        acknowledged - lost + unanswered,
+        "{rows} rows, {before} before: {fault}"
+    );
+    let group_thousands = |count: u64| match count / 1000 {
         0 => count.to_string(),
         thousands => format!("{thousands},{:03}", count % 1000),
     };
-    let said =
-        format!("{} of {} acknowledged transactions lost", grouped(lost), grouped(acknowledged));
-    assert!(paper.contains(&said), "{said}:\n{paper}");
+    let sentence = format!(
+        "{} of {} acknowledged transactions lost",
+        group_thousands(lost),
+        group_thousands(acknowledged)
+    );
+    assert!(paper.contains(&sentence), "{sentence}:\n{paper}");
     assert!(!paper.contains(" Capacity\n"), "a window with an outage is no capacity:\n{paper}");
 }
 
 #[test]
 fn an_asynchronous_pair_loses_every_order_that_the_replica_had_not_received() {
     let test = "an_asynchronous_pair_loses_every_order_that_the_replica_had_not_received";
-    if !has("mariadbd", test) {
+    if !has_program("mariadbd", test) {
         return;
     }
     let scratch = Scratch::new();
@@ -205,10 +213,10 @@ fn an_asynchronous_pair_loses_every_order_that_the_replica_had_not_received() {
     trial.is_measured();
     // What is committed from here on until the primary is killed exists nowhere else.
     ask_as_admin(&cluster.open(), "n2", "STOP SLAVE IO_THREAD");
-    let (ran, trial, paper) = trial.end();
-    assert_taken_over(&ran, &trial);
-    assert_eq!(ran.code, 4, "{}", ran.all());
-    assert!(ran.stderr.contains("error: Acknowledged work was lost: trial 1: "), "{}", ran.all());
+    let (output, trial, paper) = trial.end();
+    assert_taken_over(&output, &trial);
+    assert_eq!(output.code, 4, "{output}");
+    assert!(output.stderr.contains("error: Acknowledged work was lost: trial 1: "), "{output}");
     let fault = &trial["fault"];
     let evidence = fault["evidence"].to_string();
     assert!(evidence.contains("The first lost ones:"), "{fault}");
@@ -217,13 +225,13 @@ fn an_asynchronous_pair_loses_every_order_that_the_replica_had_not_received() {
     assert_lost(fault, &paper, [orders, 30_000]);
     // The roles are what they were before.
     let up = |role: &str| (role.to_owned(), "up".to_owned());
-    assert_eq!(cluster.nodes(), [up("primary"), up("read_only")], "{}", ran.all());
+    assert_eq!(cluster.nodes(), [up("primary"), up("read_only")], "{output}");
 }
 
 #[test]
 fn an_asynchronous_standby_loses_every_payment_that_it_had_not_received() {
     let test = "an_asynchronous_standby_loses_every_payment_that_it_had_not_received";
-    if !Path::new("/usr/lib/postgresql").exists() && !has("postgres", test) {
+    if !Path::new("/usr/lib/postgresql").exists() && !has_program("postgres", test) {
         return;
     }
     let scratch = Scratch::new();
@@ -241,9 +249,9 @@ fn an_asynchronous_standby_loses_every_payment_that_it_had_not_received() {
     wait_until("the standby receives nothing", || {
         cluster.count("n2", "SELECT count(*) FROM pg_stat_wal_receiver") == 0
     });
-    let (ran, trial, paper) = trial.end();
-    assert_taken_over(&ran, &trial);
-    assert_eq!(ran.code, 0, "the suite expects a loss: {}", ran.all());
+    let (output, trial, paper) = trial.end();
+    assert_taken_over(&output, &trial);
+    assert_eq!(output.code, 0, "the suite expects a loss: {output}");
     let payments = cluster.count("n1", "SELECT count(*) FROM pgbench_history");
     assert_lost(&trial["fault"], &paper, [payments, 0]);
 }
@@ -251,29 +259,29 @@ fn an_asynchronous_standby_loses_every_payment_that_it_had_not_received() {
 #[test]
 fn a_quorum_of_postgres_loses_no_payment() {
     let test = "a_quorum_of_postgres_loses_no_payment";
-    if !Path::new("/usr/lib/postgresql").exists() && !has("postgres", test) {
+    if !Path::new("/usr/lib/postgresql").exists() && !has_program("postgres", test) {
         return;
     }
     let scratch = Scratch::new();
     let words = ["postgres", "--replicas", "2", "--replication", "quorum"];
     let _cluster = Cluster::up(scratch.path(), &words);
-    let (ran, trial) = run(scratch.path(), PGBENCH, "action = \"kill\"\npromote = true");
-    assert_taken_over(&ran, &trial);
+    let (output, trial) = run(scratch.path(), PGBENCH, "action = \"kill\"\npromote = true");
+    assert_taken_over(&output, &trial);
     assert_eq!(trial["fault"]["lost"], 0, "{}", trial["fault"]);
 }
 
 #[test]
 fn a_frozen_primary_is_given_up() {
-    if !has("mariadbd", "a_frozen_primary_is_given_up") {
+    if !has_program("mariadbd", "a_frozen_primary_is_given_up") {
         return;
     }
     let scratch = Scratch::new();
     let words = ["mariadb", "--set", "innodb_buffer_pool_size=128M"];
     let _cluster = Cluster::up(scratch.path(), &words);
     let fault = "action = \"freeze\"\nheal_after_s = 3\nanswer_limit_s = 1";
-    let (ran, trial) = run(scratch.path(), PGBENCH, fault);
+    let (output, trial) = run(scratch.path(), PGBENCH, fault);
     let fault = &trial["fault"];
-    assert_eq!(trial["status"], "complete", "{trial}\n{}", ran.all());
+    assert_eq!(trial["status"], "complete", "{trial}\n{output}");
     assert_eq!((&fault["promoted"], &fault["lost"]), (&Value::Null, &0.into()), "{fault}");
     let first = fault["first_success_after_s"].as_f64().expect("a first success");
     assert!(first > 2.5, "the server is frozen for 3 s: {fault}");
@@ -282,7 +290,7 @@ fn a_frozen_primary_is_given_up() {
 }
 
 /// The nodes of a target as a suite lists them: a cluster that dyno has not started.
-fn listed(cluster: &Cluster<'_>, [primary, read_only]: [&str; 2]) -> String {
+fn node_list(cluster: &Cluster<'_>, [primary, read_only]: [&str; 2]) -> String {
     let node = |name: &str, role: &str| {
         format!("{{ name = \"{name}\", role = \"{role}\", url = \"{}\" }}", cluster.url(name))
     };
@@ -298,7 +306,7 @@ fn processes(words: &str) -> usize {
 
 #[test]
 fn commands_of_the_suite_treat_a_cluster_of_ones_own() {
-    if !has("mariadbd", "commands_of_the_suite_treat_a_cluster_of_ones_own") {
+    if !has_program("mariadbd", "commands_of_the_suite_treat_a_cluster_of_ones_own") {
         return;
     }
     let scratch = Scratch::new();
@@ -310,11 +318,12 @@ fn commands_of_the_suite_treat_a_cluster_of_ones_own() {
          promote_command = \"sleep 0.5; {program} cluster promote $DYNO_PROMOTE\"\n\
          heal_command = \"{program} cluster rejoin $DYNO_NODE && echo $DYNO_TARGET > told\""
     );
-    let target = listed(&cluster, ["n1", "n2"]);
+    let target = node_list(&cluster, ["n1", "n2"]);
     // One worker: whoever applies what it has written keeps up.
     let load = PGBENCH.replace("workers = 4", "workers = 1");
-    let (ran, trial, paper) = Trial::start(scratch.path(), &target, &load, [24, 1], &fault).end();
-    assert_taken_over(&ran, &trial);
+    let (output, trial, paper) =
+        Trial::start(scratch.path(), &target, &load, [24, 1], &fault).end();
+    assert_taken_over(&output, &trial);
     let steps = trial["fault"]["steps"].to_string();
     for step in [
         "n1 was treated by the suite's command",
@@ -327,10 +336,10 @@ fn commands_of_the_suite_treat_a_cluster_of_ones_own() {
     assert!(trial["fault"]["lost"].is_u64(), "{}", trial["fault"]);
     assert!(paper.contains("n1 treated by a command, n2 took over"), "{paper}");
     assert_eq!(fs::read_to_string(scratch.file("told")).expect("the command ran"), "main\n");
-    assert!(ran.stderr.contains("n2 is still the primary after the trial"), "{}", ran.all());
+    assert!(output.stderr.contains("n2 is still the primary after the trial"), "{output}");
     let up = |role: &str| (role.to_owned(), "up".to_owned());
-    assert_eq!(cluster.nodes(), [up("read_only"), up("primary")], "{}", ran.all());
-    stops_a_command(&scratch, &listed(&cluster, ["n2", "n1"]), &load);
+    assert_eq!(cluster.nodes(), [up("read_only"), up("primary")], "{output}");
+    stops_a_command(&scratch, &node_list(&cluster, ["n2", "n1"]), &load);
 }
 
 /// Ctrl-C while a command runs that would take far too long.
@@ -344,17 +353,17 @@ fn stops_a_command(scratch: &Scratch, target: &str, load: &str) {
     trial.says("n2 was treated by");
     wait_until("the command", || processes(&sleep) >= 2);
     trial.running.signal(Signal::INT);
-    let ran = trial.running.end();
-    assert_eq!(ran.code, 130, "{}", ran.all());
-    let told = "n1 could not be promoted: The command that promotes n1 was killed, because the run was stopped";
-    assert!(trial.events().contains(told), "{}", trial.events());
+    let output = trial.running.end();
+    assert_eq!(output.code, 130, "{output}");
+    let message = "n1 could not be promoted: The command that promotes n1 was killed, because the run was stopped";
+    assert!(trial.events().contains(message), "{}", trial.events());
     wait_until("the end of what it has started", || processes(&sleep) == 0);
 }
 
 #[test]
 fn a_primary_that_is_cut_off_is_reached_again() {
     let test = "a_primary_that_is_cut_off_is_reached_again";
-    if !has("mariadbd", test) {
+    if !has_program("mariadbd", test) {
         return;
     }
     if !rustix::process::geteuid().is_root() {
@@ -366,12 +375,12 @@ fn a_primary_that_is_cut_off_is_reached_again() {
     if up.code != 0 && up.stderr.contains("networks of their own need root's full rights") {
         return skipped(test, "network namespaces can't be made here");
     }
-    assert_eq!(up.code, 0, "{}", up.all());
+    assert_eq!(up.code, 0, "{up}");
     let _cluster = Cluster(scratch.path());
     let fault = "action = \"partition\"\nheal_after_s = 2\nanswer_limit_s = 1";
-    let (ran, trial, paper) = Trial::start(scratch.path(), "", PGBENCH, [14, 2], fault).end();
+    let (output, trial, paper) = Trial::start(scratch.path(), "", PGBENCH, [14, 2], fault).end();
     let fault = &trial["fault"];
-    assert_eq!(trial["status"], "complete", "{trial}\n{}", ran.all());
+    assert_eq!(trial["status"], "complete", "{trial}\n{output}");
     assert_eq!((&fault["promoted"], &fault["lost"]), (&Value::Null, &0.into()), "{fault}");
     let first = fault["first_success_after_s"].as_f64().expect("a first success");
     assert!(first > 1.5, "it is cut off for 2 s: {fault}");
@@ -390,9 +399,9 @@ fn a_fault_that_nobody_can_do_is_refused_before_anything_is_touched() {
          {PGBENCH}duration_s = 12\n[experiment.fault]\naction = \"kill\"\nat_s = 4\n"
     );
     fs::write(scratch.path().join("f.toml"), suite).expect("a suite");
-    let ran = dyno(scratch.path(), &["run", "f.toml"]);
-    assert_eq!(ran.code, 2, "{}", ran.all());
+    let output = dyno(scratch.path(), &["run", "f.toml"]);
+    assert_eq!(output.code, 2, "{output}");
     let message = "dyno has not started the node main of the target main, so it can't kill it.";
-    assert!(ran.stderr.contains(message), "{}", ran.all());
+    assert!(output.stderr.contains(message), "{output}");
     assert!(only_run(&scratch.path().join("dyno-runs")).is_none(), "a folder is left");
 }

@@ -24,20 +24,20 @@ fn load_names(mine: &mut Mine, dead: &str, begun: &str, mend: impl FnOnce(&mut M
     running.wait_until("the load", |running| running.stderr().contains(begun));
     std::thread::sleep(std::time::Duration::from_millis(500));
     mine.cluster.kill(dead).expect("it runs");
-    let ran = running.end();
-    assert_eq!(ran.code, 1, "{}", ran.all());
+    let output = running.end();
+    assert_eq!(output.code, 1, "{output}");
     // On a slow machine a question before the load meets it, and says the same of the node.
-    let error = ran.stderr.lines().find(|line| line.starts_with("error: "));
+    let error = output.stderr.lines().find(|line| line.starts_with("error: "));
     let error = error.filter(|error| error.contains(&format!("{dead} (")));
     let error = error.filter(|error| error.contains("orders on main: ")).unwrap_or_default();
-    assert!(error.contains("is dead; its log "), "{}", ran.all());
+    assert!(error.contains("is dead; its log "), "{output}");
     mend(mine);
 }
 
 /// Resumes the interrupted run to its end.
 fn goes_on(mine: &Mine) {
-    let ran = dyno(mine.scratch.path(), &RUN);
-    assert_eq!(ran.code, 0, "{}", ran.all());
+    let output = dyno(mine.scratch.path(), &RUN);
+    assert_eq!(output.code, 0, "{output}");
 }
 
 fn start(node: &str) -> impl FnOnce(&mut Mine) {
@@ -77,13 +77,12 @@ fn a_load_by_another_rule_than_the_endpoint_s_is_refused(mine: &Mine) {
     // The endpoint looks for warehouse 1 on n2.
     let rule = "[target.main]\nshard_rule = \"ranges 1, 2, 3\"\n";
     std::fs::write(&suite, text.replace("[target.main]\n", rule)).expect("a file");
-    let ran = dyno(mine.scratch.path(), &RUN);
-    assert_eq!(ran.code, 1, "{}", ran.all());
-    let said = "bmsql_warehouse, warehouse 1: the shard n1 has 1 row with the sums ";
+    let output = dyno(mine.scratch.path(), &RUN);
+    assert_eq!(output.code, 1, "{output}");
+    let difference = "bmsql_warehouse, warehouse 1: the shard n1 has 1 row with the sums ";
     assert!(
-        ran.stderr.contains(said) && ran.stderr.contains("the endpoint finds no row."),
-        "{}",
-        ran.all()
+        output.stderr.contains(difference) && output.stderr.contains("the endpoint finds no row."),
+        "{output}"
     );
     assert_eq!(mine.sql("n1", "SELECT count(*) FROM bmsql_warehouse"), "1");
     assert_eq!(mine.sql("n1", "SELECT count(*) FROM bmsql_stock"), "0");
@@ -119,20 +118,20 @@ fn trial_names(
     if let Some(mend) = mend.take_if(|_| comes_back) {
         mend(mine);
     }
-    let ran = running.end();
-    assert_eq!(ran.code, 1, "{}", ran.all());
-    let line = ran.stderr.lines().find(|line| line.contains(": failed: "));
-    let line = line.unwrap_or_else(|| panic!("{}", ran.all()));
-    assert!(line.contains("failed: The trial was ended: endpoint "), "{}", ran.all());
-    assert!(line.contains(evidence), "{}", ran.all());
+    let output = running.end();
+    assert_eq!(output.code, 1, "{output}");
+    let line = output.stderr.lines().find(|line| line.contains(": failed: "));
+    let line = line.unwrap_or_else(|| panic!("{output}"));
+    assert!(line.contains("failed: The trial was ended: endpoint "), "{output}");
+    assert!(line.contains(evidence), "{output}");
     for check in ["books", "conditions", "ledger", "across-shards"] {
         let not_made = |line: &str| line.contains(check) && line.contains(": not made: ");
-        let is_made = !ran.stderr.lines().any(not_made);
-        assert_eq!(is_made, comes_back, "{check}: {}", ran.all());
+        let is_made = !output.stderr.lines().any(not_made);
+        assert_eq!(is_made, comes_back, "{check}: {output}");
     }
     let by_hand = "trials/1.ledger --only ledger";
-    assert_eq!(ran.stderr.contains(by_hand), !comes_back, "{}", ran.all());
-    assert_eq!(ran.stderr.contains("tables dropped"), comes_back, "{}", ran.all());
+    assert_eq!(output.stderr.contains(by_hand), !comes_back, "{output}");
+    assert_eq!(output.stderr.contains("tables dropped"), comes_back, "{output}");
     // Else the run is over, and nothing is owed.
     let Some(mend) = mend else { return };
     mend(mine);

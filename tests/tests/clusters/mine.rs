@@ -1,7 +1,7 @@
 //! A cluster of real servers that a test has to itself.
 
 use dyno_core::{AnswerTable, DbError};
-use dyno_testkit::{Ran, Scratch, ask, dyno, skipped, wait_until};
+use dyno_testkit::{ProcessOutput, Scratch, dyno, query_url, skipped, wait_until};
 use dyno_topology::{Cluster, Health, Request, TopologyKind, endpoint};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -61,7 +61,7 @@ pub(crate) fn ask_as_admin(cluster: &Cluster, node: &str, sql: &str) {
     let (scheme, rest) = url.split_once("://").expect("a scheme");
     let (_, address) = rest.split_once('@').expect("an account");
     let url = format!("{scheme}://dyno_admin:{password}@{address}");
-    ask(&url, sql).unwrap_or_else(|error| panic!("{node}: {sql}: {error}"));
+    query_url(&url, sql).unwrap_or_else(|error| panic!("{node}: {sql}: {error}"));
 }
 
 impl Mine {
@@ -85,13 +85,13 @@ impl Mine {
     }
 
     /// dyno, which has to end well, in the folder that holds the cluster's.
-    pub(crate) fn dyno(&self, arguments: &[&str]) -> Ran {
+    pub(crate) fn dyno(&self, arguments: &[&str]) -> ProcessOutput {
         dyno(self.scratch.path(), arguments).good()
     }
 
     /// Executes a statement on a node as the account of the load.
     pub(crate) fn try_sql(&self, node: &str, sql: &str) -> Result<AnswerTable, DbError> {
-        ask(&self.node_url(node), sql)
+        query_url(&self.node_url(node), sql)
     }
 
     /// Executes a statement on a node as the account that arranges replication.
@@ -115,7 +115,7 @@ impl Mine {
     }
 
     /// Rows of a table on each of these nodes.
-    pub(crate) fn rows_of(&self, nodes: &[String], table: &str) -> Vec<u64> {
+    pub(crate) fn count_rows(&self, nodes: &[String], table: &str) -> Vec<u64> {
         let sql = format!("SELECT count(*) FROM {table}");
         nodes.iter().map(|node| self.number(node, &sql)).collect()
     }

@@ -80,7 +80,7 @@ fn spec(planned: &PlannedTrial) -> TrialSpec {
     }
 }
 
-fn planned(workers: u32, duration_s: f64) -> PlannedTrial {
+fn planned_trial(workers: u32, duration_s: f64) -> PlannedTrial {
     let text = format!(
         r#"{{"number": 1, "point": "p", "workers": {workers}, "rate": null, "repeat": 1, "warmup_s": 0.3,
             "duration_s": {duration_s}, "events": null, "interval_s": 0.25, "seed": 7}}"#
@@ -167,8 +167,8 @@ struct Vanishing<'a> {
 }
 
 impl Observer for Vanishing<'_> {
-    fn connected(&mut self, connected: u32, of: u32) {
-        self.reporter.connected(connected, of);
+    fn connected(&mut self, connected: u32, total: u32) {
+        self.reporter.connected(connected, total);
     }
 
     fn released(&mut self, window: &Window) {
@@ -185,12 +185,12 @@ impl Observer for Vanishing<'_> {
 }
 
 #[derive(Default)]
-struct Seen {
+struct RecordingObserver {
     windows: Vec<Window>,
     intervals: Vec<MeasuredInterval>,
 }
 
-impl Observer for Seen {
+impl Observer for RecordingObserver {
     fn released(&mut self, window: &Window) {
         self.windows.push(*window);
     }
@@ -200,7 +200,7 @@ impl Observer for Seen {
     }
 }
 
-impl Seen {
+impl RecordingObserver {
     fn committed(&self) -> u64 {
         let measured = self.intervals.iter().filter(|interval| interval.phase == Phase::Measured);
         measured.map(|interval| interval.frame.counts().committed).sum()
@@ -225,7 +225,7 @@ fn gather(nats: &NatsOptions, generators: u32) -> Fleet {
 fn run(
     fleet: &mut Fleet,
     planned: &PlannedTrial,
-    seen: &mut Seen,
+    observer: &mut RecordingObserver,
 ) -> Result<Box<Performance>, String> {
     let spec = spec(planned);
     let task = Task {
@@ -238,7 +238,7 @@ fn run(
         kinds: 1,
         tell: &|_| {},
     };
-    match fleet.drive(&task, &Control::new(), seen) {
+    match fleet.drive(&task, &Control::new(), observer) {
         Ok(Some(performance)) => Ok(performance),
         Ok(None) => Err("interrupted".to_owned()),
         Err(error) => Err(format!("{} {}", error.message, error.hint.unwrap_or_default())),
@@ -257,12 +257,12 @@ fn who_is_busy_is_named_and_asked_again() {
     let hint = error.hint.unwrap_or_default();
     assert!(hint.starts_with("Free those, or start more: "), "{hint}");
     // The first run ends as soon as the second one has heard of it.
-    let tell = |said: &str| {
-        if said.contains("a is busy with the run ") {
+    let on_message = |text: &str| {
+        if text.contains("a is busy with the run ") {
             first.borrow_mut().take();
         }
     };
-    let second = Fleet::gather(&options(&nats, 1, WAIT), &tell, &|| false);
+    let second = Fleet::gather(&options(&nats, 1, WAIT), &on_message, &|| false);
     assert_eq!(second.expect("it is free").expect("nobody stops it").names(), ["a"]);
 }
 
@@ -270,42 +270,45 @@ fn who_is_busy_is_named_and_asked_again() {
 fn parts_start_together_and_add_up_exactly() {
     let nats = server_or_skip!(Nats, "a fleet's trial");
     let options = NatsOptions::new(nats.url(""));
-    let start = |name| Member::start(&options, name, Fate::Works, "1.0");
-    let members = ["a", "b", "c"].map(start);
+    let start_member = |name| Member::start(&options, name, Fate::Works, "1.0");
+    let members = ["a", "b", "c"].map(start_member);
     let _other = Member::start(&options, "old", Fate::Works, "0.9");
     let mut fleet = gather(&options, 3);
     assert_eq!(fleet.names(), ["a", "b", "c"]);
     // More load generators than workers: one has nothing to do.
     for (threads, parts) in [(7, 3), (2, 2)] {
-        let mut seen = Seen::default();
-        let performance = run(&mut fleet, &planned(threads, 1.0), &mut seen).expect("it is driven");
-        let own: Vec<TrialResult> = members[..parts]
+        let mut observer = RecordingObserver::default();
+        let performance =
+            run(&mut fleet, &planned_trial(threads, 1.0), &mut observer).expect("it is driven");
+        let results: Vec<TrialResult> = members[..parts]
             .iter()
             .map(|member| member.results.recv().expect("a result"))
             .collect();
-        let mut total = own[0].total.clone();
-        own[1..].iter().for_each(|result| total.add(&result.total));
+        let mut total = results[0].total.clone();
+        results[1..].iter().for_each(|result| total.add(&result.total));
         // All in one process and on one clock, but for the error of the offset.
         let result = &performance.result;
         assert_eq!(result.total.kinds, total.kinds);
-        assert_eq!(seen.committed(), result.total.counts().committed);
+        assert_eq!(observer.committed(), result.total.counts().committed);
         assert_eq!(result.workers.len(), threads as usize);
         assert!(performance.lost.is_empty(), "{:?}", performance.lost);
         assert_eq!(performance.notes.len(), usize::from(parts < 3), "{:?}", performance.notes);
-        let left: Vec<String> = (0..parts).map(|number| format!("left by {number}")).collect();
-        let found: Vec<String> = performance
+        let expected_leftovers: Vec<String> =
+            (0..parts).map(|number| format!("left by {number}")).collect();
+        let leftovers: Vec<String> = performance
             .left
             .iter()
-            .map(|left| String::from_utf8_lossy(left).into_owned())
+            .map(|bytes| String::from_utf8_lossy(bytes).into_owned())
             .collect();
-        assert_eq!(found, left);
-        assert_eq!(seen.windows.len(), 1);
-        for (member, own) in performance.members.iter().zip(&own) {
-            assert_eq!(member.committed, own.total.counts().committed);
+        assert_eq!(leftovers, expected_leftovers);
+        assert_eq!(observer.windows.len(), 1);
+        for (member, part) in performance.members.iter().zip(&results) {
+            assert_eq!(member.committed, part.total.counts().committed);
             let bound = member.clock_bound_ms.expect("a bound");
-            let released = (own.window.released as f64 - seen.windows[0].released as f64) / 1e6;
+            let released =
+                (part.window.released as f64 - observer.windows[0].released as f64) / 1e6;
             // The agreed moment, read on the other clock: right but for what is not known of it.
-            let late = member.late_ms.expect("it started") - own.late as f64 / 1e6;
+            let late = member.late_ms.expect("it started") - part.late as f64 / 1e6;
             assert!((released - late).abs() <= bound + 0.001, "{released} {late} {bound}");
             assert!(member.from_s.abs() * 1e3 <= late + 2.0 * bound + 0.001, "{member:?}");
         }
@@ -319,25 +322,26 @@ fn who_vanishes_is_counted_as_far_as_it_had_reported() {
     let _a = Member::start(&options, "a", Fate::Works, "1.0");
     let _b = Member::start(&options, "b", Fate::Vanishes, "1.0");
     let mut fleet = gather(&options, 2);
-    let mut seen = Seen::default();
-    let performance = run(&mut fleet, &planned(4, 3.0), &mut seen).expect("it is driven");
+    let mut observer = RecordingObserver::default();
+    let performance = run(&mut fleet, &planned_trial(4, 3.0), &mut observer).expect("it is driven");
     assert_eq!(performance.lost.len(), 1, "{:?}", performance.lost);
-    let lost =
+    let loss_message =
         "The load generator b was lost in the trial; what it had reported until then is counted.";
-    assert!(performance.lost[0].to_string().starts_with(lost), "{:?}", performance.lost);
+    assert!(performance.lost[0].to_string().starts_with(loss_message), "{:?}", performance.lost);
     let [a, b] = &performance.members[..] else { panic!("{:?}", performance.members) };
     assert!(a.lost.is_none() && b.lost.is_some());
     assert!(b.committed < a.committed, "{a:?} {b:?}");
     let result = &performance.result;
     assert_eq!(result.total.counts().committed, a.committed + b.committed);
-    assert_eq!(seen.committed(), a.committed + b.committed);
+    assert_eq!(observer.committed(), a.committed + b.committed);
     assert_eq!(performance.left.len(), 1);
     assert_eq!(fleet.names(), ["a"]);
     // The next trial is driven by who is left, and by who has come since.
     let _c = Member::start(&options, "c", Fate::Works, "1.0");
     // On a busy machine a newcomer answers the call of one trial too late, and that of another one in time.
     for _ in 0..20 {
-        let next = run(&mut fleet, &planned(4, 0.5), &mut Seen::default()).expect("it is driven");
+        let next = run(&mut fleet, &planned_trial(4, 0.5), &mut RecordingObserver::default())
+            .expect("it is driven");
         assert_eq!(next.lost.len(), 0, "{:?}", next.lost);
         if next.members.len() == 2 {
             break;
@@ -355,13 +359,13 @@ fn who_is_lost_before_the_start_takes_nobody_along() {
     let _b = Member::start(&options, "b", Fate::VanishesEarly, "1.0");
     let _c = Member::start(&options, "c", Fate::Works, "1.0");
     let mut fleet = gather(&options, 3);
-    let performance =
-        run(&mut fleet, &planned(4, 0.5), &mut Seen::default()).expect("two are left");
+    let performance = run(&mut fleet, &planned_trial(4, 0.5), &mut RecordingObserver::default())
+        .expect("two are left");
     assert_eq!(fleet.names(), ["a", "c"]);
     assert_eq!(performance.members.len(), 2);
     assert!(performance.lost.is_empty(), "{:?}", performance.lost);
-    let why = performance.notes[0].to_string();
-    assert!(why.contains("generator b") && why.contains("before the trial began"), "{why}");
+    let note = performance.notes[0].to_string();
+    assert!(note.contains("generator b") && note.contains("before the trial began"), "{note}");
 }
 
 #[test]
@@ -369,14 +373,16 @@ fn the_silent_ones_are_waited_for_together() {
     let nats = server_or_skip!(Nats, "a fleet's silence");
     let options = NatsOptions::new(nats.url(""));
     let _a = Member::start(&options, "a", Fate::Works, "1.0");
-    let others = ["b", "c", "d", "e"].map(|name| Member::start(&options, name, Fate::Works, "1.0"));
+    let silent_members =
+        ["b", "c", "d", "e"].map(|name| Member::start(&options, name, Fate::Works, "1.0"));
     let mut fleet = gather(&options, 5);
-    drop(others);
-    let begun = Instant::now();
-    let performance = run(&mut fleet, &planned(5, 0.5), &mut Seen::default()).expect("one is left");
-    let took = begun.elapsed();
+    drop(silent_members);
+    let start = Instant::now();
+    let performance = run(&mut fleet, &planned_trial(5, 0.5), &mut RecordingObserver::default())
+        .expect("one is left");
+    let elapsed = start.elapsed();
     // One after the other would take four times as long; the machine may be busy.
-    assert!(took >= PATIENCE && took < 4 * PATIENCE, "{took:?}");
+    assert!(elapsed >= PATIENCE && elapsed < 4 * PATIENCE, "{elapsed:?}");
     assert_eq!(fleet.names(), ["a"]);
     // One for each, and one that the fleet is not whole.
     assert_eq!(performance.notes.len(), 5, "{performance:?}");
@@ -389,10 +395,11 @@ fn who_can_not_begin_says_why_and_the_others_are_free_again() {
     let _a = Member::start(&options, "a", Fate::Works, "1.0");
     let _b = Member::start(&options, "b", Fate::Fails, "1.0");
     let mut fleet = gather(&options, 2);
-    let why = run(&mut fleet, &planned(4, 0.5), &mut Seen::default()).expect_err("b can't");
-    assert_eq!(why, "load generator b: There is no database. start one");
+    let error = run(&mut fleet, &planned_trial(4, 0.5), &mut RecordingObserver::default())
+        .expect_err("b can't");
+    assert_eq!(error, "load generator b: There is no database. start one");
     drop(fleet);
     let mut fleet = gather(&options, 1);
     assert_eq!(fleet.names(), ["a"]);
-    run(&mut fleet, &planned(1, 0.2), &mut Seen::default()).expect("a is free");
+    run(&mut fleet, &planned_trial(1, 0.2), &mut RecordingObserver::default()).expect("a is free");
 }

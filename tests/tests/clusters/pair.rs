@@ -25,29 +25,29 @@ fn pair(test: &str, semi_sync: bool) -> Option<(MariaDb, MariaDb)> {
             "--max-connections=200",
         ]
     };
-    let start = |id| MariaDb::start_with(&options(id));
-    let (primary, replica) = match (start("--server-id=1"), start("--server-id=2")) {
+    let start_server = |id| MariaDb::start_with(&options(id));
+    let (primary, replica) = match (start_server("--server-id=1"), start_server("--server-id=2")) {
         (Ok(primary), Ok(replica)) => (primary, replica),
         (Err(why), _) | (_, Err(why)) => {
             skipped(test, &why);
             return None;
         }
     };
-    let on = |server: &MariaDb, sql: &str| server.sql(sql).expect(sql);
+    let run_sql = |server: &MariaDb, sql: &str| server.sql(sql).expect(sql);
     if semi_sync {
-        on(&primary, "SET GLOBAL rpl_semi_sync_master_timeout = 1000");
-        on(&primary, "SET GLOBAL rpl_semi_sync_master_enabled = ON");
-        on(&replica, "SET GLOBAL rpl_semi_sync_slave_enabled = ON");
+        run_sql(&primary, "SET GLOBAL rpl_semi_sync_master_timeout = 1000");
+        run_sql(&primary, "SET GLOBAL rpl_semi_sync_master_enabled = ON");
+        run_sql(&replica, "SET GLOBAL rpl_semi_sync_slave_enabled = ON");
     }
-    on(
+    run_sql(
         &primary,
         "CREATE USER repl@'%' IDENTIFIED BY 'repl'; GRANT REPLICATION SLAVE ON *.* TO repl@'%'",
     );
     // What set it up is the replica's own: it begins where the primary is.
-    let at = on(&primary, "SELECT @@gtid_binlog_pos");
-    on(&replica, "RESET MASTER");
-    on(&replica, &format!("SET GLOBAL gtid_slave_pos = '{}'", at.trim()));
-    on(
+    let at = run_sql(&primary, "SELECT @@gtid_binlog_pos");
+    run_sql(&replica, "RESET MASTER");
+    run_sql(&replica, &format!("SET GLOBAL gtid_slave_pos = '{}'", at.trim()));
+    run_sql(
         &replica,
         &format!(
             "CHANGE MASTER TO MASTER_HOST='127.0.0.1', MASTER_PORT={}, MASTER_USER='repl', \
@@ -63,90 +63,93 @@ fn driver(server: &MariaDb) -> MysqlDriver {
     MysqlDriver::new(&target).expect("an address")
 }
 
-fn ask<T>(
+fn with_admin<T>(
     server: &MariaDb,
     question: impl AsyncFnOnce(&mut AdminSession<'_>) -> Result<T, DbError>,
 ) -> T {
     let driver = driver(server);
-    let asked = block_on(async {
+    let result = block_on(async {
         let mut session = driver.admin().connect(0).await?;
         let answer = question(&mut session).await;
         session.close().await;
         answer
     });
-    asked.expect("a loop").expect("an answer")
+    result.expect("a loop").expect("an answer")
 }
 
-fn looked(server: &MariaDb) -> NodeLook {
-    ask(server, async |session| look(session, &[]).await)
+fn look_at(server: &MariaDb) -> NodeLook {
+    with_admin(server, async |session| look(session, &[]).await)
 }
 
 #[test]
 fn a_replica_counts_what_it_applies_apart_from_what_it_is_asked() {
     let Some((primary, replica)) = pair("a_replica_counts_what_it_applies", false) else { return };
-    let on = |server: &MariaDb, sql: &str| server.sql(sql).expect(sql);
-    on(&primary, "CREATE TABLE sbtest.t (id INT PRIMARY KEY, n INT)");
-    on(&primary, "INSERT INTO sbtest.t VALUES (1, 0)");
-    let caught_up = || {
-        let at = ask(&primary, async |session| position(session).await).expect("a position");
-        assert!(ask(&replica, async |session| follows(session).await));
-        assert!(!ask(&primary, async |session| follows(session).await));
+    let run_sql = |server: &MariaDb, sql: &str| server.sql(sql).expect(sql);
+    run_sql(&primary, "CREATE TABLE sbtest.t (id INT PRIMARY KEY, n INT)");
+    run_sql(&primary, "INSERT INTO sbtest.t VALUES (1, 0)");
+    let assert_caught_up = || {
+        let at = with_admin(&primary, async |session| position(session).await).expect("a position");
+        assert!(with_admin(&replica, async |session| follows(session).await));
+        assert!(!with_admin(&primary, async |session| follows(session).await));
         let has_caught_up = async |session: &mut AdminSession<'_>| has_reached(session, &at).await;
-        let has_applied = (0..60).any(|_| ask(&replica, has_caught_up) == Some(true));
+        let has_applied = (0..60).any(|_| with_admin(&replica, has_caught_up) == Some(true));
         assert!(has_applied, "the replica applies what the primary writes");
     };
-    caught_up();
-    let before = (looked(&primary), looked(&replica));
+    assert_caught_up();
+    let before = (look_at(&primary), look_at(&replica));
     let writes =
         "START TRANSACTION; UPDATE sbtest.t SET n = n + 1; UPDATE sbtest.t SET n = n + 1; COMMIT;";
-    on(&primary, &writes.repeat(20));
-    caught_up();
-    on(&replica, &"START TRANSACTION; SELECT n FROM sbtest.t; COMMIT;".repeat(7));
-    let after = (looked(&primary), looked(&replica));
+    run_sql(&primary, &writes.repeat(20));
+    assert_caught_up();
+    run_sql(&replica, &"START TRANSACTION; SELECT n FROM sbtest.t; COMMIT;".repeat(7));
+    let after = (look_at(&primary), look_at(&replica));
 
-    let seen = ServerWindow::default();
-    let found = |before: &NodeLook, after: &NodeLook| {
+    let window = ServerWindow::default();
+    let compare_looks = |before: &NodeLook, after: &NodeLook| {
         (
-            node_conditions(&before.state, &after.state, &seen),
-            commits_grown(&before.state, &after.state, &seen),
+            node_conditions(&before.state, &after.state, &window),
+            commits_grown(&before.state, &after.state, &window),
         )
     };
-    let (of_primary, commits) = found(&before.0, &after.0);
-    assert_eq!((of_primary.writes, commits), (Some(40), Some(20)));
-    assert_eq!(of_primary.replicated, None, "it follows nobody");
-    let (of_replica, commits) = found(&before.1, &after.1);
-    assert_eq!((of_replica.replicated, of_replica.writes, commits), (Some(20), Some(0), Some(7)));
+    let (primary_conditions, commits) = compare_looks(&before.0, &after.0);
+    assert_eq!((primary_conditions.writes, commits), (Some(40), Some(20)));
+    assert_eq!(primary_conditions.replicated, None, "it follows nobody");
+    let (replica_conditions, commits) = compare_looks(&before.1, &after.1);
+    assert_eq!(
+        (replica_conditions.replicated, replica_conditions.writes, commits),
+        (Some(20), Some(0), Some(7))
+    );
     // Waiting asks as well.
-    let reads = of_replica.reads.expect("Com_select");
+    let reads = replica_conditions.reads.expect("Com_select");
     assert!(reads >= 7, "{reads}");
 
-    on(&replica, "STOP SLAVE");
-    on(&primary, writes);
-    let at = ask(&primary, async |session| position(session).await).expect("a position");
-    assert_eq!(ask(&replica, async |session| has_reached(session, &at).await), Some(false));
+    run_sql(&replica, "STOP SLAVE");
+    run_sql(&primary, writes);
+    let at = with_admin(&primary, async |session| position(session).await).expect("a position");
+    assert_eq!(with_admin(&replica, async |session| has_reached(session, &at).await), Some(false));
 }
 
 #[test]
 fn commits_without_an_answer_of_a_replica_are_counted() {
     let Some((primary, replica)) = pair("commits_without_an_answer", true) else { return };
-    let on = |server: &MariaDb, sql: &str| server.sql(sql).expect(sql);
-    on(&primary, "CREATE TABLE sbtest.t (id INT PRIMARY KEY)");
+    let run_sql = |server: &MariaDb, sql: &str| server.sql(sql).expect(sql);
+    run_sql(&primary, "CREATE TABLE sbtest.t (id INT PRIMARY KEY)");
     let connected = "SHOW GLOBAL STATUS LIKE 'Rpl_semi_sync_master_clients'";
     dyno_testkit::wait_until("a semi-synchronous replica", || {
-        on(&primary, connected).trim().ends_with('1')
+        run_sql(&primary, connected).trim().ends_with('1')
     });
-    on(&primary, "INSERT INTO sbtest.t VALUES (0)");
-    let before = looked(&primary);
-    on(&primary, "INSERT INTO sbtest.t VALUES (1)");
-    let between = looked(&primary);
-    on(&replica, "STOP SLAVE");
-    on(&primary, "INSERT INTO sbtest.t VALUES (2); INSERT INTO sbtest.t VALUES (3)");
-    let after = looked(&primary);
-    let unacknowledged = |before: &NodeLook, after: &NodeLook| {
+    run_sql(&primary, "INSERT INTO sbtest.t VALUES (0)");
+    let before = look_at(&primary);
+    run_sql(&primary, "INSERT INTO sbtest.t VALUES (1)");
+    let between = look_at(&primary);
+    run_sql(&replica, "STOP SLAVE");
+    run_sql(&primary, "INSERT INTO sbtest.t VALUES (2); INSERT INTO sbtest.t VALUES (3)");
+    let after = look_at(&primary);
+    let count_unacknowledged = |before: &NodeLook, after: &NodeLook| {
         node_conditions(&before.state, &after.state, &ServerWindow::default()).unacknowledged
     };
-    assert_eq!(unacknowledged(&before, &between), Some(0));
-    assert_eq!(unacknowledged(&between, &after), Some(2));
+    assert_eq!(count_unacknowledged(&before, &between), Some(0));
+    assert_eq!(count_unacknowledged(&between, &after), Some(2));
 }
 
 #[test]
@@ -155,7 +158,7 @@ fn a_node_is_sent_no_password_of_another_one() {
     let accounts = "CREATE USER a@'%' IDENTIFIED BY 'g/heim'; CREATE USER b@'%'; \
                     GRANT ALL ON *.* TO a@'%'; GRANT ALL ON *.* TO b@'%'";
     server.sql(accounts).expect("accounts");
-    let run = |user: &str| {
+    let run_as = |user: &str| {
         let scratch = Scratch::new();
         let url = |login: &str| format!("mysql://{login}@127.0.0.1:{}/sbtest", server.port);
         let text = format!(
@@ -172,20 +175,20 @@ fn a_node_is_sent_no_password_of_another_one() {
         dyno(scratch.path(), &["run", "nodes.toml"])
     };
     // It needs none, and would be refused with one. That both are one server is found afterwards.
-    let ran = run("b");
-    assert_eq!(ran.code, 1, "{}", ran.all());
-    assert!(ran.stderr.contains("n2 is the same server as the primary n1"), "{}", ran.all());
-    let ran = run("a");
-    assert_eq!(ran.code, 1, "{}", ran.all());
-    assert!(ran.stderr.contains("node n2: "), "{}", ran.all());
-    assert!(ran.stderr.contains("using password: NO"), "{}", ran.all());
+    let output = run_as("b");
+    assert_eq!(output.code, 1, "{output}");
+    assert!(output.stderr.contains("n2 is the same server as the primary n1"), "{output}");
+    let output = run_as("a");
+    assert_eq!(output.code, 1, "{output}");
+    assert!(output.stderr.contains("node n2: "), "{output}");
+    assert!(output.stderr.contains("using password: NO"), "{output}");
 }
 
 /// A run of single reads over both nodes, and its first trial.
 fn trial(folder: &Path, nodes: [&MariaDb; 2], route: &str, test: &str) -> Value {
     write_suite(folder, nodes, route, test);
-    let ran = dyno(folder, &["run", "nodes.toml"]);
-    ran.assert_judged();
+    let output = dyno(folder, &["run", "nodes.toml"]);
+    output.assert_judged();
     let run = only_run(&folder.join("dyno-runs")).expect("there is a run");
     let text = fs::read(run.join("trials/1.json")).expect("a trial");
     serde_json::from_slice(&text).expect("JSON")
@@ -210,9 +213,9 @@ fn a_read_only_node_that_is_no_replica_is_refused() {
     let (one, other) = (server_or_skip!(MariaDb, test), server_or_skip!(MariaDb, test));
     let scratch = Scratch::new();
     write_suite(scratch.path(), [&one, &other], "split", "oltp_point_select");
-    let ran = dyno(scratch.path(), &["run", "nodes.toml"]);
-    assert_eq!(ran.code, 1, "{}", ran.all());
-    assert!(ran.stderr.contains("n2 is no replica of the primary n1"), "{}", ran.all());
+    let output = dyno(scratch.path(), &["run", "nodes.toml"]);
+    assert_eq!(output.code, 1, "{output}");
+    assert!(output.stderr.contains("n2 is no replica of the primary n1"), "{output}");
     assert_eq!(one.sql("SHOW TABLES IN sbtest").expect("an answer").trim(), "");
 }
 
@@ -226,44 +229,54 @@ fn a_run_that_waits_for_a_stopped_replica_says_why() {
     let mut running = RunningDyno::start(scratch.path(), &["run", "nodes.toml"]);
     running.wait_until("it waits", |it| it.stderr().contains("START REPLICA SQL_THREAD"));
     replica.sql("START SLAVE SQL_THREAD").expect("it goes on");
-    let ran = running.end();
-    ran.assert_judged();
+    let output = running.end();
+    output.assert_judged();
 }
 
 #[test]
 fn a_run_over_a_pair_tells_what_each_node_did() {
     let Some((primary, replica)) = pair("a_run_over_a_pair", false) else { return };
     let nodes = [&primary, &replica];
-    let number = |value: &Value| value.as_f64().unwrap_or_else(|| panic!("{value} is no number"));
+    let parse_number =
+        |value: &Value| value.as_f64().unwrap_or_else(|| panic!("{value} is no number"));
 
     let scratch = Scratch::new();
     let spread = trial(scratch.path(), nodes, "spread", "oltp_point_select");
     let conditions = &spread["conditions"];
-    let of = |name: &str, what: &str| &conditions["nodes"][name][what];
-    assert_eq!((of("n1", "role"), of("n2", "role")), (&"primary".into(), &"read_only".into()));
-    let reads = number(&spread["statements"]["reads"]);
+    let node_field = |name: &str, what: &str| &conditions["nodes"][name][what];
+    assert_eq!(
+        (node_field("n1", "role"), node_field("n2", "role")),
+        (&"primary".into(), &"read_only".into())
+    );
+    let reads = parse_number(&spread["statements"]["reads"]);
     // What dyno asked both of them is left out, to the last statement.
-    let in_flight = number(&spread["in_flight"]);
-    let more = number(of("n2", "reads")) - reads;
-    assert!((0.0..=in_flight).contains(&more), "{more} more than {reads}: {conditions:#}");
-    assert_eq!((of("n1", "reads"), of("n1", "writes")), (&0.into(), &0.into()));
+    let in_flight = parse_number(&spread["in_flight"]);
+    let excess = parse_number(node_field("n2", "reads")) - reads;
+    assert!((0.0..=in_flight).contains(&excess), "{excess} more than {reads}: {conditions:#}");
+    assert_eq!((node_field("n1", "reads"), node_field("n1", "writes")), (&0.into(), &0.into()));
     assert_eq!(conditions["freshness"]["unplaced"], 0, "it is known who was asked");
-    assert!(number(of("n2", "lag_max_s")) >= 0.0, "{conditions:#}");
-    assert!(of("n2", "acknowledged_by").as_object().is_none_or(|by| by.is_empty()));
+    assert!(parse_number(node_field("n2", "lag_max_s")) >= 0.0, "{conditions:#}");
+    assert!(node_field("n2", "acknowledged_by").as_object().is_none_or(|by| by.is_empty()));
     let fresh = &conditions["freshness"];
-    assert_eq!(number(&fresh["asked"]), 0.0, "no session both writes and reads");
-    assert!(number(&fresh["asked_other"]) >= 1.0, "{fresh}");
-    let left = "SELECT count(*) FROM information_schema.tables WHERE table_name = 'dyno_freshness'";
-    assert_eq!(primary.sql(left).expect("an answer").trim(), "0", "it leaves no table behind");
+    assert_eq!(parse_number(&fresh["asked"]), 0.0, "no session both writes and reads");
+    assert!(parse_number(&fresh["asked_other"]) >= 1.0, "{fresh}");
+    let leftover_tables =
+        "SELECT count(*) FROM information_schema.tables WHERE table_name = 'dyno_freshness'";
+    assert_eq!(
+        primary.sql(leftover_tables).expect("an answer").trim(),
+        "0",
+        "it leaves no table behind"
+    );
 
     let scratch = Scratch::new();
     let writes = trial(scratch.path(), nodes, "primary", "oltp_write_only");
     let conditions = &writes["conditions"];
     let together = &conditions["together"];
-    let (server, client) = (number(&together["commits"]), number(&together["client_commits"]));
+    let (server, client) =
+        (parse_number(&together["commits"]), parse_number(&together["client_commits"]));
     assert!((server - client).abs() <= 0.01 * client + 20.0, "{together}");
     // A replica on a busy machine is behind at the end.
-    assert!(number(&conditions["nodes"]["n2"]["replicated"]) > 0.0, "{conditions:#}");
+    assert!(parse_number(&conditions["nodes"]["n2"]["replicated"]) > 0.0, "{conditions:#}");
     assert_eq!(conditions["nodes"]["n2"]["writes"], Value::from(0));
     assert_eq!(conditions["freshness"], Value::Null, "reads never leave the primary");
 }

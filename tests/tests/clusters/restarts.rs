@@ -14,14 +14,14 @@ fn clusters_are_restarted_before_pairs() {
     let scratch = Scratch::new();
     let folder = scratch.path();
     let up = dyno(folder, &["cluster", "up", "postgres", "--replicas=1"]);
-    assert_eq!(up.code, 0, "{}", up.all());
+    assert_eq!(up.code, 0, "{up}");
     let cluster = dyno_topology::Cluster::open(&folder.join("dyno-cluster")).expect("a cluster");
-    let pids = || -> Vec<u32> {
+    let node_pids = || -> Vec<u32> {
         let cluster =
             dyno_topology::Cluster::open(&folder.join("dyno-cluster")).expect("a cluster");
         cluster.nodes().iter().map(|node| node.pid).collect()
     };
-    let before = pids();
+    let before = node_pids();
     let text = "[suite]\nname = \"r\"\n[target.main]\n[[experiment]]\nname = \"e\"\nworkload = \"sysbench\"\n\
                 test = \"oltp_point_select\"\noptions = { tables = 1, table_size = 100 }\nworkers = 2\n\
                 duration_s = 0.5\nrestart_each = 2\n\
@@ -33,16 +33,16 @@ fn clusters_are_restarted_before_pairs() {
     running.wait_until("three trials", |_| is_stored(folder, 3));
     running.signal(Signal::KILL);
     running.end();
-    let first = pids();
+    let first = node_pids();
     assert!(before.iter().zip(&first).all(|(old, new)| old != new), "{before:?}, {first:?}");
     // As if it had been killed in the middle of a restart.
     let mut cluster = cluster;
     cluster = dyno_topology::Cluster::open(cluster.folder()).expect("a cluster");
     let last = cluster.nodes().last().expect("a node").name.clone();
     cluster.stop(&last).expect("it stops");
-    let ran = dyno(folder, &command);
-    ran.assert_judged();
-    assert!(ran.stderr.contains("was restarted before a pair"), "{}", ran.all());
+    let output = dyno(folder, &command);
+    output.assert_judged();
+    assert!(output.stderr.contains("was restarted before a pair"), "{output}");
     let path = only_run(&folder.join("dyno-runs")).expect("a run");
     let run = dyno_store::read(&path).expect("a run");
     assert_eq!(run.status(), RunStatus::Complete);
@@ -50,13 +50,13 @@ fn clusters_are_restarted_before_pairs() {
     assert!(renewals.iter().all(|of| of.renewed == Renewed::Server && of.target == "main"));
     assert_eq!(renewals.len(), 2, "{renewals:?}");
     assert!(renewals.iter().all(|of| of.took_s > 0.0));
-    assert!(pids().iter().zip(&first).all(|(old, new)| old != new));
+    assert!(node_pids().iter().zip(&first).all(|(old, new)| old != new));
     let paper = fs::read_to_string(path.join("paper.md")).expect("a paper");
     for words in ["before every 2 pairs", "starts of the servers", "count as 2"] {
         assert!(paper.contains(words), "no `{words}` in the paper");
     }
     let long = dyno(folder, &["compare", "last", "--long"]);
-    assert!(long.stdout.contains("One of each takes"), "{}", long.all());
+    assert!(long.stdout.contains("One of each takes"), "{long}");
     let down = dyno(folder, &["cluster", "down"]);
-    assert_eq!(down.code, 0, "{}", down.all());
+    assert_eq!(down.code, 0, "{down}");
 }

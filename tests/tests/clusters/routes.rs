@@ -29,11 +29,11 @@ impl Mine {
 
     /// PostgreSQL counts a session's work when its process ends: waits until no other session is left.
     fn sessions_have_ended(&self) {
-        let others = "SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend' \
+        let other_sessions = "SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend' \
                       AND pid <> pg_backend_pid()";
         if matches!(self.cluster.state().topology, TopologyKind::Postgres) {
             for node in ["n1", "n2", "n3"] {
-                self.wait_for(node, others, "0");
+                self.wait_for(node, other_sessions, "0");
             }
         }
     }
@@ -42,7 +42,12 @@ impl Mine {
 const ROWS: u64 = 1_000;
 
 /// Runs one experiment, and says how many reads it has made on each node.
-fn measured(scratch: &Scratch, mine: &Mine, route: &str, experiment: &str) -> ([u64; 3], Value) {
+fn measure_reads(
+    scratch: &Scratch,
+    mine: &Mine,
+    route: &str,
+    experiment: &str,
+) -> ([u64; 3], Value) {
     let text = format!(
         "[suite]\nname = \"routes\"\nsample_servers = false\n[target.main]\nroute = \"{route}\"\n\
          [[experiment]]\nname = \"a\"\nworkload = \"sysbench\"\nworkers = 4\n{experiment}\n"
@@ -52,19 +57,23 @@ fn measured(scratch: &Scratch, mine: &Mine, route: &str, experiment: &str) -> ([
     let _ = std::fs::remove_dir_all(&runs);
     let target = format!("main={}", mine.url());
     let before = mine.reads();
-    let ran = dyno(scratch.path(), &["run", "routes.toml", "--dir", "runs", "--target", &target]);
-    assert_eq!(ran.code, 0, "{experiment}\n{}", ran.all());
+    let output =
+        dyno(scratch.path(), &["run", "routes.toml", "--dir", "runs", "--target", &target]);
+    assert_eq!(output.code, 0, "{experiment}\n{output}");
     mine.sessions_have_ended();
     let after = mine.reads();
     let header = only_run(&runs).expect("a run").join("run.json");
     let header = std::fs::read_to_string(header).expect("a header");
     let password = mine.password();
-    assert!(!ran.all().contains(&password) && !header.contains(&password), "a password is shown");
+    assert!(
+        !output.to_string().contains(&password) && !header.contains(&password),
+        "a password is shown"
+    );
     ([0, 1, 2].map(|node| after[node] - before[node]), serde_json::from_str(&header).expect("JSON"))
 }
 
 /// An experiment on the data that are there.
-fn of(test: &str, events: u64, options: &str) -> String {
+fn experiment(test: &str, events: u64, options: &str) -> String {
     format!(
         "test = \"{test}\"\nevents = {events}\nprepare = false\ncleanup = false\n\
          options = {{ tables = 1, table_size = {ROWS}{options} }}"
@@ -74,8 +83,9 @@ fn of(test: &str, events: u64, options: &str) -> String {
 fn the_servers_count_what_each_route_says(test: &str, topology: TopologyKind) {
     let scratch = Scratch::new();
     let Some(mine) = up_three(test, topology) else { return };
-    let load = of("oltp_point_select", 500, "").replace("prepare = false", "prepare = true");
-    let (reads, header) = measured(&scratch, &mine, "primary", &load);
+    let load =
+        experiment("oltp_point_select", 500, "").replace("prepare = false", "prepare = true");
+    let (reads, header) = measure_reads(&scratch, &mine, "primary", &load);
     assert!(reads[0] >= 500, "{test}: {reads:?}");
     mine.has_caught_up(ROWS);
     let target = &header["targets"][0];
@@ -87,32 +97,41 @@ fn the_servers_count_what_each_route_says(test: &str, topology: TopologyKind) {
     assert_eq!((&target["route"], &target["same_host"]), (&"primary".into(), &true.into()));
 
     // What dyno asks before and after a trial is far less than the trial itself.
-    let few = |reads: u64| reads < 300;
+    let is_negligible = |reads: u64| reads < 300;
     for mode in ["auto", "disable"] {
         let option = format!(", db_ps_mode = \"{mode}\"");
-        let (reads, _) =
-            measured(&scratch, &mine, "spread", &of("oltp_point_select", 4_000, &option));
-        assert!(few(reads[0]), "{test}: spread, {mode}: {reads:?}");
+        let (reads, _) = measure_reads(
+            &scratch,
+            &mine,
+            "spread",
+            &experiment("oltp_point_select", 4_000, &option),
+        );
+        assert!(is_negligible(reads[0]), "{test}: spread, {mode}: {reads:?}");
         assert!(reads[1].min(reads[2]) >= 500, "{test}: spread, {mode}: {reads:?}");
         assert!(reads[1] + reads[2] >= 4_000, "{test}: spread, {mode}: {reads:?}");
 
         // Transactions stay on the primary ...
-        let (reads, _) = measured(&scratch, &mine, "split", &of("oltp_read_write", 200, &option));
-        assert!(few(reads[1]) && few(reads[2]), "{test}: transactions, {mode}: {reads:?}");
+        let (reads, _) =
+            measure_reads(&scratch, &mine, "split", &experiment("oltp_read_write", 200, &option));
+        assert!(
+            is_negligible(reads[1]) && is_negligible(reads[2]),
+            "{test}: transactions, {mode}: {reads:?}"
+        );
         // ... and without them, the 14 reads of each event go to the read-only nodes.
         let option = format!("{option}, skip_trx = true");
-        let (reads, _) = measured(&scratch, &mine, "split", &of("oltp_read_write", 200, &option));
+        let (reads, _) =
+            measure_reads(&scratch, &mine, "split", &experiment("oltp_read_write", 200, &option));
         let sum = reads[1] + reads[2];
         assert!(sum >= 14 * 200, "{test}: split, {mode}: {reads:?}");
         assert!(reads[1].min(reads[2]) >= 14 * 20, "{test}: split, {mode}: {reads:?}");
     }
 
     // Each number of read-only nodes is its own target, on the same data.
-    let series = format!("{}\nread_only = [1, 2, 8]", of("oltp_point_select", 4_000, ""));
-    let (reads, header) = measured(&scratch, &mine, "spread", &series);
+    let series = format!("{}\nread_only = [1, 2, 8]", experiment("oltp_point_select", 4_000, ""));
+    let (reads, header) = measure_reads(&scratch, &mine, "spread", &series);
     let run = only_run(&scratch.file("runs")).expect("a run");
     assert_eq!(english_in_chinese_paper(scratch.path(), &run), Vec::<String>::new());
-    assert!(few(reads[0] / 2), "{test}: series: {reads:?}");
+    assert!(is_negligible(reads[0] / 2), "{test}: series: {reads:?}");
     assert!(reads[1] >= 4_500 && (500..4_000).contains(&reads[2]), "{test}: series: {reads:?}");
     let parts: Vec<(&str, &str, usize)> = header["targets"]
         .as_array()
@@ -133,7 +152,13 @@ fn mariadb_counts_what_each_route_says() {
 }
 
 /// A trial of 6 s on three nodes, of which `n2` is killed after 2 s; its summary.
-fn killed(scratch: &Scratch, mine: &Mine, route: &str, test: &str, options: &str) -> Value {
+fn run_with_killed_node(
+    scratch: &Scratch,
+    mine: &Mine,
+    route: &str,
+    test: &str,
+    options: &str,
+) -> Value {
     let text = format!(
         "[suite]\nname = \"gone\"\n[target.main]\nroute = \"{route}\"\n[[experiment]]\nname = \"a\"\n\
          workload = \"sysbench\"\ntest = \"{test}\"\nworkers = 4\nduration_s = 6\ncleanup = false\n\
@@ -144,13 +169,13 @@ fn killed(scratch: &Scratch, mine: &Mine, route: &str, test: &str, options: &str
     let runs = scratch.file("runs");
     let _ = std::fs::remove_dir_all(&runs);
     let target = format!("main={}", mine.url());
-    let ran = dyno(scratch.path(), &["run", "gone.toml", "--dir", "runs", "--target", &target]);
-    let run = only_run(&runs).unwrap_or_else(|| panic!("{}", ran.all()));
+    let output = dyno(scratch.path(), &["run", "gone.toml", "--dir", "runs", "--target", &target]);
+    let run = only_run(&runs).unwrap_or_else(|| panic!("{output}"));
     let paper = std::fs::read_to_string(run.join("paper.md")).expect("a paper");
     assert!(paper.contains("n2 lost counters while away in a trial"), "{paper}");
     let trial = std::fs::read_to_string(run.join("trials/1.json")).expect("a trial");
     let trial: Value = serde_json::from_str(&trial).expect("JSON");
-    assert_eq!(trial["status"], "complete", "{trial:#}\n{}", ran.all());
+    assert_eq!(trial["status"], "complete", "{trial:#}\n{output}");
     trial
 }
 
@@ -162,21 +187,27 @@ fn workers_of_a_killed_read_only_node_go_on_at_the_other_one() {
     for (route, load, options) in
         [("spread", "oltp_point_select", ""), ("split", "oltp_read_write", ", skip_trx = true")]
     {
-        let trial = killed(&scratch, &mine, route, load, options);
-        let count = |value: &Value| value.as_u64().unwrap_or_else(|| panic!("{value}: {trial:#}"));
+        let trial = run_with_killed_node(&scratch, &mine, route, load, options);
+        let parse_count =
+            |value: &Value| value.as_u64().unwrap_or_else(|| panic!("{value}: {trial:#}"));
         // Two of the four workers read from n2. None of them waits until it is back, after the trial.
-        assert_eq!(count(&trial["counts"]["reconnects"]), 2, "{route}: {trial:#}");
+        assert_eq!(parse_count(&trial["counts"]["reconnects"]), 2, "{route}: {trial:#}");
         // Alongside, writes of two workers may meet.
         let errors = trial["errors"].as_array().expect("errors").iter();
-        let lost = errors.filter(|error| error["class"] == "connection_lost");
-        assert_eq!(lost.map(|error| count(&error["count"])).sum::<u64>(), 2, "{route}: {trial:#}");
+        let lost_connections = errors.filter(|error| error["class"] == "connection_lost");
+        assert_eq!(
+            lost_connections.map(|error| parse_count(&error["count"])).sum::<u64>(),
+            2,
+            "{route}: {trial:#}"
+        );
         assert_eq!(trial["fault"]["node"], "n2");
         let nodes = &trial["conditions"]["nodes"];
         assert_eq!(nodes["n2"]["reads"], Value::Null, "its counters began anew");
-        let (all, other) = (count(&trial["statements"]["reads"]), count(&nodes["n3"]["reads"]));
+        let (all, other) =
+            (parse_count(&trial["statements"]["reads"]), parse_count(&nodes["n3"]["reads"]));
         // Half of the reads of 2 s and all that came after.
         assert!(other as f64 > 0.5 * all as f64, "{route}: {other} of {all}: {trial:#}");
-        let primary = count(&nodes["n1"]["reads"]);
+        let primary = parse_count(&nodes["n1"]["reads"]);
         assert!(primary < 100, "{route}: the primary executed {primary} reads: {trial:#}");
     }
 }

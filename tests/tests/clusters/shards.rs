@@ -40,8 +40,8 @@ load_workers = 2
 /// Loads two warehouses, runs TPC-C and has it checked. Returns the names of the shards.
 pub(crate) fn tpcc_is_consistent(mine: &Mine) -> Vec<String> {
     std::fs::write(mine.scratch.path().join("sharded.toml"), SUITE).expect("a file");
-    let ran = mine.dyno(&["run", "sharded.toml", "--target", &format!("main={}", mine.url())]);
-    assert!(ran.stderr.contains("No warehouse lies on n1, n4"), "{}", ran.all());
+    let output = mine.dyno(&["run", "sharded.toml", "--target", &format!("main={}", mine.url())]);
+    assert!(output.stderr.contains("No warehouse lies on n1, n4"), "{output}");
     let trial = only_trial(mine.scratch.path());
     assert_eq!(trial["status"], "complete", "{trial}");
     assert!(trial["counts"]["committed"].as_u64() > Some(0), "{}", trial["counts"]);
@@ -75,58 +75,64 @@ pub(crate) fn the_ledger_is_exact_after_a_shard_was_killed(mine: &Mine) {
     std::fs::create_dir(&folder).expect("a folder");
     std::fs::write(folder.join("killed.toml"), format!("{suite}{fault}")).expect("a file");
     let target = format!("main={}", mine.url());
-    let sum = |sql: &str| -> i64 {
+    let sum_of_shards = |sql: &str| -> i64 {
         ["n1", "n2", "n3", "n4"].iter().map(|node| mine.sql(node, sql).parse().unwrap_or(0)).sum()
     };
-    let delivered = || {
-        sum("SELECT sum(d_next_o_id) FROM bmsql_district")
-            - sum("SELECT count(*) FROM bmsql_new_order")
+    let count_delivered = || {
+        sum_of_shards("SELECT sum(d_next_o_id) FROM bmsql_district")
+            - sum_of_shards("SELECT count(*) FROM bmsql_new_order")
     };
-    let delivered_before = delivered();
-    let ran = dyno(&folder, &["run", "killed.toml", "--target", &target]);
-    assert!(ran.stderr.contains("already loaded: 2 warehouses"), "{}", ran.all());
+    let delivered_before = count_delivered();
+    let output = dyno(&folder, &["run", "killed.toml", "--target", &target]);
+    assert!(output.stderr.contains("already loaded: 2 warehouses"), "{output}");
     let trial = only_trial(&folder);
     let (fault, losses) = (&trial["fault"], &trial["fault"]["across_shards"]);
     // ShardingSphere-Proxy may answer with no row where a shard is away: a trial ends with that.
     let status = trial["status"].to_string();
     let is_untrue = status.contains("is not in the database as it was loaded");
-    assert!(status == "\"complete\"" || is_untrue, "{trial}\n{}", ran.all());
+    assert!(status == "\"complete\"" || is_untrue, "{trial}\n{output}");
     assert!(fault["steps"].to_string().contains("n2"), "{fault}");
-    let number = |of: &Value, key: &str| of[key].as_u64().unwrap_or_else(|| panic!("{key}: {of}"));
+    let get_count =
+        |value: &Value, key: &str| value[key].as_u64().unwrap_or_else(|| panic!("{key}: {value}"));
     // Others than the shard's own terminals may continue; its own can't before it answers.
     assert!(fault["shard"].is_object(), "{fault}");
-    let second = |key: &str| fault[key].as_f64().unwrap_or_else(|| panic!("{key}: {fault}"));
-    assert!(second("heal_asked_at_s") <= second("healed_at_s"), "{fault}");
-    let away_s = second("heal_asked_at_s") - second("at_s") - 2.0 * second("resolution_s");
+    let get_seconds = |key: &str| fault[key].as_f64().unwrap_or_else(|| panic!("{key}: {fault}"));
+    assert!(get_seconds("heal_asked_at_s") <= get_seconds("healed_at_s"), "{fault}");
+    let away_s =
+        get_seconds("heal_asked_at_s") - get_seconds("at_s") - 2.0 * get_seconds("resolution_s");
     let own_s = fault["shard"]["first_success_after_s"].as_f64();
     let before = fault["shard"]["per_s_before"].as_f64().unwrap_or(0.0);
     // What chance explains is not an outage, and a trial that ended with the fault has seen none.
     let is_rare = is_untrue || before * away_s < 12.0;
     assert!(is_rare || own_s.is_none_or(|own_s| own_s >= away_s), "{fault}");
-    assert!(number(fault, "acknowledged") > 0 && number(losses, "acknowledged") > 0, "{fault}");
-    assert!(number(losses, "in_doubt") <= number(losses, "branches_left"), "{losses}");
+    assert!(
+        get_count(fault, "acknowledged") > 0 && get_count(losses, "acknowledged") > 0,
+        "{fault}"
+    );
+    assert!(get_count(losses, "in_doubt") <= get_count(losses, "branches_left"), "{losses}");
     // A payment moves the counter of its customer and writes a row of the history at home.
-    let counted = sum("SELECT sum(c_payment_cnt) FROM bmsql_customer");
-    let written = sum("SELECT count(*) FROM bmsql_history");
-    let torn = number(losses, "half_done")
-        + number(losses, "unknown_half_done")
-        + number(losses, "in_doubt");
-    assert!(counted.abs_diff(written) <= torn, "{counted} : {written}: {losses}");
+    let payments = sum_of_shards("SELECT sum(c_payment_cnt) FROM bmsql_customer");
+    let written = sum_of_shards("SELECT count(*) FROM bmsql_history");
+    let torn = get_count(losses, "half_done")
+        + get_count(losses, "unknown_half_done")
+        + get_count(losses, "in_doubt");
+    assert!(payments.abs_diff(written) <= torn, "{payments} : {written}: {losses}");
     let checks = trial["checks"].as_array().expect("a list");
-    let named = |name: &str| checks.iter().find(|check| check["name"] == name).expect("the check");
+    let find_check =
+        |name: &str| checks.iter().find(|check| check["name"] == name).expect("the check");
     // What the books lack is counted: also what was lost on a single shard. The proxy may commit a Delivery that it has
     // failed: then the shards hold what the books say.
-    let books = named("books");
-    let is_lost = torn + number(fault, "lost") > 0;
-    let is_undue = || {
+    let books = find_check("books");
+    let is_lost = torn + get_count(fault, "lost") > 0;
+    let reports_delivered = || {
         let lines = books["evidence"]["joined"].as_array().expect("a list");
-        let found = (delivered() - delivered_before).to_string();
+        let delivered = (count_delivered() - delivered_before).to_string();
         lines.iter().all(|line| line["args"]["what"]["key"] == "tpcc.books_delivered")
-            && lines.iter().all(|line| line["args"]["found"] == found)
+            && lines.iter().all(|line| line["args"]["found"] == delivered)
     };
-    assert!(is_lost || books["verdict"] == "passed" || is_undue(), "{books} {trial}");
-    let check = named("across-shards");
-    let is_whole = torn + number(losses, "lost") == 0;
+    assert!(is_lost || books["verdict"] == "passed" || reports_delivered(), "{books} {trial}");
+    let check = find_check("across-shards");
+    let is_whole = torn + get_count(losses, "lost") == 0;
     assert_eq!(check["verdict"], if is_whole { "passed" } else { "failed" }, "{check}");
     let paper = std::fs::read_dir(folder.join("dyno-runs")).expect("runs").flatten();
     let paper = paper
@@ -145,11 +151,11 @@ fn tpcc_over_four_postgres_shards_is_consistent_and_its_ledger_exact_after_a_kil
     let shards = tpcc_is_consistent(&mine);
     let trial = only_trial(mine.scratch.path());
     assert!(trial["notes"].to_string().contains("shards_without_warehouses"), "{trial}");
-    let written = |node: &str| trial["conditions"]["nodes"][node]["rows_written"].as_u64();
-    assert!(written("n2") > Some(0) && written("n3") > Some(0), "{trial}");
-    let rows = |table: &str| mine.rows_of(&shards, table);
-    assert_eq!(rows("bmsql_warehouse"), [0, 1, 1, 0]);
-    assert_eq!(rows("bmsql_stock"), [0, 100_000, 100_000, 0]);
+    let rows_written = |node: &str| trial["conditions"]["nodes"][node]["rows_written"].as_u64();
+    assert!(rows_written("n2") > Some(0) && rows_written("n3") > Some(0), "{trial}");
+    let count_rows = |table: &str| mine.count_rows(&shards, table);
+    assert_eq!(count_rows("bmsql_warehouse"), [0, 1, 1, 0]);
+    assert_eq!(count_rows("bmsql_stock"), [0, 100_000, 100_000, 0]);
     // Keys are the shards'.
     let keys = "SELECT count(*) FROM pg_constraint WHERE contype = 'p' AND conrelid::regclass::text LIKE 'bmsql_%'";
     assert_eq!(mine.number("n2", keys), 8);
@@ -164,14 +170,14 @@ fn tpcc_over_four_postgres_shards_is_consistent_and_its_ledger_exact_after_a_kil
 /// A target that stands for two shards is not measured on four.
 fn another_number_of_shards_is_refused(mine: &Mine) {
     let target = format!("shards-2={}", mine.url());
-    let ran = dyno(mine.scratch.path(), &["run", "polardb-x-tpcc", "--target", &target]);
-    assert_eq!(ran.code, 2, "{}", ran.all());
-    let said = "The target `shards-2` stands for 2 shards, and what was given has 4.";
-    assert!(ran.stderr.contains(said), "{}", ran.all());
+    let output = dyno(mine.scratch.path(), &["run", "polardb-x-tpcc", "--target", &target]);
+    assert_eq!(output.code, 2, "{output}");
+    let message = "The target `shards-2` stands for 2 shards, and what was given has 4.";
+    assert!(output.stderr.contains(message), "{output}");
     let up = ["cluster", "up", "sharded-postgres", "--transactions", "xa", "--dir", "another"];
-    let ran = dyno(mine.scratch.path(), &up);
-    assert_eq!(ran.code, 2, "{}", ran.all());
-    assert!(ran.stderr.contains("it has no XA"), "{}", ran.all());
+    let output = dyno(mine.scratch.path(), &up);
+    assert_eq!(output.code, 2, "{output}");
+    assert!(output.stderr.contains("it has no XA"), "{output}");
 }
 
 /// The trial stays as it was measured, and the next run of the same command holds its ledger against the shards.
@@ -188,16 +194,17 @@ fn a_stop_in_the_checks_owes_a_look_at_the_ledger(mine: &Mine) {
     });
     running.signal(Signal::INT);
     let stopped = running.end();
-    assert_eq!(stopped.code, 130, "{}", stopped.all());
+    assert_eq!(stopped.code, 130, "{stopped}");
     let trial = only_trial(&folder);
     assert_eq!(trial["status"], "complete", "{trial}");
     assert!(trial["checks"].to_string().contains("not_made"), "{trial}");
-    let ran = dyno(&folder, &run);
-    assert_eq!(ran.code, 0, "{}", ran.all());
-    let held = "acknowledged and nobody had checked (trials/1.ledger): acknowledged ";
-    let held = ran.stderr.lines().find(|line| line.contains(held)).unwrap_or_default();
-    assert!(held.contains(", lost 0. "), "{held}: {}", ran.all());
-    assert!(!only_run(&runs).expect("a run").join("trials/2.json").exists(), "{}", ran.all());
+    let output = dyno(&folder, &run);
+    assert_eq!(output.code, 0, "{output}");
+    let ledger_line = "acknowledged and nobody had checked (trials/1.ledger): acknowledged ";
+    let ledger_line =
+        output.stderr.lines().find(|line| line.contains(ledger_line)).unwrap_or_default();
+    assert!(ledger_line.contains(", lost 0. "), "{ledger_line}: {output}");
+    assert!(!only_run(&runs).expect("a run").join("trials/2.json").exists(), "{output}");
 }
 
 /// Also where it died while the data were being checked, or their sessions opened.
@@ -207,9 +214,9 @@ fn a_shard_that_died_before_a_trial_is_named(mine: &mut Mine) {
     let mut running = RunningDyno::start(&folder, &run);
     running.wait_until("the data", |running| running.stderr().contains("prepare orders on main: "));
     mine.cluster.kill("n2").expect("it runs");
-    let ran = running.end();
-    assert_eq!(ran.code, 1, "{}", ran.all());
-    assert!(ran.stderr.contains("n2 (PostgreSQL) is dead; its log "), "{}", ran.all());
+    let output = running.end();
+    assert_eq!(output.code, 1, "{output}");
+    assert!(output.stderr.contains("n2 (PostgreSQL) is dead; its log "), "{output}");
     mine.cluster.start("n2").expect("it starts again");
 }
 
@@ -252,9 +259,8 @@ fn a_coordinator_spreads_rows_by_their_number() {
     assert_eq!(read_by_plan(&mine, "SELECT count(*) FROM t"), ["n1", "n2", "n3"]);
     let twice = mine.try_sql("endpoint", "INSERT INTO t VALUES (8)").unwrap_err();
     assert_eq!(twice.sqlstate(), "23505", "the key of a shard: {twice}");
-    let refused =
-        mine.try_sql("endpoint", "SELECT dyno_shards.on_shards('SELECT 1/0')").unwrap_err();
-    assert!(refused.to_string().contains("n1: division by zero"), "{refused}");
+    let error = mine.try_sql("endpoint", "SELECT dyno_shards.on_shards('SELECT 1/0')").unwrap_err();
+    assert!(error.to_string().contains("n1: division by zero"), "{error}");
     // What one shard holds is out of reach while that is down, and nothing else.
     mine.cluster.kill("n2").unwrap();
     assert!(mine.try_sql("endpoint", "SELECT v FROM t WHERE id = 10").is_err());

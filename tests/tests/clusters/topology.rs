@@ -12,14 +12,14 @@ use std::sync::atomic::{AtomicU32, Ordering};
 const COUNT: &str = "SELECT count(*) FROM t";
 
 /// Everything that holds for each cluster with a primary and two read-only nodes.
-fn serves(mine: &Mine) {
+fn assert_serves(mine: &Mine) {
     mine.assert_up();
     mine.sql("n1", "CREATE TABLE t(id int primary key)");
     mine.sql("n1", "INSERT INTO t VALUES (1), (2), (3)");
     for replica in ["n2", "n3"] {
         mine.wait_for(replica, COUNT, "3");
-        let refused = mine.try_sql(replica, "INSERT INTO t VALUES (4)").unwrap_err();
-        assert!(refused.to_string().contains("read-only"), "{refused}");
+        let error = mine.try_sql(replica, "INSERT INTO t VALUES (4)").unwrap_err();
+        assert!(error.to_string().contains("read-only"), "{error}");
     }
     secrets_are_kept(mine);
 }
@@ -59,24 +59,24 @@ fn mariadb_with_semi_synchronous_replicas() {
         request.replication = Replication::SemiSync;
     });
     let Some(mine) = mine else { return };
-    serves(&mine);
-    let status = |name: &str| {
+    assert_serves(&mine);
+    let semi_sync_status = |name: &str| {
         let sql = format!(
             "SELECT variable_value FROM information_schema.global_status \
              WHERE variable_name = 'Rpl_semi_sync_master_{name}'"
         );
         mine.sql("n1", &sql)
     };
-    assert_eq!(status("status"), "ON");
-    assert_eq!(status("clients"), "2");
-    assert_eq!(status("no_tx"), "0");
+    assert_eq!(semi_sync_status("status"), "ON");
+    assert_eq!(semi_sync_status("clients"), "2");
+    assert_eq!(semi_sync_status("no_tx"), "0");
     assert_eq!(mine.sql("n1", "SELECT @@rpl_semi_sync_master_wait_point"), "AFTER_SYNC");
     // No one gets in without a password.
     let node = mine.cluster.node("n1").unwrap();
     let url = format!("mysql://root@127.0.0.1:{}", node.port);
     let driver = dyno_drivers::mysql::MysqlDriver::new(&url.parse().unwrap()).unwrap();
-    let refused = dyno_reactor::block_on(dyno_core::Driver::connect(&driver, 0)).unwrap();
-    assert_eq!(refused.err().map(|error| error.errno()), Some(1045));
+    let result = dyno_reactor::block_on(dyno_core::Driver::connect(&driver, 0)).unwrap();
+    assert_eq!(result.err().map(|error| error.errno()), Some(1045));
 }
 
 #[test]
@@ -86,7 +86,7 @@ fn postgres_with_a_quorum() {
         request.replication = Replication::Quorum;
     });
     let Some(mine) = mine else { return };
-    serves(&mine);
+    assert_serves(&mine);
     let sql = "SELECT count(*) FROM pg_stat_replication WHERE sync_state = 'quorum'";
     assert_eq!(mine.sql("n1", sql), "2");
     assert_eq!(mine.sql("n1", "SHOW synchronous_standby_names"), "ANY 1 (n2, n3)");
@@ -219,7 +219,7 @@ fn a_stopped_server_is_copied_with_its_data_and_passwords() {
 fn mysql_with_a_quorum() {
     let router = Some(NodeProduct::Router);
     let Some(mine) = mysql("mysql_with_a_quorum", 2, Replication::Quorum, router) else { return };
-    serves(&mine);
+    assert_serves(&mine);
     assert_eq!(mine.sql("endpoint", COUNT), "3");
     let sql = "SELECT variable_value FROM performance_schema.global_status \
                WHERE variable_name = 'Rpl_semi_sync_source_clients'";
@@ -291,8 +291,8 @@ fn servers_inherit_nothing_and_leave_no_shared_memory() {
     // The kernel removes a segment once nothing holds the memory of the dead: for an instant that may be another test
     // that reads the files of all processes.
     wait_until("the end of both segments", || {
-        let left = segments();
-        !left.contains(&before.segment) && !left.contains(&after.segment)
+        let segments = segments();
+        !segments.contains(&before.segment) && !segments.contains(&after.segment)
     });
 }
 
@@ -306,12 +306,13 @@ struct Shared {
 fn shared_by(mine: &Mine) -> Shared {
     let pid = mine.cluster.node("n1").unwrap().pid;
     let map = fs::read_to_string(format!("/proc/{pid}/maps")).unwrap();
-    let named = |start: &str| -> Vec<Vec<&str>> {
+    let mappings = |start: &str| -> Vec<Vec<&str>> {
         let lines = map.lines().map(|line| line.split_whitespace().collect::<Vec<_>>());
         lines.filter(|words| words.get(5).is_some_and(|name| name.starts_with(start))).collect()
     };
-    let files: Vec<String> = named("/dev/shm/").iter().map(|words| words[5].to_owned()).collect();
-    let [segment] = &named("/SYSV")[..] else { panic!("{map}") };
+    let files: Vec<String> =
+        mappings("/dev/shm/").iter().map(|words| words[5].to_owned()).collect();
+    let [segment] = &mappings("/SYSV")[..] else { panic!("{map}") };
     assert!(!files.is_empty() && segments().contains(&segment[4].to_owned()), "{map}");
     Shared { files, segment: segment[4].to_owned() }
 }
@@ -455,18 +456,18 @@ fn a_server_that_ends_by_itself_is_quoted() {
 fn what_cannot_be_is_refused_before_anything_is_made() {
     let scratch = Scratch::new();
     let dir = scratch.file("c");
-    let refused = |change: &dyn Fn(&mut Request)| {
+    let refusal_message = |change: &dyn Fn(&mut Request)| {
         let mut request = Request::new(&dir, TopologyKind::Mariadb);
         change(&mut request);
         let error = Cluster::up(&request, &mut |_| ()).err().expect("it can't be");
         assert!(error.hint.is_some(), "{error}");
         error.message
     };
-    let message = refused(&|request| request.replicas = 9);
+    let message = refusal_message(&|request| request.replicas = 9);
     assert_eq!(message, "A cluster has at most 8 read-only nodes, not 9.");
-    let message = refused(&|request| request.replication = Replication::SemiSync);
+    let message = refusal_message(&|request| request.replication = Replication::SemiSync);
     assert_eq!(message, "A cluster without read-only nodes has no semi-sync replication.");
-    let message = refused(&|request| {
+    let message = refusal_message(&|request| {
         request.settings.push(("a".to_owned(), "1\nuser=root".to_owned()));
     });
     assert!(message.ends_with("is no setting of a server."), "{message}");

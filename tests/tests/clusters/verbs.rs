@@ -30,8 +30,8 @@ fn processes(dir: &Path) -> Vec<String> {
 
 pub(crate) fn assert_nothing_is_left(dir: &Path) {
     assert!(!dir.exists(), "{} is left", dir.display());
-    let left = processes(dir);
-    assert!(left.is_empty(), "{left:?}");
+    let remaining = processes(dir);
+    assert!(remaining.is_empty(), "{remaining:?}");
 }
 
 fn has_mariadb(test: &str) -> bool {
@@ -50,43 +50,43 @@ fn a_cluster_lives_and_dies() {
     let scratch = Scratch::new();
     let (folder, dir) = (scratch.path(), scratch.file("dyno-cluster"));
     let none = dyno(folder, &["cluster", "status"]);
-    assert_eq!(none.code, 1, "{}", none.all());
-    assert!(none.stderr.contains("There is no cluster in dyno-cluster."), "{}", none.all());
-    assert!(none.stderr.contains("hint: `dyno cluster up` makes one"), "{}", none.all());
+    assert_eq!(none.code, 1, "{none}");
+    assert!(none.stderr.contains("There is no cluster in dyno-cluster."), "{none}");
+    assert!(none.stderr.contains("hint: `dyno cluster up` makes one"), "{none}");
     let up = dyno(folder, &UP);
-    assert_eq!(up.code, 0, "{}", up.all());
-    assert!(up.stdout.contains("n1    primary    MariaDB  up"), "{}", up.all());
-    assert!(up.stdout.contains("n2    read_only  MariaDB  up"), "{}", up.all());
-    assert!(up.stderr.contains("Ready after "), "{}", up.all());
+    assert_eq!(up.code, 0, "{up}");
+    assert!(up.stdout.contains("n1    primary    MariaDB  up"), "{up}");
+    assert!(up.stdout.contains("n2    read_only  MariaDB  up"), "{up}");
+    assert!(up.stderr.contains("Ready after "), "{up}");
     let again = dyno(folder, &UP);
-    assert_eq!(again.code, 1, "{}", again.all());
-    assert!(again.stderr.contains("holds a cluster already."), "{}", again.all());
-    assert!(again.stderr.contains("hint: `dyno cluster down --dir"), "{}", again.all());
+    assert_eq!(again.code, 1, "{again}");
+    assert!(again.stderr.contains("holds a cluster already."), "{again}");
+    assert!(again.stderr.contains("hint: `dyno cluster down --dir"), "{again}");
     // Two words of JSON that scripts need, and no password anywhere.
     let status = dyno(folder, &["cluster", "status", "--json"]);
-    assert_eq!(status.code, 0, "{}", status.all());
+    assert_eq!(status.code, 0, "{status}");
     let json: serde_json::Value = serde_json::from_str(&status.stdout).expect("JSON");
     assert_eq!(json["nodes"][1]["health"], "up");
     assert!(json["nodes"][1]["lag_s"].as_f64().is_some_and(|lag_s| lag_s >= 0.0), "{json}");
     let file = json["password_file"].as_str().expect("a path");
     let password = fs::read_to_string(file).expect("the password");
-    for text in [up.all(), status.all()] {
+    for text in [up.to_string(), status.to_string()] {
         assert!(!text.contains(password.trim()), "{text}");
     }
     let killed = dyno(folder, &["cluster", "kill", "n2"]);
-    assert_eq!(killed.code, 0, "{}", killed.all());
+    assert_eq!(killed.code, 0, "{killed}");
     let status = dyno(folder, &["cluster", "status"]);
-    assert_eq!(status.code, 1, "{}", status.all());
-    assert!(status.stderr.contains("error: Node n2 is down: "), "{}", status.all());
+    assert_eq!(status.code, 1, "{status}");
+    assert!(status.stderr.contains("error: Node n2 is down: "), "{status}");
     let started = dyno(folder, &["cluster", "start", "n2"]);
-    assert_eq!(started.code, 0, "{}", started.all());
+    assert_eq!(started.code, 0, "{started}");
     assert!(!processes(&dir).is_empty());
     let down = dyno(folder, &["cluster", "down"]);
-    assert_eq!(down.code, 0, "{}", down.all());
+    assert_eq!(down.code, 0, "{down}");
     assert_nothing_is_left(&dir);
     let again = dyno(folder, &["cluster", "down"]);
-    assert_eq!(again.code, 1, "{}", again.all());
-    assert!(again.stderr.contains("There is no cluster"), "{}", again.all());
+    assert_eq!(again.code, 1, "{again}");
+    assert!(again.stderr.contains("There is no cluster"), "{again}");
 }
 
 /// Output of `up` when each of its steps begins.
@@ -107,7 +107,7 @@ fn up_stopped_in(step: &str) -> (Scratch, RunningDyno) {
         up.signal(Signal::CONT);
         assert_eq!(up.end().code, 0, "{}", up.stderr());
         let down = dyno(scratch.path(), &["cluster", "down"]);
-        assert_eq!(down.code, 0, "{}", down.all());
+        assert_eq!(down.code, 0, "{down}");
         assert_nothing_is_left(&scratch.file("dyno-cluster"));
     }
     panic!("20 times ready before {step:?} could be interrupted")
@@ -123,8 +123,8 @@ fn an_interrupted_up_takes_everything_down() {
         up.signal(Signal::INT);
         up.signal(Signal::CONT);
         let ended = up.end();
-        assert_eq!(ended.code, 130, "{}", ended.all());
-        assert!(ended.stderr.contains("Stopped before the cluster was ready."), "{}", ended.all());
+        assert_eq!(ended.code, 130, "{ended}");
+        assert!(ended.stderr.contains("Stopped before the cluster was ready."), "{ended}");
         assert_nothing_is_left(&scratch.file("dyno-cluster"));
     }
 }
@@ -137,15 +137,15 @@ fn after_a_killed_up_down_finds_everything() {
     for step in STEPS {
         let (scratch, mut up) = up_stopped_in(step);
         let busy = dyno(scratch.path(), &["cluster", "down"]);
-        assert_eq!(busy.code, 1, "{}", busy.all());
-        assert!(busy.stderr.contains("Another dyno is just making"), "{}", busy.all());
+        assert_eq!(busy.code, 1, "{busy}");
+        assert!(busy.stderr.contains("Another dyno is just making"), "{busy}");
         up.signal(Signal::KILL);
         up.end();
         let status = dyno(scratch.path(), &["cluster", "status"]);
-        assert_eq!(status.code, 1, "{}", status.all());
-        assert!(status.stderr.contains("was never completed."), "{}", status.all());
+        assert_eq!(status.code, 1, "{status}");
+        assert!(status.stderr.contains("was never completed."), "{status}");
         let down = dyno(scratch.path(), &["cluster", "down"]);
-        assert_eq!(down.code, 0, "{}", down.all());
+        assert_eq!(down.code, 0, "{down}");
         assert_nothing_is_left(&scratch.file("dyno-cluster"));
     }
 }
@@ -165,15 +165,15 @@ fn what_cannot_be_is_said_before_anything_is_made() {
         ),
         (&["cluster", "up", "postgres", "--shards=2"], "Only a sharded cluster has shards."),
     ] {
-        let ran = dyno(scratch.path(), arguments);
-        assert_eq!(ran.code, 1, "{}", ran.all());
-        assert!(ran.stderr.contains(message), "{}", ran.all());
-        assert!(ran.stderr.contains("\nhint: "), "{}", ran.all());
+        let output = dyno(scratch.path(), arguments);
+        assert_eq!(output.code, 1, "{output}");
+        assert!(output.stderr.contains(message), "{output}");
+        assert!(output.stderr.contains("\nhint: "), "{output}");
         assert_eq!(fs::read_dir(scratch.path()).expect("a folder").count(), 0);
     }
-    let ran = dyno(scratch.path(), &["cluster", "up", "mariadb", "--set", "max_connections"]);
-    assert_eq!(ran.code, 2, "{}", ran.all());
-    assert!(ran.stderr.contains("write NAME=VALUE"), "{}", ran.all());
+    let output = dyno(scratch.path(), &["cluster", "up", "mariadb", "--set", "max_connections"]);
+    assert_eq!(output.code, 2, "{output}");
+    assert!(output.stderr.contains("write NAME=VALUE"), "{output}");
 }
 
 /// Output of a run on a cluster with a node that was left frozen, or follows no other; `promote` leaves none such.
@@ -188,28 +188,27 @@ fn an_old_primary_follows_and_a_node_left_frozen_is_named() {
             dyno(&scratch, &words)
         };
         let promoted = mine.dyno(&["cluster", "promote", "n2", "--dir=c"]);
-        assert!(promoted.stderr.contains("Node n1 follows it."), "{}", promoted.all());
+        assert!(promoted.stderr.contains("Node n1 follows it."), "{promoted}");
         mine.cluster = Cluster::open(&mine.dir()).expect("a cluster");
         mine.assert_up();
         assert_eq!(mine.roles()[0], ("n1".to_owned(), "read_only".to_owned()));
         mine.dyno(&["cluster", "freeze", "n1", "--dir=c"]);
-        let ran = run();
-        assert!(ran.stderr.contains("Node n1 is frozen"), "{}", ran.all());
-        assert!(ran.stderr.contains("hint: `dyno cluster thaw n1 --dir "), "{}", ran.all());
+        let output = run();
+        assert!(output.stderr.contains("Node n1 is frozen"), "{output}");
+        assert!(output.stderr.contains("hint: `dyno cluster thaw n1 --dir "), "{output}");
         mine.dyno(&["cluster", "thaw", "n1", "--dir=c"]);
         if topology == TopologyKind::Mariadb {
             mine.admin("n1", "STOP SLAVE");
             mine.admin("n1", "RESET SLAVE ALL");
-            let ran = run();
-            assert!(ran.stderr.contains("Node n1 follows nobody"), "{}", ran.all());
-            assert!(ran.stderr.contains("hint: `dyno cluster rejoin n1 --dir "), "{}", ran.all());
+            let output = run();
+            assert!(output.stderr.contains("Node n1 follows nobody"), "{output}");
+            assert!(output.stderr.contains("hint: `dyno cluster rejoin n1 --dir "), "{output}");
         }
         mine.cluster.kill("n2").unwrap();
         let promoted = mine.dyno(&["cluster", "promote", "n1", "--dir=c"]);
         assert!(
             promoted.stderr.contains("hint: n2 did not answer and follows nobody"),
-            "{}",
-            promoted.all()
+            "{promoted}"
         );
     }
 }

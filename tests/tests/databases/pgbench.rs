@@ -11,21 +11,21 @@ use dyno_testkit::{MariaDb, MySql, Postgres, Scratch, server_or_skip, target};
 
 const PAYMENT: &str = include_str!("../../../suites/pgbench/read-write.sql");
 
-async fn all<S: Session>(session: &mut S, statements: &[&str]) {
+async fn execute_all<S: Session>(session: &mut S, statements: &[&str]) {
     for sql in statements {
-        let done = session.query(sql, &mut Discard).await;
-        done.unwrap_or_else(|error| panic!("{sql}: {error}"));
+        let result = session.query(sql, &mut Discard).await;
+        result.unwrap_or_else(|error| panic!("{sql}: {error}"));
     }
 }
 
 /// Pays twice; then books something at a teller only.
 pub(crate) fn books_are_compared<D: Driver>(driver: &D) {
-    let looked = block_on(async {
+    let result = block_on(async {
         let mut session = driver.connect(0).await.expect("connected");
         let missing =
             balances(&mut AdminSession::lent(&mut session)).await.expect_err("there are no tables");
         assert!(!missing.is_fatal(), "{missing}");
-        all(
+        execute_all(
             &mut session,
             &[
                 "CREATE TABLE pgbench_accounts (aid int PRIMARY KEY, abalance int)",
@@ -39,7 +39,7 @@ pub(crate) fn books_are_compared<D: Driver>(driver: &D) {
             balances(&mut AdminSession::lent(&mut session)).await.expect("sums"),
             Balances::default()
         );
-        all(
+        execute_all(
             &mut session,
             &[
                 "INSERT INTO pgbench_accounts VALUES (1, 2000000000), (2, 2000000000), (3, -7)",
@@ -51,7 +51,7 @@ pub(crate) fn books_are_compared<D: Driver>(driver: &D) {
         .await;
         let before = balances(&mut AdminSession::lent(&mut session)).await.expect("sums");
         assert_eq!((before.sums[0], before.sums[1]), (3_999_999_993, 10), "more than 32 bits");
-        all(
+        execute_all(
             &mut session,
             &[
                 "UPDATE pgbench_accounts SET abalance = abalance - 4000 WHERE aid IN (1, 2)",
@@ -70,8 +70,11 @@ pub(crate) fn books_are_compared<D: Driver>(driver: &D) {
             .change_since(&before);
         assert_eq!((paid.sums[2], paid.history_rows), (-8000, 2));
         assert!(paid.verdict(&ledger).expect("a verdict").is_balanced);
-        all(&mut session, &["UPDATE pgbench_tellers SET tbalance = tbalance + 1 WHERE tid = 2"])
-            .await;
+        execute_all(
+            &mut session,
+            &["UPDATE pgbench_tellers SET tbalance = tbalance + 1 WHERE tid = 2"],
+        )
+        .await;
         let broken = balances(&mut AdminSession::lent(&mut session))
             .await
             .expect("sums")
@@ -83,7 +86,7 @@ pub(crate) fn books_are_compared<D: Driver>(driver: &D) {
         );
         session.close().await;
     });
-    looked.expect("an event loop");
+    result.expect("an event loop");
 }
 
 #[test]

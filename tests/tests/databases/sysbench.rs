@@ -84,10 +84,10 @@ pub(crate) fn whole_way<D: Driver>(driver: &D) {
     run_numbered_inserts(driver);
     run_bulk_insert(driver);
     run_without_primary_key(driver);
-    let left = with_session(driver, async |session: &mut D::Session| {
+    let result = with_session(driver, async |session: &mut D::Session| {
         preflight(&mut AdminSession::lent(session), &tables, WORKERS, MissingRows::Refused).await
     });
-    let error = left.unwrap_err();
+    let error = result.unwrap_err();
     assert_eq!(error.to_string(), "table 'sbtest1' doesn't exist, nor does 1 other");
 }
 
@@ -112,8 +112,9 @@ fn prepare_and_look<D: Driver>(driver: &D) {
         .unwrap();
         let rows = Some(ROWS.to_string());
         assert_eq!(ids.rows, [[rows.clone(), Some("1".to_owned()), rows]]);
-        let length = |column: usize| row.rows[0][column].as_deref().map(|it| it.trim_end().len());
-        assert_eq!((length(0), length(1)), (Some(119), Some(59)));
+        let text_length =
+            |column: usize| row.rows[0][column].as_deref().map(|it| it.trim_end().len());
+        assert_eq!((text_length(0), text_length(1)), (Some(119), Some(59)));
     }
     let again = prepare(&driver.admin(), &options, 3, 5, &Unobserved).unwrap();
     assert_eq!((again.rows.rows_loaded, again.tables_complete), (0, 2));
@@ -161,10 +162,10 @@ fn run_the_usual_tables<D: Driver>(driver: &D) {
             // MySQL counts no row as changed that is given the value it has.
             let tally = run_seeded(driver, &options, 5, u64::from(prepared)).unwrap();
             let per_transaction = |count: u64| count * 5 * u64::from(WORKERS);
-            let found = (tally.reads, tally.writes, tally.others, tally.misses);
+            let counts = (tally.reads, tally.writes, tally.others, tally.misses);
             let expected =
                 (per_transaction(reads), per_transaction(writes), per_transaction(others), 0);
-            assert_eq!(found, expected, "{} prepared: {prepared}", test.name());
+            assert_eq!(counts, expected, "{} prepared: {prepared}", test.name());
         }
     }
     // The server numbered the new rows behind the loaded ones.

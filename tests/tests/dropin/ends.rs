@@ -3,7 +3,8 @@
 use crate::sysbench::support::{command, number};
 use crate::{benchmarksql, pgbench};
 use dyno_testkit::{
-    MariaDb, Postgres, Ran, RunningDyno, Scratch, peer, server_or_skip, skipped, wait_until,
+    MariaDb, Postgres, ProcessOutput, RunningDyno, Scratch, peer, server_or_skip, skipped,
+    wait_until,
 };
 use rustix::process::{Pid, Signal, kill_process};
 use std::fs;
@@ -27,8 +28,8 @@ fn sql(server: &MariaDb, text: &str) -> String {
     server.sql(text).unwrap_or_else(|error| panic!("{text}: {error}")).trim().to_owned()
 }
 
-fn count(server: &MariaDb, of: &str) -> u64 {
-    sql(server, &format!("SELECT {of}")).parse().expect("a number")
+fn count(server: &MariaDb, expression: &str) -> u64 {
+    sql(server, &format!("SELECT {expression}")).parse().expect("a number")
 }
 
 fn signal(server: &MariaDb, signal: Signal) {
@@ -38,7 +39,11 @@ fn signal(server: &MariaDb, signal: Signal) {
 
 /// Stops a server that works for all of these runs, lets it continue after the end of their time, and returns their
 /// outputs and how long each of their workers has waited at least, in seconds.
-fn stall(server: &MariaDb, time_s: u64, mut running: Vec<RunningDyno>) -> (Vec<Ran>, f64) {
+fn stall(
+    server: &MariaDb,
+    time_s: u64,
+    mut running: Vec<RunningDyno>,
+) -> (Vec<ProcessOutput>, f64) {
     signal(server, Signal::STOP);
     // What was answered before has been followed by another statement then.
     std::thread::sleep(Duration::from_secs(1));
@@ -50,7 +55,7 @@ fn stall(server: &MariaDb, time_s: u64, mut running: Vec<RunningDyno>) -> (Vec<R
 }
 
 /// The number before `word`.
-fn before(text: &str, word: &str) -> f64 {
+fn number_before(text: &str, word: &str) -> f64 {
     let word = text.split_once(word).unwrap_or_else(|| panic!("no {word}: {text}")).0;
     word.rsplit(' ').next().expect("a word").parse().unwrap_or_else(|_| panic!("{text}"))
 }
@@ -68,8 +73,8 @@ fn sysbench(folder: &Path, server: &MariaDb, words: &[&str]) -> Command {
 }
 
 fn prepare(mut command: Command) {
-    let ran = Ran::of(&mut command);
-    assert_eq!(ran.code, 0, "{}", ran.all());
+    let output = ProcessOutput::capture(&mut command);
+    assert_eq!(output.code, 0, "{output}");
 }
 
 #[test]
@@ -94,17 +99,17 @@ fn a_stall_beyond_the_end_is_in_the_latencies_of_sysbench_and_pgbench() {
     let running = vec![start(test, ours), start(script, lua), start(clients, pgbench)];
     let rows = "(SELECT COUNT(*) FROM sbtest.";
     let tables = ["sbtest1)", "lua_rows)", "pgbench_history)"].map(|name| format!("{rows}{name}"));
-    wait_until("rows of all", || tables.iter().all(|of| count(&server, of) > 8));
-    let (ran, stall_s) = stall(&server, 12, running);
+    wait_until("rows of all", || tables.iter().all(|expression| count(&server, expression) > 8));
+    let (output, stall_s) = stall(&server, 12, running);
 
-    for (ran, rows) in ran.iter().zip(&tables).take(2) {
-        assert_eq!(ran.code, 0, "{}", ran.all());
-        assert!(number(ran, "max:") >= stall_s * 1e3, "{stall_s} {}", ran.all());
-        assert!(number(ran, "total time:") >= stall_s, "{stall_s} {}", ran.all());
-        assert_eq!(number(ran, "transactions:") as u64, count(&server, rows), "{}", ran.all());
+    for (output, rows) in output.iter().zip(&tables).take(2) {
+        assert_eq!(output.code, 0, "{output}");
+        assert!(number(output, "max:") >= stall_s * 1e3, "{stall_s} {output}");
+        assert!(number(output, "total time:") >= stall_s, "{stall_s} {output}");
+        assert_eq!(number(output, "transactions:") as u64, count(&server, rows), "{output}");
     }
-    let stdout = &ran[0].stdout;
-    assert!(number(&ran[0], "sum:") >= 8.0 * stall_s * 1e3, "all were in flight: {stdout}");
+    let stdout = &output[0].stdout;
+    assert!(number(&output[0], "sum:") >= 8.0 * stall_s * 1e3, "all were in flight: {stdout}");
     let lines = stdout.lines().filter(|line| line.contains("s ] thds: 8 tps: "));
     assert!(lines.count() as f64 >= stall_s, "a line for each second of it: {stdout}");
     let text = fs::read_to_string(test.file("result.json")).expect("the result");
@@ -112,15 +117,15 @@ fn a_stall_beyond_the_end_is_in_the_latencies_of_sysbench_and_pgbench() {
     assert!(json["latency"]["max_us"].as_f64() >= Some(stall_s * 1e6), "{text}");
     assert_eq!(json["in_flight"], 0);
 
-    let pgbench = ran[2].clone().good();
+    let pgbench = output[2].clone().good();
     let slowest = pgbench.stdout.split_once("latency percentile 100 = ").expect("a percentile").1;
-    assert!(before(slowest, " ms") >= stall_s * 1e3, "{stall_s} {slowest}");
+    assert!(number_before(slowest, " ms") >= stall_s * 1e3, "{stall_s} {slowest}");
     let log = fs::read_dir(clients.path()).expect("a folder").flatten();
     let mut log =
         log.filter(|entry| entry.file_name().to_string_lossy().starts_with("pgbench_log"));
     let log = fs::read_to_string(log.next().expect("a log").path()).expect("a log");
-    let latency = |line: &str| line.split(' ').nth(2).and_then(|us| us.parse::<f64>().ok());
-    let stalled = log.lines().filter_map(latency).filter(|&us| us >= stall_s * 1e6);
+    let parse_latency = |line: &str| line.split(' ').nth(2).and_then(|us| us.parse::<f64>().ok());
+    let stalled = log.lines().filter_map(parse_latency).filter(|&us| us >= stall_s * 1e6);
     assert_eq!(stalled.count(), 8, "the last of each client: {log}");
     assert_eq!(log.lines().count() as u64, count(&server, &tables[2]));
 }
@@ -149,10 +154,10 @@ fn a_stall_beyond_the_end_is_in_the_latencies_of_benchmarksql() {
         signal(&server, Signal::CONT);
         std::thread::sleep(Duration::from_secs(1));
     }
-    let (ran, stall_s) = stall(&server, 22, vec![running]);
-    let ran = &ran[0];
-    assert_eq!(ran.code, 0, "{}", ran.all());
-    assert!(benchmarksql::support::check_closing(&ran.stdout) > 0);
+    let (output, stall_s) = stall(&server, 22, vec![running]);
+    let output = &output[0];
+    assert_eq!(output.code, 0, "{output}");
+    assert!(benchmarksql::support::check_closing(&output.stdout) > 0);
 
     let text = fs::read_to_string(folder.file("r/data/result.csv")).expect("a result");
     let lines: Vec<Vec<&str>> =
@@ -162,8 +167,8 @@ fn a_stall_beyond_the_end_is_in_the_latencies_of_benchmarksql() {
     assert!(slowest >= stall_s * 1e3 - 1.0, "{stall_s} {slowest}");
     let is_stored = |line: &&Vec<&str>| line[4] == "NEW_ORDER" && line[5..] == ["0", "0", "0"];
     assert_eq!(lines.iter().filter(is_stored).count() as u64, count(&server, orders));
-    let maximum = ran.stderr.lines().find(|line| line.contains("in flight at the end"));
-    assert!(maximum.is_some_and(|line| line.contains(", 0 in flight at the end")), "{}", ran.all());
+    let maximum = output.stderr.lines().find(|line| line.contains("in flight at the end"));
+    assert!(maximum.is_some_and(|line| line.contains(", 0 in flight at the end")), "{output}");
 }
 
 #[test]
@@ -178,37 +183,37 @@ fn transactions_of_sysbench_are_the_rows_that_it_stored() {
     fs::write(folder.file("rows.lua"), SCRIPT).expect("a script");
     sql(&server, "CREATE TABLE sbtest.lua_rows (n INT) ENGINE = InnoDB");
     let socket = format!("--mysql-socket={}", server.socket.display());
-    let run = |program: Option<&String>, words: &[&str]| {
+    let run_program = |program: Option<&String>, words: &[&str]| {
         let mut command = match program {
             Some(program) => Command::new(program),
             None => command(folder.path(), &[]),
         };
         command.current_dir(folder.path()).args([&socket, "--mysql-user=root", "--threads=8"]);
-        Ran::of(command.args(["--table-size=100", "--time=2"]).args(words)).good()
+        ProcessOutput::capture(command.args(["--table-size=100", "--time=2"]).args(words)).good()
     };
     for program in [original.as_ref(), None] {
         if original.is_none() && program.is_some() {
             continue;
         }
         for test in ["oltp_insert", "bulk_insert"] {
-            let _ = run(program, &[test, "prepare"]);
-            let rows = || {
+            let _ = run_program(program, &[test, "prepare"]);
+            let count_rows = || {
                 let table = |n| format!("(SELECT COUNT(*) FROM sbtest.sbtest{n})");
                 let tables = if test == "oltp_insert" { 1..=1 } else { 1..=8 };
                 count(&server, &tables.map(table).collect::<Vec<_>>().join(" + "))
             };
-            let loaded = rows();
-            let ran = run(program, &[test, "run"]);
-            let transactions = number(&ran, "transactions:") as u64;
-            assert_eq!(rows() - loaded, transactions, "{program:?} {test} {}", ran.all());
-            assert!(number(&ran, "total time:") >= 2.0, "{}", ran.all());
-            let _ = run(program, &[test, "cleanup"]);
+            let loaded = count_rows();
+            let output = run_program(program, &[test, "run"]);
+            let transactions = number(&output, "transactions:") as u64;
+            assert_eq!(count_rows() - loaded, transactions, "{program:?} {test} {output}");
+            assert!(number(&output, "total time:") >= 2.0, "{output}");
+            let _ = run_program(program, &[test, "cleanup"]);
         }
     }
     let script = ["--threads=8", "--time=2", "./rows.lua", "run"];
-    let ran = Ran::of(&mut sysbench(folder.path(), &server, &script)).good();
+    let output = ProcessOutput::capture(&mut sysbench(folder.path(), &server, &script)).good();
     let rows = count(&server, "COUNT(*) FROM sbtest.lua_rows");
-    assert_eq!(rows, number(&ran, "transactions:") as u64, "{}", ran.all());
+    assert_eq!(rows, number(&output, "transactions:") as u64, "{output}");
 }
 
 #[test]
@@ -218,7 +223,7 @@ fn transactions_of_pgbench_are_the_rows_that_it_stored() {
     let folder = Scratch::new();
     let url = server.url();
     prepare(pgbench::support::ours(folder.path(), &["-i", "-q", &url]));
-    let rows = || {
+    let count_rows = || {
         let rows = server.sbtest("SELECT count(*) FROM pgbench_history").expect("a count");
         rows.trim().parse::<u64>().expect("a number")
     };
@@ -229,11 +234,11 @@ fn transactions_of_pgbench_are_the_rows_that_it_stored() {
     }
     let ours = pgbench::support::ours(folder.path(), &words);
     for mut command in theirs.into_iter().chain([ours]) {
-        let before = rows();
-        let ran = Ran::of(&mut command).good();
+        let before = count_rows();
+        let output = ProcessOutput::capture(&mut command).good();
         let label = "number of transactions actually processed: ";
-        let processed = ran.stdout.lines().find_map(|line| line.strip_prefix(label));
+        let processed = output.stdout.lines().find_map(|line| line.strip_prefix(label));
         let processed: u64 = processed.and_then(|n| n.parse().ok()).expect("a number");
-        assert_eq!(rows() - before, processed, "{}", ran.all());
+        assert_eq!(count_rows() - before, processed, "{output}");
     }
 }

@@ -1,7 +1,8 @@
 //! Accounts that log in from another host for the first time: nothing but the network lies between.
 
 use dyno_testkit::{
-    Certificates, MySql, Network, Postgres, Ran, Scratch, ask, dyno_command, skipped,
+    Certificates, MySql, Network, Postgres, ProcessOutput, Scratch, dyno_command, query_url,
+    skipped,
 };
 use std::cell::Cell;
 
@@ -54,16 +55,16 @@ impl<S> Remote<S> {
             command.env_remove(name);
         }
         command.args(words).envs(variables.iter().copied());
-        let ran = Ran::of(&mut self.network.on_host(CLIENT, &command));
-        let place = format!("{words:?} {variables:?}: {}", ran.all());
-        assert!(!ran.all().contains("s3cr3t"), "{place}");
-        let notes = ran.stderr.matches("note: the password was sent").count();
+        let output = ProcessOutput::capture(&mut self.network.on_host(CLIENT, &command));
+        let place = format!("{words:?} {variables:?}: {output}");
+        assert!(!output.to_string().contains("s3cr3t"), "{place}");
+        let notes = output.stderr.matches("note: the password was sent").count();
         assert_eq!(notes, usize::from(matches!(end, Noted)), "{place}");
         match end {
-            LoggedIn | Noted => assert_eq!(ran.code, 0, "{place}"),
+            LoggedIn | Noted => assert_eq!(output.code, 0, "{place}"),
             Refused(words) => {
-                assert_ne!(ran.code, 0, "{place}");
-                let hint = ran.stderr.lines().find(|line| line.contains("hint: "));
+                assert_ne!(output.code, 0, "{place}");
+                let hint = output.stderr.lines().find(|line| line.contains("hint: "));
                 assert!(hint.is_some_and(|hint| hint.contains(words)), "{place}");
             }
         }
@@ -89,12 +90,12 @@ const TABLE: &str = "CREATE TABLE sbtest1 (id INT PRIMARY KEY, k INT, c CHAR(120
 const ROW: &str = "INSERT INTO sbtest1 VALUES (1, 1, '', '')";
 
 fn start_mysql(host: &str, certificates: &Certificates) -> Result<(MySql, u16), String> {
-    let file = |name: &str| certificates.file(name).display().to_string();
+    let certificate_path = |name: &str| certificates.file(name).display().to_string();
     let options = [
         format!("--bind-address=127.0.0.1,{host}"),
-        format!("--ssl-ca={}", file("ca.pem")),
-        format!("--ssl-cert={}", file("server.pem")),
-        format!("--ssl-key={}", file("server.key")),
+        format!("--ssl-ca={}", certificate_path("ca.pem")),
+        format!("--ssl-cert={}", certificate_path("server.pem")),
+        format!("--ssl-key={}", certificate_path("server.key")),
     ];
     let server = MySql::start_with(&options.each_ref().map(String::as_str))?;
     let port = server.port;
@@ -103,7 +104,7 @@ fn start_mysql(host: &str, certificates: &Certificates) -> Result<(MySql, u16), 
 
 impl Remote<MySql> {
     fn sql(&self, text: &str) {
-        ask(&self.server.url(), text).unwrap_or_else(|error| panic!("{text}: {error}"));
+        query_url(&self.server.url(), text).unwrap_or_else(|error| panic!("{text}: {error}"));
     }
 
     /// The name of an account that the server has never seen logging in.
@@ -157,17 +158,18 @@ impl Remote<MySql> {
             (&format!("?tls=verify-full&ca={ca}"), LoggedIn),
             ("?tls=verify-full", Refused("ca=FILE")),
         ] {
-            let url = || format!("mysql://{}:s3cr3t@{}/sbtest{query}", self.fresh(), self.place());
+            let fresh_url =
+                || format!("mysql://{}:s3cr3t@{}/sbtest{query}", self.fresh(), self.place());
             // The first one makes the tables that the second one checks.
             for command in ["pgbench -i --target", "check"] {
-                self.check(&words(&format!("{command} {}", url())), &[], &end);
+                self.check(&words(&format!("{command} {}", fresh_url())), &[], &end);
             }
             // The tables that it would make are there, as it sees after the login.
             let end = match end {
                 LoggedIn => Refused("name another database"),
                 other => other,
             };
-            self.check(&words(&format!("bench {}", url())), &[], &end);
+            self.check(&words(&format!("bench {}", fresh_url())), &[], &end);
         }
     }
 
@@ -211,16 +213,16 @@ fn remote_mysql_of_an_account_never_used() {
 }
 
 fn start_postgres(host: &str, certificates: &Certificates) -> Result<(Postgres, u16), String> {
-    let file = |name: &str| certificates.file(name).display().to_string();
+    let certificate_path = |name: &str| certificates.file(name).display().to_string();
     let hba = "host all postgres 127.0.0.1/32 trust\nhost all hashed all md5\n\
-               host all plain all password\n";
+               host all plain all password\nhostssl all encrypted all trust\n";
     std::fs::write(certificates.file("hba"), hba).expect("a file");
     let options = [
         format!("listen_addresses=127.0.0.1,{host}"),
         "ssl=on".to_owned(),
-        format!("ssl_cert_file={}", file("server.pem")),
-        format!("ssl_key_file={}", file("own.key")),
-        format!("hba_file={}", file("hba")),
+        format!("ssl_cert_file={}", certificate_path("server.pem")),
+        format!("ssl_key_file={}", certificate_path("own.key")),
+        format!("hba_file={}", certificate_path("hba")),
     ];
     let options: Vec<&str> = options.iter().flat_map(|text| ["-c", text.as_str()]).collect();
     let server = Postgres::start_with(&options)?;
@@ -233,17 +235,17 @@ impl Remote<Postgres> {
         let ca = self.certificates.ca();
         let no_tls = "sslmode=require, or add allow_cleartext=true in the connection string";
         let password = ("PGPASSWORD", "s3cr3t");
-        let set = |name, value| [password, (name, value)];
+        let password_and = |name, value| [password, (name, value)];
         for (user, text, variables, end) in [
             ("plain", "", &[password][..], LoggedIn),
             ("plain", "sslmode=disable", &[password], Refused(no_tls)),
             ("plain", "sslmode=allow", &[password], LoggedIn),
-            ("plain", "", &set("PGSSLMODE", "disable"), Refused(no_tls)),
+            ("plain", "", &password_and("PGSSLMODE", "disable"), Refused(no_tls)),
             ("plain", "sslmode=disable allow_cleartext=true", &[password], LoggedIn),
             ("plain", "sslmode=require", &[password], LoggedIn),
             ("plain", &format!("sslmode=verify-full sslrootcert={ca}"), &[password], LoggedIn),
-            ("plain", "sslmode=verify-full", &[password], Refused("sslrootcert=FILE")),
-            ("plain", "", &set("PGREQUIREAUTH", "scram-sha-256"), Refused("require_auth")),
+            ("plain", "sslmode=verify-full", &[password], Refused("sslrootcert=FILE or in ~/.po")),
+            ("plain", "", &password_and("PGREQUIREAUTH", "scram-sha-256"), Refused("require_auth")),
             ("plain", "require_auth=!password", &[password], Refused("require_auth")),
             ("hashed", "sslmode=disable", &[password], LoggedIn),
         ] {
@@ -283,6 +285,10 @@ impl Remote<Postgres> {
             (" --pgsql-sslmode=disable", Refused(no_tls)),
             (" --pgsql-sslmode=disable --pgsql-allow-cleartext=on", LoggedIn),
             (" --pgsql-sslmode=require", LoggedIn),
+            (
+                " --pgsql-sslmode=disable --pgsql-user=encrypted",
+                Refused("connect with --pgsql-sslmode=require"),
+            ),
         ] {
             let (host, port) = (&self.host, self.port);
             let line = format!(
@@ -303,7 +309,7 @@ fn remote_postgres_that_asks_for_the_password_in_clear_text() {
         }
     };
     let roles = "CREATE ROLE plain LOGIN PASSWORD 's3cr3t'; SET password_encryption = 'md5'; \
-                 CREATE ROLE hashed LOGIN PASSWORD 's3cr3t'; \
+                 CREATE ROLE hashed LOGIN PASSWORD 's3cr3t'; CREATE ROLE encrypted LOGIN; \
                  GRANT ALL ON DATABASE sbtest TO PUBLIC";
     remote.server.sql(roles).expect("roles");
     let grants = "GRANT ALL ON SCHEMA public TO PUBLIC";

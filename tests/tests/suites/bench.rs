@@ -16,9 +16,9 @@ fn sql(folder: &Path, sql: &str) -> Vec<String> {
     let answer = dyno_reactor::block_on(async {
         let mut session = driver.connect(0).await.expect("the database can be opened");
         let mut answer = AnswerTable::default();
-        let asked = session.query(sql, &mut answer).await.map(|_| answer);
+        let result = session.query(sql, &mut answer).await.map(|_| answer);
         session.close().await;
-        asked
+        result
     });
     let answer = answer.expect("an event loop").expect("an answer");
     let first = answer.rows.into_iter().filter_map(|row| row.into_iter().next().flatten());
@@ -47,11 +47,11 @@ fn tables_that_appear_while_a_bench_asks_are_kept() {
     sql(folder, "CREATE TABLE sbtest5 (own INT)");
     sql(folder, "CREATE TABLE orders (own INT)");
     answer.write_all(b"y\n").expect("dyno reads");
-    let ran = running.end();
-    assert_eq!(ran.code, 1, "{}", ran.all());
+    let output = running.end();
+    assert_eq!(output.code, 1, "{output}");
     // Only the existing table of TPC-H.
-    let said = "a has tables with the names that are needed: orders, sbtest5.";
-    assert!(ran.stderr.contains(said), "{}", ran.all());
+    let message = "a has tables with the names that are needed: orders, sbtest5.";
+    assert!(output.stderr.contains(message), "{output}");
     assert_eq!(names(folder), ["orders", "sbtest5"]);
 }
 
@@ -66,13 +66,13 @@ fn tables_that_appear_while_a_bench_runs_are_kept() {
     sql(folder, "CREATE TABLE bmsql_item (own INT)");
     sql(folder, "INSERT INTO bmsql_item VALUES (7)");
     let second = dyno(folder, &bench);
-    assert_eq!(second.code, 1, "{}", second.all());
-    assert!(second.stderr.contains("The same run is being executed"), "{}", second.all());
-    assert!(!second.stderr.contains("--new"), "{}", second.all());
-    let ran = running.end();
-    assert_eq!(ran.code, 1, "{}", ran.all());
-    assert!(ran.stderr.contains("Table bmsql_item exists"), "{}", ran.all());
-    assert!(!ran.stderr.contains("has left tables"), "{}", ran.all());
+    assert_eq!(second.code, 1, "{second}");
+    assert!(second.stderr.contains("The same run is being executed"), "{second}");
+    assert!(!second.stderr.contains("--new"), "{second}");
+    let output = running.end();
+    assert_eq!(output.code, 1, "{output}");
+    assert!(output.stderr.contains("Table bmsql_item exists"), "{output}");
+    assert!(!output.stderr.contains("has left tables"), "{output}");
     assert_eq!(names(folder), ["bmsql_item"]);
     assert_eq!(sql(folder, "SELECT own FROM bmsql_item"), ["7"]);
 }
@@ -83,19 +83,19 @@ fn a_bench_whose_load_fails_leaves_no_table() {
     let scratch = Scratch::new();
     let folder = scratch.path();
     sql(folder, "CREATE VIEW k_3 AS SELECT 1");
-    let ran = dyno(folder, &["bench", "sqlite:own.db", "--yes", "--budget", "60s"]);
-    assert_eq!(ran.code, 1, "{}", ran.all());
-    assert!(ran.stderr.contains("creating index 'k_3'"), "{}", ran.all());
+    let output = dyno(folder, &["bench", "sqlite:own.db", "--yes", "--budget", "60s"]);
+    assert_eq!(output.code, 1, "{output}");
+    assert!(output.stderr.contains("creating index 'k_3'"), "{output}");
     assert_eq!(names(folder), ["k_3"]);
     let nothing = dyno(folder, &["bench", "sqlite:own.db", "--remove"]);
-    assert_eq!(nothing.code, 0, "{}", nothing.all());
+    assert_eq!(nothing.code, 0, "{nothing}");
     // Another folder knows nothing of what was left.
     let elsewhere = ["bench", "sqlite:own.db", "--remove", "--dir", "elsewhere"];
     let elsewhere = dyno(folder, &elsewhere);
-    assert_eq!(elsewhere.code, 1, "{}", elsewhere.all());
-    let said = "There is no run of `dyno bench` in elsewhere.";
-    assert!(elsewhere.stderr.contains(said), "{}", elsewhere.all());
-    assert!(elsewhere.stderr.contains("`--dir`"), "{}", elsewhere.all());
+    assert_eq!(elsewhere.code, 1, "{elsewhere}");
+    let message = "There is no run of `dyno bench` in elsewhere.";
+    assert!(elsewhere.stderr.contains(message), "{elsewhere}");
+    assert!(elsewhere.stderr.contains("`--dir`"), "{elsewhere}");
 }
 
 #[test]
@@ -108,45 +108,45 @@ fn a_bench_whose_server_dies_says_what_it_leaves() {
     let mut running = RunningDyno::start(folder, &bench);
     running.wait_until("a trial has ended", |it| it.stderr().contains("16 workers"));
     server.kill();
-    let ran = running.end();
-    assert_eq!(ran.code, 1, "{}", ran.all());
-    assert!(ran.stderr.contains("has left tables on"), "{}", ran.all());
-    assert!(ran.stderr.contains("with `--remove` it only drops them"), "{}", ran.all());
+    let output = running.end();
+    assert_eq!(output.code, 1, "{output}");
+    assert!(output.stderr.contains("has left tables on"), "{output}");
+    assert!(output.stderr.contains("with `--remove` it only drops them"), "{output}");
     server.restart().expect("it starts again");
     // Its user has made one of them again.
     server.sbtest("COMMENT ON TABLE sbtest1 IS NULL").expect("it is there");
     let again = dyno(folder, &bench);
-    assert_eq!(again.code, 1, "{}", again.all());
-    assert!(again.stderr.contains("that are needed: sbtest1."), "{}", again.all());
+    assert_eq!(again.code, 1, "{again}");
+    assert!(again.stderr.contains("that are needed: sbtest1."), "{again}");
     let removed = dyno(folder, &["bench", &url, "--remove", "--yes"]);
-    assert_eq!(removed.code, 0, "{}", removed.all());
-    assert!(removed.stderr.contains("kept"), "{}", removed.all());
+    assert_eq!(removed.code, 0, "{removed}");
+    assert!(removed.stderr.contains("kept"), "{removed}");
     let tables = server.sbtest("SELECT tablename FROM pg_tables WHERE schemaname = 'public'");
     assert_eq!(tables.expect("tables").trim(), "sbtest1");
 }
 
 /// Nothing is loaded into one database under two names; settings of sessions may be compared on it, and databases of a
 /// server.
-fn assert_one_database_is_none_of_two(url: &str, other: &str, options: &str) {
+fn assert_one_database_is_none_of_two(url: &str, other_url: &str, options: &str) {
     let scratch = Scratch::new();
     let folder = scratch.path();
     let renamed = url.replace("127.0.0.1", "localhost");
     assert_ne!(renamed, url);
-    let refused = dyno(folder, &["bench", url, &renamed, "--yes", "--budget", "30m"]);
-    assert_eq!(refused.code, 1, "{}", refused.all());
-    assert!(refused.stderr.contains("same database under two names"), "{}", refused.all());
-    assert!(!refused.stderr.contains("preparing"), "{}", refused.all());
+    let two_names = dyno(folder, &["bench", url, &renamed, "--yes", "--budget", "30m"]);
+    assert_eq!(two_names.code, 1, "{two_names}");
+    assert!(two_names.stderr.contains("same database under two names"), "{two_names}");
+    assert!(!two_names.stderr.contains("preparing"), "{two_names}");
     let suite = "[suite]\nname = \"two\"\n\n[target.a]\n\n[target.b]\n\n[[experiment]]\nname = \"ro\"\n\
                  workload = \"sysbench\"\ntest = \"oltp_read_only\"\nworkers = 1\nevents = 20\n\
                  options = { tables = 1, table_size = 100 }\n";
     std::fs::write(folder.join("two.toml"), suite).expect("a suite can be written");
-    let run = |b: &str| {
+    let run_pair = |b: &str| {
         let (a, b) = (format!("a={url}"), format!("b={b}"));
         dyno(folder, &["run", "two.toml", "--new", "--target", &a, "--target", &b])
     };
-    assert_eq!(run(&renamed).code, 1);
-    for allowed in [other, &format!("{renamed}?{options}")] {
-        run(allowed).assert_judged();
+    assert_eq!(run_pair(&renamed).code, 1);
+    for allowed in [other_url, &format!("{renamed}?{options}")] {
+        run_pair(allowed).assert_judged();
     }
 }
 
@@ -155,8 +155,8 @@ fn a_database_of_postgres_under_two_names_is_one() {
     let server = server_or_skip!(Postgres, "a_database_of_postgres_under_two_names_is_one");
     server.sql("CREATE DATABASE other").expect("a database");
     let url = server.url();
-    let other = url.replace("/sbtest", "/other");
-    assert_one_database_is_none_of_two(&url, &other, "sslmode=disable");
+    let other_url = url.replace("/sbtest", "/other");
+    assert_one_database_is_none_of_two(&url, &other_url, "sslmode=disable");
 }
 
 #[test]
@@ -164,6 +164,6 @@ fn a_database_of_mariadb_under_two_names_is_one() {
     let server = server_or_skip!(MariaDb, "a_database_of_mariadb_under_two_names_is_one");
     server.sql("CREATE DATABASE other").expect("a database");
     let url = server.url();
-    let other = url.replace("/sbtest", "/other");
-    assert_one_database_is_none_of_two(&url, &other, "tls=disable");
+    let other_url = url.replace("/sbtest", "/other");
+    assert_one_database_is_none_of_two(&url, &other_url, "tls=disable");
 }

@@ -45,9 +45,9 @@ options = { scale = 0.01 }
 fn a_paper_of_all_workloads_is_chinese() {
     let scratch = Scratch::new();
     fs::write(scratch.file("all.toml"), SUITE).expect("a suite");
-    let ran = dyno(scratch.path(), &["run", "all.toml"]);
-    assert_eq!(ran.code, 0, "{}", ran.all());
+    let output = dyno(scratch.path(), &["run", "all.toml"]);
+    assert_eq!(output.code, 0, "{output}");
     let run = only_run(&scratch.file("dyno-runs")).expect("a run");
-    let left = english_in_chinese_paper(scratch.path(), &run);
-    assert!(left.is_empty(), "{} without Chinese: {left:#?}", left.len());
+    let english = english_in_chinese_paper(scratch.path(), &run);
+    assert!(english.is_empty(), "{} without Chinese: {english:#?}", english.len());
 }

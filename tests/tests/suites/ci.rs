@@ -1,7 +1,7 @@
 //! `dyno ci` in jobs of GitHub and GitLab, as `action.yml` and the template for GitLab call it.
 
 use dyno_testkit::{
-    Postgres, Ran, RunningDyno, Scratch, dyno, dyno_path, server_or_skip, wait_until,
+    Postgres, ProcessOutput, RunningDyno, Scratch, dyno, dyno_path, server_or_skip, wait_until,
 };
 use rustix::process::Signal;
 use std::fs;
@@ -16,21 +16,26 @@ const WASTE: &str = "CREATE FUNCTION waste() RETURNS trigger LANGUAGE plpgsql AS
     FUNCTION waste()";
 
 fn load(folder: &Path, server: &Postgres) {
-    let ran = dyno(folder, &["pgbench", "-i", "-q", "-s", "1", &server.url()]);
-    assert_eq!(ran.code, 0, "{}", ran.all());
+    let output = dyno(folder, &["pgbench", "-i", "-q", "-s", "1", &server.url()]);
+    assert_eq!(output.code, 0, "{output}");
 }
 
 /// Imitates a runner: fills the inputs into the variables of a template, and executes the script that the template
 /// calls.
-fn job(folder: &Path, template: &str, inputs: &[(&str, &str)], variables: &[(&str, &str)]) -> Ran {
+fn job(
+    folder: &Path,
+    template: &str,
+    inputs: &[(&str, &str)],
+    variables: &[(&str, &str)],
+) -> ProcessOutput {
     fs::write(folder.join("s.toml"), SUITE).expect("a suite");
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let (script, template) = ("deploy/pipeline/run", text(&root, template));
     assert!(template.lines().any(|line| line.ends_with(script)), "{template}");
     let path = std::env::var("PATH").unwrap_or_default();
-    let own = dyno_path().parent().expect("a folder").display();
+    let binary_folder = dyno_path().parent().expect("a folder").display();
     let mut command = Command::new(root.join(script));
-    command.current_dir(folder).env("PATH", format!("{own}:{path}"));
+    command.current_dir(folder).env("PATH", format!("{binary_folder}:{path}"));
     for name in ["GITHUB_ACTIONS", "GITHUB_STEP_SUMMARY", "CI_JOB_URL", "GITHUB_SHA"] {
         command.env_remove(name);
     }
@@ -41,15 +46,15 @@ fn job(folder: &Path, template: &str, inputs: &[(&str, &str)], variables: &[(&st
         let Some((_, input)) = input.split_once(" inputs.") else { continue };
         let input = input.trim_end_matches([' ', '}', ']']);
         let provided = inputs.iter().find(|(name, _)| *name == input);
-        let value = provided.map_or_else(|| default_of(&template, input), |(_, value)| *value);
+        let value = provided.map_or_else(|| input_default(&template, input), |(_, value)| *value);
         command.env(name, value);
     }
     command.envs(variables.iter().copied());
-    Ran::of(&mut command)
+    ProcessOutput::capture(&mut command)
 }
 
 /// The default of an input; empty if it has none.
-fn default_of<'t>(template: &'t str, input: &str) -> &'t str {
+fn input_default<'t>(template: &'t str, input: &str) -> &'t str {
     let mut lines = template.lines().skip_while(|line| line.trim() != format!("{input}:")).skip(1);
     let default = lines.by_ref().take(3).find_map(|line| line.trim().strip_prefix("default: "));
     default.unwrap_or_default().trim_matches('"')
@@ -61,15 +66,11 @@ fn text(folder: &Path, name: &str) -> String {
 }
 
 /// At most 20 lines of 80 columns on both streams, but for lines that only a runner reads.
-fn is_mail_sized(ran: &Ran) {
-    let lines = ran.stdout.lines().filter(|line| !line.starts_with("::"));
+fn is_mail_sized(output: &ProcessOutput) {
+    let lines = output.stdout.lines().filter(|line| !line.starts_with("::"));
     let lines: Vec<&str> = lines.collect();
-    assert!(lines.len() <= 18, "{}", ran.all());
-    assert!(
-        lines.iter().all(|line| line.chars().count() <= 80 || !line.contains(' ')),
-        "{}",
-        ran.all()
-    );
+    assert!(lines.len() <= 18, "{output}");
+    assert!(lines.iter().all(|line| line.chars().count() <= 80 || !line.contains(' ')), "{output}");
 }
 
 #[test]
@@ -94,21 +95,21 @@ fn jobs_pass_fail_and_stay_open_as_the_cost_of_a_transaction_says() {
         )
     };
     let passed = run_on_github("server_cpu_us.ratio < 3");
-    assert_eq!(passed.code, 0, "{}", passed.all());
-    assert!(passed.stdout.contains("::notice title=dyno ci::No regression: "), "{}", passed.all());
+    assert_eq!(passed.code, 0, "{passed}");
+    assert!(passed.stdout.contains("::notice title=dyno ci::No regression: "), "{passed}");
     is_mail_sized(&passed);
     // Equal servers: whether the interval lies below 1 is open, unless it is one in forty.
     let open = run_on_github("server_cpu_us.ratio < 1");
-    assert!([3, 0].contains(&open.code), "{}", open.all());
+    assert!([3, 0].contains(&open.code), "{open}");
     if open.code == 3 {
-        assert!(open.stdout.contains("::warning title=dyno ci::Undecided: "), "{}", open.all());
-        assert!(open.stdout.contains("Established: server CPU"), "{}", open.all());
+        assert!(open.stdout.contains("::warning title=dyno ci::Undecided: "), "{open}");
+        assert!(open.stdout.contains("Established: server CPU"), "{open}");
         assert!(text(folder, "dyno-ci/junit.xml").contains("<skipped message="));
     }
     b.sbtest(WASTE).expect("a trigger");
     let failed = run_on_github("server_cpu_us.ratio < 1.5");
-    assert_eq!(failed.code, 5, "{}", failed.all());
-    assert!(failed.stdout.contains("::error title=dyno ci::Regression: "), "{}", failed.all());
+    assert_eq!(failed.code, 5, "{failed}");
+    assert!(failed.stdout.contains("::error title=dyno ci::Regression: "), "{failed}");
     is_mail_sized(&failed);
     let steps = text(folder, "step-summary.md");
     assert_eq!(steps.matches("| change | 95% interval |").count(), 3, "{steps}");
@@ -119,8 +120,8 @@ fn jobs_pass_fail_and_stay_open_as_the_cost_of_a_transaction_says() {
         &[("baseline", &*a_url), ("candidate", &*b_url), ("fail-if", "server_cpu_us.ratio < 1.5")],
         &[("CI_JOB_URL", "https://gitlab.example/jobs/1"), ("CI_COMMIT_SHA", "abc")],
     );
-    assert_eq!(on_gitlab.code, 5, "{}", on_gitlab.all());
-    assert!(!on_gitlab.stdout.contains("::error"), "{}", on_gitlab.all());
+    assert_eq!(on_gitlab.code, 5, "{on_gitlab}");
+    assert!(!on_gitlab.stdout.contains("::error"), "{on_gitlab}");
     assert!(text(folder, "dyno-ci/junit.xml").contains("failures=\"1\""));
     assert!(text(folder, "dyno-ci/summary.md").contains("https://gitlab.example/jobs/1"));
     assert!(text(folder, "dyno-ci/otava.csv").contains(",abc,"));
@@ -148,8 +149,8 @@ fn a_candidate_that_dies_or_never_comes_up_fails_the_job() {
         &[("baseline", &a_url), ("candidate", "echo building; exit 1")],
         &[],
     );
-    assert_eq!(never.code, 1, "{}", never.all());
-    assert!(never.stderr.contains("candidate: The command has printed no URL"), "{}", never.all());
+    assert_eq!(never.code, 1, "{never}");
+    assert!(never.stderr.contains("candidate: The command has printed no URL"), "{never}");
     assert!(text(folder, "dyno-ci/junit.xml").contains("errors=\"1\""));
     // A job that is canceled leaves no process behind.
     let sleeps = "echo $$ > sleeps; exec sleep 600";
@@ -185,8 +186,8 @@ fn a_candidate_that_dies_or_never_comes_up_fails_the_job() {
         b.kill();
         job.join().expect("a job")
     });
-    assert_eq!(died.code, 1, "{}", died.all());
-    assert!(text(folder, "dyno-ci/summary.md").contains("no verdict"), "{}", died.all());
+    assert_eq!(died.code, 1, "{died}");
+    assert!(text(folder, "dyno-ci/summary.md").contains("no verdict"), "{died}");
     let process = text(folder, "stays");
     assert!(!Path::new("/proc").join(process.trim()).exists(), "it is left: {process}");
 }
@@ -203,14 +204,14 @@ fn servers_that_are_installed_in_a_folder_are_started_and_removed() {
     fs::write(folder.join("own.toml"), suite).expect("a suite");
     let arguments =
         ["ci", "--baseline", &software, "--candidate", &software, "--suite", "own.toml"];
-    let more = ["--fail-if", "server_cpu_us.ratio < 3", "--long"];
-    let ran = dyno(folder, &[&arguments[..], &more].concat());
-    assert_eq!(ran.code, 0, "{}", ran.all());
+    let options = ["--fail-if", "server_cpu_us.ratio < 3", "--long"];
+    let output = dyno(folder, &[&arguments[..], &options].concat());
+    assert_eq!(output.code, 0, "{output}");
     // The candidate begins with a copy of the baseline's data.
-    assert_eq!(ran.all().matches(" rows by COPY").count(), 1, "{}", ran.all());
+    assert_eq!(output.to_string().matches(" rows by COPY").count(), 1, "{output}");
     let nothing = dyno(folder, &["ci", "--baseline", ".", "--candidate", "."]);
-    assert_eq!(nothing.code, 2, "{}", nothing.all());
-    assert!(nothing.stderr.contains("holds no server"), "{}", nothing.all());
+    assert_eq!(nothing.code, 2, "{nothing}");
+    assert!(nothing.stderr.contains("holds no server"), "{nothing}");
 }
 
 /// The folder above `bin` of a PostgreSQL of this machine.

@@ -3,8 +3,8 @@
 
 use dyno_facts::{RunStatus, TrialStatus};
 use dyno_testkit::{
-    MariaDb, MySql, Postgres, Ran, RunningDyno, Scratch, ask, commits, dyno, only_run,
-    server_or_skip, skipped,
+    MariaDb, MySql, Postgres, ProcessOutput, RunningDyno, Scratch, commits, dyno, only_run,
+    query_url, server_or_skip, skipped,
 };
 use serde_json::Value;
 use std::fs;
@@ -14,9 +14,9 @@ use std::time::Duration;
 const DISCARDED: &str = "The server has discarded the writes of ";
 const SCANNED: &str = "The server scanned whole tables, ";
 
-fn good(ran: Ran) -> Ran {
-    assert_eq!(ran.code, 0, "{}", ran.all());
-    ran
+fn good(output: ProcessOutput) -> ProcessOutput {
+    assert_eq!(output.code, 0, "{output}");
+    output
 }
 
 /// The ids of the checks of a level that found something in the only run of this folder.
@@ -33,7 +33,7 @@ fn checks_with_findings(folder: &Scratch, level: &str) -> Vec<String> {
     findings.map(|check| check["id"].as_str().expect("an id").to_owned()).collect()
 }
 
-fn sysbench(folder: &Scratch, server: &MariaDb, words: &str) -> Ran {
+fn sysbench(folder: &Scratch, server: &MariaDb, words: &str) -> ProcessOutput {
     let socket = format!("--mysql-socket={}", server.socket.display());
     let common = ["sysbench", &socket, "--mysql-user=root", "--tables=1", "--table-size=5000"];
     let words: Vec<&str> = common.into_iter().chain(words.split_whitespace()).collect();
@@ -52,37 +52,37 @@ fn writes_that_nothing_commits_are_no_result() {
     good(sysbench(&folder, &server, "oltp_insert prepare"));
     server.sql("SET GLOBAL autocommit = 0").expect("set");
     let before = rows(&server);
-    let ran = sysbench(&folder, &server, "--time=0 --events=200 oltp_insert run");
+    let output = sysbench(&folder, &server, "--time=0 --events=200 oltp_insert run");
     // The setting is refused before anything is executed.
-    assert!(ran.code == 1 && ran.all().contains("autocommit = OFF"), "{}", ran.all());
+    assert!(output.code == 1 && output.to_string().contains("autocommit = OFF"), "{output}");
     assert_eq!(rows(&server), before);
     // A script may say it itself, and closes its connection in the end.
-    let script = |end: &str| {
+    let script_ending_with = |end: &str| {
         format!(
             "function thread_init()\n  con = sysbench.sql.driver():connect()\n  con:query('SET autocommit = 0')\nend\n\
              function event() con:query('INSERT INTO sbtest1 (k, c, pad) VALUES (1, \"c\", \"p\")') end\n\
              function thread_done()\n  {end}\n  con:disconnect()\nend\n"
         )
     };
-    let run = |end: &str| {
-        fs::write(folder.file("own.lua"), script(end)).expect("a script");
+    let run_script = |end: &str| {
+        fs::write(folder.file("own.lua"), script_ending_with(end)).expect("a script");
         sysbench(&folder, &server, "--threads=2 --time=0 --events=50 own.lua run")
     };
     let before = rows(&server);
-    let ran = run("");
-    assert!(ran.code == 1 && ran.stderr.contains(&format!("{DISCARDED}50 ")), "{}", ran.all());
+    let output = run_script("");
+    assert!(output.code == 1 && output.stderr.contains(&format!("{DISCARDED}50 ")), "{output}");
     assert_eq!(rows(&server), before);
-    good(run("con:query('COMMIT')"));
+    good(run_script("con:query('COMMIT')"));
     assert_eq!(rows(&server), before + 50);
 
     // In a suite such a trial has failed.
-    fs::write(folder.file("own.lua"), script("")).expect("a script");
+    fs::write(folder.file("own.lua"), script_ending_with("")).expect("a script");
     let suite = "[suite]\nname = \"own\"\n[[experiment]]\nname = \"a\"\nworkload = \"lua\"\nscript = \"own.lua\"\n\
                  prepare = false\ncleanup = false\nworkers = 2\nevents = 50\n";
     fs::write(folder.file("own.toml"), suite).expect("a suite");
     let target = format!("main={}", server.url());
-    let ran = dyno(folder.path(), &["run", "own.toml", "--target", &target]);
-    assert!(ran.code == 1 && ran.stderr.contains(DISCARDED), "{}", ran.all());
+    let output = dyno(folder.path(), &["run", "own.toml", "--target", &target]);
+    assert!(output.code == 1 && output.stderr.contains(DISCARDED), "{output}");
     let run = dyno_store::read(&only_run(&folder.file("dyno-runs")).expect("a run")).expect("read");
     assert!(matches!(run.trials[0].summary.status, TrialStatus::Failed(_)));
     assert!(matches!(run.header.status, RunStatus::Failed(_)));
@@ -98,13 +98,13 @@ fn tables_without_keys_are_seen(url: &str, drop_key: &str) {
         |words: &[&str]| dyno(folder.path(), &[&["pgbench", &target][..], words].concat());
     good(pgbench(&["-i", "-q"]));
     for script in ["tpcb-like", "select-only"] {
-        let ran = good(pgbench(&["-n", "-c", "2", "-t", "20", "-b", script]));
-        assert!(!ran.stderr.contains(SCANNED), "{}", ran.all());
+        let output = good(pgbench(&["-n", "-c", "2", "-t", "20", "-b", script]));
+        assert!(!output.stderr.contains(SCANNED), "{output}");
     }
-    ask(url, drop_key).expect("dropped");
+    query_url(url, drop_key).expect("dropped");
     for script in ["tpcb-like", "select-only"] {
-        let ran = good(pgbench(&["-n", "-c", "2", "-t", "20", "-b", script]));
-        assert!(ran.stderr.contains(SCANNED), "{}", ran.all());
+        let output = good(pgbench(&["-n", "-c", "2", "-t", "20", "-b", script]));
+        assert!(output.stderr.contains(SCANNED), "{output}");
     }
     // PostgreSQL may have forgotten the scans of a session after a second: whole runs are too long for a certain
     // answer.
@@ -140,12 +140,12 @@ fn postgres_tables_without_keys_are_seen() {
 fn tables_that_a_crash_empties_are_seen(url: &str, empties: &str, engine: &str) {
     let folder = Scratch::new();
     let target = format!("--target={url}");
-    let pgbench = |words: &[&str]| {
+    let run_pgbench = |words: &[&str]| {
         good(dyno(folder.path(), &[&["pgbench", "-n", &target][..], words].concat()))
     };
-    pgbench(&["-i", "-q"]);
-    ask(url, empties).expect("changed");
-    pgbench(&["-c", "2", "-T", "1", "-N", "--paper"]);
+    run_pgbench(&["-i", "-q"]);
+    query_url(url, empties).expect("changed");
+    run_pgbench(&["-c", "2", "-T", "1", "-N", "--paper"]);
     assert!(checks_with_findings(&folder, "W").contains(&"unsafe-tables".to_owned()));
     let run = only_run(&folder.file("dyno-runs")).expect("a run");
     let run = run.display().to_string();
@@ -170,7 +170,7 @@ fn postgres_tables_that_a_crash_empties_are_seen() {
 }
 
 /// Runs statements of the user's own on these targets, an `[[experiment]]` with these further keys.
-fn own_statements(folder: &Scratch, urls: &[String], keys: &str) -> Ran {
+fn own_statements(folder: &Scratch, urls: &[String], keys: &str) -> ProcessOutput {
     let targets = ["a", "b"].iter().zip(urls);
     let targets = targets.map(|(name, url)| format!("[target.{name}]\nurl = \"{url}\"\n"));
     let suite = format!(
@@ -184,10 +184,10 @@ fn own_statements(folder: &Scratch, urls: &[String], keys: &str) -> Ran {
 
 /// Makes a table of as many rows.
 fn fill(url: &str, rows: usize) {
-    ask(url, "CREATE TABLE t (id INT PRIMARY KEY, n INT, c INT)").expect("a table");
-    let all: Vec<String> = (1..=rows).map(|id| format!("({id}, 0, 0)")).collect();
+    query_url(url, "CREATE TABLE t (id INT PRIMARY KEY, n INT, c INT)").expect("a table");
+    let values: Vec<String> = (1..=rows).map(|id| format!("({id}, 0, 0)")).collect();
     if rows > 0 {
-        ask(url, &format!("INSERT INTO t VALUES {}", all.join(", "))).expect("rows");
+        query_url(url, &format!("INSERT INTO t VALUES {}", values.join(", "))).expect("rows");
     }
 }
 
@@ -198,9 +198,9 @@ fn an_empty_side_is_no_winner(urls: [String; 2]) {
     fill(&urls[1], 0);
     let keys = "statements = [\"SELECT c FROM t WHERE id = :id @9\", \"BEGIN; UPDATE t SET n = n + 1 WHERE id = :id; COMMIT\"]\n\
                 compare = { baseline = \"a\", candidates = \"b\", pairs = \"6..6\" }\ngate = \"tps.ratio > 0.1\"";
-    let ran = own_statements(&folder, &urls, keys);
-    assert_eq!(ran.code, 3, "{}", ran.all());
-    assert!(ran.stdout.contains("unlike-rows"), "{}", ran.all());
+    let output = own_statements(&folder, &urls, keys);
+    assert_eq!(output.code, 3, "{output}");
+    assert!(output.stdout.contains("unlike-rows"), "{output}");
     assert_eq!(checks_with_findings(&folder, "E"), ["unlike-rows"]);
     assert!(checks_with_findings(&folder, "W").contains(&"no-rows".to_owned()));
 }
@@ -221,17 +221,17 @@ fn an_empty_mariadb_is_no_winner() {
 
 /// Statements that roll back what they did, which is not a commit, and queries that lose nothing by it.
 fn rollbacks_are_no_commits(url: &str) {
-    let found = |keys: &str| {
+    let find_errors = |keys: &str| {
         let folder = Scratch::new();
         good(own_statements(&folder, &[url.to_owned()], keys));
         checks_with_findings(&folder, "E")
     };
     fill(url, 1000);
     let update = "UPDATE t SET n = n + 1 WHERE id = :id;";
-    let end = |what: &str, end: &str| format!("statements = [\"BEGIN; {what} {end}\"]");
-    assert_eq!(found(&end(update, "ROLLBACK")), ["rolled-back"]);
-    assert_eq!(found(&end(update, "COMMIT")), [""; 0]);
-    assert_eq!(found(&end("SELECT c FROM t WHERE id = :id;", "ROLLBACK")), [""; 0]);
+    let ending_with = |what: &str, end: &str| format!("statements = [\"BEGIN; {what} {end}\"]");
+    assert_eq!(find_errors(&ending_with(update, "ROLLBACK")), ["rolled-back"]);
+    assert_eq!(find_errors(&ending_with(update, "COMMIT")), [""; 0]);
+    assert_eq!(find_errors(&ending_with("SELECT c FROM t WHERE id = :id;", "ROLLBACK")), [""; 0]);
 }
 
 #[test]
@@ -281,11 +281,11 @@ fn settings_of_a_while_are_seen(url: &str, [off, on]: [&[&str]; 2]) -> Vec<Strin
     let has_begun = || only_run(&runs).is_some_and(|run| !commits(&run, 1).is_empty());
     running.wait_until("the window", |_| has_begun());
     for sql in off {
-        ask(url, sql).expect("changed");
+        query_url(url, sql).expect("changed");
     }
     sleep(Duration::from_millis(2500));
     for sql in on {
-        ask(url, sql).expect("changed");
+        query_url(url, sql).expect("changed");
     }
     running.end();
     assert_eq!(checks_with_findings(&folder, "E"), ["durability-changed"]);
@@ -312,14 +312,14 @@ fn durability_that_mariadb_lacks_for_a_while_is_seen() {
 #[test]
 fn a_log_in_memory_is_not_durable() {
     let name = "a_log_in_memory_is_not_durable";
-    let start = || Postgres::start_with(&["-c", "max_connections=100"]);
-    let (a, b) = (start(), start());
+    let start_server = || Postgres::start_with(&["-c", "max_connections=100"]);
+    let (a, b) = (start_server(), start_server());
     let (Ok(a), Ok(mut b)) = (a, b) else { return skipped(name, "PostgreSQL is not installed") };
     let memory = std::path::PathBuf::from(format!("/dev/shm/dyno-{}", std::process::id()));
     let log = b.server.folder().join("data/pg_wal");
     b.kill();
     // Unlike a new one, the folder keeps its owner.
-    let moved = Ran::of(std::process::Command::new("mv").args([&log, &memory]));
+    let moved = ProcessOutput::capture(std::process::Command::new("mv").args([&log, &memory]));
     if moved.code != 0 {
         return skipped(name, "there is no /dev/shm");
     }
@@ -327,10 +327,10 @@ fn a_log_in_memory_is_not_durable() {
     b.restart().expect("it starts");
     let folder = Scratch::new();
     sysbench_suite(&folder, &[a.url(), b.url()], FEW_PAIRS);
-    let ran = dyno(folder.path(), &["run", "s.toml"]);
+    let output = dyno(folder.path(), &["run", "s.toml"]);
     drop(b);
     fs::remove_dir_all(memory).expect("removed");
-    assert!(ran.stdout.contains("log_file_system = tmpfs"), "{}", ran.all());
+    assert!(output.stdout.contains("log_file_system = tmpfs"), "{output}");
     assert_eq!(checks_with_findings(&folder, "E"), ["durability"]);
 }
 
@@ -338,18 +338,18 @@ fn a_log_in_memory_is_not_durable() {
 fn altered_data_are_seen(urls: [String; 2], changes: &[&str], wanted: &[&str]) {
     let folder = Scratch::new();
     sysbench_suite(&folder, &urls, &format!("cleanup = false\n{FEW_PAIRS}"));
-    let run = || {
+    let run_suite = || {
         let _ = fs::remove_dir_all(folder.file("dyno-runs"));
         dyno(folder.path(), &["run", "s.toml"]);
-        let mut found = checks_with_findings(&folder, "W");
-        found.retain(|id| ["data-repaired", "rows"].contains(&id.as_str()));
-        found
+        let mut findings = checks_with_findings(&folder, "W");
+        findings.retain(|id| ["data-repaired", "rows"].contains(&id.as_str()));
+        findings
     };
-    assert_eq!(run(), [""; 0], "the same data");
+    assert_eq!(run_suite(), [""; 0], "the same data");
     for sql in changes {
-        ask(&urls[1], sql).expect("changed");
+        query_url(&urls[1], sql).expect("changed");
     }
-    assert_eq!(run(), wanted);
+    assert_eq!(run_suite(), wanted);
 }
 
 #[test]

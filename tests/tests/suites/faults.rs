@@ -87,8 +87,8 @@ fn survives_the_death_of_a_server(
         .wait_until("an interval without commits", |_| commits(&run, 1)[measured..].contains(&0));
     // Children of the dead server may hold its files for a moment.
     wait_until("the server to come back", || restart().is_ok());
-    let ran = running.end();
-    assert_ne!(ran.code, 0, "{}\n{}", ran.stdout, ran.stderr);
+    let output = running.end();
+    assert_ne!(output.code, 0, "{}\n{}", output.stdout, output.stderr);
     let trial = trial(&run, 1);
     let status = trial["status"].to_string();
     assert!(status.contains("runner.node_died_in_trial"), "{status}");
@@ -101,8 +101,8 @@ fn survives_the_death_of_a_server(
     assert!(commits[gap..].iter().any(|&count| count > 0), "it goes on: {commits:?}");
     assert_eq!(commits.iter().sum::<u64>(), count(&trial["counts"]["committed"]));
     let events = events(&run);
-    let of_kind = |kind: &str| events.iter().filter(|event| event["kind"] == kind).count();
-    assert!(of_kind("error") > 0 && of_kind("reconnect") > 0, "{events:?}");
+    let count_events = |kind: &str| events.iter().filter(|event| event["kind"] == kind).count();
+    assert!(count_events("error") > 0 && count_events("reconnect") > 0, "{events:?}");
     let gaps = events.iter().filter(|event| event["text"]["en"] == "No transaction was committed.");
     assert_eq!(gaps.count(), commits.iter().filter(|&&count| count == 0).count());
     for paper in ["paper.md", "paper.html"] {
@@ -149,9 +149,9 @@ fn two_trials(folder: &Path, duration_s: u32) -> [&'static str; 2] {
 /// Repeats the command, which finishes the run and repeats nothing that was complete.
 fn goes_on(folder: &Path, arguments: &[&str], run: &Path) {
     let first = fs::read(run.join("trials/1.json")).expect("the first trial is complete");
-    let ran = dyno(folder, arguments);
-    assert_eq!(ran.code, 0, "{}\n{}", ran.stdout, ran.stderr);
-    assert!(ran.stderr.contains("Going on with"), "{}", ran.stderr);
+    let output = dyno(folder, arguments);
+    assert_eq!(output.code, 0, "{}\n{}", output.stdout, output.stderr);
+    assert!(output.stderr.contains("Going on with"), "{}", output.stderr);
     assert_eq!(only_run(&runs(folder)).as_deref(), Some(run));
     assert_eq!(json(&run.join("run.json"))["status"], "complete");
     assert_eq!(fs::read(run.join("trials/1.json")).expect("still there"), first);
@@ -174,18 +174,19 @@ fn a_killed_run_is_printed_and_gone_on_with() {
     assert_eq!(running.end().code, -1);
 
     assert!(!run.join("trials/2.json").exists());
-    let ran = dyno(folder, &["paper", "last", "--out", "paper"]);
-    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    let output = dyno(folder, &["paper", "last", "--out", "paper"]);
+    assert_eq!(output.code, 0, "{}", output.stderr);
     let csv = fs::read_to_string(folder.join("paper/paper.csv")).expect("the trials");
     let mut lines = csv.lines().map(|line| line.split(',').collect::<Vec<_>>());
     let names = lines.next().expect("names of columns");
     let cut = lines.find(|line| line[0] == "2").expect("the cut trial is in the paper");
-    let at = |name: &str| cut[names.iter().position(|known| *known == name).expect("a column")];
-    assert_eq!((at("status"), at("adds_up")), ("interrupted", "true"));
-    assert_ne!(at("counts.committed"), "0");
-    let ran = dyno(folder, &["show"]);
-    assert_eq!(ran.code, 0, "{}", ran.stderr);
-    assert!(ran.stdout.contains("interrupted"), "{}", ran.stdout);
+    let get_cell =
+        |name: &str| cut[names.iter().position(|known| *known == name).expect("a column")];
+    assert_eq!((get_cell("status"), get_cell("adds_up")), ("interrupted", "true"));
+    assert_ne!(get_cell("counts.committed"), "0");
+    let output = dyno(folder, &["show"]);
+    assert_eq!(output.code, 0, "{}", output.stderr);
+    assert!(output.stdout.contains("interrupted"), "{}", output.stdout);
     let listed = dyno(folder, &["ls"]);
     assert!(listed.stdout.contains("interrupted"), "{}", listed.stdout);
 
@@ -203,11 +204,11 @@ fn ctrl_c_keeps_what_was_measured() {
     let mut running = RunningDyno::start(folder, &arguments);
     let run = wait_for_commits(&mut running, folder, 2);
     running.signal(Signal::INT);
-    let ran = running.end();
-    assert_eq!(ran.code, 130, "{}\n{}", ran.stdout, ran.stderr);
-    assert_eq!(error_lines(&ran.stderr), 1, "{}", ran.stderr);
-    assert!(ran.stderr.contains("hint: The same command goes on with it."), "{}", ran.stderr);
-    assert!(ran.stdout.contains("was cut off"), "{}", ran.stdout);
+    let output = running.end();
+    assert_eq!(output.code, 130, "{}\n{}", output.stdout, output.stderr);
+    assert_eq!(error_lines(&output.stderr), 1, "{}", output.stderr);
+    assert!(output.stderr.contains("hint: The same command goes on with it."), "{}", output.stderr);
+    assert!(output.stdout.contains("was cut off"), "{}", output.stdout);
     assert_eq!(json(&run.join("run.json"))["status"], "interrupted");
     let second = trial(&run, 2);
     assert_eq!(second["status"], "interrupted");
@@ -227,11 +228,11 @@ fn a_run_that_a_server_ended_early_is_gone_on_with() {
     let folder = scratch.path();
     suite(folder, &server.url(), "workers = [2, 16]\nduration_s = 2");
     let arguments = ["run", "faults.toml"];
-    let ran = dyno(folder, &arguments);
-    assert_eq!(ran.code, 1, "{}\n{}", ran.stdout, ran.stderr);
-    assert_eq!(error_lines(&ran.stderr), 1, "{}", ran.stderr);
+    let output = dyno(folder, &arguments);
+    assert_eq!(output.code, 1, "{}\n{}", output.stdout, output.stderr);
+    assert_eq!(error_lines(&output.stderr), 1, "{}", output.stderr);
     let words = "refused the log-in: Too many connections";
-    assert!(ran.stderr.contains(words), "{}", ran.stderr);
+    assert!(output.stderr.contains(words), "{}", output.stderr);
     let run = only_run(&runs(folder)).expect("there is a run");
     assert_eq!(trial(&run, 1)["status"], "complete");
     server.sql("SET GLOBAL max_connections = 200").expect("the limit can be raised");
@@ -268,12 +269,12 @@ fn a_full_disk_is_one_error_and_nothing_written_is_lost() {
             || running.stderr().contains("can't be written any more")
     });
     let before = commits(&run, 2);
-    let ran = running.end();
-    assert_eq!(ran.code, 1, "{}\n{}", ran.stdout, ran.stderr);
-    assert_eq!(error_lines(&ran.stderr), 1, "{}", ran.stderr);
-    assert!(ran.stderr.contains("No space left on device"), "{}", ran.stderr);
-    assert!(ran.stderr.contains("hint: Free some space there"), "{}", ran.stderr);
-    assert!(!ran.stderr.contains("panicked"), "{}", ran.stderr);
+    let output = running.end();
+    assert_eq!(output.code, 1, "{}\n{}", output.stdout, output.stderr);
+    assert_eq!(error_lines(&output.stderr), 1, "{}", output.stderr);
+    assert!(output.stderr.contains("No space left on device"), "{}", output.stderr);
+    assert!(output.stderr.contains("hint: Free some space there"), "{}", output.stderr);
+    assert!(!output.stderr.contains("panicked"), "{}", output.stderr);
     assert!(commits(&run, 2).starts_with(&before), "whole lines stay");
     fill();
     let paper = dyno(folder, &["paper", "last"]);
@@ -286,9 +287,9 @@ fn a_full_disk_is_one_error_and_nothing_written_is_lost() {
     fs::remove_file(&filler).expect("removed");
     let _ = dyno(folder, &["paper", "last"]).good();
     assert!(run.join("paper.html").exists());
-    let shown = dyno(folder, &["show"]);
-    assert_eq!(shown.code, 0, "{}", shown.stderr);
-    assert!(!shown.stderr.contains("damaged"), "{}", shown.stderr);
+    let summary = dyno(folder, &["show"]);
+    assert_eq!(summary.code, 0, "{}", summary.stderr);
+    assert!(!summary.stderr.contains("damaged"), "{}", summary.stderr);
     // As the hint says.
     goes_on(folder, &arguments, &run);
     drop(tiny);

@@ -1,11 +1,11 @@
 //! Servers and run folders of others, whose texts command terminals and forge lines: nothing of that is printed, also
 //! where a pipe reads it.
 
-use crate::compare::{store, trial_of};
+use crate::compare::{store, trial_on};
 use crate::silent::{log_in_to_mysql, log_in_to_postgres};
 use dyno_core::is_command;
 use dyno_facts::ExperimentFacts;
-use dyno_testkit::{Ran, Scratch, dyno};
+use dyno_testkit::{ProcessOutput, Scratch, dyno};
 use serde_json::Value;
 use std::fs;
 use std::io::{Read, Result, Write};
@@ -17,22 +17,22 @@ const OBEYED: &str =
 const FORGED: &str = "OK: everything passed";
 
 /// The text got as far as that.
-fn says_it(words: &str, ran: &Ran) {
-    assert!(ran.all().contains(FORGED), "{words} does not say it: {}", ran.all());
+fn says_it(words: &str, output: &ProcessOutput) {
+    assert!(output.to_string().contains(FORGED), "{words} does not say it: {output}");
 }
 
 /// Nothing of what was printed is obeyed.
-fn commands_nothing(words: &str, ran: &Ran) {
-    let said = [ran.stdout.as_str(), ran.stderr.as_str()].concat();
-    let obeyed = said.chars().find(|c| is_command(*c) && !matches!(c, '\n' | '\t'));
-    assert_eq!(obeyed, None, "{words}: {:?}", ran.all());
+fn commands_nothing(words: &str, output: &ProcessOutput) {
+    let texts = [output.stdout.as_str(), output.stderr.as_str()].concat();
+    let obeyed = texts.chars().find(|c| is_command(*c) && !matches!(c, '\n' | '\t'));
+    assert_eq!(obeyed, None, "{words}: {output:?}");
 }
 
 /// And no line of it looks like one of dyno's own.
-fn forges_nothing(words: &str, ran: &Ran) {
-    commands_nothing(words, ran);
-    let mut lines = ran.stdout.lines().chain(ran.stderr.lines());
-    assert!(!lines.any(|line| line.starts_with(FORGED)), "{words}: {}", ran.all());
+fn forges_nothing(words: &str, output: &ProcessOutput) {
+    commands_nothing(words, output);
+    let mut lines = output.stdout.lines().chain(output.stderr.lines());
+    assert!(!lines.any(|line| line.starts_with(FORGED)), "{words}: {output}");
 }
 
 type LogIn = fn(&mut TcpStream) -> Result<()>;
@@ -57,10 +57,10 @@ fn refusing_server(scheme: &str) -> u16 {
         for mut stream in listener.incoming().flatten() {
             let refusal = refusal.clone();
             std::thread::spawn(move || {
-                let mut heard = [0; 64 << 10];
+                let mut buffer = [0; 64 << 10];
                 let mut goes_on = log_in(&mut stream).is_ok();
                 while goes_on {
-                    goes_on = stream.read(&mut heard).is_ok_and(|count| count > 0)
+                    goes_on = stream.read(&mut buffer).is_ok_and(|count| count > 0)
                         && stream.write_all(&refusal).is_ok();
                 }
             });
@@ -69,11 +69,11 @@ fn refusing_server(scheme: &str) -> u16 {
     port
 }
 
-fn refused(words: &str) -> Ran {
+fn run_refused(words: &str) -> ProcessOutput {
     let folder = Scratch::new();
-    let ran = dyno(folder.path(), &words.split_whitespace().collect::<Vec<_>>());
-    assert!(ran.code > 0, "{words}: {}", ran.all());
-    ran
+    let output = dyno(folder.path(), &words.split_whitespace().collect::<Vec<_>>());
+    assert!(output.code > 0, "{words}: {output}");
+    output
 }
 
 #[test]
@@ -82,23 +82,25 @@ fn errors_of_servers_command_no_terminal_behind_a_pipe() {
         let port = refusing_server(scheme);
         let url = format!("{scheme}://u@127.0.0.1:{port}/d");
         let driver = if scheme == "mysql" { "mysql" } else { "pgsql" };
-        let sysbench = |command: &str| {
+        let sysbench_line = |command: &str| {
             format!(
                 "sysbench --db-driver={driver} --{driver}-host=127.0.0.1 --{driver}-port={port} \
                  --{driver}-user=u oltp_read_write {command}"
             )
         };
-        for words in [sysbench("prepare"), sysbench("run"), format!("pgbench -i --target {url}")] {
-            let ran = refused(&words);
-            says_it(&words, &ran);
-            commands_nothing(&words, &ran);
+        for words in
+            [sysbench_line("prepare"), sysbench_line("run"), format!("pgbench -i --target {url}")]
+        {
+            let output = run_refused(&words);
+            says_it(&words, &output);
+            commands_nothing(&words, &output);
         }
         for words in [format!("check {url}"), format!("bench {url} --yes")] {
-            let ran = refused(&words);
-            forges_nothing(&words, &ran);
+            let output = run_refused(&words);
+            forges_nothing(&words, &output);
             // What PostgreSQL refuses there may only be listed as not readable.
             if scheme == "mysql" {
-                says_it(&words, &ran);
+                says_it(&words, &output);
             }
         }
     }
@@ -107,16 +109,16 @@ fn errors_of_servers_command_no_terminal_behind_a_pipe() {
 #[test]
 fn errors_of_postgres_keep_their_lines_in_pgbench() {
     let port = refusing_server("postgres");
-    let ran = refused(&format!("pgbench -i --target postgres://u@127.0.0.1:{port}/d"));
-    assert!(ran.stderr.contains(&format!("\n{FORGED}\n")), "{}", ran.all());
+    let output = run_refused(&format!("pgbench -i --target postgres://u@127.0.0.1:{port}/d"));
+    assert!(output.stderr.contains(&format!("\n{FORGED}\n")), "{output}");
 }
 
 #[test]
 fn run_folders_of_others_command_no_terminal_behind_a_pipe() {
     let folder = Scratch::new();
     for name in ["a", "b"] {
-        let trial = |number: u32| trial_of(OBEYED, number, [8, number], 1000.0);
-        let trials: Vec<_> = (1..=6).map(trial).collect();
+        let numbered_trial = |number: u32| trial_on(OBEYED, number, [8, number], 1000.0);
+        let trials: Vec<_> = (1..=6).map(numbered_trial).collect();
         store(folder.path(), name, ExperimentFacts::default(), &trials);
         let file = folder.path().join(name).join("run.json");
         let mut run: Value = serde_json::from_slice(&fs::read(&file).expect("read")).expect("JSON");
@@ -126,8 +128,8 @@ fn run_folders_of_others_command_no_terminal_behind_a_pipe() {
     }
     for words in ["ls", "show a", "compare a b", "compare a b --long"] {
         let words = format!("{words} --dir .");
-        let ran = dyno(folder.path(), &words.split_whitespace().collect::<Vec<_>>());
-        says_it(&words, &ran);
-        forges_nothing(&words, &ran);
+        let output = dyno(folder.path(), &words.split_whitespace().collect::<Vec<_>>());
+        says_it(&words, &output);
+        forges_nothing(&words, &output);
     }
 }

@@ -2,7 +2,7 @@
 
 use dyno_facts::{Purpose, RunStatus, TrialStatus};
 use dyno_store::RunData;
-use dyno_testkit::{MariaDb, Ran, RunningDyno, Scratch, dyno, only_run, server_or_skip};
+use dyno_testkit::{MariaDb, ProcessOutput, RunningDyno, Scratch, dyno, only_run, server_or_skip};
 use rustix::process::Signal;
 use std::collections::BTreeSet;
 use std::fs;
@@ -18,7 +18,7 @@ fn suite(folder: &Path, keys: &str) {
     fs::write(folder.join("s.toml"), text).expect("a suite can be written");
 }
 
-fn run(folder: &Path, dir: &str, more: &[&str]) -> Ran {
+fn run(folder: &Path, dir: &str, more: &[&str]) -> ProcessOutput {
     dyno(folder, &[&["run", "s.toml", "--dir", dir][..], more].concat())
 }
 
@@ -40,16 +40,16 @@ fn gates_decide_the_exit_code() {
         ("broken", "[\"errors < 1%\", \"max_ms > 3600000\"]", 5, "gates are proven broken"),
     ] {
         suite(folder, &format!("{PAIRS}\ngate = {gate}"));
-        let ran = run(folder, dir, &[]);
-        assert_eq!(ran.code, code, "{}", ran.all());
-        assert!(ran.stderr.contains(told), "{}", ran.all());
+        let output = run(folder, dir, &[]);
+        assert_eq!(output.code, code, "{output}");
+        assert!(output.stderr.contains(told), "{output}");
     }
     // Three pairs prove nothing, however narrow their interval is.
     let three = PAIRS.replace("pairs = 4", "pairs = 3");
     suite(folder, &format!("{three}\ngate = \"tps.ratio.low > 0.000001\""));
-    let ran = run(folder, "open", &[]);
-    assert_eq!(ran.code, 3, "{}", ran.all());
-    assert!(ran.stderr.contains("inconclusive"), "{}", ran.all());
+    let output = run(folder, "open", &[]);
+    assert_eq!(output.code, 3, "{output}");
+    assert!(output.stderr.contains("inconclusive"), "{output}");
     let run = data(folder, "broken");
     let facts = &run.header.experiments[0];
     let comparison = facts.comparison.as_ref().expect("a comparison");
@@ -74,20 +74,20 @@ fn a_denied_check_ends_a_run_with_4_and_an_allowed_one_does_not() {
     let scratch = Scratch::new();
     let folder = scratch.path();
     suite(folder, "targets = \"old\"\nworkers = 1\nevents = 200");
-    let found = run(folder, "first", &[]);
-    assert_eq!(found.code, 0, "{}", found.all());
+    let undenied = run(folder, "first", &[]);
+    assert_eq!(undenied.code, 0, "{undenied}");
     // Embedded SQLite runs on the load generator's own machine.
     let denied = run(folder, "second", &["--deny", "same-host"]);
-    assert_eq!(denied.code, 4, "{}", denied.all());
+    assert_eq!(denied.code, 4, "{denied}");
     assert!(denied.stderr.contains("Denied checks have found something: same-host."));
     assert_eq!(data(folder, "second").header.denied, ["same-host"]);
-    let allowed = run(folder, "third", &["--allow", "same-host"]);
-    assert_eq!(allowed.code, 0, "{}", allowed.all());
-    assert!(allowed.stdout.contains("Accepted: same-host"), "{}", allowed.all());
+    let allowed = run(folder, "third", &["--allow", "same-host", "--long"]);
+    assert_eq!(allowed.code, 0, "{allowed}");
+    assert!(allowed.stdout.contains("Accepted: same-host"), "{allowed}");
     let unknown = run(folder, "fourth", &["--deny", "same-hots"]);
-    assert_eq!(unknown.code, 2, "{}", unknown.all());
-    assert!(unknown.stderr.contains("There is no check `same-hots`."), "{}", unknown.all());
-    assert!(unknown.stderr.contains("hint: Did you mean `same-host`?"), "{}", unknown.all());
+    assert_eq!(unknown.code, 2, "{unknown}");
+    assert!(unknown.stderr.contains("There is no check `same-hots`."), "{unknown}");
+    assert!(unknown.stderr.contains("hint: Did you mean `same-host`?"), "{unknown}");
     assert!(only_run(&folder.join("fourth")).is_none(), "nothing was begun");
 }
 
@@ -114,34 +114,34 @@ fn a_comparison_that_is_killed_goes_on_and_names_from_nowhere_are_targets() {
         "50%",
     ];
     let mut running = RunningDyno::start(folder, &command);
-    let ended = |folder: &Path| {
-        let path = only_run(&folder.join("runs"));
-        path.map_or(0, |path| path.join("trials/5.json").exists() as usize)
+    let has_fifth_trial = |folder: &Path| {
+        only_run(&folder.join("runs")).is_some_and(|path| path.join("trials/5.json").exists())
     };
-    running.wait_until("five trials", |_| ended(folder) > 0);
+    running.wait_until("five trials", |_| has_fifth_trial(folder));
     running.signal(Signal::KILL);
     running.end();
-    let ran = dyno(folder, &command);
-    ran.assert_judged();
-    assert!(ran.stderr.contains("Going on with"), "{}", ran.all());
+    let output = dyno(folder, &command);
+    output.assert_judged();
+    assert!(output.stderr.contains("Going on with"), "{output}");
     let run = data(folder, "runs");
     assert_eq!(run.status(), RunStatus::Complete);
-    let done = || {
+    let complete_trials = || {
         let trials = run.trials.iter().map(|trial| &trial.summary);
         // Both of a pair that was cut in two are repeated.
-        let counts = |trial: &u32| !run.header.set_aside.contains(trial);
-        trials.filter(move |of| of.status == TrialStatus::Complete && counts(&of.trial))
+        let is_counted = |trial: &u32| !run.header.set_aside.contains(trial);
+        trials
+            .filter(move |trial| trial.status == TrialStatus::Complete && is_counted(&trial.trial))
     };
-    let complete = |target: &str, workers: u32| {
-        done().filter(|trial| trial.target == target && trial.workers == workers).count()
+    let count_complete = |target: &str, workers: u32| {
+        complete_trials().filter(|trial| trial.target == target && trial.workers == workers).count()
     };
     for workers in [1, 2] {
-        assert_eq!(complete("red", workers), complete("blue", workers));
-        assert!((4..=5).contains(&complete("red", workers)));
+        assert_eq!(count_complete("red", workers), count_complete("blue", workers));
+        assert!((4..=5).contains(&count_complete("red", workers)));
     }
     let steps = 2 * 2 * 5;
-    let made = done().count();
-    assert_eq!(made + run.header.skipped.len(), steps, "{:?}", run.header.skipped);
+    let complete_count = complete_trials().count();
+    assert_eq!(complete_count + run.header.skipped.len(), steps, "{:?}", run.header.skipped);
     assert!(
         run.header.skipped.values().all(|why| why.to_string().contains("reached after 4 pairs"))
     );
@@ -155,25 +155,25 @@ fn a_run_can_be_reproduced_from_its_folder() {
     assert_eq!(run(folder, "runs", &["--seed", "7"]).code, 0);
     let first = data(folder, "runs");
     let name = first.path.file_name().expect("a name").to_string_lossy().into_owned();
-    let ran =
+    let output =
         dyno(folder, &["reproduce", &name, "--dir", "runs", "--target", "old=sqlite:other.db"]);
     // Two pairs of trials leave the comparison undecided.
-    assert_eq!(ran.code, 3, "{}", ran.all());
-    let all: Vec<RunData> = fs::read_dir(folder.join("runs"))
+    assert_eq!(output.code, 3, "{output}");
+    let runs: Vec<RunData> = fs::read_dir(folder.join("runs"))
         .expect("runs")
         .map(|entry| dyno_store::read(&entry.expect("an entry").path()).expect("a run"))
         .collect();
-    let second = all.iter().find(|run| run.header.reproduces.is_some()).expect("the second");
+    let second = runs.iter().find(|run| run.header.reproduces.is_some()).expect("the second");
     assert_eq!(second.header.reproduces.as_deref(), Some(name.as_str()));
     assert!(second.header.targets[0].url.expose().contains("other.db"));
-    let seeds = |run: &RunData| -> Vec<(String, u64)> {
+    let step_seeds = |run: &RunData| -> Vec<(String, u64)> {
         run.trials.iter().map(|trial| (trial.summary.step.clone(), trial.summary.seed)).collect()
     };
-    assert_eq!(seeds(&first), seeds(second));
-    let confirmed = |run: &RunData| {
+    assert_eq!(step_seeds(&first), step_seeds(second));
+    let count_confirmed = |run: &RunData| {
         run.trials.iter().filter(|trial| trial.summary.purpose == Purpose::Confirm).count()
     };
-    assert_eq!((confirmed(&first), confirmed(second)), (1, 1));
+    assert_eq!((count_confirmed(&first), count_confirmed(second)), (1, 1));
 }
 
 #[test]
@@ -187,29 +187,29 @@ fn commands_of_a_stored_plan_are_run_only_where_that_is_allowed() {
     assert_eq!(run(folder, "runs", &[]).code, 0);
     let restored = folder.join("restored");
     fs::remove_file(&restored).expect("the command was run by the suite");
-    let refused = dyno(folder, &["reproduce", "last", "--dir", "runs"]);
-    assert_eq!(refused.code, 2, "{}", refused.all());
+    let reproduction = dyno(folder, &["reproduce", "last", "--dir", "runs"]);
+    assert_eq!(reproduction.code, 2, "{reproduction}");
     for words in ["`touch restored`", "Nothing was executed", "--allow-commands"] {
-        assert!(refused.stderr.contains(words), "no `{words}` in: {}", refused.all());
+        assert!(reproduction.stderr.contains(words), "no `{words}` in: {reproduction}");
     }
     assert!(!restored.exists());
     let allowed = dyno(folder, &["reproduce", "last", "--dir", "runs", "--allow-commands"]);
-    assert!(restored.exists(), "{}", allowed.all());
+    assert!(restored.exists(), "{allowed}");
 }
 
 #[test]
 fn bundled_suites_are_listed_with_what_they_need() {
     let scratch = Scratch::new();
-    let ran = dyno(scratch.path(), &["suites"]);
-    assert_eq!(ran.code, 0, "{}", ran.all());
+    let output = dyno(scratch.path(), &["suites"]);
+    assert_eq!(output.code, 0, "{output}");
     for name in ["quickstart", "polardb-2018", "polardb-mysql-scaleout", "polardb-x-tpcc"] {
-        assert!(ran.stdout.contains(&format!("{name}: ")), "{}", ran.all());
+        assert!(output.stdout.contains(&format!("{name}: ")), "{output}");
     }
-    assert!(ran.stdout.contains("640,000,000 rows"), "{}", ran.all());
-    let ran = dyno(scratch.path(), &["suites", "rds-mysql-5.6", "--toml"]);
-    assert_eq!(ran.stdout, include_str!("../../../suites/rds-mysql-5.6.toml"));
-    let ran = dyno(scratch.path(), &["suites", "polardb-mysql-oltp"]);
-    assert!(ran.stdout.contains("read-write-5-7"), "{}", ran.all());
+    assert!(output.stdout.contains("640,000,000 rows"), "{output}");
+    let output = dyno(scratch.path(), &["suites", "rds-mysql-5.6", "--toml"]);
+    assert_eq!(output.stdout, include_str!("../../../suites/rds-mysql-5.6.toml"));
+    let output = dyno(scratch.path(), &["suites", "polardb-mysql-oltp"]);
+    assert!(output.stdout.contains("read-write-5-7"), "{output}");
 }
 
 #[test]
@@ -219,23 +219,25 @@ fn data_that_were_there_before_are_not_reloaded() {
     suite(folder, "targets = \"old\"\nworkers = 1\nevents = 50\ncleanup = false");
     assert_eq!(run(folder, "first", &[]).code, 0);
     suite(folder, "targets = \"old\"\nworkers = 1\nevents = 50\nrestore = \"reload\"");
-    let ran = run(folder, "second", &[]);
-    assert_eq!(ran.code, 1, "{}", ran.all());
-    assert!(ran.stderr.contains("sbtest1 was there before this run"), "{}", ran.all());
+    let output = run(folder, "second", &[]);
+    assert_eq!(output.code, 1, "{output}");
+    assert!(output.stderr.contains("sbtest1 was there before this run"), "{output}");
     let restored = "restore = \"echo $DYNO_TARGET >> restored.txt\"";
     suite(folder, &format!("targets = \"old\"\nworkers = 1\nevents = 50\nrepeats = 3\n{restored}"));
-    let ran = run(folder, "third", &[]);
-    assert_eq!(ran.code, 0, "{}", ran.all());
+    let output = run(folder, "third", &[]);
+    assert_eq!(output.code, 0, "{output}");
     assert_eq!(fs::read_to_string(folder.join("restored.txt")).expect("run"), "old\nold\nold\n");
 }
 
 /// The verdicts of a comparison of a server with itself, by the paper.
 fn calls_of_aa(folder: &Path, dir: &str, url: &str) -> Vec<String> {
     let target = format!("main={url}");
-    let more = ["--compare", "main", "main", "--target", &target, "--pairs", "6"];
-    run(folder, dir, &more).assert_judged();
+    let options = ["--compare", "main", "main", "--target", &target, "--pairs", "6"];
+    run(folder, dir, &options).assert_judged();
     let run = data(folder, dir);
-    assert!(run.header.experiments[0].comparison.as_ref().is_some_and(|of| of.is_aa));
+    assert!(
+        run.header.experiments[0].comparison.as_ref().is_some_and(|comparison| comparison.is_aa)
+    );
     assert_eq!(run.trials.len(), 12);
     assert!(run.trials.iter().all(|trial| trial.summary.status == TrialStatus::Complete));
     assert_eq!(run.header.tables.keys().collect::<Vec<_>>(), ["main"], "the data were loaded once");
@@ -275,11 +277,11 @@ fn no_trial_writes_what_another_has_written() {
     fs::write(folder.join("s.toml"), text).expect("a suite");
     // The second run finds what the first one has left.
     let seeds = ["first", "second"].map(|dir| {
-        let ran = run(folder, dir, &["--compare", "old", "old", "--pairs", "2"]);
-        assert_eq!(ran.code, 3, "{}", ran.all());
+        let output = run(folder, dir, &["--compare", "old", "old", "--pairs", "2"]);
+        assert_eq!(output.code, 3, "{output}");
         let run = data(folder, dir);
         run.trials.iter().map(|trial| trial.summary.seed).collect::<Vec<u64>>()
     });
-    let all: BTreeSet<u64> = seeds.iter().flatten().copied().collect();
-    assert_eq!(all.len(), 8, "{seeds:?}");
+    let distinct_seeds: BTreeSet<u64> = seeds.iter().flatten().copied().collect();
+    assert_eq!(distinct_seeds.len(), 8, "{seeds:?}");
 }

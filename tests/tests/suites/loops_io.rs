@@ -1,7 +1,7 @@
 //! I/O backends of loops: io_uring, epoll, and the message in a container that forbids io_uring.
 
 use dyno_testkit::{
-    Postgres, Ran, Scratch, dyno, dyno_command, only_run, peer, server_or_skip, skipped,
+    Postgres, ProcessOutput, Scratch, dyno, dyno_command, only_run, peer, server_or_skip, skipped,
 };
 use serde_json::Value;
 use std::fs;
@@ -29,18 +29,18 @@ fn suite(folder: &Path, url: &str) {
 }
 
 /// The run's note on its loops, once its only trial is complete.
-fn told(folder: &Path, ran: &Ran) -> String {
-    ran.assert_judged();
+fn loops_note(folder: &Path, output: &ProcessOutput) -> String {
+    output.assert_judged();
     let run = only_run(&folder.join("dyno-runs")).expect("there is a run");
-    let json = |name: &str| -> Value {
+    let read_json = |name: &str| -> Value {
         serde_json::from_slice(&fs::read(run.join(name)).expect(name)).expect("JSON")
     };
-    let trial = json("trials/1.json");
+    let trial = read_json("trials/1.json");
     assert_eq!(trial["status"], "complete", "{trial:#}");
     assert_eq!(trial["counts"]["committed"].as_u64(), Some(50), "{trial:#}");
-    let told = json("run.json")["environment"]["loops_io"].as_str().map(str::to_owned);
+    let note = read_json("run.json")["environment"]["loops_io"].as_str().map(str::to_owned);
     fs::remove_dir_all(folder.join("dyno-runs")).expect("the runs can go");
-    told.unwrap_or_default()
+    note.unwrap_or_default()
 }
 
 #[test]
@@ -51,29 +51,32 @@ fn loops_use_what_was_chosen_and_what_the_kernel_allows() {
     let folder = scratch.path();
     suite(folder, &server.url());
     let run = ["run", "loops.toml"];
-    assert_eq!(told(folder, &dyno(folder, &[&["--io", "epoll"], &run[..]].concat())), "epoll");
+    assert_eq!(
+        loops_note(folder, &dyno(folder, &[&["--io", "epoll"], &run[..]].concat())),
+        "epoll"
+    );
 
     let forced = dyno(folder, &[&["--io", "uring"], &run[..]].concat());
     if forced.code == 2 {
-        skipped(TEST, &forced.all());
+        skipped(TEST, &forced.to_string());
     } else {
-        assert_eq!(told(folder, &forced), "io_uring");
+        assert_eq!(loops_note(folder, &forced), "io_uring");
         // The option wins.
-        let ran =
-            Ran::of(dyno_command(folder).env("DYNO_IO", "epoll").args(["--io", "auto"]).args(run));
-        assert_eq!(told(folder, &ran), "io_uring");
+        let output = ProcessOutput::capture(
+            dyno_command(folder).env("DYNO_IO", "epoll").args(["--io", "auto"]).args(run),
+        );
+        assert_eq!(loops_note(folder, &output), "io_uring");
     }
 
-    let wrong = Ran::of(dyno_command(folder).env("DYNO_IO", "fast").args(run));
-    assert_eq!(wrong.code, 2, "{}", wrong.all());
+    let wrong = ProcessOutput::capture(dyno_command(folder).env("DYNO_IO", "fast").args(run));
+    assert_eq!(wrong.code, 2, "{wrong}");
     assert!(
-        wrong.all().contains("DYNO_IO: `fast` is not one of auto, uring, epoll."),
-        "{}",
-        wrong.all()
+        wrong.to_string().contains("DYNO_IO: `fast` is not one of auto, uring, epoll."),
+        "{wrong}"
     );
 
     let Some(python) = peer("python3") else { return skipped(TEST, "python3 is not installed") };
-    let contained = |arguments: &[&str]| {
+    let run_without_io_uring = |arguments: &[&str]| {
         let inner = dyno_command(folder);
         let mut command = Command::new(&python);
         command.current_dir(folder).args(["-c", WITHOUT_IO_URING]).arg(inner.get_program());
@@ -83,18 +86,17 @@ fn loops_use_what_was_chosen_and_what_the_kernel_allows() {
                 None => command.env_remove(name),
             };
         }
-        Ran::of(command.args(arguments))
+        ProcessOutput::capture(command.args(arguments))
     };
-    let ran = contained(&run);
-    let why = "io_uring: Operation not permitted (os error 1)";
-    assert!(ran.all().contains("note: loops use epoll, which costs more CPU"), "{}", ran.all());
-    assert_eq!(told(folder, &ran), format!("epoll ({why})"));
-    let ran = contained(&[&["--io", "uring"], &run[..]].concat());
-    assert_eq!(ran.code, 2, "{}", ran.all());
+    let output = run_without_io_uring(&run);
+    let reason = "io_uring: Operation not permitted (os error 1)";
+    assert!(output.to_string().contains("note: loops use epoll, which costs more CPU"), "{output}");
+    assert_eq!(loops_note(folder, &output), format!("epoll ({reason})"));
+    let output = run_without_io_uring(&[&["--io", "uring"], &run[..]].concat());
+    assert_eq!(output.code, 2, "{output}");
     assert!(
-        ran.all().contains("io_uring can't be used here: Operation not permitted"),
-        "{}",
-        ran.all()
+        output.to_string().contains("io_uring can't be used here: Operation not permitted"),
+        "{output}"
     );
-    assert!(ran.all().contains("hint: leave `--io uring` out"), "{}", ran.all());
+    assert!(output.to_string().contains("hint: leave `--io uring` out"), "{output}");
 }

@@ -4,8 +4,8 @@
 use dyno_core::Cause;
 use dyno_facts::TrialStatus;
 use dyno_testkit::{
-    Certificates, MariaDb, MySql, Postgres, RunningDyno, Scratch, ask, dyno, only_run, skipped,
-    wait_until,
+    Certificates, MariaDb, MySql, Postgres, RunningDyno, Scratch, dyno, only_run, query_url,
+    skipped, wait_until,
 };
 use std::fs;
 
@@ -83,17 +83,17 @@ impl UsedServer {
         }
     }
 
-    fn url_of(&self, user: &str) -> String {
+    fn url_for(&self, user: &str) -> String {
         format!("{}://{user}@127.0.0.1:{}/sbtest", self.scheme, self.port)
     }
 
     fn url(&self) -> String {
-        self.url_of(self.users[0])
+        self.url_for(self.users[0])
     }
 
     /// The first column of an answer.
     fn sql(&self, sql: &str) -> Vec<String> {
-        let answer = ask(&self.url(), sql).unwrap_or_else(|error| panic!("{sql}: {error}"));
+        let answer = query_url(&self.url(), sql).unwrap_or_else(|error| panic!("{sql}: {error}"));
         answer.rows.into_iter().filter_map(|row| row.into_iter().next().flatten()).collect()
     }
 }
@@ -119,9 +119,9 @@ fn a_suite_knows_the_server(server: &UsedServer) {
         options.unwrap_or_default()
     );
     fs::write(folder.join("matrix.toml"), text).expect("the suite can be written");
-    let ran = dyno(folder, &["run", "matrix.toml"]);
-    assert_eq!(ran.code, 0, "{}", ran.all());
-    assert!(!ran.all().contains("no lock keeps other runs away"), "{}", ran.all());
+    let output = dyno(folder, &["run", "matrix.toml"]);
+    assert_eq!(output.code, 0, "{output}");
+    assert!(!output.to_string().contains("no lock keeps other runs away"), "{output}");
     let run = only_run(&folder.join("dyno-runs")).expect("a run");
     let data = dyno_store::read(&run).expect("it can be read");
     let trial = &data.trials[0];
@@ -141,32 +141,32 @@ fn a_suite_knows_the_server(server: &UsedServer) {
 
 fn another_certificate_is_refused(server: &UsedServer) {
     let Some(certificates) = &server.certificates else { return };
-    let other = certificates.file("other.pem").display().to_string();
-    let url = format!("{}?tls=verify-full&ca={other}", server.url());
-    assert_eq!(ask(&url, "SELECT 1").expect_err("another CA").cause(), Cause::Tls);
+    let other_ca = certificates.file("other.pem").display().to_string();
+    let url = format!("{}?tls=verify-full&ca={other_ca}", server.url());
+    assert_eq!(query_url(&url, "SELECT 1").expect_err("another CA").cause(), Cause::Tls);
 }
 
 fn pgbench_goes_its_way_until_its_sessions_are_killed(server: &UsedServer) {
     let scratch = Scratch::new();
     let url = server.url();
-    let pgbench = |words: &str| {
-        let given = ["pgbench", "--target", &url].into_iter().chain(words.split(' '));
-        dyno(scratch.path(), &given.collect::<Vec<_>>()).good()
+    let run_pgbench = |words: &str| {
+        let arguments = ["pgbench", "--target", &url].into_iter().chain(words.split(' '));
+        dyno(scratch.path(), &arguments.collect::<Vec<_>>()).good()
     };
-    pgbench("-i -q");
-    let balanced = pgbench("-c 2 -t 20 -M prepared --check-balances");
-    assert!(balanced.stderr.contains("balances agree"), "{}", balanced.all());
+    run_pgbench("-i -q");
+    let balanced = run_pgbench("-c 2 -t 20 -M prepared --check-balances");
+    assert!(balanced.stderr.contains("balances agree"), "{balanced}");
     let endless = ["pgbench", "--target", &url, "-c", "2", "-T", "60", "-P", "1"];
     let mut running = RunningDyno::start(scratch.path(), &endless);
     running.wait_until("a report", |running| running.stderr().contains("progress: "));
     for id in server.sql(server.sessions) {
         // It may have ended by itself.
-        let _ = ask(&url, &(server.kill)(&id));
+        let _ = query_url(&url, &(server.kill)(&id));
     }
-    let ran = running.end();
-    assert_eq!(ran.code, 2, "{}", ran.all());
-    assert!(ran.stderr.contains("2 of 2 clients stopped after an error"), "{}", ran.all());
-    pgbench("-i -I d");
+    let output = running.end();
+    assert_eq!(output.code, 2, "{output}");
+    assert!(output.stderr.contains("2 of 2 clients stopped after an error"), "{output}");
+    run_pgbench("-i -I d");
 }
 
 fn a_read_only_server_is_named(server: &UsedServer) {
@@ -179,12 +179,12 @@ fn a_read_only_server_is_named(server: &UsedServer) {
         "sysbench --db-driver={driver} --{driver}-host=127.0.0.1 --{driver}-port={port} \
          --{driver}-user={user} --{driver}-db=sbtest --table-size=10 oltp_insert prepare"
     );
-    let bench = format!("bench {} --yes", server.url_of(user));
+    let bench = format!("bench {} --yes", server.url_for(user));
     for line in [prepare, bench] {
         let words: Vec<&str> = line.split_whitespace().collect();
-        let ran = dyno(Scratch::new().path(), &words);
-        assert!([1, 2].contains(&ran.code), "{line}: {}", ran.all());
-        assert!(ran.all().contains("read-only"), "{line}: {}", ran.all());
+        let output = dyno(Scratch::new().path(), &words);
+        assert!([1, 2].contains(&output.code), "{line}: {output}");
+        assert!(output.to_string().contains("read-only"), "{line}: {output}");
     }
     off.iter().for_each(|sql| drop(server.sql(sql)));
 }
@@ -239,12 +239,12 @@ fn postgres_18_is_used() {
 #[test]
 fn postgres_is_used_by_tls() {
     let started = Certificates::make().and_then(|certificates| {
-        let file = |name: &str| certificates.file(name).display().to_string();
-        let own = [
-            format!("ssl_cert_file={}", file("server.pem")),
-            format!("ssl_key_file={}", file("own.key")),
+        let certificate_path = |name: &str| certificates.file(name).display().to_string();
+        let tls_settings = [
+            format!("ssl_cert_file={}", certificate_path("server.pem")),
+            format!("ssl_key_file={}", certificate_path("own.key")),
         ];
-        let [cert, key] = own.each_ref().map(String::as_str);
+        let [cert, key] = tls_settings.each_ref().map(String::as_str);
         let options = ["-c", "fsync=off", "-c", "ssl=on", "-c", cert, "-c", key];
         Ok((Postgres::start_with(&options)?, certificates))
     });

@@ -2,7 +2,7 @@
 //! foreign transactions are found.
 
 use dyno_testkit::{
-    MariaDb, Postgres, Ran, RunningDyno, Scratch, commits, dyno, only_run, server_or_skip,
+    MariaDb, Postgres, ProcessOutput, RunningDyno, Scratch, commits, dyno, only_run, server_or_skip,
 };
 use rustix::process::Signal;
 use std::fs;
@@ -33,11 +33,9 @@ fn measuring(folder: &Path, dir: &str) -> RunningDyno {
 }
 
 /// `dyno sysbench` on the tables of [`SYSBENCH`].
-fn sysbench(folder: &Path, url: &str, command: &str) -> Ran {
-    let (kind, user) = match url.starts_with("mysql") {
-        true => ("mysql", "root"),
-        false => ("pgsql", "postgres"),
-    };
+fn sysbench(folder: &Path, url: &str, command: &str) -> ProcessOutput {
+    let (kind, user) =
+        if url.starts_with("mysql") { ("mysql", "root") } else { ("pgsql", "postgres") };
     let port = url.rsplit_once(':').and_then(|(_, rest)| rest.split('/').next());
     let place = [
         format!("--db-driver={kind}"),
@@ -54,18 +52,18 @@ fn sysbench(folder: &Path, url: &str, command: &str) -> Ran {
 /// While a run has the tables: what would change or drop them does not begin, a load is warned.
 fn front_ends_keep_off(folder: &Path, url: &str, who: &str) {
     for command in ["prepare", "cleanup"] {
-        let ran = sysbench(folder, url, command);
-        assert_eq!(ran.code, 1, "{}", ran.all());
+        let output = sysbench(folder, url, command);
+        assert_eq!(output.code, 1, "{output}");
         let words = "FATAL: Another run or load works on these tables: ";
-        assert!(ran.stdout.contains(words), "{}", ran.all());
-        assert!(ran.stdout.contains(who), "no `{who}` in: {}", ran.all());
-        assert!(ran.stderr.contains("hint: wait for its end"), "{}", ran.all());
+        assert!(output.stdout.contains(words), "{output}");
+        assert!(output.stdout.contains(who), "no `{who}` in: {output}");
+        assert!(output.stderr.contains("hint: wait for its end"), "{output}");
     }
-    let ran = sysbench(folder, url, "run");
-    assert_eq!(ran.code, 0, "{}", ran.all());
-    let warned = ran.stderr.lines().filter(|line| line.contains("a run or load works on the"));
-    assert_eq!(warned.count(), 1, "{}", ran.all());
-    assert!(!ran.stdout.contains("works on the same"), "{}", ran.all());
+    let output = sysbench(folder, url, "run");
+    assert_eq!(output.code, 0, "{output}");
+    let warned = output.stderr.lines().filter(|line| line.contains("a run or load works on the"));
+    assert_eq!(warned.count(), 1, "{output}");
+    assert!(!output.stdout.contains("works on the same"), "{output}");
 }
 
 fn a_second_run_is_refused(url: &str, who: &str) {
@@ -75,12 +73,12 @@ fn a_second_run_is_refused(url: &str, who: &str) {
     suite(folder, &[("main", url)], &format!("{SYSBENCH}rate = 200\n"), 600);
     let mut first = measuring(folder, "first");
     let second = dyno(folder, &["run", "s.toml", "--dir", "second"]);
-    assert_eq!(second.code, 1, "{}", second.all());
+    assert_eq!(second.code, 1, "{second}");
     let words = "error: Another run or load works on the same tables of target main: ";
-    let said = second.stderr.split_once(words).map_or("", |(_, said)| said);
-    assert!(said.contains(who), "no `{who}` in: {}", second.all());
-    assert!(said.contains("hint: Wait for its end"), "{}", second.all());
-    assert!(said.contains("`--share-target` measures beside it"), "{}", second.all());
+    let details = second.stderr.split_once(words).map_or("", |(_, details)| details);
+    assert!(details.contains(who), "no `{who}` in: {second}");
+    assert!(details.contains("hint: Wait for its end"), "{second}");
+    assert!(details.contains("`--share-target` measures beside it"), "{second}");
     assert!(only_run(&folder.join("second")).is_none(), "nothing was begun");
     front_ends_keep_off(folder, url, who);
     // Behind an endpoint, whichever server it would answer from, the primary is locked.
@@ -91,40 +89,37 @@ fn a_second_run_is_refused(url: &str, who: &str) {
     );
     fs::write(folder.join("proxy.toml"), behind).expect("a suite");
     let through = dyno(folder, &["run", "proxy.toml", "--dir", "second"]);
-    assert_eq!(through.code, 1, "{}", through.all());
-    assert!(through.stderr.contains(words), "{}", through.all());
+    assert_eq!(through.code, 1, "{through}");
+    assert!(through.stderr.contains(words), "{through}");
     // Other tables of the same database are no one's business.
-    let other = SYSBENCH.replace("sysbench", "pgbench").replace("oltp_point_select", "select-only");
-    let other = other.replace("tables = 1, table_size = 1000", "scale = 1");
-    suite(folder, &[("main", url)], &other, 1);
+    let other_keys =
+        SYSBENCH.replace("sysbench", "pgbench").replace("oltp_point_select", "select-only");
+    let other_keys = other_keys.replace("tables = 1, table_size = 1000", "scale = 1");
+    suite(folder, &[("main", url)], &other_keys, 1);
     let beside = dyno(folder, &["run", "s.toml", "--dir", "beside"]);
-    assert_eq!(beside.code, 0, "{}", beside.all());
+    assert_eq!(beside.code, 0, "{beside}");
     suite(folder, &[("main", url)], SYSBENCH, 1);
     let shared = dyno(folder, &["run", "s.toml", "--dir", "shared", "--share-target"]);
-    assert_eq!(shared.code, 0, "{}", shared.all());
-    assert!(
-        shared.stderr.contains("warning: target main: another run is on it: "),
-        "{}",
-        shared.all()
-    );
-    assert!(shared.stdout.contains("shared-target"), "{}", shared.all());
-    let measured = || commits(&only_run(&folder.join("first")).expect("a run"), 1);
-    let before = measured().len();
+    assert_eq!(shared.code, 0, "{shared}");
+    assert!(shared.stderr.contains("warning: target main: another run is on it: "), "{shared}");
+    assert!(shared.stdout.contains("shared-target"), "{shared}");
+    let first_commits = || commits(&only_run(&folder.join("first")).expect("a run"), 1);
+    let before = first_commits().len();
     first.wait_until("commits beside the others", |_| {
-        measured().iter().skip(before).any(|&count| count > 0)
+        first_commits().iter().skip(before).any(|&count| count > 0)
     });
     first.signal(Signal::INT);
     assert_eq!(first.end().code, 130, "{}", first.stderr());
     // The lock has ended with its run.
     let free = sysbench(folder, url, "run");
-    assert_eq!(free.code, 0, "{}", free.all());
-    assert!(!free.all().contains("works on the same tables"), "{}", free.all());
+    assert_eq!(free.code, 0, "{free}");
+    assert!(!free.to_string().contains("works on the same tables"), "{free}");
     // Two names of one database are one run's own.
     let unprepared = format!("{SYSBENCH}prepare = false\n");
     suite(folder, &[("a", url), ("b", url)], &unprepared, 1);
     let after = dyno(folder, &["run", "s.toml", "--dir", "after"]);
-    assert_eq!(after.code, 0, "{}", after.all());
-    assert!(!after.stdout.contains("shared-target"), "{}", after.all());
+    assert_eq!(after.code, 0, "{after}");
+    assert!(!after.stdout.contains("shared-target"), "{after}");
 }
 
 #[test]
@@ -153,20 +148,20 @@ fn a_second_load_is_refused(url: &str, select: impl Fn(&str) -> Result<String, S
         let mut first = RunningDyno::start(folder, load);
         first.wait_until("the tables", |_| select(table).is_ok());
         for verb in [load, drop] {
-            let ran = dyno(folder, verb);
-            assert_eq!(ran.code, 1, "{}", ran.all());
+            let output = dyno(folder, verb);
+            assert_eq!(output.code, 1, "{output}");
             let words = "error: Another run or load works on these tables: ";
-            let said = ran.stderr.split_once(words).map_or("", |(_, said)| said);
-            assert!(said.contains(" in database sbtest"), "{}", ran.all());
-            assert!(said.contains("hint: wait for its end"), "{}", ran.all());
+            let details = output.stderr.split_once(words).map_or("", |(_, details)| details);
+            assert!(details.contains(" in database sbtest"), "{output}");
+            assert!(details.contains("hint: wait for its end"), "{output}");
         }
         assert!(select(table).is_ok(), "nothing was dropped");
         first.signal(Signal::INT);
         assert_eq!(first.end().code, 130, "{}", first.stderr());
         // The lock has ended with its load.
         let dropped = dyno(folder, drop);
-        assert_eq!(dropped.code, 0, "{}", dropped.all());
-        assert!(select(table).is_err(), "{}", dropped.all());
+        assert_eq!(dropped.code, 0, "{dropped}");
+        assert!(select(table).is_err(), "{dropped}");
     }
 }
 
@@ -194,26 +189,24 @@ fn foreign_transactions_are_found(url: &str) {
     suite(folder, &[("main", url)], PGBENCH, 12);
     let mut run = measuring(folder, "runs");
     let anew = dyno(folder, &["pgbench", "-i", url]);
-    assert_eq!(anew.code, 1, "{}", anew.all());
+    assert_eq!(anew.code, 1, "{anew}");
     assert!(
         anew.stderr.contains("pgbench: error: Another run or load works on these tables: "),
-        "{}",
-        anew.all()
+        "{anew}"
     );
-    let other = dyno(folder, &["pgbench", "-n", "-c", "1", "-t", "50", url]);
-    assert_eq!(other.code, 0, "{}", other.all());
+    let foreign = dyno(folder, &["pgbench", "-n", "-c", "1", "-t", "50", url]);
+    assert_eq!(foreign.code, 0, "{foreign}");
     assert!(
-        other.stderr.contains("pgbench: warning: a run or load works on the same tables"),
-        "{}",
-        other.all()
+        foreign.stderr.contains("pgbench: warning: a run or load works on the same tables"),
+        "{foreign}"
     );
-    let ran: Ran = run.end();
-    assert_eq!(ran.code, 4, "{}", ran.all());
-    assert!(ran.stderr.contains("of them come from other clients"), "{}", ran.all());
+    let output: ProcessOutput = run.end();
+    assert_eq!(output.code, 4, "{output}");
+    assert!(output.stderr.contains("of them come from other clients"), "{output}");
     suite(folder, &[("main", url)], PGBENCH, 2);
     let alone = dyno(folder, &["run", "s.toml", "--dir", "alone"]);
-    assert_eq!(alone.code, 0, "{}", alone.all());
-    assert!(alone.stderr.contains("check balances: passed"), "{}", alone.all());
+    assert_eq!(alone.code, 0, "{alone}");
+    assert!(alone.stderr.contains("check balances: passed"), "{alone}");
 }
 
 #[test]
@@ -235,9 +228,9 @@ fn a_dropped_table_fails_the_trial(url: &str, drop_table: impl Fn()) {
     suite(folder, &[("main", url)], SYSBENCH, 20);
     let mut run = measuring(folder, "runs");
     drop_table();
-    let ran: Ran = run.end();
-    assert_eq!(ran.code, 1, "{}", ran.all());
-    assert!(ran.stderr.contains("sbtest1"), "{}", ran.all());
+    let output: ProcessOutput = run.end();
+    assert_eq!(output.code, 1, "{output}");
+    assert!(output.stderr.contains("sbtest1"), "{output}");
 }
 
 #[test]

@@ -1,7 +1,9 @@
 //! Loads and targets of people's own: statements, scripts, plans that are only shown, `dyno bench`.
 
 use dyno_facts::{RunStatus, TrialStatus};
-use dyno_testkit::{MariaDb, Postgres, Ran, RunningDyno, Scratch, dyno, only_run, server_or_skip};
+use dyno_testkit::{
+    MariaDb, Postgres, ProcessOutput, RunningDyno, Scratch, dyno, only_run, server_or_skip,
+};
 use rustix::process::Signal;
 use std::fs;
 
@@ -55,22 +57,22 @@ fn scripts_and_plain_statements_stand_in_one_suite() {
         fs::write(folder.join(name), text).expect("a file");
     }
     let run = ["run", "own.toml", "--target", "mine=sqlite:{run}/own.db"];
-    let shown = dyno(folder, &[&run[..], &["--plan"]].concat());
-    assert_eq!(shown.code, 0, "{}", shown.all());
-    assert!(shown.stdout.contains("2 workers, 200 transactions, repeat 1"), "{}", shown.all());
+    let plan = dyno(folder, &[&run[..], &["--plan"]].concat());
+    assert_eq!(plan.code, 0, "{plan}");
+    assert!(plan.stdout.contains("2 workers, 200 transactions, repeat 1"), "{plan}");
     let long = dyno(folder, &["run", "own.toml", run[2], run[3], "--budget", "0.01s", "--plan"]);
-    assert_eq!(long.code, 2, "as the run: {}", long.all());
-    assert!(long.stdout.contains("2 workers, 100 transactions"), "{}", long.all());
-    assert!(long.stderr.contains("at its smallest"), "{}", long.all());
+    assert_eq!(long.code, 2, "as the run: {long}");
+    assert!(long.stdout.contains("2 workers, 100 transactions"), "{long}");
+    assert!(long.stderr.contains("at its smallest"), "{long}");
     assert!(!folder.join("dyno-runs").exists(), "nothing is executed");
-    let ran = dyno(folder, &run);
-    assert_eq!(ran.code, 0, "{}", ran.all());
+    let output = dyno(folder, &run);
+    assert_eq!(output.code, 0, "{output}");
     let path = only_run(&folder.join("dyno-runs")).expect("a run");
     let data = dyno_store::read(&path).expect("a run");
     assert_eq!(data.status(), RunStatus::Complete);
-    let counted: Vec<u64> =
+    let commits: Vec<u64> =
         data.trials.iter().map(|trial| trial.summary.counts.committed).collect();
-    assert_eq!(counted, [100, 200, 50]);
+    assert_eq!(commits, [100, 200, 50]);
     assert!(data.trials.iter().all(|trial| trial.summary.status == TrialStatus::Complete));
     let paper = fs::read_to_string(path.join("paper.html")).expect("a paper");
     assert!(paper.contains("sysbench.cmdline.options"), "the script stands in the paper");
@@ -84,38 +86,38 @@ fn statements_run_on_pgbench_tables_of_any_scale() {
     let port = server.port.to_string();
     let place = ["-h", "127.0.0.1", "-p", &port, "-U", "postgres", "sbtest"];
     let loaded = dyno(folder, &[&["pgbench", "-i", "-s", "2"], &place[..]].concat());
-    assert_eq!(loaded.code, 0, "{}", loaded.all());
+    assert_eq!(loaded.code, 0, "{loaded}");
     let suite = "[suite]\nname = \"mix\"\n[[experiment]]\nname = \"mix\"\nstatements = [\"SELECT abalance FROM \
                  pgbench_accounts WHERE aid = :id\"]\nparameters = { id = \"uniform(1, 200000)\" }\nworkers = 1\n\
                  events = 20\n";
     fs::write(folder.join("mix.toml"), suite).expect("a file");
     let target = format!("mine={}", server.url());
-    let ran = dyno(folder, &["run", "mix.toml", "--target", &target]);
-    assert_eq!(ran.code, 0, "{}", ran.all());
+    let output = dyno(folder, &["run", "mix.toml", "--target", &target]);
+    assert_eq!(output.code, 0, "{output}");
 }
 
 #[test]
 fn a_bench_does_nothing_before_it_is_allowed_to() {
     let scratch = Scratch::new();
     let folder = scratch.path();
-    let asked = dyno(folder, &["bench", "sqlite:own.db"]);
-    assert_eq!(asked.code, 1, "{}", asked.all());
+    let unconfirmed = dyno(folder, &["bench", "sqlite:own.db"]);
+    assert_eq!(unconfirmed.code, 1, "{unconfirmed}");
     let rehearsal = "it is a rehearsal, with smaller data and shorter windows than the suite's: its figures \
                      are no results.\nBegin? [y/N]";
-    for told in ["these tables are created, and dropped in the end: sbtest1", rehearsal] {
-        assert!(asked.stderr.contains(told), "{}", asked.all());
+    for message in ["these tables are created, and dropped in the end: sbtest1", rehearsal] {
+        assert!(unconfirmed.stderr.contains(message), "{unconfirmed}");
     }
     let short = dyno(folder, &["bench", "sqlite:own.db", "--budget", "5s", "--yes"]);
-    assert!(short.stderr.contains("more than the budget of 5 s"), "{}", short.all());
-    assert!(short.stderr.contains("s` at least.\n"), "{}", short.all());
-    assert!(!short.stderr.contains("--plan"), "{}", short.all());
+    assert!(short.stderr.contains("more than the budget of 5 s"), "{short}");
+    assert!(short.stderr.contains("s` at least.\n"), "{short}");
+    assert!(!short.stderr.contains("--plan"), "{short}");
     // A table that it would need.
     let prepare = ["sysbench", "--db-driver=sqlite", "--sqlite-db=own.db", "--table-size=10"];
-    let made = dyno(folder, &[&prepare[..], &["oltp_read_only", "prepare"]].concat());
-    assert_eq!(made.code, 0, "{}", made.all());
-    let refused = dyno(folder, &["bench", "sqlite:own.db", "--yes"]);
-    assert_eq!(refused.code, 1, "{}", refused.all());
-    assert!(refused.stderr.contains("the names that are needed: sbtest1."), "{}", refused.all());
+    let prepared = dyno(folder, &[&prepare[..], &["oltp_read_only", "prepare"]].concat());
+    assert_eq!(prepared.code, 0, "{prepared}");
+    let conflicting = dyno(folder, &["bench", "sqlite:own.db", "--yes"]);
+    assert_eq!(conflicting.code, 1, "{conflicting}");
+    assert!(conflicting.stderr.contains("the names that are needed: sbtest1."), "{conflicting}");
     assert!(!folder.join("dyno-runs").exists());
 }
 
@@ -124,56 +126,61 @@ fn a_bench_does_nothing_before_it_is_allowed_to() {
 fn an_interrupted_bench_leaves_no_table_unsaid() {
     let scratch = Scratch::new();
     let folder = scratch.path();
-    let other = ["sysbench", "--db-driver=sqlite", "--sqlite-db=own.db", "--tables=12"];
-    let other = [&other[..], &["--table-size=10", "oltp_read_only", "prepare"]].concat();
+    let prepare = ["sysbench", "--db-driver=sqlite", "--sqlite-db=own.db", "--tables=12"];
+    let prepare = [&prepare[..], &["--table-size=10", "oltp_read_only", "prepare"]].concat();
     let bench = ["bench", "sqlite:own.db", "--yes", "--budget", "60s"];
     let mut running = RunningDyno::start(folder, &bench);
     running.wait_until("a trial has begun", |it| it.stderr().contains("16 workers"));
     running.signal(Signal::INT);
-    let ran = running.end();
-    assert_eq!(ran.code, 130, "{}", ran.all());
-    let left = "has left tables on sqlite:own.db: sbtest1";
-    assert!(ran.stderr.contains(left) && ran.stderr.contains("--remove"), "{}", ran.all());
+    let output = running.end();
+    assert_eq!(output.code, 130, "{output}");
+    let leftovers_message = "has left tables on sqlite:own.db: sbtest1";
+    assert!(
+        output.stderr.contains(leftovers_message) && output.stderr.contains("--remove"),
+        "{output}"
+    );
     // Another command of another size meets them, and says whose they are.
     let another = dyno(folder, &["bench", "sqlite:own.db", "--yes", "--budget", "90s"]);
-    assert_eq!(another.code, 1, "{}", another.all());
-    assert!(another.stderr.contains(left), "{}", another.all());
-    let asked = dyno(folder, &["bench", "sqlite:own.db", "--remove"]);
-    assert_eq!(asked.code, 1, "{}", asked.all());
+    assert_eq!(another.code, 1, "{another}");
+    assert!(another.stderr.contains(leftovers_message), "{another}");
+    let unconfirmed = dyno(folder, &["bench", "sqlite:own.db", "--remove"]);
+    assert_eq!(unconfirmed.code, 1, "{unconfirmed}");
     let removed = dyno(folder, &["bench", "sqlite:own.db", "--remove", "--yes"]);
-    assert_eq!(removed.code, 0, "{}", removed.all());
-    let named = "These tables are dropped on sqlite:own.db: sbtest1";
-    assert!(removed.stderr.contains(named), "{}", removed.all());
+    assert_eq!(removed.code, 0, "{removed}");
+    let message = "These tables are dropped on sqlite:own.db: sbtest1";
+    assert!(removed.stderr.contains(message), "{removed}");
     // All tables can be made again: none is left. Now they are somebody else's.
-    let made = dyno(folder, &other);
-    assert_eq!(made.code, 0, "{}", made.all());
+    let prepared = dyno(folder, &prepare);
+    assert_eq!(prepared.code, 0, "{prepared}");
     let again = dyno(folder, &["bench", "sqlite:own.db", "--remove"]);
-    assert_eq!(again.code, 0, "{}", again.all());
-    assert!(again.stderr.contains("No interrupted run has left tables there."), "{}", again.all());
-    let kept = [&other[..5], &["--events=1", "oltp_read_only", "run"]].concat();
-    let kept = dyno(folder, &kept);
-    assert_eq!(kept.code, 0, "they are still there: {}", kept.all());
+    assert_eq!(again.code, 0, "{again}");
+    assert!(again.stderr.contains("No interrupted run has left tables there."), "{again}");
+    let run = [&prepare[..5], &["--events=1", "oltp_read_only", "run"]].concat();
+    let run = dyno(folder, &run);
+    assert_eq!(run.code, 0, "they are still there: {run}");
 }
 
 #[test]
 fn a_list_of_threads_ends_with_one_table() {
     let scratch = Scratch::new();
     let folder = scratch.path();
-    let of = |words: &[&str]| {
+    let run_sysbench = |words: &[&str]| {
         let database = ["sysbench", "--db-driver=sqlite", "--sqlite-db=own.db", "--table-size=50"];
         dyno(folder, &[&database[..], words].concat())
     };
-    assert_eq!(of(&["oltp_point_select", "prepare"]).code, 0);
-    let swept = of(&["--threads=1,2", "--events=50", "--time=0", "oltp_point_select", "run"]);
-    assert_eq!(swept.code, 0, "{}", swept.all());
+    assert_eq!(run_sysbench(&["oltp_point_select", "prepare"]).code, 0);
+    let swept =
+        run_sysbench(&["--threads=1,2", "--events=50", "--time=0", "oltp_point_select", "run"]);
+    assert_eq!(swept.code, 0, "{swept}");
     for threads in ["Number of threads: 1", "Number of threads: 2"] {
-        assert!(swept.stdout.contains(threads), "{}", swept.all());
+        assert!(swept.stdout.contains(threads), "{swept}");
     }
     let table: Vec<&str> = swept.stdout.lines().rev().take(3).map(str::trim).collect();
-    assert!(table[2].starts_with("threads") && table[0].starts_with("2 "), "{}", swept.all());
-    let json = of(&["--threads=1,2", "--events=5", "--json=x.json", "oltp_point_select", "run"]);
-    assert_eq!(json.code, 1, "{}", json.all());
-    assert!(!folder.join("x.json").exists(), "{}", json.all());
+    assert!(table[2].starts_with("threads") && table[0].starts_with("2 "), "{swept}");
+    let json =
+        run_sysbench(&["--threads=1,2", "--events=5", "--json=x.json", "oltp_point_select", "run"]);
+    assert_eq!(json.code, 1, "{json}");
+    assert!(!folder.join("x.json").exists(), "{json}");
 }
 
 #[test]
@@ -192,8 +199,8 @@ fn a_script_in_a_suite_commits_itself_what_an_attempt_has_left_open() {
                  script = \"own.lua\"\nworkers = 1\nevents = 5\n";
     fs::write(folder.join("own.lua"), script).expect("a file");
     fs::write(folder.join("own.toml"), suite).expect("a file");
-    let ran = dyno(folder, &["run", "own.toml", "--target", "mine=sqlite:{run}/own.db"]);
-    assert_eq!(ran.code, 0, "{}", ran.all());
+    let output = dyno(folder, &["run", "own.toml", "--target", "mine=sqlite:{run}/own.db"]);
+    assert_eq!(output.code, 0, "{output}");
 }
 
 #[test]
@@ -205,9 +212,9 @@ fn a_script_that_lua_does_not_understand_is_refused_before_anything_is_done() {
     fs::write(folder.join("own.lua"), "local n = 1\nfunction event( n = = end\n").expect("a file");
     fs::write(folder.join("own.toml"), suite).expect("a file");
     let run = ["run", "own.toml", "--target", "mine=sqlite:own.db"];
-    for ran in [dyno(folder, &run), dyno(folder, &[&run[..], &["--plan"]].concat())] {
-        assert_eq!(ran.code, 2, "{}", ran.all());
-        assert!(ran.stderr.contains("own.lua:2: ") && ran.stdout.is_empty(), "{}", ran.all());
+    for output in [dyno(folder, &run), dyno(folder, &[&run[..], &["--plan"]].concat())] {
+        assert_eq!(output.code, 2, "{output}");
+        assert!(output.stderr.contains("own.lua:2: ") && output.stdout.is_empty(), "{output}");
     }
     assert!(!folder.join("own.db").exists() && !folder.join("dyno-runs").exists());
 }
@@ -216,37 +223,40 @@ fn a_script_that_lua_does_not_understand_is_refused_before_anything_is_done() {
 fn a_list_of_threads_or_clients_leaves_a_paper() {
     let scratch = Scratch::new();
     let folder = scratch.path();
-    let of = |words: &[&str]| dyno(folder, words);
+    let run_dyno = |words: &[&str]| dyno(folder, words);
     let database = ["sysbench", "--db-driver=sqlite", "--sqlite-db=own.db", "--table-size=50"];
-    let sysbench = |words: &[&str]| of(&[&database[..], words].concat());
-    assert_eq!(sysbench(&["oltp_point_select", "prepare"]).code, 0);
-    let swept = sysbench(&["--threads=1,2", "--time=1", "oltp_point_select", "run", "--paper"]);
-    assert_eq!(swept.code, 0, "{}", swept.all());
-    assert!(swept.stdout.contains("oltp_point_select: load levels\n"), "{}", swept.all());
+    let run_sysbench = |words: &[&str]| run_dyno(&[&database[..], words].concat());
+    assert_eq!(run_sysbench(&["oltp_point_select", "prepare"]).code, 0);
+    let swept = run_sysbench(&["--threads=1,2", "--time=1", "oltp_point_select", "run", "--paper"]);
+    assert_eq!(swept.code, 0, "{swept}");
+    for threads in [" 1 ", " 2 "] {
+        let is_level = |line: &str| line.starts_with("oltp_point_select") && line.contains(threads);
+        assert!(swept.stdout.lines().any(is_level), "{swept}");
+    }
     assert_levels(&folder.join("dyno-runs"), "oltp_point_select");
-    let kept = sysbench(&["--events=1", "oltp_point_select", "run"]);
-    assert_eq!(kept.code, 0, "the tables are still there: {}", kept.all());
+    let run = run_sysbench(&["--events=1", "oltp_point_select", "run"]);
+    assert_eq!(run.code, 0, "the tables are still there: {run}");
 
     fs::write(folder.join("own.lua"), "function event() sysbench.sql.driver() end")
         .expect("a file");
     fs::remove_dir_all(folder.join("dyno-runs")).expect("removed");
-    let swept = sysbench(&["--threads=1,2", "--time=1", "own.lua", "run", "--paper"]);
-    assert_eq!(swept.code, 0, "{}", swept.all());
+    let swept = run_sysbench(&["--threads=1,2", "--time=1", "own.lua", "run", "--paper"]);
+    assert_eq!(swept.code, 0, "{swept}");
     assert_levels(&folder.join("dyno-runs"), "own.lua");
 
-    let made = of(&["pgbench", "-i", "-q", "sqlite:bank.db"]);
-    assert_eq!(made.code, 0, "{}", made.all());
+    let initialized = run_dyno(&["pgbench", "-i", "-q", "sqlite:bank.db"]);
+    assert_eq!(initialized.code, 0, "{initialized}");
     fs::write(folder.join("own.sql"), "SELECT :n + 1;").expect("a file");
     let scripts = ["-b", "select-only@2", "-f", "own.sql", "-D", "n=4"];
     let pgbench = ["pgbench", "-n", "-T", "1", "-c", "1,2", "--paper", "sqlite:bank.db"];
     fs::remove_dir_all(folder.join("dyno-runs")).expect("removed");
-    let swept = of(&[&pgbench[..], &scripts].concat());
-    assert_eq!(swept.code, 0, "{}", swept.all());
+    let swept = run_dyno(&[&pgbench[..], &scripts].concat());
+    assert_eq!(swept.code, 0, "{swept}");
     let paper = assert_levels(&folder.join("dyno-runs"), "script");
     assert!(paper.contains("SELECT :n + 1;"), "the text of the script");
-    let refused = of(&["pgbench", "-c", "1,2", "--paper", "sqlite:bank.db"]);
-    assert_eq!(refused.code, 1, "{}", refused.all());
-    assert!(refused.stderr.contains("--paper needs the length of a run"), "{}", refused.all());
+    let without_time = run_dyno(&["pgbench", "-c", "1,2", "--paper", "sqlite:bank.db"]);
+    assert_eq!(without_time.code, 1, "{without_time}");
+    assert!(without_time.stderr.contains("--paper needs the length of a run"), "{without_time}");
 }
 
 /// Looks whether the only run has a trial at one and at two workers, and a paper of them; gives its text.
@@ -263,25 +273,25 @@ fn assert_levels(runs: &std::path::Path, title: &str) -> String {
 }
 
 /// `dyno bench` of a URL that can't be benched: it ends before it has made anything.
-fn refused(url: &str) -> Ran {
+fn run_refused_bench(url: &str) -> ProcessOutput {
     let scratch = Scratch::new();
-    let ran = dyno(scratch.path(), &["bench", url, "--yes"]);
-    assert_eq!(ran.code, 1, "{}", ran.all());
-    assert!(!scratch.file("dyno-runs").exists(), "{}", ran.all());
-    ran
+    let output = dyno(scratch.path(), &["bench", url, "--yes"]);
+    assert_eq!(output.code, 1, "{output}");
+    assert!(!scratch.file("dyno-runs").exists(), "{output}");
+    output
 }
 
 #[test]
 fn a_bench_finds_out_what_mariadb_lacks_before_it_begins() {
     let server = server_or_skip!(MariaDb, "a_bench_finds_out_what_mariadb_lacks_before_it_begins");
-    let limited = |setting: &str, said: &str| {
+    let assert_limited = |setting: &str, message: &str| {
         server.sql(&format!("SET GLOBAL {setting}")).expect("set");
-        let ran = refused(&server.url());
-        assert!(ran.stderr.contains(said), "{setting}: {}", ran.all());
+        let output = run_refused_bench(&server.url());
+        assert!(output.stderr.contains(message), "{setting}: {output}");
     };
-    limited("max_prepared_stmt_count = 0", "takes 0 more prepared statements");
+    assert_limited("max_prepared_stmt_count = 0", "takes 0 more prepared statements");
     server.sql("SET GLOBAL max_prepared_stmt_count = 16382").expect("set");
-    limited("max_connections = 11", "more sessions");
+    assert_limited("max_connections = 11", "more sessions");
 }
 
 #[test]
@@ -291,12 +301,12 @@ fn a_bench_finds_out_what_postgres_lacks_before_it_begins() {
     server.sql("CREATE ROLE reader LOGIN PASSWORD 'r' CONNECTION LIMIT 30").expect("a user");
     server.sbtest("REVOKE CREATE ON SCHEMA public FROM PUBLIC").expect("revoked");
     let url = server.url().replace("postgres@", "reader:r@");
-    let ran = refused(&url);
-    assert!(ran.stderr.contains("may create no tables in its schema"), "{}", ran.all());
+    let output = run_refused_bench(&url);
+    assert!(output.stderr.contains("may create no tables in its schema"), "{output}");
     server.sbtest("GRANT CREATE ON SCHEMA public TO reader").expect("granted");
     server.sql("ALTER ROLE reader CONNECTION LIMIT 3").expect("limited");
-    let ran = refused(&url);
-    assert!(ran.stderr.contains("takes 3 more sessions"), "{}", ran.all());
+    let output = run_refused_bench(&url);
+    assert!(output.stderr.contains("takes 3 more sessions"), "{output}");
 }
 
 #[test]
@@ -309,16 +319,16 @@ fn statements_beyond_ascii_need_sessions_in_utf_8() {
                  events = 20\nstatements = [\"SELECT 1 / (2 - length('\u{e4}'))\"]\n";
     fs::write(scratch.file("letters.toml"), suite).expect("a suite");
     let latin = server.url().replace("/sbtest", "/latin");
-    let run = |target: &str| {
+    let run_on = |target: &str| {
         dyno(scratch.path(), &["run", "letters.toml", "--target", &format!("mine={target}")])
     };
-    let refusal = run(&latin);
-    assert_ne!(refusal.code, 0, "{}", refusal.all());
+    let refusal = run_on(&latin);
+    assert_ne!(refusal.code, 0, "{refusal}");
     let words = "the encoding of the sessions is LATIN1";
-    assert!(refusal.all().contains(words), "{}", refusal.all());
-    assert!(refusal.all().contains("set.client_encoding=UTF8"), "{}", refusal.all());
+    assert!(refusal.to_string().contains(words), "{refusal}");
+    assert!(refusal.to_string().contains("set.client_encoding=UTF8"), "{refusal}");
     for target in [format!("{latin}?set.client_encoding=UTF8"), server.url()] {
-        let ran = run(&target);
-        assert_eq!(ran.code, 0, "{}", ran.all());
+        let output = run_on(&target);
+        assert_eq!(output.code, 0, "{output}");
     }
 }

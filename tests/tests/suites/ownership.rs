@@ -3,7 +3,7 @@
 use dyno_core::{AdminSession, Driver, Session};
 use dyno_drivers::sqlite::SqliteDriver;
 use dyno_testkit::{
-    MariaDb, Postgres, Ran, RunningDyno, Scratch, commits, dyno, only_run, server_or_skip,
+    MariaDb, Postgres, ProcessOutput, RunningDyno, Scratch, commits, dyno, only_run, server_or_skip,
 };
 use rustix::process::Signal;
 use std::fs;
@@ -54,10 +54,10 @@ fn sysbench(folder: &Path, tables: u32, more: &str) {
 }
 
 /// A run that ends well, in its own folder.
-fn run(folder: &Path, dir: &str) -> Ran {
-    let ran = dyno(folder, &["run", "own.toml", "--dir", dir]);
-    assert_eq!(ran.code, 0, "{}", ran.all());
-    ran
+fn run(folder: &Path, dir: &str) -> ProcessOutput {
+    let output = dyno(folder, &["run", "own.toml", "--dir", dir]);
+    assert_eq!(output.code, 0, "{output}");
+    output
 }
 
 fn paper(folder: &Path, dir: &str) -> String {
@@ -68,25 +68,25 @@ fn paper(folder: &Path, dir: &str) -> String {
 /// Runs on what other runs have left: everything survives, also where nothing is prepared.
 fn others_tables_survive(folder: &Path, write: impl Fn(&str), names: &[&str]) {
     write("events = 20\ncleanup = false");
-    let ran = run(folder, "made");
-    assert!(!ran.stderr.contains("tables that exist are kept"), "there is none: {}", ran.all());
+    let output = run(folder, "made");
+    assert!(!output.stderr.contains("tables that exist are kept"), "there is none: {output}");
     assert_eq!(tables(folder), names);
     write("events = 20");
-    let ran = run(folder, "found");
-    assert!(ran.stderr.contains("data were found, not loaded by this run"), "{}", ran.all());
-    assert!(ran.stderr.contains(KEPT) && !ran.stderr.contains("dropped"), "{}", ran.all());
+    let output = run(folder, "found");
+    assert!(output.stderr.contains("data were found, not loaded by this run"), "{output}");
+    assert!(output.stderr.contains(KEPT) && !output.stderr.contains("dropped"), "{output}");
     assert!(paper(folder, "found").contains("data were found, not loaded by this run"));
     assert_eq!(tables(folder), names);
     write("events = 20\nprepare = false");
-    let ran = run(folder, "unprepared");
-    assert!(ran.stderr.contains(KEPT) && !ran.stderr.contains("dropped"), "{}", ran.all());
+    let output = run(folder, "unprepared");
+    assert!(output.stderr.contains(KEPT) && !output.stderr.contains("dropped"), "{output}");
     assert_eq!(tables(folder), names);
 }
 
 fn own_tables_are_dropped(folder: &Path) {
-    let ran = run(folder, "own");
-    assert!(ran.stderr.contains("tables dropped"), "{}", ran.all());
-    assert!(!ran.stderr.contains("kept:") && !ran.stderr.contains("were found"), "{}", ran.all());
+    let output = run(folder, "own");
+    assert!(output.stderr.contains("tables dropped"), "{output}");
+    assert!(!output.stderr.contains("kept:") && !output.stderr.contains("were found"), "{output}");
     assert_eq!(tables(folder), Vec::<String>::new());
 }
 
@@ -98,10 +98,10 @@ fn killed_and_gone_on_with(folder: &Path, what: &str, is_so: impl Fn(&Path) -> b
     running.signal(Signal::KILL);
     assert_eq!(running.end().code, -1);
     assert!(!tables(folder).is_empty(), "killed while there were tables");
-    let ran = run(folder, "runs");
-    assert!(ran.stderr.contains("Going on with"), "{}", ran.all());
-    assert!(ran.stderr.contains("tables dropped"), "{}", ran.all());
-    assert!(!ran.stderr.contains("were found"), "{}", ran.all());
+    let output = run(folder, "runs");
+    assert!(output.stderr.contains("Going on with"), "{output}");
+    assert!(output.stderr.contains("tables dropped"), "{output}");
+    assert!(!output.stderr.contains("were found"), "{output}");
     assert_eq!(tables(folder), Vec::<String>::new());
 }
 
@@ -128,9 +128,9 @@ fn tables_of_sysbench_that_were_there_survive() {
     others_tables_survive(folder, |more| sysbench(folder, 2, more), &["sbtest1", "sbtest2"]);
     // The run makes, and drops, only the missing part of a larger data set.
     sysbench(folder, 3, "events = 20");
-    let ran = run(folder, "larger");
-    let told = "dropped: sbtest3; kept: sbtest1, sbtest2, not made by this run";
-    assert!(ran.stderr.contains(told), "{}", ran.all());
+    let output = run(folder, "larger");
+    let message = "dropped: sbtest3; kept: sbtest1, sbtest2, not made by this run";
+    assert!(output.stderr.contains(message), "{output}");
     assert_eq!(tables(folder), ["sbtest1", "sbtest2"]);
 }
 
@@ -174,7 +174,7 @@ fn what_an_interrupted_run_of_sysbench_has_loaded_is_dropped() {
 }
 
 /// A run is killed, and its user makes one of its tables again.
-fn a_table_made_anew_is_kept(url: &str, ask: impl Fn(&str) -> String, unmark: &str, list: &str) {
+fn a_table_made_anew_is_kept(url: &str, query: impl Fn(&str) -> String, unmark: &str, list: &str) {
     let scratch = Scratch::new();
     let folder = scratch.path();
     sysbench(folder, 2, "duration_s = 3");
@@ -188,28 +188,28 @@ fn a_table_made_anew_is_kept(url: &str, ask: impl Fn(&str) -> String, unmark: &s
     });
     running.signal(Signal::KILL);
     running.end();
-    ask(unmark);
-    let ran = dyno(folder, &arguments);
+    query(unmark);
+    let output = dyno(folder, &arguments);
     let words = "dropped: sbtest2; kept: sbtest1, not made by this run";
-    assert!(ran.stderr.contains(words), "{}", ran.all());
-    assert_eq!(ask(list).trim(), "sbtest1");
+    assert!(output.stderr.contains(words), "{output}");
+    assert_eq!(query(list).trim(), "sbtest1");
 }
 
 #[test]
 fn a_table_that_its_user_has_made_anew_is_kept() {
     let server = server_or_skip!(Postgres, "a_table_that_its_user_has_made_anew_is_kept");
-    let ask = |sql: &str| server.sbtest(sql).expect("an answer");
+    let query = |sql: &str| server.sbtest(sql).expect("an answer");
     let list = "SELECT tablename FROM pg_tables WHERE tablename LIKE 'sbtest%'";
-    a_table_made_anew_is_kept(&server.url(), ask, "COMMENT ON TABLE sbtest1 IS NULL", list);
+    a_table_made_anew_is_kept(&server.url(), query, "COMMENT ON TABLE sbtest1 IS NULL", list);
 }
 
 #[test]
 fn a_table_of_mariadb_that_its_user_has_made_anew_is_kept() {
     let server = server_or_skip!(MariaDb, "a_table_of_mariadb_that_its_user_has_made_anew_is_kept");
-    let ask = |sql: &str| server.sql(sql).expect("an answer");
+    let query = |sql: &str| server.sql(sql).expect("an answer");
     let list = "SHOW TABLES IN sbtest LIKE 'sbtest%'";
     let unmark = "ALTER TABLE sbtest.sbtest1 COMMENT = ''";
-    a_table_made_anew_is_kept(&server.url(), ask, unmark, list);
+    a_table_made_anew_is_kept(&server.url(), query, unmark, list);
 }
 
 #[test]
@@ -218,7 +218,7 @@ fn a_table_that_others_build_on_is_not_dropped_with_them() {
     let server = server_or_skip!(Postgres, name);
     let scratch = Scratch::new();
     let folder = scratch.path();
-    let write = |workload: &str, test: &str, more: &str| {
+    let write_suite = |workload: &str, test: &str, more: &str| {
         suite(folder, workload, test, &format!("duration_s = 2\n{more}"));
         let text = fs::read_to_string(folder.join("own.toml")).expect("the suite");
         let text = text.replace(&url(folder), &server.url());
@@ -227,23 +227,46 @@ fn a_table_that_others_build_on_is_not_dropped_with_them() {
     for (workload, test, table) in
         [("pgbench", "tpcb-like", "pgbench_accounts"), ("sysbench", "oltp_read_only", "sbtest1")]
     {
-        write(workload, test, "");
+        write_suite(workload, test, "");
         let mut running = RunningDyno::start(folder, &["run", "own.toml", "--dir", workload]);
         running.wait_until("commits", |_| {
             only_run(&folder.join(workload)).is_some_and(|run| is_measuring(&run))
         });
         server.sbtest(&format!("CREATE VIEW mine AS SELECT * FROM {table}")).expect("a view");
-        let ran = running.end();
-        assert_eq!(ran.code, 1, "{}", ran.all());
-        assert!(!ran.stderr.contains("CASCADE"), "{}", ran.all());
+        let output = running.end();
+        assert_eq!(output.code, 1, "{output}");
+        assert!(!output.stderr.contains("CASCADE"), "{output}");
         for words in [
             "view mine depends on table",
             "hint: Something that dyno has not made depends on the tables",
         ] {
-            assert!(ran.stderr.contains(words), "no `{words}` in {}", ran.all());
+            assert!(output.stderr.contains(words), "no `{words}` in {output}");
         }
         server.sbtest("DROP VIEW mine").expect("the view was kept");
     }
+}
+
+#[test]
+fn a_run_that_could_make_no_table_names_none() {
+    let server = server_or_skip!(Postgres, "a_run_that_could_make_no_table_names_none");
+    let scratch = Scratch::new();
+    let folder = scratch.path();
+    sysbench(folder, 2, "events = 20\ncleanup = false");
+    let text = fs::read_to_string(folder.join("own.toml")).expect("the suite");
+    let text = text.replace(&url(folder), &server.url());
+    fs::write(folder.join("own.toml"), text).expect("a suite can be written");
+    let run_suite = |dir| {
+        let output = dyno(folder, &["run", "own.toml", "--dir", dir]);
+        assert_eq!(output.code, 1, "{output}");
+        output.stderr.lines().find(|line| line.contains("are left on")).map(str::to_owned)
+    };
+    server.sql("ALTER DATABASE sbtest SET search_path = pg_catalog").expect("a setting");
+    assert_eq!(run_suite("refused"), None);
+    // The second table can't be made.
+    server.sql("ALTER DATABASE sbtest RESET search_path").expect("a setting");
+    server.sbtest("CREATE TYPE sbtest2 AS (id int)").expect("a type");
+    let note = "note: tables that this run has made are left on main: sbtest1";
+    assert_eq!(run_suite("stopped").as_deref(), Some(note));
 }
 
 /// Tables that the original has made are used as they are, or refused; a load of dyno's own continues. `sql` is the
@@ -257,52 +280,55 @@ fn assert_adds_nothing_to_foreign_tables(
 ) {
     let scratch = Scratch::new();
     let folder = scratch.path();
-    let prepare = |size: &str, code: i32| {
+    let run_prepare = |size: &str, code: i32| {
         let words = ["sysbench", size, "oltp_read_only", "prepare"];
-        let ran = dyno(folder, &[&words[..2], connection, &words[2..]].concat());
-        assert_eq!(ran.code, code, "{}", ran.all());
-        ran
+        let output = dyno(folder, &[&words[..2], connection, &words[2..]].concat());
+        assert_eq!(output.code, code, "{output}");
+        output
     };
-    let count = || sql("SELECT count(*) FROM sbtest1").map(|text| text.trim().to_owned());
-    prepare("--table-size=20000", 0);
-    prepare("--table-size=40000", 0);
-    assert_eq!(count().as_deref(), Ok("40000"), "its own load goes on");
-    let run = |size: u32, code: i32| {
+    let count_rows = || sql("SELECT count(*) FROM sbtest1").map(|text| text.trim().to_owned());
+    run_prepare("--table-size=20000", 0);
+    run_prepare("--table-size=40000", 0);
+    assert_eq!(count_rows().as_deref(), Ok("40000"), "its own load goes on");
+    let run_suite = |size: u32, code: i32| {
         let suite = format!(
             "[suite]\nname = \"own\"\n\n[target.main]\nurl = \"{url}\"\n\n[[experiment]]\nname = \"ro\"\n\
              workload = \"sysbench\"\ntest = \"oltp_read_only\"\nworkers = 1\nevents = 20\n\
              options = {{ tables = 1, table_size = {size} }}\n"
         );
         fs::write(folder.join("own.toml"), suite).expect("a suite can be written");
-        let ran = dyno(folder, &["run", "own.toml"]);
-        assert_eq!(ran.code, code, "{}", ran.all());
-        ran.stderr
+        let output = dyno(folder, &["run", "own.toml"]);
+        assert_eq!(output.code, code, "{output}");
+        output.stderr
     };
     sql(drop).expect("an index less");
-    let told = run(40_000, 0);
+    let stderr = run_suite(40_000, 0);
     assert!(
-        told.contains("lacked keys or indexes, which were made: k_1; data were found"),
-        "{told}"
+        stderr.contains("lacked keys or indexes, which were made: k_1; data were found"),
+        "{stderr}"
     );
     sql(unmark).expect("a comment");
-    prepare("--table-size=40000", 0);
-    let refused = prepare("--table-size=60000", 1);
-    assert!(refused.all().contains(exists), "{}", refused.all());
-    assert_eq!(count().as_deref(), Ok("40000"));
+    run_prepare("--table-size=40000", 0);
+    let larger = run_prepare("--table-size=60000", 1);
+    assert!(larger.to_string().contains(exists), "{larger}");
+    assert_eq!(count_rows().as_deref(), Ok("40000"));
     for (size, code) in [(60_000, 1), (40_000, 0)] {
-        let told = run(size, code);
+        let stderr = run_suite(size, code);
         let words = if code == 1 { "--table-size=40000" } else { KEPT };
-        assert!(told.contains(words), "{told}");
-        assert_eq!(count().as_deref(), Ok("40000"));
+        assert!(stderr.contains(words), "{stderr}");
+        assert_eq!(count_rows().as_deref(), Ok("40000"));
     }
     sql(drop).expect("an index less");
-    let told = run(40_000, 1);
-    assert!(told.contains("index k_1 is missing (a view has none): make it by `CREATE"), "{told}");
-    assert!(!told.contains("--table-size"), "{told}");
+    let stderr = run_suite(40_000, 1);
+    assert!(
+        stderr.contains("index k_1 is missing (a view has none): make it by `CREATE"),
+        "{stderr}"
+    );
+    assert!(!stderr.contains("--table-size"), "{stderr}");
     sql("ALTER TABLE sbtest1 RENAME TO t").expect("another name");
     sql("CREATE VIEW sbtest1 AS SELECT * FROM t").expect("a view");
-    let told = run(40_000, 1);
-    assert!(told.contains(exists) && told.contains("a view has none"), "{told}");
+    let stderr = run_suite(40_000, 1);
+    assert!(stderr.contains(exists) && stderr.contains("a view has none"), "{stderr}");
 }
 
 #[test]

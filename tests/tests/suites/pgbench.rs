@@ -30,8 +30,8 @@ fn the_white_paper_runs_at_a_thousandth_of_its_size() {
     let folder = scratch.path();
     let target = format!("x4-medium={}", server.url());
     let suite = "polardb-oracle-pgbench";
-    let ran = dyno(folder, &["run", suite, "--target", &target, "--shrink", "0.001"]);
-    assert_eq!(ran.code, 0, "{}", ran.all());
+    let output = dyno(folder, &["run", suite, "--target", &target, "--shrink", "0.001"]);
+    assert_eq!(output.code, 0, "{output}");
     let run = the_run(folder);
     let trials: Vec<Value> =
         (1..=4).map(|number| json(&run.join(format!("trials/{number}.json")))).collect();
@@ -59,8 +59,8 @@ fn the_white_paper_runs_at_a_thousandth_of_its_size() {
         assert_eq!(checks.len(), usize::from(writes));
         assert!(checks.iter().all(|check| check["verdict"] == "passed"), "{checks:?}");
         // SELECT; INSERT, SELECT and UPDATE: five of the seven statements.
-        let counted = &trial["statements"];
-        let data_statements = count(&counted["reads"]) + count(&counted["writes"]);
+        let statements = &trial["statements"];
+        let data_statements = count(&statements["reads"]) + count(&statements["writes"]);
         assert_eq!(data_statements, committed * if writes { 5 } else { 1 });
     }
     // Everything was removed.
@@ -78,15 +78,15 @@ fn the_white_paper_runs_at_a_thousandth_of_its_size() {
     ] {
         assert!(paper.contains(words), "no `{words}` in the paper");
     }
-    let shown = dyno(folder, &["show"]);
-    assert_eq!(shown.code, 0, "{}", shown.all());
+    let summary = dyno(folder, &["show"]);
+    assert_eq!(summary.code, 0, "{summary}");
     for words in ["INSERT INTO pgbench_history", "Data to memory", "balances  passed"] {
-        assert!(shown.stdout.contains(words), "no `{words}` in: {}", shown.all());
+        assert!(summary.stdout.contains(words), "no `{words}` in: {summary}");
     }
 }
 
 /// A suite on tables of scale 1; `more` are further keys of its experiment.
-fn small(folder: &Path, url: &str, test: &str, more: &str) {
+fn write_small_suite(folder: &Path, url: &str, test: &str, more: &str) {
     let text = format!(
         "[suite]\nname = \"small\"\n\n[target.main]\nurl = \"{url}\"\n\n[[experiment]]\nname = \"pay\"\n\
          workload = \"pgbench\"\ntest = \"{test}\"\nworkers = 4\nevents = 200\n{more}\n"
@@ -100,7 +100,7 @@ fn an_error_of_one_worker_loses_no_commit_of_the_others() {
     let server = server_or_skip!(Postgres, "an_error_of_one_worker_loses_no_commit_of_the_others");
     let scratch = Scratch::new();
     let folder = scratch.path();
-    small(folder, &server.url(), "tpcb-like", "cleanup = false");
+    write_small_suite(folder, &server.url(), "tpcb-like", "cleanup = false");
     assert_eq!(dyno(folder, &["run", "small.toml", "--dir", "good"]).code, 0);
     server
         .sbtest(
@@ -110,12 +110,12 @@ fn an_error_of_one_worker_loses_no_commit_of_the_others() {
         )
         .expect("a trigger");
     for (number, warm_up) in ["", "warmup_s = 60\n"].repeat(3).into_iter().enumerate() {
-        let more = format!("{warm_up}prepare = false\ncleanup = false");
-        small(folder, &server.url(), "tpcb-like", &more);
-        let ran = dyno(folder, &["run", "small.toml", "--dir", &format!("bad{number}")]);
-        assert_eq!(ran.code, 1, "{}", ran.all());
-        assert!(ran.stderr.contains("enough"), "{}", ran.all());
-        assert!(!ran.stderr.contains("check balances: failed"), "{}", ran.all());
+        let keys = format!("{warm_up}prepare = false\ncleanup = false");
+        write_small_suite(folder, &server.url(), "tpcb-like", &keys);
+        let output = dyno(folder, &["run", "small.toml", "--dir", &format!("bad{number}")]);
+        assert_eq!(output.code, 1, "{output}");
+        assert!(output.stderr.contains("enough"), "{output}");
+        assert!(!output.stderr.contains("check balances: failed"), "{output}");
     }
 }
 
@@ -124,10 +124,10 @@ fn falsified_books_fail_the_run() {
     let server = server_or_skip!(Postgres, "falsified_books_fail_the_run");
     let scratch = Scratch::new();
     let folder = scratch.path();
-    small(folder, &server.url(), "tpcb-like", "cleanup = false");
-    let ran = dyno(folder, &["run", "small.toml", "--dir", "good"]);
-    assert_eq!(ran.code, 0, "{}", ran.all());
-    assert!(ran.stderr.contains("check balances: passed:"), "{}", ran.all());
+    write_small_suite(folder, &server.url(), "tpcb-like", "cleanup = false");
+    let output = dyno(folder, &["run", "small.toml", "--dir", "good"]);
+    assert_eq!(output.code, 0, "{output}");
+    assert!(output.stderr.contains("check balances: passed:"), "{output}");
     // From now on every teller gets 1 too much.
     server
         .sbtest(
@@ -136,13 +136,12 @@ fn falsified_books_fail_the_run() {
              CREATE TRIGGER falsify BEFORE UPDATE ON pgbench_tellers FOR EACH ROW EXECUTE FUNCTION falsify()",
         )
         .expect("a trigger");
-    small(folder, &server.url(), "tpcb-like", "prepare = false\ncleanup = false");
-    let ran = dyno(folder, &["run", "small.toml", "--dir", "bad"]);
-    assert_eq!(ran.code, 4, "{}", ran.all());
+    write_small_suite(folder, &server.url(), "tpcb-like", "prepare = false\ncleanup = false");
+    let output = dyno(folder, &["run", "small.toml", "--dir", "bad"]);
+    assert_eq!(output.code, 4, "{output}");
     assert!(
-        ran.stderr.contains("check balances: failed: The sums changed by different"),
-        "{}",
-        ran.all()
+        output.stderr.contains("check balances: failed: The sums changed by different"),
+        "{output}"
     );
     let run = only_run(&folder.join("bad")).expect("there is a run");
     let trial = json(&run.join("trials/1.json"));
@@ -153,10 +152,10 @@ fn falsified_books_fail_the_run() {
         paper.contains("**FAILED**") && paper.contains("work was lost, invented or done twice")
     );
     // Tellers are not business of simple-update; what is not checked can't fail.
-    small(folder, &server.url(), "simple-update", "prepare = false\ncleanup = false");
+    write_small_suite(folder, &server.url(), "simple-update", "prepare = false\ncleanup = false");
     assert_eq!(dyno(folder, &["run", "small.toml", "--dir", "simple"]).code, 0);
-    let more = "prepare = false\noptions = { check = false }";
-    small(folder, &server.url(), "tpcb-like", more);
+    let keys = "prepare = false\noptions = { check = false }";
+    write_small_suite(folder, &server.url(), "tpcb-like", keys);
     assert_eq!(dyno(folder, &["run", "small.toml", "--dir", "unchecked"]).code, 0);
 }
 
@@ -177,19 +176,19 @@ fn wrong_options_and_scripts_are_one_error_with_its_place() {
         ("script", "scripts = \"bad.sql\"", "bad.sql:1: syntax error", "small.toml:13:23"),
         ("script", "scripts = \"none.sql\"", "none.sql can't be read", "small.toml:13:23"),
     ] {
-        small(folder, &url, test, &format!("options = {{ {options} }}"));
-        let ran = dyno(folder, &["run", "small.toml"]);
-        assert_eq!(ran.code, 2, "{}", ran.all());
-        assert!(ran.stderr.contains(words) && ran.stderr.contains(place), "{}", ran.all());
+        write_small_suite(folder, &url, test, &format!("options = {{ {options} }}"));
+        let output = dyno(folder, &["run", "small.toml"]);
+        assert_eq!(output.code, 2, "{output}");
+        assert!(output.stderr.contains(words) && output.stderr.contains(place), "{output}");
         assert!(!folder.join("dyno-runs").exists(), "nothing was begun");
     }
     // Tables of another scale are refused before a trial.
-    small(folder, &url, "select-only", "cleanup = false");
+    write_small_suite(folder, &url, "select-only", "cleanup = false");
     assert_eq!(dyno(folder, &["run", "small.toml", "--dir", "one"]).code, 0);
-    small(folder, &url, "select-only", "prepare = false\noptions = { scale = 2 }");
-    let ran = dyno(folder, &["run", "small.toml", "--dir", "two"]);
-    assert_eq!(ran.code, 1, "{}", ran.all());
-    assert!(ran.stderr.contains("The tables have scale 1, but the suite says 2."), "{}", ran.all());
+    write_small_suite(folder, &url, "select-only", "prepare = false\noptions = { scale = 2 }");
+    let output = dyno(folder, &["run", "small.toml", "--dir", "two"]);
+    assert_eq!(output.code, 1, "{output}");
+    assert!(output.stderr.contains("The tables have scale 1, but the suite says 2."), "{output}");
 }
 
 #[test]
@@ -201,28 +200,26 @@ fn what_a_dialect_can_not_do_is_said_before_anything_is_touched() {
     let pipeline = "\\startpipeline\nSELECT 1;\n\\endpipeline\n";
     fs::write(folder.join("pipe.sql"), pipeline).expect("a script");
     let options = "options = { scripts = \"pipe.sql\", mode = \"extended\" }";
-    small(folder, &server.url(), "script", options);
-    let ran = dyno(folder, &["run", "small.toml"]);
-    assert_eq!(ran.code, 1, "{}", ran.all());
+    write_small_suite(folder, &server.url(), "script", options);
+    let output = dyno(folder, &["run", "small.toml"]);
+    assert_eq!(output.code, 1, "{output}");
     assert!(
-        ran.stderr.contains("error: pay on main: script \"pipe.sql\" uses a pipeline"),
-        "{}",
-        ran.all()
+        output.stderr.contains("error: pay on main: script \"pipe.sql\" uses a pipeline"),
+        "{output}"
     );
     assert!(fs::read_dir(folder.join("dyno-runs")).is_ok_and(|mut runs| runs.next().is_none()));
-    assert!(!ran.stderr.contains("prepare pay"), "{}", ran.all());
+    assert!(!output.stderr.contains("prepare pay"), "{output}");
     // The same on what it can do, with its books.
-    small(
+    write_small_suite(
         folder,
         &server.url(),
         "tpcb-like",
         "options = { mode = \"prepared\", vacuum = \"some\" }",
     );
-    let ran = dyno(folder, &["run", "small.toml"]);
-    assert_eq!(ran.code, 0, "{}", ran.all());
+    let output = dyno(folder, &["run", "small.toml"]);
+    assert_eq!(output.code, 0, "{output}");
     assert!(
-        ran.stderr.contains("check balances: passed: The sums of accounts, tellers"),
-        "{}",
-        ran.all()
+        output.stderr.contains("check balances: passed: The sums of accounts, tellers"),
+        "{output}"
     );
 }

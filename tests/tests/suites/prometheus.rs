@@ -54,7 +54,7 @@ impl Prometheus {
         Prometheus { child: child.expect("it can be started"), port }
     }
 
-    fn ask(&self, path: &str) -> Option<Value> {
+    fn get(&self, path: &str) -> Option<Value> {
         let mut stream = TcpStream::connect(("127.0.0.1", self.port)).ok()?;
         write!(stream, "GET {path} HTTP/1.0\r\n\r\n").ok()?;
         let mut text = String::new();
@@ -65,7 +65,7 @@ impl Prometheus {
     /// The number of series that a query finds; an error of the query is one of the test.
     fn query(&self, query: &str) -> usize {
         let encoded: String = query.bytes().map(|byte| format!("%{byte:02x}")).collect();
-        let answer = self.ask(&format!("/api/v1/query?query={encoded}")).expect("an answer");
+        let answer = self.get(&format!("/api/v1/query?query={encoded}")).expect("an answer");
         assert_eq!(answer["status"], "success", "{query}: {answer}");
         answer["data"]["result"].as_array().map_or(0, Vec::len)
     }
@@ -89,13 +89,13 @@ fn a_real_prometheus_scrapes_a_run_and_knows_every_query_of_the_dashboard() {
         return skipped(name, "Prometheus is not installed");
     };
     let rules = root().join("deploy/prometheus");
-    let tool = |words: &[&str]| {
-        let ran = Command::new(&promtool).args(words).current_dir(&rules).output();
-        let ran = ran.expect("it can be run");
-        assert!(ran.status.success(), "{words:?}: {}", String::from_utf8_lossy(&ran.stdout));
+    let run_promtool = |words: &[&str]| {
+        let output = Command::new(&promtool).args(words).current_dir(&rules).output();
+        let output = output.expect("it can be run");
+        assert!(output.status.success(), "{words:?}: {}", String::from_utf8_lossy(&output.stdout));
     };
-    tool(&["check", "rules", "dyno.rules.yml"]);
-    tool(&["test", "rules", "dyno.test.yml"]);
+    run_promtool(&["check", "rules", "dyno.rules.yml"]);
+    run_promtool(&["test", "rules", "dyno.test.yml"]);
 
     let scratch = Scratch::new();
     let folder = scratch.path();
@@ -104,7 +104,7 @@ fn a_real_prometheus_scrapes_a_run_and_knows_every_query_of_the_dashboard() {
     running.wait_until("the page", |running| page(&running.stderr()).is_some());
     let (address, token) = page(&running.stderr()).expect("it was said");
     let server = Prometheus::start(&prometheus, folder, &address, &token);
-    wait_until("Prometheus", || server.ask("/api/v1/status/buildinfo").is_some());
+    wait_until("Prometheus", || server.get("/api/v1/status/buildinfo").is_some());
     wait_until("a running trial", || server.query("dyno_trial_info{status=\"running\"}") == 1);
     assert_eq!(server.query("up{job=\"dyno\"} == 1"), 1);
     // Rates need two scrapes.
@@ -116,14 +116,14 @@ fn a_real_prometheus_scrapes_a_run_and_knows_every_query_of_the_dashboard() {
     expressions(&serde_json::from_str(&dashboard).expect("JSON"), &mut queries);
     assert!(queries.len() > 10, "{queries:?}");
     // An embedded database has no sessions to be looked at, and no replicas.
-    let of_nodes = |query: &String| query.contains("dyno_node_");
+    let is_about_nodes = |query: &String| query.contains("dyno_node_");
     for query in queries {
-        let found = server.query(&query.replace("$instance", ".*"));
-        assert!(found > 0 || of_nodes(&query), "nothing is found by {query}");
+        let count = server.query(&query.replace("$instance", ".*"));
+        assert!(count > 0 || is_about_nodes(&query), "nothing is found by {query}");
     }
-    let told = server.ask("/api/v1/rules").expect("rules");
-    let rules = told["data"]["groups"][0]["rules"].as_array().expect("a list");
-    assert!(rules.len() >= 7, "{told}");
+    let answer = server.get("/api/v1/rules").expect("rules");
+    let rules = answer["data"]["groups"][0]["rules"].as_array().expect("a list");
+    assert!(rules.len() >= 7, "{answer}");
     for rule in rules {
         let state = (&rule["health"], &rule["state"]);
         assert!(matches!(state.0.as_str(), Some("ok" | "unknown")), "{rule}");

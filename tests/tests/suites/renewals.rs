@@ -9,7 +9,7 @@ use std::path::Path;
 
 /// Writes `s.toml`; commands of the targets note what is restarted.
 fn suite(folder: &Path, keys: &str) {
-    let target = |name: &str| {
+    let target_table = |name: &str| {
         format!(
             "[target.{name}]\nurl = \"sqlite:{name}.db\"\nrestart = \"echo $DYNO_TARGET >> restarted\"\n"
         )
@@ -17,8 +17,8 @@ fn suite(folder: &Path, keys: &str) {
     let text = format!(
         "[suite]\nname = \"s\"\nretry_starved = 0\n{}{}[[experiment]]\nname = \"e\"\nworkload = \"sysbench\"\n\
          test = \"oltp_point_select\"\noptions = {{ tables = 1, table_size = 100 }}\n{keys}\n",
-        target("old"),
-        target("new")
+        target_table("old"),
+        target_table("new")
     );
     fs::write(folder.join("s.toml"), text).expect("a suite can be written");
 }
@@ -34,9 +34,15 @@ fn data(folder: &Path) -> RunData {
 }
 
 /// The steps before which so much was renewed, of each target in order.
-fn renewed(run: &RunData, what: Renewed, target: &str) -> Vec<String> {
-    let own = run.header.renewals.iter().filter(|of| of.renewed == what && of.target == target);
-    own.map(|of| of.step.split_once(&format!("{target}/")).expect("a step").1.to_owned()).collect()
+fn renewed_steps(run: &RunData, what: Renewed, target: &str) -> Vec<String> {
+    let renewals = run
+        .header
+        .renewals
+        .iter()
+        .filter(|renewal| renewal.renewed == what && renewal.target == target);
+    renewals
+        .map(|renewal| renewal.step.split_once(&format!("{target}/")).expect("a step").1.to_owned())
+        .collect()
 }
 
 #[test]
@@ -48,18 +54,18 @@ fn servers_are_restarted_and_data_reloaded_before_the_first_of_some_pairs() {
         "workers = [1, 2]\nevents = 20\nrestart_each = 2\nreload_each = 4\n\
          compare = { baseline = \"old\", candidates = \"new\", pairs = 6 }",
     );
-    let ran = dyno(folder, &["run", "s.toml"]);
-    ran.assert_judged();
+    let output = dyno(folder, &["run", "s.toml"]);
+    output.assert_judged();
     let run = data(folder);
     // Whole loads: eight pairs, at two levels.
     assert_eq!(run.trials.len(), 8 * 2 * 2);
     for target in ["old", "new"] {
-        let starts = renewed(&run, Renewed::Server, target);
+        let starts = renewed_steps(&run, Renewed::Server, target);
         let repeats: Vec<&str> =
             starts.iter().filter_map(|id| Some(id.split_once("/repeat=")?.1)).collect();
         assert_eq!(repeats, ["1", "3", "5", "7"]);
         // What was just prepared is loaded.
-        let loads = renewed(&run, Renewed::Data, target);
+        let loads = renewed_steps(&run, Renewed::Data, target);
         assert!(loads.len() == 1 && loads[0].ends_with("repeat=5"), "{loads:?}");
         assert_eq!(restarted(folder).iter().filter(|name| *name == target).count(), 4);
     }
@@ -74,8 +80,8 @@ fn a_target_that_is_compared_with_itself_has_a_start_for_each_trial() {
         "workers = 1\nevents = 20\nrestart_each = \"pair\"\n\
          compare = { baseline = \"old\", aa = true, pairs = 3 }",
     );
-    let ran = dyno(folder, &["run", "s.toml"]);
-    ran.assert_judged();
+    let output = dyno(folder, &["run", "s.toml"]);
+    output.assert_judged();
     assert_eq!(restarted(folder), ["old"; 6]);
     // With a start for some pairs, both share it.
     fs::remove_file(folder.join("restarted")).expect("it was written");
@@ -84,8 +90,8 @@ fn a_target_that_is_compared_with_itself_has_a_start_for_each_trial() {
         "workers = 1\nevents = 20\nrestart_each = 3\n\
          compare = { baseline = \"old\", aa = true, pairs = 3 }",
     );
-    let ran = dyno(folder, &["run", "s.toml"]);
-    ran.assert_judged();
+    let output = dyno(folder, &["run", "s.toml"]);
+    output.assert_judged();
     assert_eq!(restarted(folder), ["old"]);
 }
 
@@ -104,14 +110,14 @@ fn a_run_that_goes_on_renews_only_what_no_trial_has_used() {
     running.signal(Signal::KILL);
     running.end();
     assert_eq!(restarted(folder).len(), 2);
-    let ran = dyno(folder, &command);
-    ran.assert_judged();
-    assert!(ran.stderr.contains("Going on with"), "{}", ran.all());
+    let output = dyno(folder, &command);
+    output.assert_judged();
+    assert!(output.stderr.contains("Going on with"), "{output}");
     let run = data(folder);
     assert_eq!(run.status(), RunStatus::Complete);
     assert_eq!(restarted(folder).len(), 4, "the second pair goes on with the first start");
     for target in ["old", "new"] {
-        assert_eq!(renewed(&run, Renewed::Server, target).len(), 2);
+        assert_eq!(renewed_steps(&run, Renewed::Server, target).len(), 2);
     }
 }
 
@@ -123,10 +129,10 @@ fn servers_that_nobody_can_restart_are_found_before_anything_is_done() {
     let text = fs::read_to_string(folder.join("s.toml")).expect("a suite");
     let text = text.replace("restart = \"echo $DYNO_TARGET >> restarted\"\n", "");
     fs::write(folder.join("s.toml"), text).expect("a suite can be written");
-    let ran = dyno(folder, &["run", "s.toml"]);
-    assert_eq!(ran.code, 2, "{}", ran.all());
-    assert!(ran.stderr.contains("has not started the servers of the target old"), "{}", ran.all());
-    assert!(ran.stderr.contains("restart = \"COMMAND\""), "{}", ran.all());
+    let output = dyno(folder, &["run", "s.toml"]);
+    assert_eq!(output.code, 2, "{output}");
+    assert!(output.stderr.contains("has not started the servers of the target old"), "{output}");
+    assert!(output.stderr.contains("restart = \"COMMAND\""), "{output}");
     assert!(only_run(&folder.join("dyno-runs")).is_none());
 }
 
@@ -138,8 +144,8 @@ fn a_command_that_fails_ends_the_run() {
     let text = fs::read_to_string(folder.join("s.toml")).expect("a suite");
     fs::write(folder.join("s.toml"), text.replace("echo $DYNO_TARGET >> restarted", "exit 7"))
         .expect("a suite can be written");
-    let ran = dyno(folder, &["run", "s.toml"]);
-    assert_eq!(ran.code, 1, "{}", ran.all());
-    let told = "The command that restarts the server failed: exit status: 7.";
-    assert!(ran.stderr.contains(told), "{}", ran.all());
+    let output = dyno(folder, &["run", "s.toml"]);
+    assert_eq!(output.code, 1, "{output}");
+    let message = "The command that restarts the server failed: exit status: 7.";
+    assert!(output.stderr.contains(message), "{output}");
 }

@@ -3,7 +3,9 @@
 
 use dyno_facts::TrialStatus;
 use dyno_store::RunData;
-use dyno_testkit::{Postgres, Ran, RunningDyno, Scratch, commits, dyno, only_run, server_or_skip};
+use dyno_testkit::{
+    Postgres, ProcessOutput, RunningDyno, Scratch, commits, dyno, only_run, server_or_skip,
+};
 use rustix::process::Signal;
 use std::fs;
 use std::path::Path;
@@ -14,7 +16,7 @@ use std::time::Duration;
 fn suite(folder: &Path, servers: &[&Postgres], keys: &str) {
     for server in servers {
         let loaded = dyno(folder, &["pgbench", "-i", "-q", &server.url()]);
-        assert_eq!(loaded.code, 0, "{}", loaded.all());
+        assert_eq!(loaded.code, 0, "{loaded}");
     }
     let targets = ["a", "b"].iter().zip(servers);
     let targets =
@@ -42,33 +44,31 @@ fn paper(folder: &Path) -> (Vec<String>, Vec<String>) {
     let file = only_run(&folder.join("runs")).expect("a run").join("paper.json");
     let paper: serde_json::Value =
         serde_json::from_str(&fs::read_to_string(file).expect("a paper")).expect("JSON");
-    let texts = |rows: &serde_json::Value, key: &str| -> Vec<String> {
+    let get_texts = |rows: &serde_json::Value, key: &str| -> Vec<String> {
         let rows = rows.as_array().expect("rows");
         rows.iter().map(|row| row[key].as_str().expect("a word").to_owned()).collect()
     };
-    (texts(&paper["verdicts"][0]["rows"], "call"), texts(&paper["gates"], "result"))
+    (get_texts(&paper["verdicts"][0]["rows"], "call"), get_texts(&paper["gates"], "result"))
 }
 
 /// A verdict is taken away by this check: nothing is certain, gates are inconclusive, and the exit code says so.
-fn nothing_is_claimed(folder: &Path, ran: &Ran, check: &str) {
-    assert_eq!(ran.code, 3, "{}", ran.all());
+fn nothing_is_claimed(folder: &Path, output: &ProcessOutput, check: &str) {
+    assert_eq!(output.code, 3, "{output}");
     let (calls, gates) = paper(folder);
-    assert!(!calls.is_empty() && !gates.is_empty(), "{}", ran.all());
+    assert!(!calls.is_empty() && !gates.is_empty(), "{output}");
     for call in calls.iter().chain(&gates) {
         assert!(
             !["faster", "slower", "equivalent", "pass", "broken"].contains(&call.as_str()),
-            "{}",
-            ran.all()
+            "{output}"
         );
     }
-    assert!(ran.stdout.contains(check), "{}", ran.all());
-    assert!(ran.stderr.contains(check), "the hint names it: {}", ran.all());
+    assert!(output.stdout.contains(check), "{output}");
+    assert!(output.stderr.contains(check), "the hint names it: {output}");
     let compared = dyno(folder, &["compare", "last", "--dir", "runs"]);
-    assert_eq!(compared.code, 3, "{}", compared.all());
+    assert_eq!(compared.code, 3, "{compared}");
     assert!(
         compared.stdout.contains("Not to be claimed") && compared.stdout.contains(check),
-        "{}",
-        compared.all()
+        "{compared}"
     );
 }
 
@@ -84,8 +84,8 @@ fn a_strangers_load_on_one_of_two_servers_takes_the_verdict_away() {
     let _stranger = RunningDyno::start(other.path(), &stranger);
     // Bounds that are kept, and broken, whatever the machine does.
     let gates = ["--gate", "tps.ratio.low > 0.000001", "--gate", "tps.ratio.low > 1000000"];
-    let ran = dyno(folder, &arguments(&[&["--pairs", "6"][..], &gates].concat()));
-    nothing_is_claimed(folder, &ran, "uneven-foreign-load");
+    let output = dyno(folder, &arguments(&[&["--pairs", "6"][..], &gates].concat()));
+    nothing_is_claimed(folder, &output, "uneven-foreign-load");
 }
 
 /// The CPU of a server is that of all its databases.
@@ -99,12 +99,12 @@ fn a_strangers_load_in_another_database_of_one_server_takes_the_verdict_away() {
     a.sql("CREATE DATABASE elsewhere").expect("it is created");
     let (other, url) = (Scratch::new(), a.url().replace("/sbtest", "/elsewhere"));
     let loaded = dyno(other.path(), &["pgbench", "-i", "-q", &url]);
-    assert_eq!(loaded.code, 0, "{}", loaded.all());
+    assert_eq!(loaded.code, 0, "{loaded}");
     let stranger = ["pgbench", "-n", "-S", "-c", "2", "-T", "600", &url];
     let _stranger = RunningDyno::start(other.path(), &stranger);
     let gates = ["--gate", "tps.ratio.low > 0.000001", "--gate", "tps.ratio.low > 1000000"];
-    let ran = dyno(folder, &arguments(&[&["--pairs", "6"][..], &gates].concat()));
-    nothing_is_claimed(folder, &ran, "uneven-foreign-load");
+    let output = dyno(folder, &arguments(&[&["--pairs", "6"][..], &gates].concat()));
+    nothing_is_claimed(folder, &output, "uneven-foreign-load");
 }
 
 #[test]
@@ -114,9 +114,11 @@ fn a_server_that_was_changed_while_a_run_was_interrupted_has_no_verdict() {
     let scratch = Scratch::new();
     let folder = scratch.path();
     suite(folder, &[&a, &b], "duration_s = 0.5");
-    let change = |sql: &str| b.sbtest(sql).expect("it is changed");
-    change("CREATE FUNCTION slow() RETURNS trigger AS 'BEGIN RETURN NEW; END' LANGUAGE plpgsql");
-    change(
+    let change_server = |sql: &str| b.sbtest(sql).expect("it is changed");
+    change_server(
+        "CREATE FUNCTION slow() RETURNS trigger AS 'BEGIN RETURN NEW; END' LANGUAGE plpgsql",
+    );
+    change_server(
         "CREATE TRIGGER slow BEFORE UPDATE ON pgbench_accounts FOR EACH ROW EXECUTE FUNCTION slow()",
     );
     let gates = ["--pairs", "6", "--gate", "tps.ratio.low > 0.000001"];
@@ -129,20 +131,20 @@ fn a_server_that_was_changed_while_a_run_was_interrupted_has_no_verdict() {
     running.signal(Signal::INT);
     assert_eq!(running.end().code, 130);
     let last = data(folder).trials.iter().map(|trial| trial.summary.trial).max().expect("trials");
-    change("ALTER TABLE pgbench_accounts DISABLE TRIGGER slow");
-    change("CREATE RULE idle AS ON INSERT TO pgbench_history DO ALSO NOTHING");
-    change("ALTER SYSTEM SET work_mem = '1MB'");
-    change("SELECT pg_reload_conf()");
-    let ran = dyno(folder, &command);
-    nothing_is_claimed(folder, &ran, "target-changed");
+    change_server("ALTER TABLE pgbench_accounts DISABLE TRIGGER slow");
+    change_server("CREATE RULE idle AS ON INSERT TO pgbench_history DO ALSO NOTHING");
+    change_server("ALTER SYSTEM SET work_mem = '1MB'");
+    change_server("SELECT pg_reload_conf()");
+    let output = dyno(folder, &[&command[..], &["--long"]].concat());
+    nothing_is_claimed(folder, &output, "target-changed");
     let between = format!("between trials {last} and {}", last + 1);
     let rule = "rule pgbench_history.idle";
     let trigger = "trigger pgbench_accounts.slow was ";
     for words in [&between, "work_mem was 4MB, is 1MB", rule, trigger, ", disabled"] {
-        assert!(ran.stdout.contains(words), "no `{words}` in: {}", ran.all());
+        assert!(output.stdout.contains(words), "no `{words}` in: {output}");
     }
     // One side has a trigger that the other lacks.
-    assert!(ran.stdout.contains("schema: targets a and b: "), "{}", ran.all());
+    assert!(output.stdout.contains("schema: targets a and b: "), "{output}");
 }
 
 /// A parallel worker's commits are no one else's: without its index a table is read by workers.
@@ -167,26 +169,28 @@ fn a_lost_index_is_slower_however_many_workers_read_the_table() {
     }
     b.sbtest("ALTER TABLE pgbench_accounts DROP CONSTRAINT pgbench_accounts_pkey")
         .expect("it is dropped");
-    let ran = dyno(folder, &arguments(&["--pairs", "6", "--gate", "tps.ratio.low > 0.9"]));
-    assert_eq!(ran.code, 5, "{}", ran.all());
+    let output = dyno(folder, &arguments(&["--pairs", "6", "--gate", "tps.ratio.low > 0.9"]));
+    assert_eq!(output.code, 5, "{output}");
     let (calls, gates) = paper(folder);
-    assert_eq!((calls[0].as_str(), gates[0].as_str()), ("slower", "broken"), "{}", ran.all());
-    assert!(!ran.stdout.contains("foreign-load"), "{}", ran.all());
+    assert_eq!((calls[0].as_str(), gates[0].as_str()), ("slower", "broken"), "{output}");
+    assert!(!output.stdout.contains("foreign-load"), "{output}");
     let has_workers = data(folder).trials.iter().any(|trial| {
         let nodes = trial.summary.conditions.nodes.values();
-        let counted = nodes.map(|node| (node.was_alone, node.commits.zip(node.client_commits)));
-        counted.into_iter().any(|of| matches!(of, (true, Some((all, own))) if all > 2 * own))
+        let commits = nodes.map(|node| (node.was_alone, node.commits.zip(node.client_commits)));
+        commits.into_iter().any(|node| matches!(node, (true, Some((all, own))) if all > 2 * own))
     });
     assert!(has_workers, "no parallel worker has committed: nothing was tested");
     // A stranger on the other server is still found, and the workers are not taken for another one.
     let (again, url) = (Scratch::new(), a.url());
     fs::copy(folder.join("s.toml"), again.path().join("s.toml")).expect("the suite is copied");
-    let other = Scratch::new();
+    let stranger_scratch = Scratch::new();
     let stranger = ["pgbench", "-n", "-S", "-c", "2", "-T", "600", &url];
-    let _stranger = RunningDyno::start(other.path(), &stranger);
-    let ran = dyno(again.path(), &arguments(&["--pairs", "2"]));
-    let found = ran.stdout.lines().find(|line| line.contains("commits of others per commit"));
-    assert!(found.is_some_and(|line| line.ends_with(", b 0%")), "{}", ran.all());
+    let _stranger = RunningDyno::start(stranger_scratch.path(), &stranger);
+    let output = dyno(again.path(), &arguments(&["--pairs", "2"]));
+    // The lines of a sentence after the first one are indented.
+    let text = output.stdout.replace("\n  ", " ");
+    let shares = text.split("commits of others per commit").nth(1).unwrap_or_default();
+    assert!(shares.lines().next().is_some_and(|line| line.ends_with(", b 0%)")), "{output}");
 }
 
 /// Events between two runs explain a difference as well as the planned change, however large it is.
@@ -204,8 +208,8 @@ fn two_runs_of_a_server_prove_nothing() {
         )
         .expect("the function is created");
     let [before, after] = ["before", "after"].map(|dir| {
-        let ran = dyno(folder, &["run", "s.toml", "--dir", dir]);
-        assert_eq!(ran.code, 0, "{}", ran.all());
+        let output = dyno(folder, &["run", "s.toml", "--dir", dir]);
+        assert_eq!(output.code, 0, "{output}");
         let sql = "CREATE OR REPLACE TRIGGER rest BEFORE UPDATE ON pgbench_accounts FOR EACH ROW \
                    EXECUTE FUNCTION rest()";
         server.sbtest(sql).expect("the trigger is created");
@@ -213,15 +217,15 @@ fn two_runs_of_a_server_prove_nothing() {
     });
     let gate = ["--gate", "tps.ratio.low > 0.97"];
     for more in [&[][..], &gate] {
-        let ran = dyno(folder, &[&["compare", &before, &after][..], more].concat());
-        assert_eq!(ran.code, 3, "{}", ran.all());
-        assert!(ran.stdout.contains("  undecided\n"), "{}", ran.all());
-        assert!(ran.stdout.contains("Not to be claimed: block-order"), "{}", ran.all());
+        let output = dyno(folder, &[&["compare", &before, &after][..], more].concat());
+        assert_eq!(output.code, 3, "{output}");
+        assert!(output.stdout.contains("  undecided\n"), "{output}");
+        assert!(output.stdout.contains("Not to be claimed: block-order"), "{output}");
     }
 }
 
 /// Runs a comparison, and stops dyno for a second in the window of its second trial.
-fn frozen(folder: &Path, more: &[&str]) -> (Ran, RunData) {
+fn run_frozen(folder: &Path, more: &[&str]) -> (ProcessOutput, RunData) {
     let mut running = RunningDyno::start(folder, &arguments(more));
     let runs = folder.join("runs");
     running.wait_until("the second window", |_| {
@@ -240,22 +244,21 @@ fn a_trial_in_which_dyno_was_stopped_is_made_again_in_comparisons() {
     let scratch = Scratch::new();
     let folder = scratch.path();
     suite(folder, &[&a, &b], "duration_s = 2\ninterval_s = 0.1\nretry_starved = 2");
-    let (ran, run) = frozen(folder, &["--pairs", "2"]);
+    let (output, run) = run_frozen(folder, &["--pairs", "2"]);
     let second = &run.trials[1].summary;
-    assert_eq!(second.status, TrialStatus::Starved, "{}", ran.all());
+    assert_eq!(second.status, TrialStatus::Starved, "{output}");
     assert!(
-        ran.stderr.contains("is made again: The load generator stood still for"),
-        "{}",
-        ran.all()
+        output.stderr.contains("is made again: The load generator stood still for"),
+        "{output}"
     );
-    let counted: Vec<u32> = run
+    let complete: Vec<u32> = run
         .trials
         .iter()
         .filter(|trial| trial.summary.status == TrialStatus::Complete)
         .map(|trial| trial.summary.trial)
         .collect();
-    assert_eq!(counted.len(), 4, "{}", ran.all());
-    assert!(!counted.contains(&2));
+    assert_eq!(complete.len(), 4, "{output}");
+    assert!(!complete.contains(&2));
 }
 
 #[test]
@@ -265,15 +268,15 @@ fn a_trial_in_which_dyno_was_stopped_takes_the_verdict_away_where_it_counts() {
     let scratch = Scratch::new();
     let folder = scratch.path();
     suite(folder, &[&a, &b], "duration_s = 2\ninterval_s = 0.1");
-    let (ran, run) = frozen(folder, &["--pairs", "6", "--gate", "tps.ratio.low > 0.000001"]);
-    assert_eq!(run.trials[1].summary.status, TrialStatus::Complete, "{}", ran.all());
-    nothing_is_claimed(folder, &ran, "generator-stopped");
-    assert!(ran.stdout.contains("dyno was stopped for"), "{}", ran.all());
+    let (output, run) = run_frozen(folder, &["--pairs", "6", "--gate", "tps.ratio.low > 0.000001"]);
+    assert_eq!(run.trials[1].summary.status, TrialStatus::Complete, "{output}");
+    nothing_is_claimed(folder, &output, "generator-stopped");
+    assert!(output.stdout.contains("dyno was stopped for"), "{output}");
     // Nor is a run anything alongside itself.
     let itself = dyno(
         folder,
         &["compare", "last", "last", "--dir", "runs", "--gate", "tps.ratio.low > 0.9"],
     );
-    assert_eq!(itself.code, 2, "{}", itself.all());
-    assert!(itself.stderr.contains("These are the same run"), "{}", itself.all());
+    assert_eq!(itself.code, 2, "{itself}");
+    assert!(itself.stderr.contains("These are the same run"), "{itself}");
 }

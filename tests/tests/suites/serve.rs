@@ -50,7 +50,7 @@ fn send((address, token): &(String, String), path: &str) -> TcpStream {
     stream
 }
 
-fn ask(page: &(String, String), path: &str) -> String {
+fn get(page: &(String, String), path: &str) -> String {
     let mut text = String::new();
     send(page, path).read_to_string(&mut text).expect("an answer");
     text
@@ -78,15 +78,15 @@ fn listen(
 }
 
 fn rows(events: &[(String, serde_json::Value)]) -> usize {
-    let count = |(name, told): &(String, serde_json::Value)| match name.as_str() {
-        "state" => told["rows"].as_array().map_or(0, Vec::len),
-        "rows" => told.as_array().map_or(0, Vec::len),
+    let count_rows = |(name, data): &(String, serde_json::Value)| match name.as_str() {
+        "state" => data["rows"].as_array().map_or(0, Vec::len),
+        "rows" => data.as_array().map_or(0, Vec::len),
         _ => 0,
     };
-    events.iter().map(count).sum()
+    events.iter().map(count_rows).sum()
 }
 
-fn watched(scratch: &Scratch) -> (RunningDyno, (String, String)) {
+fn start_watched(scratch: &Scratch) -> (RunningDyno, (String, String)) {
     fs::write(scratch.file("watched.toml"), SUITE).expect("written");
     let mut run = RunningDyno::start(scratch.path(), &["run", "watched.toml", "--serve"]);
     run.wait_until("the page's address", |run| page(&run.stderr()).is_some());
@@ -97,25 +97,25 @@ fn watched(scratch: &Scratch) -> (RunningDyno, (String, String)) {
 #[test]
 fn a_run_is_watched_from_any_moment_to_its_end() {
     let scratch = Scratch::new();
-    let (mut run, page) = watched(&scratch);
+    let (mut run, page) = start_watched(&scratch);
     assert!(page.0.starts_with("127.0.0.1:"), "only this machine: {}", page.0);
     let early = listen(&page, |events| rows(events) >= 3);
     assert_eq!(early[0].0, "state");
     let late = listen(&page, |events| !events.is_empty());
-    let told = &late[0].1;
+    let state = &late[0].1;
     assert!(rows(&late) >= 3, "who comes late is told what was measured before");
-    assert_eq!(told["run"]["title"], "A run that is watched");
-    assert_eq!(told["run"]["status"], "running");
-    assert_eq!(told["trials"][0]["experiment"], "reads");
-    assert_eq!(told["progress"]["doing"], "trial");
-    let left_s = told["progress"]["remaining_s"].as_f64().expect("a guess");
+    assert_eq!(state["run"]["title"], "A run that is watched");
+    assert_eq!(state["run"]["status"], "running");
+    assert_eq!(state["trials"][0]["experiment"], "reads");
+    assert_eq!(state["progress"]["doing"], "trial");
+    let left_s = state["progress"]["remaining_s"].as_f64().expect("a guess");
     assert!((120.0..=245.0).contains(&left_s), "two trials of 120 s are left: {left_s}");
-    let first = told["rows"][0].as_array().expect("a row");
-    let names = told["columns"].as_array().expect("names");
+    let first = state["rows"][0].as_array().expect("a row");
+    let names = state["columns"].as_array().expect("names");
     assert_eq!(first.len(), names.len());
     let tps = names.iter().position(|name| name == "tps").and_then(|at| first[at].as_f64());
-    assert!(tps.is_some_and(|tps| tps > 0.0), "{told}");
-    let metrics = ask(&page, "/metrics");
+    assert!(tps.is_some_and(|tps| tps > 0.0), "{state}");
+    let metrics = get(&page, "/metrics");
     assert!(metrics.contains("dyno_run_running 1"), "{metrics}");
     assert!(metrics.contains("test=\"oltp_point_select\""), "{metrics}");
 
@@ -129,19 +129,19 @@ fn a_run_is_watched_from_any_moment_to_its_end() {
     });
     hears.recv().expect("it hears the run");
     run.signal(Signal::INT);
-    let ran = run.end();
-    assert_eq!(ran.code, 130, "{}", ran.all());
-    let heard = listener.join().expect("it heard the end");
-    assert_eq!(heard.last().map(|(name, _)| name.as_str()), Some("goodbye"));
+    let output = run.end();
+    assert_eq!(output.code, 130, "{output}");
+    let events = listener.join().expect("it heard the end");
+    assert_eq!(events.last().map(|(name, _)| name.as_str()), Some("goodbye"));
     let statuses: Vec<&serde_json::Value> =
-        heard.iter().filter(|(name, _)| name == "run").map(|(_, run)| &run["status"]).collect();
+        events.iter().filter(|(name, _)| name == "run").map(|(_, run)| &run["status"]).collect();
     assert_eq!(statuses.last().copied(), Some(&"interrupted".into()), "{statuses:?}");
 }
 
 #[test]
 fn a_killed_run_is_shown_and_the_next_one_after_it() {
     let scratch = Scratch::new();
-    let (mut run, beside) = watched(&scratch);
+    let (mut run, beside) = start_watched(&scratch);
     listen(&beside, |events| rows(events) >= 3);
     fs::create_dir(scratch.file("server")).expect("made");
     let mut server =
@@ -149,48 +149,48 @@ fn a_killed_run_is_shown_and_the_next_one_after_it() {
     server.wait_until("its address", |server| page(&server.stdout()).is_some());
     let page = page(&server.stdout()).expect("an address");
     run.signal(Signal::KILL);
-    let told = listen(&page, |events| {
-        let is_over = |told: &serde_json::Value| told == "interrupted";
-        events.iter().any(|(name, told)| match name.as_str() {
-            "state" => is_over(&told["run"]["status"]),
-            "run" => is_over(&told["status"]),
+    let events = listen(&page, |events| {
+        let is_over = |data: &serde_json::Value| data == "interrupted";
+        events.iter().any(|(name, data)| match name.as_str() {
+            "state" => is_over(&data["run"]["status"]),
+            "run" => is_over(&data["status"]),
             _ => false,
         })
     });
-    assert!(rows(&told) >= 3, "what was measured is kept");
+    assert!(rows(&events) >= 3, "what was measured is kept");
     run.end();
     let killed = only_run(&scratch.file("dyno-runs")).expect("a run");
     let killed = killed.file_name().expect("a name").to_string_lossy().into_owned();
-    let list = ask(&page, "/api/runs");
+    let list = get(&page, "/api/runs");
     assert!(list.contains(&killed) && list.contains("\"interrupted\""), "{list}");
-    assert!(ask(&page, &format!("/runs/{killed}/data.db")).starts_with("HTTP/1.1 404"));
+    assert!(get(&page, &format!("/runs/{killed}/data.db")).starts_with("HTTP/1.1 404"));
 
     let mut command = dyno_command(scratch.path());
     command.args(["run", "watched.toml", "--new"]).stdout(std::process::Stdio::null());
     let mut next = command.stderr(std::process::Stdio::null()).spawn().expect("dyno can be run");
-    let told = listen(&page, |events| {
-        events.iter().any(|(name, told)| {
+    let events = listen(&page, |events| {
+        events.iter().any(|(name, data)| {
             name == "state"
-                && told["run"]["status"] == "running"
-                && told["run"]["folder"] != *killed
+                && data["run"]["status"] == "running"
+                && data["run"]["folder"] != *killed
         })
     });
     next.kill().expect("it runs");
     next.wait().expect("it ends");
-    assert!(told.len() > 1 || told[0].1["run"]["folder"] != *killed);
+    assert!(events.len() > 1 || events[0].1["run"]["folder"] != *killed);
 }
 
 #[test]
 fn an_open_address_needs_a_token_that_stays_secret() {
     let scratch = Scratch::new();
-    let refused = dyno(scratch.path(), &["serve", "--listen", "0.0.0.0:0"]);
-    assert_eq!(refused.code, 1, "{}", refused.all());
-    assert!(refused.stderr.contains("needs a token of your own"), "{}", refused.stderr);
-    assert!(refused.stderr.contains("hint: "), "{}", refused.stderr);
+    let open = dyno(scratch.path(), &["serve", "--listen", "0.0.0.0:0"]);
+    assert_eq!(open.code, 1, "{open}");
+    assert!(open.stderr.contains("needs a token of your own"), "{}", open.stderr);
+    assert!(open.stderr.contains("hint: "), "{}", open.stderr);
     let short = dyno(scratch.path(), &["serve", "--token", "short"]);
-    assert_eq!(short.code, 2, "{}", short.all());
+    assert_eq!(short.code, 2, "{short}");
     let nowhere = dyno(scratch.path(), &["serve", "--listen", "nowhere"]);
-    assert_eq!(nowhere.code, 2, "{}", nowhere.all());
+    assert_eq!(nowhere.code, 2, "{nowhere}");
 
     let token = "a-token-that-stays-secret";
     let mut server = RunningDyno::start(scratch.path(), &["serve", "--token", token]);
@@ -198,11 +198,12 @@ fn an_open_address_needs_a_token_that_stays_secret() {
     let (address, shown) = page(&server.stdout()).expect("an address");
     assert_eq!(shown, "", "one's own token is not repeated");
     let page = (address, token.to_owned());
-    let shown = fs::read(format!("/proc/{}/cmdline", server.process())).expect("its arguments");
-    assert!(!String::from_utf8_lossy(&shown).contains(token), "the process list shows it");
-    assert!(ask(&page, "/api/runs").starts_with("HTTP/1.1 200"));
+    let command_line =
+        fs::read(format!("/proc/{}/cmdline", server.process())).expect("its arguments");
+    assert!(!String::from_utf8_lossy(&command_line).contains(token), "the process list shows it");
+    assert!(get(&page, "/api/runs").starts_with("HTTP/1.1 200"));
     let stranger = (page.0.clone(), "another-token-altogether".to_owned());
-    assert!(ask(&stranger, "/api/runs").starts_with("HTTP/1.1 401"));
+    assert!(get(&stranger, "/api/runs").starts_with("HTTP/1.1 401"));
     server.signal(Signal::INT);
     assert_eq!(server.end().code, 0);
 }

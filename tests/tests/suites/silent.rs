@@ -1,7 +1,9 @@
 //! Servers that take connections and say nothing, or take the log-in and answer no question, or each one without end:
 //! each verb ends with an error that names the server, and a signal ends it at once.
 
-use dyno_testkit::{MariaDb, Postgres, Ran, RunningDyno, Scratch, dyno_command, server_or_skip};
+use dyno_testkit::{
+    MariaDb, Postgres, ProcessOutput, RunningDyno, Scratch, dyno_command, server_or_skip,
+};
 use rustix::process::Signal;
 use std::io::{Read, Write, pipe};
 use std::net::{TcpListener, TcpStream};
@@ -18,11 +20,11 @@ const LONG: &str = "3600";
 
 /// Logs everybody in as a PostgreSQL does.
 pub(crate) fn log_in_to_postgres(stream: &mut TcpStream) -> std::io::Result<()> {
-    let mut heard = [0; 1024];
+    let mut buffer = [0; 1024];
     // A request for TLS is refused; what follows is the start-up.
-    if stream.read(&mut heard)? == 8 {
+    if stream.read(&mut buffer)? == 8 {
         stream.write_all(b"N")?;
-        let _ = stream.read(&mut heard)?;
+        let _ = stream.read(&mut buffer)?;
     }
     stream.write_all(b"R\0\0\0\x08\0\0\0\0Z\0\0\0\x05I")
 }
@@ -46,7 +48,7 @@ pub(crate) fn log_in_to_mysql(stream: &mut TcpStream) -> std::io::Result<()> {
 }
 
 /// Takes log-ins, and does with each connection what is said here.
-fn server(scheme: &str, then: impl Fn(TcpStream) + Clone + Send + 'static) -> u16 {
+fn server(scheme: &str, serve: impl Fn(TcpStream) + Clone + Send + 'static) -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let port = listener.local_addr().expect("bound").port();
     let log_in: fn(&mut TcpStream) -> std::io::Result<()> = match scheme {
@@ -55,10 +57,10 @@ fn server(scheme: &str, then: impl Fn(TcpStream) + Clone + Send + 'static) -> u1
     };
     std::thread::spawn(move || {
         for mut stream in listener.incoming().flatten() {
-            let then = then.clone();
+            let serve = serve.clone();
             std::thread::spawn(move || {
                 if log_in(&mut stream).is_ok() {
-                    then(stream);
+                    serve(stream);
                 }
             });
         }
@@ -101,8 +103,8 @@ fn flooding_server(scheme: &str) -> u16 {
         (message(b'T', column), message(b'D', &row).repeat(256))
     };
     server(scheme, move |mut stream| {
-        let is_asked = stream.read(&mut [0; 1024]).is_ok_and(|count| count > 0);
-        if is_asked && stream.write_all(&head).is_ok() {
+        let has_request = stream.read(&mut [0; 1024]).is_ok_and(|count| count > 0);
+        if has_request && stream.write_all(&head).is_ok() {
             while stream.write_all(&rows).is_ok() {}
         }
     })
@@ -112,16 +114,16 @@ fn flooding_server(scheme: &str) -> u16 {
 fn verbs(scheme: &str, port: u16, limit_s: &str) -> Vec<Vec<String>> {
     let url = format!("{scheme}://u@127.0.0.1:{port}/d?connect_timeout_s={limit_s}");
     let driver = if scheme == "mysql" { "mysql" } else { "pgsql" };
-    let sysbench = |command: &str| {
+    let sysbench_line = |command: &str| {
         format!(
             "sysbench --db-driver={driver} --{driver}-host=127.0.0.1 --{driver}-port={port} \
              --{driver}-user=u --thread-init-timeout={limit_s} oltp_read_write {command}"
         )
     };
     let mut lines = vec![
-        sysbench("prepare"),
-        sysbench("run"),
-        sysbench("cleanup"),
+        sysbench_line("prepare"),
+        sysbench_line("run"),
+        sysbench_line("cleanup"),
         format!("pgbench -i --target {url}"),
         format!("check {url}"),
         format!("bench {url} --yes"),
@@ -152,18 +154,18 @@ fn fails_with(
         .map(|words| {
             std::thread::spawn(move || {
                 let folder = Scratch::new();
-                let ran =
+                let output =
                     RunningDyno::spawn(folder.path(), command(&folder, &words, patience_s)).end();
-                (words, ran)
+                (words, output)
             })
         })
         .collect();
     for verb in verbs {
-        let (words, ran) = verb.join().expect("it ends");
-        assert!(ran.code > 0, "{words:?}: {}", ran.all());
+        let (words, output) = verb.join().expect("it ends");
+        assert!(output.code > 0, "{words:?}: {output}");
         for part in expected(&words) {
-            let said = format!("{}{}", ran.stdout, ran.stderr);
-            assert!(said.contains(&part), "{words:?} does not say `{part}`: {}", ran.all());
+            let texts = format!("{}{}", output.stdout, output.stderr);
+            assert!(texts.contains(&part), "{words:?} does not say `{part}`: {output}");
         }
     }
 }
@@ -175,10 +177,10 @@ fn a_server_that_never_answers_is_named_by_each_verb() {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
         let port = listener.local_addr().expect("bound").port();
         fails_with(verbs(scheme, port, SHORT), SHORT, |words| {
-            let is = |word: &str| words.iter().any(|other| other == word);
-            let limit = if is("run") {
+            let has_word = |word: &str| words.iter().any(|other| other == word);
+            let limit = if has_word("run") {
                 "within 1 seconds (--thread-init-timeout)"
-            } else if is("-h") {
+            } else if has_word("-h") {
                 "did not answer within 2 s"
             } else {
                 "did not answer within 1.0 seconds"
@@ -241,11 +243,11 @@ fn int_ends_a_question_that_is_never_answered_with_130() {
             for _ in 0..1 + u32::from(is_load) {
                 is_told.recv_timeout(ENDED_WITHIN).expect("dyno logs in");
             }
-            let asked = Instant::now();
+            let signaled_at = Instant::now();
             running.signal(Signal::INT);
-            let ran = running.end();
-            assert_eq!(ran.code, 130, "{words:?}: {}", ran.all());
-            assert!(asked.elapsed() < ENDED_WITHIN, "{words:?}: {:?}", asked.elapsed());
+            let output = running.end();
+            assert_eq!(output.code, 130, "{words:?}: {output}");
+            assert!(signaled_at.elapsed() < ENDED_WITHIN, "{words:?}: {:?}", signaled_at.elapsed());
             while is_told.try_recv().is_ok() {}
         }
     }
@@ -261,12 +263,12 @@ fn term_ends_each_verb_on_a_server_that_never_answers() {
             let mut running = RunningDyno::spawn(folder.path(), command(&folder, &words, LONG));
             let _taken = listener.accept().expect("dyno connects");
             std::thread::sleep(Duration::from_millis(100));
-            let asked = Instant::now();
+            let signaled_at = Instant::now();
             running.signal(Signal::TERM);
-            let Ran { code, .. } = running.end();
+            let ProcessOutput { code, .. } = running.end();
             assert_ne!(code, 0, "{words:?}");
-            let took = asked.elapsed();
-            assert!(took < ENDED_WITHIN, "{words:?} ended after {took:?}");
+            let elapsed = signaled_at.elapsed();
+            assert!(elapsed < ENDED_WITHIN, "{words:?} ended after {elapsed:?}");
         }
     }
 }
@@ -281,12 +283,12 @@ fn bench_on_a_server_that_falls_silent(url: &str, process: u32) {
     running.wait_until("the question", |running| running.stderr().contains("Begin?"));
     let frozen = super::stops::Frozen::new(process);
     writeln!(user, "y").expect("it reads");
-    let ran = running.end();
+    let output = running.end();
     drop(frozen);
-    assert_eq!(ran.code, 1, "{}", ran.all());
-    let error = ran.stderr.lines().find(|line| line.contains("error: ")).unwrap_or_default();
-    assert!(error.contains("he server at 127.0.0.1:"), "{}", ran.all());
-    assert!(error.contains("does not answer a new connection"), "{}", ran.all());
+    assert_eq!(output.code, 1, "{output}");
+    let error = output.stderr.lines().find(|line| line.contains("error: ")).unwrap_or_default();
+    assert!(error.contains("he server at 127.0.0.1:"), "{output}");
+    assert!(error.contains("does not answer a new connection"), "{output}");
 }
 
 #[test]

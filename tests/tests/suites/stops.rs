@@ -28,12 +28,12 @@ pub(crate) struct Frozen(Vec<u32>);
 impl Frozen {
     /// All processes of a server: those of PostgreSQL's sessions answer without the first.
     pub(crate) fn new(first: u32) -> Self {
-        let mut all = vec![first];
+        let mut pids = vec![first];
         let children = format!("/proc/{first}/task/{first}/children");
         let children = fs::read_to_string(children).unwrap_or_default();
-        all.extend(children.split_whitespace().filter_map(|pid| pid.parse::<u32>().ok()));
-        all.iter().for_each(|&pid| signal(pid, Signal::STOP));
-        Frozen(all)
+        pids.extend(children.split_whitespace().filter_map(|pid| pid.parse::<u32>().ok()));
+        pids.iter().for_each(|&pid| signal(pid, Signal::STOP));
+        Frozen(pids)
     }
 }
 
@@ -63,24 +63,20 @@ fn start(folder: &Path) -> RunningDyno {
 }
 
 /// Ends a run by a signal; what it has said.
-fn ends(running: &mut RunningDyno, with: Signal) -> String {
-    let asked = Instant::now();
+fn end_by_signal(running: &mut RunningDyno, with: Signal) -> String {
+    let signaled_at = Instant::now();
     running.signal(with);
-    let ran = running.end();
-    assert!(asked.elapsed() < ENDED_WITHIN, "after {:?}: {}", asked.elapsed(), ran.all());
-    assert_ne!(ran.code, 0, "{}", ran.all());
-    assert!(
-        ran.stderr.contains("Stopping; what was loaded and measured is kept."),
-        "{}",
-        ran.all()
-    );
-    ran.all()
+    let output = running.end();
+    assert!(signaled_at.elapsed() < ENDED_WITHIN, "after {:?}: {output}", signaled_at.elapsed());
+    assert_ne!(output.code, 0, "{output}");
+    assert!(output.stderr.contains("Stopping; what was loaded and measured is kept."), "{output}");
+    output.to_string()
 }
 
 fn goes_on(folder: &Path) {
-    let ran = dyno(folder, &["run", "stops.toml"]);
-    assert_eq!(ran.code, 0, "{}", ran.all());
-    assert!(ran.stderr.contains("Going on with"), "{}", ran.all());
+    let output = dyno(folder, &["run", "stops.toml"]);
+    assert_eq!(output.code, 0, "{output}");
+    assert!(output.stderr.contains("Going on with"), "{output}");
 }
 
 /// TPC-C on as little as can be loaded.
@@ -101,9 +97,9 @@ fn load_on_a_server_that_hangs(url: &str, process: u32) {
     running.wait_until("the look at the server", |running| {
         running.stderr().contains("no progress for ")
     });
-    let said = ends(&mut running, Signal::TERM);
-    assert!(said.contains("main does not answer a new connection within"), "{said}");
-    assert!(said.contains("session 0: "), "{said}");
+    let texts = end_by_signal(&mut running, Signal::TERM);
+    assert!(texts.contains("main does not answer a new connection within"), "{texts}");
+    assert!(texts.contains("session 0: "), "{texts}");
     drop(frozen);
     goes_on(folder);
 }
@@ -130,11 +126,11 @@ fn a_load_on_a_server_that_hangs_for_long_ends_by_itself() {
     running.wait_until("the load", |running| running.stderr().contains("target main"));
     std::thread::sleep(Duration::from_millis(700));
     let frozen = Frozen::new(server.server.process().expect("it runs"));
-    let ran = running.end();
-    assert_eq!(ran.code, 1, "{}", ran.all());
-    let error = ran.stderr.lines().find(|line| line.starts_with("error: ")).unwrap_or_default();
-    assert!(error.contains("main does not answer a new connection"), "{}", ran.all());
-    assert!(error.contains("the load made no progress for"), "{}", ran.all());
+    let output = running.end();
+    assert_eq!(output.code, 1, "{output}");
+    let error = output.stderr.lines().find(|line| line.starts_with("error: ")).unwrap_or_default();
+    assert!(error.contains("main does not answer a new connection"), "{output}");
+    assert!(error.contains("the load made no progress for"), "{output}");
     drop(frozen);
     goes_on(folder);
 }
@@ -158,8 +154,8 @@ fn trial_on_a_server_that_hangs(url: &str, process: u32) {
     let frozen = Frozen::new(process);
     // Until after the end of its window, which begun transactions outlast.
     std::thread::sleep(Duration::from_secs(5));
-    let said = ends(&mut running, Signal::INT);
-    assert!(said.contains("error: The run was interrupted"), "{said}");
+    let texts = end_by_signal(&mut running, Signal::INT);
+    assert!(texts.contains("error: The run was interrupted"), "{texts}");
     drop(frozen);
     goes_on(folder);
 }
@@ -178,11 +174,11 @@ fn a_stall_that_outlasts_the_window_is_the_maximum_of_the_trial() {
     std::thread::sleep(Duration::from_secs(6));
     let stall_us = stalled.elapsed().as_micros() as f64;
     drop(frozen);
-    let ran = running.end();
+    let output = running.end();
     let run = only_run(&folder.join("dyno-runs")).expect("one run");
     let summary = &dyno_store::read(&run).expect("a run").trials[0].summary;
-    assert!(summary.in_flight > 0, "{}", ran.all());
-    assert!(summary.latency.max_us >= stall_us, "{:?} {}", summary.latency, ran.all());
+    assert!(summary.in_flight > 0, "{output}");
+    assert!(summary.latency.max_us >= stall_us, "{:?} {output}", summary.latency);
     let note = "in flight at the end of the window took at least";
     assert!(
         summary.notes.iter().any(|told| told.to_string().contains(note)),
@@ -216,8 +212,8 @@ fn term_ends_the_first_look_at_a_server_that_takes_connections_and_says_nothing(
         let mut running = start(scratch.path());
         let _taken = listener.accept().expect("dyno connects");
         std::thread::sleep(Duration::from_millis(300));
-        let said = ends(&mut running, Signal::TERM);
-        assert!(said.contains("stopped by the user"), "{said}");
+        let texts = end_by_signal(&mut running, Signal::TERM);
+        assert!(texts.contains("stopped by the user"), "{texts}");
     }
 }
 
@@ -226,10 +222,10 @@ fn a_server_that_logs_in_and_says_nothing_ends_the_first_look() {
     let scratch = Scratch::new();
     let url = format!("postgres://u@127.0.0.1:{}/d?connect_timeout_s=1", mute_server("postgres"));
     suite(scratch.path(), &url, SYSBENCH);
-    let ran = start(scratch.path()).end();
-    assert_eq!(ran.code, 1, "{}", ran.all());
-    let why = "takes the log-in, and answers no question within 1 s";
-    assert!(ran.stderr.contains("target main") && ran.stderr.contains(why), "{}", ran.all());
+    let output = start(scratch.path()).end();
+    assert_eq!(output.code, 1, "{output}");
+    let message = "takes the log-in, and answers no question within 1 s";
+    assert!(output.stderr.contains("target main") && output.stderr.contains(message), "{output}");
 }
 
 #[test]
@@ -240,7 +236,7 @@ fn a_lost_terminal_ends_a_run_as_ctrl_c_does() {
     let scratch = Scratch::new();
     let folder = scratch.path();
     let mut running = amid_a_trial(folder, "sqlite:main.db");
-    ends(&mut running, Signal::HUP);
+    end_by_signal(&mut running, Signal::HUP);
     goes_on(folder);
 }
 
@@ -254,18 +250,18 @@ fn a_trial_that_failed_is_made_again_by_the_same_command() {
     let experiment =
         "workload = \"lua\"\nscript = \"own.lua\"\nworkers = 1\nevents = 10\nrepeats = 5";
     suite(folder, "sqlite:main.db", experiment);
-    let ran = dyno(folder, &["run", "stops.toml"]);
-    assert_eq!(ran.code, 1, "{}", ran.all());
-    assert!(ran.stderr.contains("it is broken"), "{}", ran.all());
-    assert!(ran.stderr.contains("three trials in a row failed"), "{}", ran.all());
+    let output = dyno(folder, &["run", "stops.toml"]);
+    assert_eq!(output.code, 1, "{output}");
+    assert!(output.stderr.contains("it is broken"), "{output}");
+    assert!(output.stderr.contains("three trials in a row failed"), "{output}");
     fs::remove_file(folder.join("broken")).expect("removed");
     goes_on(folder);
     let run = only_run(&folder.join("dyno-runs")).expect("one run");
     let trials = dyno_store::read(&run).expect("a run").trials;
     let is_complete = |trial: &&TrialData| trial.summary.status == TrialStatus::Complete;
     assert_eq!(trials.iter().filter(is_complete).count(), 5);
-    let failed = |trial: &&TrialData| matches!(trial.summary.status, TrialStatus::Failed(_));
-    assert_eq!(trials.iter().filter(failed).count(), 3, "no more were tried, and they are kept");
+    let is_failed = |trial: &&TrialData| matches!(trial.summary.status, TrialStatus::Failed(_));
+    assert_eq!(trials.iter().filter(is_failed).count(), 3, "no more were tried, and they are kept");
 }
 
 /// Starts TPC-C, and waits for the end of its window.
@@ -287,7 +283,7 @@ fn int_ends_the_conditions_on_a_server_that_hangs() {
     let mut running = beyond_the_window(folder, &server.url());
     let frozen = Frozen::new(server.server.process().expect("it runs"));
     std::thread::sleep(Duration::from_secs(2));
-    ends(&mut running, Signal::INT);
+    end_by_signal(&mut running, Signal::INT);
     drop(frozen);
     goes_on(folder);
 }
@@ -298,9 +294,9 @@ fn int_in_the_checks_keeps_what_was_measured() {
     let scratch = Scratch::new();
     let folder = scratch.path();
     let mut running = beyond_the_window(folder, &server.url());
-    let said = ends(&mut running, Signal::INT);
+    let texts = end_by_signal(&mut running, Signal::INT);
     let not_made = "not made: The check was stopped by the user.";
-    assert_eq!(said.matches(not_made).count(), 1, "one line for all of them: {said}");
+    assert_eq!(texts.matches(not_made).count(), 1, "one line for all of them: {texts}");
     let trials = only_run(&folder.join("dyno-runs")).expect("a run").join("trials");
     let text = fs::read_to_string(trials.join("1.json")).expect("a summary");
     assert!(text.contains("\"status\": \"complete\"") && text.contains("\"not_made\""), "{text}");

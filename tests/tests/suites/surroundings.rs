@@ -21,9 +21,9 @@ fn suite(folder: &Path, head: &str, url: &str, test: &str, load: &str) {
 }
 
 fn run_to_end(folder: &Path) -> PathBuf {
-    let ran = dyno(folder, &["run", "surroundings.toml"]);
+    let output = dyno(folder, &["run", "surroundings.toml"]);
     // Findings of a short run on a busy machine are not failures.
-    ran.assert_judged();
+    output.assert_judged();
     only_run(&folder.join("dyno-runs")).expect("there is a run")
 }
 
@@ -57,16 +57,16 @@ fn lines(run: &Path) -> Vec<String> {
 }
 
 /// Facts of the server, in sentences.
-fn told(run: &Path) -> Vec<String> {
+fn server_messages(run: &Path) -> Vec<String> {
     let text = fs::read_to_string(run.join("events.jsonl")).expect("there are events");
     let events = text.lines().map(|line| serde_json::from_str(line).expect("whole lines of JSON"));
     let server = events.filter(|event: &Value| event["kind"] == "server");
-    let message = |event: Value| serde_json::from_value::<Message>(event["text"].clone());
-    server.map(|event| message(event).expect("a message").to_string()).collect()
+    let parse_message = |event: Value| serde_json::from_value::<Message>(event["text"].clone());
+    server.map(|event| parse_message(event).expect("a message").to_string()).collect()
 }
 
 /// Starts a run and waits until a node has spoken three times in it.
-fn spoken(folder: &Path) -> (RunningDyno, PathBuf) {
+fn start_sampled(folder: &Path) -> (RunningDyno, PathBuf) {
     let mut running = RunningDyno::start(folder, &["run", "surroundings.toml"]);
     running.wait_until("samples", |_| {
         only_run(&folder.join("dyno-runs")).is_some_and(|run| lines(&run).len() >= 3)
@@ -98,10 +98,10 @@ fn postgres_tells_its_state_and_its_checkpoints() {
     let folder = scratch.path();
     let load = "workers = [4]\nwarmup_s = 1\nduration_s = 8";
     suite(folder, "", &server.url(), "oltp_read_write", load);
-    let (mut running, run) = spoken(folder);
+    let (mut running, run) = start_sampled(folder);
     server.sql("CHECKPOINT").expect("a checkpoint");
-    let ran = running.end();
-    ran.assert_judged();
+    let output = running.end();
+    output.assert_judged();
 
     let node = node(&run);
     assert!(number(&node["round_trip_us"]) > 0.0);
@@ -120,8 +120,8 @@ fn postgres_tells_its_state_and_its_checkpoints() {
     assert!(share(&node["cpu_share"]) > 0.0, "it runs on this machine");
     // Four sessions prepare nine statements for each of two tables.
     commits_agree(&run, 4.0 * (9.0 * 2.0 + 20.0));
-    let told = told(&run);
-    assert!(told.iter().any(|text| text == "A checkpoint ended."), "{told:?}");
+    let messages = server_messages(&run);
+    assert!(messages.iter().any(|text| text == "A checkpoint ended."), "{messages:?}");
     // Warm-up and window, each second.
     assert!(lines(&run).len() >= 9, "{:?}", lines(&run));
 
@@ -208,21 +208,21 @@ fn a_restart_is_told_and_sampling_goes_on() {
     let mut server = server_or_skip!(MariaDb, "a_restart_is_told_and_sampling_goes_on");
     let scratch = Scratch::new();
     suite(scratch.path(), "", &server.url(), "oltp_read_only", "workers = [2]\nduration_s = 600");
-    let (mut running, run) = spoken(scratch.path());
+    let (mut running, run) = start_sampled(scratch.path());
     server.kill();
     server.restart().expect("restarted");
     running.wait_until("the news", |_| {
-        told(&run).iter().any(|text| text == "The server was restarted.")
+        server_messages(&run).iter().any(|text| text == "The server was restarted.")
     });
     let before = lines(&run).len();
     running.wait_until("more samples", |_| lines(&run).len() > before);
     // However long a busy machine took.
     running.signal(Signal::TERM);
     running.end();
-    let told = told(&run);
+    let messages = server_messages(&run);
     assert!(
-        told.iter().any(|text| text.starts_with("The server's activity could not be read: ")),
-        "{told:?}"
+        messages.iter().any(|text| text.starts_with("The server's activity could not be read: ")),
+        "{messages:?}"
     );
 }
 
@@ -265,8 +265,8 @@ fn server_cpu(url: &str, names: &[&str]) {
     suite(scratch.path(), "", url, "oltp_point_select", load);
     let run = run_to_end(scratch.path());
     let node = node(&run);
-    let of = node["cpu_of"].as_str().unwrap_or_default();
-    assert!(names.iter().any(|name| of.starts_with(name)), "{node:#}");
+    let process_names = node["cpu_of"].as_str().unwrap_or_default();
+    assert!(names.iter().any(|name| process_names.starts_with(name)), "{node:#}");
     let (cpu_s, window_s) =
         (number(&node["cpu_s"]), number(&json(&run.join("trials/1.json"))["window_s"]));
     let cores = std::thread::available_parallelism().map_or(1, usize::from) as f64;

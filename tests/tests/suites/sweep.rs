@@ -7,7 +7,7 @@
 #![expect(clippy::print_stdout, reason = "a sweep prints what it finds")]
 
 use dyno_testkit::{
-    MariaDb, MySql, Postgres, Ran, Scratch, dyno, only_run, server_or_skip, skipped,
+    MariaDb, MySql, Postgres, ProcessOutput, Scratch, dyno, only_run, server_or_skip, skipped,
 };
 use dyno_topology::{Cluster, Replication, Request, TopologyKind};
 use serde_json::Value;
@@ -85,8 +85,9 @@ impl Place {
         let up = Up(Scratch::new());
         let mut request = Request::new(up.0.file("c"), topology);
         (request.replicas, request.replication) = (2, replication);
-        let own = settings.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
-        request.settings.extend(own);
+        let owned_settings =
+            settings.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+        request.settings.extend(owned_settings);
         if kind == ServerKind::MySql {
             request.software = Some(MySql::folder()?);
         }
@@ -102,11 +103,11 @@ impl Place {
 
     /// User, password, host, port and database.
     fn parts(&self) -> [&str; 5] {
-        let rest = self.url.split_once("://").expect("a scheme").1;
-        let (account, address) = rest.split_once('@').expect("an account");
+        let authority = self.url.split_once("://").expect("a scheme").1;
+        let (account, address) = authority.split_once('@').expect("an account");
         let (user, password) = account.split_once(':').unwrap_or((account, ""));
-        let (host, rest) = address.split_once(':').expect("a port");
-        let (port, database) = rest.split_once('/').expect("a database");
+        let (host, port_and_database) = address.split_once(':').expect("a port");
+        let (port, database) = port_and_database.split_once('/').expect("a database");
         [user, password, host, port, database]
     }
 
@@ -140,7 +141,7 @@ impl Place {
             _ => Ok(&["main"]),
         };
         match targets {
-            Ok(targets) => Some(run_of(name, targets, &self.target)),
+            Ok(targets) => Some(run_case(name, targets, &self.target)),
             Err(why) => {
                 println!("{name} is left out: {why}");
                 None
@@ -199,7 +200,7 @@ impl Place {
 }
 
 /// A suite on the same database by the name of each of these targets.
-fn run_of(name: String, targets: &[&str], url: &str) -> Case {
+fn run_case(name: String, targets: &[&str], url: &str) -> Case {
     let shrink = match name.as_str() {
         "failover" => SHRINK_WITH_FAULT,
         "polardb-mysql-oltp" => SHRINK_WITH_WRITERS,
@@ -225,13 +226,13 @@ impl Case {
         for attempt in 1.. {
             let (folder, begun) = (Scratch::new(), Instant::now());
             fs::write(folder.file("props"), &self.properties).expect("a file");
-            let ran: Vec<Ran> = self
+            let output: Vec<ProcessOutput> = self
                 .lines
                 .iter()
                 .map(|line| dyno(folder.path(), &line.split(' ').collect::<Vec<_>>()))
                 .collect();
             let [errors, caveats] = ["E", "W"].map(|level| findings(&folder, level));
-            let failed = ran.iter().find(|ran| ![0, 3].contains(&ran.code));
+            let failed = output.iter().find(|output| ![0, 3].contains(&output.code));
             let ids: Vec<&str> = caveats.iter().map(|(id, _)| id.as_str()).collect();
             println!(
                 "{} on {place}: {:.0} s, E {errors:?}, W {}",
@@ -245,7 +246,7 @@ impl Case {
                 break;
             }
             if failed.is_some() || attempt == ATTEMPTS || !errors.iter().all(is_machine_check) {
-                let output = failed.map(Ran::all).unwrap_or_default();
+                let output = failed.map(ProcessOutput::to_string).unwrap_or_default();
                 return Some(format!("{} on {place}: {errors:?}\n{output}", self.name));
             }
         }
@@ -311,7 +312,7 @@ sweeps! {
 #[test]
 #[ignore = "takes a minute"]
 fn sweep_of_quickstart() {
-    sweep("SQLite", &[run_of("quickstart".to_owned(), &[], "")]);
+    sweep("SQLite", &[run_case("quickstart".to_owned(), &[], "")]);
 }
 
 /// PostgreSQL refuses the second of two workers that replace the same row. sysbench repeats such an event.
@@ -338,10 +339,10 @@ fn events_that_replace_the_same_row_are_repeated() {
         );
         fs::write(folder.file("s.toml"), text).expect("a suite");
         let target = format!("main={}", server.url());
-        let ran = dyno(folder.path(), &["run", "s.toml", "--target", &target]).good();
+        let output = dyno(folder.path(), &["run", "s.toml", "--target", &target]).good();
         let run = only_run(&folder.file("dyno-runs")).expect("a run");
         let trial = &dyno_store::read(&run).expect("it can be read").trials[0].summary;
         let has_conflicts = trial.errors.iter().any(|error| error.sqlstate == "23505");
-        assert!(has_conflicts && trial.counts.failed == 0, "{:?}\n{}", trial.errors, ran.all());
+        assert!(has_conflicts && trial.counts.failed == 0, "{:?}\n{output}", trial.errors);
     }
 }

@@ -22,7 +22,7 @@ fn serve(said: &'static [u8]) -> u16 {
 
 /// The terminal's content during pgbench at a server on this port, and the terminal's modes after it. `keys` are
 /// pressed at the prompt for a password.
-fn shown(port: u16, keys: &[u8]) -> Option<String> {
+fn terminal_content(port: u16, keys: &[u8]) -> Option<String> {
     let dyno = dyno_path().display();
     let command = format!("{dyno} pgbench -h 127.0.0.1 -p {port} -U me d; stty -a");
     let home = Scratch::new();
@@ -39,11 +39,11 @@ fn shown(port: u16, keys: &[u8]) -> Option<String> {
     let mut typing = script.stdin.take().expect("piped");
     let mut screen = script.stdout.take().expect("piped");
     let (mut shown, mut piece) = (Vec::new(), [0; 4096]);
-    let mut is_asked = false;
+    let mut has_prompt = false;
     while let Ok(count @ 1..) = screen.read(&mut piece) {
         shown.extend_from_slice(&piece[..count]);
-        if !is_asked && String::from_utf8_lossy(&shown).contains("Password: ") {
-            is_asked = true;
+        if !has_prompt && String::from_utf8_lossy(&shown).contains("Password: ") {
+            has_prompt = true;
             typing.write_all(keys).expect("typed");
         }
     }
@@ -54,7 +54,9 @@ fn shown(port: u16, keys: &[u8]) -> Option<String> {
 #[test]
 fn ctrl_c_at_a_password_prompt_leaves_the_terminal_as_it_was() {
     // It asks for a password under MD5.
-    let Some(shown) = shown(serve(b"R\0\0\0\x0c\0\0\0\x05salt"), b"geheim\x03") else { return };
+    let Some(shown) = terminal_content(serve(b"R\0\0\0\x0c\0\0\0\x05salt"), b"geheim\x03") else {
+        return;
+    };
     assert!(shown.contains("Password: "), "{shown}");
     assert!(!shown.contains("geheim"), "{shown}");
     for mode in [" icanon ", " echo ", "isig "] {
@@ -66,7 +68,7 @@ fn ctrl_c_at_a_password_prompt_leaves_the_terminal_as_it_was() {
 fn texts_of_a_server_do_not_command_the_terminal() {
     let refusal = b"E\0\0\0\x2aSFATAL\0C3D000\0M\x1b[2J\x1b]0;owned\x07go away\0\0";
     assert_eq!(usize::from(refusal[4]) + 1, refusal.len());
-    let Some(shown) = shown(serve(refusal), b"\x03") else { return };
+    let Some(shown) = terminal_content(serve(refusal), b"\x03") else { return };
     assert!(shown.contains("go away"), "{shown}");
     assert!(!shown.contains(['\u{1b}', '\u{7}']), "{shown:?}");
 }

@@ -40,14 +40,14 @@ fn a_server_that_needs_more_cpu_for_the_same_arrivals_is_found() {
         "rate = 20\nwarmup_s = 0.5\nduration_s = 3\ninterval_s = 0.5\nprepare = false\ncleanup = false\n{compare}"
     );
     write_suite(folder, [&a, &b], &keys);
-    let ran = dyno(folder, &["run", "s.toml", "--dir", "runs"]);
-    assert_eq!(ran.code, 5, "{}", ran.all());
+    let output = dyno(folder, &["run", "s.toml", "--dir", "runs"]);
+    assert_eq!(output.code, 5, "{output}");
     let run = only_run(&folder.join("runs")).expect("a run");
-    let both = [1, 2].map(|number| json(&run.join(format!("trials/{number}.json"))));
-    let targets: Vec<&Value> = both.iter().map(|trial| &trial["target"]).collect();
+    let trials = [1, 2].map(|number| json(&run.join(format!("trials/{number}.json"))));
+    let targets: Vec<&Value> = trials.iter().map(|trial| &trial["target"]).collect();
     assert!(targets.contains(&&Value::from("a")) && targets.contains(&&Value::from("b")));
-    assert_eq!(both[0]["offered"], both[1]["offered"], "they get the same arrivals");
-    assert_eq!(both[0]["rate_per_s"], 20.0);
+    assert_eq!(trials[0]["offered"], trials[1]["offered"], "they get the same arrivals");
+    assert_eq!(trials[0]["rate_per_s"], 20.0);
     let paper = json(&run.join("paper.json"));
     let comparison = &paper["verdicts"][0];
     assert_eq!(comparison["order"], "together", "{comparison}");
@@ -74,7 +74,7 @@ fn a_server_that_needs_more_cpu_for_the_same_arrivals_is_found() {
     );
     write_suite(folder, [&a, &b], &keys);
     let waiting = dyno(folder, &["run", "s.toml", "--dir", "waiting"]);
-    assert_eq!(waiting.code, 5, "{}", waiting.all());
+    assert_eq!(waiting.code, 5, "{waiting}");
     let run = only_run(&folder.join("waiting")).expect("a run");
     let paper = json(&run.join("paper.json"));
     let rows = paper["verdicts"][0]["rows"].as_array().expect("rows");
@@ -86,8 +86,8 @@ fn a_server_that_needs_more_cpu_for_the_same_arrivals_is_found() {
 #[test]
 fn a_server_that_is_elsewhere_says_what_its_statements_cost() {
     let test = "a_server_that_is_elsewhere_says_what_its_statements_cost";
-    let start = || MariaDb::start_with(&["--userstat=1"]);
-    let (Ok(a), Ok(b)) = (start(), start()) else {
+    let start_server = || MariaDb::start_with(&["--userstat=1"]);
+    let (Ok(a), Ok(b)) = (start_server(), start_server()) else {
         return dyno_testkit::skipped(test, "MariaDB can't be started");
     };
     let scratch = Scratch::new();
@@ -105,11 +105,11 @@ fn a_server_that_is_elsewhere_says_what_its_statements_cost() {
                 options = { tables = 1, table_size = 1000 }\nworkers = 2\nrate = 40\nwarmup_s = 0.5\nduration_s = 3\n\
                 interval_s = 0.5\ncompare = { baseline = \"a\", candidates = \"b\", design = \"together\", pairs = 8 }\n";
     fs::write(folder.join("s.toml"), text).expect("a suite");
-    let ran = dyno(
+    let output = dyno(
         folder,
         &["run", "s.toml", "--dir", "runs", "--target", &targets[0], "--target", &targets[1]],
     );
-    assert!([0, 3, 5].contains(&ran.code), "{}", ran.all());
+    assert!([0, 3, 5].contains(&output.code), "{output}");
     let run = only_run(&folder.join("runs")).expect("a run");
     let paper = json(&run.join("paper.json"));
     let rows = paper["verdicts"][0]["rows"].as_array().expect("rows");
@@ -130,7 +130,7 @@ fn what_is_missing_on_one_side_ends_the_trials_of_both() {
     let compare = "compare = { baseline = \"a\", candidates = \"b\", design = \"together\" }";
     let keys = format!("rate = 20\nduration_s = 4\nprepare = false\ncleanup = false\n{compare}");
     write_suite(folder, [&a, &b], &keys);
-    let ran = dyno(folder, &["run", "s.toml", "--dir", "runs"]);
-    assert_eq!(ran.code, 1, "{}", ran.all());
-    assert!(ran.stderr.contains("pgbench_accounts"), "{}", ran.all());
+    let output = dyno(folder, &["run", "s.toml", "--dir", "runs"]);
+    assert_eq!(output.code, 1, "{output}");
+    assert!(output.stderr.contains("pgbench_accounts"), "{output}");
 }

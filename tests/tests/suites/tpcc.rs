@@ -19,7 +19,7 @@ fn number(value: &Value) -> f64 {
 }
 
 /// A message in English.
-fn said(message: &Value) -> String {
+fn english(message: &Value) -> String {
     serde_json::from_value::<Message>(message.clone()).expect("a message").to_string()
 }
 
@@ -36,7 +36,7 @@ fn paper(runs: &Path) -> String {
 }
 
 /// A suite on one warehouse; `more` are further keys of its experiment.
-fn small(folder: &Path, url: &str, test: &str, more: &str) {
+fn write_small_suite(folder: &Path, url: &str, test: &str, more: &str) {
     let text = format!(
         "[suite]\nname = \"small\"\n\n[target.main]\nurl = \"{url}\"\n\n[[experiment]]\nname = \"orders\"\n\
          workload = \"tpcc\"\ntest = \"{test}\"\n{more}\n"
@@ -48,24 +48,26 @@ fn small(folder: &Path, url: &str, test: &str, more: &str) {
 fn adds_up(trial: &Value) {
     assert_eq!(trial["status"], "complete", "{trial}");
     let facts = &trial["own"]["facts"];
-    let ended = |name: &str, how: &str| {
+    let count_ended = |name: &str, how: &str| {
         let kinds = trial["kinds"].as_array().expect("a list");
         let kind = kinds.iter().find(|kind| kind["name"] == name);
         count(&kind.expect("the kind")["counts"][how])
     };
-    let committed = |name: &str| ended(name, "committed");
+    let count_committed = |name: &str| count_ended(name, "committed");
     let window_s = number(&trial["window_s"]);
     let per_minute = |count: u64| count as f64 * 60.0 / window_s;
-    let (orders, rolled_back) = (committed("new_order"), ended("new_order", "rolled_back"));
+    let (orders, rolled_back) =
+        (count_committed("new_order"), count_ended("new_order", "rolled_back"));
     assert!((number(&facts["tpmc"]) - per_minute(orders + rolled_back)).abs() < 1e-6);
     assert!((number(&facts["tpmc_committed"]) - per_minute(orders)).abs() < 1e-6);
     let kinds = trial["kinds"].as_array().expect("a list");
     let deferred = kinds.iter().find(|kind| kind["name"] == "delivery_deferred");
     let deferred = deferred.map_or(0, |kind| count(&kind["counts"]["committed"]));
     // A Delivery counts once: when the terminal has queued it.
-    let of_all = per_minute(count(&trial["counts"]["committed"]) + rolled_back - deferred);
-    assert!((number(&facts["tpm_total"]) - of_all).abs() < 1e-6, "{facts}");
-    assert!(count(&facts["orders_acknowledged"]) >= committed("new_order"));
+    let total_per_minute =
+        per_minute(count(&trial["counts"]["committed"]) + rolled_back - deferred);
+    assert!((number(&facts["tpm_total"]) - total_per_minute).abs() < 1e-6, "{facts}");
+    assert!(count(&facts["orders_acknowledged"]) >= count_committed("new_order"));
     let checks = trial["checks"].as_array().expect("a list");
     let names: Vec<&str> = checks.iter().filter_map(|check| check["name"].as_str()).collect();
     assert_eq!(names, ["books", "audit", "conditions"]);
@@ -87,8 +89,8 @@ fn the_white_paper_runs_at_a_thousandth_of_its_size() {
     let runs = folder.join("dyno-runs");
     let target = format!("other={}", server.url());
     let suite = "polardb-x-tpcc";
-    let ran = dyno(folder, &["run", suite, "--target", &target, "--shrink", "0.001"]);
-    assert_eq!(ran.code, 0, "{}", ran.all());
+    let output = dyno(folder, &["run", suite, "--target", &target, "--shrink", "0.001"]);
+    assert_eq!(output.code, 0, "{output}");
     let trial = trial(&runs, 1);
     adds_up(&trial);
     let facts = &trial["own"]["facts"];
@@ -109,17 +111,17 @@ fn the_white_paper_runs_at_a_thousandth_of_its_size() {
     );
     assert!((50_000_000..300_000_000).contains(&count(&data["size_bytes"])), "{data}");
     // Everything was removed.
-    let left = "SELECT count(*) FROM pg_class WHERE relname LIKE 'bmsql%'";
-    assert_eq!(server.sbtest(left).expect("an answer").trim(), "0");
+    let leftover_tables = "SELECT count(*) FROM pg_class WHERE relname LIKE 'bmsql%'";
+    assert_eq!(server.sbtest(leftover_tables).expect("an answer").trim(), "0");
     let paper = paper(&runs);
     for words in ["65,735", "101,621", "tpmC", "not a TPC result"] {
         assert!(paper.contains(words), "no `{words}` in the paper");
     }
     // Its other targets have clauses that only a distributed database takes.
     let target = format!("standard={}", server.url());
-    let refused = dyno(folder, &["run", suite, "--target", &target, "--shrink", "0.001"]);
-    assert_eq!(refused.code, 1, "{}", refused.all());
-    assert!(refused.stderr.contains("hint: The shard clauses are part of"), "{}", refused.all());
+    let with_clauses = dyno(folder, &["run", suite, "--target", &target, "--shrink", "0.001"]);
+    assert_eq!(with_clauses.code, 1, "{with_clauses}");
+    assert!(with_clauses.stderr.contains("hint: The shard clauses are part of"), "{with_clauses}");
 }
 
 #[test]
@@ -128,10 +130,10 @@ fn broken_data_fail_the_run() {
     let scratch = Scratch::new();
     let folder = scratch.path();
     let url = server.url();
-    let more = "terminals = 4\nevents = 300\ncleanup = false\n";
-    small(folder, &url, "bmsql-5.0", more);
-    let ran = dyno(folder, &["run", "small.toml", "--dir", "good"]);
-    assert_eq!(ran.code, 0, "{}", ran.all());
+    let keys = "terminals = 4\nevents = 300\ncleanup = false\n";
+    write_small_suite(folder, &url, "bmsql-5.0", keys);
+    let output = dyno(folder, &["run", "small.toml", "--dir", "good"]);
+    assert_eq!(output.code, 0, "{output}");
     adds_up(&trial(&folder.join("good"), 1));
     // From now on every other payment is missing in the history.
     server
@@ -143,26 +145,26 @@ fn broken_data_fail_the_run() {
              forget()",
         )
         .expect("a trigger");
-    let again = format!("{more}prepare = false\nrepeats = 2");
-    small(folder, &url, "bmsql-5.0", &again);
-    let ran = dyno(folder, &["run", "small.toml", "--dir", "bad"]);
-    assert_eq!(ran.code, 4, "{}", ran.all());
+    let again = format!("{keys}prepare = false\nrepeats = 2");
+    write_small_suite(folder, &url, "bmsql-5.0", &again);
+    let output = dyno(folder, &["run", "small.toml", "--dir", "bad"]);
+    assert_eq!(output.code, 4, "{output}");
     let bad = trial(&folder.join("bad"), 1);
-    let check = |name: &str| {
+    let find_check = |name: &str| {
         let checks = bad["checks"].as_array().expect("a list");
         let check = checks.iter().find(|check| check["name"] == name).expect("the check");
-        (check["verdict"].clone(), said(&check["evidence"]))
+        (check["verdict"].clone(), english(&check["evidence"]))
     };
-    let (verdict, evidence) = check("books");
+    let (verdict, evidence) = find_check("books");
     assert_eq!(verdict, "failed");
     assert!(evidence.starts_with("The rows of the history grew by "), "{evidence}");
-    let (verdict, evidence) = check("conditions");
+    let (verdict, evidence) = find_check("conditions");
     assert_eq!(verdict, "failed");
     let c8 = "C8 is violated, 1 violation: w_id 1. Its rule: W_YTD is the sum of H_AMOUNT";
     for words in [c8, "C9 ", "X3 "] {
         assert!(evidence.contains(words), "no `{words}` in: {evidence}");
     }
-    assert_eq!(check("audit").0, "passed", "what was executed was right");
+    assert_eq!(find_check("audit").0, "passed", "what was executed was right");
     let c8 = bad["own"]["facts"]["conditions"].as_array().expect("a list");
     let c8 = c8.iter().find(|line| line["id"] == "C8").expect("the condition");
     assert_eq!(
@@ -172,24 +174,29 @@ fn broken_data_fail_the_run() {
     // The second repeat is not measured on such data.
     let words =
         "error: orders on main: The database is not consistent before the trial. C8 is violated";
-    assert!(ran.stderr.contains(words), "{}", ran.all());
+    assert!(output.stderr.contains(words), "{output}");
     let run = only_run(&folder.join("bad")).expect("there is a run");
     assert!(!run.join("trials/2.json").exists());
     assert!(paper(&folder.join("bad")).contains("C8"));
     // Who doesn't check the conditions still has the books.
-    small(folder, &url, "bmsql-5.0", &format!("{again}\noptions = {{ checks = \"none\" }}"));
-    let ran = dyno(folder, &["run", "small.toml", "--dir", "unchecked"]);
-    assert_eq!(ran.code, 4, "{}", ran.all());
-    assert!(ran.stderr.contains("check books: failed"), "{}", ran.all());
-    assert!(ran.stderr.contains("check conditions: not made"), "{}", ran.all());
+    write_small_suite(
+        folder,
+        &url,
+        "bmsql-5.0",
+        &format!("{again}\noptions = {{ checks = \"none\" }}"),
+    );
+    let output = dyno(folder, &["run", "small.toml", "--dir", "unchecked"]);
+    assert_eq!(output.code, 4, "{output}");
+    assert!(output.stderr.contains("check books: failed"), "{output}");
+    assert!(output.stderr.contains("check conditions: not made"), "{output}");
     // More warehouses than there are.
     let options = "options = { warehouses = 3 }";
-    small(folder, &url, "bmsql-5.0", &format!("{again}\n{options}"));
-    let ran = dyno(folder, &["run", "small.toml", "--dir", "more"]);
-    assert_eq!(ran.code, 1, "{}", ran.all());
+    write_small_suite(folder, &url, "bmsql-5.0", &format!("{again}\n{options}"));
+    let output = dyno(folder, &["run", "small.toml", "--dir", "more"]);
+    assert_eq!(output.code, 1, "{output}");
     let words = "The run asks for 3 warehouses, and the database has 1.";
-    assert!(ran.stderr.contains(words), "{}", ran.all());
-    assert!(ran.stderr.contains("hint: Write `warehouses = 1`"), "{}", ran.all());
+    assert!(output.stderr.contains(words), "{output}");
+    assert!(output.stderr.contains("hint: Write `warehouses = 1`"), "{output}");
     checks_can_be_stopped(&server, folder, &again);
 }
 
@@ -201,7 +208,7 @@ fn checks_can_be_stopped(server: &Postgres, folder: &Path, more: &str) {
              items, (SELECT pg_sleep(3600)) AS nap",
         )
         .expect("a view");
-    small(folder, &server.url(), "bmsql-5.0", more);
+    write_small_suite(folder, &server.url(), "bmsql-5.0", more);
     let mut checking = RunningDyno::start(folder, &["run", "small.toml", "--dir", "stopped"]);
     checking.wait_until("a condition that sleeps", |_| {
         let asleep = "SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'PgSleep'";
@@ -209,9 +216,9 @@ fn checks_can_be_stopped(server: &Postgres, folder: &Path, more: &str) {
         server.sbtest(asleep).is_ok_and(|sleepers| sleepers.trim() != "0")
     });
     checking.signal(Signal::INT);
-    let ran = checking.end();
-    assert_eq!(ran.code, 130, "{}", ran.all());
-    assert!(ran.stderr.contains("error: The run was interrupted"), "{}", ran.all());
+    let output = checking.end();
+    assert_eq!(output.code, 130, "{output}");
+    assert!(output.stderr.contains("error: The run was interrupted"), "{output}");
 }
 
 #[test]
@@ -225,8 +232,8 @@ fn an_interrupted_load_goes_on_and_limits_are_told_before_terminals_connect() {
     let spec = "cleanup = false\n\n[[experiment]]\nname = \"paced\"\nworkload = \"tpcc\"\n\
                 test = \"spec\"\nprepare = false\nterminals = 10\nwarmup_s = 1\nduration_s = 5\n\
                 options = { sessions = 4, keying_multiplier = 0.01, think_multiplier = 0.01 }\n";
-    let more = "terminals = 4\nduration_s = 2\nwarmup_s = 0.5\noptions = { load_workers = 2 }";
-    small(folder, &server.url(), "bmsql-5.0", &format!("{more}\n{spec}"));
+    let keys = "terminals = 4\nduration_s = 2\nwarmup_s = 0.5\noptions = { load_workers = 2 }";
+    write_small_suite(folder, &server.url(), "bmsql-5.0", &format!("{keys}\n{spec}"));
     let mut loading = RunningDyno::start(folder, &["run", "small.toml"]);
     let stored = "SELECT COUNT(*) FROM sbtest.bmsql_order_line";
     wait_until("chunks that are stored", || {
@@ -236,17 +243,17 @@ fn an_interrupted_load_goes_on_and_limits_are_told_before_terminals_connect() {
     loading.signal(Signal::KILL);
     loading.end();
     server.sql("SET GLOBAL max_prepared_stmt_count = 100").expect("a limit");
-    let ran = dyno(folder, &["run", "small.toml"]);
-    assert_eq!(ran.code, 1, "{}", ran.all());
-    assert!(ran.stderr.contains("rows were there before"), "{}", ran.all());
+    let output = dyno(folder, &["run", "small.toml"]);
+    assert_eq!(output.code, 1, "{output}");
+    assert!(output.stderr.contains("rows were there before"), "{output}");
     let words = "error: orders on main: 4 sessions need 128 prepared statements (32 each), but the \
                  server takes only ";
-    assert!(ran.stderr.contains(words), "{}", ran.all());
+    assert!(output.stderr.contains(words), "{output}");
     let hint = "hint: execute SET GLOBAL max_prepared_stmt_count = 1000 on the server";
-    assert!(ran.stderr.contains(hint), "{}", ran.all());
+    assert!(output.stderr.contains(hint), "{output}");
     server.sql("SET GLOBAL max_prepared_stmt_count = 1000").expect("a limit");
-    let ran = dyno(folder, &["run", "small.toml"]);
-    assert_eq!(ran.code, 0, "{}", ran.all());
+    let output = dyno(folder, &["run", "small.toml"]);
+    assert_eq!(output.code, 0, "{output}");
     let first = trial(&runs, 1);
     adds_up(&first);
     assert_eq!(first["own"]["facts"]["isolation"], "READ COMMITTED");
@@ -264,10 +271,11 @@ fn an_interrupted_load_goes_on_and_limits_are_told_before_terminals_connect() {
     assert!((number(&payment["keying_s"]) - 0.03).abs() < 1e-6, "{payment}");
     assert!(count(&payment["thinks"]) > 0 && number(&payment["think_s"]) > 0.0, "{payment}");
     assert_eq!(number(&payment["think_clause_s"]), 12.0);
-    assert!(ran.stderr.contains("paced on main, 10 terminals over 4 sessions"), "{}", ran.all());
+    assert!(output.stderr.contains("paced on main, 10 terminals over 4 sessions"), "{output}");
     // The tables are the run's own, also those that the killed process had made.
-    let left = "SELECT COUNT(*) FROM information_schema.tables WHERE table_name LIKE 'bmsql%'";
-    assert_eq!(server.sql(left).expect("an answer").trim(), "0");
+    let leftover_tables =
+        "SELECT COUNT(*) FROM information_schema.tables WHERE table_name LIKE 'bmsql%'";
+    assert_eq!(server.sql(leftover_tables).expect("an answer").trim(), "0");
 }
 
 #[test]
@@ -295,25 +303,25 @@ fn wrong_options_are_one_error_with_its_place() {
         ("bmsql-5.0", "workers = 11", "11 terminals are too many for warehouses = 1"),
     ] {
         let terminals = if keys.contains("workers") { "" } else { "terminals = 4\n" };
-        small(folder, &url, test, &format!("{terminals}events = 10\n{keys}"));
-        let ran = dyno(folder, &["run", "small.toml"]);
-        assert_eq!(ran.code, 2, "{}", ran.all());
-        assert!(ran.stderr.contains(words), "no `{words}`: {}", ran.all());
-        assert!(ran.stderr.contains("--> small.toml:"), "{}", ran.all());
+        write_small_suite(folder, &url, test, &format!("{terminals}events = 10\n{keys}"));
+        let output = dyno(folder, &["run", "small.toml"]);
+        assert_eq!(output.code, 2, "{output}");
+        assert!(output.stderr.contains(words), "no `{words}`: {output}");
+        assert!(output.stderr.contains("--> small.toml:"), "{output}");
         assert!(!folder.join("dyno-runs").exists(), "nothing was begun");
     }
-    small(
+    write_small_suite(
         folder,
         &url,
         "bmsql-5.0",
         "terminals = 4\nevents = 10\noptions = { foreign_keys = true }",
     );
-    let ran = dyno(folder, &["run", "small.toml"]);
-    assert_eq!(ran.code, 2, "{}", ran.all());
-    assert!(ran.stderr.contains("SQLite can't add foreign keys"), "{}", ran.all());
-    small(folder, &url, "bmsql-5.0", "terminals = 4\nevents = 10\nprepare = false");
-    let ran = dyno(folder, &["run", "small.toml"]);
-    assert_eq!(ran.code, 1, "{}", ran.all());
-    assert!(ran.stderr.contains("nothing is loaded here."), "{}", ran.all());
-    assert!(ran.stderr.contains("hint: Load the tables with the same options"), "{}", ran.all());
+    let output = dyno(folder, &["run", "small.toml"]);
+    assert_eq!(output.code, 2, "{output}");
+    assert!(output.stderr.contains("SQLite can't add foreign keys"), "{output}");
+    write_small_suite(folder, &url, "bmsql-5.0", "terminals = 4\nevents = 10\nprepare = false");
+    let output = dyno(folder, &["run", "small.toml"]);
+    assert_eq!(output.code, 1, "{output}");
+    assert!(output.stderr.contains("nothing is loaded here."), "{output}");
+    assert!(output.stderr.contains("hint: Load the tables with the same options"), "{output}");
 }

@@ -4,8 +4,8 @@
 
 use crate::tiny_disk::TinyDisk;
 use dyno_testkit::{
-    MariaDb, Postgres, Ran, RunningDyno, Scratch, commits, dyno, only_run, server_or_skip, skipped,
-    wait_until,
+    MariaDb, Postgres, ProcessOutput, RunningDyno, Scratch, commits, dyno, only_run,
+    server_or_skip, skipped, wait_until,
 };
 use rustix::process::Signal;
 use serde_json::Value;
@@ -31,33 +31,33 @@ struct Server<'a> {
 /// Warehouse, district and number of each order that the ledger has as acknowledged.
 fn acknowledged(folder: &Path) -> Vec<[u32; 3]> {
     let text = fs::read_to_string(folder.join("ledger")).unwrap_or_default();
-    let place = |line: &str| {
+    let parse_order = |line: &str| {
         let numbers: Vec<u32> =
             line.strip_prefix("a ")?.split(' ').filter_map(|word| word.parse().ok()).collect();
         Some([*numbers.first()?, *numbers.get(1)?, *numbers.get(2)?])
     };
-    text.lines().filter_map(place).collect()
+    text.lines().filter_map(parse_order).collect()
 }
 
 /// Starts a run with a ledger and waits until it has entered some orders.
 fn start(folder: &Path) -> RunningDyno {
     let before = acknowledged(folder).len();
     let words = ["benchmarksql", "run", "props", "--ledger", "ledger", "--checks", "none"];
-    let more = ["--json", "result.json"];
-    let mut running = RunningDyno::start(folder, &[&words[..], &more[..]].concat());
+    let options = ["--json", "result.json"];
+    let mut running = RunningDyno::start(folder, &[&words[..], &options[..]].concat());
     running.wait_until("orders", |_| acknowledged(folder).len() > before + 20);
     running
 }
 
-fn check(folder: &Path, url: &str, more: &[&str]) -> Ran {
+fn check(folder: &Path, url: &str, more: &[&str]) -> ProcessOutput {
     dyno(folder, &[&["check", url, "--ledger", "ledger"], more].concat())
 }
 
 /// Nothing is lost; returns what the check says of the ledger.
 fn nothing_is_lost(folder: &Path, url: &str) -> Value {
-    let ran = check(folder, url, &["--only", "ledger,C1,C2,C3", "--json"]);
-    assert_eq!(ran.code, 0, "{}\n{}", ran.stdout, ran.stderr);
-    let report: Value = serde_json::from_str(&ran.stdout).expect("JSON");
+    let output = check(folder, url, &["--only", "ledger,C1,C2,C3", "--json"]);
+    assert_eq!(output.code, 0, "{}\n{}", output.stdout, output.stderr);
+    let report: Value = serde_json::from_str(&output.stdout).expect("JSON");
     let ledger = &report["ledger"];
     assert_eq!(ledger["acknowledged"], acknowledged(folder).len(), "{ledger:#}");
     assert_eq!((&ledger["lost"], &ledger["holds"]), (&0.into(), &true.into()), "{ledger:#}");
@@ -94,8 +94,8 @@ fn goes_through_everything(server: &Server<'_>) {
 fn connections_are_cut(folder: &Path, server: &Server<'_>) {
     let mut running = start(folder);
     (server.cut)();
-    let ran = running.end();
-    assert_eq!(ran.code, 0, "{}\n{}", ran.stdout, ran.stderr);
+    let output = running.end();
+    assert_eq!(output.code, 0, "{}\n{}", output.stdout, output.stderr);
     let result = result(folder);
     let counts = &result["counts"];
     assert!(counts["reconnects"].as_u64() >= Some(1), "{result:#}");
@@ -105,11 +105,11 @@ fn connections_are_cut(folder: &Path, server: &Server<'_>) {
 fn writes_are_refused(folder: &Path, server: &Server<'_>) {
     let mut running = start(folder);
     (server.read_only)(true);
-    let ran = running.end();
+    let output = running.end();
     (server.read_only)(false);
-    assert_eq!(ran.code, 1, "{}\n{}", ran.stdout, ran.stderr);
-    assert!(ran.stderr.contains("transactions failed with an error"), "{}", ran.stderr);
-    assert!(ran.stderr.contains("read-only"), "the error is shown: {}", ran.stderr);
+    assert_eq!(output.code, 1, "{}\n{}", output.stdout, output.stderr);
+    assert!(output.stderr.contains("transactions failed with an error"), "{}", output.stderr);
+    assert!(output.stderr.contains("read-only"), "the error is shown: {}", output.stderr);
     nothing_is_lost(folder, &server.url);
 }
 
@@ -119,8 +119,8 @@ fn the_server_is_killed(folder: &Path, server: &Server<'_>) {
     let before = acknowledged(folder).len();
     wait_until("the server to come back", || (server.restart)());
     running.wait_until("the run to go on", |_| acknowledged(folder).len() > before + 20);
-    let ran = running.end();
-    assert_eq!(ran.code, 0, "{}\n{}", ran.stdout, ran.stderr);
+    let output = running.end();
+    assert_eq!(output.code, 0, "{}\n{}", output.stdout, output.stderr);
     nothing_is_lost(folder, &server.url);
 }
 
@@ -134,9 +134,9 @@ fn dyno_is_killed(folder: &Path, server: &Server<'_>) {
 }
 
 fn orders_are_taken_away(folder: &Path, server: &Server<'_>) {
-    let all = acknowledged(folder);
-    let taken = [all[0], all[all.len() - 1]];
-    for [w, d, o] in taken {
+    let orders = acknowledged(folder);
+    let deleted = [orders[0], orders[orders.len() - 1]];
+    for [w, d, o] in deleted {
         for (table, prefix) in
             [("bmsql_order_line", "ol_"), ("bmsql_new_order", "no_"), ("bmsql_oorder", "")]
         {
@@ -146,21 +146,21 @@ fn orders_are_taken_away(folder: &Path, server: &Server<'_>) {
             ));
         }
     }
-    let ran = check(folder, &server.url, &[]);
-    assert_eq!(ran.code, 4, "{}\n{}", ran.stdout, ran.stderr);
-    for [w, d, o] in taken {
+    let output = check(folder, &server.url, &[]);
+    assert_eq!(output.code, 4, "{}\n{}", output.stdout, output.stderr);
+    for [w, d, o] in deleted {
         let line = format!("lost: o_w_id {w}, o_d_id {d}, o_id {o} does not exist");
-        assert!(ran.stdout.contains(&line), "{line}\n{}", ran.stdout);
+        assert!(output.stdout.contains(&line), "{line}\n{}", output.stdout);
     }
-    assert!(ran.stderr.contains("error: 2 acknowledged orders are lost."), "{}", ran.stderr);
+    assert!(output.stderr.contains("error: 2 acknowledged orders are lost."), "{}", output.stderr);
     // Stock was taken for what is not there any more.
-    assert!(ran.stdout.contains("X1 is violated by: s_w_id 1, s_i_id "), "{}", ran.stdout);
+    assert!(output.stdout.contains("X1 is violated by: s_w_id 1, s_i_id "), "{}", output.stdout);
     let json = check(folder, &server.url, &["--only", "ledger", "--json"]);
     let report: Value = serde_json::from_str(&json.stdout).expect("JSON");
     assert_eq!((json.code, &report["ledger"]["lost"]), (4, &2.into()));
     // Such a ledger is not gone on with in silence, and a database without it is not gone on with.
-    let other = dyno(folder, &["benchmarksql", "run", "props", "--checks", "both"]);
-    assert_eq!(other.code, 4, "{}\n{}", other.stdout, other.stderr);
+    let without_ledger = dyno(folder, &["benchmarksql", "run", "props", "--checks", "both"]);
+    assert_eq!(without_ledger.code, 4, "{}\n{}", without_ledger.stdout, without_ledger.stderr);
 }
 
 #[test]
@@ -173,29 +173,31 @@ fn mariadb_keeps_what_it_acknowledged() {
     };
     let port = server.port;
     let server = RefCell::new(server);
-    let sql = |text: &str| {
-        let done = server.borrow().sql(text);
-        done.unwrap_or_else(|error| panic!("{text}: {error}"))
+    let run_sql = |text: &str| {
+        let answer = server.borrow().sql(text);
+        answer.unwrap_or_else(|error| panic!("{text}: {error}"))
     };
     // Read-only does not hold for root.
-    sql("CREATE USER bench@'%' IDENTIFIED BY 'geheim'; GRANT ALL ON sbtest.* TO bench@'%'");
+    run_sql("CREATE USER bench@'%' IDENTIFIED BY 'geheim'; GRANT ALL ON sbtest.* TO bench@'%'");
     let sessions = "FROM information_schema.processlist WHERE user = 'bench'";
     goes_through_everything(&Server {
         properties: format!(
             "db=mariadb\nconn=jdbc:mariadb://127.0.0.1:{port}/sbtest\nuser=bench\npassword=geheim"
         ),
         url: format!("mysql://bench:geheim@127.0.0.1:{port}/sbtest"),
-        sql: &|text| sql(&text.replace("FROM bmsql", "FROM sbtest.bmsql")),
-        read_only: &|on| drop(sql(&format!("SET GLOBAL read_only = {}", u8::from(on)))),
+        sql: &|text| run_sql(&text.replace("FROM bmsql", "FROM sbtest.bmsql")),
+        read_only: &|on| drop(run_sql(&format!("SET GLOBAL read_only = {}", u8::from(on)))),
         cut: &|| {
-            for id in sql(&format!("SELECT id {sessions}")).lines() {
+            for id in run_sql(&format!("SELECT id {sessions}")).lines() {
                 // It may have ended by itself.
                 let _ = server.borrow().sql(&format!("KILL {id}"));
             }
         },
         kill: &|| server.borrow_mut().kill(),
         restart: &|| server.borrow_mut().restart().is_ok(),
-        sessions: &|| sql(&format!("SELECT count(*) {sessions}")).trim().parse().expect("a number"),
+        sessions: &|| {
+            run_sql(&format!("SELECT count(*) {sessions}")).trim().parse().expect("a number")
+        },
     });
 }
 
@@ -207,9 +209,9 @@ fn postgres_keeps_what_it_acknowledged() {
     };
     let (port, url) = (server.port, server.url());
     let server = RefCell::new(server);
-    let sql = |text: &str| {
-        let done = server.borrow().sbtest(text);
-        done.unwrap_or_else(|error| panic!("{text}: {error}"))
+    let run_sql = |text: &str| {
+        let answer = server.borrow().sbtest(text);
+        answer.unwrap_or_else(|error| panic!("{text}: {error}"))
     };
     let sessions = "FROM pg_stat_activity WHERE datname = 'sbtest' AND pid <> pg_backend_pid()";
     goes_through_everything(&Server {
@@ -217,18 +219,21 @@ fn postgres_keeps_what_it_acknowledged() {
             "db=postgres\nconn=jdbc:postgresql://127.0.0.1:{port}/sbtest\nuser=postgres"
         ),
         url,
-        sql: &|text| sql(text),
+        sql: &|text| run_sql(text),
         read_only: &|on| {
-            sql(match on {
-                true => "ALTER SYSTEM SET default_transaction_read_only = on",
-                false => "ALTER SYSTEM RESET default_transaction_read_only",
+            run_sql(if on {
+                "ALTER SYSTEM SET default_transaction_read_only = on"
+            } else {
+                "ALTER SYSTEM RESET default_transaction_read_only"
             });
-            sql("SELECT pg_reload_conf()");
+            run_sql("SELECT pg_reload_conf()");
         },
-        cut: &|| drop(sql(&format!("SELECT pg_terminate_backend(pid) {sessions}"))),
+        cut: &|| drop(run_sql(&format!("SELECT pg_terminate_backend(pid) {sessions}"))),
         kill: &|| server.borrow_mut().kill(),
         restart: &|| server.borrow_mut().restart().is_ok(),
-        sessions: &|| sql(&format!("SELECT count(*) {sessions}")).trim().parse().expect("a number"),
+        sessions: &|| {
+            run_sql(&format!("SELECT count(*) {sessions}")).trim().parse().expect("a number")
+        },
     });
 }
 
@@ -254,10 +259,11 @@ fn a_server_that_dies_unasked_fails_its_trial() {
     });
     server.kill();
     wait_until("the server to come back", || server.restart().is_ok());
-    let ran = running.end();
-    assert_eq!(ran.code, 1, "{}", ran.all());
-    let said = "failed: The server main was unavailable in the trial, and no fault was planned: ";
-    assert!(ran.stderr.contains(said), "{}", ran.all());
+    let output = running.end();
+    assert_eq!(output.code, 1, "{output}");
+    let message =
+        "failed: The server main was unavailable in the trial, and no fault was planned: ";
+    assert!(output.stderr.contains(message), "{output}");
     let trial = fs::read(only_run(&runs).expect("a run").join("trials/1.json")).expect("a trial");
     let trial: Value = serde_json::from_slice(&trial).expect("JSON");
     assert!(trial["status"]["failed"].is_object(), "so it is made again: {trial:#}");
@@ -273,7 +279,7 @@ fn a_ledger_that_can_not_be_written_ends_the_run() {
     fs::write(folder.join("props"), properties).expect("the folder can be written");
     let build = dyno(folder, &["benchmarksql", "build", "props"]);
     assert_eq!(build.code, 0, "{}\n{}", build.stdout, build.stderr);
-    let run = |ledger: &str| {
+    let run_with_ledger = |ledger: &str| {
         let words = ["benchmarksql", "run", "props", "--checks", "none", "--ledger", ledger];
         dyno(folder, &words)
     };
@@ -282,17 +288,17 @@ fn a_ledger_that_can_not_be_written_ends_the_run() {
         ("no/such/folder/ledger", "No such file or directory"),
         ("props", "is no ledger"),
     ] {
-        let ran = run(ledger);
-        assert_eq!(ran.code, 1, "{}\n{}", ran.stdout, ran.stderr);
-        let errors = ran.stderr.lines().filter(|line| line.starts_with("error:"));
-        assert_eq!(errors.count(), 1, "{}", ran.stderr);
-        assert!(ran.stderr.contains(words), "{}", ran.stderr);
+        let output = run_with_ledger(ledger);
+        assert_eq!(output.code, 1, "{}\n{}", output.stdout, output.stderr);
+        let errors = output.stderr.lines().filter(|line| line.starts_with("error:"));
+        assert_eq!(errors.count(), 1, "{}", output.stderr);
+        assert!(output.stderr.contains(words), "{}", output.stderr);
     }
     // Nothing was entered, and the ledger that can be written agrees.
-    assert_eq!(run("ledger").code, 0);
-    let ran = check(folder, "sqlite:tpcc.db", &[]);
-    assert_eq!(ran.code, 0, "{}\n{}", ran.stdout, ran.stderr);
-    assert!(ran.stdout.contains("TPC-C, 1 warehouse, used since its load"), "{}", ran.stdout);
+    assert_eq!(run_with_ledger("ledger").code, 0);
+    let output = check(folder, "sqlite:tpcc.db", &[]);
+    assert_eq!(output.code, 0, "{}\n{}", output.stdout, output.stderr);
+    assert!(output.stdout.contains("TPC-C, 1 warehouse, used since its load"), "{}", output.stdout);
     let apart = dyno(folder, &["check", "sqlite:tpcc.db", "--driver-side", "--only", "c10,X1,X6"]);
     assert_eq!(apart.code, 0, "{}\n{}", apart.stdout, apart.stderr);
 
@@ -309,10 +315,10 @@ fn a_ledger_that_can_not_be_written_ends_the_run() {
         (&["sqlite:no.db"], "There is no file no.db that could be checked."),
     ];
     for (words, complaint) in mistakes {
-        let ran = dyno(folder, &[&["check"], words].concat());
-        assert!([1, 2].contains(&ran.code), "{words:?}: {}\n{}", ran.code, ran.stderr);
-        assert!(ran.stderr.contains(complaint), "{words:?}: {}", ran.stderr);
-        assert_eq!(ran.stdout, "", "{words:?}");
+        let output = dyno(folder, &[&["check"], words].concat());
+        assert!([1, 2].contains(&output.code), "{words:?}: {}\n{}", output.code, output.stderr);
+        assert!(output.stderr.contains(complaint), "{words:?}: {}", output.stderr);
+        assert_eq!(output.stdout, "", "{words:?}");
     }
 }
 
@@ -323,13 +329,14 @@ fn a_disk_becomes_full(folder: &Path) {
         Err(why) => return skipped("a_disk_becomes_full", &why),
     };
     let words = ["benchmarksql", "run", "props", "runTxnsPerTerminal", "2000", "--checks", "none"];
-    let ran = dyno(folder, &[&words[..], &["--ledger", "tiny/ledger"]].concat());
-    assert_eq!(ran.code, 1, "{}\n{}", ran.stdout, ran.stderr);
-    let errors: Vec<&str> = ran.stderr.lines().filter(|line| line.starts_with("error:")).collect();
-    assert_eq!(errors.len(), 1, "{}", ran.stderr);
+    let output = dyno(folder, &[&words[..], &["--ledger", "tiny/ledger"]].concat());
+    assert_eq!(output.code, 1, "{}\n{}", output.stdout, output.stderr);
+    let errors: Vec<&str> =
+        output.stderr.lines().filter(|line| line.starts_with("error:")).collect();
+    assert_eq!(errors.len(), 1, "{}", output.stderr);
     let words = "The ledger tiny/ledger can't be written any more: No space left on device";
-    assert!(errors[0].contains(words), "{}", ran.stderr);
-    assert!(ran.stderr.contains("hint: Free some space there"), "{}", ran.stderr);
+    assert!(errors[0].contains(words), "{}", output.stderr);
+    assert!(output.stderr.contains("hint: Free some space there"), "{}", output.stderr);
     let checked = dyno(
         folder,
         &["check", "sqlite:tpcc.db", "--ledger", "tiny/ledger", "--only", "ledger", "--json"],
@@ -349,9 +356,9 @@ fn pgbench_is_checked_too() {
     assert_eq!(load.code, 0, "{}", load.stderr);
     let run = dyno(folder, &["pgbench", "-t", "50", "-c", "2", &url]);
     assert_eq!(run.code, 0, "{}", run.stderr);
-    let ran = dyno(folder, &["check", &url]);
-    assert_eq!(ran.code, 0, "{}\n{}", ran.stdout, ran.stderr);
-    assert!(ran.stdout.contains("in 100 rows"), "{}", ran.stdout);
+    let output = dyno(folder, &["check", &url]);
+    assert_eq!(output.code, 0, "{}\n{}", output.stdout, output.stderr);
+    assert!(output.stdout.contains("in 100 rows"), "{}", output.stdout);
     server
         .sbtest("UPDATE pgbench_tellers SET tbalance = tbalance + 1 WHERE tid = 1")
         .expect("it is");

@@ -1,7 +1,7 @@
 //! TPC-H on real servers: answers at several degrees, a row that somebody changes, refresh functions,
 //! engines held against each other.
 
-use dyno_testkit::{MariaDb, Postgres, Ran, Scratch, dyno, only_run, server_or_skip};
+use dyno_testkit::{MariaDb, Postgres, ProcessOutput, Scratch, dyno, only_run, server_or_skip};
 use serde_json::Value;
 use std::fs;
 use std::path::Path;
@@ -18,7 +18,7 @@ fn list(value: &Value) -> &Vec<Value> {
 }
 
 /// Runs `dyno tpch` with words that are separated by blanks, on a target.
-fn tpch(folder: &Path, words: &str, url: &str) -> Ran {
+fn tpch(folder: &Path, words: &str, url: &str) -> ProcessOutput {
     let mut arguments: Vec<&str> = ["tpch"].into_iter().chain(words.split(' ')).collect();
     arguments.extend(["--target", url]);
     dyno(folder, &arguments)
@@ -31,8 +31,8 @@ fn trial(runs: &Path, number: u32) -> Value {
     serde_json::from_slice(&text).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-fn last_line(ran: &Ran) -> &str {
-    ran.stdout.lines().last().unwrap_or_default()
+fn last_line(output: &ProcessOutput) -> &str {
+    output.stdout.lines().last().unwrap_or_default()
 }
 
 /// The numbers of the queries of a trial, in the order in which they ended.
@@ -68,63 +68,64 @@ fn postgres_answers_at_two_degrees_and_a_changed_row_is_named() {
     let (scratch, url) = (Scratch::new(), server.url());
     let folder = scratch.path();
     let loaded = tpch(folder, "load --scale 0.01 --sessions 2", &url);
-    assert_eq!(loaded.code, 0, "{}", loaded.all());
-    let of_load: Vec<&str> =
+    assert_eq!(loaded.code, 0, "{loaded}");
+    let load_lines: Vec<&str> =
         loaded.stdout.lines().filter(|line| line.starts_with("load\t")).collect();
-    assert!(of_load.len() == 1 && of_load[0].contains(ROWS), "{}", loaded.all());
+    assert!(load_lines.len() == 1 && load_lines[0].contains(ROWS), "{loaded}");
 
-    let ran = tpch(folder, "run --scale 0.01 --degree 0,2 --repeats 2", &url);
-    assert_eq!(ran.code, 0, "{}", ran.all());
-    assert_eq!(last_line(&ran), "answers: 22 of 22 correct", "{}", ran.all());
+    let output = tpch(folder, "run --scale 0.01 --degree 0,2 --repeats 2", &url);
+    assert_eq!(output.code, 0, "{output}");
+    assert_eq!(last_line(&output), "answers: 22 of 22 correct", "{output}");
     let run = only_run(&folder.join("dyno-runs")).expect("there is a run");
-    let mut asked = Vec::new();
+    let mut degrees = Vec::new();
     for number in 1..=4 {
         let trial = trial(&folder.join("dyno-runs"), number);
         adds_up(&run, &trial);
         let degree = &trial["own"]["facts"]["degree"];
-        let (of, got) = (degree["asked"].as_u64(), degree["got"].as_u64().expect("plans tell"));
-        match of {
-            Some(0) => assert_eq!(got, 0, "{degree:#}"),
-            _ => assert!((1..=2).contains(&got), "{degree:#}"),
+        let (requested, used) =
+            (degree["asked"].as_u64(), degree["got"].as_u64().expect("plans tell"));
+        match requested {
+            Some(0) => assert_eq!(used, 0, "{degree:#}"),
+            _ => assert!((1..=2).contains(&used), "{degree:#}"),
         }
-        asked.push(of.expect("a degree"));
+        degrees.push(requested.expect("a degree"));
     }
-    assert_ne!(asked[0], asked[1], "{asked:?}: degrees alternate");
-    assert_ne!(asked[2], asked[3], "{asked:?}: degrees alternate");
+    assert_ne!(degrees[0], degrees[1], "{degrees:?}: degrees alternate");
+    assert_ne!(degrees[2], degrees[3], "{degrees:?}: degrees alternate");
     let paper = fs::read_to_string(run.join("paper.md")).expect("the paper was written");
     for words in ["Q22", "not a TPC result", "primary keys"] {
         assert!(paper.contains(words), "no `{words}` in the paper");
     }
-    let left = "SELECT count(*) FROM pg_stat_activity WHERE datname = 'sbtest' AND pid <> \
+    let leftover_sessions = "SELECT count(*) FROM pg_stat_activity WHERE datname = 'sbtest' AND pid <> \
                 pg_backend_pid()";
-    assert_eq!(server.sbtest(left).expect("an answer").trim(), "0");
+    assert_eq!(server.sbtest(leftover_sessions).expect("an answer").trim(), "0");
     a_changed_row_is_named(folder, &server);
 }
 
 /// One unit more of one line: only the sums of Q1 know of it.
 fn a_changed_row_is_named(folder: &Path, server: &Postgres) {
-    let change = |by: &str| {
+    let change_quantity = |by: &str| {
         let sql = format!(
             "UPDATE lineitem SET l_quantity = l_quantity {by} WHERE l_orderkey = 1 AND l_linenumber \
              = 1"
         );
         server.sbtest(&sql).expect("a change")
     };
-    change("+ 1");
-    let ran = tpch(folder, "run --scale 0.01 --dir changed", &server.url());
-    assert_eq!(ran.code, 4, "{}", ran.all());
-    assert_eq!(last_line(&ran), "answers: 21 of 22 correct; wrong: Q1", "{}", ran.all());
-    assert!(ran.stdout.contains("Q1 at degree 0 differs from "), "{}", ran.all());
-    let named = "  Row 3: sum_qty is 742803.00 instead of 742802.00.";
-    assert!(ran.stdout.contains(named), "{}", ran.all());
+    change_quantity("+ 1");
+    let output = tpch(folder, "run --scale 0.01 --dir changed", &server.url());
+    assert_eq!(output.code, 4, "{output}");
+    assert_eq!(last_line(&output), "answers: 21 of 22 correct; wrong: Q1", "{output}");
+    assert!(output.stdout.contains("Q1 at degree 0 differs from "), "{output}");
+    let difference = "  Row 3: sum_qty is 742803.00 instead of 742802.00.";
+    assert!(output.stdout.contains(difference), "{output}");
     let stored = trial(&folder.join("changed"), 1);
     assert_eq!(stored["checks"][0]["verdict"], "failed", "{stored:#}");
     let paper = only_run(&folder.join("changed")).expect("there is a run").join("paper.md");
     let paper = fs::read_to_string(paper).expect("the paper was written");
     assert!(paper.contains("742803.00"), "{paper}");
-    change("- 1");
-    let ran = tpch(folder, "run --scale 0.01 --dir changed --new", &server.url());
-    assert_eq!(ran.code, 0, "{}", ran.all());
+    change_quantity("- 1");
+    let output = tpch(folder, "run --scale 0.01 --dir changed --new", &server.url());
+    assert_eq!(output.code, 0, "{output}");
 }
 
 #[test]
@@ -134,19 +135,19 @@ fn mariadb_makes_power_and_throughput_and_has_no_degrees() {
     let (scratch, url) = (Scratch::new(), server.url());
     let folder = scratch.path();
     let loaded = tpch(folder, "load --scale 0.01", &url);
-    assert_eq!(loaded.code, 0, "{}", loaded.all());
-    let ran = tpch(folder, "run --scale 0.01 --degree 0,4 --dir degrees", &url);
-    assert_eq!(ran.code, 0, "{}", ran.all());
-    assert_eq!(last_line(&ran), "answers: 22 of 22 correct", "{}", ran.all());
-    assert!(ran.stderr.contains("MariaDB executes each query in one thread"), "{}", ran.all());
+    assert_eq!(loaded.code, 0, "{loaded}");
+    let output = tpch(folder, "run --scale 0.01 --degree 0,4 --dir degrees", &url);
+    assert_eq!(output.code, 0, "{output}");
+    assert_eq!(last_line(&output), "answers: 22 of 22 correct", "{output}");
+    assert!(output.stderr.contains("MariaDB executes each query in one thread"), "{output}");
     let run = only_run(&folder.join("degrees")).expect("there is a run");
     adds_up(&run, &trial(&folder.join("degrees"), 1));
     assert!(!run.join("trials/2.json").exists(), "no trial at a degree that there is not");
 
     for words in ["power", "throughput --streams 2"] {
         let words = format!("{words} --scale 0.01 --dir {}", &words[..5]);
-        let ran = tpch(folder, &words, &url);
-        assert_eq!(ran.code, 0, "{}", ran.all());
+        let output = tpch(folder, &words, &url);
+        assert_eq!(output.code, 0, "{output}");
     }
     let [power, throughput] = ["power", "throu"].map(|tests| trial(&folder.join(tests), 1));
     let order = [14, 2, 9, 20, 6, 17, 18, 8, 21, 13, 3, 22, 16, 4, 11, 15, 1, 10, 19, 5, 7, 12];
@@ -154,8 +155,11 @@ fn mariadb_makes_power_and_throughput_and_has_no_degrees() {
     power_follows_from_its_times(&power["own"]["facts"]);
     let metrics = &throughput["own"]["facts"]["metrics"];
     let expected = 2.0 * 22.0 * 3600.0 * 0.01 / number(&metrics["total_s"]);
-    let found = number(&metrics["throughput"]);
-    assert!((found / expected - 1.0).abs() < 0.01, "{found} is not about {expected}");
+    let queries_per_hour = number(&metrics["throughput"]);
+    assert!(
+        (queries_per_hour / expected - 1.0).abs() < 0.01,
+        "{queries_per_hour} is not about {expected}"
+    );
     assert_eq!(list(&throughput["own"]["facts"]["queries"]).len(), 44);
     let pairs: Vec<(u64, u64)> = list(&throughput["own"]["facts"]["refreshes"])
         .iter()
@@ -168,18 +172,18 @@ fn mariadb_makes_power_and_throughput_and_has_no_degrees() {
     // 15 orders came and went with each pair.
     let orders = "SELECT COUNT(*) FROM sbtest.orders";
     assert_eq!(server.sql(orders).expect("an answer").trim(), "15000");
-    let ran = tpch(folder, "run --scale 0.01 --dir after", &url);
-    assert!(!last_line(&ran).contains("22 of 22"), "answers are not known: {}", ran.all());
-    assert!(last_line(&ran).ends_with("none compared"), "{}", ran.all());
+    let output = tpch(folder, "run --scale 0.01 --dir after", &url);
+    assert!(!last_line(&output).contains("22 of 22"), "answers are not known: {output}");
+    assert!(last_line(&output).ends_with("none compared"), "{output}");
 }
 
 /// Power and throughput twice, as one trial.
 fn two_runs_give_the_lower_composite(folder: &Path, url: &str) {
     let words = "throughput --power --runs 2 --streams 1 --scale 0.01 --plans none --dir twice";
-    let ran = tpch(folder, words, url);
-    assert_eq!(ran.code, 0, "{}", ran.all());
-    let whole = trial(&folder.join("twice"), 1);
-    let facts = &whole["own"]["facts"];
+    let output = tpch(folder, words, url);
+    assert_eq!(output.code, 0, "{output}");
+    let trial = trial(&folder.join("twice"), 1);
+    let facts = &trial["own"]["facts"];
     let pairs: Vec<u64> = list(&facts["refreshes"])
         .iter()
         .map(|done| done["pair"].as_u64().expect("a pair"))
@@ -192,25 +196,26 @@ fn two_runs_give_the_lower_composite(folder: &Path, url: &str) {
     let is_later = |two: &[f64]| two[1] > two[0] - 0.01;
     assert!(began.windows(2).all(is_later), "one test after the other: {began:?}");
     // From the stored times: the composites of both runs (clauses 5.4.1 to 5.4.3).
-    let seconds = |done: &Value| number(&done["seconds"]);
+    let duration_s = |done: &Value| number(&done["seconds"]);
     let composite = |run: usize| {
-        let own: Vec<f64> = queries[44 * run..44 * run + 22].iter().map(seconds).collect();
-        let longest = own.iter().copied().fold(0.0, f64::max);
-        let refresh = list(&facts["refreshes"])[4 * run..4 * run + 2].iter().map(seconds);
-        let all = own.iter().map(|time| time.max(longest / 1000.0)).chain(refresh);
-        let power = 36.0 / (all.map(f64::ln).sum::<f64>() / 24.0).exp();
-        let length = |list: &[Value]| {
+        let query_times: Vec<f64> =
+            queries[44 * run..44 * run + 22].iter().map(duration_s).collect();
+        let longest = query_times.iter().copied().fold(0.0, f64::max);
+        let refresh = list(&facts["refreshes"])[4 * run..4 * run + 2].iter().map(duration_s);
+        let power_times = query_times.iter().map(|time| time.max(longest / 1000.0)).chain(refresh);
+        let power = 36.0 / (power_times.map(f64::ln).sum::<f64>() / 24.0).exp();
+        let span = |list: &[Value]| {
             let began = list.iter().map(|done| number(&done["began_s"])).fold(f64::MAX, f64::min);
-            let ended = list.iter().map(|done| number(&done["began_s"]) + seconds(done));
+            let ended = list.iter().map(|done| number(&done["began_s"]) + duration_s(done));
             (began, ended.fold(0.0, f64::max))
         };
-        let (from, to) = length(&queries[44 * run + 22..44 * run + 44]);
-        let (first, last) = length(&list(&facts["refreshes"])[4 * run + 2..4 * run + 4]);
+        let (from, to) = span(&queries[44 * run + 22..44 * run + 44]);
+        let (first, last) = span(&list(&facts["refreshes"])[4 * run + 2..4 * run + 4]);
         (power * 22.0 * 36.0 / (to.max(last) - from.min(first))).sqrt()
     };
-    let (expected, found) = (composite(0).min(composite(1)), number(&facts["metrics"]["qphh"]));
-    assert!((found / expected - 1.0).abs() < 1e-6, "{found} is not {expected}: {facts:#}");
-    assert!(ran.stdout.contains("performance test"), "{}", ran.all());
+    let (expected, reported) = (composite(0).min(composite(1)), number(&facts["metrics"]["qphh"]));
+    assert!((reported / expected - 1.0).abs() < 1e-6, "{reported} is not {expected}: {facts:#}");
+    assert!(output.stdout.contains("performance test"), "{output}");
 }
 
 /// Clause 5.4.1, from the stored times.
@@ -223,8 +228,8 @@ fn power_follows_from_its_times(facts: &Value) {
     assert_eq!(times.len(), 24, "{facts:#}");
     let mean = (times.iter().map(|time| time.ln()).sum::<f64>() / 24.0).exp();
     let expected = 3600.0 * 0.01 / mean;
-    let found = number(&facts["metrics"]["power"]);
-    assert!((found / expected - 1.0).abs() < 0.01, "{found} is not about {expected}");
+    let power = number(&facts["metrics"]["power"]);
+    assert!((power / expected - 1.0).abs() < 0.01, "{power} is not about {expected}");
 }
 
 /// At a size without stored answers, with values that qgen draws: what the second engine answers is
@@ -238,38 +243,43 @@ fn two_engines_are_held_against_each_other() {
     let folder = scratch.path();
     for url in [postgres.url(), mariadb.url()] {
         let loaded = tpch(folder, "load --scale 0.008 --no-foreign-keys", &url);
-        assert_eq!(loaded.code, 0, "{}", loaded.all());
+        assert_eq!(loaded.code, 0, "{loaded}");
     }
     let words =
         format!("run --scale 0.008 --parameters 101 --plans none --target one={}", postgres.url());
-    let other = format!("other={}", mariadb.url());
-    let ran = tpch(folder, &words, &other);
-    assert_eq!(ran.code, 0, "{}", ran.all());
-    let held: Vec<Value> = (1..=2).map(|number| trial(&folder.join("dyno-runs"), number)).collect();
-    let verdicts = |trial: &Value| -> Vec<String> {
+    let other_target = format!("other={}", mariadb.url());
+    let output = tpch(folder, &words, &other_target);
+    assert_eq!(output.code, 0, "{output}");
+    let trials: Vec<Value> =
+        (1..=2).map(|number| trial(&folder.join("dyno-runs"), number)).collect();
+    let answer_verdicts = |trial: &Value| -> Vec<String> {
         let queries = list(&trial["own"]["facts"]["queries"]);
         queries.iter().map(|query| query["answer"]["verdict"].to_string()).collect()
     };
-    assert!(verdicts(&held[1]).iter().all(|verdict| verdict == "\"passed\""), "{:#}", held[1]);
+    assert!(
+        answer_verdicts(&trials[1]).iter().all(|verdict| verdict == "\"passed\""),
+        "{:#}",
+        trials[1]
+    );
 
     // A wrong engine is told from a right one.
-    let second = if held[1]["target"] == "one" { "postgres" } else { "mariadb" };
+    let second = if trials[1]["target"] == "one" { "postgres" } else { "mariadb" };
     let change = "UPDATE lineitem SET l_extendedprice = l_extendedprice + 5000";
     match second {
         "postgres" => postgres.sbtest(change),
         _ => mariadb.sql(&format!("USE sbtest; {change}")),
     }
     .expect("a change");
-    let ran = tpch(folder, &format!("{words} --dir changed"), &other);
-    assert_eq!(ran.code, 4, "{}", ran.all());
-    assert!(!ran.stdout.contains("wrong: Q1"), "which is right is not known: {}", ran.all());
-    assert!(ran.stdout.contains("unlike the answers of the target"), "{}", ran.all());
+    let output = tpch(folder, &format!("{words} --dir changed"), &other_target);
+    assert_eq!(output.code, 4, "{output}");
+    assert!(!output.stdout.contains("wrong: Q1"), "which is right is not known: {output}");
+    assert!(output.stdout.contains("unlike the answers of the target"), "{output}");
 
     // Rows that are gone since the load are named, whatever was executed first.
     let deleted = "DELETE FROM lineitem WHERE l_orderkey < 100";
     postgres.sbtest(deleted).expect("a change");
-    let ran = tpch(folder, &format!("{words} --dir deleted"), &other);
-    assert_eq!(ran.code, 4, "{}", ran.all());
+    let output = tpch(folder, &format!("{words} --dir deleted"), &other_target);
+    assert_eq!(output.code, 4, "{output}");
     let checks = (1..=2).map(|number| trial(&folder.join("deleted"), number)).map(|trial| {
         let rows = list(&trial["checks"]).iter().find(|check| check["name"] == "rows").cloned();
         (trial["target"].clone(), rows.expect("a check of the rows")["verdict"].clone())

@@ -4,8 +4,8 @@
 
 use crate::tiny_disk::TinyDisk;
 use dyno_testkit::{
-    MariaDb, Postgres, Ran, RunningDyno, Scratch, dyno, only_run, server_or_skip, skipped,
-    wait_until,
+    MariaDb, Postgres, ProcessOutput, RunningDyno, Scratch, dyno, only_run, server_or_skip,
+    skipped, wait_until,
 };
 use rustix::process::Signal;
 use serde_json::Value;
@@ -70,8 +70,8 @@ fn with_postgres(name: &str, test: impl FnOnce(&Server<'_>)) {
     test(&Server {
         url,
         sql: &|text| {
-            let done = server.borrow().sbtest(text);
-            done.unwrap_or_else(|error| panic!("{text}: {error}"))
+            let answer = server.borrow().sbtest(text);
+            answer.unwrap_or_else(|error| panic!("{text}: {error}"))
         },
         kill: &|| server.borrow_mut().kill(),
         restart: &|| server.borrow_mut().restart().is_ok(),
@@ -94,8 +94,8 @@ fn with_mariadb(name: &str, test: impl FnOnce(&Server<'_>)) {
     test(&Server {
         url,
         sql: &|text| {
-            let done = server.borrow().sql(&format!("USE sbtest; {text}"));
-            done.unwrap_or_else(|error| panic!("{text}: {error}"))
+            let answer = server.borrow().sql(&format!("USE sbtest; {text}"));
+            answer.unwrap_or_else(|error| panic!("{text}: {error}"))
         },
         kill: &|| server.borrow_mut().kill(),
         restart: &|| server.borrow_mut().restart().is_ok(),
@@ -118,26 +118,27 @@ fn load<'a>(server: &'a Server<'_>, more: &[&'a str]) -> Vec<&'a str> {
     [&words, more].concat()
 }
 
-fn succeeds(ran: &Ran) {
-    assert_eq!(ran.code, 0, "{}", ran.all());
+fn assert_succeeds(output: &ProcessOutput) {
+    assert_eq!(output.code, 0, "{output}");
 }
 
 /// Ends with code 1 and one error.
-fn fails(ran: &Ran, words: &str) {
-    ends_with(ran, 1, words);
+fn assert_fails(output: &ProcessOutput, words: &str) {
+    ends_with(output, 1, words);
 }
 
 /// Ends with this code and one error.
-fn ends_with(ran: &Ran, code: i32, words: &str) {
-    assert_eq!(ran.code, code, "{}", ran.all());
-    let errors: Vec<&str> = ran.stderr.lines().filter(|line| line.starts_with("error:")).collect();
-    assert_eq!(errors.len(), 1, "{}", ran.all());
-    assert!(ran.stderr.contains(words), "no `{words}`: {}", ran.all());
+fn ends_with(output: &ProcessOutput, code: i32, words: &str) {
+    assert_eq!(output.code, code, "{output}");
+    let errors: Vec<&str> =
+        output.stderr.lines().filter(|line| line.starts_with("error:")).collect();
+    assert_eq!(errors.len(), 1, "{output}");
+    assert!(output.stderr.contains(words), "no `{words}`: {output}");
 }
 
-fn all_are_correct(ran: &Ran) {
-    succeeds(ran);
-    assert!(ran.stdout.ends_with("answers: 22 of 22 correct\n"), "{}", ran.all());
+fn all_are_correct(output: &ProcessOutput) {
+    assert_succeeds(output);
+    assert!(output.stdout.ends_with("answers: 22 of 22 correct\n"), "{output}");
 }
 
 /// The record of the trial in the only run in a folder.
@@ -148,13 +149,17 @@ fn trial(runs: &Path) -> Value {
 }
 
 /// Outcome of each query of a trial: the names of those that ended so.
-fn ended(trial: &Value, outcome: &str) -> Vec<u64> {
+fn queries_with_outcome(trial: &Value, outcome: &str) -> Vec<u64> {
     let queries = trial["own"]["facts"]["queries"].as_array().expect("a list");
-    let is_so = |query: &&Value| {
-        let found = &query["outcome"];
-        found == outcome || found.get(outcome).is_some()
+    let has_outcome = |query: &&Value| {
+        let actual = &query["outcome"];
+        actual == outcome || actual.get(outcome).is_some()
     };
-    queries.iter().filter(is_so).map(|query| query["query"].as_u64().expect("a number")).collect()
+    queries
+        .iter()
+        .filter(has_outcome)
+        .map(|query| query["query"].as_u64().expect("a number"))
+        .collect()
 }
 
 /// Waits until the run is in a query that sleeps.
@@ -165,7 +170,7 @@ fn wait_for_sleep(running: &mut RunningDyno, server: &Server<'_>) {
 fn queries_end_as_they_should(server: &Server<'_>) {
     let scratch = Scratch::new();
     let folder = scratch.path();
-    succeeds(&dyno(folder, &load(server, &[])));
+    assert_succeeds(&dyno(folder, &load(server, &[])));
     server.put_region_to_sleep();
     ctrl_c_leaves_nothing_at_work(folder, server);
     bounds_leave_nothing_at_work(folder, server);
@@ -178,13 +183,13 @@ fn ctrl_c_leaves_nothing_at_work(folder: &Path, server: &Server<'_>) {
     let mut running = RunningDyno::start(folder, &words);
     wait_for_sleep(&mut running, server);
     running.signal(Signal::INT);
-    let ran = running.end();
-    ends_with(&ran, 130, "interrupted");
+    let output = running.end();
+    ends_with(&output, 130, "interrupted");
     wait_until("nobody at work", || server.asleep() == 0);
     let stopped = trial(&folder.join("stopped"));
     assert_eq!(stopped["status"], "interrupted", "{stopped:#}");
-    assert_eq!(ended(&stopped, "answered"), [1]);
-    assert_eq!(ended(&stopped, "interrupted"), [2]);
+    assert_eq!(queries_with_outcome(&stopped, "answered"), [1]);
+    assert_eq!(queries_with_outcome(&stopped, "interrupted"), [2]);
     // The same command continues with the run.
     server.wake_region();
     all_are_correct(&dyno(folder, &words));
@@ -193,16 +198,16 @@ fn ctrl_c_leaves_nothing_at_work(folder: &Path, server: &Server<'_>) {
 }
 
 fn bounds_leave_nothing_at_work(folder: &Path, server: &Server<'_>) {
-    let ran = dyno(folder, &run(server, &["--timeout", "5", "--dir", "bounded"]));
+    let output = dyno(folder, &run(server, &["--timeout", "5", "--dir", "bounded"]));
     wait_until("nobody at work", || server.asleep() == 0);
     let bounded = trial(&folder.join("bounded"));
-    let given_up = ended(&bounded, "timed_out");
+    let given_up = queries_with_outcome(&bounded, "timed_out");
     // Those that read region; on a slow machine others may pass the bound too.
-    assert!([2, 5, 8].iter().all(|query| given_up.contains(query)), "{}", ran.all());
-    assert_eq!(ended(&bounded, "answered").len(), 22 - given_up.len());
+    assert!([2, 5, 8].iter().all(|query| given_up.contains(query)), "{output}");
+    assert_eq!(queries_with_outcome(&bounded, "answered").len(), 22 - given_up.len());
     assert_eq!(bounded["own"]["facts"]["metrics"]["penalized"], serde_json::json!(given_up));
     let line = format!("answers: {} of 22 correct; without an answer: ", 22 - given_up.len());
-    assert!(ran.stdout.contains(&line), "{line}{}", ran.all());
+    assert!(output.stdout.contains(&line), "{line}{output}");
     for query in bounded["own"]["facts"]["queries"].as_array().expect("a list") {
         if query["outcome"] == "timed_out" {
             assert_eq!(query["seconds"].as_f64(), Some(5.0), "{query:#}");
@@ -220,11 +225,11 @@ fn a_killed_dyno_has_stored_what_had_ended(folder: &Path, server: &Server<'_>) {
     server.wake_region();
     all_are_correct(&dyno(folder, &words));
     let killed = only_run(&folder.join("killed")).expect("it is gone on with, not begun anew");
-    let shown = dyno(folder, &["show", &killed.display().to_string()]);
-    succeeds(&shown);
+    let summary = dyno(folder, &["show", &killed.display().to_string()]);
+    assert_succeeds(&summary);
     let first = trial(&folder.join("killed"));
     assert_eq!(first["status"], "interrupted", "{first:#}");
-    assert_eq!(ended(&first, "answered"), [1], "{first:#}");
+    assert_eq!(queries_with_outcome(&first, "answered"), [1], "{first:#}");
     server.put_region_to_sleep();
 }
 
@@ -232,11 +237,11 @@ fn a_server_that_dies_fails_its_queries(folder: &Path, server: &Server<'_>) {
     let mut running = RunningDyno::start(folder, &run(server, &["--dir", "died"]));
     wait_for_sleep(&mut running, server);
     (server.kill)();
-    let ran = running.end();
-    fails(&ran, "Q2");
+    let output = running.end();
+    assert_fails(&output, "Q2");
     let died = trial(&folder.join("died"));
-    assert_eq!(ended(&died, "answered"), [1], "{died:#}");
-    let failed = ended(&died, "failed");
+    assert_eq!(queries_with_outcome(&died, "answered"), [1], "{died:#}");
+    let failed = queries_with_outcome(&died, "failed");
     assert_eq!(failed.first(), Some(&2), "{died:#}");
     assert!(died["own"]["facts"]["metrics"].is_null(), "no metric over fewer queries: {died:#}");
     wait_until("the server to come back", || (server.restart)());
@@ -260,44 +265,44 @@ fn loads_go_on(server: &Server<'_>) {
     let scratch = Scratch::new();
     let folder = scratch.path();
     let created = dyno(folder, &load(server, &["--steps", "create"]));
-    succeeds(&created);
+    assert_succeeds(&created);
     let early = dyno(folder, &[&RUN[..], &["--target", &server.url]].concat());
-    assert_eq!(early.code, 1, "a load that is not complete: {}", early.all());
+    assert_eq!(early.code, 1, "a load that is not complete: {early}");
 
     server.trap.iter().for_each(|sql| drop((server.sql)(sql)));
-    let hang = || {
+    let start_hanging_load = || {
         let before = server.asleep();
         let mut loading = RunningDyno::start(folder, &load(server, &[]));
         // All other tables are loaded meanwhile.
         loading.wait_until("a load that sleeps", |_| {
-            let others = "SELECT count(*) FROM orders";
-            server.asleep() > before && (server.sql)(others).trim() == "15000"
+            let count_orders = "SELECT count(*) FROM orders";
+            server.asleep() > before && (server.sql)(count_orders).trim() == "15000"
         });
         loading
     };
-    let mut killed = hang();
+    let mut killed = start_hanging_load();
     killed.signal(Signal::KILL);
     killed.end();
-    let mut died = hang();
+    let mut died = start_hanging_load();
     (server.kill)();
-    fails(&died.end(), "hint: ");
+    assert_fails(&died.end(), "hint: ");
     wait_until("the server to come back", || (server.restart)());
-    let mut stopped = hang();
+    let mut stopped = start_hanging_load();
     stopped.signal(Signal::INT);
-    let ran = stopped.end();
-    assert_ne!(ran.code, 0, "{}", ran.all());
-    assert!(ran.stderr.contains("The same command goes on with the load"), "{}", ran.all());
+    let output = stopped.end();
+    assert_ne!(output.code, 0, "{output}");
+    assert!(output.stderr.contains("The same command goes on with the load"), "{output}");
 
     // The killed ones are still asleep on the server, with their locks.
     server.kill_sleepers();
     (server.sql)(server.untrap);
     let loaded = dyno(folder, &load(server, &[]));
-    succeeds(&loaded);
-    assert!(loaded.stderr.contains("rows were there"), "{}", loaded.all());
+    assert_succeeds(&loaded);
+    assert!(loaded.stderr.contains("rows were there"), "{loaded}");
     assert_eq!((server.sql)("SELECT count(*) FROM lineitem").trim(), "60175");
     let again = dyno(folder, &load(server, &[]));
-    succeeds(&again);
-    assert!(again.stderr.contains("nothing was missing"), "{}", again.all());
+    assert_succeeds(&again);
+    assert!(again.stderr.contains("nothing was missing"), "{again}");
     all_are_correct(&dyno(folder, &run(server, &[])));
 }
 
@@ -320,25 +325,25 @@ fn full_disks_are_one_error() {
         Err(why) => return skipped("full_disks_are_one_error", &why),
     };
     let load = ["tpch", "load", "--scale", "0.01", "--target", "sqlite:tiny/tpch.db"];
-    fails(&dyno(folder, &load), "disk is full");
+    assert_fails(&dyno(folder, &load), "disk is full");
 
     let out = ["tpch", "gen", "--scale", "0.01", "--out", "tiny/files"];
-    fails(&dyno(folder, &out), "No space left on device");
-    let left = fs::read_dir(folder.join("tiny/files")).expect("the folder was made");
-    assert!(left.flatten().all(|file| file.file_name() != "lineitem.tbl"), "an unfinished file");
+    assert_fails(&dyno(folder, &out), "No space left on device");
+    let files = fs::read_dir(folder.join("tiny/files")).expect("the folder was made");
+    assert!(files.flatten().all(|file| file.file_name() != "lineitem.tbl"), "an unfinished file");
 
     // A run whose folder can't be written any more: a few blocks are left.
     let load = ["tpch", "load", "--scale", "0.01", "--target", "sqlite:tpch.db"];
-    succeeds(&dyno(folder, &load));
+    assert_succeeds(&dyno(folder, &load));
     for file in fs::read_dir(folder.join("tiny")).expect("a folder").flatten() {
         let _ = fs::remove_dir_all(file.path()).or_else(|_| fs::remove_file(file.path()));
     }
     fs::write(folder.join("tiny/ballast"), vec![0; 6_200_000]).expect("it fits");
     let run =
         ["tpch", "run", "--scale", "0.01", "--target", "sqlite:tpch.db", "--dir", "tiny/runs"];
-    let ran = dyno(folder, &run);
-    fails(&ran, "No space left on device");
-    assert!(ran.stderr.contains("hint: Free some space there"), "{}", ran.all());
+    let output = dyno(folder, &run);
+    assert_fails(&output, "No space left on device");
+    assert!(output.stderr.contains("hint: Free some space there"), "{output}");
     drop(tiny);
     let run = ["tpch", "run", "--scale", "0.01", "--target", "sqlite:tpch.db"];
     all_are_correct(&dyno(folder, &run));

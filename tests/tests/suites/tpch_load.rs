@@ -6,32 +6,32 @@ use dyno_testkit::{MariaDb, Postgres, Scratch, dyno, server_or_skip};
 fn assert_loads(folder: &Scratch, url: &str) {
     let load = ["tpch", "load", "--scale", "0.01", "--target", url, "--sessions", "2"];
     let first = dyno(folder.path(), &load);
-    assert_eq!(first.code, 0, "{}", first.all());
-    let line = |step: &str| {
+    assert_eq!(first.code, 0, "{first}");
+    let find_line = |step: &str| {
         let line = first.stdout.lines().find(|line| line.starts_with(&format!("{step}\t")));
-        let columns = line.unwrap_or_else(|| panic!("no {step}: {}", first.all())).split('\t');
+        let columns = line.unwrap_or_else(|| panic!("no {step}: {first}")).split('\t');
         columns.map(str::to_owned).collect::<Vec<_>>()
     };
-    assert_eq!(line("step"), ["step", "seconds", "rows"]);
-    assert_eq!(line("load")[2], "86805", "{}", first.all());
-    assert_eq!(line("load/lineitem")[2], "60175");
-    assert!(line("analyze")[1].parse::<f64>().is_ok());
-    assert!(first.stderr.contains("all counted and added up"), "{}", first.all());
+    assert_eq!(find_line("step"), ["step", "seconds", "rows"]);
+    assert_eq!(find_line("load")[2], "86805", "{first}");
+    assert_eq!(find_line("load/lineitem")[2], "60175");
+    assert!(find_line("analyze")[1].parse::<f64>().is_ok());
+    assert!(first.stderr.contains("all counted and added up"), "{first}");
 
     let second = dyno(folder.path(), &load);
-    assert_eq!((second.code, &second.stdout), (0, &first.stdout), "{}", second.all());
-    assert!(second.stderr.contains("nothing was missing"), "{}", second.all());
-    let mut other = load;
-    other[3] = "0.02";
-    let refused = dyno(folder.path(), &other);
-    assert_eq!(refused.code, 1, "{}", refused.all());
-    assert!(refused.stderr.contains("scale factor 0.01 with foreign keys"), "{}", refused.all());
-    assert!(refused.stderr.contains("hint: "), "{}", refused.all());
+    assert_eq!((second.code, &second.stdout), (0, &first.stdout), "{second}");
+    assert!(second.stderr.contains("nothing was missing"), "{second}");
+    let mut other_scale = load;
+    other_scale[3] = "0.02";
+    let second_scale = dyno(folder.path(), &other_scale);
+    assert_eq!(second_scale.code, 1, "{second_scale}");
+    assert!(second_scale.stderr.contains("scale factor 0.01 with foreign keys"), "{second_scale}");
+    assert!(second_scale.stderr.contains("hint: "), "{second_scale}");
 
     let drop = dyno(folder.path(), &["tpch", "drop", "--target", url]);
-    assert_eq!(drop.code, 0, "{}", drop.all());
-    assert!(drop.stdout.contains("drop table lineitem;"), "{}", drop.all());
-    assert!(drop.stderr.contains("Dropped: 10 tables."), "{}", drop.all());
+    assert_eq!(drop.code, 0, "{drop}");
+    assert!(drop.stdout.contains("drop table lineitem;"), "{drop}");
+    assert!(drop.stderr.contains("Dropped: 10 tables."), "{drop}");
 }
 
 #[test]
@@ -43,9 +43,9 @@ fn a_new_database_of_postgres_is_loaded() {
     let folder = Scratch::new();
     let load = ["tpch", "load", "--scale", "0.01", "--target", &url, "--steps", "create"];
     let created = dyno(folder.path(), &load);
-    assert_eq!(created.code, 0, "{}", created.all());
-    assert!(created.stderr.contains("steps are left"), "{}", created.all());
-    assert!(created.stderr.contains("raise maintenance_work_mem"), "{}", created.all());
+    assert_eq!(created.code, 0, "{created}");
+    assert!(created.stderr.contains("steps are left"), "{created}");
+    assert!(created.stderr.contains("raise maintenance_work_mem"), "{created}");
     assert_loads(&folder, &url);
 }
 
@@ -61,49 +61,45 @@ fn a_new_database_of_mariadb_is_loaded() {
     server.sql("CREATE TABLE sbtest.orders (id int)").expect("a table");
     let url = server.url();
     let mut drop = vec!["tpch", "drop", "--target", &url];
-    let refused = dyno(folder.path(), &drop);
-    assert_eq!(refused.code, 1, "{}", refused.all());
-    assert!(
-        refused.stderr.contains("The table orders was not loaded by dyno"),
-        "{}",
-        refused.all()
-    );
+    let foreign = dyno(folder.path(), &drop);
+    assert_eq!(foreign.code, 1, "{foreign}");
+    assert!(foreign.stderr.contains("The table orders was not loaded by dyno"), "{foreign}");
     drop.push("--force");
     let dropped = dyno(folder.path(), &drop);
-    assert_eq!(dropped.code, 0, "{}", dropped.all());
-    assert!(dropped.stderr.contains("Dropped: 1 table."), "{}", dropped.all());
+    assert_eq!(dropped.code, 0, "{dropped}");
+    assert!(dropped.stderr.contains("Dropped: 1 table."), "{dropped}");
 }
 
 /// A user's own table instead of one that was loaded is neither dropped nor filled. `sql` is the server's own client.
 fn assert_keeps_what_users_have_made(url: &str, sql: &dyn Fn(&str) -> Result<String, String>) {
     let folder = Scratch::new();
-    let ran = |words: &[&str], code: i32| {
-        let ran = dyno(folder.path(), &[&["tpch"], words, &["--target", url]].concat());
-        assert_eq!(ran.code, code, "{}", ran.all());
-        ran
+    let run_tpch = |words: &[&str], code: i32| {
+        let output = dyno(folder.path(), &[&["tpch"], words, &["--target", url]].concat());
+        assert_eq!(output.code, code, "{output}");
+        output
     };
     let foreign = "The table orders was not loaded by dyno";
     let load = ["load", "--scale", "0.01"];
-    ran(&load, 0);
+    run_tpch(&load, 0);
     sql("DROP TABLE lineitem").expect("a drop");
     sql("DROP TABLE orders").expect("a drop");
     sql("CREATE TABLE orders (own int)").expect("a table");
     sql("INSERT INTO orders VALUES (7)").expect("a row");
-    assert!(ran(&["drop"], 1).stderr.contains(foreign));
+    assert!(run_tpch(&["drop"], 1).stderr.contains(foreign));
     sql("SELECT count(*) FROM part").expect("nothing was dropped");
     assert_eq!(sql("SELECT own FROM orders").as_deref().map(str::trim), Ok("7"));
     sql("DROP TABLE orders").expect("a drop");
-    ran(&["drop"], 0);
+    run_tpch(&["drop"], 0);
 
     // A load that was interrupted before it made any of the eight.
-    ran(&[&load[..], &["--steps", "create"]].concat(), 0);
+    run_tpch(&[&load[..], &["--steps", "create"]].concat(), 0);
     let eight = "lineitem, orders, customer, partsupp, supplier, part, nation, region";
     sql(&format!("DROP TABLE {eight}")).expect("a drop");
     sql("CREATE TABLE orders (own int)").expect("a table");
-    assert!(ran(&load, 1).stderr.contains(foreign));
-    assert!(ran(&["drop"], 1).stderr.contains(foreign));
+    assert!(run_tpch(&load, 1).stderr.contains(foreign));
+    assert!(run_tpch(&["drop"], 1).stderr.contains(foreign));
     sql("SELECT own FROM orders").expect("it is kept");
-    assert!(ran(&["drop", "--force"], 0).stderr.contains("Dropped: 3 tables."));
+    assert!(run_tpch(&["drop", "--force"], 0).stderr.contains("Dropped: 3 tables."));
 }
 
 #[test]
@@ -131,11 +127,11 @@ fn a_file_of_sqlite_is_loaded_and_mistakes_have_remedies() {
     for (options, code, complaint) in mistakes {
         let mut words = vec!["tpch", "load", "--target", &url];
         words.extend(options);
-        let ran = dyno(folder.path(), &words);
-        assert_eq!(ran.code, code, "{}", ran.all());
-        assert!(ran.stderr.contains(complaint), "{}", ran.all());
+        let output = dyno(folder.path(), &words);
+        assert_eq!(output.code, code, "{output}");
+        assert!(output.stderr.contains(complaint), "{output}");
     }
     let drop = dyno(folder.path(), &["tpch", "drop", "--target", &url]);
-    assert_eq!(drop.code, 0, "{}", drop.all());
+    assert_eq!(drop.code, 0, "{drop}");
     assert_loads(&folder, &url);
 }

@@ -2,7 +2,7 @@
 
 use dyno_core::{AnswerTable, Discard, Driver, Session};
 use dyno_drivers::sqlite::SqliteDriver;
-use dyno_testkit::{Ran, Scratch, dyno, only_run};
+use dyno_testkit::{ProcessOutput, Scratch, dyno, only_run};
 use serde_json::Value;
 use std::fs;
 use std::path::Path;
@@ -34,9 +34,9 @@ fn json(path: &Path) -> Value {
     serde_json::from_slice(&text).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-fn ended(ran: &Ran, code: i32, last_line: &str) {
-    assert_eq!(ran.code, code, "{}", ran.all());
-    assert_eq!(ran.stdout.lines().last(), Some(last_line), "{}", ran.all());
+fn assert_ended(output: &ProcessOutput, code: i32, last_line: &str) {
+    assert_eq!(output.code, code, "{output}");
+    assert_eq!(output.stdout.lines().last(), Some(last_line), "{output}");
 }
 
 #[test]
@@ -51,17 +51,17 @@ fn a_suite_loads_measures_skips_and_drops() {
          options = {{ scale = 1, plans = \"none\" }}\n"
     );
     fs::write(folder.join("own.toml"), suite).expect("a suite can be written");
-    let ran = dyno(folder, &["run", "own.toml", "--shrink", "0.01", "--long"]);
-    assert_eq!(ran.code, 0, "{}", ran.all());
+    let output = dyno(folder, &["run", "own.toml", "--shrink", "0.01", "--long"]);
+    assert_eq!(output.code, 0, "{output}");
     // The first refresh function runs before the queries of a power test.
     for words in ["answers of p on main: none compared", "answers of q on main: 22 of 22 correct"] {
-        assert!(ran.stdout.lines().any(|line| line == words), "{}", ran.all());
+        assert!(output.stdout.lines().any(|line| line == words), "{output}");
     }
-    let refreshed = |function: &str| {
-        let has = |line: &str| line.split_whitespace().any(|word| word == function);
-        ran.stdout.lines().any(|line| has(line) && line.ends_with("well"))
+    let has_refresh = |function: &str| {
+        let has_word = |line: &str| line.split_whitespace().any(|word| word == function);
+        output.stdout.lines().any(|line| has_word(line) && line.ends_with("well"))
     };
-    assert!(refreshed("RF1") && refreshed("RF2"), "{}", ran.all());
+    assert!(has_refresh("RF1") && has_refresh("RF2"), "{output}");
     let run = only_run(&folder.join("dyno-runs")).expect("there is a run");
     let header = json(&run.join("run.json"));
     let skipped = header["skipped"].as_object().expect("a table");
@@ -75,8 +75,8 @@ fn a_suite_loads_measures_skips_and_drops() {
     assert!(facts["metrics"]["power"].as_f64().is_some_and(|power| power > 0.0), "{facts:#}");
     assert_eq!(facts["refreshes"].as_array().map(Vec::len), Some(2));
     assert_eq!(facts["cache"]["state"], "as found");
-    let why = english(&power["checks"][0]["evidence"]);
-    assert!(why.contains("no refresh function"), "{why}");
+    let evidence = english(&power["checks"][0]["evidence"]);
+    assert!(evidence.contains("no refresh function"), "{evidence}");
     assert_eq!(power["counts"]["committed"], 24);
     assert!(power["generator"]["loops_cpu_s"].as_f64().is_some_and(|seconds| seconds > 0.0));
     let queries = json(&run.join("trials/1.json"));
@@ -86,8 +86,13 @@ fn a_suite_loads_measures_skips_and_drops() {
     assert!(!run.join("trials/3.plans").exists(), "none were asked for");
     let lines = fs::read_to_string(run.join("trials/3.executed.jsonl")).expect("lines");
     assert_eq!(lines.lines().count(), 24);
-    let left = sql(folder, "SELECT name FROM sqlite_master WHERE name NOT LIKE 'sqlite_%'");
-    assert_eq!(left, Vec::<Vec<Option<String>>>::new(), "the run drops what it has made");
+    let leftover_tables =
+        sql(folder, "SELECT name FROM sqlite_master WHERE name NOT LIKE 'sqlite_%'");
+    assert_eq!(
+        leftover_tables,
+        Vec::<Vec<Option<String>>>::new(),
+        "the run drops what it has made"
+    );
 }
 
 #[test]
@@ -95,7 +100,7 @@ fn answers_caches_and_mistakes_are_told() {
     let scratch = Scratch::new();
     let folder = scratch.path();
     let zero = ["tpch", "run", "--scale", "0", "--target", URL];
-    refused(folder, dyno(folder, &zero), &["The scale factor must be above 0", "hint: "]);
+    assert_refused(folder, dyno(folder, &zero), &["The scale factor must be above 0", "hint: "]);
     let wrong = [
         (&["--cache", "cold"], ["nothing is said that empties the caches", "Add `cold_command`"]),
         (&["--parameters", "x"], ["`parameters` can't be `x`", "default, seed or a whole number"]),
@@ -103,52 +108,52 @@ fn answers_caches_and_mistakes_are_told() {
         (&["--degree", "0,5000"], ["`degrees` must be", "from 0 to 1024, but is 5000"]),
     ];
     for (words, expected) in wrong {
-        refused(folder, run(folder, words), &expected);
+        assert_refused(folder, run(folder, words), &expected);
     }
-    let ran = run(folder, &[]);
-    assert_eq!(ran.code, 1, "{}", ran.all());
-    assert!(ran.stderr.contains("The database holds no tables of TPC-H."), "{}", ran.all());
-    assert!(ran.stderr.contains("dyno tpch load --scale 0.01"), "{}", ran.all());
+    let output = run(folder, &[]);
+    assert_eq!(output.code, 1, "{output}");
+    assert!(output.stderr.contains("The database holds no tables of TPC-H."), "{output}");
+    assert!(output.stderr.contains("dyno tpch load --scale 0.01"), "{output}");
 
     let loaded = dyno(folder, &["tpch", "load", "--scale", "0.01", "--target", URL]);
-    assert_eq!(loaded.code, 0, "{}", loaded.all());
-    let other =
+    assert_eq!(loaded.code, 0, "{loaded}");
+    let other_scale =
         dyno(folder, &["tpch", "run", "--scale", "0.02", "--target", URL, "--dir", "other"]);
-    assert_eq!(other.code, 1, "{}", other.all());
-    assert!(other.stderr.contains("The tables have scale factor 0.01"), "{}", other.all());
+    assert_eq!(other_scale.code, 1, "{other_scale}");
+    assert!(other_scale.stderr.contains("The tables have scale factor 0.01"), "{other_scale}");
 
     caches_are_emptied_by_a_command(folder);
     a_changed_row_is_named(folder);
 }
 
 /// Wrong usage, which leaves nothing behind.
-fn refused(folder: &Path, ran: Ran, expected: &[&str]) {
-    assert_eq!(ran.code, 2, "{}", ran.all());
+fn assert_refused(folder: &Path, output: ProcessOutput, expected: &[&str]) {
+    assert_eq!(output.code, 2, "{output}");
     for part in expected {
-        assert!(ran.stderr.contains(part), "no `{part}`: {}", ran.all());
+        assert!(output.stderr.contains(part), "no `{part}`: {output}");
     }
-    assert!(!folder.join("dyno-runs").exists(), "{}", ran.all());
+    assert!(!folder.join("dyno-runs").exists(), "{output}");
 }
 
-fn run(folder: &Path, more: &[&str]) -> Ran {
+fn run(folder: &Path, more: &[&str]) -> ProcessOutput {
     dyno(folder, &[&["tpch", "run", "--scale", "0.01", "--target", URL], more].concat())
 }
 
 fn caches_are_emptied_by_a_command(folder: &Path) {
     let cold = "echo $DYNO_TARGET > emptied; echo emptied by hand";
     let words = ["--dir", "cold", "--cache", "cold", "--cold-command", cold, "--plans", "none"];
-    let ran = run(folder, &words);
-    ended(&ran, 0, "answers: 22 of 22 correct");
-    let is_data = ran.stdout.lines().any(|line| line == "emptied by hand");
-    assert!(!is_data, "what it says is no data: {}", ran.all());
+    let output = run(folder, &words);
+    assert_ended(&output, 0, "answers: 22 of 22 correct");
+    let is_data = output.stdout.lines().any(|line| line == "emptied by hand");
+    assert!(!is_data, "what it says is no data: {output}");
     assert_eq!(fs::read_to_string(folder.join("emptied")).expect("it ran"), "target\n");
     let trial = json(&only_run(&folder.join("cold")).expect("a run").join("trials/1.json"));
     assert_eq!(trial["own"]["facts"]["cache"]["state"], "cold");
     assert!(english(&trial["own"]["facts"]["cache"]["evidence"][0]).contains(cold));
     let words = ["--dir", "broken", "--cache", "cold", "--cold-command", "exit 3"];
-    let ran = run(folder, &words);
-    assert_eq!(ran.code, 1, "{}", ran.all());
-    assert!(ran.stderr.contains("The command that empties the caches failed"), "{}", ran.all());
+    let output = run(folder, &words);
+    assert_eq!(output.code, 1, "{output}");
+    assert!(output.stderr.contains("The command that empties the caches failed"), "{output}");
 }
 
 /// The tables of `dyno tpch load` without those in which dyno notes what it has loaded.
@@ -157,53 +162,57 @@ fn tables_of_another_program_are_measured() {
     let scratch = Scratch::new();
     let folder = scratch.path();
     let loaded = dyno(folder, &["tpch", "load", "--scale", "0.01", "--target", URL]);
-    assert_eq!(loaded.code, 0, "{}", loaded.all());
+    assert_eq!(loaded.code, 0, "{loaded}");
     sql(folder, "DROP TABLE dyno_tpch");
     sql(folder, "DROP TABLE dyno_tpch_steps");
-    let test = |verb: &str, more: &[&str]| {
+    let run_test = |verb: &str, more: &[&str]| {
         dyno(folder, &[&["tpch", verb, "--target", URL, "--plans", "none"], more].concat())
     };
-    let facts =
+    let read_trial =
         |dir: &str| json(&only_run(&folder.join(dir)).expect("a run").join("trials/1.json"));
-    ended(&test("run", &["--dir", "found"]), 0, "answers: 22 of 22 correct");
-    let trial = facts("found");
+    assert_ended(&run_test("run", &["--dir", "found"]), 0, "answers: 22 of 22 correct");
+    let trial = read_trial("found");
     assert_eq!(trial["own"]["facts"]["scale"], 0.01);
     let is_disclosed = |trial: &Value, words: &str| {
         let deviations = trial["own"]["facts"]["deviations"].as_array().expect("a list");
         deviations.iter().any(|deviation| english(deviation).contains(words))
     };
     assert!(is_disclosed(&trial, "as many rows as the scale factor asks for"), "{trial:#}");
-    let ran = test("power", &["--dir", "power"]);
-    assert_eq!(ran.code, 1, "{}", ran.all());
-    assert!(ran.stderr.contains("--no-refresh"), "{}", ran.all());
-    ended(&test("power", &["--no-refresh", "--dir", "power2"]), 0, "answers: 22 of 22 correct");
-    let ran = test("run", &["--scale", "0.1", "--dir", "other"]);
-    assert_eq!(ran.code, 1, "{}", ran.all());
-    assert!(ran.stderr.contains("ask for --scale 0.01"), "{}", ran.all());
-    let one_more = |table: &str, key: &str, number: u32| {
+    let output = run_test("power", &["--dir", "power"]);
+    assert_eq!(output.code, 1, "{output}");
+    assert!(output.stderr.contains("--no-refresh"), "{output}");
+    assert_ended(
+        &run_test("power", &["--no-refresh", "--dir", "power2"]),
+        0,
+        "answers: 22 of 22 correct",
+    );
+    let output = run_test("run", &["--scale", "0.1", "--dir", "other"]);
+    assert_eq!(output.code, 1, "{output}");
+    assert!(output.stderr.contains("ask for --scale 0.01"), "{output}");
+    let copy_row = |table: &str, key: &str, number: u32| {
         let copied = format!("CREATE TABLE copied AS SELECT * FROM {table} WHERE {key} = 7");
         sql(folder, &copied);
         sql(folder, &format!("UPDATE copied SET {key} = {number}"));
         sql(folder, &format!("INSERT INTO {table} SELECT * FROM copied"));
         sql(folder, "DROP TABLE copied");
     };
-    one_more("supplier", "s_suppkey", 101);
-    let ran = test("run", &["--scale", "0.01", "--dir", "short"]);
-    assert_eq!(ran.code, 1, "{}", ran.all());
-    assert!(ran.stderr.contains("scale factor 0.0101"), "{}", ran.all());
-    one_more("part", "p_partkey", 2001);
-    let ran = test("run", &["--scale", "0.01", "--trust-data", "--dir", "trusted"]);
-    assert!([0, 4].contains(&ran.code), "the answers are checked all the same: {}", ran.all());
-    assert!(is_disclosed(&facts("trusted"), "was not checked"), "{}", ran.all());
+    copy_row("supplier", "s_suppkey", 101);
+    let output = run_test("run", &["--scale", "0.01", "--dir", "short"]);
+    assert_eq!(output.code, 1, "{output}");
+    assert!(output.stderr.contains("scale factor 0.0101"), "{output}");
+    copy_row("part", "p_partkey", 2001);
+    let output = run_test("run", &["--scale", "0.01", "--trust-data", "--dir", "trusted"]);
+    assert!([0, 4].contains(&output.code), "the answers are checked all the same: {output}");
+    assert!(is_disclosed(&read_trial("trusted"), "was not checked"), "{output}");
 }
 
 fn a_changed_row_is_named(folder: &Path) {
     sql(folder, "UPDATE lineitem SET l_quantity = l_quantity + 1 WHERE l_orderkey = 1");
-    let ran = run(folder, &["--dir", "wrong"]);
-    assert_eq!(ran.code, 4, "{}", ran.all());
-    let last = ran.stdout.lines().last().unwrap_or_default();
-    assert!(last.starts_with("answers: ") && last.contains("; wrong: Q1"), "{}", ran.all());
-    assert!(ran.stdout.contains("Q1 at degree 0 differs from "), "{}", ran.all());
+    let output = run(folder, &["--dir", "wrong"]);
+    assert_eq!(output.code, 4, "{output}");
+    let last = output.stdout.lines().last().unwrap_or_default();
+    assert!(last.starts_with("answers: ") && last.contains("; wrong: Q1"), "{output}");
+    assert!(output.stdout.contains("Q1 at degree 0 differs from "), "{output}");
     let trial = json(&only_run(&folder.join("wrong")).expect("a run").join("trials/1.json"));
     assert_eq!(trial["checks"][0]["verdict"], "failed");
 }

@@ -1,6 +1,6 @@
 //! Dependencies of dyno: where crates come from, under which licenses, how often, and who maintains them.
 
-use crate::{none, none_but_known, root};
+use crate::{assert_none, none_but_known, root};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -43,14 +43,14 @@ const UNMAINTAINED: [&str; 15] = [
 /// Names, versions and sources of all crates, of every platform and feature.
 fn locked() -> Vec<(String, String, Option<String>)> {
     let text = fs::read_to_string(root().join("Cargo.lock")).expect("a lock file");
-    let value = |part: &str, key: &str| {
+    let find_value = |part: &str, key: &str| {
         let start = format!("{key} = \"");
         let line = part.lines().find_map(|line| line.strip_prefix(&start))?;
         Some(line.trim_end_matches('"').to_owned())
     };
     let packages = text.split("[[package]]").skip(1).map(|part| {
-        let of = |key| value(part, key).expect("a name and a version");
-        (of("name"), of("version"), value(part, "source"))
+        let get_value = |key| find_value(part, key).expect("a name and a version");
+        (get_value("name"), get_value("version"), find_value(part, "source"))
     });
     packages.collect()
 }
@@ -64,7 +64,7 @@ fn all_crates_are_of_one_registry_and_checked() {
     assert_eq!(sums, foreign.len(), "each has a checksum");
     let elsewhere =
         foreign.into_iter().filter(|(_, _, source)| source.as_deref() != Some(REGISTRY));
-    none(elsewhere.map(|(name, _, source)| format!("{name} is of {source:?}")).collect());
+    assert_none(elsewhere.map(|(name, _, source)| format!("{name} is of {source:?}")).collect());
 }
 
 #[test]
@@ -81,27 +81,31 @@ fn versions_of_a_crate_get_no_more() {
 #[test]
 fn crates_without_a_maintainer_are_said() {
     let text = fs::read_to_string(root().join("SECURITY.md")).expect("a policy");
-    let said = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    let left = locked().into_iter().filter(|(name, ..)| UNMAINTAINED.contains(&name.as_str()));
-    let left = left.map(|(name, version, _)| {
+    let policy = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let unmaintained =
+        locked().into_iter().filter(|(name, ..)| UNMAINTAINED.contains(&name.as_str()));
+    let unmaintained = unmaintained.map(|(name, version, _)| {
         let version = version.split('+').next().unwrap_or_default();
         format!("{name} {version}")
     });
-    none(
-        left.filter(|one| !said.contains(one)).map(|one| format!("SECURITY.md: {one}?")).collect(),
+    assert_none(
+        unmaintained
+            .filter(|one| !policy.contains(one))
+            .map(|one| format!("SECURITY.md: {one}?"))
+            .collect(),
     );
 }
 
 /// Returns true if an expression of SPDX lets dyno use what stands under it.
 fn is_free(license: &str) -> bool {
     let license = license.trim();
-    let either = apart(license, " OR ");
+    let either = split_outside_brackets(license, " OR ");
     if either.len() > 1 {
         return either.into_iter().any(is_free);
     }
-    let all = apart(license, " AND ");
-    if all.len() > 1 {
-        return all.into_iter().all(is_free);
+    let parts = split_outside_brackets(license, " AND ");
+    if parts.len() > 1 {
+        return parts.into_iter().all(is_free);
     }
     match license.strip_prefix('(').and_then(|inner| inner.strip_suffix(')')) {
         Some(inner) => is_free(inner),
@@ -110,7 +114,7 @@ fn is_free(license: &str) -> bool {
 }
 
 /// The parts between words, except for those in brackets.
-fn apart<'a>(text: &'a str, word: &str) -> Vec<&'a str> {
+fn split_outside_brackets<'a>(text: &'a str, word: &str) -> Vec<&'a str> {
     let (mut parts, mut begin, mut depth) = (Vec::new(), 0, 0);
     for (at, letter) in text.char_indices() {
         depth += i32::from(letter == '(') - i32::from(letter == ')');
@@ -139,7 +143,7 @@ fn licenses_are_read_as_they_are_meant() {
 fn licenses_let_dyno_be_used() {
     // Only what this machine builds: nothing is fetched to look at it.
     let platform = format!("{}-unknown-linux-gnu", std::env::consts::ARCH);
-    let ran = Command::new(env!("CARGO"))
+    let output = Command::new(env!("CARGO"))
         .args([
             "metadata",
             "--offline",
@@ -151,8 +155,8 @@ fn licenses_let_dyno_be_used() {
         .current_dir(root())
         .output()
         .expect("cargo runs");
-    assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));
-    let metadata: Value = serde_json::from_slice(&ran.stdout).expect("JSON");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let metadata: Value = serde_json::from_slice(&output.stdout).expect("JSON");
     let packages = metadata["packages"].as_array().expect("crates");
     assert!(packages.len() > 200, "{}", packages.len());
     let complaints = packages.iter().filter_map(|package| {
@@ -160,7 +164,7 @@ fn licenses_let_dyno_be_used() {
         let license = license.split_whitespace().collect::<Vec<_>>().join(" ");
         (!is_free(&license)).then(|| format!("{} stands under `{license}`", package["name"]))
     });
-    none(complaints.collect());
+    assert_none(complaints.collect());
 }
 
 #[test]
@@ -170,19 +174,19 @@ fn what_is_fetched_has_its_checksum() {
     let file = folder.join("nats-server_2.9.10-1+b3_amd64.deb");
     fs::write(&file, "another file of that name").expect("written");
     let script = "hashes=tests/servers.sha256; . tests/checked; checked \"$1\" || echo \"$why\"";
-    let ran = Command::new("bash")
+    let output = Command::new("bash")
         .args(["-c", script, "bash"])
         .arg(&file)
         .current_dir(root())
         .env_remove("DYNO_BLESS")
         .output()
         .expect("bash runs");
-    let said = String::from_utf8_lossy(&ran.stdout);
-    assert!(said.contains("is not the file of tests/servers.sha256"), "{said}");
-    let known = fs::read_to_string(root().join("tests/servers.sha256")).expect("sums");
+    let stdout = String::from_utf8_lossy(&output.stdout);
+    assert!(stdout.contains("is not the file of tests/servers.sha256"), "{stdout}");
+    let checksums = fs::read_to_string(root().join("tests/servers.sha256")).expect("sums");
     for fetched in
         ["nats-server_", "pgpool2_", "shardingsphere-proxy-bootstrap-", "mysql-server-core_"]
     {
-        assert!(known.lines().any(|line| line.contains(&format!("  {fetched}"))), "{fetched}");
+        assert!(checksums.lines().any(|line| line.contains(&format!("  {fetched}"))), "{fetched}");
     }
 }

@@ -1,12 +1,13 @@
 //! Paths and names.
 
-use super::{files, none, none_but_known};
+use super::{assert_none, files, none_but_known};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Sources of crates, without their inline tests.
 fn sources() -> Vec<(String, String)> {
-    let all = files("rs").into_iter();
-    all.filter(|(path, _)| path.starts_with("crates/") && path.contains("/src/"))
+    let sources = files("rs").into_iter();
+    sources
+        .filter(|(path, _)| path.starts_with("crates/") && path.contains("/src/"))
         .map(|(path, text)| {
             let product = text.split("#[cfg(test)]\nmod tests {").next().unwrap_or_default();
             (path, product.to_owned())
@@ -15,7 +16,7 @@ fn sources() -> Vec<(String, String)> {
 }
 
 /// `crates/x` and `folder` of `crates/x/src/folder/...`.
-fn folder_of(path: &str) -> Option<(&str, &str)> {
+fn crate_folder(path: &str) -> Option<(&str, &str)> {
     let (krate, rest) = path.split_once("/src/")?;
     Some((krate, rest.split_once('/')?.0))
 }
@@ -40,7 +41,7 @@ fn is_reached(imports: &Imports, from: &str, to: &str) -> bool {
 fn folders_do_not_import_each_other_in_circles() {
     let mut crates: BTreeMap<String, Imports> = BTreeMap::new();
     for (path, text) in sources() {
-        let Some((krate, folder)) = folder_of(&path) else { continue };
+        let Some((krate, folder)) = crate_folder(&path) else { continue };
         let imports = crates.entry(krate.to_owned()).or_default().entry(folder.to_owned());
         let names = text
             .split("crate::")
@@ -48,15 +49,15 @@ fn folders_do_not_import_each_other_in_circles() {
             .filter_map(|rest| rest.split(|c: char| !c.is_alphanumeric() && c != '_').next());
         imports.or_default().extend(names.filter(|&name| name != folder).map(str::to_owned));
     }
-    let mut found = BTreeMap::new();
+    let mut circles = BTreeMap::new();
     for (krate, imports) in &crates {
-        for (from, all) in imports {
-            for to in all.iter().filter(|to| is_reached(imports, to, from)) {
-                found.insert(format!("{krate}: {from} -> {to}"), 1);
+        for (from, imported) in imports {
+            for to in imported.iter().filter(|to| is_reached(imports, to, from)) {
+                circles.insert(format!("{krate}: {from} -> {to}"), 1);
             }
         }
     }
-    none_but_known("circles", &found);
+    none_but_known("circles", &circles);
 }
 
 #[test]
@@ -66,7 +67,7 @@ fn modules_with_files_are_folders_with_a_mod() {
         let folder = path.replace(".rs", "/");
         paths.range(folder.clone()..).next().is_some_and(|next| next.starts_with(&folder))
     };
-    none(paths.iter().filter(is_split).map(|path| format!("{path}: use mod.rs")).collect());
+    assert_none(paths.iter().filter(is_split).map(|path| format!("{path}: use mod.rs")).collect());
 }
 
 /// Tests of a file are its `mod tests`: inline, or `tests.rs` alongside it.
@@ -84,7 +85,7 @@ fn tests_are_in_modules_of_that_name() {
             }
         }
     }
-    none(complaints);
+    assert_none(complaints);
 }
 
 /// Returns true if a doc comment of one line only repeats what it stands at.
@@ -123,7 +124,7 @@ fn says_nothing(doc: &str, item: &str) -> bool {
 
 #[test]
 fn docs_say_something() {
-    let mut found: BTreeMap<String, usize> = BTreeMap::new();
+    let mut empty_docs: BTreeMap<String, usize> = BTreeMap::new();
     for (path, text) in files("rs") {
         let lines: Vec<&str> = text.lines().map(str::trim_start).collect();
         for at in 0..lines.len() {
@@ -134,11 +135,11 @@ fn docs_say_something() {
             let item = lines[at + 1..].iter().find(|line| !line.starts_with("#["));
             if says_nothing(lines[at][3..].trim(), item.unwrap_or(&"")) {
                 let krate = path.split("/src/").next().unwrap_or(&path);
-                *found.entry(krate.to_owned()).or_default() += 1;
+                *empty_docs.entry(krate.to_owned()).or_default() += 1;
             }
         }
     }
-    none_but_known("empty_docs", &found);
+    none_but_known("empty_docs", &empty_docs);
 }
 
 #[test]
@@ -146,16 +147,45 @@ fn only_the_kit_says_skipped() {
     // Put together, so that this file doesn't find itself.
     let words = ["println!(\"", "print!(\""].map(|word| format!("{word}skipped"));
     let tests = files("rs").into_iter().filter(|(path, _)| !path.contains("/benches/"));
-    let own = tests.filter(|(_, text)| words.iter().any(|word| text.contains(word.as_str())));
-    none(own.map(|(path, _)| format!("{path}: use dyno_testkit::skipped")).collect());
+    let offenders = tests.filter(|(_, text)| words.iter().any(|word| text.contains(word.as_str())));
+    assert_none(offenders.map(|(path, _)| format!("{path}: use dyno_testkit::skipped")).collect());
 }
 
 #[test]
 fn the_looking_at_structure_works() {
-    assert_eq!(folder_of("crates/x/src/a/b.rs"), Some(("crates/x", "a")));
-    assert_eq!(folder_of("crates/x/src/a.rs"), None);
+    assert_eq!(crate_folder("crates/x/src/a/b.rs"), Some(("crates/x", "a")));
+    assert_eq!(crate_folder("crates/x/src/a.rs"), None);
     assert!(says_nothing("Its file.", "pub file: PathBuf,"));
     assert!(says_nothing("The experiment.", "pub(crate) experiment: &'a str,"));
     assert!(says_nothing("See [`governor`].", "x"));
     assert!(!says_nothing("Seconds since the run began.", "pub seconds: f64,"));
+}
+
+/// Participles, pronouns and particles: as the name of a function or a variable they say nothing about it.
+const EMPTY_NAMES: &str = "told said looked kept met asked taken given shown made drawn found known wanted begun lost \
+     judged counted held tried heard seen done named noted planned refused reached sent stated stood went left what \
+     why how here there when way until so then who where own all both more rest others other one each same whole \
+     most least few some look ask tell say give take meet settle keep stand hear lend";
+
+/// Counts of empty names by name; `of_x` and `x_of` count as `of`.
+#[test]
+fn names_are_phrases() {
+    let mut found: BTreeMap<String, usize> = BTreeMap::new();
+    let empty: BTreeSet<&str> = EMPTY_NAMES.split_whitespace().collect();
+    for (_, text) in files("rs") {
+        let is_part_of_name = |c: char| c.is_alphanumeric() || c == '_';
+        let mut words = text.split(|c| !is_part_of_name(c)).filter(|word| !word.is_empty());
+        while let Some(word) = words.next() {
+            if word != "fn" && word != "let" {
+                continue;
+            }
+            let name = words.find(|word| *word != "mut").unwrap_or_default();
+            if word == "fn" && (name == "of" || name.starts_with("of_") || name.ends_with("_of")) {
+                *found.entry("of".to_owned()).or_default() += 1;
+            } else if empty.contains(name) {
+                *found.entry(name.to_owned()).or_default() += 1;
+            }
+        }
+    }
+    none_but_known("names", &found);
 }

@@ -1,10 +1,10 @@
 //! Texts of papers in both languages.
 
-use super::{files, none};
+use super::{assert_none, files};
 
 /// The values of a language, with key and file.
 fn texts(lang: &str) -> Vec<(String, String)> {
-    let mut found = Vec::new();
+    let mut texts = Vec::new();
     for (path, text) in files("toml") {
         if !path.contains("/messages/") {
             continue;
@@ -16,12 +16,12 @@ fn texts(lang: &str) -> Vec<(String, String)> {
             }
             if let Some(value) = line.strip_prefix(lang).and_then(|rest| rest.strip_prefix(" = ")) {
                 let value = value.trim_matches('"').replace("\\\"", "\"");
-                found.push((format!("{path}: {key}"), value));
+                texts.push((format!("{path}: {key}"), value));
             }
         }
     }
-    assert!(found.len() > 1_000, "only {} texts in {lang} were found", found.len());
-    found
+    assert!(texts.len() > 1_000, "only {} texts in {lang} were found", texts.len());
+    texts
 }
 
 fn is_chinese(c: char) -> bool {
@@ -65,7 +65,7 @@ fn chinese_has_blanks_around_latin_words_and_numbers() {
     let wrong = texts("zh")
         .into_iter()
         .filter_map(|(key, text)| Some(format!("{key}: …{}…", wrong_blanks(&text)?)));
-    none(wrong.collect());
+    assert_none(wrong.collect());
 }
 
 /// Words that a technical editor strikes out: what follows says the same without them.
@@ -86,7 +86,7 @@ fn english_is_plain() {
         let word = STRUCK_OUT.iter().find(|word| text.contains(**word))?;
         Some(format!("{key}: {}", word.trim()))
     });
-    none(wrong.collect());
+    assert_none(wrong.collect());
 }
 
 #[test]

@@ -33,13 +33,13 @@ fn main() -> ExitCode {
     };
     let mut command = Command::new(&program);
     command.args(arguments).stdin(Stdio::null()).stdout(Stdio::null());
-    let counted = command.spawn().map_err(|error| error.to_string()).and_then(|mut child| {
+    let report = command.spawn().map_err(|error| error.to_string()).and_then(|mut child| {
         std::thread::sleep(WARM_UP);
-        let counted = count(&child, Path::new(&program));
+        let report = count(&child, Path::new(&program));
         end(&mut child);
-        counted
+        report
     });
-    let printed = counted.and_then(|text| {
+    let printed = report.and_then(|text| {
         io::stdout().write_all(text.as_bytes()).map_err(|error| error.to_string())
     });
     match printed {
@@ -58,24 +58,23 @@ fn end(child: &mut Child) {
 
 fn count(child: &Child, program: &Path) -> Result<String, String> {
     let thread = first_loop(child.id())?;
-    let base = base_of(child.id(), program)?;
+    let base = base_address(child.id(), program)?;
     let symbols = symbols(program)?;
     let addresses = step(thread).map_err(|error| format!("the loop can't be stepped: {error}"))?;
-    let function = |address: u64| -> (u64, &str) {
-        let at = address.wrapping_sub(base);
-        let next = symbols.partition_point(|(start, _)| *start <= at);
-        match next > 0 && next < symbols.len() {
-            true => (at - symbols[next - 1].0, symbols[next - 1].1.as_str()),
-            false => (1, "(outside of the program: libc, vdso)"),
-        }
-    };
+
     let mut by_function: HashMap<&str, usize> = HashMap::new();
     let (mut transactions, mut left_out) = (0, 0);
     let mut before = "";
     // The caller of what is left out, until it continues.
     let mut caller = None;
     for address in addresses {
-        let (offset, name) = function(address);
+        let at = address.wrapping_sub(base);
+        let next = symbols.partition_point(|(start, _)| *start <= at);
+        let (offset, name) = if next > 0 && next < symbols.len() {
+            (at - symbols[next - 1].0, symbols[next - 1].1.as_str())
+        } else {
+            (1, "(outside of the program: libc, vdso)")
+        };
         if offset == 0 && name.contains(ONCE_A_SECOND) {
             caller = Some(before);
         } else if caller == Some(name) {
@@ -92,17 +91,17 @@ fn count(child: &Child, program: &Path) -> Result<String, String> {
     if transactions == 0 {
         return Err(format!("no transaction ended within {STEPS} instructions"));
     }
-    let per = |count: usize| count as f64 / transactions as f64;
-    let counted = by_function.values().sum();
+    let per_transaction = |count: usize| count as f64 / transactions as f64;
+    let instructions = by_function.values().sum();
     let mut text = format!(
         "{:.0} instructions per transaction, of {transactions}; {:.0} more are executed once a second\n",
-        per(counted),
-        per(left_out)
+        per_transaction(instructions),
+        per_transaction(left_out)
     );
     let mut sorted: Vec<_> = by_function.into_iter().collect();
     sorted.sort_by_key(|&(name, count)| (std::cmp::Reverse(count), name));
     for (name, count) in sorted.into_iter().take(40) {
-        text.push_str(&format!("{:8.1} {name}\n", per(count)));
+        text.push_str(&format!("{:8.1} {name}\n", per_transaction(count)));
     }
     Ok(text)
 }
@@ -122,12 +121,12 @@ fn first_loop(process: u32) -> Result<Pid, String> {
 }
 
 /// Start of the program in the memory of its process.
-fn base_of(process: u32, program: &Path) -> Result<u64, String> {
+fn base_address(process: u32, program: &Path) -> Result<u64, String> {
     let program = fs::canonicalize(program).map_err(|error| error.to_string())?;
     let maps =
         fs::read_to_string(format!("/proc/{process}/maps")).map_err(|error| error.to_string())?;
-    let own = maps.lines().find(|line| line.ends_with(&*program.to_string_lossy()));
-    let base = own.and_then(|line| u64::from_str_radix(line.split('-').next()?, 16).ok());
+    let mapping = maps.lines().find(|line| line.ends_with(&*program.to_string_lossy()));
+    let base = mapping.and_then(|line| u64::from_str_radix(line.split('-').next()?, 16).ok());
     base.ok_or_else(|| format!("{} is not mapped by its own process", program.display()))
 }
 
@@ -136,13 +135,13 @@ fn symbols(program: &Path) -> Result<Vec<(u64, String)>, String> {
     let listed = Command::new("nm").args(["-C", "--defined-only"]).arg(program).output();
     let listed = listed.map_err(|error| format!("nm (binutils) can't be started: {error}"))?;
     let text = String::from_utf8_lossy(&listed.stdout);
-    let function = |line: &str| {
+    let functions = text.lines().filter_map(|line| {
         let mut words = line.splitn(3, ' ');
         let (address, kind, name) = (words.next()?, words.next()?, words.next()?);
         let address = u64::from_str_radix(address, 16).ok()?;
         matches!(kind, "t" | "T" | "w" | "W").then(|| (address, name.to_owned()))
-    };
-    let mut symbols: Vec<_> = text.lines().filter_map(function).collect();
+    });
+    let mut symbols: Vec<_> = functions.collect();
     symbols.sort();
     Ok(symbols)
 }
@@ -151,12 +150,12 @@ fn symbols(program: &Path) -> Result<Vec<(u64, String)>, String> {
 fn step(thread: Pid) -> nix::Result<Vec<u64>> {
     ptrace::seize(thread, ptrace::Options::empty())?;
     ptrace::interrupt(thread)?;
-    let stopped = || waitpid(thread, Some(WaitPidFlag::__WALL));
-    stopped()?;
+    let wait_for_stop = || waitpid(thread, Some(WaitPidFlag::__WALL));
+    wait_for_stop()?;
     let mut addresses = Vec::with_capacity(STEPS);
     while addresses.len() < STEPS {
         ptrace::step(thread, None)?;
-        if let WaitStatus::Exited(..) | WaitStatus::Signaled(..) = stopped()? {
+        if let WaitStatus::Exited(..) | WaitStatus::Signaled(..) = wait_for_stop()? {
             break;
         }
         addresses.push(address(&ptrace::getregs(thread)?));

@@ -138,7 +138,7 @@ pub(super) fn bindings(input: &[u8]) {
     thread_local! {
         static BENCH: Bench = Bench::new();
     }
-    let script = LuaScript::of_text("any.lua", script(input).into_bytes());
+    let script = LuaScript::from_text("any.lua", script(input).into_bytes());
     BENCH.with(|bench| {
         if let Err(failed) = begin(&bench.database, &script, &bench.settings, false) {
             let error = failed.error;

@@ -30,11 +30,11 @@ pub(super) fn suite(input: &[u8]) {
     static OFFERS: OnceLock<Vec<WorkloadOffer>> = OnceLock::new();
     let offers = OFFERS.get_or_init(|| dyno_runner::family::offers(FAMILIES));
     let text = String::from_utf8_lossy(input);
-    let mut given = Overrides { shrink: Some(0.001), ..Overrides::default() };
+    let mut overrides = Overrides { shrink: Some(0.001), ..Overrides::default() };
     let built = Suite::parse("any.toml", &text, offers).and_then(|suite| {
-        let named = suite.targets.iter().map(|target| target.name.value.clone());
-        given.targets = named.map(|name| (name, SecretUrl::new("mysql://h/d"))).collect();
-        Plan::build(&suite, &given)
+        let names = suite.targets.iter().map(|target| target.name.value.clone());
+        overrides.targets = names.map(|name| (name, SecretUrl::new("mysql://h/d"))).collect();
+        Plan::build(&suite, &overrides)
     });
     match built {
         Ok(plan) => assert!(!plan.steps.is_empty()),

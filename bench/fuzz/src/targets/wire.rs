@@ -23,10 +23,10 @@ pub(super) fn mysql_login(bytes: &[u8]) {
 /// Answers: the first byte chooses capabilities, encoding and where the bytes are cut.
 pub(super) fn mysql_answer(input: &[u8]) {
     let Some((&choice, bytes)) = input.split_first() else { return };
-    let bit = |number: u8| choice & (1 << number) != 0;
+    let has_bit = |number: u8| choice & (1 << number) != 0;
     let sequence = bytes.get(3).copied().unwrap_or(0);
-    let encoding = if bit(2) { Encoding::Binary } else { Encoding::Text };
-    let mut answer = Answer::new(bit(0), bit(1));
+    let encoding = if has_bit(2) { Encoding::Binary } else { Encoding::Text };
+    let mut answer = Answer::new(has_bit(0), has_bit(1));
     answer.begin(encoding, sequence);
     let (mut start, mut columns) = (0, Definitions::default());
     for end in [bytes.len() * usize::from(choice >> 3) / 31, bytes.len()] {
@@ -40,7 +40,7 @@ pub(super) fn mysql_answer(input: &[u8]) {
     if let Some(executed) = answer.plain(bytes, sequence, None, &mut Discard) {
         assert_eq!(scanned, Ok((bytes.len(), AnswerStep::Done(executed))));
     }
-    let _ = PrepareAnswer::new(bit(0), sequence).scan(bytes);
+    let _ = PrepareAnswer::new(has_bit(0), sequence).scan(bytes);
 }
 
 /// A stream of messages.

@@ -35,7 +35,7 @@ pub(super) fn check(body: &[u8], statement: &Statement, types: &mut Vec<u8>) -> 
         if nulls[index / 8] >> (index % 8) & 1 == 1 {
             continue;
         }
-        let value = value(&mut fields, kind)?;
+        let value = parse_value(&mut fields, kind)?;
         if let Some(answer) = statement.answer {
             row_exists &= answer.check(index, value)?;
         }
@@ -55,7 +55,7 @@ fn new_types(fields: &mut Fields<'_>, count: usize, types: &mut Vec<u8>) -> Chec
     Ok(())
 }
 
-fn value<'a>(fields: &mut Fields<'a>, kind: u8) -> Checked<BoundParam<'a>> {
+fn parse_value<'a>(fields: &mut Fields<'a>, kind: u8) -> Checked<BoundParam<'a>> {
     Ok(match kind {
         // LONGLONG, LONG and INT24, SHORT and YEAR, TINY. Unsigned ones beyond i64 are not ids.
         8 => BoundParam::Integer(i64::from_le_bytes(fields.array()?)),
@@ -68,8 +68,8 @@ fn value<'a>(fields: &mut Fields<'a>, kind: u8) -> Checked<BoundParam<'a>> {
         // NULL.
         6 => BoundParam::Opaque,
         // TIMESTAMP, DATE, DATETIME; TIME.
-        7 | 10 | 12 => sized(fields, &[0, 4, 7, 11], kind)?,
-        11 => sized(fields, &[0, 8, 12], kind)?,
+        7 | 10 | 12 => skip_sized(fields, &[0, 4, 7, 11], kind)?,
+        11 => skip_sized(fields, &[0, 8, 12], kind)?,
         // DECIMAL, VARCHAR, BIT, JSON, NEWDECIMAL, ENUM, SET, the BLOBs, VAR_STRING, STRING.
         0 | 15 | 16 | 245..=255 => {
             let length = length(fields)?;
@@ -79,7 +79,7 @@ fn value<'a>(fields: &mut Fields<'a>, kind: u8) -> Checked<BoundParam<'a>> {
     })
 }
 
-fn sized<'a>(fields: &mut Fields<'a>, lengths: &[u8], kind: u8) -> Checked<BoundParam<'a>> {
+fn skip_sized<'a>(fields: &mut Fields<'a>, lengths: &[u8], kind: u8) -> Checked<BoundParam<'a>> {
     let length = fields.u8()?;
     if !lengths.contains(&length) {
         return Err(format!("a value of type {kind} has {length} bytes"));

@@ -75,29 +75,29 @@ impl Connection {
         if filler != [0; 19] || is_mysql && high != 0 {
             return Err("the filler of the handshake response is not zero".into());
         }
-        let asked = low | high << 32;
+        let requested = low | high << 32;
         let needed = capability::PROTOCOL_41 | capability::SECURE_CONNECTION;
-        if asked & needed != needed {
+        if requested & needed != needed {
             return Err("the client speaks no protocol 4.1 with secure authentication".into());
         }
-        if asked & NEVER != 0 || high << 32 & !capability::ANNOUNCED != 0 {
+        if requested & NEVER != 0 || high << 32 & !capability::ANNOUNCED != 0 {
             return Err("the client asks for capabilities that were not announced".into());
         }
-        self.capabilities = asked & capability::ANNOUNCED;
+        self.capabilities = requested & capability::ANNOUNCED;
         let _user = fields.until_zero()?;
-        let proof_length = match asked & capability::PLUGIN_AUTH_LENENC {
+        let proof_length = match requested & capability::PLUGIN_AUTH_LENENC {
             0 => fields.u8()?.into(),
             _ => length(&mut fields)?,
         };
         let proof = fields.bytes(proof_length)?;
-        if asked & capability::CONNECT_WITH_DB != 0 {
+        if requested & capability::CONNECT_WITH_DB != 0 {
             fields.until_zero()?;
         }
         let mut plugin = NATIVE;
-        if asked & capability::PLUGIN_AUTH != 0 {
+        if requested & capability::PLUGIN_AUTH != 0 {
             plugin = fields.until_zero()?;
         }
-        if asked & capability::CONNECT_ATTRS != 0 {
+        if requested & capability::CONNECT_ATTRS != 0 {
             attributes(&mut fields)?;
         }
         fields.finish("the handshake response")?;

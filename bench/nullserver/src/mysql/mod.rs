@@ -232,9 +232,10 @@ impl Connection {
         let Ok(id) = body.try_into().map(u32::from_le_bytes) else {
             return Err(format!("{command} has {} bytes instead of 4", body.len()));
         };
-        match self.statements.contains_key(&id) {
-            true => Ok(id),
-            false => Err(format!("{command} names the unknown statement {id}")),
+        if self.statements.contains_key(&id) {
+            Ok(id)
+        } else {
+            Err(format!("{command} names the unknown statement {id}"))
         }
     }
 
@@ -254,12 +255,12 @@ impl Connection {
             if statement.params > 0 {
                 return Err("a text query has a parameter mark".into());
             }
-            let more = statement.is_followed(sql);
-            if more && self.capabilities & capability::MULTI_STATEMENTS == 0 {
+            let is_followed = statement.is_followed(sql);
+            if is_followed && self.capabilities & capability::MULTI_STATEMENTS == 0 {
                 return Err("several statements stand in one text, which was not negotiated".into());
             }
-            self.statement(lent, sql, &statement, if more { MORE_RESULTS } else { 0 });
-            if !more {
+            self.statement(lent, sql, &statement, if is_followed { MORE_RESULTS } else { 0 });
+            if !is_followed {
                 return Ok(());
             }
             if matches!(self.phase, Phase::Infile(_)) {

@@ -94,20 +94,21 @@ impl Extended {
         } else if self.statements.len() >= NAMES_MAX {
             return Err("a connection holds more than 65536 statements".into());
         } else if self.statements.insert(name.into(), prepared).is_some() {
-            return Err(named("Parse makes a statement that already exists", name));
+            return Err(name_problem("Parse makes a statement that already exists", name));
         }
         Ok(statement)
     }
 
     fn prepared(&self, name: &[u8]) -> Checked<&Prepared> {
-        let found = if name.is_empty() { self.unnamed.as_ref() } else { self.statements.get(name) };
-        found.ok_or_else(|| named("there is no statement", name))
+        let statement =
+            if name.is_empty() { self.unnamed.as_ref() } else { self.statements.get(name) };
+        statement.ok_or_else(|| name_problem("there is no statement", name))
     }
 
     fn portal(&mut self, name: &[u8]) -> Checked<&mut Portal> {
-        let found =
+        let portal =
             if name.is_empty() { self.unnamed_portal.as_mut() } else { self.portals.get_mut(name) };
-        found.ok_or_else(|| named("there is no portal", name))
+        portal.ok_or_else(|| name_problem("there is no portal", name))
     }
 
     pub(super) fn bind(&mut self, body: &[u8], is_empty: bool) -> Checked<()> {
@@ -134,7 +135,7 @@ impl Extended {
                 return Err(format!("parameter {} has length {length}", index + 1));
             };
             let value = fields.bytes(length)?;
-            let value = bound(value, kind, formats.is_binary(index), index)?;
+            let value = parse_param(value, kind, formats.is_binary(index), index)?;
             if let Some(answer) = statement.answer {
                 row_exists &= answer.check(index, value)?;
             }
@@ -156,14 +157,14 @@ impl Extended {
         } else if self.portals.len() >= NAMES_MAX {
             return Err("a connection holds more than 65536 portals".into());
         } else if self.portals.insert(portal_name.into(), portal).is_some() {
-            return Err(named("Bind makes a portal that already exists", portal_name));
+            return Err(name_problem("Bind makes a portal that already exists", portal_name));
         }
         Ok(())
     }
 
     pub(super) fn describe(&mut self, body: &[u8], out: &mut Vec<u8>) -> Checked<()> {
         self.in_batch = true;
-        let (kind, name) = object(body, "Describe")?;
+        let (kind, name) = parse_object(body, "Describe")?;
         let (statement, formats) = if kind == b'S' {
             let prepared = self.prepared(name)?;
             answer::parameters(out, &prepared.types);
@@ -193,7 +194,7 @@ impl Extended {
     pub(super) fn close(&mut self, body: &[u8]) -> Checked<()> {
         self.in_batch = true;
         // Closing what does not exist is not an error.
-        match object(body, "Close")? {
+        match parse_object(body, "Close")? {
             (b'S', b"") => self.unnamed = None,
             (b'S', name) => drop(self.statements.remove(name)),
             (_, b"") => self.unnamed_portal = None,
@@ -203,12 +204,12 @@ impl Extended {
     }
 }
 
-fn named(problem: &str, name: &[u8]) -> String {
+fn name_problem(problem: &str, name: &[u8]) -> String {
     format!("{problem}: \"{}\"", name.escape_ascii())
 }
 
 /// The kind ('S' or 'P') and name in Describe and Close.
-fn object<'a>(body: &'a [u8], message: &str) -> Checked<(u8, &'a [u8])> {
+fn parse_object<'a>(body: &'a [u8], message: &str) -> Checked<(u8, &'a [u8])> {
     let mut fields = Fields::new(body);
     let kind = fields.u8()?;
     if !matches!(kind, b'S' | b'P') {
@@ -245,20 +246,22 @@ fn formats<'a>(fields: &mut Fields<'a>, wanted: usize, what: &str) -> Checked<Fo
 }
 
 /// A parameter in its format; binary ones must have the length of their type.
-fn bound(value: &[u8], kind: u32, is_binary: bool, index: usize) -> Checked<BoundParam<'_>> {
-    let wrong = |what: &str| Err(format!("parameter {} is not {what}", index + 1));
+fn parse_param(value: &[u8], kind: u32, is_binary: bool, index: usize) -> Checked<BoundParam<'_>> {
+    let mismatch = |what: &str| Err(format!("parameter {} is not {what}", index + 1));
     match (kind, is_binary) {
         (oid::INT8, true) => match value.try_into() {
             Ok(bytes) => Ok(BoundParam::Integer(i64::from_be_bytes(bytes))),
-            Err(_) => wrong("of its type's length"),
+            Err(_) => mismatch("of its type's length"),
         },
         (oid::INT4, true) => match value.try_into() {
             Ok(bytes) => Ok(BoundParam::Integer(i32::from_be_bytes(bytes).into())),
-            Err(_) => wrong("of its type's length"),
+            Err(_) => mismatch("of its type's length"),
         },
-        (oid::FLOAT8, true) if value.len() != 8 => wrong("of its type's length"),
+        (oid::FLOAT8, true) if value.len() != 8 => mismatch("of its type's length"),
         (oid::FLOAT8, true) => Ok(BoundParam::Opaque),
-        _ if value.contains(&0) || std::str::from_utf8(value).is_err() => wrong("a text in UTF-8"),
+        _ if value.contains(&0) || std::str::from_utf8(value).is_err() => {
+            mismatch("a text in UTF-8")
+        }
         _ => Ok(BoundParam::Bytes(value)),
     }
 }

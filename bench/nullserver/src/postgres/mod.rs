@@ -48,19 +48,19 @@ impl Connection {
         consumed: &mut usize,
     ) -> Checked<ReadResult> {
         while lent.out.len() < OUTPUT_MAX {
-            let rest = &input[*consumed..];
+            let remaining = &input[*consumed..];
             let next = if matches!(self.phase, Phase::Startup) {
-                let Some(body) = body_of(rest, 0, LOGIN_MAX)? else {
+                let Some(body) = message_body(remaining, 0, LOGIN_MAX)? else {
                     return Ok(ReadResult::NeedsInput);
                 };
                 *consumed += 4 + body.len();
                 self.startup(lent, body)?
             } else {
-                let Some(body) = body_of(rest, 1, MESSAGE_MAX)? else {
+                let Some(body) = message_body(remaining, 1, MESSAGE_MAX)? else {
                     return Ok(ReadResult::NeedsInput);
                 };
                 *consumed += 5 + body.len();
-                self.message(lent, rest[0], body)?
+                self.message(lent, remaining[0], body)?
             };
             if next == ReadResult::Close {
                 return Ok(ReadResult::Close);
@@ -267,7 +267,7 @@ impl Connection {
 }
 
 /// The body of the message at the start of `input`; its length stands at `at` and counts itself.
-fn body_of(input: &[u8], at: usize, limit: usize) -> Checked<Option<&[u8]>> {
+fn message_body(input: &[u8], at: usize, limit: usize) -> Checked<Option<&[u8]>> {
     let Some((length, rest)) = input.get(at..).and_then(|rest| rest.split_first_chunk()) else {
         return Ok(None);
     };

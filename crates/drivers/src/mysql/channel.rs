@@ -2,7 +2,7 @@
 
 use crate::endless::too_large;
 use crate::net::{Inbox, Transport};
-use dyno_core::{DbError, DbResult, ErrorClass, Executed, Rows, Statement};
+use dyno_core::{Cause, DbError, DbResult, ErrorClass, ErrorParts, Executed, Rows, Statement};
 use dyno_wire::mysql::packet::{HEADER_BYTES, begin_packet, finish_packet};
 use dyno_wire::mysql::{Answer, AnswerStep, CapabilityFlags, Definitions, Encoding, Malformed};
 use std::task::{Poll, ready};
@@ -11,6 +11,8 @@ use std::task::{Poll, ready};
 const INBOX_BYTES: usize = 17 << 20;
 /// Larger buffers are freed before the next command.
 const KEEP_BYTES: usize = 1 << 20;
+/// CR_SERVER_GONE_ERROR, by which MySQL's client library says that a command could not be sent.
+const SERVER_GONE: u32 = 2006;
 /// CR_LOAD_DATA_LOCAL_INFILE_REJECTED, with which MySQL's client library refuses files.
 const FILE_REJECTED: u32 = 2068;
 
@@ -24,15 +26,15 @@ pub(super) struct Channel {
     /// False from the sending of a command until its answer is complete, and for good after an abandoned call or a lost
     /// connection.
     pub(super) idle: bool,
-    /// The value that was given last.
-    pub(super) given: Given,
+    /// The execution that was submitted last.
+    pub(super) submitted: SubmittedExecution,
     /// More commands are on their way behind the one whose answer is awaited: a server that asks for a file takes them
     /// for it.
     pub(super) is_ahead: bool,
 }
 
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Given {
+pub(super) struct SubmittedExecution {
     pub(super) statement: Statement,
     /// Sequence number of the first packet of the answer.
     pub(super) sequence: u8,
@@ -61,7 +63,7 @@ impl Channel {
             answer,
             deprecate_eof,
             idle: true,
-            given: Given { statement: Statement(u32::MAX), sequence: 0 },
+            submitted: SubmittedExecution { statement: Statement(u32::MAX), sequence: 0 },
             is_ahead: false,
         }
     }
@@ -78,7 +80,7 @@ impl Channel {
 
     #[inline]
     pub(super) fn check_idle(&self) -> DbResult<()> {
-        if self.idle { Ok(()) } else { Err(abandoned()) }
+        if self.idle { Ok(()) } else { Err(abandoned_error()) }
     }
 
     /// Sends `out` and awaits the answer, which starts with packet `sequence`. A server that ends the session says why
@@ -94,50 +96,69 @@ impl Channel {
         self.idle = false;
         let delivery = self.transport.send_buffer(&mut self.out).await;
         self.answer.begin(encoding, sequence);
-        let executed = self.receive(definitions, rows).await?;
+        let answer = self.receive(definitions, rows).await;
+        let executed = answer.map_err(|error| self.explain_loss(error, delivery.is_ok()))?;
         delivery.map(|()| executed)
     }
 
-    /// Returns true if [`Channel::give`] may take something.
+    /// Tells a command that could not be sent from one that was sent without an answer.
+    #[cold]
+    fn explain_loss(&self, error: DbError, is_sent: bool) -> DbError {
+        let is_lost = error.cause() == Cause::Lost && !error.is_from_server();
+        if is_lost && (!is_sent || self.transport.has_unsent()) {
+            to_gone_error(error)
+        } else {
+            error
+        }
+    }
+
+    /// Returns true if [`Channel::submit`] may take something.
     #[inline]
     pub(super) fn takes(&self) -> bool {
         self.transport.exchanges() && self.inbox.filled().is_empty()
     }
 
-    /// Gives `out`, one execution, to be sent with the next wait; false if it can't be.
+    /// Submits `out`, one execution, to be sent with the next wait; false if it can't be.
     #[inline]
-    pub(super) fn give(&mut self, given: Given) -> bool {
-        let is_given = self.transport.try_exchange(&mut self.out);
-        if is_given {
+    pub(super) fn submit(&mut self, execution: SubmittedExecution) -> bool {
+        let is_submitted = self.transport.try_exchange(&mut self.out);
+        if is_submitted {
             self.idle = false;
-            self.given = given;
+            self.submitted = execution;
         }
-        is_given
+        is_submitted
     }
 
-    /// Waits for the answer to what was given. `None` when it is not one that can be read at once; then
-    /// [`Channel::take_given`] has to read it.
+    /// Waits for the answer to what was submitted. `None` when it is not one that can be read at once; then
+    /// [`Channel::receive_submitted`] has to read it.
     #[inline]
-    pub(super) fn poll_given<R: Rows>(
+    pub(super) fn poll_submitted<R: Rows>(
         &mut self,
         mut definitions: Option<&mut Definitions>,
         rows: &mut R,
     ) -> Poll<DbResult<Option<Executed>>> {
-        let Channel { transport, inbox, answer, given: Given { sequence, .. }, .. } = self;
+        let Channel {
+            transport,
+            inbox,
+            answer,
+            submitted: SubmittedExecution { sequence, .. },
+            ..
+        } = self;
         let read =
             |received: &[u8]| answer.plain(received, *sequence, definitions.as_deref_mut(), rows);
-        let executed = ready!(transport.poll_read(inbox, read))?;
+        let executed = ready!(transport.poll_read(inbox, read));
+        let executed = executed.map_err(|error| self.explain_loss(error, true))?;
         self.idle = executed.is_some();
         Poll::Ready(Ok(executed))
     }
 
-    pub(super) async fn take_given<R: Rows>(
+    pub(super) async fn receive_submitted<R: Rows>(
         &mut self,
         encoding: Encoding,
         definitions: &mut Definitions,
         rows: &mut R,
     ) -> DbResult<Executed> {
-        self.answer.begin(encoding, self.given.sequence);
+        self.answer.begin(encoding, self.submitted.sequence);
         self.receive(definitions, rows).await
     }
 
@@ -168,7 +189,7 @@ impl Channel {
                 self.transport.recv(&mut self.inbox).await?;
             }
             let scanned = self.answer.scan(self.inbox.filled(), definitions, rows);
-            let (taken, step) = scanned.map_err(malformed)?;
+            let (taken, step) = scanned.map_err(malformed_error)?;
             self.inbox.consume(taken);
             if let Some(kept_bytes) = rows.overflow() {
                 return Err(too_large(kept_bytes));
@@ -203,7 +224,7 @@ impl Channel {
             return error;
         }
         let name = String::from_utf8_lossy(name);
-        let refused = DbError::server(
+        let refusal = DbError::server(
             ErrorClass::Other,
             FILE_REJECTED,
             *b"HY000",
@@ -216,11 +237,11 @@ impl Channel {
         match self.reply(definitions, rows).await {
             Err(error) if error.is_fatal() => error,
             // After the server's answer the session is in step again.
-            Ok(Reply::Done(_)) | Err(_) if !self.is_ahead => refused,
+            Ok(Reply::Done(_)) | Err(_) if !self.is_ahead => refusal,
             // A second request ends the session.
             _ => {
                 self.idle = false;
-                refused.with_class(ErrorClass::ConnectionLost)
+                refusal.with_class(ErrorClass::ConnectionLost)
             }
         }
     }
@@ -236,12 +257,18 @@ impl Channel {
 }
 
 #[cold]
-fn abandoned() -> DbError {
-    DbError::lost("An earlier answer on this connection was not received to its end.")
+fn abandoned_error() -> DbError {
+    to_gone_error(DbError::lost(
+        "An earlier statement has lost the connection, or its answer was given up.",
+    ))
+}
+
+fn to_gone_error(error: DbError) -> DbError {
+    ErrorParts { errno: SERVER_GONE, ..(*error).clone() }.into()
 }
 
 #[cold]
-pub(super) fn malformed(error: Malformed) -> DbError {
+pub(super) fn malformed_error(error: Malformed) -> DbError {
     let text = error.to_string();
     let mut letters = text.chars();
     let first = letters.next().map(|c| c.to_ascii_uppercase()).unwrap_or_default();

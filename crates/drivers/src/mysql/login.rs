@@ -1,7 +1,7 @@
 //! The log-in, from the server's greeting on.
 
 use super::MysqlDriver;
-use super::channel::malformed;
+use super::channel::malformed_error;
 use crate::database::Disclosure;
 use crate::net::{Address, Inbox, TlsConfig, TlsMode, Transport, random};
 use dyno_core::{Cause, DbError, DbResult};
@@ -26,6 +26,7 @@ pub(super) struct Login<'a> {
     address: &'a Address,
     plugin: Option<Plugin>,
     scramble: Vec<u8>,
+    offers_tls: bool,
     /// As the server has it after the log-in.
     pub(super) status: u16,
 }
@@ -41,6 +42,7 @@ impl<'a> Login<'a> {
             address,
             plugin: None,
             scramble: Vec::new(),
+            offers_tls: false,
             status: 0,
         }
     }
@@ -57,9 +59,10 @@ impl<'a> Login<'a> {
 
     async fn log_in(&mut self, tls: &TlsConfig) -> DbResult<(Greeting, CapabilityFlags)> {
         let packet = self.read().await?;
-        let greeting = Greeting::parse(&packet).map_err(malformed)?;
+        let greeting = Greeting::parse(&packet).map_err(malformed_error)?;
+        self.offers_tls = greeting.capabilities.has(CapabilityFlags::SSL);
         let mut capabilities =
-            CapabilityFlags::negotiate(greeting.capabilities).map_err(malformed)?;
+            CapabilityFlags::negotiate(greeting.capabilities).map_err(malformed_error)?;
         if self.driver.database.is_empty() {
             capabilities = capabilities.without(CapabilityFlags::CONNECT_WITH_DB);
         }
@@ -72,7 +75,7 @@ impl<'a> Login<'a> {
             }
             capabilities = capabilities.with(CapabilityFlags::COMPRESS);
         }
-        if self.wants_tls(tls.mode, greeting.capabilities)? {
+        if self.wants_tls(tls.mode)? {
             capabilities = capabilities.with(CapabilityFlags::SSL);
             let request = self.login_packet(capabilities, "", &[]);
             let mut out = Vec::new();
@@ -80,7 +83,7 @@ impl<'a> Login<'a> {
             self.transport.send(&out).await?;
             self.framing.expect(next);
             if !self.inbox.filled().is_empty() {
-                return Err(malformed(Malformed("it sent more before the TLS handshake")));
+                return Err(malformed_error(Malformed("it sent more before the TLS handshake")));
             }
             self.transport.start_tls(tls, self.address.tls_name()).await?;
         }
@@ -88,7 +91,7 @@ impl<'a> Login<'a> {
         // An unknown first method is not an obstacle: the account may have another one.
         let plugin = Plugin::from_name(&greeting.plugin).unwrap_or(Plugin::Native);
         self.plugin = Some(plugin);
-        let response = self.response(plugin)?;
+        let response = self.auth_response(plugin)?;
         let mut out = Vec::new();
         let next = self
             .login_packet(capabilities, plugin.name(), &response)
@@ -97,7 +100,7 @@ impl<'a> Login<'a> {
         self.transport.send(&out).await?;
         self.authenticate().await?;
         if !self.inbox.filled().is_empty() {
-            return Err(malformed(Malformed("it sent more after the log-in")));
+            return Err(malformed_error(Malformed("it sent more after the log-in")));
         }
         if self.driver.compresses {
             self.transport.start_compression();
@@ -126,8 +129,8 @@ impl<'a> Login<'a> {
     }
 
     /// Like the server's own clients, encrypts a unix socket only on demand.
-    fn wants_tls(&self, mode: TlsMode, server: CapabilityFlags) -> DbResult<bool> {
-        let offered = server.has(CapabilityFlags::SSL);
+    fn wants_tls(&self, mode: TlsMode) -> DbResult<bool> {
+        let offered = self.offers_tls;
         match mode {
             TlsMode::Disable | TlsMode::Allow => Ok(false),
             TlsMode::Prefer => Ok(offered && !self.transport.is_local()),
@@ -137,11 +140,11 @@ impl<'a> Login<'a> {
                 *b"HY000",
                 format!("The server at {} does not offer TLS.", self.address),
             )
-            .with_hint("use tls=prefer or tls=disable, or give the server a certificate")),
+            .with_hint("give the server a certificate, or use tls=prefer or tls=disable with an account that need not encrypt")),
         }
     }
 
-    fn response(&self, plugin: Plugin) -> DbResult<Vec<u8>> {
+    fn auth_response(&self, plugin: Plugin) -> DbResult<Vec<u8>> {
         match plugin.response(self.driver.password.reveal().as_bytes(), &self.scramble) {
             Some(response) => Ok(response),
             None => self.whole_password(plugin),
@@ -159,7 +162,7 @@ impl<'a> Login<'a> {
             return Ok(clear_text(self.driver.password.reveal().as_bytes()));
         }
         if let Some(key) = &self.driver.public_key {
-            return self.encrypted(key);
+            return self.encrypt_password(key);
         }
         self.check(Disclosure::FetchedKey)?;
         Ok(vec![plugin.key_request()])
@@ -174,9 +177,9 @@ impl<'a> Login<'a> {
         disclosure.check(&self.transport, self.address, self.driver.opt_ins)
     }
 
-    fn encrypted(&self, key: &PublicKey) -> DbResult<Vec<u8>> {
+    fn encrypt_password(&self, key: &PublicKey) -> DbResult<Vec<u8>> {
         key.encrypt_password(self.driver.password.reveal().as_bytes(), &self.scramble, random()?)
-            .map_err(malformed)
+            .map_err(malformed_error)
     }
 
     async fn authenticate(&mut self) -> DbResult<()> {
@@ -184,15 +187,15 @@ impl<'a> Login<'a> {
             let packet = self.read().await?;
             match packet.split_first() {
                 Some((0, ok)) => {
-                    self.status = status_of(ok).unwrap_or_default();
+                    self.status = parse_status(ok).unwrap_or_default();
                     return Ok(());
                 }
                 Some((&SWITCH, request)) => self.switch(request).await?,
                 Some((&MORE_DATA, data)) => self.go_on(data).await?,
-                _ => return Err(malformed(Malformed("an unknown packet during the log-in"))),
+                _ => return Err(malformed_error(Malformed("an unknown packet during the log-in"))),
             }
         }
-        Err(malformed(Malformed("the log-in does not come to an end")))
+        Err(malformed_error(Malformed("the log-in does not come to an end")))
     }
 
     /// Takes the account's method, if the greeting named another one.
@@ -218,7 +221,7 @@ impl<'a> Login<'a> {
             (_, data) => data.strip_suffix(&[0]).unwrap_or(data).to_vec(),
         };
         self.plugin = Some(plugin);
-        let response = self.response(plugin)?;
+        let response = self.auth_response(plugin)?;
         self.send(&response).await
     }
 
@@ -236,11 +239,11 @@ impl<'a> Login<'a> {
             {
                 // Also of a key that no one has asked for.
                 self.check(Disclosure::FetchedKey)?;
-                let key = PublicKey::from_pem(pem).map_err(malformed)?;
-                let encrypted = self.encrypted(&key)?;
+                let key = PublicKey::from_pem(pem).map_err(malformed_error)?;
+                let encrypted = self.encrypt_password(&key)?;
                 self.send(&encrypted).await
             }
-            _ => Err(malformed(Malformed("unexpected data during the log-in"))),
+            _ => Err(malformed_error(Malformed("unexpected data during the log-in"))),
         }
     }
 
@@ -256,15 +259,18 @@ impl<'a> Login<'a> {
     /// The next packet that is not an error.
     async fn read(&mut self) -> DbResult<Vec<u8>> {
         loop {
-            let (found, taken) = match self.framing.take(self.inbox.filled()).map_err(malformed)? {
-                Framed::Partial(taken) => (None, taken),
-                Framed::Payload(payload, taken) => (Some(payload.to_vec()), taken),
-            };
-            self.inbox.consume(taken);
-            match found {
+            let (payload, consumed) =
+                match self.framing.next_payload(self.inbox.filled()).map_err(malformed_error)? {
+                    Framed::Partial(consumed) => (None, consumed),
+                    Framed::Payload(bytes, consumed) => (Some(bytes.to_vec()), consumed),
+                };
+            self.inbox.consume(consumed);
+            match payload {
                 None => self.transport.recv(&mut self.inbox).await?,
                 Some(packet) if packet.first() == Some(&0xff) => {
-                    return Err(self.rejected(ServerError::parse(&packet).map_err(malformed)?));
+                    return Err(
+                        self.rejected(ServerError::parse(&packet).map_err(malformed_error)?)
+                    );
                 }
                 Some(packet) => return Ok(packet),
             }
@@ -294,8 +300,16 @@ impl<'a> Login<'a> {
             3159 => "the server takes encrypted connections only: add tls=require in the URL",
             _ => "",
         };
-        let refused = DbError::login(u32::from(error.errno), error.sqlstate, error.message);
-        if hint.is_empty() { refused } else { refused.with_hint(hint) }
+        let demand = match error.errno {
+            1045 | 1698 if self.transport.is_tls() => {
+                "; an account with REQUIRE X509 needs cert=FILE and key=FILE"
+            }
+            1045 | 1698 if self.offers_tls => "; an account with REQUIRE SSL needs tls=require",
+            1045 | 1698 => "; the server offers no TLS, so no account with REQUIRE SSL can log in",
+            _ => "",
+        };
+        let refusal = DbError::login(u32::from(error.errno), error.sqlstate, error.message);
+        if hint.is_empty() { refusal } else { refusal.with_hint(format!("{hint}{demand}")) }
     }
 
     /// Rewords errors of an unfinished log-in for a user who connects.
@@ -315,7 +329,7 @@ impl<'a> Login<'a> {
 }
 
 /// The status in an OK packet, whose first byte is taken off.
-fn status_of(ok: &[u8]) -> Result<u16, Malformed> {
+fn parse_status(ok: &[u8]) -> Result<u16, Malformed> {
     let mut reader = PacketReader::new(ok);
     let _affected = reader.lenenc()?;
     let _last_insert_id = reader.lenenc()?;

@@ -44,7 +44,7 @@ impl MysqlDriver {
         Ok(MysqlDriver {
             hosts: target.hosts.servers()?,
             tls: TlsConfig::new(&target.tls)?,
-            user: target.user_or_default().map_err(unusable)?,
+            user: target.user_or_default().map_err(settings_error)?,
             password: target.password.clone().unwrap_or_else(|| Secret::new("")),
             database: target.database.clone().unwrap_or_default(),
             opt_ins: OptIns::from_target(target),
@@ -94,9 +94,9 @@ impl Driver for MysqlDriver {
             let channel = Channel::new(login.transport, capabilities, login.status);
             let files = capabilities.has(CapabilityFlags::LOCAL_FILES);
             let mut session = MysqlSession::new(channel, product, files, method, &host.address);
+            session.variables.clone_from(&self.variables);
             if let Some(sql) = self.set_statement() {
-                session.query(&sql, &mut Discard).await.map_err(|error| variables(&error))?;
-                session.variables.clone_from(&self.variables);
+                session.query(&sql, &mut Discard).await.map_err(|error| variables_error(&error))?;
             }
             Ok(session)
         });
@@ -113,17 +113,17 @@ impl Driver for MysqlDriver {
 }
 
 fn read_key(path: &String) -> DbResult<PublicKey> {
-    let refused = |why: String| {
-        let message = format!("The server's public key {path} can't be read: {why}.");
+    let refusal = |reason: String| {
+        let message = format!("The server's public key {path} can't be read: {reason}.");
         DbError::rejected(0, *b"08001", message).with_hint(
             "server_public_key= names a PEM file, such as a copy of the server's public_key.pem",
         )
     };
-    let pem = std::fs::read(path).map_err(|error| refused(error.to_string()))?;
-    PublicKey::from_pem(&pem).map_err(|_| refused("it holds no RSA key in PEM".to_owned()))
+    let pem = std::fs::read(path).map_err(|error| refusal(error.to_string()))?;
+    PublicKey::from_pem(&pem).map_err(|_| refusal("it holds no RSA key in PEM".to_owned()))
 }
 
-fn unusable(error: TargetError) -> DbError {
+fn settings_error(error: TargetError) -> DbError {
     let rejected = DbError::rejected(0, *b"08001", error.message);
     match error.hint {
         Some(hint) => rejected.with_hint(hint),
@@ -131,7 +131,7 @@ fn unusable(error: TargetError) -> DbError {
     }
 }
 
-fn variables(error: &DbError) -> DbError {
+fn variables_error(error: &DbError) -> DbError {
     let mut sqlstate = *b"HY000";
     sqlstate.copy_from_slice(error.sqlstate().as_bytes());
     let message = format!("The session variables can't be set: {}", error.message());

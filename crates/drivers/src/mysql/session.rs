@@ -18,7 +18,7 @@ use dyno_wire::mysql::statement::{
 use dyno_wire::mysql::{Definitions, Encoding, PrepareAnswer, Prepared};
 use dyno_wire::text_rows::TextRows;
 
-use super::channel::{Channel, Given, Reply, malformed};
+use super::channel::{Channel, Reply, SubmittedExecution, malformed_error};
 use crate::endless;
 
 /// ER_UNSUPPORTED_PS.
@@ -86,7 +86,7 @@ impl MysqlSession {
     #[inline]
     fn begin(&mut self) -> DbResult<()> {
         if self.channel.idle && !self.flight.is_empty() {
-            return Err(misuse("queued executions must be flushed before the next command"));
+            return Err(misuse_error("queued executions must be flushed before the next command"));
         }
         self.channel.begin()
     }
@@ -106,7 +106,7 @@ impl MysqlSession {
         channel.idle = false;
         let delivery = channel.transport.send(&channel.out).await;
         loop {
-            let (taken, step) = answer.scan(channel.inbox.filled()).map_err(malformed)?;
+            let (taken, step) = answer.scan(channel.inbox.filled()).map_err(malformed_error)?;
             channel.inbox.consume(taken);
             match step {
                 PrepareStep::More => channel.transport.recv(&mut channel.inbox).await?,
@@ -179,7 +179,7 @@ impl Session for MysqlSession {
 
     async fn forget(&mut self, statement: Statement) -> DbResult<()> {
         self.begin()?;
-        match self.statements.remove(statement).ok_or_else(unknown)? {
+        match self.statements.remove(statement).ok_or_else(unknown_statement)? {
             Slot::Prepared(prepared) => {
                 let channel = &mut self.channel;
                 prepared.encode_close(&mut channel.out);
@@ -200,7 +200,7 @@ impl Session for MysqlSession {
         rows: &mut R,
     ) -> DbResult<Executed> {
         self.begin()?;
-        let slot = self.statements.get_mut(statement).ok_or_else(unknown)?;
+        let slot = self.statements.get_mut(statement).ok_or_else(unknown_statement)?;
         let out = &mut self.channel.out;
         match slot {
             Slot::Prepared(prepared) => {
@@ -224,36 +224,36 @@ impl Session for MysqlSession {
     #[inline]
     fn give(&mut self, statement: Statement, params: &[Param<'_>]) -> DbResult<bool> {
         self.begin()?;
-        let slot = self.statements.get_mut(statement).ok_or_else(unknown)?;
+        let slot = self.statements.get_mut(statement).ok_or_else(unknown_statement)?;
         let Slot::Prepared(prepared) = slot else { return Ok(false) };
         if !self.channel.takes() {
             return Ok(false);
         }
         let sequence = prepared.encode(params, &mut self.channel.out).map_err(wrong_count)?;
-        let is_given = self.channel.give(Given { statement, sequence });
-        if !is_given {
+        let is_submitted = self.channel.submit(SubmittedExecution { statement, sequence });
+        if !is_submitted {
             // What is encoded once more must not lack them.
             prepared.forget_types();
         }
-        Ok(is_given)
+        Ok(is_submitted)
     }
 
     #[inline]
-    fn poll_given<R: Rows>(&mut self, rows: &mut R) -> Poll<DbResult<Option<Executed>>> {
-        let given = self.channel.given.statement;
-        let definitions = match R::KEPT.then(|| self.statements.get_mut(given)).flatten() {
+    fn poll_submitted<R: Rows>(&mut self, rows: &mut R) -> Poll<DbResult<Option<Executed>>> {
+        let statement = self.channel.submitted.statement;
+        let definitions = match R::KEPT.then(|| self.statements.get_mut(statement)).flatten() {
             Some(Slot::Prepared(prepared)) => Some(&mut prepared.definitions),
             _ => None,
         };
-        self.channel.poll_given(definitions, rows)
+        self.channel.poll_submitted(definitions, rows)
     }
 
-    async fn take_given<R: Rows>(&mut self, rows: &mut R) -> DbResult<Executed> {
-        let given = self.channel.given.statement;
-        let slot = self.statements.get_mut(given).ok_or_else(unknown)?;
-        let Slot::Prepared(prepared) = slot else { return Err(unknown()) };
+    async fn receive_submitted<R: Rows>(&mut self, rows: &mut R) -> DbResult<Executed> {
+        let statement = self.channel.submitted.statement;
+        let slot = self.statements.get_mut(statement).ok_or_else(unknown_statement)?;
+        let Slot::Prepared(prepared) = slot else { return Err(unknown_statement()) };
         let definitions = &mut prepared.definitions;
-        let answer = self.channel.take_given(Encoding::Binary, definitions, rows).await;
+        let answer = self.channel.receive_submitted(Encoding::Binary, definitions, rows).await;
         if answer.is_err() {
             prepared.forget_types();
         }
@@ -270,7 +270,7 @@ impl Session for MysqlSession {
 
     async fn query_bytes<R: Rows>(&mut self, sql: &[u8], rows: &mut R) -> DbResult<Executed> {
         let answered = self.send_query(sql, rows).await;
-        answered.map_err(|error| endless::named(error, rows, &self.address, sql))
+        answered.map_err(|error| endless::explain_overflow(error, rows, &self.address, sql))
     }
 
     fn has_backslash_escapes(&self) -> bool {
@@ -319,7 +319,7 @@ impl Session for MysqlSession {
             self.channel.begin()?;
         }
         self.channel.check_idle()?;
-        let slot = self.statements.get_mut(statement).ok_or_else(unknown)?;
+        let slot = self.statements.get_mut(statement).ok_or_else(unknown_statement)?;
         let out = &mut self.channel.out;
         let sequence = match slot {
             Slot::Prepared(prepared) => prepared.encode(params, out).map_err(wrong_count)?,
@@ -334,20 +334,20 @@ impl Session for MysqlSession {
 
     async fn flush<R: Rows>(&mut self, rows: &mut R, results: &mut FlightAnswers) -> DbResult<()> {
         self.channel.check_idle()?;
-        let mut sent = 0;
+        let mut sent_bytes = 0;
         let MysqlSession { channel, statements, definitions, flight, .. } = self;
         for number in 0..flight.len() {
             let queued = flight[number];
             channel.idle = false;
             let mut delivery = Ok(());
-            if queued.end > sent {
-                let fits = |later: &&Queued| later.end <= sent + WINDOW_BYTES;
+            if queued.end > sent_bytes {
+                let fits = |later: &&Queued| later.end <= sent_bytes + WINDOW_BYTES;
                 let end = flight[number..].iter().take_while(fits).last().unwrap_or(&queued).end;
-                delivery = channel.transport.send(&channel.out[sent..end]).await;
-                sent = end;
+                delivery = channel.transport.send(&channel.out[sent_bytes..end]).await;
+                sent_bytes = end;
             }
-            channel.is_ahead = sent > queued.end;
-            let answer = match statements.get_mut(queued.statement).ok_or_else(unknown)? {
+            channel.is_ahead = sent_bytes > queued.end;
+            let answer = match statements.get_mut(queued.statement).ok_or_else(unknown_statement)? {
                 Slot::Prepared(prepared) => {
                     channel.answer.begin(Encoding::Binary, queued.sequence);
                     let answer = channel.receive(&mut prepared.definitions, rows).await;
@@ -402,18 +402,18 @@ impl Session for MysqlSession {
 }
 
 #[cold]
-fn misuse(what: &str) -> DbError {
+fn misuse_error(what: &str) -> DbError {
     DbError::server(ErrorClass::Other, 0, *b"HY010", format!("Wrong use of a session: {what}."))
 }
 
 #[cold]
-fn unknown() -> DbError {
-    misuse("the statement was not prepared on this session")
+fn unknown_statement() -> DbError {
+    misuse_error("the statement was not prepared on this session")
 }
 
 #[cold]
 fn wrong_count(count: WrongParamCount) -> DbError {
-    misuse(&format!(
+    misuse_error(&format!(
         "the statement has {} placeholders, but {} parameters were given",
         count.expected, count.given
     ))
@@ -480,7 +480,7 @@ async fn load_by_any_way(
     };
     rows.restart();
     let most_bytes = if is_proxy(session) { PROXY_INSERT_BYTES } else { INSERT_BYTES };
-    let stored = insert(session, table, columns, rows, packet_bytes.min(most_bytes)).await?;
+    let stored = insert_rows(session, table, columns, rows, packet_bytes.min(most_bytes)).await?;
     // A proxy would have to pass the rows on; ShardingSphere doesn't.
     let remedy = (!is_proxy(session)).then_some("SET GLOBAL local_infile=1");
     Ok(BulkReport {
@@ -565,7 +565,7 @@ async fn load_data(
     Ok(executed.affected)
 }
 
-async fn insert(
+async fn insert_rows(
     session: &mut MysqlSession,
     table: &str,
     columns: &[&str],

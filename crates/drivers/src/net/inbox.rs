@@ -93,15 +93,15 @@ impl Inbox {
     #[cold]
     fn make_space(&mut self) -> DbResult<()> {
         let grow = std::mem::take(&mut self.grow);
-        let held = self.end - self.start;
+        let filled_bytes = self.end - self.start;
         let size = self.bytes.len();
         self.move_to_front();
-        if grow || held > size / 2 {
+        if grow || filled_bytes > size / 2 {
             let larger = (size * 2).min(self.limit);
             self.bytes.resize(larger, 0);
         }
         if self.end == self.bytes.len() {
-            return Err(self.too_long(held + 1));
+            return Err(self.too_long(filled_bytes + 1));
         }
         Ok(())
     }
@@ -193,7 +193,7 @@ impl Packed {
             self.packets.clear();
             self.taken = 0;
             let unpacked = self.frames.unpack(self.received.filled(), &mut self.packets);
-            match unpacked.map_err(malformed)? {
+            match unpacked.map_err(malformed_error)? {
                 0 => return Ok(false),
                 length => self.received.consume(length),
             }
@@ -209,7 +209,7 @@ impl Packed {
 }
 
 #[cold]
-fn malformed(error: Malformed) -> DbError {
+fn malformed_error(error: Malformed) -> DbError {
     DbError::protocol(format!("The compressed protocol is broken: {}.", error.0))
 }
 
@@ -219,13 +219,13 @@ mod tests {
     use proptest::prelude::*;
 
     fn receive(inbox: &mut Inbox, bytes: &[u8]) -> DbResult<()> {
-        let mut rest = bytes;
-        while !rest.is_empty() {
+        let mut remaining = bytes;
+        while !remaining.is_empty() {
             let space = inbox.space()?;
-            let count = rest.len().min(space.len());
-            space[..count].copy_from_slice(&rest[..count]);
+            let count = remaining.len().min(space.len());
+            space[..count].copy_from_slice(&remaining[..count]);
             inbox.received(count);
-            rest = &rest[count..];
+            remaining = &remaining[count..];
         }
         Ok(())
     }

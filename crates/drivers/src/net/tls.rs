@@ -80,7 +80,8 @@ impl TlsConfig {
 
 fn client_config(mode: TlsMode, options: &TlsOptions) -> DbResult<ClientConfig> {
     let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let unusable = |error: Error| refused(format!("The TLS settings can't be used: {error}."));
+    let settings_error =
+        |error: Error| tls_error(format!("The TLS settings can't be used: {error}."));
     let mut verifier = Verifier {
         chain: None,
         trusted: Vec::new(),
@@ -95,13 +96,13 @@ fn client_config(mode: TlsMode, options: &TlsOptions) -> DbResult<ClientConfig> 
         let chain = WebPkiServerVerifier::builder_with_provider(roots, provider.clone());
         verifier.chain =
             Some(chain.build().map_err(|error| {
-                refused(format!("The CA certificates can't be used: {error}."))
+                tls_error(format!("The CA certificates can't be used: {error}."))
             })?);
         verifier.proves_key = true;
     }
     let builder = ClientConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()
-        .map_err(unusable)?
+        .map_err(settings_error)?
         .dangerous()
         .with_custom_certificate_verifier(Arc::new(verifier));
     match (&options.cert, &options.key) {
@@ -109,12 +110,12 @@ fn client_config(mode: TlsMode, options: &TlsOptions) -> DbResult<ClientConfig> 
         (Some(cert), Some(key)) => {
             let chain = read_certificates(cert)?;
             let private = PrivateKeyDer::from_pem_file(key).map_err(|error| {
-                refused(format!("The private key {} can't be read: {error}.", key.display()))
+                tls_error(format!("The private key {} can't be read: {error}.", key.display()))
                     .with_hint("it must be a PEM file with an unencrypted private key")
             })?;
-            builder.with_client_auth_cert(chain, private).map_err(unusable)
+            builder.with_client_auth_cert(chain, private).map_err(settings_error)
         }
-        _ => Err(refused(
+        _ => Err(tls_error(
             "The target has a client certificate without its private key, or a key alone.",
         )
         .with_hint("give both cert=FILE and key=FILE: a client certificate and its private key")),
@@ -131,38 +132,38 @@ fn load_roots(ca: Option<&Path>, trusted: &[CertificateDer<'static>]) -> DbResul
                         format!("A CA certificate in {} is bad: {error}.", path.display());
                     match error {
                         Error::InvalidCertificate(problem) if is_unsupported_version(&problem) => {
-                            refused(refusal).with_hint(VERSION_1)
+                            tls_error(refusal).with_hint(VERSION_1)
                         }
-                        _ => refused(refusal),
+                        _ => tls_error(refusal),
                     }
                 })?;
             }
         }
         None => {
-            let found = rustls_native_certs::load_native_certs();
+            let loaded = rustls_native_certs::load_native_certs();
             // Systems carry certificates that no library accepts; the others still count.
-            roots.add_parsable_certificates(found.certs);
+            roots.add_parsable_certificates(loaded.certs);
         }
     }
     if roots.is_empty() {
-        return Err(refused("This system has no CA certificates.")
+        return Err(tls_error("This system has no CA certificates.")
             .with_hint("install them (package ca-certificates) or give ca=FILE"));
     }
     Ok(roots)
 }
 
 fn read_certificates(path: &Path) -> DbResult<Vec<CertificateDer<'static>>> {
-    let unreadable = |error: rustls::pki_types::pem::Error| {
-        refused(format!("The certificate file {} can't be read: {error}.", path.display()))
+    let read_error = |error: rustls::pki_types::pem::Error| {
+        tls_error(format!("The certificate file {} can't be read: {error}.", path.display()))
             .with_hint("give the path of a PEM file that this user may read")
     };
-    let all = CertificateDer::pem_file_iter(path).map_err(unreadable)?;
-    let all: Vec<_> = all.collect::<Result<_, _>>().map_err(unreadable)?;
-    if all.is_empty() {
-        return Err(refused(format!("The file {} holds no certificate.", path.display()))
+    let certificates = CertificateDer::pem_file_iter(path).map_err(read_error)?;
+    let certificates: Vec<_> = certificates.collect::<Result<_, _>>().map_err(read_error)?;
+    if certificates.is_empty() {
+        return Err(tls_error(format!("The file {} holds no certificate.", path.display()))
             .with_hint("a PEM certificate begins with -----BEGIN CERTIFICATE-----"));
     }
-    Ok(all)
+    Ok(certificates)
 }
 
 const VERSION_1: &str = "a certificate of version 1 can't be checked: make one of version 3 with subjectAltName, such as by \
@@ -170,16 +171,27 @@ const VERSION_1: &str = "a certificate of version 1 can't be checked: make one o
 const NO_NAME: &str = "the certificate has a common name alone, which is not compared: make one with subjectAltName, or use \
                        tls=verify-ca, which does not check the name";
 
-fn is_unsupported_version(problem: &CertificateError) -> bool {
-    let CertificateError::Other(OtherError(cause)) = problem else { return false };
-    // An error of the crate webpki, which dyno does not depend on.
-    cause.to_string() == "UnsupportedCertVersion"
+/// Returns true for an error of the crate webpki, which dyno does not depend on.
+fn is_other(problem: &CertificateError, name: &str) -> bool {
+    matches!(problem, CertificateError::Other(OtherError(cause)) if cause.to_string() == name)
 }
 
-pub(super) fn explain(error: &Error, host: &str) -> DbError {
-    let sentence = format!("TLS with {host} failed: {error}.");
+fn is_unsupported_version(problem: &CertificateError) -> bool {
+    is_other(problem, "UnsupportedCertVersion")
+}
+
+/// A certificate that signs itself is a CA's.
+fn is_untrusted(problem: &CertificateError) -> bool {
+    *problem == CertificateError::UnknownIssuer || is_other(problem, "CaUsedAsEndEntity")
+}
+
+pub(super) fn explain_failure(error: &Error, host: &str) -> DbError {
+    let mut sentence = format!("TLS with {host} failed: {error}.");
     let hint = match error {
-        Error::InvalidCertificate(CertificateError::UnknownIssuer) => {
+        Error::InvalidCertificate(problem) if is_untrusted(problem) => {
+            sentence = format!(
+                "TLS with {host} failed: no CA that is trusted here has signed its certificate."
+            );
             "give the CA that signed the server's certificate with ca=FILE"
         }
         Error::InvalidCertificate(problem) if is_unsupported_version(problem) => VERSION_1,
@@ -202,10 +214,10 @@ pub(super) fn explain(error: &Error, host: &str) -> DbError {
         }
         _ => "the server must speak TLS 1.2 or 1.3; tls=disable connects without TLS",
     };
-    refused(sentence).with_hint(hint)
+    tls_error(sentence).with_hint(hint)
 }
 
-fn refused(message: impl Into<String>) -> DbError {
+fn tls_error(message: impl Into<String>) -> DbError {
     DbError::tls(0, *b"08001", message)
 }
 
@@ -232,8 +244,8 @@ macro_rules! check_signature {
             if !self.proves_key {
                 return Ok(HandshakeSignatureValid::assertion());
             }
-            let known = &self.provider.signature_verification_algorithms;
-            rustls::crypto::$check(message, cert, dss, known)
+            let algorithms = &self.provider.signature_verification_algorithms;
+            rustls::crypto::$check(message, cert, dss, algorithms)
         }
     };
 }

@@ -19,7 +19,7 @@ use rustls::ClientConnection;
 use rustls::pki_types::ServerName;
 
 use super::inbox::{Inbox, Packed};
-use super::tls::{TlsConfig, explain};
+use super::tls::{TlsConfig, explain_failure};
 
 /// An open connection, registered with its loop.
 #[derive(Debug)]
@@ -56,14 +56,15 @@ impl Transport {
             let Address::Unix(path) = address else {
                 return connect_tcp(host, due).await;
             };
-            let target = SocketAddrUnix::new(path).map_err(|errno| unreachable(address, errno))?;
+            let target =
+                SocketAddrUnix::new(path).map_err(|errno| connect_error(address, errno))?;
             let socket = loop {
-                let socket = open(AddressFamily::UNIX).map_err(|e| unreachable(address, e))?;
+                let socket = open(AddressFamily::UNIX).map_err(|e| connect_error(address, e))?;
                 match connect(&socket, &target) {
                     Ok(()) => break socket,
                     // A unix socket with a full backlog can't be waited for, only asked again.
                     Err(Errno::AGAIN) => sleep_until(now() + MILLISECOND).await,
-                    Err(errno) => return Err(unreachable(address, errno)),
+                    Err(errno) => return Err(connect_error(address, errno)),
                 }
             };
             Ok(Transport::plain(register(socket)?, true, false))
@@ -80,7 +81,8 @@ impl Transport {
         let name = ServerName::try_from(host.to_owned()).map_err(|_| {
             DbError::tls(0, *b"08001", format!("TLS can't be used with the host name {host}."))
         })?;
-        let mut tls = ClientConnection::new(client, name).map_err(|error| explain(&error, host))?;
+        let mut tls =
+            ClientConnection::new(client, name).map_err(|error| explain_failure(&error, host))?;
         while tls.is_handshaking() {
             flush_tls(&self.socket, &mut tls).await?;
             if tls.is_handshaking() {
@@ -97,8 +99,8 @@ impl Transport {
     /// Sends all of `bytes`.
     #[inline]
     pub async fn send(&mut self, bytes: &[u8]) -> DbResult<()> {
-        let mut rest = bytes;
-        while !self.try_send(&mut rest)? {
+        let mut unsent = bytes;
+        while !self.try_send(&mut unsent)? {
             self.socket.writable().await;
         }
         Ok(())
@@ -125,6 +127,11 @@ impl Transport {
     pub fn try_exchange(&mut self, bytes: &mut Vec<u8>) -> bool {
         self.is_unsent = self.layer_exchanges(bytes);
         self.is_unsent
+    }
+
+    /// Returns true if bytes that were taken are not sent, also because they can't be.
+    pub fn has_unsent(&self) -> bool {
+        self.socket.has_unsent()
     }
 
     /// Makes the next wait send what was given.
@@ -156,7 +163,7 @@ impl Transport {
             return Poll::Pending;
         }
         if let Layer::Plain = self.layer {
-            match self.socket.look(&mut read) {
+            match self.socket.peek(&mut read) {
                 Peek::Nothing => return Poll::Pending,
                 Peek::Taken(done) => return Poll::Ready(Ok(Some(done))),
                 Peek::Refused => {}
@@ -201,9 +208,9 @@ impl Transport {
     /// Sends all of `bytes`; whenever the send queue is full, receives into `inbox`. Otherwise a server that waits
     /// until its answers are read would stop both sides for ever.
     pub async fn send_receiving(&mut self, bytes: &[u8], inbox: &mut Inbox) -> DbResult<()> {
-        let mut rest = bytes;
+        let mut unsent = bytes;
         loop {
-            if self.try_send(&mut rest)? {
+            if self.try_send(&mut unsent)? {
                 return Ok(());
             }
             self.socket.either().await;
@@ -225,17 +232,17 @@ impl Transport {
     }
 
     pub fn is_tls(&self) -> bool {
-        self.layer.tls().is_some()
+        self.layer.tls_connection().is_some()
     }
 
     /// The certificate that the server has shown, in DER.
     pub fn certificate(&self) -> Option<&[u8]> {
-        self.layer.tls()?.peer_certificates()?.first().map(AsRef::as_ref)
+        self.layer.tls_connection()?.peer_certificates()?.first().map(AsRef::as_ref)
     }
 
     /// The facts that TLS has proven.
     pub fn tls(&self) -> Option<SessionTls> {
-        let tls = self.layer.tls()?;
+        let tls = self.layer.tls_connection()?;
         let version = match tls.protocol_version() {
             Some(rustls::ProtocolVersion::TLSv1_2) => "TLS 1.2",
             _ => "TLS 1.3",
@@ -255,11 +262,11 @@ impl Transport {
 }
 
 impl Layer {
-    fn tls(&self) -> Option<&ClientConnection> {
+    fn tls_connection(&self) -> Option<&ClientConnection> {
         match self {
             Layer::Plain => None,
             Layer::Tls(tls) => Some(tls),
-            Layer::Packed(packed) => packed.below.tls(),
+            Layer::Packed(packed) => packed.below.tls_connection(),
         }
     }
 
@@ -302,8 +309,8 @@ impl Layer {
                 if rest.is_empty() {
                     return Ok(true);
                 }
-                let taken = tls.writer().write(rest).map_err(|error| broken(&error))?;
-                *rest = &rest[taken..];
+                let accepted = tls.writer().write(rest).map_err(|error| broken_error(&error))?;
+                *rest = &rest[accepted..];
             },
             Layer::Packed(packed) => packed.try_send(socket, rest),
         }
@@ -331,8 +338,8 @@ async fn connect_tcp(host: &ServerHost, due: Nanos) -> DbResult<Transport> {
     let mut last = DbError::unreachable(format!("The host {} has no address.", host.address));
     for (index, target) in sockets.iter().enumerate() {
         // A silent address must leave time for the others.
-        let left = (sockets.len() - index) as u64;
-        let share = now() + due.saturating_sub(now()) / left;
+        let remaining_sockets = (sockets.len() - index) as u64;
+        let share = now() + due.saturating_sub(now()) / remaining_sockets;
         match before(share, &host.address, connect_one(target, &host.address)).await {
             Ok(transport) => return Ok(transport),
             Err(error) => last = error,
@@ -351,22 +358,22 @@ fn keep_alive(socket: &OwnedFd) -> Result<(), Errno> {
 }
 
 async fn connect_one(target: &SocketAddr, address: &Address) -> DbResult<Transport> {
-    let failed = |errno| unreachable(address, errno);
+    let to_error = |errno| connect_error(address, errno);
     let family = if target.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
-    let socket = open(family).map_err(failed)?;
-    sockopt::set_tcp_nodelay(&socket, true).map_err(failed)?;
-    keep_alive(&socket).map_err(failed)?;
+    let socket = open(family).map_err(to_error)?;
+    sockopt::set_tcp_nodelay(&socket, true).map_err(to_error)?;
+    keep_alive(&socket).map_err(to_error)?;
     let in_progress = match connect(&socket, target) {
         Ok(()) => false,
         Err(Errno::INPROGRESS) => true,
-        Err(errno) => return Err(failed(errno)),
+        Err(errno) => return Err(to_error(errno)),
     };
     if in_progress {
-        let connecting = EventSource::new(&socket).map_err(|error| unwatchable(&error))?;
+        let connecting = EventSource::new(&socket).map_err(|error| watch_error(&error))?;
         // Fresh sources count as writable; this one is writable once it is connected.
         connecting.not_writable();
         connecting.writable().await;
-        sockopt::socket_error(&socket).and_then(|status| status).map_err(failed)?;
+        sockopt::socket_error(&socket).and_then(|status| status).map_err(to_error)?;
     }
     Ok(Transport::plain(register(socket)?, false, target.ip().to_canonical().is_loopback()))
 }
@@ -377,10 +384,10 @@ fn open(family: AddressFamily) -> rustix::io::Result<OwnedFd> {
 }
 
 fn register(socket: OwnedFd) -> DbResult<SocketStream> {
-    SocketStream::new(socket).map_err(|error| unwatchable(&error))
+    SocketStream::new(socket).map_err(|error| watch_error(&error))
 }
 
-fn unwatchable(error: &io::Error) -> DbError {
+fn watch_error(error: &io::Error) -> DbError {
     DbError::unreachable(format!("The event loop can't watch another connection: {error}."))
 }
 
@@ -391,7 +398,7 @@ fn try_send_plain(socket: &SocketStream, bytes: &mut &[u8]) -> DbResult<bool> {
         match socket.try_send(bytes) {
             Ok(Some(sent)) => *bytes = &bytes[sent..],
             Ok(None) => return Ok(false),
-            Err(errno) => return Err(broken(&errno.into())),
+            Err(errno) => return Err(broken_error(&errno.into())),
         }
     }
     Ok(true)
@@ -408,12 +415,12 @@ fn try_recv_plain(socket: &SocketStream, inbox: &mut Inbox) -> DbResult<bool> {
 #[inline]
 fn took(received: Result<usize, Errno>, inbox: &mut Inbox) -> DbResult<bool> {
     match received {
-        Ok(0) => Err(closed()),
+        Ok(0) => Err(closed_error()),
         Ok(count) => {
             inbox.received(count);
             Ok(true)
         }
-        Err(errno) => Err(broken(&errno.into())),
+        Err(errno) => Err(broken_error(&errno.into())),
     }
 }
 
@@ -437,28 +444,28 @@ fn poll_recv_tls(
 /// Takes decrypted bytes; false when there are none.
 fn try_recv_tls(tls: &mut ClientConnection, inbox: &mut Inbox) -> DbResult<bool> {
     match tls.reader().read(inbox.space()?) {
-        Ok(0) => Err(closed()),
+        Ok(0) => Err(closed_error()),
         Ok(count) => {
             inbox.received(count);
             Ok(true)
         }
         Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(false),
-        Err(error) => Err(broken(&error)),
+        Err(error) => Err(broken_error(&error)),
     }
 }
 
 /// Receives encrypted bytes and decrypts them; false when none have arrived.
 fn take_tls(socket: &SocketStream, tls: &mut ClientConnection, host: &str) -> DbResult<bool> {
     match tls.read_tls(&mut Descriptor(socket)) {
-        Ok(0) => return Err(closed()),
+        Ok(0) => return Err(closed_error()),
         Ok(_) => {}
         Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(false),
-        Err(error) => return Err(broken(&error)),
+        Err(error) => return Err(broken_error(&error)),
     }
     if let Err(error) = tls.process_new_packets() {
         // Sends the server an alert; the error to report is ours.
         let _ = tls.write_tls(&mut Descriptor(socket));
-        return Err(explain(&error, host));
+        return Err(explain_failure(&error, host));
     }
     Ok(true)
 }
@@ -476,7 +483,7 @@ fn try_flush_tls(socket: &SocketStream, tls: &mut ClientConnection) -> DbResult<
         match tls.write_tls(&mut Descriptor(socket)) {
             Ok(_) => {}
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(false),
-            Err(error) => return Err(broken(&error)),
+            Err(error) => return Err(broken_error(&error)),
         }
     }
     Ok(true)
@@ -502,17 +509,17 @@ impl Write for Descriptor<'_> {
 }
 
 #[cold]
-fn closed() -> DbError {
+fn closed_error() -> DbError {
     DbError::lost("The server closed the connection.")
 }
 
 #[cold]
-fn broken(error: &io::Error) -> DbError {
+fn broken_error(error: &io::Error) -> DbError {
     DbError::lost(format!("The connection broke: {error}."))
 }
 
 #[cold]
-fn unreachable(address: &Address, errno: Errno) -> DbError {
+fn connect_error(address: &Address, errno: Errno) -> DbError {
     let error = DbError::not_connected(address.clone(), errno.raw_os_error());
     match errno {
         Errno::CONNREFUSED => error.with_hint("is the server running, and is this its address?"),
@@ -544,8 +551,8 @@ impl Hosts {
 
 impl fmt::Display for Hosts {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let all: Vec<String> = self.0.iter().map(Address::to_string).collect();
-        f.write_str(&all.join(", "))
+        let hosts: Vec<String> = self.0.iter().map(Address::to_string).collect();
+        f.write_str(&hosts.join(", "))
     }
 }
 
@@ -582,24 +589,28 @@ impl ServerHost {
         if let Some(known) = self.sockets.get() {
             return Ok(known);
         }
-        let found = match &self.address {
+        let sockets = match &self.address {
             Address::Unix(_) => Vec::new(),
             Address::Tcp { host, port } => look_up(host, *port)?,
         };
-        Ok(self.sockets.get_or_init(|| found))
+        Ok(self.sockets.get_or_init(|| sockets))
     }
 }
 
 fn look_up(host: &str, port: u16) -> DbResult<Vec<SocketAddr>> {
-    let failed = |why: String| {
-        DbError::unreachable(format!("The host name {host} could not be looked up: {why}."))
+    let lookup_error = |reason: String| {
+        DbError::unreachable(format!("The host name {host} could not be looked up: {reason}."))
             .with_hint("check the spelling of the host in the URL")
     };
     let mut addresses: Vec<SocketAddr> = Vec::new();
-    for socket in (host, port).to_socket_addrs().map_err(|error| failed(error.to_string()))? {
+    for socket in (host, port).to_socket_addrs().map_err(|error| lookup_error(error.to_string()))? {
         if !addresses.contains(&socket) {
             addresses.push(socket);
         }
     }
-    if addresses.is_empty() { Err(failed("it has no address".to_owned())) } else { Ok(addresses) }
+    if addresses.is_empty() {
+        Err(lookup_error("it has no address".to_owned()))
+    } else {
+        Ok(addresses)
+    }
 }

@@ -81,7 +81,7 @@ impl Progress {
     }
 
     #[inline]
-    pub(super) fn answered(
+    pub(super) fn record_answer(
         &mut self,
         steps: &[Step],
         outcome: DbResult<Executed>,
@@ -99,23 +99,23 @@ impl Progress {
 
     /// Takes the answer to a Sync and reports the held outcomes. Returns true at the end of the flight.
     #[inline]
-    pub(super) fn synced(
+    pub(super) fn record_sync(
         &mut self,
         steps: &[Step],
         done: &mut impl FnMut(DbResult<Executed>),
     ) -> Result<bool, WireError> {
-        let rest = steps.get(self.at..).unwrap_or_default();
-        let Some(unanswered) = rest.iter().position(|step| *step == Step::Sync) else {
+        let remaining_steps = steps.get(self.at..).unwrap_or_default();
+        let Some(unanswered) = remaining_steps.iter().position(|step| *step == Step::Sync) else {
             return Err(WireError("the server was ready once more than it was asked"));
         };
         self.at += unanswered + 1;
         self.rows = 0;
         self.is_copy = false;
-        let held = self.held.take();
+        let held_outcomes = self.held.take();
         match self.error.take() {
             None if unanswered > 0 => return Err(WireError("a statement was not answered")),
-            None => held.into_iter().for_each(done),
-            Some(error) => failed(held, &error, unanswered, done),
+            None => held_outcomes.into_iter().for_each(done),
+            Some(error) => report_failure(held_outcomes, &error, unanswered, done),
         }
         Ok(self.at == steps.len())
     }
@@ -123,7 +123,7 @@ impl Progress {
 
 /// Reports the outcomes up to a Sync, `unanswered` of which are missing because of an error.
 #[cold]
-fn failed(
+fn report_failure(
     held: Option<DbResult<Executed>>,
     error: &DbError,
     unanswered: usize,
@@ -249,7 +249,7 @@ pub(super) fn login_error(report: &ServerReport<'_>) -> DbError {
         }
         _ => error,
     };
-    match (login_hint(&report.sqlstate), error.hint()) {
+    match (login_hint(&report.sqlstate, error.message()), error.hint()) {
         (Some(hint), None) => error.with_hint(hint),
         _ => error,
     }
@@ -260,9 +260,9 @@ pub fn libpq_connection_failure(error: &DbError) -> Option<String> {
     if error.earlier.is_empty() {
         return failure_of_host(error);
     }
-    let words = |error: &DbError| failure_of_host(error).unwrap_or_else(|| error.to_string());
-    let hosts: Vec<String> = error.earlier.iter().chain([error]).map(words).collect();
-    Some(hosts.join("\n"))
+    let errors = error.earlier.iter().chain([error]);
+    let failures = errors.map(|error| failure_of_host(error).unwrap_or_else(|| error.to_string()));
+    Some(failures.collect::<Vec<_>>().join("\n"))
 }
 
 fn failure_of_host(error: &DbError) -> Option<String> {
@@ -277,17 +277,22 @@ fn failure_of_host(error: &DbError) -> Option<String> {
         ),
     };
     let message = error.message();
-    let why = match (error.cause(), error.origin) {
+    let reason = match (error.cause(), error.origin) {
         (_, ErrorOrigin::System(_)) => format!("{message}\n\tIs the server running {question}"),
         (Cause::Rejected, ErrorOrigin::Server) => format!("FATAL:  {message}"),
         _ => return None,
     };
-    Some(format!("connection to server {place} failed: {why}"))
+    Some(format!("connection to server {place} failed: {reason}"))
 }
 
-fn login_hint(sqlstate: &[u8; 5]) -> Option<&'static str> {
+fn login_hint(sqlstate: &[u8; 5], message: &str) -> Option<&'static str> {
     match sqlstate {
         b"28P01" => Some("check the user's name and password; the server may have another one"),
+        // Servers before 14 say `SSL off`.
+        b"28000" if message.ends_with(", no encryption") || message.ends_with(", SSL off") => Some(
+            "the server's pg_hba.conf must let this user in from this host without TLS; for its hostssl lines connect with \
+             tls=require, which needs `ssl = on` on the server",
+        ),
         b"28000" => Some(
             "the server's pg_hba.conf must let this user in from this host, and the role must exist",
         ),
@@ -357,11 +362,11 @@ mod tests {
     fn answers_out_of_turn_are_errors() {
         let mut none = |_: DbResult<Executed>| ();
         let mut progress = Progress::default();
-        assert!(progress.answered(&SYNC_ONLY, Ok(executed(1)), &mut none).is_err());
-        assert_eq!(progress.synced(&SYNC_ONLY, &mut none), Ok(true));
-        assert!(progress.synced(&SYNC_ONLY, &mut none).is_err());
+        assert!(progress.record_answer(&SYNC_ONLY, Ok(executed(1)), &mut none).is_err());
+        assert_eq!(progress.record_sync(&SYNC_ONLY, &mut none), Ok(true));
+        assert!(progress.record_sync(&SYNC_ONLY, &mut none).is_err());
         let mut progress = Progress::default();
-        assert!(progress.synced(&[Step::Once, Step::Sync], &mut none).is_err());
+        assert!(progress.record_sync(&[Step::Once, Step::Sync], &mut none).is_err());
     }
 
     proptest! {
@@ -376,8 +381,8 @@ mod tests {
                 steps.extend(std::iter::repeat_n(Step::Once, *count));
                 steps.push(Step::Sync);
             }
-            let (mut progress, mut told, mut expected) = (Progress::default(), Vec::new(), Vec::new());
-            let mut done = |outcome| told.push(words(outcome));
+            let (mut progress, mut outcomes, mut expected) = (Progress::default(), Vec::new(), Vec::new());
+            let mut record_outcome = |outcome| outcomes.push(words(outcome));
             let mut number = 0;
             for (part, (count, fails)) in parts.iter().enumerate() {
                 let fails = fails.filter(|at| at <= count);
@@ -395,22 +400,22 @@ mod tests {
                     if fails == Some(at) {
                         progress.fail(error(number));
                     } else if fails.is_none_or(|failed| at < failed) {
-                        progress.answered(&steps, Ok(executed(number)), &mut done).unwrap();
+                        progress.record_answer(&steps, Ok(executed(number)), &mut record_outcome).unwrap();
                     }
                 }
                 if fails == Some(*count) {
                     progress.fail(error(number));
                 }
-                let is_over = progress.synced(&steps, &mut done).unwrap();
+                let is_over = progress.record_sync(&steps, &mut record_outcome).unwrap();
                 prop_assert_eq!(is_over, part + 1 == parts.len());
             }
-            prop_assert_eq!(told, expected);
+            prop_assert_eq!(outcomes, expected);
         }
     }
 
     #[test]
     fn classes_follow_sqlstate_and_severity() {
-        let error_of = |severity: &str, sqlstate: &[u8; 5]| {
+        let make_error = |severity: &str, sqlstate: &[u8; 5]| {
             let severity = severity.as_bytes();
             server_error(&ServerReport { severity, sqlstate: *sqlstate, ..ServerReport::default() })
         };
@@ -427,14 +432,14 @@ mod tests {
             (b"57014", ErrorClass::Other),
             (b"42601", ErrorClass::Other),
         ] {
-            let error = error_of("ERROR", sqlstate);
+            let error = make_error("ERROR", sqlstate);
             let cause = match class {
                 ErrorClass::ConnectionLost => Cause::Lost,
                 _ => Cause::Server,
             };
             assert_eq!((error.class(), error.cause()), (class, cause), "{error}");
         }
-        let idle = error_of("FATAL", b"25P03");
+        let idle = make_error("FATAL", b"25P03");
         assert_eq!((idle.class(), idle.cause()), (ErrorClass::ConnectionLost, Cause::Lost));
         assert_eq!(idle.sqlstate(), "25P03", "what the server sent is kept");
     }
@@ -459,9 +464,9 @@ mod tests {
         );
         assert_eq!(words(DbError::unreachable("It is gone.").at(&tcp)), None);
         let first = DbError::not_connected(Address::Tcp { host: "a".to_owned(), port: 1 }, 111);
-        let both = words(DbError::login(0, *b"28000", "no role").at(&tcp).after(vec![first]));
+        let both_hosts = words(DbError::login(0, *b"28000", "no role").at(&tcp).after(vec![first]));
         assert_eq!(
-            both.unwrap(),
+            both_hosts.unwrap(),
             "connection to server at \"a\", port 1 failed: Connection refused\n\
              \tIs the server running on that host and accepting TCP/IP connections?\n\
              connection to server at \"db\", port 5433 failed: FATAL:  no role"

@@ -29,20 +29,20 @@ const LOOP_ITERATIONS: u32 = 20_000;
 
 /// Use of TLS or of channel binding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Wish {
+enum FeatureUse {
     Never,
     IfOffered,
     Always,
 }
 
 /// The attempts of an `sslmode`, as in libpq. Unix sockets are never encrypted.
-fn attempts(mode: TlsMode, address: &Address) -> (Wish, Option<Wish>) {
+fn attempts(mode: TlsMode, address: &Address) -> (FeatureUse, Option<FeatureUse>) {
     match mode {
-        _ if matches!(address, Address::Unix(_)) => (Wish::Never, None),
-        TlsMode::Disable => (Wish::Never, None),
-        TlsMode::Allow => (Wish::Never, Some(Wish::Always)),
-        TlsMode::Prefer => (Wish::IfOffered, Some(Wish::Never)),
-        TlsMode::Require | TlsMode::VerifyCa | TlsMode::VerifyFull => (Wish::Always, None),
+        _ if matches!(address, Address::Unix(_)) => (FeatureUse::Never, None),
+        TlsMode::Disable => (FeatureUse::Never, None),
+        TlsMode::Allow => (FeatureUse::Never, Some(FeatureUse::Always)),
+        TlsMode::Prefer => (FeatureUse::IfOffered, Some(FeatureUse::Never)),
+        TlsMode::Require | TlsMode::VerifyCa | TlsMode::VerifyFull => (FeatureUse::Always, None),
     }
 }
 
@@ -59,17 +59,17 @@ pub(super) async fn open(
     due: Nanos,
 ) -> DbResult<(Link, Option<BackendKey>)> {
     let (first, second) = attempts(settings.tls.mode, &host.address);
-    let failure = match attempt(settings, host, due, first).await {
+    let failure = match try_connect(settings, host, due, first).await {
         Ok(opened) => return Ok(opened),
         Err(failure) => failure,
     };
     let Some(second) = second.filter(|_| failure.other_way) else {
         return Err(failure.error);
     };
-    match attempt(settings, host, due, second).await {
+    match try_connect(settings, host, due, second).await {
         Ok(opened) => Ok(opened),
         // The error over TLS counts, unless the server has no TLS.
-        Err(other) if second == Wish::Always && other.other_way => Err(other.error),
+        Err(other) if second == FeatureUse::Always && other.other_way => Err(other.error),
         Err(_) => Err(failure.error),
     }
 }
@@ -78,7 +78,7 @@ pub(super) async fn open(
 pub(super) async fn dial(settings: &Settings, host: &ServerHost, due: Nanos) -> DbResult<Link> {
     let (first, _) = attempts(settings.tls.mode, &host.address);
     let mut link = Link::new(Transport::connect(host, due).await?);
-    if first != Wish::Never {
+    if first != FeatureUse::Never {
         start_tls(&mut link, settings, &host.address, first).await?;
     }
     Ok(link)
@@ -91,18 +91,19 @@ pub fn sessions_opened() -> u64 {
     OPENED.load(Ordering::Relaxed)
 }
 
-async fn attempt(
+async fn try_connect(
     settings: &Settings,
     host: &ServerHost,
     due: Nanos,
-    encryption: Wish,
+    encryption: FeatureUse,
 ) -> Result<(Link, Option<BackendKey>), Failure> {
     let address = &host.address;
     let transport = Transport::connect(host, due).await;
     let mut link = Link::new(transport.map_err(|error| Failure { error, other_way: false })?);
-    if encryption != Wish::Never {
+    if encryption != FeatureUse::Never {
         let started = start_tls(&mut link, settings, address, encryption).await;
-        started.map_err(|error| Failure { error, other_way: encryption == Wish::IfOffered })?;
+        started
+            .map_err(|error| Failure { error, other_way: encryption == FeatureUse::IfOffered })?;
     }
     match login(&mut link, settings, address).await {
         Ok(key) => {
@@ -111,7 +112,7 @@ async fn attempt(
         }
         Err(error) => {
             // After "prefer" has fallen back to no TLS, no other way is left.
-            let fell_back = encryption == Wish::IfOffered && !link.transport.is_tls();
+            let fell_back = encryption == FeatureUse::IfOffered && !link.transport.is_tls();
             let other_way = matches!(error.cause(), Cause::Rejected | Cause::Tls) && !fell_back;
             Err(Failure { error, other_way })
         }
@@ -122,7 +123,7 @@ async fn start_tls(
     link: &mut Link,
     settings: &Settings,
     address: &Address,
-    encryption: Wish,
+    encryption: FeatureUse,
 ) -> DbResult<()> {
     link.out.clear();
     frontend::ssl_request(&mut link.out);
@@ -137,8 +138,8 @@ async fn start_tls(
         b"N" => {
             link.inbox.consume(1);
             match encryption {
-                Wish::Always => Err(no_tls(address)),
-                Wish::IfOffered | Wish::Never => Ok(()),
+                FeatureUse::Always => Err(no_tls(address)),
+                FeatureUse::IfOffered | FeatureUse::Never => Ok(()),
             }
         }
         // Bytes behind the S could be an attack.
@@ -184,8 +185,8 @@ async fn login(
                 }
                 login.answer(request, &link.transport, &mut link.out).await?;
                 if !link.out.is_empty() {
-                    let sent = link.transport.send(&link.out).await;
-                    sent.map_err(|error| closed(error, address))?;
+                    let result = link.transport.send(&link.out).await;
+                    result.map_err(|error| closed(error, address))?;
                 }
             }
             tag::ERROR => {
@@ -260,7 +261,7 @@ impl Login<'_> {
             }
             (Authentication::Sasl(offered), Step::Asked) => {
                 let binding = self.settings.methods.binding(offered, transport)?;
-                let binding = binding.ok_or_else(|| self.unsupported())?;
+                let binding = binding.ok_or_else(|| self.unsupported_method())?;
                 self.password()?;
                 let mechanism;
                 (mechanism, self.method) = match binding {
@@ -273,7 +274,8 @@ impl Login<'_> {
                 self.step = Step::ScramFirst(first);
             }
             (Authentication::SaslContinue(message), Step::ScramFirst(first)) => {
-                let challenge = first.server_first(message).map_err(|error| self.scram(&error))?;
+                let challenge =
+                    first.server_first(message).map_err(|error| self.scram_error(&error))?;
                 let password = self.password()?;
                 let last = if challenge.iterations > LOOP_ITERATIONS {
                     let password = password.to_owned();
@@ -285,9 +287,9 @@ impl Login<'_> {
                 self.step = Step::ScramFinal(last);
             }
             (Authentication::SaslFinal(message), Step::ScramFinal(last)) => {
-                last.server_final(message).map_err(|error| self.scram(&error))?;
+                last.server_final(message).map_err(|error| self.scram_error(&error))?;
             }
-            (Authentication::Unsupported(_), Step::Asked) => return Err(self.unsupported()),
+            (Authentication::Unsupported(_), Step::Asked) => return Err(self.unsupported_method()),
             // Also a server that accepts the user before SCRAM has proven that it knows the password.
             _ => return Err(broken(WireError("authentication took an impossible turn"))),
         }
@@ -306,13 +308,13 @@ impl Login<'_> {
         })
     }
 
-    fn scram(&self, error: &ScramError) -> DbError {
+    fn scram_error(&self, error: &ScramError) -> DbError {
         let message = format!("The log-in at {} failed: {error}.", self.address);
         DbError::rejected(0, *b"28000", message)
             .with_hint("is this really your server? Check the address, and use tls=verify-full")
     }
 
-    fn unsupported(&self) -> DbError {
+    fn unsupported_method(&self) -> DbError {
         let message = format!(
             "The server at {} asks for an authentication method that dyno does not speak.",
             self.address
@@ -397,16 +399,16 @@ pub(super) struct AcceptedMethods {
     /// Text as it is written; `None` accepts all.
     required: Option<String>,
     accepted: Vec<&'static str>,
-    binding: Wish,
+    binding: FeatureUse,
 }
 
 impl AcceptedMethods {
     pub(super) fn from_target(target: &TargetUrl) -> DbResult<Self> {
         let required = target.options.get("require_auth").filter(|text| !text.is_empty());
         let binding = match target.options.get("channel_binding").map(String::as_str) {
-            Some("disable") => Wish::Never,
-            Some("require") => Wish::Always,
-            _ => Wish::IfOffered,
+            Some("disable") => FeatureUse::Never,
+            Some("require") => FeatureUse::Always,
+            _ => FeatureUse::IfOffered,
         };
         let accepted = match required {
             Some(list) => accepted(list)?,
@@ -433,11 +435,11 @@ impl AcceptedMethods {
             | Authentication::SaslFinal(_)
             | Authentication::Unsupported(_) => return Ok(()),
         };
-        if self.binding == Wish::Always && method != BOUND {
+        if self.binding == FeatureUse::Always && method != BOUND {
             let message = format!(
                 "The server at {address} logs in without channel binding, which channel_binding=require demands."
             );
-            return Err(refusal(message).with_hint(
+            return Err(refusal_error(message).with_hint(
                 "give the user a password of scram-sha-256 and the server TLS, and connect with tls=require or higher",
             ));
         }
@@ -449,7 +451,7 @@ impl AcceptedMethods {
                 "The server at {address} logs in by the method {method}, which require_auth={required} excludes."
             );
             return Err(
-                refusal(message).with_hint("name the method in require_auth if it is meant")
+                refusal_error(message).with_hint("name the method in require_auth if it is meant")
             );
         }
         Ok(())
@@ -465,10 +467,10 @@ impl AcceptedMethods {
         if is_bound && !transport.is_tls() {
             return Err(broken(WireError("it offers channel binding without TLS")));
         }
-        let certificate = transport.certificate().filter(|_| self.binding != Wish::Never);
+        let certificate = transport.certificate().filter(|_| self.binding != FeatureUse::Never);
         Ok(match certificate.and_then(tls_server_end_point) {
             Some(hash) if is_bound => Some(ChannelBinding::EndPoint(hash)),
-            _ if !offered.contains(MECHANISM) || self.binding == Wish::Always => None,
+            _ if !offered.contains(MECHANISM) || self.binding == FeatureUse::Always => None,
             Some(_) => Some(ChannelBinding::Unoffered),
             None => Some(ChannelBinding::Impossible),
         })
@@ -483,7 +485,7 @@ fn accepted(list: &str) -> DbResult<Vec<&'static str>> {
         let name = if is_negative { word.strip_prefix('!') } else { Some(word) };
         if name.is_none_or(|name| !METHODS.contains(&name)) {
             let message = format!("invalid require_auth value: \"{list}\"");
-            return Err(refusal(message).with_hint(format!(
+            return Err(refusal_error(message).with_hint(format!(
                 "it is a list of {}, or of these with a ! before each",
                 METHODS.join(", ")
             )));
@@ -493,7 +495,7 @@ fn accepted(list: &str) -> DbResult<Vec<&'static str>> {
     Ok(METHODS.into_iter().filter(|method| names.contains(method) != is_negative).collect())
 }
 
-fn refusal(message: String) -> DbError {
+fn refusal_error(message: String) -> DbError {
     // Not 28000: another password would not help.
     DbError::rejected(0, *b"08004", message)
 }
@@ -506,13 +508,13 @@ mod tests {
     fn hashing_leaves_the_loop_to_others() {
         let (go, wait) = std::sync::mpsc::channel();
         let hashing = async { beside(move || wait.recv().unwrap()).await.unwrap() };
-        let other = async move {
+        let timed_task = async move {
             sleep_until(now() + MILLISECOND).await;
             go.send(7).unwrap();
             0
         };
         let tasks: [std::pin::Pin<Box<dyn Future<Output = i32>>>; 2] =
-            [Box::pin(hashing), Box::pin(other)];
+            [Box::pin(hashing), Box::pin(timed_task)];
         assert_eq!(dyno_reactor::run_all(tasks).unwrap(), [7, 0]);
     }
 
@@ -521,15 +523,15 @@ mod tests {
         let tcp = Address::Tcp { host: "h".to_owned(), port: 1 };
         let unix = Address::Unix("/s".into());
         for (mode, expected) in [
-            (TlsMode::Disable, (Wish::Never, None)),
-            (TlsMode::Allow, (Wish::Never, Some(Wish::Always))),
-            (TlsMode::Prefer, (Wish::IfOffered, Some(Wish::Never))),
-            (TlsMode::Require, (Wish::Always, None)),
-            (TlsMode::VerifyCa, (Wish::Always, None)),
-            (TlsMode::VerifyFull, (Wish::Always, None)),
+            (TlsMode::Disable, (FeatureUse::Never, None)),
+            (TlsMode::Allow, (FeatureUse::Never, Some(FeatureUse::Always))),
+            (TlsMode::Prefer, (FeatureUse::IfOffered, Some(FeatureUse::Never))),
+            (TlsMode::Require, (FeatureUse::Always, None)),
+            (TlsMode::VerifyCa, (FeatureUse::Always, None)),
+            (TlsMode::VerifyFull, (FeatureUse::Always, None)),
         ] {
             assert_eq!(attempts(mode, &tcp), expected, "{mode:?}");
-            assert_eq!(attempts(mode, &unix), (Wish::Never, None), "{mode:?}");
+            assert_eq!(attempts(mode, &unix), (FeatureUse::Never, None), "{mode:?}");
         }
     }
 

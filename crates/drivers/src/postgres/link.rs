@@ -54,9 +54,9 @@ pub(super) struct State {
     pub(super) names: Names,
     /// False when the statement has no result set.
     pub(super) has_columns: bool,
-    /// The statement that was given last, and whether it has one.
-    pub(super) given: Statement,
-    pub(super) gives_rows: bool,
+    /// The statement that was submitted last, and whether it has one.
+    pub(super) submitted: Statement,
+    pub(super) submitted_has_rows: bool,
     cells: Vec<CellSpot>,
     pub(super) notices: Vec<String>,
     /// Values of [`KEPT_PARAMETERS`].
@@ -76,8 +76,8 @@ impl Link {
                 columns: Vec::new(),
                 names: Names::default(),
                 has_columns: false,
-                given: Statement(u32::MAX),
-                gives_rows: false,
+                submitted: Statement(u32::MAX),
+                submitted_has_rows: false,
                 cells: Vec::new(),
                 notices: Vec::new(),
                 parameters: Default::default(),
@@ -88,7 +88,7 @@ impl Link {
     #[inline]
     pub(super) fn begin(&mut self) -> DbResult<()> {
         if !self.state.usable {
-            return Err(unusable());
+            return Err(unusable_error());
         }
         self.out.clear();
         Ok(())
@@ -104,28 +104,28 @@ impl Link {
         done: impl FnMut(DbResult<Executed>),
     ) -> DbResult<Progress> {
         self.state.begin_flight();
-        let sent = self.transport.send_buffer(&mut self.out).await;
-        self.collect_all(sent, expect, rows, done).await
+        let send_result = self.transport.send_buffer(&mut self.out).await;
+        self.collect_all(send_result, expect, rows, done).await
     }
 
-    /// Returns true if [`Link::give`] may take something.
+    /// Returns true if [`Link::submit`] may take something.
     #[inline]
     pub(super) fn takes(&self) -> bool {
         self.transport.exchanges() && self.inbox.filled().is_empty()
     }
 
-    /// Gives `out`, one execution of this prepared statement, to be sent with the next wait; false if it can't be.
+    /// Submits `out`, one execution of this prepared statement, to be sent with the next wait; false if it can't be.
     #[inline]
-    pub(super) fn give(&mut self, statement: Statement, has_rows: bool) -> bool {
-        let is_given = self.transport.try_exchange(&mut self.out);
-        if is_given {
+    pub(super) fn submit(&mut self, statement: Statement, has_rows: bool) -> bool {
+        let is_submitted = self.transport.try_exchange(&mut self.out);
+        if is_submitted {
             self.state.begin_flight();
-            (self.state.given, self.state.gives_rows) = (statement, has_rows);
+            (self.state.submitted, self.state.submitted_has_rows) = (statement, has_rows);
         }
-        is_given
+        is_submitted
     }
 
-    /// Waits for the answer to one execution of a prepared statement, which has been sent or given. `None` when it is
+    /// Waits for the answer to one execution of a prepared statement, which has been sent or submitted. `None` when it is
     /// not one that can be read at once, or when its rows are more than counted; then [`Link::collect_one`] has to read
     /// it.
     #[inline]
@@ -170,8 +170,8 @@ impl Link {
         done: impl FnMut(DbResult<Executed>),
     ) -> DbResult<Progress> {
         self.state.begin_flight();
-        let sent = self.transport.send_receiving(&self.out, &mut self.inbox).await;
-        self.collect_all(sent, expect, rows, done).await
+        let send_result = self.transport.send_receiving(&self.out, &mut self.inbox).await;
+        self.collect_all(send_result, expect, rows, done).await
     }
 
     #[inline]
@@ -202,7 +202,7 @@ impl Link {
         done: &mut impl FnMut(DbResult<Executed>),
     ) -> DbResult<Stop> {
         loop {
-            let stop = self.take(progress, expect, rows, done)?;
+            let stop = self.process_received(progress, expect, rows, done)?;
             if let Some(kept_bytes) = rows.overflow() {
                 return Err(too_large(kept_bytes));
             }
@@ -216,9 +216,9 @@ impl Link {
         }
     }
 
-    /// Takes the messages that have arrived.
+    /// Processes the messages that have arrived.
     #[inline]
-    pub(super) fn take<R: Rows>(
+    pub(super) fn process_received<R: Rows>(
         &mut self,
         progress: &mut Progress,
         expect: Expect<'_>,
@@ -335,18 +335,18 @@ impl State {
                 rows.row(&data_row(body, columns, &mut self.cells)?);
             }
             tag::COMMAND_COMPLETE | tag::EMPTY_QUERY => {
-                self.complete(tag, body, progress, expect, rows, done)?;
+                self.complete_command(tag, body, progress, expect, rows, done)?;
             }
             tag::READY => {
                 self.status = backend::ready(body)?;
                 self.usable = match expect {
-                    Expect::Flight { steps, .. } => progress.synced(steps, done)?,
+                    Expect::Flight { steps, .. } => progress.record_sync(steps, done)?,
                     Expect::Text | Expect::Description => true,
                 };
                 return Ok(self.usable.then_some(Stop::Ready));
             }
             tag::ROW_DESCRIPTION | tag::NO_DATA | tag::PARAMETER_DESCRIPTION => {
-                self.describe(tag, body, progress, expect, rows)?;
+                self.describe_columns(tag, body, progress, expect, rows)?;
             }
             tag::ERROR => progress.fail(server_error(&backend::report(body)?)),
             tag::COPY_IN => return Ok(Some(Stop::CopyIn)),
@@ -378,7 +378,7 @@ impl State {
     }
 
     #[inline]
-    fn complete<R: Rows>(
+    fn complete_command<R: Rows>(
         &mut self,
         tag: u8,
         body: &[u8],
@@ -405,7 +405,9 @@ impl State {
             Ok(executed)
         };
         match (expect, outcome) {
-            (Expect::Flight { steps, .. }, outcome) => progress.answered(steps, outcome, done)?,
+            (Expect::Flight { steps, .. }, outcome) => {
+                progress.record_answer(steps, outcome, done)?
+            }
             (Expect::Text | Expect::Description, Ok(executed)) => done(Ok(executed)),
             (Expect::Text | Expect::Description, Err(error)) => progress.fail(error),
         }
@@ -413,7 +415,7 @@ impl State {
     }
 
     #[inline]
-    fn describe<R: Rows>(
+    fn describe_columns<R: Rows>(
         &mut self,
         tag: u8,
         body: &[u8],
@@ -457,7 +459,7 @@ fn copy_in_flight() -> DbError {
 }
 
 #[cold]
-fn unusable() -> DbError {
+fn unusable_error() -> DbError {
     DbError::lost(
         "The session can't be used any more: an earlier exchange with the server did not come to its end.",
     )

@@ -121,7 +121,7 @@ impl PostgresDriver {
                 Ok(mut session) => match role.objection(&mut session).await? {
                     None => return Ok(session),
                     Some(objection) => {
-                        unwanted(&self.settings.hosts.pick(number).address, objection)
+                        unwanted_server(&self.settings.hosts.pick(number).address, objection)
                     }
                 },
                 Err(error) => error,
@@ -149,7 +149,7 @@ impl PostgresDriver {
     }
 }
 
-fn unwanted(address: &Address, objection: &str) -> DbError {
+fn unwanted_server(address: &Address, objection: &str) -> DbError {
     let message = format!("The server at {address} is not the one wanted: {objection}.");
     DbError::rejected(0, *b"08001", message)
         .at(address)

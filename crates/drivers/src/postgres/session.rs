@@ -82,7 +82,7 @@ impl PostgresSession {
 }
 
 #[cold]
-fn unknown() -> DbError {
+fn unknown_statement() -> DbError {
     DbError::protocol("The statement was not prepared by this session.")
         .with_class(ErrorClass::Other)
 }
@@ -135,11 +135,11 @@ impl Session for PostgresSession {
         }
         let state = &mut self.link.state;
         let columns = std::mem::take(&mut state.has_columns).then(|| {
-            let wanted = |column: &PostgresColumn| PostgresColumn {
+            let columns = state.columns.iter().map(|column| PostgresColumn {
                 format: ValueFormat::for_result(column.type_oid),
                 ..*column
-            };
-            state.columns.iter().map(wanted).collect::<Vec<_>>()
+            });
+            columns.collect::<Vec<_>>()
         });
         let names = match columns {
             Some(_) => state.names.clone(),
@@ -152,7 +152,7 @@ impl Session for PostgresSession {
 
     async fn forget(&mut self, statement: Statement) -> DbResult<()> {
         self.link.begin()?;
-        let prepared = self.statements.remove(statement).ok_or_else(unknown)?;
+        let prepared = self.statements.remove(statement).ok_or_else(unknown_statement)?;
         let out = &mut self.link.out;
         frontend::close_statement(out, &prepared.name).map_err(unsendable)?;
         frontend::sync(out);
@@ -169,7 +169,7 @@ impl Session for PostgresSession {
     ) -> DbResult<Executed> {
         self.link.begin()?;
         let PostgresSession { link, statements, .. } = self;
-        let prepared = statements.get(statement).ok_or_else(unknown)?;
+        let prepared = statements.get(statement).ok_or_else(unknown_statement)?;
         let has_rows = prepared.columns.is_some();
         prepared.execution.encode_synced(&mut link.out, params).map_err(unsendable)?;
         link.state.begin_flight();
@@ -190,19 +190,19 @@ impl Session for PostgresSession {
             return Ok(false);
         }
         let PostgresSession { link, statements, .. } = self;
-        let prepared = statements.get(statement).ok_or_else(unknown)?;
+        let prepared = statements.get(statement).ok_or_else(unknown_statement)?;
         prepared.execution.encode_synced(&mut link.out, params).map_err(unsendable)?;
-        Ok(link.give(statement, prepared.columns.is_some()))
+        Ok(link.submit(statement, prepared.columns.is_some()))
     }
 
     #[inline]
-    fn poll_given<R: Rows>(&mut self, _rows: &mut R) -> Poll<DbResult<Option<Executed>>> {
-        self.link.poll_plain::<R>(self.link.state.gives_rows)
+    fn poll_submitted<R: Rows>(&mut self, _rows: &mut R) -> Poll<DbResult<Option<Executed>>> {
+        self.link.poll_plain::<R>(self.link.state.submitted_has_rows)
     }
 
-    async fn take_given<R: Rows>(&mut self, rows: &mut R) -> DbResult<Executed> {
-        let given = self.link.state.given;
-        self.link.collect_one(Ok(()), &self.statements, given, rows).await
+    async fn receive_submitted<R: Rows>(&mut self, rows: &mut R) -> DbResult<Executed> {
+        let statement = self.link.state.submitted;
+        self.link.collect_one(Ok(()), &self.statements, statement, rows).await
     }
 
     fn query<R: Rows>(
@@ -225,8 +225,9 @@ impl Session for PostgresSession {
             }
         };
         let answered = self.link.exchange(Expect::Text, rows, add).await;
-        let named = |error| endless::named(error, rows, self.cancel.address(), sql);
-        answered.map_err(named)?.error.map_or(Ok(sum), Err)
+        let progress = answered
+            .map_err(|error| endless::explain_overflow(error, rows, self.cancel.address(), sql))?;
+        progress.error.map_or(Ok(sum), Err)
     }
 
     #[inline]
@@ -253,7 +254,7 @@ impl Session for PostgresSession {
 
     #[inline]
     fn queue(&mut self, statement: Statement, params: &[Param<'_>]) -> DbResult<()> {
-        let prepared = self.statements.get(statement).ok_or_else(unknown)?;
+        let prepared = self.statements.get(statement).ok_or_else(unknown_statement)?;
         prepared.execution.encode(&mut self.flight, params).map_err(unsendable)?;
         self.steps.push(Step::Prepared(statement));
         Ok(())
@@ -389,11 +390,11 @@ async fn stream(
     progress: &mut Progress,
     count_stored: &mut impl FnMut(DbResult<dyno_core::Executed>),
 ) -> DbResult<Option<Stop>> {
-    let (mut more, mut is_first) = (true, true);
-    while more {
+    let (mut has_more, mut is_first) = (true, true);
+    while has_more {
         link.out.clear();
         let start = frontend::begin_copy_data(&mut link.out);
-        more = if rows.is_binary() {
+        has_more = if rows.is_binary() {
             binary_piece(&mut link.out, rows, is_first)
         } else {
             TextRows::new(&mut link.out).fill(rows, PIECE_BYTES)
@@ -402,13 +403,13 @@ async fn stream(
         // Fails only for a row of more than 1 GiB.
         frontend::end_copy_data(&mut link.out, start)
             .map_err(|error| unsendable(error).with_class(ErrorClass::ConnectionLost))?;
-        if !more {
+        if !has_more {
             frontend::copy_done(&mut link.out);
         }
         let send_result = link.transport.send_receiving(&link.out, &mut link.inbox).await;
         // Without waiting: the server's messages so far are enough.
         let received = link.transport.try_recv(&mut link.inbox);
-        let stop = link.take(progress, Expect::Text, &mut Discard, count_stored)?;
+        let stop = link.process_received(progress, Expect::Text, &mut Discard, count_stored)?;
         if stop.is_some() {
             return Ok(stop);
         }
@@ -424,9 +425,9 @@ fn binary_piece(out: &mut Vec<u8>, rows: &mut dyn RowSource, is_first: bool) -> 
     if is_first {
         out.extend_from_slice(&HEADER);
     }
-    let more = BinaryRows::new(out).fill(rows, PIECE_BYTES);
-    if !more {
+    let has_more = BinaryRows::new(out).fill(rows, PIECE_BYTES);
+    if !has_more {
         out.extend_from_slice(&TRAILER);
     }
-    more
+    has_more
 }

@@ -34,32 +34,33 @@ pub(super) fn classify(sql: impl AsRef<[u8]>, dialect: Dialect) -> Class {
         _ => Class::Other,
     };
     // Several statements in one text stay together.
-    match tokens.has_more_statements() {
-        true => Class::Other,
-        false => class,
-    }
+    if tokens.has_more_statements() { Class::Other } else { class }
+}
+
+fn is_among(word: &[u8], words: &[&str]) -> bool {
+    words.iter().any(|other| is(word, other))
 }
 
 fn by_first_word<'a>(word: &'a [u8], tokens: &mut Tokens<'a>) -> Class {
-    let first = |words: &[&str]| words.iter().any(|other| is(word, other));
-    if first(&["select", "with", "values", "table"]) {
+    if is_among(word, &["select", "with", "values", "table"]) {
         classify_read(tokens, Token::Word(word))
-    } else if first(&WRITES) {
+    } else if is_among(word, &WRITES) {
         Class::Write
-    } else if first(&["begin", "start"]) {
+    } else if is_among(word, &["begin", "start"]) {
         classify_begin(tokens)
-    } else if first(&["commit", "rollback", "end", "abort"]) {
+    } else if is_among(word, &["commit", "rollback", "end", "abort"]) {
         // `ROLLBACK TO SAVEPOINT`, `COMMIT AND CHAIN`.
-        let goes_on = |token: Token<'_>| token.is_word("to") || token.is_word("and");
-        if tokens.by_ref().any(goes_on) { Class::Other } else { Class::End }
-    } else if first(&["set"]) {
+        let continues = tokens.by_ref().any(|token| token.is_word("to") || token.is_word("and"));
+        if continues { Class::Other } else { Class::End }
+    } else if is_among(word, &["set"]) {
         classify_set(tokens)
-    } else if first(&["use", "reset", "discard"]) {
+    } else if is_among(word, &["use", "reset", "discard"]) {
         Class::Both
-    } else if first(&["create"]) {
-        let is_own = |token: Token<'_>| token.is_word("temporary") || token.is_word("temp");
-        if Iterator::take(tokens, 3).any(is_own) { Class::Pin } else { Class::Write }
-    } else if first(&PINS) {
+    } else if is_among(word, &["create"]) {
+        let mut words = Iterator::take(tokens, 3);
+        let is_temporary = words.any(|word| word.is_word("temporary") || word.is_word("temp"));
+        if is_temporary { Class::Pin } else { Class::Write }
+    } else if is_among(word, &PINS) {
         Class::Pin
     } else {
         Class::Other
@@ -82,18 +83,19 @@ fn classify_set(tokens: &mut Tokens<'_>) -> Class {
     let mut is_first = true;
     while let Some(token) = tokens.next() {
         let Token::Word(word) = token else { continue };
-        let one_of = |words: &[&str]| words.iter().any(|other| is(word, other));
-        if is_first && one_of(&["transaction", "local", "global", "persist", "persist_only"]) {
+        if is_first
+            && is_among(word, &["transaction", "local", "global", "persist", "persist_only"])
+        {
             class = Class::Other;
         }
         is_first = false;
         if is(word, "autocommit") {
             // Without autocommit each statement begins a transaction.
-            let is_on = matches!(tokens.next(), Some(Token::Mark(b'=')))
+            let stays_on = matches!(tokens.next(), Some(Token::Mark(b'=')))
                 && tokens
                     .next()
                     .is_some_and(|value| ["1", "on", "true"].iter().any(|on| value.is_word(on)));
-            if !is_on {
+            if !stays_on {
                 return Class::Pin;
             }
         }
@@ -136,8 +138,8 @@ fn is_harmless_call(word: &[u8], before: Token<'_>) -> bool {
     let Some(lower) = lower.get_mut(..word.len()) else { return false };
     lower.copy_from_slice(word);
     lower.make_ascii_lowercase();
-    let is_one = |words: &[&str]| words.binary_search_by(|w| w.as_bytes().cmp(lower)).is_ok();
-    is_one(&TAKES_PARENTHESIS) || is_one(&SAFE_FUNCTIONS)
+    let is_listed = |words: &[&str]| words.binary_search_by(|w| w.as_bytes().cmp(lower)).is_ok();
+    is_listed(&TAKES_PARENTHESIS) || is_listed(&SAFE_FUNCTIONS)
 }
 
 /// Most words differ in length, so inlining saves the call.
@@ -163,9 +165,8 @@ impl Token<'_> {
 
     /// Returns true if `word` after this one means that a statement does more than read.
     fn forbids(self, word: &[u8]) -> bool {
-        let one_of = |words: &[&str]| words.iter().any(|other| is(word, other));
-        one_of(&NOT_IN_READS)
-            || self.is_word("for") && one_of(&["update", "share", "no", "key"])
+        is_among(word, &NOT_IN_READS)
+            || self.is_word("for") && is_among(word, &["update", "share", "no", "key"])
             || self.is_word("lock") && is(word, "in")
             || self.is_word("next") && is(word, "value")
     }
@@ -198,8 +199,8 @@ impl<'a> Tokens<'a> {
 
     /// Returns true before a comment that MySQL executes: in doubt, of any server.
     fn is_executed(&self) -> bool {
-        let rest = &self.sql[self.at..];
-        rest.starts_with(b"/*!") || rest.starts_with(b"/*M!")
+        let remaining = &self.sql[self.at..];
+        remaining.starts_with(b"/*!") || remaining.starts_with(b"/*M!")
     }
 
     /// Skips blanks and comments, except those that MySQL executes.

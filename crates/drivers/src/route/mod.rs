@@ -36,11 +36,10 @@ pub enum NodeRouting {
 fn order(count: usize, number: u32, attempt: u32) -> impl Iterator<Item = usize> {
     // Its own place, and the number of earlier sessions there.
     let (own, turn) = (number as usize % count, number as usize / count);
-    let place = move |step: usize| match (step + attempt as usize) % count {
+    (0..count).map(move |step| match (step + attempt as usize) % count {
         0 => own,
         step => (own + 1 + (turn + step - 1) % (count - 1)) % count,
-    };
-    (0..count).map(place)
+    })
 }
 
 /// Drivers of the nodes of one target, and the way to them. A clone shares the nodes and the number of the one that
@@ -73,15 +72,15 @@ impl<D: Driver + Send> Routed<D> {
         way: NodeRouting,
         loads: NodeRouting,
     ) -> DbResult<Self> {
-        let is_there = |index: &usize| *index < nodes.len();
+        let exists = |index: &usize| *index < nodes.len();
         let is_sound = |way: &NodeRouting| match way {
             NodeRouting::Primary => true,
-            NodeRouting::Through(index) => is_there(index),
+            NodeRouting::Through(index) => exists(index),
             NodeRouting::Split(readers) | NodeRouting::Spread(readers) => {
-                !readers.is_empty() && readers.iter().all(is_there)
+                !readers.is_empty() && readers.iter().all(exists)
             }
         };
-        if !is_there(&writable) || !is_sound(&way) || !is_sound(&loads) {
+        if !exists(&writable) || !is_sound(&way) || !is_sound(&loads) {
             return Err(DbError::unreachable(
                 "A route leads to a node that the target does not have.",
             ));
@@ -151,14 +150,14 @@ impl<D: Driver + Send> Routed<D> {
 
     /// A session on the first node that opens one, in the order of [`order`].
     async fn living(&self, readers: &[usize], number: u32, attempt: u32) -> DbResult<D::Session> {
-        let mut refused = DbError::unreachable("There is no node that could be read from.");
+        let mut last_error = DbError::unreachable("There is no node that could be read from.");
         for place in order(readers.len(), number, attempt) {
             match self.nodes[readers[place]].connect(number).await {
                 Ok(session) => return Ok(session),
-                Err(error) => refused = error,
+                Err(error) => last_error = error,
             }
         }
-        Err(refused)
+        Err(last_error)
     }
 }
 
@@ -173,9 +172,10 @@ impl<D: Driver + Send> Driver for Routed<D> {
             return nodes[reader].connect(number).await.map(RoutedSession::on);
         };
         let session = nodes[main].connect(number).await?;
-        match reader == main {
-            true => Ok(RoutedSession::on(session)),
-            false => Ok(RoutedSession::split(session, nodes[reader].connect(number).await?)),
+        if reader == main {
+            Ok(RoutedSession::on(session))
+        } else {
+            Ok(RoutedSession::split(session, nodes[reader].connect(number).await?))
         }
     }
 

@@ -151,10 +151,7 @@ impl<S: Session> RoutedSession<S> {
     fn queue_of_text(&mut self, sql: &[u8]) -> &mut S {
         let Some(beside) = &mut self.beside else { return &mut self.main };
         let class = classify(sql, self.main.dialect());
-        match beside.queues_at_reader(class, &self.main) {
-            true => &mut beside.reader,
-            false => &mut self.main,
-        }
+        if beside.queues_at_reader(class, &self.main) { &mut beside.reader } else { &mut self.main }
     }
 }
 
@@ -237,12 +234,12 @@ impl<S: Session> Session for RoutedSession<S> {
     }
 
     #[inline]
-    fn poll_given<R: Rows>(&mut self, rows: &mut R) -> Poll<DbResult<Option<Executed>>> {
-        self.main.poll_given(rows)
+    fn poll_submitted<R: Rows>(&mut self, rows: &mut R) -> Poll<DbResult<Option<Executed>>> {
+        self.main.poll_submitted(rows)
     }
 
-    async fn take_given<R: Rows>(&mut self, rows: &mut R) -> DbResult<Executed> {
-        self.main.take_given(rows).await
+    async fn receive_submitted<R: Rows>(&mut self, rows: &mut R) -> DbResult<Executed> {
+        self.main.receive_submitted(rows).await
     }
 
     #[inline]
@@ -301,9 +298,10 @@ impl<S: Session> Session for RoutedSession<S> {
     fn queue(&mut self, statement: Statement, params: &[Param<'_>]) -> DbResult<()> {
         let Some(beside) = &mut self.beside else { return self.main.queue(statement, params) };
         let slot = beside.slot(statement)?;
-        match beside.queues_at_reader(slot.class, &self.main) {
-            true => beside.reader.queue(slot.at_reader()?, params),
-            false => self.main.queue(slot.main, params),
+        if beside.queues_at_reader(slot.class, &self.main) {
+            beside.reader.queue(slot.at_reader()?, params)
+        } else {
+            self.main.queue(slot.main, params)
         }
     }
 

@@ -104,14 +104,14 @@ fn what_is_about_transactions_and_sessions_is_told() {
     );
     all_are(Class::End, &["COMMIT", "rollback;", "END", "ABORT"]);
     all_are(Class::Other, &["ROLLBACK TO SAVEPOINT a", "COMMIT AND CHAIN", "SAVEPOINT a"]);
-    let both = [
+    let settings = [
         "SET SESSION time_zone = '+00:00'",
         "SET work_mem = '1MB'",
         "USE d",
         "RESET ALL",
         "SET autocommit=1",
     ];
-    all_are(Class::Both, &both);
+    all_are(Class::Both, &settings);
     all_are(Class::Other, &["SET GLOBAL a = 1", "SET TRANSACTION READ ONLY", "SET LOCAL a = 1"]);
     let pins = [
         "SET SESSION autocommit = 0",
@@ -173,17 +173,20 @@ fn simulated<T: 'static>(task: impl Future<Output = T>) -> T {
 
 /// The questions that each node was asked.
 fn log(routed: &Routed<SimDriver>) -> Vec<Vec<String>> {
-    let of = |node: &SimDriver| node.log().into_iter().map(|logged| logged.sql).collect();
-    routed.nodes.iter().map(of).collect()
+    let logs = routed.nodes.iter().map(SimDriver::log);
+    logs.map(|log| log.into_iter().map(|logged| logged.sql).collect()).collect()
 }
 
-async fn asks(session: &mut RoutedSession<SimSession>, statements: &[&str]) {
+async fn query_all(session: &mut RoutedSession<SimSession>, statements: &[&str]) {
     for sql in statements {
         session.query(sql, &mut Discard).await.expect("an answer");
     }
 }
 
-async fn prepares(session: &mut RoutedSession<SimSession>, sql: &str) -> dyno_core::Statement {
+async fn prepare_statement(
+    session: &mut RoutedSession<SimSession>,
+    sql: &str,
+) -> dyno_core::Statement {
     session.prepare(sql, &[]).await.expect("prepared")
 }
 
@@ -192,11 +195,12 @@ fn texts_go_where_they_belong() {
     let routed = split(nodes(2));
     simulated(async {
         let mut session = routed.connect(0).await.expect("a session");
-        asks(&mut session, &["SELECT 1", "UPDATE a", "SELECT 2 FOR UPDATE", "SET b = 1"]).await;
-        asks(&mut session, &["BEGIN", "SELECT 3", "UPDATE c", "COMMIT", "SELECT 4"]).await;
-        asks(&mut session, &["BEGIN READ ONLY", "SELECT 5", "SELECT nextval('s')"]).await;
+        query_all(&mut session, &["SELECT 1", "UPDATE a", "SELECT 2 FOR UPDATE", "SET b = 1"])
+            .await;
+        query_all(&mut session, &["BEGIN", "SELECT 3", "UPDATE c", "COMMIT", "SELECT 4"]).await;
+        query_all(&mut session, &["BEGIN READ ONLY", "SELECT 5", "SELECT nextval('s')"]).await;
         assert!(session.is_in_transaction());
-        asks(&mut session, &["ROLLBACK", "UPDATE d"]).await;
+        query_all(&mut session, &["ROLLBACK", "UPDATE d"]).await;
         assert!(!session.is_in_transaction());
     });
     let [primary, reader] = log(&routed).try_into().expect("two nodes");
@@ -232,13 +236,13 @@ fn a_statement_is_forgotten_on_both_nodes() {
     let routed = split(nodes(2));
     simulated(async {
         let mut session = routed.connect(0).await.expect("a session");
-        let read = prepares(&mut session, "SELECT 1").await;
-        let write = prepares(&mut session, "UPDATE a").await;
+        let read = prepare_statement(&mut session, "SELECT 1").await;
+        let write = prepare_statement(&mut session, "UPDATE a").await;
         for statement in [read, write] {
             session.forget(statement).await.expect("forgotten");
             session.execute(statement, &[], &mut Discard).await.unwrap_err();
         }
-        assert_eq!(prepares(&mut session, "UPDATE b").await, write);
+        assert_eq!(prepare_statement(&mut session, "UPDATE b").await, write);
         session.execute(write, &[], &mut Discard).await.expect("executed");
     });
     let [primary, reader] = log(&routed).try_into().expect("two nodes");
@@ -257,17 +261,17 @@ fn prepared_statements_go_where_they_belong() {
         let select =
             session.prepare("SELECT 1 WHERE 2 = ?", &[ParamType::Int]).await.expect("prepared");
         let [begin, only, commit] = ["BEGIN", "BEGIN READ ONLY", "COMMIT"];
-        let begin = prepares(&mut session, begin).await;
-        let only = prepares(&mut session, only).await;
-        let commit = prepares(&mut session, commit).await;
+        let begin = prepare_statement(&mut session, begin).await;
+        let only = prepare_statement(&mut session, only).await;
+        let commit = prepare_statement(&mut session, commit).await;
         for statement in [select, update, begin, select, update, commit, only, select] {
             let params = [Param::Int(7)];
             let params = if [select, update].contains(&statement) { &params[..] } else { &[] };
             session.execute(statement, params, &mut Discard).await.expect("an answer");
         }
-        let refused = session.execute(update, &[Param::Int(7)], &mut Discard).await;
+        let result = session.execute(update, &[Param::Int(7)], &mut Discard).await;
         assert!(
-            refused.expect_err("a read-only transaction").message().contains("begun as read-only")
+            result.expect_err("a read-only transaction").message().contains("begun as read-only")
         );
         session.execute(commit, &[], &mut Discard).await.expect("the transaction is still open");
     });
@@ -312,7 +316,7 @@ fn a_session_with_something_of_its_own_reads_nowhere_else() {
     let routed = split(nodes(2));
     simulated(async {
         let mut session = routed.connect(0).await.expect("a session");
-        asks(&mut session, &["SELECT 1", "CREATE TEMPORARY TABLE t", "SELECT 2", "SET a = 1"])
+        query_all(&mut session, &["SELECT 1", "CREATE TEMPORARY TABLE t", "SELECT 2", "SET a = 1"])
             .await;
     });
     let [primary, reader] = log(&routed).try_into().expect("two nodes");
@@ -322,15 +326,15 @@ fn a_session_with_something_of_its_own_reads_nowhere_else() {
 
 #[test]
 fn a_failed_transaction_is_left_on_its_node() {
-    let lost = vec![Fault::ErrorAt { statement: 1, class: ErrorClass::Deadlock }];
-    let routed = split(vec![node(Vec::new()), node(lost)]);
+    let deadlock = vec![Fault::ErrorAt { statement: 1, class: ErrorClass::Deadlock }];
+    let routed = split(vec![node(Vec::new()), node(deadlock)]);
     simulated(async {
         let mut session = routed.connect(0).await.expect("a session");
-        asks(&mut session, &["BEGIN READ ONLY"]).await;
+        query_all(&mut session, &["BEGIN READ ONLY"]).await;
         session.query("SELECT 1", &mut Discard).await.expect_err("a deadlock");
         session.rollback().await.expect("rolled back");
         assert!(!session.is_in_transaction());
-        asks(&mut session, &["UPDATE a"]).await;
+        query_all(&mut session, &["UPDATE a"]).await;
     });
     assert_eq!(log(&routed)[0], ["UPDATE a"]);
     assert_eq!(log(&routed)[1], ["BEGIN READ ONLY", "SELECT 1", "ROLLBACK"]);
@@ -342,7 +346,7 @@ fn reads(routed: &Routed<SimDriver>, connections: u32) -> Vec<usize> {
     simulated(async {
         for number in 0..connections {
             let mut session = routed.connect(number).await.expect("a session");
-            asks(&mut session, &["SELECT 1"]).await;
+            query_all(&mut session, &["SELECT 1"]).await;
         }
     });
     log(routed).iter().zip(before).map(|(all, before)| all.len() - before).collect()
@@ -378,11 +382,11 @@ fn sessions_follow_a_new_primary() {
         clone.switch_primary(2);
         clone.switch_primary(7);
         let mut after = routed.connect(1).await.expect("a session");
-        asks(&mut before, &["UPDATE old"]).await;
+        query_all(&mut before, &["UPDATE old"]).await;
         // Node 2 is not read from any more.
-        asks(&mut after, &["UPDATE new", "SELECT new"]).await;
+        query_all(&mut after, &["UPDATE new", "SELECT new"]).await;
         let mut checks = routed.primary().connect(0).await.expect("a session");
-        asks(&mut checks, &["SELECT check"]).await;
+        query_all(&mut checks, &["SELECT check"]).await;
     });
     assert_eq!(routed.writable(), 2);
     assert_eq!(
@@ -401,7 +405,7 @@ fn reads_again(routed: &Routed<SimDriver>, numbers: &[u32], attempt: u32) -> Vec
     simulated(async {
         for number in numbers {
             let mut session = routed.reconnect(*number, attempt).await.expect("a session");
-            asks(&mut session, &["SELECT 1"]).await;
+            query_all(&mut session, &["SELECT 1"]).await;
         }
     });
     log(routed).iter().zip(before).map(|(all, before)| all.len() - before).collect()
@@ -414,10 +418,12 @@ fn away(until: Nanos) -> SimDriver {
 
 #[test]
 fn a_session_whose_node_is_gone_goes_to_another_one() {
-    let four = || vec![node(Vec::new()), away(Nanos::MAX), node(Vec::new()), node(Vec::new())];
-    let spread = Routed::new(four(), 0, NodeRouting::Spread(vec![1, 2, 3]), NodeRouting::Primary)
-        .expect("a route");
-    for routed in [split(four()), spread] {
+    let four_nodes =
+        || vec![node(Vec::new()), away(Nanos::MAX), node(Vec::new()), node(Vec::new())];
+    let spread =
+        Routed::new(four_nodes(), 0, NodeRouting::Spread(vec![1, 2, 3]), NodeRouting::Primary)
+            .expect("a route");
+    for routed in [split(four_nodes()), spread] {
         let error = simulated(async { routed.connect(0).await.err() });
         assert!(error.is_some(), "a trial does not begin with fewer nodes than it has");
         // Those of the dead node are dealt out evenly; who has a living one keeps it.
@@ -434,11 +440,11 @@ fn a_node_that_comes_back_is_taken_again() {
     let routed = split(vec![node(Vec::new()), away(10 * MILLISECOND), node(Vec::new())]);
     simulated(async {
         let mut moved = routed.reconnect(0, 0).await.expect("a session");
-        asks(&mut moved, &["SELECT moved"]).await;
+        query_all(&mut moved, &["SELECT moved"]).await;
         sleep_until(20 * MILLISECOND).await;
         let mut back = routed.reconnect(0, 0).await.expect("a session");
-        asks(&mut moved, &["SELECT still", "UPDATE a"]).await;
-        asks(&mut back, &["SELECT back"]).await;
+        query_all(&mut moved, &["SELECT still", "UPDATE a"]).await;
+        query_all(&mut back, &["SELECT back"]).await;
     });
     assert_eq!(
         log(&routed),
@@ -448,11 +454,12 @@ fn a_node_that_comes_back_is_taken_again() {
 
 #[test]
 fn without_a_node_to_read_from_the_primary_is_read() {
-    let gone = || vec![node(Vec::new()), away(Nanos::MAX), away(Nanos::MAX)];
-    assert_eq!(reads_again(&split(gone()), &[0, 1, 2], 0), [3, 0, 0]);
+    let without_readers = || vec![node(Vec::new()), away(Nanos::MAX), away(Nanos::MAX)];
+    assert_eq!(reads_again(&split(without_readers()), &[0, 1, 2], 0), [3, 0, 0]);
     // A load that only reads has no session there.
-    let spread = Routed::new(gone(), 0, NodeRouting::Spread(vec![1, 2]), NodeRouting::Primary)
-        .expect("a route");
+    let spread =
+        Routed::new(without_readers(), 0, NodeRouting::Spread(vec![1, 2]), NodeRouting::Primary)
+            .expect("a route");
     let error = simulated(async { spread.reconnect(0, 0).await.err() }).expect("nobody is there");
     assert!(error.message().contains("refuses connections"), "{error}");
     // Where the primary is gone, nothing can continue.
@@ -473,11 +480,11 @@ fn it_is_known_where_a_session_reads() {
 
 #[test]
 fn a_route_leads_to_nodes_that_exist() {
-    let refused = |way: NodeRouting| -> DbError {
+    let refusal = |way: NodeRouting| -> DbError {
         Routed::new(nodes(2), 0, way, NodeRouting::Primary).expect_err("no such node")
     };
     for way in [NodeRouting::Through(2), NodeRouting::Split(vec![2]), NodeRouting::Spread(vec![])] {
-        assert!(refused(way).message().contains("does not have"));
+        assert!(refusal(way).message().contains("does not have"));
     }
     assert!(Routed::new(nodes(2), 2, NodeRouting::Primary, NodeRouting::Primary).is_err());
 }

@@ -56,16 +56,18 @@ impl SqliteDriver {
     }
 
     fn open(&self) -> DbResult<Connection> {
-        let at = |error| opening(&self.path, &error);
+        let to_open_error = |error| opening(&self.path, &error);
         // No URI flag: the path is literal. No mutex: a session stays on one thread.
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
             | OpenFlags::SQLITE_OPEN_CREATE
             | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-        let connection = Connection::open_with_flags(&self.path, flags).map_err(at)?;
-        connection.busy_timeout(Duration::from_millis(self.busy_timeout_ms)).map_err(at)?;
+        let connection = Connection::open_with_flags(&self.path, flags).map_err(to_open_error)?;
+        connection
+            .busy_timeout(Duration::from_millis(self.busy_timeout_ms))
+            .map_err(to_open_error)?;
         let journal: String = connection
             .pragma_update_and_check(None, "journal_mode", &self.journal, |row| row.get(0))
-            .map_err(at)?;
+            .map_err(to_open_error)?;
         if journal != self.journal {
             return Err(DbError::rejected(
                 0,
@@ -78,8 +80,8 @@ impl SqliteDriver {
             )
             .with_hint("close other programs that use the file; network file systems refuse WAL"));
         }
-        connection.pragma_update(None, "synchronous", &self.synchronous).map_err(at)?;
-        connection.pragma_update(None, "foreign_keys", true).map_err(at)?;
+        connection.pragma_update(None, "synchronous", &self.synchronous).map_err(to_open_error)?;
+        connection.pragma_update(None, "foreign_keys", true).map_err(to_open_error)?;
         Ok(connection)
     }
 }
@@ -230,17 +232,13 @@ impl Session for SqliteSession {
         let connection = self.handle.borrow_owner();
         let mut total = Executed::default();
         let mut batch = Batch::new(connection, sql);
-        let mut run = || -> rusqlite::Result<()> {
-            while let Some(mut statement) = batch.next()? {
-                let columns = statement.column_count();
-                let executed = step(connection, &mut statement, columns, rows)?;
-                total.has_rows |= executed.has_rows;
-                total.rows += executed.rows;
-                total.affected += executed.affected;
-            }
-            Ok(())
-        };
-        run().map_err(translate)?;
+        while let Some(mut statement) = batch.next().map_err(translate)? {
+            let columns = statement.column_count();
+            let executed = step(connection, &mut statement, columns, rows).map_err(translate)?;
+            total.has_rows |= executed.has_rows;
+            total.rows += executed.rows;
+            total.affected += executed.affected;
+        }
         Ok(total)
     }
 
@@ -435,17 +433,17 @@ fn load_rows(
     columns: &[&str],
     rows: &mut dyn RowSource,
 ) -> DbResult<BulkReport> {
-    let command = |sql: &str| connection.execute_batch(sql).map_err(translate);
-    command(&format!("SAVEPOINT {UNIT}"))?;
+    let run_command = |sql: &str| connection.execute_batch(sql).map_err(translate);
+    run_command(&format!("SAVEPOINT {UNIT}"))?;
     match insert_all(connection, table, columns, rows) {
         Ok(rows) => {
-            command(&format!("RELEASE {UNIT}"))?;
+            run_command(&format!("RELEASE {UNIT}"))?;
             let method = BulkMethod::MultiRowInsert;
             Ok(BulkReport { rows, method, fallback: None })
         }
         Err(error) => {
             // The first error counts; a dead transaction has no savepoint any more.
-            let _ = command(&format!("ROLLBACK TO {UNIT}; RELEASE {UNIT}"));
+            let _ = run_command(&format!("ROLLBACK TO {UNIT}; RELEASE {UNIT}"));
             Err(translate(error))
         }
     }
@@ -458,13 +456,13 @@ fn insert_all(
     rows: &mut dyn RowSource,
 ) -> rusqlite::Result<u64> {
     let width = columns.len();
-    let insert = |rows: usize| {
+    let prepare_insert = |rows: usize| {
         let row = format!("({})", vec!["?"; width].join(", "));
         let rows = vec![row; rows].join(", ");
         connection.prepare(&format!("INSERT INTO {table} ({}) VALUES {rows}", columns.join(", ")))
     };
     let batch_rows = (PARAMS_MAX / width.max(1)).clamp(1, BATCH_ROWS);
-    let mut many = insert(batch_rows)?;
+    let mut many = prepare_insert(batch_rows)?;
     // The columns of waiting rows, and their number.
     let (mut params, mut waiting) = (Params::default(), 0);
     let mut count = 0;
@@ -480,7 +478,7 @@ fn insert_all(
             waiting = 0;
         }
     }
-    let mut single = insert(1)?;
+    let mut single = prepare_insert(1)?;
     for row in 0..waiting {
         count += execute(&mut single, params.range(row * width..(row + 1) * width))?;
     }

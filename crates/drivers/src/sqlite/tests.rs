@@ -1,5 +1,5 @@
 use super::*;
-use crate::tests::{DatabaseFolder, counts, query, single, values_come_back, with_session_of};
+use crate::tests::{DatabaseFolder, counts, query, single, values_come_back, with_driver_session};
 use dyno_core::{
     AnswerTable, BulkMethod, Cause, Discard, ErrorClass, Param, ParamType, RowSource, RowWriter,
     Session,
@@ -18,7 +18,7 @@ impl DatabaseFolder {
 
 fn with_session(steps: impl AsyncFnOnce(&mut SqliteSession)) {
     let scratch = DatabaseFolder::new();
-    with_session_of(&scratch.driver(""), steps);
+    with_driver_session(&scratch.driver(""), steps);
 }
 
 #[test]
@@ -36,8 +36,8 @@ fn settings_are_as_documented_and_as_asked_for() {
         .unwrap()
     };
     assert_eq!(read(scratch.driver("")), ["wal", "1", "1", "5000"]);
-    let asked = scratch.driver("?journal=delete&synchronous=full&busy_timeout_ms=7");
-    assert_eq!(read(asked), ["delete", "2", "1", "7"]);
+    let configured = scratch.driver("?journal=delete&synchronous=full&busy_timeout_ms=7");
+    assert_eq!(read(configured), ["delete", "2", "1", "7"]);
 }
 
 #[test]
@@ -60,8 +60,8 @@ fn changes_are_counted_for_the_statement_that_made_them() {
     with_session(async |session| {
         let sql = "CREATE TABLE t (k INTEGER PRIMARY KEY, v INT); \
                    INSERT INTO t VALUES (1, 1), (2, 2), (3, 3); SELECT k FROM t; SELECT 1";
-        let done = session.query(sql, &mut Discard).await.unwrap();
-        assert_eq!(counts(done), (true, 4, 3));
+        let executed = session.query(sql, &mut Discard).await.unwrap();
+        assert_eq!(counts(executed), (true, 4, 3));
         for (sql, expected) in [
             ("UPDATE t SET v = 9 WHERE k < 3", (false, 0, 2)),
             ("BEGIN", (false, 0, 0)),
@@ -72,8 +72,8 @@ fn changes_are_counted_for_the_statement_that_made_them() {
             ("CREATE INDEX i ON t (v)", (false, 0, 0)),
         ] {
             let statement = session.prepare(sql, &[]).await.unwrap();
-            let done = session.execute(statement, &[], &mut Discard).await.unwrap();
-            assert_eq!(counts(done), expected, "{sql}");
+            let executed = session.execute(statement, &[], &mut Discard).await.unwrap();
+            assert_eq!(counts(executed), expected, "{sql}");
         }
     });
 }
@@ -109,25 +109,25 @@ fn locks_run_into_the_time_limit_and_a_rollback_helps() {
     let scratch = DatabaseFolder::new();
     let driver = scratch.driver("?busy_timeout_ms=5");
     block_on(async {
-        let mut one = driver.connect(0).await.unwrap();
-        let mut two = driver.connect(1).await.unwrap();
-        query(&mut one, "CREATE TABLE t (k INT)").await;
-        query(&mut one, "BEGIN IMMEDIATE; INSERT INTO t VALUES (1)").await;
-        let error = two.query("BEGIN IMMEDIATE", &mut Discard).await.unwrap_err();
+        let mut writer = driver.connect(0).await.unwrap();
+        let mut second = driver.connect(1).await.unwrap();
+        query(&mut writer, "CREATE TABLE t (k INT)").await;
+        query(&mut writer, "BEGIN IMMEDIATE; INSERT INTO t VALUES (1)").await;
+        let error = second.query("BEGIN IMMEDIATE", &mut Discard).await.unwrap_err();
         assert_eq!((error.class(), error.errno()), (ErrorClass::LockTimeout, 5));
         assert!(!error.is_fatal() && error.hint().unwrap().contains("busy_timeout_ms"));
-        two.rollback().await.unwrap();
+        second.rollback().await.unwrap();
 
         // A snapshot that is out of date can't become a writer.
-        query(&mut two, "BEGIN; SELECT * FROM t").await;
-        query(&mut one, "COMMIT").await;
-        let error = two.query("INSERT INTO t VALUES (2)", &mut Discard).await.unwrap_err();
+        query(&mut second, "BEGIN; SELECT * FROM t").await;
+        query(&mut writer, "COMMIT").await;
+        let error = second.query("INSERT INTO t VALUES (2)", &mut Discard).await.unwrap_err();
         assert_eq!((error.class(), error.errno()), (ErrorClass::LockTimeout, 517));
         assert!(error.hint().unwrap().contains("BEGIN IMMEDIATE"));
-        two.rollback().await.unwrap();
-        query(&mut two, "BEGIN; INSERT INTO t VALUES (2)").await;
-        two.rollback().await.unwrap();
-        assert_eq!(single(&mut two, "SELECT count(*) FROM t").await, "1");
+        second.rollback().await.unwrap();
+        query(&mut second, "BEGIN; INSERT INTO t VALUES (2)").await;
+        second.rollback().await.unwrap();
+        assert_eq!(single(&mut second, "SELECT count(*) FROM t").await, "1");
     })
     .unwrap();
 }
@@ -145,24 +145,24 @@ fn mistakes_are_errors_and_leave_the_session_usable() {
         assert!(error.message().contains("takes 1 parameters"), "{error}");
         let stray = dyno_core::Statement(9);
         assert!(session.execute(stray, &[], &mut Discard).await.is_err());
-        let done = session.execute(select, &[Param::Int(1)], &mut Discard).await.unwrap();
-        assert_eq!(counts(done), (true, 1, 0));
+        let executed = session.execute(select, &[Param::Int(1)], &mut Discard).await.unwrap();
+        assert_eq!(counts(executed), (true, 1, 0));
     });
 }
 
 #[test]
 fn files_that_can_not_be_used_are_explained() {
     let scratch = DatabaseFolder::new();
-    let refused = |path: &Path| {
+    let open_error = |path: &Path| {
         let url = format!("sqlite:{}", path.display());
         SqliteDriver::new(&url.parse().unwrap()).unwrap_err()
     };
-    let error = refused(&scratch.0.path().join("no/such/folder.db"));
+    let error = open_error(&scratch.0.path().join("no/such/folder.db"));
     assert_eq!(error.cause(), Cause::Unreachable);
     assert!(error.message().contains("no/such/folder.db"), "{error}");
     let text = scratch.0.path().join("text.db");
     std::fs::write(&text, "no database at all, but long enough for a header ".repeat(50)).unwrap();
-    let error = refused(&text);
+    let error = open_error(&text);
     assert_eq!(error.cause(), Cause::Rejected);
     assert!(error.message().contains("is no SQLite database"), "{error}");
 }
@@ -248,7 +248,7 @@ fn scripts_are_told_names_and_ends() {
     with_session(async |session| {
         let chain = "CREATE TABLE t (id, c); INSERT INTO t VALUES (1, 'x'), (2, NULL); \
                      SELECT id AS a, c AS \"B c\" FROM t; SELECT id FROM t WHERE 0; DELETE FROM t WHERE id = 2";
-        let told = [
+        let expected = [
             "done",
             "done 2 changed",
             "columns a, B c",
@@ -261,16 +261,16 @@ fn scripts_are_told_names_and_ends() {
         ];
         let (mut transcript, mut headings) = (Transcript::default(), Headings::default());
         session.query(chain, &mut transcript).await.unwrap();
-        assert_eq!(transcript.take(), told);
+        assert_eq!(transcript.take(), expected);
         let sql = "SELECT id AS x FROM t WHERE id = ?";
         let select = session.prepare(sql, &[ParamType::Inferred]).await.unwrap();
-        let told = ["columns x", "row 1", "done 1 rows"];
+        let expected = ["columns x", "row 1", "done 1 rows"];
         session.execute(select, &[Param::Int(1)], &mut transcript).await.unwrap();
-        assert_eq!(transcript.take(), told);
+        assert_eq!(transcript.take(), expected);
         session.execute(select, &[Param::Int(1)], &mut headings).await.unwrap();
-        assert_eq!(headings.0.take(), [told[0], told[2]]);
+        assert_eq!(headings.0.take(), [expected[0], expected[2]]);
         session.execute_once(sql, &[Param::Int(1)], &mut transcript).await.unwrap();
-        assert_eq!(transcript.take(), told);
+        assert_eq!(transcript.take(), expected);
 
         let chain = "INSERT INTO t VALUES (3, 3); SELECT nonsense; SELECT 1";
         session.query(chain, &mut transcript).await.unwrap_err();
@@ -300,8 +300,8 @@ fn statements_are_executed_once_and_queued() {
         session.query("CREATE TABLE t (id UNIQUE, c)", &mut Discard).await.unwrap();
         let insert = "INSERT INTO t VALUES (?, ?)";
         for params in [[Param::Int(1), Param::Double(0.5)], [Param::Text(b"b"), Param::Null]] {
-            let done = session.execute_once(insert, &params, &mut Discard).await.unwrap();
-            assert_eq!(counts(done), (false, 0, 1));
+            let executed = session.execute_once(insert, &params, &mut Discard).await.unwrap();
+            assert_eq!(counts(executed), (false, 0, 1));
         }
         let error = session.execute_once(insert, &[Param::Null], &mut Discard).await.unwrap_err();
         assert!(error.message().contains("takes 2 parameters"), "{error}");
@@ -359,17 +359,17 @@ fn a_statement_is_interrupted_from_another_thread_and_the_session_goes_on() {
         let endless = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) \
                        SELECT count(*) FROM n";
         let is_over = Arc::new(AtomicBool::new(false));
-        let seen = Arc::clone(&is_over);
-        let other = std::thread::spawn(move || {
+        let stop = Arc::clone(&is_over);
+        let interrupting = std::thread::spawn(move || {
             // It may come before the statement has begun, and does nothing then.
-            while !seen.load(Ordering::Relaxed) {
+            while !stop.load(Ordering::Relaxed) {
                 interrupt();
                 std::thread::yield_now();
             }
         });
         let error = session.query(endless, &mut Discard).await.unwrap_err();
         is_over.store(true, Ordering::Relaxed);
-        other.join().unwrap();
+        interrupting.join().unwrap();
         assert_eq!((error.errno(), error.is_fatal()), (9, false), "{error}");
         assert_eq!(query(session, "SELECT 7").await.single(), Some("7"));
     });

@@ -98,15 +98,16 @@ pub fn redact_url(text: &str) -> String {
 }
 
 pub(super) fn parse(text: &str) -> Result<Jdbc, TargetError> {
-    let wrong = |what: &str| TargetError::new(format!("The URL {} {what}.", redact_url(text)));
+    let url_error =
+        |problem: &str| TargetError::new(format!("The URL {} {problem}.", redact_url(text)));
     const FORMS: &str = "write jdbc:mysql://host:port/database, jdbc:mariadb://host:port/database, \
                          jdbc:postgresql://host:port/database, or a URL of dyno such as sqlite:path";
     let parts = text.trim().splitn(3, ':').collect::<Vec<_>>();
     let &[jdbc, name, rest] = parts.as_slice() else {
-        return Err(wrong("is no JDBC URL").with_hint(FORMS));
+        return Err(url_error("is no JDBC URL").with_hint(FORMS));
     };
     if !jdbc.eq_ignore_ascii_case("jdbc") {
-        return Err(wrong("does not begin with jdbc:").with_hint(FORMS));
+        return Err(url_error("does not begin with jdbc:").with_hint(FORMS));
     }
     let driver = match name.to_ascii_lowercase().as_str() {
         "mysql" => JdbcDriver::Mysql,
@@ -117,15 +118,15 @@ pub(super) fn parse(text: &str) -> Result<Jdbc, TargetError> {
             return Ok(Jdbc { target, warnings: Vec::new() });
         }
         _ => {
-            return Err(wrong("names a database that dyno doesn't speak with").with_hint(FORMS));
+            return Err(url_error("names a database that dyno doesn't speak with").with_hint(FORMS));
         }
     };
     let (place, query) = rest.split_once('?').unwrap_or((rest, ""));
     if place.contains(';') {
-        return Err(wrong("has a `;` where `?` begins parameters").with_hint(FORMS));
+        return Err(url_error("has a `;` where `?` begins parameters").with_hint(FORMS));
     }
     if place.contains('(') {
-        return Err(wrong("has hosts in parentheses").with_hint(FORMS));
+        return Err(url_error("has hosts in parentheses").with_hint(FORMS));
     }
     let mut reader = JdbcReader {
         driver,
@@ -134,13 +135,13 @@ pub(super) fn parse(text: &str) -> Result<Jdbc, TargetError> {
         is_balanced: false,
         ignored: Vec::new(),
     };
-    let place = reader.place(place).map_err(|what| wrong(what).with_hint(FORMS))?;
+    let place = reader.place(place).map_err(|problem| url_error(problem).with_hint(FORMS))?;
     for pair in query.split(['&', ';']).filter(|pair| !pair.is_empty()) {
         let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
         reader.parameter(name, value);
     }
     let mut warnings = Vec::new();
-    let url = reader.url(&place, &mut warnings);
+    let url = reader.build_url(&place, &mut warnings);
     if !reader.ignored.is_empty() {
         let names = reader.ignored.join(", ");
         warnings.push(format!("JDBC parameters that mean nothing here are ignored: {names}."));
@@ -249,8 +250,8 @@ impl JdbcReader {
 
     /// The mode that the driver's words mean; `None` is dyno's own default, as in two of the three drivers.
     fn tls_mode(&self) -> Option<String> {
-        let named = self.tls.iter().rev().find(|(name, _)| name == "sslmode");
-        if let Some((_, mode)) = named {
+        let sslmode = self.tls.iter().rev().find(|(name, _)| name == "sslmode");
+        if let Some((_, mode)) = sslmode {
             return Some(match mode.as_str() {
                 "trust" => TlsMode::Require.name().to_owned(),
                 "verify_ca" => TlsMode::VerifyCa.name().to_owned(),
@@ -261,10 +262,12 @@ impl JdbcReader {
         let mode = match self.driver {
             JdbcDriver::Postgres => {
                 let is_blind = self.tls.iter().any(|(_, value)| value.contains("nonvalidating"));
-                match self.is_set("ssl")? {
-                    true if is_blind => TlsMode::Require,
-                    true => TlsMode::VerifyFull,
-                    false => TlsMode::Disable,
+                if !self.is_set("ssl")? {
+                    TlsMode::Disable
+                } else if is_blind {
+                    TlsMode::Require
+                } else {
+                    TlsMode::VerifyFull
                 }
             }
             JdbcDriver::Mysql => match (self.is_set("usessl"), self.is_set("requiressl")) {
@@ -287,7 +290,7 @@ impl JdbcReader {
         Some(mode.name().to_owned())
     }
 
-    fn url(&mut self, place: &str, warnings: &mut Vec<String>) -> String {
+    fn build_url(&mut self, place: &str, warnings: &mut Vec<String>) -> String {
         let place = self.first_host(place, warnings);
         let scheme = if self.driver == JdbcDriver::Postgres { "postgres" } else { "mysql" };
         if let Some(mode) = self.tls_mode() {

@@ -71,6 +71,7 @@ const KEYWORDS: &[(&str, &str, Use)] = &[
 
 const SPELLINGS: Spellings = &[
     ("tls=", "sslmode="),
+    ("with ca=FILE", "with sslrootcert=FILE or in ~/.postgresql/root.crt"),
     ("ca=FILE", "sslrootcert=FILE"),
     ("cert=FILE and key=FILE", "sslcert=FILE and sslkey=FILE"),
     ("connect_timeout_s", "connect_timeout or PGCONNECT_TIMEOUT"),
@@ -111,9 +112,9 @@ pub(super) fn from_libpq_with(
     }
     match dbname {
         Some(text) if is_connection_string(text) => {
-            let what = if is_uri(text) { "URI query parameter:" } else { "connection option" };
+            let kind = if is_uri(text) { "URI query parameter:" } else { "connection option" };
             for (name, value) in read_conninfo(text)? {
-                check_known(&name, || format!("invalid {what} \"{name}\""))?;
+                check_known(&name, || format!("invalid {kind} \"{name}\""))?;
                 words.set(&name, value)?;
             }
         }
@@ -147,7 +148,7 @@ pub(super) fn from_libpq_with(
     if words.0.get("client_encoding").is_some_and(|name| name == "auto") {
         words.set("client_encoding", locale_encoding(variable))?;
     }
-    let mut target = words.target(system_user)?;
+    let mut target = words.build_target(system_user)?;
     for (name, option) in SETTINGS {
         if let Some(value) = variable(name).filter(|value| !value.is_empty()) {
             // libpq sends nothing for this word.
@@ -173,9 +174,9 @@ impl ConnectionWords {
     /// Sets a known keyword, or replaces its value. An empty value is kept: as in libpq it means the default, and hides
     /// what services and variables say.
     fn set(&mut self, name: &str, value: String) -> Result<(), TargetError> {
-        let known = KEYWORDS.iter().find(|&&(known, ..)| known == name);
-        let Some(&(name, _, what)) = known else { return Ok(()) };
-        if let Only(allowed) = what
+        let keyword = KEYWORDS.iter().find(|&&(known, ..)| known == name);
+        let Some(&(name, _, kind)) = keyword else { return Ok(()) };
+        if let Only(allowed) = kind
             && !value.is_empty()
             && !allowed.iter().any(|word| word.eq_ignore_ascii_case(&value))
         {
@@ -186,7 +187,7 @@ impl ConnectionWords {
                 words => format!("{name} may be {}", words.join(", ")),
             }));
         }
-        if what == IgnoredNumber && !value.is_empty() {
+        if kind == IgnoredNumber && !value.is_empty() {
             read_whole(name, &value)?;
         }
         self.0.insert(name, value);
@@ -198,26 +199,27 @@ impl ConnectionWords {
         value.filter(|value| !value.is_empty()).map_or(Ok(()), |value| self.set(name, value.into()))
     }
 
-    fn take(&mut self, name: &str) -> Option<String> {
+    fn take_value(&mut self, name: &str) -> Option<String> {
         self.0.remove(name).filter(|value| !value.is_empty())
     }
 
-    fn one_of(&mut self, name: &str, known: &[&str]) -> Result<Option<String>, TargetError> {
-        let value = self.take(name);
-        match value.as_deref().is_none_or(|value| known.contains(&value)) {
-            true => Ok(value),
-            false => Err(TargetError::new(format!(
+    fn take_choice(&mut self, name: &str, known: &[&str]) -> Result<Option<String>, TargetError> {
+        let value = self.take_value(name);
+        if value.as_deref().is_none_or(|value| known.contains(&value)) {
+            Ok(value)
+        } else {
+            Err(TargetError::new(format!(
                 "invalid {name} value: \"{}\"",
                 value.unwrap_or_default()
             ))
-            .with_hint(format!("it is {}", known.join(", ")))),
+            .with_hint(format!("it is {}", known.join(", "))))
         }
     }
 
-    fn target(mut self, system_user: Option<String>) -> Result<TargetUrl, TargetError> {
-        let tls = self.tls()?;
-        let has = |name: &str| self.0.get(name).is_some_and(|value| !value.is_empty());
-        let is_renamed = has("host") && has("hostaddr");
+    fn build_target(mut self, system_user: Option<String>) -> Result<TargetUrl, TargetError> {
+        let tls = self.tls_options()?;
+        let is_set = |name: &str| self.0.get(name).is_some_and(|value| !value.is_empty());
+        let is_renamed = is_set("host") && is_set("hostaddr");
         if is_renamed && tls.mode == TlsMode::VerifyFull {
             return Err(TargetError::new(
                 "The connection option sslmode=verify-full can't be used with both host and hostaddr.",
@@ -225,16 +227,16 @@ impl ConnectionWords {
             .with_hint("leave hostaddr out, so that the host's name is looked up and verified"));
         }
         let hosts = self.addresses()?;
-        let user = self.take("user").or(system_user).ok_or_else(|| {
+        let user = self.take_value("user").or(system_user).ok_or_else(|| {
             TargetError::new("No user is named, and this system's name for the user is not known.")
                 .with_hint("name one with -U or PGUSER")
         })?;
-        let database = self.take("dbname").unwrap_or_else(|| user.clone());
+        let database = self.take_value("dbname").unwrap_or_else(|| user.clone());
         let mut options = BTreeMap::new();
         options.insert("connect_timeout_s".to_owned(), self.connect_timeout_s()?.to_string());
         let is_named = self.0.contains_key("application_name");
-        let of_program = self.take("fallback_application_name").filter(|_| !is_named);
-        if let Some(name) = self.take("application_name").or(of_program) {
+        let fallback_name = self.take_value("fallback_application_name").filter(|_| !is_named);
+        if let Some(name) = self.take_value("application_name").or(fallback_name) {
             options.insert("application_name".to_owned(), name);
         }
         for (name, known) in [
@@ -242,7 +244,7 @@ impl ConnectionWords {
             ("target_session_attrs", SESSION_ATTRIBUTES),
             ("load_balance_hosts", HOST_ORDERS),
         ] {
-            options.extend(self.one_of(name, known)?.map(|value| (name.to_owned(), value)));
+            options.extend(self.take_choice(name, known)?.map(|value| (name.to_owned(), value)));
         }
         // Several hosts are tried in their order, unless something else is said.
         if hosts.len() == 1 {
@@ -251,15 +253,15 @@ impl ConnectionWords {
             options.entry("load_balance_hosts".to_owned()).or_insert_with(|| "disable".to_owned());
         }
         for name in ["options", "passfile", "allow_cleartext", "require_auth"] {
-            options.extend(self.take(name).map(|value| (name.to_owned(), value)));
+            options.extend(self.take_value(name).map(|value| (name.to_owned(), value)));
         }
-        let encoding = self.take("client_encoding");
+        let encoding = self.take_value("client_encoding");
         options.extend(encoding.map(|value| ("set.client_encoding".to_owned(), value)));
         Ok(TargetUrl {
             dialect: Dialect::Postgres,
             hosts: Hosts(hosts),
             user: Some(user),
-            password: self.take("password").map(Secret::new),
+            password: self.take_value("password").map(Secret::new),
             database: Some(database),
             tls,
             options,
@@ -269,7 +271,7 @@ impl ConnectionWords {
 
     /// Hosts with their ports: one port for all hosts, or as many.
     fn addresses(&mut self) -> Result<Vec<Address>, TargetError> {
-        let (names, addresses) = (self.take("host"), self.take("hostaddr"));
+        let (names, addresses) = (self.take_value("host"), self.take_value("hostaddr"));
         if let (Some(names), Some(addresses)) = (&names, &addresses) {
             let (names, addresses) = (names.split(',').count(), addresses.split(',').count());
             if names != addresses {
@@ -281,7 +283,7 @@ impl ConnectionWords {
         // The address is the way; only the certificate needs the name then.
         let hosts = addresses.or(names).unwrap_or_default();
         let hosts: Vec<&str> = hosts.split(',').collect();
-        let ports = self.take("port").unwrap_or_default();
+        let ports = self.take_value("port").unwrap_or_default();
         let ports: Vec<u16> = ports.split(',').map(read_port).collect::<Result<_, _>>()?;
         if ports.len() != 1 && ports.len() != hosts.len() {
             return Err(TargetError::new(format!(
@@ -290,14 +292,13 @@ impl ConnectionWords {
                 hosts.len()
             )));
         }
-        let port_of = |index: usize| ports[if ports.len() == 1 { 0 } else { index }];
-        let address = |(index, host): (usize, &&str)| read_host(host, port_of(index));
-        hosts.iter().enumerate().map(address).collect()
+        let ports = ports.iter().cycle();
+        hosts.iter().zip(ports).map(|(host, port)| read_host(host, *port)).collect()
     }
 
-    fn tls(&mut self) -> Result<TlsOptions, TargetError> {
-        let mode = self.one_of("sslmode", &TlsMode::ALL.map(TlsMode::name))?;
-        let ca = self.take("sslrootcert");
+    fn tls_options(&mut self) -> Result<TlsOptions, TargetError> {
+        let mode = self.take_choice("sslmode", &TlsMode::ALL.map(TlsMode::name))?;
+        let ca = self.take_value("sslrootcert");
         let is_system = ca.as_deref() == Some("system");
         let mode = TlsMode::ALL.into_iter().find(|known| mode.as_deref() == Some(known.name()));
         let default = if is_system { TlsMode::VerifyFull } else { TlsMode::default() };
@@ -307,15 +308,15 @@ impl ConnectionWords {
         Ok(TlsOptions {
             mode,
             ca: ca.filter(|_| !is_system).map(PathBuf::from).filter(is_needed),
-            cert: self.take("sslcert").map(Into::into),
-            key: self.take("sslkey").map(Into::into),
+            cert: self.take_value("sslcert").map(Into::into),
+            key: self.take_value("sslkey").map(Into::into),
             ..TlsOptions::default()
         })
     }
 
     /// libpq waits without a limit by default.
     fn connect_timeout_s(&mut self) -> Result<u64, TargetError> {
-        let Some(text) = self.take("connect_timeout") else { return Ok(UNLIMITED_CONNECT_S) };
+        let Some(text) = self.take_value("connect_timeout") else { return Ok(UNLIMITED_CONNECT_S) };
         let seconds = read_whole("connect_timeout", &text)?;
         let limited = u64::try_from(seconds).ok().filter(|&seconds| seconds > 0);
         Ok(limited.map_or(UNLIMITED_CONNECT_S, |seconds| seconds.min(UNLIMITED_CONNECT_S)))
@@ -323,8 +324,11 @@ impl ConnectionWords {
 }
 
 fn read_whole(name: &str, text: &str) -> Result<i32, TargetError> {
-    let message = || format!("invalid integer value \"{text}\" for connection option \"{name}\"");
-    text.trim().parse().map_err(|_| TargetError::new(message()))
+    text.trim().parse().map_err(|_| {
+        TargetError::new(format!(
+            "invalid integer value \"{text}\" for connection option \"{name}\""
+        ))
+    })
 }
 
 fn check_known(name: &str, message: impl Fn() -> String) -> Result<(), TargetError> {
@@ -367,8 +371,9 @@ fn read_host(host: &str, port: u16) -> Result<Address, TargetError> {
 /// The socket in the folder of Debian's and Red Hat's packages, or in PostgreSQL's own folder if only this one exists.
 fn default_socket(port: u16) -> Address {
     let sockets = ["/var/run/postgresql", "/tmp"].map(|folder| postgres_socket(folder, port));
-    let exists = |address: &&Address| matches!(address, Address::Unix(path) if path.exists());
-    sockets.iter().find(exists).unwrap_or(&sockets[0]).clone()
+    let existing =
+        sockets.iter().find(|address| matches!(address, Address::Unix(path) if path.exists()));
+    existing.unwrap_or(&sockets[0]).clone()
 }
 
 /// The operating system's name of the user, from the passwd file, or from a variable of the log-in.
@@ -414,10 +419,10 @@ fn is_space(c: char) -> bool {
 /// `keyword = value` pairs: values in single quotes may have blanks, `\` escapes the next character.
 fn read_keywords(text: &str) -> Result<Pairs, TargetError> {
     let mut pairs = Pairs::new();
-    let mut rest = text.trim_start_matches(is_space);
-    while !rest.is_empty() {
-        let end = rest.find(|c| c == '=' || is_space(c)).unwrap_or(rest.len());
-        let (keyword, after) = rest.split_at(end);
+    let mut remaining = text.trim_start_matches(is_space);
+    while !remaining.is_empty() {
+        let end = remaining.find(|c| c == '=' || is_space(c)).unwrap_or(remaining.len());
+        let (keyword, after) = remaining.split_at(end);
         let Some(after) = after.trim_start_matches(is_space).strip_prefix('=') else {
             return Err(TargetError::new(format!(
                 "missing \"=\" after \"{keyword}\" in connection info string"
@@ -426,7 +431,7 @@ fn read_keywords(text: &str) -> Result<Pairs, TargetError> {
         };
         let (value, after) = read_value(after.trim_start_matches(is_space))?;
         pairs.push((keyword.to_owned(), value));
-        rest = after.trim_start_matches(is_space);
+        remaining = after.trim_start_matches(is_space);
     }
     Ok(pairs)
 }
@@ -458,7 +463,7 @@ fn read_uri(uri: &str, text: &str) -> Result<Pairs, TargetError> {
         decode(value, keyword == "password").map(|value| pairs.push((keyword.to_owned(), value)))
     };
     let before_path = &text[..text.find('/').unwrap_or(text.len())];
-    let rest = match before_path.split_once('@') {
+    let after_login = match before_path.split_once('@') {
         None => text,
         Some((login, _)) => {
             let (user, password) = login.split_once(':').unwrap_or((login, ""));
@@ -471,8 +476,8 @@ fn read_uri(uri: &str, text: &str) -> Result<Pairs, TargetError> {
             &text[login.len() + 1..]
         }
     };
-    let place_end = rest.find(['/', '?']).unwrap_or(rest.len());
-    let (place, rest) = rest.split_at(place_end);
+    let place_end = after_login.find(['/', '?']).unwrap_or(after_login.len());
+    let (place, path_and_query) = after_login.split_at(place_end);
     let (hosts, ports) = read_hosts(uri, place)?;
     if !hosts.trim_matches(',').is_empty() {
         add("host", &hosts)?;
@@ -480,7 +485,7 @@ fn read_uri(uri: &str, text: &str) -> Result<Pairs, TargetError> {
     if !ports.trim_matches(',').is_empty() {
         add("port", &ports)?;
     }
-    let (path, query) = rest.split_once('?').unwrap_or((rest, ""));
+    let (path, query) = path_and_query.split_once('?').unwrap_or((path_and_query, ""));
     if let Some(database) = path.strip_prefix('/').filter(|name| !name.is_empty()) {
         add("dbname", database)?;
     }
@@ -498,22 +503,24 @@ fn read_hosts(uri: &str, place: &str) -> Result<(String, String), TargetError> {
         let (host, port) = match part.strip_prefix('[') {
             None => part.split_once(':').unwrap_or((part, "")),
             Some(inside) => {
-                let wrong = |what: &str| {
-                    TargetError::new(format!("{what}: \"{}\"", redact(uri))).with_hint(
+                let bracket_error = |problem: &str| {
+                    TargetError::new(format!("{problem}: \"{}\"", redact(uri))).with_hint(
                         "an IPv6 address stands in brackets, a port after it: [::1]:5432",
                     )
                 };
                 let (host, after) = inside.split_once(']').ok_or_else(|| {
-                    wrong("end of string reached when looking for matching \"]\" in IPv6 host address in URI")
+                    bracket_error("end of string reached when looking for matching \"]\" in IPv6 host address in URI")
                 })?;
                 if host.is_empty() {
-                    return Err(wrong("IPv6 host address may not be empty in URI"));
+                    return Err(bracket_error("IPv6 host address may not be empty in URI"));
                 }
                 match after.strip_prefix(':') {
                     Some(port) => (host, port),
                     None if after.is_empty() => (host, ""),
                     None => {
-                        return Err(wrong("unexpected character in URI (expected \":\" or \"/\")"));
+                        return Err(bracket_error(
+                            "unexpected character in URI (expected \":\" or \"/\")",
+                        ));
                     }
                 }
             }
@@ -612,13 +619,13 @@ fn find_service(
             continue;
         }
         let Some(found) = &mut options else { continue };
-        let wrong = |what: &str| {
+        let line_error = |problem: &str| {
             let file = path.display();
-            TargetError::new(format!("{what} in service file \"{file}\", line {number}"))
+            TargetError::new(format!("{problem} in service file \"{file}\", line {number}"))
         };
-        let (name, value) = line.split_once('=').ok_or_else(|| wrong("syntax error"))?;
+        let (name, value) = line.split_once('=').ok_or_else(|| line_error("syntax error"))?;
         if name == "service" {
-            return Err(wrong("nested service specifications not supported"));
+            return Err(line_error("nested service specifications not supported"));
         }
         found.push((name.to_owned(), value.to_owned()));
     }

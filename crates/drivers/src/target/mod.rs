@@ -46,8 +46,7 @@ pub type Spellings = &'static [(&'static str, &'static str)];
 /// The error with its hint in the words of a front end.
 pub(crate) fn spell_hint(error: DbError, spellings: Spellings) -> DbError {
     let Some(hint) = error.hint() else { return error };
-    let replace = |text: String, (from, to): &(&str, &str)| text.replace(from, to);
-    let hint = spellings.iter().fold(hint.to_owned(), replace);
+    let hint = spellings.iter().fold(hint.to_owned(), |text, (from, to)| text.replace(from, to));
     error.with_hint(hint)
 }
 
@@ -126,8 +125,8 @@ impl TargetUrl {
 
     /// The user of the URL, or the operating system's name of this user.
     pub fn user_or_default(&self) -> Result<String, TargetError> {
-        let named = self.user.clone().or_else(|| std::env::var("USER").ok());
-        named.filter(|name| !name.is_empty()).ok_or_else(|| {
+        let user = self.user.clone().or_else(|| std::env::var("USER").ok());
+        user.filter(|name| !name.is_empty()).ok_or_else(|| {
             TargetError::new(format!("The target {self} names no user, and USER is not set."))
                 .with_hint("write the user into the URL: scheme://user@host/database")
         })

@@ -42,32 +42,34 @@ pub(super) fn find_with(
     name: Option<&str>,
     variable: &dyn Fn(&str) -> Option<String>,
 ) -> FoundPassword {
-    let at_home = |file: &str| Some(PathBuf::from(variable("HOME")?).join(file));
-    let mut found = FoundPassword::default();
+    let home_file = |file: &str| Some(PathBuf::from(variable("HOME")?).join(file));
+    let mut credentials = FoundPassword::default();
     if target.is_embedded() {
-        return found;
+        return credentials;
     }
     // Also with a known password: the file may have the user and TLS options.
     if target.dialect == Dialect::Mysql
-        && let Some(path) = at_home(".my.cnf")
+        && let Some(path) = home_file(".my.cnf")
     {
-        found = read_my_cnf(&path);
-        found.user = found.user.filter(|_| target.user.is_none());
+        credentials = read_my_cnf(&path);
+        credentials.user = credentials.user.filter(|_| target.user.is_none());
     }
-    let set = |name: &str| variable(name).filter(|value| !value.is_empty()).map(Secret::new);
-    let from_variable = || name.and_then(|name| set(&password_variable(name)));
+    let secret_variable =
+        |name: &str| variable(name).filter(|value| !value.is_empty()).map(Secret::new);
+    let from_variable = || name.and_then(|name| secret_variable(&password_variable(name)));
     // libpq's own variable, as its programs take it.
-    let from_libpq = || (target.dialect == Dialect::Postgres).then(|| set("PGPASSWORD")).flatten();
+    let from_libpq =
+        || (target.dialect == Dialect::Postgres).then(|| secret_variable("PGPASSWORD")).flatten();
     if let Some(password) = target.password.clone().or_else(from_variable).or_else(from_libpq) {
-        return FoundPassword { password: Some(password), ..found };
+        return FoundPassword { password: Some(password), ..credentials };
     }
-    let named = || target.options.get("passfile").cloned().or_else(|| variable("PGPASSFILE"));
+    let passfile = || target.options.get("passfile").cloned().or_else(|| variable("PGPASSFILE"));
     if target.dialect == Dialect::Postgres
-        && let Some(path) = named().map(PathBuf::from).or_else(|| at_home(".pgpass"))
+        && let Some(path) = passfile().map(PathBuf::from).or_else(|| home_file(".pgpass"))
     {
-        found = read_pgpass(&path, target, variable("USER"));
+        credentials = read_pgpass(&path, target, variable("USER"));
     }
-    found
+    credentials
 }
 
 fn password_variable(name: &str) -> String {
@@ -79,15 +81,20 @@ fn password_variable(name: &str) -> String {
 /// the home folder of another user it can't be.
 fn read_private(path: &Path, forbidden: u32) -> Result<String, Option<String>> {
     let Ok(meta) = fs::metadata(path) else { return Err(None) };
-    let ignored = |why: &str| Some(format!("{} was ignored because {why}.", path.display()));
+    let ignored_warning =
+        |why: &str| Some(format!("{} was ignored because {why}.", path.display()));
     if !meta.is_file() {
-        return Err(ignored("it is not a plain file"));
+        return Err(ignored_warning("it is not a plain file"));
     }
     if meta.permissions().mode() & forbidden != 0 {
-        return Err(ignored(&format!("others may use it; run `chmod 600 {}`", path.display())));
+        return Err(ignored_warning(&format!(
+            "others may use it; run `chmod 600 {}`",
+            path.display()
+        )));
     }
     // Lines in another encoding must not hide the others.
-    let bytes = fs::read(path).map_err(|error| ignored(&format!("it can't be read: {error}")))?;
+    let bytes =
+        fs::read(path).map_err(|error| ignored_warning(&format!("it can't be read: {error}")))?;
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
@@ -101,8 +108,8 @@ fn read_pgpass(path: &Path, target: &TargetUrl, system_user: Option<String>) -> 
     let database = target.database.as_ref().unwrap_or(&user);
     let password = target.hosts.0.iter().find_map(|address| {
         let (host, port) = libpq_words(address);
-        let wanted = [host.as_str(), port.as_str(), database.as_str(), user.as_str()];
-        text.lines().find_map(|line| password_of_line(line, &wanted))
+        let connection_fields = [host.as_str(), port.as_str(), database.as_str(), user.as_str()];
+        text.lines().find_map(|line| matching_password(line, &connection_fields))
     });
     FoundPassword { password: password.map(Secret::new), ..FoundPassword::default() }
 }
@@ -120,20 +127,20 @@ fn libpq_words(address: &Address) -> (String, String) {
 }
 
 /// The password of `host:port:database:user:password` if the line fits. `*` fits everything; `\` escapes.
-fn password_of_line(line: &str, wanted: &[&str; 4]) -> Option<String> {
+fn matching_password(line: &str, connection_fields: &[&str; 4]) -> Option<String> {
     if line.starts_with('#') {
         return None;
     }
-    let mut rest = line;
-    for want in wanted {
-        let (field, is_star, after) = field(rest)?;
-        if !is_star && field != *want {
+    let mut remaining = line;
+    for expected in connection_fields {
+        let (field, is_star, after) = field(remaining)?;
+        if !is_star && field != *expected {
             return None;
         }
-        rest = after;
+        remaining = after;
     }
     let mut password = String::new();
-    let mut letters = rest.chars();
+    let mut letters = remaining.chars();
     while let Some(letter) = letters.next() {
         password.push(if letter == '\\' { letters.next().unwrap_or('\\') } else { letter });
     }
@@ -161,7 +168,7 @@ fn read_my_cnf(path: &Path) -> FoundPassword {
         Ok(text) => text,
         Err(warning) => return FoundPassword { warning, ..FoundPassword::default() },
     };
-    let mut found = FoundPassword::default();
+    let mut credentials = FoundPassword::default();
     let mut in_client = false;
     let mut tls = "mysql://?".to_owned();
     for line in text.lines().map(str::trim) {
@@ -170,8 +177,8 @@ fn read_my_cnf(path: &Path) -> FoundPassword {
             in_client = ["client", "client-server", "client-mariadb"].contains(&group);
         } else if in_client && let Some((key, value)) = line.split_once('=') {
             match key.trim().replace('_', "-").as_str() {
-                "user" => found.user = Some(my_cnf_value(value)),
-                "password" => found.password = Some(Secret::new(my_cnf_value(value))),
+                "user" => credentials.user = Some(my_cnf_value(value)),
+                "password" => credentials.password = Some(Secret::new(my_cnf_value(value))),
                 key @ ("ssl-mode" | "ssl-ca" | "ssl-cert" | "ssl-key") => {
                     tls.push_str(&format!("{key}="));
                     push_encoded(&mut tls, &my_cnf_value(value), b"");
@@ -182,16 +189,16 @@ fn read_my_cnf(path: &Path) -> FoundPassword {
         }
     }
     match url::parse(&tls) {
-        Ok(target) => found.tls = target.tls,
+        Ok(target) => credentials.tls = target.tls,
         Err(error) => {
             let (file, why) = (path.display(), error.message);
-            found.warning = Some(format!("The ssl options in {file} were ignored. {why}"));
+            credentials.warning = Some(format!("The ssl options in {file} were ignored. {why}"));
         }
     }
-    if found.tls.ca.is_some() && found.tls.mode == TlsMode::Prefer {
-        found.tls.mode = TlsMode::VerifyCa;
+    if credentials.tls.ca.is_some() && credentials.tls.mode == TlsMode::Prefer {
+        credentials.tls.mode = TlsMode::VerifyCa;
     }
-    found
+    credentials
 }
 
 /// A value of an option file, without quotes, escapes and the comment at its end.

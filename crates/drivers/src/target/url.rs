@@ -138,7 +138,7 @@ pub(super) fn parse(text: &str) -> Result<TargetUrl, TargetError> {
         reader.read_path(&scheme, place)?;
     } else {
         let Some(place) = place.strip_prefix("//") else {
-            return Err(reader.wrong("lacks the // after its scheme").with_hint(FORMS));
+            return Err(reader.url_error("lacks the // after its scheme").with_hint(FORMS));
         };
         reader.read_place(place)?;
     }
@@ -149,7 +149,7 @@ pub(super) fn parse(text: &str) -> Result<TargetUrl, TargetError> {
 }
 
 impl UrlReader {
-    fn wrong(&self, what: impl AsRef<str>) -> TargetError {
+    fn url_error(&self, what: impl AsRef<str>) -> TargetError {
         TargetError::new(format!("The target {} {}.", self.redacted, what.as_ref()))
     }
 
@@ -160,7 +160,7 @@ impl UrlReader {
 
     fn decode(&self, text: &str, part: &str) -> Result<String, TargetError> {
         percent_decode(text).ok_or_else(|| {
-            self.wrong(format!("has a bad percent-encoding in its {part}"))
+            self.url_error(format!("has a bad percent-encoding in its {part}"))
                 .with_hint("write % itself as %25, and other bytes as % and two hex digits")
         })
     }
@@ -169,11 +169,11 @@ impl UrlReader {
         let path = self.decode(path.strip_prefix("//").unwrap_or(path), "path")?;
         if path.is_empty() {
             let form = format!("write {scheme}:path/to/file.db");
-            return Err(self.wrong("names no file").with_hint(form));
+            return Err(self.url_error("names no file").with_hint(form));
         }
         if path.contains(":memory:") {
             return Err(self
-                .wrong("is in memory, where no other session or command would find it")
+                .url_error("is in memory, where no other session or command would find it")
                 .with_hint("a file in /dev/shm is as fast and is shared by all sessions"));
         }
         self.target.database = Some(path);
@@ -183,19 +183,20 @@ impl UrlReader {
     /// `user:password@host:port,host:port/database`
     fn read_place(&mut self, place: &str) -> Result<(), TargetError> {
         // The last @, so that a password with a bare @ is understood.
-        let rest = match place.rsplit_once('@') {
+        let hosts_and_database = match place.rsplit_once('@') {
             None => place,
-            Some((login, rest)) => {
+            Some((login, hosts_and_database)) => {
                 let (user, password) = login.split_once(':').unzip();
                 let user = self.decode(user.unwrap_or(login), "user")?;
                 self.target.user = Some(user).filter(|user| !user.is_empty());
                 if let Some(password) = password {
                     self.target.password = Some(Secret::new(self.decode(password, "password")?));
                 }
-                rest
+                hosts_and_database
             }
         };
-        let (hosts, database) = rest.split_once('/').unwrap_or((rest, ""));
+        let (hosts, database) =
+            hosts_and_database.split_once('/').unwrap_or((hosts_and_database, ""));
         let database = self.decode(database, "database name")?;
         self.target.database = Some(database).filter(|name| !name.is_empty());
         for host in hosts.split(',').filter(|_| !hosts.is_empty()) {
@@ -209,7 +210,7 @@ impl UrlReader {
         // JDBC's form, which may hold a password; nothing of it may be shown as a host's name.
         if text.contains(['(', ')', '=']) {
             return Err(self
-                .wrong("has a host that is no name and no address")
+                .url_error("has a host that is no name and no address")
                 .with_hint("write mysql://user@host:port/database, without address=(...)"));
         }
         let (host, port) = match text.strip_prefix('[') {
@@ -219,7 +220,7 @@ impl UrlReader {
                 match after.strip_prefix(':') {
                     Some(port) => (host, port),
                     None if after.is_empty() => (host, ""),
-                    None => return Err(self.wrong("has a host with a bracket out of place")),
+                    None => return Err(self.url_error("has a host with a bracket out of place")),
                 }
             }
         };
@@ -229,7 +230,7 @@ impl UrlReader {
 
     fn read_port(&self, text: &str) -> Result<u16, TargetError> {
         text.parse().ok().filter(|&port| port > 0).ok_or_else(|| {
-            self.wrong("has a port that is no number from 1 to 65535").with_hint(
+            self.url_error("has a port that is no number from 1 to 65535").with_hint(
                 "an IPv6 address needs brackets, as in [::1]:3306; a password is followed by @",
             )
         })
@@ -242,8 +243,10 @@ impl UrlReader {
             && let Some(name) = key.strip_prefix("set.")
         {
             if !is_variable(name) {
-                return Err(self
-                    .wrong(format!("sets {}, which is no name of a variable", self.quote(&key))));
+                return Err(self.url_error(format!(
+                    "sets {}, which is no name of a variable",
+                    self.quote(&key)
+                )));
             }
             self.target.options.insert(key, value);
             return Ok(());
@@ -275,7 +278,7 @@ impl UrlReader {
                 format!("one of {}", words.join(", "))
             }
         };
-        Err(self.wrong(format!("has {key}={}, but {needed} is needed", self.quote(&value))))
+        Err(self.url_error(format!("has {key}={}, but {needed} is needed", self.quote(&value))))
     }
 
     fn unknown_key(&self, key: &str) -> TargetError {
@@ -286,10 +289,10 @@ impl UrlReader {
         }
         if self.may_be_password {
             return self
-                .wrong("has an unknown key in its query")
+                .url_error("has an unknown key in its query")
                 .with_hint("a ? in a password is written %3F, and an @ in the query %40");
         }
-        let error = self.wrong(format!("has the unknown key `{key}` in its query"));
+        let error = self.url_error(format!("has the unknown key `{key}` in its query"));
         match nearest(key, names.iter().copied()) {
             Some(name) => error.with_hint(format!("did you mean `{name}`?")),
             None => error.with_hint(format!("known keys are {}", names.join(", "))),
@@ -298,26 +301,27 @@ impl UrlReader {
 
     fn finish(mut self) -> Result<TargetUrl, TargetError> {
         let target = &mut self.target;
-        let mut take = |name: &str| target.options.remove(name);
-        if let Some(user) = take("user") {
+        let mut take_option = |name: &str| target.options.remove(name);
+        if let Some(user) = take_option("user") {
             target.user = Some(user).filter(|user| !user.is_empty());
         }
-        if let Some(database) = take("dbname") {
+        if let Some(database) = take_option("dbname") {
             target.database = Some(database).filter(|name| !name.is_empty());
         }
-        target.password = take("password").map(Secret::new).or(target.password.take());
-        let mode = take("tls");
+        target.password = take_option("password").map(Secret::new).or(target.password.take());
+        let mode = take_option("tls");
         let mode = TlsMode::ALL.into_iter().find(|known| mode.as_deref() == Some(known.name()));
         target.tls.mode = mode.unwrap_or_default();
-        target.tls.ca = take("ca").map(Into::into);
-        target.tls.cert = take("cert").map(Into::into);
-        target.tls.key = take("key").map(Into::into);
-        let (hosts, port, socket) = (take("host"), take("port"), take("socket"));
+        target.tls.ca = take_option("ca").map(Into::into);
+        target.tls.cert = take_option("cert").map(Into::into);
+        target.tls.key = take_option("key").map(Into::into);
+        let (hosts, port, socket) =
+            (take_option("host"), take_option("port"), take_option("socket"));
         let TlsOptions { cert, key, .. } = &self.target.tls;
         for (given, missing, name) in [(cert, key, "key="), (key, cert, "cert=")] {
             if given.is_some() && missing.is_none() {
                 return Err(self
-                    .wrong(format!("lacks {name}"))
+                    .url_error(format!("lacks {name}"))
                     .with_hint("a client certificate and its private key are given together"));
             }
         }
@@ -342,20 +346,18 @@ impl UrlReader {
             return Ok(Vec::new());
         }
         if let Some(socket) = socket {
-            let is_elsewhere = |(host, _): &(String, Option<u16>)| {
-                !matches!(host.as_str(), "" | "localhost" | "127.0.0.1")
-            };
-            if self.hosts.iter().any(is_elsewhere) {
+            let mut hosts = self.hosts.iter().map(|(host, _)| host.as_str());
+            if hosts.any(|host| !matches!(host, "" | "localhost" | "127.0.0.1")) {
                 return Err(self
-                    .wrong("has both a socket and a host of another machine")
+                    .url_error("has both a socket and a host of another machine")
                     .with_hint("write mysql://user@localhost/database?socket=/path"));
             }
             if !socket.starts_with('/') {
-                return Err(self.wrong("has a socket whose path does not begin with /"));
+                return Err(self.url_error("has a socket whose path does not begin with /"));
             }
             return Ok(vec![Address::Unix(socket.into())]);
         }
-        let address = |(host, port): &(String, Option<u16>)| {
+        let addresses = self.hosts.iter().map(|(host, port)| {
             let port = port.unwrap_or_else(|| default_port(dialect));
             match host.as_str() {
                 "" => Address::Tcp { host: "localhost".to_owned(), port },
@@ -365,15 +367,14 @@ impl UrlReader {
                 path if path.starts_with('/') => Address::Unix(path.into()),
                 _ => Address::Tcp { host: host.clone(), port },
             }
-        };
-        Ok(self.hosts.iter().map(address).collect())
+        });
+        Ok(addresses.collect())
     }
 }
 
 fn is_variable(name: &str) -> bool {
     // The name goes into a SET statement unchanged.
-    let is_part = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.');
-    !name.is_empty() && name.chars().all(is_part)
+    !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '.'))
 }
 
 /// The URL without its password, however broken it is: hides all text between the first colon after the slashes and the
@@ -384,7 +385,7 @@ pub(super) fn redact(text: &str) -> String {
         None => ("", text),
     };
     let mut url = head.to_owned();
-    let rest = match (rest.find(':'), rest.rfind('@')) {
+    let redacted_tail = match (rest.find(':'), rest.rfind('@')) {
         (Some(colon), Some(at)) if colon < at => {
             url.push_str(&rest[..=colon]);
             url.push_str("***");
@@ -392,9 +393,9 @@ pub(super) fn redact(text: &str) -> String {
         }
         _ => rest,
     };
-    let (place, query) = match rest.split_once('?') {
+    let (place, query) = match redacted_tail.split_once('?') {
         Some((place, query)) => (place, Some(query)),
-        None => (rest, None),
+        None => (redacted_tail, None),
     };
     url.push_str(&if head.is_empty() { place.to_owned() } else { redact_ports(place) });
     for (index, pair) in query.into_iter().flat_map(|query| query.split('&')).enumerate() {

@@ -50,11 +50,11 @@ fn a_server_in_the_middle_gets_no_password() {
         "get-server-public-key=true",
     );
     // A key that no one has asked for.
-    let own = key.clone();
+    let server_key = key.clone();
     is_refused(
         Fake::at(ELSEWHERE, move |client| {
             client.greet("caching_sha2_password");
-            client.send(&[b"\x01", own.public_pem()].concat());
+            client.send(&[b"\x01", server_key.public_pem()].concat());
             is_silent(client);
         }),
         "",
@@ -62,10 +62,10 @@ fn a_server_in_the_middle_gets_no_password() {
     );
     // Its own key instead of a known one.
     let fake = Fake::at(ELSEWHERE, {
-        let own = key.clone();
+        let server_key = key.clone();
         move |client| {
             client.greet("caching_sha2_password");
-            client.send(&[b"\x01", own.public_pem()].concat());
+            client.send(&[b"\x01", server_key.public_pem()].concat());
             is_silent(client);
         }
     });
@@ -132,25 +132,25 @@ fn what_the_url_allows_is_sent() {
         Ok(key) => Arc::new(key),
         Err(why) => return skipped(NAME, &why),
     };
-    let own = key.clone();
+    let server_key = key.clone();
     log_in(
         Fake::at(ELSEWHERE, move |client| {
             client.greet("caching_sha2_password");
             client.send(FULL_PATH);
             assert_eq!(client.read(), [2]);
-            client.send(&[b"\x01", own.public_pem()].concat());
-            assert_eq!(own.decrypt(&client.read()), [PASSWORD, b"\0"].concat());
+            client.send(&[b"\x01", server_key.public_pem()].concat());
+            assert_eq!(server_key.decrypt(&client.read()), [PASSWORD, b"\0"].concat());
             answer_and_leave(client);
         }),
         "?get-server-public-key=true",
     );
     // With a known key the server is not asked for one.
-    let own = key.clone();
+    let server_key = key.clone();
     log_in(
         Fake::at(ELSEWHERE, move |client| {
             client.greet("mysql_native_password");
             client.send(&TO_SHA256.concat());
-            assert_eq!(own.decrypt(&client.read()), [PASSWORD, b"\0"].concat());
+            assert_eq!(server_key.decrypt(&client.read()), [PASSWORD, b"\0"].concat());
             answer_and_leave(client);
         }),
         &format!("?server_public_key={}", key.public_file()),

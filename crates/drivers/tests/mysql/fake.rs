@@ -159,10 +159,10 @@ impl Client {
 
     /// Reads all that the client sends until it hangs up.
     pub(crate) fn read_to_end(&mut self) -> Vec<u8> {
-        let mut rest = Vec::new();
+        let mut bytes = Vec::new();
         // A reset ends it as well.
-        let _ = self.stream.read_to_end(&mut rest);
-        rest
+        let _ = self.stream.read_to_end(&mut bytes);
+        bytes
     }
 
     /// Sends a greeting and, in the same write, other bytes.

@@ -45,14 +45,14 @@ impl Properties {
                 let Some((next, _)) = lines.next() else { break };
                 logical.push_str(next.trim_start_matches(is_blank));
             }
-            let entry =
-                entry(&logical, number).map_err(|problem| format!("{file}:{number}: {problem}"))?;
-            properties.put(entry);
+            let entry = parse_entry(&logical, number)
+                .map_err(|problem| format!("{file}:{number}: {problem}"))?;
+            properties.insert(entry);
         }
         Ok(properties)
     }
 
-    fn put(&mut self, entry: Entry) {
+    fn insert(&mut self, entry: Entry) {
         match self.entries.iter_mut().find(|known| known.key == entry.key) {
             None => self.entries.push(entry),
             Some(known) => *known = entry,
@@ -110,16 +110,17 @@ fn is_continued(line: &str) -> bool {
     backslashes % 2 == 1
 }
 
-fn entry(line: &str, number: usize) -> Result<Entry, String> {
+fn parse_entry(line: &str, number: usize) -> Result<Entry, String> {
     let mut is_escaped = false;
     let end = line.find(|letter| {
         let is_end = !is_escaped && (is_blank(letter) || matches!(letter, '=' | ':'));
         is_escaped = !is_escaped && letter == '\\';
         is_end
     });
-    let (key, rest) = line.split_at(end.unwrap_or(line.len()));
-    let rest = rest.trim_start_matches(is_blank);
-    let value = rest.strip_prefix(['=', ':']).unwrap_or(rest).trim_start_matches(is_blank);
+    let (key, after_key) = line.split_at(end.unwrap_or(line.len()));
+    let after_key = after_key.trim_start_matches(is_blank);
+    let value =
+        after_key.strip_prefix(['=', ':']).unwrap_or(after_key).trim_start_matches(is_blank);
     Ok(Entry { key: unescape(key)?, value: unescape(value)?, line: Some(number) })
 }
 
@@ -134,7 +135,7 @@ fn unescape(text: &str) -> Result<String, String> {
         let letter = match letter {
             '\\' => match letters.next() {
                 Some('u') => {
-                    units.push(code(&mut letters)?);
+                    units.push(parse_unicode_escape(&mut letters)?);
                     continue;
                 }
                 Some('t') => '\t',
@@ -151,7 +152,7 @@ fn unescape(text: &str) -> Result<String, String> {
     Ok(String::from_utf16_lossy(&units))
 }
 
-fn code(letters: &mut std::str::Chars<'_>) -> Result<u16, String> {
+fn parse_unicode_escape(letters: &mut std::str::Chars<'_>) -> Result<u16, String> {
     let mut code = 0;
     for _ in 0..4 {
         let digit = letters.next().and_then(|letter| letter.to_digit(16));
@@ -164,10 +165,12 @@ fn code(letters: &mut std::str::Chars<'_>) -> Result<u16, String> {
 /// A value as it may be shown: without passwords.
 pub(super) fn redacted(key: &str, value: &str) -> String {
     // Whatever a fork calls it.
-    match key.to_ascii_lowercase().contains("pass") || dyno_core::is_like_password(key) {
-        true => "***********".to_owned(),
-        false if key == "conn" || value.contains("://") => dyno_drivers::target::redact_url(value),
-        false => value.to_owned(),
+    if key.to_ascii_lowercase().contains("pass") || dyno_core::is_like_password(key) {
+        "***********".to_owned()
+    } else if key == "conn" || value.contains("://") {
+        dyno_drivers::target::redact_url(value)
+    } else {
+        value.to_owned()
     }
 }
 

@@ -169,9 +169,10 @@ impl Job<'_> {
                 "{queued} Deliveries were queued and not executed when the run ended"
             ));
         }
-        let findings = match is_checked {
-            true => look_after(driver, workload, before),
-            false => not_made(before, &"The run was interrupted.".into()),
+        let findings = if is_checked {
+            look_after(driver, workload, before)
+        } else {
+            not_made(before, &"The run was interrupted.".into())
         };
         facts.conditions = findings.conditions;
         (summary.checks, summary.own) = (findings.checks, Some(FamilyFacts::new(&facts)));

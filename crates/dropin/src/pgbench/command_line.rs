@@ -68,8 +68,8 @@ fn random_seed(text: &str, origin: &str) -> Result<u64, Refusal> {
         "time" => Ok(crate::time_as_seed()),
         "rand" => {
             let mut bytes = [0; 8];
-            let drawn = rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty());
-            drawn
+            let filled = rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty());
+            filled
                 .map(|_| u64::from_ne_bytes(bytes))
                 .map_err(|_| Refusal::error("could not generate random seed"))
         }
@@ -134,8 +134,8 @@ impl Reader {
             return Err(Refusal::error(message).with_advice().into());
         }
         if settings.initialize {
-            let others = modes.contains(&Mode::Run) || self.loader.len() > 0;
-            check_initialization(settings, others)?;
+            let has_run_options = modes.contains(&Mode::Run) || self.loader.len() > 0;
+            check_initialization(settings, has_run_options)?;
         } else {
             if modes.contains(&Mode::Initialize) {
                 let message = "some of the specified options cannot be used in benchmarking mode";
@@ -170,8 +170,8 @@ pub(super) fn init_steps(value: &str) -> Result<Vec<InitStep>, Refusal> {
 }
 
 pub(super) fn partition_method(value: &str) -> Result<PartitionMethod, String> {
-    let named = |method: &PartitionMethod| value.eq_ignore_ascii_case(method.name());
-    PartitionMethod::ALL.into_iter().find(named).ok_or_else(|| {
+    let has_name = |method: &PartitionMethod| value.eq_ignore_ascii_case(method.name());
+    PartitionMethod::ALL.into_iter().find(has_name).ok_or_else(|| {
         format!("invalid partition method, expecting \"range\" or \"hash\", got: \"{value}\"")
     })
 }
@@ -264,16 +264,16 @@ fn check_target(settings: &mut Settings) -> Result<(), Refusal> {
     if connection.target.is_none() {
         return Ok(());
     }
-    let others = [
+    let connection_parts = [
         ("-h/--host", &connection.host),
         ("-p/--port", &connection.port),
         ("-U/--username", &connection.user),
         ("a database name", &connection.dbname),
     ];
-    match others.into_iter().find(|(_, given)| given.is_some()) {
+    match connection_parts.into_iter().find(|(_, given)| given.is_some()) {
         None => Ok(()),
-        Some((other, _)) => Err(Refusal::error(format_args!(
-            "a target's URL names host, port, user and database: {other} can't be given with it"
+        Some((part, _)) => Err(Refusal::error(format_args!(
+            "a target's URL names host, port, user and database: {part} can't be given with it"
         ))),
     }
 }
@@ -304,9 +304,10 @@ pub(super) fn percentiles(value: &str) -> Result<Vec<f64>, Refusal> {
         ))
     };
     let percentiles = dyno_runner::front_end::percentiles(value).map_err(refusal)?;
-    match percentiles.is_empty() {
-        true => Err(refusal("at least one number, such as 99".to_owned())),
-        false => Ok(percentiles),
+    if percentiles.is_empty() {
+        Err(refusal("at least one number, such as 99".to_owned()))
+    } else {
+        Ok(percentiles)
     }
 }
 
@@ -399,10 +400,10 @@ impl<'a> ArgumentWords<'a> {
             return Ok(exact);
         }
         for newer in [false, true] {
-            let fits = |option: &&PgbenchOption| {
-                option.is_newer == newer && option.row.name.starts_with(name)
-            };
-            let fitting: Vec<_> = OPTIONS.iter().filter(fits).collect();
+            let fitting: Vec<_> = OPTIONS
+                .iter()
+                .filter(|option| option.is_newer == newer && option.row.name.starts_with(name))
+                .collect();
             match fitting.as_slice() {
                 [] => {}
                 [only] => return Ok(only),
@@ -423,14 +424,14 @@ impl<'a> ArgumentWords<'a> {
 pub(super) fn leading_double(text: &str) -> f64 {
     let text = text.trim_start();
     let digits = |from: usize| {
-        let rest = &text.as_bytes()[from..];
-        from + rest.iter().take_while(|byte| byte.is_ascii_digit()).count()
+        let tail = &text.as_bytes()[from..];
+        from + tail.iter().take_while(|byte| byte.is_ascii_digit()).count()
     };
     let is_at =
         |at: usize, bytes: &[u8]| text.as_bytes().get(at).is_some_and(|b| bytes.contains(b));
     let signed = |at: usize| if is_at(at, b"+-") { at + 1 } else { at };
-    let whole = digits(signed(0));
-    let mut end = if is_at(whole, b".") { digits(whole + 1) } else { whole };
+    let integer_end = digits(signed(0));
+    let mut end = if is_at(integer_end, b".") { digits(integer_end + 1) } else { integer_end };
     if is_at(end, b"eE") {
         let exponent = signed(end + 1);
         if digits(exponent) > exponent {
@@ -678,8 +679,8 @@ mod tests {
             "pgbench: error: -c/--client must be in range 1..2147483647\n"
         );
         assert!(matches!(read_line(&["-b", "list", "-c", "0"]), Err(Stop::List)));
-        let shown = read_line(&["--show-script=se", "-c0"]).expect_err("a script to show");
-        assert_eq!(shown, Stop::Show(scripts::find("select-only").expect("it")));
+        let stop = read_line(&["--show-script=se", "-c0"]).expect_err("a script to show");
+        assert_eq!(stop, Stop::Show(scripts::find("select-only").expect("it")));
     }
 
     #[test]
@@ -696,14 +697,14 @@ mod tests {
         assert!(refusal(&["--resume"]).contains("benchmarking mode"));
         assert_eq!(good(&["-c2", "-j9"]).threads, 2);
         for endless in ["inf", "nan", "1e999"] {
-            let why = format!("pgbench: error: invalid rate limit: \"{endless}\"\n");
-            assert_eq!(refusal(&["-R", endless]), why);
+            let expected = format!("pgbench: error: invalid rate limit: \"{endless}\"\n");
+            assert_eq!(refusal(&["-R", endless]), expected);
             assert!(refusal(&["-L", endless]).contains("invalid latency limit"), "{endless}");
         }
     }
 
     /// Names of options with their values, and operands.
-    fn words_of(line: &[&str]) -> Result<Vec<(&'static str, String)>, String> {
+    fn tokens(line: &[&str]) -> Result<Vec<(&'static str, String)>, String> {
         let line: Vec<String> = line.iter().map(|&word| word.to_owned()).collect();
         let mut words = ArgumentWords::new(&line);
         let pair = |next| match next {
@@ -721,7 +722,7 @@ mod tests {
     fn values_may_be_glued_or_apart_and_operands_anywhere() {
         let operand = |word| option("", word);
         assert_eq!(
-            words_of(&["db", "-nCc8", "-c", "9", "--client=", "--client", "-1", "-", "--", "-n"]),
+            tokens(&["db", "-nCc8", "-c", "9", "--client=", "--client", "-1", "-", "--", "-n"]),
             Ok(vec![
                 operand("db"),
                 option("no-vacuum", ""),
@@ -738,11 +739,11 @@ mod tests {
 
     #[test]
     fn abbreviations_mean_what_they_meant_before_newer_options_came() {
-        assert_eq!(words_of(&["--j=1", "--js=x", "--no"]), {
+        assert_eq!(tokens(&["--j=1", "--js=x", "--no"]), {
             Ok(vec![option("jobs", "1"), option("json", "x"), option("no-vacuum", "")])
         });
         assert_eq!(
-            words_of(&["--c=3"]),
+            tokens(&["--c=3"]),
             Err("option '--c=3' is ambiguous; possibilities: '--client' '--connect'".to_owned())
         );
     }
@@ -756,7 +757,7 @@ mod tests {
             (&["--cl"], "option '--client' requires an argument"),
             (&["--conn=3"], "option '--connect' doesn't allow an argument"),
         ] {
-            assert_eq!(words_of(line), Err(complaint.to_owned()), "{line:?}");
+            assert_eq!(tokens(line), Err(complaint.to_owned()), "{line:?}");
         }
     }
 

@@ -45,9 +45,10 @@ impl<'a> Reporter<'a> {
         let Settings { progress_timestamp, max_tries, continue_on_error, .. } = *self.settings;
         let frame = &interval.frame;
         let (counts, latency) = (frame.counts(), frame.latency());
-        let at_s = match progress_timestamp {
-            true => self.shared.epoch_us(monotonic_now()) as f64 / 1e6,
-            false => interval.begins_s + interval.length_s,
+        let at_s = if progress_timestamp {
+            self.shared.epoch_us(monotonic_now()) as f64 / 1e6
+        } else {
+            interval.begins_s + interval.length_s
         };
         let lag = |lateness: &dyno_engine::record::Latencies| lateness.mean() / 1e6;
         ProgressLine {
@@ -190,9 +191,10 @@ pub(super) fn open_logs(
     let is_seeded = settings.variable("default_seed").is_none();
     let seeds = Seeds::new(settings.seed, settings.clients, threads, is_seeded);
     let follower = |(thread, streams): (usize, dyno_pgbench::random::ThreadStreams)| {
-        let file = match settings.log.wanted {
-            true => Some(LogFile::create(settings, thread, streams.sampling)?),
-            false => None,
+        let file = if settings.log.wanted {
+            Some(LogFile::create(settings, thread, streams.sampling)?)
+        } else {
+            None
         };
         let late_limit = match settings.late_limit_us {
             0 => Nanos::MAX,
@@ -239,7 +241,7 @@ impl TransactionLogger for Follower {
             lag_us: ended.began.saturating_sub(ended.due) / 1_000,
             retries: ended.attempts.saturating_sub(1),
         };
-        file.take(&entry, self.shared.epoch_us(opens));
+        file.write_entry(&entry, self.shared.epoch_us(opens));
     }
 }
 
@@ -292,7 +294,7 @@ impl LogFile {
         })
     }
 
-    fn take(&mut self, entry: &TransactionEntry, opens_us: u64) {
+    fn write_entry(&mut self, entry: &TransactionEntry, opens_us: u64) {
         if let Some((rate, stream)) = &mut self.sampling
             && !is_sampled(*rate, stream)
         {
@@ -339,9 +341,9 @@ mod tests {
 
     /// The number that follows a word of a line.
     fn after(line: &str, word: &str) -> Option<f64> {
-        let rest = line.split_once(word)?.1.trim_start();
-        let end = rest.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(rest.len());
-        rest[..end].parse().ok()
+        let tail = line.split_once(word)?.1.trim_start();
+        let end = tail.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(tail.len());
+        tail[..end].parse().ok()
     }
 
     /// The number before a word of a line.

@@ -25,13 +25,13 @@ pub(super) fn run(settings: &Settings) -> Result<Exit, Refusal> {
     let lines = Lines {
         quiet: settings.quiet,
         total: settings.init.accounts() as u64,
-        rows: Mutex::new(Rows::planned(0)),
+        rows: Mutex::new(Rows::with_found(0)),
         is_canceled: Arc::clone(&is_canceled),
     };
     let blocks = opened.database.blocks();
     // One connection stores all rows or none.
     let is_stored = settings.init.resume || settings.init.connections > 1;
-    let last_words = failed(&canceled(is_stored), &opened.target);
+    let last_words = unended_load(&canceled(is_stored), &opened.target);
     let watched = signals::on_interrupt(move || {
         if blocks {
             // Nothing can be done within such a database meanwhile; its journal undoes what is not
@@ -52,7 +52,7 @@ pub(super) fn run(settings: &Settings) -> Result<Exit, Refusal> {
             Ok(Exit::Done)
         }
         Err(error) => {
-            let refusal = failed(&error, &opened.target);
+            let refusal = unended_load(&error, &opened.target);
             if error.kind != LoadErrorKind::Canceled {
                 return Err(refusal);
             }
@@ -72,16 +72,16 @@ struct Rows {
 }
 
 impl Rows {
-    fn planned(found: u64) -> Self {
+    fn with_found(found: u64) -> Self {
         Rows { begun: Instant::now(), found, loaded: 0, line: 0 }
     }
 
     fn line(&self, total: u64, elapsed: Duration) -> String {
-        let done = self.found + self.loaded;
-        let remaining = remaining(elapsed, self.loaded, total.saturating_sub(done));
+        let stored = self.found + self.loaded;
+        let remaining = remaining(elapsed, self.loaded, total.saturating_sub(stored));
         format!(
-            "{done} of {total} tuples ({}%) done (elapsed {:.2} s, remaining {:.2} s)",
-            done * 100 / total.max(1),
+            "{stored} of {total} tuples ({}%) done (elapsed {:.2} s, remaining {:.2} s)",
+            stored * 100 / total.max(1),
             elapsed.as_secs_f64(),
             remaining.as_secs_f64()
         )
@@ -111,20 +111,17 @@ impl LoadObserver for Lines {
     }
 
     fn rows_planned(&self, rows: u64) {
-        let found = self.total.saturating_sub(rows);
-        *self.rows.lock().unwrap_or_else(PoisonError::into_inner) = Rows::planned(found);
+        let stored = self.total.saturating_sub(rows);
+        *self.rows.lock().unwrap_or_else(PoisonError::into_inner) = Rows::with_found(stored);
     }
 
     fn rows_done(&self, count: u64) {
         let mut rows = self.rows.lock().unwrap_or_else(PoisonError::into_inner);
         rows.loaded += count;
-        let (elapsed, done) = (rows.begun.elapsed(), rows.found + rows.loaded);
-        let reached = match self.quiet {
-            true => elapsed.as_secs() / QUIET_LINE_S,
-            false => done / LINE_ROWS,
-        };
-        if reached > rows.line || done == self.total {
-            rows.line = reached;
+        let (elapsed, stored) = (rows.begun.elapsed(), rows.found + rows.loaded);
+        let line = if self.quiet { elapsed.as_secs() / QUIET_LINE_S } else { stored / LINE_ROWS };
+        if line > rows.line || stored == self.total {
+            rows.line = line;
             output::talk_lines(&rows.line(self.total, elapsed));
         }
     }
@@ -149,7 +146,7 @@ fn summary(report: &InitReport) -> String {
     format!("done in {:.2} s ({}).", total.as_secs_f64(), steps.join(", "))
 }
 
-fn failed(error: &LoadError, target: &TargetUrl) -> Refusal {
+fn unended_load(error: &LoadError, target: &TargetUrl) -> Refusal {
     let refusal = match &error.error {
         Some(error) if error.is_connect() => {
             return Refusal::unconnected(error, target.dialect)
@@ -191,7 +188,7 @@ mod tests {
 
     #[test]
     fn lines_are_the_originals() {
-        let rows = Rows { loaded: 50_000, ..Rows::planned(50_000) };
+        let rows = Rows { loaded: 50_000, ..Rows::with_found(50_000) };
         assert_eq!(
             rows.line(200_000, Duration::from_millis(61)),
             "100000 of 200000 tuples (50%) done (elapsed 0.06 s, remaining 0.12 s)"

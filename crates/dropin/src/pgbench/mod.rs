@@ -45,7 +45,7 @@ pub fn run(
     }
     let exit = match scripts::paper_of_words(&words) {
         Ok(Some(levels)) => return run_levels(&levels),
-        Ok(None) => main_of(&words),
+        Ok(None) => run_command_line(&words),
         Err(refusal) => Err(refusal),
     };
     exit.unwrap_or_else(refuse).into()
@@ -61,17 +61,17 @@ fn has_secret(word: &str) -> bool {
     word.contains("://") || word.contains("password")
 }
 
-fn main_of(words: &[String]) -> Result<Exit, Refusal> {
-    let Some(levels) = sweep_of(words) else { return main_of_one(words, None, &mut None) };
+fn run_command_line(words: &[String]) -> Result<Exit, Refusal> {
+    let Some(levels) = parse_sweep(words) else { return run_single(words, None, &mut None) };
     if words.iter().any(|word| word.starts_with("--hdr")) {
         let message =
             "the file of --hdr holds one run: a list of clients would write it anew for each";
         return Err(Refusal::error(message));
     }
     let mut level = 0;
-    let run = |own: &[String], measured: &mut Option<SweepLevel>| {
+    let run = |level_words: &[String], measured: &mut Option<SweepLevel>| {
         level += 1;
-        main_of_one(own, Some(level), measured).unwrap_or_else(refuse)
+        run_single(level_words, Some(level), measured).unwrap_or_else(refuse)
     };
     let with = |clients| levels.words(words, clients);
     Ok(sweep_words("clients", words, &levels.clients, with, run, |message| {
@@ -91,25 +91,24 @@ struct Levels {
 impl Levels {
     /// The words with one number instead of the list.
     fn words(&self, words: &[String], clients: u32) -> Vec<String> {
-        let mut own = words.to_vec();
-        own[self.at] = format!("{}{clients}", self.before);
-        own
+        let mut level_words = words.to_vec();
+        level_words[self.at] = format!("{}{clients}", self.before);
+        level_words
     }
 }
 
-fn sweep_of(words: &[String]) -> Option<Levels> {
-    let levels_at = |at: usize| {
+fn parse_sweep(words: &[String]) -> Option<Levels> {
+    (0..words.len()).rev().find_map(|at: usize| {
         let word = &words[at];
         let is_value = at > 0 && matches!(words[at - 1].as_str(), "-c" | "--client");
         let option = ["--client=", "-c"].into_iter().find(|option| word.starts_with(option));
         let before = option.or(is_value.then_some(""))?;
         Some(Levels { at, before, clients: parse_levels(&word[before.len()..])? })
-    };
-    (0..words.len()).rev().find_map(levels_at)
+    })
 }
 
 /// A command line with one number of clients: of a list, that at place `level`. A run leaves what it has `measured`.
-fn main_of_one(
+fn run_single(
     words: &[String],
     level: Option<usize>,
     measured: &mut Option<SweepLevel>,
@@ -223,7 +222,8 @@ mod tests {
     #[test]
     fn a_list_of_clients_is_a_sweep() {
         let sweep = |words: &[&str]| {
-            let levels = sweep_of(&words.iter().map(|&word| word.to_owned()).collect::<Vec<_>>());
+            let levels =
+                parse_sweep(&words.iter().map(|&word| word.to_owned()).collect::<Vec<_>>());
             levels.map(|levels| (levels.at, levels.clients))
         };
         let levels = |at, clients: &[u32]| Some((at, clients.to_vec()));

@@ -292,8 +292,8 @@ fn allow_open_files(clients: u32) -> Result<(), Refusal> {
     let limit = getrlimit(Resource::Nofile);
     let Some(soft) = limit.current.filter(|&soft| soft < comfortable) else { return Ok(()) };
     let raised = limit.maximum.map_or(comfortable, |hard| hard.min(comfortable)).max(soft);
-    let wanted = Rlimit { current: Some(raised), maximum: limit.maximum };
-    let allowed = setrlimit(Resource::Nofile, wanted).map_or(soft, |()| raised);
+    let raised_limit = Rlimit { current: Some(raised), maximum: limit.maximum };
+    let allowed = setrlimit(Resource::Nofile, raised_limit).map_or(soft, |()| raised);
     if allowed >= needed {
         return Ok(());
     }

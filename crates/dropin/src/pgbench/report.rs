@@ -71,7 +71,7 @@ impl Report<'_> {
         processed as f64 / self.seconds
     }
 
-    fn head(&self, f: &mut impl Write) -> fmt::Result {
+    fn write_head(&self, f: &mut impl Write) -> fmt::Result {
         let description = match self.scripts {
             [only] => only.description.as_str(),
             _ => "multiple scripts",
@@ -100,7 +100,7 @@ impl Report<'_> {
         }
     }
 
-    fn times(&self, f: &mut impl Write) -> fmt::Result {
+    fn write_times(&self, f: &mut impl Write) -> fmt::Result {
         let Report { settings, total: counts, .. } = self;
         if settings.skips() {
             share(f, "number of transactions skipped", counts.skipped, counts.total())?;
@@ -118,8 +118,8 @@ impl Report<'_> {
         let is_computed = settings.connect_each || counts.failed() > 0;
         if is_computed && !settings.has_deviation() {
             // Not measured, so that connecting is part of it, as it is of tps, and so are failures.
-            let all = f64::from(settings.clients) * self.seconds;
-            let average_ms = 1_000.0 * all / counts.total() as f64;
+            let client_seconds = f64::from(settings.clients) * self.seconds;
+            let average_ms = 1_000.0 * client_seconds / counts.total() as f64;
             let note = if counts.failed() > 0 { " (including failures)" } else { "" };
             writeln!(f, "latency average = {average_ms:.3} ms{note}")?;
         } else if counts.processed() > 0 {
@@ -135,15 +135,21 @@ impl Report<'_> {
             let (average, max) = (counts.lag.mean_ns() / 1e6, counts.lag.max_ns as f64 / 1e6);
             writeln!(f, "rate limit schedule lag: avg {average:.3} (max {max:.3}) ms")?;
         }
-        let (label, note) = match settings.connect_each {
-            true => ("average connection time", "including reconnection times"),
-            false => ("initial connection time", "without initial connection time"),
+        let (label, note) = if settings.connect_each {
+            ("average connection time", "including reconnection times")
+        } else {
+            ("initial connection time", "without initial connection time")
         };
         writeln!(f, "{label} = {:.3} ms", self.connection_ms)?;
         writeln!(f, "tps = {:.6} ({note})", self.tps(counts.processed()))
     }
 
-    fn script(&self, f: &mut impl Write, number: usize, script: &ReportedScript) -> fmt::Result {
+    fn write_script(
+        &self,
+        f: &mut impl Write,
+        number: usize,
+        script: &ReportedScript,
+    ) -> fmt::Result {
         let ReportedScript { statistics: counts, weight, .. } = script;
         let weights: u64 = self.scripts.iter().map(|script| u64::from(script.weight)).sum();
         writeln!(f, "SQL script {number}: {}", script.description)?;
@@ -167,10 +173,15 @@ impl Report<'_> {
         Ok(())
     }
 
-    fn commands(&self, f: &mut impl Write, prefix: &str, script: &ReportedScript) -> fmt::Result {
+    fn write_commands(
+        &self,
+        f: &mut impl Write,
+        prefix: &str,
+        script: &ReportedScript,
+    ) -> fmt::Result {
         let has_retries = self.settings.max_tries != 1;
-        let what = if has_retries { ", failures and retries" } else { " and failures" };
-        writeln!(f, "{prefix}statement latencies in milliseconds{what}:")?;
+        let columns = if has_retries { ", failures and retries" } else { " and failures" };
+        writeln!(f, "{prefix}statement latencies in milliseconds{columns}:")?;
         for (text, command) in script.commands.iter().zip(&script.statistics.commands) {
             let average_ms = command.latency.mean_ns() / 1e6;
             write!(f, "   {average_ms:>11.3}  {:>10}", command.failures)?;
@@ -185,21 +196,21 @@ impl Report<'_> {
 
 impl fmt::Display for Report<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.head(f)?;
+        self.write_head(f)?;
         failures(f, "", self.total, self.settings)?;
         // What follows has no meaning when nothing was executed.
         if self.total.processed() + self.total.skipped == 0 {
             return Ok(());
         }
-        self.times(f)?;
+        self.write_times(f)?;
         let per_script = self.scripts.len() > 1;
         for (index, script) in self.scripts.iter().enumerate() {
             if per_script {
-                self.script(f, index + 1, script)?;
+                self.write_script(f, index + 1, script)?;
             }
             if self.settings.report_per_command {
                 let prefix = if per_script { " - " } else { "" };
-                self.commands(f, prefix, script)?;
+                self.write_commands(f, prefix, script)?;
             }
         }
         Ok(())
@@ -229,9 +240,10 @@ impl<'a> Report<'a> {
     ) -> Self {
         let connects: u64 = result.workers.iter().map(|worker| worker.connects).sum();
         let connecting: u64 = result.workers.iter().map(|worker| worker.connecting).sum();
-        let connection_ns = match settings.connect_each {
-            true => connecting as f64 / connects.max(1) as f64,
-            false => result.connect as f64,
+        let connection_ns = if settings.connect_each {
+            connecting as f64 / connects.max(1) as f64
+        } else {
+            result.connect as f64
         };
         let latency = result.total.latency();
         let at = |&percent: &f64| (percent, latency.percentile(percent) as f64 / 1e6);
@@ -294,11 +306,11 @@ mod tests {
     impl Section<'_> {
         /// The text after a label, up to the next blank.
         fn word(&self, label: &str) -> Option<&str> {
-            let rest = self
+            let value = self
                 .0
                 .iter()
                 .find_map(|line| line.strip_prefix(" - ").unwrap_or(line).strip_prefix(label))?;
-            rest.split(' ').next()
+            value.split(' ').next()
         }
 
         fn number<N: std::str::FromStr>(&self, label: &str) -> Option<N> {
@@ -327,7 +339,6 @@ mod tests {
         }
 
         fn commands(&self, has_retries: bool) -> Vec<(String, CommandStatistics)> {
-            let is_command = |line: &&&str| line.starts_with("    ");
             let command = |line: &&str| {
                 let (mut rest, mut numbers) = (line.trim_start(), Vec::new());
                 for _ in 0..if has_retries { 3 } else { 2 } {
@@ -342,7 +353,7 @@ mod tests {
                 };
                 (rest.to_owned(), statistics)
             };
-            self.0.iter().filter(is_command).map(command).collect()
+            self.0.iter().filter(|line| line.starts_with("    ")).map(command).collect()
         }
     }
 

@@ -46,10 +46,7 @@ pub(super) fn run(
         output::talk_lines(&debug_line(settings, target));
     }
     let tables = set_up(&opened, settings, has_builtin)?;
-    let hide = |word: &String| match has_secret(word) {
-        true => target.to_string(),
-        false => word.clone(),
-    };
+    let hide = |word: &String| if has_secret(word) { target.to_string() } else { word.clone() };
     let command_line: Vec<String> = words.iter().map(hide).collect();
     let job = Job { settings, tables, target, command_line };
     job.run(&opened.database, scripts, json)
@@ -111,7 +108,8 @@ impl Job<'_> {
             scale: self.tables.scale,
             ..options(settings, scripts)
         };
-        let workload = PgBench::new(options, dialect, Box::new(talk)).map_err(Refusal::error)?;
+        let workload =
+            PgBench::new(options, dialect, Box::new(print_talk)).map_err(Refusal::error)?;
         let hdr = self.histograms(&workload)?;
         let spec = spec(settings, dialect);
         let (is_running, refused) = (Arc::new(AtomicBool::new(false)), Arc::new(OnceLock::new()));
@@ -122,8 +120,8 @@ impl Job<'_> {
                 let _ = refused.set(number);
                 if survives || is_running.load(Ordering::Relaxed) {
                     let refusal = Refusal::unconnected(error, dialect);
-                    let what = format!("client {number} aborted while establishing connection");
-                    output::talk_lines(refusal.with("error", what).to_string().trim_end());
+                    let problem = format!("client {number} aborted while establishing connection");
+                    output::talk_lines(refusal.with("error", problem).to_string().trim_end());
                 }
             }
         })));
@@ -146,7 +144,7 @@ impl Job<'_> {
             Exit::Done if shared.has_lost_lines.load(Ordering::Relaxed) => Exit::Failed,
             exit => exit,
         };
-        Ok((exit, SweepLevel::of(settings.clients, &result)))
+        Ok((exit, SweepLevel::from_result(settings.clients, &result)))
     }
 
     fn histograms(&self, workload: &PgBench) -> Result<Option<HistogramLog>, Refusal> {
@@ -264,15 +262,15 @@ fn first_of_nothing_but_errors<'a>(
 /// The warning that clients stopped, with the number of executed transactions.
 fn stopped_line(settings: &Settings, stopped: u32, executed: u64) -> String {
     let clients = settings.clients;
-    let of_total = match settings.length() {
+    let total_suffix = match settings.length() {
         Length::Transactions(each) => {
             format!(" of {}", u64::from(each) * u64::from(clients))
         }
         Length::Seconds(_) => String::new(),
     };
     format!(
-        "pgbench: warning: {stopped} of {clients} clients stopped after an error; {executed}{of_total} \
-         transactions were executed"
+        "pgbench: warning: {stopped} of {clients} clients stopped after an error; \
+         {executed}{total_suffix} transactions were executed"
     )
 }
 
@@ -287,7 +285,7 @@ fn cut_line(settings: &Settings, result: &TrialResult) -> String {
     )
 }
 
-fn talk(talk: Talk<'_>) {
+fn print_talk(talk: Talk<'_>) {
     match talk {
         Talk::Error(text) => output::talk_lines(&format!("pgbench: error: {text}")),
         Talk::Info(text) => output::talk_lines(&format!("pgbench: {text}")),
@@ -371,18 +369,18 @@ mod tests {
         let mut settings = Settings::new(1);
         let policy = |settings: &Settings| error_policy(settings, Dialect::Postgres);
         let deadlock = server(ErrorClass::Deadlock);
-        let other = server(ErrorClass::Constraint);
+        let constraint = server(ErrorClass::Constraint);
         assert_eq!(policy(&settings).action(&deadlock, 0), Action::Fail);
-        assert_eq!(policy(&settings).action(&other, 0), Action::Retire);
+        assert_eq!(policy(&settings).action(&constraint, 0), Action::Retire);
         settings.max_tries = 3;
         assert_eq!(policy(&settings).action(&deadlock, 1), Action::Retry);
         assert_eq!(policy(&settings).action(&deadlock, 2), Action::Fail);
         settings.max_tries = 0;
         assert_eq!(policy(&settings).action(&deadlock, 1_000_000), Action::Retry);
         settings.exit_on_abort = true;
-        assert_eq!(policy(&settings).action(&other, 0), Action::Abort);
+        assert_eq!(policy(&settings).action(&constraint, 0), Action::Abort);
         settings.continue_on_error = true;
-        assert_eq!(policy(&settings).action(&other, 0), Action::Fail);
+        assert_eq!(policy(&settings).action(&constraint, 0), Action::Fail);
         assert_eq!(policy(&settings).action(&DbError::lost("gone"), 0), Action::Abort);
         let sqlite = error_policy(&Settings::new(1), Dialect::Sqlite);
         assert_eq!(sqlite.action(&server(ErrorClass::LockTimeout), 0), Action::Fail);

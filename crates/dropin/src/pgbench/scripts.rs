@@ -4,7 +4,7 @@
 use super::command_line::{self, Stop, long};
 use super::options::Settings;
 use super::setup::{reach, set_up};
-use super::{Refusal, sweep_of};
+use super::{Refusal, parse_sweep};
 use dyno_core::text_to_bytes;
 use dyno_pgbench::script::{Builtin, QueryMode, Script, builtins, find_builtin};
 use dyno_runner::front_end::{LevelSuite, refusal};
@@ -104,9 +104,11 @@ impl Loader {
 
     /// Their test, names and texts in a suite.
     pub(super) fn to_suite(&self) -> Result<TestOfScripts, Refusal> {
-        let builtin = |of: &Loaded| builtins().iter().find(|one| one.description == of.description);
+        let find_builtin = |loaded: &Loaded| {
+            builtins().iter().find(|script| script.description == loaded.description)
+        };
         if let [loaded] = &self.loaded[..]
-            && let Some(builtin) = builtin(loaded)
+            && let Some(builtin) = find_builtin(loaded)
         {
             let test = builtin.name.to_owned();
             return Ok(TestOfScripts { test, named: Vec::new(), texts: Vec::new() });
@@ -114,7 +116,7 @@ impl Loader {
         let (mut named, mut texts) = (Vec::new(), Vec::new());
         for (number, loaded) in (1..).zip(&self.loaded) {
             let path = Path::new(&loaded.description);
-            let file = match builtin(loaded) {
+            let file = match find_builtin(loaded) {
                 Some(builtin) => builtin.name.into(),
                 None => path.file_name().unwrap_or(path.as_os_str()).to_string_lossy(),
             };
@@ -180,24 +182,24 @@ pub(super) fn paper_of_words(words: &[String]) -> Result<Option<LevelSuite>, Ref
     if !words.iter().any(|word| word == "--paper") {
         return Ok(None);
     }
-    let sweep = sweep_of(words);
+    let sweep = parse_sweep(words);
     // The most clients allow the most threads.
-    let own = sweep.as_ref().and_then(|levels| {
+    let widest_words = sweep.as_ref().and_then(|levels| {
         levels.clients.iter().max().map(|&clients| levels.words(words, clients))
     });
     let seed = std::env::var("PGBENCH_RANDOM_SEED").ok();
     let (settings, loader) =
-        match command_line::read(own.as_deref().unwrap_or(words), seed.as_deref()) {
+        match command_line::read(widest_words.as_deref().unwrap_or(words), seed.as_deref()) {
             Ok(read) if read.0.paper => read,
             Err(Stop::Refused(refusal)) => return Err(refusal),
             _ => return Ok(None),
         };
     let workers = sweep.map_or_else(|| vec![settings.clients], |levels| levels.clients);
     let is_seeded = seed.is_some() || words.iter().any(|word| word.starts_with("--random-seed"));
-    suite_of(&settings, loader, workers, is_seeded).map(Some)
+    build_suite(&settings, loader, workers, is_seeded).map(Some)
 }
 
-fn suite_of(
+fn build_suite(
     settings: &Settings,
     loader: Loader,
     workers: Vec<u32>,
@@ -214,8 +216,8 @@ fn suite_of(
     let TestOfScripts { test, named, texts } = loader.to_suite()?;
     let opened = reach(settings, "setup")?;
     // Vacuuming is left to the trials.
-    let look = Settings { vacuum: false, ..settings.clone() };
-    let scale = set_up(&opened, &look, has_builtin)?.scale;
+    let probe_settings = Settings { vacuum: false, ..settings.clone() };
+    let scale = set_up(&opened, &probe_settings, has_builtin)?.scale;
     let vacuum = match (settings.vacuum && has_builtin, settings.vacuum_accounts) {
         (true, true) => "all",
         (true, false) => "some",
@@ -286,9 +288,9 @@ mod tests {
         for more in ["--max-tries=3", "-C", "-L 5", "-l", "--debug", "--continue-on-error"] {
             let line = format!("-n -S -T 1 --paper {more} sqlite:none.db");
             let words: Vec<String> = line.split(' ').map(str::to_owned).collect();
-            let refused = paper_of_words(&words).expect_err(&line).to_string();
-            assert!(refused.contains(" and --paper can't be given together"), "{refused}");
-            assert!(refused.contains("whose folder has all intervals"), "{refused}");
+            let message = paper_of_words(&words).expect_err(&line).to_string();
+            assert!(message.contains(" and --paper can't be given together"), "{message}");
+            assert!(message.contains("whose folder has all intervals"), "{message}");
         }
     }
 }

@@ -7,7 +7,7 @@ use dyno_core::{AdminDriver, AdminSession, DbError, Nanos, Product, SECOND};
 use dyno_drivers::target::{
     LibpqOptions, TargetError, TargetUrl, UNLIMITED_CONNECT_S, find_password, system_user,
 };
-use dyno_load::Patience;
+use dyno_load::StallTimeouts;
 use dyno_pgbench::check::{Balances, Ledger, balances};
 use dyno_pgbench::init::{is_missing_table, table_info, vacuum_accounts, vacuum_before_run};
 use dyno_pgbench::options::OFFER;
@@ -67,7 +67,7 @@ async fn set_up_in_session(
         }
     }
     if settings.vacuum {
-        vacuum(&mut session, settings.vacuum_accounts).await;
+        vacuum_tables(&mut session, settings.vacuum_accounts).await;
     }
     session.close().await;
     Ok(tables)
@@ -91,16 +91,16 @@ fn no_tables(error: Option<&DbError>, opened: &OpenedDatabase) -> Refusal {
     refusal.with_any("hint", hint)
 }
 
-async fn vacuum(session: &mut AdminSession<'_>, with_accounts: bool) {
+async fn vacuum_tables(session: &mut AdminSession<'_>, with_accounts: bool) {
     output::talk_unended("starting vacuum...");
-    end(&vacuum_before_run(session).await);
+    print_vacuum_end(&vacuum_before_run(session).await);
     if with_accounts {
         output::talk_unended("starting vacuum pgbench_accounts...");
-        end(&vacuum_accounts(session).await);
+        print_vacuum_end(&vacuum_accounts(session).await);
     }
 }
 
-fn end(errors: &[DbError]) {
+fn print_vacuum_end(errors: &[DbError]) {
     for error in errors {
         output::talk_lines(&format!(
             "pgbench: error: {}\npgbench: detail: (ignoring this error and continuing anyway)",
@@ -123,22 +123,21 @@ pub(super) fn reach(settings: &Settings, purpose: &str) -> Result<OpenedDatabase
     let unconnected = |refusal: Refusal| {
         refusal.with("error", format_args!("could not create connection for {purpose}"))
     };
-    let refusal = |error: TargetError| {
+    let mut target = target(&settings.connection).map_err(|error| {
         unconnected(Refusal::error(&error).with_any("hint", error.hint.as_deref()))
-    };
-    let mut target = target(&settings.connection).map_err(refusal)?;
+    })?;
     let login = find_password(&target, None);
     if let Some(warning) = &login.warning {
         output::talk_lines(&format!("pgbench: warning: {warning}"));
     }
     login.complete(&mut target);
-    let first = open(&target);
+    let first = open_database(&target);
     let opened = match first {
         Err(error) if databases::may_ask(&error, &target) => {
-            let asked = databases::ask("Password: ");
+            let password = databases::ask("Password: ");
             target.password =
-                Some(asked.map_err(|failure| Refusal::error(failure.message.to_string()))?);
-            open(&target)
+                Some(password.map_err(|failure| Refusal::error(failure.message.to_string()))?);
+            open_database(&target)
         }
         other => other,
     };
@@ -151,14 +150,14 @@ fn target(connection: &Connection) -> Result<TargetUrl, TargetError> {
     if let Some(url) = &connection.target {
         return url.parse();
     }
-    let given = LibpqOptions {
+    let options = LibpqOptions {
         host: connection.host.as_deref(),
         port: connection.port.as_deref(),
         user: connection.user.as_deref(),
         fallback_application_name: Some("pgbench"),
     };
     let by_default = || default_database(&|name| std::env::var(name).ok(), system_user());
-    TargetUrl::from_libpq(connection.dbname.clone().or_else(by_default).as_deref(), &given)
+    TargetUrl::from_libpq(connection.dbname.clone().or_else(by_default).as_deref(), &options)
 }
 
 /// The database that pgbench gives libpq if none is named: so neither a service nor -U decides.
@@ -170,10 +169,10 @@ fn default_database(
     set("PGDATABASE").or_else(|| set("PGUSER")).or(system_user)
 }
 
-fn open(target: &TargetUrl) -> Result<(Database, Product), DbError> {
+fn open_database(target: &TargetUrl) -> Result<(Database, Product), DbError> {
     let database = Database::open(target)?;
     // libpq would wait for ever for a server that takes the connection and says nothing.
-    let patience = Patience::default().gives_up_after;
+    let patience = StallTimeouts::default().gives_up_after;
     let due = match target.connect_timeout_s() {
         UNLIMITED_CONNECT_S => monotonic_now() + patience,
         _ => Nanos::MAX,
@@ -214,13 +213,13 @@ impl Books {
         }
         let ledger = Ledger::from_scripts(scripts.iter().map(|(script, _)| script));
         if ledger.is_empty() {
-            let what = "--check-balances finds nothing to check in these scripts";
-            return Err(Refusal::error(what).with(
+            let problem = "--check-balances finds nothing to check in these scripts";
+            return Err(Refusal::error(problem).with(
                 "hint",
                 "Scripts that only read leave all balances as they are: leave the option out.",
             ));
         }
-        let before = read(database).map_err(|error| failed(&error))?;
+        let before = read_balances(database).map_err(|error| balances_error(&error))?;
         Ok(Some(Books { ledger, before }))
     }
 
@@ -229,7 +228,7 @@ impl Books {
     /// # Errors
     /// When they don't agree, or can't be read any more.
     pub(super) fn close(&self, database: &Database) -> Result<(), Refusal> {
-        let after = read(database).map_err(|error| failed(&error))?;
+        let after = read_balances(database).map_err(|error| balances_error(&error))?;
         let Some(verdict) = after.change_since(&self.before).verdict(&self.ledger) else {
             return Ok(());
         };
@@ -247,11 +246,11 @@ impl Books {
     }
 }
 
-fn read(database: &Database) -> Result<Balances, DbError> {
+fn read_balances(database: &Database) -> Result<Balances, DbError> {
     run(in_session(&database.admin(), async |session| balances(session).await))
 }
 
-fn failed(error: &DbError) -> Refusal {
+fn balances_error(error: &DbError) -> Refusal {
     Refusal::error(format_args!("could not read the balances: {}", server_text(error, "")))
 }
 
@@ -261,15 +260,18 @@ mod tests {
 
     #[test]
     fn the_default_database_is_that_of_a_variable_or_of_a_users_name() {
-        let of = |variables: &[(&str, &str)]| {
-            let variable = |wanted: &str| {
-                let found = variables.iter().find(|(name, _)| *name == wanted);
-                found.map(|(_, value)| (*value).to_owned())
+        let database_name = |variables: &[(&str, &str)]| {
+            let variable = |key: &str| {
+                let entry = variables.iter().find(|(name, _)| *name == key);
+                entry.map(|(_, value)| (*value).to_owned())
             };
             default_database(&variable, Some("me".to_owned()))
         };
-        assert_eq!(of(&[("PGSERVICE", "my")]).as_deref(), Some("me"));
-        assert_eq!(of(&[("PGDATABASE", ""), ("PGUSER", "you")]).as_deref(), Some("you"));
-        assert_eq!(of(&[("PGDATABASE", "db"), ("PGUSER", "you")]).as_deref(), Some("db"));
+        assert_eq!(database_name(&[("PGSERVICE", "my")]).as_deref(), Some("me"));
+        assert_eq!(database_name(&[("PGDATABASE", ""), ("PGUSER", "you")]).as_deref(), Some("you"));
+        assert_eq!(
+            database_name(&[("PGDATABASE", "db"), ("PGUSER", "you")]).as_deref(),
+            Some("db")
+        );
     }
 }

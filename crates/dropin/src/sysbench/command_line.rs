@@ -8,7 +8,7 @@ use super::options::{self, DEPRECATED, Settings, general_option, stands_alone};
 use dyno_core::options::{OptionError, OptionValues};
 use dyno_core::{is_like_password, nearest};
 use dyno_runner::failure::Failure;
-use dyno_sysbench::{SysbenchTest, dashed, option_of, options_of};
+use dyno_sysbench::{SysbenchTest, dashed, find_option, test_options};
 use sha2::{Digest, Sha256};
 use std::path::{Path, PathBuf};
 
@@ -29,7 +29,7 @@ pub(super) enum Script {
 }
 
 /// The installed script that a name means; with a path only where it does not name a file, as in the original.
-fn module_of(word: &str) -> Option<PathBuf> {
+fn script_module(word: &str) -> Option<PathBuf> {
     match word.strip_suffix(".lua") {
         Some(name) if name.contains('/') => None,
         name => dyno_lua::module_file("", name.unwrap_or(word)),
@@ -56,7 +56,7 @@ impl Script {
             [word, &module].map(Path::new).into_iter().find(|file| file.is_file())
         {
             Script::from_file(file)
-        } else if let Some(file) = module_of(word) {
+        } else if let Some(file) = script_module(word) {
             Script::from_file(&file)
         } else if is_elsewhere(word) {
             Script::Unknown(word.to_owned())
@@ -125,6 +125,12 @@ fn split_option(word: &str) -> GivenOption<'_> {
     word.split_once('=').map_or((word, None), |(name, value)| (name, Some(value)))
 }
 
+/// The old name of an option, and the new one.
+fn find_deprecated(name: &str) -> Option<&'static (&'static str, &'static str)> {
+    let name = dashed(name);
+    DEPRECATED.iter().find(|(old, _)| *old == name)
+}
+
 /// Reads the words after the program's name.
 pub(super) fn read(words: &[String]) -> Result<CommandLine, Failure> {
     let options = words.iter().filter_map(|word| word.strip_prefix("--")).map(split_option);
@@ -143,14 +149,17 @@ pub(super) fn read(words: &[String]) -> Result<CommandLine, Failure> {
         test_by_option: by_option.is_some(),
         extra: plain.next().cloned(),
     };
-    for option in options {
-        line.take(option)?;
+    // As in the original, an old name counts more than the new one, wherever it stands.
+    let (old, new): (Vec<_>, Vec<_>) =
+        options.partition(|(name, _)| find_deprecated(name).is_some());
+    for option in new.into_iter().chain(old) {
+        line.apply(option)?;
     }
     Ok(line)
 }
 
 impl CommandLine {
-    fn take(&mut self, option: GivenOption<'_>) -> Result<(), Failure> {
+    fn apply(&mut self, option: GivenOption<'_>) -> Result<(), Failure> {
         let (name, value) = (dashed(option.0), option.1);
         if name == "test" {
             return Ok(());
@@ -158,7 +167,7 @@ impl CommandLine {
         if name == "config-file" {
             return self.take_file(value.unwrap_or_default());
         }
-        if let Some((old, new)) = DEPRECATED.iter().find(|(old, _)| *old == name) {
+        if let Some((old, new)) = find_deprecated(&name) {
             return self.take_deprecated(old, new, value);
         }
         match general_option(&name) {
@@ -212,12 +221,12 @@ impl CommandLine {
         let Some(test) = self.script.test() else {
             return Ok(());
         };
-        match (option_of(test, name), value) {
+        match (find_option(test, name), value) {
             (Some((_, row)), None) if !matches!(row.kind, OptionValues::Flag(_)) => {
                 return Err(lacks_value(name));
             }
             (None, _) if !test.accepts_unknown_options() => {
-                return Err(self.unknown(name, value));
+                return Err(self.unknown_option(name, value));
             }
             _ => {}
         }
@@ -227,13 +236,13 @@ impl CommandLine {
 
     fn nearest(&self, name: &str) -> Option<&'static str> {
         let test_options =
-            self.script.test().into_iter().flat_map(options_of).map(|(name, _)| name);
+            self.script.test().into_iter().flat_map(test_options).map(|(name, _)| name);
         let general = options::rows().map(|row| row.name);
         let old = DEPRECATED.iter().map(|(old, _)| *old);
         nearest(name, test_options.chain(general).chain(old).chain(["config-file"]))
     }
 
-    fn unknown(&self, name: &str, value: Option<&str>) -> Failure {
+    fn unknown_option(&self, name: &str, value: Option<&str>) -> Failure {
         let value = value.map(|value| if is_like_password(name) { "***" } else { value });
         let value = value.map_or(String::new(), |value| format!("={value}"));
         let refusal = Failure::new(format!("invalid option: --{name}{value}"));
@@ -268,9 +277,10 @@ impl CommandLine {
         let row_name = dashed(name);
         let is_general = general_option(&row_name).is_some()
             || DEPRECATED.iter().any(|(old, _)| *old == row_name);
-        let test_knows_it = self.script.test().is_some_and(|test| option_of(test, name).is_some());
+        let test_knows_it =
+            self.script.test().is_some_and(|test| find_option(test, name).is_some());
         if is_general || test_knows_it || matches!(self.script, Script::Lua(_)) {
-            return self.take(option).map_err(|refusal| {
+            return self.apply(option).map_err(|refusal| {
                 let message = format!("{} ({place})", refusal.message).into();
                 Failure { message, ..refusal }
             });
@@ -434,6 +444,7 @@ mod tests {
     fn old_names_work_with_a_warning_and_zero_is_passed_over() {
         let line = good(&[
             "--num-threads=3",
+            "--threads=5",
             "--max-requests=0",
             "--max-time=60",
             "--tx-rate=0",

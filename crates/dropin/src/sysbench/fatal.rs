@@ -216,10 +216,6 @@ fn remedy(error: &DbError, driver: DbDriver) -> Option<&'static str> {
         (Cause::Unreachable, ..) if driver != DbDriver::Sqlite => {
             "is the server running? Options: --mysql-host, --mysql-port, --mysql-socket, --pgsql-host, --pgsql-port"
         }
-        (_, 1045 | 1698, _) | (_, _, "28P01" | "28000") => {
-            "check user and password (--mysql-user, --mysql-password, --pgsql-user, --pgsql-password); a user that must encrypt \
-             (REQUIRE SSL) needs --mysql-ssl=REQUIRED"
-        }
         (_, 1044 | 1049, _) | (_, _, "3D000") => {
             "create the database first and GRANT the user access to it, or name another one with --mysql-db or --pgsql-db"
         }
@@ -231,7 +227,7 @@ fn remedy(error: &DbError, driver: DbDriver) -> Option<&'static str> {
             "is a pooler in between that gives the server's sessions to other clients (PgBouncer's pool_mode = \
              transaction)? Name the server itself, or add --db-ps-mode=disable"
         }
-        (Cause::Lost, ..) if driver == DbDriver::Mysql => {
+        (Cause::Lost, ..) if driver == DbDriver::Mysql && error.hint().is_none() => {
             "with --mysql-ignore-errors=1213,1020,1205,2013 lost connections are made again"
         }
         _ => return None,
@@ -334,12 +330,12 @@ mod tests {
                 "`thread_init' function failed: connection creation failed",
             ]
         );
-        let refused = DbError::not_connected(tcp, 111);
+        let refusal = DbError::not_connected(tcp, 111);
         assert_eq!(
-            lines(&refused, Place::Command, DbDriver::Mysql)[1],
+            lines(&refusal, Place::Command, DbDriver::Mysql)[1],
             "error 2002: Can't connect to server on 'b' (111)"
         );
-        assert!(lines(&refused, Place::Command, DbDriver::Pgsql)[0].starts_with(
+        assert!(lines(&refusal, Place::Command, DbDriver::Pgsql)[0].starts_with(
             "Connection to database failed: connection to server at \"b\", port 2 failed: \
                  Connection refused\n\tIs the server running"
         ));
@@ -367,9 +363,10 @@ mod tests {
               Table 'x' doesn't exist"]
         );
         let sql = "UPDATE x SET k=k+1 WHERE id=?";
-        let named = lines(&error.clone().with_statement(sql), Place::ThreadRun, DbDriver::Mysql);
+        let statement_lines =
+            lines(&error.clone().with_statement(sql), Place::ThreadRun, DbDriver::Mysql);
         assert_eq!(
-            named[0],
+            statement_lines[0],
             "mysql_stmt_execute() returned error 1146 (Table 'x' doesn't exist) for query \
              'UPDATE x SET k=k+1 WHERE id=?'"
         );
@@ -377,10 +374,10 @@ mod tests {
             "my.lua:3: SQL error, errno = 1146, state = '42S02': Table 'x' doesn't exist",
         );
         assert_eq!(lines(&script, Place::ThreadRun, DbDriver::Mysql).len(), 1);
-        let of_script = script.with_statement(sql);
-        let said = lines(&of_script, Place::ThreadRun, DbDriver::Mysql);
-        assert_eq!((&said[0], said.len()), (&named[0], 2));
-        assert!(said[1].starts_with("`thread_run' function failed: my.lua:3: SQL error"));
+        let script_error = script.with_statement(sql);
+        let script_lines = lines(&script_error, Place::ThreadRun, DbDriver::Mysql);
+        assert_eq!((&script_lines[0], script_lines.len()), (&statement_lines[0], 2));
+        assert!(script_lines[1].starts_with("`thread_run' function failed: my.lua:3: SQL error"));
         let prepared = DbError::workload(
             "my.lua:3: SQL API error, errno = 1146, state = '42S02': Table 'x' doesn't exist",
         );
@@ -392,21 +389,21 @@ mod tests {
                 "`thread_run' function failed: my.lua:3: SQL API error",
             ]
         );
-        let of_libpq = |text: &str| {
+        let libpq_lines = |text: &str| {
             let error = DbError::workload(text).with_statement(sql);
             lines(&error, Place::ThreadInit, DbDriver::Pgsql)
         };
         let function = "`thread_init' function failed: my.lua:3: SQL API error";
         assert_eq!(
-            of_libpq("my.lua:3: SQL API error, errno = 0, state = '42P01': no x"),
+            libpq_lines("my.lua:3: SQL API error, errno = 0, state = '42P01': no x"),
             ["PQprepare() failed: ERROR:  no x\n", function]
         );
         assert_eq!(
-            of_libpq("my.lua:3: SQL API error, errno = 0, state = '08006': gone"),
+            libpq_lines("my.lua:3: SQL API error, errno = 0, state = '08006': gone"),
             ["PQprepare() failed: gone\n", function]
         );
-        let lost = lines(&DbError::lost("gone"), Place::ThreadRun, DbDriver::Mysql);
-        assert!(lost[0].ends_with("SQL error, errno = 2013, state = 'HY000': Lost connection to server during query: gone"), "{lost:?}");
+        let lost_lines = lines(&DbError::lost("gone"), Place::ThreadRun, DbDriver::Mysql);
+        assert!(lost_lines[0].ends_with("SQL error, errno = 2013, state = 'HY000': Lost connection to server during query: gone"), "{lost_lines:?}");
         let remedy = remedy(&error, DbDriver::Mysql);
         assert_eq!(remedy, Some("run the command prepare with the same options first"));
         let short = DbError::workload("my.lua:3: not enough memory");

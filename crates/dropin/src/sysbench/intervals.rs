@@ -138,10 +138,10 @@ impl<'a> Intervals<'a> {
 
     /// Takes the next interval and returns what is to be printed, if anything. `whole` is false for
     /// one that a stop cut short: such an interval is part of the next report, never one of its own.
-    pub(super) fn take(
+    pub(super) fn add_interval(
         &mut self,
         interval: &MeasuredInterval,
-        whole: bool,
+        is_complete: bool,
         mut hooks: Option<&mut (dyn ReportHooks + '_)>,
     ) -> String {
         let counts = interval.frame.counts();
@@ -156,7 +156,7 @@ impl<'a> Intervals<'a> {
             frame.add(&interval.frame);
             *seconds += interval.length_s;
         }
-        if !whole {
+        if !is_complete {
             return String::new();
         }
         let at_s = interval.begins_s + interval.length_s;
@@ -210,7 +210,7 @@ impl<'a> Intervals<'a> {
     /// Events that are due and have not begun; `None` without a rate.
     fn waiting(&mut self, at_s: f64) -> Option<u64> {
         let since_release_s = self.settings.warmup_s as f64 + at_s;
-        let due = self.arrivals.as_mut()?.until((since_release_s * 1e9) as Nanos);
+        let due = self.arrivals.as_mut()?.count_due((since_release_s * 1e9) as Nanos);
         Some(due.saturating_sub(self.started))
     }
 
@@ -325,32 +325,32 @@ mod tests {
         settings.report_checkpoints_s = vec![15];
         assert_eq!(Intervals::length(&settings), 5 * SECOND);
         let mut intervals = Intervals::new(&settings);
-        assert_eq!(intervals.take(&interval(0, 10), true, None), "");
-        let shown = intervals.take(&interval(1, 20), true, None);
-        assert!(shown.starts_with("[ 10s ] thds: 1 tps: 3.00 qps: 3.00 "), "{shown}");
-        let of_worker = |transactions, busy_s| WorkerStats {
+        assert_eq!(intervals.add_interval(&interval(0, 10), true, None), "");
+        let printed = intervals.add_interval(&interval(1, 20), true, None);
+        assert!(printed.starts_with("[ 10s ] thds: 1 tps: 3.00 qps: 3.00 "), "{printed}");
+        let worker_stats = |transactions, busy_s| WorkerStats {
             transactions,
             busy: busy_s * SECOND,
             ..WorkerStats::default()
         };
-        intervals.workers = vec![of_worker(20, 1), of_worker(40, 3)];
-        let report = intervals.take(&interval(2, 30), true, None);
+        intervals.workers = vec![worker_stats(20, 1), worker_stats(40, 3)];
+        let report = intervals.add_interval(&interval(2, 30), true, None);
         assert!(report.starts_with("[ 15s ] Checkpoint report:\nSQL statistics:\n"), "{report}");
         assert!(report.contains("    transactions:                        60     (4.00 per sec.)"));
         assert!(report.contains("    total time:                          15.0000s"));
         assert!(report.contains("    events (avg/stddev):           30.0000/10.00\n"), "{report}");
-        let last = intervals.fairness(&[of_worker(30, 2), of_worker(70, 5)]);
+        let last = intervals.fairness(&[worker_stats(30, 2), worker_stats(70, 5)]);
         assert_eq!(last, [(20.0, 10.0), (1.5, 0.5)]);
-        let shown = intervals.take(&interval(3, 40), true, None);
-        assert!(shown.starts_with("[ 20s ] thds: 1 tps: 7.00 "), "{shown}");
+        let printed = intervals.add_interval(&interval(3, 40), true, None);
+        assert!(printed.starts_with("[ 20s ] thds: 1 tps: 7.00 "), "{printed}");
         let (frame, seconds) = intervals.since_checkpoint().expect("there was a checkpoint");
         assert_eq!((frame.counts().committed, seconds as u64), (40, 5));
     }
 
     /// Keeps what a script would get.
-    struct Kept(Vec<ReportStat>);
+    struct RecordedStats(Vec<ReportStat>);
 
-    impl ReportHooks for Kept {
+    impl ReportHooks for RecordedStats {
         fn intermediate(&mut self, stat: &ReportStat) -> bool {
             self.0.push(*stat);
             true
@@ -373,10 +373,10 @@ mod tests {
     fn a_script_gets_an_empty_queue_where_there_is_no_rate() {
         let mut settings = Settings::new();
         settings.report_interval_s = 5;
-        let mut kept = Kept(Vec::new());
-        let text = Intervals::new(&settings).take(&interval(0, 10), true, Some(&mut kept));
+        let mut hooks = RecordedStats(Vec::new());
+        let text = Intervals::new(&settings).add_interval(&interval(0, 10), true, Some(&mut hooks));
         assert_eq!(text, "");
-        assert_eq!(kept.0.iter().map(|stat| stat.queue).collect::<Vec<_>>(), [Some((0, 0))]);
+        assert_eq!(hooks.0.iter().map(|stat| stat.queue).collect::<Vec<_>>(), [Some((0, 0))]);
     }
 
     #[test]
@@ -384,10 +384,10 @@ mod tests {
         let mut settings = Settings::new();
         settings.report_checkpoints_s = vec![5];
         settings.threads = 3;
-        let mut kept = Kept(Vec::new());
-        let text = Intervals::new(&settings).take(&interval(0, 10), true, Some(&mut kept));
+        let mut hooks = RecordedStats(Vec::new());
+        let text = Intervals::new(&settings).add_interval(&interval(0, 10), true, Some(&mut hooks));
         assert_eq!(text, "");
-        assert_eq!(kept.0.iter().map(|stat| stat.threads_running).collect::<Vec<_>>(), [3]);
+        assert_eq!(hooks.0.iter().map(|stat| stat.threads_running).collect::<Vec<_>>(), [3]);
     }
 
     #[test]
@@ -396,17 +396,17 @@ mod tests {
         settings.report_interval_s = 5;
         settings.warmup_s = 5;
         let spec = TrialSpec { rate_per_s: Some(100.0), ..TrialSpec::closed(1) };
-        let due = |seconds| DueArrivals::new(&spec).unwrap().until(seconds * SECOND);
+        let due = |seconds| DueArrivals::new(&spec).unwrap().count_due(seconds * SECOND);
         let mut intervals =
             Intervals { arrivals: DueArrivals::new(&spec), ..Intervals::new(&settings) };
         let warm_up = MeasuredInterval { phase: Phase::WarmUp, begins_s: -5.0, ..interval(0, 30) };
-        assert_eq!(intervals.take(&warm_up, true, None), "");
+        assert_eq!(intervals.add_interval(&warm_up, true, None), "");
         let queue = |text: &str| -> u64 {
-            let rest = text.split_once("queue length: ").expect("a queue").1;
-            rest.split_once(',').expect("its end").0.parse().expect("a number")
+            let tail = text.split_once("queue length: ").expect("a queue").1;
+            tail.split_once(',').expect("its end").0.parse().expect("a number")
         };
-        assert_eq!(queue(&intervals.take(&interval(0, 10), true, None)), due(10) - 40);
-        assert_eq!(queue(&intervals.take(&interval(1, 20), true, None)), due(15) - 60);
+        assert_eq!(queue(&intervals.add_interval(&interval(0, 10), true, None)), due(10) - 40);
+        assert_eq!(queue(&intervals.add_interval(&interval(1, 20), true, None)), due(15) - 60);
     }
 
     #[test]
@@ -414,7 +414,7 @@ mod tests {
         let mut settings = Settings::new();
         settings.report_interval_s = 5;
         let mut intervals = Intervals::new(&settings);
-        assert_eq!(intervals.take(&interval(0, 10), false, None), "");
+        assert_eq!(intervals.add_interval(&interval(0, 10), false, None), "");
     }
 
     #[test]

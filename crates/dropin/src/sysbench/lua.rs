@@ -9,8 +9,8 @@ use super::run::{self, Job};
 use dyno_core::options::{OptionValues, size};
 use dyno_drivers::Secret;
 use dyno_lua::{
-    Begun, CommandError, CommandKind, LuaError, LuaScript, OptionValue, RANDOM_OPTIONS, ReportStat,
-    ScriptSettings, SideState, side_state,
+    CommandError, CommandKind, CommandOutcome, LuaError, LuaScript, OptionValue, RANDOM_OPTIONS,
+    ReportStat, ScriptSettings, SideState, side_state,
 };
 use dyno_runner::databases::Database;
 use dyno_runner::failure::Exit;
@@ -24,13 +24,13 @@ pub(super) fn execute(
     words: &[String],
     console: &mut Console,
 ) -> Exit {
-    executed(path, line, words, console).unwrap_or_else(|message| {
+    run_script(path, line, words, console).unwrap_or_else(|message| {
         console.fatal(message);
         Exit::Failed
     })
 }
 
-fn executed(
+fn run_script(
     path: &str,
     line: &CommandLine,
     words: &[String],
@@ -43,9 +43,9 @@ fn executed(
         return Ok(Exit::Failed);
     };
     Ok(match dyno_lua::begin(&database, &script, &settings, false) {
-        Ok(Begun::Done) => Exit::Done,
-        Ok(Begun::Run(main)) => run(&database, &script, &settings, (line, main), console),
-        Ok(Begun::Parallel) => {
+        Ok(CommandOutcome::Done) => Exit::Done,
+        Ok(CommandOutcome::Run(main)) => run(&database, &script, &settings, (line, main), console),
+        Ok(CommandOutcome::Parallel) => {
             // As in the original, one thread is not a crew.
             let threads = line.settings.threads;
             if threads > 1 {
@@ -54,7 +54,7 @@ fn executed(
             let console = Mutex::new(console);
             let report = |error: &LuaError| {
                 let mut console = console.lock().unwrap_or_else(PoisonError::into_inner);
-                failed(error, Some(Place::Command.function()), &mut console, line);
+                print_failure(error, Some(Place::Command.function()), &mut console, line);
             };
             match dyno_lua::parallel(&database, &script, &settings, threads, command, &report) {
                 Ok(_) => Exit::Done,
@@ -66,7 +66,7 @@ fn executed(
                 CommandKind::Global => command,
                 _ => Place::Command.function(),
             });
-            failed(&error, function, console, line)
+            print_failure(&error, function, console, line)
         }
     })
 }
@@ -80,7 +80,7 @@ fn run(
 ) -> Exit {
     let mut main = match Reports::new(database, script, settings, (line, main)) {
         Ok(main) => main,
-        Err(error) => return failed(&error, Some("init"), console, line),
+        Err(error) => return print_failure(&error, Some("init"), console, line),
     };
     let job = Job {
         settings: &line.settings,
@@ -95,12 +95,12 @@ fn run(
     };
     let seed = settings.seed.into();
     let hooks = &mut main as &mut dyn ReportHooks;
-    let (mut has_begun, mut of_thread_done) = (false, None);
+    let (mut has_begun, mut late_error) = (false, None);
     let exit = run::trial(&job, json, seed, (console, Some(hooks)), |spec, control, observer| {
         let driven = dyno_lua::drive(database, script, settings, spec, control, observer);
         has_begun = driven.is_ok();
-        driven.map(|(result, failed)| {
-            of_thread_done = failed;
+        driven.map(|(result, error)| {
+            late_error = error;
             result
         })
     });
@@ -108,12 +108,12 @@ fn run(
     if !has_begun {
         return exit;
     }
-    let exit = match of_thread_done {
-        Some(error) => failed(&error, Some("thread_done"), console, line),
+    let exit = match late_error {
+        Some((function, error)) => print_failure(&error, Some(function), console, line),
         None => exit,
     };
-    match main.done(console) {
-        Err(error) => failed(&error, Some("done"), console, line),
+    match main.finish(console) {
+        Err(error) => print_failure(&error, Some("done"), console, line),
         Ok(()) => exit,
     }
 }
@@ -145,21 +145,22 @@ impl<'a> Reports<'a> {
         main.step("init", "")?;
         let reports_intermediate = main.step("has", INTERMEDIATE)?.is_some();
         let reports_cumulative = main.step("has", CUMULATIVE)?.is_some();
-        let reporter = match reports_intermediate || reports_cumulative {
-            // The original's thread for reports comes after the workers.
-            true => Some(side_state(database, script, settings, line.settings.threads)?),
-            false => None,
+        // The original's thread for reports comes after the workers.
+        let reporter = if reports_intermediate || reports_cumulative {
+            Some(side_state(database, script, settings, line.settings.threads)?)
+        } else {
+            None
         };
         let failures = Vec::new();
         Ok(Reports { main, reporter, reports_intermediate, reports_cumulative, line, failures })
     }
 
-    fn keep(&mut self, function: &'static str, ended: Result<(), LuaError>) {
+    fn record_failure(&mut self, function: &'static str, ended: Result<(), LuaError>) {
         self.failures.extend(ended.err().map(|error| (function, error)));
     }
 
     /// Executes `done`.
-    fn done(mut self, console: &mut Console) -> Result<(), LuaError> {
+    fn finish(mut self, console: &mut Console) -> Result<(), LuaError> {
         self.close_reporter();
         self.print_failures(console);
         self.main.step("done", "")?;
@@ -169,7 +170,7 @@ impl<'a> Reports<'a> {
     fn close_reporter(&mut self) {
         if let Some(mut reporter) = self.reporter.take() {
             let ended = reporter.step("close", "").map(drop);
-            self.keep(INTERMEDIATE, ended);
+            self.record_failure(INTERMEDIATE, ended);
         }
     }
 }
@@ -181,7 +182,7 @@ impl ReportHooks for Reports<'_> {
         }
         if let Some(reporter) = &mut self.reporter {
             let ended = reporter.report(INTERMEDIATE, stat);
-            self.keep(INTERMEDIATE, ended);
+            self.record_failure(INTERMEDIATE, ended);
         }
         true
     }
@@ -194,7 +195,7 @@ impl ReportHooks for Reports<'_> {
         Console::new(settings.verbosity, settings.json_to_stdout()).text(Level::Notice, heading);
         if let Some(reporter) = &mut self.reporter {
             let ended = reporter.report(CUMULATIVE, stat);
-            self.keep(CUMULATIVE, ended);
+            self.record_failure(CUMULATIVE, ended);
         }
         true
     }
@@ -205,19 +206,19 @@ impl ReportHooks for Reports<'_> {
             return false;
         }
         let ended = self.main.report(CUMULATIVE, stat);
-        self.keep(CUMULATIVE, ended);
+        self.record_failure(CUMULATIVE, ended);
         true
     }
 
     fn print_failures(&mut self, console: &mut Console) {
         for (function, error) in std::mem::take(&mut self.failures) {
-            failed(&error, Some(function), console, self.line);
+            print_failure(&error, Some(function), console, self.line);
         }
     }
 }
 
 /// Prints an error of the script itself, or what is wrong with the words of the command line.
-fn failed(
+fn print_failure(
     error: &LuaError,
     function: Option<&str>,
     console: &mut Console,
@@ -246,9 +247,10 @@ fn script_settings(line: &CommandLine, words: &[String]) -> Result<ScriptSetting
     let mut script_options = Vec::new();
     let mut pairs = Vec::new();
     for (name, value) in &line.script_options {
-        match is_random_option(name) {
-            true => pairs.push((name.clone(), value.clone().unwrap_or_default())),
-            false => script_options.push((name.clone(), value.clone())),
+        if is_random_option(name) {
+            pairs.push((name.clone(), value.clone().unwrap_or_default()));
+        } else {
+            script_options.push((name.clone(), value.clone()));
         }
     }
     let options = SysbenchOptions::from_pairs(SysbenchTest::PointSelect, &pairs)
@@ -262,7 +264,7 @@ fn script_settings(line: &CommandLine, words: &[String]) -> Result<ScriptSetting
         driver: driver.name(),
         command: line.command.clone(),
         words: super::without_secrets(words),
-        general: general(line, &options.random, options.prepared),
+        general: general_options(line, &options.random, options.prepared),
         given: script_options,
         random: options.random,
         prepares: options.prepared,
@@ -274,7 +276,7 @@ fn script_settings(line: &CommandLine, words: &[String]) -> Result<ScriptSetting
 }
 
 /// The general options as scripts see them.
-fn general(
+fn general_options(
     line: &CommandLine,
     random: &RandomOptions,
     prepares: bool,
@@ -282,8 +284,8 @@ fn general(
     let underscored = |name: &str| name.replace('-', "_");
     let mut options: Vec<(String, OptionValue)> = options::rows()
         .map(|row| {
-            let given = line.given.iter().rev().find(|(name, _)| *name == row.name);
-            let text = given.map_or(row.default, |(_, text)| text.as_str());
+            let option = line.given.iter().rev().find(|(name, _)| *name == row.name);
+            let text = option.map_or(row.default, |(_, text)| text.as_str());
             let value = match &row.kind {
                 OptionValues::Flag(_) => OptionValue::Switch(["on", "true", "1"].contains(&text)),
                 OptionValues::Whole(..) | OptionValues::Long(_) => {

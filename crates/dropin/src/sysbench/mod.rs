@@ -58,7 +58,7 @@ pub fn run(
     }
     let exit = match target::paper_of_words(&words) {
         Ok(Some(levels)) => run_levels(&levels),
-        Ok(None) => main_of(&words).into(),
+        Ok(None) => run_command_line(&words).into(),
         Err(refusal) => print_refusal(refusal).into(),
     };
     if dyno_drivers::has_used_fetched_key() {
@@ -96,31 +96,30 @@ fn without_secrets(words: &[String]) -> Vec<String> {
     words.iter().map(hide).collect()
 }
 
-fn main_of(words: &[String]) -> Exit {
-    let Some((at, levels)) = sweep_of(words) else { return main_of_one(words, &mut None) };
+fn run_command_line(words: &[String]) -> Exit {
+    let Some((at, levels)) = parse_sweep(words) else { return run_single(words, &mut None) };
     let mut console = Console::new(Settings::new().verbosity, false);
     let with = |threads| {
-        let mut own = words.to_vec();
-        own[at] = format!("--threads={threads}");
-        own
+        let mut level_words = words.to_vec();
+        level_words[at] = format!("--threads={threads}");
+        level_words
     };
-    sweep_words("threads", words, &levels, with, main_of_one, |message| console.fatal(message))
+    sweep_words("threads", words, &levels, with, run_single, |message| console.fatal(message))
 }
 
 /// The place of a list of threads, and its numbers, where the command is `run`.
-fn sweep_of(words: &[String]) -> Option<(usize, Vec<u32>)> {
-    let is_threads = |word: &String| {
+fn parse_sweep(words: &[String]) -> Option<(usize, Vec<u32>)> {
+    let at = words.iter().rposition(|word| {
         let name = word.split_once('=').map(|(name, _)| name.replace('_', "-"));
         name.is_some_and(|name| name == "--threads" || name == "--num-threads")
-    };
-    let at = words.iter().rposition(is_threads)?;
+    })?;
     let (_, list) = words[at].split_once('=')?;
     let is_run = words.iter().any(|word| word == "run");
     parse_levels(list).filter(|_| is_run).map(|levels| (at, levels))
 }
 
 /// A command line with one number of threads. A run leaves what it has `measured`.
-fn main_of_one(words: &[String], measured: &mut Option<SweepLevel>) -> Exit {
+fn run_single(words: &[String], measured: &mut Option<SweepLevel>) -> Exit {
     let mut line = match command_line::read(words) {
         Ok(line) => line,
         Err(refusal) => return print_refusal(refusal),
@@ -152,7 +151,7 @@ fn main_of_one(words: &[String], measured: &mut Option<SweepLevel>) -> Exit {
     greet(&line, &mut console);
     let exit = match &line.script {
         Script::Lua(path) => lua::execute(path, &line, words, &mut console),
-        _ => match test_of(&line, &mut console) {
+        _ => match resolve_test(&line, &mut console) {
             Some(test) => with_test(test, &line, words, &mut console),
             None => Exit::Failed,
         },
@@ -179,7 +178,7 @@ fn greet(line: &CommandLine, console: &mut Console) {
 }
 
 /// The test that the command line names; `None` when it can't be run, which has been said.
-fn test_of(line: &CommandLine, console: &mut Console) -> Option<SysbenchTest> {
+fn resolve_test(line: &CommandLine, console: &mut Console) -> Option<SysbenchTest> {
     match &line.script {
         Script::Test(test) => return Some(*test),
         Script::ParallelPrepare => return Some(SysbenchTest::V05Oltp),
@@ -321,7 +320,7 @@ mod tests {
     #[test]
     fn a_list_of_threads_is_a_sweep_of_runs() {
         let sweep = |words: &[&str]| {
-            sweep_of(&words.iter().map(|&word| word.to_owned()).collect::<Vec<_>>())
+            parse_sweep(&words.iter().map(|&word| word.to_owned()).collect::<Vec<_>>())
         };
         let words = ["--threads=8", "--num_threads=1,2,4", "oltp_read_only", "run"];
         assert_eq!(sweep(&words), Some((1, vec![1, 2, 4])));

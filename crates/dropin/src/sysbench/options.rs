@@ -8,7 +8,7 @@ use dyno_drivers::Secret;
 use dyno_drivers::net::{TlsMode, TlsOptions};
 use dyno_engine::ErrorSet;
 use dyno_runner::front_end::percentiles;
-use dyno_sysbench::{OPTIONS, OptionGroup, SysbenchTest, options_of};
+use dyno_sysbench::{OPTIONS, OptionGroup, SysbenchTest, test_options};
 use std::path::PathBuf;
 
 pub(super) type Row = OptionRow<Settings>;
@@ -51,11 +51,11 @@ const fn text(set: fn(&mut Settings, &str) -> Result<(), String>) -> OptionValue
     Text("a text", set)
 }
 
-fn secret(value: &str) -> Option<Secret> {
+fn parse_secret(value: &str) -> Option<Secret> {
     (!value.is_empty()).then(|| Secret::new(value))
 }
 
-fn path(value: &str) -> Option<std::path::PathBuf> {
+fn parse_path(value: &str) -> Option<std::path::PathBuf> {
     (!value.is_empty()).then(|| value.into())
 }
 
@@ -64,7 +64,7 @@ pub(super) fn list(value: &str) -> impl Iterator<Item = &str> {
     value.split(',').map(str::trim).filter(|part| !part.is_empty())
 }
 
-fn texts(value: &str) -> Vec<String> {
+fn parse_texts(value: &str) -> Vec<String> {
     list(value).map(str::to_owned).collect()
 }
 
@@ -173,7 +173,7 @@ pub(super) const DATABASE: &[Row] = &[
 
 #[rustfmt::skip]
 pub(super) const MYSQL: &[Row] = &[
-    Row::new("mysql-host", "localhost", text(|s, v| { s.mysql.hosts = texts(v); Ok(()) }),
+    Row::new("mysql-host", "localhost", text(|s, v| { s.mysql.hosts = parse_texts(v); Ok(()) }),
         "Hosts of the servers").with_metavariable(LIST),
     Row::new("mysql-port", "3306", text(|s, v| {
         s.mysql.ports = whole_list(v, 65_535)?;
@@ -184,7 +184,7 @@ pub(super) const MYSQL: &[Row] = &[
     Row::new("mysql-socket", "", text(|s, v| { s.mysql_sockets = list(v).map(Into::into).collect(); Ok(()) }),
         "Unix sockets of the servers, instead of host and port").with_metavariable(LIST),
     Row::new("mysql-user", "sbtest", text(|s, v| { s.mysql.user = v.to_owned(); Ok(()) }), "User"),
-    Row::new("mysql-password", "", text(|s, v| { s.mysql.password = secret(v); Ok(()) }),
+    Row::new("mysql-password", "", text(|s, v| { s.mysql.password = parse_secret(v); Ok(()) }),
         "Password; without it the environment variable MYSQL_PWD is used"),
     Row::new("mysql-db", "sbtest", text(|s, v| { s.mysql.db = v.to_owned(); Ok(()) }), "Database"),
     Row::new("mysql-ssl", "off", text(|s, v| {
@@ -194,11 +194,11 @@ pub(super) const MYSQL: &[Row] = &[
     }),
         "TLS: on (with client-key.pem, client-cert.pem and cacert.pem of the working directory, \
         where they exist), off, DISABLED, PREFERRED, REQUIRED, VERIFY_CA or VERIFY_IDENTITY"),
-    Row::new("mysql-ssl-key", "", text(|s, v| { s.mysql.tls.key = path(v); Ok(()) }),
+    Row::new("mysql-ssl-key", "", text(|s, v| { s.mysql.tls.key = parse_path(v); Ok(()) }),
         "The client's private key, PEM").with_metavariable(FILE),
-    Row::new("mysql-ssl-cert", "", text(|s, v| { s.mysql.tls.cert = path(v); Ok(()) }),
+    Row::new("mysql-ssl-cert", "", text(|s, v| { s.mysql.tls.cert = parse_path(v); Ok(()) }),
         "The client's certificate, PEM").with_metavariable(FILE),
-    Row::new("mysql-ssl-ca", "", text(|s, v| { s.mysql.tls.ca = path(v); Ok(()) }),
+    Row::new("mysql-ssl-ca", "", text(|s, v| { s.mysql.tls.ca = parse_path(v); Ok(()) }),
         "Certificates of the trusted authorities, PEM").with_metavariable(FILE),
     Row::new("mysql-ssl-cipher", "", text(|_, v| match v {
         "" => Ok(()),
@@ -221,12 +221,12 @@ pub(super) const MYSQL: &[Row] = &[
 
 #[rustfmt::skip]
 pub(super) const PGSQL: &[Row] = &[
-    Row::new("pgsql-host", "localhost", text(|s, v| { s.pgsql.hosts = texts(v); Ok(()) }),
+    Row::new("pgsql-host", "localhost", text(|s, v| { s.pgsql.hosts = parse_texts(v); Ok(()) }),
         "Hosts of the servers; a path is the folder of a unix socket").with_metavariable(LIST),
     Row::new("pgsql-port", "5432", text(|s, v| { s.pgsql.ports = whole_list(v, 65_535)?; Ok(()) }),
         "Ports of the servers").with_metavariable(LIST),
     Row::new("pgsql-user", "sbtest", text(|s, v| { s.pgsql.user = v.to_owned(); Ok(()) }), "User"),
-    Row::new("pgsql-password", "", text(|s, v| { s.pgsql.password = secret(v); Ok(()) }),
+    Row::new("pgsql-password", "", text(|s, v| { s.pgsql.password = parse_secret(v); Ok(()) }),
         "Password; without it the environment variable PGPASSWORD is used"),
     Row::new("pgsql-db", "sbtest", text(|s, v| { s.pgsql.db = v.to_owned(); Ok(()) }), "Database"),
     Row::new("pgsql-sslmode", "prefer", Choice(&["disable", "allow", "prefer", "require", "verify-ca", "verify-full"], |s, at| {
@@ -242,7 +242,7 @@ pub(super) const DYNO: &[Row] = &[
         "Run for so many seconds before measuring"),
     Row::new("percentiles", "", text(|s, v| { s.percentiles = percentiles(v)?; Ok(()) }),
         "More percentiles of the latency, such as 50,95,99.9: a line each in the report").with_metavariable(LIST),
-    Row::new("json", "", text(|s, v| { s.json = path(v); Ok(()) }),
+    Row::new("json", "", text(|s, v| { s.json = parse_path(v); Ok(()) }),
         "Write the result as JSON to this file; - is stdout, and all other output goes to stderr").with_metavariable(FILE),
     Row::new("paper", "off", Flag(|s, on| s.paper = on),
         "Run each number of --threads as `dyno run` does, checks and looks at the server included, and write a paper of \
@@ -257,8 +257,8 @@ pub(super) const DYNO: &[Row] = &[
         one per core. A script that blocks (os.execute, long computations) stops its loop: give more"),
     Row::new("thread-init-timeout", "30", Whole(1, 3_600, |s, n| s.thread_init_timeout_s = n.into()),
         "Seconds for connecting and preparing all workers; passing them ends with exit code 2"),
-    Row::new("lua-memory", "256M", Size(|s, bytes| s.lua_memory = bytes),
-        "Most memory that the Lua state of one worker may use, for scripts of one's own"),
+    Row::new("lua-memory", "0", Size(|s, bytes| s.lua_memory = bytes),
+        "Most memory that the Lua state of one worker may use, for scripts of one's own; 0 is no limit"),
     Row::new("pgsql-ignore-errors", "40P01,23505,40001", text(|s, v| { s.pgsql.ignore_errors = pgsql_errors(v)?; Ok(()) }),
         "Errors after which a transaction is rolled back and tried again, by SQLSTATE, all or none; \
         with a state of class 08 among them, lost connections are made again").with_metavariable(LIST),
@@ -268,9 +268,9 @@ pub(super) const DYNO: &[Row] = &[
         "Send the password in clear text without TLS, to a server that asks for it"),
     Row::new("pgsql-allow-cleartext", "off", Flag(|s, on| s.pgsql.allow_cleartext = on),
         "Send the password in clear text without TLS, to a server that asks for it"),
-    Row::new("pgsql-sslrootcert", "", text(|s, v| { s.pgsql.tls.ca = path(v); Ok(()) }),
+    Row::new("pgsql-sslrootcert", "", text(|s, v| { s.pgsql.tls.ca = parse_path(v); Ok(()) }),
         "Certificates of the trusted authorities, PEM").with_metavariable(FILE),
-    Row::new("sqlite-db", "sbtest.db", text(|s, v| { s.sqlite_db = path(v).ok_or("the name of a file")?; Ok(()) }),
+    Row::new("sqlite-db", "sbtest.db", text(|s, v| { s.sqlite_db = parse_path(v).ok_or("the name of a file")?; Ok(()) }),
         "File of the SQLite database").with_metavariable(FILE),
 ];
 
@@ -463,8 +463,8 @@ const USAGE: &str = include_str!("usage.txt");
 const NOTES: &str = include_str!("notes.txt");
 
 fn test_names(legacy: bool) -> String {
-    let named = SysbenchTest::ALL.iter().filter(|test| test.is_legacy() == legacy);
-    let names: Vec<&str> = named.map(|test| test.name()).collect();
+    let tests = SysbenchTest::ALL.iter().filter(|test| test.is_legacy() == legacy);
+    let names: Vec<&str> = tests.map(|test| test.name()).collect();
     names.join(", ")
 }
 
@@ -505,8 +505,8 @@ pub(super) fn test_help(test: SysbenchTest) -> Option<String> {
             OPTIONS.iter().filter(|(group, _)| shared.contains(group)).flat_map(|(_, rows)| *rows);
         rows.any(|row| row.name == name)
     };
-    let own = options_of(test).filter(|(name, _)| !is_shared(name));
-    let mut rows: Vec<HelpRow> = own.map(|(name, option)| help_row(name, option)).collect();
+    let own_options = test_options(test).filter(|(name, _)| !is_shared(name));
+    let mut rows: Vec<HelpRow> = own_options.map(|(name, option)| help_row(name, option)).collect();
     rows.sort();
     let mut out = String::new();
     write_rows(&mut out, &format!("{} options:", test.name()), &rows);

@@ -147,27 +147,27 @@ fn buckets_per_e() -> f64 {
     (BUCKETS - 1) as f64 / (HIGHEST_MS.ln() - LOWEST_MS.ln())
 }
 
-fn bucket_of(latency_ms: f64) -> usize {
+fn bucket_index(latency_ms: f64) -> usize {
     let index = ((latency_ms.ln() - LOWEST_MS.ln()) * buckets_per_e() + 0.5).floor();
     // A latency of 0 gives minus infinity.
     index.clamp(0.0, (BUCKETS - 1) as f64) as usize
 }
 
-fn value_of(bucket: usize) -> f64 {
+fn bucket_value(bucket: usize) -> f64 {
     (bucket as f64 / buckets_per_e() + LOWEST_MS.ln()).exp()
 }
 
-fn fill(latencies: &Latencies) -> Vec<u64> {
+fn fill_buckets(latencies: &Latencies) -> Vec<u64> {
     let mut buckets = vec![0; BUCKETS];
     let histogram = latencies.to_histogram();
     for cell in histogram.iter_recorded() {
         let latency_ns = histogram.median_equivalent(cell.value_iterated_to());
-        buckets[bucket_of(latency_ns as f64 / 1e6)] += cell.count_at_value();
+        buckets[bucket_index(latency_ns as f64 / 1e6)] += cell.count_at_value();
     }
     buckets
 }
 
-fn print(buckets: &[u64]) -> String {
+fn histogram_text(buckets: &[u64]) -> String {
     let mut text = String::from(
         "Latency histogram (values are in milliseconds)\n       \
          value  ------------- distribution ------------- count\n",
@@ -177,14 +177,14 @@ fn print(buckets: &[u64]) -> String {
         let stars = (count as f64 * BAR / highest as f64 + 0.5).floor() as usize;
         let bar = "*".repeat(stars);
         // Writing to a String can't fail.
-        let _ = writeln!(text, "{:>12.3} |{bar:<40} {count}", value_of(bucket));
+        let _ = writeln!(text, "{:>12.3} |{bar:<40} {count}", bucket_value(bucket));
     }
     text.push_str(" \n");
     text
 }
 
 pub(super) fn histogram(latencies: &Latencies) -> String {
-    print(&fill(latencies))
+    histogram_text(&fill_buckets(latencies))
 }
 
 /// An interval is at least so long, with room for rounding.
@@ -197,15 +197,14 @@ pub(super) fn outage(result: &TrialResult, intervals: &[SeriesRow]) -> Option<St
         error.class == ErrorClass::ConnectionLost
             && matches!(error.sqlstate.as_str(), "08001" | "57P03")
     };
-    let refused = || result.total.errors.0.iter().filter(is_refused);
-    let reason = refused().next_back()?.message.trim_end_matches('.');
-    let attempts: u64 = refused().map(|error| error.count).sum();
+    let refusals = || result.total.errors.0.iter().filter(is_refused);
+    let reason = refusals().next_back()?.message.trim_end_matches('.');
+    let attempts: u64 = refusals().map(|error| error.count).sum();
     let mut note = format!(
         "Failed attempts to open lost connections again: {attempts}, which are in no count above. \
          The last reason: {reason}."
     );
-    let has_executed = |row: &&SeriesRow| row.begins_s >= 0.0 && row.committed > 0;
-    let executed = intervals.iter().filter(has_executed);
+    let executed = intervals.iter().filter(|row| row.begins_s >= 0.0 && row.committed > 0);
     let until_s = executed.map(|row| row.begins_s + row.length_s).fold(0.0, f64::max);
     let total_s = result.length() as f64 / 1e9;
     if result.total.counts().committed == 0 {
@@ -307,17 +306,17 @@ mod tests {
             frame.errors.count(error);
         }
         assert_eq!((ignored_errors(&frame), fatal_errors(&frame, &fatal)), (3, 1));
-        let lost = DbError::lost("gone");
-        frame.errors.count(&lost);
-        assert_eq!((ignored_errors(&frame), fatal_errors(&frame, &lost)), (3, 0));
+        let error = DbError::lost("gone");
+        frame.errors.count(&error);
+        assert_eq!((ignored_errors(&frame), fatal_errors(&frame, &error)), (3, 0));
     }
 
     /// The number after a label of the original's report.
     fn after(label: &str) -> f64 {
         let start = ORIGINAL.find(label).expect(label) + label.len();
-        let rest = ORIGINAL[start..].trim_start();
-        let end = rest.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(rest.len());
-        rest[..end].parse().expect(label)
+        let tail = ORIGINAL[start..].trim_start();
+        let end = tail.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(tail.len());
+        tail[..end].parse().expect(label)
     }
 
     fn pair(label: &str) -> (f64, f64) {
@@ -404,9 +403,9 @@ mod tests {
             let words: Vec<&str> = line.split_whitespace().collect();
             let value: f64 = words[0].parse().expect(line);
             let count = words.last().and_then(|word| word.parse().ok()).expect(line);
-            buckets[bucket_of(value)] = count;
+            buckets[bucket_index(value)] = count;
         }
-        assert_eq!(print(&buckets), HISTOGRAM);
+        assert_eq!(histogram_text(&buckets), HISTOGRAM);
     }
 
     #[test]
@@ -415,7 +414,7 @@ mod tests {
         for latency in [0, 1, 200_000_000_000] {
             latencies.record(latency);
         }
-        let buckets = fill(&latencies);
+        let buckets = fill_buckets(&latencies);
         assert_eq!((buckets[0], buckets[BUCKETS - 1]), (2, 1));
         assert_eq!(buckets.iter().sum::<u64>(), 3);
     }

@@ -199,7 +199,7 @@ fn look_before(
     let bounded = LookBefore { due: job.due(start) + u64::from(options.tables) / 10 * SECOND };
     let findings = LoadSessions::new(&database.admin(), &bounded, 1)
         .needing(options.trial_needs())
-        .one(async |session| look(session, options, threads).await);
+        .one(async |session| inspect_tables(session, options, threads).await);
     let is_late = |error: &LoadError| match error.kind {
         LoadErrorKind::Session => job.is_too_late(start),
         kind => kind == LoadErrorKind::Canceled,
@@ -226,7 +226,7 @@ fn look_before(
 }
 
 /// Warnings, and the run that has locked the tables.
-async fn look(
+async fn inspect_tables(
     session: &mut AdminSession<'_>,
     options: &mut SysbenchOptions,
     threads: u32,
@@ -316,9 +316,9 @@ impl Observer for Reporter<'_, '_, '_> {
     }
 
     fn interval(&mut self, interval: &MeasuredInterval) {
-        let whole = interval.length_s > self.length as f64 / 1e9 - 1e-6;
+        let is_complete = interval.length_s > self.length as f64 / 1e9 - 1e-6;
         self.intervals.uses_database = self.job.uses_database();
-        let text = self.intervals.take(interval, whole, self.hooks.as_deref_mut());
+        let text = self.intervals.add_interval(interval, is_complete, self.hooks.as_deref_mut());
         self.console.text(Level::Notice, text);
         if let Some(hooks) = &mut self.hooks {
             hooks.print_failures(self.console);
@@ -361,7 +361,7 @@ fn ended(
     (console, mut hooks): (&mut Console, Option<&mut dyn ReportHooks>),
 ) -> Exit {
     let settings = job.settings;
-    console.measured = Some(SweepLevel::of(settings.threads, result));
+    console.measured = Some(SweepLevel::from_result(settings.threads, result));
     let notes = notes_block(result, settings.errors, said);
     match &result.ended {
         // As in sysbench there is no report on stdout when a worker failed: scripts would take it for a result.
@@ -407,6 +407,15 @@ fn ended(
     }
     if is_out && result.total.counts().committed == 0 {
         console.fatal("Nothing was executed: the lost connections could not be opened again");
+        return Exit::Failed;
+    }
+    // A script may count work of its own, and handle its errors itself.
+    let errors = result.total.errors.0.last().filter(|_| job.script.is_none());
+    if let (0, Some(last)) = (result.total.counts().committed, errors) {
+        console.fatal(format_args!(
+            "No transaction was executed: all attempts met errors that are ignored, such as: {}",
+            last.message
+        ));
         return Exit::Failed;
     }
     if let Some(share) = result.missed_rate() {
@@ -488,7 +497,7 @@ struct Lines<'a> {
 }
 
 impl Lines<'_> {
-    fn say(&self, line: impl Display) {
+    fn print_line(&self, line: impl Display) {
         self.progress.suspend(|| {
             self.console.lock().unwrap_or_else(PoisonError::into_inner).notice(line);
         });
@@ -505,11 +514,11 @@ impl LoadObserver for Lines<'_> {
     }
 
     fn creating_table(&self, table: &str) {
-        self.say(format_args!("Creating table '{table}'..."));
+        self.print_line(format_args!("Creating table '{table}'..."));
     }
 
     fn inserting(&self, rows: u64, table: &str) {
-        self.say(format_args!("Inserting {rows} records into '{table}'"));
+        self.print_line(format_args!("Inserting {rows} records into '{table}'"));
     }
 
     fn rows_done(&self, rows: u64) {
@@ -517,16 +526,16 @@ impl LoadObserver for Lines<'_> {
     }
 
     fn creating_index(&self, table: &str) {
-        self.say(format_args!("Creating a secondary index on '{table}'..."));
+        self.print_line(format_args!("Creating a secondary index on '{table}'..."));
         self.progress.creating_index(table);
     }
 
     fn prewarming_table(&self, table: &str) {
-        self.say(format_args!("Prewarming table {table}"));
+        self.print_line(format_args!("Prewarming table {table}"));
     }
 
     fn dropping_table(&self, table: &str) {
-        self.say(format_args!("Dropping table '{table}'..."));
+        self.print_line(format_args!("Dropping table '{table}'..."));
     }
 
     fn note(&self, text: &str) {
@@ -543,8 +552,8 @@ pub(super) fn load(
 ) -> Exit {
     if command == LoadCommand::Prewarm && settings.db_driver == DbDriver::Pgsql {
         let function = Place::Command.function();
-        let why = "prewarm is currently MySQL only";
-        console.fatal(format_args!("`{function}' function failed: {why}"));
+        let reason = "prewarm is currently MySQL only";
+        console.fatal(format_args!("`{function}' function failed: {reason}"));
         return Exit::Failed;
     }
     let lock = (command != LoadCommand::Prewarm)

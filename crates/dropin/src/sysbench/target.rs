@@ -2,7 +2,7 @@
 
 use super::command_line::{CommandLine, Script};
 use super::options::{DbDriver, IgnoredErrors, Settings};
-use super::sweep_of;
+use super::parse_sweep;
 use dyno_core::{Dialect, ErrorClass};
 use dyno_drivers::net::{Address, Hosts, TlsMode, TlsOptions};
 use dyno_drivers::target::Spellings;
@@ -32,11 +32,14 @@ const MYSQL_SPELLINGS: Spellings = &[
     ("cert=FILE and key=FILE", "--mysql-ssl-cert=FILE and --mysql-ssl-key=FILE"),
     ("ca=FILE", "--mysql-ssl-ca=FILE"),
     ("allow_cleartext=true", "--mysql-allow-cleartext=on"),
+    ("user and password", "user and password (--mysql-user, --mysql-password)"),
+    ("in the URL or in ~/.my.cnf", "with --mysql-password"),
     (" in the URL", ""),
 ];
 
 const PGSQL_SPELLINGS: Spellings = &[
     ("tls=", "--pgsql-sslmode="),
+    ("name and password", "name and password (--pgsql-user, --pgsql-password)"),
     ("ca=FILE", "--pgsql-sslrootcert=FILE"),
     ("allow_cleartext=true", "--pgsql-allow-cleartext=on"),
     (" in the URL", ""),
@@ -109,9 +112,12 @@ fn addresses(settings: &Settings, exists: impl Fn(&Path) -> bool) -> Vec<Address
     let socket = MYSQL_SOCKETS.iter().map(Path::new).find(|path| is_mysql && exists(path));
     // The client library takes the socket even when a port is given, which no one means.
     let socket = socket.filter(|_| !settings.mysql_port_given);
-    let address = |host: &String, port: u16| match host.starts_with('/') && !is_mysql {
-        true => Address::Unix(Path::new(host).join(format!(".s.PGSQL.{port}"))),
-        false => Address::Tcp { host: host.clone(), port },
+    let address = |host: &String, port: u16| {
+        if host.starts_with('/') && !is_mysql {
+            Address::Unix(Path::new(host).join(format!(".s.PGSQL.{port}")))
+        } else {
+            Address::Tcp { host: host.clone(), port }
+        }
     };
     let host_addresses = |host: &String| match socket {
         Some(socket) if host == "localhost" => vec![Address::Unix(socket.to_owned())],
@@ -131,10 +137,10 @@ fn tls(settings: &Settings, exists: impl Fn(&Path) -> bool) -> TlsOptions {
     }
     if settings.mysql_ssl_here {
         // The names that 1.0 looks for.
-        let here = |name: &str| Some(PathBuf::from(name)).filter(|path| exists(path));
-        tls.ca = tls.ca.or_else(|| here("cacert.pem"));
-        tls.cert = tls.cert.or_else(|| here("client-cert.pem"));
-        tls.key = tls.key.or_else(|| here("client-key.pem"));
+        let existing_file = |name: &str| Some(PathBuf::from(name)).filter(|path| exists(path));
+        tls.ca = tls.ca.or_else(|| existing_file("cacert.pem"));
+        tls.cert = tls.cert.or_else(|| existing_file("client-cert.pem"));
+        tls.key = tls.key.or_else(|| existing_file("client-key.pem"));
     }
     tls
 }
@@ -181,7 +187,7 @@ const UNSUITED: [&str; 9] = [
 /// They ask for something that a run with a paper can't do.
 pub(super) fn paper_of_words(words: &[String]) -> Result<Option<LevelSuite>, Failure> {
     let (mut own, mut workers) = (words.to_vec(), None);
-    if let Some((at, levels)) = sweep_of(words) {
+    if let Some((at, levels)) = parse_sweep(words) {
         own[at] = format!("--threads={}", levels[0]);
         workers = Some(levels);
     }
@@ -190,10 +196,10 @@ pub(super) fn paper_of_words(words: &[String]) -> Result<Option<LevelSuite>, Fai
         return Ok(None);
     }
     let workers = workers.unwrap_or_else(|| vec![line.settings.threads]);
-    suite_of(&line, workers).map(Some)
+    build_suite(&line, workers).map(Some)
 }
 
-fn suite_of(line: &CommandLine, workers: Vec<u32>) -> Result<LevelSuite, Failure> {
+fn build_suite(line: &CommandLine, workers: Vec<u32>) -> Result<LevelSuite, Failure> {
     let settings = &line.settings;
     if line.command.as_deref() != Some("run") {
         return Err(Failure::new("--paper is for the command run").with_hint("leave it out"));
@@ -228,8 +234,8 @@ fn suite_of(line: &CommandLine, workers: Vec<u32>) -> Result<LevelSuite, Failure
     match &line.script {
         Script::Test(test) => suite.test = test.name().to_owned(),
         Script::Lua(path) if path != dyno_lua::STANDARD_INPUT => {
-            let unread = |error| Failure::new(format!("{path} can't be read: {error}"));
-            let text = fs::read_to_string(path).map_err(unread)?;
+            let text = fs::read_to_string(path)
+                .map_err(|error| Failure::new(format!("{path} can't be read: {error}")))?;
             if text.contains("report_intermediate") || text.contains("report_cumulative") {
                 output::talk(
                     "note: --paper does not call a script's hooks for reports: the paper has the \
@@ -242,8 +248,11 @@ fn suite_of(line: &CommandLine, workers: Vec<u32>) -> Result<LevelSuite, Failure
             suite.keys.push(("script", format!("{path}@1").into()));
             suite.scripts.push((path.clone(), text));
             let value = |value: &Option<String>| value.clone().unwrap_or_else(|| "on".to_owned());
-            suite.options =
-                line.script_options.iter().map(|(name, of)| (name.clone(), value(of))).collect();
+            suite.options = line
+                .script_options
+                .iter()
+                .map(|(name, argument)| (name.clone(), value(argument)))
+                .collect();
         }
         _ => {
             let message = "--paper needs a test of a database, or the file of a script";
@@ -348,7 +357,7 @@ mod tests {
         }
     }
 
-    fn wanted(line: &str) -> Result<Option<LevelSuite>, Failure> {
+    fn parse_paper(line: &str) -> Result<Option<LevelSuite>, Failure> {
         let words: Vec<String> = line.split(' ').map(str::to_owned).collect();
         super::paper_of_words(&words)
     }
@@ -357,7 +366,7 @@ mod tests {
     fn a_command_line_is_a_suite_of_its_levels() {
         let line = "--threads=1,2,4 --time=5 --rate=10 --table-size=7 --table_size=9 --rand-seed=3 \
                     --mysql-host=db1 --mysql-password=a/b oltp_read_only run --paper";
-        let suite = wanted(line).expect("a suite").expect("a paper");
+        let suite = parse_paper(line).expect("a suite").expect("a paper");
         assert_eq!(
             (suite.workers, suite.seed, &*suite.test),
             (vec![1, 2, 4], Some(3), "oltp_read_only")
@@ -365,7 +374,7 @@ mod tests {
         assert_eq!(suite.options, [("table_size".to_owned(), "9".to_owned())]);
         assert!(suite.keys.contains(&("rate", Value::from(10))), "{:?}", suite.keys);
         assert!(suite.target.reveal().reveal().contains("sbtest:a%2Fb@db1:3306/sbtest"));
-        assert!(wanted("--threads=1,2 oltp_read_only run").expect("none").is_none());
+        assert!(parse_paper("--threads=1,2 oltp_read_only run").expect("none").is_none());
     }
 
     #[test]
@@ -376,8 +385,8 @@ mod tests {
             ("oltp_read_only prepare --paper", "command run"),
             ("cpu run --paper", "a test of a database"),
         ] {
-            let refused = wanted(line).expect_err(line);
-            assert!(refused.message.to_string().contains(said), "{line}: {}", refused.message);
+            let failure = parse_paper(line).expect_err(line);
+            assert!(failure.message.to_string().contains(said), "{line}: {}", failure.message);
         }
     }
 }

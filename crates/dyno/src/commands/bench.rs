@@ -1,11 +1,10 @@
 //! `dyno bench URL [URL]`: the suite `mixed` on one database or two, with nothing else to know. What a database
 //! must allow is found out before anything is made, and what interrupted runs have left there is told.
 
-use super::compare::EndLength;
-use super::run::{Keeping, find_unfinished, run_kept, seconds};
+use super::run::{RunSettings, find_unfinished, parse_seconds, run_and_store};
 use super::runs::RunsFolder;
 use crate::terminal::human_time;
-use crate::{Done, families};
+use crate::{CommandResult, families};
 use dyno_core::{AdminSession, DbError, Dialect};
 use dyno_facts::format::bytes;
 use dyno_facts::{RunStatus, SecretUrl, StepAction, TableOrigin};
@@ -38,7 +37,7 @@ pub(crate) struct BenchArguments {
     urls: Vec<String>,
     /// About how long the whole may take, such as 10m or 2h: this sets the size of the data and the length of the
     /// windows.
-    #[arg(long, value_name = "TIME", default_value = "10m", value_parser = seconds)]
+    #[arg(long, value_name = "TIME", default_value = "10m", value_parser = parse_seconds)]
     budget: f64,
     /// Do not ask.
     #[arg(long, short)]
@@ -50,12 +49,12 @@ pub(crate) struct BenchArguments {
     runs: RunsFolder,
 }
 
-pub(crate) fn run(arguments: &BenchArguments) -> Done {
+pub(crate) fn run(arguments: &BenchArguments) -> CommandResult {
     let targets = NAMES.iter().zip(&arguments.urls);
     let mut overrides = Overrides {
         targets: targets.map(|(name, url)| ((*name).to_owned(), SecretUrl::new(url))).collect(),
         // So that it stays within the budget on a slow machine too.
-        budget_s: Some(arguments.budget / slowest(&arguments.urls)),
+        budget_s: Some(arguments.budget / slowdown_factor(&arguments.urls)),
         ..Overrides::default()
     };
     if arguments.remove {
@@ -66,51 +65,54 @@ pub(crate) fn run(arguments: &BenchArguments) -> Done {
     let mut plan = match Plan::build(&suite, &overrides) {
         Ok(plan) => plan,
         Err(error) => {
-            return Err(too_short(&suite, &overrides, arguments).unwrap_or_else(|| error.into()));
+            return Err(
+                short_budget_failure(&suite, &overrides, arguments).unwrap_or_else(|| error.into())
+            );
         }
     };
     runner::check_options(families(), &mut plan)?;
-    let (dir, length) = (arguments.runs.dir.clone(), EndLength::Sentences);
-    let keeping = Keeping { dir, length, is_bench: true, ..Keeping::default() };
-    let goes_on = find_unfinished(&plan, &keeping)?;
+    let dir = arguments.runs.dir.clone();
+    let settings = RunSettings { dir, is_bench: true, ..RunSettings::default() };
+    let unfinished = find_unfinished(&plan, &settings)?;
     let databases = reach_all(&overrides)?;
     let families = all_families(&plan)?;
     let need = BenchNeed::new(&plan);
-    let in_the_way = || tables_in_the_way(&databases, &families, goes_on.as_deref());
-    let refuse = |missing: Vec<String>| -> Done {
-        if missing.is_empty() {
+    let find_conflicts = || conflicting_tables(&databases, &families, unfinished.as_deref());
+    let refuse_if_any = |problems: Vec<String>| -> CommandResult {
+        if problems.is_empty() {
             return Ok(());
         }
-        let message = format!("Nothing was done: {}", missing.join(" "));
-        let leftovers = leftovers_in_words(&arguments.runs.dir, &databases, &overrides)?;
+        let message = format!("Nothing was done: {}", problems.join(" "));
+        let leftovers = describe_leftovers(&arguments.runs.dir, &databases, &overrides)?;
         let hint = "Put that right, or name another database.".to_owned();
         Err(Failure::new(message).with_hint(leftovers.unwrap_or(hint)))
     };
-    let mut lacking = Vec::new();
+    let mut shortages = Vec::new();
     for (name, target) in &databases {
-        let look = || missing(name, target, &need);
-        lacking.extend(asking(name, target, look)?);
+        shortages.extend(asking(name, target, || describe_shortages(name, target, &need))?);
     }
-    lacking.extend(in_the_way()?);
-    refuse(lacking)?;
-    announce(&plan, slowest(&arguments.urls), &need, &families);
-    agree(arguments)?;
+    shortages.extend(find_conflicts()?);
+    refuse_if_any(shortages)?;
+    announce(&plan, slowdown_factor(&arguments.urls), &need, &families);
+    confirm(arguments)?;
     // Others may have made theirs while the question was open.
-    refuse(in_the_way()?)?;
-    let Err(failure) = run_kept(&plan, &keeping).and_then(|run| run.verdict) else { return Ok(()) };
-    let leftovers = leftovers_in_words(&arguments.runs.dir, &databases, &overrides);
+    refuse_if_any(find_conflicts()?)?;
+    let Err(failure) = run_and_store(&plan, &settings).and_then(|run| run.verdict) else {
+        return Ok(());
+    };
+    let leftovers = describe_leftovers(&arguments.runs.dir, &databases, &overrides);
     let hints = failure.hint.clone().filter(|_| !runner::signals::has_come()).into_iter();
     let hint = leftovers.unwrap_or_default().map(|words| Vec::from_iter(hints.chain([words])));
     Err(failure.hinted(hint.map(|hints| hints.join(" "))))
 }
 
 /// Sentences on the tables of interrupted runs, and how they are removed.
-fn leftovers_in_words(
+fn describe_leftovers(
     dir: &Path,
     databases: &[(String, ReachedDatabase)],
     overrides: &Overrides,
 ) -> Result<Option<String>, Failure> {
-    let mut leftovers = leftovers(dir, databases, overrides, false)?;
+    let mut leftovers = find_leftovers(dir, databases, overrides, false)?;
     leftovers.retain(|leftover| !leftover.tables.is_empty());
     let sentence = |Leftover { run, tables, url, .. }: &Leftover<'_>| {
         format!("The run {} has left tables on {url}: {}. ", run.display(), tables.join(", "))
@@ -126,10 +128,10 @@ fn leftovers_in_words(
 }
 
 /// `--remove`.
-fn drop_leftovers(arguments: &BenchArguments, overrides: &Overrides) -> Done {
+fn drop_leftovers(arguments: &BenchArguments, overrides: &Overrides) -> CommandResult {
     let dir = &arguments.runs.dir;
     let databases = reach_all(overrides)?;
-    let leftovers = leftovers(dir, &databases, overrides, true)?;
+    let leftovers = find_leftovers(dir, &databases, overrides, true)?;
     let is_bench = |entry: &RunEntry| entry.header.as_ref().is_ok_and(|run| run.suite == SUITE);
     if leftovers.is_empty() && !dyno_store::list(dir)?.iter().any(is_bench) {
         let message = format!("There is no run of `dyno bench` in {}.", dir.display());
@@ -139,23 +141,23 @@ fn drop_leftovers(arguments: &BenchArguments, overrides: &Overrides) -> Done {
     if leftovers.is_empty() {
         output::talk("No interrupted run has left tables there.");
     }
-    for Leftover { url, others, tables, .. } in &leftovers {
-        if !others.is_empty() {
-            let others = others.join(", ");
-            output::talk(&format!("These tables of others are kept on {url}: {others}."));
+    for Leftover { url, foreign_tables, tables, .. } in &leftovers {
+        if !foreign_tables.is_empty() {
+            let foreign_tables = foreign_tables.join(", ");
+            output::talk(&format!("These tables of others are kept on {url}: {foreign_tables}."));
         }
         if !tables.is_empty() {
             output::talk(&format!("These tables are dropped on {url}: {}.", tables.join(", ")));
         }
     }
     if leftovers.iter().any(|leftover| !leftover.tables.is_empty()) {
-        agree(arguments)?;
+        confirm(arguments)?;
     }
     leftovers.iter().try_for_each(Leftover::remove)
 }
 
 /// Asks, unless `--yes` has answered.
-fn agree(arguments: &BenchArguments) -> Done {
+fn confirm(arguments: &BenchArguments) -> CommandResult {
     if arguments.yes {
         return Ok(());
     }
@@ -170,11 +172,11 @@ fn agree(arguments: &BenchArguments) -> Done {
 }
 
 fn reach_all(overrides: &Overrides) -> Result<Vec<(String, ReachedDatabase)>, Failure> {
-    let reach = |(name, url): &(String, SecretUrl)| {
+    let targets = overrides.targets.iter().map(|(name, url)| {
         let database = reach(name, url.expose());
         Ok((name.clone(), database.map_err(|failure| failure.at(format!("target {name}")))?))
-    };
-    overrides.targets.iter().map(reach).collect()
+    });
+    targets.collect()
 }
 
 /// A family for each set of tables.
@@ -185,7 +187,7 @@ fn all_families(plan: &Plan) -> Result<Vec<Box<dyn Trials>>, Failure> {
 
 /// Sentences on tables of others with the names that would be used: they would be measured as they are. Tables of the
 /// continued run are its own.
-fn tables_in_the_way(
+fn conflicting_tables(
     databases: &[(String, ReachedDatabase)],
     families: &[Box<dyn Trials>],
     continued: Option<&Path>,
@@ -195,11 +197,11 @@ fn tables_in_the_way(
     for (name, target) in databases {
         let database = &target.database;
         let conflicts = asking(name, target, || {
-            let mut own: BTreeSet<&str> =
+            let mut own_tables: BTreeSet<&str> =
                 header.iter().flat_map(|header| header.made(name)).collect();
-            if let Some(header) = header.as_ref().filter(|_| !own.is_empty()) {
+            if let Some(header) = header.as_ref().filter(|_| !own_tables.is_empty()) {
                 let unmarked = unmarked(database, &header.table_mark())?;
-                own.retain(|table| !unmarked.contains(*table));
+                own_tables.retain(|table| !unmarked.contains(*table));
             }
             let listed =
                 ask(&database.primary_admin(), async |session| catalog::tables(session).await)?;
@@ -212,7 +214,7 @@ fn tables_in_the_way(
                     existing.into_iter().filter(|table| !is_listed || listed.contains(table)),
                 );
             }
-            tables.retain(|table| !own.contains(table.as_str()));
+            tables.retain(|table| !own_tables.contains(table.as_str()));
             Ok(Vec::from_iter(tables))
         })?;
         if !conflicts.is_empty() {
@@ -225,25 +227,30 @@ fn tables_in_the_way(
 
 /// The factor by which the whole may exceed the guess: guesses know no other load of the machine, no slow disk, and
 /// neither checks nor papers of short trials. Servers are asked more around a trial than embedded databases are.
-fn slowest(urls: &[String]) -> f64 {
+fn slowdown_factor(urls: &[String]) -> f64 {
     if urls.iter().all(|url| url.starts_with("sqlite:")) { 1.3 } else { 1.6 }
 }
 
 /// The failure for a budget that is too short: the hints of suites name options that this verb does not have.
-fn too_short(suite: &Suite, overrides: &Overrides, arguments: &BenchArguments) -> Option<Failure> {
-    let (least_s, guessed_s) = (Plan::smallest(suite, overrides)?.estimated_s, overrides.budget_s?);
-    let (slow_s, budget_s) = (least_s * slowest(&arguments.urls), arguments.budget);
+fn short_budget_failure(
+    suite: &Suite,
+    overrides: &Overrides,
+    arguments: &BenchArguments,
+) -> Option<Failure> {
+    let (smallest_s, guessed_s) =
+        (Plan::smallest(suite, overrides)?.estimated_s, overrides.budget_s?);
+    let (slow_s, budget_s) = (smallest_s * slowdown_factor(&arguments.urls), arguments.budget);
     let message = format!(
         "The run takes about {:.0} s at its smallest, and up to {:.0} s on a slow or busy machine: more than the budget \
          of {budget_s} s.",
-        least_s.ceil(),
+        smallest_s.ceil(),
         slow_s.ceil(),
     );
     let hint = format!("Give it `--budget {}` at least.", least_budget(slow_s));
-    (least_s > guessed_s).then(|| Failure::usage(message).with_hint(hint))
+    (smallest_s > guessed_s).then(|| Failure::usage(message).with_hint(hint))
 }
 
-fn announce(plan: &Plan, slowest: f64, need: &BenchNeed, families: &[Box<dyn Trials>]) {
+fn announce(plan: &Plan, slowdown_factor: f64, need: &BenchNeed, families: &[Box<dyn Trials>]) {
     let tables: Vec<String> = families.iter().flat_map(|family| family.tables()).collect();
     let targets: Vec<String> = plan.targets.iter().map(|target| target.url.redacted()).collect();
     output::talk(&format!(
@@ -252,7 +259,7 @@ fn announce(plan: &Plan, slowest: f64, need: &BenchNeed, families: &[Box<dyn Tri
         targets.join(" and "),
         tables.join(", "),
         human_time(plan.estimated_s),
-        human_time(plan.estimated_s * slowest),
+        human_time(plan.estimated_s * slowdown_factor),
         need.sessions,
         bytes(need.disk_bytes)
     ));
@@ -265,9 +272,9 @@ fn announce(plan: &Plan, slowest: f64, need: &BenchNeed, families: &[Box<dyn Tri
 }
 
 /// Sessions alongside those of the workers: for looking at the server, loading and checking.
-const SESSIONS_BESIDE: u32 = 6;
+const EXTRA_SESSIONS: u32 = 6;
 /// Statements that a session prepares: TPC-C's, or those of sysbench on ten tables.
-const STATEMENTS_EACH: u64 = 120;
+const STATEMENTS_PER_SESSION: u64 = 120;
 /// Bytes on disk for a row of the largest table: the other tables, indexes and logs are in it.
 const BYTES_PER_ROW: f64 = 700.0;
 
@@ -287,8 +294,8 @@ impl BenchNeed {
         let sizes = plan.experiments.iter().filter_map(|planned| planned.data);
         let rows = sizes.map(|size| size.tables as f64 * size.rows_per_table as f64);
         BenchNeed {
-            sessions: workers + SESSIONS_BESIDE,
-            statements: u64::from(workers) * STATEMENTS_EACH,
+            sessions: workers + EXTRA_SESSIONS,
+            statements: u64::from(workers) * STATEMENTS_PER_SESSION,
             // One experiment's tables are dropped before those of the next are made.
             disk_bytes: rows.fold(0.0, f64::max) * BYTES_PER_ROW,
         }
@@ -307,7 +314,11 @@ struct Limits {
 }
 
 /// Sentences on what a target lacks.
-fn missing(name: &str, target: &ReachedDatabase, need: &BenchNeed) -> Result<Vec<String>, Failure> {
+fn describe_shortages(
+    name: &str,
+    target: &ReachedDatabase,
+    need: &BenchNeed,
+) -> Result<Vec<String>, Failure> {
     let driver = target.database.primary_admin();
     let limits = ask(&driver, async |session| match session.dialect() {
         Dialect::Mysql => mysql_limits(session).await,
@@ -321,14 +332,14 @@ fn missing(name: &str, target: &ReachedDatabase, need: &BenchNeed) -> Result<Vec
     let folder = limits.data_folder.as_ref().filter(|_| target.same_host);
     let disk = folder.and_then(|folder| statvfs(folder.as_str()).ok());
     let free_bytes = disk.map(|disk| disk.f_bavail as f64 * disk.f_frsize as f64);
-    Ok(sentences(name, &limits, free_bytes, need))
+    Ok(shortage_sentences(name, &limits, free_bytes, need))
 }
 
 const POOLED: &str = " is a pooler that gives the sessions of its server to other clients between transactions \
                       (PgBouncer's pool_mode = transaction or statement): settings and prepared statements of a session \
                       get lost. Name the server itself, or a pool by sessions.";
 
-fn sentences(
+fn shortage_sentences(
     name: &str,
     limits: &Limits,
     free_bytes: Option<f64>,
@@ -375,7 +386,7 @@ fn problems(flags: &[(Option<i64>, &'static str)]) -> Vec<&'static str> {
 async fn mysql_limits(session: &mut AdminSession<'_>) -> Result<Limits, DbError> {
     let settings = "SELECT @@max_connections, @@max_user_connections, @@max_prepared_stmt_count, \
                     @@read_only, DATABASE() IS NULL";
-    let [connections, user_limit, statements, read_only, homeless] =
+    let [connections, user_limit, statements, read_only, lacks_database] =
         numbers(session, settings).await?;
     let mut used = Vec::new();
     for name in ["Threads_connected", "Prepared_stmt_count"] {
@@ -385,13 +396,16 @@ async fn mysql_limits(session: &mut AdminSession<'_>) -> Result<Limits, DbError>
     }
     // This session is one of them. 0 is not a limit of a user's own.
     let user_limit = user_limit.filter(|limit| *limit > 0).map(|limit| limit - 1);
-    let free = connections.map(|most| most - used[0]);
+    let free = connections.map(|limit| limit - used[0]);
     let folder = answer_if_any(session, "SELECT @@datadir").await?;
     Ok(Limits {
         sessions_free: free.into_iter().chain(user_limit).min(),
-        statements_free: statements.map(|most| most - used[1]),
+        statements_free: statements.map(|limit| limit - used[1]),
         data_folder: folder.and_then(|answer| answer.single().map(str::to_owned)),
-        problems: problems(&[(read_only, READ_ONLY), (homeless, ": the URL names no database.")]),
+        problems: problems(&[
+            (read_only, READ_ONLY),
+            (lacks_database, ": the URL names no database."),
+        ]),
     })
 }
 
@@ -403,20 +417,21 @@ async fn postgres_limits(session: &mut AdminSession<'_>) -> Result<Limits, DbErr
                   (SELECT datconnlimit FROM pg_database WHERE datname = current_database()), \
                   pg_is_in_recovery()::int, (current_schema() IS NULL)::int, \
                   (NOT has_schema_privilege(current_schema(), 'CREATE'))::int";
-    let [free, role_limit, database_limit, recovery, homeless, creates_none] =
+    let [free, role_limit, database_limit, recovery, lacks_schema, cannot_create] =
         numbers(session, limits).await?;
     // -1 is not a limit.
-    let own = [role_limit, database_limit].into_iter().flatten().filter(|limit| *limit >= 0);
+    let account_limits =
+        [role_limit, database_limit].into_iter().flatten().filter(|limit| *limit >= 0);
     let folder = answer_if_any(session, "SHOW data_directory").await?;
     Ok(Limits {
-        sessions_free: free.into_iter().chain(own).min(),
+        sessions_free: free.into_iter().chain(account_limits).min(),
         statements_free: None,
         data_folder: folder.and_then(|answer| answer.single().map(str::to_owned)),
         problems: problems(&[
             (recovery, READ_ONLY),
-            (homeless, ": no schema of search_path exists for this user."),
+            (lacks_schema, ": no schema of search_path exists for this user."),
             (
-                creates_none,
+                cannot_create,
                 ": the user may create no tables in its schema (GRANT CREATE ON SCHEMA).",
             ),
         ]),
@@ -434,12 +449,12 @@ struct Leftover<'a> {
     url: String,
     tables: Vec<String>,
     /// Tables that others have made instead of the run's.
-    others: Vec<String>,
+    foreign_tables: Vec<String>,
 }
 
 /// The tables that runs of `dyno bench` in `dir` that are no longer executed have left on these databases. If a server
 /// does not answer, all are named as left, unless they are `to_be_removed`.
-fn leftovers<'a>(
+fn find_leftovers<'a>(
     dir: &Path,
     databases: &'a [(String, ReachedDatabase)],
     overrides: &Overrides,
@@ -447,30 +462,32 @@ fn leftovers<'a>(
 ) -> Result<Vec<Leftover<'a>>, Failure> {
     let mut leftovers = Vec::new();
     for entry in dyno_store::list(dir)? {
-        let is_left = matches!(entry.status(), Some(RunStatus::Interrupted | RunStatus::Failed(_)));
+        let is_unfinished =
+            matches!(entry.status(), Some(RunStatus::Interrupted | RunStatus::Failed(_)));
         let Ok(header) = &entry.header else { continue };
-        if header.suite != SUITE || !is_left {
+        if header.suite != SUITE || !is_unfinished {
             continue;
         }
         for ((_, url), (name, target)) in overrides.targets.iter().zip(databases) {
             let (url, database) = (url.redacted(), &target.database);
-            for recorded in header.targets.iter().filter(|of| of.url.redacted() == url) {
+            for recorded in header.targets.iter().filter(|recorded| recorded.url.redacted() == url)
+            {
                 let tables: Vec<_> = header.made(&recorded.name).map(str::to_owned).collect();
                 if tables.is_empty() {
                     continue;
                 }
                 let unmarked = asking(name, target, || unmarked(database, &header.table_mark()));
                 let unmarked = if to_be_removed { unmarked? } else { unmarked.unwrap_or_default() };
-                let (others, tables) =
+                let (foreign_tables, tables) =
                     tables.into_iter().partition(|table| unmarked.contains(table));
                 leftovers.push(Leftover {
                     run: entry.path.clone(),
-                    plan: Plan::of_run(header),
+                    plan: Plan::from_header(header),
                     target: recorded.name.clone(),
                     database,
                     url: url.clone(),
                     tables,
-                    others,
+                    foreign_tables,
                 });
             }
         }
@@ -485,13 +502,15 @@ fn unmarked(database: &Database, mark: &str) -> Result<HashSet<String>, Failure>
 
 impl Leftover<'_> {
     /// Drops them. The run still continues when its command is given again: it loads again.
-    fn remove(&self) -> Done {
+    fn remove(&self) -> CommandResult {
         let mut run = Run::open(&self.run)?;
         if let Some(plan) = &self.plan {
             let workloads: BTreeSet<&str> =
                 plan.experiments.iter().map(|planned| planned.workload.as_str()).collect();
-            let lock = |workload| lock_tables(self.database, workload, &Unobserved);
-            let _locks = workloads.into_iter().map(lock).collect::<Result<Vec<_>, _>>()?;
+            let locks = workloads
+                .into_iter()
+                .map(|workload| lock_tables(self.database, workload, &Unobserved));
+            let _locks = locks.collect::<Result<Vec<_>, _>>()?;
             for family in all_families(plan)? {
                 let progress = LoadProgress::new("remove tables");
                 remove_tables(&*family, self.database, &self.tables, &progress)?;
@@ -517,8 +536,8 @@ mod tests {
     fn what_is_there_is_not_missed() {
         let enough =
             Limits { sessions_free: Some(22), statements_free: Some(1_920), ..Limits::default() };
-        assert!(sentences("a", &enough, Some(2e9), &NEED).is_empty());
-        assert!(sentences("a", &Limits::default(), None, &NEED).is_empty(), "unknown");
+        assert!(shortage_sentences("a", &enough, Some(2e9), &NEED).is_empty());
+        assert!(shortage_sentences("a", &Limits::default(), None, &NEED).is_empty(), "unknown");
     }
 
     #[test]
@@ -529,7 +548,7 @@ mod tests {
             data_folder: None,
             problems: vec![READ_ONLY, POOLED, ": the URL names no database."],
         };
-        let said = sentences("a", &limits, Some(1e9), &NEED).join("\n");
+        let text = shortage_sentences("a", &limits, Some(1e9), &NEED).join("\n");
         for part in [
             "takes 0 more sessions, 22 are needed",
             "takes 100 more prepared statements, 1920 are needed",
@@ -538,37 +557,37 @@ mod tests {
             "a: the URL names no database.",
             "of disk left",
         ] {
-            assert!(said.contains(part), "{part}: {said}");
+            assert!(text.contains(part), "{part}: {text}");
         }
     }
 
     #[test]
     fn a_bench_stays_within_its_budget_on_a_slow_machine_or_is_refused_with_what_it_takes() {
-        let given = |url: &str, budget: &str| {
-            let (urls, budget) = (vec![url.to_owned()], seconds(budget).expect("a time"));
+        let estimate = |url: &str, budget: &str| {
+            let (urls, budget) = (vec![url.to_owned()], parse_seconds(budget).expect("a time"));
             let runs = RunsFolder { dir: "dyno-runs".into() };
-            BenchArguments { urls, budget, yes: true, remove: false, runs }
-        };
-        let plan = |url: &str, budget: &str| {
-            let arguments = given(url, budget);
+            let arguments = BenchArguments { urls, budget, yes: true, remove: false, runs };
             let target = (NAMES[0].to_owned(), SecretUrl::new(url));
-            let budget_s = Some(arguments.budget / slowest(&arguments.urls));
+            let budget_s = Some(arguments.budget / slowdown_factor(&arguments.urls));
             let overrides = Overrides { targets: vec![target], budget_s, ..Overrides::default() };
             let suite = Suite::open(SUITE, &dyno_runner::family::offers(crate::families::FAMILIES));
             let suite = suite.expect("a suite");
-            Plan::build(&suite, &overrides)
-                .map(|plan| plan.estimated_s)
-                .map_err(|_| too_short(&suite, &overrides, &arguments).expect("it says why"))
+            Plan::build(&suite, &overrides).map(|plan| plan.estimated_s).map_err(|_| {
+                short_budget_failure(&suite, &overrides, &arguments).expect("it says why")
+            })
         };
         for url in ["sqlite:x.db", "postgres://u@h/d", "mysql://u@h/d"] {
-            let refused = plan(url, "40s").expect_err("it would take longer");
-            assert_eq!(refused.code, 2);
-            let hint = refused.hint.expect("what it takes");
-            let least = hint.split('`').nth(1).and_then(|given| given.strip_prefix("--budget "));
-            let least = least.expect("a budget");
-            let guessed_s = plan(url, least).expect("what is offered fits");
-            let least_s = dyno_suite::seconds(least).expect("a time");
-            assert!(guessed_s * slowest(&[url.to_owned()]) <= least_s, "{url} {guessed_s}");
+            let failure = estimate(url, "40s").expect_err("it would take longer");
+            assert_eq!(failure.code, 2);
+            let hint = failure.hint.expect("what it takes");
+            let budget = hint.split('`').nth(1).and_then(|text| text.strip_prefix("--budget "));
+            let budget = budget.expect("a budget");
+            let guessed_s = estimate(url, budget).expect("what is offered fits");
+            let budget_s = dyno_suite::seconds(budget).expect("a time");
+            assert!(
+                guessed_s * slowdown_factor(&[url.to_owned()]) <= budget_s,
+                "{url} {guessed_s}"
+            );
         }
     }
 }

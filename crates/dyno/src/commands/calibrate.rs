@@ -7,8 +7,8 @@
 //! The load reads one row of a table of dyno's own; its statement has a part of known cost, which the server
 //! computes.
 
-use super::run::share;
-use crate::Done;
+use super::run::parse_share;
+use crate::CommandResult;
 use crate::terminal::human_time;
 use dyno_core::{
     AdminDriver, DbError, Dialect, Discard, Nanos, Outcome, Param, ParamType, Rng, Session,
@@ -42,30 +42,30 @@ pub(crate) struct Arguments {
     #[arg(long, value_delimiter = ',', default_values_t = [1, 8, 64], value_parser = clap::value_parser!(u32).range(1..=10_000))]
     workers: Vec<u32>,
     /// Seconds for each point.
-    #[arg(long, default_value_t = 3.0, value_parser = seconds)]
+    #[arg(long, default_value_t = 3.0, value_parser = parse_seconds)]
     seconds: f64,
     /// Known effects, such as 1%,2%,5%: shares that are taken from the throughput.
-    #[arg(long, value_delimiter = ',', value_name = "SHARES", value_parser = share)]
+    #[arg(long, value_delimiter = ',', value_name = "SHARES", value_parser = parse_share)]
     effects: Vec<f64>,
     /// With --effects: the database that has them; the null server unless given.
     #[arg(long, value_name = "URL", requires = "effects")]
     target: Option<String>,
     /// With --effects: begin no further pair of trials after this time, such as 90s or 10m.
-    #[arg(long, value_name = "TIME", requires = "effects", default_value = "4m", value_parser = budget)]
+    #[arg(long, value_name = "TIME", requires = "effects", default_value = "4m", value_parser = parse_budget)]
     budget: f64,
 }
 
-fn budget(text: &str) -> Result<f64, &'static str> {
+fn parse_budget(text: &str) -> Result<f64, &'static str> {
     let seconds = dyno_suite::seconds(text).filter(|seconds| (1.0..=86_400.0).contains(seconds));
     seconds.ok_or("it takes a length of time such as 90s, 30m or 2h, from 1s to 1d")
 }
 
-fn seconds(text: &str) -> Result<f64, &'static str> {
+fn parse_seconds(text: &str) -> Result<f64, &'static str> {
     let seconds = text.parse().ok().filter(|seconds| (0.1..=3_600.0).contains(seconds));
     seconds.ok_or("it takes seconds from 0.1 to 3600")
 }
 
-pub(crate) fn run(arguments: &Arguments) -> Done {
+pub(crate) fn run(arguments: &Arguments) -> CommandResult {
     let control = Arc::new(Control::new());
     let stopped = Arc::clone(&control);
     signals::end_on_interrupt("nothing of the calibration is kept", move || stopped.stop())
@@ -76,13 +76,13 @@ pub(crate) fn run(arguments: &Arguments) -> Done {
         for dialect in [Dialect::Mysql, Dialect::Postgres] {
             for &workers in &arguments.workers {
                 let server = null_server()?;
-                points.push(point(&server, dialect, workers, arguments.seconds, &control)?);
+                points.push(measure_point(&server, dialect, workers, arguments.seconds, &control)?);
             }
         }
-        output::data(&table(&points));
+        output::data(&points_table(&points));
         calibration.points = points;
     } else {
-        calibration.effects = known_effects(arguments, &control)?;
+        calibration.effects = measure_effects(arguments, &control)?;
         output::data(&effects_table(&calibration.effects));
         warn_of_noise(&calibration.effects);
     }
@@ -98,7 +98,7 @@ fn null_server() -> Result<Handle, Failure> {
     start(config).map_err(|error| Failure::new(format!("The null server can't begin: {error}.")))
 }
 
-fn point(
+fn measure_point(
     server: &Handle,
     dialect: Dialect,
     workers: u32,
@@ -113,7 +113,7 @@ fn point(
     let database = null_database(protocol, port)?;
     let workload = point_select(database.dialect())?;
     let spec = TrialSpec { warmup: nanos(seconds / 4.0), ..TrialSpec::closed(workers) };
-    let result = driven((&workload, DRIVE_ON), &database, spec, seconds, control)?;
+    let result = drive_trial((&workload, DRIVE_ON), &database, spec, seconds, control)?;
     let statements = result.total.work().statements() as f64;
     let length_s = result.length() as f64 / 1e9;
     Ok(CalibrationPoint {
@@ -143,7 +143,7 @@ fn point_select(dialect: Dialect) -> Result<Sysbench, Failure> {
     Ok(Sysbench::new(options, dialect))
 }
 
-fn driven<W: Workload>(
+fn drive_trial<W: Workload>(
     (workload, drive): (&W, DriveOn<W>),
     database: &Database,
     spec: TrialSpec,
@@ -151,28 +151,31 @@ fn driven<W: Workload>(
     control: &Control,
 ) -> Result<TrialResult, Failure> {
     let spec = TrialSpec { duration: Some(nanos(seconds)), ..spec };
-    let interrupted = || Failure::interrupted("The calibration was interrupted; nothing was kept.");
     let result = match drive(database, workload, &spec, control, &mut ()) {
         // Before its workers were connected.
-        Err(DriveError::Interrupted) => return Err(interrupted()),
-        driven => driven?,
+        Err(DriveError::Interrupted) => return Err(interruption()),
+        result => result?,
     };
     match &result.ended {
         TrialEnd::Time | TrialEnd::Events => Ok(result),
-        TrialEnd::Interrupted => Err(interrupted()),
+        TrialEnd::Interrupted => Err(interruption()),
         TrialEnd::Aborted(error) => Err(Failure::from(error.clone())),
-        wrong => Err(Failure::new(wrong.failure().unwrap_or_default())),
+        end => Err(Failure::new(end.failure().unwrap_or_default())),
     }
 }
 
+fn interruption() -> Failure {
+    Failure::interrupted("The calibration was interrupted; nothing was kept.")
+}
+
 /// Transactions of one worker: one after the other, so that what one costs more is missing in the throughput.
-fn rate<W: Workload>(
+fn measure_rate<W: Workload>(
     workload: (&W, DriveOn<W>),
     database: &Database,
     seconds: f64,
     control: &Control,
 ) -> Result<(f64, u64), Failure> {
-    let result = driven(workload, database, TrialSpec::closed(1), seconds, control)?;
+    let result = drive_trial(workload, database, TrialSpec::closed(1), seconds, control)?;
     let counts = result.total.counts();
     if counts.failed > 0 || counts.committed == 0 {
         return Err(Failure::new("The statement that known effects are injected into has failed."));
@@ -181,7 +184,7 @@ fn rate<W: Workload>(
     Ok((counts.committed as f64 / length_s.max(1e-9), counts.committed))
 }
 
-fn known_effects(arguments: &Arguments, control: &Control) -> Result<Vec<EffectFacts>, Failure> {
+fn measure_effects(arguments: &Arguments, control: &Control) -> Result<Vec<EffectFacts>, Failure> {
     let place = if arguments.target.is_some() { "the target" } else { "the null server" };
     let shares: Vec<String> = arguments.effects.iter().map(|share| percent(*share)).collect();
     output::talk(&format!(
@@ -191,15 +194,18 @@ fn known_effects(arguments: &Arguments, control: &Control) -> Result<Vec<EffectF
         short(trial_s(shares.len(), arguments.budget))
     ));
     let (target, mut effects) = match &arguments.target {
-        Some(url) => on_target(url, arguments, control)?,
-        None => ("null server".to_owned(), on_null_server(arguments, control)?),
+        Some(url) => measure_on_target(url, arguments, control)?,
+        None => ("null server".to_owned(), measure_on_null_server(arguments, control)?),
     };
     let at = now_utc();
-    effects.iter_mut().for_each(|of| (of.target, of.at) = (target.clone(), at.clone()));
+    effects.iter_mut().for_each(|facts| (facts.target, facts.at) = (target.clone(), at.clone()));
     Ok(effects)
 }
 
-fn on_null_server(arguments: &Arguments, control: &Control) -> Result<Vec<EffectFacts>, Failure> {
+fn measure_on_null_server(
+    arguments: &Arguments,
+    control: &Control,
+) -> Result<Vec<EffectFacts>, Failure> {
     let server = null_server()?;
     let database = null_database("mysql", server.config.mysql_port)?;
     let workload = point_select(database.dialect())?;
@@ -207,21 +213,21 @@ fn on_null_server(arguments: &Arguments, control: &Control) -> Result<Vec<Effect
     let elapsed_s = || start.elapsed().as_secs_f64();
     let measure = &mut |cost, seconds| {
         server.set_delay(Duration::from_nanos(cost));
-        let (tps, _) = rate((&workload, DRIVE_ON), &database, seconds, control)?;
+        let (tps, _) = measure_rate((&workload, DRIVE_ON), &database, seconds, control)?;
         // It shares its process with the load generator.
         Ok(Measured { tps, cpu_us: None })
     };
     find_effects(&arguments.effects, Some(1e-9), (arguments.budget, &elapsed_s), measure)
 }
 
-fn on_target(
+fn measure_on_target(
     url: &str,
     arguments: &Arguments,
     control: &Control,
 ) -> Result<(String, Vec<EffectFacts>), Failure> {
-    let reached = reach("target", url)?;
-    let process = reached.process();
-    let (database, dialect) = (&reached.database, reached.database.dialect());
+    let target = reach("target", url)?;
+    let process = target.process();
+    let (database, dialect) = (&target.database, target.database.dialect());
     if dialect == Dialect::Sqlite {
         return Err(Failure::usage(
             "Embedded databases compute no digests: no known effect can be injected.",
@@ -239,7 +245,7 @@ fn on_target(
     let measure = &mut |digests, seconds| {
         let workload = Probe::new(dialect, digests);
         let before = process.as_ref().and_then(|process| process.usage());
-        let (tps, committed) = rate((&workload, drive_on), database, seconds, control)?;
+        let (tps, committed) = measure_rate((&workload, drive_on), database, seconds, control)?;
         let after = process.as_ref().and_then(|process| process.usage());
         let used_s = before.zip(after).and_then(|(before, after)| after.used_s(&before));
         Ok(Measured { tps, cpu_us: used_s.map(|used_s| used_s * 1e6 / committed as f64) })
@@ -248,10 +254,10 @@ fn on_target(
     if let Err(error) = execute(&admin, &[&drop]) {
         output::talk(&format!("warning: the table {TABLE} is left: {error}"));
     }
-    Ok((reached.facts.product, effects?))
+    Ok((target.facts.product, effects?))
 }
 
-fn table(points: &[CalibrationPoint]) -> String {
+fn points_table(points: &[CalibrationPoint]) -> String {
     let row = |point: &CalibrationPoint| {
         vec![
             point.protocol.clone(),
@@ -278,6 +284,12 @@ struct Measured {
     tps: f64,
     /// CPU time of all processes of the server for a transaction; `None` if unknown.
     cpu_us: Option<f64>,
+}
+
+impl Measured {
+    fn figure(self, metric: Metric) -> Option<f64> {
+        if metric == Metric::Tps { Some(self.tps) } else { self.cpu_us }
+    }
 }
 
 /// Measures with this cost of each transaction for this number of seconds.
@@ -333,8 +345,10 @@ fn find_effects(
         return Err(Failure::new("What a known effect costs can't be measured here.")
             .with_hint("Give it more time with --budget, or a machine with fewer neighbors."));
     }
-    let mut arms = arms(effects, plain_s, unit_s);
-    while let Some(number) = next(&arms) {
+    // No effect comes first: it is measured as long as anything else is.
+    let effects = [0.0].iter().chain(effects);
+    let mut arms: Vec<Arm> = effects.map(|effect| Arm::new(*effect, plain_s, unit_s)).collect();
+    while let Some(number) = next_arm(&arms) {
         let arm = &mut arms[number];
         if elapsed_s() + 2.0 * trial_s > budget_s && !arm.pairs.is_empty() {
             break;
@@ -350,45 +364,44 @@ fn find_effects(
     Ok(arms.into_iter().flat_map(|arm| arm.findings).collect())
 }
 
-/// None first: it is measured as long as anything else is.
-fn arms(effects: &[f64], plain_s: f64, unit_s: f64) -> Vec<Arm> {
-    let arm = |effect: f64| {
+/// The effect that has the fewest pairs of those that are not found yet; none when all others are.
+fn next_arm(arms: &[Arm]) -> Option<usize> {
+    let (plain_arm, effect_arms) = arms.split_first()?;
+    let max_pairs = effect_arms.iter().map(|arm| arm.pairs.len()).max().unwrap_or(0);
+    if !effect_arms.iter().any(Arm::is_open) && plain_arm.pairs.len() >= PAIRS.min(max_pairs) {
+        return None;
+    }
+    let open_arms = (0..arms.len()).filter(|&number| number == 0 || arms[number].is_open());
+    open_arms.min_by_key(|&number| arms[number].pairs.len())
+}
+
+impl Arm {
+    fn new(effect: f64, plain_s: f64, unit_s: f64) -> Self {
         // A transaction that takes 1 / (1 - effect) as long.
         let units = plain_s * effect / (1.0 - effect) / unit_s;
         let cost = if effect > 0.0 { units.round().max(1.0) as u64 } else { 0 };
         let longer_s = cost as f64 * unit_s;
         let effect = longer_s / (plain_s + longer_s);
         Arm { effect, cost, pairs: Vec::new(), findings: Vec::new() }
-    };
-    [0.0].iter().chain(effects).map(|effect| arm(*effect)).collect()
-}
-
-/// The effect that has the fewest pairs of those that are not found yet; none when all others are.
-fn next(arms: &[Arm]) -> Option<usize> {
-    let is_open = |arm: &Arm| arm.findings.iter().any(|of| !of.is_found) || arm.pairs.is_empty();
-    let (none, others) = arms.split_first()?;
-    let most_pairs = others.iter().map(|arm| arm.pairs.len()).max().unwrap_or(0);
-    if !others.iter().any(is_open) && none.pairs.len() >= PAIRS.min(most_pairs) {
-        return None;
     }
-    let open = (0..arms.len()).filter(|&number| number == 0 || is_open(&arms[number]));
-    open.min_by_key(|&number| arms[number].pairs.len())
-}
 
-impl Arm {
+    fn is_open(&self) -> bool {
+        self.findings.iter().any(|finding| !finding.is_found) || self.pairs.is_empty()
+    }
+
     /// Judges its pairs by each metric; an effect that was found stays found.
     fn judge(&mut self, trial_s: f64) {
         for metric in [Metric::Tps, Metric::ServerCpuUs] {
-            if self.findings.iter().any(|of| of.metric == metric.name() && of.is_found) {
+            if self
+                .findings
+                .iter()
+                .any(|finding| finding.metric == metric.name() && finding.is_found)
+            {
                 continue;
             }
-            let figure = |of: &Measured| match metric {
-                Metric::Tps => Some(of.tps),
-                _ => of.cpu_us,
-            };
-            let both = |[a, b]: &[Measured; 2]| Some((figure(a)?, figure(b)?));
-            let pairs: Vec<(f64, f64)> = self.pairs.iter().filter_map(both).collect();
-            let Some(ratio) = PairedRatio::of(&pairs, Judging::Anytime) else { continue };
+            let figures = self.pairs.iter().map(|pair| pair.map(|trial| trial.figure(metric)));
+            let pairs: Vec<(f64, f64)> = figures.filter_map(|[a, b]| a.zip(b)).collect();
+            let Some(ratio) = PairedRatio::from_pairs(&pairs, Judging::Anytime) else { continue };
             let verdict = ratio.verdict(metric.better(), DEFAULT_MARGIN);
             let finding = EffectFacts {
                 effect: self.effect,
@@ -396,12 +409,12 @@ impl Arm {
                 is_found: is_found(self.effect, verdict),
                 pairs: ratio.pairs,
                 ratio: ratio.ratio,
-                low: ratio.interval.map(|both| both.low),
-                high: ratio.interval.map(|both| both.high),
+                low: ratio.interval.map(|interval| interval.low),
+                high: ratio.interval.map(|interval| interval.high),
                 trial_s,
                 ..EffectFacts::default()
             };
-            match self.findings.iter_mut().find(|of| of.metric == finding.metric) {
+            match self.findings.iter_mut().find(|earlier| earlier.metric == finding.metric) {
                 Some(earlier) => *earlier = finding,
                 None => self.findings.push(finding),
             }
@@ -415,17 +428,17 @@ fn is_found(effect: f64, verdict: RatioVerdict) -> bool {
 }
 
 fn effects_table(effects: &[EffectFacts]) -> String {
-    let row = |of: &EffectFacts| {
-        let interval = match (of.low, of.high) {
+    let row = |facts: &EffectFacts| {
+        let interval = match (facts.low, facts.high) {
             (Some(low), Some(high)) => format!("[{low:.3}, {high:.3}]"),
             _ => "-".to_owned(),
         };
         vec![
-            if of.effect > 0.0 { percent(of.effect) } else { "none".to_owned() },
-            of.metric.clone(),
-            if of.is_found { "yes" } else { "no" }.to_owned(),
-            of.pairs.to_string(),
-            format!("{:.3}", of.ratio),
+            if facts.effect > 0.0 { percent(facts.effect) } else { "none".to_owned() },
+            facts.metric.clone(),
+            if facts.is_found { "yes" } else { "no" }.to_owned(),
+            facts.pairs.to_string(),
+            format!("{:.3}", facts.ratio),
             interval,
         ]
     };
@@ -436,11 +449,11 @@ fn effects_table(effects: &[EffectFacts]) -> String {
 
 /// Warns of noise that was taken for an effect.
 fn warn_of_noise(effects: &[EffectFacts]) {
-    for of in effects.iter().filter(|of| of.effect == 0.0 && of.is_found) {
+    for facts in effects.iter().filter(|facts| facts.effect == 0.0 && facts.is_found) {
         output::talk(&format!(
             "warning: {} differs by {} where nothing does: this machine was not quiet, or chance was at work (5%)",
-            of.metric,
-            percent((of.ratio - 1.0).abs())
+            facts.metric,
+            percent((facts.ratio - 1.0).abs())
         ));
     }
 }
@@ -525,7 +538,7 @@ mod tests {
     use std::cell::{Cell, RefCell};
 
     /// A server whose transactions take a millisecond and 10 us for each unit of cost, with this noise.
-    fn simulated(
+    fn simulate(
         effects: &[f64],
         budget_s: f64,
         noise: f64,
@@ -549,11 +562,11 @@ mod tests {
     #[test]
     fn known_effects_are_found_and_none_where_there_is_none() {
         for unit_s in [Some(1e-5), None] {
-            let effects = simulated(&[0.02, 0.05], 240.0, 0.01, unit_s);
+            let effects = simulate(&[0.02, 0.05], 240.0, 0.01, unit_s);
             assert_eq!(effects.len(), 6, "three arms of two metrics");
-            for of in &effects {
-                assert_eq!(of.is_found, of.effect > 0.0, "{of:?}");
-                assert!(of.pairs >= 3 && of.pairs <= 60, "{of:?}");
+            for facts in &effects {
+                assert_eq!(facts.is_found, facts.effect > 0.0, "{facts:?}");
+                assert!(facts.pairs >= 3 && facts.pairs <= 60, "{facts:?}");
             }
             assert!((effects[2].effect - 0.02).abs() < 0.002, "{effects:?}");
             assert!((effects[2].ratio - 0.98).abs() < 0.01, "{effects:?}");
@@ -562,9 +575,9 @@ mod tests {
 
     #[test]
     fn what_noise_hides_is_not_found_and_the_time_is_kept() {
-        let effects = simulated(&[0.01], 20.0, 0.5, Some(1e-5));
-        let tps: Vec<_> = effects.iter().filter(|of| of.metric == "tps").collect();
-        assert!(tps.iter().all(|of| !of.is_found), "{tps:?}");
+        let effects = simulate(&[0.01], 20.0, 0.5, Some(1e-5));
+        let tps: Vec<_> = effects.iter().filter(|facts| facts.metric == "tps").collect();
+        assert!(tps.iter().all(|facts| !facts.is_found), "{tps:?}");
         // 20 s of trials of a third of a second each, three of which come before.
         assert!(
             (0.3..0.35).contains(&tps[0].trial_s) && tps[0].pairs + tps[1].pairs <= 30,

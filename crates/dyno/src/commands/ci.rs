@@ -2,10 +2,10 @@
 //! together for cost and in turn for capacity, and the verdict is written as pipelines read it.
 
 use super::compare::EndLength;
-use super::paper::paper_of;
-use super::run::{Keeping, run_kept, seconds};
+use super::paper::build_paper;
+use super::run::{RunSettings, parse_seconds, run_and_store};
 use super::runs::RunsFolder;
-use crate::Done;
+use crate::{CommandResult, env_variable};
 use dyno_facts::statistics::Metric;
 use dyno_facts::statistics::gate::{Gate, GateFigure};
 use dyno_facts::{Design, Lang, StepAction};
@@ -38,8 +38,8 @@ const CAPACITY_PAIRS: (u32, u32) = (7, 30);
 /// that size are then found.
 const HALF_WIDTH_SHARE: f64 = 1.0 / 3.0;
 /// Differences that are looked for, whatever gates say: below the first the time would never suffice.
-const LEAST_DIFFERENCE: f64 = 0.01;
-const MOST_DIFFERENCE: f64 = 0.3;
+const MIN_DIFFERENCE: f64 = 0.01;
+const MAX_DIFFERENCE: f64 = 0.3;
 /// Shares of the budget: for cost, and for cost and capacity; the rest is for starting servers and loading.
 const BUDGET_SHARES: [f64; 2] = [0.5, 0.8];
 /// Time limit for a command to print its URL: it may build the server first.
@@ -65,7 +65,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "SUITE", default_value = "ci")]
     suite: String,
     /// About how long the whole may take, such as 10m or 1h.
-    #[arg(long, value_name = "TIME", default_value = "10m", value_parser = seconds)]
+    #[arg(long, value_name = "TIME", default_value = "10m", value_parser = parse_seconds)]
     budget: f64,
     /// A regression: 'slower than 3%', or a gate that must be kept, such as 'server_cpu_us.ratio < 1.02'. May be repeated.
     #[arg(long = "fail-if", value_name = "CONDITION", default_value = "slower than 3%", value_parser = parse_condition)]
@@ -98,7 +98,7 @@ fn parse_condition(text: &str) -> Result<Condition, String> {
     Ok(Condition::Gate(gate))
 }
 
-pub(crate) fn run(arguments: &Arguments) -> Done {
+pub(crate) fn run(arguments: &Arguments) -> CommandResult {
     if !arguments.long {
         output::hide_steps();
     }
@@ -135,12 +135,12 @@ pub(crate) fn run(arguments: &Arguments) -> Done {
     {
         return report.fail(Failure::from(error).at(baseline));
     }
-    let measured = build_plan(arguments, overrides).and_then(|plan| {
+    let result = build_plan(arguments, overrides).and_then(|plan| {
         let dir = arguments.runs.dir.clone();
         let length = EndLength::Verdict;
-        run_kept(&plan, &Keeping { dir, length, new: true, ..Keeping::default() })
+        run_and_store(&plan, &RunSettings { dir, length, new: true, ..RunSettings::default() })
     });
-    match measured {
+    match result {
         Err(failure) => report.fail(failure),
         Ok(run) => report.write(&run.path, run.verdict),
     }
@@ -157,46 +157,45 @@ fn build_plan(arguments: &Arguments, overrides: Overrides) -> Result<Plan, Failu
 
 /// Loads the data of the suite into the baseline, the only target so far: the other servers begin with a copy, so that tables
 /// lie on the same pages.
-fn load_data(arguments: &Arguments, overrides: &Overrides, folder: &Path) -> Done {
+fn load_data(arguments: &Arguments, overrides: &Overrides, folder: &Path) -> CommandResult {
     let suite = Suite::open(&arguments.suite, &crate::offers())?;
     let mut plan = Plan::build(&suite, overrides)?;
     plan.facts.steps.retain(|step| step.action == StepAction::Prepare);
     plan.experiments.iter_mut().for_each(|experiment| experiment.gates.clear());
     let dir = folder.join("load");
     let length = EndLength::Verdict;
-    run_kept(&plan, &Keeping { dir, length, new: true, ..Keeping::default() })?.verdict
+    run_and_store(&plan, &RunSettings { dir, length, new: true, ..RunSettings::default() })?.verdict
 }
 
 /// Returns the way to compare the cost of a transaction, then the way to compare capacity; a way without a gate is left out.
 fn comparison_ways(arguments: &Arguments, experiments: usize) -> Vec<ComparisonWay> {
-    let (mut costs, mut capacities, mut least) = (Vec::new(), Vec::new(), f64::INFINITY);
+    let (mut costs, mut capacities, mut min_difference) = (Vec::new(), Vec::new(), f64::INFINITY);
     for condition in &arguments.conditions {
         match condition {
             Condition::Slower(share) => {
                 // A pass proves that cost stays within the limit. Latency and capacity vary more: they fail only if a loss is proven.
-                let most = 1.0 + share;
-                costs.push(format!("server_cpu_us.ratio < {most}"));
-                costs.push(format!("mean_ms.ratio.low < {most}"));
+                let max_ratio = 1.0 + share;
+                costs.push(format!("server_cpu_us.ratio < {max_ratio}"));
+                costs.push(format!("mean_ms.ratio.low < {max_ratio}"));
                 capacities.push(format!("tps.ratio.high > {}", 1.0 - share));
-                least = least.min(*share);
+                min_difference = min_difference.min(*share);
             }
             Condition::Gate(gate) => {
                 let is_capacity = matches!(gate.metric, Metric::Tps | Metric::Qps);
                 let gates = if is_capacity { &mut capacities } else { &mut costs };
                 gates.push(gate.text.clone());
                 if gate.figure != GateFigure::Value {
-                    least = least.min((gate.bound - 1.0).abs());
+                    min_difference = min_difference.min((gate.bound - 1.0).abs());
                 }
             }
         }
     }
-    let least = least.clamp(LEAST_DIFFERENCE, MOST_DIFFERENCE);
-    let budget_s = |share: f64| Some(share * arguments.budget / experiments.max(1) as f64);
-    let stop = |pairs, half_width, share| WantedStop {
+    let min_difference = min_difference.clamp(MIN_DIFFERENCE, MAX_DIFFERENCE);
+    let stop = |pairs, half_width, share: f64| WantedStop {
         pairs: Some(pairs),
         half_width: Some(half_width),
         is_until_decided: false,
-        budget_s: budget_s(share),
+        budget_s: Some(share * arguments.budget / experiments.max(1) as f64),
     };
     let [mut cost_share, mut whole_share] = BUDGET_SHARES;
     if arguments.rebuild_control.is_some() {
@@ -204,8 +203,8 @@ fn comparison_ways(arguments: &Arguments, experiments: usize) -> Vec<ComparisonW
         cost_share /= 2.0;
         whole_share -= cost_share;
     }
-    let cost = stop(COST_PAIRS, least * HALF_WIDTH_SHARE, cost_share);
-    let capacity = stop(CAPACITY_PAIRS, least, whole_share);
+    let cost = stop(COST_PAIRS, min_difference * HALF_WIDTH_SHARE, cost_share);
+    let capacity = stop(CAPACITY_PAIRS, min_difference, whole_share);
     let mut ways = vec![
         ComparisonWay { design: Design::Together, stop: cost, gates: costs },
         ComparisonWay { design: Design::InTurn, stop: capacity, gates: capacities },
@@ -288,13 +287,13 @@ fn start_cluster(
     let request =
         Request { software, is_stopped: signals::has_come, ..Request::new(&dir, topology) };
     output::talk(&format!("{name}: starting {}", topology.name()));
-    let copied = loaded.map(|loaded| {
+    let copy_result = loaded.map(|loaded| {
         let copy_of = Some(loaded.to_owned());
         Cluster::up(&Request { copy_of, ..request.clone() }, &mut |_| ())
     });
-    if !matches!(copied, Some(Ok(_))) {
+    if !matches!(copy_result, Some(Ok(_))) {
         // A server of another version may not read the data.
-        if let Some(Err(error)) = copied {
+        if let Some(Err(error)) = copy_result {
             output::talk(&format!(
                 "{name}: the copy of the data failed, so they are loaded again: {error}"
             ));
@@ -372,23 +371,22 @@ struct Report<'a> {
 
 impl<'a> Report<'a> {
     fn new(arguments: &'a Arguments) -> Self {
-        let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
         let github_link = || {
             let [server, repository, run] =
-                ["GITHUB_SERVER_URL", "GITHUB_REPOSITORY", "GITHUB_RUN_ID"].map(variable);
+                ["GITHUB_SERVER_URL", "GITHUB_REPOSITORY", "GITHUB_RUN_ID"].map(env_variable);
             Some(format!("{}/{}/actions/runs/{}", server?, repository?, run?))
         };
-        let commit = ["GITHUB_SHA", "CI_COMMIT_SHA"].into_iter().find_map(variable);
+        let commit = ["GITHUB_SHA", "CI_COMMIT_SHA"].into_iter().find_map(env_variable);
         Report {
             arguments,
-            is_github: variable("GITHUB_ACTIONS").is_some(),
-            link: github_link().or_else(|| variable("CI_JOB_URL")),
+            is_github: env_variable("GITHUB_ACTIONS").is_some(),
+            link: github_link().or_else(|| env_variable("CI_JOB_URL")),
             commit: commit.unwrap_or_default(),
         }
     }
 
     /// Reports a failure without a verdict, and returns it.
-    fn fail(&self, failure: Failure) -> Done {
+    fn fail(&self, failure: Failure) -> CommandResult {
         let message = failure.message.line(Lang::En);
         let out = self.arguments.out.as_deref().unwrap_or(&self.arguments.runs.dir);
         let markdown = format!("**dyno: no verdict.** {message}\n");
@@ -398,14 +396,14 @@ impl<'a> Report<'a> {
         Err(failure)
     }
 
-    fn write(&self, run: &Path, verdict: Done) -> Done {
+    fn write(&self, run: &Path, verdict: CommandResult) -> CommandResult {
         let exit_code = verdict.as_ref().map_or_else(|failure| failure.code, |()| 0);
         let is_judged = matches!(exit_code, 0 | 3 | 5);
         let data = dyno_store::read(run)?;
         if !is_judged || data.trials.is_empty() {
             return verdict.or_else(|failure| self.fail(failure));
         }
-        let paper = paper_of(&[data]);
+        let paper = build_paper(&[data]);
         let file = run.join("paper.html").display().to_string();
         let link = self.link.as_deref().unwrap_or(&file);
         let summary = PipelineSummary { paper: &paper, exit_code, link };
@@ -428,7 +426,7 @@ impl<'a> Report<'a> {
         verdict
     }
 
-    fn store(&self, folder: &Path, files: &[(&str, String)]) -> Done {
+    fn store(&self, folder: &Path, files: &[(&str, String)]) -> CommandResult {
         let failure = |error: std::io::Error| {
             Failure::new(format!("{} can't be written: {error}.", folder.display()))
                 .with_hint("Name another folder: `--out FOLDER`.")
@@ -440,7 +438,7 @@ impl<'a> Report<'a> {
     }
 
     /// Writes an annotation and the summary of the step, if this is a job of GitHub.
-    fn annotate(&self, kind: &str, message: &str, markdown: &str) -> Done {
+    fn annotate(&self, kind: &str, message: &str, markdown: &str) -> CommandResult {
         if !self.is_github {
             return Ok(());
         }

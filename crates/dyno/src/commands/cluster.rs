@@ -1,6 +1,6 @@
 //! `dyno cluster`: local clusters of real servers.
 
-use crate::{Done, choice, pretty};
+use crate::{CommandResult, choice, pretty};
 use clap::{Args, Subcommand};
 use dyno_facts::text_table;
 use dyno_runner::failure::{Failure, sentence};
@@ -93,7 +93,7 @@ pub(crate) struct Up {
     #[arg(long, value_name = "KIND", value_parser = choice(ENDPOINTS))]
     endpoint: Option<NodeProduct>,
     /// A setting of all servers, over that of the template. May be repeated.
-    #[arg(long = "set", value_name = "NAME=VALUE", value_parser = setting)]
+    #[arg(long = "set", value_name = "NAME=VALUE", value_parser = parse_setting)]
     settings: Vec<(String, String)>,
     /// Give each node a network namespace, so that it can be cut off (`partition`). Needs root.
     #[arg(long)]
@@ -129,7 +129,7 @@ const ENDPOINTS: [(&str, NodeProduct); 3] = [
     ("router", NodeProduct::Router),
 ];
 
-fn setting(text: &str) -> Result<(String, String), String> {
+fn parse_setting(text: &str) -> Result<(String, String), String> {
     let (name, value) = text.split_once('=').ok_or("write NAME=VALUE")?;
     Ok((name.trim().to_owned(), value.trim().to_owned()))
 }
@@ -166,28 +166,28 @@ impl Up {
     }
 }
 
-pub(crate) fn run(command: &Command) -> Done {
+pub(crate) fn run(command: &Command) -> CommandResult {
     match command {
-        Command::Up(arguments) => up(arguments),
-        Command::Status(arguments) => status(arguments),
+        Command::Up(arguments) => start_cluster(arguments),
+        Command::Status(arguments) => print_status(arguments),
         Command::Down(folder) => {
             Cluster::down(&folder.dir)?;
             output::talk(&format!("The cluster in {} is gone.", folder.dir.display()));
             Ok(())
         }
-        Command::Kill(node) => change(node, "was killed", Cluster::kill),
-        Command::Stop(node) => change(node, "is shut down", Cluster::stop),
-        Command::Start(node) => change(node, "runs", Cluster::start),
-        Command::Freeze(node) => change(node, "is frozen", Cluster::freeze),
-        Command::Thaw(node) => change(node, "goes on", Cluster::thaw),
-        Command::Partition(node) => change(node, "is cut off", Cluster::partition),
-        Command::Heal(node) => change(node, "is connected again", Cluster::heal),
+        Command::Kill(node) => change_node(node, "was killed", Cluster::kill),
+        Command::Stop(node) => change_node(node, "is shut down", Cluster::stop),
+        Command::Start(node) => change_node(node, "runs", Cluster::start),
+        Command::Freeze(node) => change_node(node, "is frozen", Cluster::freeze),
+        Command::Thaw(node) => change_node(node, "goes on", Cluster::thaw),
+        Command::Partition(node) => change_node(node, "is cut off", Cluster::partition),
+        Command::Heal(node) => change_node(node, "is connected again", Cluster::heal),
         Command::Promote(node) => promote(node),
-        Command::Rejoin(node) => change(node, "follows the primary", Cluster::rejoin),
+        Command::Rejoin(node) => change_node(node, "follows the primary", Cluster::rejoin),
     }
 }
 
-fn up(arguments: &Up) -> Done {
+fn start_cluster(arguments: &Up) -> CommandResult {
     let is_joined = arguments.topology == TopologyKind::ShardedPostgres;
     if is_joined && arguments.transactions == Some(CrossShardCommit::Xa) {
         let message = "The coordinator of `sharded-postgres` commits on one shard after the other: it has no XA.";
@@ -216,11 +216,11 @@ fn dir_option(dir: &Path) -> String {
     if dir == Path::new(DIR) { String::new() } else { format!(" --dir {}", dir.display()) }
 }
 
-fn change(
+fn change_node(
     node: &Node,
     became: &str,
     act: impl FnOnce(&mut Cluster, &str) -> Result<(), ClusterError>,
-) -> Done {
+) -> CommandResult {
     let mut cluster = Cluster::open(&node.folder.dir)?;
     act(&mut cluster, &node.name)?;
     output::talk(&format!("Node {} {became}.", node.name));
@@ -228,7 +228,7 @@ fn change(
 }
 
 /// Makes a node the primary, and the old one follow it if it is there.
-fn promote(node: &Node) -> Done {
+fn promote(node: &Node) -> CommandResult {
     let mut cluster = Cluster::open(&node.folder.dir)?;
     let before = cluster.primary().map(|primary| primary.name.clone());
     let retired = cluster.promote(&node.name)?;
@@ -252,7 +252,7 @@ fn promote(node: &Node) -> Done {
     Ok(())
 }
 
-fn status(arguments: &Status) -> Done {
+fn print_status(arguments: &Status) -> CommandResult {
     let cluster = Cluster::open(&arguments.folder.dir)?;
     let (nodes, state) = (cluster.status(), cluster.state());
     if arguments.json {
@@ -277,8 +277,8 @@ fn status(arguments: &Status) -> Done {
     let lines: Vec<String> = not_up
         .iter()
         .map(|node| {
-            let why = node.problem.as_ref().map(|why| format!(": {why}")).unwrap_or_default();
-            format!("Node {} is {}{}", node.name, node.health.name(), sentence(&why))
+            let problem = node.problem.as_ref().map(|text| format!(": {text}")).unwrap_or_default();
+            format!("Node {} is {}{}", node.name, node.health.name(), sentence(&problem))
         })
         .collect();
     Err(Failure::new(lines.join("\n")))

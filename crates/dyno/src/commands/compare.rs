@@ -1,10 +1,10 @@
 //! `dyno compare` and `dyno reproduce`, and the end of a run: tables, paper, checks, gates, and the exit code that
 //! follows.
 
-use super::paper::{Forms, paper_of, published_of, write_paper};
-use super::run::{Keeping, run_kept};
+use super::paper::{Forms, build_paper, published_tables, write_paper};
+use super::run::{RunSettings, run_and_store};
 use super::runs::{RunsFolder, find_run, read_runs};
-use crate::{Done, LANGUAGES, choice, families};
+use crate::{CommandResult, LANGUAGES, choice, families};
 use dyno_core::nearest;
 use dyno_facts::statistics::gate::Gate;
 use dyno_facts::{ExperimentFacts, RunHeader, RunStatus, is_masked, mask_secrets};
@@ -39,7 +39,7 @@ pub(crate) struct Arguments {
     folder: RunsFolder,
 }
 
-pub(crate) fn run(arguments: &Arguments) -> Done {
+pub(crate) fn run(arguments: &Arguments) -> CommandResult {
     refuse_mistakes(&arguments.gates)?;
     let runs = read_runs(&arguments.folder.dir, &arguments.runs)?;
     if let [a, b] = runs.as_slice()
@@ -51,7 +51,7 @@ pub(crate) fn run(arguments: &Arguments) -> Done {
         return Err(Failure::usage(message)
             .with_hint("`dyno compare RUN` compares the targets inside one run."));
     }
-    let paper = paper(&runs, &arguments.gates);
+    let paper = paper_with_gates(&runs, &arguments.gates);
     let verdict = judge(&paper, &runs, arguments.lang)?;
     let mut papers: Vec<PathBuf> = Vec::new();
     if let Some(out) = &arguments.out {
@@ -59,8 +59,8 @@ pub(crate) fn run(arguments: &Arguments) -> Done {
         write_paper(&runs, out, &forms, |file| papers.push(file.to_owned()))?;
         papers.retain(|file| file.ends_with("paper.html"));
     } else {
-        let own = runs.iter().map(|run| run.path.join("paper.html"));
-        papers.extend(own.filter(|path| path.is_file()));
+        let stored_papers = runs.iter().map(|run| run.path.join("paper.html"));
+        papers.extend(stored_papers.filter(|path| path.is_file()));
     }
     if arguments.long {
         let texts = [
@@ -76,7 +76,7 @@ pub(crate) fn run(arguments: &Arguments) -> Done {
     print_digest(&paper, verdict, arguments.lang, &papers)
 }
 
-pub(crate) fn refuse_mistakes(gates: &[String]) -> Done {
+pub(crate) fn refuse_mistakes(gates: &[String]) -> CommandResult {
     for gate in gates {
         gate.parse::<Gate>().map_err(|mistake| {
             Failure::usage(mistake.to_string()).with_hint(mistake.hint.clone())
@@ -86,8 +86,8 @@ pub(crate) fn refuse_mistakes(gates: &[String]) -> Done {
 }
 
 /// The paper of one run or two, with gates instead of those of their suites, if there are any.
-fn paper(runs: &[RunData], gates: &[String]) -> Paper {
-    Paper::named(runs, &published_of(runs), gates, &Naming::default())
+fn paper_with_gates(runs: &[RunData], gates: &[String]) -> Paper {
+    Paper::named(runs, &published_tables(runs), gates, &Naming::default())
 }
 
 /// Judges two runs, or the targets of one: the outer error is that there is nothing to compare.
@@ -95,10 +95,10 @@ fn paper(runs: &[RunData], gates: &[String]) -> Paper {
 /// # Errors
 /// Exit code 4 where acknowledged work was lost or a denied check has found something, 5 where a regression is
 /// proven, 3 where nothing is.
-fn judge(paper: &Paper, runs: &[RunData], lang: Lang) -> Result<Done, Failure> {
+fn judge(paper: &Paper, runs: &[RunData], lang: Lang) -> Result<CommandResult, Failure> {
     let truth = judge_truth(paper);
     let has_gate = paper.verdicts.gates.iter().any(|gate| gate.count > 0);
-    let is_compared = paper.verdicts.comparisons.iter().any(|of| !of.rows.is_empty());
+    let is_compared = paper.verdicts.comparisons.iter().any(|pair| !pair.rows.is_empty());
     if truth.is_ok() && !has_gate && !is_compared {
         return Err(nothing_in_common(runs.len()));
     }
@@ -109,20 +109,29 @@ fn judge(paper: &Paper, runs: &[RunData], lang: Lang) -> Result<Done, Failure> {
 ///
 /// # Errors
 /// Exit code 5 where a gate is proven broken or a candidate proven slower, 3 where that is open.
-fn judge_claims(paper: &Paper, lang: Lang, is_asked: fn(&PairedComparison) -> bool) -> Done {
+fn judge_claims(
+    paper: &Paper,
+    lang: Lang,
+    is_requested: fn(&PairedComparison) -> bool,
+) -> CommandResult {
     if paper.verdicts.gate_result().is_some() {
         return judge_gates(paper, lang);
     }
-    if paper.is_rehearsal() && paper.verdicts.comparisons.iter().any(is_asked) {
+    if paper.is_rehearsal() && paper.verdicts.comparisons.iter().any(is_requested) {
         let code = GateResult::Inconclusive.exit_code();
         return Err(Failure::with_code(code, "A rehearsal proves nothing.")
             .with_hint("Give the run more time, or leave out --shrink."));
     }
-    judge_verdicts(paper, lang, is_asked)
+    judge_verdicts(paper, lang, is_requested)
 }
 
 /// Prints the lines of a comparison with this verdict, and returns it.
-fn print_digest(paper: &Paper, verdict: Done, lang: Lang, papers: &[PathBuf]) -> Done {
+fn print_digest(
+    paper: &Paper,
+    verdict: CommandResult,
+    lang: Lang,
+    papers: &[PathBuf],
+) -> CommandResult {
     let code = verdict.as_ref().map_or_else(|failure| failure.code, |()| 0);
     let papers: Vec<String> = papers.iter().map(|path| path.display().to_string()).collect();
     output::data(&paper.digest(lang, code, &papers));
@@ -131,19 +140,19 @@ fn print_digest(paper: &Paper, verdict: Done, lang: Lang, papers: &[PathBuf]) ->
 
 /// The reason why there is nothing to compare.
 fn nothing_in_common(runs: usize) -> Failure {
-    let why = match runs {
+    let reason = match runs {
         1 => "it compares no two targets, or has no complete trial of both",
         _ => {
             "the runs share no measured experiment with the same test, options, scripts and load levels"
         }
     };
-    Failure::usage(format!("Nothing can be compared: {why}.")).with_hint(
+    Failure::usage(format!("Nothing can be compared: {reason}.")).with_hint(
         "Compare two runs of the same suite with the same options, or measure two targets in one run: \
          `dyno run SUITE --compare A B`.",
     )
 }
 
-fn judge_gates(paper: &Paper, lang: Lang) -> Done {
+fn judge_gates(paper: &Paper, lang: Lang) -> CommandResult {
     let gates = &paper.verdicts.gates;
     let failure = |result: GateResult, state: &str| {
         let count = gates.iter().filter(|gate| gate.result == result).count();
@@ -158,13 +167,17 @@ fn judge_gates(paper: &Paper, lang: Lang) -> Done {
     }
 }
 
-fn judge_verdicts(paper: &Paper, lang: Lang, is_asked: fn(&PairedComparison) -> bool) -> Done {
-    let all = || paper.verdicts.comparisons.iter().filter(|of| is_asked(of));
+fn judge_verdicts(
+    paper: &Paper,
+    lang: Lang,
+    is_requested: fn(&PairedComparison) -> bool,
+) -> CommandResult {
+    let comparisons = paper.verdicts.comparisons.iter().filter(|pair| is_requested(pair));
     // A/A comparisons count only if there is no other comparison.
-    let is_noise = all().all(|of| of.is_aa);
-    let counting = all().filter(|of| !of.is_aa || is_noise);
+    let is_noise = comparisons.clone().all(|pair| pair.is_aa);
+    let counting = comparisons.filter(|pair| !pair.is_aa || is_noise);
     let calls: Vec<Call> = counting.map(PairedComparison::call).collect();
-    let count = |is: fn(Call) -> bool| calls.iter().filter(|call| is(**call)).count();
+    let count = |matches: fn(Call) -> bool| calls.iter().filter(|call| matches(**call)).count();
     let slower = count(|call| call == Call::Slower);
     let undecided = count(Call::is_undecided);
     if slower > 0 {
@@ -179,13 +192,13 @@ fn judge_verdicts(paper: &Paper, lang: Lang, is_asked: fn(&PairedComparison) -> 
     Ok(())
 }
 
-pub(crate) fn refuse_unknown_checks(plan: &Plan) -> Done {
-    let known = check_ids();
+pub(crate) fn refuse_unknown_checks(plan: &Plan) -> CommandResult {
+    let known_ids = check_ids();
     for id in plan.denied.iter().chain(&plan.allowed) {
-        if known.contains(&id.as_str()) {
+        if known_ids.contains(&id.as_str()) {
             continue;
         }
-        let hint = match nearest(id, known.iter().copied()) {
+        let hint = match nearest(id, known_ids.iter().copied()) {
             Some(near) => format!("Did you mean `{near}`?"),
             None => "The table of checks in any paper names them all.".to_owned(),
         };
@@ -197,63 +210,66 @@ pub(crate) fn refuse_unknown_checks(plan: &Plan) -> Done {
 /// Length of the output at the end of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum EndLength {
-    /// Nothing: the verb tells the verdict itself.
+    /// Nothing: the verb prints the verdict itself.
     Verdict,
-    /// A sentence for each result, and what they are worth.
-    Sentences,
-    /// A screen: results, caveats in words, where the paper is, what to do next.
-    Screen,
-    /// Results, all checks with findings, verdicts.
-    Short,
-    /// All tables that a terminal has.
+    /// The answer, what could change it, where the paper is.
     #[default]
+    Answer,
+    /// The same with room for the results of many tests.
+    Screen,
+    /// All tables that a terminal has.
     Long,
 }
 
-/// Caveats that have a line on a screen.
-const MOST_CAVEATS: usize = 3;
+impl EndLength {
+    /// Lines of the end, without the last ones on where the paper is: 25 in all, and 40 on a screen. `None` if it has
+    /// none or all.
+    fn max_lines(self) -> Option<usize> {
+        match self {
+            EndLength::Answer => Some(21),
+            EndLength::Screen => Some(34),
+            EndLength::Verdict | EndLength::Long => None,
+        }
+    }
+}
 
-/// Writes the paper, prints tables, checks and gates, and says how the run is to be judged.
-pub(crate) fn report(outcome: RunOutcome, length: EndLength) -> Result<Done, Failure> {
+/// More targets have no line with their addresses.
+const MAX_ADDRESSES: usize = 3;
+
+/// Writes the paper, prints the end of the run, and judges it.
+pub(crate) fn report(
+    outcome: RunOutcome,
+    length: EndLength,
+    is_bench: bool,
+) -> Result<CommandResult, Failure> {
     let data = dyno_store::read(&outcome.path)?;
-    // The last word of the output.
-    let last: String = families().iter().map(|family| (family.last_words)(&data)).collect();
+    let last_words: String = families().iter().map(|family| (family.last_words)(&data)).collect();
     let (mut truth, mut judged) = (Ok(()), Ok(()));
     if !data.trials.is_empty() {
         let runs = [data];
-        let paper = paper_of(&runs);
-        match length {
-            EndLength::Sentences => {
-                let named: Vec<String> = runs[0]
-                    .header
-                    .targets
-                    .iter()
-                    .map(|target| format!("{} is {}", target.name, target.url.redacted()))
-                    .collect();
-                // Who reads the first line only must not take a rehearsal's figures for results.
-                output::data(&format!("{} {}.\n", paper.standing(Lang::En), named.join(", ")));
-                output::data(&paper.results_text(Lang::En));
-                let file = outcome.path.join("paper.html");
-                output::data(&format!("The paper: {}\n", file.display()));
-            }
-            EndLength::Verdict => {}
-            _ => print_results(&paper, length),
-        }
-        if matches!(length, EndLength::Short | EndLength::Long) {
-            output::data(&last);
+        let paper = build_paper(&runs);
+        if length == EndLength::Long {
+            print_results(&paper);
+        } else if let Some(max_lines) = length.max_lines() {
+            output::data(&paper.ending(Lang::En, max_lines));
         }
         truth = judge_truth(&paper);
         // `dyno bench` reports how fast databases are; no result of it is a failure.
-        if length != EndLength::Sentences {
-            let is_planned = |of: &PairedComparison| of.stop.pairs_most > 0;
+        if !is_bench {
+            let is_planned = |comparison: &PairedComparison| comparison.stop.pairs_most > 0;
             judged = truth.clone().and_then(|()| judge_claims(&paper, Lang::En, is_planned));
         }
-        let announce = |file: &Path| {
-            if !matches!(length, EndLength::Screen | EndLength::Verdict) {
+        write_paper(&runs, &outcome.path, &Forms::default(), |file| {
+            if length == EndLength::Long {
                 output::talk(&format!("written: {}", file.display()));
             }
-        };
-        write_paper(&runs, &outcome.path, &Forms::default(), announce)?;
+        })?;
+        if length.max_lines().is_some() {
+            print_places(&paper, &runs[0], &outcome.path);
+        }
+        if length != EndLength::Verdict {
+            output::data(&last_words);
+        }
     }
     if let Some(failure) = outcome.failure {
         return Ok(Err(failure));
@@ -264,55 +280,62 @@ pub(crate) fn report(outcome: RunOutcome, length: EndLength) -> Result<Done, Fai
         RunStatus::Failed(why) => truth.and(Err(Failure::new(why.to_string()))),
         RunStatus::Interrupted | RunStatus::Running => {
             let message = "The run was interrupted; what was loaded and measured is kept.";
-            let failure = match signals::has_come() {
-                true => Failure::interrupted(message),
-                false => Failure::new(message),
+            let failure = if signals::has_come() {
+                Failure::interrupted(message)
+            } else {
+                Failure::new(message)
             };
             Err(failure.with_hint("The same command goes on with it."))
         }
     })
 }
 
-/// Prints the results of a run on the terminal.
-pub(crate) fn print_results(paper: &Paper, length: EndLength) {
-    output::data(&match length {
-        EndLength::Long => paper.terminal(Lang::En),
-        _ => paper.brief(Lang::En),
-    });
+/// Prints the addresses of the targets, and where the paper and all checks are.
+fn print_places(paper: &Paper, run: &RunData, folder: &Path) {
+    let targets = &run.header.targets;
+    let mut lines = String::from("\n");
+    if targets.len() <= MAX_ADDRESSES {
+        let addresses: Vec<String> = targets
+            .iter()
+            .map(|target| format!("{} is {}", target.name, target.url.redacted()))
+            .collect();
+        lines += &format!("{}.\n", addresses.join(", "));
+    }
+    let checks = paper.checks_sentence().line(Lang::En);
+    lines += &format!("Paper: {}\n{checks}\n", folder.join("paper.html").display());
+    output::data(&lines);
+}
+
+/// Prints all tables, checks and verdicts of a run.
+pub(crate) fn print_results(paper: &Paper) {
     let texts = [
-        match length {
-            EndLength::Screen => paper.checks_brief(Lang::En, MOST_CAVEATS),
-            _ => paper.checks_text(Lang::En),
-        },
+        paper.terminal(Lang::En),
+        paper.checks_text(Lang::En),
         paper.verdicts.text(Lang::En),
         paper.verdicts.gates_text(Lang::En),
     ];
-    for text in texts.iter().filter(|text| !text.is_empty()) {
-        output::data(&format!("\n{text}"));
-    }
+    let texts: Vec<String> = texts.into_iter().filter(|text| !text.is_empty()).collect();
+    output::data(&texts.join("\n"));
 }
 
-/// Prints the place of a run's paper, and what to do next.
-pub(crate) fn next_steps(run: &Path) {
-    let paper = run.join("paper.html");
-    let paper = paper.canonicalize().unwrap_or(paper);
-    output::data(&format!(
-        "\nThe paper, for a browser: {}\nAll tables: dyno show last; suites for your own database: dyno suites; such as\n\
+/// Prints what to do next.
+pub(crate) fn next_steps() {
+    output::data(
+        "Suites for your own database: dyno suites; such as\n\
          dyno run rds-mysql-5.6 --target main=mysql://USER@HOST/DATABASE --shrink 0.001\n",
-        paper.display()
-    ));
+    );
 }
 
 /// Checks that no acknowledged work was lost and that no denied check has found something. Both come before gates:
 /// figures that are not accepted prove nothing.
-fn judge_truth(paper: &Paper) -> Done {
-    let lost = paper.lost_work();
-    if let Some(first) = lost.first() {
-        let more = match lost.len() {
+fn judge_truth(paper: &Paper) -> CommandResult {
+    let findings = paper.lost_work();
+    if let Some(first) = findings.first() {
+        let suffix = match findings.len() {
             1 => String::new(),
-            all => format!(" ({} further findings)", all - 1),
+            count => format!(" ({} further findings)", count - 1),
         };
-        let message = format!("Acknowledged work was lost: {}{more}.", first.render(Lang::En));
+        let message = format!("Acknowledged work was lost: {}{suffix}.", first.render(Lang::En));
         return Err(Failure::denied(message).with_hint(
             "Where that is the expected answer, the fault says `allow_lost = true` or names the targets.",
         ));
@@ -344,10 +367,10 @@ pub(crate) struct ReproduceArguments {
     allow_commands: bool,
 }
 
-pub(crate) fn reproduce(arguments: &ReproduceArguments) -> Done {
+pub(crate) fn reproduce(arguments: &ReproduceArguments) -> CommandResult {
     let first = find_run(&arguments.runs.dir, &arguments.run)?;
     let data = dyno_store::read(&first)?;
-    let plan = plan_of(&data.header, &first)?;
+    let plan = stored_plan(&data.header, &first)?;
     let mut overrides = Overrides::default();
     for target in &arguments.targets {
         add_target(&mut overrides, target)?;
@@ -359,17 +382,17 @@ pub(crate) fn reproduce(arguments: &ReproduceArguments) -> Done {
     allow_commands(&plan, arguments.allow_commands)?;
     let name = first.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let (dir, new) = (arguments.runs.dir.clone(), arguments.new);
-    let keeping = Keeping { dir, new, reproduces: Some(name), ..Keeping::default() };
-    let stored = run_kept(&plan, &keeping)?;
+    let settings = RunSettings { dir, new, reproduces: Some(name), ..RunSettings::default() };
+    let stored = run_and_store(&plan, &settings)?;
     // What failed or was interrupted is not compared; what gates and checks say of it is told last.
     if let Err(failure) = &stored.verdict
         && (failure.code == 1 || failure.code >= 128)
     {
         return stored.verdict;
     }
-    let again = dyno_store::read(&stored.path)?;
-    let runs = [data, again];
-    let paper = self::paper(&runs, &[]);
+    let reproduction = dyno_store::read(&stored.path)?;
+    let runs = [data, reproduction];
+    let paper = paper_with_gates(&runs, &[]);
     let verdict = judge(&paper, &runs, Lang::En);
     let papers = [stored.path.join("paper.html")];
     let compared = verdict.and_then(|verdict| print_digest(&paper, verdict, Lang::En, &papers));
@@ -377,7 +400,7 @@ pub(crate) fn reproduce(arguments: &ReproduceArguments) -> Done {
 }
 
 /// A run folder may come from anywhere, and its plan may hold commands of the shell.
-fn allow_commands(plan: &Plan, are_allowed: bool) -> Done {
+fn allow_commands(plan: &Plan, are_allowed: bool) -> CommandResult {
     let commands = commands(plan);
     if let Some(command) = commands.iter().find(|command| is_masked(command)) {
         let message = format!("The run has not stored the password of its command `{command}`.");
@@ -401,8 +424,8 @@ fn allow_commands(plan: &Plan, are_allowed: bool) -> Done {
     Err(Failure::usage(message).with_hint("`--allow-commands` runs them."))
 }
 
-fn plan_of(header: &RunHeader, path: &Path) -> Result<Plan, Failure> {
-    Plan::of_run(header).ok_or_else(|| {
+fn stored_plan(header: &RunHeader, path: &Path) -> Result<Plan, Failure> {
+    Plan::from_header(header).ok_or_else(|| {
         Failure::usage(format!("{} has no plan to execute again.", path.display()))
             .with_hint("A drop-in was run: its command stands in run.json as `command_line`.")
     })
@@ -411,7 +434,7 @@ fn plan_of(header: &RunHeader, path: &Path) -> Result<Plan, Failure> {
 /// The commands that the plan runs on this machine: whoever has got the run from somebody else should
 /// see them.
 pub(super) fn commands(plan: &Plan) -> Vec<String> {
-    let commands_of = |planned: &ExperimentFacts| {
+    let experiment_commands = |planned: &ExperimentFacts| {
         // Options that can't be read are not executed either.
         let family = experiment(families(), plan, planned);
         let family_commands = family.map(|family| family.commands()).unwrap_or_default();
@@ -421,24 +444,25 @@ pub(super) fn commands(plan: &Plan) -> Vec<String> {
     let restart = plan.targets.iter().filter_map(|target| target.restart.as_ref());
     let restart = restart.map(|command| command.expose().to_owned());
     let restart = restart.filter(|_| restarts);
-    restart.chain(plan.experiments.iter().flat_map(commands_of)).collect()
+    restart.chain(plan.experiments.iter().flat_map(experiment_commands)).collect()
 }
 
 /// The facts of this machine and program that an earlier run had otherwise, in sentences: they may be why results
 /// differ.
 pub(super) fn environment_changes(header: &RunHeader) -> Vec<String> {
-    let (then, now) = (&header.environment, &dyno_observe::environment());
+    let (earlier, current) = (&header.environment, &dyno_observe::environment());
     let facts = [
-        ("The host", &then.host, &now.host),
-        ("dyno", &then.dyno_version, &now.dyno_version),
-        ("The binary's checksum", &then.binary_sha256, &now.binary_sha256),
-        ("The CPU", &then.cpu_model, &now.cpu_model),
-        ("The kernel", &then.kernel, &now.kernel),
-        ("The way of the loops to their sockets", &then.loops_io, &now.loops_io),
+        ("The host", &earlier.host, &current.host),
+        ("dyno", &earlier.dyno_version, &current.dyno_version),
+        ("The binary's checksum", &earlier.binary_sha256, &current.binary_sha256),
+        ("The CPU", &earlier.cpu_model, &current.cpu_model),
+        ("The kernel", &earlier.kernel, &current.kernel),
+        ("The way of the loops to their sockets", &earlier.loops_io, &current.loops_io),
     ];
-    let changed = facts.iter().filter(|(_, then, now)| then != now && !then.is_empty());
-    let sentence = |(name, then, now): &(&str, &String, &String)| {
-        format!("{name} was {then} in the first run and is {now} now.")
+    let changed =
+        facts.iter().filter(|(_, earlier, current)| earlier != current && !earlier.is_empty());
+    let sentence = |(name, earlier, current): &(&str, &String, &String)| {
+        format!("{name} was {earlier} in the first run and is {current} now.")
     };
     changed.map(sentence).collect()
 }

@@ -1,6 +1,6 @@
 //! `dyno fleet`: the key of a fleet, and who is in it.
 
-use crate::Done;
+use crate::{CommandResult, env_variable};
 use clap::Subcommand;
 use dyno_engine::Control;
 use dyno_facts::{SecretUrl, text_table};
@@ -43,7 +43,7 @@ pub(crate) struct Ls {
     wait: u64,
 }
 
-pub(crate) fn run(command: &FleetCommand) -> Done {
+pub(crate) fn run(command: &FleetCommand) -> CommandResult {
     match command {
         FleetCommand::Key(key) => {
             FleetKey::draw()?.write(&key.file)?;
@@ -57,33 +57,35 @@ pub(crate) fn run(command: &FleetCommand) -> Done {
     }
 }
 
-fn list(arguments: &Ls) -> Done {
+fn list(arguments: &Ls) -> CommandResult {
     let nats = arguments.nats.options()?.ok_or_else(|| {
         Failure::usage("`dyno fleet ls` needs --nats URL.")
             .with_hint("Give the URL that the load generators have: nats://HOST:4222.")
     })?;
     let fleet = &arguments.nats.fleet;
-    let (found, refused) = present(&nats, fleet, Duration::from_secs(arguments.wait))?;
-    refused.iter().for_each(|why| output::talk(&format!("warning: {why}")));
-    if found.is_empty() {
+    let (generators, problems) = present(&nats, fleet, Duration::from_secs(arguments.wait))?;
+    problems.iter().for_each(|problem| output::talk(&format!("warning: {problem}")));
+    if generators.is_empty() {
         let message =
             format!("No load generator of the fleet `{fleet}` answers at {}.", nats.shown());
         return Err(Failure::new(message).with_hint(
             "`dyno generator` starts one. Those that hang, or have another key, do not answer.",
         ));
     }
-    let own = versions();
-    let rows: Vec<Vec<String>> = found.iter().map(|one| row(one, &own)).collect();
+    let versions = versions();
+    let rows: Vec<Vec<String>> =
+        generators.iter().map(|generator| generator_row(generator, &versions)).collect();
     let heads = ["generator", "host", "version", "works for", "load", "clock", "seen"];
     output::data(&text_table(&heads, &rows, |place| place >= 4));
     Ok(())
 }
 
-fn row(present: &Present, own: &Versions) -> Vec<String> {
-    let hello = &present.hello;
-    let version = match hello.versions == *own {
-        true => hello.versions.dyno.clone(),
-        false => format!("{} (unfit)", hello.versions),
+fn generator_row(generator: &Present, own_versions: &Versions) -> Vec<String> {
+    let hello = &generator.hello;
+    let version = if hello.versions == *own_versions {
+        hello.versions.dyno.clone()
+    } else {
+        format!("{} (unfit)", hello.versions)
     };
     vec![
         hello.name.clone(),
@@ -91,8 +93,8 @@ fn row(present: &Present, own: &Versions) -> Vec<String> {
         version,
         hello.run.as_ref().map_or("nobody".to_owned(), |run| format!("run {run}")),
         format!("{:.2}", hello.load),
-        present.clock.as_ref().map_or("unknown".to_owned(), clock),
-        format!("{} ms ago", present.answered.as_millis()),
+        generator.clock.as_ref().map_or("unknown".to_owned(), clock),
+        format!("{} ms ago", generator.answered.as_millis()),
     ]
 }
 
@@ -137,15 +139,14 @@ impl NatsArguments {
     /// `None` without --nats.
     pub(crate) fn options(&self) -> Result<Option<NatsOptions>, Failure> {
         let Some(url) = &self.nats else { return Ok(None) };
-        let set = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
-        let password = || set("DYNO_NATS_PASSWORD").map(NatsSecret::Password);
+        let password = || env_variable("DYNO_NATS_PASSWORD").map(NatsSecret::Password);
         Ok(Some(NatsOptions {
             url: SecretUrl::new(url),
-            secret: set("DYNO_NATS_TOKEN").map(NatsSecret::Token).or_else(password),
+            secret: env_variable("DYNO_NATS_TOKEN").map(NatsSecret::Token).or_else(password),
             credentials: self.nats_creds.clone(),
             authority: self.nats_ca.clone(),
             certificate: self.nats_cert.clone().zip(self.nats_key.clone()),
-            key: self.key(set("DYNO_FLEET_KEY"))?,
+            key: self.key(env_variable("DYNO_FLEET_KEY"))?,
         }))
     }
 
@@ -210,7 +211,7 @@ fn passwords() -> Vec<String> {
     variables.chain(has_file.then(|| file.display().to_string())).collect()
 }
 
-pub(crate) fn run_generator(arguments: &GeneratorArguments) -> Done {
+pub(crate) fn run_generator(arguments: &GeneratorArguments) -> CommandResult {
     let nats = arguments.nats.options()?.ok_or_else(|| {
         Failure::usage("`dyno generator` needs --nats URL.")
             .with_hint("Start a server with `nats-server` and give its URL: nats://HOST:4222.")
@@ -218,8 +219,8 @@ pub(crate) fn run_generator(arguments: &GeneratorArguments) -> Done {
     let permits = Permits::new(&arguments.only_hosts, arguments.allow_scripts)?;
     permits.bind_passwords(&passwords())?;
     // No one sits here to be asked for passwords, also where a terminal is open.
-    if let Ok(nothing) = File::open("/dev/null") {
-        let _ = rustix::stdio::dup2_stdin(nothing);
+    if let Ok(null) = File::open("/dev/null") {
+        let _ = rustix::stdio::dup2_stdin(null);
     }
     let current: Arc<Mutex<Option<Arc<Control>>>> = Arc::default();
     let stopped = Arc::clone(&current);

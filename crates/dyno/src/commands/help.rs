@@ -1,6 +1,6 @@
 //! `dyno help` and `dyno completion`.
 
-use crate::{CommandLine, Done, offers};
+use crate::{CommandLine, CommandResult, offers};
 use clap::CommandFactory;
 use clap::builder::PossibleValuesParser;
 use dyno_core::nearest;
@@ -28,7 +28,7 @@ pub(crate) struct Shell {
     shell: clap_complete::Shell,
 }
 
-pub(crate) fn run(arguments: &Arguments) -> Done {
+pub(crate) fn run(arguments: &Arguments) -> CommandResult {
     let offers = offers();
     if let [name] = arguments.topic.as_slice()
         && let Some(workload) = offers.iter().find(|workload| workload.name == name)
@@ -78,16 +78,16 @@ fn describe_workload(workload: &WorkloadOffer) -> String {
     text
 }
 
-pub(crate) fn complete(arguments: &Shell) -> Done {
+pub(crate) fn complete(arguments: &Shell) -> CommandResult {
     let mut script = Vec::new();
-    clap_complete::generate(arguments.shell, &mut completed(), "dyno", &mut script);
+    clap_complete::generate(arguments.shell, &mut completion_command(), "dyno", &mut script);
     output::data(&String::from_utf8_lossy(&script));
     Ok(())
 }
 
 /// The command line with the names that only completion knows: verbs and workloads after `help`, bundled
 /// suites, tests and options of sysbench.
-fn completed() -> clap::Command {
+fn completion_command() -> clap::Command {
     let command = CommandLine::command();
     let verbs = command.get_subcommands().map(|verb| verb.get_name().to_owned());
     let workloads = offers().into_iter().map(|workload| workload.name.to_owned());
@@ -99,13 +99,17 @@ fn completed() -> clap::Command {
     let tests = offer.tests.iter().map(|test| test.name.to_owned());
     let options = (offer.options)();
     let options = options.iter().map(|option| format!("--{}=", option.name.replace('_', "-")));
-    let with_names =
-        |command: clap::Command, verb: &str, argument: &'static str, names: Vec<String>| {
-            command.mut_subcommand(verb, |verb| {
-                verb.mut_arg(argument, |one| one.value_parser(PossibleValuesParser::new(names)))
-            })
-        };
     let command = with_names(command, "help", "topic", topics);
     let command = with_names(command, "suites", "suite", suites);
     with_names(command, "sysbench", "arguments", tests.chain(options).collect())
+}
+
+fn with_names(
+    command: clap::Command,
+    verb: &str,
+    argument: &'static str,
+    names: Vec<String>,
+) -> clap::Command {
+    let values = PossibleValuesParser::new(names);
+    command.mut_subcommand(verb, |verb| verb.mut_arg(argument, |arg| arg.value_parser(values)))
 }

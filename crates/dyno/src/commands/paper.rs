@@ -1,7 +1,7 @@
 //! `dyno paper`.
 
 use super::runs::{RunsFolder, read_runs};
-use crate::{Done, LANGUAGES, choice};
+use crate::{CommandResult, LANGUAGES, choice};
 use dyno_facts::{PaperTexts, PublishedTable};
 use dyno_report::{Edition, Lang, Naming, Paper};
 use dyno_runner::failure::Failure;
@@ -91,7 +91,7 @@ pub(crate) struct Arguments {
     schema: bool,
 }
 
-pub(crate) fn run(arguments: &Arguments) -> Done {
+pub(crate) fn run(arguments: &Arguments) -> CommandResult {
     if arguments.schema {
         output::data(dyno_report::SCHEMA);
         return Ok(());
@@ -106,11 +106,12 @@ pub(crate) fn run(arguments: &Arguments) -> Done {
         }
     };
     let mut forms = arguments.forms.clone();
-    forms.texts = arguments.paper.as_deref().map(|file| publication(file, &runs)).transpose()?;
+    forms.texts =
+        arguments.paper.as_deref().map(|file| read_publication(file, &runs)).transpose()?;
     write_paper(&runs, &out, &forms, |file| output::data(&format!("{}\n", file.display())))
 }
 
-fn publication(file: &Path, runs: &[RunData]) -> Result<PaperTexts, Failure> {
+fn read_publication(file: &Path, runs: &[RunData]) -> Result<PaperTexts, Failure> {
     let text = std::fs::read_to_string(file).map_err(|error| {
         Failure::new(format!("The file of `--paper`, {}, can't be read: {error}.", file.display()))
             .with_hint("It is a TOML file with the keys of `[paper]`: see `dyno help suite`.")
@@ -130,14 +131,14 @@ fn publication(file: &Path, runs: &[RunData]) -> Result<PaperTexts, Failure> {
     }
 }
 
-fn unwritable(file: &Path, error: &std::io::Error) -> Failure {
+fn write_failure(file: &Path, error: &std::io::Error) -> Failure {
     Failure::new(format!("{} can't be written: {error}.", file.display()))
         .with_hint("Make room there, or name another folder: `dyno paper RUN --out FOLDER`.")
 }
 
 /// The paper of these runs, alongside the published figures that their plans name.
-pub(crate) fn paper_of(runs: &[RunData]) -> Paper {
-    Paper::new(runs, &published_of(runs))
+pub(crate) fn build_paper(runs: &[RunData]) -> Paper {
+    Paper::new(runs, &published_tables(runs))
 }
 
 /// Writes `paper.*` into a folder and tells each file as soon as it is there: should the PDF fail,
@@ -146,21 +147,21 @@ pub(crate) fn write_paper(
     runs: &[RunData],
     out: &Path,
     forms: &Forms,
-    mut tell: impl FnMut(&Path),
+    mut on_written: impl FnMut(&Path),
 ) -> Result<(), Failure> {
-    std::fs::create_dir_all(out).map_err(|error| unwritable(out, &error))?;
+    std::fs::create_dir_all(out).map_err(|error| write_failure(out, &error))?;
     let links: Vec<Option<String>> = runs.iter().map(|run| relative_path(out, &run.path)).collect();
     // Names of targets have a language.
     let make_paper = |lang: Lang, by_product: bool| {
         let naming = Naming { texts: forms.texts.as_ref(), lang, by_product };
-        Paper::named(runs, &published_of(runs), &forms.gates, &naming).linked(links.clone())
+        Paper::named(runs, &published_tables(runs), &forms.gates, &naming).linked(links.clone())
     };
     let mut write = |name: &str, bytes: &[u8]| {
         let file = out.join(name);
         let folder = file.parent().unwrap_or(out);
-        std::fs::create_dir_all(folder).map_err(|error| unwritable(folder, &error))?;
+        std::fs::create_dir_all(folder).map_err(|error| write_failure(folder, &error))?;
         dyno_store::write_atomically(&file, bytes)?;
-        tell(&file);
+        on_written(&file);
         Ok::<(), Failure>(())
     };
     let has = |format: Format| forms.formats.contains(&format);
@@ -185,9 +186,10 @@ pub(crate) fn write_paper(
                 write(&name("html"), paper.html(lang).as_bytes())?;
             }
             if has(Format::Md) {
-                let text = match forms.has_charts && edition == Edition::Full {
-                    true => paper.markdown_with_images(lang, &folder_of_charts(lang)),
-                    false => paper.markdown(lang),
+                let text = if forms.has_charts && edition == Edition::Full {
+                    paper.markdown_with_images(lang, &charts_folder(lang))
+                } else {
+                    paper.markdown(lang)
                 };
                 write(&name("md"), text.as_bytes())?;
                 paper.logo().map_or(Ok(()), |(name, bytes)| write(&name, &bytes))?;
@@ -201,7 +203,7 @@ pub(crate) fn write_paper(
         if forms.has_charts {
             let charts = paper.in_edition(Edition::Full).charts(lang);
             charts.iter().try_for_each(|(name, svg)| {
-                write(&format!("{}/{name}.svg", folder_of_charts(lang)), svg.as_bytes())
+                write(&format!("{}/{name}.svg", charts_folder(lang)), svg.as_bytes())
             })?;
         }
     }
@@ -212,7 +214,7 @@ pub(crate) fn write_paper(
 }
 
 /// `charts`, in Chinese `charts.zh`.
-fn folder_of_charts(lang: Lang) -> String {
+fn charts_folder(lang: Lang) -> String {
     format!("charts{}", suffix(lang))
 }
 
@@ -236,7 +238,7 @@ fn relative_path(from: &Path, to: &Path) -> Option<String> {
     up.chain(down).map(|part| Some(format!("{}/", part?))).collect()
 }
 
-pub(crate) fn published_of(runs: &[RunData]) -> Vec<PublishedTable> {
+pub(crate) fn published_tables(runs: &[RunData]) -> Vec<PublishedTable> {
     runs.iter().flat_map(|run| run.header.published()).cloned().collect()
 }
 

@@ -2,9 +2,9 @@
 
 use super::compare::{self, EndLength, refuse_mistakes};
 use super::fleet::{NatsArguments, versions};
-use super::runs::{LISTEN, RUNS, RunsFolder, find_run, serve_beside};
+use super::runs::{LISTEN, RUNS, RunsFolder, find_run, serve_alongside};
 use super::suites;
-use crate::Done;
+use crate::CommandResult;
 use crate::terminal::human_time;
 use dyno_core::counted;
 use dyno_engine::Control;
@@ -13,7 +13,7 @@ use dyno_facts::{
     TargetFacts, TrialStatus, has_secret, mask_secrets,
 };
 use dyno_fleet::{FleetOptions, WAIT};
-use dyno_judge::findings::verdict::sessions_of;
+use dyno_judge::findings::verdict::continued_sessions;
 use dyno_runner as runner;
 use dyno_runner::calibration::Calibration;
 use dyno_runner::databases::{add_target, are_costs_readable};
@@ -42,7 +42,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "F")]
     shrink: Option<f64>,
     /// Scale data and durations down so that the whole run takes about this long, such as 10m or 2h.
-    #[arg(long, value_name = "TIME", conflicts_with = "shrink", value_parser = seconds)]
+    #[arg(long, value_name = "TIME", conflicts_with = "shrink", value_parser = parse_seconds)]
     budget: Option<f64>,
     /// Print the steps, their sizes and seconds, and which tables are made and dropped; execute nothing.
     #[arg(long)]
@@ -119,13 +119,13 @@ struct Comparing {
     #[arg(long, requires = "compare")]
     together: bool,
     /// With --compare: pairs, or the fewest and the most, such as 6..20.
-    #[arg(long, value_name = "N..M", requires = "compare", value_parser = pairs)]
+    #[arg(long, value_name = "N..M", requires = "compare", value_parser = parse_pairs)]
     pairs: Option<(u32, u32)>,
     /// With --compare: stop when the 95% interval is as narrow as this to each side, such as 2%.
-    #[arg(long, value_name = "SHARE", requires = "compare", value_parser = share)]
+    #[arg(long, value_name = "SHARE", requires = "compare", value_parser = parse_share)]
     half_width: Option<f64>,
     /// With --compare: ratios that differ from 1 by less are equivalent; 3% unless given.
-    #[arg(long, value_name = "SHARE", requires = "compare", value_parser = share)]
+    #[arg(long, value_name = "SHARE", requires = "compare", value_parser = parse_share)]
     equivalence: Option<f64>,
     /// With --compare: stop when the verdict is certain. The verdict stays valid however often you look, stop and
     /// continue.
@@ -136,14 +136,14 @@ struct Comparing {
     #[arg(id = "earlier", long = "continue", value_name = "RUN")]
     earlier: Option<String>,
     /// With --compare: begin no further pair after this time of an experiment, such as 30m or 2h.
-    #[arg(long, value_name = "TIME", requires = "compare", value_parser = seconds)]
+    #[arg(long, value_name = "TIME", requires = "compare", value_parser = parse_seconds)]
     pair_budget: Option<f64>,
     /// A condition on the results of all experiments, such as 'tps.ratio.low > 0.97'.
     #[arg(long = "gate", value_name = "GATE")]
     gates: Vec<String>,
 }
 
-pub(crate) fn run(arguments: &Arguments) -> Done {
+pub(crate) fn run(arguments: &Arguments) -> CommandResult {
     refuse_mistakes(&arguments.comparing.gates)?;
     let mut overrides = Overrides {
         shrink: arguments.shrink,
@@ -172,34 +172,32 @@ pub(crate) fn run(arguments: &Arguments) -> Done {
         overrides.seed = overrides.seed.or(Some(continued.header.seed + 1));
     }
     let listen = arguments.serve.as_deref();
-    let _page = listen.map(|listen| serve_beside(&arguments.runs.dir, listen)).transpose()?;
-    let sharing = match arguments.share_target {
-        true => TableSharing::Allowed,
-        false => TableSharing::OnRequest,
-    };
-    let keeping = Keeping {
+    let _page = listen.map(|listen| serve_alongside(&arguments.runs.dir, listen)).transpose()?;
+    let sharing =
+        if arguments.share_target { TableSharing::Allowed } else { TableSharing::OnRequest };
+    let settings = RunSettings {
         dir: arguments.runs.dir.clone(),
         is_shared: arguments.share,
         new: arguments.new,
         fleet: arguments.fleet.options()?,
         sharing,
         continued,
-        length: if arguments.long { EndLength::Long } else { EndLength::Short },
-        ..Keeping::default()
+        length: if arguments.long { EndLength::Long } else { EndLength::Answer },
+        ..RunSettings::default()
     };
-    run_suite(&suite, &overrides, &keeping)
+    run_suite(&suite, &overrides, &settings)
 }
 
 /// Reads a length of time.
-pub(super) fn seconds(text: &str) -> Result<f64, &'static str> {
+pub(super) fn parse_seconds(text: &str) -> Result<f64, &'static str> {
     dyno_suite::seconds(text).ok_or("it takes a length of time such as 90s, 30m or 2h")
 }
 
-pub(super) fn share(text: &str) -> Result<f64, &'static str> {
+pub(super) fn parse_share(text: &str) -> Result<f64, &'static str> {
     dyno_suite::share(text).ok_or("it takes a share such as 2%, from 0.01% to 50%")
 }
 
-fn pairs(text: &str) -> Result<(u32, u32), &'static str> {
+fn parse_pairs(text: &str) -> Result<(u32, u32), &'static str> {
     dyno_suite::pairs(text).ok_or("it takes a number from 1 to 1000, or two, such as 6..20")
 }
 
@@ -214,36 +212,39 @@ impl Comparing {
         };
         let (baseline, candidate) = (baseline.clone(), candidate.clone());
         let design = if self.together { Design::Together } else { Design::InTurn };
-        let ways = match self.together || stop != WantedStop::default() {
-            true => vec![ComparisonWay { design, stop, ..ComparisonWay::default() }],
-            false => Vec::new(),
+        let ways = if self.together || stop != WantedStop::default() {
+            vec![ComparisonWay { design, stop, ..ComparisonWay::default() }]
+        } else {
+            Vec::new()
         };
         Some(Versus { baseline, candidate, control: None, ways, equivalence: self.equivalence })
     }
 }
 
-pub(crate) fn run_suite(suite: &Suite, overrides: &Overrides, keeping: &Keeping) -> Done {
+pub(crate) fn run_suite(
+    suite: &Suite,
+    overrides: &Overrides,
+    settings: &RunSettings,
+) -> CommandResult {
     let plan = Plan::build(suite, overrides)?;
-    let stored = run_kept(&plan, keeping)?;
-    if keeping.length == EndLength::Screen {
-        compare::next_steps(&stored.path);
-    }
+    let stored = run_and_store(&plan, settings)?;
     stored.verdict
 }
 
-pub(crate) fn run_plan(plan: &Plan, dir: &Path, new: bool) -> Done {
-    run_kept(plan, &Keeping { dir: dir.to_owned(), new, ..Keeping::default() })?.verdict
+pub(crate) fn run_plan(plan: &Plan, dir: &Path, new: bool) -> CommandResult {
+    run_and_store(plan, &RunSettings { dir: dir.to_owned(), new, ..RunSettings::default() })?
+        .verdict
 }
 
 /// The folder of a run, the run that it continues, and how it is executed and printed.
 #[derive(Default)]
-pub(crate) struct Keeping {
+pub(crate) struct RunSettings {
     pub(crate) dir: PathBuf,
     pub(crate) is_shared: bool,
     pub(crate) new: bool,
     pub(crate) reproduces: Option<String>,
     /// The run whose pairs count alongside those of this one.
-    pub(crate) continued: Option<Continued>,
+    pub(crate) continued: Option<ContinuedRun>,
     /// The load generators that make the load, if it isn't this process.
     pub(crate) fleet: Option<FleetOptions>,
     /// Permission of other runs to work on the same tables.
@@ -257,15 +258,15 @@ pub(crate) struct Keeping {
 pub(crate) struct StoredRun {
     pub(crate) path: PathBuf,
     /// Its end, gates and checks judged.
-    pub(crate) verdict: Done,
+    pub(crate) verdict: CommandResult,
 }
 
-pub(crate) fn run_kept(plan: &Plan, keeping: &Keeping) -> Result<StoredRun, Failure> {
+pub(crate) fn run_and_store(plan: &Plan, settings: &RunSettings) -> Result<StoredRun, Failure> {
     compare::refuse_unknown_checks(plan)?;
     let plan = &mut plan.clone();
     runner::check_options(crate::families(), plan)?;
-    if let Some(continued) = &keeping.continued {
-        continued.refuse_another(plan)?;
+    if let Some(continued) = &settings.continued {
+        continued.refuse_mismatch(plan)?;
         for change in compare::environment_changes(&continued.header) {
             output::talk(&format!("warning: {change}"));
         }
@@ -284,28 +285,28 @@ pub(crate) fn run_kept(plan: &Plan, keeping: &Keeping) -> Result<StoredRun, Fail
         let message = "Stopped before there were enough load generators.";
         fleet.ok_or_else(|| Failure::interrupted(message))
     };
-    let fleet = keeping.fleet.as_ref().map(gather).transpose()?;
-    let (run, begins) = open_run(plan, keeping)?;
-    let (sharing, drops_when_failed) = (keeping.sharing, keeping.is_bench);
+    let fleet = settings.fleet.as_ref().map(gather).transpose()?;
+    let (run, begins) = open_run(plan, settings)?;
+    let (sharing, drops_when_failed) = (settings.sharing, settings.is_bench);
     let terms = runner::RunTerms { fleet, sharing, drops_when_failed, begins };
     let outcome = runner::execute(crate::families(), plan, run, &control, terms)?;
     let path = outcome.path.clone();
-    Ok(StoredRun { path, verdict: compare::report(outcome, keeping.length)? })
+    Ok(StoredRun { path, verdict: compare::report(outcome, settings.length, settings.is_bench)? })
 }
 
 /// The interrupted run of the same plan, or a new one, and what is said when it begins.
-fn open_run(plan: &Plan, keeping: &Keeping) -> Result<(Run, Vec<String>), Failure> {
-    let sessions = keeping.continued.as_ref().map_or(&[][..], |continued| &continued.sessions);
+fn open_run(plan: &Plan, settings: &RunSettings) -> Result<(Run, Vec<String>), Failure> {
+    let sessions = settings.continued.as_ref().map_or(&[][..], |continued| &continued.sessions);
     let fill = |header: &mut RunHeader| {
         plan.store(header);
         // A run that is taken up again keeps what it began with.
         if header.continues.is_empty() {
             header.continues = sessions.to_vec();
         }
-        header.reproduces.clone_from(&keeping.reproduces);
+        header.reproduces.clone_from(&settings.reproduces);
     };
-    if !keeping.new
-        && let Some(path) = find_unfinished(plan, keeping)?
+    if !settings.new
+        && let Some(path) = find_unfinished(plan, settings)?
     {
         let mut run = Run::open(&path)?;
         let next = match run.last_trial() {
@@ -318,9 +319,10 @@ fn open_run(plan: &Plan, keeping: &Keeping) -> Result<(Run, Vec<String>), Failur
         return Ok((run, vec![begins]));
     }
     let loads = plan.measured_loads();
-    let beside = match loads.is_empty() {
-        true => String::new(),
-        false => format!(", and the load of {}: it is timed when it has begun", loads.join(", ")),
+    let load_note = if loads.is_empty() {
+        String::new()
+    } else {
+        format!(", and the load of {}: it is timed when it has begun", loads.join(", "))
     };
     for command in compare::commands(plan).iter().filter(|command| has_secret(command)) {
         output::talk(&format!(
@@ -329,49 +331,53 @@ fn open_run(plan: &Plan, keeping: &Keeping) -> Result<(Run, Vec<String>), Failur
         ));
         output::talk("hint: give it in a file such as ~/.my.cnf or ~/.pgpass");
     }
-    let length = match plan.steps.is_empty() {
-        true => suites::NOTHING_LEFT.to_owned(),
-        false => {
-            let most = if plan.may_end_sooner() { "at most " } else { "" };
-            let steps = counted(plan.steps.len() as u64, "step");
-            format!("{most}{steps}, about {}{beside}", human_time(plan.estimated_s))
-        }
+    let length = if plan.steps.is_empty() {
+        suites::NOTHING_LEFT.to_owned()
+    } else {
+        let at_most = if plan.may_end_sooner() { "at most " } else { "" };
+        let steps = counted(plan.steps.len() as u64, "step");
+        format!("{at_most}{steps}, about {}{load_note}", human_time(plan.estimated_s))
     };
     let mut begins = vec![format!("{}: {length}.", plan.suite.title)];
     let refusal = dyno_reactor::chosen_io().refusal.as_ref();
-    begins.extend(refusal.map(|why| {
-        format!("note: loops use epoll, which costs more CPU: io_uring is refused: {why}.")
+    begins.extend(refusal.map(|reason| {
+        format!("note: loops use epoll, which costs more CPU: io_uring is refused: {reason}.")
     }));
     let environment = dyno_observe::environment();
     let mut header = RunHeader {
-        effects: Calibration::of(&environment).map(|known| known.effects).unwrap_or_default(),
+        effects: Calibration::for_environment(&environment)
+            .map(|calibration| calibration.effects)
+            .unwrap_or_default(),
         environment,
         ..RunHeader::new(&plan.suite.name, command_line(), plan.seed)
     };
     fill(&mut header);
-    Ok((Run::create(&keeping.dir, header, keeping.is_shared)?, begins))
+    Ok((Run::create(&settings.dir, header, settings.is_shared)?, begins))
 }
 
 /// The interrupted run of the same plan.
 ///
 /// # Errors
 /// It is being executed.
-pub(crate) fn find_unfinished(plan: &Plan, keeping: &Keeping) -> Result<Option<PathBuf>, Failure> {
-    let sessions = keeping.continued.as_ref().map_or(&[][..], |continued| &continued.sessions);
-    let goes_on_with = |all: &[EarlierSession]| all.last().map(|session| session.folder.clone());
-    for entry in dyno_store::list(&keeping.dir)?.iter().rev() {
-        let same = entry.header.as_ref().is_ok_and(|header| {
+pub(crate) fn find_unfinished(
+    plan: &Plan,
+    settings: &RunSettings,
+) -> Result<Option<PathBuf>, Failure> {
+    let sessions = settings.continued.as_ref().map_or(&[][..], |continued| &continued.sessions);
+    for entry in dyno_store::list(&settings.dir)?.iter().rev() {
+        let is_same_run = entry.header.as_ref().is_ok_and(|header| {
             header.plan.as_ref().is_some_and(|stored| stored.hash == plan.hash)
-                && header.reproduces == keeping.reproduces
-                && goes_on_with(&header.continues) == goes_on_with(sessions)
+                && header.reproduces == settings.reproduces
+                && last_folder(&header.continues) == last_folder(sessions)
         });
-        if same && entry.is_growing && keeping.sharing != TableSharing::Allowed {
+        if is_same_run && entry.is_growing && settings.sharing != TableSharing::Allowed {
             let message = format!("The same run is being executed, in {}.", entry.path.display());
-            let anew = if keeping.is_bench { "" } else { " `--new` begins another run beside it." };
+            let alternative =
+                if settings.is_bench { "" } else { " `--new` begins another run beside it." };
             let hint = "Wait for its end, or stop it and give the command again: it goes on.";
-            return Err(Failure::new(message).with_hint(format!("{hint}{anew}")));
+            return Err(Failure::new(message).with_hint(format!("{hint}{alternative}")));
         }
-        let is_unfinished = same
+        let is_unfinished = is_same_run
             && match entry.status() {
                 Some(RunStatus::Interrupted) => true,
                 Some(RunStatus::Failed(_)) => {
@@ -387,13 +393,18 @@ pub(crate) fn find_unfinished(plan: &Plan, keeping: &Keeping) -> Result<Option<P
     Ok(None)
 }
 
+fn last_folder(sessions: &[EarlierSession]) -> Option<&str> {
+    sessions.last().map(|session| session.folder.as_str())
+}
+
 /// Returns true if trials of the plan are left, those that failed among them.
 fn ended_early(plan: &Plan, path: &Path) -> Result<bool, Failure> {
     let data = dyno_store::read(path)?;
     // What failed is made again, and so is a stage that failed: the trial is its sum.
     let trials = data.trials.iter().map(|trial| &trial.summary);
-    let complete = trials.filter(|of| of.status == TrialStatus::Complete && of.stage.is_none());
-    let complete: BTreeSet<&str> = complete.map(|of| of.step.as_str()).collect();
+    let complete =
+        trials.filter(|trial| trial.status == TrialStatus::Complete && trial.stage.is_none());
+    let complete: BTreeSet<&str> = complete.map(|trial| trial.step.as_str()).collect();
     let settled = plan.settled(&BTreeSet::new(), &data.header.skipped.keys().cloned().collect());
     let mut trials = plan.steps.iter().filter(|step| matches!(step.action, StepAction::Trial(_)));
     Ok(trials.any(|step| !complete.contains(step.id.as_str()) && !settled.contains(&step.id)))
@@ -401,14 +412,14 @@ fn ended_early(plan: &Plan, path: &Path) -> Result<bool, Failure> {
 
 /// The command as it was given, passwords masked.
 fn command_line() -> Vec<String> {
-    let redacted = |argument: String| match argument.split_once('=') {
+    let redact = |argument: String| match argument.split_once('=') {
         Some((name, url)) if url.contains("://") => {
             format!("{name}={}", SecretUrl::new(url).redacted())
         }
         _ if argument.contains("://") => SecretUrl::new(argument).redacted(),
         _ => mask_secrets(&argument),
     };
-    std::env::args().map(redacted).collect()
+    std::env::args().map(redact).collect()
 }
 
 #[derive(Debug, clap::Args)]
@@ -423,14 +434,17 @@ pub(crate) struct QuickstartArguments {
     long: bool,
 }
 
-pub(crate) fn quickstart(arguments: &QuickstartArguments) -> Done {
+pub(crate) fn quickstart(arguments: &QuickstartArguments) -> CommandResult {
     let overrides = Overrides { shrink: arguments.shrink, ..Overrides::default() };
-    let mut keeping = Keeping { dir: arguments.runs.dir.clone(), new: true, ..Keeping::default() };
+    let mut settings =
+        RunSettings { dir: arguments.runs.dir.clone(), new: true, ..RunSettings::default() };
     if !arguments.long {
         output::hide_steps();
-        keeping.length = EndLength::Screen;
     }
-    run_suite(&Suite::open("quickstart", &crate::offers())?, &overrides, &keeping)
+    settings.length = if arguments.long { EndLength::Long } else { EndLength::Screen };
+    run_suite(&Suite::open("quickstart", &crate::offers())?, &overrides, &settings)?;
+    compare::next_steps();
+    Ok(())
 }
 
 /// `--paper` of the drop-ins: their command line is run as a suite.
@@ -438,7 +452,7 @@ pub(crate) fn run_levels(levels: &LevelSuite) -> ExitCode {
     exit_code(run_recorded(levels).map(|()| 0))
 }
 
-fn run_recorded(levels: &LevelSuite) -> Done {
+fn run_recorded(levels: &LevelSuite) -> CommandResult {
     let suite = Suite::parse("", &levels.text(), &crate::offers())?.with_scripts(&levels.scripts);
     let url = SecretUrl::new(levels.target.reveal().reveal());
     let overrides = Overrides {
@@ -447,12 +461,12 @@ fn run_recorded(levels: &LevelSuite) -> Done {
         ..Overrides::default()
     };
     let plan = Plan::build(&suite, &overrides)?;
-    let keeping = Keeping { dir: RUNS.into(), length: EndLength::Short, ..Keeping::default() };
-    run_kept(&plan, &keeping)?.verdict
+    let settings = RunSettings { dir: RUNS.into(), ..RunSettings::default() };
+    run_and_store(&plan, &settings)?.verdict
 }
 
 /// An earlier run that a new one continues with.
-pub(crate) struct Continued {
+pub(crate) struct ContinuedRun {
     folder: String,
     header: RunHeader,
     /// And those that it continues with itself, the oldest first.
@@ -463,7 +477,7 @@ pub(crate) struct Continued {
 ///
 /// # Errors
 /// When there is none, somebody writes to it, or it has no pairs that can count.
-fn read_continued(dir: &Path, name: &str) -> Result<Continued, Failure> {
+fn read_continued(dir: &Path, name: &str) -> Result<ContinuedRun, Failure> {
     let data = dyno_store::read(&find_run(dir, name)?)?;
     let folder = data.path.file_name().unwrap_or_default().to_string_lossy().into_owned();
     if data.status() == RunStatus::Running {
@@ -473,59 +487,64 @@ fn read_continued(dir: &Path, name: &str) -> Result<Continued, Failure> {
     for warning in &data.warnings {
         output::talk(&format!("warning: {warning}"));
     }
-    let sessions = sessions_of(&data).map_err(Failure::usage)?;
-    let own = sessions.last().map_or(&[][..], |own| &own.comparisons);
-    let most = own.iter().flat_map(|of| of.metrics.values()).map(Vec::len).max();
-    if most.unwrap_or(0) < 2 {
+    let sessions = continued_sessions(&data).map_err(Failure::usage)?;
+    let comparisons = sessions.last().map_or(&[][..], |session| &session.comparisons);
+    let metrics = comparisons.iter().flat_map(|comparison| comparison.metrics.values());
+    let max_pairs = metrics.map(Vec::len).max();
+    if max_pairs.unwrap_or(0) < 2 {
         let message =
             format!("{folder} has no two complete pairs, so there is nothing to continue.");
         return Err(Failure::usage(message).with_hint(
             "The same command goes on with an interrupted run; a comparison begins without `--continue`.",
         ));
     }
-    Ok(Continued { folder, header: data.header, sessions })
+    Ok(ContinuedRun { folder, header: data.header, sessions })
 }
 
-impl Continued {
+impl ContinuedRun {
     /// Checks that pairs of this plan may count together with those of the run.
     ///
     /// # Errors
     /// The verdict of both would not be valid.
-    fn refuse_another(&self, plan: &Plan) -> Done {
-        let refuse = |why: String, hint: &str| {
-            let message = format!("{} can't be continued: {why}.", self.folder);
+    fn refuse_mismatch(&self, plan: &Plan) -> CommandResult {
+        let refuse = |reason: String, hint: &str| {
+            let message = format!("{} can't be continued: {reason}.", self.folder);
             Err(Failure::usage(message).with_hint(hint))
         };
         const SAME: &str = "Give the same suite, targets and options as that run had.";
-        let (then, now) = (&self.header.suite, &plan.suite.name);
-        if then != now {
-            return refuse(format!("its suite was {then:?}, not {now:?}"), SAME);
+        let (earlier, current) = (&self.header.suite, &plan.suite.name);
+        if earlier != current {
+            return refuse(format!("its suite was {earlier:?}, not {current:?}"), SAME);
         }
-        let both = [("this command", &plan.experiments), ("it", &self.header.experiments)];
-        for (whose, experiments) in both {
-            let is_ended_by_another_rule = |of: &ExperimentFacts| {
-                of.comparison.as_ref().is_none_or(|comparison| !comparison.stop.is_until_decided)
-            };
-            if let Some(found) = experiments.iter().find(|one| is_ended_by_another_rule(one)) {
-                let why = format!("{whose} does not compare `{}` until decided", found.name);
-                return refuse(why, "Only `--until-decided` stays valid over sessions.");
+        let sides = [("this command", &plan.experiments), ("it", &self.header.experiments)];
+        for (subject, experiments) in sides {
+            let mismatch = experiments.iter().find(|experiment| {
+                let comparison = experiment.comparison.as_ref();
+                comparison.is_none_or(|comparison| !comparison.stop.is_until_decided)
+            });
+            if let Some(experiment) = mismatch {
+                let name = &experiment.name;
+                let reason = format!("{subject} does not compare `{name}` until decided");
+                return refuse(reason, "Only `--until-decided` stays valid over sessions.");
             }
         }
-        if let Some(found) = plan.experiments.iter().find(|one| one.pairs_per_unit() > 1) {
-            let why = format!("several pairs of `{}` share a restart or a load", found.name);
-            return refuse(why, "`restart_each = \"pair\"` can be continued.");
+        let mut experiments = plan.experiments.iter();
+        if let Some(experiment) = experiments.find(|experiment| experiment.pairs_per_unit() > 1) {
+            let name = &experiment.name;
+            let reason = format!("several pairs of `{name}` share a restart or a load");
+            return refuse(reason, "`restart_each = \"pair\"` can be continued.");
         }
-        let then = comparable(&self.header.experiments, &self.header.targets);
-        let now = comparable(&plan.experiments, &plan.targets);
-        let mut names = then.keys().chain(now.keys());
-        match names.find(|name| then.get(*name) != now.get(*name)) {
+        let earlier = comparable_values(&self.header.experiments, &self.header.targets);
+        let current = comparable_values(&plan.experiments, &plan.targets);
+        let mut names = earlier.keys().chain(current.keys());
+        match names.find(|name| earlier.get(*name) != current.get(*name)) {
             None => Ok(()),
             Some(name) => {
-                let value = |all: &BTreeMap<String, Value>| match all.get(name) {
+                let value = |values: &BTreeMap<String, Value>| match values.get(name) {
                     None => "none".to_owned(),
                     Some(value) => value.to_string(),
                 };
-                refuse(format!("{name} was {}, not {}", value(&then), value(&now)), SAME)
+                refuse(format!("{name} was {}, not {}", value(&earlier), value(&current)), SAME)
             }
         }
     }
@@ -533,19 +552,24 @@ impl Continued {
 
 /// The values that decide what experiments measure and how they are judged, and how targets are reached, by the names
 /// of messages; not what ends an experiment.
-fn comparable(experiments: &[ExperimentFacts], targets: &[TargetFacts]) -> BTreeMap<String, Value> {
+fn comparable_values(
+    experiments: &[ExperimentFacts],
+    targets: &[TargetFacts],
+) -> BTreeMap<String, Value> {
     const OTHER: &str = "name title title_zh description description_zh gates published prepare cleanup \
                          repeats repeats_s pairs_least pairs_most half_width is_until_decided budget_s";
     const ADDRESS: &str = "url role nodes route shard_rule twin_of part_of";
     let is_among = |keys: &str, key: &str| keys.split(' ').any(|known| known == key);
-    let mut all = BTreeMap::new();
+    let mut named_values = BTreeMap::new();
     let mut add = |kind: &str, name: &str, facts: Value, counts: &dyn Fn(&str) -> bool| {
         let Value::Object(mut values) = facts else { return };
         if let Some(Value::Object(comparison)) = values.remove("comparison") {
             values.extend(comparison);
         }
         let counting = values.into_iter().filter(|(key, value)| counts(key) && !value.is_null());
-        all.extend(counting.map(|(key, value)| (format!("`{key}` of its {kind} `{name}`"), value)));
+        named_values.extend(
+            counting.map(|(key, value)| (format!("`{key}` of its {kind} `{name}`"), value)),
+        );
     };
     for facts in experiments {
         add("experiment", &facts.name, json!(facts), &|key| !is_among(OTHER, key));
@@ -553,5 +577,5 @@ fn comparable(experiments: &[ExperimentFacts], targets: &[TargetFacts]) -> BTree
     for facts in targets {
         add("target", &facts.name, json!(facts), &|key| is_among(ADDRESS, key));
     }
-    all
+    named_values
 }

@@ -1,8 +1,8 @@
 //! The runs that there are: `dyno ls`, `dyno show`, how verbs find one; `dyno serve`, and the page alongside a run.
 
-use super::compare::{EndLength, print_results};
-use super::paper::paper_of;
-use crate::Done;
+use super::compare::print_results;
+use super::paper::build_paper;
+use crate::{CommandResult, env_variable};
 use dyno_facts::{RunStatus, text_table};
 use dyno_runner::failure::Failure;
 use dyno_runner::{output, process_list, signals};
@@ -32,27 +32,30 @@ pub(crate) struct ShowArguments {
 }
 
 /// `dyno ls`.
-pub(crate) fn list(RunsFolder { dir }: &RunsFolder) -> Done {
+pub(crate) fn list(RunsFolder { dir }: &RunsFolder) -> CommandResult {
     let entries = dyno_store::list(dir)?;
     if entries.is_empty() {
         output::talk(&format!("There are no runs in {}.", dir.display()));
         return Ok(());
     }
-    let rows: Vec<Vec<String>> = entries.iter().map(row).collect();
+    let rows: Vec<Vec<String>> = entries.iter().map(run_row).collect();
     output::data(&text_table(&["run", "status", "trials", "title"], &rows, |place| place >= 2));
     Ok(())
 }
 
 /// `dyno show`.
-pub(crate) fn show(arguments: &ShowArguments) -> Done {
+pub(crate) fn show(arguments: &ShowArguments) -> CommandResult {
     let runs = read_runs(&arguments.runs.dir, std::slice::from_ref(&arguments.run))?;
     // Columns of notes have the numbers of the checks, which follow.
-    print_results(&paper_of(&runs), EndLength::Long);
+    print_results(&build_paper(&runs));
     Ok(())
 }
 
-fn row(entry: &RunEntry) -> Vec<String> {
-    let name = entry.path.file_name().map(|name| name.to_string_lossy().into_owned());
+fn folder_name(entry: &RunEntry) -> String {
+    entry.path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
+}
+
+fn run_row(entry: &RunEntry) -> Vec<String> {
     let status = match entry.status() {
         Some(RunStatus::Running) => "running",
         Some(RunStatus::Complete) => "complete",
@@ -61,7 +64,7 @@ fn row(entry: &RunEntry) -> Vec<String> {
         None => "unreadable",
     };
     vec![
-        name.unwrap_or_default(),
+        folder_name(entry),
         status.to_owned(),
         entry.trials_ended.to_string(),
         match &entry.header {
@@ -72,14 +75,14 @@ fn row(entry: &RunEntry) -> Vec<String> {
 }
 
 pub(crate) fn read_runs(runs: &Path, names: &[String]) -> Result<Vec<RunData>, Failure> {
-    let read = |name: &String| {
+    let stored_runs = names.iter().map(|name| {
         let data = dyno_store::read(&find_run(runs, name)?)?;
         for warning in &data.warnings {
             output::talk(&format!("warning: {warning}"));
         }
         Ok(data)
-    };
-    names.iter().map(read).collect()
+    });
+    stored_runs.collect()
 }
 
 /// Finds a run by its path, by its name inside `runs`, by the beginning of that, or as `last`.
@@ -99,12 +102,9 @@ pub(crate) fn find_run(runs: &Path, name: &str) -> Result<PathBuf, Failure> {
             .with_hint("`dyno bench URL URL` measures two databases and compares them."));
     }
     let entries = dyno_store::list(runs)?;
-    let folder = |entry: &RunEntry| {
-        entry.path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
-    };
     let mut matches: Vec<&RunEntry> = match name {
-        "last" => entries.iter().max_by_key(|entry| folder(entry)).into_iter().collect(),
-        _ => entries.iter().filter(|entry| folder(entry).starts_with(name)).collect(),
+        "last" => entries.iter().max_by_key(|entry| folder_name(entry)).into_iter().collect(),
+        _ => entries.iter().filter(|entry| folder_name(entry).starts_with(name)).collect(),
     };
     match (matches.pop(), matches.len()) {
         (Some(entry), 0) => Ok(entry.path.clone()),
@@ -141,13 +141,13 @@ pub(crate) struct ServeArguments {
     names: Vec<String>,
 }
 
-pub(crate) fn serve(arguments: &ServeArguments) -> Done {
+pub(crate) fn serve(arguments: &ServeArguments) -> CommandResult {
     if let (Some(_), Err(error)) = (&arguments.token, process_list::hide_values(&["token"])) {
         output::talk(&format!(
             "warning: the token can be seen in the process list: {error}. Give it in {TOKEN_VARIABLE}."
         ));
     }
-    let server = bind(
+    let server = bind_server(
         &arguments.runs.dir,
         &arguments.listen,
         arguments.token.as_deref(),
@@ -170,33 +170,32 @@ pub(crate) fn serve(arguments: &ServeArguments) -> Done {
 }
 
 /// Serves the page alongside a run until what is returned is dropped.
-pub(crate) fn serve_beside(runs: &Path, listen: &str) -> Result<RunningServer, Failure> {
-    let server = bind(runs, listen, None, Vec::new())?;
+pub(crate) fn serve_alongside(runs: &Path, listen: &str) -> Result<RunningServer, Failure> {
+    let server = bind_server(runs, listen, None, Vec::new())?;
     let url = server.url();
     let running = server.start()?;
     output::talk(&format!("The run can be watched at {url}"));
     Ok(running)
 }
 
-fn bind(
+fn bind_server(
     runs: &Path,
     listen: &str,
     token: Option<&str>,
     names: Vec<String>,
 ) -> Result<BoundServer, Failure> {
-    let from_variable = std::env::var(TOKEN_VARIABLE).ok().filter(|token| !token.is_empty());
-    let own = token.map(str::to_owned).or(from_variable);
-    let token = own.map(|token| Token::own(&token)).transpose();
+    let token = token.map(str::to_owned).or(env_variable(TOKEN_VARIABLE));
+    let token = token.map(|token| Token::own(&token)).transpose();
     let settings = Settings {
         runs: runs.to_owned(),
-        listen: address(listen)?,
+        listen: parse_address(listen)?,
         token: token.map_err(|error| Failure { code: 2, ..error.into() })?,
         names,
     };
     Ok(BoundServer::bind(settings)?)
 }
 
-fn address(listen: &str) -> Result<SocketAddr, Failure> {
+fn parse_address(listen: &str) -> Result<SocketAddr, Failure> {
     let mut addresses = listen.to_socket_addrs().ok().into_iter().flatten();
     addresses.next().ok_or_else(|| {
         Failure::usage(format!("`{listen}` is no address to listen on."))

@@ -2,7 +2,7 @@
 //! dropped.
 
 use crate::terminal::human_time;
-use crate::{Done, families, offers};
+use crate::{CommandResult, families, offers};
 use dyno_core::counted;
 use dyno_facts::format::{grouped, whole};
 use dyno_facts::{
@@ -23,7 +23,7 @@ pub(crate) struct Arguments {
     toml: bool,
 }
 
-pub(crate) fn run(arguments: &Arguments) -> Done {
+pub(crate) fn run(arguments: &Arguments) -> CommandResult {
     let Some(name) = &arguments.suite else {
         for bundle in bundled() {
             let suite = Suite::open(bundle.name, &offers())?;
@@ -47,40 +47,40 @@ pub(crate) fn run(arguments: &Arguments) -> Done {
     let row = |target: &SuiteTarget| vec![target.name.value.clone(), target.facts.title.clone()];
     let targets: Vec<_> = suite.targets.iter().map(row).collect();
     text.push_str(&format!("\n{}", text_table(&["target", "title"], &targets, |_| false)));
-    text.push_str(&format!("\n{}", experiments(&suite)?));
+    text.push_str(&format!("\n{}", experiments_table(&suite)?));
     output::data(&text);
     Ok(())
 }
 
 /// A plan of the suite on these of its targets, as if all of them had an address.
-fn plan(suite: &Suite, targets: &[&str]) -> Result<Plan, Failure> {
+fn build_plan(suite: &Suite, targets: &[&str]) -> Result<Plan, Failure> {
     let url = |name: &&str| ((*name).to_owned(), SecretUrl::new(format!("mysql://{name}/suites")));
     let targets = targets.iter().map(url).collect();
     Ok(Plan::build(suite, &Overrides { targets, ..Overrides::default() })?)
 }
 
-fn rows(experiment: &ExperimentFacts) -> u64 {
+fn count_rows(experiment: &ExperimentFacts) -> u64 {
     experiment.data.map_or(0, |size| size.tables.saturating_mul(size.rows_per_table))
 }
 
 /// The names of its targets; one for a suite that takes any.
-fn names(suite: &Suite) -> Vec<&str> {
-    match suite.targets.is_empty() {
-        true => vec!["any"],
-        false => suite.targets.iter().map(|target| target.name.value.as_str()).collect(),
+fn target_names(suite: &Suite) -> Vec<&str> {
+    if suite.targets.is_empty() {
+        return vec!["any"];
     }
+    suite.targets.iter().map(|target| target.name.value.as_str()).collect()
 }
 
 fn overview(suite: &Suite) -> Result<String, Failure> {
     // The most that one of the targets needs.
-    let (mut most_rows, mut sessions, mut seconds) = (0, 1, 0.0_f64);
-    for target in names(suite) {
-        let plan = plan(suite, &[target])?;
+    let (mut max_rows, mut sessions, mut seconds) = (0, 1, 0.0_f64);
+    for target in target_names(suite) {
+        let plan = build_plan(suite, &[target])?;
         let steps = plan.steps.iter().filter(|step| step.target == target);
         seconds = seconds.max(steps.map(|step| step.estimated_s).sum());
         for experiment in plan.experiments.iter().filter(|e| e.targets.iter().any(|t| t == target))
         {
-            most_rows = most_rows.max(rows(experiment));
+            max_rows = max_rows.max(count_rows(experiment));
             sessions = experiment.workers.iter().copied().fold(sessions, u32::max);
         }
     }
@@ -97,27 +97,28 @@ fn overview(suite: &Suite) -> Result<String, Failure> {
         suite.facts.title,
         paper.collect::<String>(),
         counted(sessions, "session"),
-        whole(most_rows as f64),
+        whole(max_rows as f64),
         human_time(seconds)
     ))
 }
 
-fn experiments(suite: &Suite) -> Result<String, Failure> {
-    let plan = plan(suite, &names(suite))?;
+fn experiments_table(suite: &Suite) -> Result<String, Failure> {
+    let plan = build_plan(suite, &target_names(suite))?;
     let mut lines = Vec::new();
     for experiment in &plan.experiments {
-        let levels = match experiment.degrees.is_empty() {
-            true => experiment.workers.iter().map(u32::to_string).collect::<Vec<_>>(),
-            false => experiment.degrees.iter().map(|degree| format!("degree {degree}")).collect(),
+        let levels = if experiment.degrees.is_empty() {
+            experiment.workers.iter().map(u32::to_string).collect::<Vec<_>>()
+        } else {
+            experiment.degrees.iter().map(|degree| format!("degree {degree}")).collect()
         };
-        let own = plan.steps.iter().filter(|step| step.experiment == experiment.name);
-        let seconds: f64 = own.map(|step| step.estimated_s).sum();
+        let steps = plan.steps.iter().filter(|step| step.experiment == experiment.name);
+        let seconds: f64 = steps.map(|step| step.estimated_s).sum();
         lines.push(vec![
             experiment.name.clone(),
             format!("{} {}", experiment.workload, experiment.test),
             levels.join(" "),
             experiment.targets.len().to_string(),
-            grouped(rows(experiment)),
+            grouped(count_rows(experiment)),
             human_time(seconds),
         ]);
     }
@@ -130,8 +131,8 @@ fn experiments(suite: &Suite) -> Result<String, Failure> {
 pub(crate) const NOTHING_LEFT: &str = "nothing is left to run";
 
 /// `dyno run --plan`. For a budget that is too small it prints the smallest plan and fails as the run would.
-pub(crate) fn show_plan(suite: &Suite, overrides: &Overrides) -> Done {
-    let (mut plan, refused) = match Plan::build(suite, overrides) {
+pub(crate) fn show_plan(suite: &Suite, overrides: &Overrides) -> CommandResult {
+    let (mut plan, refusal) = match Plan::build(suite, overrides) {
         Ok(plan) => (plan, None),
         Err(error) => match Plan::smallest(suite, overrides) {
             Some(plan) => (plan, Some(error)),
@@ -139,15 +140,16 @@ pub(crate) fn show_plan(suite: &Suite, overrides: &Overrides) -> Done {
         },
     };
     check_options(families(), &mut plan)?;
-    output::data(&text(&plan)?);
-    refused.map_or(Ok(()), |error| Err(error.into()))
+    output::data(&plan_text(&plan)?);
+    refusal.map_or(Ok(()), |error| Err(error.into()))
 }
 
 /// All of it, as `dyno run --plan` prints it.
-fn text(plan: &Plan) -> Result<String, Failure> {
-    let length = match plan.steps.is_empty() {
-        true => NOTHING_LEFT.to_owned(),
-        false => format!("about {}", human_time(plan.estimated_s)),
+fn plan_text(plan: &Plan) -> Result<String, Failure> {
+    let length = if plan.steps.is_empty() {
+        NOTHING_LEFT.to_owned()
+    } else {
+        format!("about {}", human_time(plan.estimated_s))
     };
     let mut text = format!("{}: {length}\n", plan.suite.title);
     for note in &plan.notes {
@@ -156,8 +158,8 @@ fn text(plan: &Plan) -> Result<String, Failure> {
     text.push_str(&format!(
         "\n{}\n{}\nNo server was asked: the run itself finds whether each can be reached, lets the account in and \
          has the room.\n",
-        steps(plan),
-        tables(plan)?
+        steps_table(plan),
+        describe_tables(plan)?
     ));
     if plan.experiments.iter().any(|planned| planned.retry_starved > 0) {
         text.push_str(
@@ -175,14 +177,14 @@ type NumberedSteps<'a> = Vec<(usize, &'a PlanStep)>;
 
 fn open_level<'a>(plan: &Plan, step: &'a PlanStep) -> Option<OpenLevel<'a>> {
     let StepAction::Trial(trial) = &step.action else { return None };
-    let planned = plan.experiment(&step.experiment)?;
-    let is_open = planned.has_open_repeats() && trial.purpose == Purpose::Measure;
+    let experiment = plan.experiment(&step.experiment)?;
+    let is_open = experiment.has_open_repeats() && trial.purpose == Purpose::Measure;
     let rate = trial.rate.map(f64::to_bits);
     is_open.then_some((step.experiment.as_str(), trial.workers, trial.degree, rate))
 }
 
 /// A row for each step; for all repeats of a load level if the run decides their number.
-fn steps(plan: &Plan) -> String {
+fn steps_table(plan: &Plan) -> String {
     let mut rows: Vec<(Option<OpenLevel<'_>>, NumberedSteps<'_>)> = Vec::new();
     for (number, step) in (1..).zip(&plan.steps) {
         let level = open_level(plan, step);
@@ -199,7 +201,7 @@ fn steps(plan: &Plan) -> String {
         vec![
             if first == last { first.to_string() } else { format!("{first}–{last}") },
             step.experiment.clone(),
-            listed(steps.iter().map(|(_, step)| step.target.clone()).collect()),
+            join_distinct(steps.iter().map(|(_, step)| step.target.clone()).collect()),
             experiment.map_or(String::new(), |experiment| describe_step(plan, experiment, step)),
             // Those of a search that may not be needed.
             if seconds > 0.0 { format!("{seconds:.0}") } else { "–".to_owned() },
@@ -250,7 +252,7 @@ fn describe_trial(planned: &ExperimentFacts, trial: &PlannedTrial) -> String {
         text.push_str(&format!(" after {} s of warm-up", trial.warmup_s));
     }
     match trial.purpose {
-        Purpose::Measure => text.push_str(&repeats(planned, trial.repeat)),
+        Purpose::Measure => text.push_str(&describe_repeats(planned, trial.repeat)),
         Purpose::Search => text.push_str(", search"),
         Purpose::Confirm => text.push_str(", confirmation"),
     }
@@ -258,7 +260,7 @@ fn describe_trial(planned: &ExperimentFacts, trial: &PlannedTrial) -> String {
 }
 
 /// The number of this repeat, or what ends them all.
-fn repeats(planned: &ExperimentFacts, repeat: u32) -> String {
+fn describe_repeats(planned: &ExperimentFacts, repeat: u32) -> String {
     if !planned.has_open_repeats() {
         return format!(", repeat {repeat}");
     }
@@ -268,15 +270,15 @@ fn repeats(planned: &ExperimentFacts, repeat: u32) -> String {
             let (_, seconds) = bound.unwrap_or_default();
             format!(", repeated for {seconds} s")
         }
-        (Some(stop), Some((least, seconds))) if !stop.may_end_sooner() => {
-            format!(", pairs for {seconds} s, {least} at least")
+        (Some(stop), Some((min_pairs, seconds))) if !stop.may_end_sooner() => {
+            format!(", pairs for {seconds} s, {min_pairs} at least")
         }
         (Some(stop), _) => format!(", up to {} pairs", stop.pairs_most),
     }
 }
 
 /// Tables of each target, in the order of their experiments.
-fn tables(plan: &Plan) -> Result<String, Failure> {
+fn describe_tables(plan: &Plan) -> Result<String, Failure> {
     let mut text = String::new();
     for target in plan.targets.iter().filter(|target| target.owner() == target.name) {
         let (mut made, mut dropped, mut scripts) = (Vec::new(), Vec::new(), Vec::new());
@@ -288,9 +290,10 @@ fn tables(plan: &Plan) -> Result<String, Failure> {
             };
             let Some(planned) = plan.experiment(&step.experiment) else { continue };
             let family = family::experiment(families(), plan, planned)?;
-            match family.keeps_existing() {
-                true => list.extend(family.tables()),
-                false => scripts.push(planned.name.clone()),
+            if family.keeps_existing() {
+                list.extend(family.tables());
+            } else {
+                scripts.push(planned.name.clone());
             }
         }
         let remaining = made.iter().filter(|table| !dropped.contains(table)).cloned().collect();
@@ -299,14 +302,14 @@ fn tables(plan: &Plan) -> Result<String, Failure> {
              Tables that are there already have to hold the same data, and are kept.\n",
             target.name,
             target.url.redacted(),
-            listed(made),
-            listed(remaining)
+            join_distinct(made),
+            join_distinct(remaining)
         ));
         if !scripts.is_empty() {
             text.push_str(&format!(
                 "  Scripts of your own ({}) create, change and drop what they like, also what was \
                  there before. What they leave stays, unless `cleanup = true` calls their `cleanup`.\n",
-                listed(scripts)
+                join_distinct(scripts)
             ));
         }
     }
@@ -314,7 +317,7 @@ fn tables(plan: &Plan) -> Result<String, Failure> {
 }
 
 /// Each name once, in the order of the first ones.
-fn listed(names: Vec<String>) -> String {
+fn join_distinct(names: Vec<String>) -> String {
     let mut distinct = BTreeSet::new();
     let names: Vec<_> = names.into_iter().filter(|name| distinct.insert(name.clone())).collect();
     if names.is_empty() { "none".to_owned() } else { names.join(", ") }
@@ -325,7 +328,7 @@ mod tests {
     use super::*;
     use dyno_facts::SecretUrl;
 
-    fn table(pairs: &str) -> String {
+    fn render_steps(pairs: &str) -> String {
         let text = format!(
             "[suite]\nname = 's'\n[target.old]\nurl = 'mysql://u@h/a'\n\
              [target.new]\nurl = 'mysql://u@h/b'\n[[experiment]]\nname = 'e'\n\
@@ -334,19 +337,19 @@ mod tests {
              compare = {{ baseline = 'old', candidates = 'new', {pairs} }}\n"
         );
         let suite = Suite::parse("s.toml", &text, &[dyno_sysbench::OFFER]).expect("a suite");
-        steps(&Plan::build(&suite, &Overrides::default()).expect("a plan"))
+        steps_table(&Plan::build(&suite, &Overrides::default()).expect("a plan"))
     }
 
     #[test]
     fn pairs_that_are_made_as_needed_are_one_row_for_each_level() {
-        let open = table("until_decided = true, budget = '5m'");
+        let open = render_steps("until_decided = true, budget = '5m'");
         assert_eq!(open.lines().filter(|line| line.contains(" e ")).count(), 4, "{open}");
         for level in ["1 worker, 10 s, up to 200 pairs", "8 workers, 10 s, up to 200 pairs"] {
             let row = open.lines().find(|line| line.contains(level)).unwrap_or_default();
             assert!(row.contains("–") && row.ends_with(" 300"), "{open}");
             assert!(row.contains("old, new") || row.contains("new, old"), "{open}");
         }
-        let closed = table("pairs = 6");
+        let closed = render_steps("pairs = 6");
         assert_eq!(closed.matches("worker").count(), 2 * 2 * 6, "{closed}");
         assert!(closed.contains("8 workers, 10 s, repeat 6") && !closed.contains("up to"));
     }
@@ -359,7 +362,7 @@ mod tests {
                      workers = [1]\nduration_s = 10\n";
         let suite = Suite::parse("s.toml", suite, &[dyno_sysbench::OFFER]).expect("a suite");
         let plan = Plan::build(&suite, &Overrides::default()).expect("a plan");
-        let text = text(&plan).unwrap_or_else(|failure| panic!("{}", failure.message));
+        let text = plan_text(&plan).unwrap_or_else(|failure| panic!("{}", failure.message));
         assert!(text.starts_with("T: nothing is left to run\n"), "{text}");
         assert!(text.contains("\nNo server was asked: "), "{text}");
     }
@@ -375,7 +378,7 @@ mod tests {
                 ..Overrides::default()
             };
             let suite = Suite::open("tpch", &[dyno_tpch::options::OFFER]).expect("a suite");
-            let text = steps(&Plan::build(&suite, &overrides).expect("a plan"));
+            let text = steps_table(&Plan::build(&suite, &overrides).expect("a plan"));
             let mut rows = text.lines().filter(|line| line.contains("queries at degree 0"));
             let row = rows.next().map(str::to_owned).unwrap_or_default();
             assert!(rows.next().is_none(), "one row for all of them: {text}");

@@ -55,18 +55,12 @@ const MISSING: &str = "Build dyno with the PDF compiler inside (`cargo build --r
 /// Makes a PDF by a program.
 #[cfg_attr(feature = "pdf", cfg_attr(not(test), expect(dead_code, reason = "it is inside")))]
 fn compile_outside(source: &str, fonts: &[Font], program: &OsStr) -> Result<Vec<u8>, Error> {
-    let failed = |error: std::io::Error| {
-        let folder = std::env::temp_dir();
-        Error::new(format!("No PDF can be made in {}: {error}.", folder.display())).with_hint(
-            "Make room there, or name another folder by the environment variable TMPDIR.",
-        )
-    };
-    let folder = tempfile::tempdir().map_err(failed)?;
+    let folder = tempfile::tempdir().map_err(folder_error)?;
     let at = |name: &str| folder.path().join(name);
     for (name, data) in fonts {
-        fs::write(at(name), data).map_err(failed)?;
+        fs::write(at(name), data).map_err(folder_error)?;
     }
-    fs::write(at("paper.typ"), source).map_err(failed)?;
+    fs::write(at("paper.typ"), source).map_err(folder_error)?;
     let output = Command::new(program)
         .args(["compile", "--ignore-system-fonts", "--diagnostic-format", "short"])
         .args(["--font-path", ".", "paper.typ", "paper.pdf"])
@@ -78,13 +72,19 @@ fn compile_outside(source: &str, fonts: &[Font], program: &OsStr) -> Result<Vec<
         })
         .map_err(|error| error.with_hint(MISSING))?;
     if output.status.success() {
-        return fs::read(at("paper.pdf")).map_err(failed);
+        return fs::read(at("paper.pdf")).map_err(folder_error);
     }
     let errors = String::from_utf8_lossy(&output.stderr);
     let error = errors.lines().find(|line| line.contains("error")).unwrap_or("it gives no reason");
     let error = error.trim_start_matches("paper.typ:").trim_end_matches('.');
     Err(Error::new(format!("The program `typst` can't make the file: {error}."))
         .with_hint("Papers are written for typst 0.15."))
+}
+
+fn folder_error(error: std::io::Error) -> Error {
+    let folder = std::env::temp_dir();
+    Error::new(format!("No PDF can be made in {}: {error}.", folder.display()))
+        .with_hint("Make room there, or name another folder by the environment variable TMPDIR.")
 }
 
 #[cfg(test)]

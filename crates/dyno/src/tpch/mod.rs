@@ -1,7 +1,7 @@
 //! `dyno tpch`: data, queries, load and tests of TPC-H, each as its own verb; here are `gen`, `load`, `drop`
 //! and `qgen`.
 
-use crate::{Done, choice};
+use crate::{CommandResult, choice};
 use dyno_core::{Dialect, counted};
 use dyno_facts::format::{short, whole};
 use dyno_load::Unobserved;
@@ -47,7 +47,7 @@ pub(crate) enum Command {
     Refresh(run::RefreshArguments),
 }
 
-pub(crate) fn main(command: &Command) -> Done {
+pub(crate) fn main(command: &Command) -> CommandResult {
     match command {
         Command::Gen(arguments) => generate(arguments),
         Command::Qgen(arguments) => qgen(arguments),
@@ -88,7 +88,7 @@ pub(crate) struct GenArguments {
     #[arg(long, value_name = "I", requires = "parts")]
     part: Option<u32>,
     /// Refresh sets instead of tables: the sets 1 to N, or A..B. The last possible set is 999.
-    #[arg(short = 'U', long, value_name = "N|A..B", value_parser = sets)]
+    #[arg(short = 'U', long, value_name = "N|A..B", value_parser = parse_sets)]
     #[arg(conflicts_with_all = ["tables", "parts", "part"])]
     refresh: Option<RangeInclusive<u32>>,
     /// Threads; default: as many as there are cores.
@@ -101,7 +101,7 @@ pub(crate) struct GenArguments {
 
 const FORMATS: [(&str, LineFormat); 2] = [("tbl", LineFormat::Tbl), ("csv", LineFormat::Csv)];
 
-fn sets(text: &str) -> Result<RangeInclusive<u32>, String> {
+fn parse_sets(text: &str) -> Result<RangeInclusive<u32>, String> {
     let (first, last) = text.split_once("..").unwrap_or(("1", text));
     let number = |text: &str| text.trim().parse::<u32>().ok();
     match (number(first), number(last)) {
@@ -112,8 +112,8 @@ fn sets(text: &str) -> Result<RangeInclusive<u32>, String> {
     }
 }
 
-pub(super) fn generate(arguments: &GenArguments) -> Done {
-    let options = options(arguments)?;
+pub(super) fn generate(arguments: &GenArguments) -> CommandResult {
+    let options = file_options(arguments)?;
     if let Err(error) = signals::on_interrupt(|| {}) {
         output::talk(&format!("warning: Ctrl-C will leave an unfinished file: {error}"));
     }
@@ -125,7 +125,7 @@ pub(super) fn generate(arguments: &GenArguments) -> Done {
             return Err(error);
         }
     };
-    let sum = |of: fn(&WrittenFile) -> u64| written.iter().map(of).sum::<u64>() as f64;
+    let sum = |size: fn(&WrittenFile) -> u64| written.iter().map(size).sum::<u64>() as f64;
     let (rows, megabytes) = (sum(|file| file.rows), sum(|file| file.bytes) / 1e6);
     let (rows, megabytes) = (whole(rows), short(megabytes));
     progress.finish(&format!("{rows} rows, {megabytes} MB in {} files", written.len()));
@@ -135,11 +135,11 @@ pub(super) fn generate(arguments: &GenArguments) -> Done {
     Ok(())
 }
 
-fn options(arguments: &GenArguments) -> Result<FileOptions, Failure> {
+fn file_options(arguments: &GenArguments) -> Result<FileOptions, Failure> {
     let scale = usable_scale(arguments.scale)?;
     let content = match (&arguments.refresh, arguments.parts) {
         (Some(sets), _) => Content::Refresh(sets.clone()),
-        (None, None) => Content::Tables(tables(&arguments.tables)?),
+        (None, None) => Content::Tables(select_tables(&arguments.tables)?),
         (None, Some(parts)) => {
             let part = match arguments.part {
                 Some(part) if part == 0 || part > parts => {
@@ -151,7 +151,7 @@ fn options(arguments: &GenArguments) -> Result<FileOptions, Failure> {
                 Some(part) => part..=part,
                 None => 1..=parts,
             };
-            Content::Parts { tables: tables(&arguments.tables)?, part, parts }
+            Content::Parts { tables: select_tables(&arguments.tables)?, part, parts }
         }
     };
     let format = arguments.format;
@@ -165,16 +165,16 @@ fn options(arguments: &GenArguments) -> Result<FileOptions, Failure> {
 /// name.
 fn select<T: Copy>(
     names: &[String],
-    (all, name): (&[T], fn(T) -> &'static str),
+    (items, name): (&[T], fn(T) -> &'static str),
     (problem, list): (&str, &str),
 ) -> Result<Vec<T>, Failure> {
     if names.is_empty() {
-        return Ok(all.to_vec());
+        return Ok(items.to_vec());
     }
     let find = |text: &String| {
         let text = text.trim();
-        all.iter().copied().find(|item| name(*item) == text).ok_or_else(|| {
-            let names: Vec<&str> = all.iter().map(|item| name(*item)).collect();
+        items.iter().copied().find(|item| name(*item) == text).ok_or_else(|| {
+            let names: Vec<&str> = items.iter().map(|item| name(*item)).collect();
             let hint = match dyno_core::nearest(text, names.iter().copied()) {
                 Some(nearest) => format!("Did you mean `{nearest}`?"),
                 None => format!("The {list} are {}.", names.join(", ")),
@@ -185,9 +185,9 @@ fn select<T: Copy>(
     names.iter().map(find).collect()
 }
 
-fn tables(names: &[String]) -> Result<Vec<SchemaTable>, Failure> {
-    let all = (&SchemaTable::ALL[..], SchemaTable::name as fn(_) -> _);
-    select(names, all, ("TPC-H has no table", "tables"))
+fn select_tables(names: &[String]) -> Result<Vec<SchemaTable>, Failure> {
+    let choices = (&SchemaTable::ALL[..], SchemaTable::name as fn(_) -> _);
+    select(names, choices, ("TPC-H has no table", "tables"))
 }
 
 #[derive(Debug, clap::Args)]
@@ -231,9 +231,9 @@ pub(crate) struct DropArguments {
     force: bool,
 }
 
-pub(super) fn load_tables(arguments: &LoadArguments) -> Done {
-    let all = (&TpchStep::ALL[..], TpchStep::name as fn(_) -> _);
-    let steps = select(&arguments.steps, all, ("A load has no step", "steps"))?;
+pub(super) fn load_tables(arguments: &LoadArguments) -> CommandResult {
+    let choices = (&TpchStep::ALL[..], TpchStep::name as fn(_) -> _);
+    let steps = select(&arguments.steps, choices, ("A load has no step", "steps"))?;
     let ReachedDatabase { database, facts, .. } = reach("target", &arguments.target)?;
     output::talk(&format!("{} {}", facts.product, facts.version));
     let _lock = lock_tables(&database, OFFER.name, &Unobserved)?;
@@ -246,8 +246,9 @@ pub(super) fn load_tables(arguments: &LoadArguments) -> Done {
         warm_up: arguments.warm_up,
         ..TpchLoadOptions::new(arguments.scale)
     };
-    let load = |progress: &LoadProgress| load(&database.admin(), &options, progress);
-    output::data(&table(&follow_load(load, load_summary)?));
+    let admin = database.admin();
+    let report = follow_load(|progress| load(&admin, &options, progress), load_summary)?;
+    output::data(&steps_table(&report));
     Ok(())
 }
 
@@ -269,14 +270,14 @@ fn load_summary(report: &TpchLoadReport) -> String {
     let size = report.load.size_bytes.map_or(String::new(), |bytes| {
         format!(", {} MB with its indexes", short(bytes as f64 / 1e6))
     });
-    let all_s = report
+    let total_note = report
         .load
         .seconds
         .map_or(String::new(), |seconds| format!("; the steps took {seconds:.1} s in all"));
-    format!("{text}, all counted and added up in {:.1} s{size}{all_s}", report.verify_s)
+    format!("{text}, all counted and added up in {:.1} s{size}{total_note}", report.verify_s)
 }
 
-fn table(report: &TpchLoadReport) -> String {
+fn steps_table(report: &TpchLoadReport) -> String {
     let mut text = "step\tseconds\trows\n".to_owned();
     for step in &report.load.steps {
         text.push_str(&format!("{}\t{:.2}\t{}\n", step.name, step.seconds, step.rows));
@@ -284,7 +285,7 @@ fn table(report: &TpchLoadReport) -> String {
     text
 }
 
-pub(super) fn drop_tables(arguments: &DropArguments) -> Done {
+pub(super) fn drop_tables(arguments: &DropArguments) -> CommandResult {
     let ReachedDatabase { database, .. } = reach("target", &arguments.target)?;
     let _lock = lock_tables(&database, OFFER.name, &Unobserved)?;
     let dropped = destroy(&database.admin(), arguments.force, &DroppedTables)?;
@@ -326,7 +327,7 @@ pub(crate) struct QgenArguments {
     parameters: bool,
 }
 
-pub(super) fn qgen(arguments: &QgenArguments) -> Done {
+pub(super) fn qgen(arguments: &QgenArguments) -> CommandResult {
     let scale = usable_scale(arguments.scale)?;
     let choice = seed_choice(arguments)?;
     let queries = match (arguments.queries.as_slice(), arguments.stream) {
@@ -339,7 +340,7 @@ pub(super) fn qgen(arguments: &QgenArguments) -> Done {
         if arguments.parameters {
             return format!("{query}\t{}\n", values.join("\t"));
         }
-        let text = text(*query, &values, arguments.dialect, form(arguments));
+        let text = text(*query, &values, arguments.dialect, q15_form(arguments));
         format!("-- TPC-H query {query}: {}\n{text};\n\n", values.join(", "))
     };
     output::data(&queries.iter().map(print).collect::<String>());
@@ -355,15 +356,15 @@ fn seed_choice(arguments: &QgenArguments) -> Result<ParameterChoice, Failure> {
         ))
         .with_hint("Clause 2.1.3.3 takes the end of the load as month, day, hour, minute, second.")),
         None => {
-            let now = SystemTime::now().duration_since(UNIX_EPOCH);
+            let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH);
             // A second that is a multiple of the modulus comes in 2038.
-            let seed = now.map_or(1, |now| now.as_secs());
+            let seed = since_epoch.map_or(1, |time| time.as_secs());
             output::talk(&format!("seed: {seed}"));
             Ok(ParameterChoice::Seed(seed))
         }
     }
 }
 
-fn form(arguments: &QgenArguments) -> Q15 {
+fn q15_form(arguments: &QgenArguments) -> Q15 {
     if arguments.view { Q15::View(arguments.stream.unwrap_or(0)) } else { Q15::Cte }
 }

@@ -1,7 +1,7 @@
 //! `dyno tpch run`, `power`, `throughput` and `refresh`: a suite of one experiment, made from the command line.
 
 use super::usable_scale;
-use crate::Done;
+use crate::CommandResult;
 use crate::commands::run::run_plan;
 use crate::commands::runs::RunsFolder;
 use dyno_runner::databases::{ReachedDatabase, add_target, reach};
@@ -121,50 +121,58 @@ struct Queries {
 /// An experiment: its test, what it takes for queries, and further options.
 type TpchExperiment<'a> = (&'static str, Option<&'a Queries>, Vec<(&'static str, Value)>);
 
-pub(super) fn run(arguments: &RunArguments) -> Done {
+pub(super) fn run(arguments: &RunArguments) -> CommandResult {
     let experiment = ("queries", Some(&arguments.queries), Vec::new());
-    execute(&arguments.place, "run", "the 22 queries", &experiment)
+    run_experiment(&arguments.place, "run", "the 22 queries", &experiment)
 }
 
-pub(super) fn power(arguments: &PowerArguments) -> Done {
+pub(super) fn power(arguments: &PowerArguments) -> CommandResult {
     let refresh = vec![("refresh", json!(!arguments.no_refresh))];
     let experiment = ("power", Some(&arguments.queries), refresh);
-    execute(&arguments.place, "power", "power test", &experiment)
+    run_experiment(&arguments.place, "power", "power test", &experiment)
 }
 
-pub(super) fn throughput(arguments: &ThroughputArguments) -> Done {
+pub(super) fn throughput(arguments: &ThroughputArguments) -> CommandResult {
     let (place, queries) = (&arguments.place, Some(&arguments.queries));
-    let what = if arguments.power { "power and throughput tests" } else { "throughput test" };
+    let description =
+        if arguments.power { "power and throughput tests" } else { "throughput test" };
     // Without it the fewest for the scale factor.
-    let mut more: Vec<_> = arguments.streams.map(|n| ("streams", json!(n))).into_iter().collect();
+    let mut options: Vec<_> =
+        arguments.streams.map(|n| ("streams", json!(n))).into_iter().collect();
     let test = if arguments.power { "performance" } else { "throughput" };
-    more.push(match arguments.power {
-        true => ("runs", json!(arguments.runs)),
-        false => ("refresh", json!(!arguments.no_refresh)),
+    options.push(if arguments.power {
+        ("runs", json!(arguments.runs))
+    } else {
+        ("refresh", json!(!arguments.no_refresh))
     });
-    let experiment = (test, queries, more);
-    execute(place, "throughput", what, &experiment)
+    let experiment = (test, queries, options);
+    run_experiment(place, "throughput", description, &experiment)
 }
 
-pub(super) fn refresh(arguments: &RefreshArguments) -> Done {
+pub(super) fn refresh(arguments: &RefreshArguments) -> CommandResult {
     let pairs = vec![("pairs", json!(arguments.pairs))];
-    execute(&arguments.place, "refresh", "refresh functions", &("refresh", None, pairs))
+    run_experiment(&arguments.place, "refresh", "refresh functions", &("refresh", None, pairs))
 }
 
-fn execute(place: &Place, verb: &str, what: &str, experiment: &TpchExperiment<'_>) -> Done {
-    let overrides = targets(place)?;
+fn run_experiment(
+    place: &Place,
+    verb: &str,
+    description: &str,
+    experiment: &TpchExperiment<'_>,
+) -> CommandResult {
+    let overrides = parse_targets(place)?;
     let scale = match place.scale {
         Some(scale) => scale,
-        None => found_scale(&overrides)?,
+        None => loaded_scale(&overrides)?,
     };
-    let text = suite_text((place, scale), &overrides, (verb, what), experiment)?;
+    let text = suite_text((place, scale), &overrides, (verb, description), experiment)?;
     // Without a name: no one has written this text, and no place in it would say anything.
     let suite = Suite::parse("", &text, &crate::offers())?;
     run_plan(&Plan::build(&suite, &overrides)?, &place.runs.dir, place.new)
 }
 
 /// The scale factor of the tables of the first target.
-fn found_scale(overrides: &Overrides) -> Result<f64, Failure> {
+fn loaded_scale(overrides: &Overrides) -> Result<f64, Failure> {
     let [(name, url), ..] = &overrides.targets[..] else {
         return Err(Failure::usage("Targets with nodes need --scale."));
     };
@@ -176,13 +184,15 @@ fn found_scale(overrides: &Overrides) -> Result<f64, Failure> {
 fn suite_text(
     (place, scale): (&Place, f64),
     overrides: &Overrides,
-    (verb, what): (&str, &str),
-    (test, queries, more): &TpchExperiment<'_>,
+    (verb, description): (&str, &str),
+    (test, queries, test_options): &TpchExperiment<'_>,
 ) -> Result<String, Failure> {
-    let title = format!("TPC-H: {what} at scale factor {}", usable_scale(scale)?);
+    let title = format!("TPC-H: {description} at scale factor {}", usable_scale(scale)?);
     // As it was typed.
     let mut options = json!({"scale": scale.to_string()});
-    for (name, value) in queries.iter().flat_map(|queries| queries.options()).chain(more.clone()) {
+    for (name, value) in
+        queries.iter().flat_map(|queries| queries.options()).chain(test_options.clone())
+    {
         options[name] = value;
     }
     let mut experiment = json!({
@@ -223,7 +233,7 @@ impl Queries {
     }
 }
 
-fn targets(place: &Place) -> Result<Overrides, Failure> {
+fn parse_targets(place: &Place) -> Result<Overrides, Failure> {
     let mut overrides = Overrides::default();
     for target in &place.targets {
         let is_named = target.split_once('=').is_some_and(|(name, _)| !name.contains([':', '/']));
@@ -260,7 +270,7 @@ mod tests {
         words.insert(set + 1, "SET \"x\" = {degree}");
         words.extend(["--target", "pg=postgres://u:geheim@h/d?a=b", "--target", "sqlite:a.db"]);
         let Line { arguments } = Line::parse_from(words);
-        let overrides = targets(&arguments.place).expect("targets");
+        let overrides = parse_targets(&arguments.place).expect("targets");
         let power = ("power", Some(&arguments.queries), Vec::new());
         let text = suite_text((&arguments.place, 0.1), &overrides, ("throughput", "tests"), &power);
         let text = text.expect("a scale");
@@ -288,7 +298,7 @@ mod tests {
             runs: RunsFolder { dir: PathBuf::new() },
             new: false,
         };
-        let failure = targets(&place).expect_err("two of a name");
+        let failure = parse_targets(&place).expect_err("two of a name");
         assert_eq!(failure.message, "Two targets are called `target`.");
     }
 }

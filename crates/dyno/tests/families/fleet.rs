@@ -15,12 +15,12 @@ fn experiments_that_execute_commands_are_not_shared() {
     let queries = "workload = 'tpch'\ntest = 'queries'\n\
                    options = { cache = 'cold', cold_command = 'touch x' }";
     let set = "\\setshell n echo 1";
-    let all = [
+    let cases = [
         (scripts, None, &[set][..]),
         (queries, Some(false), &["touch x"]),
         (reads, Some(true), &[]),
     ];
-    for (text, shared, commands) in all {
+    for (text, shared, commands) in cases {
         let suite = format!(
             "[suite]\nname = 's'\n[target.t]\nurl = 'mysql://u@h/d'\n[[experiment]]\nname = 'e'\n{text}\n"
         );

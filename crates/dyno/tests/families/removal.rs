@@ -57,10 +57,11 @@ fn only_the_given_tables_go_and_those_that_refer_to_others_go_first() {
         sql(&database, &format!("ALTER TABLE {child} ADD COLUMN up INT REFERENCES {parent}"));
         sql(&database, &format!("INSERT INTO {parent} VALUES (1)"));
         sql(&database, &format!("INSERT INTO {child} VALUES (7, 1)"));
-        let given = [parent, child, "others"].map(str::to_owned);
-        let removed = remove_tables(&*family, &database, &given, &LoadProgress::new("removal"));
+        let tables_to_drop = [parent, child, "others"].map(str::to_owned);
+        let removed =
+            remove_tables(&*family, &database, &tables_to_drop, &LoadProgress::new("removal"));
         removed.unwrap_or_else(|failure| panic!("{text}: {}", failure.message));
-        names.retain(|name| name == "others" || !given.contains(name));
+        names.retain(|name| name == "others" || !tables_to_drop.contains(name));
         assert_eq!(tables(&database), names, "{text}");
     }
 }

@@ -53,7 +53,7 @@ impl GeneratorWatch {
     /// are left to the caller.
     pub fn close(&self, now: Nanos) -> GeneratorConditions {
         let window_s = now.saturating_sub(self.opened).max(1) as f64 / 1e9;
-        let mut conditions = difference(&self.before, &Counters::read(), window_s);
+        let mut conditions = conditions_between(&self.before, &Counters::read(), window_s);
         conditions.governor = governor();
         conditions.suspended_ms = Some(suspended_ms(self.suspended_ns, suspended_ns()));
         let late = self.metronome.as_ref().map(Metronome::late).filter(|late| late.count() > 0);
@@ -119,7 +119,8 @@ struct Link {
 impl Counters {
     fn read() -> Self {
         let text = |path: &str| fs::read_to_string(path).ok();
-        let pressure = |of: &str| proc::pressure_us(&text(&format!("/proc/pressure/{of}"))?);
+        let pressure =
+            |resource: &str| proc::pressure_us(&text(&format!("/proc/pressure/{resource}"))?);
         Counters {
             pressure_us: ["cpu", "memory", "io"].map(pressure),
             throttled_us: throttled_us(),
@@ -164,7 +165,7 @@ fn throttled_us() -> Option<u64> {
     roots.iter().find_map(|root| proc::throttled_us(&stat(root)?))
 }
 
-fn difference(before: &Counters, after: &Counters, window_s: f64) -> GeneratorConditions {
+fn conditions_between(before: &Counters, after: &Counters, window_s: f64) -> GeneratorConditions {
     let gone = |before: Option<u64>, after: Option<u64>| after?.checked_sub(before?);
     let share = |before, after| Some((gone(before, after)? as f64 / 1e6 / window_s).min(1.0));
     let [cpu, memory, io] =
@@ -175,7 +176,7 @@ fn difference(before: &Counters, after: &Counters, window_s: f64) -> GeneratorCo
         io_pressure_share: io,
         throttled_share: share(before.throttled_us, after.throttled_us),
         swapped_pages: gone(before.swapped_pages, after.swapped_pages),
-        retransmitted_share: retransmitted(before.segments, after.segments),
+        retransmitted_share: retransmitted_share(before.segments, after.segments),
         network_share: network_share(&before.links, &after.links, window_s),
         ..GeneratorConditions::default()
     }
@@ -184,20 +185,23 @@ fn difference(before: &Counters, after: &Counters, window_s: f64) -> GeneratorCo
 /// With fewer segments, a few retransmissions say nothing about the loss rate.
 const SEGMENTS_LEAST: u64 = 10_000;
 
-fn retransmitted(before: Option<proc::Segments>, after: Option<proc::Segments>) -> Option<f64> {
+fn retransmitted_share(
+    before: Option<proc::Segments>,
+    after: Option<proc::Segments>,
+) -> Option<f64> {
     let (before, after) = (before?, after?);
-    let sent = after.sent.checked_sub(before.sent)?;
-    let again = after.retransmitted.checked_sub(before.retransmitted)?;
-    (sent >= SEGMENTS_LEAST).then(|| again as f64 / sent as f64)
+    let segments = after.sent.checked_sub(before.sent)?;
+    let resent = after.retransmitted.checked_sub(before.retransmitted)?;
+    (segments >= SEGMENTS_LEAST).then(|| resent as f64 / segments as f64)
 }
 
 /// The busier direction of the busiest interface.
 fn network_share(before: &[Link], after: &[Link], window_s: f64) -> Option<f64> {
     let share = |link: &Link| {
         let old = before.iter().find(|old| old.name == link.name)?;
-        let received = proc::counted(old.received, link.received)?;
-        let sent = proc::counted(old.sent, link.sent)?;
-        Some(received.max(sent) as f64 / window_s / link.bytes_per_s)
+        let received_bytes = proc::counter_growth(old.received, link.received)?;
+        let sent_bytes = proc::counter_growth(old.sent, link.sent)?;
+        Some(received_bytes.max(sent_bytes) as f64 / window_s / link.bytes_per_s)
     };
     after.iter().filter_map(share).reduce(f64::max)
 }
@@ -323,16 +327,16 @@ mod tests {
             segments: Some(proc::Segments { sent: 21_000, retransmitted: 30 }),
             links: vec![link(500_000, 1_000_000)],
         };
-        let found = difference(&before, &after, 2.0);
-        assert_eq!(found.cpu_pressure_share, Some(0.25));
-        assert_eq!(found.memory_pressure_share, None, "it was not there before");
-        assert_eq!(found.io_pressure_share, Some(1.0), "never more than the whole window");
-        assert_eq!(found.throttled_share, Some(0.1));
-        assert_eq!(found.swapped_pages, Some(5));
-        assert_eq!(found.retransmitted_share, Some(0.001));
-        assert_eq!(found.network_share, Some(0.5));
-        let few = proc::Segments { sent: 3000, retransmitted: 16 };
-        assert_eq!(retransmitted(before.segments, Some(few)), None, "6 of 2000");
+        let conditions = conditions_between(&before, &after, 2.0);
+        assert_eq!(conditions.cpu_pressure_share, Some(0.25));
+        assert_eq!(conditions.memory_pressure_share, None, "it was not there before");
+        assert_eq!(conditions.io_pressure_share, Some(1.0), "never more than the whole window");
+        assert_eq!(conditions.throttled_share, Some(0.1));
+        assert_eq!(conditions.swapped_pages, Some(5));
+        assert_eq!(conditions.retransmitted_share, Some(0.001));
+        assert_eq!(conditions.network_share, Some(0.5));
+        let short = proc::Segments { sent: 3000, retransmitted: 16 };
+        assert_eq!(retransmitted_share(before.segments, Some(short)), None, "6 of 2000");
         assert_eq!(network_share(&[], &[link(1, 1)], 1.0), None);
     }
 
@@ -358,11 +362,15 @@ mod tests {
         while watch.metronome.as_ref().is_some_and(|metronome| metronome.late().count() < 3) {
             std::thread::yield_now();
         }
-        let found = watch.close(1_000_000_001);
-        assert!(found.hiccup_max_us >= found.hiccup_p999_us, "{found:?}");
-        let shares = [found.cpu_pressure_share, found.throttled_share, found.retransmitted_share];
+        let conditions = watch.close(1_000_000_001);
+        assert!(conditions.hiccup_max_us >= conditions.hiccup_p999_us, "{conditions:?}");
+        let shares = [
+            conditions.cpu_pressure_share,
+            conditions.throttled_share,
+            conditions.retransmitted_share,
+        ];
         for share in shares.into_iter().flatten() {
-            assert!((0.0..=1.0).contains(&share), "{found:?}");
+            assert!((0.0..=1.0).contains(&share), "{conditions:?}");
         }
         assert!(run_delay_of_process() >= run_delay_of_thread());
     }

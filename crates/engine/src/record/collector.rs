@@ -57,7 +57,7 @@ impl Collector {
         Collector { loops, pending: BTreeMap::new(), done: 0, total: Frame::new(kinds, scheduled) }
     }
 
-    pub fn take(&mut self, phase: Phase, index: u32, frame: &Frame) {
+    pub fn add_frame(&mut self, phase: Phase, index: u32, frame: &Frame) {
         if phase == Phase::Measured {
             self.total.add(frame);
         }
@@ -96,8 +96,8 @@ impl From<&Latencies> for LatencySummary {
 /// `missing` more, without a latency, are slower than all others.
 fn summarized(latencies: &Latencies, missing: u64) -> LatencySummary {
     let count = latencies.count();
-    let all = (count + missing) as f64 / count.max(1) as f64;
-    let at = |percent: f64| latencies.percentile((percent * all).min(100.0)) as f64 / 1e3;
+    let scale = (count + missing) as f64 / count.max(1) as f64;
+    let at = |percent: f64| latencies.percentile((percent * scale).min(100.0)) as f64 / 1e3;
     LatencySummary {
         count,
         missing,
@@ -250,11 +250,10 @@ pub(crate) struct TallyForm {
 /// A count of what a load generator has done: few enough that sums of all packets of a run fit.
 fn own_count<'de, D: Deserializer<'de>>(from: D) -> Result<u64, D::Error> {
     let count = u64::deserialize(from)?;
-    match count < 1 << 53 {
-        true => Ok(count),
-        false => {
-            Err(D::Error::custom(format!("no load generator has executed {count} statements")))
-        }
+    if count < 1 << 53 {
+        Ok(count)
+    } else {
+        Err(D::Error::custom(format!("no load generator has executed {count} statements")))
     }
 }
 
@@ -366,9 +365,9 @@ mod tests {
     #[test]
     fn what_ends_in_the_window_counts_and_the_identity_holds() {
         let frames = RefCell::new(Vec::new());
-        let sink = |of: FramePlace, frame: &mut Box<Frame>| {
+        let sink = |place: FramePlace, frame: &mut Box<Frame>| {
             let full = std::mem::replace(frame, Box::new(Frame::new(1, false)));
-            frames.borrow_mut().push((of, full));
+            frames.borrow_mut().push((place, full));
         };
         let mut recorder = Recorder::new(Box::new(Frame::new(1, false)), sink);
         recorder.release(WINDOW);
@@ -389,8 +388,11 @@ mod tests {
         assert_eq!(recorder.longest_in_flight, SECOND - 2, "nothing is left to cut");
 
         let mut collector = Collector::new(1, 1, false);
-        let order: Vec<_> = frames.borrow().iter().map(|(of, _)| (of.phase, of.index)).collect();
-        assert!(frames.borrow().iter().enumerate().all(|(at, (of, _))| of.is_last == (at == 4)));
+        let order: Vec<_> =
+            frames.borrow().iter().map(|(place, _)| (place.phase, place.index)).collect();
+        assert!(
+            frames.borrow().iter().enumerate().all(|(at, (place, _))| place.is_last == (at == 4))
+        );
         assert_eq!(
             order,
             [
@@ -406,8 +408,8 @@ mod tests {
         let interval =
             MeasuredInterval::new(&WINDOW, Phase::Measured, 2, last, HostSample::default());
         assert_eq!((interval.begins_s, interval.length_s), (2.0, 1.0));
-        for (of, frame) in frames {
-            collector.take(of.phase, of.index, &frame);
+        for (place, frame) in frames {
+            collector.add_frame(place.phase, place.index, &frame);
         }
         let total = collector.total();
         let expected = Counts {
@@ -452,11 +454,11 @@ mod tests {
     #[test]
     fn intervals_wait_for_the_slowest_loop() {
         let mut collector = Collector::new(2, 1, false);
-        collector.take(Phase::Measured, 0, &Frame::new(1, false));
+        collector.add_frame(Phase::Measured, 0, &Frame::new(1, false));
         assert!(collector.next_complete().is_none());
-        collector.take(Phase::Measured, 0, &Frame::new(1, false));
+        collector.add_frame(Phase::Measured, 0, &Frame::new(1, false));
         assert!(matches!(collector.next_complete(), Some((Phase::Measured, 0, _))));
-        collector.take(Phase::Measured, 1, &Frame::new(1, false));
+        collector.add_frame(Phase::Measured, 1, &Frame::new(1, false));
         collector.loop_done();
         assert!(collector.next_complete().is_none());
         collector.loop_done();

@@ -76,10 +76,10 @@ impl FaultWatch {
         facts.first_success_after_s = first_success_after_s;
         let Some(first_success_after_s) = first_success_after_s else { return };
         let closes_s = self.all.closes_s();
-        let wanted = facts.tps_before * RECOVERED_SHARE;
+        let min_tps = facts.tps_before * RECOVERED_SHARE;
         let is_back = |from_s: f64| {
             let tps = self.all.tps(from_s, from_s + STEADY_S);
-            tps.is_some_and(|tps| tps > 0.0 && tps >= wanted)
+            tps.is_some_and(|tps| tps > 0.0 && tps >= min_tps)
         };
         let first_s = at_s + first_success_after_s;
         // An outage ends where an interval with a commit begins; without one, the moment of the fault counts.
@@ -136,7 +136,7 @@ impl Beats {
     /// The longest time without a commit that lies after the fault, and when it began.
     fn outage(&self, at_s: f64, tps_before: f64) -> (f64, Outage) {
         let mut longest = (0.0, at_s, Outage::None);
-        let mut begun: Option<f64> = None;
+        let mut outage_start: Option<f64> = None;
         let mut end = |from_s: f64, to_s: f64, outage: Outage| {
             let length_s = to_s - from_s;
             if length_s * tps_before >= EXPECTED_COMMITS && length_s > longest.0 {
@@ -144,22 +144,23 @@ impl Beats {
             }
         };
         for beat in self.0.iter().filter(|beat| beat.to_s > at_s + ROUNDING_S) {
-            match (beat.committed, begun) {
-                (0, None) => begun = Some(beat.from_s.max(at_s)),
+            match (beat.committed, outage_start) {
+                (0, None) => outage_start = Some(beat.from_s.max(at_s)),
                 (0, Some(_)) | (_, None) => {}
                 (_, Some(from_s)) => {
                     end(from_s, beat.from_s, Outage::Until(beat.from_s));
-                    begun = None;
+                    outage_start = None;
                 }
             }
         }
-        if let (Some(from_s), Some(last)) = (begun, self.0.last()) {
+        if let (Some(from_s), Some(last)) = (outage_start, self.0.last()) {
             end(from_s, last.to_s, Outage::ToTheEnd);
         }
         let mut after = self.0.iter().filter(|beat| beat.to_s > at_s + ROUNDING_S);
-        match after.any(|beat| beat.committed > 0) {
-            true => (longest.1, longest.2),
-            false => (begun.unwrap_or(at_s), Outage::ToTheEnd),
+        if after.any(|beat| beat.committed > 0) {
+            (longest.1, longest.2)
+        } else {
+            (outage_start.unwrap_or(at_s), Outage::ToTheEnd)
         }
     }
 }
@@ -191,7 +192,7 @@ mod tests {
         watch
     }
 
-    fn told(stretches: &[(u64, usize)]) -> FaultFacts {
+    fn fault_facts(stretches: &[(u64, usize)]) -> FaultFacts {
         let mut facts = FaultFacts { at_s: 2.0, ..FaultFacts::default() };
         watch(stretches).tell(&mut facts, 2.0);
         facts
@@ -204,7 +205,7 @@ mod tests {
     #[test]
     fn an_outage_is_followed_by_a_slow_start() {
         // 2 s at 500/s, 1.5 s of nothing, 1 s at half of it, then 480/s.
-        let facts = told(&[(50, 20), (0, 15), (25, 10), (48, 30)]);
+        let facts = fault_facts(&[(50, 20), (0, 15), (25, 10), (48, 30)]);
         assert!(near(Some(facts.tps_before), 500.0), "{facts:?}");
         assert!(near(facts.first_success_after_s, 1.5), "{facts:?}");
         // The first whole second at 450/s or more begins 9 tenths into the slow second.
@@ -215,7 +216,7 @@ mod tests {
 
     #[test]
     fn nothing_happens_to_the_load_when_a_replica_is_lost() {
-        let facts = told(&[(50, 60)]);
+        let facts = fault_facts(&[(50, 60)]);
         assert!(near(facts.first_success_after_s, 0.0) && near(facts.recovered_after_s, 0.0));
         assert!(near(facts.tps_after, 500.0), "{facts:?}");
         // 50 commits in a tenth of a second: one that is empty is noticed wherever it begins.
@@ -224,32 +225,32 @@ mod tests {
 
     #[test]
     fn who_never_comes_back_has_no_times() {
-        let facts = told(&[(50, 21), (0, 39)]);
+        let facts = fault_facts(&[(50, 21), (0, 39)]);
         assert_eq!(facts.first_success_after_s, None);
         assert_eq!((facts.recovered_after_s, facts.tps_after), (None, None));
-        let slow = told(&[(50, 20), (0, 10), (20, 30)]);
+        let slow = fault_facts(&[(50, 20), (0, 10), (20, 30)]);
         assert!(near(slow.first_success_after_s, 1.0), "{slow:?}");
         assert_eq!((slow.recovered_after_s, slow.tps_after), (None, None));
-        let late = told(&[(50, 20), (0, 20), (50, 9)]);
+        let late = fault_facts(&[(50, 20), (0, 20), (50, 9)]);
         assert!(near(late.first_success_after_s, 2.0), "{late:?}");
         assert_eq!((late.recovered_after_s, late.tps_after), (None, None), "less than a second");
-        let just = told(&[(50, 20), (0, 20), (50, 10)]);
+        let just = fault_facts(&[(50, 20), (0, 20), (50, 10)]);
         assert!(near(just.recovered_after_s, 2.0) && near(just.tps_after, 500.0), "{just:?}");
     }
 
     #[test]
     fn pauses_that_chance_explains_are_no_outage() {
         // Ten commits a second: three empty tenths in a row are nothing.
-        let facts = told(&[(1, 30), (0, 3), (1, 27)]);
+        let facts = fault_facts(&[(1, 30), (0, 3), (1, 27)]);
         assert!(near(facts.first_success_after_s, 0.0), "{facts:?}");
         assert!(near(Some(facts.noticed_s), 1.1), "{facts:?}");
-        let facts = told(&[(1, 30), (0, 12), (1, 27)]);
+        let facts = fault_facts(&[(1, 30), (0, 12), (1, 27)]);
         assert!(near(facts.first_success_after_s, 2.2), "{facts:?}");
     }
 
     #[test]
     fn commits_right_after_the_fault_do_not_end_an_outage_that_follows() {
-        let facts = told(&[(50, 22), (0, 10), (50, 30)]);
+        let facts = fault_facts(&[(50, 22), (0, 10), (50, 30)]);
         assert!(near(facts.first_success_after_s, 1.2), "{facts:?}");
         assert!(near(facts.recovered_after_s, 1.2), "{facts:?}");
     }
@@ -267,7 +268,7 @@ mod tests {
 
     #[test]
     fn a_database_that_did_nothing_before_has_not_recovered() {
-        let facts = told(&[(0, 60)]);
+        let facts = fault_facts(&[(0, 60)]);
         assert_eq!((facts.tps_before, facts.recovered_after_s), (0.0, None));
         assert_eq!(facts.first_success_after_s, None);
         assert!(near(Some(facts.noticed_s), 4.0), "what could be noticed is finite: {facts:?}");

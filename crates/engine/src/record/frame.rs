@@ -49,11 +49,11 @@ impl ErrorTable {
     }
 
     fn add_one(&mut self, more: ErrorCount) {
-        let same = |known: &&mut ErrorCount| {
+        let is_same_error = |known: &&mut ErrorCount| {
             (known.class, known.errno) == (more.class, more.errno)
                 && known.sqlstate == more.sqlstate
         };
-        match self.0.iter_mut().find(same) {
+        match self.0.iter_mut().find(is_same_error) {
             Some(known) => known.count = known.count.saturating_add(more.count),
             None => self.0.push(more),
         }
@@ -170,8 +170,8 @@ impl Frame {
     #[inline]
     pub(crate) fn handled(&mut self, since: Nanos, answers: u32) {
         let Some(queue) = &mut self.loop_queue else { return };
-        let each = since / u64::from(answers.max(1));
-        (1..=u64::from(answers)).for_each(|place| queue.record(each * place));
+        let per_answer = since / u64::from(answers.max(1));
+        (1..=u64::from(answers)).for_each(|place| queue.record(per_answer * place));
     }
 
     #[inline]
@@ -219,8 +219,8 @@ impl Frame {
         self.began = Nanos::MAX;
         self.ended = 0;
         self.kinds.iter_mut().for_each(KindFrame::clear);
-        let all = [&mut self.service, &mut self.lateness, &mut self.loop_queue];
-        all.into_iter().flatten().for_each(Latencies::clear);
+        let histograms = [&mut self.service, &mut self.lateness, &mut self.loop_queue];
+        histograms.into_iter().flatten().for_each(Latencies::clear);
         self.awaited = Awaited::default();
         self.errors.0.clear();
         self.cpu_ns = 0;

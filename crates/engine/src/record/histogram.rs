@@ -45,14 +45,14 @@ impl Clone for Latencies {
 
 /// The number of the cell that counts `latency`.
 #[inline]
-fn cell_of(latency: Nanos) -> usize {
+fn cell_index(latency: Nanos) -> usize {
     let latency = latency.min(LONGEST);
     let doublings = EXACT.leading_zeros() + 1 - (latency | (EXACT - 1)).leading_zeros();
     ((doublings as usize) << (EXACT.ilog2() - 1)) + (latency >> doublings) as usize
 }
 
 /// The largest latency of a cell.
-fn largest_of(cell: usize) -> Nanos {
+fn largest_latency(cell: usize) -> Nanos {
     let half = EXACT as usize / 2;
     let doublings = (cell / half).saturating_sub(1);
     let within = (cell - doublings * half) as u64;
@@ -95,14 +95,14 @@ impl Latencies {
         let mut latencies = Latencies { sum, min, max, ..Latencies::new() };
         for cell in histogram.iter_recorded() {
             let (value, count) = (cell.value_iterated_to(), cell.count_at_value());
-            let at = cell_of(value);
+            let at = cell_index(value);
             latencies.cells[at] = latencies.cells[at].saturating_add(count);
             latencies.count = latencies.count.saturating_add(count);
             // Bounds that contradict the cells come from a damaged file.
-            if at < cell_of(latencies.min) {
+            if at < cell_index(latencies.min) {
                 latencies.min = value;
             }
-            if at > cell_of(latencies.max) {
+            if at > cell_index(latencies.max) {
                 latencies.max = value;
             }
         }
@@ -116,7 +116,7 @@ impl Latencies {
 
     #[inline]
     pub fn record(&mut self, latency: Nanos) {
-        self.cells[cell_of(latency)] += 1;
+        self.cells[cell_index(latency)] += 1;
         self.count += 1;
         self.sum += u128::from(latency);
         self.min = self.min.min(latency);
@@ -125,7 +125,7 @@ impl Latencies {
 
     /// The cells that may count something.
     fn used(&self) -> Range<usize> {
-        if self.count == 0 { 0..0 } else { cell_of(self.min)..cell_of(self.max) + 1 }
+        if self.count == 0 { 0..0 } else { cell_index(self.min)..cell_index(self.max) + 1 }
     }
 
     /// Adds another histogram: exact, unlike averaging percentiles.
@@ -182,20 +182,20 @@ impl Latencies {
         if self.count() == 0 || percent <= 0.0 {
             return self.min();
         }
-        let wanted = ((percent / 100.0).min(1.0) * self.count as f64).ceil().max(1.0) as u64;
-        let mut seen = 0_u64;
+        let rank = ((percent / 100.0).min(1.0) * self.count as f64).ceil().max(1.0) as u64;
+        let mut cumulative = 0_u64;
         let cell = self.used().find(|&cell| {
-            seen = seen.saturating_add(self.cells[cell]);
-            seen >= wanted
+            cumulative = cumulative.saturating_add(self.cells[cell]);
+            cumulative >= rank
         });
-        cell.map_or(self.max, largest_of).clamp(self.min, self.max)
+        cell.map_or(self.max, largest_latency).clamp(self.min, self.max)
     }
 
     /// The histogram in the form that files and other programs know.
     pub fn to_histogram(&self) -> Histogram<u64> {
         let mut histogram = empty_histogram();
         for (cell, &count) in self.cells.iter().enumerate().filter(|(_, count)| **count > 0) {
-            histogram.saturating_record_n(largest_of(cell), count);
+            histogram.saturating_record_n(largest_latency(cell), count);
         }
         histogram
     }

@@ -362,15 +362,15 @@ impl<S: FrameSink> Recorder<S> {
 }
 
 pub fn thread_cpu() -> Nanos {
-    nanos_of(ClockId::ThreadCPUTime)
+    clock_nanos(ClockId::ThreadCPUTime)
 }
 
 /// CPU time of this process, all its threads together, in nanoseconds.
 pub fn process_cpu() -> Nanos {
-    nanos_of(ClockId::ProcessCPUTime)
+    clock_nanos(ClockId::ProcessCPUTime)
 }
 
-fn nanos_of(clock: ClockId) -> Nanos {
+fn clock_nanos(clock: ClockId) -> Nanos {
     let time = clock_gettime(clock);
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }

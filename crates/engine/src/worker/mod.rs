@@ -135,20 +135,20 @@ fn too_slow(spec: &TrialSpec) -> DbError {
 
 /// Gives `attempt` up once `limit` has passed. Without a timer, which would cost each attempt a place in
 /// the loop's heap: the loop polls all its workers again and again where there is such a limit.
-async fn impatient<T>(
+async fn with_deadline<T>(
     attempt: impl Future<Output = Result<T, DbError>>,
     limit: Nanos,
 ) -> Result<T, DbError> {
-    let until = now().saturating_add(limit);
+    let deadline = now().saturating_add(limit);
     let mut attempt = pin!(attempt);
     poll_fn(|context| match attempt.as_mut().poll(context) {
-        Poll::Pending if now() >= until => Poll::Ready(Err(unanswered(limit))),
+        Poll::Pending if now() >= deadline => Poll::Ready(Err(unanswered_error(limit))),
         polled => polled,
     })
     .await
 }
 
-fn unanswered(limit: Nanos) -> DbError {
+fn unanswered_error(limit: Nanos) -> DbError {
     let seconds = limit as f64 / dyno_core::SECOND as f64;
     DbError::lost(format!("no answer within {seconds} s"))
 }
@@ -168,7 +168,7 @@ struct Begin {
 }
 
 impl Begin {
-    fn until(self, ended: Nanos) -> Times {
+    fn finish(self, ended: Nanos) -> Times {
         Times { due: self.due, began: self.began, ended }
     }
 }
@@ -211,7 +211,13 @@ impl<W: Workload, D: Driver, S: FrameSink> Worker<'_, W, D, S> {
             }
             if spec.late_limit.is_some_and(|limit| begin.began > begin.due.saturating_add(limit)) {
                 last = begin.began;
-                self.ended(kind, Outcome::Skipped, begin.until(last), 0, &Tally::default());
+                self.end_transaction(
+                    kind,
+                    Outcome::Skipped,
+                    begin.finish(last),
+                    0,
+                    &Tally::default(),
+                );
                 continue;
             }
             if renews_sessions {
@@ -230,18 +236,24 @@ impl<W: Workload, D: Driver, S: FrameSink> Worker<'_, W, D, S> {
                     None => workload.run(state, session, kind, attempt, &mut tally).await,
                     Some(limit) => {
                         let run = workload.run(state, session, kind, attempt, &mut tally);
-                        impatient(run, limit).await
+                        with_deadline(run, limit).await
                     }
                 };
                 let ended = now();
                 let error = match run {
                     Ok(outcome) => {
-                        self.ended(kind, outcome, begin.until(ended), attempt + 1, &tally);
+                        self.end_transaction(
+                            kind,
+                            outcome,
+                            begin.finish(ended),
+                            attempt + 1,
+                            &tally,
+                        );
                         break ended;
                     }
                     Err(error) => error,
                 };
-                match Box::pin(self.failed(kind, error, begin, attempt, &tally)).await {
+                match Box::pin(self.handle_failure(kind, error, begin, attempt, &tally)).await {
                     After::Retry => attempt += 1,
                     After::Next => break now(),
                     After::Stop(error) => return error,
@@ -278,12 +290,12 @@ impl<W: Workload, D: Driver, S: FrameSink> Worker<'_, W, D, S> {
     /// Returns true if this worker has executed all its wanted transactions, or has ended of its own accord.
     #[inline]
     fn has_done_all(&self) -> bool {
-        let done = self.shared.spec.events_per_worker.is_some_and(|limit| self.counted >= limit)
+        let is_done = self.shared.spec.events_per_worker.is_some_and(|limit| self.counted >= limit)
             || self.shared.workload.has_ended(&self.state);
-        if done {
+        if is_done {
             self.shared.events_done.store(true, Ordering::Relaxed);
         }
-        done
+        is_done
     }
 
     /// Ends this worker, or the whole trial, with a transaction that can't begin.
@@ -312,7 +324,7 @@ impl<W: Workload, D: Driver, S: FrameSink> Worker<'_, W, D, S> {
         let mut recorder = self.local.recorder.borrow_mut();
         // The window may have opened since the last round of the loop.
         recorder.advance(begin.began);
-        let is_errand = matches!(&self.job, Some(Job { owner: Owner::Errand(_), .. }));
+        let is_errand = matches!(&self.job, Some(Job { owner: Owner::DeferredTransaction(_), .. }));
         if is_errand
             || recorder.phase == Phase::WarmUp
             || self.shared.take_event(recorder.take_in_flight_at_open())
@@ -369,7 +381,7 @@ impl<W: Workload, D: Driver, S: FrameSink> Worker<'_, W, D, S> {
             return self.next_job(last).await;
         }
         let schedule = self.shared.schedule(self.local.number)?;
-        let due = schedule.take();
+        let due = schedule.take_next();
         let is_awaited = due > last;
         if is_awaited {
             // An idle worker stays until the end: the window is not cut short.
@@ -402,7 +414,7 @@ impl<W: Workload, D: Driver, S: FrameSink> Worker<'_, W, D, S> {
     async fn next_job(&mut self, last: Nanos) -> Option<Begin> {
         let terminals = self.shared.terminals.as_ref()?;
         let task = self.id - self.local.first;
-        let (job, was_idle) = match self.at_once.take().or_else(|| terminals.take()) {
+        let (job, was_idle) = match self.at_once.take().or_else(|| terminals.take_job()) {
             Some(job) => (job, false),
             None => (self.local.wait_for_job(task, terminals).await?, true),
         };
@@ -415,9 +427,10 @@ impl<W: Workload, D: Driver, S: FrameSink> Worker<'_, W, D, S> {
         }
         let offered = u64::from(terminals.is_offered(due));
         self.local.offered.set(self.local.offered.get() + offered);
-        let begin = match was_idle || due > last {
-            true => self.begin_awaited(due)?,
-            false => Begin { due, began: last },
+        let begin = if was_idle || due > last {
+            self.begin_awaited(due)?
+        } else {
+            Begin { due, began: last }
         };
         self.job = Some(job);
         match job.owner {
@@ -425,7 +438,7 @@ impl<W: Workload, D: Driver, S: FrameSink> Worker<'_, W, D, S> {
                 let (workload, state) = (self.shared.workload, &mut self.state);
                 terminals.with_seat(seat, |terminal| workload.swap(state, terminal));
             }
-            Owner::Errand(ticket) => {
+            Owner::DeferredTransaction(ticket) => {
                 self.shared.workload.take_errand(&mut self.state, ticket, due);
             }
         }
@@ -437,11 +450,11 @@ impl<W: Workload, D: Driver, S: FrameSink> Worker<'_, W, D, S> {
         let Some(Job { owner: Owner::Seat(seat), .. }) = self.job.take() else { return };
         let Some(terminals) = &self.shared.terminals else { return };
         let (workload, state) = (self.shared.workload, &mut self.state);
-        let planned = terminals.with_seat(seat, |terminal| {
+        let plans = terminals.with_seat(seat, |terminal| {
             workload.swap(state, terminal);
             (workload.errand(state), workload.plan(terminal))
         });
-        let Some((errand, TerminalPlan { transaction, pause })) = planned else { return };
+        let Some((errand, TerminalPlan { transaction, pause })) = plans else { return };
         // Before the seat, which others may take from then on.
         self.at_once = errand.and_then(|errand| terminals.push_errand(seat, ended, errand));
         terminals.push(seat, ended.saturating_add(pause), transaction);
@@ -454,7 +467,7 @@ impl<W: Workload, D: Driver, S: FrameSink> Worker<'_, W, D, S> {
     }
 
     #[inline]
-    fn ended(
+    fn end_transaction(
         &mut self,
         kind: TransactionId,
         outcome: Outcome,
@@ -470,12 +483,12 @@ impl<W: Workload, D: Driver, S: FrameSink> Worker<'_, W, D, S> {
             stats.transactions += u64::from(!matches!(outcome, Outcome::Failed(_)));
             stats.busy += times.ended - times.began;
         }
-        self.tell(kind, outcome, times, attempts, is_measured);
+        self.notify_workload(kind, outcome, times, attempts, is_measured);
     }
 
     /// Informs the workload of a finished transaction.
     #[inline]
-    fn tell(
+    fn notify_workload(
         &mut self,
         transaction: TransactionId,
         outcome: Outcome,
@@ -494,7 +507,7 @@ impl<W: Workload, D: Driver, S: FrameSink> Worker<'_, W, D, S> {
     }
 
     #[cold]
-    async fn failed(
+    async fn handle_failure(
         &mut self,
         kind: TransactionId,
         error: DbError,
@@ -536,7 +549,7 @@ impl<W: Workload, D: Driver, S: FrameSink> Worker<'_, W, D, S> {
             return After::Stop(self.end_worker(error, counts));
         }
         let outcome = Outcome::Failed(error.class());
-        self.tell(kind, outcome, begin.until(at), attempt + 1, counts);
+        self.notify_workload(kind, outcome, begin.finish(at), attempt + 1, counts);
         match self.recover(&error).await {
             Ok(true) => {}
             Ok(false) => return After::Stop(None),
@@ -620,7 +633,7 @@ impl<W: Workload, D: Driver, S: FrameSink> Worker<'_, W, D, S> {
             // A server that refuses ROLLBACK leaves no clean state, but a new session is clean.
             let rolled_back = match self.shared.spec.answer_limit {
                 None => session.rollback().await,
-                Some(limit) => impatient(session.rollback(), limit).await,
+                Some(limit) => with_deadline(session.rollback(), limit).await,
             };
             let Err(error) = rolled_back else { return Ok(true) };
             self.local.recorder.borrow_mut().error(&error, now());
@@ -658,9 +671,11 @@ impl<W: Workload, D: Driver, S: FrameSink> Worker<'_, W, D, S> {
                     return true;
                 }
                 Ok(Err(error)) => error,
+                // The end has cut it off: that is no failure.
+                Err(_) if self.local.is_over(now()) => break,
                 Err(_) => match spec.answer_limit {
                     None => too_slow(spec),
-                    Some(limit) => unanswered(limit),
+                    Some(limit) => unanswered_error(limit),
                 },
             };
             self.local.recorder.borrow_mut().error(&error, now());

@@ -58,8 +58,8 @@ fn spec() -> impl Strategy<Value = TrialSpec> {
         .prop_map(|(events, duration)| (events, duration.or(Some(5 * SECOND))));
     let rate = (proptest::option::of(10.0..2_000.0_f64), proptest::option::of(0..50 * MS));
     let pgbench = (any::<bool>(), any::<bool>(), proptest::option::of(0..200_u64));
-    let all = (1..9_u32, rate, 0..3 * SECOND, ends, 100 * MS..2 * SECOND, policy, pgbench);
-    all.prop_map(
+    let fields = (1..9_u32, rate, 0..3 * SECOND, ends, 100 * MS..2 * SECOND, policy, pgbench);
+    fields.prop_map(
         |(
             workers,
             (rate_per_s, late_limit),
@@ -93,7 +93,7 @@ proptest! {
     fn every_transaction_is_accounted_for(script in script(), spec in spec(), transfer: bool) {
         let driver = SimDriver::new(script);
         let statements: &[&str] = if transfer { &crate::support::TRANSFER } else { &["COMMIT"] };
-        let (result, _) = try_run(&Lists::of(statements), &driver, &spec, &Control::new());
+        let (result, _) = try_run(&Lists::one_kind(statements), &driver, &spec, &Control::new());
         let Ok(result) = result else { return Ok(()) };
         let counts = result.total.counts();
         let window = result.window.opens..result.window.closes;
@@ -128,19 +128,19 @@ fn what_the_server_never_committed_fails_the_trial() {
         result.ended
     };
     let spec = closed(2, 2);
-    assert_eq!(end(&Lists::of(&TRANSFER), &spec), TrialEnd::Time);
+    assert_eq!(end(&Lists::one_kind(&TRANSFER), &spec), TrialEnd::Time);
     let discarded = |ended: TrialEnd| match ended {
         TrialEnd::Uncommitted(transactions) => transactions,
         other => panic!("{other:?}"),
     };
     // All but those in flight at the end: 2 ms each.
-    let all = discarded(end(&Lists::of(&OPEN), &spec));
-    assert!((1_996..=2_002).contains(&all), "{all}");
-    let each = TrialSpec { connect_each: true, ..spec.clone() };
-    assert!(discarded(end(&Lists::of(&OPEN), &each)) > 1_900);
+    let discarded_count = discarded(end(&Lists::one_kind(&OPEN), &spec));
+    assert!((1_996..=2_002).contains(&discarded_count), "{discarded_count}");
+    let reconnecting = TrialSpec { connect_each: true, ..spec.clone() };
+    assert!(discarded(end(&Lists::one_kind(&OPEN), &reconnecting)) > 1_900);
     // Who reads only has lost nothing, and who commits at the end neither.
-    assert_eq!(end(&Lists::of(&["BEGIN", "SELECT 1"]), &spec), TrialEnd::Time);
-    let mut batch = Lists::of(&OPEN);
+    assert_eq!(end(&Lists::one_kind(&["BEGIN", "SELECT 1"]), &spec), TrialEnd::Time);
+    let mut batch = Lists::one_kind(&OPEN);
     batch.farewell = Some("COMMIT");
     assert_eq!(end(&batch, &spec), TrialEnd::Time);
 }
@@ -149,10 +149,10 @@ fn what_the_server_never_committed_fails_the_trial() {
 fn scans_that_statements_do_not_explain_are_told() {
     let scans = |touches, scans| {
         let answers = SimulatedAnswers { scans, ..SimulatedAnswers::default() };
-        let mut workload = Lists::of(&["SELECT 1"]);
+        let mut workload = Lists::one_kind(&["SELECT 1"]);
         workload.touches = touches;
-        let found = run(&workload, &SimDriver::new(answers), &closed(2, 1)).0.scans();
-        found.map(|found| [found.rows, found.statements])
+        let reported = run(&workload, &SimDriver::new(answers), &closed(2, 1)).0.scans();
+        reported.map(|reported| [reported.rows, reported.statements])
     };
     // More than ten times what they have to read, and more than a small table has.
     assert_eq!(scans(Some(1), [100_100, 100]), Some([100_100, 100]));

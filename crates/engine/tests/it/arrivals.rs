@@ -8,7 +8,7 @@ use dyno_testkit::sim::{Fault, Service, SimDriver, SimulatedAnswers};
 
 fn offer(rate: f64, workers: u32, service: u64, seconds: u64, faults: Vec<Fault>) -> TrialResult {
     let spec = TrialSpec { rate_per_s: Some(rate), ..closed(workers, seconds) };
-    run(&Lists::of(&["SELECT 1"]), &constant(service, faults), &spec).0
+    run(&Lists::one_kind(&["SELECT 1"]), &constant(service, faults), &spec).0
 }
 
 #[test]
@@ -72,7 +72,7 @@ fn a_count_of_events_does_not_miss_a_rate() {
         events: Some(500),
         ..closed(200, 1)
     };
-    let (result, _) = run(&Lists::of(&["SELECT 1"]), &constant(100 * MS, vec![]), &spec);
+    let (result, _) = run(&Lists::one_kind(&["SELECT 1"]), &constant(100 * MS, vec![]), &spec);
     assert_eq!((result.total.counts().committed, &result.ended), (500, &TrialEnd::Events));
     assert_eq!((result.offered, result.missed_rate()), (Some(500), None));
 }
@@ -80,7 +80,7 @@ fn a_count_of_events_does_not_miss_a_rate() {
 #[test]
 fn arrivals_of_the_warm_up_are_not_offered() {
     let spec = TrialSpec { rate_per_s: Some(100.0), warmup: 20 * SECOND, ..closed(8, 20) };
-    let (result, _) = run(&Lists::of(&["SELECT 1"]), &constant(MS, vec![]), &spec);
+    let (result, _) = run(&Lists::one_kind(&["SELECT 1"]), &constant(MS, vec![]), &spec);
     let offered = result.offered.unwrap();
     assert!((1_800..2_200).contains(&offered), "{offered}");
     assert!(offered.abs_diff(result.total.counts().started) <= 1);
@@ -97,7 +97,7 @@ fn at_ninety_per_cent(loops: u32, rate_each_loop: bool) -> TrialResult {
     };
     let service = Service::Exponential(10 * MS);
     let driver = SimDriver::new(SimulatedAnswers { service, ..SimulatedAnswers::default() });
-    run(&Lists::of(&["SELECT 1"]), &driver, &spec).0
+    run(&Lists::one_kind(&["SELECT 1"]), &driver, &spec).0
 }
 
 fn p99_wait_ms(result: &TrialResult) -> f64 {
@@ -106,25 +106,25 @@ fn p99_wait_ms(result: &TrialResult) -> f64 {
 
 #[test]
 fn waits_do_not_depend_on_the_number_of_loops() {
-    let one = at_ninety_per_cent(1, false);
-    assert!(one.total.counts().committed > 30_000);
+    let single = at_ninety_per_cent(1, false);
+    assert!(single.total.counts().committed > 30_000);
     // Erlang's C says 5 ms: half a service time.
-    let wait_ms = p99_wait_ms(&one);
+    let wait_ms = p99_wait_ms(&single);
     assert!((2.5..10.0).contains(&wait_ms), "{wait_ms}");
     for loops in [4, 16, 64] {
         let many = at_ninety_per_cent(loops, false);
         let apart = p99_wait_ms(&many) / wait_ms;
         assert!((0.9..1.1).contains(&apart), "{loops} loops: {apart}");
-        assert_eq!(many.offered, one.offered, "the same arrivals");
+        assert_eq!(many.offered, single.offered, "the same arrivals");
         // Time is free here: who waits for an arrival begins it at once, and others wait for workers only.
         let awaited = many.total.awaited;
         assert!(awaited.arrivals > 0 && awaited.latest == 0, "{awaited:?}");
-        assert!(figures(&many) == figures(&one), "{loops} loops");
+        assert!(figures(&many) == figures(&single), "{loops} loops");
     }
     // A queue for each loop, as pgbench's threads have it: four workers wait longer than 64, one the longest.
-    let (sixteen, each) = (at_ninety_per_cent(16, true), at_ninety_per_cent(64, true));
+    let (sixteen, per_loop) = (at_ninety_per_cent(16, true), at_ninety_per_cent(64, true));
     assert!(p99_wait_ms(&sixteen) > 8.0 * wait_ms, "{}", p99_wait_ms(&sixteen));
-    assert!(p99_wait_ms(&each) > 2.0 * p99_wait_ms(&sixteen), "{}", p99_wait_ms(&each));
+    assert!(p99_wait_ms(&per_loop) > 2.0 * p99_wait_ms(&sixteen), "{}", p99_wait_ms(&per_loop));
 }
 
 /// All but the CPU that loops used.

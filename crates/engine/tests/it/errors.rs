@@ -20,7 +20,7 @@ fn errors(result: &TrialResult) -> Vec<(ErrorClass, u32, &str, u64)> {
 fn a_retry_is_counted_and_inside_the_latency() {
     // BEGIN, then the UPDATE meets a deadlock, ROLLBACK; the second attempt does all three.
     let driver = constant(MS, vec![at(1, ErrorClass::Deadlock)]);
-    let (result, _) = run(&Lists::of(&TRANSFER), &driver, &closed(1, 1));
+    let (result, _) = run(&Lists::one_kind(&TRANSFER), &driver, &closed(1, 1));
     let counts = result.total.counts();
     assert_eq!((counts.retries, counts.failed, counts.reconnects), (1, 0, 0));
     let latency = result.total.latency();
@@ -37,7 +37,7 @@ fn a_retry_is_counted_and_inside_the_latency() {
 #[test]
 fn a_workload_may_go_on_with_its_transaction() {
     let driver = constant(MS, vec![at(1, ErrorClass::Deadlock)]);
-    let mut lists = Lists::of(&TRANSFER);
+    let mut lists = Lists::one_kind(&TRANSFER);
     lists.rolls_back = false;
     let (result, _) = run(&lists, &driver, &closed(1, 1));
     // BEGIN, then the UPDATE meets a deadlock; the second attempt does all three, without a ROLLBACK before.
@@ -49,7 +49,7 @@ fn a_workload_may_go_on_with_its_transaction() {
 fn who_fails_for_ever_gives_up_after_ten_retries() {
     let driver =
         constant(MS, vec![Fault::ErrorEvery { period: 1, class: ErrorClass::LockTimeout }]);
-    let (result, _) = run(&Lists::of(&TRANSFER), &driver, &closed(2, 2));
+    let (result, _) = run(&Lists::one_kind(&TRANSFER), &driver, &closed(2, 2));
     let counts = result.total.counts();
     // 11 attempts of 1 ms, then a pause of 10 ms: 95 times in 2 s, and 4 ms are left.
     assert_eq!((counts.failed, counts.committed, counts.retries), (2 * 95, 0, 2 * (95 * 10 + 4)));
@@ -72,7 +72,7 @@ fn errors_are_told_apart_by_class_and_code() {
             at(40, ErrorClass::Deadlock),
         ],
     );
-    let (result, _) = run(&Lists::of(&["UPDATE account"]), &driver, &closed(1, 1));
+    let (result, _) = run(&Lists::one_kind(&["UPDATE account"]), &driver, &closed(1, 1));
     assert_eq!(
         errors(&result),
         [
@@ -89,7 +89,7 @@ fn errors_are_told_apart_by_class_and_code() {
 #[test]
 fn a_surprise_ends_the_trial_and_keeps_what_was_measured() {
     let driver = constant(10 * MS, vec![at(50, ErrorClass::Other)]);
-    let (result, _) = run(&Lists::of(&["SELECT 1"]), &driver, &closed(1, 10));
+    let (result, _) = run(&Lists::one_kind(&["SELECT 1"]), &driver, &closed(1, 10));
     let TrialEnd::Aborted(error) = &result.ended else { panic!("{:?}", result.ended) };
     assert_eq!((error.class(), error.errno()), (ErrorClass::Other, 1105));
     let counts = result.total.counts();
@@ -100,7 +100,7 @@ fn a_surprise_ends_the_trial_and_keeps_what_was_measured() {
 #[test]
 fn the_others_are_let_out_when_one_ends_the_trial() {
     let driver = constant(10 * MS, vec![at(50, ErrorClass::Other)]);
-    let (result, _) = run(&Lists::of(&TRANSFER), &driver, &closed(4, 3_600));
+    let (result, _) = run(&Lists::one_kind(&TRANSFER), &driver, &closed(4, 3_600));
     assert!(matches!(result.ended, TrialEnd::Aborted(_)), "{:?}", result.ended);
     assert_eq!((result.total.counts().failed, result.unfinished), (1, 0));
     assert!(result.length() < SECOND, "{}", result.length());
@@ -125,10 +125,10 @@ fn the_policy_decides_by_number() {
     let driver =
         constant(MS, vec![Fault::ErrorEvery { period: 7, class: ErrorClass::LockTimeout }]);
     let spec = TrialSpec { errors: only(vec![1205]), ..closed(1, 1) };
-    let (result, _) = run(&Lists::of(&["UPDATE account"]), &driver, &spec);
+    let (result, _) = run(&Lists::one_kind(&["UPDATE account"]), &driver, &spec);
     assert_eq!((result.total.counts().retries, &result.ended), (142, &TrialEnd::Time));
     let driver = constant(MS, vec![at(3, ErrorClass::Deadlock)]);
-    let (result, _) = run(&Lists::of(&["UPDATE account"]), &driver, &spec);
+    let (result, _) = run(&Lists::one_kind(&["UPDATE account"]), &driver, &spec);
     assert!(matches!(&result.ended, TrialEnd::Aborted(error) if error.errno() == 1213));
 }
 
@@ -136,7 +136,7 @@ fn the_policy_decides_by_number() {
 fn no_second_attempt_begins_after_the_end() {
     // The only transaction meets a deadlock after the window has closed.
     let driver = constant(3 * SECOND, vec![at(0, ErrorClass::Deadlock)]);
-    let (result, _) = run(&Lists::of(&["SELECT 1"]), &driver, &closed(1, 2));
+    let (result, _) = run(&Lists::one_kind(&["SELECT 1"]), &driver, &closed(1, 2));
     assert_eq!((result.in_flight, result.total.counts().retries), (1, 0));
     assert_eq!(driver.statements(), 1);
 }
@@ -145,7 +145,8 @@ fn no_second_attempt_begins_after_the_end() {
 fn a_rollback_that_fails_is_an_error_too() {
     // UPDATE meets a deadlock, and the ROLLBACK after it finds the connection gone.
     let faults = vec![at(1, ErrorClass::Deadlock), at(2, ErrorClass::ConnectionLost)];
-    let (result, _) = run(&Lists::of(&TRANSFER), &constant(MS, faults.clone()), &closed(1, 1));
+    let (result, _) =
+        run(&Lists::one_kind(&TRANSFER), &constant(MS, faults.clone()), &closed(1, 1));
     assert_eq!(
         errors(&result),
         [(ErrorClass::Deadlock, 1213, "40001", 1), (ErrorClass::ConnectionLost, 0, "08006", 1)]
@@ -155,7 +156,7 @@ fn a_rollback_that_fails_is_an_error_too() {
     let policy = ErrorPolicy { reconnect: false, ..ErrorPolicy::resilient() };
     let with = |errors: ErrorPolicy| {
         let spec = TrialSpec { errors, ..closed(1, 1) };
-        run(&Lists::of(&TRANSFER), &constant(MS, faults.clone()), &spec).0
+        run(&Lists::one_kind(&TRANSFER), &constant(MS, faults.clone()), &spec).0
     };
     let result = with(policy.clone());
     assert!(matches!(&result.ended, TrialEnd::Aborted(error) if error.is_fatal()), "{result:?}");
@@ -173,7 +174,7 @@ fn a_rollback_that_meets_an_ignored_error_ends_nothing() {
     let faults = vec![at(1, ErrorClass::Deadlock), at(2, ErrorClass::Deadlock)];
     let errors = ErrorPolicy { reconnect: false, ..ErrorPolicy::resilient() };
     let spec = TrialSpec { errors, ..closed(1, 1) };
-    let (result, _) = run(&Lists::of(&TRANSFER), &constant(MS, faults), &spec);
+    let (result, _) = run(&Lists::one_kind(&TRANSFER), &constant(MS, faults), &spec);
     assert!(!matches!(result.ended, TrialEnd::Aborted(_)), "{result:?}");
     assert_eq!(result.total.counts().retries, 1);
     assert_eq!(self::errors(&result), [(ErrorClass::Deadlock, 1213, "40001", 2)]);
@@ -181,16 +182,16 @@ fn a_rollback_that_meets_an_ignored_error_ends_nothing() {
 
 #[test]
 fn a_worker_that_ends_the_trial_rolls_its_transaction_back() {
-    let sent = |errors: ErrorPolicy| {
+    let count_statements = |errors: ErrorPolicy| {
         let driver = constant(MS, vec![at(1, ErrorClass::Other)]);
         let (result, _) =
-            run(&Lists::of(&TRANSFER), &driver, &TrialSpec { errors, ..closed(1, 1) });
+            run(&Lists::one_kind(&TRANSFER), &driver, &TrialSpec { errors, ..closed(1, 1) });
         assert_eq!(result.total.counts().failed, 1);
         driver.statements()
     };
     // BEGIN, UPDATE and ROLLBACK; pgbench's clients leave without the latter.
-    assert_eq!(sent(only(Vec::new())), 3);
-    assert_eq!(sent(ErrorPolicy { retire: true, ..only(Vec::new()) }), 2);
+    assert_eq!(count_statements(only(Vec::new())), 3);
+    assert_eq!(count_statements(ErrorPolicy { retire: true, ..only(Vec::new()) }), 2);
 }
 
 /// The server stands still from 2 s to 8 s; what asks it waits.
@@ -200,7 +201,7 @@ fn frozen() -> dyno_testkit::sim::SimDriver {
 
 #[test]
 fn without_a_limit_workers_wait_as_long_as_the_server_is_frozen() {
-    let (result, _) = run(&Lists::of(&["UPDATE account"]), &frozen(), &closed(2, 10));
+    let (result, _) = run(&Lists::one_kind(&["UPDATE account"]), &frozen(), &closed(2, 10));
     assert_eq!((result.total.errors.total(), result.total.counts().reconnects), (0, 0));
     assert!(result.total.latency().max() >= 6 * SECOND - MS);
 }
@@ -209,7 +210,7 @@ fn without_a_limit_workers_wait_as_long_as_the_server_is_frozen() {
 fn an_answer_that_takes_too_long_is_given_up_and_the_session_replaced() {
     let spec =
         TrialSpec { errors: ErrorPolicy::following(), answer_limit: Some(SECOND), ..closed(2, 10) };
-    let (result, _) = run(&Lists::of(&["UPDATE account"]), &frozen(), &spec);
+    let (result, _) = run(&Lists::one_kind(&["UPDATE account"]), &frozen(), &spec);
     let counts = result.total.counts();
     // Each worker gives up one transaction, and then one session after the other, once a second.
     assert_eq!((counts.failed, counts.reconnects), (2, 2));
@@ -228,16 +229,16 @@ fn sessions_to_a_server_that_takes_no_writes_are_replaced() {
         let driver = constant(MS, vec![at(10, ErrorClass::Constraint)]);
         let errors = ErrorPolicy { replace, ..ErrorPolicy::following() };
         let spec = TrialSpec { errors, ..closed(1, 1) };
-        run(&Lists::of(&["UPDATE account"]), &driver, &spec).0.total.counts()
+        run(&Lists::one_kind(&["UPDATE account"]), &driver, &spec).0.total.counts()
     };
     assert_eq!(read_only(ErrorSet::default()).reconnects, 0);
     let replaced = read_only(ErrorSet { errnos: vec![1062], ..ErrorSet::default() });
     assert_eq!((replaced.failed, replaced.reconnects), (1, 1));
     let policy = ErrorPolicy::following();
-    let refused = |errno, state| dyno_core::DbError::server(ErrorClass::Other, errno, state, "no");
-    assert!(policy.replace.contains(&refused(1290, *b"HY000")));
-    assert!(policy.replace.contains(&refused(0, *b"25006")));
-    assert!(!policy.replace.contains(&refused(1213, *b"40001")));
+    let refusal = |errno, state| dyno_core::DbError::server(ErrorClass::Other, errno, state, "no");
+    assert!(policy.replace.contains(&refusal(1290, *b"HY000")));
+    assert!(policy.replace.contains(&refusal(0, *b"25006")));
+    assert!(!policy.replace.contains(&refusal(1213, *b"40001")));
 }
 
 #[test]
@@ -249,7 +250,7 @@ fn workers_of_a_node_that_is_gone_go_on_at_another_one() {
     let nodes = vec![constant(MS, gone), constant(MS, Vec::new())];
     let routed = Routed::new(nodes, 0, NodeRouting::Spread(vec![0, 1]), NodeRouting::Primary)
         .expect("a route");
-    let (result, _) = run(&Lists::of(&["SELECT 1"]), &routed, &closed(4, 3));
+    let (result, _) = run(&Lists::one_kind(&["SELECT 1"]), &routed, &closed(4, 3));
     let counts = result.total.counts();
     // Two workers lose one transaction each, and a moment.
     assert_eq!((counts.failed, counts.reconnects, result.total.errors.total()), (2, 2, 2));

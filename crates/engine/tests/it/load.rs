@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 #[test]
 fn throughput_is_workers_by_service_time() {
     let driver = constant(2 * MS, vec![]);
-    let (result, seen) = run(&Lists::of(&TRANSFER), &driver, &closed(5, 12));
+    let (result, seen) = run(&Lists::one_kind(&TRANSFER), &driver, &closed(5, 12));
     // 6 ms each: 2,000 per worker in 12 s, the last of which ends as the window closes.
     assert_eq!(result.total.counts().committed, 5 * 1_999);
     assert_eq!((result.in_flight, result.unfinished, &result.ended), (5, 0, &TrialEnd::Time));
@@ -37,7 +37,7 @@ fn warm_up_is_not_measured() {
         ],
     );
     let spec = TrialSpec { warmup: 3 * SECOND + 5 * MS, ..closed(2, 10) };
-    let (result, seen) = run(&Lists::of(&["SELECT 1"]), &driver, &spec);
+    let (result, seen) = run(&Lists::one_kind(&["SELECT 1"]), &driver, &spec);
     let counts = result.total.counts();
     assert_eq!((counts.retries, counts.reconnects, counts.failed), (0, 0, 0));
     assert_eq!(result.total.errors.total(), 0);
@@ -62,10 +62,10 @@ fn kinds_are_picked_by_weight() {
     let driver = constant(MS, vec![]);
     let (result, _) = run(&Lists::new(kinds.collect()), &driver, &closed(10, 20));
     let started: Vec<_> = result.total.kinds.iter().map(|kind| kind.counts.started).collect();
-    let all: u64 = started.iter().sum();
+    let total: u64 = started.iter().sum();
     assert_eq!(started[5], 0);
     for (number, weight) in [45.0, 43.0, 4.0, 4.0, 4.0].into_iter().enumerate() {
-        let percent = started[number] as f64 * 100.0 / all as f64;
+        let percent = started[number] as f64 * 100.0 / total as f64;
         // 200,000 draws: a standard deviation of at most 0.11.
         assert!((percent - weight).abs() < 0.6, "kind {number}: {percent}%");
     }

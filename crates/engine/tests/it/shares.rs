@@ -1,7 +1,9 @@
 //! Parts of a trial: N load generators do what one does, begin when it was agreed, and their results
 //! add up to its result.
 
-use crate::support::{Kind, Lists, MS, Seen, TRANSFER, check, closed, constant, run, try_run};
+use crate::support::{
+    Kind, Lists, MS, RecordedIntervals, TRANSFER, check, closed, constant, run, try_run,
+};
 use dyno_core::{DbError, ErrorClass, Outcome, SECOND};
 use dyno_engine::record::{Frame, Latencies, MeasuredInterval, Phase};
 use dyno_engine::{
@@ -52,7 +54,7 @@ fn sorted(mut log: Vec<SimulatedStatement>) -> Vec<SimulatedStatement> {
 fn run_parts(
     spec: &TrialSpec,
     generators: u32,
-) -> (Vec<TrialResult>, Vec<Seen>, Vec<SimulatedStatement>) {
+) -> (Vec<TrialResult>, Vec<RecordedIntervals>, Vec<SimulatedStatement>) {
     let (mut results, mut seens, mut log) = (Vec::new(), Vec::new(), Vec::new());
     for part in parts(spec, generators) {
         let driver = random_times();
@@ -116,8 +118,8 @@ proptest! {
         terminals in proptest::option::of(0_u32..100_000),
         events in proptest::option::of(any::<u64>()),
     ) {
-        let whole = TrialSpec { terminals, events, rate_per_s: Some(1_234.5), ..closed(workers, 1) };
-        let parts = parts(&whole, generators);
+        let spec = TrialSpec { terminals, events, rate_per_s: Some(1_234.5), ..closed(workers, 1) };
+        let parts = parts(&spec, generators);
         prop_assert_eq!(parts.len() as u32, generators.min(workers));
         let (mut workers_before, mut terminals_before, mut rate) = (0, 0, 0.0);
         for part in &parts {
@@ -134,7 +136,7 @@ proptest! {
         prop_assert!((rate - 1_234.5).abs() < 1e-6);
         let events_of = |part: &TrialSpec| part.events.unwrap_or(0);
         prop_assert_eq!(parts.iter().map(events_of).sum::<u64>(), events.unwrap_or(0));
-        prop_assert_eq!(whole.part(generators, generators), None);
+        prop_assert_eq!(spec.part(generators, generators), None);
     }
 
     #[test]
@@ -219,55 +221,55 @@ fn a_histogram_that_is_none_is_refused() {
 
 #[test]
 fn only_what_belongs_together_is_merged() {
-    let one = sample();
+    let result = sample();
     assert!(merge(&[]).is_err());
-    assert_eq!(merge(std::slice::from_ref(&one)), Ok(one.clone()));
-    let other = run(&Lists::of(&TRANSFER), &constant(MS, vec![]), &closed(1, 1)).0;
-    assert!(merge(&[one.clone(), other]).is_err());
-    let scheduled = TrialResult { offered: Some(1), ..one.clone() };
-    assert!(merge(&[one.clone(), scheduled]).is_err());
+    assert_eq!(merge(std::slice::from_ref(&result)), Ok(result.clone()));
+    let different = run(&Lists::one_kind(&TRANSFER), &constant(MS, vec![]), &closed(1, 1)).0;
+    assert!(merge(&[result.clone(), different]).is_err());
+    let scheduled = TrialResult { offered: Some(1), ..result.clone() };
+    assert!(merge(&[result.clone(), scheduled]).is_err());
 }
 
 #[test]
 fn a_trial_that_was_miscounted_has_failed_and_keeps_what_was_measured() {
-    let one = sample();
-    let mut wrong = one.clone();
+    let result = sample();
+    let mut wrong = result.clone();
     wrong.total.kinds[0].counts.started += 1;
-    let merged = merge(&[one.clone(), wrong]).unwrap();
-    let (counts, in_flight) = (one.total.counts(), 2 * one.in_flight);
+    let merged = merge(&[result.clone(), wrong]).unwrap();
+    let (counts, in_flight) = (result.total.counts(), 2 * result.in_flight);
     let (started, ended) = (2 * counts.started + 1, 2 * counts.ended());
     assert_eq!(merged.ended, TrialEnd::Miscounted { started, ended, in_flight });
     assert_eq!(merged.total.counts().committed, 2 * counts.committed);
-    let why = format!(
+    let failure = format!(
         "{started} transactions were started, but {ended} ended and {in_flight} were in flight: the load generator \
          has miscounted."
     );
-    assert_eq!(merged.ended.failure(), Some(why));
-    let sound = merge(std::slice::from_ref(&one)).unwrap();
-    assert_eq!((sound.ended.failure(), &sound.ended), (None, &one.ended));
+    assert_eq!(merged.ended.failure(), Some(failure));
+    let sound = merge(std::slice::from_ref(&result)).unwrap();
+    assert_eq!((sound.ended.failure(), &sound.ended), (None, &result.ended));
 }
 
 #[test]
-fn of_machines_the_worst_is_told_and_of_ends_the_first_error() {
-    let mut one = sample();
+fn merging_keeps_the_worst_machine_and_the_first_error() {
+    let mut first = sample();
     // What this machine did meanwhile is not what the test is about.
-    (one.host.cpu_share, one.host.memory_available_mib) = (0.1, 1000.0);
-    one.conditions.run_delay_s = None;
-    let mut other = one.clone();
-    let mut third = one.clone();
-    other.host.cpu_share = 0.9;
-    other.host.memory_available_mib = 10.0;
-    other.conditions.run_delay_s = Some(0.5);
-    other.conditions.governor = Some("powersave".to_owned());
+    (first.host.cpu_share, first.host.memory_available_mib) = (0.1, 1000.0);
+    first.conditions.run_delay_s = None;
+    let mut second = first.clone();
+    let mut third = first.clone();
+    second.host.cpu_share = 0.9;
+    second.host.memory_available_mib = 10.0;
+    second.conditions.run_delay_s = Some(0.5);
+    second.conditions.governor = Some("powersave".to_owned());
     third.conditions.run_delay_s = Some(0.25);
     third.conditions.governor = Some("performance".to_owned());
     third.late = 3 * MS;
     third.ended = TrialEnd::Aborted(DbError::lost("gone"));
-    other.ended = TrialEnd::Interrupted;
+    second.ended = TrialEnd::Interrupted;
     // Nothing is known of the machine of one that was lost, wherever it stands among them.
-    let lost = TrialResult { host: HostSample::default(), ..one.clone() };
-    assert_eq!(merge(&[lost, other.clone()]).unwrap().host, other.host);
-    let merged = merge(&[one, other, third]).unwrap();
+    let without_host = TrialResult { host: HostSample::default(), ..first.clone() };
+    assert_eq!(merge(&[without_host, second.clone()]).unwrap().host, second.host);
+    let merged = merge(&[first, second, third]).unwrap();
     assert_eq!((merged.host.cpu_share, merged.host.memory_available_mib), (0.9, 10.0));
     assert_eq!(merged.conditions.run_delay_s, Some(0.75));
     assert_eq!(merged.conditions.governor.as_deref(), Some("powersave, performance"));
@@ -291,20 +293,20 @@ fn a_lost_generator_counts_once_with_what_it_had_sent() {
     }
     let complete: Vec<MeasuredInterval> = std::iter::from_fn(|| joined.next_complete()).collect();
     assert_eq!(complete.len(), 4, "the others wait for what it may still send");
-    let why = DbError::workload("Load generator b answers no more.");
-    let part = joined.lose(lost, why.clone()).unwrap();
+    let error = DbError::workload("Load generator b answers no more.");
+    let part = joined.lose(lost, error.clone()).unwrap();
     assert!(!joined.take(lost, &seens[1].0[4]), "it is too late");
-    let rest: Vec<MeasuredInterval> = std::iter::from_fn(|| joined.next_complete()).collect();
-    assert_eq!(rest.len(), 6);
-    let mut counted = dyno_facts::Counts::default();
-    seens[1].0[..4].iter().for_each(|interval| counted.add(&interval.frame.counts()));
-    assert_eq!(part.total.counts(), counted);
+    let remaining: Vec<MeasuredInterval> = std::iter::from_fn(|| joined.next_complete()).collect();
+    assert_eq!(remaining.len(), 6);
+    let mut sent_counts = dyno_facts::Counts::default();
+    seens[1].0[..4].iter().for_each(|interval| sent_counts.add(&interval.frame.counts()));
+    assert_eq!(part.total.counts(), sent_counts);
     assert_eq!(part.length(), 400 * MS);
     let merged = merge(&[results[0].clone(), part, results[2].clone()]).unwrap();
-    let mut all = dyno_facts::Counts::default();
-    complete.iter().chain(&rest).for_each(|interval| all.add(&interval.frame.counts()));
-    assert_eq!(merged.total.counts(), all, "intervals and total agree");
-    assert_eq!(merged.ended, TrialEnd::Aborted(why));
+    let mut total = dyno_facts::Counts::default();
+    complete.iter().chain(&remaining).for_each(|interval| total.add(&interval.frame.counts()));
+    assert_eq!(merged.total.counts(), total, "intervals and total agree");
+    assert_eq!(merged.ended, TrialEnd::Aborted(error));
     // Frames of something else are none of this trial.
     let foreign = MeasuredInterval { frame: Frame::new(1, true), ..seens[0].0[0].clone() };
     assert!(!joined.take(0, &MeasuredInterval { index: 99, ..foreign }));
@@ -341,9 +343,9 @@ fn who_must_not_start_does_not() {
 /// Two loops on the clock of this machine.
 fn real(control: &Control, spec: &TrialSpec) -> (TrialResult, Vec<u64>) {
     let lists = mixed();
-    let mut seen = Seen::default();
-    let result = drive(&lists, &random_times(), spec, control, &mut seen).unwrap();
-    check(&result, &seen, spec);
+    let mut observer = RecordedIntervals::default();
+    let result = drive(&lists, &random_times(), spec, control, &mut observer).unwrap();
+    check(&result, &observer, spec);
     let over = lists.over.lock().unwrap();
     (result, over.iter().map(|ended| ended.began).collect())
 }
@@ -360,15 +362,15 @@ fn no_loop_begins_before_the_agreed_moment() {
 
 #[test]
 fn a_trial_that_is_stopped_before_its_moment_does_nothing() {
-    let is_asked = Arc::new(AtomicBool::new(false));
-    let asked = Arc::clone(&is_asked);
+    let was_called = Arc::new(AtomicBool::new(false));
+    let flag = Arc::clone(&was_called);
     let control = Control::starting(Box::new(move |now| {
-        asked.store(true, Ordering::SeqCst);
+        flag.store(true, Ordering::SeqCst);
         Some(now + 3_600 * SECOND)
     }));
     std::thread::scope(|scope| {
         scope.spawn(|| {
-            while !is_asked.load(Ordering::SeqCst) {
+            while !was_called.load(Ordering::SeqCst) {
                 std::thread::sleep(Duration::from_millis(1));
             }
             control.stop();

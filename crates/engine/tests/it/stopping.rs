@@ -16,7 +16,7 @@ fn exactly_as_many_events_as_asked_for() {
             service: Service::Exponential(5 * MS),
             ..SimulatedAnswers::default()
         });
-        let (result, _) = run(&Lists::of(&TRANSFER), &driver, &events(count, workers));
+        let (result, _) = run(&Lists::one_kind(&TRANSFER), &driver, &events(count, workers));
         let counts = result.total.counts();
         assert_eq!((counts.started, counts.committed), (count, count));
         assert_eq!((result.in_flight, &result.ended), (0, &TrialEnd::Events));
@@ -29,7 +29,7 @@ fn events_are_exact_after_a_warm_up_too() {
     for service in [Service::Constant(10 * MS), Service::Exponential(10 * MS)] {
         let driver = SimDriver::new(SimulatedAnswers { service, ..SimulatedAnswers::default() });
         let spec = TrialSpec { warmup: SECOND + MS, ..events(1_000, 9) };
-        let (result, _) = run(&Lists::of(&["SELECT 1"]), &driver, &spec);
+        let (result, _) = run(&Lists::one_kind(&["SELECT 1"]), &driver, &spec);
         assert_eq!(result.total.counts().committed, 1_000);
         assert_eq!((result.in_flight, &result.ended), (0, &TrialEnd::Events));
     }
@@ -39,7 +39,7 @@ fn events_are_exact_after_a_warm_up_too() {
 fn failed_transactions_are_events() {
     let errors = Fault::ErrorEvery { period: 10, class: dyno_core::ErrorClass::Constraint };
     let driver = constant(MS, vec![errors]);
-    let (result, _) = run(&Lists::of(&["INSERT x"]), &driver, &events(1_000, 4));
+    let (result, _) = run(&Lists::one_kind(&["INSERT x"]), &driver, &events(1_000, 4));
     let counts = result.total.counts();
     assert_eq!((counts.committed, counts.failed), (900, 100));
 }
@@ -47,11 +47,11 @@ fn failed_transactions_are_events() {
 #[test]
 fn time_ends_what_events_do_not() {
     let spec = TrialSpec { events: Some(1_000_000), ..closed(2, 3) };
-    let (result, _) = run(&Lists::of(&["SELECT 1"]), &constant(10 * MS, vec![]), &spec);
+    let (result, _) = run(&Lists::one_kind(&["SELECT 1"]), &constant(10 * MS, vec![]), &spec);
     assert_eq!((result.total.counts().committed, &result.ended), (2 * 299, &TrialEnd::Time));
     assert_eq!(result.length(), 3 * SECOND);
     let spec = TrialSpec { events: Some(100), ..closed(2, 3) };
-    let (result, _) = run(&Lists::of(&["SELECT 1"]), &constant(10 * MS, vec![]), &spec);
+    let (result, _) = run(&Lists::one_kind(&["SELECT 1"]), &constant(10 * MS, vec![]), &spec);
     assert_eq!((result.total.counts().committed, &result.ended), (100, &TrialEnd::Events));
     assert_eq!(result.length(), 500 * MS);
 }
@@ -59,7 +59,7 @@ fn time_ends_what_events_do_not() {
 #[test]
 fn what_is_in_flight_at_the_end_is_reported_and_not_counted() {
     let driver = constant(3 * SECOND, vec![]);
-    let (result, _) = run(&Lists::of(&["SELECT 1"]), &driver, &closed(2, 10));
+    let (result, _) = run(&Lists::one_kind(&["SELECT 1"]), &driver, &closed(2, 10));
     let counts = result.total.counts();
     assert_eq!((counts.started, counts.committed), (8, 6));
     // They were let out after the end, with their connections whole.
@@ -72,7 +72,7 @@ fn what_does_not_end_is_cut() {
     let stall = Fault::Stall { from: 5 * SECOND - MS, until: 500 * SECOND };
     let spec = TrialSpec { drain: 7 * SECOND, ..closed(3, 10) };
     let driver = constant(10 * MS, vec![stall]);
-    let (result, seen) = run(&Lists::of(&["SELECT 1"]), &driver, &spec);
+    let (result, seen) = run(&Lists::one_kind(&["SELECT 1"]), &driver, &spec);
     assert_eq!((result.in_flight, result.unfinished, &result.ended), (3, 3, &TrialEnd::Time));
     assert_eq!(result.total.counts().committed, 3 * 499);
     assert_eq!(seen.commits()[5..], [0; 5]);
@@ -89,7 +89,7 @@ fn a_stall_that_outlasts_the_window_is_seen_in_open_and_closed_loops() {
         for finish_begun in [false, true] {
             let spec = TrialSpec { rate_per_s, finish_begun, ..closed(4, 10) };
             let driver = constant(10 * MS, vec![stall]);
-            let (result, seen) = run(&Lists::of(&["SELECT 1"]), &driver, &spec);
+            let (result, seen) = run(&Lists::one_kind(&["SELECT 1"]), &driver, &spec);
             let measured = result.total.latency().max();
             let longest = if finish_begun { measured } else { result.longest_in_flight };
             assert!(longest >= 8 * SECOND, "{longest}");
@@ -105,7 +105,7 @@ fn a_stall_that_outlasts_the_window_is_seen_in_open_and_closed_loops() {
 fn the_user_stops_and_keeps_what_was_measured() {
     for rate_per_s in [None, Some(100.0)] {
         let control = Control::new();
-        let mut workload = Lists::of(&TRANSFER);
+        let mut workload = Lists::one_kind(&TRANSFER);
         workload.stop = Some((4 * SECOND, &control));
         let spec = TrialSpec { rate_per_s, ..closed(4, 3_600) };
         let (result, seen) = run(&workload, &constant(10 * MS, vec![]), &spec);
@@ -122,7 +122,7 @@ fn the_user_stops_and_keeps_what_was_measured() {
 #[test]
 fn a_stop_after_the_window_takes_nothing_from_it() {
     let control = Control::new();
-    let mut workload = Lists::of(&TRANSFER);
+    let mut workload = Lists::one_kind(&TRANSFER);
     workload.stop = Some((10 * SECOND, &control));
     let (result, _) = run(&workload, &constant(7 * MS, vec![]), &closed(4, 10));
     assert!(control.is_stopped(), "transactions outlast the window");
@@ -133,7 +133,7 @@ fn a_stop_after_the_window_takes_nothing_from_it() {
 fn the_user_does_not_wait_for_what_takes_long() {
     for finish_begun in [false, true] {
         let control = Control::new();
-        let mut workload = Lists::of(&["SELECT 1"]);
+        let mut workload = Lists::one_kind(&["SELECT 1"]);
         workload.stop = Some((5 * SECOND - 15 * MS, &control));
         let stall = Fault::Stall { from: 5 * SECOND - 5 * MS, until: 500 * SECOND };
         let stuck = constant(10 * MS, vec![stall]);
@@ -147,7 +147,7 @@ fn the_user_does_not_wait_for_what_takes_long() {
 #[test]
 fn the_user_stops_in_the_warm_up() {
     let control = Control::new();
-    let mut workload = Lists::of(&TRANSFER);
+    let mut workload = Lists::one_kind(&TRANSFER);
     workload.stop = Some((SECOND, &control));
     let spec = TrialSpec { warmup: 10 * SECOND, ..closed(4, 10) };
     let (result, _) = run(&workload, &constant(MS, vec![]), &spec);
@@ -163,14 +163,14 @@ fn the_user_stops_before_the_workers_are_connected() {
     });
     let control = Control::new();
     control.stop();
-    let (result, _) = try_run(&Lists::of(&TRANSFER), &driver, &closed(4, 10), &control);
+    let (result, _) = try_run(&Lists::one_kind(&TRANSFER), &driver, &closed(4, 10), &control);
     assert!(matches!(result, Err(DriveError::Interrupted)), "{result:?}");
     assert_eq!(driver.statements(), 0);
 }
 
 #[test]
 fn what_a_worker_held_back_is_sent_and_counted_as_work() {
-    let mut workload = Lists::of(&["SELECT 1"]);
+    let mut workload = Lists::one_kind(&["SELECT 1"]);
     workload.farewell = Some("INSERT rest");
     for finish_begun in [false, true] {
         let driver = constant(MS, vec![]);
@@ -184,7 +184,7 @@ fn what_a_worker_held_back_is_sent_and_counted_as_work() {
 #[test]
 fn a_panic_before_the_start_fails_the_trial_and_no_loop_waits_for_it() {
     let spec = TrialSpec { loops: Some(3), ..closed(6, 60) };
-    let mut workload = Lists::of(&TRANSFER);
+    let mut workload = Lists::one_kind(&TRANSFER);
     workload.panics_at = Some(0);
     let control = Control::new();
     let (simulated, _) = try_run(&workload, &constant(MS, vec![]), &spec, &control);
@@ -200,7 +200,7 @@ fn a_panic_before_the_start_fails_the_trial_and_no_loop_waits_for_it() {
 #[test]
 fn a_panic_within_the_window_keeps_what_was_measured() {
     let spec = TrialSpec { loops: Some(3), ..closed(6, 60) };
-    let mut workload = Lists::of(&TRANSFER);
+    let mut workload = Lists::one_kind(&TRANSFER);
     workload.panics_at = Some(2_500 * MS);
     let (result, seen) = run(&workload, &constant(MS, vec![]), &spec);
     assert!(

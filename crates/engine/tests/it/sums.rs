@@ -30,8 +30,8 @@ fn frame() -> Frame {
     kind.work = Tally { reads: 60, writes: 30, others: 10, rows_read: 3, ..Tally::default() };
     kind.wasted = Tally { reads: 15, writes: 10, ..Tally::default() };
     (1..=50).for_each(|ms| kind.latency.record(ms * 1_000_000));
-    let all = [(&mut frame.service, 2_000_000), (&mut frame.lateness, 3_000_000)];
-    all.into_iter().for_each(|(times, ns)| times.as_mut().expect("a schedule").record(ns));
+    let histograms = [(&mut frame.service, 2_000_000), (&mut frame.lateness, 3_000_000)];
+    histograms.into_iter().for_each(|(times, ns)| times.as_mut().expect("a schedule").record(ns));
     frame.awaited = Awaited { arrivals: 9, late: 4, latest: 1_500_000 };
     let deadlock = DbError::server(ErrorClass::Deadlock, 1213, *b"40001", "Deadlock found");
     (0..7).for_each(|_| frame.errors.count(&deadlock));
@@ -111,9 +111,9 @@ fn a_line_of_the_series_has_the_figures_of_its_interval() {
     assert_near(row.max_us, 50_000.0);
     assert_eq!([row.host_cpu_share, row.host_steal_share], [0.5, 0.25]);
     assert_eq!(row.committed_by_kind, [40, 0]);
-    let mut one = Frame::new(1, false);
-    one.kinds[0].counts = counts(1);
-    let empty = MeasuredInterval { phase: Phase::WarmUp, length_s: 0.0, frame: one, ..interval };
+    let mut single = Frame::new(1, false);
+    single.kinds[0].counts = counts(1);
+    let empty = MeasuredInterval { phase: Phase::WarmUp, length_s: 0.0, frame: single, ..interval };
     let row = SeriesRow::from(&empty);
     assert_eq!((row.phase.as_str(), row.tps, row.qps), ("warm_up", 0.0, 0.0));
     assert_eq!(row.committed_by_kind, [] as [u64; 0]);

@@ -71,7 +71,7 @@ impl Lists<'_> {
     }
 
     /// One kind that commits.
-    pub(crate) fn of(statements: &[&'static str]) -> Self {
+    pub(crate) fn one_kind(statements: &[&'static str]) -> Self {
         let statements = statements.to_vec();
         Lists::new(vec![Kind { weight: 1, statements, outcome: Outcome::Committed }])
     }
@@ -190,15 +190,15 @@ pub(crate) fn closed(workers: u32, seconds: u64) -> TrialSpec {
 
 /// Keeps what an observer is told.
 #[derive(Default)]
-pub(crate) struct Seen(pub(crate) Vec<MeasuredInterval>);
+pub(crate) struct RecordedIntervals(pub(crate) Vec<MeasuredInterval>);
 
-impl Observer for Seen {
+impl Observer for RecordedIntervals {
     fn interval(&mut self, interval: &MeasuredInterval) {
         self.0.push(interval.clone());
     }
 }
 
-impl Seen {
+impl RecordedIntervals {
     /// Commits of each measured interval.
     pub(crate) fn commits(&self) -> Vec<u64> {
         let measured = self.0.iter().filter(|interval| interval.phase == Phase::Measured);
@@ -211,7 +211,7 @@ pub(crate) fn run(
     workload: &Lists<'_>,
     driver: &impl Driver,
     spec: &TrialSpec,
-) -> (TrialResult, Seen) {
+) -> (TrialResult, RecordedIntervals) {
     let control = Control::new();
     let control = workload.stop.map_or(&control, |(_, control)| control);
     let (result, seen) = try_run(workload, driver, spec, control);
@@ -224,17 +224,17 @@ pub(crate) fn try_run(
     driver: &impl Driver,
     spec: &TrialSpec,
     control: &Control,
-) -> (Result<TrialResult, DriveError>, Seen) {
-    let mut seen = Seen::default();
-    let result = drive_simulated(workload, driver, spec, control, &mut seen);
+) -> (Result<TrialResult, DriveError>, RecordedIntervals) {
+    let mut observer = RecordedIntervals::default();
+    let result = drive_simulated(workload, driver, spec, control, &mut observer);
     if let Ok(result) = &result {
-        check(result, &seen, spec);
+        check(result, &observer, spec);
     }
-    (result, seen)
+    (result, observer)
 }
 
 /// The accounting identity, and that all ways of counting agree.
-pub(crate) fn check(result: &TrialResult, seen: &Seen, spec: &TrialSpec) {
+pub(crate) fn check(result: &TrialResult, seen: &RecordedIntervals, spec: &TrialSpec) {
     let counts = result.total.counts();
     let ended = counts.committed + counts.rolled_back + counts.failed + counts.skipped;
     assert_eq!(counts.started, ended + result.in_flight, "{counts:?}");

@@ -10,15 +10,15 @@ use dyno_facts::statistics::gate::{Gate, GateVerdict};
 use dyno_facts::statistics::ratio::{Judging, PairedRatio, RatioVerdict};
 use dyno_facts::statistics::{Better, rank, scaling_peak};
 use model::{
-    NOISE, Session, Share, World, chained, is_difference, knee_is_low, plan, share, together,
-    trials_of, verdict,
+    NOISE, Session, Share, World, chained, is_difference, knee_is_low, plan, share,
+    simulate_trials, together, verdict,
 };
 
 fn main() {
     let mut arguments = std::env::args().skip(1);
-    let what = arguments.next().unwrap_or_else(|| "bars".to_owned());
+    let simulation = arguments.next().unwrap_or_else(|| "bars".to_owned());
     let count = arguments.next().and_then(|count| count.parse().ok()).unwrap_or(20_000);
-    match what.as_str() {
+    match simulation.as_str() {
         "orders" => orders(count),
         "levels" => levels(count),
         "history" => history(count),
@@ -30,7 +30,7 @@ fn main() {
 }
 
 fn percent(share: Share) -> String {
-    format!("{:.2} ({:.2})", 100.0 * share.found, 100.0 * share.upper)
+    format!("{:.2} ({:.2})", 100.0 * share.estimate, 100.0 * share.upper)
 }
 
 /// Half-widths at which pairs of [`NOISE`] end after the fewest, some, and many of thirty.
@@ -42,7 +42,7 @@ fn false_positives(count: u64) {
     );
     println!("|---|---|---|---|---|---|---|---|");
     for (world, name) in World::ALL {
-        let fixed = |pairs: usize| {
+        let fixed_share = |pairs: usize| {
             share(count, |seed| {
                 is_difference(verdict(
                     &Session::new(seed, world, [pairs; 2]).fixed(),
@@ -50,22 +50,32 @@ fn false_positives(count: u64) {
                 ))
             })
         };
-        let stopped = |planned: [usize; 2], half_width: Option<f64>| {
+        let stopped_share = |planned: [usize; 2], half_width: Option<f64>| {
             let plan = plan(planned, half_width);
             share(count, |seed| {
-                let pairs = Session::new(seed, world, planned).until(&plan);
+                let pairs = Session::new(seed, world, planned).run_until_stopped(&plan);
                 is_difference(verdict(&pairs, plan.judging()))
             })
         };
-        let worst = |planned: [usize; 2]| {
-            let all = HALF_WIDTHS.map(|half_width| stopped(planned, Some(half_width)));
-            all.into_iter().max_by(|a, b| a.found.total_cmp(&b.found)).expect("half-widths")
+        let worst_share = |planned: [usize; 2]| {
+            let shares = HALF_WIDTHS.map(|half_width| stopped_share(planned, Some(half_width)));
+            shares
+                .into_iter()
+                .max_by(|a, b| a.estimate.total_cmp(&b.estimate))
+                .expect("half-widths")
         };
         let continued =
             share(count, |seed| is_difference(chained(seed, world, &plan([6, 20], None), 3)));
-        let until = stopped([6, 60], None);
-        let cells =
-            [fixed(6), fixed(7), fixed(10), worst([6, 20]), worst([6, 30]), until, continued];
+        let until_decided = stopped_share([6, 60], None);
+        let cells = [
+            fixed_share(6),
+            fixed_share(7),
+            fixed_share(10),
+            worst_share([6, 20]),
+            worst_share([6, 30]),
+            until_decided,
+            continued,
+        ];
         println!("| {name} | {} |", cells.map(percent).join(" | "));
     }
     println!();
@@ -74,43 +84,44 @@ fn false_positives(count: u64) {
 fn bars(count: u64) {
     println!("| what | found, % (upper end of its 95% interval) |");
     println!("|---|---|");
-    let print = |what: &str, share: Share| println!("| {what} | {} |", percent(share));
+    let print =
+        |description: &str, share: Share| println!("| {description} | {} |", percent(share));
     for (world, name) in World::ALL {
-        let found = share(count, |seed| {
+        let frequency = share(count, |seed| {
             let session = Session { ratio: 1.03, ..Session::new(seed, world, [10; 2]) };
             verdict(&session.fixed(), Judging::FIXED) == RatioVerdict::Faster
         });
-        print(&format!("a true 3% is found with 10 pairs: {name}"), found);
+        print(&format!("a true 3% is found with 10 pairs: {name}"), frequency);
     }
     let gate: Gate = "tps.ratio.low > 0.97".parse().expect("a gate");
     for pairs in [6, 7] {
-        let found = share(count, |seed| {
+        let frequency = share(count, |seed| {
             let noise = [NOISE, 0.25];
             let session =
                 Session { ratio: 0.1, noise, ..Session::new(seed, World::Quiet, [pairs; 2]) };
-            let ratio = PairedRatio::of(&session.fixed(), Judging::FIXED).expect("pairs");
+            let ratio = PairedRatio::from_pairs(&session.fixed(), Judging::FIXED).expect("pairs");
             ratio.verdict(Better::More, 0.03) == RatioVerdict::Slower
                 && gate.judge(&[], Some(&ratio)).verdict == GateVerdict::Broken
         });
         print(
             &format!("10 times slower, 25% deviation: slower and broken with {pairs} pairs"),
-            found,
+            frequency,
         );
     }
     for (world, name) in World::ALL {
-        let found = share(count, |seed| {
+        let frequency = share(count, |seed| {
             let session = Session { ratio: 1.03, ..Session::new(seed, world, [10; 2]) };
-            let ratio = PairedRatio::of(&session.fixed(), Judging::FIXED).expect("pairs");
+            let ratio = PairedRatio::from_pairs(&session.fixed(), Judging::FIXED).expect("pairs");
             ratio.is_equivalent(0.03)
         });
-        print(&format!("a true 3% is called equivalent within 3%: {name}"), found);
+        print(&format!("a true 3% is called equivalent within 3%: {name}"), frequency);
     }
     for world in [World::Quiet, World::Starved, World::StarvedRetried] {
-        let found = share(count, |seed| {
+        let frequency = share(count, |seed| {
             let pairs = Session::new(seed, world, [10; 2]).fixed();
             verdict(&pairs, Judging::FIXED) == RatioVerdict::Equivalent
         });
-        print(&format!("A/A is called equivalent with 10 pairs: {world:?}"), found);
+        print(&format!("A/A is called equivalent with 10 pairs: {world:?}"), frequency);
     }
     print("a peak is claimed of a saturating curve, 2% noise", share(count, peak_of_saturation));
     print("a search ends below 90% of capacity, 5% spurious failures", share(count, knee_is_low));
@@ -133,7 +144,7 @@ fn concurrent(count: u64) {
                 verdict == RatioVerdict::Faster
             });
             let mean = seconds as f64 / count as f64;
-            format!("{:.1} / {:.0} / {mean:.0}", 100.0 * equal.found, 100.0 * slower.found)
+            format!("{:.1} / {:.0} / {mean:.0}", 100.0 * equal.estimate, 100.0 * slower.estimate)
         });
         println!("| {name} | {} |", cells.join(" | "));
     }
@@ -149,13 +160,13 @@ fn history(count: u64) {
     println!("|---|{}", "---|".repeat(pairs.len()));
     for (world, name) in World::ALL {
         let cells = pairs.map(|pairs| {
-            let found: Vec<[bool; 3]> =
+            let histories: Vec<[bool; 3]> =
                 (0..count).map(|seed| Session::new(seed, world, [pairs; 2]).history()).collect();
-            let of = |fires: &dyn Fn(&[bool; 3]) -> bool| {
-                100.0 * found.iter().filter(|all| fires(all)).count() as f64 / count as f64
+            let percentage = |fires: &dyn Fn(&[bool; 3]) -> bool| {
+                100.0 * histories.iter().filter(|fired| fires(fired)).count() as f64 / count as f64
             };
-            let each = [0, 1, 2].map(|at| format!("{:.1}", of(&|all| all[at])));
-            format!("{:.2} / {}", of(&|all| all.contains(&true)), each.join(" / "))
+            let separate = [0, 1, 2].map(|at| format!("{:.1}", percentage(&|fired| fired[at])));
+            format!("{:.2} / {}", percentage(&|fired| fired.contains(&true)), separate.join(" / "))
         });
         println!("| {name} | {} |", cells.join(" | "));
     }
@@ -181,7 +192,7 @@ fn starts(count: u64) {
             let pairs =
                 share(count, |seed| is_difference(verdict(&session(seed).fixed(), Judging::FIXED)));
             let units = share(count, |seed| {
-                let ratio = PairedRatio::of_units(&session(seed).units(), Judging::FIXED);
+                let ratio = PairedRatio::from_units(&session(seed).units(), Judging::FIXED);
                 is_difference(ratio.expect("pairs").verdict(Better::More, 0.03))
             });
             format!("{} / {}", percent(pairs), percent(units))
@@ -196,8 +207,8 @@ fn peak_of_saturation(seed: u64) -> bool {
     let noise = [0.02; 2];
     let mut session = Session { noise, ..Session::new(seed, World::Quiet, [1; 2]) };
     let trials = levels.iter().enumerate().flat_map(|(power, level)| {
-        let own = trials_of(&mut session, 3);
-        own.into_iter().map(move |tps| (f64::from(1 << power), level * tps))
+        let rates = simulate_trials(&mut session, 3);
+        rates.into_iter().map(move |tps| (f64::from(1 << power), level * tps))
     });
     scaling_peak(&trials.collect::<Vec<_>>()).is_some()
 }
@@ -213,34 +224,38 @@ fn orders(count: u64) {
             let cells: Vec<String> = World::ALL
                 .iter()
                 .map(|(world, _)| {
-                    let of = |seed| {
+                    let estimate_ratio = |seed| {
                         let session = Session::new(seed, *world, [pairs; 2]);
                         let block = block.min(session.block);
                         let session = Session { block, ratio, ..session };
-                        PairedRatio::of(&session.fixed(), Judging::FIXED).expect("pairs")
+                        PairedRatio::from_pairs(&session.fixed(), Judging::FIXED).expect("pairs")
                     };
-                    let ranks = share(count, |seed| of(seed).p <= 0.05);
-                    let t = share(count, |seed| of(seed).t.is_some_and(|t| t.p <= 0.05));
-                    format!("{:.2} / {:.2}", 100.0 * ranks.found, 100.0 * t.found)
+                    let ranks = share(count, |seed| estimate_ratio(seed).p <= 0.05);
+                    let t =
+                        share(count, |seed| estimate_ratio(seed).t.is_some_and(|t| t.p <= 0.05));
+                    format!("{:.2} / {:.2}", 100.0 * ranks.estimate, 100.0 * t.estimate)
                 })
                 .collect();
-            let what = if ratio == 1.0 { "" } else { ", power for 3%" };
-            println!("| {name}, {pairs}{what} | {} |", cells.join(" | "));
+            let note = if ratio == 1.0 { "" } else { ", power for 3%" };
+            println!("| {name}, {pairs}{note} | {} |", cells.join(" | "));
         }
     }
 }
 
 /// Pairs until their interval at this level is narrow.
 fn stopped_at(mut session: Session, alpha: f64, half_width: f64) -> Vec<(f64, f64)> {
-    let [least, most] = session.planned;
+    let [min_pairs, max_pairs] = session.planned;
     let mut pairs: Vec<(f64, f64)> = Vec::new();
     let mut logs: Vec<f64> = Vec::new();
-    while pairs.len() < most {
-        let pair = session.pair(pairs.len());
+    while pairs.len() < max_pairs {
+        let pair = session.run_pair(pairs.len());
         pairs.push(pair);
         logs.push((pair.1 / pair.0).ln());
-        let both = rank::pseudo_median_interval(&logs, alpha).filter(|_| pairs.len() >= least);
-        if both.is_some_and(|both| ((both.high - both.low) / 2.0).sinh() <= half_width) {
+        let interval =
+            rank::pseudo_median_interval(&logs, alpha).filter(|_| pairs.len() >= min_pairs);
+        if interval
+            .is_some_and(|interval| ((interval.high - interval.low) / 2.0).sinh() <= half_width)
+        {
             break;
         }
     }
@@ -267,15 +282,16 @@ fn levels(count: u64) {
     ] {
         let cells = alphas.map(|alpha| {
             let widths = [0.006, 0.007, 0.008, 0.009, 0.01, 0.0115, 0.0125, 0.015, 0.0175, 0.02];
-            let found = widths.map(|half_width| {
-                let found = share(count, |seed| {
+            let frequencies = widths.map(|half_width| {
+                let positives = share(count, |seed| {
                     let session = Session::new(seed, World::Quiet, planned);
                     let pairs = stopped_at(session, alpha, half_width);
                     is_difference(verdict(&pairs, Judging::Level(alpha)))
                 });
-                (found.found, half_width)
+                (positives.estimate, half_width)
             });
-            let worst = found.into_iter().max_by(|a, b| a.0.total_cmp(&b.0)).expect("half-widths");
+            let worst =
+                frequencies.into_iter().max_by(|a, b| a.0.total_cmp(&b.0)).expect("half-widths");
             format!("{:.2} at {}", 100.0 * worst.0, worst.1)
         });
         println!("| {}..{} | {} |", planned[0], planned[1], cells.join(" | "));

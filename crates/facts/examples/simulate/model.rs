@@ -101,13 +101,13 @@ impl Session {
         }
     }
 
-    pub(crate) fn normal(&mut self) -> f64 {
+    pub(crate) fn draw_normal(&mut self) -> f64 {
         let radius = (-2.0 * (1.0 - self.rng.unit()).ln()).sqrt();
         radius * (std::f64::consts::TAU * self.rng.unit()).cos()
     }
 
-    fn noise(&mut self, deviation: f64) -> f64 {
-        let normal = self.normal();
+    fn draw_noise(&mut self, deviation: f64) -> f64 {
+        let normal = self.draw_normal();
         match self.world {
             World::Dependent => {
                 self.last = 0.5 * self.last + 0.75_f64.sqrt() * normal;
@@ -122,7 +122,7 @@ impl Session {
         }
     }
 
-    fn starved(&mut self) -> f64 {
+    fn starvation(&mut self) -> f64 {
         let tries = match self.world {
             World::Starved => 1,
             World::StarvedRetried => 3,
@@ -140,15 +140,15 @@ impl Session {
         share
     }
 
-    fn trial(&mut self, is_candidate: bool, is_second: bool) -> f64 {
+    fn run_trial(&mut self, is_candidate: bool, is_second: bool) -> f64 {
         let time = self.place as f64 / (2 * self.planned[1]) as f64;
         self.place += 1;
         let drift = if self.world == World::Drift { 0.05 * time } else { 0.0 };
         let second = if is_second && self.world == World::SecondLoses { 0.98 } else { 1.0 };
         let level = if is_candidate { self.ratio } else { 1.0 };
-        let noise = self.noise(self.noise[usize::from(is_candidate)]);
+        let noise = self.draw_noise(self.noise[usize::from(is_candidate)]);
         let noise = noise + self.started[usize::from(is_candidate)];
-        10_000.0 * level * second * (1.0 + drift) * self.starved() * noise.exp()
+        10_000.0 * level * second * (1.0 + drift) * self.starvation() * noise.exp()
     }
 
     fn is_swapped(&mut self, number: usize) -> bool {
@@ -158,15 +158,15 @@ impl Session {
         }
     }
 
-    pub(crate) fn pair(&mut self, number: usize) -> (f64, f64) {
+    pub(crate) fn run_pair(&mut self, number: usize) -> (f64, f64) {
         let (each, deviation) = self.starts;
         if deviation > 0.0 && number.is_multiple_of(each) {
-            self.started = [(); 2].map(|()| deviation * self.normal());
+            self.started = [(); 2].map(|()| deviation * self.draw_normal());
         }
         self.interfere();
         let is_swapped = self.is_swapped(number);
-        let first = self.trial(is_swapped, false);
-        let second = self.trial(!is_swapped, true);
+        let first = self.run_trial(is_swapped, false);
+        let second = self.run_trial(!is_swapped, true);
         if is_swapped { (second, first) } else { (first, second) }
     }
 
@@ -188,14 +188,15 @@ impl Session {
     }
 
     pub(crate) fn fixed(mut self) -> Vec<(f64, f64)> {
-        (0..self.planned[0]).map(|number| self.pair(number)).collect()
+        (0..self.planned[0]).map(|number| self.run_pair(number)).collect()
     }
 
     /// Pairs of a fixed number, each with the number of its start.
     pub(crate) fn units(self) -> Vec<(u32, (f64, f64))> {
-        let each = self.starts.0;
-        let numbered = |(number, pair): (usize, (f64, f64))| ((number / each) as u32, pair);
-        self.fixed().into_iter().enumerate().map(numbered).collect()
+        let pairs_per_start = self.starts.0;
+        let with_start =
+            |(number, pair): (usize, (f64, f64))| ((number / pairs_per_start) as u32, pair);
+        self.fixed().into_iter().enumerate().map(with_start).collect()
     }
 
     /// Returns whether successive trials depend on each other, drift, and lose as second of a pair, as the checks of
@@ -204,38 +205,39 @@ impl Session {
         let (mut figures, mut ratios) = (Vec::new(), Vec::new());
         for number in 0..self.planned[0] {
             let is_swapped = self.is_swapped(number);
-            let (baseline, candidate) = self.pair(number);
-            let both = [baseline, candidate].map(f64::ln);
+            let (baseline, candidate) = self.run_pair(number);
+            let logs = [baseline, candidate].map(f64::ln);
             let placed = |group: usize, log: f64| PlacedFigure { group, log };
             let order = if is_swapped { [1, 0] } else { [0, 1] };
-            figures.extend(order.map(|group| placed(group, both[group])));
-            ratios.push((placed(0, both[1] - both[0]), !is_swapped));
+            figures.extend(order.map(|group| placed(group, logs[group])));
+            ratios.push((placed(0, logs[1] - logs[0]), !is_swapped));
         }
         let marks = [
             history::lag1(&figures, self.seed),
             history::drift(&figures, self.seed),
             history::second_of_pair(&ratios, self.seed),
         ];
-        let made = marks.iter().flatten().count() as f64;
-        marks.map(|mark| mark.is_some_and(|mark| mark.p <= history::FAMILY_ALPHA / made))
+        let test_count = marks.iter().flatten().count() as f64;
+        marks.map(|mark| mark.is_some_and(|mark| mark.p <= history::FAMILY_ALPHA / test_count))
     }
 
     /// Pairs until the plan ends them.
-    pub(crate) fn until(mut self, plan: &StoppingPlan) -> Vec<(f64, f64)> {
+    pub(crate) fn run_until_stopped(mut self, plan: &StoppingPlan) -> Vec<(f64, f64)> {
         self.after(plan, Vec::new()).pairs
     }
 
     /// Pairs of a session that continues others: these count, and it makes at least one pair.
     fn after(&mut self, plan: &StoppingPlan, earlier: Vec<Vec<(f64, f64)>>) -> CandidatePairs {
-        let least = if earlier.is_empty() { plan.pairs_least } else { 1 };
-        let mut all = [CandidatePairs { earlier, ..CandidatePairs::default() }];
-        while all[0].pairs.len() < least || decide(plan, &all, 0.0, 0.0).next == NextPair::Continue
+        let min_pairs = if earlier.is_empty() { plan.pairs_least } else { 1 };
+        let mut candidates = [CandidatePairs { earlier, ..CandidatePairs::default() }];
+        while candidates[0].pairs.len() < min_pairs
+            || decide(plan, &candidates, 0.0, 0.0).next == NextPair::Continue
         {
-            let pair = self.pair(all[0].pairs.len());
-            all[0].pairs.push(pair);
+            let pair = self.run_pair(candidates[0].pairs.len());
+            candidates[0].pairs.push(pair);
         }
-        let [all] = all;
-        all
+        let [candidate] = candidates;
+        candidate
     }
 }
 
@@ -254,18 +256,19 @@ pub(crate) fn together(
     (session.noise, session.ratio) = ([0.03; 2], ratio);
     let mut pairs = Vec::new();
     loop {
-        let look = unit.max(5);
-        pairs.extend((pairs.len()..pairs.len() + look).map(|number| session.pair(number)));
+        let batch = unit.max(5);
+        pairs.extend((pairs.len()..pairs.len() + batch).map(|number| session.run_pair(number)));
         if pairs.len() < LEAST {
             continue;
         }
         let numbered: Vec<(u32, (f64, f64))> =
             (0..).zip(&pairs).map(|(at, pair)| (at / unit as u32, *pair)).collect();
-        let all = CandidatePairs { pairs: unit_means(&numbered), ..CandidatePairs::default() };
+        let candidate =
+            CandidatePairs { pairs: unit_means(&numbered), ..CandidatePairs::default() };
         let is_over =
-            decide(&plan, std::slice::from_ref(&all), 0.0, 0.0).next != NextPair::Continue;
+            decide(&plan, std::slice::from_ref(&candidate), 0.0, 0.0).next != NextPair::Continue;
         if is_over {
-            return (verdict(&all.pairs, plan.judging()), pairs.len());
+            return (verdict(&candidate.pairs, plan.judging()), pairs.len());
         }
     }
 }
@@ -275,25 +278,28 @@ pub(crate) fn chained(seed: u64, world: World, plan: &StoppingPlan, count: u64) 
     let mut earlier = Vec::new();
     for number in 0..count {
         // A seed of its own for each, as a continued run has.
-        let own = Session::new((number << 40) + seed, world, [plan.pairs_least, plan.pairs_most]);
-        let all = Session { noise: [NOISE * (1.0 + number as f64); 2], ..own }.after(plan, earlier);
-        let ratio = PairedRatio::of(&all.pairs, Judging::Anytime).expect("pairs");
-        let ratio = match all.earlier.is_empty() {
-            true => ratio,
-            false => ratio.continued(&all.earlier, &all.pairs),
+        let session =
+            Session::new((number << 40) + seed, world, [plan.pairs_least, plan.pairs_most]);
+        let candidate =
+            Session { noise: [NOISE * (1.0 + number as f64); 2], ..session }.after(plan, earlier);
+        let ratio = PairedRatio::from_pairs(&candidate.pairs, Judging::Anytime).expect("pairs");
+        let ratio = if candidate.earlier.is_empty() {
+            ratio
+        } else {
+            ratio.continued(&candidate.earlier, &candidate.pairs)
         };
         let verdict = ratio.verdict(Better::More, DEFAULT_MARGIN);
         if verdict != RatioVerdict::Undecided || number + 1 == count {
             return verdict;
         }
-        earlier = [all.earlier, vec![all.pairs]].concat();
+        earlier = [candidate.earlier, vec![candidate.pairs]].concat();
     }
     RatioVerdict::Undecided
 }
 
 /// Trials of one target, one after the other.
-pub(crate) fn trials_of(session: &mut Session, count: usize) -> Vec<f64> {
-    (0..count).map(|_| session.trial(false, false)).collect()
+pub(crate) fn simulate_trials(session: &mut Session, count: usize) -> Vec<f64> {
+    (0..count).map(|_| session.run_trial(false, false)).collect()
 }
 
 /// Returns true if a search ends below 90% of the capacity when 5% of the trials fail for reasons of their own.
@@ -329,7 +335,7 @@ pub(crate) fn plan(planned: [usize; 2], half_width: Option<f64>) -> StoppingPlan
 }
 
 pub(crate) fn verdict(pairs: &[(f64, f64)], judging: Judging) -> RatioVerdict {
-    let ratio = PairedRatio::of(pairs, judging).expect("pairs");
+    let ratio = PairedRatio::from_pairs(pairs, judging).expect("pairs");
     ratio.verdict(Better::More, DEFAULT_MARGIN)
 }
 
@@ -340,15 +346,15 @@ pub(crate) fn is_difference(verdict: RatioVerdict) -> bool {
 /// Frequency of an event, and the upper end of its 95% interval (Wilson's).
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Share {
-    pub(crate) found: f64,
+    pub(crate) estimate: f64,
     pub(crate) upper: f64,
 }
 
-pub(crate) fn share(count: u64, mut is_it: impl FnMut(u64) -> bool) -> Share {
+pub(crate) fn share(count: u64, mut occurs: impl FnMut(u64) -> bool) -> Share {
     let n = count as f64;
-    let found = (0..count).filter(|seed| is_it(*seed)).count() as f64 / n;
+    let estimate = (0..count).filter(|seed| occurs(*seed)).count() as f64 / n;
     let z = 1.96_f64;
-    let spread = z * (found * (1.0 - found) / n + z * z / (4.0 * n * n)).sqrt();
-    let upper = (found + z * z / (2.0 * n) + spread) / (1.0 + z * z / n);
-    Share { found, upper }
+    let spread = z * (estimate * (1.0 - estimate) / n + z * z / (4.0 * n * n)).sqrt();
+    let upper = (estimate + z * z / (2.0 * n) + spread) / (1.0 + z * z / n);
+    Share { estimate, upper }
 }

@@ -51,7 +51,7 @@ impl MessageTexts {
         let mut at = 0;
         while at < names.len() {
             let mut place = 0;
-            while place < self.places.len() && !is_same(self.places[place], names[at]) {
+            while place < self.places.len() && !str_eq(self.places[place], names[at]) {
                 place += 1;
             }
             if place == self.places.len() {
@@ -63,13 +63,13 @@ impl MessageTexts {
     }
 
     fn english(&self, args: &BTreeMap<String, Arg>) -> &'static str {
-        let is_one = args.get("n").is_some_and(Arg::is_one);
-        self.one.filter(|_| is_one).unwrap_or(self.en)
+        let is_singular = args.get("n").is_some_and(Arg::is_singular);
+        self.one.filter(|_| is_singular).unwrap_or(self.en)
     }
 }
 
 /// `==` of texts is not `const` yet.
-const fn is_same(a: &str, b: &str) -> bool {
+const fn str_eq(a: &str, b: &str) -> bool {
     let (a, b) = (a.as_bytes(), b.as_bytes());
     let mut at = 0;
     while at < a.len() && at < b.len() && a[at] == b[at] {
@@ -101,7 +101,7 @@ pub fn register(catalogs: &[Catalog]) {
     registered.extend(entries.map(|entry| (entry.key, entry)));
 }
 
-fn registered(key: &str) -> Option<&'static MessageTexts> {
+fn find_entry(key: &str) -> Option<&'static MessageTexts> {
     REGISTERED.read().unwrap_or_else(PoisonError::into_inner).get(key).copied()
 }
 
@@ -146,7 +146,7 @@ pub enum Arg {
 
 impl Arg {
     /// A count of one, or the figure 1.
-    fn is_one(&self) -> bool {
+    fn is_singular(&self) -> bool {
         match self {
             Arg::Count(count) => *count == 1,
             Arg::Message(message) => matches!(&*message.0, Form::Verbatim(text) if text == "1"),
@@ -179,20 +179,20 @@ impl Message {
         entry: &'static MessageTexts,
         args: impl IntoIterator<Item = (&'a str, Arg)>,
     ) -> Message {
-        if registered(entry.key).is_none() {
+        if find_entry(entry.key).is_none() {
             register(&[slice::from_ref(entry)]);
         }
         let args: BTreeMap<String, Arg> =
             args.into_iter().map(|(name, arg)| (name.to_owned(), arg)).collect();
         let mut filling = Filling { lang: Lang::En, text: String::new() };
-        filling.pattern(entry.english(&args), &args);
+        filling.push_pattern(entry.english(&args), &args);
         Message::from(Form::Keyed { key: entry.key.to_owned(), args, en: filling.text })
     }
 
     /// The text in one language.
     pub fn render(&self, lang: Lang) -> String {
         let mut filling = Filling { lang, text: String::new() };
-        filling.message(self);
+        filling.push_message(self);
         match lang {
             Lang::En => filling.text,
             Lang::Zh => nested(filling.text),
@@ -338,17 +338,17 @@ struct Filling {
 }
 
 impl Filling {
-    fn message(&mut self, message: &Message) {
+    fn push_message(&mut self, message: &Message) {
         match &*message.0 {
             Form::Verbatim(text) => self.push(text),
             Form::Both { en, zh } => self.push(match self.lang {
                 Lang::En => en,
                 Lang::Zh => zh,
             }),
-            Form::Keyed { key, args, en } => match (self.lang, registered(key)) {
+            Form::Keyed { key, args, en } => match (self.lang, find_entry(key)) {
                 (_, None) => self.push(en),
-                (Lang::En, Some(entry)) => self.pattern(entry.english(args), args),
-                (Lang::Zh, Some(entry)) => self.pattern(entry.zh, args),
+                (Lang::En, Some(entry)) => self.push_pattern(entry.english(args), args),
+                (Lang::Zh, Some(entry)) => self.push_pattern(entry.zh, args),
             },
             Form::Joined { joined, between: [en, zh] } => {
                 let between = if self.lang == Lang::En { en } else { zh };
@@ -360,11 +360,11 @@ impl Filling {
                     self.text.push_str(&part.render(self.lang));
                 }
             }
-            Form::List { list } => self.list(list),
+            Form::List { list } => self.push_list(list),
         }
     }
 
-    fn list(&mut self, parts: &[Message]) {
+    fn push_list(&mut self, parts: &[Message]) {
         let (comma, and) = match self.lang {
             Lang::En => (", ", " and "),
             Lang::Zh => ("、", " 和 "),
@@ -380,28 +380,28 @@ impl Filling {
     }
 
     /// Fills `{name}` with its argument. What is in braces and no name of an argument stays unchanged.
-    fn pattern(&mut self, pattern: &str, args: &BTreeMap<String, Arg>) {
-        let mut rest = pattern;
-        while let Some(at) = rest.find('{') {
-            self.push(&rest[..at]);
-            let inside = &rest[at + 1..];
-            let named = inside.find('}').and_then(|end| Some((end, args.get(&inside[..end])?)));
-            match named {
+    fn push_pattern(&mut self, pattern: &str, args: &BTreeMap<String, Arg>) {
+        let mut remaining = pattern;
+        while let Some(at) = remaining.find('{') {
+            self.push(&remaining[..at]);
+            let inside = &remaining[at + 1..];
+            let place = inside.find('}').and_then(|end| Some((end, args.get(&inside[..end])?)));
+            match place {
                 Some((end, arg)) => {
                     let text = match arg {
                         Arg::Count(count) => crate::format::grouped(count),
                         Arg::Message(message) => message.render(self.lang),
                     };
                     self.push(&text);
-                    rest = &inside[end + 1..];
+                    remaining = &inside[end + 1..];
                 }
                 None => {
                     self.text.push('{');
-                    rest = inside;
+                    remaining = inside;
                 }
             }
         }
-        self.push(rest);
+        self.push(remaining);
     }
 
     /// Appends a part. Chinese has a blank between its characters and Latin ones, and none between two of its
@@ -447,9 +447,9 @@ fn nested(text: String) -> String {
             _ => '］',
         }
     };
-    let made: String = text.chars().map(square).collect();
+    let squared: String = text.chars().map(square).collect();
     // Parts of a line may open a bracket that another one closes.
-    if is_nested && depth == 0 { made } else { text }
+    if is_nested && depth == 0 { squared } else { text }
 }
 
 /// Returns true for Chinese characters and full-width punctuation, which are as wide as two Latin letters.

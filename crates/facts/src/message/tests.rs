@@ -22,9 +22,9 @@ fn zh(message: &Message) -> String {
 #[test]
 fn places_are_filled_and_counts_choose_the_plural() {
     assert_eq!(trials(1, "a"), "1 trial on a");
-    let of_text = |n: &str| Message::of(&ENTRIES[0], [("n", n.into()), ("target", "a".into())]);
-    assert_eq!(of_text("1"), "1 trial on a");
-    assert_eq!(of_text("1 to 8"), "1 to 8 trials on a");
+    let with_text = |n: &str| Message::of(&ENTRIES[0], [("n", n.into()), ("target", "a".into())]);
+    assert_eq!(with_text("1"), "1 trial on a");
+    assert_eq!(with_text("1 to 8"), "1 to 8 trials on a");
     assert_eq!(trials(1200, "{n}"), "1,200 trials on {n}");
     assert_eq!(zh(&trials(1200, "a")), "在 a 上 1,200 次试验");
 }
@@ -38,7 +38,7 @@ fn a_blank_stands_between_chinese_and_latin_only() {
 
 #[test]
 fn brackets_within_brackets_are_square_in_chinese() {
-    let text = |zh: &str| zh_of(zh);
+    let text = |zh: &str| fill_zh(zh);
     assert_eq!(text("A（总耗时（s））"), "A（总耗时［s］）");
     assert_eq!(text("（a）与（b）"), "（a）与（b）", "one behind the other");
     // What one part of a line opens, another one may close.
@@ -47,9 +47,9 @@ fn brackets_within_brackets_are_square_in_chinese() {
 }
 
 /// A Chinese text filled into another.
-fn zh_of(text: &str) -> String {
-    let whole = trials(1, Message::both("", text)).render(Lang::Zh);
-    whole.trim_start_matches("在").trim_end_matches("上 1 次试验").trim().to_owned()
+fn fill_zh(text: &str) -> String {
+    let rendered = trials(1, Message::both("", text)).render(Lang::Zh);
+    rendered.trim_start_matches("在").trim_end_matches("上 1 次试验").trim().to_owned()
 }
 
 #[test]
@@ -69,8 +69,8 @@ fn lists_are_joined_as_each_language_does() {
 fn a_stored_message_is_the_same_when_it_is_read() {
     register(&[&ENTRIES]);
     let parts = [trials(3, "main"), Message::both("a", "甲"), Message::verbatim("b")];
-    let all = [Message::joined(&parts, "; ", "；"), Message::list(&parts), parts[0].clone()];
-    for message in all {
+    let messages = [Message::joined(&parts, "; ", "；"), Message::list(&parts), parts[0].clone()];
+    for message in messages {
         let json = serde_json::to_string(&message).expect("JSON");
         let read: Message = serde_json::from_str(&json).expect("a message");
         assert_eq!(read, message, "{json}");

@@ -21,7 +21,7 @@ struct Bet {
 
 impl Bet {
     /// `None` under two differences.
-    fn of(differences: &[f64]) -> Option<Bet> {
+    fn from_differences(differences: &[f64]) -> Option<Bet> {
         let (mean, deviation) = (mean(differences)?, deviation(differences)?);
         Some(Bet { count: differences.len() as f64, mean, deviation })
     }
@@ -50,7 +50,7 @@ impl Bet {
 ///
 /// `log E = ½ log(c/(n+c)) − (n/2) [log(1 + t²/ν · c/(n+c)) − log(1 + t²/ν)]` with ν = n − 1.
 pub fn log_e_value(differences: &[f64], center: f64) -> f64 {
-    Bet::of(differences).map_or(0.0, |bet| bet.log_e_value(center))
+    Bet::from_differences(differences).map_or(0.0, |bet| bet.log_e_value(center))
 }
 
 /// The p of this e-value: at most `alpha` with a chance of `alpha`, whenever it is computed.
@@ -92,9 +92,10 @@ pub struct SessionsEstimate {
 const STEPS: u32 = 256;
 
 /// The joint estimate of sessions; `None` if none has two differences.
-pub fn of_sessions(sessions: &[Vec<f64>], alpha: f64) -> Option<SessionsEstimate> {
+pub fn joint_estimate(sessions: &[Vec<f64>], alpha: f64) -> Option<SessionsEstimate> {
     let bound = (1.0 / alpha).ln();
-    let bets: Vec<Bet> = sessions.iter().filter_map(|own| Bet::of(own)).collect();
+    let bets: Vec<Bet> =
+        sessions.iter().filter_map(|differences| Bet::from_differences(differences)).collect();
     let low = bets.iter().map(|bet| bet.mean).reduce(f64::min)?;
     let high = bets.iter().map(|bet| bet.mean).reduce(f64::max)?;
     let gained = |center: f64| bets.iter().map(|bet| bet.log_e_value(center)).sum::<f64>();
@@ -102,10 +103,11 @@ pub fn of_sessions(sessions: &[Vec<f64>], alpha: f64) -> Option<SessionsEstimate
     let steps = if low < high { STEPS } else { 0 };
     let place = |step: u32| low + (high - low) * f64::from(step) / f64::from(STEPS);
     let gains: Vec<f64> = (0..=steps).map(|step| gained(place(step))).collect();
-    let least = (0..=steps).min_by(|a, b| gains[*a as usize].total_cmp(&gains[*b as usize]))?;
+    let lowest_step =
+        (0..=steps).min_by(|a, b| gains[*a as usize].total_cmp(&gains[*b as usize]))?;
     let is_open = |step: &u32| gains[*step as usize] < bound;
-    let most: f64 = bets.iter().map(Bet::most).sum();
-    let interval = (most > bound).then(|| match (0..=steps).find(is_open) {
+    let max_gain: f64 = bets.iter().map(Bet::most).sum();
+    let interval = (max_gain > bound).then(|| match (0..=steps).find(is_open) {
         // The sessions contradict each other: no center suits all.
         None => ConfidenceInterval { low, high },
         Some(first) => {
@@ -117,9 +119,9 @@ pub fn of_sessions(sessions: &[Vec<f64>], alpha: f64) -> Option<SessionsEstimate
         }
     });
     let p = (-gained(0.0)).exp().min(1.0);
-    let is_excluded = interval.is_some_and(|both| !both.contains(0.0));
+    let is_excluded = interval.is_some_and(|interval| !interval.contains(0.0));
     let p = if is_excluded { p } else { p.max(alpha.next_up()) };
-    Some(SessionsEstimate { center: place(least), interval, p })
+    Some(SessionsEstimate { center: place(lowest_step), interval, p })
 }
 
 /// The place on the side of `inner` at which so much is gained.
@@ -149,12 +151,12 @@ mod tests {
     #[test]
     fn the_ends_of_the_interval_are_worth_twenty() {
         for count in [5, 6, 12, 60] {
-            let found = around(0.02, count);
-            let both = interval(&found, ALPHA).expect("pairs enough");
-            for end in [both.low, both.high] {
-                assert!((log_e_value(&found, end) - 20.0_f64.ln()).abs() < 1e-9, "{count}");
+            let differences = around(0.02, count);
+            let bounds = interval(&differences, ALPHA).expect("pairs enough");
+            for end in [bounds.low, bounds.high] {
+                assert!((log_e_value(&differences, end) - 20.0_f64.ln()).abs() < 1e-9, "{count}");
             }
-            assert!(both.contains(0.02));
+            assert!(bounds.contains(0.02));
         }
         assert_eq!(interval(&around(0.0, 4), ALPHA), None);
     }
@@ -162,29 +164,41 @@ mod tests {
     #[test]
     fn one_session_is_judged_as_ever_and_more_of_them_know_more() {
         let first = around(0.02, 12);
-        let alone = of_sessions(std::slice::from_ref(&first), ALPHA).expect("differences");
-        let both = interval(&first, ALPHA).expect("pairs enough");
-        let found = alone.interval.expect("pairs enough");
-        assert!((found.low - both.low).abs() < 1e-9 && (found.high - both.high).abs() < 1e-9);
+        let alone = joint_estimate(std::slice::from_ref(&first), ALPHA).expect("differences");
+        let single_interval = interval(&first, ALPHA).expect("pairs enough");
+        let joint_interval = alone.interval.expect("pairs enough");
+        assert!(
+            (joint_interval.low - single_interval.low).abs() < 1e-9
+                && (joint_interval.high - single_interval.high).abs() < 1e-9
+        );
         assert!((alone.p - p(&first)).abs() < 1e-12 && (alone.center - 0.02).abs() < 0.01);
         // Neither of two short sessions decides anything; together they do.
         let short = [around(0.02, 4), around(0.021, 4)];
-        assert!(short.iter().all(|own| interval(own, ALPHA).is_none() && p(own) > ALPHA));
-        let together = of_sessions(&short, ALPHA).expect("differences");
-        let both = together.interval.expect("pairs enough");
-        assert!(together.p <= ALPHA && both.low > 0.0 && both.contains(together.center));
-        let gained: f64 = short.iter().map(|own| log_e_value(own, both.low)).sum();
+        assert!(short.iter().all(|logs| interval(logs, ALPHA).is_none() && p(logs) > ALPHA));
+        let together = joint_estimate(&short, ALPHA).expect("differences");
+        let joint_interval = together.interval.expect("pairs enough");
+        assert!(
+            together.p <= ALPHA
+                && joint_interval.low > 0.0
+                && joint_interval.contains(together.center)
+        );
+        let gained: f64 =
+            short.iter().map(|differences| log_e_value(differences, joint_interval.low)).sum();
         assert!((gained - 20.0_f64.ln()).abs() < 1e-6, "{gained}");
         // A single pair says nothing, and takes nothing away.
-        let with_one = of_sessions(&[first.clone(), vec![5.0]], ALPHA).expect("differences");
-        assert_eq!(with_one.interval.map(|both| both.low < 0.02), Some(true));
-        assert_eq!(of_sessions(&[vec![1.0], Vec::new()], ALPHA), None);
+        let with_one = joint_estimate(&[first.clone(), vec![5.0]], ALPHA).expect("differences");
+        assert_eq!(with_one.interval.map(|interval| interval.low < 0.02), Some(true));
+        assert_eq!(joint_estimate(&[vec![1.0], Vec::new()], ALPHA), None);
     }
 
     #[test]
     fn sessions_that_contradict_each_other_prove_no_direction() {
-        let both = of_sessions(&[around(0.2, 12), around(-0.2, 12)], ALPHA).expect("differences");
-        assert!(both.interval.is_some_and(|both| both.contains(0.0)) && both.p > ALPHA, "{both:?}");
+        let estimate =
+            joint_estimate(&[around(0.2, 12), around(-0.2, 12)], ALPHA).expect("differences");
+        assert!(
+            estimate.interval.is_some_and(|interval| interval.contains(0.0)) && estimate.p > ALPHA,
+            "{estimate:?}"
+        );
     }
 
     #[test]

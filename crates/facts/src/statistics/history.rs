@@ -47,10 +47,10 @@ pub fn lag1(figures: &[PlacedFigure], seed: u64) -> Option<HistoryMark> {
     let figures: Vec<PlacedFigure> = figures.iter().enumerate().map(without_drift).collect();
     let session = Permuted::new(&figures)?;
     let correlation = |values: &[f64]| {
-        let rest = session.without_line(values);
-        let together: f64 = rest.windows(2).map(|two| two[0] * two[1]).sum();
-        let all: f64 = rest.iter().map(|value| value * value).sum();
-        if all > 0.0 { together / all } else { 0.0 }
+        let residuals = session.without_line(values);
+        let together: f64 = residuals.windows(2).map(|two| two[0] * two[1]).sum();
+        let total: f64 = residuals.iter().map(|value| value * value).sum();
+        if total > 0.0 { together / total } else { 0.0 }
     };
     let size = correlation(&session.ranks);
     Some(HistoryMark { size, p: session.p(seed, correlation), figures: figures.len() })
@@ -68,10 +68,10 @@ pub fn drift(figures: &[PlacedFigure], seed: u64) -> Option<HistoryMark> {
 /// second; `None` under [`LEAST_PLACED`] / 2 pairs, or where one of the orders is missing.
 pub fn second_of_pair(pairs: &[(PlacedFigure, bool)], seed: u64) -> Option<HistoryMark> {
     let figures: Vec<PlacedFigure> = pairs.iter().map(|(figure, _)| *figure).collect();
-    let session = Permuted::of(&figures, LEAST_PLACED / 2)?;
+    let session = Permuted::with_minimum(&figures, LEAST_PLACED / 2)?;
     let seconds = |values: &[f64]| {
-        let own = values.iter().zip(pairs).filter(|(_, (_, is_second))| *is_second);
-        own.map(|(value, _)| value).sum()
+        let second_values = values.iter().zip(pairs).filter(|(_, (_, is_second))| *is_second);
+        second_values.map(|(value, _)| value).sum()
     };
     let shifts: Vec<f64> = differences(&session.centered, pairs).collect();
     // Candidates gain by it what they lose by being first.
@@ -84,12 +84,14 @@ fn differences<'a>(
     centered: &'a [f64],
     pairs: &'a [(PlacedFigure, bool)],
 ) -> impl Iterator<Item = f64> + 'a {
-    let of = move |wanted: bool| {
-        let own =
-            centered.iter().zip(pairs).filter(move |(_, (_, is_second))| *is_second == wanted);
-        own.map(|(value, _)| *value)
+    let values_with = move |is_candidate_second: bool| {
+        let selected = centered
+            .iter()
+            .zip(pairs)
+            .filter(move |(_, (_, is_second))| *is_second == is_candidate_second);
+        selected.map(|(value, _)| *value)
     };
-    of(true).flat_map(move |second| of(false).map(move |first| second - first))
+    values_with(true).flat_map(move |second| values_with(false).map(move |first| second - first))
 }
 
 /// Figures that may change places within their groups.
@@ -106,23 +108,23 @@ struct Permuted {
 
 impl Permuted {
     fn new(figures: &[PlacedFigure]) -> Option<Permuted> {
-        Permuted::of(figures, LEAST_PLACED)
+        Permuted::with_minimum(figures, LEAST_PLACED)
     }
 
-    fn of(figures: &[PlacedFigure], least: usize) -> Option<Permuted> {
-        if figures.len() < least || figures.iter().any(|figure| !figure.log.is_finite()) {
+    fn with_minimum(figures: &[PlacedFigure], min_figures: usize) -> Option<Permuted> {
+        if figures.len() < min_figures || figures.iter().any(|figure| !figure.log.is_finite()) {
             return None;
         }
-        let most = figures.iter().map(|figure| figure.group).max()?;
-        let mut groups = vec![Vec::new(); most + 1];
+        let last_group = figures.iter().map(|figure| figure.group).max()?;
+        let mut groups = vec![Vec::new(); last_group + 1];
         for (place, figure) in figures.iter().enumerate() {
             groups[figure.group].push(place);
         }
         let mut centered: Vec<f64> = figures.iter().map(|figure| figure.log).collect();
         let mut beside: Vec<f64> = (0..figures.len()).map(|place| place as f64).collect();
         for places in groups.iter().filter(|places| !places.is_empty()) {
-            let own: Vec<f64> = places.iter().map(|place| centered[*place]).collect();
-            let middle = median(&own)?;
+            let group_values: Vec<f64> = places.iter().map(|place| centered[*place]).collect();
+            let middle = median(&group_values)?;
             let mean = places.iter().sum::<usize>() as f64 / places.len() as f64;
             for place in places {
                 centered[*place] -= middle;
@@ -145,29 +147,29 @@ impl Permuted {
     fn without_line(&self, values: &[f64]) -> Vec<f64> {
         let slope: f64 = values.iter().zip(&self.places).map(|(value, place)| value * place).sum();
         let squares: f64 = self.places.iter().map(|place| place * place).sum();
-        let rest = values.iter().zip(&self.places);
-        rest.map(|(value, place)| value - slope / squares * place).collect()
+        let placed_values = values.iter().zip(&self.places);
+        placed_values.map(|(value, place)| value - slope / squares * place).collect()
     }
 
     /// Two-sided p of a statistic of the figures in their order.
     fn p(&self, seed: u64, statistic: impl Fn(&[f64]) -> f64) -> f64 {
-        let found = statistic(&self.ranks);
-        let slack = 1e-9 * found.abs();
+        let observed = statistic(&self.ranks);
+        let slack = 1e-9 * observed.abs();
         let mut rng = Rng::new(seed, "history", 0);
         let mut values = self.ranks.clone();
-        let (mut below, mut above, mut made) = (1, 1, 1);
-        while made <= PERMUTATIONS && below.min(above) < ENOUGH {
+        let (mut below, mut above, mut draws) = (1, 1, 1);
+        while draws <= PERMUTATIONS && below.min(above) < ENOUGH {
             for places in &self.groups {
                 for last in (1..places.len()).rev() {
                     values.swap(places[last], places[rng.uniform(0, last as u64) as usize]);
                 }
             }
-            let other = statistic(&values);
-            below += usize::from(other <= found + slack);
-            above += usize::from(other >= found - slack);
-            made += 1;
+            let permuted = statistic(&values);
+            below += usize::from(permuted <= observed + slack);
+            above += usize::from(permuted >= observed - slack);
+            draws += 1;
         }
-        (2.0 * below.min(above) as f64 / made as f64).min(1.0)
+        (2.0 * below.min(above) as f64 / draws as f64).min(1.0)
     }
 }
 
@@ -203,9 +205,9 @@ mod tests {
 
     #[test]
     fn a_drift_is_found_with_its_size() {
-        let found =
+        let mark =
             drift(&figures(20, |at| noise(at) + 0.1 * at as f64 / 19.0), 1).expect("figures");
-        assert!((found.size - 0.1_f64.exp_m1()).abs() < 0.02 && found.p < 0.001, "{found:?}");
+        assert!((mark.size - 0.1_f64.exp_m1()).abs() < 0.02 && mark.p < 0.001, "{mark:?}");
         let none = drift(&figures(20, noise), 1).expect("figures");
         assert!(none.p > 0.01, "{none:?}");
     }
@@ -220,7 +222,7 @@ mod tests {
 
     #[test]
     fn the_second_of_a_pair_loses_two_percent() {
-        let of = |pairs: usize| {
+        let placed_pairs = |pairs: usize| {
             let pair = |at: usize| {
                 let is_second = !at.is_multiple_of(3);
                 let log = 0.5 + noise(at) / 10.0 + if is_second { -0.02 } else { 0.02 };
@@ -228,11 +230,11 @@ mod tests {
             };
             (0..pairs).map(pair).collect::<Vec<_>>()
         };
-        let found = second_of_pair(&of(20), 1).expect("pairs");
-        assert!((found.size + 0.02).abs() < 0.003 && found.p < 0.001, "{found:?}");
-        let few = second_of_pair(&of(6), 1).expect("pairs");
-        assert!(few.p > 0.05, "six pairs can't tell: {few:?}");
-        assert_eq!(second_of_pair(&of(5), 1), None);
+        let mark = second_of_pair(&placed_pairs(20), 1).expect("pairs");
+        assert!((mark.size + 0.02).abs() < 0.003 && mark.p < 0.001, "{mark:?}");
+        let undecided = second_of_pair(&placed_pairs(6), 1).expect("pairs");
+        assert!(undecided.p > 0.05, "six pairs can't tell: {undecided:?}");
+        assert_eq!(second_of_pair(&placed_pairs(5), 1), None);
     }
 
     #[test]

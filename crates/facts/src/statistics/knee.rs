@@ -112,21 +112,21 @@ fn counts(tested_rates: &[TestedRate], rate_per_s: f64) -> [[u32; 2]; 2] {
 
 /// The next step after these trials, in any order.
 pub fn next(search: &Search, tested_rates: &[TestedRate]) -> KneeStep {
-    let most = search.most_per_s.unwrap_or(f64::INFINITY);
+    let max_rate = search.most_per_s.unwrap_or(f64::INFINITY);
     // Rounded rates may exceed the most that is allowed.
-    let start = rounded(search.start_per_s).min(most);
-    let rates = |wanted: Standing| {
+    let start = rounded(search.start_per_s).min(max_rate);
+    let rates_with = |expected: Standing| {
         let rates = tested_rates.iter().map(|trial| trial.rate_per_s);
-        rates.filter(move |rate| standing(tested_rates, *rate) == wanted)
+        rates.filter(move |rate| standing(tested_rates, *rate) == expected)
     };
-    let lowest_failed = rates(Standing::Failed).reduce(f64::min);
+    let lowest_failed = rates_with(Standing::Failed).reduce(f64::min);
     // A rate held above one that was not held was luck.
     let is_below = |rate: &f64| lowest_failed.is_none_or(|failed| *rate < failed);
-    let highest_held = rates(Standing::Held).filter(is_below).reduce(f64::max);
+    let highest_held = rates_with(Standing::Held).filter(is_below).reduce(f64::max);
     if tested_rates.len() >= MOST_TRIALS && !is_confirmed(search, tested_rates, highest_held) {
         return KneeStep::Done(KneeOutcome::Unsteady);
     }
-    if let Some(rate_per_s) = rates(Standing::Open).filter(is_below).reduce(f64::min) {
+    if let Some(rate_per_s) = rates_with(Standing::Open).filter(is_below).reduce(f64::min) {
         return KneeStep::Search { rate_per_s };
     }
     match (highest_held, lowest_failed) {
@@ -135,16 +135,20 @@ pub fn next(search: &Search, tested_rates: &[TestedRate]) -> KneeStep {
             KneeStep::Done(KneeOutcome::NoneHeld { lowest_per_s: failed })
         }
         (None, Some(failed)) => KneeStep::Search { rate_per_s: rounded(failed / 2.0) },
-        (Some(held), None) => match held < most {
-            true => KneeStep::Search { rate_per_s: rounded(held * 2.0).min(most) },
-            false => confirm(search, tested_rates, held, None),
-        },
+        (Some(held), None) => {
+            if held < max_rate {
+                KneeStep::Search { rate_per_s: rounded(held * 2.0).min(max_rate) }
+            } else {
+                confirm(search, tested_rates, held, None)
+            }
+        }
         (Some(held), Some(failed)) => {
             let middle = rounded((held * failed).sqrt());
             let is_between = held < middle && middle < failed;
-            match failed / held > 1.0 + search.precision && is_between {
-                true => KneeStep::Search { rate_per_s: middle },
-                false => confirm(search, tested_rates, held, Some(failed)),
+            if failed / held > 1.0 + search.precision && is_between {
+                KneeStep::Search { rate_per_s: middle }
+            } else {
+                confirm(search, tested_rates, held, Some(failed))
             }
         }
     }
@@ -161,9 +165,10 @@ fn confirm(
     failed_per_s: Option<f64>,
 ) -> KneeStep {
     let [_, [failed, held]] = counts(tested_rates, rate_per_s);
-    match held >= search.confirmations {
-        false => KneeStep::Confirm { rate_per_s, repeat: failed + held + 1 },
-        true => KneeStep::Done(KneeOutcome::Held { rate_per_s, failed_per_s }),
+    if held >= search.confirmations {
+        KneeStep::Done(KneeOutcome::Held { rate_per_s, failed_per_s })
+    } else {
+        KneeStep::Confirm { rate_per_s, repeat: failed + held + 1 }
     }
 }
 
@@ -228,14 +233,14 @@ mod tests {
 
     #[test]
     fn one_trial_that_fails_for_reasons_of_its_own_changes_nothing() {
-        let wanted = run(&Search::from(500.0), |rate, _| rate <= 3_000.0).0;
+        let expected = run(&Search::from(500.0), |rate, _| rate <= 3_000.0).0;
         for number in 0..12 {
             let mut trials = 0;
             let (outcome, _) = run(&Search::from(500.0), |rate, _| {
                 trials += 1;
                 rate <= 3_000.0 && trials != number
             });
-            assert_eq!(outcome, wanted, "trial {number}");
+            assert_eq!(outcome, expected, "trial {number}");
         }
     }
 
@@ -272,13 +277,13 @@ mod tests {
     #[test]
     fn a_trial_that_falls_short_of_its_rate_does_not_hold_it() {
         let objective = |text: &str| text.parse::<Objective>().expect(text);
-        let held =
+        let holds_rate =
             |done, failed, is_met| is_held(1e3, done, failed, &objective("p99 < 20ms"), is_met);
-        assert!(held(990.0, 0.0, true));
-        assert!(!held(989.9, 0.0, true));
-        assert!(!held(1_000.0, 0.0, false));
+        assert!(holds_rate(990.0, 0.0, true));
+        assert!(!holds_rate(989.9, 0.0, true));
+        assert!(!holds_rate(1_000.0, 0.0, false));
         // The survivors of an overload are fast.
-        assert!(!held(995.0, 5.0, true));
+        assert!(!holds_rate(995.0, 5.0, true));
         assert!(is_held(1e3, 995.0, 5.0, &objective("errors < 1%"), true));
     }
 

@@ -75,13 +75,14 @@ pub fn needed(
 
 /// The numbers that give a half-width in the shortest time; the fewer where that is the same.
 pub fn cheapest(deviations: &[f64], seconds: &[f64], half_width: f64) -> Option<Allocation> {
-    let mut tried: Vec<Vec<usize>> = vec![Vec::new()];
+    let mut candidates: Vec<Vec<usize>> = vec![Vec::new()];
     for _ in 1..deviations.len() {
-        let longer = |own: &Vec<usize>| TRIED.map(|count| [&own[..], &[count]].concat());
-        tried = tried.iter().flat_map(longer).collect();
+        let longer = |counts: &Vec<usize>| TRIED.map(|count| [&counts[..], &[count]].concat());
+        candidates = candidates.iter().flat_map(longer).collect();
     }
-    let all = tried.iter().filter_map(|within| needed(deviations, seconds, within, half_width));
-    all.min_by(|a, b| a.total_s.total_cmp(&b.total_s))
+    let allocations =
+        candidates.iter().filter_map(|within| needed(deviations, seconds, within, half_width));
+    allocations.min_by(|a, b| a.total_s.total_cmp(&b.total_s))
 }
 
 #[cfg(test)]
@@ -105,9 +106,9 @@ mod tests {
                 logs.extend((0..2).map(|_| start + 0.01 * normal(&mut rng)));
             }
         }
-        let found = components(&logs, &[2, 3]).expect("units");
-        for (found, truth) in found.iter().zip([0.01, 0.02, 0.03]) {
-            assert!((found / truth - 1.0).abs() < 0.05, "{found} for {truth}");
+        let deviations = components(&logs, &[2, 3]).expect("units");
+        for (estimate, truth) in deviations.iter().zip([0.01, 0.02, 0.03]) {
+            assert!((estimate / truth - 1.0).abs() < 0.05, "{estimate} for {truth}");
         }
         // Two levels: what is not told apart is in the outer one.
         let two = components(&logs, &[6]).expect("units");
@@ -117,9 +118,9 @@ mod tests {
     #[test]
     fn what_is_alone_is_part_of_the_next_level() {
         let logs = [0.01, 0.03, -0.01, 0.02];
-        let found = components(&logs, &[1]).expect("units");
-        assert_eq!(found[0], 0.0);
-        assert!((found[1] - deviation(&logs).expect("four")).abs() < 1e-12);
+        let parts = components(&logs, &[1]).expect("units");
+        assert_eq!(parts[0], 0.0);
+        assert!((parts[1] - deviation(&logs).expect("four")).abs() < 1e-12);
         assert_eq!(components(&logs, &[4]), None, "one unit");
         assert_eq!(components(&[0.0; 8], &[2]), Some(vec![0.0, 0.0]));
     }
@@ -127,15 +128,15 @@ mod tests {
     #[test]
     fn the_cheapest_numbers_follow_from_costs_and_deviations() {
         // sqrt(60 / 10 * 0.02² / 0.01²) = 4.9: the formula of Kalibera and Jones.
-        let found = cheapest(&[0.02, 0.01], &[10.0, 60.0], 0.005).expect("numbers");
-        assert!((4..=6).contains(&found.within[0]), "{found:?}");
+        let allocation = cheapest(&[0.02, 0.01], &[10.0, 60.0], 0.005).expect("numbers");
+        assert!((4..=6).contains(&allocation.within[0]), "{allocation:?}");
         // Starts that vary and cost nothing: a pair each. Starts that cost and don't vary: as few as can be.
         assert_eq!(cheapest(&[0.01, 0.02], &[10.0, 0.1], 0.005).expect("numbers").within, [1]);
         let dear = cheapest(&[0.02, 0.0], &[10.0, 600.0], 0.005).expect("numbers");
         assert_eq!(dear.units, LEAST_PAIRS);
-        let now = needed(&[0.02, 0.01], &[10.0, 60.0], &[1], 0.005).expect("numbers");
-        assert!(now.total_s > found.total_s);
-        assert_eq!(now.total_s, now.units as f64 * 70.0);
+        let single_pair = needed(&[0.02, 0.01], &[10.0, 60.0], &[1], 0.005).expect("numbers");
+        assert!(single_pair.total_s > allocation.total_s);
+        assert_eq!(single_pair.total_s, single_pair.units as f64 * 70.0);
         let three = cheapest(&[0.02, 0.01, 0.001], &[10.0, 30.0, 600.0], 0.005).expect("numbers");
         assert!(three.within[1] > 1, "few loads: {three:?}");
     }

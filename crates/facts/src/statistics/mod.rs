@@ -35,7 +35,7 @@ pub use crate::{Better, Metric};
 
 use schemars::JsonSchema;
 use serde::Serialize;
-use statrs::distribution::{ContinuousCDF, Normal, StudentsT};
+use statrs::distribution::{Beta, ContinuousCDF, Normal, StudentsT};
 
 /// The chance of a false verdict that is accepted.
 pub const ALPHA: f64 = 0.05;
@@ -112,6 +112,17 @@ pub fn mean_interval(values: &[f64]) -> Option<ConfidenceInterval> {
     let error = deviation(values)? / (values.len() as f64).sqrt();
     let reach = t_quantile(values.len() - 1, ALPHA) * error;
     Some(ConfidenceInterval { low: mean - reach, high: mean + reach })
+}
+
+/// 95% interval of the probability of a success (Clopper and Pearson, 1934); `None` without a trial.
+pub fn proportion_interval(successes: u64, trials: u64) -> Option<ConfidenceInterval> {
+    let quantile =
+        |a: u64, b: u64, p: f64| Some(Beta::new(a as f64, b as f64).ok()?.inverse_cdf(p));
+    let failures = trials.checked_sub(successes).filter(|_| trials > 0)?;
+    // A parameter of 0 is no distribution: the end of the interval is that of all probabilities.
+    let low = quantile(successes, failures + 1, ALPHA / 2.0).unwrap_or(0.0);
+    let high = quantile(successes + 1, failures, 1.0 - ALPHA / 2.0).unwrap_or(1.0);
+    Some(ConfidenceInterval { low, high })
 }
 
 /// Holm's correction (of twenty metrics, one shows a "difference" by chance): adjusts p values, so that the chance of
@@ -192,10 +203,10 @@ pub struct ScalingPeak {
 /// Welch's test of the logarithms (B. Welch, Biometrika 34, 1947), corrected for the choice of the best level.
 pub fn scaling_peak(trials: &[(f64, f64)]) -> Option<ScalingPeak> {
     let levels = by_level(trials);
-    let (last, others) = levels.split_last()?;
+    let (last, lower_levels) = levels.split_last()?;
     let center = |level: &(f64, Vec<f64>)| mean(&level.1).unwrap_or(f64::NEG_INFINITY);
-    let best = others.iter().max_by(|a, b| center(a).total_cmp(&center(b)))?;
-    let lost = center(best) - center(last);
+    let best = lower_levels.iter().max_by(|a, b| center(a).total_cmp(&center(b)))?;
+    let loss = center(best) - center(last);
     let part = |level: &(f64, Vec<f64>)| {
         let count = level.1.len() as f64;
         Some((deviation(&level.1)?.powi(2) / count, count - 1.0))
@@ -203,9 +214,9 @@ pub fn scaling_peak(trials: &[(f64, f64)]) -> Option<ScalingPeak> {
     let ((a, a_freedom), (b, b_freedom)) = (part(best)?, part(last)?);
     let freedom = (a + b).powi(2) / (a * a / a_freedom + b * b / b_freedom);
     let one_sided =
-        if a + b > 0.0 { t_p(lost / (a + b).sqrt(), freedom as usize) / 2.0 } else { 0.0 };
-    let p = one_sided * others.len() as f64;
-    (lost > 0.0 && p <= ALPHA).then(|| ScalingPeak { workers: best.0, left: (-lost).exp(), p })
+        if a + b > 0.0 { t_p(loss / (a + b).sqrt(), freedom as usize) / 2.0 } else { 0.0 };
+    let p = one_sided * lower_levels.len() as f64;
+    (loss > 0.0 && p <= ALPHA).then(|| ScalingPeak { workers: best.0, left: (-loss).exp(), p })
 }
 
 /// Logarithms of throughput by workers, fewest first.
@@ -231,11 +242,24 @@ mod tests {
     fn quantiles_are_those_of_the_tables() {
         let table = [(1, 12.706), (4, 2.776), (5, 2.571), (9, 2.262), (28, 2.048), (1000, 1.962)];
         for (freedom, t) in table {
-            let found = t_quantile(freedom, ALPHA);
-            assert!((found - t).abs() < 6e-4, "{freedom}: {found}");
+            let quantile = t_quantile(freedom, ALPHA);
+            assert!((quantile - t).abs() < 6e-4, "{freedom}: {quantile}");
             assert!((t_p(t, freedom) - 0.05).abs() < 3e-4);
         }
         assert!((normal_p(1.96) - 0.05).abs() < 1e-4);
+    }
+
+    #[test]
+    fn intervals_of_a_proportion_are_those_of_the_tables() {
+        for ((successes, trials), expected) in
+            [((3, 3), [0.292, 1.0]), ((0, 3), [0.0, 0.708]), ((7, 10), [0.348, 0.933])]
+        {
+            let interval = proportion_interval(successes, trials).expect("trials");
+            for (end, expected) in [interval.low, interval.high].into_iter().zip(expected) {
+                assert!((end - expected).abs() < 1e-3, "{successes} of {trials}: {interval:?}");
+            }
+        }
+        assert_eq!([proportion_interval(0, 0), proportion_interval(2, 1)], [None, None]);
     }
 
     #[test]
@@ -248,10 +272,10 @@ mod tests {
 
     #[test]
     fn smaller_ones_are_multiplied_by_more() {
-        let found = holm(&[0.01, 0.04, 0.03, 0.005]);
-        let wanted = [0.03, 0.06, 0.06, 0.02];
+        let adjusted = holm(&[0.01, 0.04, 0.03, 0.005]);
+        let expected = [0.03, 0.06, 0.06, 0.02];
         let is_near = |(a, b): (&f64, &f64)| (a - b).abs() < 1e-12;
-        assert!(found.iter().zip(&wanted).all(is_near), "{found:?}");
+        assert!(adjusted.iter().zip(&expected).all(is_near), "{adjusted:?}");
         assert_eq!(holm(&[0.5, 0.9]), [1.0, 1.0]);
         assert!(holm(&[]).is_empty());
     }
@@ -298,11 +322,11 @@ mod tests {
     }
 
     /// Three trials a level, with noise of 2%.
-    fn trials(seed: u64, of: impl Fn(f64) -> f64) -> Vec<(f64, f64)> {
+    fn trials(seed: u64, curve: impl Fn(f64) -> f64) -> Vec<(f64, f64)> {
         let mut rng = Rng::new(seed, "trials", 0);
         let mut noise = || 1.0 + 0.02 * ((0..12).map(|_| rng.unit()).sum::<f64>() - 6.0);
         let levels = [1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0];
-        levels.iter().flat_map(|n| [0, 1, 2].map(|_| (*n, of(*n) * noise()))).collect()
+        levels.iter().flat_map(|n| [0, 1, 2].map(|_| (*n, curve(*n) * noise()))).collect()
     }
 
     #[test]
@@ -312,10 +336,10 @@ mod tests {
         let queue = |n: f64| saturated[n.log2() as usize];
         let claims = (0..400).filter(|seed| scaling_peak(&trials(*seed, queue)).is_some()).count();
         assert!(claims <= 20, "{claims} of 400");
-        let found = (0..100).filter_map(|seed| scaling_peak(&trials(seed, law)));
-        let found: Vec<ScalingPeak> = found.collect();
-        assert!(found.len() > 90, "{}", found.len());
-        assert!(found.iter().all(|peak| peak.workers == 32.0 || peak.workers == 64.0));
+        let peaks = (0..100).filter_map(|seed| scaling_peak(&trials(seed, law)));
+        let peaks: Vec<ScalingPeak> = peaks.collect();
+        assert!(peaks.len() > 90, "{}", peaks.len());
+        assert!(peaks.iter().all(|peak| peak.workers == 32.0 || peak.workers == 64.0));
         assert_eq!(scaling_peak(&[(1.0, 1.0), (2.0, 3.0), (4.0, 2.0), (8.0, 1.0)]), None);
     }
 }

@@ -40,15 +40,15 @@ pub fn balanced(items: usize, planned: usize, repeat: usize, seed: u64) -> Vec<u
     };
     let mut rng = Rng::new(seed, "order", block as u64);
     let mut draw = || {
-        let mut drawn: Vec<usize> = (0..length).map(|row| row % square).collect();
-        for last in (1..drawn.len()).rev() {
-            drawn.swap(last, rng.uniform(0, last as u64) as usize);
+        let mut order: Vec<usize> = (0..length).map(|row| row % square).collect();
+        for last in (1..order.len()).rev() {
+            order.swap(last, rng.uniform(0, last as u64) as usize);
         }
-        drawn
+        order
     };
-    let changes = |drawn: &Vec<usize>| drawn.windows(2).filter(|two| two[0] != two[1]).count();
-    let drawn = [draw(), draw()].into_iter().min_by_key(changes).unwrap_or_default();
-    drawn.get(place).map(|row| rows.swap_remove(*row)).unwrap_or_default()
+    let changes = |order: &Vec<usize>| order.windows(2).filter(|two| two[0] != two[1]).count();
+    let order = [draw(), draw()].into_iter().min_by_key(changes).unwrap_or_default();
+    order.get(place).map(|row| rows.swap_remove(*row)).unwrap_or_default()
 }
 
 #[cfg(test)]

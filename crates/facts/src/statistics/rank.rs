@@ -64,9 +64,9 @@ pub fn pseudo_median_interval(values: &[f64], alpha: f64) -> Option<ConfidenceIn
 pub fn interval_whatever(values: &[f64], lost: usize, alpha: f64) -> Option<ConfidenceInterval> {
     let with =
         |extreme: f64| pseudo_median_interval(&[values, &vec![extreme; lost]].concat(), alpha);
-    let both =
+    let interval =
         ConfidenceInterval { low: with(f64::NEG_INFINITY)?.low, high: with(f64::INFINITY)?.high };
-    (both.low.is_finite() && both.high.is_finite()).then_some(both)
+    (interval.low.is_finite() && interval.high.is_finite()).then_some(interval)
 }
 
 fn walsh_averages(values: &[f64]) -> Vec<f64> {
@@ -137,8 +137,8 @@ mod tests {
         assert_eq!(all_above(6), 0.03125);
         assert_eq!(all_above(10), 2.0 / 1024.0);
         // n = 8, W = 3: 5 of 256 choices on each side.
-        let found = signed_rank_p(&[-1.0, -2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0]);
-        assert!((found - 10.0 / 256.0).abs() < 1e-12, "{found}");
+        let p_value = signed_rank_p(&[-1.0, -2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0]);
+        assert!((p_value - 10.0 / 256.0).abs() < 1e-12, "{p_value}");
     }
 
     #[test]
@@ -179,17 +179,18 @@ mod tests {
         assert_eq!(interval_whatever(&values(10), 1, 0.05), None);
         assert!(interval_whatever(&values(11), 1, 0.05).is_some());
         assert_eq!(interval_whatever(&values(5), 0, 0.05), None, "too few");
-        let all = values(40);
-        let plain = pseudo_median_interval(&all, 0.05).expect("an interval");
-        assert_eq!(interval_whatever(&all, 0, 0.05), Some(plain));
+        let numbers = values(40);
+        let plain = pseudo_median_interval(&numbers, 0.05).expect("an interval");
+        assert_eq!(interval_whatever(&numbers, 0, 0.05), Some(plain));
         for lost in [-1e9, 0.0, 20.0, 1e9] {
-            let with = pseudo_median_interval(&[&all[1..], &[lost]].concat(), 0.05).expect("40");
-            let whatever = interval_whatever(&all[1..], 1, 0.05).expect("40");
+            let with =
+                pseudo_median_interval(&[&numbers[1..], &[lost]].concat(), 0.05).expect("40");
+            let whatever = interval_whatever(&numbers[1..], 1, 0.05).expect("40");
             assert!(whatever.low <= with.low && with.high <= whatever.high, "{lost}");
             assert!(whatever.high - whatever.low < 1.5 * (plain.high - plain.low));
         }
-        assert!(interval_whatever(&all[..34], 6, 0.05).is_some());
-        assert_eq!(interval_whatever(&all[..28], 12, 0.05), None);
+        assert!(interval_whatever(&numbers[..34], 6, 0.05).is_some());
+        assert_eq!(interval_whatever(&numbers[..28], 12, 0.05), None);
     }
 
     #[test]

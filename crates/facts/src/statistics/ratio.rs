@@ -93,7 +93,7 @@ pub enum FigureBound {
 }
 
 impl FigureBound {
-    pub fn of([is_at_least, is_at_most]: [bool; 2]) -> Option<FigureBound> {
+    pub fn from_ends([is_at_least, is_at_most]: [bool; 2]) -> Option<FigureBound> {
         match (is_at_least, is_at_most) {
             (true, true) => Some(FigureBound::Unknown),
             (true, false) => Some(FigureBound::AtLeast),
@@ -104,7 +104,7 @@ impl FigureBound {
 
     /// Direction of a ratio of pairs (baseline, candidate) in which some figures are bounds: if the baseline is a lower
     /// bound, the ratio is an upper bound.
-    pub fn of_ratio(
+    pub fn for_ratio(
         pairs: impl IntoIterator<Item = [Option<FigureBound>; 2]>,
     ) -> Option<FigureBound> {
         let turned = |bound| match bound {
@@ -116,7 +116,7 @@ impl FigureBound {
         let ends = bounds.fold([false; 2], |[least, most], bound| {
             [least || bound != FigureBound::AtMost, most || bound != FigureBound::AtLeast]
         });
-        FigureBound::of(ends)
+        FigureBound::from_ends(ends)
     }
 
     /// The rest of the interval of figures that were taken for measured ones: one side has no end.
@@ -170,23 +170,23 @@ impl RatioVerdict {
 impl PairedRatio {
     /// The ratio of pairs (baseline, candidate, each with the number of its unit) that share something within their unit, such as a
     /// start of their servers: the units are what is independent, and what `pairs` counts.
-    pub fn of_units(pairs: &[(u32, (f64, f64))], judging: Judging) -> Option<PairedRatio> {
-        let side = |of: fn(&(f64, f64)) -> f64| {
-            variation(&pairs.iter().map(|(_, pair)| of(pair)).collect::<Vec<f64>>())
+    pub fn from_units(pairs: &[(u32, (f64, f64))], judging: Judging) -> Option<PairedRatio> {
+        let variation_by = |figure: fn(&(f64, f64)) -> f64| {
+            variation(&pairs.iter().map(|(_, pair)| figure(pair)).collect::<Vec<f64>>())
         };
         Some(PairedRatio {
-            variation_baseline: side(|pair| pair.0),
-            variation_candidate: side(|pair| pair.1),
-            ..PairedRatio::of(&unit_means(pairs), judging)?
+            variation_baseline: variation_by(|pair| pair.0),
+            variation_candidate: variation_by(|pair| pair.1),
+            ..PairedRatio::from_pairs(&unit_means(pairs), judging)?
         })
     }
 
     /// The ratio of pairs (baseline, candidate) with values above zero; `None` without any.
-    pub fn of(pairs: &[(f64, f64)], judging: Judging) -> Option<PairedRatio> {
-        let pairs = usable(pairs);
+    pub fn from_pairs(pairs: &[(f64, f64)], judging: Judging) -> Option<PairedRatio> {
+        let pairs = usable_pairs(pairs);
         let logs: Vec<f64> = pairs.iter().map(|(a, b)| (b / a).ln()).collect();
         let alpha = judging.alpha();
-        let (center, both, one_sided, p) = match judging {
+        let (center, interval, one_sided, p) = match judging {
             Judging::Level(_) => (
                 rank::pseudo_median(&logs)?,
                 rank::pseudo_median_interval(&logs, alpha),
@@ -194,22 +194,23 @@ impl PairedRatio {
                 (rank::signed_rank_p(&logs) * ALPHA / alpha).min(1.0),
             ),
             Judging::Anytime => {
-                let both = anytime::interval(&logs, alpha);
-                (mean(&logs)?, both, both, anytime::p(&logs))
+                let interval = anytime::interval(&logs, alpha);
+                (mean(&logs)?, interval, interval, anytime::p(&logs))
             }
         };
-        let side =
-            |of: fn(&(f64, f64)) -> f64| variation(&pairs.iter().map(of).collect::<Vec<f64>>());
+        let variation_by = |figure: fn(&(f64, f64)) -> f64| {
+            variation(&pairs.iter().map(figure).collect::<Vec<f64>>())
+        };
         Some(PairedRatio {
             pairs: pairs.len(),
             ratio: center.exp(),
-            interval: both.map(of_logs),
-            one_sided: one_sided.map(of_logs),
+            interval: interval.map(ratio_interval),
+            one_sided: one_sided.map(ratio_interval),
             p,
-            t: student(&logs, alpha),
+            t: student_ratio(&logs, alpha),
             deviation: deviation(&logs),
-            variation_baseline: side(|pair| pair.0),
-            variation_candidate: side(|pair| pair.1),
+            variation_baseline: variation_by(|pair| pair.0),
+            variation_candidate: variation_by(|pair| pair.1),
             bound: None,
             is_anytime: judging == Judging::Anytime,
         })
@@ -219,20 +220,20 @@ impl PairedRatio {
     /// those of these pairs: another day has another level.
     pub fn continued(self, earlier: &[Vec<(f64, f64)>], pairs: &[(f64, f64)]) -> PairedRatio {
         let logs = |pairs: &[(f64, f64)]| -> Vec<f64> {
-            usable(pairs).iter().map(|(a, b)| (b / a).ln()).collect()
+            usable_pairs(pairs).iter().map(|(a, b)| (b / a).ln()).collect()
         };
         let sessions: Vec<Vec<f64>> =
-            earlier.iter().map(|own| logs(own)).chain([logs(pairs)]).collect();
-        let Some(found) = anytime::of_sessions(&sessions, ALPHA) else { return self };
-        let all = sessions.concat();
+            earlier.iter().map(|session| logs(session)).chain([logs(pairs)]).collect();
+        let Some(estimate) = anytime::joint_estimate(&sessions, ALPHA) else { return self };
+        let pooled = sessions.concat();
         PairedRatio {
-            pairs: all.len(),
-            ratio: found.center.exp(),
-            interval: found.interval.map(of_logs),
-            one_sided: found.interval.map(of_logs),
-            p: found.p,
-            t: student(&all, ALPHA),
-            deviation: deviation(&all),
+            pairs: pooled.len(),
+            ratio: estimate.center.exp(),
+            interval: estimate.interval.map(ratio_interval),
+            one_sided: estimate.interval.map(ratio_interval),
+            p: estimate.p,
+            t: student_ratio(&pooled, ALPHA),
+            deviation: deviation(&pooled),
             ..self
         }
     }
@@ -241,15 +242,15 @@ impl PairedRatio {
     /// further away, on the side of the bound. p counts in that direction alone.
     pub fn bounded(self, bound: Option<FigureBound>) -> PairedRatio {
         let Some(bound) = bound else { return self };
-        let found = PairedRatio {
-            interval: self.interval.map(|both| bound.widen(both)),
-            one_sided: self.one_sided.map(|both| bound.widen(both)),
+        let ratio = PairedRatio {
+            interval: self.interval.map(|interval| bound.widen(interval)),
+            one_sided: self.one_sided.map(|interval| bound.widen(interval)),
             t: None,
             deviation: None,
             bound: Some(bound),
             ..self
         };
-        PairedRatio { p: if found.is_on_side_of_bound() { found.p } else { 1.0 }, ..found }
+        PairedRatio { p: if ratio.is_on_side_of_bound() { ratio.p } else { 1.0 }, ..ratio }
     }
 
     /// Returns true if the true ratio, which lies beyond a bound, is further from 1 than this one.
@@ -267,14 +268,14 @@ impl PairedRatio {
         exact.map(|interval| (interval.high - interval.low) / (2.0 * self.ratio))
     }
 
-    /// The verdict of this comparison alone: see [`PairedRatio::judged`].
+    /// The verdict of this comparison alone: see [`PairedRatio::verdict_with_p`].
     pub fn verdict(&self, better: Better, margin: f64) -> RatioVerdict {
-        self.judged(better, margin, self.p)
+        self.verdict_with_p(better, margin, self.p)
     }
 
     /// The verdict with a p that was adjusted for all other comparisons ([`crate::statistics::holm`]). `margin`: ratios
     /// from 1 / (1 + margin) to 1 + margin are equivalent.
-    pub fn judged(&self, better: Better, margin: f64, adjusted_p: f64) -> RatioVerdict {
+    pub fn verdict_with_p(&self, better: Better, margin: f64, adjusted_p: f64) -> RatioVerdict {
         if self.interval.is_none() || self.pairs < 2 {
             return RatioVerdict::TooFewPairs;
         }
@@ -284,10 +285,7 @@ impl PairedRatio {
                 (true, Better::Less) | (false, Better::More) => RatioVerdict::Slower,
             };
         }
-        match self.is_equivalent(margin) {
-            true => RatioVerdict::Equivalent,
-            false => RatioVerdict::Undecided,
-        }
+        if self.is_equivalent(margin) { RatioVerdict::Equivalent } else { RatioVerdict::Undecided }
     }
 
     /// Returns true if both one-sided tests exclude a difference of the margin.
@@ -325,13 +323,13 @@ impl PairedRatio {
 
     /// The deviation that the interval was made from: one wild trial moves it less than the deviation of all.
     fn usual_deviation(&self) -> Option<f64> {
-        let of = |both: ConfidenceInterval| {
-            let reach = (both.high / both.low).ln() / 2.0;
+        let deviation_from = |interval: ConfidenceInterval| {
+            let reach = (interval.high / interval.low).ln() / 2.0;
             reach * (self.pairs as f64 / RANKS_BY_T).sqrt() / t_quantile(self.pairs - 1, ALPHA)
         };
         match self.interval {
-            Some(both) if self.pairs > LEAST_PAIRS && !self.is_anytime => {
-                self.deviation.map(|all| all.min(of(both)))
+            Some(interval) if self.pairs > LEAST_PAIRS && !self.is_anytime => {
+                self.deviation.map(|deviation| deviation.min(deviation_from(interval)))
             }
             _ => self.deviation,
         }
@@ -341,20 +339,22 @@ impl PairedRatio {
 /// Pairs with which a difference that so many have found with this p would be proven in four of five cases, where
 /// Holm's correction has made `adjusted` of it.
 pub fn pairs_to_prove(pairs: usize, p: f64, adjusted: f64, is_anytime: bool) -> usize {
-    let wanted = ALPHA * p / adjusted.max(p);
+    let target_p = ALPHA * p / adjusted.max(p);
     let normal = |p: f64| Normal::standard().inverse_cdf(1.0 - p / 2.0);
-    let times = match is_anytime {
+    let times = if is_anytime {
         // What a bet gains grows by the same factor with each pair.
-        true => wanted.ln() / p.ln(),
+        target_p.ln() / p.ln()
+    } else if p <= rank::least_p(pairs) {
         // So few pairs can't show more: what is there is larger than p tells.
-        false if p <= rank::least_p(pairs) => 0.0,
-        false => ((normal(wanted) + normal(0.4)) / normal(p)).powi(2),
+        0.0
+    } else {
+        ((normal(target_p) + normal(0.4)) / normal(p)).powi(2)
     };
-    let least = if is_anytime { pairs } else { rank::least_count(wanted) };
-    ((pairs as f64 * times).ceil() as usize).max(least)
+    let min_pairs = if is_anytime { pairs } else { rank::least_count(target_p) };
+    ((pairs as f64 * times).ceil() as usize).max(min_pairs)
 }
 
-fn usable(pairs: &[(f64, f64)]) -> Vec<(f64, f64)> {
+fn usable_pairs(pairs: &[(f64, f64)]) -> Vec<(f64, f64)> {
     pairs.iter().copied().filter(is_usable).collect()
 }
 
@@ -364,28 +364,28 @@ fn is_usable((a, b): &(f64, f64)) -> bool {
 
 /// The geometric means of the usable pairs of each unit, in order; a unit without any is not a usable pair.
 pub fn unit_means(pairs: &[(u32, (f64, f64))]) -> Vec<(f64, f64)> {
-    let of_unit = |unit: &[(u32, (f64, f64))]| {
+    let unit_mean = |unit: &[(u32, (f64, f64))]| {
         if let [(_, only)] = unit {
             return *only;
         }
         let usable: Vec<&(f64, f64)> =
             unit.iter().map(|(_, pair)| pair).filter(|pair| is_usable(pair)).collect();
-        let side = |of: fn(&(f64, f64)) -> f64| {
-            mean(&usable.iter().map(|pair| of(pair).ln()).collect::<Vec<f64>>())
+        let mean_by = |figure: fn(&(f64, f64)) -> f64| {
+            mean(&usable.iter().map(|pair| figure(pair).ln()).collect::<Vec<f64>>())
                 .map_or(0.0, f64::exp)
         };
-        (side(|pair| pair.0), side(|pair| pair.1))
+        (mean_by(|pair| pair.0), mean_by(|pair| pair.1))
     };
     let mut pairs = pairs.to_vec();
     pairs.sort_by_key(|(unit, _)| *unit);
-    pairs.chunk_by(|a, b| a.0 == b.0).map(of_unit).collect()
+    pairs.chunk_by(|a, b| a.0 == b.0).map(unit_mean).collect()
 }
 
-fn of_logs(logs: ConfidenceInterval) -> ConfidenceInterval {
+fn ratio_interval(logs: ConfidenceInterval) -> ConfidenceInterval {
     ConfidenceInterval { low: logs.low.exp(), high: logs.high.exp() }
 }
 
-fn student(logs: &[f64], alpha: f64) -> Option<StudentRatio> {
+fn student_ratio(logs: &[f64], alpha: f64) -> Option<StudentRatio> {
     let (center, error) = (mean(logs)?, deviation(logs)? / (logs.len() as f64).sqrt());
     let freedom = logs.len() - 1;
     let reach = t_quantile(freedom, alpha) * error;
@@ -395,7 +395,7 @@ fn student(logs: &[f64], alpha: f64) -> Option<StudentRatio> {
         (false, false) => 0.0,
     };
     Some(StudentRatio {
-        interval: of_logs(ConfidenceInterval { low: center - reach, high: center + reach }),
+        interval: ratio_interval(ConfidenceInterval { low: center - reach, high: center + reach }),
         p,
     })
 }
@@ -414,10 +414,10 @@ fn least_count(half_width: f64, reach: impl Fn(usize) -> Option<f64>) -> Option<
     if !half_width.is_finite() {
         return None;
     }
-    let reached = |pairs| reach(pairs).is_some_and(|reach| reach.sinh() <= half_width);
+    let is_narrow = |pairs| reach(pairs).is_some_and(|reach| reach.sinh() <= half_width);
     // It shrinks with every pair: the number is between the last power of two that is too small and the next.
     let mut high = 2;
-    while !reached(high) {
+    while !is_narrow(high) {
         high *= 2;
         if high > MOST {
             return None;
@@ -426,7 +426,7 @@ fn least_count(half_width: f64, reach: impl Fn(usize) -> Option<f64>) -> Option<
     let mut low = high / 2;
     while high - low > 1 {
         let middle = usize::midpoint(low, high);
-        if reached(middle) { high = middle } else { low = middle }
+        if is_narrow(middle) { high = middle } else { low = middle }
     }
     Some(high)
 }
@@ -439,18 +439,18 @@ mod tests {
         let pairs: Vec<(f64, f64)> = (0..count)
             .map(|k| (100.0 + k as f64 / 10.0, ratio * 100.0 - k as f64 / 10.0))
             .collect();
-        PairedRatio::of(&pairs, Judging::FIXED).expect("pairs")
+        PairedRatio::from_pairs(&pairs, Judging::FIXED).expect("pairs")
     }
 
     #[test]
     fn under_six_pairs_there_is_no_interval_and_no_verdict() {
-        assert_eq!(PairedRatio::of(&[], Judging::FIXED), None);
-        assert_eq!(PairedRatio::of(&[(0.0, 1.0), (1.0, f64::NAN)], Judging::FIXED), None);
-        let one = constant(1, 1.5);
-        assert_eq!((one.interval, one.t, one.half_width()), (None, None, None));
-        let few = constant(5, 1.5);
-        assert_eq!(few.verdict(Better::More, DEFAULT_MARGIN), RatioVerdict::TooFewPairs);
-        assert!(few.t.is_some());
+        assert_eq!(PairedRatio::from_pairs(&[], Judging::FIXED), None);
+        assert_eq!(PairedRatio::from_pairs(&[(0.0, 1.0), (1.0, f64::NAN)], Judging::FIXED), None);
+        let single = constant(1, 1.5);
+        assert_eq!((single.interval, single.t, single.half_width()), (None, None, None));
+        let five = constant(5, 1.5);
+        assert_eq!(five.verdict(Better::More, DEFAULT_MARGIN), RatioVerdict::TooFewPairs);
+        assert!(five.t.is_some());
         assert_eq!(constant(6, 1.5).verdict(Better::More, DEFAULT_MARGIN), RatioVerdict::Faster);
     }
 
@@ -485,22 +485,25 @@ mod tests {
     #[test]
     fn equivalence_is_proven_by_the_place_of_the_interval() {
         let noise = [0.004, -0.003, 0.001, -0.002, 0.002, -0.004, 0.003, -0.001];
-        let of = |center: f64| {
+        let ratio_at = |center: f64| {
             let pairs: Vec<(f64, f64)> =
                 noise.iter().map(|noise| (100.0, 100.0 * (center + noise))).collect();
-            PairedRatio::of(&pairs, Judging::FIXED).expect("pairs")
+            PairedRatio::from_pairs(&pairs, Judging::FIXED).expect("pairs")
         };
-        assert_eq!(of(1.0).verdict(Better::More, 0.03), RatioVerdict::Equivalent);
-        assert_eq!(of(1.0).verdict(Better::More, 0.002), RatioVerdict::Undecided);
+        assert_eq!(ratio_at(1.0).verdict(Better::More, 0.03), RatioVerdict::Equivalent);
+        assert_eq!(ratio_at(1.0).verdict(Better::More, 0.002), RatioVerdict::Undecided);
         // As narrow, but not around 1: the direction is certain, and without it nothing would be.
-        assert_eq!(of(1.029).judged(Better::More, 0.03, 0.2), RatioVerdict::Undecided);
-        assert_eq!(of(1.029).verdict(Better::More, 0.03), RatioVerdict::Faster);
+        assert_eq!(
+            ratio_at(1.029).verdict_with_p(Better::More, 0.03, 0.2),
+            RatioVerdict::Undecided
+        );
+        assert_eq!(ratio_at(1.029).verdict(Better::More, 0.03), RatioVerdict::Faster);
     }
 
     #[test]
     fn trials_that_vary_take_no_certainty_away() {
         let pairs = [10.0, 14.0, 7.0, 11.0, 9.0, 13.0].map(|slow| (100.0, slow));
-        let ratio = PairedRatio::of(&pairs, Judging::FIXED).expect("pairs");
+        let ratio = PairedRatio::from_pairs(&pairs, Judging::FIXED).expect("pairs");
         assert!(ratio.variation_candidate.is_some_and(|share| share > 0.2));
         assert_eq!(ratio.verdict(Better::More, DEFAULT_MARGIN), RatioVerdict::Slower);
         assert!(ratio.interval.is_some_and(|both| both.high < 0.15), "{ratio:?}");
@@ -510,16 +513,16 @@ mod tests {
     fn pairs_of_a_start_count_as_one() {
         let noisy = |unit: u32, by: f64| (0..3).map(move |_| (unit, (100.0, 100.0 * (1.0 + by))));
         let pairs: Vec<_> = (0..6).flat_map(|unit| noisy(unit, 0.01 * f64::from(unit))).collect();
-        let all = PairedRatio::of_units(&pairs, Judging::FIXED).expect("pairs");
-        assert_eq!(all.pairs, 6);
-        assert!(all.variation_candidate.is_some_and(|share| share > 0.0));
+        let ratio = PairedRatio::from_units(&pairs, Judging::FIXED).expect("pairs");
+        assert_eq!(ratio.pairs, 6);
+        assert!(ratio.variation_candidate.is_some_and(|share| share > 0.0));
         let mut gaps = pairs.clone();
         gaps[1].1.1 = 0.0;
         gaps.extend([(6, (0.0, 1.0)), (6, (1.0, f64::NAN))]);
         let means = unit_means(&gaps);
         assert_eq!(means.len(), 7);
         assert!((means[0].1 - 100.0).abs() < 1e-9 && means[6] == (0.0, 0.0), "{means:?}");
-        assert_eq!(PairedRatio::of_units(&gaps, Judging::FIXED).expect("pairs").pairs, 6);
+        assert_eq!(PairedRatio::from_units(&gaps, Judging::FIXED).expect("pairs").pairs, 6);
         assert_eq!(unit_means(&[(0, (1.1, 2.2)), (1, (3.3, 0.0))]), [(1.1, 2.2), (3.3, 0.0)]);
     }
 
@@ -528,7 +531,7 @@ mod tests {
         // Every start has the same mean: only the trials within it differ.
         let trials = |unit| [(unit, (90.0, 80.0)), (unit, (110.0, 120.0))];
         let pairs: Vec<_> = (0..6).flat_map(trials).collect();
-        let ratio = PairedRatio::of_units(&pairs, Judging::FIXED).expect("pairs");
+        let ratio = PairedRatio::from_units(&pairs, Judging::FIXED).expect("pairs");
         let deviation = (12.0_f64 / 11.0).sqrt();
         let is_near = |share: Option<f64>, expected: f64| {
             share.is_some_and(|share| (share / expected - 1.0).abs() < 1e-9)
@@ -541,7 +544,7 @@ mod tests {
     fn six_pairs_are_too_few_to_discount_a_wild_one() {
         // The interval of six pairs is their whole range, which says nothing about the usual deviation.
         let pairs = [110.0, 90.0, 110.0, 90.0, 110.0, 90.0].map(|candidate| (100.0, candidate));
-        let ratio = PairedRatio::of(&pairs, Judging::FIXED).expect("pairs");
+        let ratio = PairedRatio::from_pairs(&pairs, Judging::FIXED).expect("pairs");
         assert_eq!(ratio.usual_deviation(), ratio.deviation);
     }
 
@@ -549,13 +552,13 @@ mod tests {
     fn a_stricter_level_needs_more_pairs_and_wider_intervals() {
         let pairs: Vec<(f64, f64)> =
             (0..10).map(|k| (100.0, 102.0 + (f64::from(k) * 2.4).sin())).collect();
-        let at = |judging| PairedRatio::of(&pairs, judging).expect("pairs");
+        let at = |judging| PairedRatio::from_pairs(&pairs, judging).expect("pairs");
         let (fixed, strict) = (at(Judging::FIXED), at(Judging::Level(0.02)));
         assert!(strict.half_width() > fixed.half_width());
         assert!((strict.p - 2.5 * fixed.p).abs() < 1e-12);
         assert!(at(Judging::Anytime).half_width() > strict.half_width());
         assert_eq!(
-            PairedRatio::of(&pairs[..6], Judging::Level(0.02)).expect("pairs").interval,
+            PairedRatio::from_pairs(&pairs[..6], Judging::Level(0.02)).expect("pairs").interval,
             None
         );
     }
@@ -566,8 +569,8 @@ mod tests {
         for (variation, half_width, pairs) in
             [(0.01, 0.02, 5), (0.02, 0.02, 11), (0.037, 0.02, 29), (0.037, 0.05, 7)]
         {
-            let found = pairs_needed(variation * 2.0_f64.sqrt(), half_width);
-            assert_eq!(found, Some(pairs), "{variation} {half_width}");
+            let needed = pairs_needed(variation * 2.0_f64.sqrt(), half_width);
+            assert_eq!(needed, Some(pairs), "{variation} {half_width}");
         }
         assert_eq!(pairs_needed(0.0, 0.02), Some(2));
         assert_eq!(pairs_needed(1e9, 0.02), None);
@@ -577,7 +580,7 @@ mod tests {
     fn what_is_undecided_says_how_many_pairs_would_decide_it() {
         let pairs: Vec<(f64, f64)> =
             (0..6).map(|k| (100.0, 101.0 + 4.0 * (f64::from(k) * 2.4).sin())).collect();
-        let ratio = PairedRatio::of(&pairs, Judging::FIXED).expect("pairs");
+        let ratio = PairedRatio::from_pairs(&pairs, Judging::FIXED).expect("pairs");
         assert_eq!(ratio.verdict(Better::More, 0.03), RatioVerdict::Undecided);
         let needed = ratio.pairs_to_decide(0.03).expect("pairs");
         assert!((7..60).contains(&needed), "{needed}");

@@ -42,7 +42,7 @@ impl StoppingPlan {
         }
         // What other comparisons find may ask for less than that, never for more.
         let p = (ratio.p * self.comparisons.max(1) as f64).min(1.0);
-        let verdict = ratio.judged(Better::More, self.margin, p);
+        let verdict = ratio.verdict_with_p(Better::More, self.margin, p);
         !matches!(verdict, RatioVerdict::TooFewPairs | RatioVerdict::Undecided)
     }
 
@@ -115,26 +115,29 @@ pub fn decide(
     next_s: f64,
 ) -> Decision {
     let judging = plan.judging();
-    let ratio = |of: &CandidatePairs| {
-        let own = PairedRatio::of(&of.pairs, judging)?;
-        let all = if of.earlier.is_empty() { own } else { own.continued(&of.earlier, &of.pairs) };
-        Some(all.bounded(of.bound))
+    let ratio = |candidate: &CandidatePairs| {
+        let session_ratio = PairedRatio::from_pairs(&candidate.pairs, judging)?;
+        let pooled = if candidate.earlier.is_empty() {
+            session_ratio
+        } else {
+            session_ratio.continued(&candidate.earlier, &candidate.pairs)
+        };
+        Some(pooled.bounded(candidate.bound))
     };
     let ratios: Vec<Option<PairedRatio>> = candidates.iter().map(ratio).collect();
     // Trials without a value were executed too: they count against the most.
-    let executed = candidates.iter().map(|of| of.pairs.len()).min().unwrap_or(0);
+    let executed = candidates.iter().map(|candidate| candidate.pairs.len()).min().unwrap_or(0);
     let widths: Option<Vec<f64>> =
         ratios.iter().map(|ratio| ratio.as_ref()?.half_width()).collect();
     let half_width = widths.and_then(|widths| widths.into_iter().reduce(f64::max));
     let usable = ratios.iter().map(|ratio| ratio.as_ref().map_or(0, |ratio| ratio.pairs)).min();
     let has_least = usable.unwrap_or(0) >= plan.pairs_least;
-    let all = |is: &dyn Fn(&PairedRatio) -> bool| has_least && ratios.iter().flatten().all(is);
-    let next = if all(&|ratio| plan.is_reached(ratio)) {
-        NextPair::Stop(match plan.is_until_decided {
-            true => Stop::Decided,
-            false => Stop::HalfWidthReached,
-        })
-    } else if all(&|ratio| plan.is_reached(ratio) || plan.is_beyond_reach(ratio)) {
+    let all_satisfy = |condition: &dyn Fn(&PairedRatio) -> bool| {
+        has_least && ratios.iter().flatten().all(condition)
+    };
+    let next = if all_satisfy(&|ratio| plan.is_reached(ratio)) {
+        NextPair::Stop(if plan.is_until_decided { Stop::Decided } else { Stop::HalfWidthReached })
+    } else if all_satisfy(&|ratio| plan.is_reached(ratio) || plan.is_beyond_reach(ratio)) {
         NextPair::Stop(Stop::OnlyBounds)
     } else if executed >= plan.pairs_most {
         NextPair::Stop(Stop::MostPairs)
@@ -162,13 +165,13 @@ mod tests {
         }
     }
 
-    fn of(pairs: Vec<(f64, f64)>) -> CandidatePairs {
+    fn candidate(pairs: Vec<(f64, f64)>) -> CandidatePairs {
         CandidatePairs { pairs, ..CandidatePairs::default() }
     }
 
     fn pairs(count: usize, noise: f64) -> CandidatePairs {
         let sign = |k: usize| if k.is_multiple_of(2) { noise } else { -noise };
-        of((0..count).map(|k| (100.0, 100.0 * (1.0 + sign(k)))).collect())
+        candidate((0..count).map(|k| (100.0, 100.0 * (1.0 + sign(k)))).collect())
     }
 
     #[test]
@@ -192,7 +195,7 @@ mod tests {
 
     #[test]
     fn trials_without_a_value_do_not_make_it_endless() {
-        let failed = of(vec![(0.0, 100.0); 12]);
+        let failed = candidate(vec![(0.0, 100.0); 12]);
         assert_eq!(decide(&plan(), &[failed], 0.0, 1.0).next, NextPair::Stop(Stop::MostPairs));
     }
 
@@ -201,7 +204,7 @@ mod tests {
         let plan = StoppingPlan { half_width: None, is_until_decided: true, ..plan() };
         let next = |pairs: CandidatePairs| decide(&plan, &[pairs], 0.0, 1.0).next;
         let slower =
-            |count: usize| of((0..count).map(|k| (100.0, 90.0 + k as f64 / 10.0)).collect());
+            |count: usize| candidate((0..count).map(|k| (100.0, 90.0 + k as f64 / 10.0)).collect());
         assert_eq!(next(slower(5)), NextPair::Continue);
         assert_eq!(next(slower(6)), NextPair::Stop(Stop::Decided));
         assert_eq!(next(pairs(8, 0.001)), NextPair::Stop(Stop::Decided));
@@ -216,13 +219,13 @@ mod tests {
     #[test]
     fn a_verdict_that_ends_pairs_is_proven_among_all_comparisons() {
         let plan = StoppingPlan { half_width: None, is_until_decided: true, ..plan() };
-        let ended = |comparisons| {
+        let counts = [1, 2, 6].map(|comparisons| {
             let plan = StoppingPlan { comparisons, ..plan };
-            let pairs =
-                |count: usize| of((0..count).map(|k| (100.0, 97.0 + (k % 4) as f64)).collect());
+            let pairs = |count: usize| {
+                candidate((0..count).map(|k| (100.0, 97.0 + (k % 4) as f64)).collect())
+            };
             (6..).find(|count| decide(&plan, &[pairs(*count)], 0.0, 1.0).next != NextPair::Continue)
-        };
-        let counts = [1, 2, 6].map(ended);
+        });
         assert!(counts[0] < counts[1] && counts[1] < counts[2], "{counts:?}");
     }
 
@@ -233,11 +236,12 @@ mod tests {
         let decided = StoppingPlan { half_width: None, is_until_decided: true, ..plan() };
         // Equal times of both that were cut off are not equivalence, and no narrow interval.
         for bound in [FigureBound::Unknown, FigureBound::AtLeast, FigureBound::AtMost] {
-            let same = || with(bound, pairs(8, 0.001));
-            assert_eq!(next(&plan(), same()), NextPair::Stop(Stop::OnlyBounds));
+            let equal_pairs = || with(bound, pairs(8, 0.001));
+            assert_eq!(next(&plan(), equal_pairs()), NextPair::Stop(Stop::OnlyBounds));
             assert_eq!(next(&plan(), with(bound, pairs(5, 0.001))), NextPair::Continue);
         }
-        let longer = |count: usize| of((0..count).map(|k| (100.0, 150.0 + k as f64)).collect());
+        let longer =
+            |count: usize| candidate((0..count).map(|k| (100.0, 150.0 + k as f64)).collect());
         for (bound, ended) in [
             (FigureBound::AtLeast, Stop::Decided),
             (FigureBound::AtMost, Stop::OnlyBounds),
@@ -246,10 +250,11 @@ mod tests {
             assert_eq!(next(&decided, with(bound, longer(8))), NextPair::Stop(ended), "{bound:?}");
         }
         // It may be proven yet, and another candidate continues.
-        let noisy = || of((0..8).map(|k| (100.0, 101.0 + 30.0 * f64::from(k % 2))).collect());
+        let noisy =
+            || candidate((0..8).map(|k| (100.0, 101.0 + 30.0 * f64::from(k % 2))).collect());
         assert_eq!(next(&decided, with(FigureBound::AtLeast, noisy())), NextPair::Continue);
-        let both = [with(FigureBound::Unknown, longer(8)), noisy()];
-        assert_eq!(decide(&decided, &both, 0.0, 1.0).next, NextPair::Continue);
+        let candidates = [with(FigureBound::Unknown, longer(8)), noisy()];
+        assert_eq!(decide(&decided, &candidates, 0.0, 1.0).next, NextPair::Continue);
     }
 
     #[test]

@@ -5,7 +5,7 @@
 
 use crate::NatsOptions;
 use crate::clock::calendar_now;
-use crate::nats::{Caller, Link, SealContext, who};
+use crate::nats::{Caller, Link, SealContext, discover_generators};
 use crate::protocol::{
     Answer, Ask, GeneratorOrder, Hello, QUESTION_LASTS, Question, Report, SentQuestion, Versions,
     call_subject, check_name, own_subject, pack, unpack,
@@ -42,14 +42,14 @@ pub enum GeneratorEvent {
 
 pub struct Generator {
     link: Link,
-    desk: Arc<Desk>,
+    shared: Arc<SharedState>,
     hello: Hello,
     events: Receiver<GeneratorEvent>,
 }
 
 /// Shared by the thread of NATS and the trial.
 #[derive(Debug)]
-struct Desk {
+struct SharedState {
     state: Mutex<State>,
     changed: Condvar,
     events: Sender<GeneratorEvent>,
@@ -63,7 +63,7 @@ struct State {
     /// The trial that is still being executed, also when its run has gone.
     busy_with: Option<u64>,
     /// Questions that still have time: when that ends, and their numbers.
-    asked: BTreeSet<(i64, String)>,
+    open_nonces: BTreeSet<(i64, String)>,
 }
 
 #[derive(Debug)]
@@ -95,8 +95,8 @@ impl Generator {
         if let Some(name) = name {
             check_name("load generator", name)?;
         }
-        let (tell, told) = channel();
-        let link = Link::open(nats, tell)?;
+        let (sender, notices) = channel();
+        let link = Link::open(nats, sender)?;
         let environment = dyno_observe::environment();
         let name = free_name(&link, fleet, name, &environment.host)?;
         let hello = Hello {
@@ -111,9 +111,9 @@ impl Generator {
         };
         let (sender, events) = channel();
         let state = Mutex::new(State::default());
-        let desk = Arc::new(Desk { state, changed: Condvar::new(), events: sender });
-        let generator = Generator { link, desk, hello, events };
-        generator.listen(fleet, told)?;
+        let shared = Arc::new(SharedState { state, changed: Condvar::new(), events: sender });
+        let generator = Generator { link, shared, hello, events };
+        generator.listen(fleet, notices)?;
         Ok(generator)
     }
 
@@ -134,42 +134,42 @@ impl Generator {
 
     /// Waits until the coordinator has taken all reports, for `time` at most.
     pub fn drain(&self, time: Duration) {
-        let until = Instant::now() + time;
-        let mut state = self.desk.lock();
+        let deadline = Instant::now() + time;
+        let mut state = self.shared.lock();
         while state.job.as_ref().is_some_and(|job| !job.outbox.is_empty()) {
-            let left = until.saturating_duration_since(Instant::now());
-            if left.is_zero() {
+            let remaining = deadline.saturating_duration_since(Instant::now());
+            if remaining.is_zero() {
                 return;
             }
-            let waited = self.desk.changed.wait_timeout(state, left);
+            let waited = self.shared.changed.wait_timeout(state, remaining);
             state = waited.unwrap_or_else(PoisonError::into_inner).0;
         }
     }
 
-    fn listen(&self, fleet: &str, told: Receiver<&'static str>) -> FleetResult<()> {
+    fn listen(&self, fleet: &str, notices: Receiver<&'static str>) -> FleetResult<()> {
         let client = self.link.caller.client.clone();
         let subjects = [call_subject(fleet), own_subject(fleet, &self.hello.id)];
         let subscribed = self.link.wait(async move {
-            let [call, own] = subjects;
-            let both = [client.subscribe(call).await, client.subscribe(own).await];
+            let [call, personal] = subjects;
+            let subscriptions = [client.subscribe(call).await, client.subscribe(personal).await];
             // The server knows both before this load generator answers a call.
             let _ = client.flush().await;
-            both.into_iter().collect::<Result<Vec<_>, _>>()
+            subscriptions.into_iter().collect::<Result<Vec<_>, _>>()
         })?;
         let subscribed = subscribed.map_err(|error| {
             FleetError::new(format!("NATS refuses a subscription: {error}."))
                 .with_hint("The user needs the right to publish and subscribe dyno.> and _INBOX.>.")
         })?;
         for subscriber in subscribed {
-            let (desk, hello) = (Arc::clone(&self.desk), self.hello.clone());
-            self.link.spawn(answer_all(self.link.caller.clone(), subscriber, desk, hello));
+            let (shared, hello) = (Arc::clone(&self.shared), self.hello.clone());
+            self.link.spawn(answer_all(self.link.caller.clone(), subscriber, shared, hello));
         }
-        let desk = Arc::clone(&self.desk);
+        let shared = Arc::clone(&self.shared);
         self.link.spawn(async move {
             loop {
                 tokio::time::sleep(Duration::from_secs(1)).await;
-                desk.expire(Instant::now());
-                told.try_iter().for_each(|sentence| desk.note(sentence.to_owned()));
+                shared.expire(Instant::now());
+                notices.try_iter().for_each(|sentence| shared.send_note(sentence.to_owned()));
             }
         });
         Ok(())
@@ -177,42 +177,50 @@ impl Generator {
 }
 
 /// The name that was requested, or a free one.
-fn free_name(link: &Link, fleet: &str, asked: Option<&str>, host: &str) -> FleetResult<String> {
+fn free_name(link: &Link, fleet: &str, requested: Option<&str>, host: &str) -> FleetResult<String> {
     let caller = link.caller.clone();
     let call = call_subject(fleet);
-    let called = link.wait(async move { who(&caller, call, SAME_NAME).await })??;
+    let called =
+        link.wait(async move { discover_generators(&caller, call, SAME_NAME).await })??;
     let used_names: Vec<String> = called.found.into_iter().map(|(hello, _)| hello.name).collect();
-    if let Some(name) = asked {
+    if let Some(name) = requested {
         if used_names.iter().any(|used| used == name) {
             let message = format!("The fleet `{fleet}` has a load generator `{name}` already.");
             return Err(FleetError::new(message).with_hint("Give it another --name."));
         }
         return Ok(name.to_owned());
     }
-    let plain = |c: char| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' };
-    let plain: String = host.chars().map(plain).take(50).collect();
+    let plain = host.chars().map(|c| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' });
+    let plain: String = plain.take(50).collect();
     let plain = if plain.is_empty() { "generator".to_owned() } else { plain };
     let numbered = (2..).map(|number| format!("{plain}-{number}"));
     let mut names = std::iter::once(plain.clone()).chain(numbered);
     Ok(names.find(|name| !used_names.contains(name)).unwrap_or(plain))
 }
 
-async fn answer_all(caller: Caller, mut questions: Subscriber, desk: Arc<Desk>, hello: Hello) {
+async fn answer_all(
+    caller: Caller,
+    mut questions: Subscriber,
+    shared: Arc<SharedState>,
+    hello: Hello,
+) {
     let Caller { client, key } = caller;
-    let mut is_told = false;
+    let mut is_reported = false;
     while let Some(Message { subject, payload, reply, .. }) = questions.next().await {
         let Some(reply) = reply else { continue };
         let Some((stamp, packet)) = key.open(SealContext::QuestionTo(&subject), &payload) else {
             // No answer: whoever has no key learns nothing.
-            if !std::mem::replace(&mut is_told, true) {
-                desk.note("Somebody asks without this fleet's key and is not answered.".to_owned());
+            if !std::mem::replace(&mut is_reported, true) {
+                shared.send_note(
+                    "Somebody asks without this fleet's key and is not answered.".to_owned(),
+                );
             }
             continue;
         };
-        let most = client.max_payload().saturating_sub(HEAD).clamp(HEAD, 512 << 10);
+        let max_body = client.max_payload().saturating_sub(HEAD).clamp(HEAD, 512 << 10);
         let (answer, body) = match unpack::<SentQuestion>(packet) {
-            Ok((asked, _)) => match desk.fresh(asked, &hello.name, calendar_now()) {
-                Ok(question) => desk.answer(question, &hello, most),
+            Ok((sent, _)) => match shared.check_fresh(sent, &hello.name, calendar_now()) {
+                Ok(question) => shared.answer(question, &hello, max_body),
                 Err(why) => (Answer::Refused { why }, Vec::new()),
             },
             Err(error) => (Answer::Refused { why: error.message }, Vec::new()),
@@ -229,21 +237,21 @@ fn load() -> f32 {
     text.split(' ').next().and_then(|load| load.parse().ok()).unwrap_or_default()
 }
 
-impl Desk {
+impl SharedState {
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn note(&self, text: String) {
+    fn send_note(&self, text: String) {
         let _ = self.events.send(GeneratorEvent::Note(text));
     }
 
     /// The question, unless it comes late or was asked before.
-    fn fresh(&self, asked: SentQuestion, name: &str, now: i64) -> Result<Question, String> {
-        let SentQuestion { question, nonce, until } = asked;
+    fn check_fresh(&self, sent: SentQuestion, name: &str, now: i64) -> Result<Question, String> {
+        let SentQuestion { question, nonce, until } = sent;
         let mut state = self.lock();
-        while state.asked.first().is_some_and(|(until, _)| *until < now) {
-            state.asked.pop_first();
+        while state.open_nonces.first().is_some_and(|(until, _)| *until < now) {
+            state.open_nonces.pop_first();
         }
         if until < now || until > now.saturating_add(2 * QUESTION_LASTS as i64) {
             return Err(format!(
@@ -251,93 +259,93 @@ impl Desk {
                  can't tell new questions from old ones."
             ));
         }
-        match state.asked.len() < ASKED_MAX && state.asked.insert((until, nonce)) {
-            true => Ok(question),
-            false => Err(format!("The load generator {name} was asked this before.")),
+        if state.open_nonces.len() < ASKED_MAX && state.open_nonces.insert((until, nonce)) {
+            return Ok(question);
         }
+        Err(format!("The load generator {name} was asked this before."))
     }
 
     fn answer(
         self: &Arc<Self>,
         question: Question,
         hello: &Hello,
-        most: usize,
+        max_body: usize,
     ) -> (Answer, Vec<u8>) {
         let (mut state, mut body) = (self.lock(), Vec::new());
-        let of = state.run.as_ref().map(|(run, _)| run.clone());
+        let current_run = state.run.as_ref().map(|(run, _)| run.clone());
         let answer = match (&mut state.run, &question.ask) {
             (_, Ask::Who) => {
-                Answer::Here(Box::new(Hello { run: of, load: load(), ..hello.clone() }))
+                Answer::Here(Box::new(Hello { run: current_run, load: load(), ..hello.clone() }))
             }
             (_, Ask::Clock) => {
                 Answer::Clock { monotonic: monotonic_now(), calendar: calendar_now() }
             }
             (Some((run, heard)), _) if *run == question.run => {
                 *heard = Instant::now();
-                let answer = self.answer_own(&mut state, question.ask, hello, most, &mut body);
+                let answer = self.answer_own(&mut state, question.ask, hello, max_body, &mut body);
                 drop(state);
                 self.changed.notify_all();
                 answer
             }
             (None, Ask::Join) => {
-                self.note(format!("Working for the run {}.", question.run));
+                self.send_note(format!("Working for the run {}.", question.run));
                 state.run = Some((question.run, Instant::now()));
                 Answer::Done
             }
             // Leaving twice is not an error: the first answer may have been lost.
             (None, Ask::Leave) => Answer::Done,
-            _ => Answer::Busy { run: of },
+            _ => Answer::Busy { run: current_run },
         };
         (answer, body)
     }
 
-    /// Answers the run that it works for; `body` gets at most `most` bytes alongside the answer.
+    /// Answers the run that it works for; `body` gets at most `max_body` bytes alongside the answer.
     fn answer_own(
         self: &Arc<Self>,
         state: &mut State,
         ask: Ask,
         hello: &Hello,
-        most: usize,
+        max_body: usize,
         body: &mut Vec<u8>,
     ) -> Answer {
         match ask {
-            Ask::Prepare(order) => return self.prepare(state, *order, hello),
+            Ask::Prepare(order) => return self.start_job(state, *order, hello),
             Ask::Poll { trial, after } => {
-                let Some(job) = job(state, trial) else { return unknown(trial) };
-                *body = job.outbox.after(after, most);
+                let Some(job) = current_job(state, trial) else { return unknown_trial(trial) };
+                *body = job.outbox.after(after, max_body);
                 return Answer::Flow { offset: job.outbox.offset() };
             }
             Ask::Start { trial, at } => {
-                let Some(job) = job(state, trial) else { return unknown(trial) };
+                let Some(job) = current_job(state, trial) else { return unknown_trial(trial) };
                 if job.start == Start::Open {
                     job.start = Start::At(at);
                 }
             }
             Ask::Stop { trial } => {
-                if let Some(job) = job(state, trial) {
+                if let Some(job) = current_job(state, trial) {
                     job.stop();
                 }
             }
-            Ask::Leave => self.leave(state, "The run has ended; waiting for the next one."),
+            Ask::Leave => self.leave_run(state, "The run has ended; waiting for the next one."),
             Ask::Who | Ask::Clock | Ask::Join | Ask::Keep => {}
         }
         Answer::Done
     }
 
-    fn prepare(
+    fn start_job(
         self: &Arc<Self>,
         state: &mut State,
         order: GeneratorOrder,
         hello: &Hello,
     ) -> Answer {
         if order.versions != hello.versions {
-            let why = format!(
+            let reason = format!(
                 "The load generator {} is {}, and the coordinator is {}.",
                 hello.name, hello.versions, order.versions
             );
-            return Answer::Refused { why };
+            return Answer::Refused { why: reason };
         }
-        if let Some(why) = order.excess() {
+        if let Some(why) = order.out_of_range() {
             return Answer::Refused { why };
         }
         if state.job.as_ref().is_some_and(|job| job.trial == order.trial) {
@@ -358,7 +366,7 @@ impl Desk {
             start: Start::Open,
         });
         state.busy_with = Some(trial);
-        let reporter = Reporter { desk: Arc::clone(self), trial, control, connected: 0 };
+        let reporter = Reporter { shared: Arc::clone(self), trial, control, connected: 0 };
         let work = Box::new(Assignment { order, reporter });
         match self.events.send(GeneratorEvent::Work(work)) {
             Ok(()) => Answer::Done,
@@ -369,9 +377,9 @@ impl Desk {
     /// Reports that all is ready and waits until the coordinator names the moment.
     fn wait_for_start(&self, trial: u64, now: Nanos) -> Option<Nanos> {
         let mut state = self.lock();
-        job(&mut state, trial)?.outbox.push(&Report::Ready, b"");
+        current_job(&mut state, trial)?.outbox.push(&Report::Ready, b"");
         loop {
-            let job = job(&mut state, trial)?;
+            let job = current_job(&mut state, trial)?;
             match job.start {
                 // Stopped by its own user: each question of the coordinator wakes it to look.
                 _ if job.control.is_stopped() => return None,
@@ -385,7 +393,7 @@ impl Desk {
 
     fn report(&self, trial: u64, report: &Report, body: &[u8]) {
         // Reports of a run that is gone are dropped.
-        if let Some(job) = job(&mut self.lock(), trial) {
+        if let Some(job) = current_job(&mut self.lock(), trial) {
             job.outbox.push(report, body);
         }
     }
@@ -393,10 +401,9 @@ impl Desk {
     /// Leaves a run after [`LEASE`] without a word from it.
     fn expire(&self, now: Instant) {
         let mut state = self.lock();
-        let is_gone =
-            |(_, heard): &(String, Instant)| now.saturating_duration_since(*heard) > LEASE;
-        if state.run.as_ref().is_some_and(is_gone) {
-            self.leave(
+        let heard_at = state.run.as_ref().map(|(_, heard_at)| *heard_at);
+        if heard_at.is_some_and(|heard_at| now.saturating_duration_since(heard_at) > LEASE) {
+            self.leave_run(
                 &mut state,
                 "Nothing was heard of the run for 20 s: it is given up. Waiting for the next one.",
             );
@@ -405,12 +412,12 @@ impl Desk {
         }
     }
 
-    fn leave(&self, state: &mut State, why: &str) {
+    fn leave_run(&self, state: &mut State, reason: &str) {
         if let Some(mut job) = state.job.take() {
             job.stop();
         }
         state.run = None;
-        self.note(why.to_owned());
+        self.send_note(reason.to_owned());
     }
 }
 
@@ -421,11 +428,11 @@ impl Job {
     }
 }
 
-fn job(state: &mut State, trial: u64) -> Option<&mut Job> {
+fn current_job(state: &mut State, trial: u64) -> Option<&mut Job> {
     state.job.as_mut().filter(|job| job.trial == trial)
 }
 
-fn unknown(trial: u64) -> Answer {
+fn unknown_trial(trial: u64) -> Answer {
     Answer::Refused { why: format!("The load generator knows no trial {trial} any more.") }
 }
 
@@ -438,7 +445,7 @@ pub struct Assignment {
 /// Reports to the coordinator; observes the engine.
 #[derive(Debug)]
 pub struct Reporter {
-    desk: Arc<Desk>,
+    shared: Arc<SharedState>,
     trial: u64,
     control: Arc<Control>,
     connected: u32,
@@ -451,21 +458,21 @@ impl Reporter {
     }
 
     pub fn ended(self, result: TrialResult, left: &[u8]) {
-        self.desk.report(self.trial, &Report::Left, left);
-        self.desk.report(self.trial, &Report::Ended { result: Box::new(result) }, b"");
+        self.shared.report(self.trial, &Report::Left, left);
+        self.shared.report(self.trial, &Report::Ended { result: Box::new(result) }, b"");
     }
 
     /// Reports in sentences why the trial could not begin. `is_interrupted`: because it was stopped.
     pub fn failed(self, message: &str, hint: Option<&str>, is_interrupted: bool) {
         let (message, hint) = (message.to_owned(), hint.map(str::to_owned));
         let report = Report::Failed { message, hint, is_interrupted };
-        self.desk.report(self.trial, &report, b"");
+        self.shared.report(self.trial, &report, b"");
     }
 }
 
 impl Drop for Reporter {
     fn drop(&mut self) {
-        let mut state = self.desk.lock();
+        let mut state = self.shared.lock();
         if state.busy_with == Some(self.trial) {
             state.busy_with = None;
         }
@@ -473,20 +480,20 @@ impl Drop for Reporter {
 }
 
 impl Observer for Reporter {
-    fn connected(&mut self, connected: u32, of: u32) {
+    fn connected(&mut self, connected: u32, total: u32) {
         if connected != self.connected {
             self.connected = connected;
-            self.desk.report(self.trial, &Report::Connected { connected, of }, b"");
+            self.shared.report(self.trial, &Report::Connected { connected, of: total }, b"");
         }
     }
 
     fn released(&mut self, window: &Window) {
-        self.desk.report(self.trial, &Report::Released { window: *window }, b"");
+        self.shared.report(self.trial, &Report::Released { window: *window }, b"");
     }
 
     fn interval(&mut self, interval: &MeasuredInterval) {
         let interval = Box::new(interval.clone());
-        self.desk.report(self.trial, &Report::Interval { interval }, b"");
+        self.shared.report(self.trial, &Report::Interval { interval }, b"");
     }
 }
 

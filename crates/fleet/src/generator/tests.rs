@@ -1,9 +1,9 @@
 use super::*;
 use dyno_facts::PlannedTrial;
 
-fn desk() -> (Arc<Desk>, Receiver<GeneratorEvent>, Hello) {
-    let (events, told) = channel();
-    let desk = Desk { state: Mutex::default(), changed: Condvar::new(), events };
+fn new_shared_state() -> (Arc<SharedState>, Receiver<GeneratorEvent>, Hello) {
+    let (events, receiver) = channel();
+    let shared = SharedState { state: Mutex::default(), changed: Condvar::new(), events };
     let hello = Hello {
         name: "a".to_owned(),
         id: "1".to_owned(),
@@ -14,11 +14,11 @@ fn desk() -> (Arc<Desk>, Receiver<GeneratorEvent>, Hello) {
         only_hosts: Vec::new(),
         load: 0.0,
     };
-    (Arc::new(desk), told, hello)
+    (Arc::new(shared), receiver, hello)
 }
 
 fn order(trial: u64, dyno: &str) -> Question {
-    let planned: PlannedTrial = serde_json::from_str(
+    let planned_trial: PlannedTrial = serde_json::from_str(
         r#"{"number": 1, "point": "p", "workers": 4, "rate": null, "repeat": 1, "warmup_s": 0,
             "duration_s": 1, "events": null, "interval_s": 1, "seed": 7}"#,
     )
@@ -29,70 +29,75 @@ fn order(trial: u64, dyno: &str) -> Question {
         plan: serde_json::Value::Null,
         experiment: "e".to_owned(),
         target: "t".to_owned(),
-        planned,
+        planned: planned_trial,
         generator: 0,
         generators: 1,
         secrets: Vec::new(),
     };
-    by("r", Ask::Prepare(Box::new(order)))
+    question_by("r", Ask::Prepare(Box::new(order)))
 }
 
-fn by(run: &str, ask: Ask) -> Question {
+fn question_by(run: &str, ask: Ask) -> Question {
     Question { run: run.to_owned(), ask }
 }
 
 fn join(run: &str) -> Question {
-    by(run, Ask::Join)
+    question_by(run, Ask::Join)
 }
 
 fn poll(trial: u64, after: u64) -> Question {
-    by("r", Ask::Poll { trial, after })
+    question_by("r", Ask::Poll { trial, after })
 }
 
-fn assignments(told: &Receiver<GeneratorEvent>) -> Vec<Assignment> {
-    let work = |event| match event {
+fn assignments(events: &Receiver<GeneratorEvent>) -> Vec<Assignment> {
+    let assignments = events.try_iter().filter_map(|event| match event {
         GeneratorEvent::Work(assignment) => Some(*assignment),
         GeneratorEvent::Note(_) => None,
-    };
-    told.try_iter().filter_map(work).collect()
+    });
+    assignments.collect()
 }
 
 #[test]
 fn it_works_for_one_run_until_that_is_gone() {
-    let (desk, _told, hello) = desk();
-    let ask = |question| desk.answer(question, &hello, 1000).0;
+    let (shared, _events, hello) = new_shared_state();
+    let ask = |question| shared.answer(question, &hello, 1000).0;
     assert_eq!(ask(order(1, "1.0")), Answer::Busy { run: None });
     assert_eq!(ask(join("r")), Answer::Done);
     assert_eq!(ask(join("r")), Answer::Done);
     let busy = Answer::Busy { run: Some("r".to_owned()) };
     assert_eq!(ask(join("other")), busy);
-    assert_eq!(ask(by("other", Ask::Leave)), busy);
-    desk.expire(Instant::now());
+    assert_eq!(ask(question_by("other", Ask::Leave)), busy);
+    shared.expire(Instant::now());
     assert_eq!(ask(join("other")), busy);
-    desk.expire(Instant::now() + LEASE + Duration::from_secs(1));
+    shared.expire(Instant::now() + LEASE + Duration::from_secs(1));
     assert_eq!(ask(join("other")), Answer::Done);
-    assert_eq!(ask(by("other", Ask::Leave)), Answer::Done);
-    assert_eq!(ask(by("other", Ask::Leave)), Answer::Done);
-    let Answer::Here(here) = ask(by("", Ask::Who)) else { panic!("it says who it is") };
+    assert_eq!(ask(question_by("other", Ask::Leave)), Answer::Done);
+    assert_eq!(ask(question_by("other", Ask::Leave)), Answer::Done);
+    let Answer::Here(here) = ask(question_by("", Ask::Who)) else { panic!("it says who it is") };
     assert_eq!(Hello { load: 0.0, ..*here }, hello);
 }
 
 #[test]
 fn a_question_is_answered_once_and_in_its_time() {
-    let (desk, _told, _hello) = desk();
-    let asked = |until: i64| SentQuestion { question: join("r"), nonce: until.to_string(), until };
+    let (shared, _events, _hello) = new_shared_state();
+    let sent_until =
+        |until: i64| SentQuestion { question: join("r"), nonce: until.to_string(), until };
     let now = 1_000 * QUESTION_LASTS as i64;
     let minute = QUESTION_LASTS as i64;
-    let fresh = |asked, now| desk.fresh(asked, "a", now).map(|question| question.run);
-    assert_eq!(fresh(asked(now + minute), now), Ok("r".to_owned()));
-    let again = fresh(asked(now + minute), now + 1).expect_err("it was heard and said again");
-    assert!(again.ends_with("was asked this before."), "{again}");
+    let check_fresh = |sent, now| shared.check_fresh(sent, "a", now).map(|question| question.run);
+    assert_eq!(check_fresh(sent_until(now + minute), now), Ok("r".to_owned()));
+    let message =
+        check_fresh(sent_until(now + minute), now + 1).expect_err("it was heard and said again");
+    assert!(message.ends_with("was asked this before."), "{message}");
     for until in [now - 1, now + 3 * minute] {
-        let why = fresh(asked(until), now).expect_err("another time");
-        assert!(why.starts_with("The clock of the load generator a differs"), "{why}");
+        let message = check_fresh(sent_until(until), now).expect_err("another time");
+        assert!(message.starts_with("The clock of the load generator a differs"), "{message}");
     }
-    assert!(fresh(asked(now + minute), now + 2 * minute).is_err(), "forgotten, and late");
-    assert_eq!(desk.lock().asked.len(), 0, "what is late is not remembered");
+    assert!(
+        check_fresh(sent_until(now + minute), now + 2 * minute).is_err(),
+        "forgotten, and late"
+    );
+    assert_eq!(shared.lock().open_nonces.len(), 0, "what is late is not remembered");
 }
 
 #[test]
@@ -105,39 +110,39 @@ fn an_order_has_bounds() {
         (|order| order.planned.warmup_s = -1.0, "the warm-up"),
         (|order| order.generators = 0, "load generators"),
     ];
-    for (change, what) in changes {
-        let (desk, told, hello) = desk();
-        desk.answer(join("r"), &hello, 1000);
+    for (change, part) in changes {
+        let (shared, events, hello) = new_shared_state();
+        shared.answer(join("r"), &hello, 1000);
         let Question { run, ask: Ask::Prepare(mut order) } = order(1, "1.0") else { panic!() };
         change(&mut order);
         let question = Question { run, ask: Ask::Prepare(order) };
-        let Answer::Refused { why } = desk.answer(question, &hello, 1000).0 else {
-            panic!("{what}")
+        let Answer::Refused { why } = shared.answer(question, &hello, 1000).0 else {
+            panic!("{part}")
         };
-        assert!(why.ends_with(&format!("out of all bounds: {what}.")), "{why}");
-        assert!(assignments(&told).is_empty());
+        assert!(why.ends_with(&format!("out of all bounds: {part}.")), "{why}");
+        assert!(assignments(&events).is_empty());
     }
 }
 
 #[test]
 fn other_versions_are_refused() {
-    let (desk, told, hello) = desk();
-    desk.answer(join("r"), &hello, 1000);
-    let Answer::Refused { why } = desk.answer(order(1, "1.1"), &hello, 1000).0 else {
+    let (shared, events, hello) = new_shared_state();
+    shared.answer(join("r"), &hello, 1000);
+    let Answer::Refused { why } = shared.answer(order(1, "1.1"), &hello, 1000).0 else {
         panic!("another version has other plans")
     };
     assert!(why.contains("dyno 1.0 (") && why.contains("dyno 1.1 ("), "{why}");
-    assert!(assignments(&told).is_empty());
+    assert!(assignments(&events).is_empty());
 }
 
 #[test]
 fn an_order_that_comes_twice_is_executed_once() {
-    let (desk, told, hello) = desk();
-    let ask = |question| desk.answer(question, &hello, 1000).0;
+    let (shared, events, hello) = new_shared_state();
+    let ask = |question| shared.answer(question, &hello, 1000).0;
     ask(join("r"));
     assert_eq!(ask(order(1, "1.0")), Answer::Done);
     assert_eq!(ask(order(1, "1.0")), Answer::Done);
-    let mut assigned = assignments(&told);
+    let mut assigned = assignments(&events);
     assert_eq!(assigned.len(), 1);
     // It is at the first trial until that has reported its end, also where the coordinator has given it up.
     assert!(matches!(ask(order(2, "1.0")), Answer::Busy { .. }));
@@ -149,24 +154,24 @@ fn an_order_that_comes_twice_is_executed_once() {
 
 #[test]
 fn reports_wait_until_they_were_received() {
-    let (desk, told, hello) = desk();
-    desk.answer(join("r"), &hello, 1000);
-    desk.answer(order(1, "1.0"), &hello, 1000);
-    let Assignment { mut reporter, .. } = assignments(&told).remove(0);
+    let (shared, events, hello) = new_shared_state();
+    shared.answer(join("r"), &hello, 1000);
+    shared.answer(order(1, "1.0"), &hello, 1000);
+    let Assignment { mut reporter, .. } = assignments(&events).remove(0);
     reporter.connected(1, 2);
     reporter.connected(2, 2);
     let mut inbox = crate::trial::Inbox::default();
     let mut texts = Vec::new();
     loop {
         // Each question is asked twice, as if the first answer had been lost.
-        let first = desk.answer(poll(1, inbox.received()), &hello, 7);
-        let (answer, bytes) = desk.answer(poll(1, inbox.received()), &hello, 7);
+        let first = shared.answer(poll(1, inbox.received()), &hello, 7);
+        let (answer, bytes) = shared.answer(poll(1, inbox.received()), &hello, 7);
         assert_eq!(first, (answer.clone(), bytes.clone()));
         let Answer::Flow { offset } = answer else { panic!("{answer:?}") };
         if bytes.is_empty() {
             break;
         }
-        inbox.take(offset, &bytes);
+        inbox.receive(offset, &bytes);
         while let Some((report, _)) = inbox.next::<Report>().expect("reports are whole") {
             texts.push(report);
         }
@@ -178,42 +183,42 @@ fn reports_wait_until_they_were_received() {
 #[test]
 fn the_start_is_agreed_once_and_not_after_a_stop() {
     for is_stopped in [false, true] {
-        let (desk, told, hello) = desk();
-        let ask = |question| desk.answer(question, &hello, 1000).0;
+        let (shared, events, hello) = new_shared_state();
+        let ask = |question| shared.answer(question, &hello, 1000).0;
         ask(join("r"));
         ask(order(1, "1.0"));
-        let control = assignments(&told).remove(0).reporter.control();
+        let control = assignments(&events).remove(0).reporter.control();
         if is_stopped {
-            ask(by("r", Ask::Stop { trial: 1 }));
+            ask(question_by("r", Ask::Stop { trial: 1 }));
         }
-        ask(by("r", Ask::Start { trial: 1, at: 700 }));
-        ask(by("r", Ask::Start { trial: 1, at: 900 }));
+        ask(question_by("r", Ask::Start { trial: 1, at: 700 }));
+        ask(question_by("r", Ask::Start { trial: 1, at: 900 }));
         assert_eq!(control.is_stopped(), is_stopped);
-        assert_eq!(desk.wait_for_start(1, 5), (!is_stopped).then_some(700));
+        assert_eq!(shared.wait_for_start(1, 5), (!is_stopped).then_some(700));
         // What comes too late starts at once.
-        assert_eq!(desk.wait_for_start(1, 800), (!is_stopped).then_some(800));
+        assert_eq!(shared.wait_for_start(1, 800), (!is_stopped).then_some(800));
     }
 }
 
 #[test]
 fn who_is_stopped_by_its_own_user_does_not_start() {
-    let (desk, told, hello) = desk();
-    desk.answer(join("r"), &hello, 1000);
-    desk.answer(order(1, "1.0"), &hello, 1000);
-    let assignment = assignments(&told).remove(0);
+    let (shared, events, hello) = new_shared_state();
+    shared.answer(join("r"), &hello, 1000);
+    shared.answer(order(1, "1.0"), &hello, 1000);
+    let assignment = assignments(&events).remove(0);
     assignment.reporter.control().stop();
-    assert_eq!(desk.wait_for_start(1, 5), None);
-    desk.answer(by("r", Ask::Start { trial: 1, at: 700 }), &hello, 1000);
-    assert_eq!(desk.wait_for_start(1, 5), None);
+    assert_eq!(shared.wait_for_start(1, 5), None);
+    shared.answer(question_by("r", Ask::Start { trial: 1, at: 700 }), &hello, 1000);
+    assert_eq!(shared.wait_for_start(1, 5), None);
 }
 
 #[test]
 fn a_run_that_is_gone_stops_its_trial() {
-    let (desk, told, hello) = desk();
-    desk.answer(join("r"), &hello, 1000);
-    desk.answer(order(1, "1.0"), &hello, 1000);
-    let control = assignments(&told).remove(0).reporter.control();
-    desk.expire(Instant::now() + LEASE + Duration::from_secs(1));
+    let (shared, events, hello) = new_shared_state();
+    shared.answer(join("r"), &hello, 1000);
+    shared.answer(order(1, "1.0"), &hello, 1000);
+    let control = assignments(&events).remove(0).reporter.control();
+    shared.expire(Instant::now() + LEASE + Duration::from_secs(1));
     assert!(control.is_stopped());
-    assert_eq!(desk.wait_for_start(1, 5), None);
+    assert_eq!(shared.wait_for_start(1, 5), None);
 }

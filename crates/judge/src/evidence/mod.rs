@@ -9,7 +9,7 @@ mod verdicts;
 pub use model::*;
 pub use nodes::*;
 pub use runs::{Naming, why_set_aside};
-pub use settings::of_queries as settings_of_queries;
+pub use settings::query_settings;
 pub use verdicts::*;
 
 use crate::families::{FamilyLevel, FamilyScale, KnownFamily, completed};
@@ -42,10 +42,10 @@ impl Evidence {
             texts.order.iter().position(|name| *name == target.facts.name).unwrap_or(usize::MAX)
         };
         targets.sort_by_key(place);
-        let published = &merged(published);
-        let all = numbered().flat_map(|(index, run)| runs::trials(runs, index, run, naming));
+        let published = &merge_tables(published);
+        let trials = numbered().flat_map(|(index, run)| runs::trials(runs, index, run, naming));
         let (set_aside, trials): (Vec<Trial>, Vec<Trial>) =
-            all.partition(|trial| runs::is_set_aside(&runs[trial.run - 1], &trial.summary));
+            trials.partition(|trial| runs::is_set_aside(&runs[trial.run - 1], &trial.summary));
         let (stages, trials) = runs::stages(trials);
         let experiments = experiments(runs, &targets, &trials, published);
         let is_elsewhere = |table: &&PublishedTable| {
@@ -86,10 +86,10 @@ impl Evidence {
                 (point.status == "complete", is_confirmed, point.throughput().median)
             };
             for target in &self.targets {
-                let own = experiment.points.iter().filter(|point| point.target == target.label);
-                let own = own.filter(is_usual).filter(|point| is_result(point));
-                let best =
-                    own.reduce(|best, point| if rank(point) > rank(best) { point } else { best });
+                let points = experiment.points.iter().filter(|point| point.target == target.label);
+                let results = points.filter(is_usual).filter(|point| is_result(point));
+                let best = results
+                    .reduce(|best, point| if rank(point) > rank(best) { point } else { best });
                 rows.extend(best.map(|point| KeyRow { experiment, index, point }));
             }
         }
@@ -103,11 +103,12 @@ impl Evidence {
 
     /// The trials of an experiment, target by target.
     pub fn trials_in(&self, experiment: &Experiment) -> impl Iterator<Item = &Trial> {
-        let place = |trial: &Trial| self.targets.iter().position(|own| own.label == trial.target);
-        let own = self.trials.iter().filter(|trial| trial.summary.experiment == experiment.name);
-        let mut own: Vec<&Trial> = own.collect();
-        own.sort_by_key(|trial| place(trial));
-        own.into_iter()
+        let mut trials: Vec<&Trial> = self.trials.iter().collect();
+        trials.retain(|trial| trial.summary.experiment == experiment.name);
+        trials.sort_by_key(|trial| {
+            self.targets.iter().position(|target| target.label == trial.target)
+        });
+        trials.into_iter()
     }
 
     pub fn trial(&self, label: &str) -> Option<&Trial> {
@@ -117,20 +118,20 @@ impl Evidence {
     /// The trials of each pair, baseline first.
     pub(crate) fn pairs<'a>(
         &'a self,
-        of: &'a PairedComparison,
+        comparison: &'a PairedComparison,
     ) -> impl Iterator<Item = (&'a Trial, &'a Trial)> {
-        of.pairs.iter().filter_map(|[a, b]| Some((self.trial(a)?, self.trial(b)?)))
+        comparison.pairs.iter().filter_map(|[a, b]| Some((self.trial(a)?, self.trial(b)?)))
     }
 
     /// The trials that the figures of a point rest on.
-    pub fn trials_of(&self, point: &Point) -> Vec<&Trial> {
+    pub fn point_trials(&self, point: &Point) -> Vec<&Trial> {
         self.trials.iter().filter(|trial| point.trials.contains(&trial.label)).collect()
     }
 
     /// The conditions of a target's nodes, trial by trial.
     pub fn nodes_of<'a>(&'a self, target: &'a str) -> impl Iterator<Item = &'a NodeConditions> {
-        let own = self.trials.iter().filter(move |trial| trial.target == target);
-        own.flat_map(|trial| nodes::nodes_of(trial).map(|(_, node)| node))
+        let trials = self.trials.iter().filter(move |trial| trial.target == target);
+        trials.flat_map(|trial| nodes::nodes_of(trial).map(|(_, node)| node))
     }
 }
 
@@ -140,7 +141,7 @@ fn experiments(
     trials: &[Trial],
     published: &[PublishedTable],
 ) -> Vec<Experiment> {
-    let mut all: Vec<ExperimentFacts> = Vec::new();
+    let mut known_facts: Vec<ExperimentFacts> = Vec::new();
     let run_facts = runs.iter().flat_map(|run| run.header.experiments.iter().cloned());
     let trial_facts = trials.iter().map(|trial| ExperimentFacts {
         name: trial.summary.experiment.clone(),
@@ -149,27 +150,27 @@ fn experiments(
         ..ExperimentFacts::default()
     });
     for facts in run_facts.chain(trial_facts) {
-        if !all.iter().any(|other| other.name == facts.name) {
-            all.push(facts);
+        if !known_facts.iter().any(|known| known.name == facts.name) {
+            known_facts.push(facts);
         }
     }
-    let experiment = |facts: ExperimentFacts| {
+    let make_experiment = |facts: ExperimentFacts| {
         let place = |trial: &&Trial| targets.iter().position(|target| target.label == trial.target);
-        let mut own: Vec<&Trial> =
+        let mut trials: Vec<&Trial> =
             trials.iter().filter(|trial| trial.summary.experiment == facts.name).collect();
-        own.sort_by_key(place);
-        let measured =
-            own.iter().map(|trial| trial.summary.window_s).filter(|window| *window > 0.0);
+        trials.sort_by_key(place);
+        let windows_s =
+            trials.iter().map(|trial| trial.summary.window_s).filter(|window_s| *window_s > 0.0);
         let published = published.iter().filter(|table| table.experiment == facts.name);
         // Calibration trials only determine the rate; they are not results.
         let is_result =
             |trial: &&Trial| !facts.is_together() || trial.summary.purpose != Purpose::Search;
-        let points = model::points(&own.iter().copied().filter(is_result).collect::<Vec<_>>());
+        let points = model::points(&trials.iter().copied().filter(is_result).collect::<Vec<_>>());
         let test = facts.load();
         Experiment {
-            is_open_loop: own.iter().any(|trial| trial.summary.rate_per_s.is_some()),
-            shortest_window_s: measured.reduce(f64::min),
-            family: KnownFamily::of_experiment(&own, &test),
+            is_open_loop: trials.iter().any(|trial| trial.summary.rate_per_s.is_some()),
+            shortest_window_s: windows_s.reduce(f64::min),
+            family: KnownFamily::for_experiment(&trials, &test),
             published: published.map(Published::from).collect(),
             node_scaling: nodes::scaling_by_nodes(&points, targets),
             points,
@@ -183,7 +184,7 @@ fn experiments(
             facts,
         }
     };
-    all.into_iter().map(experiment).collect()
+    known_facts.into_iter().map(make_experiment).collect()
 }
 
 /// The reason why [`TrialSummary::figure`] has no figure of it above zero, in a few words.
@@ -196,20 +197,21 @@ pub fn why_no_figure(trial: &TrialSummary, metric: Metric) -> Message {
 }
 
 /// The kind of bound that a figure is which was not measured to its end.
-pub fn bound_of(trial: &TrialSummary, metric: Metric) -> Option<FigureBound> {
-    KnownFamily::of(trial)?.bound(trial, metric)
+pub fn figure_bound(trial: &TrialSummary, metric: Metric) -> Option<FigureBound> {
+    KnownFamily::from_summary(trial)?.bound(trial, metric)
 }
 
 /// Metrics that comparisons of such trials judge, the deciding one first, and costs of a transaction. Among metrics that
 /// follow from another (statements from transactions, in a closed loop the mean latency from the throughput) only one
 /// is judged: every judgment costs the others some power.
 pub fn judged_metrics(trial: &TrialSummary) -> Vec<Metric> {
-    let own = KnownFamily::of(trial).and_then(|family| family.judged());
+    let family_metrics =
+        KnownFamily::from_summary(trial).and_then(|family| family.judged_metrics());
     // For concurrent trials at one rate, the cost of a transaction is the most precise figure.
     if trial.is_together {
         return Metric::costs().chain([Metric::MeanMs, Metric::P95Ms]).collect();
     }
-    let first = own.unwrap_or(match trial.rate_per_s {
+    let first = family_metrics.unwrap_or(match trial.rate_per_s {
         Some(_) => &[Metric::P99Ms, Metric::P95Ms, Metric::P50Ms],
         None => &[Metric::Tps, Metric::P95Ms, Metric::P99Ms],
     });
@@ -233,14 +235,15 @@ impl From<&PublishedTable> for Published {
         let mut conditions = BTreeSet::new();
         let mut metrics = BTreeSet::new();
         for row in &table.rows {
-            let is_no_label = |(_, value): &(&String, &String)| **value != row.label;
+            let is_condition = |(_, value): &(&String, &String)| **value != row.label;
             conditions
-                .extend(row.conditions.iter().filter(is_no_label).map(|(name, _)| name.clone()));
+                .extend(row.conditions.iter().filter(is_condition).map(|(name, _)| name.clone()));
             metrics.extend(row.metrics.keys().cloned());
         }
         let mut metrics: Vec<String> = metrics.into_iter().collect();
         // Throughput first, as everywhere in the paper.
-        let place = |name: &String| ["tps", "qps", "data_qps"].iter().position(|own| own == name);
+        let place =
+            |name: &String| ["tps", "qps", "data_qps"].iter().position(|known| known == name);
         metrics.sort_by_key(|name| place(name).unwrap_or(usize::MAX));
         let states = |name: &&&str| conditions.contains(**name);
         let load_level = PublishedRow::LOAD_LEVELS.iter().find(states).copied().unwrap_or_default();
@@ -250,18 +253,18 @@ impl From<&PublishedTable> for Published {
 }
 
 /// Tables that several runs of a suite stand alongside, each once: a row is the counterpart of the targets of all runs.
-fn merged(tables: &[PublishedTable]) -> Vec<PublishedTable> {
+fn merge_tables(tables: &[PublishedTable]) -> Vec<PublishedTable> {
     let mut merged: Vec<PublishedTable> = Vec::new();
     for table in tables {
-        let is_same = |known: &&mut PublishedTable| {
-            let is_row = |(a, b): (&PublishedRow, &PublishedRow)| {
+        let is_duplicate = |known: &&mut PublishedTable| {
+            let is_same_row = |(a, b): (&PublishedRow, &PublishedRow)| {
                 (&a.label, &a.conditions) == (&b.label, &b.conditions)
             };
             (&known.experiment, &known.title) == (&table.experiment, &table.title)
                 && known.rows.len() == table.rows.len()
-                && known.rows.iter().zip(&table.rows).all(is_row)
+                && known.rows.iter().zip(&table.rows).all(is_same_row)
         };
-        let Some(known) = merged.iter_mut().find(is_same) else {
+        let Some(known) = merged.iter_mut().find(is_duplicate) else {
             merged.push(table.clone());
             continue;
         };
@@ -279,13 +282,13 @@ pub fn counterpart<'a>(
     row: &PublishedRow,
     target: &str,
 ) -> Option<&'a Point> {
-    let is_own = |point: &&Point| {
+    let is_usable = |point: &&Point| {
         point.target_name == target && point.status == "complete" && !point.has_fault
     };
-    let own = || experiment.points.iter().filter(is_own);
+    let points = || experiment.points.iter().filter(is_usable);
     let is_level = |point: &&Point| row.workers().is_none_or(|workers| workers == point.load());
     // With a cap on workers no point has the published number: the nearest is shown.
-    own().find(is_level).or_else(|| own().max_by(|a, b| a.load().total_cmp(&b.load())))
+    points().find(is_level).or_else(|| points().max_by(|a, b| a.load().total_cmp(&b.load())))
 }
 
 #[cfg(test)]

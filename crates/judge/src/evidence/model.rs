@@ -98,7 +98,7 @@ impl PaperTarget {
     /// The part of the version that decides how a server behaves: `8.0` of MySQL, `10.11` of MariaDB, `15` of
     /// PostgreSQL from 10 on.
     pub(crate) fn major_version(&self) -> Option<String> {
-        Some(major(&self.product)?.1)
+        Some(split_major(&self.product)?.1)
     }
 
     /// Product and major version: `PostgreSQL 15`.
@@ -115,19 +115,19 @@ impl PaperTarget {
 
 /// Product and major version of a product with its version: `PostgreSQL 15`.
 pub(super) fn major_product(words: &str) -> Option<String> {
-    let (product, version) = major(words)?;
+    let (product, version) = split_major(words)?;
     Some(format!("{product} {version}"))
 }
 
-fn major(words: &str) -> Option<(&str, String)> {
+fn split_major(words: &str) -> Option<(&str, String)> {
     // The version is the first word with a digit in front: a product may have a name of several words.
     let is_version = |at: &usize| words[at + 1..].starts_with(|c: char| c.is_ascii_digit());
     let at = words.match_indices(' ').map(|(at, _)| at).find(is_version)?;
     let (product, version) = (&words[..at], words[at + 1..].split(' ').next()?);
     let parts: Vec<&str> = version.split(['.', '-']).collect();
     let first = parts.first()?;
-    let is_one = product == "PostgreSQL" && first.parse::<u32>().is_ok_and(|n| n >= 10);
-    Some(match parts.get(1).filter(|_| !is_one) {
+    let is_single_number = product == "PostgreSQL" && first.parse::<u32>().is_ok_and(|n| n >= 10);
+    Some(match parts.get(1).filter(|_| !is_single_number) {
         Some(second) => (product, format!("{first}.{second}")),
         None => (product, (*first).to_owned()),
     })
@@ -336,6 +336,22 @@ pub enum Level {
     I,
 }
 
+/// How far a finding can have moved the figures that it concerns; the farther, the greater.
+#[derive(Clone, Copy, Debug, PartialEq, PartialOrd, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Effect {
+    /// It moves no measured figure: it limits what figures may be used for, or intervals hold it already.
+    Nothing,
+    /// High percentiles and maxima, by any amount.
+    Tail,
+    /// Any figure, by at most this share.
+    AtMost(f64),
+    /// Any figure, by any amount, on all sides alike.
+    Unbounded,
+    /// Figures of one side of a comparison, by any amount.
+    OneSided,
+}
+
 /// The subject of a check: the chapters of the catalog of checks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 pub enum Group {
@@ -369,6 +385,8 @@ pub struct Check {
     pub meaning: Message,
     /// The remedy.
     pub advice: Message,
+    /// Effect of its findings on the figures.
+    pub effect: Effect,
     /// Set if every run of the paper accepts what it found (`--allow`).
     pub is_accepted: bool,
     /// Places of the findings; empty when there is nothing to remark.
@@ -402,7 +420,7 @@ impl Finding {
     }
 
     /// With its place, but where that is all that the reader looks at.
-    pub fn told(&self) -> Message {
+    pub(crate) fn describe(&self) -> Message {
         match self.place.kind {
             SpotKind::Comparison => self.value.clone(),
             _ => say!(place_value, place = self.place.text(), value = &self.value),
@@ -468,7 +486,8 @@ pub(super) fn points(trials: &[&Trial]) -> Vec<Point> {
         let place = trials.iter().position(|first| first.target == trial.target);
         ((place, trial.load_level(), trial.summary.purpose), *trial)
     }));
-    let numbered = groups.iter().filter_map(|((place, ..), group)| Some((place, point(group)?)));
+    let numbered =
+        groups.iter().filter_map(|((place, ..), group)| Some((place, make_point(group)?)));
     let mut points: Vec<(_, Point)> = numbered.collect();
     points.sort_by(|(place_a, a), (place_b, b)| {
         let level = |point: &Point| {
@@ -484,11 +503,12 @@ pub(super) fn points(trials: &[&Trial]) -> Vec<Point> {
 /// The trials of a load level that its figures rest on, and how they ended: complete ones; only
 /// where there is none, those that were cut off or failed. A trial that measured nothing has no
 /// figures.
-fn chosen<'a>(group: &[&'a Trial]) -> Option<(&'static str, Vec<&'a Trial>)> {
+fn choose_trials<'a>(group: &[&'a Trial]) -> Option<(&'static str, Vec<&'a Trial>)> {
     let with = |status: &str| -> Vec<&Trial> {
         let is_measured = |trial: &&Trial| {
-            let has_own = |family: &KnownFamily| family.is_measured(&trial.summary);
-            trial.summary.window_s > 0.0 || KnownFamily::of(&trial.summary).is_some_and(has_own)
+            let has_measured = |family: &KnownFamily| family.is_measured(&trial.summary);
+            trial.summary.window_s > 0.0
+                || KnownFamily::from_summary(&trial.summary).is_some_and(has_measured)
         };
         let measured = group.iter().copied().filter(is_measured);
         measured.filter(|trial| trial.status == status).collect()
@@ -499,23 +519,23 @@ fn chosen<'a>(group: &[&'a Trial]) -> Option<(&'static str, Vec<&'a Trial>)> {
         .find(|(_, trials)| !trials.is_empty())
 }
 
-fn point(group: &[&Trial]) -> Option<Point> {
-    let (status, trials) = chosen(group)?;
+fn make_point(group: &[&Trial]) -> Option<Point> {
+    let (status, trials) = choose_trials(group)?;
     let first = trials[0];
-    let of = |value: fn(&Trial) -> f64| {
-        Spread::of(trials.iter().map(|trial| value(trial)).collect()).unwrap_or_default()
+    let spread = |value: fn(&Trial) -> f64| {
+        Spread::from_values(trials.iter().map(|trial| value(trial)).collect()).unwrap_or_default()
     };
     let latency = |beyond: f64, value: fn(&LatencySummary) -> f64| {
         let values = trials.iter().map(|trial| &trial.summary.latency);
         let values: Option<Vec<f64>> =
             values.map(|latency| latency.has_percentile(beyond).then(|| value(latency))).collect();
-        Spread::of(values?)
+        Spread::from_values(values?)
     };
     let sum = |value: fn(&Trial) -> u64| trials.iter().map(|trial| value(trial)).sum();
-    let family = KnownFamily::of(&first.summary);
+    let family = KnownFamily::from_summary(&first.summary);
     let main = |metric: Metric| {
         let values = trials.iter().filter_map(|trial| trial.summary.figure(metric));
-        Some((metric, Spread::of(values.collect())?))
+        Some((metric, Spread::from_values(values.collect())?))
     };
     Some(Point {
         target_name: first.summary.target.clone(),
@@ -527,9 +547,9 @@ fn point(group: &[&Trial]) -> Option<Point> {
         repeats: trials.len(),
         trials: trials.iter().map(|trial| trial.label.clone()).collect(),
         status,
-        tps: of(|trial| trial.summary.tps),
-        qps: of(|trial| trial.summary.qps),
-        data_qps: of(|trial| trial.summary.data_qps()),
+        tps: spread(|trial| trial.summary.tps),
+        qps: spread(|trial| trial.summary.qps),
+        data_qps: spread(|trial| trial.summary.data_qps()),
         data: first.summary.data.as_ref().map(|facts| PointData {
             facts: facts.clone(),
             hot_share: facts.hot_share(),
@@ -545,7 +565,7 @@ fn point(group: &[&Trial]) -> Option<Point> {
         failed: sum(|trial| trial.summary.counts.failed),
         retries: sum(|trial| trial.summary.counts.retries),
         reconnects: sum(|trial| trial.summary.counts.reconnects),
-        cpu_us_per_statement: of(|trial| trial.summary.generator.cpu_us_per_statement),
+        cpu_us_per_statement: spread(|trial| trial.summary.generator.cpu_us_per_statement),
         costs: Metric::costs().filter_map(main).collect(),
         checks: Vec::new(),
         level: first.level.clone(),
@@ -613,13 +633,13 @@ impl Experiment {
 
     /// Returns true for the read-only tests of sysbench: a transaction is a bundle of reads, or one of them.
     pub fn only_reads(&self) -> bool {
-        let is_on = |name: &str| {
-            let value = self.options.iter().find(|(own, _)| own.replace('-', "_") == name);
-            value.is_some_and(|(_, value)| matches!(value.as_str(), "on" | "true" | "1"))
+        let is_enabled = |name: &str| {
+            let option = self.options.iter().find(|(known, _)| known.replace('-', "_") == name);
+            option.is_some_and(|(_, value)| matches!(value.as_str(), "on" | "true" | "1"))
         };
         let is_named =
             ["oltp_read_only", "oltp_point_select"].iter().any(|t| self.test.contains(t));
-        is_named || self.test.starts_with("sysbench oltp") && is_on("oltp_read_only")
+        is_named || self.test.starts_with("sysbench oltp") && is_enabled("oltp_read_only")
     }
 
     /// The benchmark of the TPC behind it.
@@ -633,8 +653,8 @@ impl Experiment {
 
     /// The throughput that its points are ranked by.
     pub fn ranked_by(&self) -> Metric {
-        let mut own = self.points.iter().filter_map(|point| point.main);
-        own.next().map_or(Metric::Tps, |(metric, _)| metric)
+        let mut main_figures = self.points.iter().filter_map(|point| point.main);
+        main_figures.next().map_or(Metric::Tps, |(metric, _)| metric)
     }
 }
 
@@ -648,7 +668,7 @@ pub struct Spread {
 
 impl Spread {
     /// Median, lowest and highest; `None` of nothing.
-    pub fn of(mut values: Vec<f64>) -> Option<Spread> {
+    pub fn from_values(mut values: Vec<f64>) -> Option<Spread> {
         values.sort_by(f64::total_cmp);
         let (min, max) = (*values.first()?, *values.last()?);
         let median = median(&values)?;
@@ -663,10 +683,13 @@ mod tests {
     #[test]
     fn the_median_of_an_even_number_lies_between() {
         assert_eq!(
-            Spread::of(vec![4.0, 1.0, 2.0, 8.0]),
+            Spread::from_values(vec![4.0, 1.0, 2.0, 8.0]),
             Some(Spread { min: 1.0, median: 3.0, max: 8.0 })
         );
-        assert_eq!(Spread::of(vec![7.0]), Some(Spread { min: 7.0, median: 7.0, max: 7.0 }));
-        assert_eq!(Spread::of(Vec::new()), None);
+        assert_eq!(
+            Spread::from_values(vec![7.0]),
+            Some(Spread { min: 7.0, median: 7.0, max: 7.0 })
+        );
+        assert_eq!(Spread::from_values(Vec::new()), None);
     }
 }

@@ -56,7 +56,7 @@ fn only_reads(trial: &Trial) -> bool {
 
 /// Statements that a node executed in this trial instead of others; of a load of single reads in autocommit, commits
 /// are that to a server that counts no statements.
-pub fn reads_of(trial: &Trial) -> impl Fn(&NodeConditions) -> Option<u64> {
+pub fn read_counter(trial: &Trial) -> impl Fn(&NodeConditions) -> Option<u64> {
     let commits_are_reads = only_reads(trial);
     move |node| node.reads.or_else(|| node.commits.filter(|_| commits_are_reads))
 }
@@ -74,7 +74,8 @@ pub fn start_spread_ms(trial: &Trial) -> Option<f64> {
 /// are counted together.
 pub fn by_nodes(trial: &Trial) -> BTreeMap<&[String], f64> {
     let mut groups: BTreeMap<&[String], f64> = BTreeMap::new();
-    for member in trial.summary.conditions.members.iter().filter(|one| !one.nodes.is_empty()) {
+    for member in trial.summary.conditions.members.iter().filter(|member| !member.nodes.is_empty())
+    {
         *groups.entry(&member.nodes).or_default() += member.statements as f64;
     }
     groups
@@ -91,20 +92,19 @@ pub fn strayed(
     if groups.len() < 2 || conditions.members.iter().any(|member| member.lost.is_some()) {
         return None;
     }
-    let counted = |names: &[String]| {
+    let count_reads = |names: &[String]| {
         let counts = names.iter().map(|name| conditions.nodes.get(name).and_then(&reads));
         counts.sum::<Option<u64>>().map(|count| count as f64)
     };
-    let counts = groups.keys().map(|names| counted(names)).collect::<Option<Vec<f64>>>()?;
-    let (done, all) = (groups.values().sum::<f64>(), counts.iter().sum::<f64>());
-    if done <= 0.0 || all <= 0.0 {
+    let counts = groups.keys().map(|names| count_reads(names)).collect::<Option<Vec<f64>>>()?;
+    let (executed, read) = (groups.values().sum::<f64>(), counts.iter().sum::<f64>());
+    if executed <= 0.0 || read <= 0.0 {
         return None;
     }
-    let differs = groups.iter().zip(&counts);
-    let differs = differs.map(|((names, done_there), counted)| {
-        ((counted / all - done_there / done).abs(), names.join(", "))
+    let differences = groups.iter().zip(&counts).map(|((names, group_executed), group_read)| {
+        ((group_read / read - group_executed / executed).abs(), names.join(", "))
     });
-    differs.reduce(|one, other| if other.0 > one.0 { other } else { one })
+    differences.reduce(|a, b| if b.0 > a.0 { b } else { a })
 }
 
 /// The result of a target with this number of read-only nodes.
@@ -131,7 +131,7 @@ pub struct NodeScaling {
 
 /// One row per target, cluster by cluster; empty unless targets differ in their number of nodes.
 pub(super) fn scaling_by_nodes(points: &[Point], targets: &[PaperTarget]) -> Vec<NodeScaling> {
-    let reached = targets.iter().filter_map(|target| {
+    let best_rows = targets.iter().filter_map(|target| {
         let (nodes, is_stated) = read_only_nodes(target)?;
         let is_usable = |point: &&Point| {
             point.target == target.label && point.status == "complete" && !point.has_fault
@@ -151,14 +151,15 @@ pub(super) fn scaling_by_nodes(points: &[Point], targets: &[PaperTarget]) -> Vec
         };
         Some((target, row))
     });
-    let all = series(reached.collect());
+    let all_series = group_series(best_rows.collect());
     let mut rows = Vec::new();
-    for own in all.iter().filter(|own| own[0].1.qps.median > 0.0) {
-        let (fewest, base) = (own[0].1.nodes, own[0].1.qps.median);
-        rows.extend(own.iter().map(|(_, row)| {
+    for series in all_series.iter().filter(|series| series[0].1.qps.median > 0.0) {
+        let (fewest, base) = (series[0].1.nodes, series[0].1.qps.median);
+        rows.extend(series.iter().map(|(_, row)| {
             let speedup = row.qps.median / base;
             let efficiency = speedup / (f64::from(row.nodes) / f64::from(fewest));
-            NodeScaling { cluster: cluster(own, &all), speedup, efficiency, ..row.clone() }
+            let cluster = series_name(series, &all_series);
+            NodeScaling { cluster, speedup, efficiency, ..row.clone() }
         }));
     }
     rows
@@ -171,37 +172,38 @@ type Series<'a> = Vec<(&'a PaperTarget, NodeScaling)>;
 /// own, those of the same product and class, of several runs together only where none has a number of
 /// nodes that another has too. Where a number is there twice, no one says which target goes with which, and
 /// there is no series.
-fn series(mut reached: Series<'_>) -> Vec<Series<'_>> {
-    reached.sort_by_key(|(_, row)| row.nodes);
-    let whole = |target: &PaperTarget| match &target.part_of {
+fn group_series(mut best_rows: Series<'_>) -> Vec<Series<'_>> {
+    best_rows.sort_by_key(|(_, row)| row.nodes);
+    let group = |target: &PaperTarget| match &target.part_of {
         Some(whole) => [whole.clone(), String::new(), String::new()],
         None => [String::new(), target.product.clone(), target.facts.class.clone()],
     };
     // True where each number of nodes is there once.
-    let is_series = |own: &Series<'_>| own.is_sorted_by(|a, b| a.1.nodes < b.1.nodes);
-    let mut found = Vec::new();
-    for (_, own) in format::grouped(reached.into_iter().map(|one| (whole(one.0), one))) {
-        match is_series(&own) {
-            true => found.push(own),
-            false => {
-                let by_run = format::grouped(own.into_iter().map(|one| (one.0.run, one)));
-                found.extend(by_run.into_iter().map(|(_, own)| own));
-            }
+    let is_series = |rows: &Series<'_>| rows.is_sorted_by(|a, b| a.1.nodes < b.1.nodes);
+    let mut all_series = Vec::new();
+    for (_, rows) in format::grouped(best_rows.into_iter().map(|row| (group(row.0), row))) {
+        if is_series(&rows) {
+            all_series.push(rows);
+        } else {
+            let by_run = format::grouped(rows.into_iter().map(|row| (row.0.run, row)));
+            all_series.extend(by_run.into_iter().map(|(_, rows)| rows));
         }
     }
-    found.retain(|own| own.len() > 1 && is_series(own));
-    found
+    all_series.retain(|rows| rows.len() > 1 && is_series(rows));
+    all_series
 }
 
 /// The name of a series: its cluster, else its product where there are several, else by its first target.
-fn cluster(own: &Series<'_>, all: &[Series<'_>]) -> String {
-    let target = own[0].0;
-    let plain = |series: &&Series<'_>| series[0].0.part_of.is_none();
+fn series_name(series: &Series<'_>, all_series: &[Series<'_>]) -> String {
+    let target = series[0].0;
+    let is_plain = |series: &&Series<'_>| series[0].0.part_of.is_none();
     let is_peer = |series: &&Series<'_>| series[0].0.product == target.product;
     match &target.part_of {
         Some(whole) => whole.clone(),
-        None if all.iter().filter(plain).count() == 1 => String::new(),
-        None if all.iter().filter(plain).filter(is_peer).count() == 1 => target.product.clone(),
+        None if all_series.iter().filter(is_plain).count() == 1 => String::new(),
+        None if all_series.iter().filter(is_plain).filter(is_peer).count() == 1 => {
+            target.product.clone()
+        }
         None => target.label.clone(),
     }
 }
@@ -209,8 +211,8 @@ fn cluster(own: &Series<'_>, all: &[Series<'_>]) -> String {
 /// The number of read-only nodes that a target's load can reach, and whether it is only stated.
 fn read_only_nodes(target: &PaperTarget) -> Option<(u32, bool)> {
     if target.facts.nodes.is_empty() {
-        let stated = target.facts.stated.get("read_only_nodes")?;
-        return stated.trim().parse::<u32>().ok().filter(|nodes| *nodes > 0).map(|n| (n, true));
+        let text = target.facts.stated.get("read_only_nodes")?;
+        return text.trim().parse::<u32>().ok().filter(|nodes| *nodes > 0).map(|n| (n, true));
     }
     let count = target.facts.nodes.iter().filter(|node| node.role == Role::ReadOnly).count() as u32;
     (count > 0 && target.facts.route != Route::Primary).then_some((count, false))
@@ -219,13 +221,14 @@ fn read_only_nodes(target: &PaperTarget) -> Option<(u32, bool)> {
 /// Compares the most nodes of each cluster with the fewest, in sentences.
 pub fn node_scaling_sentences(experiment: &Experiment) -> Vec<Message> {
     let rows = &experiment.node_scaling;
-    let is_one = rows.iter().all(|row| row.cluster == rows[0].cluster);
-    let of_cluster = |part: &[NodeScaling]| {
+    let is_single_cluster = rows.iter().all(|row| row.cluster == rows[0].cluster);
+    let describe_cluster = |part: &[NodeScaling]| {
         let (first, last) = (part.first()?, part.last()?);
         let (title, cluster) = (&experiment.title, &last.cluster);
-        let title = match is_one {
-            true => title.clone(),
-            false => say!(experiment_cluster, experiment = title, cluster),
+        let title = if is_single_cluster {
+            title.clone()
+        } else {
+            say!(experiment_cluster, experiment = title, cluster)
         };
         Some(say!(
             executed_times_the_statements_per_second,
@@ -236,7 +239,7 @@ pub fn node_scaling_sentences(experiment: &Experiment) -> Vec<Message> {
             efficiency = format::percent(last.efficiency),
         ))
     };
-    rows.chunk_by(|a, b| a.cluster == b.cluster).filter_map(of_cluster).collect()
+    rows.chunk_by(|a, b| a.cluster == b.cluster).filter_map(describe_cluster).collect()
 }
 
 #[cfg(test)]
@@ -246,7 +249,7 @@ mod tests {
     use dyno_facts::{GeneratorMember, TrialSummary};
 
     /// Load generators with their nodes and statements; nodes with their reads.
-    fn spread(members: &[(&str, u64)], nodes: &[(&str, u64)]) -> Trial {
+    fn make_trial(members: &[(&str, u64)], nodes: &[(&str, u64)]) -> Trial {
         let mut summary = TrialSummary::default();
         let member = |(names, statements): &(&str, u64)| GeneratorMember {
             nodes: names.split_whitespace().map(str::to_owned).collect(),
@@ -267,7 +270,7 @@ mod tests {
     #[test]
     fn reads_stray_by_their_share_of_all() {
         let share_groups = |members: &[(&str, u64)], nodes: &[(&str, u64)]| {
-            strayed(&spread(members, nodes), |node| node.reads)
+            strayed(&make_trial(members, nodes), |node| node.reads)
         };
         let members = [("a", 60), ("a", 20), ("b c", 20), ("", 99)];
         let even =
@@ -284,15 +287,15 @@ mod tests {
         assert_eq!(share_groups(&members, &[("a", 1), ("b", 1)]), None, "a node says nothing");
         assert_eq!(share_groups(&members, &[("a", 0), ("b", 0), ("c", 0)]), None);
         assert_eq!(share_groups(&[("a", 0), ("b", 0)], &[("a", 1), ("b", 1)]), None);
-        let mut lost = spread(&members, &[("a", 1), ("b", 1), ("c", 1)]);
-        lost.summary.conditions.members[0].lost = Some("gone".into());
-        assert_eq!(strayed(&lost, |node| node.reads), None);
+        let mut trial = make_trial(&members, &[("a", 1), ("b", 1), ("c", 1)]);
+        trial.summary.conditions.members[0].lost = Some("gone".into());
+        assert_eq!(strayed(&trial, |node| node.reads), None);
     }
 
     #[test]
     fn statements_of_the_same_nodes_are_counted_together() {
-        let all = spread(&[("a", 60), ("b c", 20), ("a", 5), ("", 99)], &[]);
-        let groups = by_nodes(&all);
+        let trial = make_trial(&[("a", 60), ("b c", 20), ("a", 5), ("", 99)], &[]);
+        let groups = by_nodes(&trial);
         let result: Vec<(usize, f64)> = groups.iter().map(|(names, n)| (names.len(), *n)).collect();
         assert_eq!(result, [(1, 65.0), (2, 20.0)]);
     }
@@ -311,7 +314,7 @@ mod tests {
         }
     }
 
-    fn scaling_of(target: &PaperTarget, nodes: u32) -> (&PaperTarget, NodeScaling) {
+    fn make_row(target: &PaperTarget, nodes: u32) -> (&PaperTarget, NodeScaling) {
         let row = NodeScaling {
             target: target.label.clone(),
             cluster: String::new(),
@@ -328,7 +331,7 @@ mod tests {
 
     #[test]
     fn targets_of_a_series_have_each_number_of_nodes_once() {
-        let all = [
+        let targets = [
             target("a", 1, "M", None),
             target("b", 1, "M", None),
             target("c", 1, "P", None),
@@ -337,38 +340,39 @@ mod tests {
             target("f", 1, "M", Some("whole")),
         ];
         let find_series = |numbers: [u32; 6]| -> Vec<(String, Vec<u32>)> {
-            let rows = all.iter().zip(numbers).filter(|(_, nodes)| *nodes > 0);
+            let rows = targets.iter().zip(numbers).filter(|(_, nodes)| *nodes > 0);
             let all_series =
-                series(rows.map(|(target, nodes)| scaling_of(target, nodes)).collect());
-            let describe = |own: &Series<'_>| {
-                (cluster(own, &all_series), own.iter().map(|(_, row)| row.nodes).collect())
+                group_series(rows.map(|(target, nodes)| make_row(target, nodes)).collect());
+            let describe = |series: &Series<'_>| {
+                let nodes = series.iter().map(|(_, row)| row.nodes).collect();
+                (series_name(series, &all_series), nodes)
             };
             all_series.iter().map(describe).collect()
         };
-        let named = |name: &str, nodes: &[u32]| (name.to_owned(), nodes.to_vec());
-        assert_eq!(find_series([4, 2, 0, 0, 0, 0]), [named("", &[2, 4])]);
+        let expected = |name: &str, nodes: &[u32]| (name.to_owned(), nodes.to_vec());
+        assert_eq!(find_series([4, 2, 0, 0, 0, 0]), [expected("", &[2, 4])]);
         assert_eq!(find_series([2, 0, 4, 0, 0, 0]), [], "another product");
-        assert_eq!(find_series([1, 2, 0, 3, 0, 0]), [named("", &[1, 2, 3])], "two runs");
-        assert_eq!(find_series([1, 2, 0, 2, 0, 0]), [named("", &[1, 2])], "each run by itself");
+        assert_eq!(find_series([1, 2, 0, 3, 0, 0]), [expected("", &[1, 2, 3])], "two runs");
+        assert_eq!(find_series([1, 2, 0, 2, 0, 0]), [expected("", &[1, 2])], "each run by itself");
         assert_eq!(find_series([2, 2, 0, 0, 0, 0]), [], "which goes with which?");
-        assert_eq!(find_series([0, 0, 0, 0, 1, 3]), [named("whole", &[1, 3])]);
-        let both = [named("", &[1, 2]), named("whole", &[1, 3])];
-        assert_eq!(find_series([1, 2, 0, 0, 1, 3]), both);
+        assert_eq!(find_series([0, 0, 0, 0, 1, 3]), [expected("whole", &[1, 3])]);
+        let two_series = [expected("", &[1, 2]), expected("whole", &[1, 3])];
+        assert_eq!(find_series([1, 2, 0, 0, 1, 3]), two_series);
     }
 
     #[test]
     fn series_are_named_by_what_tells_them_apart() {
-        let all = [
+        let targets = [
             target("a", 1, "M", None),
             target("b", 1, "M", None),
             target("c", 1, "P", None),
             target("d", 1, "P", None),
         ];
         let make_series =
-            |first: usize| vec![scaling_of(&all[first], 1), scaling_of(&all[first + 1], 2)];
-        let two = [make_series(0), make_series(2)];
-        assert_eq!([cluster(&two[0], &two), cluster(&two[1], &two)], ["M", "P"]);
+            |first: usize| vec![make_row(&targets[first], 1), make_row(&targets[first + 1], 2)];
+        let products = [make_series(0), make_series(2)];
+        assert_eq!(products.each_ref().map(|series| series_name(series, &products)), ["M", "P"]);
         let alike = [make_series(0), make_series(0)];
-        assert_eq!(cluster(&alike[0], &alike), "a");
+        assert_eq!(series_name(&alike[0], &alike), "a");
     }
 }

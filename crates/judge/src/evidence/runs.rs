@@ -16,14 +16,14 @@ pub(super) fn facts(index: usize, run: &RunData) -> RunFacts {
         RunStatus::Failed(why) => say!(failed_why, why),
     };
     // Errors and reconnects are counted in the trials; here is what is told nowhere else.
-    let is_told = |kind: EventKind| !matches!(kind, EventKind::Error | EventKind::Reconnect);
+    let is_listed = |kind: EventKind| !matches!(kind, EventKind::Error | EventKind::Reconnect);
     let command = run.header.command_line.iter().map(|word| shell_word(word));
     RunFacts {
         number: index + 1,
         folder: run.path.file_name().unwrap_or_default().to_string_lossy().into_owned(),
         status,
         command: command.collect::<Vec<_>>().join(" "),
-        events: run.events.iter().filter(|event| is_told(event.kind)).cloned().collect(),
+        events: run.events.iter().filter(|event| is_listed(event.kind)).cloned().collect(),
         link: None,
         warnings: run.warnings.to_vec(),
         header: run.header.clone(),
@@ -36,23 +36,23 @@ pub(super) fn targets(
     run: &RunData,
     naming: &Naming<'_>,
 ) -> Vec<PaperTarget> {
-    let mut known: Vec<TargetFacts> = run.header.targets.clone();
+    let mut targets: Vec<TargetFacts> = run.header.targets.clone();
     for trial in &run.trials {
         let name = &trial.summary.target;
-        if !known.iter().any(|target| target.name == *name) {
-            known.push(TargetFacts { name: name.clone(), ..TargetFacts::default() });
+        if !targets.iter().any(|target| target.name == *name) {
+            targets.push(TargetFacts { name: name.clone(), ..TargetFacts::default() });
         }
     }
-    let target = |facts: TargetFacts| {
-        let own = || run.trials.iter().filter(|trial| trial.summary.target == facts.name);
+    let describe_target = |facts: TargetFacts| {
+        let trials = || run.trials.iter().filter(|trial| trial.summary.target == facts.name);
         // In a trial that counts: what was wrong before may have been put right.
-        let complete = own().filter(|trial| trial.summary.status == TrialStatus::Complete);
-        let node = complete.chain(own()).filter_map(before_of_primary).next();
+        let complete = trials().filter(|trial| trial.summary.status == TrialStatus::Complete);
+        let node = complete.chain(trials()).filter_map(before_of_primary).next();
         let mut facts = TargetFacts { url: facts.url_in(&run.path), ..facts.clone() };
-        if let Some(own) = naming.target(run, &facts.name) {
-            facts.class = own.class.clone().unwrap_or(facts.class);
-            facts.vcpu = own.vcpu.or(facts.vcpu);
-            facts.memory_gib = own.memory_gib.or(facts.memory_gib);
+        if let Some(texts) = naming.target(run, &facts.name) {
+            facts.class = texts.class.clone().unwrap_or(facts.class);
+            facts.vcpu = texts.vcpu.or(facts.vcpu);
+            facts.memory_gib = texts.memory_gib.or(facts.memory_gib);
         }
         facts.nodes.sort_by_key(|node| place_of_role(node.role.name()));
         PaperTarget {
@@ -68,20 +68,20 @@ pub(super) fn targets(
             not_readable: node.map_or(Vec::new(), |node| node.not_readable.to_vec()),
         }
     };
-    known.into_iter().map(target).collect()
+    targets.into_iter().map(describe_target).collect()
 }
 
 /// Returns true if a trial was made again and counts for nothing: its load generator was starved, it failed, or the
 /// other trial of its pair did.
 pub(super) fn is_set_aside(run: &RunData, trial: &TrialSummary) -> bool {
-    let is_again = |other: &TrialData| {
+    let is_rerun = |other: &TrialData| {
         other.summary.step == trial.step
             && other.summary.trial > trial.trial
             && other.summary.status == TrialStatus::Complete
     };
     match trial.status {
         TrialStatus::Starved => true,
-        TrialStatus::Failed(_) => trial.stage.is_none() && run.trials.iter().any(is_again),
+        TrialStatus::Failed(_) => trial.stage.is_none() && run.trials.iter().any(is_rerun),
         _ => run.header.set_aside.contains(&trial.trial),
     }
 }
@@ -101,7 +101,7 @@ pub(super) fn trials(
     run: &RunData,
     naming: &Naming<'_>,
 ) -> Vec<Trial> {
-    let trial = |data: &TrialData| {
+    let make_trial = |data: &TrialData| {
         let summary = completed(&data.summary);
         let is_last = run.trials.last().is_some_and(|last| last.summary.trial == summary.trial);
         let number = summary.trial;
@@ -126,13 +126,13 @@ pub(super) fn trials(
             counters: counters(data),
             series: data.series.clone(),
             nodes: data.nodes.clone(),
-            level: KnownFamily::of(&summary).and_then(|family| family.level(&summary)),
+            level: KnownFamily::from_summary(&summary).and_then(|family| family.level(&summary)),
             summary,
             checks: Vec::new(),
         }
     };
-    let mut trials: Vec<Trial> = run.trials.iter().map(trial).collect();
-    reject(run, &mut trials);
+    let mut trials: Vec<Trial> = run.trials.iter().map(make_trial).collect();
+    reject_unsustained(run, &mut trials);
     trials
 }
 
@@ -149,26 +149,24 @@ pub(super) fn stages(trials: Vec<Trial>) -> (Vec<Trial>, Vec<Trial>) {
 }
 
 /// A rate that a search has found and then not held again is a step of it, not its result.
-fn reject(run: &RunData, trials: &mut [Trial]) {
+fn reject_unsustained(run: &RunData, trials: &mut [Trial]) {
     for facts in &run.header.experiments {
         let objective =
             facts.search.as_ref().and_then(|search| search.objective.parse::<Objective>().ok());
         let Some(objective) = objective else { continue };
-        let of_level = |trial: &Trial| {
-            let own = trial.summary.experiment == facts.name;
-            own.then(|| (trial.target.clone(), trial.summary.workers))
+        let level = |trial: &Trial| {
+            let is_searched = trial.summary.experiment == facts.name;
+            is_searched.then(|| (trial.target.clone(), trial.summary.workers))
         };
         // A trial that did not end well proves nothing.
         let complete = trials.iter().filter(|trial| trial.status == "complete");
         let tested_rates: Vec<_> = complete
-            .filter_map(|trial| Some((of_level(trial)?, trial.summary.tested_rate(&objective)?)))
+            .filter_map(|trial| Some((level(trial)?, trial.summary.tested_rate(&objective)?)))
             .collect();
         for trial in trials.iter_mut().filter(|trial| trial.summary.purpose == Purpose::Confirm) {
-            let Some((level, rate)) = of_level(trial).zip(trial.summary.rate_per_s) else {
-                continue;
-            };
-            let own = tested_rates.iter().filter(|(of, _)| *of == level).map(|(_, rate)| *rate);
-            if knee::has_failed(&own.collect::<Vec<_>>(), rate) {
+            let Some((level, rate)) = level(trial).zip(trial.summary.rate_per_s) else { continue };
+            let tests = tested_rates.iter().filter(|(tested_level, _)| *tested_level == level);
+            if knee::has_failed(&tests.map(|(_, rate)| *rate).collect::<Vec<_>>(), rate) {
                 trial.summary.purpose = Purpose::Search;
             }
         }
@@ -191,8 +189,9 @@ fn place(run: &RunData, target: &str) -> TargetPlace {
 }
 
 fn counters(data: &TrialData) -> Vec<Counter> {
-    let both = data.before.iter().find_map(|(node, before)| Some((before, data.after.get(node)?)));
-    both.map(|(before, after)| settings::counters(before, after)).unwrap_or_default()
+    let mut nodes = data.before.iter();
+    let facts = nodes.find_map(|(node, before)| Some((before, data.after.get(node)?)));
+    facts.map(|(before, after)| settings::counters(before, after)).unwrap_or_default()
 }
 
 /// Stretches of the measured window without a commit. Intervals shorter than half of the longest
@@ -270,19 +269,18 @@ impl<'a> Naming<'a> {
     /// by product and version, by its name; where runs share a name, with the run's number.
     pub(super) fn label(&self, runs: &'a [RunData], index: usize, name: &str) -> String {
         let run = &runs[index];
-        let (own, is_product) = self.called(run, name);
-        let others = || {
-            let of = |run: &'a RunData| names_of(run).into_iter().map(move |name| (run, name));
-            runs.iter().flat_map(of).filter(|(_, other)| other != name)
-        };
-        let is_shared = others().any(|(run, other)| self.called(run, &other).0 == own);
+        let (short_label, is_product) = self.short_label(run, name);
+        let is_shared = runs.iter().any(|run| {
+            let mut names = target_names(run).into_iter().filter(|other| other != name);
+            names.any(|other| self.short_label(run, &other).0 == short_label)
+        });
         let label = match (is_shared, is_product) {
-            (false, _) => own,
+            (false, _) => short_label,
             (true, true) => name.to_owned(),
-            (true, false) => format!("{own} ({name})"),
+            (true, false) => format!("{short_label} ({name})"),
         };
-        let has_it = |run: &&RunData| names_of(run).iter().any(|other| other == name);
-        match runs.iter().filter(has_it).count() {
+        let has_target = |run: &&RunData| target_names(run).iter().any(|other| other == name);
+        match runs.iter().filter(has_target).count() {
             0 | 1 => label,
             _ => say!(label_of_run, label, n = index + 1).render(self.lang),
         }
@@ -290,37 +288,40 @@ impl<'a> Naming<'a> {
 
     /// Its name as long as no other target has the same name, and whether no one has chosen
     /// it.
-    fn called(&self, run: &'a RunData, name: &str) -> (String, bool) {
+    fn short_label(&self, run: &'a RunData, name: &str) -> (String, bool) {
         let product = || major_product(&product(run, name)).filter(|_| self.by_product);
         let title = self.title(run, name).map(|title| (title, false));
-        let called = title.or_else(|| Some((product()?, true)));
-        called.unwrap_or_else(|| (name.to_owned(), false))
+        let label = title.or_else(|| Some((product()?, true)));
+        label.unwrap_or_else(|| (name.to_owned(), false))
     }
 
     /// The publisher's name for it, or that of the suite where it is short.
     fn title(&self, run: &'a RunData, name: &str) -> Option<String> {
-        let published = self.target(run, name).map(|own| own.name.message().render(self.lang));
+        let published = self.target(run, name).map(|texts| texts.name.message().render(self.lang));
         let facts = run.header.targets.iter().find(|facts| facts.name == name);
-        let of_suite = facts.map(|facts| Message::either(&facts.title, &facts.title_zh));
-        let of_suite = of_suite.map(|title| title.render(self.lang));
-        let of_suite = of_suite.filter(|title| title.chars().count() <= LONGEST_LABEL);
-        [published, of_suite].into_iter().flatten().find(|title| !title.is_empty())
+        let suite_title = facts.map(|facts| Message::either(&facts.title, &facts.title_zh));
+        let suite_title = suite_title.map(|title| title.render(self.lang));
+        let suite_title = suite_title.filter(|title| title.chars().count() <= LONGEST_LABEL);
+        [published, suite_title].into_iter().flatten().find(|title| !title.is_empty())
     }
 }
 
 /// The targets that a run names or has measured.
-fn names_of(run: &RunData) -> Vec<String> {
-    let named = run.header.targets.iter().map(|target| target.name.clone());
-    unique(named.chain(run.trials.iter().map(|trial| trial.summary.target.clone())).collect())
+fn target_names(run: &RunData) -> Vec<String> {
+    let names = run.header.targets.iter().map(|target| target.name.clone());
+    unique(names.chain(run.trials.iter().map(|trial| trial.summary.target.clone())).collect())
 }
 
 /// Product and version of a target: as stated, else as its node says that takes writes, else as its first one does.
 pub(super) fn product(run: &RunData, name: &str) -> String {
     let facts = run.header.targets.iter().find(|facts| facts.name == name);
-    let stated = facts.map(|facts| [&facts.product, &facts.version]);
-    let own = || run.trials.iter().filter(|trial| trial.summary.target == name);
-    let told = || own().find_map(before_of_primary).map(|node| [&node.product, &node.version]);
-    let words = stated.filter(|words| !words[0].is_empty()).or_else(told).or(stated);
+    let stated_words = facts.map(|facts| [&facts.product, &facts.version]);
+    let reported_words = || {
+        let mut trials = run.trials.iter().filter(|trial| trial.summary.target == name);
+        trials.find_map(before_of_primary).map(|node| [&node.product, &node.version])
+    };
+    let words = stated_words.filter(|words| !words[0].is_empty());
+    let words = words.or_else(reported_words).or(stated_words);
     let words = words.into_iter().flatten().map(String::as_str).filter(|word| !word.is_empty());
     words.collect::<Vec<_>>().join(" ")
 }
@@ -427,7 +428,7 @@ mod tests {
         };
         let mut sum = make_trial(3, "a", false, "complete");
         sum.summary.stages = vec![StageFacts { trial: 1, ..StageFacts::default() }];
-        let all = vec![
+        let all_trials = vec![
             make_trial(1, "a", true, "stage"),
             make_trial(2, "a", true, "failed"),
             sum,
@@ -435,9 +436,9 @@ mod tests {
             make_trial(5, "b", true, "failed"),
             make_trial(6, "c", false, "failed"),
         ];
-        let (stages, trials) = stages(all);
+        let (stages, trials) = stages(all_trials);
         let numbers =
-            |trials: &[Trial]| trials.iter().map(|it| it.summary.trial).collect::<Vec<_>>();
+            |trials: &[Trial]| trials.iter().map(|trial| trial.summary.trial).collect::<Vec<_>>();
         assert_eq!((numbers(&stages), numbers(&trials)), (vec![1, 2, 4], vec![3, 5, 6]));
     }
 }

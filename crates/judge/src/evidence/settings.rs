@@ -50,16 +50,16 @@ pub fn isolation(target: &PaperTarget) -> Option<&String> {
 }
 
 /// Settings that decide what an acknowledged commit is worth.
-pub fn is_of_commits(name: &str) -> bool {
-    const OF_COMMITS: &str =
+pub fn affects_durability(name: &str) -> bool {
+    const NAMES: &str =
         "innodb_flush_log_at_trx_commit sync_binlog innodb_doublewrite innodb_flush_method
         synchronous_commit fsync full_page_writes journal_mode synchronous
         synchronous_standby_names data_file_system log_file_system";
-    name == ENGINE || names(OF_COMMITS, name)
+    name == ENGINE || lists_name(NAMES, name)
 }
 
-fn names(all: &str, name: &str) -> bool {
-    all.split_whitespace().any(|known| known == name)
+fn lists_name(names: &str, name: &str) -> bool {
+    names.split_whitespace().any(|known| known == name)
 }
 
 fn ends_with_any(name: &str, ends: &str) -> bool {
@@ -68,13 +68,13 @@ fn ends_with_any(name: &str, ends: &str) -> bool {
 
 /// Returns what a setting decides, if that is known.
 pub fn meaning(name: &str) -> Option<Message> {
-    let mut all = SETTINGS.iter().chain(OF_QUERIES);
-    all.find(|(known, ..)| *known == name).map(|(_, meaning, _)| meaning())
+    let mut known_settings = SETTINGS.iter().chain(QUERY_SETTINGS);
+    known_settings.find(|(known, ..)| *known == name).map(|(_, meaning, _)| meaning())
 }
 
 /// Returns true for settings that name a machine, a file or a moment: they differ between any two servers and
 /// say nothing of what these do.
-pub fn names_a_place(name: &str) -> bool {
+pub fn is_host_specific(name: &str) -> bool {
     const WHOLE: &str =
         "archive_command bind_address cluster_name event_source external_pid_file gtid_binlog_pos
         gtid_binlog_state gtid_current_pos gtid_executed gtid_purged gtid_slave_pos hostname
@@ -86,7 +86,7 @@ pub fn names_a_place(name: &str) -> bool {
     const ENDS: &str =
         "_basename _directories _directory _file _log_error _path _socket dir port ssl_ca
         ssl_capath ssl_cert ssl_crl ssl_crlpath ssl_key";
-    names(WHOLE, name) || ends_with_any(name, ENDS)
+    lists_name(WHOLE, name) || ends_with_any(name, ENDS)
 }
 
 /// Settings of durability, memory, plans and logging: a difference in them is a caveat, in others a remark.
@@ -107,7 +107,7 @@ pub fn matters(name: &str) -> bool {
         rpl_semi_sync_ track_";
     const ENDS: &str = "_buffer_size _collapse_limit _cost _pool_size _preload_libraries _wal_size";
     meaning(name).is_some()
-        || names(GRADED, name)
+        || lists_name(GRADED, name)
         || BEGINNINGS.split_whitespace().any(|begin| name.starts_with(begin))
         || ends_with_any(name, ENDS)
 }
@@ -136,17 +136,17 @@ fn unsafe_tables(facts: &ServerFacts) -> Option<SettingRow> {
 /// The settings that matter, as far as the server has them.
 pub fn rows(facts: &ServerFacts) -> Vec<SettingRow> {
     let is_weak = |known: &Known, value: &str| is_weak(*known, value, facts);
-    let rows = rows_of(SETTINGS, &facts.settings, is_weak);
+    let rows = setting_rows(SETTINGS, &facts.settings, is_weak);
     rows.chain(unsafe_tables(facts)).collect()
 }
 
-fn rows_of(
+fn setting_rows(
     known: &'static [Known],
-    all: &BTreeMap<String, String>,
+    settings: &BTreeMap<String, String>,
     is_weak: impl Fn(&Known, &str) -> bool,
 ) -> impl Iterator<Item = SettingRow> {
     known.iter().filter_map(move |known| {
-        let (name, value) = (known.0, all.get(known.0)?);
+        let (name, value) = (known.0, settings.get(known.0)?);
         Some(SettingRow {
             name: name.to_owned(),
             value: readable(name, value),
@@ -178,7 +178,7 @@ pub fn readable(name: &str, value: &str) -> String {
 
 /// Settings that decide how queries are executed, in the order in which they are shown: PostgreSQL, MySQL and
 /// its relatives, SQLite.
-const OF_QUERIES: &[Known] = &[
+const QUERY_SETTINGS: &[Known] = &[
     ("max_parallel_workers_per_gather", || say!(workers_of_one_plan_node_the), &[]),
     ("max_parallel_workers", || say!(parallel_workers_of_the_whole_server), &[]),
     ("max_worker_processes", || say!(background_processes_of_the_whole_server), &[]),
@@ -206,8 +206,8 @@ const OF_QUERIES: &[Known] = &[
 ];
 
 /// The settings that decide how queries are executed, as far as the server has them.
-pub fn of_queries(all: &BTreeMap<String, String>) -> Vec<SettingRow> {
-    rows_of(OF_QUERIES, all, |_, _| false).collect()
+pub fn query_settings(settings: &BTreeMap<String, String>) -> Vec<SettingRow> {
+    setting_rows(QUERY_SETTINGS, settings, |_, _| false).collect()
 }
 
 /// Counters worth showing, in this order; PostgreSQL's carry the view's name in front.
@@ -254,9 +254,9 @@ mod tests {
 
     #[test]
     fn tables_that_a_crash_empties_are_weak_whatever_the_settings_are() {
-        let tables = |all: &[(&str, &str)]| {
+        let tables = |schema: &[(&str, &str)]| {
             let schema =
-                all.iter().map(|(name, value)| ((*name).into(), (*value).into())).collect();
+                schema.iter().map(|(name, value)| ((*name).into(), (*value).into())).collect();
             let rows = rows(&ServerFacts { schema, ..ServerFacts::default() });
             rows.into_iter().map(|row| (row.value, row.is_weak)).collect::<Vec<_>>()
         };
@@ -276,20 +276,26 @@ mod tests {
     }
     #[test]
     fn names_of_settings_tell_what_they_decide() {
-        let all = |is: fn(&str) -> bool, names: &[&str]| names.iter().all(|name| is(name));
-        let none = |is: fn(&str) -> bool, names: &[&str]| !names.iter().any(|name| is(name));
-        assert!(all(is_of_commits, &["fsync", "sync_binlog", "log_file_system", ENGINE]));
-        assert!(none(is_of_commits, &["work_mem", "sync", "engines"]));
-        assert!(all(
-            names_a_place,
+        let match_all = |is: fn(&str) -> bool, names: &[&str]| names.iter().all(|name| is(name));
+        let match_none = |is: fn(&str) -> bool, names: &[&str]| !names.iter().any(|name| is(name));
+        assert!(match_all(
+            affects_durability,
+            &["fsync", "sync_binlog", "log_file_system", ENGINE]
+        ));
+        assert!(match_none(affects_durability, &["work_mem", "sync", "engines"]));
+        assert!(match_all(
+            is_host_specific,
             &["server_id", "hostname", "datadir", "ssl_ca", "log_error_file"]
         ));
-        assert!(none(names_a_place, &["work_mem", "hostnames", "server_id_bits", "fsync"]));
-        assert!(all(
+        assert!(match_none(
+            is_host_specific,
+            &["work_mem", "hostnames", "server_id_bits", "fsync"]
+        ));
+        assert!(match_all(
             matters,
             &["fsync", "work_mem", "enable_sort", "sort_buffer_size", "jit_cost"]
         ));
-        assert!(none(matters, &["timezone", "my_enable_sort", "max_connections"]));
+        assert!(match_none(matters, &["timezone", "my_enable_sort", "max_connections"]));
         assert!(meaning("fsync").is_some() && meaning("jit").is_some());
         assert!(meaning("timezone").is_none());
     }
@@ -304,10 +310,10 @@ mod tests {
 
     #[test]
     fn settings_of_queries_keep_their_order_and_counters_their_growth() {
-        let texts = |all: &[(&str, &str)]| -> BTreeMap<String, String> {
-            all.iter().map(|(name, value)| ((*name).into(), (*value).into())).collect()
+        let texts = |settings: &[(&str, &str)]| -> BTreeMap<String, String> {
+            settings.iter().map(|(name, value)| ((*name).into(), (*value).into())).collect()
         };
-        let rows = of_queries(&texts(&[("jit", "off"), ("fsync", "off"), ("work_mem", "4MB")]));
+        let rows = query_settings(&texts(&[("jit", "off"), ("fsync", "off"), ("work_mem", "4MB")]));
         let rows: Vec<_> = rows.iter().map(|row| (row.name.as_str(), row.is_weak)).collect();
         assert_eq!(rows, [("work_mem", false), ("jit", false)]);
         let facts = |counts: &[(&str, i64)]| {

@@ -96,14 +96,14 @@ impl VetoReach {
         withstood: Option<Bounds>,
     ) -> Option<(f64, f64)> {
         match (self, interval) {
-            (VetoReach::HeldUp(log), Some(both)) => Some(held_up(log, metric, both)),
-            (VetoReach::Pairs, _) => withstood.map(|both| (both.low, both.high)),
+            (VetoReach::HeldUp(log), Some(interval)) => Some(move_held_up(log, metric, interval)),
+            (VetoReach::Pairs, _) => withstood.map(|interval| (interval.low, interval.high)),
             _ => None,
         }
     }
 }
 
-fn held_up(log: f64, metric: Metric, interval: Bounds) -> (f64, f64) {
+fn move_held_up(log: f64, metric: Metric, interval: Bounds) -> (f64, f64) {
     let is_tail = metric.percentile().is_some() || metric == Metric::MaxMs;
     let factor = if is_tail { f64::INFINITY } else { log.abs().exp() };
     let is_candidate_better = log > 0.0;
@@ -136,8 +136,8 @@ pub struct SessionRow {
 
 /// The judgment of pairs that this rule has ended; as many as a `unit` has count as one.
 pub fn judging(stop: StopRule, unit: u32) -> Judging {
-    let planned = [stop.pairs_least, stop.pairs_most].map(|pairs| (pairs / unit) as usize);
-    sequential::judging(stop.is_until_decided, stop.half_width.is_some(), planned)
+    let units = [stop.pairs_least, stop.pairs_most].map(|pairs| (pairs / unit) as usize);
+    sequential::judging(stop.is_until_decided, stop.half_width.is_some(), units)
 }
 
 impl PairedComparison {
@@ -183,16 +183,18 @@ impl PairedComparison {
     }
 
     /// Returns true if machine, servers or dyno were not the same in all sessions.
-    pub(crate) fn is_of_unlike_sessions(&self) -> bool {
-        let of = |row: &SessionRow| (row.machine.clone(), row.versions.clone(), row.dyno.clone());
-        self.sessions.windows(2).any(|two| of(&two[0]) != of(&two[1]))
+    pub(crate) fn has_unlike_sessions(&self) -> bool {
+        self.sessions.windows(2).any(|pair| {
+            let [a, b] = [&pair[0], &pair[1]].map(|row| (&row.machine, &row.versions, &row.dyno));
+            a != b
+        })
     }
 
     /// Returns true if something was found in it, in one of its trials or in its targets.
     pub fn has(&self, place: &Spot) -> bool {
         let sides = [&self.baseline, &self.candidate];
         match place.kind {
-            SpotKind::Trial => self.pairs.iter().flatten().any(|it| place.names.contains(it)),
+            SpotKind::Trial => self.pairs.iter().flatten().any(|label| place.names.contains(label)),
             SpotKind::Target => place.names.iter().all(|name| sides.contains(&name)),
             SpotKind::Experiment => *place == SpotKind::Experiment.at(&self.experiment),
             SpotKind::Comparison => *place == SpotKind::Comparison.at(&self.name),
@@ -201,7 +203,7 @@ impl PairedComparison {
     }
 
     /// Rows as they are told: differences first, then equivalence, then what is undecided; else by their place.
-    pub(crate) fn told_rows(&self) -> Vec<&VerdictRow> {
+    pub(crate) fn rows_by_decision(&self) -> Vec<&VerdictRow> {
         let mut rows: Vec<&VerdictRow> = self.rows.iter().collect();
         rows.sort_by_key(|row| (row.call.is_undecided(), !row.call.is_difference()));
         rows
@@ -390,12 +392,15 @@ impl Judgment {
     /// Comparisons that a cover may tell: of a system with itself only where there is nothing else, and none of unlike
     /// node classes.
     pub fn cover_comparisons(&self) -> Vec<&PairedComparison> {
-        let all = &self.verdicts.comparisons;
-        let unlike: Vec<usize> =
-            self.checks.iter().filter(|check| check.id == "node-class").map(|c| c.number).collect();
-        let is_like = |of: &&PairedComparison| !of.checks.iter().any(|own| unlike.contains(own));
-        let is_aa_only = all.iter().all(|of| of.is_aa);
-        all.iter().filter(is_like).filter(|of| !of.is_aa || is_aa_only).collect()
+        let class_checks = self.checks.iter().filter(|check| check.id == "node-class");
+        let class_checks: Vec<usize> = class_checks.map(|check| check.number).collect();
+        let is_aa_only = self.verdicts.comparisons.iter().all(|comparison| comparison.is_aa);
+        let mut comparisons: Vec<&PairedComparison> = self.verdicts.comparisons.iter().collect();
+        comparisons.retain(|comparison| {
+            let is_like = !comparison.checks.iter().any(|number| class_checks.contains(number));
+            is_like && (!comparison.is_aa || is_aa_only)
+        });
+        comparisons
     }
 }
 
@@ -456,11 +461,11 @@ mod tests {
     #[test]
     fn pairs_of_earlier_sessions_are_all_but_the_last() {
         let mut case = comparison(Vec::new());
-        assert_eq!((case.pairs_earlier(), case.is_of_unlike_sessions()), (0, false));
+        assert_eq!((case.pairs_earlier(), case.has_unlike_sessions()), (0, false));
         case.sessions = vec![session(3, "1"), session(4, "1"), session(8, "1")];
-        assert_eq!((case.pairs_earlier(), case.is_of_unlike_sessions()), (7, false));
+        assert_eq!((case.pairs_earlier(), case.has_unlike_sessions()), (7, false));
         case.sessions[2].dyno = "2".to_owned();
-        assert!(case.is_of_unlike_sessions());
+        assert!(case.has_unlike_sessions());
     }
 
     #[test]
@@ -500,7 +505,7 @@ mod tests {
             let rows = metrics.into_iter().zip(calls);
             let rows = rows.map(|(metric, call)| VerdictRow { call, ..row(metric) }).collect();
             let case = comparison(rows);
-            case.told_rows().into_iter().map(|row| row.metric).collect::<Vec<_>>()
+            case.rows_by_decision().into_iter().map(|row| row.metric).collect::<Vec<_>>()
         };
         let metrics = list_metrics([Call::Undecided, Call::Equivalent, Call::Slower, Call::Faster]);
         assert_eq!(metrics, [Metric::P99Ms, Metric::ServerCpuUs, Metric::P95Ms, Metric::Tps]);
@@ -521,8 +526,8 @@ mod tests {
 
     #[test]
     fn exit_codes_of_gates_are_those_of_the_manual() {
-        let all = [GateResult::Pass, GateResult::Inconclusive, GateResult::Broken];
-        assert_eq!(all.map(GateResult::exit_code), [0, 3, 5]);
-        assert!(all.is_sorted(), "the worst is the greatest");
+        let results = [GateResult::Pass, GateResult::Inconclusive, GateResult::Broken];
+        assert_eq!(results.map(GateResult::exit_code), [0, 3, 5]);
+        assert!(results.is_sorted(), "the worst is the greatest");
     }
 }

@@ -21,13 +21,14 @@ impl Judgment {
             // If nothing was done, there is no time to tell: that trial is none of a fault.
             let happened = |facts: &&FaultFacts| !facts.steps.is_empty();
             let Some(facts) = trial.summary.fault.as_ref().filter(happened) else { continue };
-            let is_own = |known: &&Experiment| known.name == trial.summary.experiment;
-            let Some(experiment) = self.experiments.iter().find(is_own) else { continue };
-            let key = |of: &Trial| (of.target.clone(), of.summary.workers, of.run);
-            let same = |row: &&mut FaultTrials<'_>| {
+            let mut experiments = self.experiments.iter();
+            let experiment = experiments.find(|known| known.name == trial.summary.experiment);
+            let Some(experiment) = experiment else { continue };
+            let key = |trial: &Trial| (trial.target.clone(), trial.summary.workers, trial.run);
+            let row = rows.iter_mut().find(|row| {
                 row.experiment.name == experiment.name && key(row.first()) == key(trial)
-            };
-            match rows.iter_mut().find(same) {
+            });
+            match row {
                 Some(row) => row.trials.push((trial, facts)),
                 None => rows.push(FaultTrials { experiment, trials: vec![(trial, facts)] }),
             }
@@ -40,18 +41,19 @@ impl Judgment {
     pub fn lost_work(&self) -> Vec<Message> {
         let is_allowed = |trial: &Trial| {
             let run = self.runs.iter().find(|run| run.number == trial.run);
-            let planned = run.and_then(|run| {
-                let mut planned = run.header.experiments.iter();
-                planned.find(|facts| facts.name == trial.summary.experiment)
+            let plan = run.and_then(|run| {
+                let mut plans = run.header.experiments.iter();
+                plans.find(|facts| facts.name == trial.summary.experiment)
             });
-            let fault = planned.and_then(|facts| facts.fault.as_ref());
+            let fault = plan.and_then(|facts| facts.fault.as_ref());
             fault.is_some_and(|fault| fault.allows_lost(&trial.summary.target))
         };
         let is_lost = |name: &String| self.trial(name).is_some_and(|trial| !is_allowed(trial));
-        let about = |check: &&Check| LOSSES.contains(&check.id) && !check.is_accepted;
-        let findings = self.checks.iter().filter(about).flat_map(|check| &check.findings);
-        let lost = findings.filter(|finding| finding.place.names.iter().any(is_lost));
-        lost.map(|finding| say!(place_value, place = finding.place.text(), value = &finding.value))
+        let is_loss = |check: &&Check| LOSSES.contains(&check.id) && !check.is_accepted;
+        let findings = self.checks.iter().filter(is_loss).flat_map(|check| &check.findings);
+        let losses = findings.filter(|finding| finding.place.names.iter().any(is_lost));
+        losses
+            .map(|finding| say!(place_value, place = finding.place.text(), value = &finding.value))
             .collect()
     }
 }
@@ -65,33 +67,33 @@ impl<'a> FaultTrials<'a> {
         self.trials.iter().map(|(_, facts)| *facts)
     }
 
-    pub fn what(&self) -> Message {
+    pub fn describe_fault(&self) -> Message {
         what(self.trials[0].1)
     }
 
     /// Spread of the trials that have it.
-    pub fn spread(&self, of: fn(&FaultFacts) -> Option<f64>) -> Option<Spread> {
-        Spread::of(self.facts().filter_map(of).collect())
+    pub fn spread(&self, value: fn(&FaultFacts) -> Option<f64>) -> Option<Spread> {
+        Spread::from_values(self.facts().filter_map(value).collect())
     }
 
     /// Number of the trials that don't have it.
-    pub fn without(&self, of: fn(&FaultFacts) -> Option<f64>) -> usize {
-        self.facts().filter(|facts| of(facts).is_none()).count()
+    pub fn without(&self, value: fn(&FaultFacts) -> Option<f64>) -> usize {
+        self.facts().filter(|facts| value(facts).is_none()).count()
     }
 
     /// Over the trials that tell it; `None` if none does.
-    pub fn sum(&self, of: fn(&FaultFacts) -> Option<u64>) -> Option<u64> {
-        self.facts().filter_map(of).reduce(|a, b| a + b)
+    pub fn sum(&self, value: fn(&FaultFacts) -> Option<u64>) -> Option<u64> {
+        self.facts().filter_map(value).reduce(|a, b| a + b)
     }
 
     /// Its outcome in a sentence for the summary of a paper.
     pub fn sentence(&self) -> Message {
-        let [outage, back, lost] = course(&self.facts().collect::<Vec<_>>());
+        let [outage, back, lost] = describe_course(&self.facts().collect::<Vec<_>>());
         say!(
             experiment_target_what_outage_back_lost,
             experiment = &self.experiment.title,
             target = &self.first().target,
-            what = self.what(),
+            what = self.describe_fault(),
             outage,
             back,
             lost,
@@ -103,7 +105,7 @@ impl<'a> FaultTrials<'a> {
 /// The fault in words.
 pub fn what(facts: &FaultFacts) -> Message {
     let node = &facts.node;
-    let done = match facts.action.as_str() {
+    let action = match facts.action.as_str() {
         "kill" => say!(node_killed, node),
         "stop" => say!(node_stopped, node),
         "restart" => say!(node_restarted, node),
@@ -112,48 +114,61 @@ pub fn what(facts: &FaultFacts) -> Message {
         _ => say!(treated_by_a_command, node),
     };
     match &facts.promoted {
-        Some(heir) => say!(done_heir_took_over, done, heir),
-        None => done,
+        Some(heir) => say!(done_heir_took_over, done = action, heir),
+        None => action,
     }
 }
 
 /// Outcome of a fault, in a sentence for a terminal.
 pub fn fault_sentence(facts: &FaultFacts) -> Message {
-    let [outage, back, lost] = course(&[facts]);
+    let [outage, back, lost] = describe_course(&[facts]);
     say!(what_outage_back_lost, what = what(facts), outage, back, lost)
 }
 
 /// The outage, how the load came back, and what was lost: medians over the trials, of which there is one at least.
-fn course(trials: &[&FaultFacts]) -> [Message; 3] {
+fn describe_course(trials: &[&FaultFacts]) -> [Message; 3] {
     let values =
-        |of: fn(&FaultFacts) -> Option<f64>| trials.iter().filter_map(move |facts| of(facts));
-    let median = |of| Spread::of(values(of).collect()).map(|spread| spread.median);
-    let sum = |of: fn(&FaultFacts) -> Option<u64>| {
-        trials.iter().filter_map(|facts| of(facts)).reduce(|a, b| a + b)
+        |get: fn(&FaultFacts) -> Option<f64>| trials.iter().filter_map(move |facts| get(facts));
+    let median = |get| Spread::from_values(values(get).collect()).map(|spread| spread.median);
+    let sum = |get: fn(&FaultFacts) -> Option<u64>| {
+        trials.iter().filter_map(|facts| get(facts)).reduce(|a, b| a + b)
     };
-    let without = |of| {
-        let known = values(of).count();
-        (known > 0 && known < trials.len()).then(|| (trials.len() - known).to_string())
+    let count_without = |get| {
+        let count = values(get).count();
+        (count > 0 && count < trials.len()).then(|| (trials.len() - count).to_string())
     };
-    let all = trials.len().to_string();
+    let trial_count = trials.len().to_string();
     let first_success: fn(&FaultFacts) -> Option<f64> = |facts| facts.first_success_after_s;
     let recovered: fn(&FaultFacts) -> Option<f64> = |facts| facts.recovered_after_s;
     let noticed_s = trials.iter().map(|facts| facts.noticed_s).fold(0.0, f64::max);
-    let outage = match without(first_success) {
-        Some(n) => say!(no_commit_followed_in_of_trials, n, all = &all),
-        None => outage(median(first_success), noticed_s),
+    let outage = match count_without(first_success) {
+        Some(n) => say!(no_commit_followed_in_of_trials, n, all = &trial_count),
+        None => {
+            with_worst(describe_outage(median(first_success), noticed_s), values(first_success))
+        }
     };
     let shard = trials[0].shard.as_ref().map(|shard| (median(shard_success), shard.noticed_s));
-    let back = match without(recovered) {
-        Some(n) => say!(not_back_at_90_percent_of, n, all = &all),
-        None => back(median(recovered)),
+    let back = match count_without(recovered) {
+        Some(n) => say!(not_back_at_90_percent_of, n, all = &trial_count),
+        None => with_worst(describe_recovery(median(recovered)), values(recovered)),
     };
     let torn = [sum(half_done), sum(in_doubt)].map(|count| count.unwrap_or(0));
-    let lost = lost(sum(|facts| facts.acknowledged), sum(|facts| facts.lost), torn);
-    [with_shard(outage, &trials[0].node, shard), back, lost]
+    let losses = describe_losses(sum(|facts| facts.acknowledged), sum(|facts| facts.lost), torn);
+    [with_shard(outage, &trials[0].node, shard), back, losses]
 }
 
-fn outage(first_success_s: Option<f64>, noticed_s: f64) -> Message {
+/// A median with the worst of several values.
+fn with_worst(median: Message, values_s: impl Iterator<Item = f64>) -> Message {
+    let values_s: Vec<f64> = values_s.collect();
+    let worst_s = values_s.iter().copied().fold(0.0, f64::max);
+    if values_s.len() > 1 && worst_s > 0.0 {
+        say!(median_and_worst, median, worst = format::tenth(worst_s))
+    } else {
+        median
+    }
+}
+
+fn describe_outage(first_success_s: Option<f64>, noticed_s: f64) -> Message {
     match first_success_s {
         Some(0.0) => say!(no_outage_of_s_or_more, s = format::plain(noticed_s)),
         Some(seconds) => say!(first_success_after_s, s = format::tenth(seconds)),
@@ -162,10 +177,10 @@ fn outage(first_success_s: Option<f64>, noticed_s: f64) -> Message {
 }
 
 /// The others may have gone on: what lives on the shard itself is told alongside it.
-fn with_shard(all: Message, node: &str, shard: Option<(Option<f64>, f64)>) -> Message {
-    let Some((first_success_s, noticed_s)) = shard else { return all };
-    let own = outage(first_success_s, noticed_s);
-    say!(outage_and_that_of_the_shard, all, node, own)
+fn with_shard(outage: Message, node: &str, shard: Option<(Option<f64>, f64)>) -> Message {
+    let Some((first_success_s, noticed_s)) = shard else { return outage };
+    let shard_outage = describe_outage(first_success_s, noticed_s);
+    say!(outage_and_that_of_the_shard, all = outage, node, own = shard_outage)
 }
 
 /// When something was acknowledged again whose home is the shard.
@@ -173,7 +188,7 @@ pub fn shard_success(facts: &FaultFacts) -> Option<f64> {
     facts.shard.as_ref()?.first_success_after_s
 }
 
-fn back(recovered_s: Option<f64>) -> Message {
+fn describe_recovery(recovered_s: Option<f64>) -> Message {
     match recovered_s {
         Some(seconds) => say!(n_90_percent_of_the_throughput_after, s = format::tenth(seconds)),
         None => say!(not_back_at_90_percent_of_the),
@@ -190,14 +205,18 @@ pub fn in_doubt(facts: &FaultFacts) -> Option<u64> {
     Some(facts.across_shards.as_ref()?.in_doubt)
 }
 
-fn lost(acknowledged: Option<u64>, lost: Option<u64>, [half, doubt]: [u64; 2]) -> Message {
+fn describe_losses(
+    acknowledged: Option<u64>,
+    lost: Option<u64>,
+    [half_done, in_doubt]: [u64; 2],
+) -> Message {
     match (acknowledged, lost) {
-        (Some(acknowledged), Some(lost)) if half + doubt > 0 => say!(
+        (Some(acknowledged), Some(lost)) if half_done + in_doubt > 0 => say!(
             of_acknowledged_transactions_lost_or_torn,
             lost = format::whole(lost as f64),
             acknowledged = format::whole(acknowledged as f64),
-            half_done = format::whole(half as f64),
-            in_doubt = format::whole(doubt as f64)
+            half_done = format::whole(half_done as f64),
+            in_doubt = format::whole(in_doubt as f64)
         ),
         (Some(acknowledged), Some(lost)) => say!(
             of_acknowledged_transactions_lost,
@@ -235,8 +254,8 @@ mod tests {
                 ..Default::default()
             })
         };
-        let told = ["kill", "stop", "restart", "freeze", "partition", "command"];
-        let wanted = [
+        let actions = ["kill", "stop", "restart", "freeze", "partition", "command"];
+        let expected = [
             say!(node_killed, node = "a"),
             say!(node_stopped, node = "a"),
             say!(node_restarted, node = "a"),
@@ -244,32 +263,34 @@ mod tests {
             say!(cut_off_from_the_network, node = "a"),
             say!(treated_by_a_command, node = "a"),
         ];
-        assert_eq!(told.map(|action| describe_end(action, None)), wanted);
-        let taken_over = say!(done_heir_took_over, done = &wanted[0], heir = "b");
+        assert_eq!(actions.map(|action| describe_end(action, None)), expected);
+        let taken_over = say!(done_heir_took_over, done = &expected[0], heir = "b");
         assert_eq!(describe_end("kill", Some("b")), taken_over);
     }
 
     #[test]
-    fn a_course_is_told_by_medians_and_by_trials_without_one() {
-        let no_outage = course(&[&facts(Some(0.0), Some(0.0))]);
+    fn medians_stand_with_the_worst_value_and_the_trials_without_one() {
+        let no_outage = describe_course(&[&facts(Some(0.0), Some(0.0))]);
         assert_eq!(no_outage[0], say!(no_outage_of_s_or_more, s = "0.25"));
         let three = [(1.0, 2.0), (3.0, 5.0), (2.0, 4.0)].map(|(a, b)| facts(Some(a), Some(b)));
-        let wanted = [
-            say!(first_success_after_s, s = "2.0"),
-            say!(n_90_percent_of_the_throughput_after, s = "4.0"),
+        let median = say!(first_success_after_s, s = "2.0");
+        let median_back = say!(n_90_percent_of_the_throughput_after, s = "4.0");
+        let expected = [
+            say!(median_and_worst, median, worst = "3.0"),
+            say!(median_and_worst, median = median_back, worst = "5.0"),
             say!(of_acknowledged_transactions_lost, lost = "12", acknowledged = "3,000"),
         ];
-        assert_eq!(course(&three.each_ref()), wanted);
-        let never = course(&[&facts(None, None), &facts(None, None)]);
+        assert_eq!(describe_course(&three.each_ref()), expected);
+        let never = describe_course(&[&facts(None, None), &facts(None, None)]);
         assert_eq!(never[..2], [say!(no_commit_followed), say!(not_back_at_90_percent_of_the)]);
-        let once = course(&[&facts(Some(1.0), Some(2.0)), &facts(None, None)]);
-        let wanted = [
+        let once = describe_course(&[&facts(Some(1.0), Some(2.0)), &facts(None, None)]);
+        let expected = [
             say!(no_commit_followed_in_of_trials, n = "1", all = "2"),
             say!(not_back_at_90_percent_of, n = "1", all = "2"),
         ];
-        assert_eq!(once[..2], wanted);
+        assert_eq!(once[..2], expected);
         let untold = FaultFacts { lost: None, ..facts(Some(1.0), None) };
-        assert_eq!(course(&[&untold])[2], say!(nobody_can_tell_what_was_lost));
+        assert_eq!(describe_course(&[&untold])[2], say!(nobody_can_tell_what_was_lost));
     }
 
     #[test]
@@ -288,10 +309,12 @@ mod tests {
             across_shards: Some(losses),
             ..facts(Some(0.0), Some(0.0))
         };
-        let [outage, _, lost] = course(&[&sharded]);
-        let all = say!(no_outage_of_s_or_more, s = "0.25");
-        let own = say!(first_success_after_s, s = "3.0");
-        assert_eq!(outage, say!(outage_and_that_of_the_shard, all, node = "a", own));
+        let [outage, _, lost] = describe_course(&[&sharded]);
+        let node_outage = say!(no_outage_of_s_or_more, s = "0.25");
+        let shard_outage = say!(first_success_after_s, s = "3.0");
+        let expected =
+            say!(outage_and_that_of_the_shard, all = node_outage, node = "a", own = shard_outage);
+        assert_eq!(outage, expected);
         let torn = say!(
             of_acknowledged_transactions_lost_or_torn,
             lost = "4",
@@ -303,6 +326,6 @@ mod tests {
         let only_in_doubt = CrossShardLosses { in_doubt: 1, ..Default::default() };
         let in_doubt = FaultFacts { across_shards: Some(only_in_doubt), ..facts(None, None) };
         let plain = say!(of_acknowledged_transactions_lost, lost = "4", acknowledged = "1,000");
-        assert_ne!(course(&[&in_doubt])[2], plain);
+        assert_ne!(describe_course(&[&in_doubt])[2], plain);
     }
 }

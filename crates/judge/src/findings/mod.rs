@@ -11,7 +11,7 @@ use dyno_store::RunData;
 impl Judgment {
     /// Judges runs, alongside these published figures, with gates alongside those of the suites, judged in every
     /// experiment.
-    pub fn of(
+    pub fn from_runs(
         runs: &[RunData],
         published: &[PublishedTable],
         gates: &[String],
@@ -19,8 +19,8 @@ impl Judgment {
     ) -> Judgment {
         let evidence = Evidence::read(runs, published, naming);
         let verdicts = verdict::judge(&evidence, gates);
-        let checks = checks::make(&evidence, &verdicts, runs);
-        let (evidence, mut verdicts) = checks::marked(evidence, verdicts, &checks);
+        let checks = checks::run_checks(&evidence, &verdicts, runs);
+        let (evidence, mut verdicts) = checks::attach_check_numbers(evidence, verdicts, &checks);
         verdict::veto::apply(&mut verdicts, &checks);
         Judgment { evidence, verdicts, checks }
     }

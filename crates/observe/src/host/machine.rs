@@ -2,7 +2,7 @@
 //!
 //! The machine on which dyno runs.
 
-use super::line_of;
+use super::read_line;
 use dyno_facts::{Environment, Machine};
 use dyno_reactor::chosen_io;
 use sha2::{Digest, Sha256};
@@ -13,7 +13,7 @@ use std::io::{BufRead, BufReader};
 use std::path::Path;
 
 pub fn machine() -> Machine {
-    let huge_pages = line_of("/sys/kernel/mm/transparent_hugepage/enabled");
+    let huge_pages = read_line("/sys/kernel/mm/transparent_hugepage/enabled");
     let swaps = fs::read_to_string("/proc/swaps").ok();
     Machine {
         governor: governor(),
@@ -57,7 +57,7 @@ fn virtualization() -> Option<String> {
     let is_contained = ["/.dockerenv", "/run/.containerenv", "/run/systemd/container"]
         .iter()
         .any(|path| Path::new(path).exists());
-    let product = line_of("/sys/class/dmi/id/product_name").filter(|_| is_guest);
+    let product = read_line("/sys/class/dmi/id/product_name").filter(|_| is_guest);
     let machine = match product {
         Some(product) => format!("virtual machine ({product})"),
         None => "virtual machine".to_owned(),
@@ -89,17 +89,17 @@ fn disk(mounts: &str) -> Option<String> {
 }
 
 fn packet_steering() -> Option<String> {
-    let mut found = BTreeSet::new();
+    let mut steering = BTreeSet::new();
     for interface in fs::read_dir("/sys/class/net").ok()?.flatten() {
         let name = interface.file_name().to_string_lossy().into_owned();
         let Ok(queues) = fs::read_dir(interface.path().join("queues")) else { continue };
         for queue in queues.flatten().filter(|_| name != "lo") {
             if let Ok(cpus) = fs::read_to_string(queue.path().join("rps_cpus")) {
-                found.insert(format!("{name} {}", cpus.trim()));
+                steering.insert(format!("{name} {}", cpus.trim()));
             }
         }
     }
-    (!found.is_empty()).then(|| found.into_iter().collect::<Vec<_>>().join(", "))
+    (!steering.is_empty()).then(|| steering.into_iter().collect::<Vec<_>>().join(", "))
 }
 
 pub fn environment() -> Environment {

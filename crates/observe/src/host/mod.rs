@@ -18,7 +18,7 @@ pub use machine::{environment, governor, machine};
 pub use processes::{ServerProcess, ServerUsage};
 
 /// A small file of the kernel, without its line end; `None` if it is missing or empty.
-fn line_of(path: &str) -> Option<String> {
+fn read_line(path: &str) -> Option<String> {
     let text = fs::read_to_string(path).ok()?;
     let text = text.trim();
     (!text.is_empty()).then(|| text.to_owned())
@@ -51,25 +51,25 @@ impl HostSampler {
     pub fn sample(&mut self, now: Nanos) -> HostSample {
         let totals = read_totals();
         let seconds = now.saturating_sub(self.at).max(1) as f64 / 1e9;
-        let sample = difference(&self.before, &totals, seconds, memory_available_mib());
+        let sample = sample_between(&self.before, &totals, seconds, memory_available_mib());
         self.before = totals;
         self.at = now;
         sample
     }
 }
 
-fn difference(
+fn sample_between(
     before: &Totals,
     after: &Totals,
     seconds: f64,
     memory_available_mib: f64,
 ) -> HostSample {
     let gone = |a: u64, b: u64| a.saturating_sub(b) as f64;
-    let all = gone(after.all, before.all).max(1.0);
+    let total = gone(after.all, before.all).max(1.0);
     HostSample {
-        cpu_share: gone(after.busy, before.busy) / all,
-        steal_share: gone(after.steal, before.steal) / all,
-        iowait_share: gone(after.iowait, before.iowait) / all,
+        cpu_share: gone(after.busy, before.busy) / total,
+        steal_share: gone(after.steal, before.steal) / total,
+        iowait_share: gone(after.iowait, before.iowait) / total,
         memory_available_mib,
         network_received_bytes_per_s: gone(after.received, before.received) / seconds,
         network_sent_bytes_per_s: gone(after.sent, before.sent) / seconds,
@@ -122,7 +122,7 @@ mod tests {
             "cpu  150 0 110 820 10 0 0 10 0 0\n",
             "  lo: 9999 1 0 0 0 0 0 0 9999 1\neth0: 3000 1 0 0 0 0 0 0 900 1\n",
         );
-        let sample = difference(&before, &after, 2.0, 7.0);
+        let sample = sample_between(&before, &after, 2.0, 7.0);
         assert!((sample.cpu_share - 0.7).abs() < 1e-9, "{sample:?}");
         assert!((sample.iowait_share - 0.1).abs() < 1e-9);
         assert!((sample.steal_share - 0.1).abs() < 1e-9);

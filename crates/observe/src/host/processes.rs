@@ -86,19 +86,18 @@ impl ServerProcess {
     /// the only one that this user's processes descend from.
     pub fn listening(address: &Address) -> Option<Self> {
         let owners = owners(address);
-        let all = all_processes();
+        let by_pid = all_processes();
         let inodes: BTreeSet<u64> = owners.iter().map(|owner| owner.inode).collect();
         let mut holders: BTreeSet<u32> =
-            all.keys().copied().filter(|&pid| pid > 1 && holds(pid, &inodes)).collect();
+            by_pid.keys().copied().filter(|&pid| pid > 1 && holds_socket(pid, &inodes)).collect();
         if holders.is_empty() {
             let users = owners.iter().filter_map(|owner| owner.user).collect::<BTreeSet<u32>>();
-            holders = of_other_user(&all, &users);
+            holders = other_user_processes(&by_pid, &users);
         }
-        let is_first = |pid: &&u32| !holders.contains(&all[*pid].parent);
-        let mut first = holders.iter().filter(is_first);
+        let mut first = holders.iter().filter(|pid| !holders.contains(&by_pid[*pid].parent));
         let (Some(&pid), None) = (first.next(), first.next()) else { return None };
-        let found = ServerProcess::numbered(pid)?;
-        (!FORWARDERS.split(' ').any(|name| name == found.name)).then_some(found)
+        let server = ServerProcess::numbered(pid)?;
+        (!FORWARDERS.split(' ').any(|name| name == server.name)).then_some(server)
     }
 
     /// The kinds of the file systems of a server's data and log, as settings of dyno's own; those that can't be seen
@@ -126,29 +125,29 @@ impl ServerProcess {
     pub fn usage(&self) -> Option<ServerUsage> {
         /// A child that ends between two lines of this look would be missed, or counted twice.
         const LOOKS: u32 = 5;
-        let mut looked = self.look()?;
+        let mut snapshot = self.snapshot()?;
         for _ in 1..LOOKS {
-            let of_ended = read_stat(self.pid)?.ended_ticks;
-            if looked.1 == of_ended {
+            let ended_ticks = read_stat(self.pid)?.ended_ticks;
+            if snapshot.1 == ended_ticks {
                 break;
             }
-            looked = self.look()?;
+            snapshot = self.snapshot()?;
         }
-        Some(looked.0)
+        Some(snapshot.0)
     }
 
     /// The second number is the time of children that had ended when the look began.
-    fn look(&self) -> Option<(ServerUsage, u64)> {
-        let all = all_processes();
-        let own = all.get(&self.pid).filter(|own| own.started_ticks == self.started_ticks)?;
-        let tree = descendants(&all, self.pid);
-        let ticks = tree.iter().map(|pid| all[pid].own_ticks + all[pid].ended_ticks).sum();
-        let ended_ticks = tree.iter().map(|pid| all[pid].ended_ticks).sum();
+    fn snapshot(&self) -> Option<(ServerUsage, u64)> {
+        let by_pid = all_processes();
+        let stat = by_pid.get(&self.pid).filter(|stat| stat.started_ticks == self.started_ticks)?;
+        let tree = descendants(&by_pid, self.pid);
+        let ticks = tree.iter().map(|pid| by_pid[pid].own_ticks + by_pid[pid].ended_ticks).sum();
+        let ended_ticks = tree.iter().map(|pid| by_pid[pid].ended_ticks).sum();
         let group = own_group(self.pid, &tree);
         let (process, threads) = (self.clone(), threads(&tree));
         let processes = tree.len() as u64;
         let usage = ServerUsage { process, ticks, ended_ticks, processes, group, threads };
-        Some((usage, own.ended_ticks))
+        Some((usage, stat.ended_ticks))
     }
 }
 
@@ -275,7 +274,7 @@ fn all_processes() -> BTreeMap<u32, ProcessStat> {
 /// Counters of each thread of these processes.
 fn threads(tree: &BTreeSet<u32>) -> BTreeMap<u32, ThreadUsage> {
     let threads = |pid: &u32| fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten();
-    let counted = |thread: fs::DirEntry| {
+    let thread_usage = |thread: fs::DirEntry| {
         let status = fs::read_to_string(thread.path().join("status")).ok()?;
         let counts = status.lines().filter_map(|line| line.split_once("voluntary_ctxt_switches:"));
         let counts = counts.filter_map(|(_, count)| count.trim().parse::<u64>().ok());
@@ -295,7 +294,7 @@ fn threads(tree: &BTreeSet<u32>) -> BTreeMap<u32, ThreadUsage> {
         };
         Some((thread.file_name().to_str()?.parse().ok()?, usage))
     };
-    tree.iter().flat_map(threads).flatten().filter_map(counted).collect()
+    tree.iter().flat_map(threads).flatten().filter_map(thread_usage).collect()
 }
 
 /// A process and all that descend from it.
@@ -325,22 +324,21 @@ fn owners(address: &Address) -> Vec<SocketOwner> {
             inodes.map(|inode| SocketOwner { inode, user }).collect()
         }
         Address::Tcp { host, port } => {
-            let wanted: Option<IpAddr> = host.parse().ok();
+            let host_ip: Option<IpAddr> = host.parse().ok();
             let texts = ["/proc/net/tcp", "/proc/net/tcp6"].map(fs::read_to_string);
             let texts: Vec<String> = texts.into_iter().flatten().collect();
-            let of = |text| proc::tcp_listeners(text, *port);
-            let all = texts.iter().flat_map(|text| of(text));
-            let is_it = |at: IpAddr| match wanted {
+            let listeners = texts.iter().flat_map(|text| proc::tcp_listeners(text, *port));
+            let serves_host = |at: IpAddr| match host_ip {
                 _ if at.is_unspecified() => true,
-                Some(wanted) => wanted == at.to_canonical(),
+                Some(host_ip) => host_ip == at.to_canonical(),
                 None => at.to_canonical().is_loopback(),
             };
-            all.filter(|(at, _)| is_it(*at)).map(|(_, owner)| owner).collect()
+            listeners.filter(|(at, _)| serves_host(*at)).map(|(_, owner)| owner).collect()
         }
     }
 }
 
-fn holds(pid: u32, inodes: &BTreeSet<u64>) -> bool {
+fn holds_socket(pid: u32, inodes: &BTreeSet<u64>) -> bool {
     let files = fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten().flatten();
     let inode = |file: fs::DirEntry| {
         let link = fs::read_link(file.path()).ok()?;
@@ -351,14 +349,18 @@ fn holds(pid: u32, inodes: &BTreeSet<u64>) -> bool {
 
 /// The processes of the only owner of sockets whose files can't be seen: not those of this user, whose can, and not
 /// those of root, which has many servers.
-fn of_other_user(all: &BTreeMap<u32, ProcessStat>, users: &BTreeSet<u32>) -> BTreeSet<u32> {
+fn other_user_processes(
+    by_pid: &BTreeMap<u32, ProcessStat>,
+    users: &BTreeSet<u32>,
+) -> BTreeSet<u32> {
     let me = rustix::process::geteuid().as_raw();
     let [user] = users.iter().copied().collect::<Vec<_>>()[..] else { return BTreeSet::new() };
     if user == 0 || user == me {
         return BTreeSet::new();
     }
-    let is_of = |pid: &u32| fs::metadata(format!("/proc/{pid}")).is_ok_and(|it| it.uid() == user);
-    all.keys().copied().filter(is_of).collect()
+    let is_owned =
+        |pid: &u32| fs::metadata(format!("/proc/{pid}")).is_ok_and(|it| it.uid() == user);
+    by_pid.keys().copied().filter(is_owned).collect()
 }
 
 /// The control group (version 2) of a process, if it holds exactly this tree, and what it has used.
@@ -411,8 +413,8 @@ mod tests {
 
     #[test]
     fn a_process_has_a_name_with_anything_in_it() {
-        let rest = "S 7 1 1 0 -1 4194560 9 8 7 6 150 50 20 10 20 0 1 0 4242 99 11";
-        let stat = process_stat(&format!("815 (a) b (c) {rest}")).expect("a process");
+        let fields = "S 7 1 1 0 -1 4194560 9 8 7 6 150 50 20 10 20 0 1 0 4242 99 11";
+        let stat = process_stat(&format!("815 (a) b (c) {fields}")).expect("a process");
         assert_eq!((stat.name.as_str(), stat.parent), ("a) b (c", 7));
         assert_eq!((stat.own_ticks, stat.ended_ticks, stat.started_ticks), (200, 30, 4242));
         assert_eq!(process_stat("815 (cut off"), None);
@@ -431,14 +433,14 @@ mod tests {
         fs::create_dir_all(&data).expect("a folder");
         std::os::unix::fs::symlink(&memory, data.join("pg_wal")).expect("a link");
         let settings = BTreeMap::from([("data_directory".to_owned(), data.display().to_string())]);
-        let found = server("postgres").storage(&settings);
-        assert_eq!(found["log_file_system"], "tmpfs");
-        assert!(found.contains_key("data_file_system"), "{found:?}");
+        let storage = server("postgres").storage(&settings);
+        assert_eq!(storage["log_file_system"], "tmpfs");
+        assert!(storage.contains_key("data_file_system"), "{storage:?}");
         assert_eq!(server("pgbouncer").storage(&settings), BTreeMap::new());
         let settings = [("datadir", "/proc/"), ("innodb_log_group_home_dir", "/dev/shm/")];
         let settings = settings.map(|(name, value)| (name.to_owned(), value.to_owned())).into();
-        let found = server("mariadbd").storage(&settings);
-        assert_eq!([&found["data_file_system"], &found["log_file_system"]], ["9fa0", "tmpfs"]);
+        let storage = server("mariadbd").storage(&settings);
+        assert_eq!([&storage["data_file_system"], &storage["log_file_system"]], ["9fa0", "tmpfs"]);
         fs::remove_dir_all(memory).expect("removed");
         fs::remove_dir_all(data).expect("removed");
     }
@@ -457,22 +459,24 @@ mod tests {
         let mut child = std::process::Command::new("sh");
         let child = child.args(["-c", "while :; do :; done"]).spawn();
         let mut child = child.expect("a shell");
-        let one = ServerProcess::numbered(child.id()).expect("alive");
-        let (begun, begun_of_one) = (me.usage().expect("alive"), one.usage().expect("alive"));
-        while one.usage().and_then(|now| now.used_s(&begun_of_one)).is_none() {}
+        let server = ServerProcess::numbered(child.id()).expect("alive");
+        let (begun, server_begun) = (me.usage().expect("alive"), server.usage().expect("alive"));
+        while server.usage().and_then(|now| now.used_s(&server_begun)).is_none() {}
         assert!(me.usage().expect("alive").used_s(&begun).is_some(), "living children count");
-        let counted = one.usage().expect("alive").since(&begun_of_one).expect("the same process");
+        let measures =
+            server.usage().expect("alive").since(&server_begun).expect("the same process");
         child.kill().expect("killed");
         child.wait().expect("ended");
         // A metric of nodes that nothing counts would be missing everywhere, and no other test would say so.
         let by_server = [Metric::StatementCpuS, Metric::LogBytes];
-        let is_trial_metric = |metric: &Metric| Metric::of_trials().any(|other| other == *metric);
+        let is_trial_metric =
+            |metric: &Metric| Metric::trial_metrics().any(|other| other == *metric);
         for metric in Metric::ALL.into_iter().filter(|metric| !is_trial_metric(metric)) {
-            let is_counted = counted.get(metric).is_some() != by_server.contains(&metric);
+            let is_counted = measures.get(metric).is_some() != by_server.contains(&metric);
             assert!(is_counted, "{}", metric.name());
         }
-        assert_eq!(one.usage(), None);
-        assert_eq!(begun.used_s(&begun_of_one), None, "of another process");
+        assert_eq!(server.usage(), None);
+        assert_eq!(begun.used_s(&server_begun), None, "of another process");
     }
 
     #[test]
@@ -555,13 +559,17 @@ mod tests {
             ServerUsage { process, ticks, ended_ticks, processes: 1, group: None, threads }
         };
         let before = at(100, 30, 1_000_000_000);
-        let counted = |after: ServerUsage| {
+        let used_since = |after: ServerUsage| {
             let switches =
                 after.since(&before).expect("the same process").get(Metric::ContextSwitches);
             (after.used_s(&before), switches.is_some())
         };
-        assert_eq!(counted(at(120, 50, 1_000_200_000)), (Some(0.2), false), "processes");
-        assert_eq!(counted(at(120, 30, 1_000_200_000)), (Some(0.2), false), "threads of a process");
-        assert_eq!(counted(at(102, 30, 1_010_000_000)), (Some(0.01), true), "none");
+        assert_eq!(used_since(at(120, 50, 1_000_200_000)), (Some(0.2), false), "processes");
+        assert_eq!(
+            used_since(at(120, 30, 1_000_200_000)),
+            (Some(0.2), false),
+            "threads of a process"
+        );
+        assert_eq!(used_since(at(102, 30, 1_010_000_000)), (Some(0.01), true), "none");
     }
 }

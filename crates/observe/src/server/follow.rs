@@ -64,9 +64,10 @@ pub(super) async fn replica_status(
 ) -> DbResult<std::collections::BTreeMap<String, String>> {
     // MySQL 8.4 has only the new words, older servers only the old ones; MariaDB has both.
     let status = asker.record("SHOW REPLICA STATUS", "SHOW REPLICA STATUS").await?;
-    match status.is_empty() {
-        true => asker.record("SHOW SLAVE STATUS", "SHOW SLAVE STATUS").await,
-        false => Ok(status),
+    if status.is_empty() {
+        asker.record("SHOW SLAVE STATUS", "SHOW SLAVE STATUS").await
+    } else {
+        Ok(status)
     }
 }
 
@@ -82,11 +83,10 @@ pub async fn standstill(session: &mut AdminSession<'_>) -> DbResult<Option<Messa
         }
         Dialect::Mysql => {
             let status = replica_status(&mut asker).await?;
-            let is_stopped = |thread: &&str| {
+            let thread = ["SQL", "IO"].into_iter().find(|thread| {
                 let names = ["Replica", "Slave"].map(|word| format!("{word}_{thread}_Running"));
                 names.iter().any(|name| status.get(name).is_some_and(|state| state == "No"))
-            };
-            let thread = ["SQL", "IO"].into_iter().find(is_stopped);
+            });
             Ok(thread.map(|thread| {
                 let error = status.get(&format!("Last_{thread}_Error"));
                 match error.filter(|error| !error.is_empty()) {
@@ -121,8 +121,7 @@ pub async fn has_reached(
 
 /// Positions are digits, letters and signs between them: nothing else gets into a statement.
 fn plain(position: &str) -> String {
-    let is_plain = |c: &char| c.is_ascii_alphanumeric() || "-:,/_".contains(*c);
-    position.chars().filter(is_plain).collect()
+    position.chars().filter(|c| c.is_ascii_alphanumeric() || "-:,/_".contains(*c)).collect()
 }
 
 /// Amount by which two clocks part at most: more than any machine's crystal allows.
@@ -202,7 +201,7 @@ impl Sample {
     /// The line of the series that ends at `at_s`; counters are growth since `before`.
     pub fn row(&self, before: Option<&Sample>, at_s: f64, node: &str) -> NodeRow {
         let grown =
-            |of: fn(&Sample) -> Option<u64>| Some(of(self)?.checked_sub(of(before?)?)? as f64);
+            |get: fn(&Sample) -> Option<u64>| Some(get(self)?.checked_sub(get(before?)?)? as f64);
         NodeRow {
             at_s,
             node: node.to_owned(),
@@ -271,15 +270,15 @@ impl Sample {
             if lag_s > LAG_S && old <= LAG_S {
                 events.push(say!(
                     replica_behind,
-                    name = named(replica),
+                    name = replica_name(replica),
                     lag = format!("{lag_s:.1}")
                 ));
             } else if lag_s <= LAG_S && old > LAG_S {
-                events.push(say!(replica_caught_up, name = named(replica)));
+                events.push(say!(replica_caught_up, name = replica_name(replica)));
             }
         }
         for replica in before.lag_s.keys().filter(|name| !self.lag_s.contains_key(*name)) {
-            events.push(say!(replica_gone, name = named(replica)));
+            events.push(say!(replica_gone, name = replica_name(replica)));
         }
         events
     }
@@ -311,7 +310,7 @@ pub fn server_restarted() -> Message {
 }
 
 /// A replica's name; its own lag is listed as that of `itself`.
-fn named(replica: &str) -> Message {
+fn replica_name(replica: &str) -> Message {
     if replica == "itself" { say!(itself) } else { replica.into() }
 }
 
@@ -358,10 +357,11 @@ mod tests {
     fn lines_hold_growth_and_what_was_not_said_stays_unknown() {
         let before = Sample { pages_read: Some(10), ..Sample::default() };
         let lag_s = BTreeMap::from([("a".to_owned(), 0.5), ("b".to_owned(), 2.0)]);
-        let now = Sample { pages_read: Some(25), log_bytes: Some(7), lag_s, ..Sample::default() };
-        let row = now.row(Some(&before), 1.0, "main");
+        let sample =
+            Sample { pages_read: Some(25), log_bytes: Some(7), lag_s, ..Sample::default() };
+        let row = sample.row(Some(&before), 1.0, "main");
         assert_eq!((row.pages_read, row.log_bytes, row.lag_s), (Some(15.0), None, Some(2.0)));
-        assert_eq!(now.row(None, 0.0, "main").pages_read, None);
+        assert_eq!(sample.row(None, 0.0, "main").pages_read, None);
     }
 
     #[test]
@@ -383,14 +383,17 @@ mod tests {
             lag_s: BTreeMap::from([("s1".to_owned(), 3.25)]),
             ..calm.clone()
         };
-        let told = busy.events(&calm);
-        assert_eq!(told.len(), 5, "{told:?}");
-        assert!(told.iter().any(|event| *event == "The replica s1 is 3.2 s behind."), "{told:?}");
+        let events = busy.events(&calm);
+        assert_eq!(events.len(), 5, "{events:?}");
+        assert!(
+            events.iter().any(|event| *event == "The replica s1 is 3.2 s behind."),
+            "{events:?}"
+        );
         assert_eq!(busy.events(&busy), Vec::<Message>::new());
         let back = calm.events(&busy);
         assert!(back.iter().any(|event| *event == "The replica s1 has caught up."), "{back:?}");
-        let lost = Sample { lag_s: BTreeMap::new(), ..calm.clone() }.events(&calm);
-        assert_eq!(lost, ["The replica s1 is gone."]);
+        let gone = Sample { lag_s: BTreeMap::new(), ..calm.clone() }.events(&calm);
+        assert_eq!(gone, ["The replica s1 is gone."]);
     }
 
     #[test]

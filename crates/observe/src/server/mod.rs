@@ -148,9 +148,9 @@ async fn round_trip_us(asker: &mut Asker<'_, '_>) -> DbResult<Option<f64>> {
     const TRIPS: usize = 31;
     let mut trips = Vec::with_capacity(TRIPS);
     for _ in 0..TRIPS {
-        let sent = Instant::now();
+        let started = Instant::now();
         match asker.session.query("SELECT 1", &mut Discard).await {
-            Ok(_) => trips.push(sent.elapsed().as_secs_f64() * 1e6),
+            Ok(_) => trips.push(started.elapsed().as_secs_f64() * 1e6),
             Err(error) if error.is_fatal() => return Err(error),
             Err(_) => return Ok(None),
         }
@@ -205,14 +205,14 @@ impl std::ops::AddAssign for Asked {
 }
 
 #[derive(Default)]
-struct Named<'a> {
+struct NamedRows<'a> {
     names: Vec<String>,
     table: AnswerTable,
     /// Rows that begin with the name of another table are not kept: a database may have any number of these.
-    of: Option<&'a Tables<'a>>,
+    tables: Option<&'a Tables<'a>>,
 }
 
-impl Rows for Named<'_> {
+impl Rows for NamedRows<'_> {
     const DESCRIBED: bool = true;
 
     fn columns<C: ColumnNames>(&mut self, columns: &C) {
@@ -220,8 +220,8 @@ impl Rows for Named<'_> {
     }
 
     fn row<R: AnswerRow>(&mut self, row: &R) {
-        let name = self.of.and_then(|_| std::str::from_utf8(row.bytes(0)?).ok());
-        if self.of.zip(name).is_none_or(|(tables, name)| tables.has(name)) {
+        let name = self.tables.and_then(|_| std::str::from_utf8(row.bytes(0)?).ok());
+        if self.tables.zip(name).is_none_or(|(tables, name)| tables.has(name)) {
             self.table.row(row);
         }
     }
@@ -251,17 +251,17 @@ impl<'a, 's> Asker<'a, 's> {
 
     /// All rows; none when the server refuses, which is noted with `what` it was about.
     async fn rows(&mut self, what: impl Into<Message>, sql: &str) -> DbResult<Answer> {
-        Ok(self.named(what, sql, None).await?.table.rows)
+        Ok(self.query_named(what, sql, None).await?.table.rows)
     }
 
     /// The rows of an answer, without those that begin with the name of a table which is none of these.
-    async fn rows_of(
+    async fn rows_for(
         &mut self,
         tables: &Tables<'_>,
         what: impl Into<Message>,
         sql: &str,
     ) -> DbResult<Answer> {
-        Ok(self.named(what, sql, Some(tables)).await?.table.rows)
+        Ok(self.query_named(what, sql, Some(tables)).await?.table.rows)
     }
 
     async fn text(&mut self, what: impl Into<Message>, sql: &str) -> DbResult<Option<String>> {
@@ -286,7 +286,7 @@ impl<'a, 's> Asker<'a, 's> {
         tables: &Tables<'_>,
         statements: &str,
     ) -> DbResult<BTreeMap<String, f64>> {
-        let queries = self.rows_of(tables, say!(asked_row_lengths), statements).await?;
+        let queries = self.rows_for(tables, say!(asked_row_lengths), statements).await?;
         let sql = queries.iter().map(|row| cell(row, 1)).collect::<Vec<_>>().join(" UNION ALL ");
         // Without a list of tables the load may use any of the database.
         if tables.0.is_empty() || sql.is_empty() {
@@ -303,9 +303,9 @@ impl<'a, 's> Asker<'a, 's> {
         what: impl Into<Message>,
         sql: &str,
     ) -> DbResult<BTreeMap<String, String>> {
-        let named = self.named(what, sql, None).await?;
-        let first = named.table.rows.into_iter().next().unwrap_or_default();
-        Ok(named
+        let answer = self.query_named(what, sql, None).await?;
+        let first = answer.table.rows.into_iter().next().unwrap_or_default();
+        Ok(answer
             .names
             .into_iter()
             .zip(first)
@@ -313,19 +313,19 @@ impl<'a, 's> Asker<'a, 's> {
             .collect())
     }
 
-    async fn named<'t>(
+    async fn query_named<'t>(
         &mut self,
-        what: impl Into<Message>,
+        topic: impl Into<Message>,
         sql: &str,
-        of: Option<&'t Tables<'t>>,
-    ) -> DbResult<Named<'t>> {
-        let mut named = Named { of, ..Named::default() };
-        let what = what.into();
-        if self.left_out.contains(&what) {
-            return Ok(named);
+        tables: Option<&'t Tables<'t>>,
+    ) -> DbResult<NamedRows<'t>> {
+        let mut rows = NamedRows { tables, ..NamedRows::default() };
+        let topic = topic.into();
+        if self.left_out.contains(&topic) {
+            return Ok(rows);
         }
         self.asked += Asked::one(sql);
-        let answer = self.session.query(sql, &mut named);
+        let answer = self.session.query(sql, &mut rows);
         let answered = match self.within {
             Some(within) => {
                 let answered = timeout(now().saturating_add(within), answer).await;
@@ -337,13 +337,13 @@ impl<'a, 's> Asker<'a, 's> {
             None => answer.await,
         };
         match answered {
-            Ok(_) => Ok(named),
+            Ok(_) => Ok(rows),
             Err(error) if error.is_fatal() => Err(error),
             Err(error) => {
-                let words = [what.clone(), error.to_string().into()];
+                let words = [topic.clone(), error.to_string().into()];
                 self.not_readable.push(Message::joined(&words, ": ", "："));
-                self.refused.push(what);
-                Ok(Named::default())
+                self.refused.push(topic);
+                Ok(NamedRows::default())
             }
         }
     }
@@ -356,8 +356,8 @@ fn cell(row: &[Option<String>], column: usize) -> &str {
 
 /// The name of a column, from a row that begins with its table and itself, and how the rest of the row defines it.
 fn column(row: &[Option<String>]) -> (String, String) {
-    let rest: Vec<&str> = row.iter().skip(2).flatten().map(String::as_str).collect();
-    (format!("{}.{}", cell(row, 0), cell(row, 1)), rest.join(" "))
+    let definition: Vec<&str> = row.iter().skip(2).flatten().map(String::as_str).collect();
+    (format!("{}.{}", cell(row, 0), cell(row, 1)), definition.join(" "))
 }
 
 /// `trigger a.b` and when it fires, with the beginning of a hash of what it does, and its state.

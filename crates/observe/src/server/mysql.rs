@@ -37,7 +37,7 @@ pub(super) async fn state(
             .rows(say!(asked_fresh_sizes), "SET SESSION information_schema_stats_expiry = 0")
             .await?;
     }
-    let mut sample = sample_of(&facts.counters);
+    let mut sample = sample_from(&facts.counters);
     sample.started_s = started_s(&sample, asker.began_s);
     sample.commit_settings = asker.text(say!(asked_commit_settings), COMMIT_SETTINGS).await?;
     // FLUSH STATUS makes counters begin again as a restart does.
@@ -91,7 +91,7 @@ pub(super) async fn sample(
     let pair = |row: &Vec<Option<String>>| (cell(row, 0).to_owned(), cell(row, 1).to_owned());
     let status: BTreeMap<_, _> =
         asker.rows(say!(asked_counters), STATUS).await?.iter().map(pair).collect();
-    let mut sample = sample_of(&status);
+    let mut sample = sample_from(&status);
     sample.started_s = started_s(&sample, asker.began_s);
     sample.commit_settings = asker.text(say!(asked_commit_settings), COMMIT_SETTINGS).await?;
     let work = asker.rows(say!(asked_background_work), BACKGROUND).await?;
@@ -116,7 +116,7 @@ pub(super) fn clock_s() -> f64 {
     now() as f64 / SECOND as f64
 }
 
-fn sample_of(status: &BTreeMap<String, String>) -> Sample {
+fn sample_from(status: &BTreeMap<String, String>) -> Sample {
     let dirty = number(status, "Innodb_buffer_pool_pages_dirty");
     let total = number(status, "Innodb_buffer_pool_pages_total").filter(|&total| total > 0.0);
     let age = number(status, "Innodb_checkpoint_age");
@@ -173,9 +173,9 @@ fn replicated(facts: &ServerFacts) -> Option<u64> {
         return position.split(',').map(last).sum();
     }
     // MySQL: all that were ever executed, by the server that did so first, `uuid:1-7:9-12,uuid:1`.
-    let own = setting("server_uuid").unwrap_or_default();
+    let server_uuid = setting("server_uuid").unwrap_or_default();
     let foreign = setting("gtid_executed")?.split(',').map(str::trim);
-    let foreign = foreign.filter(|set| own.is_empty() || !set.starts_with(own));
+    let foreign = foreign.filter(|set| server_uuid.is_empty() || !set.starts_with(server_uuid));
     let length = |range: &str| {
         let (first, last) = range.split_once('-').unwrap_or((range, range));
         last.parse::<u64>().ok().zip(first.parse::<u64>().ok()).map_or(0, |(l, f)| l - f.min(l) + 1)
@@ -196,16 +196,18 @@ async fn without_statistics(
     tables: &Tables<'_>,
 ) -> DbResult<Vec<String>> {
     // Partitions have lines of their own: `orders#P#p0`.
-    let known = "SELECT DISTINCT SUBSTRING_INDEX(LOWER(table_name), '#p#', 1) \
+    let query = "SELECT DISTINCT SUBSTRING_INDEX(LOWER(table_name), '#p#', 1) \
                  FROM mysql.innodb_table_stats WHERE database_name = DATABASE()";
-    let known = asker.rows(say!(asked_statistics_of_optimizer), known).await?;
-    if known.is_empty() {
+    let with_statistics = asker.rows(say!(asked_statistics_of_optimizer), query).await?;
+    if with_statistics.is_empty() {
         // Refused, or kept in memory only (`innodb_stats_persistent = OFF`).
         return Ok(Vec::new());
     }
-    let is_known = |name: &str| known.iter().any(|row| cell(row, 0).eq_ignore_ascii_case(name));
-    let own = sizes.iter().filter(|row| cell(row, 3) == "InnoDB" && tables.has(cell(row, 0)));
-    Ok(own.map(|row| cell(row, 0).to_owned()).filter(|name| !is_known(name)).collect())
+    let is_known =
+        |name: &str| with_statistics.iter().any(|row| cell(row, 0).eq_ignore_ascii_case(name));
+    let innodb_tables =
+        sizes.iter().filter(|row| cell(row, 3) == "InnoDB" && tables.has(cell(row, 0)));
+    Ok(innodb_tables.map(|row| cell(row, 0).to_owned()).filter(|name| !is_known(name)).collect())
 }
 
 /// Properties that decide plans and costs besides columns, indexes and triggers: storage of tables, and routines.
@@ -218,10 +220,10 @@ async fn schema(
     let columns = include_str!("mysql/columns.sql");
     let indexes = include_str!("mysql/indexes.sql");
     let triggers = include_str!("mysql/triggers.sql");
-    let columns = asker.rows_of(tables, say!(asked_columns), columns).await?;
-    let indexes = asker.rows_of(tables, say!(asked_indexes), indexes).await?;
-    let triggers = asker.rows_of(tables, say!(asked_triggers), triggers).await?;
-    let properties = asker.rows_of(tables, say!(asked_properties), PROPERTIES).await?;
+    let columns = asker.rows_for(tables, say!(asked_columns), columns).await?;
+    let indexes = asker.rows_for(tables, say!(asked_indexes), indexes).await?;
+    let triggers = asker.rows_for(tables, say!(asked_triggers), triggers).await?;
+    let properties = asker.rows_for(tables, say!(asked_properties), PROPERTIES).await?;
     let mut schema: BTreeMap<String, String> = columns.iter().map(|row| column(row)).collect();
     for row in &indexes {
         let name = format!("index {}.{}", cell(row, 0), cell(row, 1));
@@ -287,20 +289,20 @@ fn acknowledged_by(facts: &ServerFacts, group_members: u64) -> CommitWait {
     if semi_sync_replicas(&facts.counters) == 0 {
         return CommitWait::Local(say!(acknowledged_locally));
     }
-    let wanted = [
+    let count_settings = [
         "rpl_semi_sync_source_wait_for_replica_count",
         "rpl_semi_sync_master_wait_for_slave_count",
     ];
     // MariaDB has no such setting: one answer is enough.
-    let replicas = wanted.iter().find_map(|name| count(&facts.settings, name)).unwrap_or(1);
+    let replicas = count_settings.iter().find_map(|name| count(&facts.settings, name)).unwrap_or(1);
     CommitWait::Copies(say!(acknowledged_by_semi_sync, n = replicas))
 }
 
 /// The process list shows a port for TCP, also from the same machine.
 fn transport(host: &str, cipher: &Answer) -> String {
-    let way = if host.contains(':') { "tcp" } else { "unix socket" };
+    let protocol = if host.contains(':') { "tcp" } else { "unix socket" };
     let is_encrypted = cipher.first().is_some_and(|row| !cell(row, 1).is_empty());
-    format!("{way}{}", if is_encrypted { ", tls" } else { "" })
+    format!("{protocol}{}", if is_encrypted { ", tls" } else { "" })
 }
 
 /// A statement as a name of work: its first words.
@@ -333,7 +335,7 @@ mod tests {
             ("Com_commit", "5"),
             ("Com_xa_commit", "2"),
         ]);
-        let sample = sample_of(&status);
+        let sample = sample_from(&status);
         assert_eq!((sample.checkpoint_age_share, sample.dirty_share), (Some(0.25), Some(0.25)));
         assert_eq!((sample.active_sessions, sample.log_bytes), (Some(8.0), Some(777)));
         assert_eq!((sample.commits, sample.page_requests), (Some(7), None));
@@ -379,8 +381,8 @@ mod tests {
     fn which_of_several_replicas_acknowledge_is_not_guessed() {
         let counters =
             texts(&[("Rpl_semi_sync_source_status", "ON"), ("Rpl_semi_sync_source_clients", "1")]);
-        let one = vec![row(&["10.0.0.2:4000", "Source has sent all binlog to replica"])];
-        assert_eq!(replicas(&one, &counters)[0].mode, "semi-sync");
+        let single = vec![row(&["10.0.0.2:4000", "Source has sent all binlog to replica"])];
+        assert_eq!(replicas(&single, &counters)[0].mode, "semi-sync");
         let two = vec![row(&["a:1", ""]), row(&["b:1", ""])];
         assert_eq!(replicas(&two, &counters)[1].mode, "");
         assert_eq!(replicas(&two, &texts(&[]))[1].mode, "async");
@@ -422,9 +424,9 @@ mod tests {
     #[test]
     fn reads_and_writes_are_told_apart() {
         let status = texts(&[("Com_select", "7"), ("Com_insert", "2"), ("Com_update", "3")]);
-        let sample = sample_of(&status);
+        let sample = sample_from(&status);
         assert_eq!((sample.reads, sample.writes), (Some(7), Some(5)));
-        assert_eq!(sample_of(&texts(&[])).writes, None);
+        assert_eq!(sample_from(&texts(&[])).writes, None);
     }
 
     #[test]

@@ -57,7 +57,7 @@ pub const LOCK_CLASS: i32 = 0x6479_6e6f;
 
 /// Query for other connections, and since when they do nothing. Workers of parallel queries and of autovacuum are no
 /// clients; what may not be seen (`pg_read_all_stats`) is null.
-fn others() -> String {
+fn other_sessions_sql() -> String {
     format!(
         "SELECT pid, CASE WHEN state LIKE 'idle%' THEN state_change END FROM pg_stat_activity a \
          WHERE datname = current_database() AND usesysid IS NOT NULL AND pid <> pg_backend_pid() \
@@ -88,7 +88,7 @@ pub(super) async fn state(
 ) -> DbResult<NodeState> {
     let setting = |name: &str| facts.settings.get(name).map(String::as_str);
     let version = version(facts);
-    let mut sample = sample_of(asker, version).await?;
+    let mut sample = query_sample(asker, version).await?;
     sample.dirty_share = dirty_share(asker, version).await?;
     (sample.reads, sample.writes) = by_kind(asker, version).await?;
     let dead = "SELECT sum(n_dead_tup) FROM pg_stat_user_tables";
@@ -104,14 +104,15 @@ pub(super) async fn state(
         14.. => asker.count(say!(asked_sessions), SESSIONS).await?,
         _ => None,
     };
-    let others = asker.rows(say!(asked_sessions), &others()).await?;
-    let others = others.iter().map(|row| (cell(row, 0).to_owned(), row.get(1).cloned().flatten()));
-    let described = Described::ask(asker, tables).await?;
+    let other_sessions = asker.rows(say!(asked_sessions), &other_sessions_sql()).await?;
+    let other_sessions =
+        other_sessions.iter().map(|row| (cell(row, 0).to_owned(), row.get(1).cloned().flatten()));
+    let described = Described::query(asker, tables).await?;
     let promised = asker.session.proof().and_then(|proof| proof.process);
-    let way = asker.rows(say!(asked_transport), address).await?;
+    let connection = asker.rows(say!(asked_transport), address).await?;
     let is_encrypted =
         asker.text(say!(asked_encryption), tls).await?.is_some_and(|ssl| ssl.starts_with('t'));
-    let transport = way.first().map(|row| transport(row, promised, is_encrypted));
+    let transport = connection.first().map(|row| transport(row, promised, is_encrypted));
     Ok(NodeState {
         round_trip_us: round_trip_us(asker).await?,
         isolation: setting("default_transaction_isolation").map(str::to_uppercase),
@@ -127,7 +128,7 @@ pub(super) async fn state(
         acknowledged_by: Some(acknowledged_by(facts, &followers)),
         transport,
         sessions,
-        others: others.collect(),
+        others: other_sessions.collect(),
         sample,
         ..NodeState::default()
     })
@@ -135,34 +136,34 @@ pub(super) async fn state(
 
 pub(super) async fn sample(asker: &mut Asker<'_, '_>, version: &mut u32) -> DbResult<Sample> {
     if *version == 0 {
-        let asked = asker.number(say!(asked_version), "SHOW server_version_num").await?;
-        *version = asked.unwrap_or(0.0) as u32 / 10_000;
+        let version_number = asker.number(say!(asked_version), "SHOW server_version_num").await?;
+        *version = version_number.unwrap_or(0.0) as u32 / 10_000;
     }
-    let mut sample = sample_of(asker, *version).await?;
+    let mut sample = query_sample(asker, *version).await?;
     let work = asker.rows(say!(asked_background_work), BACKGROUND).await?;
     sample.background = work.iter().map(|row| plain(cell(row, 0))).collect();
     for row in asker.rows(say!(asked_replicas), FOLLOWERS).await? {
         let lag = cell(&row, 3).parse().ok();
         sample.lag_s.extend(lag.map(|lag: f64| (cell(&row, 0).to_owned(), lag)));
     }
-    let own = asker.number(say!(asked_replication_lag), OWN_LAG).await?;
-    sample.lag_s.extend(own.map(|lag| ("itself".to_owned(), lag)));
+    let own_lag = asker.number(say!(asked_replication_lag), OWN_LAG).await?;
+    sample.lag_s.extend(own_lag.map(|lag| ("itself".to_owned(), lag)));
     Ok(sample)
 }
 
-async fn sample_of(asker: &mut Asker<'_, '_>, version: u32) -> DbResult<Sample> {
+async fn query_sample(asker: &mut Asker<'_, '_>, version: u32) -> DbResult<Sample> {
     let mut texts = asker.record(say!(asked_activity), GAUGES).await?;
     let written = if version >= 17 { WRITTEN } else { WRITTEN_BEFORE_17 };
     texts.extend(asker.record(say!(asked_pages_written), written).await?);
     texts.extend(asker.record(say!(asked_log_position), LOG).await?);
     texts.extend(asker.record(say!(asked_last_checkpoint), CONTROL).await?);
-    Ok(meaning(&texts))
+    Ok(parse_sample(&texts))
 }
 
-fn meaning(texts: &BTreeMap<String, String>) -> Sample {
+fn parse_sample(texts: &BTreeMap<String, String>) -> Sample {
     let reads = count(texts, "reads");
     let age = number(texts, "log_bytes").zip(number(texts, "redo"));
-    let most = number(texts, "most").filter(|&most| most > 0.0);
+    let max_age = number(texts, "most").filter(|&max_age| max_age > 0.0);
     Sample {
         active_sessions: number(texts, "active"),
         waiting_sessions: number(texts, "waiting"),
@@ -172,8 +173,8 @@ fn meaning(texts: &BTreeMap<String, String>) -> Sample {
         pages_written: count(texts, "written"),
         log_bytes: count(texts, "log_bytes"),
         checkpoint_age_share: age
-            .zip(most)
-            .map(|((log, redo), most)| ((log - redo) / most).max(0.0)),
+            .zip(max_age)
+            .map(|((log, redo), max_age)| ((log - redo) / max_age).max(0.0)),
         checkpoints: count(texts, "checkpoints"),
         last_checkpoint: texts.get("last").cloned(),
         commits: count(texts, "commits"),
@@ -206,13 +207,13 @@ async fn by_kind(asker: &mut Asker<'_, '_>, version: u32) -> DbResult<(Option<u6
         return Ok((None, None));
     }
     // Statements inside of functions are not client's, if they are distinguished.
-    let own = if version >= 14 { " AND toplevel" } else { "" };
+    let top_level = if version >= 14 { " AND toplevel" } else { "" };
     let calls = format!(
         "SELECT coalesce(sum(calls) FILTER (WHERE query ~* '^\\s*(select|with|values|table)\\M'), 0) \
          AS reads, coalesce(sum(calls) FILTER \
          (WHERE query ~* '^\\s*(insert|update|delete|merge|copy)\\M'), 0) AS writes \
          FROM pg_stat_statements WHERE dbid = \
-         (SELECT oid FROM pg_database WHERE datname = current_database()){own}"
+         (SELECT oid FROM pg_database WHERE datname = current_database()){top_level}"
     );
     let texts = asker.record(say!(asked_statements_by_kind), &calls).await?;
     Ok((count(&texts, "reads"), count(&texts, "writes")))
@@ -245,7 +246,7 @@ struct Described {
 }
 
 impl Described {
-    async fn ask(asker: &mut Asker<'_, '_>, tables: &Tables<'_>) -> DbResult<Self> {
+    async fn query(asker: &mut Asker<'_, '_>, tables: &Tables<'_>) -> DbResult<Self> {
         // Empty tables have no statistics, and partitioned ones hold nothing themselves. Negative
         // rows: never counted. Rows since the last count are known to the server's statistics alone.
         let statistics = include_str!("postgres/tables.sql");
@@ -255,34 +256,34 @@ impl Described {
         // Without what it is called and where: `BEFORE UPDATE ... FOR EACH ROW EXECUTE FUNCTION f()`.
         let triggers = include_str!("postgres/triggers.sql");
         let statistics = asker.rows(say!(asked_statistics_of_optimizer), statistics).await?;
-        let columns = asker.rows_of(tables, say!(asked_columns), columns).await?;
-        let indexes = asker.rows_of(tables, say!(asked_indexes), indexes).await?;
-        let triggers = asker.rows_of(tables, say!(asked_triggers), triggers).await?;
-        let properties = asker.rows_of(tables, say!(asked_properties), PROPERTIES).await?;
+        let columns = asker.rows_for(tables, say!(asked_columns), columns).await?;
+        let indexes = asker.rows_for(tables, say!(asked_indexes), indexes).await?;
+        let triggers = asker.rows_for(tables, say!(asked_triggers), triggers).await?;
+        let properties = asker.rows_for(tables, say!(asked_properties), PROPERTIES).await?;
         let index = |row: &Vec<Option<String>>| {
             let definition = cell(row, 2);
             let unique = if definition.contains(" UNIQUE ") { "unique, " } else { "" };
-            let way = definition.split_once(" USING ").map_or(definition, |(_, way)| way);
-            (format!("index {}.{}", cell(row, 0), cell(row, 1)), format!("{unique}{way}"))
+            let method = definition.split_once(" USING ").map_or(definition, |(_, method)| method);
+            (format!("index {}.{}", cell(row, 0), cell(row, 1)), format!("{unique}{method}"))
         };
-        let of_columns = columns.iter().map(|row| match cell(row, 3) {
+        let column_lines = columns.iter().map(|row| match cell(row, 3) {
             "true" => (column(&row[..3]).0, format!("{} NOT NULL", cell(row, 2))),
             _ => column(&row[..3]),
         });
-        let triggers_told = triggers.iter().map(|row| trigger(row, cell(row, 4)));
-        let schema = of_columns.chain(indexes.iter().map(index)).chain(triggers_told);
+        let trigger_lines = triggers.iter().map(|row| trigger(row, cell(row, 4)));
+        let schema = column_lines.chain(indexes.iter().map(index)).chain(trigger_lines);
         let schema = schema.chain(properties.iter().map(|row| property(row))).collect();
-        let own = || statistics.iter().filter(|row| tables.has(cell(row, 0)));
+        let table_statistics = || statistics.iter().filter(|row| tables.has(cell(row, 0)));
         let rows = |row: &Vec<Option<String>>| {
             let count = cell(row, 1).parse::<f64>().ok().filter(|&count| count >= 0.0)?;
             Some((cell(row, 0).to_owned(), count as u64))
         };
         Ok(Described {
-            without_statistics: own()
+            without_statistics: table_statistics()
                 .filter(|row| cell(row, 2).starts_with('f'))
                 .map(|row| cell(row, 0).to_owned())
                 .collect(),
-            rows: own().filter_map(rows).collect(),
+            rows: table_statistics().filter_map(rows).collect(),
             checksum: checksum(columns.iter().chain(&indexes).chain(&triggers).chain(&properties)),
             schema,
         })
@@ -309,12 +310,13 @@ fn acknowledged_by(facts: &ServerFacts, followers: &Answer) -> CommitWait {
     if commit == "local" || names.is_empty() {
         return CommitWait::Local(say!(acknowledged_locally));
     }
-    let (is_any, count, listed) = wanted(names);
+    let (is_any, count, listed) = parse_standby_names(names);
     // `*` means whoever is there.
-    let of = if listed == ["*"] { followers.len() } else { listed.len() };
-    let copies = match is_any {
-        true => say!(acknowledged_by_any, count = count, all = of),
-        false => say!(acknowledged_by_first, count = count, all = of),
+    let total = if listed == ["*"] { followers.len() } else { listed.len() };
+    let copies = if is_any {
+        say!(acknowledged_by_any, count = count, all = total)
+    } else {
+        say!(acknowledged_by_first, count = count, all = total)
     };
     CommitWait::Copies(match commit {
         "on" => copies,
@@ -323,7 +325,7 @@ fn acknowledged_by(facts: &ServerFacts, followers: &Answer) -> CommitWait {
 }
 
 /// `ANY 2 (a, b, c)`, `FIRST 1 (a, b)`, `2 (a, b)` or `a, b`.
-fn wanted(names: &str) -> (bool, u64, Vec<&str>) {
+fn parse_standby_names(names: &str) -> (bool, u64, Vec<&str>) {
     let split = |text| -> Vec<&str> { str::split(text, ',').map(str::trim).collect() };
     let Some((head, rest)) = names.split_once('(') else { return (false, 1, split(names)) };
     let listed = split(rest.trim_end().trim_end_matches(')'));
@@ -354,16 +356,16 @@ mod tests {
     #[test]
     fn a_commit_waits_for_what_both_settings_say() {
         let waits = |commit, names| acknowledged_by(&facts(commit, names), &vec![vec![]; 3]);
-        let told = |commit, names| waits(commit, names).words().clone();
+        let words = |commit, names| waits(commit, names).words().clone();
         assert!(waits("on", "s1").has_copy() && !waits("off", "s1").has_copy());
-        assert_eq!(told("on", ""), "local");
-        assert_eq!(told("local", "s1"), "local");
-        assert_eq!(told("off", "ANY 1 (s1)"), "nothing (synchronous_commit = off)");
-        assert_eq!(told("on", "ANY 2 (s1, s2, s3)"), "any 2 of 3");
-        assert_eq!(told("on", "FIRST 1 (s1, s2)"), "first 1 of 2");
-        assert_eq!(told("on", "2 (s1, s2)"), "first 2 of 2");
-        assert_eq!(told("on", "s1"), "first 1 of 1");
-        assert_eq!(told("remote_apply", "ANY 1 (*)"), "any 1 of 3 (remote_apply)");
+        assert_eq!(words("on", ""), "local");
+        assert_eq!(words("local", "s1"), "local");
+        assert_eq!(words("off", "ANY 1 (s1)"), "nothing (synchronous_commit = off)");
+        assert_eq!(words("on", "ANY 2 (s1, s2, s3)"), "any 2 of 3");
+        assert_eq!(words("on", "FIRST 1 (s1, s2)"), "first 1 of 2");
+        assert_eq!(words("on", "2 (s1, s2)"), "first 2 of 2");
+        assert_eq!(words("on", "s1"), "first 1 of 1");
+        assert_eq!(words("remote_apply", "ANY 1 (*)"), "any 1 of 3 (remote_apply)");
     }
 
     #[test]
@@ -380,11 +382,11 @@ mod tests {
     fn counters_move_with_the_version() {
         assert!(!statistics(13).contains(&WAL) && statistics(14).contains(&WAL));
         assert!(!statistics(16).contains(&CHECKPOINTER) && statistics(17).contains(&CHECKPOINTER));
-        let named = |number: &str| ServerFacts {
+        let with_version = |number: &str| ServerFacts {
             settings: BTreeMap::from([("server_version_num".to_owned(), number.to_owned())]),
             ..ServerFacts::default()
         };
-        assert_eq!((version(&named("150017")), version(&ServerFacts::default())), (15, 0));
+        assert_eq!((version(&with_version("150017")), version(&ServerFacts::default())), (15, 0));
     }
 
     #[test]
@@ -398,7 +400,7 @@ mod tests {
             ("elsewhere", "42"),
         ];
         let texts = pairs.map(|(name, value)| (name.to_owned(), value.to_owned()));
-        let sample = meaning(&BTreeMap::from(texts));
+        let sample = parse_sample(&BTreeMap::from(texts));
         assert_eq!(sample.checkpoint_age_share, Some(0.2));
         assert_eq!((sample.page_requests, sample.page_misses), (Some(100), Some(10)));
         assert_eq!((sample.checkpoints, sample.transactions_elsewhere), (None, Some(42)));

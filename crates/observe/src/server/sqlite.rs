@@ -15,16 +15,17 @@ pub(super) async fn state(
     let schema =
         "SELECT tbl_name, type, name, sql FROM sqlite_schema ORDER BY tbl_name, type, name";
     let schema = asker.rows(say!(asked_schema), schema).await?;
-    let own: Vec<_> = schema.into_iter().filter(|row| tables.has(cell(row, 0))).collect();
+    let objects: Vec<_> = schema.into_iter().filter(|row| tables.has(cell(row, 0))).collect();
     // There is no such table before the first ANALYZE.
-    let known = "SELECT count(*) FROM sqlite_schema WHERE name = 'sqlite_stat1'";
-    let known = asker.number(say!(asked_statistics), known).await? == Some(1.0);
-    let known = match known {
-        true => asker.rows(say!(asked_statistics), "SELECT DISTINCT tbl FROM sqlite_stat1").await?,
-        false => Vec::new(),
+    let query = "SELECT count(*) FROM sqlite_schema WHERE name = 'sqlite_stat1'";
+    let has_statistics = asker.number(say!(asked_statistics), query).await? == Some(1.0);
+    let analyzed = if has_statistics {
+        asker.rows(say!(asked_statistics), "SELECT DISTINCT tbl FROM sqlite_stat1").await?
+    } else {
+        Vec::new()
     };
-    let is_known = |name: &str| known.iter().any(|row| cell(row, 0) == name);
-    let without = own.iter().filter(|row| cell(row, 1) == "table").map(|row| cell(row, 2));
+    let is_known = |name: &str| analyzed.iter().any(|row| cell(row, 0) == name);
+    let without = objects.iter().filter(|row| cell(row, 1) == "table").map(|row| cell(row, 2));
     Ok(NodeState {
         isolation: Some("SERIALIZABLE".to_owned()),
         // Negative: KiB. Positive: pages.
@@ -37,8 +38,8 @@ pub(super) async fn state(
             .filter(|name| !name.starts_with("sqlite_") && !is_known(name))
             .map(str::to_owned)
             .collect(),
-        schema_checksum: checksum(own.iter()),
-        schema: own
+        schema_checksum: checksum(objects.iter()),
+        schema: objects
             .iter()
             .map(|row| (format!("{} {}", cell(row, 1), cell(row, 2)), cell(row, 3).to_owned()))
             .collect(),

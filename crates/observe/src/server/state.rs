@@ -62,16 +62,17 @@ pub fn node_conditions(
     // Without samples from within, the window is taken to reach from before to after.
     let opened = seen.opened.as_ref().unwrap_or(&before.sample);
     let closed = seen.closed.as_ref().unwrap_or(&after.sample);
-    let grown = |of: fn(&Sample) -> Option<u64>| of(closed)?.checked_sub(of(opened)?);
-    let requests = grown(|sample| sample.page_requests);
-    let missed = grown(|sample| sample.page_misses);
+    let in_window = |get: fn(&Sample) -> Option<u64>| get(closed)?.checked_sub(get(opened)?);
+    let requests = in_window(|sample| sample.page_requests);
+    let missed = in_window(|sample| sample.page_misses);
     let is_one_life = !was_restarted(before, after, seen);
-    let whole = |of: fn(&Sample) -> Option<u64>| {
-        of(&after.sample)?.checked_sub(of(&before.sample)?).filter(|_| is_one_life)
+    let overall = |get: fn(&Sample) -> Option<u64>| {
+        get(&after.sample)?.checked_sub(get(&before.sample)?).filter(|_| is_one_life)
     };
-    let asked = asked(before, seen);
+    let excluded = own_statements(before, seen);
     // A replica counts what it applies among its writes.
-    let applies = whole(|sample| sample.replicated).is_some_and(|applied| applied > 0);
+    let applies = overall(|sample| sample.replicated).is_some_and(|applied| applied > 0);
+    let writes = overall(|sample| sample.writes).map(|all| all.saturating_sub(excluded.writes));
     let mut commit_settings = seen.commit_settings.clone();
     commit_settings
         .extend([before, after].iter().filter_map(|it| it.sample.commit_settings.clone()));
@@ -89,38 +90,35 @@ pub fn node_conditions(
             .zip(missed)
             .filter(|&(requests, _)| requests > 0)
             .map(|(requests, missed)| (1.0 - missed as f64 / requests as f64).max(0.0)),
-        pages_read: grown(|sample| sample.pages_read),
+        pages_read: in_window(|sample| sample.pages_read),
         dirty_share: before.sample.dirty_share,
         purge_backlog: before.sample.purge_backlog,
         checkpoint_age_share: before.sample.checkpoint_age_share,
-        checkpoints: seen.checkpoints.or_else(|| grown(|sample| sample.checkpoints)),
+        checkpoints: seen.checkpoints.or_else(|| in_window(|sample| sample.checkpoints)),
         checkpoint_interval_s: before.checkpoint_interval_s,
         background: seen.background.clone(),
         // Autocommit is not a commit to MySQL: if it counted none, nothing can be compared.
         commits: commits_grown(before, after, seen).filter(|&commits| commits > 0),
-        rollbacks: whole(|sample| sample.rollbacks),
-        transactions_elsewhere: whole(|sample| sample.transactions_elsewhere),
+        rollbacks: overall(|sample| sample.rollbacks),
+        transactions_elsewhere: overall(|sample| sample.transactions_elsewhere),
         elsewhere_s: after
             .sample
             .elsewhere_at_s
             .zip(before.sample.elsewhere_at_s)
             .map(|(new, old)| new - old),
-        statements: whole(|sample| sample.statements).map(|all| all.saturating_sub(asked.all)),
-        reads: whole(|sample| sample.reads).map(|reads| reads.saturating_sub(asked.reads)),
-        writes: whole(|sample| sample.writes).and_then(|writes| match applies {
-            true => after.sample.refuses_writes.then_some(0),
-            false => Some(writes.saturating_sub(asked.writes)),
-        }),
-        rows_fetched: whole(|sample| sample.rows_fetched),
-        rows_written: whole(|sample| sample.rows_written),
-        replicated: whole(|sample| sample.replicated),
-        unacknowledged: whole(|sample| sample.unacknowledged),
+        statements: overall(|sample| sample.statements).map(|all| all.saturating_sub(excluded.all)),
+        reads: overall(|sample| sample.reads).map(|reads| reads.saturating_sub(excluded.reads)),
+        writes: if applies { writes.and(after.sample.refuses_writes.then_some(0)) } else { writes },
+        rows_fetched: overall(|sample| sample.rows_fetched),
+        rows_written: overall(|sample| sample.rows_written),
+        replicated: overall(|sample| sample.replicated),
+        unacknowledged: overall(|sample| sample.unacknowledged),
         lag_max_s: lags_s.iter().copied().reduce(f64::max),
         lag_p95_s: percentile_95(lags_s),
         down: seen.down.clone(),
         commit_settings: commit_settings.into_iter().collect(),
         // Sessions that were there at that moment did so a little later than the others.
-        was_reloaded: whole(|sample| sample.configured_s).is_some_and(|grown_s| grown_s > 1),
+        was_reloaded: overall(|sample| sample.configured_s).is_some_and(|grown_s| grown_s > 1),
         growth_share: size(before).zip(size(after)).map(|(old, new)| new as f64 / old as f64 - 1.0),
         query_cache: before.query_cache,
         tables_without_statistics: before.tables_without_statistics.clone(),
@@ -136,10 +134,10 @@ pub fn node_conditions(
 }
 
 /// Statements of dyno's own between the counters of both looks.
-fn asked(before: &NodeState, seen: &ServerWindow) -> Asked {
-    let mut asked = before.asked;
-    asked += seen.asked;
-    asked
+fn own_statements(before: &NodeState, seen: &ServerWindow) -> Asked {
+    let mut statements = before.asked;
+    statements += seen.asked;
+    statements
 }
 
 /// Returns true if counters may have begun again between the looks. They may have come further since than they
@@ -155,9 +153,9 @@ pub fn commits_grown(before: &NodeState, after: &NodeState, seen: &ServerWindow)
     if old.blurs_commits || new.blurs_commits || was_restarted(before, after, seen) {
         return None;
     }
-    let own = if old.counts_own_commits { asked(before, seen).all } else { 0 };
+    let own_commits = if old.counts_own_commits { own_statements(before, seen).all } else { 0 };
     let applied = new.replicated.unwrap_or(0).saturating_sub(old.replicated.unwrap_or(0));
-    Some(new.commits?.checked_sub(old.commits?)?.saturating_sub(own + applied))
+    Some(new.commits?.checked_sub(old.commits?)?.saturating_sub(own_commits + applied))
 }
 
 /// Returns true if it is certain that only dyno's sessions executed anything from one look to the other, when it
@@ -165,12 +163,12 @@ pub fn commits_grown(before: &NodeState, after: &NodeState, seen: &ServerWindow)
 /// moment.
 pub fn was_alone(before: &NodeState, after: &NodeState, seen: &ServerWindow, opened: u64) -> bool {
     let grown = || after.sessions.zip(before.sessions).and_then(|(new, old)| new.checked_sub(old));
-    let is_idle = |(process, since): (&String, &Option<String>)| {
-        since.is_some() && after.others.get(process) == Some(since)
-    };
     !was_restarted(before, after, seen)
         && grown() == Some(opened)
-        && before.others.iter().all(is_idle)
+        && before
+            .others
+            .iter()
+            .all(|(process, since)| since.is_some() && after.others.get(process) == Some(since))
 }
 
 /// The smallest value that at least 95 of 100 do not exceed.
@@ -185,9 +183,10 @@ fn weaker(before: &Option<CommitWait>, after: &Option<CommitWait>) -> Option<Com
     match (before, after) {
         (Some(old), Some(new)) if old != new => {
             let words = say!(acknowledged_later_by, before = old.words(), after = new.words());
-            Some(match old.has_copy() || new.has_copy() {
-                true => CommitWait::Copies(words),
-                false => CommitWait::Local(words),
+            Some(if old.has_copy() || new.has_copy() {
+                CommitWait::Copies(words)
+            } else {
+                CommitWait::Local(words)
             })
         }
         (Some(known), _) | (None, Some(known)) => Some(known.clone()),
@@ -282,18 +281,18 @@ mod tests {
 
     #[test]
     fn growth_is_from_before_to_after() {
-        let found = node_conditions(
+        let conditions = node_conditions(
             &state(10, 100, 0, 1000),
             &state(35, 300, 50, 1100),
             &ServerWindow::default(),
         );
         assert_eq!(
-            (found.commits, found.hit_share, found.pages_read),
+            (conditions.commits, conditions.hit_share, conditions.pages_read),
             (Some(25), Some(0.75), Some(50))
         );
-        assert!((found.growth_share.expect("known") - 0.1).abs() < 1e-9);
-        assert_eq!(found.statements, None);
-        assert_eq!(found.acknowledged_by.unwrap().words(), &"1 semi-sync replica");
+        assert!((conditions.growth_share.expect("known") - 0.1).abs() < 1e-9);
+        assert_eq!(conditions.statements, None);
+        assert_eq!(conditions.acknowledged_by.unwrap().words(), &"1 semi-sync replica");
     }
 
     #[test]
@@ -330,16 +329,16 @@ mod tests {
     #[test]
     fn the_window_is_narrower_where_it_was_watched() {
         let sample = |requests, misses| state(0, requests, misses, 0).sample;
-        let seen = ServerWindow {
+        let window = ServerWindow {
             opened: Some(sample(200, 40)),
             closed: Some(sample(300, 41)),
             checkpoints: Some(2),
             ..ServerWindow::default()
         };
-        let found = node_conditions(&state(10, 0, 0, 0), &state(10, 900, 50, 0), &seen);
-        assert_eq!((found.hit_share, found.pages_read), (Some(0.99), Some(1)));
-        assert_eq!((found.checkpoints, found.growth_share), (Some(2), None));
-        assert_eq!(found.commits, None, "nothing that the server counts as a commit");
+        let conditions = node_conditions(&state(10, 0, 0, 0), &state(10, 900, 50, 0), &window);
+        assert_eq!((conditions.hit_share, conditions.pages_read), (Some(0.99), Some(1)));
+        assert_eq!((conditions.checkpoints, conditions.growth_share), (Some(2), None));
+        assert_eq!(conditions.commits, None, "nothing that the server counts as a commit");
     }
 
     #[test]
@@ -350,9 +349,10 @@ mod tests {
             state.sample.elsewhere_at_s = Some(at_s);
             state
         };
-        let found = node_conditions(&at(10, 7, 5.0), &at(35, 607, 75.0), &ServerWindow::default());
-        assert_eq!((found.commits, found.transactions_elsewhere), (Some(25), Some(600)));
-        assert_eq!(found.elsewhere_s, Some(70.0));
+        let conditions =
+            node_conditions(&at(10, 7, 5.0), &at(35, 607, 75.0), &ServerWindow::default());
+        assert_eq!((conditions.commits, conditions.transactions_elsewhere), (Some(25), Some(600)));
+        assert_eq!(conditions.elsewhere_s, Some(70.0));
     }
 
     #[test]
@@ -364,18 +364,18 @@ mod tests {
             state
         };
         let [before, after] = [Some(10), Some(11)].map(|read_s| at("fsync = on", read_s));
-        let mut seen = ServerWindow::default();
-        let found = node_conditions(&before, &after, &seen);
+        let mut window = ServerWindow::default();
+        let conditions = node_conditions(&before, &after, &window);
         assert_eq!(
-            (&found.commit_settings[..], found.was_reloaded),
+            (&conditions.commit_settings[..], conditions.was_reloaded),
             (&["fsync = on".to_owned()][..], false)
         );
-        seen.commit_settings = ["fsync = off", "fsync = on"].map(str::to_owned).into();
-        let found = node_conditions(&before, &at("fsync = on", Some(70)), &seen);
-        assert_eq!(found.commit_settings, ["fsync = off", "fsync = on"]);
-        assert!(found.was_reloaded);
-        seen.down = Some(Message::from("it was started anew"));
-        assert!(!node_conditions(&before, &at("fsync = on", Some(70)), &seen).was_reloaded);
+        window.commit_settings = ["fsync = off", "fsync = on"].map(str::to_owned).into();
+        let conditions = node_conditions(&before, &at("fsync = on", Some(70)), &window);
+        assert_eq!(conditions.commit_settings, ["fsync = off", "fsync = on"]);
+        assert!(conditions.was_reloaded);
+        window.down = Some(Message::from("it was started anew"));
+        assert!(!node_conditions(&before, &at("fsync = on", Some(70)), &window).was_reloaded);
     }
 
     #[test]
@@ -383,18 +383,21 @@ mod tests {
         let mut before = state(10, 0, 0, 0);
         before.sample.counts_own_commits = true;
         before.asked = Asked { all: 3, reads: 1, writes: 0 };
-        let seen = ServerWindow {
+        let window = ServerWindow {
             asked: Asked { all: 2, reads: 2, writes: 0 },
             ..ServerWindow::default()
         };
-        assert_eq!(node_conditions(&before, &state(35, 0, 0, 0), &seen).commits, Some(20));
+        assert_eq!(node_conditions(&before, &state(35, 0, 0, 0), &window).commits, Some(20));
     }
 
     #[test]
     fn a_server_that_was_restarted_has_grown_by_nothing_known() {
-        let found =
+        let conditions =
             node_conditions(&state(100, 100, 9, 10), &state(5, 5, 1, 10), &ServerWindow::default());
-        assert_eq!((found.commits, found.hit_share, found.pages_read), (None, None, None));
+        assert_eq!(
+            (conditions.commits, conditions.hit_share, conditions.pages_read),
+            (None, None, None)
+        );
     }
 
     #[test]
@@ -403,9 +406,9 @@ mod tests {
         (before.sample.statements, after.sample.statements) = (Some(100), Some(9_000));
         assert_eq!(node_conditions(&before, &after, &ServerWindow::default()).commits, Some(4_990));
         // Killed and started again while it was watched.
-        let seen = ServerWindow { down: Some("it was away".into()), ..ServerWindow::default() };
-        let found = node_conditions(&before, &after, &seen);
-        assert_eq!((found.commits, found.statements), (None, None));
+        let window = ServerWindow { down: Some("it was away".into()), ..ServerWindow::default() };
+        let conditions = node_conditions(&before, &after, &window);
+        assert_eq!((conditions.commits, conditions.statements), (None, None));
         let mut long_up = before;
         (long_up.sample.uptime_s, after.sample.uptime_s) = (Some(600.0), Some(38.0));
         assert_eq!(commits_grown(&long_up, &after, &ServerWindow::default()), None);
@@ -419,14 +422,19 @@ mod tests {
             state.sample.writes = Some(writes);
             state
         };
-        let found = node_conditions(&at(10, 5, 100), &at(60, 45, 300), &ServerWindow::default());
-        assert_eq!((found.commits, found.writes, found.replicated), (Some(10), None, Some(40)));
+        let conditions =
+            node_conditions(&at(10, 5, 100), &at(60, 45, 300), &ServerWindow::default());
+        assert_eq!(
+            (conditions.commits, conditions.writes, conditions.replicated),
+            (Some(10), None, Some(40))
+        );
         let mut read_only = at(60, 45, 300);
         read_only.sample.refuses_writes = true;
-        let found = node_conditions(&at(10, 5, 100), &read_only, &ServerWindow::default());
-        assert_eq!(found.writes, Some(0), "no client's");
-        let found = node_conditions(&at(10, 5, 100), &at(60, 5, 300), &ServerWindow::default());
-        assert_eq!((found.commits, found.writes), (Some(50), Some(200)));
+        let conditions = node_conditions(&at(10, 5, 100), &read_only, &ServerWindow::default());
+        assert_eq!(conditions.writes, Some(0), "no client's");
+        let conditions =
+            node_conditions(&at(10, 5, 100), &at(60, 5, 300), &ServerWindow::default());
+        assert_eq!((conditions.commits, conditions.writes), (Some(50), Some(200)));
         let mut blurred = at(60, 0, 0);
         blurred.sample.blurs_commits = true;
         assert_eq!(commits_grown(&at(10, 0, 0), &blurred, &ServerWindow::default()), None);
@@ -435,12 +443,12 @@ mod tests {
     #[test]
     fn lags_are_judged_by_their_largest_and_their_95th_percentile() {
         let lags = (1..=100).map(f64::from).collect();
-        let seen = ServerWindow {
+        let window = ServerWindow {
             lags_s: [("itself".to_owned(), lags)].into(),
             ..ServerWindow::default()
         };
-        let found = node_conditions(&NodeState::default(), &NodeState::default(), &seen);
-        assert_eq!((found.lag_max_s, found.lag_p95_s), (Some(100.0), Some(95.0)));
+        let conditions = node_conditions(&NodeState::default(), &NodeState::default(), &window);
+        assert_eq!((conditions.lag_max_s, conditions.lag_p95_s), (Some(100.0), Some(95.0)));
         assert_eq!((percentile_95(vec![2.0]), percentile_95(Vec::new())), (Some(2.0), None));
     }
 
@@ -448,8 +456,11 @@ mod tests {
     fn a_fall_back_to_asynchronous_is_told() {
         let mut after = state(1, 0, 0, 0);
         after.acknowledged_by = Some(CommitWait::Local("local".into()));
-        let found = node_conditions(&state(0, 0, 0, 0), &after, &ServerWindow::default());
-        assert_eq!(found.acknowledged_by.unwrap().words(), &"1 semi-sync replica, later local");
+        let conditions = node_conditions(&state(0, 0, 0, 0), &after, &ServerWindow::default());
+        assert_eq!(
+            conditions.acknowledged_by.unwrap().words(),
+            &"1 semi-sync replica, later local"
+        );
     }
 
     #[test]

@@ -80,9 +80,10 @@ pub(crate) struct Ring {
 impl Ring {
     /// Fails where the kernel (before 6.1), a limit of locked memory or a container forbids it.
     pub(crate) fn new(tasks: usize) -> io::Result<Self> {
-        let uring = build(true).or_else(|_| build(false))?;
-        let is_taken = |&files: &u32| uring.submitter().register_files_sparse(files).is_ok();
-        let files = FILES.into_iter().find(is_taken).unwrap_or(0);
+        let uring = build_ring(true).or_else(|_| build_ring(false))?;
+        let mut counts = FILES.into_iter();
+        let files = counts.find(|&files| uring.submitter().register_files_sparse(files).is_ok());
+        let files = files.unwrap_or(0);
         let buffers = Buffers::register(&uring.submitter(), tasks)?;
         Ok(Ring {
             uring: ManuallyDrop::new(uring),
@@ -122,7 +123,7 @@ impl Ring {
     pub(crate) fn deregister(&mut self, key: u32, fd: BorrowedFd<'_>) {
         let slot = &mut self.slots[key as usize];
         slot.is_closing = true;
-        slot.settle(&mut self.buffers);
+        slot.land_held(&mut self.buffers);
         if !slot.sendable().is_empty() {
             let _ = send(fd, slot.sendable(), SendFlags::NOSIGNAL | SendFlags::DONTWAIT);
         }
@@ -145,6 +146,11 @@ impl Ring {
         slot.is_writable()
     }
 
+    pub(crate) fn has_unsent(&self, key: u32) -> bool {
+        let slot = &self.slots[key as usize];
+        slot.is_listed || slot.send_error.is_some()
+    }
+
     #[inline]
     pub(crate) fn poll_recv(
         &mut self,
@@ -156,9 +162,9 @@ impl Ring {
         self.try_recv(key, into).transpose().map_or(Poll::Pending, Poll::Ready)
     }
 
-    /// [`SocketStream::look`](crate::SocketStream::look), for a task that waits if there is nothing.
+    /// [`SocketStream::peek`](crate::SocketStream::peek), for a task that waits if there is nothing.
     #[inline]
-    pub(crate) fn look<T>(
+    pub(crate) fn peek<T>(
         &mut self,
         key: u32,
         waiter: u32,
@@ -166,12 +172,12 @@ impl Ring {
     ) -> Peek<T> {
         let slot = &mut self.slots[key as usize];
         slot.waiter = waiter;
-        slot.look(&mut self.buffers, read)
+        slot.peek(&mut self.buffers, read)
     }
 
     #[inline]
     pub(crate) fn try_recv(&mut self, key: u32, into: &mut [u8]) -> Result<Option<usize>, Errno> {
-        let (taken, next) = self.slots[key as usize].take(into, &mut self.buffers);
+        let (taken, next) = self.slots[key as usize].copy_received(into, &mut self.buffers);
         if next == Next::Arm {
             self.to_arm.push(key);
         }
@@ -180,9 +186,9 @@ impl Ring {
 
     #[inline]
     pub(crate) fn try_send(&mut self, key: u32, bytes: &[u8]) -> Result<Option<usize>, Errno> {
-        let given = self.slots[key as usize].give(bytes);
+        let accepted = self.slots[key as usize].enqueue(bytes);
         self.list(key);
-        given
+        accepted
     }
 
     /// Like [`Ring::try_send`], for all of `bytes` or nothing: true, and others in their place, or false. `waiter` waits
@@ -191,11 +197,11 @@ impl Ring {
     pub(crate) fn try_exchange(&mut self, key: u32, bytes: &mut Vec<u8>, waiter: u32) -> bool {
         let slot = &mut self.slots[key as usize];
         slot.waiter = waiter;
-        let is_given = slot.exchange(bytes);
-        if is_given {
+        let is_queued = slot.exchange(bytes);
+        if is_queued {
             self.list(key);
         }
-        is_given
+        is_queued
     }
 
     /// The next round sends what is unsent.
@@ -217,12 +223,12 @@ impl Ring {
         ready: &mut ReadyTasks,
     ) -> io::Result<Waited> {
         self.is_broken = true;
-        let waited = self.round(timeout, epoll, ready)?;
+        let waited = self.run_round(timeout, epoll, ready)?;
         self.is_broken = false;
         Ok(waited)
     }
 
-    fn round(
+    fn run_round(
         &mut self,
         timeout: Option<Nanos>,
         epoll: BorrowedFd<'_>,
@@ -231,7 +237,7 @@ impl Ring {
         // Idle sessions must not keep the buffers that others need.
         if self.buffers.are_held() {
             for &key in &self.holding {
-                self.slots[key as usize].settle(&mut self.buffers);
+                self.slots[key as usize].land_held(&mut self.buffers);
             }
         }
         self.holding.clear();
@@ -240,15 +246,15 @@ impl Ring {
         let waits_for_room = self.queue_sends()?;
         let mut waited = Waited::default();
         // Sends that succeed end no wait.
-        let mut left = if waits_for_room { Some(0) } else { timeout };
+        let mut remaining_wait = if waits_for_room { Some(0) } else { timeout };
         loop {
-            enter(&self.uring, left)?;
+            enter(&self.uring, remaining_wait)?;
             waited.woke = monotonic_now();
             self.reap(&mut waited, ready);
             if self.uring.submission().is_empty() {
                 break;
             }
-            left = Some(0);
+            remaining_wait = Some(0);
         }
         for key in self.submitted.drain(..) {
             let slot = &mut self.slots[key as usize];
@@ -414,7 +420,7 @@ impl Drop for Ring {
             {
                 break;
             }
-            self.reap(&mut Waited::default(), &mut ReadyTasks::of(0));
+            self.reap(&mut Waited::default(), &mut ReadyTasks::new(0));
         }
         // SAFETY: dropped once, here. With requests left over, buffers and slots are leaked instead.
         unsafe {
@@ -427,7 +433,7 @@ impl Drop for Ring {
     }
 }
 
-fn build(without_array: bool) -> io::Result<IoUring> {
+fn build_ring(without_array: bool) -> io::Result<IoUring> {
     let mut builder = IoUring::builder();
     builder.setup_single_issuer().setup_defer_taskrun().setup_cqsize(COMPLETIONS).setup_clamp();
     if without_array {
@@ -510,7 +516,7 @@ impl Buffers {
             )?;
         }
         for id in 0..count {
-            buffers.give(id);
+            buffers.recycle(id);
         }
         buffers.publish();
         Ok(buffers)
@@ -529,7 +535,7 @@ impl Buffers {
 
     /// Gives buffer `id` back; the kernel sees it from [`Buffers::publish`] on.
     #[expect(unsafe_code, reason = "entries are shared with the kernel")]
-    fn give(&mut self, id: u16) {
+    fn recycle(&mut self, id: u16) {
         assert!(id < self.count, "the kernel names a buffer that is none");
         let at = usize::from(self.tail & (self.count - 1));
         // SAFETY: `at` and `id` are below `count`. The kernel reads only entries between its head and the published
@@ -547,7 +553,7 @@ impl Buffers {
 
     /// A completion names a buffer, which is not the kernel's until it is given back.
     #[inline]
-    fn hold(&mut self) {
+    fn count_held(&mut self) {
         self.held += 1;
     }
 
@@ -672,27 +678,27 @@ impl SocketSlot {
 
     /// Lets `read` see what has arrived where it lies; it is taken if `read` returns something.
     #[inline]
-    fn look<T>(&mut self, buffers: &mut Buffers, read: impl FnOnce(&[u8]) -> Option<T>) -> Peek<T> {
-        let Some((id, len)) = self.held else { return self.look_at_landed(read) };
+    fn peek<T>(&mut self, buffers: &mut Buffers, read: impl FnOnce(&[u8]) -> Option<T>) -> Peek<T> {
+        let Some((id, len)) = self.held else { return self.peek_landed(read) };
         let Some(read) = read(buffers.filled(id, len)) else { return Peek::Refused };
         self.held = None;
-        buffers.give(id);
+        buffers.recycle(id);
         Peek::Taken(read)
     }
 
     /// Takes what lies in several buffers of the kernel.
     #[inline(never)]
-    fn look_at_landed<T>(&mut self, read: impl FnOnce(&[u8]) -> Option<T>) -> Peek<T> {
+    fn peek_landed<T>(&mut self, read: impl FnOnce(&[u8]) -> Option<T>) -> Peek<T> {
         if !self.is_readable() {
             return Peek::Nothing;
         }
-        let there = &self.landed[self.taken..];
+        let unread = &self.landed[self.taken..];
         // A flood is received: that ends its pause.
-        if there.is_empty() || self.is_paused {
+        if unread.is_empty() || self.is_paused {
             return Peek::Refused;
         }
-        let Some(read) = read(there) else { return Peek::Refused };
-        empty(&mut self.landed);
+        let Some(read) = read(unread) else { return Peek::Refused };
+        clear_buffer(&mut self.landed);
         self.taken = 0;
         Peek::Taken(read)
     }
@@ -700,7 +706,7 @@ impl SocketSlot {
     /// Copies what has landed. `Ok(Some(0))` at the end of the stream, `Ok(None)` when nothing is there; `Next::Arm`
     /// when receiving has to continue.
     #[inline]
-    fn take(
+    fn copy_received(
         &mut self,
         into: &mut [u8],
         buffers: &mut Buffers,
@@ -710,29 +716,29 @@ impl SocketSlot {
         {
             self.held = None;
             into[..len].copy_from_slice(buffers.filled(id, len));
-            buffers.give(id);
+            buffers.recycle(id);
             return (Ok(Some(len)), Next::Nothing);
         }
-        self.take_landed(into, buffers)
+        self.copy_landed(into, buffers)
     }
 
-    fn take_landed(
+    fn copy_landed(
         &mut self,
         into: &mut [u8],
         buffers: &mut Buffers,
     ) -> (Result<Option<usize>, Errno>, Next) {
-        self.settle(buffers);
-        let there = &self.landed[self.taken..];
-        if there.is_empty() {
+        self.land_held(buffers);
+        let unread = &self.landed[self.taken..];
+        if unread.is_empty() {
             let end = self.received_end.map_or(Ok(None), |end| end.map(|()| Some(0)));
             return (end, Next::Nothing);
         }
-        let count = there.len().min(into.len());
-        into[..count].copy_from_slice(&there[..count]);
+        let count = unread.len().min(into.len());
+        into[..count].copy_from_slice(&unread[..count]);
         self.taken += count;
         let mut next = Next::Nothing;
         if self.taken == self.landed.len() {
-            empty(&mut self.landed);
+            clear_buffer(&mut self.landed);
             self.taken = 0;
             if std::mem::take(&mut self.is_paused) && self.received_end.is_none() && !self.is_armed
             {
@@ -743,10 +749,10 @@ impl SocketSlot {
     }
 
     /// Gives the kernel its buffer back; what is in it lands.
-    fn settle(&mut self, buffers: &mut Buffers) {
+    fn land_held(&mut self, buffers: &mut Buffers) {
         if let Some((id, len)) = self.held.take() {
             self.landed.extend_from_slice(buffers.filled(id, len));
-            buffers.give(id);
+            buffers.recycle(id);
         }
     }
 
@@ -765,7 +771,7 @@ impl SocketSlot {
     }
 
     /// Accepts as many bytes as there is room for; `None` when there is none.
-    fn give(&mut self, bytes: &[u8]) -> Result<Option<usize>, Errno> {
+    fn enqueue(&mut self, bytes: &[u8]) -> Result<Option<usize>, Errno> {
         if let Some(error) = self.send_error {
             return Err(error);
         }
@@ -787,16 +793,16 @@ impl SocketSlot {
 
     /// A submission has sent all, or [`SocketSlot::fell_short`] has kept the rest. True when the owner waits for room.
     fn submitted(&mut self) -> bool {
-        empty(&mut self.unsent);
+        clear_buffer(&mut self.unsent);
         std::mem::take(&mut self.wants_room)
     }
 
     /// The send of a submission could not send all at once.
     fn fell_short(&mut self, result: i32) -> Next {
-        match outcome(result) {
+        match result_from_code(result) {
             Ok(_) | Err(Errno::AGAIN) => {
-                let sent = usize::try_from(result).unwrap_or(0);
-                self.waiting.extend_from_slice(&self.unsent[sent..]);
+                let sent_bytes = usize::try_from(result).unwrap_or(0);
+                self.waiting.extend_from_slice(&self.unsent[sent_bytes..]);
                 self.unsent.clear();
                 self.is_sending = !self.waiting.is_empty();
                 if self.is_sending { Next::SendRest } else { Next::Nothing }
@@ -807,7 +813,7 @@ impl SocketSlot {
 
     /// A waiting send has ended.
     fn sent_rest(&mut self, result: i32) -> Next {
-        match outcome(result) {
+        match result_from_code(result) {
             _ if self.is_closing => {
                 self.is_sending = false;
                 Next::Nothing
@@ -818,7 +824,7 @@ impl SocketSlot {
             }
             Ok(_) => {
                 self.is_sending = false;
-                empty(&mut self.waiting);
+                clear_buffer(&mut self.waiting);
                 if self.unsent.is_empty() { Next::Nothing } else { Next::SendMore }
             }
             Err(Errno::INTR | Errno::AGAIN) => Next::SendRest,
@@ -834,29 +840,29 @@ impl SocketSlot {
         Next::Nothing
     }
 
-    /// A completion of the multishot receive. Its buffer is held until it is taken, [`SocketSlot::settle`] at the
+    /// A completion of the multishot receive. Its buffer is held until it is taken, [`SocketSlot::land_held`] at the
     /// latest.
     fn received(&mut self, result: i32, flags: u32, buffers: &mut Buffers) -> Next {
         if let Some(id) = cqueue::buffer_select(flags) {
-            buffers.hold();
+            buffers.count_held();
             // At the first bytes, so that no later answer in two pieces is the first to allocate.
             if self.landed.capacity() == 0 {
                 self.landed.reserve(BUFFER_BYTES);
             }
             if self.held.is_some() {
-                self.settle(buffers);
+                self.land_held(buffers);
             }
             if self.is_closing || result <= 0 {
-                buffers.give(id);
+                buffers.recycle(id);
             } else {
                 self.held = Some((id, result as usize));
                 if !self.landed.is_empty() {
-                    self.settle(buffers);
+                    self.land_held(buffers);
                 }
             }
         }
         self.is_armed = cqueue::more(flags);
-        match outcome(result) {
+        match result_from_code(result) {
             Ok(0) => self.received_end = Some(Ok(())),
             // The buffers were all in use, a flood has been stopped, or a signal came.
             Ok(_) | Err(Errno::NOBUFS | Errno::CANCELED | Errno::INTR | Errno::AGAIN) => {}
@@ -873,11 +879,11 @@ impl SocketSlot {
     }
 }
 
-fn outcome(result: i32) -> Result<usize, Errno> {
+fn result_from_code(result: i32) -> Result<usize, Errno> {
     usize::try_from(result).map_err(|_| Errno::from_raw_os_error(-result))
 }
 
-fn empty(bytes: &mut Vec<u8>) {
+fn clear_buffer(bytes: &mut Vec<u8>) {
     if bytes.capacity() > KEEP_BYTES {
         *bytes = Vec::new();
     } else {

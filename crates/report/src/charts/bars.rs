@@ -4,7 +4,7 @@
 use super::*;
 
 /// Beyond so many groups only what was measured has room for its number.
-const MOST_NUMBERS: usize = 8;
+const MAX_NUMBERED_GROUPS: usize = 8;
 
 /// A group of bars, before it is drawn.
 #[derive(Default)]
@@ -25,22 +25,28 @@ pub(super) fn classes(paper: &Paper, experiment: &Experiment, lang: Lang) -> Vec
     let published = experiment.published.first();
     let metrics: Vec<String> = match published {
         Some(table) => table.metrics.iter().take(2).cloned().collect(),
-        None => vec![Measure::of(experiment).metric.name().to_owned()],
+        None => vec![Measure::new(experiment).metric.name().to_owned()],
     };
-    let drawn = metrics.iter().filter_map(|metric| {
+    let drawings = metrics.iter().filter_map(|metric| {
         let metric_title = published_metric(metric);
-        let (of, title) = (&metric_title, &experiment.title);
-        let what = match published {
-            Some(_) => say!(metric_by_class, metric = of, experiment = title),
-            None => say!(metric_by_target, metric = of, experiment = title),
+        let (metric_name, title) = (&metric_title, &experiment.title);
+        let caption = match published {
+            Some(_) => say!(metric_by_class, metric = metric_name, experiment = title),
+            None => say!(metric_by_target, metric = metric_name, experiment = title),
         };
-        drawing(paper, &classes_beside(paper, experiment, metric), &metric_title, what, lang)
+        class_chart(
+            paper,
+            &published_classes(paper, experiment, metric),
+            &metric_title,
+            caption,
+            lang,
+        )
     });
-    drawn.collect()
+    drawings.collect()
 }
 
 /// The best load level of each target where these differ in the class of their nodes.
-pub(super) fn classes_of_targets(
+pub(super) fn target_class_charts(
     paper: &Paper,
     experiment: &Experiment,
     lang: Lang,
@@ -58,43 +64,48 @@ pub(super) fn classes_of_targets(
     if unique(rows.iter().map(|(class, _)| class.as_str()).collect()).len() < 2 {
         return Vec::new();
     }
-    let measure = Measure::of(experiment);
-    let beside = measure.beside(experiment);
-    let drawn = [measure].into_iter().chain(beside).filter_map(|measure| {
-        let class = |(class, point): &(String, &Point)| Class {
+    let measure = Measure::new(experiment);
+    let statements = measure.statements_measure(experiment);
+    let drawings = [measure].into_iter().chain(statements).filter_map(|measure| {
+        let classes = rows.iter().map(|(class, point)| Class {
             name: class.clone(),
             detail: point.target.clone(),
             target: point.target.clone(),
-            measured: Some(((measure.of)(point), point.repeats)),
+            measured: Some(((measure.get)(point), point.repeats)),
             marks: forbidding(paper, &point.checks),
             ..Class::default()
-        };
-        let classes: Vec<Class> = rows.iter().map(class).collect();
-        let what = say!(metric_by_class, metric = &measure.label, experiment = &experiment.title);
-        drawing(paper, &classes, &measure.label, what, lang)
+        });
+        let classes: Vec<Class> = classes.collect();
+        let caption =
+            say!(metric_by_class, metric = &measure.label, experiment = &experiment.title);
+        class_chart(paper, &classes, &measure.label, caption, lang)
     });
-    drawn.collect()
+    drawings.collect()
 }
 
 /// A chart for each quantity of a published table that several experiments stand alongside.
-pub(crate) fn of_comparison(paper: &Paper, comparison: &Comparison, lang: Lang) -> Vec<Drawing> {
-    let drawn = comparison.columns.iter().enumerate().filter_map(|(place, column)| {
-        let what =
+pub(crate) fn comparison_charts(
+    paper: &Paper,
+    comparison: &Comparison,
+    lang: Lang,
+) -> Vec<Drawing> {
+    let drawings = comparison.columns.iter().enumerate().filter_map(|(place, column)| {
+        let caption =
             say!(metric_by_class, metric = column, experiment = &comparison.published.table.title);
-        drawing(paper, &rows(paper, comparison, place), column, what, lang)
+        class_chart(paper, &comparison_classes(paper, comparison, place), column, caption, lang)
     });
-    drawn.collect()
+    drawings.collect()
 }
 
 /// The rows of a table with their counterparts.
-fn rows(paper: &Paper, comparison: &Comparison, place: usize) -> Vec<Class> {
-    let detail = telling(comparison);
+fn comparison_classes(paper: &Paper, comparison: &Comparison, place: usize) -> Vec<Class> {
+    let detail = distinguishing_conditions(comparison);
     let class = |row: &ComparisonRow| {
         let pair = row.pairs[place]?;
         let detail = detail.iter().filter_map(|at| row.conditions.get(*at));
         (pair.published().is_some() || pair.measured().is_some()).then(|| Class {
             name: row.first.row.label.clone(),
-            detail: detail.map(|value| shortly(value)).collect::<Vec<_>>().join(" / "),
+            detail: detail.map(|value| shorten_number(value)).collect::<Vec<_>>().join(" / "),
             target: row.target.to_owned(),
             published: pair.published(),
             measured: pair.measured().map(|measured| (measured, pair.repeats())),
@@ -105,7 +116,7 @@ fn rows(paper: &Paper, comparison: &Comparison, place: usize) -> Vec<Class> {
 }
 
 /// The conditions that tell rows of one label apart: one where that is enough.
-fn telling(comparison: &Comparison) -> Vec<usize> {
+fn distinguishing_conditions(comparison: &Comparison) -> Vec<usize> {
     let is_enough = |chosen: &[usize]| {
         let key = |row: &ComparisonRow| {
             let values = chosen.iter().map(|at| row.conditions.get(*at).cloned());
@@ -114,16 +125,16 @@ fn telling(comparison: &Comparison) -> Vec<usize> {
         let keys: Vec<_> = comparison.rows.iter().map(key).collect();
         unique(keys.clone()).len() == keys.len()
     };
-    let all: Vec<usize> = (0..comparison.conditions.len()).collect();
-    match all.iter().find(|at| is_enough(&[**at])) {
+    let conditions: Vec<usize> = (0..comparison.conditions.len()).collect();
+    match conditions.iter().find(|at| is_enough(&[**at])) {
         _ if is_enough(&[]) => Vec::new(),
-        Some(one) => vec![*one],
-        None => all,
+        Some(at) => vec![*at],
+        None => conditions,
     }
 }
 
 /// Millions and thousands as such: `50 M`.
-fn shortly(value: &str) -> String {
+fn shorten_number(value: &str) -> String {
     let digits: String = value.chars().filter(|c| *c != ',').collect();
     match digits.parse::<f64>() {
         Ok(number) if number >= 1e9 => format!("{} G", format::plain(number / 1e9)),
@@ -132,61 +143,62 @@ fn shortly(value: &str) -> String {
     }
 }
 
-fn drawing(
+fn class_chart(
     paper: &Paper,
     classes: &[Class],
     metric: &Message,
-    what: Message,
+    caption: Message,
     lang: Lang,
 ) -> Option<Drawing> {
     let has_published = classes.iter().any(|class| class.published.is_some());
     if classes.len() < 2 || classes.iter().all(|class| class.measured.is_none()) {
         return None;
     }
-    let names = shortened(classes);
+    let names = short_names(classes);
     let highest = classes.iter().flat_map(|class| {
         [class.published, class.measured.map(|(spread, _)| spread.max)].into_iter().flatten()
     });
     let y = linear_axis(&metric.render(lang), highest, 5);
-    let is_crowded = classes.len() > MOST_NUMBERS;
+    let is_crowded = classes.len() > MAX_NUMBERED_GROUPS;
     let groups = classes.iter().zip(names).map(|(class, name)| {
-        let theirs = class.published.map(|value| bar(value, None, "", is_crowded));
-        let ours = class
+        let published = class.published.map(|value| bar(value, None, "", is_crowded));
+        let measured = class
             .measured
             .map(|(spread, n)| bar(spread.median, Some((spread, n)), &class.marks, false));
         // Bars alone have the color of their target, as all other charts do.
-        let own = if has_published { String::new() } else { color(paper, &class.target) };
-        let ours = BarColumn { class: own, ..ours.unwrap_or_default() };
-        let columns = match has_published {
-            true => vec![theirs.unwrap_or_default(), ours],
-            false => vec![ours],
+        let color_class = if has_published { String::new() } else { color(paper, &class.target) };
+        let measured = BarColumn { class: color_class, ..measured.unwrap_or_default() };
+        let columns = if has_published {
+            vec![published.unwrap_or_default(), measured]
+        } else {
+            vec![measured]
         };
         BarGroup { name, detail: class.detail.clone(), columns, marks: Vec::new() }
     });
     let names = [say!(published), say!(measured)].map(|name| name.render(lang)).into();
-    let first = classes.iter().find(|class| class.measured.is_some());
+    let first_measured = classes.iter().find(|class| class.measured.is_some());
     let chart = BarColumns {
         width: WIDE.0,
         height: WIDE.1 - 60.0,
-        description: what.render(lang),
-        class: color(paper, first.map_or("", |class| class.target.as_str())),
+        description: caption.render(lang),
+        class: color(paper, first_measured.map_or("", |class| class.target.as_str())),
         y,
         names: if has_published { names } else { Vec::new() },
         groups: groups.collect(),
         ..BarColumns::default()
     };
-    let drawing = figure(vec![chart.svg()], Vec::new(), &[what], lang);
+    let drawing = figure(vec![chart.svg()], Vec::new(), &[caption], lang);
     let half = BarColumns { width: SMALL.0, ..chart };
     Some(Drawing { halves: vec![half.svg()], ..drawing })
 }
 
 fn bar(value: f64, spread: Option<(Spread, usize)>, marks: &str, is_crowded: bool) -> BarColumn {
-    let shown = format::short(value) + marks;
+    let text = format::short(value) + marks;
     BarColumn {
         value: Some(value),
         low_high: spread.filter(|(_, n)| *n > 1).map(|(spread, _)| (spread.min, spread.max)),
-        text: if is_crowded { String::new() } else { shown.clone() },
-        title: shown,
+        text: if is_crowded { String::new() } else { text.clone() },
+        title: text,
         ..BarColumn::default()
     }
 }
@@ -197,7 +209,7 @@ pub fn forbidding(paper: &Paper, checks: &[usize]) -> String {
 }
 
 /// Published rows in their order with their counterparts, then targets without one.
-fn classes_beside(paper: &Paper, experiment: &Experiment, metric: &str) -> Vec<Class> {
+fn published_classes(paper: &Paper, experiment: &Experiment, metric: &str) -> Vec<Class> {
     let class = |name: String, published: Option<f64>, point: Option<&Point>| Class {
         name,
         published,
@@ -206,14 +218,14 @@ fn classes_beside(paper: &Paper, experiment: &Experiment, metric: &str) -> Vec<C
         marks: point.map_or(String::new(), |point| forbidding(paper, &point.checks)),
         ..Class::default()
     };
-    let of_row = |row: &PublishedRow| {
+    let rows = experiment.published.first().into_iter().flat_map(|table| &table.table.rows);
+    let published = rows.filter_map(|row| {
         let published = *row.metrics.get(metric)?;
         let point = row.targets.iter().find_map(|target| counterpart(experiment, row, target));
         Some(class(row.label.clone(), Some(published), point))
-    };
-    let rows = experiment.published.first().into_iter().flat_map(|table| &table.table.rows);
-    let mut classes: Vec<Class> = rows.filter_map(of_row).collect();
-    for target in targets_of(experiment) {
+    });
+    let mut classes: Vec<Class> = published.collect();
+    for target in target_labels(experiment) {
         let point = experiment.points.iter().find(|point| point.target == target);
         if !classes.iter().any(|class| class.target == target) {
             classes.push(class(target.to_owned(), None, point));
@@ -223,62 +235,65 @@ fn classes_beside(paper: &Paper, experiment: &Experiment, metric: &str) -> Vec<C
 }
 
 /// Names without what all of them begin with, up to a point, a blank or a comma.
-fn shortened(classes: &[Class]) -> Vec<String> {
+fn short_names(classes: &[Class]) -> Vec<String> {
     let first = classes.first().map_or("", |class| class.name.as_str());
     let is_shared = |end: usize| classes.iter().all(|class| class.name.starts_with(&first[..end]));
     let ends = first.char_indices().filter(|(_, c)| matches!(c, '.' | ' ' | ','));
     let shared = ends.map(|(at, c)| at + c.len_utf8()).filter(|end| is_shared(*end)).max();
-    let cut = |class: &Class| class.name[shared.unwrap_or(0)..].trim().to_owned();
-    classes.iter().map(cut).collect()
+    let names = classes.iter().map(|class| class.name[shared.unwrap_or(0)..].trim().to_owned());
+    names.collect()
 }
 
 /// More rows do not fit alongside all else that page one has.
-const MOST_ROWS: usize = 9;
+const MAX_ROWS: usize = 9;
 
 /// Ratios where targets are compared, results alongside published ones by class, the results of all experiments side by
 /// side where there are several, the first chart of the only one.
-pub(crate) fn of_cover(paper: &Paper, lang: Lang) -> Option<Drawing> {
-    let compared = paper.cover_comparisons();
-    if let Some(drawing) = of_first_rows(paper, &compared, MOST_ROWS, lang) {
+pub(crate) fn cover_chart(paper: &Paper, lang: Lang) -> Option<Drawing> {
+    let comparisons = paper.cover_comparisons();
+    if let Some(drawing) = deciding_rows_plot(paper, &comparisons, MAX_ROWS, lang) {
         return Some(drawing);
     }
-    let comparisons = paper.comparisons();
-    let beside =
-        comparisons.iter().find_map(|it| of_comparison(paper, it, lang).into_iter().next());
-    if beside.is_some() {
-        return beside;
+    let published = paper.comparisons();
+    let against_published = published
+        .iter()
+        .find_map(|comparison| comparison_charts(paper, comparison, lang).into_iter().next());
+    if against_published.is_some() {
+        return against_published;
     }
-    let measured: Vec<_> = paper.experiments.iter().filter(|own| !own.points.is_empty()).collect();
+    let measured: Vec<_> =
+        paper.experiments.iter().filter(|experiment| !experiment.points.is_empty()).collect();
     match measured.as_slice() {
         [] => None,
         [only] => {
-            let drawn = of_experiment(paper, only, lang).into_iter().next();
-            drawn.or_else(|| results(paper, lang))
+            let first = experiment_charts(paper, only, lang).into_iter().next();
+            first.or_else(|| best_results(paper, lang))
         }
-        _ => results(paper, lang),
+        _ => best_results(paper, lang),
     }
 }
 
 /// The best point of each experiment and target, of the measure that most of them have.
-fn results(paper: &Paper, lang: Lang) -> Option<Drawing> {
+fn best_results(paper: &Paper, lang: Lang) -> Option<Drawing> {
     let metric = |row: &KeyRow<'_>| row.point.main.map_or(Metric::Tps, |(metric, _)| metric);
-    let all = paper.result_rows();
-    let metrics = unique(all.iter().map(metric).collect());
-    let count = |wanted: &Metric| all.iter().filter(|row| metric(row) == *wanted).count();
-    let most = metrics.iter().copied().rev().max_by_key(count)?;
-    let rows: Vec<KeyRow<'_>> = all.iter().copied().filter(|row| metric(row) == most).collect();
+    let rows = paper.result_rows();
+    let metrics = unique(rows.iter().map(metric).collect());
+    let count = |wanted: &Metric| rows.iter().filter(|row| metric(row) == *wanted).count();
+    let most_common = metrics.iter().copied().rev().max_by_key(count)?;
+    let rows: Vec<KeyRow<'_>> =
+        rows.iter().copied().filter(|row| metric(row) == most_common).collect();
     if rows.len() < 2 {
         return None;
     }
-    let metric = match most {
+    let metric = match most_common {
         Metric::Tps => say!(transactions_per_second_2),
-        other => other.title(),
+        metric => metric.title(),
     };
     let caption = say!(best_of_each_experiment, metric);
-    let shown = &rows[..rows.len().min(MOST_ROWS)];
-    let more = (rows.len() > shown.len())
-        .then(|| say!(further_results_in_section_6, n = rows.len() - shown.len()));
-    Some(bars_of(paper, shown, Point::throughput, caption, more, lang))
+    let shown_rows = &rows[..rows.len().min(MAX_ROWS)];
+    let n_hidden = rows.len() - shown_rows.len();
+    let note = (n_hidden > 0).then(|| say!(further_results_in_section_6, n = n_hidden));
+    Some(row_bars(paper, shown_rows, Point::throughput, caption, note, lang))
 }
 
 /// Its name, and where it is found.
@@ -290,42 +305,44 @@ pub(crate) fn totals(
     experiments: &[(usize, &Experiment)],
     lang: Lang,
 ) -> Vec<Drawing> {
-    let is_alone = |row: &KeyRow<'_>| {
-        let own = row.experiment;
-        own.points.len() == 1 && own.published.is_empty() && row.point.main.is_none()
+    let has_no_chart = |row: &KeyRow<'_>| {
+        let experiment = row.experiment;
+        let is_single = experiment.points.len() == 1 && experiment.published.is_empty();
+        is_single && row.point.main.is_none()
     };
-    let all = paper.result_rows().into_iter();
-    let is_here = |row: &KeyRow<'_>| experiments.iter().any(|(index, _)| *index == row.index);
-    let rows: Vec<KeyRow<'_>> = all.filter(|row| is_here(row) && is_alone(row)).collect();
+    let rows = paper.result_rows().into_iter();
+    let is_in_chapter = |row: &KeyRow<'_>| experiments.iter().any(|(index, _)| *index == row.index);
+    let rows: Vec<KeyRow<'_>> =
+        rows.filter(|row| is_in_chapter(row) && has_no_chart(row)).collect();
     if rows.len() < 2 {
         return Vec::new();
     }
-    let is_same = rows.iter().all(|row| row.point.qps.median < 1.01 * row.point.tps.median);
+    let has_equal_rates = rows.iter().all(|row| row.point.qps.median < 1.01 * row.point.tps.median);
     let quantities: [Quantity; 2] = [
         (say!(transactions_per_second_2), |point| point.tps),
         (say!(statements_per_second_2), |point| point.qps),
     ];
-    let shown = quantities.into_iter().take(if is_same { 1 } else { 2 });
-    let drawn = shown.map(|(metric, of)| {
+    let quantities = quantities.into_iter().take(if has_equal_rates { 1 } else { 2 });
+    let drawings = quantities.map(|(metric, get)| {
         let caption = say!(total_of_experiments_with_one_level, metric);
-        bars_of(paper, &rows, of, caption, None, lang)
+        row_bars(paper, &rows, get, caption, None, lang)
     });
-    drawn.collect()
+    drawings.collect()
 }
 
 /// A bar for each row, which says as much of its place as tells it apart.
-fn bars_of(
+fn row_bars(
     paper: &Paper,
     rows: &[KeyRow<'_>],
-    of: impl Fn(&Point) -> Spread,
+    get: impl Fn(&Point) -> Spread,
     caption: Message,
-    more: Option<Message>,
+    note: Option<Message>,
     lang: Lang,
 ) -> Drawing {
     let has_targets = rows.iter().any(|row| row.point.target != rows[0].point.target);
     let has_experiments = rows.iter().any(|row| row.index != rows[0].index);
-    let bar = |row: &KeyRow<'_>| {
-        let (point, spread) = (row.point, of(row.point));
+    let chart_rows = rows.iter().map(|row| {
+        let (point, spread) = (row.point, get(row.point));
         let name = match (has_experiments, has_targets) {
             (true, true) => {
                 let parts = [row.experiment.title.clone(), Message::verbatim(&point.target)];
@@ -343,20 +360,19 @@ fn bars_of(
             text: format::short(spread.median) + &forbidding(paper, &point.checks),
             ..ChartRow::default()
         }
-    };
-    let shown: Vec<ChartRow> = rows.iter().map(bar).collect();
-    bars(shown, caption, more, lang)
+    });
+    bars(chart_rows.collect(), caption, note, lang)
 }
 
 /// Bars from 0, each with its name and value.
 pub(crate) fn bars(
     rows: Vec<ChartRow>,
     caption: Message,
-    more: Option<Message>,
+    note: Option<Message>,
     lang: Lang,
 ) -> Drawing {
-    let ends = |row: &ChartRow| [row.bar, row.interval.map(|(_, high)| high)];
-    let highest = rows.iter().flat_map(ends).flatten().fold(f64::MIN_POSITIVE, f64::max);
+    let ends = rows.iter().flat_map(|row| [row.bar, row.interval.map(|(_, high)| high)]);
+    let highest = ends.flatten().fold(f64::MIN_POSITIVE, f64::max);
     let scale = AxisScale::Linear { from: 0.0, to: highest };
     let chart = RowChart {
         width: WIDE.0,
@@ -365,7 +381,7 @@ pub(crate) fn bars(
         groups: vec![(String::new(), rows)],
         ..RowChart::default()
     };
-    let caption: Vec<Message> = [caption].into_iter().chain(more).collect();
+    let caption: Vec<Message> = [caption].into_iter().chain(note).collect();
     figure(vec![chart.svg()], Vec::new(), &caption, lang)
 }
 
@@ -373,15 +389,18 @@ pub(crate) fn bars(
 mod tests {
     use super::*;
 
-    fn names(of: &[&str]) -> Vec<String> {
+    fn shorten(names: &[&str]) -> Vec<String> {
         let class = |name: &&str| Class { name: (*name).to_owned(), ..Class::default() };
-        shortened(&of.iter().map(class).collect::<Vec<_>>())
+        short_names(&names.iter().map(class).collect::<Vec<_>>())
     }
 
     #[test]
     fn what_all_names_begin_with_is_left_out() {
-        assert_eq!(names(&["rds.mysql.t1.small", "rds.mysql.s1.small"]), ["t1.small", "s1.small"]);
-        assert_eq!(names(&["standard", "enterprise"]), ["standard", "enterprise"]);
-        assert_eq!(names(&["polar.o.x4.large", "polar.o.x4.medium"]), ["large", "medium"]);
+        assert_eq!(
+            shorten(&["rds.mysql.t1.small", "rds.mysql.s1.small"]),
+            ["t1.small", "s1.small"]
+        );
+        assert_eq!(shorten(&["standard", "enterprise"]), ["standard", "enterprise"]);
+        assert_eq!(shorten(&["polar.o.x4.large", "polar.o.x4.medium"]), ["large", "medium"]);
     }
 }

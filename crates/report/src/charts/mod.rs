@@ -5,10 +5,10 @@ mod forest;
 mod over_time;
 
 pub use bars::forbidding;
-pub(crate) use bars::{bars, of_comparison, of_cover, totals};
+pub(crate) use bars::{bars, comparison_charts, cover_chart, totals};
 pub(crate) use forest::forests;
 pub use over_time::{Rate, panel, rate_over_time, stretches};
-pub(crate) use over_time::{TPS, of_trials};
+pub(crate) use over_time::{TPS, trial_charts};
 
 pub use crate::blocks::Drawing;
 use crate::evidence::published::published_metric;
@@ -18,20 +18,20 @@ use crate::svg::{
     Axis, AxisScale, BarColumn, BarColumns, BarGroup, Chart, ChartRow, RowChart, Series, Shade,
     Stroke,
 };
-use bars::{classes, classes_of_targets};
+use bars::{classes, target_class_charts};
 use dyno_facts::statistics::{Metric, mean_interval};
-use dyno_facts::{Lang, Message, PublishedRow, Purpose, SeriesRow, say};
+use dyno_facts::{Lang, Message, Purpose, SeriesRow, say};
 use dyno_judge::findings::verdict::{bounds, ratio_of_row};
-use forest::{of_first_rows, throughput_interval};
+use forest::{deciding_rows_plot, throughput_interval};
 
 pub const WIDE: (f64, f64) = (960.0, 360.0);
 pub const SMALL: (f64, f64) = (470.0, 160.0);
 const COLORS: usize = 7;
 const PUBLISHED: &str = "published";
 
-/// The charts of an experiment.
-pub fn of_experiment(paper: &Paper, experiment: &Experiment, lang: Lang) -> Vec<Drawing> {
-    let curves = Curves { paper, experiment, levels: Levels::of(experiment), lang };
+/// Draws throughput and latency of an experiment by load level or over time.
+pub fn experiment_charts(paper: &Paper, experiment: &Experiment, lang: Lang) -> Vec<Drawing> {
+    let curves = Curves { paper, experiment, levels: Levels::new(experiment), lang };
     if curves.levels.values.is_empty() || experiment.is_pass() {
         return Vec::new();
     }
@@ -40,10 +40,11 @@ pub fn of_experiment(paper: &Paper, experiment: &Experiment, lang: Lang) -> Vec<
         figures.extend(classes(paper, experiment, lang));
         return figures;
     }
-    let measure = Measure::of(experiment);
+    let measure = Measure::new(experiment);
     figures.push(curves.throughput(&measure));
-    figures.extend(measure.beside(experiment).map(|own| curves.throughput(&own)));
-    figures.extend(classes_of_targets(paper, experiment, lang));
+    figures
+        .extend(measure.statements_measure(experiment).map(|measure| curves.throughput(&measure)));
+    figures.extend(target_class_charts(paper, experiment, lang));
     figures.extend(curves.latency());
     figures.extend(curves.latency_against_throughput());
     figures
@@ -62,13 +63,13 @@ impl Curves<'_> {
     fn scale_out(&self) -> Option<Drawing> {
         let (paper, experiment, lang) = (self.paper, self.experiment, self.lang);
         let rows = &experiment.node_scaling;
-        let most = rows.iter().map(|row| row.nodes).max()?;
-        let least = rows.iter().map(|row| row.nodes).min()?;
+        let max_nodes = rows.iter().map(|row| row.nodes).max()?;
+        let min_nodes = rows.iter().map(|row| row.nodes).min()?;
         let clusters: Vec<&[NodeScaling]> = rows.chunk_by(|a, b| a.cluster == b.cluster).collect();
         let mut series: Vec<Series> = Vec::new();
         for cluster in &clusters {
-            series.push(measured(paper, cluster, lang));
-            series.push(proportional(paper, cluster, clusters.len() > 1, lang));
+            series.push(measured_series(paper, cluster, lang));
+            series.push(proportional_series(paper, cluster, clusters.len() > 1, lang));
         }
         let highest = rows.iter().map(|row| row.qps.max);
         let description =
@@ -84,8 +85,10 @@ impl Curves<'_> {
         }
         let x = Axis {
             label: say!(read_only_nodes_2).render(lang),
-            scale: AxisScale::Linear { from: f64::from(least), to: f64::from(most) },
-            ticks: (least..=most).map(|nodes| (f64::from(nodes), nodes.to_string())).collect(),
+            scale: AxisScale::Linear { from: f64::from(min_nodes), to: f64::from(max_nodes) },
+            ticks: (min_nodes..=max_nodes)
+                .map(|nodes| (f64::from(nodes), nodes.to_string()))
+                .collect(),
         };
         Some(self.wide(&description, [x, y], series, &caption))
     }
@@ -96,21 +99,22 @@ impl Curves<'_> {
         let published = self.published_points(measure);
         let mut series: Vec<Series> = Vec::new();
         // Intervals are of what an experiment is ranked by.
-        let is_main = measure.metric == Measure::of(experiment).metric;
+        let is_main = measure.metric == Measure::new(experiment).metric;
         let interval = |point: &Point| throughput_interval(paper, point).filter(|_| is_main);
         let has_intervals = experiment.points.iter().all(|point| interval(point).is_some());
-        for target in targets_of(experiment) {
-            let own: Vec<&Point> =
-                swept(experiment).filter(|point| point.target == target).collect();
-            let x = levels.of;
-            let is_repeated = own.iter().any(|point| point.repeats > 1);
-            let y = |point: &Point| (measure.of)(point);
-            let band = own.iter().map(|point| {
+        for target in target_labels(experiment) {
+            let target_points: Vec<&Point> =
+                swept_points(experiment).filter(|point| point.target == target).collect();
+            let x = levels.get;
+            let is_repeated = target_points.iter().any(|point| point.repeats > 1);
+            let y = |point: &Point| (measure.get)(point);
+            let band = target_points.iter().map(|point| {
                 let (low, high) = if has_intervals { interval(point) } else { None }
                     .unwrap_or((y(point).min, y(point).max));
                 (x(point), low.max(0.0), high)
             });
-            let points = own.iter().map(|point| (x(point), Some(y(point).median))).collect();
+            let points =
+                target_points.iter().map(|point| (x(point), Some(y(point).median))).collect();
             series.push(Series {
                 band: if is_repeated { band.collect() } else { Vec::new() },
                 has_dots: true,
@@ -128,21 +132,22 @@ impl Curves<'_> {
                 ..Series::line(say!(published).render(lang), PUBLISHED.to_owned(), points)
             });
         }
-        let spread = |point: &Point| (measure.of)(point);
+        let spread = |point: &Point| (measure.get)(point);
         let bands = series.iter().flat_map(|series| &series.band).map(|(_, _, high)| *high);
         let ends = experiment.points.iter().flat_map(|p| [spread(p).min, spread(p).max]);
-        let own: Vec<f64> = ends.chain(bands).collect();
-        let more: Vec<f64> = published.iter().map(|(x, _)| *x).collect();
+        let measured: Vec<f64> = ends.chain(bands).collect();
+        let published_levels: Vec<f64> = published.iter().map(|(x, _)| *x).collect();
         let description = say!(
             measure_of_experiment_against_levels,
             measure = &measure.name,
             experiment = &experiment.title,
             levels = &levels.label
         );
-        let y = throughput_axis(&measure.label, &own, &published, lang);
-        let bands = match has_intervals {
-            true => say!(lines_join_the_medians_the_band),
-            false => say!(lines_join_the_medians_the_band_spans),
+        let y = throughput_axis(&measure.label, &measured, &published, lang);
+        let bands = if has_intervals {
+            say!(lines_join_the_medians_the_band)
+        } else {
+            say!(lines_join_the_medians_the_band_spans)
         };
         let caption = [
             Some(say!(measure_against_levels, measure = &measure.name, levels = &levels.label)),
@@ -150,7 +155,7 @@ impl Curves<'_> {
             (!published.is_empty()).then(|| say!(published_figures_in_gray)),
         ];
         let caption: Vec<Message> = caption.into_iter().flatten().collect();
-        self.wide(&description, [levels.axis(&more, lang), y], series, &caption)
+        self.wide(&description, [levels.axis(&published_levels, lang), y], series, &caption)
     }
 
     /// Published throughputs that state their workers; those of counterparts where there are any.
@@ -158,31 +163,30 @@ impl Curves<'_> {
         if !self.levels.is_clients {
             return Vec::new();
         }
-        let rows = || self.experiment.published.iter().flat_map(|shown| &shown.table.rows);
+        let rows = || self.experiment.published.iter().flat_map(|published| &published.table.rows);
         let has_counterparts = rows().any(|row| !row.targets.is_empty());
-        let chosen = rows().filter(|row| !has_counterparts || !row.targets.is_empty());
-        chosen
-            .filter_map(|row| Some((row.workers()?, *row.metrics.get(measure.metric.name())?)))
+        let rows = rows().filter(|row| !has_counterparts || !row.targets.is_empty());
+        rows.filter_map(|row| Some((row.workers()?, *row.metrics.get(measure.metric.name())?)))
             .collect()
     }
 
     fn latency(&self) -> Option<Drawing> {
         let (paper, experiment, levels, lang) =
             (self.paper, self.experiment, &self.levels, self.lang);
-        let targets = targets_of(experiment);
+        let targets = target_labels(experiment);
         let mut series = Vec::new();
         for target in &targets {
             for (name, stroke, percentile) in PERCENTILES {
-                let own = swept(experiment).filter(|point| point.target == *target);
+                let points = swept_points(experiment).filter(|point| point.target == *target);
                 let ms = |point: &Point| percentile(point).map(|spread| spread.median / 1e3);
-                let points = own.map(|point| ((levels.of)(point), ms(point))).collect();
-                let full =
+                let points = points.map(|point| ((levels.get)(point), ms(point))).collect();
+                let full_name =
                     if targets.len() > 1 { format!("{target} {name}") } else { name.to_owned() };
                 series.push(Series {
                     stroke,
                     has_dots: true,
-                    end_label: Some(full.clone()),
-                    ..Series::line(full, color(paper, target), points)
+                    end_label: Some(full_name.clone()),
+                    ..Series::line(full_name, color(paper, target), points)
                 });
             }
         }
@@ -210,21 +214,21 @@ impl Curves<'_> {
     fn latency_against_throughput(&self) -> Option<Drawing> {
         let (paper, experiment, levels, lang) =
             (self.paper, self.experiment, &self.levels, self.lang);
-        let measure = Measure::of(experiment);
+        let measure = Measure::new(experiment);
         let line = |target: &str| {
-            let own = swept(experiment).filter(|point| point.target == target);
-            let mut own: Vec<(f64, f64, f64)> = own
+            let points = swept_points(experiment).filter(|point| point.target == target);
+            let mut points: Vec<(f64, f64, f64)> = points
                 .filter_map(|point| {
                     let latency = point.p95_us?.median / 1e3;
-                    Some(((levels.of)(point), (measure.of)(point).median, latency))
+                    Some(((levels.get)(point), (measure.get)(point).median, latency))
                 })
                 .collect();
-            own.sort_by(|a, b| a.0.total_cmp(&b.0));
-            let points = own.iter().map(|(_, tps, ms)| (*tps, Some(*ms))).collect();
+            points.sort_by(|a, b| a.0.total_cmp(&b.0));
+            let points = points.iter().map(|(_, tps, ms)| (*tps, Some(*ms))).collect();
             let line = Series::line(target.to_owned(), color(paper, target), points);
             Series { has_dots: true, ..line }
         };
-        let series: Vec<Series> = targets_of(experiment).into_iter().map(line).collect();
+        let series: Vec<Series> = target_labels(experiment).into_iter().map(line).collect();
         let points = || series.iter().flat_map(|series| &series.points);
         let values = Series::values(&series);
         if values.len() < 2 {
@@ -254,30 +258,31 @@ impl Curves<'_> {
 
 /// The points of a sweep or search: what was chosen and measured again at the same load is not a second
 /// point of the curve.
-fn swept(experiment: &Experiment) -> impl Iterator<Item = &Point> {
+fn swept_points(experiment: &Experiment) -> impl Iterator<Item = &Point> {
     let load = |point: &Point| (point.target.clone(), point.rate_per_s, point.load());
-    let is_again = move |point: &Point| {
-        let mut others = experiment.points.iter();
+    let is_repeated = move |point: &Point| {
+        let mut points = experiment.points.iter();
         point.purpose == Purpose::Confirm
-            && others.any(|o| o.purpose != Purpose::Confirm && load(o) == load(point))
+            && points.any(|other| other.purpose != Purpose::Confirm && load(other) == load(point))
     };
     // The closed loop that a search begins with has no place among scheduled rates.
     let is_level = |point: &&Point| point.rate_per_s.is_some() == experiment.is_open_loop;
-    experiment.points.iter().filter(is_level).filter(move |point| !is_again(point))
+    experiment.points.iter().filter(is_level).filter(move |point| !is_repeated(point))
 }
 
 /// The class of a target's color: one of the paper's, or `p` and its place where the publisher has chosen one.
 pub fn color(paper: &Paper, target: &str) -> String {
     let place = paper.targets.iter().position(|known| known.label == target).unwrap_or(0);
-    match paper.own_colors().any(|(own, _)| own == place) {
-        true => format!("p{place}"),
-        false => format!("s{}", place % COLORS),
+    if paper.own_colors().any(|(colored, _)| colored == place) {
+        format!("p{place}")
+    } else {
+        format!("s{}", place % COLORS)
     }
 }
 
 pub fn linear_axis(label: &str, values: impl Iterator<Item = f64>, ticks: usize) -> Axis {
     let scale = AxisScale::from_zero(0.0, values.fold(0.0, f64::max), ticks);
-    Axis::of(label.to_owned(), scale, scale.ticks(ticks))
+    Axis::new(label.to_owned(), scale, scale.ticks(ticks))
 }
 
 /// Linear; logarithmic where the values span more than a factor of 30.
@@ -285,44 +290,51 @@ pub(crate) fn latency_axis(values: &[f64], ticks: usize, lang: Lang) -> Axis {
     let above_zero = || values.iter().copied().filter(|value| *value > 0.0);
     let low = above_zero().fold(f64::INFINITY, f64::min);
     let high = above_zero().fold(0.0, f64::max);
-    match low.is_finite() && high / low > 30.0 {
-        true => log_axis(say!(latency_ms), (low, high), ticks, lang),
-        false => linear_axis(&say!(latency_ms).render(lang), values.iter().copied(), ticks),
+    if low.is_finite() && high / low > 30.0 {
+        log_axis(say!(latency_ms), (low, high), ticks, lang)
+    } else {
+        linear_axis(&say!(latency_ms).render(lang), values.iter().copied(), ticks)
     }
 }
 
 fn log_axis(label: Message, (low, high): (f64, f64), ticks: usize, lang: Lang) -> Axis {
     let scale = AxisScale::round_log(low, high);
     let label = say!(axis_logarithmic, axis = label);
-    Axis::of(label.render(lang), scale, scale.ticks(ticks + 2))
+    Axis::new(label.render(lang), scale, scale.ticks(ticks + 2))
 }
 
 /// Published throughputs above so many times one's own would press these flat on a linear axis.
-const PRESSED_FLAT: f64 = 8.0;
+const MAX_LINEAR_RATIO: f64 = 8.0;
 
 /// The axis of one's own results, least to highest, and published ones.
-fn throughput_axis(label: &Message, own: &[f64], published: &[(f64, f64)], lang: Lang) -> Axis {
+fn throughput_axis(
+    label: &Message,
+    measured: &[f64],
+    published: &[(f64, f64)],
+    lang: Lang,
+) -> Axis {
     const TICKS: usize = 5;
-    let low = own.iter().copied().fold(f64::INFINITY, f64::min);
-    let [own_high, high] = [own.to_vec(), published.iter().map(|(_, y)| *y).collect()]
+    let low = measured.iter().copied().fold(f64::INFINITY, f64::min);
+    let [measured_high, high] = [measured.to_vec(), published.iter().map(|(_, y)| *y).collect()]
         .map(|values: Vec<f64>| values.into_iter().fold(0.0, f64::max));
-    match low > 0.0 && high > PRESSED_FLAT * own_high {
-        true => log_axis(label.clone(), (low, high), TICKS, lang),
-        false => linear_axis(&label.render(lang), [own_high, high].into_iter(), TICKS),
+    if low > 0.0 && high > MAX_LINEAR_RATIO * measured_high {
+        log_axis(label.clone(), (low, high), TICKS, lang)
+    } else {
+        linear_axis(&label.render(lang), [measured_high, high].into_iter(), TICKS)
     }
 }
 
-fn targets_of(experiment: &Experiment) -> Vec<&str> {
+fn target_labels(experiment: &Experiment) -> Vec<&str> {
     unique(experiment.points.iter().map(|point| point.target.as_str()).collect())
 }
 
 /// Longer names at the ends of lines leave too little of a chart of half the width.
-const LONGEST_OF_HALF: usize = 14;
+const MAX_HALF_LABEL: usize = 14;
 
 /// Half as wide. If there are several lines, the legend above names them.
 pub fn halved(chart: Chart) -> Chart {
-    let is_alone = chart.series.len() == 1;
-    let fits = |name: &String| is_alone && name.chars().count() <= LONGEST_OF_HALF;
+    let has_one_line = chart.series.len() == 1;
+    let fits = |name: &String| has_one_line && name.chars().count() <= MAX_HALF_LABEL;
     let line = |series: Series| Series { end_label: series.end_label.filter(fits), ..series };
     let series = chart.series.into_iter().map(line).collect();
     Chart { width: SMALL.0, height: 300.0, series, ..chart }
@@ -350,7 +362,7 @@ pub fn legend(chart: &Chart) -> Vec<(String, String)> {
 }
 
 /// A percentile: its name, its stroke, if it is found.
-type Percentile<Of, Is> = (&'static str, Stroke, fn(&Of) -> Is);
+type Percentile<Source, Value> = (&'static str, Stroke, fn(&Source) -> Value);
 
 const PERCENTILES: [Percentile<Point, Option<Spread>>; 3] = [
     ("p50", Stroke::Solid, |point| point.p50_us),
@@ -367,33 +379,33 @@ struct Measure {
     label: Message,
     /// In captions.
     name: Message,
-    of: fn(&Point) -> Spread,
+    get: fn(&Point) -> Spread,
     metric: Metric,
 }
 
 impl Measure {
-    fn of(experiment: &Experiment) -> Measure {
+    fn new(experiment: &Experiment) -> Measure {
         let metric = experiment.ranked_by();
         let (label, name) = match metric {
             Metric::Tpmc => (say!(new_orders_per_minute_tpmc), metric.title()),
             // Papers give reads as statements per second.
             Metric::Tps if experiment.only_reads() => {
                 let (label, name) = (say!(statements_per_second), say!(throughput));
-                return Measure { label, name, of: |point| point.qps, metric: Metric::Qps };
+                return Measure { label, name, get: |point| point.qps, metric: Metric::Qps };
             }
             _ => (say!(transactions_per_second), say!(throughput)),
         };
-        Measure { label, name, of: Point::throughput, metric }
+        Measure { label, name, get: Point::throughput, metric }
     }
 
     /// Statements alongside transactions of several; papers of sysbench give both.
-    fn beside(&self, experiment: &Experiment) -> Option<Measure> {
+    fn statements_measure(&self, experiment: &Experiment) -> Option<Measure> {
         let has_several = |point: &Point| point.qps.median > SEVERAL * point.tps.median;
         let is_apart = self.metric == Metric::Tps && experiment.points.iter().all(has_several);
         is_apart.then(|| Measure {
             label: say!(statements_per_second),
             name: say!(statements_per_second_2),
-            of: |point| point.qps,
+            get: |point| point.qps,
             metric: Metric::Qps,
         })
     }
@@ -405,14 +417,14 @@ struct Levels {
     label: Message,
     /// Set if they are virtual clients.
     is_clients: bool,
-    of: fn(&Point) -> f64,
+    get: fn(&Point) -> f64,
     values: Vec<f64>,
 }
 
 impl Levels {
-    fn of(experiment: &Experiment) -> Levels {
-        let distinct = |of: fn(&Point) -> f64| {
-            let mut values: Vec<f64> = experiment.points.iter().map(of).collect();
+    fn new(experiment: &Experiment) -> Levels {
+        let distinct = |get: fn(&Point) -> f64| {
+            let mut values: Vec<f64> = experiment.points.iter().map(get).collect();
             values.sort_by(f64::total_cmp);
             values.dedup();
             values
@@ -420,22 +432,22 @@ impl Levels {
         let rate: fn(&Point) -> f64 = |point| point.rate_per_s.unwrap_or(0.0);
         let scale: fn(&Point) -> f64 = |point| point.scale().map_or(0.0, |scale| scale.value);
         let [rates, loads, scales] = [rate, Point::load, scale].map(distinct);
-        let named = experiment.points.iter().find_map(Point::scale);
-        let named = named.filter(|_| loads.len() == 1 && scales.len() > 1);
+        let first_scale = experiment.points.iter().find_map(Point::scale);
+        let first_scale = first_scale.filter(|_| loads.len() == 1 && scales.len() > 1);
         let load: fn(&Point) -> f64 = Point::load;
-        let (label, is_clients, of, values) = match named {
+        let (label, is_clients, get, values) = match first_scale {
             _ if rates.len() > 1 => (say!(offered_transactions_per_second), false, rate, rates),
-            Some(named) => (named.label.clone(), false, scale, scales),
+            Some(first) => (first.label.clone(), false, scale, scales),
             None if experiment.has_terminals() => (say!(terminals_2), true, load, loads),
             None => (say!(workers_2), true, load, loads),
         };
-        Levels { label, is_clients, of, values }
+        Levels { label, is_clients, get, values }
     }
 
     /// Load levels are usually doubled: a logarithmic axis gives them equal steps.
-    fn axis(&self, more: &[f64], lang: Lang) -> Axis {
+    fn axis(&self, published: &[f64], lang: Lang) -> Axis {
         let mut values = self.values.clone();
-        values.extend_from_slice(more);
+        values.extend_from_slice(published);
         values.sort_by(f64::total_cmp);
         values.dedup();
         let (low, high) = (values[0], values[values.len() - 1]);
@@ -451,7 +463,7 @@ impl Levels {
     }
 }
 
-fn measured(paper: &Paper, cluster: &[NodeScaling], lang: Lang) -> Series {
+fn measured_series(paper: &Paper, cluster: &[NodeScaling], lang: Lang) -> Series {
     let name = match cluster[0].cluster.as_str() {
         "" => say!(measured).render(lang),
         name => name.to_owned(),
@@ -468,15 +480,21 @@ fn measured(paper: &Paper, cluster: &[NodeScaling], lang: Lang) -> Series {
 }
 
 /// The proportional extrapolation from the fewest nodes to more of them.
-fn proportional(paper: &Paper, cluster: &[NodeScaling], is_named: bool, lang: Lang) -> Series {
-    let name = match is_named {
-        true => say!(in_proportion_cluster, cluster = &cluster[0].cluster),
-        false => say!(in_proportion),
+fn proportional_series(
+    paper: &Paper,
+    cluster: &[NodeScaling],
+    is_named: bool,
+    lang: Lang,
+) -> Series {
+    let name = if is_named {
+        say!(in_proportion_cluster, cluster = &cluster[0].cluster)
+    } else {
+        say!(in_proportion)
     };
-    let ideal = |row: &NodeScaling| {
+    let points = cluster.iter().map(|row| {
         (f64::from(row.nodes), (row.efficiency > 0.0).then(|| row.qps.median / row.efficiency))
-    };
-    let points = cluster.iter().map(ideal).collect();
+    });
+    let points = points.collect();
     let line = Series::line(name.render(lang), color(paper, &cluster[0].target), points);
     Series { stroke: Stroke::Dashed, ..line }
 }

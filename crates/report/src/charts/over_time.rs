@@ -4,26 +4,26 @@ use super::*;
 
 /// A series with more intervals is drawn in as many stretches; papers of many trials draw fewer, so
 /// that they stay small.
-const MOST_STRETCHES: usize = 120;
-const FEWEST_STRETCHES: usize = 24;
+const MAX_STRETCHES: usize = 120;
+const MIN_STRETCHES: usize = 24;
 /// Stretches of all trials of a paper together.
-const STRETCHES_OF_ALL: usize = 6_000;
+const MAX_STRETCHES_IN_TOTAL: usize = 6_000;
 
 /// At most this many trials are drawn.
-const MOST_DRAWN: usize = 120;
+const MAX_DRAWN: usize = 120;
 
 /// Returns the charts of the first trials over time, and the number of trials that are not drawn.
-pub(crate) fn of_trials(paper: &Paper, lang: Lang) -> (Vec<Drawing>, usize) {
+pub(crate) fn trial_charts(paper: &Paper, lang: Lang) -> (Vec<Drawing>, usize) {
     let trials: Vec<&Trial> = paper.trials.iter().filter(|trial| trial.series.len() > 1).collect();
-    let charts = trials.iter().take(MOST_DRAWN).map(|trial| of_trial(paper, trial, lang));
-    (charts.collect(), trials.len().saturating_sub(MOST_DRAWN))
+    let charts = trials.iter().take(MAX_DRAWN).map(|trial| trial_chart(paper, trial, lang));
+    (charts.collect(), trials.len().saturating_sub(MAX_DRAWN))
 }
 
 /// Throughput and latency of a trial over time.
-fn of_trial(paper: &Paper, trial: &Trial, lang: Lang) -> Drawing {
-    let share = STRETCHES_OF_ALL / paper.trials.len().clamp(1, MOST_DRAWN);
-    let most = share.clamp(FEWEST_STRETCHES, MOST_STRETCHES);
-    let length = trial.series.len().div_ceil(most);
+fn trial_chart(paper: &Paper, trial: &Trial, lang: Lang) -> Drawing {
+    let share = MAX_STRETCHES_IN_TOTAL / paper.trials.len().clamp(1, MAX_DRAWN);
+    let max_stretches = share.clamp(MIN_STRETCHES, MAX_STRETCHES);
+    let length = trial.series.len().div_ceil(max_stretches);
     let stretches: Vec<&[SeriesRow]> = trial.series.chunks(length).collect();
     let class = color(paper, &trial.target);
     let per_s = say!(transactions_per_second);
@@ -69,7 +69,7 @@ pub fn panel(trial: &Trial, what: &Message, y: Axis, series: Vec<Series>, lang: 
         width: SMALL.0,
         height: SMALL.1,
         description: say!(of_trial_over_time, what, trial = &trial.label).render(lang),
-        x: Axis::of(say!(seconds).render(lang), scale, scale.ticks(6)),
+        x: Axis::new(say!(seconds).render(lang), scale, scale.ticks(6)),
         y,
         left_letters: 0,
         shades: shades(trial, lang),
@@ -78,7 +78,7 @@ pub fn panel(trial: &Trial, what: &Message, y: Axis, series: Vec<Series>, lang: 
 }
 
 pub fn stretches(series: &[SeriesRow]) -> Vec<&[SeriesRow]> {
-    series.chunks(series.len().div_ceil(MOST_STRETCHES)).collect()
+    series.chunks(series.len().div_ceil(MAX_STRETCHES)).collect()
 }
 
 fn middle(stretch: &[SeriesRow]) -> f64 {
@@ -109,8 +109,8 @@ pub fn rate_over_time(stretches: &[&[SeriesRow]], rate: &Rate<'_>, class: &str) 
     let is_thinned = stretches.iter().any(|stretch| stretch.len() > 1);
     let mean = |stretch: &&[SeriesRow]| (middle(stretch), rate.over(stretch));
     let range = |stretch: &&[SeriesRow]| {
-        let each = || stretch.chunks(1).filter_map(|row| rate.over(row));
-        Some((middle(stretch), each().reduce(f64::min)?, each().reduce(f64::max)?))
+        let rates = || stretch.chunks(1).filter_map(|row| rate.over(row));
+        Some((middle(stretch), rates().reduce(f64::min)?, rates().reduce(f64::max)?))
     };
     let points = stretches.iter().map(mean).collect();
     Series {

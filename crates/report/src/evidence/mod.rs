@@ -52,7 +52,7 @@ impl Paper {
         gates: &[String],
         naming: &Naming<'_>,
     ) -> Paper {
-        let judgment = Judgment::of(runs, published, gates, naming);
+        let judgment = Judgment::from_runs(runs, published, gates, naming);
         Paper { distributions: distributions(&judgment, runs), edition: Edition::Full, judgment }
     }
 
@@ -116,20 +116,20 @@ pub(crate) const SHARES: [(f64, &str); 6] = [
 
 /// One for each kind of each best point whose run folder still has the histograms.
 fn distributions(evidence: &Evidence, runs: &[RunData]) -> Vec<LatencyDistribution> {
-    let mut found = Vec::new();
+    let mut distributions = Vec::new();
     for row in evidence.key_rows() {
-        let kinds = histograms(&evidence.trials_of(row.point), runs);
-        let is_one = kinds.len() == 1;
-        found.extend(kinds.into_iter().map(|(kind, latencies)| LatencyDistribution {
+        let kinds = histograms(&evidence.point_trials(row.point), runs);
+        let has_one_kind = kinds.len() == 1;
+        distributions.extend(kinds.into_iter().map(|(kind, latencies)| LatencyDistribution {
             experiment_index: row.index,
             target: row.point.target.clone(),
             workers: row.point.workers,
-            kind: if is_one { String::new() } else { kind },
+            kind: if has_one_kind { String::new() } else { kind },
             count: latencies.count(),
             quantiles: quantiles(&latencies),
         }));
     }
-    found
+    distributions
 }
 
 /// The histograms of some trials by kind, repeats added up: percentiles can't be averaged.
@@ -139,8 +139,8 @@ fn histograms(trials: &[&Trial], runs: &[RunData]) -> BTreeMap<String, Latencies
         let data = runs.get(trial.run - 1).and_then(|run| {
             run.trials.iter().find(|data| data.summary.trial == trial.summary.trial)
         });
-        let own = data.and_then(|data| data.histograms().ok()).unwrap_or_default();
-        for (kind, latencies) in own {
+        let histograms = data.and_then(|data| data.histograms().ok()).unwrap_or_default();
+        for (kind, latencies) in histograms {
             if trial.summary.kinds.iter().any(|known| known.name == kind) {
                 kinds.entry(kind).or_default().add(&latencies);
             }
@@ -171,18 +171,19 @@ pub(crate) fn statements<'a>(trials: impl Iterator<Item = &'a Trial>) -> Vec<Sta
     }
     let trials: Vec<&Trial> = trials.collect();
     let is_complete = |trial: &Trial| trial.status == "complete";
-    let has_better =
-        |trial: &Trial| trials.iter().any(|o| level(o) == level(trial) && is_complete(o));
+    let has_better = |trial: &Trial| {
+        trials.iter().any(|other| level(other) == level(trial) && is_complete(other))
+    };
     let mut rows: Vec<StatementRow<'_>> = Vec::new();
     for trial in trials.iter().filter(|trial| is_complete(trial) || !has_better(trial)) {
         let (target, workers) = level(trial);
         for statement in &trial.summary.statement_latencies {
-            let same = |row: &&mut StatementRow<'_>| {
-                let known = (row.0, row.1, &row.2.script, row.2.number);
-                known == (target, workers, &statement.script, statement.number)
+            let is_same_statement = |row: &&mut StatementRow<'_>| {
+                let row_key = (row.0, row.1, &row.2.script, row.2.number);
+                row_key == (target, workers, &statement.script, statement.number)
             };
-            match rows.iter_mut().find(same) {
-                Some(row) => add(&mut row.2, statement),
+            match rows.iter_mut().find(is_same_statement) {
+                Some(row) => merge_latency(&mut row.2, statement),
                 None => rows.push((target, workers, statement.clone())),
             }
         }
@@ -190,15 +191,15 @@ pub(crate) fn statements<'a>(trials: impl Iterator<Item = &'a Trial>) -> Vec<Sta
     rows
 }
 
-fn add(row: &mut StatementLatency, more: &StatementLatency) {
-    let count = row.count + more.count;
-    if more.count > 0 {
-        let sum_us = row.mean_us * row.count as f64 + more.mean_us * more.count as f64;
-        row.min_us = if row.count == 0 { more.min_us } else { row.min_us.min(more.min_us) };
+fn merge_latency(row: &mut StatementLatency, other: &StatementLatency) {
+    let count = row.count + other.count;
+    if other.count > 0 {
+        let sum_us = row.mean_us * row.count as f64 + other.mean_us * other.count as f64;
+        row.min_us = if row.count == 0 { other.min_us } else { row.min_us.min(other.min_us) };
         row.mean_us = sum_us / count as f64;
-        row.max_us = row.max_us.max(more.max_us);
+        row.max_us = row.max_us.max(other.max_us);
     }
     row.count = count;
-    row.failures += more.failures;
-    row.retries += more.retries;
+    row.failures += other.failures;
+    row.retries += other.retries;
 }

@@ -2,9 +2,9 @@
 //! the conditions that differ; and what the work costs.
 
 use crate::evidence::{
-    Evidence, Experiment, KeyRow, Paper, PaperTarget, Point, Published, Spread, counterpart,
+    Evidence, Experiment, Paper, PaperTarget, Point, Published, Spread, counterpart,
 };
-use crate::families::family_of;
+use crate::families::find_family;
 use crate::format::{bytes, plain, unique, whole};
 use dyno_facts::statistics::Metric;
 use dyno_facts::{Message, Price, PublishedRow, say};
@@ -123,23 +123,25 @@ impl Paper {
         let mut tables: Vec<(&Published, Vec<&Experiment>, Vec<Pair<'_>>)> = Vec::new();
         for experiment in experiments() {
             for published in &experiment.published {
-                let same =
-                    tables.iter_mut().find(|(it, ..)| it.table.title == published.table.title);
-                match same {
+                let listed = tables
+                    .iter_mut()
+                    .find(|(other, ..)| other.table.title == published.table.title);
+                match listed {
                     Some((_, users, pairs)) => {
                         users.push(experiment);
-                        pairs.extend(pairs_of(experiment, published));
+                        pairs.extend(published_pairs(experiment, published));
                     }
                     None => {
-                        let pairs = pairs_of(experiment, published).collect();
+                        let pairs = published_pairs(experiment, published).collect();
                         tables.push((published, vec![experiment], pairs));
                     }
                 }
             }
         }
         tables.retain(|(_, users, pairs)| {
-            let is_whole = users.iter().any(|user| user.ranked_by() != Metric::Tps);
-            let is_shared = users.iter().any(|user| user.name != users[0].name) || is_whole;
+            let has_whole_benchmarks = users.iter().any(|user| user.ranked_by() != Metric::Tps);
+            let is_shared =
+                users.iter().any(|user| user.name != users[0].name) || has_whole_benchmarks;
             is_shared && pairs.iter().any(|pair| pair.point.is_some())
         });
         tables.into_iter().map(|(table, _, pairs)| compare(table, &pairs)).collect()
@@ -148,120 +150,123 @@ impl Paper {
     /// Every target of every experiment alongside its rows: those that the suite names, else the nearest one.
     /// Seconds of statements stand in tables of their families.
     pub fn beside(&self) -> Vec<BesidePublished<'_>> {
-        let mut found = Vec::new();
-        for experiment in self.experiments.iter().filter(|own| !own.is_pass()) {
+        let mut results = Vec::new();
+        for experiment in self.experiments.iter().filter(|experiment| !experiment.is_pass()) {
             for target in &self.targets {
-                for (published, metric) in
-                    experiment.published.iter().flat_map(|own| METRICS.map(|metric| (own, metric)))
-                {
+                let tables = experiment.published.iter();
+                let tables = tables.flat_map(|table| METRICS.map(|metric| (table, metric)));
+                for (published, metric) in tables {
                     let rows = published.table.rows.iter();
                     let rows = rows.filter(|row| row.metrics.get(metric).is_some_and(|v| *v > 0.0));
                     let rows: Vec<&PublishedRow> = rows.collect();
-                    let is_own = |row: &&PublishedRow| row.targets.contains(&target.facts.name);
-                    let mut own: Vec<&PublishedRow> = rows.iter().copied().filter(is_own).collect();
-                    let is_named = !own.is_empty();
+                    let mut counterparts = rows.clone();
+                    counterparts.retain(|row| row.targets.contains(&target.facts.name));
+                    let is_named = !counterparts.is_empty();
                     if !is_named {
-                        own.extend(nearest(self, experiment, target, &rows));
+                        counterparts.extend(nearest(self, experiment, target, &rows));
                     }
-                    let one = |row| beside_row(self, experiment, target, row, metric, is_named);
-                    found.extend(own.into_iter().filter_map(one));
+                    results.extend(counterparts.into_iter().filter_map(|row| {
+                        beside_row(self, experiment, target, row, metric, is_named)
+                    }));
                 }
             }
         }
-        found
+        results
     }
 
     /// The costs of the work of each experiment on each target with a price.
     pub fn costs(&self) -> Vec<CostRow<'_>> {
         const SECONDS_OF_HOUR: f64 = 3600.0;
         let key_rows = self.key_rows();
-        let mut found = Vec::new();
+        let mut costs = Vec::new();
         for (index, experiment) in self.experiments.iter().enumerate() {
             for target in &self.targets {
                 let price = target.facts.price.as_ref();
                 let Some(price) = price.filter(|price| price.per_hour > 0.0) else { continue };
-                let is_own =
-                    |row: &&KeyRow<'_>| row.index == index && row.point.target == target.label;
-                let key = key_rows.iter().find(is_own);
+                let key = key_rows
+                    .iter()
+                    .find(|row| row.index == index && row.point.target == target.label);
                 let mut add = |what, amount| {
-                    found.push(CostRow { experiment, target, price, what, amount });
+                    costs.push(CostRow { experiment, target, price, what, amount });
                 };
                 if let Some(tps) = key.map(|key| key.point.tps.median).filter(|tps| *tps > 0.0) {
                     let amount = price.per_hour / (tps * SECONDS_OF_HOUR) * 1e6;
                     add(say!(per_million_transactions), amount);
                 }
                 // Passes have no best point: each may have the figure.
-                let own = experiment.points.iter().filter(|point| point.target == target.label);
+                let points = experiment.points.iter().filter(|point| point.target == target.label);
                 let points: Vec<&Point> = match key {
                     Some(key) => vec![key.point],
-                    None => own.filter(|_| experiment.is_pass()).collect(),
+                    None => points.filter(|_| experiment.is_pass()).collect(),
                 };
-                let metric = family_of(experiment).and_then(|family| family.priced());
+                let metric = find_family(experiment).and_then(|family| family.priced());
                 let Some(metric) = metric else { continue };
                 let median = |point: &Point| {
-                    let trials = self.trials_of(point).into_iter();
+                    let trials = self.point_trials(point).into_iter();
                     let figures = trials.filter_map(|trial| trial.summary.figure(metric));
-                    Spread::of(figures.collect()).map(|spread| spread.median)
+                    Spread::from_values(figures.collect()).map(|spread| spread.median)
                 };
                 let best = points.into_iter().filter_map(median).reduce(f64::max);
                 if let Some(best) = best.filter(|best| *best > 0.0) {
-                    let what = match metric {
+                    let unit = match metric {
                         Metric::Qphh => say!(hourly_price_per_1_000_qphh),
                         _ => say!(hourly_price_per_1_000, metric = metric.title()),
                     };
-                    add(what, price.per_hour / best * 1e3);
+                    add(unit, price.per_hour / best * 1e3);
                 }
             }
         }
-        found
+        costs
     }
 }
 
 /// The figures of a table that name targets.
-fn pairs_of<'a>(
+fn published_pairs<'a>(
     experiment: &'a Experiment,
     published: &'a Published,
 ) -> impl Iterator<Item = Pair<'a>> {
-    let of_target = move |(row, target): (&'a PublishedRow, &'a String)| {
+    let rows = published.table.rows.iter();
+    let targets = rows.flat_map(|row| row.targets.iter().map(move |target| (row, target)));
+    targets.flat_map(move |(row, target)| {
         let point = counterpart(experiment, row, target);
         row.metrics.keys().map(move |metric| Pair { row, metric, target, point })
-    };
-    let rows = published.table.rows.iter();
-    rows.flat_map(|row| row.targets.iter().map(move |target| (row, target))).flat_map(of_target)
+    })
 }
 
 fn compare<'a>(published: &'a Published, pairs: &[Pair<'a>]) -> Comparison<'a> {
     // Between results printed in the same row they name columns; between rows of the same label they have columns of
     // their own. The others describe the label.
     let key = |pair: &Pair<'a>| (pair.row.number, &pair.row.label);
-    let splitting = differing(pairs, |one, other| key(one) == key(other));
-    let mut conditions = differing(pairs, |one, other| one.row.label == other.row.label);
+    let splitting = differing_conditions(pairs, |pair, other| key(pair) == key(other));
+    let mut conditions =
+        differing_conditions(pairs, |pair, other| pair.row.label == other.row.label);
     conditions.retain(|name| !splitting.contains(name));
     conditions.sort_unstable();
-    let columns = unique(pairs.iter().map(|pair| column(pair, &splitting)).collect());
+    let columns = unique(pairs.iter().map(|pair| column_title(pair, &splitting)).collect());
     let mut rows: Vec<ComparisonRow<'_>> = Vec::new();
     for pair in pairs {
         let key = |pair: &Pair<'a>| (pair.label(), &pair.row.label, pair.row.number);
-        let place = columns.iter().position(|name| *name == column(pair, &splitting));
-        let known = rows.iter_mut().find(|row| key(&row.first) == key(pair));
-        if let Some(row) = known {
+        let place = columns.iter().position(|name| *name == column_title(pair, &splitting));
+        if let Some(row) = rows.iter_mut().find(|row| key(&row.first) == key(pair)) {
             row.pairs[place.unwrap_or(0)] = Some(*pair);
             continue;
         }
-        let mut own = vec![None; columns.len()];
-        own[place.unwrap_or(0)] = Some(*pair);
-        let value = |name: &&str| pair.row.conditions.get(*name).map(|value| readable(value));
-        let others = pair.row.conditions.iter().filter(|(name, value)| {
-            let has_column = [&splitting, &conditions].iter().any(|it| it.contains(&name.as_str()));
+        let mut row_pairs = vec![None; columns.len()];
+        row_pairs[place.unwrap_or(0)] = Some(*pair);
+        let value =
+            |name: &&str| pair.row.conditions.get(*name).map(|value| group_thousands(value));
+        let further = pair.row.conditions.iter().filter(|(name, value)| {
+            let has_column =
+                [&splitting, &conditions].iter().any(|names| names.contains(&name.as_str()));
             **value != pair.row.label && !has_column
         });
-        let others = others.map(|(name, value)| format!("{name} {}", readable(value)));
+        let further = further.map(|(name, value)| format!("{name} {}", group_thousands(value)));
         rows.push(ComparisonRow {
             first: *pair,
             target: pair.label(),
-            description: others.collect::<Vec<_>>().join(", "),
+            description: further.collect::<Vec<_>>().join(", "),
             conditions: conditions.iter().map(|name| value(name).unwrap_or_default()).collect(),
-            pairs: own,
+            pairs: row_pairs,
         });
     }
     rows.sort_by_key(|row| row.first.row.number);
@@ -281,25 +286,27 @@ fn compare<'a>(published: &'a Published, pairs: &[Pair<'a>]) -> Comparison<'a> {
 }
 
 /// Returns the names of conditions in which pairs differ from others for which `are_alike` holds.
-fn differing<'a>(
+fn differing_conditions<'a>(
     pairs: &[Pair<'a>],
     are_alike: impl Fn(&Pair<'a>, &Pair<'a>) -> bool,
 ) -> Vec<&'a str> {
-    let all = pairs.iter().flat_map(|pair| pairs.iter().map(move |other| (pair, other)));
-    let names = all.filter(|(pair, other)| are_alike(pair, other)).flat_map(|(pair, other)| {
-        let own = pair.row.conditions.iter();
-        own.filter(|(name, value)| other.row.conditions.get(*name) != Some(*value))
+    let pairs = pairs.iter().flat_map(|pair| pairs.iter().map(move |other| (pair, other)));
+    let alike = pairs.filter(|(pair, other)| are_alike(pair, other));
+    let differing = alike.flat_map(|(pair, other)| {
+        let conditions = pair.row.conditions.iter();
+        conditions.filter(|(name, value)| other.row.conditions.get(*name) != Some(*value))
     });
-    unique(names.map(|(name, _)| name.as_str()).collect())
+    unique(differing.map(|(name, _)| name.as_str()).collect())
 }
 
-fn column(pair: &Pair<'_>, splitting: &[&str]) -> Message {
+fn column_title(pair: &Pair<'_>, splitting: &[&str]) -> Message {
     let value = |name: &&str| pair.row.conditions.get(*name).cloned();
     let values: Vec<String> = splitting.iter().filter_map(value).collect();
     let metric = published_metric(pair.metric);
-    match values.is_empty() {
-        true => metric,
-        false => Message::joined(&[Message::verbatim(values.join(", ")), metric], ", ", "，"),
+    if values.is_empty() {
+        metric
+    } else {
+        Message::joined(&[Message::verbatim(values.join(", ")), metric], ", ", "，")
     }
 }
 
@@ -341,7 +348,7 @@ pub(crate) fn condition_name(name: &str) -> Message {
 }
 
 /// Large numbers with thousands set apart.
-fn readable(value: &str) -> String {
+fn group_thousands(value: &str) -> String {
     match value.parse::<f64>() {
         Ok(number) if number.fract() == 0.0 => whole(number),
         _ => value.to_owned(),
@@ -354,12 +361,12 @@ fn point_beside<'a>(
     target: &PaperTarget,
     row: Option<&PublishedRow>,
 ) -> Option<&'a Point> {
-    let is_own = |point: &&Point| point.target == target.label;
-    let of_row = row.and_then(|row| counterpart(experiment, row, &target.facts.name));
+    let has_target = |point: &&Point| point.target == target.label;
+    let stated_point = row.and_then(|row| counterpart(experiment, row, &target.facts.name));
     let is_usable = |point: &&Point| point.status == "complete" && !point.has_fault;
-    let usable = experiment.points.iter().filter(is_own).filter(is_usable);
+    let usable = experiment.points.iter().filter(has_target).filter(is_usable);
     let best = usable.max_by(|a, b| a.throughput().median.total_cmp(&b.throughput().median));
-    of_row.filter(is_own).or(best)
+    stated_point.filter(has_target).or(best)
 }
 
 /// The row with the nearest size: virtual CPUs count first, then memory, then workers.
@@ -372,13 +379,14 @@ fn nearest<'a>(
     let point = point_beside(experiment, target, None)?;
     let vcpu = vcpu(evidence, target);
     let distance = |row: &PublishedRow| {
-        let far = |here: Option<f64>, there: Option<f64>| match (here, there) {
-            (Some(here), Some(there)) if here > 0.0 && there > 0.0 => (here / there).ln().abs(),
+        let log_ratio = |measured: Option<f64>, published: Option<f64>| match (measured, published)
+        {
+            (Some(a), Some(b)) if a > 0.0 && b > 0.0 => (a / b).ln().abs(),
             _ => 0.0,
         };
-        100.0 * far(vcpu, row.vcpu())
-            + 10.0 * far(target.facts.memory_gib, row.number("memory_gib"))
-            + far(Some(point.load()), row.workers())
+        100.0 * log_ratio(vcpu, row.vcpu())
+            + 10.0 * log_ratio(target.facts.memory_gib, row.number("memory_gib"))
+            + log_ratio(Some(point.load()), row.workers())
     };
     rows.iter().copied().min_by(|a, b| distance(a).total_cmp(&distance(b)))
 }
@@ -433,14 +441,14 @@ fn differences(
         value.parse::<f64>().ok()
     };
     let load: fn(String, String) -> Message = match point.terminals() {
-        Some(_) => |here, there| say!(terminals_instead_of, n = here, there),
-        None => |here, there| say!(workers_instead_of, n = here, there),
+        Some(_) => |a, b| say!(terminals_instead_of, n = a, there = b),
+        None => |a, b| say!(workers_instead_of, n = a, there = b),
     };
-    type Compared = (Option<f64>, Option<f64>, fn(String, String) -> Message);
+    type ComparedCondition = (Option<f64>, Option<f64>, fn(String, String) -> Message);
     let memory = row.number("memory_gib").or_else(|| row.number("compute_memory_gib"));
     let [rows, hot_rows] = [facts.map(|data| data.rows), facts.and_then(|data| data.hot_rows)]
         .map(|rows| rows.map(|rows| rows as f64));
-    let compared: [Compared; 8] = [
+    let compared: [ComparedCondition; 8] = [
         (vcpu, row.vcpu(), |a, b| say!(vcpu_instead_of, here = a, there = b)),
         (target.facts.memory_gib, memory, |a, b| {
             say!(gib_of_memory_instead_of, here = a, there = b)
@@ -456,18 +464,16 @@ fn differences(
         (rows, row.number("rows"), |a, b| say!(rows_instead_of, here = a, there = b)),
         (hot_rows, row.number("hot_rows"), |a, b| say!(hot_rows_instead_of, here = a, there = b)),
     ];
-    let is_unlike =
-        |here: f64, there: f64| (here - there).abs() > ALIKE * here.abs().max(there.abs());
-    let difference = |(here, there, words): Compared| {
-        let (here, there) = here.zip(there).filter(|(here, there)| is_unlike(*here, *there))?;
-        Some(words(number(here), number(there)))
-    };
+    let differences = compared.into_iter().filter_map(|(measured, published, words)| {
+        let (measured, published) = measured.zip(published).filter(|(a, b)| is_unlike(*a, *b))?;
+        Some(words(number(measured), number(published)))
+    });
     let product = Some(&target.product).filter(|product| !product.is_empty());
     let generators = row.number("load_generators").filter(|count| *count > 1.0);
     let scale = point.scale().and_then(|scale| {
-        let there = row.number(scale.name).filter(|there| is_unlike(scale.value, *there))?;
-        let (here, there) = (number(scale.value), number(there));
-        Some(say!(scale_instead_of, here, there, scale = &scale.label))
+        let published = row.number(scale.name).filter(|value| is_unlike(scale.value, *value))?;
+        let (measured, published) = (number(scale.value), number(published));
+        Some(say!(scale_instead_of, here = measured, there = published, scale = &scale.label))
     });
     // The sizes show whether data are in memory here and were on the disk there, or the other way round.
     let size = facts.filter(|_| row.number("memory_gib").is_some()).and_then(|data| {
@@ -475,9 +481,9 @@ fn differences(
         let setting = &data.memory_setting;
         Some(say!(size_of_data_setting_memory, size, setting, memory))
     });
-    let others = [
+    let caveats = [
         row.vcpu().filter(|_| vcpu.is_none()).map(|_| say!(vcpu_not_stated)),
-        generators.map(|there| say!(n_1_load_generator_instead_of, there = number(there))),
+        generators.map(|count| say!(n_1_load_generator_instead_of, there = number(count))),
         point.is_paced.then(|| say!(keying_and_think_times)),
         experiment.is_open_loop.then(|| say!(transactions_on_a_schedule)),
         scale,
@@ -485,10 +491,11 @@ fn differences(
         target.facts.same_host.then(|| say!(load_generator_and_server_share_a)),
     ];
     let product = product.map(|product| say!(measured_on_product, product)).into_iter();
-    product
-        .chain(compared.into_iter().filter_map(difference))
-        .chain(others.into_iter().flatten())
-        .collect()
+    product.chain(differences).chain(caveats.into_iter().flatten()).collect()
+}
+
+fn is_unlike(a: f64, b: f64) -> bool {
+    (a - b).abs() > ALIKE * a.abs().max(b.abs())
 }
 
 fn number(value: f64) -> String {

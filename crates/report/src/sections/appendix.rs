@@ -3,25 +3,25 @@
 use super::*;
 
 pub(super) fn blocks(paper: &Paper, lang: Lang, blocks: &mut Blocks) {
-    blocks.details(say!(what_the_appendix_has), false, inside(paper, lang));
+    blocks.details(say!(what_the_appendix_has), false, appendix_blocks(paper, lang));
 }
 
-fn inside(paper: &Paper, lang: Lang) -> Blocks {
+fn appendix_blocks(paper: &Paper, lang: Lang) -> Blocks {
     let mut blocks = Blocks::default();
     blocks.heading(3, "A", say!(every_trial), "trials");
     results::trial_blocks(paper, lang, &mut blocks);
     if !paper.distributions.is_empty() {
         blocks.heading(3, "B", say!(histograms), "histograms");
-        blocks.table(distributions(paper));
+        blocks.table(distributions_table(paper));
     }
     blocks.heading(3, "C", say!(glossary), "glossary");
     blocks.extend([Block::Terms { terms: terms(paper) }]);
     blocks
 }
 
-fn distributions(paper: &Paper) -> PaperRows<&LatencyDistribution> {
+fn distributions_table(paper: &Paper) -> PaperRows<&LatencyDistribution> {
     let at = |d: &LatencyDistribution, share: f64| {
-        d.quantiles.iter().find(|(own, _)| *own == share).map(|(_, us)| *us)
+        d.quantiles.iter().find(|(quantile, _)| *quantile == share).map(|(_, us)| *us)
     };
     let title = say!(latency_in_ms_that_a_share);
     let rows = PaperRows::new(title, &paper.distributions)
@@ -69,29 +69,29 @@ fn terms(paper: &Paper) -> Vec<(Message, Message)> {
             (say!(replica_lag), say!(how_far_a_copy_is_behind)),
         ]);
     }
-    let is_there = |family: &&'static dyn FamilyPaper| {
-        experiments().any(|own| family_of(own) == Some(*family))
-    };
-    terms.extend(families().filter(is_there).flat_map(|family| family.glossary()));
+    let used = families()
+        .filter(|family| experiments().any(|experiment| find_family(experiment) == Some(*family)));
+    terms.extend(used.flat_map(|family| family.glossary()));
     terms
 }
 
 pub(super) fn resources(paper: &Paper, _: Lang, blocks: &mut Blocks) {
-    let of_transactions = results::of_transactions(paper);
-    if !of_transactions.is_empty() {
-        blocks.table(generator(of_transactions));
-        let is_known = |trial: &&Trial| trial.summary.conditions.generator.hiccup_p999_us.is_some();
-        blocks.table(disturbances(paper.trials.iter().filter(is_known).collect()));
+    let trials = results::transaction_trials(paper);
+    if !trials.is_empty() {
+        blocks.table(generator_table(trials));
+        let mut trials: Vec<&Trial> = paper.trials.iter().collect();
+        trials.retain(|trial| trial.summary.conditions.generator.hiccup_p999_us.is_some());
+        blocks.table(disturbances_table(trials));
     }
-    let asked = asked(paper);
-    if asked.is_empty() && !paper.trials.is_empty() {
+    let node_spans = node_spans(paper);
+    if node_spans.is_empty() && !paper.trials.is_empty() {
         blocks.paragraph(say!(the_servers_were_not_asked_while));
     }
-    blocks.table(servers(&asked));
-    paper.targets.iter().for_each(|target| counters(paper, target, blocks));
+    blocks.table(servers_table(&node_spans));
+    paper.targets.iter().for_each(|target| counters_table(paper, target, blocks));
 }
 
-fn generator(trials: Vec<&Trial>) -> PaperRows<&Trial> {
+fn generator_table(trials: Vec<&Trial>) -> PaperRows<&Trial> {
     PaperRows::new(say!(the_load_generator_during_each_measured), trials)
         .text(say!(trial_2), |t| &t.label)
         .col(say!(window_s), Short, |t| t.summary.window_s)
@@ -109,24 +109,24 @@ fn generator(trials: Vec<&Trial>) -> PaperRows<&Trial> {
         })
 }
 
-fn disturbances(trials: Vec<&Trial>) -> PaperRows<&Trial> {
+fn disturbances_table(trials: Vec<&Trial>) -> PaperRows<&Trial> {
     let rows = trials.into_iter();
-    let of = |t: &'_ Trial| t.summary.conditions.generator.clone();
+    let conditions = |t: &'_ Trial| t.summary.conditions.generator.clone();
     PaperRows::new(say!(what_disturbed_the_load_generator), rows)
         .text(say!(trial_2), |t| &t.label)
-        .col(say!(waiting_for_cpu_percent), Percent, |t| of(t).cpu_pressure_share)
-        .col(say!(waiting_for_memory_percent), Percent, |t| of(t).memory_pressure_share)
-        .col(say!(waiting_for_disk_percent), Percent, |t| of(t).io_pressure_share)
-        .col(say!(run_queue_delay_s), Short, |t| of(t).run_delay_s)
-        .col(say!(hiccups_p99_9_ms), Ms, |t| of(t).hiccup_p999_us)
-        .col(say!(largest_hiccup_ms), Ms, |t| of(t).hiccup_max_us)
-        .col(say!(network_percent), Percent, |t| of(t).network_share)
-        .col(say!(sent_again_percent), Percent, |t| of(t).retransmitted_share)
-        .col(say!(pages_swapped), Whole, |t| of(t).swapped_pages)
-        .col(say!(throttled_percent), Percent, |t| of(t).throttled_share)
-        .text(say!(governor), |t| of(t).governor)
+        .col(say!(waiting_for_cpu_percent), Percent, |t| conditions(t).cpu_pressure_share)
+        .col(say!(waiting_for_memory_percent), Percent, |t| conditions(t).memory_pressure_share)
+        .col(say!(waiting_for_disk_percent), Percent, |t| conditions(t).io_pressure_share)
+        .col(say!(run_queue_delay_s), Short, |t| conditions(t).run_delay_s)
+        .col(say!(hiccups_p99_9_ms), Ms, |t| conditions(t).hiccup_p999_us)
+        .col(say!(largest_hiccup_ms), Ms, |t| conditions(t).hiccup_max_us)
+        .col(say!(network_percent), Percent, |t| conditions(t).network_share)
+        .col(say!(sent_again_percent), Percent, |t| conditions(t).retransmitted_share)
+        .col(say!(pages_swapped), Whole, |t| conditions(t).swapped_pages)
+        .col(say!(throttled_percent), Percent, |t| conditions(t).throttled_share)
+        .text(say!(governor), |t| conditions(t).governor)
         .col(say!(proven_head_room), Right, |t| {
-            of(t).headroom.map(|times| format!("{}×", format::short(times)))
+            conditions(t).headroom.map(|times| format!("{}×", format::short(times)))
         })
 }
 
@@ -143,69 +143,71 @@ impl NodeSpan<'_> {
     }
 
     /// Mean and maximum of what stands in the rows.
-    fn level(&self, format: NumberFormat, of: fn(&NodeRow) -> Option<f64>) -> Option<Cell> {
+    fn level(&self, format: NumberFormat, get: fn(&NodeRow) -> Option<f64>) -> Option<Cell> {
         let inside = self.rows.iter().filter(|row| self.is_inside(row));
-        mean_and_most(inside.filter_map(|row| of(row)), format)
+        mean_and_max(inside.filter_map(|row| get(row)), format)
     }
 
     /// Mean and maximum of counters per second; these are growth since the row before.
-    fn rate(&self, format: NumberFormat, of: fn(&NodeRow) -> Option<f64>) -> Option<Cell> {
+    fn rate(&self, format: NumberFormat, get: fn(&NodeRow) -> Option<f64>) -> Option<Cell> {
         let pairs = self.rows.windows(2).filter(|pair| self.is_inside(pair[1]));
         let rates = pairs.filter_map(|pair| {
             let length_s = pair[1].at_s - pair[0].at_s;
-            (length_s > 0.0).then(|| of(pair[1])).flatten().map(|growth| growth / length_s)
+            (length_s > 0.0).then(|| get(pair[1])).flatten().map(|growth| growth / length_s)
         });
-        mean_and_most(rates, format)
+        mean_and_max(rates, format)
     }
 }
 
-fn mean_and_most(values: impl Iterator<Item = f64>, format: NumberFormat) -> Option<Cell> {
+fn mean_and_max(values: impl Iterator<Item = f64>, format: NumberFormat) -> Option<Cell> {
     let values: Vec<f64> = values.filter(|value| value.is_finite()).collect();
-    let most = values.iter().copied().reduce(f64::max)?;
+    let max = values.iter().copied().reduce(f64::max)?;
     let mean = values.iter().sum::<f64>() / values.len() as f64;
-    Some(Cell::from(mean).with(format.show(most)))
+    Some(Cell::from(mean).with(format.show(max)))
 }
 
-fn asked(paper: &Paper) -> Vec<NodeSpan<'_>> {
-    let mut all = Vec::new();
+fn node_spans(paper: &Paper) -> Vec<NodeSpan<'_>> {
+    let mut spans = Vec::new();
     for trial in &paper.trials {
         for node in unique(trial.nodes.iter().map(|row| row.node.as_str()).collect()) {
             let rows = trial.nodes.iter().filter(|row| row.node == node).collect();
-            all.push(NodeSpan { trial, node, rows });
+            spans.push(NodeSpan { trial, node, rows });
         }
     }
-    all
+    spans
 }
 
-fn servers<'a>(rows: &'a [NodeSpan<'a>]) -> PaperRows<&'a NodeSpan<'a>> {
+fn servers_table<'a>(rows: &'a [NodeSpan<'a>]) -> PaperRows<&'a NodeSpan<'a>> {
     let title = say!(the_servers_during_each_measured_window_mean);
     PaperRows::new(title, rows)
-        .text(say!(trial_2), |one| &one.trial.label)
-        .text(say!(target_node), |one| format!("{}, {}", one.trial.target, one.node))
-        .col(say!(samples), Whole, |one| one.rows.iter().filter(|row| one.is_inside(row)).count())
-        .col(say!(machine_busy_percent_2), Percent, |one| one.level(Percent, |row| row.cpu_share))
-        .col(say!(sessions_at_work), Short, |one| one.level(Short, |row| row.active_sessions))
-        .col(say!(sessions_waiting_for_locks), Short, |one| {
-            one.level(Short, |row| row.waiting_sessions)
+        .text(say!(trial_2), |span| &span.trial.label)
+        .text(say!(target_node), |span| format!("{}, {}", span.trial.target, span.node))
+        .col(say!(samples), Whole, |span| {
+            span.rows.iter().filter(|row| span.is_inside(row)).count()
         })
-        .col(say!(pages_read_per_s), Short, |one| one.rate(Short, |row| row.pages_read))
-        .col(say!(pages_written_per_s), Short, |one| one.rate(Short, |row| row.pages_written))
-        .col(say!(log_per_s), Bytes, |one| one.rate(Bytes, |row| row.log_bytes))
-        .col(say!(dirty_memory_percent), Percent, |one| one.level(Percent, |row| row.dirty_share))
-        .col(say!(replica_lag_s), Short, |one| one.level(Short, |row| row.lag_s))
+        .col(say!(machine_busy_percent_2), Percent, |span| span.level(Percent, |row| row.cpu_share))
+        .col(say!(sessions_at_work), Short, |span| span.level(Short, |row| row.active_sessions))
+        .col(say!(sessions_waiting_for_locks), Short, |span| {
+            span.level(Short, |row| row.waiting_sessions)
+        })
+        .col(say!(pages_read_per_s), Short, |span| span.rate(Short, |row| row.pages_read))
+        .col(say!(pages_written_per_s), Short, |span| span.rate(Short, |row| row.pages_written))
+        .col(say!(log_per_s), Bytes, |span| span.rate(Bytes, |row| row.log_bytes))
+        .col(say!(dirty_memory_percent), Percent, |span| span.level(Percent, |row| row.dirty_share))
+        .col(say!(replica_lag_s), Short, |span| span.level(Short, |row| row.lag_s))
 }
 
-fn counters(paper: &Paper, target: &PaperTarget, blocks: &mut Blocks) {
-    let is_own = |trial: &&Trial| trial.target == target.label && !trial.counters.is_empty();
-    let trials: Vec<&Trial> = paper.trials.iter().filter(is_own).collect();
+fn counters_table(paper: &Paper, target: &PaperTarget, blocks: &mut Blocks) {
+    let trials = paper.trials.iter().filter(|trial| trial.target == target.label);
+    let trials: Vec<&Trial> = trials.filter(|trial| !trial.counters.is_empty()).collect();
     let Some(first) = trials.first().copied() else { return };
     let title = say!(growth_of_the_servers_counters_on, target = &target.label);
     let rows = PaperRows::new(title, trials).text(say!(trial_2), |t| &t.label);
-    blocks.table(first.counters.iter().fold(rows, |rows, wanted| {
+    blocks.table(first.counters.iter().fold(rows, |rows, column| {
         let growth = |trial: &Trial| {
-            let same = trial.counters.iter().find(|counter| counter.name == wanted.name);
-            same.map(|counter| counter.growth)
+            let mut counters = trial.counters.iter();
+            counters.find(|counter| counter.name == column.name).map(|counter| counter.growth)
         };
-        rows.col(&wanted.name, Whole, growth).class("wrap")
+        rows.col(&column.name, Whole, growth).class("wrap")
     }));
 }

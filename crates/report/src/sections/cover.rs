@@ -14,18 +14,18 @@ pub(super) fn cover(paper: &Paper, lang: Lang) -> Cover {
         banner: rehearsal(paper).unwrap_or_default(),
         answer,
         answers,
-        chart: charts::of_cover(paper, lang).or_else(|| of_family(paper, lang)),
-        facts: facts(paper),
+        chart: charts::cover_chart(paper, lang).or_else(|| family_chart(paper, lang)),
+        facts: cover_facts(paper),
         warnings: warnings(paper),
         contents: say!(contents),
     }
 }
 
 /// The first chart of a family that draws its own.
-fn of_family(paper: &Paper, lang: Lang) -> Option<Drawing> {
+fn family_chart(paper: &Paper, lang: Lang) -> Option<Drawing> {
     paper.experiments.iter().find_map(|experiment| {
-        let own = family_of(experiment)?.section(paper, experiment, lang)?;
-        own.into_iter().find_map(|block| match block {
+        let blocks = find_family(experiment)?.section(paper, experiment, lang)?;
+        blocks.into_iter().find_map(|block| match block {
             Block::Figures { figures, .. } => figures.into_iter().next(),
             _ => None,
         })
@@ -34,100 +34,102 @@ fn of_family(paper: &Paper, lang: Lang) -> Option<Drawing> {
 
 /// Authors and date of the measurement, and its end if it did not end well.
 fn byline(paper: &Paper) -> Message {
-    let each = |of: fn(&RunFacts) -> &str| {
-        let words: Vec<String> = paper.runs.iter().map(|run| of(run).to_owned()).collect();
+    let unique_facts = |get: fn(&RunFacts) -> &str| {
+        let words: Vec<String> = paper.runs.iter().map(|run| get(run).to_owned()).collect();
         unique(words.into_iter().filter(|word| !word.is_empty()).collect())
     };
-    let day = |time: &str| time.get(..10).unwrap_or(time).to_owned();
-    let began: Vec<String> = each(|run| &run.header.started_at).iter().map(|at| day(at)).collect();
-    let days = match (began.iter().min(), began.iter().max()) {
+    let start_times = unique_facts(|run| &run.header.started_at);
+    let start_days: Vec<String> =
+        start_times.iter().map(|time| time.get(..10).unwrap_or(time).to_owned()).collect();
+    let days = match (start_days.iter().min(), start_days.iter().max()) {
         (Some(first), Some(last)) if first != last => say!(days, first, last),
         (Some(first), _) => Message::verbatim(first),
         _ => say!(unknown),
     };
-    let hosts = each(|run| &run.header.environment.host);
-    let measured = match hosts.is_empty() {
-        true => say!(measured_on_day, days),
-        false => say!(measured_on_day_by_host, days, hosts = names(&hosts)),
+    let hosts = unique_facts(|run| &run.header.environment.host);
+    let measured = if hosts.is_empty() {
+        say!(measured_on_day, days)
+    } else {
+        say!(measured_on_day_by_host, days, hosts = join_names(&hosts))
     };
-    let versions = each(|run| &run.header.environment.dyno_version).join(", ");
+    let versions = unique_facts(|run| &run.header.environment.dyno_version).join(", ");
     let texts = &paper.texts;
-    let who = [Message::verbatim(texts.authors.join(", ")), texts.organization.message()];
-    let who = who.into_iter().chain([Message::verbatim(&texts.date)]);
-    let mut parts: Vec<Message> = who.filter(|part| !part.is_empty()).collect();
+    let credits = [Message::verbatim(texts.authors.join(", ")), texts.organization.message()];
+    let credits = credits.into_iter().chain([Message::verbatim(&texts.date)]);
+    let mut parts: Vec<Message> = credits.filter(|part| !part.is_empty()).collect();
     parts.extend([measured, Message::verbatim(format!("dyno {versions}"))]);
-    let is_open = |run: &&RunFacts| run.header.status != RunStatus::Complete;
-    parts.extend(paper.runs.iter().filter(is_open).map(|run| run.status.clone()));
+    let incomplete = paper.runs.iter().filter(|run| run.header.status != RunStatus::Complete);
+    parts.extend(incomplete.map(|run| run.status.clone()));
     Message::joined(&parts, " · ", " · ")
 }
 
 /// The banner of a run of less than the suite's full size: its data and windows.
 pub(super) fn rehearsal(paper: &Paper) -> Option<Message> {
-    let share = |run: &RunFacts| run.header.plan.as_ref().map_or(1.0, |plan| plan.shrink);
-    let least = paper.runs.iter().map(share).reduce(f64::min).filter(|share| *share < 1.0)?;
-    let times = format::plain(1.0 / least);
+    let shares =
+        paper.runs.iter().map(|run| run.header.plan.as_ref().map_or(1.0, |plan| plan.shrink));
+    let smallest = shares.reduce(f64::min).filter(|share| *share < 1.0)?;
+    let times = format::plain(1.0 / smallest);
     Some(match windows(paper) {
         Some(windows) => say!(rehearsal, times, windows),
         None => say!(rehearsal_of_passes, times),
     })
 }
 
-impl Paper {
-    /// Returns the banner of a rehearsal, and the number of findings that qualify its figures.
-    pub fn standing(&self, lang: Lang) -> String {
-        let verdict = verdict(self);
-        let standing = match rehearsal(self) {
-            Some(rehearsal) => say!(standing_of_rehearsal, rehearsal, verdict),
-            None => say!(standing_of_full_size, verdict),
-        };
-        standing.line(lang)
-    }
-}
-
 /// So many pairs of targets are told.
-const MOST_PAIRS: usize = 3;
+const MAX_PAIRS: usize = 3;
 /// So many places are named with what holds there.
-const MOST_PLACES: usize = 4;
+const MAX_PLACES: usize = 4;
 /// An answer with more parts is a list.
-const MOST_IN_TEXT: usize = 2;
+const MAX_PARTS_IN_TEXT: usize = 2;
 /// From this ratio on a difference is told as so many times.
-const TIMES: f64 = 2.0;
+const MIN_TIMES_RATIO: f64 = 2.0;
 
 /// The suite's question, answered as a text, or as a list with its head; where each line names what it is about the
 /// head is empty.
-fn answer(paper: &Paper) -> (Message, Vec<Message>) {
+pub(super) fn answer(paper: &Paper) -> (Message, Vec<Message>) {
     if paper.trials.is_empty() {
         return (summary::no_trial(paper), Vec::new());
     }
-    let compared = paper.cover_comparisons().into_iter();
-    let pairs = grouped(compared.map(|of| ([of.baseline.as_str(), &of.candidate], of)));
-    let shown = pairs.iter().take(MOST_PAIRS);
-    let answers: Vec<PairAnswer> =
-        shown.map(|(labels, all)| pair_answer(paper, *labels, all)).collect();
-    let is_list = answers.iter().map(|own| own.parts().count()).sum::<usize>() > MOST_IN_TEXT;
+    let comparisons = paper.cover_comparisons().into_iter();
+    let pairs = grouped(comparisons.map(|c| ([c.baseline.as_str(), &c.candidate], c)));
+    let answers: Vec<PairAnswer> = pairs
+        .iter()
+        .take(MAX_PAIRS)
+        .map(|(labels, comparisons)| pair_answer(paper, *labels, comparisons))
+        .collect();
+    let n_parts = answers.iter().map(|answer| answer.parts().count()).sum::<usize>();
+    let is_list = n_parts > MAX_PARTS_IN_TEXT;
     let (head, mut lines) = match answers.as_slice() {
-        [] => (Message::default(), reached(paper)),
+        [] => (Message::default(), uncompared_results(paper)),
         [only] if is_list => (only.head(), only.parts().cloned().collect()),
-        all if is_list => (Message::default(), all.iter().flat_map(PairAnswer::lines).collect()),
-        all => (Message::default(), all.iter().flat_map(PairAnswer::sentences).collect()),
+        _ if is_list => (Message::default(), answers.iter().flat_map(PairAnswer::lines).collect()),
+        _ => (Message::default(), answers.iter().flat_map(PairAnswer::sentences).collect()),
     };
-    if pairs.len() > MOST_PAIRS {
-        lines.push(say!(further_comparisons, n = pairs.len() - MOST_PAIRS));
+    if !pairs.is_empty() {
+        let faults = paper.faults();
+        lines.splice(0..0, faults.iter().map(|fault| fault.sentence()));
     }
-    match lines.len() > MOST_IN_TEXT {
-        true => (head, lines),
-        false => (Message::sentences(&lines), Vec::new()),
+    if pairs.len() > MAX_PAIRS {
+        lines.push(say!(further_comparisons, n = pairs.len() - MAX_PAIRS));
+    }
+    if lines.len() > MAX_PARTS_IN_TEXT {
+        (head, lines)
+    } else {
+        (Message::sentences(&lines), Vec::new())
     }
 }
 
 /// The results if nothing is compared.
-fn reached(paper: &Paper) -> Vec<Message> {
-    let (reached, has_more) = summary::first_reached(paper);
-    let more = has_more.then(|| match paper.is_short() {
-        true => say!(section_6_has_the_others),
-        false => say!(section_1_lists_the_others),
+fn uncompared_results(paper: &Paper) -> Vec<Message> {
+    let (results, has_more) = summary::first_results(paper);
+    let reference = has_more.then(|| {
+        if paper.is_short() {
+            say!(section_6_has_the_others)
+        } else {
+            say!(section_1_lists_the_others)
+        }
     });
-    reached.into_iter().chain(more).collect()
+    results.into_iter().chain(reference).collect()
 }
 
 /// The answer about two targets.
@@ -137,7 +139,7 @@ struct PairAnswer {
     /// Their subject is the candidate.
     clauses: Vec<Message>,
     /// The absence of a verdict: a sentence with both names.
-    nothing: Option<Message>,
+    no_verdict: Option<Message>,
     /// Sentences on what checks forbid.
     forbidden: Vec<Message>,
 }
@@ -148,60 +150,66 @@ impl PairAnswer {
     }
 
     fn parts(&self) -> impl Iterator<Item = &Message> {
-        self.clauses.iter().chain(&self.nothing).chain(&self.forbidden)
+        self.clauses.iter().chain(&self.no_verdict).chain(&self.forbidden)
     }
 
     /// The parts, each with both names.
     fn lines(&self) -> Vec<Message> {
-        let named = self.clauses.iter().chain(&self.forbidden);
-        let named = named.map(|part| Message::sentences(&[self.head(), part.clone()]));
-        self.nothing.iter().cloned().chain(named).collect()
+        let parts = self.clauses.iter().chain(&self.forbidden);
+        let lines = parts.map(|part| Message::sentences(&[self.head(), part.clone()]));
+        self.no_verdict.iter().cloned().chain(lines).collect()
     }
 
     /// All clauses in one.
     fn sentences(&self) -> Vec<Message> {
         let (baseline, candidate) = (&self.baseline, &self.candidate);
-        let compared = (!self.clauses.is_empty()).then(|| {
-            let parts = clauses(&self.clauses);
+        let comparison = (!self.clauses.is_empty()).then(|| {
+            let parts = join_clauses(&self.clauses);
             say!(compared_with, baseline, candidate, parts)
         });
-        let others = self.nothing.iter().chain(&self.forbidden).cloned();
-        compared.into_iter().chain(others).collect()
+        let objections = self.no_verdict.iter().chain(&self.forbidden).cloned();
+        comparison.into_iter().chain(objections).collect()
     }
 }
 
-fn pair_answer(paper: &Paper, labels: [&str; 2], all: &[&PairedComparison]) -> PairAnswer {
-    let [baseline, candidate] = labels.map(|label| name(paper, label));
-    let is_forbidden = |of: &&PairedComparison| paper.forbidding(&of.checks).next().is_some();
-    let (forbidden, mut open): (Vec<&PairedComparison>, Vec<&PairedComparison>) =
-        all.iter().copied().partition(is_forbidden);
-    let decided: [(Call, Clause); 3] =
-        [(Call::Faster, difference), (Call::Slower, difference), (Call::Equivalent, equivalence)];
+fn pair_answer(paper: &Paper, labels: [&str; 2], comparisons: &[&PairedComparison]) -> PairAnswer {
+    let [baseline, candidate] = labels.map(|label| target_name(paper, label));
+    let (forbidden, mut open): (Vec<&PairedComparison>, Vec<&PairedComparison>) = comparisons
+        .iter()
+        .copied()
+        .partition(|comparison| paper.forbidding(&comparison.checks).next().is_some());
+    let decided: [(Call, Clause); 3] = [
+        (Call::Faster, difference_clause),
+        (Call::Slower, difference_clause),
+        (Call::Equivalent, equivalence_clause),
+    ];
     let mut clauses: Vec<Message> = Vec::new();
     for (call, clause) in decided {
-        let is_own = |of: &&PairedComparison| of.rows.first().is_some_and(|row| row.call == call);
-        let (own, rest): (Vec<&PairedComparison>, Vec<&PairedComparison>) =
-            open.into_iter().partition(is_own);
-        clauses.extend(of_each_experiment(&own, clause));
-        open = rest;
+        let (matching, remaining): (Vec<&PairedComparison>, Vec<&PairedComparison>) = open
+            .into_iter()
+            .partition(|comparison| comparison.rows.first().is_some_and(|row| row.call == call));
+        clauses.extend(experiment_clauses(&matching, clause));
+        open = remaining;
     }
-    let mut nothing = None;
+    let mut no_verdict = None;
     if !open.is_empty() && clauses.is_empty() {
         // Levels that a check forbids are counted too, as the summary counts them.
-        let is_undecided =
-            |of: &&PairedComparison| of.rows.first().is_none_or(|row| row.call.is_undecided());
-        let all: Vec<&PairedComparison> = all.iter().copied().filter(is_undecided).collect();
-        let (why, c, b) = (reasons(paper, &all), &candidate, &baseline);
-        nothing = Some(match all.len() {
-            1 => say!(no_verdict_at_the_level, candidate = c, baseline = b, why),
-            n => say!(no_verdict_at_any, n, candidate = c, baseline = b, why),
+        let undecided: Vec<&PairedComparison> = comparisons
+            .iter()
+            .copied()
+            .filter(|comparison| comparison.rows.first().is_none_or(|row| row.call.is_undecided()))
+            .collect();
+        let (reasons, c, b) = (join_reasons(paper, &undecided), &candidate, &baseline);
+        no_verdict = Some(match undecided.len() {
+            1 => say!(no_verdict_at_the_level, candidate = c, baseline = b, why = reasons),
+            n => say!(no_verdict_at_any, n, candidate = c, baseline = b, why = reasons),
         });
     } else if !open.is_empty() {
-        let why = reasons(paper, &open);
-        clauses.push(say!(no_verdict_at_places, places = places(&open), why));
+        let (places, reasons) = (describe_places(&open), join_reasons(paper, &open));
+        clauses.push(say!(no_verdict_at_places, places, why = reasons));
     }
     let forbidden = forbidden_places(paper, &forbidden);
-    PairAnswer { baseline, candidate, clauses, nothing, forbidden }
+    PairAnswer { baseline, candidate, clauses, no_verdict, forbidden }
 }
 
 /// The clause about comparisons of one outcome.
@@ -209,47 +217,47 @@ type Clause = fn(&[&PairedComparison]) -> Message;
 
 /// Comparisons of one experiment together.
 fn by_experiment<'a, 'b>(
-    all: &'b [&'a PairedComparison],
+    comparisons: &'b [&'a PairedComparison],
 ) -> impl Iterator<Item = &'b [&'a PairedComparison]> {
-    all.chunk_by(|a, b| a.experiment_index == b.experiment_index)
+    comparisons.chunk_by(|a, b| a.experiment_index == b.experiment_index)
 }
 
 /// A clause with medians for each experiment, and one without for those beyond the most.
-fn of_each_experiment(all: &[&PairedComparison], clause: Clause) -> Vec<Message> {
-    let groups: Vec<&[&PairedComparison]> = by_experiment(all).collect();
-    let shown = if groups.len() > MOST_PLACES { MOST_PLACES - 1 } else { groups.len() };
-    let rest: Vec<&PairedComparison> = groups[shown..].concat();
-    let own = groups[..shown].iter().map(|own| with_medians(clause(own), own));
-    own.chain((!rest.is_empty()).then(|| clause(&rest))).collect()
+fn experiment_clauses(comparisons: &[&PairedComparison], clause: Clause) -> Vec<Message> {
+    let groups: Vec<&[&PairedComparison]> = by_experiment(comparisons).collect();
+    let n_detailed = if groups.len() > MAX_PLACES { MAX_PLACES - 1 } else { groups.len() };
+    let remaining: Vec<&PairedComparison> = groups[n_detailed..].concat();
+    let detailed = groups[..n_detailed].iter().map(|group| with_medians(clause(group), group));
+    detailed.chain((!remaining.is_empty()).then(|| clause(&remaining))).collect()
 }
 
 /// With the medians of both, at the last level where there are several; a figure that is only a bound is not a median.
-fn with_medians(said: Message, own: &[&PairedComparison]) -> Message {
-    let Some((of, row)) = own.last().and_then(|of| Some((of, of.rows.first()?))) else {
-        return said;
+fn with_medians(clause: Message, comparisons: &[&PairedComparison]) -> Message {
+    let Some(comparison) = comparisons.last() else { return clause };
+    let Some(row) = comparison.rows.first().filter(|row| row.bound.is_empty()) else {
+        return clause;
     };
-    if !row.bound.is_empty() {
-        return said;
-    }
     let [a, b] = [row.candidate, row.baseline].map(|side| format::short(side.median));
     let metric = &row.name;
-    let medians = match row.is_less_better {
-        true => say!(medians_of_a_time, candidate = a, baseline = b, metric),
-        false => say!(medians_of_a_rate, candidate = a, baseline = b, metric),
+    let medians = if row.is_less_better {
+        say!(medians_of_a_time, candidate = a, baseline = b, metric)
+    } else {
+        say!(medians_of_a_rate, candidate = a, baseline = b, metric)
     };
-    match own.len() {
-        1 => say!(said_with_medians, said, medians),
-        _ => say!(said_with_medians_at, said, medians, level = &of.level),
+    match comparisons.len() {
+        1 => say!(said_with_medians, said = clause, medians),
+        _ => say!(said_with_medians_at, said = clause, medians, level = &comparison.level),
     }
 }
 
-fn equivalence(own: &[&PairedComparison]) -> Message {
-    let margin = own.iter().map(|of| of.margin).fold(0.0, f64::max);
-    say!(as_fast_within, margin = format::percent(margin), places = places(own))
+fn equivalence_clause(comparisons: &[&PairedComparison]) -> Message {
+    let margin = comparisons.iter().map(|comparison| comparison.margin).fold(0.0, f64::max);
+    let places = describe_places(comparisons);
+    say!(as_fast_within, margin = format::percent(margin), places)
 }
 
 /// The name in the paper, with product and version if it is a name of the command line only.
-fn name(paper: &Paper, label: &str) -> Message {
+fn target_name(paper: &Paper, label: &str) -> Message {
     let untitled = paper.target(label).filter(|target| target.facts.name == label);
     match untitled.and_then(PaperTarget::major_product) {
         Some(product) if !label.contains(&product) => {
@@ -260,33 +268,34 @@ fn name(paper: &Paper, label: &str) -> Message {
 }
 
 /// Amount by which the candidate is faster or slower, over all these levels.
-fn difference(own: &[&PairedComparison]) -> Message {
-    let rows = || own.iter().filter_map(|of| of.rows.first());
+fn difference_clause(comparisons: &[&PairedComparison]) -> Message {
+    let rows: Vec<&VerdictRow> =
+        comparisons.iter().filter_map(|comparison| comparison.rows.first()).collect();
     // As speed: of times the smaller one is the faster one.
-    let ends = |row: &VerdictRow| {
-        let (low, high) = row.interval.map_or((row.ratio, row.ratio), |both| (both.low, both.high));
-        if row.is_less_better { (1.0 / high, 1.0 / low) } else { (low, high) }
-    };
-    let ends = rows().map(ends).flat_map(|(low, high)| [low, high]);
-    let (low, high) = extremes(ends).unwrap_or((1.0, 1.0));
-    let place = places(own);
-    let is_faster = rows().next().is_some_and(|row| row.call == Call::Faster);
-    if is_faster && low >= TIMES {
+    let ends = rows.iter().flat_map(|row| {
+        let (low, high) =
+            row.interval.map_or((row.ratio, row.ratio), |interval| (interval.low, interval.high));
+        if row.is_less_better { [1.0 / high, 1.0 / low] } else { [low, high] }
+    });
+    let (low, high) = min_and_max(ends).unwrap_or((1.0, 1.0));
+    let place = describe_places(comparisons);
+    let is_faster = rows.first().is_some_and(|row| row.call == Call::Faster);
+    if is_faster && low >= MIN_TIMES_RATIO {
         let range = low_to_high(format::short(low), format::short(high));
         return say!(times_as_fast_at, range, place);
     }
-    let cost = rows()
-        .next()
-        .filter(|first| first.metric.is_cost() && rows().all(|row| row.metric == first.metric));
-    let is_time = rows().all(|row| row.is_less_better);
+    let cost = rows.first().filter(|first| {
+        first.metric.is_cost() && rows.iter().all(|row| row.metric == first.metric)
+    });
+    let is_time = rows.iter().all(|row| row.is_less_better);
     // In the words of the verdicts: half the time is not "50% faster".
-    let (least, most) = match (is_faster, is_time) {
+    let (min, max) = match (is_faster, is_time) {
         (true, true) => (1.0 - 1.0 / low, 1.0 - 1.0 / high),
         (false, true) => (1.0 / high - 1.0, 1.0 / low - 1.0),
         (true, false) => (low - 1.0, high - 1.0),
         (false, false) => (1.0 - high, 1.0 - low),
     };
-    let range = low_to_high(format::percent(least), format::percent(most));
+    let range = low_to_high(format::percent(min), format::percent(max));
     match (is_faster, cost.map(|row| &row.name), is_time) {
         (true, Some(cost), _) => say!(cheaper_at, range, cost, place),
         (false, Some(cost), _) => say!(dearer_at, range, cost, place),
@@ -298,63 +307,68 @@ fn difference(own: &[&PairedComparison]) -> Message {
 }
 
 /// Experiments with their load levels.
-fn places(all: &[&PairedComparison]) -> Message {
-    let groups: Vec<&[&PairedComparison]> = by_experiment(all).collect();
-    let place = |own: &&[&PairedComparison]| {
-        let levels: Vec<Message> = own.iter().map(|of| of.level.clone()).collect();
+fn describe_places(comparisons: &[&PairedComparison]) -> Message {
+    let groups: Vec<&[&PairedComparison]> = by_experiment(comparisons).collect();
+    let mut places: Vec<Message> = Vec::new();
+    for group in groups.iter().take(MAX_PLACES) {
+        let levels: Vec<Message> =
+            group.iter().map(|comparison| comparison.level.clone()).collect();
         let levels = match levels.len() {
-            0..=2 => listed(&levels),
+            0..=2 => join_list(&levels),
             n => say!(n_load_levels, n),
         };
-        say!(experiment_at_levels, experiment = &own[0].title, levels)
-    };
-    let mut places: Vec<Message> = groups.iter().take(MOST_PLACES).map(place).collect();
-    if groups.len() > MOST_PLACES {
-        places.push(say!(n_more_experiments, n = groups.len() - MOST_PLACES));
+        places.push(say!(experiment_at_levels, experiment = &group[0].title, levels));
+    }
+    if groups.len() > MAX_PLACES {
+        places.push(say!(n_more_experiments, n = groups.len() - MAX_PLACES));
     }
     Message::list(&places)
 }
 
 /// Places where checks forbid a comparison: those that forbid the same comparisons are told together.
-fn forbidden_places(paper: &Paper, all: &[&PairedComparison]) -> Vec<Message> {
-    let numbers: Vec<usize> = all.iter().flat_map(|of| of.checks.iter().copied()).collect();
-    let place = |check: &Check| {
-        let is_own = |of: &&PairedComparison| of.checks.contains(&check.number);
-        let own: Vec<&PairedComparison> = all.iter().copied().filter(is_own).collect();
-        (places(&own), check.number)
-    };
-    let groups = grouped(paper.forbidding(&numbers).map(place)).into_iter();
-    let sentence = |(places, numbers): (Message, Vec<usize>)| {
+fn forbidden_places(paper: &Paper, comparisons: &[&PairedComparison]) -> Vec<Message> {
+    let numbers: Vec<usize> = comparisons.iter().flat_map(|c| c.checks.iter().copied()).collect();
+    let places = paper.forbidding(&numbers).map(|check| {
+        let affected = comparisons.iter().copied().filter(|c| c.checks.contains(&check.number));
+        (describe_places(&affected.collect::<Vec<_>>()), check.number)
+    });
+    let sentences = grouped(places).into_iter().map(|(places, numbers)| {
         say!(not_comparable_at, places, why = why_forbidden(paper, &numbers))
-    };
-    groups.map(sentence).collect()
+    });
+    sentences.collect()
 }
 
 /// Reasons for the absence of a verdict, most frequent first.
-fn reasons(paper: &Paper, open: &[&PairedComparison]) -> Message {
-    let mut reasons = grouped(open.iter().map(|of| (reason(paper, of), ())));
-    reasons.sort_by_key(|(_, all)| std::cmp::Reverse(all.len()));
+fn join_reasons(paper: &Paper, open: &[&PairedComparison]) -> Message {
+    let mut reasons =
+        grouped(open.iter().map(|comparison| (no_verdict_reason(paper, comparison), ())));
+    reasons.sort_by_key(|(_, hits)| std::cmp::Reverse(hits.len()));
     match reasons.as_slice() {
         [(only, _)] => only.clone(),
-        all => {
-            let part = |(why, all): &(Message, Vec<()>)| say!(at_n_of_them, n = all.len(), why);
-            clauses(&all.iter().take(3).map(part).collect::<Vec<_>>())
+        _ => {
+            let first = reasons.iter().take(3);
+            let parts =
+                first.map(|(reason, hits)| say!(at_n_of_them, n = hits.len(), why = reason));
+            join_clauses(&parts.collect::<Vec<_>>())
         }
     }
 }
 
-fn reason(paper: &Paper, of: &PairedComparison) -> Message {
-    let Some(row) = of.rows.first() else { return say!(because_no_pair_counts) };
+fn no_verdict_reason(paper: &Paper, comparison: &PairedComparison) -> Message {
+    let Some(row) = comparison.rows.first() else { return say!(because_no_pair_counts) };
     match row.call {
         Call::Explained => {
-            let of_veto = |id: &str| paper.checks.iter().find(|check| check.id == id);
-            let rule = of.deciding_vetoes().next().and_then(|veto| of_veto(veto.check));
-            rule.map_or_else(
+            let veto = comparison.deciding_vetoes().next();
+            let check =
+                veto.and_then(|veto| paper.checks.iter().find(|check| check.id == veto.check));
+            check.map_or_else(
                 || say!(because_of_a_check),
                 |check| say!(because_check, id = check.id, number = check.number.to_string()),
             )
         }
-        Call::TooFewPairs => say!(because_of_few_pairs, least = of.least_pairs().to_string()),
+        Call::TooFewPairs => {
+            say!(because_of_few_pairs, least = comparison.least_pairs().to_string())
+        }
         Call::Unproven => say!(because_of_many),
         _ => say!(because_of_variation),
     }
@@ -362,33 +376,33 @@ fn reason(paper: &Paper, of: &PairedComparison) -> Message {
 
 /// The checks that forbid a figure, in words.
 pub(crate) fn why_forbidden(paper: &Paper, numbers: &[usize]) -> Message {
-    let told = paper.forbidding(numbers).map(|check| {
+    let reasons = paper.forbidding(numbers).map(|check| {
         let number = format!("{:?}{}", Level::E, check.number);
         say!(check_in_words, number, meaning = first_sentence(&check.meaning))
     });
-    Message::sentences(&told.collect::<Vec<_>>())
+    Message::sentences(&reasons.collect::<Vec<_>>())
 }
 
 /// A sentence with the checks that forbid its figures.
-pub(crate) fn with_objections(paper: &Paper, said: Message, numbers: &[usize]) -> Message {
+pub(crate) fn with_objections(paper: &Paper, sentence: Message, numbers: &[usize]) -> Message {
     match paper.forbidding(numbers).next() {
-        None => said,
+        None => sentence,
         Some(_) => {
             let objection = say!(not_usable_because, why = why_forbidden(paper, numbers));
-            Message::sentences(&[said, objection])
+            Message::sentences(&[sentence, objection])
         }
     }
 }
 
 /// So many lines stand below each name.
-const MOST_LINES: usize = 4;
+const MAX_LINES: usize = 4;
 
-fn facts(paper: &Paper) -> Vec<Fact> {
+fn cover_facts(paper: &Paper) -> Vec<Fact> {
     vec![
-        fact(say!(systems), systems(paper)),
-        fact(say!(data_against_memory), data(paper)),
-        fact(say!(load), load(paper)),
-        fact(say!(durability_2), durability(paper)),
+        fact(say!(systems), describe_systems(paper)),
+        fact(say!(data_against_memory), describe_data(paper)),
+        fact(say!(load), describe_load(paper)),
+        fact(say!(durability_2), describe_durabilities(paper)),
     ]
 }
 
@@ -397,28 +411,28 @@ fn fact(name: Message, mut lines: Vec<Message>) -> Fact {
     if lines.is_empty() {
         lines.push(say!(not_known));
     }
-    let more = lines.len().saturating_sub(MOST_LINES);
-    if more > 0 {
-        lines.truncate(MOST_LINES);
-        lines.push(say!(and_more, n = more));
+    let n_hidden = lines.len().saturating_sub(MAX_LINES);
+    if n_hidden > 0 {
+        lines.truncate(MAX_LINES);
+        lines.push(say!(and_more, n = n_hidden));
     }
     let first = lines.remove(0);
     Fact { name, value: vec![Span::plain(first)], below: lines }
 }
 
 /// Targets that were measured; all where none was.
-fn measured(paper: &Paper) -> Vec<&PaperTarget> {
+fn measured_targets(paper: &Paper) -> Vec<&PaperTarget> {
     let is_measured =
         |target: &&PaperTarget| paper.trials.iter().any(|trial| trial.target == target.label);
-    let own: Vec<&PaperTarget> = paper.targets.iter().filter(is_measured).collect();
-    if own.is_empty() { paper.targets.iter().collect() } else { own }
+    let measured: Vec<&PaperTarget> = paper.targets.iter().filter(is_measured).collect();
+    if measured.is_empty() { paper.targets.iter().collect() } else { measured }
 }
 
-fn systems(paper: &Paper) -> Vec<Message> {
-    let line = |target: &PaperTarget| {
+fn describe_systems(paper: &Paper) -> Vec<Message> {
+    let describe = |target: &PaperTarget| {
         let product = shown_product(&target.product);
-        let is_told = product.starts_with(&target.label);
-        let label = (!is_told).then_some(&target.label).into_iter();
+        let has_label = product.starts_with(&target.label);
+        let label = (!has_label).then_some(&target.label).into_iter();
         let product = Some(&product).filter(|product| !product.is_empty());
         let mut parts: Vec<Message> = label.chain(product).map(Message::verbatim).collect();
         if !target.facts.class.is_empty() {
@@ -426,7 +440,7 @@ fn systems(paper: &Paper) -> Vec<Message> {
         }
         Message::joined(&parts, ", ", "，")
     };
-    unique(measured(paper).into_iter().map(line).collect())
+    unique(measured_targets(paper).into_iter().map(describe).collect())
 }
 
 /// Without the package that it came in: `MariaDB 10.11.14`, `ShardingSphere-Proxy 5.1.0 (MariaDB 10.11.19)`.
@@ -436,60 +450,65 @@ pub(super) fn shown_product(words: &str) -> String {
         return format!("{PROXY}{version} ({})", shown_product(server));
     }
     let words = words.split(" (").next().unwrap_or_default().split(' ');
-    let is_version = |word: &str| word.starts_with(|c: char| c.is_ascii_digit());
-    let word = |word: &str| match is_version(word) {
-        true => word.split('-').next().unwrap_or_default().to_owned(),
-        false => word.to_owned(),
-    };
-    words.map(word).collect::<Vec<_>>().join(" ")
+    let words = words.map(|word| {
+        let is_version = word.starts_with(|c: char| c.is_ascii_digit());
+        if is_version { word.split('-').next().unwrap_or_default() } else { word }
+    });
+    words.collect::<Vec<_>>().join(" ")
 }
 
 /// Sizes are told of each experiment's data; alike ones once.
-fn data(paper: &Paper) -> Vec<Message> {
+fn describe_data(paper: &Paper) -> Vec<Message> {
     let points = paper.experiments.iter().flat_map(|experiment| &experiment.points);
-    let known: Vec<&DataFacts> =
+    let data_facts: Vec<&DataFacts> =
         points.filter_map(|point| Some(&point.data.as_ref()?.facts)).collect();
     let mut lines = Vec::new();
-    if let Some((low, high)) = extremes(known.iter().filter_map(|data| data.size_to_memory())) {
+    let times_memory = data_facts.iter().filter_map(|data| data.size_to_memory());
+    if let Some((low, high)) = min_and_max(times_memory) {
         let range = low_to_high(format::short(low), format::short(high));
         lines.push(say!(times_the_memory, range));
-        lines.push(clauses(&unique(vec![fit_in_memory(low), fit_in_memory(high)])));
+        lines.push(join_clauses(&unique(vec![fit_in_memory(low), fit_in_memory(high)])));
     }
-    let sizes = known.iter().filter_map(|data| data.size_bytes).map(|bytes| bytes as f64);
-    if let Some((low, high)) = extremes(sizes) {
+    let sizes = data_facts.iter().filter_map(|data| data.size_bytes).map(|bytes| bytes as f64);
+    if let Some((low, high)) = min_and_max(sizes) {
         let range = low_to_high(format::bytes(low), format::bytes(high));
-        lines.push(match lines.is_empty() {
-            true => say!(data_of_unknown_share, range),
-            false => say!(data_of, range),
+        lines.push(if lines.is_empty() {
+            say!(data_of_unknown_share, range)
+        } else {
+            say!(data_of, range)
         });
     }
     lines
 }
 
-fn load(paper: &Paper) -> Vec<Message> {
-    let measured = || paper.experiments.iter().filter(|own| !own.points.is_empty());
-    let tests = unique(measured().map(|own| own.test.clone()).filter(|t| !t.is_empty()).collect());
+fn describe_load(paper: &Paper) -> Vec<Message> {
+    let measured: Vec<&Experiment> =
+        paper.experiments.iter().filter(|experiment| !experiment.points.is_empty()).collect();
+    let tests = measured.iter().map(|experiment| experiment.test.clone());
+    let tests = unique(tests.filter(|test| !test.is_empty()).collect());
     let mut lines = Vec::new();
     match tests.as_slice() {
         [] => {}
-        few if few.len() <= 3 => lines.push(names(few)),
+        few if few.len() <= 3 => lines.push(join_names(few)),
         // As many as have a name on this page.
         _ => {
-            let title = |own: &Experiment| {
-                family_of(own).map_or_else(|| say!(other_workloads), |family| family.title())
-            };
-            let families = listed(&unique(measured().map(title).collect()));
-            let n = measured().count();
-            lines.push(say!(experiments_of_families, n, families));
+            let titles = measured.iter().map(|experiment| {
+                find_family(experiment)
+                    .map_or_else(|| say!(other_workloads), |family| family.title())
+            });
+            let families = join_list(&unique(titles.collect()));
+            lines.push(say!(experiments_of_families, n = measured.len(), families));
         }
     }
-    let of_clients = || measured().filter(|own| !own.is_pass());
-    let clients = extremes(of_clients().flat_map(|own| &own.points).map(Point::load));
+    let with_clients = || measured.iter().filter(|experiment| !experiment.is_pass());
+    let clients =
+        min_and_max(with_clients().flat_map(|experiment| &experiment.points).map(Point::load));
     if let Some((low, high)) = clients.filter(|(_, high)| *high > 0.0) {
         let range = low_to_high(format::whole(low), format::whole(high));
-        lines.push(match of_clients().all(|own| own.has_terminals()) {
-            true => say!(range_of_terminals, n = range),
-            false => say!(range_of_workers, n = range),
+        lines.push(if with_clients().all(|experiment| experiment.has_terminals()) {
+            say!(range_of_terminals, n = range)
+        } else {
+            say!(range_of_workers, n = range)
         });
     }
     match windows(paper) {
@@ -505,57 +524,61 @@ fn load(paper: &Paper) -> Vec<Message> {
 /// The lengths of the measured windows.
 fn windows(paper: &Paper) -> Option<Message> {
     let windows = paper.trials.iter().map(|trial| trial.summary.window_s).filter(|s| *s > 0.0);
-    let (low, high) = extremes(windows)?;
-    let shown = |seconds: f64| match seconds >= 10.0 {
-        true => format::whole(seconds),
-        false => format::plain((seconds * 10.0).round() / 10.0),
-    };
-    Some(say!(n_seconds, range = low_to_high(shown(low), shown(high))))
+    let (low, high) = min_and_max(windows)?;
+    let [low, high] = [low, high].map(|seconds| {
+        if seconds >= 10.0 {
+            format::whole(seconds)
+        } else {
+            format::plain((seconds * 10.0).round() / 10.0)
+        }
+    });
+    Some(say!(n_seconds, range = low_to_high(low, high)))
 }
 
 /// The failures that a commit survives on each target, like ones together.
-fn durability(paper: &Paper) -> Vec<Message> {
-    let words = |target: &PaperTarget| {
-        let weak: Vec<Message> = target
-            .settings
-            .iter()
-            .filter(|row| row.is_weak)
-            .map(|row| Message::verbatim(format!("{} = {}", row.name, row.value)))
-            .collect();
-        match (&target.facts.durability, weak.is_empty(), target.settings.is_empty()) {
-            (_, false, _) => say!(a_commit_may_be_lost, settings = listed(&weak)),
-            (Some(stated), ..) => say!(stated_durability, stated),
-            (None, true, false) => say!(commits_survive_a_power_loss),
-            (None, true, true) => say!(not_known),
-        }
-    };
-    let groups = measured(paper).into_iter().map(|target| (words(target), &target.label));
+fn describe_durabilities(paper: &Paper) -> Vec<Message> {
+    let targets = measured_targets(paper).into_iter();
+    let groups = targets.map(|target| (describe_durability(target), &target.label));
     match grouped(groups).as_slice() {
         [(only, _)] => vec![only.clone()],
-        all => {
-            let line = |(words, labels): &(Message, Vec<&String>)| {
-                say!(labels_words, labels = names(labels), words)
-            };
-            all.iter().map(line).collect()
+        groups => {
+            let lines = groups
+                .iter()
+                .map(|(words, labels)| say!(labels_words, labels = join_names(labels), words));
+            lines.collect()
         }
     }
 }
 
-/// Further caveats of several runs stand in section 4.4 alone.
-const MOST_CAVEATS: usize = 12;
+fn describe_durability(target: &PaperTarget) -> Message {
+    let weak = target.settings.iter().filter(|row| row.is_weak);
+    let weak: Vec<Message> =
+        weak.map(|row| Message::verbatim(format!("{} = {}", row.name, row.value))).collect();
+    match (&target.facts.durability, weak.is_empty(), target.settings.is_empty()) {
+        (_, false, _) => say!(a_commit_may_be_lost, settings = join_list(&weak)),
+        (Some(stated), ..) => say!(stated_durability, stated),
+        (None, true, false) => say!(commits_survive_a_power_loss),
+        (None, true, true) => say!(not_known),
+    }
+}
+
+/// Further caveats appear in section 4.4 alone.
+const MAX_CAVEATS: usize = 4;
 /// More experiments are counted instead: page one has no room for all their names.
-const MOST_NAMED: usize = 3;
+const MAX_NAMED_EXPERIMENTS: usize = 3;
 
 fn warnings(paper: &Paper) -> CoverWarnings {
-    let of = |level: Level| {
-        let is = move |check: &&Check| check.level == level && !check.findings.is_empty();
-        paper.checks.iter().filter(is)
-    };
-    let caveats: Vec<&Check> = of(Level::W).collect();
-    let most = if paper.runs.len() > 1 { MOST_CAVEATS } else { usize::MAX };
-    let (told, further) = caveats.split_at(caveats.len().min(most));
-    let told = told.iter().map(|check| in_brief(paper, check));
-    let mut items: Vec<TextLine> = of(Level::E).map(in_full).chain(told).collect();
+    let unusable =
+        paper.checks.iter().filter(|check| check.level == Level::E && !check.findings.is_empty());
+    let mut items: Vec<TextLine> = unusable.map(objection_line).collect();
+    let mut numbers: Vec<usize> = Vec::new();
+    for caveat in paper.caveats().iter().take(MAX_CAVEATS) {
+        items.push(caveat_line(paper, caveat));
+        numbers.extend(caveat.checks.iter().map(|check| check.number));
+    }
+    let accepted = paper.checks.iter().filter(|check| check.level == Level::W && check.is_accepted);
+    let open = paper.open_checks(Level::W).filter(|check| !numbers.contains(&check.number));
+    let further: Vec<&Check> = open.chain(accepted).collect();
     if !further.is_empty() {
         let mut line = vec![Span::plain(say!(further_caveats, n = further.len()))];
         line.extend(further.iter().map(|check| note(check.level, check.number)));
@@ -592,60 +615,59 @@ fn is_worth_quoting(trial: &Trial) -> bool {
 }
 
 /// A finding that forbids a figure: places and meaning.
-fn in_full(check: &Check) -> TextLine {
+fn objection_line(check: &Check) -> TextLine {
     let place = check.lines.first().cloned().unwrap_or_default();
     // A place that is a sentence has its full stop already.
     let [en, zh] = Lang::ALL.map(|lang| place.render(lang));
     let place = Message::both(en.trim_end_matches('.'), zh.trim_end_matches('。'));
     let mut line = vec![note(check.level, check.number)];
-    line.extend(accepted(check));
+    line.extend(acceptance(check));
     line.push(Span::plain(Message::sentences(&[check.meaning.clone(), say!(found_at, place)])));
     line
 }
 
-/// A finding that qualifies a figure, and the results that it concerns if these are not all.
-fn in_brief(paper: &Paper, check: &Check) -> TextLine {
-    let mut line = vec![note(check.level, check.number)];
-    line.extend(accepted(check));
-    let meaning = first_sentence(&check.meaning);
-    let own = experiments_of(paper, check);
-    line.push(Span::plain(match own.len() {
-        0 => meaning,
-        all if all == paper.experiments.len() => meaning,
-        found if found > MOST_NAMED => {
-            let [found, all] = [found, paper.experiments.len()].map(|n| n.to_string());
-            say!(caveat_concerns_so_many, caveat = meaning, found, all)
+/// A caveat with its effect, and the results that it concerns if these are not all.
+fn caveat_line(paper: &Paper, caveat: &Caveat<'_>) -> TextLine {
+    let mut line: TextLine =
+        caveat.checks.iter().map(|check| note(check.level, check.number)).collect();
+    let text = caveat.sentence();
+    let titles = affected_titles(paper, caveat.checks[0]);
+    line.push(Span::plain(match titles.len() {
+        0 => text,
+        n if n == paper.experiments.len() => text,
+        n if n > MAX_NAMED_EXPERIMENTS => {
+            let total = paper.experiments.len().to_string();
+            say!(caveat_concerns_so_many, caveat = text, found = n.to_string(), all = total)
         }
-        _ => say!(caveat_concerns, caveat = meaning, results = Message::list(&own)),
+        _ => say!(caveat_concerns, caveat = text, results = Message::list(&titles)),
     }));
     line
 }
 
 /// The titles of the experiments in which it found something; none where it concerns targets or runs.
-fn experiments_of(paper: &Paper, check: &Check) -> Vec<Message> {
-    let is_of = |experiment: &Experiment, spot: &Spot| {
-        let has = |name: &String| match spot.kind {
-            SpotKind::Trial => paper
-                .trials
-                .iter()
-                .any(|trial| trial.label == *name && trial.summary.experiment == experiment.name),
-            SpotKind::Comparison => paper
-                .verdicts
-                .comparisons
-                .iter()
-                .any(|of| of.name == *name && of.experiment == experiment.name),
-            SpotKind::Experiment => *name == experiment.name,
-            SpotKind::Target | SpotKind::Run => false,
-        };
-        spot.names.iter().any(has)
+fn affected_titles(paper: &Paper, check: &Check) -> Vec<Message> {
+    let is_affected = |experiment: &&Experiment| {
+        check.findings.iter().any(|finding| is_within(&finding.place, experiment, paper))
     };
-    let found = |experiment: &&Experiment| {
-        check.findings.iter().any(|finding| is_of(experiment, &finding.place))
-    };
-    let own = paper.experiments.iter().filter(found);
-    own.map(|experiment| say!(quoted_title, title = &experiment.title)).collect()
+    let affected = paper.experiments.iter().filter(is_affected);
+    affected.map(|experiment| say!(quoted_title, title = &experiment.title)).collect()
 }
 
-fn accepted(check: &Check) -> Option<Span> {
+fn is_within(spot: &Spot, experiment: &Experiment, paper: &Paper) -> bool {
+    let is_named = |name: &str| spot.names.iter().any(|spot_name| spot_name == name);
+    match spot.kind {
+        SpotKind::Trial => paper
+            .trials
+            .iter()
+            .any(|trial| trial.summary.experiment == experiment.name && is_named(&trial.label)),
+        SpotKind::Comparison => paper.verdicts.comparisons.iter().any(|comparison| {
+            comparison.experiment == experiment.name && is_named(&comparison.name)
+        }),
+        SpotKind::Experiment => is_named(&experiment.name),
+        SpotKind::Target | SpotKind::Run => false,
+    }
+}
+
+fn acceptance(check: &Check) -> Option<Span> {
     check.is_accepted.then(|| Span::plain(say!(accepted_by_the_suite)))
 }

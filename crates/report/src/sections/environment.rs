@@ -4,7 +4,7 @@
 use super::*;
 
 pub(super) fn blocks(paper: &Paper, _: Lang, blocks: &mut Blocks) {
-    blocks.table(targets(paper));
+    blocks.table(targets_table(paper));
     for target in &paper.targets {
         let facts = &target.facts;
         let text = Message::either(&facts.description, &facts.description_zh);
@@ -12,21 +12,23 @@ pub(super) fn blocks(paper: &Paper, _: Lang, blocks: &mut Blocks) {
             blocks.paragraph(say!(labels_words, labels = &target.label, words = text));
         }
     }
-    let has_tables = !is_of_several(paper);
-    for target in paper.targets.iter().filter(|own| has_tables && has_own_nodes(paper, own)) {
-        blocks.table(nodes(target));
+    let has_tables = !is_short_multi_run(paper);
+    let with_nodes = paper.targets.iter().filter(|target| has_own_nodes(paper, target));
+    for target in with_nodes.filter(|_| has_tables) {
+        blocks.table(nodes_table(target));
         blocks.fine(target.route_words.clone().unwrap_or_default());
     }
-    let machine = |run: &RunFacts| (run.number.to_string(), run.header.environment.clone());
-    let rows: Vec<(String, Environment)> = paper.runs.iter().map(machine).collect();
-    blocks.table(told_once(machines(say!(load_generator_2), say!(run), &rows).into()));
+    let rows = paper.runs.iter();
+    let rows: Vec<(String, Environment)> =
+        rows.map(|run| (run.number.to_string(), run.header.environment.clone())).collect();
+    blocks.table(merge_equal_rows(machines_table(say!(load_generator_2), say!(run), &rows).into()));
     for run in &paper.runs {
         let fleet = &run.header.fleet;
         let rows: Vec<(String, Environment)> =
-            fleet.iter().map(|one| (one.name.clone(), one.environment.clone())).collect();
+            fleet.iter().map(|member| (member.name.clone(), member.environment.clone())).collect();
         let number = run.number.to_string();
         let title = say!(load_generators_of_the_fleet_of, number);
-        blocks.table(machines(title, say!(load_generator_2), &rows));
+        blocks.table(machines_table(title, say!(load_generator_2), &rows));
     }
     for target in paper.targets.iter().filter(|target| !target.facts.stated.is_empty()) {
         let head = say!(stated_for_not_read, target = &target.label);
@@ -40,22 +42,22 @@ pub(super) fn blocks(paper: &Paper, _: Lang, blocks: &mut Blocks) {
 }
 
 /// The short edition of several runs: what each of their targets has in full stands in the full one.
-pub(super) fn is_of_several(paper: &Paper) -> bool {
+pub(super) fn is_short_multi_run(paper: &Paper) -> bool {
     paper.is_short() && paper.runs.len() > 1
 }
 
 /// The nodes of a part of a cluster stand with the cluster.
 fn has_own_nodes(paper: &Paper, target: &PaperTarget) -> bool {
-    let is_there = |whole: &String| paper.targets.iter().any(|other| other.label == *whole);
-    !target.facts.nodes.is_empty() && !target.part_of.as_ref().is_some_and(is_there)
+    let is_in_paper = |label: &String| paper.targets.iter().any(|other| other.label == *label);
+    !target.facts.nodes.is_empty() && !target.part_of.as_ref().is_some_and(is_in_paper)
 }
 
-fn machine(same_host: bool) -> Message {
+fn describe_machine(same_host: bool) -> Message {
     if same_host { say!(the_load_generators_own) } else { say!(another_one) }
 }
 
-fn log_in(found: Option<&LogInFacts>) -> Message {
-    let Some(LogInFacts { tls, is_verified, method }) = found else { return Message::default() };
+fn describe_login(facts: Option<&LogInFacts>) -> Message {
+    let Some(LogInFacts { tls, is_verified, method }) = facts else { return Message::default() };
     match tls {
         None => say!(log_in_without_tls, method),
         Some(tls) if *is_verified => say!(log_in_verified, method, tls),
@@ -63,13 +65,13 @@ fn log_in(found: Option<&LogInFacts>) -> Message {
     }
 }
 
-fn targets(paper: &Paper) -> PaperRows<&PaperTarget> {
+fn targets_table(paper: &Paper) -> PaperRows<&PaperTarget> {
     PaperRows::new(say!(targets), &paper.targets)
         .look("text")
         .text(say!(target_2), |target| {
-            Cell::from(&target.label).with(clauses(&other_names(target)))
+            Cell::from(&target.label).with(join_clauses(&other_names(target)))
         })
-        .text(say!(product_and_version), |target| known(&target.product))
+        .text(say!(product_and_version), |target| or_unknown(&target.product))
         .text(say!(address), |target| match target.facts.nodes.len() {
             0 => Message::from(target.facts.url.to_string()),
             n => say!(n_nodes, n = n.to_string()),
@@ -84,8 +86,8 @@ fn targets(paper: &Paper) -> PaperRows<&PaperTarget> {
             let price = target.facts.price.as_ref();
             price.map(|price| format!("{} {}", format::plain(price.per_hour), price.currency))
         })
-        .text(say!(machine), |target| machine(target.facts.same_host))
-        .text(say!(log_in), |target| log_in(target.facts.log_in.as_ref()))
+        .text(say!(machine), |target| describe_machine(target.facts.same_host))
+        .text(say!(log_in), |target| describe_login(target.facts.log_in.as_ref()))
         .if_any()
 }
 
@@ -97,21 +99,21 @@ fn other_names(target: &PaperTarget) -> Vec<Message> {
     unique(names.into_iter().filter(|name| !name.is_empty() && !is_label(name)).collect())
 }
 
-fn nodes(target: &PaperTarget) -> PaperRows<&TargetNode> {
+fn nodes_table(target: &PaperTarget) -> PaperRows<&TargetNode> {
     PaperRows::new(say!(nodes_of_target, target = &target.label), &target.facts.nodes)
         .look("text")
         .text(say!(node), |node| &node.name)
         .text(say!(role), |node| node_role(node.role.name()))
         .text(say!(product_and_version), |node| {
-            known(format!("{} {}", node.product, node.version).trim())
+            or_unknown(format!("{} {}", node.product, node.version).trim())
         })
         .text(say!(address), |node| node.url.to_string())
-        .text(say!(machine), |node| machine(node.same_host))
-        .text(say!(log_in), |node| log_in(node.log_in.as_ref()))
+        .text(say!(machine), |node| describe_machine(node.same_host))
+        .text(say!(log_in), |node| describe_login(node.log_in.as_ref()))
         .if_any()
 }
 
-fn machines(
+fn machines_table(
     caption: Message,
     title: Message,
     rows: &[(String, Environment)],
@@ -119,89 +121,92 @@ fn machines(
     PaperRows::new(caption, rows)
         .look("text")
         .text(title, |(name, _)| name)
-        .text(say!(host), |(_, env)| known(&env.host))
-        .text(say!(system), |(_, env)| known(&env.system))
-        .text(say!(kernel), |(_, env)| known(&env.kernel))
-        .text(say!(loops_io), |(_, env)| known(&env.loops_io))
-        .text(say!(processor), |(_, env)| known(&env.cpu_model))
+        .text(say!(host), |(_, env)| or_unknown(&env.host))
+        .text(say!(system), |(_, env)| or_unknown(&env.system))
+        .text(say!(kernel), |(_, env)| or_unknown(&env.kernel))
+        .text(say!(loops_io), |(_, env)| or_unknown(&env.loops_io))
+        .text(say!(processor), |(_, env)| or_unknown(&env.cpu_model))
         .col(say!(cores_2), Whole, |(_, env)| env.cores as f64)
         .col(say!(memory_mib), Whole, |(_, env)| env.memory_mib)
 }
 
 /// Number of experiments above which the short edition has the size of the data with the results only.
-const MOST_SIZES: usize = 8;
+const MAX_SIZES: usize = 8;
 
 pub(super) fn fairness(paper: &Paper, _: Lang, blocks: &mut Blocks) {
     blocks.heading(3, "4.1", say!(what_a_commit_is_worth), "");
-    match is_of_several(paper) {
-        true => blocks.table(told_once(commits(paper).into())),
-        false => blocks.table(commits(paper)),
+    if is_short_multi_run(paper) {
+        blocks.table(merge_equal_rows(commits_table(paper).into()));
+    } else {
+        blocks.table(commits_table(paper));
     }
     let with_settings = || paper.targets.iter().filter(|target| !target.settings.is_empty());
     for target in with_settings() {
         let mut inner = Blocks::default();
         let title = say!(settings_of_target, target = &target.label);
-        inner.table(of_settings(title, &target.settings));
+        inner.table(settings_table(title, &target.settings));
         let summary = say!(settings_of_that_decide_what_a, target = &target.label);
         blocks.details(summary, with_settings().count() == 1, inner);
     }
     for target in paper.targets.iter().filter(|target| !target.not_readable.is_empty()) {
-        let what = clauses(&target.not_readable);
-        blocks.fine(say!(not_readable_on, target = &target.label, what));
+        let names = join_clauses(&target.not_readable);
+        blocks.fine(say!(not_readable_on, target = &target.label, what = names));
     }
     blocks.heading(3, "4.2", say!(settings_that_differ), "");
     let mut comparable = targets_by_product(paper);
     comparable.retain(|targets| targets.len() > 1);
-    comparable.iter().for_each(|targets| differences(targets, blocks));
+    comparable.iter().for_each(|targets| difference_blocks(targets, blocks));
     if comparable.is_empty() {
         blocks.paragraph(say!(no_two_targets_of_the_same));
     }
-    let sized = sized(paper);
+    let sized = points_with_size(paper);
     // In the short edition it stands alongside each result where it would take too much room here.
-    if !(paper.is_short() && sized.len() > MOST_SIZES) {
+    if !(paper.is_short() && sized.len() > MAX_SIZES) {
         blocks.heading(3, "4.3", say!(data_to_memory), "");
         if sized.is_empty() {
             blocks.paragraph(say!(no_workload_told_the_size_of));
         }
-        blocks.table(memory(paper, sized));
+        blocks.table(memory_table(paper, sized));
     }
-    checks(paper, blocks);
+    check_blocks(paper, blocks);
 }
 
-fn of_commits(target: &PaperTarget) -> impl Iterator<Item = &SettingRow> {
-    target.settings.iter().filter(|row| settings::is_of_commits(&row.name))
+fn durability_settings(target: &PaperTarget) -> impl Iterator<Item = &SettingRow> {
+    target.settings.iter().filter(|row| settings::affects_durability(&row.name))
 }
 
-fn commits<'a>(paper: &'a Paper) -> PaperRows<&'a PaperTarget> {
-    let is_weak = |target: &PaperTarget| of_commits(target).any(|row| row.is_weak);
-    let own = |target: &'a PaperTarget| paper.nodes_of(&target.label);
-    let copy = |copy: &ReplicaFacts| {
+fn commits_table<'a>(paper: &'a Paper) -> PaperRows<&'a PaperTarget> {
+    let is_weak = |target: &PaperTarget| durability_settings(target).any(|row| row.is_weak);
+    let nodes = |target: &'a PaperTarget| paper.nodes_of(&target.label);
+    let describe = |copy: &ReplicaFacts| {
         say!(name_mode_state, name = &copy.name, mode = &copy.mode, state = &copy.state)
     };
     PaperRows::new(say!(durability_copies_and_isolation_of_each), &paper.targets)
         .look("text")
         .text(say!(target_2), |target| &target.label)
         .text(say!(an_acknowledged_commit), |target| {
-            let on_disk = match (of_commits(target).next(), is_weak(target)) {
+            let on_disk = match (durability_settings(target).next(), is_weak(target)) {
                 (None, _) => Span::plain(say!(not_read)),
-                (Some(_), true) => Span::of(say!(may_be_lost_or_torn), Look::Caveat),
+                (Some(_), true) => Span::new(say!(may_be_lost_or_torn), Look::Caveat),
                 (Some(_), false) => Span::plain(say!(on_disk)),
             };
-            let shown = of_commits(target).filter(|row| !is_weak(target) || row.is_weak);
-            let shown = shown.map(|row| code(format!("{}={}", row.name, row.value)));
-            let stated = target.facts.durability.as_ref().map(|what| say!(stated_what, what));
-            Cell::from(on_disk).with(separated(shown, " ")).with(stated.unwrap_or_default())
+            let settings =
+                durability_settings(target).filter(|row| !is_weak(target) || row.is_weak);
+            let settings = settings.map(|row| code(format!("{}={}", row.name, row.value)));
+            let durability = target.facts.durability.as_ref();
+            let durability = durability.map(|text| say!(stated_what, what = text));
+            Cell::from(on_disk).with(separated(settings, " ")).with(durability.unwrap_or_default())
         })
         .text(say!(copies_that_acknowledge_it), |target| {
-            let copies = own(target).next().map_or(&[][..], |node| &node.replicas);
-            let copies: Vec<Message> = copies.iter().map(copy).collect();
-            let waits_for = own(target).find_map(|node| node.acknowledged_by.as_ref());
+            let copies = nodes(target).next().map_or(&[][..], |node| &node.replicas);
+            let copies: Vec<Message> = copies.iter().map(describe).collect();
+            let waits_for = nodes(target).find_map(|node| node.acknowledged_by.as_ref());
             let waits_for = waits_for.map(CommitWait::words);
-            let copies = if is_of_several(paper) { Vec::new() } else { copies };
-            Cell::from(waits_for.cloned()).with(clauses(&copies))
+            let copies = if is_short_multi_run(paper) { Vec::new() } else { copies };
+            Cell::from(waits_for.cloned()).with(join_clauses(&copies))
         })
         .text(say!(isolation_2), |target| {
-            let joins = own(target).any(NodeConditions::joins_foreign_shards);
+            let joins = nodes(target).any(NodeConditions::joins_foreign_shards);
             let on_shards = if target.passes_no_isolation_on() {
                 Some(say!(isolation_not_passed_on))
             } else {
@@ -209,65 +214,64 @@ fn commits<'a>(paper: &'a Paper) -> PaperRows<&'a PaperTarget> {
             };
             Cell::from(isolation(paper, target)).with(on_shards.unwrap_or_default())
         })
-        .text(say!(connection_2), |target| own(target).find_map(|node| node.transport.as_ref()))
-        .when(!is_of_several(paper), |table| {
+        .text(say!(connection_2), |target| nodes(target).find_map(|node| node.transport.as_ref()))
+        .when(!is_short_multi_run(paper), |table| {
             let round_trip = |node: &NodeConditions| node.round_trip_us;
-            table.col(say!(round_trip_ms_2), Ms, |target| own(target).find_map(round_trip))
+            table.col(say!(round_trip_ms_2), Ms, |target| nodes(target).find_map(round_trip))
         })
-        .each(|target, made| made.class = if is_weak(target) { "weak" } else { "" })
+        .each(|target, row| row.class = if is_weak(target) { "weak" } else { "" })
 }
 
 /// One row for all targets of which a table says the same.
-fn told_once(mut table: PaperTable) -> PaperTable {
+fn merge_equal_rows(mut table: PaperTable) -> PaperTable {
     let rows = std::mem::take(&mut table.rows);
-    let groups = grouped(rows.into_iter().map(|row| (row.cells[1..].to_vec(), row))).into_iter();
-    let merged = |(_, rows): (_, Vec<TableRow>)| {
+    let groups = grouped(rows.into_iter().map(|row| (row.cells[1..].to_vec(), row)));
+    for (_, rows) in groups {
         let mut rows = rows.into_iter();
-        let mut first = rows.next().unwrap_or_default();
-        for other in rows {
-            if let (CellValue::Text(names), CellValue::Text(own)) =
-                (&mut first.cells[0].value, &other.cells[0].value)
+        let mut merged = rows.next().unwrap_or_default();
+        for row in rows {
+            if let (CellValue::Text(names), CellValue::Text(name)) =
+                (&mut merged.cells[0].value, &row.cells[0].value)
             {
                 names.push(Span::plain(Message::both(", ", "、")));
-                names.extend(own.iter().cloned());
+                names.extend(name.iter().cloned());
             }
         }
-        first
-    };
-    PaperTable { rows: groups.map(merged).collect(), ..table }
+        table.rows.push(merged);
+    }
+    table
 }
 
 /// The isolation level of a target's sessions: as they have asked for it, if that counts, or as the servers give it.
 fn isolation(paper: &Paper, target: &PaperTarget) -> Option<Message> {
-    let own = paper.nodes_of(&target.label).find_map(|node| node.isolation.as_ref());
-    let own = own.or_else(|| settings::isolation(target));
+    let from_node = paper.nodes_of(&target.label).find_map(|node| node.isolation.as_ref());
+    let measured = from_node.or_else(|| settings::isolation(target));
     let trials = || paper.trials.iter().filter(|trial| trial.target == target.label);
-    let asks = |trial: &Trial| KnownFamily::of(&trial.summary)?.isolation(&trial.summary);
-    let asked = trials().find_map(asks);
-    let same = |level: &str| level.replace('-', " ").to_lowercase();
-    match (asked, own) {
-        (Some(asked), Some(own)) if same(&asked) != same(own) => {
-            let asking = trials().filter(|trial| asks(trial).is_some());
-            let asking: BTreeSet<&str> =
-                asking.map(|trial| trial.summary.experiment.as_str()).collect();
-            if trials().all(|trial| asking.contains(trial.summary.experiment.as_str())) {
-                return Some(say!(isolation_asked_for, asked, own));
+    let requested_by =
+        |trial: &Trial| KnownFamily::from_summary(&trial.summary)?.isolation(&trial.summary);
+    let requested = trials().find_map(requested_by);
+    let normalize = |level: &str| level.replace('-', " ").to_lowercase();
+    match (requested, measured) {
+        (Some(requested), Some(measured)) if normalize(&requested) != normalize(measured) => {
+            let requesting = trials().filter(|trial| requested_by(trial).is_some());
+            let requesting: BTreeSet<&str> =
+                requesting.map(|trial| trial.summary.experiment.as_str()).collect();
+            if trials().all(|trial| requesting.contains(trial.summary.experiment.as_str())) {
+                return Some(say!(isolation_asked_for, asked = requested, own = measured));
             }
-            let is_asking = |of: &&Experiment| asking.contains(of.name.as_str());
-            let titles = paper
-                .experiments
-                .iter()
-                .filter(is_asking)
-                .map(|of| say!(quoted_title, title = &of.title));
+            let experiments = paper.experiments.iter();
+            let titles = experiments
+                .filter(|experiment| requesting.contains(experiment.name.as_str()))
+                .map(|experiment| say!(quoted_title, title = &experiment.title));
             let experiments = Message::list(&titles.collect::<Vec<_>>());
-            Some(say!(isolation_asked_for_by, asked, experiments, own))
+            Some(say!(isolation_asked_for_by, asked = requested, experiments, own = measured))
         }
-        (asked, own) => own.cloned().or(asked).map(Message::verbatim),
+        (requested, measured) => measured.cloned().or(requested).map(Message::verbatim),
     }
 }
 
 /// Settings with what they decide.
-pub fn of_settings(caption: Message, rows: &[SettingRow]) -> PaperRows<&SettingRow> {
+pub fn settings_table(caption: Message, rows: &[SettingRow]) -> PaperRows<&SettingRow> {
     PaperRows::new(caption, rows)
         .look("text")
         .text(say!(setting), |row| code(&row.name))
@@ -280,56 +284,57 @@ pub fn of_settings(caption: Message, rows: &[SettingRow]) -> PaperRows<&SettingR
             }
             line
         })
-        .each(|row, made| made.class = if row.is_weak { "weak" } else { "" })
+        .each(|setting, row| row.class = if setting.is_weak { "weak" } else { "" })
 }
 
 /// Targets whose servers call themselves the same, with all their settings: those of different products have nothing to
 /// do with each other.
 fn targets_by_product(paper: &Paper) -> Vec<Vec<&PaperTarget>> {
-    let known = paper.targets.iter().filter(|target| !target.all_settings.is_empty());
-    let product = |target: &PaperTarget| target.product.split(' ').next().map(str::to_owned);
-    let groups = grouped(known.map(|target| (product(target), target))).into_iter();
-    groups.map(|(_, targets)| targets).collect()
+    let targets = paper.targets.iter().filter(|target| !target.all_settings.is_empty());
+    let products =
+        targets.map(|target| (target.product.split(' ').next().map(str::to_owned), target));
+    grouped(products).into_iter().map(|(_, targets)| targets).collect()
 }
 
 /// The names of the settings that are the same on all of these targets, and of those that differ.
 fn all_settings<'a>(targets: &[&'a PaperTarget]) -> (Vec<&'a String>, Vec<&'a String>) {
-    let all: BTreeSet<&String> =
+    let names: BTreeSet<&String> =
         targets.iter().flat_map(|target| target.all_settings.keys()).collect();
-    let value = |target: &PaperTarget, name: &str| target.all_settings.get(name).cloned();
-    all.into_iter()
-        .partition(|name| targets.windows(2).all(|two| value(two[0], name) == value(two[1], name)))
+    names.into_iter().partition(|name| {
+        let values = targets.iter().map(|target| target.all_settings.get(*name));
+        values.collect::<Vec<_>>().windows(2).all(|pair| pair[0] == pair[1])
+    })
 }
 
-fn differences(targets: &[&PaperTarget], blocks: &mut Blocks) {
-    let (same, differ) = all_settings(targets);
-    let (left_out, mut shown): (Vec<&String>, Vec<&String>) =
-        differ.into_iter().partition(|name| settings::names_a_place(name));
-    shown.sort_by_key(|name| settings::meaning(name).is_none());
+fn difference_blocks(targets: &[&PaperTarget], blocks: &mut Blocks) {
+    let (same_names, different_names) = all_settings(targets);
+    let (host_specific, mut comparable): (Vec<&String>, Vec<&String>) =
+        different_names.into_iter().partition(|name| settings::is_host_specific(name));
+    comparable.sort_by_key(|name| settings::meaning(name).is_none());
     let labels: Vec<&String> = targets.iter().map(|target| &target.label).collect();
-    let title = say!(settings_that_differ_between, targets = names(&labels));
-    let rows = PaperRows::new(title, shown).look("text").text(say!(setting), code);
+    let title = say!(settings_that_differ_between, targets = join_names(&labels));
+    let rows = PaperRows::new(title, comparable).look("text").text(say!(setting), code);
     let rows = targets.iter().fold(rows, |rows, target| {
         rows.text(&target.label, |name| target.all_settings.get(name).map(code))
     });
     blocks.table(rows.text(say!(meaning), |name| settings::meaning(name).unwrap_or_default()));
     blocks.fine(say!(
         settings_of_are_the_same_that,
-        same = same.len().to_string(),
-        targets = names(&labels),
-        n = left_out.len().to_string()
+        same = same_names.len().to_string(),
+        targets = join_names(&labels),
+        n = host_specific.len().to_string()
     ));
 }
 
 /// The first load level of each target that tells the size of its data.
-fn sized(paper: &Paper) -> Vec<(&Experiment, &Point)> {
+fn points_with_size(paper: &Paper) -> Vec<(&Experiment, &Point)> {
     let mut rows: Vec<(&Experiment, &Point)> = Vec::new();
     for experiment in &paper.experiments {
         for point in experiment.points.iter().filter(|point| point.data.is_some()) {
-            let same = |(other, known): &(&Experiment, &Point)| {
-                other.title == experiment.title && known.target == point.target
+            let is_same_data = |(listed_experiment, listed_point): &(&Experiment, &Point)| {
+                listed_experiment.title == experiment.title && listed_point.target == point.target
             };
-            if !rows.iter().any(same) {
+            if !rows.iter().any(is_same_data) {
                 rows.push((experiment, point));
             }
         }
@@ -337,15 +342,15 @@ fn sized(paper: &Paper) -> Vec<(&Experiment, &Point)> {
     rows
 }
 
-fn memory<'a>(
+fn memory_table<'a>(
     paper: &'a Paper,
     rows: Vec<(&'a Experiment, &'a Point)>,
 ) -> PaperRows<(&'a Experiment, &'a Point)> {
     let lowest_hit = |(experiment, point): (&Experiment, &Point)| {
-        let own = paper.trials.iter().filter(|trial| {
+        let trials = paper.trials.iter().filter(|trial| {
             trial.summary.experiment == experiment.name && trial.target == point.target
         });
-        let nodes = own.flat_map(|trial| trial.summary.conditions.nodes.values());
+        let nodes = trials.flat_map(|trial| trial.summary.conditions.nodes.values());
         nodes.filter_map(|node| node.hit_share).reduce(f64::min)
     };
     PaperRows::new(say!(size_of_the_data_against_the), rows)
@@ -361,11 +366,11 @@ fn memory<'a>(
             lowest_hit(row).map(|share| share * 100.0)
         })
 }
-fn checks(paper: &Paper, blocks: &mut Blocks) {
+fn check_blocks(paper: &Paper, blocks: &mut Blocks) {
     blocks.heading(3, "4.4", say!(checks), "checks");
-    let (found, silent): (Vec<&Check>, Vec<&Check>) =
+    let (with_findings, without_findings): (Vec<&Check>, Vec<&Check>) =
         paper.checks.iter().partition(|check| !check.findings.is_empty());
-    if !found.is_empty() {
+    if !with_findings.is_empty() {
         let mut line = vec![Span::plain(say!(what_a_careful_reader_should_know))];
         let levels = [
             (Level::E, say!(not_usable_for_a_claim)),
@@ -374,58 +379,61 @@ fn checks(paper: &Paper, blocks: &mut Blocks) {
         ];
         for (level, meaning) in levels {
             line.push(Span::plain(" "));
-            line.push(Span::of(format!("{level:?}"), Look::Note(level)));
+            line.push(Span::new(format!("{level:?}"), Look::Note(level)));
             line.extend([Span::plain(" "), Span::plain(meaning)]);
         }
         blocks.paragraph(line);
     }
-    let disclosed = found.iter().filter(|check| check.level == Level::I).count();
+    let disclosed = with_findings.iter().filter(|check| check.level == Level::I).count();
     let is_shown = |check: &&Check| !paper.is_short() || check.level < Level::I;
-    let most = match (paper.is_short(), paper.runs.len()) {
-        (false, _) => MOST_LINES,
-        (true, 1) => MOST_LINES_SHORT,
+    let max_lines = match (paper.is_short(), paper.runs.len()) {
+        (false, _) => MAX_LINES,
+        (true, 1) => MAX_LINES_SHORT,
         // Runs that are put together repeat their findings.
         _ => 1,
     };
-    let shown = found.into_iter().filter(is_shown).collect();
-    blocks.table(findings(shown, most, is_of_several(paper)));
+    let shown_checks = with_findings.into_iter().filter(is_shown).collect();
+    blocks.table(findings_table(shown_checks, max_lines, is_short_multi_run(paper)));
     if paper.is_short() && disclosed > 0 {
         blocks.fine(say!(further_checks_disclose, n = disclosed));
     }
-    if !silent.is_empty() {
+    if !without_findings.is_empty() {
         let mut inner = Blocks::default();
-        let item =
-            |check: &&Check| vec![Span::plain(&check.rule), Span::plain(" "), code(check.id)];
-        inner.list(Style::Fine, silent.iter().map(item).collect());
-        let n = silent.len().to_string();
+        let items = without_findings
+            .iter()
+            .map(|check| vec![Span::plain(&check.rule), Span::plain(" "), code(check.id)]);
+        inner.list(Style::Fine, items.collect());
+        let n = without_findings.len().to_string();
         let summary = say!(checks_found_nothing_or_had_nothing, n);
         blocks.details(summary, false, inner);
     }
 }
 
 /// So many lines of what a check has found.
-const MOST_LINES: usize = 8;
-const MOST_LINES_SHORT: usize = 3;
+const MAX_LINES: usize = 8;
+const MAX_LINES_SHORT: usize = 3;
 
 /// Briefly without what is expected and what to do about it.
-fn findings(found: Vec<&Check>, most: usize, is_brief: bool) -> PaperRows<&Check> {
-    PaperRows::new(say!(checks_that_found_something), found)
+fn findings_table(checks: Vec<&Check>, max_lines: usize, is_brief: bool) -> PaperRows<&Check> {
+    PaperRows::new(say!(checks_that_found_something), checks)
         .look("text")
         .text(say!(no), |check| {
             let number = format!("{:?}{}", check.level, check.number);
-            Cell::from(Span::of(number, Look::Note(check.level)))
+            Cell::from(Span::new(number, Look::Note(check.level)))
                 .with(code(check.id))
                 .with_if(check.is_accepted, || vec![Span::plain(say!(accepted))])
         })
         .when(!is_brief, |table| table.text(say!(expected), |check| &check.rule))
         .text(say!(found), move |check| {
-            let more = check.lines.len().saturating_sub(most);
-            let more = (more > 0).then(|| say!(and_more_lines, n = more.to_string()));
-            lines(check.lines.iter().take(most).cloned().chain(more))
+            let n_hidden = check.lines.len().saturating_sub(max_lines);
+            let hidden = (n_hidden > 0).then(|| say!(and_more_lines, n = n_hidden.to_string()));
+            lines(check.lines.iter().take(max_lines).cloned().chain(hidden))
         })
         .when(is_brief, |table| table.text(say!(meaning), |check| first_sentence(&check.meaning)))
         .when(!is_brief, |table| {
-            table.text(say!(meaning_and_advice), |it| Cell::from(&it.meaning).with(&it.advice))
+            table.text(say!(meaning_and_advice), |check| {
+                Cell::from(&check.meaning).with(&check.advice)
+            })
         })
         .each(|check, row| row.anchor = format!("check-{}", check.number))
 }

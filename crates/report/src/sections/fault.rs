@@ -8,21 +8,22 @@ pub(super) fn blocks(paper: &Paper, lang: Lang) -> Blocks {
     let mut blocks = Blocks::default();
     let rows = paper.faults();
     blocks.paragraph(say!(in_the_middle_of_each_of));
-    blocks.table(configurations(paper, &rows));
+    blocks.table(configurations_table(paper, &rows));
     let facts = || rows.iter().flat_map(FaultTrials::facts);
-    let most = |of: fn(&FaultFacts) -> f64| facts().map(of).fold(0.0, f64::max);
-    let mut words =
-        vec![say!(times_are_known_to_an_interval, s = format::tenth(most(|row| row.resolution_s)))];
+    let max = |get: fn(&FaultFacts) -> f64| facts().map(get).fold(0.0, f64::max);
+    let mut sentences =
+        vec![say!(times_are_known_to_an_interval, s = format::tenth(max(|row| row.resolution_s)))];
     if facts().any(|facts| facts.first_success_after_s == Some(0.0)) {
-        words.push(say!(first_success_after_0_0_s, s = format::plain(most(|row| row.noticed_s))));
+        sentences
+            .push(say!(first_success_after_0_0_s, s = format::plain(max(|row| row.noticed_s))));
     }
     if facts().any(|facts| facts.shard.is_some()) {
-        words.push(say!(shard_outage_counts));
+        sentences.push(say!(shard_outage_counts));
     }
-    words.extend(has_dashes(&rows).then(|| say!(dashes_of_faults)));
-    blocks.fine(Message::sentences(&words));
-    blocks.figures(figures(paper, &rows, lang));
-    blocks.table(trials(&rows));
+    sentences.extend(has_dashes(&rows).then(|| say!(dashes_of_faults)));
+    blocks.fine(Message::sentences(&sentences));
+    blocks.figures(timelines(paper, &rows, lang));
+    blocks.table(trials_table(&rows));
     blocks
 }
 
@@ -39,50 +40,50 @@ fn has_dashes(rows: &[FaultTrials<'_>]) -> bool {
 
 /// The event that a commit waits for, as the servers report it; else as the suite states it.
 fn acknowledged_by(paper: &Paper, target: &str) -> Option<Message> {
-    let stated = || paper.target(target)?.facts.durability.as_ref().map(Message::from);
+    let stated_durability = || paper.target(target)?.facts.durability.as_ref().map(Message::from);
     let waits_for = paper.nodes_of(target).find_map(|node| node.acknowledged_by.as_ref());
-    waits_for.map(|wait| wait.words().clone()).or_else(stated)
+    waits_for.map(|wait| wait.words().clone()).or_else(stated_durability)
 }
 
 /// Errors by class, over all trials, the most frequent first.
-fn errors(row: &FaultTrials<'_>) -> TextLine {
+fn error_lines(row: &FaultTrials<'_>) -> TextLine {
     let errors = row.facts().flat_map(|facts| &facts.errors);
     let classes = grouped(errors.map(|error| (error.class.as_str(), error.count))).into_iter();
     let mut classes: Vec<(&str, u64)> =
         classes.map(|(class, counts)| (class, counts.into_iter().sum())).collect();
     classes.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
-    let one = |(class, count): (&str, u64)| -> TextLine {
+    lines(classes.into_iter().map(|(class, count)| {
         vec![code(class), Span::plain(format!(" {}", format::whole(count as f64)))]
-    };
-    lines(classes.into_iter().map(one))
+    }))
 }
 
 /// Seconds of the trials that have such a time, and the number of trials without.
-fn seconds(row: &FaultTrials<'_>, of: fn(&FaultFacts) -> Option<f64>) -> Cell {
-    let (all, never) = (row.trials.len(), row.without(of));
-    let cell = Cell::from(row.spread(of).map(|times| spread(times, all - never)));
+fn seconds(row: &FaultTrials<'_>, get: fn(&FaultFacts) -> Option<f64>) -> Cell {
+    let (total, never) = (row.trials.len(), row.without(get));
+    let cell = Cell::from(row.spread(get).map(|times| spread(times, total - never)));
     cell.with_if(never > 0, || {
-        let words = say!(never_in_of, n = never.to_string(), all = all.to_string());
+        let words = say!(never_in_of, n = never.to_string(), all = total.to_string());
         vec![Span::plain(words)]
     })
 }
 
-fn configurations<'a>(
+fn configurations_table<'a>(
     paper: &'a Paper,
     rows: &'a [FaultTrials<'a>],
 ) -> PaperRows<&'a FaultTrials<'a>> {
-    let per_s = |row: &FaultTrials<'_>, of: fn(&FaultFacts) -> Option<f64>| {
-        row.spread(of).map(|tps| spread(tps, row.trials.len()))
+    let per_s = |row: &FaultTrials<'_>, get: fn(&FaultFacts) -> Option<f64>| {
+        row.spread(get).map(|tps| spread(tps, row.trials.len()))
     };
     let checks = |row: &FaultTrials<'_>| {
-        let all: BTreeSet<usize> = row.trials.iter().flat_map(|(t, _)| t.checks.clone()).collect();
-        all.into_iter().collect::<Vec<_>>()
+        let trials = row.trials.iter();
+        let numbers: BTreeSet<usize> = trials.flat_map(|(trial, _)| trial.checks.clone()).collect();
+        numbers.into_iter().collect::<Vec<_>>()
     };
     PaperRows::new(say!(configurations_side_by_side), rows)
         .text(say!(experiment), |row| &row.experiment.title)
         .text(say!(target_2), |row| &row.first().target)
         .text(say!(a_commit_waits_for), |row| acknowledged_by(paper, &row.first().target))
-        .text(say!(fault), FaultTrials::what)
+        .text(say!(fault), FaultTrials::describe_fault)
         .col(say!(trials), Whole, |row| row.trials.len())
         .strong(say!(first_success_s), Tenth, |row| {
             seconds(row, |facts| facts.first_success_after_s)
@@ -95,7 +96,7 @@ fn configurations<'a>(
         .strong(say!(recovered_s), Tenth, |row| seconds(row, |facts| facts.recovered_after_s))
         .col(say!(per_s_before), Short, |row| per_s(row, |facts| Some(facts.tps_before)))
         .col(say!(per_s_after), Short, |row| per_s(row, |facts| facts.tps_after))
-        .text(say!(errors), errors)
+        .text(say!(errors), error_lines)
         .col(say!(acknowledged), Whole, |row| row.sum(|facts| facts.acknowledged))
         .strong(say!(lost), Whole, |row| row.sum(|facts| facts.lost))
         .when(rows.iter().any(has_shards), |table| {
@@ -106,34 +107,36 @@ fn configurations<'a>(
         .text(say!(notes), |row| notes(paper, &checks(row)))
 }
 
-fn trials<'a>(rows: &[FaultTrials<'a>]) -> PaperRows<(&'a Trial, &'a FaultFacts)> {
+fn trials_table<'a>(rows: &[FaultTrials<'a>]) -> PaperRows<(&'a Trial, &'a FaultFacts)> {
     let rows = rows.iter().flat_map(|row| row.trials.iter().copied());
     PaperRows::new(say!(what_happened_trial_by_trial), rows)
         .look("text")
         .text(say!(trial_2), |(trial, _)| &trial.label)
         .text(say!(target_2), |(trial, _)| &trial.target)
-        .text(say!(steps_each_with_the_second_at), |(_, facts)| steps(facts))
+        .text(say!(steps_each_with_the_second_at), |(_, facts)| describe_steps(facts))
         .text(say!(how_the_lost_ones_were_looked), |(_, facts)| &facts.evidence)
 }
 
-fn steps(facts: &FaultFacts) -> Message {
-    let step =
-        |step: &FaultStep| say!(fault_step, at = format!("{:.1}", step.at_s), what = &step.what);
-    Message::sentences(&facts.steps.iter().map(step).collect::<Vec<_>>())
+fn describe_steps(facts: &FaultFacts) -> Message {
+    let steps = facts
+        .steps
+        .iter()
+        .map(|step| say!(fault_step, at = format!("{:.1}", step.at_s), what = &step.what));
+    Message::sentences(&steps.collect::<Vec<_>>())
 }
 
 /// A moment is drawn as wide as this share of the whole.
 const MOMENT: f64 = 0.003;
 /// So many trials of a configuration are drawn.
-const MOST_DRAWN: usize = 3;
+const MAX_DRAWN: usize = 3;
 
 /// The timelines of the first trials of each row.
-fn figures(paper: &Paper, rows: &[FaultTrials<'_>], lang: Lang) -> Vec<Drawing> {
-    let drawn = rows.iter().flat_map(|row| row.trials.iter().take(MOST_DRAWN));
-    drawn.filter_map(|(trial, _)| figure(paper, trial, lang)).collect()
+fn timelines(paper: &Paper, rows: &[FaultTrials<'_>], lang: Lang) -> Vec<Drawing> {
+    let trials = rows.iter().flat_map(|row| row.trials.iter().take(MAX_DRAWN));
+    trials.filter_map(|(trial, _)| timeline(paper, trial, lang)).collect()
 }
 
-fn figure(paper: &Paper, trial: &Trial, lang: Lang) -> Option<Drawing> {
+fn timeline(paper: &Paper, trial: &Trial, lang: Lang) -> Option<Drawing> {
     let facts = trial.summary.fault.as_ref().filter(|_| trial.series.len() > 1)?;
     let per_s = say!(transactions_per_second);
     let mut line = rate_over_time(&stretches(&trial.series), &TPS, &color(paper, &trial.target));
@@ -167,13 +170,13 @@ fn figure(paper: &Paper, trial: &Trial, lang: Lang) -> Option<Drawing> {
         what = what(facts),
         at = format::tenth(facts.at_s)
     );
-    let marks = moments.into_iter().map(|(_, title)| title).collect::<Vec<_>>();
-    let marked = say!(lines_from_left_to_right, moments = Message::list(&marks));
-    let shaded = outage.map(|(from_s, to_s)| {
+    let titles = moments.into_iter().map(|(_, title)| title).collect::<Vec<_>>();
+    let lines = say!(lines_from_left_to_right, moments = Message::list(&titles));
+    let shade = outage.map(|(from_s, to_s)| {
         let (from, to) = (format::tenth(from_s), format::tenth(to_s));
         say!(shaded_no_commit_from_s_to, from, to)
     });
-    let note = Message::sentences(&shaded.into_iter().chain([marked]).collect::<Vec<_>>());
+    let note = Message::sentences(&shade.into_iter().chain([lines]).collect::<Vec<_>>());
     Some(Drawing {
         caption: caption.render(lang),
         note: note.render(lang),
@@ -191,8 +194,8 @@ fn outage(facts: &FaultFacts, series: &[SeriesRow], ends_s: f64) -> Option<(f64,
     };
     let half_s = facts.resolution_s / 2.0;
     let before = series.iter().rev().skip_while(|row| row.begins_s > to_s - half_s);
-    let silent = before.take_while(|row| row.committed == 0);
-    let from_s = silent.last().map_or(to_s, |row| row.begins_s).max(facts.at_s);
+    let without_commit = before.take_while(|row| row.committed == 0);
+    let from_s = without_commit.last().map_or(to_s, |row| row.begins_s).max(facts.at_s);
     (to_s > from_s).then_some((from_s, to_s))
 }
 

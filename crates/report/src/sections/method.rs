@@ -5,15 +5,15 @@ use super::*;
 pub(super) fn purpose(paper: &Paper, lang: Lang, blocks: &mut Blocks) {
     blocks.extend(publisher::descriptions(paper, lang));
     blocks.list(Style::Plain, plain_items(&purposes(paper)));
-    let more = say!(what_else_limits_the_claims_stands, number = "9");
-    blocks.paragraph(link(more, "#limits"));
+    let reference = say!(what_else_limits_the_claims_stands, number = "9");
+    blocks.paragraph(link(reference, "#limits"));
 }
 
 pub(super) fn limits(paper: &Paper, _: Lang, blocks: &mut Blocks) {
     blocks.list(Style::Plain, plain_items(&limit_sentences(paper)));
-    of_plans(paper, blocks);
+    plan_notes(paper, blocks);
     if !paper.is_short() {
-        known_effects(paper, blocks);
+        effects_table(paper, blocks);
     }
 }
 
@@ -23,21 +23,23 @@ fn purposes(paper: &Paper) -> Vec<Message> {
         |labels: &[String]| Message::list(&labels.iter().map(Message::from).collect::<Vec<_>>());
     // What the suite calls a target is not always what the paper calls it.
     let label = |name: &String| {
-        let own = paper.targets.iter().find(|target| target.facts.name == *name);
-        own.map_or_else(|| name.clone(), |target| target.label.clone())
+        let target = paper.targets.iter().find(|target| target.facts.name == *name);
+        target.map_or_else(|| name.clone(), |target| target.label.clone())
     };
-    let sentence = |facts: &ComparisonFacts| {
+    let comparisons =
+        paper.experiments.iter().filter_map(|experiment| experiment.comparison.as_ref());
+    let questions = comparisons.map(|facts| {
         let candidates: Vec<String> = facts.candidates.iter().map(label).collect();
         let (candidates, baseline) = (list(&candidates), label(&facts.baseline));
-        match facts.is_aa {
-            true => say!(the_same_system_was_measured_as),
-            false => say!(the_question_is_whether_is_faster, candidates, baseline),
+        if facts.is_aa {
+            say!(the_same_system_was_measured_as)
+        } else {
+            say!(the_question_is_whether_is_faster, candidates, baseline)
         }
-    };
-    let compared = paper.experiments.iter().filter_map(|own| own.comparison.as_ref());
-    let mut sentences = format::unique(compared.map(sentence).collect());
+    });
+    let mut sentences = format::unique(questions.collect());
     if sentences.is_empty() {
-        let labels: Vec<String> = paper.targets.iter().map(|own| own.label.clone()).collect();
+        let labels: Vec<String> = paper.targets.iter().map(|target| target.label.clone()).collect();
         sentences.push(match labels.len() {
             0 => say!(no_target_was_named),
             1 => say!(the_question_is_what_does_under, target = list(&labels)),
@@ -53,18 +55,18 @@ fn purposes(paper: &Paper) -> Vec<Message> {
 }
 
 pub(super) fn blocks(paper: &Paper, _: Lang, blocks: &mut Blocks) {
-    blocks.paragraph(Message::sentences(&of_all(paper)));
+    blocks.paragraph(Message::sentences(&general_rules(paper)));
     for experiment in &paper.experiments {
         blocks.heading(3, "", &experiment.title, "");
-        blocks.paragraph(Message::sentences(&of_experiment(paper, experiment)));
-        blocks.paragraph(Message::sentences(&comparison(experiment)));
+        blocks.paragraph(Message::sentences(&describe_experiment(paper, experiment)));
+        blocks.paragraph(Message::sentences(&describe_comparison(experiment)));
         blocks.paragraph(Message::sentences(&renewals(experiment)));
         if let Some(objective) = &experiment.objective {
             blocks.paragraph(say!(objective_of_the_search_for_the, objective));
         }
         if !experiment.gates.is_empty() {
             let gates: Vec<Message> = experiment.gates.iter().map(Message::from).collect();
-            blocks.paragraph(say!(gates_gates, gates = clauses(&gates)));
+            blocks.paragraph(say!(gates_gates, gates = join_clauses(&gates)));
         }
         if !experiment.options.is_empty() {
             let options = experiment.options.iter();
@@ -74,20 +76,20 @@ pub(super) fn blocks(paper: &Paper, _: Lang, blocks: &mut Blocks) {
             line.extend(separated(options, " "));
             blocks.paragraph(line);
         }
-        scripts(experiment, blocks);
+        script_blocks(experiment, blocks);
     }
     blocks.heading(3, "", say!(commands_as_they_were_given), "");
     paper.runs.iter().for_each(|run| blocks.code(&run.command));
 }
 
 /// The comparisons, and the end of their repetition.
-pub(super) fn comparison(experiment: &Experiment) -> Vec<Message> {
+pub(super) fn describe_comparison(experiment: &Experiment) -> Vec<Message> {
     let Some(facts) = &experiment.comparison else { return Vec::new() };
     let mut sentences = vec![
         say!(
             compared_with_baseline_candidates,
             baseline = &facts.baseline,
-            candidates = names(&facts.candidates)
+            candidates = join_names(&facts.candidates)
         ),
         if facts.stop.pairs_least == facts.stop.pairs_most {
             say!(exactly_pairs, n = facts.stop.pairs_most)
@@ -142,7 +144,7 @@ pub(super) fn renewals(experiment: &Experiment) -> Vec<Message> {
     sentences
 }
 
-fn scripts(experiment: &Experiment, blocks: &mut Blocks) {
+fn script_blocks(experiment: &Experiment, blocks: &mut Blocks) {
     for script in &experiment.scripts {
         let title = match experiment.scripts.len() {
             1 => say!(script_name, name = &script.name),
@@ -162,24 +164,22 @@ fn scripts(experiment: &Experiment, blocks: &mut Blocks) {
 }
 
 /// Arrival of transactions, length, and meaning of latency.
-fn of_experiment(paper: &Paper, experiment: &Experiment) -> Vec<Message> {
+fn describe_experiment(paper: &Paper, experiment: &Experiment) -> Vec<Message> {
     let trials: Vec<&Trial> = paper.trials_in(experiment).collect();
     let trials = trials.as_slice();
     let Some(first) = trials.first() else {
         return vec![say!(no_trial_of_this_experiment_has)];
     };
-    if let Some(Method::Whole(own)) = family_of(experiment).and_then(|family| family.method(trials))
+    if let Some(Method::Whole(sentences)) =
+        find_family(experiment).and_then(|family| family.method(trials))
     {
-        return own;
+        return sentences;
     }
-    let all = |value: fn(&Trial) -> f64| trials.iter().map(|trial| value(trial)).collect();
-    let warm_s = range(all(|trial| trial.summary.warmup_s), format::plain);
-    let window_s = range(all(|trial| trial.summary.window_s), format::plain);
-    let workers = range(all(|trial| f64::from(trial.summary.workers)), whole);
-    let workers = match workers == "1" {
-        true => say!(n_1_worker),
-        false => say!(n_workers, n = workers),
-    };
+    let values = |value: fn(&Trial) -> f64| trials.iter().map(|trial| value(trial)).collect();
+    let warm_s = range(values(|trial| trial.summary.warmup_s), format::plain);
+    let window_s = range(values(|trial| trial.summary.window_s), format::plain);
+    let workers = range(values(|trial| f64::from(trial.summary.workers)), whole);
+    let workers = if workers == "1" { say!(n_1_worker) } else { say!(n_workers, n = workers) };
     let test = if experiment.test.is_empty() { &first.summary.test } else { &experiment.test };
     let mut sentences = vec![match experiment.duration_s {
         Some(planned_s) => say!(
@@ -193,19 +193,19 @@ fn of_experiment(paper: &Paper, experiment: &Experiment) -> Vec<Message> {
         None => say!(with_s_of_warm_up_then_a, test, workers, warm = warm_s, window = window_s),
     }];
     sentences.push(say!(seed_seeds, seeds = seeds(trials)));
-    sentences.extend(of_every_trial(paper, experiment));
+    sentences.extend(trial_rules(paper, experiment));
     sentences
 }
 
 /// When transactions begin and what latency means, in sentences that experiments of one kind share.
-pub(super) fn of_every_trial(paper: &Paper, experiment: &Experiment) -> Vec<Message> {
+pub(super) fn trial_rules(paper: &Paper, experiment: &Experiment) -> Vec<Message> {
     let trials: Vec<&Trial> = paper.trials_in(experiment).collect();
     let mut sentences = vec![say!(connecting_preparing_and_warm_up_lie)];
     let rates: Vec<f64> = trials.iter().filter_map(|trial| trial.summary.rate_per_s).collect();
-    match family_of(experiment).and_then(|family| family.method(&trials)) {
+    match find_family(experiment).and_then(|family| family.method(&trials)) {
         _ if trials.is_empty() => return Vec::new(),
-        Some(Method::Whole(own)) => return own,
-        Some(Method::Arrival(own)) => sentences.extend(own),
+        Some(Method::Whole(rules)) => return rules,
+        Some(Method::Arrival(rules)) => sentences.extend(rules),
         None if rates.is_empty() => {
             sentences.push(say!(closed_loop_a_worker_begins_its));
             sentences.push(say!(latency_is_service_time_from_the));
@@ -220,7 +220,7 @@ pub(super) fn of_every_trial(paper: &Paper, experiment: &Experiment) -> Vec<Mess
 }
 
 /// Rules for all experiments: order of the trials, the unit of statistics, percentiles.
-pub(super) fn of_all(paper: &Paper) -> Vec<Message> {
+pub(super) fn general_rules(paper: &Paper) -> Vec<Message> {
     let mut sentences = Vec::new();
     let has_transactions = paper.trials.iter().any(|trial| !trial.summary.is_pass());
     if has_transactions || paper.trials.is_empty() {
@@ -245,10 +245,10 @@ pub(super) fn of_all(paper: &Paper) -> Vec<Message> {
 /// The judgment of ratios, by the methods that were used.
 fn estimators(paper: &Paper) -> Vec<Message> {
     let least_pairs = |is_anytime: bool| {
-        let own = paper.verdicts.comparisons.iter();
-        let own = own.filter(|of| of.stop.is_until_decided == is_anytime);
-        let least: Vec<f64> = own.map(|of| of.least_pairs() as f64).collect();
-        (!least.is_empty()).then(|| range(least, whole))
+        let comparisons = paper.verdicts.comparisons.iter();
+        let comparisons = comparisons.filter(|c| c.stop.is_until_decided == is_anytime);
+        let pairs: Vec<f64> = comparisons.map(|c| c.least_pairs() as f64).collect();
+        (!pairs.is_empty()).then(|| range(pairs, whole))
     };
     let by_ranks = least_pairs(false).map(|least| say!(ratios_are_by_ranks, least));
     let anytime = least_pairs(true).map(|least| say!(ratios_are_judged_anytime, least));
@@ -260,19 +260,19 @@ fn estimators(paper: &Paper) -> Vec<Message> {
 }
 
 /// One value, or the lowest and the highest.
-fn range(values: Vec<f64>, text: fn(f64) -> String) -> Message {
-    let (low, high) = extremes(values).unwrap_or_default();
-    low_to_high(text(low), text(high))
+fn range(values: Vec<f64>, show: fn(f64) -> String) -> Message {
+    let (low, high) = min_and_max(values).unwrap_or_default();
+    low_to_high(show(low), show(high))
 }
 
 /// The first few.
 fn seeds(trials: &[&Trial]) -> Message {
-    const MOST: usize = 6;
+    const MAX: usize = 6;
     let mut seeds: Vec<u64> = trials.iter().map(|trial| trial.summary.seed).collect();
     seeds.sort_unstable();
     seeds.dedup();
     let seeds: Vec<Message> =
-        seeds.iter().take(MOST).map(|seed| Message::verbatim(seed.to_string())).collect();
+        seeds.iter().take(MAX).map(|seed| Message::verbatim(seed.to_string())).collect();
     Message::list(&seeds)
 }
 
@@ -283,16 +283,17 @@ fn limit_sentences(paper: &Paper) -> Vec<Message> {
         |id: &str| paper.checks.iter().any(|check| check.id == id && !check.findings.is_empty());
     let tests: Vec<&str> =
         paper.experiments.iter().map(|experiment| experiment.test.as_str()).collect();
-    if paper.experiments.iter().any(|own| own.derived_from().is_some()) {
+    if paper.experiments.iter().any(|experiment| experiment.derived_from().is_some()) {
         limits.push(say!(this_is_not_a_tpc_result));
     }
-    limits.extend(of_comparisons(paper));
+    limits.extend(comparison_limits(paper));
     if has_found("few-repeats") {
         limits.push(say!(points_were_repeated_too_seldom_for));
     }
     let is_sweep = paper.key_rows().iter().any(|row| {
-        let own = row.experiment.points.iter().filter(|point| point.target == row.point.target);
-        own.count() > 1 && row.point.purpose != Purpose::Confirm
+        let points = row.experiment.points.iter();
+        let levels = points.filter(|point| point.target == row.point.target);
+        levels.count() > 1 && row.point.purpose != Purpose::Confirm
     });
     if is_sweep {
         limits.push(say!(the_best_of_several_load_levels));
@@ -315,17 +316,18 @@ fn limit_sentences(paper: &Paper) -> Vec<Message> {
 }
 
 /// Limits of comparisons: other starts of the servers, and other machines; and the source of the noise floor.
-fn of_comparisons(paper: &Paper) -> Vec<Message> {
-    let compared = || paper.experiments.iter().filter(|own| own.comparison.is_some());
+fn comparison_limits(paper: &Paper) -> Vec<Message> {
+    let compared_experiments =
+        || paper.experiments.iter().filter(|experiment| experiment.comparison.is_some());
     let mut limits = Vec::new();
-    if compared().any(|own| own.restart_each == 0) {
+    if compared_experiments().any(|experiment| experiment.restart_each == 0) {
         limits.push(say!(starts_are_not_in_intervals));
     }
-    if compared().any(|own| own.restart_each > 0) {
+    if compared_experiments().any(|experiment| experiment.restart_each > 0) {
         limits.push(say!(starts_are_in_intervals));
     }
     for kind in [AaKind::Trials, AaKind::Starts, AaKind::Clone] {
-        if paper.verdicts.comparisons.iter().any(|of| of.is_aa && of.aa == kind) {
+        if paper.verdicts.comparisons.iter().any(|c| c.is_aa && c.aa == kind) {
             limits.push(match kind {
                 AaKind::Trials => say!(aa_of_trials),
                 AaKind::Starts => say!(aa_of_starts),
@@ -337,7 +339,7 @@ fn of_comparisons(paper: &Paper) -> Vec<Message> {
 }
 
 /// Parts that the plans have left out, capped or shrunk, in dyno's own words.
-fn of_plans(paper: &Paper, blocks: &mut Blocks) {
+fn plan_notes(paper: &Paper, blocks: &mut Blocks) {
     let plans = paper.runs.iter().filter_map(|run| run.header.plan.as_ref());
     let notes = format::unique(plans.flat_map(|plan| plan.notes.clone()).collect());
     if !notes.is_empty() {
@@ -347,39 +349,42 @@ fn of_plans(paper: &Paper, blocks: &mut Blocks) {
 }
 
 /// Known effects that the load generators' machines have found.
-fn known_effects(paper: &Paper, blocks: &mut Blocks) {
-    let all = paper.runs.iter().flat_map(|run| &run.header.effects);
-    let rows: Vec<&EffectFacts> = format::unique(all.collect());
-    let interval = |of: &EffectFacts| {
-        let (low, high) = of.low.zip(of.high)?;
+fn effects_table(paper: &Paper, blocks: &mut Blocks) {
+    let effects = paper.runs.iter().flat_map(|run| &run.header.effects);
+    let rows: Vec<&EffectFacts> = format::unique(effects.collect());
+    let interval = |effect: &EffectFacts| {
+        let (low, high) = effect.low.zip(effect.high)?;
         Some(format!("[{low:.3}, {high:.3}]"))
     };
     if !rows.is_empty() {
         let table = PaperRows::new(say!(known_effects_and_what_was_found), rows)
-            .text(say!(effect_on), |of| &of.target)
-            .text(say!(effect_share), |of| match of.effect > 0.0 {
-                true => Message::from(format::percent(of.effect)),
-                false => say!(no_effect),
+            .text(say!(effect_on), |effect| &effect.target)
+            .text(say!(effect_share), |effect| {
+                if effect.effect > 0.0 {
+                    Message::from(format::percent(effect.effect))
+                } else {
+                    say!(no_effect)
+                }
             })
-            .text(say!(metric), |of| match Metric::of_name(&of.metric) {
+            .text(say!(metric), |effect| match Metric::from_name(&effect.metric) {
                 Some(metric) => metric.title(),
-                None => Message::verbatim(&of.metric),
+                None => Message::verbatim(&effect.metric),
             })
-            .text(say!(effect_found), |of| if of.is_found { say!(yes) } else { say!(no) })
-            .col(say!(pairs), Whole, |of| of.pairs)
-            .col(say!(ratio_2), Fixed(3), |of| of.ratio)
+            .text(say!(effect_found), |effect| if effect.is_found { say!(yes) } else { say!(no) })
+            .col(say!(pairs), Whole, |effect| effect.pairs)
+            .col(say!(ratio_2), Fixed(3), |effect| effect.ratio)
             .col(say!(n_95_percent_interval), Right, interval)
-            .text(say!(effect_tried_at), |of| &of.at);
+            .text(say!(effect_tried_at), |effect| &effect.at);
         blocks.table(table);
         blocks.fine(say!(known_effects_were_injected));
     }
 }
 
 pub(super) fn reproduce(paper: &Paper, _: Lang, blocks: &mut Blocks) {
-    let how = say!(one_command_runs_the_stored_plan);
-    blocks.paragraph(how);
-    let lines =
-        |of: &dyn Fn(&RunFacts) -> String| paper.runs.iter().map(of).collect::<Vec<_>>().join("\n");
+    blocks.paragraph(say!(one_command_runs_the_stored_plan));
+    let lines = |line: &dyn Fn(&RunFacts) -> String| {
+        paper.runs.iter().map(line).collect::<Vec<_>>().join("\n")
+    };
     blocks.code(lines(&|run| format!("dyno reproduce {}", shell_word(&run.folder))));
     blocks.paragraph(say!(they_were_given_as));
     blocks.code(lines(&|run| run.command.clone()));
@@ -391,15 +396,15 @@ pub(super) fn reproduce(paper: &Paper, _: Lang, blocks: &mut Blocks) {
             .text(say!(seed_2), |run| run.header.seed.to_string())
             .text(say!(version_of_dyno), |run| &run.header.environment.dyno_version)
             .text(say!(sha_256_of_the_binary), |run| {
-                code(known(&run.header.environment.binary_sha256))
+                code(or_unknown(&run.header.environment.binary_sha256))
             })
             .text(say!(hash_of_the_plan), |run| {
                 run.header.plan.as_ref().map(|plan| code(&plan.hash))
             }),
     );
-    for run in paper.runs.iter().filter(|_| !is_of_several(paper)) {
+    for run in paper.runs.iter().filter(|_| !is_short_multi_run(paper)) {
         let mut inner = Blocks::default();
-        inner.code(plan(run));
+        inner.code(plan_json(run));
         blocks.details(say!(the_plan_of_run, run = &run.folder), false, inner);
         blocks.bulky();
         let times = run.header.resumed_at.join(", ");
@@ -413,7 +418,7 @@ pub(super) fn reproduce(paper: &Paper, _: Lang, blocks: &mut Blocks) {
 }
 
 /// The plan as it is stored, without the list of its steps: they follow from the rest.
-fn plan(run: &RunFacts) -> String {
+fn plan_json(run: &RunFacts) -> String {
     let header = &run.header;
     let plan = header.plan.clone().map(|plan| RunPlan { steps: Vec::new(), ..plan });
     let plan = json!({

@@ -2,6 +2,7 @@
 
 mod appendix;
 mod cover;
+mod ending;
 mod environment;
 mod fault;
 mod method;
@@ -12,7 +13,7 @@ mod results;
 mod short;
 mod summary;
 
-pub use environment::of_settings as settings;
+pub use environment::settings_table as settings;
 pub use results::{place, shades};
 
 pub use crate::blocks::separated;
@@ -20,22 +21,22 @@ use crate::blocks::*;
 use crate::charts;
 use crate::evidence::published::{condition_name, published_metric};
 use crate::evidence::*;
-use crate::families::{FamilyPaper, Method, families, family_of};
+use crate::families::{FamilyPaper, Method, families, find_family};
 use crate::format::{self, NumberFormat, NumberFormat::*, grouped, shell_word, unique, whole};
-use crate::svg::{ChartRow, Shade, is_wide, size_of};
+use crate::svg::{ChartRow, Shade, is_wide, svg_size};
 use crate::write::terminal;
-use cover::rehearsal;
+use dyno_facts::statistics::gate::Objective;
 use dyno_facts::statistics::ratio::Judging;
-use dyno_facts::statistics::{ALPHA, Metric, mean};
+use dyno_facts::statistics::{ALPHA, Metric, mean, proportion_interval};
 use dyno_facts::{
-    BothTexts, CheckVerdict, CommitWait, ComparisonFacts, DataCheck, DataFacts, EffectFacts,
-    Environment, Event, EventKind, FaultFacts, FaultStep, Freshness, GeneratorMember, Lang,
-    LatencySummary, LogInFacts, Measures, Message, NodeConditions, NodeRow, PublishedRow, Purpose,
-    ReplicaFacts, Role, Route, RunPlan, RunStatus, SeriesRow, SuiteFacts, TargetNode, TrialStatus,
-    TrialSummary, say,
+    BothTexts, CheckVerdict, CommitWait, DataCheck, DataFacts, EffectFacts, Environment, Event,
+    EventKind, FaultFacts, Freshness, GeneratorMember, Lang, LatencySummary, LogInFacts, Measures,
+    Message, NodeConditions, NodeRow, PublishedRow, Purpose, ReplicaFacts, Role, Route, RunPlan,
+    RunStatus, SeriesRow, TargetNode, TrialStatus, TrialSummary, say,
 };
+use dyno_judge::findings::checks::Caveat;
 use dyno_judge::{KnownFamily, first_sentence};
-use environment::is_of_several;
+use environment::is_short_multi_run;
 use serde::Serialize;
 use serde_json::json;
 use std::collections::{BTreeMap, BTreeSet};
@@ -106,11 +107,11 @@ impl Paper {
     pub fn terminal(&self, lang: Lang) -> String {
         let mut blocks = Blocks::default();
         blocks.heading(2, "", self.title.clone(), "");
-        let target = |target: &PaperTarget| match target.product.as_str() {
+        let targets = self.targets.iter().map(|target| match target.product.as_str() {
             "" => vec![Span::plain(&target.label)],
             product => vec![Span::plain(format!("{}: {product}", target.label))],
-        };
-        blocks.list(Style::Plain, self.targets.iter().map(target).collect());
+        });
+        blocks.list(Style::Plain, targets.collect());
         if self.trials.is_empty() {
             blocks.paragraph(summary::no_trial(self));
             return terminal(&blocks.0, lang);
@@ -121,14 +122,6 @@ impl Paper {
         results::trial_blocks(self, lang, &mut blocks);
         terminal(&blocks.0, lang)
     }
-
-    /// A line for each comparison; if nothing is compared, one for what each target has reached in each experiment.
-    pub fn results_text(&self, lang: Lang) -> String {
-        match self.verdicts.comparisons.is_empty() {
-            true => summary::reached(self).iter().map(|it| it.line(lang) + "\n").collect(),
-            false => self.verdicts.text(lang),
-        }
-    }
 }
 
 /// Sentences as the items of a list.
@@ -138,21 +131,18 @@ pub fn plain_items(texts: &[Message]) -> Vec<TextLine> {
 
 /// Numbers of checks with their levels; of several runs in short those that forbid a figure.
 pub fn notes(paper: &Paper, numbers: &[usize]) -> Cell {
-    let shown: Vec<(Level, usize)> = levels(paper, numbers).collect();
-    match shown.is_empty() {
-        true => Cell::blank(),
-        false => CellValue::Notes(shown).into(),
-    }
+    let levels: Vec<(Level, usize)> = shown_levels(paper, numbers).collect();
+    if levels.is_empty() { Cell::blank() } else { CellValue::Notes(levels).into() }
 }
 
-fn levels(paper: &Paper, numbers: &[usize]) -> impl Iterator<Item = (Level, usize)> {
-    let all = numbers.iter().map(move |number| (paper.checks[*number - 1].level, *number));
-    all.filter(move |(level, _)| *level == Level::E || !is_of_several(paper))
+fn shown_levels(paper: &Paper, numbers: &[usize]) -> impl Iterator<Item = (Level, usize)> {
+    let levels = numbers.iter().map(move |number| (paper.checks[*number - 1].level, *number));
+    levels.filter(move |(level, _)| *level == Level::E || !is_short_multi_run(paper))
 }
 
 /// Numbers of checks as spans, for small print.
 pub(crate) fn note_spans(paper: &Paper, numbers: &[usize]) -> TextLine {
-    levels(paper, numbers).map(|(level, number)| note(level, number)).collect()
+    shown_levels(paper, numbers).map(|(level, number)| note(level, number)).collect()
 }
 
 /// The end of a trial or of the trials of a point.
@@ -186,7 +176,7 @@ pub(crate) fn fit_in_memory(times: f64) -> Message {
 }
 
 /// A fact that may be unknown.
-pub(crate) fn known(fact: &str) -> Message {
+pub(crate) fn or_unknown(fact: &str) -> Message {
     if fact.is_empty() { say!(unknown) } else { Message::from(fact) }
 }
 
@@ -220,17 +210,17 @@ pub type Judged = (Option<CheckVerdict>, Option<Message>);
 /// Groups trials of the same outcome, in the order of their first.
 pub fn count_outcomes(trials: &[&Trial], judge: impl Fn(&Trial) -> Judged) -> Vec<CountedOutcome> {
     let groups = grouped(trials.iter().map(|trial| (judge(trial), trial.label.clone())));
-    let is_one = groups.len() == 1;
-    let outcome = |((verdict, evidence), names): (Judged, Vec<String>)| {
-        let trials = (!is_one).then(|| Spot { kind: SpotKind::Trial, names }.text());
+    let is_uniform = groups.len() == 1;
+    let outcomes = groups.into_iter().map(|((verdict, evidence), names)| {
+        let trials = (!is_uniform).then(|| Spot { kind: SpotKind::Trial, names }.text());
         CountedOutcome { verdict, evidence, trials }
-    };
-    groups.into_iter().map(outcome).collect()
+    });
+    outcomes.collect()
 }
 
 /// Outcomes with their trials; brief if passed ones need no evidence.
 pub fn outcomes(outcomes: &[CountedOutcome], is_brief: bool) -> TextLine {
-    let told = |outcome: &CountedOutcome| {
+    let outcome_lines = outcomes.iter().map(|outcome| {
         let mut line = TextLine::new();
         if let Some(trials) = &outcome.trials {
             line.push(Span::plain(say!(trials_2, trials)));
@@ -240,19 +230,20 @@ pub fn outcomes(outcomes: &[CountedOutcome], is_brief: bool) -> TextLine {
             (None, _) => line.extend(evidence.map(Span::plain)),
             (Some(verdict), _) => line.push(verdict_of(verdict)),
         }
-        let is_said = outcome.verdict.is_some_and(|v| v != CheckVerdict::Passed || !is_brief);
-        if let Some(evidence) = evidence.filter(|_| is_said) {
+        let needs_evidence =
+            outcome.verdict.is_some_and(|verdict| verdict != CheckVerdict::Passed || !is_brief);
+        if let Some(evidence) = evidence.filter(|_| needs_evidence) {
             line.push(Span::plain(say!(evidence, evidence)));
         }
         line
-    };
-    lines(outcomes.iter().map(told))
+    });
+    lines(outcome_lines)
 }
 
 /// The lowest and the highest.
-pub(crate) fn extremes(values: impl IntoIterator<Item = f64>) -> Option<(f64, f64)> {
-    let both = values.into_iter().map(|value| (value, value));
-    both.reduce(|(low, high), (value, _)| (low.min(value), high.max(value)))
+pub(crate) fn min_and_max(values: impl IntoIterator<Item = f64>) -> Option<(f64, f64)> {
+    let ranges = values.into_iter().map(|value| (value, value));
+    ranges.reduce(|(low, high), (value, _)| (low.min(value), high.max(value)))
 }
 
 /// Both ends; one where they are shown alike.
@@ -261,18 +252,18 @@ pub(crate) fn low_to_high(low: String, high: String) -> Message {
 }
 
 /// Texts of a line with what stands between them in each language.
-pub(crate) fn listed(texts: &[Message]) -> Message {
+pub(crate) fn join_list(texts: &[Message]) -> Message {
     Message::joined(texts, ", ", "、")
 }
 
 /// Clauses of a line.
-pub(crate) fn clauses(texts: &[Message]) -> Message {
+pub(crate) fn join_clauses(texts: &[Message]) -> Message {
     Message::joined(texts, "; ", "；")
 }
 
 /// Names of a line.
-pub(crate) fn names<T: AsRef<str>>(names: &[T]) -> Message {
-    listed(&names.iter().map(|name| Message::from(name.as_ref())).collect::<Vec<_>>())
+pub(crate) fn join_names<T: AsRef<str>>(names: &[T]) -> Message {
+    join_list(&names.iter().map(|name| Message::from(name.as_ref())).collect::<Vec<_>>())
 }
 
 /// A strong text where something is wrong, a plain one elsewhere.

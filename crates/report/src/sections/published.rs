@@ -7,40 +7,40 @@ pub(super) fn blocks(paper: &Paper, lang: Lang, blocks: &mut Blocks) {
     // The short edition has them once: the rows of a table that several experiments stand alongside have them, too.
     let is_short = paper.is_short();
     if !(results.is_empty() || is_short && !comparisons.is_empty()) {
-        blocks.table(beside(paper, &results));
+        blocks.table(results_table(paper, &results));
         blocks.fine(say!(vcpu_of_a_target_are_those));
     }
     for comparison in &comparisons {
         let table = &comparison.published.table;
-        blocks.figures(charts::of_comparison(paper, comparison, lang));
-        blocks.table(compared(paper, comparison));
-        let mut words = vec![comparison.counts.clone()];
-        words.push(say!(the_conditions_are_those_of_the));
-        words.push(say!(published_method, method = &table.method));
-        words.extend(table.note.clone());
-        words.retain(|text| !text.is_empty());
-        blocks.fine(Message::sentences(&words));
+        blocks.figures(charts::comparison_charts(paper, comparison, lang));
+        blocks.table(comparison_table(paper, comparison));
+        let mut sentences = vec![comparison.counts.clone()];
+        sentences.push(say!(the_conditions_are_those_of_the));
+        sentences.push(say!(published_method, method = &table.method));
+        sentences.extend(table.note.clone());
+        sentences.retain(|text| !text.is_empty());
+        blocks.fine(Message::sentences(&sentences));
     }
     let is_compared = |table: &Published| {
-        comparisons.iter().any(|own| own.published.table.title == table.table.title)
+        comparisons.iter().any(|other| other.published.table.title == table.table.title)
     };
     for (index, experiment) in paper.experiments.iter().enumerate() {
         for table in &experiment.published {
-            let is_whole = table.table.rows.iter().all(|row| !row.targets.is_empty());
-            let is_shown =
-                family_of(experiment).is_some_and(|family| family.shows(experiment, &table.table));
+            let has_all_counterparts = table.table.rows.iter().all(|row| !row.targets.is_empty());
+            let is_shown = find_family(experiment)
+                .is_some_and(|family| family.shows(experiment, &table.table));
             if is_shown {
                 let place = say!(section_of_experiment, experiment = &experiment.title);
                 let (title, source) = (&table.table.title, &table.table.source);
                 let text = say!(published_beside_results, title, source, place);
                 blocks.paragraph(link(text, format!("#experiment-{}", index + 1)));
-            } else if !(is_compared(table) && is_whole) {
-                rows_of(paper, table, Some(index), blocks);
+            } else if !(is_compared(table) && has_all_counterparts) {
+                published_rows(paper, table, Some(index), blocks);
             }
         }
     }
     if !is_short {
-        paper.other_published.iter().for_each(|table| rows_of(paper, table, None, blocks));
+        paper.other_published.iter().for_each(|table| published_rows(paper, table, None, blocks));
     }
     let has_tables = paper.experiments.iter().any(|experiment| !experiment.published.is_empty());
     if paper.other_published.is_empty() && !has_tables {
@@ -48,28 +48,29 @@ pub(super) fn blocks(paper: &Paper, lang: Lang, blocks: &mut Blocks) {
     }
 }
 
-fn measured(paper: &Paper, pair: &Pair<'_>) -> Option<Cell> {
+fn measured_cell(paper: &Paper, pair: &Pair<'_>) -> Option<Cell> {
     let cell = spread(pair.measured()?, pair.repeats());
     Some(cell.with(note_spans(paper, pair.checks())))
 }
 
 /// A ratio to a published figure; of a figure that a check forbids there is none.
-fn ratio(paper: &Paper, ratio: Option<f64>, pair: &Pair<'_>) -> Cell {
+fn ratio_cell(paper: &Paper, ratio: Option<f64>, pair: &Pair<'_>) -> Cell {
     let forbidding = paper.forbidding_numbers(pair.checks());
     if forbidding.is_empty() { ratio.into() } else { notes(paper, &forbidding) }
 }
 
-fn beside<'a>(
+fn results_table<'a>(
     paper: &'a Paper,
     rows: &'a [BesidePublished<'a>],
 ) -> PaperRows<&'a BesidePublished<'a>> {
-    type Of<'a> = &'a BesidePublished<'a>;
-    let per_vcpu = |row: Of<'_>| -> Option<[f64; 2]> {
-        let [here, there] = row.vcpu?;
-        Some([row.pair.measured()?.median / here, row.pair.published()? / there])
+    type Row<'a> = &'a BesidePublished<'a>;
+    let per_vcpu = |row: Row<'_>| -> Option<[f64; 2]> {
+        let [measured_vcpu, published_vcpu] = row.vcpu?;
+        let (measured, published) = (row.pair.measured()?.median, row.pair.published()?);
+        Some([measured / measured_vcpu, published / published_vcpu])
     };
     let side = |place: usize| {
-        move |row: Of<'_>| {
+        move |row: Row<'_>| {
             let vcpu = format!("{} vCPU", format::plain(row.vcpu?[place]));
             Some(Cell::from(per_vcpu(row)?[place]).with(vcpu))
         }
@@ -83,10 +84,10 @@ fn beside<'a>(
             cell.with_if(!row.is_named, || vec![Span::plain(say!(the_nearest_one))])
         })
         .text(say!(metric), |row| published_metric(row.pair.metric))
-        .strong(say!(measured), Short, |row| measured(paper, &row.pair))
+        .strong(say!(measured), Short, |row| measured_cell(paper, &row.pair))
         .col(say!(published), Short, |row| row.pair.published())
         .class("theirs")
-        .col(say!(ratio), Short, |row| ratio(paper, row.pair.ratio(), &row.pair))
+        .col(say!(ratio), Short, |row| ratio_cell(paper, row.pair.ratio(), &row.pair))
         .when(rows.iter().any(|row| row.vcpu.is_some()), |table| {
             table.group(say!(per_vcpu_2), |table| {
                 table
@@ -94,15 +95,15 @@ fn beside<'a>(
                     .col(say!(published), Short, side(1))
                     .class("theirs")
                     .col(say!(ratio), Short, |row| {
-                        let both = per_vcpu(row).map(|[measured, published]| measured / published);
-                        ratio(paper, both, &row.pair)
+                        let ratio = per_vcpu(row).map(|[measured, published]| measured / published);
+                        ratio_cell(paper, ratio, &row.pair)
                     })
             })
         })
-        .text(say!(conditions_that_differ), |row| clauses(&row.differences))
+        .text(say!(conditions_that_differ), |row| join_clauses(&row.differences))
 }
 
-fn compared<'a>(
+fn comparison_table<'a>(
     paper: &'a Paper,
     comparison: &'a Comparison<'a>,
 ) -> PaperRows<&'a ComparisonRow<'a>> {
@@ -130,10 +131,12 @@ fn compared<'a>(
         let pair = |row: &ComparisonRow<'a>| row.pairs[place];
         table.group(name, |table| {
             table
-                .strong(say!(measured), Short, |row| measured(paper, &pair(row)?))
+                .strong(say!(measured), Short, |row| measured_cell(paper, &pair(row)?))
                 .col(say!(published), Whole, |row| pair(row)?.published())
                 .class("gray")
-                .col(say!(ratio), Short, |row| Some(ratio(paper, pair(row)?.ratio(), &pair(row)?)))
+                .col(say!(ratio), Short, |row| {
+                    Some(ratio_cell(paper, pair(row)?.ratio(), &pair(row)?))
+                })
         })
     })
 }
@@ -141,60 +144,60 @@ fn compared<'a>(
 /// A published row, or a result of this paper above them.
 #[derive(Clone, Copy)]
 enum Source<'a> {
-    Ours(KeyRow<'a>),
-    Theirs(&'a PublishedRow),
+    Measured(KeyRow<'a>),
+    Published(&'a PublishedRow),
 }
 
 /// The value of a target for the name of a published condition.
-fn stated(paper: &Paper, row: KeyRow<'_>, name: &str) -> Cell {
+fn condition_cell(paper: &Paper, row: KeyRow<'_>, name: &str) -> Cell {
     let Some(target) = paper.target(&row.point.target) else { return Cell::blank() };
     let facts = &target.facts;
-    let known = match name {
+    let value = match name {
         "vcpu" | "compute_vcpu" => facts.vcpu,
         "memory_gib" | "compute_memory_gib" => facts.memory_gib,
         "duration_s" => row.experiment.shortest_window_s,
         _ => None,
     };
-    known.map_or_else(Cell::blank, Cell::from)
+    value.map_or_else(Cell::blank, Cell::from)
 }
 
-fn rows_of(paper: &Paper, shown: &Published, index: Option<usize>, blocks: &mut Blocks) {
-    let table = &shown.table;
+fn published_rows(paper: &Paper, published: &Published, index: Option<usize>, blocks: &mut Blocks) {
+    let table = &published.table;
     let title = say!(published_figures_source, title = &table.title, source = &table.source);
-    let ours = paper.key_rows().into_iter().filter(|row| Some(row.index) == index);
-    let rows = ours.map(Source::Ours).chain(table.rows.iter().map(Source::Theirs));
+    let measured = paper.key_rows().into_iter().filter(|row| Some(row.index) == index);
+    let rows = measured.map(Source::Measured).chain(table.rows.iter().map(Source::Published));
     let rows = PaperRows::new(title, rows).look("published").text(say!(row), |row| match row {
-        Source::Ours(row) => say!(this_paper_target, target = &row.point.target),
-        Source::Theirs(row) => Message::from(&row.label),
+        Source::Measured(row) => say!(this_paper_target, target = &row.point.target),
+        Source::Published(row) => Message::from(&row.label),
     });
-    let rows = shown.conditions.iter().fold(rows, |rows, name| {
+    let rows = published.conditions.iter().fold(rows, |rows, name| {
         let cell = |row| match row {
-            Source::Ours(row) if *name == shown.load_level => Cell::from(row.point.load()),
-            Source::Ours(row) => {
+            Source::Measured(row) if *name == published.load_level => Cell::from(row.point.load()),
+            Source::Measured(row) => {
                 let scale = row.point.scale().filter(|scale| scale.name == name);
-                scale.map_or_else(|| stated(paper, row, name), |scale| scale.value.into())
+                scale.map_or_else(|| condition_cell(paper, row, name), |scale| scale.value.into())
             }
-            Source::Theirs(row) => row.conditions.get(name).cloned().unwrap_or_default().into(),
+            Source::Published(row) => row.conditions.get(name).cloned().unwrap_or_default().into(),
         };
         rows.col(condition_name(name), Whole, cell).class("wrap")
     });
-    let rows = shown.metrics.iter().fold(rows, |rows, name| {
+    let rows = published.metrics.iter().fold(rows, |rows, name| {
         let cell = |row| match row {
-            Source::Ours(row) => {
-                let found = row.point.metric(name).map(|found| found.median);
-                let found = found.map_or_else(Cell::blank, Cell::from).class("strong");
-                found.with(note_spans(paper, &row.point.checks))
+            Source::Measured(row) => {
+                let median = row.point.metric(name).map(|spread| spread.median);
+                let cell = median.map_or_else(Cell::blank, Cell::from).class("strong");
+                cell.with(note_spans(paper, &row.point.checks))
             }
-            Source::Theirs(row) => Cell::from(row.metrics.get(name).copied()),
+            Source::Published(row) => Cell::from(row.metrics.get(name).copied()),
         };
         rows.col(published_metric(name), Short, cell).class("wrap")
     });
     let rows = rows.text(say!(counterpart_of), |row| match row {
-        Source::Ours(_) => String::new(),
-        Source::Theirs(row) => row.targets.join(", "),
+        Source::Measured(_) => String::new(),
+        Source::Published(row) => row.targets.join(", "),
     });
-    blocks.table(rows.each(|row, made| {
-        made.class = if matches!(row, Source::Theirs(_)) { "theirs" } else { "" };
+    blocks.table(rows.each(|row, table_row| {
+        table_row.class = if matches!(row, Source::Published(_)) { "theirs" } else { "" };
     }));
     let words = [table.method.clone()].into_iter().chain(table.note.clone());
     blocks.fine(Message::sentences(&words.collect::<Vec<_>>()));

@@ -14,11 +14,13 @@ pub(super) fn text(title: Message, anchor: &str, text: &BothTexts, lang: Lang) -
 
 /// The description of each suite.
 pub(super) fn descriptions(paper: &Paper, lang: Lang) -> Blocks {
-    let suite = |run: &RunFacts| run.header.plan.as_ref().map(|plan| plan.suite.clone());
-    let both = |suite: SuiteFacts| Message::either(&suite.description, &suite.description_zh);
-    let all: Vec<Message> = paper.runs.iter().filter_map(suite).map(both).collect();
+    let plans = paper.runs.iter().filter_map(|run| run.header.plan.as_ref());
+    let descriptions =
+        plans.map(|plan| Message::either(&plan.suite.description, &plan.suite.description_zh));
     let mut blocks = Blocks::default();
-    unique(all).iter().for_each(|text| blocks.extend(markdown_blocks(&text.render(lang))));
+    for text in unique(descriptions.collect()) {
+        blocks.extend(markdown_blocks(&text.render(lang)));
+    }
     blocks
 }
 
@@ -33,57 +35,59 @@ pub(super) fn markdown_blocks(text: &str) -> Vec<Block> {
             let inside: Vec<&str> = lines.by_ref().take_while(|l| !l.starts_with("```")).collect();
             blocks.code(inside.join("\n"));
         } else if let Some(first) = line.strip_prefix("  ") {
-            let more = std::iter::from_fn(|| lines.next_if(|l| l.starts_with("  "))?.get(2..));
-            blocks.code(std::iter::once(first).chain(more).collect::<Vec<_>>().join("\n"));
+            let further = std::iter::from_fn(|| lines.next_if(|l| l.starts_with("  "))?.get(2..));
+            blocks.code(std::iter::once(first).chain(further).collect::<Vec<_>>().join("\n"));
         } else if let Some(title) = line.strip_prefix('#') {
-            let more = title.len() - title.trim_start_matches('#').len();
-            let level = u8::try_from(more + 1).unwrap_or(5).clamp(2, 5);
+            let n_marks = title.len() - title.trim_start_matches('#').len();
+            let level = u8::try_from(n_marks + 1).unwrap_or(5).clamp(2, 5);
             blocks.heading(level, "", title.trim_start_matches('#').trim(), "");
-        } else if let Some(first) = item(line) {
+        } else if let Some(first) = list_item(line) {
             let mut items = vec![first.to_owned()];
             while let Some(next) = lines.next_if(|next| !next.trim().is_empty()) {
-                match (item(next), items.last_mut()) {
-                    (None, Some(last)) => join(last, next),
-                    (own, _) => items.extend(own.map(str::to_owned)),
+                match (list_item(next), items.last_mut()) {
+                    (None, Some(last)) => append_line(last, next),
+                    (item, _) => items.extend(item.map(str::to_owned)),
                 }
             }
-            blocks.list(Style::Plain, items.iter().map(|item| spans(item)).collect());
+            blocks.list(Style::Plain, items.iter().map(|item| parse_spans(item)).collect());
         } else if !line.is_empty() {
-            let mut whole = line.trim().to_owned();
-            let is_same = |next: &&str| {
-                !next.trim().is_empty() && item(next).is_none() && !next.starts_with(['#', '`'])
+            let mut paragraph = line.trim().to_owned();
+            let continues = |next: &&str| {
+                !next.trim().is_empty()
+                    && list_item(next).is_none()
+                    && !next.starts_with(['#', '`'])
             };
-            while let Some(next) = lines.next_if(is_same) {
-                join(&mut whole, next);
+            while let Some(next) = lines.next_if(continues) {
+                append_line(&mut paragraph, next);
             }
-            blocks.paragraph(spans(&whole));
+            blocks.paragraph(parse_spans(&paragraph));
         }
     }
     blocks.0
 }
 
 /// Adds a line. Between Chinese characters a line break does not become a blank.
-fn join(text: &mut String, line: &str) {
+fn append_line(text: &mut String, line: &str) {
     let ends = [text.chars().last(), line.trim().chars().next()];
     let is_chinese = ends.into_iter().all(|end| end.is_some_and(is_wide));
     *text += if is_chinese { "" } else { " " };
     *text += line.trim();
 }
 
-fn item(line: &str) -> Option<&str> {
+fn list_item(line: &str) -> Option<&str> {
     line.strip_prefix("- ").or_else(|| line.strip_prefix("* "))
 }
 
-fn spans(text: &str) -> TextLine {
+fn parse_spans(text: &str) -> TextLine {
     let mut line = TextLine::new();
     let mut plain = String::new();
     let mut rest = text;
     while let Some(c) = rest.chars().next() {
         let marks = [("`", Look::Code), ("**", Look::Strong), ("*", Look::Emphasis)];
-        let mut marked = marks.into_iter().filter_map(|(mark, look)| {
-            enclosed(rest, mark).map(|(inside, after)| (Span::of(inside, look), after))
+        let mut marked_spans = marks.into_iter().filter_map(|(mark, look)| {
+            split_enclosed(rest, mark).map(|(inside, after)| (Span::new(inside, look), after))
         });
-        match marked.next().or_else(|| linked(rest)) {
+        match marked_spans.next().or_else(|| split_link(rest)) {
             Some((span, after)) => {
                 if !plain.is_empty() {
                     line.push(Span::plain(std::mem::take(&mut plain)));
@@ -103,12 +107,12 @@ fn spans(text: &str) -> TextLine {
     line
 }
 
-fn enclosed<'a>(text: &'a str, mark: &str) -> Option<(&'a str, &'a str)> {
+fn split_enclosed<'a>(text: &'a str, mark: &str) -> Option<(&'a str, &'a str)> {
     text.strip_prefix(mark)?.split_once(mark).filter(|(inside, _)| !inside.is_empty())
 }
 
 /// `[text](https://...)`; other targets are left out.
-fn linked(text: &str) -> Option<(Span, &str)> {
+fn split_link(text: &str) -> Option<(Span, &str)> {
     let (name, rest) = text.strip_prefix('[')?.split_once("](")?;
     let (to, after) = rest.split_once(')')?;
     let is_known = ["https://", "http://", "#"].iter().any(|begin| to.starts_with(begin));

@@ -4,41 +4,42 @@ use super::*;
 
 pub(super) fn blocks(paper: &Paper, lang: Lang, blocks: &mut Blocks) {
     let mut number = 0;
-    let mut next = || {
+    let mut next_number = || {
         number += 1;
         format!("6.{number}")
     };
     for (place, (title, experiments)) in chapters(paper).into_iter().enumerate() {
-        blocks.heading(3, &next(), title, &format!("chapter-{}", place + 1));
+        blocks.heading(3, &next_number(), title, &format!("chapter-{}", place + 1));
         blocks.figures(charts::totals(paper, &experiments, lang));
-        for (index, own) in experiments {
-            blocks.heading(4, "", &own.title, &format!("experiment-{}", index + 1));
-            experiment_blocks(paper, own, lang, blocks);
+        for (index, experiment) in experiments {
+            blocks.heading(4, "", &experiment.title, &format!("experiment-{}", index + 1));
+            experiment_blocks(paper, experiment, lang, blocks);
         }
     }
     if !paper.result_rows().is_empty() {
-        blocks.heading(3, &next(), say!(capacity), "capacity");
+        blocks.heading(3, &next_number(), say!(capacity), "capacity");
         blocks.table(capacity(paper));
         blocks.fine(say!(vcpu_are_those_of_one_node));
     }
     costs(paper, blocks);
     if !paper.faults().is_empty() {
-        blocks.heading(3, &next(), say!(failover_and_durability), "failover");
+        blocks.heading(3, &next_number(), say!(failover_and_durability), "failover");
         blocks.extend(fault::blocks(paper, lang));
     }
     let title = say!(scaling_steadiness_errors_and_gaps);
-    blocks.heading(3, &next(), title, "disturbances");
-    disturbances(paper, blocks);
+    blocks.heading(3, &next_number(), title, "disturbances");
+    disturbance_blocks(paper, blocks);
 }
 
 /// The chapters that have experiments, each with their places in the paper; what belongs to no family comes last.
 pub(super) fn chapters(paper: &Paper) -> Vec<(Message, Vec<(usize, &Experiment)>)> {
-    let of = |wanted: Option<&'static dyn FamilyPaper>| -> Vec<(usize, &Experiment)> {
-        paper.experiments.iter().enumerate().filter(|(_, own)| family_of(own) == wanted).collect()
+    let experiments_of = |family: Option<&'static dyn FamilyPaper>| -> Vec<(usize, &Experiment)> {
+        let experiments = paper.experiments.iter().enumerate();
+        experiments.filter(|(_, experiment)| find_family(experiment) == family).collect()
     };
-    let named = families().map(|family| (family.title(), of(Some(family))));
-    let all = named.chain([(say!(other_workloads), of(None))]);
-    all.filter(|(_, experiments)| !experiments.is_empty()).collect()
+    let chapters = families().map(|family| (family.title(), experiments_of(Some(family))));
+    let chapters = chapters.chain([(say!(other_workloads), experiments_of(None))]);
+    chapters.filter(|(_, experiments)| !experiments.is_empty()).collect()
 }
 
 /// The virtual CPUs of a node, as stated; of all read-only nodes where the load is spread over these.
@@ -75,13 +76,16 @@ fn capacity(paper: &Paper) -> PaperRows<KeyRow<'_>> {
 /// Costs of the work, if targets have a price.
 pub(super) fn costs(paper: &Paper, blocks: &mut Blocks) {
     let rows = paper.costs();
-    let amount = |amount: String, row: &CostRow<'_>| format!("{amount} {}", row.price.currency);
+    let show_amount =
+        |amount: String, row: &CostRow<'_>| format!("{amount} {}", row.price.currency);
     let table = PaperRows::new(say!(cost_from_the_stated_price_of), &rows)
         .text(say!(experiment), |row| &row.experiment.title)
         .text(say!(target_2), |row| &row.target.label)
-        .col(say!(price_of_an_hour), Right, |row| amount(format::plain(row.price.per_hour), row))
+        .col(say!(price_of_an_hour), Right, |row| {
+            show_amount(format::plain(row.price.per_hour), row)
+        })
         .text(say!(cost), |row| &row.what)
-        .strong(say!(amount), Right, |row| amount(format::short(row.amount), row));
+        .strong(say!(amount), Right, |row| show_amount(format::short(row.amount), row));
     blocks.table(table);
     if !rows.is_empty() {
         blocks.fine(say!(prices_are_stated_in_the_suite));
@@ -90,19 +94,18 @@ pub(super) fn costs(paper: &Paper, blocks: &mut Blocks) {
 
 fn experiment_blocks(paper: &Paper, experiment: &Experiment, lang: Lang, blocks: &mut Blocks) {
     blocks.extend(publisher::markdown_blocks(&experiment.description.render(lang)));
-    let left_out = left_out(paper, experiment);
-    if !left_out.is_empty() {
-        let all: Vec<Message> = [say!(left_out)].into_iter().chain(left_out).collect();
-        blocks.fine(Message::sentences(&all));
+    let skipped = skipped_steps(paper, experiment);
+    if !skipped.is_empty() {
+        let sentences: Vec<Message> = [say!(left_out)].into_iter().chain(skipped).collect();
+        blocks.fine(Message::sentences(&sentences));
     }
-    match family_of(experiment).and_then(|family| family.section(paper, experiment, lang)) {
-        Some(own) => blocks.extend(own),
-        None => blocks.figures(charts::of_experiment(paper, experiment, lang)),
+    match find_family(experiment).and_then(|family| family.section(paper, experiment, lang)) {
+        Some(section) => blocks.extend(section),
+        None => blocks.figures(charts::experiment_charts(paper, experiment, lang)),
     }
-    transactions(paper, experiment, blocks);
+    transaction_blocks(paper, experiment, blocks);
     if experiment.points.is_empty() {
-        let none = say!(no_figures_no_trial_of_this);
-        blocks.paragraph(none);
+        blocks.paragraph(say!(no_figures_no_trial_of_this));
     }
     blocks.figures(nodes::figures(paper, experiment, lang));
     nodes::blocks(paper, experiment, blocks);
@@ -110,43 +113,44 @@ fn experiment_blocks(paper: &Paper, experiment: &Experiment, lang: Lang, blocks:
 }
 
 /// The steps that were skipped and why, repeats told once.
-fn left_out(paper: &Paper, experiment: &Experiment) -> Vec<Message> {
+fn skipped_steps(paper: &Paper, experiment: &Experiment) -> Vec<Message> {
     let skipped = paper.runs.iter().flat_map(|run| &run.header.skipped);
-    let own = skipped.filter_map(|(id, why)| {
+    let steps = skipped.filter_map(|(id, reason)| {
         let step = id.strip_prefix(&experiment.name)?.strip_prefix('/')?;
         let step = step.split("/repeat=").next().unwrap_or(step).replace('/', ", ");
-        Some(say!(what_why, what = step, why))
+        Some(say!(what_why, what = step, why = reason))
     });
-    unique(own.collect())
+    unique(steps.collect())
 }
 
-fn transactions(paper: &Paper, experiment: &Experiment, blocks: &mut Blocks) {
+fn transaction_blocks(paper: &Paper, experiment: &Experiment, blocks: &mut Blocks) {
     let points = &experiment.points;
     if points.is_empty() || experiment.is_pass() {
         return;
     }
-    blocks.table(levels(paper, experiment));
-    blocks.table(scaling_of(experiment));
-    let described: Vec<&Point> = points.iter().filter(|point| point.data.is_some()).collect();
-    if !described.is_empty() {
-        blocks.table(data(described));
+    blocks.table(levels_table(paper, experiment));
+    blocks.table(node_scaling_table(experiment));
+    let with_data: Vec<&Point> = points.iter().filter(|point| point.data.is_some()).collect();
+    if !with_data.is_empty() {
+        blocks.table(data_table(with_data));
         // How keys are drawn, each way once.
         let data = paper.trials_in(experiment).filter_map(|trial| trial.summary.data.as_ref());
         let access = data.map(|data| data.access.clone()).filter(|text| !text.is_empty());
         blocks.fine(Message::sentences(&unique(access.collect())));
     }
-    blocks.table(of_statements(&statements(paper.trials_in(experiment))));
+    blocks.table(statements_table(&statements(paper.trials_in(experiment))));
     if points.iter().any(|point| point.p999_us.is_none()) {
-        let why = say!(fewer_than_10_samples_lie_beyond);
-        blocks.fine(vec![Span::plain("– "), Span::plain(why)]);
+        let reason = say!(fewer_than_10_samples_lie_beyond);
+        blocks.fine(vec![Span::plain("– "), Span::plain(reason)]);
     }
 }
 
-fn levels<'a>(paper: &'a Paper, experiment: &'a Experiment) -> PaperRows<&'a Point> {
+fn levels_table<'a>(paper: &'a Paper, experiment: &'a Experiment) -> PaperRows<&'a Point> {
     let test = if experiment.test.is_empty() { &experiment.name } else { &experiment.test };
-    let title = match experiment.points.iter().any(|point| point.repeats > 1) {
-        true => say!(load_levels_medians_of_the_repeats, test),
-        false => say!(test_load_levels, test),
+    let title = if experiment.points.iter().any(|point| point.repeats > 1) {
+        say!(load_levels_medians_of_the_repeats, test)
+    } else {
+        say!(test_load_levels, test)
     };
     let latency = match (experiment.is_open_loop, experiment.has_terminals()) {
         (true, _) => say!(latency_from_the_due_time_ms),
@@ -155,12 +159,12 @@ fn levels<'a>(paper: &'a Paper, experiment: &'a Experiment) -> PaperRows<&'a Poi
     };
     PaperRows::new(title, &experiment.points)
         .text(say!(target_2), |p| {
-            let again = match p.purpose {
+            let purpose = match p.purpose {
                 Purpose::Confirm => say!(measured_again),
                 Purpose::Search => say!(step_of_the_search),
                 Purpose::Measure => Message::default(),
             };
-            Cell::from(target_of(&p.target, p.status)).with(again)
+            Cell::from(target_of(&p.target, p.status)).with(purpose)
         })
         .col(say!(workers), Whole, |p| p.workers)
         .col(say!(offered_per_s), Short, |p| p.rate_per_s)
@@ -189,7 +193,7 @@ fn levels<'a>(paper: &'a Paper, experiment: &'a Experiment) -> PaperRows<&'a Poi
 }
 
 /// The gain by more read-only nodes.
-pub(super) fn scaling_of(experiment: &Experiment) -> PaperRows<&NodeScaling> {
+pub(super) fn node_scaling_table(experiment: &Experiment) -> PaperRows<&NodeScaling> {
     PaperRows::new(say!(scaling_with_read_only_nodes_at), &experiment.node_scaling)
         .text(say!(target_2), |row| &row.target)
         .col(say!(read_only_nodes_3), Whole, |row| {
@@ -202,7 +206,7 @@ pub(super) fn scaling_of(experiment: &Experiment) -> PaperRows<&NodeScaling> {
         .col(say!(efficiency_percent), Percent, |row| row.efficiency)
 }
 
-fn data(points: Vec<&Point>) -> PaperRows<&Point> {
+fn data_table(points: Vec<&Point>) -> PaperRows<&Point> {
     let title = say!(data_and_the_range_that_keys);
     let facts = |p: &Point| p.data.clone();
     PaperRows::new(title, points)
@@ -218,10 +222,10 @@ fn data(points: Vec<&Point>) -> PaperRows<&Point> {
         .col(say!(reads_and_writes_per_s), Short, |p| spread(p.data_qps, p.repeats))
 }
 
-fn of_statements<'a>(rows: &'a [StatementRow<'a>]) -> PaperRows<&'a StatementRow<'a>> {
-    let first = rows.first().map(|row| &row.2.script);
-    let is_one = rows.iter().all(|row| Some(&row.2.script) == first);
-    let title = match first.filter(|_| is_one) {
+fn statements_table<'a>(rows: &'a [StatementRow<'a>]) -> PaperRows<&'a StatementRow<'a>> {
+    let first_script = rows.first().map(|row| &row.2.script);
+    let has_one_script = rows.iter().all(|row| Some(&row.2.script) == first_script);
+    let title = match first_script.filter(|_| has_one_script) {
         Some(script) => say!(statement_by_statement, script),
         None => say!(statement_by_statement_2),
     };
@@ -229,7 +233,7 @@ fn of_statements<'a>(rows: &'a [StatementRow<'a>]) -> PaperRows<&'a StatementRow
     PaperRows::new(title, rows)
         .text(say!(target_2), |row| row.0)
         .col(say!(workers), Whole, |row| row.1)
-        .when(!is_one, |table| table.text(say!(script), |row| &row.2.script))
+        .when(!has_one_script, |table| table.text(say!(script), |row| &row.2.script))
         .text(say!(statement_2), |row| -> TextLine { vec![code(text(row))] })
         .class("sql")
         .col(say!(executions), Whole, |row| row.2.count)
@@ -245,29 +249,29 @@ pub(super) fn trial_blocks(paper: &Paper, lang: Lang, blocks: &mut Blocks) {
         blocks.paragraph(summary::no_trial(paper));
         return;
     }
-    families().filter_map(|family| family.trials(paper)).for_each(|own| blocks.table(own));
-    let of_transactions = of_transactions(paper);
-    if !of_transactions.is_empty() {
-        blocks.table(accounting(paper, of_transactions));
+    families().filter_map(|family| family.trials(paper)).for_each(|table| blocks.table(table));
+    let transaction_trials = transaction_trials(paper);
+    if !transaction_trials.is_empty() {
+        blocks.table(accounting_table(paper, transaction_trials));
         blocks.fine(say!(wasted_statements_belong_to_attempts_that));
     }
     for trial in &paper.trials {
-        if let TrialStatus::Failed(why) = &trial.summary.status {
-            blocks.paragraph(say!(trial_trial_notes, trial = &trial.label, notes = why));
+        if let TrialStatus::Failed(reason) = &trial.summary.status {
+            blocks.paragraph(say!(trial_trial_notes, trial = &trial.label, notes = reason));
         }
     }
-    blocks.table(set_aside(paper));
-    blocks.table(stages(paper));
+    blocks.table(set_aside_table(paper));
+    blocks.table(stages_table(paper));
     blocks.table(data_checks(paper));
-    let (drawn, not_drawn) = charts::of_trials(paper, lang);
-    if !drawn.is_empty() {
+    let (figures, n_not_drawn) = charts::trial_charts(paper, lang);
+    if !figures.is_empty() {
         blocks.heading(4, "", say!(over_time), "");
         blocks.fine(shades(say!(warm_up)));
-        if not_drawn > 0 {
-            let (n, file) = (not_drawn.to_string(), "`trials/`");
+        if n_not_drawn > 0 {
+            let (n, file) = (n_not_drawn.to_string(), "`trials/`");
             blocks.fine(coded(say!(more_trials_are_not_drawn_their, n, file)));
         }
-        blocks.grid(drawn);
+        blocks.grid(figures);
     }
     for trial in paper.trials.iter().filter(|trial| !trial.summary.notes.is_empty()) {
         let notes = Message::sentences(&trial.summary.notes);
@@ -276,7 +280,7 @@ pub(super) fn trial_blocks(paper: &Paper, lang: Lang, blocks: &mut Blocks) {
 }
 
 /// Trials that count for nothing, in gray.
-fn set_aside(paper: &Paper) -> PaperRows<&Trial> {
+fn set_aside_table(paper: &Paper) -> PaperRows<&Trial> {
     ended_trials(say!(trials_made_again), &paper.set_aside)
         .look("text")
         .text(say!(why_again), |t| why_set_aside(&t.summary))
@@ -287,27 +291,27 @@ fn set_aside(paper: &Paper) -> PaperRows<&Trial> {
 }
 
 /// The parts of long trials, with the seams between them.
-fn stages(paper: &Paper) -> PaperRows<&Trial> {
+fn stages_table(paper: &Paper) -> PaperRows<&Trial> {
     let seam = |stage: &Trial| {
-        let own = paper.trials.iter().filter(|trial| trial.run == stage.run);
-        let mut seams = own.flat_map(|trial| &trial.summary.stages);
+        let trials = paper.trials.iter().filter(|trial| trial.run == stage.run);
+        let mut seams = trials.flat_map(|trial| &trial.summary.stages);
         seams.find(|seam| seam.trial == stage.summary.trial)
     };
-    let number = |stage: &Trial| {
+    let stage_number = |stage: &Trial| {
         let stage = stage.summary.stage.unwrap_or_default();
         say!(stage_of, number = stage.number.to_string(), of = stage.of.to_string())
     };
-    let why = |stage: &Trial| match &stage.summary.status {
-        TrialStatus::Failed(why) => Some(why.clone()),
+    let failure = |stage: &Trial| match &stage.summary.status {
+        TrialStatus::Failed(failure) => Some(failure.clone()),
         _ => None,
     };
     ended_trials(say!(stages_of_trials), &paper.stages)
-        .text(say!(stage), number)
+        .text(say!(stage), stage_number)
         .col(say!(window_from_s), Tenth, |stage| seam(stage).map(|seam| seam.from_s))
         .col(say!(gap_before_s), Tenth, |stage| seam(stage).and_then(|seam| seam.gap_s))
         .col(say!(window_s), Tenth, |stage| stage.summary.window_s)
         .col(say!(committed_2), Whole, |stage| stage.summary.counts.committed)
-        .text(say!(notes), why)
+        .text(say!(notes), failure)
         .each(|stage, row| {
             row.anchor = format!("trial-{}", stage.label);
             row.class = if stage.status == "stage" { "" } else { "gray" };
@@ -315,7 +319,7 @@ fn stages(paper: &Paper) -> PaperRows<&Trial> {
 }
 
 /// Queries are not transactions: what they did stands in their own table.
-pub(super) fn of_transactions(paper: &Paper) -> Vec<&Trial> {
+pub(super) fn transaction_trials(paper: &Paper) -> Vec<&Trial> {
     paper.trials.iter().filter(|trial| !trial.summary.is_pass()).collect()
 }
 
@@ -328,7 +332,7 @@ pub fn shades(warm: Message) -> TextLine {
         ("gap", say!(no_commit)),
     ];
     for (name, meaning) in shades {
-        line.extend([Span::plain(" "), Span::of("", Look::Swatch(name)), Span::plain(" ")]);
+        line.extend([Span::plain(" "), Span::new("", Look::Swatch(name)), Span::plain(" ")]);
         line.push(Span::plain(meaning));
     }
     line
@@ -354,7 +358,7 @@ fn ended_trials<'a>(
         .text(say!(ended), |t| ended(t.status))
 }
 
-fn accounting<'a>(paper: &'a Paper, trials: Vec<&'a Trial>) -> PaperRows<&'a Trial> {
+fn accounting_table<'a>(paper: &'a Paper, trials: Vec<&'a Trial>) -> PaperRows<&'a Trial> {
     let title = say!(accounting_started_committed_rolled_back_failed);
     ended_trials(title, trials)
         .col(say!(started), Whole, |t| t.summary.counts.started)
@@ -363,17 +367,15 @@ fn accounting<'a>(paper: &'a Paper, trials: Vec<&'a Trial>) -> PaperRows<&'a Tri
         .col(say!(failed_3), Whole, |t| t.summary.counts.failed)
         .col(say!(skipped), Whole, |t| t.summary.counts.skipped)
         .col(say!(in_flight), Whole, |t| t.summary.in_flight)
-        .text(say!(adds_up), |t| match t.adds_up {
-            true => Span::plain(say!(yes)),
-            false => bad(say!(no_3)),
-        })
+        .text(say!(adds_up), |t| if t.adds_up { Span::plain(say!(yes)) } else { bad(say!(no_3)) })
         .col(say!(wasted_statements), Whole, |t| t.summary.wasted.total())
         .text(say!(notes), |t| notes(paper, &t.checks))
         .each(|t, row| row.anchor = format!("trial-{}", t.label))
 }
 
 fn data_checks(paper: &Paper) -> PaperRows<(&Trial, &DataCheck)> {
-    let rows = paper.trials.iter().flat_map(|t| t.summary.checks.iter().map(move |it| (t, it)));
+    let rows =
+        paper.trials.iter().flat_map(|t| t.summary.checks.iter().map(move |check| (t, check)));
     PaperRows::new(say!(checks_of_the_data_after_each), rows)
         .look("text")
         .text(say!(trial_2), |(trial, _)| &trial.label)
@@ -383,23 +385,23 @@ fn data_checks(paper: &Paper) -> PaperRows<(&Trial, &DataCheck)> {
         .text(say!(evidence_2), |(_, check)| check.evidence.clone())
 }
 
-fn disturbances(paper: &Paper, blocks: &mut Blocks) {
-    blocks.table(scaling(paper));
+fn disturbance_blocks(paper: &Paper, blocks: &mut Blocks) {
+    blocks.table(scaling_table(paper));
     let unsteady: Vec<&SteadyRow> =
         paper.verdicts.steady.iter().filter(|row| row.is_steady == Some(false)).collect();
     let is_judged = paper.verdicts.steady.iter().any(|row| row.warm_up.is_some());
     if unsteady.is_empty() && is_judged {
         blocks.paragraph(say!(every_window_with_at_least_12));
     }
-    blocks.table(of_unsteady(unsteady));
-    errors(paper, blocks);
-    let broken = paper.trials.iter().flat_map(|t| t.gaps.iter().map(move |gap| (t, gap)));
-    let broken: Vec<(&Trial, &Gap)> = broken.collect();
-    if broken.is_empty() && !of_transactions(paper).is_empty() {
+    blocks.table(unsteady_table(unsteady));
+    error_blocks(paper, blocks);
+    let gaps = paper.trials.iter().flat_map(|t| t.gaps.iter().map(move |gap| (t, gap)));
+    let gaps: Vec<(&Trial, &Gap)> = gaps.collect();
+    if gaps.is_empty() && !transaction_trials(paper).is_empty() {
         blocks.paragraph(say!(every_interval_of_every_window_had));
     }
-    blocks.table(gaps(broken));
-    paper.runs.iter().for_each(|run| events(run, blocks));
+    blocks.table(gaps_table(gaps));
+    paper.runs.iter().for_each(|run| event_blocks(run, blocks));
     for run in paper.runs.iter().filter(|run| !run.warnings.is_empty()) {
         blocks.fine(say!(
             damaged_or_missing_in,
@@ -409,27 +411,26 @@ fn disturbances(paper: &Paper, blocks: &mut Blocks) {
     }
 }
 
-fn scaling(paper: &Paper) -> PaperRows<&Scaling> {
+fn scaling_table(paper: &Paper) -> PaperRows<&Scaling> {
     let title = say!(throughput_against_concurrency);
     PaperRows::new(title, &paper.verdicts.scaling)
         .text(say!(experiment), |row| &row.title)
         .text(say!(target_2), |row| &row.target)
         .col(say!(workers), Right, |row| {
-            let [least, most] = row.workers.map(format::whole);
-            format!("{least}{}{most}", format::DASH)
+            let [min, max] = row.workers.map(format::whole);
+            format!("{min}{}{max}", format::DASH)
         })
         .text(say!(peak), |row| &row.words)
 }
 
-fn of_unsteady(rows: Vec<&SteadyRow>) -> PaperRows<&SteadyRow> {
+fn unsteady_table(rows: Vec<&SteadyRow>) -> PaperRows<&SteadyRow> {
     PaperRows::new(say!(trials_that_were_not_steady_in), rows)
         .text(say!(trial_2), |row| &row.trial)
         .text(say!(target_2), |row| Cell::from(&row.target).with(&row.experiment))
         .col(say!(median_per_s), Short, |row| row.median_per_s)
         .text(say!(warm_up_2), |row| {
-            row.warm_up.map(|warm_up| match warm_up.is_over {
-                true => Span::plain(say!(over)),
-                false => strong(say!(not_over)),
+            row.warm_up.map(|warm_up| {
+                if warm_up.is_over { Span::plain(say!(over)) } else { strong(say!(not_over)) }
             })
         })
         .col(say!(last_third_by_first_percent), Percent, |row| Some(row.warm_up?.drift))
@@ -444,70 +445,79 @@ fn of_unsteady(rows: Vec<&SteadyRow>) -> PaperRows<&SteadyRow> {
                 )
             }))
         })
-        .text(say!(seconds_below_half_of_the_median), stalls)
+        .text(say!(seconds_below_half_of_the_median), stall_lines)
 }
 
-fn stalls(row: &SteadyRow) -> TextLine {
-    const MOST: usize = 6;
-    let told = row.stalls.iter().take(MOST).map(|(stall, events)| {
+fn stall_lines(row: &SteadyRow) -> TextLine {
+    const MAX: usize = 6;
+    let stalls = row.stalls.iter().take(MAX).map(|(stall, events)| {
         let words = say!(
             to_s_lowest,
             from = format::plain(stall.from_s),
             to = format::plain(stall.to_s),
             lowest = format::short(stall.lowest_per_s)
         );
-        let events = clauses(events);
+        let events = join_clauses(events);
         if events.is_empty() { words } else { say!(what_why, what = words, why = events) }
     });
-    let more = row.stalls.len().saturating_sub(MOST);
-    let more = (more > 0).then(|| say!(and_n_more, n = more.to_string()));
-    lines(told.chain(more))
+    let n_hidden = row.stalls.len().saturating_sub(MAX);
+    let hidden = (n_hidden > 0).then(|| say!(and_n_more, n = n_hidden.to_string()));
+    lines(stalls.chain(hidden))
 }
 
-fn errors(paper: &Paper, blocks: &mut Blocks) {
+fn error_blocks(paper: &Paper, blocks: &mut Blocks) {
     let trials = paper.experiments.iter().enumerate().flat_map(|(index, experiment)| {
         paper.trials_in(experiment).map(move |trial| (index, experiment, trial))
     });
-    let all = trials.flat_map(|(index, experiment, trial)| {
+    let errors = trials.flat_map(|(index, experiment, trial)| {
         trial.summary.errors.iter().map(move |error| {
             let kind = (&error.class, error.errno, &error.sqlstate);
             ((index, &trial.target, kind), (experiment, error, trial))
         })
     });
     // Errors of one kind in an experiment on a target stand in one row.
-    let all = grouped(all);
-    let has_failures =
-        |own: &Experiment| family_of(own).is_some_and(|family| family.has_failures(paper, own));
-    if all.is_empty() {
-        blocks.paragraph(match paper.experiments.iter().any(has_failures) {
-            true => say!(queries_that_were_given_up_or),
-            false => say!(no_statement_and_no_connect_met),
+    let groups = grouped(errors);
+    if groups.is_empty() {
+        let has_failures = paper.experiments.iter().any(|experiment| {
+            find_family(experiment).is_some_and(|family| family.has_failures(paper, experiment))
+        });
+        blocks.paragraph(if has_failures {
+            say!(queries_that_were_given_up_or)
+        } else {
+            say!(no_statement_and_no_connect_met)
         });
     }
-    let table = PaperRows::new(say!(errors_of_attempts_and_connects), all.iter().map(|(_, it)| it))
+    let rows = groups.iter().map(|(_, errors)| errors);
+    let table = PaperRows::new(say!(errors_of_attempts_and_connects), rows)
         .look("text")
-        .text(say!(experiment), |all| &all[0].0.title)
-        .text(say!(target_2), |all| &all[0].2.target)
-        .text(say!(error_class), |all| match all[0].1.is_own_conflict() {
-            true => Span::plain(say!(own_conflict)),
-            false => code(&all[0].1.class),
+        .text(say!(experiment), |errors| &errors[0].0.title)
+        .text(say!(target_2), |errors| &errors[0].2.target)
+        .text(say!(error_class), |errors| {
+            let error = errors[0].1;
+            if error.is_own_conflict() {
+                Span::plain(say!(own_conflict))
+            } else {
+                code(&error.class)
+            }
         })
-        .col(say!(number), Right, |all| {
-            Some(all[0].1.errno).filter(|errno| *errno > 0).map(|errno| errno.to_string())
+        .col(say!(number), Right, |errors| {
+            Some(errors[0].1.errno).filter(|errno| *errno > 0).map(|errno| errno.to_string())
         })
-        .text("SQLSTATE", |all| match all[0].1.is_own_conflict() {
-            true => Span::plain(format::DASH),
-            false => code(&all[0].1.sqlstate),
+        .text("SQLSTATE", |errors| {
+            let error = errors[0].1;
+            if error.is_own_conflict() { Span::plain(format::DASH) } else { code(&error.sqlstate) }
         })
-        .col(say!(count), Whole, |all| all.iter().map(|(_, error, _)| error.count).sum::<u64>())
-        .text(say!(first_message), |all| all[0].1.message.clone())
-        .text(say!(in_trials), |all| {
-            all.iter().map(|(.., trial)| trial.label.as_str()).collect::<Vec<_>>().join(", ")
+        .col(say!(count), Whole, |errors| {
+            errors.iter().map(|(_, error, _)| error.count).sum::<u64>()
+        })
+        .text(say!(first_message), |errors| errors[0].1.message.clone())
+        .text(say!(in_trials), |errors| {
+            errors.iter().map(|(.., trial)| trial.label.as_str()).collect::<Vec<_>>().join(", ")
         });
     blocks.table(table);
 }
 
-fn gaps<'a>(rows: Vec<(&'a Trial, &'a Gap)>) -> PaperRows<(&'a Trial, &'a Gap)> {
+fn gaps_table<'a>(rows: Vec<(&'a Trial, &'a Gap)>) -> PaperRows<(&'a Trial, &'a Gap)> {
     PaperRows::new(say!(stretches_of_a_measured_window_without), rows)
         .text(say!(trial_2), |(trial, _)| &trial.label)
         .text(say!(target_2), |(trial, _)| &trial.target)
@@ -518,32 +528,32 @@ fn gaps<'a>(rows: Vec<(&'a Trial, &'a Gap)>) -> PaperRows<(&'a Trial, &'a Gap)> 
         .col(say!(reconnects), Whole, |(_, gap)| gap.reconnects)
 }
 
-fn events(run: &RunFacts, blocks: &mut Blocks) {
-    const MOST: usize = 100;
-    let when = |event: &Event| {
+fn event_blocks(run: &RunFacts, blocks: &mut Blocks) {
+    const MAX: usize = 100;
+    let time_in_trial = |event: &Event| {
         let trial = event.trial.map(|trial| trial.to_string()).unwrap_or_default();
         match event.at_s {
             Some(at_s) => format!("{trial}, {} s", format::short(at_s)),
             None => trial,
         }
     };
-    let kind = |event: &Event| match event.kind {
+    let event_kind = |event: &Event| match event.kind {
         EventKind::Server => say!(server),
         EventKind::Note => say!(note),
         other => Message::from(format!("{other:?}").to_lowercase()),
     };
     let title = say!(events_of_run, run = &run.folder);
     blocks.table(
-        PaperRows::new(title, run.events.iter().take(MOST))
+        PaperRows::new(title, run.events.iter().take(MAX))
             .look("text")
             .text(say!(time), |event| &event.at)
-            .text(say!(trial_2), when)
-            .text(say!(kind), kind)
+            .text(say!(trial_2), time_in_trial)
+            .text(say!(kind), event_kind)
             .text(say!(what_2), |event| event.text.clone()),
     );
-    let more = run.events.len().saturating_sub(MOST);
-    if more > 0 {
-        let (n, file) = (more.to_string(), "`events.jsonl`");
+    let n_hidden = run.events.len().saturating_sub(MAX);
+    if n_hidden > 0 {
+        let (n, file) = (n_hidden.to_string(), "`events.jsonl`");
         blocks.fine(coded(say!(more_are_in, n, file)));
     }
 }

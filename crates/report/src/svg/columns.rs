@@ -62,9 +62,9 @@ const SAMPLE: f64 = 18.0;
 const APART: f64 = 20.0;
 const RADIUS: f64 = 3.1;
 /// Wider bars are areas: no one takes them for heights.
-const WIDEST: f64 = 96.0;
+const MAX_BAR_WIDTH: f64 = 96.0;
 /// A text that takes more of its group has its marks on their own line.
-const TWO_LINES: f64 = 0.7;
+const MAX_LINE_SHARE: f64 = 0.7;
 
 /// From hollow (0) to solid (1).
 fn shade(place: usize, count: usize) -> f64 {
@@ -78,9 +78,12 @@ enum Sample {
     Bound,
 }
 
-fn shaded(names: &[String], sample: fn(f64) -> Sample) -> impl Iterator<Item = (Sample, &String)> {
-    let one = move |(place, name)| (sample(shade(place, names.len())), name);
-    names.iter().enumerate().map(one)
+fn legend_entries(
+    names: &[String],
+    sample: fn(f64) -> Sample,
+) -> impl Iterator<Item = (Sample, &String)> {
+    let names_by_place = names.iter().enumerate();
+    names_by_place.map(move |(place, name)| (sample(shade(place, names.len())), name))
 }
 
 impl BarColumns {
@@ -109,13 +112,13 @@ impl BarColumns {
 
     fn write_group(&self, out: &mut String, group: &BarGroup, [left, step]: [f64; 2], y: Placed) {
         let bars = group.columns.len().max(1) as f64;
-        let wide = (step * 0.76 / bars).min(WIDEST);
+        let wide = (step * 0.76 / bars).min(MAX_BAR_WIDTH);
         let inner = wide * bars;
         let from = left + (step - inner) / 2.0;
         for (place, column) in group.columns.iter().enumerate() {
             let solid = shade(place, group.columns.len());
             let at = from + wide * place as f64;
-            let (class, title) = (self.class_of(column), escape(&column.title));
+            let (class, title) = (self.color_class(column), escape(&column.title));
             let _ = write!(out, "<g class=\"series {class}\"><title>{title}</title>");
             self.write_bar(out, column, [at, wide, solid], y);
             out.push_str("</g>");
@@ -137,16 +140,17 @@ impl BarColumns {
             self.has_details() && self.groups.windows(2).any(|two| two[0].name == two[1].name);
         let (name_at, detail_at) = if is_shared { (LINE, 0.0) } else { (0.0, LINE) };
         let mut from = left;
-        for same in self.groups.chunk_by(|a, b| is_shared && a.name == b.name) {
-            let room = step * same.len() as f64;
+        for groups in self.groups.chunk_by(|a, b| is_shared && a.name == b.name) {
+            let room = step * groups.len() as f64;
             let detail =
                 |(place, words): (usize, _)| (from + step * place as f64, step, detail_at, words);
-            let details = same.iter().map(|group| &group.detail).enumerate().map(detail);
-            for (from, room, below, words) in details.chain([(from, room, name_at, &same[0].name)])
+            let details = groups.iter().map(|group| &group.detail).enumerate().map(detail);
+            for (from, room, below, words) in
+                details.chain([(from, room, name_at, &groups[0].name)])
             {
                 if !words.is_empty() {
                     let (x, y) = (from + room / 2.0, bottom + 17.0 + below);
-                    text(out, "tick", x, y, Anchor::Middle, &fitted(words, room - 4.0));
+                    text(out, "tick", x, y, Anchor::Middle, &fit_text(words, room - 4.0));
                 }
             }
             if is_shared && from > left {
@@ -156,7 +160,7 @@ impl BarColumns {
         }
     }
 
-    fn class_of<'a>(&'a self, column: &'a BarColumn) -> &'a str {
+    fn color_class<'a>(&'a self, column: &'a BarColumn) -> &'a str {
         if column.class.is_empty() { &self.class } else { &column.class }
     }
 
@@ -207,7 +211,7 @@ impl BarColumns {
     fn write_text(&self, out: &mut String, bar: &BarColumn, [middle, room]: [f64; 2], y: Placed) {
         let Some(value) = bar.value.filter(|_| !bar.text.is_empty()) else { return };
         let (figure, marks) = match bar.text.split_once(' ') {
-            Some(both) if width_of(&bar.text) > room * TWO_LINES => both,
+            Some(parts) if text_width(&bar.text) > room * MAX_LINE_SHARE => parts,
             _ => (bar.text.as_str(), ""),
         };
         let (low, high) = bar.low_high.unwrap_or((value, value));
@@ -224,16 +228,19 @@ impl BarColumns {
     }
 
     fn samples(&self) -> impl Iterator<Item = (Sample, &String)> {
-        let is_bound = self.groups.iter().flat_map(|group| &group.columns).any(|own| own.is_bound);
+        let is_bound =
+            self.groups.iter().flat_map(|group| &group.columns).any(|column| column.is_bound);
         let bound = is_bound.then_some((Sample::Bound, &self.bound_name));
-        shaded(&self.names, Sample::Bar).chain(shaded(&self.mark_names, Sample::Mark)).chain(bound)
+        legend_entries(&self.names, Sample::Bar)
+            .chain(legend_entries(&self.mark_names, Sample::Mark))
+            .chain(bound)
     }
 
     /// The names of bars and marks at the top; returns in how many lines.
     fn write_legend(&self, out: &mut String, left: f64, right: f64) -> usize {
         let (mut x, mut lines) = (left, 0);
         for (sample, words) in self.samples() {
-            let wide = SAMPLE + width_of(words);
+            let wide = SAMPLE + text_width(words);
             if lines == 0 || x + wide > right {
                 (x, lines) = (left, lines + 1);
             }
@@ -249,7 +256,7 @@ impl BarColumns {
                 Sample::Mark(solid) => write_mark(out, x + 6.0, y + 6.5, solid),
                 Sample::Bound => arrow(out, x + 6.0, y + 11.0),
             }
-            let words = fitted(words, right - x - SAMPLE);
+            let words = fit_text(words, right - x - SAMPLE);
             text(out, "tick", x + SAMPLE, y + 11.0, Anchor::Start, &words);
             x += wide + APART;
         }
@@ -342,20 +349,24 @@ mod tests {
         let groups = (0..15).map(group).collect();
         let svg = BarColumns { width: 960.0, groups, ..chart(0.01) }.svg();
         let texts = svg.split("<text class=\"").skip(1).filter_map(|part| {
-            let of = |name: &str| part.split(&format!(" {name}=\"")).nth(1)?.split('"').next();
+            let attribute =
+                |name: &str| part.split(&format!(" {name}=\"")).nth(1)?.split('"').next();
             let words = part.split(['>', '<']).nth(1)?;
             let is_middle = part.contains("\"middle\"");
-            let at = |name| of(name)?.parse::<f64>().ok();
-            Some((at("x")?, at("y")?, width_of(words) / 2.0, words)).filter(|_| is_middle)
+            let at = |name| attribute(name)?.parse::<f64>().ok();
+            Some((at("x")?, at("y")?, text_width(words) / 2.0, words)).filter(|_| is_middle)
         });
         let texts: Vec<(f64, f64, f64, &str)> = texts.collect();
         assert_eq!(texts.iter().filter(|text| text.3.ends_with(".4xlarge")).count(), 5);
         assert_eq!(texts.iter().filter(|text| text.3 == "E1").count(), 15);
-        for (place, one) in texts.iter().enumerate() {
-            assert!(one.0 + one.2 <= 960.0, "{one:?}");
+        for (place, text) in texts.iter().enumerate() {
+            assert!(text.0 + text.2 <= 960.0, "{text:?}");
             for other in &texts[place + 1..] {
-                let is_free = (one.1 - other.1).abs() > 10.0;
-                assert!(is_free || (one.0 - other.0).abs() >= one.2 + other.2, "{one:?} {other:?}");
+                let is_free = (text.1 - other.1).abs() > 10.0;
+                assert!(
+                    is_free || (text.0 - other.0).abs() >= text.2 + other.2,
+                    "{text:?} {other:?}"
+                );
             }
         }
     }
@@ -368,7 +379,7 @@ mod tests {
             from.split('"').next().expect("a value").parse::<f64>().expect("a number")
         });
         let wide: Vec<f64> = wide.collect();
-        assert!(!wide.is_empty() && wide.iter().all(|wide| *wide <= WIDEST), "{wide:?}");
+        assert!(!wide.is_empty() && wide.iter().all(|wide| *wide <= MAX_BAR_WIDTH), "{wide:?}");
     }
 
     #[test]

@@ -94,7 +94,7 @@ impl AxisScale {
                     ladder(factors, from, to).into_iter().filter(is_within).collect::<Vec<f64>>()
                 });
                 match round.len() {
-                    few if few < FEWEST => fine,
+                    few if few < MIN_LOG_TICKS => fine,
                     many if many > wanted && powers.len() > 1 => powers,
                     _ => round,
                 }
@@ -116,16 +116,16 @@ fn step(rough: f64) -> f64 {
 
 /// Factors of the ticks of a logarithmic scale.
 const ROUND: [f64; 3] = [1.0, 2.0, 5.0];
-/// Finer ticks, if fewer than [`FEWEST`] of those lie on it: fewer say nothing of what lies between them.
+/// Finer ticks, if fewer than [`MIN_LOG_TICKS`] of those lie on it: fewer say nothing of what lies between them.
 const FINE: [f64; 6] = [1.0, 1.5, 2.0, 3.0, 5.0, 7.0];
-const FEWEST: usize = 4;
+const MIN_LOG_TICKS: usize = 4;
 
 /// These factors times powers of ten from one decade below `from` to one above `to`.
 fn ladder(factors: &[f64], from: f64, to: f64) -> Vec<f64> {
     let decade = |value: f64| value.max(f64::MIN_POSITIVE).log10().floor() as i32;
     let decades = decade(from) - 1..=decade(to) + 1;
-    let of_decade = |power| factors.iter().map(move |factor| factor * 10_f64.powi(power));
-    decades.flat_map(of_decade).collect()
+    let scaled = |power| factors.iter().map(move |factor| factor * 10_f64.powi(power));
+    decades.flat_map(scaled).collect()
 }
 
 /// An axis with its ticks.
@@ -140,7 +140,7 @@ pub struct Axis {
 
 impl Axis {
     /// With these ticks.
-    pub fn of(label: String, scale: AxisScale, ticks: Vec<f64>) -> Axis {
+    pub fn new(label: String, scale: AxisScale, ticks: Vec<f64>) -> Axis {
         let ticks = ticks.into_iter().map(|value| (value, format::plain(value))).collect();
         Axis { label, scale, ticks }
     }
@@ -155,7 +155,7 @@ impl Axis {
         let mut free_from = f64::NEG_INFINITY;
         let mut free = Vec::new();
         for (value, words) in &self.ticks {
-            let (x, half) = (x(*value), width_of(words) / 2.0);
+            let (x, half) = (x(*value), text_width(words) / 2.0);
             if x - half >= free_from {
                 free_from = x + half + 6.0;
                 free.push((x, words.as_str()));
@@ -180,7 +180,7 @@ impl Axis {
             let _ = write!(out, "<path class=\"grid\" d=\"M{x:.1},{top:.1}V{bottom:.1}\"/>");
         }
         for (at, words) in self.free_ticks(x) {
-            let half = width_of(words) / 2.0;
+            let half = text_width(words) / 2.0;
             let at = at.min(width - half).max(half);
             text(out, "tick", at, bottom + 15.0, Anchor::Middle, words);
         }
@@ -232,8 +232,8 @@ impl Series {
     }
 
     /// The values of all of them.
-    pub fn values(all: &[Series]) -> Vec<f64> {
-        all.iter().flat_map(|series| &series.points).filter_map(|(_, value)| *value).collect()
+    pub fn values(series: &[Series]) -> Vec<f64> {
+        series.iter().flat_map(|series| &series.points).filter_map(|(_, value)| *value).collect()
     }
 }
 
@@ -284,7 +284,7 @@ impl Chart {
         let ticks = self.y.letters().max(self.left_letters) as f64;
         let labels = self.series.iter().filter_map(|series| series.end_label.as_ref());
         let labels = widest(labels) / LETTER;
-        let tick = self.x.ticks.last().map_or(0.0, |(_, words)| width_of(words) / 2.0);
+        let tick = self.x.ticks.last().map_or(0.0, |(_, words)| text_width(words) / 2.0);
         let right = if labels > 0.0 { labels * BOLD_LETTER + 14.0 } else { (tick + 2.0).max(16.0) };
         Plot {
             left: ticks * LETTER + 14.0,
@@ -339,7 +339,7 @@ impl Chart {
         }
         across(out, "axis", plot.left, plot.right, plot.bottom);
         text(out, "label", 0.0, 11.0, Anchor::Start, &self.y.label);
-        let right = width_of(&self.x.label).clamp(plot.right, self.width.max(plot.right));
+        let right = text_width(&self.x.label).clamp(plot.right, self.width.max(plot.right));
         text(out, "label", right, self.height - 4.0, Anchor::End, &self.x.label);
     }
 
@@ -404,13 +404,13 @@ fn draw_series(out: &mut String, series: &Series, x: impl Fn(f64) -> f64, y: imp
 }
 
 /// A text that is not wider; what is cut off ends with an ellipsis.
-pub(crate) fn fitted(text: &str, width: f64) -> String {
-    if width_of(text) <= width {
+pub(crate) fn fit_text(text: &str, width: f64) -> String {
+    if text_width(text) <= width {
         return text.to_owned();
     }
     let mut cut = String::new();
     for c in text.chars() {
-        if width_of(&cut) + width_of("mm") > width {
+        if text_width(&cut) + text_width("mm") > width {
             break;
         }
         cut.push(c);
@@ -430,21 +430,21 @@ pub(crate) fn open(width: f64, height: f64, description: &str, data: &str) -> St
 }
 
 /// Width and height of a drawing's view box.
-pub(crate) fn size_of(svg: &str) -> (f64, f64) {
+pub(crate) fn svg_size(svg: &str) -> (f64, f64) {
     let inside = svg.split_once("viewBox=\"0 0 ").and_then(|(_, rest)| rest.split_once('"'));
-    let sizes = inside.and_then(|(both, _)| both.split_once(' '));
+    let sizes = inside.and_then(|(size, _)| size.split_once(' '));
     let parsed = sizes.and_then(|(wide, high)| Some((wide.parse().ok()?, high.parse().ok()?)));
     parsed.unwrap_or((960.0, 360.0))
 }
 
 /// About the width of a text.
-pub(crate) fn width_of(text: &str) -> f64 {
+pub(crate) fn text_width(text: &str) -> f64 {
     letters(text) as f64 * LETTER
 }
 
 /// The width of the widest of these texts.
 fn widest<'a>(texts: impl Iterator<Item = &'a String>) -> f64 {
-    texts.map(|text| width_of(text)).fold(0.0, f64::max)
+    texts.map(|text| text_width(text)).fold(0.0, f64::max)
 }
 
 /// Alignment of a text at its place.
@@ -468,7 +468,7 @@ pub(crate) fn text(out: &mut String, class: &str, x: f64, y: f64, anchor: Anchor
 
 /// Words over lines, on their own ground: nothing shows through between them.
 pub(crate) fn text_over(out: &mut String, class: &str, x: f64, y: f64, words: &str) {
-    let place = place(x - 2.0, y - 11.0, width_of(words) + 4.0, 15.0);
+    let place = place(x - 2.0, y - 11.0, text_width(words) + 4.0, 15.0);
     let _ = write!(out, "<rect class=\"under\" {place}/>");
     text(out, class, x, y, Anchor::Start, words);
 }
@@ -561,9 +561,9 @@ mod tests {
         let words = "1,000,000";
         chart.x.ticks = vec![(100.0, words.to_owned())];
         let svg = chart.svg();
-        let before = svg.split(words).next().and_then(|it| it.rsplit(" x=\"").next());
-        let x = before.and_then(|it| it.split('"').next()).and_then(|x| x.parse::<f64>().ok());
-        assert!(x.expect("a place") + width_of(words) / 2.0 <= chart.width, "{}", svg);
+        let before = svg.split(words).next().and_then(|part| part.rsplit(" x=\"").next());
+        let x = before.and_then(|part| part.split('"').next()).and_then(|x| x.parse::<f64>().ok());
+        assert!(x.expect("a place") + text_width(words) / 2.0 <= chart.width, "{}", svg);
     }
 
     #[test]
@@ -579,18 +579,21 @@ mod tests {
         assert!(svg.contains("&lt;script&gt;&quot;&#39;&amp;"));
     }
 
-    fn near(found: &[f64], wanted: &[f64]) {
-        let same = |(a, b): (&f64, &f64)| (a - b).abs() <= 1e-9 * b.abs().max(1.0);
-        assert!(found.len() == wanted.len() && found.iter().zip(wanted).all(same), "{found:?}");
+    fn assert_near(values: &[f64], wanted: &[f64]) {
+        let is_near = |(a, b): (&f64, &f64)| (a - b).abs() <= 1e-9 * b.abs().max(1.0);
+        assert!(
+            values.len() == wanted.len() && values.iter().zip(wanted).all(is_near),
+            "{values:?}"
+        );
     }
 
     #[test]
     fn linear_scales_begin_at_zero_and_end_round() {
         let scale = AxisScale::from_zero(120.0, 873.0, 5);
         assert_eq!(scale.ends(), (0.0, 1000.0));
-        near(&scale.ticks(5), &[0.0, 200.0, 400.0, 600.0, 800.0, 1000.0]);
+        assert_near(&scale.ticks(5), &[0.0, 200.0, 400.0, 600.0, 800.0, 1000.0]);
         assert!((scale.position(250.0) - 0.25).abs() < 1e-12);
-        near(&AxisScale::from_zero(0.0, 0.0, 2).ticks(2), &[0.0, 0.5, 1.0]);
+        assert_near(&AxisScale::from_zero(0.0, 0.0, 2).ticks(2), &[0.0, 0.5, 1.0]);
     }
 
     #[test]
@@ -612,8 +615,8 @@ mod tests {
 
     #[test]
     fn log_ticks_are_1_2_5() {
-        near(&AxisScale::round_log(1.3, 18.0).ticks(8), &[1.0, 2.0, 5.0, 10.0, 20.0]);
-        near(
+        assert_near(&AxisScale::round_log(1.3, 18.0).ticks(8), &[1.0, 2.0, 5.0, 10.0, 20.0]);
+        assert_near(
             &AxisScale::round_log(0.011, 9_000.0).ticks(6),
             &[0.01, 0.1, 1.0, 10.0, 100.0, 1000.0, 10_000.0],
         );
@@ -622,7 +625,7 @@ mod tests {
 
     #[test]
     fn a_short_log_scale_has_ticks_between_them() {
-        near(&AxisScale::log(0.25, 4.0).ticks(8), &[0.3, 0.5, 0.7, 1.0, 1.5, 2.0, 3.0]);
+        assert_near(&AxisScale::log(0.25, 4.0).ticks(8), &[0.3, 0.5, 0.7, 1.0, 1.5, 2.0, 3.0]);
     }
 
     #[test]

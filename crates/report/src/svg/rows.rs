@@ -35,16 +35,16 @@ pub struct RowChart {
 const ROW: f64 = 24.0;
 const TOP: f64 = 26.0;
 /// Names, and words behind rows, take at most this share of the width each.
-const WIDEST_WORDS: f64 = 0.42;
+const MAX_WORDS_SHARE: f64 = 0.42;
 
 impl RowChart {
     pub fn svg(&self) -> String {
         let rows = || self.groups.iter().flat_map(|(_, rows)| rows);
         let has_heads = self.groups.iter().any(|(head, _)| !head.is_empty());
         let indent = if has_heads { 16.0 } else { 0.0 };
-        let most = self.width * WIDEST_WORDS;
-        let left = (widest(rows().map(|row| &row.name)) + indent + 12.0).min(most);
-        let right = self.width - (widest(rows().map(|row| &row.text)) + 16.0).min(most);
+        let max_width = self.width * MAX_WORDS_SHARE;
+        let left = (widest(rows().map(|row| &row.name)) + indent + 12.0).min(max_width);
+        let right = self.width - (widest(rows().map(|row| &row.text)) + 16.0).min(max_width);
         let x =
             |value: f64| left + self.axis.scale.position(value).clamp(0.0, 1.0) * (right - left);
         let has_axis = !self.axis.ticks.is_empty();
@@ -66,15 +66,15 @@ impl RowChart {
             }
             for row in rows {
                 let middle = top + ROW / 2.0;
-                row.draw(&mut out, [left, right], middle, x);
-                let name = fitted(&row.name, left - indent - 6.0);
+                row.write(&mut out, [left, right], middle, x);
+                let name = fit_text(&row.name, left - indent - 6.0);
                 let (at, anchor) =
                     if has_heads { (indent, Anchor::Start) } else { (left - 8.0, Anchor::End) };
                 text(&mut out, "tick", at, middle + 4.0, anchor, &name);
                 let behind =
                     |end: f64| x(row.interval.map_or(end, |(_, high)| high.max(end))) + 7.0;
                 let at = row.bar.map_or(right + 12.0, behind);
-                let words = fitted(&row.text, self.width - at);
+                let words = fit_text(&row.text, self.width - at);
                 text(&mut out, "value", at, middle + 4.0, Anchor::Start, &words);
                 top += ROW;
             }
@@ -86,17 +86,17 @@ impl RowChart {
     fn write_sides(&self, out: &mut String, bottom: f64, one: f64) {
         let Some([before, behind]) = &self.sides else { return };
         let _ = write!(out, "<path class=\"axis\" d=\"M{one:.1},{TOP:.1}V{bottom:.1}\"/>");
-        if one - 8.0 >= width_of(before) {
+        if one - 8.0 >= text_width(before) {
             text(out, "label", one - 8.0, 12.0, Anchor::End, before);
         }
-        if one + 8.0 + width_of(behind) <= self.width {
+        if one + 8.0 + text_width(behind) <= self.width {
             text(out, "label", one + 8.0, 12.0, Anchor::Start, behind);
         }
     }
 }
 
 impl ChartRow {
-    fn draw(&self, out: &mut String, ends: [f64; 2], middle: f64, x: impl Fn(f64) -> f64) {
+    fn write(&self, out: &mut String, ends: [f64; 2], middle: f64, x: impl Fn(f64) -> f64) {
         let title = escape(&format!("{} \u{2013} {}", self.name, self.text));
         let _ = write!(out, "<g class=\"series {}\"><title>{title}</title>", self.class);
         if let Some((low, high)) = self.noise {
@@ -108,7 +108,7 @@ impl ChartRow {
             let _ = write!(out, "<rect class=\"bar\" {place}/>");
         }
         if let Some((low, high)) = self.interval {
-            self.draw_interval(out, ends, middle, [x(low), x(high)]);
+            self.write_interval(out, ends, middle, [x(low), x(high)]);
         }
         if let Some((value, is_proven)) = self.mark {
             let class = if is_proven { " class=\"disc\"" } else { "" };
@@ -119,21 +119,18 @@ impl ChartRow {
     }
 
     /// Draws an interval; one that leaves the plot has an arrow instead of an end.
-    fn draw_interval(&self, out: &mut String, ends: [f64; 2], middle: f64, places: [f64; 2]) {
+    fn write_interval(&self, out: &mut String, ends: [f64; 2], middle: f64, places: [f64; 2]) {
         if self.bar.is_some() {
             return across(out, "spread", places[0], places[1], middle);
         }
         across(out, "line", places[0], places[1], middle);
         let is_beyond = [places[0] <= ends[0], places[1] >= ends[1]];
         for ((place, is_beyond), tip) in places.into_iter().zip(is_beyond).zip([-7.0, 7.0]) {
-            let _ = match is_beyond {
-                true => {
-                    let (from, top) = (place - tip, middle - 4.0);
-                    write!(out, "<path class=\"arrow\" d=\"M{from:.1},{top:.1}v8l{tip},-4z\"/>")
-                }
-                false => {
-                    write!(out, "<path class=\"line\" d=\"M{place:.1},{:.1}v7\"/>", middle - 3.5)
-                }
+            let _ = if is_beyond {
+                let (from, top) = (place - tip, middle - 4.0);
+                write!(out, "<path class=\"arrow\" d=\"M{from:.1},{top:.1}v8l{tip},-4z\"/>")
+            } else {
+                write!(out, "<path class=\"line\" d=\"M{place:.1},{:.1}v7\"/>", middle - 3.5)
             };
         }
     }
@@ -168,7 +165,7 @@ mod tests {
         };
         let rows = vec![row(1.0, Some((0.01, 1.5)), false), row(9.0, None, true)];
         let svg = ratios(900.0, 0.5, rows);
-        let left = width_of("<8>") + 28.0;
+        let left = text_width("<8>") + 28.0;
         let right = 900.0 - 16.0;
         let middle = format!("cx=\"{:.1}\"", f64::midpoint(left, right));
         assert!(svg.contains(&middle), "1 is in the middle: {svg}");
@@ -188,11 +185,11 @@ mod tests {
         };
         let svg = ratios(900.0, 0.5, vec![row]);
         for part in svg.split("<text class=\"").skip(1) {
-            let x = part.split(" x=\"").nth(1).and_then(|it| it.split('"').next());
+            let x = part.split(" x=\"").nth(1).and_then(|part| part.split('"').next());
             let x = x.and_then(|x| x.parse::<f64>().ok()).expect("a place");
             let words = part.split(['>', '<']).nth(1).expect("words");
             let end = if words.starts_with("a name") { 900.0 * 0.42 } else { 900.0 };
-            assert!(part.contains("\"end\"") || x + width_of(words) <= end, "{part}");
+            assert!(part.contains("\"end\"") || x + text_width(words) <= end, "{part}");
         }
     }
 

@@ -8,12 +8,12 @@ pub(crate) fn html(blocks: &[Block], lang: Lang, is_print: bool) -> String {
     let mut out = Html { out: String::new(), lang, is_print, ids: HashSet::new() };
     for block in blocks {
         if let Block::Cover(cover) = block {
-            out.cover(cover);
-            out.contents(cover, blocks);
+            out.write_cover(cover);
+            out.write_contents(cover, blocks);
         }
     }
     out.out.push_str("<main>\n");
-    out.blocks(blocks);
+    out.write_blocks(blocks);
     out.out.push_str("</main>\n");
     out.out
 }
@@ -27,40 +27,41 @@ struct Html<'a> {
 }
 
 impl<'a> Html<'a> {
-    fn blocks(&mut self, blocks: &'a [Block]) {
-        blocks.iter().for_each(|block| self.block(block));
+    fn write_blocks(&mut self, blocks: &'a [Block]) {
+        blocks.iter().for_each(|block| self.write_block(block));
     }
 
-    fn block(&mut self, block: &'a Block) {
+    fn write_block(&mut self, block: &'a Block) {
         match block {
             Block::Cover(_) => {}
-            Block::Heading(heading) => self.heading(heading),
+            Block::Heading(heading) => self.write_heading(heading),
             Block::Paragraph { style, text } => {
-                let class = class_of(style.class());
+                let class = class_attribute(style.class());
                 self.put(&format!("<p{class}>"));
-                self.line(text);
+                self.write_line(text);
                 self.put("</p>\n");
             }
-            Block::List { style, items } => self.items(style.class(), items),
+            Block::List { style, items } => self.write_list(style.class(), items),
             Block::Terms { terms } => {
                 self.put("<dl class=\"terms\">\n");
                 for term in terms {
-                    let [word, meaning] = [&term.0, &term.1].map(|it| escape(&set(it, self.lang)));
+                    let [word, meaning] =
+                        [&term.0, &term.1].map(|text| escape(&render_unbroken(text, self.lang)));
                     self.put(&format!("  <dt>{word}</dt><dd>{meaning}</dd>\n"));
                 }
                 self.put("</dl>\n");
             }
-            Block::Table(table) => self.table(table),
-            Block::Figures { figures, is_grid } => self.figures(figures, *is_grid),
+            Block::Table(table) => self.write_table(table),
+            Block::Figures { figures, is_grid } => self.write_figures(figures, *is_grid),
             Block::Details { summary, is_open, blocks, .. } => {
                 self.put(if *is_open {
                     "<details open=\"\"><summary>"
                 } else {
                     "<details><summary>"
                 });
-                self.line(summary);
+                self.write_line(summary);
                 self.put("</summary>\n");
-                self.blocks(blocks);
+                self.write_blocks(blocks);
                 self.put("</details>\n");
             }
             Block::Code { text } => {
@@ -74,9 +75,9 @@ impl<'a> Html<'a> {
         self.out.push_str(markup);
     }
 
-    fn cover(&mut self, cover: &Cover) {
+    fn write_cover(&mut self, cover: &Cover) {
         let lang = self.lang;
-        let text = |text| escape(&set(text, lang));
+        let text = |text| escape(&render_unbroken(text, lang));
         let (kicker, title) = (text(&cover.kicker), text(&cover.title));
         self.put("<header>\n");
         if !cover.logo.is_empty() {
@@ -94,46 +95,46 @@ impl<'a> Html<'a> {
             self.put("  </ul>\n");
         }
         if let Some(chart) = &cover.chart {
-            self.figures(std::slice::from_ref(chart), false);
+            self.write_figures(std::slice::from_ref(chart), false);
         }
         self.put("  <dl class=\"facts\">\n");
         for fact in &cover.facts {
             self.put(&format!("    <div><dt>{}</dt><dd>", text(&fact.name)));
-            self.line(&fact.value);
+            self.write_line(&fact.value);
             for below in &fact.below {
                 self.put(&format!("<small>{}</small>", text(below)));
             }
             self.put("</dd></div>\n");
         }
-        let [title, verdict] =
-            [&cover.warnings.title, &cover.warnings.verdict].map(|words| escape(&set(words, lang)));
+        let [title, verdict] = [&cover.warnings.title, &cover.warnings.verdict]
+            .map(|words| escape(&render_unbroken(words, lang)));
         self.put(&format!("  </dl>\n  <section class=\"quoting\" aria-label=\"{title}\">\n  <p><strong>{title}</strong> {verdict}</p>\n"));
-        self.items("", &cover.warnings.items);
+        self.write_list("", &cover.warnings.items);
         self.put("  </section>\n</header>\n");
     }
 
-    fn items(&mut self, class: &str, items: &[TextLine]) {
+    fn write_list(&mut self, class: &str, items: &[TextLine]) {
         if items.is_empty() {
             return;
         }
-        self.put(&format!("<ul{}>\n", class_of(class)));
+        self.put(&format!("<ul{}>\n", class_attribute(class)));
         for item in items {
             self.put("  <li>");
-            self.line(item);
+            self.write_line(item);
             self.put("</li>\n");
         }
         self.put("</ul>\n");
     }
 
     /// Links to the headings that are listed, those of chapters below their section.
-    fn contents(&mut self, cover: &Cover, blocks: &[Block]) {
+    fn write_contents(&mut self, cover: &Cover, blocks: &[Block]) {
         let label = escape(&cover.contents.line(self.lang));
         self.put(&format!("<nav aria-label=\"{label}\">\n  <ol>\n"));
         for block in blocks {
             let Block::Heading(heading) = block else { continue };
             if heading.is_listed {
-                let class = class_of(if heading.level > 2 { "below" } else { "" });
-                let (anchor, title) = (escape(&heading.anchor), self.numbered(heading));
+                let class = class_attribute(if heading.level > 2 { "below" } else { "" });
+                let (anchor, title) = (escape(&heading.anchor), self.numbered_title(heading));
                 self.put(&format!("    <li{class}><a href=\"#{anchor}\">{title}</a></li>\n"));
             }
         }
@@ -142,46 +143,47 @@ impl<'a> Html<'a> {
 
     /// The attribute of the first place with this anchor.
     fn id(&mut self, anchor: &'a str) -> String {
-        match !anchor.is_empty() && self.ids.insert(anchor) {
-            true => format!(" id=\"{}\"", escape(anchor)),
-            false => String::new(),
+        if !anchor.is_empty() && self.ids.insert(anchor) {
+            format!(" id=\"{}\"", escape(anchor))
+        } else {
+            String::new()
         }
     }
 
-    fn numbered(&self, heading: &Heading) -> String {
-        let title = escape(&set(&heading.title, self.lang));
+    fn numbered_title(&self, heading: &Heading) -> String {
+        let title = escape(&render_unbroken(&heading.title, self.lang));
         match heading.number.as_str() {
             "" => title,
             number => format!("{number} {title}"),
         }
     }
 
-    fn heading(&mut self, heading: &'a Heading) {
-        let (level, title) = (heading.level, self.numbered(heading));
+    fn write_heading(&mut self, heading: &'a Heading) {
+        let (level, title) = (heading.level, self.numbered_title(heading));
         let id = self.id(&heading.anchor);
         self.put(&format!("<h{level}{id}>{title}</h{level}>\n"));
     }
 
-    fn line(&mut self, line: &TextLine) {
+    fn write_line(&mut self, line: &TextLine) {
         let is_note = |span: &Span| matches!(span.look, Look::Note(_));
         for (place, span) in line.iter().enumerate() {
             if place > 0 && is_note(&line[place - 1]) && is_note(span) {
                 self.put(" ");
             }
-            self.span(span);
+            self.write_span(span);
         }
     }
 
-    fn span(&mut self, span: &Span) {
+    fn write_span(&mut self, span: &Span) {
         let text = span.text.line(self.lang);
-        let plain = escape(&kept(&text));
-        let shown = match span.look {
+        let plain = escape(&keep_numbers_with_words(&text));
+        let markup = match span.look {
             Look::Break => "<br/>".to_owned(),
             Look::Plain => plain.clone(),
             Look::Coded => {
                 let parts = coded(&text).into_iter().enumerate();
                 let tagged = parts.map(|(place, part)| match place % 2 {
-                    0 => escape(&kept(part)),
+                    0 => escape(&keep_numbers_with_words(part)),
                     _ => format!("<code>{}</code>", escape(part)),
                 });
                 tagged.collect()
@@ -200,21 +202,21 @@ impl<'a> Html<'a> {
                 self.put(&format!("<a class=\"note {level:?}\" href=\"{to}\">{plain}</a>"));
             }
             (Some(to), _) => {
-                self.put(&format!("<a href=\"{}\">{shown}</a>", escape(&target(to))));
+                self.put(&format!("<a href=\"{}\">{markup}</a>", escape(&link_target(to))));
             }
-            (None, _) => self.put(&shown),
+            (None, _) => self.put(&markup),
         }
     }
 
-    fn figures(&mut self, figures: &[Drawing], is_grid: bool) {
+    fn write_figures(&mut self, figures: &[Drawing], is_grid: bool) {
         if is_grid {
-            let one = if figures.len() == 1 { " one" } else { "" };
-            self.put(&format!("<div class=\"grid{one}\">\n"));
+            let class = if figures.len() == 1 { " one" } else { "" };
+            self.put(&format!("<div class=\"grid{class}\">\n"));
         }
         for figure in figures {
             self.put(&format!(
                 "<figure>\n  <figcaption>{}</figcaption>\n",
-                escape(&kept(&figure.caption))
+                escape(&keep_numbers_with_words(&figure.caption))
             ));
             if figure.legend.len() > 1 {
                 self.put("  <ul class=\"legend\">");
@@ -233,7 +235,10 @@ impl<'a> Html<'a> {
             }
             self.put("</div>");
             if !figure.note.is_empty() {
-                self.put(&format!("\n  <p class=\"fine\">{}</p>", escape(&kept(&figure.note))));
+                self.put(&format!(
+                    "\n  <p class=\"fine\">{}</p>",
+                    escape(&keep_numbers_with_words(&figure.note))
+                ));
             }
             self.put("\n</figure>\n");
         }
@@ -242,81 +247,89 @@ impl<'a> Html<'a> {
         }
     }
 
-    fn table(&mut self, table: &'a PaperTable) {
-        let class = class_of(table.class);
+    fn write_table(&mut self, table: &'a PaperTable) {
+        let class = class_attribute(table.class);
         let label: String =
             table.caption.iter().map(|span| super::bare(span, self.lang, " ")).collect();
         let label = escape(&label);
         self.put(&format!("<div class=\"scroll\" tabindex=\"0\" role=\"group\" aria-label=\"{label}\"><table{class}>\n  <caption>"));
-        self.line(&table.caption);
+        self.write_line(&table.caption);
         self.put("</caption>\n  <thead>");
-        self.heads(&table.columns);
+        self.write_column_titles(&table.columns);
         self.put("</thead>\n  <tbody>\n");
         let body = table.rows.len() - table.feet.min(table.rows.len());
-        table.rows[..body].iter().for_each(|row| self.row(row, &table.columns));
+        table.rows[..body].iter().for_each(|row| self.write_row(row, &table.columns));
         self.put("  </tbody>\n");
         if body < table.rows.len() {
             self.put("  <tfoot>\n");
-            table.rows[body..].iter().for_each(|row| self.row(row, &table.columns));
+            table.rows[body..].iter().for_each(|row| self.write_row(row, &table.columns));
             self.put("  </tfoot>\n");
         }
         self.put("</table></div>\n");
     }
 
-    fn heads(&mut self, columns: &[TableColumn]) {
+    fn write_column_titles(&mut self, columns: &[TableColumn]) {
         let has_groups = columns.iter().any(|column| !column.group.is_empty());
         self.put("<tr>");
         for (title, place, count) in groups(columns) {
-            match title.is_empty() {
-                true => self.title(&columns[place], has_groups),
-                false => {
-                    let gray = if columns[place].class.contains("theirs") { " gray" } else { "" };
-                    let title = escape(&set(title, self.lang));
-                    self.put(&format!("<th scope=\"colgroup\" colspan=\"{count}\" class=\"group{gray}\">{title}</th>"));
-                }
+            if title.is_empty() {
+                self.write_column_title(&columns[place], has_groups);
+            } else {
+                let gray = if columns[place].class.contains("theirs") { " gray" } else { "" };
+                let title = escape(&render_unbroken(title, self.lang));
+                self.put(&format!(
+                    "<th scope=\"colgroup\" colspan=\"{count}\" class=\"group{gray}\">{title}</th>"
+                ));
             }
         }
         self.put("</tr>");
         if has_groups {
             self.put("\n    <tr>");
             for column in columns.iter().filter(|column| !column.group.is_empty()) {
-                self.title(column, false);
+                self.write_column_title(column, false);
             }
             self.put("</tr>");
         }
     }
 
-    fn title(&mut self, column: &TableColumn, is_high: bool) {
+    fn write_column_title(&mut self, column: &TableColumn, is_high: bool) {
         let class = [
             if column.format.is_right() { "n" } else { "" },
             if column.class.contains("wrap") { "wrap" } else { "" },
             if column.class.contains("theirs") { "gray" } else { "" },
         ];
         let high = if is_high { " rowspan=\"2\"" } else { "" };
-        let title = escape(&set(&column.title, self.lang));
-        self.put(&format!("<th scope=\"col\"{high}{}>{title}", class_of(&joined(&class))));
+        let title = escape(&render_unbroken(&column.title, self.lang));
+        self.put(&format!(
+            "<th scope=\"col\"{high}{}>{title}",
+            class_attribute(&join_classes(&class))
+        ));
         if !column.below.is_empty() {
-            self.put(&format!("<small>{}</small>", escape(&set(&column.below, self.lang))));
+            self.put(&format!(
+                "<small>{}</small>",
+                escape(&render_unbroken(&column.below, self.lang))
+            ));
         }
         self.put("</th>");
     }
 
-    fn row(&mut self, row: &'a TableRow, columns: &[TableColumn]) {
+    fn write_row(&mut self, row: &'a TableRow, columns: &[TableColumn]) {
         let id = self.id(&row.anchor);
-        self.put(&format!("  <tr{id}{}>", class_of(row.class)));
+        self.put(&format!("  <tr{id}{}>", class_attribute(row.class)));
         for (place, (cell, column)) in row.cells.iter().zip(columns).enumerate() {
             if cell.value != CellValue::Covered {
-                self.cell(cell, column, place == 0);
+                self.write_cell(cell, column, place == 0);
             }
         }
         self.put("</tr>\n");
     }
 
-    fn cell(&mut self, cell: &Cell, column: &TableColumn, is_first: bool) {
+    fn write_cell(&mut self, cell: &Cell, column: &TableColumn, is_first: bool) {
         let is_right = column.format.is_right() && !is_first;
         let marks = if matches!(cell.value, CellValue::Notes(_)) { "marks" } else { "" };
-        let class = joined(&[if is_right { "n" } else { "" }, column.class, cell.class, marks]);
-        let mut attributes = class_of(&class);
+        let class =
+            join_classes(&[if is_right { "n" } else { "" }, column.class, cell.class, marks]);
+        let mut attributes = class_attribute(&class);
         for (name, count) in [("colspan", cell.columns), ("rowspan", cell.rows)] {
             if count > 1 {
                 let _ = write!(attributes, " {name}=\"{count}\"");
@@ -325,7 +338,7 @@ impl<'a> Html<'a> {
         let tag = if is_first { "th" } else { "td" };
         let scope = if is_first { " scope=\"row\"" } else { "" };
         let _ = write!(self.out, "<{tag}{scope}{attributes}>");
-        self.line(&cell_line(cell, column.format));
+        self.write_line(&cell_line(cell, column.format));
         for line in &lines_below(cell, column.format) {
             let is_bad = line.iter().any(|span| span.look == Look::Bad);
             let is_note = line.iter().any(|span| matches!(span.look, Look::Note(_)));
@@ -334,21 +347,21 @@ impl<'a> Html<'a> {
                 (_, true) => "marks",
                 _ => "",
             };
-            self.put(&format!("<small{}>", class_of(class)));
-            self.line(line);
+            self.put(&format!("<small{}>", class_attribute(class)));
+            self.write_line(line);
             self.put("</small>");
         }
         let _ = write!(self.out, "</{tag}>");
     }
 }
 
-fn class_of(class: &str) -> String {
+fn class_attribute(class: &str) -> String {
     if class.is_empty() { String::new() } else { format!(" class=\"{class}\"") }
 }
 
 /// An anchor or an address unchanged; a path as a relative link, of which nothing is read as a scheme, a
 /// query or markup.
-fn target(to: &str) -> String {
+fn link_target(to: &str) -> String {
     if to.starts_with('#') || to.starts_with("https://") || to.starts_with("http://") {
         return to.to_owned();
     }
@@ -377,25 +390,28 @@ mod tests {
 
     #[test]
     fn code_in_sentences_is_marked_and_nothing_else_becomes_markup() {
-        let of = |text: &str| {
+        let markup = |text: &str| {
             let mut out = writer();
-            out.span(&blocks::coded(text));
+            out.write_span(&blocks::coded(text));
             out.out
         };
-        assert_eq!(of("`a < b` or `c`"), "<code>a &lt; b</code> or <code>c</code>");
-        assert_eq!(of("a ` alone <b>"), "a ` alone &lt;b&gt;");
+        assert_eq!(markup("`a < b` or `c`"), "<code>a &lt; b</code> or <code>c</code>");
+        assert_eq!(markup("a ` alone <b>"), "a ` alone &lt;b&gt;");
     }
 
     #[test]
     fn code_keeps_its_lines_and_nothing_that_is_obeyed() {
         let mut out = writer();
         let code = Block::Code { text: "-- a\u{202e}<b>\nSELECT 1;\n".to_owned() };
-        out.block(&code);
+        out.write_block(&code);
         assert_eq!(out.out, "<pre>-- a &lt;b&gt;\nSELECT 1;</pre>\n");
     }
 
     #[test]
     fn a_path_is_no_url() {
-        assert_eq!(target("../a b/javascript:x?y#(z)"), "../a%20b/javascript%3Ax%3Fy%23%28z%29");
+        assert_eq!(
+            link_target("../a b/javascript:x?y#(z)"),
+            "../a%20b/javascript%3Ax%3Fy%23%28z%29"
+        );
     }
 }

@@ -10,9 +10,9 @@ pub(crate) use text::{markdown, terminal};
 
 use crate::ReportError;
 use crate::blocks::*;
-use crate::evidence::{Check, GateRow, PairedComparison, Paper, Trial};
+use crate::evidence::{Check, GateRow, PairedComparison, Paper};
 use crate::format::{DASH, NumberFormat};
-use crate::svg::{escape, letters, size_of};
+use crate::svg::{escape, letters, svg_size};
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use dyno_core::{harmless, is_command};
@@ -24,7 +24,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
 /// Kind (`png` or `svg`) and bytes of a logo that is a `data:` URL.
-pub(crate) fn logo_of(url: &str) -> Option<(&'static str, Vec<u8>)> {
+pub(crate) fn decode_logo(url: &str) -> Option<(&'static str, Vec<u8>)> {
     let (kind, data) = match url.strip_prefix("data:image/png;base64,") {
         Some(data) => ("png", data),
         None => ("svg", url.strip_prefix("data:image/svg+xml;base64,")?),
@@ -34,21 +34,21 @@ pub(crate) fn logo_of(url: &str) -> Option<(&'static str, Vec<u8>)> {
 
 /// The name of the file of a logo, alongside a paper that can't hold it.
 fn logo_name(url: &str) -> Option<String> {
-    logo_of(url).map(|(kind, _)| format!("logo.{kind}"))
+    decode_logo(url).map(|(kind, _)| format!("logo.{kind}"))
 }
 
 /// A text where lines break, but not between a number and what it counts.
-fn set(text: &Message, lang: Lang) -> String {
-    kept(&text.line(lang))
+fn render_unbroken(text: &Message, lang: Lang) -> String {
+    keep_numbers_with_words(&text.line(lang))
 }
 
 /// A text whose numbers keep together with the words behind them.
-fn kept(text: &str) -> String {
+fn keep_numbers_with_words(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut word = "";
     for part in text.split_inclusive(' ') {
-        let begins = part.starts_with(char::is_alphabetic);
-        if begins && is_number(word) && out.ends_with(' ') {
+        let is_word = part.starts_with(char::is_alphabetic);
+        if is_word && is_number(word) && out.ends_with(' ') {
             out.pop();
             out.push('\u{a0}');
         }
@@ -104,7 +104,7 @@ fn lines_below(cell: &Cell, format: NumberFormat) -> Vec<TextLine> {
 }
 
 /// Classes that are not empty, in one.
-fn joined(classes: &[&str]) -> String {
+fn join_classes(classes: &[&str]) -> String {
     classes.iter().copied().filter(|class| !class.is_empty()).collect::<Vec<_>>().join(" ")
 }
 
@@ -135,7 +135,7 @@ fn bare(span: &Span, lang: Lang, between: &str) -> String {
 impl Paper {
     /// The publisher's logo as the file that the Markdown shows.
     pub fn logo(&self) -> Option<(String, Vec<u8>)> {
-        Some((logo_name(&self.texts.logo)?, logo_of(&self.texts.logo)?.1))
+        Some((logo_name(&self.texts.logo)?, decode_logo(&self.texts.logo)?.1))
     }
 }
 
@@ -146,26 +146,28 @@ const LETTER: f64 = 6.6;
 
 /// All drawings with the names of their files.
 pub(crate) fn named_drawings(blocks: &[Block]) -> Vec<(&Drawing, String)> {
-    let mut named: Vec<(&Drawing, String)> = Vec::new();
+    let mut drawings: Vec<(&Drawing, String)> = Vec::new();
     let mut section = "cover";
     for_each_drawing(blocks, &mut section, &mut |section, drawing| {
-        named.push((drawing, format!("{:02}-{section}", named.len() + 1)));
+        drawings.push((drawing, format!("{:02}-{section}", drawings.len() + 1)));
     });
-    named
+    drawings
 }
 
-/// Calls `look` with each drawing and the section that it stands in.
+/// Calls `visit` with each drawing and the section that it stands in.
 fn for_each_drawing<'a>(
     blocks: &'a [Block],
     section: &mut &'a str,
-    look: &mut dyn FnMut(&str, &'a Drawing),
+    visit: &mut dyn FnMut(&str, &'a Drawing),
 ) {
     for block in blocks {
         match block {
-            Block::Cover(cover) => cover.chart.iter().for_each(|chart| look("cover", chart)),
+            Block::Cover(cover) => cover.chart.iter().for_each(|chart| visit("cover", chart)),
             Block::Heading(heading) if !heading.anchor.is_empty() => *section = &heading.anchor,
-            Block::Figures { figures, .. } => figures.iter().for_each(|one| look(section, one)),
-            Block::Details { blocks, .. } => for_each_drawing(blocks, section, look),
+            Block::Figures { figures, .. } => {
+                figures.iter().for_each(|drawing| visit(section, drawing))
+            }
+            Block::Details { blocks, .. } => for_each_drawing(blocks, section, visit),
             _ => {}
         }
     }
@@ -173,7 +175,7 @@ fn for_each_drawing<'a>(
 
 /// A drawing in one `<svg>` that needs nothing but itself: caption, legend, its parts below each other, note.
 pub(crate) fn standalone(drawing: &Drawing, style: &str) -> String {
-    let sizes: Vec<(f64, f64)> = drawing.svgs.iter().map(|svg| size_of(svg)).collect();
+    let sizes: Vec<(f64, f64)> = drawing.svgs.iter().map(|svg| svg_size(svg)).collect();
     let inner = sizes.iter().map(|(width, _)| *width).fold(320.0, f64::max);
     let width = inner + 2.0 * MARGIN;
     let mut body = String::new();
@@ -241,27 +243,27 @@ const FIRST: &str = "label run trial experiment target test workers rate_per_s r
 impl Paper {
     /// One row per trial, all fields of its summary; lists are JSON inside their cell.
     pub fn csv(&self) -> String {
-        let row = |trial: &Trial| {
+        let trials = self.trials.iter().chain(&self.set_aside).chain(&self.stages);
+        let rows = trials.map(|trial| {
             let mut row = BTreeMap::new();
             let summary = serde_json::to_value(&trial.summary).unwrap_or_default();
             flatten("", &summary, &mut row);
             row.remove("status.failed");
-            let own = [
+            let fields = [
                 ("run", self.runs[trial.run - 1].folder.clone()),
                 ("label", trial.label.clone()),
                 ("status", trial.status.to_owned()),
                 ("adds_up", trial.adds_up.to_string()),
             ];
-            row.extend(own.map(|(name, value)| (name.to_owned(), value)));
+            row.extend(fields.map(|(name, value)| (name.to_owned(), value)));
             row
-        };
-        let trials = self.trials.iter().chain(&self.set_aside).chain(&self.stages);
-        let rows: Vec<BTreeMap<String, String>> = trials.map(row).collect();
+        });
+        let rows: Vec<BTreeMap<String, String>> = rows.collect();
         let first: Vec<&str> = FIRST.split(' ').collect();
-        let others: BTreeSet<&str> =
+        let names: BTreeSet<&str> =
             rows.iter().flat_map(|row| row.keys().map(String::as_str)).collect();
-        let others = others.into_iter().filter(|name| !first.contains(name));
-        let columns: Vec<&str> = first.iter().copied().chain(others).collect();
+        let further = names.into_iter().filter(|name| !first.contains(name));
+        let columns: Vec<&str> = first.iter().copied().chain(further).collect();
         let line = |cells: Vec<String>| cells.join(",") + "\n";
         let cell = |row: &BTreeMap<String, String>, name: &str| {
             row.get(name).map_or(String::new(), |cell| quote(cell))
@@ -344,14 +346,14 @@ impl Paper {
             gates: &self.verdicts.gates,
             blocks: self.blocks(Lang::En),
         };
-        pretty(&document)
+        to_pretty_json(&document)
     }
 }
 
 /// The JSON Schema (2020-12) of what [`Paper::json`] writes: every field with its unit and meaning.
 pub const SCHEMA: &str = include_str!("../../paper.schema.json");
 
-fn pretty(value: &impl Serialize) -> Result<String, ReportError> {
+fn to_pretty_json(value: &impl Serialize) -> Result<String, ReportError> {
     let text = serde_json::to_string_pretty(value).map_err(|error| {
         ReportError::new(format!("The paper can't be written as JSON: {error}."))
     })?;
@@ -368,12 +370,13 @@ mod tests {
     fn the_published_schema_is_that_of_the_types() {
         // What is written, not what could be read: fields with a default are always there.
         let generator = SchemaSettings::draft2020_12().for_serialize().into_generator();
-        let text = pretty(&generator.into_root_schema_for::<Document<'_>>()).expect("JSON");
+        let text = to_pretty_json(&generator.into_root_schema_for::<Document<'_>>()).expect("JSON");
         if std::env::var_os("DYNO_BLESS").is_some() {
             let file = concat!(env!("CARGO_MANIFEST_DIR"), "/paper.schema.json");
             return std::fs::write(file, text).expect("written");
         }
-        let line = text.lines().zip(SCHEMA.lines()).find(|(made, published)| made != published);
+        let line =
+            text.lines().zip(SCHEMA.lines()).find(|(generated, published)| generated != published);
         assert!(text == SCHEMA, "DYNO_BLESS=1 writes paper.schema.json anew: {line:?}");
     }
 
@@ -389,7 +392,7 @@ mod tests {
             ("`--tables 10` is", "`--tables 10` is"),
             (" 7 ", " 7 "),
         ] {
-            assert_eq!(kept(text).replace('\u{a0}', "~"), wanted);
+            assert_eq!(keep_numbers_with_words(text).replace('\u{a0}', "~"), wanted);
         }
     }
 

@@ -2,8 +2,7 @@
 //! XML, and what trackers of benchmarks take.
 
 use super::text::escaped;
-use crate::evidence::{Call, GateResult, GateRow, PairOrder, PairedComparison, Paper};
-use crate::evidence::{VerdictRow, Veto};
+use crate::evidence::{Call, GateResult, GateRow, PairOrder, PairedComparison, Paper, VerdictRow};
 use crate::format;
 use crate::svg::escape;
 use dyno_facts::Lang;
@@ -13,10 +12,10 @@ use serde_json::{Map, Value, json};
 use std::fmt::Write;
 
 /// Lines of text, with those of the two streams around them.
-const MOST_LINES: usize = 18;
-const MOST_CAVEATS: usize = 3;
+const MAX_LINES: usize = 18;
+const MAX_CAVEATS: usize = 3;
 /// Longest time to suggest, in minutes. A gate that needs more lies at its bound.
-const MOST_MINUTES: f64 = 120.0;
+const MAX_MINUTES: f64 = 120.0;
 const LANG: Lang = Lang::En;
 
 /// A line of the table.
@@ -42,22 +41,23 @@ impl PipelineSummary<'_> {
     /// Returns one sentence with the established change, the open gates or the broken ones.
     pub fn headline(&self) -> String {
         let figures = self.figures();
-        let described =
+        let describe_gates =
             |result| self.gates(result).map(describe_gate).collect::<Vec<_>>().join("; ");
-        let (broken, open) = (described(GateResult::Broken), described(GateResult::Inconclusive));
+        let (broken, open) =
+            (describe_gates(GateResult::Broken), describe_gates(GateResult::Inconclusive));
         let first = figures
             .first()
             .map(|figure| format!("{} {}", figure.name, describe_change(figure.row)));
         let first = first.unwrap_or_else(|| "nothing was compared".to_owned());
-        let or_first = |gates: String| if gates.is_empty() { first.clone() } else { gates };
+        let or_first_figure = |gates: String| if gates.is_empty() { first.clone() } else { gates };
         match self.exit_code {
             0 => format!("No regression: {first}."),
             3 => {
                 let established = figures.first().and_then(describe_bound).unwrap_or_default();
                 let remedy = self.time_needed().unwrap_or(self.paper.verdicts.remedy().line(LANG));
-                format!("Undecided: {}. {established}{remedy}", or_first(open))
+                format!("Undecided: {}. {established}{remedy}", or_first_figure(open))
             }
-            _ => format!("Regression: {}.", or_first(broken)),
+            _ => format!("Regression: {}.", or_first_figure(broken)),
         }
     }
 
@@ -67,8 +67,8 @@ impl PipelineSummary<'_> {
         let caveats: Vec<String> =
             self.caveats().iter().flat_map(|line| wrap_sentence(line)).collect();
         let last = wrap_sentence(&format!("Paper: {}", self.link));
-        let caveat_lines = caveats.len().min(2 * MOST_CAVEATS);
-        let room = MOST_LINES.saturating_sub(lines.len() + last.len() + caveat_lines);
+        let caveat_lines = caveats.len().min(2 * MAX_CAVEATS);
+        let room = MAX_LINES.saturating_sub(lines.len() + last.len() + caveat_lines);
         lines.extend(self.paper.compared_lines(LANG, room));
         lines.extend(caveats.into_iter().take(caveat_lines).chain(last));
         lines.into_iter().map(|line| line + "\n").collect()
@@ -118,30 +118,32 @@ impl PipelineSummary<'_> {
         }
         let failed = self.gates(GateResult::Broken).count();
         let skipped = self.gates(GateResult::Inconclusive).count();
-        document_of_tests(gates.len(), [failed, 0, skipped], &tests)
+        junit_document(gates.len(), [failed, 0, skipped], &tests)
     }
 
     /// Bencher Metric Format: ratios by place and metric.
     pub fn bencher(&self) -> Value {
-        let mut all: Map<String, Value> = Map::new();
+        let mut places: Map<String, Value> = Map::new();
         for ComparedFigure { place, metric, row, .. } in self.figures() {
             let mut ratio = json!({ "value": row.ratio });
-            if let Some(both) = row.interval {
-                (ratio["lower_value"], ratio["upper_value"]) = (json!(both.low), json!(both.high));
+            if let Some(interval) = row.interval {
+                (ratio["lower_value"], ratio["upper_value"]) =
+                    (json!(interval.low), json!(interval.high));
             }
             let candidate = json!({ "value": row.candidate.median });
-            let place = all.entry(place).or_insert_with(|| json!({}));
+            let place = places.entry(place).or_insert_with(|| json!({}));
             place[format!("{}_ratio", metric.name())] = ratio;
             place[metric.name()] = candidate;
         }
-        Value::Object(all)
+        Value::Object(places)
     }
 
     /// `customSmallerIsBetter` of github-action-benchmark: ratios of which less is better.
     pub fn benchmark_action(&self) -> Value {
-        let entry = |figure: &ComparedFigure<'_>| {
-            let ComparedFigure { place, metric, row, .. } = figure;
-            let (mut ratio, mut ends) = (row.ratio, row.interval.map(|both| [both.low, both.high]));
+        let figures = self.figures().into_iter();
+        let entries = figures.map(|ComparedFigure { place, metric, row, .. }| {
+            let mut ratio = row.ratio;
+            let mut ends = row.interval.map(|interval| [interval.low, interval.high]);
             let mut unit = "candidate / baseline";
             if metric.better() == Better::More {
                 (ratio, unit) = (1.0 / ratio, "baseline / candidate");
@@ -149,8 +151,8 @@ impl PipelineSummary<'_> {
             }
             let range = ends.map(|[low, high]| format!("{low:.4} to {high:.4}"));
             json!({ "name": format!("{place}: {}", metric.name()), "unit": unit, "value": ratio, "range": range })
-        };
-        self.figures().iter().map(entry).collect()
+        });
+        entries.collect()
     }
 
     /// Header and row for Apache Otava, which looks for changes in a series of such rows.
@@ -175,7 +177,7 @@ impl PipelineSummary<'_> {
         let experiments = &self.paper.runs.first()?.header.experiments;
         let mut minutes: f64 = 0.0;
         for gate in self.gates(GateResult::Inconclusive) {
-            let comparison = verdicts.comparison_of(gate)?;
+            let comparison = verdicts.gate_comparison(gate)?;
             if !comparison.vetoes.is_empty() {
                 return None;
             }
@@ -186,7 +188,7 @@ impl PipelineSummary<'_> {
             let pairs = comparison.rows.first().map_or(0, |row| row.pairs);
             minutes = minutes.max(gate.needed?.saturating_sub(pairs) as f64 * pair_s / 60.0);
         }
-        let is_known = minutes > 0.0 && minutes <= MOST_MINUTES;
+        let is_known = minutes > 0.0 && minutes <= MAX_MINUTES;
         is_known.then(|| format!("About {:.0} min more would decide.", minutes.ceil()))
     }
 
@@ -197,25 +199,31 @@ impl PipelineSummary<'_> {
     /// Costs and latencies of concurrent trials, and the first figure of trials in turn: their costs are known better.
     fn figures(&self) -> Vec<ComparedFigure<'_>> {
         let mut figures = Vec::new();
-        for of in self.paper.verdicts.comparisons.iter().filter(|of| !of.is_aa) {
-            let rows = if of.order == PairOrder::Together { of.rows.len() } else { 1 };
-            figures.extend(of.rows.iter().take(rows).map(|row| figure_of(of, row)));
+        let comparisons = self.paper.verdicts.comparisons.iter();
+        for comparison in comparisons.filter(|comparison| !comparison.is_aa) {
+            let is_together = comparison.order == PairOrder::Together;
+            let n_rows = if is_together { comparison.rows.len() } else { 1 };
+            let rows = comparison.rows.iter().take(n_rows);
+            figures.extend(rows.map(|row| compared_figure(comparison, row)));
         }
         figures
     }
 
     /// Returns the difference of the control and the findings of checks, which can invalidate a verdict.
     fn caveats(&self) -> Vec<String> {
-        let all = || self.paper.verdicts.comparisons.iter();
-        let clones = all().filter(|of| of.is_aa).filter_map(|of| of.rows.first());
-        let clone = |row: &VerdictRow| {
+        let comparisons = || self.paper.verdicts.comparisons.iter();
+        let clones = comparisons()
+            .filter(|comparison| comparison.is_aa)
+            .filter_map(|comparison| comparison.rows.first());
+        let clones = clones.map(|row| {
             let name = row.name.line(LANG);
             format!("The same source built twice: {name} {}.", describe_change(row))
-        };
-        let line = |veto: &Veto| format!("{}: {}", veto.check, veto.found.line(LANG));
-        let vetoes = all().flat_map(|of| &of.vetoes).map(line);
-        let mut lines = format::unique(clones.map(clone).chain(vetoes).collect());
-        lines.truncate(MOST_CAVEATS);
+        });
+        let vetoes = comparisons()
+            .flat_map(|comparison| &comparison.vetoes)
+            .map(|veto| format!("{}: {}", veto.check, veto.found.line(LANG)));
+        let mut lines = format::unique(clones.chain(vetoes).collect());
+        lines.truncate(MAX_CAVEATS);
         lines
     }
 }
@@ -226,17 +234,17 @@ pub fn junit_of_failure(message: &str) -> String {
         "  <testcase classname=\"dyno\" name=\"run\"><error message=\"{}\"/></testcase>\n",
         escape(message)
     );
-    document_of_tests(1, [0, 1, 0], &test)
+    junit_document(1, [0, 1, 0], &test)
 }
 
-fn document_of_tests(count: usize, [failures, errors, skipped]: [usize; 3], tests: &str) -> String {
+fn junit_document(count: usize, [failures, errors, skipped]: [usize; 3], tests: &str) -> String {
     format!(
         "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>\n <testsuite name=\"dyno\" tests=\"{count}\" \
          failures=\"{failures}\" errors=\"{errors}\" skipped=\"{skipped}\">\n{tests} </testsuite>\n</testsuites>\n"
     )
 }
 
-fn figure_of<'a>(of: &PairedComparison, row: &'a VerdictRow) -> ComparedFigure<'a> {
+fn compared_figure<'a>(comparison: &PairedComparison, row: &'a VerdictRow) -> ComparedFigure<'a> {
     let name = row.name.line(LANG);
     // Ratios have no unit.
     let name = name.rsplit_once(", ").map_or(name.as_str(), |(name, _)| name).to_owned();
@@ -246,7 +254,7 @@ fn figure_of<'a>(of: &PairedComparison, row: &'a VerdictRow) -> ComparedFigure<'
         Call::Equivalent => "equivalent".to_owned(),
         _ => row.words.line(LANG),
     };
-    let place = format!("{}, {}", of.experiment, of.level.line(LANG));
+    let place = format!("{}, {}", comparison.experiment, comparison.level.line(LANG));
     ComparedFigure { place, metric: row.metric, name, row, call }
 }
 
@@ -263,26 +271,24 @@ fn describe_change(row: &VerdictRow) -> String {
 
 /// A sentence on how much worse a figure is at most.
 fn describe_bound(figure: &ComparedFigure<'_>) -> Option<String> {
-    let both = figure.row.interval?;
+    let interval = figure.row.interval?;
     let (share, direction) = match figure.metric.better() {
-        Better::Less => (both.high - 1.0, "higher"),
-        Better::More => (1.0 - both.low, "lower"),
+        Better::Less => (interval.high - 1.0, "higher"),
+        Better::More => (1.0 - interval.low, "lower"),
     };
     let share = 100.0 * share.max(0.0);
     Some(format!("Established: {} at most {share:.1}% {direction}. ", figure.name))
 }
 
 fn describe_gate(gate: &GateRow) -> String {
-    let why = gate.why.line(LANG);
-    let value = gate.value.map(|value| match gate.is_ratio {
-        true => change(value),
-        false => format::short(value),
-    });
+    let reason = gate.why.line(LANG);
+    let value =
+        gate.value.map(|value| if gate.is_ratio { change(value) } else { format::short(value) });
     let interval = gate.interval.filter(|_| gate.is_ratio);
-    let interval = interval.map(|both| format!(" ({})", interval_of_change(both)));
+    let interval = interval.map(|interval| format!(" ({})", interval_of_change(interval)));
     let figure = value.map(|value| format!(": {value}{}", interval.unwrap_or_default()));
     // A sentence, whose end callers write.
-    let why = why.trim_end_matches('.');
-    let why = if why.is_empty() { String::new() } else { format!(". {why}") };
-    format!("{}{}{why}", gate.gate, figure.unwrap_or_default())
+    let reason = reason.trim_end_matches('.');
+    let reason = if reason.is_empty() { String::new() } else { format!(". {reason}") };
+    format!("{}{}{reason}", gate.gate, figure.unwrap_or_default())
 }

@@ -3,34 +3,34 @@
 
 use super::*;
 
-/// The way to the file of a drawing; `None` if it has none.
-pub(crate) type ImageOf<'a> = &'a dyn Fn(&Drawing) -> Option<String>;
+/// The path to the file of a drawing; `None` if it has none.
+pub(crate) type ImagePath<'a> = &'a dyn Fn(&Drawing) -> Option<String>;
 
 /// Blocks as text with tables.
-pub(crate) fn markdown(blocks: &[Block], lang: Lang, image: ImageOf<'_>) -> String {
+pub(crate) fn markdown(blocks: &[Block], lang: Lang, image: ImagePath<'_>) -> String {
     let mut out = String::new();
-    write(&mut out, blocks, lang, image);
+    write_blocks(&mut out, blocks, lang, image);
     out
 }
 
-fn images<'a>(
+fn write_images<'a>(
     out: &mut String,
     drawings: impl IntoIterator<Item = &'a Drawing>,
-    image: ImageOf<'_>,
+    image: ImagePath<'_>,
 ) {
     for drawing in drawings {
-        if let Some(way) = image(drawing) {
-            *out += &format!("![{}]({way})\n\n", escaped(&drawing.caption));
+        if let Some(path) = image(drawing) {
+            *out += &format!("![{}]({path})\n\n", escaped(&drawing.caption));
         }
     }
 }
 
-fn write(out: &mut String, blocks: &[Block], lang: Lang, image: ImageOf<'_>) {
+fn write_blocks(out: &mut String, blocks: &[Block], lang: Lang, image: ImagePath<'_>) {
     for block in blocks {
         match block {
             Block::Cover(cover) => {
-                cover_page(out, cover, lang);
-                images(out, &cover.chart, image);
+                write_cover(out, cover, lang);
+                write_images(out, &cover.chart, image);
             }
             Block::Heading(heading) => {
                 let marks = "#".repeat(heading.level.into());
@@ -40,13 +40,14 @@ fn write(out: &mut String, blocks: &[Block], lang: Lang, image: ImageOf<'_>) {
                 };
                 *out += &format!("{marks} {number}{}\n\n", escaped(&heading.title.line(lang)));
             }
-            Block::Paragraph { text, .. } => *out += &format!("{}\n\n", line(text, lang)),
+            Block::Paragraph { text, .. } => *out += &format!("{}\n\n", markdown_line(text, lang)),
             Block::List { style: Style::Fine, items } => {
-                let items: Vec<String> = items.iter().map(|item| line(item, lang)).collect();
+                let items: Vec<String> =
+                    items.iter().map(|item| markdown_line(item, lang)).collect();
                 *out += &format!("{}\n\n", items.join(" "));
             }
             Block::List { items, .. } => {
-                items.iter().for_each(|item| *out += &format!("- {}\n", line(item, lang)));
+                items.iter().for_each(|item| *out += &format!("- {}\n", markdown_line(item, lang)));
                 out.push('\n');
             }
             Block::Terms { terms } => {
@@ -56,15 +57,15 @@ fn write(out: &mut String, blocks: &[Block], lang: Lang, image: ImageOf<'_>) {
                 }
                 out.push('\n');
             }
-            Block::Table(of) => table(out, of, lang),
-            Block::Figures { figures, .. } => images(out, figures, image),
+            Block::Table(table) => write_table(out, table, lang),
+            Block::Figures { figures, .. } => write_images(out, figures, image),
             Block::Details { summary, is_bulky: true, .. } => {
-                let left_out = say!(left_out_of_this_form, what = line(summary, lang));
+                let left_out = say!(left_out_of_this_form, what = markdown_line(summary, lang));
                 *out += &format!("{}\n\n", left_out.line(lang));
             }
             Block::Details { summary, blocks, .. } => {
-                *out += &format!("{}\n\n", line(summary, lang));
-                write(out, blocks, lang, image);
+                *out += &format!("{}\n\n", markdown_line(summary, lang));
+                write_blocks(out, blocks, lang, image);
             }
             Block::Code { text } => {
                 harmless(text).lines().for_each(|line| *out += &format!("    {line}\n"));
@@ -74,7 +75,7 @@ fn write(out: &mut String, blocks: &[Block], lang: Lang, image: ImageOf<'_>) {
     }
 }
 
-fn cover_page(out: &mut String, cover: &Cover, lang: Lang) {
+fn write_cover(out: &mut String, cover: &Cover, lang: Lang) {
     let text = |text: &Message| escaped(&text.line(lang));
     if let Some(file) = logo_name(&cover.logo) {
         *out += &format!("![]({file})\n\n");
@@ -92,7 +93,7 @@ fn cover_page(out: &mut String, cover: &Cover, lang: Lang) {
         out.push('\n');
     }
     for fact in &cover.facts {
-        let mut value = line(&fact.value, lang);
+        let mut value = markdown_line(&fact.value, lang);
         for below in fact.below.iter().map(&text) {
             value = format!("{value}; {below}");
         }
@@ -100,21 +101,23 @@ fn cover_page(out: &mut String, cover: &Cover, lang: Lang) {
     }
     let warnings = &cover.warnings;
     *out += &format!("\n**{}** {}\n\n", text(&warnings.title), text(&warnings.verdict));
-    warnings.items.iter().for_each(|item| *out += &format!("- {}\n", noted(item, lang)));
+    for item in &warnings.items {
+        *out += &format!("- {}\n", markdown_line_with_notes(item, lang));
+    }
     out.push('\n');
 }
 
 /// A line whose numbers of checks stand apart from its words.
-fn noted(line: &TextLine, lang: Lang) -> String {
-    let part = |one: &Span| match one.look {
-        Look::Note(_) => format!("{} ", span(one, lang)),
-        _ => span(one, lang),
-    };
-    line.iter().map(part).collect()
+fn markdown_line_with_notes(line: &TextLine, lang: Lang) -> String {
+    let parts = line.iter().map(|span| match span.look {
+        Look::Note(_) => format!("{} ", markdown_span(span, lang)),
+        _ => markdown_span(span, lang),
+    });
+    parts.collect()
 }
 
-fn table(out: &mut String, table: &PaperTable, lang: Lang) {
-    *out += &format!("{}\n\n|", line(&table.caption, lang));
+fn write_table(out: &mut String, table: &PaperTable, lang: Lang) {
+    *out += &format!("{}\n\n|", markdown_line(&table.caption, lang));
     for place in 0..table.columns.len() {
         *out += &format!(" {} |", escaped(&whole_title(&table.columns, place, lang)));
     }
@@ -127,19 +130,19 @@ fn table(out: &mut String, table: &PaperTable, lang: Lang) {
     for row in &table.rows {
         out.push('|');
         for (cell, column) in row.cells.iter().zip(&table.columns) {
-            *out +=
-                &format!(" {} |", cell_text(cell, column.format, lang, |spans| line(spans, lang)));
+            let text = cell_text(cell, column.format, lang, |line| markdown_line(line, lang));
+            *out += &format!(" {text} |");
         }
         out.push('\n');
     }
     out.push('\n');
 }
 
-fn line(line: &TextLine, lang: Lang) -> String {
-    line.iter().map(|one| span(one, lang)).collect()
+fn markdown_line(line: &TextLine, lang: Lang) -> String {
+    line.iter().map(|span| markdown_span(span, lang)).collect()
 }
 
-fn span(span: &Span, lang: Lang) -> String {
+fn markdown_span(span: &Span, lang: Lang) -> String {
     let text = span.text.line(lang);
     match span.look {
         Look::Break => "; ".to_owned(),
@@ -191,24 +194,26 @@ pub(crate) fn terminal(blocks: &[Block], lang: Lang) -> String {
                 if !cover.answer.is_empty() {
                     out += &format!("{}\n", cover.answer.line(lang));
                 }
-                cover.answers.iter().for_each(|own| out += &format!("- {}\n", own.line(lang)));
+                for answer in &cover.answers {
+                    out += &format!("- {}\n", answer.line(lang));
+                }
             }
             Block::Heading(heading) => out += &format!("\n{}\n", heading.title.line(lang)),
-            Block::Paragraph { text, .. } => out += &format!("{}\n", plain(text, lang)),
+            Block::Paragraph { text, .. } => out += &format!("{}\n", plain_line(text, lang)),
             Block::List { items, .. } => {
-                items.iter().for_each(|item| out += &format!("- {}\n", plain(item, lang)));
+                items.iter().for_each(|item| out += &format!("- {}\n", plain_line(item, lang)));
             }
             Block::Terms { terms } => {
                 for (word, meaning) in terms {
                     out += &format!("{}: {}\n", word.line(lang), meaning.line(lang));
                 }
             }
-            Block::Table(of) => out += &text_of_table(of, lang),
+            Block::Table(table) => out += &plain_table(table, lang),
             Block::Figures { .. } | Block::Details { is_bulky: true, .. } => {}
             // Details that a page shows on demand only are too long for a screen.
             Block::Details { summary, is_open, blocks, .. } => {
                 let inner = if *is_open { terminal(blocks, lang) } else { String::new() };
-                out += &format!("\n{}\n{inner}", plain(summary, lang));
+                out += &format!("\n{}\n{inner}", plain_line(summary, lang));
             }
             Block::Code { text } => text.lines().for_each(|line| out += &format!("  {line}\n")),
         }
@@ -216,21 +221,23 @@ pub(crate) fn terminal(blocks: &[Block], lang: Lang) -> String {
     out
 }
 
-fn plain(line: &TextLine, lang: Lang) -> String {
+fn plain_line(line: &TextLine, lang: Lang) -> String {
     line.iter().map(|span| bare(span, lang, "; ")).collect()
 }
 
-fn text_of_table(table: &PaperTable, lang: Lang) -> String {
+fn plain_table(table: &PaperTable, lang: Lang) -> String {
     let titles: Vec<String> =
         (0..table.columns.len()).map(|place| whole_title(&table.columns, place, lang)).collect();
-    let row = |cells: &[Cell]| -> Vec<String> {
-        let both = cells.iter().zip(&table.columns);
-        both.map(|(cell, column)| cell_text(cell, column.format, lang, |spans| plain(spans, lang)))
-            .collect()
+    let plain_cell = |(cell, column): (&Cell, &TableColumn)| {
+        cell_text(cell, column.format, lang, |line| plain_line(line, lang))
     };
-    let rows: Vec<Vec<String>> = table.rows.iter().map(|own| row(&own.cells)).collect();
+    let rows: Vec<Vec<String>> = table
+        .rows
+        .iter()
+        .map(|row| row.cells.iter().zip(&table.columns).map(plain_cell).collect())
+        .collect();
     let is_right = |place: usize| place > 0 && table.columns[place].format.is_right();
-    format!("\n{}\n{}", plain(&table.caption, lang), text_table(&titles, &rows, is_right))
+    format!("\n{}\n{}", plain_line(&table.caption, lang), text_table(&titles, &rows, is_right))
 }
 
 /// The text of a cell, and in brackets the one below it; `line` writes spans.
@@ -246,9 +253,10 @@ fn cell_text(
         Lang::En => [" (", "; ", ")"],
         Lang::Zh => ["（", "；", "）"],
     };
-    match below.is_empty() {
-        true => text,
-        false => format!("{text}{open}{}{close}", below.join(between)).trim_start().to_owned(),
+    if below.is_empty() {
+        text
+    } else {
+        format!("{text}{open}{}{close}", below.join(between)).trim_start().to_owned()
     }
 }
 
@@ -259,8 +267,9 @@ fn whole_title(columns: &[TableColumn], place: usize, lang: Lang) -> String {
     let is_first = place == 0 || columns[place - 1].group != column.group;
     let below = column.below.line(lang);
     let title = if below.is_empty() { title } else { format!("{title} ({below})") };
-    match column.group.is_empty() || !is_first {
-        true => title,
-        false => format!("{}: {title}", column.group.line(lang)),
+    if column.group.is_empty() || !is_first {
+        title
+    } else {
+        format!("{}: {title}", column.group.line(lang))
     }
 }

@@ -17,7 +17,7 @@ fn near(found: f64, wanted: f64) {
 }
 
 /// The work of each node at the best load level of a target.
-fn nodes_of(paper: &Paper, target: &str) -> PaperTable {
+fn nodes_table(paper: &Paper, target: &str) -> PaperTable {
     table(paper, &format!("Work of each node of {target}"))
 }
 
@@ -69,14 +69,14 @@ fn a_proxy_that_keeps_the_isolation_of_its_shards_is_named() {
 fn a_scale_out_series_is_held_against_its_fewest_nodes() {
     let paper = paper(|_| {});
     let rows = &paper.experiments[0].node_scaling;
-    let known: Vec<(u32, &str, bool)> =
+    let row_facts: Vec<(u32, &str, bool)> =
         rows.iter().map(|row| (row.nodes, row.cluster.as_str(), row.is_stated)).collect();
-    assert_eq!(known, [(1, "cluster", false), (2, "cluster", false), (4, "cluster", false)]);
-    let of = |target: &str| {
+    assert_eq!(row_facts, [(1, "cluster", false), (2, "cluster", false), (4, "cluster", false)]);
+    let qps = |target: &str| {
         let mut points = paper.experiments[0].points.iter();
         points.find(|point| point.target == target).expect("a point").qps.median
     };
-    let (one, four) = (of("cluster-ro1"), of("cluster-ro4"));
+    let (one, four) = (qps("cluster-ro1"), qps("cluster-ro4"));
     near(rows[2].speedup, four / one);
     near(rows[2].efficiency, four / (4.0 * one));
     near(rows[2].qps_per_node, four / 4.0);
@@ -88,7 +88,7 @@ fn a_scale_out_series_is_held_against_its_fewest_nodes() {
 }
 
 /// Every target is one address, of which the suite says how many read-only nodes stand behind it.
-fn stated(run: &mut RunData) {
+fn state_node_counts(run: &mut RunData) {
     for target in &mut run.header.targets {
         let listed =
             target.nodes.iter().filter(|node| node.role == dyno_facts::Role::ReadOnly).count();
@@ -99,16 +99,16 @@ fn stated(run: &mut RunData) {
 }
 
 /// Stated nodes, with two targets of `product` next to them that do ten times as much.
-fn stated_beside(run: &mut RunData, product: &str) {
-    stated(run);
+fn add_stated_product(run: &mut RunData, product: &str) {
+    state_node_counts(run);
     for name in ["cluster-ro1", "cluster-ro4"] {
         let renamed = name.replace("cluster", "other");
         let mut targets = run.header.targets.iter();
         let mut target = targets.find(|target| target.name == name).expect("a target").clone();
         (target.name, target.product) = (renamed.clone(), product.to_owned());
         run.header.targets.push(target);
-        let own = run.trials.iter().filter(|trial| trial.summary.target == name);
-        for mut trial in own.cloned().collect::<Vec<_>>() {
+        let trials = run.trials.iter().filter(|trial| trial.summary.target == name);
+        for mut trial in trials.cloned().collect::<Vec<_>>() {
             trial.summary.trial = run.trials.len() as u32 + 1;
             trial.summary.target.clone_from(&renamed);
             trial.summary.qps *= 10.0;
@@ -119,27 +119,28 @@ fn stated_beside(run: &mut RunData, product: &str) {
 
 #[test]
 fn each_product_is_held_against_its_own_fewest_nodes() {
-    let other = paper(|run| stated_beside(run, "Other"));
-    let rows = &other.experiments[0].node_scaling;
-    let known: Vec<(&str, u32)> = rows.iter().map(|row| (&row.cluster[..], row.nodes)).collect();
+    let two_products = paper(|run| add_stated_product(run, "Other"));
+    let rows = &two_products.experiments[0].node_scaling;
+    let row_facts: Vec<(&str, u32)> =
+        rows.iter().map(|row| (&row.cluster[..], row.nodes)).collect();
     let (one, two) = ("MariaDB 10.11.6-MariaDB", "Other 10.11.6-MariaDB");
-    assert_eq!(known, [(one, 1), (one, 2), (one, 4), (two, 1), (two, 4)]);
+    assert_eq!(row_facts, [(one, 1), (one, 2), (one, 4), (two, 1), (two, 4)]);
     near(rows[0].speedup, 1.0);
     near(rows[3].speedup, 1.0);
     near(rows[4].speedup, rows[2].speedup);
-    let told = "Read only, Other 10.11.6-MariaDB: 4 read-only nodes executed";
-    assert!(other.markdown(Lang::En).contains(told), "{other:?}");
+    let sentence = "Read only, Other 10.11.6-MariaDB: 4 read-only nodes executed";
+    assert!(two_products.markdown(Lang::En).contains(sentence), "{two_products:?}");
     // No one says which of two targets with one node each is the base of the one with four.
-    let same = paper(|run| stated_beside(run, "MariaDB"));
-    assert_eq!(same.experiments[0].node_scaling, []);
+    let one_product = paper(|run| add_stated_product(run, "MariaDB"));
+    assert_eq!(one_product.experiments[0].node_scaling, []);
     // In two runs they are distinguished.
     let mut runs = [cluster(), cluster()];
-    runs.iter_mut().for_each(stated);
-    let both = Paper::new(&runs, &[]);
-    let rows = &both.experiments[0].node_scaling;
-    let known: Vec<(u32, bool)> =
+    runs.iter_mut().for_each(state_node_counts);
+    let two_runs = Paper::new(&runs, &[]);
+    let rows = &two_runs.experiments[0].node_scaling;
+    let row_facts: Vec<(u32, bool)> =
         rows.iter().map(|row| (row.nodes, row.cluster.contains("cluster-ro1"))).collect();
-    assert_eq!(known, [1, 2, 4, 1, 2, 4].map(|nodes| (nodes, true)));
+    assert_eq!(row_facts, [1, 2, 4, 1, 2, 4].map(|nodes| (nodes, true)));
     assert_ne!(rows[0].cluster, rows[3].cluster);
 }
 
@@ -153,7 +154,7 @@ fn what_a_node_that_was_away_did_is_not_guessed() {
             }
         }
     });
-    let pair = nodes_of(&paper, "pair");
+    let pair = nodes_table(&paper, "pair");
     let words = "\nn3 lost counters while away in a trial, so that no node's share is known.\n";
     assert!(paper.markdown(Lang::En).contains(words));
     assert!(number(&pair, "n2", "Reads").is_some() && number(&pair, "n2", "share %").is_none());
@@ -163,24 +164,24 @@ fn what_a_node_that_was_away_did_is_not_guessed() {
 fn own_statements_through_an_endpoint_are_told() {
     let paper = paper(|run| {
         for trial in &mut run.trials {
-            if let Some(found) = &mut trial.summary.conditions.freshness {
-                found.unplaced = 40;
+            if let Some(freshness) = &mut trial.summary.conditions.freshness {
+                freshness.unplaced = 40;
             }
         }
     });
     let is_best = |point: &&Point| point.target == "pair" && point.workers == 64;
     let point = paper.experiments[1].points.iter().find(is_best).expect("a point");
-    let own = format!("These include {} statements of dyno itself", 40 * point.trials.len());
-    assert!(paper.markdown(Lang::En).contains(&own), "{own}");
+    let sentence = format!("These include {} statements of dyno itself", 40 * point.trials.len());
+    assert!(paper.markdown(Lang::En).contains(&sentence), "{sentence}");
 }
 
 #[test]
 fn numbers_of_nodes_are_taken_as_stated_where_none_are_listed() {
-    let paper = paper(stated);
+    let paper = paper(state_node_counts);
     let rows = &paper.experiments[0].node_scaling;
-    let known: Vec<(u32, &str, bool)> =
+    let row_facts: Vec<(u32, &str, bool)> =
         rows.iter().map(|row| (row.nodes, row.cluster.as_str(), row.is_stated)).collect();
-    assert_eq!(known, [(1, "", true), (2, "", true), (4, "", true)]);
+    assert_eq!(row_facts, [(1, "", true), (2, "", true), (4, "", true)]);
     let markdown = paper.markdown(Lang::En);
     assert!(markdown.contains("| cluster-ro4 | 4 (stated) |"), "{markdown}");
 }
@@ -199,11 +200,11 @@ fn a_load_that_never_reaches_the_copies_is_no_series() {
 #[test]
 fn shares_of_reads_and_writes_add_up_over_the_nodes() {
     let paper = paper(|_| {});
-    let pair = nodes_of(&paper, "pair");
+    let pair = nodes_table(&paper, "pair");
     assert_eq!(names(&pair), ["n1", "n2", "n3", ALL]);
-    let of = |node: &str, column: &str| number(&pair, node, column);
-    near(of("n1", "share %").expect("known"), 0.1);
-    near(of("n2", "share %").expect("known"), 0.45);
+    let value = |node: &str, column: &str| number(&pair, node, column);
+    near(value("n1", "share %").expect("known"), 0.1);
+    near(value("n2", "share %").expect("known"), 0.45);
     // The first share is of reads, the second of writes.
     assert_eq!(pair.row("n1").expect("a node").cells[5].number(), Some(1.0));
     let words = "\nReads: the primary 10.0% and 2 read-only nodes 90%. Writes: the primary 100% and 2 \
@@ -211,10 +212,10 @@ fn shares_of_reads_and_writes_add_up_over_the_nodes() {
     assert!(paper.markdown(Lang::En).contains(words));
     let is_pair = |point: &&Point| point.target == "pair" && point.workers == 64;
     let point = paper.experiments[1].points.iter().find(is_pair).expect("a point");
-    assert_eq!(of(ALL, "Statements per s"), Some(point.qps.median));
+    assert_eq!(value(ALL, "Statements per s"), Some(point.qps.median));
     near(numbers(&pair, "Statements per s").iter().sum(), point.qps.median);
-    assert_eq!(of(ALL, "Reads"), Some(numbers(&pair, "Reads").iter().sum()));
-    assert_eq!((of("n1", "Largest lag s"), of(ALL, "Largest lag s")), (None, Some(0.75)));
+    assert_eq!(value(ALL, "Reads"), Some(numbers(&pair, "Reads").iter().sum()));
+    assert_eq!((value("n1", "Largest lag s"), value(ALL, "Largest lag s")), (None, Some(0.75)));
 }
 
 #[test]
@@ -226,11 +227,11 @@ fn an_endpoint_is_shown_and_never_summed() {
             }
         }
     });
-    let sharded = nodes_of(&paper, "sharded");
+    let sharded = nodes_table(&paper, "sharded");
     assert_eq!(names(&sharded)[3..], ["front", ALL]);
-    let of = |node: &str, column: &str| number(&sharded, node, column);
-    assert_eq!((of("front", "share %"), of("front", "Statements per s")), (None, None));
-    assert_eq!(of(ALL, "Reads"), Some(numbers(&sharded, "Reads")[..3].iter().sum()));
+    let value = |node: &str, column: &str| number(&sharded, node, column);
+    assert_eq!((value("front", "share %"), value("front", "Statements per s")), (None, None));
+    assert_eq!(value(ALL, "Reads"), Some(numbers(&sharded, "Reads")[..3].iter().sum()));
     assert!(paper.markdown(Lang::En).contains("\nReads: 33% to 33% for each node."));
 }
 
@@ -243,18 +244,18 @@ fn what_a_node_does_not_tell_is_no_share() {
             }
         }
     });
-    let pair = nodes_of(&paper, "pair");
+    let pair = nodes_table(&paper, "pair");
     assert_eq!((number(&pair, ALL, "Reads"), number(&pair, "n1", "share %")), (None, None));
     // All statements are still told, so their rate can be divided.
-    let all = number(&pair, ALL, "Statements per s").expect("a sum");
-    near(numbers(&pair, "Statements per s").iter().sum(), all);
+    let total = number(&pair, ALL, "Statements per s").expect("a sum");
+    near(numbers(&pair, "Statements per s").iter().sum(), total);
     assert!(paper.markdown(Lang::En).contains("\nWrites: the primary 100%"), "only of the writes");
 }
 
 #[test]
 fn only_the_best_load_level_has_a_table_of_its_own() {
     let paper = paper(|_| {});
-    assert!(english(&nodes_of(&paper, "pair").caption).ends_with("64 workers"));
+    assert!(english(&nodes_table(&paper, "pair").caption).ends_with("64 workers"));
     let markdown = paper.markdown(Lang::En);
     assert!(!markdown.contains("What each node of pair did, 8 workers"));
     assert!(markdown.contains("| pair | 8 workers | Reads: the primary 10"), "{markdown}");
@@ -266,8 +267,8 @@ fn reads_after_writes_are_summed_over_the_trials_of_a_point() {
     assert_eq!(paper.markdown(Lang::En).matches("Reads right after writes").count(), 1);
     let freshness = table(&paper, "Reads right after writes");
     let row = freshness.row("64 workers").expect("a row");
-    let found: Vec<f64> = row.cells.iter().filter_map(|cell| cell.number()).collect();
-    assert_eq!(found, [80.0, 2.0, 80.0, 6.0, 12.5]);
+    let values: Vec<f64> = row.cells.iter().filter_map(|cell| cell.number()).collect();
+    assert_eq!(values, [80.0, 2.0, 80.0, 6.0, 12.5]);
 }
 
 #[test]
@@ -285,12 +286,13 @@ fn capacity_counts_the_vcpu_of_all_nodes_that_are_driven() {
     run.header.targets.iter_mut().for_each(|target| target.vcpu = Some(4.0));
     let paper = Paper::new(&[run], &[]);
     let capacity = table(&paper, "Highest throughput of each target");
-    let of = |target: &str| {
-        let of = |column: &str| number(&capacity, target, column);
-        (of("vCPU"), of("Throughput").zip(of("Per vCPU")).map(|(all, own)| all / own))
+    let vcpu = |target: &str| {
+        let value = |column: &str| number(&capacity, target, column);
+        let implied = value("Throughput").zip(value("Per vCPU")).map(|(all, each)| all / each);
+        (value("vCPU"), implied)
     };
-    assert_eq!(of("cluster-ro2"), (Some(8.0), Some(8.0)), "its throughput is that of two nodes");
-    assert_eq!(of("cluster-ro4"), (Some(16.0), Some(16.0)));
+    assert_eq!(vcpu("cluster-ro2"), (Some(8.0), Some(8.0)), "its throughput is that of two nodes");
+    assert_eq!(vcpu("cluster-ro4"), (Some(16.0), Some(16.0)));
     // Who splits or passes on may leave some of its nodes without load.
-    assert_eq!(of("pair"), (Some(4.0), Some(4.0)));
+    assert_eq!(vcpu("pair"), (Some(4.0), Some(4.0)));
 }

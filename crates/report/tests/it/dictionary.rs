@@ -1,6 +1,6 @@
 //! Chinese papers are Chinese, and the Chinese keeps its style.
 
-use crate::support::texts_of;
+use crate::support::html_texts;
 use crate::synthetic;
 use dyno_facts::{PublishedTable, RunStatus};
 use dyno_report::{CATALOG, Lang, Paper};
@@ -16,17 +16,18 @@ fn the_chinese_keeps_its_style() {
     let is_han = |letter: char| ('\u{4e00}'..='\u{9fff}').contains(&letter);
     let is_latin = |letter: char| letter.is_ascii_alphanumeric();
     let mut wrong = BTreeSet::new();
-    let all = [dyno_judge::CATALOG, CATALOG, dyno_tpcc::CATALOG, dyno_tpch::CATALOG]
+    let entries = [dyno_judge::CATALOG, CATALOG, dyno_tpcc::CATALOG, dyno_tpch::CATALOG]
         .into_iter()
         .flatten();
-    for chinese in all.map(|entry| entry.zh.to_owned()) {
+    for chinese in entries.map(|entry| entry.zh.to_owned()) {
         let letters: Vec<char> = chinese.chars().collect();
-        for two in letters.windows(2) {
-            let is_narrow = is_han(two[0]) && matches!(two[1], ',' | ';' | '?' | '!');
-            let is_tight = is_han(two[0]) && is_latin(two[1]) || is_latin(two[0]) && is_han(two[1]);
+        for pair in letters.windows(2) {
+            let is_narrow = is_han(pair[0]) && matches!(pair[1], ',' | ';' | '?' | '!');
+            let is_tight =
+                is_han(pair[0]) && is_latin(pair[1]) || is_latin(pair[0]) && is_han(pair[1]);
             // The blank at a place disappears where its value is Chinese.
-            let is_place = is_han(two[0]) && two[1] == '{' || two[0] == '}' && is_han(two[1]);
-            let is_percent = two[0] == ' ' && two[1] == '%';
+            let is_place = is_han(pair[0]) && pair[1] == '{' || pair[0] == '}' && is_han(pair[1]);
+            let is_percent = pair[0] == ' ' && pair[1] == '%';
             if is_narrow || is_tight || is_place || is_percent {
                 wrong.insert(chinese.clone());
             }
@@ -37,11 +38,11 @@ fn the_chinese_keeps_its_style() {
 
 /// The Latin words in a row, if they are three or more, that a reader of Chinese would stumble on.
 pub(crate) fn english(text: &str) -> Vec<String> {
-    let mut found = Vec::new();
+    let mut phrases = Vec::new();
     let mut row: Vec<&str> = Vec::new();
-    let mut end = |row: &mut Vec<&str>| {
+    let mut end_phrase = |row: &mut Vec<&str>| {
         if row.len() >= 3 {
-            found.push(row.join(" "));
+            phrases.push(row.join(" "));
         }
         row.clear();
     };
@@ -55,12 +56,12 @@ pub(crate) fn english(text: &str) -> Vec<String> {
                 row.push(word.trim_end_matches(['.', ',', ';', ':']));
             }
             if !is_word {
-                end(&mut row);
+                end_phrase(&mut row);
             }
         }
-        end(&mut row);
+        end_phrase(&mut row);
     }
-    found
+    phrases
 }
 
 #[test]
@@ -71,7 +72,7 @@ fn english_is_recognized() {
 
 /// Words of runs and published tables that are not dyno's: names, commands, settings, messages of
 /// servers. The sentences that dyno itself has written into a run folder are not among them.
-fn given(runs: &[RunData], published: &[PublishedTable]) -> String {
+fn input_text(runs: &[RunData], published: &[PublishedTable]) -> String {
     let mut text = format!("{published:?}");
     for run in runs {
         let mut header = run.header.clone();
@@ -95,23 +96,28 @@ fn chinese_papers_are_chinese() {
         (vec![synthetic::pgbench::pgbench()], synthetic::pgbench::published()),
         (vec![synthetic::tpcc::tpcc()], synthetic::tpcc::published()),
         (vec![synthetic::tpch::tpch()], synthetic::tpch::published()),
-        (vec![synthetic::pairs::judged()], Vec::new()),
+        (vec![synthetic::pairs::gated_run()], Vec::new()),
         (vec![synthetic::cluster::cluster()], Vec::new()),
         (vec![synthetic::fault::fault()], Vec::new()),
     ];
-    let mut found = BTreeSet::new();
+    let mut untranslated = BTreeSet::new();
     for (runs, published) in papers {
-        let own = given(&runs, &published);
+        let input = input_text(&runs, &published);
         let paper = Paper::new(&runs, &published);
         let markdown = paper.markdown(Lang::Zh);
         let html = paper.html(Lang::Zh);
         let without_code: String = markdown.split('`').step_by(2).collect::<Vec<_>>().join(" ");
-        for text in [without_code.replace('|', " | "), texts_of(&html)] {
-            let is_said = |words: &String| !own.contains(words.as_str());
-            found.extend(english(&text).into_iter().filter(is_said));
+        for text in [without_code.replace('|', " | "), html_texts(&html)] {
+            let is_from_paper = |words: &String| !input.contains(words.as_str());
+            untranslated.extend(english(&text).into_iter().filter(is_from_paper));
         }
         let wide = markdown.chars().filter(|letter| ('\u{4e00}'..='\u{9fff}').contains(letter));
         assert!(wide.count() > 1000, "the paper speaks Chinese");
     }
-    assert!(found.is_empty(), "{} without Chinese:\n{}", found.len(), lines(&found));
+    assert!(
+        untranslated.is_empty(),
+        "{} without Chinese:\n{}",
+        untranslated.len(),
+        lines(&untranslated)
+    );
 }

@@ -1,6 +1,6 @@
 //! The section on failover.
 
-use crate::support::{ReadCell, ReadTable, english, number, table, texts_of};
+use crate::support::{ReadCell, ReadTable, english, html_texts, number, table};
 use crate::synthetic::fault::fault;
 use crate::synthetic::two_targets;
 use dyno_facts::TrialStatus;
@@ -35,8 +35,12 @@ fn configurations_stand_side_by_side() {
         (text("Errors"), text("Fault")),
         ("connection_lost 80".to_owned(), "n1 killed, n2 took over".to_owned())
     );
-    let found = |id: &str| paper.checks.iter().any(|c| c.id == id && !c.findings.is_empty());
-    assert!(found("lost-acknowledged") && found("not-recovered") && !found("no-fault"));
+    let has_finding = |id: &str| paper.checks.iter().any(|c| c.id == id && !c.findings.is_empty());
+    assert!(
+        has_finding("lost-acknowledged")
+            && has_finding("not-recovered")
+            && !has_finding("no-fault")
+    );
 }
 
 #[test]
@@ -66,8 +70,8 @@ fn a_fault_that_did_not_happen_is_in_no_median() {
     let (label, paper) = (trial.target.clone(), Paper::new(&[run], &[]));
     let rows = configurations(&paper);
     let [trials, firsts] = ["Trials", "First success s"].map(|column| {
-        let of = |target| number(&rows, target, column);
-        [of("maria"), of("postgres")]
+        let value = |target| number(&rows, target, column);
+        [value("maria"), value("postgres")]
     });
     let trials: f64 = trials.into_iter().flatten().sum();
     assert_eq!(trials as usize, fault().trials.len() - 1, "{label}");
@@ -88,7 +92,7 @@ fn it_is_told_in_both_languages_and_drawn() {
         let html = paper.html(lang);
         let markdown = paper.markdown(lang);
         for word in words {
-            assert!(texts_of(&html).contains(word), "{word}");
+            assert!(html_texts(&html).contains(word), "{word}");
             assert!(markdown.contains(word), "{word}:\n{markdown}");
         }
         assert!(html.contains("class=\"moment\""), "the moments are marked");
@@ -120,8 +124,8 @@ fn a_shard_that_is_away_while_others_go_on_is_told() {
         (facts.first_success_after_s, facts.shard) = (Some(0.0), Some(shard));
     }
     let facts = run.trials[0].summary.fault.clone().expect("a fault");
-    let said = ": no outage of 0.2 s or more (on the rows of n1: first success after 6.4 s), ";
-    assert!(fault_sentence(&facts).to_string().contains(said), "{}", fault_sentence(&facts));
+    let outage = ": no outage of 0.2 s or more (on the rows of n1: first success after 6.4 s), ";
+    assert!(fault_sentence(&facts).to_string().contains(outage), "{}", fault_sentence(&facts));
     let paper = Paper::new(&[run], &[]);
     assert_eq!(number(&configurations(&paper), "maria", "Shard's own s"), Some(6.4));
     assert!(paper.markdown(Lang::En).contains("The shard's own time is the first success"));
@@ -147,14 +151,14 @@ fn trials_with_a_fault_are_no_capacity_and_are_compared_with_nothing() {
     assert_eq!(ranked(&paper), [0; 3]);
     assert!(!paper.html(Lang::En).is_empty() && !paper.markdown(Lang::Zh).is_empty());
     // All trials of an experiment without a fault stay.
-    let other = usual.trials.last().expect("a trial").summary.experiment.clone();
+    let experiment = usual.trials.last().expect("a trial").summary.experiment.clone();
     let mut mixed = run.clone();
-    for trial in mixed.trials.iter_mut().filter(|trial| trial.summary.experiment == other) {
+    for trial in mixed.trials.iter_mut().filter(|trial| trial.summary.experiment == experiment) {
         trial.summary.fault = None;
     }
     let paper = Paper::new(&[mixed], &[]);
     assert!(!paper.key_rows().is_empty());
-    assert!(paper.key_rows().iter().all(|row| row.experiment.name == other));
+    assert!(paper.key_rows().iter().all(|row| row.experiment.name == experiment));
     // Two runs of the same suite, one with faults: no pair is made of both.
     assert!(!Paper::new(&[usual.clone(), usual.clone()], &[]).verdicts.comparisons.is_empty());
     assert!(Paper::new(&[usual, run], &[]).verdicts.comparisons.is_empty());
@@ -174,7 +178,7 @@ fn only_the_time_without_a_commit_is_shaded() {
             (row.committed, row.tps) = (0, 0.0);
         }
     }
-    let html = texts_of(&Paper::new(&[run], &[]).html(Lang::En));
+    let html = html_texts(&Paper::new(&[run], &[]).html(Lang::En));
     for words in [
         "fault at 10.0 s (n1 killed, n2 took over).",
         "Shaded: no commit from 12.0 s to 15.0 s. Lines from left to right: the fault (10.0 s), another node \

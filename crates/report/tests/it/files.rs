@@ -10,7 +10,7 @@ fn paper() -> Paper {
 /// Panics where tags do not close each other; returns the names of elements.
 fn elements(xml: &str) -> Vec<String> {
     let mut open: Vec<String> = Vec::new();
-    let mut all = Vec::new();
+    let mut names = Vec::new();
     for part in xml.split('<').skip(1) {
         let (tag, _) = part.split_once('>').unwrap_or_else(|| panic!("no end: {part}"));
         let name = tag.trim_start_matches('/').split([' ', '/']).next().unwrap_or_default();
@@ -18,7 +18,7 @@ fn elements(xml: &str) -> Vec<String> {
             tag if tag.starts_with(['?', '!']) => {}
             tag if tag.starts_with('/') => assert_eq!(open.pop().as_deref(), Some(name), "{tag}"),
             tag => {
-                all.push(name.to_owned());
+                names.push(name.to_owned());
                 if !tag.ends_with('/') {
                     open.push(name.to_owned());
                 }
@@ -26,7 +26,7 @@ fn elements(xml: &str) -> Vec<String> {
         }
     }
     assert_eq!(open, Vec::<String>::new(), "all are closed");
-    all
+    names
 }
 
 #[test]
@@ -36,12 +36,12 @@ fn a_chart_alone_is_well_formed_and_needs_nothing_else() {
         assert!(charts.len() > 5, "{} charts", charts.len());
         assert!(charts[0].0.starts_with("01-cover"), "{}", charts[0].0);
         for (name, svg) in &charts {
-            let all = elements(svg);
-            assert_eq!(all[..3], ["svg", "title", "style"], "{name}");
+            let names = elements(svg);
+            assert_eq!(names[..3], ["svg", "title", "style"], "{name}");
             assert!(svg.contains(" width=\""));
-            let own = svg.replace("http://www.w3.org/2000/svg", "");
+            let without_namespace = svg.replace("http://www.w3.org/2000/svg", "");
             for outside in ["http", "url(", "@import", "href", "var(--", "<script"] {
-                assert!(!own.contains(outside), "{name}: {outside}");
+                assert!(!without_namespace.contains(outside), "{name}: {outside}");
             }
         }
         let mut names: Vec<&str> = charts.iter().map(|(name, _)| name.as_str()).collect();
@@ -55,10 +55,10 @@ fn markdown_shows_the_charts_that_are_files_beside_it() {
     let paper = paper();
     let text = paper.markdown_with_images(Lang::Zh, "charts.zh");
     let files = paper.charts(Lang::Zh);
-    let shown: Vec<&str> =
+    let names: Vec<&str> =
         text.split("](charts.zh/").skip(1).filter_map(|part| part.split('.').next()).collect();
-    assert!(shown.len() > 5 && shown[0] == "01-cover", "{shown:?}");
-    for name in shown {
+    assert!(names.len() > 5 && names[0] == "01-cover", "{names:?}");
+    for name in names {
         assert!(files.iter().any(|(file, _)| file == name), "{name}");
     }
     assert!(!paper.markdown(Lang::Zh).contains("!["));

@@ -1,6 +1,6 @@
 //! Papers about several load generators.
 
-use crate::support::{ReadCell, english, number, table, texts_of};
+use crate::support::{ReadCell, english, html_texts, number, table};
 use crate::synthetic::cluster::cluster;
 use dyno_facts::NodeConditions;
 use dyno_report::blocks::{Block, PaperTable};
@@ -13,9 +13,9 @@ fn paper(change: impl Fn(&mut RunData)) -> Paper {
     Paper::new(&[run], &[])
 }
 
-fn near(found: Option<f64>, wanted: f64) {
-    let found = found.expect("known");
-    assert!((found - wanted).abs() <= wanted.abs() * 1e-3 + 1e-9, "{found} is not {wanted}");
+fn near(value: Option<f64>, wanted: f64) {
+    let value = value.expect("known");
+    assert!((value - wanted).abs() <= wanted.abs() * 1e-3 + 1e-9, "{value} is not {wanted}");
 }
 
 /// The load level that was repeated.
@@ -30,15 +30,15 @@ fn caption(paper: &Paper) -> String {
     format!("Work of each load generator on pair, {} workers", repeated(paper).workers)
 }
 
-fn of_generators(paper: &Paper) -> PaperTable {
+fn generators_table(paper: &Paper) -> PaperTable {
     table(paper, &caption(paper))
 }
 
 /// The words below that table.
 fn words(paper: &Paper) -> String {
     let blocks = paper.blocks(Lang::En);
-    let is_it = |block: &Block| matches!(block, Block::Table(table) if english(&table.caption) == caption(paper));
-    let place = blocks.iter().position(is_it).expect("the table");
+    let is_table = |block: &Block| matches!(block, Block::Table(table) if english(&table.caption) == caption(paper));
+    let place = blocks.iter().position(is_table).expect("the table");
     let Block::Paragraph { text, .. } = &blocks[place + 1] else { panic!("no words") };
     english(text)
 }
@@ -46,26 +46,29 @@ fn words(paper: &Paper) -> String {
 #[test]
 fn each_generator_is_shown_with_its_part_and_the_sum_is_the_trials() {
     let paper = paper(|_| {});
-    let table = of_generators(&paper);
+    let table = generators_table(&paper);
     let names: Vec<String> = table.rows.iter().map(|row| row.cells[0].english()).collect();
     assert_eq!(names, ["load-1", "load-2", ALL]);
-    let of = |name: &str, column: &str| number(&table, name, column);
-    near(of("load-1", "share %"), 0.25);
-    near(of("load-2", "share %"), 0.75);
-    let own = repeated(&paper);
-    let trials = || paper.trials.iter().filter(|trial| own.trials.contains(&trial.label));
+    let value = |name: &str, column: &str| number(&table, name, column);
+    near(value("load-1", "share %"), 0.25);
+    near(value("load-2", "share %"), 0.75);
+    let point = repeated(&paper);
+    let trials = || paper.trials.iter().filter(|trial| point.trials.contains(&trial.label));
     assert_eq!(trials().count(), 2);
     let committed: u64 = trials().map(|trial| trial.summary.counts.committed).sum();
-    assert_eq!((of(ALL, "Committed"), of(ALL, "Workers")), (Some(committed as f64), Some(64.0)));
-    let parts = ["load-1", "load-2"].iter().filter_map(|name| of(name, "Statements per s"));
-    near(of(ALL, "Statements per s"), parts.sum());
+    assert_eq!(
+        (value(ALL, "Committed"), value(ALL, "Workers")),
+        (Some(committed as f64), Some(64.0))
+    );
+    let parts = ["load-1", "load-2"].iter().filter_map(|name| value(name, "Statements per s"));
+    near(value(ALL, "Statements per s"), parts.sum());
     let qps = trials().map(|trial| trial.summary.qps).sum::<f64>() / 2.0;
-    near(of(ALL, "Statements per s"), qps);
+    near(value(ALL, "Statements per s"), qps);
     // Both trials together.
-    near(of("load-2", "CPU of loops s"), 13.0);
-    near(of("load-2", "Machine busy %"), 0.375);
-    assert_eq!(of("load-2", "Calendar ahead ms"), Some(-3.5), "the farthest, with its sign");
-    assert_eq!(of(ALL, "Started late ms"), None);
+    near(value("load-2", "CPU of loops s"), 13.0);
+    near(value("load-2", "Machine busy %"), 0.375);
+    assert_eq!(value("load-2", "Calendar ahead ms"), Some(-3.5), "the farthest, with its sign");
+    assert_eq!(value(ALL, "Started late ms"), None);
     assert_eq!(
         words(&paper),
         "2 load generators made the load together, with 64 workers in all. They started within 1.50 ms of each \
@@ -85,7 +88,7 @@ fn pages_have_the_machines_and_the_parts_in_both_languages() {
     ] {
         assert!(english.contains(text), "{text}");
     }
-    let chinese = texts_of(&paper.html(Lang::Zh));
+    let chinese = html_texts(&paper.html(Lang::Zh));
     assert!(chinese.contains("负载由 2 台压测机共同产生，合计 64 个并发。"));
     let markdown = paper.markdown(Lang::En);
     assert!(markdown.contains("| **All together** |"), "{markdown}");
@@ -99,12 +102,12 @@ fn one_generator_of_a_fleet_is_told_as_one() {
         }
     });
     assert_eq!(words(&paper), "One load generator of a fleet made the load, with 16 workers.");
-    assert_eq!(number(&of_generators(&paper), "load-1", "share %"), Some(1.0));
+    assert_eq!(number(&generators_table(&paper), "load-1", "share %"), Some(1.0));
 }
 
 #[test]
 fn papers_say_who_drove_which_nodes() {
-    let more = |nodes: [&[&str]; 2], counted: Option<[u64; 2]>| {
+    let driven_nodes = |nodes: [&[&str]; 2], counted: Option<[u64; 2]>| {
         let paper = paper(|run| {
             for trial in &mut run.trials {
                 let conditions = &mut trial.summary.conditions;
@@ -119,23 +122,23 @@ fn papers_say_who_drove_which_nodes() {
         });
         let html = paper.html(Lang::En);
         assert_eq!(html.contains(">Nodes driven</th>"), !nodes[0].is_empty());
-        let all = words(&paper);
-        all.split_once("0.125 ms.").expect("how they started").1.trim_start().to_owned()
+        let sentences = words(&paper);
+        sentences.split_once("0.125 ms.").expect("how they started").1.trim_start().to_owned()
     };
-    let own = "Each load generator drove its own read-only node, and no other.";
-    assert_eq!(more([&["x"], &["y"]], None), own);
+    let sentence = "Each load generator drove its own read-only node, and no other.";
+    assert_eq!(driven_nodes([&["x"], &["y"]], None), sentence);
     let agrees = "The servers' own counts of reads agree with that to 1.0% of all reads.";
-    assert_eq!(more([&["x"], &["y"]], Some([260, 740])), format!("{own} {agrees}"));
+    assert_eq!(driven_nodes([&["x"], &["y"]], Some([260, 740])), format!("{sentence} {agrees}"));
     assert_eq!(
-        more([&["x", "z"], &["y"]], None),
+        driven_nodes([&["x", "z"], &["y"]], None),
         "Each load generator drove its own read-only nodes, and no others."
     );
     assert_eq!(
-        more([&["x", "y"], &["x", "y"]], None),
+        driven_nodes([&["x", "y"], &["x", "y"]], None),
         "The load generators could not have read-only nodes of their own in equal numbers: the workers of \
          each were spread over all 2 of them."
     );
-    assert_eq!(more([&[], &[]], None), "");
+    assert_eq!(driven_nodes([&[], &[]], None), "");
 }
 
 #[test]
@@ -156,19 +159,23 @@ fn checks_of_the_load_generator_name_the_one_of_several() {
         ("headroom", "load-2: 1.5 times the measured rate"),
     ] {
         let check = paper.checks.iter().find(|check| check.id == id).expect("a check");
-        let told = check.findings.iter().any(|finding| finding.value.to_string().contains(value));
-        assert!(told, "{id}: {:?}", check.findings);
+        let is_found =
+            check.findings.iter().any(|finding| finding.value.to_string().contains(value));
+        assert!(is_found, "{id}: {:?}", check.findings);
     }
-    let lost = self::paper(|run| {
+    let paper = self::paper(|run| {
         for trial in &mut run.trials {
             let Some(member) = trial.summary.conditions.members.get_mut(1) else { continue };
             member.conditions.network_share = Some(0.9);
             member.lost = Some("It answers no more.".into());
         }
     });
-    let found = |id: &str| {
-        let mut checks = lost.checks.iter();
+    let has_finding = |id: &str| {
+        let mut checks = paper.checks.iter();
         !checks.find(|check| check.id == id).expect("a check").findings.is_empty()
     };
-    assert!(found("generator-lost") && !found("network"), "of one that is lost nothing is known");
+    assert!(
+        has_finding("generator-lost") && !has_finding("network"),
+        "of one that is lost nothing is known"
+    );
 }

@@ -14,9 +14,9 @@ fn misfits(root: &Value, schema: &Value, value: &Value, place: &str, found: &mut
     }
     let fits_one = |choices: &Vec<Value>| {
         choices.iter().any(|choice| {
-            let mut own = Vec::new();
-            misfits(root, choice, value, place, &mut own);
-            own.is_empty()
+            let mut choice_misfits = Vec::new();
+            misfits(root, choice, value, place, &mut choice_misfits);
+            choice_misfits.is_empty()
         })
     };
     for name in ["anyOf", "oneOf"] {
@@ -27,13 +27,13 @@ fn misfits(root: &Value, schema: &Value, value: &Value, place: &str, found: &mut
     for part in schema["allOf"].as_array().into_iter().flatten() {
         misfits(root, part, value, place, found);
     }
-    let is_other = |wanted: &Value| wanted != value;
-    if schema.get("const").is_some_and(is_other)
+    let differs = |wanted: &Value| wanted != value;
+    if schema.get("const").is_some_and(differs)
         || schema["enum"].as_array().is_some_and(|known| !known.contains(value))
     {
         found.push(format!("{place}: {value} is not known"));
     }
-    let is_of_type = |name: &str| match name {
+    let has_type = |name: &str| match name {
         "null" => value.is_null(),
         "boolean" => value.is_boolean(),
         "integer" => value.is_i64() || value.is_u64(),
@@ -48,7 +48,7 @@ fn misfits(root: &Value, schema: &Value, value: &Value, place: &str, found: &mut
         Value::Array(names) => names.iter().filter_map(Value::as_str).collect(),
         _ => Vec::new(),
     };
-    if !types.is_empty() && !types.iter().any(|name| is_of_type(name)) {
+    if !types.is_empty() && !types.iter().any(|name| has_type(name)) {
         found.push(format!("{place}: {value} is none of {types:?}"));
     }
     for (index, item) in value.as_array().into_iter().flatten().enumerate() {
@@ -72,7 +72,7 @@ fn misfits(root: &Value, schema: &Value, value: &Value, place: &str, found: &mut
             (Value::Null, None) if schema.get("properties").is_some() && is_whole(schema) => {
                 found.push(format!("{place} is not described"));
             }
-            (own, _) if own.is_object() => misfits(root, own, value, &place, found),
+            (property, _) if property.is_object() => misfits(root, property, value, &place, found),
             _ => {}
         }
     }
@@ -96,9 +96,9 @@ fn every_paper_fits_the_published_schema() {
     ];
     for paper in papers {
         let value: Value = serde_json::from_str(&paper.json().expect("written")).expect("JSON");
-        let mut found = Vec::new();
-        misfits(&schema, &schema, &value, "", &mut found);
-        assert_eq!(found, Vec::<String>::new(), "{}", paper.title);
+        let mut problems = Vec::new();
+        misfits(&schema, &schema, &value, "", &mut problems);
+        assert_eq!(problems, Vec::<String>::new(), "{}", paper.title);
     }
 }
 
@@ -116,9 +116,9 @@ fn a_value_that_does_not_fit_is_found() {
     for change in spoil {
         let mut value = good.clone();
         change(&mut value);
-        let mut found = Vec::new();
-        misfits(&schema, &schema, &value, "", &mut found);
-        assert!(!found.is_empty());
+        let mut problems = Vec::new();
+        misfits(&schema, &schema, &value, "", &mut problems);
+        assert!(!problems.is_empty());
     }
 }
 

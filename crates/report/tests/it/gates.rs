@@ -8,7 +8,7 @@ use dyno_report::{Call, GateResult, Lang, Naming, Paper};
 
 #[test]
 fn gates_pass_break_or_stay_open() {
-    let judged = |pairs: &[(f64, f64)], gate: &str| {
+    let judge = |pairs: &[(f64, f64)], gate: &str| {
         let mut run = paired(pairs);
         run.header.experiments[0].gates = vec![gate.to_owned()];
         let paper = paper(run);
@@ -16,10 +16,10 @@ fn gates_pass_break_or_stay_open() {
         (paper.verdicts.gate_result().expect("gates"), paper)
     };
     let gate = "tps.ratio.low > 0.97";
-    let (result, kept) = judged(&around(1.0, 8), gate);
+    let (result, passed) = judge(&around(1.0, 8), gate);
     assert_eq!((result, result.exit_code()), (GateResult::Pass, 0));
-    assert_eq!(kept.verdicts.gates.len(), 1, "one comparison: {:?}", kept.verdicts.gates);
-    let (result, broken) = judged(&around(0.9, 8), gate);
+    assert_eq!(passed.verdicts.gates.len(), 1, "one comparison: {:?}", passed.verdicts.gates);
+    let (result, broken) = judge(&around(0.9, 8), gate);
     assert_eq!((result, result.exit_code()), (GateResult::Broken, 5));
     let line = broken.verdicts.gates_text(Lang::En);
     assert!(
@@ -29,16 +29,16 @@ fn gates_pass_break_or_stay_open() {
         "{line}"
     );
     assert!(broken.verdicts.gates_text(Lang::Zh).contains("未达标"));
-    let (result, open) = judged(&around(0.975, 6), gate);
+    let (result, open) = judge(&around(0.975, 6), gate);
     assert_eq!((result, result.exit_code()), (GateResult::Inconclusive, 3));
     assert!(open.verdicts.gates_text(Lang::En).contains("The bound lies inside the interval"));
     // A gate about trials is judged for each target.
-    let (result, values) = judged(&around(1.0, 4), "p99_ms < 1000");
+    let (result, values) = judge(&around(1.0, 4), "p99_ms < 1000");
     assert_eq!((result, values.verdicts.gates.len()), (GateResult::Pass, 2));
-    assert_eq!(judged(&around(1.0, 4), "errors < 0.1%").0, GateResult::Pass);
-    assert_eq!(judged(&around(1.0, 1), "tps > 1").0, GateResult::Inconclusive);
+    assert_eq!(judge(&around(1.0, 4), "errors < 0.1%").0, GateResult::Pass);
+    assert_eq!(judge(&around(1.0, 1), "tps > 1").0, GateResult::Inconclusive);
     // One that can't be read proves nothing.
-    let (result, unread) = judged(&around(1.0, 8), "speed > 3");
+    let (result, unread) = judge(&around(1.0, 8), "speed > 3");
     assert_eq!(result, GateResult::Inconclusive);
     assert!(unread.verdicts.gates[0].why.to_string().contains("can't be read"));
     elements(&unread.html(Lang::Zh));
@@ -48,7 +48,7 @@ fn gates_pass_break_or_stay_open() {
 /// that a ratio of 1 keeps too are kept.
 #[test]
 fn gates_agree_with_verdicts_that_are_corrected_for_several_comparisons() {
-    let judged = |levels: &[u32], gate: &str| {
+    let judge = |levels: &[u32], gate: &str| {
         let mut run = paired(&[]);
         for workers in levels {
             let level = paired_at(*workers, 40, &around(0.96, 6)).trials;
@@ -63,17 +63,22 @@ fn gates_agree_with_verdicts_that_are_corrected_for_several_comparisons() {
         paper(run)
     };
     let strict = "tps.ratio.high > 0.99";
-    let alone = judged(&[8], strict);
-    assert_eq!(call(&alone), Call::Slower);
-    assert_eq!(alone.verdicts.gate_result(), Some(GateResult::Broken));
-    let both = judged(&[8, 16], strict);
-    assert_eq!(both.verdicts.comparisons.len(), 2);
-    assert_eq!(call(&both), Call::Unproven, "{:?}", both.verdicts.comparisons[0].rows[0]);
-    for gate in &both.verdicts.gates {
+    let one_level = judge(&[8], strict);
+    assert_eq!(call(&one_level), Call::Slower);
+    assert_eq!(one_level.verdicts.gate_result(), Some(GateResult::Broken));
+    let two_levels = judge(&[8, 16], strict);
+    assert_eq!(two_levels.verdicts.comparisons.len(), 2);
+    assert_eq!(
+        call(&two_levels),
+        Call::Unproven,
+        "{:?}",
+        two_levels.verdicts.comparisons[0].rows[0]
+    );
+    for gate in &two_levels.verdicts.gates {
         assert_eq!(gate.result, GateResult::Inconclusive, "{gate:?}");
         assert_eq!(gate.needed, Some(7), "p of seven pairs is small enough for two: {gate:?}");
     }
-    let lax = judged(&[8, 16], "tps.ratio.low > 0.9");
+    let lax = judge(&[8, 16], "tps.ratio.low > 0.9");
     assert_eq!(lax.verdicts.gate_result(), Some(GateResult::Pass));
 }
 
@@ -89,7 +94,7 @@ fn gates_beside_those_of_the_suite_are_judged_everywhere() {
 
 #[test]
 fn a_gate_does_not_pass_by_leaving_out_what_failed() {
-    let judged = |is_made_again: bool| {
+    let judge = |is_made_again: bool| {
         let mut run = paired(&around(1.0, 6));
         run.header.experiments[0].gates = vec!["p99_ms < 1000".to_owned()];
         let mut again = run.trials[0].clone();
@@ -100,10 +105,10 @@ fn a_gate_does_not_pass_by_leaving_out_what_failed() {
         }
         paper(run)
     };
-    let open = judged(false);
+    let open = judge(false);
     assert_eq!(open.verdicts.gate_result(), Some(GateResult::Inconclusive));
     assert!(open.verdicts.gates_text(Lang::En).contains("A trial failed here"));
-    assert_eq!(judged(true).verdicts.gate_result(), Some(GateResult::Pass));
+    assert_eq!(judge(true).verdicts.gate_result(), Some(GateResult::Pass));
 }
 
 #[test]

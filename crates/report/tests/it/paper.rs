@@ -138,15 +138,10 @@ fn no_page_obeys_the_texts_of_others_and_they_forge_no_line() {
         ("csv", paper.csv()),
     ] {
         assert!(page.contains("OK: everything passed"), "{form}");
-        let found = page.chars().find(|c| !is_shown(*c));
-        assert_eq!(found, None, "{form}");
+        let command = page.chars().find(|c| !is_shown(*c));
+        assert_eq!(command, None, "{form}");
     }
-    for text in [
-        paper.terminal(Lang::En),
-        paper.brief(Lang::En),
-        paper.results_text(Lang::En),
-        paper.markdown(Lang::En),
-    ] {
+    for text in [paper.terminal(Lang::En), paper.ending(Lang::En, 25), paper.markdown(Lang::En)] {
         assert!(text.lines().all(|line| !line.starts_with("OK: ")), "{text}");
     }
 }
@@ -242,8 +237,8 @@ fn repeats_become_medians_and_incomplete_trials_stand_back() {
     let point = |run: &dyno_store::RunData| {
         Paper::new(std::slice::from_ref(run), &[]).experiments[0].points[0].clone()
     };
-    let all = point(&run);
-    assert_eq!((all.tps.min, all.tps.median, all.tps.max), (100.0, 300.0, 9_999.0));
+    let complete = point(&run);
+    assert_eq!((complete.tps.min, complete.tps.median, complete.tps.max), (100.0, 300.0, 9_999.0));
     run.trials[2].summary.status = TrialStatus::Interrupted;
     let without = point(&run);
     assert_eq!((without.repeats, without.tps.median, without.status), (2, 200.0, "complete"));
@@ -276,11 +271,11 @@ fn a_trial_that_was_made_again_is_shown_in_gray_and_counts_for_nothing() {
     assert!(markdown.contains("1 trial was repeated"));
     let csv = paper.csv();
     assert!(csv.lines().any(|line| line.contains(",99,") && line.contains("starved")), "{csv}");
-    let told = |text: &str| {
+    let count_notes = |text: &str| {
         ["It stood still for 4 s.", "starved, repeated"].map(|part| text.matches(part).count())
     };
-    assert_eq!(told(&markdown)[1], 1);
-    assert_eq!(told(&paper.terminal(Lang::En))[1], 1);
+    assert_eq!(count_notes(&markdown)[1], 1);
+    assert_eq!(count_notes(&paper.terminal(Lang::En))[1], 1);
     // So do one that failed and was made again, and the other half of its pair.
     let mut run = without_it;
     let mut failed = run.trials[0].clone();
@@ -294,14 +289,14 @@ fn a_trial_that_was_made_again_is_shown_in_gray_and_counts_for_nothing() {
     let paper = Paper::new(&[run], &[]);
     assert_eq!(paper.experiments, without.experiments, "they are in no figure");
     let again = paper.checks.iter().find(|check| check.id == "made-again").expect("the check");
-    let found: Vec<String> = again.lines.iter().map(ToString::to_string).collect();
-    assert_eq!(found.len(), 2, "{found:?}");
+    let lines: Vec<String> = again.lines.iter().map(ToString::to_string).collect();
+    assert_eq!(lines.len(), 2, "{lines:?}");
     assert!(
-        found[0].contains("no such table") && found[1].contains("The other trial of its pair"),
-        "{found:?}"
+        lines[0].contains("no such table") && lines[1].contains("The other trial of its pair"),
+        "{lines:?}"
     );
-    let others = paper.checks.iter().filter(|check| check.id == "trial-failed");
-    assert!(others.flat_map(|check| &check.findings).next().is_none());
+    let failed_checks = paper.checks.iter().filter(|check| check.id == "trial-failed");
+    assert!(failed_checks.flat_map(|check| &check.findings).next().is_none());
 }
 
 #[test]
@@ -353,18 +348,18 @@ fn the_method_names_the_estimators_that_were_used() {
     let method = |run: &RunData, lang: Lang| {
         let text = Paper::new(std::slice::from_ref(run), &[]).markdown(lang);
         let (_, behind) = text.split_once("\n## 5 ").expect("a section of methods");
-        behind.split_once("\n## ").map_or(behind, |(own, _)| own).to_owned()
+        behind.split_once("\n## ").map_or(behind, |(section, _)| section).to_owned()
     };
-    let until = until_decided(&around(1.10, 8));
-    let mut fixed = until.clone();
+    let anytime = until_decided(&around(1.10, 8));
+    let mut fixed = anytime.clone();
     let comparison = fixed.header.experiments[0].comparison.as_mut().expect("a comparison");
     comparison.stop.is_until_decided = false;
     let english = method(&fixed, Lang::En);
     assert!(english.contains("pseudo-median (Hodges-Lehmann)"), "{english}");
     assert!(english.contains("at least 6 pairs") && !english.contains("e-process"), "{english}");
-    let english = method(&until, Lang::En);
+    let english = method(&anytime, Lang::En);
     assert!(english.contains("e-process") && !english.contains("Wilcoxon"), "{english}");
-    for (run, estimator) in [(&fixed, "伪中位数"), (&until, "几何平均")] {
+    for (run, estimator) in [(&fixed, "伪中位数"), (&anytime, "几何平均")] {
         let chinese = method(run, Lang::Zh);
         assert!(chinese.contains(estimator) && chinese.contains("Holm 校正"), "{chinese}");
     }

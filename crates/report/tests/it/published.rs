@@ -51,18 +51,21 @@ fn a_result_stands_beside_its_row_per_vcpu_and_with_what_differs() {
     let measured = paper.experiments[0].points[0].data_qps.median;
     assert_eq!(beside.pair.ratio(), Some(measured / 30_000.0));
     assert_eq!(beside.vcpu, Some([4.0, 2.0]), "both are stated");
-    let shown = table_of(&paper, "Each result with the nearest published row");
+    let table = table_of(&paper, "Each result with the nearest published row");
     let numbers: Vec<Option<f64>> =
-        shown.rows[0].cells.iter().skip(7).take(3).map(Cell::number).collect();
-    let wanted = [measured / 4.0, 15_000.0, measured / 30_000.0 / 2.0];
-    assert_eq!(numbers, wanted.map(Some));
-    let told: Vec<String> = beside.differences.iter().map(ToString::to_string).collect();
-    assert!(told.contains(&"4 vCPU instead of 2".to_owned()), "{told:?}");
-    assert!(told.contains(&"8 workers instead of 16".to_owned()), "{told:?}");
-    assert!(told.iter().any(|text| text.ends_with("s measured instead of 120 s")), "{told:?}");
+        table.rows[0].cells.iter().skip(7).take(3).map(Cell::number).collect();
+    let expected = [measured / 4.0, 15_000.0, measured / 30_000.0 / 2.0];
+    assert_eq!(numbers, expected.map(Some));
+    let differences: Vec<String> = beside.differences.iter().map(ToString::to_string).collect();
+    assert!(differences.contains(&"4 vCPU instead of 2".to_owned()), "{differences:?}");
+    assert!(differences.contains(&"8 workers instead of 16".to_owned()), "{differences:?}");
     assert!(
-        !told.iter().any(|text| text.contains("GiB of memory")),
-        "15.6 is sold as 16: {told:?}"
+        differences.iter().any(|text| text.ends_with("s measured instead of 120 s")),
+        "{differences:?}"
+    );
+    assert!(
+        !differences.iter().any(|text| text.contains("GiB of memory")),
+        "15.6 is sold as 16: {differences:?}"
     );
     for lang in Lang::ALL {
         elements(&paper.html(lang));
@@ -71,7 +74,7 @@ fn a_result_stands_beside_its_row_per_vcpu_and_with_what_differs() {
 }
 
 #[test]
-fn where_no_row_is_named_the_nearest_one_stands_there() {
+fn the_nearest_row_is_taken_if_none_is_named() {
     let rows = vec![
         row("two", &[("vcpu", "2"), ("clients", "8")], 1.0, &[]),
         row("four", &[("vcpu", "4"), ("clients", "64")], 2.0, &["another target"]),
@@ -83,18 +86,18 @@ fn where_no_row_is_named_the_nearest_one_stands_there() {
             &[],
         ),
     ];
-    let found = |rows: Vec<PublishedRow>| {
+    let nearest = |rows: Vec<PublishedRow>| {
         let paper = Paper::new(&[run()], &[table(rows)]);
         let beside = paper.beside();
         let [beside] = beside.as_slice() else { panic!("{beside:?}") };
         assert!(!beside.is_named);
-        (beside.pair.row.label.clone(), beside.vcpu.map(|[_, there]| there))
+        (beside.pair.row.label.clone(), beside.vcpu.map(|[_, published]| published))
     };
-    assert_eq!(found(rows.clone()), ("four".to_owned(), Some(4.0)), "vCPU count before workers");
-    assert_eq!(found(rows[3..].to_vec()), ("storage".to_owned(), Some(20.0)), "both layers");
-    assert_eq!(found(vec![row("unknown", &[], 1.0, &[])]), ("unknown".to_owned(), None));
-    let other = vec![PublishedTable { experiment: "nothing".to_owned(), ..table(rows) }];
-    assert!(Paper::new(&[run()], &other).beside().is_empty(), "of another experiment");
+    assert_eq!(nearest(rows.clone()), ("four".to_owned(), Some(4.0)), "vCPU count before workers");
+    assert_eq!(nearest(rows[3..].to_vec()), ("storage".to_owned(), Some(20.0)), "both layers");
+    assert_eq!(nearest(vec![row("unknown", &[], 1.0, &[])]), ("unknown".to_owned(), None));
+    let other_tables = vec![PublishedTable { experiment: "nothing".to_owned(), ..table(rows) }];
+    assert!(Paper::new(&[run()], &other_tables).beside().is_empty(), "of another experiment");
 }
 
 #[test]

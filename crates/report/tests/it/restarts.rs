@@ -1,6 +1,6 @@
 //! Restarts before pairs in papers, and what a comparison of a system with itself is made with.
 
-use crate::support::texts_of;
+use crate::support::html_texts;
 use crate::synthetic::pairs::{comparing, paired};
 use crate::verdict::around;
 use dyno_facts::{ComparisonFacts, RenewalFacts, Renewed};
@@ -12,17 +12,17 @@ fn restarted() -> RunData {
     let starts = [0.95, 1.06, 0.93, 1.08, 0.97, 1.04];
     let pairs = starts.iter().flat_map(|ratio| [1000.0 * ratio, 1002.0 * ratio]);
     let mut run = paired(&pairs.map(|tps| (1000.0, tps)).collect::<Vec<_>>());
-    let (mut own, mut renewals) = (run.header.experiments[0].clone(), Vec::new());
-    own.restart_each = 2;
+    let (mut experiment, mut renewals) = (run.header.experiments[0].clone(), Vec::new());
+    experiment.restart_each = 2;
     for repeat in (1..12).step_by(2) {
         renewals.extend(["maria", "postgres"].map(|target| RenewalFacts {
             renewed: Renewed::Server,
             target: target.to_owned(),
-            step: format!("{}/{target}/workers=8/repeat={repeat}", own.name),
+            step: format!("{}/{target}/workers=8/repeat={repeat}", experiment.name),
             took_s: 5.0,
         }));
     }
-    (run.header.experiments[0], run.header.renewals) = (own, renewals);
+    (run.header.experiments[0], run.header.renewals) = (experiment, renewals);
     let facts = ComparisonFacts {
         baseline: "maria".to_owned(),
         candidates: vec!["postgres".to_owned()],
@@ -35,17 +35,17 @@ fn restarted() -> RunData {
 #[test]
 fn pairs_of_one_start_count_as_one() {
     let paper = Paper::new(&[restarted()], &[]);
-    let of = &paper.verdicts.comparisons[0];
-    let row = &of.rows[0];
-    assert_eq!((row.pairs, row.units, of.unit_pairs), (12, 6, 2));
+    let comparison = &paper.verdicts.comparisons[0];
+    let row = &comparison.rows[0];
+    assert_eq!((row.pairs, row.units, comparison.unit_pairs), (12, 6, 2));
     let reach = row.interval.expect("six starts");
     assert!(reach.low < 0.96 && reach.high > 1.04, "as wide as starts vary: {row:?}");
     assert!(row.pairs_needed.is_none_or(|pairs| pairs % 2 == 0), "{row:?}");
-    let levels = of.levels.as_ref().expect("levels");
+    let levels = comparison.levels.as_ref().expect("levels");
     let [pairs, starts] = levels.levels.as_slice() else { panic!("{levels:?}") };
     assert_eq!((levels.units, starts.seconds), (6, 10.0));
-    assert!(pairs.deviation.is_some_and(|own| own < 0.01), "{levels:?}");
-    assert!(starts.deviation.is_some_and(|own| own > 0.04), "{levels:?}");
+    assert!(pairs.deviation.is_some_and(|share| share < 0.01), "{levels:?}");
+    assert!(starts.deviation.is_some_and(|share| share > 0.04), "{levels:?}");
     let (made, best) =
         (levels.as_made.as_ref().expect("numbers"), levels.cheapest.as_ref().expect("numbers"));
     assert_eq!((&made.within, &best.within), (&vec![2], &vec![1]));
@@ -59,26 +59,26 @@ fn pairs_of_one_start_count_as_one() {
     ] {
         assert!(text.contains(words), "no `{words}` in: {text}");
     }
-    let html = texts_of(&paper.html(Lang::En));
+    let html = html_texts(&paper.html(Lang::En));
     for words in
         ["before every 2 pairs", "The intervals cover differences between starts of the servers"]
     {
         assert!(html.contains(words), "{words}");
     }
     // A start for each pair: what it adds is not told apart.
-    let mut each = restarted();
-    each.header.experiments[0].restart_each = 1;
-    let each = Paper::new(&[each], &[]);
-    let of = &each.verdicts.comparisons[0];
-    assert_eq!((of.rows[0].pairs, of.rows[0].units), (12, 12));
-    let levels = of.levels.as_ref().expect("levels");
+    let mut restarted_each = restarted();
+    restarted_each.header.experiments[0].restart_each = 1;
+    let restarted_each = Paper::new(&[restarted_each], &[]);
+    let comparison = &restarted_each.verdicts.comparisons[0];
+    assert_eq!((comparison.rows[0].pairs, comparison.rows[0].units), (12, 12));
+    let levels = comparison.levels.as_ref().expect("levels");
     assert!(levels.cheapest.is_none() && levels.levels.len() == 1, "{levels:?}");
     assert!(levels.words.to_string().contains("two pairs for each separate it"), "{levels:?}");
 }
 
 #[test]
 fn a_comparison_with_itself_says_what_there_is_twice() {
-    let told = |change: fn(&mut RunData)| {
+    let html = |change: fn(&mut RunData)| {
         let mut run = paired(&around(1.0, 6));
         let facts = ComparisonFacts {
             baseline: "maria".to_owned(),
@@ -95,13 +95,13 @@ fn a_comparison_with_itself_says_what_there_is_twice() {
         run.header.targets[1] = run.header.targets[0].clone();
         run.header.targets[1].name = name;
     }
-    let clone = told(|_| ());
+    let clone = html(|_| ());
     assert!(
         clone.contains("a second clone of the same system")
             && clone.contains("its own servers and data")
     );
-    assert!(told(twin).contains("it covers no other starts"));
-    let started = told(|run| {
+    assert!(html(twin).contains("it covers no other starts"));
+    let started = html(|run| {
         run.header.experiments[0].restart_each = 1;
         twin(run);
     });

@@ -96,17 +96,17 @@ pub(crate) fn golden(name: &str, text: &str) {
     if std::env::var_os("DYNO_BLESS").is_some() {
         fs::write(&path, text).expect("written");
     }
-    let wanted = fs::read_to_string(&path).expect("the golden file exists");
-    let mut lines = text.lines().zip(wanted.lines()).enumerate();
-    let first = lines.find(|(_, (found, wanted))| found != wanted);
-    assert!(text == wanted, "{name} differs, first in {first:?}; DYNO_BLESS=1 writes it anew");
+    let expected = fs::read_to_string(&path).expect("the golden file exists");
+    let mut lines = text.lines().zip(expected.lines()).enumerate();
+    let first = lines.find(|(_, (actual, expected))| actual != expected);
+    assert!(text == expected, "{name} differs, first in {first:?}; DYNO_BLESS=1 writes it anew");
 }
 
 /// The elements of an HTML text, with the tags balanced; panics where they are not.
 pub(crate) fn elements(html: &str) -> Vec<String> {
     const VOID: [&str; 4] = ["meta", "br", "link", "!DOCTYPE"];
     let mut open: Vec<String> = Vec::new();
-    let mut seen = Vec::new();
+    let mut names = Vec::new();
     let mut rest = html;
     while let Some(begin) = rest.find('<') {
         let tag = &rest[begin + 1..];
@@ -119,7 +119,7 @@ pub(crate) fn elements(html: &str) -> Vec<String> {
             assert_eq!(open.pop().as_deref(), Some(name), "</{name}> closes what was opened last");
             continue;
         }
-        seen.push(name.to_owned());
+        names.push(name.to_owned());
         if VOID.contains(&name) || tag.ends_with('/') {
             continue;
         }
@@ -130,11 +130,11 @@ pub(crate) fn elements(html: &str) -> Vec<String> {
         }
     }
     assert_eq!(open, Vec::<String>::new(), "everything is closed");
-    seen
+    names
 }
 
 /// The words of a page: its text and the attributes that are read aloud or shown; no code, no styles.
-pub(crate) fn texts_of(html: &str) -> String {
+pub(crate) fn html_texts(html: &str) -> String {
     const SILENT: [&str; 4] = ["script", "style", "code", "pre"];
     const SPOKEN: [&str; 4] = ["aria-label=\"", "data-name=\"", "title=\"", "alt=\""];
     let mut text = String::new();

@@ -1,10 +1,10 @@
 //! The output of a run on a terminal: the tables of the paper as plain text.
 
 use crate::support::golden;
-use crate::synthetic::pairs::{judged, paired};
+use crate::synthetic::pairs::{gated_run, paired};
 use crate::synthetic::{cluster::cluster, run, tpcc::tpcc, tpch::tpch, two_targets};
-use dyno_facts::TrialIdentity;
 use dyno_report::{Lang, Paper};
+use unicode_width::UnicodeWidthStr;
 
 #[test]
 fn tables_of_each_family_are_as_recorded() {
@@ -22,41 +22,49 @@ fn a_run_without_trials_says_so() {
 }
 
 #[test]
-fn the_short_table_says_of_how_many_levels_a_row_is_the_best() {
-    let brief = |workers: &[u32]| {
-        let paper = Paper::new(&[two_targets(workers, 2, 30)], &[]);
-        (paper.brief(Lang::En), paper)
-    };
-    let (text, paper) = brief(&[1, 8, 64]);
-    assert!(text.contains("best of 3 levels") && text.contains("Errors at this level"), "{text}");
-    let has_errors = paper.experiments.iter().map(|own| own.points.iter().any(|it| it.errors > 0));
-    let with_errors = has_errors.filter(|has| *has).count();
-    let said = text.matches("all targets and load levels counted.").count();
-    assert_eq!((said, said > 0), (with_errors, true), "{text}");
-    let (text, _) = brief(&[8]);
-    assert!(!text.contains("best of") && !text.contains("at this level"), "{text}");
+fn a_run_ends_with_its_answer_on_a_screen() {
+    let runs = [
+        ("comparison", gated_run()),
+        ("two-targets", two_targets(&[1, 8, 64], 2, 30)),
+        ("tpcc", tpcc()),
+        ("tpch", tpch()),
+        ("cluster", cluster()),
+    ];
+    for (name, run) in runs {
+        let paper = Paper::new(&[run], &[]);
+        for lang in Lang::ALL {
+            let text = paper.ending(lang, 25);
+            assert!(text.lines().count() <= 25, "{name}: {text}");
+            assert!(text.lines().all(|line| line.width() <= 80), "{name}: {text}");
+        }
+        golden(&format!("ending-{name}.txt"), &paper.ending(Lang::En, 25));
+    }
 }
 
 #[test]
-fn the_short_tables_of_a_sweep_show_each_level() {
+fn the_end_of_a_sweep_shows_each_level() {
     let sweep = |workers: &[u32]| {
         let mut run = two_targets(workers, 1, 30);
         run.header.experiments.truncate(1);
-        let is_own = |of: &TrialIdentity| of.target == "maria" && of.experiment == "read_only";
-        run.trials.retain(|trial| is_own(&trial.summary.identity));
-        Paper::new(&[run], &[]).brief(Lang::En)
+        run.trials.retain(|trial| {
+            trial.summary.target == "maria" && trial.summary.experiment == "read_only"
+        });
+        Paper::new(&[run], &[]).ending(Lang::En, 25)
     };
     let text = sweep(&[1, 8, 64]);
-    let (_, levels) = text.split_once("Read only: load levels\n").expect(&text);
-    for load in ["1 worker ", "8 workers ", "64 workers "] {
-        assert_eq!(levels.lines().filter(|line| line.starts_with(load)).count(), 1, "{text}");
+    for load in ["1", "8", "64"] {
+        let is_level = |line: &&str| {
+            let figures = line.strip_prefix("Read only").unwrap_or_default();
+            figures.split_whitespace().next() == Some(load)
+        };
+        assert_eq!(text.lines().filter(is_level).count(), 1, "{text}");
     }
-    assert!(!sweep(&[8]).contains("load levels\n"), "one level is in the table above");
+    assert!(!sweep(&[8]).contains("Workers"), "a single result is a sentence");
 }
 
 #[test]
 fn a_comparison_fits_into_a_mail() {
-    let paper = Paper::new(&[judged()], &[]);
+    let paper = Paper::new(&[gated_run()], &[]);
     let papers = ["dyno-runs/x/paper.html".to_owned()];
     golden("compare.txt", &paper.digest(Lang::En, 5, &papers));
     golden("compare.zh.txt", &paper.digest(Lang::Zh, 5, &papers));

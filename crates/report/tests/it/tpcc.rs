@@ -194,24 +194,25 @@ fn every_rule_finds_what_it_looks_for_and_nothing_else() {
     for id in ["tpcc-unlike", "tpcc-mix", "tpcc-mean", "tpcc-above-bound", "tpcc-below-floor"] {
         assert!(check(&paper, id).findings.is_empty(), "{id}");
     }
-    let found = |id: &str, change: fn(&mut TpccFacts)| check(&changed(change), id).lines.clone();
-    let few = |facts: &mut TpccFacts| facts.kinds[1].least_share_percent = 60.0;
-    assert_eq!(found("tpcc-mix", few), ["trial 1: Payment 43.00%, at least 60%"]);
+    let changed_lines =
+        |id: &str, change: fn(&mut TpccFacts)| check(&changed(change), id).lines.clone();
+    let too_few = |facts: &mut TpccFacts| facts.kinds[1].least_share_percent = 60.0;
+    assert_eq!(changed_lines("tpcc-mix", too_few), ["trial 1: Payment 43.00%, at least 60%"]);
     let above = |facts: &mut TpccFacts| facts.tpmc_limit = Some(25.72);
-    assert_eq!(found("tpcc-above-bound", above).len(), 1);
+    assert_eq!(changed_lines("tpcc-above-bound", above).len(), 1);
     let below = |facts: &mut TpccFacts| (facts.tpmc_limit, facts.tpmc) = (Some(25.72), 12.0);
-    assert_eq!(found("tpcc-below-floor", below), ["trial 1: 6.00 tpmC per warehouse"]);
+    assert_eq!(changed_lines("tpcc-below-floor", below), ["trial 1: 6.00 tpmC per warehouse"]);
     let broken_before = |facts: &mut TpccFacts| {
         let state = facts.conditions[0].before.as_mut().expect("a state");
         state.verdict = CheckVerdict::Failed;
     };
-    assert_eq!(found("tpcc-conditions", broken_before)[0], "trial 1: before: C1");
+    assert_eq!(changed_lines("tpcc-conditions", broken_before)[0], "trial 1: before: C1");
     let unlooked_after = |facts: &mut TpccFacts| {
         for state in facts.conditions.iter_mut().filter_map(|line| line.after.as_mut()) {
             state.verdict = CheckVerdict::NotMade;
         }
     };
-    let not_made = found("tpcc-conditions-not-made", unlooked_after);
+    let not_made = changed_lines("tpcc-conditions-not-made", unlooked_after);
     assert!(not_made[0].to_string().starts_with("trial 1: after: all "), "{not_made:?}");
 }
 
@@ -249,10 +250,10 @@ fn targets_that_were_run_differently_are_not_compared_in_silence() {
         check(&Paper::new(&[run], &[]), "tpcc-unlike").lines.clone()
     };
     let unlike = |change| unlike_at(None, change);
-    let of_server: fn(&mut TpccFacts) = |facts| facts.isolation = None;
-    assert_eq!(unlike_at(Some("READ-COMMITTED"), of_server), Vec::<String>::new());
+    let server_default: fn(&mut TpccFacts) = |facts| facts.isolation = None;
+    assert_eq!(unlike_at(Some("READ-COMMITTED"), server_default), Vec::<String>::new());
     assert_eq!(
-        unlike_at(Some("REPEATABLE READ"), of_server),
+        unlike_at(Some("REPEATABLE READ"), server_default),
         ["experiment orders: isolation: standard read committed, other repeatable read"]
     );
     assert_eq!(unlike(|_| {}), Vec::<String>::new(), "terminals alone are a sweep");
@@ -266,9 +267,9 @@ fn targets_that_were_run_differently_are_not_compared_in_silence() {
 #[test]
 fn a_load_that_differs_from_the_published_one_is_told_beside_the_ratio() {
     let paper = Paper::new(&[tpcc()], &published());
-    let found = check(&paper, "tpcc-unlike-published");
+    let unlike = check(&paper, "tpcc-unlike-published");
     assert_eq!(
-        found.lines,
+        unlike.lines,
         ["experiment orders: standard and standard: 2 warehouses instead of 1,000"]
     );
     let mut alike = published();
@@ -281,14 +282,14 @@ fn a_load_that_differs_from_the_published_one_is_told_beside_the_ratio() {
 #[test]
 fn idle_sessions_between_pauses_are_no_finding() {
     let paper = Paper::new(&[tpcc()], &[]);
-    let of_paced = |id: &str| {
+    let count_paced = |id: &str| {
         check(&paper, id)
             .findings
             .iter()
             .filter(|finding| finding.place == SpotKind::Trial.at("5"))
             .count()
     };
-    assert_eq!((of_paced("littles-law"), of_paced("gaps")), (0, 0));
+    assert_eq!((count_paced("littles-law"), count_paced("gaps")), (0, 0));
     assert!(paper.markdown(Lang::En).contains("thinks"));
 
     // At some seven orders and payments in ten seconds one empty interval is chance, ten are not.

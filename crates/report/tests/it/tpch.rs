@@ -25,8 +25,8 @@ fn seconds(paper: &Paper) -> Vec<PaperTable> {
 
 /// The table of the target with two degrees.
 fn postgres(paper: &Paper) -> PaperTable {
-    let is_it = |table: &PaperTable| table.cell("Q1", "2, times as fast as 0").is_some();
-    seconds(paper).into_iter().find(is_it).expect("a table")
+    let has_speedup = |table: &PaperTable| table.cell("Q1", "2, times as fast as 0").is_some();
+    seconds(paper).into_iter().find(has_speedup).expect("a table")
 }
 
 fn cell<'a>(table: &'a PaperTable, row: &str, column: &str) -> &'a Cell {
@@ -89,8 +89,8 @@ fn a_paper_has_every_degree_its_speed_up_and_the_published_seconds() {
     ] {
         assert_eq!(cell(&table, query, column).number(), Some(figure), "{query}, {column}");
     }
-    let of_power = seconds(&paper).swap_remove(2);
-    assert!(of_power.cell("Q1", "s, degree 0").is_none(), "published beside the queries alone");
+    let power_table = seconds(&paper).swap_remove(2);
+    assert!(power_table.cell("Q1", "s, degree 0").is_none(), "published beside the queries alone");
     let text = paper.markdown(Lang::En);
     assert_eq!(text.matches(&format!("Left out: maria, degree=2: {skipped}")).count(), 1);
     assert_eq!(text.matches("Source: A vendor's white paper").count(), 1, "in the section alone");
@@ -132,12 +132,12 @@ fn what_was_given_up_or_failed_is_never_a_plain_time() {
     assert_eq!((slow.bound, english(&slow.below[0]).as_str()), ("≥", "given up, 2 of 2"));
     assert_eq!((broken.bound, english(&broken.below[0]).as_str()), ("", "1 failed"));
     assert_eq!(cell(maria, "Q18", "Rows").value, CellValue::Missing);
-    let reached = table(&paper, "Requested and reached");
-    let total = cell(&reached, "maria (failed)", "Total s");
+    let degrees = table(&paper, "Requested and reached");
+    let total = cell(&degrees, "maria (failed)", "Total s");
     let below: Vec<String> = total.below.iter().map(|line| english(line)).collect();
     assert_eq!(below, ["with 2 given up", "1 of 2 trials"]);
     assert_eq!(
-        cell(&reached, "maria (failed)", "Answers").english(),
+        cell(&degrees, "maria (failed)", "Answers").english(),
         "19 of 22 correct; wrong: Q11; without an answer: Q18 and Q21"
     );
     assert_eq!(table(&paper, "Queries without an answer").rows.len(), 5);
@@ -160,8 +160,8 @@ fn what_was_given_up_or_failed_is_never_a_plain_time() {
     assert_eq!(bound(&given_up(0)), ["≥", "≥"]);
     assert_eq!(bound(&given_up(2)), ["≤", "≤"]);
     let speedup = |paper: &Paper| cell(&postgres(paper), "Q1", "2, times as fast as 0").clone();
-    let both = changed(|_, facts| facts.queries[0].outcome = QueryOutcome::TimedOut);
-    assert_eq!(speedup(&both), Cell { value: CellValue::Missing, ..Cell::default() });
+    let timed_out = changed(|_, facts| facts.queries[0].outcome = QueryOutcome::TimedOut);
+    assert_eq!(speedup(&timed_out), Cell { value: CellValue::Missing, ..Cell::default() });
     let failed = changed(|trial, facts| {
         if trial == 2 {
             facts.queries[0].outcome = QueryOutcome::Failed("gone".to_owned());
@@ -171,7 +171,7 @@ fn what_was_given_up_or_failed_is_never_a_plain_time() {
 }
 
 /// Places and evidence of a check's findings.
-fn found(paper: &Paper, id: &str) -> Vec<String> {
+fn findings(paper: &Paper, id: &str) -> Vec<String> {
     check(paper, id).findings.iter().map(|f| format!("{}: {}", f.place.text(), f.value)).collect()
 }
 
@@ -191,9 +191,9 @@ fn every_rule_finds_what_it_looks_for_and_nothing_else() {
         ("tpch-cache-unknown", vec!["trial 3: warm, not proven", "trial 6: warm, not proven"]),
     ];
     for (id, lines) in expected {
-        assert_eq!(found(&usual, id), lines, "{id}");
+        assert_eq!(findings(&usual, id), lines, "{id}");
     }
-    assert_eq!(found(&usual, "tpch-load-differs").len(), 1, "one target has no foreign keys");
+    assert_eq!(findings(&usual, "tpch-load-differs").len(), 1, "one target has no foreign keys");
     for id in [
         "tpch-not-compared",
         "tpch-degree",
@@ -207,7 +207,7 @@ fn every_rule_finds_what_it_looks_for_and_nothing_else() {
         "short-window",
         "littles-law",
     ] {
-        assert!(found(&usual, id).is_empty(), "{id}: {:?}", found(&usual, id));
+        assert!(findings(&usual, id).is_empty(), "{id}: {:?}", findings(&usual, id));
     }
 }
 
@@ -216,7 +216,7 @@ fn rules_find_what_was_changed() {
     let changed = |id: &str, change: &dyn Fn(&mut TpchFacts)| {
         let mut run = tpch();
         change(&mut facts(&mut run, 0));
-        found(&Paper::new(&[run], &published()), id)
+        findings(&Paper::new(&[run], &published()), id)
     };
     assert_eq!(
         changed("tpch-not-compared", &|facts| facts.queries[3].answer = None),
@@ -252,7 +252,7 @@ fn rules_find_what_was_changed() {
     let mut run = tpch();
     facts(&mut run, 8).queries.swap(3, 4);
     facts(&mut run, 8).refreshes.pop();
-    let power = found(&Paper::new(&[run], &[]), "tpch-power");
+    let power = findings(&Paper::new(&[run], &[]), "tpch-power");
     assert_eq!(
         power,
         ["trial 9: the queries ran in another order; refresh function 2 did not run after them"]
@@ -313,7 +313,7 @@ fn hostile_words_stay_text() {
 }
 
 #[test]
-fn of_several_runs_plans_are_named_and_not_linked() {
+fn plans_of_several_runs_are_named_and_not_linked() {
     let mut second = tpch();
     second.path = "dyno-runs/another".into();
     let paper = Paper::new(&[tpch(), second], &[]);

@@ -1,13 +1,13 @@
 //! Verdicts, gates, scaling and steadiness of made-up runs.
 
-use crate::support::{elements, texts_of};
+use crate::support::{elements, html_texts};
 use crate::synthetic::pairs::{at_rate, comparing, paired, paired_at};
 use crate::synthetic::{HOSTILE, run, two_targets};
 use dyno_facts::{
     ComparisonFacts, Event, EventKind, Message, Metric, NodeConditions, NodeFacts, Purpose,
     ServerFacts, StatementLatency, TrialStatus,
 };
-use dyno_judge::findings::verdict::{sessions_of, veto_of_level};
+use dyno_judge::findings::verdict::{continued_sessions, veto_of_level};
 use dyno_report::{Call, GateResult, Lang, PairOrder, Paper};
 use dyno_store::RunData;
 
@@ -66,11 +66,11 @@ fn pairs_of_two_targets_have_a_verdict_in_both_languages() {
     );
     for lang in Lang::ALL {
         elements(&paper.html(lang));
-        let both = match lang {
+        let labels = match lang {
             Lang::En => "| postgres (maria) |",
             Lang::Zh => "| postgres（maria） |",
         };
-        assert!(paper.markdown(lang).contains(both));
+        assert!(paper.markdown(lang).contains(labels));
     }
 }
 
@@ -151,9 +151,13 @@ fn a_difference_that_one_system_shows_to_itself_is_said_to_be_as_small() {
 
 #[test]
 fn blocks_are_told_as_such_and_two_runs_are_compared() {
-    let one = two_targets(&[8], 4, 12);
+    let one_run = two_targets(&[8], 4, 12);
     assert!(
-        Paper::new(&[one], &[]).verdicts.comparisons.iter().all(|of| of.order == PairOrder::Blocks)
+        Paper::new(&[one_run], &[])
+            .verdicts
+            .comparisons
+            .iter()
+            .all(|c| c.order == PairOrder::Blocks)
     );
     let only_maria = |factor: f64| {
         let trials = around(factor, 6);
@@ -162,10 +166,10 @@ fn blocks_are_told_as_such_and_two_runs_are_compared() {
         };
         run(&["maria"], trials.into_iter().enumerate().map(trial).collect())
     };
-    let mut other = only_maria(0.9);
-    other.header.experiments[0].options.insert("tables".to_owned(), "1".to_owned());
-    let other = Paper::new(&[only_maria(1.0), other], &[]);
-    assert!(other.verdicts.comparisons.is_empty(), "one name, two loads");
+    let mut two_loads = only_maria(0.9);
+    two_loads.header.experiments[0].options.insert("tables".to_owned(), "1".to_owned());
+    let two_loads = Paper::new(&[only_maria(1.0), two_loads], &[]);
+    assert!(two_loads.verdicts.comparisons.is_empty(), "one name, two loads");
     let paper = Paper::new(&[only_maria(1.0), only_maria(0.9)], &[]);
     let [comparison] = paper.verdicts.comparisons.as_slice() else {
         panic!("{:?}", paper.verdicts.comparisons)
@@ -177,8 +181,8 @@ fn blocks_are_told_as_such_and_two_runs_are_compared() {
     );
     assert_eq!(comparison.rows[0].call, Call::Explained);
     let text = paper.verdicts.text(Lang::En);
-    let why = "undecided (another cause can explain it: check block-order (not interleaved";
-    assert!(text.contains(why), "{text}");
+    let reason = "undecided (another cause can explain it: check block-order (not interleaved";
+    assert!(text.contains(reason), "{text}");
 }
 
 #[test]
@@ -241,7 +245,7 @@ fn a_stall_is_told_with_what_the_server_did_then() {
     let [(stall, events)] = slow.stalls.as_slice() else { panic!("{slow:?}") };
     assert_eq!((stall.from_s, stall.to_s), (20.0, 22.0));
     assert_eq!(events, &["checkpoint"]);
-    let html = texts_of(&paper.html(Lang::En));
+    let html = html_texts(&paper.html(Lang::En));
     assert!(html.contains("20 to 22 s, lowest ") && html.contains("checkpoint"));
 }
 
@@ -291,20 +295,20 @@ fn search() -> RunData {
         }
         data
     };
-    let mut found = run(&["maria"], (1..).zip(steps).map(trial).collect());
-    found.header.experiments[0].search =
+    let mut run = run(&["maria"], (1..).zip(steps).map(trial).collect());
+    run.header.experiments[0].search =
         Some(dyno_facts::RateSearch { objective: "p99 < 20ms".to_owned(), ..Default::default() });
-    found.header.experiments[0].gates = vec!["p99_ms < 20".to_owned()];
-    found
+    run.header.experiments[0].gates = vec!["p99_ms < 20".to_owned()];
+    run
 }
 
 #[test]
 fn a_rate_that_was_not_held_again_is_no_result_of_a_search() {
-    let found = paper(search());
-    let [row] = found.key_rows()[..] else { panic!("{:?}", found.key_rows()) };
+    let judged_paper = paper(search());
+    let [row] = judged_paper.key_rows()[..] else { panic!("{:?}", judged_paper.key_rows()) };
     assert_eq!((row.point.rate_per_s, row.point.repeats), (Some(900.0), 3));
-    assert_eq!(found.verdicts.gates.len(), 1, "{:?}", found.verdicts.gates);
-    assert_eq!(found.verdicts.gate_result(), Some(GateResult::Pass));
+    assert_eq!(judged_paper.verdicts.gates.len(), 1, "{:?}", judged_paper.verdicts.gates);
+    assert_eq!(judged_paper.verdicts.gate_result(), Some(GateResult::Pass));
     // Without a rate that was held there is no result, and least of all the closed loop.
     let mut nothing = search();
     nothing.trials.truncate(5);
@@ -342,21 +346,21 @@ fn runs_of_one_suite_may_compare_different_targets() {
     }
     comparing(&mut real, facts("maria", "new", false));
     let paper = Paper::new(&[noise, real], &[]);
-    let is_real = |of: &&dyno_report::PairedComparison| of.candidate == "new";
-    let of =
-        paper.verdicts.comparisons.iter().find(is_real).expect("the comparison of the second run");
-    assert!(!of.is_aa && of.order == PairOrder::Interleaved);
-    assert!(of.rows[0].noise_floor.is_some(), "the first run has measured it");
+    let mut comparisons = paper.verdicts.comparisons.iter();
+    let second = comparisons.find(|comparison| comparison.candidate == "new");
+    let comparison = second.expect("the comparison of the second run");
+    assert!(!comparison.is_aa && comparison.order == PairOrder::Interleaved);
+    assert!(comparison.rows[0].noise_floor.is_some(), "the first run has measured it");
 }
 
 #[test]
 fn the_noise_floor_of_another_experiment_with_the_same_test_counts() {
     let with_noise = |test: &str| {
         let mut run = paired(&around(1.02, 8));
-        let mut own = run.header.experiments[0].clone();
-        own.name = "noise".to_owned();
-        own.test = test.to_owned();
-        run.header.experiments.push(own);
+        let mut experiment = run.header.experiments[0].clone();
+        experiment.name = "noise".to_owned();
+        experiment.test = test.to_owned();
+        run.header.experiments.push(experiment);
         run.header.targets.push(run.header.targets[0].clone());
         run.header.targets[2].name = "maria-again".to_owned();
         let aa = ComparisonFacts {
@@ -377,10 +381,10 @@ fn the_noise_floor_of_another_experiment_with_the_same_test_counts() {
         paper(run)
     };
     let floored = with_noise("sysbench oltp_read_only");
-    let real = floored.verdicts.comparisons.iter().find(|of| !of.is_aa).expect("a comparison");
+    let real = floored.verdicts.comparisons.iter().find(|c| !c.is_aa).expect("a comparison");
     assert!(real.rows[0].noise_floor.is_some_and(|floor| floor > 0.03), "{:?}", real.rows[0]);
-    let other = with_noise("sysbench oltp_insert");
-    let real = other.verdicts.comparisons.iter().find(|of| !of.is_aa).expect("a comparison");
+    let other_test = with_noise("sysbench oltp_insert");
+    let real = other_test.verdicts.comparisons.iter().find(|c| !c.is_aa).expect("a comparison");
     assert_eq!(real.rows[0].noise_floor, None);
 }
 
@@ -391,19 +395,20 @@ fn server_cpu_has_a_verdict_where_every_node_tells_it() {
     let gates =
         ["server_cpu_us.ratio.high < 1.08", "server_cpu_us.ratio < 1.02", "server_cpu_us < 500"];
     run.header.experiments[0].gates = gates.map(str::to_owned).to_vec();
-    let known = paper(run.clone());
-    let rows = &known.verdicts.comparisons[0].rows;
+    let judged_paper = paper(run.clone());
+    let rows = &judged_paper.verdicts.comparisons[0].rows;
     let row = rows.iter().find(|row| row.metric == Metric::ServerCpuUs).expect("a row");
     assert_eq!((row.call, row.is_less_better), (Call::Slower, true));
     assert!((row.ratio - 1.05).abs() < 0.01, "{row:?}");
     // It comes first where throughput shows no difference, which is said too.
-    let sentence = known.verdicts.sentence().expect("a sentence").to_string();
+    let sentence = judged_paper.verdicts.sentence().expect("a sentence").to_string();
     assert!(
         sentence.starts_with("Read only, 8 workers: server CPU per transaction, µs, is ")
             && sentence.contains("By the metric that decides, both are equivalent within 3.0%"),
         "{sentence}"
     );
-    let results: Vec<GateResult> = known.verdicts.gates.iter().map(|gate| gate.result).collect();
+    let results: Vec<GateResult> =
+        judged_paper.verdicts.gates.iter().map(|gate| gate.result).collect();
     assert_eq!(results[..2], [GateResult::Pass, GateResult::Broken]);
     assert!(results[2..].iter().all(|result| *result == GateResult::Pass));
     // A node that doesn't tell it, such as one on another machine, leaves the sum unknown.
@@ -465,7 +470,7 @@ fn the_part_that_changed_most_is_named_where_the_verdict_is_decided() {
         let mut run = paired(&around(0.9, 6));
         for data in &mut run.trials {
             let texts = ["BEGIN;", "UPDATE accounts SET b = 1;", "SELECT b FROM accounts;"];
-            let of = |(at, text): (usize, &&str)| StatementLatency {
+            let latency = |(at, text): (usize, &&str)| StatementLatency {
                 script: "own.sql".to_owned(),
                 number: at as u32 + 1,
                 text: (*text).to_owned(),
@@ -473,13 +478,13 @@ fn the_part_that_changed_most_is_named_where_the_verdict_is_decided() {
                 mean_us: if data.summary.target == "postgres" { mean_us[at] } else { 100.0 },
                 ..StatementLatency::default()
             };
-            data.summary.statement_latencies = texts.iter().enumerate().map(of).collect();
+            data.summary.statement_latencies = texts.iter().enumerate().map(latency).collect();
         }
         paper(run).digest(Lang::En, 5, &[])
     };
-    let found = slower([101.0, 150.0, 103.0]);
-    let line = "changed most: `UPDATE accounts SET b = 1;` (own.sql 2), mean latency B/A 1.500 (median of the other parts 1.020)";
-    assert!(unwrapped(&found).contains(line), "{found}");
+    let digest = slower([101.0, 150.0, 103.0]);
+    let line = "changed most: `UPDATE accounts SET b = 1;` (own.sql 2), mean latency postgres/maria 1.500 (median of the other parts 1.020)";
+    assert!(unwrapped(&digest).contains(line), "{digest}");
     assert!(!slower([101.0, 102.0, 101.0]).contains("changed most"), "nothing to look at");
     let undecided = paper(paired(&around(1.0, 6))).digest(Lang::En, 3, &[]);
     assert!(!undecided.contains("changed most"), "{undecided}");
@@ -501,10 +506,10 @@ fn a_load_level_whose_pairs_all_failed_has_a_row() {
     };
     assert_eq!((good.rows[0].call, good.pairs.len()), (Call::Faster, 6));
     assert_eq!((bad.rows.len(), bad.pairs_lost), (0, 6));
-    let why = "no pair counts: 6 trials failed. The first: Too many connections.";
-    assert_eq!(bad.no_pair.to_string(), why);
+    let reason = "no pair counts: 6 trials failed. The first: Too many connections.";
+    assert_eq!(bad.no_pair.to_string(), reason);
     for text in [paper.markdown(Lang::En), unwrapped(&paper.digest(Lang::En, 3, &[]))] {
-        assert!(text.contains(why), "{text}");
+        assert!(text.contains(reason), "{text}");
     }
     let sentence = paper.verdicts.sentence().expect("a sentence").to_string();
     assert!(sentence.contains("At 1 of them no pair of trials counts."), "{sentence}");
@@ -543,26 +548,26 @@ fn a_server_that_was_changed_between_sessions_takes_the_verdict_of_both_away() {
     let first = until_decided(&around(1.03, 4));
     let mut changed = until_decided(&around(1.03, 5));
     changed.header.experiments[0].gates = vec!["tps.ratio.low > 0.99".to_owned()];
-    changed.header.continues = sessions_of(&first).expect("pairs that count");
-    for (session, cost) in [(true, "4"), (false, "1")] {
+    changed.header.continues = continued_sessions(&first).expect("pairs that count");
+    for (is_session, cost) in [(true, "4"), (false, "1")] {
         let facts = ServerFacts {
             settings: [("random_page_cost".to_owned(), cost.to_owned())].into(),
             ..ServerFacts::default()
         };
         let looks: NodeFacts = [("postgres".to_owned(), facts)].into();
-        match session {
-            true => {
-                changed.header.continues[0].looks.insert("postgres".to_owned(), looks);
-            }
-            false => changed.trials.iter_mut().for_each(|trial| trial.before = looks.clone()),
+        if is_session {
+            changed.header.continues[0].looks.insert("postgres".to_owned(), looks);
+        } else {
+            changed.trials.iter_mut().for_each(|trial| trial.before = looks.clone());
         }
     }
     let changed = paper(changed);
     assert_eq!(call(&changed), Call::Explained);
     assert_eq!(changed.verdicts.gate_result(), Some(GateResult::Inconclusive));
-    let why = "target-changed (comparison read_only workers=8: postgres / maria: postgres by trial";
+    let reason =
+        "target-changed (comparison read_only workers=8: postgres / maria: postgres by trial";
     let digest = unwrapped(&changed.digest(Lang::En, 3, &[]));
-    assert!(digest.contains(why) && digest.contains("random_page_cost was 4, is 1"), "{digest}");
+    assert!(digest.contains(reason) && digest.contains("random_page_cost was 4, is 1"), "{digest}");
 }
 
 #[test]
@@ -573,30 +578,33 @@ fn sessions_that_go_on_with_each_other_are_judged_together() {
     assert_eq!(call(&paper(first.clone())), Call::TooFewPairs);
     let mut second = until_decided(&around(1.03, 5));
     second.header.experiments[0].gates = vec!["tps.ratio.low > 0.99".to_owned()];
-    second.header.continues = sessions_of(&first).expect("pairs that count");
+    second.header.continues = continued_sessions(&first).expect("pairs that count");
     let together = paper(second.clone());
-    let of = &together.verdicts.comparisons[0];
-    assert_eq!((of.rows[0].call, of.rows[0].pairs), (Call::Faster, 9));
-    assert_eq!(of.sessions.iter().map(|own| own.pairs).collect::<Vec<_>>(), [4, 5]);
+    let comparison = &together.verdicts.comparisons[0];
+    assert_eq!((comparison.rows[0].call, comparison.rows[0].pairs), (Call::Faster, 9));
+    assert_eq!(comparison.sessions.iter().map(|session| session.pairs).collect::<Vec<_>>(), [4, 5]);
     assert_eq!(together.verdicts.gate_result(), Some(GateResult::Pass));
     let html = together.html(Lang::En);
     assert!(html.contains("Sessions of comparisons that went on over several runs"));
-    let sentence = of.sentence.to_string();
+    let sentence = comparison.sentence.to_string();
     assert!(sentence.contains("9 pairs. The pairs are of 2 sessions"), "{sentence}");
     assert!(!sentence.contains("The sessions differ"), "{sentence}");
     // Medians are of all sessions, as the number of pairs.
-    let all = of.rows[0].baseline;
-    assert!(all.min < 0.6 * all.median && all.median > 0.8 * all.max, "{all:?}");
+    let baseline = comparison.rows[0].baseline;
+    assert!(
+        baseline.min < 0.6 * baseline.median && baseline.median > 0.8 * baseline.max,
+        "{baseline:?}"
+    );
     // Another version of a server is said.
     second.header.continues[0].versions.insert("maria".to_owned(), "MariaDB 10.6".to_owned());
     let unlike = paper(second);
     let sentence = unlike.verdicts.comparisons[0].sentence.to_string();
     assert!(sentence.contains("The sessions differ in machine, server versions"), "{sentence}");
-    assert!(unlike.digest(Lang::En, 0, &[]).contains("Caveats: sessions that differ"));
+    assert!(unlike.digest(Lang::En, 0, &[]).contains("The sessions differ in machine"));
     for lang in Lang::ALL {
         elements(&unlike.html(lang));
     }
     // Blocks of trials prove nothing that another session may add to.
     let blocks = two_targets(&[8], 4, 12);
-    assert!(sessions_of(&blocks).is_err_and(|why| why.contains("did not interleave")));
+    assert!(continued_sessions(&blocks).is_err_and(|why| why.contains("did not interleave")));
 }

@@ -1,6 +1,6 @@
 //! Findings that take a verdict away, because they can explain a difference by themselves.
 
-use crate::cover::of_experiments;
+use crate::cover::run_with_experiments;
 use crate::support::elements;
 use crate::synthetic::pairs::{at_rate, paired};
 use crate::synthetic::run;
@@ -21,8 +21,8 @@ fn vetoed(ratio: f64, change: impl Fn(&mut RunData)) -> Paper {
 fn foreign_cpu(run: &mut RunData, shares: [f64; 2]) {
     for trial in &mut run.trials {
         let share = shares[usize::from(trial.summary.target != "maria")];
-        let more = f64::from(trial.summary.repeat % 2) / 100.0;
-        trial.summary.conditions.generator.foreign_cpu_share = Some(share + more);
+        let extra = f64::from(trial.summary.repeat % 2) / 100.0;
+        trial.summary.conditions.generator.foreign_cpu_share = Some(share + extra);
     }
 }
 
@@ -30,9 +30,9 @@ fn foreign_cpu(run: &mut RunData, shares: [f64; 2]) {
 fn foreign_load(run: &mut RunData, shares: [f64; 2]) {
     for trial in &mut run.trials {
         let share = shares[usize::from(trial.summary.target != "maria")];
-        let more = 1.0 + f64::from(trial.summary.repeat % 3) / 20.0;
-        let commits = |of: f64| Some((10_000.0 * of) as u64);
-        let (commits, client_commits) = (commits(1.0 + share * more), commits(1.0));
+        let factor = 1.0 + f64::from(trial.summary.repeat % 3) / 20.0;
+        let commits = |times: f64| Some((10_000.0 * times) as u64);
+        let (commits, client_commits) = (commits(1.0 + share * factor), commits(1.0));
         let node = NodeConditions { commits, client_commits, ..NodeConditions::default() };
         trial.summary.conditions.nodes = [("primary".to_owned(), node)].into();
     }
@@ -62,20 +62,25 @@ fn what_can_explain_a_difference_by_itself_takes_the_verdict_away() {
         }
     };
     type Spoil<'a> = &'a dyn Fn(&mut RunData);
-    let all: &[f64] = &[0.9, 1.0, 1.1];
+    let every_ratio: &[f64] = &[0.9, 1.0, 1.1];
     let cases: [(&str, Spoil<'_>, &str, &[f64]); 7] = [
-        ("uneven-foreign-load", &|run| foreign_load(run, [0.0, 0.5]), "maria 0%, postgres 5", all),
-        ("uneven-foreign-load", &|run| foreign_load(run, [0.1, 0.5]), "maria 11", all),
+        (
+            "uneven-foreign-load",
+            &|run| foreign_load(run, [0.0, 0.5]),
+            "maria 0%, postgres 5",
+            every_ratio,
+        ),
+        ("uneven-foreign-load", &|run| foreign_load(run, [0.1, 0.5]), "maria 11", every_ratio),
         ("uneven-foreign-cpu", &|run| foreign_cpu(run, [0.1, 0.5]), "from maria and 5", &[0.9]),
-        ("durability", &acknowledged, "maria: async, postgres: 2 of 3", all),
+        ("durability", &acknowledged, "maria: async, postgres: 2 of 3", every_ratio),
         (
             "uneven-foreign-cpu",
             &|run| foreign_cpu(run, [0.5, 0.1]),
             "from maria and 1",
             &[1.0, 1.1],
         ),
-        ("target-changed", &changed, "maria by trial 12: fsync was on, is off", all),
-        ("generator-stopped", &stopped, "trial 4: dyno was stopped for 3.10 s", all),
+        ("target-changed", &changed, "maria by trial 12: fsync was on, is off", every_ratio),
+        ("generator-stopped", &stopped, "trial 4: dyno was stopped for 3.10 s", every_ratio),
     ];
     for (id, spoil, found, ratios) in cases {
         for &ratio in ratios {
@@ -93,7 +98,7 @@ fn what_can_explain_a_difference_by_itself_takes_the_verdict_away() {
             assert!(chinese.contains("可由其他原因解释") && chinese.contains(id), "{chinese}");
             elements(&paper.html(Lang::Zh));
             // A chart has room for the number of a check alone.
-            let number = paper.checks.iter().find(|check| check.id == id).map(|it| it.number);
+            let number = paper.checks.iter().find(|check| check.id == id).map(|check| check.number);
             let short = format!("undecided: E{}", number.expect("a check"));
             let charts = paper.charts(Lang::En);
             assert!(charts.iter().any(|chart| chart.1.contains(&short)), "{id}: {short}");
@@ -103,7 +108,7 @@ fn what_can_explain_a_difference_by_itself_takes_the_verdict_away() {
 }
 
 #[test]
-fn where_the_interval_contains_1_there_is_no_difference_to_explain() {
+fn there_is_no_difference_to_explain_if_the_interval_contains_1() {
     let open = [0.9, 1.2, 1.1, 0.95, 1.3, 0.85].map(|ratio| (1000.0, 1000.0 * ratio));
     let mut run = paired(&open);
     foreign_load(&mut run, [0.0, 0.5]);
@@ -144,12 +149,12 @@ fn work_of_others_on_both_servers_takes_the_verdict_on_server_cpu_away_alone() {
 #[test]
 fn two_runs_need_one_run_however_many_trials_they_have() {
     for count in [1, 6] {
-        let one = |factor: f64| {
+        let run_at = |factor: f64| {
             let trials = (1..).zip(around(factor, count));
             let trial = |(k, (_, tps)): (u32, (f64, f64))| at_rate(k, "maria", 8, k, 12, tps);
             run(&["maria"], trials.map(trial).collect())
         };
-        let hint = Paper::new(&[one(1.0), one(0.9)], &[]).verdicts.remedy().to_string();
+        let hint = Paper::new(&[run_at(1.0), run_at(0.9)], &[]).verdicts.remedy().to_string();
         let words = "such as those of two separate runs, give no verdict: measure both databases in one run";
         assert!(hint.contains(words), "{count}: {hint}");
     }
@@ -161,12 +166,16 @@ fn commits_that_may_be_the_servers_own_take_no_verdict_on_its_cpu_away() {
     let explained = |elsewhere: Option<u64>| {
         let mut run = paired(&around(1.0, 8));
         cost(&mut run);
-        for node in run.trials.iter_mut().flat_map(|it| it.summary.conditions.nodes.values_mut()) {
+        for node in
+            run.trials.iter_mut().flat_map(|trial| trial.summary.conditions.nodes.values_mut())
+        {
             (node.commits, node.client_commits) = (Some(12_000), Some(10_000));
             node.transactions_elsewhere = elsewhere;
         }
         let paper = paper(run);
-        assert!(paper.checks.iter().any(|it| it.id == "foreign-load" && !it.lines.is_empty()));
+        assert!(
+            paper.checks.iter().any(|check| check.id == "foreign-load" && !check.lines.is_empty())
+        );
         let rows = &paper.verdicts.comparisons[0].rows;
         rows.iter().any(|row| row.call == Call::Explained)
     };
@@ -185,7 +194,7 @@ fn promises_otherwise(summary: &mut TrialSummary) {
 
 #[test]
 fn what_a_commit_promises_takes_no_verdict_on_reads_away() {
-    let mut run = of_experiments(&[("reads", 1.2, 8), ("writes", 1.2, 8)]);
+    let mut run = run_with_experiments(&[("reads", 1.2, 8), ("writes", 1.2, 8)]);
     for trial in &mut run.trials {
         promises_otherwise(&mut trial.summary);
         if trial.summary.experiment == "writes" {
@@ -193,7 +202,7 @@ fn what_a_commit_promises_takes_no_verdict_on_reads_away() {
         }
     }
     let paper = paper(run);
-    let calls = paper.verdicts.comparisons.iter().map(|of| (&of.experiment[..], of.rows[0].call));
+    let calls = paper.verdicts.comparisons.iter().map(|c| (&c.experiment[..], c.rows[0].call));
     let calls: Vec<(&str, Call)> = calls.collect();
     assert_eq!(calls, [("reads", Call::Faster), ("writes", Call::Explained)]);
 }
@@ -201,7 +210,7 @@ fn what_a_commit_promises_takes_no_verdict_on_reads_away() {
 /// Ranks bound what one pair can do: among many it does little.
 #[test]
 fn a_trial_in_which_dyno_was_stopped_is_outweighed_by_many_others() {
-    let judged = |ratio: f64, pairs: usize, stopped: &[usize]| {
+    let judge = |ratio: f64, pairs: usize, stopped: &[usize]| {
         let mut run = paired(&around(ratio, pairs));
         run.header.experiments[0].gates = vec!["tps.ratio.low > 0.97".to_owned()];
         for at in stopped {
@@ -215,11 +224,11 @@ fn a_trial_in_which_dyno_was_stopped_is_outweighed_by_many_others() {
     };
     let broken = (Call::Slower, GateResult::Broken, false);
     let explained = (Call::Explained, GateResult::Inconclusive, true);
-    assert_eq!(judged(0.9, 20, &[3]), broken);
-    assert_eq!(judged(0.9, 20, &[3, 8]), broken);
-    assert_eq!(judged(0.9, 11, &[3]), explained);
-    assert_eq!(judged(0.9, 20, &[1, 5, 9, 13, 17, 21, 25]), explained);
-    assert_eq!(judged(1.0, 20, &[3]), (Call::Equivalent, GateResult::Pass, false));
+    assert_eq!(judge(0.9, 20, &[3]), broken);
+    assert_eq!(judge(0.9, 20, &[3, 8]), broken);
+    assert_eq!(judge(0.9, 11, &[3]), explained);
+    assert_eq!(judge(0.9, 20, &[1, 5, 9, 13, 17, 21, 25]), explained);
+    assert_eq!(judge(1.0, 20, &[3]), (Call::Equivalent, GateResult::Pass, false));
 }
 
 #[test]

@@ -22,7 +22,7 @@ use dyno_observe::{
     node_conditions, server_restarted, was_alone,
 };
 use dyno_reactor::{monotonic_now, now, sleep_until};
-pub(super) use sampling::{Over, Sampling, sampled};
+pub(super) use sampling::{EndOnDrop, Sampling, sample_during};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -56,18 +56,18 @@ pub(super) struct NodeSnapshot {
 }
 
 #[derive(Default)]
-pub(crate) struct AllSeen {
+pub(crate) struct NodeObservations {
     /// Sorted in the order of the nodes; empty if no one looked.
     nodes: Vec<ServerWindow>,
-    used: Vec<NodeUse>,
+    usages: Vec<NodeUse>,
     freshness: Option<Freshness>,
 }
 
-impl AllSeen {
+impl NodeObservations {
     /// Leaves statements of dyno's own, by the nodes that they were sent to, out of what these counted.
     pub(super) fn leave_out(&mut self, asked: &BTreeMap<usize, Asked>) {
-        let most = asked.keys().next_back().map_or(0, |node| node + 1);
-        self.nodes.resize(self.nodes.len().max(most), ServerWindow::default());
+        let required_len = asked.keys().next_back().map_or(0, |node| node + 1);
+        self.nodes.resize(self.nodes.len().max(required_len), ServerWindow::default());
         for (node, asked) in asked {
             self.nodes[*node].asked += *asked;
         }
@@ -89,7 +89,7 @@ impl<'a> Nodes<'a> {
         let list = &reached.nodes[..];
         let route = planned.map(|planned| planned.route).unwrap_or_default();
         let load = &reached.database;
-        let watched = WatchedNode::all(reached);
+        let watched = WatchedNode::from_database(reached);
         let folder = planned.and_then(|planned| planned.nodes.first()?.cluster.as_ref());
         let address = match folder {
             Some(folder) => format!("cluster:{folder}"),
@@ -103,38 +103,47 @@ impl<'a> Nodes<'a> {
         self.unlisted.as_ref().unwrap_or(&node.name)
     }
 
-    pub(super) fn look(&self) -> Vec<NodeSnapshot> {
+    pub(super) fn snapshot_all(&self) -> Vec<NodeSnapshot> {
         // What an endpoint is asked, some node behind it counts: it goes first.
-        let mut looks: Vec<Option<NodeSnapshot>> = self
+        let mut snapshots: Vec<Option<NodeSnapshot>> = self
             .list
             .iter()
             .map(|node| self.is_passthrough(node).then(|| snapshot(node, None, false)))
             .collect();
-        for (node, looked) in self.list.iter().zip(&mut looks) {
-            looked.get_or_insert_with(|| snapshot(node, Some(&self.tables), false));
+        for (node, slot) in self.list.iter().zip(&mut snapshots) {
+            slot.get_or_insert_with(|| snapshot(node, Some(&self.tables), false));
         }
-        looks.into_iter().flatten().collect()
+        snapshots.into_iter().flatten().collect()
     }
 
     /// Looks at them after a trial, once the sessions of the trial have left them; what they refused to say meanwhile
     /// is listed with the rest. No node is asked if one is `gone`: others may hang with it.
-    pub(super) fn look_again(&self, seen: &AllSeen, gone: Option<&LostNode>) -> Vec<NodeSnapshot> {
-        let again = |(index, node): (usize, &ReachedNode)| {
+    pub(super) fn snapshot_after(
+        &self,
+        observations: &NodeObservations,
+        gone: Option<&LostNode>,
+    ) -> Vec<NodeSnapshot> {
+        let mut snapshots = Vec::with_capacity(self.list.len());
+        for (index, node) in self.list.iter().enumerate() {
             if gone.is_some() || self.is_passthrough(node) {
                 let away = gone.filter(|gone| gone.sight.name == node.name).map(trial_verdict);
-                return NodeSnapshot { look: NodeLook::default(), away, opened: 0 };
+                snapshots.push(NodeSnapshot { look: NodeLook::default(), away, opened: 0 });
+                continue;
             }
             let mut snapshot = snapshot(node, Some(&self.tables), true);
-            let refused = seen.nodes.get(index).map_or(&[][..], |seen| &seen.not_readable);
-            snapshot.look.facts.not_readable.extend(refused.iter().cloned());
-            snapshot
-        };
-        self.list.iter().enumerate().map(again).collect()
+            if let Some(window) = observations.nodes.get(index) {
+                snapshot.look.facts.not_readable.extend(window.not_readable.iter().cloned());
+            }
+            snapshots.push(snapshot);
+        }
+        snapshots
     }
 
     pub(super) fn facts(&self, snapshots: &[NodeSnapshot]) -> NodeFacts {
-        let both = self.list.iter().zip(snapshots).filter(|(node, _)| !self.is_passthrough(node));
-        both.map(|(node, own)| (self.name(node).to_owned(), own.look.facts.clone())).collect()
+        let nodes = self.list.iter().zip(snapshots).filter(|(node, _)| !self.is_passthrough(node));
+        nodes
+            .map(|(node, snapshot)| (self.name(node).to_owned(), snapshot.look.facts.clone()))
+            .collect()
     }
 
     /// The conditions of the nodes around a trial in which `measured` was found. `client` is what the client did
@@ -143,73 +152,74 @@ impl<'a> Nodes<'a> {
         &self,
         dialect: Dialect,
         (before, after): (&[NodeSnapshot], &[NodeSnapshot]),
-        seen: &AllSeen,
+        observations: &NodeObservations,
         client: Option<&Client>,
         measured: &TrialSummary,
     ) -> Conditions {
-        let none = ServerWindow::default();
+        let empty_window = ServerWindow::default();
         let generator = measured.conditions.generator.clone();
         let mut conditions = Conditions { generator, ..Conditions::default() };
         let (mut commits, mut rollbacks) = (Some(0), Some(0));
         for (index, ((node, before), after)) in self.list.iter().zip(before).zip(after).enumerate()
         {
-            let used = seen.used.get(index).and_then(Option::as_ref);
-            let seen = seen.nodes.get(index).unwrap_or(&none);
-            let mut found = node_conditions(&before.look.state, &after.look.state, seen);
-            if let Some((measures, process)) = used {
-                found.measures.extend(measures);
-                found.cpu_of = Some(process.clone());
+            let usage = observations.usages.get(index).and_then(Option::as_ref);
+            let window = observations.nodes.get(index).unwrap_or(&empty_window);
+            let mut observed = node_conditions(&before.look.state, &after.look.state, window);
+            if let Some((measures, process)) = usage {
+                observed.measures.extend(measures);
+                observed.cpu_of = Some(process.clone());
             }
-            found.cpu_share = node.same_host.then_some(measured.generator.host.cpu_share);
-            found.down = found.down.take().or_else(|| node_death(node, before, after));
-            let grown = commits_grown(&before.look.state, &after.look.state, seen);
+            observed.cpu_share = node.same_host.then_some(measured.generator.host.cpu_share);
+            observed.down = observed.down.take().or_else(|| node_death(node, before, after));
+            let node_commits = commits_grown(&before.look.state, &after.look.state, window);
             if self.unlisted.is_none() {
-                self.set_cluster_fields(node, &mut found);
+                self.set_cluster_fields(node, &mut observed);
                 // That a node has none is worth knowing alongside others.
-                found.commits = grown;
+                observed.commits = node_commits;
             }
             if !self.is_passthrough(node) {
-                commits = commits.zip(grown).map(|(sum, grown)| sum + grown);
-                rollbacks = rollbacks.zip(found.rollbacks).map(|(sum, more)| sum + more);
+                commits = commits.zip(node_commits).map(|(sum, node_commits)| sum + node_commits);
+                rollbacks = rollbacks.zip(observed.rollbacks).map(|(sum, count)| sum + count);
             }
-            conditions.nodes.insert(self.name(node).to_owned(), found);
+            conditions.nodes.insert(self.name(node).to_owned(), observed);
         }
-        self.lags_of_replicas(seen, &mut conditions.nodes);
-        let unplaced = self.unplaced(seen);
-        let freshness = seen.freshness.clone();
-        conditions.freshness = freshness.map(|found| Freshness { unplaced, ..found });
+        self.raise_replica_lags(observations, &mut conditions.nodes);
+        let unplaced = self.unplaced(observations);
+        let freshness = observations.freshness.clone();
+        conditions.freshness = freshness.map(|freshness| Freshness { unplaced, ..freshness });
         // Autocommit is not a commit to MySQL.
-        let asked = if dialect == Dialect::Postgres { unplaced } else { 0 };
-        let commits = commits.map(|sum: u64| sum.saturating_sub(asked)).filter(|&sum| sum > 0);
-        let all = client.zip(rollbacks);
-        let unknown = all.map(|(client, all)| client.unknown_rollbacks(all, measured.in_flight));
-        let missing =
-            client.map(|it| it.explicit_transactions().saturating_sub(commits.unwrap_or(0)));
+        let own_commits = if dialect == Dialect::Postgres { unplaced } else { 0 };
+        let commits =
+            commits.map(|sum: u64| sum.saturating_sub(own_commits)).filter(|&sum| sum > 0);
+        let counts = client.zip(rollbacks);
+        let unknown = counts.map(|(client, sum)| client.unknown_rollbacks(sum, measured.in_flight));
+        let missing = client
+            .map(|client| client.explicit_transactions().saturating_sub(commits.unwrap_or(0)));
         let client = client.map(|client| client.commits(dialect, measured.in_flight));
-        let preparing = preparing(dialect, measured.workers, self.tables.len());
+        let preparing_commits = preparing_commits(dialect, measured.workers, self.tables.len());
         // A transaction of two shards is committed on both, and by XA, which servers count apart.
         let is_sharded = self.list.iter().any(|node| node.role == Role::Shard);
         let client = client.filter(|client| commits.is_some() && *client > 0 && !is_sharded);
-        let is_server = self.is_several() || self.list[0].role != Role::Endpoint;
+        let is_server = self.has_several_nodes() || self.list[0].role != Role::Endpoint;
         conditions.unknown_rollbacks = unknown.filter(|_| is_server && !is_sharded);
-        if self.is_several() {
+        if self.has_several_nodes() {
             let through_endpoint = self.list.iter().any(|node| node.role == Role::Endpoint);
             conditions.together = Some(Together {
                 commits,
                 client_commits: client,
-                preparing_commits: preparing,
+                preparing_commits,
                 through_endpoint,
             });
         } else if let Some(only) = conditions.nodes.get_mut(self.name(&self.list[0])) {
             // Each question to an endpoint may be answered by another node.
             only.client_commits = client.filter(|_| is_server);
             only.transactions_elsewhere = only.transactions_elsewhere.filter(|_| is_server);
-            only.preparing_commits = preparing;
+            only.preparing_commits = preparing_commits;
             if let (Some(before), Some(after)) = (before.first(), after.first()) {
                 let opened = after.opened.saturating_sub(before.opened);
                 let (before, after) = (&before.look.state, &after.look.state);
-                let seen = seen.nodes.first().unwrap_or(&none);
-                only.was_alone = was_alone(before, after, seen, opened);
+                let window = observations.nodes.first().unwrap_or(&empty_window);
+                only.was_alone = was_alone(before, after, window, opened);
             }
         }
         // Others may have rolled back what is theirs: then no commits are missing.
@@ -220,9 +230,10 @@ impl<'a> Nodes<'a> {
     }
 
     /// Statements of dyno's own that went through an endpoint: some node behind it has counted them.
-    fn unplaced(&self, seen: &AllSeen) -> u64 {
-        let ways = self.list.iter().zip(&seen.nodes).filter(|(node, _)| self.is_passthrough(node));
-        ways.map(|(_, seen)| seen.asked.all).sum()
+    fn unplaced(&self, observations: &NodeObservations) -> u64 {
+        let endpoints =
+            self.list.iter().zip(&observations.nodes).filter(|(node, _)| self.is_passthrough(node));
+        endpoints.map(|(_, window)| window.asked.all).sum()
     }
 
     /// Sets what only holds if a node may be one of several.
@@ -230,7 +241,9 @@ impl<'a> Nodes<'a> {
         found.role = Some(node.role.name().to_owned());
         match node.role {
             // Each listed copy speaks for itself.
-            Role::Primary if self.is_several() => (found.lag_max_s, found.lag_p95_s) = (None, None),
+            Role::Primary if self.has_several_nodes() => {
+                (found.lag_max_s, found.lag_p95_s) = (None, None)
+            }
             // No commit is acknowledged there.
             Role::ReadOnly => found.acknowledged_by = None,
             Role::Primary | Role::Endpoint | Role::Shard => {}
@@ -238,33 +251,37 @@ impl<'a> Nodes<'a> {
     }
 
     /// A primary sees of its replicas what they don't know themselves: what they have not received.
-    fn lags_of_replicas(&self, seen: &AllSeen, nodes: &mut BTreeMap<String, NodeConditions>) {
-        let of_primaries = self.list.iter().zip(&seen.nodes);
-        let of_primaries = of_primaries.filter(|(node, _)| node.role == Role::Primary);
-        for (name, lags_s) in of_primaries.flat_map(|(_, seen)| &seen.lags_s) {
+    fn raise_replica_lags(
+        &self,
+        observations: &NodeObservations,
+        nodes: &mut BTreeMap<String, NodeConditions>,
+    ) {
+        let primaries = self.list.iter().zip(&observations.nodes);
+        let primaries = primaries.filter(|(node, _)| node.role == Role::Primary);
+        for (name, lags_s) in primaries.flat_map(|(_, window)| &window.lags_s) {
             let is_replica =
                 self.list.iter().any(|node| node.role == Role::ReadOnly && node.name == *name);
-            let Some(found) = nodes.get_mut(name).filter(|_| is_replica) else {
+            let Some(replica) = nodes.get_mut(name).filter(|_| is_replica) else {
                 continue;
             };
-            let told = ServerWindow {
+            let window = ServerWindow {
                 lags_s: [(name.clone(), lags_s.clone())].into(),
                 ..ServerWindow::default()
             };
-            let told = node_conditions(&Default::default(), &Default::default(), &told);
-            if told.lag_max_s > found.lag_max_s {
-                (found.lag_max_s, found.lag_p95_s) = (told.lag_max_s, told.lag_p95_s);
+            let reported = node_conditions(&Default::default(), &Default::default(), &window);
+            if reported.lag_max_s > replica.lag_max_s {
+                (replica.lag_max_s, replica.lag_p95_s) = (reported.lag_max_s, reported.lag_p95_s);
             }
         }
     }
 
-    fn is_several(&self) -> bool {
+    fn has_several_nodes(&self) -> bool {
         self.list.len() > 1
     }
 
     /// Returns true for an endpoint whose nodes are known: they count, it would count them twice.
     fn is_passthrough(&self, node: &ReachedNode) -> bool {
-        self.is_several() && node.role == Role::Endpoint
+        self.has_several_nodes() && node.role == Role::Endpoint
     }
 }
 
@@ -283,7 +300,7 @@ fn snapshot(node: &ReachedNode, tables: Option<&[String]>, is_after: bool) -> No
     let answer = databases::ask_within(&node.database.admin(), PATIENCE, async |session| {
         let Some(tables) = tables else { return glance(session).await };
         if is_after {
-            settle(session).await?;
+            wait_for_statistics(session).await?;
         }
         look(session, tables).await
     });
@@ -308,16 +325,16 @@ fn snapshot(node: &ReachedNode, tables: Option<&[String]>, is_after: bool) -> No
 
 /// Waits, a second at most, until the sessions that have just been closed are in the statistics:
 /// PostgreSQL counts the last transactions of a session when its process ends.
-async fn settle(session: &mut AdminSession<'_>) -> Result<(), DbError> {
+async fn wait_for_statistics(session: &mut AdminSession<'_>) -> Result<(), DbError> {
     const STEP: Nanos = SECOND / 10;
     if session.dialect() != Dialect::Postgres || !session.capabilities().server_views {
         return Ok(());
     }
-    let counted = "SELECT xact_commit FROM pg_stat_database WHERE datname = current_database()";
+    let query = "SELECT xact_commit FROM pg_stat_database WHERE datname = current_database()";
     let mut last = None;
     for _ in 0..8 {
         let mut table = AnswerTable::default();
-        if let Err(error) = session.query(counted, &mut table).await {
+        if let Err(error) = session.query(query, &mut table).await {
             return if error.is_fatal() { Err(error) } else { Ok(()) };
         }
         let count = table.single().map(str::to_owned);
@@ -384,25 +401,25 @@ impl Client {
     /// The number of transactions among those that the servers rolled back of which the client knows nothing. One that
     /// only read loses nothing.
     fn unknown_rollbacks(&self, rollbacks: u64, in_flight: u64) -> u64 {
-        let only_reads = |(_, done): &&(u64, StatementCounts)| {
-            done.writes + done.misses + done.rows_written == 0
-        };
-        let reads: u64 = self.kinds.iter().filter(only_reads).map(|(committed, _)| committed).sum();
+        let read_only = self.kinds.iter().filter(|(_, statements)| {
+            statements.writes + statements.misses + statements.rows_written == 0
+        });
+        let reads: u64 = read_only.map(|(committed, _)| committed).sum();
         rollbacks.saturating_sub(self.rolled_back + reads + in_flight)
     }
 
     /// Transactions with a beginning and an end, also several within one that counts as committed.
     fn explicit_transactions(&self) -> u64 {
-        let of_kind = |&(committed, done): &(u64, StatementCounts)| {
-            let controls = done.others.saturating_sub(done.misses);
+        let transactions = self.kinds.iter().map(|&(committed, statements)| {
+            let controls = statements.others.saturating_sub(statements.misses);
             if controls as f64 >= 0.9 * committed as f64 { committed.max(controls / 2) } else { 0 }
-        };
-        self.kinds.iter().map(of_kind).sum()
+        });
+        transactions.sum()
     }
 
     /// Commits as a server counts them. Those in flight when the window closed are ended before the second look.
     fn commits(&self, dialect: Dialect, in_flight: u64) -> u64 {
-        let of_kind = |&(committed, statements): &(u64, StatementCounts)| {
+        let commits = self.kinds.iter().map(|&(committed, statements)| {
             let controls = statements.others.saturating_sub(statements.misses);
             let is_explicit = controls as f64 >= 0.9 * committed as f64;
             let only_reads = statements.writes + statements.misses == 0;
@@ -413,14 +430,14 @@ impl Client {
                 (false, Dialect::Postgres) => statements.total(),
                 (false, Dialect::Mysql | Dialect::Sqlite) => 0,
             }
-        };
-        self.kinds.iter().map(of_kind).sum::<u64>() + in_flight
+        });
+        commits.sum::<u64>() + in_flight
     }
 }
 
 /// Commits that PostgreSQL may count for sessions that connect and prepare: workloads prepare up to nine
 /// statements per table, and a few more.
-fn preparing(dialect: Dialect, workers: u32, tables: usize) -> u64 {
+fn preparing_commits(dialect: Dialect, workers: u32, tables: usize) -> u64 {
     match dialect {
         Dialect::Postgres => u64::from(workers) * (9 * tables as u64 + 20),
         Dialect::Mysql | Dialect::Sqlite => 0,
@@ -435,32 +452,35 @@ type NodeUse = Option<(Measures, String)>;
 
 /// Waits for the window and counts what each node uses in it.
 fn watch_usage(nodes: &Nodes<'_>, sampling: &Sampling) -> Vec<NodeUse> {
-    let Some(window) = sampling.begun() else { return Vec::new() };
+    let Some(window) = sampling.wait_for_window() else { return Vec::new() };
     // Searched for before the window opens: that takes some milliseconds.
     let processes: Vec<Option<ServerProcess>> =
         nodes.list.iter().map(|node| node.server.process()).collect();
     // If nodes share a process, no one knows which one used what.
-    let is_shared =
-        |one: &ServerProcess| processes.iter().flatten().filter(|it| *it == one).count() > 1;
-    let read = |due: Nanos| -> UsageLook {
-        wait(due, sampling);
-        let own = processes.iter().map(|process| process.as_ref().filter(|it| !is_shared(it)));
+    let is_shared = |process: &ServerProcess| {
+        processes.iter().flatten().filter(|other| *other == process).count() > 1
+    };
+    let read_usage = |due: Nanos| -> UsageLook {
+        wait_until(due, sampling);
+        let exclusive =
+            processes.iter().map(|process| process.as_ref().filter(|process| !is_shared(process)));
         // Looked for first: this thread may have woken late, like any other.
         let at = monotonic_now();
-        UsageLook { due, at, nodes: own.map(|process| process?.usage()).collect() }
+        UsageLook { due, at, nodes: exclusive.map(|process| process?.usage()).collect() }
     };
     // Sessions end with the window, and what their processes counted may end with them.
     let length = window.closes - window.opens;
     let closes = window.closes - LOOK.min(length / 10);
-    let (first, last) = (read(window.opens), read(closes));
-    let both = first.nodes.iter().zip(&last.nodes);
-    let mut both = both.filter_map(|(before, after)| before.as_ref().zip(after.as_ref()));
+    let (first, last) = (read_usage(window.opens), read_usage(closes));
+    let pairs = first.nodes.iter().zip(&last.nodes);
+    let mut pairs = pairs.filter_map(|(before, after)| before.as_ref().zip(after.as_ref()));
     // What one of them uses makes the sum known well enough.
-    let is_known = both.any(|(before, after)| after.used_s(before).is_some());
-    let whole = last.since(&first, length).into_iter().zip(&last.nodes).map(|(measures, after)| {
-        measures.zip(after.as_ref().map(ServerUsage::counted)).filter(|_| is_known)
-    });
-    whole.collect()
+    let is_known = pairs.any(|(before, after)| after.used_s(before).is_some());
+    let usages =
+        last.since(&first, length).into_iter().zip(&last.nodes).map(|(measures, after)| {
+            measures.zip(after.as_ref().map(ServerUsage::counted)).filter(|_| is_known)
+        });
+    usages.collect()
 }
 
 /// Counters of the nodes at one moment.
@@ -473,26 +493,26 @@ struct UsageLook {
 impl UsageLook {
     /// Growth of each node's counters since `before`, scaled to `length`, because looks may be late.
     fn since(&self, before: &UsageLook, length: Nanos) -> Vec<Option<Measures>> {
-        let share = match self.at >= self.due {
-            true => length as f64 / (self.at - before.at).max(1) as f64,
-            false => 1.0,
+        let share = if self.at >= self.due {
+            length as f64 / (self.at - before.at).max(1) as f64
+        } else {
+            1.0
         };
-        let both = before.nodes.iter().zip(&self.nodes);
-        let used = |(before, after): (&Option<ServerUsage>, &Option<ServerUsage>)| {
-            Some(after.as_ref()?.since(before.as_ref()?)?.scaled(share))
-        };
-        both.map(used).collect()
+        let pairs = before.nodes.iter().zip(&self.nodes);
+        let growths = pairs
+            .map(|(before, after)| Some(after.as_ref()?.since(before.as_ref()?)?.scaled(share)));
+        growths.collect()
     }
 }
 
 /// Until a moment, or the end of the trial.
-fn wait(until: Nanos, sampling: &Sampling) {
+fn wait_until(due: Nanos, sampling: &Sampling) {
     loop {
         let now = monotonic_now();
-        if now >= until || sampling.is_over() {
+        if now >= due || sampling.is_over() {
             break;
         }
-        std::thread::sleep(Duration::from_nanos((until - now).min(LOOK)));
+        std::thread::sleep(Duration::from_nanos((due - now).min(LOOK)));
     }
 }
 
@@ -550,7 +570,7 @@ mod tests {
         NodeSnapshot { look: NodeLook { state, ..NodeLook::default() }, away: None, opened: 0 }
     }
 
-    fn nothing() -> NodeSnapshot {
+    fn empty_snapshot() -> NodeSnapshot {
         NodeSnapshot { look: NodeLook::default(), away: None, opened: 0 }
     }
 
@@ -567,40 +587,43 @@ mod tests {
         let database = database();
         let nodes = nodes(&database);
         let before = [
-            nothing(),
+            empty_snapshot(),
             snapshot_with(100, None),
             snapshot_with(10, Some(5)),
             snapshot_with(10, Some(5)),
         ];
         let mut after = [
-            nothing(),
+            empty_snapshot(),
             snapshot_with(1100, None),
             snapshot_with(510, Some(305)),
             snapshot_with(12, Some(5)),
         ];
         after[3].away = Some("it is gone".into());
-        let mut seen = AllSeen { nodes: vec![ServerWindow::default(); 4], ..AllSeen::default() };
+        let mut observations = NodeObservations {
+            nodes: vec![ServerWindow::default(); 4],
+            ..NodeObservations::default()
+        };
         // The primary knows of one replica more than that itself.
-        seen.nodes[1].lags_s.insert("n2".to_owned(), vec![0.5, 3.0]);
-        seen.nodes[1].lags_s.insert("elsewhere".to_owned(), vec![9.0]);
-        seen.nodes[2].lags_s.insert("itself".to_owned(), vec![0.0, 1.0]);
-        seen.nodes[3].lags_s.insert("itself".to_owned(), vec![2.0]);
+        observations.nodes[1].lags_s.insert("n2".to_owned(), vec![0.5, 3.0]);
+        observations.nodes[1].lags_s.insert("elsewhere".to_owned(), vec![9.0]);
+        observations.nodes[2].lags_s.insert("itself".to_owned(), vec![0.0, 1.0]);
+        observations.nodes[3].lags_s.insert("itself".to_owned(), vec![2.0]);
         let (looks, measured) = ((&before[..], &after[..]), TrialSummary::default());
         let conditions =
-            nodes.surround(Dialect::Mysql, looks, &seen, Some(&client(1200)), &measured);
-        let found = &conditions.nodes;
-        let commits = |name: &str| found[name].commits;
+            nodes.surround(Dialect::Mysql, looks, &observations, Some(&client(1200)), &measured);
+        let per_node = &conditions.nodes;
+        let commits = |name: &str| per_node[name].commits;
         assert_eq!(["all", "n1", "n2", "n3"].map(commits), [None, Some(1000), Some(200), Some(2)]);
         let together = conditions.together.as_ref().expect("several nodes");
         assert_eq!((together.commits, together.client_commits), (Some(1202), Some(1200)));
         assert!(together.through_endpoint);
-        assert!(found.values().all(|node| node.client_commits.is_none()));
-        let lag = |name: &str| found[name].lag_max_s;
+        assert!(per_node.values().all(|node| node.client_commits.is_none()));
+        let lag = |name: &str| per_node[name].lag_max_s;
         assert_eq!([lag("n1"), lag("n2"), lag("n3")], [None, Some(3.0), Some(2.0)]);
-        assert_eq!(found["n1"].acknowledged_by.as_ref().unwrap().words(), &"local");
-        assert_eq!(found["n2"].acknowledged_by, None, "no commit is acknowledged there");
-        assert_eq!(found["n2"].role.as_deref(), Some("read_only"));
-        assert_eq!(found["n3"].down.as_ref().unwrap(), &"it is gone");
+        assert_eq!(per_node["n1"].acknowledged_by.as_ref().unwrap().words(), &"local");
+        assert_eq!(per_node["n2"].acknowledged_by, None, "no commit is acknowledged there");
+        assert_eq!(per_node["n2"].role.as_deref(), Some("read_only"));
+        assert_eq!(per_node["n3"].down.as_ref().unwrap(), &"it is gone");
         let facts: Vec<String> = nodes.facts(&before).into_keys().collect();
         assert_eq!(facts, ["n1", "n2", "n3"], "an endpoint has no settings of its own");
     }
@@ -609,17 +632,17 @@ mod tests {
     fn a_later_start_is_a_restart_but_not_behind_an_endpoint() {
         let database = database();
         let mut nodes = nodes(&database);
-        let started = |at_s| {
-            let mut snapshot = nothing();
+        let snapshot_started_at = |at_s| {
+            let mut snapshot = empty_snapshot();
             snapshot.look.state.sample.started_s = Some((at_s, at_s));
             [snapshot]
         };
         let mut is_down = |role, at_s| {
             nodes.list = list(&database, &[("n1", role)]);
-            let (before, after) = (started(3.0), started(at_s));
-            let (seen, measured) = (AllSeen::default(), TrialSummary::default());
+            let (before, after) = (snapshot_started_at(3.0), snapshot_started_at(at_s));
+            let (observations, measured) = (NodeObservations::default(), TrialSummary::default());
             let looks = (&before[..], &after[..]);
-            let conditions = nodes.surround(Dialect::Mysql, looks, &seen, None, &measured);
+            let conditions = nodes.surround(Dialect::Mysql, looks, &observations, None, &measured);
             conditions.nodes["n1"].down.is_some()
         };
         assert!(is_down(Role::Primary, 8.0) && !is_down(Role::Primary, 3.0));
@@ -630,33 +653,39 @@ mod tests {
     fn own_statements_are_left_out_where_it_is_known_who_executed_them() {
         let database = database();
         let nodes = nodes(&database);
-        let counted = |commits: u64| {
-            let mut looked = snapshot_with(commits, None);
-            let sample = &mut looked.look.state.sample;
+        let with_counts = |commits: u64| {
+            let mut snapshot = snapshot_with(commits, None);
+            let sample = &mut snapshot.look.state.sample;
             (sample.reads, sample.writes, sample.statements) =
                 (Some(commits), Some(commits), Some(2 * commits));
             sample.counts_own_commits = true;
-            looked
+            snapshot
         };
-        let before = [nothing(), counted(100), counted(100), counted(100)];
-        let after = [nothing(), counted(600), counted(600), counted(600)];
-        let mut seen = AllSeen { freshness: Some(Freshness::default()), ..AllSeen::default() };
-        let asked = |all, reads, writes| Asked { all, reads, writes };
-        seen.leave_out(&[(0, asked(7, 4, 2)), (1, asked(5, 0, 3)), (2, asked(10, 8, 0))].into());
+        let before = [empty_snapshot(), with_counts(100), with_counts(100), with_counts(100)];
+        let after = [empty_snapshot(), with_counts(600), with_counts(600), with_counts(600)];
+        let mut observations = NodeObservations {
+            freshness: Some(Freshness::default()),
+            ..NodeObservations::default()
+        };
+        let statements = |all, reads, writes| Asked { all, reads, writes };
+        observations.leave_out(
+            &[(0, statements(7, 4, 2)), (1, statements(5, 0, 3)), (2, statements(10, 8, 0))].into(),
+        );
         let looks = (&before[..], &after[..]);
-        let found = |dialect| nodes.surround(dialect, looks, &seen, None, &TrialSummary::default());
-        let conditions = found(Dialect::Postgres);
-        let of = |name: &str| {
+        let surround =
+            |dialect| nodes.surround(dialect, looks, &observations, None, &TrialSummary::default());
+        let conditions = surround(Dialect::Postgres);
+        let counts = |name: &str| {
             let node = &conditions.nodes[name];
             [node.reads, node.writes, node.statements, node.commits]
         };
-        assert_eq!(of("n1"), [500, 497, 995, 495].map(Some));
-        assert_eq!(of("n2"), [492, 500, 990, 490].map(Some));
-        assert_eq!(of("n3"), [500, 500, 1000, 500].map(Some));
+        assert_eq!(counts("n1"), [500, 497, 995, 495].map(Some));
+        assert_eq!(counts("n2"), [492, 500, 990, 490].map(Some));
+        assert_eq!(counts("n3"), [500, 500, 1000, 500].map(Some));
         // Somebody behind the endpoint has counted these.
         assert_eq!(conditions.freshness.expect("looked at").unplaced, 7);
         assert_eq!(conditions.together.expect("several").commits, Some(495 + 490 + 500 - 7));
-        let together = found(Dialect::Mysql).together.expect("several");
+        let together = surround(Dialect::Mysql).together.expect("several");
         assert_eq!(together.commits, Some(495 + 490 + 500));
     }
 
@@ -670,18 +699,18 @@ mod tests {
         before[0].look.state.sample.transactions_elsewhere = Some(10);
         after[0].look.state.sample.transactions_elsewhere = Some(610);
         let looks = (&before[..], &after[..]);
-        let (seen, measured) = (AllSeen::default(), TrialSummary::default());
+        let (observations, measured) = (NodeObservations::default(), TrialSummary::default());
         let surround = |nodes: &Nodes<'_>| {
-            nodes.surround(Dialect::Mysql, looks, &seen, Some(&client(990)), &measured)
+            nodes.surround(Dialect::Mysql, looks, &observations, Some(&client(990)), &measured)
         };
         let conditions = surround(&nodes);
-        let found = &conditions.nodes["n1"];
-        assert_eq!((found.commits, found.client_commits), (Some(1000), Some(990)));
-        assert_eq!(found.transactions_elsewhere, Some(600));
-        assert_eq!((&found.role, &conditions.together), (&None, &None));
+        let node = &conditions.nodes["n1"];
+        assert_eq!((node.commits, node.client_commits), (Some(1000), Some(990)));
+        assert_eq!(node.transactions_elsewhere, Some(600));
+        assert_eq!((&node.role, &conditions.together), (&None, &None));
         nodes.list = list(&database, &[("n1", Role::Endpoint)]);
-        let found = &surround(&nodes).nodes["n1"];
-        let counts = (found.client_commits, found.transactions_elsewhere);
+        let node = &surround(&nodes).nodes["n1"];
+        let counts = (node.client_commits, node.transactions_elsewhere);
         assert_eq!(counts, (None, None), "nobody knows who answered");
     }
 
@@ -693,8 +722,8 @@ mod tests {
             nodes.route = route;
             nodes.is_probed()
         };
-        let all = [Route::Primary, Route::Endpoint, Route::Split, Route::Spread];
-        assert_eq!(all.map(&mut is_probed), [false, true, true, true]);
+        let routes = [Route::Primary, Route::Endpoint, Route::Split, Route::Spread];
+        assert_eq!(routes.map(&mut is_probed), [false, true, true, true]);
         nodes.list = list(&database, &[ROLES[0], ROLES[2], ROLES[3]]);
         nodes.route = Route::Spread;
         assert!(!nodes.is_probed(), "nothing can be written");
@@ -703,24 +732,24 @@ mod tests {
         assert!(!nodes.is_probed(), "nobody knows whether there are read-only nodes");
     }
 
-    fn client_of(committed: u64, reads: u64, others: u64, misses: u64) -> Client {
+    fn client_with(committed: u64, reads: u64, others: u64, misses: u64) -> Client {
         let statements = StatementCounts { reads, others, misses, ..StatementCounts::default() };
         Client { kinds: vec![(committed, statements)], ..Client::new(false) }
     }
 
     #[test]
     fn statements_outside_of_transactions_are_commits_to_postgres_only() {
-        let both = |client: Client| {
+        let commits_by_dialect = |client: Client| {
             [Dialect::Postgres, Dialect::Mysql].map(|dialect| client.commits(dialect, 3))
         };
         // BEGIN, ten reads, COMMIT.
-        assert_eq!(both(client_of(100, 1000, 200, 0)), [103, 103]);
+        assert_eq!(commits_by_dialect(client_with(100, 1000, 200, 0)), [103, 103]);
         // One read each.
-        assert_eq!(both(client_of(100, 100, 0, 0)), [103, 3]);
+        assert_eq!(commits_by_dialect(client_with(100, 100, 0, 0)), [103, 3]);
         // Ten reads each, without BEGIN and COMMIT.
-        assert_eq!(both(client_of(100, 1000, 0, 0)), [1003, 3]);
+        assert_eq!(commits_by_dialect(client_with(100, 1000, 0, 0)), [1003, 3]);
         // Updates that met no row are not controls.
-        assert_eq!(both(client_of(100, 1000, 90, 90)), [1093, 3]);
+        assert_eq!(commits_by_dialect(client_with(100, 1000, 90, 90)), [1093, 3]);
     }
 
     #[test]
@@ -742,7 +771,7 @@ mod tests {
     #[test]
     fn transactions_that_are_rolled_back_by_profile_are_no_commits() {
         let writes = StatementCounts { writes: 500, others: 100, ..StatementCounts::default() };
-        let mut client = client_of(40, 40, 40, 0);
+        let mut client = client_with(40, 40, 40, 0);
         client.kinds.push((100, writes));
         assert_eq!(client.commits(Dialect::Mysql, 0), 140);
         client.rolls_back_reads = true;
@@ -754,13 +783,13 @@ mod tests {
         let writes = StatementCounts { writes: 100, others: 200, ..StatementCounts::default() };
         let mut client = Client { kinds: vec![(100, writes)], ..Client::new(false) };
         client.rolled_back = 5;
-        assert_eq!([100, 107].map(|all| client.unknown_rollbacks(all, 2)), [93, 100]);
+        assert_eq!([100, 107].map(|rollbacks| client.unknown_rollbacks(rollbacks, 2)), [93, 100]);
         // BEGIN, a query, ROLLBACK.
-        client.kinds.push(client_of(50, 50, 100, 0).kinds[0]);
-        assert_eq!([55, 60].map(|all| client.unknown_rollbacks(all, 0)), [0, 5]);
+        client.kinds.push(client_with(50, 50, 100, 0).kinds[0]);
+        assert_eq!([55, 60].map(|rollbacks| client.unknown_rollbacks(rollbacks, 0)), [0, 5]);
         // Two transactions in each that counts.
         client.kinds[0].1.others = 400;
-        client.kinds.push(client_of(70, 70, 0, 0).kinds[0]);
+        client.kinds.push(client_with(70, 70, 0, 0).kinds[0]);
         assert_eq!(client.explicit_transactions(), 250);
     }
 
@@ -769,7 +798,7 @@ mod tests {
         let database = database();
         let mut nodes = nodes(&database);
         nodes.list = list(&database, &ROLES[1..2]);
-        let found = |commits: u64| {
+        let unknown_rollbacks = |commits: u64| {
             let (mut before, mut after) =
                 ([snapshot_with(0, None)], [snapshot_with(commits, None)]);
             before[0].look.state.sample.rollbacks = Some(0);
@@ -777,15 +806,17 @@ mod tests {
             let writes = StatementCounts { writes: 990, others: 1980, ..Default::default() };
             let client = Client { kinds: vec![(990, writes)], ..Client::new(false) };
             let (looks, measured) = ((&before[..], &after[..]), TrialSummary::default());
-            let seen = AllSeen::default();
-            nodes.surround(Dialect::Mysql, looks, &seen, Some(&client), &measured).unknown_rollbacks
+            let observations = NodeObservations::default();
+            nodes
+                .surround(Dialect::Mysql, looks, &observations, Some(&client), &measured)
+                .unknown_rollbacks
         };
-        assert_eq!([1000, 90].map(found), [Some(0), Some(900)]);
+        assert_eq!([1000, 90].map(unknown_rollbacks), [Some(0), Some(900)]);
     }
 
     #[test]
     fn preparing_counts_where_each_statement_is_a_commit() {
-        assert_eq!(preparing(Dialect::Postgres, 4, 2), 152);
-        assert_eq!(preparing(Dialect::Mysql, 4, 2), 0);
+        assert_eq!(preparing_commits(Dialect::Postgres, 4, 2), 152);
+        assert_eq!(preparing_commits(Dialect::Mysql, 4, 2), 0);
     }
 }

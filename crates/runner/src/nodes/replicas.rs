@@ -3,7 +3,7 @@
 //! own is written and read again, on the way that the load takes.
 
 use super::Nodes;
-use super::sampling::{Sampling, at_s};
+use super::sampling::{Sampling, window_seconds};
 use crate::databases::{self, ReachedNode, in_time};
 use crate::output;
 use crate::signals::unless_stopped;
@@ -39,20 +39,21 @@ impl Nodes<'_> {
         if replicas.is_empty() {
             return Vec::new();
         }
-        let ask = async |session: &mut AdminSession<'_>| position(session).await;
-        let asked = databases::ask_within(&primary.database.admin(), ANSWER, ask);
-        let Ok(Some(position)) = asked else { return Vec::new() };
-        let wait = |node: &&ReachedNode| {
+        let answer = databases::ask_within(&primary.database.admin(), ANSWER, async |session| {
+            position(session).await
+        });
+        let Ok(Some(position)) = answer else { return Vec::new() };
+        let notes = replicas.into_iter().filter_map(|node| {
             let (primary, node, admin) = (&primary.name, &node.name, node.database.admin());
             let wait = Wait { primary, node, position: &position, control };
-            let reached = databases::in_session(&admin, async |session| wait.run(session).await);
-            databases::run(reached).unwrap_or_else(|error| {
-                let why = error.to_string();
-                let why = why.trim_end_matches('.');
-                Some(say!(replica_not_asked, node, primary, why))
+            let waiting = databases::in_session(&admin, async |session| wait.run(session).await);
+            databases::run(waiting).unwrap_or_else(|error| {
+                let text = error.to_string();
+                let reason = text.trim_end_matches('.');
+                Some(say!(replica_not_asked, node, primary, why = reason))
             })
-        };
-        replicas.iter().filter_map(wait).collect()
+        });
+        notes.collect()
     }
 }
 
@@ -66,15 +67,15 @@ struct Wait<'a> {
 impl Wait<'_> {
     /// Waits until the node has applied all; says in a sentence what is worth knowing of that.
     async fn run(&self, session: &mut AdminSession<'_>) -> Result<Option<Message>, DbError> {
-        let (node, primary, begun) = (self.node, self.primary, now());
+        let (node, primary, began_at) = (self.node, self.primary, now());
         // It may follow no one.
-        if !in_time(begun + ANSWER, follows(session)).await? {
+        if !in_time(began_at + ANSWER, follows(session)).await? {
             return Ok(None);
         }
-        let (mut tell_at, mut stopped_at) = (begun + LONG, None);
+        let (mut tell_at, mut stopped_at) = (began_at + LONG, None);
         loop {
             let answer = in_time(now() + ANSWER, has_reached(session, self.position)).await?;
-            let waited = now() - begun;
+            let waited = now() - began_at;
             let seconds = waited as f64 / 1e9;
             match answer {
                 Some(true) if waited > LONG => {
@@ -95,9 +96,9 @@ impl Wait<'_> {
             if now() > tell_at {
                 tell_at = now() + AGAIN;
                 let cause = in_time(now() + ANSWER, standstill(session)).await?;
-                let why = cause.as_ref().map_or(String::new(), |cause| format!(": {cause}"));
+                let reason = cause.as_ref().map_or(String::new(), |cause| format!(": {cause}"));
                 output::talk(&format!(
-                    "waiting until {node} has applied what {primary} has written, {} s so far{why}",
+                    "waiting until {node} has applied what {primary} has written, {} s so far{reason}",
                     waited / SECOND
                 ));
                 stopped_at = cause.is_some().then(|| stopped_at.unwrap_or_else(now));
@@ -127,144 +128,143 @@ const READ: &str = "SELECT n FROM dyno_freshness WHERE id = 1";
 const DROP: &str = "DROP TABLE IF EXISTS dyno_freshness";
 
 #[derive(Debug, Default)]
-pub(super) struct Probed {
+pub(super) struct ProbeResult {
     /// `None` if nothing could be written or read.
-    pub(super) found: Option<Freshness>,
+    pub(super) freshness: Option<Freshness>,
     /// Statements by the node that they were sent to, each in its own transaction.
-    pub(super) asked: BTreeMap<usize, Asked>,
+    pub(super) statements: BTreeMap<usize, Asked>,
 }
 
 impl Nodes<'_> {
     /// Returns true if reads can be stale: if they may go to another node than writes, and something can be written.
     pub(super) fn is_probed(&self) -> bool {
-        let has = |role| self.list.iter().any(|node| node.role == role);
-        has(Role::ReadOnly)
+        let has_role = |role| self.list.iter().any(|node| node.role == role);
+        has_role(Role::ReadOnly)
             && match self.route {
                 Route::Primary => false,
                 Route::Endpoint | Route::Split => true,
-                Route::Spread => has(Role::Primary),
+                Route::Spread => has_role(Role::Primary),
             }
     }
 }
 
-pub(super) fn probe(nodes: &Nodes<'_>, sampling: &Sampling) -> Probed {
+pub(super) fn probe_freshness(nodes: &Nodes<'_>, sampling: &Sampling) -> ProbeResult {
     let readers = nodes.list.iter().filter(|node| node.role == Role::ReadOnly).count() as u32;
-    let (mut probed, is_spread) = (Probed::default(), nodes.route == Route::Spread);
-    let probe = Probe { nodes, sampling, probed: &mut probed, is_spread, readers };
+    let (mut result, is_spread) = (ProbeResult::default(), nodes.route == Route::Spread);
+    let probe = Probe { nodes, sampling, result: &mut result, is_spread, readers };
     // Without a loop nothing is looked for.
     let _ = block_on(probe.run());
-    probed
+    result
 }
 
 struct Probe<'a> {
     nodes: &'a Nodes<'a>,
     sampling: &'a Sampling,
-    probed: &'a mut Probed,
+    result: &'a mut ProbeResult,
     /// Set if the load only reads: writes then go to the primary, alongside it.
     is_spread: bool,
     readers: u32,
 }
 
 /// A session, and the nodes that execute what it sends.
-struct Seated<'a> {
+struct PlacedSession<'a> {
     session: AdminSession<'a>,
     writes_at: usize,
     reads_at: usize,
 }
 
 /// The session that writes, and others that read.
-type Sessions<'a> = (Seated<'a>, Vec<Seated<'a>>);
+type Sessions<'a> = (PlacedSession<'a>, Vec<PlacedSession<'a>>);
 
 impl<'a> Probe<'a> {
     async fn run(mut self) {
         // The table is there before the load begins, unless it has to be made through its way.
         if let Err(error) = self.set_up().await {
-            let why = error.to_string();
-            let text = say!(freshness_not_looked_at, why = why.trim_end_matches('.'));
-            self.sampling.tell(0.0, text);
+            let text = error.to_string();
+            let text = say!(freshness_not_looked_at, why = text.trim_end_matches('.'));
+            self.sampling.add_event(0.0, text);
             return;
         }
         while !self.sampling.is_over() && !self.sampling.is_begun() {
             sleep_until(now() + 20 * MILLISECOND).await;
         }
-        if let Some(window) = self.sampling.begun() {
-            self.follow(&window).await;
+        if let Some(window) = self.sampling.wait_for_window() {
+            self.probe_repeatedly(&window).await;
         }
-        if let Ok(mut writer) = self.writer().await {
-            let _ = self.ask(&mut writer, DROP).await;
+        if let Ok(mut writer) = self.open_writer().await {
+            let _ = self.execute(&mut writer, DROP).await;
             writer.session.close().await;
         }
     }
 
-    async fn writer(&self) -> Result<Seated<'a>, DbError> {
+    async fn open_writer(&self) -> Result<PlacedSession<'a>, DbError> {
         if !self.is_spread {
             return self.open(0).await;
         }
         let node = self.nodes.load.writable();
-        let session = asked_in_time(self.nodes.load.primary_admin().connect(0)).await?;
-        Ok(Seated { session, writes_at: node, reads_at: node })
+        let session = answer_in_time(self.nodes.load.primary_admin().connect(0)).await?;
+        Ok(PlacedSession { session, writes_at: node, reads_at: node })
     }
 
     /// A session of the load's own way.
-    async fn open(&self, number: u32) -> Result<Seated<'a>, DbError> {
+    async fn open(&self, number: u32) -> Result<PlacedSession<'a>, DbError> {
         let load = self.nodes.load;
         let reads_at = load.reads_at(number);
         let writes_at = match self.nodes.route {
             Route::Split => load.writable(),
             _ => reads_at,
         };
-        Ok(Seated {
-            session: asked_in_time(load.admin().connect(number)).await?,
+        Ok(PlacedSession {
+            session: answer_in_time(load.admin().connect(number)).await?,
             writes_at,
             reads_at,
         })
     }
 
     async fn set_up(&mut self) -> Result<(), DbError> {
-        let mut writer = self.writer().await?;
-        self.ask(&mut writer, CREATE).await?;
+        let mut writer = self.open_writer().await?;
+        self.execute(&mut writer, CREATE).await?;
         // A run that was killed has left its row.
-        self.ask(&mut writer, "DELETE FROM dyno_freshness").await?;
-        self.ask(&mut writer, "INSERT INTO dyno_freshness (id, n) VALUES (1, 0)").await?;
+        self.execute(&mut writer, "DELETE FROM dyno_freshness").await?;
+        self.execute(&mut writer, "INSERT INTO dyno_freshness (id, n) VALUES (1, 0)").await?;
         writer.session.close().await;
         Ok(())
     }
 
     async fn connect(&self) -> Result<Sessions<'a>, DbError> {
-        let writer = self.writer().await?;
-        let mut others = Vec::new();
+        let writer = self.open_writer().await?;
+        let mut readers = Vec::new();
         for number in 0..self.readers {
-            others.push(self.open(number).await?);
+            readers.push(self.open(number).await?);
         }
-        Ok((writer, others))
+        Ok((writer, readers))
     }
 
-    async fn follow(&mut self, window: &Window) {
+    async fn probe_repeatedly(&mut self, window: &Window) {
         let mut sessions: Option<Sessions<'a>> = None;
-        let mut is_told = false;
+        let mut is_reported = false;
         let mut turn = 0;
         while !self.sampling.is_over() {
-            let asked = match &mut sessions {
+            let outcome = match &mut sessions {
                 Some(sessions) => self.turn(sessions, turn).await,
                 None => self.connect().await.map(|opened| sessions = Some(opened)),
             };
             turn += 1;
-            if let Err(error) = asked {
+            if let Err(error) = outcome {
                 // A node is away: the next turn looks whether it is back.
                 sessions = None;
-                if !is_told {
-                    let why = error.to_string();
-                    let why = why.trim_end_matches('.');
-                    let text = say!(freshness_not_looked_at, why);
-                    self.sampling.tell(at_s(now(), window), text);
+                if !is_reported {
+                    let text = error.to_string();
+                    let text = say!(freshness_not_looked_at, why = text.trim_end_matches('.'));
+                    self.sampling.add_event(window_seconds(now(), window), text);
                 }
-                is_told = true;
+                is_reported = true;
             }
             sleep_until(now() + EVERY).await;
         }
-        if let Some((writer, others)) = sessions {
-            for seated in others.into_iter().chain([writer]) {
-                seated.session.close().await;
+        if let Some((writer, readers)) = sessions {
+            for placed in readers.into_iter().chain([writer]) {
+                placed.session.close().await;
             }
         }
     }
@@ -272,58 +272,61 @@ impl<'a> Probe<'a> {
     /// Writes once and reads it, in turns with the same session and with another one.
     async fn turn(
         &mut self,
-        (writer, others): &mut Sessions<'a>,
+        (writer, readers): &mut Sessions<'a>,
         turn: u64,
     ) -> Result<(), DbError> {
         let value = turn + 1;
         let write = format!("UPDATE dyno_freshness SET n = {value} WHERE id = 1");
-        self.ask(writer, &write).await?;
+        self.execute(writer, &write).await?;
         let written = now();
-        let count = others.len() as u64;
+        let reader_count = readers.len() as u64;
         // Without a read-only session of its own the writer reads nothing of a load that only reads.
-        let is_same = !self.is_spread && turn.is_multiple_of(2);
-        let reader = match is_same || count == 0 {
-            true => writer,
-            false => &mut others[(turn / 2 % count) as usize],
+        let is_same_session = !self.is_spread && turn.is_multiple_of(2);
+        let reader = if is_same_session || reader_count == 0 {
+            writer
+        } else {
+            &mut readers[(turn / 2 % reader_count) as usize]
         };
         let mut missed = None;
         loop {
-            let asked = now();
-            let shown = self.read(reader).await?;
-            if shown.is_some_and(|shown| shown >= value) {
+            let asked_at = now();
+            let read_value = self.read(reader).await?;
+            if read_value.is_some_and(|read_value| read_value >= value) {
                 break;
             }
-            missed = Some(asked.saturating_sub(written));
+            missed = Some(asked_at.saturating_sub(written));
             if now() > written + LONGEST || self.sampling.is_over() {
                 break;
             }
             // The longer it takes, the less often: a replica that is far behind has enough to do.
             sleep_until(now() + FIRST_STEP.max((now() - written) / LESS_OFTEN)).await;
         }
-        let found = self.probed.found.get_or_insert_default();
-        let (asked, stale) = match is_same {
-            true => (&mut found.asked, &mut found.stale),
-            false => (&mut found.asked_other, &mut found.stale_other),
+        let freshness = self.result.freshness.get_or_insert_default();
+        let (reads, stale) = if is_same_session {
+            (&mut freshness.asked, &mut freshness.stale)
+        } else {
+            (&mut freshness.asked_other, &mut freshness.stale_other)
         };
-        *asked += 1;
+        *reads += 1;
         if let Some(missed) = missed {
             *stale += 1;
             let missed_ms = missed as f64 / 1e6;
-            found.stale_max_ms = Some(found.stale_max_ms.map_or(missed_ms, |m| m.max(missed_ms)));
+            freshness.stale_max_ms =
+                Some(freshness.stale_max_ms.map_or(missed_ms, |m| m.max(missed_ms)));
         }
         Ok(())
     }
 
-    async fn ask(&mut self, seated: &mut Seated<'_>, sql: &str) -> Result<(), DbError> {
-        *self.probed.asked.entry(seated.writes_at).or_default() += Asked::one(sql);
-        asked_in_time(seated.session.query(sql, &mut Discard)).await.map(drop)
+    async fn execute(&mut self, placed: &mut PlacedSession<'_>, sql: &str) -> Result<(), DbError> {
+        *self.result.statements.entry(placed.writes_at).or_default() += Asked::one(sql);
+        answer_in_time(placed.session.query(sql, &mut Discard)).await.map(drop)
     }
 
     /// The value that a read shows; `None` if the row or its table is not there yet.
-    async fn read(&mut self, seated: &mut Seated<'_>) -> Result<Option<u64>, DbError> {
-        *self.probed.asked.entry(seated.reads_at).or_default() += Asked::one(READ);
+    async fn read(&mut self, placed: &mut PlacedSession<'_>) -> Result<Option<u64>, DbError> {
+        *self.result.statements.entry(placed.reads_at).or_default() += Asked::one(READ);
         let mut table = AnswerTable::default();
-        match asked_in_time(seated.session.query(READ, &mut table)).await {
+        match answer_in_time(placed.session.query(READ, &mut table)).await {
             Ok(_) => Ok(table.single().and_then(|text| text.parse().ok())),
             // No such table, in the words of both.
             Err(error) if error.errno() == 1146 || error.sqlstate() == "42P01" => Ok(None),
@@ -332,9 +335,9 @@ impl<'a> Probe<'a> {
     }
 }
 
-async fn asked_in_time<T>(
+async fn answer_in_time<T>(
     question: impl Future<Output = Result<T, DbError>>,
 ) -> Result<T, DbError> {
-    let answered = unless_stopped(in_time(now() + PATIENCE, question)).await;
-    answered.unwrap_or_else(|| Err(databases::stopped()))
+    let answer = unless_stopped(in_time(now() + PATIENCE, question)).await;
+    answer.unwrap_or_else(|| Err(databases::stopped()))
 }

@@ -2,7 +2,7 @@
 //! the load know nothing of it.
 
 use super::replicas;
-use super::{AllSeen, Nodes, watch_usage};
+use super::{NodeObservations, Nodes, watch_usage};
 use crate::databases::{ReachedNode, ServerPlace};
 use crate::signals::unless_stopped;
 use dyno_core::{AdminDriver, AdminSession, Cause, DbError, MILLISECOND, Nanos, SECOND};
@@ -41,7 +41,7 @@ impl Sampling {
     }
 
     /// Waits until the trial begins; `None` when it never does.
-    pub(super) fn begun(&self) -> Option<Window> {
+    pub(super) fn wait_for_window(&self) -> Option<Window> {
         loop {
             match self.window.get() {
                 Some(window) => break Some(*window),
@@ -60,7 +60,7 @@ impl Sampling {
         self.is_over.store(true, Ordering::Relaxed);
     }
 
-    pub(super) fn tell(&self, at_s: f64, text: Message) {
+    pub(super) fn add_event(&self, at_s: f64, text: Message) {
         let event = Event { at_s: Some(at_s), ..Event::new(EventKind::Server, text) };
         self.events.lock().unwrap_or_else(PoisonError::into_inner).push(event);
     }
@@ -73,62 +73,64 @@ impl Sampling {
 /// Does `work` while a thread for each node samples it and another one looks how fresh reads are, and
 /// returns what all have found; events are left in `sampling`. Embedded databases have no server to ask,
 /// and another session would be in the way of the others.
-pub(crate) fn sampled<T>(
+pub(crate) fn sample_during<T>(
     nodes: &Nodes<'_>,
     series: NodeSeries,
     sampling: &Sampling,
     work: impl FnOnce() -> T,
-) -> (T, AllSeen) {
+) -> (T, NodeObservations) {
     if !nodes.is_sampled {
-        return (work(), AllSeen::default());
+        return (work(), NodeObservations::default());
     }
     let series = Mutex::new(Some(series));
     std::thread::scope(|scope| {
-        let thread = |name: &str| std::thread::Builder::new().name(name.to_owned());
-        let sample = |node| {
+        let new_thread = |name: &str| std::thread::Builder::new().name(name.to_owned());
+        let samplers = nodes.list.iter().map(|node| {
             if nodes.is_passthrough(node) {
                 return None;
             }
             let sampler = Sampler {
                 node,
                 name: nodes.name(node),
-                is_named: nodes.is_several(),
+                is_named: nodes.has_several_nodes(),
                 sampling,
                 series: &series,
                 host: None,
                 questions: Questions::new(node.server.process().is_none()),
                 last: None,
-                seen: ServerWindow::default(),
+                observation: ServerWindow::default(),
                 is_silent: false,
                 asked_at: 0,
             };
             let run = move || sampler.run(&node.database.admin());
-            thread("sampler").spawn_scoped(scope, run).ok()
-        };
-        let samplers: Vec<_> = nodes.list.iter().map(sample).collect();
-        let probe = || thread("freshness").spawn_scoped(scope, || replicas::probe(nodes, sampling));
-        let probe = nodes.is_probed().then(probe).and_then(Result::ok);
-        let is_local = |node: &ReachedNode| node.server != ServerPlace::Unknown;
-        let cpu = || thread("server cpu").spawn_scoped(scope, || watch_usage(nodes, sampling));
-        let cpu = nodes.list.iter().any(is_local).then(cpu).and_then(Result::ok);
+            new_thread("sampler").spawn_scoped(scope, run).ok()
+        });
+        let samplers: Vec<_> = samplers.collect();
+        let probe = || replicas::probe_freshness(nodes, sampling);
+        let probe = nodes.is_probed().then(|| new_thread("freshness").spawn_scoped(scope, probe));
+        let probe = probe.and_then(Result::ok);
+        let is_local = nodes.list.iter().any(|node| node.server != ServerPlace::Unknown);
+        let watch = || watch_usage(nodes, sampling);
+        let watcher = is_local.then(|| new_thread("server cpu").spawn_scoped(scope, watch));
+        let watcher = watcher.and_then(Result::ok);
         // Also when `work` panics: else the scope would wait for ever.
-        let over = Over(&sampling.is_over);
-        let done = work();
+        let over = EndOnDrop(&sampling.is_over);
+        let result = work();
         drop(over);
-        let seen = samplers.into_iter().map(|thread| thread?.join().ok());
-        let nodes = seen.map(Option::unwrap_or_default).collect();
+        let windows = samplers.into_iter().map(|thread| thread?.join().ok());
+        let nodes = windows.map(Option::unwrap_or_default).collect();
         let probed = probe.and_then(|thread| thread.join().ok()).unwrap_or_default();
-        let used = cpu.and_then(|thread| thread.join().ok()).unwrap_or_default();
-        let mut all = AllSeen { nodes, used, freshness: probed.found };
-        all.leave_out(&probed.asked);
-        (done, all)
+        let usages = watcher.and_then(|thread| thread.join().ok()).unwrap_or_default();
+        let mut observations = NodeObservations { nodes, usages, freshness: probed.freshness };
+        observations.leave_out(&probed.statements);
+        (result, observations)
     })
 }
 
 /// Says that the trial is over when it is dropped.
-pub(crate) struct Over<'a>(pub(crate) &'a AtomicBool);
+pub(crate) struct EndOnDrop<'a>(pub(crate) &'a AtomicBool);
 
-impl Drop for Over<'_> {
+impl Drop for EndOnDrop<'_> {
     fn drop(&mut self) {
         self.0.store(true, Ordering::Relaxed);
     }
@@ -145,7 +147,7 @@ struct Sampler<'a> {
     host: Option<HostSampler>,
     questions: Questions,
     last: Option<Sample>,
-    seen: ServerWindow,
+    observation: ServerWindow,
     /// Set while the node doesn't answer: that is told once.
     is_silent: bool,
     asked_at: Nanos,
@@ -154,16 +156,16 @@ struct Sampler<'a> {
 impl Sampler<'_> {
     fn run(mut self, driver: &AdminDriver<'_>) -> ServerWindow {
         // Embedded databases have no server to ask.
-        let Some(window) = self.sampling.begun().filter(|_| !driver.blocks()) else {
-            return self.seen;
+        let Some(window) = self.sampling.wait_for_window().filter(|_| !driver.blocks()) else {
+            return self.observation;
         };
         // Without a loop there are no samples.
-        let _ = block_on(self.follow(driver, window));
-        self.seen.asked = self.questions.asked;
-        self.seen
+        let _ = block_on(self.sample_repeatedly(driver, window));
+        self.observation.asked = self.questions.asked;
+        self.observation
     }
 
-    async fn follow(&mut self, driver: &AdminDriver<'_>, window: Window) {
+    async fn sample_repeatedly(&mut self, driver: &AdminDriver<'_>, window: Window) {
         self.host = self.node.same_host.then(|| HostSampler::new(now()));
         let mut session = None;
         let mut due = now();
@@ -178,22 +180,23 @@ impl Sampler<'_> {
                 break;
             }
             self.asked_at = now();
-            let asked = unless_stopped(timeout(now() + PATIENCE, self.ask(driver, &mut session)));
-            match asked.await.unwrap_or(Err(Elapsed)) {
-                Ok(Ok((sample, refused))) => self.take(&window, sample, refused),
+            let question =
+                unless_stopped(timeout(now() + PATIENCE, self.take_sample(driver, &mut session)));
+            match question.await.unwrap_or(Err(Elapsed)) {
+                Ok(Ok((sample, unreadable))) => self.record(&window, sample, unreadable),
                 Ok(Err(error)) => {
                     // A session may be ended for any reason: the node is down if it takes no other one.
                     let is_refused = error.cause() == Cause::Unreachable;
                     if is_refused || error.cause() == Cause::Lost && self.is_silent {
-                        self.seen.down.get_or_insert_with(|| error.to_string().into());
+                        self.observation.down.get_or_insert_with(|| error.to_string().into());
                     }
-                    self.silent(
+                    self.note_silence(
                         &window,
                         error.to_string().trim_end_matches('.').into(),
                         &mut session,
                     );
                 }
-                Err(_) => self.silent(&window, say!(sample_too_slow), &mut session),
+                Err(_) => self.note_silence(&window, say!(sample_too_slow), &mut session),
             }
             if is_over {
                 break;
@@ -206,7 +209,7 @@ impl Sampler<'_> {
         }
     }
 
-    async fn ask<'d>(
+    async fn take_sample<'d>(
         &mut self,
         driver: &AdminDriver<'d>,
         session: &mut Option<AdminSession<'d>>,
@@ -219,26 +222,26 @@ impl Sampler<'_> {
     }
 
     /// The session is given up; the next sample is asked in another one.
-    fn silent<S>(&mut self, window: &Window, why: Message, session: &mut Option<S>) {
+    fn note_silence<S>(&mut self, window: &Window, reason: Message, session: &mut Option<S>) {
         *session = None;
         if !self.is_silent {
-            self.tell(at_s(now(), window), say!(server_silent, why));
+            self.add_event(window_seconds(now(), window), say!(server_silent, why = reason));
         }
         self.is_silent = true;
     }
 
-    fn take(&mut self, window: &Window, mut sample: Sample, refused: Vec<Message>) {
+    fn record(&mut self, window: &Window, mut sample: Sample, unreadable: Vec<Message>) {
         let at = now();
-        let at_s = at_s(at, window);
+        let at_s = window_seconds(at, window);
         self.is_silent = false;
-        self.seen.not_readable.extend(refused);
+        self.observation.not_readable.extend(unreadable);
         let before = self.last.as_ref();
         for text in before.map(|before| sample.events(before)).unwrap_or_default() {
-            self.tell(at_s, text);
+            self.add_event(at_s, text);
         }
         match before {
             Some(before) if sample.was_restarted(before) => {
-                self.seen.down.get_or_insert_with(server_restarted);
+                self.observation.down.get_or_insert_with(server_restarted);
             }
             Some(before) => sample.stays_started(before),
             None => {}
@@ -252,53 +255,54 @@ impl Sampler<'_> {
         }
         drop(series);
         if at >= window.opens && at <= window.closes.saturating_add(EVERY / 2) {
-            self.note(&sample);
+            self.add_to_window(&sample);
         }
         self.last = Some(sample);
     }
 
-    fn tell(&self, at_s: f64, text: Message) {
-        let text = match self.is_named {
-            true => Message::joined(&[self.name.into(), text], ": ", "："),
-            false => text,
+    fn add_event(&self, at_s: f64, text: Message) {
+        let text = if self.is_named {
+            Message::joined(&[self.name.into(), text], ": ", "：")
+        } else {
+            text
         };
-        self.sampling.tell(at_s, text);
+        self.sampling.add_event(at_s, text);
     }
 
     /// A sample of the window.
-    fn note(&mut self, sample: &Sample) {
-        let seen = &mut self.seen;
-        match &seen.closed {
-            None => seen.opened = Some(sample.clone()),
+    fn add_to_window(&mut self, sample: &Sample) {
+        let observation = &mut self.observation;
+        match &observation.closed {
+            None => observation.opened = Some(sample.clone()),
             Some(before) => {
                 if let Some(ended) = sample.has_checkpointed(before) {
-                    *seen.checkpoints.get_or_insert(0) += u64::from(ended);
+                    *observation.checkpoints.get_or_insert(0) += u64::from(ended);
                 }
             }
         }
-        seen.commit_settings.extend(sample.commit_settings.clone());
+        observation.commit_settings.extend(sample.commit_settings.clone());
         for work in &sample.background {
-            if !seen.background.contains(work) {
-                seen.background.push(work.clone());
+            if !observation.background.contains(work) {
+                observation.background.push(work.clone());
             }
         }
         for (replica, &lag_s) in &sample.lag_s {
-            seen.lags_s.entry(replica.clone()).or_default().push(lag_s);
+            observation.lags_s.entry(replica.clone()).or_default().push(lag_s);
         }
-        seen.closed = Some(sample.clone());
+        observation.closed = Some(sample.clone());
     }
 }
 
 /// When the next sample is due: at whole seconds of the window, and at its end.
 fn next(now: Nanos, window: &Window) -> Nanos {
-    let whole = match now.checked_sub(window.opens) {
+    let next_second = match now.checked_sub(window.opens) {
         Some(gone) => window.opens + (gone / EVERY + 1) * EVERY,
         None => window.opens - (window.opens - now - 1) / EVERY * EVERY,
     };
-    if now < window.closes { whole.min(window.closes) } else { whole }
+    if now < window.closes { next_second.min(window.closes) } else { next_second }
 }
 
-pub(super) fn at_s(at: Nanos, window: &Window) -> f64 {
+pub(super) fn window_seconds(at: Nanos, window: &Window) -> f64 {
     (at as f64 - window.opens as f64) / 1e9
 }
 
@@ -318,7 +322,7 @@ mod tests {
         while due.len() < 6 {
             due.push(next(due[due.len() - 1], &window));
         }
-        let wanted = [
+        let expected = [
             10 * SECOND,
             10 * SECOND + 7,
             11 * SECOND + 7,
@@ -326,7 +330,7 @@ mod tests {
             13 * SECOND + 7,
             14 * SECOND,
         ];
-        assert_eq!(due, wanted);
+        assert_eq!(due, expected);
         assert_eq!(next(14 * SECOND, &window), 14 * SECOND + 7, "after the end it goes on");
     }
 }

@@ -10,7 +10,7 @@ use dyno_facts::{
     RunHeader, StepAction, TrialIdentity, TrialStatus, TrialSummary,
 };
 use dyno_judge::evidence::{Call, Naming};
-use dyno_judge::findings::verdict::sessions_of;
+use dyno_judge::findings::verdict::continued_sessions;
 use dyno_judge::{JudgedFamily, Judgment, Rule};
 use dyno_store::{Run, RunData, TrialData};
 use dyno_suite::{Overrides, Plan, Suite};
@@ -34,20 +34,20 @@ fn new_run(dir: &Path) -> Run {
 }
 
 /// A run of this plan before its first trial.
-fn nothing(plan: &Plan) -> RunData {
+fn empty_run(plan: &Plan) -> RunData {
     let mut header = RunHeader::new("s", Vec::new(), 1);
     plan.store(&mut header);
-    of_header(header)
+    run_with_header(header)
 }
 
-fn of_header(header: RunHeader) -> RunData {
+fn run_with_header(header: RunHeader) -> RunData {
     let (path, trials, events, warnings) =
         (PathBuf::from("run"), Vec::new(), Vec::new(), Vec::new());
     RunData { path, header, trials, events, is_growing: true, warnings }
 }
 
-fn judged(run: &RunData) -> Judgment {
-    Judgment::of(std::slice::from_ref(run), &[], &[], &Naming::default())
+fn judge(run: &RunData) -> Judgment {
+    Judgment::from_runs(std::slice::from_ref(run), &[], &[], &Naming::default())
 }
 
 fn trials(plan: &Plan) -> Vec<(&PlanStep, &PlannedTrial)> {
@@ -71,7 +71,7 @@ fn identity(step: &PlanStep, trial: &PlannedTrial) -> TrialIdentity {
 }
 
 /// A complete trial as it was decided.
-fn done(
+fn complete_trial(
     step: &PlanStep,
     trial: &PlannedTrial,
     purpose: Purpose,
@@ -99,44 +99,45 @@ fn add(run: &mut RunData, mut summary: TrialSummary) {
 }
 
 /// Goes through the plan as the runner does. `tps` is requested the throughput of a trial. After
-/// `most` trials it is interrupted.
+/// `max_trials` trials it is interrupted.
 fn go(
     plan: &Plan,
     run: &mut RunData,
-    most: usize,
+    max_trials: usize,
     tps: impl Fn(&PlanStep, &PlannedTrial) -> f64,
 ) -> Vec<String> {
-    go_timed(plan, run, most, (10.0, 10.0), tps)
+    go_timed(plan, run, max_trials, (10.0, 10.0), tps)
 }
 
 /// Executes the plan with windows of these seconds, and trials that take these seconds in all.
 fn go_timed(
     plan: &Plan,
     run: &mut RunData,
-    most: usize,
+    max_trials: usize,
     times: (f64, f64),
     tps: impl Fn(&PlanStep, &PlannedTrial) -> f64,
 ) -> Vec<String> {
-    go_changed(plan, run, most, times, tps, |_| {})
+    go_changed(plan, run, max_trials, times, tps, |_| {})
 }
 
 /// Executes the plan with trials that have something peculiar.
 fn go_changed(
     plan: &Plan,
     run: &mut RunData,
-    most: usize,
+    max_trials: usize,
     (window_s, took_s): (f64, f64),
     tps: impl Fn(&PlanStep, &PlannedTrial) -> f64,
     change: impl Fn(&mut TrialSummary),
 ) -> Vec<String> {
     let mut schedule = Schedule::new(plan, run);
     let mut executed = Vec::new();
-    while executed.len() < most
+    while executed.len() < max_trials
         && let Some((step, turn)) = schedule.next(run)
     {
         match turn {
             Turn::Run(trial, purpose) => {
-                let mut summary = done(step, &trial, purpose, window_s, tps(step, &trial));
+                let mut summary =
+                    complete_trial(step, &trial, purpose, window_s, tps(step, &trial));
                 change(&mut summary);
                 add(run, summary);
                 if schedule::is_timed(plan, step) {
@@ -144,18 +145,18 @@ fn go_changed(
                 }
                 executed.push(step.id.clone());
             }
-            Turn::RunTogether(all) => {
-                for (step, trial) in all {
+            Turn::RunTogether(together) => {
+                for (step, trial) in together {
                     let tps = tps(step, &trial);
-                    let mut summary = done(step, &trial, Purpose::Measure, window_s, tps);
+                    let mut summary = complete_trial(step, &trial, Purpose::Measure, window_s, tps);
                     set_cost(&mut summary, tps);
                     change(&mut summary);
                     add(run, summary);
                     executed.push(step.id.clone());
                 }
             }
-            Turn::Skip(why) => {
-                run.header.skipped.insert(step.id.clone(), why);
+            Turn::Skip(reason) => {
+                run.header.skipped.insert(step.id.clone(), reason);
             }
             Turn::Data | Turn::Over => {}
         }
@@ -180,28 +181,28 @@ const TOGETHER: &str = "workers = [1, 8]\nduration_s = 20\n\
 fn targets_are_measured_together_at_a_share_of_what_the_slower_one_can_until_it_is_decided() {
     let plan = plan(TOGETHER);
     let tps = |step: &PlanStep, _: &PlannedTrial| if step.target == "b" { 900.0 } else { 1_000.0 };
-    let whole = go(&plan, &mut nothing(&plan), usize::MAX, tps);
-    let of_level = |level: &str| -> Vec<&str> {
-        let own = whole.iter().filter_map(|id| id.split_once(level));
-        own.map(|(_, tail)| tail).collect()
+    let all_steps = go(&plan, &mut empty_run(&plan), usize::MAX, tps);
+    let steps_of_level = |level: &str| -> Vec<&str> {
+        let steps = all_steps.iter().filter_map(|id| id.split_once(level));
+        steps.map(|(_, tail)| tail).collect()
     };
     // The fewest pairs have decided.
     let repeats: Vec<String> = (2..18).map(|trial| format!("/repeat={}", trial / 2)).collect();
     for level in ["workers=1", "workers=8"] {
-        let made = of_level(level);
-        assert_eq!(made[..2], ["/calibrate/repeat=1"; 2], "{whole:?}");
-        assert_eq!(made[2..], repeats, "{whole:?}");
+        let steps = steps_of_level(level);
+        assert_eq!(steps[..2], ["/calibrate/repeat=1"; 2], "{all_steps:?}");
+        assert_eq!(steps[2..], repeats, "{all_steps:?}");
     }
-    let mut run = nothing(&plan);
+    let mut run = empty_run(&plan);
     go(&plan, &mut run, usize::MAX, tps);
     let rates = run.trials.iter().map(|trial| trial.summary.rate_per_s);
     let rates: Vec<f64> = rates.flatten().collect();
     assert!(!rates.is_empty() && rates.iter().all(|rate| *rate == 220.0), "{rates:?}");
     for cut in [1, 2, 4, 6] {
-        let mut run = nothing(&plan);
+        let mut run = empty_run(&plan);
         let mut executed = go(&plan, &mut run, cut, tps);
         executed.extend(go(&plan, &mut run, usize::MAX, tps));
-        assert_eq!(executed, whole, "cut after {cut}");
+        assert_eq!(executed, all_steps, "cut after {cut}");
     }
 }
 
@@ -217,7 +218,7 @@ fn noisy(step: &PlanStep, trial: &PlannedTrial) -> f64 {
 #[test]
 fn pairs_end_where_the_half_width_is_reached() {
     let plan = plan(COMPARE);
-    let mut run = nothing(&plan);
+    let mut run = empty_run(&plan);
     let executed = go(&plan, &mut run, usize::MAX, noisy);
     let count = |level: &str| executed.iter().filter(|id| id.contains(level)).count();
     assert_eq!((count("workers=1/"), count("workers=8/")), (2 * 6, 2 * 10));
@@ -240,7 +241,7 @@ fn settled(plan: &Plan, run: &RunData) -> BTreeSet<String> {
 fn pairs_of_an_open_loop_end_by_the_percentile_that_is_judged() {
     let plan = plan(&COMPARE.replace("workers = [1, 8]", "workers = 8\nrate = 1000"));
     let executed = |tps: fn(&PlanStep, &PlannedTrial) -> f64| {
-        go(&plan, &mut nothing(&plan), usize::MAX, tps).len()
+        go(&plan, &mut empty_run(&plan), usize::MAX, tps).len()
     };
     assert_eq!(executed(|_, _| 1_000.0), 2 * 6);
     // The throughput is the same but for 0.1%; the percentile is not.
@@ -254,7 +255,7 @@ fn pairs_of_an_open_loop_end_by_the_percentile_that_is_judged() {
 #[test]
 fn pairs_end_where_they_are_decided() {
     let plan = plan(&COMPARE.replace("half_width = \"2%\"", "until_decided = true"));
-    let mut run = nothing(&plan);
+    let mut run = empty_run(&plan);
     // B is 1% faster at 1 worker, which is certain; at 8 it varies too much.
     go(&plan, &mut run, usize::MAX, noisy);
     let skipped = &run.header.skipped;
@@ -265,20 +266,20 @@ fn pairs_end_where_they_are_decided() {
 #[test]
 fn pairs_are_not_decided_where_a_check_takes_the_verdict_away() {
     let plan = plan(&COMPARE.replace("half_width = \"2%\"", "until_decided = true"));
-    let ended = |change: fn(&mut TrialSummary)| {
-        let mut run = nothing(&plan);
-        let of_first = |trial: &mut TrialSummary| {
+    let end_reason = |change: fn(&mut TrialSummary)| {
+        let mut run = empty_run(&plan);
+        let change_first = |trial: &mut TrialSummary| {
             if trial.repeat == 1 {
                 change(trial);
             }
         };
-        go_changed(&plan, &mut run, usize::MAX, (10.0, 10.0), noisy, of_first);
+        go_changed(&plan, &mut run, usize::MAX, (10.0, 10.0), noisy, change_first);
         run.header.skipped.get("e/b/workers=1/repeat=7").map(ToString::to_string)
     };
-    let said = ended(|trial| trial.counts.started += 1_000).expect("no more pairs");
-    assert!(said.starts_with("Ended after 6 pairs without a verdict: "), "{said}");
+    let reason = end_reason(|trial| trial.counts.started += 1_000).expect("no more pairs");
+    assert!(reason.starts_with("Ended after 6 pairs without a verdict: "), "{reason}");
     // What further pairs may outweigh lets them be made.
-    let stopped = ended(|trial| {
+    let stopped = end_reason(|trial| {
         trial.conditions.generator.hiccup_max_us = Some(4e6);
         trial.latency.max_us = 4e6;
     });
@@ -289,7 +290,7 @@ fn pairs_are_not_decided_where_a_check_takes_the_verdict_away() {
 fn what_has_ended_is_skipped_for_all_pairs_that_are_left() {
     let text = COMPARE.replace("half_width = \"2%\"", "until_decided = true");
     let plan = plan(&text.replace("6..10", "6..200"));
-    let mut run = nothing(&plan);
+    let mut run = empty_run(&plan);
     go(&plan, &mut run, usize::MAX, |step, _| if step.target == "b" { 2_000.0 } else { 1_000.0 });
     assert_eq!(run.header.skipped.len(), 2 * 2 * 194, "two levels of two targets");
 }
@@ -298,22 +299,30 @@ fn what_has_ended_is_skipped_for_all_pairs_that_are_left() {
 fn a_verdict_is_proven_among_all_load_levels_before_it_ends_pairs() {
     // B is faster by 6%, which is not an equivalence on the way.
     let text = COMPARE.replace("half_width = \"2%\"", "until_decided = true");
-    let ended = |workers: &str| {
+    let pairs_and_calls = |workers: &str| {
         let plan = plan(&text.replace("workers = [1, 8]", workers));
-        let mut run = nothing(&plan);
+        let mut run = empty_run(&plan);
         go(&plan, &mut run, usize::MAX, |step, trial| {
             if step.target == "b" { 1_000.0 + 30.0 * f64::from(trial.repeat % 3) } else { 970.0 }
         });
-        let judged = judged(&run);
-        let comparisons = &judged.verdicts.comparisons;
-        assert!(comparisons.iter().all(|of| of.vetoes.is_empty()), "{:?}", comparisons[0].vetoes);
-        comparisons.iter().map(|of| (of.pairs.len(), of.rows[0].call)).collect()
+        let judgment = judge(&run);
+        let comparisons = &judgment.verdicts.comparisons;
+        assert!(
+            comparisons.iter().all(|comparison| comparison.vetoes.is_empty()),
+            "{:?}",
+            comparisons[0].vetoes
+        );
+        comparisons
+            .iter()
+            .map(|comparison| (comparison.pairs.len(), comparison.rows[0].call))
+            .collect()
     };
-    let [one, many]: [Vec<_>; 2] = [ended("workers = 1"), ended("workers = [1, 2, 4, 8]")];
+    let [single, many]: [Vec<_>; 2] =
+        [pairs_and_calls("workers = 1"), pairs_and_calls("workers = [1, 2, 4, 8]")];
     assert_eq!(many.len(), 4);
-    for of in &many {
-        assert!(of.0 > one[0].0, "{one:?} {many:?}");
-        assert_eq!(of.1, Call::Faster, "what is decided is so in the paper");
+    for many_pairs in &many {
+        assert!(many_pairs.0 > single[0].0, "{single:?} {many:?}");
+        assert_eq!(many_pairs.1, Call::Faster, "what is decided is so in the paper");
     }
 }
 
@@ -340,7 +349,7 @@ impl JudgedFamily for Passes {
         PassFacts::FAMILY
     }
 
-    fn judged(&self) -> Option<&'static [Metric]> {
+    fn judged_metrics(&self) -> Option<&'static [Metric]> {
         Some(&[Metric::TotalS])
     }
 
@@ -356,9 +365,9 @@ impl JudgedFamily for Passes {
 #[test]
 fn times_that_were_cut_off_end_pairs_only_where_they_prove_something() {
     dyno_judge::register(vec![&Passes]);
-    let ended = |stop: &str, cut_off: &[&str]| {
+    let end_reason = |stop: &str, cut_off: &[&str]| {
         let plan = plan(&COMPARE.replace("half_width = \"2%\"", stop));
-        let mut run = nothing(&plan);
+        let mut run = empty_run(&plan);
         go_changed(&plan, &mut run, usize::MAX, (10.0, 10.0), noisy, |trial| {
             let is_cut_off = cut_off.contains(&trial.target.as_str());
             let metrics = PassMetrics { total_s: 1e4 / trial.tps };
@@ -370,37 +379,40 @@ fn times_that_were_cut_off_end_pairs_only_where_they_prove_something() {
                        don't change.";
     // B is 1% faster at 1 worker. What A has at least, it is faster by at least that.
     for stop in ["until_decided = true", "half_width = \"2%\""] {
-        assert_eq!(ended(stop, &["a", "b"]).as_deref(), Some(only_bounds), "{stop}");
+        assert_eq!(end_reason(stop, &["a", "b"]).as_deref(), Some(only_bounds), "{stop}");
     }
-    assert_eq!(ended("until_decided = true", &["a"]).as_deref(), Some("Decided after 6 pairs."));
-    assert_eq!(ended("half_width = \"2%\"", &["a"]).as_deref(), Some(only_bounds));
-    let whole = ended("half_width = \"2%\"", &[]);
-    assert!(whole.is_some_and(|why| why.starts_with("Half-width")));
+    assert_eq!(
+        end_reason("until_decided = true", &["a"]).as_deref(),
+        Some("Decided after 6 pairs.")
+    );
+    assert_eq!(end_reason("half_width = \"2%\"", &["a"]).as_deref(), Some(only_bounds));
+    let reason = end_reason("half_width = \"2%\"", &[]);
+    assert!(reason.is_some_and(|reason| reason.starts_with("Half-width")));
 }
 
 #[test]
 fn a_later_run_goes_on_with_the_pairs_of_an_earlier_one() {
     let text = COMPARE.replace("half_width = \"2%\"", "until_decided = true");
     let plan = plan(&text.replace("workers = [1, 8]", "workers = 1"));
-    let mut first = nothing(&plan);
+    let mut first = empty_run(&plan);
     let mut header = first.header.clone();
     assert_eq!(go(&plan, &mut first, 8, noisy).len(), 8);
-    header.continues = sessions_of(&first).expect("sessions");
+    header.continues = continued_sessions(&first).expect("sessions");
     assert_eq!(header.continues[0].comparisons[0].metrics["tps"].len(), 4);
-    let mut second = of_header(header.clone());
+    let mut second = run_with_header(header.clone());
     let executed = go(&plan, &mut second, usize::MAX, noisy);
     // Six alone would be the fewest; four are there, and a single pair says nothing of its deviation.
     assert!((4..=10).contains(&executed.len()), "{executed:?}");
     let pairs = 4 + executed.len() / 2;
-    let why = second.header.skipped.values().next().expect("a step that was not needed");
-    assert_eq!(why.to_string(), format!("Decided after {pairs} pairs."));
-    let row = &judged(&second).verdicts.comparisons[0].rows[0];
+    let reason = second.header.skipped.values().next().expect("a step that was not needed");
+    assert_eq!(reason.to_string(), format!("Decided after {pairs} pairs."));
+    let row = &judge(&second).verdicts.comparisons[0].rows[0];
     assert_eq!((row.pairs, row.call), (pairs, Call::Faster), "the paper judges both");
-    assert_eq!(sessions_of(&second).expect("sessions").len(), 2, "a third one may follow");
+    assert_eq!(continued_sessions(&second).expect("sessions").len(), 2, "a third one may follow");
     // Pairs of another level count for nothing.
     header.continues[0].comparisons[0].level = "workers=9".to_owned();
-    let mut other = of_header(header);
-    assert!(go(&plan, &mut other, usize::MAX, noisy).len() >= 12);
+    let mut changed = run_with_header(header);
+    assert!(go(&plan, &mut changed, usize::MAX, noisy).len() >= 12);
 }
 
 /// Cut after some trials, a run continues with the trials that it would have had.
@@ -409,12 +421,12 @@ fn goes_on_as_it_would_have(
     cuts: impl FnOnce(usize) -> Vec<usize>,
     figure: impl Fn(&PlanStep, &PlannedTrial) -> f64 + Copy,
 ) {
-    let whole = go(plan, &mut nothing(plan), usize::MAX, figure);
-    for cut in cuts(whole.len()) {
-        let mut run = nothing(plan);
+    let all_steps = go(plan, &mut empty_run(plan), usize::MAX, figure);
+    for cut in cuts(all_steps.len()) {
+        let mut run = empty_run(plan);
         let mut executed = go(plan, &mut run, cut, figure);
         executed.extend(go(plan, &mut run, usize::MAX, figure));
-        assert_eq!(executed, whole, "cut after {cut}");
+        assert_eq!(executed, all_steps, "cut after {cut}");
     }
 }
 
@@ -424,7 +436,7 @@ fn an_interrupted_comparison_goes_on_as_it_would_have() {
 }
 
 /// Six pairs, or more in so many seconds.
-fn of_budget(seconds: u32) -> Plan {
+fn plan_with_budget(seconds: u32) -> Plan {
     plan(&format!(
         "workers = 1\nduration_s = 10\ncompare = {{ baseline = \"a\", candidates = \"b\", \
          pairs = \"6..50\", budget = \"{seconds}s\" }}\n"
@@ -433,8 +445,8 @@ fn of_budget(seconds: u32) -> Plan {
 
 #[test]
 fn a_budget_ends_pairs_but_not_below_the_fewest() {
-    let plan = of_budget(130);
-    let mut run = nothing(&plan);
+    let plan = plan_with_budget(130);
+    let mut run = empty_run(&plan);
     // A process of its own for each trial.
     let mut executed = Vec::new();
     for _ in 0..20 {
@@ -442,16 +454,19 @@ fn a_budget_ends_pairs_but_not_below_the_fewest() {
     }
     // A trial takes 10 s: after 6 pairs, 120 s, another pair would exceed the budget.
     assert_eq!(executed.len(), 12, "{executed:?}");
-    let why = &run.header.skipped["e/b/workers=1/repeat=7"];
-    assert!(why.to_string().starts_with("The budget of 130 s was spent after 6 pairs"), "{why}");
+    let reason = &run.header.skipped["e/b/workers=1/repeat=7"];
+    assert!(
+        reason.to_string().starts_with("The budget of 130 s was spent after 6 pairs"),
+        "{reason}"
+    );
 }
 
 #[test]
 fn pairs_fill_their_budget_at_the_pace_that_they_have() {
     // Guessed are 10 s for a trial.
-    let plan = of_budget(130);
+    let plan = plan_with_budget(130);
     let pairs = |took_s: f64| {
-        let mut run = nothing(&plan);
+        let mut run = empty_run(&plan);
         go_timed(&plan, &mut run, usize::MAX, (1.0, took_s), noisy).len() / 2
     };
     assert_eq!([2.0, 4.0, 50.0].map(pairs), [32, 16, 6]);
@@ -459,8 +474,8 @@ fn pairs_fill_their_budget_at_the_pace_that_they_have() {
 
 #[test]
 fn trials_that_failed_are_spent_but_set_no_pace() {
-    let plan = of_budget(130);
-    let mut run = nothing(&plan);
+    let plan = plan_with_budget(130);
+    let mut run = empty_run(&plan);
     schedule::spend(&mut run.header, trials(&plan)[0].0, 100.0, false);
     let executed = go_timed(&plan, &mut run, usize::MAX, (1.0, 2.0), noisy);
     assert_eq!(executed.len(), 2 * 7, "after six pairs, 124 s, another takes 4 s");
@@ -468,33 +483,33 @@ fn trials_that_failed_are_spent_but_set_no_pace() {
 
 #[test]
 fn pairs_after_one_that_failed_count_where_it_would_be_made_again() {
-    let plan = of_budget(130);
-    let mut run = nothing(&plan);
-    for (step, trial) in trials(&plan).into_iter().filter(|(_, of)| of.repeat < 10) {
+    let plan = plan_with_budget(130);
+    let mut run = empty_run(&plan);
+    for (step, trial) in trials(&plan).into_iter().filter(|(_, trial)| trial.repeat < 10) {
         if trial.repeat != 7 {
-            add(&mut run, done(step, trial, Purpose::Measure, 10.0, noisy(step, trial)));
+            add(&mut run, complete_trial(step, trial, Purpose::Measure, 10.0, noisy(step, trial)));
         }
     }
     let (step, turn) = Schedule::new(&plan, &run).next(&run).expect("a step");
-    let Turn::Skip(why) = turn else { panic!("made") };
+    let Turn::Skip(reason) = turn else { panic!("made") };
     assert!(step.id.ends_with("repeat=7"), "{}", step.id);
-    assert!(why.to_string().contains("was spent after 8 pairs"), "{why}");
+    assert!(reason.to_string().contains("was spent after 8 pairs"), "{reason}");
 }
 
 #[test]
 fn a_trial_whose_time_was_not_noted_has_spent_its_window() {
     let mut plan = plan("targets = \"a\"\nworkers = 1\nduration_s = 10\nrepeats = 40\n");
     plan.experiments[0].repeats_s = Some(25.0);
-    let mut run = nothing(&plan);
+    let mut run = empty_run(&plan);
     let (step, trial) = trials(&plan)[0];
-    add(&mut run, done(step, trial, Purpose::Measure, 20.0, 1_000.0));
+    add(&mut run, complete_trial(step, trial, Purpose::Measure, 20.0, 1_000.0));
     assert_eq!(go(&plan, &mut run, usize::MAX, noisy), [""; 0], "another takes 10 s");
 }
 
 #[test]
 fn a_run_that_goes_on_has_spent_what_its_trials_have_really_taken() {
-    let plan = of_budget(135);
-    let mut run = nothing(&plan);
+    let plan = plan_with_budget(135);
+    let mut run = empty_run(&plan);
     let mut executed = 0;
     for _ in 0..40 {
         // Loads, pauses and checks take four times as long as the window.
@@ -514,8 +529,8 @@ fn timed_repeats() -> Plan {
 #[test]
 fn repeats_keep_their_time_whatever_the_pace() {
     let plan = timed_repeats();
-    let made = |took_s: f64| {
-        let mut run = nothing(&plan);
+    let repeats_and_reason = |took_s: f64| {
+        let mut run = empty_run(&plan);
         let executed = go_timed(&plan, &mut run, usize::MAX, (0.5, took_s), noisy);
         let points = ["a/workers=1/", "a/workers=8/", "b/workers=1/", "b/workers=8/"];
         let counts = points.map(|point| executed.iter().filter(|id| id.contains(point)).count());
@@ -524,25 +539,29 @@ fn repeats_keep_their_time_whatever_the_pace() {
         let next = format!("e/b/workers=8/repeat={}", counts[0] + 1);
         (counts[0], run.header.skipped[&next].to_string())
     };
-    let said = "15 repeats were made in the 61 s that the plan has for them.";
-    assert_eq!(made(1.0), (15, said.to_owned()));
-    assert_eq!(made(0.5).0, 30, "twice as fast: twice as many in the same time");
+    let reason = "15 repeats were made in the 61 s that the plan has for them.";
+    assert_eq!(repeats_and_reason(1.0), (15, reason.to_owned()));
+    assert_eq!(repeats_and_reason(0.5).0, 30, "twice as fast: twice as many in the same time");
     // A repeat that takes longer than there is, and one that leaves too little for another.
-    let said = "1 repeat was made in the 61 s that the plan has for it.";
-    assert_eq!([40.0, 10.0].map(made), [(1, said.to_owned()), (1, said.to_owned())]);
+    let reason = "1 repeat was made in the 61 s that the plan has for it.";
+    assert_eq!(
+        [40.0, 10.0].map(repeats_and_reason),
+        [(1, reason.to_owned()), (1, reason.to_owned())]
+    );
 }
 
 #[test]
 fn interrupted_repeats_go_on_as_they_would_have() {
     let plan = timed_repeats();
     let times = (0.25, 1.0);
-    let go_on = |run: &mut RunData, most: usize| go_timed(&plan, run, most, times, noisy);
-    let whole = go_on(&mut nothing(&plan), usize::MAX);
+    let execute =
+        |run: &mut RunData, max_trials: usize| go_timed(&plan, run, max_trials, times, noisy);
+    let all_steps = execute(&mut empty_run(&plan), usize::MAX);
     for cut in [1, 4, 58, 60] {
-        let mut run = nothing(&plan);
-        let mut executed = go_on(&mut run, cut);
-        executed.extend(go_on(&mut run, usize::MAX));
-        assert_eq!(executed, whole, "cut after {cut}");
+        let mut run = empty_run(&plan);
+        let mut executed = execute(&mut run, cut);
+        executed.extend(execute(&mut run, usize::MAX));
+        assert_eq!(executed, all_steps, "cut after {cut}");
     }
 }
 
@@ -551,7 +570,7 @@ fn three_failures_in_a_row_end_a_point_and_its_comparison() {
     let failed = TrialStatus::Failed("no table".into());
     let left_out = |experiment: &str| {
         let plan = plan(experiment);
-        let run = nothing(&plan);
+        let run = empty_run(&plan);
         let mut schedule = Schedule::new(&plan, &run);
         let mut given_up = BTreeSet::new();
         while let Some((step, turn)) = schedule.next(&run) {
@@ -560,13 +579,13 @@ fn three_failures_in_a_row_end_a_point_and_its_comparison() {
                     given_up.insert(step.id.clone());
                 }
                 _ if step.target == "a" && step.id.contains("workers=8/") => {
-                    schedule.ended(step, &failed);
+                    schedule.record_end(step, &failed);
                 }
                 _ => {}
             }
         }
-        let of = |target: &str| given_up.iter().filter(|id| id.contains(target)).count();
-        [of("e/a/workers=8/"), of("e/b/workers=8/"), of("workers=1/")]
+        let count_of = |target: &str| given_up.iter().filter(|id| id.contains(target)).count();
+        [count_of("e/a/workers=8/"), count_of("e/b/workers=8/"), count_of("workers=1/")]
     };
     assert_eq!(left_out("workers = [1, 8]\nduration_s = 10\nrepeats = 5\n"), [2, 0, 0]);
     let compared = left_out(COMPARE);

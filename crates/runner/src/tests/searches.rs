@@ -6,15 +6,15 @@ use dyno_facts::TrialStart;
 #[test]
 fn a_sweep_confirms_the_best_point_of_each_target() {
     let plan = plan("workers = [1, 8, 64]\nduration_s = 10\nrepeats = 2\nconfirm = 2\n");
-    let mut run = nothing(&plan);
+    let mut run = empty_run(&plan);
     let best = |target: &str| if target == "a" { 8 } else { 64 };
     go(&plan, &mut run, usize::MAX, |step, trial| {
         if trial.workers == best(&step.target) { 900.0 } else { 700.0 }
     });
-    let confirmed: Vec<_> =
+    let confirmations: Vec<_> =
         run.complete().filter(|trial| trial.purpose == Purpose::Confirm).collect();
-    assert_eq!(confirmed.len(), 4);
-    for trial in confirmed {
+    assert_eq!(confirmations.len(), 4);
+    for trial in confirmations {
         assert_eq!(trial.workers, best(&trial.target), "{}", trial.step);
     }
 }
@@ -24,22 +24,22 @@ const SEARCH: &str = "targets = \"a\"\nworkers = 8\nduration_s = 10\nobjective =
 #[test]
 fn a_search_begins_at_half_of_a_closed_loop_and_confirms_what_it_finds() {
     let plan = plan(SEARCH);
-    let mut run = nothing(&plan);
+    let mut run = empty_run(&plan);
     let holds = |_: &PlanStep, trial: &PlannedTrial| trial.rate.unwrap_or(8_000.0).min(5_000.0);
     let executed = go(&plan, &mut run, usize::MAX, holds);
     let trial = |id: &String| run.complete_trial(id).expect("stored").clone();
-    let all: Vec<_> = executed.iter().map(trial).collect();
-    assert_eq!(all[0].rate_per_s, None);
-    assert_eq!(all[1].rate_per_s, Some(2_500.0));
-    let confirmations = all.iter().filter(|trial| trial.purpose == Purpose::Confirm);
+    let trials: Vec<_> = executed.iter().map(trial).collect();
+    assert_eq!(trials[0].rate_per_s, None);
+    assert_eq!(trials[1].rate_per_s, Some(2_500.0));
+    let confirmations = trials.iter().filter(|trial| trial.purpose == Purpose::Confirm);
     let rates: Vec<f64> = confirmations.filter_map(|trial| trial.rate_per_s).collect();
     assert_eq!(rates.len(), 3);
     assert!(rates.iter().all(|rate| *rate == rates[0] && (4_750.0..=5_000.0).contains(rate)));
-    let why: Vec<&Message> = run.header.skipped.values().collect();
-    let held = dyno_facts::format::short(rates[0]);
-    let told = format!("The search has ended: {held} per second are held with p99 < 20ms; ");
-    assert_eq!(why.len(), 1, "only the first step that is not needed is noted");
-    assert!(why[0].to_string().starts_with(&told), "{why:?}");
+    let reasons: Vec<&Message> = run.header.skipped.values().collect();
+    let rate = dyno_facts::format::short(rates[0]);
+    let expected = format!("The search has ended: {rate} per second are held with p99 < 20ms; ");
+    assert_eq!(reasons.len(), 1, "only the first step that is not needed is noted");
+    assert!(reasons[0].to_string().starts_with(&expected), "{reasons:?}");
     assert!(plan.remaining(&settled(&plan, &run)).is_empty());
     // What a search that has ended does not need is not missing from its folder.
     let dir = tempfile::tempdir().expect("a folder");
@@ -65,9 +65,9 @@ fn an_interrupted_search_goes_on_as_it_would_have() {
 #[test]
 fn a_search_says_when_windows_are_too_short() {
     let plan = plan(&format!("{SEARCH}start_rate = 50\n"));
-    let mut run = nothing(&plan);
+    let mut run = empty_run(&plan);
     // 500 transactions in a window: five beyond the 99th percentile.
     go(&plan, &mut run, usize::MAX, |_, trial| trial.rate.unwrap_or(0.0));
-    let why = run.header.skipped.values().next().expect("it ended");
-    assert!(why.to_string().contains("too short to judge p99 < 20ms"), "{why}");
+    let reason = run.header.skipped.values().next().expect("it ended");
+    assert!(reason.to_string().contains("too short to judge p99 < 20ms"), "{reason}");
 }

@@ -39,7 +39,7 @@ fn attempt_at(
     run.end_trial(writer, summary).expect("stored");
 }
 
-fn gone_on(run: Run) -> Run {
+fn reopen(run: Run) -> Run {
     let path = run.path().to_owned();
     drop(run);
     Run::open(&path).expect("goes on")
@@ -47,13 +47,13 @@ fn gone_on(run: Run) -> Run {
 
 /// The statuses of all trials after attempts that were starved like this, and the run. With `resumes` dyno is killed
 /// behind each of them.
-fn after(shares: &[f64], resumes: bool) -> (Vec<TrialStatus>, Run, tempfile::TempDir) {
+fn run_attempts(shares: &[f64], resumes: bool) -> (Vec<TrialStatus>, Run, tempfile::TempDir) {
     let (plan, dir) = (plan(SUITE), tempfile::tempdir().expect("a folder"));
     let mut run = new_run(dir.path());
     for share in shares {
         attempt(&mut run, &plan, None, *share, false);
         if resumes {
-            run = gone_on(run);
+            run = reopen(run);
         }
     }
     (statuses(&run), run, dir)
@@ -69,10 +69,10 @@ fn the_last_attempt_counts() {
     use TrialStatus::{Complete, Starved};
     for resumes in [false, true] {
         for shares in [[0.3, 0.2, 0.4], [0.2, 0.3, 0.01]] {
-            let (found, ..) = after(&shares, resumes);
-            assert_eq!(found, [Starved, Starved, Complete], "{shares:?}, resumed: {resumes}");
+            let (statuses, ..) = run_attempts(&shares, resumes);
+            assert_eq!(statuses, [Starved, Starved, Complete], "{shares:?}, resumed: {resumes}");
         }
-        assert_eq!(after(&[0.3, 0.2], resumes).0, [Starved, Starved]);
+        assert_eq!(run_attempts(&[0.3, 0.2], resumes).0, [Starved, Starved]);
     }
 }
 
@@ -87,65 +87,65 @@ fn trials_are_made_again_for_a_quarter_of_the_plans_time_and_one_more() {
             while !run.data().is_complete(&step.id) {
                 attempt_at(&mut run, &plan, (step, trial), None, 0.3, false);
                 if resumes {
-                    run = gone_on(run);
+                    run = reopen(run);
                 }
             }
         }
         // A quarter of eight trials are two.
-        let found = statuses(&run);
-        let wanted = [Starved, Starved, Complete, Starved, Complete];
-        assert_eq!(found[..5], wanted, "resumed: {resumes}");
-        assert!(found[5..].iter().all(|status| *status == Complete), "{found:?}");
-        assert_eq!(found.len(), 8 + 3);
+        let statuses = statuses(&run);
+        let expected = [Starved, Starved, Complete, Starved, Complete];
+        assert_eq!(statuses[..5], expected, "resumed: {resumes}");
+        assert!(statuses[5..].iter().all(|status| *status == Complete), "{statuses:?}");
+        assert_eq!(statuses.len(), 8 + 3);
     }
 }
 
 #[test]
 fn all_readers_know_which_attempt_counts() {
-    let (_, run, _dir) = after(&[0.3, 0.2, 0.4], false);
+    let (_, run, _dir) = run_attempts(&[0.3, 0.2, 0.4], false);
     let plan = plan(SUITE);
     let step = &trials(&plan)[0].0.id;
-    let seen = |run: &Run| {
-        let counted = run.data().complete_trial(step).map(|trial| trial.trial);
-        (counted, run.data().starved(step, None).len(), run.header().set_aside.clone())
+    let summary = |run: &Run| {
+        let number = run.data().complete_trial(step).map(|trial| trial.trial);
+        (number, run.data().starved(step, None).len(), run.header().set_aside.clone())
     };
     let expected = (Some(3), 0, BTreeSet::new());
-    assert_eq!(seen(&run), expected);
-    let mut run = gone_on(run);
-    assert_eq!(seen(&run), expected);
+    assert_eq!(summary(&run), expected);
+    let mut run = reopen(run);
+    assert_eq!(summary(&run), expected);
 
     let data = dyno_store::read(run.path()).expect("read");
     let generator = &data.trials[2].summary.conditions.generator;
     assert!((generator.starved_share.expect("a share") - 0.4).abs() < 1e-9);
     assert!(generator.starved.is_some(), "it keeps its caveat");
-    let judged = super::judged(&data);
+    let judgment = super::judge(&data);
     let numbers =
         |trials: &[Trial]| trials.iter().map(|trial| trial.summary.trial).collect::<Vec<_>>();
-    assert_eq!((numbers(&judged.trials), numbers(&judged.set_aside)), (vec![3], vec![1, 2]));
+    assert_eq!((numbers(&judgment.trials), numbers(&judgment.set_aside)), (vec![3], vec![1, 2]));
 
     // It is made again with the other trial of its pair: none of its attempts is left.
     run.set_aside(&[step.clone()].into()).expect("stored");
     for (share, starved) in [(0.9, 1), (0.8, 2)] {
         attempt(&mut run, &plan, None, share, false);
-        run = gone_on(run);
+        run = reopen(run);
         assert_eq!(run.data().starved(step, None).len(), starved);
     }
 }
 
 #[test]
 fn attempts_of_a_pair_that_is_given_up_count_no_more() {
-    let (_, mut run, _dir) = after(&[0.3, 0.2], false);
+    let (_, mut run, _dir) = run_attempts(&[0.3, 0.2], false);
     let plan = plan(SUITE);
     let step = &trials(&plan)[0].0.id;
     run.set_aside(&[step.clone()].into()).expect("stored");
     assert!(run.data().starved(step, None).is_empty());
-    assert!(gone_on(run).data().starved(step, None).is_empty());
+    assert!(reopen(run).data().starved(step, None).is_empty());
 }
 
 #[test]
 fn an_attempt_counts_as_what_it_was() {
     let (plan, dir) = (plan(SUITE), tempfile::tempdir().expect("a folder"));
-    let made = |stage: Option<StageOf>, is_late: bool| {
+    let third_status = |stage: Option<StageOf>, is_late: bool| {
         let mut run = new_run(dir.path());
         for share in [0.3, 0.2, 0.4] {
             attempt(&mut run, &plan, stage, share, is_late);
@@ -153,7 +153,7 @@ fn an_attempt_counts_as_what_it_was() {
         statuses(&run)[2].clone()
     };
     let failed = TrialStatus::Failed("late".into());
-    assert_eq!(made(None, true), failed, "its rate was missed all the same");
+    assert_eq!(third_status(None, true), failed, "its rate was missed all the same");
     let stage = Some(StageOf { number: 1, of: 2 });
-    assert_eq!(made(stage, false), TrialStatus::Complete, "of its stage");
+    assert_eq!(third_status(stage, false), TrialStatus::Complete, "of its stage");
 }

@@ -8,7 +8,7 @@ mod run;
 mod view;
 
 pub(crate) use progress::Progress;
-pub(crate) use run::{RunFollower, stored};
+pub(crate) use run::{RunFollower, read_stored};
 pub(crate) use view::{EventView, QueryView, RowView, RunView, TrialView, folder_name, run_status};
 
 use dyno_core::harmless;
@@ -20,7 +20,7 @@ use dyno_facts::{
 use dyno_report::completed;
 use dyno_store::{is_growing, read_header, read_nodes, read_series};
 use dyno_suite::Plan;
-use progress::Known;
+use progress::RunFacts;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
@@ -100,7 +100,7 @@ pub(crate) struct Follower {
     has_begun: bool,
     /// Changes of the folder of runs: another run, and when all of them were last read.
     folder: Changes,
-    looked: Instant,
+    last_look: Instant,
 }
 
 impl Follower {
@@ -113,18 +113,18 @@ impl Follower {
             run: None,
             has_begun: false,
             folder: Changes::default(),
-            looked: Instant::now(),
+            last_look: Instant::now(),
         }
     }
 
     /// Updates since the last call; at the first call everything.
     pub(crate) fn poll(&mut self) -> Vec<Update> {
-        let other = self.other_run();
-        if other.is_none() && self.has_begun {
+        let next_run = self.next_run();
+        if next_run.is_none() && self.has_begun {
             return self.run.as_mut().map(RunFollower::poll).unwrap_or_default();
         }
         self.has_begun = true;
-        if let Some(path) = other {
+        if let Some(path) = next_run {
             let mut run = RunFollower::new(path);
             // It is all in the state.
             run.poll();
@@ -141,25 +141,25 @@ impl Follower {
     }
 
     /// The run to follow from now on, if it isn't the one that is followed.
-    fn other_run(&mut self) -> Option<PathBuf> {
-        let now = self.run.as_ref().map(|run| run.path.as_path());
-        if now.is_some_and(is_growing) {
+    fn next_run(&mut self) -> Option<PathBuf> {
+        let followed = self.run.as_ref().map(|run| run.path.as_path());
+        if followed.is_some_and(is_growing) {
             return None;
         }
         // A run that was interrupted may be gone on with: the folder of runs doesn't tell that.
-        let is_due = self.looked.elapsed() > LOOK;
+        let is_due = self.last_look.elapsed() > LOOK;
         if !self.folder.since_last(&self.runs) && !is_due {
             return None;
         }
-        self.looked = Instant::now();
-        let found = match &self.wanted {
+        self.last_look = Instant::now();
+        let candidate = match &self.wanted {
             Some(name) => run_folder(&self.runs, name),
             None => {
                 let folders = run_folders(&self.runs);
                 folders.iter().rev().find(|path| is_growing(path)).or(folders.last()).cloned()
             }
         };
-        found.filter(|path| Some(path.as_path()) != now)
+        candidate.filter(|path| Some(path.as_path()) != followed)
     }
 }
 
@@ -225,12 +225,12 @@ impl Tail {
             file.read_to_end(&mut text)
         });
         // What can't be read now is read at the next call.
-        let whole = match (read, text.iter().rposition(|&byte| byte == b'\n')) {
+        let lines = match (read, text.iter().rposition(|&byte| byte == b'\n')) {
             (Ok(_), Some(end)) => &text[..=end],
             _ => return String::new(),
         };
-        self.read += whole.len() as u64;
-        String::from_utf8_lossy(whole).into_owned()
+        self.read += lines.len() as u64;
+        String::from_utf8_lossy(lines).into_owned()
     }
 
     /// The added lines of a file with columns, below the line that names these.

@@ -20,7 +20,7 @@ pub(crate) struct Progress {
 
 /// Facts of a run besides its plan.
 #[derive(Debug, Default)]
-pub(crate) struct Known<'a> {
+pub(crate) struct RunFacts<'a> {
     /// Steps of trials that have ended, in the order of their numbers.
     pub(crate) ended: Vec<&'a str>,
     /// Trials that need not be executed any more, those that were executed among them.
@@ -40,9 +40,9 @@ pub(crate) struct Known<'a> {
     pub(crate) is_running: bool,
 }
 
-impl Known<'_> {
+impl RunFacts<'_> {
     /// The place in the plan that was reached.
-    fn reached(&self, plan: &[PlanStep]) -> usize {
+    fn plan_position(&self, plan: &[PlanStep]) -> usize {
         let place = |id: &str| plan.iter().position(|step| step.id == id);
         let current = self.current.and_then(|(id, _)| place(id));
         current.or_else(|| self.ended.iter().rev().find_map(|id| place(id))).unwrap_or(0)
@@ -69,28 +69,28 @@ impl Known<'_> {
 }
 
 /// Counts what is done, and guesses the rest from where the run stands in its plan.
-pub(crate) fn of(plan: &[PlanStep], known: &Known<'_>, now: OffsetDateTime) -> Progress {
-    let reached = known.reached(plan);
+pub(crate) fn estimate(plan: &[PlanStep], facts: &RunFacts<'_>, now: OffsetDateTime) -> Progress {
+    let position = facts.plan_position(plan);
     let mut progress = Progress { total: plan.len(), ..Progress::default() };
-    let mut left = Vec::new();
+    let mut remaining = Vec::new();
     for (at, step) in plan.iter().enumerate() {
-        if known.is_done(step, at < reached) {
+        if facts.is_done(step, at < position) {
             progress.done += 1;
-        } else if known.settled.contains(&step.id) {
+        } else if facts.settled.contains(&step.id) {
             progress.skipped += 1;
         } else {
-            left.push((at, step));
+            remaining.push((at, step));
         }
     }
-    if !known.is_running {
+    if !facts.is_running {
         return progress;
     }
-    let now_step = match known.current {
-        Some((id, _)) => left.iter().find(|(_, step)| step.id == id),
-        None => left.iter().find(|(at, _)| *at >= reached),
+    let now_step = match facts.current {
+        Some((id, _)) => remaining.iter().find(|(_, step)| step.id == id),
+        None => remaining.iter().find(|(at, _)| *at >= position),
     };
-    let begun = known.current.map_or(known.since, |(_, began_at)| began_at);
-    let gone_s = seconds_since(begun, now);
+    let began_at = facts.current.map_or(facts.since, |(_, began_at)| began_at);
+    let gone_s = seconds_since(began_at, now);
     let now_at = now_step.map(|(at, _)| *at);
     progress.step = now_step.map(|(_, step)| step.id.clone());
     progress.doing = now_step.map(|(_, step)| match step.action {
@@ -98,19 +98,22 @@ pub(crate) fn of(plan: &[PlanStep], known: &Known<'_>, now: OffsetDateTime) -> P
         StepAction::Trial(_) => "trial",
         StepAction::Cleanup => "cleanup",
     });
-    let rest_s = left.iter().map(|&(at, step)| match Some(at) == now_at {
-        true => (step, (step.estimated_s - gone_s).max(0.0)),
-        false => (step, step.estimated_s),
+    let remaining_s = remaining.iter().map(|&(at, step)| {
+        if Some(at) == now_at {
+            (step, (step.estimated_s - gone_s).max(0.0))
+        } else {
+            (step, step.estimated_s)
+        }
     });
-    let rest_s: Vec<_> = rest_s.collect();
+    let remaining_s: Vec<_> = remaining_s.collect();
     // The trial that runs takes of the time too.
     let takes = now_step.map(|(_, step)| *step).filter(|step| is_trial(step));
     let spent_s = |experiment: &str| {
         let own_s = takes.filter(|step| step.experiment == experiment).map_or(0.0, |_| gone_s);
-        known.spent_s.get(experiment).copied().unwrap_or(0.0) + own_s
+        facts.spent_s.get(experiment).copied().unwrap_or(0.0) + own_s
     };
-    progress.remaining_s = Some(dyno_suite::estimate(known.experiments, &rest_s, spent_s));
-    progress.is_at_most = left.iter().any(|(_, step)| known.may_end_sooner(step));
+    progress.remaining_s = Some(dyno_suite::estimate(facts.experiments, &remaining_s, spent_s));
+    progress.is_at_most = remaining.iter().any(|(_, step)| facts.may_end_sooner(step));
     progress
 }
 
@@ -118,9 +121,9 @@ fn is_trial(step: &PlanStep) -> bool {
     matches!(step.action, StepAction::Trial(_))
 }
 
-fn seconds_since(begun: &str, now: OffsetDateTime) -> f64 {
-    let begun = OffsetDateTime::parse(begun, &Rfc3339);
-    begun.map_or(0.0, |begun| (now - begun).as_seconds_f64().max(0.0))
+fn seconds_since(start: &str, now: OffsetDateTime) -> f64 {
+    let start = OffsetDateTime::parse(start, &Rfc3339);
+    start.map_or(0.0, |start| (now - start).as_seconds_f64().max(0.0))
 }
 
 #[cfg(test)]
@@ -166,25 +169,25 @@ mod tests {
     #[test]
     fn the_rest_shrinks_from_loading_to_the_end() {
         let plan = plan();
-        let mut known =
-            Known { since: "2026-11-21T10:00:00Z", is_running: true, ..Known::default() };
-        let loading = of(&plan, &known, at(2));
-        let told = (loading.done, loading.doing, loading.remaining_s);
-        assert_eq!(told, (0, Some("prepare"), Some(24.0)));
-        known.prepared = set(&["x/a/prepare"]);
-        known.current = Some((FIRST, "2026-11-21T10:00:10Z"));
-        let first = of(&plan, &known, at(13));
+        let mut facts =
+            RunFacts { since: "2026-11-21T10:00:00Z", is_running: true, ..RunFacts::default() };
+        let loading = estimate(&plan, &facts, at(2));
+        let figures = (loading.done, loading.doing, loading.remaining_s);
+        assert_eq!(figures, (0, Some("prepare"), Some(24.0)));
+        facts.prepared = set(&["x/a/prepare"]);
+        facts.current = Some((FIRST, "2026-11-21T10:00:10Z"));
+        let first = estimate(&plan, &facts, at(13));
         assert_eq!((first.done, first.doing, first.remaining_s), (1, Some("trial"), Some(18.0)));
         // It takes longer than it was thought to.
-        assert_eq!(of(&plan, &known, at(40)).remaining_s, Some(11.0));
-        known.ended = vec![FIRST, SECOND];
-        known.complete = set(&[FIRST, SECOND]);
-        known.settled = known.complete.clone();
-        known.current = None;
-        let last = of(&plan, &known, at(40));
+        assert_eq!(estimate(&plan, &facts, at(40)).remaining_s, Some(11.0));
+        facts.ended = vec![FIRST, SECOND];
+        facts.complete = set(&[FIRST, SECOND]);
+        facts.settled = facts.complete.clone();
+        facts.current = None;
+        let last = estimate(&plan, &facts, at(40));
         assert_eq!((last.done, last.doing, last.is_at_most), (3, Some("cleanup"), false));
-        known.is_running = false;
-        assert_eq!(of(&plan, &known, at(41)).remaining_s, None);
+        facts.is_running = false;
+        assert_eq!(estimate(&plan, &facts, at(41)).remaining_s, None);
     }
 
     #[test]
@@ -212,7 +215,7 @@ mod tests {
         let pairs = ExperimentFacts { comparison, repeats_s: None, ..passes.clone() };
         for experiments in [[passes], [pairs]] {
             // The first one has taken twice as long as it was guessed, and the second runs.
-            let known = Known {
+            let facts = RunFacts {
                 ended: vec![FIRST],
                 complete: set(&[FIRST]),
                 settled: set(&[FIRST]),
@@ -221,26 +224,30 @@ mod tests {
                 experiments: &experiments,
                 spent_s: BTreeMap::from([("x".to_owned(), 20.0)]),
                 is_running: true,
-                ..Known::default()
+                ..RunFacts::default()
             };
-            assert_eq!(of(&plan, &known, at(10)).remaining_s, Some(41.0), "the cleanup is in it");
-            assert_eq!(of(&plan, &known, at(35)).remaining_s, Some(16.0));
+            assert_eq!(
+                estimate(&plan, &facts, at(10)).remaining_s,
+                Some(41.0),
+                "the cleanup is in it"
+            );
+            assert_eq!(estimate(&plan, &facts, at(35)).remaining_s, Some(16.0));
             // Its end is all that is waited for.
-            assert_eq!(of(&plan, &known, at(59)).remaining_s, Some(1.0));
+            assert_eq!(estimate(&plan, &facts, at(59)).remaining_s, Some(1.0));
         }
     }
 
     #[test]
     fn what_was_cut_off_and_what_is_skipped_is_not_done() {
         let plan = plan();
-        let known = Known {
+        let facts = RunFacts {
             ended: vec![FIRST],
             settled: set(&[SECOND]),
             current: Some((FIRST, "2026-11-21T10:00:10Z")),
             is_running: true,
-            ..Known::default()
+            ..RunFacts::default()
         };
-        let progress = of(&plan, &known, at(10));
+        let progress = estimate(&plan, &facts, at(10));
         assert_eq!((progress.done, progress.skipped, progress.total), (1, 1, 4));
         assert_eq!(progress.remaining_s, Some(11.0));
     }
@@ -248,13 +255,13 @@ mod tests {
     #[test]
     fn what_ends_when_it_knows_enough_takes_at_most_so_long() {
         let mut plan = plan();
-        let mut known = Known { is_running: true, ..Known::default() };
-        assert!(!of(&plan, &known, at(10)).is_at_most);
-        known.sequential = BTreeSet::from(["x"]);
-        assert!(of(&plan, &known, at(10)).is_at_most);
-        known.sequential.clear();
+        let mut facts = RunFacts { is_running: true, ..RunFacts::default() };
+        assert!(!estimate(&plan, &facts, at(10)).is_at_most);
+        facts.sequential = BTreeSet::from(["x"]);
+        assert!(estimate(&plan, &facts, at(10)).is_at_most);
+        facts.sequential.clear();
         let StepAction::Trial(trial) = &mut plan[2].action else { panic!("a trial") };
         trial.purpose = Purpose::Search;
-        assert!(of(&plan, &known, at(10)).is_at_most);
+        assert!(estimate(&plan, &facts, at(10)).is_at_most);
     }
 }

@@ -16,7 +16,7 @@ pub(crate) struct RunFollower {
     pub(crate) view: RunView,
     pub(crate) progress: Progress,
     /// When the progress was told, and since when what runs now runs if it is not a trial.
-    told_at: OffsetDateTime,
+    reported_at: OffsetDateTime,
     since: String,
     folder: Changes,
     ended: BTreeMap<u32, TrialView>,
@@ -35,7 +35,7 @@ impl RunFollower {
             header_changed: Changes::default(),
             plan: None,
             progress: Progress::default(),
-            told_at: OffsetDateTime::UNIX_EPOCH,
+            reported_at: OffsetDateTime::UNIX_EPOCH,
             since: String::new(),
             folder: Changes::default(),
             ended: BTreeMap::new(),
@@ -85,7 +85,7 @@ impl RunFollower {
         if self.header_changed.since_last(&self.path.join("run.json"))
             && let Ok(header) = read_header(&self.path)
         {
-            self.plan = Plan::of_run(&header);
+            self.plan = Plan::from_header(&header);
             self.header = header;
             if self.since.is_empty() {
                 self.since =
@@ -130,25 +130,29 @@ impl RunFollower {
             let (ended, begun) = trial_files(&trials);
             for &number in &ended {
                 if !self.ended.contains_key(&number) {
-                    self.end(number, updates);
+                    self.end_trial(number, updates);
                 }
             }
             let last = begun.last().copied().filter(|number| Some(number) > ended.last());
-            let known = self.current.as_ref().map(|current| current.view.number);
+            let shown_number = self.current.as_ref().map(|current| current.view.number);
             match (last, self.ended.last_key_value()) {
-                (Some(number), _) if Some(number) != known => self.begin(number, updates),
-                (None, Some((number, view))) if known.is_none_or(|known| known < *number) => {
+                (Some(number), _) if Some(number) != shown_number => {
+                    self.begin_trial(number, updates)
+                }
+                (None, Some((number, view)))
+                    if shown_number.is_none_or(|shown_number| shown_number < *number) =>
+                {
                     let view = view.clone();
-                    self.show(view.clone(), view.started_at, updates);
+                    self.show_trial(view.clone(), view.started_at, updates);
                 }
                 _ => {}
             }
         }
     }
 
-    fn end(&mut self, number: u32, updates: &mut Vec<Update>) {
+    fn end_trial(&mut self, number: u32, updates: &mut Vec<Update>) {
         let Some(summary) = read::<TrialSummary>(&self.path, number, "json") else { return };
-        let view = TrialView::ended(&summary);
+        let view = TrialView::from_summary(&summary);
         if let Some(current) = &mut self.current
             && current.view.number == number
         {
@@ -161,13 +165,13 @@ impl RunFollower {
         updates.push(Update::Trial(Box::new(view)));
     }
 
-    fn begin(&mut self, number: u32, updates: &mut Vec<Update>) {
+    fn begin_trial(&mut self, number: u32, updates: &mut Vec<Update>) {
         let Some(start) = read::<TrialStart>(&self.path, number, "partial.json") else { return };
         let began_at = start.began_at.clone();
-        self.show(TrialView::running(start), began_at, updates);
+        self.show_trial(TrialView::running(start), began_at, updates);
     }
 
-    fn show(&mut self, view: TrialView, began_at: String, updates: &mut Vec<Update>) {
+    fn show_trial(&mut self, view: TrialView, began_at: String, updates: &mut Vec<Update>) {
         updates.push(Update::Show(Box::new(view.clone())));
         self.current = Some(Current::new(&self.path, view, began_at));
     }
@@ -181,11 +185,10 @@ impl RunFollower {
             Some(plan) => plan.settled(&complete, &skipped),
             None => complete.union(&skipped).cloned().collect(),
         };
-        let is_sequential = |facts: &&ExperimentFacts| {
+        let sequential = self.header.experiments.iter().filter(|facts| {
             facts.comparison.as_ref().is_some_and(|facts| facts.stop.may_end_sooner())
-        };
-        let sequential = self.header.experiments.iter().filter(is_sequential);
-        let known = Known {
+        });
+        let facts = RunFacts {
             ended: self.ended.values().map(|view| view.identity.step.as_str()).collect(),
             settled,
             complete,
@@ -200,21 +203,21 @@ impl RunFollower {
         };
         let now = OffsetDateTime::now_utc();
         let mut progress =
-            progress::of(self.plan.as_ref().map_or(&[], |plan| &plan.steps), &known, now);
+            progress::estimate(self.plan.as_ref().map_or(&[], |plan| &plan.steps), &facts, now);
         if self.header.status == RunStatus::Complete {
             // Nothing reports the removal of data at the end.
             progress.done = progress.total - progress.skipped;
         }
-        let gone_s = (now - self.told_at).as_seconds_f64();
+        let gone_s = (now - self.reported_at).as_seconds_f64();
         let is_as_expected = match (progress.remaining_s, self.progress.remaining_s) {
-            (Some(new), Some(told)) => (told - gone_s - new).abs() < DRIFT_S,
-            (new, told) => new == told,
+            (Some(new), Some(reported)) => (reported - gone_s - new).abs() < DRIFT_S,
+            (new, reported) => new == reported,
         };
-        let is_same = Progress { remaining_s: None, ..progress.clone() }
+        let is_unchanged = Progress { remaining_s: None, ..progress.clone() }
             == Progress { remaining_s: None, ..self.progress.clone() };
-        if !is_same || !is_as_expected {
+        if !is_unchanged || !is_as_expected {
             self.progress = progress;
-            self.told_at = now;
+            self.reported_at = now;
             updates.push(Update::Progress(self.progress.clone()));
         }
     }
@@ -288,7 +291,7 @@ pub(crate) struct Stored {
     queries: Vec<QueryView>,
 }
 
-pub(crate) fn stored(run: &Path, number: u32) -> Stored {
+pub(crate) fn read_stored(run: &Path, number: u32) -> Stored {
     let view = TrialView { number, ..TrialView::default() };
     let mut trial = Current::new(run, view, String::new());
     trial.poll();

@@ -59,21 +59,21 @@ fn names(updates: &[Update]) -> Vec<&'static str> {
 }
 
 /// The state of a page that has taken these updates: the run's status, trials by status, rows.
-fn known(updates: &[Update]) -> (String, Vec<String>, usize) {
+fn page_state(updates: &[Update]) -> (String, Vec<String>, usize) {
     let (mut run, mut trials, mut rows) = (String::new(), Vec::<(u64, String)>::new(), 0);
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     for update in updates {
-        let told: Value = serde_json::from_str(&update.json()).expect("JSON");
-        let trial = |told: &Value| (told["number"].as_u64().unwrap_or(0), text(&told["status"]));
+        let json: Value = serde_json::from_str(&update.json()).expect("JSON");
+        let trial = |json: &Value| (json["number"].as_u64().unwrap_or(0), text(&json["status"]));
         match update {
             Update::State(_) => {
-                run = text(&told["run"]["status"]);
-                trials = told["trials"].as_array().expect("trials").iter().map(trial).collect();
-                rows = told["rows"].as_array().expect("rows").len();
+                run = text(&json["run"]["status"]);
+                trials = json["trials"].as_array().expect("trials").iter().map(trial).collect();
+                rows = json["rows"].as_array().expect("rows").len();
             }
-            Update::Run(_) => run = text(&told["status"]),
+            Update::Run(_) => run = text(&json["status"]),
             Update::Trial(_) | Update::Show(_) => {
-                let (number, status) = trial(&told);
+                let (number, status) = trial(&json);
                 trials.retain(|(other, _)| *other != number);
                 trials.push((number, status));
                 if matches!(update, Update::Show(_)) {
@@ -92,27 +92,32 @@ fn known(updates: &[Update]) -> (String, Vec<String>, usize) {
 fn whoever_comes_late_knows_the_same_as_who_was_there_from_the_begin() {
     let folder = tempfile::tempdir().expect("a folder");
     let mut early = Follower::new(folder.path(), None);
-    let mut heard = early.poll();
-    assert_eq!(known(&heard), (String::new(), vec![], 0));
+    let mut updates = early.poll();
+    assert_eq!(page_state(&updates), (String::new(), vec![], 0));
     let mut run = begin(folder.path(), "s");
-    heard.extend(early.poll());
+    updates.extend(early.poll());
     let mut writer = run.begin_trial(start(1)).expect("a trial");
     interval(&mut writer, 0);
-    heard.extend(early.poll());
+    updates.extend(early.poll());
     interval(&mut writer, 1);
     interval(&mut writer, 2);
-    heard.extend(early.poll());
+    updates.extend(early.poll());
     let so_far = ("running".to_owned(), vec!["running".to_owned()], 3);
-    assert_eq!(known(&heard), so_far, "{:?}", names(&heard));
-    assert_eq!(known(&Follower::new(folder.path(), None).poll()), so_far);
+    assert_eq!(page_state(&updates), so_far, "{:?}", names(&updates));
+    assert_eq!(page_state(&Follower::new(folder.path(), None).poll()), so_far);
     assert!(early.poll().is_empty(), "nothing is told twice");
 
     interval(&mut writer, 3);
     let summary = writer.start().clone().summary(TrialStatus::Complete);
     run.end_trial(writer, summary).expect("stored");
-    heard.extend(early.poll());
+    updates.extend(early.poll());
     let one_ended = ("running".to_owned(), vec!["complete".to_owned()], 4);
-    assert_eq!(known(&heard), one_ended, "the last rows come with the end: {:?}", names(&heard));
+    assert_eq!(
+        page_state(&updates),
+        one_ended,
+        "the last rows come with the end: {:?}",
+        names(&updates)
+    );
     let mut writer = run.begin_trial(start(2)).expect("a trial");
     interval(&mut writer, 0);
     let summary = writer.start().clone().summary(TrialStatus::Failed("why".into()));
@@ -120,10 +125,10 @@ fn whoever_comes_late_knows_the_same_as_who_was_there_from_the_begin() {
     run.end_trial(writer, summary).expect("stored");
     run.event(Event::new(EventKind::Note, "a note")).expect("stored");
     run.finish(RunStatus::Failed("One trial failed.".into())).expect("stored");
-    heard.extend(early.poll());
+    updates.extend(early.poll());
     let ended = ("failed".to_owned(), vec!["complete".to_owned(), "failed".to_owned()], 1);
-    assert_eq!(known(&heard), ended, "{:?}", names(&heard));
-    assert_eq!(known(&Follower::new(folder.path(), None).poll()), ended);
+    assert_eq!(page_state(&updates), ended, "{:?}", names(&updates));
+    assert_eq!(page_state(&Follower::new(folder.path(), None).poll()), ended);
 }
 
 #[test]
@@ -132,18 +137,18 @@ fn the_end_of_a_run_is_survived_and_the_next_one_shown() {
     let first = begin(folder.path(), "a");
     let mut follower = Follower::new(folder.path(), None);
     let name = first.path().file_name().expect("a name").to_string_lossy().into_owned();
-    let mut wanted = Follower::new(folder.path(), Some(name));
-    assert_eq!((names(&follower.poll()), names(&wanted.poll())), (vec!["state"], vec!["state"]));
+    let mut pinned = Follower::new(folder.path(), Some(name));
+    assert_eq!((names(&follower.poll()), names(&pinned.poll())), (vec!["state"], vec!["state"]));
     first.finish(RunStatus::Complete).expect("stored");
-    assert_eq!(known(&follower.poll()).0, "complete");
+    assert_eq!(page_state(&follower.poll()).0, "complete");
     let progress = &follower.run.as_ref().expect("a run").progress;
     assert_eq!((progress.done, progress.total), (2, 2), "who is complete has done all");
     let mut second = begin(folder.path(), "b");
     second.begin_trial(start(1)).expect("a trial");
-    let told = follower.poll();
-    assert_eq!((names(&told), known(&told).0.as_str()), (vec!["state"], "running"));
+    let updates = follower.poll();
+    assert_eq!((names(&updates), page_state(&updates).0.as_str()), (vec!["state"], "running"));
     assert_eq!(follower.run.as_ref().map(|run| run.path.as_path()), Some(second.path()));
-    assert!(!names(&wanted.poll()).contains(&"state"), "who wants one run keeps it");
+    assert!(!names(&pinned.poll()).contains(&"state"), "who wants one run keeps it");
 }
 
 #[test]
@@ -153,20 +158,20 @@ fn a_killed_run_is_told_to_be_interrupted() {
     let mut writer = run.begin_trial(start(1)).expect("a trial");
     interval(&mut writer, 0);
     let mut follower = Follower::new(folder.path(), None);
-    let mut heard = follower.poll();
-    assert_eq!(known(&heard).0, "running");
+    let mut updates = follower.poll();
+    assert_eq!(page_state(&updates).0, "running");
     // What a kill leaves: no summary, no end in run.json, and the lock is gone.
     drop((writer, run));
-    heard.extend(follower.poll());
+    updates.extend(follower.poll());
     let cut_off = ("interrupted".to_owned(), vec!["interrupted".to_owned()], 1);
-    assert_eq!(known(&heard), cut_off);
-    assert_eq!(known(&Follower::new(folder.path(), None).poll()), cut_off);
+    assert_eq!(page_state(&updates), cut_off);
+    assert_eq!(page_state(&Follower::new(folder.path(), None).poll()), cut_off);
     let tps = |updates: &[Update]| {
         let mut trials = updates.iter().filter(|update| matches!(update, Update::Trial(_)));
-        let told = trials.next_back().map(|trial| serde_json::from_str::<Value>(&trial.json()));
-        told.and_then(|told| told.ok()?["tps"].as_f64())
+        let trial = trials.next_back().map(|trial| serde_json::from_str::<Value>(&trial.json()));
+        trial.and_then(|trial| trial.ok()?["tps"].as_f64())
     };
-    assert_eq!(tps(&heard), Some(10.0), "what its intervals add up to");
+    assert_eq!(tps(&updates), Some(10.0), "what its intervals add up to");
     let remaining = follower.run.as_ref().map(|run| run.progress.remaining_s);
     assert_eq!(remaining, Some(None), "nothing is left to wait for");
 }
@@ -185,8 +190,8 @@ fn progress_and_events_are_told_when_they_change() {
     })
     .expect("stored");
     run.event(Event::new(EventKind::Note, "a note")).expect("stored");
-    let told = follower.poll();
-    assert!(names(&told).contains(&"progress") && names(&told).contains(&"happened"));
+    let updates = follower.poll();
+    assert!(names(&updates).contains(&"progress") && names(&updates).contains(&"happened"));
     assert_eq!(progress(&follower).skipped, 1);
     let left_s = progress(&follower).remaining_s.expect("it runs");
     assert!((0.0..=60.0).contains(&left_s), "one trial is left: {left_s}");

@@ -95,10 +95,10 @@ impl TrialView {
     pub(crate) fn running(start: TrialStart) -> Self {
         let kinds = start.kinds.clone();
         let summary = start.summary(TrialStatus::Complete);
-        TrialView { status: "running", kinds, ..TrialView::ended(&summary) }
+        TrialView { status: "running", kinds, ..TrialView::from_summary(&summary) }
     }
 
-    pub(crate) fn ended(summary: &TrialSummary) -> Self {
+    pub(crate) fn from_summary(summary: &TrialSummary) -> Self {
         let summary = &completed(summary);
         let (status, why) = match &summary.status {
             TrialStatus::Complete => ("complete", Bilingual::default()),
@@ -106,8 +106,8 @@ impl TrialView {
             TrialStatus::Interrupted => ("interrupted", Bilingual::default()),
             TrialStatus::Failed(why) => ("failed", why.into()),
             TrialStatus::Starved => {
-                let why = summary.conditions.generator.starved.as_ref();
-                ("starved", why.map(Into::into).unwrap_or_default())
+                let reason = summary.conditions.generator.starved.as_ref();
+                ("starved", reason.map(Into::into).unwrap_or_default())
             }
         };
         let latency = &summary.latency;

@@ -7,7 +7,7 @@ mod pgpool;
 pub(crate) mod router;
 mod shardingsphere;
 
-use crate::folder::{self, OrFailed, give};
+use crate::folder::{self, OrFailed, set_owner};
 use crate::process::Launch;
 use crate::{Account, ClusterError, NodeProduct, Result, StateNode, guarded};
 use serde::{Deserialize, Serialize};
@@ -109,8 +109,8 @@ impl Front<'_> {
     fn write_private(&self, name: &str, text: &str) -> Result<PathBuf> {
         let path = self.node.folder.join(name);
         if let Some(folder) = path.parent().filter(|folder| !folder.exists()) {
-            let made = fs::create_dir(folder).and_then(|()| give(folder, self.run_as));
-            made.or_failed("made", folder)?;
+            let result = fs::create_dir(folder).and_then(|()| set_owner(folder, self.run_as));
+            result.or_failed("made", folder)?;
         }
         folder::write_private(&path, text, self.run_as)?;
         Ok(path)
@@ -126,7 +126,7 @@ impl Front<'_> {
         let copy = folder.join(file.file_name().unwrap_or_default());
         let make = || {
             fs::create_dir_all(&folder)?;
-            give(&folder, self.run_as)?;
+            set_owner(&folder, self.run_as)?;
             guarded::copy(&mut File::open(file)?, &copy, 0o600, self.run_as)
         };
         make().or_failed("written", &copy)?;
@@ -145,8 +145,8 @@ impl Front<'_> {
 
 /// The folder that the options or an environment variable name.
 fn software(options: &EndpointOptions, variable: &str) -> Option<PathBuf> {
-    let named = || std::env::var_os(variable).filter(|value| !value.is_empty());
-    options.software.clone().or_else(|| named().map(PathBuf::from))
+    let from_environment = || std::env::var_os(variable).filter(|value| !value.is_empty());
+    options.software.clone().or_else(|| from_environment().map(PathBuf::from))
 }
 
 #[cfg(test)]
@@ -210,10 +210,10 @@ pub(crate) mod tests {
         let nodes = nodes(folder.path(), &[]);
         assert_eq!(front(&nodes).within_reach(&file).unwrap(), file);
         // A number of no one: it has no rights in a private folder.
-        let other = Front { run_as: Some((4_000_000, 4_000_000)), ..front(&nodes) };
-        assert!(!other.is_within_reach(&file));
+        let unprivileged = Front { run_as: Some((4_000_000, 4_000_000)), ..front(&nodes) };
+        assert!(!unprivileged.is_within_reach(&file));
         if rustix::process::geteuid().is_root() {
-            let copy = other.within_reach(&file).unwrap();
+            let copy = unprivileged.within_reach(&file).unwrap();
             assert_eq!(fs::read_to_string(&copy).unwrap(), "jar");
             assert_eq!(fs::metadata(&copy).unwrap().uid(), 4_000_000);
         }

@@ -4,7 +4,7 @@
 //! splits only statements sent as text: prepared ones all go to the primary.
 
 use super::{EndpointOptions, Front};
-use crate::folder::give;
+use crate::folder::set_owner;
 use crate::machine::{find, libraries, loaded};
 use crate::process::Launch;
 use crate::{ClusterError, Result, StateNode};
@@ -131,11 +131,11 @@ fn make_keyring(front: &Front<'_>, software: &RouterSoftware) -> Result<()> {
         }
         Ok(child.wait()?.success())
     };
-    let made = run(&["init"], "").and_then(|is_made| {
+    let created = run(&["init"], "").and_then(|is_made| {
         Ok(is_made && run(&["set", USER, "password"], &format!("{password}\n"))?)
     });
-    let owned = [&key, &keyring].into_iter().try_for_each(|file| give(file, front.run_as));
-    match (made, owned) {
+    let owned = [&key, &keyring].into_iter().try_for_each(|file| set_owner(file, front.run_as));
+    match (created, owned) {
         (Ok(true), Ok(())) => Ok(()),
         (Err(error), _) | (_, Err(error)) => {
             Err(failed!("MySQL Router's keyring can't be made: {error}."))

@@ -17,7 +17,7 @@ struct Server {
     files: String,
 }
 
-fn server(state: &State, product: NodeProduct) -> Result<Server> {
+fn find_server(state: &State, product: NodeProduct) -> Result<Server> {
     let installed = |program| Server { program, before: Vec::new(), files: String::new() };
     let names = if product == NodeProduct::Mariadb { ["mariadbd"] } else { ["mysqld"] };
     if let Some(root) = &state.software {
@@ -59,18 +59,18 @@ fn unpacked(root: &Path) -> Result<Server> {
 }
 
 pub(crate) fn check(state: &State, product: NodeProduct) -> Result<()> {
-    server(state, product)?;
+    find_server(state, product)?;
     if product == NodeProduct::Mariadb {
-        installer(state)?;
+        find_installer(state)?;
     }
     Ok(())
 }
 
-fn installer(state: &State) -> Result<PathBuf> {
+fn find_installer(state: &State) -> Result<PathBuf> {
     let package = "mariadb-server-core and mariadb-client-core";
     let names = ["mariadb-install-db", "mysql_install_db"];
-    let own = state.software.as_deref().and_then(|root| machine::installed(root, &names));
-    own.map_or_else(|| machine::need(&names, package), Ok)
+    let installed = state.software.as_deref().and_then(|root| machine::installed(root, &names));
+    installed.map_or_else(|| machine::need(&names, package), Ok)
 }
 
 /// Makes the data folders of all nodes: the server makes one, the others are copies of it.
@@ -105,16 +105,16 @@ fn install_mariadb(cluster: &Cluster, node: &StateNode) -> Result<()> {
         "--auth-root-authentication-method=normal".into(),
         "--skip-test-db".into(),
         "--innodb-log-file-size=64M".into(),
-        joined("--tmpdir=", &node.folder),
-        joined("--datadir=", &node.data()),
+        option_with_path("--tmpdir=", &node.folder),
+        option_with_path("--datadir=", &node.data()),
     ];
     let state = &cluster.state;
-    arguments.extend(state.software.as_deref().map(|root| joined("--basedir=", root)));
-    run(cluster, node, &node.launch(installer(state)?, arguments))
+    arguments.extend(state.software.as_deref().map(|root| option_with_path("--basedir=", root)));
+    run(cluster, node, &node.launch(find_installer(state)?, arguments))
 }
 
 fn initialize_mysql(cluster: &Cluster, node: &StateNode, accounts: &Path) -> Result<()> {
-    let server = server(&cluster.state, NodeProduct::Mysql)?;
+    let server = find_server(&cluster.state, NodeProduct::Mysql)?;
     let configuration = node.folder.join("initialize.cnf");
     let text = format!(
         "[mysqld]\n{}datadir={}\ntmpdir={}\ninnodb_redo_log_capacity=128M\nmysqlx=OFF\nsecure-file-priv=NULL\n",
@@ -124,13 +124,13 @@ fn initialize_mysql(cluster: &Cluster, node: &StateNode, accounts: &Path) -> Res
     );
     write(&configuration, &text)?;
     let mut arguments = server.before;
-    arguments.push(joined("--defaults-file=", &configuration));
+    arguments.push(option_with_path("--defaults-file=", &configuration));
     // The log holds the password of an account which the file removes.
-    arguments.extend(["--initialize".into(), joined("--init-file=", accounts)]);
+    arguments.extend(["--initialize".into(), option_with_path("--init-file=", accounts)]);
     run(cluster, node, &node.launch(server.program, arguments))
 }
 
-pub(crate) fn joined(option: &str, path: &Path) -> OsString {
+pub(crate) fn option_with_path(option: &str, path: &Path) -> OsString {
     let mut word = OsString::from(option);
     word.push(path);
     word
@@ -165,14 +165,14 @@ fn accounts(cluster: &Cluster, product: NodeProduct) -> Result<String> {
 
 pub(crate) fn launch(state: &State, node: &StateNode, number: usize) -> Result<Launch> {
     fits_socket(&node.folder.join("s"), 0)?;
-    let server = server(state, node.product)?;
+    let server = find_server(state, node.product)?;
     let configuration = node.folder.join("server.cnf");
     let first = node.folder.join("accounts.sql");
     write(&configuration, &configuration_text(state, node, number, &server.files))?;
     let mut arguments = server.before;
-    arguments.push(joined("--defaults-file=", &configuration));
+    arguments.push(option_with_path("--defaults-file=", &configuration));
     if first.is_file() {
-        arguments.push(joined("--init-file=", &first));
+        arguments.push(option_with_path("--init-file=", &first));
     }
     Ok(node.launch(server.program, arguments))
 }
@@ -191,9 +191,10 @@ fn configuration_text(state: &State, node: &StateNode, number: usize, files: &st
     );
     let is_mariadb = node.product == NodeProduct::Mariadb;
     let threads = std::thread::available_parallelism().map_or(1, usize::from).clamp(2, 8);
-    text += &match is_mariadb {
-        true => format!(include_str!("mariadb.cnf"), threads = threads),
-        false => format!(include_str!("mysql.cnf"), threads = threads),
+    text += &if is_mariadb {
+        format!(include_str!("mariadb.cnf"), threads = threads)
+    } else {
+        format!(include_str!("mysql.cnf"), threads = threads)
     };
     text.push_str(match (node.role.as_str(), is_mariadb) {
         ("read_only", true) => "read-only=ON\n",
@@ -281,15 +282,16 @@ fn is_mariadb(admin: &Admin) -> bool {
 /// Has a node follow `source` from what it has.
 pub(crate) fn follow(admin: &Admin, source: &StateNode, password: &str) -> Result<()> {
     let (host, port, user) = (&source.host, source.port, REPLICATION);
-    let change = match is_mariadb(admin) {
-        true => format!(
+    let change = if is_mariadb(admin) {
+        format!(
             "CHANGE MASTER TO MASTER_HOST='{host}', MASTER_PORT={port}, MASTER_USER='{user}', \
              MASTER_PASSWORD='{password}', MASTER_USE_GTID=slave_pos, MASTER_CONNECT_RETRY=1"
-        ),
-        false => format!(
+        )
+    } else {
+        format!(
             "CHANGE REPLICATION SOURCE TO SOURCE_HOST='{host}', SOURCE_PORT={port}, SOURCE_USER='{user}', \
              SOURCE_PASSWORD='{password}', SOURCE_AUTO_POSITION=1, SOURCE_SSL=1, SOURCE_CONNECT_RETRY=1"
-        ),
+        )
     };
     let Dialect { replica, .. } = dialect(admin);
     admin.ask_all(&[&format!("STOP {replica}"), &change, &format!("START {replica}")]).map(drop)
@@ -297,33 +299,33 @@ pub(crate) fn follow(admin: &Admin, source: &StateNode, password: &str) -> Resul
 
 /// The state of a node's replication; `None` if it has none.
 pub(crate) fn stream(admin: &Admin) -> Result<Option<Stream>> {
-    let answer = admin.ask(&format!("SHOW {} STATUS", dialect(admin).replica))?;
+    let answer = admin.query(&format!("SHOW {} STATUS", dialect(admin).replica))?;
     if answer.is_empty() {
         return Ok(None);
     }
-    let is_yes = |names: &[&str]| answer.named(names).eq_ignore_ascii_case("yes");
+    let is_yes = |names: &[&str]| answer.column(names).eq_ignore_ascii_case("yes");
     let receives = is_yes(&["Slave_IO_Running", "Replica_IO_Running"]);
     let applies = is_yes(&["Slave_SQL_Running", "Replica_SQL_Running"]);
-    let errors = [answer.named(&["Last_IO_Error"]), answer.named(&["Last_SQL_Error"])];
+    let errors = [answer.column(&["Last_IO_Error"]), answer.column(&["Last_SQL_Error"])];
     let error = errors.into_iter().find(|error| !error.is_empty()).map(str::to_owned);
-    let lag_s = answer.named(&["Seconds_Behind_Master", "Seconds_Behind_Source"]).parse().ok();
+    let lag_s = answer.column(&["Seconds_Behind_Master", "Seconds_Behind_Source"]).parse().ok();
     Ok(Some(Stream { is_running: receives && applies, error, lag_s }))
 }
 
 /// Returns the transactions that a node has executed, in the form of its product.
 pub(crate) fn position(admin: &Admin) -> Result<String> {
-    Ok(admin.ask(dialect(admin).position)?.single().replace(char::is_whitespace, ""))
+    Ok(admin.query(dialect(admin).position)?.single().replace(char::is_whitespace, ""))
 }
 
 /// Waits at most a second until a node has executed up to `position`; returns false if that takes longer.
 pub(crate) fn wait_for(admin: &Admin, position: &str) -> Result<bool> {
     let sql = format!("SELECT {}('{position}', 1)", dialect(admin).wait);
-    Ok(admin.ask(&sql)?.single() == "0")
+    Ok(admin.query(&sql)?.single() == "0")
 }
 
 fn set_semi_sync(admin: &Admin, word: &str, is_on: bool) -> Result<()> {
     let value = if is_on { "ON" } else { "OFF" };
-    admin.ask(&format!("SET GLOBAL rpl_semi_sync_{word}_enabled={value}")).map(drop)
+    admin.query(&format!("SET GLOBAL rpl_semi_sync_{word}_enabled={value}")).map(drop)
 }
 
 /// Has the primary wait for its read-only nodes from now on, or not any more.
@@ -339,26 +341,27 @@ pub(crate) fn acknowledge(admin: &Admin, acknowledges: bool) -> Result<()> {
 /// Returns the number of read-only nodes that acknowledge to this primary.
 pub(crate) fn acknowledging(admin: &Admin) -> Result<usize> {
     let word = dialect(admin).source;
-    let answer = admin.ask(&format!("SHOW STATUS LIKE 'Rpl_semi_sync_{word}_clients'"))?;
-    Ok(answer.named(&["Value"]).parse().unwrap_or(0))
+    let answer = admin.query(&format!("SHOW STATUS LIKE 'Rpl_semi_sync_{word}_clients'"))?;
+    Ok(answer.column(&["Value"]).parse().unwrap_or(0))
 }
 
 pub(crate) fn set_read_only(admin: &Admin, is_read_only: bool) -> Result<()> {
-    let sql = match is_read_only {
-        true => format!("SET GLOBAL {}=ON", dialect(admin).read_only),
+    let sql = if is_read_only {
+        format!("SET GLOBAL {}=ON", dialect(admin).read_only)
+    } else {
         // This leaves super_read_only, too.
-        false => "SET GLOBAL read_only=OFF".to_owned(),
+        "SET GLOBAL read_only=OFF".to_owned()
     };
-    admin.ask(&sql).map(drop)
+    admin.query(&sql).map(drop)
 }
 
 /// Ends receiving; transactions that were received are still applied. Returns those that a node has received, applied
 /// or not.
 pub(crate) fn stop_receiving(admin: &Admin) -> Result<String> {
     let replica = dialect(admin).replica;
-    admin.ask(&format!("STOP {replica} IO_THREAD"))?;
-    let answer = admin.ask(&format!("SHOW {replica} STATUS"))?;
-    Ok(answer.named(&["Gtid_IO_Pos", "Retrieved_Gtid_Set"]).replace(char::is_whitespace, ""))
+    admin.query(&format!("STOP {replica} IO_THREAD"))?;
+    let answer = admin.query(&format!("SHOW {replica} STATUS"))?;
+    Ok(answer.column(&["Gtid_IO_Pos", "Retrieved_Gtid_Set"]).replace(char::is_whitespace, ""))
 }
 
 /// Ends replication and forgets whom the node followed.
@@ -373,14 +376,14 @@ pub(crate) fn has(admin: &Admin, target: &str) -> Result<bool> {
         return Ok(includes(&position(admin)?, target));
     }
     let sql = format!("SELECT GTID_SUBSET('{target}', @@GLOBAL.gtid_executed)");
-    Ok(admin.ask(&sql)?.single() == "1")
+    Ok(admin.query(&sql)?.single() == "1")
 }
 
 /// Returns true if a node has transactions that the primary lacks: written as the primary, received by no other node.
 pub(crate) fn has_diverged(admin: &Admin, primary: &Admin) -> Result<bool> {
     if is_mariadb(admin) {
         let sql = "SELECT @@GLOBAL.gtid_binlog_state";
-        let (own, its) = (admin.ask(sql)?, primary.ask(sql)?);
+        let (own, its) = (admin.query(sql)?, primary.query(sql)?);
         return Ok(!includes_state(its.single(), own.single()));
     }
     Ok(!has(primary, &position(admin)?)?)
@@ -390,8 +393,8 @@ pub(crate) fn has_diverged(admin: &Admin, primary: &Admin) -> Result<bool> {
 pub(crate) fn begin_from_own(admin: &Admin) -> Result<()> {
     follow_nobody(admin)?;
     if is_mariadb(admin) {
-        let own = position(admin)?;
-        admin.ask(&format!("SET GLOBAL gtid_slave_pos='{own}'"))?;
+        let position = position(admin)?;
+        admin.query(&format!("SET GLOBAL gtid_slave_pos='{position}'"))?;
     }
     Ok(())
 }

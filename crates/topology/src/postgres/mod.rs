@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use crate::admin::{ADMIN, Admin, REPLICATION};
 use crate::cluster::STATEMENT_LIMIT_S;
 use crate::folder::{OrFailed, write, write_private};
-use crate::mysql::{Stream, joined};
+use crate::mysql::{Stream, option_with_path};
 use crate::process::{Launch, copy_data, run};
 use crate::{Account, Cluster, Result, State, StateNode, machine};
 
@@ -34,7 +34,7 @@ pub(crate) fn make_data(cluster: &Cluster, nodes: &[StateNode]) -> Result<()> {
     let password = first.folder.join("initial");
     write_private(&password, &cluster.secrets.admin, run_as)?;
     let mut arguments: Vec<OsString> =
-        vec!["-D".into(), first.data().into(), joined("--pwfile=", &password)];
+        vec!["-D".into(), first.data().into(), option_with_path("--pwfile=", &password)];
     let words = "-A scram-sha-256 -E UTF8 --locale=C --no-instructions --no-sync -U";
     arguments.extend(words.split(' ').chain([ADMIN]).map(Into::into));
     let initdb = program(&cluster.state, "initdb")?;
@@ -59,13 +59,13 @@ pub(crate) fn make_data(cluster: &Cluster, nodes: &[StateNode]) -> Result<()> {
 }
 
 pub(crate) fn launch(state: &State, node: &StateNode) -> Result<Launch> {
-    configure(state, node, source_of(state, node))?;
+    configure(state, node, replication_source(state, node))?;
     let program = program(state, "postgres")?;
     Ok(node.launch(program, vec!["-D".into(), node.data().into()]))
 }
 
 /// The node that a node follows by its role.
-pub(crate) fn source_of<'a>(state: &'a State, node: &StateNode) -> Option<&'a StateNode> {
+pub(crate) fn replication_source<'a>(state: &'a State, node: &StateNode) -> Option<&'a StateNode> {
     let is_standby = node.role == "read_only";
     state.nodes.iter().find(|other| is_standby && other.role == "primary")
 }
@@ -113,11 +113,11 @@ fn synchronous_names(state: &State) -> String {
     let standbys = || state.nodes.iter().filter(|node| node.role == "read_only");
     let names: Vec<&str> =
         standbys().filter(|node| node.pid != 0).map(|node| node.name.as_str()).collect();
-    let wanted = state.replication.acknowledgements(standbys().count()).min(names.len());
-    if wanted == 0 || !state.is_ready {
+    let needed = state.replication.acknowledgements(standbys().count()).min(names.len());
+    if needed == 0 || !state.is_ready {
         return String::new();
     }
-    format!("ANY {wanted} ({})", names.join(", "))
+    format!("ANY {needed} ({})", names.join(", "))
 }
 
 /// The accounts of replication and of the load, and its database.
@@ -125,7 +125,7 @@ pub(crate) fn make_database(cluster: &Cluster, primary: &StateNode) -> Result<()
     let account = cluster.account()?;
     let admin = cluster.admin(primary)?;
     let (user, database) = (&account.user, &account.database);
-    let version: u32 = admin.ask("SHOW server_version_num")?.single().parse().unwrap_or(0);
+    let version: u32 = admin.query("SHOW server_version_num")?.single().parse().unwrap_or(0);
     let mut statements = vec![
         // A statement that fails is logged, and these hold passwords.
         "SET log_min_error_statement = panic".to_owned(),
@@ -165,7 +165,7 @@ pub(crate) fn make_slots(cluster: &Cluster, primary: &StateNode) -> Result<()> {
     let admin = cluster.admin(primary)?;
     for node in cluster.servers().filter(|node| node.name != primary.name) {
         let name = &node.name;
-        admin.ask(&format!(
+        admin.query(&format!(
             "SELECT pg_create_physical_replication_slot('{name}') WHERE NOT EXISTS \
              (SELECT 1 FROM pg_replication_slots WHERE slot_name = '{name}')"
         ))?;
@@ -175,7 +175,7 @@ pub(crate) fn make_slots(cluster: &Cluster, primary: &StateNode) -> Result<()> {
 
 /// The state of a standby's stream; `None` on a node that is none.
 pub(crate) fn stream(admin: &Admin) -> Result<Option<Stream>> {
-    let answer = admin.ask(
+    let answer = admin.query(
         "SELECT pg_is_in_recovery(), (SELECT status FROM pg_stat_wal_receiver), \
          CASE WHEN pg_last_wal_receive_lsn() = pg_last_wal_replay_lsn() THEN 0 \
          ELSE extract(epoch FROM now() - pg_last_xact_replay_timestamp()) END",
@@ -189,25 +189,25 @@ pub(crate) fn stream(admin: &Admin) -> Result<Option<Stream>> {
 
 /// The end of what a node has written (primary) or received (standby), in bytes.
 pub(crate) fn position(admin: &Admin) -> Result<u64> {
-    let answer = admin.ask(
+    let answer = admin.query(
         "SELECT (CASE WHEN pg_is_in_recovery() THEN coalesce(pg_last_wal_receive_lsn(), \
          pg_last_wal_replay_lsn()) ELSE pg_current_wal_lsn() END - '0/0'::pg_lsn)::bigint",
     )?;
-    number(answer.single())
+    parse_number(answer.single())
 }
 
 /// The end of what a standby has applied, in bytes.
 pub(crate) fn applied(admin: &Admin) -> Result<u64> {
-    number(admin.ask("SELECT (pg_last_wal_replay_lsn() - '0/0'::pg_lsn)::bigint")?.single())
+    parse_number(admin.query("SELECT (pg_last_wal_replay_lsn() - '0/0'::pg_lsn)::bigint")?.single())
 }
 
-fn number(text: &str) -> Result<u64> {
+fn parse_number(text: &str) -> Result<u64> {
     text.parse().map_err(|_| failed!("`{text}` is no position in the log."))
 }
 
 /// Rewrites the configuration of a running node for its role and reloads it.
 pub(crate) fn reconfigure(cluster: &Cluster, node: &StateNode) -> Result<()> {
-    follow(cluster, node, source_of(cluster.state(), node))
+    follow(cluster, node, replication_source(cluster.state(), node))
 }
 
 /// Has a node follow another source than its role says.
@@ -217,12 +217,12 @@ pub(crate) fn follow(
     source: Option<&StateNode>,
 ) -> Result<()> {
     configure(cluster.state(), node, source)?;
-    cluster.admin(node)?.ask("SELECT pg_reload_conf()").map(drop)
+    cluster.admin(node)?.query("SELECT pg_reload_conf()").map(drop)
 }
 
 /// Number of standbys that acknowledge to this primary.
 pub(crate) fn acknowledging(admin: &Admin) -> Result<usize> {
-    let answer = admin.ask(
+    let answer = admin.query(
         "SELECT count(*) FROM pg_stat_replication \
          WHERE state = 'streaming' AND sync_state IN ('sync', 'quorum')",
     )?;
@@ -250,8 +250,8 @@ fn settings(role: &str) -> &'static str {
 pub(crate) fn join(cluster: &Cluster, coordinator: &StateNode) -> Result<()> {
     let account = cluster.account()?;
     let (password, database) = (&cluster.secrets.admin, &account.database);
-    let admin = Admin::of(coordinator, ADMIN, password, database, STATEMENT_LIMIT_S)?;
-    let version = admin.ask("SHOW server_version_num")?.single().parse().unwrap_or(0);
+    let admin = Admin::with_account(coordinator, ADMIN, password, database, STATEMENT_LIMIT_S)?;
+    let version = admin.query("SHOW server_version_num")?.single().parse().unwrap_or(0);
     if version < VERSION_MIN {
         return Err(failed!("A coordinator needs PostgreSQL 14 or newer."));
     }

@@ -143,28 +143,28 @@ impl Answer {
         rows: &mut R,
     ) -> Option<Executed> {
         let state = &mut self.state;
-        let is_any = self.framing.is_any_sequence();
+        let allows_any_sequence = self.framing.is_any_sequence();
         if !state.deprecate_eof || (R::WANTED || R::DESCRIBED) && !R::KEPT {
             return None;
         }
-        let mut packets = Packets { rest: received, sequence, is_any };
+        let mut packets = Packets { rest: received, sequence, allows_any_sequence };
         let head = packets.next()?;
         let mut executed = Executed::default();
-        let mut kept: &[u8] = &[];
+        let mut kept_bytes: &[u8] = &[];
         let end = match *head {
             [0, ..] => head,
             [columns @ 0..=0xfa, ref flags @ ..] => {
                 // Columns that come once only are kept by the other way.
-                let sent = match (state.cache_metadata, flags) {
+                let definition_count = match (state.cache_metadata, flags) {
                     (true, [0, ..]) => 0,
                     (false, _) => columns,
                     _ => return None,
                 };
                 if R::KEPT {
-                    packets.definitions(definitions.as_deref_mut()?, columns, sent)?;
+                    packets.definitions(definitions.as_deref_mut()?, columns, definition_count)?;
                 } else {
-                    for _ in 0..sent {
-                        packets.definition()?;
+                    for _ in 0..definition_count {
+                        packets.next_definition()?;
                     }
                 }
                 executed.has_rows = true;
@@ -172,7 +172,8 @@ impl Answer {
                 let (rows, end) = packets.rows()?;
                 executed.rows = rows;
                 if R::KEPT {
-                    kept = &begin[..begin.len() - packets.rest.len() - HEADER_BYTES - end.len()];
+                    kept_bytes =
+                        &begin[..begin.len() - packets.rest.len() - HEADER_BYTES - end.len()];
                 }
                 end
             }
@@ -191,7 +192,7 @@ impl Answer {
         if R::KEPT && executed.has_rows {
             state.encoding = Encoding::Binary;
             state.describe(definitions?, rows);
-            rows.kept_rows(kept, executed.rows as usize);
+            rows.kept_rows(kept_bytes, executed.rows as usize);
         }
         if R::DESCRIBED {
             rows.finish_statement(executed);
@@ -208,27 +209,27 @@ impl Answer {
         definitions: &mut Definitions,
         rows: &mut R,
     ) -> Scanned<(usize, AnswerStep)> {
-        let mut taken = 0;
+        let mut consumed = 0;
         loop {
             if !R::WANTED && self.state.phase == Phase::Rows && !self.framing.is_joining() {
-                taken += self.state.skip_rows(&mut self.framing, &bytes[taken..])?;
+                consumed += self.state.skip_rows(&mut self.framing, &bytes[consumed..])?;
                 if self.state.skip_bytes > 0 || self.state.skip_continues {
-                    return Ok((taken, AnswerStep::More));
+                    return Ok((consumed, AnswerStep::More));
                 }
             } else if R::KEPT && self.state.phase == Phase::Rows && !self.framing.is_joining() {
-                taken += self.state.keep_rows(&mut self.framing, &bytes[taken..], rows)?;
+                consumed += self.state.keep_rows(&mut self.framing, &bytes[consumed..], rows)?;
             }
-            match self.framing.take(&bytes[taken..])? {
+            match self.framing.next_payload(&bytes[consumed..])? {
                 Framed::Partial(more) => {
                     if self.framing.is_joining() && self.state.phase != Phase::Rows {
                         return Err(Malformed("what is no row is longer than a packet"));
                     }
-                    return Ok((taken + more, AnswerStep::More));
+                    return Ok((consumed + more, AnswerStep::More));
                 }
                 Framed::Payload(payload, more) => {
-                    taken += more;
+                    consumed += more;
                     if let Some(step) = self.state.payload(payload, definitions, rows)? {
-                        return Ok((taken, step));
+                        return Ok((consumed, step));
                     }
                 }
             }
@@ -249,7 +250,7 @@ impl State {
             return Err(Malformed("an answer has an empty packet"));
         };
         if first == ERROR {
-            return failed(payload);
+            return parse_failure(payload);
         }
         match self.phase {
             Phase::Head => match first {
@@ -339,7 +340,7 @@ impl State {
                 Encoding::Text => read_kept_text_row,
                 Encoding::Binary => read_kept_binary_row,
             };
-            rows.kept_columns(definitions.columns.iter().map(|column| column.kept()), read);
+            rows.kept_columns(definitions.columns.iter().map(|column| column.to_kept()), read);
         }
     }
 
@@ -490,12 +491,12 @@ impl OkPacket {
 struct Packets<'a> {
     rest: &'a [u8],
     sequence: u8,
-    is_any: bool,
+    allows_any_sequence: bool,
 }
 
 impl<'a> Packets<'a> {
     #[inline]
-    fn definition(&mut self) -> Option<&'a [u8]> {
+    fn next_definition(&mut self) -> Option<&'a [u8]> {
         self.next().filter(|payload| payload.first().is_some_and(|first| *first != 0xff))
     }
 
@@ -505,7 +506,7 @@ impl<'a> Packets<'a> {
             known.clear();
         }
         for _ in 0..sent {
-            known.push(self.definition()?, true).ok()?;
+            known.push(self.next_definition()?, true).ok()?;
         }
         (known.columns.len() == usize::from(columns)).then_some(())
     }
@@ -529,7 +530,7 @@ impl<'a> Packets<'a> {
         let (header, rest) = self.rest.split_first_chunk::<HEADER_BYTES>()?;
         let header = u32::from_le_bytes(*header);
         let (length, sequence) = (header as usize & FULL_PACKET_BYTES, (header >> 24) as u8);
-        if length == FULL_PACKET_BYTES || (sequence != self.sequence && !self.is_any) {
+        if length == FULL_PACKET_BYTES || (sequence != self.sequence && !self.allows_any_sequence) {
             return None;
         }
         let (payload, rest) = rest.split_at_checked(length)?;
@@ -547,7 +548,7 @@ fn ends_rows(first: u8, length: usize) -> bool {
 }
 
 #[cold]
-fn failed(payload: &[u8]) -> Scanned<Option<AnswerStep>> {
+fn parse_failure(payload: &[u8]) -> Scanned<Option<AnswerStep>> {
     let error = ServerError::parse(payload)?;
     Ok((error.errno != PROGRESS_REPORT).then_some(AnswerStep::Failed(error)))
 }

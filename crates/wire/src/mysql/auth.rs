@@ -101,10 +101,11 @@ fn ed25519(password: &[u8], message: &[u8]) -> [u8; 64] {
     low = clamp_integer(low);
     let secret = Scalar::from_bytes_mod_order(low);
     let public = EdwardsPoint::mul_base(&secret).compress();
-    let hash = |hasher: Sha512| Scalar::from_bytes_mod_order_wide(&hasher.finalize().into());
-    let nonce = hash(Sha512::new().chain_update(prefix).chain_update(message));
+    let hash_to_scalar =
+        |hasher: Sha512| Scalar::from_bytes_mod_order_wide(&hasher.finalize().into());
+    let nonce = hash_to_scalar(Sha512::new().chain_update(prefix).chain_update(message));
     let commitment = EdwardsPoint::mul_base(&nonce).compress();
-    let challenge = hash(
+    let challenge = hash_to_scalar(
         Sha512::new()
             .chain_update(commitment.as_bytes())
             .chain_update(public.as_bytes())

@@ -31,16 +31,16 @@ impl Frames {
     /// Appends whole packets to `out`. Each command has frames of its own, numbered from 0: the server counts again
     /// with each of them.
     pub fn pack(&mut self, packets: &[u8], out: &mut Vec<u8>) {
-        let mut rest = packets;
-        while !rest.is_empty() {
-            let (command, later) = rest.split_at(command_bytes(rest));
+        let mut remaining = packets;
+        while !remaining.is_empty() {
+            let (command, later) = remaining.split_at(command_bytes(remaining));
             if begins_command(command) {
                 self.next = 0;
             }
             for content in command.chunks(CONTENT_MAX) {
                 self.push_frame(content, out);
             }
-            rest = later;
+            remaining = later;
         }
     }
 
@@ -137,15 +137,15 @@ mod tests {
 
     /// Numbers and contents of frames.
     fn read(frames: &mut Frames, mut bytes: &[u8]) -> Vec<(u8, Vec<u8>)> {
-        let mut all = Vec::new();
+        let mut numbered_contents = Vec::new();
         while !bytes.is_empty() {
             let mut content = Vec::new();
-            let taken = frames.unpack(bytes, &mut content).expect("a good frame");
-            assert!(taken > 0, "whole frames");
-            all.push((bytes[3], content));
-            bytes = &bytes[taken..];
+            let consumed = frames.unpack(bytes, &mut content).expect("a good frame");
+            assert!(consumed > 0, "whole frames");
+            numbered_contents.push((bytes[3], content));
+            bytes = &bytes[consumed..];
         }
-        all
+        numbered_contents
     }
 
     #[test]
@@ -201,8 +201,8 @@ mod tests {
             let packets: Vec<u8> = payloads.iter().flat_map(|payload| packet(0, payload)).collect();
             let mut out = Vec::new();
             frames.pack(&packets, &mut out);
-            let whole: Vec<u8> = read(&mut frames, &out).into_iter().flat_map(|(_, it)| it).collect();
-            prop_assert_eq!(whole, packets);
+            let unpacked: Vec<u8> = read(&mut frames, &out).into_iter().flat_map(|(_, it)| it).collect();
+            prop_assert_eq!(unpacked, packets);
             let mut first = Vec::new();
             let length = frames.unpack(&out, &mut first).unwrap();
             let part = &out[..cut.index(length)];

@@ -55,7 +55,7 @@ impl CapabilityFlags {
         if !server.has(needed) {
             return Err(Malformed("it is older than MySQL 4.1"));
         }
-        let wanted = needed
+        let supported = needed
             .with(Self::LONG_PASSWORD)
             .with(Self::CONNECT_WITH_DB)
             .with(Self::LOCAL_FILES)
@@ -68,7 +68,7 @@ impl CapabilityFlags {
             .with(Self::PLUGIN_AUTH_LENENC)
             .with(Self::DEPRECATE_EOF)
             .with(Self::CACHE_METADATA);
-        let mut agreed = Self(wanted.0 & server.0);
+        let mut agreed = Self(supported.0 & server.0);
         if !agreed.has(Self::DEPRECATE_EOF) {
             // Both came with the same servers: one combination fewer.
             agreed = agreed.without(Self::CACHE_METADATA);
@@ -114,14 +114,15 @@ impl Greeting {
             }
             if flags & CapabilityFlags::SECURE_CONNECTION.0 != 0 {
                 // At least 13, the last of them NUL.
-                let more = scramble_length.saturating_sub(8).max(13).min(reader.rest().len());
-                let part = reader.bytes(more)?;
+                let second_length =
+                    scramble_length.saturating_sub(8).max(13).min(reader.rest().len());
+                let part = reader.bytes(second_length)?;
                 scramble.extend_from_slice(part.strip_suffix(&[0]).unwrap_or(part));
             }
             if flags & CapabilityFlags::PLUGIN_AUTH.0 != 0 {
                 // Some old servers forget the NUL.
-                let rest = reader.rest();
-                let name = rest.split(|&byte| byte == 0).next().unwrap_or(rest);
+                let name_bytes = reader.rest();
+                let name = name_bytes.split(|&byte| byte == 0).next().unwrap_or(name_bytes);
                 plugin = String::from_utf8_lossy(name).into_owned();
             }
         }
@@ -230,13 +231,13 @@ mod tests {
 
     #[test]
     fn reads_greetings_of_both_products() {
-        let all = u64::MAX;
-        let mysql = Greeting::parse(&greeting("9.7.4", all)).unwrap();
+        let every_flag = u64::MAX;
+        let mysql = Greeting::parse(&greeting("9.7.4", every_flag)).unwrap();
         assert_eq!(mysql.product_name(), "MySQL");
         assert_eq!(mysql.scramble, b"12345678abcdefghijkl");
         assert_eq!(mysql.plugin, "caching_sha2_password");
         assert!(!mysql.capabilities.has(CapabilityFlags::CACHE_METADATA));
-        let maria = greeting("5.5.5-10.11.19-MariaDB-0+deb12u1", all - 1);
+        let maria = greeting("5.5.5-10.11.19-MariaDB-0+deb12u1", every_flag - 1);
         let maria = Greeting::parse(&maria).unwrap();
         assert_eq!(maria.version, "10.11.19-MariaDB-0+deb12u1");
         assert_eq!(maria.product_name(), "MariaDB");
@@ -248,11 +249,11 @@ mod tests {
 
     #[test]
     fn truncated_greetings_are_errors_or_old_servers_but_never_panics() {
-        let whole = greeting("9.7.4", u64::MAX);
-        for end in 0..whole.len() {
-            let _ = Greeting::parse(&whole[..end]);
+        let complete = greeting("9.7.4", u64::MAX);
+        for end in 0..complete.len() {
+            let _ = Greeting::parse(&complete[..end]);
         }
-        assert!(Greeting::parse(&whole[..20]).is_err());
+        assert!(Greeting::parse(&complete[..20]).is_err());
         assert!(Greeting::parse(&[9, b'x', 0]).is_err());
     }
 
@@ -309,9 +310,9 @@ mod tests {
         assert_eq!(secure.scramble, b"12345678abcdefghijkl");
         assert_eq!(secure.plugin, "mysql_native_password");
         assert_eq!(parse(CapabilityFlags::PROTOCOL_41).scramble, b"12345678");
-        let named = parse(CapabilityFlags::PLUGIN_AUTH);
+        let with_plugin = parse(CapabilityFlags::PLUGIN_AUTH);
         assert_eq!(
-            (named.scramble, named.plugin),
+            (with_plugin.scramble, with_plugin.plugin),
             (b"12345678".to_vec(), "abcdefghijkl".to_owned())
         );
         let maria = CapabilityFlags::CACHE_METADATA.with(CapabilityFlags::PLUGIN_AUTH);
@@ -342,11 +343,13 @@ mod tests {
         for (flag, bits) in mysql {
             assert_eq!(flag.0, bits);
         }
-        let all = CapabilityFlags(u64::MAX);
-        assert_eq!(CapabilityFlags::negotiate(all).unwrap().0, 0x10_013f_a289);
+        let every_flag = CapabilityFlags(u64::MAX);
+        assert_eq!(CapabilityFlags::negotiate(every_flag).unwrap().0, 0x10_013f_a289);
         // Without the new ends of rows there is no cache of columns either.
-        let old = all.without(CapabilityFlags::DEPRECATE_EOF);
+        let old = every_flag.without(CapabilityFlags::DEPRECATE_EOF);
         assert_eq!(CapabilityFlags::negotiate(old).unwrap().0, 0x3f_a289);
-        assert!(CapabilityFlags::negotiate(all.without(CapabilityFlags::PROTOCOL_41)).is_err());
+        assert!(
+            CapabilityFlags::negotiate(every_flag.without(CapabilityFlags::PROTOCOL_41)).is_err()
+        );
     }
 }

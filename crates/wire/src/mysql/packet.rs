@@ -135,7 +135,7 @@ impl Framing {
 
     /// Takes the next payload from the start of `bytes`. Consumed bytes must not be passed again.
     #[inline]
-    pub fn take<'a>(&'a mut self, bytes: &'a [u8]) -> Scanned<Framed<'a>> {
+    pub fn next_payload<'a>(&'a mut self, bytes: &'a [u8]) -> Scanned<Framed<'a>> {
         let Some(header) = PacketHeader::read(bytes) else { return Ok(Framed::Partial(0)) };
         if header.length == FULL_PACKET_BYTES || self.joining {
             return self.join(bytes);
@@ -157,22 +157,22 @@ impl Framing {
             // A buffer of that size must not stay after its answer.
             self.joined = Vec::new();
         }
-        let mut taken = 0;
-        while let Some(header) = PacketHeader::read(&bytes[taken..]) {
-            let end = taken + HEADER_BYTES + header.length;
-            let Some(part) = bytes.get(taken + HEADER_BYTES..end) else { break };
+        let mut consumed = 0;
+        while let Some(header) = PacketHeader::read(&bytes[consumed..]) {
+            let end = consumed + HEADER_BYTES + header.length;
+            let Some(part) = bytes.get(consumed + HEADER_BYTES..end) else { break };
             self.advance(header.sequence)?;
             if self.joined.len() + part.len() > MAX_PAYLOAD_BYTES {
                 return Err(Malformed("a row of the answer is longer than 1 GiB"));
             }
             self.joined.extend_from_slice(part);
-            taken = end;
+            consumed = end;
             if header.length < FULL_PACKET_BYTES {
                 self.joining = false;
-                return Ok(Framed::Payload(&self.joined, taken));
+                return Ok(Framed::Payload(&self.joined, consumed));
             }
         }
-        Ok(Framed::Partial(taken))
+        Ok(Framed::Partial(consumed))
     }
 }
 
@@ -336,6 +336,13 @@ impl ServerError {
         };
         match self.errno {
             1153 => error.with_hint("raise max_allowed_packet on the server"),
+            1184 if error.message().contains("init_connect") => error
+                .with_hint("correct the server's init_connect, which its sessions begin with: SET GLOBAL init_connect"),
+            // A statement names its engine, and no session lets the server take another one.
+            1290 if error.message().contains("NO_ENGINE_SUBSTITUTION") => error.with_hint(
+                "the server's enforce_storage_engine demands another engine than the statement's: SET GLOBAL \
+                 enforce_storage_engine = DEFAULT",
+            ),
             _ => error,
         }
     }
@@ -396,10 +403,10 @@ mod tests {
         let (mut start, mut end) = (0, 0);
         loop {
             end = (end + step).min(stream.len());
-            match framing.take(&stream[start..end]).unwrap() {
-                Framed::Partial(taken) => start += taken,
-                Framed::Payload(payload, taken) => {
-                    assert_eq!(start + taken, stream.len());
+            match framing.next_payload(&stream[start..end]).unwrap() {
+                Framed::Partial(consumed) => start += consumed,
+                Framed::Payload(payload, consumed) => {
+                    assert_eq!(start + consumed, stream.len());
                     return payload.to_vec();
                 }
             }
@@ -434,7 +441,7 @@ mod tests {
         for end in 0..stream.len() {
             let mut framing = Framing::default();
             framing.expect(1);
-            assert_eq!(framing.take(&stream[..end]), Ok(Framed::Partial(0)));
+            assert_eq!(framing.next_payload(&stream[..end]), Ok(Framed::Partial(0)));
         }
     }
 
@@ -443,7 +450,7 @@ mod tests {
         let (stream, _) = packet(b"hello", 2);
         let mut framing = Framing::default();
         framing.expect(1);
-        assert!(framing.take(&stream).is_err());
+        assert!(framing.next_payload(&stream).is_err());
     }
 
     proptest! {

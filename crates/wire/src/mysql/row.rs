@@ -87,11 +87,11 @@ impl MysqlColumn {
     }
 
     /// For rows that are read later.
-    pub(super) fn kept(self) -> KeptColumn {
+    pub(super) fn to_kept(self) -> KeptColumn {
         [self.column_type, u8::from(self.unsigned), self.decimals, self.zero_width]
     }
 
-    fn of_kept([column_type, unsigned, decimals, zero_width]: KeptColumn) -> Self {
+    fn from_kept([column_type, unsigned, decimals, zero_width]: KeptColumn) -> Self {
         MysqlColumn { column_type, unsigned: unsigned != 0, decimals, zero_width }
     }
 }
@@ -106,7 +106,7 @@ pub struct CellSpan {
 const NULL: CellSpan = CellSpan { start: u32::MAX, end: u32::MAX };
 
 impl CellSpan {
-    fn of(payload: &[u8], rest: &PacketReader<'_>, length: usize) -> CellSpan {
+    fn last_read(payload: &[u8], rest: &PacketReader<'_>, length: usize) -> CellSpan {
         // Payloads are far below 4 GiB: see MAX_PAYLOAD_BYTES.
         let end = (payload.len() - rest.rest().len()) as u32;
         CellSpan { start: end - length as u32, end }
@@ -120,7 +120,7 @@ pub fn scan_text_row(payload: &[u8], columns: usize, spans: &mut Vec<CellSpan>) 
     for _ in 0..columns {
         spans.push(match reader.text_value()? {
             TextValue::Null => NULL,
-            TextValue::Bytes(bytes) => CellSpan::of(payload, &reader, bytes.len()),
+            TextValue::Bytes(bytes) => CellSpan::last_read(payload, &reader, bytes.len()),
         });
     }
     end_of_row(&reader)
@@ -171,18 +171,18 @@ fn each_binary_value(
             }
         };
         reader.bytes(length)?;
-        hand_on(column, CellSpan::of(payload, &reader, length));
+        hand_on(column, CellSpan::last_read(payload, &reader, length));
     }
     end_of_row(&reader)
 }
 
 /// A row of several packets as it is kept, in one piece: with its own header, which no packet has.
 pub(super) fn kept_joined_row(row: &[u8]) -> Vec<u8> {
-    let mut kept = Vec::with_capacity(JOINED_HEADER.len() + size_of::<u64>() + row.len());
-    kept.extend_from_slice(&JOINED_HEADER);
-    kept.extend_from_slice(&(row.len() as u64).to_le_bytes());
-    kept.extend_from_slice(row);
-    kept
+    let mut joined = Vec::with_capacity(JOINED_HEADER.len() + size_of::<u64>() + row.len());
+    joined.extend_from_slice(&JOINED_HEADER);
+    joined.extend_from_slice(&(row.len() as u64).to_le_bytes());
+    joined.extend_from_slice(row);
+    joined
 }
 
 /// Header of a packet that continues in the next one.
@@ -227,8 +227,8 @@ pub(super) fn read_kept_binary_row(
 ) -> Option<usize> {
     let (row, taken) = first_kept_row(rows)?;
     let mut number = 0;
-    let kept = columns.iter().copied().map(MysqlColumn::of_kept);
-    let read = each_binary_value(row, columns.len(), kept, |column, span| {
+    let kept_columns = columns.iter().copied().map(MysqlColumn::from_kept);
+    let read = each_binary_value(row, columns.len(), kept_columns, |column, span| {
         let value = BinaryRow { payload: row, spans: &[span], columns: &[column] };
         match value.bytes(0) {
             Some(bytes) => hand_on(number, Some(bytes)),
@@ -260,7 +260,7 @@ pub struct BinaryRow<'a> {
     pub columns: &'a [MysqlColumn],
 }
 
-fn value<'a>(payload: &'a [u8], spans: &[CellSpan], column: usize) -> Option<&'a [u8]> {
+fn cell_bytes<'a>(payload: &'a [u8], spans: &[CellSpan], column: usize) -> Option<&'a [u8]> {
     let span = spans.get(column)?;
     payload.get(span.start as usize..span.end as usize)
 }
@@ -287,7 +287,7 @@ impl AnswerRow for TextRow<'_> {
     }
 
     fn bytes(&self, column: usize) -> Option<&[u8]> {
-        value(self.payload, self.spans, column)
+        cell_bytes(self.payload, self.spans, column)
     }
 
     fn string(&self, column: usize) -> Option<String> {
@@ -315,7 +315,7 @@ fn sign_extend(bytes: &[u8], unsigned: bool) -> i64 {
 
 impl<'a> BinaryRow<'a> {
     fn decode(&self, column: usize) -> Option<Decoded<'a>> {
-        let bytes = value(self.payload, self.spans, column)?;
+        let bytes = cell_bytes(self.payload, self.spans, column)?;
         let definition = self.columns.get(column)?;
         Some(match definition.column_type {
             column_type::LONGLONG if definition.unsigned => {
@@ -344,7 +344,7 @@ impl AnswerRow for BinaryRow<'_> {
     }
 
     fn is_null(&self, column: usize) -> bool {
-        value(self.payload, self.spans, column).is_none()
+        cell_bytes(self.payload, self.spans, column).is_none()
     }
 
     fn int(&self, column: usize) -> Option<i64> {
@@ -414,7 +414,7 @@ fn number_text(value: f64, free: f64, column: MysqlColumn) -> String {
     zero_filled(free, column)
 }
 
-fn fraction(out: &mut String, micros: Option<&[u8]>, decimals: u8) {
+fn push_fraction(out: &mut String, micros: Option<&[u8]>, decimals: u8) {
     let digits = usize::from(decimals.min(6));
     if digits == 0 {
         return;
@@ -430,7 +430,7 @@ fn date_text(bytes: &[u8], column: MysqlColumn) -> String {
     let mut out = format!("{year:04}-{:02}-{:02}", at(2), at(3));
     if column.column_type != column_type::DATE {
         let _ = write!(out, " {:02}:{:02}:{:02}", at(4), at(5), at(6));
-        fraction(&mut out, bytes.get(7..), column.decimals);
+        push_fraction(&mut out, bytes.get(7..), column.decimals);
     }
     out
 }
@@ -441,7 +441,7 @@ fn time_text(bytes: &[u8], column: MysqlColumn) -> String {
     let hours = u64::from(days) * 24 + u64::from(at(5));
     let sign = if at(0) == 1 { "-" } else { "" };
     let mut out = format!("{sign}{hours:02}:{:02}:{:02}", at(6), at(7));
-    fraction(&mut out, bytes.get(8..), column.decimals);
+    push_fraction(&mut out, bytes.get(8..), column.decimals);
     out
 }
 
@@ -577,28 +577,28 @@ mod tests {
     #[test]
     fn zeros_fill_numbers_up_to_the_width_of_their_column() {
         // Catalog, schema, table, original table, name, original name; then what is of fixed length.
-        let defined = |column_type: u8, width: u8, flags: u8, decimals: u8| {
+        let define_column = |column_type: u8, width: u8, flags: u8, decimals: u8| {
             let fixed = [12, 63, 0, width, 0, 0, 0, column_type, flags, 0, decimals, 0, 0];
             MysqlColumn::parse(&[&b"\x03def\0\0\0\x01a\0"[..], &fixed].concat()).unwrap().0
         };
         let text = |column: MysqlColumn, bytes: &[u8]| {
-            let kept = MysqlColumn::of_kept(column.kept());
-            assert_eq!(kept, column);
-            one(kept, bytes).2.unwrap()
+            let restored = MysqlColumn::from_kept(column.to_kept());
+            assert_eq!(restored, column);
+            one(restored, bytes).2.unwrap()
         };
-        let filled = defined(column_type::LONG, 5, 0x60, 0);
+        let filled = define_column(column_type::LONG, 5, 0x60, 0);
         assert_eq!(text(filled, &[42, 0, 0, 0]), "00042");
         assert_eq!(text(filled, &[64, 226, 1, 0]), "123456");
         assert_eq!(
-            text(defined(column_type::LONGLONG, 20, 0x60, 0), &[0xff; 8]),
+            text(define_column(column_type::LONGLONG, 20, 0x60, 0), &[0xff; 8]),
             u64::MAX.to_string()
         );
-        assert_eq!(text(defined(column_type::LONG, 5, 0x20, 0), &[42, 0, 0, 0]), "42");
+        assert_eq!(text(define_column(column_type::LONG, 5, 0x20, 0), &[42, 0, 0, 0]), "42");
         let half = 0.5_f32.to_le_bytes();
-        assert_eq!(text(defined(column_type::FLOAT, 12, 0x60, 31), &half), "0000000000.5");
-        assert_eq!(text(defined(column_type::FLOAT, 7, 0x60, 2), &half), "0000.50");
+        assert_eq!(text(define_column(column_type::FLOAT, 12, 0x60, 31), &half), "0000000000.5");
+        assert_eq!(text(define_column(column_type::FLOAT, 7, 0x60, 2), &half), "0000.50");
         for flags in [0x60, 0x20] {
-            assert_eq!(text(defined(column_type::YEAR, 4, flags, 0), &[0, 0]), "0000");
+            assert_eq!(text(define_column(column_type::YEAR, 4, flags, 0), &[0, 0]), "0000");
         }
     }
 
@@ -634,11 +634,11 @@ mod tests {
         let mut spans = Vec::new();
         let columns = [column(8, false, 0)];
         assert!(scan_binary_row(&[0, 0, 1, 2, 3], &columns, &mut spans).is_err());
-        let kept: Vec<KeptColumn> = columns.iter().map(|column| column.kept()).collect();
-        let binary = |rows: &[u8]| read_kept_binary_row(rows, &kept, &mut |_, _| {});
+        let kept_columns: Vec<KeptColumn> = columns.iter().map(|column| column.to_kept()).collect();
+        let binary = |rows: &[u8]| read_kept_binary_row(rows, &kept_columns, &mut |_, _| {});
         assert_eq!(binary(&[5, 0, 0, 1, 0, 0, 1, 2, 3]), None);
         assert_eq!(binary(&[10, 0, 0, 1, 0, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9]), Some(14));
-        let text = |rows: &[u8]| read_kept_text_row(rows, &kept, &mut |_, _| {});
+        let text = |rows: &[u8]| read_kept_text_row(rows, &kept_columns, &mut |_, _| {});
         assert_eq!(text(b"\x05\0\0\x01\x05four"), None);
         assert_eq!(text(b"\x03\0\0\x01\x01ax"), None);
         assert_eq!(text(b"\x02\0\0\x01\x01a\x09"), Some(6));

@@ -189,12 +189,12 @@ impl PrepareAnswer {
 
     /// Scans what was received; the first number is how many bytes are done with.
     pub fn scan(&mut self, bytes: &[u8]) -> Scanned<(usize, PrepareStep)> {
-        let mut taken = 0;
+        let mut consumed = 0;
         loop {
-            let payload = match self.framing.take(&bytes[taken..])? {
-                Framed::Partial(more) => return Ok((taken + more, PrepareStep::More)),
+            let payload = match self.framing.next_payload(&bytes[consumed..])? {
+                Framed::Partial(more) => return Ok((consumed + more, PrepareStep::More)),
                 Framed::Payload(payload, more) => {
-                    taken += more;
+                    consumed += more;
                     payload
                 }
             };
@@ -202,7 +202,7 @@ impl PrepareAnswer {
                 (_, Some(&ERROR)) => {
                     let error = ServerError::parse(payload)?;
                     if error.errno != PROGRESS_REPORT {
-                        return Ok((taken, PrepareStep::Failed(error)));
+                        return Ok((consumed, PrepareStep::Failed(error)));
                     }
                 }
                 (None, Some(0)) => {
@@ -224,7 +224,7 @@ impl PrepareAnswer {
             }
             if let (Some(id), 0, 0) = (self.id, self.params_left, self.columns_left) {
                 let definitions = std::mem::take(&mut self.definitions);
-                return Ok((taken, PrepareStep::Done { id, params: self.params, definitions }));
+                return Ok((consumed, PrepareStep::Done { id, params: self.params, definitions }));
             }
         }
     }
@@ -301,7 +301,7 @@ mod tests {
     #[test]
     fn an_execution_with_one_integer_is_the_same_by_the_short_way() {
         let mut prepared = Prepared::new(7, &[ParamType::Int], Definitions::default());
-        let mut bytes = |value: i64| {
+        let mut encode = |value: i64| {
             let mut out = Vec::new();
             assert_eq!(prepared.encode(&[Param::Int(value)], &mut out), Ok(1));
             out
@@ -309,10 +309,10 @@ mod tests {
         let head = |length: u8| [length, 0, 0, 0, 0x17, 7, 0, 0, 0, 0, 1, 0, 0, 0, 0];
         let value = 0x0102_0304_0506_0708_i64.to_le_bytes();
         let first = [&head(22)[..], &[1, 8, 0], &value].concat();
-        assert_eq!(bytes(0x0102_0304_0506_0708), first, "with its type");
+        assert_eq!(encode(0x0102_0304_0506_0708), first, "with its type");
         let next = [&head(20)[..], &[0], &value].concat();
-        assert_eq!(bytes(0x0102_0304_0506_0708), next);
-        assert_eq!(bytes(-1), [&head(20)[..], &[0], &[0xff; 8]].concat());
+        assert_eq!(encode(0x0102_0304_0506_0708), next);
+        assert_eq!(encode(-1), [&head(20)[..], &[0], &[0xff; 8]].concat());
         prepared.forget_types();
         let mut again = Vec::new();
         assert_eq!(prepared.encode(&[Param::Int(-1)], &mut again), Ok(1));

@@ -109,10 +109,10 @@ pub fn row_description(
             names.push(name);
         }
         // OID of the table and number of the column in it.
-        reader.take(6)?;
+        reader.take_bytes(6)?;
         let type_oid = reader.u32()?;
         // Size and modifier of the type.
-        reader.take(6)?;
+        reader.take_bytes(6)?;
         let format = match reader.u16()? {
             0 => ValueFormat::Text,
             1 => ValueFormat::Binary,
@@ -161,13 +161,13 @@ pub struct PlainAnswer {
 /// message. Rows are counted and not looked at.
 #[inline]
 pub fn plain_answer(received: &[u8], has_rows: bool) -> Option<PlainAnswer> {
-    let mut rest = received.strip_prefix(b"2\0\0\0\x04")?;
+    let mut remaining = received.strip_prefix(b"2\0\0\0\x04")?;
     let mut rows = 0;
     loop {
-        let (&[tag, a, b, c, d], _) = rest.split_first_chunk::<HEADER_BYTES>()?;
+        let (&[tag, a, b, c, d], _) = remaining.split_first_chunk::<HEADER_BYTES>()?;
         // The length counts itself, and not the tag.
         let len = (u32::from_be_bytes([a, b, c, d]) as usize).wrapping_add(1);
-        let (message, next) = rest.split_at_checked(len)?;
+        let (message, next) = remaining.split_at_checked(len)?;
         let body = message.get(HEADER_BYTES..)?;
         match tag {
             tag::DATA_ROW => rows += 1,
@@ -184,7 +184,7 @@ pub fn plain_answer(received: &[u8], has_rows: bool) -> Option<PlainAnswer> {
             }
             _ => return None,
         }
-        rest = next;
+        remaining = next;
     }
 }
 

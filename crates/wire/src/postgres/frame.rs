@@ -109,7 +109,7 @@ impl<'a> MessageReader<'a> {
     }
 
     #[inline]
-    pub(super) fn take(&mut self, count: usize) -> Read<&'a [u8]> {
+    pub(super) fn take_bytes(&mut self, count: usize) -> Read<&'a [u8]> {
         let (taken, rest) = self.rest.split_at_checked(count).ok_or(TRUNCATED)?;
         self.rest = rest;
         Ok(taken)

@@ -252,10 +252,10 @@ fn param_format(param: ParamType) -> ValueFormat {
 
 /// No code for text only, one code for binary only, as the protocol allows.
 fn push_formats(out: &mut Vec<u8>, formats: impl Iterator<Item = ValueFormat> + Clone) {
-    let is_all = |wanted| formats.clone().all(|format| format == wanted);
+    let has_only = |wanted| formats.clone().all(|format| format == wanted);
     let count = match formats.clone().count() {
-        _ if is_all(ValueFormat::Text) => 0,
-        _ if is_all(ValueFormat::Binary) => 1,
+        _ if has_only(ValueFormat::Text) => 0,
+        _ if has_only(ValueFormat::Binary) => 1,
         count => count,
     };
     out.extend_from_slice(&(count as u16).to_be_bytes());

@@ -42,7 +42,7 @@ pub fn data_row<'a>(
         cells.push(CellSpot { start, len });
         match usize::try_from(len) {
             Ok(bytes) => {
-                reader.take(bytes)?;
+                reader.take_bytes(bytes)?;
                 start += len as u32;
             }
             Err(_) if len == -1 => {}

@@ -53,7 +53,7 @@ impl fmt::Display for ScramError {
 
 impl std::error::Error for ScramError {}
 
-fn error<T>(text: &str) -> Result<T, ScramError> {
+fn scram_error<T>(text: &str) -> Result<T, ScramError> {
     Err(ScramError(text.to_owned()))
 }
 
@@ -98,23 +98,24 @@ impl ClientFirst {
 
     pub fn server_first(self, message: &[u8]) -> Result<Challenge, ScramError> {
         let Ok(text) = str::from_utf8(message) else {
-            return error("the server's SCRAM message is not UTF-8");
+            return scram_error("the server's SCRAM message is not UTF-8");
         };
         let mut fields = text.split(',');
-        let mut field = |name: &str| fields.next().and_then(|field| field.strip_prefix(name));
-        let (Some(nonce), Some(salt), Some(iterations)) = (field("r="), field("s="), field("i="))
+        let mut next_field = |name: &str| fields.next().and_then(|field| field.strip_prefix(name));
+        let (Some(nonce), Some(salt), Some(iterations)) =
+            (next_field("r="), next_field("s="), next_field("i="))
         else {
-            return error("the server's first SCRAM message is malformed");
+            return scram_error("the server's first SCRAM message is malformed");
         };
         if !nonce.starts_with(&self.nonce) || nonce.len() == self.nonce.len() {
-            return error("the server's SCRAM nonce does not continue the client's");
+            return scram_error("the server's SCRAM nonce does not continue the client's");
         }
         let Some(salt) = BASE64.decode(salt).ok().filter(|salt| !salt.is_empty()) else {
-            return error("the server's SCRAM salt is not base64");
+            return scram_error("the server's SCRAM salt is not base64");
         };
         let iterations = match iterations.parse() {
             Ok(count @ 1..=ITERATION_LIMIT) => count,
-            _ => return error("the server asks for an absurd number of SCRAM iterations"),
+            _ => return scram_error("the server asks for an absurd number of SCRAM iterations"),
         };
         let (header, data) = self.binding.parts();
         let bound = BASE64.encode([header.as_bytes(), data].concat());
@@ -155,8 +156,10 @@ impl ClientFinal {
         let signature = first.strip_prefix(b"v=").and_then(|text| BASE64.decode(text).ok());
         match signature {
             Some(signature) if signature == self.server_signature => Ok(()),
-            Some(_) => error("the server does not know the password: its SCRAM signature is wrong"),
-            None => error("the server's last SCRAM message is malformed"),
+            Some(_) => {
+                scram_error("the server does not know the password: its SCRAM signature is wrong")
+            }
+            None => scram_error("the server's last SCRAM message is malformed"),
         }
     }
 }
@@ -169,17 +172,17 @@ fn prepare_password(password: &str) -> Cow<'_, str> {
 }
 
 fn hmac(key: &[u8], message: &[u8]) -> [u8; 32] {
-    keyed(key).chain_update(message).finalize().into_bytes().into()
+    keyed_hmac(key).chain_update(message).finalize().into_bytes().into()
 }
 
-fn keyed(key: &[u8]) -> Hmac<Sha256> {
+fn keyed_hmac(key: &[u8]) -> Hmac<Sha256> {
     Hmac::new_from_slice(key).expect("HMAC takes keys of any length")
 }
 
 /// PBKDF2 with HMAC-SHA-256 and one block of output.
 fn salted_password(password: &[u8], salt: &[u8], iterations: u32) -> [u8; 32] {
     // The keyed state is computed once, which halves the work.
-    let keyed = keyed(password);
+    let keyed = keyed_hmac(password);
     let mut block: [u8; 32] =
         keyed.clone().chain_update(salt).chain_update([0, 0, 0, 1]).finalize().into_bytes().into();
     let mut sum = block;

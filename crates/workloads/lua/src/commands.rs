@@ -24,7 +24,7 @@ pub enum CommandKind {
 }
 
 /// The rest of a command when the script's top level has been executed.
-pub enum Begun<'a> {
+pub enum CommandOutcome<'a> {
     /// Nothing: its function has ended. If there is no command, or none of this name, the script has.
     Done,
     /// Events, by [`crate::drive`]; the state is that of `init` and `done`.
@@ -56,7 +56,7 @@ pub fn begin<'a>(
     script: &'a LuaScript,
     settings: &'a ScriptSettings,
     is_own: bool,
-) -> Result<Begun<'a>, CommandError> {
+) -> Result<CommandOutcome<'a>, CommandError> {
     let step = match settings.command {
         None => "top",
         Some(_) if is_own => "implements",
@@ -72,37 +72,37 @@ fn begin_on<'a, D: Driver>(
     script: &'a LuaScript,
     settings: &'a ScriptSettings,
     step: &'static str,
-) -> Result<Begun<'a>, CommandError> {
-    let common = LuaCommon::of_commands(driver, script, settings);
+) -> Result<CommandOutcome<'a>, CommandError> {
+    let common = LuaCommon::for_commands(driver, script, settings);
     let command = settings.command.as_deref().unwrap_or_default();
     let ended = block_on(async {
         let mut worker = LuaWorker::open(&common, 0, None::<&mut D::Session>).await?;
         let word = worker.finish_step(None::<&mut D::Session>, (step, command)).await?;
-        let kind = kind_of(word.as_deref());
+        let kind = parse_kind(word.as_deref());
         let function = match kind {
             Some(CommandKind::Run) => {
                 worker.connections.park().await;
-                return Ok(Begun::Run(Box::new(Side::of(worker))));
+                return Ok(CommandOutcome::Run(Box::new(Side::from_worker(worker))));
             }
             Some(CommandKind::Once | CommandKind::Global) => Some("command"),
             Some(CommandKind::PrintOptions) => Some("options"),
             Some(CommandKind::Parallel) | None => None,
         };
         if let Some(function) = function {
-            let done = worker.finish_step(None::<&mut D::Session>, (function, command)).await;
-            done.map_err(|error| CommandError { kind, error })?;
+            let result = worker.finish_step(None::<&mut D::Session>, (function, command)).await;
+            result.map_err(|error| CommandError { kind, error })?;
         }
         worker.connections.close().await;
         Ok(match kind {
-            Some(CommandKind::Parallel) => Begun::Parallel,
-            _ => Begun::Done,
+            Some(CommandKind::Parallel) => CommandOutcome::Parallel,
+            _ => CommandOutcome::Done,
         })
     });
     ended.map_err(LuaError::from)?
 }
 
 /// The first of these commands that the script does not have. Without any, not even its top level is executed.
-pub(crate) fn missing(
+pub(crate) fn missing_command(
     database: &Database,
     script: &LuaScript,
     settings: &ScriptSettings,
@@ -120,7 +120,7 @@ fn missing_on<D: Driver>(
     if commands.is_empty() {
         return Ok(None);
     }
-    let common = LuaCommon::of_commands(driver, script, settings);
+    let common = LuaCommon::for_commands(driver, script, settings);
     block_on(async {
         let mut worker = LuaWorker::open(&common, 0, None::<&mut D::Session>).await?;
         let mut missing = None;
@@ -136,7 +136,7 @@ fn missing_on<D: Driver>(
     })?
 }
 
-fn kind_of(word: Option<&str>) -> Option<CommandKind> {
+fn parse_kind(word: Option<&str>) -> Option<CommandKind> {
     Some(match word? {
         "run" => CommandKind::Run,
         "parallel" => CommandKind::Parallel,
@@ -172,7 +172,7 @@ fn parallel_on<D: Driver>(
     command: &str,
     report: &(dyn Fn(&LuaError) + Sync),
 ) -> Result<(), LuaError> {
-    let common = &LuaCommon::of_commands(driver, script, settings);
+    let common = &LuaCommon::for_commands(driver, script, settings);
     let ended = run_spread(threads, threads, async |number| {
         let command = async {
             let mut worker = LuaWorker::open(common, number, None::<&mut D::Session>).await?;

@@ -61,7 +61,7 @@ macro_rules! with_session {
         match ($self.slots.get_mut($number), $engine) {
             (Some(Slot::Own($session)), _) => $body,
             (Some(Slot::Engine), Some($session)) => $body,
-            _ => Err(closed()),
+            _ => Err(closed_connection()),
         }
     };
 }
@@ -78,7 +78,7 @@ macro_rules! literal_rules {
 }
 
 #[cold]
-fn closed() -> DbError {
+fn closed_connection() -> DbError {
     DbError::workload("the connection is closed")
 }
 
@@ -112,7 +112,7 @@ impl<'a, D: Driver> Connections<'a, D> {
         if self.has_parked
             && let Err(error) = self.open_parked().await
         {
-            return self.refused(error);
+            return self.answer_error(error);
         }
         let (connection, statement) = match &request {
             LuaStep::Query(number) | LuaStep::Prepare(number, _) => (Some(*number), None),
@@ -136,7 +136,7 @@ impl<'a, D: Driver> Connections<'a, D> {
             LuaStep::Disconnect(number) => self.disconnect(engine, number).await,
             LuaStep::Reconnect(number) => {
                 let reopened = self.reconnect(number).await;
-                reopened.inspect(|_| self.counters.reconnected())
+                reopened.inspect(|_| self.counters.count_reconnect())
             }
             LuaStep::Prepare(number, sql) => self.prepare(engine, number, &sql.as_bytes()).await,
             LuaStep::Bind(number, types) => self.bind(engine, number, types).await,
@@ -154,16 +154,16 @@ impl<'a, D: Driver> Connections<'a, D> {
         };
         answered.unwrap_or_else(|error| {
             if error.is_fatal() {
-                let of_statement = statement.and_then(|number| self.statements.get(number).ok());
-                self.lost.extend(connection.or(of_statement.map(|known| known.connection)));
+                let known_statement = statement.and_then(|number| self.statements.get(number).ok());
+                self.lost.extend(connection.or(known_statement.map(|known| known.connection)));
             }
-            self.refused(error)
+            self.answer_error(error)
         })
     }
 
     /// The answer to a request that failed, by the codes of the original's client libraries.
     #[cold]
-    fn refused(&mut self, error: DbError) -> LuaAnswer {
+    pub(crate) fn answer_error(&mut self, error: DbError) -> LuaAnswer {
         let is_ignored = error.cause() != Cause::Workload
             && self.policy.retry.contains(&error)
             && (!error.is_fatal() || self.policy.reconnect);
@@ -208,7 +208,7 @@ impl<'a, D: Driver> Connections<'a, D> {
         engine: Option<&mut S>,
         number: usize,
     ) -> DbResult<LuaAnswer> {
-        let slot = self.slots.get_mut(number).ok_or_else(closed)?;
+        let slot = self.slots.get_mut(number).ok_or_else(closed_connection)?;
         let slot = std::mem::replace(slot, Slot::Closed);
         let prepared = self.statements.forget(number);
         self.lost.retain(|lost| *lost != number);
@@ -234,7 +234,7 @@ impl<'a, D: Driver> Connections<'a, D> {
     /// Replaces a session by one of this state's own.
     async fn reconnect(&mut self, number: usize) -> DbResult<LuaAnswer> {
         let session = self.driver.reconnect(self.number, 0).await?;
-        let slot = self.slots.get_mut(number).ok_or_else(closed)?;
+        let slot = self.slots.get_mut(number).ok_or_else(closed_connection)?;
         if let Slot::Own(old) = std::mem::replace(slot, Slot::Own(session)) {
             old.close().await;
         }
@@ -255,9 +255,9 @@ impl<'a, D: Driver> Connections<'a, D> {
     pub(crate) async fn recover(&mut self, rolls_back: bool) -> DbResult<()> {
         for number in 0..self.slots.len() {
             let Slot::Own(session) = &mut self.slots[number] else { continue };
-            let lost = self.lost.contains(&number);
+            let is_lost = self.lost.contains(&number);
             let is_open = rolls_back && session.is_in_transaction();
-            if lost || is_open && session.rollback().await.is_err() {
+            if is_lost || is_open && session.rollback().await.is_err() {
                 self.reconnect(number).await?;
             }
         }
@@ -302,7 +302,9 @@ impl<'a, D: Driver> Connections<'a, D> {
 
     /// Returns true if a session that the script has opened is within a transaction.
     pub(crate) fn is_in_transaction(&self) -> bool {
-        self.slots.iter().any(|slot| matches!(slot, Slot::Own(own) if own.is_in_transaction()))
+        self.slots
+            .iter()
+            .any(|slot| matches!(slot, Slot::Own(session) if session.is_in_transaction()))
     }
 
     async fn query<S: Session>(
@@ -312,12 +314,12 @@ impl<'a, D: Driver> Connections<'a, D> {
         sql: &[u8],
         tally: &mut Tally,
     ) -> DbResult<LuaAnswer> {
-        let mut rows = self.shared.results.take(number);
-        let done = with_session!(self, engine, number, session => {
+        let mut rows = self.shared.results.take_buffers(number);
+        let executed = with_session!(self, engine, number, session => {
             session.query_bytes(sql, &mut rows).await
         });
-        let done = done.map_err(|error| failed(&self.counters, error, sql))?;
-        Ok(self.counted(number, done, sql, rows, tally))
+        let executed = executed.map_err(|error| count_failure(&self.counters, error, sql))?;
+        Ok(self.finish_statement(number, executed, sql, rows, tally))
     }
 
     async fn prepare<S: Session>(
@@ -329,14 +331,14 @@ impl<'a, D: Driver> Connections<'a, D> {
         let dialect = self.driver.dialect();
         let rules = literal_rules!(self, engine.as_deref_mut(), connection)?;
         let (sql, placeholders) = sql::with_placeholders(sql, rules, self.prepares);
-        if let Some(number) = self.statements.again(connection, &sql) {
+        if let Some(number) = self.statements.reopen(connection, &sql) {
             return Ok(LuaAnswer::Number(number));
         }
         let number = self.statements.add(ScriptStatement::new(connection, sql, placeholders));
         // PostgreSQL needs the types of parameters first, which are bound later.
         if self.prepares
             && (dialect != Dialect::Postgres || placeholders == 0)
-            && let Err(error) = self.prepared(engine, number).await
+            && let Err(error) = self.ensure_prepared(engine, number).await
         {
             self.statements.close(number);
             return Err(error);
@@ -368,8 +370,8 @@ impl<'a, D: Driver> Connections<'a, D> {
         let statement = self.statements.get_mut(number)?;
         check_bound(types.len(), statement.placeholders)?;
         // What PostgreSQL has prepared keeps its types.
-        let is_other = dialect == Dialect::Postgres && statement.types != types;
-        let old = if is_other { statement.server.take() } else { None };
+        let types_changed = dialect == Dialect::Postgres && statement.types != types;
+        let old = if types_changed { statement.server.take() } else { None };
         let connection = statement.connection;
         statement.types = types;
         if let Some(old) = old {
@@ -377,13 +379,13 @@ impl<'a, D: Driver> Connections<'a, D> {
             with_session!(self, lent, connection, session => session.forget(old).await)?;
         }
         if dialect == Dialect::Postgres && self.prepares {
-            self.prepared(engine, number).await?;
+            self.ensure_prepared(engine, number).await?;
         }
         Ok(LuaAnswer::Nothing)
     }
 
     /// The server's statement, prepared now if it is not yet.
-    async fn prepared<S: Session>(
+    async fn ensure_prepared<S: Session>(
         &mut self,
         engine: Option<&mut S>,
         number: usize,
@@ -412,7 +414,7 @@ impl<'a, D: Driver> Connections<'a, D> {
         let mut statement = self.statements.get(number)?;
         let connection = statement.connection;
         check_bound(values.len(), statement.placeholders)
-            .map_err(|error| failed(&self.counters, error, &statement.sql))?;
+            .map_err(|error| count_failure(&self.counters, error, &statement.sql))?;
         if !self.prepares {
             let rules = literal_rules!(self, engine.as_deref_mut(), connection)?;
             let mut text = self.shared.sql.take();
@@ -425,41 +427,42 @@ impl<'a, D: Driver> Connections<'a, D> {
         let server = match statement.server {
             Some(server) => server,
             None => {
-                let server = self.prepared(engine.as_deref_mut(), number).await?;
+                let server = self.ensure_prepared(engine.as_deref_mut(), number).await?;
                 statement = self.statements.get(number)?;
                 server
             }
         };
-        let mut few = [Param::Null; FEW_PARAMS];
-        let many: Vec<Param<'_>>;
-        let given = values.params(&statement.types);
+        let mut inline = [Param::Null; FEW_PARAMS];
+        let heap: Vec<Param<'_>>;
+        let bound = values.params(&statement.types);
         let params = if values.len() <= FEW_PARAMS {
-            few.iter_mut().zip(given).for_each(|(place, param)| *place = param);
-            &few[..values.len()]
+            inline.iter_mut().zip(bound).for_each(|(place, param)| *place = param);
+            &inline[..values.len()]
         } else {
-            many = given.collect();
-            many.as_slice()
+            heap = bound.collect();
+            heap.as_slice()
         };
-        let mut rows = self.shared.results.take(connection);
-        let done = with_session!(self, engine, connection, session => {
+        let mut rows = self.shared.results.take_buffers(connection);
+        let executed = with_session!(self, engine, connection, session => {
             session.execute_short(server, params, &mut rows).await
         });
-        let done = done.map_err(|error| failed(&self.counters, error, &statement.sql))?;
-        Ok(self.counted(connection, done, &statement.sql, rows, tally))
+        let executed =
+            executed.map_err(|error| count_failure(&self.counters, error, &statement.sql))?;
+        Ok(self.finish_statement(connection, executed, &statement.sql, rows, tally))
     }
 
-    fn counted(
+    fn finish_statement(
         &self,
         connection: usize,
-        done: Executed,
+        executed: Executed,
         sql: &[u8],
         rows: ResultSet,
         tally: &mut Tally,
     ) -> LuaAnswer {
-        tally.count_text(done, sql);
-        self.counters.statement(done);
-        self.shared.results.keep(connection, rows);
-        LuaAnswer::Done { has_rows: done.has_rows }
+        tally.count_text(executed, sql);
+        self.counters.count_statement(executed);
+        self.shared.results.store(connection, rows);
+        LuaAnswer::Done { has_rows: executed.has_rows }
     }
 }
 
@@ -474,7 +477,7 @@ fn check_bound(bound: usize, placeholders: usize) -> DbResult<()> {
 
 /// The error of a statement. The original counts it even if the script catches it.
 #[cold]
-fn failed(counters: &ScriptCounters, error: DbError, sql: &[u8]) -> DbError {
-    counters.failed();
+fn count_failure(counters: &ScriptCounters, error: DbError, sql: &[u8]) -> DbError {
+    counters.count_error();
     error.with_statement(String::from_utf8_lossy(sql))
 }

@@ -1,6 +1,6 @@
 //! Scripts in suites: `workload = "lua"` and `script = "my.lua"`.
 
-use crate::commands::{Begun, begin, missing, parallel};
+use crate::commands::{CommandOutcome, begin, missing_command, parallel};
 use crate::machine::LuaError;
 use crate::script::{LuaScript, OptionValue, RANDOM_OPTIONS, ScriptSettings};
 use crate::worker::LuaCommon;
@@ -61,7 +61,6 @@ const OPTIONS: &[OptionRow<()>] = &[
 
 /// No one knows the names of a script's tables: they stand for one.
 const ITS_TABLES: &str = "what the script's prepare makes";
-const MEMORY_MAX: usize = 256 << 20;
 
 struct LuaFamily {
     script: LuaScript,
@@ -111,7 +110,7 @@ impl LuaFamily {
             random: self.random,
             prepares: self.prepares,
             seed: seed.max(1),
-            memory_max: MEMORY_MAX,
+            memory_max: 0,
             is_dry: false,
             prints_to_stderr: false,
         }
@@ -122,23 +121,23 @@ impl LuaFamily {
         let settings = self.settings(database.dialect(), name, None);
         let command = begin(database, &self.script, &settings, true);
         let outcome = match command.map_err(|error| failure(error.error))? {
-            Begun::Parallel => {
+            CommandOutcome::Parallel => {
                 parallel(database, &self.script, &settings, default_sessions(), name, &|_| {})
             }
-            Begun::Done | Begun::Run(_) => Ok(()),
+            CommandOutcome::Done | CommandOutcome::Run(_) => Ok(()),
         };
         outcome.map_err(failure)
     }
 }
 
 fn failure(error: LuaError) -> Failure {
-    let hint = match error.is_refusal {
-        true => "The script declares its options in `sysbench.cmdline.options`.",
-        false if error.message.contains("already exists") => {
-            "An earlier run may have left it there: `prepare = false` uses what is there. Or drop it, by `dyno sysbench \
-             SCRIPT cleanup`, and have `cleanup = true` do so after each run."
-        }
-        false => "the script failed there",
+    let hint = if error.is_refusal {
+        "The script declares its options in `sysbench.cmdline.options`."
+    } else if error.message.contains("already exists") {
+        "An earlier run may have left it there: `prepare = false` uses what is there. Or drop it, by `dyno sysbench \
+         SCRIPT cleanup`, and have `cleanup = true` do so after each run."
+    } else {
+        "the script failed there"
     };
     let trace = if error.trace.is_empty() { String::new() } else { format!("\n{}", error.trace) };
     Failure::new(sentence(&error.message)).with_hint(format!("{hint}{trace}"))
@@ -151,29 +150,30 @@ impl LuaFamily {
             let message = "An experiment of `lua` has one script.";
             return Err(plan.experiment_error(&experiment.name, message, Some(hint)).into());
         };
-        let (mut own, mut random) = (Vec::new(), Vec::new());
+        let (mut script_options, mut random) = (Vec::new(), Vec::new());
         let mut commands = BTreeMap::new();
         for (name, value) in given(experiment).filter(|(name, _)| !name.starts_with("scripts.")) {
             if let Some(number) = name.strip_prefix("commands.") {
                 commands.insert(number.parse::<u32>().unwrap_or(u32::MAX), value.to_owned());
                 continue;
             }
-            match RANDOM_OPTIONS.contains(&name.replace('_', "-").as_str()) {
-                true => random.push((name.to_owned(), value.to_owned())),
-                false => own.push((name.to_owned(), Some(value.to_owned()))),
+            if RANDOM_OPTIONS.contains(&name.replace('_', "-").as_str()) {
+                random.push((name.to_owned(), value.to_owned()));
+            } else {
+                script_options.push((name.to_owned(), Some(value.to_owned())));
             }
         }
         let options = SysbenchOptions::from_pairs(SysbenchTest::PointSelect, &random);
         let options = options.map_err(|error| refused(plan, experiment, error))?;
         let folder = Path::new(&plan.suite.file).parent().unwrap_or(Path::new(""));
         let path = folder.join(&written.name).display().to_string();
-        let script = LuaScript::of_text(&path, written.text.clone().into_bytes());
+        let script = LuaScript::from_text(&path, written.text.clone().into_bytes());
         script
             .parses()
             .map_err(|error| plan.experiment_error(&experiment.name, error.message, None))?;
         Ok(LuaFamily {
             script,
-            given: own,
+            given: script_options,
             commands: commands.into_values().collect(),
             random: options.random,
             prepares: options.prepared,
@@ -184,7 +184,7 @@ impl LuaFamily {
 impl Family for LuaFamily {
     fn load(&self, database: &Database, _order: &LoadOrder<'_>) -> Result<Message, Failure> {
         let settings = self.settings(database.dialect(), "prepare", None);
-        let missing = missing(database, &self.script, &settings, &self.commands);
+        let missing = missing_command(database, &self.script, &settings, &self.commands);
         if let Some(name) = missing.map_err(failure)? {
             let message = format!("The script {} has no command `{name}`.", self.script.path);
             let hint = "`commands` names functions in `sysbench.cmdline.commands`.";
@@ -192,9 +192,9 @@ impl Family for LuaFamily {
         }
         self.command(database, "prepare")?;
         self.commands.iter().try_for_each(|name| self.command(database, name))?;
-        let done: Vec<&str> =
+        let executed: Vec<&str> =
             ["prepare"].into_iter().chain(self.commands.iter().map(String::as_str)).collect();
-        Ok(Message::verbatim(format!("{} {}", self.script.name(), done.join(", "))))
+        Ok(Message::verbatim(format!("{} {}", self.script.name(), executed.join(", "))))
     }
 
     fn tables(&self) -> Vec<String> {
@@ -321,10 +321,10 @@ impl<'a, D: Driver> Driven for DrivenScript<'a, D> {
         let summary = ran.summary;
         let script = &self.family.script;
         let held_up = script.held_up(ran.spec.workers, &summary.generator, summary.window_s);
-        let of_thread = workload.take_thread_done();
-        let of_thread = of_thread
-            .map(|error| format!("A thread_done() has failed: {}", sentence(&error.message)));
-        let notes = of_thread.into_iter().chain(hook_error).chain(held_up);
+        let late_error = workload.take_late_error();
+        let late_error = late_error
+            .map(|(name, error)| format!("{name}() has failed: {}", sentence(&error.message)));
+        let notes = late_error.into_iter().chain(hook_error).chain(held_up);
         let notes = notes.map(Message::verbatim).collect();
         After { notes, ..After::default() }
     }

@@ -40,7 +40,7 @@ mod watch;
 mod worker;
 mod workload;
 
-pub use commands::{Begun, CommandError, CommandKind, begin, parallel};
+pub use commands::{CommandError, CommandKind, CommandOutcome, begin, parallel};
 pub use family::{FAMILY, OFFER, PAPER};
 pub use machine::LuaError;
 pub use script::{
@@ -48,4 +48,4 @@ pub use script::{
 };
 pub use watch::ReportStat;
 pub use worker::{SideState, side_state};
-pub use workload::drive;
+pub use workload::{LateError, drive};

@@ -10,7 +10,8 @@ use crate::watch::Watch;
 use crate::workload::ScriptCounters;
 use dyno_core::{DbError, ParamType};
 use mlua::{
-    Function, IntoLuaMulti, Lua, LuaOptions, StdLib, String as LuaText, Table, Thread, Value, ffi,
+    Function, IntoLuaMulti, Lua, LuaOptions, MultiValue, StdLib, String as LuaText, Table, Thread,
+    Value, ffi,
 };
 use std::cell::{Cell, RefCell};
 use std::ffi::c_int;
@@ -52,6 +53,9 @@ pub(crate) enum LuaStep {
 /// Arguments of [`LuaMachine::resume`] for an event, and for one that begins again.
 pub(crate) const EVENT: i32 = 1;
 pub(crate) const AGAIN: i32 = 2;
+
+const EVENT_STOPPED: &str = "sb_event_stop() must be called by thread_run() itself: neither in a coroutine of the \
+                             script's own nor below a function of C";
 
 const PRINTS_TO_STDERR: &str = "io.output(io.stderr) io.stdout = io.stderr";
 
@@ -172,8 +176,13 @@ impl LuaMachine {
         let counters = Rc::new(ScriptCounters::default());
         counters.offer(&lua, &host)?;
         let stat = Rc::new(RefCell::new(ReportStat::default()));
-        let of_hooks = Rc::clone(&stat);
-        host.set("stat", lua.create_function(move |lua, ()| of_hooks.borrow().table(lua))?)?;
+        let hook_stat = Rc::clone(&stat);
+        host.set("stat", lua.create_function(move |lua, ()| hook_stat.borrow().table(lua))?)?;
+        let in_place = Rc::clone(&shared);
+        let answer = lua.create_function(move |lua, request| {
+            answer_request_in_place(lua, &in_place, request)
+        })?;
+        host.set("answer_in_place", answer)?;
         let prelude = lua.load(include_str!("prelude.lua")).set_name("=sysbench/prelude.lua");
         let executor: Function = prelude.call(&host)?;
         for (name, part) in PARTS {
@@ -182,7 +191,7 @@ impl LuaMachine {
         let chunk = script.chunk(&lua)?;
         let thread = lua.create_thread(executor)?;
         shared.thread.set(thread.state());
-        let watch = Rc::new(Watch::over(thread.state()));
+        let watch = Rc::new(Watch::new(thread.state()));
         let late = Rc::clone(&watch);
         host.set("is_late", lua.create_function(move |_, ()| Ok(late.is_late()))?)?;
         Ok((
@@ -209,15 +218,15 @@ impl LuaMachine {
     }
 
     /// Continues with the name and argument of the next function, or with what it waits for.
-    pub(crate) fn resume(&self, given: impl IntoLuaMulti) -> Result<LuaStep, LuaError> {
-        self.lives()?;
-        let given = raw::given(&self.lua, self.shared.thread.get(), given);
-        self.is_dead.set(given.is_err());
-        self.go_on(given?)
+    pub(crate) fn resume(&self, arguments: impl IntoLuaMulti) -> Result<LuaStep, LuaError> {
+        self.check_alive()?;
+        let count = raw::push_arguments(&self.lua, self.shared.thread.get(), arguments);
+        self.is_dead.set(count.is_err());
+        self.go_on(count?)
     }
 
     #[inline]
-    fn lives(&self) -> Result<(), LuaError> {
+    fn check_alive(&self) -> Result<(), LuaError> {
         if self.is_dead.get() {
             return Err(LuaError::new("the script has ended with an error"));
         }
@@ -226,9 +235,9 @@ impl LuaMachine {
 
     /// Like [`LuaMachine::resume`], without mlua: for events, and for what is answered with nothing.
     #[inline]
-    pub(crate) fn resume_plain(&self, given: Plain) -> Result<LuaStep, LuaError> {
-        self.lives()?;
-        if !raw::given_plain(self.shared.thread.get(), given) {
+    pub(crate) fn resume_plain(&self, argument: Plain) -> Result<LuaStep, LuaError> {
+        self.check_alive()?;
+        if !raw::push_plain(self.shared.thread.get(), argument) {
             self.is_dead.set(true);
             return Err(LuaError::new("not enough memory"));
         }
@@ -239,7 +248,7 @@ impl LuaMachine {
     #[inline]
     fn go_on(&self, arguments: c_int) -> Result<LuaStep, LuaError> {
         self.watch.turn();
-        let halt = raw::resumed(&self.shared, arguments);
+        let halt = raw::resume_thread(&self.shared, arguments);
         self.watch.turn();
         match halt {
             Halt::Asked(LuaRequest::Query(connection)) => Ok(LuaStep::Query(connection)),
@@ -252,15 +261,17 @@ impl LuaMachine {
     }
 
     fn other_step(&self, count: c_int) -> Result<LuaStep, LuaError> {
-        let wanted = raw::taken::<Wanted>(&self.lua, self.shared.thread.get(), count)?;
-        step(wanted).map_err(LuaError::from)
+        let request = raw::pop_values::<RequestValues>(&self.lua, self.shared.thread.get(), count)?;
+        to_step(request).map_err(LuaError::from)
     }
 
     #[cold]
     fn failure(&self) -> LuaError {
         self.is_dead.set(true);
-        match raw::taken::<Value>(&self.lua, self.shared.thread.get(), 1) {
-            Ok(error) => LuaError::new(text(&error).unwrap_or_else(|| "(not a string)".to_owned())),
+        match raw::pop_values::<Value>(&self.lua, self.shared.thread.get(), 1) {
+            Ok(error) => {
+                LuaError::new(to_text(&error).unwrap_or_else(|| "(not a string)".to_owned()))
+            }
             Err(error) => LuaError::from(error),
         }
     }
@@ -271,7 +282,7 @@ impl LuaMachine {
         match answer {
             LuaAnswer::Done { has_rows } => {
                 let LuaShared { thread, has_failed, .. } = &*self.shared;
-                self.go_on(raw::given_answer(thread.get(), has_rows, has_failed.get()))
+                self.go_on(raw::push_answer(thread.get(), has_rows, has_failed.get()))
             }
             LuaAnswer::Nothing => self.resume_plain(Plain::True),
             LuaAnswer::Number(number) => self.resume((true, number)),
@@ -285,33 +296,54 @@ impl LuaMachine {
 
 impl Drop for LuaMachine {
     fn drop(&mut self) {
+        self.shared.forget_answerer();
         self.watch.close();
     }
 }
 
 /// The number of a request in the prelude, and up to two values.
-type Wanted = (i32, Value, Value);
+type RequestValues = (i32, Value, Value);
 
-fn step((number, first, second): Wanted) -> mlua::Result<LuaStep> {
+/// Answers what the prelude can't yield.
+fn answer_request_in_place(
+    lua: &Lua,
+    shared: &LuaShared,
+    request: RequestValues,
+) -> mlua::Result<MultiValue> {
+    let step = to_step(request)?;
+    if matches!(step, LuaStep::Stopped) {
+        return Err(mlua::Error::runtime(EVENT_STOPPED));
+    }
+    match shared.answer_in_place(step) {
+        None => Err(mlua::Error::runtime(raw::HAS_ENDED.to_string_lossy())),
+        Some(LuaAnswer::Number(number)) => (true, number).into_lua_multi(lua),
+        Some(LuaAnswer::Nothing | LuaAnswer::Done { .. }) => true.into_lua_multi(lua),
+        Some(LuaAnswer::Error { errno, sqlstate, message, is_ignored }) => {
+            (false, errno, sqlstate, message, is_ignored).into_lua_multi(lua)
+        }
+    }
+}
+
+fn to_step((number, first, second): RequestValues) -> mlua::Result<LuaStep> {
     Ok(match number {
-        0 => LuaStep::Done(text(&first)),
+        0 => LuaStep::Done(to_text(&first)),
         1 => LuaStep::Last,
         2 => LuaStep::Restart { is_own: first.as_boolean() == Some(true) },
         3 => LuaStep::Failed(LuaError {
-            trace: text(&second).unwrap_or_default(),
-            ..LuaError::new(text(&first).unwrap_or_default())
+            trace: to_text(&second).unwrap_or_default(),
+            ..LuaError::new(to_text(&first).unwrap_or_default())
         }),
         4 => LuaStep::Connect,
-        5 => LuaStep::Disconnect(index(&first)),
-        6 => LuaStep::Reconnect(index(&first)),
+        5 => LuaStep::Disconnect(to_index(&first)),
+        6 => LuaStep::Reconnect(to_index(&first)),
         7 => LuaStep::Failed(LuaError {
             is_refusal: true,
-            ..LuaError::new(text(&first).unwrap_or_default())
+            ..LuaError::new(to_text(&first).unwrap_or_default())
         }),
-        8 => LuaStep::Prepare(index(&first), sql(second)?),
-        9 => LuaStep::Bind(index(&first), param_types(&second)?),
-        10 => LuaStep::Close(index(&first)),
-        11 => LuaStep::SleepUs(number_of(&first)),
+        8 => LuaStep::Prepare(to_index(&first), to_sql(second)?),
+        9 => LuaStep::Bind(to_index(&first), param_types(&second)?),
+        10 => LuaStep::Close(to_index(&first)),
+        11 => LuaStep::SleepUs(to_number(&first)),
         12 => LuaStep::Stopped,
         13 => LuaStep::Ignored,
         other => {
@@ -322,7 +354,7 @@ fn step((number, first, second): Wanted) -> mlua::Result<LuaStep> {
     })
 }
 
-fn sql(value: Value) -> mlua::Result<LuaText> {
+fn to_sql(value: Value) -> mlua::Result<LuaText> {
     match value {
         Value::String(text) => Ok(text),
         other => Err(mlua::Error::runtime(format!(
@@ -332,19 +364,19 @@ fn sql(value: Value) -> mlua::Result<LuaText> {
     }
 }
 
-fn index(value: &Value) -> usize {
+fn to_index(value: &Value) -> usize {
     value.as_usize().unwrap_or(usize::MAX)
 }
 
 /// A whole number has a type of its own here.
-fn number_of(value: &Value) -> f64 {
+fn to_number(value: &Value) -> f64 {
     match value {
         Value::Integer(number) => *number as f64,
         other => other.as_f64().unwrap_or(0.0),
     }
 }
 
-fn text(value: &Value) -> Option<String> {
+fn to_text(value: &Value) -> Option<String> {
     match value {
         // The hook's own, or of a function of Rust.
         Value::Error(error) => Some(LuaError::from((**error).clone()).message),
@@ -394,11 +426,11 @@ fn host(
         }
     }
     host.set("opt", options)?;
-    let given = lua.create_table()?;
+    let script_options = lua.create_table()?;
     for (name, value) in &settings.given {
-        given.push(vec![Some(name.as_str()), value.as_deref()])?;
+        script_options.push(vec![Some(name.as_str()), value.as_deref()])?;
     }
-    host.set("given", given)?;
+    host.set("given", script_options)?;
     let trace = lua.create_function(|lua, ()| lua.traceback(None, 2))?;
     host.set("traceback", trace)?;
     Ok(host)

@@ -2,7 +2,7 @@
 --
 -- Loaded with `host`, a table of what Rust gives. Everything of a script is executed in one coroutine. What has to wait
 -- yields a request (its name and arguments) to the worker's task, which resumes it with the answer; `host.query` and
--- `host.execute` yield themselves. What a query passes through reads few fields, and those by number: each is a miss of
+-- `host.execute` yield themselves. Where LuaJIT can't yield to the task, the request is answered in place. What a query passes through reads few fields, and those by number: each is a miss of
 -- the processor's caches, as other workers have had their turn meanwhile. For the same reason objects have the methods
 -- that queries are made of as fields of their own: LuaJIT finds one of a metatable by a call of C.
 
@@ -22,15 +22,40 @@ local EVENT, AGAIN = 1, 2
 -- In a thread_run() of the script's own: whether it is one, and whether the run is over.
 local has_own_loop, is_over = false, false
 
-local ELSEWHERE = "dyno can't wait for a database inside a coroutine of the script's own"
-
 local function ask(...)
-   if running() ~= script_coroutine then
-      raise(ELSEWHERE)
-   elseif not isyieldable() then
-      raise(host.below_c)
+   if running() == script_coroutine and isyieldable() then
+      return yield(...)
    end
-   return yield(...)
+   return host.answer_in_place(...)
+end
+
+-- As in the original, whose functions are in no coroutine.
+function coroutine.running()
+   local thread = running()
+   return thread ~= script_coroutine and thread or nil
+end
+
+-- An error that leaves a finalizer ends LuaJIT (issue 1445): here it is kept, and the step that it happens in fails.
+local problem_of_finalizer
+
+local function guard(finalizer)
+   return finalizer ~= nil and function(object)
+      local ok, problem = pcall(finalizer, object)
+      if not ok then
+         problem_of_finalizer = problem_of_finalizer or problem
+      end
+   end or nil
+end
+
+local new_proxy = newproxy
+function newproxy(kind)
+   local proxy = new_proxy(kind)
+   if kind == true then
+      setmetatable(getmetatable(proxy), {
+         __newindex = function(meta, name, value) rawset(meta, name, name == "__gc" and guard(value) or value) end,
+      })
+   end
+   return proxy
 end
 
 -- Ends a command with a sentence of sysbench's own: about the words of the command line, or about the script.
@@ -148,9 +173,6 @@ end
 -- Raises the error that a request of `self` (a connection) was answered with. `kind` is the original's name for an error
 -- that is not an error of SQL: it ignores none of these, and asks no hook.
 local function fail(kind, self, query, errno, state, message, ignorable)
-   if errno == nil then
-      raise(ELSEWHERE)
-   end
    ignorable = ignorable and not kind
    self.sql_errno, self.sql_state, self.sql_errmsg = errno, state, message
    -- As in the original, an error that only a hook ignores stays a fatal one here.
@@ -446,6 +468,11 @@ package.loaded.ffi = setmetatable({
          return exported[name] or real_ffi.C[name]
       end,
    }),
+   gc = function(object, finalizer) return real_ffi.gc(object, guard(finalizer)) end,
+   metatype = function(kind, meta)
+      meta.__gc = guard(meta.__gc)
+      return real_ffi.metatype(kind, meta)
+   end,
 }, { __index = real_ffi })
 -- The original leaves it as a global too.
 ffi = package.loaded.ffi
@@ -596,6 +623,9 @@ end
 
 -- An event that returns something ends its worker, as in the original.
 local function event_ended(ok, result)
+   if problem_of_finalizer then
+      ok, result, problem_of_finalizer = false, caught(problem_of_finalizer), nil
+   end
    if not ok then
       return failed(result)
    end
@@ -603,6 +633,9 @@ local function event_ended(ok, result)
 end
 
 local function ended(ok, first)
+   if problem_of_finalizer then
+      ok, first, problem_of_finalizer = false, caught(problem_of_finalizer), nil
+   end
    if not ok then
       return failed(first)
    end

@@ -48,33 +48,32 @@ pub(crate) struct ScriptStatements {
 pub(crate) type ToClose = (usize, Statement);
 
 #[cold]
-fn unknown() -> DbError {
+fn closed_statement() -> DbError {
     DbError::workload("the statement is closed")
 }
 
 /// A script's number; one that is too large is that of no statement.
-fn numbered(number: usize) -> Statement {
+fn to_statement(number: usize) -> Statement {
     Statement(u32::try_from(number).unwrap_or(u32::MAX))
 }
 
 impl ScriptStatements {
     #[inline]
     pub(crate) fn get(&self, number: usize) -> DbResult<&ScriptStatement> {
-        self.table.get(numbered(number)).ok_or_else(unknown)
+        self.table.get(to_statement(number)).ok_or_else(closed_statement)
     }
 
     pub(crate) fn get_mut(&mut self, number: usize) -> DbResult<&mut ScriptStatement> {
-        self.table.get_mut(numbered(number)).ok_or_else(unknown)
+        self.table.get_mut(to_statement(number)).ok_or_else(closed_statement)
     }
 
     /// The number of a closed statement with this text, which is open now. Open ones are not shared: each has types of
     /// its own.
-    pub(crate) fn again(&mut self, connection: usize, sql: &[u8]) -> Option<usize> {
-        let mut all = self.table.all_mut();
-        let is_same = |known: &ScriptStatement| {
+    pub(crate) fn reopen(&mut self, connection: usize, sql: &[u8]) -> Option<usize> {
+        let mut statements = self.table.all_mut();
+        let (statement, known) = statements.find(|(_, known)| {
             known.is_closed && known.connection == connection && known.sql == sql
-        };
-        let (statement, known) = all.find(|(_, known)| is_same(known))?;
+        })?;
         known.is_closed = false;
         self.closed.retain(|closed| *closed != statement);
         Some(statement.0 as usize)
@@ -87,7 +86,7 @@ impl ScriptStatements {
     /// Keeps it for the next one of its text. Returns what is to be closed on the server: what was closed longest ago,
     /// if too many are closed.
     pub(crate) fn close(&mut self, number: usize) -> Option<ToClose> {
-        let statement = numbered(number);
+        let statement = to_statement(number);
         let prepared = self.table.get_mut(statement).filter(|known| !known.is_closed)?;
         prepared.is_closed = true;
         if prepared.server.is_none() {
@@ -182,11 +181,11 @@ impl BoundValues {
     ) -> impl Iterator<Item = Param<'a>> + 'a {
         self.list.iter().zip(types).map(|(value, kind)| match (value, kind) {
             (BoundValue::Null, _) => Param::Null,
-            (BoundValue::Number(number), ParamType::Int) => Param::Int(converted(*number)),
+            (BoundValue::Number(number), ParamType::Int) => Param::Int(to_int(*number)),
             (BoundValue::Number(number), _) => Param::Double(*number),
             (BoundValue::Text(text), ParamType::Int) => {
                 let digits = &self.texts[text.clone()];
-                whole(digits).map_or(Param::Text(digits), Param::Int)
+                parse_int(digits).map_or(Param::Text(digits), Param::Int)
             }
             (BoundValue::Text(text), _) => Param::Text(&self.texts[text.clone()]),
         })
@@ -199,7 +198,7 @@ impl BoundValues {
     ) -> impl Iterator<Item = Literal<'a>> + 'a {
         let numbers = self.list.iter().zip(types).map(|(value, kind)| match (value, kind) {
             (BoundValue::Number(number), ParamType::Int) => beyond_63_bits(*number),
-            (BoundValue::Text(text), ParamType::Int) => unsigned(&self.texts[text.clone()]),
+            (BoundValue::Text(text), ParamType::Int) => parse_unsigned(&self.texts[text.clone()]),
             _ => None,
         });
         self.params(types).zip(numbers).map(|(param, unsigned)| Literal { param, unsigned })
@@ -209,10 +208,11 @@ impl BoundValues {
 /// The conversion of C on x86-64: without the fraction. An unsigned number keeps its bits. NaN and what 64 bits don't
 /// hold become the lowest number.
 #[inline]
-fn converted(number: f64) -> i64 {
-    match (-TWO_TO_63..TWO_TO_63).contains(&number) {
-        true => number as i64,
-        false => beyond_63_bits(number).map_or(i64::MIN, |number| number as i64),
+fn to_int(number: f64) -> i64 {
+    if (-TWO_TO_63..TWO_TO_63).contains(&number) {
+        number as i64
+    } else {
+        beyond_63_bits(number).map_or(i64::MIN, |number| number as i64)
     }
 }
 
@@ -222,13 +222,13 @@ fn beyond_63_bits(number: f64) -> Option<u64> {
 }
 
 /// A 64-bit number that has come as its digits. An unsigned one keeps its bits, as in the original.
-fn whole(digits: &[u8]) -> Option<i64> {
+fn parse_int(digits: &[u8]) -> Option<i64> {
     let signed = std::str::from_utf8(digits).ok()?.parse().ok();
-    signed.or_else(|| unsigned(digits).map(|number| number as i64))
+    signed.or_else(|| parse_unsigned(digits).map(|number| number as i64))
 }
 
 /// One of these that no signed number holds.
-fn unsigned(digits: &[u8]) -> Option<u64> {
+fn parse_unsigned(digits: &[u8]) -> Option<u64> {
     let number: u64 = std::str::from_utf8(digits).ok()?.parse().ok()?;
     i64::try_from(number).is_err().then_some(number)
 }
@@ -277,23 +277,26 @@ pub(crate) struct ConnectionResults {
 }
 
 impl ConnectionResults {
-    /// Results that have as much memory as the state itself, `memory_max` bytes.
+    /// Results that have as much memory as the state itself, `memory_max` bytes; 0 means no limit.
     pub(crate) fn new(memory_max: usize) -> Self {
-        let bytes_max = memory_max.max(AnswerTable::WORKLOAD_BYTES_MAX);
+        let bytes_max = match memory_max {
+            0 => usize::MAX,
+            limit => limit.max(AnswerTable::WORKLOAD_BYTES_MAX),
+        };
         ConnectionResults { list: RefCell::default(), bytes_max }
     }
 
     /// Takes the buffers of a connection's result for the next one.
-    pub(crate) fn take(&self, connection: usize) -> ResultSet {
+    pub(crate) fn take_buffers(&self, connection: usize) -> ResultSet {
         let mut results = self.list.borrow_mut();
-        let mut taken = results.get_mut(connection).map(std::mem::take).unwrap_or_default();
-        taken.clear();
-        taken.bytes_max = self.bytes_max;
-        taken
+        let mut result = results.get_mut(connection).map(std::mem::take).unwrap_or_default();
+        result.clear();
+        result.bytes_max = self.bytes_max;
+        result
     }
 
     /// Keeps the result of a connection's statement.
-    pub(crate) fn keep(&self, connection: usize, result: ResultSet) {
+    pub(crate) fn store(&self, connection: usize, result: ResultSet) {
         let mut results = self.list.borrow_mut();
         if results.len() <= connection {
             results.resize_with(connection + 1, ResultSet::default);
@@ -302,7 +305,7 @@ impl ConnectionResults {
     }
 
     /// Lends a connection's result, which [`ConnectionResults::give_back`] ends.
-    pub(crate) fn lend(&self, connection: usize) -> ResultSet {
+    pub(crate) fn lend_result(&self, connection: usize) -> ResultSet {
         let mut results = self.list.borrow_mut();
         results.get_mut(connection).map(std::mem::take).unwrap_or_default()
     }
@@ -316,14 +319,14 @@ impl ConnectionResults {
 
 /// Gives the prelude `size` and `free`.
 pub(crate) fn offer_rows(shared: &Rc<LuaShared>, lua: &Lua, host: &Table) -> mlua::Result<()> {
-    let of = Rc::clone(shared);
+    let shared_data = Rc::clone(shared);
     let size = lua.create_function(move |_, connection: usize| {
-        let results = of.results.list.borrow();
+        let results = shared_data.results.list.borrow();
         Ok(results.get(connection).map_or((0, 0), |result| (result.rows, result.columns)))
     })?;
-    let of = Rc::clone(shared);
+    let shared_data = Rc::clone(shared);
     let free = lua.create_function(move |_, connection: usize| {
-        if let Some(result) = of.results.list.borrow_mut().get_mut(connection) {
+        if let Some(result) = shared_data.results.list.borrow_mut().get_mut(connection) {
             result.free();
         }
         Ok(true)
@@ -381,8 +384,8 @@ impl Rows for ResultSet {
     }
 
     fn overflow(&self) -> Option<usize> {
-        let kept = self.kept.as_deref()?;
-        let kept_bytes = kept.bytes.len() + size_of_val(kept.ends.as_slice());
+        let buffers = self.kept.as_deref()?;
+        let kept_bytes = buffers.bytes.len() + size_of_val(buffers.ends.as_slice());
         (kept_bytes > self.bytes_max).then_some(self.bytes_max)
     }
 }
@@ -426,10 +429,10 @@ impl ResultSet {
         let (row, mut begin) = self.next;
         let Some(kept) = self.kept.as_deref() else { return false };
         if let Some(read) = self.read {
-            let rest = kept.bytes.get(begin..).unwrap_or_default();
-            let taken = read(rest, &kept.columns, &mut hand_on);
-            self.next = (row + 1, begin + taken.unwrap_or(0));
-            return taken.is_some();
+            let remaining = kept.bytes.get(begin..).unwrap_or_default();
+            let consumed = read(remaining, &kept.columns, &mut hand_on);
+            self.next = (row + 1, begin + consumed.unwrap_or(0));
+            return consumed.is_some();
         }
         let ends = kept.ends.iter().skip(row * self.columns).take(self.columns);
         for (column, end) in ends.enumerate() {
@@ -446,9 +449,9 @@ mod tests {
     use super::*;
 
     /// Prepares a text on connection 0, also on the server.
-    fn prepared(statements: &mut ScriptStatements, text: usize) -> usize {
+    fn prepare(statements: &mut ScriptStatements, text: usize) -> usize {
         let sql = format!("SELECT {text}").into_bytes();
-        if let Some(number) = statements.again(0, &sql) {
+        if let Some(number) = statements.reopen(0, &sql) {
             return number;
         }
         let number = statements.add(ScriptStatement::new(0, sql, 0));
@@ -459,15 +462,15 @@ mod tests {
     #[test]
     fn closed_statements_stay_for_the_same_text_until_there_are_too_many() {
         let mut statements = ScriptStatements::default();
-        let numbers: Vec<usize> = (0..CLOSED_MAX).map(|n| prepared(&mut statements, n)).collect();
+        let numbers: Vec<usize> = (0..CLOSED_MAX).map(|n| prepare(&mut statements, n)).collect();
         assert!(numbers.iter().all(|number| statements.close(*number).is_none()));
         // Used again, it is the one that was closed last.
-        assert_eq!(prepared(&mut statements, 0), numbers[0]);
+        assert_eq!(prepare(&mut statements, 0), numbers[0]);
         assert_eq!(statements.close(numbers[0]), None);
-        let more = prepared(&mut statements, 100);
-        assert_eq!(statements.close(more), Some((0, Statement(1))));
+        let extra = prepare(&mut statements, 100);
+        assert_eq!(statements.close(extra), Some((0, Statement(1))));
         for text in 101..1_000 {
-            let number = prepared(&mut statements, text);
+            let number = prepare(&mut statements, text);
             assert!(number <= CLOSED_MAX, "{number}");
             assert!(statements.close(number).is_some());
         }
@@ -478,24 +481,24 @@ mod tests {
     #[test]
     fn open_statements_of_one_text_are_two() {
         let mut statements = ScriptStatements::default();
-        let (one, other) = (prepared(&mut statements, 1), prepared(&mut statements, 1));
+        let (one, other) = (prepare(&mut statements, 1), prepare(&mut statements, 1));
         assert_ne!(one, other);
         assert_eq!((statements.close(one), statements.closed.len()), (None, 1));
         // Closed once too often.
         assert_eq!((statements.close(one), statements.closed.len()), (None, 1));
         assert_eq!((statements.close(other), statements.closed.len()), (None, 2));
-        assert_eq!((prepared(&mut statements, 1), statements.closed.len()), (one, 1));
+        assert_eq!((prepare(&mut statements, 1), statements.closed.len()), (one, 1));
     }
 
     #[test]
     fn a_lost_connection_keeps_what_the_script_still_uses() {
         let mut statements = ScriptStatements::default();
-        let (used, closed) = (prepared(&mut statements, 1), prepared(&mut statements, 2));
-        let other = statements.add(ScriptStatement::new(1, b"SELECT 1".to_vec(), 0));
+        let (used, closed) = (prepare(&mut statements, 1), prepare(&mut statements, 2));
+        let elsewhere = statements.add(ScriptStatement::new(1, b"SELECT 1".to_vec(), 0));
         assert_eq!(statements.close(closed), None);
         assert_eq!(statements.forget(0), [Statement(1), Statement(2)]);
         assert!(statements.get(used).is_ok_and(|kept| kept.server.is_none()));
-        assert!(statements.get(closed).is_err() && statements.get(other).is_ok());
+        assert!(statements.get(closed).is_err() && statements.get(elsewhere).is_ok());
         assert_eq!((statements.close(used), statements.closed.len()), (None, 0));
         assert!(statements.get(used).is_err(), "it was not on the server");
     }

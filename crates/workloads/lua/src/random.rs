@@ -27,13 +27,13 @@ impl LibcRandom {
         }
         let mut random = LibcRandom { words, front: 3, rear: 0 };
         (0..310).for_each(|_| {
-            random.draw();
+            random.next_number();
         });
         random
     }
 
     /// A number of 31 bits.
-    fn draw(&mut self) -> u32 {
+    fn next_number(&mut self) -> u32 {
         let sum = self.words[self.front].wrapping_add(self.words[self.rear]);
         self.words[self.front] = sum;
         self.front = (self.front + 1) % self.words.len();
@@ -57,16 +57,16 @@ impl Numbers {
     pub(crate) fn new(seed: u32, worker: u32, options: RandomOptions) -> Self {
         let mut libc = LibcRandom::new(seed);
         (0..DRAWS_PER_WORKER * worker as usize).for_each(|_| {
-            libc.draw();
+            libc.next_number();
         });
-        let mut word = || u64::from(libc.draw()) << 32 | u64::from(libc.draw());
+        let mut word = || u64::from(libc.next_number()) << 32 | u64::from(libc.next_number());
         let h = options.pareto_h;
         let pareto_power = h.ln() / (1.0 - h).ln();
         Numbers { state: [word(), word()], options, pareto_power, zipf: None }
     }
 
     pub(crate) fn bits(&mut self) -> u64 {
-        draw(&mut self.state)
+        next_bits(&mut self.state)
     }
 
     /// From 0 up to but not 1.
@@ -79,14 +79,14 @@ impl Numbers {
         low.wrapping_add(offset as u32)
     }
 
-    fn mean(&mut self) -> f64 {
+    fn mean_unit(&mut self) -> f64 {
         let iterations = self.options.iterations.max(1);
         let sum: f64 = (0..iterations).map(|_| self.unit()).sum();
         sum / f64::from(iterations)
     }
 
     pub(crate) fn gaussian(&mut self, low: u32, high: u32) -> u32 {
-        let offset = f64::from(values(low, high)) * self.mean();
+        let offset = f64::from(values(low, high)) * self.mean_unit();
         low.wrapping_add(offset as u32)
     }
 
@@ -95,7 +95,7 @@ impl Numbers {
         let unit = self.unit();
         let cold = f64::from(100_u32.saturating_sub(self.options.hot_share_percent)) / 100.0;
         if unit < cold {
-            return low.wrapping_add((span * self.mean()) as u32);
+            return low.wrapping_add((span * self.mean_unit()) as u32);
         }
         // The same number again, as in the original: hot values fill only a part of the window.
         let width = span * f64::from(self.options.hot_width_percent) / 100.0;
@@ -115,7 +115,7 @@ impl Numbers {
             _ => Zipf::new(values, self.options.zipfian_exponent),
         };
         self.zipf = Some((values, zipf));
-        low.wrapping_add(zipf.draw(|| self.unit()) as u32).wrapping_sub(1)
+        low.wrapping_add(zipf.sample(|| self.unit()) as u32).wrapping_sub(1)
     }
 
     /// The distribution of `--rand-type`.
@@ -133,7 +133,7 @@ impl Numbers {
     pub(crate) fn fill(&mut self, template: &[u8], text: &mut [u8]) {
         let mut state = self.state;
         // As `uniform` of so few values, by whole numbers.
-        let mut one_of = |count: u64| (((draw(&mut state) >> 12) * count) >> 52) as u8;
+        let mut one_of = |count: u64| (((next_bits(&mut state) >> 12) * count) >> 52) as u8;
         for (letter, byte) in text.iter_mut().zip(template) {
             *letter = match byte {
                 b'#' => b'0' + one_of(10),
@@ -146,7 +146,7 @@ impl Numbers {
 }
 
 #[inline]
-fn draw(state: &mut [u64; 2]) -> u64 {
+fn next_bits(state: &mut [u64; 2]) -> u64 {
     let [first, second] = *state;
     let mixed = first ^ second;
     *state = [first.rotate_left(55) ^ mixed ^ (mixed << 14), mixed.rotate_left(36)];
@@ -171,19 +171,19 @@ impl UniqueNumbers {
     /// workers that other load generators of a fleet have before this one's: a million numbers each.
     pub(crate) fn new(seed: u32, workers_before: u32) -> Self {
         let mut libc = LibcRandom::new(seed.wrapping_add(0x5eed));
-        let start = permuted(permuted(libc.draw()).wrapping_add(0x682f_0161));
-        let offset = permuted(permuted(libc.draw()).wrapping_add(0x4679_0905));
+        let start = permute(permute(libc.next_number()).wrapping_add(0x682f_0161));
+        let offset = permute(permute(libc.next_number()).wrapping_add(0x4679_0905));
         let index = start.wrapping_add(workers_before << 20);
         UniqueNumbers { index: AtomicU32::new(index), offset }
     }
 
-    pub(crate) fn draw(&self) -> u32 {
+    pub(crate) fn next_number(&self) -> u32 {
         let index = self.index.fetch_add(1, Ordering::Relaxed);
-        permuted(permuted(index).wrapping_add(self.offset) ^ 0x5bf0_3635)
+        permute(permute(index).wrapping_add(self.offset) ^ 0x5bf0_3635)
     }
 }
 
-fn permuted(x: u32) -> u32 {
+fn permute(x: u32) -> u32 {
     const PRIME: u32 = 4_294_967_291;
     if x >= PRIME {
         return x;
@@ -232,12 +232,12 @@ mod tests {
     #[test]
     fn the_first_values_of_zipfian_are_the_most_frequent() {
         let mut numbers = Numbers::new(7, 0, RandomOptions::default());
-        let drawn: Vec<u32> = (0..100_000).map(|_| numbers.zipfian(11, 20)).collect();
-        assert!(drawn.iter().all(|value| (11..=20).contains(value)));
+        let samples: Vec<u32> = (0..100_000).map(|_| numbers.zipfian(11, 20)).collect();
+        assert!(samples.iter().all(|value| (11..=20).contains(value)));
         for value in 1..=3_u32 {
             let weight = |value: u32| f64::from(value).powf(-0.8);
             let expected = weight(value) / (1..=10).map(weight).sum::<f64>();
-            let share = drawn.iter().filter(|drawn| **drawn == 10 + value).count() as f64 / 1e5;
+            let share = samples.iter().filter(|sample| **sample == 10 + value).count() as f64 / 1e5;
             assert!((share - expected).abs() < 0.01, "{value}: {share} for {expected}");
         }
     }
@@ -253,7 +253,7 @@ mod tests {
     #[test]
     fn unique_numbers_do_not_repeat() {
         let unique = UniqueNumbers::new(7, 0);
-        let drawn: HashSet<u32> = (0..100_000).map(|_| unique.draw()).collect();
-        assert_eq!(drawn.len(), 100_000);
+        let numbers: HashSet<u32> = (0..100_000).map(|_| unique.next_number()).collect();
+        assert_eq!(numbers.len(), 100_000);
     }
 }

@@ -6,6 +6,7 @@
 
 #![expect(unsafe_code, reason = "functions on Lua's own interface, most of them called by Lua")]
 
+use crate::machine::{LuaAnswer, LuaStep};
 use crate::prepared::ConnectionResults;
 use crate::prepared::{BoundValues, KEPT_BYTES};
 use crate::random::{Numbers, UniqueNumbers};
@@ -13,6 +14,7 @@ use mlua::ffi::{self, lua_CFunction, lua_State};
 use mlua::{Function, LightUserData, Lua, Table};
 use std::cell::{Cell, RefCell};
 use std::ffi::{CStr, c_int, c_void};
+use std::ptr::NonNull;
 use std::sync::Arc;
 
 /// Data that the functions of a state share with its machine. They have its address, so that it is closed after them.
@@ -29,6 +31,15 @@ pub(crate) struct LuaShared {
     pub(crate) results: ConnectionResults,
     pub(crate) numbers: RefCell<Numbers>,
     pub(crate) unique: Arc<UniqueNumbers>,
+    /// Set while the worker computes.
+    answerer: Cell<Option<NonNull<dyn AnswerInPlace>>>,
+}
+
+/// Answers requests where Lua can't yield to the worker's task: in a coroutine of the script's own, in a finalizer, and
+/// below a function of C (a handler of `xpcall`, a callback).
+pub(crate) trait AnswerInPlace {
+    /// Returns when the answer is there: the loop's other workers wait meanwhile.
+    fn answer(&mut self, request: LuaStep) -> LuaAnswer;
 }
 
 /// A request of a coroutine; the numbers are those of a connection and of a statement.
@@ -53,7 +64,45 @@ impl LuaShared {
             results: ConnectionResults::new(memory_max),
             numbers: RefCell::new(numbers),
             unique: Arc::clone(unique),
+            answerer: Cell::new(None),
         }
+    }
+
+    /// Resumes the script, whose requests `answerer` answers where it can't yield.
+    #[inline]
+    pub(crate) fn compute<R>(
+        &self,
+        answerer: &mut dyn AnswerInPlace,
+        resume: impl FnOnce() -> R,
+    ) -> R {
+        // SAFETY: only the lifetime is changed, and the cell is emptied before it ends. A panic closes the state, which
+        // empties it too.
+        let erased = unsafe {
+            std::mem::transmute::<NonNull<dyn AnswerInPlace + '_>, NonNull<dyn AnswerInPlace>>(
+                NonNull::from(answerer),
+            )
+        };
+        self.answerer.set(Some(erased));
+        let result = resume();
+        self.forget_answerer();
+        result
+    }
+
+    pub(crate) fn forget_answerer(&self) {
+        self.answerer.set(None);
+    }
+
+    /// `None` while the worker does not compute, such as in a finalizer when the state is closed.
+    #[cold]
+    pub(crate) fn answer_in_place(&self, request: LuaStep) -> Option<LuaAnswer> {
+        let answerer = self.answerer.take()?;
+        // SAFETY: `compute` has it borrowed until it empties the cell, and no one else takes it meanwhile.
+        let answer = unsafe { &mut *answerer.as_ptr() }.answer(request);
+        self.answerer.set(Some(answerer));
+        if matches!(answer, LuaAnswer::Error { .. }) {
+            self.has_failed.set(true);
+        }
+        Some(answer)
     }
 
     /// Keeps the buffer of a text that was sent.
@@ -77,7 +126,6 @@ pub(crate) fn offer(shared: &LuaShared, lua: &Lua, host: &Table) -> mlua::Result
     for (name, function) in host_functions {
         host.set(name, closure(shared, lua, function)?)?;
     }
-    host.set("below_c", BELOW_C)?;
     let draws = lua.create_table()?;
     for (name, address) in [
         ("uniform", uniform as *mut c_void),
@@ -109,7 +157,7 @@ fn closure(shared: &LuaShared, lua: &Lua, function: lua_CFunction) -> mlua::Resu
 }
 
 /// Moves the topmost `count` values of a coroutine to what mlua takes them from.
-pub(crate) fn taken<T: mlua::FromLuaMulti>(
+pub(crate) fn pop_values<T: mlua::FromLuaMulti>(
     lua: &Lua,
     thread: *mut lua_State,
     count: c_int,
@@ -119,7 +167,7 @@ pub(crate) fn taken<T: mlua::FromLuaMulti>(
 }
 
 /// Puts arguments onto the stack of a coroutine; returns their number.
-pub(crate) fn given(
+pub(crate) fn push_arguments(
     lua: &Lua,
     thread: *mut lua_State,
     arguments: impl mlua::IntoLuaMulti,
@@ -142,9 +190,10 @@ pub(crate) enum Plain {
     Number(i32),
 }
 
-/// Like [`given`], for what an event begins with and most requests are answered with; false if the stack has no room.
+/// Like [`push_arguments`], for what an event begins with and most requests are answered with; false if the stack
+/// has no room.
 #[inline]
-pub(crate) fn given_plain(thread: *mut lua_State, argument: Plain) -> bool {
+pub(crate) fn push_plain(thread: *mut lua_State, argument: Plain) -> bool {
     // SAFETY: `thread` is a suspended coroutine of an open state, and has room for one value.
     unsafe {
         if ffi::lua_checkstack(thread, 1) == 0 {
@@ -159,15 +208,15 @@ pub(crate) fn given_plain(thread: *mut lua_State, argument: Plain) -> bool {
 }
 
 /// Puts on top of a coroutine's stack what the statement that it waits for is answered with; returns the number of
-/// values. `query` and `execute` have left the two possible answers there: instead of one after an error, `false`,
+/// values. `query` and `execute` have left the two possible answers on top: instead of one after an error, `false`,
 /// `true` and it.
 #[inline]
-pub(crate) fn given_answer(thread: *mut lua_State, has_rows: bool, is_after_error: bool) -> c_int {
-    // SAFETY: `thread` is a suspended coroutine of an open state with two values on its stack, where a C function has
-    // room for twenty.
+pub(crate) fn push_answer(thread: *mut lua_State, has_rows: bool, is_after_error: bool) -> c_int {
+    // SAFETY: `thread` is a coroutine of an open state that is suspended or executes `query` or `execute`, with two values
+    // on its stack, where a C function has room for twenty.
     unsafe {
         if has_rows {
-            ffi::lua_settop(thread, 1);
+            ffi::lua_pop(thread, 1);
         }
         if !is_after_error {
             return 1;
@@ -194,7 +243,7 @@ pub(crate) enum Halt {
 }
 
 #[inline]
-pub(crate) fn resumed(shared: &LuaShared, arguments: c_int) -> Halt {
+pub(crate) fn resume_thread(shared: &LuaShared, arguments: c_int) -> Halt {
     let thread = shared.thread.get();
     // SAFETY: `thread` is a coroutine of an open state, which this thread alone uses; the arguments are on its stack.
     // Errors do not leave a coroutine.
@@ -221,7 +270,7 @@ pub(crate) fn resumed(shared: &LuaShared, arguments: c_int) -> Halt {
 
 /// The data that the function that `state` executes shares with its machine.
 #[inline]
-unsafe fn of_function<'a>(state: *mut lua_State) -> &'a LuaShared {
+unsafe fn function_data<'a>(state: *mut lua_State) -> &'a LuaShared {
     // SAFETY: the upvalue is the address of what outlives the state.
     unsafe { &*ffi::lua_touserdata(state, ffi::lua_upvalueindex(1)).cast::<LuaShared>() }
 }
@@ -252,16 +301,13 @@ unsafe fn bytes<'a>(state: *mut lua_State, place: c_int) -> &'a [u8] {
     }
 }
 
-/// `query(connection, text)`: returns nothing outside of the script's coroutine, else what it is resumed with. A
-/// connection is a table of its number, its result, and the result of a statement without one.
+/// `query(connection, text)`: returns the answer. A connection is a table of its number, its result, and the result of a
+/// statement without one.
 unsafe extern "C-unwind" fn query(state: *mut lua_State) -> c_int {
     // SAFETY: Lua calls with arguments on the stack and room for twenty more values. Only a table is indexed. Nothing
     // is borrowed when Lua may leave by an error, or `lua_yield` does.
     unsafe {
-        let shared = of_function(state);
-        if state != shared.thread.get() {
-            return 0;
-        }
+        let shared = function_data(state);
         ffi::lua_settop(state, 2);
         let connection = open_number(state, c"the connection is closed");
         if ffi::lua_type(state, 2) != ffi::LUA_TSTRING {
@@ -273,8 +319,11 @@ unsafe extern "C-unwind" fn query(state: *mut lua_State) -> c_int {
         *shared.sql.borrow_mut() = sql;
         ffi::lua_rawgeti_(state, 1, 2);
         ffi::lua_rawgeti_(state, 1, 3);
-        shared.request.set(LuaRequest::Query(connection));
-        ffi::lua_yield(state, 2)
+        if can_yield(state, shared) {
+            shared.request.set(LuaRequest::Query(connection));
+            return ffi::lua_yield(state, 2);
+        }
+        answer_in_place(state, shared, LuaStep::Query(connection))
     }
 }
 
@@ -283,10 +332,7 @@ unsafe extern "C-unwind" fn query(state: *mut lua_State) -> c_int {
 unsafe extern "C-unwind" fn execute(state: *mut lua_State) -> c_int {
     // SAFETY: as in `query`.
     unsafe {
-        let shared = of_function(state);
-        if state != shared.thread.get() {
-            return 0;
-        }
+        let shared = function_data(state);
         let statement = open_number(state, c"the statement is closed");
         let mut values = shared.values.take();
         values.clear();
@@ -303,21 +349,50 @@ unsafe extern "C-unwind" fn execute(state: *mut lua_State) -> c_int {
         *shared.values.borrow_mut() = values;
         ffi::lua_rawgeti_(state, 1, 4);
         ffi::lua_rawgeti_(state, 1, 5);
-        shared.request.set(LuaRequest::Execute(statement));
-        ffi::lua_yield(state, 2)
+        if can_yield(state, shared) {
+            shared.request.set(LuaRequest::Execute(statement));
+            return ffi::lua_yield(state, 2);
+        }
+        answer_in_place(state, shared, LuaStep::Execute(statement))
     }
 }
 
-/// The number of the connection or statement that is the first argument. Raises an error where it is `closed`, or where
-/// the function can't wait.
+/// Returns true if the worker's task would have what `state` yields.
+#[inline]
+unsafe fn can_yield(state: *mut lua_State, shared: &LuaShared) -> bool {
+    // SAFETY: looks at a state that executes a function.
+    state == shared.thread.get() && unsafe { lua_isyieldable(state) } != 0
+}
+
+/// Puts onto the stack what [`push_answer`] or an error makes of the answer; returns the number of values.
+#[cold]
+unsafe fn answer_in_place(state: *mut lua_State, shared: &LuaShared, request: LuaStep) -> c_int {
+    // SAFETY: called by `query` and `execute`. An error of Lua for want of memory loses the texts.
+    unsafe {
+        match shared.answer_in_place(request) {
+            Some(LuaAnswer::Error { errno, sqlstate, message, is_ignored }) => {
+                ffi::lua_pushboolean(state, 0);
+                ffi::lua_pushnumber(state, f64::from(errno));
+                push(state, Some(sqlstate.as_bytes()));
+                push(state, Some(message.as_bytes()));
+                ffi::lua_pushboolean(state, c_int::from(is_ignored));
+                5
+            }
+            Some(LuaAnswer::Done { has_rows }) => {
+                push_answer(state, has_rows, shared.has_failed.get())
+            }
+            Some(LuaAnswer::Nothing | LuaAnswer::Number(_)) => 0,
+            None => refuse(state, HAS_ENDED),
+        }
+    }
+}
+
+/// The number of the connection or statement that is the first argument. Raises an error where it is `closed`.
 #[inline]
 unsafe fn open_number(state: *mut lua_State, closed: &CStr) -> usize {
     // SAFETY: as in `query`.
     unsafe {
         check_self(state);
-        if lua_isyieldable(state) == 0 {
-            refuse(state, BELOW_C);
-        }
         ffi::lua_rawgeti_(state, 1, 1);
         if ffi::lua_type(state, -1) != ffi::LUA_TNUMBER {
             refuse(state, closed);
@@ -432,9 +507,7 @@ unsafe extern "C-unwind" fn raise(state: *mut lua_State) -> c_int {
     }
 }
 
-const BELOW_C: &CStr =
-    c"dyno can't wait for a database inside table.sort, string.gsub or another function of C: \
-    collect first, then query";
+pub(crate) const HAS_ENDED: &CStr = c"no database can be asked here: the script has ended";
 
 unsafe extern "C-unwind" {
     /// Returns 1 if `lua_yield` would not raise an error.
@@ -448,8 +521,8 @@ unsafe extern "C-unwind" fn fetch(state: *mut lua_State) -> c_int {
     // SAFETY: Lua calls with room for twenty values, of which two are used. The result is no one's meanwhile: an error
     // of Lua for want of memory loses it.
     unsafe {
-        let (shared, connection) = (of_function(state), number(state, 1));
-        let mut result = shared.results.lend(connection);
+        let (shared, connection) = (function_data(state), number(state, 1));
+        let mut result = shared.results.lend_result(connection);
         let mut is_good = true;
         match result.columns_of_next() {
             Some(columns) => {
@@ -472,8 +545,8 @@ unsafe extern "C-unwind" fn fetch(state: *mut lua_State) -> c_int {
 unsafe extern "C-unwind" fn first_row(state: *mut lua_State) -> c_int {
     // SAFETY: room is made for all values; otherwise as in `fetch`.
     unsafe {
-        let (shared, connection) = (of_function(state), number(state, 1));
-        let mut result = shared.results.lend(connection);
+        let (shared, connection) = (function_data(state), number(state, 1));
+        let mut result = shared.results.lend_result(connection);
         // The values are all that is on the stack.
         ffi::lua_settop(state, 0);
         let columns = result.columns_of_next().map_or(0, |columns| columns as c_int);
@@ -509,7 +582,7 @@ drawing!(uniform gaussian special pareto zipfian by_default);
 
 unsafe extern "C" fn unique(shared: *const LuaShared) -> u32 {
     // SAFETY: see above.
-    unsafe { &*shared }.unique.draw()
+    unsafe { &*shared }.unique.next_number()
 }
 
 unsafe extern "C" fn unit(shared: *const LuaShared) -> f64 {

@@ -50,15 +50,15 @@ impl LuaScript {
     /// A sentence when it can't be read.
     pub fn read(path: &str) -> Result<Self, String> {
         if path == STANDARD_INPUT {
-            return Ok(LuaScript::of_text("stdin", standard_input()?));
+            return Ok(LuaScript::from_text("stdin", standard_input()?));
         }
         let text = std::fs::read(path)
             .map_err(|error| format!("The script {path} can't be read: {error}."))?;
-        Ok(LuaScript::of_text(path, text))
+        Ok(LuaScript::from_text(path, text))
     }
 
     /// A script whose file has this text.
-    pub fn of_text(path: &str, mut text: Vec<u8>) -> Self {
+    pub fn from_text(path: &str, mut text: Vec<u8>) -> Self {
         if text.starts_with(b"#!") {
             // A comment of Lua's, so that lines keep their numbers.
             text[..2].copy_from_slice(b"--");
@@ -123,21 +123,21 @@ impl LuaScript {
         let (step_s, steps_s) = (seconds(&self.longest_step), seconds(&self.all_steps));
         let is_kept = steps_s > 0.5 && steps_s / loops_s > f64::max(0.25, 4.0 * busy);
         // Below these limits the system may have kept the loop from its core.
-        let what = if step_s > 0.25 {
+        let problem = if step_s > 0.25 {
             format!(
-                "A function of the script has kept its loop for {step_s:.1} s or longer without asking a database, in \
-                 which the other workers of the loop waited"
+                "A function of the script has kept its loop for {step_s:.1} s or longer at a stretch, in which \
+                 the other workers of the loop waited"
             )
         } else if wait_s > 0.01 && busy < 0.5 || is_kept {
-            "Functions of the script have often kept their loop without computing (`os.execute`, a file), in which the \
-             other workers of the loop waited"
+            "Functions of the script have often kept their loop without computing (`os.execute`, a file, a \
+             statement in a callback or in a coroutine of its own), in which the other workers of the loop waited"
                 .to_owned()
         } else {
             return None;
         };
         (workers > *loops).then(|| {
             format!(
-                "{what}: `dyno sysbench --loops={workers}` gives each worker a thread of its own, as sysbench does."
+                "{problem}: `dyno sysbench --loops={workers}` gives each worker a thread of its own, as sysbench does."
             )
         })
     }
@@ -166,11 +166,11 @@ fn standard_input() -> Result<Vec<u8>, String> {
 /// The file of a module where a script at this path finds it; without a path: where the original finds a script that is
 /// named without its file.
 pub fn module_file(script: &str, module: &str) -> Option<PathBuf> {
-    found(&search_path(script), module)
+    find_module(&search_path(script), module)
 }
 
 /// The file that Lua finds: the first that can be opened.
-fn found(search: &str, module: &str) -> Option<PathBuf> {
+fn find_module(search: &str, module: &str) -> Option<PathBuf> {
     let module = module.replace('.', "/");
     let patterns = search.split(';').filter(|pattern| !pattern.is_empty());
     patterns
@@ -186,18 +186,18 @@ fn search_path(script: &str) -> String {
 /// Search path of `require`: the original's places and order, then the script's folder. `;;` of `LUA_PATH` stands
 /// for all of it.
 fn search(path: &str, home: Option<&Path>, lua_path: Option<&str>) -> String {
-    let both =
+    let module_patterns =
         |folder: &Path| ["?.lua", "?/init.lua"].map(|name| folder.join(name).display().to_string());
-    let mut patterns: Vec<String> = both(Path::new(".")).to_vec();
+    let mut patterns: Vec<String> = module_patterns(Path::new(".")).to_vec();
     patterns.push("./src/lua/?.lua".to_owned());
     let rocks = home
         .into_iter()
         .flat_map(|home| ["5.1", ""].map(|version| home.join(".luarocks/share/lua").join(version)));
-    patterns.extend(rocks.flat_map(|folder| both(&folder)));
+    patterns.extend(rocks.flat_map(|folder| module_patterns(&folder)));
     let shared = ["/usr/local/share/lua/5.1", "/usr/share/lua/5.1"].into_iter().chain(INSTALLED);
     patterns.extend(shared.map(|folder| format!("{folder}/?.lua")));
     let folder = Path::new(path).parent().filter(|folder| !folder.as_os_str().is_empty());
-    patterns.extend(folder.into_iter().flat_map(both));
+    patterns.extend(folder.into_iter().flat_map(module_patterns));
     let usual = patterns.join(";");
     match lua_path.filter(|path| !path.is_empty()) {
         Some(path) if path.contains(";;") => path.replace(";;", &format!(";{usual};")),
@@ -234,7 +234,7 @@ pub struct ScriptSettings {
     pub prepares: bool,
     /// Not 0.
     pub seed: u32,
-    /// Bytes that a state may use.
+    /// Bytes that a state may use; 0 means no limit.
     pub memory_max: usize,
     /// Nothing is sent: all calls of databases succeed.
     pub is_dry: bool,
@@ -268,9 +268,9 @@ mod tests {
             std::fs::write(file, "").expect("a file");
         }
         let search = format!(";;{}/?.lua;{}/?.lua", first.display(), second.display());
-        assert_eq!(found(&search, "b"), Some(first.join("b.lua")));
-        assert_eq!(found(&search, "a.c"), Some(second.join("a/c.lua")));
-        assert_eq!(found(&search, "c"), None);
+        assert_eq!(find_module(&search, "b"), Some(first.join("b.lua")));
+        assert_eq!(find_module(&search, "a.c"), Some(second.join("a/c.lua")));
+        assert_eq!(find_module(&search, "c"), None);
         std::fs::remove_dir_all(&folder).expect("the temporary folder");
     }
 }

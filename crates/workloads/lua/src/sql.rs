@@ -127,9 +127,9 @@ fn push_text(rules: SqlRules, out: &mut Vec<u8>, text: &[u8]) {
     out.push(b'\'');
 }
 
-fn push(out: &mut Vec<u8>, what: impl Display) {
+fn push(out: &mut Vec<u8>, value: impl Display) {
     // Writing to memory can't fail.
-    let _ = write!(out, "{what}");
+    let _ = write!(out, "{value}");
 }
 
 #[cfg(test)]
@@ -192,21 +192,21 @@ mod tests {
 
     #[test]
     fn a_backslash_hides_a_quote_where_there_are_escapes() {
-        let one = |sql, rules| substituted(sql, &[Param::Int(1)], rules);
+        let with_one = |sql, rules| substituted(sql, &[Param::Int(1)], rules);
         let escaped = r"SELECT '\'?', ?";
-        assert_eq!(one(escaped, MYSQL), br"SELECT '\'?', 1");
+        assert_eq!(with_one(escaped, MYSQL), br"SELECT '\'?', 1");
         assert_eq!(with_placeholders(escaped.as_bytes(), MYSQL, true).1, 1);
-        let minus = |sql, rules| substituted(sql, &[Param::Int(-5)], rules);
-        assert_eq!(minus("SELECT 5--? WHERE 1", MYSQL), b"SELECT 5---5 WHERE 1");
-        assert_eq!(minus("SELECT 5-?", POSTGRES), b"SELECT 5- -5");
-        assert_eq!(one("SELECT `\\`, ?", MYSQL), br"SELECT `\`, 1");
+        let with_minus = |sql, rules| substituted(sql, &[Param::Int(-5)], rules);
+        assert_eq!(with_minus("SELECT 5--? WHERE 1", MYSQL), b"SELECT 5---5 WHERE 1");
+        assert_eq!(with_minus("SELECT 5-?", POSTGRES), b"SELECT 5- -5");
+        assert_eq!(with_one("SELECT `\\`, ?", MYSQL), br"SELECT `\`, 1");
         let escape = r"SELECT a LIKE 'x' ESCAPE '\', ?";
         for rules in [WITHOUT_ESCAPES, POSTGRES, SQLITE] {
-            assert_eq!(one(escape, rules), br"SELECT a LIKE 'x' ESCAPE '\', 1");
+            assert_eq!(with_one(escape, rules), br"SELECT a LIKE 'x' ESCAPE '\', 1");
             assert_eq!(with_placeholders(escape.as_bytes(), rules, true).1, 1);
         }
-        assert_eq!(one(r"SELECT E'\'?', ?", POSTGRES), br"SELECT E'\'?', 1");
-        assert_eq!(one(r"SELECT date'\', ?", POSTGRES), br"SELECT date'\', 1");
+        assert_eq!(with_one(r"SELECT E'\'?', ?", POSTGRES), br"SELECT E'\'?', 1");
+        assert_eq!(with_one(r"SELECT date'\', ?", POSTGRES), br"SELECT date'\', 1");
     }
 
     #[test]

@@ -9,16 +9,15 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::time::Duration;
 
-use dyno_core::{MILLISECOND, Nanos, SECOND};
+use dyno_core::{Nanos, SECOND};
 use dyno_reactor::monotonic_now;
 use mlua::ffi::{lua_Debug, lua_State};
 use mlua::{Lua, Table, ffi};
 
-/// Time after the end of the run for which a function may compute without asking a database.
-const GRACE: Nanos = SECOND;
-/// Shortest time after the end of the run for which an event may continue to ask databases; else as long as the run. A
-/// long one is waited for, as in the original.
-const ASKS_GRACE: Nanos = 30 * SECOND;
+use crate::machine::LuaError;
+
+/// Shortest computation without a request that counts as endless after the run's patience.
+const COMPUTES_MAX: Nanos = SECOND;
 /// Turns after the end of the run, two for each request: a single long statement makes no more.
 const LATE_TURNS: u64 = 100;
 const LOOKS: Duration = Duration::from_millis(100);
@@ -28,6 +27,9 @@ const LOOKS: Duration = Duration::from_millis(100);
 pub(crate) struct Watched {
     /// The end of its run; `Nanos::MAX` where there is none.
     ends: AtomicU64,
+    /// Time after it for which a function may compute, or wait for a database that it asks where it can't yield. An event
+    /// may continue to ask databases for as long as the run was, if that is longer.
+    patience: AtomicU64,
     /// Odd while a function computes.
     turns: AtomicU64,
     /// The longest time between two looks that have seen the same turn compute.
@@ -50,9 +52,10 @@ unsafe impl Send for StatePointer {}
 pub(crate) struct Watch(Arc<Watched>);
 
 impl Watch {
-    pub(crate) fn over(state: *mut lua_State) -> Self {
+    pub(crate) fn new(state: *mut lua_State) -> Self {
         let watched = Arc::new(Watched {
             ends: AtomicU64::new(Nanos::MAX),
+            patience: AtomicU64::new(0),
             turns: AtomicU64::new(0),
             longest: AtomicU64::new(0),
             busy_looks: AtomicU64::new(0),
@@ -61,10 +64,11 @@ impl Watch {
         Watch(watched)
     }
 
-    /// The run begins: from now on the thread looks at the state, and ends functions that run for long after `ends`.
-    pub(crate) fn begin(&self, ends: Nanos) {
+    /// The run begins: from now on the thread looks at the state, and ends functions that run for `patience` after `ends`.
+    pub(crate) fn begin(&self, ends: Nanos, patience: Nanos) {
         self.0.ends.store(ends, Ordering::Relaxed);
-        watch(&self.0);
+        self.0.patience.store(patience, Ordering::Relaxed);
+        start_watching(&self.0);
     }
 
     /// The run has ended: returns how long a function is known to have computed at a stretch, which is up to two looks
@@ -77,7 +81,11 @@ impl Watch {
 
     /// The state will be closed: no other thread touches it from now on.
     pub(crate) fn close(&self) {
-        locked(&self.0.state).0 = std::ptr::null_mut();
+        lock(&self.0.state).0 = std::ptr::null_mut();
+    }
+
+    pub(crate) fn patience_ends(&self) -> Nanos {
+        self.0.patience_ends()
     }
 
     pub(crate) fn is_late(&self) -> bool {
@@ -92,9 +100,16 @@ impl Watch {
     }
 }
 
+impl Watched {
+    fn patience_ends(&self) -> Nanos {
+        let ends = self.ends.load(Ordering::Relaxed);
+        ends.saturating_add(self.patience.load(Ordering::Relaxed))
+    }
+}
+
 /// Observations of a state.
 #[derive(Debug)]
-struct Seen {
+struct Observation {
     watched: Weak<Watched>,
     /// When its run began.
     begun: Nanos,
@@ -106,63 +121,64 @@ struct Seen {
     turn_in_time: u64,
 }
 
-impl Seen {
+impl Observation {
     fn new(watched: &Arc<Watched>, begun: Nanos) -> Self {
         let watched = Arc::downgrade(watched);
-        Seen { watched, begun, turn: 0, since: begun, turn_in_time: 0 }
+        Observation { watched, begun, turn: 0, since: begun, turn_in_time: 0 }
     }
 }
 
-fn watch(watched: &Arc<Watched>) {
-    static ALL: OnceLock<Mutex<Vec<Seen>>> = OnceLock::new();
+fn start_watching(watched: &Arc<Watched>) {
+    static ALL: OnceLock<Mutex<Vec<Observation>>> = OnceLock::new();
     let mut is_first = false;
-    let all = ALL.get_or_init(|| {
+    let observations = ALL.get_or_init(|| {
         is_first = true;
         Mutex::default()
     });
-    locked(all).push(Seen::new(watched, monotonic_now()));
+    lock(observations).push(Observation::new(watched, monotonic_now()));
     if is_first {
         // Without the thread, endless functions are not ended: no reason not to run a script.
         let _ = std::thread::Builder::new().name("lua-watch".to_owned()).spawn(move || {
             loop {
                 std::thread::sleep(LOOKS);
                 let now = monotonic_now();
-                locked(all).retain_mut(|seen| look(seen, now));
+                lock(observations).retain_mut(|observation| check_state(observation, now));
             }
         });
     }
 }
 
 /// Sets the hook where it is time; false for a state that is closed.
-fn look(seen: &mut Seen, now: Nanos) -> bool {
-    let Some(watched) = seen.watched.upgrade() else { return false };
-    if is_endless(seen, &watched, now) {
-        set_hook(&locked(&watched.state));
+fn check_state(observation: &mut Observation, now: Nanos) -> bool {
+    let Some(watched) = observation.watched.upgrade() else { return false };
+    if is_endless(observation, &watched, now) {
+        set_hook(&lock(&watched.state));
     }
     true
 }
 
-fn is_endless(seen: &mut Seen, watched: &Watched, now: Nanos) -> bool {
+fn is_endless(observation: &mut Observation, watched: &Watched, now: Nanos) -> bool {
     let turns = watched.turns.load(Ordering::Relaxed);
     let ends = watched.ends.load(Ordering::Relaxed);
-    if turns != seen.turn {
-        (seen.turn, seen.since) = (turns, now);
+    if turns != observation.turn {
+        (observation.turn, observation.since) = (turns, now);
     }
     if now <= ends {
-        seen.turn_in_time = turns;
+        observation.turn_in_time = turns;
     }
-    let asks_until = ends.saturating_add(ends.saturating_sub(seen.begun).max(ASKS_GRACE));
+    let as_long_again = ends.saturating_add(ends.saturating_sub(observation.begun));
+    let asks_until = watched.patience_ends().max(as_long_again);
     // After the end of the run no event begins: it is the same one.
-    if now > asks_until && turns.wrapping_sub(seen.turn_in_time) > LATE_TURNS {
+    if now > asks_until && turns.wrapping_sub(observation.turn_in_time) > LATE_TURNS {
         return true;
     }
     if turns.is_multiple_of(2) {
         return false;
     }
     watched.busy_looks.fetch_add(u64::from(now <= ends), Ordering::Relaxed);
-    let computed = now.saturating_sub(seen.since);
+    let computed = now.saturating_sub(observation.since);
     watched.longest.fetch_max(computed, Ordering::Relaxed);
-    computed > GRACE && now > ends.saturating_add(GRACE).saturating_add(100 * MILLISECOND)
+    computed > COMPUTES_MAX && now > watched.patience_ends()
 }
 
 #[expect(unsafe_code, reason = "LuaJIT's way to interrupt a function from another thread")]
@@ -175,6 +191,11 @@ fn set_hook(state: &StatePointer) {
 }
 
 const TOO_LONG: &CStr = c"the function was still running long after --time was over";
+
+/// Returns true for the error by which a function was ended.
+pub(crate) fn is_too_long(error: &LuaError) -> bool {
+    error.message.as_bytes().ends_with(TOO_LONG.to_bytes())
+}
 
 /// Functions of the API that may stand between a hook and the script.
 const WRAPPERS: c_int = 8;
@@ -199,7 +220,7 @@ unsafe extern "C-unwind" fn end_function(state: *mut lua_State, _: *mut lua_Debu
     }
 }
 
-fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -256,25 +277,34 @@ impl ReportStat {
 mod tests {
     use super::*;
 
+    const PATIENCE: Nanos = 60 * SECOND;
+
     #[test]
     fn an_event_that_never_stops_asking_ends_and_a_long_statement_does_not() {
-        let watch = Watch::over(std::ptr::null_mut());
-        let begun = monotonic_now();
-        let ends = begun + 2 * SECOND;
+        let watch = Watch::new(std::ptr::null_mut());
+        let start = monotonic_now();
+        let ends = start + 2 * SECOND;
         watch.0.ends.store(ends, Ordering::Relaxed);
-        let mut seen = Seen::new(&watch.0, begun);
+        watch.0.patience.store(PATIENCE, Ordering::Relaxed);
+        let mut observation = Observation::new(&watch.0, start);
         let mut looks = |requests: u64, at: Nanos| {
             (0..2 * requests).for_each(|_| watch.turn());
-            is_endless(&mut seen, &watch.0, at)
+            is_endless(&mut observation, &watch.0, at)
         };
         assert!(!looks(1_000, ends - 1), "the run is not over");
-        assert!(!looks(1_000, ends + ASKS_GRACE), "a long event has time");
-        assert!(looks(0, ends + ASKS_GRACE + 1));
+        assert!(!looks(1_000, ends + PATIENCE), "a long event has time");
+        assert!(looks(0, ends + PATIENCE + 1));
         watch.end();
-        assert!(!looks(1_000, ends + ASKS_GRACE + 1), "it has ended");
+        assert!(!looks(1_000, ends + PATIENCE + 1), "it has ended");
 
         watch.0.ends.store(ends, Ordering::Relaxed);
         assert!(!looks(0, ends - 1));
-        assert!(!looks(3, ends + 10 * ASKS_GRACE), "a few long statements");
+        assert!(!looks(3, ends + 10 * PATIENCE), "a few long statements");
+
+        // A function that computes, from before the end of the run.
+        watch.turn();
+        assert!(!looks(0, ends - 1));
+        assert!(!looks(0, ends + PATIENCE), "a long function has time");
+        assert!(looks(0, ends + PATIENCE + 1));
     }
 }

@@ -5,15 +5,15 @@ use std::sync::{Arc, LazyLock};
 use dyno_core::{DbError, Driver, ErrorParts, MILLISECOND, Nanos, Session, Tally};
 use dyno_drivers::Database;
 use dyno_engine::ErrorPolicy;
-use dyno_reactor::{block_on, now, sleep_until};
+use dyno_reactor::{block_in_task, block_on, now, sleep_until};
 use mlua::IntoLuaMulti;
 
 use crate::connections::Connections;
-use crate::machine::{AGAIN, EVENT, LuaError, LuaMachine, LuaStep};
+use crate::machine::{AGAIN, EVENT, LuaAnswer, LuaError, LuaMachine, LuaStep};
 use crate::random::UniqueNumbers;
-use crate::raw::Plain;
+use crate::raw::{AnswerInPlace, Plain};
 use crate::script::{LuaScript, ScriptSettings};
-use crate::watch::ReportStat;
+use crate::watch::{ReportStat, Watch};
 use crate::workload::EVENT as EVENT_COUNTER;
 
 /// Data that all workers of a script share.
@@ -29,7 +29,7 @@ pub(crate) struct LuaCommon<'a, D> {
 }
 
 /// The error policy of commands, `init` and `done`.
-static OF_COMMANDS: LazyLock<ErrorPolicy> = LazyLock::new(ErrorPolicy::resilient);
+static COMMAND_POLICY: LazyLock<ErrorPolicy> = LazyLock::new(ErrorPolicy::resilient);
 
 impl<'a, D: Driver> LuaCommon<'a, D> {
     pub(crate) fn new(
@@ -43,12 +43,12 @@ impl<'a, D: Driver> LuaCommon<'a, D> {
     }
 
     /// For what is not an event.
-    pub(crate) fn of_commands(
+    pub(crate) fn for_commands(
         driver: &'a D,
         script: &'a LuaScript,
         settings: &'a ScriptSettings,
     ) -> Self {
-        LuaCommon::new(driver, script, settings, &OF_COMMANDS)
+        LuaCommon::new(driver, script, settings, &COMMAND_POLICY)
     }
 }
 
@@ -56,7 +56,7 @@ impl<'a, D: Driver> LuaCommon<'a, D> {
 const RECONNECT_PAUSE: Nanos = 10 * MILLISECOND;
 
 /// Events that a `thread_run()` may still begin after it was told that there are no more.
-const ROUNDS_TO_LEAVE: u32 = 1000;
+const MAX_EVENTS_AFTER_STOP: u32 = 1000;
 
 /// End of a function of a script.
 pub(crate) enum Ended {
@@ -95,6 +95,27 @@ pub(crate) enum OwnLoop {
     None,
     NotBegun,
     Waits,
+}
+
+/// The databases of a worker that computes.
+struct InPlace<'w, 'a, D: Driver, S> {
+    connections: &'w mut Connections<'a, D>,
+    engine: Option<&'w mut S>,
+    tally: &'w mut Tally,
+    watch: &'w Watch,
+}
+
+impl<D: Driver, S: Session> AnswerInPlace for InPlace<'_, '_, D, S> {
+    fn answer(&mut self, request: LuaStep) -> LuaAnswer {
+        let limit = self.watch.patience_ends();
+        let answer = self.connections.answer(self.engine.as_deref_mut(), request, self.tally);
+        let error = match block_in_task(answer, limit) {
+            Ok(Some(answer)) => return answer,
+            Ok(None) => DbError::lost("The answer did not come long after the end of the run."),
+            Err(error) => DbError::lost(error.to_string()),
+        };
+        self.connections.answer_error(error)
+    }
 }
 
 impl<'a, D: Driver> LuaWorker<'a, D> {
@@ -139,11 +160,12 @@ impl<'a, D: Driver> LuaWorker<'a, D> {
     /// Executes a function of the prelude's `steps` to its end.
     pub(crate) async fn step<S: Session>(
         &mut self,
-        engine: Option<&mut S>,
-        given: impl IntoLuaMulti,
+        mut engine: Option<&mut S>,
+        arguments: impl IntoLuaMulti,
         tally: &mut Tally,
     ) -> Ended {
-        let step = self.machine.resume(given);
+        let lent = engine.as_deref_mut();
+        let step = self.compute(lent, tally, |machine| machine.resume(arguments));
         self.finish(engine, step, tally).await
     }
 
@@ -152,12 +174,27 @@ impl<'a, D: Driver> LuaWorker<'a, D> {
     pub(crate) async fn event<S: Session>(
         &mut self,
         session: &mut S,
-        is_again: bool,
+        is_retry: bool,
         tally: &mut Tally,
     ) -> Ended {
-        let function = if is_again { AGAIN } else { EVENT };
-        let step = self.machine.resume_plain(Plain::Number(function));
+        let function = if is_retry { AGAIN } else { EVENT };
+        let argument = Plain::Number(function);
+        let lent = Some(&mut *session);
+        let step = self.compute(lent, tally, |machine| machine.resume_plain(argument));
         self.finish(Some(session), step, tally).await
+    }
+
+    /// Continues the script until it yields.
+    #[inline]
+    fn compute<S: Session>(
+        &mut self,
+        engine: Option<&mut S>,
+        tally: &mut Tally,
+        resume: impl FnOnce(&LuaMachine) -> Result<LuaStep, LuaError>,
+    ) -> Result<LuaStep, LuaError> {
+        let LuaWorker { machine, connections, .. } = self;
+        let mut in_place = InPlace { connections, engine, tally, watch: &machine.watch };
+        machine.shared.compute(&mut in_place, || resume(machine))
     }
 
     /// Answers all requests of a function that has begun.
@@ -182,12 +219,13 @@ impl<'a, D: Driver> LuaWorker<'a, D> {
                 }
                 Ok(request) => {
                     self.turns.waited();
-                    let engine = engine.as_deref_mut();
+                    let lent = engine.as_deref_mut();
                     // If this future is dropped here, the script stays within its request for good.
                     self.machine.is_dead.set(true);
-                    let answer = self.connections.answer(engine, request, tally).await;
+                    let answer = self.connections.answer(lent, request, tally).await;
                     self.machine.is_dead.set(false);
-                    self.machine.answer(answer)
+                    let lent = engine.as_deref_mut();
+                    self.compute(lent, tally, |machine| machine.answer(answer))
                 }
             };
         }
@@ -195,8 +233,11 @@ impl<'a, D: Driver> LuaWorker<'a, D> {
 
     /// Adds the error of a database that the script has handed on.
     fn with_failure(&self, error: LuaError) -> LuaError {
-        let failure =
-            self.connections.failure.as_ref().filter(|failure| is_of(&error.message, failure));
+        let failure = self
+            .connections
+            .failure
+            .as_ref()
+            .filter(|failure| reports_error(&error.message, failure));
         LuaError { failure: failure.cloned(), ..error }
     }
 
@@ -204,9 +245,9 @@ impl<'a, D: Driver> LuaWorker<'a, D> {
     pub(crate) async fn finish_step<S: Session>(
         &mut self,
         engine: Option<&mut S>,
-        given: impl IntoLuaMulti,
+        arguments: impl IntoLuaMulti,
     ) -> Result<Option<String>, LuaError> {
-        outside_of_events(self.step(engine, given, &mut Tally::default()).await)
+        outside_of_events(self.step(engine, arguments, &mut Tally::default()).await)
     }
 
     /// Lets a `thread_run()` end that waits for an event or for what is done about an error: there is no more.
@@ -215,13 +256,13 @@ impl<'a, D: Driver> LuaWorker<'a, D> {
         session: &mut S,
         tally: &mut Tally,
     ) -> Result<(), LuaError> {
-        for _ in 0..ROUNDS_TO_LEAVE {
+        for _ in 0..MAX_EVENTS_AFTER_STOP {
             // What ends an event that was to begin again is not an error of the script's.
-            let is_told = self.has_failed;
+            let had_failed = self.has_failed;
             match self.step(Some(&mut *session), false, tally).await {
                 Ended::Stopped => {}
                 Ended::Restart(_) => self.has_failed = true,
-                Ended::Failed(error) if !is_told => return Err(error),
+                Ended::Failed(error) if !had_failed => return Err(error),
                 Ended::Done(_) | Ended::Last | Ended::Failed(_) => return Ok(()),
             }
         }
@@ -268,7 +309,7 @@ fn own_restart() -> DbError {
 }
 
 /// Returns true if a script's error says what a database has answered.
-fn is_of(message: &str, failure: &DbError) -> bool {
+fn reports_error(message: &str, failure: &DbError) -> bool {
     message.contains(" error, errno = ") && message.contains(failure.message())
 }
 
@@ -329,17 +370,17 @@ impl<'a, D: Driver> Side<'a, D> {
         settings: &'a ScriptSettings,
         number: u32,
     ) -> Result<Self, LuaError> {
-        let common = LuaCommon::of_commands(driver, script, settings);
+        let common = LuaCommon::for_commands(driver, script, settings);
         let worker = block_on(async {
             let mut worker = LuaWorker::open(&common, number, None::<&mut D::Session>).await?;
             worker.connections.park().await;
             Ok::<_, LuaError>(worker)
         })??;
-        Ok(Side::of(worker))
+        Ok(Side::from_worker(worker))
     }
 
     /// The state of a worker whose connections are closed.
-    pub(crate) fn of(worker: LuaWorker<'a, D>) -> Self {
+    pub(crate) fn from_worker(worker: LuaWorker<'a, D>) -> Self {
         Side { worker }
     }
 }
@@ -367,22 +408,22 @@ impl<D: Driver> SideState for Side<'_, D> {
 /// Time for which it keeps its loop. A turn of the loop costs one or two microseconds.
 const TURN: Nanos = MILLISECOND / 20;
 /// Most events between two looks at the clock, which cost as much as a tenth of an empty event.
-const MOST_EVENTS: u32 = 16;
+const MAX_EVENTS: u32 = 16;
 
 #[derive(Debug)]
 pub(crate) struct Turns {
     /// Events since the worker last waited for something, or looked at the clock.
     events: u32,
     /// Events until it looks again: as many as take half a turn.
-    patience: u32,
-    looked: Nanos,
+    events_max: u32,
+    last_check: Nanos,
     /// When others last had their turn.
-    turned: Nanos,
+    last_turn: Nanos,
 }
 
 impl Default for Turns {
     fn default() -> Self {
-        Turns { events: 0, patience: MOST_EVENTS, looked: 0, turned: 0 }
+        Turns { events: 0, events_max: MAX_EVENTS, last_check: 0, last_turn: 0 }
     }
 }
 
@@ -390,24 +431,24 @@ impl Turns {
     /// Others have had their turn.
     #[inline]
     pub(crate) fn waited(&mut self) {
-        (self.events, self.patience) = (0, MOST_EVENTS);
+        (self.events, self.events_max) = (0, MAX_EVENTS);
     }
 
     /// An event begins: true when the others have waited for this worker for long.
     #[inline]
     pub(crate) fn has_held_up(&mut self, clock: impl FnOnce() -> Nanos) -> bool {
         self.events += 1;
-        self.events >= self.patience && self.look(clock())
+        self.events >= self.events_max && self.check_clock(clock())
     }
 
-    fn look(&mut self, now: Nanos) -> bool {
-        let taken = now.saturating_sub(self.looked).max(1);
-        let patience = u64::from(self.events) * (TURN / 2) / taken;
-        self.patience = patience.clamp(1, u64::from(MOST_EVENTS)) as u32;
-        (self.events, self.looked) = (0, now);
-        let is_long = now.saturating_sub(self.turned) >= TURN;
+    fn check_clock(&mut self, now: Nanos) -> bool {
+        let elapsed = now.saturating_sub(self.last_check).max(1);
+        let events_max = u64::from(self.events) * (TURN / 2) / elapsed;
+        self.events_max = events_max.clamp(1, u64::from(MAX_EVENTS)) as u32;
+        (self.events, self.last_check) = (0, now);
+        let is_long = now.saturating_sub(self.last_turn) >= TURN;
         if is_long {
-            self.turned = now;
+            self.last_turn = now;
         }
         is_long
     }
@@ -421,12 +462,12 @@ mod tests {
     fn looks_and_turns(event: Nanos) -> (u64, u64) {
         let mut turns = Turns::default();
         let (mut looks, mut held_up) = (0, 0);
-        let mut now = 0;
-        while now < 100 * MILLISECOND {
-            now += event;
+        let mut clock = 0;
+        while clock < 100 * MILLISECOND {
+            clock += event;
             held_up += u64::from(turns.has_held_up(|| {
                 looks += 1;
-                now
+                clock
             }));
         }
         (looks, held_up)

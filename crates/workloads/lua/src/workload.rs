@@ -5,7 +5,7 @@ use std::rc::Rc;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use dyno_core::{
-    Cause, DbError, Dialect, Driver, ErrorClass, Executed, Nanos, Outcome, Rng, Session,
+    Cause, DbError, Dialect, Driver, ErrorClass, Executed, Nanos, Outcome, Rng, SECOND, Session,
     StatementKind, Tally, TransactionId, TransactionKind, WorkerId, Workload,
 };
 use dyno_drivers::Database;
@@ -17,10 +17,17 @@ use mlua::{Lua, Table};
 use crate::machine::LuaError;
 use crate::random::UniqueNumbers;
 use crate::script::{LuaScript, ScriptSettings};
+use crate::watch::is_too_long;
 use crate::worker::{Ended, LuaCommon, LuaWorker, OwnLoop, fatal, outside_of_events};
 
 /// The script API's error if no connection can be opened.
 const UNOPENED: &str = "connection creation failed";
+
+/// A function, and the error by which it has failed.
+pub type LateError = (&'static str, LuaError);
+
+/// For functions that compute after the end of a run that nothing ends.
+const PATIENCE: Nanos = 60 * SECOND;
 
 /// A script on one driver. Each worker has a Lua state of its own.
 pub(crate) struct LuaWorkload<'a, D> {
@@ -28,13 +35,15 @@ pub(crate) struct LuaWorkload<'a, D> {
     kinds: [TransactionKind; 1],
     /// From the first event to the end of the run.
     length: Nanos,
-    /// The first error of a `thread_done()`; earlier measurements stand.
-    of_thread_done: Mutex<Option<LuaError>>,
+    /// Time after that for which a function may compute.
+    patience: Nanos,
+    /// The first error after the last event that counts, and its function; the measurements stand.
+    late_error: Mutex<Option<LateError>>,
 }
 
 /// Executes a script's `event` as a trial. `spec.errors` are the errors that the driver ignores.
 ///
-/// The first error of a `thread_done()` is alongside the result.
+/// The first error of a `thread_done()`, or of an event that did not end, is alongside the result.
 ///
 /// # Errors
 /// Like [`dyno_engine::drive`]; an error of the script itself has [`dyno_core::Cause::Workload`].
@@ -45,7 +54,7 @@ pub fn drive(
     spec: &TrialSpec,
     control: &Control,
     observer: &mut dyn Observer,
-) -> Result<(TrialResult, Option<LuaError>), DriveError> {
+) -> Result<(TrialResult, Option<LateError>), DriveError> {
     // The script decides which errors are ignored; those that are not have another cause.
     let errors = ErrorPolicy {
         retry: ErrorSet { all: true, ..ErrorSet::default() },
@@ -59,7 +68,7 @@ pub fn drive(
         // The script opens its own sessions.
         let engine = DryDriver { dialect: driver.dialect(), blocks: driver.blocks() };
         let result = dyno_engine::drive(&workload, &engine, &driven, control, observer)?;
-        Ok((result, workload.take_thread_done()))
+        Ok((result, workload.take_late_error()))
     })
 }
 
@@ -70,19 +79,19 @@ impl<'a, D: Driver> LuaWorkload<'a, D> {
         common.unique = Arc::new(UniqueNumbers::new(common.settings.seed, before));
         let length =
             spec.duration.map_or(Nanos::MAX, |duration| duration.saturating_add(spec.warmup));
+        let patience = if spec.drain == Nanos::MAX { PATIENCE } else { spec.drain };
         let kinds = [TransactionKind { name: common.script.name().to_owned(), weight: 1 }];
-        LuaWorkload { common, kinds, length, of_thread_done: Mutex::default() }
+        LuaWorkload { common, kinds, length, patience, late_error: Mutex::default() }
     }
 }
 
 impl<D: Driver> LuaWorkload<'_, D> {
-    /// The first error of a `thread_done()`.
-    pub(crate) fn take_thread_done(&self) -> Option<LuaError> {
-        self.of_thread_done().take()
+    pub(crate) fn take_late_error(&self) -> Option<LateError> {
+        self.lock_late_error().take()
     }
 
-    fn of_thread_done(&self) -> MutexGuard<'_, Option<LuaError>> {
-        self.of_thread_done.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock_late_error(&self) -> MutexGuard<'_, Option<LateError>> {
+        self.late_error.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -136,7 +145,7 @@ impl<'a, D: Driver> Workload for LuaWorkload<'a, D> {
         let is_first = !std::mem::replace(&mut worker.has_begun, true);
         if is_first {
             // Functions that compute for long after that are ended.
-            worker.machine.watch.begin(now().saturating_add(self.length));
+            worker.machine.watch.begin(now().saturating_add(self.length), self.patience);
         }
         // What only computes leaves the other workers of its loop no time.
         if worker.turns.has_held_up(monotonic_now) {
@@ -144,20 +153,20 @@ impl<'a, D: Driver> Workload for LuaWorkload<'a, D> {
         }
         // An attempt that the engine has given up at the end of a run has no second one.
         let has_failed = std::mem::take(&mut worker.has_failed);
-        let is_again = has_failed && attempt > 0;
+        let is_retry = has_failed && attempt > 0;
         if has_failed {
             // What it has given up it has rolled back on its own session.
-            worker.rolls_back |= !is_again;
+            worker.rolls_back |= !is_retry;
             if let Err(error) = worker.recover().await {
                 worker.has_failed = true;
                 return Err(error);
             }
         }
-        if !is_again && !is_first {
+        if !is_retry && !is_first {
             worker.machine.draw_between_events();
         }
         let ended = match worker.own_loop {
-            OwnLoop::None => worker.event(session, is_again, tally).await,
+            OwnLoop::None => worker.event(session, is_retry, tally).await,
             OwnLoop::NotBegun => {
                 worker.own_loop = OwnLoop::Waits;
                 worker.step(Some(session), "thread_run", tally).await
@@ -186,6 +195,15 @@ impl<'a, D: Driver> Workload for LuaWorkload<'a, D> {
                 worker.has_failed = true;
                 worker.rolls_back = self.rolls_back(&error);
                 Err(error)
+            }
+            // It alone does not count.
+            Ended::Failed(error) if is_too_long(&error) => {
+                let function =
+                    if worker.own_loop == OwnLoop::None { "event" } else { "thread_run" };
+                self.lock_late_error().get_or_insert((function, error));
+                worker.has_ended = true;
+                worker.last_work = *tally;
+                Ok(Outcome::Skipped)
             }
             Ended::Failed(error) => {
                 worker.has_died = true;
@@ -227,7 +245,7 @@ impl<'a, D: Driver> Workload for LuaWorkload<'a, D> {
         }
         let ended = worker.step(Some(session), "thread_done", tally).await;
         if let Err(error) = outside_of_events(ended) {
-            self.of_thread_done().get_or_insert(error);
+            self.lock_late_error().get_or_insert(("thread_done", error));
         }
         worker.count(tally, false, false);
         tally.is_open = worker.connections.close().await;
@@ -255,20 +273,21 @@ pub(crate) struct ScriptCounters {
 impl ScriptCounters {
     /// Gives the prelude `count` and `counted`.
     pub(crate) fn offer(self: &Rc<Self>, lua: &Lua, host: &Table) -> mlua::Result<()> {
-        let of = |kind: Option<usize>| {
+        let checked_kind = |kind: Option<usize>| {
             let unknown = "sb_counter_inc() and sb_counter_val() know the counters 0 to 5";
             kind.filter(|kind| *kind < 6).ok_or_else(|| mlua::Error::runtime(unknown))
         };
         let counters = Rc::clone(self);
         let count = lua.create_function(move |_, kind: Option<usize>| {
-            counters.add(of(kind)?);
+            counters.add(checked_kind(kind)?);
             Ok(())
         })?;
         let counters = Rc::clone(self);
-        let counted = lua
-            .create_function(move |_, kind: Option<usize>| Ok(counters.values[of(kind)?].get()))?;
+        let read_count = lua.create_function(move |_, kind: Option<usize>| {
+            Ok(counters.values[checked_kind(kind)?].get())
+        })?;
         host.set("count", count)?;
-        host.set("counted", counted)
+        host.set("counted", read_count)
     }
 
     #[inline]
@@ -276,7 +295,7 @@ impl ScriptCounters {
         self.values[kind].set(self.values[kind].get() + 1);
     }
 
-    pub(crate) fn statement(&self, done: Executed) {
+    pub(crate) fn count_statement(&self, done: Executed) {
         self.raise(match done.kind() {
             StatementKind::Read => READ,
             StatementKind::Write => WRITE,
@@ -285,14 +304,14 @@ impl ScriptCounters {
     }
 
     #[cold]
-    pub(crate) fn failed(&self) {
+    pub(crate) fn count_error(&self) {
         self.raise(ERROR);
         self.failed.set(self.failed.get() + 1);
     }
 
     /// A connection was opened again at the script's wish.
     #[cold]
-    pub(crate) fn reconnected(&self) {
+    pub(crate) fn count_reconnect(&self) {
         self.add(RECONNECT);
     }
 

@@ -15,12 +15,15 @@ const TRANSACTIONS: u32 = 300_000;
 
 fn main() {
     let select = "SELECT 1;\n";
-    let with = |line: &str| format!("{}{select}", line.repeat(10));
+    let with_ten = |line: &str| format!("{}{select}", line.repeat(10));
     let texts = [
         ("one statement".to_owned(), select.to_owned()),
-        ("+ 10 random".to_owned(), with("\\set a random(1, 100000 * :scale)\n")),
-        ("+ 10 random_gaussian".to_owned(), with("\\set a random_gaussian(1, 1000000, 10.0)\n")),
-        ("+ 10 additions".to_owned(), with("\\set a :scale + 1\n")),
+        ("+ 10 random".to_owned(), with_ten("\\set a random(1, 100000 * :scale)\n")),
+        (
+            "+ 10 random_gaussian".to_owned(),
+            with_ten("\\set a random_gaussian(1, 1000000, 10.0)\n"),
+        ),
+        ("+ 10 additions".to_owned(), with_ten("\\set a :scale + 1\n")),
     ];
     let builtins = builtins().iter().map(|one| (one.name.to_owned(), one.text.to_owned()));
     for (name, text) in texts.into_iter().chain(builtins) {
@@ -42,8 +45,8 @@ fn cost_ns(text: &str, mode: QueryMode) -> f64 {
         let begin = cpu_ns();
         for _ in 0..TRANSACTIONS {
             let mut tally = Tally::default();
-            let done = test.run(&mut client, &mut session, 0, 0, &mut tally).await;
-            done.expect("a transaction");
+            let outcome = test.run(&mut client, &mut session, 0, 0, &mut tally).await;
+            outcome.expect("a transaction");
         }
         (cpu_ns() - begin) as f64 / f64::from(TRANSACTIONS)
     })

@@ -2,7 +2,7 @@
 //! four change by the same, whatever ran before. And whether each row of the history that was acknowledged is
 //! there: after a failover what the transactions wrote is held against the table as a multiset.
 
-use crate::script::{Action, Script, ScriptCommand};
+use crate::script::{Action, Script};
 use dyno_core::{AdminSession, AnswerRow, AnswerTable, DbError, Rows};
 use dyno_facts::{Message, say};
 use std::collections::{BTreeMap, HashMap};
@@ -49,14 +49,14 @@ pub async fn balances(session: &mut AdminSession<'_>) -> Result<Balances, DbErro
     let mut table = AnswerTable::default();
     session.query(&sql, &mut table).await?;
     let row = table.rows.first().map(Vec::as_slice).unwrap_or_default();
-    let mut found = [0; 5];
-    for (at, number) in found.iter_mut().enumerate() {
+    let mut numbers = [0; 5];
+    for (at, number) in numbers.iter_mut().enumerate() {
         let text = row.get(at).and_then(Option::as_deref).unwrap_or_default();
         *number = text.parse().map_err(|_| {
             DbError::protocol(format!("a sum of balances is `{text}`, not a number"))
         })?;
     }
-    let [sums @ .., history_rows] = found;
+    let [sums @ .., history_rows] = numbers;
     Ok(Balances { sums, history_rows })
 }
 
@@ -90,16 +90,17 @@ impl Balances {
         }
         let (mut is_balanced, mut sentences) = (true, Vec::new());
         for books in &ledger.0 {
-            let sum = |book: &Book| self.sum(*book).to_string();
+            let format_sum = |book: &Book| self.sum(*book).to_string();
             if books.iter().all(|book| self.sum(*book) == self.sum(books[0])) {
                 let names: Vec<Message> = books.iter().map(|book| book.name().into()).collect();
-                let (books, sum) = (Message::list(&names), sum(&books[0]));
+                let (books, sum) = (Message::list(&names), format_sum(&books[0]));
                 sentences.push(say!(books_agree, books, sum));
             } else {
                 is_balanced = false;
-                let changed = |book: &Book| say!(book_changed, book = book.name(), sum = sum(book));
-                let sums: Vec<Message> = books.iter().map(changed).collect();
-                sentences.push(say!(books_differ, sums = Message::list(&sums)));
+                let sums = books
+                    .iter()
+                    .map(|book| say!(book_changed, book = book.name(), sum = format_sum(book)));
+                sentences.push(say!(books_differ, sums = Message::list(&sums.collect::<Vec<_>>())));
             }
         }
         if ledger.0.iter().any(|books| books.contains(&Book::History)) {
@@ -148,19 +149,19 @@ impl Ledger {
 }
 
 fn bookings(script: &Script) -> BTreeMap<Book, Booking> {
-    let mut found: BTreeMap<Book, Booking> = BTreeMap::new();
+    let mut by_book: BTreeMap<Book, Booking> = BTreeMap::new();
     // What stands in a branch may run or not.
-    let is_if = |command: &ScriptCommand| matches!(command.action, Action::If { .. });
-    let is_conditional = script.commands.iter().any(is_if);
+    let is_conditional =
+        script.commands.iter().any(|command| matches!(command.action, Action::If { .. }));
     for statement in statements(script) {
         for book in Book::ALL {
             let Some(booking) = booking(&statement, book) else { continue };
-            let is_second = found.contains_key(&book);
+            let is_second = by_book.contains_key(&book);
             let booking = if is_second || is_conditional { Booking::Otherwise } else { booking };
-            found.insert(book, booking);
+            by_book.insert(book, booking);
         }
     }
-    found
+    by_book
 }
 
 /// The SQL of a script: in lower case, without comments, blanks made single.
@@ -179,8 +180,8 @@ fn booking(statement: &str, book: Book) -> Option<Booking> {
         ["insert", "update", "delete", "truncate", "merge", "copy", "call", "replace"];
     let words = || statement.split(|c: char| !c.is_alphanumeric() && c != '_');
     // A common table expression may write, too.
-    let most = if words().next() == Some("with") { usize::MAX } else { 1 };
-    let is_write = words().take(most).any(|word| WRITES.contains(&word));
+    let leading_words = if words().next() == Some("with") { usize::MAX } else { 1 };
+    let is_write = words().take(leading_words).any(|word| WRITES.contains(&word));
     if !is_write || !words().any(|word| word == book.table()) {
         return None;
     }
@@ -194,10 +195,11 @@ fn booking(statement: &str, book: Book) -> Option<Booking> {
 /// The variable of `update TABLE set COLUMN = COLUMN + :VARIABLE where ...`.
 fn added(statement: &str, book: Book) -> Option<String> {
     let (table, column) = (book.table(), book.column());
-    let rest = statement.strip_prefix("update ")?.strip_prefix(&table)?.strip_prefix(" set ")?;
-    let rest = rest.strip_prefix(column)?.trim_start().strip_prefix('=')?.trim_start();
-    let rest = rest.strip_prefix(column)?.trim_start().strip_prefix('+')?.trim_start();
-    let (variable, rest) = variable(rest)?;
+    let assignment =
+        statement.strip_prefix("update ")?.strip_prefix(&table)?.strip_prefix(" set ")?;
+    let sum = assignment.strip_prefix(column)?.trim_start().strip_prefix('=')?.trim_start();
+    let addend = sum.strip_prefix(column)?.trim_start().strip_prefix('+')?.trim_start();
+    let (variable, rest) = variable(addend)?;
     rest.trim_start().starts_with("where ").then(|| variable.to_owned())
 }
 
@@ -212,11 +214,11 @@ pub(crate) fn history_rows(script: &Script) -> Option<u64> {
 
 /// The variable at the place of `column` in `insert into TABLE (COLUMNS) values (VALUES)`.
 fn inserted(statement: &str, book: Book, column: &str) -> Option<String> {
-    let rest = statement.strip_prefix("insert into ")?.strip_prefix(&book.table())?;
-    let (columns, rest) = rest.trim_start().strip_prefix('(')?.split_once(')')?;
+    let row = statement.strip_prefix("insert into ")?.strip_prefix(&book.table())?;
+    let (columns, row) = row.trim_start().strip_prefix('(')?.split_once(')')?;
     let at = columns.split(',').position(|name| name.trim() == column)?;
-    let rest = rest.trim_start().strip_prefix("values")?.trim_start();
-    let values = rest.strip_prefix('(')?.strip_suffix(')')?;
+    let values = row.trim_start().strip_prefix("values")?.trim_start();
+    let values = values.strip_prefix('(')?.strip_suffix(')')?;
     // More rows, or a comma inside of a call, make the place of the column unclear.
     if values.contains(['(', ')']) {
         return None;
@@ -277,7 +279,7 @@ impl Journal {
 
     /// Notes what a transaction wrote. Clients don't share what they note: no lock is waited for.
     #[inline]
-    pub(crate) fn note(&self, client: u32, fate: RowFate, written: Written) {
+    pub(crate) fn record(&self, client: u32, fate: RowFate, written: Written) {
         let Some(rows) = self.clients.get(client as usize) else { return };
         rows.lock().unwrap_or_else(PoisonError::into_inner).push((fate, written));
     }
@@ -288,7 +290,7 @@ impl Journal {
     }
 
     /// Looks for what was acknowledged in what the table has gained.
-    pub fn settle(&self, before: &History, after: &History) -> Settled {
+    pub fn reconcile(&self, before: &History, after: &History) -> Settled {
         let mut gained = after.0.clone();
         for (row, count) in &before.0 {
             gained.entry(*row).and_modify(|left| *left = left.saturating_sub(*count));
@@ -299,14 +301,14 @@ impl Journal {
             for rows in &self.clients {
                 let rows = rows.lock().unwrap_or_else(PoisonError::into_inner);
                 for (_, row) in rows.iter().filter(|(other, _)| *other == fate) {
-                    let left = gained.get_mut(row).filter(|left| **left > 0);
-                    let is_there = left.map(|left| *left -= 1).is_some();
+                    let unmatched = gained.get_mut(row).filter(|count| **count > 0);
+                    let is_stored = unmatched.map(|count| *count -= 1).is_some();
                     if fate == RowFate::Acknowledged {
                         settled.acknowledged += 1;
-                        settled.lost += u64::from(!is_there);
+                        settled.lost += u64::from(!is_stored);
                     } else {
                         settled.unknown += 1;
-                        settled.committed += u64::from(is_there);
+                        settled.committed += u64::from(is_stored);
                     }
                 }
             }
@@ -374,9 +376,9 @@ mod tests {
 
     #[test]
     fn scripts_say_which_books_change_alike() {
-        let all = vec![Accounts, Tellers, Branches, Book::History];
-        assert_eq!(groups(&[PAPER]), std::slice::from_ref(&all));
-        assert_eq!(groups(&[PAPER, READS]), [all]);
+        let every_book = vec![Accounts, Tellers, Branches, Book::History];
+        assert_eq!(groups(&[PAPER]), std::slice::from_ref(&every_book));
+        assert_eq!(groups(&[PAPER, READS]), [every_book]);
         assert_eq!(groups(&[SIMPLE]), [vec![Accounts, Book::History]]);
         assert_eq!(
             groups(&[PAPER, SIMPLE]),
@@ -413,15 +415,15 @@ mod tests {
     fn books_must_change_by_the_same() {
         let before = Balances { sums: [7, -3, 5, 100], history_rows: 9 };
         let after = Balances { sums: [17, 7, 15, 110], history_rows: 11 };
-        let all = ledger(&[PAPER]);
-        let verdict = after.change_since(&before).verdict(&all).expect("a verdict");
+        let paper = ledger(&[PAPER]);
+        let verdict = after.change_since(&before).verdict(&paper).expect("a verdict");
         assert!(verdict.is_balanced, "what was there before doesn't matter");
         assert_eq!(
             verdict.evidence,
             "The sums of accounts, tellers, branches and history changed by 10 each. The history got 2 rows."
         );
         let broken = Balances { sums: [17, 8, 15, 110], ..after };
-        let verdict = broken.change_since(&before).verdict(&all).expect("a verdict");
+        let verdict = broken.change_since(&before).verdict(&paper).expect("a verdict");
         assert!(!verdict.is_balanced);
         assert_eq!(
             verdict.evidence,
@@ -444,9 +446,9 @@ mod tests {
     #[test]
     fn the_scripts_that_write_say_what() {
         let names = |name| history_variables(&script(find_builtin(name).expect("a script").text));
-        let all = Some(["tid", "bid", "aid", "delta"].map(str::to_owned));
-        assert_eq!(names("tpcb-like"), all);
-        assert_eq!(names("simple-update"), all);
+        let columns = Some(["tid", "bid", "aid", "delta"].map(str::to_owned));
+        assert_eq!(names("tpcb-like"), columns);
+        assert_eq!(names("simple-update"), columns);
         assert_eq!(names("select-only"), None);
         let literal = "INSERT INTO pgbench_history (tid, bid, aid, delta) VALUES (1, 2, :a, :d);";
         assert_eq!(history_variables(&script(literal)), None);
@@ -469,14 +471,14 @@ mod tests {
             (1, RowFate::Unknown, c),
             (1, RowFate::Unknown, b),
         ] {
-            journal.note(client, fate, row);
+            journal.record(client, fate, row);
         }
-        let all = Settled { acknowledged: 3, lost: 0, unknown: 2, committed: 1 };
+        let complete = Settled { acknowledged: 3, lost: 0, unknown: 2, committed: 1 };
         let before = table(&[a, c]);
-        assert_eq!(journal.settle(&before, &table(&[a, c, a, a, b, c])), all);
+        assert_eq!(journal.reconcile(&before, &table(&[a, c, a, a, b, c])), complete);
         // One of the two equal rows is missing, and the one of unknown outcome did not happen.
-        let lost = Settled { lost: 1, committed: 0, ..all };
-        assert_eq!(journal.settle(&before, &table(&[a, c, a, b])), lost);
-        assert_eq!(journal.settle(&before, &before).lost, 3);
+        let one_lost = Settled { lost: 1, committed: 0, ..complete };
+        assert_eq!(journal.reconcile(&before, &table(&[a, c, a, b])), one_lost);
+        assert_eq!(journal.reconcile(&before, &before).lost, 3);
     }
 }

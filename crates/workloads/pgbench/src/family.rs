@@ -8,7 +8,7 @@ use crate::init::{
 use crate::options::{Access, OFFER, PgbenchSettings, STATEMENTS, Vacuum};
 use crate::run::{self, Part, PgBench, Statistics, Talk, Talker};
 use crate::script::{Action, QueryMode, Script, ScriptCommand, find_builtin};
-use dyno_core::{AdminDriver, AdminSession, AnswerTable, DbError, Dialect};
+use dyno_core::{AdminDriver, AdminSession, AnswerTable, Dialect};
 use dyno_engine::TrialSpec;
 use dyno_facts::{
     CheckVerdict, DataCheck, DataFacts, ExperimentFacts, Message, StatementLatency, format,
@@ -45,20 +45,20 @@ pub const PAPER: NamedPaper = NamedPaper {
 /// Statements of a transaction: of a script of the experiment, or of pgbench's own of this name.
 fn statements_asked(experiment: &Experiment, _test: &str, kind: &str) -> Option<f64> {
     experiment.test.strip_prefix("pgbench ")?;
-    let own = experiment.scripts.iter().find(|script| script.name == kind);
-    let builtin = || Some(find_builtin(kind).ok().filter(|known| known.name == kind)?.text);
-    script_statements(own.map(|script| script.text.as_str()).or_else(builtin)?)
+    let file = experiment.scripts.iter().find(|script| script.name == kind);
+    let builtin_text = || Some(find_builtin(kind).ok().filter(|known| known.name == kind)?.text);
+    script_statements(file.map(|script| script.text.as_str()).or_else(builtin_text)?)
 }
 
 /// `None` if it branches, and where a command is several statements.
 fn script_statements(text: &str) -> Option<f64> {
     let script = Script::parse(text.as_bytes(), "", QueryMode::Simple).ok()?;
-    let is_plain = |command: &ScriptCommand| match &command.action {
+    let statements = script.commands.iter().filter(|command| command.is_sql()).count();
+    let is_plain = script.commands.iter().all(|command| match &command.action {
         Action::Sql(statement) => !statement.is_chain,
         action => !matches!(action, Action::If { .. }),
-    };
-    let statements = script.commands.iter().filter(|command| command.is_sql()).count();
-    script.commands.iter().all(is_plain).then_some(statements as f64)
+    });
+    is_plain.then_some(statements as f64)
 }
 
 pub static DRIVE_ON: DriveOn<PgBench> = drive_on;
@@ -85,10 +85,8 @@ impl PgbenchFamily {
         let scripts = scripts.map(|script| (&*script.name, script.weight, &*script.text));
         let options = PgbenchSettings::read(&experiment.test, given(experiment), scripts)
             .map_err(|error| refused(plan, experiment, error))?;
-        let ledger = match options.check {
-            true => Ledger::from_scripts(options.running()),
-            false => Ledger::default(),
-        };
+        let ledger =
+            if options.check { Ledger::from_scripts(options.running()) } else { Ledger::default() };
         Ok(PgbenchFamily {
             test: experiment.test.clone(),
             options,
@@ -112,11 +110,7 @@ impl Family for PgbenchFamily {
     }
 
     fn needs(&self) -> Vec<ServerNeed> {
-        if self.is_own_mix() {
-            vec![ServerNeed::WHOLE_ANSWERS, ServerNeed::AUTOCOMMIT]
-        } else {
-            LOAD_NEEDS[1..].to_vec()
-        }
+        if self.is_own_mix() { vec![ServerNeed::WHOLE_ANSWERS] } else { LOAD_NEEDS[1..].to_vec() }
     }
 
     fn fits(&self, database: &Database) -> Result<(), Failure> {
@@ -180,8 +174,8 @@ impl Driven for PgbenchFamily {
         _stem: &Path,
     ) -> Result<Ready<Self>, Failure> {
         let driver = &database.primary_admin();
-        let (data, before, warnings) = ask(driver, async |session| self.look(session).await)?;
-        let workload = self.workload(driver, spec)?;
+        let (data, before, warnings) = ask(driver, async |session| self.inspect(session).await)?;
+        let workload = self.build_workload(driver, spec)?;
         Ok(Ready { workload, before, test: self.test.clone(), data, own: None, warnings })
     }
 
@@ -192,7 +186,7 @@ impl Driven for PgbenchFamily {
         _stem: &Path,
     ) -> Result<PgBench, Failure> {
         let driver = &database.primary_admin();
-        self.workload(driver, spec)
+        self.build_workload(driver, spec)
     }
 
     fn leave(&self, workload: &PgBench) -> Result<Option<Statistics>, Failure> {
@@ -211,7 +205,7 @@ impl Driven for PgbenchFamily {
         ran: &EndedTrial<'_>,
     ) -> After {
         let driver = &database.primary_admin();
-        let statements = statements(workload);
+        let statements = statement_latencies(workload);
         let check = before.map(|before| match ran.unchecked.clone() {
             Some(why) => (CheckVerdict::NotMade, why),
             None => self.check(driver, &before, ran),
@@ -225,7 +219,7 @@ impl Driven for PgbenchFamily {
             .zip(workload.journal.as_ref())
             .filter(|(_, journal)| journal.is_useful())
             .map(|(before, journal)| match ran.unchecked.clone() {
-                Some(why) => LostWork::untold(why),
+                Some(why) => LostWork::unknown(why),
                 None => lost_rows(driver, journal, &before),
             });
         let checks = check.into_iter().collect();
@@ -261,15 +255,15 @@ impl PgbenchFamily {
         Err(Failure::new(text).with_hint("Add `set.client_encoding=UTF8` to the target's URL."))
     }
 
-    async fn look(&self, session: &mut AdminSession<'_>) -> Result<BeforeTrial, Failure> {
+    async fn inspect(&self, session: &mut AdminSession<'_>) -> Result<BeforeTrial, Failure> {
         self.check_encoding(session).await?;
         if !self.options.texts().any(|text| text.contains("pgbench_")) {
             return Ok(BeforeTrial::default());
         }
-        let unprepared = |problem: &str| Failure::new(problem).with_hint(UNPREPARED_HINT);
+        let unprepared_error = |problem: &str| Failure::new(problem).with_hint(UNPREPARED_HINT);
         let info = table_info(session).await;
-        let info = info.map_err(|error| unprepared(&sentence(&error.to_string())))?;
-        let info = info.ok_or_else(|| unprepared("There is no table pgbench_accounts."))?;
+        let info = info.map_err(|error| unprepared_error(&sentence(&error.to_string())))?;
+        let info = info.ok_or_else(|| unprepared_error("There is no table pgbench_accounts."))?;
         // A mix of one's own runs on whatever is there.
         if !self.is_own_mix() && info.scale != i64::from(self.options.scale) {
             return Err(Failure::new(format!(
@@ -287,31 +281,23 @@ impl PgbenchFamily {
         }
         let mut warnings: Vec<String> =
             errors.iter().map(|error| sentence(&error.to_string())).collect();
-        let failed = |error: DbError| Failure::from(error);
-        let size = footprint(session, "pgbench@_%").await.map_err(failed)?;
-        let data = self.data(info.scale, size, &mut warnings);
-        let before = match self.ledger.is_empty() {
-            true => None,
-            false => Some(balances(session).await.map_err(failed)?),
-        };
-        let history = match self.has_fault {
-            true => Some(history(session).await.map_err(failed)?),
-            false => None,
-        };
+        let size = footprint(session, "pgbench@_%").await?;
+        let data = self.data_facts(info.scale, size, &mut warnings);
+        let before = if self.ledger.is_empty() { None } else { Some(balances(session).await?) };
+        let history = if self.has_fault { Some(history(session).await?) } else { None };
         Ok((Some(data), (before, history), warnings))
     }
 
-    fn data(&self, scale: i64, size: Footprint, warnings: &mut Vec<String>) -> DataFacts {
+    fn data_facts(&self, scale: i64, size: Footprint, warnings: &mut Vec<String>) -> DataFacts {
         let rows = scale.unsigned_abs() * u64::from(ACCOUNTS_PER_BRANCH);
-        let account_access = |script: &Script| {
+        let accesses = self.options.running().filter_map(|script| {
             let access = Access::from_script(script, |name| self.options.variable(name));
             let mut texts = script.commands.iter().map(ScriptCommand::text);
             let uses_accounts =
                 access.is_some() || texts.any(|text| text.contains("pgbench_accounts"));
             uses_accounts.then_some(access)
-        };
-        let accesses: Vec<Option<Access>> =
-            self.options.running().filter_map(account_access).collect();
+        });
+        let accesses: Vec<Option<Access>> = accesses.collect();
         let widest = accesses.iter().flatten().map(|access| access.hot_rows).max();
         if let Some(widest) = widest.filter(|widest| *widest > rows) {
             warnings.push(format!(
@@ -346,7 +332,11 @@ impl PgbenchFamily {
         }
     }
 
-    fn workload(&self, driver: &AdminDriver<'_>, spec: &TrialSpec) -> Result<PgBench, Failure> {
+    fn build_workload(
+        &self,
+        driver: &AdminDriver<'_>,
+        spec: &TrialSpec,
+    ) -> Result<PgBench, Failure> {
         PgBench::new(self.run_options(spec, driver.blocks()), driver.dialect(), talker())
             .map_err(|problem| Failure::new(sentence(&problem)))
     }
@@ -359,7 +349,7 @@ impl PgbenchFamily {
         run::PgbenchOptions {
             clients: spec.workers,
             threads: loops,
-            part: part(spec),
+            part: generator_part(spec),
             scale: i64::from(options.scale),
             defines: options.defines.clone(),
             statement_latencies: true,
@@ -403,22 +393,32 @@ impl PgbenchFamily {
     fn strange_rows(&self, grown: i128, ran: &EndedTrial<'_>) -> Option<Message> {
         let rows = self.options.scripts.iter().map(|(script, _)| history_rows(script));
         let rows: Vec<u64> = rows.collect::<Option<_>>()?;
-        let least: u64 = rows.iter().zip(ran.committed).map(|(rows, count)| rows * count).sum();
-        let (least, most) = (i128::from(least), i128::from(least + ran.unanswered));
-        let told = |rows: i128| format::whole(rows as f64);
+        let total: u64 = rows.iter().zip(ran.committed).map(|(rows, count)| rows * count).sum();
+        let (min_rows, max_rows) = (i128::from(total), i128::from(total + ran.unanswered));
+        let format_rows = |rows: i128| format::whole(rows as f64);
         match grown {
-            grown if rows.iter().all(|rows| *rows == 0) || (least..=most).contains(&grown) => None,
-            grown if grown > most => {
-                Some(say!(rows_of_somebody_else, rows = told(grown - most), most = told(most)))
+            grown
+                if rows.iter().all(|rows| *rows == 0) || (min_rows..=max_rows).contains(&grown) =>
+            {
+                None
             }
-            grown => Some(say!(rows_missing, rows = told(least - grown), least = told(least))),
+            grown if grown > max_rows => Some(say!(
+                rows_of_somebody_else,
+                rows = format_rows(grown - max_rows),
+                most = format_rows(max_rows)
+            )),
+            grown => Some(say!(
+                rows_missing,
+                rows = format_rows(min_rows - grown),
+                least = format_rows(min_rows)
+            )),
         }
     }
 }
 
 /// The clients and threads before those of this load generator. Machines may have different numbers of
 /// cores: if no one says how many threads there are, none has more than its clients.
-fn part(spec: &TrialSpec) -> Part {
+fn generator_part(spec: &TrialSpec) -> Part {
     let share = spec.share;
     Part {
         clients_before: share.workers_before,
@@ -433,9 +433,9 @@ fn part(spec: &TrialSpec) -> Part {
 fn lost_rows(driver: &AdminDriver<'_>, journal: &Journal, before: &History) -> LostWork {
     let after = match ask(driver, async |session| history(session).await) {
         Ok(after) => after,
-        Err(failure) => return LostWork::untold(failure.message),
+        Err(failure) => return LostWork::unknown(failure.message),
     };
-    let settled = journal.settle(before, &after);
+    let settled = journal.reconcile(before, &after);
     let mut evidence = vec![say!(history_rows_looked_for)];
     if settled.unknown > 0 {
         let (n, there) = (settled.unknown, settled.committed);
@@ -450,21 +450,21 @@ fn lost_rows(driver: &AdminDriver<'_>, journal: &Journal, before: &History) -> L
     }
 }
 
-fn statements(workload: &PgBench) -> Vec<StatementLatency> {
+fn statement_latencies(workload: &PgBench) -> Vec<StatementLatency> {
     let scripts = workload.options.scripts.iter().map(|(script, _)| script);
-    let mut found = Vec::new();
+    let mut latencies = Vec::new();
     for (script, statistics) in scripts.zip(workload.statistics().scripts) {
         let commands = script.commands.iter().zip(&statistics.commands);
         // Meta commands are not work of the database, but those that wait take time.
-        let shown = (1..).zip(commands).filter(|(_, (command, _))| {
+        let timed_commands = (1..).zip(commands).filter(|(_, (command, _))| {
             command.is_sql()
                 || command.is_shell()
                 || command.name.eq_ignore_ascii_case("sleep")
                 || command.name.ends_with("pipeline")
         });
-        for (number, (command, statistics)) in shown {
+        for (number, (command, statistics)) in timed_commands {
             let latency = &statistics.latency;
-            found.push(StatementLatency {
+            latencies.push(StatementLatency {
                 script: script.description.clone(),
                 number,
                 text: mask_script(&command.first_line),
@@ -477,7 +477,7 @@ fn statements(workload: &PgBench) -> Vec<StatementLatency> {
             });
         }
     }
-    found
+    latencies
 }
 
 /// Passes on what scripts and clients say, but not without end.
@@ -513,19 +513,22 @@ mod tests {
 
     #[test]
     fn scripts_of_pgbench_itself_are_known_by_their_names() {
-        let own = ScriptFacts {
+        let script = ScriptFacts {
             name: "tpcb-like".to_owned(),
             text: "SELECT 1; SELECT 2;".to_owned(),
             ..ScriptFacts::default()
         };
-        let of = |test: &str, scripts: Vec<ScriptFacts>| {
+        let statements = |test: &str, scripts: Vec<ScriptFacts>| {
             let facts = ExperimentFacts { scripts, ..ExperimentFacts::default() };
             let experiment = Experiment { test: test.to_owned(), facts, ..Experiment::default() };
             ["tpcb-like", "simple-update", "select-only", "a.sql"]
                 .map(|kind| statements_asked(&experiment, "", kind))
         };
-        assert_eq!(of("pgbench builtin", Vec::new()), [Some(7.0), Some(5.0), Some(1.0), None]);
-        assert_eq!(of("pgbench script", vec![own])[..2], [Some(2.0), Some(5.0)]);
-        assert_eq!(of("sysbench select", Vec::new()), [None; 4]);
+        assert_eq!(
+            statements("pgbench builtin", Vec::new()),
+            [Some(7.0), Some(5.0), Some(1.0), None]
+        );
+        assert_eq!(statements("pgbench script", vec![script])[..2], [Some(2.0), Some(5.0)]);
+        assert_eq!(statements("sysbench select", Vec::new()), [None; 4]);
     }
 }

@@ -156,7 +156,7 @@ impl Aggregate {
     }
 
     fn push(&self, out: &mut String) {
-        let given = |is_there: bool, count: u64| if is_there { count } else { 0 };
+        let enabled_count = |is_enabled: bool, count: u64| if is_enabled { count } else { 0 };
         let LogColumns { lag, skipped, retries, failures } = self.columns;
         let _ = write!(out, "{} {}", self.begin_us / 1_000_000, self.latency.count);
         self.latency.push(out);
@@ -164,11 +164,11 @@ impl Aggregate {
         let _ = writeln!(
             out,
             " {} {} {} {} {}",
-            given(skipped, self.skipped),
-            given(retries, self.retried),
-            given(retries, self.retries),
-            given(failures, self.serialization_failures),
-            given(failures, self.deadlock_failures)
+            enabled_count(skipped, self.skipped),
+            enabled_count(retries, self.retried),
+            enabled_count(retries, self.retries),
+            enabled_count(failures, self.serialization_failures),
+            enabled_count(failures, self.deadlock_failures)
         );
     }
 }
@@ -257,9 +257,10 @@ mod tests {
     #[test]
     fn a_sample_has_its_share_and_all_is_all() {
         let mut stream = PgRng::new(7);
-        let mut kept = |rate| (0..10_000).filter(|_| is_sampled(rate, &mut stream)).count();
-        assert_eq!(kept(1.0), 10_000);
+        let mut count_sampled =
+            |rate| (0..10_000).filter(|_| is_sampled(rate, &mut stream)).count();
+        assert_eq!(count_sampled(1.0), 10_000);
         // 1,000 with a standard deviation of 30.
-        assert!((820..1_180).contains(&kept(0.1)));
+        assert!((820..1_180).contains(&count_sampled(0.1)));
     }
 }

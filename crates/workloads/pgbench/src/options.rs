@@ -163,8 +163,8 @@ impl PgbenchSettings {
             let refuse = |message: String| OptionError::experiment(message, None);
             // Prefixes are for command lines; a suite names the test in full.
             let builtin = find_builtin(test).ok().filter(|builtin| builtin.name == test);
-            let no_test = || refuse(format!("`{test}` is no test of pgbench."));
-            let builtin = builtin.ok_or_else(no_test)?;
+            let builtin =
+                builtin.ok_or_else(|| refuse(format!("`{test}` is no test of pgbench.")))?;
             let script = builtin.script(mode).map_err(|error| refuse(error.to_string()))?;
             settings.scripts.push((script, 1));
         }
@@ -252,9 +252,9 @@ impl Mix {
         statements: &[String],
         parameters: &[(String, String)],
     ) -> Result<Mix, OptionError> {
-        let (numbers, drawn): (Vec<_>, Vec<_>) =
+        let (numbers, formulas): (Vec<_>, Vec<_>) =
             parameters.iter().partition(|(_, value)| value.trim().parse::<f64>().is_ok());
-        let known: Vec<&str> =
+        let known_names: Vec<&str> =
             parameters.iter().map(|(name, _)| name.as_str()).chain(BUILT_IN).collect();
         for (name, _) in parameters {
             if !name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_') || name.is_empty() {
@@ -265,14 +265,14 @@ impl Mix {
                 return Err(OptionError { option, mismatch: None, is_value: false, message, hint });
             }
         }
-        let drawn: Vec<Drawn<'_>> = drawn
+        let expressions: Vec<Drawn<'_>> = formulas
             .into_iter()
             .map(|(name, value)| {
-                Drawn::read(name, value, &known)
-                    .map_err(|why| refused(&format!("parameters.{name}"), why))
+                Drawn::read(name, value, &known_names)
+                    .map_err(|refusal| refusal_error(&format!("parameters.{name}"), refusal))
             })
             .collect::<Result<_, _>>()?;
-        let order = ordered(&drawn)?;
+        let order = ordered(&expressions)?;
         let mut scripts = Vec::new();
         for (number, written) in (1..).zip(statements) {
             let option = format!("statements.{number}");
@@ -284,18 +284,19 @@ impl Mix {
             let script = Script::parse(sql.as_bytes(), &option, QueryMode::Simple);
             let script = script.map_err(|error| OptionError::value(&option, error.to_string()))?;
             let used: Vec<&str> = script.parameters().collect();
-            if let Some(name) = used.iter().find(|name| !known.contains(name)) {
-                return Err(refused(&option, unknown(name, &known)));
+            if let Some(name) = used.iter().find(|name| !known_names.contains(name)) {
+                return Err(refusal_error(&option, unknown_parameter(name, &known_names)));
             }
-            let mut wanted: BTreeSet<&str> = used.into_iter().collect();
-            for one in order.iter().rev() {
-                if wanted.contains(one.name) {
-                    wanted.extend(&one.needs);
+            let mut needed: BTreeSet<&str> = used.into_iter().collect();
+            for parameter in order.iter().rev() {
+                if needed.contains(parameter.name) {
+                    needed.extend(&parameter.needs);
                 }
             }
-            let sets = order.iter().filter(|one| wanted.contains(one.name));
-            let sets: String =
-                sets.map(|one| format!("\\set {} {}\n", one.name, one.expression)).collect();
+            let sets = order.iter().filter(|parameter| needed.contains(parameter.name));
+            let sets: String = sets
+                .map(|parameter| format!("\\set {} {}\n", parameter.name, parameter.expression))
+                .collect();
             scripts.push((weight, format!("{sets}{sql};\n")));
         }
         if scripts.iter().all(|(weight, _)| *weight == 0) {
@@ -309,60 +310,60 @@ impl Mix {
 
 type Refusal = (String, Option<String>);
 
-fn refused(option: &str, (message, hint): Refusal) -> OptionError {
+fn refusal_error(option: &str, (message, hint): Refusal) -> OptionError {
     OptionError { hint, ..OptionError::value(option, message) }
 }
 
-fn unknown(name: &str, known: &[&str]) -> Refusal {
-    let add = || {
+fn unknown_parameter(name: &str, known: &[&str]) -> Refusal {
+    let hint = did_you_mean(nearest(name, known.iter().copied()), "").unwrap_or_else(|| {
         format!(
             "Add it: `parameters = {{ {name} = \"uniform(1, 1000)\" }}`. Parameters are numbers: write a \
              text in the statement itself."
         )
-    };
-    let hint = did_you_mean(nearest(name, known.iter().copied()), "").unwrap_or_else(add);
+    });
     (format!("`{name}` is no parameter."), Some(hint))
 }
 
 fn unknown_function(name: &str) -> Refusal {
     let ours = FUNCTIONS.map(|(ours, _)| ours);
-    let all = || format!("There are {}, and the functions of pgbench.", ours.join(", "));
-    let known = ours.into_iter().chain(function_names());
-    let hint = did_you_mean(nearest(name, known), "").unwrap_or_else(all);
+    let names = ours.into_iter().chain(function_names());
+    let hint = did_you_mean(nearest(name, names), "")
+        .unwrap_or_else(|| format!("There are {}, and the functions of pgbench.", ours.join(", ")));
     (format!("`{name}` is no function."), Some(hint))
 }
 
 /// `SQL @9`: the weight stands at the end, behind a blank or what may end a statement. Behind an operator or a comma
 /// it is a variable of MySQL's: `id=@9`.
 fn weighted(written: &str) -> (&str, u32) {
-    let is_end = |c: char| {
+    let ends_statement = |c: char| {
         c.is_whitespace() || c.is_alphanumeric() || matches!(c, '_' | ')' | '\'' | '"' | '`' | ';')
     };
-    let parts = written.trim_end().rsplit_once('@').filter(|(sql, _)| sql.ends_with(is_end));
+    let parts =
+        written.trim_end().rsplit_once('@').filter(|(sql, _)| sql.ends_with(ends_statement));
     let weighted = parts.and_then(|(sql, weight)| Some((sql, weight.parse().ok()?)));
     weighted.unwrap_or((written, 1))
 }
 
-const fn is_of_name(byte: u8) -> bool {
+const fn is_name_byte(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || byte == b'_'
 }
 
 impl<'a> Drawn<'a> {
     fn read(name: &'a str, value: &'a str, known: &[&str]) -> Result<Self, Refusal> {
         let (mut expression, mut needs) = (String::new(), Vec::new());
-        let mut rest = value;
-        while let Some(first) = rest.chars().next() {
-            let length = rest.bytes().take_while(|&byte| is_of_name(byte)).count();
+        let mut remaining = value;
+        while let Some(first) = remaining.chars().next() {
+            let length = remaining.bytes().take_while(|&byte| is_name_byte(byte)).count();
             if length == 0 || first.is_ascii_digit() {
                 if matches!(first, '\n' | '\r' | '\\') {
                     return Err(("It must be one line.".to_owned(), None));
                 }
                 let length = length.max(first.len_utf8());
-                expression.push_str(&rest[..length]);
-                rest = &rest[length..];
+                expression.push_str(&remaining[..length]);
+                remaining = &remaining[length..];
                 continue;
             }
-            let (word, after) = rest.split_at(length);
+            let (word, after) = remaining.split_at(length);
             let is_function = after.trim_start().starts_with('(');
             let function = FUNCTIONS.iter().find(|(ours, _)| *ours == word);
             match (is_function, function) {
@@ -375,9 +376,9 @@ impl<'a> Drawn<'a> {
                     expression.push_str(word);
                     needs.push(word);
                 }
-                (false, _) => return Err(unknown(word, known)),
+                (false, _) => return Err(unknown_parameter(word, known)),
             }
-            rest = after;
+            remaining = after;
         }
         Ok(Drawn { name, expression, needs })
     }
@@ -385,17 +386,18 @@ impl<'a> Drawn<'a> {
 
 /// Each after those that it needs.
 fn ordered<'a, 'b>(drawn: &'b [Drawn<'a>]) -> Result<Vec<&'b Drawn<'a>>, OptionError> {
-    let mut left: Vec<&Drawn<'_>> = drawn.iter().collect();
+    let mut unordered: Vec<&Drawn<'_>> = drawn.iter().collect();
     let mut order: Vec<&Drawn<'_>> = Vec::new();
-    while !left.is_empty() {
-        let is_free = |one: &&&Drawn<'_>| !left.iter().any(|other| one.needs.contains(&other.name));
-        let Some(&free) = left.iter().find(is_free) else {
-            let name = left[0].name;
+    while !unordered.is_empty() {
+        let is_free =
+            |one: &&&Drawn<'_>| !unordered.iter().any(|other| one.needs.contains(&other.name));
+        let Some(&free) = unordered.iter().find(is_free) else {
+            let name = unordered[0].name;
             let message = format!("`{name}` needs a parameter that needs `{name}`.");
             return Err(OptionError::value(&format!("parameters.{name}"), message));
         };
         order.push(free);
-        left.retain(|one| one.name != free.name);
+        unordered.retain(|one| one.name != free.name);
     }
     Ok(order)
 }
@@ -413,13 +415,13 @@ impl Access {
     /// Reads how a script draws `:aid`, as far as that can be known. `value` returns variables that are defined before
     /// the script runs.
     pub fn from_script(script: &Script, value: impl Fn(&str) -> Option<i64>) -> Option<Access> {
-        let name = |variable: u32| &*script.variables[variable as usize];
+        let variable_name = |variable: u32| &*script.variables[variable as usize];
         let program = script.commands.iter().find_map(|command| match &command.action {
-            Action::Set { variable, program } if name(*variable) == "aid" => Some(program),
+            Action::Set { variable, program } if variable_name(*variable) == "aid" => Some(program),
             _ => None,
         });
         let mut program = program?.clone();
-        program.fold(|variable| value(name(variable)));
+        program.fold(|variable| value(variable_name(variable)));
         let (low, high, meaning) = match program.ops[..] {
             [Op::RandomBetween(low, high)] => (low, high, say!(accounts_uniform)),
             [
@@ -427,7 +429,7 @@ impl Access {
                 Op::Push(ScriptValue::Int(high)),
                 parameter,
                 Op::Call(function, 3),
-            ] => (low, high, meaning(function, parameter)?),
+            ] => (low, high, describe_distribution(function, parameter)?),
             _ => return None,
         };
         let hot_rows = u64::try_from(high.checked_sub(low)?.checked_add(1)?).ok()?;
@@ -435,7 +437,7 @@ impl Access {
     }
 }
 
-fn meaning(function: Function, parameter: Op) -> Option<Message> {
+fn describe_distribution(function: Function, parameter: Op) -> Option<Message> {
     let parameter = match parameter {
         Op::Push(ScriptValue::Int(value)) => value as f64,
         Op::Push(ScriptValue::Double(value)) => value,
@@ -445,7 +447,7 @@ fn meaning(function: Function, parameter: Op) -> Option<Message> {
         // Within one and two standard deviations of the middle; below a parameter of 3 the cut
         // tails change the shares.
         Function::RandomGaussian if parameter >= 3.0 => {
-            let (one, two) = (percent(1.0 / parameter), percent(2.0 / parameter));
+            let (one, two) = (format_percent(1.0 / parameter), format_percent(2.0 / parameter));
             say!(accounts_gaussian, p = parameter.to_string(), one, two)
         }
         Function::RandomGaussian => say!(accounts_in_the_middle),
@@ -457,7 +459,7 @@ fn meaning(function: Function, parameter: Op) -> Option<Message> {
     })
 }
 
-fn percent(share: f64) -> String {
+fn format_percent(share: f64) -> String {
     let text = format!("{:.1}", share * 100.0);
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
@@ -474,15 +476,15 @@ mod tests {
             _ => None,
         });
         assert_eq!(modes, Some(&QueryMode::ALL.map(QueryMode::name)[..]));
-        let given = [("define.range", "10"), ("scale", "2")];
-        let settings = PgbenchSettings::read("select-only", given, []).expect("good options");
+        let options = [("define.range", "10"), ("scale", "2")];
+        let settings = PgbenchSettings::read("select-only", options, []).expect("good options");
         assert_eq!((settings.variable("range"), settings.variable("scale")), (Some(10), Some(2)));
     }
 
     fn mix(statements: &[&str], parameters: &[(&str, &str)]) -> Result<Mix, OptionError> {
         let statements: Vec<String> = statements.iter().map(|&text| text.to_owned()).collect();
-        let owned = |&(name, value): &(&str, &str)| (name.to_owned(), value.to_owned());
-        let parameters: Vec<(String, String)> = parameters.iter().map(owned).collect();
+        let parameters: Vec<(String, String)> =
+            parameters.iter().map(|&(name, value)| (name.to_owned(), value.to_owned())).collect();
         Mix::read(&statements, &parameters)
     }
 
@@ -540,26 +542,26 @@ mod tests {
 
     #[test]
     fn mistakes_have_their_place_and_a_remedy() {
-        let refused = |statements: &[&str], parameters: &[(&str, &str)]| {
+        let refusal = |statements: &[&str], parameters: &[(&str, &str)]| {
             mix(statements, parameters).expect_err("a refusal")
         };
-        let error = refused(&["SELECT :idd"], &[("id", "uniform(1, 9)")]);
+        let error = refusal(&["SELECT :idd"], &[("id", "uniform(1, 9)")]);
         assert_eq!(error.option.as_deref(), Some("statements.1"));
         assert_eq!(error.hint.as_deref(), Some("Did you mean `id`?"));
-        let error = refused(&["SELECT :id"], &[("id", "uniform(1, rows)")]);
+        let error = refusal(&["SELECT :id"], &[("id", "uniform(1, rows)")]);
         assert_eq!(error.message, "`rows` is no parameter.");
-        let error = refused(&["SELECT :a"], &[("a", "b + 1"), ("b", "a + 1")]);
+        let error = refusal(&["SELECT :a"], &[("a", "b + 1"), ("b", "a + 1")]);
         assert_eq!(error.message, "`a` needs a parameter that needs `a`.");
-        let error = refused(&["SELECT :id"], &[("id", "unifrom(1, 9)")]);
+        let error = refusal(&["SELECT :id"], &[("id", "unifrom(1, 9)")]);
         assert_eq!(error.option.as_deref(), Some("parameters.id"));
         assert_eq!(error.message, "`unifrom` is no function.");
         assert_eq!(error.hint.as_deref(), Some("Did you mean `uniform`?"));
-        let error = refused(&["SELECT :a"], &[("a", "text")]);
+        let error = refusal(&["SELECT :a"], &[("a", "text")]);
         assert_eq!(error.option.as_deref(), Some("parameters.a"));
         assert!(error.hint.is_some_and(|hint| hint.contains("text in the statement itself")));
-        let error = refused(&["SELECT 1 @0"], &[]);
+        let error = refusal(&["SELECT 1 @0"], &[]);
         assert_eq!(error.message, "No statement would be executed.");
-        let error = refused(&["SELECT 1"], &[("a b", "1")]);
+        let error = refusal(&["SELECT 1"], &[("a b", "1")]);
         assert_eq!(error.option.as_deref(), Some("parameters.a b"));
     }
 

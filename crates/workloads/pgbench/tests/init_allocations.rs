@@ -15,30 +15,30 @@ static ALLOCATOR: Counting = Counting;
 
 /// Allocations of this thread at the first and the last time that rows were told of.
 #[derive(Default)]
-struct Seen {
+struct AllocationMarks {
     first: AtomicU64,
     last: AtomicU64,
 }
 
-impl LoadObserver for Seen {
+impl LoadObserver for AllocationMarks {
     fn rows_done(&self, _rows: u64) {
-        let now = allocations();
-        let _ = self.first.compare_exchange(0, now, Ordering::Relaxed, Ordering::Relaxed);
-        self.last.store(now, Ordering::Relaxed);
+        let count = allocations();
+        let _ = self.first.compare_exchange(0, count, Ordering::Relaxed, Ordering::Relaxed);
+        self.last.store(count, Ordering::Relaxed);
     }
 }
 
 #[test]
 fn no_row_allocates() {
     assert!(allocations() > 0, "the counting allocator is installed");
-    let seen = Seen::default();
+    let marks = AllocationMarks::default();
     let options = InitOptions {
         scale: 3,
         steps: vec![InitStep::CreateTables, InitStep::ClientData],
         ..InitOptions::default()
     };
-    let report = initialize(&Recorder::new("15.20").admin(), &options, &seen).unwrap();
+    let report = initialize(&Recorder::new("15.20").admin(), &options, &marks).unwrap();
     assert_eq!(report.loaded.rows_loaded, 300_000);
-    assert!(seen.first.load(Ordering::Relaxed) > 0);
-    assert_eq!(seen.first.load(Ordering::Relaxed), seen.last.load(Ordering::Relaxed));
+    assert!(marks.first.load(Ordering::Relaxed) > 0);
+    assert_eq!(marks.first.load(Ordering::Relaxed), marks.last.load(Ordering::Relaxed));
 }

@@ -39,7 +39,7 @@ const CHAIN: &str =
 const PIPELINE: &str = "\\startpipeline\nSELECT :scale;\n\\syncpipeline\n\\set a random(1, 9) / 2.0\n\
                         SELECT :a;\n\\endpipeline\n";
 
-fn allocations_of(text: &str, mode: QueryMode, dialect: Dialect, latencies: bool) -> u64 {
+fn count_allocations(text: &str, mode: QueryMode, dialect: Dialect, latencies: bool) -> u64 {
     let scripts =
         [text, "SELECT 2;"].map(|text| Script::parse(text.as_bytes(), "file", mode).unwrap());
     let mut options = PgbenchOptions::new(scripts.map(|script| (script, 1)).to_vec(), mode, 1);
@@ -55,10 +55,10 @@ fn allocations_of(text: &str, mode: QueryMode, dialect: Dialect, latencies: bool
             }
             let transaction = test.choose(&mut client).unwrap();
             let mut tally = Tally::default();
-            let done = test.run(&mut client, &mut session, transaction, 0, &mut tally).await;
+            let result = test.run(&mut client, &mut session, transaction, 0, &mut tally).await;
             let ended = EndedTransaction {
                 transaction,
-                outcome: done.unwrap(),
+                outcome: result.unwrap(),
                 due: 0,
                 began: 0,
                 ended: 1,
@@ -89,7 +89,7 @@ fn no_transaction_allocates() {
                     continue;
                 }
                 for latencies in [false, true] {
-                    let count = allocations_of(text, mode, dialect, latencies);
+                    let count = count_allocations(text, mode, dialect, latencies);
                     assert_eq!(count, 0, "{mode:?} on {dialect:?}, latencies: {latencies}: {text}");
                 }
             }

@@ -117,16 +117,16 @@ impl Sampler {
 
     /// The next value, within the range the sampler was made for.
     #[inline]
-    pub fn draw(&self, rng: &mut Rng) -> i64 {
+    pub fn sample(&self, rng: &mut Rng) -> i64 {
         let values = self.high - self.low + 1;
         let offset = match self.rule {
             Rule::Uniform => rng.uniform(0, values - 1),
-            Rule::Gaussian { iterations } => (mean(rng, iterations) * values as f64) as u64,
+            Rule::Gaussian { iterations } => (random_mean(rng, iterations) * values as f64) as u64,
             Rule::GaussianV05 { iterations } => integer_mean(rng, iterations, values),
             Rule::Special { iterations, cold, hot_width, hot_start } => {
                 let u = rng.unit();
                 if u < cold {
-                    ((values - 1) as f64 * mean(rng, iterations)) as u64
+                    ((values - 1) as f64 * random_mean(rng, iterations)) as u64
                 } else {
                     // sysbench uses the same u again, which is at least `cold` here: hot values
                     // fill only the upper part of the window.
@@ -141,17 +141,17 @@ impl Sampler {
                 }
             }
             Rule::Pareto { power } => (values as f64 * rng.unit().powf(power)) as u64,
-            Rule::Zipfian(zipf) => zipf.draw(|| rng.unit()) - 1,
+            Rule::Zipfian(zipf) => zipf.sample(|| rng.unit()) - 1,
         };
         (self.low + offset).min(self.high) as i64
     }
 }
 
 #[inline]
-fn mean(rng: &mut Rng, iterations: u32) -> f64 {
+fn random_mean(rng: &mut Rng, iterations: u32) -> f64 {
     // Each word of the stream has two numbers of 32 bits: twice as fast, and finer than any table.
-    let pair = |word: u64| (word >> 32) + (word & u64::from(u32::MAX));
-    let mut sum: u64 = (0..iterations / 2).map(|_| pair(rng.next_u64())).sum();
+    let sum_halves = |word: u64| (word >> 32) + (word & u64::from(u32::MAX));
+    let mut sum: u64 = (0..iterations / 2).map(|_| sum_halves(rng.next_u64())).sum();
     if iterations % 2 == 1 {
         sum += rng.next_u64() >> 32;
     }
@@ -192,18 +192,18 @@ impl Zipf {
     }
 
     fn integral(&self, x: f64) -> f64 {
-        let rest = 1.0 - self.exponent;
-        if rest.abs() < 1e-9 { x.ln() } else { (x.powf(rest) - 1.0) / rest }
+        let power = 1.0 - self.exponent;
+        if power.abs() < 1e-9 { x.ln() } else { (x.powf(power) - 1.0) / power }
     }
 
     fn inverse(&self, y: f64) -> f64 {
-        let rest = 1.0 - self.exponent;
-        if rest.abs() < 1e-9 { y.exp() } else { (1.0 + y * rest).max(0.0).powf(1.0 / rest) }
+        let power = 1.0 - self.exponent;
+        if power.abs() < 1e-9 { y.exp() } else { (1.0 + y * power).max(0.0).powf(1.0 / power) }
     }
 
     /// A value in `1..=values`, made of numbers from 0 up to but not 1.
     #[inline]
-    pub fn draw(&self, mut unit: impl FnMut() -> f64) -> u64 {
+    pub fn sample(&self, mut unit: impl FnMut() -> f64) -> u64 {
         loop {
             let y = self.last + unit() * (self.first - self.last);
             let x = self.inverse(y);
@@ -224,10 +224,10 @@ mod tests {
     fn draws(random: RandomOptions, era: Era, low: u32, high: u32) -> Vec<i64> {
         let sampler = Sampler::new(&random, era, low, high);
         let mut rng = Rng::new(11, "distribution", 0);
-        (0..DRAWS).map(|_| sampler.draw(&mut rng)).collect()
+        (0..DRAWS).map(|_| sampler.sample(&mut rng)).collect()
     }
 
-    fn of(distribution: KeyDistribution) -> RandomOptions {
+    fn with_distribution(distribution: KeyDistribution) -> RandomOptions {
         RandomOptions { distribution, ..RandomOptions::default() }
     }
 
@@ -237,7 +237,7 @@ mod tests {
 
     #[test]
     fn special_reuses_its_number_and_fills_three_quarters_of_the_window() {
-        let values = draws(of(KeyDistribution::Special), Era::V1, 1, 25_000);
+        let values = draws(with_distribution(KeyDistribution::Special), Era::V1, 1, 25_000);
         // 75% hot, plus the bell of the cold ones: sigma is 25,000 / 12, of which 189 ids in the
         // middle hold 25% * 189 / (2083 * 2.507) = 0.9%.
         let hot = share(&values, 12_438..=12_626);
@@ -253,7 +253,7 @@ mod tests {
 
     #[test]
     fn special_of_0_5_fills_the_whole_window_evenly() {
-        let values = draws(of(KeyDistribution::Special), Era::V05, 1, 25_000);
+        let values = draws(with_distribution(KeyDistribution::Special), Era::V05, 1, 25_000);
         // 25,000 values: the window starts at 1 + 12,500 - 125 and is 250 wide.
         let window = 12_376..=12_625_i64;
         let hot = share(&values, window.clone());
@@ -270,18 +270,21 @@ mod tests {
             (KeyDistribution::Gaussian, Era::V1, 10_000.0 / 12.0),
             (KeyDistribution::Gaussian, Era::V05, 10_000.0 / 12.0),
         ] {
-            let values = draws(of(distribution), era, 1, 10_000);
+            let values = draws(with_distribution(distribution), era, 1, 10_000);
             let mean = values.iter().sum::<i64>() as f64 / f64::from(DRAWS);
             let variance = values.iter().map(|&v| (v as f64 - mean).powi(2)).sum::<f64>();
-            let found = (variance / f64::from(DRAWS)).sqrt();
+            let measured_deviation = (variance / f64::from(DRAWS)).sqrt();
             assert!((mean - 5_000.5).abs() < 30.0, "{distribution:?} {era:?} mean {mean}");
-            assert!((found / deviation - 1.0).abs() < 0.02, "{distribution:?} {era:?} {found}");
+            assert!(
+                (measured_deviation / deviation - 1.0).abs() < 0.02,
+                "{distribution:?} {era:?} {measured_deviation}"
+            );
         }
     }
 
     #[test]
     fn pareto_gives_the_first_h_of_the_values_all_but_h_of_the_draws() {
-        let values = draws(of(KeyDistribution::Pareto), Era::V1, 1, 10_000);
+        let values = draws(with_distribution(KeyDistribution::Pareto), Era::V1, 1, 10_000);
         // The meaning of h = 0.2: 80% of the draws fall on the first 20% of the range.
         let first_fifth = share(&values, 1..=2_000);
         assert!((first_fifth - 0.8).abs() < 0.005, "{first_fifth}");
@@ -290,15 +293,20 @@ mod tests {
     #[test]
     fn zipfian_follows_its_law() {
         for exponent in [0.0, 0.5, 0.8, 1.0, 1.5] {
-            let random =
-                RandomOptions { zipfian_exponent: exponent, ..of(KeyDistribution::Zipfian) };
+            let random = RandomOptions {
+                zipfian_exponent: exponent,
+                ..with_distribution(KeyDistribution::Zipfian)
+            };
             let values = draws(random, Era::V1, 1, 1_000);
             let weight = |k: i64| (k as f64).powf(-exponent);
             let total: f64 = (1..=1_000).map(weight).sum();
             for (from, to) in [(1, 1), (2, 2), (3, 10), (11, 100), (101, 1_000)] {
                 let expected = (from..=to).map(weight).sum::<f64>() / total;
-                let found = share(&values, from..=to);
-                assert!((found - expected).abs() < 0.005, "{exponent} {from}: {found} {expected}");
+                let measured_share = share(&values, from..=to);
+                assert!(
+                    (measured_share - expected).abs() < 0.005,
+                    "{exponent} {from}: {measured_share} {expected}"
+                );
             }
         }
     }
@@ -312,12 +320,12 @@ mod tests {
                         let random = RandomOptions {
                             hot_width_percent: percent,
                             hot_share_percent: 100 - percent,
-                            ..of(distribution)
+                            ..with_distribution(distribution)
                         };
                         let sampler = Sampler::new(&random, era, low, high);
                         let mut rng = Rng::new(3, "range", 0);
                         for _ in 0..2_000 {
-                            let value = sampler.draw(&mut rng);
+                            let value = sampler.sample(&mut rng);
                             let range = i64::from(low)..=i64::from(high.max(low));
                             assert!(range.contains(&value), "{distribution:?} {era:?} {value}");
                         }

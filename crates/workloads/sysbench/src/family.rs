@@ -2,7 +2,7 @@
 
 use crate::check::{MissingRows, check_prepared, first_free_unique, preflight};
 use crate::load::chunk_need;
-use crate::{OFFER, SysbenchOptions, SysbenchTest, option_of, prepare_with_statistics};
+use crate::{OFFER, SysbenchOptions, SysbenchTest, find_option, prepare_with_statistics};
 use dyno_core::options::OptionError;
 use dyno_engine::TrialSpec;
 use dyno_facts::{DataFacts, ExperimentFacts, Message};
@@ -32,10 +32,10 @@ pub const PAPER: NamedPaper = NamedPaper {
 fn statements(experiment: &Experiment, test: &str, _kind: &str) -> Option<f64> {
     experiment.test.strip_prefix("sysbench ")?;
     let test = SysbenchTest::from_script(test)?;
-    let known = |(name, _): &(&String, &String)| option_of(test, name).is_some();
-    let given = experiment.options.iter().filter(known);
-    let given: Vec<_> = given.map(|(name, value)| (name.clone(), value.clone())).collect();
-    SysbenchOptions::from_pairs(test, &given).ok()?.statements()
+    let options = experiment.options.iter();
+    let known_options = options.filter(|(name, _)| find_option(test, name).is_some());
+    let pairs: Vec<_> = known_options.map(|(name, value)| (name.clone(), value.clone())).collect();
+    SysbenchOptions::from_pairs(test, &pairs).ok()?.statements()
 }
 
 /// SQLSTATE of a duplicate key, which PostgreSQL reports if two workers replace the same row: sysbench repeats the
@@ -72,11 +72,9 @@ impl Family for SysbenchFamily {
 
     fn load(&self, database: &Database, order: &LoadOrder<'_>) -> Result<Message, Failure> {
         let driver = &database.primary_admin();
-        let sessions = match self.options.test.is_bulk_insert() {
-            // bulk_insert has a table per worker.
-            true => self.most_workers,
-            false => default_sessions(),
-        };
+        // bulk_insert has a table per worker.
+        let is_bulk_insert = self.options.test.is_bulk_insert();
+        let sessions = if is_bulk_insert { self.most_workers } else { default_sessions() };
         let (options, observer) = (&self.options, order.observer);
         let report = prepare_with_statistics(driver, options, sessions, order.seed, observer)?;
         Ok(report.rows.sentence())
@@ -154,34 +152,41 @@ mod tests {
 
     #[test]
     fn statements_follow_from_the_options() {
-        let of = |test: &str, options: &[(&str, &str)]| {
-            let own = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
-            let options: BTreeMap<String, String> = options.iter().map(own).collect();
+        let count = |test: &str, options: &[(&str, &str)]| {
+            let options =
+                options.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+            let options: BTreeMap<String, String> = options.collect();
             let facts = ExperimentFacts { options, ..ExperimentFacts::default() };
             let test_name = format!("sysbench {test}");
             statements(&Experiment { test: test_name, facts, ..Experiment::default() }, test, test)
         };
-        assert_eq!(of("oltp_read_only", &[]), Some(16.0));
-        assert_eq!(of("oltp_read_only", &[("range_selects", "0"), ("skip-trx", "1")]), Some(10.0));
-        assert_eq!(of("oltp_write_only", &[]), Some(6.0));
-        assert_eq!(of("oltp_read_write", &[("threads", "of its command line")]), Some(20.0));
-        assert_eq!(of("oltp", &[("oltp-read-only", "on"), ("oltp-sum-ranges", "0")]), Some(15.0));
-        assert_eq!(of("oltp", &[("oltp-write-only", "on")]), Some(6.0));
-        assert_eq!(of("oltp", &[("oltp-write-only", "on"), ("oltp-skip-trx", "on")]), Some(4.0));
+        assert_eq!(count("oltp_read_only", &[]), Some(16.0));
+        assert_eq!(
+            count("oltp_read_only", &[("range_selects", "0"), ("skip-trx", "1")]),
+            Some(10.0)
+        );
+        assert_eq!(count("oltp_write_only", &[]), Some(6.0));
+        assert_eq!(count("oltp_read_write", &[("threads", "of its command line")]), Some(20.0));
+        assert_eq!(
+            count("oltp", &[("oltp-read-only", "on"), ("oltp-sum-ranges", "0")]),
+            Some(15.0)
+        );
+        assert_eq!(count("oltp", &[("oltp-write-only", "on")]), Some(6.0));
+        assert_eq!(count("oltp", &[("oltp-write-only", "on"), ("oltp-skip-trx", "on")]), Some(4.0));
         let counts = [("point_selects", "3"), ("delete_inserts", "2")];
-        assert_eq!(of("oltp_read_write", &counts), Some(15.0));
+        assert_eq!(count("oltp_read_write", &counts), Some(15.0));
         let counts = [("index_updates", "4"), ("non_index_updates", "0")];
-        assert_eq!(of("oltp_write_only", &counts), Some(8.0));
+        assert_eq!(count("oltp_write_only", &counts), Some(8.0));
         let counts = [("index_updates", "3"), ("non_index_updates", "5")];
-        assert_eq!(of("oltp_update_index", &counts), Some(3.0));
-        assert_eq!(of("oltp_update_non_index", &counts), Some(5.0));
+        assert_eq!(count("oltp_update_index", &counts), Some(3.0));
+        assert_eq!(count("oltp_update_non_index", &counts), Some(5.0));
         let single = "oltp_point_select oltp_insert oltp_delete oltp_simple select insert delete update_index \
                       update_non_index select_random_points select_random_ranges";
         for test in single.split(' ') {
-            assert_eq!(of(test, &[]), Some(1.0), "{test}");
+            assert_eq!(count(test, &[]), Some(1.0), "{test}");
         }
-        assert_eq!(of("bulk_insert", &[]), None);
-        let other = Experiment { test: "pgbench x".to_owned(), ..Experiment::default() };
-        assert_eq!(statements(&other, "oltp_read_only", ""), None);
+        assert_eq!(count("bulk_insert", &[]), None);
+        let pgbench = Experiment { test: "pgbench x".to_owned(), ..Experiment::default() };
+        assert_eq!(statements(&pgbench, "oltp_read_only", ""), None);
     }
 }

@@ -27,7 +27,7 @@ pub use load::{CHUNK_ROWS, PrepareReport, prepare};
 pub use load::{cleanup, prepare_with_statistics, prewarm};
 pub use options::{
     EngineTransactions, OFFER, OPTIONS, OptionGroup, SysbenchOptions, SysbenchTest, dashed,
-    option_of, options_of,
+    find_option, test_options,
 };
 pub use options::{PGRES_FATAL_ERROR, mysql_error};
 pub use workload::{Sysbench, SysbenchWorker};

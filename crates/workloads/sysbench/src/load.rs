@@ -50,14 +50,14 @@ pub fn prepare(
     let names: Vec<_> = (0..).zip(options.table_names(threads)).collect();
     // One session finishes a table before it begins the next one, as the original does.
     let group = if threads <= 1 { 1 } else { names.len().max(1) };
-    let mut whole = PrepareReport::default();
+    let mut total = PrepareReport::default();
     for names in names.chunks(group) {
-        let part = prepare_tables(driver, options, (threads, seed), names, &whole, observer)?;
-        whole.tables += part.tables;
-        whole.tables_complete += part.tables_complete;
-        whole.rows.add(part.rows);
+        let part = prepare_tables(driver, options, (threads, seed), names, &total, observer)?;
+        total.tables += part.tables;
+        total.tables_complete += part.tables_complete;
+        total.rows.add(part.rows);
     }
-    Ok(whole)
+    Ok(total)
 }
 
 /// Prepares these tables after those of `before`.
@@ -78,20 +78,20 @@ fn prepare_tables(
     })?;
     let (old, new): (Vec<_>, Vec<_>) =
         names.iter().partition::<Vec<_>, _>(|(_, name)| existing.contains(name));
-    let keep = |table| tables.lock().unwrap_or_else(PoisonError::into_inner).push(table);
     // All that exist are looked at before one is made: tables of other contents leave nothing behind.
     for (some, are_there) in [(old, true), (new, false)] {
-        let state = async |session: &mut AdminSession<'_>, table: &&NumberedName| {
-            keep(match are_there {
-                true if foreign.contains(&table.1) => {
-                    inspect_foreign(session, options, table, observer).await?
-                }
-                true => inspect(session, options, table, observer).await?,
-                false => create(session, options, table, observer).await?,
-            });
+        let prepare_table = async |session: &mut AdminSession<'_>, table: &&NumberedName| {
+            let state = if !are_there {
+                create_table(session, options, table, observer).await?
+            } else if foreign.contains(&table.1) {
+                inspect_foreign(session, options, table, observer).await?
+            } else {
+                inspect(session, options, table, observer).await?
+            };
+            tables.lock().unwrap_or_else(PoisonError::into_inner).push(state);
             Ok(())
         };
-        loader.each(&some, state)?;
+        loader.each(&some, prepare_table)?;
     }
     let mut tables = tables.into_inner().unwrap_or_else(PoisonError::into_inner);
     tables.sort_by_key(|table| table.number);
@@ -99,11 +99,11 @@ fn prepare_tables(
     let missing: u64 = tables.iter().map(|table| table.rows_missing).sum();
     observer.rows_planned(before.rows.rows_loaded + missing);
     let load = Load { options, seed, observer, tables, stored: StoredRows::new(observer) };
-    let work = async |session: &mut AdminSession<'_>, piece: &Piece| match *piece {
-        Piece::Chunk { table, chunk } => load.chunk(session, table, chunk).await,
+    let run_piece = async |session: &mut AdminSession<'_>, piece: &Piece| match *piece {
+        Piece::Chunk { table, chunk } => load.load_chunk(session, table, chunk).await,
         Piece::Finish { table } => load.finish(session, table).await,
     };
-    loader.each(&pieces, work).map_err(|error| error.with_resume_hint(RESUME))?;
+    loader.each(&pieces, run_piece).map_err(|error| error.with_resume_hint(RESUME))?;
     Ok(load.report())
 }
 
@@ -137,14 +137,14 @@ impl TableState {
         missing_chunks: Vec<u32>,
         missing_indexes: Vec<Index>,
     ) -> Self {
-        let size = |&chunk: &u32| {
+        let missing_rows = missing_chunks.iter().map(|&chunk| {
             let (first, last) = chunk_ids(chunk, options.rows_to_load());
             u64::from(last - first + 1)
-        };
+        });
         TableState {
             name: name.clone(),
             number: *number,
-            rows_missing: missing_chunks.iter().map(size).sum(),
+            rows_missing: missing_rows.sum(),
             chunks_left: AtomicU32::new(missing_chunks.len() as u32),
             missing_chunks,
             missing_indexes,
@@ -168,7 +168,7 @@ fn all_chunks(options: &SysbenchOptions) -> Vec<u32> {
     (0..options.rows_to_load().div_ceil(CHUNK_ROWS)).collect()
 }
 
-async fn create(
+async fn create_table(
     session: &mut AdminSession<'_>,
     options: &SysbenchOptions,
     table: &NumberedName,
@@ -201,14 +201,15 @@ async fn inspect(
         missing_chunks.retain(|chunk| !complete.contains(chunk));
     }
     let doing = format!("reading the indexes of table '{name}'");
-    let made = indexes(session, name).await.map_err(while_doing(doing))?;
+    let existing_indexes = indexes(session, name).await.map_err(while_doing(doing))?;
     let mut missing_indexes = schema::indexes(options, dialect, name);
-    missing_indexes.retain(|index| !made.contains(&index.name));
+    missing_indexes.retain(|index| !existing_indexes.contains(&index.name));
     let table = TableState::new(options, dialect, table, missing_chunks, missing_indexes);
     if table.is_complete() {
-        let unread = match options.create_table_options.is_empty() {
-            true => "",
-            false => "; whether it has the options of --create-table-options was not looked at",
+        let unread = if options.create_table_options.is_empty() {
+            ""
+        } else {
+            "; whether it has the options of --create-table-options was not looked at"
         };
         observer.note(&format!("Table '{name}' is already complete{unread}"));
     }
@@ -222,22 +223,22 @@ async fn inspect_foreign(
     table: &NumberedName,
     observer: &dyn LoadObserver,
 ) -> Result<TableState, LoadError> {
-    let found = inspect(session, options, table, observer).await?;
-    if found.is_complete() {
-        return Ok(TableState { numbering: None, ..found });
+    let existing = inspect(session, options, table, observer).await?;
+    if existing.is_complete() {
+        return Ok(TableState { numbering: None, ..existing });
     }
     // The server says itself that it exists, as it does to the original.
-    let made = create(session, options, table, observer).await;
-    let rows = u64::from(options.rows_to_load()) - found.rows_missing;
-    let remedy = match found.missing_indexes.first() {
-        Some(Index { name, sql }) if found.rows_missing == 0 => format!(
+    let result = create_table(session, options, table, observer).await;
+    let rows = u64::from(options.rows_to_load()) - existing.rows_missing;
+    let remedy = match existing.missing_indexes.first() {
+        Some(Index { name, sql }) if existing.rows_missing == 0 => format!(
             "index {name} is missing (a view has none): make it by `{sql}`, or leave out what asks for it, as \
              --create_secondary=off does (in a suite `create_secondary = false`)"
         ),
         _ => as_it_is(options, rows),
     };
-    let why = "dyno has not made the table and changes nothing in it";
-    made.map_err(|error| LoadError { remedy: Some(format!("{why}: {remedy}")), ..error })
+    let reason = "dyno has not made the table and changes nothing in it";
+    result.map_err(|error| LoadError { remedy: Some(format!("{reason}: {remedy}")), ..error })
 }
 
 async fn check_columns(
@@ -246,15 +247,19 @@ async fn check_columns(
     table: &str,
 ) -> Result<(), LoadError> {
     let doing = format!("reading the columns of table '{table}'");
-    let found = catalog::columns(session, table).await.map_err(while_doing(doing))?;
-    let wanted = schema::column_names(options);
-    if found.iter().map(|name| name.to_ascii_lowercase()).eq(wanted.iter().copied()) {
+    let existing_columns = catalog::columns(session, table).await.map_err(while_doing(doing))?;
+    let expected_columns = schema::column_names(options);
+    if existing_columns
+        .iter()
+        .map(|name| name.to_ascii_lowercase())
+        .eq(expected_columns.iter().copied())
+    {
         return Ok(());
     }
     let problem = format!(
         "table '{table}' exists with other columns: it has {}, this test needs {}",
-        found.join(", "),
-        wanted.join(", ")
+        existing_columns.join(", "),
+        expected_columns.join(", ")
     );
     Err(LoadError::data(problem, "drop or rename the table, or use another database"))
 }
@@ -269,8 +274,8 @@ async fn check_definition(
         return Ok(());
     }
     let doing = format!("reading the definition of table '{table}'");
-    let made = catalog::mysql_definition(session, table).await.map_err(while_doing(doing))?;
-    match schema::difference(options, &made) {
+    let definition = catalog::mysql_definition(session, table).await.map_err(while_doing(doing))?;
+    match schema::difference(options, &definition) {
         Some(problem) => Err(LoadError::data(
             format!("table '{table}' exists and {problem}"),
             "run cleanup first, then prepare again, or give the options it was prepared with",
@@ -313,11 +318,12 @@ async fn chunk_counts(
     // Adding before dividing keeps the id 0 out of the first chunk, and works on unsigned columns.
     let chunk = format!("(id + {}) {divide} {CHUNK_ROWS}", CHUNK_ROWS - 1);
     let sql = format!("SELECT {chunk}, COUNT(*), MIN(id), MAX(id) FROM {table} GROUP BY {chunk}");
-    let count = |row: Vec<i64>| match row[..] {
+    let rows = integers(session, &sql, 0).await?.into_iter();
+    let counts = rows.filter_map(|row| match row[..] {
         [number, rows, lowest, highest] => Some(ChunkCount { number, rows, lowest, highest }),
         _ => None,
-    };
-    Ok(integers(session, &sql, 0).await?.into_iter().filter_map(count).collect())
+    });
+    Ok(counts.collect())
 }
 
 /// The chunks (from 0) that are wholly there; an error when one is there in part.
@@ -351,18 +357,18 @@ fn is_whole(count: &ChunkCount, chunk: u32, rows: u32) -> bool {
 
 /// A table of which not all chunks are those of this data set: what all of it holds.
 fn other_rows(options: &SysbenchOptions, table: &str, counts: &[ChunkCount]) -> LoadError {
-    let found: i64 = counts.iter().map(|count| count.rows).sum();
+    let found_rows: i64 = counts.iter().map(|count| count.rows).sum();
     let lowest = counts.iter().map(|count| count.lowest).min().unwrap_or_default();
     let highest = counts.iter().map(|count| count.highest).max().unwrap_or_default();
     let rows = options.rows_to_load();
-    let wanted = match rows {
+    let expected_rows = match rows {
         0 => "none".to_owned(),
         rows => format!("{rows} rows with ids from 1 to {rows}"),
     };
     let problem = format!(
-        "holds {found} rows with ids from {lowest} to {highest}, where this data set has {wanted}"
+        "holds {found_rows} rows with ids from {lowest} to {highest}, where this data set has {expected_rows}"
     );
-    LoadError::data(format!("table '{table}' {problem}"), as_it_is(options, found))
+    LoadError::data(format!("table '{table}' {problem}"), as_it_is(options, found_rows))
 }
 
 fn as_it_is(options: &SysbenchOptions, rows: impl Display) -> String {
@@ -399,8 +405,8 @@ fn pieces(tables: &[TableState]) -> Vec<Piece> {
     }
     // The first chunks of all tables come first, then the second ones: sessions meet in one
     // table as late as possible. MySQL locks the numbering of a table during LOAD DATA.
-    let most = tables.iter().map(|table| table.missing_chunks.len()).max().unwrap_or(0);
-    for at in 0..most {
+    let max_chunks = tables.iter().map(|table| table.missing_chunks.len()).max().unwrap_or(0);
+    for at in 0..max_chunks {
         for (table, state) in tables.iter().enumerate() {
             if let Some(&chunk) = state.missing_chunks.get(at) {
                 pieces.push(Piece::Chunk { table, chunk });
@@ -420,7 +426,7 @@ struct Load<'a> {
 }
 
 impl Load<'_> {
-    async fn chunk(
+    async fn load_chunk(
         &self,
         session: &mut AdminSession<'_>,
         table: usize,
@@ -453,21 +459,21 @@ impl Load<'_> {
         }
         for index in &state.missing_indexes {
             let doing = format!("creating index '{}' of table '{name}'", index.name);
-            let made = execute(session, doing, &index.sql).await;
-            made.map_err(|error| error.with_sql(&index.sql))?;
+            let result = execute(session, doing, &index.sql).await;
+            result.map_err(|error| error.with_sql(&index.sql))?;
         }
         Ok(())
     }
 
     fn report(self) -> PrepareReport {
         let tables = self.tables.len() as u32;
-        let wanted = u64::from(self.options.rows_to_load()) * u64::from(tables);
+        let expected_rows = u64::from(self.options.rows_to_load()) * u64::from(tables);
         let missing: u64 = self.tables.iter().map(|table| table.rows_missing).sum();
         let tables_complete = self.tables.iter().filter(|table| table.is_complete()).count() as u32;
         let filled = self.tables.iter().filter(|table| table.missing_chunks.is_empty());
         let indexes = filled.flat_map(|table| &table.missing_indexes);
         let indexes_made = indexes.map(|index| index.name.clone()).collect();
-        let rows = LoadReport { indexes_made, ..self.stored.report(wanted - missing) };
+        let rows = LoadReport { indexes_made, ..self.stored.report(expected_rows - missing) };
         PrepareReport { tables, tables_complete, rows }
     }
 }
@@ -496,22 +502,26 @@ pub fn prewarm(
     let set_up = async |session: &mut AdminSession<'_>| {
         if session.dialect() == Dialect::Mysql {
             // The copies of the tables that the statements below make are to stay in memory.
-            quoted(session, "SET tmp_table_size=2*1024*1024*1024").await?;
-            quoted(session, "SET max_heap_table_size=2*1024*1024*1024").await?;
+            execute_quoted(session, "SET tmp_table_size=2*1024*1024*1024").await?;
+            execute_quoted(session, "SET max_heap_table_size=2*1024*1024*1024").await?;
         }
         Ok(())
     };
-    let work = async |session: &mut AdminSession<'_>, (): &(), name: &String| {
+    let prewarm_table = async |session: &mut AdminSession<'_>, (): &(), name: &String| {
         observer.prewarming_table(name);
-        for sql in prewarming(options, session.dialect(), name) {
-            quoted(session, &sql).await?;
+        for sql in prewarm_statements(options, session.dialect(), name) {
+            execute_quoted(session, &sql).await?;
         }
         Ok(())
     };
-    LoadSessions::new(driver, observer, threads).each_at(&[(driver, &names[..])], set_up, work)
+    LoadSessions::new(driver, observer, threads).each_at(
+        &[(driver, &names[..])],
+        set_up,
+        prewarm_table,
+    )
 }
 
-fn prewarming(options: &SysbenchOptions, dialect: Dialect, table: &str) -> [String; 3] {
+fn prewarm_statements(options: &SysbenchOptions, dialect: Dialect, table: &str) -> [String; 3] {
     if dialect != Dialect::Mysql {
         return [
             format!("ANALYZE {table}"),
@@ -521,11 +531,11 @@ fn prewarming(options: &SysbenchOptions, dialect: Dialect, table: &str) -> [Stri
     }
     let rows = options.table_size;
     let key = if options.secondary { "xid" } else { "PRIMARY" };
-    let read = |part| format!("FROM (SELECT * FROM {table} {part} LIMIT {rows}) t");
+    let from_clause = |part| format!("FROM (SELECT * FROM {table} {part} LIMIT {rows}) t");
     [
         format!("ANALYZE TABLE {table}"),
-        format!("SELECT AVG(id) {}", read(format!("FORCE KEY ({key})"))),
-        format!("SELECT COUNT(*) {}", read("WHERE k LIKE '%0%'".to_owned())),
+        format!("SELECT AVG(id) {}", from_clause(format!("FORCE KEY ({key})"))),
+        format!("SELECT COUNT(*) {}", from_clause("WHERE k LIKE '%0%'".to_owned())),
     ]
 }
 
@@ -544,12 +554,12 @@ pub fn prepare_with_statistics(
         let names = options.table_names(threads);
         let loader = LoadSessions::new(driver, observer, threads);
         loader.each(&names, async |session: &mut AdminSession<'_>, name| {
-            quoted(session, &format!("ANALYZE {name}")).await
+            execute_quoted(session, &format!("ANALYZE {name}")).await
         })?;
     }
     Ok(report)
 }
 
-async fn quoted(session: &mut AdminSession<'_>, sql: &str) -> Result<(), LoadError> {
+async fn execute_quoted(session: &mut AdminSession<'_>, sql: &str) -> Result<(), LoadError> {
     execute(session, format!("`{sql}`"), sql).await.map_err(|error| error.with_sql(sql))
 }

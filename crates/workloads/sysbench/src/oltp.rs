@@ -31,8 +31,8 @@ const RANGES: [Kind; 4] =
     [Kind::SimpleRange, Kind::SumRange, Kind::OrderRange, Kind::DistinctRange];
 
 impl Shape {
-    pub(crate) fn of(options: &SysbenchOptions) -> Shape {
-        let mut shape = Shape::of_test(options);
+    pub(crate) fn from_options(options: &SysbenchOptions) -> Shape {
+        let mut shape = Shape::for_test(options);
         if options.prepared {
             shape.prepares = prepares(options);
         }
@@ -68,7 +68,7 @@ impl Shape {
             && self.deletes + self.new_rows == 0
     }
 
-    pub(crate) fn of_test(options: &SysbenchOptions) -> Shape {
+    pub(crate) fn for_test(options: &SysbenchOptions) -> Shape {
         let none = Shape { one_table: options.test.is_legacy(), ..Shape::default() };
         let explicit = Shape { explicit: !options.skip_trx, ..none.clone() };
         match options.test {
@@ -170,17 +170,17 @@ pub(crate) fn templates(options: &SysbenchOptions, shape: &Shape, dialect: Diale
         (begin.to_owned(), "COMMIT".to_owned())
     });
     let (column, sum, between) = select_words(options);
-    let range = |what: &str, order: &str| {
+    let range_select = |what: &str, order: &str| {
         format!("SELECT {what} FROM sbtest# WHERE id BETWEEN {between}{order}")
     };
     Templates::new([
         (Kind::Begin, begin),
         (Kind::Commit, commit),
         (Kind::PointSelect, format!("SELECT {column} FROM sbtest# WHERE id=?")),
-        (Kind::SimpleRange, range("c", "")),
-        (Kind::SumRange, range(sum, "")),
-        (Kind::OrderRange, range("c", " ORDER BY c")),
-        (Kind::DistinctRange, range("DISTINCT c", " ORDER BY c")),
+        (Kind::SimpleRange, range_select("c", "")),
+        (Kind::SumRange, range_select(sum, "")),
+        (Kind::OrderRange, range_select("c", " ORDER BY c")),
+        (Kind::DistinctRange, range_select("DISTINCT c", " ORDER BY c")),
         (Kind::IndexUpdate, "UPDATE sbtest# SET k=k+1 WHERE id=?".to_owned()),
         (Kind::NonIndexUpdate, "UPDATE sbtest# SET c=? WHERE id=?".to_owned()),
         (Kind::Delete, "DELETE FROM sbtest# WHERE id=?".to_owned()),
@@ -291,7 +291,7 @@ impl OltpCursor {
 
 impl Oltp {
     pub(crate) fn new(options: &SysbenchOptions, dialect: Dialect) -> Self {
-        let shape = Shape::of(options);
+        let shape = Shape::from_options(options);
         let templates = templates(options, &shape, dialect);
         let ids = match (options.auto_inc, dialect) {
             (false, _) => IdSource::Unique,
@@ -319,7 +319,7 @@ impl Oltp {
         rng: Rng,
     ) -> Result<OltpWorker, DbError> {
         let keys = Sampler::new(&options.random, options.test.era(), 1, options.table_size);
-        let statements = self.statements(session).await?;
+        let statements = self.prepare_statements(session).await?;
         let draws = Draws { rng, keys, c: [0; C_LENGTH], pad: [0; PAD_LENGTH] };
         Ok(OltpWorker { draws, statements })
     }
@@ -329,11 +329,11 @@ impl Oltp {
         worker: &mut OltpWorker,
         session: &mut S,
     ) -> Result<(), DbError> {
-        worker.statements = self.statements(session).await?;
+        worker.statements = self.prepare_statements(session).await?;
         Ok(())
     }
 
-    async fn statements<S: Session>(&self, session: &mut S) -> Result<Statements, DbError> {
+    async fn prepare_statements<S: Session>(&self, session: &mut S) -> Result<Statements, DbError> {
         let kinds = &self.shape.prepares;
         Statements::open(session, &self.templates, kinds, self.tables).await
     }
@@ -358,8 +358,7 @@ impl Oltp {
         let kind = *part.kinds.get(cursor.kind)?;
         if cursor.kind == 0 {
             if part.draws_table(cursor.number) {
-                let drawn = || self.draw_table(&mut draws.rng);
-                cursor.table = cursor.one_table.unwrap_or_else(drawn);
+                cursor.table = cursor.one_table.unwrap_or_else(|| self.draw_table(&mut draws.rng));
             } else if cursor.number == 0 {
                 cursor.table = 1;
             }
@@ -367,7 +366,7 @@ impl Oltp {
         if matches!(kind, Kind::NonIndexUpdate | Kind::Insert | Kind::NewRow) {
             self.draw_row(kind, draws, cursor);
         } else if !matches!(kind, Kind::Begin | Kind::Commit) {
-            cursor.id = draws.keys.draw(&mut draws.rng);
+            cursor.id = draws.keys.sample(&mut draws.rng);
             cursor.second = cursor.id + self.range_span;
         }
         cursor.go_on(part);
@@ -380,14 +379,14 @@ impl Oltp {
         match kind {
             Kind::NonIndexUpdate => {
                 fill_groups(c, rng);
-                cursor.id = keys.draw(rng);
+                cursor.id = keys.sample(rng);
                 return;
             }
             Kind::NewRow => cursor.id = self.new_id(),
             // The id of the row that was deleted.
             _ => {}
         }
-        cursor.second = keys.draw(rng);
+        cursor.second = keys.sample(rng);
         fill_groups(c, rng);
         fill_groups(pad, rng);
     }
@@ -395,7 +394,7 @@ impl Oltp {
     /// The parameter of most statements, which take no other.
     #[inline]
     pub(crate) fn only_id(&self, kind: Kind, cursor: &OltpCursor) -> Option<Param<'static>> {
-        (self.params_of(kind) == (0..1)).then_some(Param::Int(cursor.id))
+        (self.param_range(kind) == (0..1)).then_some(Param::Int(cursor.id))
     }
 
     /// The parameters of a statement: some of these.
@@ -408,11 +407,11 @@ impl Oltp {
     ) -> ([Param<'a>; 4], Range<usize>) {
         let (id, second) = (Param::Int(cursor.id), Param::Int(cursor.second));
         let (c, pad) = (Param::Text(&draws.c), Param::Text(&draws.pad));
-        let all = match kind {
+        let params = match kind {
             Kind::NonIndexUpdate => [c, id, Param::Null, Param::Null],
             _ => [id, second, c, pad],
         };
-        (all, self.params_of(kind))
+        (params, self.param_range(kind))
     }
 
     #[inline]
@@ -430,7 +429,7 @@ impl Oltp {
 
     /// Values that a statement takes: id, second number, `c` and `pad`.
     #[inline]
-    fn params_of(&self, kind: Kind) -> Range<usize> {
+    fn param_range(&self, kind: Kind) -> Range<usize> {
         match kind {
             Kind::Begin | Kind::Commit => 0..0,
             Kind::PointSelect | Kind::IndexUpdate | Kind::Delete => 0..1,

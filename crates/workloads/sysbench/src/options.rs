@@ -86,8 +86,8 @@ impl SysbenchTest {
         let (folder, file) = argument.rsplit_once('/').unwrap_or(("", argument));
         let name = file.strip_suffix(".lua").unwrap_or(file);
         let old = folder.ends_with("oltp_legacy") || folder.ends_with("tests/db");
-        let named = || SysbenchTest::ALL.into_iter().filter(|test| test.name() == name);
-        if old { named().find(|test| test.is_legacy()) } else { named().next() }
+        let scripts = || SysbenchTest::ALL.into_iter().filter(|test| test.name() == name);
+        if old { scripts().find(|test| test.is_legacy()) } else { scripts().next() }
     }
 
     /// Returns true for the scripts of 0.5. The defaults of general options differ, too: 0.5 stops after
@@ -248,7 +248,7 @@ impl SysbenchOptions {
     pub fn from_pairs(test: SysbenchTest, pairs: &[(String, String)]) -> Result<Self, OptionError> {
         let mut options = SysbenchOptions::new(test);
         for (name, value) in pairs {
-            match option_of(test, name) {
+            match find_option(test, name) {
                 Some((name, row)) => options.set(name, row, value)?,
                 None => options.pass_over(name)?,
             }
@@ -290,7 +290,7 @@ impl SysbenchOptions {
     }
 
     fn pass_over(&mut self, name: &str) -> Result<(), OptionError> {
-        let meant = nearest(name, options_of(self.test).map(|(name, _)| name));
+        let meant = nearest(name, test_options(self.test).map(|(name, _)| name));
         let test = self.test.name();
         if !self.test.accepts_unknown_options() {
             return Err(OptionError {
@@ -317,7 +317,7 @@ impl SysbenchOptions {
         match self.test {
             test if test.is_bulk_insert() => None,
             test if test.is_select_random() => Some(1.0),
-            _ => Some(crate::oltp::Shape::of_test(self).statements().into()),
+            _ => Some(crate::oltp::Shape::for_test(self).statements().into()),
         }
     }
 
@@ -338,10 +338,10 @@ impl SysbenchOptions {
 
     pub fn table_names(&self, workers: u32) -> Vec<String> {
         match self.test {
-            SysbenchTest::V05BulkInsert => numbered(0, workers),
-            SysbenchTest::BulkInsert => numbered(1, workers),
+            SysbenchTest::V05BulkInsert => numbered_tables(0, workers),
+            SysbenchTest::BulkInsert => numbered_tables(1, workers),
             test if test.is_legacy() && test.is_select_random() => vec!["sbtest".to_owned()],
-            _ => numbered(1, self.tables),
+            _ => numbered_tables(1, self.tables),
         }
     }
 
@@ -353,14 +353,14 @@ impl SysbenchOptions {
         if self.test.is_select_random() {
             return 1;
         }
-        let shape = crate::oltp::Shape::of(self);
+        let shape = crate::oltp::Shape::from_options(self);
         let kinds = &shape.prepares;
         let single = kinds.iter().filter(|kind| !kind.has_table()).count() as u64;
         (kinds.len() as u64 - single) * u64::from(self.tables) + single
     }
 }
 
-fn numbered(first: u32, count: u32) -> Vec<String> {
+fn numbered_tables(first: u32, count: u32) -> Vec<String> {
     (first..first.saturating_add(count)).map(|number| format!("sbtest{number}")).collect()
 }
 
@@ -389,10 +389,10 @@ pub enum OptionGroup {
 type Row = OptionRow<SysbenchOptions>;
 
 /// The options that `test` knows, with the names that they have there.
-pub fn options_of(test: SysbenchTest) -> impl Iterator<Item = (&'static str, &'static Row)> {
+pub fn test_options(test: SysbenchTest) -> impl Iterator<Item = (&'static str, &'static Row)> {
     use SysbenchTest::{SelectRandomPoints, SelectRandomRanges};
     use SysbenchTest::{V05SelectRandomPoints, V05SelectRandomRanges};
-    let name_of = move |group: OptionGroup, row: &'static Row| match group {
+    let own_name = move |group: OptionGroup, row: &'static Row| match group {
         OptionGroup::Random | OptionGroup::Database => Some(row.name),
         OptionGroup::Oltp if test.is_legacy() => row.old_name,
         OptionGroup::Oltp => (!test.is_bulk_insert()).then_some(row.name),
@@ -407,13 +407,13 @@ pub fn options_of(test: SysbenchTest) -> impl Iterator<Item = (&'static str, &'s
         OptionGroup::Legacy => test.is_legacy().then_some(row.name),
     };
     let rows = OPTIONS.iter().flat_map(|&(group, rows)| rows.iter().map(move |row| (group, row)));
-    rows.filter_map(move |(group, row)| name_of(group, row).map(|name| (name, row)))
+    rows.filter_map(move |(group, row)| own_name(group, row).map(|name| (name, row)))
 }
 
 /// The option of a test with this name, in which `-` is `_`, and the name as help prints it.
-pub fn option_of(test: SysbenchTest, name: &str) -> Option<(&'static str, &'static Row)> {
-    let wanted = dashed(name);
-    options_of(test).find(|(name, _)| dashed(name) == wanted)
+pub fn find_option(test: SysbenchTest, name: &str) -> Option<(&'static str, &'static Row)> {
+    let dashed_name = dashed(name);
+    test_options(test).find(|(name, _)| dashed(name) == dashed_name)
 }
 
 /// The options as help and documentation of suites show them.
@@ -427,7 +427,7 @@ fn describe() -> Vec<OptionDoc> {
             OptionGroup::RandomRanges => "in `select_random_ranges`",
             OptionGroup::Legacy => "sysbench 0.5",
         };
-        let doc = |name: &str, row: &Row, scope: &str| OptionDoc {
+        let describe_option = |name: &str, row: &Row, scope: &str| OptionDoc {
             name: name.replace('-', "_"),
             default: match row.default {
                 "on" => "true",
@@ -437,9 +437,9 @@ fn describe() -> Vec<OptionDoc> {
             scope: scope.to_owned(),
             ..row.describe()
         };
-        docs.extend(rows.iter().map(|row| doc(row.name, row, scope)));
+        docs.extend(rows.iter().map(|row| describe_option(row.name, row, scope)));
         let old = rows.iter().filter_map(|row| Some((row.old_name?, row)));
-        docs.extend(old.map(|(name, row)| doc(name, row, "sysbench 0.5")));
+        docs.extend(old.map(|(name, row)| describe_option(name, row, "sysbench 0.5")));
     }
     docs
 }
@@ -583,8 +583,9 @@ fn number(value: &str, accept: impl Fn(f64) -> bool) -> Option<f64> {
 /// The name in PostgreSQL's client library of the result of a statement that failed.
 pub const PGRES_FATAL_ERROR: u32 = 7;
 
-/// The answer of MySQL's client library when a connection is lost within a statement.
+/// The answers of MySQL's client library when a connection is lost within a statement, and before it.
 const LOST: (u32, &str) = (2013, "HY000");
+const GONE: u32 = 2006;
 
 /// Number, SQLSTATE and message of an error of a statement in the client library of MySQL. The library gives no reason
 /// where a connection was lost: it is added.
@@ -593,6 +594,9 @@ pub fn mysql_error(error: &DbError) -> (u32, &str, Cow<'_, str>) {
     match (error.cause(), error.errno()) {
         (Cause::Lost, 0) => {
             (lost, state, format!("Lost connection to server during query: {message}").into())
+        }
+        (Cause::Lost, GONE) if !error.is_from_server() => {
+            (GONE, state, format!("Server has gone away: {message}").into())
         }
         (Cause::Protocol, 0) => (lost, state, message.into()),
         (_, errno) => (errno, error.sqlstate(), message.into()),
@@ -626,9 +630,9 @@ mod tests {
 
     #[test]
     fn what_has_no_number_of_a_server_is_a_lost_connection() {
-        let lost = DbError::lost("gone");
+        let disconnected = DbError::lost("gone");
         let message = "Lost connection to server during query: gone".into();
-        assert_eq!(mysql_error(&lost), (2013, "HY000", message));
+        assert_eq!(mysql_error(&disconnected), (2013, "HY000", message));
         let broken = DbError::protocol("an answer is too long");
         assert_eq!(mysql_error(&broken), (2013, "HY000", "an answer is too long".into()));
         let killed = DbError::closed(1927, *b"70100", "killed");

@@ -123,7 +123,7 @@ impl RowSource for ChunkRows {
         }
         fill_groups(&mut self.c, &mut self.rng);
         fill_groups(&mut self.pad, &mut self.rng);
-        out.int(self.keys.draw(&mut self.rng));
+        out.int(self.keys.sample(&mut self.rng));
         out.text(&self.c);
         out.text(&self.pad);
         true
@@ -179,9 +179,9 @@ mod tests {
     use std::collections::HashSet;
 
     fn all_rows(source: &mut ChunkRows) -> Vec<Vec<String>> {
-        let mut kept = RecordedRow::default();
-        while source.next_row(&mut kept) {}
-        kept.0.chunks(COLUMNS.len()).map(<[String]>::to_vec).collect()
+        let mut recorded = RecordedRow::default();
+        while source.next_row(&mut recorded) {}
+        recorded.0.chunks(COLUMNS.len()).map(<[String]>::to_vec).collect()
     }
 
     /// Returns true if `text` has the format that [`fill_groups`] writes with this many letters.
@@ -256,12 +256,13 @@ mod tests {
 
     #[test]
     fn the_ids_of_all_parts_are_those_of_one() {
-        let whole = UniqueIds::starting_at(u32::MAX - 5, (0, 1));
-        let whole: HashSet<i64> = (0..30).map(|_| whole.next_id()).collect();
+        let ids = UniqueIds::starting_at(u32::MAX - 5, (0, 1));
+        let expected: HashSet<i64> = (0..30).map(|_| ids.next_id()).collect();
         let part = |number| UniqueIds::starting_at(u32::MAX - 5, (number, 3));
         let parts: Vec<UniqueIds> = (0..3).map(part).collect();
-        let ids: Vec<i64> = parts.iter().flat_map(|part| (0..10).map(|_| part.next_id())).collect();
-        assert_eq!(ids.len(), 30);
-        assert_eq!(ids.into_iter().collect::<HashSet<_>>(), whole);
+        let numbered: Vec<i64> =
+            parts.iter().flat_map(|part| (0..10).map(|_| part.next_id())).collect();
+        assert_eq!(numbered.len(), 30);
+        assert_eq!(numbered.into_iter().collect::<HashSet<_>>(), expected);
     }
 }

@@ -80,21 +80,21 @@ pub(crate) fn indexes(options: &SysbenchOptions, dialect: Dialect, table: &str) 
         return Vec::new();
     }
     let number = table.strip_prefix("sbtest").unwrap_or(table);
-    let index = |prefix: &str, column: &str| {
+    let make_index = |prefix: &str, column: &str| {
         // 0.5's only table has no number: its index is called after the column.
         let name = if number.is_empty() { prefix.to_owned() } else { format!("{prefix}_{number}") };
         let sql = format!("CREATE INDEX {name} ON {table}({column})");
         Index { name, sql }
     };
-    let mut found = Vec::new();
+    let mut indexes = Vec::new();
     // Only MySQL can name a secondary index inside CREATE TABLE.
     if options.secondary && dialect != Dialect::Mysql {
-        found.push(index("xid", "id"));
+        indexes.push(make_index("xid", "id"));
     }
     if options.create_secondary {
-        found.push(index("k", "k"));
+        indexes.push(make_index("k", "k"));
     }
-    found
+    indexes
 }
 
 /// Lets the server's own numbering continue behind the loaded rows. MySQL and SQLite do so
@@ -119,24 +119,30 @@ pub(crate) fn column_names(options: &SysbenchOptions) -> &'static [&'static str]
 /// The first difference of an existing table from `options`, by the CREATE TABLE that MySQL prints of it.
 pub(crate) fn difference(options: &SysbenchOptions, definition: &str) -> Option<String> {
     let engine = definition.split_once("ENGINE=")?.1.split_whitespace().next()?;
-    let wanted = &options.mysql_storage_engine;
-    if !engine.eq_ignore_ascii_case(wanted) {
-        return Some(format!("is stored by {engine}, where {wanted} is asked for"));
+    let expected_engine = &options.mysql_storage_engine;
+    if !engine.eq_ignore_ascii_case(expected_engine) {
+        return Some(format!("is stored by {engine}, where {expected_engine} is asked for"));
     }
     let unquoted = definition.replace(['`', '"'], "");
-    let has = |start: &str, part: &str| {
+    let has_line = |start: &str, part: &str| {
         unquoted.lines().any(|line| line.trim().starts_with(start) && line.contains(part))
     };
-    let differs = |has: bool, wanted: bool, what: &str| match (has, wanted) {
+    let describe_difference = |has: bool, wanted: bool, what: &str| match (has, wanted) {
         (true, false) => Some(format!("has {what}, which is not asked for")),
         (false, true) => Some(format!("lacks {what}, which is asked for")),
         _ => None,
     };
-    let has_k = has("KEY k", "(k)");
-    differs(has("PRIMARY KEY", "(id)"), !options.secondary, "a primary key")
-        .or_else(|| differs(has("id ", "AUTO_INCREMENT"), options.auto_inc, "AUTO_INCREMENT"))
+    let has_k = has_line("KEY k", "(k)");
+    describe_difference(has_line("PRIMARY KEY", "(id)"), !options.secondary, "a primary key")
+        .or_else(|| {
+            describe_difference(
+                has_line("id ", "AUTO_INCREMENT"),
+                options.auto_inc,
+                "AUTO_INCREMENT",
+            )
+        })
         // One that is missing is made at the end.
-        .or_else(|| differs(has_k, has_k && options.create_secondary, "an index on k"))
+        .or_else(|| describe_difference(has_k, has_k && options.create_secondary, "an index on k"))
 }
 
 #[cfg(test)]
@@ -150,16 +156,17 @@ mod tests {
                    `k` int(11) NOT NULL DEFAULT 0,\n  PRIMARY KEY (`id`),\n  KEY `k_1` (`k`)\n\
                    ) ENGINE=InnoDB AUTO_INCREMENT=11 DEFAULT CHARSET=utf8mb4";
         let options = || SysbenchOptions::new(SysbenchTest::ReadWrite);
-        let of = |options: SysbenchOptions| difference(&options, has).unwrap_or_default();
-        assert_eq!(of(options()), "");
+        let describe_difference =
+            |options: SysbenchOptions| difference(&options, has).unwrap_or_default();
+        assert_eq!(describe_difference(options()), "");
         let myisam = SysbenchOptions { mysql_storage_engine: "myisam".to_owned(), ..options() };
-        assert_eq!(of(myisam), "is stored by InnoDB, where myisam is asked for");
+        assert_eq!(describe_difference(myisam), "is stored by InnoDB, where myisam is asked for");
         let secondary = SysbenchOptions { secondary: true, ..options() };
-        assert_eq!(of(secondary), "has a primary key, which is not asked for");
+        assert_eq!(describe_difference(secondary), "has a primary key, which is not asked for");
         let own_ids = SysbenchOptions { auto_inc: false, ..options() };
-        assert_eq!(of(own_ids), "has AUTO_INCREMENT, which is not asked for");
+        assert_eq!(describe_difference(own_ids), "has AUTO_INCREMENT, which is not asked for");
         let no_index = SysbenchOptions { create_secondary: false, ..options() };
-        assert_eq!(of(no_index), "has an index on k, which is not asked for");
+        assert_eq!(describe_difference(no_index), "has an index on k, which is not asked for");
         let early = has.replace(",\n  KEY `k_1` (`k`)", "");
         assert_eq!(difference(&options(), &early), None, "its index comes at the end");
         let without = early.replace("PRIMARY KEY (`id`)", "KEY `xid` (`id`)");

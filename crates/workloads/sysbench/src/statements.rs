@@ -120,7 +120,7 @@ impl Statements {
 
     /// [`Session::give`] for the statement of `kind` on table number `table` (1 for kinds without table).
     #[inline]
-    pub(crate) fn give<S: Session>(
+    pub(crate) fn submit<S: Session>(
         &self,
         session: &mut S,
         kind: Kind,
@@ -133,7 +133,7 @@ impl Statements {
         }
     }
 
-    /// Executes a statement, or reads the answer to what was given.
+    /// Executes a statement, or reads the answer to what was submitted.
     #[inline]
     pub(crate) async fn execute<S: Session>(
         &mut self,
@@ -142,23 +142,23 @@ impl Statements {
         kind: Kind,
         table: u32,
         params: &[Param<'_>],
-        given: Result<bool, DbError>,
+        submitted: Result<bool, DbError>,
     ) -> Result<Executed, DbError> {
         if let Some(&Some(statement)) = self.prepared.get(self.slot(kind, table)) {
-            let done = match given {
-                Ok(true) => session.take_given(&mut Discard).await,
+            let result = match submitted {
+                Ok(true) => session.receive_submitted(&mut Discard).await,
                 Ok(false) => session.execute(statement, params, &mut Discard).await,
                 Err(error) => Err(error),
             };
-            return done.map_err(|error| {
+            return result.map_err(|error| {
                 let text = placeholders(templates.text(kind), table, session.dialect());
                 error.with_statement(text)
             });
         }
         self.text.clear();
         substitute(&mut self.text, templates.text(kind), table, params);
-        let done = session.query(&self.text, &mut Discard).await;
-        done.map_err(|error| error.with_statement(self.text.as_str()))
+        let result = session.query(&self.text, &mut Discard).await;
+        result.map_err(|error| error.with_statement(self.text.as_str()))
     }
 }
 
@@ -183,17 +183,17 @@ pub(crate) fn placeholders(template: &str, table: u32, dialect: Dialect) -> Stri
 #[inline]
 pub(crate) fn substitute(sql: &mut String, template: &str, table: u32, params: &[Param<'_>]) {
     let mut params = params.iter();
-    let mut rest = template;
-    while let Some(at) = rest.bytes().position(|letter| matches!(letter, b'#' | b'?')) {
-        sql.push_str(&rest[..at]);
-        if rest.as_bytes()[at] == b'#' {
+    let mut remaining = template;
+    while let Some(at) = remaining.bytes().position(|letter| matches!(letter, b'#' | b'?')) {
+        sql.push_str(&remaining[..at]);
+        if remaining.as_bytes()[at] == b'#' {
             push_int(sql, i64::from(table));
         } else {
             push_param(sql, params.next().unwrap_or(&Param::Null));
         }
-        rest = &rest[at + 1..];
+        remaining = &remaining[at + 1..];
     }
-    sql.push_str(rest);
+    sql.push_str(remaining);
 }
 
 #[inline]
@@ -307,13 +307,13 @@ impl RandomKeys {
     ) -> Result<Outcome, DbError> {
         worker.params.clear();
         for _ in 0..self.draws {
-            let key = worker.keys.draw(&mut worker.rng);
+            let key = worker.keys.sample(&mut worker.rng);
             worker.params.push(Param::Int(key));
             if self.per_draw == 2 {
                 worker.params.push(Param::Int(key + self.delta));
             }
         }
-        let done = match worker.statement {
+        let executed = match worker.statement {
             Some(statement) => {
                 session.execute_short(statement, &worker.params, &mut Discard).await?
             }
@@ -323,7 +323,7 @@ impl RandomKeys {
                 session.query(&worker.text, &mut Discard).await?
             }
         };
-        tally.count(done);
+        tally.count(executed);
         Ok(Outcome::Committed)
     }
 }

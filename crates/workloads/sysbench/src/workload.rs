@@ -137,32 +137,32 @@ impl Sysbench {
         // Asked apart, so that no call of `next` is made for the end alone.
         while !oltp.is_over(&cursor) {
             let Some(kind) = oltp.next(draws, &mut cursor) else { break };
-            let mut given = match oltp.only_id(kind, &cursor) {
-                Some(id) => statements.give(session, kind, cursor.table, &[id]),
+            let mut submitted = match oltp.only_id(kind, &cursor) {
+                Some(id) => statements.submit(session, kind, cursor.table, &[id]),
                 None => {
                     let (params, some) = oltp.params(kind, draws, &cursor);
-                    statements.give(session, kind, cursor.table, &params[some])
+                    statements.submit(session, kind, cursor.table, &params[some])
                 }
             };
             let mut answer = None;
-            if let Ok(true) = given {
-                match poll_fn(|_| session.poll_given(&mut Discard)).await {
+            if let Ok(true) = submitted {
+                match poll_fn(|_| session.poll_submitted(&mut Discard)).await {
                     Ok(read) => answer = read,
-                    Err(error) => given = Err(error),
+                    Err(error) => submitted = Err(error),
                 }
             }
-            let done = match answer {
-                Some(done) => done,
+            let executed = match answer {
+                Some(executed) => executed,
                 None => {
                     let (params, some) = oltp.params(kind, draws, &cursor);
                     let (templates, params) = (&oltp.templates, &params[some]);
                     statements
-                        .execute(session, templates, kind, cursor.table, params, given)
+                        .execute(session, templates, kind, cursor.table, params, submitted)
                         .await?
                 }
             };
-            tally.count(done);
-            tally.misses += u64::from(done.affected == 0 && kind.is_change());
+            tally.count(executed);
+            tally.misses += u64::from(executed.affected == 0 && kind.is_change());
         }
         Ok(Outcome::Committed)
     }

@@ -12,7 +12,7 @@ use dyno_testkit::{Counting, allocations};
 static ALLOCATOR: Counting = Counting;
 
 /// Allocations of as many transactions, after some that let buffers grow to their working size.
-fn allocations_of(options: SysbenchOptions, dialect: Dialect, transactions: u32) -> u64 {
+fn count_allocations(options: SysbenchOptions, dialect: Dialect, transactions: u32) -> u64 {
     let test = Sysbench::new(options, dialect);
     block_on(async {
         let mut session = Sink(dialect);
@@ -42,7 +42,7 @@ fn no_transaction_allocates() {
                 options.prepared &= prepared;
                 // Enough rows for several packets of a bulk insert.
                 let transactions = if test.is_bulk_insert() { 100_000 } else { 200 };
-                let count = allocations_of(options, dialect, transactions);
+                let count = count_allocations(options, dialect, transactions);
                 assert_eq!(count, 0, "{} on {dialect:?}, prepared: {prepared}", test.name());
             }
         }
@@ -50,6 +50,6 @@ fn no_transaction_allocates() {
     for distribution in KeyDistribution::ALL {
         let mut options = SysbenchOptions::new(SysbenchTest::ReadWrite);
         options.random.distribution = distribution;
-        assert_eq!(allocations_of(options, Dialect::Mysql, 200), 0, "{distribution:?}");
+        assert_eq!(count_allocations(options, Dialect::Mysql, 200), 0, "{distribution:?}");
     }
 }

@@ -65,10 +65,10 @@ fn run<D: Driver>(driver: &D, words: &[&str]) -> Result<(), Box<dyn Error>> {
     let cpu = cpu_us();
     let result = drive(&tpcc, driver, &spec, &Control::new(), &mut ())?;
     let counts = result.total.counts();
-    let done = counts.committed + counts.rolled_back;
-    println!("transactions {done}");
+    let transactions = counts.committed + counts.rolled_back;
+    println!("transactions {transactions}");
     println!("failed {}", counts.failed);
-    println!("cpu_us_per_transaction {:.1}", (cpu_us() - cpu) / done.max(1) as f64);
+    println!("cpu_us_per_transaction {:.1}", (cpu_us() - cpu) / transactions.max(1) as f64);
     Ok(())
 }
 

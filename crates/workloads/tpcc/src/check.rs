@@ -202,11 +202,12 @@ impl ConditionVerdict {
     }
 
     /// `2 violations: d_w_id 1, d_id 4; d_w_id 1, d_id 5`.
-    pub fn counted(&self) -> Message {
+    pub fn describe_violations(&self) -> Message {
         let (n, keys) = (self.violations, self.keys.join("; "));
-        match self.keys.len() as u64 == n {
-            true => say!(violations, n, keys),
-            false => say!(violations_and_more, n, keys),
+        if self.keys.len() as u64 == n {
+            say!(violations, n, keys)
+        } else {
+            say!(violations_and_more, n, keys)
         }
     }
 }
@@ -216,7 +217,7 @@ pub fn violated<'a>(verdicts: impl IntoIterator<Item = &'a ConditionVerdict>) ->
     let violated = verdicts.into_iter().filter(|verdict| !verdict.holds()).map(|verdict| {
         let Condition { id, .. } = verdict.condition;
         let rule = verdict.condition.rule();
-        say!(condition_violated, id, rule, violations = verdict.counted())
+        say!(condition_violated, id, rule, violations = verdict.describe_violations())
     });
     let violated: Vec<Message> = violated.collect();
     (!violated.is_empty()).then(|| Message::sentences(&violated))
@@ -263,12 +264,12 @@ async fn verdict_apart(
 ) -> Result<ConditionVerdict, DbError> {
     let (subjects, sums, is_broken): Comparison = match condition.id {
         // C_BALANCE; SUM(OL_AMOUNT); SUM(H_AMOUNT).
-        "C10" => (BALANCES, &[DELIVERED, PAID], |it| it[0] != it[1] - it[2]),
+        "C10" => (BALANCES, &[DELIVERED, PAID], |values| values[0] != values[1] - values[2]),
         // C_PAYMENT_CNT, C_YTD_PAYMENT; SUM(H_AMOUNT), rows of the history.
-        "X3" => (PAYMENTS, &[PAID], |it| it[0] != it[3] || it[1] != it[2]),
+        "X3" => (PAYMENTS, &[PAID], |values| values[0] != values[3] || values[1] != values[2]),
         // S_YTD, S_ORDER_CNT, S_REMOTE_CNT; quantity, lines, remote lines.
-        "X1" => (STOCK, &[SUPPLIED], |it| it[0] != it[3] || it[1] != it[4]),
-        "X2" => (STOCK, &[SUPPLIED], |it| it[2] != it[5]),
+        "X1" => (STOCK, &[SUPPLIED], |values| values[0] != values[3] || values[1] != values[4]),
+        "X2" => (STOCK, &[SUPPLIED], |values| values[2] != values[5]),
         "X6" => return amounts(session, condition).await,
         _ => return dist_infos(session, condition).await,
     };
@@ -313,18 +314,17 @@ async fn compare(
     let mut verdict = ConditionVerdict { is_apart: true, ..ConditionVerdict::new(condition) };
     let mut away = Vec::new();
     for &(name, home, of_key, decimals) in rights {
-        away.push(match home == of_key {
-            true => HashMap::new(),
-            false => {
-                let sql = statement(name, &format!("{home} <> {of_key}"));
-                by_key(session, &sql, key.len(), decimals).await?
-            }
+        away.push(if home == of_key {
+            HashMap::new()
+        } else {
+            let sql = statement(name, &format!("{home} <> {of_key}"));
+            by_key(session, &sql, key.len(), decimals).await?
         });
     }
     let warehouses = number(session, "SELECT max(w_id) FROM bmsql_warehouse").await?;
     for first in (1..=warehouses).step_by(WAREHOUSES_AT_ONCE as usize) {
         let last = warehouses.min(first + WAREHOUSES_AT_ONCE - 1);
-        let range: Vec<String> = (first..=last).map(|it| it.to_string()).collect();
+        let range: Vec<String> = (first..=last).map(|warehouse| warehouse.to_string()).collect();
         // A list: proxies may send a range to all shards, or refuse it.
         let range = format!("IN ({})", range.join(", "));
         let mut at_home = Vec::new();
@@ -337,14 +337,14 @@ async fn compare(
         let rows = numbers(session, &sql, key.len(), decimals).await?;
         for row in rows.chunks_exact(key.len() + decimals.len()) {
             let (key, values) = row.split_at(key.len());
-            let mut all = values.to_vec();
+            let mut all_values = values.to_vec();
             for (number, right) in rights.iter().enumerate() {
                 let sums = [&at_home, &away].map(|side| side[number].get(key));
                 let sum = |at: usize| sums.iter().flatten().map(|sums| sums[at]).sum::<i64>();
-                all.extend((0..right.3.len()).map(sum));
+                all_values.extend((0..right.3.len()).map(sum));
             }
-            if is_broken(&all) {
-                verdict.add(&key.iter().map(|it| Some(it.to_string())).collect::<Vec<_>>());
+            if is_broken(&all_values) {
+                verdict.add(&key.iter().map(|value| Some(value.to_string())).collect::<Vec<_>>());
             }
         }
     }
@@ -455,7 +455,7 @@ async fn dist_infos(
     let text = |cell: &Option<String>| cell.as_deref().unwrap_or_default().trim_end().to_owned();
     let warehouses = number(session, "SELECT max(w_id) FROM bmsql_warehouse").await?;
     for warehouse in 1..=warehouses {
-        let mut lines = AnswerTable::of_own_table();
+        let mut lines = AnswerTable::for_own_table();
         let sql = format!(
             "SELECT ol_supply_w_id, ol_i_id, ol_dist_info, ol_w_id, ol_d_id, ol_o_id, ol_number FROM \
              bmsql_order_line WHERE ol_w_id = {warehouse} AND ol_o_id > 3000 AND ol_supply_w_id <> ol_w_id"

@@ -61,10 +61,10 @@ impl TpccFacts {
             |count: u64| if window_s > 0.0 { count as f64 * 60.0 / window_s } else { 0.0 };
         let orders =
             kinds.iter().find(|kind| kind.name == Self::NEW_ORDER).map(|kind| &kind.counts);
-        let all = kinds.iter().filter(|kind| kind.name != Self::DEFERRED);
+        let in_mix = kinds.iter().filter(|kind| kind.name != Self::DEFERRED);
         self.tpmc = per_minute(orders.map_or(0, Counts::completed));
         self.tpmc_committed = per_minute(orders.map_or(0, |counts| counts.committed));
-        self.tpm_total = per_minute(all.map(|kind| kind.counts.completed()).sum());
+        self.tpm_total = per_minute(in_mix.map(|kind| kind.counts.completed()).sum());
     }
 }
 

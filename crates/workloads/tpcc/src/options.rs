@@ -191,7 +191,7 @@ impl TpccSettings {
         test: &str,
         given: impl IntoIterator<Item = (&'a str, &'a str)>,
     ) -> Result<Self, OptionError> {
-        let Some(profile) = Profile::named(test) else {
+        let Some(profile) = Profile::by_name(test) else {
             let names = Profile::ALL.map(|profile| profile.name).join(", ");
             let hint = format!("Its tests are its profiles: {names}.");
             return Err(OptionError::experiment(format!("`{test}` is no test of tpcc."), &*hint));
@@ -208,9 +208,9 @@ impl TpccSettings {
     }
 
     fn new(profile: Profile) -> Self {
-        let one = TpccDatabase { warehouses: 1, c_last: 0 };
+        let one_warehouse = TpccDatabase { warehouses: 1, c_last: 0 };
         TpccSettings {
-            run: TpccOptions::new(profile, &one, 0),
+            run: TpccOptions::new(profile, &one_warehouse, 0),
             load: TpccLoadOptions { sessions: default_sessions(), ..TpccLoadOptions::new(1) },
             sessions: None,
             checks: None,
@@ -223,15 +223,17 @@ impl TpccSettings {
     /// # Errors
     /// More terminals than the warehouses have, or a rate alongside pauses.
     pub fn check_load(&self, workers: &[u32], has_rates: bool) -> Result<(), OptionError> {
-        let most = self.run.warehouses.saturating_mul(DISTRICTS);
-        if let Some(terminals) = workers.iter().find(|&&terminals| terminals > most) {
+        let max_terminals = self.run.warehouses.saturating_mul(DISTRICTS);
+        if let Some(terminals) = workers.iter().find(|&&terminals| terminals > max_terminals) {
             let message = format!(
                 "{terminals} terminals are too many for warehouses = {}: a warehouse has {DISTRICTS}, one for each \
                  district.",
                 self.run.warehouses
             );
-            let least = terminals.div_ceil(DISTRICTS);
-            let hint = format!("Use at most {most} terminals, or at least {least} warehouses.");
+            let min_warehouses = terminals.div_ceil(DISTRICTS);
+            let hint = format!(
+                "Use at most {max_terminals} terminals, or at least {min_warehouses} warehouses."
+            );
             return Err(OptionError::experiment(message, &*hint));
         }
         if self.run.profile.pacing.is_some() && has_rates {
@@ -245,7 +247,7 @@ impl TpccSettings {
 
     /// Sessions that execute what so many terminals with pauses enter; `None` if each terminal
     /// has its own.
-    pub fn sessions_of(&self, terminals: u32) -> Option<u32> {
+    pub fn session_count(&self, terminals: u32) -> Option<u32> {
         let staff = self.run.staff(self.sessions);
         staff.terminals.map(|_| staff.workers.min(terminals))
     }
@@ -271,7 +273,7 @@ impl TpccSettings {
     /// The terminals' choices and places, in a sentence.
     pub fn words(&self) -> Message {
         let shares = self.run.profile.choice.shares().map(|share| share.to_string()).join(", ");
-        let how = match self.run.profile.choice {
+        let choice = match self.run.profile.choice {
             TransactionChoice::Weights(_) => say!(choice_weights),
             TransactionChoice::Deck(_) => say!(choice_decks),
         };
@@ -280,7 +282,7 @@ impl TpccSettings {
             Binding::Drawn => say!(place_drawn),
             Binding::Roaming => say!(place_roaming),
         };
-        say!(drawn_by_nurand, place, how, shares)
+        say!(drawn_by_nurand, place, how = choice, shares)
     }
 }
 
@@ -343,7 +345,7 @@ pub struct Staff {
 }
 
 /// The mix with as many New-Orders as clause 5.2.3 allows, percent.
-const LEAST_SHARES: PerKind<u32> = [45, 43, 4, 4, 4];
+const MIN_SHARES: PerKind<u32> = [45, 43, 4, 4, 4];
 
 /// Terminals that one session serves unless told otherwise: they start a transaction every 0.2
 /// seconds.
@@ -388,16 +390,20 @@ impl TpccOptions {
             let pacing = Pacing::new(options);
             pacing.cycle_s() / pacing.share(TpccTransaction::NewOrder)
         };
-        let least = Profile { choice: TransactionChoice::Weights(LEAST_SHARES), ..SPECIFIED };
+        let least_profile = Profile { choice: TransactionChoice::Weights(MIN_SHARES), ..SPECIFIED };
         let (keying_multiplier, think_multiplier) = (1.0, 1.0);
-        let specified =
-            TpccOptions { profile: least, keying_multiplier, think_multiplier, ..self.clone() };
-        let mut own = self.clone();
-        let most = Pacing::new(&specified).share(TpccTransaction::NewOrder);
-        if Pacing::new(self).share(TpccTransaction::NewOrder) <= most {
-            own.profile.choice = least.choice;
+        let specified = TpccOptions {
+            profile: least_profile,
+            keying_multiplier,
+            think_multiplier,
+            ..self.clone()
+        };
+        let mut adjusted = self.clone();
+        let max_share = Pacing::new(&specified).share(TpccTransaction::NewOrder);
+        if Pacing::new(self).share(TpccTransaction::NewOrder) <= max_share {
+            adjusted.profile.choice = least_profile.choice;
         }
-        let slowdown = between_orders_s(&own) / between_orders_s(&specified);
+        let slowdown = between_orders_s(&adjusted) / between_orders_s(&specified);
         (slowdown.is_finite() && slowdown > 0.0)
             .then(|| TPMC_PER_WAREHOUSE_MAX * f64::from(self.warehouses) / slowdown)
     }
@@ -412,8 +418,8 @@ mod tests {
     #[test]
     fn the_table_takes_what_it_says() {
         check_table(OPTIONS, || TpccSettings::new(BMSQL_5_0));
-        let named = TpccTransaction::ALL[1..].iter().map(|kind| kind.name());
-        assert!(named.eq(WEIGHT_NAMES));
+        let names = TpccTransaction::ALL[1..].iter().map(|kind| kind.name());
+        assert!(names.eq(WEIGHT_NAMES));
         let profiles = Profile::ALL.map(|profile| profile.name);
         assert_eq!(OFFER.tests.iter().map(|test| test.name).collect::<Vec<_>>(), profiles);
         let binding = [("terminal_warehouse_fixed", "off"), ("weights.payment", "50")];

@@ -159,17 +159,17 @@ pub const SPEC: Profile = Profile {
 impl Profile {
     pub const ALL: [&'static Profile; 2] = [&BMSQL_5_0, &SPEC];
 
-    pub fn named(name: &str) -> Option<&'static Profile> {
+    pub fn by_name(name: &str) -> Option<&'static Profile> {
         Profile::ALL.into_iter().find(|profile| profile.name == name)
     }
 
     /// The profile with other weights of all kinds but New-Order, in percent, as BenchmarkSQL's properties give them:
     /// New-Order gets what they leave.
     pub fn with_weights(self, others: [u32; 4]) -> Result<Self, String> {
-        let taken: u64 = others.iter().map(|&weight| u64::from(weight)).sum();
-        let Some(new_order) = 100_u64.checked_sub(taken) else {
+        let sum: u64 = others.iter().map(|&weight| u64::from(weight)).sum();
+        let Some(new_order) = 100_u64.checked_sub(sum) else {
             return Err(format!(
-                "The weights of Payment, Order-Status, Delivery and Stock-Level add up to {taken}, \
+                "The weights of Payment, Order-Status, Delivery and Stock-Level add up to {sum}, \
                  which is more than 100."
             ));
         };
@@ -225,8 +225,8 @@ mod tests {
         assert_eq!(profile.choice, TransactionChoice::Weights([45, 40, 5, 5, 5]));
         let error = BMSQL_5_0.with_weights([98, 1, 1, 1]).unwrap_err();
         assert!(error.contains("add up to 101"), "{error}");
-        assert_eq!(Profile::named("spec"), Some(&SPEC));
-        assert_eq!(Profile::named("tpcc"), None);
+        assert_eq!(Profile::by_name("spec"), Some(&SPEC));
+        assert_eq!(Profile::by_name("tpcc"), None);
     }
 
     #[test]

@@ -39,10 +39,10 @@ const TABLES: &str = include_str!("schema.txt");
 impl TpccTable {
     /// Its warehouse column, and its columns with their types.
     fn row(self) -> (&'static str, &'static str) {
-        let row = |line: &'static str| {
-            line.strip_prefix(self.name())?.strip_prefix(' ')?.split_once(": ")
-        };
-        TABLES.lines().find_map(row).unwrap_or_default()
+        TABLES
+            .lines()
+            .find_map(|line| line.strip_prefix(self.name())?.strip_prefix(' ')?.split_once(": "))
+            .unwrap_or_default()
     }
 
     /// Names and types, of which `key` is an integer that is part of the primary key.

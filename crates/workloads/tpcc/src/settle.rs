@@ -26,8 +26,8 @@ pub struct Books {
 impl Books {
     /// Warehouse, district and the next order's number, in this order.
     pub(crate) fn next_orders(&self) -> Vec<(u32, u32, i64)> {
-        let next = |(place, books): (&(u32, u32), &(i64, i64))| (place.0, place.1, books.0);
-        let mut orders: Vec<_> = self.districts.iter().map(next).collect();
+        let mut orders: Vec<_> =
+            self.districts.iter().map(|(place, books)| (place.0, place.1, books.0)).collect();
         orders.sort_unstable();
         orders
     }
@@ -114,7 +114,7 @@ pub(crate) fn reconcile(ledger: &Ledger, before: &Books, after: &Books) -> Vec<M
     for (index, books) in ledger.districts().enumerate() {
         let place = (index as u32 / crate::DISTRICTS + 1, index as u32 % crate::DISTRICTS + 1);
         let [(next_before, paid_before), (next_after, paid_after)] =
-            [before, after].map(|it| it.districts.get(&place).copied().unwrap_or_default());
+            [before, after].map(|books| books.districts.get(&place).copied().unwrap_or_default());
         let (warehouse, district) = (place.0.to_string(), place.1.to_string());
         let title = say!(books_orders_of_district, district = &district, warehouse = &warehouse);
         compare(title, next_after - next_before, books.orders);
@@ -133,9 +133,9 @@ pub(crate) fn reconcile(ledger: &Ledger, before: &Books, after: &Books) -> Vec<M
     let delivered = first_free(after) - after.undelivered - first_free(before) + before.undelivered;
     compare(say!(books_delivered), delivered, total.delivered);
     if problems.len() > BOOKS_LISTED {
-        let more = problems.len() - BOOKS_LISTED;
+        let unlisted = problems.len() - BOOKS_LISTED;
         problems.truncate(BOOKS_LISTED);
-        problems.push(say!(books_more, n = more));
+        problems.push(say!(books_more, n = unlisted));
     }
     problems
 }
@@ -148,7 +148,7 @@ const NUMBERS_AT_ONCE: u32 = 20_000;
 
 /// The mismatch of an acknowledged order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Instead {
+pub enum OrderMismatch {
     /// No order has its number.
     Nothing,
     /// The order, but not all of its lines.
@@ -164,7 +164,7 @@ pub struct LostOrder {
     /// O_D_ID.
     pub district: u32,
     pub order: LedgerOrder,
-    pub instead: Instead,
+    pub instead: OrderMismatch,
 }
 
 impl LostOrder {
@@ -173,11 +173,11 @@ impl LostOrder {
         let LedgerOrder { number, lines, .. } = self.order;
         let order = format!("o_w_id {}, o_d_id {}, o_id {number}", self.warehouse, self.district);
         match self.instead {
-            Instead::Nothing => say!(order_missing, order),
-            Instead::Lines(found) => {
+            OrderMismatch::Nothing => say!(order_missing, order),
+            OrderMismatch::Lines(found) => {
                 say!(order_lines_missing, order, found, lines)
             }
-            Instead::Other => say!(order_replaced, order),
+            OrderMismatch::Other => say!(order_replaced, order),
         }
     }
 }
@@ -230,20 +230,20 @@ impl Settlement {
         self.committed += more.committed;
         self.grown += more.grown;
         self.others += more.others;
-        more.problems.into_iter().for_each(|problem| self.complain(problem));
+        more.problems.into_iter().for_each(|problem| self.add_problem(problem));
         let listed = more.listed.len() as u64;
-        more.listed.into_iter().for_each(|lost| self.lose(lost));
+        more.listed.into_iter().for_each(|lost| self.add_lost(lost));
         self.lost += more.lost - listed;
     }
 
-    fn lose(&mut self, lost: LostOrder) {
+    fn add_lost(&mut self, lost: LostOrder) {
         self.lost += 1;
         if self.listed.len() < LISTED {
             self.listed.push(lost);
         }
     }
 
-    fn complain(&mut self, problem: String) {
+    fn add_problem(&mut self, problem: String) {
         if self.problems.len() < LISTED {
             self.problems.push(problem);
         }
@@ -297,7 +297,7 @@ pub(crate) async fn settle_part(
         let explained = acknowledged + committed as i64;
         settlement.others += u64::try_from(grown - explained).unwrap_or(0);
         if grown < explained {
-            settlement.complain(format!(
+            settlement.add_problem(format!(
                 "The next order number of district {district} of warehouse {warehouse} grew by \
                  {grown}, but {acknowledged} orders were acknowledged, and {committed} of unknown \
                  outcome are there."
@@ -314,23 +314,23 @@ fn compare(
     stored: &StoredOrders,
     settlement: &mut Settlement,
 ) {
-    let mut taken = None;
+    let mut last_match = None;
     for &order in acknowledged {
         settlement.acknowledged += 1;
         // One row can't be two orders that were acknowledged under the same number.
-        let is_taken = taken == Some(order.number);
+        let is_taken = last_match == Some(order.number);
         let instead = match stored.get(&order.number) {
-            None => Instead::Nothing,
-            Some(row) if is_taken || !row.is(order) => Instead::Other,
+            None => OrderMismatch::Nothing,
+            Some(row) if is_taken || !row.matches(order) => OrderMismatch::Other,
             Some(row) if row.found_lines != u64::from(order.lines) => {
-                Instead::Lines(row.found_lines)
+                OrderMismatch::Lines(row.found_lines)
             }
             Some(_) => {
-                taken = Some(order.number);
+                last_match = Some(order.number);
                 continue;
             }
         };
-        settlement.lose(LostOrder { warehouse, district, order, instead });
+        settlement.add_lost(LostOrder { warehouse, district, order, instead });
     }
 }
 
@@ -348,10 +348,12 @@ fn look_up(
     unknown.retain(|order| books.acknowledged.binary_search(order).is_err());
     let mut committed = 0;
     for order in unknown {
-        let Some(row) = stored.get(&order.number).filter(|row| row.is(order)) else { continue };
+        let Some(row) = stored.get(&order.number).filter(|row| row.matches(order)) else {
+            continue;
+        };
         committed += 1;
         if row.found_lines != u64::from(order.lines) {
-            settlement.complain(format!(
+            settlement.add_problem(format!(
                 "Order {} of district {district} of warehouse {warehouse}, of unknown outcome, is there with {} of \
                  its {} lines.",
                 order.number, row.found_lines, order.lines
@@ -376,7 +378,7 @@ impl StoredOrder {
         (self.customer, self.lines)
     }
 
-    fn is(&self, order: LedgerOrder) -> bool {
+    fn matches(&self, order: LedgerOrder) -> bool {
         self.identity() == (i64::from(order.customer), i64::from(order.lines))
     }
 }
@@ -389,11 +391,12 @@ async fn stored_orders(
 ) -> Result<StoredOrders, DbError> {
     doing(format!("looking for orders of district {district} of warehouse {warehouse}"));
     let mut orders = StoredOrders::new();
-    let mut rest = numbers;
-    while let Some(first) = rest.first() {
+    let mut remaining = numbers;
+    while let Some(first) = remaining.first() {
         let last = first.saturating_add(NUMBERS_AT_ONCE - 1);
         let chunk;
-        (chunk, rest) = rest.split_at(rest.partition_point(|number| *number <= last));
+        (chunk, remaining) =
+            remaining.split_at(remaining.partition_point(|number| *number <= last));
         let last = chunk.last().unwrap_or(first);
         let sql = format!(
             "SELECT o_id, o_c_id, o_ol_cnt FROM bmsql_oorder WHERE o_w_id = {warehouse} AND o_d_id = \
@@ -459,22 +462,22 @@ mod tests {
         let payment = LedgerPayment { cents: 500, ..LedgerPayment::default() };
         for entry in [order(), entry(LedgerWork::Payment(payment)), entry(LedgerWork::Delivery(10))]
         {
-            ledger.note(Step::Sent, &entry).unwrap();
-            ledger.note(Step::Acknowledged, &entry).unwrap();
+            ledger.record(Step::Sent, &entry).unwrap();
+            ledger.record(Step::Acknowledged, &entry).unwrap();
         }
         let exact = books_after(3_002, 500, 1, 8_991);
         assert_eq!(reconcile(&ledger, &before, &exact), Vec::<Message>::new());
-        let lost = books_after(3_001, 500, 1, 8_990);
-        let problems = reconcile(&ledger, &before, &lost);
+        let with_loss = books_after(3_001, 500, 1, 8_990);
+        let problems = reconcile(&ledger, &before, &with_loss);
         assert_eq!(
             problems,
             ["The orders of district 4 of warehouse 1 grew by 0, and 1 were acknowledged, 0 of \
               unknown outcome."]
         );
-        let more = books_after(3_003, 500, 1, 8_992);
-        assert_eq!(reconcile(&ledger, &before, &more).len(), 1);
-        ledger.note(Step::Sent, &order()).unwrap();
-        assert_eq!(reconcile(&ledger, &before, &more), Vec::<Message>::new());
+        let with_surplus = books_after(3_003, 500, 1, 8_992);
+        assert_eq!(reconcile(&ledger, &before, &with_surplus).len(), 1);
+        ledger.record(Step::Sent, &order()).unwrap();
+        assert_eq!(reconcile(&ledger, &before, &with_surplus), Vec::<Message>::new());
         let unpaid = books_after(3_002, 400, 0, 8_991);
         assert_eq!(reconcile(&ledger, &before, &unpaid).len(), 4, "district, rows, two sums");
         let undelivered = books_after(3_002, 500, 1, 9_001);

@@ -25,7 +25,7 @@ pub struct NuRand {
 impl NuRand {
     /// Draws a value in `low..=high`.
     #[inline]
-    pub fn draw(&self, rng: &mut Rng) -> u64 {
+    pub fn sample(&self, rng: &mut Rng) -> u64 {
         let mixed = rng.uniform(0, self.a) | rng.uniform(self.low, self.high);
         (mixed + self.c) % (self.high - self.low + 1) + self.low
     }
@@ -35,14 +35,15 @@ impl NuRand {
     pub fn probabilities(&self) -> Vec<f64> {
         let bits = 64 - (self.a | self.high).leading_zeros();
         let size = 1_usize << bits;
-        let mut left = vec![0.0; size];
-        left[..=self.a as usize].fill(1.0 / (self.a + 1) as f64);
-        let mut right = vec![0.0; size];
+        let mut a_weights = vec![0.0; size];
+        a_weights[..=self.a as usize].fill(1.0 / (self.a + 1) as f64);
+        let mut range_weights = vec![0.0; size];
         let values = self.high - self.low + 1;
-        right[self.low as usize..=self.high as usize].fill(1.0 / values as f64);
-        sum_over_subsets(&mut left, bits, |sum, part| sum + part);
-        sum_over_subsets(&mut right, bits, |sum, part| sum + part);
-        let mut mixed: Vec<f64> = left.iter().zip(&right).map(|(a, b)| a * b).collect();
+        range_weights[self.low as usize..=self.high as usize].fill(1.0 / values as f64);
+        sum_over_subsets(&mut a_weights, bits, |sum, part| sum + part);
+        sum_over_subsets(&mut range_weights, bits, |sum, part| sum + part);
+        let mut mixed: Vec<f64> =
+            a_weights.iter().zip(&range_weights).map(|(a, b)| a * b).collect();
         sum_over_subsets(&mut mixed, bits, |sum, part| sum - part);
         let mut probabilities = vec![0.0; values as usize];
         for (number, probability) in mixed.into_iter().enumerate() {
@@ -351,10 +352,10 @@ impl Timestamp {
         let (hour, minute, second, ms) = at.to_hms_milli();
         let mut text = *b"0000-00-00 00:00:00.000";
         let mut put = |at: usize, width: usize, value: u32| {
-            let mut rest = value;
+            let mut remaining = value;
             for place in (at..at + width).rev() {
-                text[place] = b'0' + (rest % 10) as u8;
-                rest /= 10;
+                text[place] = b'0' + (remaining % 10) as u8;
+                remaining /= 10;
             }
         };
         put(0, 4, year as u32);
@@ -389,11 +390,11 @@ mod tests {
             assert!((exact[value] - f64::from(count) / 256_000.0).abs() < 1e-12, "{value}");
         }
         let mut rng = Rng::new(1, "nurand", 0);
-        let mut drawn = vec![0.0; 1_000];
+        let mut counts = vec![0.0; 1_000];
         for _ in 0..1_000_000 {
-            drawn[distribution.draw(&mut rng) as usize] += 1.0;
+            counts[distribution.sample(&mut rng) as usize] += 1.0;
         }
-        let distance: f64 = drawn
+        let distance: f64 = counts
             .iter()
             .zip(&exact)
             .filter(|(_, p)| **p > 0.0)
@@ -411,8 +412,8 @@ mod tests {
         assert!((exact.iter().sum::<f64>() - 1.0).abs() < 1e-9);
         let mut rng = Rng::new(1, "nurand", 0);
         for _ in 0..100_000 {
-            assert!((1..=100_000).contains(&constants.item().draw(&mut rng)));
-            assert!((1..=3_000).contains(&constants.customer().draw(&mut rng)));
+            assert!((1..=100_000).contains(&constants.item().sample(&mut rng)));
+            assert!((1..=3_000).contains(&constants.customer().sample(&mut rng)));
         }
     }
 
@@ -447,18 +448,18 @@ mod tests {
         let mut text = Short::<50>::default();
         let mut lengths = [0; 51];
         let mut originals = 0;
-        let mut seen = [0_u32; 256];
+        let mut letters = [0_u32; 256];
         for _ in 0..20_000 {
             original_data(&mut text, &mut rng);
             lengths[text.get().len()] += 1;
             originals += u32::from(text.get().windows(8).any(|part| part == b"ORIGINAL"));
-            text.get().iter().for_each(|&letter| seen[usize::from(letter)] += 1);
+            text.get().iter().for_each(|&letter| letters[usize::from(letter)] += 1);
         }
         assert!(lengths[..26].iter().all(|&count| count == 0));
         // 800 expected at each length, deviation 28; 2,000 originals, deviation 42.
         assert!(lengths[26..].iter().all(|count| (630..970).contains(count)), "{lengths:?}");
         assert!((1_750..2_250).contains(&originals), "{originals}");
-        assert_eq!(seen.iter().filter(|&&count| count > 0).count(), 62);
+        assert_eq!(letters.iter().filter(|&&count| count > 0).count(), 62);
         let zip = zip(&mut rng);
         assert!(zip[..4].iter().all(u8::is_ascii_digit) && &zip[4..] == b"11111");
     }

@@ -49,7 +49,7 @@ fn over(kind: TpccTransaction, ended: Nanos) -> EndedTransaction {
 
 /// Allocations of 200 transactions of a kind, after some that let buffers grow. `ledger` is the path
 /// of a ledger, if one is to be kept.
-fn allocations_of(
+fn transaction_allocations(
     kind: TpccTransaction,
     profile: &Profile,
     dialect: Dialect,
@@ -95,7 +95,7 @@ fn no_transaction_allocates() {
     for profile in Profile::ALL {
         for dialect in [Dialect::Mysql, Dialect::Postgres, Dialect::Sqlite] {
             for kind in TpccTransaction::ALL {
-                let count = allocations_of(kind, profile, dialect, None);
+                let count = transaction_allocations(kind, profile, dialect, None);
                 assert_eq!(count, 0, "{kind:?} {} {dialect:?}", profile.name);
             }
         }
@@ -108,7 +108,12 @@ fn a_ledger_allocates_nothing_either() {
     let path = scratch.file("ledger");
 
     let profile = Profile { rollback_percent: 0, ..dyno_tpcc::profile::BMSQL_5_0 };
-    let count = allocations_of(TpccTransaction::NewOrder, &profile, Dialect::Postgres, Some(&path));
+    let count = transaction_allocations(
+        TpccTransaction::NewOrder,
+        &profile,
+        Dialect::Postgres,
+        Some(&path),
+    );
     assert_eq!(count, 0);
     assert_eq!(read(&path).unwrap().acknowledged(), 210);
     std::fs::remove_file(&path).unwrap();
@@ -125,8 +130,8 @@ fn terminals_allocate_nothing() {
     // Few sessions: jobs wait for sessions, and sessions for jobs.
     let staff = options.staff(Some(4));
     let tpcc = Tpcc::new(options, &loaded, Dialect::Mysql).unwrap();
-    let seen = Arc::new([const { AtomicU64::new(0) }; 3]);
-    let probe = Arc::clone(&seen);
+    let counters = Arc::new([const { AtomicU64::new(0) }; 3]);
+    let probe = Arc::clone(&counters);
     let driver = FakeDriver {
         dialect: Dialect::Mysql,
         round_trip: MILLISECOND,
@@ -151,7 +156,7 @@ fn terminals_allocate_nothing() {
     let result = drive_simulated(&tpcc, &driver, &spec, &Control::new(), &mut ()).unwrap();
     assert_eq!((result.ended, result.total.counts().failed), (dyno_engine::TrialEnd::Time, 0));
     assert!(result.total.kinds[5].counts.committed > 400, "deferred Deliveries");
-    let [_, before, after] = seen.each_ref().map(|count| count.load(Ordering::Relaxed));
+    let [_, before, after] = counters.each_ref().map(|count| count.load(Ordering::Relaxed));
     assert!(before > 0 && after > 0, "so many round trips were made");
     assert_eq!(after - before, 0);
 }

@@ -26,7 +26,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     match words.as_slice() {
         ["load", url, scale, sessions] => {
             let sessions = sessions.parse()?;
-            measured(url, &TpchLoadOptions { sessions, ..TpchLoadOptions::new(scale.parse()?) })
+            measure_load(url, &TpchLoadOptions { sessions, ..TpchLoadOptions::new(scale.parse()?) })
         }
         ["files", folder, scale, parts] => {
             let parts = parts.parse()?;
@@ -42,7 +42,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         }
         ["statements", step] => {
             let mut steps = TpchStep::ALL.into_iter();
-            let step = steps.find(|own| own.name() == *step).ok_or("there is no such step")?;
+            let step = steps.find(|known| known.name() == *step).ok_or("there is no such step")?;
             for sql in statements(step, Dialect::Postgres, &TpchLoadOptions::new(1.0)) {
                 println!("{}", sql.replace('\n', " "));
             }
@@ -52,7 +52,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     }
 }
 
-fn measured(url: &str, options: &TpchLoadOptions) -> Result<(), Box<dyn Error>> {
+fn measure_load(url: &str, options: &TpchLoadOptions) -> Result<(), Box<dyn Error>> {
     let target: TargetUrl = url.parse()?;
     let report = match target.dialect {
         Dialect::Mysql => load(&MysqlDriver::new(&target)?.admin(), options, &Unobserved),

@@ -48,18 +48,18 @@ impl Expected {
 /// # Panics
 /// When there is no such query.
 pub fn compare(query: u8, expected: &Expected, found: &AnswerTable) -> Vec<Message> {
-    let wanted = arranged(query, expected, found);
+    let required_rows = arranged(query, expected, found);
     let mut lines = Vec::new();
-    if wanted.len() != found.rows.len() {
-        lines.push(say!(rows_expected, n = wanted.len(), found = found.rows.len()));
+    if required_rows.len() != found.rows.len() {
+        lines.push(say!(rows_expected, n = required_rows.len(), found = found.rows.len()));
     }
-    let pairs = wanted.iter().zip(&found.rows).enumerate();
-    let mut different = pairs.filter(|(_, (want, row))| !want.is_met_by(query, row));
+    let pairs = required_rows.iter().zip(&found.rows).enumerate();
+    let mut different = pairs.filter(|(_, (required, row))| !required.matches(query, row));
     let listed = different.by_ref().take(MAX_SHOWN - lines.len());
-    lines.extend(listed.map(|(index, (want, row))| want.difference(query, index, row)));
-    let more = different.count();
-    if more > 0 {
-        lines.push(say!(more_differences, n = more));
+    lines.extend(listed.map(|(index, (required, row))| required.difference(query, index, row)));
+    let unlisted = different.count();
+    if unlisted > 0 {
+        lines.push(say!(more_differences, n = unlisted));
     }
     lines
 }
@@ -73,11 +73,11 @@ struct ExpectedRow<'a> {
 }
 
 impl ExpectedRow<'_> {
-    fn is_met_by(&self, query: u8, found: &Row) -> bool {
+    fn matches(&self, query: u8, found: &Row) -> bool {
         if self.is_one_of_many {
             return found.len() == self.row.len() && has_same_key(query, self.row, found);
         }
-        is_same(query, self.row, found)
+        rows_match(query, self.row, found)
     }
 
     /// Points in which a row differs, as a sentence.
@@ -113,7 +113,7 @@ fn arranged<'a>(query: u8, expected: &'a Expected, found: &'a AnswerTable) -> Ve
     let limit = queries::limit(query).unwrap_or(usize::MAX);
     let within = rows.len().min(limit);
     let is_cut = !expected.has_ties && rows.len() >= limit && !ambiguous_order(query).is_empty();
-    let mut wanted = Vec::with_capacity(within);
+    let mut arranged_rows = Vec::with_capacity(within);
     let mut begin = 0;
     while begin < within {
         let tied = |row: &&Row| has_same_key(query, &rows[begin], row);
@@ -121,11 +121,11 @@ fn arranged<'a>(query: u8, expected: &'a Expected, found: &'a AnswerTable) -> Ve
         let received = found.rows.iter().skip(begin);
         let group = permuted(query, &rows[begin..end], received);
         let is_one_of_many = is_cut && end == rows.len();
-        wanted.extend(group.into_iter().map(|row| ExpectedRow { row, is_one_of_many }));
+        arranged_rows.extend(group.into_iter().map(|row| ExpectedRow { row, is_one_of_many }));
         begin = end;
     }
-    wanted.truncate(within);
-    wanted
+    arranged_rows.truncate(within);
+    arranged_rows
 }
 
 /// Rows that tie, those that were received first and at the places where they were.
@@ -137,17 +137,17 @@ fn permuted<'a>(
     if tied.len() == 1 {
         return vec![&tied[0]];
     }
-    let mut left: Vec<&Row> = tied.iter().collect();
+    let mut unplaced: Vec<&Row> = tied.iter().collect();
     let mut places: Vec<Option<&Row>> = vec![None; tied.len()];
     for (place, row) in places.iter_mut().zip(received) {
-        let met = left.iter().position(|candidate| is_same(query, candidate, row));
-        *place = met.map(|at| left.remove(at));
+        let position = unplaced.iter().position(|candidate| rows_match(query, candidate, row));
+        *place = position.map(|at| unplaced.remove(at));
     }
-    let mut left = left.into_iter();
-    places.into_iter().filter_map(|place| place.or_else(|| left.next())).collect()
+    let mut unplaced = unplaced.into_iter();
+    places.into_iter().filter_map(|place| place.or_else(|| unplaced.next())).collect()
 }
 
-fn is_same(query: u8, expected: &Row, found: &Row) -> bool {
+fn rows_match(query: u8, expected: &Row, found: &Row) -> bool {
     let columns = columns(query);
     // A shorter row would hide its missing columns from the comparison.
     found.len() == columns.len()
@@ -159,9 +159,11 @@ fn is_same(query: u8, expected: &Row, found: &Row) -> bool {
 
 fn has_same_key(query: u8, a: &Row, b: &Row) -> bool {
     let key = ambiguous_order(query);
-    let value = |row: &Row, column: usize| row.get(column).cloned().flatten();
-    !key.is_empty()
-        && key.iter().all(|&column| ties(value(a, column).as_deref(), value(b, column).as_deref()))
+    !key.is_empty() && key.iter().all(|&column| ties(cell(a, column), cell(b, column)))
+}
+
+fn cell(row: &Row, column: usize) -> Option<&str> {
+    row.get(column)?.as_deref()
 }
 
 fn cell_text(value: &Option<String>) -> &str {
@@ -186,17 +188,17 @@ pub fn reference(query: u8, scale: f64) -> Option<Expected> {
     let title = format!("Q{query}: ");
     let mut lines = text.lines().skip_while(|line| !line.starts_with(&title));
     let count = lines.next()?.strip_prefix(&title)?.parse().ok()?;
-    let rows: Vec<Row> = lines.take(count).map(row).collect();
-    let source = match scale == 1.0 {
-        true => say!(reference_at_scale, scale = "1"),
-        false => say!(stored_answers_at_scale, scale = scale.to_string()),
+    let rows: Vec<Row> = lines.take(count).map(parse_row).collect();
+    let source = if scale == 1.0 {
+        say!(reference_at_scale, scale = "1")
+    } else {
+        say!(stored_answers_at_scale, scale = scale.to_string())
     };
     Some(Expected { table: AnswerTable::from(rows), source, has_ties: true })
 }
 
-fn row(line: &str) -> Row {
-    let value = |text: &str| (text.trim() != "\\N").then(|| text.trim_end().to_owned());
-    line.split('|').map(value).collect()
+fn parse_row(line: &str) -> Row {
+    line.split('|').map(|text| (text.trim() != "\\N").then(|| text.trim_end().to_owned())).collect()
 }
 
 /// The class of a column: how far a value may be from the right one.
@@ -255,7 +257,9 @@ impl Class {
         if self == Class::Text {
             return expected.trim_end() == found.trim_end();
         }
-        let (Some(expected), Some(found)) = (number(expected), number(found)) else { return false };
+        let (Some(expected), Some(found)) = (parse_number(expected), parse_number(found)) else {
+            return false;
+        };
         let distance = (expected - found).abs();
         match self {
             Class::Text => false,
@@ -264,7 +268,7 @@ impl Class {
             // Half a cent, because the reference is rounded.
             Class::Sum => distance <= 100.005,
             Class::Average => {
-                let (expected, found) = (hundredths(expected), hundredths(found));
+                let (expected, found) = (round_to_hundredths(expected), round_to_hundredths(found));
                 // In hundredths whole numbers: 0.99 v <= r <= 1.01 v without its own rounding.
                 (found - expected).abs() * 100.0 <= expected.abs()
             }
@@ -274,17 +278,17 @@ impl Class {
 
 /// Returns true if two values are the same to an `order by`: sums are exact to four decimals or nearly so.
 fn ties(a: Option<&str>, b: Option<&str>) -> bool {
-    match (a.and_then(number), b.and_then(number)) {
+    match (a.and_then(parse_number), b.and_then(parse_number)) {
         (Some(a), Some(b)) => (a - b).abs() < 0.000_05,
         _ => a.map(str::trim_end) == b.map(str::trim_end),
     }
 }
 
-fn number(text: &str) -> Option<f64> {
+fn parse_number(text: &str) -> Option<f64> {
     text.trim().parse().ok().filter(|number: &f64| number.is_finite())
 }
 
-fn hundredths(number: f64) -> f64 {
+fn round_to_hundredths(number: f64) -> f64 {
     (number * 100.0).round()
 }
 
@@ -307,12 +311,12 @@ mod tests {
         for query in (1..=22).filter(|query| *query != 11) {
             let text = answers_sf1::answer(i32::from(query)).expect("an answer");
             let rows = text.lines().filter(|line| !line.trim().is_empty()).skip(1);
-            let rows: Vec<Row> = rows.map(row).collect();
+            let rows: Vec<Row> = rows.map(parse_row).collect();
             let stored_rows = reference(query, 1.0).expect("an answer").table.rows;
             assert_eq!(stored_rows.len(), rows.len(), "query {query}");
             for (stored, row) in stored_rows.iter().zip(&rows) {
                 let is_equal = |(stored, cell): (&Option<String>, &Option<String>)| {
-                    let number = cell.as_deref().filter(|cell| number(cell).is_some());
+                    let number = cell.as_deref().filter(|cell| parse_number(cell).is_some());
                     stored.as_deref() == number.map(str::trim).or(cell.as_deref())
                 };
                 assert_eq!(stored.len(), row.len(), "query {query}: {stored:?}");

@@ -229,8 +229,12 @@ impl TpchFacts {
             latency.record((query.seconds * 1e9) as u64);
             statements.rows_read += query.rows;
         }
-        let queries = self.queries.iter().map(|own| (own.began_s + own.seconds, &own.outcome));
-        let refreshes = self.refreshes.iter().map(|own| (own.began_s + own.seconds, &own.outcome));
+        let queries =
+            self.queries.iter().map(|query| (query.began_s + query.seconds, &query.outcome));
+        let refreshes = self
+            .refreshes
+            .iter()
+            .map(|refresh| (refresh.began_s + refresh.seconds, &refresh.outcome));
         let mut counts = Counts::default();
         summary.window_s = 0.0;
         for (ended_s, outcome) in queries.chain(refreshes) {

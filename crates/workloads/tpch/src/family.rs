@@ -10,7 +10,7 @@ use crate::facts::{
     AnswerFacts, CacheFacts, LoadStep, QueryFacts, QueryOutcome, RefreshFacts, TpchFacts,
 };
 use crate::generate::row_count;
-use crate::load::{TpchLoadReport, destroy_of, load, needs};
+use crate::load::{TpchLoadReport, destroy_tables, load, needs};
 use crate::options::{Cache, OFFER, TpchSettings};
 use crate::paper::{ANSWERS, ROWS, answers_words};
 use crate::run::{RunOptions, TpchTest, TrialWatch, data, known_facts, run};
@@ -121,8 +121,8 @@ impl Family for TpchFamily {
         let driver = &database.primary_admin();
         let existing = ask(driver, async |session| state::tables(session).await)?;
         let tables = self.tables();
-        let is_there = tables.iter().any(|table| existing.contains(table));
-        Ok(all_or_none(is_there, tables))
+        let has_tables = tables.iter().any(|table| existing.contains(table));
+        Ok(all_or_none(has_tables, tables))
     }
 
     fn remove(
@@ -132,7 +132,7 @@ impl Family for TpchFamily {
         observer: &LoadProgress,
     ) -> Result<(), Failure> {
         let driver = &database.primary_admin();
-        destroy_of(driver, tables, false, observer).map(|_| ()).map_err(drop_failure)
+        destroy_tables(driver, tables, false, observer).map(|_| ()).map_err(drop_failure)
     }
 }
 
@@ -145,7 +145,7 @@ impl Trials for TpchFamily {
         {
             return Ok(TrialDone::Skipped(rule.none.clone()));
         }
-        trial(&self.options, database, job)
+        run_trial(&self.options, database, job)
     }
 }
 
@@ -163,25 +163,29 @@ impl TpchFamily {
             return say!(tables_complete, scale = self.options.load.scale.to_string());
         }
         let seconds = report.load.seconds.map(|seconds| format!("{seconds:.1}"));
-        let all = seconds.map(|seconds| say!(all_steps_took, seconds));
-        let parts: Vec<Message> = [report.rows.sentence()].into_iter().chain(all).collect();
+        let duration = seconds.map(|seconds| say!(all_steps_took, seconds));
+        let parts: Vec<Message> = [report.rows.sentence()].into_iter().chain(duration).collect();
         Message::joined(&parts, ", ", "，")
     }
 }
 
-fn trial(options: &TpchSettings, database: &Database, job: Job<'_>) -> Result<TrialDone, Failure> {
+fn run_trial(
+    options: &TpchSettings,
+    database: &Database,
+    job: Job<'_>,
+) -> Result<TrialDone, Failure> {
     let (planned, target, control) = (job.planned, &job.step.target, job.control);
     let degree = planned.degree.unwrap_or(0);
     let driver = database.primary_admin();
     let loaded = job.asks(|| {
         ask(&driver, async |session| data(session, &options.run).await.map_err(Failure::from))
     })?;
-    let cache = job.asks(|| bring(&database.admin(), target, &options.cache, control))?;
+    let cache = job.asks(|| prepare_cache(&database.admin(), target, &options.cache, control))?;
     let Some(cache) = cache else { return Ok(TrialDone::INTERRUPTED) };
     if control.is_stopped() {
         return Ok(TrialDone::INTERRUPTED);
     }
-    let asked = RunOptions {
+    let run_options = RunOptions {
         degree,
         parameters: options.parameters(planned.seed),
         answers: Some(job.folder("answers")),
@@ -189,12 +193,12 @@ fn trial(options: &TpchSettings, database: &Database, job: Job<'_>) -> Result<Tr
         cache,
         ..options.run.clone()
     };
-    let test = asked.test;
+    let test = run_options.test;
     let pass = Pass {
         identity: TrialIdentity {
             test: test.name().to_owned(),
             workers: test.streams(),
-            own: Some(FamilyFacts::new(&known_facts(&asked, driver.dialect(), loaded))),
+            own: Some(FamilyFacts::new(&known_facts(&run_options, driver.dialect(), loaded))),
             ..TrialIdentity::default()
         },
         loops: test.sessions(),
@@ -202,7 +206,7 @@ fn trial(options: &TpchSettings, database: &Database, job: Job<'_>) -> Result<Tr
         length: test.length(),
     };
     drive_pass(database, job, pass, |watch| {
-        let facts = run(&database.admin(), &asked, watch, &|| {
+        let facts = run(&database.admin(), &run_options, watch, &|| {
             control.is_stopped() || given_up().is_some()
         })?;
         // Counting rows is not part of what the trial cost the server.
@@ -213,7 +217,7 @@ fn trial(options: &TpchSettings, database: &Database, job: Job<'_>) -> Result<Tr
             rows_check(&driver, &facts, options.run.trusts_data)?
         };
         Ok(move |start: TrialStart| {
-            let mut measured = start.summary(status(&facts, test, control));
+            let mut measured = start.summary(trial_status(&facts, test, control));
             facts.set_totals(&mut measured);
             let checks = answers_check(&measured).into_iter().chain(rows).collect();
             let headline = Some(headline(&measured));
@@ -222,7 +226,7 @@ fn trial(options: &TpchSettings, database: &Database, job: Job<'_>) -> Result<Tr
     })
 }
 
-fn status(facts: &TpchFacts, test: TpchTest, control: &Control) -> TrialStatus {
+fn trial_status(facts: &TpchFacts, test: TpchTest, control: &Control) -> TrialStatus {
     let queries = facts.queries.iter().map(|query| (format!("Q{}", query.query), &query.outcome));
     let refreshes =
         facts.refreshes.iter().map(|refresh| (format!("RF{}", refresh.function), &refresh.outcome));
@@ -303,8 +307,8 @@ fn rows_check(
     facts: &TpchFacts,
     trusts_data: bool,
 ) -> Result<Option<DataCheck>, Failure> {
-    let is_answered = |query: &QueryFacts| query.outcome == QueryOutcome::Answered;
-    let is_known = facts.refreshes.is_empty() && facts.queries.iter().all(is_answered);
+    let is_known = facts.refreshes.is_empty()
+        && facts.queries.iter().all(|query| query.outcome == QueryOutcome::Answered);
     let rows_of_step =
         |step: &'_ LoadStep| Some((step.name.strip_prefix("load/")?.to_owned(), step.rows));
     let loaded: Vec<(String, u64)> = match &facts.load {
@@ -335,9 +339,10 @@ fn rows_check(
         }
         Ok::<_, DbError>(())
     })?;
-    let (verdict, evidence) = match differences.is_empty() {
-        true => (CheckVerdict::Passed, say!(rows_as_loaded)),
-        false => (CheckVerdict::Failed, Message::sentences(&differences)),
+    let (verdict, evidence) = if differences.is_empty() {
+        (CheckVerdict::Passed, say!(rows_as_loaded))
+    } else {
+        (CheckVerdict::Failed, Message::sentences(&differences))
     };
     Ok(Some(DataCheck { name: ROWS.to_owned(), verdict, evidence }))
 }
@@ -345,24 +350,24 @@ fn rows_check(
 /// The check of a trial's answers; `None` if it asked no queries.
 fn answers_check(summary: &TrialSummary) -> Option<DataCheck> {
     let facts = summary.own::<TpchFacts>()?;
-    let with = |wanted: CheckVerdict| {
+    let answers_with = |verdict: CheckVerdict| {
         let answers =
-            facts.queries.iter().filter_map(|own| Some((own.query, own.answer.as_ref()?)));
-        answers.filter(move |(_, answer)| answer.verdict == wanted)
+            facts.queries.iter().filter_map(|query| Some((query.query, query.answer.as_ref()?)));
+        answers.filter(move |(_, answer)| answer.verdict == verdict)
     };
     let differs = |(query, answer): (u8, &AnswerFacts)| {
         let (query, differences) = (format!("Q{query}"), Message::sentences(&answer.differences));
         say!(answer_differs, query, against = &answer.against, differences)
     };
-    let right = with(CheckVerdict::Passed).count();
-    let wrong: Vec<Message> = with(CheckVerdict::Failed).map(differs).collect();
+    let right = answers_with(CheckVerdict::Passed).count();
+    let wrong: Vec<Message> = answers_with(CheckVerdict::Failed).map(differs).collect();
     let (executed, compared) = (facts.queries.len(), right + wrong.len());
     let share = match executed - compared {
         0 => say!(answers_right, right, compared),
         others => say!(answers_right_of_some, right, compared, others),
     };
     let (verdict, evidence) = match (compared, wrong.is_empty()) {
-        (0, _) => (CheckVerdict::NotMade, unknown(facts, &summary.status)),
+        (0, _) => (CheckVerdict::NotMade, not_compared_reason(facts, &summary.status)),
         (_, true) => (CheckVerdict::Passed, share),
         (_, false) => {
             let sentences: Vec<Message> = [share].into_iter().chain(wrong).collect();
@@ -373,7 +378,7 @@ fn answers_check(summary: &TrialSummary) -> Option<DataCheck> {
 }
 
 /// Reason why nothing was compared.
-fn unknown(facts: &TpchFacts, status: &TrialStatus) -> Message {
+fn not_compared_reason(facts: &TpchFacts, status: &TrialStatus) -> Message {
     if facts.queries.iter().all(|query| query.outcome != QueryOutcome::Answered) {
         return match status {
             TrialStatus::Interrupted => say!(answers_interrupted),
@@ -381,9 +386,10 @@ fn unknown(facts: &TpchFacts, status: &TrialStatus) -> Message {
         };
     }
     let was_refreshed = facts.load.as_ref().is_some_and(|load| load.refresh_pairs > 0);
-    match was_refreshed || !facts.refreshes.is_empty() {
-        true => say!(answers_unknown_after_refresh),
-        false => say!(answers_unknown),
+    if was_refreshed || !facts.refreshes.is_empty() {
+        say!(answers_unknown_after_refresh)
+    } else {
+        say!(answers_unknown)
     }
 }
 
@@ -400,11 +406,12 @@ fn answers_lines(data: &RunData) -> String {
             groups.entry(group).or_default().push(facts);
         }
     }
-    let is_alone = groups.len() == 1;
+    let is_single_group = groups.len() == 1;
     let lines = groups.iter().map(|((experiment, target), trials)| {
-        let whose = if is_alone { String::new() } else { format!(" of {experiment} on {target}") };
+        let scope =
+            if is_single_group { String::new() } else { format!(" of {experiment} on {target}") };
         let text: String = trials.iter().map(|facts| differences(facts)).collect();
-        text + &format!("answers{whose}: {}\n", answers_words(trials.iter().copied()))
+        text + &format!("answers{scope}: {}\n", answers_words(trials.iter().copied()))
     });
     lines.collect()
 }
@@ -425,13 +432,13 @@ fn differences(facts: &TpchFacts) -> String {
 }
 
 /// Brings the caches into the state that is requested; `None` when the user has stopped it.
-fn bring(
+fn prepare_cache(
     driver: &AdminDriver<'_>,
     target: &str,
     cache: &Cache,
     control: &Control,
 ) -> Result<Option<CacheFacts>, Failure> {
-    let brought = block_on(async {
+    let outcome = block_on(async {
         match cache {
             Cache::AsFound => Ok(Some(as_found())),
             Cache::Warm => {
@@ -445,12 +452,12 @@ fn bring(
             Cache::Cold(text) => {
                 let (told, does, key) = (&[], "empties the caches".into(), "cold_command");
                 let command = ShellCommand { target, told, text, does, key, limit: None };
-                let took = run_command(driver, &command, control).await?;
-                Ok(took.map(|took| emptied(text, took.ended_s, took.back_s)))
+                let timing = run_command(driver, &command, control).await?;
+                Ok(timing.map(|timing| emptied(text, timing.ended_s, timing.back_s)))
             }
         }
     });
-    brought.map_err(|error| Failure::new(format!("No event loop: {error}.")))?
+    outcome.map_err(|error| Failure::new(format!("No event loop: {error}.")))?
 }
 
 #[cfg(test)]
@@ -494,14 +501,14 @@ mod tests {
     #[test]
     fn a_trial_without_an_answer_is_not_said_to_lack_a_reference() {
         let mut facts = pass(0, |_| None);
-        let unknown = |facts: &TpchFacts, status: TrialStatus| unknown(facts, &status).to_string();
+        let reason = |facts: &TpchFacts, status| not_compared_reason(facts, &status).to_string();
         let no_reference = "There are no reference answers to compare with.";
-        assert_eq!(unknown(&facts, TrialStatus::Interrupted), no_reference);
+        assert_eq!(reason(&facts, TrialStatus::Interrupted), no_reference);
         facts.queries.truncate(1);
         facts.queries[0].outcome = QueryOutcome::Interrupted;
         let interrupted = "The trial was interrupted before a query was answered.";
-        assert_eq!(unknown(&facts, TrialStatus::Interrupted), interrupted);
+        assert_eq!(reason(&facts, TrialStatus::Interrupted), interrupted);
         facts.queries[0].outcome = QueryOutcome::TimedOut;
-        assert_eq!(unknown(&facts, TrialStatus::Complete), "No query was answered.");
+        assert_eq!(reason(&facts, TrialStatus::Complete), "No query was answered.");
     }
 }

@@ -73,11 +73,11 @@ fn add_power(metrics: &mut TpchMetrics, scale: f64, times: &[f64], refreshes: &[
         return;
     }
     let longest = times.iter().copied().fold(0.0, f64::max);
-    let least = longest / LARGEST_RATIO;
-    let raised = times.iter().filter(|time| **time < least).count();
-    let mut all: Vec<f64> = times.iter().map(|time| time.max(least)).collect();
-    all.extend([first.seconds, second.seconds]);
-    let mean = geometric_mean(&all);
+    let floor_s = longest / LARGEST_RATIO;
+    let raised = times.iter().filter(|time| **time < floor_s).count();
+    let mut timings: Vec<f64> = times.iter().map(|time| time.max(floor_s)).collect();
+    timings.extend([first.seconds, second.seconds]);
+    let mean = geometric_mean(&timings);
     let power = 3600.0 * scale / mean;
     metrics.power = Some(power);
     metrics.formulas.push(say!(
@@ -87,14 +87,18 @@ fn add_power(metrics: &mut TpchMetrics, scale: f64, times: &[f64], refreshes: &[
         power = format!("{power:.1}")
     ));
     if raised > 0 {
-        metrics.formulas.push(say!(short_times_raised, n = raised, least = format!("{least:.4}")));
+        metrics.formulas.push(say!(
+            short_times_raised,
+            n = raised,
+            least = format!("{floor_s:.4}")
+        ));
     }
 }
 
 /// The metrics of the run with the lowest composite (clause 5.4.3: square root of power times throughput, both measured
 /// on the same load), from those of power and throughput tests in turn; `None` if a run has no composite.
-pub(crate) fn lowest_run(all: &[TpchMetrics]) -> Option<TpchMetrics> {
-    let (runs, _) = all.as_chunks::<2>();
+pub(crate) fn lowest_run(results: &[TpchMetrics]) -> Option<TpchMetrics> {
+    let (runs, _) = results.as_chunks::<2>();
     let composite = |[first, second]: &[TpchMetrics; 2]| {
         // Only a bound is known of a query that was given up.
         let power = first.power.filter(|_| first.penalized.is_empty())?;
@@ -102,21 +106,22 @@ pub(crate) fn lowest_run(all: &[TpchMetrics]) -> Option<TpchMetrics> {
     };
     let composites: Option<Vec<(f64, f64, f64)>> = runs.iter().map(composite).collect();
     let composites = composites?;
-    let least = (0..runs.len()).min_by(|a, b| composites[*a].2.total_cmp(&composites[*b].2))?;
+    let lowest = (0..runs.len()).min_by(|a, b| composites[*a].2.total_cmp(&composites[*b].2))?;
     let mut formulas = Vec::new();
     for (number, (run, (power, throughput, qphh))) in (1_u32..).zip(runs.iter().zip(&composites)) {
-        let [power, throughput, qphh] = [power, throughput, qphh].map(|one| format!("{one:.1}"));
+        let [power, throughput, qphh] =
+            [power, throughput, qphh].map(|figure| format!("{figure:.1}"));
         let composite = say!(qphh, power, throughput, qphh);
-        let own = run.iter().flat_map(|one| one.formulas.clone()).chain([composite]);
-        formulas.extend(own.map(|formula| say!(of_run, run = number, formula)));
+        let run_formulas = run.iter().flat_map(|test| test.formulas.clone()).chain([composite]);
+        formulas.extend(run_formulas.map(|formula| say!(of_run, run = number, formula)));
     }
-    formulas.push(say!(lower_run_counts, run = least + 1, runs = runs.len()));
-    let penalized: BTreeSet<u8> = all.iter().flat_map(|one| one.penalized.clone()).collect();
-    let [power, throughput] = &runs[least];
+    formulas.push(say!(lower_run_counts, run = lowest + 1, runs = runs.len()));
+    let penalized: BTreeSet<u8> = results.iter().flat_map(|test| test.penalized.clone()).collect();
+    let [power, throughput] = &runs[lowest];
     Some(TpchMetrics {
         geometric_mean_s: power.geometric_mean_s,
         power: power.power,
-        qphh: Some(composites[least].2),
+        qphh: Some(composites[lowest].2),
         formulas,
         penalized: penalized.into_iter().collect(),
         ..throughput.clone()
@@ -141,77 +146,77 @@ mod tests {
     use dyno_facts::Message;
 
     fn queries(seconds: impl Fn(u8) -> f64) -> Vec<QueryFacts> {
-        let one = |query| QueryFacts { query, seconds: seconds(query), ..QueryFacts::default() };
-        (1..=22).map(one).collect()
+        (1..=22)
+            .map(|query| QueryFacts { query, seconds: seconds(query), ..<_>::default() })
+            .collect()
     }
 
     fn pair(seconds: f64) -> Vec<RefreshFacts> {
-        let one = |function| RefreshFacts { function, seconds, ..RefreshFacts::default() };
-        vec![one(1), one(2)]
+        [1, 2].map(|function| RefreshFacts { function, seconds, ..<_>::default() }).to_vec()
     }
 
-    fn near(found: f64, expected: f64) {
+    fn assert_near(found: f64, expected: f64) {
         assert!((found / expected - 1.0).abs() < 1e-9, "{found} instead of {expected}");
     }
 
     #[test]
     fn power_is_the_24th_root_and_raises_what_is_too_short() {
         let even = metrics(10.0, None, &queries(|_| 2.0), &pair(2.0)).unwrap();
-        near(even.total_s, 44.0);
-        near(even.geometric_mean_s, 2.0);
-        near(even.power.unwrap(), 18_000.0);
+        assert_near(even.total_s, 44.0);
+        assert_near(even.geometric_mean_s, 2.0);
+        assert_near(even.power.unwrap(), 18_000.0);
         assert_eq!(even.throughput, None);
 
         // One query of 4000 s raises 21 of 1 s to 4 s; refresh functions are not raised.
         let uneven = queries(|query| if query == 7 { 4000.0 } else { 1.0 });
         let uneven = metrics(1.0, None, &uneven, &pair(1.0)).unwrap();
         let mean = (4000.0 * 4f64.powi(21)).powf(1.0 / 24.0);
-        near(uneven.power.unwrap(), 3600.0 / mean);
-        near(uneven.geometric_mean_s, 4000f64.powf(1.0 / 22.0));
+        assert_near(uneven.power.unwrap(), 3600.0 / mean);
+        assert_near(uneven.geometric_mean_s, 4000f64.powf(1.0 / 22.0));
         assert!(uneven.formulas.iter().any(|line| line.to_string().starts_with("21 times below")));
     }
 
     #[test]
     fn throughput_counts_the_streams() {
-        let mut two = queries(|_| 1.0);
-        two.extend(queries(|_| 3.0));
+        let mut two_streams = queries(|_| 1.0);
+        two_streams.extend(queries(|_| 3.0));
         let timed = Some((2, 100.0));
-        let found = metrics(1.0, timed, &two, &pair(1.0)).unwrap();
-        near(found.throughput.unwrap(), 1584.0);
-        near(found.total_s, 100.0);
-        near(found.geometric_mean_s, 3f64.sqrt());
-        assert_eq!(found.power, None);
+        let throughput_test = metrics(1.0, timed, &two_streams, &pair(1.0)).unwrap();
+        assert_near(throughput_test.throughput.unwrap(), 1584.0);
+        assert_near(throughput_test.total_s, 100.0);
+        assert_near(throughput_test.geometric_mean_s, 3f64.sqrt());
+        assert_eq!(throughput_test.power, None);
         // What stands in the equation gives the figure that it gives.
         let timed = Some((2, 0.348_326));
-        let short = metrics(0.01, timed, &two, &pair(1.0)).unwrap();
+        let short = metrics(0.01, timed, &two_streams, &pair(1.0)).unwrap();
         let is_exact = |line: &Message| line.to_string().contains(" 0.01 / 0.348326");
         assert!(short.formulas.iter().any(is_exact), "{:?}", short.formulas);
     }
 
     #[test]
     fn nothing_is_computed_of_fewer_queries_and_penalties_are_named() {
-        let whole = queries(|_| 1.0);
-        assert_eq!(metrics(1.0, None, &whole[1..], &[]), None);
-        let without = metrics(1.0, None, &whole, &[]).unwrap();
+        let full_pass = queries(|_| 1.0);
+        assert_eq!(metrics(1.0, None, &full_pass[1..], &[]), None);
+        let without = metrics(1.0, None, &full_pass, &[]).unwrap();
         assert_eq!((without.power, without.penalized), (None, vec![]));
         for outcome in [QueryOutcome::Failed("no".to_owned()), QueryOutcome::Interrupted] {
-            let mut broken = whole.clone();
+            let mut broken = full_pass.clone();
             broken[4].outcome = outcome.clone();
             assert_eq!(metrics(1.0, None, &broken, &[]), None);
             let mut pair = pair(1.0);
             pair[1].outcome = outcome;
-            assert_eq!(metrics(1.0, None, &whole, &pair), None);
+            assert_eq!(metrics(1.0, None, &full_pass, &pair), None);
         }
-        let mut slow = whole;
+        let mut slow = full_pass;
         slow[8].outcome = QueryOutcome::TimedOut;
         slow[8].seconds = 60.0;
         let slow = metrics(1.0, None, &slow, &[]).unwrap();
         assert_eq!(slow.penalized, [9]);
-        near(slow.total_s, 81.0);
+        assert_near(slow.total_s, 81.0);
         assert!(slow.formulas.last().unwrap().to_string().starts_with("Q9 did not end"));
     }
 
-    fn run_of(power: f64, throughput: f64) -> [TpchMetrics; 2] {
+    fn run_metrics(power: f64, throughput: f64) -> [TpchMetrics; 2] {
         let first = TpchMetrics {
             power: Some(power),
             geometric_mean_s: 1.0 / power,
@@ -226,21 +231,21 @@ mod tests {
     #[test]
     fn the_run_with_the_lower_composite_counts_whole() {
         // The higher power belongs to the lower run.
-        let all = [run_of(4.0, 100.0), run_of(25.0, 9.0)].concat();
-        let found = lowest_run(&all).expect("both are whole");
+        let runs = [run_metrics(4.0, 100.0), run_metrics(25.0, 9.0)].concat();
+        let lowest = lowest_run(&runs).expect("both are whole");
         assert_eq!(
-            (found.power, found.throughput, found.qphh),
+            (lowest.power, lowest.throughput, lowest.qphh),
             (Some(25.0), Some(9.0), Some(15.0))
         );
-        assert_eq!((found.total_s, found.geometric_mean_s), (9.0, 0.04));
-        let told: Vec<String> = found.formulas.iter().map(ToString::to_string).collect();
-        assert_eq!((told[0].as_str(), told[2].as_str()), ("Run 1: power", "Run 2: power"));
-        assert!(told[4].starts_with("Run 2 of 2 counts"), "{told:?}");
+        assert_eq!((lowest.total_s, lowest.geometric_mean_s), (9.0, 0.04));
+        let lines: Vec<String> = lowest.formulas.iter().map(ToString::to_string).collect();
+        assert_eq!((lines[0].as_str(), lines[2].as_str()), ("Run 1: power", "Run 2: power"));
+        assert!(lines[4].starts_with("Run 2 of 2 counts"), "{lines:?}");
 
-        let mut given_up = all.clone();
+        let mut given_up = runs.clone();
         given_up[0].penalized = vec![9];
         assert_eq!(lowest_run(&given_up), None, "of its power only a bound is known");
-        let mut gap = all;
+        let mut gap = runs;
         gap[1].throughput = None;
         assert_eq!(lowest_run(&gap), None, "of one run only nothing can be the lower");
         assert_eq!(lowest_run(&[]), None);

@@ -57,7 +57,7 @@ pub const OPTIONS: &[OptionRow<TpchSettings>] = &[
     Row::new(
         "scale",
         "1",
-        OptionValues::Text("a number above 0", |o, value| scale(value).map(|n| (o.run.scale, o.load.scale) = (n, n))),
+        OptionValues::Text("a number above 0", |o, value| parse_scale(value).map(|n| (o.run.scale, o.load.scale) = (n, n))),
         "scale factor: 1 is about a gigabyte and 8.7 million rows; fractions are allowed",
     ),
     Row::new(
@@ -98,7 +98,7 @@ pub const OPTIONS: &[OptionRow<TpchSettings>] = &[
         "parameters",
         "default",
         OptionValues::Text("default, seed or a whole number from 1 to 2147483646", |o, value| {
-            values(value).map(|v| o.values = v)
+            parse_parameter_choice(value).map(|v| o.values = v)
         }),
         "values in the queries: `default` is qgen's `-d`, `seed` draws them anew for each repeat (the same for all \
          degrees and targets of it), a number is qgen's `-r`",
@@ -148,7 +148,7 @@ pub const OPTIONS: &[OptionRow<TpchSettings>] = &[
     Row::new(
         "degree_rule",
         "",
-        OptionValues::Text("the name of a rule", |o, name| rule(name).map(|r| o.run.rule = Some(r))),
+        OptionValues::Text("the name of a rule", |o, name| parse_rule(name).map(|r| o.run.rule = Some(r))),
         "how the degree is set, by the name of a product; without it as the server says what it is",
     )
     .for_tests(QUERIES),
@@ -277,7 +277,7 @@ impl TpchSettings {
         // The papers warm before they measure; clause 5.3.1.4 forbids it in the tests of the
         // specification.
         let usual = if self.run.test == TpchTest::Queries { "warm" } else { "as-is" };
-        self.cache = cache(self.cache_state.unwrap_or(usual), self.cold_command.take())?;
+        self.cache = parse_cache(self.cache_state.unwrap_or(usual), self.cold_command.take())?;
         if self.degree_set.is_empty() && self.degree_off.is_empty() {
             return Ok(());
         }
@@ -285,14 +285,15 @@ impl TpchSettings {
             let message = "Both `degree_rule` and a rule of the suite's own are given.";
             return Err(OptionError::experiment(message, "Leave out one of them."));
         }
-        let own = DegreeRule::own(mem::take(&mut self.degree_set), mem::take(&mut self.degree_off));
+        let custom_rule =
+            DegreeRule::own(mem::take(&mut self.degree_set), mem::take(&mut self.degree_off));
         let hint = "Write `degree_set = [\"SET name = {degree}\"]`.";
-        self.run.rule = Some(own.map_err(|wrong| OptionError::experiment(wrong, hint))?);
+        self.run.rule = Some(custom_rule.map_err(|wrong| OptionError::experiment(wrong, hint))?);
         Ok(())
     }
 }
 
-fn scale(value: &str) -> Result<f64, String> {
+fn parse_scale(value: &str) -> Result<f64, String> {
     let number: f64 = value.parse().map_err(|_| "a number above 0".to_owned())?;
     check_scale(number).map(|()| number).map_err(|error| {
         let hint = error.hint().unwrap_or_default();
@@ -300,7 +301,7 @@ fn scale(value: &str) -> Result<f64, String> {
     })
 }
 
-fn values(value: &str) -> Result<Option<ParameterChoice>, String> {
+fn parse_parameter_choice(value: &str) -> Result<Option<ParameterChoice>, String> {
     match value {
         "default" => Ok(Some(ParameterChoice::Default)),
         "seed" => Ok(None),
@@ -311,7 +312,7 @@ fn values(value: &str) -> Result<Option<ParameterChoice>, String> {
     }
 }
 
-fn rule(name: &str) -> Result<DegreeRule, String> {
+fn parse_rule(name: &str) -> Result<DegreeRule, String> {
     let rules = rules();
     let names = || rules.iter().map(|rule| rule.name.as_str());
     match rules.iter().find(|rule| rule.name == name) {
@@ -323,7 +324,7 @@ fn rule(name: &str) -> Result<DegreeRule, String> {
     }
 }
 
-fn cache(state: &str, cold_command: Option<String>) -> Result<Cache, OptionError> {
+fn parse_cache(state: &str, cold_command: Option<String>) -> Result<Cache, OptionError> {
     match (state, cold_command) {
         ("cold", Some(command)) => Ok(Cache::Cold(command)),
         ("cold", None) => Err(OptionError::experiment(
@@ -346,17 +347,14 @@ mod tests {
     #[test]
     fn the_table_takes_what_it_says() {
         dyno_core::options::check_table(OPTIONS, TpchSettings::new);
-        let given =
+        let options =
             [("cache", "cold"), ("cold_command", "true"), ("degree_set.1", "SET x = {degree}")];
-        let settings = TpchSettings::read("power", given).expect("good options");
+        let settings = TpchSettings::read("power", options).expect("good options");
         assert_eq!(settings.run.test, TpchTest::Power { refresh: true });
         assert_eq!(settings.cache, Cache::Cold("true".to_owned()));
         assert!(settings.run.rule.is_some());
-        let refused = TpchSettings::read("queries", [("streams", "2")]).expect_err("no streams");
-        assert_eq!(
-            refused.hint.as_deref(),
-            Some("It is an option of `throughput`, `performance`.")
-        );
+        let error = TpchSettings::read("queries", [("streams", "2")]).expect_err("no streams");
+        assert_eq!(error.hint.as_deref(), Some("It is an option of `throughput`, `performance`."));
     }
 
     #[test]
@@ -364,8 +362,8 @@ mod tests {
         let settings = TpchSettings::read("power", [("timeout_s", "0.01")]).expect("a bound");
         assert_eq!(settings.run.timeout_s, Some(0.01));
         for bound in ["0.009", "0", "-1", "NaN", "2592001"] {
-            let refused = TpchSettings::read("power", [("timeout_s", bound)]);
-            assert!(refused.is_err_and(|error| error.message.contains("0.01")), "{bound}");
+            let result = TpchSettings::read("power", [("timeout_s", bound)]);
+            assert!(result.is_err_and(|error| error.message.contains("0.01")), "{bound}");
         }
     }
 }

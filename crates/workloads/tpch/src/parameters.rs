@@ -34,7 +34,7 @@ pub fn seed_is_usable(seed: u64) -> bool {
 pub fn parameters(query: u8, scale: f64, choice: ParameterChoice) -> Vec<String> {
     match choice {
         ParameterChoice::Default => defaults(query, scale),
-        ParameterChoice::Seed(seed) => drawn(query, scale, seed),
+        ParameterChoice::Seed(seed) => draw_parameters(query, scale, seed),
     }
 }
 
@@ -63,7 +63,7 @@ const SUBJECTS: [&str; 4] = ["packages", "requests", "accounts", "deposits"];
 
 /// The values of query `query` by this seed: each query has its own stream, so that they do not
 /// depend on the order of execution.
-fn drawn(query: u8, scale: f64, seed: u64) -> Vec<String> {
+fn draw_parameters(query: u8, scale: f64, seed: u64) -> Vec<String> {
     let mut draw = Draw {
         stream: Stream::after(seed, u64::from(query)),
         lists: Distributions::static_default(),
@@ -197,14 +197,14 @@ impl Stream {
     }
 
     #[inline]
-    pub(crate) fn draw(&mut self) -> u64 {
+    pub(crate) fn next_number(&mut self) -> u64 {
         self.0 = self.0 * MULTIPLIER % MODULUS;
         self.0
     }
 
     /// A number from `low` to `high`. In doubles, as qgen draws it.
     pub(crate) fn uniform(&mut self, low: i64, high: i64) -> i64 {
-        let share = self.draw() as f64 / MODULUS as f64;
+        let share = self.next_number() as f64 / MODULUS as f64;
         low + (share * (high - low + 1) as f64) as i64
     }
 
@@ -263,23 +263,23 @@ mod tests {
 
     #[test]
     fn a_seed_draws_what_qgen_draws() {
-        let found: String = (1..=22)
+        let actual: String = (1..=22)
             .map(|query| {
                 let values = parameters(query, 1.0, ParameterChoice::Seed(101_000_000));
                 format!("{query}\t{}\n", values.join("\t"))
             })
             .collect();
-        assert_eq!(found, GOLDEN);
+        assert_eq!(actual, GOLDEN);
     }
 
     #[test]
     fn other_seeds_draw_other_values_of_the_same_form() {
         for query in 1..=22 {
             let default = parameters(query, 1.0, ParameterChoice::Default);
-            let drawn: Vec<_> =
+            let samples: Vec<_> =
                 (1..200).map(|seed| parameters(query, 1.0, ParameterChoice::Seed(seed))).collect();
-            assert!(drawn.iter().all(|values| values.len() == default.len()), "query {query}");
-            assert!(drawn.iter().any(|values| *values != drawn[0]), "query {query}");
+            assert!(samples.iter().all(|values| values.len() == default.len()), "query {query}");
+            assert!(samples.iter().any(|values| *values != samples[0]), "query {query}");
         }
     }
 
@@ -317,9 +317,9 @@ mod tests {
     #[test]
     fn the_numbers_are_those_of_the_minimal_standard_generator() {
         // Park and Miller: after 10,000 draws from 1 the number is 1043618065.
-        let mut drawn = Stream::after(1, 0);
-        let last = (0..10_000).map(|_| drawn.draw()).last();
+        let mut stream = Stream::after(1, 0);
+        let last = (0..10_000).map(|_| stream.next_number()).last();
         assert_eq!(last, Some(1_043_618_065));
-        assert_eq!(Stream::after(1, 9_999).draw(), 1_043_618_065);
+        assert_eq!(Stream::after(1, 9_999).next_number(), 1_043_618_065);
     }
 }

@@ -16,13 +16,13 @@ const NAMING: [&str; 9] = [
 /// next, or from one number of workers to another.
 const SHAPELESS: [&str; 5] = ["Workers", "Settings", "Planning", "JIT", "query_optimization"];
 
-pub(crate) fn text(form: PlanForm, answer: &AnswerTable) -> String {
+pub(crate) fn render(form: PlanForm, answer: &AnswerTable) -> String {
     let cell = |cell: &Option<String>| cell.clone().unwrap_or_default();
     let mut depths: Vec<(String, usize)> = Vec::new();
     let lines = answer.rows.iter().map(|row| match (form, row.as_slice()) {
         (PlanForm::Parents, [id, parent, .., detail]) => {
-            let of_parent = depths.iter().find(|(known, _)| *known == cell(parent));
-            let depth = of_parent.map_or(0, |(_, depth)| depth + 1);
+            let parent_depth = depths.iter().find(|(known, _)| *known == cell(parent));
+            let depth = parent_depth.map_or(0, |(_, depth)| depth + 1);
             depths.push((cell(id), depth));
             format!("{}{}", "  ".repeat(depth), cell(detail))
         }
@@ -37,10 +37,10 @@ pub(crate) fn text(form: PlanForm, answer: &AnswerTable) -> String {
 
 /// `json` or `txt`.
 pub(crate) fn extension(text: &str) -> &'static str {
-    if json(text).is_some() { "json" } else { "txt" }
+    if parse_json(text).is_some() { "json" } else { "txt" }
 }
 
-fn json(text: &str) -> Option<Value> {
+fn parse_json(text: &str) -> Option<Value> {
     serde_json::from_str(text).ok().filter(|value: &Value| value.is_object() || value.is_array())
 }
 
@@ -48,7 +48,7 @@ fn json(text: &str) -> Option<Value> {
 /// it looks for: 16 hexadecimal digits.
 pub(crate) fn shape(text: &str) -> String {
     let mut shape = String::new();
-    match json(text) {
+    match parse_json(text) {
         Some(value) => add_json(&value, &mut shape),
         None => text.lines().for_each(|line| add_line(line, &mut shape)),
     }
@@ -149,7 +149,7 @@ mod tests {
             row(["7", "3", "0", "SCAN lineitem"]),
             row(["9", "0", "0", "SCAN s"]),
         ];
-        let text = text(PlanForm::Parents, &AnswerTable::from(rows));
+        let text = render(PlanForm::Parents, &AnswerTable::from(rows));
         assert_eq!(text, "CO-ROUTINE r\n  SCAN lineitem\nSCAN s\n");
     }
 }

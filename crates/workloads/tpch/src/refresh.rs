@@ -32,19 +32,19 @@ pub struct RefreshPosition {
 
 impl RefreshPosition {
     /// The first function of a pair, nothing of it done.
-    pub fn start_of(pair: u32) -> RefreshPosition {
+    pub fn first_of_pair(pair: u32) -> RefreshPosition {
         RefreshPosition { pair, function: 1, orders: 0 }
     }
 
     /// Returns true if the database is between two pairs.
     pub fn is_whole(self) -> bool {
-        self == RefreshPosition::start_of(self.pair)
+        self == RefreshPosition::first_of_pair(self.pair)
     }
 
     fn next(self) -> RefreshPosition {
         match self.function {
             1 => RefreshPosition { function: 2, orders: 0, ..self },
-            _ => RefreshPosition::start_of(self.pair + 1),
+            _ => RefreshPosition::first_of_pair(self.pair + 1),
         }
     }
 }
@@ -54,7 +54,7 @@ pub async fn position(
     session: &mut AdminSession<'_>,
     pairs: u32,
 ) -> Result<RefreshPosition, DbError> {
-    Ok(fact(session, POSITION).await?.unwrap_or(RefreshPosition::start_of(pairs + 1)))
+    Ok(fact(session, POSITION).await?.unwrap_or(RefreshPosition::first_of_pair(pairs + 1)))
 }
 
 /// Executes the function at a position to its end and returns the rows that it inserted or deleted.
@@ -75,7 +75,7 @@ pub async fn execute(
         let begin = begin(session.dialect());
         session.query(begin, &mut Discard).await?;
         if at.orders < upto {
-            rows += change(session, scale, function, at.orders..upto).await?;
+            rows += apply_orders(session, scale, function, at.orders..upto).await?;
         }
         set_fact(session, POSITION, &after).await?;
         if after.is_whole() {
@@ -90,21 +90,22 @@ pub async fn execute(
 }
 
 /// Inserts or deletes some of the orders of a function, with their lines.
-async fn change(
+async fn apply_orders(
     session: &mut AdminSession<'_>,
     scale: f64,
     RefreshPosition { pair, function, .. }: RefreshPosition,
     range: std::ops::Range<u64>,
 ) -> Result<u64, DbError> {
-    let wanted = range.end - range.start;
+    let expected_orders = range.end - range.start;
     let statements = match function {
         1 => [SchemaTable::Lineitem, SchemaTable::Orders].map(|table| {
             let mut rows = refresh::inserted(table, scale, pair, range.clone());
-            insertion(session.dialect(), table, &mut rows)
+            insert_statement(session.dialect(), table, &mut rows)
         }),
         _ => {
             let keys = refresh::deleted_keys(scale, pair).skip(range.start as usize);
-            let keys: Vec<String> = keys.take(wanted as usize).map(|key| key.to_string()).collect();
+            let keys: Vec<String> =
+                keys.take(expected_orders as usize).map(|key| key.to_string()).collect();
             let keys = keys.join(",");
             [
                 format!("delete from lineitem where l_orderkey in ({keys})"),
@@ -118,24 +119,29 @@ async fn change(
         affected[place] = session.query(&statements[place], &mut Discard).await?.affected;
     }
     let [lines, orders] = affected;
-    check_effect(orders, wanted, lines, if function == 1 { "inserted" } else { "deleted" })?;
+    check_effect(
+        orders,
+        expected_orders,
+        lines,
+        if function == 1 { "inserted" } else { "deleted" },
+    )?;
     Ok(lines + orders)
 }
 
 /// A function that meets other data than it was made for must not count as executed: it would be
 /// faster than the right one. Every order has a line at least (clause 4.2.3).
-fn check_effect(orders: u64, wanted: u64, lines: u64, done: &str) -> Result<(), DbError> {
-    if orders == wanted && lines >= orders {
+fn check_effect(orders: u64, expected_orders: u64, lines: u64, done: &str) -> Result<(), DbError> {
+    if orders == expected_orders && lines >= orders {
         return Ok(());
     }
     Err(DbError::workload(format!(
-        "{orders} orders with {lines} lines were {done} where {wanted} orders had to be: the data are \
+        "{orders} orders with {lines} lines were {done} where {expected_orders} orders had to be: the data are \
          not those of the load."
     ))
     .with_hint("Drop the data and load them again."))
 }
 
-fn insertion(dialect: Dialect, table: SchemaTable, source: &mut dyn RowSource) -> String {
+fn insert_statement(dialect: Dialect, table: SchemaTable, source: &mut dyn RowSource) -> String {
     let columns: Vec<&str> = table.columns().iter().map(|(name, _)| *name).collect();
     let head = format!("insert into {} ({}) values ", table.name(), columns.join(","));
     let mut sql = head.into_bytes();
@@ -150,11 +156,11 @@ mod tests {
 
     #[test]
     fn a_position_goes_through_both_functions_of_each_pair() {
-        let first = RefreshPosition::start_of(1);
+        let first = RefreshPosition::first_of_pair(1);
         assert!(first.is_whole());
         let second = first.next();
         assert_eq!(second, RefreshPosition { pair: 1, function: 2, orders: 0 });
-        assert!(!second.is_whole() && second.next() == RefreshPosition::start_of(2));
+        assert!(!second.is_whole() && second.next() == RefreshPosition::first_of_pair(2));
     }
 
     #[test]
@@ -187,10 +193,10 @@ mod tests {
             }
             is_row
         }
-        let sql = insertion(Dialect::Mysql, SchemaTable::Region, &mut Two(0));
+        let sql = insert_statement(Dialect::Mysql, SchemaTable::Region, &mut Two(0));
         let head = "insert into region (r_regionkey,r_name,r_comment) values ";
         assert_eq!(sql, format!("{head}(-1,'it''s \\\\ x',NULL),(-1,'it''s \\\\ x',NULL)"));
-        let sql = insertion(Dialect::Postgres, SchemaTable::Region, &mut Two(1));
+        let sql = insert_statement(Dialect::Postgres, SchemaTable::Region, &mut Two(1));
         assert_eq!(sql, format!("{head}(-1,'it''s \\ x',NULL)"));
     }
 }

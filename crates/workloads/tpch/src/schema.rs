@@ -96,9 +96,9 @@ static KEYS: LazyLock<Vec<Key>> = LazyLock::new(|| {
             "foreign" => KeyKind::Foreign,
             _ => KeyKind::Index,
         };
-        let (name, table) = (words.next()?, SchemaTable::named(words.next()?)?);
+        let (name, table) = (words.next()?, SchemaTable::from_name(words.next()?)?);
         let columns = words.next()?.split(',').collect();
-        let parent = words.next().and_then(SchemaTable::named).unwrap_or(table);
+        let parent = words.next().and_then(SchemaTable::from_name).unwrap_or(table);
         Some(Key { kind, name, table, columns, parent })
     };
     include_str!("keys.txt").lines().filter_map(key).collect()
@@ -110,7 +110,7 @@ pub fn keys(kind: KeyKind) -> impl DoubleEndedIterator<Item = &'static Key> {
 }
 
 impl SchemaTable {
-    pub fn named(name: &str) -> Option<SchemaTable> {
+    pub fn from_name(name: &str) -> Option<SchemaTable> {
         SchemaTable::ALL.into_iter().find(|table| table.name() == name)
     }
 
@@ -131,8 +131,8 @@ impl SchemaTable {
 
     /// The columns of the primary key (clause 1.4.1).
     pub fn primary_key(self) -> &'static [&'static str] {
-        let mut own = keys(KeyKind::Primary).filter(|key| key.table == self);
-        own.next().map_or(&[], |key| &key.columns)
+        let mut primary_keys = keys(KeyKind::Primary).filter(|key| key.table == self);
+        primary_keys.next().map_or(&[], |key| &key.columns)
     }
 }
 

@@ -45,7 +45,7 @@ impl TpchDatabase {
 
 /// A piece of a load that is done.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Done {
+pub(crate) struct CompletedPiece {
     /// For example `load/lineitem.7` or `primary-keys/orders`.
     pub(crate) name: String,
     /// Seconds since 1970.
@@ -62,12 +62,15 @@ pub(crate) async fn tables(session: &mut AdminSession<'_>) -> Result<HashSet<Str
 }
 
 /// The pieces that are done, in the order in which they began.
-pub(crate) async fn read_steps(session: &mut AdminSession<'_>) -> Result<Vec<Done>, LoadError> {
+pub(crate) async fn read_steps(
+    session: &mut AdminSession<'_>,
+) -> Result<Vec<CompletedPiece>, LoadError> {
     let sql = format!("SELECT t_value FROM {STEPS}");
-    let mut answer = AnswerTable::of_own_table();
+    let mut answer = AnswerTable::for_own_table();
     session.query(&sql, &mut answer).await.map_err(while_doing(format!("reading {STEPS}")))?;
     let texts = answer.rows.into_iter().flatten().flatten();
-    let mut pieces: Vec<Done> = texts.filter_map(|text| serde_json::from_str(&text).ok()).collect();
+    let mut pieces: Vec<CompletedPiece> =
+        texts.filter_map(|text| serde_json::from_str(&text).ok()).collect();
     pieces.sort_by(|a, b| a.began_s.total_cmp(&b.began_s));
     Ok(pieces)
 }
@@ -87,7 +90,7 @@ pub(crate) enum TpchTables {
 
 impl TpchTables {
     /// Tables loaded by dyno, perhaps in part. Tables of another program are an error.
-    pub(crate) fn own(self) -> Result<Option<TpchDatabase>, LoadError> {
+    pub(crate) fn loaded_by_dyno(self) -> Result<Option<TpchDatabase>, LoadError> {
         match self {
             TpchTables::None => Ok(None),
             TpchTables::Own(loaded) => Ok(Some(loaded)),
@@ -103,7 +106,7 @@ impl TpchTables {
 
     /// Tables loaded by dyno. A load that is not finished is an error, as are tables of another program.
     pub(crate) fn complete(self) -> Result<Option<TpchDatabase>, LoadError> {
-        match self.own()? {
+        match self.loaded_by_dyno()? {
             Some(TpchDatabase { scale, load, .. }) if load.finished_at.is_empty() => {
                 Err(LoadError::data(
                     format!(
@@ -144,18 +147,18 @@ impl TpchTables {
 /// Looks what is loaded.
 pub(crate) async fn find(session: &mut AdminSession<'_>) -> Result<TpchTables, LoadError> {
     let tables = tables(session).await?;
-    let mut found: Option<TpchDatabase> = None;
-    if OWN_TABLES.iter().all(|own| tables.contains(*own)) {
+    let mut database: Option<TpchDatabase> = None;
+    if OWN_TABLES.iter().all(|name| tables.contains(*name)) {
         let reading = || while_doing(format!("reading {FACTS}"));
-        found = fact(session, LOAD).await.map_err(reading())?;
-        if let Some(found) = &mut found {
+        database = fact(session, LOAD).await.map_err(reading())?;
+        if let Some(database) = &mut database {
             let pairs = fact(session, REFRESH_PAIRS).await.map_err(reading())?;
-            found.load.refresh_pairs = pairs.unwrap_or(0);
+            database.load.refresh_pairs = pairs.unwrap_or(0);
         }
     }
-    let (are_there, missing): (Vec<SchemaTable>, Vec<SchemaTable>) =
+    let (existing, missing): (Vec<SchemaTable>, Vec<SchemaTable>) =
         SchemaTable::ALL.into_iter().partition(|table| tables.contains(table.name()));
-    match (found, are_there.first(), missing.first()) {
+    match (database, existing.first(), missing.first()) {
         (None, None, _) => Ok(TpchTables::None),
         (None, Some(&existing), missing) => {
             Ok(TpchTables::Foreign { existing, missing: missing.copied() })
@@ -199,8 +202,8 @@ pub(crate) async fn fact<T: DeserializeOwned>(
     name: &str,
 ) -> Result<Option<T>, DbError> {
     let sql = format!("SELECT t_value FROM {FACTS} WHERE t_name = '{name}'");
-    let found = answer(session, &sql).await?;
-    Ok(found.single().and_then(|text| serde_json::from_str(text).ok()))
+    let rows = answer(session, &sql).await?;
+    Ok(rows.single().and_then(|text| serde_json::from_str(text).ok()))
 }
 
 /// Notes a value under a name, instead of the one that is there.
@@ -211,10 +214,10 @@ pub(crate) async fn set_fact(
 ) -> Result<(), DbError> {
     let delete = format!("DELETE FROM {FACTS} WHERE t_name = '{name}'");
     session.query(&delete, &mut Discard).await?;
-    insert(session, FACTS, name, value).await
+    insert_row(session, FACTS, name, value).await
 }
 
-async fn insert(
+async fn insert_row(
     session: &mut AdminSession<'_>,
     table: &str,
     name: &str,
@@ -262,8 +265,11 @@ pub(crate) async fn note_load(
 }
 
 /// Notes that a piece is done: in its own transaction, if it has one.
-pub(crate) async fn note(session: &mut AdminSession<'_>, done: &Done) -> Result<(), DbError> {
-    insert(session, STEPS, &done.name, done).await
+pub(crate) async fn note_piece(
+    session: &mut AdminSession<'_>,
+    piece: &CompletedPiece,
+) -> Result<(), DbError> {
+    insert_row(session, STEPS, &piece.name, piece).await
 }
 
 /// Bytes of the eight tables and their indexes; of an embedded database the whole file. `None` if the server

@@ -22,10 +22,10 @@ const POOL_BYTES_MAX: f64 = 64e9;
 pub async fn warm(session: &mut AdminSession<'_>) -> Result<CacheFacts, DbError> {
     let mut facts = CacheFacts { state: "warm".to_owned(), ..CacheFacts::default() };
     match session.dialect() {
-        Dialect::Mysql => mysql(session, &mut facts).await?,
-        Dialect::Sqlite => sqlite(session, &mut facts).await?,
+        Dialect::Mysql => warm_mysql(session, &mut facts).await?,
+        Dialect::Sqlite => warm_sqlite(session, &mut facts).await?,
         Dialect::Postgres if session.capabilities().server_views => {
-            postgres(session, &mut facts).await?;
+            warm_postgres(session, &mut facts).await?;
         }
         Dialect::Postgres => {
             for table in SchemaTable::ALL {
@@ -78,9 +78,10 @@ async fn numbers(session: &mut AdminSession<'_>, sql: &str) -> Result<Option<Vec
 fn judge(facts: &mut CacheFacts, cached: f64, pages: f64, is_mysql: bool) {
     let share = if pages > 0.0 { (cached / pages).min(1.0) } else { 1.0 };
     let (percent, pages) = (format!("{:.1}", share * 100.0), pages.to_string());
-    facts.evidence.push(match is_mysql {
-        true => say!(share_in_buffer_pool, share = percent, pages),
-        false => say!(share_in_shared_buffers, share = percent, pages),
+    facts.evidence.push(if is_mysql {
+        say!(share_in_buffer_pool, share = percent, pages)
+    } else {
+        say!(share_in_shared_buffers, share = percent, pages)
     });
     facts.verdict = Some(if share >= ENOUGH { CheckVerdict::Passed } else { CheckVerdict::Failed });
 }
@@ -99,25 +100,29 @@ async fn numbers_by(
     extension: &str,
     sql: &str,
 ) -> Result<(Option<Vec<f64>>, Option<DbError>), DbError> {
-    let known = format!("SELECT count(*) FROM pg_extension WHERE extname = '{extension}'");
-    let is_known = numbers(session, &known).await?.as_deref() == Some(&[1.0]);
-    let made = match is_known {
-        true => Ok(()),
-        false => execute(session, &format!("CREATE EXTENSION {extension}")).await,
+    let count = format!("SELECT count(*) FROM pg_extension WHERE extname = '{extension}'");
+    let existed = numbers(session, &count).await?.as_deref() == Some(&[1.0]);
+    let created = if existed {
+        Ok(())
+    } else {
+        execute(session, &format!("CREATE EXTENSION {extension}")).await
     };
-    if let Err(error) = &made
+    if let Err(error) = &created
         && error.is_fatal()
     {
         return Err(error.clone());
     }
-    let found = numbers(session, sql).await?;
-    if !is_known && made.is_ok() {
+    let row = numbers(session, sql).await?;
+    if !existed && created.is_ok() {
         execute(session, &format!("DROP EXTENSION {extension}")).await?;
     }
-    Ok((found, made.err()))
+    Ok((row, created.err()))
 }
 
-async fn postgres(session: &mut AdminSession<'_>, facts: &mut CacheFacts) -> Result<(), DbError> {
+async fn warm_postgres(
+    session: &mut AdminSession<'_>,
+    facts: &mut CacheFacts,
+) -> Result<(), DbError> {
     let prewarm = format!("SELECT sum(pg_prewarm(c.oid)), count(*) FROM {RELATIONS}");
     let (read, refused) = numbers_by(session, "pg_prewarm", &prewarm).await?;
     if let Some([pages, relations]) = read.as_deref() {
@@ -174,19 +179,19 @@ async fn postgres_counts(session: &mut AdminSession<'_>) -> Result<(), DbError> 
     execute(session, "RESET enable_seqscan; RESET enable_bitmapscan").await
 }
 
-async fn mysql(session: &mut AdminSession<'_>, facts: &mut CacheFacts) -> Result<(), DbError> {
-    let mut counted = 0_u32;
+async fn warm_mysql(session: &mut AdminSession<'_>, facts: &mut CacheFacts) -> Result<(), DbError> {
+    let mut indexes_read = 0_u32;
     for (table, index) in pairs() {
         let (name, index) = (table.name(), index.unwrap_or("PRIMARY"));
         let sql = format!("SELECT COUNT(*) FROM {name} FORCE INDEX ({index})");
         match session.query(&sql, &mut Discard).await {
-            Ok(_) => counted += 1,
+            Ok(_) => indexes_read += 1,
             // There is no such index: the load was told to make none.
             Err(error) if error.errno() == 1176 => {}
             Err(error) => return Err(error),
         }
     }
-    facts.evidence.push(say!(rows_counted_by_indexes, n = counted));
+    facts.evidence.push(say!(rows_counted_by_indexes, n = indexes_read));
     facts.verdict = Some(CheckVerdict::NotMade);
     let pool = numbers(session, "SELECT @@innodb_buffer_pool_size").await?;
     if pool.is_none_or(|row| row.first().is_none_or(|bytes| *bytes > POOL_BYTES_MAX)) {
@@ -214,12 +219,13 @@ async fn mysql(session: &mut AdminSession<'_>, facts: &mut CacheFacts) -> Result
     let (mut cached, mut pages) = (0.0, 0.0);
     for row in answer.rows {
         let cell = |index: usize| row.get(index).cloned().flatten().unwrap_or_default();
-        let [all, there]: [f64; 2] = [2, 3].map(|place| cell(place).parse().unwrap_or(0.0));
-        pages += all;
-        cached += there.min(all);
+        let [leaf_pages, cached_pages]: [f64; 2] =
+            [2, 3].map(|place| cell(place).parse().unwrap_or(0.0));
+        pages += leaf_pages;
+        cached += cached_pages.min(leaf_pages);
         // Statistics are estimates of small indexes.
-        if all >= 20.0 && there < all * 0.9 {
-            let [there, all] = [there, all].map(|pages| pages.to_string());
+        if leaf_pages >= 20.0 && cached_pages < leaf_pages * 0.9 {
+            let [there, all] = [cached_pages, leaf_pages].map(|pages| pages.to_string());
             let (table, index) = (cell(0), cell(1));
             let text = say!(index_partly_there, there, index, table, all);
             facts.evidence.push(text);
@@ -230,12 +236,15 @@ async fn mysql(session: &mut AdminSession<'_>, facts: &mut CacheFacts) -> Result
 }
 
 /// SQLite keeps little itself: what counts is the operating system's cache of its file.
-async fn sqlite(session: &mut AdminSession<'_>, facts: &mut CacheFacts) -> Result<(), DbError> {
-    let mut counted = 0_u32;
+async fn warm_sqlite(
+    session: &mut AdminSession<'_>,
+    facts: &mut CacheFacts,
+) -> Result<(), DbError> {
+    let mut indexes_read = 0_u32;
     for (table, index) in pairs() {
         let Some(index) = index else {
             scan_sqlite(session, table).await?;
-            counted += 1;
+            indexes_read += 1;
             continue;
         };
         let sql = format!("SELECT count(*) FROM {} INDEXED BY {index}", table.name());
@@ -243,10 +252,10 @@ async fn sqlite(session: &mut AdminSession<'_>, facts: &mut CacheFacts) -> Resul
             Err(error) if error.is_fatal() => return Err(error),
             // There is no such index: the load was told to make none.
             Err(_) => {}
-            Ok(_) => counted += 1,
+            Ok(_) => indexes_read += 1,
         }
     }
-    facts.evidence.push(say!(file_read, n = counted));
+    facts.evidence.push(say!(file_read, n = indexes_read));
     let before = bytes_read();
     for table in SchemaTable::ALL {
         scan_sqlite(session, table).await?;

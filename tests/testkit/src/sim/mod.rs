@@ -24,7 +24,7 @@ pub enum Service {
 }
 
 impl Service {
-    fn draw(self, sql: &str, rng: &mut Rng) -> Nanos {
+    fn sample(self, sql: &str, rng: &mut Rng) -> Nanos {
         match self {
             Service::Constant(time) => time,
             Service::Uniform(low, high) => rng.uniform(low, high),
@@ -91,7 +91,7 @@ impl SimulatedAnswers {
         stalls
     }
 
-    fn planned(&self, number: u64) -> Option<ErrorClass> {
+    fn planned_error(&self, number: u64) -> Option<ErrorClass> {
         self.faults.iter().find_map(|fault| match *fault {
             Fault::ErrorAt { statement, class } if statement == number => Some(class),
             Fault::ErrorEvery { period, class } if (number + 1).is_multiple_of(period.max(1)) => {
@@ -144,20 +144,20 @@ struct Shared {
 
 impl Shared {
     /// The end of work of `time` that starts at `began`: stalls add their length.
-    fn end_of(&self, began: Nanos, time: Nanos) -> Nanos {
-        let (mut at, mut left) = (began, time);
+    fn finish_time(&self, began: Nanos, time: Nanos) -> Nanos {
+        let (mut at, mut remaining) = (began, time);
         for &(from, until) in &self.stalls {
             if until <= at {
                 continue;
             }
             let worked = from.saturating_sub(at);
-            if worked > 0 && left <= worked {
+            if worked > 0 && remaining <= worked {
                 break;
             }
-            left -= worked;
+            remaining -= worked;
             at = until;
         }
-        at + left
+        at + remaining
     }
 }
 
@@ -193,7 +193,7 @@ impl Driver for SimDriver {
         self.0.connects.fetch_add(1, Ordering::Relaxed);
         let began = now();
         let script = &self.0.script;
-        sleep_until(self.0.end_of(began, script.connect_time)).await;
+        sleep_until(self.0.finish_time(began, script.connect_time)).await;
         if script.refuses_connect(began) {
             return Err(DbError::unreachable("The simulated server refuses connections."));
         }

@@ -43,18 +43,18 @@ enum Verb {
 }
 
 impl Verb {
-    fn of(sql: &str) -> Self {
+    fn parse(sql: &str) -> Self {
         let word = sql.split(|c: char| !c.is_ascii_alphabetic()).find(|word| !word.is_empty());
-        let is = |words: &[&str]| {
+        let matches_any = |words: &[&str]| {
             words.iter().any(|known| word.is_some_and(|word| word.eq_ignore_ascii_case(known)))
         };
-        if is(&["select", "show", "with", "values", "explain"]) {
+        if matches_any(&["select", "show", "with", "values", "explain"]) {
             Verb::Read
-        } else if is(&["insert", "update", "delete", "replace"]) {
+        } else if matches_any(&["insert", "update", "delete", "replace"]) {
             Verb::Write
-        } else if is(&["begin", "start"]) {
+        } else if matches_any(&["begin", "start"]) {
             Verb::Begin
-        } else if is(&["commit", "rollback", "end"]) {
+        } else if matches_any(&["commit", "rollback", "end"]) {
             Verb::End
         } else {
             Verb::Other
@@ -165,13 +165,13 @@ impl SimSession {
         rows: &mut R,
     ) -> DbResult<Executed> {
         if self.is_lost {
-            return Err(lost());
+            return Err(connection_lost());
         }
         let shared = Arc::clone(&self.shared);
         let began = now();
         let number = shared.statements.fetch_add(1, Ordering::Relaxed);
-        let time = shared.script.service.draw(sql, &mut self.rng);
-        let ended = shared.end_of(began, time);
+        let time = shared.script.service.sample(sql, &mut self.rng);
+        let ended = shared.finish_time(began, time);
         let result = match self.lost_at {
             Some(at) if at <= ended => {
                 sleep_until(at.max(began)).await;
@@ -179,7 +179,7 @@ impl SimSession {
             }
             _ => {
                 sleep_until(ended).await;
-                shared.script.planned(number).map_or(Ok(()), Err)
+                shared.script.planned_error(number).map_or(Ok(()), Err)
             }
         };
         if shared.script.keep_log {
@@ -199,10 +199,10 @@ impl SimSession {
                 counters.iter().for_each(|counter| rows.row(counter));
                 Ok(Executed { has_rows: true, rows: 2, affected: 0 })
             }
-            Ok(()) => Ok(self.answer(Verb::of(sql), rows)),
+            Ok(()) => Ok(self.answer(Verb::parse(sql), rows)),
             Err(ErrorClass::ConnectionLost) => {
                 self.is_lost = true;
-                Err(lost())
+                Err(connection_lost())
             }
             Err(class) => Err(failure(class)),
         }
@@ -214,25 +214,25 @@ impl SimSession {
             Verb::End => self.is_in_transaction = false,
             Verb::Read | Verb::Write | Verb::Other => {}
         }
-        let mut done = Executed::default();
+        let mut executed = Executed::default();
         match verb {
             Verb::Read => {
-                done.has_rows = true;
-                done.rows = self.shared.script.rows;
+                executed.has_rows = true;
+                executed.rows = self.shared.script.rows;
                 if R::DESCRIBED {
                     rows.columns(&Name);
                 }
                 if R::WANTED {
-                    (1..=done.rows).for_each(|row| rows.row(&Number(row as i64)));
+                    (1..=executed.rows).for_each(|row| rows.row(&Number(row as i64)));
                 }
             }
-            Verb::Write => done.affected = 1,
+            Verb::Write => executed.affected = 1,
             Verb::Begin | Verb::End | Verb::Other => {}
         }
         if R::DESCRIBED {
-            rows.finish_statement(done);
+            rows.finish_statement(executed);
         }
-        done
+        executed
     }
 
     async fn run<'a, R: Rows>(
@@ -267,7 +267,7 @@ fn print(param: &Param<'_>) -> String {
     }
 }
 
-fn lost() -> DbError {
+fn connection_lost() -> DbError {
     DbError::lost("The simulated connection was lost.")
 }
 
@@ -308,7 +308,7 @@ impl Session for SimSession {
     /// Takes no time and is not counted.
     async fn prepare(&mut self, sql: &str, params: &[ParamType]) -> DbResult<Statement> {
         if self.is_lost {
-            return Err(lost());
+            return Err(connection_lost());
         }
         let prepared = Prepared { sql: sql.to_owned(), params: params.len() };
         Ok(self.statements.add(Rc::new(prepared)))

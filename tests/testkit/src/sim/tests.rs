@@ -85,10 +85,10 @@ fn lost_sessions_stay_lost_and_new_ones_work() {
 fn only_the_named_session_is_lost() {
     let faults = vec![Fault::LostAt { at: 1, session: Some(1) }];
     simulate(SimulatedAnswers { faults, ..SimulatedAnswers::default() }, async |driver| {
-        let mut zero = driver.connect(0).await.unwrap();
-        let mut one = driver.connect(1).await.unwrap();
-        assert!(select(&mut zero).await.is_ok());
-        assert_eq!(select(&mut one).await, Err(ErrorClass::ConnectionLost));
+        let mut session_0 = driver.connect(0).await.unwrap();
+        let mut session_1 = driver.connect(1).await.unwrap();
+        assert!(select(&mut session_0).await.is_ok());
+        assert_eq!(select(&mut session_1).await, Err(ErrorClass::ConnectionLost));
     });
 }
 
@@ -107,8 +107,8 @@ fn connects_are_refused_in_their_span() {
         }
         results
     });
-    let refused = Some(Cause::Unreachable);
-    assert_eq!(results, [(None, 2 * MS), (refused, 4 * MS), (None, 6 * MS)]);
+    let unreachable = Some(Cause::Unreachable);
+    assert_eq!(results, [(None, 2 * MS), (unreachable, 4 * MS), (None, 6 * MS)]);
     assert_eq!(driver.connects(), 3);
 }
 
@@ -126,8 +126,8 @@ fn the_log_shows_statements_with_parameters_in_the_order_of_answers() {
         let types = [ParamType::Int, ParamType::Text];
         let update = session.prepare("UPDATE t SET s = ? WHERE k = ?", &types).await.unwrap();
         let read = session.prepare("SELECT k FROM t", &[]).await.unwrap();
-        let done = session.query("BEGIN", &mut Discard).await.unwrap();
-        assert_eq!((done.has_rows, done.affected), (false, 0));
+        let begin = session.query("BEGIN", &mut Discard).await.unwrap();
+        assert_eq!((begin.has_rows, begin.affected), (false, 0));
         let params = [Param::Int(5), Param::Text(b"x")];
         session.queue(update, &params).unwrap();
         session.queue(update, &params).unwrap();
@@ -210,7 +210,7 @@ fn a_bulk_load_takes_all_rows() {
 #[test]
 fn scripts_find_what_other_drivers_have() {
     let script = SimulatedAnswers { rows: 2, keep_log: true, ..SimulatedAnswers::default() };
-    let (told, driver) = simulate(script, async |driver| {
+    let (lines, driver) = simulate(script, async |driver| {
         let mut session = driver.connect(0).await.unwrap();
         let mut transcript = Transcript::default();
         assert!(!session.is_in_transaction());
@@ -228,18 +228,18 @@ fn scripts_find_what_other_drivers_have() {
         transcript.take()
     });
     let rows = ["columns number", "row 1", "row 2", "done 2 rows"];
-    assert_eq!(told, [&["done"], &rows[..], &["done 1 changed", "done"]].concat());
+    assert_eq!(lines, [&["done"], &rows[..], &["done 1 changed", "done"]].concat());
     let log: Vec<_> = driver.log().into_iter().map(|logged| (logged.sql, logged.params)).collect();
-    let logged = |sql: &str, params: &[&str]| {
+    let statement = |sql: &str, params: &[&str]| {
         (sql.to_owned(), params.iter().map(|&param| param.to_owned()).collect::<Vec<_>>())
     };
     assert_eq!(
         log,
         [
-            logged("BEGIN", &[]),
-            logged("SELECT ?", &["1"]),
-            logged("UPDATE t SET c = ?", &["x"]),
-            logged("END", &[])
+            statement("BEGIN", &[]),
+            statement("SELECT ?", &["1"]),
+            statement("UPDATE t SET c = ?", &["x"]),
+            statement("END", &[])
         ]
     );
 }

@@ -18,8 +18,8 @@ fn signed(issuer: &KeyPair, subject: &str, name: &str, nats: &Value) -> String {
         "jti": name, "iat": 1_700_000_000, "iss": issuer.public_key(), "sub": subject, "name": name,
         "nats": nats,
     });
-    let part = |value: Value| BASE64_URL_SAFE_NO_PAD.encode(value.to_string());
-    let text = format!("{}.{}", part(head), part(claims));
+    let encode = |value: Value| BASE64_URL_SAFE_NO_PAD.encode(value.to_string());
+    let text = format!("{}.{}", encode(head), encode(claims));
     let signature = issuer.sign(text.as_bytes()).expect("the key has its seed");
     format!("{text}.{}", BASE64_URL_SAFE_NO_PAD.encode(signature))
 }
@@ -69,14 +69,17 @@ impl Authority {
 }
 
 /// All that is written in a folder, and in those in it.
-fn written(folder: &Path) -> String {
+fn folder_texts(folder: &Path) -> String {
     let entries =
         fs::read_dir(folder).expect("a folder").map(|entry| entry.expect("an entry").path());
-    let text = |path: PathBuf| match path.is_dir() {
-        true => written(&path),
-        false => String::from_utf8_lossy(&fs::read(&path).expect("a file")).into_owned(),
-    };
-    entries.map(text).collect()
+    let texts = entries.map(|path| {
+        if path.is_dir() {
+            folder_texts(&path)
+        } else {
+            String::from_utf8_lossy(&fs::read(&path).expect("a file")).into_owned()
+        }
+    });
+    texts.collect()
 }
 
 #[test]
@@ -95,38 +98,41 @@ fn a_file_with_credentials_lets_in_and_is_not_shown() {
     let url = nats.url("");
     for more in [&[][..], &["--nats-creds", &foreign]] {
         let arguments = [&["generator", "--nats", &url][..], more].concat();
-        let ran = dyno(scratch.path(), &arguments);
-        assert_eq!(ran.code, 1, "{}", ran.all());
-        assert!(ran.stderr.contains("NATS can't be reached"), "{}", ran.all());
-        assert!(ran.stderr.contains("--nats-creds"), "{}", ran.all());
+        let output = dyno(scratch.path(), &arguments);
+        assert_eq!(output.code, 1, "{output}");
+        assert!(output.stderr.contains("NATS can't be reached"), "{output}");
+        assert!(output.stderr.contains("--nats-creds"), "{output}");
     }
     // A file that is something else is not told.
-    let other = scratch.file("other");
-    fs::write(&other, "geheim").expect("written");
-    let other = other.display().to_string();
-    let ran = dyno(scratch.path(), &["generator", "--nats", &url, "--nats-creds", &other]);
-    assert_eq!(ran.code, 1, "{}", ran.all());
-    assert!(ran.stderr.contains("can't be used") && !ran.all().contains("geheim"), "{}", ran.all());
+    let other_file = scratch.file("other");
+    fs::write(&other_file, "geheim").expect("written");
+    let other_file = other_file.display().to_string();
+    let output = dyno(scratch.path(), &["generator", "--nats", &url, "--nats-creds", &other_file]);
+    assert_eq!(output.code, 1, "{output}");
+    assert!(
+        output.stderr.contains("can't be used") && !output.to_string().contains("geheim"),
+        "{output}"
+    );
 
     let mut stage = Stage::new(&url, &[]);
     stage.add_with("a", &["--nats-creds", &creds]);
     let suite = stage.suite(&READS.replace("duration_s = 3", "duration_s = 1"));
-    let ran = stage.run(&suite, &server.url(), &["--nats-creds", &creds]);
-    assert_eq!(ran.code, 0, "{}", ran.all());
-    assert_eq!(members(&json_of(&stage)).len(), 1);
-    let shown = fs::read(format!("/proc/{}/cmdline", stage.generators[0].process()));
-    let shown = String::from_utf8_lossy(&shown.expect("it runs")).into_owned();
-    assert!(shown.contains("dyno.creds") && !shown.contains(&seed), "{shown}");
+    let output = stage.run(&suite, &server.url(), &["--nats-creds", &creds]);
+    assert_eq!(output.code, 0, "{output}");
+    assert_eq!(members(&trial_json(&stage)).len(), 1);
+    let command_line = fs::read(format!("/proc/{}/cmdline", stage.generators[0].process()));
+    let command_line = String::from_utf8_lossy(&command_line.expect("it runs")).into_owned();
+    assert!(command_line.contains("dyno.creds") && !command_line.contains(&seed), "{command_line}");
     // What both have said and stored.
-    let all = ran.all() + &written(stage.scratch.path());
+    let texts = output.to_string() + &folder_texts(stage.scratch.path());
     let secrets = fs::read_to_string(&creds).expect("read");
     let secrets: Vec<&str> =
         secrets.lines().filter(|line| line.len() > 40 && !line.starts_with('-')).collect();
     assert_eq!(secrets.len(), 2, "a statement and a seed");
-    assert!(secrets.iter().all(|secret| !all.contains(secret)), "credentials are shown");
+    assert!(secrets.iter().all(|secret| !texts.contains(secret)), "credentials are shown");
 }
 
-fn json_of(stage: &Stage) -> Value {
+fn trial_json(stage: &Stage) -> Value {
     super::json(&stage.only_run().join("trials/1.json"))
 }
 
@@ -144,9 +150,9 @@ fn a_token_lets_in_from_the_environment_only() {
     assert!(!generator.stderr().contains("geheim"));
     // One that is written where a user is written is not shown either, whatever it is.
     for url in [nats.url(""), nats.url("geheim@")] {
-        let ran = dyno(scratch.path(), &["generator", "--nats", &url]);
-        assert_eq!(ran.code, 1, "{}", ran.all());
-        assert!(ran.stderr.contains("DYNO_NATS_TOKEN"), "{}", ran.all());
-        assert!(!ran.all().contains("geheim"), "{}", ran.all());
+        let output = dyno(scratch.path(), &["generator", "--nats", &url]);
+        assert_eq!(output.code, 1, "{output}");
+        assert!(output.stderr.contains("DYNO_NATS_TOKEN"), "{output}");
+        assert!(!output.to_string().contains("geheim"), "{output}");
     }
 }

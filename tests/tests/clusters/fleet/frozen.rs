@@ -23,22 +23,25 @@ fn a_generator_frozen_for_four_seconds_starves_the_trial_which_is_made_again() {
     stage.generators[1].signal(Signal::STOP);
     sleep(Duration::from_secs(4));
     stage.generators[1].signal(Signal::CONT);
-    let ran = run.end();
-    assert_eq!(ran.code, 0, "{}", ran.all());
+    let output = run.end();
+    assert_eq!(output.code, 0, "{output}");
 
     let path = stage.only_run();
     let first = json(&path.join("trials/1.json"));
-    assert_eq!(first["status"], "starved", "{}", ran.all());
+    assert_eq!(first["status"], "starved", "{output}");
     assert!(members(&first).iter().all(|member| member["lost"].is_null()), "{first}");
-    let why = "The load generator b was starved: The load generator stood still for";
-    let is_said =
+    let reason = "The load generator b was starved: The load generator stood still for";
+    let is_reported =
         |text: &str| text.contains("starved, is made again") && text.contains("stood still for");
-    assert!(is_said(&ran.stderr), "{why}: {}", ran.all());
+    assert!(is_reported(&output.stderr), "{reason}: {output}");
     // The machine may starve them once more; the last attempt counts.
-    let again = (2..=3).map(|trial| path.join(format!("trials/{trial}.json")));
-    let again: Vec<_> = again.filter(|file| file.exists()).map(|file| json(&file)).collect();
-    let counted = again.iter().find(|trial| trial["status"] == "complete").expect("one counts");
-    assert_eq!(counted["step"], first["step"]);
-    let shown = dyno(stage.scratch.path(), &["show", &path.display().to_string()]).good().stdout;
-    assert!(shown.contains("starved, repeated") && shown.contains("stood still for"), "{shown}");
+    let retries = (2..=3).map(|trial| path.join(format!("trials/{trial}.json")));
+    let retries: Vec<_> = retries.filter(|file| file.exists()).map(|file| json(&file)).collect();
+    let complete = retries.iter().find(|trial| trial["status"] == "complete").expect("one counts");
+    assert_eq!(complete["step"], first["step"]);
+    let summary = dyno(stage.scratch.path(), &["show", &path.display().to_string()]).good().stdout;
+    assert!(
+        summary.contains("starved, repeated") && summary.contains("stood still for"),
+        "{summary}"
+    );
 }

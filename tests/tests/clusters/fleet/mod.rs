@@ -1,7 +1,7 @@
 //! Several load generators: `dyno generator`, and `dyno run --nats --generators`.
 
 use dyno_testkit::{
-    MariaDb, Nats, Ran, RunningDyno, Scratch, commits, dyno, dyno_command,
+    MariaDb, Nats, ProcessOutput, RunningDyno, Scratch, commits, dyno, dyno_command,
     english_in_chinese_paper, only_run, server_or_skip, wait_until,
 };
 use rustix::process::Signal;
@@ -70,7 +70,7 @@ impl Stage {
         RunningDyno::start(self.scratch.path(), &arguments)
     }
 
-    fn run(&self, suite: &str, url: &str, more: &[&str]) -> Ran {
+    fn run(&self, suite: &str, url: &str, more: &[&str]) -> ProcessOutput {
         self.start(suite, url, more).end()
     }
 
@@ -123,26 +123,26 @@ fn three_load_generators_make_the_load_of_one() {
     };
     let stage = Stage::new(&nats.url("u:geheim@"), &["c", "a", "b"]);
     let before = executed(&server);
-    let ran = stage.run(&stage.suite(READS), &server.url(), &[]);
-    assert_eq!(ran.code, 0, "{}", ran.all());
+    let output = stage.run(&stage.suite(READS), &server.url(), &[]);
+    assert_eq!(output.code, 0, "{output}");
     let after = executed(&server);
     let run = stage.only_run();
     let trial = json(&run.join("trials/1.json"));
     let members = members(&trial);
-    let field = |field: &str| -> Vec<String> {
+    let field_texts = |field: &str| -> Vec<String> {
         members.iter().map(|member| member[field].to_string()).collect()
     };
-    assert_eq!(field("name"), ["\"a\"", "\"b\"", "\"c\""]);
-    assert_eq!(field("workers"), ["2", "2", "1"]);
+    assert_eq!(field_texts("name"), ["\"a\"", "\"b\"", "\"c\""]);
+    assert_eq!(field_texts("workers"), ["2", "2", "1"]);
     // What the load generators say adds up to the trial, and to what the server has counted.
     let statements = sum(members, "statements");
     assert_eq!(Some(sum(members, "committed")), trial["counts"]["committed"].as_u64());
     assert_eq!(trial["latency"]["count"].as_u64(), Some(sum(members, "committed")));
-    let of_server = after - before;
-    let allowed = (of_server / 1000).max(5);
+    let server_statements = after - before;
+    let allowed = (server_statements / 1000).max(5);
     assert!(
-        statements <= of_server && of_server - statements <= allowed,
-        "{statements} of {of_server}"
+        statements <= server_statements && server_statements - statements <= allowed,
+        "{statements} of {server_statements}"
     );
     assert_eq!(commits(&run, 1).iter().sum::<u64>(), sum(members, "committed"));
     for member in members {
@@ -156,15 +156,16 @@ fn three_load_generators_make_the_load_of_one() {
     }
     let header = json(&run.join("run.json"));
     assert_eq!(header["fleet"].as_array().map(Vec::len), Some(3), "{}", header["fleet"]);
-    let left = english_in_chinese_paper(stage.scratch.path(), &run);
-    assert_eq!(left, Vec::<String>::new());
+    let english = english_in_chinese_paper(stage.scratch.path(), &run);
+    assert_eq!(english, Vec::<String>::new());
     for generator in &stage.generators {
-        let shown = fs::read(format!("/proc/{}/cmdline", generator.process())).expect("it runs");
-        assert!(!String::from_utf8_lossy(&shown).contains("geheim"));
+        let command_line =
+            fs::read(format!("/proc/{}/cmdline", generator.process())).expect("it runs");
+        assert!(!String::from_utf8_lossy(&command_line).contains("geheim"));
         assert!(generator.stderr().contains("of 5 workers"), "{}", generator.stderr());
     }
     let stored = fs::read_to_string(run.join("run.json")).expect("read");
-    assert!(!(stored + &ran.all()).contains("geheim"));
+    assert!(!(stored + &output.to_string()).contains("geheim"));
 }
 
 /// Prepared statements that a server has executed: only the load has any.
@@ -194,8 +195,8 @@ fn the_ledgers_of_all_load_generators_are_checked() {
     let server = server_or_skip!(MariaDb, "fleet of TPC-C");
     let nats = server_or_skip!(Nats, "fleet of TPC-C");
     let stage = Stage::new(&nats.url(""), &["a", "b"]);
-    let ran = stage.run(&stage.suite(TPCC), &server.url(), &[]);
-    assert_eq!(ran.code, 0, "{}", ran.all());
+    let output = stage.run(&stage.suite(TPCC), &server.url(), &[]);
+    assert_eq!(output.code, 0, "{output}");
     let trial = json(&stage.only_run().join("trials/1.json"));
     let members = members(&trial);
     assert_eq!(Some(sum(members, "committed")), trial["counts"]["committed"].as_u64());
@@ -212,36 +213,36 @@ fn without_the_key_nobody_answers_and_passwords_need_addresses() {
     let nats = server_or_skip!(Nats, "the key of a fleet");
     let stage = Stage::new(&nats.url(""), &["a"]);
     let folder = stage.scratch.path();
-    let words = |words: &[&str]| dyno(folder, &[words, &["--nats", &stage.nats]].concat());
-    let listed = words(&["fleet", "ls"]).good();
+    let run_words = |words: &[&str]| dyno(folder, &[words, &["--nats", &stage.nats]].concat());
+    let listed = run_words(&["fleet", "ls"]).good();
     let line = listed.stdout.lines().find(|line| line.starts_with("a ")).expect("a line");
     assert!(line.contains("nobody") && line.contains(" ms ago"), "{line}");
     let _ = dyno(folder, &["fleet", "key", "other.key"]).good();
-    let refused = words(&["fleet", "ls", "--wait=1", "--fleet-key=other.key"]);
-    assert_eq!(refused.code, 1, "{}", refused.all());
-    assert!(refused.stderr.contains("No load generator of the fleet `default` answers"));
+    let foreign_key = run_words(&["fleet", "ls", "--wait=1", "--fleet-key=other.key"]);
+    assert_eq!(foreign_key.code, 1, "{foreign_key}");
+    assert!(foreign_key.stderr.contains("No load generator of the fleet `default` answers"));
     let suite = stage.suite(READS);
     let open = ["run", &suite, "--target=main=mysql://h/d", "--insecure", "--wait=1"];
-    let alone = words(&open);
-    assert_eq!(alone.code, 1, "{}", alone.all());
-    assert!(alone.stderr.contains("warning: --insecure: this fleet has no key"), "{}", alone.all());
-    assert!(alone.stderr.contains("Only 0 of 1 load generators"), "{}", alone.all());
-    let given = |name: &str, value: &str| {
+    let alone = run_words(&open);
+    assert_eq!(alone.code, 1, "{alone}");
+    assert!(alone.stderr.contains("warning: --insecure: this fleet has no key"), "{alone}");
+    assert!(alone.stderr.contains("Only 0 of 1 load generators"), "{alone}");
+    let run_with_variable = |name: &str, value: &str| {
         let mut command = dyno_command(folder);
         command.args(["generator", "--nats", &stage.nats, "--name=b"]).env(name, value);
-        let ran = command.output().expect("it runs");
-        (ran.status.code(), String::from_utf8_lossy(&ran.stderr).into_owned())
+        let output = command.output().expect("it runs");
+        (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
     };
-    let (code, said) = given("DYNO_FLEET_KEY", "");
-    assert!(code == Some(2) && said.contains("A fleet needs a key"), "{said}");
-    let (code, said) = given("DYNO_PASSWORD_MAIN", "geheim");
+    let (code, stderr) = run_with_variable("DYNO_FLEET_KEY", "");
+    assert!(code == Some(2) && stderr.contains("A fleet needs a key"), "{stderr}");
+    let (code, stderr) = run_with_variable("DYNO_PASSWORD_MAIN", "geheim");
     assert!(
-        code == Some(2) && said.contains("There is a password in DYNO_PASSWORD_MAIN"),
-        "{said}"
+        code == Some(2) && stderr.contains("There is a password in DYNO_PASSWORD_MAIN"),
+        "{stderr}"
     );
-    assert!(!said.contains("geheim"));
-    let heard = stage.generators[0].stderr();
-    assert!(heard.contains("Somebody asks without this fleet's key"), "{heard}");
+    assert!(!stderr.contains("geheim"));
+    let stderr = stage.generators[0].stderr();
+    assert!(stderr.contains("Somebody asks without this fleet's key"), "{stderr}");
 }
 
 const TWICE: &str = r#"
@@ -275,13 +276,13 @@ fn load_generators_that_die_or_hang_fail_the_trial_and_the_others_go_on() {
     });
     stage.generators[1].signal(Signal::KILL);
     stage.generators[3].signal(Signal::STOP);
-    let lost = |name: &str| {
+    let loss_message = |name: &str| {
         format!(
             "The load generator {name} was lost in the trial; what it had reported until then is counted."
         )
     };
     run.wait_until("the loss of both", |run| {
-        ["b", "d"].iter().all(|name| run.stderr().contains(&lost(name)))
+        ["b", "d"].iter().all(|name| run.stderr().contains(&loss_message(name)))
     });
     // What hung continues alongside the others: it finds that it isn't wanted any more.
     stage.generators[3].signal(Signal::CONT);
@@ -292,28 +293,35 @@ fn load_generators_that_die_or_hang_fail_the_trial_and_the_others_go_on() {
     run.wait_until("the second trial", |_| commits(&path, 2).len() >= 2);
     assert_eq!(sessions(&server), 6);
     run.signal(Signal::INT);
-    let ran = run.end();
-    assert_eq!(ran.code, 130, "{}", ran.all());
+    let output = run.end();
+    assert_eq!(output.code, 130, "{output}");
 
     let first = json(&path.join("trials/1.json"));
     let status = first["status"]["failed"].to_string();
-    assert!(["b", "d"].iter().all(|name| status.contains(&lost(name))), "{}", first["status"]);
-    let of_first = members(&first);
-    let names = |members: &[Value], lost: bool| -> Vec<String> {
-        let of = members.iter().filter(|member| member["lost"].is_null() != lost);
-        of.filter_map(|member| Some(member["name"].as_str()?.to_owned())).collect()
+    assert!(
+        ["b", "d"].iter().all(|name| status.contains(&loss_message(name))),
+        "{}",
+        first["status"]
+    );
+    let first_members = members(&first);
+    let names = |members: &[Value], is_lost: bool| -> Vec<String> {
+        let matching = members.iter().filter(|member| member["lost"].is_null() != is_lost);
+        matching.filter_map(|member| Some(member["name"].as_str()?.to_owned())).collect()
     };
     assert_eq!(
-        (names(of_first, true), names(of_first, false)),
+        (names(first_members, true), names(first_members, false)),
         (owned(["b", "d"]), owned(["a", "c"]))
     );
     // Nothing is counted twice, nothing that was reported is left out, and nothing that came too late is in.
     let committed = first["counts"]["committed"].as_u64().expect("a count");
-    assert_eq!(sum(of_first, "committed"), committed);
+    assert_eq!(sum(first_members, "committed"), committed);
     assert_eq!(commits(&path, 1).iter().sum::<u64>(), committed);
     for gone in [1, 3] {
-        assert!(of_first[gone]["committed"].as_u64() > Some(0), "{}", of_first[gone]);
-        assert!(number(&of_first[gone]["to_s"]) < number(&of_first[0]["to_s"]), "{of_first:?}");
+        assert!(first_members[gone]["committed"].as_u64() > Some(0), "{}", first_members[gone]);
+        assert!(
+            number(&first_members[gone]["to_s"]) < number(&first_members[0]["to_s"]),
+            "{first_members:?}"
+        );
     }
 
     let second = json(&path.join("trials/2.json"));
@@ -349,34 +357,35 @@ fn a_run_survives_a_loss_of_nats_and_is_stopped_as_others_are() {
     let suite = stage.suite(&TWICE.replace("duration_s = 16", "duration_s = 600"));
     let mut run = stage.start(&suite, &server.url(), &[]);
     let runs = stage.scratch.file("dyno-runs");
-    let intervals = |least: usize| {
+    let has_intervals = |least: usize| {
         let runs = runs.clone();
         move |_: &RunningDyno| only_run(&runs).is_some_and(|run| commits(&run, 1).len() >= least)
     };
-    run.wait_until("two intervals", intervals(2));
+    run.wait_until("two intervals", has_intervals(2));
     nats.kill();
     nats.launch();
     let before = commits(&only_run(&runs).expect("there is a run"), 1).len();
-    run.wait_until("intervals after the loss", intervals(before + 3));
+    run.wait_until("intervals after the loss", has_intervals(before + 3));
     // Others get nothing of load generators that work.
-    let other = Scratch::new();
-    let mut busy =
-        RunningDyno::start(other.path(), &refs(&stage.arguments(&suite, &server.url(), &[])));
+    let other_scratch = Scratch::new();
+    let mut busy = RunningDyno::start(
+        other_scratch.path(),
+        &refs(&stage.arguments(&suite, &server.url(), &[])),
+    );
     busy.wait_until("a refusal", |busy| busy.stderr().contains("is busy with the run"));
     busy.signal(Signal::INT);
-    let ran = busy.end();
+    let output = busy.end();
     assert!(
-        ran.stderr.contains("error: Stopped before there were enough load generators."),
-        "{}",
-        ran.all()
+        output.stderr.contains("error: Stopped before there were enough load generators."),
+        "{output}"
     );
-    assert!(!other.file("dyno-runs").exists());
+    assert!(!other_scratch.file("dyno-runs").exists());
     run.signal(Signal::INT);
-    let ran = run.end();
-    assert_eq!(ran.code, 130, "{}", ran.all());
+    let output = run.end();
+    assert_eq!(output.code, 130, "{output}");
     let path = stage.only_run();
     let trial = json(&path.join("trials/1.json"));
-    assert_eq!(trial["status"], "interrupted", "{}", ran.all());
+    assert_eq!(trial["status"], "interrupted", "{output}");
     let members = members(&trial);
     assert!(members.iter().all(|member| member["lost"].is_null()), "{members:?}");
     assert_eq!(commits(&path, 1).iter().sum::<u64>(), sum(members, "committed"));
@@ -403,17 +412,17 @@ fn what_load_generators_must_not_or_can_not_do_is_refused_at_once() {
         )
     };
     let nowhere = format!("nats://u:geheim@127.0.0.1:{}", dyno_testkit_port());
-    let ran = run("main=sqlite:a.db", &nowhere);
-    assert_eq!(ran.code, 2, "{}", ran.all());
-    assert!(ran.stderr.contains("main is an embedded database"), "{}", ran.all());
-    let ran = run("main=mysql://root@127.0.0.1:1/x", &nowhere);
-    assert_eq!(ran.code, 1, "{}", ran.all());
-    assert!(ran.stderr.contains("NATS can't be reached at 127.0.0.1:"), "{}", ran.all());
-    assert!(!ran.all().contains("geheim"), "{}", ran.all());
-    let ran = dyno_testkit::dyno(scratch.path(), &["generator"]);
-    assert_eq!(ran.code, 2, "{}", ran.all());
-    let ran = dyno_testkit::dyno(scratch.path(), &["run", &suite, "--generators", "2"]);
-    assert_eq!(ran.code, 2, "{}", ran.all());
+    let output = run("main=sqlite:a.db", &nowhere);
+    assert_eq!(output.code, 2, "{output}");
+    assert!(output.stderr.contains("main is an embedded database"), "{output}");
+    let output = run("main=mysql://root@127.0.0.1:1/x", &nowhere);
+    assert_eq!(output.code, 1, "{output}");
+    assert!(output.stderr.contains("NATS can't be reached at 127.0.0.1:"), "{output}");
+    assert!(!output.to_string().contains("geheim"), "{output}");
+    let output = dyno_testkit::dyno(scratch.path(), &["generator"]);
+    assert_eq!(output.code, 2, "{output}");
+    let output = dyno_testkit::dyno(scratch.path(), &["run", &suite, "--generators", "2"]);
+    assert_eq!(output.code, 2, "{output}");
     assert!(!scratch.file("dyno-runs").exists());
     let script = scratch.file("a.sql");
     fs::write(&script, "\\SetShell n echo 1\nSELECT :n;\n").expect("written");
@@ -422,8 +431,8 @@ fn what_load_generators_must_not_or_can_not_do_is_refused_at_once() {
         .replace("oltp_point_select", "script")
         .replace("{ tables = 2, table_size = 1000 }", "{ scripts = \"a.sql\" }");
     fs::write(scratch.file("suite.toml"), text).expect("written");
-    let ran = run("main=postgres://root@127.0.0.1:1/x", &nowhere);
-    assert!(ran.stderr.contains("execute no commands"), "{}", ran.all());
+    let output = run("main=postgres://root@127.0.0.1:1/x", &nowhere);
+    assert!(output.stderr.contains("execute no commands"), "{output}");
 }
 
 /// A port at which no one listens.
@@ -436,14 +445,16 @@ fn names_are_unique_in_a_fleet() {
     let nats = server_or_skip!(Nats, "names");
     let stage = Stage::new(&nats.url(""), &["a"]);
     let scratch = Scratch::new();
-    let ran =
+    let output =
         dyno_testkit::dyno(scratch.path(), &["generator", "--nats", &stage.nats, "--name", "a"]);
-    assert_eq!(ran.code, 1, "{}", ran.all());
-    assert!(ran.stderr.contains("has a load generator `a` already"), "{}", ran.all());
+    assert_eq!(output.code, 1, "{output}");
+    assert!(output.stderr.contains("has a load generator `a` already"), "{output}");
     // Another fleet is another matter.
     let arguments = ["generator", "--nats", &stage.nats, "--name", "a", "--fleet", "other"];
-    let mut other = RunningDyno::start(scratch.path(), &arguments);
-    other.wait_until("the other fleet", |other| other.stderr().contains("of the fleet other"));
-    other.signal(Signal::TERM);
-    wait_until("its end", || other.end().code == 0);
+    let mut other_generator = RunningDyno::start(scratch.path(), &arguments);
+    other_generator.wait_until("the other fleet", |generator| {
+        generator.stderr().contains("of the fleet other")
+    });
+    other_generator.signal(Signal::TERM);
+    wait_until("its end", || other_generator.end().code == 0);
 }

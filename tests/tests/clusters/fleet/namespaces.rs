@@ -50,19 +50,19 @@ fn three_hosts_make_the_load_that_the_server_counts() {
     let mut command = dyno_command(stage.scratch.path());
     command.args(&arguments).env("DYNO_PASSWORD_MAIN", "geheim");
     let before = executed(&server);
-    let ran = RunningDyno::spawn(stage.scratch.path(), command).end();
-    assert_eq!(ran.code, 0, "{}", ran.all());
-    let of_server = executed(&server) - before;
+    let output = RunningDyno::spawn(stage.scratch.path(), command).end();
+    assert_eq!(output.code, 0, "{output}");
+    let server_statements = executed(&server) - before;
     let trial = json(&stage.only_run().join("trials/1.json"));
     let members = members(&trial);
     let statements = sum(members, "statements");
-    let allowed = (of_server / 1000).max(6);
+    let allowed = (server_statements / 1000).max(6);
     assert!(
-        statements <= of_server && of_server - statements <= allowed,
-        "{statements} of {of_server}"
+        statements <= server_statements && server_statements - statements <= allowed,
+        "{statements} of {server_statements}"
     );
-    let within = |member: &Value| {
+    let is_within_bound = |member: &Value| {
         number(&member["from_s"]).abs() * 1e3 <= 5.0 + number(&member["clock_bound_ms"])
     };
-    assert!(members.iter().all(within), "{members:?}");
+    assert!(members.iter().all(is_within_bound), "{members:?}");
 }

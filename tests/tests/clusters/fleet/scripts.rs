@@ -55,18 +55,18 @@ fn a_script_travels_with_the_plan_where_load_generators_allow_it() {
     stage.add_with("a", &["--allow-scripts"]);
     stage.add_with("b", &["--allow-scripts"]);
     fs::write(stage.scratch.file("own.lua"), SCRIPT).expect("a script");
-    let ran = stage.run(&stage.suite(SUITE), &server.url(), &[]);
-    assert_eq!(ran.code, 0, "{}", ran.all());
+    let output = stage.run(&stage.suite(SUITE), &server.url(), &[]);
+    assert_eq!(output.code, 0, "{output}");
     let run = stage.only_run();
     let trial = json(&run.join("trials/1.json"));
     assert_eq!(sum(members(&trial), "committed"), 100);
     // Numbers of workers and unique numbers are those of one trial; init and done came once.
     let database = server.url();
     let database = database.rsplit('/').next().and_then(|name| name.split('?').next());
-    let seen =
+    let query =
         format!("SELECT count(*), count(DISTINCT tid) FROM {}.seen", database.expect("a name"));
-    let seen = server.sql(&seen).expect("rows");
-    assert_eq!(seen.split_whitespace().collect::<Vec<_>>(), ["102", "6"], "{seen}");
+    let counts = server.sql(&query).expect("rows");
+    assert_eq!(counts.split_whitespace().collect::<Vec<_>>(), ["102", "6"], "{counts}");
     let plan = fs::read_to_string(run.join("run.json")).expect("a header");
     assert!(plan.contains("\"sha256\""), "the hash of the script stands in the run folder");
 
@@ -75,8 +75,8 @@ fn a_script_travels_with_the_plan_where_load_generators_allow_it() {
     drop(stage);
     fs::write(sealed.scratch.file("own.lua"), SCRIPT).expect("a script");
     server.sql(&format!("DROP TABLE {}.seen", database.expect("a name"))).expect("dropped");
-    let refused = sealed.run(&sealed.suite(SUITE), &server.url(), &[]);
-    assert_ne!(refused.code, 0, "{}", refused.all());
-    assert!(refused.all().contains("may not execute Lua scripts"), "{}", refused.all());
-    assert!(refused.all().contains("--allow-scripts"), "{}", refused.all());
+    let sealed_run = sealed.run(&sealed.suite(SUITE), &server.url(), &[]);
+    assert_ne!(sealed_run.code, 0, "{sealed_run}");
+    assert!(sealed_run.to_string().contains("may not execute Lua scripts"), "{sealed_run}");
+    assert!(sealed_run.to_string().contains("--allow-scripts"), "{sealed_run}");
 }

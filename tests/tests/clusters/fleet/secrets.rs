@@ -8,7 +8,7 @@ use std::process::Command;
 
 /// A certificate for 127.0.0.1 that is trusted itself; the key lies alongside it.
 fn certificate(folder: &Path) -> Result<(), String> {
-    let made = Command::new("openssl")
+    let openssl = Command::new("openssl")
         .args(["req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=dyno"])
         .args([
             "-addext",
@@ -20,9 +20,10 @@ fn certificate(folder: &Path) -> Result<(), String> {
         .current_dir(folder)
         .output()
         .map_err(|error| format!("openssl can't be run: {error}"))?;
-    match made.status.success() {
-        true => Ok(()),
-        false => Err(String::from_utf8_lossy(&made.stderr).into_owned()),
+    if openssl.status.success() {
+        Ok(())
+    } else {
+        Err(String::from_utf8_lossy(&openssl.stderr).into_owned())
     }
 }
 
@@ -41,11 +42,11 @@ fn passwords_travel_only_where_both_ends_are_encrypted() {
     let plain = server_or_skip!(Nats, "secrets of a fleet");
     let stage = Stage::new(&plain.url(""), &["a"]);
     let suite = stage.suite(&READS.replace("duration_s = 3", "duration_s = 1"));
-    let ran = stage.run(&suite, &url, &[]);
-    assert_eq!(ran.code, 1, "{}", ran.all());
-    assert!(ran.stderr.contains("load generator a: target main:"), "{}", ran.all());
-    assert!(ran.stderr.contains("DYNO_PASSWORD_MAIN"), "{}", ran.all());
-    assert!(!ran.all().contains("heim"), "{}", ran.all());
+    let output = stage.run(&suite, &url, &[]);
+    assert_eq!(output.code, 1, "{output}");
+    assert!(output.stderr.contains("load generator a: target main:"), "{output}");
+    assert!(output.stderr.contains("DYNO_PASSWORD_MAIN"), "{output}");
+    assert!(!output.to_string().contains("heim"), "{output}");
 
     let (authority, key) = (scratch.file("ca.pem"), scratch.file("key.pem"));
     let (authority, key) = (authority.display().to_string(), key.display().to_string());
@@ -55,15 +56,15 @@ fn passwords_travel_only_where_both_ends_are_encrypted() {
     let mut stage = Stage::new(&url_of_nats, &[]);
     stage.add_with("b", &["--nats-ca", &authority]);
     let suite = stage.suite(&READS.replace("duration_s = 3", "duration_s = 1"));
-    let ran = stage.run(&suite, &url, &["--nats-ca", &authority]);
-    assert_eq!(ran.code, 0, "{}", ran.all());
+    let output = stage.run(&suite, &url, &["--nats-ca", &authority]);
+    assert_eq!(output.code, 0, "{output}");
     let run = stage.only_run();
     let trial = json(&run.join("trials/1.json"));
     assert_eq!(members(&trial).len(), 1);
     let stored = fs::read_to_string(run.join("run.json")).expect("read");
-    assert!(!(stored + &ran.all() + &stage.generators[0].stderr()).contains("heim"));
+    assert!(!(stored + &output.to_string() + &stage.generators[0].stderr()).contains("heim"));
     // Whoever doesn't know the authority isn't let in.
-    let ran = dyno_testkit::dyno(scratch.path(), &["generator", "--nats", &url_of_nats]);
-    assert_eq!(ran.code, 1, "{}", ran.all());
-    assert!(ran.stderr.contains("NATS can't be reached"), "{}", ran.all());
+    let output = dyno_testkit::dyno(scratch.path(), &["generator", "--nats", &url_of_nats]);
+    assert_eq!(output.code, 1, "{output}");
+    assert!(output.stderr.contains("NATS can't be reached"), "{output}");
 }

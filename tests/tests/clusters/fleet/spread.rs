@@ -48,15 +48,16 @@ fn each_load_generator_drives_a_node_of_its_own_and_reaches_no_other() {
     let suite = stage.suite(&suite.replace("duration_s = 3", "duration_s = 2"));
     let before = executed(&mine);
     let cluster = mine.url();
-    let ran = stage.run(&suite, &cluster, &[]);
-    assert_eq!(ran.code, 0, "{}", ran.all());
+    let output = stage.run(&suite, &cluster, &[]);
+    assert_eq!(output.code, 0, "{output}");
     let after = executed(&mine);
     let run = stage.only_run();
     let trial = json(&run.join("trials/1.json"));
     let members = members(&trial);
-    let field = |field: &str| -> Vec<&Value> { members.iter().map(|one| &one[field]).collect() };
-    assert_eq!(field("nodes"), [&serde_json::json!(["n2"]), &serde_json::json!(["n3"])]);
-    assert_eq!(field("workers"), [3, 2]);
+    let field_values =
+        |field: &str| -> Vec<&Value> { members.iter().map(|one| &one[field]).collect() };
+    assert_eq!(field_values("nodes"), [&serde_json::json!(["n2"]), &serde_json::json!(["n3"])]);
+    assert_eq!(field_values("workers"), [3, 2]);
     assert_eq!(after[0], before[0], "nobody makes load on the primary");
     for (member, node) in members.iter().zip(1..) {
         let (counted, statements) =
@@ -70,7 +71,7 @@ fn each_load_generator_drives_a_node_of_its_own_and_reaches_no_other() {
     }
     let path = run.display().to_string();
     let paper = dyno(stage.scratch.path(), &["paper", &path, "--format", "md", "--out", "p"]);
-    assert_eq!(paper.code, 0, "{}", paper.all());
+    assert_eq!(paper.code, 0, "{paper}");
     let paper = fs::read_to_string(stage.scratch.file("p/paper.md")).expect("a paper");
     for text in [
         "Each load generator drove its own read-only node, and no other. The servers' own counts of \
@@ -82,8 +83,11 @@ fn each_load_generator_drives_a_node_of_its_own_and_reaches_no_other() {
     }
     refused_elsewhere(&stage, &mine, &suite);
     let stored = fs::read_to_string(run.join("run.json")).expect("read");
-    let said: String = stage.generators.iter().map(RunningDyno::stderr).collect();
-    assert!(!(stored + &ran.all() + &said).contains(&password), "a password is shown");
+    let generator_logs: String = stage.generators.iter().map(RunningDyno::stderr).collect();
+    assert!(
+        !(stored + &output.to_string() + &generator_logs).contains(&password),
+        "a password is shown"
+    );
 }
 
 /// The primary is no one's to drive here.
@@ -92,17 +96,16 @@ fn refused_elsewhere(stage: &Stage, mine: &Mine, suite: &str) {
     let cluster = mine.url();
     let text = fs::read_to_string(suite).expect("read");
     let suite = stage.suite(&text.replace("spread", "primary"));
-    let ran = stage.run(&suite, &cluster, &["--dir", "elsewhere"]);
-    assert_eq!(ran.code, 1, "{}", ran.all());
+    let output = stage.run(&suite, &cluster, &["--dir", "elsewhere"]);
+    assert_eq!(output.code, 1, "{output}");
     let place = address(mine, 1);
-    let why = format!(
+    let reason = format!(
         "The load generator may not reach {place}: its user has started it with --only-hosts and has not \
          named this address."
     );
     assert!(
-        ran.stderr.contains("target main: load generator ") && ran.stderr.contains(&why),
-        "{}",
-        ran.all()
+        output.stderr.contains("target main: load generator ") && output.stderr.contains(&reason),
+        "{output}"
     );
     assert_eq!(executed(mine), before, "nothing was executed, nor loaded before");
 }

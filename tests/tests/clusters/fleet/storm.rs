@@ -64,10 +64,11 @@ fn is_over(run: &RunningDyno) -> bool {
 
 /// Rows that may have been written beyond what was counted: what was in flight, and what those did that were lost.
 fn uncounted_most(trial: &TrialData) -> u64 {
-    let lost = trial.summary.conditions.members.iter().filter(|member| member.lost.is_some());
+    let lost_members =
+        trial.summary.conditions.members.iter().filter(|member| member.lost.is_some());
     let is_whole = matches!(trial.summary.status, TrialStatus::Complete | TrialStatus::Starved);
-    let lost = if is_whole { lost.count() } else { NAMES.len() };
-    trial.summary.in_flight + lost as u64 * RATE / 3 * UNHEARD_S
+    let lost_members = if is_whole { lost_members.count() } else { NAMES.len() };
+    trial.summary.in_flight + lost_members as u64 * RATE / 3 * UNHEARD_S
 }
 
 #[test]
@@ -82,12 +83,12 @@ fn storm_of_killed_frozen_and_restarted_load_generators() {
     let suite = stage.suite(SUITE);
     let script = "INSERT INTO storm VALUES (:random_seed, :client_id);\n";
     fs::write(stage.scratch.file("storm.sql"), script).expect("a script");
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(1, |now| now.as_secs());
-    println!("dice of {now}");
-    let (mut dice, begun) = (Dice(now.wrapping_mul(0x9e37_79b9_7f4a_7c15)), Instant::now());
+    let dice_seed = SystemTime::now().duration_since(UNIX_EPOCH).map_or(1, |now| now.as_secs());
+    println!("dice of {dice_seed}");
+    let (mut dice, start) = (Dice(dice_seed.wrapping_mul(0x9e37_79b9_7f4a_7c15)), Instant::now());
     let mut starts = 0;
     let mut run = stage.start(&suite, &server.url(), &[]);
-    while begun.elapsed() < time {
+    while start.elapsed() < time {
         // A run whose load generators are all lost ends; the same command continues.
         if is_over(&run) {
             println!("the run has ended: {}", run.end().stderr.lines().last().unwrap_or_default());
@@ -109,34 +110,34 @@ fn storm_of_killed_frozen_and_restarted_load_generators() {
     let rows = "SELECT seed || ' ' || count(*) FROM storm GROUP BY seed";
     let rows = server.sbtest(rows).expect("an answer");
     let pair = |line: &str| -> Option<(u64, u64)> {
-        let (seed, count) = line.trim().split_once(' ')?;
-        Some((seed.parse().ok()?, count.parse().ok()?))
+        let (dice_seed, count) = line.trim().split_once(' ')?;
+        Some((dice_seed.parse().ok()?, count.parse().ok()?))
     };
     let rows: BTreeMap<u64, u64> = rows.lines().filter_map(pair).collect();
-    let mut told: BTreeMap<u64, (u64, u64)> = BTreeMap::new();
+    let mut reported: BTreeMap<u64, (u64, u64)> = BTreeMap::new();
     for trial in &data.trials {
-        let counted: u64 = trial.series.iter().map(|row| row.committed).sum();
-        let of_seed = told.entry(trial.summary.seed).or_default();
-        *of_seed = (of_seed.0 + counted, of_seed.1 + uncounted_most(trial));
+        let committed: u64 = trial.series.iter().map(|row| row.committed).sum();
+        let seed_counts = reported.entry(trial.summary.seed).or_default();
+        *seed_counts = (seed_counts.0 + committed, seed_counts.1 + uncounted_most(trial));
     }
     let mut uncounted = 0;
     for (seed, count) in &rows {
-        let (counted, most) = told.get(seed).copied().expect("every row belongs to a trial");
+        let (counted, most) = reported.get(seed).copied().expect("every row belongs to a trial");
         assert!(counted <= *count, "{seed}: {counted} commits counted, {count} rows");
         assert!(*count <= counted + most, "{seed}: {count} rows, {counted} and {most} at most");
         uncounted += count - counted;
     }
-    let of = |is_it: fn(&TrialStatus) -> bool| {
-        data.trials.iter().filter(|trial| is_it(&trial.summary.status)).count()
+    let count_trials = |has_status: fn(&TrialStatus) -> bool| {
+        data.trials.iter().filter(|trial| has_status(&trial.summary.status)).count()
     };
     println!(
         "{} trials: {} complete, {} starved, {} failed; {starts} further starts; {} rows, {uncounted} of them uncounted, \
          in flight or of load generators that were lost",
         data.trials.len(),
-        of(|status| *status == TrialStatus::Complete),
-        of(|status| *status == TrialStatus::Starved),
-        of(|status| matches!(status, TrialStatus::Failed(_))),
+        count_trials(|status| *status == TrialStatus::Complete),
+        count_trials(|status| *status == TrialStatus::Starved),
+        count_trials(|status| matches!(status, TrialStatus::Failed(_))),
         rows.values().sum::<u64>()
     );
-    assert!(of(|status| *status == TrialStatus::Complete) > 0, "none was complete");
+    assert!(count_trials(|status| *status == TrialStatus::Complete) > 0, "none was complete");
 }

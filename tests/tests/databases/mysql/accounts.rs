@@ -1,6 +1,6 @@
 //! Log-ins on a real MariaDB: passwords, TLS, mistakes.
 
-use super::support::{ask, big_packets, connect, run, text};
+use super::support::{big_packets, connect, query_rows, run, text};
 use dyno_core::Cause;
 use dyno_testkit::{Certificates, MariaDb, skipped};
 
@@ -10,9 +10,9 @@ fn accounts() {
         Ok(certificates) => certificates,
         Err(why) => return skipped("accounts", &why),
     };
-    let file = |name: &str| certificates.file(name).display().to_string();
+    let certificate_path = |name: &str| certificates.file(name).display().to_string();
     let mut options = [("ssl-ca", "ca.pem"), ("ssl-cert", "server.pem"), ("ssl-key", "server.key")]
-        .map(|(option, name)| format!("--{option}={}", file(name)))
+        .map(|(option, name)| format!("--{option}={}", certificate_path(name)))
         .to_vec();
     // Debian packs the plug-ins apart from the server.
     if let Ok(folder) = std::env::var("DYNO_TEST_MARIADB_PLUGINS") {
@@ -32,55 +32,60 @@ fn accounts() {
         )
         .unwrap();
     run(async {
-        let at =
+        let url_for =
             |user: &str, rest: &str| format!("mysql://{user}@127.0.0.1:{}/{rest}", server.port);
         let native = "native:pass%20w%C3%B6rd";
-        let mut session = connect(&at(native, "sbtest?tls=disable")).await.unwrap();
-        let cipher = ask(&mut session, "SHOW STATUS LIKE 'Ssl_cipher'").await;
+        let mut session = connect(&url_for(native, "sbtest?tls=disable")).await.unwrap();
+        let cipher = query_rows(&mut session, "SHOW STATUS LIKE 'Ssl_cipher'").await;
         assert_eq!(cipher[0][1], text(""));
-        assert_eq!(ask(&mut session, "SELECT CURRENT_USER()").await, [[text("native@%")]]);
+        assert_eq!(query_rows(&mut session, "SELECT CURRENT_USER()").await, [[text("native@%")]]);
         let sql = "SELECT attr_value FROM performance_schema.session_connect_attrs \
                    WHERE attr_name='program_name' LIMIT 1";
         let attributes = server.sql("SELECT @@performance_schema").unwrap();
         if attributes.trim() == "1" {
-            assert_eq!(ask(&mut session, sql).await, [[text("dyno")]]);
+            assert_eq!(query_rows(&mut session, sql).await, [[text("dyno")]]);
         }
 
-        let wrong = connect(&at("native:hunter2", "sbtest")).await.unwrap_err();
+        let wrong = connect(&url_for("native:hunter2", "sbtest")).await.unwrap_err();
         assert_eq!((wrong.cause(), wrong.errno()), (Cause::Rejected, 1045));
-        assert!(wrong.hint().unwrap().contains("check user and password"));
+        let hint = wrong.hint().unwrap();
+        assert!(
+            hint.contains("check user and password") && hint.contains("REQUIRE X509"),
+            "{hint}"
+        );
         assert!(!format!("{wrong:?}{wrong}{:?}", wrong.hint()).contains("hunter2"));
-        let none = connect(&at("native", "sbtest")).await.unwrap_err();
+        let none = connect(&url_for("native", "sbtest")).await.unwrap_err();
         assert!(none.hint().unwrap().contains("no password was given"));
-        let unknown = connect(&at("root", "nowhere")).await.unwrap_err();
+        let unknown = connect(&url_for("root", "nowhere")).await.unwrap_err();
         assert_eq!((unknown.cause(), unknown.errno()), (Cause::Rejected, 1049));
         assert!(unknown.hint().unwrap().contains("CREATE DATABASE"));
         let url = format!("mysql://root@127.0.0.1:{}/", dyno_testkit::free_port());
         let port = connect(&url).await.unwrap_err();
         assert_eq!(port.cause(), Cause::Unreachable);
 
-        tls(&certificates, &at).await;
-        ed25519(&server, &at).await;
-        too_many_connections(&at("root", "sbtest?tls=disable")).await;
+        tls(&certificates, &url_for).await;
+        ed25519(&server, &url_for).await;
+        too_many_connections(&url_for("root", "sbtest?tls=disable")).await;
     });
 }
 
-async fn tls(certificates: &Certificates, at: &impl Fn(&str, &str) -> String) {
+async fn tls(certificates: &Certificates, url_for: &impl Fn(&str, &str) -> String) {
     let ca = certificates.ca();
     for mode in ["prefer", "require", "verify-ca", "verify-full"] {
         let options = if mode.starts_with("verify") { format!("&ca={ca}") } else { String::new() };
-        let url = at("secure:x", &format!("sbtest?tls={mode}{options}"));
+        let url = url_for("secure:x", &format!("sbtest?tls={mode}{options}"));
         let mut session = connect(&url).await.unwrap();
-        let rows = ask(&mut session, "SHOW STATUS LIKE 'Ssl_cipher'").await;
+        let rows = query_rows(&mut session, "SHOW STATUS LIKE 'Ssl_cipher'").await;
         assert_ne!(rows[0][1], text(""), "{mode}");
         big_packets(&mut session, &[if mode == "require" { 20_000_000 } else { 100_000 }]).await;
     }
-    let refused = connect(&at("secure:x", "sbtest?tls=disable")).await.unwrap_err();
-    assert_eq!(refused.cause(), Cause::Rejected);
-    let untrusted = connect(&at("secure:x", "sbtest?tls=verify-ca")).await.unwrap_err();
+    let without_tls = connect(&url_for("secure:x", "sbtest?tls=disable")).await.unwrap_err();
+    assert_eq!(without_tls.cause(), Cause::Rejected);
+    assert!(without_tls.hint().unwrap().ends_with("REQUIRE SSL needs tls=require"));
+    let untrusted = connect(&url_for("secure:x", "sbtest?tls=verify-ca")).await.unwrap_err();
     assert_eq!(untrusted.cause(), Cause::Tls, "{untrusted}");
-    let other = certificates.file("other.pem").display().to_string();
-    let url = at("secure:x", &format!("sbtest?tls=verify-full&ca={other}"));
+    let other_ca = certificates.file("other.pem").display().to_string();
+    let url = url_for("secure:x", &format!("sbtest?tls=verify-full&ca={other_ca}"));
     assert_eq!(connect(&url).await.unwrap_err().cause(), Cause::Tls);
 }
 
@@ -92,7 +97,7 @@ async fn ed25519(server: &MariaDb, at: &impl Fn(&str, &str) -> String) {
         .sql("CREATE USER ed@'%' IDENTIFIED VIA ed25519 USING PASSWORD('secret'); GRANT ALL ON sbtest.* TO ed@'%'")
         .unwrap();
     let mut session = connect(&at("ed:secret", "sbtest?tls=disable")).await.unwrap();
-    assert_eq!(ask(&mut session, "SELECT CURRENT_USER()").await, [[text("ed@%")]]);
+    assert_eq!(query_rows(&mut session, "SELECT CURRENT_USER()").await, [[text("ed@%")]]);
     assert_eq!(connect(&at("ed:wrong", "sbtest")).await.unwrap_err().errno(), 1045);
 }
 

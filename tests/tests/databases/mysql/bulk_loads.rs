@@ -1,6 +1,6 @@
 //! Bulk loads on a real MariaDB.
 
-use super::support::{ask, connect, run, run_sql, text};
+use super::support::{connect, query_rows, run, run_sql, text};
 use dyno_core::{BulkMethod, Discard, ErrorClass, RowSource, RowWriter, Session};
 use dyno_drivers::mysql::MysqlSession;
 use dyno_testkit::{MariaDb, server_or_skip};
@@ -52,12 +52,12 @@ async fn check_odd_rows(session: &mut MysqlSession, count: i64) {
     let sum = count * (count - 1) / 2;
     let nulls = count / 7;
     let expected = [count.to_string(), (-sum).to_string(), nulls.to_string()];
-    let rows = ask(session, sql).await;
+    let rows = query_rows(session, sql).await;
     assert_eq!([&rows[0][0], &rows[0][1], &rows[0][3]].map(|v| v.clone().unwrap()), expected);
     assert_eq!(rows[0][2].as_ref().unwrap().parse::<f64>().unwrap(), sum as f64 / 4.0);
     for (kind, wanted) in TEXTS.iter().enumerate() {
         let sql = format!("SELECT c, d FROM odd WHERE id = {}", kind + 7);
-        let rows = ask(session, &sql).await;
+        let rows = query_rows(session, &sql).await;
         assert_eq!(rows[0][0].as_deref(), Some(*wanted));
     }
 }
@@ -114,17 +114,17 @@ pub(crate) async fn refused_loads(session: &mut MysqlSession) {
     let mut rows = Odd { duplicate: true, ..Odd::new(10) };
     let error = session.bulk_load("odd", &COLUMNS, &mut rows).await.unwrap_err();
     assert_eq!((error.class(), error.errno()), (ErrorClass::Constraint, 1062), "{error}");
-    assert_eq!(ask(session, "SELECT COUNT(*) FROM odd").await, [[text("0")]]);
+    assert_eq!(query_rows(session, "SELECT COUNT(*) FROM odd").await, [[text("0")]]);
     let error = session.bulk_load("nowhere", &COLUMNS, &mut Odd::new(1)).await.unwrap_err();
     assert_eq!(error.errno(), 1146);
     run_sql(session, &["ALTER TABLE odd MODIFY c VARCHAR(5)"]).await;
     let error = session.bulk_load("odd", &COLUMNS, &mut Odd::new(10_000)).await.unwrap_err();
     assert!(error.message().contains("undone"), "{error}");
-    assert_eq!(ask(session, "SELECT COUNT(*) FROM odd").await, [[text("0")]]);
+    assert_eq!(query_rows(session, "SELECT COUNT(*) FROM odd").await, [[text("0")]]);
     // A statement of one's own that asks for a file gets none.
     let sql = "LOAD DATA LOCAL INFILE '/etc/hostname' INTO TABLE odd";
     let error = session.query(sql, &mut Discard).await.unwrap_err();
     assert_eq!((error.errno(), error.is_fatal()), (2068, false));
     assert!(error.message().contains("/etc/hostname"), "{error}");
-    assert_eq!(ask(session, "SELECT COUNT(*) FROM odd").await, [[text("0")]]);
+    assert_eq!(query_rows(session, "SELECT COUNT(*) FROM odd").await, [[text("0")]]);
 }

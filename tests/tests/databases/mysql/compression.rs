@@ -2,7 +2,7 @@
 
 use super::bulk_loads::load_and_fall_back;
 use super::statements::every_statement;
-use super::support::{ask, big_packets, connect, run, run_sql, text};
+use super::support::{big_packets, connect, query_rows, run, run_sql, text};
 use dyno_core::{Discard, Param, ParamType, Session};
 use dyno_drivers::mysql::MysqlSession;
 use dyno_testkit::{MariaDb, MySql, server_or_skip};
@@ -10,7 +10,7 @@ use dyno_testkit::{MariaDb, MySql, server_or_skip};
 /// All that a session can do, on one whose server says that it compresses.
 async fn everything(url: &str) {
     let mut session = connect(url).await.unwrap();
-    let status = ask(&mut session, "SHOW SESSION STATUS LIKE 'Compression'").await;
+    let status = query_rows(&mut session, "SHOW SESSION STATUS LIKE 'Compression'").await;
     assert_eq!(status, [[text("Compression"), text("ON")]], "{url}");
     every_statement(&mut session).await;
     big_packets(&mut session, &[100, 100_000, 20_000_000]).await;
@@ -44,7 +44,7 @@ fn mariadb_compresses_by_zlib() {
     run(async {
         everything(&format!("{url}?compression=zlib")).await;
         let mut plain = connect(&format!("{url}?compression=uncompressed")).await.unwrap();
-        let status = ask(&mut plain, "SHOW SESSION STATUS LIKE 'Compression'").await;
+        let status = query_rows(&mut plain, "SHOW SESSION STATUS LIKE 'Compression'").await;
         assert_eq!(status[0][1], text("OFF"));
     });
 }
@@ -59,7 +59,7 @@ fn mysql_compresses_by_zlib_also_under_tls() {
             let mut session = connect(&url).await.unwrap();
             assert_eq!(session.proof().unwrap().tls.is_some(), tls == "require");
             let sql = "SHOW SESSION STATUS LIKE 'Compression_algorithm'";
-            assert_eq!(ask(&mut session, sql).await[0][1], text("zlib"));
+            assert_eq!(query_rows(&mut session, sql).await[0][1], text("zlib"));
             everything(&url).await;
         }
     });

@@ -2,7 +2,7 @@
 
 use super::bulk_loads::{load_and_fall_back, refused_loads};
 use super::statements::{every_end, every_statement};
-use super::support::{ask, connect, driver, run, run_sql, text};
+use super::support::{connect, driver, query_rows, run, run_sql, text};
 use dyno_core::{Cause, Session};
 use dyno_drivers::mysql::MysqlSession;
 use dyno_testkit::{MariaDb, MySql, server_or_skip, skipped};
@@ -30,7 +30,7 @@ fn mysql_logs_in_answers_and_loads() {
                 for _ in 0..2 {
                     let mut session = connect(&url).await.unwrap();
                     assert_eq!(session.proof().unwrap().tls.is_some(), tls == "require");
-                    let user = ask(&mut session, "SELECT CURRENT_USER()").await;
+                    let user = query_rows(&mut session, "SELECT CURRENT_USER()").await;
                     assert_eq!(user, [[text("dyno_sha@%")]]);
                 }
                 let url = format!("mysql://dyno_sha:hunter2@{place}?tls={tls}");

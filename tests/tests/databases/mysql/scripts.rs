@@ -1,7 +1,7 @@
 //! Requests of scripts to sessions, on a real MariaDB: parameters without types, names and ends of
 //! results, statements that are executed once, chains that fail in the middle.
 
-use super::support::{ask, connect, run, run_sql, text};
+use super::support::{connect, query_rows, run, run_sql, text};
 use dyno_core::{Discard, ErrorClass, Executed, Param, ParamType, Session};
 use dyno_drivers::mysql::MysqlSession;
 use dyno_testkit::{Headings, MariaDb, Transcript, server_or_skip};
@@ -37,7 +37,8 @@ async fn types_are_those_of_the_values(session: &mut MysqlSession) {
         assert_eq!(session.execute(insert, &params, &mut Discard).await.unwrap(), CHANGED);
         assert_eq!(session.execute_once(sql, &params, &mut Discard).await.unwrap(), CHANGED);
     }
-    let rows = ask(session, "SELECT COUNT(*), id, d, c FROM t GROUP BY 2, 3, 4 ORDER BY id").await;
+    let rows =
+        query_rows(session, "SELECT COUNT(*), id, d, c FROM t GROUP BY 2, 3, 4 ORDER BY id").await;
     let expected = [
         [text("2"), None, None, None],
         [text("2"), text("-7"), text("0.1"), text("ü")],
@@ -49,7 +50,7 @@ async fn types_are_those_of_the_values(session: &mut MysqlSession) {
 async fn names_and_ends_are_told(session: &mut MysqlSession) {
     let chain = "SELECT 1 AS a, NULL AS `B c`; UPDATE t SET d = 1 WHERE id = 42; \
                  SELECT id FROM t WHERE false; BEGIN; COMMIT";
-    let told = [
+    let lines = [
         "columns a, B c",
         "row 1, NULL",
         "done 1 rows",
@@ -61,25 +62,25 @@ async fn names_and_ends_are_told(session: &mut MysqlSession) {
     ];
     let (mut transcript, mut headings) = (Transcript::default(), Headings::default());
     session.query(chain, &mut transcript).await.unwrap();
-    assert_eq!(transcript.take(), told);
+    assert_eq!(transcript.take(), lines);
     session.query("UPDATE t SET d = 2 WHERE id = 42", &mut Discard).await.unwrap();
     session.query(chain, &mut headings).await.unwrap();
-    let without_rows: Vec<_> = told.into_iter().filter(|line| !line.starts_with("row")).collect();
+    let without_rows: Vec<_> = lines.into_iter().filter(|line| !line.starts_with("row")).collect();
     assert_eq!(headings.0.take(), without_rows);
 
     let sql = "SELECT id AS x, c AS y FROM t WHERE id = ? LIMIT 1";
     let select = session.prepare(sql, &[ParamType::Inferred]).await.unwrap();
-    let told = ["columns x, y", "row 42, 0.5", "done 1 rows"];
+    let lines = ["columns x, y", "row 42, 0.5", "done 1 rows"];
     // The server sends the definitions of the columns once at most; a consumer that does not want
     // them may be the first.
     session.execute(select, &[Param::Int(42)], &mut Discard).await.unwrap();
     for _ in 0..2 {
         session.execute(select, &[Param::Int(42)], &mut transcript).await.unwrap();
-        assert_eq!(transcript.take(), told);
+        assert_eq!(transcript.take(), lines);
         session.execute(select, &[Param::Int(42)], &mut headings).await.unwrap();
-        assert_eq!(headings.0.take(), [told[0], told[2]]);
+        assert_eq!(headings.0.take(), [lines[0], lines[2]]);
         session.execute_once(sql, &[Param::Int(42)], &mut transcript).await.unwrap();
-        assert_eq!(transcript.take(), told);
+        assert_eq!(transcript.take(), lines);
         session.queue(select, &[Param::Int(0)]).unwrap();
         session.flush(&mut transcript, &mut Vec::new()).await.unwrap();
         assert_eq!(transcript.take(), ["columns x, y", "done 0 rows"]);
@@ -98,7 +99,7 @@ async fn names_and_ends_are_told(session: &mut MysqlSession) {
 
 async fn statements_are_executed_once(session: &mut MysqlSession) {
     let count = "SHOW GLOBAL STATUS LIKE 'Prepared_stmt_count'";
-    let before = ask(session, count).await;
+    let before = query_rows(session, count).await;
     for value in 0..3 {
         let mut transcript = Transcript::default();
         let params = [Param::Int(value), Param::Text(b"x"), Param::Null];
@@ -110,15 +111,15 @@ async fn statements_are_executed_once(session: &mut MysqlSession) {
     // What can't be prepared is sent as text.
     session.execute_once("LOCK TABLES t READ", &[], &mut Discard).await.unwrap();
     session.execute_once("UNLOCK TABLES", &[], &mut Discard).await.unwrap();
-    let few = session.execute_once("SELECT ?", &[], &mut Discard).await.unwrap_err();
-    assert!(!few.is_fatal() && few.message().contains("1 placeholders"), "{few}");
+    let too_few = session.execute_once("SELECT ?", &[], &mut Discard).await.unwrap_err();
+    assert!(!too_few.is_fatal() && too_few.message().contains("1 placeholders"), "{too_few}");
     let wrong = session.execute_once("SELECT nonsense", &[], &mut Discard).await.unwrap_err();
     assert_eq!(wrong.errno(), 1054);
     let first = session.prepare("SELECT 1", &[]).await.unwrap();
-    assert_ne!(ask(session, count).await, before);
+    assert_ne!(query_rows(session, count).await, before);
     session.forget(first).await.unwrap();
     assert_eq!(session.execute(first, &[], &mut Discard).await.unwrap_err().errno(), 0);
-    assert_eq!(ask(session, count).await, before, "all are closed");
+    assert_eq!(query_rows(session, count).await, before, "all are closed");
     let queued = session.queue_once("SELECT 1", &[]).unwrap_err();
     assert_eq!((queued.sqlstate(), queued.is_fatal()), ("0A000", false));
     session.queue_sync().unwrap();
@@ -131,7 +132,7 @@ async fn chains_fail_in_the_middle(session: &mut MysqlSession) {
     assert_eq!((error.errno(), error.is_fatal()), (1054, false));
     assert_eq!(transcript.take(), ["done 1 changed", "columns a", "row 1", "done 1 rows"]);
     // Each statement stood alone.
-    assert_eq!(ask(session, "SELECT COUNT(*) FROM t WHERE id = 77").await, [[text("1")]]);
+    assert_eq!(query_rows(session, "SELECT COUNT(*) FROM t WHERE id = 77").await, [[text("1")]]);
 }
 
 async fn transactions_are_seen(session: &mut MysqlSession) {

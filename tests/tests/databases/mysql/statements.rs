@@ -1,6 +1,6 @@
 //! Statements, results, errors and flights on a real MariaDB.
 
-use super::support::{Ints, ask, big_packets, connect, driver, run, run_sql, text};
+use super::support::{Ints, big_packets, connect, driver, query_rows, run, run_sql, text};
 use dyno_core::{
     AnswerRow, AnswerTable, Cause, Discard, Driver, ErrorClass, Executed, Param, ParamType, Rows,
     Session,
@@ -55,7 +55,7 @@ async fn prepared_values(session: &mut MysqlSession) {
         .prepare("INSERT INTO v (a,b,c,d,e,f,g,h,i) VALUES (?,?,?,'2026-02-28 01:02:03.456',-1.5,254,'-26:03:04',0.1,'2026-02-28')", &types)
         .await
         .unwrap();
-    let done = session
+    let executed = session
         .execute(
             insert,
             &[Param::Int(i64::MIN), Param::Double(0.5), Param::Text("Zürich 🎈".as_bytes())],
@@ -63,7 +63,7 @@ async fn prepared_values(session: &mut MysqlSession) {
         )
         .await
         .unwrap();
-    assert_eq!(done, Executed { has_rows: false, rows: 0, affected: 1 });
+    assert_eq!(executed, Executed { has_rows: false, rows: 0, affected: 1 });
     let nulls = [Param::Null, Param::Null, Param::Null];
     session.execute(insert, &nulls, &mut Discard).await.unwrap();
     // Other types than declared: they are sent again.
@@ -75,20 +75,26 @@ async fn prepared_values(session: &mut MysqlSession) {
         vec![None, None, None],
         vec![text("-7"), text("3"), text("12")],
     ];
-    let rest = ["2026-02-28 01:02:03.456", "-1.50", "254", "-26:03:04", "0.1", "2026-02-28"];
+    let last_columns =
+        ["2026-02-28 01:02:03.456", "-1.50", "254", "-26:03:04", "0.1", "2026-02-28"];
     let select = session.prepare("SELECT * FROM v", &[]).await.unwrap();
     // Twice: the second answer has no column definitions.
     for _ in 0..2 {
         let mut binary = AnswerTable::default();
-        let done = session.execute(select, &[], &mut binary).await.unwrap();
-        assert_eq!(done, Executed { has_rows: true, rows: 3, affected: 0 });
+        let executed = session.execute(select, &[], &mut binary).await.unwrap();
+        assert_eq!(executed, Executed { has_rows: true, rows: 3, affected: 0 });
         for (row, first) in binary.rows.iter().zip(&expected) {
             assert_eq!(row[..3], first[..]);
-            assert!(row[3..].iter().zip(rest).all(|(value, rest)| value.as_deref() == Some(rest)));
+            assert!(
+                row[3..]
+                    .iter()
+                    .zip(last_columns)
+                    .all(|(value, last)| value.as_deref() == Some(last))
+            );
         }
-        assert_eq!(ask(session, "SELECT * FROM v").await, binary.rows);
-        let counted = session.execute(select, &[], &mut Discard).await.unwrap();
-        assert_eq!(counted, done);
+        assert_eq!(query_rows(session, "SELECT * FROM v").await, binary.rows);
+        let discarded = session.execute(select, &[], &mut Discard).await.unwrap();
+        assert_eq!(discarded, executed);
     }
     let by_id = session.prepare("SELECT a FROM v WHERE a = ?", &[ParamType::Int]).await.unwrap();
     let mut ints = Ints::default();
@@ -116,14 +122,14 @@ async fn prepared_numbers(session: &mut MysqlSession) {
     let mut binary = AnswerTable::default();
     session.execute(select, &[], &mut binary).await.unwrap();
     assert_eq!(binary.rows, [["00042", "0000", "16777200", "1e20", "0.50"].map(text)]);
-    assert_eq!(ask(session, "SELECT * FROM n").await, binary.rows);
+    assert_eq!(query_rows(session, "SELECT * FROM n").await, binary.rows);
 }
 
 async fn several_results(session: &mut MysqlSession) {
     let mut table = AnswerTable::default();
     let sql = "SELECT 1 UNION SELECT 2; UPDATE v SET a=1 WHERE a=-7; SELECT 'x'";
-    let done = session.query(sql, &mut table).await.unwrap();
-    assert_eq!(done, Executed { has_rows: true, rows: 3, affected: 1 });
+    let executed = session.query(sql, &mut table).await.unwrap();
+    assert_eq!(executed, Executed { has_rows: true, rows: 3, affected: 1 });
     assert_eq!(table.rows, [[text("1")], [text("2")], [text("x")]]);
     run_sql(
         session,
@@ -136,20 +142,20 @@ async fn several_results(session: &mut MysqlSession) {
     let call = session.prepare("CALL p()", &[]).await.unwrap();
     for _ in 0..2 {
         let mut table = AnswerTable::default();
-        let done = session.execute(call, &[], &mut table).await.unwrap();
-        assert_eq!((done.has_rows, done.rows), (true, 2));
+        let executed = session.execute(call, &[], &mut table).await.unwrap();
+        assert_eq!((executed.has_rows, executed.rows), (true, 2));
         assert_eq!(table.rows, [vec![text("1"), text("2")], vec![text("three")]]);
     }
     let error = session.query("SELECT 1; SELECT * FROM nowhere; SELECT 2", &mut Discard).await;
     assert_eq!(error.unwrap_err().errno(), 1146);
-    assert_eq!(ask(session, "SELECT 3").await, [[text("3")]]);
+    assert_eq!(query_rows(session, "SELECT 3").await, [[text("3")]]);
 }
 
 /// Error 1295: what can't be prepared is sent as text.
 async fn text_only_statements(session: &mut MysqlSession) {
     let lock = session.prepare("PREPARE x FROM 'SELECT 1'", &[]).await.unwrap();
     session.execute(lock, &[], &mut Discard).await.unwrap();
-    assert_eq!(ask(session, "EXECUTE x").await, [[text("1")]]);
+    assert_eq!(query_rows(session, "EXECUTE x").await, [[text("1")]]);
     let plain = session.prepare("SELECT 41 + ?", &[ParamType::Int]).await.unwrap();
     session.queue(lock, &[]).unwrap();
     session.queue(plain, &[Param::Int(1)]).unwrap();
@@ -173,7 +179,7 @@ async fn errors(session: &mut MysqlSession) {
     session.execute(insert, &[Param::Int(2)], &mut Discard).await.unwrap();
     run_sql(session, &["BEGIN", "INSERT INTO u VALUES (3)"]).await;
     session.rollback().await.unwrap();
-    assert_eq!(ask(session, "SELECT COUNT(*) FROM u").await, [[text("2")]]);
+    assert_eq!(query_rows(session, "SELECT COUNT(*) FROM u").await, [[text("2")]]);
     let missing = session.prepare("SELECT * FROM nowhere", &[]).await.unwrap_err();
     assert_eq!((missing.errno(), missing.sqlstate()), (1146, "42S02"));
     assert_eq!(missing.cause(), Cause::Server);
@@ -218,7 +224,8 @@ async fn session_variables(server: &MariaDb) {
     let url = format!("{}?set.sort_buffer_size=1048576&set.sql_mode=ANSI", server.url());
     let mut session = connect(&url).await.unwrap();
     let rows =
-        ask(&mut session, "SELECT @@sort_buffer_size, @@sql_mode, @@character_set_client").await;
+        query_rows(&mut session, "SELECT @@sort_buffer_size, @@sql_mode, @@character_set_client")
+            .await;
     assert_eq!(rows[0][0], text("1048576"));
     assert!(rows[0][1].as_ref().unwrap().contains("ANSI"));
     assert_eq!(rows[0][2], text("utf8mb4"));
@@ -249,29 +256,29 @@ async fn an_abandoned_call(url: &str) {
 
 async fn kill_query(url: &str) {
     let mut session = driver(url).connect(0).await.unwrap();
-    let mut other = connect(url).await.unwrap();
-    let id = ask(&mut session, "SELECT CONNECTION_ID()").await[0][0].clone().unwrap();
+    let mut observer = connect(url).await.unwrap();
+    let id = query_rows(&mut session, "SELECT CONNECTION_ID()").await[0][0].clone().unwrap();
     let mut rows = Ints::default();
     let answer = {
         let mut slow = std::pin::pin!(session.query("SELECT SLEEP(100)", &mut rows));
-        let begun = format!(
+        let sleeping_sql = format!(
             "SELECT 1 FROM information_schema.processlist WHERE id = {id} AND info LIKE 'SELECT SLEEP%'"
         );
         loop {
             let due = dyno_reactor::now() + 10 * dyno_core::MILLISECOND;
             assert!(dyno_reactor::timeout(due, slow.as_mut()).await.is_err());
-            if !ask(&mut other, &begun).await.is_empty() {
+            if !query_rows(&mut observer, &sleeping_sql).await.is_empty() {
                 break;
             }
         }
-        run_sql(&mut other, &[&format!("KILL QUERY {id}")]).await;
+        run_sql(&mut observer, &[&format!("KILL QUERY {id}")]).await;
         slow.await
     };
     match answer {
         Ok(_) => assert_eq!(rows.0, [Some(1)]),
         Err(error) => assert_eq!((error.errno(), error.class()), (1317, ErrorClass::Other)),
     }
-    assert_eq!(ask(&mut session, "SELECT 5").await, [[text("5")]]);
+    assert_eq!(query_rows(&mut session, "SELECT 5").await, [[text("5")]]);
 }
 
 async fn no_allocations(server: &MariaDb) {
@@ -331,11 +338,11 @@ fn a_server_that_dies() {
         // Asked to stop, it tells or hangs up; both are a lost connection.
         let prepared = session.prepare("SELECT 1", &[]).await.unwrap();
         server.sql("SHUTDOWN").unwrap();
-        let mut lost = None;
+        let mut loss = None;
         for _ in 0..3_000 {
             match session.execute(prepared, &[], &mut Discard).await {
                 Err(error) => {
-                    lost = Some(error);
+                    loss = Some(error);
                     break;
                 }
                 Ok(_) => {
@@ -344,7 +351,7 @@ fn a_server_that_dies() {
                 }
             }
         }
-        assert_eq!(lost.unwrap().class(), ErrorClass::ConnectionLost);
+        assert_eq!(loss.unwrap().class(), ErrorClass::ConnectionLost);
         assert!(session.execute(prepared, &[], &mut Discard).await.unwrap_err().is_fatal());
     });
 }

@@ -22,8 +22,8 @@ pub(crate) fn text(value: &str) -> Option<String> {
 }
 
 /// All rows of an answer to text.
-pub(crate) async fn ask(session: &mut MysqlSession, sql: &str) -> Vec<Vec<Option<String>>> {
-    let mut table = AnswerTable::of_workload();
+pub(crate) async fn query_rows(session: &mut MysqlSession, sql: &str) -> Vec<Vec<Option<String>>> {
+    let mut table = AnswerTable::for_workload();
     session.query(sql, &mut table).await.unwrap();
     table.rows
 }
@@ -44,11 +44,11 @@ pub(crate) async fn big_packets(session: &mut MysqlSession, sizes: &[usize]) {
         session.execute(sum, &[Param::Text(&long)], &mut ints).await.unwrap();
         assert_eq!(ints.0, [Some(size as i64)]);
         let sql = format!("SELECT REPEAT('z', {size}) UNION ALL SELECT 'end'");
-        let rows = ask(session, &sql).await;
+        let rows = query_rows(session, &sql).await;
         assert_eq!(rows[0][0].as_ref().map(String::len), Some(size));
         assert_eq!(rows[1][0], text("end"));
-        let counted = session.query(&sql, &mut Discard).await.unwrap();
-        assert_eq!(counted.rows, 2);
+        let executed = session.query(&sql, &mut Discard).await.unwrap();
+        assert_eq!(executed.rows, 2);
     }
 }
 

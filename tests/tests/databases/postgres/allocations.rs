@@ -85,8 +85,9 @@ fn no_allocation_in_the_steady_state() {
                 assert!(results.drain(..).all(|result| result.is_ok()));
             }
             if round >= 5 {
-                let own = allocations() - before;
-                (counted, loud) = (counted + own, loud + u64::from(own > 0));
+                let new_allocations = allocations() - before;
+                (counted, loud) =
+                    (counted + new_allocations, loud + u64::from(new_allocations > 0));
             }
         }
         assert!(sum.0 > 0 && names.0 > 0);

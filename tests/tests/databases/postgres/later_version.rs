@@ -3,7 +3,7 @@
 use super::statements::{every_end, every_statement};
 use dyno_core::Cause;
 use dyno_drivers::postgres::PostgresDriver;
-use dyno_testkit::{Postgres, ask, skipped, target, wait_until};
+use dyno_testkit::{Postgres, query_url, skipped, target, wait_until};
 
 #[test]
 fn postgres_18_answers_cancels_and_runs() {
@@ -25,8 +25,9 @@ fn every_log_in(server: &Postgres) {
     let methods = ["scram-sha-256", "md5", "password"];
     let file = server.server.folder().join("data/pg_hba.conf");
     let rules = std::fs::read_to_string(&file).unwrap();
-    let own = methods.map(|method| format!("host all \"{method}\" 127.0.0.1/32 {method}\n"));
-    std::fs::write(&file, own.concat() + &rules).unwrap();
+    let method_rules =
+        methods.map(|method| format!("host all \"{method}\" 127.0.0.1/32 {method}\n"));
+    std::fs::write(&file, method_rules.concat() + &rules).unwrap();
     for method in methods {
         let stored = if method == "md5" { "md5" } else { "scram-sha-256" };
         let create = format!("CREATE ROLE \"{method}\" LOGIN PASSWORD 'pass wörd'");
@@ -38,11 +39,11 @@ fn every_log_in(server: &Postgres) {
             format!("postgres://{method}:{password}@127.0.0.1:{}/sbtest", server.port)
         };
         let wrong = url("hunter2");
-        wait_until("the rules", || ask(&wrong, "SELECT 1").is_err());
-        let error = ask(&wrong, "SELECT 1").unwrap_err();
+        wait_until("the rules", || query_url(&wrong, "SELECT 1").is_err());
+        let error = query_url(&wrong, "SELECT 1").unwrap_err();
         assert_eq!((error.cause(), error.sqlstate()), (Cause::Rejected, "28P01"), "{method}");
         let right = format!("{}?require_auth={method}", url("pass%20w%C3%B6rd"));
-        let user = ask(&right, "SELECT current_user").unwrap();
+        let user = query_url(&right, "SELECT current_user").unwrap();
         assert_eq!(user.single(), Some(method));
     }
     // SASLprep makes other letters of these; the last one is only made of letters that it drops.
@@ -51,6 +52,6 @@ fn every_log_in(server: &Postgres) {
         server.sql(&format!("ALTER ROLE \"scram-sha-256\" PASSWORD '{password}'")).unwrap();
         let encoded: String = password.bytes().map(|byte| format!("%{byte:02x}")).collect();
         let url = format!("postgres://scram-sha-256:{encoded}@127.0.0.1:{}/sbtest", server.port);
-        assert!(ask(&url, "SELECT 1").is_ok(), "{password:?}");
+        assert!(query_url(&url, "SELECT 1").is_ok(), "{password:?}");
     }
 }

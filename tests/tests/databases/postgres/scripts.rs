@@ -56,12 +56,12 @@ fn scripts() {
 
 async fn connection_strings_lead_to_the_server(server: &Postgres) {
     let (folder, port) = (server.socket_folder.display(), server.port);
-    let given = LibpqOptions { fallback_application_name: Some("pgbench"), ..Default::default() };
+    let options = LibpqOptions { fallback_application_name: Some("pgbench"), ..Default::default() };
     for (text, name) in [
         (format!("host={folder} port={port} user=postgres dbname=sbtest"), "pgbench"),
         (format!("postgres://postgres@127.0.0.1:{port}/sbtest?application_name=a%20b"), "a b"),
     ] {
-        let mut target = TargetUrl::from_libpq(Some(&text), &given).unwrap();
+        let mut target = TargetUrl::from_libpq(Some(&text), &options).unwrap();
         target.options.insert("options".to_owned(), "-c work_mem=7MB".to_owned());
         let mut session = PostgresDriver::new(&target).unwrap().connect(0).await.unwrap();
         assert_eq!(single(&mut session, "SHOW application_name").await, name);
@@ -88,15 +88,15 @@ async fn types_are_inferred(session: &mut PostgresSession) {
     let mut results = Vec::new();
     session.flush(&mut Discard, &mut results).await.unwrap();
     assert!(results.iter().all(|result| result.as_ref() == Ok(&CHANGED)), "{results:?}");
-    let mut found = Transcript::default();
+    let mut transcript = Transcript::default();
     let sql = "SELECT count(*) AS n, id, d, c FROM t GROUP BY 2, 3, 4 ORDER BY id";
-    session.query(sql, &mut found).await.unwrap();
+    session.query(sql, &mut transcript).await.unwrap();
     let rows = [
         "row 4, -7, 0.1, ü'\\",
         "row 4, 42, -9223372036854775808, 1e+15",
         "row 4, NULL, NULL, NULL",
     ];
-    assert_eq!(found.0[1..4], rows);
+    assert_eq!(transcript.0[1..4], rows);
     let no_number = [Param::Text(b"x"), Param::Null, Param::Null];
     let error = session.execute(insert, &no_number, &mut Discard).await.unwrap_err();
     assert_eq!((error.sqlstate(), error.is_fatal()), ("22P02", false), "{error}");
@@ -108,7 +108,7 @@ async fn types_are_inferred(session: &mut PostgresSession) {
 async fn names_and_ends_are_told(session: &mut PostgresSession) {
     let chain = "SELECT 1 AS a, NULL AS \"B c\"; INSERT INTO t VALUES (1), (2); \
                  SELECT id FROM t WHERE false; BEGIN; SELECT; COMMIT";
-    let told = [
+    let lines = [
         "columns a, B c",
         "row 1, NULL",
         "done 1 rows",
@@ -123,23 +123,23 @@ async fn names_and_ends_are_told(session: &mut PostgresSession) {
     ];
     let mut transcript = Transcript::default();
     session.query(chain, &mut transcript).await.unwrap();
-    assert_eq!(transcript.take(), told);
+    assert_eq!(transcript.take(), lines);
     let mut headings = Headings::default();
     session.query(chain, &mut headings).await.unwrap();
-    let without_rows: Vec<_> = told.into_iter().filter(|line| !line.starts_with("row")).collect();
+    let without_rows: Vec<_> = lines.into_iter().filter(|line| !line.starts_with("row")).collect();
     assert_eq!(headings.0.take(), without_rows);
 
     let sql = "SELECT id AS x, c FROM t WHERE id = $1 LIMIT 1";
     let select = session.prepare(sql, &[ParamType::Inferred]).await.unwrap();
     let update = session.prepare("UPDATE t SET c = 'new' WHERE id = 1", &[]).await.unwrap();
-    let told = ["columns x, c", "row 1, NULL", "done 1 rows"];
+    let lines = ["columns x, c", "row 1, NULL", "done 1 rows"];
     for _ in 0..2 {
         session.execute(select, &[Param::Int(1)], &mut transcript).await.unwrap();
-        assert_eq!(transcript.take(), told);
+        assert_eq!(transcript.take(), lines);
         session.execute(select, &[Param::Int(1)], &mut headings).await.unwrap();
-        assert_eq!(headings.0.take(), [told[0], told[2]]);
+        assert_eq!(headings.0.take(), [lines[0], lines[2]]);
         session.execute_once(sql, &[Param::Int(1)], &mut transcript).await.unwrap();
-        assert_eq!(transcript.take(), told);
+        assert_eq!(transcript.take(), lines);
     }
     session.execute(select, &[Param::Int(99)], &mut transcript).await.unwrap();
     assert_eq!(transcript.take(), ["columns x, c", "done 0 rows"]);
@@ -169,8 +169,8 @@ async fn statements_are_executed_once(session: &mut PostgresSession) {
     assert_eq!(drop.unwrap(), NOTHING);
     let two = session.execute_once("SELECT 1; SELECT 2", &[], &mut Discard).await.unwrap_err();
     assert_eq!(two.sqlstate(), "42601", "{two}");
-    let few = session.execute_once("SELECT $2::int", &[Param::Int(1)], &mut Discard).await;
-    assert!(!few.unwrap_err().is_fatal());
+    let too_few = session.execute_once("SELECT $2::int", &[Param::Int(1)], &mut Discard).await;
+    assert!(!too_few.unwrap_err().is_fatal());
     let zero = session.execute_once("SELECT '\0'", &[], &mut Discard).await.unwrap_err();
     assert!(!zero.is_fatal() && zero.message().contains("zero byte"), "{zero}");
     assert!(session.queue_once("SELECT '\0'", &[]).is_err());
@@ -235,13 +235,13 @@ async fn errors_end_at_the_next_sync(session: &mut PostgresSession) {
     let insert =
         session.prepare("INSERT INTO e VALUES ($1)", &[ParamType::Inferred]).await.unwrap();
     let mut results = Vec::new();
-    let ids = |results: &mut Vec<Result<Executed, DbError>>| -> Vec<String> {
-        let outcome = |result: Result<Executed, DbError>| match result {
+    let drain_outcomes = |results: &mut Vec<Result<Executed, DbError>>| -> Vec<String> {
+        let describe_outcome = |result: Result<Executed, DbError>| match result {
             Ok(executed) => format!("{} changed", executed.affected),
             Err(error) if error.message().contains("not executed") => "not executed".to_owned(),
             Err(error) => error.sqlstate().to_owned(),
         };
-        results.drain(..).map(outcome).collect()
+        results.drain(..).map(describe_outcome).collect()
     };
     for (id, sync) in
         [(1, false), (2, true), (3, false), (1, false), (4, false), (5, true), (6, false)]
@@ -258,7 +258,7 @@ async fn errors_end_at_the_next_sync(session: &mut PostgresSession) {
     let mut transcript = Transcript::default();
     session.flush(&mut transcript, &mut results).await.unwrap();
     assert_eq!(
-        ids(&mut results),
+        drain_outcomes(&mut results),
         [
             "1 changed",
             "1 changed",
@@ -273,8 +273,8 @@ async fn errors_end_at_the_next_sync(session: &mut PostgresSession) {
         ]
     );
     assert_eq!(transcript.take(), ["done 1 changed"; 5]);
-    let kept = single(session, "SELECT string_agg(id::text, ',' ORDER BY id) FROM e").await;
-    assert_eq!(kept, "1,2,8", "each part stands or falls alone");
+    let stored_ids = single(session, "SELECT string_agg(id::text, ',' ORDER BY id) FROM e").await;
+    assert_eq!(stored_ids, "1,2,8", "each part stands or falls alone");
     assert!(!session.is_in_transaction());
 
     // A transaction block continues over the ends of the parts, and stays failed over them.
@@ -283,7 +283,7 @@ async fn errors_end_at_the_next_sync(session: &mut PostgresSession) {
     session.queue_sync().unwrap();
     session.queue(insert, &[Param::Int(9)]).unwrap();
     session.flush(&mut Discard, &mut results).await.unwrap();
-    assert_eq!(ids(&mut results), ["0 changed", "23505", "25P02"]);
+    assert_eq!(drain_outcomes(&mut results), ["0 changed", "23505", "25P02"]);
     assert!(session.is_in_transaction());
     session.rollback().await.unwrap();
     assert!(!session.is_in_transaction());
@@ -337,22 +337,24 @@ async fn copies_are_refused(session: &mut PostgresSession) {
         ["COPY t FROM STDIN", "COPY t TO STDOUT", "COPY (SELECT 1/(id-4000) FROM t) TO STDOUT"]
     {
         let fails = sql.contains('/');
-        let check = |error: &DbError| {
+        let check_or_division = |error: &DbError| {
             if fails && error.sqlstate() == "22012" {
                 return;
             }
             check(error);
         };
-        check(&run(session, sql).await.unwrap_err());
-        check(&run(session, &format!("SELECT 1; {sql}; SELECT 2")).await.unwrap_err());
-        check(&session.execute_once(sql, &[], &mut Transcript::default()).await.unwrap_err());
+        check_or_division(&run(session, sql).await.unwrap_err());
+        check_or_division(&run(session, &format!("SELECT 1; {sql}; SELECT 2")).await.unwrap_err());
+        check_or_division(
+            &session.execute_once(sql, &[], &mut Transcript::default()).await.unwrap_err(),
+        );
         let prepared = session.prepare(sql, &[]).await.unwrap();
-        check(&session.execute(prepared, &[], &mut Discard).await.unwrap_err());
+        check_or_division(&session.execute(prepared, &[], &mut Discard).await.unwrap_err());
         session.queue_once("SELECT 1", &[]).unwrap();
         session.queue_sync().unwrap();
         session.queue(prepared, &[]).unwrap();
         session.flush(&mut Discard, &mut results).await.unwrap();
-        check(results.pop().unwrap().as_ref().unwrap_err());
+        check_or_division(results.pop().unwrap().as_ref().unwrap_err());
         assert_eq!(results.pop(), Some(Ok(READ)), "{sql}");
         assert_eq!(single(session, "SELECT count(*) FROM t").await, "5000");
         assert!(!session.is_in_transaction());

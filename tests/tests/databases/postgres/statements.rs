@@ -35,7 +35,7 @@ async fn run(session: &mut PostgresSession, sql: &str) -> Result<Executed, DbErr
 const READ: Executed = Executed { has_rows: true, rows: 1, affected: 0 };
 const NOTHING: Executed = Executed { has_rows: false, rows: 0, affected: 0 };
 
-fn changed(affected: u64) -> Executed {
+fn rows_changed(affected: u64) -> Executed {
     Executed { affected, ..NOTHING }
 }
 
@@ -73,16 +73,16 @@ fn introduces_itself(session: &PostgresSession) {
 async fn text_queries(session: &mut PostgresSession) {
     run(session, "CREATE TABLE t (id int PRIMARY KEY, c text)").await.unwrap();
     let inserted = run(session, "INSERT INTO t VALUES (1, 'a'), (2, NULL)").await.unwrap();
-    assert_eq!(inserted, changed(2));
-    let all = run(session, "SELECT * FROM t; UPDATE t SET c = 'b'; SELECT 1").await.unwrap();
-    assert_eq!(all, Executed { has_rows: true, rows: 3, affected: 2 });
+    assert_eq!(inserted, rows_changed(2));
+    let executed = run(session, "SELECT * FROM t; UPDATE t SET c = 'b'; SELECT 1").await.unwrap();
+    assert_eq!(executed, Executed { has_rows: true, rows: 3, affected: 2 });
     assert_eq!(run(session, "").await.unwrap(), NOTHING);
     assert_eq!(run(session, "BEGIN").await.unwrap(), NOTHING);
     assert_eq!(run(session, "COMMIT").await.unwrap(), NOTHING);
     let empty = run(session, "SELECT * FROM t WHERE false").await.unwrap();
     assert_eq!(empty, Executed { rows: 0, ..READ });
     assert_eq!(run(session, "SHOW work_mem").await.unwrap(), READ);
-    assert_eq!(run(session, "CREATE TABLE t2 AS SELECT * FROM t").await.unwrap(), changed(2));
+    assert_eq!(run(session, "CREATE TABLE t2 AS SELECT * FROM t").await.unwrap(), rows_changed(2));
     assert_eq!(run(session, "DELETE FROM t RETURNING id").await.unwrap().rows, 2);
     let failed = run(session, "SELECT '\0'").await.unwrap_err();
     assert!(!failed.is_fatal() && failed.message().contains("zero byte"), "{failed}");
@@ -117,15 +117,15 @@ async fn prepared_statements(session: &mut PostgresSession) {
     assert_eq!(session.execute(begin, &[], &mut Discard).await.unwrap(), NOTHING);
     assert!(session.is_in_transaction());
     let params = [Param::Int(1), Param::Null];
-    assert_eq!(session.execute(insert, &params, &mut Discard).await.unwrap(), changed(1));
+    assert_eq!(session.execute(insert, &params, &mut Discard).await.unwrap(), rows_changed(1));
     assert_eq!(session.execute(commit, &[], &mut Discard).await.unwrap(), NOTHING);
     assert_eq!(session.execute(empty, &[], &mut Discard).await.unwrap(), NOTHING);
     assert_eq!(single(session, "SELECT count(*) FROM t WHERE c IS NULL").await, "1");
 
     let failed = session.prepare("SELECT FROM nowhere", &[]).await.unwrap_err();
     assert_eq!(failed.sqlstate(), "42P01");
-    let one = session.prepare("SELECT $1", &[]).await.unwrap();
-    let failed = session.execute(one, &[], &mut Discard).await.unwrap_err();
+    let select = session.prepare("SELECT $1", &[]).await.unwrap();
+    let failed = session.execute(select, &[], &mut Discard).await.unwrap_err();
     assert_eq!((failed.sqlstate(), failed.is_fatal()), ("08P01", false), "{failed}");
     assert!(failed.message().contains("supplies 0 parameters"), "{failed}");
     for wrong in [&[][..], &[Param::Text(b"1"), Param::Null]] {
@@ -279,7 +279,7 @@ fn flights() {
         let mut rows = AnswerTable::default();
         session.flush(&mut rows, &mut results).await.unwrap();
         let outcomes: Vec<_> = results.drain(..).map(Result::unwrap).collect();
-        assert_eq!(outcomes, [NOTHING, changed(1), READ, NOTHING]);
+        assert_eq!(outcomes, [NOTHING, rows_changed(1), READ, NOTHING]);
         assert_eq!(rows.rows, [[Some("1".to_owned())]]);
 
         flight_with_an_error(&mut session, insert, select).await;
@@ -296,7 +296,7 @@ async fn flight_with_an_error(session: &mut PostgresSession, insert: Statement, 
     session.queue(select, &[]).unwrap();
     session.flush(&mut Discard, &mut results).await.unwrap();
     assert_eq!(results.len(), 4);
-    assert_eq!(results[0].as_ref().unwrap(), &changed(1));
+    assert_eq!(results[0].as_ref().unwrap(), &rows_changed(1));
     for result in &results[1..] {
         let error = result.as_ref().unwrap_err();
         assert_eq!((error.class(), error.sqlstate()), (ErrorClass::Constraint, "23505"));
@@ -369,8 +369,8 @@ fn copies() {
         assert_eq!(report.fallback, None);
         let check = "SELECT count(*), count(d), sum(d), min(t), max(t), sum(extra) FROM c";
         let expected = ["20000", "10000", "50000000", text, text, "140000"];
-        let found = table(&mut session, check).await.rows;
-        assert_eq!(found, [expected.map(|text| Some(text.to_owned()))]);
+        let rows = table(&mut session, check).await.rows;
+        assert_eq!(rows, [expected.map(|text| Some(text.to_owned()))]);
 
         // An error in the first rows of a long copy ends it soon, and nothing of it stays.
         let mut source = Numbered { next: 19_999, end: 5_000_000, text: b"x" };
@@ -408,30 +408,30 @@ fn canceled_and_lost() {
 /// Statements that are canceled, refused or killed.
 pub(crate) fn every_end(server: &mut Postgres) {
     cancel(server);
-    block_on(abandoned(server)).unwrap();
-    block_on(terminated(server)).unwrap();
+    block_on(query_is_abandoned(server)).unwrap();
+    block_on(session_is_terminated(server)).unwrap();
     block_on(lock_timeouts_and_stale_snapshots(server)).unwrap();
     deadlocks(server);
-    block_on(killed(server)).unwrap();
+    block_on(server_is_killed(server)).unwrap();
 }
 
-async fn killed(server: &mut Postgres) {
+async fn server_is_killed(server: &mut Postgres) {
     let driver = driver(&server.url());
     let mut session = driver.connect(0).await.unwrap();
     let select = session.prepare("SELECT 1", &[]).await.unwrap();
     server.kill();
     // The postmaster's children notice its death within moments, not at once.
-    let lost = loop {
+    let error = loop {
         match session.execute(select, &[], &mut Discard).await {
             Ok(_) => sleep_until(now() + 20_000_000).await,
             Err(lost) => break lost,
         }
     };
-    assert!(lost.is_fatal(), "{lost:?}");
+    assert!(error.is_fatal(), "{error:?}");
     assert!(session.execute(select, &[], &mut Discard).await.unwrap_err().is_fatal());
     assert!(session.rollback().await.unwrap_err().is_fatal());
-    let refused = driver.connect(1).await.err().unwrap();
-    assert_eq!(refused.cause(), Cause::Unreachable, "{refused}");
+    let error = driver.connect(1).await.err().unwrap();
+    assert_eq!(error.cause(), Cause::Unreachable, "{error}");
     server.restart().unwrap();
     let mut again = driver.connect(2).await.unwrap();
     assert_eq!(single(&mut again, "SELECT 2").await, "2");
@@ -439,27 +439,28 @@ async fn killed(server: &mut Postgres) {
 
 fn cancel(server: &Postgres) {
     let token = RefCell::new(None);
-    let done = Cell::new(false);
+    let is_canceled = Cell::new(false);
     let sleeper = async {
         let mut session = session(server).await;
         *token.borrow_mut() = Some(session.cancel_token());
         let canceled = run(&mut session, "SELECT pg_sleep(60)").await.unwrap_err();
         assert_eq!((canceled.sqlstate(), canceled.is_fatal()), ("57014", false));
-        done.set(true);
+        is_canceled.set(true);
         // A late request may hit this one instead.
         let next = run(&mut session, "SELECT 1").await;
         assert!(
-            next.is_ok_and(|done| done == READ) || single(&mut session, "SELECT 1").await == "1"
+            next.is_ok_and(|executed| executed == READ)
+                || single(&mut session, "SELECT 1").await == "1"
         );
     };
     let canceler = async {
-        while !done.get() {
+        while !is_canceled.get() {
             // Again until it hits: the first request may come before the statement has begun, or
             // the first look before the session has connected.
             sleep_until(now() + 50_000_000).await;
-            let known: Option<CancelToken> = token.borrow().clone();
-            if let Some(known) = known.filter(|_| !done.get()) {
-                known.cancel().await.unwrap();
+            let cancel_token: Option<CancelToken> = token.borrow().clone();
+            if let Some(cancel_token) = cancel_token.filter(|_| !is_canceled.get()) {
+                cancel_token.cancel().await.unwrap();
             }
         }
     };
@@ -469,23 +470,23 @@ fn cancel(server: &Postgres) {
 }
 
 /// A future that is dropped in mid-flight must not leave its answer to the next statement.
-async fn abandoned(server: &Postgres) {
+async fn query_is_abandoned(server: &Postgres) {
     let mut session = session(server).await;
     let sleeping = run(&mut session, "SELECT pg_sleep(60)");
     assert!(timeout(now() + 20_000_000, sleeping).await.is_err());
-    let refused = run(&mut session, "SELECT 1").await.unwrap_err();
-    assert!(refused.is_fatal(), "{refused}");
+    let error = run(&mut session, "SELECT 1").await.unwrap_err();
+    assert!(error.is_fatal(), "{error}");
 }
 
-async fn terminated(server: &Postgres) {
+async fn session_is_terminated(server: &Postgres) {
     let mut victim = session(server).await;
     let process = single(&mut victim, "SELECT pg_backend_pid()").await;
-    let mut other = session(server).await;
+    let mut observer = session(server).await;
     let kill = format!("SELECT pg_terminate_backend({process}, 5000)");
-    assert_eq!(single(&mut other, &kill).await, "t");
-    let lost = run(&mut victim, "SELECT 1").await.unwrap_err();
-    assert_eq!((lost.sqlstate(), lost.class()), ("57P01", ErrorClass::ConnectionLost));
-    assert_eq!(lost.cause(), Cause::Lost);
+    assert_eq!(single(&mut observer, &kill).await, "t");
+    let error = run(&mut victim, "SELECT 1").await.unwrap_err();
+    assert_eq!((error.sqlstate(), error.class()), ("57P01", ErrorClass::ConnectionLost));
+    assert_eq!(error.cause(), Cause::Lost);
     assert!(run(&mut victim, "SELECT 1").await.unwrap_err().is_fatal());
 }
 
@@ -509,17 +510,17 @@ fn deadlocks(server: &Postgres) {
     let tasks = [(1, 2), (2, 1)].map(|(first, second)| async move {
         let mut session = session(server).await;
         run(&mut session, "SET deadlock_timeout = '50ms'; BEGIN").await.unwrap();
-        let update = |id| format!("UPDATE l SET id = id WHERE id = {id}");
-        run(&mut session, &update(first)).await.unwrap();
+        let update_sql = |id| format!("UPDATE l SET id = id WHERE id = {id}");
+        run(&mut session, &update_sql(first)).await.unwrap();
         locked.set(locked.get() + 1);
         while locked.get() < 2 {
             sleep_until(now() + 5_000_000).await;
         }
-        let outcome = run(&mut session, &update(second)).await.map_err(|error| error.class());
+        let outcome = run(&mut session, &update_sql(second)).await.map_err(|error| error.class());
         session.rollback().await.unwrap();
         outcome
     });
     let outcomes = run_all(tasks).unwrap();
     assert!(outcomes.contains(&Err(ErrorClass::Deadlock)), "{outcomes:?}");
-    assert!(outcomes.contains(&Ok(changed(1))), "{outcomes:?}");
+    assert!(outcomes.contains(&Ok(rows_changed(1))), "{outcomes:?}");
 }

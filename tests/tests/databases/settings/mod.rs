@@ -131,8 +131,8 @@ fn number<D: Driver>(driver: &D, sql: &str) -> i64 {
         adopt(&mut AdminSession::lent(session)).await.expect("settings");
         let mut answer = AnswerTable::default();
         session.query(sql, &mut answer).await.unwrap_or_else(|error| panic!("{sql}: {error}"));
-        let whole = answer.single().and_then(|text| text.split('.').next()?.parse().ok());
-        whole.unwrap_or_else(|| panic!("{sql}: {answer:?}"))
+        let number = answer.single().and_then(|text| text.split('.').next()?.parse().ok());
+        number.unwrap_or_else(|| panic!("{sql}: {answer:?}"))
     })
 }
 
@@ -153,7 +153,7 @@ fn go_through(
             admin(&format!("ALTER DATABASE {database} OWNER TO app"));
         }
         let place = Place { dialect, port, database, folder: Scratch::new() };
-        let mut take = |settings: &[(&str, &str)], steps: &Steps| {
+        let mut check_settings = |settings: &[(&str, &str)], steps: &Steps| {
             let restore = set(settings);
             for (step, expected) in steps {
                 if let Err(problem) = expect(&place, *step, *expected) {
@@ -162,8 +162,8 @@ fn go_through(
             }
             restore.iter().for_each(|sql| admin(sql));
         };
-        take(&row.settings.concat(), row.steps);
-        row.then.iter().for_each(|(settings, steps)| take(settings, steps));
+        check_settings(&row.settings.concat(), row.steps);
+        row.then.iter().for_each(|(settings, steps)| check_settings(settings, steps));
         admin(&format!("DROP DATABASE {}", place.database));
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));

@@ -5,7 +5,7 @@ use super::{
     Step, Steps, go_through, number_at, refusal_steps,
 };
 use dyno_core::Dialect;
-use dyno_testkit::{MariaDb, MySql, ask, free_port, skipped};
+use dyno_testkit::{MariaDb, MySql, free_port, query_url, skipped};
 
 /// Foreign keys of TPC-C, too.
 const LOADS_WITH_FOREIGN_KEYS: &Steps = &[
@@ -18,9 +18,18 @@ const LOADS_WITH_FOREIGN_KEYS: &Steps = &[
 const NOTHING_IS_LOST: &Steps = &[
     (Step::SysbenchRun, Refused("autocommit")),
     (Step::PgbenchRun, Right),
-    (Step::PgbenchScript, Refused("without completing the last transaction")),
+    (Step::PgbenchScript, Right),
     (Step::TpccRun, Right),
     (Step::TpchRun, Right),
+];
+
+/// Where a COMMIT does more than commit.
+const COMMITS_ARE_REFUSED: &Steps = &[
+    (Step::SysbenchRun, Refused("completion_type")),
+    (Step::PgbenchRun, Right),
+    (Step::PgbenchScript, Right),
+    (Step::TpccRun, Refused("completion_type")),
+    (Step::TpchRun, Refused("completion_type")),
 ];
 
 const RUNS_ARE_REFUSED: &Steps = &[
@@ -34,9 +43,10 @@ const RUNS_ARE_REFUSED: &Steps = &[
 const BENCH_IS_RIGHT: &Steps = &[
     (Step::Bench, Right),
     (Step::SysbenchPrepare, Right),
-    (Step::SysbenchRun, Refused("autocommit")),
+    (Step::SysbenchRun, Refused("out of init_connect")),
     (Step::PgbenchInit, Right),
     (Step::PgbenchRun, Honest),
+    (Step::PgbenchScript, Right),
     (Step::TpchLoad, Right),
     (Step::TpchRun, Right),
 ];
@@ -70,6 +80,10 @@ const NULLS: &Settings = &[("sql_mode", "EMPTY_STRING_IS_NULL,SIMULTANEOUS_ASSIG
 /// Rows for MariaDB alone.
 const ENFORCED_ROWS: &[Row] = &[
     Row::new(&[&[("enforce_storage_engine", "Aria")]], &refusal_steps("_engine")),
+    Row::new(
+        &[&[("sql_mode", ""), ("enforce_storage_engine", "Aria")]],
+        &[(Step::SysbenchPrepare, Refused("enforce_storage_engine = default"))],
+    ),
     Row {
         settings: &[&[("sql_mode", "ORACLE,EMPTY_STRING_IS_NULL,SIMULTANEOUS_ASSIGNMENT")]],
         steps: LOADS_ARE_RIGHT,
@@ -144,6 +158,8 @@ const MODES: &Settings = &[(
 )];
 
 const AUTOCOMMIT: &Settings = &[("autocommit", "OFF")];
+const CHAIN: &Settings = &[("completion_type", "CHAIN")];
+const RELEASE: &Settings = &[("init_connect", "SET completion_type = 2")];
 const SELECT_LIMIT: &Settings = &[("sql_select_limit", "1")];
 const STATEMENT: &Settings = &[("binlog_format", "STATEMENT")];
 
@@ -155,6 +171,8 @@ const HARMFUL_ROWS: &[Row] = &[Row {
     steps: LOADS_WITH_FOREIGN_KEYS,
     then: &[
         (LIMITS, RUNS_ARE_HONEST),
+        (CHAIN, COMMITS_ARE_REFUSED),
+        (RELEASE, COMMITS_ARE_REFUSED),
         (MODES, RUNS_ARE_HONEST),
         (SELECT_LIMIT, RUNS_ARE_REFUSED),
         (STATEMENT, &[(Step::SysbenchRun, Right), (Step::TpccRun, Refused("binlog_format"))]),
@@ -186,7 +204,7 @@ const REFUSED_ROWS: &[Row] = &[
 
 fn execute(port: u16, sql: &str) {
     let admin = format!("mysql://root@127.0.0.1:{port}/mysql");
-    ask(&admin, sql).unwrap_or_else(|error| panic!("{sql}: {error}"));
+    query_url(&admin, sql).unwrap_or_else(|error| panic!("{sql}: {error}"));
 }
 
 /// Makes an account that may not change settings: its sessions are those that `init_connect` is for.
@@ -197,25 +215,27 @@ fn make_account(port: u16) {
 
 fn run_rows(port: u16, rows: &[Row]) {
     let admin = format!("mysql://root@127.0.0.1:{port}/mysql");
-    let sql = |text: &str| execute(port, text);
-    let set = |settings: &[(&str, &str)]| {
+    let run_sql = |text: &str| execute(port, text);
+    let set_settings = |settings: &[(&str, &str)]| {
         let mut restore = Vec::new();
         for (name, value) in settings {
-            let Ok(before) = ask(&admin, &format!("SELECT @@global.{name}")) else { continue };
-            let literal = |value: &str| match value.parse::<f64>() {
+            let Ok(before) = query_url(&admin, &format!("SELECT @@global.{name}")) else {
+                continue;
+            };
+            let to_literal = |value: &str| match value.parse::<f64>() {
                 Ok(_) => value.to_owned(),
                 Err(_) => format!("'{value}'"),
             };
-            let before = before.single().map_or("NULL".to_owned(), literal);
+            let before = before.single().map_or("NULL".to_owned(), to_literal);
             // Some can't be changed while a server runs, or have fewer values there.
-            if ask(&admin, &format!("SET GLOBAL {name} = {}", literal(value))).is_ok() {
+            if query_url(&admin, &format!("SET GLOBAL {name} = {}", to_literal(value))).is_ok() {
                 restore.push(format!("SET GLOBAL {name} = {before}"));
             }
         }
         assert!(restore.len() * 2 >= settings.len(), "{settings:?} are other products'");
         restore
     };
-    go_through(rows, Dialect::Mysql, port, sql, set);
+    go_through(rows, Dialect::Mysql, port, run_sql, set_settings);
 }
 
 /// Settings in a target's URL win, but for those without which loads store nothing.

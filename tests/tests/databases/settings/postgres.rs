@@ -98,19 +98,19 @@ fn settings_of_postgres() {
         Ok(server) => server,
         Err(why) => return skipped("settings_of_postgres", &why),
     };
-    let sql = |text: &str| {
+    let run_sql = |text: &str| {
         server.sql(text).unwrap_or_else(|error| panic!("{text}: {error}"));
     };
-    sql("CREATE ROLE app LOGIN");
-    sql("ALTER SYSTEM SET allow_in_place_tablespaces = on");
-    sql("SELECT pg_reload_conf()");
-    sql("CREATE TABLESPACE elsewhere LOCATION ''");
-    sql("GRANT CREATE ON TABLESPACE elsewhere TO app");
+    run_sql("CREATE ROLE app LOGIN");
+    run_sql("ALTER SYSTEM SET allow_in_place_tablespaces = on");
+    run_sql("SELECT pg_reload_conf()");
+    run_sql("CREATE TABLESPACE elsewhere LOCATION ''");
+    run_sql("GRANT CREATE ON TABLESPACE elsewhere TO app");
     let method = "CREATE ACCESS METHOD heap_by_name TYPE TABLE HANDLER heap_tableam_handler";
     server.in_database("template1", method).expect("an access method");
     check_settings_of_target(server.port);
     // The settings of all of its sessions, as ALTER SYSTEM would set them for all roles.
-    let set = |settings: &[(&str, &str)]| {
+    let set_settings = |settings: &[(&str, &str)]| {
         let name_and_value = |(name, value): &(&str, &str)| format!("{name} = '{value}'");
         let mut count = 0;
         for setting in settings.iter().map(name_and_value) {
@@ -119,5 +119,5 @@ fn settings_of_postgres() {
         assert!(count * 2 > settings.len(), "{settings:?} are another version's");
         vec!["ALTER ROLE app RESET ALL".to_owned()]
     };
-    go_through(ROWS, Dialect::Postgres, server.port, sql, set);
+    go_through(ROWS, Dialect::Postgres, server.port, run_sql, set_settings);
 }

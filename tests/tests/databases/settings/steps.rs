@@ -2,7 +2,7 @@
 
 use super::{Expected, Place};
 use dyno_core::Dialect;
-use dyno_testkit::{Ran, dyno};
+use dyno_testkit::{ProcessOutput, dyno};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Step {
@@ -23,12 +23,14 @@ pub(super) enum Step {
 /// Executes a step. A problem is what differs from the expected.
 pub(super) fn expect(place: &Place, step: Step, expected: Expected) -> Result<(), String> {
     let tables_before = place.count("tables", "1 = 1");
-    let (ran, problem) = execute(place, step);
-    let report = format!("{}\n{}", problem.clone().unwrap_or_default(), ran.all());
+    let (output, problem) = execute(place, step);
+    let report = format!("{}\n{output}", problem.clone().unwrap_or_default());
     match expected {
-        Expected::Right if ran.code == 0 && problem.is_none() => Ok(()),
-        Expected::Honest if ran.code != 0 || problem.is_none() => Ok(()),
-        Expected::Refused(words) if ran.code != 0 && ran.all().to_lowercase().contains(words) => {
+        Expected::Right if output.code == 0 && problem.is_none() => Ok(()),
+        Expected::Honest if output.code != 0 || problem.is_none() => Ok(()),
+        Expected::Refused(words)
+            if output.code != 0 && output.to_string().to_lowercase().contains(words) =>
+        {
             match place.count("tables", "1 = 1") - tables_before {
                 0 => Ok(()),
                 tables => Err(format!("{tables} tables were made: {report}")),
@@ -39,7 +41,7 @@ pub(super) fn expect(place: &Place, step: Step, expected: Expected) -> Result<()
 }
 
 /// The output of a step, and a mistake in the database if it ended well.
-fn execute(place: &Place, step: Step) -> (Ran, Option<String>) {
+fn execute(place: &Place, step: Step) -> (ProcessOutput, Option<String>) {
     match step {
         Step::SysbenchPrepare => checked(sysbench(place, &["oltp_read_write", "prepare"]), || {
             same(place, "rows", "SELECT count(*) FROM sbtest1", 1_000)?;
@@ -77,19 +79,22 @@ fn execute(place: &Place, step: Step) -> (Ran, Option<String>) {
         }
         Step::TpchRun => {
             let run = ["tpch", "run", "--scale", "0.01", "--plans", "none", "--target"];
-            let ran = dyno(place.folder.path(), &[&run[..], &[&place.url()]].concat());
-            let is_whole = ran.stdout.contains("answers: 22 of 22 correct");
+            let output = dyno(place.folder.path(), &[&run[..], &[&place.url()]].concat());
+            let is_whole = output.stdout.contains("answers: 22 of 22 correct");
             let problem =
-                (ran.code == 0 && !is_whole).then(|| "not all answers are right".to_owned());
-            (ran, problem)
+                (output.code == 0 && !is_whole).then(|| "not all answers are right".to_owned());
+            (output, problem)
         }
         Step::Bench => bench(place),
     }
 }
 
-fn checked(ran: Ran, check: impl FnOnce() -> Result<(), String>) -> (Ran, Option<String>) {
-    let problem = if ran.code == 0 { check().err() } else { None };
-    (ran, problem)
+fn checked(
+    output: ProcessOutput,
+    check: impl FnOnce() -> Result<(), String>,
+) -> (ProcessOutput, Option<String>) {
+    let problem = if output.code == 0 { check().err() } else { None };
+    (output, problem)
 }
 
 fn same(place: &Place, name: &str, sql: &str, expected: i64) -> Result<(), String> {
@@ -130,24 +135,25 @@ fn has_engine(place: &Place, pattern: &str) -> Result<(), String> {
     match place.dialect {
         Dialect::Postgres => Ok(()),
         _ => {
-            let other = format!("table_name LIKE '{pattern}' AND engine <> 'InnoDB'");
-            same_count(place, "tables", &other, 0)
+            let condition = format!("table_name LIKE '{pattern}' AND engine <> 'InnoDB'");
+            same_count(place, "tables", &condition, 0)
         }
     }
 }
 
-fn sysbench(place: &Place, words: &[&str]) -> Ran {
+fn sysbench(place: &Place, words: &[&str]) -> ProcessOutput {
     let kind = match place.dialect {
         Dialect::Postgres => "pgsql",
         _ => "mysql",
     };
     let mut command = vec!["sysbench".to_owned(), format!("--db-driver={kind}")];
-    let option = |name: &str, value: &dyn std::fmt::Display| format!("--{kind}-{name}={value}");
+    let format_option =
+        |name: &str, value: &dyn std::fmt::Display| format!("--{kind}-{name}={value}");
     command.extend([
-        option("host", &"127.0.0.1"),
-        option("port", &place.port),
-        option("user", &"app"),
-        option("db", &place.database),
+        format_option("host", &"127.0.0.1"),
+        format_option("port", &place.port),
+        format_option("user", &"app"),
+        format_option("db", &place.database),
     ]);
     command.extend(["--table-size=1000", "--threads=2"].map(str::to_owned));
     command.extend(words.iter().map(|&word| word.to_owned()));
@@ -156,39 +162,39 @@ fn sysbench(place: &Place, words: &[&str]) -> Ran {
 }
 
 /// Each event of these tests leaves a known trace.
-fn sysbench_run(place: &Place) -> (Ran, Option<String>) {
+fn sysbench_run(place: &Place) -> (ProcessOutput, Option<String>) {
     let (rows, sum) = ("SELECT count(*) FROM sbtest1", "SELECT sum(k) FROM sbtest1");
     let (rows_before, sum_before) = (place.number(rows), place.number(sum));
-    let run = |test| sysbench(place, &[test, "--events=100", "--time=0", "run"]);
-    let updates = run("oltp_update_index");
+    let run_test = |test| sysbench(place, &[test, "--events=100", "--time=0", "run"]);
+    let updates = run_test("oltp_update_index");
     let updates = checked(updates, || same(place, "sum(k)", sum, sum_before + 100));
     if updates.0.code != 0 || updates.1.is_some() {
         return updates;
     }
     let rows_after = rows_before + 100;
-    let inserts = checked(run("oltp_insert"), || same(place, "rows", rows, rows_after));
+    let inserts = checked(run_test("oltp_insert"), || same(place, "rows", rows, rows_after));
     if inserts.0.code != 0 || inserts.1.is_some() {
         return inserts;
     }
-    checked(run("oltp_read_write"), || same(place, "rows", rows, rows_after))
+    checked(run_test("oltp_read_write"), || same(place, "rows", rows, rows_after))
 }
 
-fn pgbench(place: &Place, words: &[&str]) -> Ran {
+fn pgbench(place: &Place, words: &[&str]) -> ProcessOutput {
     let url = place.url();
     dyno(place.folder.path(), &[&["pgbench"], words, &[url.as_str()]].concat())
 }
 
 /// A client that meets others may give some transactions up, and says how many it has made.
-fn pgbench_run(place: &Place) -> (Ran, Option<String>) {
+fn pgbench_run(place: &Place) -> (ProcessOutput, Option<String>) {
     let tables = [("accounts", "a"), ("tellers", "t"), ("branches", "b")];
     let balances = tables
         .map(|(table, column)| format!("SELECT sum({column}balance) FROM pgbench_{table}"))
         .map(|sum| (place.number(&sum), sum));
-    let ran = pgbench(place, &["-c", "2", "-t", "50"]);
-    let transactions = ran.stdout.split_once("actually processed: ").and_then(|(_, text)| {
+    let output = pgbench(place, &["-c", "2", "-t", "50"]);
+    let transactions = output.stdout.split_once("actually processed: ").and_then(|(_, text)| {
         text.split(|letter: char| !letter.is_ascii_digit()).next()?.parse().ok()
     });
-    checked(ran, || {
+    checked(output, || {
         // The history begins with each run.
         let rows = transactions.filter(|count| *count > 0).ok_or("no transaction was made")?;
         same(place, "history", "SELECT count(*) FROM pgbench_history", rows)?;
@@ -200,7 +206,7 @@ fn pgbench_run(place: &Place) -> (Ran, Option<String>) {
     })
 }
 
-fn pgbench_script(place: &Place) -> (Ran, Option<String>) {
+fn pgbench_script(place: &Place) -> (ProcessOutput, Option<String>) {
     let script = "UPDATE pgbench_branches SET bbalance = bbalance + 1 WHERE bid = 1;";
     std::fs::write(place.folder.file("script.sql"), script).expect("a file");
     let sum = "SELECT sum(bbalance) FROM pgbench_branches";
@@ -211,7 +217,7 @@ fn pgbench_script(place: &Place) -> (Ran, Option<String>) {
 }
 
 /// Executes a command on the file `props`.
-fn benchmarksql(place: &Place, words: &[&str]) -> Ran {
+fn benchmarksql(place: &Place, words: &[&str]) -> ProcessOutput {
     let (port, database) = (place.port, &place.database);
     let connection = match place.dialect {
         Dialect::Postgres => format!(
@@ -223,10 +229,11 @@ fn benchmarksql(place: &Place, words: &[&str]) -> Ran {
              conn=jdbc:mysql://127.0.0.1:{port}/{database}\n"
         ),
     };
-    let rest = "warehouses=1\nloadWorkers=2\nterminals=2\nrunTxnsPerTerminal=20\nrunMins=0\n\
+    let properties = "warehouses=1\nloadWorkers=2\nterminals=2\nrunTxnsPerTerminal=20\nrunMins=0\n\
                 limitTxnsPerMin=0\nterminalWarehouseFixed=true\nnewOrderWeight=45\npaymentWeight=43\n\
                 orderStatusWeight=4\ndeliveryWeight=4\nstockLevelWeight=4\n";
-    std::fs::write(place.folder.file("props"), format!("{connection}{rest}")).expect("a file");
+    std::fs::write(place.folder.file("props"), format!("{connection}{properties}"))
+        .expect("a file");
     dyno(place.folder.path(), &[&["benchmarksql"], words].concat())
 }
 
@@ -241,7 +248,7 @@ fn check_build(place: &Place, foreign_keys: i64) -> Result<(), String> {
 }
 
 /// The books of clause 3.3.2: orders are numbered without gaps, and payments are where they belong.
-fn tpcc_run(place: &Place) -> (Ran, Option<String>) {
+fn tpcc_run(place: &Place) -> (ProcessOutput, Option<String>) {
     let before = place.number("SELECT count(*) FROM bmsql_oorder");
     checked(benchmarksql(place, &["run", "props"]), || {
         let orders = place.number("SELECT count(*) FROM bmsql_oorder");
@@ -256,7 +263,7 @@ fn tpcc_run(place: &Place) -> (Ran, Option<String>) {
 }
 
 /// sysbench's transactions, TPC-C and TPC-H; without the tables of other steps.
-fn bench(place: &Place) -> (Ran, Option<String>) {
+fn bench(place: &Place) -> (ProcessOutput, Option<String>) {
     let bench = ["bench", &place.url(), "--yes", "--budget", "60s"];
     checked(dyno(place.folder.path(), &bench), || {
         same_count(place, "tables", "1 = 1", 0)?;

@@ -39,25 +39,25 @@ const BROKEN: [(&str, &str, &str, &str); 9] = [
 
 fn change<D: Driver>(driver: &D, sql: &str) {
     with_session(driver, async |session: &mut D::Session| {
-        let done = session.query(sql, &mut Discard).await.unwrap();
-        assert!(done.affected > 0, "{sql}");
+        let executed = session.query(sql, &mut Discard).await.unwrap();
+        assert!(executed.affected > 0, "{sql}");
     });
 }
 
 /// Both ways say the same; returns what they say.
-fn both<D: Driver>(driver: &D, id: &str) -> ConditionVerdict {
+fn check_both_ways<D: Driver>(driver: &D, id: &str) -> ConditionVerdict {
     let joined = condition(id).examine(&driver.admin(), false).unwrap();
     let apart = condition(id).examine(&driver.admin(), true).unwrap();
     assert_eq!((joined.is_apart, apart.is_apart), (false, condition(id).joins_warehouses()));
     assert_eq!(apart.violations, joined.violations, "{id}");
     // The joined statements list violations in no order.
     if joined.violations <= 10 {
-        let sorted = |verdict: &ConditionVerdict| {
+        let sort_keys = |verdict: &ConditionVerdict| {
             let mut keys = verdict.keys.clone();
             keys.sort();
             keys
         };
-        assert_eq!(sorted(&apart), sorted(&joined), "{id}");
+        assert_eq!(sort_keys(&apart), sort_keys(&joined), "{id}");
     }
     assert_eq!(apart.keys.len(), apart.violations.min(10) as usize, "{id}");
     apart
@@ -75,7 +75,7 @@ fn break_dist_info<D: Driver>(driver: &D, supplier: &str) {
         answer.rows.remove(0).into_iter().flatten().collect::<Vec<String>>()
     });
     let [w, d, o, number, info] = &line[..] else { panic!("{line:?}") };
-    let set = |info: &str| {
+    let set_info = |info: &str| {
         change(
             driver,
             &format!(
@@ -84,14 +84,17 @@ fn break_dist_info<D: Driver>(driver: &D, supplier: &str) {
             ),
         );
     };
-    set("another");
-    let found = both(driver, "X10");
-    set(info);
-    assert_eq!(found.keys, [format!("ol_w_id {w}, ol_d_id {d}, ol_o_id {o}, ol_number {number}")]);
+    set_info("another");
+    let verdict = check_both_ways(driver, "X10");
+    set_info(info);
+    assert_eq!(
+        verdict.keys,
+        [format!("ol_w_id {w}, ol_d_id {d}, ol_o_id {o}, ol_number {number}")]
+    );
 }
 
 /// Runs on two warehouses with orders and payments between them.
-pub(crate) fn agree<D: Driver>(driver: &D) {
+pub(crate) fn assert_both_ways_agree<D: Driver>(driver: &D) {
     let apart: Vec<&str> = CONDITIONS
         .iter()
         .filter(|condition| condition.joins_warehouses())
@@ -99,14 +102,15 @@ pub(crate) fn agree<D: Driver>(driver: &D) {
         .collect();
     assert_eq!(apart, ["C10", "X1", "X2", "X3", "X6", "X10"]);
     for id in apart {
-        assert!(both(driver, id).holds(), "{id}");
+        assert!(check_both_ways(driver, id).holds(), "{id}");
     }
     for (id, table, column, place) in BROKEN {
-        let by = |sign| format!("UPDATE {table} SET {column} = {column} {sign} 1 WHERE {place}");
-        change(driver, &by('+'));
-        let found = both(driver, id);
-        change(driver, &by('-'));
-        assert!(found.violations > 0, "{id}: {table}.{column}");
+        let change_by =
+            |sign| format!("UPDATE {table} SET {column} = {column} {sign} 1 WHERE {place}");
+        change(driver, &change_by('+'));
+        let verdict = check_both_ways(driver, id);
+        change(driver, &change_by('-'));
+        assert!(verdict.violations > 0, "{id}: {table}.{column}");
     }
     break_dist_info(driver, "ol_supply_w_id = ol_w_id");
     break_dist_info(driver, "ol_supply_w_id <> ol_w_id");

@@ -44,9 +44,9 @@ fn whole_way<D: Driver>(driver: &D) {
     assert!(tpcc.audit().problems().is_empty());
     assert_consistent(driver, Stage::Used);
 
-    let committed = |kind: usize| result.total.kinds[kind].counts.committed;
-    let queued = committed(TpccTransaction::Delivery.index());
-    assert_eq!(queued, committed(5) + tpcc.deliveries_left());
+    let count_committed = |kind: usize| result.total.kinds[kind].counts.committed;
+    let queued = count_committed(TpccTransaction::Delivery.index());
+    assert_eq!(queued, count_committed(5) + tpcc.deliveries_left());
     let delivered = tpcc.acknowledged().delivered.acknowledged;
     assert!(delivered >= 100, "{delivered}");
 }

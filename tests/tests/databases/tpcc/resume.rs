@@ -40,13 +40,13 @@ fn one_warehouse(keys: KeyTime) -> TpccLoadOptions {
 }
 
 /// Continues with the load that `interrupted` options began.
-fn go_on<D: Driver>(driver: &D, load_options: &TpccLoadOptions) {
+fn resume_load<D: Driver>(driver: &D, load_options: &TpccLoadOptions) {
     with_session(driver, async |session: &mut D::Session| {
         let error = loaded(&mut AdminSession::lent(session)).await.unwrap_err();
         assert!(error.to_string().contains("has not been completed"), "{error}");
     });
-    let other = TpccLoadOptions { seed: 6, ..load_options.clone() };
-    let error = load(&driver.admin(), &other, &Unobserved).unwrap_err();
+    let other_seed = TpccLoadOptions { seed: 6, ..load_options.clone() };
+    let error = load(&driver.admin(), &other_seed, &Unobserved).unwrap_err();
     assert!(error.to_string().contains("unfinished load of 1 warehouse with seed 5"));
     let later = TpccLoadOptions { loaded_at: dyno_tpcc::Timestamp::now(), ..load_options.clone() };
     let report = load(&driver.admin(), &later, &Unobserved).unwrap();
@@ -70,7 +70,7 @@ fn a_load_into_sqlite_goes_on() {
     let broken = interrupt(|| panic!("the test ends the load here"));
     let ended = catch_unwind(AssertUnwindSafe(|| load(&driver.admin(), &load_options, &broken)));
     assert!(ended.is_err());
-    go_on(&driver, &load_options);
+    resume_load(&driver, &load_options);
 }
 
 #[test]
@@ -85,7 +85,7 @@ fn a_load_into_mariadb_goes_on_after_kill_9_of_the_server() {
     server.lock().unwrap().restart().unwrap();
     // What is loaded again is removed without a key.
     server.lock().unwrap().sql("SET GLOBAL sql_safe_updates = ON").unwrap();
-    go_on(&driver, &load_options);
+    resume_load(&driver, &load_options);
 }
 
 #[test]
@@ -100,5 +100,5 @@ fn a_load_into_postgres_goes_on_after_kill_9_of_the_server() {
     let error = load(&driver.admin(), &load_options, &kill).unwrap_err();
     assert!(error.hint().is_some_and(|hint| hint.contains("build again")), "{error}");
     server.lock().unwrap().restart().unwrap();
-    go_on(&driver, &load_options);
+    resume_load(&driver, &load_options);
 }

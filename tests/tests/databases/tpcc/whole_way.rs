@@ -49,8 +49,8 @@ fn assert_found<D: Driver>(driver: &D, id: &str, sql: &str, key: &str) {
     let condition = CONDITIONS.iter().find(|condition| condition.id == id).unwrap();
     with_session(driver, async |session: &mut D::Session| {
         session.query("BEGIN", &mut Discard).await.unwrap();
-        let done = session.query(sql, &mut Discard).await.unwrap();
-        assert!(done.affected > 0, "{id}: {sql}");
+        let executed = session.query(sql, &mut Discard).await.unwrap();
+        assert!(executed.affected > 0, "{id}: {sql}");
         let verdict = condition.verdict(&mut AdminSession::lent(session)).await.unwrap();
         session.query("ROLLBACK", &mut Discard).await.unwrap();
         assert!(verdict.violations > 0, "{id} does not find: {sql}");
@@ -185,8 +185,8 @@ fn break_all<D: Driver>(driver: &D) {
     let dist = "UPDATE bmsql_order_line SET ol_dist_info = 'another' WHERE ol_w_id = 1 AND ol_d_id \
                 = 1 AND ol_o_id = 3001 AND ol_number = 2";
     assert_found(driver, "X10", dist, "ol_w_id 1, ol_d_id 1, ol_o_id 3001, ol_number 2");
-    let covered = |id: &str| id == "C11" || id == "X10" || BROKEN.iter().any(|row| row.0 == id);
-    assert!(CONDITIONS.iter().all(|condition| covered(condition.id)));
+    let is_covered = |id: &str| id == "C11" || id == "X10" || BROKEN.iter().any(|row| row.0 == id);
+    assert!(CONDITIONS.iter().all(|condition| is_covered(condition.id)));
 }
 
 pub(crate) fn snapshot<D: Driver>(driver: &D) -> Books {
@@ -231,8 +231,8 @@ fn whole_way<D: Driver>(driver: &D, load_options: &TpccLoadOptions, more: impl F
     assert!((1_070_000..1_130_000).contains(&report.rows_loaded), "{report:?}");
     assert_eq!(report.rows_found, 0);
     assert!(load(&driver.admin(), load_options, &Unobserved).unwrap().was_complete);
-    let other = TpccLoadOptions { warehouses: 3, ..load_options.clone() };
-    let error = load(&driver.admin(), &other, &Unobserved).unwrap_err();
+    let other_options = TpccLoadOptions { warehouses: 3, ..load_options.clone() };
+    let error = load(&driver.admin(), &other_options, &Unobserved).unwrap_err();
     assert!(error.to_string().starts_with("The tables hold 2 warehouses"), "{error}");
     assert_consistent(driver, Stage::Fresh);
     let undelivered = "DELETE FROM bmsql_new_order WHERE no_w_id = 2 AND no_d_id = 9 AND no_o_id = \
@@ -245,8 +245,8 @@ fn whole_way<D: Driver>(driver: &D, load_options: &TpccLoadOptions, more: impl F
     let orders = run(driver, BMSQL_5_0, 700, 1, &ledger) + run(driver, SPEC, 700, 2, &ledger);
     assert!(!snapshot(driver).is_fresh());
     assert_consistent(driver, Stage::Used);
-    super::ledger::proves(driver, &ledger, 2, orders);
-    super::apart::agree(driver);
+    super::ledger::assert_ledger_proves(driver, &ledger, 2, orders);
+    super::apart::assert_both_ways_agree(driver);
     more();
     break_all(driver);
     destroy(&driver.admin(), &Unobserved).unwrap();
@@ -282,8 +282,8 @@ fn postgres_goes_the_whole_way() {
 
 /// One warehouse, on servers alongside those that the deep tests are made on.
 fn short_way<D: Driver>(driver: &D) {
-    let one = TpccLoadOptions { warehouses: 1, ..options() };
-    assert!(!load(&driver.admin(), &one, &Unobserved).unwrap().was_complete);
+    let one_warehouse = TpccLoadOptions { warehouses: 1, ..options() };
+    assert!(!load(&driver.admin(), &one_warehouse, &Unobserved).unwrap().was_complete);
     assert_consistent(driver, Stage::Fresh);
     let scratch = Scratch::new();
     let orders = run(driver, SPEC, 700, 2, &scratch.file("ledger"));

@@ -19,11 +19,11 @@ fn sqlite_in(scratch: &Scratch) -> SqliteDriver {
     SqliteDriver::new(&target(&format!("sqlite:{}", scratch.file("tpch.db").display()))).unwrap()
 }
 
-fn mysql_of(server: &MariaDb) -> MysqlDriver {
+fn mysql_driver(server: &MariaDb) -> MysqlDriver {
     MysqlDriver::new(&target(&server.socket_url())).unwrap()
 }
 
-fn postgres_of(server: &Postgres) -> PostgresDriver {
+fn postgres_driver(server: &Postgres) -> PostgresDriver {
     PostgresDriver::new(&target(&server.socket_url())).unwrap()
 }
 
@@ -61,9 +61,9 @@ fn answers_are_right(driver: &impl Driver, scale: f64) {
     with_session(driver, async |session| {
         let mut wrong = Vec::new();
         for query in 1..=LAST {
-            let found = default_answer(session, query, scale, Q15::Cte).await;
-            let judged = reference(query, scale).unwrap().judge(query, &found);
-            wrong.extend(judged.differences.into_iter().map(|line| format!("Q{query}: {line}")));
+            let answer = default_answer(session, query, scale, Q15::Cte).await;
+            let judgment = reference(query, scale).unwrap().judge(query, &answer);
+            wrong.extend(judgment.differences.into_iter().map(|line| format!("Q{query}: {line}")));
         }
         assert!(wrong.is_empty(), "{}", wrong.join("\n"));
     });
@@ -73,9 +73,9 @@ fn answers_are_right(driver: &impl Driver, scale: f64) {
 fn view_is_right(driver: &impl Driver, scale: f64) {
     with_session(driver, async |session| {
         for _ in 0..2 {
-            let found = default_answer(session, 15, scale, Q15::View(3)).await;
-            let judged = reference(15, scale).unwrap().judge(15, &found);
-            assert_eq!(judged.differences, Vec::<String>::new());
+            let answer = default_answer(session, 15, scale, Q15::View(3)).await;
+            let judgment = reference(15, scale).unwrap().judge(15, &answer);
+            assert_eq!(judgment.differences, Vec::<String>::new());
         }
     });
 }
@@ -86,12 +86,12 @@ fn a_changed_row_is_found(driver: &impl Driver, scale: f64) {
         let sql = "update lineitem set l_extendedprice = l_extendedprice + 1000, l_quantity = 1 \
                    where l_orderkey = 1 and l_linenumber = 1";
         assert_eq!(session.query(sql, &mut Discard).await.unwrap().affected, 1);
-        let found = default_answer(session, 1, scale, Q15::Cte).await;
-        let judged = reference(1, scale).unwrap().judge(1, &found);
-        assert_eq!(judged.differences.len(), 1, "{judged:?}");
-        let said = &judged.differences[0];
-        assert!(said.to_string().starts_with("Row 3: sum_qty is "), "{said}");
-        assert!(said.to_string().contains("sum_base_price is "), "{said}");
+        let answer = default_answer(session, 1, scale, Q15::Cte).await;
+        let judgment = reference(1, scale).unwrap().judge(1, &answer);
+        assert_eq!(judgment.differences.len(), 1, "{judgment:?}");
+        let difference = &judgment.differences[0];
+        assert!(difference.to_string().starts_with("Row 3: sum_qty is "), "{difference}");
+        assert!(difference.to_string().contains("sum_base_price is "), "{difference}");
     });
 }
 
@@ -114,13 +114,13 @@ fn sqlite_at_a_tenth() {
 #[test]
 fn mariadb() {
     let server = server_or_skip!(MariaDb, "mariadb");
-    whole_way(&mysql_of(&server));
+    whole_way(&mysql_driver(&server));
 }
 
 #[test]
 fn postgres() {
     let server = server_or_skip!(Postgres, "postgres");
-    whole_way(&postgres_of(&server));
+    whole_way(&postgres_driver(&server));
 }
 
 /// At scale factor 1 this takes minutes: only where it is requested. MariaDB would take hours there.
@@ -132,11 +132,11 @@ fn answers_at_a_scale_of_choice() {
     };
     let scale: f64 = scale.parse().unwrap_or_else(|_| panic!("{SCALE} is no number: {scale}"));
     let server = server_or_skip!(Postgres, "answers_at_a_scale_of_choice");
-    answers_are_right(&postgres_of(&server), scale);
+    answers_are_right(&postgres_driver(&server), scale);
     answers_are_right(&sqlite_in(&Scratch::new()), scale);
     if scale < 1.0 {
         let server = server_or_skip!(MariaDb, "answers_at_a_scale_of_choice");
-        answers_are_right(&mysql_of(&server), scale);
+        answers_are_right(&mysql_driver(&server), scale);
     }
 }
 
@@ -144,15 +144,15 @@ fn answers_at_a_scale_of_choice() {
 fn drawn_answers(driver: &impl Driver, scale: f64, seeds: &[u64]) -> Vec<(u64, u8, AnswerTable)> {
     fill(driver, scale);
     with_session(driver, async |session| {
-        let mut found = Vec::new();
+        let mut answers = Vec::new();
         for &seed in seeds {
             for query in 1..=LAST {
                 let values = parameters(query, scale, ParameterChoice::Seed(seed));
                 let rows = answer(session, query, &values, Q15::Cte).await;
-                found.push((seed, query, rows));
+                answers.push((seed, query, rows));
             }
         }
-        found
+        answers
     })
 }
 
@@ -164,15 +164,15 @@ fn engines_agree_on_drawn_parameters() {
     let seeds: [u64; 3] = [101_000_000, 1, 2_147_483_646];
     let postgres = server_or_skip!(Postgres, NAME);
     let mariadb = server_or_skip!(MariaDb, NAME);
-    let exact = drawn_answers(&postgres_of(&postgres), scale, &seeds);
+    let exact = drawn_answers(&postgres_driver(&postgres), scale, &seeds);
     assert!(exact.iter().filter(|(_, _, answer)| !answer.rows.is_empty()).count() > 40);
     for (who, answers) in [
-        ("MariaDB", drawn_answers(&mysql_of(&mariadb), scale, &seeds)),
+        ("MariaDB", drawn_answers(&mysql_driver(&mariadb), scale, &seeds)),
         ("SQLite", drawn_answers(&sqlite_in(&Scratch::new()), scale, &seeds)),
     ] {
-        for ((seed, query, right), (_, _, found)) in exact.iter().zip(&answers) {
-            let judged = Expected::from_engine(right.clone(), "PostgreSQL").judge(*query, found);
-            let differences = Message::joined(&judged.differences, "\n", "\n").to_string();
+        for ((seed, query, right), (_, _, answer)) in exact.iter().zip(&answers) {
+            let judgment = Expected::from_engine(right.clone(), "PostgreSQL").judge(*query, answer);
+            let differences = Message::joined(&judgment.differences, "\n", "\n").to_string();
             assert!(differences.is_empty(), "{who}, seed {seed}, Q{query}:\n{differences}");
         }
     }

@@ -84,8 +84,8 @@ fn assert_complete<D: Driver>(driver: &D) {
     }
     let again = load(&driver.admin(), &options(), &Marking).unwrap();
     assert!(again.rows.was_complete && again.is_complete, "{again:?}");
-    let other = TpchLoadOptions { scale: 0.02, ..options() };
-    let error = load(&driver.admin(), &other, &Marking).unwrap_err();
+    let other_scale = TpchLoadOptions { scale: 0.02, ..options() };
+    let error = load(&driver.admin(), &other_scale, &Marking).unwrap_err();
     let text = "scale factor 0.03 with foreign keys and with secondary indexes is loaded, and \
                 scale factor 0.02";
     assert!(error.to_string().contains(text), "{error}");
@@ -98,14 +98,14 @@ fn assert_complete<D: Driver>(driver: &D) {
     assert!(before.load.finished_at.ends_with('Z'), "{before:?}");
     // A row of lineitem has at least its 100 bytes of values.
     assert!(before.load.size_bytes.unwrap() > row_count(SchemaTable::Lineitem, SCALE) * 100);
-    let rows = |name: &str| {
+    let step_rows = |name: &str| {
         let step = before.load.steps.iter().find(|step| step.name == name);
         step.unwrap_or_else(|| panic!("no step {name}: {before:?}")).rows
     };
-    assert_eq!(rows("load"), all_rows());
-    assert_eq!(rows("load/lineitem"), row_count(SchemaTable::Lineitem, SCALE));
+    assert_eq!(step_rows("load"), all_rows());
+    assert_eq!(step_rows("load/lineitem"), row_count(SchemaTable::Lineitem, SCALE));
     for name in ["create", "primary-keys/lineitem", "foreign-keys/orders", "indexes", "analyze"] {
-        assert_eq!(rows(name), 0);
+        assert_eq!(step_rows(name), 0);
     }
     with_session(driver, async |session: &mut D::Session| {
         note_refresh_pair(&mut AdminSession::lent(session), 3).await.unwrap();
@@ -152,11 +152,11 @@ fn interrupt<F: Fn() + Sync>(action: F) -> Interrupt<F> {
 }
 
 /// Continues with an interrupted load; the rows that were missing.
-fn go_on<D: Driver>(driver: &D) -> u64 {
+fn resume_load<D: Driver>(driver: &D) -> u64 {
     let error = state(driver).unwrap_err();
     assert!(error.to_string().contains("has not been completed"), "{error}");
-    let other = TpchLoadOptions { foreign_keys: false, ..options() };
-    let error = load(&driver.admin(), &other, &Marking).unwrap_err();
+    let other_keys = TpchLoadOptions { foreign_keys: false, ..options() };
+    let error = load(&driver.admin(), &other_keys, &Marking).unwrap_err();
     assert!(error.to_string().contains("without foreign keys"), "{error}");
     let report = load(&driver.admin(), &options(), &Marking).unwrap();
     assert!(report.rows.rows_found >= all_rows() / 3, "{report:?}");
@@ -177,11 +177,11 @@ fn assert_changes_are_found<D: Driver>(driver: &D, sql: &str, complaint: &str) {
     let report = load(&driver.admin(), &begin, &Marking).unwrap();
     assert!(!report.is_complete && report.load.finished_at.is_empty(), "{report:?}");
     with_session(driver, async |session: &mut D::Session| {
-        let done = session.query(sql, &mut Discard).await.unwrap();
-        assert_eq!(done.affected, 1, "{sql}");
+        let executed = session.query(sql, &mut Discard).await.unwrap();
+        assert_eq!(executed.affected, 1, "{sql}");
     });
-    let rest = TpchLoadOptions { steps: TpchStep::ALL.to_vec(), ..begin };
-    let error = load(&driver.admin(), &rest, &Marking).unwrap_err();
+    let all_steps = TpchLoadOptions { steps: TpchStep::ALL.to_vec(), ..begin };
+    let error = load(&driver.admin(), &all_steps, &Marking).unwrap_err();
     assert!(error.to_string().contains(complaint), "{error}");
     destroy(&driver.admin(), false, &Marking).unwrap();
 }
@@ -198,7 +198,7 @@ fn a_load_into_sqlite_that_was_interrupted_goes_on() {
     let broken = interrupt(|| panic!("the test ends the load here"));
     let ended = catch_unwind(AssertUnwindSafe(|| load(&driver.admin(), &options(), &broken)));
     assert!(ended.is_err());
-    assert!(go_on(&driver) > 0, "nothing was missing");
+    assert!(resume_load(&driver) > 0, "nothing was missing");
 }
 
 #[test]
@@ -249,7 +249,7 @@ fn a_load_into_mariadb_goes_on_after_kill_9_of_the_server() {
     assert!(error.hint().is_some_and(|hint| hint.contains("load again")), "{error}");
     server.lock().unwrap().restart().unwrap();
     // The server may have stored all rows before it died.
-    go_on(&driver);
+    resume_load(&driver);
 }
 
 #[test]
@@ -266,7 +266,7 @@ fn a_load_into_postgres_goes_on_after_kill_9_of_the_server() {
     assert!(error.hint().is_some_and(|hint| hint.contains("load again")), "{error}");
     server.lock().unwrap().restart().unwrap();
     // The server may have stored all rows before it died.
-    go_on(&driver);
+    resume_load(&driver);
 }
 
 fn sum_of_steps_s(report: &TpchLoadReport) -> f64 {
@@ -301,12 +301,12 @@ fn a_load_into_postgres_leaves_all_pages_visible_and_a_panic_ends_it() {
 }
 
 /// A load of a little more than a server is given memory for.
-fn small() -> TpchLoadOptions {
+fn small_options() -> TpchLoadOptions {
     TpchLoadOptions { scale: 0.01, foreign_keys: false, warm_up: true, ..options() }
 }
 
 fn assert_cold<D: Driver>(driver: &D, place: &str) {
-    let report = load(&driver.admin(), &small(), &Marking).unwrap();
+    let report = load(&driver.admin(), &small_options(), &Marking).unwrap();
     assert_eq!(report.load.steps.last().unwrap().name, "warm-up");
     assert_eq!(state(driver).unwrap().unwrap().load.steps, report.load.steps);
     let (verdict, evidence) = warmed(driver);
@@ -334,10 +334,10 @@ fn a_row_without_its_parent_is_found_on_mariadb() {
     let begin = TpchLoadOptions { steps, scale: 0.01, ..options() };
     load(&driver.admin(), &begin, &Marking).unwrap();
     server.sql("UPDATE sbtest.nation SET n_regionkey = 77 WHERE n_nationkey = 7").unwrap();
-    let rest = TpchLoadOptions { steps: TpchStep::ALL.to_vec(), ..begin };
+    let all_steps = TpchLoadOptions { steps: TpchStep::ALL.to_vec(), ..begin };
     for _ in 0..2 {
         // Also where the key exists by now.
-        let error = load(&driver.admin(), &rest, &Marking).unwrap_err().to_string();
+        let error = load(&driver.admin(), &all_steps, &Marking).unwrap_err().to_string();
         let text = "Table nation refers to the row 77 of table region, which does not exist.";
         assert!(error.contains(text), "{error}");
     }

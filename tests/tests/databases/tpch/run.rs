@@ -54,7 +54,7 @@ fn outcomes(facts: &TpchFacts) -> Vec<(u8, &QueryOutcome)> {
 }
 
 /// Calls a function at events of a trial, and keeps what was told.
-struct Told<F> {
+struct RecordingWatch<F> {
     on: F,
     notes: Mutex<Vec<String>>,
     plans: Mutex<Vec<String>>,
@@ -65,11 +65,11 @@ enum Event<'a> {
     Query(&'a QueryFacts),
 }
 
-fn told<F: Fn(Event<'_>)>(on: F) -> Told<F> {
-    Told { on, notes: Mutex::default(), plans: Mutex::default() }
+fn recorder<F: Fn(Event<'_>)>(on: F) -> RecordingWatch<F> {
+    RecordingWatch { on, notes: Mutex::default(), plans: Mutex::default() }
 }
 
-impl<F: Fn(Event<'_>)> TrialWatch for Told<F> {
+impl<F: Fn(Event<'_>)> TrialWatch for RecordingWatch<F> {
     fn query_sent(&self, query: u8) {
         (self.on)(Event::Sent(query));
     }
@@ -91,16 +91,17 @@ impl<F: Fn(Event<'_>)> TrialWatch for Told<F> {
 }
 
 /// All 22 queries in order, right, with metrics and plans.
-fn passes(driver: &impl Driver) {
-    let asked = RunOptions { plans: Plans::Executed, degree: 2, ..options(TpchTest::Queries) };
+fn assert_all_queries_pass(driver: &impl Driver) {
+    let run_options =
+        RunOptions { plans: Plans::Executed, degree: 2, ..options(TpchTest::Queries) };
     let in_order = Mutex::new(Vec::new());
-    let watch = told(|event| {
+    let watch = recorder(|event| {
         if let Event::Query(facts) = event {
             assert_eq!(facts.answer.as_ref().unwrap().verdict, CheckVerdict::Passed, "{facts:?}");
             in_order.lock().unwrap().push(facts.query);
         }
     });
-    let facts = run(&driver.admin(), &asked, &watch, &never).unwrap();
+    let facts = run(&driver.admin(), &run_options, &watch, &never).unwrap();
     assert_eq!(*in_order.lock().unwrap(), (1..=22).collect::<Vec<u8>>());
     assert!(facts.queries.iter().all(|query| query.outcome == QueryOutcome::Answered));
     assert_eq!(watch.plans.lock().unwrap().len(), 22, "{:?}", watch.notes.lock().unwrap());
@@ -132,12 +133,12 @@ fn power_and_throughput(driver: &impl Driver) {
     assert!(power.metrics.as_ref().unwrap().power.unwrap() > 0.0, "{power:?}");
     assert!(power.queries.iter().all(|query| query.answer.is_none()), "no answer is known");
 
-    let asked = with_seed(TpchTest::Throughput { streams: 2, refresh: true });
-    let throughput = run(&driver.admin(), &asked, &Unwatched, &never).unwrap();
+    let run_options = with_seed(TpchTest::Throughput { streams: 2, refresh: true });
+    let throughput = run(&driver.admin(), &run_options, &Unwatched, &never).unwrap();
     assert_eq!((throughput.queries.len(), throughput.refreshes.len()), (44, 4));
     for stream in 1..=2 {
-        let of_stream = throughput.queries.iter().filter(|query| query.stream == stream);
-        assert_eq!(of_stream.map(|query| query.query).collect::<Vec<_>>(), order(stream));
+        let stream_queries = throughput.queries.iter().filter(|query| query.stream == stream);
+        assert_eq!(stream_queries.map(|query| query.query).collect::<Vec<_>>(), order(stream));
     }
     let pairs: Vec<_> = throughput.refreshes.iter().map(|one| (one.function, one.pair)).collect();
     assert_eq!(pairs, [(1, 2), (2, 2), (1, 3), (2, 3)]);
@@ -184,7 +185,7 @@ fn endless_queries_are_canceled<D: Driver>(driver: &D, sleep: &str, active: &str
     nothing_runs(driver, active);
 
     let is_stopped = AtomicBool::new(false);
-    let watch = told(|event| {
+    let watch = recorder(|event| {
         if matches!(event, Event::Sent(2)) {
             is_stopped.store(true, Ordering::Relaxed);
         }
@@ -198,7 +199,7 @@ fn endless_queries_are_canceled<D: Driver>(driver: &D, sleep: &str, active: &str
 
 /// A server that dies in the middle of a query makes it, and those after it, failed ones.
 fn a_lost_server_is_a_failed_query(driver: &impl Driver, kill: impl Fn()) {
-    let watch = told(|event| {
+    let watch = recorder(|event| {
         if matches!(event, Event::Sent(2)) {
             kill();
         }
@@ -218,29 +219,29 @@ fn sqlite_passes_and_refreshes() {
     let scratch = Scratch::new();
     let driver = sqlite_in(&scratch);
     fill(&driver);
-    passes(&driver);
+    assert_all_queries_pass(&driver);
     interrupted_pairs_go_on(&driver);
 }
 
 /// The rest of an interrupted pair is completed before the next test.
 fn interrupted_pairs_go_on<D: Driver>(driver: &D) {
-    let orders = || number(driver, "select count(*) from orders");
-    let before = orders();
+    let count_orders = || number(driver, "select count(*) from orders");
+    let before = count_orders();
     with_session(driver, async |session: &mut D::Session| {
-        let mut at = RefreshPosition::start_of(1);
+        let mut at = RefreshPosition::first_of_pair(1);
         functions::execute(&mut AdminSession::lent(session), SCALE, &mut at).await.unwrap();
         assert_eq!(at, RefreshPosition { pair: 1, function: 2, orders: 0 });
         assert_eq!(functions::position(&mut AdminSession::lent(session), 0).await.unwrap(), at);
     });
-    assert_eq!(orders(), before + refresh::orders(SCALE));
-    let watch = told(|_| {});
+    assert_eq!(count_orders(), before + refresh::orders(SCALE));
+    let watch = recorder(|_| {});
     let facts =
         run(&driver.admin(), &options(TpchTest::Refresh { pairs: 2 }), &watch, &never).unwrap();
-    let done: Vec<_> = facts.refreshes.iter().map(|one| (one.function, one.pair)).collect();
-    assert_eq!(done, [(1, 2), (2, 2), (1, 3), (2, 3)]);
+    let refreshes: Vec<_> = facts.refreshes.iter().map(|one| (one.function, one.pair)).collect();
+    assert_eq!(refreshes, [(1, 2), (2, 2), (1, 3), (2, 3)]);
     let notes = watch.notes.lock().unwrap();
     assert!(notes.iter().any(|note| note.starts_with("Pair 1 of the refresh")), "{notes:?}");
-    assert_eq!(orders(), before);
+    assert_eq!(count_orders(), before);
     let pairs = number(driver, "select t_value from dyno_tpch where t_name = 'refresh_pairs'");
     assert_eq!(pairs, 3);
 }
@@ -253,20 +254,20 @@ fn sqlite_is_interrupted() {
         TpchLoadOptions { foreign_keys: false, indexes: false, ..TpchLoadOptions::new(SCALE) };
     assert!(load(&driver.admin(), &bare, &Unobserved).unwrap().is_complete);
     // Q1 reads every line: long enough to be interrupted on any machine.
-    let more =
+    let copy_lines =
         "with recursive copies(n) as (select 1 union all select n + 1 from copies where n < 5)
         insert into lineitem select l_orderkey, l_partkey, l_suppkey, l_linenumber + 10 * n,
             l_quantity, l_extendedprice, l_discount, l_tax, l_returnflag, l_linestatus, l_shipdate,
             l_commitdate, l_receiptdate, l_shipinstruct, l_shipmode, l_comment
         from lineitem, copies";
-    statement(&driver, more);
+    statement(&driver, copy_lines);
     let bounded = RunOptions { timeout_s: Some(0.001), ..options(TpchTest::Queries) };
     let facts = run(&driver.admin(), &bounded, &Unwatched, &never).unwrap();
     assert_eq!(facts.queries.len(), 22);
     assert_eq!(facts.queries[0].outcome, QueryOutcome::TimedOut);
     assert!(facts.metrics.unwrap().penalized.contains(&1));
     let is_stopped = AtomicBool::new(false);
-    let watch = told(|event| {
+    let watch = recorder(|event| {
         if matches!(event, Event::Sent(1)) {
             is_stopped.store(true, Ordering::Relaxed);
         }
@@ -281,7 +282,7 @@ fn postgres_passes_at_its_degrees_and_cancels() {
     let server = server_or_skip!(Postgres, "trials on PostgreSQL");
     let driver = PostgresDriver::new(&target(&server.socket_url())).unwrap();
     fill(&driver);
-    passes(&driver);
+    assert_all_queries_pass(&driver);
     degrees(&driver);
     power_and_throughput(&driver);
     endless_queries_are_canceled(
@@ -297,8 +298,9 @@ fn postgres_passes_at_its_degrees_and_cancels() {
 /// The degree has an effect, is named, bounded and set back.
 fn degrees(driver: &PostgresDriver) {
     for (degree, most) in [(0, 0), (2, 2), (64, 8)] {
-        let asked = RunOptions { degree, plans: Plans::Executed, ..options(TpchTest::Queries) };
-        let facts = run(&driver.admin(), &asked, &Unwatched, &never).unwrap().degree;
+        let run_options =
+            RunOptions { degree, plans: Plans::Executed, ..options(TpchTest::Queries) };
+        let facts = run(&driver.admin(), &run_options, &Unwatched, &never).unwrap().degree;
         assert_eq!((facts.asked, facts.rule.as_str()), (degree, "postgres"));
         let got = facts.got.unwrap();
         assert!(got <= most && (got > 0) == (degree > 0), "{facts:?}");
@@ -313,31 +315,32 @@ fn degrees(driver: &PostgresDriver) {
         );
         assert_eq!(remark.contains("max_worker_processes is 8."), degree == 64, "{remark}");
     }
-    let other = RunOptions { rule: degree::named("tidb"), ..options(TpchTest::Queries) };
-    let error = run(&driver.admin(), &other, &Unwatched, &never).unwrap_err().message.to_string();
+    let other_rule = RunOptions { rule: degree::named("tidb"), ..options(TpchTest::Queries) };
+    let error =
+        run(&driver.admin(), &other_rule, &Unwatched, &never).unwrap_err().message.to_string();
     assert!(error.contains("`tidb`") && error.contains("speak mysql"), "{error}");
     with_session(driver, async |session| {
         let names = ["max_parallel_workers_per_gather", "max_parallel_workers"];
         session.query("set max_parallel_workers = 3", &mut Discard).await.unwrap();
-        let settings = async |session: &mut <PostgresDriver as Driver>::Session| {
+        let read_settings = async |session: &mut <PostgresDriver as Driver>::Session| {
             let mut table = AnswerTable::default();
             for name in names {
                 session.query(&format!("show {name}"), &mut table).await.unwrap();
             }
             table
         };
-        let before = settings(session).await;
+        let before = read_settings(session).await;
         let rule = degree::detect(&mut AdminSession::lent(session)).await.unwrap().unwrap();
         let mut applied = rule.apply(&mut AdminSession::lent(session), 5).await.unwrap();
-        assert_ne!(settings(session).await, before);
+        assert_ne!(read_settings(session).await, before);
         applied.restore(&mut AdminSession::lent(session)).await.unwrap();
-        assert_eq!(settings(session).await, before);
-        let refused = degree::DegreeRule::own(
+        assert_eq!(read_settings(session).await, before);
+        let broken_rule = degree::DegreeRule::own(
             vec!["set max_parallel_workers = {degree}".into(), "set nonsense".into()],
             vec!["set max_parallel_workers = 3".into()],
         );
-        refused.unwrap().apply(&mut AdminSession::lent(session), 5).await.unwrap_err();
-        assert_eq!(settings(session).await, before, "half of a rule is set back");
+        broken_rule.unwrap().apply(&mut AdminSession::lent(session), 5).await.unwrap_err();
+        assert_eq!(read_settings(session).await, before, "half of a rule is set back");
     });
 }
 
@@ -351,12 +354,12 @@ fn variables_of_the_server_are_told(driver: &MysqlDriver) {
     };
     let rule = |settings| degree::DegreeRule { settings, ..<_>::default() };
     let policy = setting("innodb_flush_neighbors", "2");
-    let both = rule(vec![setting("max_sort_length", "{degree}00"), policy]);
+    let two_settings = rule(vec![setting("max_sort_length", "{degree}00"), policy]);
     with_session(driver, async |session| {
-        let applied = both.apply(&mut AdminSession::lent(session), 16).await.unwrap();
+        let applied = two_settings.apply(&mut AdminSession::lent(session), 16).await.unwrap();
         assert_eq!(applied.statements, ["set session max_sort_length = 1600"]);
-        let told = "innodb_flush_neighbors is 1, not 2, and no session can change it.";
-        assert_eq!(applied.remarks, [told]);
+        let remark = "innodb_flush_neighbors is 1, not 2, and no session can change it.";
+        assert_eq!(applied.remarks, [remark]);
         let degree = rule(vec![setting("innodb_flush_neighbors", "{degree}")]);
         assert_eq!(
             degree.apply(&mut AdminSession::lent(session), 2).await.unwrap_err().errno(),
@@ -370,7 +373,7 @@ fn mysql_passes() {
     let server = server_or_skip!(MySql, "trials on MySQL");
     let driver = MysqlDriver::new(&target(&server.url())).unwrap();
     fill(&driver);
-    passes(&driver);
+    assert_all_queries_pass(&driver);
 }
 
 #[test]
@@ -379,7 +382,7 @@ fn mariadb_11_8_passes() {
         Ok(server) => {
             let driver = MysqlDriver::new(&target(&server.url())).unwrap();
             fill(&driver);
-            passes(&driver);
+            assert_all_queries_pass(&driver);
         }
         Err(why) => skipped("mariadb_11_8_passes", &why),
     }
@@ -391,7 +394,7 @@ fn postgres_18_passes() {
         Ok(server) => {
             let driver = PostgresDriver::new(&target(&server.url())).unwrap();
             fill(&driver);
-            passes(&driver);
+            assert_all_queries_pass(&driver);
         }
         Err(why) => skipped("postgres_18_passes", &why),
     }
@@ -402,9 +405,9 @@ fn mariadb_passes_without_a_degree_and_cancels() {
     let server = server_or_skip!(MariaDb, "trials on MariaDB");
     let driver = MysqlDriver::new(&target(&server.socket_url())).unwrap();
     fill(&driver);
-    passes(&driver);
-    let asked = RunOptions { degree: 16, ..options(TpchTest::Power { refresh: false }) };
-    let facts = run(&driver.admin(), &asked, &Unwatched, &never).unwrap();
+    assert_all_queries_pass(&driver);
+    let run_options = RunOptions { degree: 16, ..options(TpchTest::Power { refresh: false }) };
+    let facts = run(&driver.admin(), &run_options, &Unwatched, &never).unwrap();
     let degree = facts.degree;
     assert_eq!((degree.asked, degree.got, degree.statements.len()), (16, None, 0));
     assert!(

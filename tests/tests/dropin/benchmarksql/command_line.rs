@@ -1,6 +1,6 @@
 //! Words and files that can't be followed.
 
-use super::support::{properties, ran, sqlite};
+use super::support::{properties, run_benchmarksql, sqlite};
 use dyno_testkit::Scratch;
 
 #[test]
@@ -17,10 +17,14 @@ fn every_refusal_names_the_place_and_a_remedy() {
         (&["run", "props", "conn", "jdbc:mysql://h/d"], "conn is a URL of mysql, and db is sqlite"),
         (&["build", "props", "--shard", "hash:0"], "--shard hash:0 has no number of partitions."),
     ] {
-        let ran = ran(&folder, words);
-        assert_eq!((ran.code, ran.stdout.contains("Measured")), (2, false), "{words:?} {ran:?}");
-        assert!(ran.stderr.contains(message), "{words:?}: {}", ran.stderr);
-        assert!(ran.stderr.contains("\nhint: "), "{words:?}: {}", ran.stderr);
+        let output = run_benchmarksql(&folder, words);
+        assert_eq!(
+            (output.code, output.stdout.contains("Measured")),
+            (2, false),
+            "{words:?} {output:?}"
+        );
+        assert!(output.stderr.contains(message), "{words:?}: {}", output.stderr);
+        assert!(output.stderr.contains("\nhint: "), "{words:?}: {}", output.stderr);
     }
     assert!(!folder.file("tpcc.db").exists(), "nothing was made");
 }
@@ -28,10 +32,10 @@ fn every_refusal_names_the_place_and_a_remedy() {
 #[test]
 fn what_is_missing_in_the_database_is_told() {
     let folder = sqlite();
-    let ran = ran(&folder, &["run", "props"]);
-    assert_eq!(ran.code, 1, "{ran:?}");
-    assert!(ran.stderr.contains("nothing is loaded here"), "{}", ran.stderr);
-    assert!(ran.stderr.contains("hint: build the database first"), "{}", ran.stderr);
+    let output = run_benchmarksql(&folder, &["run", "props"]);
+    assert_eq!(output.code, 1, "{output:?}");
+    assert!(output.stderr.contains("nothing is loaded here"), "{}", output.stderr);
+    assert!(output.stderr.contains("hint: build the database first"), "{}", output.stderr);
 }
 
 #[test]
@@ -43,24 +47,24 @@ fn warnings_name_keys_and_never_passwords() {
          \npassword=geheim2\niPassword=geheim3\nterminal=3\nmonkeys=8",
     );
     for words in [&["build", "props"][..], &["run", "props"], &["destroy", "props"]] {
-        let ran = ran(&folder, words);
-        assert_eq!(ran.code, 1, "nobody listens there: {ran:?}");
+        let output = run_benchmarksql(&folder, words);
+        assert_eq!(output.code, 1, "nobody listens there: {output:?}");
         for warning in [
             "warning: props:19: terminal is unknown and ignored; was terminals meant?",
             "warning: props:18: iPassword is unknown and ignored; was password meant?",
             "warning: props:16: JDBC parameters that mean nothing here are ignored: useServerPrepStmts.",
         ] {
-            assert!(ran.stderr.contains(warning), "{warning}: {}", ran.stderr);
+            assert!(output.stderr.contains(warning), "{warning}: {}", output.stderr);
         }
-        let said = format!("{}{}", ran.stdout, ran.stderr);
-        assert!(!said.contains("geheim"), "{said}");
+        let texts = format!("{}{}", output.stdout, output.stderr);
+        assert!(!texts.contains("geheim"), "{texts}");
     }
 }
 
 #[test]
 fn scripts_of_the_original_are_understood_by_their_names() {
     let folder = sqlite();
-    let by_word = ran(&folder, &["runDatabaseDestroy.sh", "props"]);
+    let by_word = run_benchmarksql(&folder, &["runDatabaseDestroy.sh", "props"]);
     assert_eq!(by_word.code, 0, "{by_word:?}");
     let link = folder.file("runDatabaseDestroy.sh");
     std::os::unix::fs::symlink(dyno_testkit::dyno_path(), &link).expect("a link");

@@ -1,6 +1,6 @@
 //! The result directory: what its files hold against what was printed.
 
-use super::support::{closing, good, loaded, ran};
+use super::support::{closing, good, loaded_database, run_benchmarksql};
 use dyno_testkit::Scratch;
 use std::collections::BTreeMap;
 use std::fs;
@@ -17,23 +17,23 @@ fn table(path: &Path) -> Vec<BTreeMap<String, String>> {
     assert!(text.ends_with('\n'), "whole lines: {}", path.display());
     let mut lines = text.lines().map(|line| line.split(',').map(str::to_owned));
     let titles: Vec<String> = lines.next().expect("titles").collect();
-    let row = |line: Vec<String>| {
+    let parse_row = |line: Vec<String>| {
         assert_eq!(line.len(), titles.len(), "{}: {line:?}", path.display());
         titles.iter().cloned().zip(line).collect()
     };
-    lines.map(|line| row(line.collect())).collect()
+    lines.map(|line| parse_row(line.collect())).collect()
 }
 
 /// The only folder that begins so.
-fn only(folder: &Scratch, prefix: &str) -> PathBuf {
+fn only_folder(folder: &Scratch, prefix: &str) -> PathBuf {
     let entries = fs::read_dir(folder.path()).expect("a folder");
-    let mut found = entries.filter_map(|entry| {
+    let mut paths = entries.filter_map(|entry| {
         let path = entry.expect("an entry").path();
         path.file_name()?.to_str()?.starts_with(prefix).then_some(path)
     });
-    let one = found.next().expect("a result directory");
-    assert_eq!(found.next(), None, "one only");
-    one
+    let path = paths.next().expect("a result directory");
+    assert_eq!(paths.next(), None, "one only");
+    path
 }
 
 /// Runs 2 terminals with 15 transactions each at 600 a minute: about three seconds.
@@ -46,9 +46,9 @@ fn count(column: &str, value: &str, lines: &[BTreeMap<String, String>]) -> usize
 
 #[test]
 fn the_directory_holds_what_was_printed() {
-    let folder = loaded("resultDirectory=r_%tY%tm%td_%tH%tM%tS");
-    let ran = good(&folder, &SLOW);
-    let directory = only(&folder, "r_20");
+    let folder = loaded_database("resultDirectory=r_%tY%tm%td_%tH%tM%tS");
+    let output = good(&folder, &SLOW);
+    let directory = only_folder(&folder, "r_20");
     assert_eq!(directory.file_name().expect("a name").len(), "r_20261121_193445".len());
     let properties = text(&directory.join("run.properties"));
     assert!(properties.contains("\npassword=***********\n"), "{properties}");
@@ -66,11 +66,11 @@ fn the_directory_holds_what_was_printed() {
         (count("error", "0", &lines), count("run", "1", &lines)),
         (lines.len(), lines.len())
     );
-    assert_eq!(foreground.to_string(), closing(&ran.stdout, "Transaction Count"));
+    assert_eq!(foreground.to_string(), closing(&output.stdout, "Transaction Count"));
     for line in &lines {
-        let number = |column: &str| line[column].parse::<u64>().expect("a whole number");
-        assert!(number("dblatency") <= number("latency"), "{line:?}");
-        assert!(number("latency") <= number("elapsed") + 1, "{line:?}");
+        let get_number = |column: &str| line[column].parse::<u64>().expect("a whole number");
+        assert!(get_number("dblatency") <= get_number("latency"), "{line:?}");
+        assert!(get_number("latency") <= get_number("elapsed") + 1, "{line:?}");
         assert!(line["rbk"] == "0" || line["ttype"] == "NEW_ORDER", "{line:?}");
     }
 
@@ -82,7 +82,7 @@ fn the_directory_holds_what_was_printed() {
         ["1", "dyno", "sqlite", "0", "1", "2", "600"]
     );
     assert!(
-        info["sessionStart"].starts_with(&closing(&ran.stdout, "Session Start    ")),
+        info["sessionStart"].starts_with(&closing(&output.stdout, "Session Start    ")),
         "{info:?}"
     );
 
@@ -96,17 +96,17 @@ fn next_run_has_the_next_number(folder: &Scratch) {
     assert_eq!(table(&folder.file("second/data/runInfo.csv"))[0]["run"], "2");
     assert_eq!(text(&folder.file(".jTPCC_run_seq.dat")), "2\n");
     let before = text(&folder.file("second/data/result.csv"));
-    let refused = super::support::ran(folder, &again);
-    assert_eq!(refused.code, 1, "{}", refused.stderr);
+    let second_run = super::support::run_benchmarksql(folder, &again);
+    assert_eq!(second_run.code, 1, "{}", second_run.stderr);
     assert!(
-        refused.stderr.contains("error: The result directory second exists"),
+        second_run.stderr.contains("error: The result directory second exists"),
         "{}",
-        refused.stderr
+        second_run.stderr
     );
     assert!(
-        refused.stderr.contains("hint: Give resultDirectory another name"),
+        second_run.stderr.contains("hint: Give resultDirectory another name"),
         "{}",
-        refused.stderr
+        second_run.stderr
     );
     assert_eq!(text(&folder.file("second/data/result.csv")), before);
 }
@@ -120,9 +120,10 @@ impl Tiny {
         let mut mount = Command::new("mount");
         mount.args(["-t", "tmpfs", "-o", "size=16k", "tmpfs"]).arg(&at);
         let output = mount.output().map_err(|error| format!("no mount: {error}"))?;
-        match output.status.success() {
-            true => Ok(Tiny(at)),
-            false => Err(String::from_utf8_lossy(&output.stderr).trim().to_owned()),
+        if output.status.success() {
+            Ok(Tiny(at))
+        } else {
+            Err(String::from_utf8_lossy(&output.stderr).trim().to_owned())
         }
     }
 }
@@ -135,21 +136,21 @@ impl Drop for Tiny {
 
 #[test]
 fn a_full_disk_ends_the_run_with_an_error() {
-    let folder = loaded("resultDirectory=tiny/r");
+    let folder = loaded_database("resultDirectory=tiny/r");
     let _tiny = match Tiny::mount(folder.file("tiny")) {
         Ok(tiny) => tiny,
-        Err(why) => {
-            let why = format!("a tmpfs can't be mounted: {why}");
-            return dyno_testkit::skipped("a_full_disk_ends_the_run_with_an_error", &why);
+        Err(reason) => {
+            let reason = format!("a tmpfs can't be mounted: {reason}");
+            return dyno_testkit::skipped("a_full_disk_ends_the_run_with_an_error", &reason);
         }
     };
     // Longer than anybody waits.
-    let ran = ran(&folder, &["run", "props", "runTxnsPerTerminal", "100000000"]);
-    assert_eq!(ran.code, 1, "{}", ran.stderr);
+    let output = run_benchmarksql(&folder, &["run", "props", "runTxnsPerTerminal", "100000000"]);
+    assert_eq!(output.code, 1, "{}", output.stderr);
     let error = "error: tiny/r/data/result.csv can't be written: No space left on device";
-    assert!(ran.stderr.contains(error), "{}", ran.stderr);
-    assert!(ran.stderr.contains("hint: Make room on its disk"), "{}", ran.stderr);
-    assert!(ran.stdout.contains("Measured tpmC"), "{}", ran.stdout);
+    assert!(output.stderr.contains(error), "{}", output.stderr);
+    assert!(output.stderr.contains("hint: Make room on its disk"), "{}", output.stderr);
+    assert!(output.stdout.contains("Measured tpmC"), "{}", output.stdout);
     // What the database holds is compared all the same.
-    assert!(ran.stderr.contains("check books: passed: "), "{}", ran.stderr);
+    assert!(output.stderr.contains("check books: passed: "), "{}", output.stderr);
 }

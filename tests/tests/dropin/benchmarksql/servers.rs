@@ -1,6 +1,6 @@
 //! Properties files as people have them, on real servers.
 
-use super::support::{check_closing, good, properties, ran};
+use super::support::{check_closing, good, properties, run_benchmarksql};
 use dyno_testkit::{MariaDb, Postgres, RunningDyno, Scratch, server_or_skip, wait_until};
 
 /// Nothing of it can be removed before its end.
@@ -41,8 +41,8 @@ fn the_whole_way_on_postgres() {
 #[test]
 fn a_server_that_refuses_to_write_is_no_fast_server() {
     let server = server_or_skip!(MariaDb, "a_server_that_refuses_to_write_is_no_fast_server");
-    let sql = |text: &str| server.sql(text).unwrap_or_else(|error| panic!("{text}: {error}"));
-    sql("CREATE USER bmsql@'%' IDENTIFIED BY 'geheim'; GRANT ALL ON sbtest.* TO bmsql@'%'");
+    let run_sql = |text: &str| server.sql(text).unwrap_or_else(|error| panic!("{text}: {error}"));
+    run_sql("CREATE USER bmsql@'%' IDENTIFIED BY 'geheim'; GRANT ALL ON sbtest.* TO bmsql@'%'");
     let folder = Scratch::new();
     let port = server.port;
     properties(
@@ -52,8 +52,8 @@ fn a_server_that_refuses_to_write_is_no_fast_server() {
              conn=jdbc:mariadb://127.0.0.1:{port}/sbtest?rewriteBatchedStatements=true"
         ),
     );
-    let refused = ran(&folder, &["build", "props", "password", "wrong"]);
-    assert_eq!(refused.code, 1, "{refused:?}");
+    let wrong_password = run_benchmarksql(&folder, &["build", "props", "password", "wrong"]);
+    assert_eq!(wrong_password.code, 1, "{wrong_password:?}");
     good(&folder, &["build", "props", "password", "geheim"]);
 
     // A level of the URL stays.
@@ -64,23 +64,24 @@ fn a_server_that_refuses_to_write_is_no_fast_server() {
     let run = good(&folder, &words);
     assert!(run.stderr.contains("isolation the server's own"), "{}", run.stderr);
 
-    let orders = || {
-        let sum = sql("SELECT sum(d_next_o_id - 3001) FROM sbtest.bmsql_district");
+    let count_orders = || {
+        let sum = run_sql("SELECT sum(d_next_o_id - 3001) FROM sbtest.bmsql_district");
         sum.trim().parse::<u64>().expect("a number")
     };
     let words = ["benchmarksql", "run", "props", "runTxnsPerTerminal", "900", "password", "geheim"];
     let mut running = RunningDyno::start(folder.path(), &words);
-    wait_until("orders are there", || orders() > 20);
-    let seen = std::fs::read(format!("/proc/{}/cmdline", running.process())).expect("it runs");
-    assert!(!String::from_utf8_lossy(&seen).contains("geheim"), "in the process list");
-    sql("SET GLOBAL read_only = ON");
-    let ran = running.end();
-    sql("SET GLOBAL read_only = OFF");
-    assert_eq!(ran.code, 1, "{ran:?}");
-    let count = check_closing(&ran.stdout);
+    wait_until("orders are there", || count_orders() > 20);
+    let command_line =
+        std::fs::read(format!("/proc/{}/cmdline", running.process())).expect("it runs");
+    assert!(!String::from_utf8_lossy(&command_line).contains("geheim"), "in the process list");
+    run_sql("SET GLOBAL read_only = ON");
+    let output = running.end();
+    run_sql("SET GLOBAL read_only = OFF");
+    assert_eq!(output.code, 1, "{output:?}");
+    let count = check_closing(&output.stdout);
     assert!(count > 0 && count < 1_800, "{count}");
-    assert!(ran.stderr.contains("transactions failed with an error"), "{}", ran.stderr);
-    assert!(ran.stderr.contains("read-only"), "{}", ran.stderr);
-    assert!(ran.stderr.contains("check books: passed: "), "{}", ran.stderr);
-    assert!(!format!("{ran:?}").contains("geheim"));
+    assert!(output.stderr.contains("transactions failed with an error"), "{}", output.stderr);
+    assert!(output.stderr.contains("read-only"), "{}", output.stderr);
+    assert!(output.stderr.contains("check books: passed: "), "{}", output.stderr);
+    assert!(!format!("{output:?}").contains("geheim"));
 }

@@ -1,6 +1,6 @@
 //! The whole way on embedded SQLite: always there.
 
-use super::support::{check_closing, closing, good, loaded, ran, sqlite};
+use super::support::{check_closing, closing, good, loaded_database, run_benchmarksql, sqlite};
 use dyno_core::{AnswerTable, Driver, Session};
 use dyno_drivers::TargetUrl;
 use dyno_drivers::sqlite::SqliteDriver;
@@ -41,9 +41,9 @@ fn build_run_destroy() {
     assert!(build.stderr.contains("rows loaded"), "{}", build.stderr);
     let again = good(&folder, &["build", "props"]);
     assert!(again.stderr.contains("already loaded"), "{}", again.stderr);
-    let other = ran(&folder, &["build", "props", "warehouses", "2"]);
-    assert_eq!(other.code, 1, "{other:?}");
-    assert!(other.stderr.contains("The tables hold 1 warehouse, and 2 were asked for"));
+    let other_warehouses = run_benchmarksql(&folder, &["build", "props", "warehouses", "2"]);
+    assert_eq!(other_warehouses.code, 1, "{other_warehouses:?}");
+    assert!(other_warehouses.stderr.contains("The tables hold 1 warehouse, and 2 were asked for"));
 
     let run = good(&folder, &["run", "props", "--seed", "7", "--checks", "both"]);
     let count = check_closing(&run.stdout);
@@ -58,7 +58,7 @@ fn build_run_destroy() {
     let payments = value(&folder, "SELECT count(*) - 30000 FROM bmsql_history");
     assert!(payments.parse::<u64>().expect("a number") > 0);
 
-    let too_many = ran(&folder, &["run", "props", "warehouses", "2"]);
+    let too_many = run_benchmarksql(&folder, &["run", "props", "warehouses", "2"]);
     assert_eq!(too_many.code, 2, "{too_many:?}");
     assert!(too_many.stderr.contains("numWarehouses cannot be greater than"));
 
@@ -76,7 +76,7 @@ fn build_run_destroy() {
 
 #[test]
 fn results_json_limits_and_wrong_data() {
-    let folder = loaded("");
+    let folder = loaded_database("");
 
     let words = [
         "run",
@@ -93,8 +93,8 @@ fn results_json_limits_and_wrong_data() {
     let json = std::fs::read_to_string(folder.file("result.json")).expect("the result");
     assert!(!json.contains("geheim") && json.contains("my_result_%tY"), "{json}");
     let json: serde_json::Value = serde_json::from_str(&json).expect("JSON");
-    let ended = |how: &str| json["counts"][how].as_u64().expect("a count");
-    assert_eq!(ended("committed") + ended("rolled_back"), count);
+    let get_count = |how: &str| json["counts"][how].as_u64().expect("a count");
+    assert_eq!(get_count("committed") + get_count("rolled_back"), count);
     assert_eq!(json["own"]["facts"]["profile"], "bmsql-5.0");
     let year = &closing(&run.stdout, "Session Start    ")[..4];
     let data = folder.file(&format!("my_result_{year}")).join("data");
@@ -103,7 +103,7 @@ fn results_json_limits_and_wrong_data() {
     assert!(lines.lines().count() as u64 > count, "{lines}");
     let info = std::fs::read_to_string(data.join("runInfo.csv")).expect("runInfo.csv");
     assert!(info.lines().nth(1).is_some_and(|line| line.starts_with("1,dyno,")), "{info}");
-    let again = ran(&folder, &words);
+    let again = run_benchmarksql(&folder, &words);
     assert_eq!(again.code, 1, "the directory exists: {again:?}");
 
     // 600 a minute, 4 in all: the last one is due 0.3 s after the first one at least.
@@ -115,17 +115,17 @@ fn results_json_limits_and_wrong_data() {
     assert!(limited.stderr.contains("Measured tpmC (NewOrders) = "), "{}", limited.stderr);
 
     value(&folder, "UPDATE bmsql_warehouse SET w_ytd = w_ytd + 1");
-    let wrong = ran(&folder, &["run", "props"]);
+    let wrong = run_benchmarksql(&folder, &["run", "props"]);
     assert_eq!(wrong.code, 4, "{wrong:?}");
     assert!(wrong.stderr.contains("C1 is violated"), "{}", wrong.stderr);
     check_closing(&wrong.stdout);
-    let before = ran(&folder, &["run", "props", "--checks", "both"]);
+    let before = run_benchmarksql(&folder, &["run", "props", "--checks", "both"]);
     assert_eq!((before.code, before.stdout.contains("Measured")), (4, false), "{before:?}");
     value(
         &folder,
         "CREATE TRIGGER t BEFORE INSERT ON bmsql_history BEGIN SELECT RAISE(IGNORE); END",
     );
-    let unstored = ran(&folder, &["run", "props"]);
+    let unstored = run_benchmarksql(&folder, &["run", "props"]);
     assert!(
         unstored.stderr.contains("The row of a payment in history was not stored."),
         "{unstored:?}"
@@ -134,7 +134,7 @@ fn results_json_limits_and_wrong_data() {
 
 #[test]
 fn ctrl_c_prints_what_was_measured() {
-    let folder = loaded("");
+    let folder = loaded_database("");
     let words = ["benchmarksql", "run", "props", "runTxnsPerTerminal", "0", "runMins", "1"];
     let mut running = RunningDyno::start(folder.path(), &words);
     running.wait_until("the run has begun", |running| running.stdout().contains("this run: "));
@@ -142,15 +142,15 @@ fn ctrl_c_prints_what_was_measured() {
         value(&folder, "SELECT count(*) > 30010 FROM bmsql_history") == "1"
     });
     running.signal(Signal::INT);
-    let ran = running.end();
-    assert_eq!(ran.code, 130, "{ran:?}");
-    assert!(check_closing(&ran.stdout) > 0);
-    assert!(ran.stderr.contains("The run was interrupted."), "{}", ran.stderr);
+    let output = running.end();
+    assert_eq!(output.code, 130, "{output:?}");
+    assert!(check_closing(&output.stdout) > 0);
+    assert!(output.stderr.contains("The run was interrupted."), "{}", output.stderr);
 }
 
 #[test]
 fn a_file_of_6_has_terminals_with_pauses_over_sessions() {
-    let folder = loaded("");
+    let folder = loaded_database("");
     let file = std::fs::read_to_string(folder.file("props")).expect("a file");
     let file: String =
         file.lines().filter(|line| !line.contains("terminal")).collect::<Vec<_>>().join("\n");
@@ -186,10 +186,14 @@ fn a_build_that_was_stopped_goes_on() {
     let stopped = running.end();
     assert_eq!(stopped.code, 130, "{stopped:?}");
     assert!(stopped.stderr.contains("The same command goes on with the load"), "{stopped:?}");
-    let early = ran(&folder, &["run", "props"]);
+    let early = run_benchmarksql(&folder, &["run", "props"]);
     assert_eq!(early.code, 1, "{early:?}");
     assert!(early.stderr.contains("has not been completed"), "{}", early.stderr);
-    let rest = good(&folder, &["build", "props"]);
-    assert!(rest.stderr.contains("rows were there from an earlier build; "), "{}", rest.stderr);
+    let resumed = good(&folder, &["build", "props"]);
+    assert!(
+        resumed.stderr.contains("rows were there from an earlier build; "),
+        "{}",
+        resumed.stderr
+    );
     assert_eq!(value(&folder, "SELECT count(*) FROM bmsql_stock"), "100000");
 }

@@ -1,6 +1,6 @@
 //! Properties files, the front end, and what it prints.
 
-use dyno_testkit::{Ran, Scratch, dyno_command};
+use dyno_testkit::{ProcessOutput, Scratch, dyno_command};
 use std::sync::OnceLock;
 
 /// Keys that every file of these tests has.
@@ -37,7 +37,7 @@ pub(crate) fn sqlite() -> Scratch {
 
 /// A folder with such a database that is loaded, and properties with these lines more. It is loaded once for all
 /// tests, which work on copies.
-pub(crate) fn loaded(lines: &str) -> Scratch {
+pub(crate) fn loaded_database(lines: &str) -> Scratch {
     static LOADED: OnceLock<Vec<u8>> = OnceLock::new();
     let bytes = LOADED.get_or_init(|| {
         let folder = sqlite();
@@ -51,13 +51,13 @@ pub(crate) fn loaded(lines: &str) -> Scratch {
 }
 
 /// `dyno benchmarksql` with these words, to its end.
-pub(crate) fn ran(folder: &Scratch, words: &[&str]) -> Ran {
-    Ran::of(dyno_command(folder.path()).arg("benchmarksql").args(words))
+pub(crate) fn run_benchmarksql(folder: &Scratch, words: &[&str]) -> ProcessOutput {
+    ProcessOutput::capture(dyno_command(folder.path()).arg("benchmarksql").args(words))
 }
 
 /// `dyno benchmarksql` with these words, which has to end well.
-pub(crate) fn good(folder: &Scratch, words: &[&str]) -> Ran {
-    ran(folder, words).good()
+pub(crate) fn good(folder: &Scratch, words: &[&str]) -> ProcessOutput {
+    run_benchmarksql(folder, words).good()
 }
 
 /// The text after `label` in the closing lines.
@@ -69,9 +69,9 @@ pub(crate) fn closing(stdout: &str, label: &str) -> String {
         assert_eq!(digits(time), "NN:NN:NN,NNN", "{line}");
         text.strip_prefix(label)?.strip_prefix(" = ").map(str::to_owned)
     });
-    let found = lines.next().unwrap_or_else(|| panic!("no line {label:?} in:\n{stdout}"));
+    let text = lines.next().unwrap_or_else(|| panic!("no line {label:?} in:\n{stdout}"));
     assert_eq!(lines.next(), None, "{label} stands twice");
-    found
+    text
 }
 
 /// The text with `N` for every digit.
@@ -81,9 +81,10 @@ pub(crate) fn digits(text: &str) -> String {
 
 /// Checks that the closing lines fit each other; returns the transaction count.
 pub(crate) fn check_closing(stdout: &str) -> u64 {
-    let number = |label: &str| closing(stdout, label).parse::<f64>().expect("a number");
+    let parse_closing = |label: &str| closing(stdout, label).parse::<f64>().expect("a number");
     let count: u64 = closing(stdout, "Transaction Count").parse().expect("a count");
-    let (orders, total) = (number("Measured tpmC (NewOrders)"), number("Measured tpmTOTAL"));
+    let (orders, total) =
+        (parse_closing("Measured tpmC (NewOrders)"), parse_closing("Measured tpmTOTAL"));
     assert!(orders <= total, "{stdout}");
     for rate in ["Measured tpmC (NewOrders)", "Measured tpmTOTAL"] {
         let rate = closing(stdout, rate);

@@ -61,11 +61,11 @@ fn pgbench(line: &str) -> String {
 
 /// Replaces what stands from `begin` to `end`, both included.
 fn between(line: &str, begin: &str, end: &str, by: &str) -> String {
-    let found = line.find(begin).and_then(|start| {
+    let range = line.find(begin).and_then(|start| {
         let length = line[start..].find(end)? + end.len();
         Some((start, start + length))
     });
-    match found {
+    match range {
         Some((start, stop)) => format!("{}{by}{}", &line[..start], &line[stop..]),
         None => line.to_owned(),
     }
@@ -86,24 +86,25 @@ pub(super) fn without_numbers(text: &str) -> String {
 
 fn replace_numbers(text: &str, is_figure: impl Fn(&str) -> bool) -> String {
     let mut out = String::new();
-    let mut rest = text;
-    while let Some(start) = rest.find(|letter: char| letter.is_ascii_digit()) {
-        let length = rest[start..].find(|letter: char| !letter.is_ascii_digit() && letter != '.');
-        let number =
-            rest[start..start + length.unwrap_or(rest.len() - start)].trim_end_matches('.');
-        out.push_str(&rest[..start]);
+    let mut remaining = text;
+    while let Some(start) = remaining.find(|letter: char| letter.is_ascii_digit()) {
+        let length =
+            remaining[start..].find(|letter: char| !letter.is_ascii_digit() && letter != '.');
+        let number = remaining[start..start + length.unwrap_or(remaining.len() - start)]
+            .trim_end_matches('.');
+        out.push_str(&remaining[..start]);
         if is_figure(number) {
-            let kept = out.trim_end_matches(' ').len();
-            if kept + 1 < out.len() {
-                out.truncate(kept + 1);
+            let trimmed_length = out.trim_end_matches(' ').len();
+            if trimmed_length + 1 < out.len() {
+                out.truncate(trimmed_length + 1);
             }
             out.push('#');
         } else {
             out.push_str(number);
         }
-        rest = &rest[start + number.len()..];
+        remaining = &remaining[start + number.len()..];
     }
-    out + rest
+    out + remaining
 }
 
 pub(super) fn sorted(text: &str) -> String {

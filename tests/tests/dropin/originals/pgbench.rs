@@ -29,10 +29,10 @@ fn pgbench_says_the_same() {
     for (name, text) in [("one.sql", "SELECT 1;\n"), ("two.sql", "\\set x 1\nSELECT :x;\n")] {
         std::fs::write(folder.file(name), text).expect("a script");
     }
-    let theirs = |line: &CommandLine| {
+    let their_command = |line: &CommandLine| {
         let command = original(folder.path(), &[]).expect("it is installed");
         connect(command, line, &pg, "sbtest_a")
     };
-    let ours = |line: &CommandLine| connect(ours(folder.path(), &[]), line, &pg, "sbtest_b");
-    compare(include_str!("pgbench.txt"), "pgbench", theirs, ours);
+    let our_command = |line: &CommandLine| connect(ours(folder.path(), &[]), line, &pg, "sbtest_b");
+    compare(include_str!("pgbench.txt"), "pgbench", their_command, our_command);
 }

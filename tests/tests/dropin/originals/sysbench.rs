@@ -37,15 +37,15 @@ fn sysbench_says_the_same() {
     let user = "CREATE USER tls@'127.0.0.1' REQUIRE SSL; GRANT ALL ON *.* TO tls@'127.0.0.1'";
     my.sql(user).expect("a user");
     let folder = Scratch::new();
-    let theirs = |line: &CommandLine| {
+    let their_command = |line: &CommandLine| {
         let mut command = Command::new(&original);
         command.current_dir(folder.path()).args(options(line, &my, &pg, "sbtest_a"));
         command
     };
-    let ours = |line: &CommandLine| {
+    let our_command = |line: &CommandLine| {
         let mut command = command(folder.path(), &[]);
         command.args(options(line, &my, &pg, "sbtest_b"));
         command
     };
-    compare(include_str!("sysbench.txt"), "sysbench", theirs, ours);
+    compare(include_str!("sysbench.txt"), "sysbench", their_command, our_command);
 }

@@ -6,7 +6,7 @@
 //! are the environment, what follows `<<<` is standard input, with `\n` for a line end before a backslash or a word.
 
 use super::mask::{mask, sorted, without_numbers};
-use dyno_testkit::Ran;
+use dyno_testkit::ProcessOutput;
 use std::fmt::Write as _;
 use std::io::Write as _;
 use std::process::{Command, Stdio};
@@ -46,7 +46,7 @@ impl CommandLine {
         }
     }
 
-    fn run(&self, mut command: Command) -> Ran {
+    fn run(&self, mut command: Command) -> ProcessOutput {
         command.envs(self.environment.iter().cloned());
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().expect("the program can be started");
@@ -91,7 +91,7 @@ fn split(text: &str) -> Vec<String> {
 
 /// A program's output, in the form in which two are compared.
 #[derive(PartialEq, Eq)]
-struct Said {
+struct ComparableOutput {
     code: i32,
     stdout: String,
     stderr: String,
@@ -112,27 +112,31 @@ pub(super) fn compare(
         .filter(|line| !line.is_empty() && !line.starts_with('#'))
         .map(CommandLine::read)
         .collect();
-    let run = |command: &(dyn Fn(&CommandLine) -> Command + Sync)| -> Vec<Ran> {
+    let run_lines = |command: &(dyn Fn(&CommandLine) -> Command + Sync)| -> Vec<ProcessOutput> {
         lines.iter().map(|line| line.run(command(line))).collect()
     };
     let (ours, theirs) = std::thread::scope(|scope| {
-        let theirs = scope.spawn(|| run(&original));
-        (run(&ours), theirs.join().expect("the original can be run"))
+        let theirs = scope.spawn(|| run_lines(&original));
+        (run_lines(&ours), theirs.join().expect("the original can be run"))
     });
     let mut report = String::new();
     let mut wrong = 0;
     for (line, (ours, theirs)) in lines.iter().zip(ours.into_iter().zip(theirs)) {
-        let said = |ran: &Ran| {
-            let shape = |text: &str| {
+        let to_comparable = |output: &ProcessOutput| {
+            let normalize = |text: &str| {
                 let mut text = mask(text, program);
                 if line.any_numbers {
                     text = without_numbers(&text);
                 }
                 if line.any_order { sorted(&text) } else { text }
             };
-            Said { code: ran.code, stdout: shape(&ran.stdout), stderr: shape(&ran.stderr) }
+            ComparableOutput {
+                code: output.code,
+                stdout: normalize(&output.stdout),
+                stderr: normalize(&output.stderr),
+            }
         };
-        let (mut ours, theirs) = (said(&ours), said(&theirs));
+        let (mut ours, theirs) = (to_comparable(&ours), to_comparable(&theirs));
         let is_theirs = |text: &&str| {
             !is_addition(text) || theirs.stderr.lines().any(|line| line == text.trim_end())
         };
@@ -154,9 +158,12 @@ pub(super) fn compare(
             }
         }
     }
-    let known = lines.iter().filter(|line| line.differs).count();
-    let all = lines.len();
-    assert_eq!(wrong, 0, "{report}\n{wrong} of {all} command lines differ, {known} are known to");
+    let known_differences = lines.iter().filter(|line| line.differs).count();
+    let count = lines.len();
+    assert_eq!(
+        wrong, 0,
+        "{report}\n{wrong} of {count} command lines differ, {known_differences} are known to"
+    );
 }
 
 /// Additional lines of dyno on standard error: a remedy, and its work besides the original's.
@@ -166,7 +173,7 @@ fn is_addition(line: &str) -> bool {
         .any(|words| line.contains(words))
 }
 
-fn describe(report: &mut String, ours: &Said, theirs: &Said) {
+fn describe(report: &mut String, ours: &ComparableOutput, theirs: &ComparableOutput) {
     if ours.code != theirs.code {
         let _ = writeln!(report, "exit code {}, the original's {}", ours.code, theirs.code);
     }

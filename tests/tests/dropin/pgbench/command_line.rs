@@ -1,7 +1,7 @@
 //! Everything that needs no database.
 
 use super::support::{assert_same, finish, original, ours};
-use dyno_testkit::{Ran, Scratch, skipped};
+use dyno_testkit::{ProcessOutput, Scratch, skipped};
 use std::net::TcpListener;
 use std::process::Command;
 
@@ -179,13 +179,13 @@ fn every_host_that_was_tried_is_named() {
     let folder = Scratch::new();
     let port = closed_port();
     let name = format!("host=127.0.0.1,127.0.0.1 port={port},1 user=u dbname=x");
-    let ran = finish(&mut ours(folder.path(), &[&name]));
-    assert_eq!(ran.code, 1, "{}", ran.all());
+    let output = finish(&mut ours(folder.path(), &[&name]));
+    assert_eq!(output.code, 1, "{output}");
     for port in [port.as_str(), "1"] {
-        let refused = format!(
+        let message = format!(
             "connection to server at \"127.0.0.1\", port {port} failed: Connection refused"
         );
-        assert!(ran.stderr.contains(&refused), "{}", ran.all());
+        assert!(output.stderr.contains(&message), "{output}");
     }
 }
 
@@ -193,9 +193,9 @@ fn every_host_that_was_tried_is_named() {
 fn at_most_128_scripts_are_taken() {
     let folder = Scratch::new();
     let many = vec!["-S"; 129];
-    let ran = finish(&mut ours(folder.path(), &many));
-    assert_eq!(ran.code, 1);
-    assert_eq!(ran.stderr, "pgbench: error: at most 128 SQL scripts are allowed\n");
+    let output = finish(&mut ours(folder.path(), &many));
+    assert_eq!(output.code, 1);
+    assert_eq!(output.stderr, "pgbench: error: at most 128 SQL scripts are allowed\n");
 }
 
 #[test]
@@ -215,26 +215,26 @@ fn a_seed_may_come_from_the_environment() {
 fn more_clients_than_the_system_allows_are_refused_before_anything_else() {
     let folder = Scratch::new();
     // Above any hard limit that tests run under.
-    let ran = finish(&mut ours(folder.path(), &["-c", "2147483647"]));
-    assert_eq!(ran.code, 1, "{}", ran.all());
+    let output = finish(&mut ours(folder.path(), &["-c", "2147483647"]));
+    assert_eq!(output.code, 1, "{output}");
     let start = "pgbench: error: need at least 2147483650 open files, but system limit is ";
-    assert!(ran.stderr.starts_with(start), "{}", ran.all());
+    assert!(output.stderr.starts_with(start), "{output}");
     let hint = "pgbench: hint: Reduce number of clients, or use limit/ulimit to increase the system limit.";
-    assert!(ran.stderr.contains(hint), "{}", ran.all());
+    assert!(output.stderr.contains(hint), "{output}");
 }
 
 #[test]
 fn version_and_help_go_to_stdout_and_end_with_0() {
     let folder = Scratch::new();
     for word in ["--version", "-V"] {
-        let ran = finish(&mut ours(folder.path(), &[word, "-c", "0"]));
-        assert_eq!((ran.code, ran.stderr.as_str()), (0, ""));
-        assert!(ran.stdout.starts_with("pgbench (PostgreSQL) 15.20 (dyno "), "{}", ran.all());
+        let output = finish(&mut ours(folder.path(), &[word, "-c", "0"]));
+        assert_eq!((output.code, output.stderr.as_str()), (0, ""));
+        assert!(output.stdout.starts_with("pgbench (PostgreSQL) 15.20 (dyno "), "{output}");
     }
     for word in ["--help", "-?"] {
-        let ran = finish(&mut ours(folder.path(), &[word]));
-        assert_eq!((ran.code, ran.stderr.as_str()), (0, ""));
-        assert!(ran.stdout.contains("Better than the original:\n"), "{}", ran.all());
+        let output = finish(&mut ours(folder.path(), &[word]));
+        assert_eq!((output.code, output.stderr.as_str()), (0, ""));
+        assert!(output.stdout.contains("Better than the original:\n"), "{output}");
     }
 }
 
@@ -258,9 +258,9 @@ fn the_binary_is_pgbench_when_it_is_called_so() {
     let folder = Scratch::new();
     let link = folder.file("pgbench");
     std::os::unix::fs::symlink(dyno_testkit::dyno_path(), &link).expect("a link");
-    let ran = Ran::of(Command::new(&link).arg("-c0"));
-    assert_eq!(ran.stderr, "pgbench: error: -c/--client must be in range 1..2147483647\n");
-    assert_eq!(ran.code, 1);
+    let output = ProcessOutput::capture(Command::new(&link).arg("-c0"));
+    assert_eq!(output.stderr, "pgbench: error: -c/--client must be in range 1..2147483647\n");
+    assert_eq!(output.code, 1);
 }
 
 /// A server that accepts and says nothing holds the program in its log-in, so its process list entry
@@ -281,13 +281,16 @@ fn passwords_are_wiped_from_the_process_list() {
             .expect("it starts");
         let connection = listener.accept().expect("a connection");
         let path = format!("/proc/{}/cmdline", child.id());
-        let shown = std::fs::read(path).expect("its process list entry");
-        let shown = String::from_utf8_lossy(&shown).into_owned();
+        let command_line = std::fs::read(path).expect("its process list entry");
+        let command_line = String::from_utf8_lossy(&command_line).into_owned();
         // It tries again without TLS, and must not wait for an answer.
         drop((connection, listener));
         let ended = child.wait().expect("it ends");
-        assert!(shown.contains("pgbench") && shown.contains("127.0.0.1"), "{shown}");
-        assert!(!shown.contains("geheim"), "{shown}");
+        assert!(
+            command_line.contains("pgbench") && command_line.contains("127.0.0.1"),
+            "{command_line}"
+        );
+        assert!(!command_line.contains("geheim"), "{command_line}");
         assert_eq!(ended.code(), Some(1));
     }
 }

@@ -40,17 +40,17 @@ pub(super) fn greet(stream: &mut TcpStream, heard: &mut [u8]) -> std::io::Result
 }
 
 fn converse(mut stream: TcpStream, answer: &[u8], taken: &str) -> std::io::Result<()> {
-    let mut heard = vec![0; 64 << 10];
-    greet(&mut stream, &mut heard)?;
+    let mut buffer = vec![0; 64 << 10];
+    greet(&mut stream, &mut buffer)?;
     loop {
-        let count = stream.read(&mut heard)?;
+        let count = stream.read(&mut buffer)?;
         if count == 0 {
             return Ok(());
         }
-        if !heard[..count].starts_with(b"Q") {
+        if !buffer[..count].starts_with(b"Q") {
             continue;
         }
-        if !heard[5..count].starts_with(b"copy") {
+        if !buffer[5..count].starts_with(b"copy") {
             stream.write_all(&complete("SELECT 0"))?;
             continue;
         }
@@ -58,8 +58,8 @@ fn converse(mut stream: TcpStream, answer: &[u8], taken: &str) -> std::io::Resul
         if answer[0] == b'G' {
             let mut end = Vec::new();
             while !end.ends_with(b"c\0\0\0\x04") {
-                let count = stream.read(&mut heard)?;
-                end.extend_from_slice(&heard[..count]);
+                let count = stream.read(&mut buffer)?;
+                end.extend_from_slice(&buffer[..count]);
                 end.drain(..end.len().saturating_sub(5));
             }
             stream.write_all(&complete(taken))?;
@@ -73,7 +73,7 @@ fn a_server_that_does_not_enter_copy_ends_it_in_the_originals_words() {
     let rows = [message(b'T', row), message(b'D', b"\0\x01\0\0\0\x01x"), complete("SELECT 1")];
     let words = "pgbench: error: unexpected copy in result: ";
     // What the server said follows: libpq has kept nothing of it.
-    let cut = |text: &str| match text.split_once(words) {
+    let cut_after_words = |text: &str| match text.split_once(words) {
         Some((before, _)) => format!("{before}{words}"),
         None => text.to_owned(),
     };
@@ -81,12 +81,12 @@ fn a_server_that_does_not_enter_copy_ends_it_in_the_originals_words() {
         let folder = Scratch::new();
         let port = serve(answer, "").to_string();
         let line = ["-i", "-h", "127.0.0.1", "-p", &port, "-U", "u", "d"];
-        let ran = finish(&mut ours(folder.path(), &line));
-        assert_eq!(ran.code, 1, "{}", ran.all());
-        assert!(ran.stderr.contains(words), "{}", ran.all());
-        assert!(ran.stderr.contains("did not ask for the rows"), "{}", ran.all());
-        assert!(!ran.stderr.contains("done in"), "{}", ran.all());
-        assert_same(folder.path(), &line, cut, |_| {});
+        let output = finish(&mut ours(folder.path(), &line));
+        assert_eq!(output.code, 1, "{output}");
+        assert!(output.stderr.contains(words), "{output}");
+        assert!(output.stderr.contains("did not ask for the rows"), "{output}");
+        assert!(!output.stderr.contains("done in"), "{output}");
+        assert_same(folder.path(), &line, cut_after_words, |_| {});
     }
 }
 
@@ -95,8 +95,8 @@ fn a_server_that_takes_fewer_rows_than_were_sent_has_failed() {
     let folder = Scratch::new();
     let port = serve(message(b'G', b"\0\0\0"), "COPY 5").to_string();
     let line = ["-i", "-h", "127.0.0.1", "-p", &port, "-U", "u", "d"];
-    let ran = finish(&mut ours(folder.path(), &line));
-    assert_eq!(ran.code, 1, "{}", ran.all());
-    assert!(ran.stderr.contains("took 5 of 100000 rows"), "{}", ran.all());
-    assert!(!ran.stderr.contains("done in"), "{}", ran.all());
+    let output = finish(&mut ours(folder.path(), &line));
+    assert_eq!(output.code, 1, "{output}");
+    assert!(output.stderr.contains("took 5 of 100000 rows"), "{output}");
+    assert!(!output.stderr.contains("done in"), "{output}");
 }

@@ -2,7 +2,7 @@
 
 use super::first_use::{MakeCommand, outcome};
 use super::support::{finish, later_original, original, ours};
-use dyno_testkit::{Postgres, Ran, Scratch, server_or_skip, skipped};
+use dyno_testkit::{Postgres, ProcessOutput, Scratch, server_or_skip, skipped};
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::process::Command;
@@ -16,7 +16,7 @@ const SCRIPT: &[u8] = b"SELECT c AS v, quote_literal(c) AS q FROM t \\gset\n\
     SELECT 3 AS \xe9, 4 AS \xe8 \\gset\n\\set x debug(:\xe9)\n\
     DO $$BEGIN RAISE NOTICE '%', current_setting('client_encoding'); END$$;\n";
 
-fn run(server: &Postgres, database: &str, encoding: &str, mut command: Command) -> Ran {
+fn run(server: &Postgres, database: &str, encoding: &str, mut command: Command) -> ProcessOutput {
     command.arg(OsStr::from_bytes(b"-Dw='caf\xe9'")).env("PGUSER", "postgres");
     command.env("PGHOST", &server.socket_folder).env("PGPORT", server.port.to_string());
     finish(command.env("PGDATABASE", database).env("PGCLIENTENCODING", encoding))
@@ -48,26 +48,21 @@ fn other_encodings_give_the_results_of_the_original() {
             let got = run(&server, database, encoding, ours(folder.path(), &words));
             if database != "sbtest" {
                 let notice = format!("NOTICE:  {shown}\n");
-                assert_eq!(
-                    (got.code, got.stderr.matches(&notice).count()),
-                    (0, 2),
-                    "{}",
-                    got.all()
-                );
-                assert!(got.stderr.contains("int 3\n"), "{}", got.all());
+                assert_eq!((got.code, got.stderr.matches(&notice).count()), (0, 2), "{got}");
+                assert!(got.stderr.contains("int 3\n"), "{got}");
             }
             for make in originals {
                 let Some(command) = make(folder.path(), &words) else { continue };
                 let expected = run(&server, database, encoding, command);
-                let context = format!("{database} {mode}: {} {}", got.all(), expected.all());
+                let context = format!("{database} {mode}: {got} {expected}");
                 assert_eq!(outcome(&got), outcome(&expected), "{context}");
                 compared += 1;
             }
         }
         let bad = ["-n", "-t", "1", "-f", "bad.sql"];
-        let ran = run(&server, database, encoding, ours(folder.path(), &bad));
-        assert_eq!(ran.code, 2, "{}", ran.all());
-        assert!(ran.stderr.contains("ERROR:  invalid "), "{}", ran.all());
+        let output = run(&server, database, encoding, ours(folder.path(), &bad));
+        assert_eq!(output.code, 2, "{output}");
+        assert!(output.stderr.contains("ERROR:  invalid "), "{output}");
     }
     if compared == 0 {
         skipped(name, "neither pgbench 15 nor 18 is there");

@@ -2,7 +2,7 @@
 //! PostgreSQL that pgbench 15 and 18 get.
 
 use super::support::{finish, later_original, original, ours};
-use dyno_testkit::{Postgres, Ran, Scratch, skipped};
+use dyno_testkit::{Postgres, ProcessOutput, Scratch, skipped};
 use std::path::Path;
 use std::process::Command;
 
@@ -74,26 +74,26 @@ const SCRIPTS: [Script; 10] = [
 
 /// Outcome of a run: exit code, lines of standard error in any order (the original prints notices at once), the
 /// transactions.
-pub(super) fn outcome(ran: &Ran) -> (i32, Vec<String>, Option<String>) {
+pub(super) fn outcome(output: &ProcessOutput) -> (i32, Vec<String>, Option<String>) {
     let is_shared = |line: &&str| {
         !line.starts_with("pgbench: hint: ") && !line.contains(" clients stopped after an error")
     };
-    let mut lines: Vec<_> = ran.stderr.lines().filter(is_shared).map(str::to_owned).collect();
+    let mut lines: Vec<_> = output.stderr.lines().filter(is_shared).map(str::to_owned).collect();
     lines.sort();
-    let processed = ran.stdout.lines().find(|line| line.contains("actually processed"));
-    (ran.code, lines, processed.map(str::to_owned))
+    let processed = output.stdout.lines().find(|line| line.contains("actually processed"));
+    (output.code, lines, processed.map(str::to_owned))
 }
 
 /// Runs the script on its tables; the outcome, and the errors in the server's log.
-fn run(server: &Postgres, script: &Script, mut command: Command) -> (Ran, usize) {
+fn run(server: &Postgres, script: &Script, mut command: Command) -> (ProcessOutput, usize) {
     if !script.tables.is_empty() {
         server.sbtest(script.tables).expect("tables");
     }
-    let errors = || server.server.log().matches("ERROR:").count();
-    let before = errors();
+    let count_errors = || server.server.log().matches("ERROR:").count();
+    let before = count_errors();
     command.env("PGHOST", &server.socket_folder).env("PGPORT", server.port.to_string());
-    let ran = finish(command.env("PGUSER", "postgres").env("PGDATABASE", "sbtest"));
-    (ran, errors() - before)
+    let output = finish(command.env("PGUSER", "postgres").env("PGDATABASE", "sbtest"));
+    (output, count_errors() - before)
 }
 
 pub(super) type MakeCommand = fn(&Path, &[&str]) -> Option<Command>;
@@ -127,7 +127,7 @@ fn compare_scripts(server: &Postgres) -> u32 {
             for make in originals {
                 let Some(command) = make(folder.path(), &words) else { continue };
                 let (expected, expected_errors) = run(server, script, command);
-                let (script, outputs) = (script.name, (got.all(), expected.all()));
+                let (script, outputs) = (script.name, (got.to_string(), expected.to_string()));
                 assert_eq!(outcome(&got), outcome(&expected), "{script} {arguments}: {outputs:?}");
                 assert!(errors <= expected_errors, "{script} {arguments}: {errors} in the log");
                 compared += 1;

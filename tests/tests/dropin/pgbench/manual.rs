@@ -3,7 +3,7 @@
 
 use super::shape::shape;
 use super::support::{assert_same, original};
-use dyno_testkit::{Postgres, Ran, Scratch, server_or_skip, skipped};
+use dyno_testkit::{Postgres, ProcessOutput, Scratch, server_or_skip, skipped};
 use std::path::Path;
 
 /// Names and values of environment variables.
@@ -183,7 +183,11 @@ fn folder_with_scripts() -> Scratch {
     folder
 }
 
-fn both(server: &Postgres, folder: &Path, example: &Example) -> Option<(Ran, Ran)> {
+fn run_both(
+    server: &Postgres,
+    folder: &Path,
+    example: &Example,
+) -> Option<(ProcessOutput, ProcessOutput)> {
     assert_same(folder, example.arguments, shape, |command| {
         command
             .env("PGHOST", "127.0.0.1")
@@ -196,7 +200,7 @@ fn both(server: &Postgres, folder: &Path, example: &Example) -> Option<(Ran, Ran
 
 fn initialized(server: &Postgres, folder: &Path) {
     let example = example("initialization", &["-i", "-s", "1", "-q", "-I", "dtGvp"]);
-    both(server, folder, &example).expect("the original is there");
+    run_both(server, folder, &example).expect("the original is there");
 }
 
 #[test]
@@ -215,10 +219,10 @@ fn every_example_of_the_manual_page_behaves_the_same() {
 fn run_all(server: &Postgres, folder: &Path, examples: &[Example]) {
     let mut different = Vec::new();
     for example in examples {
-        let ran = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
-            both(server, folder, example)
+        let output = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+            run_both(server, folder, example)
         }));
-        if ran.is_err() {
+        if output.is_err() {
             different.push(example.about);
         }
     }
@@ -277,12 +281,11 @@ fn a_block_left_open_aborts_its_client() {
     if original(folder.path(), &[]).is_none() {
         return skipped(TEST, "pgbench 15 is missing");
     }
-    let only_errors = |text: &str| match text.contains("pgbench: error: ") {
-        true => shape(text),
-        false => String::new(),
+    let only_errors = |text: &str| {
+        if text.contains("pgbench: error: ") { shape(text) } else { String::new() }
     };
-    let ran = assert_same(folder.path(), &arguments, only_errors, |_| {});
-    assert_eq!(ran.map(|(ours, _)| ours.code), Some(2));
+    let output = assert_same(folder.path(), &arguments, only_errors, |_| {});
+    assert_eq!(output.map(|(ours, _)| ours.code), Some(2));
 }
 
 /// Shapes of the lines of all log files with this prefix, without repeats, and the number of files.
@@ -331,9 +334,10 @@ fn logs_have_the_originals_lines() {
         let prefix =
             if arguments.contains(&"--log-prefix=mine") { "mine." } else { "pgbench_log." };
         let run = |ours: bool| {
-            let mut command = match ours {
-                true => super::support::ours(folder.path(), arguments),
-                false => original(folder.path(), arguments).expect("the original"),
+            let mut command = if ours {
+                super::support::ours(folder.path(), arguments)
+            } else {
+                original(folder.path(), arguments).expect("the original")
             };
             command
                 .env("PGHOST", "127.0.0.1")
@@ -341,8 +345,8 @@ fn logs_have_the_originals_lines() {
                 .env("PGUSER", "postgres")
                 .env("PGDATABASE", "sbtest")
                 .envs(environment.iter().copied());
-            let ran = super::support::finish(&mut command);
-            assert_eq!(ran.code, 0, "{arguments:?}: {}", ran.all());
+            let output = super::support::finish(&mut command);
+            assert_eq!(output.code, 0, "{arguments:?}: {output}");
             logs(folder.path(), prefix)
         };
         let (ours, theirs) = (run(true), run(false));

@@ -13,12 +13,12 @@ use std::sync::atomic::{AtomicU32, Ordering};
 fn serve(fields: &'static [u8], ends: bool) -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let port = listener.local_addr().expect("bound").port();
-    let asked = Arc::new(AtomicU32::new(0));
+    let prepare_count = Arc::new(AtomicU32::new(0));
     std::thread::spawn(move || {
         for stream in listener.incoming().flatten() {
-            let asked = Arc::clone(&asked);
+            let prepare_count = Arc::clone(&prepare_count);
             // The client may leave at any time.
-            std::thread::spawn(move || converse(stream, &asked, fields, ends));
+            std::thread::spawn(move || converse(stream, &prepare_count, fields, ends));
         }
     });
     port
@@ -26,20 +26,20 @@ fn serve(fields: &'static [u8], ends: bool) -> u16 {
 
 fn converse(
     mut stream: TcpStream,
-    asked: &AtomicU32,
+    prepare_count: &AtomicU32,
     fields: &[u8],
     ends: bool,
 ) -> std::io::Result<()> {
-    let mut heard = vec![0; 64 << 10];
-    greet(&mut stream, &mut heard)?;
+    let mut buffer = vec![0; 64 << 10];
+    greet(&mut stream, &mut buffer)?;
     let mut refuses = None;
     loop {
-        let count = stream.read(&mut heard)?;
-        let answer = match heard[..count].first() {
+        let count = stream.read(&mut buffer)?;
+        let answer = match buffer[..count].first() {
             None => return Ok(()),
             Some(b'P') => {
-                let number = || asked.fetch_add(1, Ordering::Relaxed);
-                let refuses = *refuses.get_or_insert_with(|| number() == 0);
+                let count_prepare = || prepare_count.fetch_add(1, Ordering::Relaxed);
+                let refuses = *refuses.get_or_insert_with(|| count_prepare() == 0);
                 let prepared = [message(b'1', b""), message(b't', &[0; 2]), message(b'n', b"")];
                 let answer = if refuses { message(b'E', fields) } else { prepared.concat() };
                 if refuses && ends {
@@ -70,14 +70,14 @@ fn a_session_that_can_not_prepare_ends_its_client_only() {
         let port = serve(fields, ends).to_string();
         let run = ["-n", "-C", "-M", "prepared", "-c", "2", "-t", "3", "-f", "set.sql"];
         let to = ["-h", "127.0.0.1", "-p", &port, "-U", "u", "d"];
-        let ran = finish(&mut ours(folder.path(), &[&run[..], &to[..]].concat()));
-        assert_eq!(ran.code, 2, "{}", ran.all());
+        let output = finish(&mut ours(folder.path(), &[&run[..], &to[..]].concat()));
+        assert_eq!(output.code, 2, "{output}");
         let aborted = format!(" script 0 aborted in command 0 query 0: {words}");
-        assert_eq!(ran.stderr.matches(&aborted).count(), 1, "{}", ran.all());
-        assert_eq!(ran.stderr.matches(" aborted in ").count(), 1, "{}", ran.all());
-        let is_reported = ran.stderr.contains("pgbench: error: ERROR:  not here\n");
-        assert_eq!(is_reported, !ends, "{}", ran.all());
+        assert_eq!(output.stderr.matches(&aborted).count(), 1, "{output}");
+        assert_eq!(output.stderr.matches(" aborted in ").count(), 1, "{output}");
+        let is_reported = output.stderr.contains("pgbench: error: ERROR:  not here\n");
+        assert_eq!(is_reported, !ends, "{output}");
         let processed = "number of transactions actually processed: 3/6\n";
-        assert!(ran.stdout.contains(processed), "{}", ran.all());
+        assert!(output.stdout.contains(processed), "{output}");
     }
 }

@@ -36,10 +36,10 @@ pub(crate) fn shape(text: &str) -> String {
     let mut lines: Vec<String> = Vec::new();
     for line in text.lines() {
         // dyno names itself, says how many clients stopped, and doesn't repeat the server's notices.
-        let is_own = line.starts_with("pgbench (")
+        let is_extra_line = line.starts_with("pgbench (")
             || line.contains(" clients stopped after an error")
             || line.starts_with("NOTICE:  ");
-        if is_own {
+        if is_extra_line {
             continue;
         }
         // What dyno measures the original computes, failures included.

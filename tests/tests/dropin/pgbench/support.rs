@@ -1,6 +1,6 @@
 //! Running the front end and the original, and reading what they print.
 
-use dyno_testkit::{Ran, dyno_command};
+use dyno_testkit::{ProcessOutput, dyno_command};
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::OnceLock;
@@ -54,15 +54,15 @@ pub(crate) fn later_original(folder: &Path, arguments: &[&str]) -> Option<Comman
 }
 
 /// Runs it to its end.
-pub(crate) fn finish(command: &mut Command) -> Ran {
-    let mut ran = Ran::of(command);
+pub(crate) fn finish(command: &mut Command) -> ProcessOutput {
+    let mut output = ProcessOutput::capture(command);
     // The C library names the program by its path.
     if let Some(path) = original_path() {
-        ran.stderr = ran.stderr.replace(path, "pgbench");
+        output.stderr = output.stderr.replace(path, "pgbench");
     }
     // Minor releases call the option by either name.
-    ran.stderr = ran.stderr.replace("-c/--clients", "-c/--client");
-    ran
+    output.stderr = output.stderr.replace("-c/--clients", "-c/--client");
+    output
 }
 
 /// Both, and the same: exit code, standard output and standard error, after `shape` has taken out of
@@ -72,7 +72,7 @@ pub(crate) fn assert_same(
     arguments: &[&str],
     shape: impl Fn(&str) -> String,
     set_up: impl Fn(&mut Command),
-) -> Option<(Ran, Ran)> {
+) -> Option<(ProcessOutput, ProcessOutput)> {
     let mut theirs = original(folder, arguments)?;
     let mut ours = ours(folder, arguments);
     set_up(&mut theirs);
@@ -83,13 +83,12 @@ pub(crate) fn assert_same(
         let is_kept = |line: &&str| !line.starts_with("pgbench: hint: ");
         ours.stderr = ours.stderr.split_inclusive('\n').filter(is_kept).collect();
     }
-    let shaped = |ran: &Ran| (ran.code, shape(&ran.stdout), shape(&ran.stderr));
+    let to_shape =
+        |output: &ProcessOutput| (output.code, shape(&output.stdout), shape(&output.stderr));
     assert_eq!(
-        shaped(&ours),
-        shaped(&theirs),
-        "{arguments:?}\n== ours: {}\n== the original: {}",
-        ours.all(),
-        theirs.all()
+        to_shape(&ours),
+        to_shape(&theirs),
+        "{arguments:?}\n== ours: {ours}\n== the original: {theirs}"
     );
     Some((ours, theirs))
 }

@@ -1,12 +1,12 @@
 //! Everything that needs no database.
 
 use super::support::{command, number, sysbench};
-use dyno_testkit::{Ran, Scratch, skipped};
+use dyno_testkit::{ProcessOutput, Scratch, skipped};
 use std::net::TcpListener;
 use std::path::Path;
 use std::process::Command;
 
-fn run(arguments: &[&str]) -> Ran {
+fn run(arguments: &[&str]) -> ProcessOutput {
     sysbench(Scratch::new().path(), arguments)
 }
 
@@ -28,11 +28,15 @@ fn the_binary_is_sysbench_when_it_is_called_so() {
     let folder = Scratch::new();
     let link = folder.file("sysbench");
     std::os::unix::fs::symlink(dyno_testkit::dyno_path(), &link).expect("a link");
-    let ran = Ran::of(Command::new(&link).arg("--version"));
-    assert_eq!(ran.stdout, "sysbench 1.0.20\n");
-    let ran = Ran::of(Command::new(&link).args(["--threads=2", "oltp_read_write", "runn"]));
-    assert_eq!(ran.code, 1);
-    assert_eq!(ran.stderr, "Unknown command: runn\nhint: did you mean run?\n");
+    let output = ProcessOutput::capture(Command::new(&link).arg("--version"));
+    assert_eq!(output.stdout, "sysbench 1.0.20\n");
+    let output = ProcessOutput::capture(Command::new(&link).args([
+        "--threads=2",
+        "oltp_read_write",
+        "runn",
+    ]));
+    assert_eq!(output.code, 1);
+    assert_eq!(output.stderr, "Unknown command: runn\nhint: did you mean run?\n");
 }
 
 /// Arguments, and what stdout or stderr must contain. All end with exit code 1.
@@ -69,10 +73,10 @@ fn mistakes_are_one_clear_error_each() {
             "exclude each other",
         ),
     ] {
-        let ran = run(arguments);
-        assert_eq!(ran.code, 1, "{arguments:?}: {}", ran.all());
-        assert!(ran.stdout.contains(stdout), "{arguments:?}: {}", ran.all());
-        assert!(ran.stderr.contains(stderr), "{arguments:?}: {}", ran.all());
+        let output = run(arguments);
+        assert_eq!(output.code, 1, "{arguments:?}: {output}");
+        assert!(output.stdout.contains(stdout), "{arguments:?}: {output}");
+        assert!(output.stderr.contains(stderr), "{arguments:?}: {output}");
     }
 }
 
@@ -82,14 +86,14 @@ fn a_dry_run_makes_and_counts_statements_without_a_server() {
     let nowhere = ["--mysql-dry-run", "--mysql-host=host.invalid", "--threads=2", "--reconnect=10"];
     for (length, at_least) in [("--events=1000", 1_000.0), ("--time=1", 10_000.0)] {
         let test = [length, if length == "--time=1" { "--events=0" } else { "--time=0" }];
-        let ran = run(&[&nowhere[..], &test, &["oltp_read_write", "run"]].concat());
-        assert_eq!(ran.code, 0, "{}", ran.all());
-        let transactions = number(&ran, "transactions:");
-        assert!(transactions >= at_least, "{}", ran.all());
-        assert_eq!((number(&ran, "read:"), number(&ran, "write:")), (0.0, 0.0), "{}", ran.all());
-        assert!((number(&ran, "other:") - 20.0 * transactions).abs() < 0.5, "{}", ran.all());
-        let reconnects = number(&ran, "reconnects:");
-        assert!((reconnects - transactions / 10.0).abs() <= 2.0, "{}", ran.all());
+        let output = run(&[&nowhere[..], &test, &["oltp_read_write", "run"]].concat());
+        assert_eq!(output.code, 0, "{output}");
+        let transactions = number(&output, "transactions:");
+        assert!(transactions >= at_least, "{output}");
+        assert_eq!((number(&output, "read:"), number(&output, "write:")), (0.0, 0.0), "{output}");
+        assert!((number(&output, "other:") - 20.0 * transactions).abs() < 0.5, "{output}");
+        let reconnects = number(&output, "reconnects:");
+        assert!((reconnects - transactions / 10.0).abs() <= 2.0, "{output}");
     }
 }
 
@@ -100,70 +104,70 @@ const SELECTS: &str = "function thread_init() con = sysbench.sql.driver():connec
 #[test]
 fn a_script_of_ones_own_is_executed_and_no_built_in_test_of_its_name() {
     let folder = Scratch::new();
-    let on = |words: &[&str]| {
+    let run_sysbench = |words: &[&str]| {
         let size = ["--db-driver=sqlite", "--table-size=100", "--events=50"];
         sysbench(folder.path(), &[&size, words].concat())
     };
-    let prepared = on(&["oltp_read_write", "prepare"]);
-    assert_eq!(prepared.code, 0, "{}", prepared.all());
-    let rows = || std::fs::read(folder.file("sbtest.db")).expect("a database");
-    let before = rows();
-    let selects = |words: &[&str]| {
-        let ran = on(words);
-        assert_eq!(ran.code, 0, "{}", ran.all());
-        assert!((number(&ran, "read:") - 50.0).abs() < 0.5, "{}", ran.all());
+    let prepared = run_sysbench(&["oltp_read_write", "prepare"]);
+    assert_eq!(prepared.code, 0, "{prepared}");
+    let database_bytes = || std::fs::read(folder.file("sbtest.db")).expect("a database");
+    let before = database_bytes();
+    let assert_selects = |words: &[&str]| {
+        let output = run_sysbench(words);
+        assert_eq!(output.code, 0, "{output}");
+        assert!((number(&output, "read:") - 50.0).abs() < 0.5, "{output}");
     };
     for name in ["delete.lua", "oltp_delete.lua", "mine.lua", "parallel_prepare.lua"] {
         std::fs::write(folder.file(name), SELECTS).expect("a file");
         let path = format!("./{name}");
-        selects(&[&path, "run"]);
-        let cleanup = on(&[&path, "cleanup"]);
-        assert_eq!(cleanup.code, 1, "{}", cleanup.all());
+        assert_selects(&[&path, "run"]);
+        let cleanup = run_sysbench(&[&path, "cleanup"]);
+        assert_eq!(cleanup.code, 1, "{cleanup}");
         let expected = format!("'{name}' test does not implement the 'cleanup' command.\n");
-        assert_eq!(cleanup.stderr, expected, "{}", cleanup.all());
+        assert_eq!(cleanup.stderr, expected, "{cleanup}");
     }
     // sysbench finds it by its name alone, too.
-    selects(&["oltp_delete", "run"]);
-    assert!(rows() == before, "the database is as it was");
+    assert_selects(&["oltp_delete", "run"]);
+    assert!(database_bytes() == before, "the database is as it was");
     for name in ["oltp_delete.lua", "delete.lua"] {
         std::fs::remove_file(folder.file(name)).expect("a file");
     }
     // The installed script would load this one.
     std::fs::write(folder.file("oltp_common.lua"), "error('edited')\n").expect("a file");
-    let insert = on(&["oltp_insert", "run"]);
-    assert_eq!(insert.code, 1, "{}", insert.all());
-    assert!(rows() == before, "the database is as it was");
+    let insert = run_sysbench(&["oltp_insert", "run"]);
+    assert_eq!(insert.code, 1, "{insert}");
+    assert!(database_bytes() == before, "the database is as it was");
     std::fs::remove_file(folder.file("oltp_common.lua")).expect("a file");
-    let ran = on(&["oltp_delete", "run"]);
-    assert_eq!(ran.code, 0, "{}", ran.all());
-    assert!(rows() != before, "a test deletes");
+    let output = run_sysbench(&["oltp_delete", "run"]);
+    assert_eq!(output.code, 0, "{output}");
+    assert!(database_bytes() != before, "a test deletes");
 }
 
 #[test]
 fn an_edited_module_is_found_where_the_script_would_find_it() {
     let (folder, modules) = (Scratch::new(), Scratch::new());
     let search = format!("{}/?.lua;;", modules.path().display());
-    let on = |words: &[&str]| {
+    let run_sysbench = |words: &[&str]| {
         let size = ["--db-driver=sqlite", "--table-size=100"];
-        Ran::of(command(folder.path(), &size).env("LUA_PATH", &search).args(words))
+        ProcessOutput::capture(command(folder.path(), &size).env("LUA_PATH", &search).args(words))
     };
-    let prepared = on(&["oltp_read_write", "prepare"]);
-    assert_eq!(prepared.code, 0, "{}", prepared.all());
-    let rows = || std::fs::read(folder.file("sbtest.db")).expect("a database");
-    let before = rows();
+    let prepared = run_sysbench(&["oltp_read_write", "prepare"]);
+    assert_eq!(prepared.code, 0, "{prepared}");
+    let database_bytes = || std::fs::read(folder.file("sbtest.db")).expect("a database");
+    let before = database_bytes();
     std::fs::write(modules.file("oltp_common.lua"), "error('edited')\n").expect("a file");
     for script in ["oltp_read_write", "/usr/share/sysbench/oltp_read_write.lua"] {
-        let cleanup = on(&[script, "cleanup"]);
-        assert_eq!(cleanup.code, 1, "{}", cleanup.all());
+        let cleanup = run_sysbench(&[script, "cleanup"]);
+        assert_eq!(cleanup.code, 1, "{cleanup}");
     }
-    assert!(rows() == before, "the database is as it was");
+    assert!(database_bytes() == before, "the database is as it was");
     std::fs::remove_file(modules.file("oltp_common.lua")).expect("a file");
     let mine = "function cleanup() print('mine') end\n";
     std::fs::write(modules.file("oltp_read_write.lua"), mine).expect("a file");
-    let cleanup = on(&["oltp_read_write", "cleanup"]);
-    assert_eq!(cleanup.code, 0, "{}", cleanup.all());
-    assert!(cleanup.stdout.contains("mine\n"), "{}", cleanup.all());
-    assert!(rows() == before, "the database is as it was");
+    let cleanup = run_sysbench(&["oltp_read_write", "cleanup"]);
+    assert_eq!(cleanup.code, 0, "{cleanup}");
+    assert!(cleanup.stdout.contains("mine\n"), "{cleanup}");
+    assert!(database_bytes() == before, "the database is as it was");
 }
 
 #[test]
@@ -176,24 +180,23 @@ fn an_unchanged_script_means_its_test_wherever_it_is() {
     let folder = Scratch::new();
     let copy = folder.file("mine.lua");
     std::fs::copy(installed, &copy).expect("a copy");
-    let on = |script: &str, command: &str| {
+    let run_script = |script: &str, command: &str| {
         let words = ["--db-driver=sqlite", "--table-size=100", "--events=50", script, command];
         sysbench(folder.path(), &words)
     };
-    assert_eq!(on("./mine.lua", "prepare").code, 0);
+    assert_eq!(run_script("./mine.lua", "prepare").code, 0);
     for script in [&installed.display().to_string(), "./mine.lua", "mine", "oltp_delete.lua"] {
-        let ran = on(script, "run");
-        assert_eq!(ran.code, 0, "{script}: {}", ran.all());
+        let output = run_script(script, "run");
+        assert_eq!(output.code, 0, "{script}: {output}");
         assert!(
-            (number(&ran, "write:") + number(&ran, "other:") - 50.0).abs() < 0.5,
-            "{}",
-            ran.all()
+            (number(&output, "write:") + number(&output, "other:") - 50.0).abs() < 0.5,
+            "{output}"
         );
     }
     let original = std::fs::read_to_string(installed).expect("UTF-8");
     std::fs::write(&copy, format!("{original}print('x')\n")).expect("written");
-    let edited = on("./mine.lua", "run");
-    assert!(edited.stdout.contains("\nx\n"), "{}", edited.all());
+    let edited = run_script("./mine.lua", "run");
+    assert!(edited.stdout.contains("\nx\n"), "{edited}");
 }
 
 #[test]
@@ -203,15 +206,15 @@ fn nobody_listens_on_a_closed_port() {
     drop(listener);
     let option = format!("--mysql-port={port}");
     for test_command in ["run", "prepare", "prewarm", "cleanup"] {
-        let ran =
+        let output =
             run(&["--mysql-host=127.0.0.1", &option, "--threads=2", "oltp_insert", test_command]);
-        assert_eq!(ran.code, 1, "{}", ran.all());
+        assert_eq!(output.code, 1, "{output}");
         let expected = format!(
             "FATAL: unable to connect to MySQL server on host '127.0.0.1', port {port}, aborting...\n\
              FATAL: error 2002: "
         );
-        assert!(ran.stdout.contains(&expected), "{}", ran.all());
-        assert!(ran.stderr.contains("hint: "), "{}", ran.all());
+        assert!(output.stdout.contains(&expected), "{output}");
+        assert!(output.stderr.contains("hint: "), "{output}");
     }
 }
 
@@ -237,22 +240,26 @@ fn passwords_are_wiped_from_the_process_list() {
         .spawn()
         .expect("the program can be started");
     let connection = listener.accept().expect("the program connects");
-    let shown = std::fs::read(format!("/proc/{}/cmdline", child.id()));
+    let command_line = std::fs::read(format!("/proc/{}/cmdline", child.id()));
     let ended = child.kill().and_then(|()| child.wait());
     drop(connection);
     assert!(ended.is_ok());
-    let shown = String::from_utf8_lossy(&shown.expect("the process list")).replace('\0', " ");
-    assert!(!shown.contains("sesame"), "{shown}");
-    assert!(shown.contains("--mysql_password=xxxxxxx --pgsql-password=xxxxxxx "), "{shown}");
-    assert!(shown.contains("--mysql-user=alibaba "), "{shown}");
+    let command_line =
+        String::from_utf8_lossy(&command_line.expect("the process list")).replace('\0', " ");
+    assert!(!command_line.contains("sesame"), "{command_line}");
+    assert!(
+        command_line.contains("--mysql_password=xxxxxxx --pgsql-password=xxxxxxx "),
+        "{command_line}"
+    );
+    assert!(command_line.contains("--mysql-user=alibaba "), "{command_line}");
 }
 
 #[test]
 fn workers_that_are_not_ready_in_time_end_with_2() {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
     let port = format!("--mysql-port={}", listener.local_addr().expect("its address").port());
-    let ran =
+    let output =
         run(&["--mysql-host=127.0.0.1", &port, "--thread-init-timeout=1", "oltp_insert", "run"]);
-    assert_eq!(ran.code, 2, "{}", ran.all());
-    assert!(ran.stdout.contains("within 1 seconds (--thread-init-timeout)"), "{}", ran.all());
+    assert_eq!(output.code, 2, "{output}");
+    assert!(output.stdout.contains("within 1 seconds (--thread-init-timeout)"), "{output}");
 }

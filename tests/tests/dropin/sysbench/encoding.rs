@@ -1,15 +1,15 @@
 //! The encodings of sessions are those that the original's client libraries choose, and texts are bytes.
 
 use super::support::command;
-use dyno_testkit::{MariaDb, Postgres, Ran, Scratch, peer, server_or_skip, skipped};
+use dyno_testkit::{MariaDb, Postgres, ProcessOutput, Scratch, peer, server_or_skip, skipped};
 use std::process::Command;
 
-fn lines_said(ran: &Ran) -> Vec<String> {
-    ran.stdout.lines().filter(|line| line.starts_with("say")).map(str::to_owned).collect()
+fn printed_lines(output: &ProcessOutput) -> Vec<String> {
+    output.stdout.lines().filter(|line| line.starts_with("say")).map(str::to_owned).collect()
 }
 
 /// Runs the script in both programs; what it said in ours.
-fn said_by_both(
+fn lines_of_both(
     folder: &Scratch,
     original: &str,
     connection: &[&str],
@@ -17,9 +17,9 @@ fn said_by_both(
 ) -> Vec<String> {
     let words = ["--events=1", "--time=0", "./bytes.lua", "run"];
     let run = |command: &mut Command| {
-        let ran = Ran::of(command.args(words).env("PGCLIENTENCODING", encoding));
-        assert_eq!(ran.code, 0, "{}", ran.all());
-        lines_said(&ran)
+        let output = ProcessOutput::capture(command.args(words).env("PGCLIENTENCODING", encoding));
+        assert_eq!(output.code, 0, "{output}");
+        printed_lines(&output)
     };
     let ours = run(&mut command(folder.path(), connection));
     let theirs = run(Command::new(original).current_dir(folder.path()).args(connection));
@@ -53,7 +53,7 @@ end
         [("--pgsql-db=latin", "", 4), ("--pgsql-db=sbtest", "latin1", 5)]
     {
         let to = ["--db-driver=pgsql", &host, &port, "--pgsql-user=postgres", database];
-        let lines = said_by_both(&folder, &original, &to, encoding);
+        let lines = lines_of_both(&folder, &original, &to, encoding);
         assert_eq!(lines, [format!("say\tLATIN1\t233\t{length}\t233")]);
     }
     let script = r#"
@@ -65,5 +65,5 @@ end
 "#;
     std::fs::write(folder.file("bytes.lua"), script).expect("a script");
     let socket = format!("--mysql-socket={}", mariadb.socket.display());
-    said_by_both(&folder, &original, &[&socket, "--mysql-user=root"], "");
+    lines_of_both(&folder, &original, &[&socket, "--mysql-user=root"], "");
 }

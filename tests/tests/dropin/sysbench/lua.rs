@@ -1,7 +1,7 @@
 //! Scripts of users' own on real servers, alongside the original.
 
-use super::support::{command, command_of, number, shape};
-use dyno_testkit::{MariaDb, Postgres, Ran, Scratch, peer, server_or_skip, skipped};
+use super::support::{command, number, offline_command, shape};
+use dyno_testkit::{MariaDb, Postgres, ProcessOutput, Scratch, peer, server_or_skip, skipped};
 use std::fs::File;
 use std::path::Path;
 use std::process::Command;
@@ -22,11 +22,12 @@ fn edited() -> Result<Scratch, String> {
     Ok(folder)
 }
 
-fn dyno(folder: &Scratch, connection: &[&str], what: &str) -> Ran {
-    let ran =
-        Ran::of(command(folder.path(), connection).args(RUN).args(["./oltp_read_write.lua", what]));
-    assert_eq!(ran.code, 0, "{}", ran.all());
-    ran
+fn dyno(folder: &Scratch, connection: &[&str], what: &str) -> ProcessOutput {
+    let output = ProcessOutput::capture(
+        command(folder.path(), connection).args(RUN).args(["./oltp_read_write.lua", what]),
+    );
+    assert_eq!(output.code, 0, "{output}");
+    output
 }
 
 /// Executed statements of the general log, without what the clients ask on their own account.
@@ -50,8 +51,8 @@ fn an_edited_script_sends_mariadb_what_the_original_sends() {
     let socket = format!("--mysql-socket={}", server.socket.display());
     let connection = [socket.as_str(), "--mysql-user=root"];
     let prepared = dyno(&folder, &connection, "prepare");
-    assert!(prepared.stdout.contains("Inserting 500 records into 'sbtest2'"), "{}", prepared.all());
-    let logged = |file: &str, run: &dyn Fn()| {
+    assert!(prepared.stdout.contains("Inserting 500 records into 'sbtest2'"), "{prepared}");
+    let log_statements = |file: &str, run: &dyn Fn()| {
         // The server writes it into the folder of its data.
         let set = format!("SET GLOBAL general_log_file = '{file}'; SET GLOBAL general_log = 1");
         server.sql(&set).expect("a log");
@@ -60,23 +61,23 @@ fn an_edited_script_sends_mariadb_what_the_original_sends() {
         let data = server.sql("SELECT @@datadir").expect("a folder");
         statements(&Path::new(data.trim()).join(file))
     };
-    let ours = logged("dyno.log", &|| {
-        let ran = dyno(&folder, &connection, "run");
-        assert!((number(&ran, "read:") - 8.0 * 14.0).abs() < 0.5, "{}", ran.all());
+    let ours = log_statements("dyno.log", &|| {
+        let output = dyno(&folder, &connection, "run");
+        assert!((number(&output, "read:") - 8.0 * 14.0).abs() < 0.5, "{output}");
     });
     // Row for row as it was: the original changes the same rows in the same way.
     dyno(&folder, &connection, "cleanup");
     dyno(&folder, &connection, "prepare");
-    let theirs = logged("original.log", &|| {
+    let theirs = log_statements("original.log", &|| {
         let mut original = Command::new(&program);
         original.current_dir(folder.path()).args(connection).args(RUN);
-        assert_eq!(Ran::of(original.args(["./oltp_read_write.lua", "run"])).code, 0);
+        assert_eq!(ProcessOutput::capture(original.args(["./oltp_read_write.lua", "run"])).code, 0);
     });
     assert_eq!(ours.len(), 8 * 20, "{ours:?}");
     assert_eq!(ours, theirs);
 }
 
-pub(super) fn of_postgres(server: &Postgres) -> [String; 5] {
+pub(super) fn postgres_options(server: &Postgres) -> [String; 5] {
     let port = server.port.to_string();
     let options = [
         ("db-driver", "pgsql"),
@@ -96,11 +97,11 @@ fn an_edited_script_runs_on_postgres() {
         Ok(folder) => folder,
         Err(why) => return skipped(name, &why),
     };
-    let connection = of_postgres(&server);
+    let connection = postgres_options(&server);
     let connection = connection.each_ref().map(String::as_str);
     dyno(&folder, &connection, "prepare");
-    let ran = dyno(&folder, &connection, "run");
-    assert!((number(&ran, "write:") - 8.0 * 4.0).abs() < 0.5, "{}", ran.all());
+    let output = dyno(&folder, &connection, "run");
+    assert!((number(&output, "write:") - 8.0 * 4.0).abs() < 0.5, "{output}");
     dyno(&folder, &connection, "cleanup");
 }
 
@@ -110,18 +111,18 @@ const SQL: &str = include_str!("scripts/sql.lua");
 const SHAPES: &str = include_str!("scripts/shapes.lua");
 
 /// Output of the scripts above, and the bars of their histograms.
-fn said(ran: &Ran) -> Vec<String> {
-    let is_said = |line: &&str| line.starts_with("say") || line.contains(" |*");
-    ran.stdout.lines().filter(is_said).map(str::to_owned).collect()
+fn printed_lines(output: &ProcessOutput) -> Vec<String> {
+    let is_printed = |line: &&str| line.starts_with("say") || line.contains(" |*");
+    output.stdout.lines().filter(is_printed).map(str::to_owned).collect()
 }
 
 /// Output of a script before and after the begin of the events.
-fn around_start(ran: &Ran) -> Option<[Vec<String>; 2]> {
-    let (before, after) = ran.stdout.split_once("Threads started!")?;
-    let said = |text: &str| {
+fn around_start(output: &ProcessOutput) -> Option<[Vec<String>; 2]> {
+    let (before, after) = output.stdout.split_once("Threads started!")?;
+    let script_lines = |text: &str| {
         text.lines().filter(|line| line.starts_with("say")).map(str::to_owned).collect()
     };
-    Some([said(before), said(after)])
+    Some([script_lines(before), script_lines(after)])
 }
 
 #[test]
@@ -132,7 +133,7 @@ fn each_function_gives_what_the_originals_gives() {
     };
     let folder = Scratch::new();
     std::fs::write(folder.file("api.lua"), API).expect("a script");
-    let given = [
+    let run_options = [
         "--rand-seed=7",
         "--events=2",
         "--time=0",
@@ -150,24 +151,26 @@ fn each_function_gives_what_the_originals_gives() {
     let special = ["--rand-seed=12345", "--events=1", "--time=0"];
     let many = ["--threads=2"];
     for (options, command, code, lines) in [
-        (&given[..], "run", 0, 2 * 35),
+        (&run_options[..], "run", 0, 2 * 35),
         (&special[..], "run", 0, 35),
-        (&given[..], "own", 0, 1),
+        (&run_options[..], "own", 0, 1),
         (&many[..], "many", 0, 2),
         (&[][..], "help", 0, 1),
         (&["--unknown=1"][..], "own", 1, 0),
         (&[][..], "nonsense", 1, 0),
     ] {
         let words = [options, &["./api.lua", command]].concat();
-        let ours = Ran::of(command_of(&folder).args(&words));
-        let theirs = Ran::of(Command::new(&program).current_dir(folder.path()).args(&words));
-        assert_eq!((ours.code, theirs.code), (code, code), "{words:?}\n{}", ours.all());
-        assert_eq!(said(&ours), said(&theirs), "{words:?}");
+        let ours = ProcessOutput::capture(offline_command(&folder).args(&words));
+        let theirs =
+            ProcessOutput::capture(Command::new(&program).current_dir(folder.path()).args(&words));
+        assert_eq!((ours.code, theirs.code), (code, code), "{words:?}\n{ours}");
+        assert_eq!(printed_lines(&ours), printed_lines(&theirs), "{words:?}");
         assert_eq!(around_start(&ours), around_start(&theirs), "{words:?}");
-        assert!(said(&ours).len() >= lines, "{words:?}\n{}", ours.all());
+        assert!(printed_lines(&ours).len() >= lines, "{words:?}\n{ours}");
         if command != "run" {
-            let below_banner =
-                |ran: &Ran| ran.stdout.split_once('\n').map(|(_, text)| text.to_owned());
+            let below_banner = |output: &ProcessOutput| {
+                output.stdout.split_once('\n').map(|(_, text)| text.to_owned())
+            };
             assert_eq!(below_banner(&ours), below_banner(&theirs), "{words:?}");
         }
     }
@@ -190,12 +193,16 @@ fn options_come_to_what_the_originals_come_to() {
         &["run", "--events=2"],
     ] {
         let words = [&["./o.lua"], words].concat();
-        let ours = Ran::of(command_of(&folder).args(&words));
-        let theirs = Ran::of(Command::new(&program).current_dir(folder.path()).args(&words));
-        assert_eq!((ours.code, theirs.code), (0, 0), "{words:?}\n{}", ours.all());
-        let relevant_lines = |ran: &Ran| match words.contains(&"help") {
-            true => ran.stdout.split_once('\n').map(|(_, text)| vec![text.to_owned()]),
-            false => Some(said(ran)),
+        let ours = ProcessOutput::capture(offline_command(&folder).args(&words));
+        let theirs =
+            ProcessOutput::capture(Command::new(&program).current_dir(folder.path()).args(&words));
+        assert_eq!((ours.code, theirs.code), (0, 0), "{words:?}\n{ours}");
+        let relevant_lines = |output: &ProcessOutput| {
+            if words.contains(&"help") {
+                output.stdout.split_once('\n').map(|(_, text)| vec![text.to_owned()])
+            } else {
+                Some(printed_lines(output))
+            }
         };
         assert_eq!(relevant_lines(&ours), relevant_lines(&theirs), "{words:?}");
     }
@@ -213,9 +220,10 @@ fn a_script_refuses_values_of_its_options() {
                   function event() return true end";
     std::fs::write(folder.file("v.lua"), script).expect("a script");
     let words = ["--n=bad", "./v.lua", "run"];
-    let ours = Ran::of(command_of(&folder).args(words));
-    let theirs = Ran::of(Command::new(&program).current_dir(folder.path()).args(words));
-    assert_eq!((ours.code, theirs.code), (1, 1), "{}", ours.all());
+    let ours = ProcessOutput::capture(offline_command(&folder).args(words));
+    let theirs =
+        ProcessOutput::capture(Command::new(&program).current_dir(folder.path()).args(words));
+    assert_eq!((ours.code, theirs.code), (1, 1), "{ours}");
     assert_eq!(ours.stderr, theirs.stderr);
 }
 
@@ -230,26 +238,26 @@ fn databases_answer_scripts_as_in_the_original() {
     std::fs::write(folder.file("sql.lua"), SQL).expect("a script");
     let socket = format!("--mysql-socket={}", server.socket.display());
     let options = ["--events=1", "--time=0", "--rand-seed=7", "./sql.lua"];
-    let whole = |run: &dyn Fn(&str) -> Ran| {
+    let run_whole = |run: &dyn Fn(&str) -> ProcessOutput| {
         assert_eq!(run("prepare").code, 0);
-        let ran = run("run");
-        assert_eq!((ran.code, run("cleanup").code), (0, 0), "{}", ran.all());
-        ran
+        let output = run("run");
+        assert_eq!((output.code, run("cleanup").code), (0, 0), "{output}");
+        output
     };
-    let ours = whole(&|what| {
+    let ours = run_whole(&|what| {
         let connection = [socket.as_str(), "--mysql-user=root"];
-        Ran::of(command(folder.path(), &connection).args(options).arg(what))
+        ProcessOutput::capture(command(folder.path(), &connection).args(options).arg(what))
     });
-    let theirs = whole(&|what| {
+    let theirs = run_whole(&|what| {
         let mut original = Command::new(&program);
         original.current_dir(folder.path()).args([&socket, "--mysql-user=root"]);
-        Ran::of(original.args(options).arg(what))
+        ProcessOutput::capture(original.args(options).arg(what))
     });
-    assert_eq!(said(&ours), said(&theirs), "{}", ours.all());
-    assert!(said(&ours).len() > 30, "{}", ours.all());
-    let ignored = |ran: &Ran| number(ran, "ignored errors:");
-    assert!((ignored(&ours) - ignored(&theirs)).abs() < 0.5, "{}", ours.all());
-    assert!((ignored(&ours) - 3.0).abs() < 0.5, "{}", ours.all());
+    assert_eq!(printed_lines(&ours), printed_lines(&theirs), "{ours}");
+    assert!(printed_lines(&ours).len() > 30, "{ours}");
+    let ignored_errors = |output: &ProcessOutput| number(output, "ignored errors:");
+    assert!((ignored_errors(&ours) - ignored_errors(&theirs)).abs() < 0.5, "{ours}");
+    assert!((ignored_errors(&ours) - 3.0).abs() < 0.5, "{ours}");
 }
 
 const COUNTS: &str = r#"
@@ -281,24 +289,27 @@ fn scripts_are_counted_as_in_the_original() {
     std::fs::write(folder.file("counts.lua"), COUNTS).expect("a script");
     let socket = format!("--mysql-socket={}", server.socket.display());
     let nowhere = ["--mysql-dry-run", "--mysql-host=nosuchhost.invalid"];
-    let counts = |ran: &Ran| {
-        assert_eq!(ran.code, 0, "{}", ran.all());
-        ["read:", "other:", "ignored errors:", "reconnects:"].map(|label| number(ran, label))
+    let read_counts = |output: &ProcessOutput| {
+        assert_eq!(output.code, 0, "{output}");
+        ["read:", "other:", "ignored errors:", "reconnects:"].map(|label| number(output, label))
     };
     for (connection, expected) in [
         (&[socket.as_str(), "--mysql-user=root"][..], [6.0, 2.0, 4.0]),
         (&nowhere, [0.0, 12.0, 0.0]),
     ] {
         let words = ["--threads=2", "--events=4", "--time=0", "./counts.lua", "run"];
-        let ours = Ran::of(command(folder.path(), connection).args(words));
+        let ours = ProcessOutput::capture(command(folder.path(), connection).args(words));
         let mut original = Command::new(&program);
-        let theirs = Ran::of(original.current_dir(folder.path()).args(connection).args(words));
+        let theirs = ProcessOutput::capture(
+            original.current_dir(folder.path()).args(connection).args(words),
+        );
         let [read, other, ignored] = expected;
-        assert_eq!(counts(&ours), [read, other, ignored, 0.0], "{}", ours.all());
-        assert_eq!(counts(&ours), counts(&theirs), "{}", theirs.all());
+        assert_eq!(read_counts(&ours), [read, other, ignored, 0.0], "{ours}");
+        assert_eq!(read_counts(&ours), read_counts(&theirs), "{theirs}");
         // Debian's build of the original crashes when it reconnects.
-        let again = Ran::of(command(folder.path(), connection).args(words).arg("--again"));
-        assert_eq!(counts(&again), [read, other, ignored, 4.0], "{}", again.all());
+        let again =
+            ProcessOutput::capture(command(folder.path(), connection).args(words).arg("--again"));
+        assert_eq!(read_counts(&again), [read, other, ignored, 4.0], "{again}");
     }
 }
 
@@ -318,11 +329,12 @@ fn a_script_may_catch_that_a_host_is_unknown() {
     for host in ["--mysql-host", "--db-driver=pgsql --pgsql-host"] {
         let host = format!("{host}=nosuchhost.invalid");
         let words: Vec<&str> = host.split(' ').chain(["./c.lua", "prepare"]).collect();
-        let ours = Ran::of(command_of(&folder).args(&words));
-        let theirs = Ran::of(Command::new(&program).current_dir(folder.path()).args(&words));
-        assert_eq!((ours.code, theirs.code), (0, 0), "{}\n{}", ours.all(), theirs.all());
-        assert_eq!(said(&ours), ["say\tfalse\tconnection creation failed"], "{}", ours.all());
-        assert_eq!(said(&ours), said(&theirs), "{}", theirs.all());
+        let ours = ProcessOutput::capture(offline_command(&folder).args(&words));
+        let theirs =
+            ProcessOutput::capture(Command::new(&program).current_dir(folder.path()).args(&words));
+        assert_eq!((ours.code, theirs.code), (0, 0), "{ours}\n{theirs}");
+        assert_eq!(printed_lines(&ours), ["say\tfalse\tconnection creation failed"], "{ours}");
+        assert_eq!(printed_lines(&ours), printed_lines(&theirs), "{theirs}");
     }
 }
 
@@ -334,15 +346,16 @@ fn compare_shapes(name: &str, connection: &[&str]) {
     let folder = Scratch::new();
     std::fs::write(folder.file("shapes.lua"), SHAPES).expect("a script");
     let words = ["./shapes.lua", "prepare"];
-    let ours = Ran::of(command(folder.path(), connection).args(words));
+    let ours = ProcessOutput::capture(command(folder.path(), connection).args(words));
     let mut original = Command::new(program);
-    let theirs = Ran::of(original.current_dir(folder.path()).args(connection).args(words));
-    assert_eq!((ours.code, theirs.code), (0, 0), "{}\n{}", ours.all(), theirs.all());
-    assert_eq!(said(&ours), said(&theirs), "{}", ours.all());
-    assert!(said(&ours).len() > 90, "{}", ours.all());
+    let theirs =
+        ProcessOutput::capture(original.current_dir(folder.path()).args(connection).args(words));
+    assert_eq!((ours.code, theirs.code), (0, 0), "{ours}\n{theirs}");
+    assert_eq!(printed_lines(&ours), printed_lines(&theirs), "{ours}");
+    assert!(printed_lines(&ours).len() > 90, "{ours}");
     for line in ["say db_query update: ok 0", "say 0.5: silent", "say con:query update: ok 1 null"]
     {
-        assert!(said(&ours).iter().any(|own| own == line), "{}", ours.all());
+        assert!(printed_lines(&ours).iter().any(|own| own == line), "{ours}");
     }
 }
 
@@ -358,7 +371,7 @@ fn functions_return_on_mariadb_what_the_originals_return() {
 fn functions_return_on_postgres_what_the_originals_return() {
     let name = "functions_return_on_postgres_what_the_originals_return";
     let server = server_or_skip!(Postgres, name);
-    compare_shapes(name, &of_postgres(&server).each_ref().map(String::as_str));
+    compare_shapes(name, &postgres_options(&server).each_ref().map(String::as_str));
 }
 
 /// Says what the server has got of values in a text, in each mode, and of bytes that are not UTF-8.
@@ -402,9 +415,9 @@ fn in_each_mode(modes: &[&str], values: &[&str], bytes: &str) -> Vec<String> {
 
 fn quoted(folder: &Scratch, connection: &[&str]) -> Vec<String> {
     let run = ["--events=1", "--time=0", "--db-ps-mode=disable", "./quoting.lua", "run"];
-    let ran = Ran::of(command(folder.path(), connection).args(run));
-    assert_eq!(ran.code, 0, "{}", ran.all());
-    said(&ran)
+    let output = ProcessOutput::capture(command(folder.path(), connection).args(run));
+    assert_eq!(output.code, 0, "{output}");
+    printed_lines(&output)
 }
 
 #[test]
@@ -438,7 +451,7 @@ fn values_in_a_text_arrive_at_postgres_in_each_mode() {
         "SELECT encode(convert_to('\\228', 'UTF8'), 'hex')",
     );
     std::fs::write(folder.file("quoting.lua"), script).expect("a script");
-    let connection = of_postgres(&server);
+    let connection = postgres_options(&server);
     let connection = connection.each_ref().map(String::as_str);
     assert_eq!(quoted(&folder, &connection), in_each_mode(&modes, &QUOTED[..5], "c3a4"));
 }
@@ -467,9 +480,9 @@ fn a_script_that_closes_its_statements_does_not_run_into_the_servers_limit() {
     let socket = format!("--mysql-socket={}", server.socket.display());
     let connection = [socket.as_str(), "--mysql-user=root"];
     let run = ["--events=500", "--time=0", "./closes.lua", "run"];
-    let ran = Ran::of(command(folder.path(), &connection).args(run));
-    assert_eq!(ran.code, 0, "{}", ran.all());
-    assert!((number(&ran, "read:") - 500.0).abs() < 0.5, "{}", ran.all());
+    let output = ProcessOutput::capture(command(folder.path(), &connection).args(run));
+    assert_eq!(output.code, 0, "{output}");
+    assert!((number(&output, "read:") - 500.0).abs() < 0.5, "{output}");
 }
 
 #[test]
@@ -477,12 +490,13 @@ fn without_a_command_only_the_top_level_is_executed() {
     let folder = Scratch::new();
     let script = "print('top', sysbench.cmdline.command)\nfunction event() print('event') end";
     std::fs::write(folder.file("t.lua"), script).expect("a script");
-    let ran = Ran::of(command_of(&folder).args(["--time=1", "./t.lua"]));
-    assert_eq!(ran.code, 0, "{}", ran.all());
-    assert!(ran.stdout.ends_with("\ntop\tnil\n"), "{}", ran.all());
+    let output = ProcessOutput::capture(offline_command(&folder).args(["--time=1", "./t.lua"]));
+    assert_eq!(output.code, 0, "{output}");
+    assert!(output.stdout.ends_with("\ntop\tnil\n"), "{output}");
     if let Some(program) = peer("sysbench") {
-        let theirs = Ran::of(Command::new(program).current_dir(folder.path()).arg("./t.lua"));
-        assert!(theirs.stdout.ends_with("\ntop\tnil\n"), "{}", theirs.all());
+        let theirs =
+            ProcessOutput::capture(Command::new(program).current_dir(folder.path()).arg("./t.lua"));
+        assert!(theirs.stdout.ends_with("\ntop\tnil\n"), "{theirs}");
     }
 }
 
@@ -494,16 +508,17 @@ fn a_scripts_own_report_comes_after_the_histogram_as_in_the_original() {
     std::fs::write(folder.file("t.lua"), script).expect("a script");
     let words = ["--events=3", "--time=0", "--histogram", "./t.lua", "run"];
     let expected = ["Latency histogram (values are in milliseconds)", "own report"];
-    let shown = |ran: &Ran| {
+    let report_lines = |output: &ProcessOutput| {
         let is_shown = |line: &&str| expected.contains(line) || line.starts_with("Latency (ms)");
-        ran.stdout.lines().filter(is_shown).map(str::to_owned).collect::<Vec<String>>()
+        output.stdout.lines().filter(is_shown).map(str::to_owned).collect::<Vec<String>>()
     };
-    let ran = Ran::of(command_of(&folder).args(words));
-    assert_eq!(ran.code, 0, "{}", ran.all());
-    assert_eq!(shown(&ran), expected, "{}", ran.all());
+    let output = ProcessOutput::capture(offline_command(&folder).args(words));
+    assert_eq!(output.code, 0, "{output}");
+    assert_eq!(report_lines(&output), expected, "{output}");
     if let Some(program) = peer("sysbench") {
-        let theirs = Ran::of(Command::new(program).current_dir(folder.path()).args(words));
-        assert_eq!(shown(&theirs), expected, "{}", theirs.all());
+        let theirs =
+            ProcessOutput::capture(Command::new(program).current_dir(folder.path()).args(words));
+        assert_eq!(report_lines(&theirs), expected, "{theirs}");
     }
 }
 
@@ -516,31 +531,31 @@ fn a_script_on_standard_input_is_executed_by_each_worker() {
                   sysbench.cmdline.commands = {check = {check}}\n";
     std::fs::write(folder.file("t.lua"), script).expect("a script");
     for name in ["-", "/dev/stdin"] {
-        let of = |words: &[&str]| {
-            let mut run = command_of(&folder);
+        let run_on_stdin = |words: &[&str]| {
+            let mut run = offline_command(&folder);
             run.stdin(File::open(folder.file("t.lua")).expect("a script"));
-            Ran::of(run.args(words))
+            ProcessOutput::capture(run.args(words))
         };
-        let ran = of(&["--threads=2", "--time=0", "--events=9", name, "run"]);
-        assert_eq!(ran.code, 0, "{}", ran.all());
+        let output = run_on_stdin(&["--threads=2", "--time=0", "--events=9", name, "run"]);
+        assert_eq!(output.code, 0, "{output}");
         for worker in ["worker\t0\n", "worker\t1\n"] {
-            assert!(ran.stdout.contains(worker), "{}", ran.all());
+            assert!(output.stdout.contains(worker), "{output}");
         }
-        let swept = of(&["--threads=1,2", "--time=0", "--events=9", name, "run"]);
-        assert_eq!(swept.stdout.matches("worker\t0\n").count(), 2, "{}", swept.all());
-        let failed = of(&[name, "check"]);
-        assert_eq!(failed.code, 1, "{}", failed.all());
-        assert!(failed.all().contains("stdin:2: no"), "{}", failed.all());
-        let unknown = of(&[name, "cleanup"]);
-        assert!(unknown.stderr.contains("'stdin' test does not implement"), "{}", unknown.all());
+        let swept = run_on_stdin(&["--threads=1,2", "--time=0", "--events=9", name, "run"]);
+        assert_eq!(swept.stdout.matches("worker\t0\n").count(), 2, "{swept}");
+        let failed = run_on_stdin(&[name, "check"]);
+        assert_eq!(failed.code, 1, "{failed}");
+        assert!(failed.to_string().contains("stdin:2: no"), "{failed}");
+        let unknown = run_on_stdin(&[name, "cleanup"]);
+        assert!(unknown.stderr.contains("'stdin' test does not implement"), "{unknown}");
     }
     // Without a name of a test, as in the original, only the top level is executed.
     std::fs::write(folder.file("p.lua"), "print(6 * 7)").expect("a script");
-    let mut unnamed = command_of(&folder);
+    let mut unnamed = offline_command(&folder);
     unnamed.stdin(File::open(folder.file("p.lua")).expect("a script"));
-    let ran = Ran::of(&mut unnamed);
-    assert_eq!(ran.code, 0, "{}", ran.all());
-    assert!(ran.stdout.ends_with("\n\n42\n"), "{}", ran.all());
+    let output = ProcessOutput::capture(&mut unnamed);
+    assert_eq!(output.code, 0, "{output}");
+    assert!(output.stdout.ends_with("\n\n42\n"), "{output}");
 }
 
 #[test]
@@ -553,9 +568,9 @@ fn a_restart_of_the_scripts_own_is_no_error_as_in_the_original() {
     std::fs::write(folder.file("t.lua"), script).expect("a script");
     let connection = ["--db-driver=sqlite", "--sqlite-db=t.db"];
     let words = ["--events=6", "--time=0", "--json=t.json", "./t.lua", "run"];
-    let ran = Ran::of(command(folder.path(), &connection).args(words));
-    assert_eq!(ran.code, 0, "{}", ran.all());
-    assert!(number(&ran, "ignored errors:") < 0.5, "{}", ran.all());
+    let output = ProcessOutput::capture(command(folder.path(), &connection).args(words));
+    assert_eq!(output.code, 0, "{output}");
+    assert!(number(&output, "ignored errors:") < 0.5, "{output}");
     let json = std::fs::read_to_string(folder.file("t.json")).expect("the result");
     let json: serde_json::Value = serde_json::from_str(&json).expect("JSON");
     assert!(json["errors"].as_array().is_none_or(Vec::is_empty), "{json}");
@@ -570,11 +585,12 @@ fn a_script_that_holds_up_its_loop_is_a_note_unless_each_worker_has_one() {
         .expect("a script");
     for (loops, is_said) in [("--loops=1", true), ("--loops=2", false)] {
         let words = ["--threads=2", "--events=2", "--time=0", "--json=t.json", loops];
-        let ran = Ran::of(command_of(&folder).args(words).args(["./t.lua", "run"]));
-        assert_eq!(ran.code, 0, "{}", ran.all());
+        let output =
+            ProcessOutput::capture(offline_command(&folder).args(words).args(["./t.lua", "run"]));
+        assert_eq!(output.code, 0, "{output}");
         let json = std::fs::read_to_string(folder.file("t.json")).expect("the result");
-        for said in [&ran.stderr, &json] {
-            assert_eq!(said.contains("dyno sysbench --loops=2"), is_said, "{said}\n{}", ran.all());
+        for said in [&output.stderr, &json] {
+            assert_eq!(said.contains("dyno sysbench --loops=2"), is_said, "{said}\n{output}");
         }
     }
 }
@@ -585,10 +601,10 @@ fn lines_of_workers_on_several_threads_stay_whole() {
     let script = "function event() print('this', nil, 1, 'that') end";
     std::fs::write(folder.file("t.lua"), script).expect("a script");
     let words = ["--threads=2", "--loops=2", "--events=20000", "--time=0", "./t.lua", "run"];
-    let ran = Ran::of(command_of(&folder).args(words));
-    assert_eq!(ran.code, 0, "{}", ran.stderr);
-    let whole = ran.stdout.lines().filter(|line| *line == "this\tnil\t1\tthat").count();
-    assert_eq!(whole, 20_000);
+    let output = ProcessOutput::capture(offline_command(&folder).args(words));
+    assert_eq!(output.code, 0, "{}", output.stderr);
+    let whole_lines = output.stdout.lines().filter(|line| *line == "this\tnil\t1\tthat").count();
+    assert_eq!(whole_lines, 20_000);
 }
 
 #[test]
@@ -598,12 +614,12 @@ fn what_a_script_prints_is_not_in_the_json_on_stdout() {
                   function event() end";
     std::fs::write(folder.file("t.lua"), script).expect("a script");
     let words = ["--events=2", "--time=0", "--json=-", "./t.lua", "run"];
-    let ran = Ran::of(command_of(&folder).args(words));
-    assert_eq!(ran.code, 0, "{}", ran.all());
-    let json: serde_json::Value = serde_json::from_str(&ran.stdout).expect("nothing but JSON");
+    let output = ProcessOutput::capture(offline_command(&folder).args(words));
+    assert_eq!(output.code, 0, "{output}");
+    let json: serde_json::Value = serde_json::from_str(&output.stdout).expect("nothing but JSON");
     assert_eq!(json["counts"]["committed"], 2);
     for line in ["printed\tnil\t1", "written", "direct"] {
-        assert!(ran.stderr.lines().any(|said| said == line), "{line}: {}", ran.all());
+        assert!(output.stderr.lines().any(|said| said == line), "{line}: {output}");
     }
 }
 
@@ -616,11 +632,15 @@ fn a_script_is_given_old_names_and_its_password_which_goes_nowhere_else() {
                   function event() error('broken') end";
     std::fs::write(folder.file("t.lua"), script).expect("a script");
     let options = ["--mysql-password=h1dd3n", "--threads=3", "--time=7", "--events=5", "--debug"];
-    let ran = Ran::of(command_of(&folder).args(options).args(["--json=t.json", "./t.lua", "run"]));
-    assert_eq!(ran.code, 1, "{}", ran.all());
-    assert!(ran.all().contains("broken"), "{}", ran.all());
+    let output = ProcessOutput::capture(offline_command(&folder).args(options).args([
+        "--json=t.json",
+        "./t.lua",
+        "run",
+    ]));
+    assert_eq!(output.code, 1, "{output}");
+    assert!(output.to_string().contains("broken"), "{output}");
     let json = std::fs::read_to_string(folder.file("t.json")).expect("the result");
-    for said in [ran.all(), json] {
+    for said in [output.to_string(), json] {
         assert!(!said.contains("h1dd3n"), "{said}");
     }
 }
@@ -635,11 +655,12 @@ fn a_hook_of_reports_knows_its_number_and_an_empty_queue() {
                   print('say', sysbench.tid, stat.queue_length, stat.concurrency)\nend";
     std::fs::write(folder.file("t.lua"), script).expect("a script");
     let words = ["--threads=3", "--time=2", "--report-interval=1", "./t.lua", "run"];
-    let ours = Ran::of(command_of(&folder).args(words));
-    assert_eq!(said(&ours).first().map(String::as_str), Some("say\t3\t0\t0"), "{}", ours.all());
+    let ours = ProcessOutput::capture(offline_command(&folder).args(words));
+    assert_eq!(printed_lines(&ours).first().map(String::as_str), Some("say\t3\t0\t0"), "{ours}");
     if let Some(program) = peer("sysbench") {
-        let theirs = Ran::of(Command::new(program).current_dir(folder.path()).args(words));
-        assert_eq!(said(&ours).first(), said(&theirs).first(), "{}", theirs.all());
+        let theirs =
+            ProcessOutput::capture(Command::new(program).current_dir(folder.path()).args(words));
+        assert_eq!(printed_lines(&ours).first(), printed_lines(&theirs).first(), "{theirs}");
     }
 }
 
@@ -652,8 +673,8 @@ function event() ffi.C.usleep(1000) end
 
 /// The output after the start of a run: labels, their order and lines. The original writes a separate line if lines
 /// without a time come twice, and does not complain of a rate that a busy machine has missed.
-fn below_start(ran: &Ran) -> Vec<String> {
-    let (_, text) = ran.stdout.split_once("Threads started!").expect("a start");
+fn below_start(output: &ProcessOutput) -> Vec<String> {
+    let (_, text) = output.stdout.split_once("Threads started!").expect("a start");
     let shapes = text.lines().map(|line| shape(line).trim().to_owned());
     let is_ignored = |line: &String| line.starts_with("(last message") || is_missed_rate(line);
     shapes.filter(|line| !line.is_empty() && !is_ignored(line)).collect()
@@ -681,13 +702,13 @@ fn reports_have_the_originals_shape_without_a_database_and_by_hooks() {
         let words = ["--threads=2", "--time=12", "--report-interval=8", rate, script, "run"];
         let mut original = Command::new(&program);
         original.current_dir(folder.path()).args(words);
-        let original = std::thread::spawn(move || Ran::of(&mut original));
-        let ours = Ran::of(command_of(&folder).args(words));
+        let original = std::thread::spawn(move || ProcessOutput::capture(&mut original));
+        let ours = ProcessOutput::capture(offline_command(&folder).args(words));
         let theirs = original.join().expect("a run");
         let is_missed = ours.stdout.lines().any(is_missed_rate);
-        assert_eq!((ours.code, theirs.code), (i32::from(is_missed), 0), "{}", ours.all());
+        assert_eq!((ours.code, theirs.code), (i32::from(is_missed), 0), "{ours}");
         let (ours_below, theirs_below) = (below_start(&ours), below_start(&theirs));
-        assert_eq!(ours_below, theirs_below, "{}\n{}", ours.all(), theirs.all());
+        assert_eq!(ours_below, theirs_below, "{ours}\n{theirs}");
     };
     std::thread::scope(|scope| {
         let scripts = [REPORTS.to_owned(), hooks("json"), hooks("csv"), hooks("default")];

@@ -1,7 +1,7 @@
 //! Functions of scripts that block, in several threads, as in the original.
 
-use super::support::command_of;
-use dyno_testkit::{Ran, Scratch, peer, skipped};
+use super::support::offline_command;
+use dyno_testkit::{ProcessOutput, Scratch, peer, skipped};
 use std::fs::File;
 use std::process::Command;
 
@@ -36,8 +36,8 @@ event = fail
 "#;
 
 /// Executes a script's command with dyno and, if it is installed, with the original: code, and output as a file had it.
-fn both(name: &str, script: &str, words: &[&str], loops: &[&str]) -> Vec<(i32, String)> {
-    let run = |program: Command, folder: &Scratch, loops: &[&str]| {
+fn run_both(name: &str, script: &str, words: &[&str], loops: &[&str]) -> Vec<(i32, String)> {
+    let run_program = |program: Command, folder: &Scratch, loops: &[&str]| {
         let mut program = program;
         std::fs::write(folder.file("t.lua"), script).expect("a script");
         let out = File::create(folder.file("out")).expect("a file");
@@ -46,12 +46,12 @@ fn both(name: &str, script: &str, words: &[&str], loops: &[&str]) -> Vec<(i32, S
         (code, std::fs::read_to_string(folder.file("out")).expect("its output"))
     };
     let folder = Scratch::new();
-    let mut ran = vec![run(command_of(&folder), &folder, loops)];
+    let mut output = vec![run_program(offline_command(&folder), &folder, loops)];
     match peer("sysbench") {
-        Some(program) => ran.push(run(Command::new(program), &Scratch::new(), &[])),
+        Some(program) => output.push(run_program(Command::new(program), &Scratch::new(), &[])),
         None => skipped(name, "sysbench is not installed"),
     }
-    ran
+    output
 }
 
 fn lines<'a>(out: &'a str, start: &str) -> Vec<&'a str> {
@@ -67,7 +67,7 @@ fn threads_of_a_command_that_blocks_overlap() {
         (&["--threads=8", "./t.lua", "prepare"][..], &[][..]),
         (&["--threads=8", "--events=8", "--time=0", "./t.lua", "run"], &["--loops=8"]),
     ] {
-        for (code, out) in both(name, MEET, words, loops) {
+        for (code, out) in run_both(name, MEET, words, loops) {
             let expected: Vec<String> = (0..8).map(|thread| format!("say\t{thread}\t0")).collect();
             assert_eq!(
                 (code, lines(&out, "say")),
@@ -85,10 +85,10 @@ fn an_error_of_one_thread_is_printed_while_another_blocks() {
         (&["--threads=2", "./t.lua", "prepare"][..], &[][..], "sysbench.cmdline.call_command"),
         (&["--threads=2", "--time=60", "./t.lua", "run"], &["--loops=2"], "thread_run"),
     ] {
-        let ran = both(name, FAIL, words, loops);
+        let output = run_both(name, FAIL, words, loops);
         // The original's parallel commands end with 0 even if all threads have failed.
-        assert_eq!(ran[0].0, 1, "{}", ran[0].1);
-        for (_, out) in ran {
+        assert_eq!(output[0].0, 1, "{}", output[0].1);
+        for (_, out) in output {
             let error = format!("FATAL: `{function}' function failed: ./t.lua:6: one has failed");
             assert_eq!(lines(&out, "FATAL"), [error.as_str()], "{out}");
             assert_eq!(lines(&out, "say"), ["say\t0"], "{out}");
@@ -101,7 +101,7 @@ fn each_thread_of_a_command_that_fails_is_printed() {
     let name = "each_thread_of_a_command_that_fails_is_printed";
     let script = "sysbench.cmdline.commands = { prepare = { function() error('own ' .. sysbench.tid) end,\n\
                   sysbench.cmdline.PARALLEL_COMMAND } }";
-    for (_, out) in both(name, script, &["--threads=3", "./t.lua", "prepare"], &[]) {
+    for (_, out) in run_both(name, script, &["--threads=3", "./t.lua", "prepare"], &[]) {
         let failed = "FATAL: `sysbench.cmdline.call_command' function failed: ./t.lua:1: own ";
         assert_eq!(
             lines(&out, "FATAL"),
@@ -111,6 +111,6 @@ fn each_thread_of_a_command_that_fails_is_printed() {
     }
     let folder = Scratch::new();
     std::fs::write(folder.file("t.lua"), script).expect("a script");
-    let one = Ran::of(command_of(&folder).args(["./t.lua", "prepare"]));
-    assert_eq!((one.code, one.stdout.matches("FATAL").count()), (1, 1), "{}", one.all());
+    let prepare = ProcessOutput::capture(offline_command(&folder).args(["./t.lua", "prepare"]));
+    assert_eq!((prepare.code, prepare.stdout.matches("FATAL").count()), (1, 1), "{prepare}");
 }

@@ -12,7 +12,7 @@ fn server(is_empty: bool) -> Handle {
 }
 
 /// The options of a driver for a server.
-fn reached(driver: &str, server: &Handle) -> [String; 4] {
+fn server_options(driver: &str, server: &Handle) -> [String; 4] {
     let port = match driver {
         "mysql" => server.config.mysql_port,
         _ => server.config.postgres_port,
@@ -27,12 +27,12 @@ fn reached(driver: &str, server: &Handle) -> [String; 4] {
 }
 
 fn run(driver: &str, server: &Handle, words: &[&str]) -> String {
-    let options = reached(driver, server);
-    let mut all: Vec<&str> = options.iter().map(String::as_str).collect();
-    all.extend(words);
-    let ran = sysbench(Scratch::new().path(), &all);
-    assert_eq!(ran.code, 0, "{}", ran.all());
-    ran.stdout
+    let options = server_options(driver, server);
+    let mut arguments: Vec<&str> = options.iter().map(String::as_str).collect();
+    arguments.extend(words);
+    let output = sysbench(Scratch::new().path(), &arguments);
+    assert_eq!(output.code, 0, "{output}");
+    output.stdout
 }
 
 #[test]
@@ -47,12 +47,12 @@ fn the_null_server_understands_loads_and_runs() {
             let text = run(driver, &full, &words);
             assert!(text.contains("transactions:                        100 "), "{text}");
         }
-        let rows = |counters: dyno_nullserver::Counters| {
+        let count_rows = |counters: dyno_nullserver::Counters| {
             let counters = if driver == "mysql" { counters.mysql } else { counters.postgres };
             counters.rows_loaded + counters.rows_inserted
         };
-        let (loaded, ran) = (empty.stop().expect("counters"), full.stop().expect("counters"));
-        assert_eq!((loaded.violations, ran.violations), (Vec::new(), Vec::new()));
-        assert_eq!((rows(loaded.counters), rows(ran.counters)), (3_000, 100));
+        let (loaded, output) = (empty.stop().expect("counters"), full.stop().expect("counters"));
+        assert_eq!((loaded.violations, output.violations), (Vec::new(), Vec::new()));
+        assert_eq!((count_rows(loaded.counters), count_rows(output.counters)), (3_000, 100));
     }
 }

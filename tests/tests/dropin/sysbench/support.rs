@@ -1,6 +1,6 @@
 //! Running the front end and reading what it prints.
 
-use dyno_testkit::{Ran, Scratch, dyno_command};
+use dyno_testkit::{ProcessOutput, Scratch, dyno_command};
 use std::path::Path;
 use std::process::Command;
 
@@ -12,26 +12,26 @@ pub(crate) fn command(folder: &Path, arguments: &[&str]) -> Command {
 }
 
 /// `dyno sysbench` without a server.
-pub(crate) fn command_of(folder: &Scratch) -> Command {
+pub(crate) fn offline_command(folder: &Scratch) -> Command {
     command(folder.path(), &[])
 }
 
-pub(crate) fn sysbench(folder: &Path, arguments: &[&str]) -> Ran {
-    Ran::of(&mut command(folder, arguments))
+pub(crate) fn sysbench(folder: &Path, arguments: &[&str]) -> ProcessOutput {
+    ProcessOutput::capture(&mut command(folder, arguments))
 }
 
 /// The number after a label of the report.
-pub(crate) fn number(ran: &Ran, label: &str) -> f64 {
-    let line = ran.stdout.lines().map(str::trim_start).find(|line| line.starts_with(label));
-    let rest = line.and_then(|line| line.strip_prefix(label)).unwrap_or_default().trim_start();
-    let end = rest.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(rest.len());
-    rest[..end].parse().unwrap_or_else(|_| panic!("no number after {label}: {}", ran.all()))
+pub(crate) fn number(output: &ProcessOutput, label: &str) -> f64 {
+    let line = output.stdout.lines().map(str::trim_start).find(|line| line.starts_with(label));
+    let text = line.and_then(|line| line.strip_prefix(label)).unwrap_or_default().trim_start();
+    let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
+    text[..end].parse().unwrap_or_else(|_| panic!("no number after {label}: {output}"))
 }
 
 /// The report, from its first line.
-pub(crate) fn report(ran: &Ran) -> &str {
-    let start = ran.stdout.find("SQL statistics:").unwrap_or_else(|| panic!("{}", ran.all()));
-    &ran.stdout[start..]
+pub(crate) fn report(output: &ProcessOutput) -> &str {
+    let start = output.stdout.find("SQL statistics:").unwrap_or_else(|| panic!("{output}"));
+    &output.stdout[start..]
 }
 
 /// A text without its numbers and with one blank where there are several: what stays is labels,

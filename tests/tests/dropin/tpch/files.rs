@@ -1,6 +1,6 @@
 //! `dyno tpch gen`.
 
-use super::support::{good, ran, refused};
+use super::support::{assert_refused, good, run_tpch};
 use dyno_testkit::Scratch;
 use rustix::process::{Pid, Signal, kill_process};
 use std::fs;
@@ -12,9 +12,9 @@ use std::time::Duration;
 #[test]
 fn all_tables_are_written_and_listed() {
     let folder = Scratch::new();
-    let ran = good(&folder, &["gen", "--scale", "0.01", "--out", "new/data"]);
+    let output = good(&folder, &["gen", "--scale", "0.01", "--out", "new/data"]);
     let mut listed = Vec::new();
-    for line in ran.stdout.lines() {
+    for line in output.stdout.lines() {
         let columns: Vec<&str> = line.split('\t').collect();
         let [path, rows, bytes] = columns[..] else { panic!("{line}") };
         let text = fs::read_to_string(folder.file(path)).expect("a file");
@@ -28,7 +28,7 @@ fn all_tables_are_written_and_listed() {
     assert_eq!(listed, names.map(|name| format!("new/data/{name}.tbl")));
     let region = fs::read_to_string(folder.file("new/data/region.tbl")).expect("a file");
     assert!(region.starts_with("0|AFRICA|lar deposits. blithely final packages cajole."));
-    assert!(ran.stderr.contains("gen: 86,805 rows"), "{}", ran.stderr);
+    assert!(output.stderr.contains("gen: 86,805 rows"), "{}", output.stderr);
 }
 
 #[test]
@@ -63,7 +63,7 @@ fn what_exists_is_replaced_only_when_told() {
     let folder = Scratch::new();
     fs::write(folder.file("nation.tbl"), "mine").expect("written");
     let words = ["gen", "--scale", "1", "--out", ".", "--tables", "region,nation"];
-    refused(&folder, &words, 2, "The file ./nation.tbl exists already.", "Add --overwrite");
+    assert_refused(&folder, &words, 2, "The file ./nation.tbl exists already.", "Add --overwrite");
     assert!(!folder.file("region.tbl").exists());
     good(&folder, &[words.as_slice(), &["--overwrite"]].concat());
     let nation = fs::read_to_string(folder.file("nation.tbl")).expect("a file");
@@ -73,21 +73,33 @@ fn what_exists_is_replaced_only_when_told() {
 #[test]
 fn wrong_words_get_one_error_with_a_hint() {
     let folder = Scratch::new();
-    let gen_refused = |words: &str, error: &str, hint: &str| {
+    let assert_gen_refused = |words: &str, error: &str, hint: &str| {
         let words: Vec<&str> =
             ["gen", "--out", "data"].into_iter().chain(words.split(' ')).collect();
-        refused(&folder, &words, 2, error, hint);
+        assert_refused(&folder, &words, 2, error, hint);
     };
     let range = "The scale factor must be above 0 and at most 100000, not";
-    gen_refused("--scale 0", range, "Use 1 for the smallest official size");
-    gen_refused("--scale nan", range, "Use 1 for");
-    gen_refused("--scale 1e9", range, "Use 1 for");
-    gen_refused("--scale 0.001", "The scale factor 0.001 is too small", "Use 0.01");
-    gen_refused("--scale 1 --tables lineitems", "TPC-H has no table `lineitems`.", "Did you mean");
-    gen_refused("--scale 1 --tables x", "TPC-H has no table `x`.", "The tables are region, ");
+    assert_gen_refused("--scale 0", range, "Use 1 for the smallest official size");
+    assert_gen_refused("--scale nan", range, "Use 1 for");
+    assert_gen_refused("--scale 1e9", range, "Use 1 for");
+    assert_gen_refused("--scale 0.001", "The scale factor 0.001 is too small", "Use 0.01");
+    assert_gen_refused(
+        "--scale 1 --tables lineitems",
+        "TPC-H has no table `lineitems`.",
+        "Did you mean",
+    );
+    assert_gen_refused(
+        "--scale 1 --tables x",
+        "TPC-H has no table `x`.",
+        "The tables are region, ",
+    );
     let none = "There is no part 5 of 4: parts are numbered from 1 to 4.";
-    gen_refused("--scale 1 --parts 4 --part 5", none, "Leave --part out");
-    gen_refused("--scale 1 --parts 4 --part 0", "There is no part 0 of 4", "Leave --part out");
+    assert_gen_refused("--scale 1 --parts 4 --part 5", none, "Leave --part out");
+    assert_gen_refused(
+        "--scale 1 --parts 4 --part 0",
+        "There is no part 0 of 4",
+        "Leave --part out",
+    );
     assert!(!folder.file("data").exists(), "nothing is begun");
     for words in [
         "gen --scale 1 --out data --part 2",
@@ -99,9 +111,9 @@ fn wrong_words_get_one_error_with_a_hint() {
         "gen --scale 1",
         "gen --out data",
     ] {
-        let ran = ran(&folder, &words.split(' ').collect::<Vec<_>>());
-        assert_eq!(ran.code, 2, "{words}: {}", ran.all());
-        assert!(ran.stderr.starts_with("error: "), "{}", ran.all());
+        let output = run_tpch(&folder, &words.split(' ').collect::<Vec<_>>());
+        assert_eq!(output.code, 2, "{words}: {output}");
+        assert!(output.stderr.starts_with("error: "), "{output}");
     }
 }
 
@@ -112,12 +124,12 @@ fn a_disk_that_is_full_is_reported() {
     symlink("/dev/full", folder.file("customer.tbl.part")).expect("a link");
     let words = ["gen", "--scale", "0.01", "--out", ".", "--tables", "customer"];
     let error = "The file ./customer.tbl can't be written: No space left on device";
-    refused(&folder, &words, 1, error, "Make room");
+    assert_refused(&folder, &words, 1, error, "Make room");
     assert!(!folder.file("customer.tbl").exists());
 
     fs::write(folder.file("taken"), "").expect("written");
     let words = ["gen", "--scale", "0.01", "--out", "taken"];
-    refused(&folder, &words, 1, "The folder taken can't be made", "Choose a folder");
+    assert_refused(&folder, &words, 1, "The folder taken can't be made", "Choose a folder");
 }
 
 #[test]

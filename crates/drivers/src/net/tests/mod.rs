@@ -35,12 +35,12 @@ async fn connected(host: &ServerHost) -> Transport {
 
 /// Sends `length` bytes in one call and takes the echo back.
 async fn round_trip(transport: &mut Transport, inbox: &mut Inbox, length: usize) {
-    let sent: Vec<u8> = (0..length).map(|index| (index % 251) as u8).collect();
-    transport.send(&sent).await.unwrap();
+    let pattern: Vec<u8> = (0..length).map(|index| (index % 251) as u8).collect();
+    transport.send(&pattern).await.unwrap();
     while inbox.filled().len() < length {
         transport.recv(inbox).await.unwrap();
     }
-    assert_eq!(inbox.filled(), sent);
+    assert_eq!(inbox.filled(), pattern);
     inbox.consume(length);
 }
 

@@ -106,12 +106,12 @@ async fn converse(transport: &mut Transport, config: &TlsConfig, name: &str) -> 
     assert!(transport.is_tls());
     let mut inbox = Inbox::new(1 << 20);
     for length in [4, 200_000] {
-        let sent: Vec<u8> = (0..length).map(|index| (index % 251) as u8).collect();
-        transport.send(&sent).await?;
+        let pattern: Vec<u8> = (0..length).map(|index| (index % 251) as u8).collect();
+        transport.send(&pattern).await?;
         while inbox.filled().len() < length {
             transport.recv(&mut inbox).await?;
         }
-        assert_eq!(inbox.filled(), sent);
+        assert_eq!(inbox.filled(), pattern);
         inbox.consume(length);
     }
     let error = transport.recv(&mut inbox).await.unwrap_err();
@@ -134,10 +134,10 @@ fn unverified_modes_take_any_certificate() {
 #[test]
 fn a_certificate_without_its_key_is_refused_where_the_key_must_be_proven() {
     let mut papers = Papers::new(false);
-    let own = KeyPair::generate().unwrap();
-    let own = PrivateKeyDer::Pkcs8(own.serialize_der().into());
+    let key_pair = KeyPair::generate().unwrap();
+    let private_key = PrivateKeyDer::Pkcs8(key_pair.serialize_der().into());
     let provider = rustls::crypto::ring::default_provider();
-    let key = provider.key_provider.load_private_key(own).unwrap();
+    let key = provider.key_provider.load_private_key(private_key).unwrap();
     let mixed = CertifiedKey::new(vec![papers.ca.der().clone()], key);
     papers.server.cert_resolver = Arc::new(SingleCertAndKey::from(mixed));
     papers.talk(&options(TlsMode::Require, None), "localhost").unwrap();
@@ -171,11 +171,11 @@ fn the_chain_is_verified_and_in_full_mode_the_name_too() {
 fn self_signed(params: CertificateParams) -> Papers {
     let mut papers = Papers::new(false);
     let key = KeyPair::generate().unwrap();
-    let own = params.self_signed(&key).unwrap();
-    std::fs::write(papers.folder.path().join("ca.pem"), own.pem()).unwrap();
+    let certificate = params.self_signed(&key).unwrap();
+    std::fs::write(papers.folder.path().join("ca.pem"), certificate.pem()).unwrap();
     let private = PrivateKeyDer::Pkcs8(key.serialize_der().into());
     let private = rustls::crypto::ring::default_provider().key_provider.load_private_key(private);
-    let chain = vec![own.der().clone()];
+    let chain = vec![certificate.der().clone()];
     let certified_key = CertifiedKey::new(chain, private.unwrap());
     papers.server.cert_resolver = Arc::new(SingleCertAndKey::from(certified_key));
     papers
@@ -220,17 +220,18 @@ fn client_certificates_are_shown_when_asked_for() {
 #[test]
 fn unusable_files_are_named() {
     let papers = Papers::new(false);
-    let refused = |options: TlsOptions| TlsConfig::new(&options).unwrap_err().message().to_owned();
-    let missing = refused(options(TlsMode::VerifyCa, Some("/no/such.pem".into())));
+    let refusal_message =
+        |options: TlsOptions| TlsConfig::new(&options).unwrap_err().message().to_owned();
+    let missing = refusal_message(options(TlsMode::VerifyCa, Some("/no/such.pem".into())));
     assert!(missing.contains("/no/such.pem"), "{missing}");
     let empty = papers.folder.path().join("empty.pem");
     std::fs::write(&empty, "nothing here").unwrap();
-    let empty_message = refused(options(TlsMode::VerifyCa, Some(empty.clone())));
+    let empty_message = refusal_message(options(TlsMode::VerifyCa, Some(empty.clone())));
     assert!(empty_message.contains("holds no certificate"), "{empty_message}");
     let lone = TlsOptions { cert: Some(Path::new("/c").into()), ..TlsOptions::default() };
-    assert!(refused(lone).contains("a client certificate without its private key"));
+    assert!(refusal_message(lone).contains("a client certificate without its private key"));
     let bad_key =
         TlsOptions { cert: papers.file("ca.pem"), key: Some(empty), ..TlsOptions::default() };
-    assert!(refused(bad_key).contains("private key"));
+    assert!(refusal_message(bad_key).contains("private key"));
     assert!(TlsConfig::new(&options(TlsMode::Disable, Some("/no/such".into()))).is_ok());
 }

@@ -127,13 +127,13 @@ fn passwords_are_never_shown() {
         "jdbc:oracle:thin:u/x:QWERTZ@h:1521:x",
         "jdbc:mysql://h/d?trustCertificateKeyStorePassword=QWERTZ",
     ] {
-        let shown = redact_url(text);
-        assert!(!shown.contains("QWERTZ"), "{shown}");
-        let shown = match parse(text) {
+        let redacted = redact_url(text);
+        assert!(!redacted.contains("QWERTZ"), "{redacted}");
+        let debug_text = match parse(text) {
             Ok(jdbc) => format!("{} {:?} {:?}", jdbc.target, jdbc.target, jdbc.warnings),
             Err(error) => format!("{error:?}"),
         };
-        assert!(!shown.contains("QWERTZ"), "{shown}");
+        assert!(!debug_text.contains("QWERTZ"), "{debug_text}");
     }
 }
 

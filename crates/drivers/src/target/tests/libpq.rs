@@ -41,8 +41,8 @@ fn defaults_are_a_socket_and_the_name_of_the_user() {
     assert_eq!(hosts(&target), ["/var/run/postgresql/.s.PGSQL.47113"]);
     assert_eq!(names(&target), ("me", "me"));
     assert_eq!(target.tls.mode, TlsMode::Prefer);
-    let named = with(None, &NONE, &[("PGUSER", "you")]).unwrap();
-    assert_eq!(names(&named), ("you", "you"), "the database has the user's name");
+    let with_user = with(None, &NONE, &[("PGUSER", "you")]).unwrap();
+    assert_eq!(names(&with_user), ("you", "you"), "the database has the user's name");
     assert_eq!(names(&read("bench")), ("me", "bench"));
     let error = from_libpq_with(None, &NONE, &|_| None, None).unwrap_err();
     assert!(error.message.contains("No user") && error.hint.is_some());
@@ -88,7 +88,7 @@ fn uris_name_users_hosts_and_keywords() {
 
 #[test]
 fn the_string_comes_before_options_and_those_before_variables() {
-    let given = LibpqOptions {
+    let options = LibpqOptions {
         host: Some("option"),
         port: Some("1"),
         user: Some("option"),
@@ -106,7 +106,7 @@ fn the_string_comes_before_options_and_those_before_variables() {
         ("PGDATESTYLE", "default"),
         ("PGCHANNELBINDING", "require"),
     ];
-    let target = with(Some("host=string"), &given, &variables).unwrap();
+    let target = with(Some("host=string"), &options, &variables).unwrap();
     assert_eq!(hosts(&target), ["string:1"]);
     assert_eq!(names(&target), ("option", "variable"));
     assert_eq!(target.password.as_ref().unwrap().reveal(), "secret");
@@ -124,8 +124,8 @@ fn the_string_comes_before_options_and_those_before_variables() {
         let target = with(None, &NONE, &variables).unwrap();
         assert_eq!(target.options["set.client_encoding"], encoding);
     }
-    let named = with(None, &given, &[("PGAPPNAME", "mine")]).unwrap();
-    assert_eq!(named.options["application_name"], "mine");
+    let with_name = with(None, &options, &[("PGAPPNAME", "mine")]).unwrap();
+    assert_eq!(with_name.options["application_name"], "mine");
 }
 
 #[test]
@@ -143,19 +143,23 @@ fn an_empty_value_hides_those_of_the_service_and_of_variables() {
         ("PGAPPNAME", "variable"),
         ("PGCONNECT_TIMEOUT", ""),
     ];
-    let given = LibpqOptions { fallback_application_name: Some("pgbench"), ..NONE };
-    let of = |dbname| with(dbname, &given, &variables).unwrap();
-    let target = of(Some(""));
+    let options = LibpqOptions { fallback_application_name: Some("pgbench"), ..NONE };
+    let read_with_service = |dbname| with(dbname, &options, &variables).unwrap();
+    let target = read_with_service(Some(""));
     assert_eq!((hosts(&target)[0].as_str(), names(&target)), ("db:47113", ("svc", "svcdb")));
     assert_eq!(target.options["options"], "-c jit=off");
     assert_eq!(target.tls.mode, TlsMode::Prefer, "the service's empty word hides PGSSLMODE");
-    assert_eq!(names(&of(Some("mine"))), ("svc", "mine"));
-    let target = of(Some("options='' user='' host='' application_name=''"));
+    assert_eq!(names(&read_with_service(Some("mine"))), ("svc", "mine"));
+    let target = read_with_service(Some("options='' user='' host='' application_name=''"));
     assert_eq!(hosts(&target), ["/var/run/postgresql/.s.PGSQL.47113"]);
     assert_eq!(names(&target), ("me", "svcdb"));
     assert!(!target.options.contains_key("options"), "{target}");
     assert!(!target.options.contains_key("application_name"), "{target}");
-    assert_eq!(names(&of(Some("dbname=''"))), ("svc", "svc"), "the default is the user's name");
+    assert_eq!(
+        names(&read_with_service(Some("dbname=''"))),
+        ("svc", "svc"),
+        "the default is the user's name"
+    );
     let target = with(Some("requirepeer=''"), &NONE, &[("PGREQUIREPEER", "postgres")]);
     assert!(target.is_ok(), "{target:?}");
 }

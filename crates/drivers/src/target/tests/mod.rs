@@ -115,11 +115,11 @@ fn mistakes_are_named_with_a_remedy_and_without_the_password() {
     ];
     for (url, message, hint) in cases {
         let error = refuse(url);
-        let found = error.hint.as_deref().unwrap_or_default();
+        let actual_hint = error.hint.as_deref().unwrap_or_default();
         assert!(error.message.contains(message), "{url}: {}", error.message);
-        assert!(found.contains(hint), "{url}: {found}");
+        assert!(actual_hint.contains(hint), "{url}: {actual_hint}");
         assert!(!error.message.contains("sec"), "{url}: {}", error.message);
-        assert!(!found.contains("sec"), "{url}: {found}");
+        assert!(!actual_hint.contains("sec"), "{url}: {actual_hint}");
     }
     for url in [
         "mysql://[::1/db",
@@ -175,11 +175,11 @@ impl Home {
 fn the_url_comes_before_the_environment_and_that_before_files() {
     let home = Home::new();
     home.write(".pgpass", 0o600, "*:*:*:*:from the file\n");
-    let found = |url, name| home.find(url, name).password.unwrap().reveal().to_owned();
-    assert_eq!(found("postgres://u:url@h/db", Some("my-db.1")), "url");
-    assert_eq!(found("postgres://u@h/db", Some("my-db.1")), "from the environment");
-    assert_eq!(found("postgres://u@h/db", Some("other")), "from the file");
-    assert_eq!(found("mysql://u@h/db", Some("my-db.1")), "from the environment");
+    let find_secret = |url, name| home.find(url, name).password.unwrap().reveal().to_owned();
+    assert_eq!(find_secret("postgres://u:url@h/db", Some("my-db.1")), "url");
+    assert_eq!(find_secret("postgres://u@h/db", Some("my-db.1")), "from the environment");
+    assert_eq!(find_secret("postgres://u@h/db", Some("other")), "from the file");
+    assert_eq!(find_secret("mysql://u@h/db", Some("my-db.1")), "from the environment");
     assert_eq!(home.find("mysql://u@h/db", None), FoundPassword::default());
     assert_eq!(home.find("sqlite:x", None), FoundPassword::default());
 }
@@ -206,9 +206,9 @@ fn pgpass_lines_match_as_in_libpq() {
     assert_eq!(password("postgres://u@x,h/db").as_deref(), Some("first"));
 
     home.write(".pgpass", 0o640, lines);
-    let found = home.find("postgres://u@h/db", None);
-    assert_eq!(found.password, None);
-    assert!(found.warning.unwrap().contains("chmod 600"));
+    let protected = home.find("postgres://u@h/db", None);
+    assert_eq!(protected.password, None);
+    assert!(protected.warning.unwrap().contains("chmod 600"));
 }
 
 #[test]
@@ -220,19 +220,22 @@ fn my_cnf_is_read_as_mysql_does() {
         "[mysqld]\npassword=wrong\n[client]\n; note\nuser = app # who\n\
          password=old\npassword = \"a#b\\\"c\\\\d\" # why\n[mysqldump]\npassword=wrong\n",
     );
-    let found = home.find("mysql://h/db", None);
-    assert_eq!(found.password.unwrap().reveal(), "a#b\"c\\d");
-    assert_eq!(found.user.as_deref(), Some("app"));
+    let credentials = home.find("mysql://h/db", None);
+    assert_eq!(credentials.password.unwrap().reveal(), "a#b\"c\\d");
+    assert_eq!(credentials.user.as_deref(), Some("app"));
     assert_eq!(home.find("mysql://u@h/db", None).user, None);
-    let known = home.find("mysql://:pw@h/db", None);
-    assert_eq!((known.password.unwrap().reveal(), known.user.as_deref()), ("pw", Some("app")));
+    let credentials = home.find("mysql://:pw@h/db", None);
+    assert_eq!(
+        (credentials.password.unwrap().reveal(), credentials.user.as_deref()),
+        ("pw", Some("app"))
+    );
 
     home.write(".my.cnf", 0o600, "[client]\npassword=x\n[client-mariadb]\npassword=y\n");
     let password = home.find("mysql://h/db", None).password;
     assert_eq!(password.unwrap().reveal(), "y");
     home.write(".my.cnf", 0o666, "[client]\npassword=x\n");
-    let found = home.find("mysql://h/db", None);
-    assert!(found.password.is_none() && found.warning.is_some());
+    let credentials = home.find("mysql://h/db", None);
+    assert!(credentials.password.is_none() && credentials.warning.is_some());
 }
 
 #[test]
@@ -240,9 +243,9 @@ fn tls_of_my_cnf_is_for_urls_that_say_nothing_of_it() {
     let home = Home::new();
     let tls = |text: &str, url: &str| {
         home.write(".my.cnf", 0o600, &format!("[client]\npassword=x\n{text}"));
-        let (found, mut target) = (home.find(url, None), parse(url));
-        let warning = found.warning.clone();
-        found.complete(&mut target);
+        let (credentials, mut target) = (home.find(url, None), parse(url));
+        let warning = credentials.warning.clone();
+        credentials.complete(&mut target);
         assert_eq!(target.password.unwrap().reveal(), "x");
         (target.tls.mode, target.tls.ca.map(|path| path.display().to_string()), warning)
     };
@@ -336,11 +339,11 @@ proptest! {
     ) {
         let url = format!("{start}{between}QWERTZ{end}");
         prop_assert!(!redact(&url).contains("QWERTZ"));
-        let shown = match url.parse::<TargetUrl>() {
+        let debug_text = match url.parse::<TargetUrl>() {
             Ok(target) => format!("{target} {target:?}"),
             Err(error) => format!("{error:?}"),
         };
-        prop_assert!(!shown.contains("QWERTZ"), "{}", shown);
+        prop_assert!(!debug_text.contains("QWERTZ"), "{}", debug_text);
     }
 
     #[test]

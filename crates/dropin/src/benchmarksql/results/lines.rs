@@ -235,8 +235,8 @@ mod tests {
                 let log = log.clone();
                 scope.spawn(move || {
                     for _ in 0..100 {
-                        let one = entry(worker % 5, Outcome::Committed, 0);
-                        log.take(&mut vec![one; 64]);
+                        let record = entry(worker % 5, Outcome::Committed, 0);
+                        log.take(&mut vec![record; 64]);
                     }
                 });
             }

@@ -183,8 +183,11 @@ pub(super) fn expand(template: &str, now: OffsetDateTime) -> Result<PathBuf, Fai
 pub(crate) fn next_run(folder: &Path) -> Result<u32, Failure> {
     let path = folder.join(SEQUENCE);
     let failed = |error: String| {
-        let why = error.trim_end_matches('.');
-        Failure::new(format!("The number of the run can't be kept in {}: {why}.", path.display()))
+        let reason = error.trim_end_matches('.');
+        Failure::new(format!(
+            "The number of the run can't be kept in {}: {reason}.",
+            path.display()
+        ))
     };
     let text = match fs::read_to_string(&path) {
         Ok(text) => text,

@@ -85,7 +85,7 @@ impl<'a> Reader<'a> {
         Failure::usage(format!("{file}: {key} is missing.")).with_hint(remedy)
     }
 
-    fn wrong(&self, entry: &Entry, what: impl Display) -> Failure {
+    fn invalid(&self, entry: &Entry, what: impl Display) -> Failure {
         let place = self.properties.place(entry);
         Failure::usage(format!("{place}: {}={} {what}.", entry.key, entry.value.trim()))
     }
@@ -99,7 +99,7 @@ impl<'a> Reader<'a> {
         let number = entry.value.trim().parse().ok().filter(|number| allowed.contains(number));
         let (low, high) = (allowed.start(), allowed.end());
         let refuse = || {
-            self.wrong(entry, "can't be used")
+            self.invalid(entry, "can't be used")
                 .with_hint(format!("{key} is a number from {low} to {high}"))
         };
         number.map(Some).ok_or_else(refuse)
@@ -111,7 +111,7 @@ impl<'a> Reader<'a> {
         match entry.value.trim().to_ascii_lowercase().as_str() {
             "true" => Ok(true),
             "false" => Ok(false),
-            _ => Err(self.wrong(entry, "can't be used").with_hint("write true or false")),
+            _ => Err(self.invalid(entry, "can't be used").with_hint("write true or false")),
         }
     }
 
@@ -122,9 +122,10 @@ impl<'a> Reader<'a> {
         };
         let text = conn.value.trim();
         let is_jdbc = text.get(..5).is_some_and(|start| start.eq_ignore_ascii_case("jdbc:"));
-        let read = match is_jdbc {
-            true => TargetUrl::from_jdbc(text).map(|jdbc| (jdbc.target, jdbc.warnings)),
-            false => text.parse::<TargetUrl>().map(|target| (target, Vec::new())),
+        let read = if is_jdbc {
+            TargetUrl::from_jdbc(text).map(|jdbc| (jdbc.target, jdbc.warnings))
+        } else {
+            text.parse::<TargetUrl>().map(|target| (target, Vec::new()))
         };
         let at = self.properties.place(conn);
         let (mut target, warnings) = read.map_err(|error| wrong_target(&at, error))?;
@@ -156,8 +157,9 @@ impl<'a> Reader<'a> {
             return Err(self.missing("db", KNOWN));
         };
         let db = entry.value.trim().to_ascii_lowercase();
-        let refuse =
-            || self.wrong(entry, "names a database that dyno doesn't speak with").with_hint(KNOWN);
+        let refuse = || {
+            self.invalid(entry, "names a database that dyno doesn't speak with").with_hint(KNOWN)
+        };
         dialect(&db).map(|_| db).ok_or_else(refuse)
     }
 
@@ -167,7 +169,7 @@ impl<'a> Reader<'a> {
             let hint =
                 "leave fileLocation out: dyno loads the tables itself, with COPY or LOAD DATA";
             return Err(self
-                .wrong(entry, "asks for CSV files, which dyno doesn't write")
+                .invalid(entry, "asks for CSV files, which dyno doesn't write")
                 .with_hint(hint));
         }
         Ok(self.number("loadWorkers", 1..=10_000)?.unwrap_or(LOAD_WORKERS))
@@ -187,13 +189,12 @@ impl<'a> Reader<'a> {
         let base = asked.unwrap_or(if has_6 { &SPEC } else { &BMSQL_5_0 });
         let is_spec = base.name == SPEC.name;
         let pauses = if is_spec { Some(self.pauses(place)?) } else { None };
-        let terminals = match is_spec {
-            true => {
-                let multiplier = self.number("terminalMultiplier", 1..=1_000)?.unwrap_or(1_u32);
-                let each = TERMINALS_PER_WAREHOUSE * multiplier;
-                place.warehouses.saturating_mul(each)
-            }
-            false => self.terminals(place.warehouses)?,
+        let terminals = if is_spec {
+            let multiplier = self.number("terminalMultiplier", 1..=1_000)?.unwrap_or(1_u32);
+            let per_warehouse = TERMINALS_PER_WAREHOUSE * multiplier;
+            place.warehouses.saturating_mul(per_warehouse)
+        } else {
+            self.terminals(place.warehouses)?
         };
         let mut profile = Profile { choice: self.weights(base)?, ..*base };
         if !is_spec && !self.flag("terminalWarehouseFixed", true)? {
@@ -224,7 +225,7 @@ impl<'a> Reader<'a> {
             };
             if let Some(entry) = self.nonblank(key).filter(|entry| !is_usual(entry)) {
                 let remedy = format!("write {key}={}, or leave it out", usual[0]);
-                return Err(self.wrong(entry, reason).with_hint(remedy));
+                return Err(self.invalid(entry, reason).with_hint(remedy));
             }
         }
         Ok(())
@@ -232,10 +233,10 @@ impl<'a> Reader<'a> {
 
     /// Minutes and transactions per terminal, one of which is 0.
     fn length(&self) -> Result<(u32, u32), Failure> {
-        let each = self.number("runTxnsPerTerminal", 0..=u32::MAX)?.unwrap_or(0);
+        let txns_per_terminal = self.number("runTxnsPerTerminal", 0..=u32::MAX)?.unwrap_or(0);
         let mins = self.number("runMins", 0..=MINS_MAX)?.unwrap_or(0);
-        if (mins > 0) != (each > 0) {
-            return Ok((mins, each));
+        if (mins > 0) != (txns_per_terminal > 0) {
+            return Ok((mins, txns_per_terminal));
         }
         let problem = if mins > 0 { "both are given" } else { "neither is given" };
         Err(Failure::usage(format!(
@@ -247,14 +248,14 @@ impl<'a> Reader<'a> {
     }
 
     fn terminals(&self, warehouses: u32) -> Result<u32, Failure> {
-        let most = warehouses.saturating_mul(TERMINALS_PER_WAREHOUSE);
+        let max_terminals = warehouses.saturating_mul(TERMINALS_PER_WAREHOUSE);
         let Some(entry) = self.nonblank("terminals") else {
             return Err(self.missing("terminals", "write terminals=1 or more"));
         };
         let terminals = entry.value.trim().parse().ok();
-        terminals.filter(|terminals| (1..=most).contains(terminals)).ok_or_else(|| {
-            self.wrong(entry, "can't be used (Invalid number of terminals!)").with_hint(format!(
-                "a warehouse has ten terminals, so {warehouses} have 1 to {most}"
+        terminals.filter(|terminals| (1..=max_terminals).contains(terminals)).ok_or_else(|| {
+            self.invalid(entry, "can't be used (Invalid number of terminals!)").with_hint(format!(
+                "a warehouse has ten terminals, so {warehouses} have 1 to {max_terminals}"
             ))
         })
     }
@@ -266,8 +267,12 @@ impl<'a> Reader<'a> {
             self.number(key, -1..=i64::from(place.warehouses))?;
         }
         // -1 is the original's default: all warehouses.
-        let whole = [("useWarehouseFrom", &["1", "-1"][..]), ("useWarehouseTo", &[&last, "-1"])];
-        self.refuse_others(whole, "would leave warehouses to other programs, which dyno can't do")?;
+        let warehouse_ranges =
+            [("useWarehouseFrom", &["1", "-1"][..]), ("useWarehouseTo", &[&last, "-1"])];
+        self.refuse_others(
+            warehouse_ranges,
+            "would leave warehouses to other programs, which dyno can't do",
+        )?;
         let multiplier = |key| self.number(key, 0.0..=1_000.0).map(|number| number.unwrap_or(1.0));
         let mins = |key| self.number(key, 0..=MINS_MAX);
         let ramps = mins("rampupSUTMins")?.max(mins("rampupTerminalMins")?).unwrap_or(0);
@@ -298,13 +303,14 @@ impl<'a> Reader<'a> {
         }
         // What BenchmarkSQL's own files have.
         let usual = [43_00, 4_00, 4_00, 4_00];
-        let mut others = [0; 4];
-        for (at, weight) in others.iter_mut().enumerate() {
+        let mut other_weights = [0; 4];
+        for (at, weight) in other_weights.iter_mut().enumerate() {
             *weight = weights[at].unwrap_or(usual[at]);
         }
-        let others_sum: u32 = others.iter().sum();
+        let others_sum: u32 = other_weights.iter().sum();
         let sum = others_sum + new_order.unwrap_or(0);
-        let Some(rest) = HUNDRED_PERCENT.checked_sub(others_sum).filter(|_| sum <= HUNDRED_PERCENT)
+        let Some(remainder) =
+            HUNDRED_PERCENT.checked_sub(others_sum).filter(|_| sum <= HUNDRED_PERCENT)
         else {
             let file = &self.properties.file;
             return Err(Failure::usage(format!(
@@ -315,14 +321,14 @@ impl<'a> Reader<'a> {
             .with_hint("lower a weight; New-Order has what the others leave of 100"));
         };
         if let (Some(entry), Some(_)) =
-            (self.nonblank("newOrderWeight"), new_order.filter(|&weight| weight != rest))
+            (self.nonblank("newOrderWeight"), new_order.filter(|&weight| weight != remainder))
         {
-            let percent = f64::from(rest) / 100.0;
-            let what = format!("is not what the others leave: New-Order has {percent} percent");
-            self.warn(entry, what);
+            let percent = f64::from(remainder) / 100.0;
+            let problem = format!("is not what the others leave: New-Order has {percent} percent");
+            self.warn(entry, problem);
         }
-        let [payment, order_status, delivery, stock_level] = others;
-        let weights = [rest, payment, order_status, delivery, stock_level];
+        let [payment, order_status, delivery, stock_level] = other_weights;
+        let weights = [remainder, payment, order_status, delivery, stock_level];
         // Whole percents are shown as such.
         let unit = if weights.iter().all(|weight| weight % 100 == 0) { 100 } else { 1 };
         Ok(TransactionChoice::Weights(weights.map(|weight| weight / unit)))
@@ -334,13 +340,13 @@ impl<'a> Reader<'a> {
             return Ok(base.rollback_percent);
         };
         let percent: f64 = percent;
-        let whole = percent.round();
+        let rounded = percent.round();
         if let (Some(entry), true) =
-            (self.nonblank("rollbackPercent"), (whole - percent).abs() > 1e-9)
+            (self.nonblank("rollbackPercent"), (rounded - percent).abs() > 1e-9)
         {
-            self.warn(entry, format!("counts as {whole}: rollbacks are whole percents here"));
+            self.warn(entry, format!("counts as {rounded}: rollbacks are whole percents here"));
         }
-        Ok(whole as u32)
+        Ok(rounded as u32)
     }
 
     /// Warns of keys that the profile has no use for.

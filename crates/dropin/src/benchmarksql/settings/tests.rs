@@ -122,10 +122,10 @@ fn a_file_of_6_runs_the_profile_of_the_specification() {
     assert_eq!((pauses.sut_threads, pauses.rampup_mins), (Some(16), 10));
     assert!((pauses.keying - 0.5).abs() < 1e-9 && (pauses.think - 1.0).abs() < 1e-9);
     assert_eq!(run.report_interval_s, 10);
-    let told: Vec<&str> = warnings.iter().map(String::as_str).collect();
+    let texts: Vec<&str> = warnings.iter().map(String::as_str).collect();
     let no_use = "is ignored: the profile has no use for it.";
     assert_eq!(
-        told,
+        texts,
         [
             "props.pg:27: rollbackPercent counts as 1: rollbacks are whole percents here.",
             &format!("props.pg:11: maxDeliveryBGThreads {no_use}"),

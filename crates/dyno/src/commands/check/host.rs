@@ -95,21 +95,21 @@ impl HostReport {
     /// Reads the machine whose `/proc` and `/sys` are below `root`.
     pub(super) fn read(root: &Path) -> HostReport {
         let machine = Machine { root };
-        let online = machine.text("/sys/devices/system/cpu/online");
-        let cpus = online.map_or_else(BTreeSet::new, |list| listed(&list));
+        let online = machine.read_text("/sys/devices/system/cpu/online");
+        let cpus = online.map_or_else(BTreeSet::new, |list| parse_cpu_list(&list));
         let (interfaces, virtuals) = machine.interfaces();
         let mut settings = Vec::new();
         for name in &interfaces {
-            settings.extend(machine.queues(name, &cpus));
+            settings.extend(machine.queue_settings(name, &cpus));
         }
         if !interfaces.is_empty() {
             let name = "net.core.rps_sock_flow_entries";
-            let flows = machine.number(name, FLOWS, FLOWS_WHY);
+            let flows = machine.number_setting(name, FLOWS, FLOWS_WHY);
             let is_needed = cpus.len() > 1 || flows.verdict == Verdict::Fine;
             settings.push(flows.needed_if(is_needed));
         }
-        settings.extend(machine.limits());
-        settings.extend(machine.clocks());
+        settings.extend(machine.limit_settings());
+        settings.extend(machine.clock_settings());
         HostReport { cpus: cpus.len(), interfaces, virtuals, settings }
     }
 
@@ -120,8 +120,8 @@ impl HostReport {
             counted(self.interfaces.len() as u64, "network interface"),
         );
         let row = |setting: &Setting| {
-            let now = if setting.now.is_empty() { "-" } else { &setting.now };
-            [&setting.name, now, &setting.wanted, setting.verdict.name()]
+            let current = if setting.now.is_empty() { "-" } else { &setting.now };
+            [&setting.name, current, &setting.wanted, setting.verdict.name()]
                 .map(str::to_owned)
                 .to_vec()
         };
@@ -133,19 +133,19 @@ impl HostReport {
                 self.virtuals.join(", ")
             ));
         }
-        let (mut reasons, mut commands) = (BTreeSet::new(), String::new());
-        let mut why = "\nWhy:\n".to_owned();
+        let (mut explained, mut commands) = (BTreeSet::new(), String::new());
+        let mut reasons = "\nWhy:\n".to_owned();
         for setting in &self.settings {
             let Some(command) = &setting.command else { continue };
-            if reasons.insert(setting.why) {
-                why.push_str(&format!("  {}: {}\n", setting.name, setting.why));
+            if explained.insert(setting.why) {
+                reasons.push_str(&format!("  {}: {}\n", setting.name, setting.why));
             }
             commands.push_str(&format!("  {command}\n"));
         }
         if commands.is_empty() {
             return text + "\nNothing needs to be set.\n";
         }
-        format!("{text}{why}\nAs root, until the machine is started again:\n{commands}")
+        format!("{text}{reasons}\nAs root, until the machine is started again:\n{commands}")
     }
 }
 
@@ -154,46 +154,50 @@ struct Machine<'a> {
 }
 
 impl Machine<'_> {
-    fn text(&self, path: &str) -> Option<String> {
+    fn read_text(&self, path: &str) -> Option<String> {
         let text = fs::read_to_string(self.root.join(path.trim_start_matches('/'))).ok()?;
         Some(text.trim().to_owned())
     }
 
-    fn names(&self, path: &str) -> Vec<String> {
+    fn list_names(&self, path: &str) -> Vec<String> {
         let entries = fs::read_dir(self.root.join(path.trim_start_matches('/')));
-        let name = |entry: fs::DirEntry| entry.file_name().into_string().ok();
-        let mut names: Vec<String> =
-            entries.into_iter().flatten().filter_map(|entry| name(entry.ok()?)).collect();
+        let mut names: Vec<String> = entries
+            .into_iter()
+            .flatten()
+            .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
+            .collect();
         names.sort();
         names
     }
 
     /// Interfaces with a device that are not down, and virtual ones that are up.
     fn interfaces(&self) -> (Vec<String>, Vec<String>) {
-        let state = |name: &String| self.text(&format!("/sys/class/net/{name}/operstate"));
-        let alive = self.names("/sys/class/net").into_iter().filter(|name| name != "lo");
-        let alive = alive.filter(|name| state(name).is_some_and(|state| state != "down"));
+        let alive = self.list_names("/sys/class/net").into_iter().filter(|name| name != "lo");
+        let alive = alive.filter(|name| {
+            let state = self.read_text(&format!("/sys/class/net/{name}/operstate"));
+            state.is_some_and(|state| state != "down")
+        });
         alive.partition(|name| self.root.join(format!("sys/class/net/{name}/device")).exists())
     }
 
-    fn queues(&self, interface: &str, cpus: &BTreeSet<usize>) -> [Setting; 2] {
+    fn queue_settings(&self, interface: &str, cpus: &BTreeSet<usize>) -> [Setting; 2] {
         let folder = format!("/sys/class/net/{interface}/queues");
         let queues: Vec<String> =
-            self.names(&folder).into_iter().filter(|name| name.starts_with("rx-")).collect();
+            self.list_names(&folder).into_iter().filter(|name| name.starts_with("rx-")).collect();
         let number = counted(queues.len() as u64, "receive queue");
         // With a queue for each CPU the interface itself spreads what it receives.
         let is_needed = cpus.len() > 1 && queues.len() < cpus.len();
         let setting = |file: &str, wanted: String, is_fine: &dyn Fn(&str) -> bool, why| {
-            let value = |queue: &String| self.text(&format!("{folder}/{queue}/{file}"));
+            let value = |queue: &String| self.read_text(&format!("{folder}/{queue}/{file}"));
             let values: Option<Vec<String>> = queues.iter().map(value).collect();
-            let now = values.filter(|values| !values.is_empty()).map(|values| distinct(&values));
-            let are_fine = |now: &str| now.split(", ").all(is_fine);
+            let current =
+                values.filter(|values| !values.is_empty()).map(|values| join_distinct(&values));
             let command =
                 format!("for queue in {folder}/rx-*; do echo {wanted} > $queue/{file}; done");
             Setting::new(
                 format!("{interface}, {number}: {file}"),
-                now,
-                are_fine,
+                current,
+                |values| values.split(", ").all(is_fine),
                 wanted,
                 why,
                 command,
@@ -203,7 +207,7 @@ impl Machine<'_> {
         [
             setting(
                 "rps_cpus",
-                mask_of(cpus),
+                cpu_mask(cpus),
                 &|value| cpus.iter().all(|cpu| has_cpu(value, *cpu)),
                 "One CPU per queue handles all packets that come in, and is full before the others; \
                  the white papers spread them over all CPUs.",
@@ -211,31 +215,31 @@ impl Machine<'_> {
             setting(
                 "rps_flow_cnt",
                 FLOWS_PER_QUEUE.to_string(),
-                &|value| at_least(value, FLOWS_PER_QUEUE),
+                &|value| is_at_least(value, FLOWS_PER_QUEUE),
                 FLOWS_WHY,
             ),
         ]
     }
 
     /// A number of the kernel that must be large enough.
-    fn number(&self, name: &str, least: u64, why: &'static str) -> Setting {
-        let now = self.text(&format!("/proc/sys/{}", name.replace('.', "/")));
-        let is_fine = |value: &str| at_least(value, least);
-        let command = format!("sysctl -w {name}={least}");
-        Setting::new(name, now, is_fine, format!("{least} or more"), why, command)
+    fn number_setting(&self, name: &str, min: u64, why: &'static str) -> Setting {
+        let current = self.read_text(&format!("/proc/sys/{}", name.replace('.', "/")));
+        let is_fine = |value: &str| is_at_least(value, min);
+        let command = format!("sysctl -w {name}={min}");
+        Setting::new(name, current, is_fine, format!("{min} or more"), why, command)
     }
 
     /// The limits of the number of connections.
-    fn limits(&self) -> [Setting; 3] {
-        let range = self.text("/proc/sys/net/ipv4/ip_local_port_range").and_then(|text| {
+    fn limit_settings(&self) -> [Setting; 3] {
+        let range = self.read_text("/proc/sys/net/ipv4/ip_local_port_range").and_then(|text| {
             let mut ends = text.split_whitespace().map(|end| end.parse::<u64>().ok());
             Some((ends.next()??, ends.next()??))
         });
-        let limits = self.text("/proc/self/limits").unwrap_or_default();
+        let limits = self.read_text("/proc/self/limits").unwrap_or_default();
         let files = limits.lines().find_map(|line| line.strip_prefix("Max open files"));
         let files = files.and_then(|line| line.split_whitespace().next()).map(str::to_owned);
         [
-            self.number(
+            self.number_setting(
                 "net.core.somaxconn",
                 BACKLOG,
                 "Where servers run on this machine, connects above it at a time are dropped and tried \
@@ -252,7 +256,7 @@ impl Machine<'_> {
             Setting::new(
                 "open files (ulimit -n)",
                 files,
-                |value| value == "unlimited" || at_least(value, FILES),
+                |value| value == "unlimited" || is_at_least(value, FILES),
                 format!("{FILES} or more"),
                 "Each connection is an open file.",
                 "ulimit -n 65536      in the shell that starts dyno",
@@ -260,24 +264,25 @@ impl Machine<'_> {
         ]
     }
 
-    fn clocks(&self) -> [Setting; 2] {
-        let cpus = self.names("/sys/devices/system/cpu").into_iter().filter(|name| {
+    fn clock_settings(&self) -> [Setting; 2] {
+        let cpus = self.list_names("/sys/devices/system/cpu").into_iter().filter(|name| {
             name.strip_prefix("cpu").is_some_and(|rest| rest.parse::<usize>().is_ok())
         });
         let governor = |cpu: String| {
-            self.text(&format!("/sys/devices/system/cpu/{cpu}/cpufreq/scaling_governor"))
+            self.read_text(&format!("/sys/devices/system/cpu/{cpu}/cpufreq/scaling_governor"))
         };
         let governors: Vec<String> = cpus.filter_map(governor).collect();
         let folder = "/sys/devices/system/clocksource/clocksource0";
-        let available = self.text(&format!("{folder}/available_clocksource")).unwrap_or_default();
+        let available =
+            self.read_text(&format!("{folder}/available_clocksource")).unwrap_or_default();
         let is_fast = |clock: &str| !SLOW_CLOCKS.contains(&clock);
         let better = available.split_whitespace().find(|clock| is_fast(clock)).unwrap_or("tsc");
         [
             Setting::new(
                 "CPU frequency governor",
                 // A virtual machine is not told, and can't choose.
-                (!governors.is_empty()).then(|| distinct(&governors)),
-                |found| found == "performance",
+                (!governors.is_empty()).then(|| join_distinct(&governors)),
+                |governor| governor == "performance",
                 "performance",
                 "A CPU that slows down between requests adds to every latency that it takes.",
                 "for cpu in /sys/devices/system/cpu/cpu[0-9]*; do echo performance > \
@@ -285,7 +290,7 @@ impl Machine<'_> {
             ),
             Setting::new(
                 "clock source",
-                self.text(&format!("{folder}/current_clocksource")),
+                self.read_text(&format!("{folder}/current_clocksource")),
                 is_fast,
                 format!("none of {}", SLOW_CLOCKS.join(", ")),
                 "Every transaction is timed, and each reading of a slow clock takes a microsecond.",
@@ -295,17 +300,17 @@ impl Machine<'_> {
     }
 }
 
-fn at_least(value: &str, least: u64) -> bool {
-    value.parse::<u64>().is_ok_and(|value| value >= least)
+fn is_at_least(value: &str, min: u64) -> bool {
+    value.parse::<u64>().is_ok_and(|value| value >= min)
 }
 
-fn distinct(values: &[String]) -> String {
+fn join_distinct(values: &[String]) -> String {
     let values: BTreeSet<&str> = values.iter().map(String::as_str).collect();
     values.into_iter().collect::<Vec<_>>().join(", ")
 }
 
 /// The CPUs of a list such as `0-3,8`; none of a malformed one.
-fn listed(list: &str) -> BTreeSet<usize> {
+fn parse_cpu_list(list: &str) -> BTreeSet<usize> {
     let range = |part: &str| {
         let (from, to) = part.split_once('-').unwrap_or((part, part));
         Some(from.trim().parse::<usize>().ok()?..=to.trim().parse::<usize>().ok()?)
@@ -314,7 +319,7 @@ fn listed(list: &str) -> BTreeSet<usize> {
 }
 
 /// The kernel's mask of CPUs: 32 of them for each word of hexadecimal digits, the highest first.
-fn mask_of(cpus: &BTreeSet<usize>) -> String {
+fn cpu_mask(cpus: &BTreeSet<usize>) -> String {
     let words = cpus.last().map_or(0, |last| last / 32) + 1;
     let word = |number: usize| {
         let bits = cpus.iter().filter(|cpu| **cpu / 32 == number);
@@ -375,8 +380,8 @@ mod tests {
     }
 
     fn verdict(report: &HostReport, name: &str) -> Verdict {
-        let found = report.settings.iter().find(|setting| setting.name.contains(name));
-        found.unwrap_or_else(|| panic!("{name} is missing")).verdict
+        let setting = report.settings.iter().find(|setting| setting.name.contains(name));
+        setting.unwrap_or_else(|| panic!("{name} is missing")).verdict
     }
 
     #[test]
@@ -398,11 +403,11 @@ CPU frequency governor               powersave       performance                
 clock source                         tsc             none of hpet, acpi_pm, jiffies  fine
 ";
         let text = report.text();
-        let squeezed = |text: &str| {
+        let squeeze = |text: &str| {
             let line = |line: &str| line.split_whitespace().collect::<Vec<_>>().join(" ");
             text.lines().map(line).collect::<Vec<_>>().join("\n")
         };
-        assert!(squeezed(&text).starts_with(squeezed(expected).trim_end()), "{text}");
+        assert!(squeeze(&text).starts_with(squeeze(expected).trim_end()), "{text}");
         for line in [
             "No device stands behind docker0",
             "  for queue in /sys/class/net/eth0/queues/rx-*; do echo f > $queue/rps_cpus; done\n",
@@ -435,14 +440,14 @@ clock source                         tsc             none of hpet, acpi_pm, jiff
 
     #[test]
     fn one_queue_too_few_is_told_and_a_queue_for_each_cpu_is_enough() {
-        let more: Vec<(String, &str)> = (1..4)
+        let queue_files: Vec<(String, &str)> = (1..4)
             .flat_map(|queue| {
                 let folder = format!("sys/class/net/eth0/queues/rx-{queue}");
                 [(format!("{folder}/rps_cpus"), "f"), (format!("{folder}/rps_flow_cnt"), "0")]
             })
             .collect();
         let changes = |number: usize| -> Vec<(&str, &str)> {
-            more[..number].iter().map(|(path, text)| (path.as_str(), *text)).collect()
+            queue_files[..number].iter().map(|(path, text)| (path.as_str(), *text)).collect()
         };
         let three = read(&changes(4));
         assert_eq!(verdict(&three, "3 receive queues: rps_cpus"), Verdict::Set);
@@ -470,9 +475,9 @@ clock source                         tsc             none of hpet, acpi_pm, jiff
     #[test]
     fn a_slow_clock_is_replaced_by_one_that_is_there() {
         let folder = "sys/devices/system/clocksource/clocksource0";
-        let (now, all) =
+        let (current, available) =
             (format!("{folder}/current_clocksource"), format!("{folder}/available_clocksource"));
-        let report = read(&[(&now, "hpet"), (&all, "hpet kvm-clock acpi_pm")]);
+        let report = read(&[(&current, "hpet"), (&available, "hpet kvm-clock acpi_pm")]);
         assert_eq!(verdict(&report, "clock source"), Verdict::Set);
         assert!(report.text().contains("echo kvm-clock >"));
     }
@@ -481,9 +486,9 @@ clock source                         tsc             none of hpet, acpi_pm, jiff
     fn masks_are_those_of_the_kernel() {
         let cases = [("0", "1"), ("0-1", "3"), ("0-3,8", "10f"), ("0-39", "ff,ffffffff")];
         for (list, mask) in cases {
-            assert_eq!(mask_of(&listed(list)), mask);
+            assert_eq!(cpu_mask(&parse_cpu_list(list)), mask);
             let cpus: BTreeSet<usize> = (0..100).filter(|cpu| has_cpu(mask, *cpu)).collect();
-            assert_eq!(cpus, listed(list));
+            assert_eq!(cpus, parse_cpu_list(list));
         }
         assert!(has_cpu("00000000,0000000f", 3) && !has_cpu("00000000,0000000f", 4));
     }

@@ -1,7 +1,7 @@
 //! `dyno check`: the database and the shards behind it; of pgbench what holds whatever its own scripts have done,
 //! of TPC-C the conditions and the ledger.
 
-use crate::Done;
+use crate::CommandResult;
 use dyno_core::{
     AdminDriver, AdminSession, AnswerTable, DbError, counted, is_shardingsphere, nearest,
 };
@@ -55,7 +55,7 @@ pub(crate) struct Arguments {
     json: bool,
 }
 
-pub(crate) fn run(arguments: &Arguments) -> Done {
+pub(crate) fn run(arguments: &Arguments) -> CommandResult {
     let Some(target) = &arguments.target else {
         let report = HostReport::read(Path::new("/"));
         output::data(&if arguments.json { crate::pretty(&report)? } else { report.text() });
@@ -65,19 +65,21 @@ pub(crate) fn run(arguments: &Arguments) -> Done {
     refuse_missing_file(target)?;
     signals::end_on_interrupt("a check changes nothing", || {})
         .map_err(|error| Failure::new(format!("Ctrl-C can't be listened to: {error}.")))?;
-    let stopped = |failure| match signals::has_come() {
-        true => Failure::interrupted("The check was stopped."),
-        false => failure,
-    };
-    let opened = reach("target", target).map_err(stopped)?;
-    let server = format!("{} {}", opened.facts.product, opened.facts.version);
-    let report = asking("check", &opened, || check(&opened.database.admin(), &request, server));
-    let report = report.map_err(stopped)?;
+    let reached_database = reach("target", target).map_err(or_interruption)?;
+    let server = format!("{} {}", reached_database.facts.product, reached_database.facts.version);
+    let report = asking("check", &reached_database, || {
+        check_database(&reached_database.database.admin(), &request, server)
+    });
+    let report = report.map_err(or_interruption)?;
     output::data(&if arguments.json { report.json()? } else { report.text() });
     match report.complaint() {
         None => report.doubt().map_or(Ok(()), |doubt| Err(Failure::with_code(3, doubt))),
         Some(complaint) => Err(Failure::denied(complaint)),
     }
+}
+
+fn or_interruption(failure: Failure) -> Failure {
+    if signals::has_come() { Failure::interrupted("The check was stopped.") } else { failure }
 }
 
 /// An embedded database makes a file that is not there, and a check has nothing to find in it.
@@ -92,12 +94,12 @@ fn refuse_missing_file(url: &str) -> Result<(), Failure> {
     }
 }
 
-fn check(
+fn check_database(
     driver: &AdminDriver<'_>,
     request: &CheckRequest,
     server: String,
 ) -> Result<Report, Failure> {
-    match ask(driver, async |session| loaded_tpcc(session).await)? {
+    match ask(driver, async |session| read_tpcc_state(session).await)? {
         Some((loaded, stage)) => check_tpcc(driver, request, &loaded, stage, server),
         None if request.is_usual() => check_pgbench(driver, server),
         None => Err(Failure::usage(
@@ -107,7 +109,7 @@ fn check(
 }
 
 /// The state of TPC-C's tables; `None` if there are pgbench's tables instead.
-async fn loaded_tpcc(
+async fn read_tpcc_state(
     session: &mut AdminSession<'_>,
 ) -> Result<Option<(TpccDatabase, Stage)>, Failure> {
     if !existing_tables(session).await?.is_empty() {
@@ -132,18 +134,18 @@ type Rows = [i64; 3];
 
 fn check_pgbench(driver: &AdminDriver<'_>, server: String) -> Result<Report, Failure> {
     let begin = Instant::now();
-    let (sums, rows) = ask(driver, async |session| look(session).await)?;
+    let (sums, rows) = ask(driver, async |session| query_sums_and_rows(session).await)?;
     let time_s = begin.elapsed().as_secs_f64();
     Ok(Report {
         workload: "pgbench",
         title: format!("pgbench, scale {}, on {server}", rows[0]),
-        facts: facts(&sums),
+        facts: pgbench_facts(&sums),
         ledger: None,
-        lines: lines(&sums, rows, time_s),
+        lines: pgbench_lines(&sums, rows, time_s),
     })
 }
 
-async fn look(session: &mut AdminSession<'_>) -> Result<(Balances, Rows), DbError> {
+async fn query_sums_and_rows(session: &mut AdminSession<'_>) -> Result<(Balances, Rows), DbError> {
     let sums = balances(session).await?;
     let mut rows = [0; 3];
     for (count, table) in
@@ -156,7 +158,7 @@ async fn look(session: &mut AdminSession<'_>) -> Result<(Balances, Rows), DbErro
     Ok((sums, rows))
 }
 
-fn lines(sums: &Balances, [branches, tellers, accounts]: Rows, time_s: f64) -> Vec<Line> {
+fn pgbench_lines(sums: &Balances, [branches, tellers, accounts]: Rows, time_s: f64) -> Vec<Line> {
     let [teller_sum, branch_sum] = [Book::Tellers, Book::Branches].map(|book| sums.sum(book));
     let expected = [TELLERS_PER_BRANCH, i64::from(ACCOUNTS_PER_BRANCH)].map(|each| branches * each);
     let balances = "Tellers and branches have the same sum of balances.";
@@ -177,7 +179,7 @@ fn lines(sums: &Balances, [branches, tellers, accounts]: Rows, time_s: f64) -> V
 }
 
 /// The sums, unjudged: only the scripts that have run know which of them must be alike.
-fn facts(sums: &Balances) -> Vec<String> {
+fn pgbench_facts(sums: &Balances) -> Vec<String> {
     vec![
         format!(
             "Sums: accounts {}, tellers {}, branches {}, history {} in {} rows.",
@@ -223,7 +225,7 @@ impl CheckRequest {
             if name.eq_ignore_ascii_case(DataCheck::SHARD_PLACEMENT) {
                 shards = true;
             } else if !name.eq_ignore_ascii_case(DataCheck::LEDGER) {
-                conditions.push(condition(name)?);
+                conditions.push(find_condition(name)?);
             } else if ledger.is_none() {
                 let problem = "`--only ledger` needs a ledger.";
                 return Err(Failure::usage(problem).with_hint("Name it with --ledger FILE."));
@@ -245,17 +247,21 @@ impl CheckRequest {
     }
 }
 
+fn parse_target(url: &str) -> Option<TargetUrl> {
+    url.trim_start_matches("jdbc:").parse().ok()
+}
+
 /// The host may be another one after a failover, the database's name and product may not.
 fn refuse_other_database(recorded: &Recorded, target: &str) -> Result<(), Failure> {
-    let read = |url: &str| url.trim_start_matches("jdbc:").parse::<TargetUrl>().ok();
-    let (Some(recorded_url), Some(url)) = (read(&recorded.target), read(target)) else {
+    let (Some(recorded_url), Some(url)) = (parse_target(&recorded.target), parse_target(target))
+    else {
         return Ok(());
     };
-    let is_same = recorded_url.dialect == url.dialect
+    let is_same_database = recorded_url.dialect == url.dialect
         && (url.is_embedded()
             || recorded_url.database.is_none()
             || recorded_url.database == url.database);
-    if is_same {
+    if is_same_database {
         return Ok(());
     }
     Err(Failure::new(format!(
@@ -266,19 +272,19 @@ fn refuse_other_database(recorded: &Recorded, target: &str) -> Result<(), Failur
     .with_hint("Name that one, or the ledger of a run on this one."))
 }
 
-fn condition(name: &str) -> Result<&'static Condition, Failure> {
+fn find_condition(name: &str) -> Result<&'static Condition, Failure> {
     let condition = CONDITIONS.iter().find(|condition| condition.id.eq_ignore_ascii_case(name));
     condition.ok_or_else(|| {
         let ids = CONDITIONS.iter().map(|condition| condition.id);
         let failure = Failure::usage(format!("There is no condition `{name}`."));
-        let meant = nearest(&name.to_uppercase(), ids.clone());
-        let all = ids
+        let near = nearest(&name.to_uppercase(), ids.clone());
+        let list = ids
             .chain([DataCheck::LEDGER, DataCheck::SHARD_PLACEMENT])
             .collect::<Vec<_>>()
             .join(", ");
-        failure.with_hint(match meant {
-            Some(meant) => format!("Did you mean `{meant}`? There are {all}."),
-            None => format!("There are {all}."),
+        failure.with_hint(match near {
+            Some(near) => format!("Did you mean `{near}`? There are {list}."),
+            None => format!("There are {list}."),
         })
     })
 }
@@ -290,25 +296,25 @@ fn check_tpcc(
     stage: Stage,
     server: String,
 ) -> Result<Report, Failure> {
-    let check_ledger = |recorded: &Recorded| {
+    let ledger = request.ledger.as_ref().map(|recorded| {
         recorded.is_of(loaded)?;
         check_ledger(driver, recorded)
-    };
-    let ledger = request.ledger.as_ref().map(check_ledger).transpose()?;
+    });
+    let ledger = ledger.transpose()?;
     let mut lines = check_conditions(driver, request, stage)?;
     if request.shards {
         lines.extend(check_shards(driver, loaded.warehouses, request.are_named)?);
     }
-    let is_looked_at = lines.iter().any(|line| line.holds.is_some());
-    if !is_looked_at && ledger.is_none() {
+    let was_checked = lines.iter().any(|line| line.holds.is_some());
+    if !was_checked && ledger.is_none() {
         return Err(Failure::new(
             "Nothing was checked: C11 is for a database as it was loaded, and transactions have run on \
              this one.",
         )
         .with_hint("Check C11b, which holds at any time."));
     }
-    let left_out = lines.iter().filter(|line| line.holds.is_none());
-    let facts = left_out.map(|line| {
+    let skipped_lines = lines.iter().filter(|line| line.holds.is_none());
+    let facts = skipped_lines.map(|line| {
         format!(
             "{} is for a database as it was loaded: transactions have run on this one.",
             line.id
@@ -422,14 +428,14 @@ mod tests {
     fn unequal_sums_and_missing_rows_are_violations() {
         let sums = Balances { sums: [7, 5, 5, 0], ..Balances::default() };
         let verdicts = |sums: &Balances, rows| {
-            let lines = lines(sums, rows, 0.0);
+            let lines = pgbench_lines(sums, rows, 0.0);
             lines.iter().map(|line| line.holds == Some(true)).collect::<Vec<_>>()
         };
         assert_eq!(verdicts(&sums, [2, 20, 200_000]), [true, true]);
         assert_eq!(verdicts(&sums, [2, 20, 199_999]), [true, false]);
         let unequal = Balances { sums: [7, 5, 6, 0], ..sums };
         assert_eq!(verdicts(&unequal, [2, 20, 200_000]), [false, true]);
-        let line = &lines(&unequal, [2, 20, 200_000], 0.0)[0];
+        let line = &pgbench_lines(&unequal, [2, 20, 200_000], 0.0)[0];
         assert_eq!((line.violations, line.keys[0].as_str()), (1, "tellers 5, branches 6"));
     }
 }

@@ -59,34 +59,34 @@ pub(super) struct LedgerReport {
 
 impl LedgerReport {
     fn text(&self) -> String {
-        let settled = &self.settlement;
+        let settlement = &self.settlement;
         let row = |name: &str, count: &dyn Display| vec![name.to_owned(), grouped(count)];
         let rows = [
-            row("orders acknowledged", &settled.acknowledged),
-            row("of these lost", &settled.lost),
-            row("orders of unknown outcome", &settled.unknown),
-            row("of these committed", &settled.committed),
-            row("growth of the order numbers", &settled.grown),
-            row("of this by others", &settled.others),
+            row("orders acknowledged", &settlement.acknowledged),
+            row("of these lost", &settlement.lost),
+            row("orders of unknown outcome", &settlement.unknown),
+            row("of these committed", &settlement.committed),
+            row("growth of the order numbers", &settlement.grown),
+            row("of this by others", &settlement.others),
         ];
         let runs = counted(self.runs, "run");
         let mut text = format!("Ledger {} of {runs} on {}\n\n", self.path, self.recorded_target);
         text.push_str(&text_table(&["ledger", "count"], &rows, |place| place >= 1));
-        for lost in &settled.listed {
+        for lost in &settlement.listed {
             text.push_str(&format!("lost: {}\n", lost.message()));
         }
-        if settled.lost > settled.listed.len() as u64 {
-            let more = settled.lost - settled.listed.len() as u64;
-            text.push_str(&format!("lost: {} more\n", grouped(more)));
+        if settlement.lost > settlement.listed.len() as u64 {
+            let remaining = settlement.lost - settlement.listed.len() as u64;
+            text.push_str(&format!("lost: {} more\n", grouped(remaining)));
         }
-        for problem in &settled.problems {
+        for problem in &settlement.problems {
             text.push_str(&format!("wrong: {}\n", in_one_line(problem)));
         }
         text
     }
 
     fn json(&self) -> Value {
-        let settled = &self.settlement;
+        let settlement = &self.settlement;
         let lost_order = |lost: &dyno_tpcc::settle::LostOrder| {
             json!({
                 "w_id": lost.warehouse,
@@ -102,23 +102,23 @@ impl LedgerReport {
             "ended": self.is_ended,
             "torn_lines": self.torn,
             "refused": self.refused,
-            "acknowledged": settled.acknowledged,
-            "lost": settled.lost,
-            "first_lost": settled.listed.iter().map(lost_order).collect::<Vec<_>>(),
-            "unknown": settled.unknown,
-            "unknown_committed": settled.committed,
-            "growth": settled.grown,
-            "growth_by_others": settled.others,
-            "problems": settled.problems,
-            "holds": settled.is_durable(),
+            "acknowledged": settlement.acknowledged,
+            "lost": settlement.lost,
+            "first_lost": settlement.listed.iter().map(lost_order).collect::<Vec<_>>(),
+            "unknown": settlement.unknown,
+            "unknown_committed": settlement.committed,
+            "growth": settlement.grown,
+            "growth_by_others": settlement.others,
+            "problems": settlement.problems,
+            "holds": settlement.is_durable(),
             "time_s": self.time_s,
         })
     }
 
     fn doubt(&self) -> Option<String> {
-        let others = self.settlement.others;
-        let orders = counted(others, "order");
-        (others > 0).then(|| {
+        let foreign_orders = self.settlement.others;
+        let orders = counted(foreign_orders, "order");
+        (foreign_orders > 0).then(|| {
             format!(
                 "No acknowledged order is lost. Others have entered {orders} since the ledger was begun: whether each order of \
                  unknown outcome is there once can't be told from the counts."
@@ -127,13 +127,13 @@ impl LedgerReport {
     }
 
     fn complaint(&self) -> Option<String> {
-        let settled = &self.settlement;
-        if settled.lost > 0 {
-            let count = grouped(settled.lost);
-            let are = if settled.lost == 1 { "order is" } else { "orders are" };
-            return Some(format!("{count} acknowledged {are} lost."));
+        let settlement = &self.settlement;
+        if settlement.lost > 0 {
+            let count = grouped(settlement.lost);
+            let orders_are = if settlement.lost == 1 { "order is" } else { "orders are" };
+            return Some(format!("{count} acknowledged {orders_are} lost."));
         }
-        settled.problems.first().cloned()
+        settlement.problems.first().cloned()
     }
 }
 
@@ -166,8 +166,8 @@ impl Report {
                 text.push_str(&format!("{} is violated by: {}\n", line.id, in_one_line(key)));
             }
             if line.violations > line.keys.len() as u64 {
-                let more = line.violations - line.keys.len() as u64;
-                text.push_str(&format!("{}: {} more\n", line.id, grouped(more)));
+                let remaining = line.violations - line.keys.len() as u64;
+                text.push_str(&format!("{}: {} more\n", line.id, grouped(remaining)));
             }
         }
         for fact in &self.facts {
@@ -198,7 +198,7 @@ impl Report {
         let violated: Vec<&str> = violated.map(|line| line.id).collect();
         let conditions = match violated[..] {
             [] => None,
-            [one] => Some(format!("Condition {one} is violated.")),
+            [id] => Some(format!("Condition {id} is violated.")),
             _ => Some(format!("Conditions {} are violated.", violated.join(", "))),
         };
         let ledger = self.ledger.as_ref().and_then(LedgerReport::complaint);
@@ -211,15 +211,16 @@ impl Report {
 mod tests {
     use super::*;
     use dyno_tpcc::ledger::LedgerOrder;
-    use dyno_tpcc::settle::{Instead, LostOrder};
+    use dyno_tpcc::settle::{LostOrder, OrderMismatch};
 
     fn report() -> Report {
         let order = LedgerOrder { number: 3_005, customer: 17, lines: 10 };
-        let lost = LostOrder { warehouse: 1, district: 2, order, instead: Instead::Nothing };
+        let lost_order =
+            LostOrder { warehouse: 1, district: 2, order, instead: OrderMismatch::Nothing };
         let settlement = Settlement {
             acknowledged: 1_234,
             lost: 2,
-            listed: vec![lost],
+            listed: vec![lost_order],
             unknown: 3,
             committed: 1,
             grown: 1_235,

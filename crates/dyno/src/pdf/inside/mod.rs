@@ -49,10 +49,7 @@ impl World for PaperWorld {
     }
 
     fn source(&self, id: FileId) -> FileResult<Source> {
-        match id == self.source.id() {
-            true => Ok(self.source.clone()),
-            false => Err(FileError::AccessDenied),
-        }
+        if id == self.source.id() { Ok(self.source.clone()) } else { Err(FileError::AccessDenied) }
     }
 
     fn file(&self, _: FileId) -> FileResult<Bytes> {

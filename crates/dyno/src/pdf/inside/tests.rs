@@ -33,7 +33,7 @@ fn papers() -> Vec<(&'static str, Paper)> {
     ]
 }
 
-fn document(source: &str) -> PagedDocument {
+fn compile_document(source: &str) -> PagedDocument {
     let world = PaperWorld::new(source, fonts().expect("unpacked"));
     let compiled = typst::compile::<PagedDocument>(&world);
     let warnings: Vec<_> = compiled.warnings.iter().map(|warning| &warning.message).collect();
@@ -53,16 +53,18 @@ struct Run {
     size: f64,
 }
 
-fn runs(frame: &Frame, at: Transform, found: &mut Vec<Run>) {
+fn collect_runs(frame: &Frame, at: Transform, runs: &mut Vec<Run>) {
     for (place, item) in frame.items() {
         let at = at.pre_concat(Transform::translate(place.x, place.y));
         match item {
-            FrameItem::Group(group) => runs(&group.frame, at.pre_concat(group.transform), found),
+            FrameItem::Group(group) => {
+                collect_runs(&group.frame, at.pre_concat(group.transform), runs)
+            }
             FrameItem::Text(text) => {
                 // Glyph 0 is the box that stands for a letter which the font lacks.
                 let missing = text.glyphs.iter().any(|glyph| glyph.id == 0);
                 assert!(!missing, "a letter is missing in {:?}", text.text);
-                found.push(Run {
+                runs.push(Run {
                     text: text.text.to_string(),
                     left: at.tx.to_pt(),
                     right: at.tx.to_pt() + text.width().to_pt(),
@@ -76,20 +78,20 @@ fn runs(frame: &Frame, at: Transform, found: &mut Vec<Run>) {
 }
 
 /// Panics where text leaves its page or stands on other text; returns all text.
-fn checked(name: &str, document: &PagedDocument) -> String {
-    let mut all = String::new();
+fn check_layout(name: &str, document: &PagedDocument) -> String {
+    let mut document_text = String::new();
     for (number, page) in document.pages().iter().enumerate() {
         let size = page.frame.size();
-        let mut found = Vec::new();
-        runs(&page.frame, Transform::identity(), &mut found);
-        for (place, run) in found.iter().enumerate() {
+        let mut runs = Vec::new();
+        collect_runs(&page.frame, Transform::identity(), &mut runs);
+        for (place, run) in runs.iter().enumerate() {
             let Run { text, left, right, line, size: height } = run;
             let is_inside = *left > MARGIN
                 && *right < size.x.to_pt() - MARGIN
                 && *line - height > 0.0
                 && *line < size.y.to_pt() - 20.0;
             assert!(is_inside, "{name}, page {}: {text:?} leaves the page", number + 1);
-            for other in &found[place + 1..] {
+            for other in &runs[place + 1..] {
                 let wide = right.min(other.right) - left.max(other.left);
                 let apart = (line - other.line).abs();
                 // Letters are about 0.7 of their size high above the line, and 0.2 deep.
@@ -104,32 +106,33 @@ fn checked(name: &str, document: &PagedDocument) -> String {
                     other.text
                 );
             }
-            all.push_str(text);
-            all.push('\n');
+            document_text.push_str(text);
+            document_text.push('\n');
         }
     }
-    all
+    document_text
 }
 
 /// All streams of a PDF, unpacked, and what is between them.
-fn unpacked(pdf: &[u8]) -> Vec<u8> {
-    let mut all = Vec::new();
-    let mut rest = pdf;
-    let find = |text: &[u8], what: &[u8]| text.windows(what.len()).position(|part| part == what);
-    while let Some(at) = find(rest, b"stream\n") {
-        all.extend_from_slice(&rest[..at]);
-        let inside = &rest[at + b"stream\n".len()..];
+fn unpack_streams(pdf: &[u8]) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    let mut remaining = pdf;
+    let find =
+        |text: &[u8], pattern: &[u8]| text.windows(pattern.len()).position(|part| part == pattern);
+    while let Some(at) = find(remaining, b"stream\n") {
+        bytes.extend_from_slice(&remaining[..at]);
+        let inside = &remaining[at + b"stream\n".len()..];
         let end = find(inside, b"endstream").expect("a stream ends");
         let mut text = Vec::new();
         let mut reader = flate2::read::ZlibDecoder::new(&inside[..end]);
         match reader.read_to_end(&mut text) {
-            Ok(_) => all.extend(text),
-            Err(_) => all.extend_from_slice(&inside[..end]),
+            Ok(_) => bytes.extend(text),
+            Err(_) => bytes.extend_from_slice(&inside[..end]),
         }
-        rest = &inside[end + b"endstream".len()..];
+        remaining = &inside[end + b"endstream".len()..];
     }
-    all.extend_from_slice(rest);
-    all
+    bytes.extend_from_slice(remaining);
+    bytes
 }
 
 /// Each paper in one language: the typesetter is slow without optimization. Short editions are in the other one.
@@ -141,8 +144,8 @@ fn languages() -> impl Iterator<Item = Lang> {
 fn papers_are_printed_whole_in_both_languages() {
     for ((name, paper), lang) in papers().into_iter().zip(languages()) {
         let name = format!("{name}, {}", lang.code());
-        let document = document(&paper.typst(lang));
-        let text = checked(&name, &document);
+        let document = compile_document(&paper.typst(lang));
+        let text = check_layout(&name, &document);
         let pages = document.pages().len();
         assert!((3..200).contains(&pages), "{name}: {pages} pages");
         assert!(text.contains(&format!("{pages} / {pages}")), "{name}: the last page's number");
@@ -155,12 +158,12 @@ fn papers_are_printed_whole_in_both_languages() {
 #[test]
 fn the_short_edition_has_at_most_12_pages() {
     let runs = [synthetic::two_targets(&[1, 8, 64, 512], 3, 30), synthetic::pgbench::pgbench()];
-    let both = Paper::new(&runs, &[synthetic::published()]);
-    let papers = papers().into_iter().chain([("both", both)]);
+    let combined = Paper::new(&runs, &[synthetic::published()]);
+    let papers = papers().into_iter().chain([("both", combined)]);
     for ((name, paper), lang) in papers.zip(languages().skip(1)) {
         let name = format!("{name}, {}", lang.code());
-        let document = document(&paper.in_edition(Edition::Short).typst(lang));
-        checked(&name, &document);
+        let document = compile_document(&paper.in_edition(Edition::Short).typst(lang));
+        check_layout(&name, &document);
         let pages = document.pages().len();
         assert!(pages <= 12, "{name}: {pages} pages");
     }
@@ -175,7 +178,7 @@ fn a_pdf_has_bookmarks_and_fonts_and_is_the_same_every_time() {
     let pdf = make_pdf();
     assert!(pdf.starts_with(b"%PDF-"));
     assert!(pdf == make_pdf(), "the same bytes");
-    let inside = String::from_utf8_lossy(&unpacked(&pdf)).into_owned();
+    let inside = String::from_utf8_lossy(&unpack_streams(&pdf)).into_owned();
     for wanted in ["/Outlines", "NotoSansSC", "NotoSansMono", "/ToUnicode", "/StructTreeRoot"] {
         assert!(inside.contains(wanted), "{wanted}");
     }
@@ -186,13 +189,13 @@ fn a_pdf_has_bookmarks_and_fonts_and_is_the_same_every_time() {
 fn every_letter_of_the_messages_is_in_the_fonts() {
     let fonts = fonts().expect("unpacked");
     let world = PaperWorld::new("", fonts);
-    let listed = |folder: &Path| std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let list_folder = |folder: &Path| std::fs::read_dir(folder).into_iter().flatten().flatten();
     let mut folders = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors();
     let root = folders.find(|folder| folder.join("Cargo.lock").is_file()).expect("the workspace");
     let crates = root.join("crates");
-    let rooms = listed(&crates).chain(listed(&crates.join("workloads")));
+    let rooms = list_folder(&crates).chain(list_folder(&crates.join("workloads")));
     let mut letters = 0;
-    for file in rooms.flat_map(|room| listed(&room.path().join("messages"))) {
+    for file in rooms.flat_map(|room| list_folder(&room.path().join("messages"))) {
         let text = std::fs::read_to_string(file.path()).expect("text");
         for c in text.chars().filter(|c| !c.is_control()) {
             let faces = world.faces.iter().filter(|face| face.info().family == "Noto Sans SC");

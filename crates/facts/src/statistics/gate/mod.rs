@@ -148,12 +148,13 @@ fn read(text: &str, kind: &str) -> Result<Gate, Mistake> {
         let hint = "Comparisons are <, <=, > and >=.".to_owned();
         mistake("A comparison was expected.".to_owned(), hint)
     })?;
-    let rest = text[at + relation.name().len()..].trim();
+    let bound_text = text[at + relation.name().len()..].trim();
     let is_part = |c: char| c.is_ascii_digit() || matches!(c, '.' | '-' | '+');
-    let (number, unit) = rest.split_at(rest.find(|c| !is_part(c)).unwrap_or(rest.len()));
+    let (number, unit) =
+        bound_text.split_at(bound_text.find(|c| !is_part(c)).unwrap_or(bound_text.len()));
     let number: f64 = number.parse().map_err(|_| {
         let example = if kind == "gate" { "tps.ratio.low > 0.97" } else { "p99 < 20ms" };
-        mistake(format!("`{rest}` is no number."), format!("An example: `{example}`."))
+        mistake(format!("`{bound_text}` is no number."), format!("An example: `{example}`."))
     })?;
     let unit = unit.trim();
     let scale = scale(unit, metric, needs_unit, figure).map_err(|known| {
@@ -179,9 +180,9 @@ fn metric(name: &str, kind: &str) -> Result<Metric, Vec<&'static str>> {
     let is_short = |metric: &Metric| {
         metric.unit().is_some_and(|unit| metric.name() == format!("{name}_{unit}"))
     };
-    let mut metrics = Metric::of_trials().filter(is_known);
+    let mut metrics = Metric::trial_metrics().filter(is_known);
     metrics.find(|metric| metric.name() == name || is_short(metric)).ok_or_else(|| {
-        let names = Metric::of_trials().filter(is_known).map(Metric::name);
+        let names = Metric::trial_metrics().filter(is_known).map(Metric::name);
         names.map(|name| if is_gate { name } else { name.trim_end_matches("_ms") }).collect()
     })
 }
@@ -222,9 +223,10 @@ impl Gate {
 
     /// Judges a gate about values; `bound` if some of them are only bounds.
     pub fn judge_values(&self, trials: &[f64], bound: Option<FigureBound>) -> JudgedGate {
-        match self.metric.is_fact() {
-            true => self.judge_fact(trials),
-            false => self.judge_value(trials, bound),
+        if self.metric.is_fact() {
+            self.judge_fact(trials)
+        } else {
+            self.judge_value(trials, bound)
         }
     }
 
@@ -244,11 +246,11 @@ impl Gate {
         let value = mean(&logs).map(f64::exp);
         let interval = mean_interval(&logs)
             .map(|logs| ConfidenceInterval { low: logs.low.exp(), high: logs.high.exp() })
-            .map(|both| bound.map_or(both, |bound| bound.widen(both)));
-        let of_interval = |both: ConfidenceInterval| self.of_interval(both, [both.low, both.high]);
+            .map(|interval| bound.map_or(interval, |bound| bound.widen(interval)));
         let is_open = |verdict: &GateVerdict| matches!(verdict, GateVerdict::Inconclusive(_));
         let count = logs.len();
-        let verdict = match interval.map(of_interval) {
+        let verdict = interval.map(|range| self.judge_interval(range, [range.low, range.high]));
+        let verdict = match verdict {
             None if count == 0 => GateVerdict::Inconclusive(GateReason::NoValue),
             None => GateVerdict::Inconclusive(GateReason::TooFewTrials),
             Some(open) if count < LEAST_TRIALS && is_open(&open) => {
@@ -280,7 +282,7 @@ impl Gate {
                     GateFigure::RatioHigh => [interval.high; 2],
                     _ => [interval.low, interval.high],
                 };
-                self.of_interval(interval, figure)
+                self.judge_interval(interval, figure)
             }
         };
         let needed = match verdict {
@@ -302,7 +304,7 @@ impl Gate {
         (value / self.bound).ln().abs().sinh()
     }
 
-    fn of_interval(&self, interval: ConfidenceInterval, figure: [f64; 2]) -> GateVerdict {
+    fn judge_interval(&self, interval: ConfidenceInterval, figure: [f64; 2]) -> GateVerdict {
         let holds = |value: f64| self.relation.holds(value, self.bound);
         match (figure.into_iter().all(holds), holds(interval.low) || holds(interval.high)) {
             (true, _) => GateVerdict::Pass,
@@ -326,7 +328,7 @@ pub struct Objective {
 
 impl Objective {
     /// False for a trial without the value (too few samples for the percentile).
-    pub fn is_met(&self, value: Option<f64>) -> bool {
+    pub fn is_satisfied_by(&self, value: Option<f64>) -> bool {
         value.is_some_and(|value| self.relation.holds(value, self.bound))
     }
 }

@@ -52,9 +52,9 @@ fn mistakes_name_the_known_words() {
         ("延迟 < 3", "`延迟` is no metric.", "tps"),
     ];
     for (text, message, hint) in cases {
-        let found = mistake(text);
-        assert!(found.to_string().contains(message), "{text}: {found}");
-        assert!(found.hint.contains(hint), "{text}: {}", found.hint);
+        let error = mistake(text);
+        assert!(error.to_string().contains(message), "{text}: {error}");
+        assert!(error.hint.contains(hint), "{text}: {}", error.hint);
     }
     let message = "`tps > fast` is no gate: `fast` is no number.";
     assert_eq!(mistake("tps > fast").to_string(), message);
@@ -64,7 +64,7 @@ fn ratio(center: f64, noise: f64, count: usize) -> PairedRatio {
     let sign = |k: usize| if k.is_multiple_of(2) { noise } else { -noise };
     let pairs: Vec<(f64, f64)> =
         (0..count).map(|k| (100.0, 100.0 * center * (1.0 + sign(k)))).collect();
-    PairedRatio::of(&pairs, Judging::FIXED).expect("pairs")
+    PairedRatio::from_pairs(&pairs, Judging::FIXED).expect("pairs")
 }
 
 #[test]
@@ -101,15 +101,15 @@ fn a_gate_on_values_needs_repeats() {
     assert_eq!(judge("p99_ms < 20", &[31.0, 31.5, 30.9]), GateVerdict::Broken);
     let unclear = GateVerdict::Inconclusive(GateReason::IntervalHoldsBound);
     assert_eq!(judge("p99_ms < 20", &[19.0, 19.5, 20.9]), unclear);
-    let few = GateVerdict::Inconclusive(GateReason::TooFewTrials);
-    assert_eq!(judge("p99_ms < 20", &[11.0]), few);
+    let too_few = GateVerdict::Inconclusive(GateReason::TooFewTrials);
+    assert_eq!(judge("p99_ms < 20", &[11.0]), too_few);
     // Two trials alike decide, and two that differ have no interval worth showing.
     assert_eq!(judge("tpmc > 5000", &[10_000.0, 10_010.0]), GateVerdict::Pass);
-    let found = gate("tpmc > 9000").judge(&[9_000.0, 12_000.0], None);
-    assert_eq!((found.verdict, found.interval), (few, None));
-    assert!(found.needed.is_some_and(|trials| (3..20).contains(&trials)), "{found:?}");
-    let found = gate("p99_ms < 20").judge(&[19.0, 19.5, 20.9], None);
-    assert!(found.needed.is_some_and(|trials| trials > 3), "{found:?}");
+    let result = gate("tpmc > 9000").judge(&[9_000.0, 12_000.0], None);
+    assert_eq!((result.verdict, result.interval), (too_few, None));
+    assert!(result.needed.is_some_and(|trials| (3..20).contains(&trials)), "{result:?}");
+    let result = gate("p99_ms < 20").judge(&[19.0, 19.5, 20.9], None);
+    assert!(result.needed.is_some_and(|trials| trials > 3), "{result:?}");
     assert_eq!(judge("p99_ms < 20", &[]), GateVerdict::Inconclusive(GateReason::NoValue));
 }
 

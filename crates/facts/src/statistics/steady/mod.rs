@@ -94,13 +94,13 @@ pub fn steady(seconds: &[Second]) -> Steady {
 /// Sums over neighbors, at most [`BLOCKS`] of them.
 fn blocks(seconds: &[Second]) -> Vec<Second> {
     let size = seconds.len().div_ceil(BLOCKS).max(1);
-    let whole = seconds.chunks(size).filter(|chunk| chunk.len() == size);
+    let full_chunks = seconds.chunks(size).filter(|chunk| chunk.len() == size);
     let block = |chunk: &[Second]| Second {
         begins_s: chunk[0].begins_s,
         length_s: chunk.iter().map(|second| second.length_s).sum(),
         count: chunk.iter().map(|second| second.count).sum(),
     };
-    whole.map(block).collect()
+    full_chunks.map(block).collect()
 }
 
 fn warm_up(rates: &[f64], blocks: &[Second], median_per_s: f64) -> Option<WarmUp> {
@@ -128,7 +128,7 @@ fn warm_up(rates: &[f64], blocks: &[Second], median_per_s: f64) -> Option<WarmUp
 fn changes(blocks: &[Second], median_per_s: f64) -> Vec<LevelShift> {
     let rates: Vec<f64> = blocks.iter().map(Second::rate).collect();
     let mut ends = vec![0, rates.len()];
-    split(&rates, 0, median_per_s, &mut ends);
+    split_levels(&rates, 0, median_per_s, &mut ends);
     ends.sort_unstable();
     let level = |from: usize, to: usize| mean(&rates[from..to]).unwrap_or_default();
     let change = |ends: &[usize]| LevelShift {
@@ -139,7 +139,7 @@ fn changes(blocks: &[Second], median_per_s: f64) -> Vec<LevelShift> {
     ends.windows(3).map(change).collect()
 }
 
-fn split(rates: &[f64], from: usize, median_per_s: f64, ends: &mut Vec<usize>) {
+fn split_levels(rates: &[f64], from: usize, median_per_s: f64, ends: &mut Vec<usize>) {
     if rates.len() < 2 * LEAST_BLOCKS {
         return;
     }
@@ -147,19 +147,19 @@ fn split(rates: &[f64], from: usize, median_per_s: f64, ends: &mut Vec<usize>) {
         let mean = mean(part).unwrap_or_default();
         part.iter().map(|rate| (rate - mean).powi(2)).sum::<f64>()
     };
-    let rest = |at: &usize| squares(&rates[..*at]) + squares(&rates[*at..]);
+    let residuals = |at: &usize| squares(&rates[..*at]) + squares(&rates[*at..]);
     let places = LEAST_BLOCKS..=rates.len() - LEAST_BLOCKS;
-    let Some(at) = places.min_by(|a, b| rest(a).total_cmp(&rest(b))) else { return };
+    let Some(at) = places.min_by(|a, b| residuals(a).total_cmp(&residuals(b))) else { return };
     let (before, after) = rates.split_at(at);
     let step = (mean(after).unwrap_or_default() - mean(before).unwrap_or_default()).abs();
-    let noise = (rest(&at) / (rates.len() - 2) as f64).sqrt();
+    let noise = (residuals(&at) / (rates.len() - 2) as f64).sqrt();
     let error = noise * (1.0 / before.len() as f64 + 1.0 / after.len() as f64).sqrt();
     if step <= LEAST_CHANGE * median_per_s || step <= CHANGE_ERRORS * error || is_slope(rates, at) {
         return;
     }
     ends.push(from + at);
-    split(before, from, median_per_s, ends);
-    split(after, from + at, median_per_s, ends);
+    split_levels(before, from, median_per_s, ends);
+    split_levels(after, from + at, median_per_s, ends);
 }
 
 /// A slow drift is not a change: cut in two, each half climbs as the whole does.

@@ -17,9 +17,9 @@ fn seconds(count: u32, seed: u64, level: impl Fn(f64) -> f64) -> Vec<Second> {
 #[test]
 fn a_steady_window_has_nothing_to_remark() {
     let remarks = (0..200).filter(|seed| {
-        let found = steady(&seconds(120, *seed, |_| 1000.0));
-        assert!(found.stalls.is_empty());
-        !found.changes.is_empty() || found.warm_up.is_none_or(|warm_up| !warm_up.is_over)
+        let analysis = steady(&seconds(120, *seed, |_| 1000.0));
+        assert!(analysis.stalls.is_empty());
+        !analysis.changes.is_empty() || analysis.warm_up.is_none_or(|warm_up| !warm_up.is_over)
     });
     let remarks = remarks.count();
     assert!(remarks <= 4, "{remarks} of 200");
@@ -28,18 +28,18 @@ fn a_steady_window_has_nothing_to_remark() {
 #[test]
 fn a_climb_is_a_warm_up_that_is_not_over() {
     for seed in 0..20 {
-        let found = steady(&seconds(120, seed, |at| 900.0 + at));
-        let warm_up = found.warm_up.expect("120 s");
+        let analysis = steady(&seconds(120, seed, |at| 900.0 + at));
+        let warm_up = analysis.warm_up.expect("120 s");
         assert!(!warm_up.is_over && warm_up.drift > 0.05 && warm_up.slope > 0.05, "{warm_up:?}");
-        assert!(found.changes.is_empty(), "{:?}", found.changes);
+        assert!(analysis.changes.is_empty(), "{:?}", analysis.changes);
     }
 }
 
 #[test]
 fn a_step_is_a_change() {
     for seed in 0..20 {
-        let found = steady(&seconds(180, seed, |at| if at < 100.0 { 1000.0 } else { 800.0 }));
-        let [change] = found.changes.as_slice() else { panic!("{:?}", found.changes) };
+        let analysis = steady(&seconds(180, seed, |at| if at < 100.0 { 1000.0 } else { 800.0 }));
+        let [change] = analysis.changes.as_slice() else { panic!("{:?}", analysis.changes) };
         assert!((change.at_s - 100.0).abs() <= 6.0, "{change:?}");
         assert!(change.before_per_s > 970.0 && change.after_per_s < 830.0, "{change:?}");
     }
@@ -51,11 +51,14 @@ fn stalls_are_joined() {
     window[20].count = 0.0;
     window[21].count = 300.0;
     window[40].count = 450.0;
-    let found = steady(&window);
-    let spans: Vec<(f64, f64, f64)> =
-        found.stalls.iter().map(|stall| (stall.from_s, stall.to_s, stall.lowest_per_s)).collect();
+    let analysis = steady(&window);
+    let spans: Vec<(f64, f64, f64)> = analysis
+        .stalls
+        .iter()
+        .map(|stall| (stall.from_s, stall.to_s, stall.lowest_per_s))
+        .collect();
     assert_eq!(spans, [(20.0, 22.0, 0.0), (40.0, 41.0, 450.0)]);
-    assert!(found.changes.is_empty());
+    assert!(analysis.changes.is_empty());
 }
 
 #[test]

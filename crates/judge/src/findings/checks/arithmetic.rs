@@ -31,7 +31,9 @@ pub(super) const RULES: &[Rule] = &[
     Rule::trial_of_case(Group::G, Level::E, checks::commits_missing, |case, trial| {
         // A script of the user's may commit and roll back as it likes: its commits are not known.
         let is_known = !has_unknown_statements(case.experiment(trial)?);
-        is_known.then(|| server_commits(trial, |server, client, own| client - server - own))?
+        is_known.then(|| {
+            server_commits(trial, |server, client, preparing| client - server - preparing)
+        })?
     }),
     Rule::trial(Group::G, Level::E, checks::rolled_back, |trial| {
         // A server that went away rolls back what was open.
@@ -44,9 +46,8 @@ pub(super) const RULES: &[Rule] = &[
         case.evidence.trials.iter().filter_map(foreign_load).collect()
     }),
     Rule::run(Group::G, Level::W, checks::shared_target, |run| {
-        let told =
-            |(target, who): (&String, &Message)| say!(node_value, node = target, value = who);
-        parts(run.header.shared.iter().map(told))
+        let shared = run.header.shared.iter();
+        parts(shared.map(|(target, user)| say!(node_value, node = target, value = user)))
     }),
     Rule::trial(Group::G, Level::E, checks::generators_sum, |trial| {
         let members = &trial.summary.conditions.members;
@@ -55,7 +56,7 @@ pub(super) const RULES: &[Rule] = &[
         (!members.is_empty() && sum != committed)
             .then(|| say!(together_in_the_trial, sum, committed))
     }),
-    Rule::trial(Group::G, Level::E, checks::windows_overlap, overlap),
+    Rule::trial(Group::G, Level::E, checks::windows_overlap, short_overlap),
 ];
 
 /// The share of their time that workers spent inside transactions, by the sum of latencies, if it `is_unlikely`. Blur:
@@ -63,7 +64,7 @@ pub(super) const RULES: &[Rule] = &[
 /// `None` if workers may have nothing to do, or left with a load generator.
 fn share_inside(trial: &Trial, is_unlikely: fn(f64, f64) -> bool) -> Option<Message> {
     let summary = &trial.summary;
-    let family = KnownFamily::of(summary);
+    let family = KnownFamily::from_summary(summary);
     let is_idle = family.is_some_and(|family| family.is_pass() || family.is_paced(summary));
     let is_lost = summary.conditions.members.iter().any(|member| member.lost.is_some());
     if is_idle
@@ -82,7 +83,7 @@ fn share_inside(trial: &Trial, is_unlikely: fn(f64, f64) -> bool) -> Option<Mess
 }
 
 /// Findings for each node that was compared by itself, or for all together.
-fn server_commits(trial: &Trial, more: fn(f64, f64, f64) -> f64) -> Option<Message> {
+fn server_commits(trial: &Trial, difference: fn(f64, f64, f64) -> f64) -> Option<Message> {
     // A server that was started again counts from 0; what is lost is said by `lost-acknowledged`.
     if trial.summary.fault.is_some() {
         return None;
@@ -90,19 +91,23 @@ fn server_commits(trial: &Trial, more: fn(f64, f64, f64) -> f64) -> Option<Messa
     // Transactions in flight may have committed, or failed.
     let open = trial.summary.in_flight;
     match &trial.summary.conditions.together {
-        Some(it) => commits([it.commits?, it.client_commits?, it.preparing_commits + open], more),
+        Some(nodes) => {
+            let preparing = nodes.preparing_commits + open;
+            compare_commits([nodes.commits?, nodes.client_commits?, preparing], difference)
+        }
         None => each_node(trial, |node| {
-            commits([node.commits?, node.client_commits?, node.preparing_commits + open], more)
+            let preparing = node.preparing_commits + open;
+            compare_commits([node.commits?, node.client_commits?, preparing], difference)
         }),
     }
 }
 
-/// Commits by the server, by its clients, and by these while they prepared, where `more` of them is above what is
+/// Commits by the server, by its clients, and by these while they prepared, if the `difference` is above what is
 /// allowed.
-fn commits(counts: [u64; 3], more: fn(f64, f64, f64) -> f64) -> Option<Message> {
-    let [server, client, own] = counts;
+fn compare_commits(counts: [u64; 3], difference: fn(f64, f64, f64) -> f64) -> Option<Message> {
+    let [server, client, preparing] = counts;
     let allowed = (COMMITS * client as f64).max(COMMITS_OF_OTHERS);
-    (more(server as f64, client as f64, own as f64) > allowed)
+    (difference(server as f64, client as f64, preparing as f64) > allowed)
         .then(|| say!(by_the_server_by_the_client, server, client))
 }
 
@@ -118,32 +123,33 @@ fn may_be_foreign(trial: &Trial) -> bool {
     }
 }
 
-fn foreign(server: f64, client: f64, own: f64) -> f64 {
-    server - client - own
+fn foreign_commits(server: f64, client: f64, preparing: f64) -> f64 {
+    server - client - preparing
 }
 
 /// Found with how far it reaches: the processes of a server work for all its clients.
 fn foreign_load(trial: &Trial) -> Option<Finding> {
-    let here = may_be_foreign(trial).then(|| server_commits(trial, foreign)).flatten();
-    let elsewhere = elsewhere(trial).filter(|count| *count > 0);
+    let in_database =
+        may_be_foreign(trial).then(|| server_commits(trial, foreign_commits)).flatten();
+    let elsewhere = count_elsewhere(trial).filter(|count| *count > 0);
     // Only PostgreSQL counts by database, and has parallel workers that commit.
     let mut nodes = trial.summary.conditions.nodes.values();
     let may_be_own = nodes.any(|node| node.transactions_elsewhere.is_some());
     let is_certain = elsewhere.is_some() || !may_be_own;
     let elsewhere = elsewhere.map(|count| say!(in_other_databases, n = count));
-    let value = parts(here.into_iter().chain(elsewhere))?;
+    let value = parts(in_database.into_iter().chain(elsewhere))?;
     let reach = if is_certain { VetoReach::Costs } else { VetoReach::default() };
     Some(Finding { reach, ..Finding::new(SpotKind::Trial.at(&trial.label), value) })
 }
 
 /// Transactions in other databases of the servers: 0 if they are as few as may be, `None` if no server tells.
-fn elsewhere(trial: &Trial) -> Option<u64> {
-    let of_node = |node: &NodeConditions| {
+fn count_elsewhere(trial: &Trial) -> Option<u64> {
+    let nodes = trial.summary.conditions.nodes.values();
+    let counts = nodes.filter_map(|node| {
         let seconds = node.elsewhere_s.unwrap_or(trial.summary.window_s);
         Some((node.transactions_elsewhere?, seconds))
-    };
-    let nodes = trial.summary.conditions.nodes.values().filter_map(of_node);
-    let (count, seconds) = nodes.reduce(|a, b| (a.0 + b.0, a.1 + b.1))?;
+    });
+    let (count, seconds) = counts.reduce(|a, b| (a.0 + b.0, a.1 + b.1))?;
     let allowed = (ELSEWHERE * client_commits(trial) as f64).max(COMMITS_OF_OTHERS);
     let allowed = allowed.max(ELSEWHERE_PER_S * seconds);
     Some(if count as f64 > allowed { count } else { 0 })
@@ -151,46 +157,45 @@ fn elsewhere(trial: &Trial) -> Option<u64> {
 
 /// Transactions in other databases by commits of the client, likewise.
 pub(super) fn share_elsewhere(trial: &Trial) -> Option<f64> {
-    Some(elsewhere(trial)? as f64 / client_commits(trial).max(1) as f64)
+    Some(count_elsewhere(trial)? as f64 / client_commits(trial).max(1) as f64)
 }
 
 /// The client's commits from look to look, as transactions elsewhere are counted; those of the window where no one
 /// knows them.
 fn client_commits(trial: &Trial) -> u64 {
     let conditions = &trial.summary.conditions;
-    let known = match &conditions.together {
-        Some(it) => it.client_commits,
+    let commits = match &conditions.together {
+        Some(nodes) => nodes.client_commits,
         None => conditions.nodes.values().find_map(|node| node.client_commits),
     };
-    known.unwrap_or(trial.summary.counts.committed)
+    commits.unwrap_or(trial.summary.counts.committed)
 }
 
 /// Commits of others in the measured database by those of the client: 0 if they are as few as may be, `None` where
 /// they aren't known.
-pub(super) fn share_here(trial: &Trial) -> Option<f64> {
+pub(super) fn share_in_database(trial: &Trial) -> Option<f64> {
     let conditions = &trial.summary.conditions;
-    let of_node =
+    let node_counts =
         |node: &NodeConditions| Some([node.commits?, node.client_commits?, node.preparing_commits]);
     let counts: Vec<[u64; 3]> = match &conditions.together {
-        Some(it) => vec![[it.commits?, it.client_commits?, it.preparing_commits]],
-        None => conditions.nodes.values().filter_map(of_node).collect(),
+        Some(nodes) => vec![[nodes.commits?, nodes.client_commits?, nodes.preparing_commits]],
+        None => conditions.nodes.values().filter_map(node_counts).collect(),
     };
-    let [server, client, own] =
+    let [server, client, preparing] =
         counts.into_iter().reduce(|a, b| [a[0] + b[0], a[1] + b[1], a[2] + b[2]])?;
-    let is_found = may_be_foreign(trial) && server_commits(trial, foreign).is_some();
-    let more = foreign(server as f64, client as f64, own as f64);
-    Some(if is_found { more.max(1.0) / client.max(1) as f64 } else { 0.0 })
+    let is_found = may_be_foreign(trial) && server_commits(trial, foreign_commits).is_some();
+    let foreign = foreign_commits(server as f64, client as f64, preparing as f64);
+    Some(if is_found { foreign.max(1.0) / client.max(1) as f64 } else { 0.0 })
 }
 
-fn overlap(trial: &Trial) -> Option<Message> {
+fn short_overlap(trial: &Trial) -> Option<Message> {
     let members = &trial.summary.conditions.members;
     let window_s = Some(trial.summary.window_s).filter(|window_s| *window_s > 0.0)?;
-    let covered = |member: &GeneratorMember| {
+    parts(members.iter().filter_map(|member| {
         let covered_s = member.to_s.min(window_s) - member.from_s.max(0.0);
         let share = covered_s.max(0.0) / window_s;
         (share < OVERLAP).then(|| say!(node_value, node = &member.name, value = percent(share)))
-    };
-    parts(members.iter().filter_map(covered))
+    }))
 }
 
 #[cfg(test)]
@@ -205,7 +210,7 @@ mod tests {
     }
 
     /// A trial on these nodes.
-    fn with(nodes: &[NodeConditions]) -> Trial {
+    fn trial_on(nodes: &[NodeConditions]) -> Trial {
         let mut summary = TrialSummary { window_s: 10.0, ..TrialSummary::default() };
         let names = ["a", "b", "c"].map(str::to_owned);
         summary.conditions.nodes = names.into_iter().zip(nodes.iter().cloned()).collect();
@@ -214,7 +219,7 @@ mod tests {
 
     #[test]
     fn commits_of_others_are_those_beyond_the_clients_and_what_is_allowed() {
-        let share = |nodes: &[NodeConditions]| share_here(&with(nodes));
+        let share = |nodes: &[NodeConditions]| share_in_database(&trial_on(nodes));
         assert_eq!(share(&[node(2_000, 1_000, 500)]), Some(0.5));
         assert_eq!(share(&[node(1_600, 1_000, 500)]), Some(0.0), "a hundred may be");
         assert_eq!(share(&[node(101_000, 100_000, 0)]), Some(0.0), "one of a hundred may be");
@@ -231,20 +236,20 @@ mod tests {
 
     #[test]
     fn what_nodes_counted_together_counts() {
-        let mut all = with(&[node(1, 1, 0)]);
+        let mut trial = trial_on(&[node(1, 1, 0)]);
         let together = |through_endpoint| Together {
             commits: Some(2_000),
             client_commits: Some(1_000),
             preparing_commits: 500,
             through_endpoint,
         };
-        all.summary.conditions.together = Some(together(false));
-        assert_eq!(share_here(&all), Some(0.5));
-        all.summary.in_flight = 450;
-        assert_eq!(share_here(&all), Some(0.0), "what is in flight may have committed");
-        all.summary.in_flight = 0;
-        all.summary.conditions.together = Some(together(true));
-        assert_eq!(share_here(&all), Some(0.0), "an endpoint may make commits of its own");
+        trial.summary.conditions.together = Some(together(false));
+        assert_eq!(share_in_database(&trial), Some(0.5));
+        trial.summary.in_flight = 450;
+        assert_eq!(share_in_database(&trial), Some(0.0), "what is in flight may have committed");
+        trial.summary.in_flight = 0;
+        trial.summary.conditions.together = Some(together(true));
+        assert_eq!(share_in_database(&trial), Some(0.0), "an endpoint may make commits of its own");
     }
 
     #[test]
@@ -255,9 +260,9 @@ mod tests {
                 elsewhere_s,
                 ..NodeConditions::default()
             };
-            let mut all = with(&elsewhere.iter().map(node).collect::<Vec<_>>());
-            all.summary.counts = Counts { committed, ..Counts::default() };
-            share_elsewhere(&all)
+            let mut trial = trial_on(&elsewhere.iter().map(node).collect::<Vec<_>>());
+            trial.summary.counts = Counts { committed, ..Counts::default() };
+            share_elsewhere(&trial)
         };
         assert_eq!(share(&[100], 1_000, None), Some(0.0), "a hundred may be");
         assert_eq!(share(&[101], 1_000, None), Some(0.101));
@@ -301,10 +306,10 @@ mod tests {
     #[test]
     fn load_generators_cover_the_window() {
         let is_short = |from_s: f64, to_s: f64| {
-            let mut all = with(&[]);
+            let mut trial = trial_on(&[]);
             let member = GeneratorMember { from_s, to_s, ..GeneratorMember::default() };
-            all.summary.conditions.members = vec![member];
-            overlap(&all).is_some()
+            trial.summary.conditions.members = vec![member];
+            short_overlap(&trial).is_some()
         };
         assert!(!is_short(0.0, 10.0) && !is_short(-1.0, 12.0) && !is_short(0.25, 9.75));
         assert!(is_short(0.0, 9.4) && is_short(0.6, 10.0) && is_short(0.3, 9.7));

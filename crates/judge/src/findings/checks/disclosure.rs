@@ -13,36 +13,37 @@ pub(super) const RULES: &[Rule] = &[
             .then(|| say!(shrunk_to_of_its_data_and, share = share.to_string()))
     }),
     Rule::evidence(Group::H, Level::W, checks::damaged_folder, |evidence| {
-        let of_run = |run: &RunFacts| -> Vec<Finding> {
+        let mut findings = Vec::new();
+        for run in &evidence.runs {
             let place = SpotKind::Run.at(&run.folder);
-            let finding = |value| Finding::new(place.clone(), value);
-            run.warnings.iter().cloned().map(finding).collect()
-        };
-        evidence.runs.iter().flat_map(of_run).collect()
+            let warnings = run.warnings.iter().cloned();
+            findings.extend(warnings.map(|value| Finding::new(place.clone(), value)));
+        }
+        findings
     }),
-    Rule::target_of_case(Group::H, Level::I, checks::stated, stated),
+    Rule::target_of_case(Group::H, Level::I, checks::stated, stated_facts),
     Rule::target(Group::H, Level::I, checks::not_readable, |target| {
         parts(target.not_readable.clone())
     }),
 ];
 
 /// Facts that the suite states of a target.
-fn stated(case: &Case<'_>, target: &PaperTarget) -> Option<Message> {
+fn stated_facts(case: &Case<'_>, target: &PaperTarget) -> Option<Message> {
     let facts = case.facts(target)?;
     let vcpu = facts.vcpu.map(|vcpu| ("vcpu".to_owned(), format::plain(vcpu)));
     let memory = facts.memory_gib.map(|memory| ("memory_gib".to_owned(), format::plain(memory)));
     let durability = facts.durability.clone().map(|words| ("durability".to_owned(), words));
-    let others = facts.stated.iter().map(|(name, value)| (name.clone(), value.clone()));
-    let all = vcpu.into_iter().chain(memory).chain(durability).chain(others);
-    commas(all.map(|(name, value)| format!("{name} = {value}")))
+    let named_facts = facts.stated.iter().map(|(name, value)| (name.clone(), value.clone()));
+    let facts = vcpu.into_iter().chain(memory).chain(durability).chain(named_facts);
+    commas(facts.map(|(name, value)| format!("{name} = {value}")))
 }
 
 /// Places of passwords, without these.
 fn secrets(run: &RunData) -> Option<Message> {
     let header = &run.header;
     let targets = || header.targets.iter();
-    let of_nodes = targets().flat_map(|target| &target.nodes).map(|node| &node.url);
-    let mut urls = targets().map(|target| &target.url).chain(of_nodes);
+    let node_urls = targets().flat_map(|target| &target.nodes).map(|node| &node.url);
+    let mut urls = targets().map(|target| &target.url).chain(node_urls);
     let is_in_settings = run
         .trials
         .iter()
@@ -50,7 +51,7 @@ fn secrets(run: &RunData) -> Option<Message> {
         .any(|node| node.settings.values().any(|value| has_secret(value)));
     // What is serialized is masked, if it is known to be a command.
     let mut commands = header.experiments.iter().flat_map(ExperimentFacts::commands);
-    let mut options = header.experiments.iter().flat_map(|one| one.options.values());
+    let mut options = header.experiments.iter().flat_map(|facts| facts.options.values());
     let is_in_commands = commands.any(has_secret) || options.any(|value| has_secret(value));
     let plan = serde_json::to_value((&header.plan, &header.experiments));
     let places = [

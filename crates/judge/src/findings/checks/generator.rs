@@ -52,48 +52,50 @@ pub(super) const RULES: &[Rule] = &[
         trial.summary.conditions.generator.starved.clone()
     }),
     Rule::trial_of_case(Group::A, Level::E, checks::generator_stopped, |case, trial| {
-        stopped(trial).filter(|_| !is_withstood(case, trial))
+        stopped(trial).filter(|_| !verdicts_hold_without(case, trial))
     }),
     Rule::evidence(Group::A, Level::I, checks::made_again, |evidence| {
-        let again = evidence.set_aside.iter().map(|trial| {
+        let findings = evidence.set_aside.iter().map(|trial| {
             Finding::new(SpotKind::Trial.at(&trial.label), why_set_aside(&trial.summary))
         });
-        again.collect()
+        findings.collect()
     }),
     Rule::trial(Group::A, Level::W, checks::hiccups, hiccups),
     Rule::trial(Group::A, Level::E, checks::suspended, |trial| {
-        each_generator(trial, |known| {
-            let suspended_ms = known.suspension_ms()?;
+        each_generator(trial, |conditions| {
+            let suspended_ms = conditions.suspension_ms()?;
             Some(Message::verbatim(format!("{} ms", format::plain(suspended_ms))))
         })
     }),
     Rule::trial(Group::A, Level::W, checks::open_loop_idle, open_loop_idle),
     Rule::trial(Group::A, Level::W, checks::loop_queue, loop_queue),
     Rule::trial(Group::A, Level::W, checks::network, |trial| {
-        each_generator(trial, |known| above(known.network_share, NETWORK))
+        each_generator(trial, |conditions| above(conditions.network_share, NETWORK))
     }),
     Rule::trial_of_case(Group::A, Level::W, checks::retransmits, |case, trial| {
         // What a machine sends to itself goes over no network. With an embedded database or a unix socket nothing is
         // on the network but the traffic of others.
-        let mut ways = nodes_of(trial).filter_map(|(_, node)| node.transport.as_ref()).peekable();
-        let is_same_host = case.target_of(trial).is_some_and(is_all_on_same_host);
-        let is_local =
-            is_same_host || ways.peek().is_some() && ways.all(|way| way.starts_with("unix socket"));
-        let is_asked = trial.place != TargetPlace::Embedded && !is_local;
-        each_generator(trial, |known| {
-            above(known.retransmitted_share.filter(|_| is_asked), RETRANSMITTED)
+        let transports = nodes_of(trial).filter_map(|(_, node)| node.transport.as_ref());
+        let mut transports = transports.peekable();
+        let is_same_host = case.target_facts(trial).is_some_and(is_on_same_host);
+        let is_local = is_same_host
+            || transports.peek().is_some()
+                && transports.all(|transport| transport.starts_with("unix socket"));
+        let is_remote = trial.place != TargetPlace::Embedded && !is_local;
+        each_generator(trial, |conditions| {
+            above(conditions.retransmitted_share.filter(|_| is_remote), RETRANSMITTED)
         })
     }),
     Rule::trial(Group::A, Level::W, checks::headroom, |trial| {
-        each_generator(trial, |known| {
-            let headroom = known.headroom.filter(|times| *times < HEADROOM)?;
+        each_generator(trial, |conditions| {
+            let headroom = conditions.headroom.filter(|times| *times < HEADROOM)?;
             Some(say!(times_the_measured_rate, times = format::plain(headroom)))
         })
     }),
     Rule::trial(Group::A, Level::I, checks::headroom_unproven, |trial| {
-        let is_asked = trial.place != TargetPlace::Embedded && !trial.summary.is_pass();
-        each_generator(trial, |known| {
-            let is_unproven = is_asked && known.headroom.is_none();
+        let is_applicable = trial.place != TargetPlace::Embedded && !trial.summary.is_pass();
+        each_generator(trial, |conditions| {
+            let is_unproven = is_applicable && conditions.headroom.is_none();
             is_unproven.then(|| say!(no_calibration_for_this_protocol))
         })
     }),
@@ -105,11 +107,11 @@ pub(super) const RULES: &[Rule] = &[
     }),
     Rule::trial(Group::A, Level::W, checks::start_apart, start_apart),
     Rule::trial(Group::A, Level::E, checks::generator_lost, |trial| {
-        let lost = |member: &GeneratorMember| {
-            let why = member.lost.as_ref()?;
-            Some(say!(node_value, node = &member.name, value = why))
-        };
-        parts(trial.summary.conditions.members.iter().filter_map(lost))
+        let members = trial.summary.conditions.members.iter();
+        parts(members.filter_map(|member| {
+            let reason = member.lost.as_ref()?;
+            Some(say!(node_value, node = &member.name, value = reason))
+        }))
     }),
     Rule::target(Group::A, Level::I, checks::same_host, |target| {
         target.facts.same_host.then(|| say!(shares_the_load_generators_machine))
@@ -117,7 +119,7 @@ pub(super) const RULES: &[Rule] = &[
 ];
 
 /// A shard behind an endpoint is not a matter of the load generator's network.
-fn is_all_on_same_host(target: &TargetFacts) -> bool {
+fn is_on_same_host(target: &TargetFacts) -> bool {
     let mut driven = target.nodes.iter().filter(|node| node.role != Role::Shard);
     target.same_host && driven.all(|node| node.same_host)
 }
@@ -126,8 +128,8 @@ fn is_all_on_same_host(target: &TargetFacts) -> bool {
 /// taken as long: a clock that was late alone has met a busy CPU.
 pub(crate) fn stopped(trial: &Trial) -> Option<Message> {
     let latency = &trial.summary.latency;
-    each_generator(trial, |known| {
-        let stopped_s = known.stopped_s(trial.summary.window_s)?;
+    each_generator(trial, |conditions| {
+        let stopped_s = conditions.stopped_s(trial.summary.window_s)?;
         let stopped_s =
             Some(stopped_s).filter(|s| latency.count == 0 || s * 0.9e6 < latency.max_us)?;
         Some(say!(dyno_was_stopped, seconds = format::short(stopped_s)))
@@ -135,28 +137,28 @@ pub(crate) fn stopped(trial: &Trial) -> Option<Message> {
 }
 
 /// Returns true if a trial counts in comparisons alone, whose verdicts and gates stand whatever it would have shown.
-fn is_withstood(case: &Case<'_>, trial: &Trial) -> bool {
-    let mut own = case
-        .verdicts
-        .comparisons
-        .iter()
-        .filter(|of| of.pairs.iter().flatten().any(|label| *label == trial.label))
+fn verdicts_hold_without(case: &Case<'_>, trial: &Trial) -> bool {
+    let comparisons = case.verdicts.comparisons.iter();
+    let mut comparisons = comparisons
+        .filter(|comparison| comparison.pairs.iter().flatten().any(|label| *label == trial.label))
         .peekable();
-    own.peek().is_some()
-        && own.all(|of| !veto::explains_any(VetoReach::Pairs, of, case.verdicts, false))
+    let is_explained = |comparison: &PairedComparison| {
+        veto::explains_any(VetoReach::Pairs, comparison, case.verdicts, false)
+    };
+    comparisons.peek().is_some() && !comparisons.any(is_explained)
 }
 
 fn rate_missed(trial: &Trial) -> Option<Message> {
     let offered = trial.summary.offered? as f64;
-    let done = trial.summary.counts.ended() as f64;
+    let ended = trial.summary.counts.ended() as f64;
     // What is in flight at the end is at most one transaction per worker, and not missed.
     let allowed = (0.01 * offered).max(f64::from(trial.summary.workers));
     // A search offers more than is held to find out what is. In concurrent trials a queue shows in the latency, which
     // is compared, and the cost of a transaction does not depend on the rate that was held.
     let is_rate_open = trial.summary.purpose == Purpose::Search || trial.summary.is_together;
     let is_judged = trial.status != "interrupted" && !is_rate_open;
-    let is_missed = is_judged && offered - done > allowed;
-    let share = format!("{:.2}%", 100.0 * done / offered);
+    let is_missed = is_judged && offered - ended > allowed;
+    let share = format!("{:.2}%", 100.0 * ended / offered);
     is_missed.then(|| say!(of_the_offered_transactions, share))
 }
 
@@ -165,8 +167,8 @@ fn each_host_cpu(trial: &Trial, find: impl Fn(f64) -> Option<Message>) -> Option
     if trial.place != TargetPlace::Elsewhere {
         return None;
     }
-    let of_member = |member: &GeneratorMember| find(member.host_load?.cpu_share);
-    each_member(trial, of_member, || find(trial.summary.generator.host.cpu_share))
+    let host = &trial.summary.generator.host;
+    each_member(trial, |member| find(member.host_load?.cpu_share), || find(host.cpu_share))
 }
 
 /// Clock uncertainty counts against the load generators: assumes the worst case.
@@ -185,9 +187,9 @@ fn run_delay(trial: &Trial) -> Option<Message> {
     if trial.place == TargetPlace::Embedded || trial.summary.window_s <= 0.0 {
         return None;
     }
-    let known = generator(trial)?;
-    let of_machine = known.cpu_pressure_share.filter(|_| trial.place == TargetPlace::Elsewhere);
-    above(run_delay_share(trial).or(of_machine), GeneratorConditions::LOST_TIME)
+    let is_elsewhere = trial.place == TargetPlace::Elsewhere;
+    let machine_share = generator(trial)?.cpu_pressure_share.filter(|_| is_elsewhere);
+    above(run_delay_share(trial).or(machine_share), GeneratorConditions::LOST_TIME)
 }
 
 /// The share of the window that a loop waited for a CPU, on average.
@@ -221,13 +223,13 @@ fn loop_queue(trial: &Trial) -> Option<Message> {
 fn hiccups(trial: &Trial) -> Option<Message> {
     each_member(
         trial,
-        |member| hiccups_of(&member.conditions, member.latency.as_ref()?),
-        || hiccups_of(generator(trial)?, &trial.summary.latency),
+        |member| describe_hiccups(&member.conditions, member.latency.as_ref()?),
+        || describe_hiccups(generator(trial)?, &trial.summary.latency),
     )
 }
 
-fn hiccups_of(known: &GeneratorConditions, latency: &LatencySummary) -> Option<Message> {
-    let hiccup_us = known.hiccup_p999_us?;
+fn describe_hiccups(conditions: &GeneratorConditions, latency: &LatencySummary) -> Option<Message> {
+    let hiccup_us = conditions.hiccup_p999_us?;
     let is_printed = latency.count as f64 * 0.001 >= SAMPLES_BEYOND;
     let p999_us = Some(latency.p999_us).filter(|_| is_printed);
     let is_large = p999_us.is_some_and(|p999_us| hiccup_us > HICCUP_OF_LATENCY * p999_us);
@@ -305,12 +307,12 @@ mod tests {
     #[test]
     fn hiccups_count_by_themselves_and_by_the_latency() {
         let is_found = |hiccup_us: f64, count: u64, p999_us: f64| {
-            let known = GeneratorConditions {
+            let conditions = GeneratorConditions {
                 hiccup_p999_us: Some(hiccup_us),
                 ..GeneratorConditions::default()
             };
             let latency = LatencySummary { count, p999_us, ..LatencySummary::default() };
-            hiccups_of(&known, &latency).is_some()
+            describe_hiccups(&conditions, &latency).is_some()
         };
         assert!(!is_found(1_000.0, 0, 0.0) && is_found(1_001.0, 0, 0.0));
         assert!(!is_found(100.0, 10_000, 1_000.0) && is_found(101.0, 10_000, 1_000.0));

@@ -10,6 +10,7 @@
 
 mod arithmetic;
 mod disclosure;
+mod effect;
 pub(crate) mod generator;
 mod nodes;
 mod repetition;
@@ -17,6 +18,7 @@ mod same;
 mod state;
 mod truth;
 
+pub use effect::Caveat;
 pub use same::server_changed;
 
 use super::verdict::veto;
@@ -98,21 +100,22 @@ const RULES: [&[Rule]; 9] = [
 
 /// The ids of all checks, for `--deny` and `--allow`, in no order that matters.
 pub fn check_ids() -> Vec<&'static str> {
-    let of_families = families().map(|family| family.rules());
-    let all = RULES.into_iter().chain(of_families);
-    all.flat_map(|rules| rules.iter()).map(|rule| rule.texts.id).collect()
+    let rules = RULES.into_iter().chain(families().map(|family| family.rules()));
+    rules.flatten().map(|rule| rule.texts.id).collect()
 }
 
 /// Makes all checks. Those that found something come first, the gravest first, accepted ones after the others.
-pub fn make(evidence: &Evidence, verdicts: &Verdicts, runs: &[RunData]) -> Vec<Check> {
+pub fn run_checks(evidence: &Evidence, verdicts: &Verdicts, runs: &[RunData]) -> Vec<Check> {
     let has_facts = |family: &&KnownFamily| {
-        evidence.trials.iter().any(|trial| KnownFamily::of(&trial.summary) == Some(*family))
+        evidence
+            .trials
+            .iter()
+            .any(|trial| KnownFamily::from_summary(&trial.summary) == Some(*family))
     };
-    let of_families = families().filter(has_facts).map(|family| family.rules());
-    let groups: Vec<&[Rule]> = RULES.into_iter().chain(of_families).collect();
+    let family_rules = families().filter(has_facts).map(|family| family.rules());
     let case = Case { evidence, verdicts, runs };
-    let rules = groups.into_iter().flatten();
-    let mut checks: Vec<Check> = rules.map(|rule| check(rule, &case)).collect();
+    let rules = RULES.into_iter().chain(family_rules).flatten();
+    let mut checks: Vec<Check> = rules.map(|rule| run_check(rule, &case)).collect();
     checks.sort_by_key(|check| (check.findings.is_empty(), check.is_accepted, check.level));
     for (index, check) in checks.iter_mut().enumerate() {
         check.number = index + 1;
@@ -122,28 +125,28 @@ pub fn make(evidence: &Evidence, verdicts: &Verdicts, runs: &[RunData]) -> Vec<C
 
 /// Leaves the numbers of checks at what they concern: a trial's at the trial and its point, those of
 /// targets and experiments at the points, unless they only disclose.
-pub fn marked(
+pub fn attach_check_numbers(
     mut evidence: Evidence,
     mut verdicts: Verdicts,
     checks: &[Check],
 ) -> (Evidence, Verdicts) {
-    let numbers = |concerns: &dyn Fn(&Check, &Spot) -> bool| -> Vec<usize> {
-        let is_found =
+    let find_numbers = |concerns: &dyn Fn(&Check, &Spot) -> bool| -> Vec<usize> {
+        let is_concerned =
             |check: &&Check| check.findings.iter().any(|finding| concerns(check, &finding.place));
-        checks.iter().filter(is_found).map(|check| check.number).collect()
+        checks.iter().filter(is_concerned).map(|check| check.number).collect()
     };
     for trial in &mut evidence.trials {
         let label = &trial.label;
         trial.checks =
-            numbers(&|_, spot| spot.kind == SpotKind::Trial && spot.names.contains(label));
+            find_numbers(&|_, spot| spot.kind == SpotKind::Trial && spot.names.contains(label));
     }
     for experiment in &mut evidence.experiments {
-        let of_experiment = SpotKind::Experiment.at(&experiment.name);
+        let experiment_spot = SpotKind::Experiment.at(&experiment.name);
         for point in &mut experiment.points {
-            point.checks = numbers(&|check, spot| match spot.kind {
+            point.checks = find_numbers(&|check, spot| match spot.kind {
                 SpotKind::Trial => spot.names.iter().any(|name| point.trials.contains(name)),
                 SpotKind::Target => check.level < Level::I && spot.names.contains(&point.target),
-                SpotKind::Experiment => check.level < Level::I && *spot == of_experiment,
+                SpotKind::Experiment => check.level < Level::I && *spot == experiment_spot,
                 SpotKind::Run | SpotKind::Comparison => false,
             });
         }
@@ -153,12 +156,13 @@ pub fn marked(
             SpotKind::Target | SpotKind::Experiment => check.level < Level::I,
             _ => true,
         };
-        comparison.checks = numbers(&|check, spot| is_shared(check, spot) && comparison.has(spot));
+        comparison.checks =
+            find_numbers(&|check, spot| is_shared(check, spot) && comparison.has(spot));
     }
     (evidence, verdicts)
 }
 
-fn check(rule: &Rule, case: &Case<'_>) -> Check {
+fn run_check(rule: &Rule, case: &Case<'_>) -> Check {
     let findings = findings(rule, case);
     let CheckTexts { id, rule: expected, meaning, advice } = rule.texts;
     let accepts = |run: &RunData| run.header.allowed.iter().any(|allowed| allowed == id);
@@ -173,33 +177,38 @@ fn check(rule: &Rule, case: &Case<'_>) -> Check {
         rule: expected,
         meaning,
         advice,
+        effect: Effect::from_findings(rule, &findings, case.evidence),
         is_accepted,
-        lines: lines(&findings),
+        lines: lines(&findings, case.evidence.trials.len()),
         findings,
     }
 }
 
 fn findings(rule: &Rule, case: &Case<'_>) -> Vec<Finding> {
     let evidence = case.evidence;
-    let trial = |trial: &Trial| SpotKind::Trial.at(&trial.label);
-    let target = |target: &PaperTarget| SpotKind::Target.at(&target.label);
-    let experiment = |own: &Experiment| SpotKind::Experiment.at(&own.name);
+    let at_trial = |trial: &Trial| SpotKind::Trial.at(&trial.label);
+    let at_target = |target: &PaperTarget| SpotKind::Target.at(&target.label);
+    let at_comparison = |comparison: &PairedComparison| SpotKind::Comparison.at(&comparison.name);
+    let at_experiment = |experiment: &Experiment| SpotKind::Experiment.at(&experiment.name);
     match rule.find {
-        Find::Trial(find) => each(&evidence.trials, trial, find),
-        Find::TrialOfCase(find) => each(&evidence.trials, trial, |trial| find(case, trial)),
-        Find::Target(find) => each(&evidence.targets, target, find),
-        Find::TargetOfCase(find) => each(case.targets(), target, |target| find(case, target)),
+        Find::Trial(find) => each(&evidence.trials, at_trial, find),
+        Find::TrialOfCase(find) => each(&evidence.trials, at_trial, |trial| find(case, trial)),
+        Find::Target(find) => each(&evidence.targets, at_target, find),
+        Find::TargetOfCase(find) => {
+            each(case.measured_targets(), at_target, |target| find(case, target))
+        }
         Find::Experiment(find) => {
             let is_replaced = |family: &KnownFamily| family.replaced().contains(&rule.texts.id);
-            let experiments = case.measured();
-            each(experiments.filter(|own| !own.family.is_some_and(is_replaced)), experiment, find)
+            let experiments = case
+                .measured_experiments()
+                .filter(|experiment| !experiment.family.is_some_and(is_replaced));
+            each(experiments, at_experiment, find)
         }
         Find::ExperimentOfPaper(find) => {
-            each(case.measured(), experiment, |one| find(evidence, one))
+            let experiments = case.measured_experiments();
+            each(experiments, at_experiment, |experiment| find(evidence, experiment))
         }
-        Find::Comparison(find) => {
-            each(&case.verdicts.comparisons, |of| SpotKind::Comparison.at(&of.name), find)
-        }
+        Find::Comparison(find) => each(&case.verdicts.comparisons, at_comparison, find),
         Find::Window(find) => {
             each(state::judged_windows(case), |row| SpotKind::Trial.at(&row.trial), find)
         }
@@ -219,34 +228,42 @@ fn findings(rule: &Rule, case: &Case<'_>) -> Vec<Finding> {
 
 /// Findings of `find` for one item after the other.
 fn each<T: Copy>(
-    all: impl IntoIterator<Item = T>,
+    items: impl IntoIterator<Item = T>,
     place: impl Fn(T) -> Spot,
     find: impl Fn(T) -> Option<Message>,
 ) -> Vec<Finding> {
-    let finding = |one| Some(Finding::new(place(one), find(one)?));
-    all.into_iter().filter_map(finding).collect()
+    let items = items.into_iter();
+    items.filter_map(|item| Some(Finding::new(place(item), find(item)?))).collect()
 }
 
+/// Trials in more stretches than these are counted instead of listed.
+const MAX_LISTED_RANGES: usize = 3;
+
 /// Places with the same value in one line: `trials 1, 4 and 5: 97%`.
-fn lines(findings: &[Finding]) -> Vec<Message> {
+/// Many trials are counted.
+fn lines(findings: &[Finding], trial_count: usize) -> Vec<Message> {
     let mut groups: Vec<(SpotKind, &Message, Vec<String>)> = Vec::new();
     for Finding { place, value, .. } in findings {
         // Several targets are one finding: joined with others they would be compared wrongly.
         let is_single = place.names.len() == 1;
-        let same = |group: &&mut (SpotKind, &Message, Vec<String>)| {
-            is_single && (group.0, group.1) == (place.kind, value)
-        };
-        match groups.iter_mut().find(same) {
+        let group =
+            groups.iter_mut().find(|group| is_single && (group.0, group.1) == (place.kind, value));
+        match group {
             Some(group) => group.2.extend(place.names.iter().cloned()),
             None => groups.push((place.kind, value, place.names.clone())),
         }
     }
-    let line = |(kind, value, names): (SpotKind, &Message, Vec<String>)| {
-        let names = if kind == SpotKind::Trial { ranges(&names) } else { names };
-        let place = Spot { kind, names }.text();
+    let lines = groups.into_iter().map(|(kind, value, names)| {
+        let listed = if kind == SpotKind::Trial { ranges(&names) } else { names.clone() };
+        let place = if kind == SpotKind::Trial && listed.len() > MAX_LISTED_RANGES {
+            let found = names.len().to_string();
+            say!(trials_of_all, found, all = trial_count.to_string())
+        } else {
+            Spot { kind, names: listed }.text()
+        };
         say!(place_value, place, value)
-    };
-    groups.into_iter().map(line).collect()
+    });
+    lines.collect()
 }
 
 /// Labels of trials with three and more in a row as a range: `1–7`, `2/3–2/9`.
@@ -270,7 +287,7 @@ fn ranges(labels: &[String]) -> Vec<String> {
 }
 
 /// The values of targets that differ from each other: `warehouses: main 1, 2, other 1`.
-pub fn unlike<'a>(
+pub fn differing_values<'a>(
     name: Option<Message>,
     values: impl IntoIterator<Item = (&'a str, Message)>,
 ) -> Option<Message> {
@@ -282,13 +299,13 @@ pub fn unlike<'a>(
             None => targets.push((target, vec![value])),
         }
     }
-    let is_same = targets.iter().all(|(_, values)| *values == targets[0].1);
-    let each = targets.iter().map(|(target, values)| {
+    let are_equal = targets.iter().all(|(_, values)| *values == targets[0].1);
+    let texts = targets.iter().map(|(target, values)| {
         let values = Message::joined(values, ", ", "、");
         say!(target_values, target = *target, values)
     });
-    let values = Message::joined(&each.collect::<Vec<_>>(), ", ", "，");
-    (!is_same).then(|| match name {
+    let values = Message::joined(&texts.collect::<Vec<_>>(), ", ", "，");
+    (!are_equal).then(|| match name {
         Some(name) => say!(name_values, name, values),
         None => values,
     })
@@ -322,11 +339,12 @@ fn percent(share: f64) -> Message {
 
 /// A share that is larger than it should be, with as many digits as show that.
 fn above(share: Option<f64>, bound: f64) -> Option<Message> {
-    const MOST_DIGITS: usize = 6;
+    const MAX_DIGITS: usize = 6;
     let share = share.filter(|share| *share > bound)?;
-    let shows = |text: &String| text.parse::<f64>().is_ok_and(|shown| shown > 100.0 * bound);
-    let longer = (1..=MOST_DIGITS).map(|digits| format!("{:.digits$}", 100.0 * share));
-    let text = std::iter::once(format::percent(share)).chain(longer).find(shows);
+    let exceeds_bound =
+        |text: &String| text.parse::<f64>().is_ok_and(|shown| shown > 100.0 * bound);
+    let longer = (1..=MAX_DIGITS).map(|digits| format!("{:.digits$}", 100.0 * share));
+    let text = std::iter::once(format::percent(share)).chain(longer).find(exceeds_bound);
     Some(text.map_or_else(|| percent(share), |text| Message::verbatim(format!("{text}%"))))
 }
 
@@ -358,59 +376,46 @@ impl Judgment {
         [Level::E, Level::W, Level::I].map(|level| self.open_checks(level).count())
     }
 
-    /// The findings in a few lines: what makes figures unusable in full, the first caveats in words, the others by
-    /// their ids.
-    pub fn checks_brief(&self, lang: Lang, most: usize) -> String {
-        let mut lines: Vec<Message> = self.open_checks(Level::E).flat_map(in_full).collect();
-        let caveats: Vec<&Check> = self.open_checks(Level::W).collect();
-        let in_words = |check: &&Check| say!(w_in_words, meaning = first_sentence(&check.meaning));
-        lines.extend(caveats.iter().take(most).map(in_words));
-        let more = caveats.get(most..).unwrap_or_default();
-        if !more.is_empty() {
-            let ids: Vec<Message> = more.iter().map(|check| Message::verbatim(check.id)).collect();
-            lines.push(say!(w_and_more, n = more.len(), ids = Message::joined(&ids, ", ", "、")));
-        }
-        lines.iter().map(|line| line.line(lang) + "\n").collect()
-    }
-
     /// The findings as lines for a terminal: in full if they make figures unusable, a line for
     /// each caveat, what only discloses by its ids. Ends with a newline; empty when no check was made.
     pub fn checks_text(&self, lang: Lang) -> String {
         if self.checks.is_empty() {
             return String::new();
         }
-        let line = |text: Message| text.line(lang);
         let [errors, caveats, remarks] = self.check_counts().map(|count| count.to_string());
-        let made = self.checks.len().to_string();
-        let mut lines =
-            vec![line(say!(checks_make_figures_unusable_e_are, made, errors, caveats, remarks))];
-        lines.extend(self.open_checks(Level::E).flat_map(in_full).map(line));
-        lines.extend(self.open_checks(Level::W).map(|check| line(in_a_line(check))));
-        let ids = |checks: &[&Check]| {
-            // As in the columns of notes.
-            let told = |check: &&Check| format!("{} ({:?}{})", check.id, check.level, check.number);
-            let ids: Vec<Message> = checks.iter().map(told).map(Message::verbatim).collect();
-            (!ids.is_empty()).then(|| Message::list(&ids))
-        };
-        let disclosed: Vec<&Check> = self.open_checks(Level::I).collect();
+        let mut lines = vec![say!(
+            checks_make_figures_unusable_e_are,
+            made = self.checks.len().to_string(),
+            errors,
+            caveats,
+            remarks
+        )];
+        lines.extend(self.open_checks(Level::E).flat_map(in_full));
+        lines.extend(self.open_checks(Level::W).map(in_a_line));
         let accepted = self.checks.iter().filter(|check| check.is_accepted);
-        let accepted: Vec<&Check> = accepted.collect();
-        lines.extend(ids(&disclosed).map(|ids| line(say!(i_ids, ids))));
-        lines.extend(ids(&accepted).map(|ids| line(say!(accepted_ids, ids))));
-        lines.join("\n") + "\n"
+        lines.extend(numbered_ids(self.open_checks(Level::I)).map(|ids| say!(i_ids, ids)));
+        lines.extend(numbered_ids(accepted).map(|ids| say!(accepted_ids, ids)));
+        lines.iter().map(|line| line.line(lang) + "\n").collect()
     }
+}
+
+/// The ids of checks with their numbers, as in the columns of notes; `None` without any.
+fn numbered_ids<'a>(checks: impl Iterator<Item = &'a Check>) -> Option<Message> {
+    list(checks.map(|check| {
+        Message::verbatim(format!("{} ({:?}{})", check.id, check.level, check.number))
+    }))
 }
 
 /// The expectation, the places where it failed, and the remedy.
 fn in_full(check: &Check) -> Vec<Message> {
-    const MOST_LINES: usize = 4;
+    const MAX_LINES: usize = 4;
     let mut lines = vec![say!(e_id_rule, number = check.number, id = check.id, rule = &check.rule)];
-    let indented = |text: &Message| say!(line, line = text);
-    lines.extend(check.lines.iter().take(MOST_LINES).map(indented));
-    if let Some(more) = check.lines.len().checked_sub(MOST_LINES).filter(|more| *more > 0) {
-        lines.push(indented(&say!(and_more_lines, n = more)));
+    let indent = |text: &Message| say!(line, line = text);
+    lines.extend(check.lines.iter().take(MAX_LINES).map(indent));
+    if let Some(n) = check.lines.len().checked_sub(MAX_LINES).filter(|n| *n > 0) {
+        lines.push(indent(&say!(and_more_lines, n)));
     }
-    lines.push(indented(&check.advice));
+    lines.push(indent(&check.advice));
     lines
 }
 
@@ -418,12 +423,12 @@ fn in_a_line(check: &Check) -> Message {
     let first = check.lines.first().cloned().unwrap_or_default();
     match check.lines.len() {
         0 | 1 => say!(w_id_first, number = check.number, id = check.id, first),
-        all => say!(
+        line_count => say!(
             w_id_first_more,
             number = check.number,
             id = check.id,
             first,
-            more = say!(and_more_lines, n = all as u64 - 1)
+            more = say!(and_more_lines, n = line_count as u64 - 1)
         ),
     }
 }
@@ -446,37 +451,32 @@ impl<'a> Case<'a> {
     }
 
     /// The plans of an experiment, one for each run that has it.
-    fn planned(&self, experiment: &Experiment) -> Vec<&'a ExperimentFacts> {
-        let all = self.runs.iter().flat_map(|run| &run.header.experiments);
-        all.filter(|facts| facts.name == experiment.name).collect()
+    fn plans(&self, experiment: &Experiment) -> Vec<&'a ExperimentFacts> {
+        let plans = self.runs.iter().flat_map(|run| &run.header.experiments);
+        plans.filter(|facts| facts.name == experiment.name).collect()
     }
 
     fn trials(&self, experiment: &Experiment) -> Vec<&'a Trial> {
-        let own = |trial: &&Trial| trial.summary.experiment == experiment.name;
-        self.evidence.trials.iter().filter(own).collect()
+        let trials = self.evidence.trials.iter();
+        trials.filter(|trial| trial.summary.experiment == experiment.name).collect()
     }
 
-    /// Targets that were measured.
-    fn targets(&self) -> impl Iterator<Item = &'a PaperTarget> {
-        let is_own = |target: &PaperTarget, trial: &Trial| trial.target == target.label;
-        let trials = &self.evidence.trials;
-        self.evidence
-            .targets
-            .iter()
-            .filter(move |own| trials.iter().any(|trial| is_own(own, trial)))
+    fn measured_targets(&self) -> impl Iterator<Item = &'a PaperTarget> {
+        let Evidence { targets, trials, .. } = self.evidence;
+        targets.iter().filter(move |target| trials.iter().any(|trial| trial.target == target.label))
     }
 
     /// The experiment of a trial, if it has measured something.
     fn experiment(&self, trial: &Trial) -> Option<&'a Experiment> {
-        self.measured().find(|experiment| experiment.name == trial.summary.experiment)
+        self.measured_experiments().find(|experiment| experiment.name == trial.summary.experiment)
     }
 
-    fn target_of(&self, trial: &Trial) -> Option<&'a TargetFacts> {
+    fn target_facts(&self, trial: &Trial) -> Option<&'a TargetFacts> {
         self.facts(self.evidence.targets.iter().find(|target| target.label == trial.target)?)
     }
 
     /// Experiments that have measured something.
-    fn measured(&self) -> impl Iterator<Item = &'a Experiment> {
+    fn measured_experiments(&self) -> impl Iterator<Item = &'a Experiment> {
         self.evidence.experiments.iter().filter(|experiment| !experiment.points.is_empty())
     }
 }
@@ -495,36 +495,32 @@ fn each_generator(
     each_member(trial, |member| find(&member.conditions), || find(generator(trial)?))
 }
 
-/// Findings of `of_one` for the load generators of a fleet, each with its name; without a fleet those that
-/// `alone` says.
+/// Findings of `find` for the load generators of a fleet, each with its name; without a fleet that of `find_alone`.
 fn each_member(
     trial: &Trial,
-    of_one: impl Fn(&GeneratorMember) -> Option<Message>,
-    alone: impl FnOnce() -> Option<Message>,
+    find: impl Fn(&GeneratorMember) -> Option<Message>,
+    find_alone: impl FnOnce() -> Option<Message>,
 ) -> Option<Message> {
     let members = &trial.summary.conditions.members;
     if members.is_empty() {
-        return alone();
+        return find_alone();
     }
     // A lost one says nothing more.
-    let told = |member: &GeneratorMember| {
-        let value = of_one(member)?;
+    let findings = members.iter().filter(|member| member.lost.is_none()).filter_map(|member| {
+        let value = find(member)?;
         Some(say!(node_value, node = &member.name, value))
-    };
-    parts(members.iter().filter(|member| member.lost.is_none()).filter_map(told))
+    });
+    parts(findings)
 }
 
 /// Findings of `find` for the nodes of a trial, each with its name if there are several.
 fn each_node(trial: &Trial, find: impl Fn(&NodeConditions) -> Option<Message>) -> Option<Message> {
-    let is_one = trial.summary.conditions.nodes.len() == 1;
-    let told = |(name, node): (&str, &NodeConditions)| {
+    let is_single = trial.summary.conditions.nodes.len() == 1;
+    let findings = nodes_of(trial).filter_map(|(name, node)| {
         let value = find(node)?;
-        Some(match is_one {
-            true => value,
-            false => say!(node_value, node = name, value),
-        })
-    };
-    parts(nodes_of(trial).filter_map(told))
+        Some(if is_single { value } else { say!(node_value, node = name, value) })
+    });
+    parts(findings)
 }
 
 #[cfg(test)]
@@ -536,20 +532,19 @@ mod tests {
         let finding =
             |trial: &str, value: &str| Finding::new(SpotKind::Trial.at(trial), value.into());
         let findings = [finding("1", "97%"), finding("2", "96%"), finding("4", "97%")];
-        assert_eq!(lines(&findings), ["trials 1 and 4: 97%", "trial 2: 96%"]);
+        assert_eq!(lines(&findings, 9), ["trials 1 and 4: 97%", "trial 2: 96%"]);
         let labels = ["1", "2", "3", "5", "6", "2/1", "2/2", "2/3"].map(str::to_owned);
         assert_eq!(ranges(&labels), ["1–3", "5", "6", "2/1–2/3"]);
     }
 
     #[test]
     fn no_two_checks_share_an_id_and_each_says_what_to_do() {
-        let all = || RULES.iter().flat_map(|rules| rules.iter());
         let mut ids = check_ids();
         ids.sort_unstable();
         let count = ids.len();
         ids.dedup();
         assert_eq!(ids.len(), count);
-        for rule in all() {
+        for rule in RULES.into_iter().flatten() {
             let CheckTexts { id, rule, meaning, advice } = rule.texts;
             for text in [rule.en, meaning.en, advice.en] {
                 assert!(text.ends_with('.'), "{id}: {text}");

@@ -19,32 +19,32 @@ const LAG_S: f64 = 1.0;
 
 pub(super) const RULES: &[Rule] = &[
     Rule::trial_of_case(Group::F, Level::W, checks::reads_on_primary, reads_on_primary),
-    Rule::trial_of_case(Group::F, Level::W, checks::uneven_nodes, uneven),
+    Rule::trial_of_case(Group::F, Level::W, checks::uneven_nodes, uneven_reads),
     Rule::trial(Group::F, Level::W, checks::strayed_load, |trial| {
-        let known =
-            of_role(trial, "read_only").iter().filter_map(|(_, node)| node.reads).sum::<u64>();
-        let (share, nodes) = strayed(trial, reads_of(trial))
-            .filter(|(share, _)| *share > STRAYED && known >= READS_LEAST)?;
+        let readers = nodes_in_role(trial, "read_only");
+        let reads = readers.iter().filter_map(|(_, node)| node.reads).sum::<u64>();
+        let (share, nodes) = strayed(trial, read_counter(trial))
+            .filter(|(share, _)| *share > STRAYED && reads >= READS_LEAST)?;
         Some(say!(of_all_reads_more_or_less, nodes, share = percent(share)))
     }),
     Rule::trial(Group::E, Level::W, checks::replica_lag, |trial| {
         each_node(trial, |node| {
             let lag_s = node.lag_p95_s.filter(|lag_s| *lag_s > LAG_S)?;
-            let most_s = node.lag_max_s.unwrap_or(lag_s);
+            let max_s = node.lag_max_s.unwrap_or(lag_s);
             Some(say!(
                 s_behind_at_the_95th_percentile,
                 lag = format!("{lag_s:.1}"),
-                most = format!("{most_s:.1}")
+                most = format!("{max_s:.1}")
             ))
         })
     }),
     Rule::trial(Group::F, Level::W, checks::stale_reads, |trial| {
-        let found = trial.summary.conditions.freshness.as_ref()?;
-        stale(found.stale, found.asked, found.stale_max_ms)
+        let freshness = trial.summary.conditions.freshness.as_ref()?;
+        stale_reads(freshness.stale, freshness.asked, freshness.stale_max_ms)
     }),
     Rule::trial(Group::F, Level::I, checks::stale_reads_of_others, |trial| {
-        let found = trial.summary.conditions.freshness.as_ref()?;
-        stale(found.stale_other, found.asked_other, found.stale_max_ms)
+        let freshness = trial.summary.conditions.freshness.as_ref()?;
+        stale_reads(freshness.stale_other, freshness.asked_other, freshness.stale_max_ms)
     }),
     Rule::trial(Group::F, Level::E, checks::node_down, |trial| {
         // A fault is what such a trial is about.
@@ -62,17 +62,17 @@ pub(super) const RULES: &[Rule] = &[
         let apart = say!(commits_of_each_shard_apart, node = name, servers = names);
         let (refused, counts) = (conflicts(trial), trial.summary.counts);
         let share = refused as f64 / counts.started.max(1) as f64;
-        let refused = (refused > 0).then(|| {
+        let refusals = (refused > 0).then(|| {
             say!(refused_by_shards, n = format::whole(refused as f64), share = percent(share))
         });
-        parts([apart].into_iter().chain(refused))
+        parts([apart].into_iter().chain(refusals))
     }),
     // A server that names its copies and waits for none has none that counts.
     Rule::target_of_case(Group::D, Level::E, checks::durability_claimed, |case, target| {
-        claimed(case, target, |node| !node.replicas.is_empty())
+        unmet_claim(case, target, |node| !node.replicas.is_empty())
     }),
     Rule::target_of_case(Group::D, Level::W, checks::copies_unseen, |case, target| {
-        claimed(case, target, |node| node.replicas.is_empty())
+        unmet_claim(case, target, |node| node.replicas.is_empty())
     }),
     Rule::trial(Group::D, Level::E, checks::nodes_differ, |trial| {
         each_replica(trial, |primary, node| {
@@ -85,90 +85,93 @@ pub(super) const RULES: &[Rule] = &[
 
 /// An endpoint that joins shards by postgres_fdw: they commit apart, and are REPEATABLE READ.
 pub(super) fn joined_shards(trial: &Trial) -> Option<(&str, &NodeConditions)> {
-    let endpoint =
-        of_role(trial, "endpoint").into_iter().find(|(_, node)| node.joins_foreign_shards())?;
-    (!of_role(trial, "shard").is_empty()).then_some(endpoint)
+    let endpoint = nodes_in_role(trial, "endpoint")
+        .into_iter()
+        .find(|(_, node)| node.joins_foreign_shards())?;
+    (!nodes_in_role(trial, "shard").is_empty()).then_some(endpoint)
 }
 
 /// Attempts that ended since two of them met on a row.
 pub(super) fn conflicts(trial: &Trial) -> u64 {
-    let own = trial.summary.errors.iter().filter(|error| error.sqlstate == "40001");
-    own.map(|error| error.count).sum()
+    let conflicts = trial.summary.errors.iter().filter(|error| error.sqlstate == "40001");
+    conflicts.map(|error| error.count).sum()
 }
 
-fn of_role<'a>(trial: &'a Trial, role: &str) -> Vec<(&'a str, &'a NodeConditions)> {
+fn nodes_in_role<'a>(trial: &'a Trial, role: &str) -> Vec<(&'a str, &'a NodeConditions)> {
     nodes_of(trial).filter(|(_, node)| node.role.as_deref() == Some(role)).collect()
 }
 
 fn reads_on_primary(case: &Case<'_>, trial: &Trial) -> Option<Message> {
-    let readers = of_role(trial, "read_only");
-    let is_split = matches!(case.target_of(trial)?.route, Route::Endpoint | Route::Split);
+    let readers = nodes_in_role(trial, "read_only");
+    let is_split = matches!(case.target_facts(trial)?.route, Route::Endpoint | Route::Split);
     if !is_split || readers.is_empty() {
         return None;
     }
-    let (all, single) = trial.summary.kinds.iter().fold((0, 0), |(all, single), kind| {
-        let reads = kind.statements.reads;
-        (all + reads, single + if is_autocommit(kind) { reads } else { 0 })
-    });
-    let reads = reads_of(trial);
-    let count = |nodes: &[(&str, &NodeConditions)]| -> Vec<u64> {
+    let (mut total, mut single) = (0, 0);
+    for kind in &trial.summary.kinds {
+        total += kind.statements.reads;
+        single += if is_autocommit(kind) { kind.statements.reads } else { 0 };
+    }
+    let reads = read_counter(trial);
+    let count_reads = |nodes: &[(&str, &NodeConditions)]| -> Vec<u64> {
         nodes.iter().filter_map(|(_, node)| reads(node)).collect()
     };
-    let (reader_counts, primary_counts) = (count(&readers), count(&of_role(trial, "primary")));
-    if reader_counts.len() < readers.len() || primary_counts.is_empty() || all == 0 {
+    let primaries = nodes_in_role(trial, "primary");
+    let (reader_counts, primary_counts) = (count_reads(&readers), count_reads(&primaries));
+    if reader_counts.len() < readers.len() || primary_counts.is_empty() || total == 0 {
         return None;
     }
     let (moved, stayed): (u64, u64) = (reader_counts.iter().sum(), primary_counts.iter().sum());
     let nodes = (reader_counts.len() + primary_counts.len()) as f64;
     let even = reader_counts.len() as f64 / nodes;
     // The servers' counts reach beyond the window; the shares of the load are those of the window.
-    let movable = (moved + stayed) as f64 * single as f64 / all as f64;
+    let movable = (moved + stayed) as f64 * single as f64 / total as f64;
     (movable >= READS_LEAST as f64 && (moved as f64) < READS_MOVED * even * movable)
         .then(|| say!(reads_by_the_primary_by_the, stayed, moved))
 }
 
-fn uneven(case: &Case<'_>, trial: &Trial) -> Option<Message> {
-    let readers = of_role(trial, "read_only");
-    if readers.len() < 2 || case.target_of(trial)?.route == Route::Primary {
+fn uneven_reads(case: &Case<'_>, trial: &Trial) -> Option<Message> {
+    let readers = nodes_in_role(trial, "read_only");
+    if readers.len() < 2 || case.target_facts(trial)?.route == Route::Primary {
         return None;
     }
-    let reads = reads_of(trial);
+    let reads = read_counter(trial);
     let counts = readers.iter().map(|(_, node)| reads(node)).collect::<Option<Vec<u64>>>()?;
     let (sum, count) = (counts.iter().sum::<u64>(), counts.len() as f64);
-    let (least, most) = (*counts.iter().min()?, *counts.iter().max()?);
-    let primaries = of_role(trial, "primary");
+    let (min, max) = (*counts.iter().min()?, *counts.iter().max()?);
+    let primaries = nodes_in_role(trial, "primary");
     let primary_counts = primaries.iter().filter_map(|(_, node)| reads(node));
-    let all = sum + primary_counts.sum::<u64>();
-    let is_shared = sum >= READS_LEAST && sum as f64 >= READS_SHARED * all as f64;
-    let is_found = is_shared && (most - least) as f64 > UNEVEN * sum as f64 / count;
+    let total = sum + primary_counts.sum::<u64>();
+    let is_shared = sum >= READS_LEAST && sum as f64 >= READS_SHARED * total as f64;
+    let is_found = is_shared && (max - min) as f64 > UNEVEN * sum as f64 / count;
     is_found.then(|| {
-        let described = readers
+        let nodes = readers
             .iter()
             .zip(&counts)
             .map(|((name, _), reads)| say!(node_value, node = *name, value = *reads));
-        say!(reads_nodes, nodes = Message::list(&described.collect::<Vec<_>>()))
+        say!(reads_nodes, nodes = Message::list(&nodes.collect::<Vec<_>>()))
     })
 }
 
-fn stale(stale: u64, asked: u64, longest_ms: Option<f64>) -> Option<Message> {
+fn stale_reads(stale: u64, asked: u64, longest_ms: Option<f64>) -> Option<Message> {
     let longest = format::whole(longest_ms.unwrap_or_default().ceil());
     (stale > 0).then(|| say!(of_reads_did_not_show_the, stale, asked, longest))
 }
 
-/// A stated copy that no commit waited for, on nodes that are `such`, of targets that have written.
-fn claimed(
+/// A stated copy that no commit waited for, on a node that `is_included`, of targets that have written.
+fn unmet_claim(
     case: &Case<'_>,
     target: &PaperTarget,
-    is_such: fn(&NodeConditions) -> bool,
+    is_included: fn(&NodeConditions) -> bool,
 ) -> Option<Message> {
-    let claim = claim(case, target)?;
+    let claim = copy_claim(case, target)?;
     let has_written =
         |trial: &&Trial| trial.target == target.label && trial.summary.statements.writes > 0;
-    let own = case.evidence.trials.iter().filter(has_written);
+    let trials = case.evidence.trials.iter().filter(has_written);
     // What fell back meanwhile has its own rule.
-    let words = own
+    let words = trials
         .flat_map(nodes_of)
-        .filter(|(_, node)| is_such(node))
+        .filter(|(_, node)| is_included(node))
         .filter_map(|(_, node)| node.acknowledged_by.as_ref())
         .find(|wait| !wait.has_copy())?
         .words();
@@ -176,7 +179,7 @@ fn claimed(
 }
 
 /// The suite's claim about the durability of a target, if it claims another copy.
-fn claim<'a>(case: &Case<'a>, target: &PaperTarget) -> Option<&'a String> {
+fn copy_claim<'a>(case: &Case<'a>, target: &PaperTarget) -> Option<&'a String> {
     let facts = case.facts(target)?;
     let claim = facts.durability.as_ref().or_else(|| facts.stated.get("durability"))?;
     // What storage does below a server, the server can't tell.
@@ -189,8 +192,8 @@ fn each_replica(
     trial: &Trial,
     find: fn(&NodeConditions, &NodeConditions) -> Option<Message>,
 ) -> Option<Message> {
-    let (_, primary) = *of_role(trial, "primary").first()?;
-    let readers = of_role(trial, "read_only");
+    let (_, primary) = *nodes_in_role(trial, "primary").first()?;
+    let readers = nodes_in_role(trial, "read_only");
     let findings = readers.iter().filter_map(|(name, node)| {
         Some(say!(node_value, node = *name, value = find(primary, node)?))
     });

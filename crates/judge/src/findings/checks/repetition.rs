@@ -3,7 +3,7 @@
 use super::*;
 
 /// The variation of fewer trials says little.
-const LEAST_REPEATS: usize = 3;
+const MIN_REPEATS: usize = 3;
 /// Checks that find what makes the trials of a steady system vary: at the load generator, or by the work of others.
 const DISTURBANCES: [&str; 11] = [
     "foreign-load",
@@ -23,53 +23,57 @@ const DISTURBANCES: [&str; 11] = [
 const STRAINS: [&str; 2] = ["hiccups", "shared-cpu"];
 
 pub(super) const RULES: &[Rule] = &[
-    Rule::comparison(Group::C, Level::E, checks::aa_differs, |of| {
-        of.is_aa.then(|| metrics(of, |row| row.call.is_difference()))?
+    Rule::comparison(Group::C, Level::E, checks::aa_differs, |comparison| {
+        comparison.is_aa.then(|| metrics(comparison, |row| row.call.is_difference()))?
     }),
     Rule::comparison(Group::C, Level::W, checks::few_pairs, few_pairs),
     Rule::comparison(Group::C, Level::W, checks::pairs_missing, pairs_missing),
-    Rule::comparison(Group::C, Level::E, checks::block_order, |of| {
-        let is_in_blocks = of.order == PairOrder::Blocks && of.pairs.len() > 1;
+    Rule::comparison(Group::C, Level::E, checks::block_order, |comparison| {
+        let is_in_blocks = comparison.order == PairOrder::Blocks && comparison.pairs.len() > 1;
         is_in_blocks.then(|| say!(one_after_the_other))
     }),
     Rule::comparison(Group::C, Level::W, checks::noise_floor, noise_floor),
-    Rule::case(Group::C, Level::W, checks::variation, variations),
+    Rule::case(Group::C, Level::W, checks::variation, find_variations),
     Rule::case(Group::C, Level::W, checks::peak_not_rerun, peak_not_rerun),
     Rule::comparison(Group::C, Level::I, checks::half_width, half_width),
     Rule::comparison(Group::C, Level::I, checks::many_metrics, lost_to_holm),
     Rule::experiment(Group::C, Level::I, checks::few_repeats, |experiment| {
         // Steps of a search are not repeated; what it found is.
-        let judged = experiment.points.iter().filter(|point| point.purpose != Purpose::Search);
-        let fewest = judged.map(|point| point.repeats).min()?;
+        let points = experiment.points.iter().filter(|point| point.purpose != Purpose::Search);
+        let fewest = points.map(|point| point.repeats).min()?;
         (fewest < LEAST_PAIRS).then(|| say!(trials_per_point, n = fewest))
     }),
     Rule::case(Group::C, Level::W, checks::trials_depend, |case| {
         each_session(case, |session| {
             let mark = history::lag1(&session.figures(), session.seed())?;
             let size = Message::verbatim(format!("{:.2}", mark.size));
-            session.told(mark, |n, p| say!(successive_trials_correlate, r = size, n, p))
+            session.describe_mark(mark, |n, p| say!(successive_trials_correlate, r = size, n, p))
         })
     }),
     Rule::case(Group::C, Level::W, checks::session_drifts, |case| {
         each_session(case, |session| {
-            let mark = changed(history::drift(&session.figures(), session.seed()))?;
+            let mark = relevant_mark(history::drift(&session.figures(), session.seed()))?;
             let change = signed_percent(mark.size);
-            session.told(mark, |n, p| say!(first_to_last_trial, change, n, p))
+            session.describe_mark(mark, |n, p| say!(first_to_last_trial, change, n, p))
         })
     }),
     Rule::case(Group::C, Level::W, checks::second_of_pair, |case| {
         each_session(case, |session| {
             let pairs = session.pairs(case.verdicts);
-            let mark = changed(history::second_of_pair(&pairs, session.seed()))?;
+            let mark = relevant_mark(history::second_of_pair(&pairs, session.seed()))?;
             let change = signed_percent(mark.size);
-            session.told(mark, |n, p| say!(second_beside_first, change, n, p))
+            session.describe_mark(mark, |n, p| say!(second_beside_first, change, n, p))
         })
     }),
     Rule::case(Group::C, Level::E, checks::uneven_foreign_load, |case| {
-        each_comparison(case, |of| Some((uneven_load(case.evidence, of)?, VetoReach::AnyFar)))
+        each_comparison(case, |comparison| {
+            Some((uneven_load(case.evidence, comparison)?, VetoReach::AnyFar))
+        })
     }),
     Rule::case(Group::C, Level::E, checks::uneven_background, |case| {
-        each_comparison(case, |of| Some((uneven_background(case.evidence, of)?, VetoReach::AnyFar)))
+        each_comparison(case, |comparison| {
+            Some((uneven_background(case.evidence, comparison)?, VetoReach::AnyFar))
+        })
     }),
     Rule::case(Group::C, Level::E, checks::uneven_foreign_cpu, |case| uneven_cpu(case, true)),
     Rule::case(Group::C, Level::W, checks::uneven_foreign_cpu_secondary, |case| {
@@ -78,41 +82,46 @@ pub(super) const RULES: &[Rule] = &[
 ];
 
 /// The metrics of a comparison that `is_found`, in words.
-fn metrics(of: &PairedComparison, is_found: impl Fn(&VerdictRow) -> bool) -> Option<Message> {
-    list(of.rows.iter().filter(|row| is_found(row)).map(|row| row.name.clone()))
+fn metrics(
+    comparison: &PairedComparison,
+    is_found: impl Fn(&VerdictRow) -> bool,
+) -> Option<Message> {
+    list(comparison.rows.iter().filter(|row| is_found(row)).map(|row| row.name.clone()))
 }
 
-fn few_pairs(of: &PairedComparison) -> Option<Message> {
-    let least = (of.stop.pairs_least as usize).max(of.least_pairs());
-    let pairs = of.pairs_made();
-    (pairs < least).then(|| say!(pairs_of_least_pairs, pairs, least))
+fn few_pairs(comparison: &PairedComparison) -> Option<Message> {
+    let min_pairs = (comparison.stop.pairs_least as usize).max(comparison.least_pairs());
+    let pairs = comparison.pairs_made();
+    (pairs < min_pairs).then(|| say!(pairs_of_least_pairs, pairs, least = min_pairs))
 }
 
-fn pairs_missing(of: &PairedComparison) -> Option<Message> {
-    let lost = (of.pairs_lost > 0).then(|| say!(pairs_without_a_trial, n = of.pairs_lost));
-    let all = of.pairs_made();
-    let unknown = of.rows.iter().filter(|row| row.pairs < all);
-    let unknown = unknown
-        .map(|row| say!(pairs_without_a_figure, metric = &row.name, n = all - row.pairs, all));
-    parts(lost.into_iter().chain(unknown))
+fn pairs_missing(comparison: &PairedComparison) -> Option<Message> {
+    let n = comparison.pairs_lost;
+    let lost_pairs = (n > 0).then(|| say!(pairs_without_a_trial, n));
+    let pairs = comparison.pairs_made();
+    let incomplete_rows = comparison.rows.iter().filter(|row| row.pairs < pairs);
+    let unknown_pairs = incomplete_rows.map(|row| {
+        say!(pairs_without_a_figure, metric = &row.name, n = pairs - row.pairs, all = pairs)
+    });
+    parts(lost_pairs.into_iter().chain(unknown_pairs))
 }
 
-fn half_width(of: &PairedComparison) -> Option<Message> {
-    let (row, wanted) = (of.rows.first()?, of.stop.half_width?);
-    let reached = row.half_width.filter(|reached| *reached > wanted)?;
-    let (reached, wanted) = (percent(reached), percent(wanted));
+fn half_width(comparison: &PairedComparison) -> Option<Message> {
+    let (row, goal) = (comparison.rows.first()?, comparison.stop.half_width?);
+    let half_width = row.half_width.filter(|half_width| *half_width > goal)?;
+    let (reached, wanted) = (percent(half_width), percent(goal));
     Some(match row.pairs_needed {
         Some(pairs) => say!(instead_of_pairs_would_do, reached, wanted, pairs),
         None => say!(reached_instead_of_wanted, reached, wanted),
     })
 }
 
-fn noise_floor(of: &PairedComparison) -> Option<Message> {
+fn noise_floor(comparison: &PairedComparison) -> Option<Message> {
     let is_noise = |row: &&VerdictRow| {
         let is_below = |share: f64| is_below_noise(row.ratio, share);
-        !of.is_aa && row.call.is_difference() && row.noise_floor.is_some_and(is_below)
+        !comparison.is_aa && row.call.is_difference() && row.noise_floor.is_some_and(is_below)
     };
-    let told = of.rows.iter().filter(is_noise).map(|row| {
+    let ratios = comparison.rows.iter().filter(is_noise).map(|row| {
         say!(
             ratio_the_same_system_differs_by,
             metric = &row.name,
@@ -120,31 +129,31 @@ fn noise_floor(of: &PairedComparison) -> Option<Message> {
             floor = percent(row.noise_floor.unwrap_or_default())
         )
     });
-    parts(told)
+    parts(ratios)
 }
 
 /// Differences that each would be one alone, and are none among all that is judged.
-fn lost_to_holm(of: &PairedComparison) -> Option<Message> {
-    metrics(of, |row| row.p <= ALPHA && row.p_adjusted.is_some_and(|p| p > ALPHA))
+fn lost_to_holm(comparison: &PairedComparison) -> Option<Message> {
+    metrics(comparison, |row| row.p <= ALPHA && row.p_adjusted.is_some_and(|p| p > ALPHA))
 }
 
 /// A check that has found what may make trials vary, and the trials that it concerns.
 type Disturbance = (&'static str, Vec<String>);
 
-fn variations(case: &Case<'_>) -> Vec<Finding> {
-    let of_rule = |id: &&str| -> Option<Disturbance> {
+fn find_variations(case: &Case<'_>) -> Vec<Finding> {
+    let find_disturbance = |id: &&str| -> Option<Disturbance> {
         let rule = super::RULES.into_iter().flatten().find(|rule| rule.texts.id == *id)?;
-        let found = super::findings(rule, case);
-        let trials = found.iter().flat_map(|finding| trials_at(case.verdicts, &finding.place));
+        let findings = super::findings(rule, case);
+        let trials = findings.iter().flat_map(|finding| trials_at(case.verdicts, &finding.place));
         Some((rule.texts.id, trials.collect()))
     };
     let disturbances: Vec<Disturbance> =
-        DISTURBANCES.iter().chain(&STRAINS).filter_map(of_rule).collect();
+        DISTURBANCES.iter().chain(&STRAINS).filter_map(find_disturbance).collect();
     let mut findings = Vec::new();
-    for experiment in case.measured().filter(|experiment| !experiment.is_pass()) {
+    for experiment in case.measured_experiments().filter(|experiment| !experiment.is_pass()) {
         for point in &experiment.points {
-            let trials = case.evidence.trials_of(point);
-            findings.extend(variation_of(&disturbances, point, &trials));
+            let trials = case.evidence.point_trials(point);
+            findings.extend(point_variation(&disturbances, point, &trials));
         }
     }
     findings
@@ -155,8 +164,9 @@ fn trials_at(verdicts: &Verdicts, place: &Spot) -> Vec<String> {
     match place.kind {
         SpotKind::Trial => place.names.clone(),
         SpotKind::Comparison => {
-            let own = verdicts.comparisons.iter().filter(|of| of.has(place));
-            own.flat_map(|of| of.pairs.iter().flatten().cloned()).collect()
+            let comparisons =
+                verdicts.comparisons.iter().filter(|comparison| comparison.has(place));
+            comparisons.flat_map(|comparison| comparison.pairs.iter().flatten().cloned()).collect()
         }
         SpotKind::Target | SpotKind::Experiment | SpotKind::Run => Vec::new(),
     }
@@ -166,23 +176,27 @@ impl Judgment {
     /// The checks that have found disturbances which no one has accepted, and the number of trials concerned.
     pub fn disturbances(&self) -> (Vec<Message>, usize) {
         let is_open = |check: &&Check| DISTURBANCES.contains(&check.id) && check.is_open();
-        let found = || self.checks.iter().filter(is_open);
-        let places = found().flat_map(|check| &check.findings).map(|finding| &finding.place);
+        let open_checks = || self.checks.iter().filter(is_open);
+        let places = open_checks().flat_map(|check| &check.findings).map(|finding| &finding.place);
         let trials: BTreeSet<String> =
             places.flat_map(|place| trials_at(&self.verdicts, place)).collect();
-        (found().map(|check| Message::verbatim(check.id)).collect(), trials.len())
+        (open_checks().map(|check| Message::verbatim(check.id)).collect(), trials.len())
     }
 }
 
 /// The system is to blame only where nothing else is known to be.
-fn variation_of(disturbances: &[Disturbance], point: &Point, trials: &[&Trial]) -> Option<Finding> {
+fn point_variation(
+    disturbances: &[Disturbance],
+    point: &Point,
+    trials: &[&Trial],
+) -> Option<Finding> {
     let throughputs: Vec<f64> = trials.iter().map(|trial| trial.summary.tps).collect();
     let share = variation(&throughputs)
-        .filter(|share| trials.len() >= LEAST_REPEATS && *share > MOST_VARIATION)?;
-    let is_own = |label: &String| trials.iter().any(|trial| trial.label == *label);
-    let found = disturbances.iter().filter(|(_, labels)| labels.iter().any(is_own));
+        .filter(|share| trials.len() >= MIN_REPEATS && *share > MOST_VARIATION)?;
+    let is_disturbed = |label: &String| trials.iter().any(|trial| trial.label == *label);
+    let disturbances = disturbances.iter().filter(|(_, labels)| labels.iter().any(is_disturbed));
     let (target, share) = (&point.target, percent(share));
-    let value = match list(found.map(|(id, _)| Message::verbatim(*id))) {
+    let value = match list(disturbances.map(|(id, _)| Message::verbatim(*id))) {
         Some(ids) => say!(varies_where_disturbed, target, share, ids),
         None => say!(varies_by_itself, target, share),
     };
@@ -193,11 +207,13 @@ fn variation_of(disturbances: &[Disturbance], point: &Point, trials: &[&Trial]) 
 /// Sweeps and searches whose best point no trial has measured again.
 fn peak_not_rerun(case: &Case<'_>) -> Vec<Finding> {
     let mut findings = Vec::new();
-    for experiment in case.measured().filter(|experiment| !experiment.is_pass()) {
+    for experiment in case.measured_experiments().filter(|experiment| !experiment.is_pass()) {
         let trials = case.trials(experiment);
         let targets = case.evidence.targets.iter().filter(|target| {
-            let own = || trials.iter().filter(|trial| trial.target == target.label);
-            let has = |purpose: Purpose| own().any(|trial| trial.summary.purpose == purpose);
+            let has = |purpose: Purpose| {
+                let mut trials = trials.iter().filter(|trial| trial.target == target.label);
+                trials.any(|trial| trial.summary.purpose == purpose)
+            };
             (has(Purpose::Search) || is_sweep(experiment, &target.label)) && !has(Purpose::Confirm)
         });
         let place = SpotKind::Experiment.at(&experiment.name);
@@ -213,12 +229,12 @@ fn is_sweep(experiment: &Experiment, target: &str) -> bool {
 }
 
 /// A smaller change of throughput is less than what comparisons look for.
-const LEAST_CHANGE: f64 = 0.01;
+const MIN_CHANGE: f64 = 0.01;
 /// Number of marks that may be found in a session.
 const MARKS: f64 = 3.0;
 
-fn changed(mark: Option<HistoryMark>) -> Option<HistoryMark> {
-    mark.filter(|mark| mark.size.abs() >= LEAST_CHANGE)
+fn relevant_mark(mark: Option<HistoryMark>) -> Option<HistoryMark> {
+    mark.filter(|mark| mark.size.abs() >= MIN_CHANGE)
 }
 
 fn signed_percent(share: f64) -> Message {
@@ -236,18 +252,18 @@ struct Session<'a> {
 fn each_session(case: &Case<'_>, find: impl Fn(&Session<'_>) -> Option<Message>) -> Vec<Finding> {
     let mut findings = Vec::new();
     for run in &case.evidence.runs {
-        let of_run = |experiment| {
+        let find_session = |experiment| {
             let mut trials = case.trials(experiment);
             trials.retain(|trial| trial.run == run.number && is_placed(trial));
             trials.sort_by_key(|trial| trial.summary.trial);
             (trials.len() >= history::LEAST_PLACED).then_some((experiment, trials))
         };
-        let sessions: Vec<_> = case.measured().filter_map(of_run).collect();
+        let sessions: Vec<_> = case.measured_experiments().filter_map(find_session).collect();
         let alpha = FAMILY_ALPHA / (MARKS * sessions.len() as f64);
         for (experiment, trials) in sessions {
             let place = SpotKind::Experiment.at(&experiment.name);
-            let found = find(&Session { experiment, trials, alpha });
-            findings.extend(found.map(|value| Finding::new(place, value)));
+            let value = find(&Session { experiment, trials, alpha });
+            findings.extend(value.map(|value| Finding::new(place, value)));
         }
     }
     findings
@@ -255,11 +271,11 @@ fn each_session(case: &Case<'_>, find: impl Fn(&Session<'_>) -> Option<Message>)
 
 fn is_placed(trial: &Trial) -> bool {
     let is_usual = trial.summary.purpose == Purpose::Measure && trial.summary.fault.is_none();
-    trial.status == "complete" && is_usual && log_of(trial).is_some()
+    trial.status == "complete" && is_usual && deciding_log(trial).is_some()
 }
 
 /// Logarithm of the figure that decides comparisons.
-fn log_of(trial: &Trial) -> Option<f64> {
+fn deciding_log(trial: &Trial) -> Option<f64> {
     let first = *judged_metrics(&trial.summary).first()?;
     trial.summary.figure(first).map(f64::ln).filter(|log| log.is_finite())
 }
@@ -269,36 +285,38 @@ impl Session<'_> {
         self.trials.first().map_or(0, |trial| trial.summary.seed)
     }
 
-    fn told(
+    fn describe_mark(
         &self,
         mark: HistoryMark,
-        say: impl FnOnce(usize, Message) -> Message,
+        describe: impl FnOnce(usize, Message) -> Message,
     ) -> Option<Message> {
         let p = Message::verbatim(format!("{:.4}", mark.p));
-        (mark.p <= self.alpha).then(|| say(mark.figures, p))
+        (mark.p <= self.alpha).then(|| describe(mark.figures, p))
     }
 
     fn figures(&self) -> Vec<PlacedFigure> {
         let mut keys = Vec::new();
-        let placed = self.trials.iter().filter_map(|trial| {
+        let figures = self.trials.iter().filter_map(|trial| {
             let key = (trial.target.clone(), trial.load_level());
             let group = keys.iter().position(|known| *known == key).unwrap_or_else(|| {
                 keys.push(key);
                 keys.len() - 1
             });
-            Some(PlacedFigure { group, log: log_of(trial)? })
+            Some(PlacedFigure { group, log: deciding_log(trial)? })
         });
-        placed.collect()
+        figures.collect()
     }
 
     /// Ratios of its pairs, and whether the candidate came second.
     fn pairs(&self, verdicts: &Verdicts) -> Vec<(PlacedFigure, bool)> {
-        let of = |label: &String| self.trials.iter().find(|trial| trial.label == *label);
-        let own = verdicts.comparisons.iter().filter(|of| of.experiment == self.experiment.name);
-        let pairs = own.enumerate().flat_map(|(group, comparison)| {
+        let find_trial = |label: &String| self.trials.iter().find(|trial| trial.label == *label);
+        let comparisons = verdicts.comparisons.iter();
+        let comparisons =
+            comparisons.filter(|comparison| comparison.experiment == self.experiment.name);
+        let pairs = comparisons.enumerate().flat_map(|(group, comparison)| {
             comparison.pairs.iter().filter_map(move |[baseline, candidate]| {
-                let (baseline, candidate) = (of(baseline)?, of(candidate)?);
-                let log = log_of(candidate)? - log_of(baseline)?;
+                let (baseline, candidate) = (find_trial(baseline)?, find_trial(candidate)?);
+                let log = deciding_log(candidate)? - deciding_log(baseline)?;
                 let is_second = candidate.summary.trial > baseline.summary.trial;
                 Some((PlacedFigure { group, log }, is_second))
             })
@@ -311,48 +329,51 @@ impl Session<'_> {
 /// run.
 const CPU_COUNTS: f64 = 2.0;
 /// Largest reach in words: what is left of the CPUs is not known well enough for larger ones.
-const MOST_TOLD_TIMES: f64 = 10.0;
+const MAX_TIMES: f64 = 10.0;
 
 /// Findings of `find` for each comparison, and their reach.
 pub(super) fn each_comparison(
     case: &Case<'_>,
     find: impl Fn(&PairedComparison) -> Option<(Message, VetoReach)>,
 ) -> Vec<Finding> {
-    let finding = |of: &PairedComparison| {
-        let (value, reach) = find(of)?;
-        Some(Finding { reach, ..Finding::new(SpotKind::Comparison.at(&of.name), value) })
-    };
-    case.verdicts.comparisons.iter().filter_map(finding).collect()
+    let findings = case.verdicts.comparisons.iter().filter_map(|comparison| {
+        let (value, reach) = find(comparison)?;
+        let place = SpotKind::Comparison.at(&comparison.name);
+        Some(Finding { reach, ..Finding::new(place, value) })
+    });
+    findings.collect()
 }
 
 /// No one knows what a transaction of others costs, so that it may explain anything.
-fn uneven_load(evidence: &Evidence, of: &PairedComparison) -> Option<Message> {
-    let sides = |share: fn(&Trial) -> Option<f64>| {
-        let both = evidence.pairs(of).filter_map(|(a, b)| Some([share(a)?, share(b)?]));
-        let both: Vec<[f64; 2]> = both.collect();
-        let told = |side: usize| {
-            let shares: Vec<f64> = both.iter().map(|pair| pair[side]).collect();
-            percent(mean(&shares).unwrap_or_default())
-        };
+fn uneven_load(evidence: &Evidence, comparison: &PairedComparison) -> Option<Message> {
+    let uneven_shares = |share: fn(&Trial) -> Option<f64>| {
+        let shares = evidence.pairs(comparison).filter_map(|(a, b)| Some([share(a)?, share(b)?]));
+        let shares: Vec<[f64; 2]> = shares.collect();
         // Now and then a server does its own work there.
-        is_uneven(&both, both.len().div_ceil(5).max(2)).then(|| [told(0), told(1)])
+        let min_pairs = shares.len().div_ceil(5).max(2);
+        is_uneven(&shares, min_pairs).then(|| {
+            [0, 1].map(|side| {
+                let shares: Vec<f64> = shares.iter().map(|pair| pair[side]).collect();
+                percent(mean(&shares).unwrap_or_default())
+            })
+        })
     };
-    let (a, b) = (&of.baseline, &of.candidate);
-    let here = sides(arithmetic::share_here)
+    let (a, b) = (&comparison.baseline, &comparison.candidate);
+    let in_database = uneven_shares(arithmetic::share_in_database)
         .map(|[of_a, of_b]| say!(others_committed_on_sides, a, of_a, b, of_b));
-    let elsewhere = sides(arithmetic::share_elsewhere)
+    let elsewhere = uneven_shares(arithmetic::share_elsewhere)
         .map(|[of_a, of_b]| say!(others_elsewhere_on_sides, a, of_a, b, of_b));
-    parts(here.into_iter().chain(elsewhere))
+    parts(in_database.into_iter().chain(elsewhere))
 }
 
 /// Found where others executed transactions on the server of one side only, in the fewest pairs that count, or where
 /// their share differs between the sides (95% t interval over the pairs).
-fn is_uneven(pairs: &[[f64; 2]], least: usize) -> bool {
-    let found = [0, 1].map(|side| pairs.iter().filter(|pair| pair[side] > 0.0).count());
+fn is_uneven(pairs: &[[f64; 2]], min_pairs: usize) -> bool {
+    let counts = [0, 1].map(|side| pairs.iter().filter(|pair| pair[side] > 0.0).count());
     let differences: Vec<f64> = pairs.iter().map(|[a, b]| b - a).collect();
-    match found {
-        [0, one] | [one, 0] => one >= least,
-        _ => mean_interval(&differences).is_some_and(|both| !both.contains(0.0)),
+    match counts {
+        [0, count] | [count, 0] => count >= min_pairs,
+        _ => mean_interval(&differences).is_some_and(|interval| !interval.contains(0.0)),
     }
 }
 
@@ -364,27 +385,26 @@ fn maintenance(trial: &Trial) -> Option<&String> {
 }
 
 /// Found where a fifth of the pairs, and two at least, had it on one side alone, three times as many as on the other.
-fn uneven_background(evidence: &Evidence, of: &PairedComparison) -> Option<Message> {
-    let pairs: Vec<[&Trial; 2]> = evidence.pairs(of).map(|(a, b)| [a, b]).collect();
-    let alone = |side: usize| {
-        let is_alone = |pair: &&[&Trial; 2]| {
+fn uneven_background(evidence: &Evidence, comparison: &PairedComparison) -> Option<Message> {
+    let pairs: Vec<[&Trial; 2]> = evidence.pairs(comparison).map(|(a, b)| [a, b]).collect();
+    let [in_a, in_b] = [0, 1].map(|side| {
+        let is_one_sided = |pair: &&[&Trial; 2]| {
             maintenance(pair[side]).is_some() && maintenance(pair[1 - side]).is_none()
         };
-        pairs.iter().filter(is_alone).count()
-    };
-    let both = [alone(0), alone(1)];
-    let (more, fewer) = (both[0].max(both[1]), both[0].min(both[1]));
-    let what = pairs.iter().flatten().find_map(|trial| maintenance(trial))?;
+        pairs.iter().filter(is_one_sided).count()
+    });
+    let (more, fewer) = (in_a.max(in_b), in_a.min(in_b));
+    let work = pairs.iter().flatten().find_map(|trial| maintenance(trial))?;
     let is_uneven = more >= 2 && more * 5 >= pairs.len() && more >= 3 * fewer;
     is_uneven.then(|| {
         say!(
             maintenance_on_sides,
-            a = &of.baseline,
-            of_a = both[0].to_string(),
-            b = &of.candidate,
-            of_b = both[1].to_string(),
+            a = &comparison.baseline,
+            of_a = in_a.to_string(),
+            b = &comparison.candidate,
+            of_b = in_b.to_string(),
             n = pairs.len() as u64,
-            what
+            what = work
         )
     })
 }
@@ -392,19 +412,20 @@ fn uneven_background(evidence: &Evidence, of: &PairedComparison) -> Option<Messa
 /// Comparisons whose verdict by the metric that decides falls by the CPU that other programs took from one side; or
 /// those of which only other verdicts do.
 fn uneven_cpu(case: &Case<'_>, is_deciding: bool) -> Vec<Finding> {
-    each_comparison(case, |of| {
-        let uneven = UnevenCpu::of(&cpu_of_pairs(case.evidence, of))?;
+    each_comparison(case, |comparison| {
+        let uneven = UnevenCpu::from_pairs(&foreign_cpu(case.evidence, comparison))?;
         let reach = VetoReach::HeldUp(uneven.log_reach);
-        let explains = |is_deciding| veto::explains_any(reach, of, case.verdicts, is_deciding);
+        let explains =
+            |is_deciding| veto::explains_any(reach, comparison, case.verdicts, is_deciding);
         let is_found = explains(is_deciding) && (is_deciding || !explains(true));
-        is_found.then(|| (uneven.told(of), reach))
+        is_found.then(|| (uneven.describe(comparison), reach))
     })
 }
 
 /// The share of the CPUs that other programs took in both trials of each pair in which that is known.
-fn cpu_of_pairs(evidence: &Evidence, of: &PairedComparison) -> Vec<[f64; 2]> {
+fn foreign_cpu(evidence: &Evidence, comparison: &PairedComparison) -> Vec<[f64; 2]> {
     let share = |trial: &Trial| trial.summary.conditions.generator.foreign_cpu_share;
-    evidence.pairs(of).filter_map(|(a, b)| Some([share(a)?, share(b)?])).collect()
+    evidence.pairs(comparison).filter_map(|(a, b)| Some([share(a)?, share(b)?])).collect()
 }
 
 /// Other programs took the CPUs from one side more than from the other.
@@ -422,45 +443,48 @@ impl UnevenCpu {
     /// Found where the interval excludes zero: what comes to both sides by chance is in the interval of the ratio
     /// already. Programs that take a share of the CPUs leave the rest: the side with more of them, at the end of the
     /// interval that is farthest from zero, has had so much less, and that counts twice.
-    fn of(pairs: &[[f64; 2]]) -> Option<UnevenCpu> {
+    fn from_pairs(pairs: &[[f64; 2]]) -> Option<UnevenCpu> {
         let differences: Vec<f64> = pairs.iter().map(|[a, b]| b - a).collect();
-        let both = mean_interval(&differences).filter(|both| !both.contains(0.0))?;
+        let interval = mean_interval(&differences).filter(|interval| !interval.contains(0.0))?;
         let side = |side: usize| mean(&pairs.iter().map(|pair| pair[side]).collect::<Vec<_>>());
         let shares = [side(0)?, side(1)?];
-        let left = 1.0 - shares[0].min(shares[1]);
-        let most = both.low.abs().max(both.high.abs()).min(left);
-        let log_reach = (CPU_COUNTS * (left / (left - most)).ln()).copysign(both.low);
-        (log_reach.abs() > LEAST_CHANGE).then_some(UnevenCpu {
+        let left_share = 1.0 - shares[0].min(shares[1]);
+        let largest = interval.low.abs().max(interval.high.abs()).min(left_share);
+        let log_reach =
+            (CPU_COUNTS * (left_share / (left_share - largest)).ln()).copysign(interval.low);
+        (log_reach.abs() > MIN_CHANGE).then_some(UnevenCpu {
             shares,
-            difference: both,
+            difference: interval,
             log_reach,
         })
     }
 
-    fn told(&self, of: &PairedComparison) -> Message {
+    fn describe(&self, comparison: &PairedComparison) -> Message {
         let (low, high) = (self.difference.low.abs(), self.difference.high.abs());
         let [low, high] =
             [low.min(high), low.max(high)].map(|share| format!("{:.0}", 100.0 * share));
-        let (freer, busier) = match self.log_reach > 0.0 {
-            true => (&of.baseline, &of.candidate),
-            false => (&of.candidate, &of.baseline),
+        let (freer, busier) = if self.log_reach > 0.0 {
+            (&comparison.baseline, &comparison.candidate)
+        } else {
+            (&comparison.candidate, &comparison.baseline)
         };
-        let left = 1.0 - self.shares[0].min(self.shares[1]);
+        let left_share = 1.0 - self.shares[0].min(self.shares[1]);
         let times = self.log_reach.abs().exp();
         say!(
             other_programs_took_cpus,
-            a = &of.baseline,
+            a = &comparison.baseline,
             of_a = percent(self.shares[0]),
-            b = &of.candidate,
+            b = &comparison.candidate,
             of_b = percent(self.shares[1]),
             points = if low == high { low.into() } else { say!(low_to_high, low, high) },
-            left = percent(left),
-            least = percent(left / times.powf(1.0 / CPU_COUNTS)),
+            left = percent(left_share),
+            least = percent(left_share / times.powf(1.0 / CPU_COUNTS)),
             freer,
             busier,
-            times = match times <= MOST_TOLD_TIMES {
-                true => Message::verbatim(format!("{times:.2}")),
-                false => say!(more_than, times = format::plain(MOST_TOLD_TIMES)),
+            times = if times <= MAX_TIMES {
+                Message::verbatim(format!("{times:.2}"))
+            } else {
+                say!(more_than, times = format::plain(MAX_TIMES))
             }
         )
     }
@@ -474,10 +498,10 @@ mod tests {
     use dyno_facts::Metric;
 
     /// CPU taken by neighbors that come and go, new for each pair and each trial.
-    fn neighbors(rng: &mut Rng, pairs: usize, most: f64) -> Vec<[f64; 2]> {
-        let mut level = most / 2.0;
+    fn neighbors(rng: &mut Rng, pairs: usize, max_share: f64) -> Vec<[f64; 2]> {
+        let mut level = max_share / 2.0;
         let mut next = || {
-            level = 0.5 * level + 0.5 * (most * rng.unit());
+            level = 0.5 * level + 0.5 * (max_share * rng.unit());
             (level + 0.1 * rng.unit()).min(0.9)
         };
         (0..pairs).map(|_| [next(), next()]).collect()
@@ -487,7 +511,8 @@ mod tests {
     fn neighbors_of_both_sides_take_no_verdict_away() {
         let mut rng = Rng::new(17, "neighbors", 0);
         for pairs in [6, 10, 30] {
-            let is_found = |_: &usize| UnevenCpu::of(&neighbors(&mut rng, pairs, 0.6)).is_some();
+            let is_found =
+                |_: &usize| UnevenCpu::from_pairs(&neighbors(&mut rng, pairs, 0.6)).is_some();
             let count = (0..1000).filter(is_found).count();
             assert!(count <= 65, "{pairs} pairs: {count} of 1000");
         }
@@ -497,24 +522,25 @@ mod tests {
     fn a_neighbor_of_one_side_explains_what_it_may_have_taken() {
         let mut rng = Rng::new(18, "neighbors", 0);
         // As a sceptic did it, in half of the pairs; alongside wild neighbors, and on a machine that is quiet else.
-        for (most, least) in [(0.6, 850), (0.1, 1000)] {
+        for (max_share, min_count) in [(0.6, 850), (0.1, 1000)] {
             let is_found = |_: &usize| {
-                let mut pairs = neighbors(&mut rng, 10, most);
+                let mut pairs = neighbors(&mut rng, 10, max_share);
                 pairs.iter_mut().take(5).for_each(|pair| pair[1] = (pair[1] + 0.5).min(0.95));
-                UnevenCpu::of(&pairs).is_some_and(|uneven| uneven.log_reach > 1.372_f64.ln())
+                UnevenCpu::from_pairs(&pairs)
+                    .is_some_and(|uneven| uneven.log_reach > 1.372_f64.ln())
             };
             let count = (0..1000).filter(is_found).count();
-            assert!(count >= least, "{most}: {count} of 1000");
+            assert!(count >= min_count, "{max_share}: {count} of 1000");
         }
-        let little = UnevenCpu::of(&[[0.10, 0.102], [0.10, 0.101], [0.10, 0.102]]);
+        let little = UnevenCpu::from_pairs(&[[0.10, 0.102], [0.10, 0.101], [0.10, 0.102]]);
         assert_eq!(little, None, "less than comparisons look for");
     }
     #[test]
     fn few_pairs_are_fewer_than_planned_and_than_a_verdict_needs() {
-        let is_few = |pairs: usize, least: u32| {
+        let is_few = |pairs: usize, min_pairs: u32| {
             let mut case = comparison(Vec::new());
             case.pairs.truncate(pairs);
-            case.stop.pairs_least = least;
+            case.stop.pairs_least = min_pairs;
             few_pairs(&case).is_some()
         };
         assert!(!is_few(8, 8) && is_few(7, 8) && !is_few(6, 1) && is_few(5, 1));
@@ -527,21 +553,24 @@ mod tests {
             pairs_missing(&PairedComparison { pairs_lost: lost, ..case })
         };
         assert_eq!(describe_missing(0, 8), None);
-        let lost = say!(pairs_without_a_trial, n = 2_usize);
-        assert_eq!(describe_missing(2, 8), parts([lost.clone()]));
-        let unknown = say!(pairs_without_a_figure, metric = "tps", n = 3_usize, all = 8_usize);
-        assert_eq!(describe_missing(0, 5), parts([unknown.clone()]));
-        assert_eq!(describe_missing(2, 5), parts([lost, unknown]));
+        let without_trial = say!(pairs_without_a_trial, n = 2_usize);
+        assert_eq!(describe_missing(2, 8), parts([without_trial.clone()]));
+        let without_figure =
+            say!(pairs_without_a_figure, metric = "tps", n = 3_usize, all = 8_usize);
+        assert_eq!(describe_missing(0, 5), parts([without_figure.clone()]));
+        assert_eq!(describe_missing(2, 5), parts([without_trial, without_figure]));
     }
 
     #[test]
     fn differences_that_are_none_among_all_are_told() {
-        let is_told = |p: f64, p_adjusted: Option<f64>| {
+        let is_found = |p: f64, p_adjusted: Option<f64>| {
             lost_to_holm(&comparison(vec![VerdictRow { p, p_adjusted, ..row(Metric::Tps) }]))
                 .is_some()
         };
-        assert!(is_told(0.05, Some(0.051)) && is_told(0.01, Some(1.0)));
-        assert!(!is_told(0.051, Some(0.1)) && !is_told(0.01, Some(0.05)) && !is_told(0.01, None));
+        assert!(is_found(0.05, Some(0.051)) && is_found(0.01, Some(1.0)));
+        assert!(
+            !is_found(0.051, Some(0.1)) && !is_found(0.01, Some(0.05)) && !is_found(0.01, None)
+        );
     }
 
     #[test]
@@ -559,24 +588,24 @@ mod tests {
         assert_eq!(judge_width(Some(0.03), None, Some(9)), None);
         assert_eq!(judge_width(None, Some(0.02), Some(9)), None);
         let (reached, wanted) = (percent(0.03), percent(0.02));
-        let more =
+        let with_remedy =
             say!(instead_of_pairs_would_do, reached = &reached, wanted = &wanted, pairs = 9_usize);
-        assert_eq!(judge_width(Some(0.03), Some(0.02), Some(9)), Some(more));
-        let none = say!(reached_instead_of_wanted, reached, wanted);
-        assert_eq!(judge_width(Some(0.03), Some(0.02), None), Some(none));
+        assert_eq!(judge_width(Some(0.03), Some(0.02), Some(9)), Some(with_remedy));
+        let without_remedy = say!(reached_instead_of_wanted, reached, wanted);
+        assert_eq!(judge_width(Some(0.03), Some(0.02), None), Some(without_remedy));
     }
 
     #[test]
     fn differences_below_the_noise_of_one_system_are_told() {
-        let is_told = |call, ratio: f64, noise_floor: Option<f64>, is_aa: bool| {
+        let is_found = |call, ratio: f64, noise_floor: Option<f64>, is_aa: bool| {
             let case =
                 comparison(vec![VerdictRow { call, ratio, noise_floor, ..row(Metric::Tps) }]);
             super::noise_floor(&PairedComparison { is_aa, ..case }).is_some()
         };
-        assert!(is_told(Call::Faster, 1.02, Some(0.03), false));
-        assert!(!is_told(Call::Faster, 1.04, Some(0.03), false));
-        assert!(!is_told(Call::Equivalent, 1.02, Some(0.03), false));
-        assert!(!is_told(Call::Faster, 1.02, None, false));
-        assert!(!is_told(Call::Faster, 1.02, Some(0.03), true));
+        assert!(is_found(Call::Faster, 1.02, Some(0.03), false));
+        assert!(!is_found(Call::Faster, 1.04, Some(0.03), false));
+        assert!(!is_found(Call::Equivalent, 1.02, Some(0.03), false));
+        assert!(!is_found(Call::Faster, 1.02, None, false));
+        assert!(!is_found(Call::Faster, 1.02, Some(0.03), true));
     }
 }

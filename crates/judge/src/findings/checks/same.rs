@@ -16,15 +16,17 @@ pub(super) const ROWS_TIMES_OF_ESTIMATES: f64 = 2.5;
 /// Mean lengths of a hundred and more rows of the same generator are within a few percent of each other.
 const ROW_BYTES_TIMES: f64 = 1.25;
 /// Number of differing columns, indexes and settings that are named.
-const MOST_NAMED: usize = 12;
+const MAX_NAMED: usize = 12;
 /// Statements of one transaction: more than this is not a single statement.
 const SINGLE_STATEMENT: f64 = 1.5;
 /// A round trip within a zone takes well below a millisecond: from this median latency on it dominates nothing.
 const FAR_ABOVE_A_ROUND_TRIP_US: f64 = 50_000.0;
 
 pub(super) const RULES: &[Rule] = &[
-    Rule::case(Group::D, Level::E, checks::durability, |case| where_written(case, unlike_promises)),
-    Rule::pair(Group::D, Level::W, checks::node_class, classes),
+    Rule::case(Group::D, Level::E, checks::durability, |case| {
+        find_if_written(case, unlike_promises)
+    }),
+    Rule::pair(Group::D, Level::W, checks::node_class, class_difference),
     Rule::pair(Group::D, Level::W, checks::major_version, major_versions),
     Rule::experiment(Group::D, Level::W, checks::single_statement, single_statement),
     Rule::pair(Group::D, Level::W, checks::isolation, |pair| {
@@ -32,22 +34,24 @@ pub(super) const RULES: &[Rule] = &[
     }),
     Rule::case(Group::D, Level::W, checks::binary_log, |case| {
         // MySQL and MariaDB write one; other products have none.
-        let log = |side: &TargetSide<'_>| side.target.all_settings.get("log_bin").map(Fact::read);
-        where_written(case, |pair| pair.difference(say!(binary_log), log))
+        let log =
+            |side: &TargetSide<'_>| side.target.all_settings.get("log_bin").map(Fact::from_server);
+        find_if_written(case, |pair| pair.difference(say!(binary_log), log))
     }),
     Rule::pair(Group::D, Level::W, checks::transport, |pair| {
-        let connection = |side: &TargetSide<'_>| side.told("transport", |it| it.transport.clone());
+        let connection =
+            |side: &TargetSide<'_>| side.read_or_stated("transport", |node| node.transport.clone());
         let texts = [
             pair.difference(say!(connection), connection),
-            pair.difference(say!(proxy), |side| side.stated("proxy")),
+            pair.difference(say!(proxy), |side| side.stated_fact("proxy")),
         ];
         parts(texts.into_iter().flatten())
     }),
     Rule::pair(Group::D, Level::W, checks::round_trip, round_trips),
-    Rule::pair(Group::D, Level::W, checks::schema, schemas),
-    Rule::pair(Group::D, Level::W, checks::rows, rows),
+    Rule::pair(Group::D, Level::W, checks::schema, schema_difference),
+    Rule::pair(Group::D, Level::W, checks::rows, row_difference),
     Rule::target_of_case(Group::D, Level::W, checks::data_repaired, |case, target| {
-        let is_one_sided = case.targets().any(|other| repair(case, other).is_none());
+        let is_one_sided = case.measured_targets().any(|other| repair(case, other).is_none());
         repair(case, target).filter(|_| is_one_sided).cloned()
     }),
     Rule::trial(Group::D, Level::W, checks::no_statistics, |trial| {
@@ -59,10 +63,10 @@ pub(super) const RULES: &[Rule] = &[
     Rule::evidence(Group::D, Level::W, checks::settings_differ, settings_differ),
     Rule::evidence(Group::D, Level::I, checks::other_settings, other_settings),
     Rule::case(Group::D, Level::W, checks::generators_differ, generators_differ),
-    Rule::target(Group::D, Level::I, checks::weak_durability, weak),
+    Rule::target(Group::D, Level::I, checks::weak_durability, weak_settings),
     Rule::target_of_case(Group::D, Level::W, checks::unsafe_tables, |case, target| {
-        let mut own = case.evidence.trials.iter().filter(|trial| trial.target == target.label);
-        let has_written = own.any(|trial| trial.summary.statements.writes > 0);
+        let mut trials = case.evidence.trials.iter().filter(|trial| trial.target == target.label);
+        let has_written = trials.any(|trial| trial.summary.statements.writes > 0);
         let engine = target.settings.iter().find(|row| row.name == settings::ENGINE);
         engine.filter(|_| has_written).map(|row| Message::verbatim(&row.value))
     }),
@@ -80,11 +84,13 @@ pub(super) const RULES: &[Rule] = &[
         })
     }),
     Rule::case(Group::D, Level::E, checks::target_changed, |case| {
-        repetition::each_comparison(case, |of| Some((target_changed(case, of)?, VetoReach::AnyFar)))
+        repetition::each_comparison(case, |comparison| {
+            Some((target_changed(case, comparison)?, VetoReach::AnyFar))
+        })
     }),
 ];
 
-fn weak(target: &PaperTarget) -> Option<Message> {
+fn weak_settings(target: &PaperTarget) -> Option<Message> {
     let weak = target.settings.iter().filter(|setting| setting.is_weak);
     commas(weak.map(|row| format!("{} = {}", row.name, row.value)))
 }
@@ -101,7 +107,7 @@ fn repair<'a>(case: &Case<'a>, target: &PaperTarget) -> Option<&'a Message> {
 
 /// Durability settings cost nothing if nothing is written. For targets of which some experiments only
 /// read, the others are named.
-fn where_written(
+fn find_if_written(
     case: &Case<'_>,
     find: impl Fn(&TargetPair<'_>) -> Option<Message>,
 ) -> Vec<Finding> {
@@ -109,10 +115,11 @@ fn where_written(
     let mut findings = Vec::new();
     for pair in pairs.iter().filter(|pair| !pair.only_reads()) {
         let Some(value) = find(pair) else { continue };
-        let mut same = pairs.iter().filter(|other| other.labels() == pair.labels());
-        let places = match same.any(TargetPair::only_reads) {
-            true => places_of(case, pair),
-            false => vec![Spot::targets(pair.labels())],
+        let mut same_targets = pairs.iter().filter(|other| other.labels() == pair.labels());
+        let places = if same_targets.any(TargetPair::only_reads) {
+            pair_places(case, pair)
+        } else {
+            vec![Spot::targets(pair.labels())]
         };
         findings.extend(places.into_iter().map(|place| Finding::new(place, value.clone())));
     }
@@ -121,21 +128,24 @@ fn where_written(
 }
 
 /// The comparisons of two targets in an experiment, or that as a whole where it compares nothing.
-fn places_of(case: &Case<'_>, pair: &TargetPair<'_>) -> Vec<Spot> {
+fn pair_places(case: &Case<'_>, pair: &TargetPair<'_>) -> Vec<Spot> {
     let labels = pair.labels();
-    let is_own = |of: &&PairedComparison| {
-        let is_of_both =
-            [&of.baseline, &of.candidate].iter().all(|own| labels.contains(&own.as_str()));
-        of.experiment == pair.experiment.name && is_of_both
-    };
-    let own = case.verdicts.comparisons.iter().filter(is_own);
-    let own: Vec<Spot> = own.map(|of| SpotKind::Comparison.at(&of.name)).collect();
-    if own.is_empty() { vec![SpotKind::Experiment.at(&pair.experiment.name)] } else { own }
+    let comparisons = case.verdicts.comparisons.iter().filter(|comparison| {
+        comparison.experiment == pair.experiment.name
+            && labels.contains(&comparison.baseline.as_str())
+            && labels.contains(&comparison.candidate.as_str())
+    });
+    let mut places: Vec<Spot> =
+        comparisons.map(|comparison| SpotKind::Comparison.at(&comparison.name)).collect();
+    if places.is_empty() {
+        places.push(SpotKind::Experiment.at(&pair.experiment.name));
+    }
+    places
 }
 
 fn unlike_promises(pair: &TargetPair<'_>) -> Option<Message> {
     let (a, b) = (&pair.baseline, &pair.candidate);
-    let on_disk = |side: &TargetSide<'_>| match weak(side.target) {
+    let on_disk = |side: &TargetSide<'_>| match weak_settings(side.target) {
         Some(settings) => say!(not_on_disk_at_commit, settings),
         None => say!(on_disk),
     };
@@ -149,9 +159,9 @@ fn unlike_promises(pair: &TargetPair<'_>) -> Option<Message> {
     parts(disks.into_iter().chain(copies))
 }
 
-fn classes(pair: &TargetPair<'_>) -> Option<Message> {
+fn class_difference(pair: &TargetPair<'_>) -> Option<Message> {
     let size = |name, get: fn(&TargetFacts) -> Option<f64>| {
-        pair.difference(name, |side| Some(Fact::stated(format::plain(get(side.facts?)?))))
+        pair.difference(name, |side| Some(Fact::from_suite(format::plain(get(side.facts?)?))))
     };
     let mut texts = vec![
         size(Message::verbatim("vCPU"), |facts| facts.vcpu),
@@ -160,12 +170,12 @@ fn classes(pair: &TargetPair<'_>) -> Option<Message> {
     if texts.iter().all(Option::is_none) {
         texts.push(pair.difference(say!(node_class), |side| {
             let class = Some(&side.target.facts.class).filter(|class| !class.is_empty());
-            class.map(Fact::stated)
+            class.map(Fact::from_suite)
         }));
     }
     let names = [("cpu_model", say!(cpu_model)), ("disk", say!(disk)), ("zone", say!(zone))];
-    let stated = names.map(|(name, title)| pair.difference(title, |side| side.stated(name)));
-    parts(texts.into_iter().chain(stated).flatten())
+    texts.extend(names.map(|(name, title)| pair.difference(title, |side| side.stated_fact(name))));
+    parts(texts.into_iter().flatten())
 }
 
 fn major_versions(pair: &TargetPair<'_>) -> Option<Message> {
@@ -180,10 +190,10 @@ fn single_statement(experiment: &Experiment) -> Option<Message> {
     }
     let is_short =
         |point: &&Point| point.p50_us.is_none_or(|p50| p50.median < FAR_ABOVE_A_ROUND_TRIP_US);
-    let by_transaction =
-        |point: &Point| (point.tps.median > 0.0).then(|| point.qps.median / point.tps.median);
+    let short_points = experiment.points.iter().filter(is_short);
+    let committing_points = short_points.filter(|point| point.tps.median > 0.0);
     let statements =
-        experiment.points.iter().filter(is_short).filter_map(by_transaction).reduce(f64::max)?;
+        committing_points.map(|point| point.qps.median / point.tps.median).reduce(f64::max)?;
     (statements < SINGLE_STATEMENT)
         .then(|| say!(statements_per_transaction, statements = format!("{statements:.1}")))
 }
@@ -195,11 +205,12 @@ fn round_trips(pair: &TargetPair<'_>) -> Option<Message> {
         .then(|| say!(s_against_s, a = format::whole(a), b = format::whole(b)))
 }
 
-fn schemas(pair: &TargetPair<'_>) -> Option<Message> {
+fn schema_difference(pair: &TargetPair<'_>) -> Option<Message> {
     let (a, b) = (&pair.baseline, &pair.candidate);
     // Products and versions describe the same table in different words.
-    let is_same = a.product() == b.product() && a.major_version() == b.major_version();
-    let checksums = pair.difference(say!(checksum), TargetSide::schema).filter(|_| is_same)?;
+    let is_comparable = a.product() == b.product() && a.major_version() == b.major_version();
+    let checksums =
+        pair.difference(say!(checksum), TargetSide::schema).filter(|_| is_comparable)?;
     let describe = |name: &String, [a, b]: [Message; 2]| say!(name_a_against_b, name, a, b);
     Some(parts_that_differ(&a.target.schema, &b.target.schema, describe).unwrap_or(checksums))
 }
@@ -208,51 +219,54 @@ fn schemas(pair: &TargetPair<'_>) -> Option<Message> {
 fn parts_that_differ(
     a: &BTreeMap<String, String>,
     b: &BTreeMap<String, String>,
-    tell: fn(&String, [Message; 2]) -> Message,
+    describe: fn(&String, [Message; 2]) -> Message,
 ) -> Option<Message> {
     let names: BTreeSet<&String> = a.keys().chain(b.keys()).collect();
     let differ: Vec<&String> =
         names.into_iter().filter(|name| a.get(*name) != b.get(*name)).collect();
-    let told = |side: &BTreeMap<String, String>, name: &String| {
-        side.get(name).map_or_else(|| say!(is_missing), Message::from)
-    };
-    let each = differ.iter().map(|name| tell(name, [told(a, name), told(b, name)]));
-    parts_up_to(each, MOST_NAMED)
+    let texts = differ.iter().map(|name| {
+        let sides = [a, b].map(|side| side.get(*name));
+        let sides = sides.map(|part| part.map_or_else(|| say!(is_missing), Message::from));
+        describe(name, sides)
+    });
+    parts_up_to(texts, MAX_NAMED)
 }
 
 /// The first of them, and how many more there are.
-fn parts_up_to(texts: impl ExactSizeIterator<Item = Message>, most: usize) -> Option<Message> {
-    let more = texts.len().saturating_sub(most);
-    let more = (more > 0).then(|| say!(and_more_differences, n = more as u64));
-    parts(texts.take(most).chain(more))
+fn parts_up_to(texts: impl ExactSizeIterator<Item = Message>, max: usize) -> Option<Message> {
+    let n = texts.len().saturating_sub(max) as u64;
+    let remaining = (n > 0).then(|| say!(and_more_differences, n));
+    parts(texts.take(max).chain(remaining))
 }
 
-fn rows(pair: &TargetPair<'_>) -> Option<Message> {
+fn row_difference(pair: &TargetPair<'_>) -> Option<Message> {
     let experiment = pair.experiment;
     if experiment.family.is_some_and(|family| !family.knows_tables(&experiment.test)) {
         return None;
     }
     let (a, b) = (pair.baseline.amount()?, pair.candidate.amount()?);
-    let told = |of: DataAmount| say!(tables_with_rows, n = of.tables, rows = of.rows);
-    (a.tables != b.tables || has_more_rows(a, b) || has_more_rows(b, a))
-        .then(|| say!(a_against_b, a = told(a), b = told(b)))
-        .or_else(|| row_lengths(pair))
+    if a.tables != b.tables || has_more_rows(a, b) || has_more_rows(b, a) {
+        let [a, b] =
+            [a, b].map(|amount| say!(tables_with_rows, n = amount.tables, rows = amount.rows));
+        return Some(say!(a_against_b, a, b));
+    }
+    row_lengths(pair)
 }
 
 /// Tables of the same columns whose rows are shorter on one side.
 fn row_lengths(pair: &TargetPair<'_>) -> Option<Message> {
     let sides = [&pair.baseline, &pair.candidate];
     let [a, b] = sides.map(|side| {
-        let all = side.trials.iter().flat_map(|trial| nodes_of(trial));
-        all.map(|(_, node)| &node.row_bytes).find(|lengths| !lengths.is_empty())
+        let nodes = side.trials.iter().flat_map(|trial| nodes_of(trial));
+        nodes.map(|(_, node)| &node.row_bytes).find(|lengths| !lengths.is_empty())
     });
-    let (of_a, of_b) = a.zip(b).filter(|_| sides[0].schema() == sides[1].schema())?;
-    let differs = |(table, a): (&String, &f64)| {
-        let (a, b) = (*a, *of_b.get(table)?);
+    let (lengths_a, lengths_b) = a.zip(b).filter(|_| sides[0].schema() == sides[1].schema())?;
+    let differences = lengths_a.iter().filter_map(|(table, a)| {
+        let (a, b) = (*a, *lengths_b.get(table)?);
         (a.max(b) > ROW_BYTES_TIMES * a.min(b))
             .then(|| say!(bytes_a_row_against, table, a = format::whole(a), b = format::whole(b)))
-    };
-    parts(of_a.iter().filter_map(differs).take(MOST_NAMED))
+    });
+    parts(differences.take(MAX_NAMED))
 }
 
 /// By more than an estimate may err, or by less and the bytes say so too: by half as much, as not all of them are rows.
@@ -265,49 +279,48 @@ fn has_more_rows(more: DataAmount, less: DataAmount) -> bool {
 
 /// Settings that decide durability, memory, plans or logging, and versions.
 fn settings_differ(evidence: &Evidence) -> Vec<Finding> {
-    differing(evidence, |first, target| {
+    compare_products(evidence, |first, target| {
         let versions = (first.product != target.product)
             .then(|| say!(a_against_b, a = &first.product, b = &target.product));
-        parts(versions.into_iter().chain(settings_of(first, target, settings::matters)))
+        parts(versions.into_iter().chain(setting_differences(first, target, settings::matters)))
     })
 }
 
 /// All other settings, as far as they name no place.
 fn other_settings(evidence: &Evidence) -> Vec<Finding> {
-    differing(evidence, |first, target| {
-        let settings = settings_of(first, target, |name| !settings::matters(name));
-        parts_up_to(settings.into_iter(), MOST_NAMED)
+    compare_products(evidence, |first, target| {
+        let settings = setting_differences(first, target, |name| !settings::matters(name));
+        parts_up_to(settings.into_iter(), MAX_NAMED)
     })
 }
 
-/// The settings that both servers state, among those that `is_asked`.
-fn settings_of(
+/// The settings that both servers state with different values, among those that are `is_included`.
+fn setting_differences(
     first: &PaperTarget,
     target: &PaperTarget,
-    is_asked: fn(&str) -> bool,
+    is_included: fn(&str) -> bool,
 ) -> Vec<Message> {
-    let tell = |name: &String, [a, b]: [String; 2]| {
-        is_asked(name).then(|| say!(setting_is_a_against_b, setting = name, a, b))
-    };
-    settings_that_differ(&first.all_settings, &target.all_settings, tell)
+    settings_that_differ(&first.all_settings, &target.all_settings, |name, [a, b]| {
+        is_included(name).then(|| say!(setting_is_a_against_b, setting = name, a, b))
+    })
 }
 
 /// Settings that both have with different values, as far as they name no place.
 fn settings_that_differ(
     first: &BTreeMap<String, String>,
     other: &BTreeMap<String, String>,
-    tell: impl Fn(&String, [String; 2]) -> Option<Message>,
+    describe: impl Fn(&String, [String; 2]) -> Option<Message>,
 ) -> Vec<Message> {
-    let differs = |(name, value): (&String, &String)| {
+    let differences = other.iter().filter_map(|(name, value)| {
         let before = first.get(name).filter(|before| *before != value)?;
         let values = [before, value].map(|value| settings::readable(name, value));
-        tell(name, values).filter(|_| !settings::names_a_place(name))
-    };
-    other.iter().filter_map(differs).collect()
+        describe(name, values).filter(|_| !settings::is_host_specific(name))
+    });
+    differences.collect()
 }
 
 /// Findings of `find` for each target besides the first one of its product.
-fn differing(
+fn compare_products(
     evidence: &Evidence,
     find: impl Fn(&PaperTarget, &PaperTarget) -> Option<Message>,
 ) -> Vec<Finding> {
@@ -326,48 +339,49 @@ fn differing(
 
 /// Facts that a server reported differently before a trial of a comparison than before its first one, also if that
 /// belongs to an earlier session, and before which.
-fn target_changed(case: &Case<'_>, of: &PairedComparison) -> Option<Message> {
-    let of_side = |side: usize| {
-        let own = case.evidence.pairs(of).map(|(a, b)| if side == 0 { a } else { b });
-        let with_data = own.filter_map(|trial| {
-            let mut all = case.run(trial.run)?.trials.iter();
-            Some((trial, all.find(|data| data.summary.trial == trial.summary.trial)?))
+fn target_changed(case: &Case<'_>, comparison: &PairedComparison) -> Option<Message> {
+    let find_change = |side: usize| {
+        let pairs = case.evidence.pairs(comparison);
+        let trials = pairs.map(|(a, b)| if side == 0 { a } else { b }).filter_map(|trial| {
+            let mut trials = case.run(trial.run)?.trials.iter();
+            Some((trial, trials.find(|data| data.summary.trial == trial.summary.trial)?))
         });
-        let mut trials: Vec<_> = with_data.collect();
+        let mut trials: Vec<_> = trials.collect();
         trials.sort_by_key(|(trial, _)| (trial.run, trial.summary.trial));
-        let (own, first) = *trials.first()?;
-        let sessions = &case.run(own.run)?.header.continues;
-        let mut earlier =
-            sessions.iter().filter_map(|session| session.looks.get(&own.summary.target));
-        let first = earlier.next().unwrap_or(&first.before);
-        let change = |now: &NodeFacts| {
-            let mut changes =
-                now.iter().filter_map(|(name, now)| server_changed(first.get(name)?, now));
-            changes.next()
+        let (first_trial, first_data) = *trials.first()?;
+        let sessions = &case.run(first_trial.run)?.header.continues;
+        let target = &first_trial.summary.target;
+        let mut earlier = sessions.iter().filter_map(|session| session.looks.get(target));
+        let first = earlier.next().unwrap_or(&first_data.before);
+        let describe_change = |nodes: &NodeFacts| {
+            let mut nodes = nodes.iter();
+            nodes.find_map(|(name, facts)| server_changed(first.get(name)?, facts))
         };
-        if let Some(value) = earlier.find_map(change) {
-            return Some(say!(changed_between_sessions, target = &own.target, value));
+        if let Some(value) = earlier.find_map(describe_change) {
+            return Some(say!(changed_between_sessions, target = &first_trial.target, value));
         }
         trials.iter().find_map(|(trial, data)| {
-            let looks = [&data.before, &data.after];
-            let value = looks.into_iter().find_map(change)?;
+            let snapshots = [&data.before, &data.after];
+            let value = snapshots.into_iter().find_map(describe_change)?;
             Some(say!(changed_by_trial, target = &trial.target, trial = &trial.label, value))
         })
     };
-    parts([0, 1].into_iter().filter_map(of_side))
+    parts([0, 1].into_iter().filter_map(find_change))
 }
 
 /// Differences of a server from its earlier facts, in a sentence: settings of durability, memory, plans and logging,
 /// and the tables. `None` if these are the same.
 pub fn server_changed(first: &ServerFacts, now: &ServerFacts) -> Option<Message> {
-    let mut all = settings_that_differ(&first.settings, &now.settings, |name, [a, b]| {
+    let mut differences = settings_that_differ(&first.settings, &now.settings, |name, [a, b]| {
         settings::matters(name).then(|| say!(setting_was_a_is_b, setting = name, a, b))
     });
     let is_known = !first.schema.is_empty() && !now.schema.is_empty();
     let describe =
         |name: &String, [a, b]: [Message; 2]| say!(setting_was_a_is_b, setting = name, a, b);
-    all.extend(is_known.then(|| parts_that_differ(&first.schema, &now.schema, describe)).flatten());
-    parts_up_to(all.into_iter(), MOST_NAMED)
+    differences.extend(
+        is_known.then(|| parts_that_differ(&first.schema, &now.schema, describe)).flatten(),
+    );
+    parts_up_to(differences.into_iter(), MAX_NAMED)
 }
 
 /// A fact of a load generator: its name, and how it is read.
@@ -420,8 +434,8 @@ impl<'a> TargetPair<'a> {
 
     /// Returns true if the experiment wrote nothing on both sides.
     pub(super) fn only_reads(&self) -> bool {
-        let all = self.baseline.trials.iter().chain(&self.candidate.trials);
-        let mut measured = all.filter(|trial| trial.summary.statements.total() > 0).peekable();
+        let trials = self.baseline.trials.iter().chain(&self.candidate.trials);
+        let mut measured = trials.filter(|trial| trial.summary.statements.total() > 0).peekable();
         let asks_servers = !self.experiment.is_pass() && has_unknown_statements(self.experiment);
         measured.peek().is_some() && measured.all(|trial| wrote_nothing(trial, asks_servers))
     }
@@ -429,8 +443,8 @@ impl<'a> TargetPair<'a> {
 
 /// Returns true if the user wrote its statements: a function may write and answer with rows as a query does.
 pub(super) fn has_unknown_statements(experiment: &Experiment) -> bool {
-    let is_own = |family: &KnownFamily| family.knows_tables(&experiment.test);
-    !experiment.scripts.is_empty() || !experiment.family.is_some_and(is_own)
+    let knows_tables = |family: &KnownFamily| family.knows_tables(&experiment.test);
+    !experiment.scripts.is_empty() || !experiment.family.is_some_and(knows_tables)
 }
 
 /// Counts of the client, and of the servers if the client can't know. Servers count the writes of other clients too,
@@ -438,14 +452,16 @@ pub(super) fn has_unknown_statements(experiment: &Experiment) -> bool {
 /// these.
 fn wrote_nothing(trial: &Trial, asks_servers: bool) -> bool {
     let (done, wasted) = (trial.summary.statements, trial.summary.wasted);
-    let is_read_only =
-        |of: StatementCounts| of.writes == 0 && of.misses == 0 && of.rows_written == 0;
-    let most = OWN_WRITES * done.reads as f64;
-    let mut of_servers = nodes_of(trial).filter_map(|(_, node)| node.writes.max(node.rows_written));
+    let is_read_only = |counts: StatementCounts| {
+        counts.writes == 0 && counts.misses == 0 && counts.rows_written == 0
+    };
+    let max_writes = OWN_WRITES * done.reads as f64;
+    let mut server_writes =
+        nodes_of(trial).filter_map(|(_, node)| node.writes.max(node.rows_written));
     done.reads > 0
         && is_read_only(done)
         && is_read_only(wasted)
-        && (!asks_servers || of_servers.all(|written| written as f64 <= most))
+        && (!asks_servers || server_writes.all(|writes| writes as f64 <= max_writes))
 }
 
 /// A target in an experiment.
@@ -474,23 +490,24 @@ pub(super) struct Fact {
 }
 
 impl Fact {
-    fn read(value: impl Into<String>) -> Fact {
+    fn from_server(value: impl Into<String>) -> Fact {
         Fact { value: value.into(), is_stated: false }
     }
 
-    fn stated(value: impl Into<String>) -> Fact {
+    fn from_suite(value: impl Into<String>) -> Fact {
         Fact { value: value.into(), is_stated: true }
     }
 
     pub(super) fn text(&self) -> Message {
-        match self.is_stated {
-            true => say!(value_stated, value = &self.value),
-            false => Message::verbatim(&self.value),
+        if self.is_stated {
+            say!(value_stated, value = &self.value)
+        } else {
+            Message::verbatim(&self.value)
         }
     }
 
     /// Equal whatever the spelling: `READ-COMMITTED`, `read committed`.
-    fn is_same(&self, other: &Fact) -> bool {
+    fn equals(&self, other: &Fact) -> bool {
         let plain = |text: &str| text.to_lowercase().replace(['-', '_'], " ");
         plain(&self.value) == plain(&other.value)
     }
@@ -500,35 +517,36 @@ impl Fact {
 /// equal or unknown on one side.
 fn difference(name: Message, a: Option<Fact>, b: Option<Fact>) -> Option<Message> {
     let (a, b) = (a?, b?);
-    (!a.is_same(&b)).then(|| say!(name_a_against_b, name, a = a.text(), b = b.text()))
+    (!a.equals(&b)).then(|| say!(name_a_against_b, name, a = a.text(), b = b.text()))
 }
 
 /// The compared pairs: as the suite says, or the first target of an experiment with all others.
 pub(super) fn pairs<'a>(case: &Case<'a>) -> Vec<TargetPair<'a>> {
     let mut pairs = Vec::new();
-    for experiment in case.measured() {
+    for experiment in case.measured_experiments() {
         let has_points = |target: &&PaperTarget| {
             experiment.points.iter().any(|point| point.target == target.label)
         };
         let targets: Vec<&PaperTarget> = case.evidence.targets.iter().filter(has_points).collect();
-        let planned = case.planned(experiment);
+        let plans = case.plans(experiment);
         let is_baseline = |target: &&&PaperTarget| {
-            let mut comparisons = planned.iter().filter_map(|facts| facts.comparison.as_ref());
+            let mut comparisons = plans.iter().filter_map(|facts| facts.comparison.as_ref());
             comparisons.any(|comparison| comparison.baseline == target.facts.name)
         };
         let Some(first) = targets.iter().find(is_baseline).or_else(|| targets.first()) else {
             continue;
         };
         for other in targets.iter().filter(|target| target.label != first.label) {
-            let side = |target| TargetSide::of(case, experiment, target);
-            pairs.push(TargetPair { experiment, baseline: side(first), candidate: side(other) });
+            let [baseline, candidate] =
+                [first, other].map(|target| TargetSide::new(case, experiment, target));
+            pairs.push(TargetPair { experiment, baseline, candidate });
         }
     }
     pairs
 }
 
 impl<'a> TargetSide<'a> {
-    fn of(case: &Case<'a>, experiment: &Experiment, target: &'a PaperTarget) -> TargetSide<'a> {
+    fn new(case: &Case<'a>, experiment: &Experiment, target: &'a PaperTarget) -> TargetSide<'a> {
         let mut trials = case.trials(experiment);
         trials.retain(|trial| trial.target == target.label);
         TargetSide { target, facts: case.facts(target), trials }
@@ -546,43 +564,54 @@ impl<'a> TargetSide<'a> {
     /// The part of the version that decides how a server behaves: `8.0` of MySQL, `10.11` of MariaDB,
     /// `15` of PostgreSQL from 10 on.
     pub(super) fn major_version(&self) -> Option<Fact> {
-        self.target.major_version().map(Fact::read)
+        self.target.major_version().map(Fact::from_server)
     }
 
-    pub(super) fn stated(&self, name: &str) -> Option<Fact> {
+    pub(super) fn stated_fact(&self, name: &str) -> Option<Fact> {
         let value = self.facts?.stated.get(name).filter(|value| !value.is_empty())?;
-        Some(Fact::stated(value))
+        Some(Fact::from_suite(value))
     }
 
     /// A fact as a node of the first trial that knows it reports it; else as the suite states it.
-    fn told(&self, name: &str, read: fn(&NodeConditions) -> Option<String>) -> Option<Fact> {
+    fn read_or_stated(
+        &self,
+        name: &str,
+        read: fn(&NodeConditions) -> Option<String>,
+    ) -> Option<Fact> {
         let mut nodes = self.trials.iter().flat_map(|trial| nodes_of(trial));
-        let found = nodes.find_map(|(_, node)| read(node)).map(Fact::read);
-        found.or_else(|| self.stated(name))
+        let fact = nodes.find_map(|(_, node)| read(node)).map(Fact::from_server);
+        fact.or_else(|| self.stated_fact(name))
     }
 
     fn schema(&self) -> Option<Fact> {
-        self.told("schema", |node| node.schema_checksum.clone())
+        self.read_or_stated("schema", |node| node.schema_checksum.clone())
     }
 
     /// The isolation level of sessions: as a workload asked for it, or as the server gives it.
     pub(super) fn isolation(&self) -> Option<Fact> {
-        let asked = self.trials.iter().find_map(|trial| {
-            KnownFamily::of(&trial.summary)?.isolation(&trial.summary).map(Fact::read)
+        let requested = self.trials.iter().find_map(|trial| {
+            KnownFamily::from_summary(&trial.summary)?
+                .isolation(&trial.summary)
+                .map(Fact::from_server)
         });
-        let of_settings = || settings::isolation(self.target).map(Fact::read);
-        asked.or_else(|| self.told("isolation", |node| node.isolation.clone())).or_else(of_settings)
+        requested
+            .or_else(|| self.read_or_stated("isolation", |node| node.isolation.clone()))
+            .or_else(|| settings::isolation(self.target).map(Fact::from_server))
     }
 
     /// The amount of data that its servers report before the first trial that knows it.
     pub(super) fn amount(&self) -> Option<DataAmount> {
-        let known = |trial: &&&Trial| nodes_of(trial).any(|(_, node)| !node.table_rows.is_empty());
-        let trial = self.trials.iter().find(known)?;
-        let nodes = || nodes_of(trial).filter(|(_, node)| !node.table_rows.is_empty());
+        let mut trials = self.trials.iter().map(|trial| {
+            nodes_of(trial).filter(|(_, node)| !node.table_rows.is_empty()).collect::<Vec<_>>()
+        });
+        let mut holders = trials.find(|nodes| !nodes.is_empty())?;
         // Shards hold a part each; all others hold everything.
-        let shards: Vec<_> =
-            nodes().filter(|(_, node)| node.role.as_deref() == Some("shard")).collect();
-        let holders = if shards.is_empty() { nodes().take(1).collect() } else { shards };
+        let is_shard = |node: &NodeConditions| node.role.as_deref() == Some("shard");
+        if holders.iter().any(|(_, node)| is_shard(node)) {
+            holders.retain(|(_, node)| is_shard(node));
+        } else {
+            holders.truncate(1);
+        }
         Some(DataAmount {
             tables: holders.iter().map(|(_, node)| node.table_rows.len()).max()?,
             rows: holders.iter().flat_map(|(_, node)| node.table_rows.values()).sum(),
@@ -597,8 +626,7 @@ impl<'a> TargetSide<'a> {
             trips.reduce(f64::max)
         };
         let trips: Vec<f64> = self.trials.iter().filter_map(longest).collect();
-        let stated = || self.stated("round_trip_us")?.value.parse().ok();
-        median(&trips).or_else(stated)
+        median(&trips).or_else(|| self.stated_fact("round_trip_us")?.value.parse().ok())
     }
 
     /// Returns true if a commit is on disk when it is acknowledged, as far as settings tell; `None` if they
@@ -612,11 +640,11 @@ impl<'a> TargetSide<'a> {
     pub(super) fn copies(&self) -> Option<(bool, Fact)> {
         let mut nodes = self.trials.iter().flat_map(|trial| nodes_of(trial));
         if let Some(wait) = nodes.find_map(|(_, node)| node.acknowledged_by.as_ref()) {
-            return Some((wait.has_copy(), Fact::read(wait.words().to_string())));
+            return Some((wait.has_copy(), Fact::from_server(wait.words().to_string())));
         }
-        let durability = || self.facts?.durability.as_ref().map(Fact::stated);
-        let stated = self.stated("acknowledged_by").or_else(durability);
-        let fact = stated.or_else(|| self.stated("durability"))?;
+        let durability = || self.facts?.durability.as_ref().map(Fact::from_suite);
+        let fact = self.stated_fact("acknowledged_by").or_else(durability);
+        let fact = fact.or_else(|| self.stated_fact("durability"))?;
         Some((has_copy(&fact.value)?, fact))
     }
 }
@@ -675,11 +703,11 @@ mod tests {
 
     #[test]
     fn spelling_is_no_difference() {
-        let fact = |value: &str| Some(Fact::read(value));
+        let fact = |value: &str| Some(Fact::from_server(value));
         let name = || Message::verbatim("isolation");
         assert_eq!(difference(name(), fact("READ-COMMITTED"), fact("read committed")), None);
         assert_eq!(difference(name(), fact("read committed"), None), None);
-        let found = difference(name(), fact("a"), Some(Fact::stated("b")));
-        assert_eq!(found.expect("they differ"), "isolation: a against b (stated)");
+        let difference = difference(name(), fact("a"), Some(Fact::from_suite("b")));
+        assert_eq!(difference.expect("they differ"), "isolation: a against b (stated)");
     }
 }

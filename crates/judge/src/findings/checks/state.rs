@@ -3,18 +3,18 @@
 use super::*;
 
 /// Shorter windows see few checkpoints and other slow cycles, seconds.
-const LEAST_WINDOW_S: f64 = 60.0;
+const MIN_WINDOW_S: f64 = 60.0;
 /// A window covers at least so many checkpoint cycles (catalog of checks).
-const LEAST_CYCLES: f64 = 2.0;
+const MIN_CYCLES: f64 = 2.0;
 /// More are counted, not listed.
-const MOST_LISTED: usize = 6;
+const MAX_LISTED: usize = 6;
 
 pub(super) const TIME_RULES: &[Rule] = &[
     Rule::trial(Group::B, Level::W, checks::gaps, |trial| {
         let seconds: f64 = trial.gaps.iter().map(|gap| gap.to_s - gap.from_s).sum();
         // An outage that was requested is told alongside its fault.
-        let is_told = trial.summary.fault.is_some();
-        let seconds = Some(seconds).filter(|seconds| *seconds > 0.0 && !is_told)?;
+        let has_fault = trial.summary.fault.is_some();
+        let seconds = Some(seconds).filter(|seconds| *seconds > 0.0 && !has_fault)?;
         Some(say!(s_without_a_commit, seconds = format::plain(seconds)))
     }),
     Rule::window(Group::B, Level::W, checks::warm_up, warm_up),
@@ -26,46 +26,51 @@ pub(super) const TIME_RULES: &[Rule] = &[
     Rule::trial(Group::B, Level::W, checks::checkpoint_cycles, checkpoint_cycles),
     Rule::trial(Group::B, Level::W, checks::cut_off, |trial| {
         let summary = &trial.summary;
-        let own = || KnownFamily::of(summary).and_then(|family| family.progress(summary));
-        let window = || say!(seconds_s_measured, seconds = format::plain(summary.window_s));
-        trial.is_cut_off().then(|| own().unwrap_or_else(window))
+        trial.is_cut_off().then(|| {
+            let progress =
+                KnownFamily::from_summary(summary).and_then(|family| family.progress(summary));
+            let seconds = format::plain(summary.window_s);
+            progress.unwrap_or_else(|| say!(seconds_s_measured, seconds))
+        })
     }),
-    Rule::case(Group::B, Level::W, checks::resumed_run, resumed),
+    Rule::case(Group::B, Level::W, checks::resumed_run, find_resumptions),
     Rule::experiment(Group::B, Level::I, checks::short_window, |experiment| {
         // The statements of a pass take the time that they take.
         let window_s = experiment.shortest_window_s.filter(|_| !experiment.is_pass())?;
-        let is_short = window_s < LEAST_WINDOW_S;
+        let is_short = window_s < MIN_WINDOW_S;
         is_short.then(|| Message::verbatim(format!("{} s", format::plain(window_s))))
     }),
 ];
 
 /// Times at which runs were resumed, whether they had been interrupted or had ended with failed trials. A resumption
 /// before the first trial lies between no trials.
-fn resumed(case: &Case<'_>) -> Vec<Finding> {
-    let of_run = |(run, facts): (&RunData, &RunFacts)| {
-        let between = |resumed: &String| {
+fn find_resumptions(case: &Case<'_>) -> Vec<Finding> {
+    let run_finding = |(run, facts): (&RunData, &RunFacts)| {
+        let describe_resumption = |resumed: &String| {
             // Times are whole seconds: what was cut off in the second of the resumption was cut off by the
             // interruption.
-            let began = |trial: &&TrialData| {
+            let began_before = |trial: &&TrialData| {
                 let is_cut = trial.summary.status == TrialStatus::Interrupted;
                 trial.summary.started_at < *resumed
                     || (is_cut && trial.summary.started_at == *resumed)
             };
             let numbers = |is_before: bool| {
-                let own = run.trials.iter().filter(move |trial| began(trial) == is_before);
+                let trials =
+                    run.trials.iter().filter(move |trial| began_before(trial) == is_before);
                 // The sum of stages began with the first of them.
-                let own = own.filter(|trial| trial.summary.stages.is_empty());
-                own.map(|trial| trial.summary.trial)
+                let trials = trials.filter(|trial| trial.summary.stages.is_empty());
+                trials.map(|trial| trial.summary.trial)
             };
             let (before, after) = (numbers(true).max()?, numbers(false).min()?);
             Some(say!(resumed_between, before, after, resumed))
         };
-        let all: Vec<Message> = run.header.resumed_at.iter().filter_map(between).collect();
-        let n = all.len() + 1;
-        let value = parts(all).map(|all| say!(run_of_sessions, n, resumed = all))?;
+        let resumptions = run.header.resumed_at.iter().filter_map(describe_resumption);
+        let resumptions: Vec<Message> = resumptions.collect();
+        let n = resumptions.len() + 1;
+        let value = parts(resumptions).map(|resumed| say!(run_of_sessions, n, resumed))?;
         Some(Finding::new(SpotKind::Run.at(&facts.folder), value))
     };
-    case.runs.iter().zip(&case.evidence.runs).filter_map(of_run).collect()
+    case.runs.iter().zip(&case.evidence.runs).filter_map(run_finding).collect()
 }
 
 /// Windows without a reason to be unsteady: steps of a search overload a server on purpose, and a fault disturbs.
@@ -84,28 +89,27 @@ fn warm_up(row: &SteadyRow) -> Option<Message> {
 }
 
 fn change_points(row: &SteadyRow) -> Option<Message> {
-    let change = |change: &LevelChange| {
+    parts(row.changes.iter().map(|change| {
         say!(
             after_s_from_to_per_second,
             at = format::plain(change.at_s),
             before = format::short(change.before_per_s),
             after = format::short(change.after_per_s)
         )
-    };
-    parts(row.changes.iter().map(change))
+    }))
 }
 
 /// The stalls of a trial, each with what the server did at that time.
 fn slow_seconds(row: &SteadyRow) -> Option<Message> {
-    let mut texts: Vec<Message> = row.stalls.iter().take(MOST_LISTED).map(stall).collect();
-    if let Some(more) = row.stalls.len().checked_sub(MOST_LISTED).filter(|more| *more > 0) {
-        texts.push(say!(n_more, n = more));
+    let mut texts: Vec<Message> = row.stalls.iter().take(MAX_LISTED).map(describe_stall).collect();
+    if let Some(n) = row.stalls.len().checked_sub(MAX_LISTED).filter(|n| *n > 0) {
+        texts.push(say!(n_more, n));
     }
     parts(texts)
 }
 
-fn stall((stall, events): &(Stall, Vec<Message>)) -> Message {
-    let told = say!(
+fn describe_stall((stall, events): &(Stall, Vec<Message>)) -> Message {
+    let text = say!(
         to_s_per_second,
         from = format::plain(stall.from_s),
         to = format::plain(stall.to_s),
@@ -114,9 +118,10 @@ fn stall((stall, events): &(Stall, Vec<Message>)) -> Message {
     // That nothing was committed is what a stall is, and no reason for it.
     let reasons = events.iter().filter(|event| **event != "No transaction was committed.");
     let reasons: Vec<Message> = reasons.cloned().collect();
-    match reasons.is_empty() {
-        true => told,
-        false => say!(stall_events, stall = told, events = Message::sentences(&reasons)),
+    if reasons.is_empty() {
+        text
+    } else {
+        say!(stall_events, stall = text, events = Message::sentences(&reasons))
     }
 }
 
@@ -126,7 +131,7 @@ fn checkpoint_cycles(trial: &Trial) -> Option<Message> {
     let intervals = nodes_of(trial).filter(|(_, node)| !has_seen_two(node));
     let interval_s =
         intervals.filter_map(|(_, node)| node.checkpoint_interval_s).reduce(f64::max)?;
-    let is_short = summary.window_s < LEAST_CYCLES * interval_s;
+    let is_short = summary.window_s < MIN_CYCLES * interval_s;
     (is_short && summary.statements.writes > 0 && !summary.is_pass()).then(|| {
         say!(
             window_of_s_a_checkpoint_every,
@@ -179,7 +184,8 @@ pub(super) const RULES: &[Rule] = &[
     }),
     Rule::trial(Group::E, Level::W, checks::growth, |trial| {
         each_node(trial, |node| {
-            let grown_bytes = node.growth_share.zip(node.data_bytes).map(|(by, of)| by * of as f64);
+            let growth = node.growth_share.zip(node.data_bytes);
+            let grown_bytes = growth.map(|(share, bytes)| share * bytes as f64);
             let is_counted = grown_bytes.is_none_or(|bytes| bytes > SIZE_NOISE_BYTES);
             above(node.growth_share.filter(|_| is_counted), GROWTH)
         })
@@ -203,7 +209,7 @@ pub(super) const RULES: &[Rule] = &[
 fn sizes(experiment: &Experiment, is_found: fn(f64) -> bool) -> Option<Message> {
     let mut texts: Vec<Message> = Vec::new();
     for point in &experiment.points {
-        let Some((times, text)) = size(point) else { continue };
+        let Some((times, text)) = describe_size(point) else { continue };
         if is_found(times) && !texts.contains(&text) {
             texts.push(text);
         }
@@ -212,7 +218,7 @@ fn sizes(experiment: &Experiment, is_found: fn(f64) -> bool) -> Option<Message> 
 }
 
 /// Ratio of the data of a point to the memory, and its words.
-fn size(point: &Point) -> Option<(f64, Message)> {
+fn describe_size(point: &Point) -> Option<(f64, Message)> {
     let data = point.data.as_ref()?;
     let times = data.size_to_memory?;
     let text = say!(
@@ -226,11 +232,11 @@ fn size(point: &Point) -> Option<(f64, Message)> {
 
 /// One of the targets holds its data in memory and the other doesn't.
 fn memory_class(pair: &TargetPair<'_>) -> Option<Message> {
-    let of = |label: &str| {
-        let mut own = pair.experiment.points.iter().filter(|point| point.target == label);
-        own.find_map(size)
-    };
-    let ((a, text_a), (b, text_b)) = (of(pair.baseline.label())?, of(pair.candidate.label())?);
+    let [a, b] = pair.labels().map(|label| {
+        let mut points = pair.experiment.points.iter().filter(|point| point.target == label);
+        points.find_map(describe_size)
+    });
+    let ((a, text_a), (b, text_b)) = (a?, b?);
     (a.min(b) < IN_MEMORY && a.max(b) > BEYOND_MEMORY).then(|| parts([text_a, text_b]))?
 }
 
@@ -262,15 +268,13 @@ fn backlog(node: &NodeConditions) -> Option<Message> {
 /// The best points of sweeps whose server had CPU to spare.
 fn idle_server(case: &Case<'_>) -> Vec<Finding> {
     let mut findings = Vec::new();
-    for experiment in case.measured().filter(|experiment| !experiment.is_pass()) {
+    for experiment in case.measured_experiments().filter(|experiment| !experiment.is_pass()) {
         for target in &case.evidence.targets {
-            let own = || experiment.points.iter().filter(|point| point.target == target.label);
-            let top =
-                |a: &Point, b: &Point| a.throughput().median.total_cmp(&b.throughput().median);
-            let Some(best) = own().max_by(|a, b| top(a, b)).filter(|_| own().count() > 1) else {
-                continue;
-            };
-            for trial in case.evidence.trials_of(best) {
+            let points = || experiment.points.iter().filter(|point| point.target == target.label);
+            let throughput = |point: &Point| point.throughput().median;
+            let best = points().max_by(|a, b| throughput(a).total_cmp(&throughput(b)));
+            let Some(best) = best.filter(|_| points().count() > 1) else { continue };
+            for trial in case.evidence.point_trials(best) {
                 let idle = server_cpu(trial).filter(|share| *share < BUSY_SERVER);
                 let value = idle.map(|share| say!(share_busy, share = percent(share)));
                 let place = SpotKind::Trial.at(&trial.label);
@@ -284,14 +288,14 @@ fn idle_server(case: &Case<'_>) -> Vec<Finding> {
 /// The busiest node's CPU, where dyno can see it.
 fn server_cpu(trial: &Trial) -> Option<f64> {
     let busiest = nodes_of(trial).filter_map(|(_, node)| node.cpu_share).reduce(f64::max);
-    let of_host = || trial.summary.generator.host.cpu_share;
-    busiest.or_else(|| (trial.place == TargetPlace::SameHost).then(of_host))
+    let is_same_host = trial.place == TargetPlace::SameHost;
+    busiest.or_else(|| is_same_host.then_some(trial.summary.generator.host.cpu_share))
 }
 
 fn swap(trial: &Trial) -> Option<Message> {
-    let known = generator(trial)?;
-    let pages = known.swapped_pages.filter(|pages| *pages > SWAPPED_PAGES);
-    let pressure = known.memory_pressure_share.filter(|share| *share > MEMORY_PRESSURE);
+    let conditions = generator(trial)?;
+    let pages = conditions.swapped_pages.filter(|pages| *pages > SWAPPED_PAGES);
+    let pressure = conditions.memory_pressure_share.filter(|share| *share > MEMORY_PRESSURE);
     let texts = [
         pages.map(|pages| say!(n_pages_swapped, n = pages)),
         pressure.map(|share| say!(waited_for_memory_of_the_window, share = percent(share))),

@@ -42,7 +42,9 @@ pub(super) const RULES: &[Rule] = &[
         rows_scanned(trial, is_scan_of_one_side(case, trial))
     }),
     Rule::case(Group::F, Level::E, checks::unlike_rows, |case| {
-        repetition::each_comparison(case, |of| Some((unlike_rows(case, of)?, VetoReach::AnyFar)))
+        repetition::each_comparison(case, |comparison| {
+            Some((unlike_rows(case, comparison)?, VetoReach::AnyFar))
+        })
     }),
     Rule::trial(Group::F, Level::W, checks::no_rows, no_rows),
     Rule::trial(Group::F, Level::E, checks::errors_1, |trial| errors_if(trial, true)),
@@ -80,7 +82,7 @@ pub(super) const RULES: &[Rule] = &[
     Rule::trial_of_case(Group::F, Level::E, checks::no_fault, no_fault),
     Rule::experiment(Group::F, Level::I, checks::lighter_workload, lighter_workload),
     Rule::experiment(Group::F, Level::I, checks::hot_range, hot_range),
-    Rule::experiment(Group::F, Level::I, checks::not_a_tpc_result, of_tpc),
+    Rule::experiment(Group::F, Level::I, checks::not_a_tpc_result, derived_benchmark),
 ];
 
 /// Returns true if something was really done to a node.
@@ -90,26 +92,26 @@ fn has_fault(trial: &Trial) -> bool {
 
 /// Nothing was done in a trial that ended, of an experiment with a fault.
 fn no_fault(case: &Case<'_>, trial: &Trial) -> Option<Message> {
-    let mut planned = case.run(trial.run)?.header.experiments.iter();
-    let wanted = planned.find(|facts| facts.name == trial.summary.experiment)?.fault.as_ref()?;
+    let mut plans = case.run(trial.run)?.header.experiments.iter();
+    let fault = plans.find(|facts| facts.name == trial.summary.experiment)?.fault.as_ref()?;
     (!trial.is_cut_off() && !has_fault(trial))
-        .then(|| say!(nothing_was_done_to, node = &wanted.node))
+        .then(|| say!(nothing_was_done_to, node = &fault.node))
 }
 
 /// The evidence of a trial's checks that ended like that.
 fn data_check(trial: &Trial, verdict: CheckVerdict) -> Option<Message> {
     // What a fault has cost has rules of its own, as some checks of families have.
     let fault = trial.summary.fault.as_ref();
-    let family = KnownFamily::of(&trial.summary);
-    let is_told = |name: &str| {
+    let family = KnownFamily::from_summary(&trial.summary);
+    let has_own_rule = |name: &str| {
         family.is_some_and(|family| family.judges(name))
             || fault.is_some_and(|fault| fault.explains(name))
     };
-    let found = trial.summary.checks.iter();
-    let found = found.filter(|check| check.verdict == verdict && !is_told(&check.name));
-    let told =
-        found.map(|check| say!(name_evidence, name = &check.name, evidence = &check.evidence));
-    joined(told, " ", "")
+    let checks = trial.summary.checks.iter();
+    let checks = checks.filter(|check| check.verdict == verdict && !has_own_rule(&check.name));
+    let texts =
+        checks.map(|check| say!(name_evidence, name = &check.name, evidence = &check.evidence));
+    joined(texts, " ", "")
 }
 
 /// Returns true if another target of the comparison does not scan tables: the scans are then a difference that it
@@ -130,21 +132,22 @@ type Count = fn(&StatementCounts) -> u64;
 
 /// The least and the most that a kind counted in a transaction, by side; `None` if that is little.
 fn by_transaction(pairs: &[[&Trial; 2]], name: &str, count: Count) -> Option<[[f64; 2]; 2]> {
-    let (mut sides, mut all) = ([[f64::INFINITY, 0.0]; 2], 0);
+    let (mut sides, mut total) = ([[f64::INFINITY, 0.0]; 2], 0);
     for (side, trial) in pairs.iter().flat_map(|pair| pair.iter().enumerate()) {
         let kind = trial.summary.kinds.iter().find(|kind| kind.name == name)?;
         let ended = kind.counts.completed();
-        let each = count(&kind.statements) as f64 / ended.max(ROWS_LEAST) as f64;
-        sides[side] = [sides[side][0].min(each), sides[side][1].max(each)];
-        all += count(&kind.statements);
+        let mean = count(&kind.statements) as f64 / ended.max(ROWS_LEAST) as f64;
+        sides[side] = [sides[side][0].min(mean), sides[side][1].max(mean)];
+        total += count(&kind.statements);
         (ended >= ROWS_LEAST).then_some(())?;
     }
-    (all >= ROWS_LEAST * pairs.len() as u64).then_some(sides)
+    (total >= ROWS_LEAST * pairs.len() as u64).then_some(sides)
 }
 
 /// Rows that a kind of transactions returned or changed on one side, in every trial more than on the other in any.
 fn unlike_rows(case: &Case<'_>, comparison: &PairedComparison) -> Option<Message> {
-    let experiment = case.measured().find(|experiment| experiment.name == comparison.experiment)?;
+    let experiment =
+        case.measured_experiments().find(|experiment| experiment.name == comparison.experiment)?;
     let pairs: Vec<[&Trial; 2]> = case.evidence.pairs(comparison).map(|(a, b)| [a, b]).collect();
     if experiment.is_pass() || pairs.len() < ROWS_PAIRS {
         return None;
@@ -156,7 +159,7 @@ fn unlike_rows(case: &Case<'_>, comparison: &PairedComparison) -> Option<Message
     let is_one_product = product(&comparison.baseline) == product(&comparison.candidate);
     let is_unknown = has_unknown_statements(experiment);
     let differ = |[a, b]: &[[f64; 2]; 2], times: f64| a[0] > b[1] * times || b[0] > a[1] * times;
-    let unlike = |name: &str, count: Count| {
+    let unlike_sides = |name: &str, count: Count| {
         let sides = by_transaction(&pairs, name, count);
         sides.filter(|sides| differ(sides, ROWS_FACTOR))
     };
@@ -167,18 +170,18 @@ fn unlike_rows(case: &Case<'_>, comparison: &PairedComparison) -> Option<Message
         if differ(&statements, 1.0 + STATEMENTS) && !(is_unknown && is_one_product) {
             return None;
         }
-        let returned = unlike(name, |counts| counts.rows_read);
+        let returned = unlike_sides(name, |counts| counts.rows_read);
         // Products count the changes of a row that has the new value already in their own ways.
-        let changed =
-            unlike(name, |counts| counts.rows_written).filter(|_| is_one_product || !is_unknown);
-        let mean = |[least, most]: [f64; 2]| format!("{:.2}", (least + most) / 2.0);
+        let changed = unlike_sides(name, |counts| counts.rows_written)
+            .filter(|_| is_one_product || !is_unknown);
+        let format_mean = |[low, high]: [f64; 2]| format!("{:.2}", (low + high) / 2.0);
         let (a, b) = (&comparison.baseline, &comparison.candidate);
         let returned = returned.map(|[rows_a, rows_b]| {
-            let (rows_a, rows_b) = (mean(rows_a), mean(rows_b));
+            let [rows_a, rows_b] = [rows_a, rows_b].map(format_mean);
             say!(rows_returned_on_sides, kind = name, a, rows_a, b, rows_b)
         });
         let changed = changed.map(|[rows_a, rows_b]| {
-            let (rows_a, rows_b) = (mean(rows_a), mean(rows_b));
+            let [rows_a, rows_b] = [rows_a, rows_b].map(format_mean);
             say!(rows_changed_on_sides, kind = name, a, rows_a, b, rows_b)
         });
         parts(returned.into_iter().chain(changed))
@@ -191,8 +194,8 @@ fn no_rows(trial: &Trial) -> Option<Message> {
     let describe_kind = |kind: &KindSummary| {
         let counts = &kind.statements;
         let is_frequent =
-            |none: u64, all: u64| all >= ROWS_LEAST && none as f64 >= ROWLESS * all as f64;
-        let share = |none: u64, all: u64| percent(none as f64 / all as f64);
+            |count: u64, total: u64| total >= ROWS_LEAST && count as f64 >= ROWLESS * total as f64;
+        let share = |count: u64, total: u64| percent(count as f64 / total as f64);
         let changes = counts.writes + counts.misses;
         let reads = is_frequent(counts.empty_reads, counts.reads).then(|| {
             say!(
@@ -214,16 +217,17 @@ fn no_rows(trial: &Trial) -> Option<Message> {
 fn few_branches(case: &Case<'_>, trial: &Trial) -> Option<Message> {
     const SCRIPT: &str = "tpcb-like";
     let (experiment, summary) = (case.experiment(trial)?, &trial.summary);
-    let is_own = experiment.test.starts_with("pgbench ")
+    let is_standard_script = experiment.test.starts_with("pgbench ")
         && experiment.scripts.iter().all(|script| script.name != SCRIPT)
         && summary.kinds.iter().any(|kind| kind.name == SCRIPT && kind.counts.started > 0);
     let branches = summary.data.as_ref()?.rows / PGBENCH_ACCOUNTS;
-    let is_found = is_own && summary.rate_per_s.is_none() && branches < u64::from(summary.workers);
+    let is_found =
+        is_standard_script && summary.rate_per_s.is_none() && branches < u64::from(summary.workers);
     is_found.then(|| say!(workers_on_branches, workers = summary.workers.to_string(), n = branches))
 }
 
 /// Shares of the transactions: those that were given up, and all attempts that failed.
-fn failed_shares(trial: &Trial) -> Option<[f64; 2]> {
+pub(super) fn failed_shares(trial: &Trial) -> Option<[f64; 2]> {
     // The errors of a fault are what was requested, and stand alongside its times.
     if has_fault(trial) {
         return None;
@@ -231,15 +235,15 @@ fn failed_shares(trial: &Trial) -> Option<[f64; 2]> {
     // What a pass gives up is for rules of its family: one of a few statements is not a share of many.
     let counts = (!trial.summary.is_pass()).then_some(trial.summary.counts)?;
     // What shards refuse by their isolation level is told as its price.
-    let of_shards = if joined_shards(trial).is_some() { conflicts(trial) } else { 0 };
+    let shard_conflicts = if joined_shards(trial).is_some() { conflicts(trial) } else { 0 };
     let attempts = [counts.failed, counts.failed + counts.retries];
-    Some(attempts.map(|n| n.saturating_sub(of_shards) as f64 / counts.started.max(1) as f64))
+    Some(attempts.map(|n| n.saturating_sub(shard_conflicts) as f64 / counts.started.max(1) as f64))
 }
 
 /// The share that makes a trial unusable or is a caveat, and the errors by class and code, the most frequent first.
 /// What is tried again, such as a deadlock, costs time and is in no figure: it is a caveat at most.
 fn errors_if(trial: &Trial, is_unusable: bool) -> Option<Message> {
-    const MOST: usize = 3;
+    const MAX_ERRORS: usize = 3;
     let ([given_up, failed], counts) = (failed_shares(trial)?, trial.summary.counts);
     let share = match (given_up > ERRORS_UNUSABLE, is_unusable) {
         (true, true) => above(Some(given_up), ERRORS_UNUSABLE)?,
@@ -252,7 +256,7 @@ fn errors_if(trial: &Trial, is_unusable: bool) -> Option<Message> {
     };
     let mut errors: Vec<_> = trial.summary.errors.iter().collect();
     errors.sort_by_key(|error| std::cmp::Reverse(error.count));
-    let told = errors.iter().take(MOST).map(|error| {
+    let texts = errors.iter().take(MAX_ERRORS).map(|error| {
         if error.is_own_conflict() {
             return say!(own_conflicts, n = error.count);
         }
@@ -266,7 +270,7 @@ fn errors_if(trial: &Trial, is_unusable: bool) -> Option<Message> {
             format::whole(error.count as f64)
         ))
     });
-    parts([share].into_iter().chain(told))
+    parts([share].into_iter().chain(texts))
 }
 
 fn lighter_workload(experiment: &Experiment) -> Option<Message> {
@@ -289,61 +293,59 @@ fn lighter_workload(experiment: &Experiment) -> Option<Message> {
         let name = name.trim_start_matches("oltp_");
         LIGHTER.iter().any(|(known, values)| *known == name && values.contains(&value))
     };
-    let found = experiment.options.iter().filter(|(name, value)| is_lighter(name, value));
-    commas(found.map(|(name, value)| format!("{name}={value}")))
+    let options = experiment.options.iter().filter(|(name, value)| is_lighter(name, value));
+    commas(options.map(|(name, value)| format!("{name}={value}")))
 }
 
 fn statements_per_transaction(experiment: &Experiment, trial: &Trial) -> Option<Message> {
-    let differs =
-        |(_, found, wanted): &(String, f64, f64)| (found / wanted - 1.0).abs() > STATEMENTS;
-    let told = |(kind, found, wanted): (String, f64, f64)| {
-        let (found, wanted) = (format!("{found:.2}"), format::plain(wanted));
+    let mut kinds = statement_counts(experiment, &trial.summary);
+    kinds.retain(|(_, actual, expected)| (actual / expected - 1.0).abs() > STATEMENTS);
+    parts(kinds.into_iter().map(|(kind, actual, expected)| {
+        let (found, wanted) = (format!("{actual:.2}"), format::plain(expected));
         say!(kind_found_instead_of_wanted, kind, found, wanted)
-    };
-    let expected = expected(experiment, &trial.summary).into_iter();
-    parts(expected.filter(differs).map(told))
+    }))
 }
 
 /// The kinds that are drawn, each with its planned weight; `None` if that is not known.
 fn weights<'a>(experiment: &Experiment, trial: &'a Trial) -> Option<Vec<(&'a KindSummary, f64)>> {
     let summary = &trial.summary;
-    let of_family = |kind: &KindSummary| KnownFamily::of(summary)?.weight(summary, &kind.name);
-    let of_scripts = |kind: &KindSummary| {
+    let family_weight =
+        |kind: &KindSummary| KnownFamily::from_summary(summary)?.weight(summary, &kind.name);
+    let script_weight = |kind: &KindSummary| {
         let script = experiment.scripts.iter().find(|script| script.name == kind.name)?;
         Some(f64::from(script.weight))
     };
-    let weighed =
-        |kind: &'a KindSummary| Some((kind, of_family(kind).or_else(|| of_scripts(kind))?));
-    let weights: Option<Vec<(&KindSummary, f64)>> = summary.kinds.iter().map(weighed).collect();
-    let weights = weights?;
-    let drawn: Vec<_> = weights.into_iter().filter(|(_, weight)| *weight > 0.0).collect();
-    (drawn.len() > 1).then_some(drawn)
+    let mut weights = Vec::new();
+    for kind in &summary.kinds {
+        weights.push((kind, family_weight(kind).or_else(|| script_weight(kind))?));
+    }
+    weights.retain(|(_, weight)| *weight > 0.0);
+    (weights.len() > 1).then_some(weights)
 }
 
 /// Shares alongside the planned ones, where chance does not explain the difference. What is in flight at
 /// the end may be of any kind.
 fn unlike_mix(trial: &Trial, weights: &[(&KindSummary, f64)]) -> Option<Message> {
     let ended = |kind: &KindSummary| kind.counts.ended() as f64;
-    let all: f64 = weights.iter().map(|(kind, _)| ended(kind)).sum();
-    let sum: f64 = weights.iter().map(|(_, weight)| weight).sum();
+    let total: f64 = weights.iter().map(|(kind, _)| ended(kind)).sum();
+    let weight_sum: f64 = weights.iter().map(|(_, weight)| weight).sum();
     let in_flight = trial.summary.in_flight as f64;
-    let square = |(kind, weight): &(&KindSummary, f64)| {
-        let expected = all * weight / sum;
+    let squares = weights.iter().map(|(kind, weight)| {
+        let expected = total * weight / weight_sum;
         ((ended(kind) - expected).abs() - in_flight).max(0.0).powi(2) / expected.max(1.0)
-    };
-    let chi_square: f64 = weights.iter().map(square).sum();
+    });
+    let chi_square: f64 = squares.sum();
     if chi_square <= chi_square_limit(weights.len() - 1) {
         return None;
     }
-    let told = |(kind, weight): &(&KindSummary, f64)| {
+    parts(weights.iter().map(|(kind, weight)| {
         say!(
             kind_found_instead_of_wanted,
             kind = &kind.name,
-            found = format!("{:.2}%", 100.0 * ended(kind) / all),
-            wanted = format!("{:.2}%", 100.0 * weight / sum)
+            found = format!("{:.2}%", 100.0 * ended(kind) / total),
+            wanted = format!("{:.2}%", 100.0 * weight / weight_sum)
         )
-    };
-    parts(weights.iter().map(told))
+    }))
 }
 
 /// The limit that chi-square exceeds once in a thousand times (Wilson and Hilferty's approximation).
@@ -361,19 +363,19 @@ fn hot_range(experiment: &Experiment) -> Option<Message> {
     Some(say!(percent_of_the_rows, share = shares))
 }
 
-fn of_tpc(experiment: &Experiment) -> Option<Message> {
+fn derived_benchmark(experiment: &Experiment) -> Option<Message> {
     experiment.derived_from().map(|benchmark| say!(derived_from_benchmark, benchmark))
 }
 
 /// Statements of a trial by what they should be, of each kind of which that is known.
-pub(super) fn expected(experiment: &Experiment, summary: &TrialSummary) -> Vec<(String, f64, f64)> {
-    let of_kind = |kind: &dyno_facts::KindSummary| {
-        let wanted = families()
+fn statement_counts(experiment: &Experiment, summary: &TrialSummary) -> Vec<(String, f64, f64)> {
+    let counts = summary.kinds.iter().filter_map(|kind| {
+        let expected = families()
             .find_map(|family| family.statements(experiment, &summary.test, &kind.name))?;
         let ended = kind.counts.completed() as f64;
-        (ended > 0.0).then(|| (kind.name.clone(), kind.statements.total() as f64 / ended, wanted))
-    };
-    summary.kinds.iter().filter_map(of_kind).collect()
+        (ended > 0.0).then(|| (kind.name.clone(), kind.statements.total() as f64 / ended, expected))
+    });
+    counts.collect()
 }
 
 #[cfg(test)]
@@ -384,8 +386,8 @@ mod tests {
     fn limits_are_those_of_the_table() {
         // The table of chi-square at 0.001.
         for (freedom, limit) in [(1, 10.83), (2, 13.82), (4, 18.47), (10, 29.59)] {
-            let found = chi_square_limit(freedom);
-            assert!((found / limit - 1.0).abs() < 0.04, "{freedom}: {found} {limit}");
+            let actual = chi_square_limit(freedom);
+            assert!((actual / limit - 1.0).abs() < 0.04, "{freedom}: {actual} {limit}");
         }
     }
 
@@ -427,7 +429,7 @@ mod tests {
     #[test]
     fn rows_of_a_kind_are_compared_by_transaction() {
         use crate::evidence::tests::trial;
-        let of = |committed: u64, rows_read: u64| {
+        let make_trial = |committed: u64, rows_read: u64| {
             let kind = KindSummary {
                 name: "k".to_owned(),
                 counts: dyno_facts::Counts { committed, ..Default::default() },
@@ -436,17 +438,29 @@ mod tests {
             };
             trial(TrialSummary { kinds: vec![kind], ..TrialSummary::default() })
         };
-        let found = |trials: &[[Trial; 2]], name: &str| {
+        let count_rows = |trials: &[[Trial; 2]], name: &str| {
             let pairs: Vec<[&Trial; 2]> = trials.iter().map(|[a, b]| [a, b]).collect();
             by_transaction(&pairs, name, |counts| counts.rows_read)
         };
         let n = ROWS_LEAST;
-        let two = [[of(n, 3 * n), of(n, n)], [of(2 * n, 8 * n), of(n, 2 * n)]];
-        assert_eq!(found(&two, "k"), Some([[3.0, 4.0], [1.0, 2.0]]));
-        assert_eq!(found(&two, "other"), None);
-        assert_eq!(found(&[[of(n - 1, 3 * n), of(n, n)]], "k"), None, "too few transactions");
+        let pairs = [
+            [make_trial(n, 3 * n), make_trial(n, n)],
+            [make_trial(2 * n, 8 * n), make_trial(n, 2 * n)],
+        ];
+        assert_eq!(count_rows(&pairs, "k"), Some([[3.0, 4.0], [1.0, 2.0]]));
+        assert_eq!(count_rows(&pairs, "other"), None);
+        assert_eq!(
+            count_rows(&[[make_trial(n - 1, 3 * n), make_trial(n, n)]], "k"),
+            None,
+            "too few transactions"
+        );
         // Rows of all pairs together.
-        let few = |rows: u64| [[of(n, rows), of(n, 0)], [of(n, 0), of(n, 0)]];
-        assert!(found(&few(2 * n), "k").is_some() && found(&few(2 * n - 1), "k").is_none());
+        let few_rows = |rows: u64| {
+            [[make_trial(n, rows), make_trial(n, 0)], [make_trial(n, 0), make_trial(n, 0)]]
+        };
+        assert!(
+            count_rows(&few_rows(2 * n), "k").is_some()
+                && count_rows(&few_rows(2 * n - 1), "k").is_none()
+        );
     }
 }

@@ -3,26 +3,26 @@
 use super::*;
 
 /// Every comparison of the paper, with verdicts that are corrected for each other.
-pub(super) fn all(evidence: &Evidence, more_gates: &[String]) -> Vec<PairedComparison> {
-    let mut found = Vec::new();
+pub(super) fn compare_targets(evidence: &Evidence, more_gates: &[String]) -> Vec<PairedComparison> {
+    let mut comparisons = Vec::new();
     for (index, experiment) in evidence.experiments.iter().enumerate() {
         for plan in comparison_plans(evidence, experiment) {
-            let levels = pairs_by_level(evidence, &experiment.name, &plan);
-            let compared = |pairs| comparison(evidence, (experiment, index), &plan, pairs);
-            found.extend(levels.iter().map(compared));
+            for pairs in pairs_by_level(evidence, &experiment.name, &plan) {
+                comparisons.push(compare_pairs(evidence, (experiment, index), &plan, &pairs));
+            }
         }
     }
-    set_noise_floors(evidence, &mut found);
-    judge(&mut found, |index| gated(evidence, index, more_gates));
-    for (index, comparison) in found.iter_mut().enumerate() {
+    set_noise_floors(evidence, &mut comparisons);
+    judge(&mut comparisons, |index| gated_metrics(evidence, index, more_gates));
+    for (index, comparison) in comparisons.iter_mut().enumerate() {
         comparison.number = index + 1;
-        comparison.sentence = words::comparison(comparison);
+        comparison.sentence = words::comparison_sentence(comparison);
     }
-    found
+    comparisons
 }
 
 /// The facts of an experiment in a run: runs of the same suite may compare different targets.
-fn own_facts<'a>(run: &'a RunFacts, experiment: &Experiment) -> Option<&'a ExperimentFacts> {
+fn experiment_facts<'a>(run: &'a RunFacts, experiment: &Experiment) -> Option<&'a ExperimentFacts> {
     run.header.experiments.iter().find(|facts| facts.name == experiment.name)
 }
 
@@ -34,30 +34,32 @@ fn comparison_plans<'a>(
 ) -> Vec<ComparisonPlan<'a>> {
     let is_used =
         |target: &&PaperTarget| experiment.points.iter().any(|p| p.target == target.label);
-    let used: Vec<&PaperTarget> = evidence.targets.iter().filter(is_used).collect();
+    let used_targets: Vec<&PaperTarget> = evidence.targets.iter().filter(is_used).collect();
     // Also a target of which every trial failed before it measured anything.
     let is_tried = |target: &&PaperTarget| {
-        let own = |trial: &Trial| trial.summary.experiment == experiment.name;
-        evidence.trials.iter().any(|trial| own(trial) && trial.target == target.label)
+        let mut trials = evidence.trials.iter();
+        trials.any(|trial| {
+            trial.summary.experiment == experiment.name && trial.target == target.label
+        })
     };
-    let tried: Vec<&PaperTarget> = evidence.targets.iter().filter(is_tried).collect();
+    let tried_targets: Vec<&PaperTarget> = evidence.targets.iter().filter(is_tried).collect();
     let compared_runs = || {
-        let compared = |run| Some((run, own_facts(run, experiment)?.comparison.as_ref()?));
-        evidence.runs.iter().filter_map(compared)
+        let runs = evidence.runs.iter();
+        runs.filter_map(|run| Some((run, experiment_facts(run, experiment)?.comparison.as_ref()?)))
     };
     let first_facts = compared_runs().next().map(|(_, facts)| facts);
-    let plan = |baseline: &'a PaperTarget,
-                candidate: &'a PaperTarget,
-                facts: Option<&ComparisonFacts>,
-                is_planned: bool| {
+    let make_plan = |baseline: &'a PaperTarget,
+                     candidate: &'a PaperTarget,
+                     facts: Option<&ComparisonFacts>,
+                     is_planned: bool| {
         let runs = evidence.runs.iter();
         let runs = runs.filter(|run| [baseline.run, candidate.run].contains(&run.number));
-        let own: Vec<_> = runs.filter_map(|run| own_facts(run, experiment)).collect();
-        let unit = own.iter().map(|facts| facts.pairs_per_unit()).max().unwrap_or(1);
-        let [restart_each, reload_each] = own.iter().fold([0; 2], |[restart, reload], facts| {
-            [restart.max(facts.restart_each), reload.max(facts.reload_each)]
-        });
-        let is_same_target = is_same(baseline, candidate);
+        let experiments: Vec<_> =
+            runs.filter_map(|run| experiment_facts(run, experiment)).collect();
+        let unit = experiments.iter().map(|facts| facts.pairs_per_unit()).max().unwrap_or(1);
+        let restart_each = experiments.iter().map(|facts| facts.restart_each).max().unwrap_or(0);
+        let reload_each = experiments.iter().map(|facts| facts.reload_each).max().unwrap_or(0);
+        let is_same_target = is_same_target(baseline, candidate);
         let is_aa = |facts: &ComparisonFacts| facts.is_aa && facts.candidates.len() == 1;
         ComparisonPlan {
             baseline: &baseline.label,
@@ -76,34 +78,35 @@ fn comparison_plans<'a>(
             margin: facts.and_then(|facts| facts.equivalence).unwrap_or(DEFAULT_MARGIN),
         }
     };
-    let mut found = Vec::new();
+    let mut plans = Vec::new();
     for (run, facts) in compared_runs() {
         let find_target = |name: &String| {
-            let mut own = tried.iter().copied();
-            own.find(|target| target.run == run.number && target.facts.name == *name)
+            let mut targets = tried_targets.iter().copied();
+            targets.find(|target| target.run == run.number && target.facts.name == *name)
         };
         let Some(baseline) = find_target(&facts.baseline) else { continue };
         let candidates = facts.candidates.iter().filter_map(find_target);
-        found.extend(candidates.map(|candidate| plan(baseline, candidate, Some(facts), true)));
+        plans.extend(candidates.map(|candidate| make_plan(baseline, candidate, Some(facts), true)));
     }
-    let is_alike =
+    let have_same_load =
         |a: &PaperTarget, b: &PaperTarget| is_same_load(evidence, experiment, [a.run, b.run]);
-    match used.as_slice() {
-        [a, b] if !is_alike(a, b) => {}
+    match used_targets.as_slice() {
+        [a, b] if !have_same_load(a, b) => {}
         [a, b] if a.run != b.run || first_facts.is_none() => {
-            found.push(plan(a, b, first_facts, false))
+            plans.push(make_plan(a, b, first_facts, false))
         }
         [_, _] => {}
-        _ if evidence.runs.len() == 2 => {
-            let of_run = |run: usize| used.iter().copied().filter(move |target| target.run == run);
-            let again = |a: &&PaperTarget| of_run(2).find(|b| b.facts.name == a.facts.name);
-            let both = of_run(1).filter_map(|a| Some((a, again(&a)?)));
-            let both = both.filter(|(a, b)| is_alike(a, b));
-            found.extend(both.map(|(a, b)| plan(a, b, first_facts, false)));
+        targets if evidence.runs.len() == 2 => {
+            for a in targets.iter().filter(|target| target.run == 1) {
+                let mut later_targets = targets.iter().filter(|target| target.run == 2);
+                let namesake = later_targets.find(|b| b.facts.name == a.facts.name);
+                let namesake = namesake.filter(|b| have_same_load(a, b));
+                plans.extend(namesake.map(|b| make_plan(a, b, first_facts, false)));
+            }
         }
         _ => {}
     }
-    found
+    plans
 }
 
 /// Returns true if an experiment was the same load in two runs: under one name a suite may have become another
@@ -111,7 +114,7 @@ fn comparison_plans<'a>(
 fn is_same_load(evidence: &Evidence, experiment: &Experiment, runs: [usize; 2]) -> bool {
     let load = |run: usize| {
         let run = evidence.runs.iter().find(|facts| facts.number == run)?;
-        let facts = own_facts(run, experiment)?;
+        let facts = experiment_facts(run, experiment)?;
         Some((facts.load(), &facts.options, &facts.scripts))
     };
     let [a, b] = runs.map(load);
@@ -119,14 +122,14 @@ fn is_same_load(evidence: &Evidence, experiment: &Experiment, runs: [usize; 2]) 
 }
 
 /// Returns true for one set of servers in one run, reached in one way: whatever differs is noise.
-fn is_same(a: &PaperTarget, b: &PaperTarget) -> bool {
+fn is_same_target(a: &PaperTarget, b: &PaperTarget) -> bool {
     a.run == b.run
         && !a.facts.url.is_empty()
         && (&a.facts.url, &a.facts.nodes, a.facts.route)
             == (&b.facts.url, &b.facts.nodes, b.facts.route)
 }
 
-fn comparison(
+fn compare_pairs(
     evidence: &Evidence,
     (experiment, experiment_index): (&Experiment, usize),
     plan: &ComparisonPlan<'_>,
@@ -134,10 +137,12 @@ fn comparison(
 ) -> PairedComparison {
     let first = pairs.trials.first().map_or(pairs.any, |pair| pair.0);
     let metrics = judged_metrics(&first.summary);
-    let row = |metric: &Metric| row(evidence, &pairs.trials, *metric, plan);
-    let rows: Vec<VerdictRow> = metrics.iter().filter_map(row).collect();
+    let rows =
+        metrics.iter().filter_map(|metric| judge_metric(evidence, &pairs.trials, *metric, plan));
+    let rows: Vec<VerdictRow> = rows.collect();
     let (name, level) = (level_of_trial(&first.summary), level_words(first));
-    let levels = levels::of(evidence, plan, &pairs.trials, &level, metrics.first().copied());
+    let levels =
+        levels::repetition_levels(evidence, plan, &pairs.trials, &level, metrics.first().copied());
     let sessions = rows.first().and_then(|row| session_rows(evidence, &pairs.trials, row.metric));
     PairedComparison {
         number: 0,
@@ -166,28 +171,29 @@ fn comparison(
     }
 }
 
-fn row(
+fn judge_metric(
     evidence: &Evidence,
     pairs: &[(&Trial, &Trial)],
     metric: Metric,
     plan: &ComparisonPlan<'_>,
 ) -> Option<VerdictRow> {
     let earlier = earlier(evidence, *pairs.first()?, metric);
-    let ratio = ratio_of(pairs, metric, plan.stop, (plan.unit, &earlier))?;
-    let whole = |units: usize| units * plan.unit as usize;
+    let ratio = paired_ratio(pairs, metric, plan.stop, (plan.unit, &earlier))?;
+    let to_pairs = |units: usize| units * plan.unit as usize;
     let values: Vec<_> = pairs.iter().flat_map(|pair| figures(pair, metric)).collect();
-    let all: Vec<(f64, f64)> = earlier.iter().flatten().chain(&values).copied().collect();
+    let all_values = || earlier.iter().flatten().chain(&values);
     let call = ratio.verdict(metric.better(), plan.margin);
     Some(VerdictRow {
         metric,
         name: metric.title(),
         is_less_better: metric.better() == Better::Less,
-        baseline: Spread::of(all.iter().map(|pair| pair.0).collect())?,
-        candidate: Spread::of(all.iter().map(|pair| pair.1).collect())?,
-        pairs: match earlier.is_empty() {
-            true => values.iter().filter(|(a, b)| *a > 0.0 && *b > 0.0).count(),
+        baseline: Spread::from_values(all_values().map(|pair| pair.0).collect())?,
+        candidate: Spread::from_values(all_values().map(|pair| pair.1).collect())?,
+        pairs: if earlier.is_empty() {
+            values.iter().filter(|(a, b)| *a > 0.0 && *b > 0.0).count()
+        } else {
             // Only what has a pair in a unit continues with earlier sessions.
-            false => ratio.pairs,
+            ratio.pairs
         },
         units: ratio.pairs,
         ratio: ratio.ratio,
@@ -198,7 +204,7 @@ fn row(
             Some(FigureBound::Unknown) => "?",
         },
         interval: ratio.interval,
-        withstood: withstood(pairs, metric, plan).filter(|_| ratio.bound.is_none()),
+        withstood: worst_case_interval(pairs, metric, plan).filter(|_| ratio.bound.is_none()),
         half_width: ratio.half_width(),
         interval_t: ratio.t.filter(|_| !ratio.is_anytime).map(|t| t.interval),
         p: ratio.p,
@@ -209,8 +215,8 @@ fn row(
         variation_candidate: ratio.variation_candidate,
         noise_floor: None,
         pairs_needed: match plan.stop.half_width {
-            Some(wanted) if !call.is_undecided() => ratio.pairs_needed(wanted).map(whole),
-            _ => ratio.pairs_to_decide(plan.margin).map(whole),
+            Some(wanted) if !call.is_undecided() => ratio.pairs_needed(wanted).map(to_pairs),
+            _ => ratio.pairs_to_decide(plan.margin).map(to_pairs),
         },
         is_equivalent: ratio.is_equivalent(plan.margin),
         call,
@@ -219,7 +225,7 @@ fn row(
 }
 
 /// The interval of the ratio whatever the pairs in which dyno was stopped would have shown.
-fn withstood(
+fn worst_case_interval(
     pairs: &[(&Trial, &Trial)],
     metric: Metric,
     plan: &ComparisonPlan<'_>,
@@ -232,21 +238,22 @@ fn withstood(
     let stopped_units: BTreeSet<u32> = stopped_figures.map(|(unit, _)| unit).collect();
     let mut figures: Vec<_> = pairs.iter().flat_map(pair_figures).collect();
     figures.retain(|(unit, _)| !stopped_units.contains(unit));
-    let whole = unit_means(&figures);
-    let usable = whole.iter().filter(|(a, b)| *a > 0.0 && *b > 0.0);
+    let means = unit_means(&figures);
+    let usable = means.iter().filter(|(a, b)| *a > 0.0 && *b > 0.0);
     let logs: Vec<f64> = usable.map(|(a, b)| (b / a).ln()).collect();
-    let both = rank::interval_whatever(&logs, stopped_units.len(), alpha)
+    let log_interval = rank::interval_whatever(&logs, stopped_units.len(), alpha)
         .filter(|_| !stopped_units.is_empty())?;
-    Some(Bounds { low: both.low.exp(), high: both.high.exp() })
+    Some(Bounds { low: log_interval.low.exp(), high: log_interval.high.exp() })
 }
 
 /// Sets the noise floor of each metric: of the same experiment and load level; else of another load level, or of
 /// another experiment with the same test (a suite measures the noise in one of its own), which tells more than none.
-fn set_noise_floors(evidence: &Evidence, found: &mut [PairedComparison]) {
+fn set_noise_floors(evidence: &Evidence, comparisons: &mut [PairedComparison]) {
     let test = |index: usize| evidence.experiments.get(index).map(|experiment| &experiment.test);
-    let floors: Vec<PairedComparison> = found.iter().filter(|of| of.is_aa).cloned().collect();
-    for of in found {
-        let (index, level) = (of.experiment_index, &of.level);
+    let aa_comparisons: Vec<PairedComparison> =
+        comparisons.iter().filter(|comparison| comparison.is_aa).cloned().collect();
+    for comparison in comparisons {
+        let (index, level) = (comparison.experiment_index, &comparison.level);
         let rank = |aa: &PairedComparison| match (aa.experiment_index == index, aa.level == *level)
         {
             (true, is_level) => Some(if is_level { 3 } else { 2 }),
@@ -254,25 +261,28 @@ fn set_noise_floors(evidence: &Evidence, found: &mut [PairedComparison]) {
                 (test(aa.experiment_index) == test(index)).then_some(u8::from(is_level))
             }
         };
-        for row in &mut of.rows {
-            let floor = |aa: &PairedComparison| {
-                let own = aa.rows.iter().find(|own| own.metric == row.metric)?;
-                Some((rank(aa)?, noise_floor(own.interval?)))
-            };
-            let nearest = floors.iter().filter_map(floor);
-            let nearest = nearest.max_by(|a, b| a.0.cmp(&b.0).then(a.1.total_cmp(&b.1)));
+        for row in &mut comparison.rows {
+            let floors = aa_comparisons.iter().filter_map(|aa| {
+                let aa_row = aa.rows.iter().find(|aa_row| aa_row.metric == row.metric)?;
+                Some((rank(aa)?, noise_floor(aa_row.interval?)))
+            });
+            let nearest = floors.max_by(|a, b| a.0.cmp(&b.0).then(a.1.total_cmp(&b.1)));
             row.noise_floor = nearest.map(|(_, share)| share);
         }
     }
 }
 
 /// The metrics on whose ratios an experiment has a gate.
-fn gated(evidence: &Evidence, experiment_index: usize, more: &[String]) -> Vec<Metric> {
+fn gated_metrics(
+    evidence: &Evidence,
+    experiment_index: usize,
+    more_gates: &[String],
+) -> Vec<Metric> {
     let name = evidence.experiments.get(experiment_index).map(|experiment| &experiment.name);
     let facts = evidence.runs.iter().flat_map(|run| &run.header.experiments);
-    let own = facts.filter(|facts| Some(&facts.name) == name).flat_map(|facts| &facts.gates);
-    let own = own.filter(|_| more.is_empty());
-    let gates = own.chain(more).filter_map(|text| text.parse::<Gate>().ok());
+    let gates = facts.filter(|facts| Some(&facts.name) == name).flat_map(|facts| &facts.gates);
+    let gates = gates.filter(|_| more_gates.is_empty()).chain(more_gates);
+    let gates = gates.filter_map(|text| text.parse::<Gate>().ok());
     gates.filter(|gate| gate.figure != GateFigure::Value).map(|gate| gate.metric).collect()
 }
 
@@ -280,54 +290,62 @@ fn gated(evidence: &Evidence, experiment_index: usize, more: &[String]) -> Vec<M
 /// only where those before it did (fixed sequence), so that several metrics find no more by chance than one; one that a
 /// gate names was chosen beforehand and stands alone, so that the gate, which is corrected likewise, says the same. A
 /// comparison of a system with itself stands alone.
-fn judge(found: &mut [PairedComparison], gated: impl Fn(usize) -> Vec<Metric>) {
-    let families = found.iter().map(|of| (of.experiment_index, of.is_aa));
+fn judge(comparisons: &mut [PairedComparison], gated_metrics: impl Fn(usize) -> Vec<Metric>) {
+    let families =
+        comparisons.iter().map(|comparison| (comparison.experiment_index, comparison.is_aa));
     let mut families: Vec<(usize, bool)> = families.collect();
     families.sort_unstable();
     families.dedup();
     for family in families {
-        let is_own = |at: &usize| (found[*at].experiment_index, found[*at].is_aa) == family;
-        let own: Vec<usize> = (0..found.len()).filter(is_own).collect();
-        let gated = gated(family.0);
-        let p_of_rows: Vec<Vec<f64>> =
-            found.iter().map(|of| corrected_for_questions(of, &gated)).collect();
-        let most = own.iter().map(|at| found[*at].rows.len()).max().unwrap_or(0);
-        for place in 0..most {
+        let is_member = |at: &usize| {
+            let comparison = &comparisons[*at];
+            (comparison.experiment_index, comparison.is_aa) == family
+        };
+        let members: Vec<usize> = (0..comparisons.len()).filter(is_member).collect();
+        let gated = gated_metrics(family.0);
+        let row_ps: Vec<Vec<f64>> = comparisons
+            .iter()
+            .map(|comparison| corrected_for_questions(comparison, &gated))
+            .collect();
+        let row_count = members.iter().map(|at| comparisons[*at].rows.len()).max().unwrap_or(0);
+        for place in 0..row_count {
             // If there are too few pairs nothing is judged, so nothing is corrected for it either.
-            let judged = |at: &&usize| {
-                found[**at].rows.get(place).is_some_and(|row| row.call != Call::TooFewPairs)
-            };
-            let judged: Vec<usize> = own.iter().filter(judged).copied().collect();
-            let p: Vec<f64> = judged.iter().map(|&at| p_of_rows[at][place]).collect();
-            for (at, p) in judged.into_iter().zip(holm(&p)) {
-                let rows = &mut found[at].rows;
-                let is_alone = rows[place].metric.is_cost() || gated.contains(&rows[place].metric);
+            let mut judged_members = members.clone();
+            judged_members.retain(|at| {
+                let row = comparisons[*at].rows.get(place);
+                row.is_some_and(|row| row.call != Call::TooFewPairs)
+            });
+            let p: Vec<f64> = judged_members.iter().map(|&at| row_ps[at][place]).collect();
+            for (at, p) in judged_members.into_iter().zip(holm(&p)) {
+                let rows = &mut comparisons[at].rows;
+                let is_independent =
+                    rows[place].metric.is_cost() || gated.contains(&rows[place].metric);
                 // Costs are independent questions: other metrics do not depend on them.
-                let before = rows[..place].iter().filter(|row| !row.metric.is_cost());
-                let before = before.filter_map(|row| row.p_adjusted);
-                let before = before.filter(|_| !is_alone).fold(p, f64::max);
-                rows[place].p_adjusted = Some(before);
-                rows[place].call = corrected(&rows[place]);
+                let earlier = rows[..place].iter().filter(|row| !row.metric.is_cost());
+                let earlier = earlier.filter_map(|row| row.p_adjusted);
+                let adjusted = earlier.filter(|_| !is_independent).fold(p, f64::max);
+                rows[place].p_adjusted = Some(adjusted);
+                rows[place].call = corrected_call(&rows[place]);
             }
         }
     }
-    for of in found {
-        for row in &mut of.rows {
-            row.words = words::call(row, of.margin);
+    for comparison in comparisons {
+        for row in &mut comparison.rows {
+            row.words = words::call_words(row, comparison.margin);
         }
     }
 }
 
 /// The p of each row. Concurrent trials ask several questions at once, each cost and latency, and one that is answered
 /// decides the comparison: those after the first are corrected for each other.
-fn corrected_for_questions(of: &PairedComparison, gated: &[Metric]) -> Vec<f64> {
-    let mut p: Vec<f64> = of.rows.iter().map(|row| row.p).collect();
-    if of.order != PairOrder::Together {
+fn corrected_for_questions(comparison: &PairedComparison, gated: &[Metric]) -> Vec<f64> {
+    let mut p: Vec<f64> = comparison.rows.iter().map(|row| row.p).collect();
+    if comparison.order != PairOrder::Together {
         return p;
     }
-    let latency = of.rows.iter().position(|row| !row.metric.is_cost());
+    let latency = comparison.rows.iter().position(|row| !row.metric.is_cost());
     let is_question = |at: &usize| {
-        let row = &of.rows[*at];
+        let row = &comparison.rows[*at];
         let is_judged = row.call != Call::TooFewPairs && !gated.contains(&row.metric);
         is_judged && (row.metric.is_cost() || Some(*at) == latency)
     };
@@ -339,7 +357,7 @@ fn corrected_for_questions(of: &PairedComparison, gated: &[Metric]) -> Vec<f64> 
     p
 }
 
-fn corrected(row: &VerdictRow) -> Call {
+fn corrected_call(row: &VerdictRow) -> Call {
     let is_proven = row.p_adjusted.is_some_and(|p| p <= ALPHA);
     match (row.call.is_difference() && !is_proven, row.is_equivalent) {
         (false, _) => row.call,
@@ -394,8 +412,8 @@ pub(super) fn pairs_by_level<'a>(
     experiment: &str,
     plan: &ComparisonPlan<'_>,
 ) -> Vec<Pairs<'a>> {
-    let own = |target: &str| -> Vec<&'a Trial> {
-        let is_own = |trial: &&Trial| {
+    let comparable_trials = |target: &str| -> Vec<&'a Trial> {
+        let is_comparable = |trial: &&Trial| {
             trial.summary.experiment == experiment
                 && trial.target == target
                 && trial.status != "running"
@@ -403,50 +421,48 @@ pub(super) fn pairs_by_level<'a>(
                 // An outage decides there, not the speed.
                 && trial.summary.fault.is_none()
         };
-        evidence.trials.iter().filter(is_own).collect()
+        evidence.trials.iter().filter(is_comparable).collect()
     };
-    let (baseline, candidate) = (own(plan.baseline), own(plan.candidate));
+    let [baseline, candidate] = [plan.baseline, plan.candidate].map(comparable_trials);
     let mut levels = format::grouped(baseline.iter().map(|trial| (trial.load_level(), *trial)));
     levels.sort_by(|a, b| level_size(a.1[0]).total_cmp(&level_size(b.1[0])));
-    let pairs = |(level, own): (LoadLevel<'a>, Vec<&'a Trial>)| {
-        let at_level = |trial: &&&'a Trial| trial.load_level() == level;
-        let is_whole = |trial: &&&'a Trial| at_level(trial) && trial.status == "complete";
-        let mut found: Vec<(&Trial, &Trial)> = Vec::new();
-        for first in own.iter().filter(is_whole) {
-            let is_partner = |trial: &&&'a Trial| {
-                is_whole(trial)
-                    && trial.summary.repeat == first.summary.repeat
+    let pairs_at = |(level, baseline): (LoadLevel<'a>, Vec<&'a Trial>)| {
+        let mut candidate = candidate.clone();
+        candidate.retain(|trial| trial.load_level() == level);
+        let trials: Vec<&'a Trial> = baseline.iter().chain(&candidate).copied().collect();
+        let is_complete = |trial: &&&'a Trial| trial.status == "complete";
+        let mut pairs: Vec<(&Trial, &Trial)> = Vec::new();
+        for first in baseline.iter().filter(is_complete) {
+            let partner = candidate.iter().filter(is_complete).find(|trial| {
+                trial.summary.repeat == first.summary.repeat
                     && trial.summary.purpose == first.summary.purpose
-            };
-            found.extend(candidate.iter().find(is_partner).map(|second| (*first, *second)));
+            });
+            pairs.extend(partner.map(|second| (*first, *second)));
         }
-        let is_again = |pair: &(&Trial, &Trial)| pair.0.summary.purpose == Purpose::Confirm;
-        let whole = found.iter().filter(|pair| pair.0.summary.purpose == Purpose::Measure).count();
+        let is_rerun = |pair: &(&Trial, &Trial)| pair.0.summary.purpose == Purpose::Confirm;
+        let planned_pairs = pairs.iter().filter(|pair| pair.0.summary.purpose == Purpose::Measure);
         // However they ended.
-        let sides = own.iter().chain(candidate.iter().filter(at_level));
-        let planned_trials = sides.filter(|trial| trial.summary.purpose == Purpose::Measure);
+        let planned_trials =
+            trials.iter().filter(|trial| trial.summary.purpose == Purpose::Measure);
         let repeats: BTreeSet<u32> = planned_trials.map(|trial| trial.summary.repeat).collect();
-        let lost = repeats.len().saturating_sub(whole);
-        let again = found.iter().filter(|pair| is_again(pair)).count();
+        let lost_pairs = repeats.len().saturating_sub(planned_pairs.count());
+        let reruns = pairs.iter().filter(|pair| is_rerun(pair)).count();
         // Too few of them would take the verdict away that the planned pairs carry.
-        match again >= LEAST_PAIRS || again == found.len() {
-            true => found.retain(is_again),
-            false => found.retain(|pair| !is_again(pair)),
-        }
-        let order = order(&found);
-        let is_of_both = found.is_empty() && candidate.iter().any(|trial| at_level(&trial));
-        let sides = own.iter().chain(candidate.iter().filter(at_level)).filter(|_| is_of_both);
-        let spoilt = sides.copied().collect();
-        Pairs { trials: found, any: own[0], spoilt, order, lost }
+        let keeps_reruns = reruns >= LEAST_PAIRS || reruns == pairs.len();
+        pairs.retain(|pair| is_rerun(pair) == keeps_reruns);
+        let order = pair_order(&pairs);
+        let is_spoilt = pairs.is_empty() && !candidate.is_empty();
+        let spoilt = if is_spoilt { trials } else { Vec::new() };
+        Pairs { trials: pairs, any: baseline[0], spoilt, order, lost: lost_pairs }
     };
-    let mut all: Vec<Pairs<'_>> = levels.into_iter().map(pairs).collect();
-    let is_compared = plan.is_planned || all.iter().any(|pairs| !pairs.trials.is_empty());
-    all.retain(|of| !of.trials.is_empty() || (is_compared && !of.spoilt.is_empty()));
-    all
+    let mut levels: Vec<Pairs<'_>> = levels.into_iter().map(pairs_at).collect();
+    let is_compared = plan.is_planned || levels.iter().any(|level| !level.trials.is_empty());
+    levels.retain(|level| !level.trials.is_empty() || (is_compared && !level.spoilt.is_empty()));
+    levels
 }
 
 /// Interleaved when each pair has ended before the next one began.
-fn order(pairs: &[(&Trial, &Trial)]) -> PairOrder {
+fn pair_order(pairs: &[(&Trial, &Trial)]) -> PairOrder {
     let is_together = |(a, _): &(&Trial, &Trial)| a.summary.is_together;
     if !pairs.is_empty() && pairs.iter().all(is_together) {
         return PairOrder::Together;
@@ -458,9 +474,10 @@ fn order(pairs: &[(&Trial, &Trial)]) -> PairOrder {
     };
     let mut spans: Vec<(u32, u32)> = pairs.iter().map(ends).collect();
     spans.sort_unstable();
-    match is_one_run && spans.windows(2).all(|two| two[0].1 < two[1].0) {
-        true => PairOrder::Interleaved,
-        false => PairOrder::Blocks,
+    if is_one_run && spans.windows(2).all(|pair| pair[0].1 < pair[1].0) {
+        PairOrder::Interleaved
+    } else {
+        PairOrder::Blocks
     }
 }
 
@@ -478,7 +495,7 @@ pub(super) fn level_words(trial: &Trial) -> Message {
 
 /// The load level of a trial by its name, as sessions keep it.
 pub fn level_of_trial(trial: &TrialSummary) -> String {
-    if let Some(level) = KnownFamily::of(trial).and_then(|family| family.level(trial)) {
+    if let Some(level) = KnownFamily::from_summary(trial).and_then(|family| family.level(trial)) {
         return level.name;
     }
     let workers = trial.workers;
@@ -492,46 +509,52 @@ pub fn level_of_trial(trial: &TrialSummary) -> String {
 ///
 /// # Errors
 /// In a sentence, why its pairs can't count in another run.
-pub fn sessions_of(run: &RunData) -> Result<Vec<EarlierSession>, String> {
-    let paper = Judgment::of(std::slice::from_ref(run), &[], &[], &Naming::default());
+pub fn continued_sessions(run: &RunData) -> Result<Vec<EarlierSession>, String> {
+    let paper = Judgment::from_runs(std::slice::from_ref(run), &[], &[], &Naming::default());
     let folder = run.path.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let mut comparisons = Vec::new();
-    for of in &paper.verdicts.comparisons {
-        if of.order == PairOrder::Blocks && of.pairs.len() > 1 {
-            return Err(format!("{folder} did not interleave the trials of {}.", of.name));
+    for comparison in &paper.verdicts.comparisons {
+        if comparison.order == PairOrder::Blocks && comparison.pairs.len() > 1 {
+            return Err(format!("{folder} did not interleave the trials of {}.", comparison.name));
         }
-        comparisons.extend(pairs_of(&paper, of).map_err(|why| format!("{folder}: {why}"))?);
+        let pairs = session_pairs(&paper, comparison);
+        comparisons.extend(pairs.map_err(|why| format!("{folder}: {why}"))?);
     }
-    let own = EarlierSession { looks: looks(run), ..session(&run.header, &folder, comparisons) };
-    Ok(run.header.continues.iter().cloned().chain([own]).collect())
+    let session = make_session(&run.header, &folder, comparisons);
+    let session = EarlierSession { looks: server_facts(run), ..session };
+    Ok(run.header.continues.iter().cloned().chain([session]).collect())
 }
 
 /// Facts of the servers of a run before the first trial of each target: settings and tables, by which a later session
 /// sees whether they are still the same.
-fn looks(run: &RunData) -> BTreeMap<String, NodeFacts> {
-    let mut looks = BTreeMap::new();
+fn server_facts(run: &RunData) -> BTreeMap<String, NodeFacts> {
+    let mut targets = BTreeMap::new();
     for trial in run.trials.iter().filter(|trial| !trial.before.is_empty()) {
-        let kept = |(node, facts): (&String, &ServerFacts)| {
-            let (settings, schema) = (facts.settings.clone(), facts.schema.clone());
-            (node.clone(), ServerFacts { settings, schema, ..ServerFacts::default() })
-        };
-        let own = || trial.before.iter().map(kept).collect();
-        looks.entry(trial.summary.target.clone()).or_insert_with(own);
+        targets.entry(trial.summary.target.clone()).or_insert_with(|| {
+            let nodes = trial.before.iter().map(|(node, facts)| {
+                let (settings, schema) = (facts.settings.clone(), facts.schema.clone());
+                (node.clone(), ServerFacts { settings, schema, ..ServerFacts::default() })
+            });
+            nodes.collect()
+        });
     }
-    looks
+    targets
 }
 
 /// `None` if no pair counts.
-fn pairs_of(evidence: &Evidence, of: &PairedComparison) -> Result<Option<SessionPairs>, String> {
-    let pairs: Vec<(&Trial, &Trial)> = evidence.pairs(of).collect();
+fn session_pairs(
+    evidence: &Evidence,
+    comparison: &PairedComparison,
+) -> Result<Option<SessionPairs>, String> {
+    let pairs: Vec<(&Trial, &Trial)> = evidence.pairs(comparison).collect();
     let Some((first, second)) = pairs.first() else { return Ok(None) };
     let mut metrics = BTreeMap::new();
     for metric in Metric::ALL.into_iter().filter(|metric| !metric.is_fact()) {
-        let is_bound = |trial: &Trial| bound_of(&trial.summary, metric).is_some();
+        let is_bound = |trial: &Trial| figure_bound(&trial.summary, metric).is_some();
         if pairs.iter().any(|(a, b)| is_bound(a) || is_bound(b)) {
             return Err(format!(
                 "a figure of {} is only a bound, which no session can add to.",
-                of.name
+                comparison.name
             ));
         }
         let values: Vec<_> = pairs.iter().flat_map(|pair| figures(pair, metric)).collect();
@@ -540,7 +563,7 @@ fn pairs_of(evidence: &Evidence, of: &PairedComparison) -> Result<Option<Session
         }
     }
     Ok(Some(SessionPairs {
-        experiment: of.experiment.clone(),
+        experiment: comparison.experiment.clone(),
         level: level_of_trial(&first.summary),
         baseline: first.summary.target.clone(),
         candidate: second.summary.target.clone(),
@@ -548,7 +571,11 @@ fn pairs_of(evidence: &Evidence, of: &PairedComparison) -> Result<Option<Session
     }))
 }
 
-fn session(header: &RunHeader, folder: &str, comparisons: Vec<SessionPairs>) -> EarlierSession {
+fn make_session(
+    header: &RunHeader,
+    folder: &str,
+    comparisons: Vec<SessionPairs>,
+) -> EarlierSession {
     let version = |target: &TargetFacts| {
         let text = format!("{} {}", target.product, target.version);
         (target.name.clone(), text.trim().to_owned())
@@ -566,14 +593,14 @@ fn session(header: &RunHeader, folder: &str, comparisons: Vec<SessionPairs>) -> 
 /// The pairs of sessions that the run of these two trials continues with.
 pub(super) fn earlier(
     evidence: &Evidence,
-    both: (&Trial, &Trial),
+    pair: (&Trial, &Trial),
     metric: Metric,
 ) -> Vec<Vec<(f64, f64)>> {
-    let own = run_of(evidence, both).map_or(&[][..], |run| &run.header.continues);
-    earlier_of(own, both, metric)
+    let sessions = common_run(evidence, pair).map_or(&[][..], |run| &run.header.continues);
+    earlier_figures(sessions, pair, metric)
 }
 
-fn earlier_of(
+fn earlier_figures(
     sessions: &[EarlierSession],
     (a, b): (&Trial, &Trial),
     metric: Metric,
@@ -583,7 +610,7 @@ fn earlier_of(
     earlier_pairs(sessions, key.map(String::as_str), metric.name())
 }
 
-fn run_of<'a>(evidence: &'a Evidence, (a, b): (&Trial, &Trial)) -> Option<&'a RunFacts> {
+fn common_run<'a>(evidence: &'a Evidence, (a, b): (&Trial, &Trial)) -> Option<&'a RunFacts> {
     let run = evidence.runs.iter().find(|run| run.number == a.run)?;
     (a.run == b.run).then_some(run)
 }
@@ -594,28 +621,29 @@ fn session_rows(
     pairs: &[(&Trial, &Trial)],
     metric: Metric,
 ) -> Option<Vec<SessionRow>> {
-    let both = *pairs.first()?;
-    let run = run_of(evidence, both).filter(|run| !run.header.continues.is_empty())?;
-    let names = [&both.0.summary.target, &both.1.summary.target];
-    let row = |session: &EarlierSession, pairs: &[(f64, f64)]| {
-        let of_targets = names.iter().filter_map(|name| session.versions.get(*name).cloned());
+    let first = *pairs.first()?;
+    let run = common_run(evidence, first).filter(|run| !run.header.continues.is_empty())?;
+    let names = [&first.0.summary.target, &first.1.summary.target];
+    let make_row = |session: &EarlierSession, pairs: &[(f64, f64)]| {
+        let versions = names.iter().filter_map(|name| session.versions.get(*name).cloned());
         let logs: Vec<f64> = pairs.iter().map(|(a, b)| (b / a).ln()).collect();
         let Environment { host, cpu_model, kernel, dyno_version, .. } = &session.environment;
         SessionRow {
             folder: session.folder.clone(),
             started_at: session.started_at.clone(),
             machine: format!("{host}: {cpu_model}, {kernel}"),
-            versions: format::unique(of_targets.collect()).join(", "),
+            versions: format::unique(versions.collect()).join(", "),
             dyno: dyno_version.clone(),
             pairs: pairs.len(),
             ratio: mean(&logs).map(f64::exp),
         }
     };
     let earlier = run.header.continues.iter().map(|session| {
-        row(session, &earlier_of(std::slice::from_ref(session), both, metric).concat())
+        make_row(session, &earlier_figures(std::slice::from_ref(session), first, metric).concat())
     });
-    let own: Vec<_> = pairs.iter().flat_map(|pair| figures(pair, metric)).collect();
-    Some(earlier.chain([row(&session(&run.header, &run.folder, Vec::new()), &own)]).collect())
+    let values: Vec<_> = pairs.iter().flat_map(|pair| figures(pair, metric)).collect();
+    let last = make_row(&make_session(&run.header, &run.folder, Vec::new()), &values);
+    Some(earlier.chain([last]).collect())
 }
 
 #[cfg(test)]

@@ -1,25 +1,30 @@
 //! The output of `dyno compare`: few lines, to be pasted into a mail.
 
 use super::*;
+use crate::findings::checks::Caveat;
 use dyno_facts::format::{clip, wrap};
 
 /// With the error and the hint on the other stream these are 20.
-const MOST_LINES: usize = 17;
-/// Columns of a line: an email is not wrapped.
+const MAX_LINES: usize = 17;
+/// Columns of a line: an email is not wrap_lines.
 const COLUMNS: usize = 80;
-const MOST_GATE_LINES: usize = 5;
+const MAX_GATE_LINES: usize = 5;
 /// Lines that the table has at least.
-const LEAST_TABLE_LINES: usize = 4;
+const MIN_TABLE_LINES: usize = 4;
 /// Beyond so many targets they share a line.
-const MOST_TARGETS: usize = 3;
+const MAX_TARGET_LINES: usize = 3;
 /// Lines about parts of the load.
-const MOST_PARTS: usize = 2;
+const MAX_PART_LINES: usize = 2;
 /// Checks that are named with what they found.
-const MOST_FORBIDDING: usize = 2;
-/// Checks whose finding is told before others are named.
-const TOLD_WITH_FACTS: [&str; 3] = ["schema", "settings-differ", "half-width"];
+const MAX_DESCRIBED_CHECKS: usize = 2;
+/// Longer names of targets are replaced by letters.
+const MAX_NAME_CHARACTERS: usize = 12;
+/// Caveats in words.
+const MAX_CAVEATS: usize = 4;
+/// The check of an interval that is wider than requested.
+const HALF_WIDTH: &str = "half-width";
 /// Longer sentences are cut.
-const MOST_CHARACTERS: usize = 240;
+const MAX_CHARACTERS: usize = 240;
 
 impl Judgment {
     /// Returns true for a run of less than the suite's full size.
@@ -32,65 +37,81 @@ impl Judgment {
     /// the gates, what the exit code means, and where papers are: at most 17 lines of 80 columns, the gravest where
     /// there are more.
     pub fn digest(&self, lang: Lang, code: u8, papers: &[String]) -> String {
-        let wrapped = |lines: Vec<Message>| -> Vec<String> {
+        let wrap_lines = |lines: Vec<Message>| -> Vec<String> {
             lines.iter().flat_map(|line| wrap_sentence(&line.line(lang))).collect()
         };
         let banner = self.is_rehearsal().then(|| say!(no_results));
-        let mut lines = wrapped(banner.into_iter().chain(self.compared_targets()).collect());
+        let mut lines = wrap_lines(banner.into_iter().chain(self.compared_targets()).collect());
         let mut gates: Vec<_> = self.verdicts.gates.iter().collect();
         gates.sort_by_key(|gate| std::cmp::Reverse(gate.result));
-        let mut last = fit(gates.into_iter().map(words::gate).collect(), lang);
-        let meaning = meaning(code, !self.verdicts.gates.is_empty());
-        last.extend(wrapped(vec![
+        let mut footer = fit_gates(gates.into_iter().map(words::gate).collect(), lang);
+        let meaning = exit_code_meaning(code, !self.verdicts.gates.is_empty());
+        footer.extend(wrap_lines(vec![
             say!(exit_code_means, code = code.to_string(), meaning),
-            match papers.is_empty() {
-                true => say!(no_paper_yet),
-                false => say!(papers_are_in, files = papers.join(", ")),
+            if papers.is_empty() {
+                say!(no_paper_yet)
+            } else {
+                say!(papers_are_in, files = papers.join(", "))
             },
         ]));
-        let most = MOST_LINES.saturating_sub(last.len());
-        // What may explain the difference comes before what only describes it.
-        let facts = self.facts_that_differ();
-        let mut caveats = wrapped(self.objections(&facts));
-        caveats.extend(wrapped(facts.into_iter().map(|(_, line)| line).collect()));
-        caveats.truncate(most.saturating_sub(lines.len() + LEAST_TABLE_LINES));
-        lines.extend(self.compared_lines(lang, most.saturating_sub(lines.len() + caveats.len())));
-        let mut parts = self.parts_that_changed(self.only_target_pair().map(|_| ["A", "B"]));
-        parts.truncate(MOST_PARTS);
-        let mut parts = wrapped(parts);
-        parts.truncate(most.saturating_sub(lines.len() + caveats.len()));
+        let line_budget = MAX_LINES.saturating_sub(footer.len());
+        let mut caveats = wrap_lines(self.objections(MAX_CAVEATS));
+        caveats.truncate(line_budget.saturating_sub(lines.len() + MIN_TABLE_LINES));
+        lines.extend(
+            self.compared_lines(lang, line_budget.saturating_sub(lines.len() + caveats.len())),
+        );
+        let mut parts = self.parts_that_changed(self.side_names());
+        parts.truncate(MAX_PART_LINES);
+        let mut parts = wrap_lines(parts);
+        parts.truncate(line_budget.saturating_sub(lines.len() + caveats.len()));
         lines.extend(parts.into_iter().chain(caveats));
-        lines.into_iter().chain(last).map(|line| line + "\n").collect()
+        lines.into_iter().chain(footer).map(|line| line + "\n").collect()
     }
 
-    /// Both targets where there are two, called A and B in the lines that follow.
+    /// The names of both targets in the lines that follow, if there are two: A and B instead of long ones.
+    fn side_names(&self) -> Option<[&str; 2]> {
+        let labels = self.only_target_pair()?;
+        let are_short = labels.iter().all(|label| label.chars().count() <= MAX_NAME_CHARACTERS);
+        Some(if are_short { labels } else { ["A", "B"] })
+    }
+
+    /// Both targets, if there are two.
     fn only_target_pair(&self) -> Option<[&str; 2]> {
-        let sides = |of: &PairedComparison| [of.baseline.clone(), of.candidate.clone()];
         let first = self.verdicts.comparisons.first()?;
-        let is_one = self.verdicts.comparisons.iter().all(|of| sides(of) == sides(first));
-        is_one.then_some([&first.baseline, &first.candidate])
+        let have_same_targets = self.verdicts.comparisons.iter().all(|comparison| {
+            (&comparison.baseline, &comparison.candidate) == (&first.baseline, &first.candidate)
+        });
+        have_same_targets.then_some([&first.baseline, &first.candidate])
     }
 
     fn compared_targets(&self) -> Vec<Message> {
-        let product = |label: &str| {
+        let find_product = |label: &str| {
             let target = self.targets.iter().find(|target| target.label == label)?;
             Some(target.product.trim()).filter(|product| !product.is_empty())
         };
-        if let Some(sides) = self.only_target_pair() {
-            let line = |(name, label)| match product(label) {
-                Some(product) => format!("{name}: {product} ({label})"),
-                None => format!("{name}: {label}"),
-            };
-            return ["A", "B"].into_iter().zip(sides).map(line).map(Message::verbatim).collect();
+        if let Some(sides) =
+            self.only_target_pair().filter(|sides| self.side_names() != Some(*sides))
+        {
+            let lines = ["A", "B"].into_iter().zip(sides).map(|(name, label)| {
+                Message::verbatim(match find_product(label) {
+                    Some(product) => format!("{name}: {product} ({label})"),
+                    None => format!("{name}: {label}"),
+                })
+            });
+            return lines.collect();
         }
-        let sides = self.verdicts.comparisons.iter().flat_map(|of| [&of.baseline, &of.candidate]);
-        let sides = format::unique(sides.collect::<Vec<_>>()).into_iter();
-        let line =
-            |label: &String| Some(Message::verbatim(format!("{label}: {}", product(label)?)));
-        let all: Vec<Message> = sides.filter_map(line).collect();
-        match all.len() {
-            0..=MOST_TARGETS => all,
-            _ => vec![Message::joined(&all, "; ", "；")],
+        let comparisons = self.verdicts.comparisons.iter();
+        let labels =
+            comparisons.flat_map(|comparison| [&comparison.baseline, &comparison.candidate]);
+        let labels = format::unique(labels.collect::<Vec<_>>()).into_iter();
+        let lines: Vec<Message> = labels
+            .filter_map(|label| {
+                Some(Message::verbatim(format!("{label}: {}", find_product(label)?)))
+            })
+            .collect();
+        match lines.len() {
+            0..=MAX_TARGET_LINES => lines,
+            _ => vec![Message::joined(&lines, "; ", "；")],
         }
     }
 
@@ -102,7 +123,7 @@ impl Judgment {
         let mut places: Vec<(usize, usize)> = (0..comparisons.len())
             .flat_map(|at| (0..comparisons[at].rows.len().max(1)).map(move |row| (at, row)))
             .collect();
-        let all = places.len();
+        let line_count = places.len();
         places.sort_by_key(|&(at, row)| {
             let grave = comparisons[at].rows.get(row).map_or(0, |row| gravity(row.call));
             (row > 0, grave, at, row)
@@ -120,79 +141,78 @@ impl Judgment {
             fits
         });
         places.sort_unstable();
-        let names = self.only_target_pair().map(|_| ["A", "B"]);
+        let names = self.side_names();
         let mut lines = Vec::new();
         for &(at, row) in &places {
-            let of: &PairedComparison = &comparisons[at];
-            let Some(found) = of.rows.get(row) else {
-                lines.extend(wrap_sentence(&of.sentence.line(lang)).into_iter().take(2));
+            let comparison = &comparisons[at];
+            let Some(verdict) = comparison.rows.get(row) else {
+                lines.extend(wrap_sentence(&comparison.sentence.line(lang)).into_iter().take(2));
                 continue;
             };
             if titled.remove(&at) {
-                let [a, b] = names.unwrap_or([&of.baseline, &of.candidate]);
+                let [a, b] = names.unwrap_or([&comparison.baseline, &comparison.candidate]);
                 let title = say!(
                     compared_at,
-                    place = words::place(of),
+                    place = words::place(comparison),
                     sides = format!("{b} / {a}"),
-                    pairs = words::pairs(found)
+                    pairs = words::pairs(verdict)
                 );
-                let title = match of.is_aa {
-                    true => Message::joined(&[title, words::aa(of)], "; ", "；"),
-                    false => title,
+                let title = if comparison.is_aa {
+                    Message::joined(&[title, words::aa(comparison)], "; ", "；")
+                } else {
+                    title
                 };
                 lines.push(clip(&title.line(lang), COLUMNS));
             }
-            lines.push(clip(&table_line(found, lang), COLUMNS));
+            lines.push(clip(&table_line(verdict, lang), COLUMNS));
         }
-        if places.len() < all {
-            lines.push(say!(more_lines_by_long, n = (all - places.len()) as u64).line(lang));
+        if places.len() < line_count {
+            let n = (line_count - places.len()) as u64;
+            lines.push(say!(more_lines_by_long, n).line(lang));
         }
         lines
     }
 
-    /// Returns the findings that explain a verdict: differences of sides and sessions, and a half-width that was not
-    /// reached.
-    fn facts_that_differ(&self) -> Vec<(&'static str, Message)> {
-        let found = TOLD_WITH_FACTS.iter().filter_map(|id| {
-            let check = self.checks.iter().find(|check| check.id == *id && !check.is_accepted)?;
-            let first = check.lines.first()?;
-            Some((*id, say!(check_with_finding, id = *id, found = first)))
-        });
-        found.collect()
-    }
-
-    /// Checks that forbid to claim the result, and remarks besides those that have their own line.
-    fn objections(&self, told_elsewhere: &[(&'static str, Message)]) -> Vec<Message> {
-        let told = |(place, check): (usize, &Check)| match check.lines.first() {
-            Some(first) if place < MOST_FORBIDDING => {
-                say!(check_with_finding, id = check.id, found = first)
-            }
-            _ => Message::verbatim(check.id),
+    /// Returns what could change the answer: the checks that forbid to claim it, at most `max_caveats` that
+    /// reach farthest, a half-width that was not reached, and what was accepted.
+    pub fn objections(&self, max_caveats: usize) -> Vec<Message> {
+        let first_finding = |check: &Check| {
+            let first = check.lines.first().cloned().unwrap_or_default();
+            say!(check_with_finding, id = check.id, found = first)
         };
-        let forbidding: Vec<Message> = self.open_checks(Level::E).enumerate().map(told).collect();
-        let is_elsewhere = |check: &&Check| told_elsewhere.iter().any(|(id, _)| *id == check.id);
-        let mut caveats: Vec<Message> = self
-            .open_checks(Level::W)
-            .filter(|check| !is_elsewhere(check))
-            .map(|check| Message::verbatim(check.id))
-            .collect();
-        let accepted = |check: &&Check| check.level < Level::I && check.is_accepted;
-        caveats.extend(
-            self.checks.iter().filter(accepted).map(|check| say!(check_accepted, id = check.id)),
-        );
-        if self.verdicts.comparisons.iter().any(PairedComparison::is_of_unlike_sessions) {
-            caveats.insert(0, say!(unlike_sessions));
+        let (mut forbidding, mut further) = (Vec::new(), Vec::new());
+        for check in self.open_checks(Level::E) {
+            if forbidding.len() < MAX_DESCRIBED_CHECKS {
+                forbidding.push(first_finding(check));
+            } else {
+                further.push(Message::verbatim(check.id));
+            }
         }
-        let joined = |all: &[Message]| Message::joined(all, ", ", "、");
-        let mut rows = self.verdicts.comparisons.iter().flat_map(|of| &of.rows);
+        forbidding.extend(further);
+        let mut caveats: Vec<Message> = Vec::new();
+        if self.verdicts.comparisons.iter().any(PairedComparison::has_unlike_sessions) {
+            caveats.push(say!(unlike_sessions));
+        }
+        caveats.extend(self.caveats().iter().take(max_caveats).map(Caveat::line));
+        let mut rows = self.verdicts.comparisons.iter().flat_map(|comparison| &comparison.rows);
         let mut lines = Vec::new();
         if !forbidding.is_empty() {
-            lines.push(say!(checks_forbid, checks = joined(&forbidding)));
+            lines.push(say!(checks_forbid, checks = Message::joined(&forbidding, ", ", "、")));
         } else if !self.is_rehearsal() && rows.any(|row| !row.call.is_undecided()) {
             lines.push(say!(no_check_forbids));
         }
         if !caveats.is_empty() {
-            lines.push(say!(caveats_are, checks = joined(&caveats)));
+            lines.push(say!(could_change_this_answer));
+            lines.extend(caveats.into_iter().map(|caveat| say!(caveat_item, caveat)));
+        }
+        let half_width = self.checks.iter().find(|check| check.id == HALF_WIDTH);
+        lines.extend(half_width.filter(|check| check.is_open()).map(first_finding));
+        let accepted =
+            self.checks.iter().filter(|check| check.level < Level::I && check.is_accepted);
+        let accepted: Vec<Message> =
+            accepted.map(|check| say!(check_accepted, id = check.id)).collect();
+        if !accepted.is_empty() {
+            lines.push(Message::joined(&accepted, ", ", "、"));
         }
         lines
     }
@@ -225,7 +245,7 @@ fn table_line(row: &VerdictRow, lang: Lang) -> String {
     format!("  {figures} {change:>9}  {interval:<width$} {}", call.line(lang))
 }
 
-fn meaning(code: u8, has_gates: bool) -> Message {
+fn exit_code_meaning(code: u8, has_gates: bool) -> Message {
     match (code, has_gates) {
         (0, true) => say!(every_gate_is_kept),
         (0, false) => say!(no_regression_found),
@@ -238,22 +258,22 @@ fn meaning(code: u8, has_gates: bool) -> Message {
 }
 
 /// Gates in lines; if those are too many, the first, and how many are left.
-fn fit(gates: Vec<Message>, lang: Lang) -> Vec<String> {
-    let (mut lines, all) = (Vec::new(), gates.len());
-    for (told, gate) in gates.into_iter().enumerate() {
-        let own = wrap_sentence(&gate.line(lang));
-        if lines.len() + own.len() > MOST_GATE_LINES {
-            lines.push(say!(more_lines_by_long, n = (all - told) as u64).line(lang));
+fn fit_gates(gates: Vec<Message>, lang: Lang) -> Vec<String> {
+    let (mut lines, gate_count) = (Vec::new(), gates.len());
+    for (index, gate) in gates.into_iter().enumerate() {
+        let gate_lines = wrap_sentence(&gate.line(lang));
+        if lines.len() + gate_lines.len() > MAX_GATE_LINES {
+            lines.push(say!(more_lines_by_long, n = (gate_count - index) as u64).line(lang));
             break;
         }
-        lines.extend(own);
+        lines.extend(gate_lines);
     }
     lines
 }
 
 /// Lines of 80 columns; those after the first are indented.
 pub fn wrap_sentence(text: &str) -> Vec<String> {
-    let text = match text.char_indices().nth(MOST_CHARACTERS) {
+    let text = match text.char_indices().nth(MAX_CHARACTERS) {
         Some((at, _)) => &format!("{}…", &text[..at]),
         None => text,
     };
@@ -261,41 +281,44 @@ pub fn wrap_sentence(text: &str) -> Vec<String> {
 }
 
 /// Executions of a part below which a trial says nothing of it.
-const LEAST_COUNT: u64 = 20;
+const MIN_EXECUTIONS: u64 = 20;
 /// Less than this, as a ratio, is not worth a line.
-const LEAST_CHANGE: f64 = 1.03;
+const MIN_CHANGE: f64 = 1.03;
 /// Longer statements are cut.
-const MOST_STATEMENT_CHARACTERS: usize = 70;
+const MAX_STATEMENT_CHARACTERS: usize = 70;
 
 impl Judgment {
     /// A line for each comparison that is decided by its first metric and has parts, those of slower candidates first.
     /// `sides` is how a line calls both targets.
     pub(super) fn parts_that_changed(&self, sides: Option<[&str; 2]>) -> Vec<Message> {
-        let first = |of: &PairedComparison| of.rows.first().map(|row| row.call);
-        let of_call = |call: Call| {
-            let own = self
-                .verdicts
-                .comparisons
-                .iter()
-                .filter(move |of| !of.is_aa && first(of) == Some(call));
-            own.filter_map(|of| {
-                self.changed_most(of, sides.unwrap_or([&of.baseline, &of.candidate]))
-            })
-        };
-        of_call(Call::Slower).chain(of_call(Call::Faster)).collect()
+        let mut lines = Vec::new();
+        for call in [Call::Slower, Call::Faster] {
+            let comparisons = self.verdicts.comparisons.iter().filter(|comparison| {
+                !comparison.is_aa && comparison.rows.first().is_some_and(|row| row.call == call)
+            });
+            lines.extend(comparisons.filter_map(|comparison| {
+                let labels = [comparison.baseline.as_str(), &comparison.candidate];
+                self.most_changed_part(comparison, sides.unwrap_or(labels))
+            }));
+        }
+        lines
     }
 
-    fn changed_most(&self, of: &PairedComparison, [a, b]: [&str; 2]) -> Option<Message> {
+    fn most_changed_part(
+        &self,
+        comparison: &PairedComparison,
+        [a, b]: [&str; 2],
+    ) -> Option<Message> {
         let summary = |label: &String| self.trial(label).map(|trial| &trial.summary);
         let mut ratios: BTreeMap<String, Vec<f64>> = BTreeMap::new();
         let mut pairs = 0;
-        for [baseline, candidate] in &of.pairs {
+        for [baseline, candidate] in &comparison.pairs {
             let (baseline, candidate) =
                 (means_us(summary(baseline)?), means_us(summary(candidate)?));
             pairs += 1;
             for (name, before) in baseline {
-                let both = candidate.get(&name).map(|after| after / before);
-                ratios.entry(name).or_default().extend(both);
+                let ratio = candidate.get(&name).map(|after| after / before);
+                ratios.entry(name).or_default().extend(ratio);
             }
         }
         let mut parts: Vec<(String, f64)> = ratios
@@ -304,53 +327,53 @@ impl Judgment {
             .filter_map(|(name, ratios)| Some((name, median(&ratios)?)))
             .collect();
         parts.sort_by(|a, b| b.1.ln().abs().total_cmp(&a.1.ln().abs()));
-        let ((name, most), others) = parts.split_first()?;
-        let others = median(&others.iter().map(|(_, ratio)| *ratio).collect::<Vec<f64>>())?;
-        if most.ln().abs() < LEAST_CHANGE.ln() {
+        let ((name, largest), remaining) = parts.split_first()?;
+        let remaining: Vec<f64> = remaining.iter().map(|(_, ratio)| *ratio).collect();
+        let other_parts = median(&remaining)?;
+        if largest.ln().abs() < MIN_CHANGE.ln() {
             return None;
         }
         Some(say!(
             part_changed_most,
-            place = words::place(of),
+            place = words::place(comparison),
             part = name,
             sides = format!("{b}/{a}"),
-            ratio = ratio(*most),
-            others = ratio(others),
+            ratio = ratio(*largest),
+            others = ratio(other_parts),
         ))
     }
 }
 
 /// Mean latency of each statement of its scripts, or where it tells none of each kind of transaction, microseconds.
 fn means_us(summary: &TrialSummary) -> BTreeMap<String, f64> {
-    let counts = |count: u64, mean_us: f64| count >= LEAST_COUNT && mean_us > 0.0;
-    let statements = summary.statement_latencies.iter().map(|one| {
-        let text: String = one.text.trim().chars().take(MOST_STATEMENT_CHARACTERS).collect();
-        (format!("`{text}` ({} {})", one.script, one.number), one.count, one.mean_us)
+    let statements = summary.statement_latencies.iter().map(|row| {
+        let text: String = row.text.trim().chars().take(MAX_STATEMENT_CHARACTERS).collect();
+        (format!("`{text}` ({} {})", row.script, row.number), row.count, row.mean_us)
     });
     let mut parts: Vec<(String, u64, f64)> = statements.collect();
     if parts.is_empty() {
-        let kind = |kind: &dyno_facts::KindSummary| {
-            (kind.name.clone(), kind.latency.count, kind.latency.mean_us)
-        };
-        parts = summary.kinds.iter().map(kind).collect();
+        let kinds = summary.kinds.iter();
+        parts = kinds
+            .map(|kind| (kind.name.clone(), kind.latency.count, kind.latency.mean_us))
+            .collect();
     }
-    let known = parts.into_iter().filter(|(_, count, mean_us)| counts(*count, *mean_us));
-    known.map(|(name, _, mean_us)| (name, mean_us)).collect()
+    parts.retain(|(_, count, mean_us)| *count >= MIN_EXECUTIONS && *mean_us > 0.0);
+    parts.into_iter().map(|(name, _, mean_us)| (name, mean_us)).collect()
 }
 
 /// The check of trials that do not take turns.
 const BLOCK_ORDER: &str = "block-order";
 
 /// Pairs of a comparison that would prove a difference among all comparisons of its experiment.
-pub(super) fn pairs_to_prove(of: &PairedComparison, row: &VerdictRow) -> usize {
+pub(super) fn pairs_to_prove(comparison: &PairedComparison, row: &VerdictRow) -> usize {
     let adjusted = row.p_adjusted.unwrap_or(row.p);
     let units = dyno_facts::statistics::ratio::pairs_to_prove(
         row.units,
         row.p,
         adjusted,
-        of.stop.is_until_decided,
+        comparison.stop.is_until_decided,
     );
-    units * of.unit_pairs as usize
+    units * comparison.unit_pairs as usize
 }
 
 impl Verdicts {
@@ -360,48 +383,50 @@ impl Verdicts {
             return say!(only_turns_give_a_verdict);
         }
         let deciding = self.comparisons.iter().filter(|_| self.gates.is_empty());
-        let deciding = deciding.flat_map(|of| of.deciding_vetoes());
-        let of_gates = self
-            .comparisons
-            .iter()
-            .flat_map(|of| of.vetoes.iter().filter(move |veto| self.opens_a_gate(of, veto)));
-        let vetoes: BTreeSet<&str> = deciding.chain(of_gates).map(|veto| veto.check).collect();
+        let deciding = deciding.flat_map(|comparison| comparison.deciding_vetoes());
+        let gate_vetoes = self.comparisons.iter().flat_map(|comparison| {
+            let vetoes = comparison.vetoes.iter();
+            vetoes.filter(move |veto| self.opens_a_gate(comparison, veto))
+        });
+        let vetoes: BTreeSet<&str> = deciding.chain(gate_vetoes).map(|veto| veto.check).collect();
         if !vetoes.is_empty() {
-            let is_of_pairs = vetoes.iter().all(|id| *id == STOPPED);
+            let can_be_outweighed = vetoes.iter().all(|id| *id == STOPPED);
             let ids: Vec<Message> = vetoes.into_iter().map(Message::verbatim).collect();
             let ids = Message::list(&ids);
-            return match is_of_pairs {
-                true => say!(pairs_outweigh_what_checks_found, ids),
-                false => say!(take_away_what_checks_found, ids),
+            return if can_be_outweighed {
+                say!(pairs_outweigh_what_checks_found, ids)
+            } else {
+                say!(take_away_what_checks_found, ids)
             };
         }
-        let mut first = self.comparisons.iter().filter_map(|of| of.rows.first());
-        if first.any(|row| row.call == Call::Undecided && !row.bound.is_empty()) {
+        let mut deciding_rows =
+            self.comparisons.iter().filter_map(|comparison| comparison.rows.first());
+        if deciding_rows.any(|row| row.call == Call::Undecided && !row.bound.is_empty()) {
             return say!(a_longer_time_out_would_decide);
         }
         if !self.gates.is_empty() {
             let open = self.gates.iter().filter(|gate| gate.result == GateResult::Inconclusive);
             // A figure too near its bound gives no number.
-            let needed = |gate: &GateRow| {
-                gate.needed.filter(|pairs| *pairs <= MOST_PAIRS).unwrap_or(usize::MAX)
-            };
-            return match open.filter(|gate| gate.is_ratio).map(needed).max() {
+            let needed_pairs = open
+                .filter(|gate| gate.is_ratio)
+                .map(|gate| gate.needed.filter(|pairs| *pairs <= MAX_PAIRS).unwrap_or(usize::MAX));
+            return match needed_pairs.max() {
                 None => say!(more_repeats_narrow_the_interval),
                 Some(usize::MAX) => say!(pairs_alone_dont_help),
                 Some(pairs) => say!(pairs_would_decide_gates, pairs = format::whole(pairs as f64)),
             };
         }
-        let rows = self.comparisons.iter().filter_map(|of| Some((of, of.rows.first()?)));
-        let needed = rows.filter(|(_, row)| row.call.is_undecided()).map(|(of, row)| {
+        let needed_pairs = self.comparisons.iter().filter_map(|comparison| {
+            let row = comparison.rows.first().filter(|row| row.call.is_undecided())?;
             let pairs = match row.call {
-                Call::TooFewPairs => of.least_pairs(),
-                Call::Unproven => pairs_to_prove(of, row),
+                Call::TooFewPairs => comparison.least_pairs(),
+                Call::Unproven => pairs_to_prove(comparison, row),
                 _ => row.pairs_needed.unwrap_or(usize::MAX),
             };
-            let pairs = if pairs > MOST_PAIRS { usize::MAX } else { pairs };
-            (pairs, row.call, of.margin)
+            let pairs = if pairs > MAX_PAIRS { usize::MAX } else { pairs };
+            Some((pairs, row.call, comparison.margin))
         });
-        match needed.max_by_key(|(pairs, ..)| *pairs) {
+        match needed_pairs.max_by_key(|(pairs, ..)| *pairs) {
             None => say!(trials_failed_mend_the_cause),
             Some((usize::MAX, ..)) => say!(pairs_alone_dont_help),
             Some((pairs, Call::Undecided, margin)) => {
@@ -418,30 +443,33 @@ impl Verdicts {
     /// Returns true if a verdict is open because trials did not take turns, as those of two runs: the check finds it
     /// from two pairs on, and may be accepted.
     fn is_open_by_order(&self) -> bool {
-        let is_in_blocks = |of: &&PairedComparison| {
-            of.order == PairOrder::Blocks
-                && (of.pairs.len() == 1 || of.vetoes.iter().any(|veto| veto.check == BLOCK_ORDER))
-        };
-        let is_open = |of: &PairedComparison| match self.gates.is_empty() {
-            true => of.rows.first().is_some_and(|row| row.call.is_undecided()),
-            false => self.open_gates(of).next().is_some(),
-        };
-        self.comparisons.iter().filter(is_in_blocks).any(is_open)
+        let mut in_blocks = self.comparisons.iter().filter(|comparison| {
+            let mut vetoes = comparison.vetoes.iter();
+            comparison.order == PairOrder::Blocks
+                && (comparison.pairs.len() == 1 || vetoes.any(|veto| veto.check == BLOCK_ORDER))
+        });
+        in_blocks.any(|comparison| {
+            if self.gates.is_empty() {
+                comparison.rows.first().is_some_and(|row| row.call.is_undecided())
+            } else {
+                self.open_gates(comparison).next().is_some()
+            }
+        })
     }
 
     /// The comparison whose ratio a gate is about.
-    pub fn comparison_of(&self, gate: &GateRow) -> Option<&PairedComparison> {
-        self.comparisons.iter().find(|of| gate.comparison == Some(of.number))
+    pub fn gate_comparison(&self, gate: &GateRow) -> Option<&PairedComparison> {
+        self.comparisons.iter().find(|comparison| gate.comparison == Some(comparison.number))
     }
 
-    fn opens_a_gate(&self, of: &PairedComparison, veto: &Veto) -> bool {
-        self.open_gates(of).any(|gate| explains_gate(veto.reach, gate, &of.rows))
+    fn opens_a_gate(&self, comparison: &PairedComparison, veto: &Veto) -> bool {
+        let mut gates = self.open_gates(comparison);
+        gates.any(|gate| explains_gate(veto.reach, gate, &comparison.rows))
     }
 
-    fn open_gates(&self, of: &PairedComparison) -> impl Iterator<Item = &GateRow> {
-        let is_own = |gate: &&GateRow| gate.comparison == Some(of.number);
-        let own = self.gates.iter().filter(is_own);
-        own.filter(|gate| gate.result == GateResult::Inconclusive)
+    fn open_gates(&self, comparison: &PairedComparison) -> impl Iterator<Item = &GateRow> {
+        let gates = self.gates.iter().filter(|gate| gate.comparison == Some(comparison.number));
+        gates.filter(|gate| gate.result == GateResult::Inconclusive)
     }
 }
 
@@ -455,7 +483,7 @@ mod tests {
         Verdicts { comparisons, gates, scaling: Vec::new(), steady: Vec::new() }
     }
 
-    fn row_of(call: Call, pairs_needed: Option<usize>) -> VerdictRow {
+    fn make_row(call: Call, pairs_needed: Option<usize>) -> VerdictRow {
         VerdictRow { call, pairs_needed, ..row(Metric::Tps) }
     }
 
@@ -469,29 +497,29 @@ mod tests {
         let remedy = |rows: &[VerdictRow]| verdicts(rows, Vec::new()).remedy();
         let margin = || format::percent(0.03);
         let undecided = |pairs: &str| say!(pairs_would_show_margin, pairs, margin = margin());
-        let rows = [row_of(Call::Undecided, Some(20)), row_of(Call::Undecided, Some(30))];
+        let rows = [make_row(Call::Undecided, Some(20)), make_row(Call::Undecided, Some(30))];
         assert_eq!(remedy(&rows), undecided("30"));
-        assert_eq!(remedy(&[row_of(Call::Undecided, Some(100))]), undecided("100"));
-        assert_eq!(remedy(&[row_of(Call::Undecided, Some(101))]), say!(pairs_alone_dont_help));
-        assert_eq!(remedy(&[row_of(Call::Undecided, None)]), say!(pairs_alone_dont_help));
-        let few = say!(verdict_needs_pairs, pairs = "6");
-        assert_eq!(remedy(&[row_of(Call::TooFewPairs, None)]), few);
-        let decided = row_of(Call::Faster, Some(90));
-        assert_eq!(remedy(&[decided.clone(), row_of(Call::TooFewPairs, None)]), few);
+        assert_eq!(remedy(&[make_row(Call::Undecided, Some(100))]), undecided("100"));
+        assert_eq!(remedy(&[make_row(Call::Undecided, Some(101))]), say!(pairs_alone_dont_help));
+        assert_eq!(remedy(&[make_row(Call::Undecided, None)]), say!(pairs_alone_dont_help));
+        let too_few = say!(verdict_needs_pairs, pairs = "6");
+        assert_eq!(remedy(&[make_row(Call::TooFewPairs, None)]), too_few);
+        let decided = make_row(Call::Faster, Some(90));
+        assert_eq!(remedy(&[decided.clone(), make_row(Call::TooFewPairs, None)]), too_few);
         assert_eq!(remedy(&[decided]), say!(trials_failed_mend_the_cause));
         let unproven =
-            VerdictRow { p: 0.02, p_adjusted: Some(0.08), ..row_of(Call::Unproven, None) };
+            VerdictRow { p: 0.02, p_adjusted: Some(0.08), ..make_row(Call::Unproven, None) };
         let pairs = pairs_to_prove(&comparison(Vec::new()), &unproven);
         assert!(pairs > 8 && pairs < 40, "{pairs}");
-        let wanted = say!(pairs_would_decide_it, pairs = pairs.to_string());
-        assert_eq!(remedy(&[unproven]), wanted);
-        let bound = VerdictRow { bound: "≥", ..row_of(Call::Undecided, Some(9)) };
+        let expected = say!(pairs_would_decide_it, pairs = pairs.to_string());
+        assert_eq!(remedy(&[unproven]), expected);
+        let bound = VerdictRow { bound: "≥", ..make_row(Call::Undecided, Some(9)) };
         assert_eq!(remedy(&[bound]), say!(a_longer_time_out_would_decide));
     }
 
     #[test]
     fn gates_decide_where_there_are_some() {
-        let remedy = |gates| verdicts(&[row_of(Call::Undecided, Some(30))], gates).remedy();
+        let remedy = |gates| verdicts(&[make_row(Call::Undecided, Some(30))], gates).remedy();
         let pairs = |pairs: &str| say!(pairs_would_decide_gates, pairs);
         assert_eq!(remedy(vec![gate(Some(12), true), gate(Some(40), true)]), pairs("40"));
         assert_eq!(remedy(vec![gate(Some(100), true)]), pairs("100"));
@@ -507,9 +535,9 @@ mod tests {
     fn what_checks_found_comes_before_pairs() {
         let veto = |check| Veto { check, found: "f".into(), reach: VetoReach::AnyFar };
         let remedy = |checks: &[&'static str], gates| {
-            let mut found = verdicts(&[row_of(Call::Undecided, Some(30))], gates);
-            found.comparisons[0].vetoes = checks.iter().map(|check| veto(check)).collect();
-            found.remedy()
+            let mut verdicts = verdicts(&[make_row(Call::Undecided, Some(30))], gates);
+            verdicts.comparisons[0].vetoes = checks.iter().map(|check| veto(check)).collect();
+            verdicts.remedy()
         };
         let ids = |ids: &[&str]| {
             Message::list(&ids.iter().map(|id| Message::verbatim(*id)).collect::<Vec<_>>())
@@ -528,12 +556,13 @@ mod tests {
     #[test]
     fn trials_that_do_not_take_turns_need_to() {
         let remedy = |pairs: usize, check: &'static str, call, gates| {
-            let mut found = verdicts(&[row_of(call, Some(30))], gates);
-            let own = &mut found.comparisons[0];
-            own.order = PairOrder::Blocks;
-            own.pairs.truncate(pairs);
-            own.vetoes = vec![Veto { check, found: "f".into(), reach: VetoReach::HeldUp(0.0) }];
-            found.remedy() == say!(only_turns_give_a_verdict)
+            let mut verdicts = verdicts(&[make_row(call, Some(30))], gates);
+            let comparison = &mut verdicts.comparisons[0];
+            comparison.order = PairOrder::Blocks;
+            comparison.pairs.truncate(pairs);
+            comparison.vetoes =
+                vec![Veto { check, found: "f".into(), reach: VetoReach::HeldUp(0.0) }];
+            verdicts.remedy() == say!(only_turns_give_a_verdict)
         };
         assert!(remedy(8, BLOCK_ORDER, Call::Undecided, Vec::new()));
         assert!(remedy(1, "a", Call::TooFewPairs, Vec::new()));

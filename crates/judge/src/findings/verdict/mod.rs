@@ -15,7 +15,7 @@ mod steady;
 pub(crate) mod veto;
 mod words;
 
-pub use comparisons::{level_of_trial, sessions_of};
+pub use comparisons::{continued_sessions, level_of_trial};
 pub use digest::wrap_sentence;
 pub use veto::veto_of_level;
 pub use words::{aa, bounds, change, change_of_row, interval_of_change, ratio_of_row};
@@ -38,19 +38,19 @@ use dyno_facts::statistics::{
 };
 use dyno_facts::{
     ComparisonFacts, EarlierSession, Environment, EventKind, ExperimentFacts, Lang, Message,
-    NodeFacts, Purpose, RenewalFacts, Renewed, RunHeader, ServerFacts, SessionPairs, StopRule,
-    TargetFacts, TrialStatus, TrialSummary, earlier_pairs, say,
+    NodeFacts, Purpose, Renewed, RunHeader, ServerFacts, SessionPairs, StopRule, TargetFacts,
+    TrialStatus, TrialSummary, earlier_pairs, say,
 };
 use dyno_store::RunData;
 use std::collections::{BTreeMap, BTreeSet};
 use veto::{STOPPED, explains_gate};
-use words::{MOST_PAIRS, ratio};
+use words::{MAX_PAIRS, ratio};
 
 /// Comparisons, scaling, steadiness, and the gates of the suites and `more_gates`.
 pub fn judge(evidence: &Evidence, more_gates: &[String]) -> Verdicts {
-    let comparisons = comparisons::all(evidence, more_gates);
+    let comparisons = comparisons::compare_targets(evidence, more_gates);
     Verdicts {
-        gates: gates::all(evidence, &comparisons, more_gates),
+        gates: gates::judge_gates(evidence, &comparisons, more_gates),
         comparisons,
         scaling: steady::scaling(evidence),
         steady: evidence
@@ -63,7 +63,7 @@ pub fn judge(evidence: &Evidence, more_gates: &[String]) -> Verdicts {
 
 /// The ratio of two targets by one metric from the pairs of one comparison, which this rule has ended, and those of
 /// `earlier` sessions. So many pairs as a `unit` has count as one.
-fn ratio_of(
+fn paired_ratio(
     pairs: &[(&Trial, &Trial)],
     metric: Metric,
     stop: StopRule,
@@ -77,29 +77,30 @@ fn ratio_of(
     if metric.is_cost() && 2 * usable <= values.len() {
         return None;
     }
-    let bounds = pairs.iter().map(|(a, b)| [a, b].map(|trial| bound_of(&trial.summary, metric)));
-    let ratio = PairedRatio::of_units(&values, judging(stop, unit))?;
+    let bounds =
+        pairs.iter().map(|(a, b)| [a, b].map(|trial| figure_bound(&trial.summary, metric)));
+    let ratio = PairedRatio::from_units(&values, judging(stop, unit))?;
     let ratio = match earlier {
         [] => ratio,
         earlier => ratio.continued(earlier, &unit_means(&values)),
     };
-    Some(ratio.bounded(FigureBound::of_ratio(bounds)))
+    Some(ratio.bounded(FigureBound::for_ratio(bounds)))
 }
 
 /// The number of the unit that a pair belongs to.
-fn unit_of((a, _): &(&Trial, &Trial), unit: u32) -> u32 {
+fn unit_number((a, _): &(&Trial, &Trial), unit: u32) -> u32 {
     a.summary.repeat.saturating_sub(1) / unit
 }
 
 /// The figures of the pairs of two trials, in the order of time; none unless both have one.
 fn figures((a, b): &(&Trial, &Trial), metric: Metric) -> impl Iterator<Item = (f64, f64)> {
-    a.summary.paired_figures(&b.summary, metric, 1).into_iter().map(|(_, both)| both)
+    a.summary.paired_figures(&b.summary, metric, 1).into_iter().map(|(_, pair)| pair)
 }
 
 impl Verdicts {
     /// All comparisons in one sentence; `None` if nothing is compared.
     pub fn sentence(&self) -> Option<Message> {
-        words::of_all(&self.comparisons)
+        words::summary_sentence(&self.comparisons)
     }
 
     /// Joint result of the gates: broken when one is proven broken, else inconclusive when one
@@ -110,15 +111,16 @@ impl Verdicts {
 
     /// A line for each gate, for the end of a run; empty if there is none.
     pub fn gates_text(&self, lang: Lang) -> String {
-        let line = |text: Message| text.line(lang) + "\n";
-        self.gates.iter().map(|gate| line(words::gate(gate))).collect()
+        self.gates.iter().map(|gate| words::gate(gate).line(lang) + "\n").collect()
     }
 
     /// A line for each comparison, for the end of a run; empty if nothing is compared.
     pub fn text(&self, lang: Lang) -> String {
         let line = |text: &Message| text.line(lang) + "\n";
-        let levels = |of: &PairedComparison| of.levels.as_ref().map(|levels| line(&levels.words));
-        let lines = |of: &PairedComparison| line(&of.sentence) + &levels(of).unwrap_or_default();
-        self.comparisons.iter().map(lines).collect()
+        let lines = self.comparisons.iter().map(|comparison| {
+            let levels = comparison.levels.as_ref().map(|levels| line(&levels.words));
+            line(&comparison.sentence) + &levels.unwrap_or_default()
+        });
+        lines.collect()
     }
 }

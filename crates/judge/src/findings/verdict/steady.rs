@@ -3,13 +3,13 @@
 use super::*;
 
 /// Fewer load levels say nothing of how throughput continues.
-const LEAST_LEVELS: usize = 4;
+const MIN_LEVELS: usize = 4;
 
 /// Every experiment and target with enough load levels in a closed loop without pauses: with these throughput follows
 /// the number of terminals, whatever the system does.
 pub(super) fn scaling(evidence: &Evidence) -> Vec<Scaling> {
-    let of_target = |experiment: &Experiment, target: &PaperTarget| {
-        let is_own = |point: &&Point| {
+    let target_scaling = |experiment: &Experiment, target: &PaperTarget| {
+        let is_usable = |point: &&Point| {
             point.target == target.label
                 && point.status == "complete"
                 && !point.has_fault
@@ -17,34 +17,37 @@ pub(super) fn scaling(evidence: &Evidence) -> Vec<Scaling> {
                 && !experiment.is_pass()
                 && !point.is_paced
         };
-        let own: Vec<&Point> = experiment.points.iter().filter(is_own).collect();
-        let mut levels: Vec<f64> = own.iter().map(|point| point.load()).collect();
+        let points: Vec<&Point> = experiment.points.iter().filter(is_usable).collect();
+        let mut levels: Vec<f64> = points.iter().map(|point| point.load()).collect();
         levels.sort_by(f64::total_cmp);
         levels.dedup();
         let workers = [*levels.first()?, *levels.last()?];
-        let trials = own.iter().flat_map(|point| {
+        let trials = points.iter().flat_map(|point| {
             let metric = point.main.map_or(Metric::Tps, |(metric, _)| metric);
-            let figures = evidence.trials_of(point).into_iter();
+            let figures = evidence.point_trials(point).into_iter();
             figures.filter_map(move |trial| Some((point.load(), trial.summary.figure(metric)?)))
         });
         let peak = scaling_peak(&trials.collect::<Vec<_>>());
-        let most = format::whole(workers[1]);
+        let max_workers = format::whole(workers[1]);
         let words = match peak {
             Some(peak) => say!(
                 throughput_peaks_at_workers_measured,
                 n = format::whole(peak.workers),
-                most,
+                most = max_workers,
                 lost = format::percent(1.0 - peak.left)
             ),
-            None => say!(no_peak_up_to_workers_the, most),
+            None => say!(no_peak_up_to_workers_the, most = max_workers),
         };
         let (title, target) = (experiment.title.clone(), target.label.clone());
         let peak = peak.map(|peak| peak.workers);
-        (levels.len() >= LEAST_LEVELS).then_some(Scaling { title, target, workers, peak, words })
+        (levels.len() >= MIN_LEVELS).then_some(Scaling { title, target, workers, peak, words })
     };
-    let rows =
-        |experiment| evidence.targets.iter().filter_map(move |own| of_target(experiment, own));
-    evidence.experiments.iter().flat_map(rows).collect()
+    let mut rows = Vec::new();
+    for experiment in &evidence.experiments {
+        let targets = evidence.targets.iter();
+        rows.extend(targets.filter_map(|target| target_scaling(experiment, target)));
+    }
+    rows
 }
 
 /// Events are seen when somebody looks: so many seconds around a stall belong to it.
@@ -66,30 +69,32 @@ pub(super) fn steadiness(evidence: &Evidence, trial: &Trial) -> Option<SteadyRow
     if seconds.is_empty() {
         return None;
     }
-    let found = steady(&seconds);
-    let is_disturbed = !found.changes.is_empty() || !found.stalls.is_empty();
-    let is_warmed_up = found.warm_up.map(|warm_up| warm_up.is_over);
-    let stalls = found.stalls.into_iter().map(|stall| (stall, events(evidence, trial, &stall)));
+    let steadiness = steady(&seconds);
+    let is_disturbed = !steadiness.changes.is_empty() || !steadiness.stalls.is_empty();
+    let is_warmed_up = steadiness.warm_up.map(|warm_up| warm_up.is_over);
+    let stalls =
+        steadiness.stalls.into_iter().map(|stall| (stall, stall_events(evidence, trial, &stall)));
     Some(SteadyRow {
         trial: trial.label.clone(),
         target: trial.target.clone(),
         experiment: trial.summary.experiment.clone(),
         is_steady: if is_disturbed { Some(false) } else { is_warmed_up },
-        median_per_s: found.median_per_s,
-        warm_up: found.warm_up,
-        changes: found.changes,
+        median_per_s: steadiness.median_per_s,
+        warm_up: steadiness.warm_up,
+        changes: steadiness.changes,
         stalls: stalls.collect(),
     })
 }
 
-fn events(evidence: &Evidence, trial: &Trial, stall: &Stall) -> Vec<Message> {
+fn stall_events(evidence: &Evidence, trial: &Trial, stall: &Stall) -> Vec<Message> {
     let Some(run) = evidence.runs.get(trial.run - 1) else { return Vec::new() };
-    let is_then = |at_s: f64| stall.from_s - AROUND_S <= at_s && at_s <= stall.to_s + AROUND_S;
+    let is_near = |at_s: f64| stall.from_s - AROUND_S <= at_s && at_s <= stall.to_s + AROUND_S;
     let mut texts: Vec<Message> = Vec::new();
     for event in &run.events {
-        let is_own = event.kind == EventKind::Server && event.trial == Some(trial.summary.trial);
+        let is_server_event =
+            event.kind == EventKind::Server && event.trial == Some(trial.summary.trial);
         let text = &event.text;
-        if is_own && event.at_s.is_some_and(is_then) && !texts.contains(text) {
+        if is_server_event && event.at_s.is_some_and(is_near) && !texts.contains(text) {
             texts.push(text.clone());
         }
     }

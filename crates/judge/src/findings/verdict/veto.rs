@@ -19,14 +19,16 @@ pub(super) const STOPPED: &str = "generator-stopped";
 
 /// Takes away what can be explained otherwise. Checks have left their numbers at the comparisons.
 pub(crate) fn apply(verdicts: &mut Verdicts, checks: &[Check]) {
-    for of in &mut verdicts.comparisons {
-        of.vetoes = vetoes(of, checks);
-        let is_hopeless = of.final_vetoes().next().is_some();
-        for row in &mut of.rows {
+    for comparison in &mut verdicts.comparisons {
+        comparison.vetoes = find_vetoes(comparison, checks);
+        let is_hopeless = comparison.final_vetoes().next().is_some();
+        for row in &mut comparison.rows {
             if is_hopeless && row.call == Call::TooFewPairs {
                 row.pairs_needed = None;
             }
-            if let Some(veto) = of.vetoes.iter().find(|veto| explains(veto.reach, row, of.margin)) {
+            if let Some(veto) =
+                comparison.vetoes.iter().find(|veto| explains(veto.reach, row, comparison.margin))
+            {
                 row.pairs_needed = None;
                 // Where the interval contains 1 there is no difference to explain.
                 if row.call != Call::Undecided {
@@ -35,11 +37,12 @@ pub(crate) fn apply(verdicts: &mut Verdicts, checks: &[Check]) {
                 }
             }
         }
-        of.sentence = super::words::comparison(of);
-        let own = verdicts.gates.iter_mut().filter(|gate| gate.comparison == Some(of.number));
-        for gate in own {
-            let found = of.vetoes.iter().find(|veto| explains_gate(veto.reach, gate, &of.rows));
-            if let Some(veto) = found {
+        comparison.sentence = super::words::comparison_sentence(comparison);
+        let gates = verdicts.gates.iter_mut();
+        for gate in gates.filter(|gate| gate.comparison == Some(comparison.number)) {
+            let mut vetoes = comparison.vetoes.iter();
+            let veto = vetoes.find(|veto| explains_gate(veto.reach, gate, &comparison.rows));
+            if let Some(veto) = veto {
                 (gate.result, gate.needed) = (GateResult::Inconclusive, None);
                 gate.why = say!(check_can_explain, id = veto.check, found = &veto.found);
             }
@@ -51,62 +54,68 @@ pub(crate) fn apply(verdicts: &mut Verdicts, checks: &[Check]) {
 /// until decided means too, and whether further pairs help: the rule that ends pairs asks before it takes them for
 /// decided.
 pub fn veto_of_level(run: &RunData, experiment: &str, level: &str) -> Option<(Message, bool)> {
-    let paper = Judgment::of(std::slice::from_ref(run), &[], &[], &Naming::default());
+    let paper = Judgment::from_runs(std::slice::from_ref(run), &[], &[], &Naming::default());
     let name = format!("{experiment} {level}: ");
-    let own: Vec<&PairedComparison> =
-        paper.verdicts.comparisons.iter().filter(|of| of.name.starts_with(&name)).collect();
-    let veto = own.iter().find_map(|of| {
+    let mut comparisons: Vec<&PairedComparison> = paper.verdicts.comparisons.iter().collect();
+    comparisons.retain(|comparison| comparison.name.starts_with(&name));
+    let veto = comparisons.iter().find_map(|comparison| {
         let is_lost = |row: &&VerdictRow| matches!(row.call, Call::Explained | Call::TooFewPairs);
-        of.rows.first().filter(is_lost)?;
-        let veto = of.final_vetoes().next().or_else(|| of.deciding_vetoes().next())?;
-        let told = say!(check_with_finding, id = veto.check, found = &veto.found);
-        Some((told, veto.reach != VetoReach::AnyFar))
+        comparison.rows.first().filter(is_lost)?;
+        let final_veto = comparison.final_vetoes().next();
+        let veto = final_veto.or_else(|| comparison.deciding_vetoes().next())?;
+        let text = say!(check_with_finding, id = veto.check, found = &veto.found);
+        Some((text, veto.reach != VetoReach::AnyFar))
     });
     let is_open = |gate: &&GateRow| {
-        let of = own.iter().find(|of| gate.comparison == Some(of.number));
+        let mut comparisons = comparisons.iter();
+        let comparison = comparisons.find(|comparison| gate.comparison == Some(comparison.number));
         gate.result == GateResult::Inconclusive
-            && of.is_some_and(|of| {
-                let explains = |veto: &Veto| explains_gate(veto.reach, gate, &of.rows);
-                of.stop.is_until_decided && !of.vetoes.iter().any(explains)
+            && comparison.is_some_and(|comparison| {
+                let explains = |veto: &Veto| explains_gate(veto.reach, gate, &comparison.rows);
+                comparison.stop.is_until_decided && !comparison.vetoes.iter().any(explains)
             })
     };
-    let gate = || paper.verdicts.gates.iter().find(is_open);
-    veto.or_else(|| gate().map(|gate| (Message::verbatim(&gate.gate), true)))
+    veto.or_else(|| {
+        let gate = paper.verdicts.gates.iter().find(is_open)?;
+        Some((Message::verbatim(&gate.gate), true))
+    })
 }
 
 /// Returns true if a verdict of a comparison (only that of the metric that decides, if `is_deciding`) or a gate on it
 /// falls by something that reaches so far.
 pub(crate) fn explains_any(
     reach: VetoReach,
-    of: &PairedComparison,
+    comparison: &PairedComparison,
     verdicts: &Verdicts,
     is_deciding: bool,
 ) -> bool {
-    let row_count = if is_deciding { 1 } else { of.rows.len() };
-    let mut gates = verdicts.gates.iter().filter(|gate| gate.comparison == Some(of.number));
-    of.rows.iter().take(row_count).any(|row| explains(reach, row, of.margin))
-        || gates.any(|gate| explains_gate(reach, gate, &of.rows))
+    let row_count = if is_deciding { 1 } else { comparison.rows.len() };
+    let mut gates = verdicts.gates.iter().filter(|gate| gate.comparison == Some(comparison.number));
+    comparison.rows.iter().take(row_count).any(|row| explains(reach, row, comparison.margin))
+        || gates.any(|gate| explains_gate(reach, gate, &comparison.rows))
 }
 
-fn vetoes(of: &PairedComparison, checks: &[Check]) -> Vec<Veto> {
+fn find_vetoes(comparison: &PairedComparison, checks: &[Check]) -> Vec<Veto> {
     let forbids = |check: &Check| {
         let is_caveat = CAVEATS.contains(&check.id);
         check.level == Level::E && check.id != AA_DIFFERS || is_caveat
     };
-    let is_open =
-        |check: &&Check| forbids(check) && !check.is_accepted && of.checks.contains(&check.number);
+    let is_open = |check: &&Check| {
+        forbids(check) && !check.is_accepted && comparison.checks.contains(&check.number)
+    };
     let veto = |check: &Check| {
         // A caveat takes away only what its finding says that it reaches.
         let reaches =
             |finding: &&Finding| check.level == Level::E || finding.reach != VetoReach::AnyFar;
-        let own = |finding: &&Finding| of.has(&finding.place) && reaches(finding);
-        let first = check.findings.iter().find(own)?;
+        let mut findings = check.findings.iter();
+        let first = findings.find(|finding| comparison.has(&finding.place) && reaches(finding))?;
         let reach = match check.id {
             STOPPED => VetoReach::Pairs,
             _ => first.reach,
         };
-        let is_touched = of.rows.is_empty() || of.rows.iter().any(|row| reach.touches(row.metric));
-        is_touched.then(|| Veto { check: check.id, found: first.told(), reach })
+        let is_touched = comparison.rows.is_empty()
+            || comparison.rows.iter().any(|row| reach.touches(row.metric));
+        is_touched.then(|| Veto { check: check.id, found: first.describe(), reach })
     };
     checks.iter().filter(is_open).filter_map(veto).collect()
 }
@@ -133,8 +142,8 @@ pub(crate) fn explains_gate(reach: VetoReach, row: &GateRow, rows: &[VerdictRow]
     if !reach.touches(gate.metric) {
         return false;
     }
-    let own = rows.iter().find(|row| row.metric == gate.metric);
-    match reach.moved(gate.metric, row.interval, own.and_then(|row| row.withstood)) {
+    let verdict = rows.iter().find(|row| row.metric == gate.metric);
+    match reach.moved(gate.metric, row.interval, verdict.and_then(|row| row.withstood)) {
         None => true,
         Some((low, high)) => low <= gate.bound && gate.bound <= high,
     }
@@ -177,11 +186,11 @@ mod tests {
 
     #[test]
     fn what_reaches_any_far_explains_all_but_too_few_pairs() {
-        let of = |call| VerdictRow { call, ..row(Metric::Tps) };
-        assert!(explains(VetoReach::AnyFar, &of(Call::Faster), 0.03));
-        assert!(explains(VetoReach::AnyFar, &of(Call::Undecided), 0.03));
-        assert!(!explains(VetoReach::AnyFar, &of(Call::TooFewPairs), 0.03));
-        assert!(!explains(VetoReach::Costs, &of(Call::Faster), 0.03));
+        let make_row = |call| VerdictRow { call, ..row(Metric::Tps) };
+        assert!(explains(VetoReach::AnyFar, &make_row(Call::Faster), 0.03));
+        assert!(explains(VetoReach::AnyFar, &make_row(Call::Undecided), 0.03));
+        assert!(!explains(VetoReach::AnyFar, &make_row(Call::TooFewPairs), 0.03));
+        assert!(!explains(VetoReach::Costs, &make_row(Call::Faster), 0.03));
         let cost = VerdictRow { call: Call::Faster, ..row(Metric::ServerCpuUs) };
         assert!(explains(VetoReach::Costs, &cost, 0.03));
     }
@@ -210,7 +219,7 @@ mod tests {
     fn any_verdict_or_gate_of_a_comparison_may_fall() {
         let calm = VerdictRow { call: Call::TooFewPairs, ..row(Metric::Tps) };
         let claims = VerdictRow { call: Call::Faster, ..row(Metric::P99Ms) };
-        let of = comparison(vec![calm, claims]);
+        let comparison = comparison(vec![calm, claims]);
         let mut verdicts = Verdicts {
             comparisons: Vec::new(),
             gates: Vec::new(),
@@ -218,7 +227,7 @@ mod tests {
             steady: Vec::new(),
         };
         let any = |verdicts: &Verdicts, is_deciding| {
-            explains_any(VetoReach::AnyFar, &of, verdicts, is_deciding)
+            explains_any(VetoReach::AnyFar, &comparison, verdicts, is_deciding)
         };
         assert!(any(&verdicts, false) && !any(&verdicts, true));
         verdicts.gates = vec![GateRow { comparison: Some(2), ..gate("tps.ratio > 1", 0.4, 0.5) }];
@@ -237,6 +246,7 @@ mod tests {
             rule: text(),
             meaning: text(),
             advice: text(),
+            effect: Effect::Unbounded,
             is_accepted: false,
             findings: vec![Finding { reach, ..Finding::new(place, "found".into()) }],
             lines: Vec::new(),
@@ -245,21 +255,21 @@ mod tests {
 
     #[test]
     fn checks_take_away_what_they_concern() {
-        let mut of = comparison(vec![row(Metric::Tps)]);
-        of.checks = vec![1];
-        let own = || SpotKind::Target.at("a");
-        let count = |check: Check| super::vetoes(&of, &[check]).len();
+        let mut comparison = comparison(vec![row(Metric::Tps)]);
+        comparison.checks = vec![1];
+        let place = || SpotKind::Target.at("a");
+        let count = |check: Check| find_vetoes(&comparison, &[check]).len();
         let any = VetoReach::AnyFar;
-        assert_eq!(count(check("c", Level::E, own(), any)), 1);
-        assert_eq!(count(check("c", Level::W, own(), any)), 0);
+        assert_eq!(count(check("c", Level::E, place(), any)), 1);
+        assert_eq!(count(check("c", Level::W, place(), any)), 0);
         assert_eq!(count(check("c", Level::E, SpotKind::Target.at("z"), any)), 0);
-        assert_eq!(count(check("c", Level::E, own(), VetoReach::Costs)), 0, "no cost is judged");
-        assert_eq!(count(check(AA_DIFFERS, Level::E, own(), any)), 0);
-        assert_eq!(count(check(CAVEATS[0], Level::W, own(), any)), 0, "it does not say how far");
-        assert_eq!(count(check(CAVEATS[0], Level::W, own(), VetoReach::HeldUp(0.1))), 1);
-        assert_eq!(count(Check { is_accepted: true, ..check("c", Level::E, own(), any) }), 0);
-        assert_eq!(count(Check { number: 2, ..check("c", Level::E, own(), any) }), 0);
-        let stopped = super::vetoes(&of, &[check(STOPPED, Level::E, own(), any)]);
+        assert_eq!(count(check("c", Level::E, place(), VetoReach::Costs)), 0, "no cost is judged");
+        assert_eq!(count(check(AA_DIFFERS, Level::E, place(), any)), 0);
+        assert_eq!(count(check(CAVEATS[0], Level::W, place(), any)), 0, "it does not say how far");
+        assert_eq!(count(check(CAVEATS[0], Level::W, place(), VetoReach::HeldUp(0.1))), 1);
+        assert_eq!(count(Check { is_accepted: true, ..check("c", Level::E, place(), any) }), 0);
+        assert_eq!(count(Check { number: 2, ..check("c", Level::E, place(), any) }), 0);
+        let stopped = find_vetoes(&comparison, &[check(STOPPED, Level::E, place(), any)]);
         assert_eq!(stopped[0].reach, VetoReach::Pairs);
     }
 }

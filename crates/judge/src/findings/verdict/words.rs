@@ -5,10 +5,10 @@ use super::*;
 /// Larger ratios, and smaller ones, are told as so many times.
 const LARGE_FACTOR: f64 = 10.0;
 /// Beyond so many pairs longer windows are the better remedy.
-pub(super) const MOST_PAIRS: usize = 100;
+pub(super) const MAX_PAIRS: usize = 100;
 
 /// The verdict of one metric, for a table's cell.
-pub(super) fn call(row: &VerdictRow, margin: f64) -> Message {
+pub(super) fn call_words(row: &VerdictRow, margin: f64) -> Message {
     let is_cost = row.metric.is_cost();
     match row.call {
         Call::Faster if is_cost => say!(uses_less),
@@ -44,16 +44,18 @@ pub fn change_of_row(row: &VerdictRow) -> String {
 
 pub fn interval_of_change(interval: Bounds) -> String {
     let percent = |ratio: f64| 100.0 * (ratio - 1.0);
-    match interval.high.is_finite() {
-        true => format!("{:+.1} to {:+.1}%", percent(interval.low), percent(interval.high)),
-        false => format!("{:+.1}% to ∞", percent(interval.low)),
+    if interval.high.is_finite() {
+        format!("{:+.1} to {:+.1}%", percent(interval.low), percent(interval.high))
+    } else {
+        format!("{:+.1}% to ∞", percent(interval.low))
     }
 }
 
 pub fn bounds(interval: Bounds) -> String {
-    match interval.high.is_finite() {
-        true => format!("[{}, {}]", ratio(interval.low), ratio(interval.high)),
-        false => format!("[{}, ∞)", ratio(interval.low)),
+    if interval.high.is_finite() {
+        format!("[{}, {}]", ratio(interval.low), ratio(interval.high))
+    } else {
+        format!("[{}, ∞)", ratio(interval.low))
     }
 }
 
@@ -73,10 +75,12 @@ pub(super) fn no_pair(spoilt: &[&Trial]) -> Message {
 }
 
 /// The experiment and its load level; titles of suites may name the level themselves.
-pub(super) fn place(of: &PairedComparison) -> Message {
-    match names_level(&of.title.to_string(), &of.level.to_string()) {
-        true => of.title.clone(),
-        false => say!(experiment_level, experiment = &of.title, level = &of.level),
+pub(super) fn place(comparison: &PairedComparison) -> Message {
+    let PairedComparison { title, level, .. } = comparison;
+    if names_level(&title.to_string(), &level.to_string()) {
+        title.clone()
+    } else {
+        say!(experiment_level, experiment = title, level)
     }
 }
 
@@ -86,77 +90,96 @@ fn names_level(title: &str, level: &str) -> bool {
 }
 
 /// The comparison in a sentence: what is decided, before the metric that should decide where that does not.
-pub(super) fn comparison(of: &PairedComparison) -> Message {
-    let place = place(of);
-    let (Some(first), Some(row)) = (of.rows.first(), of.told_rows().first().copied()) else {
-        return say!(place_found, place, found = &of.no_pair);
+pub(super) fn comparison_sentence(comparison: &PairedComparison) -> Message {
+    let place = place(comparison);
+    let (Some(first), Some(row)) =
+        (comparison.rows.first(), comparison.rows_by_decision().first().copied())
+    else {
+        return say!(place_found, place, found = &comparison.no_pair);
     };
-    let (is_first, margin) = (row.metric == first.metric, format::percent(of.margin));
-    let (candidate, baseline, metric) = (&of.candidate, &of.baseline, &row.name);
+    let (is_first, margin) = (row.metric == first.metric, format::percent(comparison.margin));
+    let (candidate, baseline, metric) = (&comparison.candidate, &comparison.baseline, &row.name);
     // At one rate neither target is faster: the sentence names the cost of a transaction.
-    let is_together = of.order == PairOrder::Together;
-    let said = match (row.call, is_first && !is_together) {
-        (Call::Faster | Call::Slower, is_speed) => difference(of, row, is_speed),
+    let is_together = comparison.order == PairOrder::Together;
+    let decision = match (row.call, is_first && !is_together) {
+        (Call::Faster | Call::Slower, is_speed) => difference_sentence(comparison, row, is_speed),
         (Call::Equivalent, true) => {
             say!(both_are_equivalent_within, place, candidate, baseline, margin)
         }
         (Call::Equivalent, false) => {
             say!(both_are_equivalent_in_metric, place, candidate, baseline, margin, metric)
         }
-        (_, true) => {
-            let why = why(of, row);
-            say!(whether_or_is_faster_is_undecided, place, candidate, baseline, why)
-        }
-        (_, false) => {
-            let why = why(of, row);
-            say!(whether_they_differ_is_undecided, place, candidate, baseline, metric, why)
-        }
+        (_, true) => say!(
+            whether_or_is_faster_is_undecided,
+            place,
+            candidate,
+            baseline,
+            why = undecided_reason(comparison, row)
+        ),
+        (_, false) => say!(
+            whether_they_differ_is_undecided,
+            place,
+            candidate,
+            baseline,
+            metric,
+            why = undecided_reason(comparison, row)
+        ),
     };
-    let mut sentences = vec![say!(said_evidence, said, evidence = evidence(row))];
+    let mut sentences =
+        vec![say!(said_evidence, said = decision, evidence = describe_evidence(row))];
     if !is_first {
-        let said = match first.call {
-            Call::Equivalent => say!(by_metric_equivalent, margin = format::percent(of.margin)),
-            _ => say!(by_metric_undecided, why = why(of, first)),
+        let decision = match first.call {
+            Call::Equivalent => {
+                say!(by_metric_equivalent, margin = format::percent(comparison.margin))
+            }
+            _ => say!(by_metric_undecided, why = undecided_reason(comparison, first)),
         };
-        sentences.push(say!(said_evidence, said, evidence = evidence(first)));
+        let evidence = describe_evidence(first);
+        sentences.push(say!(said_evidence, said = decision, evidence));
     }
     if is_together {
-        let others =
-            of.rows.iter().filter(|of| of.metric != first.metric && of.metric != row.metric);
+        let remaining_rows = comparison
+            .rows
+            .iter()
+            .filter(|other| ![first.metric, row.metric].contains(&other.metric));
         // Waits that need no CPU show only in the latency, so an undecided latency is reported too.
-        let is_reported =
-            |row: &&VerdictRow| row.call.is_difference() || row.metric == Metric::MeanMs;
-        let describe = |row: &VerdictRow| match row.call.is_undecided() {
-            true => say!(also_undecided, evidence = evidence(row)),
-            false => say!(also_certain, evidence = evidence(row)),
-        };
-        sentences.extend(others.filter(is_reported).map(describe));
+        let reported_rows =
+            remaining_rows.filter(|row| row.call.is_difference() || row.metric == Metric::MeanMs);
+        sentences.extend(reported_rows.map(|row| {
+            let evidence = describe_evidence(row);
+            if row.call.is_undecided() {
+                say!(also_undecided, evidence)
+            } else {
+                say!(also_certain, evidence)
+            }
+        }));
         sentences.push(say!(capacity_was_not_measured));
     }
     // Behind the evidence of the metric that decides, and of the same.
-    sentences.extend(stability(of, first));
-    if !of.sessions.is_empty() {
-        sentences.push(say!(pairs_are_of_sessions, n = of.sessions.len()));
+    sentences.extend(stability(comparison, first));
+    if !comparison.sessions.is_empty() {
+        sentences.push(say!(pairs_are_of_sessions, n = comparison.sessions.len()));
     }
-    if of.is_of_unlike_sessions() {
+    if comparison.has_unlike_sessions() {
         sentences.push(say!(sessions_are_unlike));
     }
     // Else it is why there is no verdict.
-    if of.order == PairOrder::Blocks && row.call != Call::Explained {
+    if comparison.order == PairOrder::Blocks && row.call != Call::Explained {
         sentences.push(say!(the_trials_were_not_interleaved_a));
     }
     Message::sentences(&sentences)
 }
 
 /// Variation of the sides, if one of them is unstable: it takes no verdict away.
-fn stability(of: &PairedComparison, row: &VerdictRow) -> Option<Message> {
+fn stability(comparison: &PairedComparison, row: &VerdictRow) -> Option<Message> {
     let (a, b) = (row.variation_baseline?, row.variation_candidate?);
     if a.max(b) <= MOST_VARIATION || row.pairs < LEAST_PAIRS {
         return None;
     }
-    let (more, less, high, low) = match b >= a {
-        true => (&of.candidate, &of.baseline, b, a),
-        false => (&of.baseline, &of.candidate, a, b),
+    let (more, less, high, low) = if b >= a {
+        (&comparison.candidate, &comparison.baseline, b, a)
+    } else {
+        (&comparison.baseline, &comparison.candidate, a, b)
     };
     let shares = [high, low].map(format::percent);
     // A few trials tell a deviation to a factor of two or so.
@@ -176,9 +199,9 @@ fn stability(of: &PairedComparison, row: &VerdictRow) -> Option<Message> {
 }
 
 /// A difference that is certain. For times the ratio is of seconds: half the time is not "50% faster".
-fn difference(of: &PairedComparison, row: &VerdictRow, is_first: bool) -> Message {
-    let place = say!(experiment_level, experiment = &of.title, level = &of.level);
-    let (candidate, baseline, percent) = (&of.candidate, &of.baseline, sizes(row));
+fn difference_sentence(comparison: &PairedComparison, row: &VerdictRow, is_first: bool) -> Message {
+    let place = say!(experiment_level, experiment = &comparison.title, level = &comparison.level);
+    let (candidate, baseline, percent) = (&comparison.candidate, &comparison.baseline, sizes(row));
     let (is_faster, is_higher, metric) = (row.call == Call::Faster, row.ratio > 1.0, &row.name);
     match (factor(row), is_faster, row.is_less_better) {
         _ if !is_first && is_higher => {
@@ -199,12 +222,12 @@ fn difference(of: &PairedComparison, row: &VerdictRow, is_first: bool) -> Messag
 /// The ratio as a factor, with its interval, if a share would say little: `1,380 times (240 to 8,100)`.
 fn factor(row: &VerdictRow) -> Option<Message> {
     let is_large = !(1.0 / LARGE_FACTOR..=LARGE_FACTOR).contains(&row.ratio);
-    let both = row.interval.filter(|_| is_large && row.bound.is_empty())?;
-    let turned = |ratio: f64| if row.ratio < 1.0 { 1.0 / ratio } else { ratio };
-    let (a, b) = (turned(both.low), turned(both.high));
+    let interval = row.interval.filter(|_| is_large && row.bound.is_empty())?;
+    let to_times = |ratio: f64| if row.ratio < 1.0 { 1.0 / ratio } else { ratio };
+    let (a, b) = (to_times(interval.low), to_times(interval.high));
     Some(say!(
         times_with_interval,
-        times = format::short(turned(row.ratio)),
+        times = format::short(to_times(row.ratio)),
         low = format::short(a.min(b)),
         high = format::short(a.max(b))
     ))
@@ -213,17 +236,16 @@ fn factor(row: &VerdictRow) -> Option<Message> {
 /// From which to which share the difference is.
 fn sizes(row: &VerdictRow) -> Message {
     let share = |ratio: f64| (ratio - 1.0).abs();
-    let Some(both) = row.interval else { return format::percent(share(row.ratio)).into() };
-    let (low, high) =
-        (share(both.low).min(share(both.high)), share(both.low).max(share(both.high)));
-    match (format::percent(low), format::percent(high)) {
+    let Some(interval) = row.interval else { return format::percent(share(row.ratio)).into() };
+    let [a, b] = [interval.low, interval.high].map(share);
+    match (format::percent(a.min(b)), format::percent(a.max(b))) {
         (low, _) if !row.bound.is_empty() => say!(at_least_share, share = low),
         (low, high) if low == high => high.into(),
         (low, high) => say!(low_to_high, low, high),
     }
 }
 
-fn evidence(row: &VerdictRow) -> Message {
+fn describe_evidence(row: &VerdictRow) -> Message {
     let pairs = pairs(row);
     match row.interval {
         Some(interval) => say!(
@@ -241,92 +263,96 @@ fn evidence(row: &VerdictRow) -> Message {
 
 pub(super) fn pairs(row: &VerdictRow) -> Message {
     let pairs = say!(n_pairs, n = row.pairs);
-    match row.units == row.pairs {
-        true => pairs,
-        false => say!(pairs_that_count_as, pairs, units = row.units.to_string()),
+    if row.units == row.pairs {
+        pairs
+    } else {
+        say!(pairs_that_count_as, pairs, units = row.units.to_string())
     }
 }
 
 /// A comparison of a system with itself: what of it there is twice.
-pub fn aa(of: &PairedComparison) -> Message {
-    match of.aa {
+pub fn aa(comparison: &PairedComparison) -> Message {
+    match comparison.aa {
         AaKind::Trials => say!(the_same_system_a_a),
         AaKind::Starts => say!(the_same_system_started_anew_a_a),
         AaKind::Clone => say!(a_second_clone_a_a),
     }
 }
 
-/// The way to decide it.
-fn why(of: &PairedComparison, row: &VerdictRow) -> Message {
+/// The reason why a verdict is open, with what would decide it.
+fn undecided_reason(comparison: &PairedComparison, row: &VerdictRow) -> Message {
     match (row.call, row.pairs_needed) {
-        (Call::Explained, _) => vetoed(of.deciding_vetoes()),
+        (Call::Explained, _) => describe_vetoes(comparison.deciding_vetoes()),
         (Call::Undecided, _) if !row.bound.is_empty() => say!(what_was_given_up_is_only_a_bound),
         (Call::TooFewPairs, _) => {
-            let few = say!(fewer_than_6_pairs, least = of.least_pairs().to_string());
+            let too_few = say!(fewer_than_6_pairs, least = comparison.least_pairs().to_string());
             // More pairs alone would not do.
-            match of.final_vetoes().next() {
-                Some(_) => Message::joined(&[few, vetoed(of.final_vetoes())], "; ", "；"),
-                None => few,
+            match comparison.final_vetoes().next() {
+                Some(_) => Message::joined(
+                    &[too_few, describe_vetoes(comparison.final_vetoes())],
+                    "; ",
+                    "；",
+                ),
+                None => too_few,
             }
         }
         (Call::Unproven, _) => say!(not_proven_among_all_that_is),
-        (_, Some(pairs)) if pairs > MOST_PAIRS => {
-            let (pairs, margin) = (format::whole(pairs as f64), format::percent(of.margin));
+        (_, Some(pairs)) if pairs > MAX_PAIRS => {
+            let (pairs, margin) = (format::whole(pairs as f64), format::percent(comparison.margin));
             say!(longer_windows_would_decide_it, pairs, margin)
         }
         (_, Some(pairs)) if pairs > row.pairs => {
-            let (pairs, margin) = (format::whole(pairs as f64), format::percent(of.margin));
+            let (pairs, margin) = (format::whole(pairs as f64), format::percent(comparison.margin));
             say!(the_interval_holds_1_about_pairs, pairs, margin)
         }
         _ => say!(the_interval_holds_1),
     }
 }
 
-fn vetoed<'a>(vetoes: impl Iterator<Item = &'a Veto>) -> Message {
-    let told = |veto: &Veto| say!(the_check_with_finding, id = veto.check, found = &veto.found);
-    let found: Vec<Message> = vetoes.map(told).collect();
-    say!(can_explain_it, found = Message::joined(&found, "; ", "；"))
+fn describe_vetoes<'a>(vetoes: impl Iterator<Item = &'a Veto>) -> Message {
+    let texts =
+        vetoes.map(|veto| say!(the_check_with_finding, id = veto.check, found = &veto.found));
+    let texts: Vec<Message> = texts.collect();
+    say!(can_explain_it, found = Message::joined(&texts, "; ", "；"))
 }
 
 /// All comparisons in a sentence, for the cover; `None` if nothing is compared.
-pub(super) fn of_all(verdicts: &[PairedComparison]) -> Option<Message> {
+pub(super) fn summary_sentence(comparisons: &[PairedComparison]) -> Option<Message> {
     // What a system differs from itself is told only where nothing else is.
-    let is_told = |of: &&PairedComparison| !of.is_aa || verdicts.iter().all(|of| of.is_aa);
-    let all: Vec<&PairedComparison> = verdicts.iter().filter(is_told).collect();
-    let first = match all.as_slice() {
+    let is_aa_only = comparisons.iter().all(|comparison| comparison.is_aa);
+    let comparisons: Vec<&PairedComparison> =
+        comparisons.iter().filter(|comparison| !comparison.is_aa || is_aa_only).collect();
+    let first = match comparisons.as_slice() {
         [] => return None,
         [only] => return Some(only.sentence.clone()),
         [first, ..] => *first,
     };
-    let is_one_duel =
-        all.iter().all(|of| (&of.baseline, &of.candidate) == (&first.baseline, &first.candidate));
-    let calls: Vec<Call> = all.iter().filter_map(|of| Some(of.rows.first()?.call)).collect();
-    let without = all.len() - calls.len();
-    let counts = match decided_speed(&all) {
-        Some(speed) => {
-            say!(counts_and_speed_where_decided, counts = counted(&calls, without), speed)
-        }
-        None => counted(&calls, without),
-    };
-    let n = format::whole(all.len() as f64);
-    let by_first = match is_one_duel {
-        true => say!(
-            of_load_levels_was_compared_with,
-            n,
-            candidate = &first.candidate,
-            baseline = &first.baseline,
-            counts
-        ),
-        false => say!(in_comparisons_the_candidate_was_compared, n, counts),
-    };
-    let mut sentences = vec![by_first];
-    let vetoes = || all.iter().flat_map(|of| of.deciding_vetoes());
+    let (candidate, baseline) = (&first.candidate, &first.baseline);
+    let have_same_targets = comparisons
+        .iter()
+        .all(|comparison| (&comparison.baseline, &comparison.candidate) == (baseline, candidate));
+    let calls: Vec<Call> =
+        comparisons.iter().filter_map(|comparison| Some(comparison.rows.first()?.call)).collect();
+    let without = comparisons.len() - calls.len();
+    let mut counts = count_calls(&calls, without);
+    if let Some(speed) = decided_speed(&comparisons) {
+        counts = say!(counts_and_speed_where_decided, counts, speed);
+    }
+    let n = format::whole(comparisons.len() as f64);
+    let mut sentences = vec![if have_same_targets {
+        say!(of_load_levels_was_compared_with, n, candidate, baseline, counts)
+    } else {
+        say!(in_comparisons_the_candidate_was_compared, n, counts)
+    }];
+    let vetoes = || comparisons.iter().flat_map(|comparison| comparison.deciding_vetoes());
     for id in format::unique(vetoes().map(|veto| veto.check).collect()) {
         // Where only secondary metrics fall, the verdict stands.
-        let is_first_taken =
-            |of: &PairedComparison| of.rows.first().is_some_and(|row| row.call == Call::Explained);
-        let own = all.iter().filter(|of| of.deciding_vetoes().any(|veto| veto.check == id));
-        let n = own.filter(|of| is_first_taken(of)).count();
+        let vetoed = comparisons.iter().filter(|comparison| {
+            let first_row = comparison.rows.first();
+            first_row.is_some_and(|row| row.call == Call::Explained)
+                && comparison.deciding_vetoes().any(|veto| veto.check == id)
+        });
+        let n = vetoed.count();
         let first = vetoes().find(|veto| veto.check == id).filter(|_| n > 0);
         sentences.extend(first.map(|veto| say!(check_takes_verdicts, id, found = &veto.found, n)));
     }
@@ -337,26 +363,26 @@ pub(super) fn of_all(verdicts: &[PairedComparison]) -> Option<Message> {
 }
 
 /// Number of verdicts of each kind; comparisons without any are undecided.
-fn counted(calls: &[Call], without: usize) -> Message {
+fn count_calls(calls: &[Call], without: usize) -> Message {
     let undecided = calls.iter().filter(|call| call.is_undecided()).count() + without;
-    let [faster, slower, same] = [Call::Faster, Call::Slower, Call::Equivalent]
-        .map(|wanted| calls.iter().filter(|call| **call == wanted).count());
-    let told = [
+    let [faster, slower, equivalent] = [Call::Faster, Call::Slower, Call::Equivalent]
+        .map(|kind| calls.iter().filter(|call| **call == kind).count());
+    let counts = [
         (faster > 0).then(|| say!(faster_at_n, n = faster)),
         (slower > 0).then(|| say!(slower_at_n, n = slower)),
-        (same > 0).then(|| say!(equivalent_at_n, n = same)),
+        (equivalent > 0).then(|| say!(equivalent_at_n, n = equivalent)),
         (undecided > 0).then(|| say!(undecided_at_n, n = undecided)),
     ];
-    let told: Vec<Message> = told.into_iter().flatten().collect();
-    Message::joined(&told, ", ", "，")
+    let counts: Vec<Message> = counts.into_iter().flatten().collect();
+    Message::joined(&counts, ", ", "，")
 }
 
 /// From the slowest to the fastest of the comparisons whose first metric is decided.
-fn decided_speed(all: &[&PairedComparison]) -> Option<Message> {
+fn decided_speed(comparisons: &[&PairedComparison]) -> Option<Message> {
     // Half of the time is twice as fast.
     let speed = |row: &VerdictRow| if row.is_less_better { 1.0 / row.ratio } else { row.ratio };
-    let first = all.iter().filter_map(|of| of.rows.first());
-    let mut speeds: Vec<f64> = first.filter(|row| !row.call.is_undecided()).map(speed).collect();
+    let rows = comparisons.iter().filter_map(|comparison| comparison.rows.first());
+    let mut speeds: Vec<f64> = rows.filter(|row| !row.call.is_undecided()).map(speed).collect();
     speeds.sort_unstable_by(f64::total_cmp);
     let [low, high] = [speeds.first()?, speeds.last()?].map(|speed| ratio(*speed));
     Some(if low == high { low.into() } else { say!(from_to, low, high) })
@@ -368,14 +394,14 @@ pub(super) fn gate(row: &GateRow) -> Message {
         GateResult::Inconclusive => say!(inconclusive),
         GateResult::Broken => say!(broken),
     };
-    let shown = if row.is_ratio { ratio } else { format::short };
-    let value = row.value.map_or(format::DASH.to_owned(), shown);
-    let found = match row.interval {
+    let format_value = if row.is_ratio { ratio } else { format::short };
+    let value = row.value.map_or(format::DASH.to_owned(), format_value);
+    let figure = match row.interval {
         Some(interval) => say!(
             n_95_percent_interval_2,
             value,
-            low = shown(interval.low),
-            high = shown(interval.high)
+            low = format_value(interval.low),
+            high = format_value(interval.high)
         ),
         None => Message::verbatim(value),
     };
@@ -388,12 +414,9 @@ pub(super) fn gate(row: &GateRow) -> Message {
         gate = &row.gate,
         result,
         place = Message::joined(&place, ", ", "，"),
-        found
+        found = figure
     );
-    match row.why.is_empty() {
-        true => line,
-        false => Message::sentences(&[line, row.why.clone()]),
-    }
+    if row.why.is_empty() { line } else { Message::sentences(&[line, row.why.clone()]) }
 }
 
 #[cfg(test)]
@@ -461,13 +484,13 @@ mod tests {
             let interval = Some(Bounds { low, high });
             factor(&VerdictRow { ratio, interval, bound, ..row(Metric::Tps) })
         };
-        let wanted = |times: f64, low: f64, high: f64| {
+        let expected = |times: f64, low: f64, high: f64| {
             let [times, low, high] = [times, low, high].map(format::short);
             Some(say!(times_with_interval, times, low, high))
         };
         assert_eq!(times(10.0, 8.0, 16.0, ""), None);
-        assert_eq!(times(12.0, 8.0, 16.0, ""), wanted(12.0, 8.0, 16.0));
-        assert_eq!(times(0.0625, 0.03125, 0.125, ""), wanted(16.0, 8.0, 32.0));
+        assert_eq!(times(12.0, 8.0, 16.0, ""), expected(12.0, 8.0, 16.0));
+        assert_eq!(times(0.0625, 0.03125, 0.125, ""), expected(16.0, 8.0, 32.0));
         assert_eq!(times(12.0, 8.0, 16.0, "≥"), None);
     }
 
@@ -475,7 +498,7 @@ mod tests {
     fn differences_are_told_by_what_is_better() {
         let describe = |call, ratio: f64, metric, is_first| {
             let interval = Some(Bounds { low: ratio - 0.25, high: ratio + 0.25 });
-            difference(
+            difference_sentence(
                 &comparison(Vec::new()),
                 &VerdictRow { call, ratio, interval, ..row(metric) },
                 is_first,
@@ -531,7 +554,7 @@ mod tests {
     #[test]
     fn why_nothing_is_decided_is_told_with_what_would() {
         let describe = |call, pairs_needed, bound: &'static str| {
-            why(
+            undecided_reason(
                 &comparison(Vec::new()),
                 &VerdictRow { call, pairs_needed, bound, ..row(Metric::Tps) },
             )
@@ -547,8 +570,8 @@ mod tests {
         let bound = say!(what_was_given_up_is_only_a_bound);
         assert_eq!(describe(Call::Undecided, Some(9), "≥"), bound);
         assert_eq!(describe(Call::Unproven, Some(9), ""), say!(not_proven_among_all_that_is));
-        let few = say!(fewer_than_6_pairs, least = "6");
-        assert_eq!(describe(Call::TooFewPairs, None, ""), few);
+        let too_few = say!(fewer_than_6_pairs, least = "6");
+        assert_eq!(describe(Call::TooFewPairs, None, ""), too_few);
     }
 
     #[test]
@@ -560,20 +583,22 @@ mod tests {
             }
             trial
         };
-        let (failed, cut, whole) = (
+        let (failed, cut, complete) = (
             make_trial("failed", Some("w")),
             make_trial("interrupted", None),
             make_trial("complete", None),
         );
-        let wanted = say!(no_pair_counts_trials_failed, n = 2_usize, why = "w");
-        assert_eq!(no_pair(&[&cut, &failed, &failed]), wanted);
-        assert_eq!(no_pair(&[&cut, &whole]), say!(no_pair_counts_trials_were_cut_off, n = 1_usize));
-        assert_eq!(no_pair(&[&whole]), say!(no_pair_of_trials_has_figures));
+        let expected = say!(no_pair_counts_trials_failed, n = 2_usize, why = "w");
+        assert_eq!(no_pair(&[&cut, &failed, &failed]), expected);
+        let expected = say!(no_pair_counts_trials_were_cut_off, n = 1_usize);
+        assert_eq!(no_pair(&[&cut, &complete]), expected);
+        assert_eq!(no_pair(&[&complete]), say!(no_pair_of_trials_has_figures));
     }
 
     #[test]
     fn costs_are_less_or_more_and_others_faster_or_slower() {
-        let describe = |metric, verdict| call(&VerdictRow { call: verdict, ..row(metric) }, 0.03);
+        let describe =
+            |metric, verdict| call_words(&VerdictRow { call: verdict, ..row(metric) }, 0.03);
         assert_eq!(describe(Metric::Tps, Call::Faster), say!(faster));
         assert_eq!(describe(Metric::Tps, Call::Slower), say!(slower));
         assert_eq!(describe(Metric::ServerCpuUs, Call::Faster), say!(uses_less));
@@ -583,27 +608,27 @@ mod tests {
     }
     #[test]
     fn verdicts_are_counted_by_kind() {
-        let joined = |told: &[Message]| Message::joined(told, ", ", "，");
-        let all = [Call::Faster, Call::Faster, Call::Slower, Call::Equivalent, Call::Unproven];
-        let wanted = joined(&[
+        let join = |counts: &[Message]| Message::joined(counts, ", ", "，");
+        let calls = [Call::Faster, Call::Faster, Call::Slower, Call::Equivalent, Call::Unproven];
+        let expected = join(&[
             say!(faster_at_n, n = 2_usize),
             say!(slower_at_n, n = 1_usize),
             say!(equivalent_at_n, n = 1_usize),
             say!(undecided_at_n, n = 4_usize),
         ]);
-        assert_eq!(counted(&all, 3), wanted);
-        assert_eq!(counted(&[Call::Slower], 0), joined(&[say!(slower_at_n, n = 1_usize)]));
-        assert_eq!(counted(&[], 2), joined(&[say!(undecided_at_n, n = 2_usize)]));
+        assert_eq!(count_calls(&calls, 3), expected);
+        assert_eq!(count_calls(&[Call::Slower], 0), join(&[say!(slower_at_n, n = 1_usize)]));
+        assert_eq!(count_calls(&[], 2), join(&[say!(undecided_at_n, n = 2_usize)]));
     }
 
     #[test]
     fn speeds_of_decided_comparisons_span_from_the_slowest() {
         let speed = |rows: &[(Metric, Call, f64)]| {
-            let make_row = |&(metric, call, ratio): &(Metric, Call, f64)| {
+            let make_comparison = |&(metric, call, ratio): &(Metric, Call, f64)| {
                 comparison(vec![VerdictRow { call, ratio, ..row(metric) }])
             };
-            let all: Vec<PairedComparison> = rows.iter().map(make_row).collect();
-            decided_speed(&all.iter().collect::<Vec<_>>())
+            let comparisons: Vec<PairedComparison> = rows.iter().map(make_comparison).collect();
+            decided_speed(&comparisons.iter().collect::<Vec<_>>())
         };
         let tps = |ratio: f64| (Metric::Tps, Call::Faster, ratio);
         let half = (Metric::MeanMs, Call::Faster, 0.5);

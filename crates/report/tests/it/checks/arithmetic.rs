@@ -19,16 +19,16 @@ fn members(runs: &mut [RunData], more: u64, to_s: f64) {
             to_s,
             ..GeneratorMember::default()
         };
-        let rest = trial.counts.committed - half + more;
-        trial.conditions.members = vec![member("g1", half, 60.0), member("g2", rest, to_s)];
+        let second_half = trial.counts.committed - half + more;
+        trial.conditions.members = vec![member("g1", half, 60.0), member("g2", second_half, to_s)];
     });
 }
 
 fn commits(runs: &mut [RunData], by_server: u64) {
-    trials(runs, |trial| commits_of(trial, by_server));
+    trials(runs, |trial| server_commits(trial, by_server));
 }
 
-fn commits_of(trial: &mut TrialSummary, by_server: u64) {
+fn server_commits(trial: &mut TrialSummary, by_server: u64) {
     trial.conditions.nodes.values_mut().for_each(|node| {
         node.client_commits = Some(100_000);
         node.commits = Some(by_server);
@@ -46,8 +46,8 @@ fn alone(runs: &mut [RunData]) {
 fn foreign_cpu(runs: &mut [RunData], shares: [f64; 2]) {
     trials(runs, |trial| {
         let share = shares[usize::from(trial.target != BASELINE)];
-        let more = if trial.repeat % 2 == 0 { 0.01 } else { 0.0 };
-        trial.conditions.generator.foreign_cpu_share = Some(share + more);
+        let extra = if trial.repeat % 2 == 0 { 0.01 } else { 0.0 };
+        trial.conditions.generator.foreign_cpu_share = Some(share + extra);
     });
 }
 
@@ -104,7 +104,7 @@ pub(super) const CASES: &[Case] = &[
     Case {
         id: "uneven-foreign-load",
         evidence: "commits of others per commit of the trials: old 0%, new 1.1%",
-        fires: |runs| candidate(runs, |trial| commits_of(trial, 101_100)),
+        fires: |runs| candidate(runs, |trial| server_commits(trial, 101_100)),
         silent: |runs| commits(runs, 101_100),
     },
     Case {
@@ -240,7 +240,7 @@ fn commits_of_parallel_workers_are_not_foreign() {
 
 #[test]
 fn transactions_in_other_databases_are_foreign_though_dyno_was_alone_in_its_own() {
-    let found = |count: u64, pairs: u32, seconds: Option<f64>| {
+    let has_findings = |count: u64, pairs: u32, seconds: Option<f64>| {
         let mut runs = super::quiet();
         alone(&mut runs);
         nodes(&mut runs, |node| {
@@ -253,16 +253,20 @@ fn transactions_in_other_databases_are_foreign_though_dyno_was_alone_in_its_own(
             nodes.for_each(|node| node.transactions_elsewhere = Some(count));
         });
         let paper = dyno_report::Paper::new(&runs, &[]);
-        let found =
+        let lines =
             ["foreign-load", "uneven-foreign-load"].map(|id| &super::check(&paper, id).lines);
         let are_named =
             |line: &Message| line.to_string().contains("in other databases of the server");
-        assert!(found.iter().all(|lines| lines.iter().all(are_named)), "{found:?}");
-        found.map(|lines| !lines.is_empty())
+        assert!(lines.iter().all(|lines| lines.iter().all(are_named)), "{lines:?}");
+        lines.map(|lines| !lines.is_empty())
     };
-    assert_eq!(found(290, 6, None), [false, false], "autovacuum and agents make some in a minute");
-    assert_eq!(found(390, 6, None), [true, true]);
-    assert_eq!(found(390, 6, Some(80.0)), [false, false], "they were counted longer");
-    assert_eq!(found(390, 1, None), [true, false], "one pair alone");
-    assert_eq!(found(390, 2, None), [true, true]);
+    assert_eq!(
+        has_findings(290, 6, None),
+        [false, false],
+        "autovacuum and agents make some in a minute"
+    );
+    assert_eq!(has_findings(390, 6, None), [true, true]);
+    assert_eq!(has_findings(390, 6, Some(80.0)), [false, false], "they were counted longer");
+    assert_eq!(has_findings(390, 1, None), [true, false], "one pair alone");
+    assert_eq!(has_findings(390, 2, None), [true, true]);
 }

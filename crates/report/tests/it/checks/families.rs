@@ -13,7 +13,7 @@ use dyno_tpch::facts::TpchFacts;
 /// The run of TPC-C with these trials only, changed.
 fn orders(runs: &mut Vec<RunData>, trials: &[u32], change: impl Fn(&mut TrialSummary)) {
     let mut run = tpcc();
-    keep(&mut run, trials);
+    keep_trials(&mut run, trials);
     run.trials.iter_mut().for_each(|trial| change(&mut trial.summary));
     *runs = vec![run];
 }
@@ -43,12 +43,12 @@ fn checkpoints(runs: &mut Vec<RunData>, seen: Option<u64>) {
 /// The run of TPC-H with these trials only, the first of them changed.
 fn queries(runs: &mut Vec<RunData>, trials: &[u32], change: impl Fn(&mut TpchFacts)) {
     let mut run = tpch();
-    keep(&mut run, trials);
+    keep_trials(&mut run, trials);
     change(&mut own_mut(&mut run.trials[0].summary));
     *runs = vec![run];
 }
 
-fn keep(run: &mut RunData, trials: &[u32]) {
+fn keep_trials(run: &mut RunData, trials: &[u32]) {
     run.trials.retain(|trial| trials.contains(&trial.summary.trial));
 }
 

@@ -248,11 +248,12 @@ fn the_network_of_one_target_is_not_that_of_the_other() {
     let candidate = runs[0].header.targets[1].name.clone();
     let paper = dyno_report::Paper::new(&runs, &[]);
     let findings = &super::check(&paper, "retransmits").findings;
-    let mut found: Vec<&String> = findings.iter().flat_map(|one| &one.place.names).collect();
-    let others = paper.trials.iter().filter(|trial| trial.summary.target != candidate);
-    let mut others: Vec<&String> = others.map(|trial| &trial.label).collect();
-    found.sort_unstable();
-    others.sort_unstable();
-    assert!(!others.is_empty());
-    assert_eq!(found, others);
+    let mut names: Vec<&String> =
+        findings.iter().flat_map(|finding| &finding.place.names).collect();
+    let other_labels = paper.trials.iter().filter(|trial| trial.summary.target != candidate);
+    let mut other_labels: Vec<&String> = other_labels.map(|trial| &trial.label).collect();
+    names.sort_unstable();
+    other_labels.sort_unstable();
+    assert!(!other_labels.is_empty());
+    assert_eq!(names, other_labels);
 }

@@ -14,7 +14,8 @@ mod truth;
 
 use crate::synthetic::PAPERS;
 use dyno_facts::{GeneratorConditions, Message, NodeConditions, TrialStatus, TrialSummary};
-use dyno_report::{Check, Lang, Level, Paper, check_ids};
+use dyno_report::blocks::Block;
+use dyno_report::{Check, Effect, Lang, Level, Paper, check_ids};
 use dyno_store::RunData;
 use quiet::quiet;
 use std::collections::BTreeSet;
@@ -89,27 +90,27 @@ fn check<'a>(paper: &'a Paper, id: &str) -> &'a Check {
     paper.checks.iter().find(|check| check.id == id).unwrap_or_else(|| panic!("no check {id}"))
 }
 
-fn found(paper: &Paper) -> Vec<&str> {
-    let found = paper.checks.iter().filter(|check| !check.findings.is_empty());
-    found.map(|check| check.id).collect()
+fn ids_with_findings(paper: &Paper) -> Vec<&str> {
+    let checks = paper.checks.iter().filter(|check| !check.findings.is_empty());
+    checks.map(|check| check.id).collect()
 }
 
 #[test]
 fn a_run_with_nothing_to_remark_has_no_findings() {
     let paper = paper(AS_IT_IS);
-    let told: Vec<String> = paper
+    let findings: Vec<String> = paper
         .checks
         .iter()
         .flat_map(|check| check.lines.iter().map(move |line| format!("{}: {line}", check.id)))
         .collect();
-    assert_eq!(told, Vec::<String>::new());
+    assert_eq!(findings, Vec::<String>::new());
     assert_eq!(paper.check_counts(), [0, 0, 0]);
 }
 
 #[test]
 fn what_is_not_known_fires_nothing() {
     let paper = paper(|runs| trials(runs, |summary| summary.conditions = Default::default()));
-    assert_eq!(found(&paper), Vec::<&str>::new());
+    assert_eq!(ids_with_findings(&paper), Vec::<&str>::new());
 }
 
 #[test]
@@ -163,9 +164,9 @@ fn no_check_lacks_its_pair() {
     let tested: BTreeSet<&str> = cases.iter().copied().collect();
     assert_eq!(tested.len(), cases.len(), "no check has two pairs");
     let has_table = |id: &&str| !families::BESIDE_PUBLISHED.contains(id);
-    let all: BTreeSet<&str> = check_ids().into_iter().filter(has_table).collect();
-    assert_eq!(all.difference(&tested).collect::<Vec<_>>(), Vec::<&&str>::new());
-    assert_eq!(tested.difference(&all).collect::<Vec<_>>(), Vec::<&&str>::new());
+    let expected: BTreeSet<&str> = check_ids().into_iter().filter(has_table).collect();
+    assert_eq!(expected.difference(&tested).collect::<Vec<_>>(), Vec::<&&str>::new());
+    assert_eq!(tested.difference(&expected).collect::<Vec<_>>(), Vec::<&&str>::new());
 }
 
 /// All checks by group and id, in a language.
@@ -173,8 +174,8 @@ fn reference(lang: Lang) -> String {
     use crate::synthetic::{tpcc::tpcc, tpch::tpch};
     let mut checks = Paper::new(&quiet(), &[]).judgment.checks;
     for run in [tpcc(), tpch()] {
-        let of_family = Paper::new(&[run], &[]).judgment.checks.into_iter();
-        checks.extend(of_family.filter(|check| check.id.starts_with("tpc")));
+        let family_checks = Paper::new(&[run], &[]).judgment.checks.into_iter();
+        checks.extend(family_checks.filter(|check| check.id.starts_with("tpc")));
     }
     checks.sort_by_key(|check| (check.group, check.level, check.id));
     let (title, about, head) = match lang {
@@ -289,11 +290,12 @@ fn a_terminal_has_four_lines_of_a_grave_check_and_the_number_of_the_others() {
     assert!(text.contains(&format!("    and {} more line", lines.len() - 4)), "{text}");
 }
 
-#[test]
-fn the_sentence_on_caveats_points_at_nothing_that_follows_it_on_a_terminal() {
-    let noted = paper(|runs| generator(runs, |known| known.network_share = Some(0.75)));
-    let chinese = noted.standing(Lang::Zh);
-    assert!(chinese.ends_with("引用数据时应同时注明 1 项限制。"), "{chinese}");
+/// The sentence of page one on what the checks found.
+fn cover_verdict(paper: &Paper, lang: Lang) -> String {
+    let Some(Block::Cover(cover)) = paper.blocks(lang).into_iter().next() else {
+        panic!("a paper begins with its cover")
+    };
+    cover.warnings.verdict.render(lang)
 }
 
 #[test]
@@ -304,10 +306,10 @@ fn disturbances_that_forbid_nothing_are_named_where_that_is_said() {
         }
         runs[0].trials[2].summary.conditions.generator.starved = Some("It waited.".into());
     });
-    let said = disturbed.standing(Lang::En);
-    let own = "generator-starved and steal found disturbances in 3 of 12 trials. Quote these figures with 2 caveats";
-    assert!(said.contains(own), "{said}");
-    let chinese = disturbed.standing(Lang::Zh);
+    let verdict = cover_verdict(&disturbed, Lang::En);
+    let sentence = "generator-starved and steal found disturbances in 3 of 12 trials. Quote these figures with 2 caveats";
+    assert!(verdict.contains(sentence), "{verdict}");
+    let chinese = cover_verdict(&disturbed, Lang::Zh);
     assert!(chinese.contains("发现 12 次试验中有 3 次受到干扰"), "{chinese}");
     // What a run accepts is no news.
     let accepted = paper(|runs| {
@@ -315,7 +317,30 @@ fn disturbances_that_forbid_nothing_are_named_where_that_is_said() {
         generator(runs, |known| known.network_share = Some(0.75));
         runs[0].header.allowed = vec!["steal".to_owned()];
     });
-    assert!(accepted.standing(Lang::En).ends_with("Quote these figures with 1 caveat."));
+    assert!(cover_verdict(&accepted, Lang::En).ends_with("Quote these figures with 1 caveat."));
+}
+
+#[test]
+fn caveats_of_one_cause_are_one_and_those_that_reach_farthest_come_first() {
+    let disturbed = paper(|runs| {
+        trials(runs, |trial| {
+            trial.generator.host.steal_share = 0.2;
+            trial.conditions.generator.starved = Some("It waited.".into());
+            trial.conditions.generator.hiccup_p999_us = Some(50_000.0);
+        });
+        generator(runs, |known| known.network_share = Some(0.75));
+    });
+    let caveats = disturbed.caveats();
+    let ids: Vec<Vec<&str>> =
+        caveats.iter().map(|caveat| caveat.checks.iter().map(|check| check.id).collect()).collect();
+    let together = ids.iter().find(|ids| ids.contains(&"generator-starved")).expect("a caveat");
+    assert!(together.contains(&"hiccups"), "{ids:?}");
+    let effects: Vec<Effect> = caveats.iter().map(|caveat| caveat.effect).collect();
+    assert!(effects.is_sorted_by(|a, b| a >= b), "{effects:?}");
+    let steal = caveats.iter().find(|caveat| caveat.checks[0].id == "steal").expect("a caveat");
+    // A fifth of the time was taken: a quarter more could have been done with it.
+    assert_eq!(steal.effect, Effect::AtMost(0.25));
+    assert!(disturbed.objections(4).len() <= 7, "a sentence, a title, at most four caveats");
 }
 
 #[test]
@@ -326,7 +351,7 @@ fn a_starved_worker_is_no_fault_of_the_arithmetic() {
             trial.generator.worker_busy_s_stddev = 30.0;
         });
     });
-    assert_eq!(found(&paper), ["idle-workers"]);
+    assert_eq!(ids_with_findings(&paper), ["idle-workers"]);
 }
 
 #[test]
@@ -345,34 +370,34 @@ fn trials_that_vary_blame_the_system_only_where_nothing_disturbed_them() {
     let [english, chinese] = Lang::ALL.map(|lang| disturbed[0].render(lang));
     assert!(english.ends_with("what generator-starved found may be why"), "{english}");
     assert!(chinese.contains("原因可能是 generator-starved"), "{chinese}");
-    let of_others = varying(|runs| {
+    let foreign = varying(|runs| {
         nodes(runs, |node| node.commits = node.commits.map(|commits| 2 * commits));
     });
-    assert!(of_others[0].to_string().contains("what foreign-load"), "{}", of_others[0]);
+    assert!(foreign[0].to_string().contains("what foreign-load"), "{}", foreign[0]);
 }
 
 #[test]
 fn unlike_major_versions_are_told_without_an_example_of_another_product() {
     let paper = paper(|runs| runs[0].header.targets[1].version = "11.4.2-MariaDB".to_owned());
-    let found = check(&paper, "major-version");
-    assert!(!found.findings.is_empty());
+    let version_check = check(&paper, "major-version");
+    assert!(!version_check.findings.is_empty());
     for lang in Lang::ALL {
-        let meaning = found.meaning.render(lang);
+        let meaning = version_check.meaning.render(lang);
         assert!(!meaning.contains("MySQL"), "{meaning}");
     }
 }
 
 #[test]
 fn findings_mark_the_cells_that_they_concern() {
-    let one = paper(|runs| runs[0].trials[0].summary.generator.busiest_loop_share = 0.95);
-    let number = check(&one, "generator-loop").number;
-    let points = &one.experiments[0].points;
+    let slow_trial = paper(|runs| runs[0].trials[0].summary.generator.busiest_loop_share = 0.95);
+    let number = check(&slow_trial, "generator-loop").number;
+    let points = &slow_trial.experiments[0].points;
     assert_eq!(
         (points[0].checks.as_slice(), points[1].checks.as_slice()),
         (&[number][..], &[][..])
     );
     assert_eq!(
-        (&one.trials[0].checks, &one.verdicts.comparisons[0].checks),
+        (&slow_trial.trials[0].checks, &slow_trial.verdicts.comparisons[0].checks),
         (&vec![number], &vec![number])
     );
 
@@ -381,8 +406,8 @@ fn findings_mark_the_cells_that_they_concern() {
     assert!(pair.experiments[0].points.iter().all(|point| point.checks.contains(&number)));
     assert!(pair.verdicts.comparisons[0].checks.contains(&number));
 
-    let told = paper(|runs| nodes(runs, |node| node.background = vec!["purge".to_owned()]));
-    let check = check(&told, "background");
+    let disclosed = paper(|runs| nodes(runs, |node| node.background = vec!["purge".to_owned()]));
+    let check = check(&disclosed, "background");
     assert_eq!(check.level, Level::I);
-    assert_eq!(told.experiments[0].points[0].checks, [check.number]);
+    assert_eq!(disclosed.experiments[0].points[0].checks, [check.number]);
 }

@@ -30,17 +30,17 @@ fn cluster(runs: &mut [RunData], change: impl Fn(&mut BTreeMap<String, NodeCondi
         let nodes = &mut trial.conditions.nodes;
         let mut primary = nodes.remove("primary").expect("the node");
         (primary.commits, primary.client_commits) = (None, None);
-        let of = |role: &str, reads: u64| NodeConditions {
+        let conditions = |role: &str, reads: u64| NodeConditions {
             role: Some(role.to_owned()),
             reads: Some(reads),
             ..primary.clone()
         };
-        nodes.insert("n1".to_owned(), of("primary", 2_000));
+        nodes.insert("n1".to_owned(), conditions("primary", 2_000));
         for name in ["n2", "n3"] {
             let replica = NodeConditions {
                 acknowledged_by: None,
                 replicas: Vec::new(),
-                ..of("read_only", 100_000)
+                ..conditions("read_only", 100_000)
             };
             nodes.insert(name.to_owned(), replica);
         }
@@ -226,18 +226,18 @@ fn conflicts_on_joined_shards_are_a_price_and_no_errors() {
     let mut runs = quiet();
     joined(&mut runs, "shard", &["a", "b"]);
     conflicts(&mut runs);
-    let found = dyno_report::Paper::new(&runs, &[]);
-    assert!(check(&found, "errors-1").findings.is_empty());
-    let price = check(&found, "no-atomic-commit").findings[0].value.to_string();
+    let paper = dyno_report::Paper::new(&runs, &[]);
+    assert!(check(&paper, "errors-1").findings.is_empty());
+    let price = check(&paper, "no-atomic-commit").findings[0].value.to_string();
     assert!(price.contains("attempts refused with 40001 (50% of the transactions)"), "{price}");
-    let markdown = found.markdown(dyno_report::Lang::En);
+    let markdown = paper.markdown(dyno_report::Lang::En);
     assert!(markdown.contains("REPEATABLE READ on the shards"), "{markdown}");
     // Elsewhere they are errors.
     let mut runs = quiet();
     joined(&mut runs, "read_only", &["a", "b"]);
     conflicts(&mut runs);
-    let found = dyno_report::Paper::new(&runs, &[]);
-    assert!(!check(&found, "errors-1").findings.is_empty());
+    let paper = dyno_report::Paper::new(&runs, &[]);
+    assert!(!check(&paper, "errors-1").findings.is_empty());
 }
 
 /// Rows of each table on the last node; the others have 100,000.
@@ -249,15 +249,15 @@ fn rows(runs: &mut [RunData], rows: u64) {
 fn a_cluster_with_nothing_to_remark_has_no_findings() {
     let mut runs = quiet();
     cluster(&mut runs, |_| {});
-    let found = dyno_report::Paper::new(&runs, &[]);
+    let paper = dyno_report::Paper::new(&runs, &[]);
     for case in CASES {
-        assert_eq!(check(&found, case.id).lines, Vec::<dyno_report::Message>::new(), "{}", case.id);
+        assert_eq!(check(&paper, case.id).lines, Vec::<dyno_report::Message>::new(), "{}", case.id);
     }
 }
 
 #[test]
 fn reads_inside_of_transactions_may_stay_on_the_primary() {
-    let found = paper(|runs| {
+    let judged_paper = paper(|runs| {
         reads(runs, [200_000, 5, 5]);
         trials(runs, |trial| {
             for kind in &mut trial.kinds {
@@ -265,9 +265,9 @@ fn reads_inside_of_transactions_may_stay_on_the_primary() {
             }
         });
     });
-    assert!(check(&found, "reads-on-primary").lines.is_empty());
+    assert!(check(&judged_paper, "reads-on-primary").lines.is_empty());
     // No one splits where all of the load is meant for the primary.
-    let found = paper(|runs| {
+    let judged_paper = paper(|runs| {
         reads(runs, [200_000, 5, 5]);
         runs[0]
             .header
@@ -275,21 +275,21 @@ fn reads_inside_of_transactions_may_stay_on_the_primary() {
             .iter_mut()
             .for_each(|target| target.route = dyno_facts::Route::Primary);
     });
-    assert!(check(&found, "reads-on-primary").lines.is_empty());
+    assert!(check(&judged_paper, "reads-on-primary").lines.is_empty());
 }
 
 #[test]
 fn few_reads_of_replicas_beside_many_of_the_primary_are_not_shared_ones() {
     // A load that reads in transactions, and dyno's own looks at how fresh reads are.
-    let found = paper(|runs| reads(runs, [200_000, 3_600, 900]));
-    assert!(check(&found, "uneven-nodes").lines.is_empty());
-    let found = paper(|runs| reads(runs, [20_000, 3_600, 900]));
-    assert!(!check(&found, "uneven-nodes").lines.is_empty());
+    let judged_paper = paper(|runs| reads(runs, [200_000, 3_600, 900]));
+    assert!(check(&judged_paper, "uneven-nodes").lines.is_empty());
+    let judged_paper = paper(|runs| reads(runs, [20_000, 3_600, 900]));
+    assert!(!check(&judged_paper, "uneven-nodes").lines.is_empty());
 }
 
 #[test]
 fn commits_stand_for_reads_where_a_server_counts_no_statements() {
-    let found = paper(|runs| {
+    let judged_paper = paper(|runs| {
         cluster(runs, |nodes| {
             for (name, commits) in [("n1", 135_000), ("n2", 33_000), ("n3", 32_000)] {
                 let node = nodes.get_mut(name).expect("a node");
@@ -301,7 +301,7 @@ fn commits_stand_for_reads_where_a_server_counts_no_statements() {
             trial.kinds.iter_mut().for_each(|kind| kind.statements.writes = 0);
         });
     });
-    assert!(!check(&found, "reads-on-primary").lines.is_empty());
+    assert!(!check(&judged_paper, "reads-on-primary").lines.is_empty());
 }
 
 #[test]
@@ -317,14 +317,18 @@ fn a_copy_is_not_missed_where_nothing_is_written_and_where_storage_keeps_it() {
     assert_eq!(is_found(|runs| trials(runs, |trial| trial.statements.writes = 0)), [false, false]);
     let states_storage = |runs: &mut Vec<RunData>| {
         let words = "shared storage, written to a quorum of three copies";
-        runs[0].header.targets.iter_mut().for_each(|own| own.durability = Some(words.to_owned()));
+        runs[0]
+            .header
+            .targets
+            .iter_mut()
+            .for_each(|target| target.durability = Some(words.to_owned()));
     };
     assert_eq!(is_found(states_storage), [false, false]);
 }
 
 #[test]
 fn commits_of_several_nodes_are_compared_together() {
-    let found = |commits: u64, through_endpoint: bool| {
+    let has_findings = |commits: u64, through_endpoint: bool| {
         let mut runs = quiet();
         cluster(&mut runs, |_| {});
         trials(&mut runs, |trial| {
@@ -333,19 +337,19 @@ fn commits_of_several_nodes_are_compared_together() {
                 Some(Together { commits, client_commits, through_endpoint, ..Together::default() });
         });
         let paper = dyno_report::Paper::new(&runs, &[]);
-        let is_found = |id| !check(&paper, id).lines.is_empty();
-        (is_found("commits-missing"), is_found("foreign-load"))
+        let has_finding = |id| !check(&paper, id).lines.is_empty();
+        (has_finding("commits-missing"), has_finding("foreign-load"))
     };
-    assert_eq!(found(98_900, false), (true, false));
-    assert_eq!(found(100_500, false), (false, false));
-    assert_eq!(found(101_100, false), (false, true));
-    assert_eq!(found(101_100, true), (false, false), "an endpoint commits on several nodes");
-    assert_eq!(found(98_900, true), (true, false));
+    assert_eq!(has_findings(98_900, false), (true, false));
+    assert_eq!(has_findings(100_500, false), (false, false));
+    assert_eq!(has_findings(101_100, false), (false, true));
+    assert_eq!(has_findings(101_100, true), (false, false), "an endpoint commits on several nodes");
+    assert_eq!(has_findings(98_900, true), (true, false));
 }
 
 #[test]
 fn rows_of_shards_add_up() {
-    let found = |rows: u64| {
+    let has_finding = |rows: u64| {
         let mut runs = quiet();
         trials(&mut runs, |trial| {
             if trial.target != BASELINE {
@@ -362,6 +366,6 @@ fn rows_of_shards_add_up() {
         let paper = dyno_report::Paper::new(&runs, &[]);
         !check(&paper, "rows").lines.is_empty()
     };
-    assert!(!found(25_000), "four times 25,000 are 100,000");
-    assert!(found(100_000));
+    assert!(!has_finding(25_000), "four times 25,000 are 100,000");
+    assert!(has_finding(100_000));
 }

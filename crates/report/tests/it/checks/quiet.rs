@@ -19,10 +19,10 @@ pub(crate) fn quiet() -> Vec<RunData> {
         trials.push(one(2 * repeat - 1, BASELINE, repeat, 16));
         trials.push(one(2 * repeat, CANDIDATE, repeat, 16));
     }
-    vec![of(trials)]
+    vec![quiet_run(trials)]
 }
 
-fn of(trials: Vec<TrialData>) -> RunData {
+fn quiet_run(trials: Vec<TrialData>) -> RunData {
     let mut run = run(&[BASELINE, CANDIDATE], trials);
     run.header = header(&[BASELINE, CANDIDATE]);
     run.events.clear();

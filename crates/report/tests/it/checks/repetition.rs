@@ -26,9 +26,9 @@ fn with_itself(runs: &mut [RunData], by: f64) {
     let mut again = run.header.targets[0].clone();
     again.name = "again".to_owned();
     run.header.targets.push(again);
-    let of_baseline: Vec<_> =
+    let baseline_trials: Vec<_> =
         run.trials.iter().filter(|trial| trial.summary.target == BASELINE).cloned().collect();
-    for (index, mut trial) in of_baseline.into_iter().enumerate() {
+    for (index, mut trial) in baseline_trials.into_iter().enumerate() {
         trial.summary.trial = 13 + index as u32;
         trial.summary.target = "again".to_owned();
         trial.summary.tps *= if index % 2 == 0 { 1.0 - by } else { 1.0 + by };
@@ -64,13 +64,13 @@ fn session(runs: &mut [RunData], log: impl Fn(u32, bool) -> f64) {
         }
         (0..2).map(move |at| (2 * repeat - 1 + at, order[at as usize], repeat))
     });
-    let made = trials.map(|(number, target, repeat)| {
+    let trials = trials.map(|(number, target, repeat)| {
         let mut trial = one(number, target, repeat, 16);
         let noise = f64::from(number * 7919 % 101) / 101.0 - 0.5;
         trial.summary.tps = 1e4 * (0.004 * noise + log(number, number % 2 == 0)).exp();
         trial
     });
-    runs[0].trials = made.collect();
+    runs[0].trials = trials.collect();
 }
 
 pub(super) const CASES: &[Case] = &[
@@ -136,7 +136,7 @@ pub(super) const CASES: &[Case] = &[
     },
     Case {
         id: "variation",
-        evidence: "trials 2, 4, 6, 8, 10 and 12: new: ",
+        evidence: "6 of 12 trials: new: ",
         fires: |runs| with_ratios(runs, [0.9, 1.1, 0.9, 1.1, 0.9, 1.1], [1.0; 6]),
         silent: |runs| with_ratios(runs, [0.98, 1.02, 0.98, 1.02, 0.98, 1.02], [1.0; 6]),
     },

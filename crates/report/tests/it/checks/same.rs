@@ -18,8 +18,8 @@ fn acknowledged(runs: &mut [RunData], other: &CommitWait) {
 }
 
 fn servers(runs: &mut [RunData], target: &str, change: impl Fn(&mut ServerFacts)) {
-    let own = runs[0].trials.iter_mut().filter(|trial| trial.summary.target == target);
-    own.flat_map(|trial| trial.before.values_mut()).for_each(change);
+    let target_trials = runs[0].trials.iter_mut().filter(|trial| trial.summary.target == target);
+    target_trials.flat_map(|trial| trial.before.values_mut()).for_each(change);
 }
 
 /// Sets it on the old and the new target.
@@ -36,7 +36,7 @@ fn tables(runs: &mut [RunData], rows: u64, bytes: u64) {
     nodes(runs, |node| node.data_bytes = Some(1_000));
     candidate_nodes(runs, |node| {
         node.data_bytes = Some(bytes);
-        node.table_rows.values_mut().for_each(|own| *own = rows);
+        node.table_rows.values_mut().for_each(|count| *count = rows);
     });
 }
 
@@ -61,8 +61,8 @@ fn prepared(runs: &mut [RunData], targets: &[&str]) {
 fn setting_from(runs: &mut [RunData], from: u32) {
     for trial in &mut runs[0].trials {
         let value = if trial.summary.trial >= from { "1MB" } else { "4MB" };
-        let is_own = trial.summary.target == CANDIDATE;
-        for facts in trial.before.values_mut().filter(|_| is_own) {
+        let is_candidate = trial.summary.target == CANDIDATE;
+        for facts in trial.before.values_mut().filter(|_| is_candidate) {
             facts.settings.insert("work_mem".to_owned(), value.to_owned());
         }
     }
@@ -266,7 +266,7 @@ fn tables_that_a_crash_empties_stand_in_the_line_on_durability() {
 
 #[test]
 fn what_takes_far_longer_than_a_round_trip_is_no_single_statement() {
-    let found = |p50_us: f64| {
+    let count_lines = |p50_us: f64| {
         let mut runs = quiet();
         trials(&mut runs, |trial| {
             trial.qps = trial.tps;
@@ -274,7 +274,7 @@ fn what_takes_far_longer_than_a_round_trip_is_no_single_statement() {
         });
         check(&Paper::new(&runs, &[]), "single-statement").lines.len()
     };
-    assert_eq!((found(1_000.0), found(60_000.0)), (1, 0));
+    assert_eq!((count_lines(1_000.0), count_lines(60_000.0)), (1, 0));
 }
 
 #[test]
@@ -298,22 +298,22 @@ fn a_side_that_keeps_less_is_named_with_the_setting_that_says_so() {
     let mut runs = quiet();
     setting(&mut runs, "innodb_flush_log_at_trx_commit", ["0", "1"]);
     trials(&mut runs, |trial| trial.statements.writes = 1);
-    let found = check(&Paper::new(&runs, &[]), "durability").lines[0].to_string();
+    let line = check(&Paper::new(&runs, &[]), "durability").lines[0].to_string();
     let sides = "old: not on disk at commit (innodb_flush_log_at_trx_commit = 0), new: on disk";
-    assert!(found.ends_with(sides), "{found}");
+    assert!(line.ends_with(sides), "{line}");
 }
 
 #[test]
 fn estimates_of_rows_accuse_nobody_whose_data_are_as_large() {
-    let found = |rows: u64, bytes: u64| {
+    let count_lines = |rows: u64, bytes: u64| {
         let mut runs = quiet();
         tables(&mut runs, rows, bytes);
         check(&Paper::new(&runs, &[]), "rows").lines.len()
     };
     // PostgreSQL has counted a load twice.
-    assert_eq!((found(200_000, 1_000), found(200_000, 1_800)), (0, 1));
-    assert_eq!((found(50_000, 1_000), found(50_000, 600)), (0, 1));
-    assert_eq!(found(300_000, 1_000), 1, "no estimate errs so far");
+    assert_eq!((count_lines(200_000, 1_000), count_lines(200_000, 1_800)), (0, 1));
+    assert_eq!((count_lines(50_000, 1_000), count_lines(50_000, 600)), (0, 1));
+    assert_eq!(count_lines(300_000, 1_000), 1, "no estimate errs so far");
 }
 
 #[test]
@@ -340,11 +340,13 @@ fn rows_are_compared_only_where_the_tables_of_a_workload_are_known() {
 /// As many rows, with one byte instead of a text.
 #[test]
 fn rows_of_another_length_are_other_data() {
-    let found = |bytes: f64| {
+    let first_line = |bytes: f64| {
         let mut runs = quiet();
         row_bytes(&mut runs, bytes);
         check(&Paper::new(&runs, &[]), "rows").lines.first().map(ToString::to_string)
     };
-    assert!(found(71.0).is_some_and(|line| line.contains("sbtest1: 190 bytes a row against 71")));
-    assert_eq!(found(160.0), None);
+    assert!(
+        first_line(71.0).is_some_and(|line| line.contains("sbtest1: 190 bytes a row against 71"))
+    );
+    assert_eq!(first_line(160.0), None);
 }

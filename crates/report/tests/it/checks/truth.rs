@@ -97,14 +97,14 @@ fn scripts(runs: &mut [RunData], share: f64) {
     };
     experiment.scripts = [("reads", 3), ("pays", 1)].map(script).to_vec();
     trials(runs, |trial| {
-        let all = trial.counts.committed;
-        let first = (all as f64 * share) as u64;
+        let committed = trial.counts.committed;
+        let first = (committed as f64 * share) as u64;
         let kind = |(name, committed): (&str, u64)| KindSummary {
             name: name.to_owned(),
             counts: Counts { started: committed, committed, ..Counts::default() },
             ..trial.kinds[0].clone()
         };
-        trial.kinds = [("reads", first), ("pays", all - first)].map(kind).to_vec();
+        trial.kinds = [("reads", first), ("pays", committed - first)].map(kind).to_vec();
     });
 }
 
@@ -135,9 +135,9 @@ fn rows_of_candidate(runs: &mut [RunData], change: fn(u64) -> u64) {
 }
 
 /// One query of so many returns no row.
-fn empty_reads(trial: &mut TrialSummary, of: u64) {
+fn empty_reads(trial: &mut TrialSummary, divisor: u64) {
     let statements = &mut trial.kinds[0].statements;
-    statements.empty_reads = statements.reads / of;
+    statements.empty_reads = statements.reads / divisor;
 }
 
 pub(super) const CASES: &[Case] = &[
@@ -145,8 +145,8 @@ pub(super) const CASES: &[Case] = &[
         id: "trial-failed",
         evidence: "trial 2: the server went away",
         fires: |runs| {
-            let why = "the server went away".to_owned();
-            runs[0].trials[1].summary.status = TrialStatus::Failed(why.into());
+            let reason = "the server went away".to_owned();
+            runs[0].trials[1].summary.status = TrialStatus::Failed(reason.into());
         },
         silent: |runs| runs[0].trials[1].summary.status = TrialStatus::Interrupted,
     },
@@ -238,8 +238,8 @@ pub(super) const CASES: &[Case] = &[
         silent: |runs| {
             planned_fault(runs);
             fault(runs, Some(0), Some(3.0));
-            let done = runs[0].trials[1].summary.fault.clone();
-            trials(runs, |trial| trial.fault.clone_from(&done));
+            let facts = runs[0].trials[1].summary.fault.clone();
+            trials(runs, |trial| trial.fault.clone_from(&facts));
         },
     },
     Case {
@@ -294,23 +294,23 @@ fn a_conflict_that_the_workload_finds_itself_is_no_error_of_the_server() {
         }
     });
     let paper = dyno_report::Paper::new(&runs, &[]);
-    let found = super::check(&paper, "errors-1").findings[0].value.to_string();
-    assert!(found.contains(" conflicts that dyno found itself, not the server"), "{found}");
+    let value = super::check(&paper, "errors-1").findings[0].value.to_string();
+    assert!(value.contains(" conflicts that dyno found itself, not the server"), "{value}");
     let markdown = paper.markdown(dyno_report::Lang::En);
     assert!(markdown.contains("conflict found by dyno itself"), "{markdown}");
-    assert!(!found.contains("serialization") && !markdown.contains("`00000`"), "{markdown}");
+    assert!(!value.contains("serialization") && !markdown.contains("`00000`"), "{markdown}");
 }
 
 #[test]
-fn where_nothing_succeeded_no_share_is_told() {
+fn no_share_is_reported_if_nothing_succeeded() {
     let mut runs = super::quiet();
     failures(&mut runs, 100_000, 0);
     let trial = &mut runs[0].trials[0].summary;
     trial.counts = Counts { started: 2, failed: 1, ..Counts::default() };
     (trial.in_flight, trial.errors[0].count) = (1, 1);
     let paper = dyno_report::Paper::new(&runs, &[]);
-    let found = super::check(&paper, "errors-1").findings[0].value.to_string();
-    assert!(found.starts_with("no transaction succeeded, 1 attempt failed; deadlock"), "{found}");
+    let value = super::check(&paper, "errors-1").findings[0].value.to_string();
+    assert!(value.starts_with("no transaction succeeded, 1 attempt failed; deadlock"), "{value}");
 }
 
 #[test]
@@ -321,8 +321,8 @@ fn a_share_has_the_digits_that_show_that_it_is_above_its_bound() {
         trial.counts.started = 1_000_000;
     });
     let paper = dyno_report::Paper::new(&runs, &[]);
-    let found = super::check(&paper, "errors").findings[0].value.to_string();
-    assert_eq!(found, "0.1004%");
+    let value = super::check(&paper, "errors").findings[0].value.to_string();
+    assert_eq!(value, "0.1004%");
 }
 
 #[test]
@@ -332,8 +332,8 @@ fn only_what_must_be_alike_is_compared_by_rows() {
         change(&mut runs);
         let paper = dyno_report::Paper::new(&runs, &[]);
         let is_void =
-            paper.verdicts.comparisons[0].vetoes.iter().any(|it| it.check == "unlike-rows");
-        assert_eq!(is_void, super::found(&paper).contains(&"unlike-rows"));
+            paper.verdicts.comparisons[0].vetoes.iter().any(|veto| veto.check == "unlike-rows");
+        assert_eq!(is_void, super::ids_with_findings(&paper).contains(&"unlike-rows"));
         is_void
     };
     fn changes_on_one_side(runs: &mut [RunData]) {

@@ -69,18 +69,18 @@ fn targets() -> Vec<TargetFacts> {
 }
 
 /// The counts of a node for a trial's statements.
-fn counted(role: &str, data: &TrialData, reads: f64, writes: f64) -> NodeConditions {
-    let all = data.summary.statements.reads as f64;
+fn conditions(role: &str, data: &TrialData, reads: f64, writes: f64) -> NodeConditions {
+    let total = data.summary.statements.reads as f64;
     let is_copy = role == "read_only";
-    let (reads, writes) = ((all * reads) as u64, (all * writes) as u64);
-    let known = role != "endpoint";
+    let (reads, writes) = ((total * reads) as u64, (total * writes) as u64);
+    let is_counted = role != "endpoint";
     NodeConditions {
         role: Some(role.to_owned()),
-        reads: known.then_some(reads),
-        writes: known.then_some(writes),
-        statements: known.then_some(reads + writes + 100),
-        commits: known.then_some(writes / 4),
-        cpu_share: Some(0.4 + writes as f64 / all / 2.0),
+        reads: is_counted.then_some(reads),
+        writes: is_counted.then_some(writes),
+        statements: is_counted.then_some(reads + writes + 100),
+        commits: is_counted.then_some(writes / 4),
+        cpu_share: Some(0.4 + writes as f64 / total / 2.0),
         lag_p95_s: is_copy.then_some(0.02),
         lag_max_s: is_copy.then_some(0.75),
         ..NodeConditions::default()
@@ -101,7 +101,7 @@ fn nodes(target: &TargetFacts, data: &mut TrialData) {
             ("shard", _) => (1.0 / reading, 0.25 / reading),
             _ => (1.0 / reading, 0.0),
         };
-        let conditions = counted(node.role.name(), data, reads, writes);
+        let conditions = conditions(node.role.name(), data, reads, writes);
         data.summary.conditions.nodes.insert(node.name.clone(), conditions);
     }
 }

@@ -380,7 +380,7 @@ pub(crate) fn published() -> PublishedTable {
 }
 
 /// A message as it is read from a run folder.
-pub(crate) fn said(key: &str, args: &[(&str, &str)]) -> Message {
+pub(crate) fn catalog_message(key: &str, args: &[(&str, &str)]) -> Message {
     dyno_facts::register(&[dyno_tpcc::CATALOG, dyno_tpch::CATALOG]);
     let args: serde_json::Value = args.iter().map(|(name, text)| (*name, *text)).collect();
     let stored = serde_json::json!({ "key": key, "args": args, "en": "unknown" });

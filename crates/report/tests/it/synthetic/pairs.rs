@@ -14,11 +14,11 @@ pub(crate) fn paired(pairs: &[(f64, f64)]) -> RunData {
 pub(crate) fn paired_at(workers: u32, seconds: u32, pairs: &[(f64, f64)]) -> RunData {
     let mut trials = Vec::new();
     for (index, (a, b)) in pairs.iter().enumerate() {
-        let both = [("maria", *a), ("postgres", *b)];
+        let sides = [("maria", *a), ("postgres", *b)];
         // Every other pair begins with the other one, as drawn lots do.
         let order = if index % 2 == 0 { [0, 1] } else { [1, 0] };
         for place in order {
-            let (target, tps) = both[place];
+            let (target, tps) = sides[place];
             let number = trials.len() as u32 + 1;
             trials.push(at_rate(number, target, workers, index as u32 + 1, seconds, tps));
         }
@@ -66,7 +66,7 @@ pub(crate) fn comparing(run: &mut RunData, facts: ComparisonFacts) {
 }
 
 /// Six pairs with every kind of gate: kept, broken, inconclusive, unreadable.
-pub(crate) fn judged() -> RunData {
+pub(crate) fn gated_run() -> RunData {
     let mut run = paired(&[
         (1000.0, 1101.0),
         (1004.0, 1098.0),

@@ -38,14 +38,15 @@ fn one(number: u32, experiment: &str, repeat: u32, is_write: bool) -> TrialData 
     let mut data = trial(number, &shape);
     let summary = &mut data.summary;
     let committed = summary.counts.committed;
-    summary.statements = match is_write {
-        true => StatementCounts {
+    summary.statements = if is_write {
+        StatementCounts {
             reads: committed,
             writes: 4 * committed,
             others: 2 * committed,
             ..StatementCounts::default()
-        },
-        false => StatementCounts { reads: committed, ..StatementCounts::default() },
+        }
+    } else {
+        StatementCounts { reads: committed, ..StatementCounts::default() }
     };
     summary.qps = summary.statements.total() as f64 / summary.window_s;
     summary.data = Some(DataFacts {

@@ -1,7 +1,7 @@
 //! A made-up run of TPC-C: two load levels without pauses, one of whose trials lost an order, and one
 //! with keying and think times that is too slow.
 
-use super::{Shape, failed_check, header, latency, own_mut, run, said, trial};
+use super::{Shape, catalog_message, failed_check, header, latency, own_mut, run, trial};
 use dyno_facts::{
     CheckVerdict, Counts, DataCheck, DataFacts, ExperimentFacts, FamilyFacts, KindSummary, Message,
     Metric, NodeConditions, PublishedRow, PublishedTable, SeriesRow, StatementCounts, TrialStatus,
@@ -107,7 +107,7 @@ fn audit(case: &Case) -> Vec<AuditLine> {
     };
     vec![
         line(
-            said("tpcc.audit_mix_new_order", &[]),
+            catalog_message("tpcc.audit_mix_new_order", &[]),
             "45.1%".into(),
             "45%",
             "+- 1.2%".into(),
@@ -116,15 +116,15 @@ fn audit(case: &Case) -> Vec<AuditLine> {
         ),
         line("remote lines".into(), remote.into(), "1%", "+- 0.21%".into(), 27_000, verdict),
         line(
-            said("tpcc.audit_items", &[]),
-            said("tpcc.audit_chi_square", &[("value", "14.2")]),
+            catalog_message("tpcc.audit_items", &[]),
+            catalog_message("tpcc.audit_chi_square", &[("value", "14.2")]),
             "NURand(8191)",
-            said("tpcc.audit_at_most", &[("value", "38.9")]),
+            catalog_message("tpcc.audit_at_most", &[("value", "38.9")]),
             27_000,
             CheckVerdict::Passed,
         ),
         line(
-            said("tpcc.audit_last_names", &[]),
+            catalog_message("tpcc.audit_last_names", &[]),
             "-".into(),
             "NURand(255)",
             "-".into(),
@@ -136,26 +136,26 @@ fn audit(case: &Case) -> Vec<AuditLine> {
 
 fn conditions(case: &Case) -> Vec<ConditionLine> {
     let state = |verdict, evidence| ConditionState { verdict, evidence };
-    let held = || state(CheckVerdict::Passed, Message::default());
+    let passed = || state(CheckVerdict::Passed, Message::default());
     let line = |id: &str, rule: Message, after: Option<ConditionState>| ConditionLine {
         id: id.to_owned(),
         rule,
-        before: Some(held()),
+        before: Some(passed()),
         after,
     };
     if case.is_spec {
         return Vec::new();
     }
-    let lost = Message::both("1 violation: d_w_id 1, d_id 4", "1 处违反：d_w_id 1, d_id 4");
-    let lost = state(CheckVerdict::Failed, lost);
-    let unread = state(CheckVerdict::NotMade, said("tpcc.check_stopped", &[]));
-    let c2 = if case.number == 4 { lost } else { held() };
-    let x5 = if case.number == 3 { unread } else { held() };
+    let violated = Message::both("1 violation: d_w_id 1, d_id 4", "1 处违反：d_w_id 1, d_id 4");
+    let violated = state(CheckVerdict::Failed, violated);
+    let unread = state(CheckVerdict::NotMade, catalog_message("tpcc.check_stopped", &[]));
+    let c2 = if case.number == 4 { violated } else { passed() };
+    let x5 = if case.number == 3 { unread } else { passed() };
     vec![
-        line("C1", said("tpcc.c1", &[]), Some(held())),
-        line("C2", said("tpcc.c2", &[]), Some(c2)),
-        line("C11", said("tpcc.c11", &[]), None),
-        line("X5", said("tpcc.x5", &[]), Some(x5)),
+        line("C1", catalog_message("tpcc.c1", &[]), Some(passed())),
+        line("C2", catalog_message("tpcc.c2", &[]), Some(c2)),
+        line("C11", catalog_message("tpcc.c11", &[]), None),
+        line("X5", catalog_message("tpcc.x5", &[]), Some(x5)),
     ]
 }
 
@@ -191,11 +191,11 @@ fn one(case: &Case) -> TrialData {
     share_out(case, &mut data.series);
     let summary = &mut data.summary;
     let mean_us = if case.is_spec { 2_600_000.0 } else { summary.latency.mean_us };
-    let all = if case.is_spec { 530 } else { summary.counts.committed };
+    let n_transactions = if case.is_spec { 530 } else { summary.counts.committed };
     if case.is_spec {
         (summary.window_s, summary.warmup_s) = (600.0, 50.0);
     }
-    summary.kinds = kinds(all, mean_us, case);
+    summary.kinds = kinds(n_transactions, mean_us, case);
     let mut sum = Counts::default();
     summary.kinds.iter().for_each(|kind| sum.add(&kind.counts));
     sum.started += summary.in_flight;
@@ -305,7 +305,8 @@ pub(crate) fn published() -> Vec<PublishedTable> {
 /// twice the work of the others.
 pub(crate) fn editions() -> RunData {
     const TARGETS: [(&str, u32); 3] = [("shards-1", 1), ("shards-2", 2), ("shards-4", 4)];
-    let cases = TARGETS.into_iter().flat_map(|one| [16, 64].map(|terminals| (one, terminals)));
+    let cases =
+        TARGETS.into_iter().flat_map(|target| [16, 64].map(|terminals| (target, terminals)));
     // The first numbers stand for trials that went wrong.
     let trials = (5..).zip(cases).map(|(number, ((target, shards), terminals))| {
         let (experiment, repeat, is_spec) = ("stand-ins", 1, false);
@@ -343,10 +344,10 @@ fn nodes(shards: u32, committed: f64) -> BTreeMap<String, NodeConditions> {
         ..NodeConditions::default()
     };
     let parts = |shard: u32| f64::from(1 + shard % 2);
-    let all: f64 = (0..shards).map(parts).sum();
+    let total_parts: f64 = (0..shards).map(parts).sum();
     let shard = |shard: u32| NodeConditions {
-        writes: Some((committed * 20.0 * parts(shard) / all) as u64),
-        ..node("shard", 60.0 * parts(shard) / all)
+        writes: Some((committed * 20.0 * parts(shard) / total_parts) as u64),
+        ..node("shard", 60.0 * parts(shard) / total_parts)
     };
     let shards = (0..shards).map(|number| (format!("n{}", number + 1), shard(number)));
     shards.chain([("endpoint".to_owned(), node("endpoint", 40.0))]).collect()

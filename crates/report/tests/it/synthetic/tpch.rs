@@ -1,7 +1,7 @@
 //! A made-up run of TPC-H: two targets in order at two degrees, one of which answers wrongly, gives
 //! up and fails, and a power and a throughput test.
 
-use super::{Shape, failed_check, header, run, said, trial};
+use super::{Shape, catalog_message, failed_check, header, run, trial};
 use dyno_facts::{
     CheckVerdict, Counts, DataCheck, ExperimentFacts, FamilyFacts, Message, PublishedRow,
     PublishedTable, TrialStatus,
@@ -44,7 +44,7 @@ fn seconds(case: &Case, query: u8) -> f64 {
 
 fn answer(case: &Case, query: u8) -> AnswerFacts {
     let is_wrong = case.target == "maria" && query == 11;
-    let against = said("tpch.reference_at_scale", &[("scale", "1")]);
+    let against = catalog_message("tpch.reference_at_scale", &[("scale", "1")]);
     match (is_wrong, query) {
         (true, _) => AnswerFacts {
             verdict: CheckVerdict::Failed,
@@ -54,7 +54,7 @@ fn answer(case: &Case, query: u8) -> AnswerFacts {
                     "Row 3: value is 14772953.61 instead of 14772953.59 (a sum may be off by 100.00).",
                     "第 3 行：value 为 14772953.61，而非 14772953.59（总和允许相差 100.00）。",
                 ),
-                said("tpch.more_differences", &[("n", "1,047")]),
+                catalog_message("tpch.more_differences", &[("n", "1,047")]),
             ],
         },
         _ => AnswerFacts { verdict: CheckVerdict::Passed, against, differences: Vec::new() },
@@ -120,8 +120,14 @@ fn metrics(facts: &TpchFacts) -> Option<TpchMetrics> {
         throughput: (facts.test == "throughput").then_some(2.0 * 22.0 * 3600.0 / total_s),
         qphh: None,
         formulas: vec![
-            said("tpch.total_of_queries", &[("n", "22"), ("seconds", &format!("{total_s:.2}"))]),
-            said("tpch.geometric_mean", &[("n", "22"), ("seconds", &format!("{mean:.3}"))]),
+            catalog_message(
+                "tpch.total_of_queries",
+                &[("n", "22"), ("seconds", &format!("{total_s:.2}"))],
+            ),
+            catalog_message(
+                "tpch.geometric_mean",
+                &[("n", "22"), ("seconds", &format!("{mean:.3}"))],
+            ),
         ],
         penalized: given_up.map(|query| query.query).collect(),
     })
@@ -154,7 +160,7 @@ fn load(case: &Case) -> TpchLoad {
 }
 
 fn refreshes(case: &Case, until_s: f64) -> Vec<RefreshFacts> {
-    let one = |function, pair, began_s| RefreshFacts {
+    let refresh = |function, pair, began_s| RefreshFacts {
         function,
         pair,
         began_s,
@@ -163,8 +169,8 @@ fn refreshes(case: &Case, until_s: f64) -> Vec<RefreshFacts> {
         outcome: QueryOutcome::Answered,
     };
     match case.test {
-        "power" => vec![one(1, 1, 0.0), one(2, 1, until_s)],
-        "throughput" => vec![one(1, 2, 0.1), one(2, 2, 1.0)],
+        "power" => vec![refresh(1, 1, 0.0), refresh(2, 1, until_s)],
+        "throughput" => vec![refresh(1, 2, 0.1), refresh(2, 2, 1.0)],
         _ => Vec::new(),
     }
 }
@@ -185,11 +191,12 @@ fn facts(case: &Case) -> TpchFacts {
         end_s = end_s.max(at);
     }
     let setting = format!("SET max_parallel_workers_per_gather = {}", case.degree);
-    let evidence = said("tpch.pg_prewarm_read", &[("pages", "24310"), ("relations", "23")]);
+    let evidence =
+        catalog_message("tpch.pg_prewarm_read", &[("pages", "24310"), ("relations", "23")]);
     let mut facts = TpchFacts {
         scale: 1.0,
         test: case.test.to_owned(),
-        parameters: said("tpch.validation_defaults", &[]),
+        parameters: catalog_message("tpch.validation_defaults", &[]),
         degree: DegreeFacts {
             asked: case.degree,
             rule: if is_parallel { "postgres" } else { "" }.to_owned(),
@@ -213,11 +220,11 @@ fn facts(case: &Case) -> TpchFacts {
         metrics: None,
         load: Some(load(case)),
         rewrites: vec![if is_parallel {
-            said("tpch.variant_15a", &[("queries", "Q15")])
+            catalog_message("tpch.variant_15a", &[("queries", "Q15")])
         } else {
-            said("tpch.no_column_list", &[("queries", "Q13")])
+            catalog_message("tpch.no_column_list", &[("queries", "Q13")])
         }],
-        deviations: vec![said("tpch.caches_warmed", &[])],
+        deviations: vec![catalog_message("tpch.caches_warmed", &[])],
     };
     facts.metrics = metrics(&facts);
     facts
@@ -250,7 +257,7 @@ fn one(case: &Case) -> TrialData {
     summary.in_flight = 0;
     summary.kinds.clear();
     let right = if is_wrong { "21" } else { "22" };
-    let evidence = said("tpch.answers_right", &[("right", right), ("compared", "22")]);
+    let evidence = catalog_message("tpch.answers_right", &[("right", right), ("compared", "22")]);
     if is_wrong {
         summary.status = TrialStatus::Failed(failed_check("answers", &evidence));
     }
@@ -283,7 +290,7 @@ pub(crate) fn tpch() -> RunData {
         repeat,
         streams: 1,
     };
-    let of_spec = |number, test, streams| Case {
+    let spec_case = |number, test, streams| Case {
         experiment: "spec",
         test,
         streams,
@@ -298,8 +305,8 @@ pub(crate) fn tpch() -> RunData {
         case(6, "maria", 0, 2),
         case(7, "postgres", 0, 3),
         case(8, "postgres", 2, 3),
-        of_spec(9, "power", 1),
-        of_spec(10, "throughput", 2),
+        spec_case(9, "power", 1),
+        spec_case(10, "throughput", 2),
     ];
     let targets = ["maria", "postgres"];
     let mut run = run(&targets, cases.iter().map(one).collect());

@@ -7,7 +7,7 @@
 
 use super::{CrossShardCommit, EndpointOptions, Front, software};
 use crate::machine::find;
-use crate::mysql::joined;
+use crate::mysql::option_with_path;
 use crate::process::Launch;
 use crate::{Account, ClusterError, Result, StateNode};
 use std::ffi::{OsStr, OsString};
@@ -104,7 +104,11 @@ pub(super) fn prepare(front: &Front<'_>) -> Result<Launch> {
         vec![format!("-Xmx{}m", heap_mib(options.clients_max)).into()];
     let fixed = "-XX:+UseParallelGC -XX:+ExitOnOutOfMemoryError -Djava.net.preferIPv4Stack=true";
     arguments.extend(fixed.split(' ').map(Into::into));
-    arguments.extend([joined("-Djava.io.tmpdir=", &node.folder), "-cp".into(), class_path]);
+    arguments.extend([
+        option_with_path("-Djava.io.tmpdir=", &node.folder),
+        "-cp".into(),
+        class_path,
+    ]);
     arguments.extend([launcher.into(), node.port.to_string().into()]);
     // Bootstrap takes it for the name of a resource, the loader for that of a file below the class path.
     arguments.push("/conf".into());
@@ -171,9 +175,10 @@ fn splitting(front: &Front<'_>) -> Result<String> {
         numbered.map(|(number, node)| (format!("r{number}"), node)).collect();
     let names: Vec<String> = readers.iter().map(|(name, _)| name.clone()).collect();
     let primary = ("w".to_owned(), front.primary()?);
-    let rules = match names.is_empty() {
-        true => "rules: []\n".to_owned(),
-        false => format!(include_str!("splitting.yaml"), readers = names.join(",")),
+    let rules = if names.is_empty() {
+        "rules: []\n".to_owned()
+    } else {
+        format!(include_str!("splitting.yaml"), readers = names.join(","))
     };
     Ok(sources(front, std::iter::once(primary).chain(readers)) + &rules)
 }

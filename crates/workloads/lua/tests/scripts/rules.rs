@@ -30,8 +30,8 @@ end
     let counts = result.total.counts();
     // Each attempt has caught an error. As in the original a restart of the script's own is none.
     assert_eq!((counts.committed, counts.retries, result.total.errors.total()), (1, 0, 3));
-    let of_restarts = |error: &ErrorCount| error.message.contains("RESTART_EVENT");
-    assert!(!result.total.errors.0.iter().any(of_restarts), "{:?}", result.total.errors);
+    let is_restart = |error: &ErrorCount| error.message.contains("RESTART_EVENT");
+    assert!(!result.total.errors.0.iter().any(is_restart), "{:?}", result.total.errors);
 }
 
 #[test]
@@ -86,7 +86,7 @@ end
 
 #[test]
 fn a_loop_of_the_scripts_own_that_ends_with_a_restart_ends_the_run() {
-    let fails = |work: &str| {
+    let run_failing = |work: &str| {
         let bench = Bench::new(&format!(
             "function sysbench.hooks.sql_error_ignorable() return true end\n\
              function event() end\nfunction thread_run(tid)\n  {work}\nend"
@@ -95,11 +95,11 @@ fn a_loop_of_the_scripts_own_that_ends_with_a_restart_ends_the_run() {
     };
     let begin = "thread_run() has ended with sysbench.error.RESTART_EVENT, which a loop of the \
                  script's own catches itself";
-    let own = fails("error({ errcode = sysbench.error.RESTART_EVENT })");
-    assert_eq!(own, begin);
-    let of_database = fails("sysbench.sql.driver():connect():query('nonsense')");
-    assert!(of_database.starts_with(&format!("{begin}: ")), "{of_database}");
-    assert!(of_database.contains("nonsense"), "{of_database}");
+    let own_restart = run_failing("error({ errcode = sysbench.error.RESTART_EVENT })");
+    assert_eq!(own_restart, begin);
+    let database_error = run_failing("sysbench.sql.driver():connect():query('nonsense')");
+    assert!(database_error.starts_with(&format!("{begin}: ")), "{database_error}");
+    assert!(database_error.contains("nonsense"), "{database_error}");
 }
 
 #[test]
@@ -145,30 +145,96 @@ end
 }
 
 #[test]
-fn what_can_not_wait_below_a_function_of_c_is_said() {
+fn statements_are_executed_where_lua_can_not_yield() {
     let bench = Bench::new(&format!(
         r#"{SAYS}
-local function said(...)
-   local ok, problem = pcall(...)
-   say(problem:match("my.lua:%d+: dyno can't wait for a database inside table.sort.*"))
-end
+ffi.cdef "void qsort(void *, size_t, size_t, int (*)(const int *, const int *));"
 function event()
    local con = sysbench.sql.driver():connect()
-   local stmt = con:prepare("SELECT 1")
-   said(table.sort, {{ 2, 1 }}, function(a, b) con:query("SELECT 1") return a < b end)
-   said(string.gsub, "x", "x", function() stmt:execute() end)
-   said(string.gsub, "x", "x", function() con:prepare("SELECT 2") end)
-   con:query("SELECT 1")
+   con:query("CREATE TABLE t (id INTEGER, n INTEGER)")
+   local function add(id) con:query("INSERT INTO t VALUES (" .. id .. ", 0)") end
+   local count = con:prepare("SELECT COUNT(*) FROM t")
+   -- In a handler, below functions of C, in callbacks of ffi.
+   xpcall(function() con:query("BEGIN") add(1) con:query("nonsense") end, function() con:query("ROLLBACK") end)
+   say("handler", con:query_row("SELECT COUNT(*) FROM t"))
+   local text = ("a b"):gsub("%w", function(name) add(2) return (con:query_row("SELECT '" .. name .. "' || '!'")) end)
+   say("gsub", text)
+   table.sort({{ 2, 1 }}, function(a, b) usleep(1000) say("sort", count:execute():fetch_row()[1]) return a < b end)
+   local numbers = ffi.new("int[2]", 2, 1)
+   ffi.C.qsort(numbers, 2, 4, function(a, b) add(3) return a[0] - b[0] end)
+   say("qsort", numbers[0], numbers[1], con:query_row("SELECT COUNT(*) FROM t"))
+   -- In coroutines of its own.
+   local function ids()
+      return coroutine.wrap(function()
+         local rows = con:query("SELECT DISTINCT id FROM t ORDER BY id")
+         for _ = 1, rows.nrows do coroutine.yield(rows:fetch_row()[1]) end
+         local other = sysbench.sql.driver():connect()
+         local one = other:prepare("SELECT ?")
+         local value = one:bind_create(sysbench.sql.type.INT)
+         one:bind_param(value)
+         value:set(41)
+         coroutine.yield(one:execute():fetch_row()[1])
+         other:disconnect()
+      end)
+   end
+   for id in ids() do say("id", id) end
+   local ok, problem = pcall(coroutine.wrap(function() con:query("nonsense") end))
+   say(tostring(ok), problem:match("my.lua:%d+: SQL error, errno = 1"))
+   say(tostring(coroutine.running()), type(coroutine.wrap(coroutine.running)()))
+   -- In finalizers.
+   local proxy = newproxy(true)
+   getmetatable(proxy).__gc = function() add(4) end
+   local data = ffi.gc(ffi.new("int[1]"), function() add(5) end)
+   proxy, data = nil, nil
+   collectgarbage() collectgarbage()
+   say("finalizers", con:query_row("SELECT COUNT(*), MAX(id) FROM t"))
 end
 "#
     ));
-    assert_eq!(bench.events(1).ended, TrialEnd::Events);
-    let lines = bench.lines();
-    assert_eq!(lines.len(), 3);
-    for (line, number) in lines.iter().zip(["15", "16", "17"]) {
-        assert!(line.starts_with(&format!("my.lua:{number}: ")), "{line}");
-        assert!(line.ends_with("collect first, then query"), "{line}");
+    let result = bench.events(1);
+    assert_eq!(result.ended, TrialEnd::Events);
+    let expected = [
+        "handler 0",
+        "gsub a! b!",
+        "sort 2",
+        "qsort 1 2 3",
+        "id 2",
+        "id 3",
+        "id 41",
+        "false my.lua:38: SQL error, errno = 1",
+        "nil thread",
+        "finalizers 5 5",
+    ];
+    assert_eq!(bench.lines(), expected);
+    // One of them was rolled back.
+    assert_eq!(result.total.work().writes, 6);
+}
+
+#[test]
+fn an_error_of_a_finalizer_ends_the_run() {
+    for set in ["getmetatable(newproxy(true)).__gc = f", "ffi.gc(ffi.new('int[1]'), f)"] {
+        let bench = Bench::new(&format!(
+            "local function f() error('bad') end function event() {set} collectgarbage() collectgarbage() end"
+        ));
+        let text = failure(&bench.events(1));
+        assert!(text.contains("my.lua:1: bad"), "{text}");
     }
+    // Nothing is there to be asked when the state is closed.
+    let bench = Bench::new(
+        "function event() con = sysbench.sql.driver():connect() p = newproxy(true) \
+         getmetatable(p).__gc = function() con:query('SELECT 1') end end",
+    );
+    assert_eq!(bench.events(1).ended, TrialEnd::Events);
+}
+
+#[test]
+fn a_loop_of_the_scripts_own_stops_its_events_itself() {
+    let bench = Bench::new(
+        "function thread_run() coroutine.wrap(function() ffi.C.sb_event_start(0) ffi.C.sb_event_stop(0) end)() end \
+         function event() end",
+    );
+    let text = failure(&bench.events(1));
+    assert!(text.contains("sb_event_stop() must be called by thread_run() itself"), "{text}");
 }
 
 #[test]
@@ -195,7 +261,7 @@ end
 
 #[test]
 fn a_failing_statement_is_named_with_its_codes_if_it_is_the_reason() {
-    let of = |work: &str| {
+    let abort_error = |work: &str| {
         let bench = Bench::new(&format!(
             "function event()\n  local con = sysbench.sql.driver():connect()\n  {work}\nend"
         ));
@@ -204,22 +270,26 @@ fn a_failing_statement_is_named_with_its_codes_if_it_is_the_reason() {
             other => panic!("{other:?}"),
         }
     };
-    let nonsense = of("con:query('nonsense')");
+    let nonsense = abort_error("con:query('nonsense')");
     assert_eq!((nonsense.statement.as_deref(), nonsense.errno()), (Some("nonsense"), 1));
     assert!(!nonsense.to_string().contains("(error 1)"), "said twice: {nonsense}");
     let insert = "con:query('INSERT INTO t VALUES (1)')";
-    let twice =
-        of(&format!("con:query('CREATE TABLE t (id INTEGER PRIMARY KEY)') {insert} {insert}"));
+    let twice = abort_error(&format!(
+        "con:query('CREATE TABLE t (id INTEGER PRIMARY KEY)') {insert} {insert}"
+    ));
     assert_eq!((twice.class(), twice.sqlstate()), (ErrorClass::Constraint, "23000"));
     assert_eq!(twice.cause(), Cause::Workload, "it ends the run");
     let hook = "function sysbench.hooks.sql_error_ignorable() error('hook') end";
-    let of_hook = of(&format!("{hook} con:query('nonsense')"));
-    assert_eq!((of_hook.statement.as_deref(), of_hook.errno()), (Some("nonsense"), 1));
-    let text = of_hook.to_string();
+    let hook_error = abort_error(&format!("{hook} con:query('nonsense')"));
+    assert_eq!((hook_error.statement.as_deref(), hook_error.errno()), (Some("nonsense"), 1));
+    let text = hook_error.to_string();
     let words = "hook; the hook was called for: SQL error, errno = 1";
     assert!(text.contains(words) && text.contains("near \"nonsense\""), "{text}");
-    let own = of("pcall(con.query, con, 'nonsense') error('mine')");
-    assert_eq!((own.statement.as_deref(), own.errno(), own.sqlstate()), (None, 0, "00000"));
+    let script_error = abort_error("pcall(con.query, con, 'nonsense') error('mine')");
+    assert_eq!(
+        (script_error.statement.as_deref(), script_error.errno(), script_error.sqlstate()),
+        (None, 0, "00000")
+    );
 }
 
 /// The head of a known TPC-C script, and what others take for granted.
@@ -260,7 +330,7 @@ fn the_top_level_is_executed_once_in_each_state() {
 #[test]
 fn a_traceback_names_the_files_of_its_functions() {
     let bench = Bench::new("function prepare() sysbench.report_csv({}) end");
-    let error = bench.ended("prepare").expect_err("there are no figures");
+    let error = bench.run_command("prepare").expect_err("there are no figures");
     assert!(error.message.starts_with("sysbench/reports.lua:"), "{}", error.message);
     for place in ["sysbench/reports.lua:", "my.lua:1:", "sysbench/prelude.lua:"] {
         assert!(error.trace.contains(place), "{}", error.trace);
@@ -284,8 +354,8 @@ fn a_function_that_blocks_is_said_where_its_loop_has_other_workers() {
     let held_up = |loops| bench.script.held_up(2, &generator(loops, 0.0, 0.0), 1.0);
     assert_eq!(held_up(1), None);
     assert_eq!(bench.events(1).ended, TrialEnd::Events);
-    let said = held_up(1).unwrap_or_default();
-    assert!(said.contains("kept its loop for ") && said.contains("--loops=2"), "{said}");
+    let warning = held_up(1).unwrap_or_default();
+    assert!(warning.contains("kept its loop for ") && warning.contains("--loops=2"), "{warning}");
     assert_eq!(held_up(2), None);
 }
 
@@ -294,8 +364,8 @@ fn short_pauses_are_said_where_answers_wait_for_loops_that_do_nothing() {
     let bench = Bench::new("function event() end");
     let held_up =
         |workers, wait_s, busy| bench.script.held_up(workers, &generator(2, wait_s, busy), 1.0);
-    let said = held_up(16, 0.36, 0.02).unwrap_or_default();
-    assert!(said.contains("without computing") && said.contains("--loops=16"), "{said}");
+    let warning = held_up(16, 0.36, 0.02).unwrap_or_default();
+    assert!(warning.contains("without computing") && warning.contains("--loops=16"), "{warning}");
     assert_eq!(held_up(16, 0.001, 0.02), None);
     assert_eq!(held_up(16, 0.36, 0.9), None, "the loop is busy");
     assert_eq!(held_up(2, 0.36, 0.02), None);

@@ -170,9 +170,9 @@ function event()
    say(tostring(ok), problem:match("0 parameters were bound to a statement with 1 placeholders"))
 end
 "#;
-    let said = "false 0 parameters were bound to a statement with 1 placeholders";
+    let expected = "false 0 parameters were bound to a statement with 1 placeholders";
     for lines in in_both_modes(script) {
-        assert_eq!(lines, [said]);
+        assert_eq!(lines, [expected]);
     }
 }
 

@@ -7,7 +7,7 @@
 
 use super::options::{ACCOUNTS_PER_BRANCH, InitStep, TELLERS_PER_BRANCH};
 use super::schema::{ACCOUNTS, BRANCHES, TELLERS};
-use super::{Done, Init, command, existing};
+use super::{Init, InitProgress, existing, run_command};
 use super::{RESUME, failed};
 use dyno_core::{AdminSession, BulkMethod, BulkReport, Dialect, RowSource, RowWriter};
 use dyno_load::{LoadError, LoadObserver, StoredRows, all_taken, doing, noting, retrying};
@@ -20,15 +20,15 @@ const STEP: InitStep = InitStep::ClientData;
 pub(super) async fn load(
     init: &Init<'_>,
     session: &mut AdminSession<'_>,
-    done: &mut Done,
+    progress: &mut InitProgress,
 ) -> Result<(), LoadError> {
     let options = init.schema.options;
     if options.connections == 1 && !options.resume && init.schema.dialect != Dialect::Mysql {
-        return load_at_once(init, session, done).await;
+        return load_at_once(init, session, progress).await;
     }
-    let missing = prepare_chunks(init, session, done).await?;
-    let found = u64::from(options.scale) - missing.len() as u64;
-    init.is_stored.store(found > 0, Ordering::Relaxed);
+    let missing = prepare_chunks(init, session, progress).await?;
+    let complete = u64::from(options.scale) - missing.len() as u64;
+    init.is_stored.store(complete > 0, Ordering::Relaxed);
     let connections = if init.driver.blocks() { 1 } else { options.connections };
     let connections = connections.min(missing.len().try_into().unwrap_or(u32::MAX));
     let unfrozen = init.can_freeze(session).await?;
@@ -40,7 +40,7 @@ pub(super) async fn load(
         init.is_stored.store(true, Ordering::Relaxed);
         Ok(())
     };
-    let all = async |session: &mut AdminSession<'_>| {
+    let load_missing = async |session: &mut AdminSession<'_>| {
         if connections > 1 {
             return init.loader.each(&missing, work);
         }
@@ -50,8 +50,8 @@ pub(super) async fn load(
         }
         Ok(())
     };
-    all(session).await.map_err(|error| error.with_resume_hint(RESUME))?;
-    done.add(stored.report(found * chunk_rows()), connections, unfrozen);
+    load_missing(session).await.map_err(|error| error.with_resume_hint(RESUME))?;
+    progress.add(stored.report(complete * chunk_rows()), connections, unfrozen);
     Ok(())
 }
 
@@ -76,10 +76,10 @@ fn note_how(init: &Init<'_>, commits: usize, unfrozen: bool) {
 async fn load_at_once(
     init: &Init<'_>,
     session: &mut AdminSession<'_>,
-    done: &mut Done,
+    progress: &mut InitProgress,
 ) -> Result<(), LoadError> {
-    command(session, STEP, "beginning the transaction", "begin").await?;
-    empty(init, session).await?;
+    run_command(session, STEP, "beginning the transaction", "begin").await?;
+    empty_tables(init, session).await?;
     let freeze = init.can_freeze(session).await?;
     let is_postgres = init.schema.dialect == Dialect::Postgres;
     if is_postgres {
@@ -95,22 +95,23 @@ async fn load_at_once(
     let stored = if is_postgres {
         let freeze = if freeze { " with (freeze on)" } else { "" };
         let sql = format!("copy {ACCOUNTS} from stdin{freeze}");
-        doing(filling(ACCOUNTS));
+        doing(describe_filling(ACCOUNTS));
         let copied = session.copy_in(&sql, &mut noting(&mut source)).await;
-        let rows = copied.map_err(|error| failed(STEP, filling(ACCOUNTS))(error).with_sql(&sql))?;
+        let rows = copied
+            .map_err(|error| failed(STEP, describe_filling(ACCOUNTS))(error).with_sql(&sql))?;
         all_taken(ACCOUNTS, rows, total as u64)?;
         BulkReport { rows, method: BulkMethod::Copy, fallback: None }
     } else {
         bulk_load(session, ACCOUNTS, &ACCOUNT_COLUMNS, total, &mut source).await?
     };
-    command(session, STEP, "committing the rows", "commit").await?;
-    done.add(stored.into(), 1, false);
+    run_command(session, STEP, "committing the rows", "commit").await?;
+    progress.add(stored.into(), 1, false);
     Ok(())
 }
 
-async fn empty(init: &Init<'_>, session: &mut AdminSession<'_>) -> Result<(), LoadError> {
+async fn empty_tables(init: &Init<'_>, session: &mut AdminSession<'_>) -> Result<(), LoadError> {
     for sql in init.schema.empty_tables() {
-        command(session, STEP, "emptying the tables", &sql).await?;
+        run_command(session, STEP, "emptying the tables", &sql).await?;
     }
     Ok(())
 }
@@ -120,12 +121,12 @@ async fn insert_small(init: &Init<'_>, session: &mut AdminSession<'_>) -> Result
     let options = init.schema.options;
     for bid in 1..=options.scale {
         let sql = format!("insert into {BRANCHES}(bid,bbalance) values({bid},0)");
-        command(session, STEP, "filling table pgbench_branches", &sql).await?;
+        run_command(session, STEP, "filling table pgbench_branches", &sql).await?;
     }
     for tid in 1..=options.tellers() {
         let bid = branch_of_teller(tid);
         let sql = format!("insert into {TELLERS}(tid,bid,tbalance) values ({tid},{bid},0)");
-        command(session, STEP, "filling table pgbench_tellers", &sql).await?;
+        run_command(session, STEP, "filling table pgbench_tellers", &sql).await?;
     }
     Ok(())
 }
@@ -140,7 +141,7 @@ async fn load_small(
     bulk_load(session, small.name, small.columns, rows, &mut source).await.map(drop)
 }
 
-fn filling(table: &str) -> String {
+fn describe_filling(table: &str) -> String {
     format!("filling table {table}")
 }
 
@@ -151,9 +152,9 @@ async fn bulk_load(
     rows: i64,
     source: &mut dyn RowSource,
 ) -> Result<BulkReport, LoadError> {
-    doing(filling(table));
+    doing(describe_filling(table));
     let stored = session.bulk_load(table, columns, &mut noting(source)).await;
-    let report = stored.map_err(failed(STEP, filling(table)))?;
+    let report = stored.map_err(failed(STEP, describe_filling(table)))?;
     all_taken(table, report.rows, rows as u64).map(|()| report)
 }
 
@@ -176,7 +177,7 @@ async fn load_chunk(
 async fn prepare_chunks(
     init: &Init<'_>,
     session: &mut AdminSession<'_>,
-    done: &Done,
+    progress: &InitProgress,
 ) -> Result<Vec<u32>, LoadError> {
     let options = init.schema.options;
     let mut missing_small: Vec<&SmallTable> = SMALL.iter().collect();
@@ -185,29 +186,29 @@ async fn prepare_chunks(
         missing_small.clear();
         for small in &SMALL {
             if !existing::is_small_complete(session, small, small.rows(options.scale)).await? {
-                done.check_own(small.name, "no rows")?;
+                progress.check_own(small.name, "no rows")?;
                 missing_small.push(small);
             }
         }
         existing::wait_for_writers(session).await?;
         complete = existing::complete_chunks(session, options).await?;
         if complete.len() < options.scale as usize {
-            done.check_own(ACCOUNTS, "too few rows")?;
+            progress.check_own(ACCOUNTS, "too few rows")?;
         }
     }
     // MySQL commits at each TRUNCATE and loads in transactions of its own.
     let in_transaction = init.schema.dialect != Dialect::Mysql;
     if in_transaction {
-        command(session, STEP, "beginning the transaction", "begin").await?;
+        run_command(session, STEP, "beginning the transaction", "begin").await?;
     }
     if !options.resume {
-        empty(init, session).await?;
+        empty_tables(init, session).await?;
     }
     for small in missing_small {
         load_small(init, session, small).await?;
     }
     if in_transaction {
-        command(session, STEP, "committing branches and tellers", "commit").await?;
+        run_command(session, STEP, "committing branches and tellers", "commit").await?;
     }
     Ok((1..=options.scale).filter(|branch| !complete.contains(branch)).collect())
 }
@@ -346,21 +347,21 @@ mod tests {
     use proptest::prelude::*;
 
     fn rows(source: &mut dyn RowSource, columns: usize) -> Vec<Vec<String>> {
-        let mut kept = RecordedRow::default();
-        while source.next_row(&mut kept) {}
-        kept.0.chunks(columns).map(<[String]>::to_vec).collect()
+        let mut recorded = RecordedRow::default();
+        while source.next_row(&mut recorded) {}
+        recorded.0.chunks(columns).map(<[String]>::to_vec).collect()
     }
 
     #[test]
     fn accounts_are_those_of_their_branches_also_after_a_restart() {
         let mut source = Accounts::new((100_001, 300_000), Dialect::Postgres, None);
-        let made = rows(&mut source, 4);
-        assert_eq!(made.len(), 200_000);
-        assert_eq!(made[0], ["100001", "2", "0", ""]);
-        assert_eq!(made[99_999], ["200000", "2", "0", ""]);
-        assert_eq!(made[100_000], ["200001", "3", "0", ""]);
+        let accounts = rows(&mut source, 4);
+        assert_eq!(accounts.len(), 200_000);
+        assert_eq!(accounts[0], ["100001", "2", "0", ""]);
+        assert_eq!(accounts[99_999], ["200000", "2", "0", ""]);
+        assert_eq!(accounts[100_000], ["200001", "3", "0", ""]);
         source.restart();
-        assert!(rows(&mut source, 4) == made);
+        assert!(rows(&mut source, 4) == accounts);
         let mut blank = Accounts::new((1, 1), Dialect::Sqlite, None);
         assert_eq!(rows(&mut blank, 4)[0][3], " ".repeat(84));
     }
@@ -368,9 +369,9 @@ mod tests {
     #[test]
     fn small_tables_count() {
         let mut source = SmallRows::new(&SMALL[1], 11);
-        let made = rows(&mut source, 3);
+        let tellers = rows(&mut source, 3);
         assert_eq!(
-            (made.len(), &made[9][..], &made[10][..]),
+            (tellers.len(), &tellers[9][..], &tellers[10][..]),
             (
                 11,
                 &["10".to_owned(), "1".to_owned(), "0".to_owned()][..],
@@ -378,7 +379,7 @@ mod tests {
             )
         );
         source.restart();
-        assert_eq!(rows(&mut source, 3), made);
+        assert_eq!(rows(&mut source, 3), tellers);
         assert_eq!(rows(&mut SmallRows::new(&SMALL[0], 2), 2), [["1", "0"], ["2", "0"]]);
     }
 
@@ -390,8 +391,8 @@ mod tests {
             prop_assert_eq!(last - first + 1, i64::from(ACCOUNTS_PER_BRANCH));
             prop_assert_eq!(first, if branch == 1 { 1 } else { chunk(branch - 1).1 + 1 });
             for aid in [first, last] {
-                let wanted = i64::from(branch);
-                prop_assert_eq!((aid - 1) / i64::from(ACCOUNTS_PER_BRANCH) + 1, wanted);
+                let expected_branch = i64::from(branch);
+                prop_assert_eq!((aid - 1) / i64::from(ACCOUNTS_PER_BRANCH) + 1, expected_branch);
             }
         }
     }

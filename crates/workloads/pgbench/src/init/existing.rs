@@ -1,9 +1,9 @@
 //! Leftovers of an interrupted initialization, and questions of a run about the tables before it begins.
 
-use super::command;
 use super::data::{SmallTable, chunk};
 use super::failed;
 use super::options::{ACCOUNTS_PER_BRANCH, InitOptions, InitStep, PartitionMethod};
+use super::run_command;
 use super::schema::{ACCOUNTS, BRANCHES, HISTORY, TABLES, TELLERS};
 use dyno_core::{AdminSession, DbError, Dialect, Discard};
 use dyno_load::query::{answer, column, integers, number};
@@ -17,9 +17,9 @@ const START_OVER: &str =
     "run without --resume to load from the beginning, or use the options of the first run";
 
 pub async fn existing_tables(session: &mut AdminSession<'_>) -> Result<HashSet<String>, DbError> {
-    let mut found = catalog::tables(session).await?;
-    found.retain(|name| TABLES.contains(&name.as_str()));
-    Ok(found)
+    let mut tables = catalog::tables(session).await?;
+    tables.retain(|name| TABLES.contains(&name.as_str()));
+    Ok(tables)
 }
 
 /// The keys that the tables have: the table's name for a primary key, else the key's own.
@@ -32,14 +32,14 @@ pub(crate) async fn keys(session: &mut AdminSession<'_>) -> Result<HashSet<Strin
             list("to_regclass('", "')")
         ),
         Dialect::Mysql => {
-            let mut found = HashSet::new();
+            let mut keys = HashSet::new();
             for name in TABLES {
                 if catalog::mysql_indexes(session, name).await?.contains("PRIMARY") {
-                    found.insert(name.to_owned());
+                    keys.insert(name.to_owned());
                 }
-                found.extend(catalog::mysql_foreign_keys(session, name).await?);
+                keys.extend(catalog::mysql_foreign_keys(session, name).await?);
             }
-            return Ok(found);
+            return Ok(keys);
         }
         Dialect::Sqlite => format!(
             "select tbl_name from sqlite_master where type = 'index' and tbl_name in ({})",
@@ -73,9 +73,11 @@ pub(crate) async fn check_columns(
         let columns = catalog::columns(session, table).await;
         let doing = format!("listing the columns of table {table}");
         let columns = columns.map_err(failed(InitStep::CreateTables, doing))?;
-        let lacks = |name: &&&str| !columns.iter().any(|other| other.eq_ignore_ascii_case(name));
         // Servers that are only compatible may list none.
-        if let Some(name) = needed.iter().find(lacks).filter(|_| !columns.is_empty()) {
+        let lacking = needed
+            .iter()
+            .find(|name| !columns.iter().any(|other| other.eq_ignore_ascii_case(name)));
+        if let Some(name) = lacking.filter(|_| !columns.is_empty()) {
             let problem = format!("The table {table} is not pgbench's (it has no column {name})");
             return Err(LoadError::data(problem, NOT_OURS));
         }
@@ -100,12 +102,12 @@ pub(crate) async fn check_partitions(
     let method = (options.partitions > 0).then_some(options.partition_method);
     let expected = (options.partitions, method);
     let Some(existing) = existing.filter(|existing| *existing != expected) else { return Ok(()) };
-    let by = |method: Option<PartitionMethod>| {
+    let method_suffix = |method: Option<PartitionMethod>| {
         method.map_or(String::new(), |method| format!(" by {}", method.name()))
     };
     let (existing, expected) = (
-        format!("{} partitions{}", existing.0, by(existing.1)),
-        format!("{}{}", expected.0, by(method)),
+        format!("{} partitions{}", existing.0, method_suffix(existing.1)),
+        format!("{}{}", expected.0, method_suffix(method)),
     );
     let problem = format!("has {existing}, the options say {expected}");
     Err(other_contents(InitStep::CreateTables, ACCOUNTS, &problem))
@@ -117,9 +119,9 @@ async fn counts(
     table: &str,
     sql: &str,
 ) -> Result<Vec<Vec<i64>>, LoadError> {
-    let counted = integers(session, sql, -1).await;
+    let rows = integers(session, sql, -1).await;
     let doing = format!("counting the rows of table {table}");
-    counted.map_err(|error| failed(STEP, doing)(error).with_sql(sql))
+    rows.map_err(|error| failed(STEP, doing)(error).with_sql(sql))
 }
 
 /// Returns true if a small table holds all its rows, false when it holds none.
@@ -133,8 +135,8 @@ pub(crate) async fn is_small_complete(
 ) -> Result<bool, LoadError> {
     let (table, column) = (small.name, small.columns[0]);
     let sql = format!("select count(*), min({column}), max({column}) from {table}");
-    let counted = counts(session, table, &sql).await?;
-    match counted.first().map(Vec::as_slice) {
+    let existing = counts(session, table, &sql).await?;
+    match existing.first().map(Vec::as_slice) {
         Some([0, _, _]) => Ok(false),
         Some(&[count, 1, last]) if count == rows && last == rows => Ok(true),
         found => {
@@ -154,13 +156,13 @@ pub(crate) async fn wait_for_writers(session: &mut AdminSession<'_>) -> Result<(
     match session.dialect() {
         Dialect::Postgres => {
             let sql = format!("begin; lock table {ACCOUNTS} in share mode; commit");
-            command(session, STEP, "waiting for other writers of the accounts", &sql).await
+            run_command(session, STEP, "waiting for other writers of the accounts", &sql).await
         }
         Dialect::Mysql => {
             // Not every user may lock tables; then step p still finds rows that are there twice.
             let lock = format!("lock tables {ACCOUNTS} read");
             if session.query(&lock, &mut Discard).await.is_ok() {
-                command(session, STEP, "unlocking the accounts", "unlock tables").await?;
+                run_command(session, STEP, "unlocking the accounts", "unlock tables").await?;
             }
             Ok(())
         }
@@ -178,8 +180,8 @@ pub(crate) async fn complete_chunks(
     options: &InitOptions,
 ) -> Result<HashSet<u32>, LoadError> {
     let sql = format!("select bid, count(*), min(aid), max(aid) from {ACCOUNTS} group by bid");
-    let found = counts(session, ACCOUNTS, &sql).await?;
-    found.into_iter().map(|row| complete_chunk(&row, options.scale)).collect()
+    let chunks = counts(session, ACCOUNTS, &sql).await?;
+    chunks.into_iter().map(|row| complete_chunk(&row, options.scale)).collect()
 }
 
 fn complete_chunk(row: &[i64], scale: u32) -> Result<u32, LoadError> {
@@ -235,8 +237,8 @@ pub(crate) async fn partitioning(
         Dialect::Mysql => MYSQL_PARTITIONS,
         Dialect::Sqlite => SQLITE_PARTITIONS,
     };
-    let found = answer(session, sql).await?;
-    let Some([_, method, count]) = found.rows.first().map(Vec::as_slice) else {
+    let table = answer(session, sql).await?;
+    let Some([_, method, count]) = table.rows.first().map(Vec::as_slice) else {
         return Ok(None);
     };
     let method = match method.as_deref() {

@@ -75,19 +75,19 @@ pub fn initialize(
     })
 }
 
-async fn command(
+async fn run_command(
     session: &mut AdminSession<'_>,
     step: InitStep,
     doing: &str,
     sql: &str,
 ) -> Result<(), LoadError> {
     dyno_load::doing(doing);
-    let done = answer(session, sql).await;
-    done.map(drop).map_err(|error| failed(step, doing)(error).with_sql(sql))
+    let result = answer(session, sql).await;
+    result.map(drop).map_err(|error| failed(step, doing)(error).with_sql(sql))
 }
 
 #[derive(Default)]
-struct Done {
+struct InitProgress {
     report: InitReport,
     /// Set if step v has to freeze the accounts.
     unfrozen: bool,
@@ -95,7 +95,7 @@ struct Done {
     foreign: HashSet<String>,
 }
 
-impl Done {
+impl InitProgress {
     fn add(&mut self, loaded: LoadReport, connections: u32, unfrozen: bool) {
         let rows_loaded = self.report.loaded.rows_loaded + loaded.rows_loaded;
         self.report.loaded = LoadReport { rows_loaded, ..loaded };
@@ -124,52 +124,52 @@ struct Init<'a> {
 
 impl Init<'_> {
     async fn run(&self, session: &mut AdminSession<'_>) -> Result<InitReport, LoadError> {
-        let mut done = Done::default();
+        let mut progress = InitProgress::default();
         for step in self.schema.options.effective_steps() {
             self.observer.line(step.announcement());
             let begin = Instant::now();
-            let result = self.step(session, step, &mut done).await;
+            let result = self.run_step(session, step, &mut progress).await;
             for line in session.take_notice_lines() {
                 self.observer.line(&line);
             }
             result?;
-            self.is_stored.fetch_or(done.report.loaded.rows_loaded > 0, Ordering::Relaxed);
-            done.report.steps.push((step, begin.elapsed()));
+            self.is_stored.fetch_or(progress.report.loaded.rows_loaded > 0, Ordering::Relaxed);
+            progress.report.steps.push((step, begin.elapsed()));
         }
-        Ok(done.report)
+        Ok(progress.report)
     }
 
-    async fn step(
+    async fn run_step(
         &self,
         session: &mut AdminSession<'_>,
         step: InitStep,
-        done: &mut Done,
+        progress: &mut InitProgress,
     ) -> Result<(), LoadError> {
         let result = match step {
             InitStep::DropTables => return self.drop_tables(session).await,
-            InitStep::CreateTables => return self.create_tables(session, done).await,
-            InitStep::ClientData => return data::load(self, session, done).await,
+            InitStep::CreateTables => return self.create_tables(session, progress).await,
+            InitStep::ClientData => return data::load(self, session, progress).await,
             InitStep::ServerData => {
-                done.report.loaded.rows_loaded += self.server_data(session).await?;
-                done.unfrozen = false;
+                progress.report.loaded.rows_loaded += self.server_data(session).await?;
+                progress.unfrozen = false;
                 return Ok(());
             }
-            InitStep::Vacuum => self.vacuum(session, done.unfrozen).await,
+            InitStep::Vacuum => self.vacuum_tables(session, progress.unfrozen).await,
             InitStep::PrimaryKeys => {
-                self.keys(session, step, self.schema.primary_keys(), done).await
+                self.create_keys(session, step, self.schema.primary_keys(), progress).await
             }
             InitStep::ForeignKeys => {
-                self.keys(session, step, self.schema.foreign_keys(), done).await
+                self.create_keys(session, step, self.schema.foreign_keys(), progress).await
             }
         };
         // A load of hours is not lost because what follows it fails.
-        let is_worth_it = done.report.loaded.rows_loaded > 0;
+        let is_worth_it = progress.report.loaded.rows_loaded > 0;
         result.map_err(|error| if is_worth_it { error.with_resume_hint(RESUME) } else { error })
     }
 
     async fn drop_tables(&self, session: &mut AdminSession<'_>) -> Result<(), LoadError> {
         for sql in self.schema.drop_tables() {
-            command(session, InitStep::DropTables, "dropping the old tables", &sql).await?;
+            run_command(session, InitStep::DropTables, "dropping the old tables", &sql).await?;
         }
         Ok(())
     }
@@ -177,16 +177,16 @@ impl Init<'_> {
     async fn create_tables(
         &self,
         session: &mut AdminSession<'_>,
-        done: &mut Done,
+        progress: &mut InitProgress,
     ) -> Result<(), LoadError> {
         let step = InitStep::CreateTables;
         let mut existing = HashSet::new();
         if self.schema.options.resume {
-            let found = existing_tables(session).await;
-            existing = found.map_err(failed(step, "listing the tables"))?;
+            let tables = existing_tables(session).await;
+            existing = tables.map_err(failed(step, "listing the tables"))?;
             existing::check_columns(session, &existing).await?;
-            done.foreign = catalog::foreign(session, self.observer).await?;
-            done.foreign.retain(|table| existing.contains(table));
+            progress.foreign = catalog::foreign(session, self.observer).await?;
+            progress.foreign.retain(|table| existing.contains(table));
             existing::check_partitions(session, self.schema.options).await?;
             if !existing.is_empty() {
                 self.observer.note("Tables that exist are kept: only what they lack is loaded");
@@ -208,7 +208,7 @@ impl Init<'_> {
         }
         for number in 1..=partitions {
             let doing = format!("creating table {}_{number}", schema::ACCOUNTS);
-            command(session, step, &doing, &self.schema.create_partition(number)).await?;
+            run_command(session, step, &doing, &self.schema.create_partition(number)).await?;
         }
         Ok(())
     }
@@ -216,20 +216,20 @@ impl Init<'_> {
     /// Step G.
     async fn server_data(&self, session: &mut AdminSession<'_>) -> Result<u64, LoadError> {
         let step = InitStep::ServerData;
-        command(session, step, "beginning the transaction", "begin").await?;
+        run_command(session, step, "beginning the transaction", "begin").await?;
         for sql in self.schema.empty_tables() {
-            command(session, step, "emptying the tables", &sql).await?;
+            run_command(session, step, "emptying the tables", &sql).await?;
         }
         let accounts = self.schema.options.accounts() as u64;
         self.observer.rows_planned(accounts);
         for (table, sql) in self.schema.fill() {
-            command(session, step, &format!("filling table {table}"), &sql).await?;
+            run_command(session, step, &format!("filling table {table}"), &sql).await?;
         }
-        command(session, step, "committing the rows", "commit").await?;
+        run_command(session, step, "committing the rows", "commit").await?;
         Ok(accounts)
     }
 
-    async fn vacuum(
+    async fn vacuum_tables(
         &self,
         session: &mut AdminSession<'_>,
         unfrozen: bool,
@@ -238,38 +238,38 @@ impl Init<'_> {
             let (doing, sql) =
                 (format!("analyzing table {table}"), self.schema.vacuum(table, unfrozen));
             dyno_load::doing(&*doing);
-            let done = answer(session, &sql).await;
-            let done = done.and_then(|answer| match analyze_error(&answer) {
+            let result = answer(session, &sql).await;
+            let result = result.and_then(|answer| match analyze_error(&answer) {
                 Some(text) if self.schema.dialect == Dialect::Mysql => Err(unnumbered(text)),
                 _ => Ok(()),
             });
-            done.map_err(|error| failed(InitStep::Vacuum, doing)(error).with_sql(&sql))?;
+            result.map_err(|error| failed(InitStep::Vacuum, doing)(error).with_sql(&sql))?;
         }
         Ok(())
     }
 
-    async fn keys(
+    async fn create_keys(
         &self,
         session: &mut AdminSession<'_>,
         step: InitStep,
         keys: Vec<Key>,
-        done: &mut Done,
+        progress: &mut InitProgress,
     ) -> Result<(), LoadError> {
         let mut existing = HashSet::new();
         if self.schema.options.resume || self.schema.keys_first {
-            let found = existing::keys(session).await;
-            existing = found.map_err(failed(step, "listing the keys"))?;
+            let existing_keys = existing::keys(session).await;
+            existing = existing_keys.map_err(failed(step, "listing the keys"))?;
         }
         for key in keys {
-            let found = if step == InitStep::PrimaryKeys { key.table } else { &key.name };
-            if !existing.contains(found) {
+            let existing_name = if step == InitStep::PrimaryKeys { key.table } else { &key.name };
+            if !existing.contains(existing_name) {
                 let lack = format!("no key {} (`{}` makes it)", key.name, key.sql);
-                done.check_own(key.table, &lack)?;
+                progress.check_own(key.table, &lack)?;
                 self.observer.creating_index(key.table);
                 let doing = format!("creating key {} of table {}", key.name, key.table);
-                command(session, step, &doing, &key.sql).await?;
-                if done.report.loaded.rows_loaded == 0 {
-                    done.report.loaded.indexes_made.push(key.name);
+                run_command(session, step, &doing, &key.sql).await?;
+                if progress.report.loaded.rows_loaded == 0 {
+                    progress.report.loaded.indexes_made.push(key.name);
                 }
             }
         }
@@ -287,9 +287,9 @@ impl Init<'_> {
             return Ok(true);
         }
         let doing = "reading how the accounts are partitioned";
-        let found =
+        let accounts =
             existing::partitioning(session).await.map_err(failed(InitStep::ClientData, doing))?;
-        Ok(found.is_none_or(|(_, method)| method.is_none()))
+        Ok(accounts.is_none_or(|(_, method)| method.is_none()))
     }
 }
 
@@ -352,12 +352,12 @@ fn remedy(step: InitStep, error: &DbError) -> Option<&'static str> {
         return Some("look into the server's log why it left");
     }
     let (sqlstate, errno) = (error.sqlstate(), error.errno().to_string());
-    let is_one = |codes: &str| codes.split(' ').any(|code| code == sqlstate || code == errno);
-    if step == InitStep::ForeignKeys && is_one("42704 42830 1005 1822") {
+    let has_code = |codes: &str| codes.split(' ').any(|code| code == sqlstate || code == errno);
+    if step == InitStep::ForeignKeys && has_code("42704 42830 1005 1822") {
         return Some("foreign keys need the primary keys: put step p before step f");
     }
     let has_words = |words: &str| !words.is_empty() && error.message().contains(words);
-    let by_code = REMEDIES.into_iter().find(|(codes, ..)| is_one(codes));
+    let by_code = REMEDIES.into_iter().find(|(codes, ..)| has_code(codes));
     let row = by_code.or_else(|| REMEDIES.into_iter().find(|(_, words, _)| has_words(words)));
     row.map(|(.., remedy)| remedy)
 }
@@ -369,18 +369,30 @@ mod tests {
 
     #[test]
     fn every_known_error_has_a_remedy() {
-        let server = |errno, state: &[u8; 5], message: &str| {
+        let server_error = |errno, state: &[u8; 5], message: &str| {
             DbError::server(ErrorClass::Other, errno, *state, message)
         };
         let cases = [
-            (InitStep::ClientData, server(0, b"53100", "could not extend file"), "free space"),
-            (InitStep::ClientData, server(1114, b"HY000", "The table is full"), "free space"),
-            (InitStep::ClientData, server(13, b"00000", "database or disk is full"), "free space"),
-            (InitStep::CreateTables, server(0, b"25006", "read-only transaction"), "primary"),
-            (InitStep::CreateTables, server(1290, b"HY000", "--read-only"), "primary"),
-            (InitStep::CreateTables, server(8, b"00000", "readonly database"), "may be written"),
-            (InitStep::CreateTables, server(1, b"00000", "table x already exists"), "step d"),
-            (InitStep::PrimaryKeys, server(1, b"00000", "no such table: x"), "step t"),
+            (
+                InitStep::ClientData,
+                server_error(0, b"53100", "could not extend file"),
+                "free space",
+            ),
+            (InitStep::ClientData, server_error(1114, b"HY000", "The table is full"), "free space"),
+            (
+                InitStep::ClientData,
+                server_error(13, b"00000", "database or disk is full"),
+                "free space",
+            ),
+            (InitStep::CreateTables, server_error(0, b"25006", "read-only transaction"), "primary"),
+            (InitStep::CreateTables, server_error(1290, b"HY000", "--read-only"), "primary"),
+            (
+                InitStep::CreateTables,
+                server_error(8, b"00000", "readonly database"),
+                "may be written",
+            ),
+            (InitStep::CreateTables, server_error(1, b"00000", "table x already exists"), "step d"),
+            (InitStep::PrimaryKeys, server_error(1, b"00000", "no such table: x"), "step t"),
             (InitStep::Vacuum, DbError::lost("The server went away."), "log"),
             (InitStep::ClientData, DbError::protocol("No COPY.").with_hint("a proxy"), "a proxy"),
         ];
@@ -388,14 +400,14 @@ mod tests {
             let error = failed(step, "working")(error);
             assert!(error.hint().is_some_and(|hint| hint.contains(words)), "{error}");
         }
-        let unknown = failed(InitStep::Vacuum, "working")(server(0, b"XX000", "oops"));
+        let unknown = failed(InitStep::Vacuum, "working")(server_error(0, b"XX000", "oops"));
         assert_eq!(unknown.hint(), None);
         assert_eq!(unknown.to_string(), "step v (vacuum): working failed: oops (SQLSTATE XX000)");
         let hint = unknown.with_resume_hint(RESUME);
         let words = "remove the cause, then run it again with --resume";
         assert!(hint.hint().is_some_and(|hint| hint.starts_with(words)));
         // Only step f speaks of foreign keys.
-        let undefined = || server(0, b"42704", "there is no primary key");
+        let undefined = || server_error(0, b"42704", "there is no primary key");
         assert!(failed(InitStep::ForeignKeys, "x")(undefined()).hint().is_some());
         assert!(failed(InitStep::CreateTables, "x")(undefined()).hint().is_none());
     }

@@ -70,13 +70,14 @@ impl InitStep {
         if text.is_empty() {
             return Err(("no initialization steps specified".to_owned(), None));
         }
-        let step = |letter| {
+        let letters = text.chars().filter(|&letter| letter != ' ');
+        let steps = letters.map(|letter| {
             InitStep::ALL.into_iter().find(|step| step.letter() == letter).ok_or_else(|| {
                 let message = format!("unrecognized initialization step \"{letter}\"");
                 (message, Some("Allowed step characters are: \"dtgGvpf\"."))
             })
-        };
-        text.chars().filter(|&letter| letter != ' ').map(step).collect()
+        });
+        steps.collect()
     }
 }
 
@@ -148,12 +149,12 @@ impl Default for InitOptions {
 
 impl InitOptions {
     pub fn effective_steps(&self) -> Vec<InitStep> {
-        let wanted = |step: &InitStep| match step {
+        let mut steps = self.steps.clone();
+        steps.retain(|step| match step {
             InitStep::DropTables => !self.resume,
             InitStep::Vacuum => self.vacuum,
             _ => true,
-        };
-        let mut steps: Vec<InitStep> = self.steps.iter().copied().filter(wanted).collect();
+        });
         if self.foreign_keys && !steps.contains(&InitStep::ForeignKeys) {
             steps.push(InitStep::ForeignKeys);
         }

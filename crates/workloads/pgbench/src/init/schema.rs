@@ -63,11 +63,11 @@ fn quoted(identifier: &str) -> String {
 
 impl Schema<'_> {
     pub(crate) fn drop_tables(&self) -> Vec<String> {
-        let one = |tables: &[&str]| format!("drop table if exists {}", tables.join(", "));
+        let drop_sql = |tables: &[&str]| format!("drop table if exists {}", tables.join(", "));
         match self.dialect {
-            Dialect::Postgres => vec![one(&TABLES)],
-            Dialect::Mysql => vec![one(&CHILDREN_FIRST)],
-            Dialect::Sqlite => CHILDREN_FIRST.iter().map(|table| one(&[table])).collect(),
+            Dialect::Postgres => vec![drop_sql(&TABLES)],
+            Dialect::Mysql => vec![drop_sql(&CHILDREN_FIRST)],
+            Dialect::Sqlite => CHILDREN_FIRST.iter().map(|table| drop_sql(&[table])).collect(),
         }
     }
 
@@ -135,11 +135,12 @@ impl Schema<'_> {
         let unlogged = if self.options.unlogged { " unlogged" } else { "" };
         let bounds = match self.options.partition_method {
             PartitionMethod::Range => {
-                let bound = |number| {
+                let format_bound = |number| {
                     self.range_end(number).map_or("maxvalue".to_owned(), |end| end.to_string())
                 };
-                let start = if number == 1 { "minvalue".to_owned() } else { bound(number - 1) };
-                format!("from ({start}) to ({})", bound(number))
+                let start =
+                    if number == 1 { "minvalue".to_owned() } else { format_bound(number - 1) };
+                format!("from ({start}) to ({})", format_bound(number))
             }
             PartitionMethod::Hash => {
                 format!("with (modulus {}, remainder {})", self.options.partitions, number - 1)
@@ -168,9 +169,9 @@ impl Schema<'_> {
 
     /// The tables that step G fills and the statements, of PostgreSQL only.
     pub(crate) fn fill(&self) -> [(&'static str, String); 3] {
-        let by_branch = |number: &str, rows: u32| format!("({number} - 1) / {rows} + 1, 0");
-        let tellers = by_branch("tid", TELLERS_PER_BRANCH);
-        let accounts = by_branch("aid", ACCOUNTS_PER_BRANCH) + ", ''";
+        let branch_values = |number: &str, rows: u32| format!("({number} - 1) / {rows} + 1, 0");
+        let tellers = branch_values("tid", TELLERS_PER_BRANCH);
+        let accounts = branch_values("aid", ACCOUNTS_PER_BRANCH) + ", ''";
         [
             (BRANCHES, "bid,bbalance", "0", i64::from(self.options.scale)),
             (TELLERS, "tid,bid,tbalance", &tellers, self.options.tellers()),
@@ -200,7 +201,7 @@ impl Schema<'_> {
 
     /// Creates the primary keys; unique indexes on SQLite, which can't add a primary key.
     pub(crate) fn primary_keys(&self) -> Vec<Key> {
-        let key = |(table, column)| {
+        let keys = PRIMARY_KEYS.into_iter().map(|(table, column)| {
             let name = format!("{table}_pkey");
             let mut sql = match self.dialect {
                 Dialect::Sqlite => format!("create unique index {name} on {table} ({column})"),
@@ -210,12 +211,12 @@ impl Schema<'_> {
                 let _ = write!(sql, " using index tablespace {}", quoted(tablespace));
             }
             Key { table, name, sql }
-        };
-        PRIMARY_KEYS.into_iter().map(key).collect()
+        });
+        keys.collect()
     }
 
     pub(crate) fn foreign_keys(&self) -> Vec<Key> {
-        let key = |(table, column, parent)| {
+        let keys = FOREIGN_KEYS.into_iter().map(|(table, column, parent)| {
             let name = format!("{table}_{column}_fkey");
             // MySQL does not take the parent's primary key by itself.
             let parent_column =
@@ -225,8 +226,8 @@ impl Schema<'_> {
                  {parent}{parent_column}"
             );
             Key { table, name, sql }
-        };
-        FOREIGN_KEYS.into_iter().map(key).collect()
+        });
+        keys.collect()
     }
 }
 
@@ -298,14 +299,14 @@ mod tests {
     #[test]
     fn names_are_quoted_and_versions_read() {
         assert_eq!(quoted("a\"b"), "\"a\"\"b\"");
-        let major = |version: &str, dialect| {
+        let parse_major = |version: &str, dialect| {
             postgres_major(dialect, &Product { name: String::new(), version: version.to_owned() })
         };
-        assert_eq!(major("15.20 (Debian 15.20-0+deb12u1)", Dialect::Postgres), 15);
-        assert_eq!(major("18beta1", Dialect::Postgres), 18);
-        assert_eq!(major("9", Dialect::Postgres), 9);
-        assert_eq!(major("devel", Dialect::Postgres), 0);
-        assert_eq!(major("10.11.19-MariaDB", Dialect::Mysql), 0);
+        assert_eq!(parse_major("15.20 (Debian 15.20-0+deb12u1)", Dialect::Postgres), 15);
+        assert_eq!(parse_major("18beta1", Dialect::Postgres), 18);
+        assert_eq!(parse_major("9", Dialect::Postgres), 9);
+        assert_eq!(parse_major("devel", Dialect::Postgres), 0);
+        assert_eq!(parse_major("10.11.19-MariaDB", Dialect::Mysql), 0);
     }
 
     proptest! {

@@ -68,7 +68,7 @@ impl Client {
         let rng = rng.unwrap_or_else(|| PgRng::new(options.seed ^ u64::from(id)));
         Client {
             id,
-            thread: run.thread_of(id.saturating_sub(options.part.clients_before)),
+            thread: run.client_thread(id.saturating_sub(options.part.clients_before)),
             variables,
             rng,
             remembered: rng,
@@ -90,7 +90,7 @@ impl Client {
     }
 
     #[inline]
-    pub(super) fn draw(&mut self, variable: u32, first: i64, last: i64) {
+    pub(super) fn set_random(&mut self, variable: u32, first: i64, last: i64) {
         let value = self.rng.random(first, last);
         self.variables.set(variable, ScriptValue::Int(value));
     }
@@ -98,25 +98,25 @@ impl Client {
 
 /// Keeps what a transaction has written into the history, measured or not: the table has it all.
 #[inline]
-fn keep(journal: &Journal, client: &Client, ended: &EndedTransaction) {
+fn record_history_row(journal: &Journal, client: &Client, ended: &EndedTransaction) {
     let fate = match ended.outcome {
         Outcome::Committed => RowFate::Acknowledged,
         Outcome::Failed(ErrorClass::ConnectionLost) => RowFate::Unknown,
         _ => return,
     };
     let Some(variables) = journal.variables(ended.transaction) else { return };
-    let value = |number: u32| match client.variables.known_value(number) {
+    // A transaction that failed before it drew its numbers has written nothing.
+    let values = variables.map(|number| match client.variables.known_value(number) {
         Some(ScriptValue::Int(value)) => Some(value),
         _ => str::from_utf8(client.variables.known_text(number)?).ok()?.trim().parse().ok(),
-    };
-    // A transaction that failed before it drew its numbers has written nothing.
-    if let [Some(tid), Some(bid), Some(aid), Some(delta)] = variables.map(value) {
-        journal.note(client.id, fate, [tid, bid, aid, delta]);
+    });
+    if let [Some(tid), Some(bid), Some(aid), Some(delta)] = values {
+        journal.record(client.id, fate, [tid, bid, aid, delta]);
     }
 }
 
 impl PgBench {
-    pub(super) fn say(&self, text: &str) {
+    pub(super) fn print_error(&self, text: &str) {
         (self.talk)(Talk::Error(text));
     }
 
@@ -152,7 +152,7 @@ impl PgBench {
             self.tell_of_try(client, "ends the failed transaction", ended.attempts);
         }
         if let Some(journal) = &self.journal {
-            keep(journal, client, ended);
+            record_history_row(journal, client, ended);
         }
         let statistics = &mut client.statistics[ended.transaction];
         if ended.is_measured {
@@ -360,7 +360,7 @@ mod tests {
         variables.set_text(1, b"");
         assert_eq!(variables.value(1, "y"), Err(String::new()));
         variables.set_text(1, b"\xe9z");
-        let why = "malformed variable \"y\" value: \"?z\"";
-        assert_eq!(variables.value(1, "y"), Err(why.to_owned()));
+        let message = "malformed variable \"y\" value: \"?z\"";
+        assert_eq!(variables.value(1, "y"), Err(message.to_owned()));
     }
 }

@@ -70,13 +70,13 @@ impl PgBench {
                 self.trace_command(client, place);
             }
             let began = if self.options.statement_latencies { now() } else { 0 };
-            let done = match &command.action {
+            let next = match &command.action {
                 Action::Sql(statement) if statement.is_plain() && !client.in_pipeline => {
                     (flow.is_looking, flow.has_waited) = (false, true);
-                    let answer = match self.give(client, session, place, statement) {
-                        Ok(true) => match poll_fn(|_| session.poll_given(&mut Discard)).await {
+                    let answer = match self.submit(client, session, place, statement) {
+                        Ok(true) => match poll_fn(|_| session.poll_submitted(&mut Discard)).await {
                             Ok(Some(executed)) => Ok(executed),
-                            Ok(None) => session.take_given(&mut Discard).await,
+                            Ok(None) => session.receive_submitted(&mut Discard).await,
                             Err(error) => Err(error),
                         },
                         Ok(false) => {
@@ -91,16 +91,16 @@ impl PgBench {
                 }
                 &Action::Draw { variable, first, last } => {
                     flow.is_looking = false;
-                    client.draw(variable, first, last);
+                    client.set_random(variable, first, last);
                     Ok(at + 1)
                 }
                 _ => match self.at_once(client, place, &mut flow) {
-                    Some(done) => done,
-                    None => self.command(client, session, place, &mut flow, tally).await,
+                    Some(next) => next,
+                    None => self.run_command(client, session, place, &mut flow, tally).await,
                 },
             };
-            match done {
-                Ok(next) => at = next,
+            match next {
+                Ok(position) => at = position,
                 Err(failure) => return Err(self.fail(client, session, place, failure)),
             }
             if self.options.statement_latencies {
@@ -146,7 +146,7 @@ impl PgBench {
         })
     }
 
-    async fn command<S: Session>(
+    async fn run_command<S: Session>(
         &self,
         client: &mut Client,
         session: &mut S,
@@ -195,19 +195,19 @@ impl PgBench {
     #[inline]
     fn end_script<S: Session>(&self, client: &mut Client, session: &S) -> Result<(), DbError> {
         if client.in_pipeline {
-            return Err(self.aborted(client, "end of script reached with pipeline open"));
+            return Err(self.abort_error(client, "end of script reached with pipeline open"));
         }
         if session.is_in_transaction() {
             let open = "end of script reached without completing the last transaction";
-            client.left_open = Some(self.aborted(client, open));
+            client.left_open = Some(self.abort_error(client, open));
         }
         Ok(())
     }
 
     #[cold]
-    fn aborted(&self, client: &Client, why: &str) -> DbError {
+    fn abort_error(&self, client: &Client, why: &str) -> DbError {
         let text = format!("client {} aborted: {why}", client.id);
-        self.say(&text);
+        self.print_error(&text);
         DbError::workload(text)
     }
 
@@ -227,7 +227,7 @@ impl PgBench {
         };
         program.evaluate(&mut client.stack, &mut scope).map_err(|why| {
             if !why.is_empty() {
-                self.say(&why);
+                self.print_error(&why);
             }
             Failure::Command("evaluation of meta-command failed")
         })
@@ -254,13 +254,13 @@ impl PgBench {
     #[cold]
     fn say_invalid_name(&self, place: Place<'_>, variable: u32) {
         let (command, name) = (&place.command.name, &self.names.names[variable as usize]);
-        self.say(&format!("{command}: invalid variable name: \"{name}\""));
+        self.print_error(&format!("{command}: invalid variable name: \"{name}\""));
     }
 
     /// Says why a command can't be executed.
     #[cold]
     fn not_executed(&self, why: &str) -> Failure {
-        self.say(why);
+        self.print_error(why);
         Failure::Command("execution of meta-command failed")
     }
 
@@ -276,15 +276,15 @@ impl PgBench {
             Amount::Variable(variable) => {
                 let (command, name) = (&place.command.name, &self.names.names[variable as usize]);
                 let Some(text) = client.variables.text(variable) else {
-                    let why = format!("{command}: undefined variable \"{name}\"");
-                    return Err(self.not_executed(&why));
+                    let message = format!("{command}: undefined variable \"{name}\"");
+                    return Err(self.not_executed(&message));
                 };
                 let text = shown_text(text);
                 let units = leading_int(&text);
                 if units == 0 && !text.starts_with(|letter: char| letter.is_ascii_digit()) {
-                    let why =
+                    let message =
                         format!("{command}: invalid sleep time \"{text}\" for variable \"{name}\"");
-                    return Err(self.not_executed(&why));
+                    return Err(self.not_executed(&message));
                 }
                 units
             }
@@ -400,22 +400,23 @@ impl PgBench {
                         (self.talk)(Talk::Info(&text));
                     }
                     // A conflict has no fault to be found in its statement, and may be frequent.
-                    return match is_conflict(&error) {
-                        true => error,
-                        false => error.with_statement(statement),
+                    return if is_conflict(&error) {
+                        error
+                    } else {
+                        error.with_statement(statement)
                     };
                 }
                 if error.cause() == Cause::ClientCopy {
-                    self.say("COPY is not supported in pgbench, aborting");
+                    self.print_error("COPY is not supported in pgbench, aborting");
                 } else if error.is_fatal() && !error.is_from_server() {
                     // The server left without a word.
-                    self.say(&text);
-                    self.say(&format!(
+                    self.print_error(&text);
+                    self.print_error(&format!(
                         "client {id} aborted in command {at} (SQL) of script {script}; perhaps the \
                          backend died while processing"
                     ));
                 } else {
-                    self.say(&format!(
+                    self.print_error(&format!(
                         "client {id} script {script} aborted in command {at} query {query}: {text}"
                     ));
                 }
@@ -431,7 +432,7 @@ impl PgBench {
             ),
             Failure::Client(text) => text,
         };
-        self.say(&text);
+        self.print_error(&text);
         DbError::workload(text)
     }
 
@@ -503,6 +504,6 @@ fn shell_command(
 fn whole_int(line: &str) -> Option<i64> {
     let number = line.trim_ascii_start();
     let unsigned = number.strip_prefix(['+', '-']).unwrap_or(number);
-    let rest = unsigned.trim_start_matches(|letter: char| letter.is_ascii_digit());
-    rest.trim_ascii().is_empty().then(|| i64::from(leading_int(line) as i32))
+    let suffix = unsigned.trim_start_matches(|letter: char| letter.is_ascii_digit());
+    suffix.trim_ascii().is_empty().then(|| i64::from(leading_int(line) as i32))
 }

@@ -23,7 +23,7 @@ use crate::check::{Journal, history_variables};
 use crate::random::{PgRng, Seeds};
 use crate::script::{Action, Names, Op, Script, is_variable_name};
 use dyno_core::{
-    DbError, Dialect, EndedTransaction, Outcome, Rng, Session, Tally, TransactionId,
+    DbError, Dialect, Discard, EndedTransaction, Outcome, Rng, Session, Tally, TransactionId,
     TransactionKind, WorkerId, Workload,
 };
 use std::fmt;
@@ -73,7 +73,7 @@ impl Chooser {
     }
 
     #[inline]
-    fn range(&self, last: u64) -> u64 {
+    fn draw_up_to(&self, last: u64) -> u64 {
         let [s0, s1] = &self.0;
         let mut rng = PgRng { s0: s0.load(Ordering::Relaxed), s1: s1.load(Ordering::Relaxed) };
         let value = rng.range(last);
@@ -110,7 +110,7 @@ impl PgBench {
         let clients = part.clients_total.max(options.clients);
         let threads = part.threads_before + options.threads;
         let seeds = Seeds::new(options.seed, clients, threads, !is_seeded);
-        let journal = options.keeps_history.then(|| journal(&options, &mut names));
+        let journal = options.keeps_history.then(|| build_journal(&options, &mut names));
         let mut statements = 0;
         let mut first_statements = Vec::new();
         for (script, _) in &mut options.scripts {
@@ -159,7 +159,7 @@ impl PgBench {
     /// The thread of this load generator that runs a client, by the client's number among those of this
     /// load generator: each takes as many of the clients that are left as divides
     /// them evenly among the threads that are left, rounded up.
-    pub fn thread_of(&self, client: u32) -> u32 {
+    pub fn client_thread(&self, client: u32) -> u32 {
         let (mut clients, mut threads) = (self.options.clients, self.options.threads);
         let mut first = 0;
         for thread in 0..self.options.threads {
@@ -245,7 +245,7 @@ fn simplify(action: &mut Action, scale: Option<(u32, i64)>, names: &Names) {
     }
 }
 
-fn journal(options: &PgbenchOptions, names: &mut Names) -> Journal {
+fn build_journal(options: &PgbenchOptions, names: &mut Names) -> Journal {
     let scripts = options.scripts.iter().map(|(script, _)| {
         let variables = history_variables(script)?;
         Some(variables.map(|name| names.number(&name)))
@@ -267,6 +267,14 @@ fn renumber(script: &mut Script, names: &mut Names) {
     }
 }
 
+/// Scripts take it for granted that a statement without BEGIN is stored, as PostgreSQL does.
+async fn begin_session<S: Session>(session: &mut S) -> Result<(), DbError> {
+    if session.dialect() == Dialect::Mysql && !session.is_set_by_target("autocommit") {
+        session.query("SET autocommit = 1, completion_type = 0", &mut Discard).await?;
+    }
+    Ok(())
+}
+
 impl Workload for PgBench {
     type Worker = Client;
     type Terminal = ();
@@ -282,19 +290,21 @@ impl Workload for PgBench {
 
     async fn open<S: Session>(
         &self,
-        _session: &mut S,
+        session: &mut S,
         id: WorkerId,
         _workers: u32,
         _rng: Rng,
     ) -> Result<Client, DbError> {
+        begin_session(session).await?;
         Ok(Client::new(self, id))
     }
 
     async fn reopen<S: Session>(
         &self,
         client: &mut Client,
-        _session: &mut S,
+        session: &mut S,
     ) -> Result<(), DbError> {
+        begin_session(session).await?;
         client.prepared.fill(None);
         Ok(())
     }
@@ -317,12 +327,12 @@ impl Workload for PgBench {
             return Some(0);
         }
         let thread = self.options.part.threads_before + client.thread;
-        let mut rest = self.choosers[thread as usize].range(self.total_weight - 1);
+        let mut position = self.choosers[thread as usize].draw_up_to(self.total_weight - 1);
         let kind = self.kinds.iter().position(|kind| {
             let weight = u64::from(kind.weight);
-            let is_it = rest < weight;
-            rest = rest.wrapping_sub(weight);
-            is_it
+            let is_chosen = position < weight;
+            position = position.wrapping_sub(weight);
+            is_chosen
         });
         Some(kind.unwrap_or(0))
     }

@@ -97,11 +97,11 @@ pub type Talker = Box<dyn Fn(Talk<'_>) + Send + Sync>;
 /// # Errors
 /// A sentence with the script and what is wrong with it.
 pub(super) fn check_dialect(options: &PgbenchOptions, dialect: Dialect) -> Result<(), String> {
-    let has_pipeline = |(script, _): &&(Script, u32)| {
-        script.commands.iter().any(|command| matches!(command.action, Action::StartPipeline))
-    };
     let is_one_by_one = dialect == Dialect::Mysql && options.mode == QueryMode::Extended;
-    match options.scripts.iter().find(has_pipeline).filter(|_| is_one_by_one) {
+    let pipelined = options.scripts.iter().find(|(script, _)| {
+        script.commands.iter().any(|command| matches!(command.action, Action::StartPipeline))
+    });
+    match pipelined.filter(|_| is_one_by_one) {
         None => Ok(()),
         Some((Script { description, .. }, _)) => Err(format!(
             "script \"{description}\" uses a pipeline, but the MySQL protocol can send only prepared \
@@ -134,16 +134,16 @@ fn other_words(statement: &Statement, dialect: Dialect, writes: bool) -> Option<
     let text = shown_text(&statement.text);
     let mut words = text.trim_end().trim_end_matches(';').split_ascii_whitespace();
     let (first, second) = (words.next()?, words.next());
-    let is = |word: &str, other: &str| word.eq_ignore_ascii_case(other);
+    let is_word = |word: &str, other: &str| word.eq_ignore_ascii_case(other);
     let is_plain = words.next().is_none()
-        && second.is_none_or(|word| is(word, "work") || is(word, "transaction"));
+        && second.is_none_or(|word| is_word(word, "work") || is_word(word, "transaction"));
     match dialect {
         Dialect::Postgres => None,
         _ if !is_plain => None,
-        _ if is(first, "end") => Some("COMMIT;"),
-        Dialect::Sqlite if is(first, "begin") && writes => Some("BEGIN IMMEDIATE;"),
-        Dialect::Sqlite if is(first, "begin") => Some("BEGIN;"),
-        Dialect::Mysql if is(first, "begin") => Some("BEGIN;"),
+        _ if is_word(first, "end") => Some("COMMIT;"),
+        Dialect::Sqlite if is_word(first, "begin") && writes => Some("BEGIN IMMEDIATE;"),
+        Dialect::Sqlite if is_word(first, "begin") => Some("BEGIN;"),
+        Dialect::Mysql if is_word(first, "begin") => Some("BEGIN;"),
         _ => None,
     }
 }

@@ -53,16 +53,16 @@ impl PgBench {
         }
         let Some(store) = &statement.store else {
             let mut results = CountResults::default();
-            let sent = self.send(client, session, place, statement, &mut results).await;
-            let executed = sent.map_err(|error| Failure::Session(error, results.0))?;
+            let executed = self.send(client, session, place, statement, &mut results).await;
+            let executed = executed.map_err(|error| Failure::Session(error, results.0))?;
             tally.count_text(executed, &statement.text);
             return Ok(());
         };
         let mut captured = client.captured[place.number].take().unwrap_or_default();
         captured.clear();
         let mut capture = Capture { store, names: &self.names, captured: &mut captured };
-        let sent = self.send(client, session, place, statement, &mut capture).await;
-        let result = match sent {
+        let outcome = self.send(client, session, place, statement, &mut capture).await;
+        let result = match outcome {
             Ok(executed) => {
                 tally.count(executed);
                 self.check_captured(client.id, place, store, &captured)
@@ -95,14 +95,14 @@ impl PgBench {
             return Err(Failure::Client(text));
         }
         let Some((query, name)) = captured.invalid() else { return Ok(()) };
-        self.say(&format!("{}: invalid variable name: \"{name}\"", store.command()));
+        self.print_error(&format!("{}: invalid variable name: \"{name}\"", store.command()));
         let text = format!("{place} query {query}: error storing into variable {name}");
         Err(Failure::Client(text))
     }
 
     /// [`Session::give`] for a statement whose answer is only counted.
     #[inline]
-    pub(super) fn give<S: Session>(
+    pub(super) fn submit<S: Session>(
         &self,
         client: &mut Client,
         session: &mut S,
@@ -115,9 +115,9 @@ impl PgBench {
             return Ok(false);
         };
         let bound = Bound::new(self.dialect, statement, variables, memory);
-        let given = session.give(prepared, bound.params());
+        let is_submitted = session.give(prepared, bound.params());
         bound.give_back(memory);
-        given
+        is_submitted
     }
 
     /// Sends a statement and awaits its answer.
@@ -214,7 +214,7 @@ async fn prepare<S: Session>(
     let prepared = session.prepare_bytes(&statement.text, &types, name.as_deref()).await;
     match (prepared, name) {
         (Err(error), Some(name)) if error.is_from_server() && !error.is_fatal() => {
-            run.say(&server_text(&error, &shown_text(&statement.text)));
+            run.print_error(&server_text(&error, &shown_text(&statement.text)));
             let missing = format!("prepared statement \"{name}\" does not exist");
             Err(DbError::server(ErrorClass::Other, 0, *b"26000", missing))
         }
@@ -226,15 +226,15 @@ async fn prepare<S: Session>(
 #[inline]
 pub(super) fn substitute(statement: &Statement, variables: &mut Variables, out: &mut Vec<u8>) {
     out.clear();
-    let mut done = 0;
+    let mut copied_until = 0;
     for reference in &statement.references {
         if let Some(value) = variables.text(reference.variable) {
-            out.extend_from_slice(&statement.text[done..reference.start]);
+            out.extend_from_slice(&statement.text[copied_until..reference.start]);
             out.extend_from_slice(value);
-            done = reference.end;
+            copied_until = reference.end;
         }
     }
-    out.extend_from_slice(&statement.text[done..]);
+    out.extend_from_slice(&statement.text[copied_until..]);
 }
 
 /// The values of a statement's variables: few of them, as in most statements, lie on the stack.
@@ -364,19 +364,19 @@ pub(super) struct Capture<'a> {
 
 impl Capture<'_> {
     fn has_changed<C: ColumnNames>(&self, columns: &C) -> bool {
-        let known = &self.captured;
-        if known.columns.len() != columns.count() {
+        let captured = &self.captured;
+        if captured.columns.len() != columns.count() {
             return true;
         }
         let mut start = 0;
-        known.columns.iter().enumerate().any(|(number, &(end, _))| {
-            let name = &known.names[start..end];
+        captured.columns.iter().enumerate().any(|(number, &(end, _))| {
+            let name = &captured.names[start..end];
             start = end;
             name != columns.name(number)
         })
     }
 
-    fn target(&mut self, column: &str) -> Target {
+    fn resolve_target(&mut self, column: &str) -> Target {
         let name = &mut self.captured.name;
         name.clear();
         name.push_str(&self.store.prefix);
@@ -406,7 +406,7 @@ impl Rows for Capture<'_> {
         self.captured.columns.clear();
         for number in 0..columns.count() {
             let name = columns.name(number);
-            let target = self.target(name);
+            let target = self.resolve_target(name);
             self.captured.names.push_str(name);
             let end = self.captured.names.len();
             self.captured.columns.push((end, target));

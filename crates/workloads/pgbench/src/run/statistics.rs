@@ -164,16 +164,16 @@ mod tests {
     #[test]
     fn latencies_merge_as_if_they_had_been_added() {
         let values = [5, 1, 9, 1_000_000_007, 3];
-        let mut all = Latency::default();
+        let mut combined = Latency::default();
         let (mut first, mut second) = (Latency::default(), Latency::default());
         for (number, &value) in values.iter().enumerate() {
-            all.add(value);
+            combined.add(value);
             if number < 2 { &mut first } else { &mut second }.add(value);
         }
         first.merge(&second);
         first.merge(&Latency::default());
-        assert_eq!(first, all);
-        assert_eq!((all.min_ns, all.max_ns, all.count), (1, 1_000_000_007, 5));
+        assert_eq!(first, combined);
+        assert_eq!((combined.min_ns, combined.max_ns, combined.count), (1, 1_000_000_007, 5));
         assert_eq!(Latency::default().mean_ns(), 0.0);
         let mut two = Latency::default();
         two.add(1);
@@ -184,7 +184,7 @@ mod tests {
     #[test]
     fn transactions_are_counted_by_how_they_ended() {
         let mut statistics = ScriptStatistics::new(0);
-        let ended = |outcome, attempts| EndedTransaction {
+        let end_transaction = |outcome, attempts| EndedTransaction {
             transaction: 0,
             outcome,
             due: 100,
@@ -193,12 +193,12 @@ mod tests {
             attempts,
             is_measured: true,
         };
-        statistics.add(&ended(Outcome::Committed, 3));
-        statistics.add(&ended(Outcome::Committed, 1));
-        statistics.add(&ended(Outcome::Skipped, 0));
-        statistics.add(&ended(Outcome::Failed(ErrorClass::Deadlock), 2));
-        statistics.add(&ended(Outcome::Failed(ErrorClass::Serialization), 1));
-        statistics.add(&ended(Outcome::Failed(ErrorClass::Constraint), 1));
+        statistics.add(&end_transaction(Outcome::Committed, 3));
+        statistics.add(&end_transaction(Outcome::Committed, 1));
+        statistics.add(&end_transaction(Outcome::Skipped, 0));
+        statistics.add(&end_transaction(Outcome::Failed(ErrorClass::Deadlock), 2));
+        statistics.add(&end_transaction(Outcome::Failed(ErrorClass::Serialization), 1));
+        statistics.add(&end_transaction(Outcome::Failed(ErrorClass::Constraint), 1));
         assert_eq!(statistics.processed(), 2);
         assert_eq!((statistics.failed(), statistics.other_failures), (3, 1));
         assert_eq!((statistics.skipped, statistics.total()), (1, 6));

@@ -87,7 +87,7 @@ pub fn server_text(error: &DbError, statement: &str) -> String {
     let severity = if error.is_fatal() { "FATAL" } else { "ERROR" };
     let mut text = format!("{severity}:  {}", error.message());
     let (detail, position) = split_position(error.detail.as_deref().unwrap_or_default());
-    if let Some(line) = position.and_then(|position| line_of(statement, position)) {
+    if let Some(line) = position.and_then(|position| marked_line(statement, position)) {
         text.push('\n');
         text.push_str(&line);
     }
@@ -115,7 +115,7 @@ fn split_position(detail: &str) -> (&str, Option<usize>) {
 }
 
 /// The line on which the position is, cut to the width, and a mark below it.
-fn line_of(statement: &str, position: usize) -> Option<String> {
+fn marked_line(statement: &str, position: usize) -> Option<String> {
     let letters: Vec<char> = statement.chars().collect();
     let at = position.checked_sub(1).filter(|&at| at <= letters.len())?;
     let is_end = |letter: &char| matches!(letter, '\n' | '\r');
@@ -139,8 +139,7 @@ fn line_of(statement: &str, position: usize) -> Option<String> {
         }
     }
     let head = format!("LINE {number}: {cut_left}");
-    let show = |letter: &char| if *letter == '\t' { ' ' } else { *letter };
-    let line: String = letters[begin..end].iter().map(show).collect();
+    let line = String::from_iter(&letters[begin..end]).replace('\t', " ");
     let blanks = " ".repeat(head.chars().count() + at - begin);
     Some(format!("{head}{line}{cut_right}\n{blanks}^"))
 }
@@ -159,8 +158,8 @@ mod tests {
         let text = "ERROR:  column \"x\" does not exist\nLINE 2:     x\n            ^\nHINT:  Look.\n\
              CONTEXT:  SQL function \"f\"";
         assert_eq!(server_text(&error, "select 1,\n\t   x"), text);
-        let lost = DbError::lost("The connection is gone.");
-        assert_eq!(server_text(&lost, "select 1"), "The connection is gone.");
+        let disconnected = DbError::lost("The connection is gone.");
+        assert_eq!(server_text(&disconnected, "select 1"), "The connection is gone.");
         let closed = DbError::closed(0, *b"57P02", "the server crashed");
         assert_eq!(server_text(&closed, "select 1"), "FATAL:  the server crashed");
     }
@@ -168,7 +167,7 @@ mod tests {
     #[test]
     fn long_lines_are_cut_around_the_mark() {
         let statement = format!("select {}nope{}", "1,".repeat(50), ",2".repeat(50));
-        let line = line_of(&statement, 108).unwrap();
+        let line = marked_line(&statement, 108).unwrap();
         let (shown, mark) = line.split_once('\n').unwrap();
         assert!(shown.starts_with("LINE 1: ...1,1") && shown.ends_with("nope,2,2,2..."), "{shown}");
         assert_eq!(shown.find("nope"), mark.find('^'));

@@ -230,17 +230,17 @@ impl Statement {
             self.references.retain(|reference| !reference.is_quoted);
         }
         let mut text = Vec::with_capacity(self.text.len());
-        let mut done = 0;
+        let mut copied_until = 0;
         for (number, reference) in self.references.iter_mut().enumerate() {
-            text.extend_from_slice(&self.text[done..reference.start]);
-            done = reference.end;
+            text.extend_from_slice(&self.text[copied_until..reference.start]);
+            copied_until = reference.end;
             reference.start = text.len();
             let mut placeholder = String::new();
             dialect.push_placeholder(&mut placeholder, number + 1);
             text.extend_from_slice(placeholder.as_bytes());
             reference.end = text.len();
         }
-        text.extend_from_slice(&self.text[done..]);
+        text.extend_from_slice(&self.text[copied_until..]);
         self.text = text;
     }
 }
@@ -334,10 +334,10 @@ impl SqlLexer {
     pub(crate) fn piece(&mut self, scanner: &mut Scanner<'_>) -> (Piece, End) {
         let mut piece = Piece::default();
         loop {
-            let rest = scanner.rest();
-            let Some(&first) = rest.first() else { return (piece, End::Text) };
+            let remaining = scanner.rest();
+            let Some(&first) = remaining.first() else { return (piece, End::Text) };
             match first {
-                b'\\' => match rest.get(1) {
+                b'\\' => match remaining.get(1) {
                     Some(&forced @ (b';' | b':')) => {
                         piece.text.push(forced);
                         scanner.advance(2);
@@ -359,13 +359,13 @@ impl SqlLexer {
                         return (piece, End::Semicolon);
                     }
                 }
-                _ => self.token(&mut piece, scanner, rest, first),
+                _ => self.push_token(&mut piece, scanner, remaining, first),
             }
         }
     }
 
-    fn token(&mut self, piece: &mut Piece, scanner: &mut Scanner<'_>, rest: &[u8], first: u8) {
-        let (part, mut length) = scanner.part(RULES);
+    fn push_token(&mut self, piece: &mut Piece, scanner: &mut Scanner<'_>, rest: &[u8], first: u8) {
+        let (part, mut length) = scanner.sql_part(RULES);
         match first {
             _ if part == SqlPart::Comment && first == b'-' && piece.text.is_empty() => {
                 return scanner.advance(length);
@@ -379,8 +379,8 @@ impl SqlLexer {
             b'(' => self.parentheses += 1,
             b')' => self.parentheses = self.parentheses.saturating_sub(1),
             _ if starts_name(first) => {
-                let is_part = |byte: u8| continues_name(byte) || byte == b'$';
-                length = rest.iter().take_while(|&&byte| is_part(byte)).count();
+                let name = rest.iter().take_while(|&&byte| continues_name(byte) || byte == b'$');
+                length = name.count();
                 self.identifier(&rest[..length]);
             }
             _ => {}
@@ -396,11 +396,11 @@ impl SqlLexer {
     /// Semicolons between BEGIN and END of a function's body don't end the statement that creates
     /// it.
     fn identifier(&mut self, word: &[u8]) {
-        let is = |other: &str| word.eq_ignore_ascii_case(other.as_bytes());
+        let is_word = |other: &str| word.eq_ignore_ascii_case(other.as_bytes());
         if self.identifiers == 0 {
             self.letters = [0; 4];
         }
-        if ["create", "function", "procedure", "or", "replace"].into_iter().any(is)
+        if ["create", "function", "procedure", "or", "replace"].into_iter().any(is_word)
             && let Some(letter) = self.letters.get_mut(self.identifiers)
         {
             *letter = word[0].to_ascii_lowercase();
@@ -411,9 +411,9 @@ impl SqlLexer {
         if !creates || self.parentheses > 0 {
             return;
         }
-        if is("begin") || (is("case") && self.bodies > 0) {
+        if is_word("begin") || (is_word("case") && self.bodies > 0) {
             self.bodies += 1;
-        } else if is("end") {
+        } else if is_word("end") {
             self.bodies = self.bodies.saturating_sub(1);
         }
     }
@@ -491,15 +491,15 @@ impl<'a> Reader<'a> {
         let action = match self.name.to_ascii_lowercase().as_str() {
             "set" => {
                 let variable = self.scanner.word();
-                let missing = || self.error("missing argument", None, true);
-                let (variable, _) = variable.ok_or_else(missing)?;
+                let (variable, _) =
+                    variable.ok_or_else(|| self.error("missing argument", None, true))?;
                 let variable = self.names.number(&text_from_bytes(variable));
-                Action::Set { variable, program: self.expression()? }
+                Action::Set { variable, program: self.parse_expression()? }
             }
-            "if" => Action::If { program: self.expression()?, otherwise: 0 },
-            "elif" => Action::Elif { program: self.expression()?, otherwise: 0, end: 0 },
+            "if" => Action::If { program: self.parse_expression()?, otherwise: 0 },
+            "elif" => Action::Elif { program: self.parse_expression()?, otherwise: 0, end: 0 },
             name => {
-                let words = self.words()?;
+                let words = self.parse_words()?;
                 if let "gset" | "aset" = name {
                     return self.store(&words, name == "gset");
                 }
@@ -552,16 +552,16 @@ impl<'a> Reader<'a> {
         Err(error.with_source(&self.scanner.line_from(self.start), at, self.start))
     }
 
-    fn expression(&mut self) -> Result<Program, ScriptError> {
+    fn parse_expression(&mut self) -> Result<Program, ScriptError> {
         let names = &mut self.names;
-        let mut number = |name: &[u8]| names.number(&text_from_bytes(name));
-        parser::parse(&mut self.scanner, &mut number).or_else(|error| {
+        let mut variable_number = |name: &[u8]| names.number(&text_from_bytes(name));
+        parser::parse(&mut self.scanner, &mut variable_number).or_else(|error| {
             let at = error.end.saturating_sub(1);
             self.fail(error.message, error.more.as_deref(), Some(at))
         })
     }
 
-    fn words(&mut self) -> Result<Vec<Argument>, ScriptError> {
+    fn parse_words(&mut self) -> Result<Vec<Argument>, ScriptError> {
         let mut words: Vec<Argument> = Vec::new();
         while let Some((word, at)) = self.scanner.word() {
             if words.len() + 1 >= MOST_WORDS {
@@ -575,7 +575,7 @@ impl<'a> Reader<'a> {
     /// The commands without expressions.
     fn plain(&mut self, name: &str, words: &[Argument]) -> Result<Action, ScriptError> {
         let action = match (name, words) {
-            ("sleep", _) => return self.sleep(words),
+            ("sleep", _) => return self.parse_sleep(words),
             ("setshell", [] | [_]) => return self.fail("missing argument", None, None),
             ("setshell", [(variable, _), words @ ..]) => {
                 let variable = self.names.number(variable);
@@ -590,22 +590,19 @@ impl<'a> Reader<'a> {
             ("endpipeline", _) => Action::EndPipeline,
             _ => return self.fail("invalid command", None, None),
         };
-        match words.is_empty() {
-            true => Ok(action),
-            false => self.fail("unexpected argument", None, None),
-        }
+        if words.is_empty() { Ok(action) } else { self.fail("unexpected argument", None, None) }
     }
 
     fn shell_words(&mut self, words: &[Argument]) -> Vec<Word> {
-        let mut word = |word: &str| match word.strip_prefix(':') {
-            None => Word::Text(word.to_owned()),
+        let words = words.iter().map(|(word, _)| match word.strip_prefix(':') {
+            None => Word::Text(word.clone()),
             Some(rest) if rest.starts_with(':') => Word::Text(rest.to_owned()),
             Some(variable) => Word::Variable(self.names.number(variable)),
-        };
-        words.iter().map(|(text, _)| word(text)).collect()
+        });
+        words.collect()
     }
 
-    fn sleep(&mut self, words: &[Argument]) -> Result<Action, ScriptError> {
+    fn parse_sleep(&mut self, words: &[Argument]) -> Result<Action, ScriptError> {
         let (text, at) = match words {
             [] => return self.fail("missing argument", None, None),
             [first] | [first, _] => first,

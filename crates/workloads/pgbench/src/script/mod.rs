@@ -166,9 +166,10 @@ pub fn builtins() -> &'static [Builtin] {
 
 /// The only built-in script whose name begins with `prefix`.
 pub fn find_builtin(prefix: &str) -> Result<&'static Builtin, String> {
-    let found: Vec<_> = BUILTINS.iter().filter(|one| one.name.starts_with(prefix)).collect();
-    match found.as_slice() {
-        [one] => Ok(one),
+    let candidates: Vec<_> =
+        BUILTINS.iter().filter(|builtin| builtin.name.starts_with(prefix)).collect();
+    match candidates.as_slice() {
+        [builtin] => Ok(builtin),
         [] => Err(format!("no builtin script found for name \"{prefix}\"")),
         many => Err(format!(
             "ambiguous builtin name: {} builtin scripts found for prefix \"{prefix}\"",

@@ -58,7 +58,7 @@ pub(crate) fn parse<'a>(
     variable: &mut dyn FnMut(&'a [u8]) -> u32,
 ) -> Result<Program, ParseError> {
     let mut parser = Parser { scanner, token: Token::End, ops: Vec::new(), variable, depth: 0 };
-    let parsed = parser.whole();
+    let parsed = parser.parse_whole();
     let ops = parser.ops;
     // The original reads the line to its end to show it, and complains of what it meets there.
     parsed.map(|()| Program { ops }).map_err(|error| scanner.skip_line().unwrap_or(error))
@@ -73,9 +73,9 @@ struct Parser<'p, 'a> {
 }
 
 impl<'a> Parser<'_, 'a> {
-    fn whole(&mut self) -> Result<(), ParseError> {
+    fn parse_whole(&mut self) -> Result<(), ParseError> {
         self.advance()?;
-        self.expression(LOWEST)?;
+        self.parse_expression(LOWEST)?;
         self.expect(Token::End)
     }
 
@@ -88,33 +88,33 @@ impl<'a> Parser<'_, 'a> {
         Err(ParseError { message, more, end: self.scanner.offset() })
     }
 
-    fn unexpected<T>(&self) -> Result<T, ParseError> {
+    fn syntax_error<T>(&self) -> Result<T, ParseError> {
         self.fail("syntax error", None)
     }
 
     /// Takes this token. The end of the command is taken without looking further.
     fn expect(&mut self, token: Token<'_>) -> Result<(), ParseError> {
         if self.token != token {
-            return self.unexpected();
+            return self.syntax_error();
         }
         if token == Token::End { Ok(()) } else { self.advance() }
     }
 
-    fn takes(&mut self, token: Token<'_>) -> Result<bool, ParseError> {
-        let is_it = self.token == token;
-        if is_it {
+    fn accept(&mut self, token: Token<'_>) -> Result<bool, ParseError> {
+        let is_accepted = self.token == token;
+        if is_accepted {
             self.advance()?;
         }
-        Ok(is_it)
+        Ok(is_accepted)
     }
 
-    fn expression(&mut self, weakest: Power) -> Result<(), ParseError> {
+    fn parse_expression(&mut self, weakest: Power) -> Result<(), ParseError> {
         self.depth += 1;
         if self.depth > DEEPEST {
             return self.fail("the expression is nested too deeply", None);
         }
         let start = self.ops.len();
-        self.operand()?;
+        self.parse_operand()?;
         let mut is_comparison = false;
         loop {
             if self.postfix(weakest)? {
@@ -128,7 +128,7 @@ impl<'a> Parser<'_, 'a> {
                 break;
             };
             if power == COMPARISON && is_comparison {
-                return self.unexpected();
+                return self.syntax_error();
             }
             self.advance()?;
             self.binary(start, text, power, function)?;
@@ -149,22 +149,22 @@ impl<'a> Parser<'_, 'a> {
         let middle = self.ops.len();
         let Some(function) = function else {
             self.ops.push(Op::Truth);
-            self.expression(power + 1)?;
+            self.parse_expression(power + 1)?;
             self.ops.push(Op::Truth);
             let jump = (self.ops.len() - middle - 1) as u32;
             self.ops[middle] = if power == AND { Op::And(jump) } else { Op::Or(jump) };
             return Ok(());
         };
-        self.expression(power + 1)?;
+        self.parse_expression(power + 1)?;
         // `a > b` is evaluated as `b < a`: b's random numbers are drawn first.
         if matches!(operator, ">" | ">=") {
             self.ops[start..].rotate_left(middle - start);
         }
-        self.call(function, 2);
+        self.push_call(function, 2);
         Ok(())
     }
 
-    fn call(&mut self, function: Function, count: usize) {
+    fn push_call(&mut self, function: Function, count: usize) {
         self.ops.push(Op::Call(function, count as u32));
     }
 
@@ -184,23 +184,23 @@ impl<'a> Parser<'_, 'a> {
         let mut is_not = word == "NOTNULL";
         let mut value = ScriptValue::Null;
         if word == "IS" {
-            is_not = self.takes(Token::Word("NOT"))?;
-            value = match self.constant() {
+            is_not = self.accept(Token::Word("NOT"))?;
+            value = match self.constant_value() {
                 Some(value @ (ScriptValue::Null | ScriptValue::Bool(_))) => value,
-                _ => return self.unexpected(),
+                _ => return self.syntax_error(),
             };
             self.advance()?;
         }
         self.push(value);
-        self.call(Function::Is, 2);
+        self.push_call(Function::Is, 2);
         if is_not {
-            self.call(Function::Not, 1);
+            self.push_call(Function::Not, 1);
         }
         Ok(true)
     }
 
-    fn operand(&mut self) -> Result<(), ParseError> {
-        if let Some(value) = self.constant() {
+    fn parse_operand(&mut self) -> Result<(), ParseError> {
+        if let Some(value) = self.constant_value() {
             self.push(value);
             return self.advance();
         }
@@ -210,36 +210,36 @@ impl<'a> Parser<'_, 'a> {
                 self.ops.push(Op::Load(number));
                 self.advance()
             }
-            Token::Name(name) => self.function(name),
-            Token::Word("CASE") => self.case(),
+            Token::Name(name) => self.parse_function(name),
+            Token::Word("CASE") => self.parse_case(),
             Token::Word("NOT") => {
                 self.advance()?;
-                self.expression(IS)?;
-                self.call(Function::Not, 1);
+                self.parse_expression(IS)?;
+                self.push_call(Function::Not, 1);
                 Ok(())
             }
             Token::Sign("(") => {
                 self.advance()?;
-                self.expression(LOWEST)?;
+                self.parse_expression(LOWEST)?;
                 self.expect(Token::Sign(")"))
             }
             Token::Sign("+") => {
                 self.advance()?;
-                self.expression(HIGHEST)
+                self.parse_expression(HIGHEST)
             }
-            Token::Sign("-") => self.negative(),
+            Token::Sign("-") => self.parse_negation(),
             Token::Sign("~") => {
                 self.advance()?;
-                self.expression(SUM)?;
+                self.parse_expression(SUM)?;
                 self.push(ScriptValue::Int(-1));
-                self.call(Function::BitXor, 2);
+                self.push_call(Function::BitXor, 2);
                 Ok(())
             }
-            _ => self.unexpected(),
+            _ => self.syntax_error(),
         }
     }
 
-    fn constant(&self) -> Option<ScriptValue> {
+    fn constant_value(&self) -> Option<ScriptValue> {
         Some(match self.token {
             Token::Int(value) => ScriptValue::Int(value),
             Token::Double(value) => ScriptValue::Double(value),
@@ -250,19 +250,19 @@ impl<'a> Parser<'_, 'a> {
         })
     }
 
-    fn negative(&mut self) -> Result<(), ParseError> {
+    fn parse_negation(&mut self) -> Result<(), ParseError> {
         self.advance()?;
         if self.token == Token::BeyondInt {
             self.push(ScriptValue::Int(i64::MIN));
             return self.advance();
         }
         self.push(ScriptValue::Int(0));
-        self.expression(HIGHEST)?;
-        self.call(Function::Subtract, 2);
+        self.parse_expression(HIGHEST)?;
+        self.push_call(Function::Subtract, 2);
         Ok(())
     }
 
-    fn function(&mut self, name: &[u8]) -> Result<(), ParseError> {
+    fn parse_function(&mut self, name: &[u8]) -> Result<(), ParseError> {
         let Some((name, function, least, most)) = find(name) else {
             let name = String::from_utf8_lossy(name).into_owned();
             return self.fail("unexpected function name", Some(name));
@@ -272,15 +272,15 @@ impl<'a> Parser<'_, 'a> {
         let mut count = 0;
         // The first argument may be missing even where there is a second one.
         if !matches!(self.token, Token::Sign("," | ")")) {
-            self.expression(LOWEST)?;
+            self.parse_expression(LOWEST)?;
             count += 1;
         }
-        while self.takes(Token::Sign(","))? {
-            self.expression(LOWEST)?;
+        while self.accept(Token::Sign(","))? {
+            self.parse_expression(LOWEST)?;
             count += 1;
         }
         if self.token != Token::Sign(")") {
-            return self.unexpected();
+            return self.syntax_error();
         }
         if count == 0 && most == usize::MAX {
             return self.fail("at least one argument expected", Some(name.to_owned()));
@@ -293,28 +293,28 @@ impl<'a> Parser<'_, 'a> {
         if count > most || count < most && most != usize::MAX {
             return self.fail("unexpected number of arguments", Some(name.to_owned()));
         }
-        self.call(function, count);
+        self.push_call(function, count);
         self.advance()
     }
 
-    fn case(&mut self) -> Result<(), ParseError> {
+    fn parse_case(&mut self) -> Result<(), ParseError> {
         self.advance()?;
         if self.token != Token::Word("WHEN") {
-            return self.unexpected();
+            return self.syntax_error();
         }
         let mut ends = Vec::new();
-        while self.takes(Token::Word("WHEN"))? {
-            self.expression(LOWEST)?;
+        while self.accept(Token::Word("WHEN"))? {
+            self.parse_expression(LOWEST)?;
             self.expect(Token::Word("THEN"))?;
             let unless = self.ops.len();
             self.ops.push(Op::Unless(0));
-            self.expression(LOWEST)?;
+            self.parse_expression(LOWEST)?;
             ends.push(self.ops.len());
             self.ops.push(Op::Jump(0));
             self.ops[unless] = Op::Unless((self.ops.len() - unless - 1) as u32);
         }
-        if self.takes(Token::Word("ELSE"))? {
-            self.expression(LOWEST)?;
+        if self.accept(Token::Word("ELSE"))? {
+            self.parse_expression(LOWEST)?;
         } else {
             self.push(ScriptValue::Null);
         }
@@ -399,7 +399,7 @@ impl<'a> Scanner<'a> {
     }
 
     /// The part of SQL that begins here, and its length.
-    pub(crate) fn part(&self, rules: SqlRules) -> (SqlPart, usize) {
+    pub(crate) fn sql_part(&self, rules: SqlRules) -> (SqlPart, usize) {
         let (part, end) = rules.part_at(self.text, self.at);
         (part, end - self.at)
     }
@@ -461,9 +461,8 @@ impl<'a> Scanner<'a> {
             return None;
         }
         let start = self.at;
-        let is_part = |byte: &u8| !is_space(*byte) && *byte != b'\n';
-        let length = self.rest().iter().take_while(|byte| is_part(byte)).count();
-        self.at += length;
+        let word = self.rest().iter().take_while(|&&byte| !is_space(byte) && byte != b'\n');
+        self.at += word.count();
         // A backslash that continues the line is no part of the word before it.
         let last = self.at - 1;
         if let Some(more) = self.continuation(last) {
@@ -479,21 +478,21 @@ impl<'a> Scanner<'a> {
             return Ok(Token::End);
         }
         let rest = self.rest();
-        let count = |from: usize, is_part: fn(u8) -> bool| {
+        let count_while = |from: usize, is_part: fn(u8) -> bool| {
             rest[from..].iter().take_while(|&&byte| is_part(byte)).count()
         };
         let first = rest[0];
         if first.is_ascii_digit() || (first == b'.' && rest.get(1).is_some_and(u8::is_ascii_digit))
         {
-            return self.number();
+            return self.scan_number();
         }
         if starts_name(first) {
-            let name = &rest[..count(0, continues_name)];
+            let name = &rest[..count_while(0, continues_name)];
             self.at += name.len();
             let word = WORDS.iter().find(|word| name.eq_ignore_ascii_case(word.as_bytes()));
             return Ok(word.map_or(Token::Name(name), |word| Token::Word(word)));
         }
-        let length = if first == b':' { count(1, continues_name) } else { 0 };
+        let length = if first == b':' { count_while(1, continues_name) } else { 0 };
         if length > 0 {
             self.at += 1 + length;
             return Ok(Token::Variable(&rest[1..=length]));
@@ -507,37 +506,40 @@ impl<'a> Scanner<'a> {
             return Ok(Token::Sign(sign));
         }
         self.at += 1;
-        let more = Some(char::from(first).to_string());
-        Err(ParseError { message: "unexpected character", more, end: self.at })
+        let letter = Some(char::from(first).to_string());
+        Err(ParseError { message: "unexpected character", more: letter, end: self.at })
     }
 
-    fn number(&mut self) -> Result<Token<'a>, ParseError> {
+    fn scan_number(&mut self) -> Result<Token<'a>, ParseError> {
         let rest = self.rest();
-        let digits =
+        let count_digits =
             |from: usize| rest[from..].iter().take_while(|byte| byte.is_ascii_digit()).count();
-        let whole = digits(0);
-        let mut length = whole;
+        let integer_digits = count_digits(0);
+        let mut length = integer_digits;
         if rest.get(length) == Some(&b'.') {
-            length += 1 + digits(length + 1);
+            length += 1 + count_digits(length + 1);
         }
         if matches!(rest.get(length), Some(b'e' | b'E')) {
             let sign = usize::from(matches!(rest.get(length + 1), Some(b'+' | b'-')));
-            let exponent = rest.get(length + 1 + sign).map_or(0, |_| digits(length + 1 + sign));
+            let exponent =
+                rest.get(length + 1 + sign).map_or(0, |_| count_digits(length + 1 + sign));
             if exponent > 0 {
                 length += 1 + sign + exponent;
             }
         }
         let text = std::str::from_utf8(&rest[..length]).unwrap_or_default();
         self.at += length;
-        let overflow = |message| ParseError { message, more: Some(text.to_owned()), end: self.at };
-        if length > whole {
-            let value = parse_double(text).ok_or_else(|| overflow("double constant overflow"))?;
+        let overflow_error =
+            |message| ParseError { message, more: Some(text.to_owned()), end: self.at };
+        if length > integer_digits {
+            let value =
+                parse_double(text).ok_or_else(|| overflow_error("double constant overflow"))?;
             return Ok(Token::Double(value));
         }
         if text == "9223372036854775808" {
             return Ok(Token::BeyondInt);
         }
-        text.parse().map(Token::Int).map_err(|_| overflow("bigint constant overflow"))
+        text.parse().map(Token::Int).map_err(|_| overflow_error("bigint constant overflow"))
     }
 
     /// Reads to the end of the command; the last thing that is not a token.

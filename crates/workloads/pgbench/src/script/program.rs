@@ -66,15 +66,16 @@ impl Program {
             else {
                 continue;
             };
-            let made = match function {
-                Function::Random => span_of(left, right).map(|_| Op::RandomBetween(left, right)),
-                _ => {
-                    arithmetic(function, left, right).map(|value| Op::Push(ScriptValue::Int(value)))
+            let folded_op = match function {
+                Function::Random => {
+                    random_span(left, right).map(|_| Op::RandomBetween(left, right))
                 }
+                _ => eval_arithmetic(function, left, right)
+                    .map(|value| Op::Push(ScriptValue::Int(value))),
             };
-            if let Some(made) = made {
+            if let Some(folded_op) = folded_op {
                 folded.truncate(folded.len() - 3);
-                folded.push(made);
+                folded.push(folded_op);
             }
         }
         self.ops = folded;
@@ -112,31 +113,31 @@ impl Program {
                         continue;
                     }
                     let first = stack.len().saturating_sub(count as usize);
-                    let value = call(function, &stack[first..], scope)?;
+                    let value = call_function(function, &stack[first..], scope)?;
                     stack.truncate(first);
                     stack.push(value);
                 }
                 Op::And(jump) => {
-                    if top(stack) == ScriptValue::Null || !truth(top(stack))? {
+                    if stack_top(stack) == ScriptValue::Null || !to_bool(stack_top(stack))? {
                         at += jump as usize;
                     } else {
                         stack.pop();
                     }
                 }
                 Op::Or(jump) => {
-                    if top(stack) == ScriptValue::Null || truth(top(stack))? {
+                    if stack_top(stack) == ScriptValue::Null || to_bool(stack_top(stack))? {
                         at += jump as usize;
                     } else {
                         stack.pop();
                     }
                 }
                 Op::Truth => {
-                    if top(stack) != ScriptValue::Null {
-                        truth(top(stack))?;
+                    if stack_top(stack) != ScriptValue::Null {
+                        to_bool(stack_top(stack))?;
                     }
                 }
                 Op::Unless(jump) => {
-                    if !is_true(top(stack)) {
+                    if !is_true(stack_top(stack)) {
                         at += jump as usize;
                     }
                     stack.pop();
@@ -144,12 +145,12 @@ impl Program {
                 Op::Jump(jump) => at += jump as usize,
             }
         }
-        Ok(top(stack))
+        Ok(stack_top(stack))
     }
 }
 
 #[inline]
-fn top(stack: &[ScriptValue]) -> ScriptValue {
+fn stack_top(stack: &[ScriptValue]) -> ScriptValue {
     stack.last().copied().unwrap_or(ScriptValue::Null)
 }
 
@@ -163,7 +164,7 @@ pub(crate) fn is_true(value: ScriptValue) -> bool {
     }
 }
 
-fn truth(value: ScriptValue) -> Result<bool, String> {
+fn to_bool(value: ScriptValue) -> Result<bool, String> {
     match value {
         ScriptValue::Bool(value) => Ok(value),
         other => Err(cannot_coerce(other, "boolean")),
@@ -177,7 +178,7 @@ fn cannot_coerce(value: ScriptValue, to: &str) -> String {
 
 /// Rounds half to even.
 #[inline]
-fn int(value: ScriptValue) -> Result<i64, String> {
+fn to_int(value: ScriptValue) -> Result<i64, String> {
     const BEYOND: f64 = 9_223_372_036_854_775_808.0;
     match value {
         ScriptValue::Int(value) => Ok(value),
@@ -186,7 +187,7 @@ fn int(value: ScriptValue) -> Result<i64, String> {
             if (-BEYOND..BEYOND).contains(&rounded) {
                 Ok(rounded as i64)
             } else {
-                Err(format!("double to int overflow for {}", fixed(rounded)))
+                Err(format!("double to int overflow for {}", format_fixed(rounded)))
             }
         }
         other => Err(cannot_coerce(other, "int")),
@@ -194,7 +195,7 @@ fn int(value: ScriptValue) -> Result<i64, String> {
 }
 
 #[inline]
-fn double(value: ScriptValue) -> Result<f64, String> {
+fn to_double(value: ScriptValue) -> Result<f64, String> {
     match value {
         ScriptValue::Int(value) => Ok(value as f64),
         ScriptValue::Double(value) => Ok(value),
@@ -203,7 +204,7 @@ fn double(value: ScriptValue) -> Result<f64, String> {
 }
 
 /// Text of C's `%f`.
-fn fixed(value: f64) -> String {
+fn format_fixed(value: f64) -> String {
     if value.is_finite() {
         return format!("{value:.6}");
     }
@@ -221,13 +222,13 @@ fn eval_int_fast_path<S: Scope>(
     scope: &mut S,
 ) -> Option<i64> {
     match function {
-        Function::Random => span_of(left, right).map(|_| scope.rng().random(left, right)),
-        _ => arithmetic(function, left, right),
+        Function::Random => random_span(left, right).map(|_| scope.rng().random(left, right)),
+        _ => eval_arithmetic(function, left, right),
     }
 }
 
 #[inline]
-fn arithmetic(function: Function, left: i64, right: i64) -> Option<i64> {
+fn eval_arithmetic(function: Function, left: i64, right: i64) -> Option<i64> {
     match function {
         Function::Add => left.checked_add(right),
         Function::Subtract => left.checked_sub(right),
@@ -238,11 +239,11 @@ fn arithmetic(function: Function, left: i64, right: i64) -> Option<i64> {
 
 /// Distance of the bounds of a random number; `None` if they are not right.
 #[inline]
-fn span_of(first: i64, last: i64) -> Option<i64> {
+fn random_span(first: i64, last: i64) -> Option<i64> {
     last.checked_sub(first).filter(|span| (0..i64::MAX).contains(span))
 }
 
-fn call<S: Scope>(
+fn call_function<S: Scope>(
     function: Function,
     values: &[ScriptValue],
     scope: &mut S,
@@ -262,26 +263,29 @@ fn call<S: Scope>(
         (Function::Pi, _) => Double(std::f64::consts::PI),
         (Function::Greatest | Function::Least, _) => {
             let is_greatest = function == Function::Greatest;
-            match has_double {
-                true => Double(extreme(values, double, is_greatest)?),
-                false => Int(extreme(values, int, is_greatest)?),
+            if has_double {
+                Double(find_extreme(values, to_double, is_greatest)?)
+            } else {
+                Int(find_extreme(values, to_int, is_greatest)?)
             }
         }
         (Function::Abs, &[Int(value)]) => Int(value.wrapping_abs()),
-        (Function::Abs, &[value]) => Double(double(value)?.abs()),
-        (Function::Not, &[value]) => Bool(!truth(value)?),
-        (Function::ToInt, &[value]) => Int(int(value)?),
-        (Function::ToDouble, &[value]) => Double(double(value)?),
-        (Function::Exp, &[value]) => Double(double(value)?.exp()),
-        (Function::Ln, &[value]) => Double(double(value)?.ln()),
-        (Function::Sqrt, &[value]) => Double(double(value)?.sqrt()),
-        (Function::Power, &[left, right]) => Double(double(left)?.powf(double(right)?)),
-        (Function::HashFnv1a, &[value, seed]) => Int(random::hash_fnv1a(int(value)?, int(seed)?)),
+        (Function::Abs, &[value]) => Double(to_double(value)?.abs()),
+        (Function::Not, &[value]) => Bool(!to_bool(value)?),
+        (Function::ToInt, &[value]) => Int(to_int(value)?),
+        (Function::ToDouble, &[value]) => Double(to_double(value)?),
+        (Function::Exp, &[value]) => Double(to_double(value)?.exp()),
+        (Function::Ln, &[value]) => Double(to_double(value)?.ln()),
+        (Function::Sqrt, &[value]) => Double(to_double(value)?.sqrt()),
+        (Function::Power, &[left, right]) => Double(to_double(left)?.powf(to_double(right)?)),
+        (Function::HashFnv1a, &[value, seed]) => {
+            Int(random::hash_fnv1a(to_int(value)?, to_int(seed)?))
+        }
         (Function::HashMurmur2, &[value, seed]) => {
-            Int(random::hash_murmur2(int(value)?, int(seed)?))
+            Int(random::hash_murmur2(to_int(value)?, to_int(seed)?))
         }
         (Function::Permute, &[value, size, seed]) => {
-            let (value, size, seed) = (int(value)?, int(size)?, int(seed)?);
+            let (value, size, seed) = (to_int(value)?, to_int(size)?, to_int(seed)?);
             if size <= 0 {
                 return Err("permute size parameter must be greater than zero".to_owned());
             }
@@ -293,11 +297,13 @@ fn call<S: Scope>(
             | Function::RandomGaussian
             | Function::RandomZipfian,
             &[low, high, ..],
-        ) => random(function, int(low)?, int(high)?, values.get(2).copied(), scope.rng())?,
-        (_, &[left, right]) if has_double && takes_doubles(function) => {
-            of_doubles(function, double(left)?, double(right)?)
+        ) => {
+            draw_random(function, to_int(low)?, to_int(high)?, values.get(2).copied(), scope.rng())?
         }
-        (_, &[left, right]) => of_ints(function, int(left)?, int(right)?)?,
+        (_, &[left, right]) if has_double && takes_doubles(function) => {
+            apply_doubles(function, to_double(left)?, to_double(right)?)
+        }
+        (_, &[left, right]) => apply_ints(function, to_int(left)?, to_int(right)?)?,
         // The parser has counted.
         _ => return Err("unexpected number of arguments".to_owned()),
     })
@@ -320,7 +326,7 @@ fn takes_doubles(function: Function) -> bool {
 }
 
 #[inline]
-fn of_doubles(function: Function, left: f64, right: f64) -> ScriptValue {
+fn apply_doubles(function: Function, left: f64, right: f64) -> ScriptValue {
     match function {
         Function::Add => ScriptValue::Double(left + right),
         Function::Subtract => ScriptValue::Double(left - right),
@@ -334,7 +340,7 @@ fn of_doubles(function: Function, left: f64, right: f64) -> ScriptValue {
 }
 
 #[inline]
-fn of_ints(function: Function, left: i64, right: i64) -> Result<ScriptValue, String> {
+fn apply_ints(function: Function, left: i64, right: i64) -> Result<ScriptValue, String> {
     let (result, name) = match function {
         Function::Add => (left.checked_add(right), "add"),
         Function::Subtract => (left.checked_sub(right), "sub"),
@@ -358,7 +364,7 @@ fn of_ints(function: Function, left: i64, right: i64) -> Result<ScriptValue, Str
     result.map(ScriptValue::Int).ok_or_else(|| format!("bigint {name} out of range"))
 }
 
-fn extreme<T: PartialOrd>(
+fn find_extreme<T: PartialOrd>(
     values: &[ScriptValue],
     convert: fn(ScriptValue) -> Result<T, String>,
     is_greatest: bool,
@@ -374,7 +380,7 @@ fn extreme<T: PartialOrd>(
 }
 
 #[inline]
-fn random(
+fn draw_random(
     function: Function,
     low: i64,
     high: i64,
@@ -389,7 +395,7 @@ fn random(
         return Err("random range is too large".to_owned());
     }
     let Some(parameter) = parameter else { return Ok(ScriptValue::Int(rng.random(low, high))) };
-    let parameter = double(parameter)?;
+    let parameter = to_double(parameter)?;
     let problem = match function {
         Function::RandomGaussian if parameter < MIN_GAUSSIAN => {
             format!("gaussian parameter must be at least {MIN_GAUSSIAN:.6}")
@@ -406,7 +412,7 @@ fn random(
         Function::RandomZipfian => return Ok(ScriptValue::Int(rng.zipfian(low, high, parameter))),
         _ => return Ok(ScriptValue::Int(rng.exponential(low, high, parameter))),
     };
-    Err(format!("{problem} (not {})", fixed(parameter)))
+    Err(format!("{problem} (not {})", format_fixed(parameter)))
 }
 
 /// A function, or an operator that evaluates all its operands.
@@ -547,22 +553,22 @@ pub(crate) fn parse_value(text: &str, name: &str) -> Result<ScriptValue, String>
     }
     let is_prefix_of =
         |word: &str| word.get(..text.len()).is_some_and(|start| start.eq_ignore_ascii_case(text));
-    let is = |word: &str| word.eq_ignore_ascii_case(text);
-    if is("null") {
+    let is_word = |word: &str| word.eq_ignore_ascii_case(text);
+    if is_word("null") {
         return Ok(ScriptValue::Null);
     }
     // "o" alone could be either.
-    if is_prefix_of("true") || is_prefix_of("yes") || is("on") {
+    if is_prefix_of("true") || is_prefix_of("yes") || is_word("on") {
         return Ok(ScriptValue::Bool(true));
     }
-    if is_prefix_of("false") || is_prefix_of("no") || is("off") || is("of") {
+    if is_prefix_of("false") || is_prefix_of("no") || is_word("off") || is_word("of") {
         return Ok(ScriptValue::Bool(false));
     }
     let number = text.trim_start_matches([' ', '\t', '\n', '\r', '\x0b', '\x0c']);
     let unsigned = number.strip_prefix(['+', '-']).unwrap_or(number);
     if !unsigned.is_empty() && unsigned.bytes().all(|byte| byte.is_ascii_digit()) {
-        let out_of_range = |_| format!("value \"{number}\" is out of range for type bigint");
-        return number.parse().map(ScriptValue::Int).map_err(out_of_range);
+        let value = number.parse().map(ScriptValue::Int);
+        return value.map_err(|_| format!("value \"{number}\" is out of range for type bigint"));
     }
     parse_double(number).map(ScriptValue::Double).ok_or_else(|| malformed(name, text))
 }
@@ -639,27 +645,33 @@ mod tests {
         fn debug(&mut self, _value: ScriptValue) {}
     }
 
-    fn int(value: i64) -> Op {
+    fn constant(value: i64) -> Op {
         Op::Push(ScriptValue::Int(value))
     }
 
     #[test]
     fn what_is_folded_gives_the_same_values_and_errors() {
         let scaled = vec![
-            int(1),
-            int(100_000),
+            constant(1),
+            constant(100_000),
             Op::Load(3),
             Op::Call(Function::Multiply, 2),
             Op::Call(Function::Random, 2),
         ];
-        let backwards = vec![int(7), int(2), Op::Call(Function::Random, 2)];
-        let overflow = vec![int(i64::MAX), Op::Load(3), Op::Call(Function::Add, 2)];
-        let jumps =
-            vec![int(0), Op::Unless(1), int(2), int(3), Op::Load(3), Op::Call(Function::Add, 2)];
+        let backwards = vec![constant(7), constant(2), Op::Call(Function::Random, 2)];
+        let overflow = vec![constant(i64::MAX), Op::Load(3), Op::Call(Function::Add, 2)];
+        let jumps = vec![
+            constant(0),
+            Op::Unless(1),
+            constant(2),
+            constant(3),
+            Op::Load(3),
+            Op::Call(Function::Add, 2),
+        ];
         let folded = [
             vec![Op::RandomBetween(1, 1_000_000)],
             backwards.clone(),
-            vec![int(i64::MAX), int(10), Op::Call(Function::Add, 2)],
+            vec![constant(i64::MAX), constant(10), Op::Call(Function::Add, 2)],
             jumps.clone(),
         ];
         for (ops, folded) in [scaled, backwards, overflow, jumps].into_iter().zip(folded) {
@@ -727,10 +739,13 @@ mod tests {
         for (text, value) in cases {
             assert_eq!(parse_value(text, "x").ok(), value, "{text:?}");
         }
-        let why = |text| parse_value(text, "x").unwrap_err();
-        assert_eq!(why(""), "");
-        assert_eq!(why("o"), "malformed variable \"x\" value: \"o\"");
-        assert!(why(" 99999999999999999999").starts_with("value \"99999999999999999999\" is out"));
+        let error_message = |text| parse_value(text, "x").unwrap_err();
+        assert_eq!(error_message(""), "");
+        assert_eq!(error_message("o"), "malformed variable \"x\" value: \"o\"");
+        assert!(
+            error_message(" 99999999999999999999")
+                .starts_with("value \"99999999999999999999\" is out")
+        );
     }
 
     #[test]

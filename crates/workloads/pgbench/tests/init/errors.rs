@@ -1,7 +1,7 @@
 //! Words of errors.
 
 use crate::recorder::Recorder;
-use crate::support::{Said, steps};
+use crate::support::{LoadLog, steps};
 use dyno_core::Dialect;
 use dyno_core::Driver;
 use dyno_load::LoadErrorKind;
@@ -47,7 +47,7 @@ fn options_out_of_range_are_refused_before_anything_is_sent() {
     ];
     let recorder = Recorder::new("15.20");
     for options in cases {
-        let error = initialize(&recorder.admin(), &options, &Said::default()).unwrap_err();
+        let error = initialize(&recorder.admin(), &options, &LoadLog::default()).unwrap_err();
         assert_eq!(error.kind, LoadErrorKind::Option, "{error}");
         assert!(error.hint().is_some());
     }
@@ -59,8 +59,8 @@ fn mysql_refuses_what_it_has_not() {
     let storage = InitOptions { fillfactor: 50, ..InitOptions::default() };
     let error = storage.check(Dialect::Mysql).unwrap_err();
     assert!(error.to_string().contains("--fillfactor"), "{error}");
-    let both = InitOptions { partitions: 2, ..steps("dtgpf") };
-    let error = both.check(Dialect::Mysql).unwrap_err();
+    let partitioned = InitOptions { partitions: 2, ..steps("dtgpf") };
+    let error = partitioned.check(Dialect::Mysql).unwrap_err();
     assert!(error.to_string().contains("--partitions"), "{error}");
-    both.check(Dialect::Postgres).unwrap();
+    partitioned.check(Dialect::Postgres).unwrap();
 }

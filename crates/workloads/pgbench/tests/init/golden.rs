@@ -1,7 +1,7 @@
 //! The statements, compared with what the real pgbench sends (`golden/capture-init.sh`).
 
 use crate::recorder::Recorder;
-use crate::support::{Said, init, steps};
+use crate::support::{LoadLog, init, steps};
 use dyno_core::Driver;
 use dyno_pgbench::init::{InitOptions, PartitionMethod, initialize};
 use std::path::Path;
@@ -18,7 +18,7 @@ fn on_one_line(sql: &str) -> String {
     sql.split('\n').map(str::trim_start).collect::<Vec<_>>().join(" ")
 }
 
-fn sent(version: &'static str, options: &InitOptions) -> Vec<String> {
+fn sent_statements(version: &'static str, options: &InitOptions) -> Vec<String> {
     let recorder = Recorder::new(version);
     init(&recorder, options);
     let log = recorder.log.lock().unwrap();
@@ -26,12 +26,13 @@ fn sent(version: &'static str, options: &InitOptions) -> Vec<String> {
 }
 
 fn assert_golden(name: &str, options: &InitOptions) {
-    let (sent, wanted) = (sent("15.20 (Debian 15.20-0+deb12u1)", options), golden(name));
-    assert!(!wanted.is_empty());
-    for (at, (sent, wanted)) in sent.iter().zip(&wanted).enumerate() {
-        assert_eq!(sent, wanted, "statement {at} of {name}");
+    let (sent, expected) =
+        (sent_statements("15.20 (Debian 15.20-0+deb12u1)", options), golden(name));
+    assert!(!expected.is_empty());
+    for (at, (sent, expected)) in sent.iter().zip(&expected).enumerate() {
+        assert_eq!(sent, expected, "statement {at} of {name}");
     }
-    assert_eq!(sent.len(), wanted.len(), "{name}");
+    assert_eq!(sent.len(), expected.len(), "{name}");
 }
 
 #[test]
@@ -53,40 +54,41 @@ fn every_statement_is_pgbenchs() {
 
 #[test]
 fn every_partition_is_pgbenchs() {
-    let partitions = |partitions| InitOptions { partitions, ..InitOptions::default() };
+    let with_partitions = |partitions| InitOptions { partitions, ..InitOptions::default() };
     let foreign_keys = true;
-    assert_golden("range-partitions", &InitOptions { foreign_keys, ..partitions(3) });
+    assert_golden("range-partitions", &InitOptions { foreign_keys, ..with_partitions(3) });
     let hash = PartitionMethod::Hash;
-    let options = InitOptions { partition_method: hash, vacuum: false, scale: 2, ..partitions(2) };
+    let options =
+        InitOptions { partition_method: hash, vacuum: false, scale: 2, ..with_partitions(2) };
     assert_golden("hash-partitions", &options);
     let steps = steps("dt").steps;
-    assert_golden("one-partition", &InitOptions { steps: steps.clone(), ..partitions(1) });
+    assert_golden("one-partition", &InitOptions { steps: steps.clone(), ..with_partitions(1) });
     let bigint =
-        InitOptions { steps, scale: 30_000, fillfactor: 80, unlogged: true, ..partitions(7) };
+        InitOptions { steps, scale: 30_000, fillfactor: 80, unlogged: true, ..with_partitions(7) };
     assert_golden("range-bigint", &bigint);
 }
 
 #[test]
 fn servers_before_14_do_not_freeze_and_servers_from_18_have_no_unlogged_parents() {
-    let old = sent("13.11", &steps("tg"));
+    let old = sent_statements("13.11", &steps("tg"));
     assert!(old.contains(&"copy pgbench_accounts from stdin".to_owned()), "{old:?}");
     let options = InitOptions { unlogged: true, partitions: 2, ..steps("t") };
-    let (before, since) = (sent("17.2", &options), sent("18beta1", &options));
-    let parent = |log: &[String]| {
+    let (before, since) = (sent_statements("17.2", &options), sent_statements("18beta1", &options));
+    let parent_sql = |log: &[String]| {
         log.iter().find(|sql| sql.contains("partition by")).expect("a parent").clone()
     };
-    assert!(parent(&before).starts_with("create unlogged table pgbench_accounts("));
-    assert!(parent(&since).starts_with("create table pgbench_accounts("));
-    let unlogged = |log: &[String]| log.iter().filter(|sql| sql.contains("unlogged")).count();
-    assert_eq!((unlogged(&before), unlogged(&since)), (6, 5));
+    assert!(parent_sql(&before).starts_with("create unlogged table pgbench_accounts("));
+    assert!(parent_sql(&since).starts_with("create table pgbench_accounts("));
+    let count_unlogged = |log: &[String]| log.iter().filter(|sql| sql.contains("unlogged")).count();
+    assert_eq!((count_unlogged(&before), count_unlogged(&since)), (6, 5));
 }
 
 #[test]
 fn several_connections_copy_whole_branches_and_vacuum_freezes_them() {
     let options = InitOptions { connections: 3, scale: 7, ..InitOptions::default() };
     let recorder = Recorder::new("15.20");
-    let said = Said::default();
-    let report = initialize(&recorder.admin(), &options, &said).unwrap();
+    let load_log = LoadLog::default();
+    let report = initialize(&recorder.admin(), &options, &load_log).unwrap();
     assert_eq!(
         (report.loaded.rows_loaded, report.loaded.rows_found, report.connections),
         (700_000, 0, 3)
@@ -96,19 +98,19 @@ fn several_connections_copy_whole_branches_and_vacuum_freezes_them() {
     assert_eq!(copies, 7);
     assert!(log.contains(&"vacuum freeze analyze pgbench_accounts".to_owned()));
     assert!(log.contains(&"vacuum analyze pgbench_tellers".to_owned()));
-    let notes = said.notes.lock().unwrap();
+    let notes = load_log.notes.lock().unwrap();
     assert!(notes.iter().any(|note| note.contains("step v")), "{notes:?}");
-    assert_eq!(*said.rows_planned.lock().unwrap(), [700_000]);
-    assert_eq!(*said.rows_done.lock().unwrap(), [100_000; 7]);
+    assert_eq!(*load_log.rows_planned.lock().unwrap(), [700_000]);
+    assert_eq!(*load_log.rows_done.lock().unwrap(), [100_000; 7]);
 }
 
 #[test]
 fn freezing_is_spoken_of_where_copy_would_have_frozen_what_is_committed_in_parts() {
-    let said = |version, scale, options: InitOptions| {
+    let load_notes = |version, scale, options: InitOptions| {
         let options = InitOptions { scale, connections: 2, ..options };
         init(&Recorder::new(version), &options).notes.into_inner().unwrap()
     };
-    let notes = said("15.20", 2, steps("dtg"));
+    let notes = load_notes("15.20", 2, steps("dtg"));
     assert!(notes.concat().contains("step v"), "{notes:?}");
     let partitioned = InitOptions { partitions: 2, ..InitOptions::default() };
     for (version, scale, options) in [
@@ -116,14 +118,14 @@ fn freezing_is_spoken_of_where_copy_would_have_frozen_what_is_committed_in_parts
         ("13.11", 2, InitOptions::default()),
         ("15.20", 2, partitioned),
     ] {
-        assert_eq!(said(version, scale, options), [""; 0], "{version} {scale}");
+        assert_eq!(load_notes(version, scale, options), [""; 0], "{version} {scale}");
     }
 }
 
 #[test]
 fn lines_are_pgbenchs_and_rows_are_counted_as_they_are_sent() {
-    let said = init(&Recorder::new("15.20"), &InitOptions { scale: 3, ..steps("g") });
-    assert_eq!(*said.rows_done.lock().unwrap(), [10_000; 30]);
+    let load_log = init(&Recorder::new("15.20"), &InitOptions { scale: 3, ..steps("g") });
+    assert_eq!(*load_log.rows_done.lock().unwrap(), [10_000; 30]);
     let options = InitOptions { partitions: 2, ..steps("dt") };
     assert_eq!(
         *init(&Recorder::new("15.20"), &options).lines.lock().unwrap(),

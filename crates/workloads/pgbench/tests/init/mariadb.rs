@@ -1,6 +1,6 @@
 //! A real server of the MySQL protocol.
 
-use crate::support::{Failing, Said, ask, init, steps, with_session};
+use crate::support::{Failing, LoadLog, init, query_rows, steps, with_session};
 use dyno_core::{AdminSession, BulkMethod, DbError, Driver};
 use dyno_drivers::mysql::MysqlDriver;
 use dyno_pgbench::init::{
@@ -18,7 +18,7 @@ fn assert_rows(driver: &MysqlDriver, scale: i64) {
     let sums = "count(*), sum(aid), min(aid), max(aid), sum(bid = (aid - 1) div 100000 + 1), \
                 sum(abalance = 0), sum(filler = repeat(' ', 84))";
     assert_eq!(
-        ask(driver, &format!("select {sums} from pgbench_accounts")),
+        query_rows(driver, &format!("select {sums} from pgbench_accounts")),
         [format!(
             "{accounts}|{}|1|{accounts}|{accounts}|{accounts}|{accounts}",
             accounts * (accounts + 1) / 2
@@ -27,11 +27,11 @@ fn assert_rows(driver: &MysqlDriver, scale: i64) {
     let tellers = "select count(*), count(distinct tid), min(tid), max(tid), sum(bid = (tid - 1) \
                    div 10 + 1), sum(tbalance), count(filler) from pgbench_tellers";
     let count = scale * 10;
-    assert_eq!(ask(driver, tellers), [format!("{count}|{count}|1|{count}|{count}|0|0")]);
+    assert_eq!(query_rows(driver, tellers), [format!("{count}|{count}|1|{count}|{count}|0|0")]);
     let branches = "select count(*), count(distinct bid), min(bid), max(bid), sum(bbalance), \
                     count(filler) from pgbench_branches";
-    assert_eq!(ask(driver, branches), [format!("{scale}|{scale}|1|{scale}|0|0")]);
-    assert_eq!(ask(driver, "select count(*) from pgbench_history"), ["0"]);
+    assert_eq!(query_rows(driver, branches), [format!("{scale}|{scale}|1|{scale}|0|0")]);
+    assert_eq!(query_rows(driver, "select count(*) from pgbench_history"), ["0"]);
 }
 
 fn keys(driver: &MysqlDriver, kind: &str) -> String {
@@ -39,7 +39,7 @@ fn keys(driver: &MysqlDriver, kind: &str) -> String {
         "select count(*) from information_schema.table_constraints where table_schema = 'sbtest' \
          and constraint_type = '{kind}'"
     );
-    ask(driver, &sql).remove(0)
+    query_rows(driver, &sql).remove(0)
 }
 
 /// One server for all, because starting it takes longer than most of them.
@@ -62,21 +62,21 @@ fn all_ways_of_loading_make_the_same_rows(mariadb: &MariaDb) {
     );
     // Emptied and filled again, foreign keys in place.
     let parallel = InitOptions { scale: 3, connections: 3, ..steps("g") };
-    let report = initialize(&driver.admin(), &parallel, &Said::default()).unwrap();
+    let report = initialize(&driver.admin(), &parallel, &LoadLog::default()).unwrap();
     assert_eq!(
         (report.loaded.rows_loaded, report.loaded.method),
         (300_000, Some(BulkMethod::LoadData))
     );
     assert_rows(&driver, 3);
-    let refused = initialize(&driver.admin(), &steps("dtGvp"), &Said::default()).unwrap_err();
-    assert!(refused.to_string().contains("step G"), "{refused}");
+    let error = initialize(&driver.admin(), &steps("dtGvp"), &LoadLog::default()).unwrap_err();
+    assert!(error.to_string().contains("step G"), "{error}");
     assert_rows(&driver, 3);
 
     mariadb.sql("set global local_infile = 0").unwrap();
-    let said = Said::default();
-    let report = initialize(&driver.admin(), &steps("dtg"), &said).unwrap();
+    let load_log = LoadLog::default();
+    let report = initialize(&driver.admin(), &steps("dtg"), &load_log).unwrap();
     assert_eq!(report.loaded.method, Some(BulkMethod::MultiRowInsert));
-    assert!(said.notes.lock().unwrap()[0].contains("local_infile"));
+    assert!(load_log.notes.lock().unwrap()[0].contains("local_infile"));
     assert!(report.loaded.fallback_reason.unwrap().to_string().contains("local_infile"));
     assert_rows(&driver, 1);
 }
@@ -89,14 +89,14 @@ fn the_history_is_emptied_before_a_run(mariadb: &MariaDb) {
         with_session(&driver, async |session| table_info(&mut AdminSession::lent(session)).await);
     let expected = TableInfo { scale: 2, partitions: 0, partition_method: None };
     assert_eq!(info.unwrap(), Some(expected));
-    ask(&driver, "insert into pgbench_history (tid) values (1)");
+    query_rows(&driver, "insert into pgbench_history (tid) values (1)");
     let errors = with_session(&driver, async |session| {
         let mut errors = vacuum_before_run(&mut AdminSession::lent(session)).await;
         errors.extend(vacuum_accounts(&mut AdminSession::lent(session)).await);
         errors
     });
     assert_eq!(errors, []);
-    assert_eq!(ask(&driver, "select count(*) from pgbench_history"), ["0"]);
+    assert_eq!(query_rows(&driver, "select count(*) from pgbench_history"), ["0"]);
 }
 
 fn a_load_goes_on_where_it_ended(mariadb: &MariaDb) {
@@ -104,13 +104,13 @@ fn a_load_goes_on_where_it_ended(mariadb: &MariaDb) {
     let options =
         InitOptions { scale: 3, connections: 2, foreign_keys: true, ..InitOptions::default() };
     let failing = Failing::new(&driver, 4..u32::MAX, DbError::lost("The server went away."));
-    let error = initialize(&(&failing).admin(), &options, &Said::default()).unwrap_err();
+    let error = initialize(&(&failing).admin(), &options, &LoadLog::default()).unwrap_err();
     assert!(error.hint().unwrap().contains("--resume"), "{error}");
     let resume = InitOptions { resume: true, ..options };
-    let report = initialize(&driver.admin(), &resume, &Said::default()).unwrap();
+    let report = initialize(&driver.admin(), &resume, &LoadLog::default()).unwrap();
     assert_eq!((report.loaded.rows_found, report.loaded.rows_loaded), (200_000, 100_000));
     assert_rows(&driver, 3);
-    let report = initialize(&driver.admin(), &resume, &Said::default()).unwrap();
+    let report = initialize(&driver.admin(), &resume, &LoadLog::default()).unwrap();
     assert_eq!((report.loaded.rows_found, report.loaded.rows_loaded), (300_000, 0));
     assert_eq!(
         (keys(&driver, "PRIMARY KEY"), keys(&driver, "FOREIGN KEY")),
@@ -120,20 +120,20 @@ fn a_load_goes_on_where_it_ended(mariadb: &MariaDb) {
 
 fn errors_name_the_step_and_the_remedy(mariadb: &MariaDb) {
     let driver = driver(mariadb);
-    let case = |letters: &str, words: &str, hint: &str| {
-        let error = initialize(&driver.admin(), &steps(letters), &Said::default()).unwrap_err();
+    let check_error = |letters: &str, words: &str, hint: &str| {
+        let error = initialize(&driver.admin(), &steps(letters), &LoadLog::default()).unwrap_err();
         assert!(error.to_string().contains(words), "{error}");
         assert!(error.hint().is_some_and(|h| h.contains(hint)), "{error}: {:?}", error.hint());
     };
-    case("g", "step g (client-side generate): emptying the tables", "step t");
-    case("v", "step v (vacuum): analyzing table pgbench_branches", "step t");
-    case("tt", "step t (create tables): creating table pgbench_history", "step d");
-    case("pp", "step p (primary keys)", "leave out step p");
-    case("dtf", "step f (foreign keys)", "before step f");
+    check_error("g", "step g (client-side generate): emptying the tables", "step t");
+    check_error("v", "step v (vacuum): analyzing table pgbench_branches", "step t");
+    check_error("tt", "step t (create tables): creating table pgbench_history", "step d");
+    check_error("pp", "step p (primary keys)", "leave out step p");
+    check_error("dtf", "step f (foreign keys)", "before step f");
     mariadb.sql("create user poor@'%'; grant select on sbtest.* to poor@'%'").unwrap();
     let url = mariadb.url().replace("root@", "poor@");
     let poor = MysqlDriver::new(&url.parse().unwrap()).unwrap();
-    let error = initialize(&poor.admin(), &steps("d"), &Said::default()).unwrap_err();
+    let error = initialize(&poor.admin(), &steps("d"), &LoadLog::default()).unwrap_err();
     assert!(error.to_string().starts_with("step d (drop tables)"), "{error}");
     assert!(error.hint().unwrap().contains("may create"), "{error}: {:?}", error.hint());
 }

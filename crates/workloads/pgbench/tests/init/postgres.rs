@@ -1,6 +1,6 @@
 //! A real PostgreSQL, alongside the real pgbench.
 
-use crate::support::{Said, ask, init, steps, with_session};
+use crate::support::{LoadLog, init, query_rows, steps, with_session};
 use dyno_core::AdminSession;
 use dyno_core::Driver;
 use dyno_drivers::postgres::PostgresDriver;
@@ -59,7 +59,7 @@ const CATALOG: [&str; 4] = [
 
 /// All rows and all that the catalog says.
 fn state(driver: &PostgresDriver) -> Vec<String> {
-    ROWS.iter().chain(&CATALOG).flat_map(|sql| ask(driver, sql)).collect()
+    ROWS.iter().chain(&CATALOG).flat_map(|sql| query_rows(driver, sql)).collect()
 }
 
 /// The statements that the server has logged behind the first `from` bytes of its log.
@@ -96,7 +96,7 @@ fn pgbench_and_dyno_send_and_leave_the_same() {
     postgres.sbtest("create tablespace \"my \"\"space\" location ''").unwrap();
     let driver = driver(&postgres);
     let base = InitOptions::default();
-    let space = || Some("my \"space".to_owned());
+    let own_space = || Some("my \"space".to_owned());
     let hash = PartitionMethod::Hash;
     let cases: [(&[&str], InitOptions); 5] = [
         (&[], base.clone()),
@@ -117,7 +117,7 @@ fn pgbench_and_dyno_send_and_leave_the_same() {
         (&["-I", "dtGvpf"], steps("dtGvpf")),
         (
             &["--tablespace=my \"space", "--index-tablespace=my \"space"],
-            InitOptions { tablespace: space(), index_tablespace: space(), ..base },
+            InitOptions { tablespace: own_space(), index_tablespace: own_space(), ..base },
         ),
     ];
     for (arguments, options) in cases {
@@ -125,12 +125,12 @@ fn pgbench_and_dyno_send_and_leave_the_same() {
         if !pgbench(&postgres, arguments) {
             return skipped("comparing with pgbench", "pgbench 15 is not installed");
         }
-        let wanted = logged(&postgres, from);
-        let left = state(&driver);
+        let expected_log = logged(&postgres, from);
+        let expected_state = state(&driver);
         let from = postgres.server.log().len();
         init(&driver, &options);
-        assert_eq!(logged(&postgres, from), wanted, "{arguments:?}");
-        assert_eq!(state(&driver), left, "{arguments:?}");
+        assert_eq!(logged(&postgres, from), expected_log, "{arguments:?}");
+        assert_eq!(state(&driver), expected_state, "{arguments:?}");
     }
 }
 
@@ -144,21 +144,21 @@ fn several_connections_leave_what_pgbench_leaves() {
     if !pgbench(&postgres, &["-s", "3", "--foreign-keys"]) {
         return skipped("comparing with pgbench", "pgbench 15 is not installed");
     }
-    let left = state(&driver);
+    let expected_state = state(&driver);
     let options =
         InitOptions { scale: 3, connections: 3, foreign_keys: true, ..InitOptions::default() };
-    let said = init(&driver, &options);
-    assert_eq!(state(&driver), left);
-    assert_eq!(said.rows_done.lock().unwrap().iter().sum::<u64>(), 300_000);
+    let load_log = init(&driver, &options);
+    assert_eq!(state(&driver), expected_state);
+    assert_eq!(load_log.rows_done.lock().unwrap().iter().sum::<u64>(), 300_000);
     // Rows that are there, with all their keys.
     init(&driver, &InitOptions { resume: true, ..options.clone() });
-    assert_eq!(state(&driver), left);
+    assert_eq!(state(&driver), expected_state);
     // Emptied and filled again, foreign keys in place.
     init(
         &driver,
         &InitOptions { foreign_keys: false, ..InitOptions { steps: steps("g").steps, ..options } },
     );
-    assert_eq!(ask(&driver, ROWS[0]), [left[0].clone()]);
+    assert_eq!(query_rows(&driver, ROWS[0]), [expected_state[0].clone()]);
 }
 
 /// As a suite loads.
@@ -176,10 +176,10 @@ fn tables_of_others_are_not_changed_and_own_ones_not_silently() {
     let postgres = server_or_skip!(Postgres, name);
     let driver = driver(&postgres);
     let resume = InitOptions { resume: true, ..InitOptions::default() };
-    let load = || initialize(&driver.admin(), &resume, &Marking);
+    let resume_load = || initialize(&driver.admin(), &resume, &Marking);
     let assert_refused = |words: &str| {
         let before = state(&driver);
-        let error = load().unwrap_err();
+        let error = resume_load().unwrap_err();
         assert!(error.to_string().contains(words), "{error}");
         assert_eq!(state(&driver), before);
     };
@@ -190,14 +190,14 @@ fn tables_of_others_are_not_changed_and_own_ones_not_silently() {
     init(&driver, &steps("dtg"));
     assert_refused("Table pgbench_branches has no key pgbench_branches_pkey (`alter table");
     init(&driver, &steps("p"));
-    assert_eq!(load().unwrap().loaded.indexes_made, [""; 0], "used as they are");
-    ask(&driver, "delete from pgbench_accounts");
+    assert_eq!(resume_load().unwrap().loaded.indexes_made, [""; 0], "used as they are");
+    query_rows(&driver, "delete from pgbench_accounts");
     assert_refused("Table pgbench_accounts has too few rows");
 
-    ask(&driver, "drop table pgbench_accounts");
-    assert_eq!(load().unwrap().loaded.indexes_made, [""; 0], "a load makes keys");
-    ask(&driver, "alter table pgbench_accounts drop constraint pgbench_accounts_pkey");
-    let loaded = load().unwrap().loaded;
+    query_rows(&driver, "drop table pgbench_accounts");
+    assert_eq!(resume_load().unwrap().loaded.indexes_made, [""; 0], "a load makes keys");
+    query_rows(&driver, "alter table pgbench_accounts drop constraint pgbench_accounts_pkey");
+    let loaded = resume_load().unwrap().loaded;
     assert_eq!(loaded.indexes_made, ["pgbench_accounts_pkey"]);
     assert!(loaded.sentence().to_string().ends_with("made: pgbench_accounts_pkey"));
 }
@@ -237,8 +237,9 @@ fn a_load_goes_on_after_its_sessions_or_the_server_were_killed() {
     let error = initialize(&driver.admin(), &options, &kill).unwrap_err();
     assert!(error.to_string().starts_with("step g (client-side generate): filling"), "{error}");
     assert!(error.hint().unwrap().contains("--resume"), "{error}");
-    let found: u64 = ask(&driver, "select count(*) from pgbench_accounts")[0].parse().unwrap();
-    assert_eq!(found % 100_000, 0);
+    let rows_found: u64 =
+        query_rows(&driver, "select count(*) from pgbench_accounts")[0].parse().unwrap();
+    assert_eq!(rows_found % 100_000, 0);
 
     let resume = InitOptions { resume: true, ..options.clone() };
     let process = postgres.server.process().and_then(|id| Pid::from_raw(id as i32)).unwrap();
@@ -252,7 +253,7 @@ fn a_load_goes_on_after_its_sessions_or_the_server_were_killed() {
     // A chunk that another session has not committed yet is waited for, not loaded twice.
     let missing = "select min(b) from generate_series(1, 8) as b where b not in (select bid from \
                    pgbench_accounts)";
-    let branch: u64 = ask(&driver, missing)[0].parse().unwrap();
+    let branch: u64 = query_rows(&driver, missing)[0].parse().unwrap();
     let late = format!(
         "begin; insert into pgbench_accounts select a, {branch}, 0, '' from generate_series({}, \
          {}) as a; select pg_sleep(1); commit",
@@ -263,19 +264,20 @@ fn a_load_goes_on_after_its_sessions_or_the_server_were_killed() {
         let late = scope.spawn(|| postgres.sbtest(&late).unwrap());
         let is_writing = "select count(*) from pg_locks where relation = \
                           'pgbench_accounts'::regclass and mode = 'RowExclusiveLock'";
-        while ask(&driver, is_writing) == ["0"] && !late.is_finished() {
+        while query_rows(&driver, is_writing) == ["0"] && !late.is_finished() {
             std::thread::sleep(std::time::Duration::from_millis(5));
         }
-        let report = initialize(&driver.admin(), &resume, &Said::default()).unwrap();
+        let report = initialize(&driver.admin(), &resume, &LoadLog::default()).unwrap();
         late.join().unwrap();
         report
     });
-    assert!(report.loaded.rows_found > found && report.loaded.rows_found % 100_000 == 0);
+    assert!(report.loaded.rows_found > rows_found && report.loaded.rows_found % 100_000 == 0);
     assert_eq!(report.loaded.rows_found + report.loaded.rows_loaded, 800_000);
-    let loaded = || [ROWS[0], ROWS[1], ROWS[2], CATALOG[2]].map(|sql| ask(&driver, sql));
-    let left = loaded();
+    let read_contents =
+        || [ROWS[0], ROWS[1], ROWS[2], CATALOG[2]].map(|sql| query_rows(&driver, sql));
+    let expected = read_contents();
     init(&driver, &InitOptions { connections: 1, ..options });
-    assert_eq!(loaded(), left);
+    assert_eq!(read_contents(), expected);
 }
 
 /// One server for all, because starting it takes longer than most of them.
@@ -290,7 +292,7 @@ fn a_postgresql_is_filled_asked_and_refuses() {
 fn a_load_of_one_connection_is_all_or_nothing(postgres: &Postgres) {
     let driver = driver(postgres);
     init(&driver, &InitOptions::default());
-    let left = state(&driver);
+    let before = state(&driver);
     let kill = At::new(150_000, || drop(postgres.sbtest(LEAVE).unwrap()));
     let error =
         initialize(&driver.admin(), &InitOptions { scale: 3, ..steps("g") }, &kill).unwrap_err();
@@ -301,7 +303,7 @@ fn a_load_of_one_connection_is_all_or_nothing(postgres: &Postgres) {
             .unwrap()
             .starts_with("copy pgbench_accounts from stdin with (freeze on)")
     );
-    assert_eq!(state(&driver), left);
+    assert_eq!(state(&driver), before);
 }
 
 fn a_run_can_ask_about_the_tables(postgres: &Postgres) {
@@ -316,9 +318,9 @@ fn a_run_can_ask_about_the_tables(postgres: &Postgres) {
     );
     let table =
         |partitions, partition_method| Some(TableInfo { scale: 0, partitions, partition_method });
-    let said = init(&driver, &steps("dt"));
+    let load_log = init(&driver, &steps("dt"));
     let notice = "NOTICE:  table \"pgbench_accounts\" does not exist, skipping";
-    assert_eq!(said.lines.lock().unwrap()[..2], ["dropping old tables...", notice]);
+    assert_eq!(load_log.lines.lock().unwrap()[..2], ["dropping old tables...", notice]);
     assert_eq!(info().unwrap(), table(0, None));
     let partitioned = InitOptions { partitions: 3, ..steps("dt") };
     init(&driver, &partitioned);
@@ -329,14 +331,14 @@ fn a_run_can_ask_about_the_tables(postgres: &Postgres) {
     // A partitioned table that these options don't speak of can't be copied into with FREEZE.
     init(&driver, &InitOptions { scale: 2, ..steps("g") });
     assert_eq!(info().unwrap().expect("accounts").scale, 2);
-    ask(&driver, "insert into pgbench_history (tid) values (1)");
+    query_rows(&driver, "insert into pgbench_history (tid) values (1)");
     let errors = with_session(&driver, async |session| {
         let mut errors = vacuum_before_run(&mut AdminSession::lent(session)).await;
         errors.extend(vacuum_accounts(&mut AdminSession::lent(session)).await);
         errors
     });
     assert_eq!(errors, []);
-    assert_eq!(ask(&driver, "select count(*) from pgbench_history"), ["0"]);
+    assert_eq!(query_rows(&driver, "select count(*) from pgbench_history"), ["0"]);
     init(&driver, &steps("d"));
     let errors = with_session(&driver, async |session| {
         vacuum_before_run(&mut AdminSession::lent(session)).await
@@ -346,41 +348,56 @@ fn a_run_can_ask_about_the_tables(postgres: &Postgres) {
 
 fn errors_name_the_step_and_the_remedy(postgres: &Postgres) {
     let driver = driver(postgres);
-    let fails = |driver: &PostgresDriver, letters: &str, options: InitOptions| -> LoadError {
+    let init_error = |driver: &PostgresDriver, letters: &str, options: InitOptions| -> LoadError {
         let options = InitOptions { steps: steps(letters).steps, ..options };
-        initialize(&driver.admin(), &options, &Said::default()).unwrap_err()
+        initialize(&driver.admin(), &options, &LoadLog::default()).unwrap_err()
     };
-    let case = |letters: &str, before: &str, words: &str, hint: &str| {
-        ask(&driver, before);
-        let error = fails(&driver, letters, InitOptions::default());
+    let check_error = |letters: &str, before: &str, words: &str, hint: &str| {
+        query_rows(&driver, before);
+        let error = init_error(&driver, letters, InitOptions::default());
         assert!(error.to_string().contains(words), "{error}");
         assert!(error.hint().is_some_and(|h| h.contains(hint)), "{error}: {:?}", error.hint());
         assert!(error.sql.is_some());
     };
-    case("g", "select 1", "step g (client-side generate): emptying the tables failed", "step t");
-    case("G", "select 1", "step G (server-side generate): emptying", "step t");
-    case("v", "select 1", "step v (vacuum): analyzing table pgbench_branches", "step t");
-    case("dtf", "select 1", "step f (foreign keys): creating key pgbench_tellers_bid", "before");
-    case("pp", "select 1", "step p (primary keys)", "leave out step p");
-    case("ff", "select 1", "step f (foreign keys)", "leave out step f");
-    case("t", "select 1", "step t (create tables): creating table pgbench_history", "step d");
+    check_error(
+        "g",
+        "select 1",
+        "step g (client-side generate): emptying the tables failed",
+        "step t",
+    );
+    check_error("G", "select 1", "step G (server-side generate): emptying", "step t");
+    check_error("v", "select 1", "step v (vacuum): analyzing table pgbench_branches", "step t");
+    check_error(
+        "dtf",
+        "select 1",
+        "step f (foreign keys): creating key pgbench_tellers_bid",
+        "before",
+    );
+    check_error("pp", "select 1", "step p (primary keys)", "leave out step p");
+    check_error("ff", "select 1", "step f (foreign keys)", "leave out step f");
+    check_error(
+        "t",
+        "select 1",
+        "step t (create tables): creating table pgbench_history",
+        "step d",
+    );
     let view = "create view v as select * from pgbench_branches";
-    case("d", view, "step d (drop tables): dropping the old tables", "depends on");
+    check_error("d", view, "step d (drop tables): dropping the old tables", "depends on");
     let in_the_way = "drop view v; drop table pgbench_accounts, pgbench_branches, \
                       pgbench_history, pgbench_tellers; create view pgbench_branches as select 1";
-    case("d", in_the_way, "\"pgbench_branches\" is not a table", "view");
+    check_error("d", in_the_way, "\"pgbench_branches\" is not a table", "view");
     postgres.sql("create role poor login").unwrap();
     let url = postgres.url().replace("postgres@", "poor@");
     let poor = PostgresDriver::new(&url.parse().unwrap()).unwrap();
-    let error = fails(&poor, "t", InitOptions::default());
+    let error = init_error(&poor, "t", InitOptions::default());
     assert!(error.to_string().contains("permission denied for schema public"), "{error}");
     assert!(error.hint().unwrap().contains("may create"), "{error}");
     let nowhere = InitOptions { tablespace: Some("nowhere".into()), ..InitOptions::default() };
-    let error = fails(&driver, "t", nowhere);
+    let error = init_error(&driver, "t", nowhere);
     assert!(error.to_string().contains("tablespace \"nowhere\" does not exist"), "{error}");
     let partitions = InitOptions { resume: true, partitions: 2, ..InitOptions::default() };
-    ask(&driver, "drop view pgbench_branches");
+    query_rows(&driver, "drop view pgbench_branches");
     init(&driver, &steps("dt"));
-    let error = fails(&driver, "dtgvp", partitions);
+    let error = init_error(&driver, "dtgvp", partitions);
     assert!(error.to_string().contains("has 0 partitions, the options say 2 by range"), "{error}");
 }

@@ -38,9 +38,9 @@ pub(crate) struct RecordingSession {
 }
 
 /// Takes rows and forgets them.
-struct Nowhere;
+struct NullWriter;
 
-impl RowWriter for Nowhere {
+impl RowWriter for NullWriter {
     fn int(&mut self, _value: i64) {}
     fn double(&mut self, _value: f64) {}
     fn text(&mut self, _value: &[u8]) {}
@@ -110,7 +110,7 @@ impl Session for RecordingSession {
     async fn copy_in(&mut self, sql: &str, rows: &mut dyn RowSource) -> Result<u64, DbError> {
         self.log.lock().unwrap().push(sql.to_owned());
         let mut count = 0;
-        while rows.next_row(&mut Nowhere) {
+        while rows.next_row(&mut NullWriter) {
             count += 1;
         }
         Ok(count)

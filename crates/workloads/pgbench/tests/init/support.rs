@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 /// Keeps what an initialization tells.
 #[derive(Default)]
-pub(crate) struct Said {
+pub(crate) struct LoadLog {
     pub(crate) lines: Mutex<Vec<String>>,
     pub(crate) notes: Mutex<Vec<String>>,
     pub(crate) rows_planned: Mutex<Vec<u64>>,
@@ -21,7 +21,7 @@ pub(crate) struct Said {
     pub(crate) rows_done: Mutex<Vec<u64>>,
 }
 
-impl LoadObserver for Said {
+impl LoadObserver for LoadLog {
     fn line(&self, text: &str) {
         self.lines.lock().unwrap().push(text.to_owned());
     }
@@ -42,12 +42,12 @@ pub(crate) fn steps(letters: &str) -> InitOptions {
 }
 
 /// Initializes; the test fails when that fails.
-pub(crate) fn init<D: Driver>(driver: &D, options: &InitOptions) -> Said {
-    let said = Said::default();
-    if let Err(error) = initialize(&driver.admin(), options, &said) {
+pub(crate) fn init<D: Driver>(driver: &D, options: &InitOptions) -> LoadLog {
+    let load_log = LoadLog::default();
+    if let Err(error) = initialize(&driver.admin(), options, &load_log) {
         panic!("{error}; hint: {:?}", error.hint());
     }
-    said
+    load_log
 }
 
 /// Does something with one session.
@@ -65,16 +65,15 @@ pub(crate) fn with_session<D: Driver, T>(
 }
 
 /// Runs one statement and returns its answer, columns joined by `|`.
-pub(crate) fn ask<D: Driver>(driver: &D, sql: &str) -> Vec<String> {
+pub(crate) fn query_rows<D: Driver>(driver: &D, sql: &str) -> Vec<String> {
     with_session(driver, async |session: &mut D::Session| {
         let mut answer = AnswerTable::default();
         session.query(sql, &mut answer).await.unwrap();
-        let text = |row: Vec<Option<String>>| {
-            let cells: Vec<String> =
-                row.into_iter().map(|cell| cell.unwrap_or_else(|| "NULL".to_owned())).collect();
-            cells.join("|")
-        };
-        answer.rows.into_iter().map(text).collect()
+        let rows = answer.rows.into_iter().map(|row| {
+            let cells = row.into_iter().map(|cell| cell.unwrap_or_else(|| "NULL".to_owned()));
+            cells.collect::<Vec<_>>().join("|")
+        });
+        rows.collect()
     })
 }
 

@@ -1,6 +1,6 @@
 //! Clients between and around transactions: choices, retries, waits, statistics, logs.
 
-use crate::support::{Case, FILE, Original, Said, nobody, run};
+use crate::support::{Case, FILE, Messages, Original, nobody, run};
 use dyno_core::{
     DbError, Dialect, Discard, Driver, EndedTransaction, ErrorClass, MILLISECOND, Outcome, Rng,
     SECOND, Session, Tally, Workload,
@@ -20,7 +20,7 @@ fn one_script(text: &str, mode: QueryMode) -> PgbenchOptions {
 }
 
 fn workload(options: PgbenchOptions) -> PgBench {
-    PgBench::new(options, Dialect::Postgres, Said::default().talker()).unwrap()
+    PgBench::new(options, Dialect::Postgres, Messages::default().talker()).unwrap()
 }
 
 fn logged(dialect: Dialect, faults: Vec<Fault>) -> SimDriver {
@@ -43,18 +43,21 @@ async fn attempt<S: Session>(
 
 /// Texts and parameters of what a simulated server received while `work` was done.
 fn received(driver: &SimDriver) -> Vec<String> {
-    let with_params = |logged: dyno_testkit::sim::SimulatedStatement| match logged.params.is_empty()
-    {
-        true => logged.sql,
-        false => format!("{} <- {}", logged.sql, logged.params.join(", ")),
-    };
-    driver.log().into_iter().map(with_params).collect()
+    let texts = driver.log().into_iter().map(|logged| {
+        if logged.params.is_empty() {
+            logged.sql
+        } else {
+            format!("{} <- {}", logged.sql, logged.params.join(", "))
+        }
+    });
+    texts.collect()
 }
 
 /// Runs one transaction of a script on a dialect; what the server received.
 fn one_transaction(text: &str, mode: QueryMode, dialect: Dialect) -> Vec<String> {
     let driver = logged(dialect, Vec::new());
-    let workload = PgBench::new(one_script(text, mode), dialect, Said::default().talker()).unwrap();
+    let workload =
+        PgBench::new(one_script(text, mode), dialect, Messages::default().talker()).unwrap();
     block_on(async {
         let mut session = driver.connect(0).await.unwrap();
         let mut client = open(&workload, &mut session, 0).await;
@@ -90,9 +93,9 @@ fn a_retry_draws_the_same_numbers_and_keeps_the_variables() {
     })
     .unwrap();
     let received = received(&driver);
-    let number = |at: usize| received[at].split([' ', ',']).nth(1).unwrap();
-    assert_eq!(number(0), number(1));
-    assert_ne!(number(1), number(2));
+    let drawn_number = |at: usize| received[at].split([' ', ',']).nth(1).unwrap();
+    assert_eq!(drawn_number(0), drawn_number(1));
+    assert_ne!(drawn_number(1), drawn_number(2));
     let ends: Vec<_> = received.iter().map(|text| text.rsplit(' ').next().unwrap()).collect();
     assert_eq!(ends, ["1;", "2;", "3;"]);
     let statistics = &workload.statistics().scripts[0];
@@ -108,12 +111,12 @@ fn scripts_are_chosen_as_pgbench_chooses_them() {
     let files: [(&str, u32); 3] = [("a.sql", 3), ("b.sql", 0), ("c.sql", 2)];
     let text = "\\set x debug(random(1, 1000))\n";
     let theirs = original.run_files(&files, text, 200, 99);
-    let said = Said::default();
+    let messages = Messages::default();
     let scripts = files.iter().map(|(name, weight)| {
         (Script::parse(text.as_bytes(), name, QueryMode::Simple).unwrap(), *weight)
     });
     let options = PgbenchOptions::new(scripts.collect(), QueryMode::Simple, 99);
-    let workload = PgBench::new(options, Dialect::Postgres, said.talker()).unwrap();
+    let workload = PgBench::new(options, Dialect::Postgres, messages.talker()).unwrap();
     block_on(async {
         let mut session = nobody().connect(0).await.unwrap();
         let mut client = open(&workload, &mut session, 0).await;
@@ -126,7 +129,7 @@ fn scripts_are_chosen_as_pgbench_chooses_them() {
         }
     })
     .unwrap();
-    assert_eq!(said.text(), theirs);
+    assert_eq!(messages.text(), theirs);
     assert_eq!(theirs.lines().count(), 200);
 }
 
@@ -135,7 +138,7 @@ fn clients_are_spread_as_pgbench_spreads_them() {
     let mut options = one_script("SELECT 1;", QueryMode::Simple);
     (options.clients, options.threads) = (10, 4);
     let workload = workload(options);
-    let threads: Vec<u32> = (0..10).map(|client| workload.thread_of(client)).collect();
+    let threads: Vec<u32> = (0..10).map(|client| workload.client_thread(client)).collect();
     assert_eq!(threads, [0, 0, 0, 1, 1, 1, 2, 2, 3, 3]);
 }
 
@@ -166,9 +169,9 @@ fn nested_conditions_run_the_branch_that_holds_and_count_what_ran() {
         assert_eq!(received(&driver), [format!("SELECT '{branch}';"), "SELECT 'end';".to_owned()]);
         let statistics = workload.statistics();
         let commands = statistics.scripts[0].commands.iter().enumerate();
-        let counted: Vec<usize> =
-            commands.filter(|(_, one)| one.latency.count == 1).map(|(at, _)| at).collect();
-        assert_eq!(counted, executed, "x = {x}, y = {y}");
+        let counted_commands: Vec<usize> =
+            commands.filter(|(_, command)| command.latency.count == 1).map(|(at, _)| at).collect();
+        assert_eq!(counted_commands, executed, "x = {x}, y = {y}");
     }
 }
 
@@ -200,7 +203,7 @@ fn a_shell_command_holds_nobody_up() {
     options.clients = 2;
     let workload = workload(options);
     let driver = nobody();
-    let done = run_all([0, 1].map(|id| {
+    let results = run_all([0, 1].map(|id| {
         let (workload, driver) = (&workload, &driver);
         async move {
             let mut session = driver.connect(id).await.unwrap();
@@ -208,7 +211,7 @@ fn a_shell_command_holds_nobody_up() {
             attempt(workload, &mut client, &mut session, 0).await.map(|_| ())
         }
     }));
-    assert_eq!(done.unwrap(), [Ok(()), Ok(())]);
+    assert_eq!(results.unwrap(), [Ok(()), Ok(())]);
 }
 
 #[test]
@@ -238,12 +241,13 @@ fn other_dialects_get_their_own_words() {
     let update = "UPDATE t SET x = ?, y = ':a', z = ? WHERE i = ? AND j = ? AND k = ?;";
     let received = one_transaction(text, QueryMode::Prepared, Dialect::Mysql);
     let update_values = format!("{update} <- 0.5, NULL, 5, 1, NULL");
-    assert_eq!(received, ["BEGIN;", &update_values, "COMMIT;"]);
+    let begin_session = "SET autocommit = 1, completion_type = 0";
+    assert_eq!(received, [begin_session, "BEGIN;", &update_values, "COMMIT;"]);
     let received = one_transaction(text, QueryMode::Extended, Dialect::Sqlite);
     assert_eq!(received, ["BEGIN IMMEDIATE;", &update_values, "COMMIT;"]);
     let received = one_transaction(text, QueryMode::Simple, Dialect::Mysql);
     let put_in = "UPDATE t SET x = 0.5, y = '5', z = NULL WHERE i = 5 AND j = true AND k = :d;";
-    assert_eq!(received, ["BEGIN;", put_in, "COMMIT;"]);
+    assert_eq!(received, [begin_session, "BEGIN;", put_in, "COMMIT;"]);
     let tests = "\\set a 1\nSELECT :{?a}, ':{?a}', :{?b}, :{?}, :a;\n";
     let received = one_transaction(tests, QueryMode::Simple, Dialect::Postgres);
     assert_eq!(received, ["SELECT FALSE, ':{?a}', FALSE, :{?}, 1;"]);
@@ -254,22 +258,22 @@ fn other_dialects_get_their_own_words() {
 
 #[test]
 fn what_can_not_be_run_is_refused_before_anything_is_touched() {
-    let refused = |options: PgbenchOptions, dialect: Dialect| {
-        PgBench::new(options, dialect, Said::default().talker()).unwrap_err()
+    let refusal = |options: PgbenchOptions, dialect: Dialect| {
+        PgBench::new(options, dialect, Messages::default().talker()).unwrap_err()
     };
     let pipeline = "\\startpipeline\nSELECT 1;\n\\endpipeline\n";
-    let why = refused(one_script(pipeline, QueryMode::Extended), Dialect::Mysql);
-    assert!(why.contains("the query mode \"prepared\""), "{why}");
+    let message = refusal(one_script(pipeline, QueryMode::Extended), Dialect::Mysql);
+    assert!(message.contains("the query mode \"prepared\""), "{message}");
     for mode in [QueryMode::Extended, QueryMode::Prepared] {
         one_transaction(pipeline, mode, Dialect::Postgres);
     }
     one_transaction(pipeline, QueryMode::Prepared, Dialect::Mysql);
     let mut options = one_script("SELECT 1;", QueryMode::Simple);
     options.scripts[0].1 = 0;
-    assert_eq!(refused(options, Dialect::Mysql), "total script weight must not be zero");
+    assert_eq!(refusal(options, Dialect::Mysql), "total script weight must not be zero");
     let mut options = one_script("SELECT 1;", QueryMode::Simple);
     options.defines.push(("x-y".to_owned(), "1".to_owned()));
-    assert_eq!(refused(options, Dialect::Mysql), "option: invalid variable name: \"x-y\"");
+    assert_eq!(refusal(options, Dialect::Mysql), "option: invalid variable name: \"x-y\"");
 }
 
 #[test]
@@ -301,13 +305,13 @@ fn a_pipeline_goes_in_one_flight_and_its_first_error_counts() {
 
 #[test]
 fn errors_are_told_unless_they_are_survived() {
-    let texts = |continue_on_error, verbose: bool, class| {
-        let said = Said::default();
+    let error_messages = |continue_on_error, verbose: bool, class| {
+        let messages = Messages::default();
         let mut options = one_script("SELECT 1;", QueryMode::Simple);
         options.continue_on_error = continue_on_error;
         options.verbose_errors =
             verbose.then_some(VerboseErrors { max_tries: 3, latency_limit: None });
-        let workload = PgBench::new(options, Dialect::Postgres, said.talker()).unwrap();
+        let workload = PgBench::new(options, Dialect::Postgres, messages.talker()).unwrap();
         let driver = logged(Dialect::Postgres, vec![Fault::ErrorAt { statement: 0, class }]);
         block_on(async {
             let mut session = driver.connect(0).await.unwrap();
@@ -316,14 +320,14 @@ fn errors_are_told_unless_they_are_survived() {
             attempt(&workload, &mut client, &mut session, 1).await.unwrap();
         })
         .unwrap();
-        said.text()
+        messages.text()
     };
-    assert_eq!(texts(false, false, ErrorClass::Deadlock), "");
-    assert_eq!(texts(true, false, ErrorClass::Constraint), "");
-    let aborted = texts(false, false, ErrorClass::Constraint);
+    assert_eq!(error_messages(false, false, ErrorClass::Deadlock), "");
+    assert_eq!(error_messages(true, false, ErrorClass::Constraint), "");
+    let aborted = error_messages(false, false, ErrorClass::Constraint);
     let start = "pgbench: error: client 0 script 0 aborted in command 0 query 0: ERROR:  ";
     assert!(aborted.starts_with(start), "{aborted}");
-    let verbose = texts(false, true, ErrorClass::Serialization);
+    let verbose = error_messages(false, true, ErrorClass::Serialization);
     let start = "pgbench: client 0 got an error in command 0 (SQL) of script 0; ERROR:  ";
     assert!(verbose.starts_with(start), "{verbose}");
     let end = "\npgbench: client 0 repeats the transaction after the error (try 1/3)\n";
@@ -331,11 +335,11 @@ fn errors_are_told_unless_they_are_survived() {
 }
 
 /// Messages about a backend that dies.
-fn said_of_a_death(reconnects: bool) -> String {
-    let said = Said::default();
+fn death_messages(reconnects: bool) -> String {
+    let messages = Messages::default();
     let mut options = one_script("\\set x 1\nSELECT 1;", QueryMode::Simple);
     options.reconnects = reconnects;
-    let workload = PgBench::new(options, Dialect::Postgres, said.talker()).unwrap();
+    let workload = PgBench::new(options, Dialect::Postgres, messages.talker()).unwrap();
     let fault = Fault::ErrorAt { statement: 0, class: ErrorClass::ConnectionLost };
     let driver = logged(Dialect::Postgres, vec![fault]);
     block_on(async {
@@ -344,20 +348,20 @@ fn said_of_a_death(reconnects: bool) -> String {
         attempt(&workload, &mut client, &mut session, 0).await.unwrap_err();
     })
     .unwrap();
-    said.text()
+    messages.text()
 }
 
 #[test]
 fn a_backend_that_died_is_told_as_pgbench_tells_it() {
     let end = "pgbench: error: client 0 aborted in command 1 (SQL) of script 0; perhaps the backend \
                died while processing\n";
-    let said = said_of_a_death(false);
-    assert!(said.ends_with(end), "{said}");
+    let messages = death_messages(false);
+    assert!(messages.ends_with(end), "{messages}");
 }
 
 #[test]
 fn nothing_is_said_of_clients_that_go_on_with_another_session() {
-    assert_eq!(said_of_a_death(true), "");
+    assert_eq!(death_messages(true), "");
 }
 
 #[test]
@@ -365,9 +369,9 @@ fn a_session_that_is_lost_by_a_preparation_ends_its_client() {
     let fault = Fault::ErrorAt { statement: 0, class: ErrorClass::ConnectionLost };
     for text in ["\\set x 1\nSELECT 1;\n", "\\set x 1\n\\startpipeline\nSELECT 1;\n\\endpipeline\n"]
     {
-        let said = Said::default();
+        let messages = Messages::default();
         let options = one_script(text, QueryMode::Prepared);
-        let run = PgBench::new(options, Dialect::Postgres, said.talker()).unwrap();
+        let run = PgBench::new(options, Dialect::Postgres, messages.talker()).unwrap();
         let driver = logged(Dialect::Postgres, vec![fault]);
         block_on(async {
             let mut session = driver.connect(0).await.unwrap();
@@ -377,8 +381,11 @@ fn a_session_that_is_lost_by_a_preparation_ends_its_client() {
             assert!(error.is_fatal(), "{error}");
         })
         .unwrap();
-        let said = said.text();
-        assert!(said.contains("\npgbench: error: client 0 aborted in command 1 (SQL)"), "{said}");
+        let messages = messages.text();
+        assert!(
+            messages.contains("\npgbench: error: client 0 aborted in command 1 (SQL)"),
+            "{messages}"
+        );
     }
 }
 
@@ -390,11 +397,11 @@ fn logs_hear_of_every_transaction_of_their_thread() {
             self.0.lock().unwrap().push((client, script, ended.attempts));
         }
     }
-    let heard: [Arc<Mutex<Vec<_>>>; 2] = Default::default();
+    let logged: [Arc<Mutex<Vec<_>>>; 2] = Default::default();
     let mut options = one_script("SELECT 1;", QueryMode::Simple);
     (options.clients, options.threads) = (2, 2);
     options.logs =
-        heard.iter().map(|one| Mutex::new(Box::new(Log(Arc::clone(one))) as _)).collect();
+        logged.iter().map(|entries| Mutex::new(Box::new(Log(Arc::clone(entries))) as _)).collect();
     let workload = workload(options);
     block_on(async {
         let mut session = nobody().connect(0).await.unwrap();
@@ -404,8 +411,8 @@ fn logs_hear_of_every_transaction_of_their_thread() {
         }
     })
     .unwrap();
-    assert_eq!(*heard[0].lock().unwrap(), [(0, 0, 1)]);
-    assert_eq!(*heard[1].lock().unwrap(), [(1, 0, 2), (1, 0, 2)]);
+    assert_eq!(*logged[0].lock().unwrap(), [(0, 0, 1)]);
+    assert_eq!(*logged[1].lock().unwrap(), [(1, 0, 2), (1, 0, 2)]);
 }
 
 #[test]
@@ -417,14 +424,14 @@ fn statements_that_can_not_be_prepared_ahead_are_prepared_when_they_are_used() {
                 \\endpipeline\n";
     let mut case = Case::new(text.as_bytes());
     (case.mode, case.transactions) = (QueryMode::Prepared, 2);
-    let said = run(&original.driver(), &case);
+    let messages = run(&original.driver(), &case);
     // The original says the notice when it comes, which is before.
     let notice = "NOTICE:  relation \"late\" already exists, skipping\n";
-    assert_eq!(said, format!("{}{notice}", "debug(script=0,command=4): int 1\n".repeat(2)));
-    let sorted = |said: &str| {
-        let mut lines: Vec<_> = said.lines().map(str::to_owned).collect();
+    assert_eq!(messages, format!("{}{notice}", "debug(script=0,command=4): int 1\n".repeat(2)));
+    let sorted_lines = |messages: &str| {
+        let mut lines: Vec<_> = messages.lines().map(str::to_owned).collect();
         lines.sort();
         lines
     };
-    assert_eq!(sorted(&original.run(&case)), sorted(&said));
+    assert_eq!(sorted_lines(&original.run(&case)), sorted_lines(&messages));
 }

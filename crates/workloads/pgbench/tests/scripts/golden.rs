@@ -12,7 +12,7 @@ const SHOWN: [(char, char); 4] = [('\n', '␤'), ('\t', '␉'), ('\r', '␍'), (
 struct Golden {
     title: String,
     case: Case,
-    said: String,
+    output: String,
     /// The comment lines before it.
     comment: String,
 }
@@ -34,8 +34,8 @@ fn read() -> Vec<Golden> {
     for line in text.lines() {
         if let Some(script) = line.strip_prefix("= ") {
             let case = Case::new(hidden(script).as_bytes());
-            let (title, said) = (script.to_owned(), String::new());
-            cases.push(Golden { title, case, said, comment: std::mem::take(&mut comment) });
+            let (title, output) = (script.to_owned(), String::new());
+            cases.push(Golden { title, case, output, comment: std::mem::take(&mut comment) });
         } else if line.starts_with("# ") || line == "#" {
             comment.push_str(line);
             comment.push('\n');
@@ -52,8 +52,8 @@ fn read() -> Vec<Golden> {
                 }
                 _ => panic!("{line}"),
             }
-        } else if let Some(said) = line.strip_prefix("> ") {
-            cases.last_mut().unwrap().said.push_str(&format!("{said}\n"));
+        } else if let Some(output) = line.strip_prefix("> ") {
+            cases.last_mut().unwrap().output.push_str(&format!("{output}\n"));
         } else {
             assert_eq!(line, "", "every line begins with a mark");
         }
@@ -61,7 +61,7 @@ fn read() -> Vec<Golden> {
     cases
 }
 
-fn written(cases: &[Golden], said: impl Fn(&Case) -> String) -> String {
+fn render_cases(cases: &[Golden], run_case: impl Fn(&Case) -> String) -> String {
     let mut text = String::new();
     for Golden { title, case, comment, .. } in cases {
         writeln!(text, "{comment}= {title}").unwrap();
@@ -69,12 +69,14 @@ fn written(cases: &[Golden], said: impl Fn(&Case) -> String) -> String {
             writeln!(text, "- mode {}", case.mode.name()).unwrap();
         }
         for (name, value) in &case.defines {
-            let shown = |letter| SHOWN.iter().find(|(hidden, _)| *hidden == letter);
-            let value: String =
-                value.chars().map(|letter| shown(letter).map_or(letter, |shown| shown.1)).collect();
+            let find_shown = |letter| SHOWN.iter().find(|(hidden, _)| *hidden == letter);
+            let value: String = value
+                .chars()
+                .map(|letter| find_shown(letter).map_or(letter, |pair| pair.1))
+                .collect();
             writeln!(text, "- define {name}={value}").unwrap();
         }
-        for line in said(case).lines() {
+        for line in run_case(case).lines() {
             writeln!(text, "> {line}").unwrap();
         }
         text.push('\n');
@@ -83,13 +85,13 @@ fn written(cases: &[Golden], said: impl Fn(&Case) -> String) -> String {
 }
 
 /// All differences at once.
-fn compare(cases: &[&Golden], said: impl Fn(&Case) -> String) {
+fn compare(cases: &[&Golden], run_case: impl Fn(&Case) -> String) {
     let mut complaints = String::new();
     for golden in cases {
-        let found = said(&golden.case);
-        if found != golden.said {
-            let (title, wanted) = (&golden.title, &golden.said);
-            write!(complaints, "\n{title}\n  pgbench 15:\n{wanted}  here:\n{found}").unwrap();
+        let output = run_case(&golden.case);
+        if output != golden.output {
+            let (title, expected) = (&golden.title, &golden.output);
+            write!(complaints, "\n{title}\n  pgbench 15:\n{expected}  here:\n{output}").unwrap();
         }
     }
     assert!(complaints.is_empty(), "{complaints}");
@@ -117,11 +119,11 @@ fn scripts_say_the_same_as_in_the_installed_pgbench() {
     };
     let cases = read();
     if std::env::var("DYNO_GOLDEN").is_ok_and(|what| what == "write") {
-        std::fs::write(path(), written(&cases, |case| original.run(case))).unwrap();
+        std::fs::write(path(), render_cases(&cases, |case| original.run(case))).unwrap();
         return;
     }
-    let all: Vec<_> = cases.iter().collect();
-    compare(&all, |case| original.run(case));
+    let every_case: Vec<_> = cases.iter().collect();
+    compare(&every_case, |case| original.run(case));
     let driver = original.driver();
-    compare(&all, |case| run(&driver, case));
+    compare(&every_case, |case| run(&driver, case));
 }

@@ -1,7 +1,7 @@
 //! Several load generators: their clients draw what those of one draw, and what their workloads keep
 //! adds up to what one keeps.
 
-use crate::support::{FILE, Said};
+use crate::support::{FILE, Messages};
 use dyno_core::{Dialect, ErrorClass, MILLISECOND};
 use dyno_engine::{Control, TrialSpec, drive_simulated};
 use dyno_pgbench::run::{Part, PgBench, PgbenchOptions, Statistics};
@@ -20,10 +20,10 @@ const SCRIPTS: [(&str, u32); 3] = [
 
 fn workload(clients: u32, threads: u32, seed: u64, part: Part) -> PgBench {
     let mode = QueryMode::Simple;
-    let script = |&(text, weight): &(&str, u32)| {
-        (Script::parse(text.as_bytes(), FILE, mode).unwrap(), weight)
-    };
-    let scripts = SCRIPTS.iter().map(script).collect();
+    let scripts = SCRIPTS
+        .iter()
+        .map(|&(text, weight)| (Script::parse(text.as_bytes(), FILE, mode).unwrap(), weight))
+        .collect();
     let options = PgbenchOptions {
         clients,
         threads,
@@ -32,7 +32,7 @@ fn workload(clients: u32, threads: u32, seed: u64, part: Part) -> PgBench {
         continue_on_error: true,
         ..PgbenchOptions::new(scripts, mode, seed)
     };
-    PgBench::new(options, Dialect::Postgres, Said::default().talker()).unwrap()
+    PgBench::new(options, Dialect::Postgres, Messages::default().talker()).unwrap()
 }
 
 /// Executed statements, by client and in order, and the statistics.
@@ -83,7 +83,7 @@ proptest! {
         let generators = generators.min(clients);
         let alone = workload(clients, generators, seed, Part::default());
         let (expected, statistics) = run(&alone, &spec);
-        let whole = workload(clients, 1, seed, Part::default());
+        let merged = workload(clients, 1, seed, Part::default());
         let mut log = Vec::new();
         for generator in 0..generators {
             let spec = spec.part(generator, generators).unwrap();
@@ -92,28 +92,31 @@ proptest! {
                 clients_total: clients,
                 threads_before: generator,
             };
-            let (of_part, statistics) = run(&workload(spec.workers, 1, seed, part), &spec);
+            let (part_log, statistics) = run(&workload(spec.workers, 1, seed, part), &spec);
             let text = serde_json::to_string(&statistics).unwrap();
-            whole.absorb(&serde_json::from_str(&text).unwrap()).unwrap();
-            log.extend(of_part);
+            merged.absorb(&serde_json::from_str(&text).unwrap()).unwrap();
+            log.extend(part_log);
         }
         // Which script comes next is drawn by a thread for whichever of its clients is free first.
         prop_assert_eq!(sorted(log), sorted(expected));
-        prop_assert_eq!(exact(&whole.statistics()), exact(&statistics));
-        let squares = |of: &Statistics| of.total().latency.sum_squares;
-        let (one, other) = (squares(&whole.statistics()), squares(&statistics));
-        prop_assert!((one / other - 1.0).abs() < 1e-12);
+        prop_assert_eq!(exact(&merged.statistics()), exact(&statistics));
+        let squares = |statistics: &Statistics| statistics.total().latency.sum_squares;
+        let (merged_squares, expected_squares) = (squares(&merged.statistics()), squares(&statistics));
+        prop_assert!((merged_squares / expected_squares - 1.0).abs() < 1e-12);
         prop_assert_eq!(statistics.total().total(), u64::from(clients) * 20);
     }
 }
 
 #[test]
 fn statistics_of_other_scripts_are_refused() {
-    let one = workload(1, 1, 1, Part::default());
-    let mut other = one.statistics();
-    other.scripts[1].commands.pop();
-    assert_eq!(one.absorb(&other).unwrap_err(), "another load generator has run other scripts");
-    other.scripts.pop();
-    assert!(one.absorb(&other).is_err());
-    assert_eq!(one.statistics().total().total(), 0);
+    let generator = workload(1, 1, 1, Part::default());
+    let mut statistics = generator.statistics();
+    statistics.scripts[1].commands.pop();
+    assert_eq!(
+        generator.absorb(&statistics).unwrap_err(),
+        "another load generator has run other scripts"
+    );
+    statistics.scripts.pop();
+    assert!(generator.absorb(&statistics).is_err());
+    assert_eq!(generator.statistics().total().total(), 0);
 }

@@ -49,35 +49,35 @@ SELECT :a;
 /// The statements in the server's log that belong to the script, without the names
 /// of prepared statements.
 fn statements(log: &str) -> Vec<String> {
-    let mut found: Vec<String> = Vec::new();
+    let mut statements: Vec<String> = Vec::new();
     let mut is_ours = false;
     for line in log.lines() {
         let Some((_, message)) = line.split_once("LOG:  ").or_else(|| line.split_once("DETAIL:  "))
         else {
             // The next lines of a statement begin with a tab.
             if is_ours && line.starts_with('\t') {
-                found.last_mut().unwrap().push_str(line);
+                statements.last_mut().unwrap().push_str(line);
             }
             continue;
         };
         if message.starts_with("parameters: ") {
-            found.push(message.to_owned());
+            statements.push(message.to_owned());
             continue;
         }
         let text = message.strip_prefix("statement: ").or_else(|| {
             let (_, text) = message.strip_prefix("execute ")?.split_once(": ")?;
             Some(text)
         });
-        let is_of_run = |text: &str| {
+        let is_setup_query = |text: &str| {
             text.starts_with("select count(*) from pgbench_branches")
                 || text.starts_with("select o.n, p.partstrat")
         };
-        is_ours = text.is_some_and(|text| !is_of_run(text));
+        is_ours = text.is_some_and(|text| !is_setup_query(text));
         if let (true, Some(text)) = (is_ours, text) {
-            found.push(text.to_owned());
+            statements.push(text.to_owned());
         }
     }
-    found
+    statements
 }
 
 fn compare(original: &Original, case: &Case) -> usize {

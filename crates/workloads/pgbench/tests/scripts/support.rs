@@ -40,18 +40,18 @@ impl Case {
 
 /// Messages for `talk`, as pgbench prints them.
 #[derive(Clone, Default)]
-pub(crate) struct Said(Arc<Mutex<String>>);
+pub(crate) struct Messages(Arc<Mutex<String>>);
 
-impl Said {
+impl Messages {
     pub(crate) fn talker(&self) -> dyno_pgbench::run::Talker {
-        let said = Arc::clone(&self.0);
+        let buffer = Arc::clone(&self.0);
         Box::new(move |talk| {
             let (before, text) = match talk {
                 Talk::Error(text) => ("pgbench: error: ", text),
                 Talk::Info(text) => ("pgbench: ", text),
                 Talk::Debug(text) => ("", text),
             };
-            said.lock().unwrap().push_str(&format!("{before}{text}\n"));
+            buffer.lock().unwrap().push_str(&format!("{before}{text}\n"));
         })
     }
 
@@ -72,13 +72,13 @@ pub(crate) fn run<D: Driver>(driver: &D, case: &Case) -> String {
         Ok(script) => script,
         Err(error) => return format!("pgbench: error: {error}\n"),
     };
-    let said = Said::default();
+    let messages = Messages::default();
     let options = PgbenchOptions {
         defines: case.defines.clone(),
         scale: case.scale,
         ..PgbenchOptions::new(vec![(script, 1)], case.mode, case.seed)
     };
-    let workload = match PgBench::new(options, driver.dialect(), said.talker()) {
+    let workload = match PgBench::new(options, driver.dialect(), messages.talker()) {
         Ok(workload) => workload,
         Err(error) => return format!("pgbench: error: {error}\n"),
     };
@@ -88,8 +88,8 @@ pub(crate) fn run<D: Driver>(driver: &D, case: &Case) -> String {
         let mut client = workload.open(&mut session, 0, 1, rng).await.unwrap();
         for _ in 0..case.transactions {
             let mut tally = Tally::default();
-            let done = workload.run(&mut client, &mut session, 0, 0, &mut tally).await;
-            match done {
+            let result = workload.run(&mut client, &mut session, 0, 0, &mut tally).await;
+            match result {
                 Ok(outcome) => assert_eq!(outcome, Outcome::Committed),
                 Err(_) => break,
             }
@@ -98,7 +98,7 @@ pub(crate) fn run<D: Driver>(driver: &D, case: &Case) -> String {
         session.close().await;
     })
     .unwrap();
-    said.text()
+    messages.text()
 }
 
 /// The installed pgbench and a server for it.
@@ -132,8 +132,8 @@ impl Original {
             );
             return None;
         }
-        let made = original.command().args(["-i", "-q", "sbtest"]).output().unwrap();
-        assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+        let output = original.command().args(["-i", "-q", "sbtest"]).output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         Some(original)
     }
 
@@ -167,7 +167,7 @@ impl Original {
             std::fs::write(self.folder.file(name), text).unwrap();
             command.arg("-f").arg(format!("{name}@{weight}"));
         }
-        said(&mut command)
+        normalized_errors(&mut command)
     }
 
     /// pgbench's output for a case, without lines on the run as a whole.
@@ -181,16 +181,17 @@ impl Original {
         for (name, value) in &case.defines {
             command.arg("-D").arg(format!("{name}={value}"));
         }
-        said(&mut command)
+        normalized_errors(&mut command)
     }
 }
 
-fn said(command: &mut Command) -> String {
+fn normalized_errors(command: &mut Command) -> String {
     let output = command.arg("sbtest").output().unwrap();
-    let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    let of_run = ["pgbench: setting random seed to", "pgbench: error: Run was aborted;"];
-    said.lines()
-        .filter(|line| !of_run.iter().any(|start| line.starts_with(start)))
+    let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+    let run_messages = ["pgbench: setting random seed to", "pgbench: error: Run was aborted;"];
+    errors
+        .lines()
+        .filter(|line| !run_messages.iter().any(|start| line.starts_with(start)))
         .map(|line| format!("{line}\n"))
         .collect()
 }

@@ -1,7 +1,7 @@
 //! The statements of every test agree with those of the original, as `golden/` keeps them.
 
 use crate::stream::{Summary, chi_square};
-use crate::support::{Command, FakeDriver, Recorded, Said};
+use crate::support::{Command, FakeDriver, LoadLog, Recorded};
 use dyno_core::{Dialect, Driver, Rng, Tally, Workload};
 use dyno_reactor::block_on;
 use dyno_sysbench::{Sysbench, SysbenchOptions, SysbenchTest, prepare};
@@ -70,7 +70,7 @@ fn golden_files() -> Vec<(PathBuf, String)> {
     files.into_iter().map(|path| (path.clone(), fs::read_to_string(path).unwrap())).collect()
 }
 
-fn value_of<'a>(text: &'a str, key: &str) -> &'a str {
+fn header_value<'a>(text: &'a str, key: &str) -> &'a str {
     let line = text.lines().find_map(|line| line.strip_prefix(key)?.strip_prefix(": "));
     line.unwrap_or_else(|| panic!("a line `{key}: `"))
 }
@@ -89,18 +89,18 @@ fn compare(name: &Path, golden: &Summary, ours: &Summary) {
     let close = golden.longest.abs_diff(ours.longest) <= 24;
     assert!(close, "{name}: {} bytes against {}", golden.longest, ours.longest);
     assert_eq!(golden.places.len(), ours.places.len(), "{name}");
-    for (theirs, own) in golden.places.iter().zip(&ours.places) {
-        assert_eq!((theirs.place, &theirs.template), (own.place, &own.template), "{name}");
+    for (theirs, ours) in golden.places.iter().zip(&ours.places) {
+        assert_eq!((theirs.place, &theirs.template), (ours.place, &ours.template), "{name}");
         if theirs.template.ends_with(",...") {
             // Nothing is random about the packets of a bulk insert.
-            assert_eq!((theirs.min, theirs.max), (own.min, own.max), "{name}");
+            assert_eq!((theirs.min, theirs.max), (ours.min, ours.max), "{name}");
         }
-        let (chi, cells) = chi_square(&theirs.cells, &own.cells);
+        let (chi, cells) = chi_square(&theirs.cells, &ours.cells);
         // The mean of chi-square is its degrees of freedom, its variance twice that: five
         // standard deviations, and some more where there are few cells.
         let limit = cells as f64 + 5.0 * (2.0 * cells as f64).sqrt() + 10.0;
-        let what = format!("{name}: numbers at {} of {}", own.place, own.template);
-        assert!(chi <= limit, "{what}: chi-square {chi:.1} with {cells} cells");
+        let place = format!("{name}: numbers at {} of {}", ours.place, ours.template);
+        assert!(chi <= limit, "{place}: chi-square {chi:.1} with {cells} cells");
     }
 }
 
@@ -108,11 +108,11 @@ fn compare(name: &Path, golden: &Summary, ours: &Summary) {
 fn every_test_sends_what_the_original_sends() {
     let mut compared = 0;
     for (path, text) in golden_files() {
-        if value_of(&text, "command") != "run" {
+        if header_value(&text, "command") != "run" {
             continue;
         }
-        let case = Case::from_command_line(value_of(&text, "options"));
-        let ours = Summary::of(&case.run(), case.transactions, case.limit());
+        let case = Case::from_command_line(header_value(&text, "options"));
+        let ours = Summary::from_log(&case.run(), case.transactions, case.limit());
         compare(&path, &Summary::from_text(&text), &ours);
         compared += 1;
     }
@@ -128,12 +128,12 @@ fn created(summary: &Summary) -> BTreeSet<String> {
 #[test]
 fn prepare_creates_what_the_original_creates() {
     for (path, text) in golden_files() {
-        if value_of(&text, "command") != "prepare" {
+        if header_value(&text, "command") != "prepare" {
             continue;
         }
-        let case = Case::from_command_line(value_of(&text, "options"));
+        let case = Case::from_command_line(header_value(&text, "options"));
         let driver = FakeDriver::new(Dialect::Mysql);
-        prepare(&driver.admin(), &case.options, 1, 1, &Said::default()).unwrap();
+        prepare(&driver.admin(), &case.options, 1, 1, &LoadLog::default()).unwrap();
         let log: Vec<Recorded> = driver
             .database()
             .log
@@ -141,7 +141,7 @@ fn prepare_creates_what_the_original_creates() {
             .filter(|entry| entry.text.starts_with("CREATE"))
             .cloned()
             .collect();
-        let ours = created(&Summary::of(&log, 1, case.limit()));
+        let ours = created(&Summary::from_log(&log, 1, case.limit()));
         assert!(!ours.is_empty());
         let theirs = created(&Summary::from_text(&text));
         assert_eq!(theirs, ours, "{}", path.display());
@@ -151,7 +151,7 @@ fn prepare_creates_what_the_original_creates() {
 #[test]
 fn the_comparison_notices_another_distribution() {
     let case = |options: &str| Case::from_command_line(options);
-    let summary = |case: &Case| Summary::of(&case.run(), case.transactions, case.limit());
+    let summary = |case: &Case| Summary::from_log(&case.run(), case.transactions, case.limit());
     let special = case("oltp_point_select --events=2000");
     let uniform = case("oltp_point_select --events=2000 --rand-type=uniform");
     let (special, uniform) = (summary(&special), summary(&uniform));
@@ -172,10 +172,10 @@ fn summarize_the_captured_logs() {
         }
         let header = fs::read_to_string(log.with_extension("header")).unwrap();
         let entries = read_general_log(&fs::read_to_string(&log).unwrap());
-        let command = value_of(&header, "command");
-        let case = Case::from_command_line(value_of(&header, "options"));
+        let command = header_value(&header, "command");
+        let case = Case::from_command_line(header_value(&header, "options"));
         let transactions = if command == "run" { case.transactions } else { 1 };
-        let mut summary = Summary::of(&entries, transactions, case.limit());
+        let mut summary = Summary::from_log(&entries, transactions, case.limit());
         if command == "prepare" {
             // Rows are far too many for a template.
             summary.steps.retain(|step| !step.template.starts_with("INSERT"));

@@ -1,6 +1,6 @@
 //! Preparing, resuming, checking and dropping data, on a database in memory.
 
-use crate::support::{FakeDriver, Said};
+use crate::support::{FakeDriver, LoadLog};
 use dyno_core::{AdminSession, Dialect, Driver, Rng, Tally, Workload};
 use dyno_load::{LoadError, LoadErrorKind};
 use dyno_reactor::block_on;
@@ -21,48 +21,48 @@ fn assert_loaded(driver: &FakeDriver, tables: usize, rows: i64) {
     assert_eq!(database.tables.len(), tables);
     for table in database.tables.values() {
         assert!(table.rows.keys().copied().eq(1..=rows));
-        let is_good = |row: &Vec<String>| {
+        assert!(table.rows.values().all(|row| {
             let k: i64 = row[1].parse().unwrap();
             (1..=rows).contains(&k) && (row[2].len(), row[3].len()) == (119, 59)
-        };
-        assert!(table.rows.values().all(is_good));
+        }));
     }
 }
 
 #[test]
 fn prepare_fills_every_table() {
     let driver = FakeDriver::new(Dialect::Mysql);
-    let said = Said::default();
+    let load_log = LoadLog::default();
     let options = options(3, 45_000);
-    let report = prepare(&driver.admin(), &options, 4, SEED, &said).unwrap();
+    let report = prepare(&driver.admin(), &options, 4, SEED, &load_log).unwrap();
     assert_eq!((report.tables, report.tables_complete), (3, 0));
     assert_eq!((report.rows.rows_loaded, report.rows.rows_found), (135_000, 0));
     assert_eq!(driver.database().bulk_loads, 9);
     assert_loaded(&driver, 3, 45_000);
-    let lines = said.lines();
+    let lines = load_log.lines();
     for table in 1..=3 {
-        let at = |line: String| lines.iter().position(|said| *said == line).expect(&line);
-        let created = at(format!("creating sbtest{table}"));
-        let inserting = at(format!("inserting 45000 into sbtest{table}"));
-        let index = at(format!("index on sbtest{table}"));
+        let position = |line: String| lines.iter().position(|logged| *logged == line).expect(&line);
+        let created = position(format!("creating sbtest{table}"));
+        let inserting = position(format!("inserting 45000 into sbtest{table}"));
+        let index = position(format!("index on sbtest{table}"));
         assert!(created < inserting && inserting < index);
     }
-    let done: u64 = lines.iter().filter_map(|l| l.strip_prefix("done ")?.parse::<u64>().ok()).sum();
-    assert_eq!(done, 135_000);
+    let rows_done: u64 =
+        lines.iter().filter_map(|l| l.strip_prefix("done ")?.parse::<u64>().ok()).sum();
+    assert_eq!(rows_done, 135_000);
     assert!(lines.contains(&"planned 135000".to_owned()));
 }
 
 #[test]
 fn the_number_of_sessions_does_not_change_the_data() {
     let contents = |driver: FakeDriver, threads| {
-        prepare(&driver.admin(), &options(2, 50_000), threads, SEED, &Said::default()).unwrap();
+        prepare(&driver.admin(), &options(2, 50_000), threads, SEED, &LoadLog::default()).unwrap();
         let database = driver.database();
         database.tables.values().map(|table| table.rows.clone()).collect::<Vec<_>>()
     };
-    let one = contents(FakeDriver::new(Dialect::Mysql), 1);
-    assert!(one == contents(FakeDriver::new(Dialect::Mysql), 7), "7 sessions, one loop");
-    assert!(one == contents(FakeDriver::new(Dialect::Mysql).blocking(), 3), "3 threads");
-    assert!(one[0] != one[1], "tables differ");
+    let expected = contents(FakeDriver::new(Dialect::Mysql), 1);
+    assert!(expected == contents(FakeDriver::new(Dialect::Mysql), 7), "7 sessions, one loop");
+    assert!(expected == contents(FakeDriver::new(Dialect::Mysql).blocking(), 3), "3 threads");
+    assert!(expected[0] != expected[1], "tables differ");
 }
 
 #[test]
@@ -70,33 +70,33 @@ fn an_interrupted_load_is_continued() {
     let driver = FakeDriver::new(Dialect::Mysql);
     let options = options(2, 70_000);
     driver.database().bulk_loads_left = Some(5);
-    let error = prepare(&driver.admin(), &options, 2, SEED, &Said::default()).unwrap_err();
+    let error = prepare(&driver.admin(), &options, 2, SEED, &LoadLog::default()).unwrap_err();
     assert!(error.to_string().contains("of table 'sbtest"), "{error}");
     assert!(error.hint().unwrap().contains("prepare again"), "{:?}", error.hint());
     let stored: usize = driver.database().tables.values().map(|table| table.rows.len()).sum();
     assert!(stored > 0);
     driver.database().bulk_loads_left = None;
 
-    let report = prepare(&driver.admin(), &options, 2, SEED, &Said::default()).unwrap();
+    let report = prepare(&driver.admin(), &options, 2, SEED, &LoadLog::default()).unwrap();
     assert_eq!(report.rows.rows_found, stored as u64);
     assert_eq!(report.rows.rows_loaded + report.rows.rows_found, 140_000);
     assert_loaded(&driver, 2, 70_000);
     assert!(driver.database().tables["sbtest2"].indexes.contains("k_2"));
 
-    let said = Said::default();
-    let report = prepare(&driver.admin(), &options, 2, SEED, &said).unwrap();
+    let load_log = LoadLog::default();
+    let report = prepare(&driver.admin(), &options, 2, SEED, &load_log).unwrap();
     assert_eq!((report.rows.rows_loaded, report.tables_complete), (0, 2));
-    assert!(said.lines().contains(&"Table 'sbtest1' is already complete".to_owned()));
-    assert!(!said.lines().iter().any(|line| line.starts_with("index")));
+    assert!(load_log.lines().contains(&"Table 'sbtest1' is already complete".to_owned()));
+    assert!(!load_log.lines().iter().any(|line| line.starts_with("index")));
 }
 
 #[test]
 fn a_load_that_ended_before_its_index_gets_the_index() {
     let driver = FakeDriver::new(Dialect::Mysql);
     let options = options(1, 30_000);
-    prepare(&driver.admin(), &options, 1, SEED, &Said::default()).unwrap();
+    prepare(&driver.admin(), &options, 1, SEED, &LoadLog::default()).unwrap();
     driver.database().tables.get_mut("sbtest1").unwrap().indexes.clear();
-    let report = prepare(&driver.admin(), &options, 1, SEED, &Said::default()).unwrap();
+    let report = prepare(&driver.admin(), &options, 1, SEED, &LoadLog::default()).unwrap();
     assert_eq!((report.rows.rows_loaded, report.tables_complete), (0, 0));
     assert!(driver.database().tables["sbtest1"].indexes.contains("k_1"));
 }
@@ -104,9 +104,9 @@ fn a_load_that_ended_before_its_index_gets_the_index() {
 #[test]
 fn a_table_of_other_contents_leaves_no_empty_ones() {
     let driver = FakeDriver::new(Dialect::Mysql);
-    prepare(&driver.admin(), &options(2, 30_000), 1, SEED, &Said::default()).unwrap();
+    prepare(&driver.admin(), &options(2, 30_000), 1, SEED, &LoadLog::default()).unwrap();
     let error =
-        prepare(&driver.admin(), &options(4, 20_000), 2, SEED, &Said::default()).unwrap_err();
+        prepare(&driver.admin(), &options(4, 20_000), 2, SEED, &LoadLog::default()).unwrap_err();
     assert!(error.to_string().contains("holds 30000 rows"), "{error}");
     let names: Vec<_> = driver.database().tables.keys().cloned().collect();
     assert_eq!(names, ["sbtest1", "sbtest2"]);
@@ -116,22 +116,22 @@ fn a_table_of_other_contents_leaves_no_empty_ones() {
 fn a_deadlock_is_tried_again() {
     let driver = FakeDriver::new(Dialect::Mysql);
     driver.database().deadlocks = 3;
-    prepare(&driver.admin(), &options(1, 30_000), 1, SEED, &Said::default()).unwrap();
+    prepare(&driver.admin(), &options(1, 30_000), 1, SEED, &LoadLog::default()).unwrap();
     assert_eq!(driver.database().bulk_loads, 5);
     driver.database().deadlocks = 100;
     let error =
-        prepare(&driver.admin(), &options(2, 30_000), 1, SEED, &Said::default()).unwrap_err();
+        prepare(&driver.admin(), &options(2, 30_000), 1, SEED, &LoadLog::default()).unwrap_err();
     assert_eq!(error.error.as_ref().unwrap().errno(), 1213);
 }
 
 #[test]
 fn a_table_with_other_contents_is_refused_with_a_remedy() {
-    let refused = |driver: &FakeDriver, options: &SysbenchOptions, part: &str| match prepare(
+    let refusal_remedy = |driver: &FakeDriver, options: &SysbenchOptions, part: &str| match prepare(
         &driver.admin(),
         options,
         2,
         SEED,
-        &Said::default(),
+        &LoadLog::default(),
     )
     .unwrap_err()
     {
@@ -143,26 +143,27 @@ fn a_table_with_other_contents_is_refused_with_a_remedy() {
         other => panic!("{other}"),
     };
     let driver = FakeDriver::new(Dialect::Mysql);
-    prepare(&driver.admin(), &options(1, 30_000), 1, SEED, &Said::default()).unwrap();
+    prepare(&driver.admin(), &options(1, 30_000), 1, SEED, &LoadLog::default()).unwrap();
     // Whatever chunk does not fit: all of the table counts, and its size is the remedy.
     for (asked, has) in [(25_000, "25000 rows"), (20_000, "20000 rows"), (1_000, "1000 rows")] {
         let holds = format!(
             "holds 30000 rows with ids from 1 to 30000, where this data set has {has} with ids from 1 to"
         );
-        let hint = refused(&driver, &options(1, asked), &holds);
+        let hint = refusal_remedy(&driver, &options(1, asked), &holds);
         assert!(hint.contains(" --table-size=30000 "), "{hint}");
         assert!(hint.contains("cleanup"), "{hint}");
     }
-    refused(&driver, &options(1, 40_000), "holds 30000 rows");
+    refusal_remedy(&driver, &options(1, 40_000), "holds 30000 rows");
     let other_size =
         SysbenchOptions { table_size: 1_000, ..SysbenchOptions::new(SysbenchTest::V05Oltp) };
-    let hint = refused(&driver, &other_size, "holds 30000 rows");
+    let hint = refusal_remedy(&driver, &other_size, "holds 30000 rows");
     assert!(hint.contains(" --oltp-table-size=30000 "), "{hint}");
     driver.database().tables.get_mut("sbtest1").unwrap().rows.remove(&7);
-    let hint = refused(&driver, &options(1, 30_000), "holds 29999 rows with ids from 1 to 30000");
+    let hint =
+        refusal_remedy(&driver, &options(1, 30_000), "holds 29999 rows with ids from 1 to 30000");
     assert!(hint.contains("`cleanup`"), "{hint}");
     driver.database().tables.get_mut("sbtest1").unwrap().columns.pop();
-    refused(&driver, &options(1, 30_000), "other columns: it has id, k, c, this");
+    refusal_remedy(&driver, &options(1, 30_000), "other columns: it has id, k, c, this");
 }
 
 #[test]
@@ -173,23 +174,23 @@ fn tests_that_number_their_own_rows_get_empty_tables() {
         tables: 2,
         ..SysbenchOptions::new(SysbenchTest::Insert)
     };
-    let report = prepare(&driver.admin(), &options, 2, SEED, &Said::default()).unwrap();
+    let report = prepare(&driver.admin(), &options, 2, SEED, &LoadLog::default()).unwrap();
     assert_eq!((report.rows.rows_loaded, report.tables), (0, 2));
     assert!(driver.database().tables["sbtest2"].indexes.contains("k_2"));
 
     let driver = FakeDriver::new(Dialect::Mysql);
     let options = SysbenchOptions::new(SysbenchTest::BulkInsert);
-    prepare(&driver.admin(), &options, 3, SEED, &Said::default()).unwrap();
+    prepare(&driver.admin(), &options, 3, SEED, &LoadLog::default()).unwrap();
     let names: Vec<_> = driver.database().tables.keys().cloned().collect();
     assert_eq!(names, ["sbtest1", "sbtest2", "sbtest3"]);
-    prepare(&driver.admin(), &options, 3, SEED, &Said::default()).unwrap();
+    prepare(&driver.admin(), &options, 3, SEED, &LoadLog::default()).unwrap();
 }
 
 #[test]
 fn what_was_loaded_for_trials_has_statistics_before_the_first() {
-    let analyzed = |dialect| {
+    let analyze_statements = |dialect| {
         let driver = FakeDriver::new(dialect);
-        prepare_with_statistics(&driver.admin(), &options(2, 100), 2, SEED, &Said::default())
+        prepare_with_statistics(&driver.admin(), &options(2, 100), 2, SEED, &LoadLog::default())
             .unwrap();
         let database = driver.database();
         let texts = database.log.iter().map(|entry| entry.text.clone());
@@ -197,31 +198,31 @@ fn what_was_loaded_for_trials_has_statistics_before_the_first() {
         texts.sort();
         texts
     };
-    assert_eq!(analyzed(Dialect::Postgres), ["ANALYZE sbtest1", "ANALYZE sbtest2"]);
-    assert_eq!(analyzed(Dialect::Mysql), [""; 0], "InnoDB makes them while it is filled");
+    assert_eq!(analyze_statements(Dialect::Postgres), ["ANALYZE sbtest1", "ANALYZE sbtest2"]);
+    assert_eq!(analyze_statements(Dialect::Mysql), [""; 0], "InnoDB makes them while it is filled");
 }
 
 #[test]
 fn cleanup_and_prewarm_meet_every_table() {
     let driver = FakeDriver::new(Dialect::Mysql);
     let options = options(3, 100);
-    prepare(&driver.admin(), &options, 1, SEED, &Said::default()).unwrap();
-    let said = Said::default();
-    prewarm(&driver.admin(), &options, 2, &said).unwrap();
-    assert_eq!(said.lines().len(), 3);
+    prepare(&driver.admin(), &options, 1, SEED, &LoadLog::default()).unwrap();
+    let load_log = LoadLog::default();
+    prewarm(&driver.admin(), &options, 2, &load_log).unwrap();
+    assert_eq!(load_log.lines().len(), 3);
     let log = driver.database().log.iter().map(|entry| entry.text.clone()).collect::<Vec<_>>();
     let warm = "SELECT AVG(id) FROM (SELECT * FROM sbtest3 FORCE KEY (PRIMARY) LIMIT 100) t";
     assert!(log.contains(&warm.to_owned()));
-    let said = Said::default();
-    cleanup(&driver.admin(), &options, 1, &said).unwrap();
-    assert_eq!(said.lines(), ["dropping sbtest1", "dropping sbtest2", "dropping sbtest3"]);
+    let load_log = LoadLog::default();
+    cleanup(&driver.admin(), &options, 1, &load_log).unwrap();
+    assert_eq!(load_log.lines(), ["dropping sbtest1", "dropping sbtest2", "dropping sbtest3"]);
     assert!(driver.database().tables.is_empty());
 }
 
 #[test]
 fn preflight_names_what_is_missing_and_how_to_get_it() {
     let driver = FakeDriver::new(Dialect::Mysql);
-    prepare(&driver.admin(), &options(8, 1_000), 1, SEED, &Said::default()).unwrap();
+    prepare(&driver.admin(), &options(8, 1_000), 1, SEED, &LoadLog::default()).unwrap();
     let check = |options: &SysbenchOptions, workers| {
         block_on(preflight(
             &mut AdminSession::lent(&mut driver.session()),
@@ -240,8 +241,8 @@ fn preflight_names_what_is_missing_and_how_to_get_it() {
     assert!(error.hint().unwrap().contains("--table-size=1000"), "{:?}", error.hint());
     assert_eq!(check(&options(8, 1_050), 4).unwrap().len(), 8);
     driver.database().tables.get_mut("sbtest3").unwrap().rows.clear();
-    let found = check(&options(8, 1_000), 4);
-    assert_eq!(found.unwrap_err().to_string(), "table 'sbtest3' is empty");
+    let result = check(&options(8, 1_000), 4);
+    assert_eq!(result.unwrap_err().to_string(), "table 'sbtest3' is empty");
     let (mut session, all) = (driver.session(), options(8, 1_000));
     let notes =
         block_on(preflight(&mut AdminSession::lent(&mut session), &all, 4, MissingRows::Noted))
@@ -256,7 +257,7 @@ fn preflight_names_what_is_missing_and_how_to_get_it() {
 fn preflight_counts_prepared_statements() {
     let driver = FakeDriver::new(Dialect::Mysql);
     let mut options = options(32, 1_000);
-    prepare(&driver.admin(), &options, 1, SEED, &Said::default()).unwrap();
+    prepare(&driver.admin(), &options, 1, SEED, &LoadLog::default()).unwrap();
     let check = |options: &SysbenchOptions, workers| {
         block_on(check_prepared(&mut AdminSession::lent(&mut driver.session()), options, workers))
             .unwrap()
@@ -282,7 +283,7 @@ fn the_next_run_of_inserts_goes_on_behind_the_last_one() {
         tables: 2,
         ..SysbenchOptions::new(SysbenchTest::Insert)
     };
-    prepare(&driver.admin(), &options, 1, SEED, &Said::default()).unwrap();
+    prepare(&driver.admin(), &options, 1, SEED, &LoadLog::default()).unwrap();
     let mut session = driver.session();
     let insert = |session: &mut _, options: &SysbenchOptions, rows| {
         let test = Sysbench::new(options.clone(), Dialect::Mysql);

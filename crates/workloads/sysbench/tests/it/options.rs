@@ -7,16 +7,13 @@ use dyno_facts::ExperimentFacts;
 use dyno_reactor::block_on;
 use dyno_report::Experiment;
 use dyno_sysbench::{
-    KeyDistribution, OPTIONS, Sysbench, SysbenchOptions, SysbenchTest, options_of,
+    KeyDistribution, OPTIONS, Sysbench, SysbenchOptions, SysbenchTest, test_options,
 };
 use proptest::prelude::*;
 
 fn pairs(words: &[&str]) -> Vec<(String, String)> {
-    let pair = |word: &&str| {
-        let (name, value) = word.split_once('=').unwrap_or((word, "on"));
-        (name.to_owned(), value.to_owned())
-    };
-    words.iter().map(pair).collect()
+    let pairs = words.iter().map(|word| word.split_once('=').unwrap_or((word, "on")));
+    pairs.map(|(name, value)| (name.to_owned(), value.to_owned())).collect()
 }
 
 fn parse(test: SysbenchTest, words: &[&str]) -> Result<SysbenchOptions, OptionError> {
@@ -28,7 +25,7 @@ const LEGACY: SysbenchTest = SysbenchTest::V05Oltp;
 #[test]
 fn the_defaults_of_the_table_are_the_defaults() {
     for test in SysbenchTest::ALL {
-        let defaults: Vec<(String, String)> = options_of(test)
+        let defaults: Vec<(String, String)> = test_options(test)
             .filter(|(_, row)| !row.default.is_empty())
             .map(|(name, row)| (name.to_owned(), row.default.to_owned()))
             .collect();
@@ -43,8 +40,9 @@ fn the_defaults_of_the_table_are_the_defaults() {
 fn every_option_is_known_to_a_test_and_says_what_it_does() {
     for row in OPTIONS.iter().flat_map(|(_, rows)| *rows) {
         for name in [Some(row.name), row.old_name].into_iter().flatten() {
-            let is_own = |test: &SysbenchTest| options_of(*test).any(|(own, _)| own == name);
-            assert!(SysbenchTest::ALL.iter().any(is_own) && row.doc.len() > 10, "{name}");
+            let is_known_to =
+                |test: &SysbenchTest| test_options(*test).any(|(known, _)| known == name);
+            assert!(SysbenchTest::ALL.iter().any(is_known_to) && row.doc.len() > 10, "{name}");
         }
     }
 }
@@ -76,11 +74,11 @@ fn wrong_values_are_refused_with_what_is_right() {
         ("rand-spec-pct", "200", "a whole number from 0 to 100"),
     ] {
         let error = parse(SysbenchTest::ReadWrite, &[&format!("{name}={value}")]).unwrap_err();
-        let refused = Box::new((value.to_owned(), expected.to_owned()));
-        assert_eq!((error.option.as_deref(), error.mismatch), (Some(name), Some(refused)));
+        let mismatch = Box::new((value.to_owned(), expected.to_owned()));
+        assert_eq!((error.option.as_deref(), error.mismatch), (Some(name), Some(mismatch)));
     }
-    let both = ["oltp-read-only=on", "oltp-write-only=on"];
-    assert_eq!(parse(LEGACY, &both).unwrap_err().option, None);
+    let exclusive = ["oltp-read-only=on", "oltp-write-only=on"];
+    assert_eq!(parse(LEGACY, &exclusive).unwrap_err().option, None);
 }
 
 #[test]
@@ -179,7 +177,7 @@ fn each_count_per_transaction_changes_what_is_sent_and_what_is_expected() {
     }
     let test = SysbenchTest::ReadWrite;
     let (usual, _) = sent_and_expected(test, &[]);
-    let counts = options_of(test).filter(|(_, row)| row.doc.contains("per transaction"));
+    let counts = test_options(test).filter(|(_, row)| row.doc.contains("per transaction"));
     for (name, _) in counts {
         let (sent, expected) = sent_and_expected(test, &[(name.to_owned(), "3".to_owned())]);
         assert_eq!(Some(sent), expected, "{name}");
@@ -189,24 +187,24 @@ fn each_count_per_transaction_changes_what_is_sent_and_what_is_expected() {
 
 #[test]
 fn sqlite_locks_at_once_where_it_will_write() {
-    let begins = |test| {
+    let begin_statement = |test| {
         let (log, _) = run(&SysbenchOptions::new(test), Dialect::Sqlite, 1);
         log.into_iter().find(|entry| entry.text.starts_with("BEGIN")).unwrap().text
     };
-    assert_eq!(begins(SysbenchTest::ReadOnly), "BEGIN");
-    assert_eq!(begins(SysbenchTest::WriteOnly), "BEGIN IMMEDIATE");
-    assert_eq!(begins(SysbenchTest::ReadWrite), "BEGIN IMMEDIATE");
+    assert_eq!(begin_statement(SysbenchTest::ReadOnly), "BEGIN");
+    assert_eq!(begin_statement(SysbenchTest::WriteOnly), "BEGIN IMMEDIATE");
+    assert_eq!(begin_statement(SysbenchTest::ReadWrite), "BEGIN IMMEDIATE");
 }
 
 #[test]
 fn servers_number_new_rows_each_in_its_way() {
-    let insert = |dialect| {
+    let insert_statement = |dialect| {
         let (log, _) = run(&SysbenchOptions::new(SysbenchTest::Insert), dialect, 1);
         log.into_iter().find(|entry| entry.text.starts_with("INSERT")).unwrap().text
     };
-    assert!(insert(Dialect::Mysql).contains("(id, k, c, pad) VALUES (0, "));
-    assert!(insert(Dialect::Postgres).contains("(k, c, pad) VALUES ("));
-    assert!(insert(Dialect::Sqlite).contains("(k, c, pad) VALUES ("));
+    assert!(insert_statement(Dialect::Mysql).contains("(id, k, c, pad) VALUES (0, "));
+    assert!(insert_statement(Dialect::Postgres).contains("(k, c, pad) VALUES ("));
+    assert!(insert_statement(Dialect::Sqlite).contains("(k, c, pad) VALUES ("));
 }
 
 #[test]
@@ -263,9 +261,9 @@ prop_compose! {
 
 /// The number behind `words`, if the text has them.
 fn number_after(text: &str, words: &str) -> Option<i64> {
-    let rest = text.split_once(words)?.1;
-    let end = rest.find(|letter: char| !letter.is_ascii_digit()).unwrap_or(rest.len());
-    rest[..end].parse().ok()
+    let after = text.split_once(words)?.1;
+    let end = after.find(|letter: char| !letter.is_ascii_digit()).unwrap_or(after.len());
+    after[..end].parse().ok()
 }
 
 proptest! {
@@ -304,11 +302,11 @@ proptest! {
         names in prop::collection::vec((any::<prop::sample::Index>(), "[a-z_-]{0,12}", ".{0,8}"), 0..6),
         known in any::<bool>(),
     ) {
-        let own: Vec<&str> = options_of(test).map(|(name, _)| name).collect();
+        let known_names: Vec<&str> = test_options(test).map(|(name, _)| name).collect();
         let pairs: Vec<_> = names
             .into_iter()
             .map(|(at, name, value)| {
-                (if known { at.get(&own).to_string() } else { name }, value)
+                (if known { at.get(&known_names).to_string() } else { name }, value)
             })
             .collect();
         match SysbenchOptions::from_pairs(test, &pairs) {

@@ -12,14 +12,15 @@ fn options(script: &str, pairs: &[(&str, &str)]) -> SysbenchOptions {
     let test = SysbenchTest::from_script(script).unwrap();
     let size = [("tables", "3"), ("table_size", "1000")];
     let takes_tables = !script.contains("random") && !script.contains("bulk");
-    let given = size.iter().filter(|(name, _)| takes_tables || *name != "tables").chain(pairs);
+    let given_pairs =
+        size.iter().filter(|(name, _)| takes_tables || *name != "tables").chain(pairs);
     let pairs: Vec<_> =
-        given.map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+        given_pairs.map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
     SysbenchOptions::from_pairs(test, &pairs).unwrap()
 }
 
 /// Statements of the workers of a trial, or of a part of it.
-fn sent(options: &SysbenchOptions, spec: &TrialSpec) -> Vec<SimulatedStatement> {
+fn sent_statements(options: &SysbenchOptions, spec: &TrialSpec) -> Vec<SimulatedStatement> {
     let service = Service::Exponential(MILLISECOND);
     let driver =
         SimDriver::new(SimulatedAnswers { service, keep_log: true, ..SimulatedAnswers::default() });
@@ -39,8 +40,8 @@ fn alone_and_together(options: &SysbenchOptions, generators: u32) -> [Vec<Simula
         ..TrialSpec::closed(WORKERS)
     };
     let parts = (0..generators).filter_map(|generator| spec.part(generator, generators));
-    let together = parts.flat_map(|part| sent(options, &part)).collect();
-    [sent(options, &spec), together].map(|mut log: Vec<SimulatedStatement>| {
+    let together = parts.flat_map(|part| sent_statements(options, &part)).collect();
+    [sent_statements(options, &spec), together].map(|mut log: Vec<SimulatedStatement>| {
         log.sort_by_key(|one| (one.session, one.began, one.ended));
         log
     })
@@ -63,10 +64,13 @@ fn workers_of_several_generators_send_what_those_of_one_send() {
             let [alone, together] = alone_and_together(&options, generators);
             assert!(alone.len() >= WORKERS as usize, "{script}");
             // How long opening takes is the slowest worker's affair: times may be others.
-            let words = |log: Vec<SimulatedStatement>| -> Vec<_> {
+            let statement_parts = |log: Vec<SimulatedStatement>| -> Vec<_> {
                 log.into_iter().map(|one| (one.session, one.sql, one.params)).collect()
             };
-            assert!(words(together) == words(alone), "{script} by {generators} generators");
+            assert!(
+                statement_parts(together) == statement_parts(alone),
+                "{script} by {generators} generators"
+            );
         }
     }
 }

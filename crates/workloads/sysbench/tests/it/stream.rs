@@ -59,25 +59,26 @@ fn parse(recorded: &Recorded) -> Parsed {
     let (mut template, mut table, mut numbers) = (String::new(), String::new(), Vec::new());
     let mut at = 0;
     while at < letters.len() {
-        let rest = &letters[at..];
+        let remaining = &letters[at..];
         let before = if at == 0 { ' ' } else { letters[at - 1] };
-        let digits = |from: usize| rest[from..].iter().take_while(|l| l.is_ascii_digit()).count();
-        let sign = usize::from(rest[0] == '-');
-        if rest[0] == '\'' {
-            let length = rest[1..].iter().take_while(|l| **l != '\'').count();
-            template.push_str(&format_of(&rest[1..=length].iter().collect::<String>()));
+        let digits =
+            |from: usize| remaining[from..].iter().take_while(|l| l.is_ascii_digit()).count();
+        let sign = usize::from(remaining[0] == '-');
+        if remaining[0] == '\'' {
+            let length = remaining[1..].iter().take_while(|l| **l != '\'').count();
+            template.push_str(&format_name(&remaining[1..=length].iter().collect::<String>()));
             at += length + 2;
         } else if template.ends_with("sbtest") && digits(0) > 0 {
-            table = rest[..digits(0)].iter().collect();
+            table = remaining[..digits(0)].iter().collect();
             template.push('#');
             at += digits(0);
         } else if digits(sign) > 0 && !before.is_alphanumeric() && !"+_$".contains(before) {
             let length = sign + digits(sign);
-            numbers.push(rest[..length].iter().collect::<String>().parse().unwrap());
+            numbers.push(remaining[..length].iter().collect::<String>().parse().unwrap());
             template.push('N');
             at += length;
         } else {
-            template.push(rest[0]);
+            template.push(remaining[0]);
             at += 1;
         }
     }
@@ -90,7 +91,7 @@ fn parse(recorded: &Recorded) -> Parsed {
     Parsed { command: recorded.command, template, table, numbers }
 }
 
-fn format_of(text: &str) -> String {
+fn format_name(text: &str) -> String {
     let groups: Vec<&str> = text.split('-').collect();
     let digits = |group: &&str| group.len() == 11 && group.bytes().all(|b| b.is_ascii_digit());
     match groups.len() {
@@ -103,7 +104,7 @@ fn format_of(text: &str) -> String {
 impl Summary {
     /// Summarizes the commands of one connection that made as many transactions, whose numbers lie
     /// in `0..=limit` as a rule.
-    pub(crate) fn of(log: &[Recorded], transactions: usize, limit: i64) -> Summary {
+    pub(crate) fn from_log(log: &[Recorded], transactions: usize, limit: i64) -> Summary {
         let mut summary = Summary::default();
         for entry in log.iter().filter(|entry| entry.command == Command::Prepare) {
             let parsed = parse(entry);
@@ -149,8 +150,8 @@ impl Summary {
         assert_eq!(self.steps.len(), steps.len(), "transactions differ: {steps:?}");
         for (kept, step) in self.steps.iter_mut().zip(steps) {
             kept.tables = kept.tables.max(step.tables);
-            let same = Step { tables: kept.tables, ..step };
-            assert_eq!(*kept, same, "transactions differ");
+            let expected = Step { tables: kept.tables, ..step };
+            assert_eq!(*kept, expected, "transactions differ");
         }
     }
 
@@ -193,10 +194,10 @@ impl Summary {
                 pair[0].template.starts_with("DELETE") && pair[1].template.starts_with("INSERT")
             })
         };
-        let same = |pair: &[Parsed]| {
+        let is_same_row = |pair: &[Parsed]| {
             pair[0].numbers[0] == pair[1].numbers[0] && pair[0].table == pair[1].table
         };
-        if pairs().next().is_some() && pairs().all(same) {
+        if pairs().next().is_some() && pairs().all(is_same_row) {
             self.relations.push("every INSERT takes id and table of the DELETE before".to_owned());
         }
     }

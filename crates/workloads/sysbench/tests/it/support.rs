@@ -193,14 +193,14 @@ impl Session for FakeSession {
         rows: &mut R,
     ) -> Result<Executed, DbError> {
         let (sql, types) = self.prepared[statement.0 as usize].clone();
-        let given: Vec<ParamType> = params
+        let given_types: Vec<ParamType> = params
             .iter()
             .map(|param| match param {
                 Param::Text(_) => ParamType::Text,
                 _ => ParamType::Int,
             })
             .collect();
-        assert_eq!(given, types, "parameters as declared for {sql}");
+        assert_eq!(given_types, types, "parameters as declared for {sql}");
         let text = with_params(&sql, params);
         self.record(Command::Execute, text.clone());
         self.answer(&text, rows)
@@ -234,8 +234,8 @@ impl Session for FakeSession {
         rows: &mut dyn RowSource,
     ) -> Result<BulkReport, DbError> {
         assert_eq!(columns, ["id", "k", "c", "pad"]);
-        let mut kept = RecordedRow::default();
-        while rows.next_row(&mut kept) {}
+        let mut recorded = RecordedRow::default();
+        while rows.next_row(&mut recorded) {}
         dyno_reactor::yield_now().await;
         let mut database = self.driver.database();
         database.bulk_loads += 1;
@@ -248,11 +248,11 @@ impl Session for FakeSession {
         }
         database.bulk_loads_left = database.bulk_loads_left.map(|left| left - 1);
         let stored = database.tables.get_mut(table).expect("the table exists");
-        let count = kept.0.len() / columns.len();
-        for row in kept.0.chunks(columns.len()) {
+        let count = recorded.0.len() / columns.len();
+        for row in recorded.0.chunks(columns.len()) {
             let id = row[0].parse().unwrap();
-            let taken = stored.rows.insert(id, row.to_vec());
-            assert!(taken.is_none(), "row {id} of {table} was loaded twice");
+            let replaced = stored.rows.insert(id, row.to_vec());
+            assert!(replaced.is_none(), "row {id} of {table} was loaded twice");
         }
         Ok(BulkReport { rows: count as u64, method: BulkMethod::LoadData, fallback: None })
     }
@@ -267,8 +267,8 @@ fn names<'a>(names: impl IntoIterator<Item = &'a String>) -> Answer {
 }
 
 fn word_after<'a>(sql: &'a str, word: &str) -> &'a str {
-    let rest = sql.split_once(word).expect("the word").1;
-    rest.split([' ', '(', ';']).next().unwrap_or_default()
+    let after = sql.split_once(word).expect("the word").1;
+    after.split([' ', '(', ';']).next().unwrap_or_default()
 }
 
 impl Database {
@@ -281,8 +281,8 @@ impl Database {
             return Ok(Some(names(&self.tables[table].columns)));
         }
         if let Some(table) = sql.strip_prefix("SHOW INDEX FROM ") {
-            let cell = |name: &String| vec![None, None, Some(name.clone())];
-            return Ok(Some(self.tables[table].indexes.iter().map(cell).collect()));
+            let indexes = self.tables[table].indexes.iter();
+            return Ok(Some(indexes.map(|name| vec![None, None, Some(name.clone())]).collect()));
         }
         if sql.starts_with("SHOW") {
             let limit = sql.contains("VARIABLES").then(|| self.prepared_limit.to_string());
@@ -338,15 +338,15 @@ impl Database {
             for &id in table.rows.keys() {
                 chunks.entry((id + size - 1) / size).or_default().push(id);
             }
-            let row = |(number, ids): (i64, Vec<i64>)| {
+            let rows = chunks.into_iter().map(|(number, ids)| {
                 vec![
                     text(number),
                     text(ids.len() as i64),
                     text(ids[0]),
                     ids.last().and_then(|&id| text(id)),
                 ]
-            };
-            return chunks.into_iter().map(row).collect();
+            });
+            return rows.collect();
         }
         let lowest = table.rows.keys().next().and_then(|&id| text(id));
         let highest = table.rows.keys().last().and_then(|&id| text(id));
@@ -370,41 +370,41 @@ impl Database {
 
 /// Keeps what a loader says.
 #[derive(Default)]
-pub(crate) struct Said(Mutex<Vec<String>>);
+pub(crate) struct LoadLog(Mutex<Vec<String>>);
 
-impl Said {
+impl LoadLog {
     pub(crate) fn lines(&self) -> Vec<String> {
         self.0.lock().unwrap().clone()
     }
 
-    fn say(&self, line: String) {
+    fn push(&self, line: String) {
         self.0.lock().unwrap().push(line);
     }
 }
 
-impl LoadObserver for Said {
+impl LoadObserver for LoadLog {
     fn rows_planned(&self, rows: u64) {
-        self.say(format!("planned {rows}"));
+        self.push(format!("planned {rows}"));
     }
     fn creating_table(&self, table: &str) {
-        self.say(format!("creating {table}"));
+        self.push(format!("creating {table}"));
     }
     fn inserting(&self, rows: u64, table: &str) {
-        self.say(format!("inserting {rows} into {table}"));
+        self.push(format!("inserting {rows} into {table}"));
     }
     fn rows_done(&self, rows: u64) {
-        self.say(format!("done {rows}"));
+        self.push(format!("done {rows}"));
     }
     fn creating_index(&self, table: &str) {
-        self.say(format!("index on {table}"));
+        self.push(format!("index on {table}"));
     }
     fn dropping_table(&self, table: &str) {
-        self.say(format!("dropping {table}"));
+        self.push(format!("dropping {table}"));
     }
     fn prewarming_table(&self, table: &str) {
-        self.say(format!("prewarming {table}"));
+        self.push(format!("prewarming {table}"));
     }
     fn note(&self, text: &str) {
-        self.say(text.to_owned());
+        self.push(text.to_owned());
     }
 }

@@ -36,13 +36,13 @@ pub(crate) type Growth = (i64, i64);
 pub(crate) type ForeignWork = HashMap<CounterKey, Growth>;
 
 /// The growth of the counters since `before`.
-fn since(mut now: ForeignWork, before: &ForeignWork) -> ForeignWork {
+fn growth_since(mut growth: ForeignWork, before: &ForeignWork) -> ForeignWork {
     for (key, (count, cents)) in before {
-        let now = now.entry(*key).or_default();
-        (now.0, now.1) = (now.0 - count, now.1 - cents);
+        let change = growth.entry(*key).or_default();
+        (change.0, change.1) = (change.0 - count, change.1 - cents);
     }
-    now.retain(|_, grown| *grown != (0, 0));
-    now
+    growth.retain(|_, change| *change != (0, 0));
+    growth
 }
 
 /// Shards in the order of the map of their warehouses.
@@ -108,15 +108,15 @@ pub(crate) async fn foreign_work(session: &mut AdminSession<'_>) -> Result<Forei
 }
 
 /// Inspects shard `number`, except for the orders. There must be no writers meanwhile.
-pub(crate) async fn look(
+pub(crate) async fn inspect_shard(
     session: &mut AdminSession<'_>,
     (recorded, map): (&Recorded, &ShardMap),
     number: usize,
     before: &ForeignWork,
 ) -> Result<ShardWork, DbError> {
-    let mut found = ShardWork {
+    let mut work = ShardWork {
         branches: prepared_branches(session).await?.unwrap_or(0),
-        foreign: since(foreign_work(session).await?, before),
+        foreign: growth_since(foreign_work(session).await?, before),
         ..ShardWork::default()
     };
     // Servers may keep whole seconds only. The load pays at home.
@@ -127,13 +127,14 @@ pub(crate) async fn look(
         String::from_utf8_lossy(&begin)
     );
     for row in rows(session, &sql, [0, 0, 0, 0, 0, 2]).await? {
-        let [home, of, warehouse, district, customer, cents] = row.map(|number| number as u32);
+        let [home, home_district, warehouse, district, customer, cents] =
+            row.map(|number| number as u32);
         if map.shard_of(warehouse) != number {
             let payment = LedgerPayment { warehouse, district, customer, cents };
-            *found.payments.entry((home, of, payment)).or_default() += 1;
+            *work.payments.entry((home, home_district, payment)).or_default() += 1;
         }
     }
-    Ok(found)
+    Ok(work)
 }
 
 /// Number of branches of transactions that are prepared and undecided; `None` if the server doesn't say.
@@ -171,13 +172,16 @@ impl Spread<'_> {
     }
 
     fn shards(&self) -> impl Iterator<Item = (usize, bool)> {
-        let parts = self.parts.iter().map(|(shard, (is_there, _))| (*shard, *is_there));
+        let parts = self.parts.iter().map(|(shard, (is_present, _))| (*shard, *is_present));
         std::iter::once((self.home, self.is_home_there)).chain(parts)
     }
 
     /// The shards that have its parts, or that lack them.
-    fn shards_with(&self, is_there: bool) -> Vec<usize> {
-        self.shards().filter(|(_, there)| *there == is_there).map(|(shard, _)| shard).collect()
+    fn shards_with(&self, is_present: bool) -> Vec<usize> {
+        self.shards()
+            .filter(|(_, present)| *present == is_present)
+            .map(|(shard, _)| shard)
+            .collect()
     }
 }
 
@@ -205,28 +209,29 @@ impl CrossShardWork {
 pub(crate) fn judge(
     recorded: &[Across],
     map: &ShardMap,
-    found: &[ShardWork],
+    shard_work: &[ShardWork],
     names: &[&str],
 ) -> CrossShardWork {
-    let mut spread = spread(recorded, map, found);
+    let mut spread = spread(recorded, map, shard_work);
     let mut work =
-        CrossShardWork { unexplained: place_parts(&mut spread, found), ..Default::default() };
+        CrossShardWork { unexplained: place_parts(&mut spread, shard_work), ..Default::default() };
     // Whoever was acknowledged, and is there in part, is the first to have a branch that is undecided.
-    spread.sort_by_key(|one| {
-        let is_mixed = [true, false].iter().all(|there| !one.shards_with(*there).is_empty());
-        (!one.across.is_acknowledged, !is_mixed)
+    spread.sort_by_key(|transaction| {
+        let is_mixed =
+            [true, false].iter().all(|is_present| !transaction.shards_with(*is_present).is_empty());
+        (!transaction.across.is_acknowledged, !is_mixed)
     });
-    let mut branches: Vec<u64> = found.iter().map(|shard| shard.branches).collect();
+    let mut branches: Vec<u64> = shard_work.iter().map(|shard| shard.branches).collect();
     work.losses.branches_left = Some(branches.iter().sum());
-    for one in &spread {
-        settle(one, &mut branches, &mut work, names);
+    for transaction in &spread {
+        count_outcome(transaction, &mut branches, &mut work, names);
     }
     work
 }
 
 /// The transactions that lie on several shards, with their parts where they were entered.
-fn spread<'a>(recorded: &'a [Across], map: &ShardMap, found: &[ShardWork]) -> Vec<Spread<'a>> {
-    let mut payments: Vec<_> = found.iter().map(|shard| shard.payments.clone()).collect();
+fn spread<'a>(recorded: &'a [Across], map: &ShardMap, shard_work: &[ShardWork]) -> Vec<Spread<'a>> {
+    let mut payments: Vec<_> = shard_work.iter().map(|shard| shard.payments.clone()).collect();
     let mut ordered: Vec<&Across> = recorded.iter().collect();
     // If two look alike, the one that is there is the acknowledged one.
     ordered.sort_by_key(|across| !across.is_acknowledged);
@@ -245,15 +250,15 @@ fn spread<'a>(recorded: &'a [Across], map: &ShardMap, found: &[ShardWork]) -> Ve
             LedgerWork::Order { order, away } => {
                 away.iter().for_each(|key| add(key.0, CounterKey::Stock(*key)));
                 let key = (entry.warehouse, entry.district, order.number);
-                found[home].orders.get(&key)
+                shard_work[home].orders.get(&key)
                     == Some(&(i64::from(order.customer), i64::from(order.lines)))
             }
             LedgerWork::Payment(payment) => {
                 let customer = (payment.warehouse, payment.district, payment.customer);
                 add(payment.warehouse, CounterKey::Customer(customer));
                 let key = (entry.warehouse, entry.district, *payment);
-                let there = payments[home].get_mut(&key).filter(|count| **count > 0);
-                there.map(|count| *count -= 1).is_some()
+                let stored = payments[home].get_mut(&key).filter(|count| **count > 0);
+                stored.map(|count| *count -= 1).is_some()
             }
             LedgerWork::Delivery(_) => continue,
         };
@@ -265,47 +270,56 @@ fn spread<'a>(recorded: &'a [Across], map: &ShardMap, found: &[ShardWork]) -> Ve
 }
 
 /// Finds out which parts are there: those that the counters have room for. Returns how many counters stay unexplained.
-fn place_parts(spread: &mut [Spread<'_>], found: &[ShardWork]) -> u64 {
-    let mut left: HashMap<CounterKey, Growth> = HashMap::new();
-    found.iter().for_each(|shard| left.extend(&shard.foreign));
+fn place_parts(spread: &mut [Spread<'_>], shard_work: &[ShardWork]) -> u64 {
+    let mut unclaimed: HashMap<CounterKey, Growth> = HashMap::new();
+    shard_work.iter().for_each(|shard| unclaimed.extend(&shard.foreign));
     // A part shares the fate of its home, as a rule. A part of unknown outcome is the likelier one to be torn. A larger
     // amount fits into fewer sums.
-    spread.sort_by_key(|one| {
-        (!one.is_home_there, !one.across.is_acknowledged, Reverse(one.claim().1))
+    spread.sort_by_key(|transaction| {
+        (
+            !transaction.is_home_there,
+            !transaction.across.is_acknowledged,
+            Reverse(transaction.claim().1),
+        )
     });
-    for one in spread {
-        let (count, cents) = one.claim();
-        for (is_there, keys) in one.parts.values_mut() {
+    for transaction in spread {
+        let (count, cents) = transaction.claim();
+        for (is_present, keys) in transaction.parts.values_mut() {
             let mut after: HashMap<CounterKey, Growth> = HashMap::new();
             for key in keys {
-                let growth = left.get(key).copied().unwrap_or_default();
+                let growth = unclaimed.get(key).copied().unwrap_or_default();
                 let growth = after.entry(*key).or_insert(growth);
                 *growth = (growth.0 - count, growth.1 - cents);
             }
-            *is_there = after.values().all(|growth| growth.0 >= 0 && growth.1 >= 0);
-            if *is_there {
-                left.extend(after);
+            *is_present = after.values().all(|growth| growth.0 >= 0 && growth.1 >= 0);
+            if *is_present {
+                unclaimed.extend(after);
             }
         }
     }
-    left.values().filter(|growth| **growth != (0, 0)).count() as u64
+    unclaimed.values().filter(|growth| **growth != (0, 0)).count() as u64
 }
 
 /// Counts one transaction. `branches` are those of each shard that no other transaction has taken.
-fn settle(one: &Spread<'_>, branches: &mut [u64], work: &mut CrossShardWork, names: &[&str]) {
-    let is_acknowledged = one.across.is_acknowledged;
+fn count_outcome(
+    transaction: &Spread<'_>,
+    branches: &mut [u64],
+    work: &mut CrossShardWork,
+    names: &[&str],
+) {
+    let is_acknowledged = transaction.across.is_acknowledged;
     let losses = &mut work.losses;
-    let (missing, there) = (one.shards_with(false), one.shards_with(true));
+    let (missing, present) = (transaction.shards_with(false), transaction.shards_with(true));
     if !is_acknowledged {
         losses.unknown += 1;
         losses.unknown_committed += u64::from(missing.is_empty());
-        if there.is_empty() {
+        if present.is_empty() {
             return;
         }
     } else {
         losses.acknowledged += 1;
-        if !one.is_home_there {
-            match one.across.entry.work {
+        if !transaction.is_home_there {
+            match transaction.across.entry.work {
                 LedgerWork::Order { .. } => work.orders_away_from_home += 1,
                 _ => work.payments_away_from_home += 1,
             }
@@ -318,7 +332,7 @@ fn settle(one: &Spread<'_>, branches: &mut [u64], work: &mut CrossShardWork, nam
     let (count, fate) = if is_undecided {
         missing.iter().for_each(|shard| branches[*shard] -= 1);
         (&mut losses.in_doubt, say!(across_in_doubt))
-    } else if there.is_empty() {
+    } else if present.is_empty() {
         (&mut losses.lost, say!(across_lost))
     } else if is_acknowledged {
         (&mut losses.half_done, say!(across_half_done))
@@ -333,8 +347,8 @@ fn settle(one: &Spread<'_>, branches: &mut [u64], work: &mut CrossShardWork, nam
         };
         work.listed.push(say!(
             across_one,
-            what = describe(&one.across.entry),
-            there = join_names(&there),
+            what = describe(&transaction.across.entry),
+            there = join_names(&present),
             missing = join_names(&missing),
             fate
         ));
@@ -376,9 +390,11 @@ pub(crate) fn foreign_before(
 pub(crate) fn footprint_of_shards(
     shards: &[ShardNode<AdminDriver<'_>>],
 ) -> Result<Footprint, DbError> {
-    let each = on_each_shard(shards, async |_, session| footprint(session, "bmsql@_%").await)?;
-    let sum = |get: fn(&Footprint) -> Option<u64>| each.iter().map(get).sum::<Option<u64>>();
-    let (size_bytes, memory_bytes) = (sum(|it| it.size_bytes), sum(|it| it.memory_bytes));
+    let footprints =
+        on_each_shard(shards, async |_, session| footprint(session, "bmsql@_%").await)?;
+    let sum = |get: fn(&Footprint) -> Option<u64>| footprints.iter().map(get).sum::<Option<u64>>();
+    let (size_bytes, memory_bytes) =
+        (sum(|shard| shard.size_bytes), sum(|shard| shard.memory_bytes));
     Ok(Footprint { size_bytes, memory_bytes, ..Footprint::default() })
 }
 
@@ -438,22 +454,23 @@ pub(crate) fn settle_on_shards(
     branches: Option<(u64, Duration)>,
 ) -> Result<(Settlement, CrossShardWork), DbError> {
     let across: HashSet<(u32, u32, u32)> = recorded.across.iter().filter_map(order_key).collect();
-    let found = on_each_shard(shards, async |number, session| {
-        let is_here = |warehouse| map.shard_of(warehouse) == number;
+    let results = on_each_shard(shards, async |number, session| {
+        let is_on_shard = |warehouse| map.shard_of(warehouse) == number;
         let mut orders = HashMap::new();
-        let keep = |_: &Settlement, (w, d): (u32, u32), stored: &StoredOrders| {
-            let here = stored.iter().map(|(number, order)| ((w, d, *number), order.identity()));
-            orders.extend(here.filter(|(key, _)| across.contains(key)));
+        let keep_across = |_: &Settlement, (w, d): (u32, u32), stored: &StoredOrders| {
+            let identities =
+                stored.iter().map(|(number, order)| ((w, d, *number), order.identity()));
+            orders.extend(identities.filter(|(key, _)| across.contains(key)));
         };
-        let settled = settle_part(session, recorded, is_here, keep).await?;
-        let work = look(session, (recorded, map), number, &before[number]).await?;
+        let settled = settle_part(session, recorded, is_on_shard, keep_across).await?;
+        let work = inspect_shard(session, (recorded, map), number, &before[number]).await?;
         Ok((settled, ShardWork { orders, ..work }))
     })?;
-    let (settled, found): (Vec<Settlement>, Vec<_>) = found.into_iter().unzip();
+    let (settled, shard_work): (Vec<Settlement>, Vec<_>) = results.into_iter().unzip();
     let mut settlement = Settlement::default();
     settled.into_iter().for_each(|part| settlement.add(part));
     let names: Vec<&str> = shards.iter().map(|node| node.name.as_str()).collect();
-    let mut work = judge(&recorded.across, map, &found, &names);
+    let mut work = judge(&recorded.across, map, &shard_work, &names);
     (work.losses.branches, work.losses.branches_s) =
         branches.map(|(first, waited)| (first, waited.as_secs_f64())).unzip();
     Ok((settlement, work))
@@ -463,25 +480,22 @@ pub(crate) fn settle_on_shards(
 pub(crate) fn across_check(work: &CrossShardWork) -> DataCheck {
     let losses = &work.losses;
     let (acknowledged, unknown) = (losses.acknowledged, losses.unknown);
-    let there = losses.unknown_committed;
-    let (verdict, counts) = match work.is_whole() {
-        true => {
-            let whole = say!(across_whole, n = acknowledged, unknown, there);
-            (CheckVerdict::Passed, whole)
-        }
-        false => {
-            let broken = say!(
-                across_broken,
-                n = acknowledged,
-                lost = losses.lost,
-                half = losses.half_done,
-                doubt = losses.in_doubt,
-                unknown,
-                there,
-                unknown_half = losses.unknown_half_done
-            );
-            (CheckVerdict::Failed, broken)
-        }
+    let committed = losses.unknown_committed;
+    let (verdict, counts) = if work.is_whole() {
+        let counts = say!(across_whole, n = acknowledged, unknown, there = committed);
+        (CheckVerdict::Passed, counts)
+    } else {
+        let counts = say!(
+            across_broken,
+            n = acknowledged,
+            lost = losses.lost,
+            half = losses.half_done,
+            doubt = losses.in_doubt,
+            unknown,
+            there = committed,
+            unknown_half = losses.unknown_half_done
+        );
+        (CheckVerdict::Failed, counts)
     };
     let mut sentences = vec![counts];
     if !work.listed.is_empty() {
@@ -493,8 +507,8 @@ pub(crate) fn across_check(work: &CrossShardWork) -> DataCheck {
     }
     if let Some(first) = losses.branches.filter(|first| *first > 0) {
         let seconds = format!("{:.1}", losses.branches_s.unwrap_or(0.0));
-        let left = losses.branches_left.unwrap_or(0);
-        sentences.push(say!(across_branches, n = first, left, seconds));
+        let left_count = losses.branches_left.unwrap_or(0);
+        sentences.push(say!(across_branches, n = first, left = left_count, seconds));
     }
     DataCheck {
         name: DataCheck::ACROSS.to_owned(),

@@ -36,8 +36,8 @@ pub(crate) fn chance_of_sum(variance: f64, largest: f64) -> f64 {
 }
 
 /// Largest deviation of an observed share from the expected one by chance, either way.
-pub(crate) fn chance_of_share(expected: f64, of: u64) -> f64 {
-    let draws = of.max(1) as f64;
+pub(crate) fn chance_of_share(expected: f64, count: u64) -> f64 {
+    let draws = count.max(1) as f64;
     // What must or can't happen does or doesn't.
     let is_drawn = expected > 0.0 && expected < 1.0;
     if is_drawn { chance_of_sum(draws * expected * (1.0 - expected), 1.0) / draws } else { 0.0 }
@@ -50,7 +50,7 @@ pub(crate) fn least_mean_of_exponentials(draws: u64) -> f64 {
 }
 
 /// Draws that each class has to be expected to have: with fewer, chi-square isn't one.
-const LEAST_IN_CLASS: f64 = 10.0;
+const MIN_EXPECTED_IN_CLASS: f64 = 10.0;
 
 /// Drawn values by class.
 type Histogram = [u64; CLASSES];
@@ -59,7 +59,7 @@ type Histogram = [u64; CLASSES];
 pub(crate) type Cases = [u64; 2];
 
 #[inline]
-fn count(cases: &mut Cases, has_happened: bool) {
+fn count_case(cases: &mut Cases, has_happened: bool) {
     cases[0] += 1;
     cases[1] += u64::from(has_happened);
 }
@@ -95,7 +95,7 @@ impl Counters {
     /// Notes an order or a payment, and if it has rows on several shards.
     #[inline]
     pub(crate) fn spread(&mut self, is_crossing: bool) {
-        count(&mut self.spread, is_crossing);
+        count_case(&mut self.spread, is_crossing);
     }
 
     /// The share of transactions of several shards among the New-Orders and Payments; `None` if unknown.
@@ -115,30 +115,30 @@ impl Counters {
     }
 
     #[inline]
-    pub(crate) fn begin(&mut self, kind: TpccTransaction) {
+    pub(crate) fn count_begin(&mut self, kind: TpccTransaction) {
         self.begun[kind.index()] += 1;
     }
 
     #[inline]
-    pub(crate) fn order(&mut self, expected: &Expected, customer: i64, is_rolled_back: bool) {
-        count(&mut self.orders, is_rolled_back);
+    pub(crate) fn count_order(&mut self, expected: &Expected, customer: i64, is_rolled_back: bool) {
+        count_case(&mut self.orders, is_rolled_back);
         self.customer_ids[expected.customer_ids.class(customer as u64)] += 1;
     }
 
     #[inline]
-    pub(crate) fn line(&mut self, expected: &Expected, item: i64, is_remote: bool) {
-        count(&mut self.lines, is_remote);
+    pub(crate) fn count_line(&mut self, expected: &Expected, item: i64, is_remote: bool) {
+        count_case(&mut self.lines, is_remote);
         self.items[expected.items.class(item as u64)] += 1;
     }
 
     #[inline]
-    pub(crate) fn payment(&mut self, is_remote: bool) {
-        count(&mut self.payments, is_remote);
+    pub(crate) fn count_payment(&mut self, is_remote: bool) {
+        count_case(&mut self.payments, is_remote);
     }
 
     #[inline]
-    pub(crate) fn customer(&mut self, expected: &Expected, who: &CustomerKey) {
-        count(&mut self.customers, matches!(who, CustomerKey::Name(..)));
+    pub(crate) fn count_customer(&mut self, expected: &Expected, who: &CustomerKey) {
+        count_case(&mut self.customers, matches!(who, CustomerKey::Name(..)));
         match who {
             CustomerKey::Id(id) => self.customer_ids[expected.customer_ids.class(*id as u64)] += 1,
             CustomerKey::Name(number, _) => {
@@ -148,8 +148,8 @@ impl Counters {
     }
 
     #[inline]
-    pub(crate) fn delivered(&mut self, skipped: u32) {
-        count(&mut self.deliveries, skipped > 0);
+    pub(crate) fn count_delivery(&mut self, skipped: u32) {
+        count_case(&mut self.deliveries, skipped > 0);
     }
 
     /// Adds what another worker or load generator has counted.
@@ -171,7 +171,7 @@ impl Counters {
 #[derive(Clone, Debug)]
 pub(crate) struct Classes {
     low: u64,
-    of: Vec<u8>,
+    class_by_value: Vec<u8>,
     probabilities: [f64; CLASSES],
 }
 
@@ -182,21 +182,21 @@ impl Classes {
         let exact = distribution.probabilities();
         let mut order: Vec<usize> = (0..exact.len()).collect();
         order.sort_by(|&a, &b| exact[b].total_cmp(&exact[a]));
-        let mut of = vec![0; exact.len()];
+        let mut class_by_value = vec![0; exact.len()];
         let mut probabilities = [0.0; CLASSES];
         let mut sum = 0.0;
         for value in order {
             let class = ((sum * CLASSES as f64) as usize).min(CLASSES - 1);
-            of[value] = class as u8;
+            class_by_value[value] = class as u8;
             probabilities[class] += exact[value];
             sum += exact[value];
         }
-        Classes { low: distribution.low, of, probabilities }
+        Classes { low: distribution.low, class_by_value, probabilities }
     }
 
     #[inline]
     fn class(&self, value: u64) -> usize {
-        usize::from(self.of[(value - self.low) as usize])
+        usize::from(self.class_by_value[(value - self.low) as usize])
     }
 }
 
@@ -237,7 +237,7 @@ impl Expected {
     }
 
     pub(crate) fn audit(&self, found: &Counters) -> Audit {
-        let all: u64 = found.begun.iter().sum();
+        let transactions: u64 = found.begun.iter().sum();
         let Counters { orders, lines, payments, customers, deliveries, .. } = *found;
         let titles = [
             say!(audit_mix_new_order),
@@ -248,7 +248,7 @@ impl Expected {
         ];
         let mut figures = Vec::new();
         for (title, (count, share)) in titles.into_iter().zip(found.begun.iter().zip(self.shares)) {
-            figures.push(AuditFigure::share(title, [all, *count], share));
+            figures.push(AuditFigure::share(title, [transactions, *count], share));
         }
         let shares = [
             (say!(audit_rollbacks), orders, self.rollback),
@@ -277,7 +277,7 @@ impl Expected {
 /// Mean number of lines of an order: that of 5..=15 (clause 2.4.1.3).
 const LINES_MEAN: f64 = 10.0;
 /// Orders from which on the mean of their lines is judged.
-const LEAST_ORDERS: u64 = 30;
+const MIN_JUDGED_ORDERS: u64 = 30;
 
 /// A figure of the executed transactions next to its expected value. Its line is passed if chance explains the
 /// difference, and not made if there are too few observations to say.
@@ -297,7 +297,7 @@ impl AuditFigure {
         name: Message,
         [observed, expected, bound]: [f64; 3],
         texts: [Message; 3],
-        of: u64,
+        observations: u64,
         is_judged: bool,
     ) -> Self {
         let verdict = match (is_judged, (observed - expected).abs() <= bound) {
@@ -307,15 +307,16 @@ impl AuditFigure {
         };
         let [is, should_be, bound] = texts;
         let bound = if is_judged { bound } else { "-".into() };
-        let line = AuditLine { name, observed: is, expected: should_be, bound, of, verdict };
+        let line =
+            AuditLine { name, observed: is, expected: should_be, bound, of: observations, verdict };
         AuditFigure { line, observed, expected }
     }
 
-    pub(crate) fn share(name: Message, [of, count]: Cases, expected: f64) -> Self {
-        let observed = count as f64 / of.max(1) as f64;
-        let figures = [observed, expected, chance_of_share(expected, of)];
+    pub(crate) fn share(name: Message, [total, count]: Cases, expected: f64) -> Self {
+        let observed = count as f64 / total.max(1) as f64;
+        let figures = [observed, expected, chance_of_share(expected, total)];
         let texts = with_bound(figures.map(|value| format!("{:.3}%", 100.0 * value)));
-        AuditFigure::new(name, figures, texts, of, of > 0)
+        AuditFigure::new(name, figures, texts, total, total > 0)
     }
 
     fn lines_per_order(lines: u64, orders: u64) -> Self {
@@ -324,7 +325,7 @@ impl AuditFigure {
         let bound = chance_of_sum(10.0 * count, 5.0) / count;
         let figures = [lines as f64 / count, LINES_MEAN, bound];
         let texts = with_bound(figures.map(|value| format!("{value:.3}")));
-        let (name, is_judged) = (say!(audit_lines_per_order), orders >= LEAST_ORDERS);
+        let (name, is_judged) = (say!(audit_lines_per_order), orders >= MIN_JUDGED_ORDERS);
         AuditFigure::new(name, figures, texts, orders, is_judged)
     }
 
@@ -333,19 +334,19 @@ impl AuditFigure {
         let draws: u64 = found.iter().sum();
         let mut distance = 0.0;
         let mut classes = 0;
-        let mut least = f64::MAX;
+        let mut min_expected = f64::MAX;
         for (&count, &probability) in found.iter().zip(probabilities) {
             let expected = probability * draws as f64;
             if expected > 0.0 {
                 distance += (count as f64 - expected).powi(2) / expected;
                 classes += 1;
-                least = least.min(expected);
+                min_expected = min_expected.min(expected);
             } else if count > 0 {
                 distance = f64::INFINITY;
             }
         }
         let limit = chi_square_limit(f64::from(classes.max(2) - 1));
-        let is_judged = draws > 0 && least >= LEAST_IN_CLASS && classes > 1;
+        let is_judged = draws > 0 && min_expected >= MIN_EXPECTED_IN_CLASS && classes > 1;
         let texts = [
             say!(audit_chi_square, value = format!("{distance:.1}")),
             distribution,
@@ -373,13 +374,13 @@ pub struct Audit {
 }
 
 impl Audit {
-    fn with(&self, verdict: CheckVerdict) -> impl Iterator<Item = &AuditLine> {
+    fn lines_with(&self, verdict: CheckVerdict) -> impl Iterator<Item = &AuditLine> {
         self.figures.iter().map(|figure| &figure.line).filter(move |line| line.verdict == verdict)
     }
 
     /// The figures for which there are too few observations.
     pub fn unjudged(&self) -> Vec<Message> {
-        self.with(CheckVerdict::NotMade).map(|line| line.name.clone()).collect()
+        self.lines_with(CheckVerdict::NotMade).map(|line| line.name.clone()).collect()
     }
 
     /// A sentence for everything that chance does not explain.
@@ -388,7 +389,7 @@ impl Audit {
             let AuditLine { name, observed, expected, bound, of, .. } = line.clone();
             say!(audit_wrong, name, observed, expected, bound, of)
         };
-        self.with(CheckVerdict::Failed).map(problem).collect()
+        self.lines_with(CheckVerdict::Failed).map(problem).collect()
     }
 }
 

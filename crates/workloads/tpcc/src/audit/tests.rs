@@ -14,7 +14,7 @@ fn audit(expected: &Expected, found: &Counters) -> Audit {
 
 /// Titles of the figures that are wrong.
 fn titles(audit: &Audit) -> Vec<String> {
-    audit.with(CheckVerdict::Failed).map(|line| line.name.to_string()).collect()
+    audit.lines_with(CheckVerdict::Failed).map(|line| line.name.to_string()).collect()
 }
 
 /// As many New-Orders and Payments with what `draw` gives.
@@ -26,27 +26,28 @@ fn counters(expected: &Expected, draw: impl Fn(&mut Rng, u64, NuRand) -> u64) ->
         if kind <= 45 {
             let customer = draw(&mut rng, 3_000, CONSTANTS.customer()) as i64;
             let is_rolled_back = rng.uniform(1, 100) == 1;
-            counters.begin(TpccTransaction::NewOrder);
-            counters.order(expected, customer, is_rolled_back);
+            counters.count_begin(TpccTransaction::NewOrder);
+            counters.count_order(expected, customer, is_rolled_back);
             let lines = rng.uniform(5, 15) - u64::from(is_rolled_back);
             for _ in 0..lines {
                 let item = draw(&mut rng, 100_000, CONSTANTS.item()) as i64;
-                counters.line(expected, item, rng.uniform(1, 100) == 1);
+                counters.count_line(expected, item, rng.uniform(1, 100) == 1);
             }
         } else if kind <= 88 {
-            counters.begin(TpccTransaction::Payment);
-            counters.payment(rng.uniform(1, 100) <= 15);
+            counters.count_begin(TpccTransaction::Payment);
+            counters.count_payment(rng.uniform(1, 100) <= 15);
             let id = CustomerKey::Id(draw(&mut rng, 3_000, CONSTANTS.customer()) as i64);
-            let name = CustomerKey::Name(CONSTANTS.last_name().draw(&mut rng), Default::default());
+            let name =
+                CustomerKey::Name(CONSTANTS.last_name().sample(&mut rng), Default::default());
             let who = if rng.uniform(1, 100) <= 60 { name } else { id };
-            counters.customer(expected, &who);
+            counters.count_customer(expected, &who);
         } else if kind <= 92 {
-            counters.begin(TpccTransaction::OrderStatus);
+            counters.count_begin(TpccTransaction::OrderStatus);
         } else if kind <= 96 {
-            counters.begin(TpccTransaction::Delivery);
-            counters.delivered(u32::from(kind == 96));
+            counters.count_begin(TpccTransaction::Delivery);
+            counters.count_delivery(u32::from(kind == 96));
         } else {
-            counters.begin(TpccTransaction::StockLevel);
+            counters.count_begin(TpccTransaction::StockLevel);
         }
     }
     counters
@@ -56,7 +57,7 @@ fn counters(expected: &Expected, draw: impl Fn(&mut Rng, u64, NuRand) -> u64) ->
 fn an_honest_run_passes() {
     let expected = expected(2);
     let audit =
-        audit(&expected, &counters(&expected, |rng, _, distribution| distribution.draw(rng)));
+        audit(&expected, &counters(&expected, |rng, _, distribution| distribution.sample(rng)));
     assert_eq!(audit.problems(), Vec::<Message>::new());
     assert_eq!(audit.figures.len(), 14);
     assert!(audit.deliveries_with_skips > 0);
@@ -74,7 +75,7 @@ fn a_slightly_wrong_distribution_is_found() {
     // A tool that takes 8189 for 8191, and one with the constant of another field.
     let expected = expected(2);
     let wrong = counters(&expected, |rng, _, distribution| {
-        NuRand { c: distribution.c / 2, ..distribution }.draw(rng)
+        NuRand { c: distribution.c / 2, ..distribution }.sample(rng)
     });
     let audit = audit(&expected, &wrong);
     assert_eq!(titles(&audit), ["items", "customers"]);
@@ -83,7 +84,7 @@ fn a_slightly_wrong_distribution_is_found() {
 #[test]
 fn nothing_remote_is_found_and_right_with_one_warehouse() {
     let two = expected(2);
-    let mut local = counters(&two, |rng, _, distribution| distribution.draw(rng));
+    let mut local = counters(&two, |rng, _, distribution| distribution.sample(rng));
     (local.lines[1], local.payments[1]) = (0, 0);
     assert_eq!(titles(&audit(&two, &local)), ["remote order lines", "remote payments"]);
     assert_eq!(audit(&expected(1), &local).problems(), Vec::<Message>::new());
@@ -107,8 +108,8 @@ fn a_mix_that_chance_does_not_explain_is_found_as_a_whole_too() {
     // Each share within its bound, but all of them far off.
     let wrong = audit(&expected, &mixed([4_280, 4_520, 495, 305, 400]));
     assert_eq!(titles(&wrong), ["mix as a whole"]);
-    let few = audit(&expected, &mixed([20, 19, 2, 2, 5]));
-    assert_eq!(mix(&few).line.verdict, CheckVerdict::NotMade);
+    let small = audit(&expected, &mixed([20, 19, 2, 2, 5]));
+    assert_eq!(mix(&small).line.verdict, CheckVerdict::NotMade);
 }
 
 #[test]
@@ -142,12 +143,12 @@ fn probability_of_leaving(share: f64, draws: u64) -> f64 {
 
 #[test]
 fn a_run_of_a_thousand_trials_has_a_false_alarm_in_less_than_one_percent() {
-    let most = FALSE_ALARMS / (TRIALS * FIGURES);
-    assert!((2.0 * (-level()).exp() / most - 1.0).abs() < 1e-9);
+    let allowed = FALSE_ALARMS / (TRIALS * FIGURES);
+    assert!((2.0 * (-level()).exp() / allowed - 1.0).abs() < 1e-9);
     for share in [0.01, 0.04, 0.095, 0.15, 0.43, 0.6] {
         for draws in [10, 100, 1_000, 10_000] {
             let probability = probability_of_leaving(share, draws);
-            assert!(probability <= most, "{share} of {draws}: {probability}");
+            assert!(probability <= allowed, "{share} of {draws}: {probability}");
         }
     }
     // The values of tables that chi-square passes as rarely: 4 and 15 degrees of freedom.
@@ -188,11 +189,11 @@ fn honest_trials_of_a_long_run_have_no_false_alarm() {
 fn means_of_think_times_have_a_least() {
     let mut rng = Rng::new(4, "think", 0);
     for draws in [1, 10, 40, 1_000] {
-        let least = least_mean_of_exponentials(draws);
+        let minimum = least_mean_of_exponentials(draws);
         let pace = crate::profile::Pace { keying_s: 0.0, think_mean_s: 1.0 };
         for _ in 0..100_000 / draws {
             let mean = (0..draws).map(|_| pace.think_s(&mut rng)).sum::<f64>() / draws as f64;
-            assert!(mean >= least, "{mean} of {draws}");
+            assert!(mean >= minimum, "{mean} of {draws}");
         }
     }
     assert!(least_mean_of_exponentials(100_000) > 0.98);

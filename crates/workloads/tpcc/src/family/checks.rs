@@ -50,8 +50,8 @@ pub async fn preflight(
     wants_foreign_keys: bool,
 ) -> Result<Preflight, Failure> {
     let dialect = session.dialect();
-    let each = prepared_statements(dialect).into();
-    check_prepared(session, sessions, each, "or use fewer sessions").await?;
+    let per_session = prepared_statements(dialect).into();
+    check_prepared(session, sessions, per_session, "or use fewer sessions").await?;
     let keys = foreign_keys(session).await?;
     let is_passed_on = !is_shardingsphere(&session.product().version);
     let warnings = [
@@ -62,10 +62,8 @@ pub async fn preflight(
     // A level of the target's own stays, unless another one is requested.
     let is_set_by_url =
         isolation.is_none() && (is_set("transaction_isolation") || is_set("tx_isolation"));
-    let isolation = match is_passed_on && !is_set_by_url {
-        true => isolation,
-        false => Some(Isolation::ServerDefault),
-    };
+    let isolation =
+        if is_passed_on && !is_set_by_url { isolation } else { Some(Isolation::ServerDefault) };
     Ok(Preflight { isolation, warnings: warnings.into_iter().flatten().collect() })
 }
 
@@ -83,10 +81,10 @@ fn about_foreign_keys(found: usize, wanted: bool) -> Option<String> {
 fn about_isolation(
     dialect: Dialect,
     is_passed_on: bool,
-    asked: Option<Isolation>,
+    requested: Option<Isolation>,
 ) -> Option<String> {
-    let level = asked?.name()?;
-    let is_available = dialect != Dialect::Sqlite || asked == Some(Isolation::Serializable);
+    let level = requested?.name()?;
+    let is_available = dialect != Dialect::Sqlite || requested == Some(Isolation::Serializable);
     (!is_passed_on || !is_available).then(|| {
         format!(
             "The option `isolation` ({level}) does not count: this server keeps a level of its own."
@@ -133,7 +131,7 @@ pub fn look_before(
     let is_wanted = when == CheckTime::BeforeAndAfter;
     announce(is_wanted, warehouses);
     let books = read_books(driver)?;
-    let verdicts = examine(driver, is_wanted, &books)?;
+    let verdicts = examine_conditions(driver, is_wanted, &books)?;
     let placement = placement_check(driver, is_wanted, warehouses);
     let misplaced = placement.as_ref().filter(|check| check.verdict == CheckVerdict::Failed);
     let violated = check::violated(verdicts.iter().flatten());
@@ -159,7 +157,8 @@ pub fn look_after(driver: &AdminDriver<'_>, workload: &Tpcc, before: &Before) ->
             return findings;
         }
     };
-    let verdicts = examine(driver, is_wanted, &books).unwrap_or_else(|error| Err(reason(&error)));
+    let verdicts =
+        examine_conditions(driver, is_wanted, &books).unwrap_or_else(|error| Err(reason(&error)));
     let mut checks =
         vec![books_check(workload, &before.books, &books), audit, conditions_check(&verdicts)];
     if let Some((_, shards)) = mapped_shards(driver) {
@@ -169,7 +168,7 @@ pub fn look_after(driver: &AdminDriver<'_>, workload: &Tpcc, before: &Before) ->
     // One of unknown outcome may stand in for a lost one.
     let payments = workload.acknowledged().payments.acknowledged;
     let payments_missing = payments.saturating_sub(books.history_grew_by(&before.books));
-    Findings { checks, conditions: lines(before, &verdicts), payments_missing }
+    Findings { checks, conditions: condition_lines(before, &verdicts), payments_missing }
 }
 
 /// The findings of a run after which nothing could be checked, with the reason as a sentence.
@@ -181,7 +180,7 @@ pub fn not_made(before: &Before, why: &Message) -> Findings {
     let check = |name| check(name, CheckVerdict::NotMade, why.clone());
     Findings {
         checks: names.into_iter().map(check).collect(),
-        conditions: lines(before, &Err(why.clone())),
+        conditions: condition_lines(before, &Err(why.clone())),
         payments_missing: 0,
     }
 }
@@ -200,8 +199,8 @@ fn judge(name: &str, problems: &[Message], passed: impl FnOnce() -> Message) -> 
 
 /// Reason why something could not be inspected. Errors are English; what the user has done is said in all languages.
 fn reason(error: &DbError) -> Message {
-    let why = error.to_string();
-    if why == databases::STOPPED { say!(check_stopped) } else { sentence(&why).into() }
+    let text = error.to_string();
+    if text == databases::STOPPED { say!(check_stopped) } else { sentence(&text).into() }
 }
 
 fn announce(is_wanted: bool, warehouses: u32) {
@@ -225,7 +224,11 @@ fn stage(books: &Books) -> Stage {
     if books.is_fresh() { Stage::Fresh } else { Stage::Used }
 }
 
-fn examine(driver: &AdminDriver<'_>, is_wanted: bool, books: &Books) -> Result<Verdicts, DbError> {
+fn examine_conditions(
+    driver: &AdminDriver<'_>,
+    is_wanted: bool,
+    books: &Books,
+) -> Result<Verdicts, DbError> {
     if !is_wanted {
         return Ok(Err(say!(conditions_unwanted)));
     }
@@ -253,9 +256,12 @@ fn audit_check(audit: &Audit) -> DataCheck {
     if problems.is_empty() && audit.orders + audit.deliveries == 0 {
         return check(AUDIT_CHECK, CheckVerdict::NotMade, say!(audit_too_little));
     }
-    judge(AUDIT_CHECK, &problems, || match unjudged.is_empty() {
-        true => say!(audit_passed),
-        false => say!(audit_passed_in_part, unjudged = Message::list(&unjudged)),
+    judge(AUDIT_CHECK, &problems, || {
+        if unjudged.is_empty() {
+            say!(audit_passed)
+        } else {
+            say!(audit_passed_in_part, unjudged = Message::list(&unjudged))
+        }
     })
 }
 
@@ -286,10 +292,8 @@ fn placement_check(
         Err(error) => not_made(sentence(&error.to_string()).into()),
         Ok(proof) => {
             let proof = proof?;
-            let verdict = match proof.problems.is_empty() {
-                true => CheckVerdict::Passed,
-                false => CheckVerdict::Failed,
-            };
+            let is_proven = proof.problems.is_empty();
+            let verdict = if is_proven { CheckVerdict::Passed } else { CheckVerdict::Failed };
             Some(check(DataCheck::SHARD_PLACEMENT, verdict, proof.message()))
         }
     }
@@ -309,16 +313,16 @@ fn shard_conditions_check(
     let answers = on_each_shard(shards, async |_, session| {
         Ok((books(session).await?, check::check(session, &is_wanted).await?))
     });
-    let looks = match answers {
-        Ok(looks) => looks,
+    let shard_answers = match answers {
+        Ok(shard_answers) => shard_answers,
         Err(error) => {
-            let why = sentence(&error.to_string()).into();
-            return check(DataCheck::SHARD_CONDITIONS, CheckVerdict::NotMade, why);
+            let reason = sentence(&error.to_string()).into();
+            return check(DataCheck::SHARD_CONDITIONS, CheckVerdict::NotMade, reason);
         }
     };
     let mut problems = Vec::new();
     let mut sum = Books::default();
-    for (node, (books, verdicts)) in shards.iter().zip(&looks) {
+    for (node, (books, verdicts)) in shards.iter().zip(&shard_answers) {
         sum.add(books);
         let violated = check::violated(verdicts);
         problems.extend(violated.map(|violated| say!(shard_violates, node = &node.name, violated)));
@@ -326,9 +330,9 @@ fn shard_conditions_check(
     if sum != *endpoint {
         problems.push(say!(shards_differ_from_endpoint));
     }
-    let conditions = looks.first().map_or(0, |(_, verdicts)| verdicts.len());
+    let conditions = shard_answers.first().map_or(0, |(_, verdicts)| verdicts.len());
     judge(DataCheck::SHARD_CONDITIONS, &problems, || {
-        say!(shards_hold, shards = looks.len(), n = conditions)
+        say!(shards_hold, shards = shard_answers.len(), n = conditions)
     })
 }
 
@@ -338,26 +342,27 @@ pub fn is_missing(check: &DataCheck) -> bool {
     check.verdict == CheckVerdict::NotMade && is_wanted
 }
 
-fn lines(before: &Before, after: &Verdicts) -> Vec<ConditionLine> {
+fn condition_lines(before: &Before, after: &Verdicts) -> Vec<ConditionLine> {
     let line = |condition: &Condition| ConditionLine {
         id: condition.id.to_owned(),
         rule: condition.rule(),
-        before: state(condition, &before.verdicts),
-        after: state(condition, after),
+        before: condition_state(condition, &before.verdicts),
+        after: condition_state(condition, after),
     };
     CONDITIONS.iter().map(line).collect()
 }
 
 /// `None` if the condition need not hold.
-fn state(condition: &Condition, verdicts: &Verdicts) -> Option<ConditionState> {
+fn condition_state(condition: &Condition, verdicts: &Verdicts) -> Option<ConditionState> {
     let (verdict, evidence) = match verdicts {
         Err(why) if condition.applies(Stage::Used) => (CheckVerdict::NotMade, why.clone()),
         Err(_) => return None,
         Ok(verdicts) => {
             let verdict = verdicts.iter().find(|verdict| verdict.condition == *condition)?;
-            match verdict.holds() {
-                true => (CheckVerdict::Passed, Message::default()),
-                false => (CheckVerdict::Failed, verdict.counted()),
+            if verdict.holds() {
+                (CheckVerdict::Passed, Message::default())
+            } else {
+                (CheckVerdict::Failed, verdict.describe_violations())
             }
         }
     };
@@ -392,14 +397,11 @@ mod tests {
              100."
         );
         assert_eq!(conditions_check(&Ok(verdicts[..1].to_vec())).verdict, CheckVerdict::Passed);
-        let refused = conditions_check(&Err("No join.".into()));
-        assert_eq!(
-            (refused.verdict, &refused.evidence),
-            (CheckVerdict::NotMade, &"No join.".into())
-        );
+        let failed = conditions_check(&Err("No join.".into()));
+        assert_eq!((failed.verdict, &failed.evidence), (CheckVerdict::NotMade, &"No join.".into()));
         let unwanted = conditions_check(&Err(say!(conditions_unwanted)));
         assert_eq!(unwanted.verdict, CheckVerdict::NotMade);
-        assert!(is_missing(&refused) && !is_missing(&unwanted));
+        assert!(is_missing(&failed) && !is_missing(&unwanted));
         assert!(!is_missing(&conditions_check(&Ok(verdicts.to_vec()))));
     }
 
@@ -440,7 +442,7 @@ mod tests {
         assert_eq!(line("C11").after, None, "it need not hold then");
         assert!(findings.checks.iter().all(|check| check.verdict == CheckVerdict::NotMade));
         let unwanted = Before { verdicts: Err(say!(conditions_unwanted)), ..before };
-        let lines = lines(&unwanted, &Err(say!(conditions_unwanted)));
+        let lines = condition_lines(&unwanted, &Err(say!(conditions_unwanted)));
         assert!(lines.iter().all(|line| line.id == "C11" || line.before.is_some()));
     }
 

@@ -126,7 +126,7 @@ impl Driven for TpccFamily {
 
     /// A suite speaks of terminals; sessions are the engine's workers.
     fn tune(&self, spec: &mut TrialSpec) {
-        if let Some(sessions) = self.options.sessions_of(spec.workers) {
+        if let Some(sessions) = self.options.session_count(spec.workers) {
             spec.terminals = Some(spec.workers);
             spec.workers = sessions;
         }
@@ -139,7 +139,7 @@ impl Driven for TpccFamily {
         stem: &Path,
     ) -> Result<Ready<Self>, Failure> {
         let driver = &database.primary_admin();
-        let ((loaded, mut found), mut size) = ask(driver, async |session| {
+        let ((loaded, mut preflight), mut size) = ask(driver, async |session| {
             let preflight = self.preflight(session, spec.workers).await?;
             Ok::<_, Failure>((preflight, footprint(session, "bmsql@_%").await?))
         })?;
@@ -148,7 +148,7 @@ impl Driven for TpccFamily {
             let memory_setting = size.memory_setting;
             size = Footprint { memory_setting, ..footprint_of_shards(shards)? };
             let idle = shards_without_rows(shards, map, loaded.warehouses);
-            found.warnings.extend(idle.map(|idle| idle.to_string()));
+            preflight.warnings.extend(idle.map(|idle| idle.to_string()));
         }
         let data = DataFacts {
             rows: u64::from(self.options.run.warehouses) * u64::from(ITEMS),
@@ -158,7 +158,7 @@ impl Driven for TpccFamily {
             memory_setting: size.memory_setting.to_owned(),
             memory_bytes: size.memory_bytes,
         };
-        let workload = self.workload(driver, &loaded, found.isolation, spec)?;
+        let workload = self.workload(driver, &loaded, preflight.isolation, spec)?;
         let before = look_before(driver, self.options.checks(), loaded.warehouses)?;
         let ledger = self.ledger(database, stem);
         let foreign = mapped.map_or(Ok(Vec::new()), |(_, shards)| foreign_before(&shards))?;
@@ -168,23 +168,24 @@ impl Driven for TpccFamily {
             LedgerFile::open(path, "trial", &loaded, spec.seed, &before.books)
         });
         let workload = workload.with_ledger(file.transpose()?);
-        let own = facts(&workload, &loaded, spec, &[], 0.0);
+        let initial_facts = facts(&workload, &loaded, spec, &[], 0.0);
         Ok(Ready {
             workload,
             before: TpccData { loaded, before, ledger, foreign },
             test: self.options.run.profile.name.to_owned(),
             data: Some(data),
-            own: Some(FamilyFacts::new(&own)),
-            warnings: found.warnings,
+            own: Some(FamilyFacts::new(&initial_facts)),
+            warnings: preflight.warnings,
         })
     }
 
     fn part(&self, database: &Database, spec: &TrialSpec, stem: &Path) -> Result<Tpcc, Failure> {
         let driver = &database.primary_admin();
-        let (loaded, found) =
+        let (loaded, preflight) =
             ask(driver, async |session| self.preflight(session, spec.all_workers()).await)?;
-        let workload = self.workload(driver, &loaded, found.isolation, spec)?;
-        let file = self.ledger(database, stem).map(|path| LedgerFile::part(&path)).transpose()?;
+        let workload = self.workload(driver, &loaded, preflight.isolation, spec)?;
+        let file =
+            self.ledger(database, stem).map(|path| LedgerFile::create_part(&path)).transpose()?;
         Ok(workload.with_ledger(file))
     }
 
@@ -214,7 +215,7 @@ impl Driven for TpccFamily {
         &self,
         database: &Database,
         workload: &Tpcc,
-        found: TpccData,
+        data: TpccData,
         ran: &EndedTrial<'_>,
     ) -> After {
         let driver = &database.primary_admin();
@@ -223,21 +224,21 @@ impl Driven for TpccFamily {
         let checked = mapped.filter(|_| ran.unchecked.is_none());
         let branches = checked.and_then(|(shards, _)| wait_for_branches(shards));
         let mut findings = match ran.unchecked.clone() {
-            Some(why) => not_made(&found.before, &why),
-            None => look_after(driver, workload, &found.before),
+            Some(why) => not_made(&data.before, &why),
+            None => look_after(driver, workload, &data.before),
         };
         let (kinds, window_s) = (&ran.summary.kinds, ran.summary.window_s);
-        let mut facts = facts(workload, &found.loaded, ran.spec, kinds, window_s);
+        let mut facts = facts(workload, &data.loaded, ran.spec, kinds, window_s);
         facts.conditions = findings.conditions;
         let not_settled = |why: Message| {
             let check = |_| check(DataCheck::ACROSS, CheckVerdict::NotMade, why.clone());
-            (LostWork::untold(why.clone()), mapped.map(check))
+            (LostWork::unknown(why.clone()), mapped.map(check))
         };
-        let losses = found.ledger.as_ref().map(|ledger| {
+        let losses = data.ledger.as_ref().map(|ledger| {
             let (lost, across) = match ran.unchecked.clone() {
                 Some(why) => not_settled(why),
                 None => {
-                    let shards = mapped.map(|shards| (shards, &found.foreign[..], branches));
+                    let shards = mapped.map(|shards| (shards, &data.foreign[..], branches));
                     settle_trial(driver, workload, ledger, shards, findings.payments_missing)
                         .unwrap_or_else(|failure| not_settled(failure.message))
                 }
@@ -246,10 +247,10 @@ impl Driven for TpccFamily {
             findings.checks.push(ledger_check(&lost));
             lost
         });
-        let warehouses = found.loaded.warehouses;
+        let warehouses = data.loaded.warehouses;
         let idle = mapped.and_then(|(shards, map)| shards_without_rows(shards, map, warehouses));
-        let left = Some(workload.deliveries_left()).filter(|left| *left > 0);
-        let left = left.map(|left| say!(deliveries_left, n = left));
+        let queued = Some(workload.deliveries_left()).filter(|count| *count > 0);
+        let queued = queued.map(|count| say!(deliveries_left, n = count));
         let unproven = findings.checks.iter().filter(|check| is_missing(check));
         let [tpmc, committed, total] =
             [facts.tpmc, facts.tpmc_committed, facts.tpm_total].map(short);
@@ -260,7 +261,7 @@ impl Driven for TpccFamily {
             headline: Some(with_p95(&rates, ran.summary)),
             checks: findings.checks,
             own: Some(FamilyFacts::new(&facts)),
-            notes: left.into_iter().chain(idle).collect(),
+            notes: queued.into_iter().chain(idle).collect(),
             ..After::default()
         }
     }
@@ -278,13 +279,13 @@ impl TpccFamily {
     ) -> Result<(TpccDatabase, Preflight), Failure> {
         let loaded = loaded(session).await;
         let loaded = loaded.map_err(|error| load_failure(&error, UNPREPARED_HINT))?;
-        let (asked, has) = (self.options.run.warehouses, loaded.warehouses);
-        if has < asked {
-            let warehouses = counted(asked, "warehouse");
+        let (requested, available) = (self.options.run.warehouses, loaded.warehouses);
+        if available < requested {
+            let warehouses = counted(requested, "warehouse");
             return Err(Failure::new(format!(
-                "The run asks for {warehouses}, and the database has {has}."
+                "The run asks for {warehouses}, and the database has {available}."
             ))
-            .with_hint(format!("Write `warehouses = {has}`, or load other tables.")));
+            .with_hint(format!("Write `warehouses = {available}`, or load other tables.")));
         }
         let isolation = self.options.run.isolation;
         let foreign_keys = self.options.load.foreign_keys;
@@ -348,14 +349,14 @@ fn settle_trial(
         + work.losses.lost
         + payments_missing.saturating_sub(work.payments_away_from_home);
     let evidence = [settled.evidence(), about_payments, check.evidence.clone()];
-    let lost = LostWork {
+    let losses = LostWork {
         acknowledged: Some(settled.acknowledged + payments.acknowledged),
         lost: Some(lost_count),
         unknown: Some(settled.unknown + payments.unknown),
         evidence: Message::sentences(&evidence),
         across_shards: Some(work.losses),
     };
-    Ok((lost, Some(check)))
+    Ok((losses, Some(check)))
 }
 
 /// Acknowledged work, order by order: the books compare sums only.

@@ -267,10 +267,10 @@ impl Ledger {
     /// # Errors
     /// When that can't be recorded: a commit that is about to be sent must not be.
     #[inline]
-    pub(crate) fn note(&self, step: Step, entry: &Entry<'_>) -> Result<(), DbError> {
+    pub(crate) fn record(&self, step: Step, entry: &Entry<'_>) -> Result<(), DbError> {
         // What can't be recorded is not sent, and so not counted.
         let recorded = match &self.file {
-            Some(file) if self.is_recorded(entry) => file.note(step, entry),
+            Some(file) if self.is_recorded(entry) => file.record(step, entry),
             _ => Ok(()),
         };
         if step == Step::Sent {
@@ -290,12 +290,12 @@ impl Ledger {
     }
 
     /// Adds what another load generator's ledger holds of a district.
-    pub(crate) fn absorb(&self, index: usize, more: &DistrictBooks) {
-        let DistrictBooks { orders, payments, paid_cents, delivered } = more;
-        let more = [orders, payments, paid_cents, delivered];
-        for (count, more) in self.districts[index].iter().zip(more) {
-            count.acknowledged.fetch_add(more.acknowledged, Ordering::Relaxed);
-            count.pending.fetch_add(more.unknown, Ordering::Relaxed);
+    pub(crate) fn absorb(&self, index: usize, books: &DistrictBooks) {
+        let DistrictBooks { orders, payments, paid_cents, delivered } = books;
+        let added = [orders, payments, paid_cents, delivered];
+        for (count, added) in self.districts[index].iter().zip(added) {
+            count.acknowledged.fetch_add(added.acknowledged, Ordering::Relaxed);
+            count.pending.fetch_add(added.unknown, Ordering::Relaxed);
         }
     }
 
@@ -369,7 +369,7 @@ impl LedgerFile {
         };
         begin_run(&mut text, target, loaded, seed, before);
         file.write_all(text.as_bytes()).and_then(|()| file.sync_all()).map_err(failed)?;
-        Ok(Self::with(path, file))
+        Ok(Self::from_file(path, file))
     }
 
     /// The part of one of several load generators: steps of commits only, which are handed over when its trial has
@@ -377,10 +377,10 @@ impl LedgerFile {
     ///
     /// # Errors
     /// The file can't be written.
-    pub(crate) fn part(path: &Path) -> Result<Self, Failure> {
+    pub(crate) fn create_part(path: &Path) -> Result<Self, Failure> {
         let mut options = File::options();
         let file = options.append(true).create(true).open(path);
-        let part = file.and_then(|file| file.set_len(0).map(|()| Self::with(path, file)));
+        let part = file.and_then(|file| file.set_len(0).map(|()| Self::from_file(path, file)));
         part.map_err(|error| io_failure(path, "can't be written", &error))
     }
 
@@ -408,7 +408,7 @@ impl LedgerFile {
         Ok(self.append(steps.as_bytes())?)
     }
 
-    fn with(path: &Path, file: File) -> Self {
+    fn from_file(path: &Path, file: File) -> Self {
         let (is_closed, failure) = Default::default();
         LedgerFile { path: path.to_owned(), file, is_closed, failure }
     }
@@ -418,7 +418,7 @@ impl LedgerFile {
     /// # Errors
     /// When this line, an earlier one or a sync failed: nothing may be committed any more.
     #[inline]
-    pub(crate) fn note(&self, step: Step, entry: &Entry<'_>) -> Result<(), DbError> {
+    pub(crate) fn record(&self, step: Step, entry: &Entry<'_>) -> Result<(), DbError> {
         self.append(entry.line(step).get())
     }
 
@@ -488,9 +488,9 @@ fn is_step(line: &str) -> bool {
 
 fn begin_run(text: &mut String, target: &str, loaded: &TpccDatabase, seed: u64, before: &Books) {
     let target: String = target.chars().filter(|letter| !is_command(*letter)).collect();
-    let (now, TpccDatabase { warehouses, c_last }) = (Timestamp::now().0, *loaded);
+    let (begun_ms, TpccDatabase { warehouses, c_last }) = (Timestamp::now().0, *loaded);
     // Writing into a String can't fail.
-    let _ = writeln!(text, "run {now} {warehouses} {c_last} {seed} {target}");
+    let _ = writeln!(text, "run {begun_ms} {warehouses} {c_last} {seed} {target}");
     for (warehouse, district, next) in before.next_orders() {
         let _ = writeln!(text, "before {warehouse} {district} {next}");
     }
@@ -511,9 +511,10 @@ fn check_fit(recorded: &Recorded, loaded: &TpccDatabase, before: &Books) -> Resu
         if (acknowledged..=acknowledged + unknown).contains(&grown) {
             continue;
         }
-        let reason = match grown < acknowledged {
-            true => "orders were lost, or it was built anew",
-            false => "others have entered orders since",
+        let reason = if grown < acknowledged {
+            "orders were lost, or it was built anew"
+        } else {
+            "others have entered orders since"
         };
         return Err(Failure::new(format!(
             "The ledger {} has {acknowledged} acknowledged orders of district {district} of warehouse {warehouse}, \
@@ -623,14 +624,14 @@ pub fn read(path: &Path) -> Result<Recorded, Failure> {
             break;
         }
         number += 1;
-        let whole = line.strip_suffix(b"\n");
-        recorded.is_cut_off = whole.is_none();
+        let complete_line = line.strip_suffix(b"\n");
+        recorded.is_cut_off = complete_line.is_none();
         // What was not yet on the disk when a machine went down may have been replaced by zeros.
-        let is_torn = match whole {
+        let is_torn = match complete_line {
             None => true,
             Some(line) => line.ends_with(TORN.as_bytes()) || line.contains(&0),
         };
-        let text = std::str::from_utf8(whole.unwrap_or(&line)).unwrap_or_default();
+        let text = std::str::from_utf8(complete_line.unwrap_or(&line)).unwrap_or_default();
         if number == 1 {
             is_ledger(path, text)?;
         } else if is_torn {
@@ -645,7 +646,7 @@ pub fn read(path: &Path) -> Result<Recorded, Failure> {
     if number == 0 {
         is_ledger(path, "")?;
     }
-    recorded.end();
+    recorded.end_run();
     Ok(recorded)
 }
 
@@ -679,7 +680,7 @@ impl Recorded {
                     }
                 }
                 match word {
-                    "a" | "A" => self.keep(entry, true)?,
+                    "a" | "A" => self.keep_commit(entry, true)?,
                     _ => self.refused += u64::from(word == "r"),
                 }
             }
@@ -701,7 +702,7 @@ impl Recorded {
     }
 
     /// Keeps a commit that may have happened.
-    fn keep(&mut self, entry: Entry<'static>, is_acknowledged: bool) -> Option<()> {
+    fn keep_commit(&mut self, entry: Entry<'static>, is_acknowledged: bool) -> Option<()> {
         let mut is_across = true;
         if let LedgerWork::Order { order, away } = &entry.work {
             let books = self.districts.get_mut(index(entry.warehouse, entry.district)?)?;
@@ -730,10 +731,10 @@ impl Recorded {
         ((self.warehouses, self.c_last) == (warehouses, c_last)).then_some(())
     }
 
-    fn end(&mut self) {
+    fn end_run(&mut self) {
         for (entry, count) in std::mem::take(&mut self.pending) {
             // Nothing is known of a district that no run has named.
-            (0..count).try_for_each(|_| self.keep(entry.clone(), false));
+            (0..count).try_for_each(|_| self.keep_commit(entry.clone(), false));
         }
         for books in &mut self.districts {
             books.acknowledged.sort_unstable();

@@ -15,37 +15,37 @@ fn entry(warehouse: u32, district: u32, work: LedgerWork<'_>) -> Entry<'_> {
     Entry { warehouse, district, work }
 }
 
-fn order_of(warehouse: u32, district: u32, number: u32, away: &[SupplyKey]) -> Entry<'_> {
+fn order_entry(warehouse: u32, district: u32, number: u32, away: &[SupplyKey]) -> Entry<'_> {
     entry(warehouse, district, LedgerWork::Order { order: order(number), away: away.into() })
 }
 
 fn home_order(number: u32) -> Entry<'static> {
-    order_of(1, 1, number, &[])
+    order_entry(1, 1, number, &[])
 }
 
 #[test]
 fn a_commit_is_pending_until_it_is_answered() {
     let ledger = Ledger::new(1);
-    let order = order_of(1, 4, 3_001, &[]);
+    let order = order_entry(1, 4, 3_001, &[]);
     for _ in 0..3 {
-        ledger.note(Step::Sent, &order).unwrap();
+        ledger.record(Step::Sent, &order).unwrap();
     }
     assert_eq!(ledger.districts().nth(3).unwrap().orders, Counted { acknowledged: 0, unknown: 3 });
-    ledger.note(Step::Acknowledged, &order).unwrap();
-    ledger.note(Step::Refused, &order).unwrap();
+    ledger.record(Step::Acknowledged, &order).unwrap();
+    ledger.record(Step::Refused, &order).unwrap();
     let books = ledger.total().orders;
     assert_eq!(books, Counted { acknowledged: 1, unknown: 1 });
     assert!(!books.allows(0) && books.allows(1) && books.allows(2) && !books.allows(3));
     let payment = LedgerPayment { cents: 250, ..LedgerPayment::default() };
     let payment = entry(1, 10, LedgerWork::Payment(payment));
-    ledger.note(Step::Sent, &payment).unwrap();
-    ledger.note(Step::Acknowledged, &payment).unwrap();
+    ledger.record(Step::Sent, &payment).unwrap();
+    ledger.record(Step::Acknowledged, &payment).unwrap();
     assert_eq!(
         ledger.districts().nth(9).unwrap().paid_cents,
         Counted { acknowledged: 250, unknown: 0 }
     );
     assert_eq!(ledger.districts().nth(9).unwrap().payments.acknowledged, 1);
-    ledger.note(Step::Sent, &entry(1, 1, LedgerWork::Delivery(10))).unwrap();
+    ledger.record(Step::Sent, &entry(1, 1, LedgerWork::Delivery(10))).unwrap();
     assert_eq!(ledger.total().delivered, Counted { acknowledged: 0, unknown: 10 });
 }
 
@@ -61,12 +61,12 @@ fn open(path: &Path, next: i64) -> Result<LedgerFile, Failure> {
 fn written(path: &Path) {
     let file = open(path, 3_001).unwrap();
     for number in [3_001, 3_002, 3_003] {
-        file.note(Step::Sent, &home_order(number)).unwrap();
+        file.record(Step::Sent, &home_order(number)).unwrap();
     }
-    file.note(Step::Acknowledged, &home_order(3_002)).unwrap();
-    file.note(Step::Refused, &home_order(3_003)).unwrap();
-    file.note(Step::Sent, &order_of(2, 4, 3_001, &[])).unwrap();
-    file.note(Step::Acknowledged, &order_of(2, 4, 3_001, &[])).unwrap();
+    file.record(Step::Acknowledged, &home_order(3_002)).unwrap();
+    file.record(Step::Refused, &home_order(3_003)).unwrap();
+    file.record(Step::Sent, &order_entry(2, 4, 3_001, &[])).unwrap();
+    file.record(Step::Acknowledged, &order_entry(2, 4, 3_001, &[])).unwrap();
     file.close().unwrap();
 }
 
@@ -100,25 +100,27 @@ fn what_was_written_is_read() {
 fn the_parts_of_load_generators_make_one_ledger() {
     let scratch = Scratch::new();
     let path = scratch.file("ledger");
-    let whole = open(&path, 3_001).unwrap();
+    let ledger = open(&path, 3_001).unwrap();
     let part = |name: &str, district: u32, away: &[SupplyKey]| {
-        let part = LedgerFile::part(&scratch.file(name)).unwrap();
-        let answered = order_of(1, district, 3_001, away);
-        part.note(Step::Sent, &answered).unwrap();
-        part.note(Step::Acknowledged, &answered).unwrap();
-        part.note(Step::Sent, &order_of(1, district, 3_002, &[])).unwrap();
+        let part = LedgerFile::create_part(&scratch.file(name)).unwrap();
+        let answered = order_entry(1, district, 3_001, away);
+        part.record(Step::Sent, &answered).unwrap();
+        part.record(Step::Acknowledged, &answered).unwrap();
+        part.record(Step::Sent, &order_entry(1, district, 3_002, &[])).unwrap();
         let payment = LedgerPayment { warehouse: 2, district: 3, customer: 4, cents: 500 };
-        part.note(Step::Sent, &entry(1, district, LedgerWork::Payment(payment))).unwrap();
+        part.record(Step::Sent, &entry(1, district, LedgerWork::Payment(payment))).unwrap();
         part.steps().unwrap()
     };
-    whole.absorb(&part("one", 1, &[(2, 77)])).unwrap();
-    whole.absorb(&part("two", 2, &[])).unwrap();
+    ledger.absorb(&part("one", 1, &[(2, 77)])).unwrap();
+    ledger.absorb(&part("two", 2, &[])).unwrap();
     // What was there of an earlier trial is not of this one.
-    whole.absorb(&LedgerFile::part(&scratch.file("one")).unwrap().steps().unwrap()).unwrap();
+    ledger
+        .absorb(&LedgerFile::create_part(&scratch.file("one")).unwrap().steps().unwrap())
+        .unwrap();
     for wrong in ["end 1\n", "run 1 2 3 4 x\n", "s 1 1 3003 1 5"] {
-        assert!(whole.absorb(wrong).is_err(), "{wrong}");
+        assert!(ledger.absorb(wrong).is_err(), "{wrong}");
     }
-    whole.close().unwrap();
+    ledger.close().unwrap();
     let recorded = read(&path).unwrap();
     assert_eq!((recorded.acknowledged(), recorded.unknown(), recorded.torn), (2, 2, 0));
     assert_eq!(recorded.across.len(), 3, "{:?}", recorded.across);
@@ -132,11 +134,11 @@ fn a_line_that_was_cut_off_does_not_count_also_when_the_ledger_is_continued() {
     written(&path);
     // Without its end the line of order 3,001 looks like that of another customer or order.
     for tail in [&b"a 1 1 3001 17 1"[..], b"a 1 1 300", b"a", b"\0\0\0\0"] {
-        let whole = fs::read(&path).unwrap();
+        let content = fs::read(&path).unwrap();
         add(&path, tail);
         let recorded = read(&path).unwrap();
         assert_eq!((recorded.acknowledged(), recorded.unknown(), recorded.torn), (2, 1, 1));
-        fs::write(&path, whole).unwrap();
+        fs::write(&path, content).unwrap();
     }
     add(&path, b"a 1 1 3001 17 1");
     // One order of the first district of both warehouses is what the ledger knows at most.
@@ -144,7 +146,7 @@ fn a_line_that_was_cut_off_does_not_count_also_when_the_ledger_is_continued() {
     books.set(1, 1, 3_002);
     books.set(2, 4, 3_002);
     let file = LedgerFile::open(&path, "postgres://me@db/tpcc", &LOADED, 8, &books).unwrap();
-    file.note(Step::Sent, &home_order(3_002)).unwrap();
+    file.record(Step::Sent, &home_order(3_002)).unwrap();
     file.close().unwrap();
     let recorded = read(&path).unwrap();
     assert_eq!((recorded.runs, recorded.torn, recorded.acknowledged()), (2, 1, 2));
@@ -169,14 +171,14 @@ fn only_the_own_database_is_gone_on_with() {
     let path = scratch.file("ledger");
     written(&path);
     let text = |error: Failure| format!("{} {}", error.message, error.hint.unwrap_or_default());
-    let other = TpccDatabase { warehouses: 2, c_last: 99 };
-    let error = LedgerFile::open(&path, "x", &other, 7, &before(3_001)).unwrap_err();
+    let other_database = TpccDatabase { warehouses: 2, c_last: 99 };
+    let error = LedgerFile::open(&path, "x", &other_database, 7, &before(3_001)).unwrap_err();
     assert!(text(error).contains("that of another database"));
-    let lost = text(open(&path, 3_001).unwrap_err());
-    assert!(lost.contains("1 acknowledged orders of district 1 of warehouse 1"), "{lost}");
-    assert!(lost.contains("orders were lost"), "{lost}");
-    let more = text(open(&path, 3_004).unwrap_err());
-    assert!(more.contains("others have entered orders"), "{more}");
+    let error = text(open(&path, 3_001).unwrap_err());
+    assert!(error.contains("1 acknowledged orders of district 1 of warehouse 1"), "{error}");
+    assert!(error.contains("orders were lost"), "{error}");
+    let growth = text(open(&path, 3_004).unwrap_err());
+    assert!(growth.contains("others have entered orders"), "{growth}");
     for (content, words) in
         [("", "begins with"), ("hello\n", "is no ledger"), ("dyno-tpcc-ledger 9\n", "version 9")]
     {
@@ -193,12 +195,12 @@ fn damage_inside_is_named_by_its_line() {
     written(&path);
     let lines = fs::read_to_string(&path).unwrap().lines().count();
     for damage in ["a 1 1 x 17 10\n", "a 1 11 3001 17 10\n", "a 9 1 3001 17 10\n", "q\n"] {
-        let whole = fs::read(&path).unwrap();
+        let content = fs::read(&path).unwrap();
         add(&path, damage.as_bytes());
         add(&path, b"end 5\n");
         let error = read(&path).unwrap_err().message.to_string();
         assert!(error.starts_with(&format!("Line {} of the ledger", lines + 1)), "{error}");
-        fs::write(&path, whole).unwrap();
+        fs::write(&path, content).unwrap();
     }
 }
 
@@ -216,13 +218,13 @@ fn two_runs_can_not_share_a_ledger() {
 #[test]
 fn a_full_disk_ends_the_run() {
     let path = Path::new("/dev/full");
-    let file = LedgerFile::with(path, OpenOptions::new().append(true).open(path).unwrap());
-    let error = file.note(Step::Sent, &home_order(3_001)).unwrap_err();
+    let file = LedgerFile::from_file(path, OpenOptions::new().append(true).open(path).unwrap());
+    let error = file.record(Step::Sent, &home_order(3_001)).unwrap_err();
     assert_eq!(error.cause(), dyno_core::Cause::Workload, "no policy survives it");
     assert!(error.message().contains("/dev/full can't be written any more"), "{error}");
     assert!(error.message().contains("No space left on device"), "{error}");
     assert!(error.hint().is_some_and(|hint| hint.contains("Free some space")));
-    let again = file.note(Step::Sent, &home_order(3_002)).unwrap_err();
+    let again = file.record(Step::Sent, &home_order(3_002)).unwrap_err();
     assert_eq!(again, error, "the first failure is told again");
     assert!(file.close().is_err());
 }
@@ -234,14 +236,14 @@ fn what_lies_on_several_warehouses_is_read_with_its_outcome() {
     let file = open(&path, 3_001).unwrap();
     let away = [(2, 50), (2, 60)];
     let payment = LedgerPayment { warehouse: 2, district: 3, customer: 7, cents: 1_250 };
-    file.note(Step::Sent, &order_of(1, 4, 3_001, &away)).unwrap();
-    file.note(Step::Acknowledged, &order_of(1, 4, 3_001, &away)).unwrap();
+    file.record(Step::Sent, &order_entry(1, 4, 3_001, &away)).unwrap();
+    file.record(Step::Acknowledged, &order_entry(1, 4, 3_001, &away)).unwrap();
     // Refused ones are none, nor are those that stay at home.
-    file.note(Step::Sent, &order_of(1, 4, 3_002, &away)).unwrap();
-    file.note(Step::Refused, &order_of(1, 4, 3_002, &away)).unwrap();
-    file.note(Step::Sent, &order_of(1, 4, 3_003, &[])).unwrap();
+    file.record(Step::Sent, &order_entry(1, 4, 3_002, &away)).unwrap();
+    file.record(Step::Refused, &order_entry(1, 4, 3_002, &away)).unwrap();
+    file.record(Step::Sent, &order_entry(1, 4, 3_003, &[])).unwrap();
     for step in [Step::Sent, Step::Acknowledged, Step::Sent] {
-        file.note(step, &entry(1, 4, LedgerWork::Payment(payment))).unwrap();
+        file.record(step, &entry(1, 4, LedgerWork::Payment(payment))).unwrap();
     }
     file.close().unwrap();
     let text = fs::read_to_string(&path).unwrap();
@@ -253,7 +255,7 @@ fn what_lies_on_several_warehouses_is_read_with_its_outcome() {
     let paid = entry(1, 4, LedgerWork::Payment(payment));
     let work = LedgerWork::Order { order: order(3_001), away: away.to_vec().into() };
     let entered = entry(1, 4, work);
-    let wanted = [across(entered, true), across(paid.clone(), true), across(paid, false)];
-    assert_eq!(recorded.across, wanted);
+    let expected = [across(entered, true), across(paid.clone(), true), across(paid, false)];
+    assert_eq!(recorded.across, expected);
     assert_eq!((recorded.acknowledged(), recorded.unknown()), (1, 1), "orders");
 }

@@ -82,7 +82,7 @@ pub fn load(
     let dialect = driver.dialect();
     check_options(options, dialect)?;
     let loader = LoadSessions::new(driver, observer, options.sessions).needing(&LOAD_NEEDS);
-    let schema = schema_of(&loader, options, dialect, observer)?;
+    let schema = effective_schema(&loader, options, dialect, observer)?;
     let shards = mapped_shards(driver).map_or(0, |(map, _)| map.shards());
     let copies = configs_on_shards(driver, observer)?;
     let begin = async |session: &mut AdminSession<'_>| {
@@ -117,7 +117,7 @@ pub(crate) fn mapped_shards<'d>(
     Some((map?, nodes))
 }
 
-fn schema_of(
+fn effective_schema(
     loader: &LoadSessions<'_>,
     options: &TpccLoadOptions,
     dialect: Dialect,
@@ -215,7 +215,7 @@ async fn begin(
     let noting = || while_doing("noting the begin of the load");
     put(session, &[(BUILDING, building)]).await.map_err(noting())?;
     // Left by an end that was interrupted.
-    remove(session, &FACTS).await.map_err(noting())?;
+    remove_facts(session, &FACTS).await.map_err(noting())?;
     if !has_tables {
         for table in TpccTable::ALL {
             if begun_at.is_some() {
@@ -300,8 +300,9 @@ impl LoadPlace<'_> {
             let stored = survey.map_or(0, |survey| survey.stored(&chunk, number));
             Missing { chunk, shard, rows: chunk.rows(seed), stored }
         });
-        let (found, missing): (Vec<_>, Vec<_>) = chunks.partition(|it| it.stored == it.rows);
-        (missing, found.iter().map(|it| it.rows).sum())
+        let (complete, missing): (Vec<Missing<'_>>, Vec<Missing<'_>>) =
+            chunks.partition(|chunk| chunk.stored == chunk.rows);
+        (missing, complete.iter().map(|chunk| chunk.rows).sum())
     }
 }
 
@@ -318,12 +319,12 @@ struct Missing<'a> {
 /// Says which rows lack or are too many; `None` if none.
 fn describe_missing(missing: &[Missing<'_>]) -> Option<String> {
     let Missing { chunk, rows, stored, .. } = missing.first()?;
-    let others = match missing.len() - 1 {
+    let suffix = match missing.len() - 1 {
         0 => String::new(),
         more => format!(", and {more} more chunks differ"),
     };
     let (table, name) = (chunk.table.name(), chunk.name());
-    Some(format!("{table} has {stored} rows of the chunk {name} instead of {rows}{others}."))
+    Some(format!("{table} has {stored} rows of the chunk {name} instead of {rows}{suffix}."))
 }
 
 /// A load whose tables exist; shared by the sessions.
@@ -342,7 +343,7 @@ impl<'a> Load<'a> {
     fn fill_and_finish(&self, is_resumed: bool) -> Result<u64, LoadError> {
         let places = self.places()?;
         let survey = is_resumed.then(|| self.survey(&TpccTable::ALL)).transpose()?;
-        let (missing, found): (Vec<Vec<Missing<'_>>>, Vec<u64>) =
+        let (missing, stored_rows): (Vec<Vec<Missing<'_>>>, Vec<u64>) =
             places.iter().map(|place| place.missing(self.options.seed, survey.as_ref())).unzip();
         self.observer.rows_planned(missing.iter().flatten().map(|missing| missing.rows).sum());
         let is_head = |chunk: &Chunk| HEADS.contains(&chunk.table);
@@ -352,12 +353,12 @@ impl<'a> Load<'a> {
         }
         self.fill(&places, &missing, |chunk| !is_head(chunk))?;
         self.finish(&places)?;
-        Ok(found.into_iter().sum())
+        Ok(stored_rows.into_iter().sum())
     }
 
     fn survey(&self, tables: &[TpccTable]) -> Result<Survey, LoadError> {
         let TpccLoadOptions { warehouses, sessions, .. } = *self.options;
-        Survey::take(self.driver, tables, (warehouses, sessions), self.observer)
+        Survey::read(self.driver, tables, (warehouses, sessions), self.observer)
     }
 
     /// The address of the target, and the shards that are loaded directly.
@@ -376,8 +377,9 @@ impl<'a> Load<'a> {
             let loader = LoadSessions::new(&driver, self.observer, 1);
             let has_items = loader.one(async |session| has_items_on_shard(session, &name).await)?;
             have_items |= has_items;
-            let own = warehouses.clone().filter(|&warehouse| map.shard_of(warehouse) == number);
-            let mut chunks = warehouse_chunks(own);
+            let shard_warehouses =
+                warehouses.clone().filter(|&warehouse| map.shard_of(warehouse) == number);
+            let mut chunks = warehouse_chunks(shard_warehouses);
             if has_items {
                 chunks.splice(..0, item_chunks());
             }
@@ -463,8 +465,8 @@ impl<'a> Load<'a> {
         }
         for sql in self.schema.analyze() {
             doing(format!("executing {sql}"));
-            let done = answer(session, &sql).await;
-            done.map_err(while_doing(format!("executing {sql}")))?;
+            let result = answer(session, &sql).await;
+            result.map_err(while_doing(format!("executing {sql}")))?;
         }
         Ok(())
     }
@@ -498,8 +500,8 @@ async fn has_items_on_shard(
     shard: &str,
 ) -> Result<bool, LoadError> {
     let tables = tables(session).await?;
-    let by_warehouse = |table: &&TpccTable| table.warehouse_column().is_some();
-    let missing = TpccTable::ALL.iter().filter(by_warehouse).find(|it| !tables.contains(it.name()));
+    let mut by_warehouse = TpccTable::ALL.iter().filter(|t| t.warehouse_column().is_some());
+    let missing = by_warehouse.find(|table| !tables.contains(table.name()));
     if let Some(table) = missing {
         let problem = format!(
             "The shard {shard} has no table {}: the endpoint has created it under another name or elsewhere.",
@@ -563,14 +565,14 @@ pub async fn existing_tables(session: &mut AdminSession<'_>) -> Result<Vec<Strin
 
 /// The keys and indexes that exist, by the names that [`crate::schema`] gives them.
 async fn existing_keys(session: &mut AdminSession<'_>) -> Result<HashSet<String>, LoadError> {
-    let found = match session.dialect() {
+    let keys = match session.dialect() {
         Dialect::Mysql => mysql_keys(session).await,
         Dialect::Postgres => column(session, POSTGRES_KEYS).await,
         Dialect::Sqlite => {
             column(session, "SELECT name FROM sqlite_master WHERE type = 'index'").await
         }
     };
-    found.map_err(while_doing("listing the keys"))
+    keys.map_err(while_doing("listing the keys"))
 }
 
 const POSTGRES_KEYS: &str = "SELECT relname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace \
@@ -579,15 +581,15 @@ const POSTGRES_KEYS: &str = "SELECT relname FROM pg_class c JOIN pg_namespace n 
     (current_schemas(false))";
 
 async fn mysql_keys(session: &mut AdminSession<'_>) -> Result<HashSet<String>, DbError> {
-    let mut found = HashSet::new();
+    let mut names = HashSet::new();
     for table in TpccTable::ALL {
         let name = table.name();
         for index in catalog::mysql_indexes(session, name).await? {
-            found.insert(if index == "PRIMARY" { primary_key_name(table) } else { index });
+            names.insert(if index == "PRIMARY" { primary_key_name(table) } else { index });
         }
-        found.extend(catalog::mysql_foreign_keys(session, name).await?);
+        names.extend(catalog::mysql_foreign_keys(session, name).await?);
     }
-    Ok(found)
+    Ok(names)
 }
 
 /// Number of the foreign keys of [`crate::schema`] that exist.
@@ -602,8 +604,8 @@ async fn is_coordinator(session: &mut AdminSession<'_>) -> Result<bool, LoadErro
         return Ok(false);
     }
     let sql = "SELECT 1 WHERE to_regprocedure('dyno_shards.distribute(text,text)') IS NOT NULL";
-    let found = answer(session, sql).await.map_err(while_doing("looking for shards"))?;
-    Ok(!found.rows.is_empty())
+    let answer = answer(session, sql).await.map_err(while_doing("looking for shards"))?;
+    Ok(!answer.rows.is_empty())
 }
 
 fn other_data(problem: String) -> LoadError {
@@ -652,20 +654,20 @@ fn begun_at(
     let Some(begun) = config.get(BUILDING) else { return Ok(None) };
     let mut numbers = begun.split(' ').map(|word| word.parse().unwrap_or(0));
     let [warehouses, seed, at_ms, begun] = [(); 4].map(|()| numbers.next().unwrap_or(0_u64));
-    let (wanted, wanted_seed) = (options.warehouses, options.seed);
-    if (warehouses, seed) != (u64::from(wanted), wanted_seed) {
+    let (requested, requested_seed) = (options.warehouses, options.seed);
+    if (warehouses, seed) != (u64::from(requested), requested_seed) {
         return Err(other_data(format!(
-            "An unfinished load of {} with seed {seed} is there, and {wanted} with seed {wanted_seed} was asked for.",
+            "An unfinished load of {} with seed {seed} is there, and {requested} with seed {requested_seed} was asked for.",
             counted(warehouses, "warehouse")
         )));
     }
     if begun != shards as u64 {
-        let [begun, wanted] = [begun, shards as u64].map(|shards| match shards {
+        let [begun, requested] = [begun, shards as u64].map(|shards| match shards {
             0 => "through the address of the target".to_owned(),
             shards => format!("directly into {}", counted(shards, "shard")),
         });
         return Err(LoadError::data(
-            format!("An unfinished load went {begun}, and this one would go {wanted}."),
+            format!("An unfinished load went {begun}, and this one would go {requested}."),
             "give the target the same nodes and the same `shard_rule` as before, or destroy the database first",
         ));
     }
@@ -713,7 +715,7 @@ async fn put(session: &mut AdminSession<'_>, rows: &[(&str, String)]) -> Result<
     session.query(&sql, &mut Discard).await.map(drop)
 }
 
-async fn remove(session: &mut AdminSession<'_>, names: &[&str]) -> Result<(), DbError> {
+async fn remove_facts(session: &mut AdminSession<'_>, names: &[&str]) -> Result<(), DbError> {
     let names = names.join("', '");
     let sql = format!("DELETE FROM {CONFIG} WHERE cfg_name IN ('{names}')");
     session.query(&sql, &mut Discard).await.map(drop)
@@ -734,7 +736,7 @@ async fn note_end(
     let facts: Vec<(&str, String)> = FACTS.into_iter().zip(values).collect();
     put(session, &facts).await?;
     // Until then another build resumes here.
-    remove(session, &[TABLES_MADE, BUILDING]).await
+    remove_facts(session, &[TABLES_MADE, BUILDING]).await
 }
 
 /// The database's facts about its load.

@@ -108,13 +108,12 @@ impl Chunk {
                 groups * u64::from(CUSTOMERS)
             }
             TpccTable::NewOrder => groups * u64::from(CUSTOMERS + 1 - FIRST_UNDELIVERED),
-            TpccTable::OrderLine => {
-                let lines = |district| {
+            TpccTable::OrderLine => (self.low()..=self.high())
+                .map(|district| {
                     let mut counts = line_counts(seed, self.warehouse, district);
                     (0..CUSTOMERS).map(|_| u64::from(lines_of_next_order(&mut counts))).sum::<u64>()
-                };
-                (self.low()..=self.high()).map(lines).sum()
-            }
+                })
+                .sum(),
             _ => groups,
         }
     }
@@ -127,8 +126,9 @@ pub(crate) fn item_chunks() -> Vec<Chunk> {
 /// The chunks of some warehouses, without the items. Sessions take them in this order: inside a warehouse the
 /// tables take turns, so that sessions meet in one table as late as possible.
 pub(crate) fn warehouse_chunks(warehouses: impl Iterator<Item = u32> + Clone) -> Vec<Chunk> {
-    let heads =
-        warehouses.clone().flat_map(|it| HEADS.into_iter().flat_map(move |table| table.chunks(it)));
+    let heads = warehouses
+        .clone()
+        .flat_map(|warehouse| HEADS.into_iter().flat_map(move |table| table.chunks(warehouse)));
     let bodies = warehouses.flat_map(|warehouse| {
         let mut chunks: Vec<Chunk> =
             BODIES.into_iter().flat_map(|table| table.chunks(warehouse)).collect();
@@ -169,7 +169,7 @@ impl Orders {
         Orders { customers: vec![0; count], lines: vec![0; count], carriers: vec![0; count] }
     }
 
-    fn draw(&mut self, seed: u64, warehouse: u32, district: u32) {
+    fn draw_orders(&mut self, seed: u64, warehouse: u32, district: u32) {
         let mut counts = line_counts(seed, warehouse, district);
         self.lines.fill_with(|| lines_of_next_order(&mut counts));
         let mut rng = stream(seed, "tpcc orders", warehouse, district);
@@ -251,7 +251,7 @@ impl ChunkRows {
             }
         };
         if matches!(self.chunk.table, TpccTable::Order | TpccTable::OrderLine) {
-            self.orders.draw(seed, warehouse, group);
+            self.orders.draw_orders(seed, warehouse, group);
         }
     }
 
@@ -269,7 +269,7 @@ impl ChunkRows {
     }
 
     #[inline]
-    fn item(&mut self, out: &mut dyn RowWriter) {
+    fn write_item(&mut self, out: &mut dyn RowWriter) {
         out.int(i64::from(self.number));
         values::letters(&mut self.short, 14, 24, &mut self.rng);
         out.text(self.short.get());
@@ -281,7 +281,7 @@ impl ChunkRows {
     }
 
     #[inline]
-    fn stock(&mut self, out: &mut dyn RowWriter) {
+    fn write_stock(&mut self, out: &mut dyn RowWriter) {
         out.int(i64::from(self.chunk.warehouse));
         out.int(i64::from(self.number));
         out.int(self.rng.uniform(10, 100) as i64);
@@ -297,23 +297,23 @@ impl ChunkRows {
         }
     }
 
-    fn warehouse(&mut self, out: &mut dyn RowWriter) {
+    fn write_warehouse(&mut self, out: &mut dyn RowWriter) {
         out.int(i64::from(self.chunk.warehouse));
         Decimal::cents(30_000_000).write(self.parameters.dialect, out);
-        self.tax(out);
+        self.write_tax(out);
         self.name_and_address(out);
     }
 
-    fn district(&mut self, out: &mut dyn RowWriter) {
+    fn write_district(&mut self, out: &mut dyn RowWriter) {
         out.int(i64::from(self.chunk.warehouse));
         out.int(i64::from(self.number));
         Decimal::cents(3_000_000).write(self.parameters.dialect, out);
-        self.tax(out);
+        self.write_tax(out);
         out.int(i64::from(CUSTOMERS + 1));
         self.name_and_address(out);
     }
 
-    fn tax(&mut self, out: &mut dyn RowWriter) {
+    fn write_tax(&mut self, out: &mut dyn RowWriter) {
         let tax = self.rng.uniform(0, 2_000) as i64;
         Decimal::new(tax, 4).write(self.parameters.dialect, out);
     }
@@ -332,7 +332,7 @@ impl ChunkRows {
         }
     }
 
-    fn customer(&mut self, out: &mut dyn RowWriter) {
+    fn write_customer(&mut self, out: &mut dyn RowWriter) {
         let dialect = self.parameters.dialect;
         self.key(out);
         let rng = &mut self.rng;
@@ -341,7 +341,7 @@ impl ChunkRows {
         let name = match self.number {
             // Every name exists at least once in a district.
             number @ 1..=1_000 => u64::from(number - 1),
-            _ => self.parameters.constants.last_name().draw(rng),
+            _ => self.parameters.constants.last_name().sample(rng),
         };
         out.text(values::last_name(name).get());
         values::letters(&mut self.short, 8, 16, rng);
@@ -361,7 +361,7 @@ impl ChunkRows {
         out.text(self.data.get());
     }
 
-    fn history(&mut self, out: &mut dyn RowWriter) {
+    fn write_history(&mut self, out: &mut dyn RowWriter) {
         let (warehouse, district) = (i64::from(self.chunk.warehouse), i64::from(self.group));
         let customer = i64::from(self.number);
         let customers = i64::from(CUSTOMERS);
@@ -376,7 +376,7 @@ impl ChunkRows {
         out.text(self.short.get());
     }
 
-    fn order(&mut self, out: &mut dyn RowWriter) {
+    fn write_order(&mut self, out: &mut dyn RowWriter) {
         let at = self.number as usize - 1;
         self.key(out);
         out.int(i64::from(self.orders.customers[at]));
@@ -428,13 +428,13 @@ impl RowSource for ChunkRows {
                 self.order_line(out);
                 return true;
             }
-            TpccTable::Stock => self.stock(out),
-            TpccTable::Item => self.item(out),
-            TpccTable::Warehouse => self.warehouse(out),
-            TpccTable::District => self.district(out),
-            TpccTable::Customer => self.customer(out),
-            TpccTable::History => self.history(out),
-            TpccTable::Order => self.order(out),
+            TpccTable::Stock => self.write_stock(out),
+            TpccTable::Item => self.write_item(out),
+            TpccTable::Warehouse => self.write_warehouse(out),
+            TpccTable::District => self.write_district(out),
+            TpccTable::Customer => self.write_customer(out),
+            TpccTable::History => self.write_history(out),
+            TpccTable::Order => self.write_order(out),
             TpccTable::NewOrder => self.key(out),
         }
         self.number += 1;
@@ -465,7 +465,7 @@ mod tests {
     use dyno_testkit::RecordedRow;
     use std::collections::{BTreeMap, BTreeSet};
 
-    fn rows_of(chunk: Chunk, dialect: Dialect) -> Vec<Vec<String>> {
+    fn chunk_rows(chunk: Chunk, dialect: Dialect) -> Vec<Vec<String>> {
         let constants = Constants { c_last: 10, c_id: 20, i_id: 30 };
         let parameters = RowParameters { seed: 7, dialect, loaded_at: Timestamp(0), constants };
         let mut source = ChunkRows::new(parameters, chunk);
@@ -506,7 +506,7 @@ mod tests {
         let mut counts = BTreeMap::new();
         let mut lines = 0;
         for chunk in [item_chunks(), warehouse_chunks(1..=1)].concat() {
-            let rows = rows_of(chunk, Dialect::Postgres);
+            let rows = chunk_rows(chunk, Dialect::Postgres);
             *counts.entry(chunk.table).or_insert(0) += rows.len();
             assert!(rows.iter().all(|row| row.len() == chunk.table.columns().len()));
             if chunk.table == TpccTable::Order {
@@ -537,17 +537,17 @@ mod tests {
     #[test]
     fn money_is_decimal_and_on_sqlite_an_integer() {
         let chunk = Chunk { table: TpccTable::History, warehouse: 2, part: 0 };
-        let postgres = rows_of(chunk, Dialect::Postgres);
+        let postgres = chunk_rows(chunk, Dialect::Postgres);
         let row = 9 * 3_000 + 2;
         assert_eq!(postgres[row][..6], ["57003", "3", "10", "2", "10", "2"]);
         assert_eq!(postgres[row][6..8], ["1970-01-01 00:00:00.000", "10.00"]);
-        assert_eq!(rows_of(chunk, Dialect::Sqlite)[row][7], "1000");
+        assert_eq!(chunk_rows(chunk, Dialect::Sqlite)[row][7], "1000");
     }
 
     #[test]
     fn customers_have_all_names_and_a_tenth_bad_credit() {
         let rows =
-            rows_of(Chunk { table: TpccTable::Customer, warehouse: 1, part: 0 }, Dialect::Mysql);
+            chunk_rows(Chunk { table: TpccTable::Customer, warehouse: 1, part: 0 }, Dialect::Mysql);
         assert_eq!(rows[0][5], "BARBARBAR");
         assert_eq!(rows[3_999][5], "EINGEINGEING");
         let bad = rows.iter().filter(|row| row[4] == "BC").count();

@@ -26,7 +26,7 @@ struct Question {
     table: &'static str,
     /// `None` at the endpoint for all warehouses, and for a table that is the same on all shards.
     shard: Option<usize>,
-    of_endpoint: bool,
+    asks_endpoint: bool,
 }
 
 /// Columns whose sums are compared.
@@ -65,19 +65,20 @@ fn tally_sql(table: TpccTable, has_sums: bool, only: Option<&[u32]>) -> String {
 /// Numbers as every server writes them: `10.50` and `10.5` are the same sum.
 fn plain(cell: Option<String>) -> String {
     let Some(text) = cell else { return "NULL".to_owned() };
-    match text.contains('.') && text.parse::<f64>().is_ok() {
-        true => text.trim_end_matches('0').trim_end_matches('.').to_owned(),
-        false => text,
+    if text.contains('.') && text.parse::<f64>().is_ok() {
+        text.trim_end_matches('0').trim_end_matches('.').to_owned()
+    } else {
+        text
     }
 }
 
 async fn tally(session: &mut AdminSession<'_>, sql: &str) -> Result<Tally, DbError> {
-    let found = answer(session, sql).await?;
+    let answer = answer(session, sql).await?;
     let row = |row: Vec<Option<String>>| {
         let mut cells = row.into_iter().map(plain);
         (cells.next().unwrap_or_default(), cells.collect())
     };
-    Ok(found.rows.into_iter().map(row).collect())
+    Ok(answer.rows.into_iter().map(row).collect())
 }
 
 /// The questions to a shard, or to the endpoint if `place` is `None`.
@@ -87,26 +88,32 @@ fn questions(
     warehouses: u32,
     place: Option<usize>,
 ) -> Vec<(Question, String)> {
-    let of_endpoint = place.is_none();
-    let ask = |table, shard, sql| (Question { table, shard, of_endpoint }, sql);
+    let asks_endpoint = place.is_none();
+    let question = |table, shard, sql| (Question { table, shard, asks_endpoint }, sql);
     let mut questions = Vec::new();
     for &table in tables {
         match (map, place) {
             (Some(map), None) if table.warehouse_column().is_some() => {
                 for shard in 0..map.shards() {
-                    let here = |warehouse: &u32| map.shard_of(*warehouse) == shard;
-                    let here: Vec<u32> = (1..=warehouses).filter(here).collect();
-                    if !here.is_empty() {
-                        let sql = tally_sql(table, true, Some(&here));
-                        questions.push(ask(table.name(), Some(shard), sql));
+                    let mut on_shard: Vec<u32> = (1..=warehouses).collect();
+                    on_shard.retain(|warehouse| map.shard_of(*warehouse) == shard);
+                    if !on_shard.is_empty() {
+                        let sql = tally_sql(table, true, Some(&on_shard));
+                        questions.push(question(table.name(), Some(shard), sql));
                     }
                 }
             }
-            _ => questions.push(ask(table.name(), place, tally_sql(table, map.is_some(), None))),
+            _ => {
+                questions.push(question(table.name(), place, tally_sql(table, map.is_some(), None)))
+            }
         }
     }
     if map.is_some() && tables.contains(&TpccTable::Item) {
-        questions.push(ask(CONFIG, place, format!("SELECT cfg_name, cfg_value FROM {CONFIG}")));
+        questions.push(question(
+            CONFIG,
+            place,
+            format!("SELECT cfg_name, cfg_value FROM {CONFIG}"),
+        ));
     }
     questions
 }
@@ -127,7 +134,7 @@ impl Survey {
     ///
     /// # Errors
     /// Errors of sessions; a shard can't be asked.
-    pub(super) fn take(
+    pub(super) fn read(
         driver: &AdminDriver<'_>,
         tables_wanted: &[TpccTable],
         (warehouses, sessions): (u32, u32),
@@ -139,17 +146,19 @@ impl Survey {
         let at_endpoint = questions(None);
         let at_shards: Vec<_> = (0..nodes.len()).map(|shard| questions(Some(shard))).collect();
         let mut places = vec![(driver, at_endpoint.as_slice())];
-        places.extend(nodes.iter().zip(&at_shards).map(|(node, asked)| (&node.driver, &asked[..])));
+        places.extend(
+            nodes.iter().zip(&at_shards).map(|(node, questions)| (&node.driver, &questions[..])),
+        );
         let answers = Mutex::new(BTreeMap::new());
         LoadSessions::new(driver, observer, sessions).each_at(
             &places,
             async |session| tables(session).await,
             async |session, tables, (question, sql)| {
                 // A copy that a shard has not: perhaps none has one.
-                if !question.of_endpoint && !tables.contains(question.table) {
+                if !question.asks_endpoint && !tables.contains(question.table) {
                     return Ok(());
                 }
-                let place = match (question.shard, question.of_endpoint) {
+                let place = match (question.shard, question.asks_endpoint) {
                     (Some(shard), false) => format!("the shard {}", nodes[shard].name),
                     _ => "the endpoint".to_owned(),
                 };
@@ -170,9 +179,9 @@ impl Survey {
         &self,
         table: &'static str,
         shard: Option<usize>,
-        of_endpoint: bool,
+        asks_endpoint: bool,
     ) -> Option<&Tally> {
-        self.answers.get(&Question { table, shard, of_endpoint })
+        self.answers.get(&Question { table, shard, asks_endpoint })
     }
 
     /// Rows of a chunk that are stored on a shard, or at the endpoint if `shard` is `None`.
@@ -187,31 +196,35 @@ impl Survey {
     pub(super) fn proof(&self) -> Option<ShardProof> {
         let map = self.map.as_ref()?;
         let (mut problems, mut rows) = (Vec::new(), 0);
-        for table in TpccTable::ALL.into_iter().filter(|it| it.warehouse_column().is_some()) {
+        for table in TpccTable::ALL.into_iter().filter(|table| table.warehouse_column().is_some()) {
             for shard in 0..self.names.len() {
                 problems.extend(self.problems(map, table.name(), shard));
                 let tally = self.answer(table.name(), Some(shard), true);
-                rows +=
-                    tally.into_iter().flat_map(Tally::values).map(|it| rows_of(it)).sum::<u64>();
+                rows += tally
+                    .into_iter()
+                    .flat_map(Tally::values)
+                    .map(|cells| row_count(cells))
+                    .sum::<u64>();
             }
         }
         for table in [TpccTable::Item.name(), CONFIG] {
             problems.extend(self.problems_of_copies(table));
         }
-        let found = problems.len();
+        let problem_count = problems.len();
         problems.truncate(LISTED);
-        Some(ShardProof { problems, found, rows, map: map.clone() })
+        Some(ShardProof { problems, found: problem_count, rows, map: map.clone() })
     }
 
     /// Rows that lie on a shard and belong to another, and what the endpoint does not find as it lies there.
     fn problems(&self, map: &ShardMap, table: &'static str, shard: usize) -> Vec<Message> {
         let none = Tally::new();
         let [held, seen] = [false, true]
-            .map(|of_endpoint| self.answer(table, Some(shard), of_endpoint).unwrap_or(&none));
+            .map(|asks_endpoint| self.answer(table, Some(shard), asks_endpoint).unwrap_or(&none));
         let name = &self.names[shard];
         let warehouses: BTreeSet<&String> = held.keys().chain(seen.keys()).collect();
         let problem = |warehouse: &String| {
-            let number = warehouse.parse().ok().filter(|it| (1..=self.warehouses).contains(it));
+            let number =
+                warehouse.parse().ok().filter(|number| (1..=self.warehouses).contains(number));
             let owner = number.map(|number: u32| map.shard_of(number));
             let (held, seen) = (held.get(warehouse), seen.get(warehouse));
             match held {
@@ -219,7 +232,7 @@ impl Survey {
                     row_misplaced,
                     table,
                     shard = name,
-                    n = rows_of(cells),
+                    n = row_count(cells),
                     warehouse,
                     other = owner.map_or_else(|| say!(no_shard), |at| (&self.names[at]).into())
                 )),
@@ -244,8 +257,8 @@ impl Survey {
         if copies.iter().all(Option::is_none) {
             return Vec::new();
         }
-        let seen = self.answer(table, None, true);
-        let unlike = copies.iter().zip(&self.names).filter(|(copy, _)| **copy != seen);
+        let at_endpoint = self.answer(table, None, true);
+        let unlike = copies.iter().zip(&self.names).filter(|(copy, _)| **copy != at_endpoint);
         unlike.map(|(_, name)| say!(copy_differs, table, shard = name)).collect()
     }
 }
@@ -255,13 +268,13 @@ fn describe_rows(cells: Option<&Vec<String>>) -> Message {
     let sums = cells.and_then(|cells| cells.split_last_chunk::<2>());
     match cells.zip(sums) {
         Some((cells, (_, sums))) => {
-            say!(rows_with_sums, n = rows_of(cells), sums = sums.join(", "))
+            say!(rows_with_sums, n = row_count(cells), sums = sums.join(", "))
         }
         None => say!(no_row),
     }
 }
 
-fn rows_of(cells: &[String]) -> u64 {
+fn row_count(cells: &[String]) -> u64 {
     cells.first().and_then(|cell| cell.parse().ok()).unwrap_or(0)
 }
 
@@ -282,9 +295,9 @@ impl ShardProof {
             let rule = self.map.rule().to_string();
             return say!(shards_proven, rows = self.rows, shards = self.map.shards(), rule);
         }
-        let more = self.found - self.problems.len();
-        let more = (more > 0).then(|| say!(shards_more, n = more));
-        Message::sentences(&self.problems.iter().cloned().chain(more).collect::<Vec<_>>())
+        let unlisted = self.found - self.problems.len();
+        let unlisted = (unlisted > 0).then(|| say!(shards_more, n = unlisted));
+        Message::sentences(&self.problems.iter().cloned().chain(unlisted).collect::<Vec<_>>())
     }
 }
 
@@ -302,7 +315,7 @@ pub fn prove(
     if mapped_shards(driver).is_none() {
         return Ok(None);
     }
-    let survey = Survey::take(driver, &TpccTable::ALL, (warehouses, sessions), observer)?;
+    let survey = Survey::read(driver, &TpccTable::ALL, (warehouses, sessions), observer)?;
     Ok(survey.proof())
 }
 
@@ -321,17 +334,17 @@ mod tests {
     /// Two shards with three warehouses, where `change` was done to what is right.
     fn proof(change: impl FnOnce(&mut BTreeMap<Question, Tally>)) -> ShardProof {
         let mut answers = BTreeMap::new();
-        let question = |table, shard, of_endpoint| Question { table, shard, of_endpoint };
-        for table in TpccTable::ALL.into_iter().filter(|it| it.warehouse_column().is_some()) {
-            for of_endpoint in [false, true] {
+        let question = |table, shard, asks_endpoint| Question { table, shard, asks_endpoint };
+        for table in TpccTable::ALL.into_iter().filter(|table| table.warehouse_column().is_some()) {
+            for asks_endpoint in [false, true] {
                 for (shard, rows) in [(0, &[(2, 10, 50)][..]), (1, &[(1, 10, 50), (3, 9, 45)])] {
-                    answers.insert(question(table.name(), Some(shard), of_endpoint), tally(rows));
+                    answers.insert(question(table.name(), Some(shard), asks_endpoint), tally(rows));
                 }
             }
         }
         for table in [TpccTable::Item.name(), CONFIG] {
-            for (shard, of_endpoint) in [(None, true), (Some(0), false), (Some(1), false)] {
-                answers.insert(question(table, shard, of_endpoint), tally(&[(1, 100, 5)]));
+            for (shard, asks_endpoint) in [(None, true), (Some(0), false), (Some(1), false)] {
+                answers.insert(question(table, shard, asks_endpoint), tally(&[(1, 100, 5)]));
             }
         }
         change(&mut answers);
@@ -340,12 +353,12 @@ mod tests {
         Survey { map: Some(map), names, warehouses: 3, answers }.proof().expect("shards")
     }
 
-    fn at(table: &'static str, shard: usize, of_endpoint: bool) -> Question {
-        Question { table, shard: Some(shard), of_endpoint }
+    fn at(table: &'static str, shard: usize, asks_endpoint: bool) -> Question {
+        Question { table, shard: Some(shard), asks_endpoint }
     }
 
-    fn only(proof: &ShardProof, said: &str) {
-        assert_eq!((proof.found, proof.message().to_string()), (1, said.to_owned()));
+    fn only(proof: &ShardProof, expected: &str) {
+        assert_eq!((proof.found, proof.message().to_string()), (1, expected.to_owned()));
     }
 
     #[test]
@@ -358,10 +371,10 @@ mod tests {
              warehouses on the 2 shards."
         );
         // Catalog and configuration may be the endpoint's own.
-        let own = proof(|answers| {
-            answers.retain(|asked, _| asked.of_endpoint || asked.table != "bmsql_item");
+        let endpoint_only = proof(|answers| {
+            answers.retain(|question, _| question.asks_endpoint || question.table != "bmsql_item");
         });
-        assert_eq!(own.found, 0);
+        assert_eq!(endpoint_only.found, 0);
     }
 
     #[test]
@@ -388,10 +401,10 @@ mod tests {
             &unseen,
             "bmsql_stock, warehouse 3: the shard n2 has 9 rows with the sums 45, 7, and the endpoint finds no row.",
         );
-        let other = proof(|answers| {
+        let other_sums = proof(|answers| {
             answers.insert(at("bmsql_stock", 0, false), tally(&[(2, 10, 51)]));
         });
-        assert!(other.message().to_string().contains("the sums 51, 7, and"), "{other:?}");
+        assert!(other_sums.message().to_string().contains("the sums 51, 7, and"), "{other_sums:?}");
         let empty = proof(|answers| {
             answers.insert(at("bmsql_stock", 0, false), tally(&[]));
         });
@@ -410,9 +423,8 @@ mod tests {
              BETWEEN 6 AND 10 THEN 1 ELSE 0 END), sum(c_balance), sum(c_payment_cnt) FROM bmsql_customer WHERE c_w_id \
              IN (1, 5) GROUP BY c_w_id"
         );
-        let plain = |text: &str| plain(Some(text.to_owned()));
         assert_eq!(
-            ["10.50", "10.5", "10.00", "100", "1a.0"].map(plain),
+            ["10.50", "10.5", "10.00", "100", "1a.0"].map(|text| plain(Some(text.to_owned()))),
             ["10.5", "10.5", "10", "100", "1a.0"]
         );
     }
@@ -420,7 +432,7 @@ mod tests {
     #[test]
     fn rows_of_chunks_are_counted_one_by_one() {
         let cells = ["60000", "25000", "24999", "10001", "0"].map(str::to_owned);
-        let question = Question { table: "bmsql_stock", shard: None, of_endpoint: true };
+        let question = Question { table: "bmsql_stock", shard: None, asks_endpoint: true };
         let tally = Tally::from([("2".to_owned(), cells.to_vec())]);
         let answers = BTreeMap::from([(question, tally)]);
         let survey = Survey { map: None, names: Vec::new(), warehouses: 2, answers };

@@ -30,21 +30,24 @@ struct TpccPoint<'a> {
 }
 
 /// The TPC-C of a point; `None` if one of its trials is not TPC-C.
-fn tpcc_of<'a>(evidence: &'a Evidence, point: &Point) -> Option<TpccPoint<'a>> {
-    let all: Option<Vec<&TpccFacts>> = evidence.trials_of(point).into_iter().map(facts).collect();
-    let all = all?;
-    let of = |value: fn(&TpccFacts) -> f64| Spread::of(all.iter().map(|own| value(own)).collect());
+fn tpcc_point<'a>(evidence: &'a Evidence, point: &Point) -> Option<TpccPoint<'a>> {
+    let trials: Option<Vec<&TpccFacts>> =
+        evidence.point_trials(point).into_iter().map(facts).collect();
+    let trials = trials?;
+    let spread =
+        |get: fn(&TpccFacts) -> f64| Spread::from_values(trials.iter().map(|t| get(t)).collect());
     Some(TpccPoint {
-        facts: all.first()?,
-        tpmc: of(|own| own.tpmc)?,
-        tpmc_committed: of(|own| own.tpmc_committed)?,
-        tpm_total: of(|own| own.tpm_total)?,
+        facts: trials.first()?,
+        tpmc: spread(|facts| facts.tpmc)?,
+        tpmc_committed: spread(|facts| facts.tpmc_committed)?,
+        tpm_total: spread(|facts| facts.tpm_total)?,
     })
 }
 
 fn has_deferred(trial: &Trial) -> bool {
-    let is_it = |kind: &KindSummary| kind.name == TpccFacts::DEFERRED && kind.counts.started > 0;
-    trial.summary.kinds.iter().any(is_it)
+    let is_deferred =
+        |kind: &KindSummary| kind.name == TpccFacts::DEFERRED && kind.counts.started > 0;
+    trial.summary.kinds.iter().any(is_deferred)
 }
 
 /// Returns true if the pauses are those of the specification, and with them its bounds.
@@ -112,7 +115,7 @@ impl JudgedFamily for TpccPaper {
     }
 
     fn weight(&self, summary: &TrialSummary, kind: &str) -> Option<f64> {
-        section::facts_of(summary.own()?, kind).map(|kind| kind.share_percent)
+        section::kind_facts(summary.own()?, kind).map(|kind| kind.share_percent)
     }
 
     fn complete(&self, summary: &mut TrialSummary) {
@@ -121,7 +124,7 @@ impl JudgedFamily for TpccPaper {
         summary.own = Some(FamilyFacts::new(&facts));
     }
 
-    fn judged(&self) -> Option<&'static [Metric]> {
+    fn judged_metrics(&self) -> Option<&'static [Metric]> {
         Some(&[Metric::Tpmc, Metric::P95Ms, Metric::P99Ms])
     }
 
@@ -142,7 +145,7 @@ impl FamilyPaper for TpccPaper {
     }
 
     fn best(&self, paper: &Paper, experiment: &Experiment, best: &Point) -> Option<Message> {
-        Some(best_sentence(&experiment.title, &best.target, &tpcc_of(paper, best)?))
+        Some(best_sentence(&experiment.title, &best.target, &tpcc_point(paper, best)?))
     }
 
     fn section(&self, paper: &Paper, experiment: &Experiment, lang: Lang) -> Option<Blocks> {
@@ -164,7 +167,7 @@ impl FamilyPaper for TpccPaper {
 /// that the specification takes for a result.
 const PER_WAREHOUSE: (f64, f64) = (9.0, 12.86);
 /// Least length of a measurement interval, seconds.
-const LEAST_INTERVAL_S: f64 = 7200.0;
+const MIN_INTERVAL_S: f64 = 7200.0;
 
 /// The name that the specification gives to a kind of transaction: `New-Order`.
 fn kind_name(name: &str) -> Message {
@@ -178,8 +181,8 @@ fn kind_name(name: &str) -> Message {
     Message::verbatim(name.split('_').map(capitalize).collect::<Vec<_>>().join("-"))
 }
 
-fn isolation_text(asked: Option<&str>) -> Message {
-    asked.map_or_else(|| say!(the_servers_own), |level| Message::verbatim(level.to_lowercase()))
+fn isolation_text(level: Option<&str>) -> Message {
+    level.map_or_else(|| say!(the_servers_own), |level| Message::verbatim(level.to_lowercase()))
 }
 
 /// The meaning of a profile, in a sentence.
@@ -242,19 +245,19 @@ fn best_sentence(experiment: &Message, target: &str, point: &TpccPoint) -> Messa
 /// The bound that pauses set, and how near to it a point comes.
 fn bound_sentence(point: &TpccPoint<'_>) -> Message {
     let (setup, tpmc) = (point.facts, point.tpmc.median);
-    let (floor, most) = PER_WAREHOUSE;
+    let (floor, ceiling) = PER_WAREHOUSE;
     let Some(limit) = setup.tpmc_limit else {
-        return say!(the_bound_of_tpmc_per_warehouse, most = most.to_string());
+        return say!(the_bound_of_tpmc_per_warehouse, most = ceiling.to_string());
     };
     let warehouses = warehouses_text(setup.warehouses);
-    let reached = say!(
+    let share = say!(
         is_percent_of_that_bound,
         tpmc = format::plain(tpmc),
         share = format::percent(tpmc / limit)
     );
     let limit = format::plain(limit);
     if !has_pauses_of_spec(setup) {
-        return say!(with_the_keying_and_think_times, warehouses, limit, reached);
+        return say!(with_the_keying_and_think_times, warehouses, limit, reached = share);
     }
     say!(
         with_keying_and_think_times_must,
@@ -262,17 +265,18 @@ fn bound_sentence(point: &TpccPoint<'_>) -> Message {
         least = format::plain(floor * f64::from(setup.warehouses)),
         floor = floor.to_string(),
         limit,
-        most = most.to_string(),
-        reached
+        most = ceiling.to_string(),
+        reached = share
     )
 }
 
 /// Senders of transactions and their times, and the start of response times.
 fn method_sentences(facts: &[&TpccFacts], has_deferred: bool) -> Vec<Message> {
     let setups = unique(facts.iter().map(|facts| setup_text(facts)).collect());
-    let arrival = match facts.iter().any(|facts| facts.tpmc_limit.is_some()) {
-        true => say!(a_terminal_keys_its_input_enters),
-        false => say!(a_terminal_enters_its_next_transaction),
+    let arrival = if facts.iter().any(|facts| facts.tpmc_limit.is_some()) {
+        say!(a_terminal_keys_its_input_enters)
+    } else {
+        say!(a_terminal_enters_its_next_transaction)
     };
     let deferred = has_deferred.then(|| say!(a_delivery_is_only_queued_by));
     let setups = say!(run_with_setups, setups = Message::joined(&setups, "; ", "；"));
@@ -282,17 +286,20 @@ fn method_sentences(facts: &[&TpccFacts], has_deferred: bool) -> Vec<Message> {
 /// Points in which trials depart from the specification, as far as it can be told from them.
 fn deviations(trials: &[&Trial]) -> Vec<Message> {
     let facts: Vec<&TpccFacts> = trials.iter().filter_map(|trial| facts(trial)).collect();
-    let any = |is_so: fn(&TpccFacts) -> bool| facts.iter().any(|facts| is_so(facts));
-    let has_other_pauses = any(|facts| facts.tpmc_limit.is_some() && !has_pauses_of_spec(facts));
+    let any_trial = |matches: fn(&TpccFacts) -> bool| facts.iter().any(|facts| matches(facts));
+    let has_other_pauses =
+        any_trial(|facts| facts.tpmc_limit.is_some() && !has_pauses_of_spec(facts));
     let is_inline = !trials.iter().all(|trial| has_deferred(trial));
     let shortest_s = trials.iter().map(|trial| trial.summary.window_s).reduce(f64::min);
     let levels = facts.iter().map(|facts| isolation_text(facts.isolation.as_deref()));
     let weak: Vec<Message> = levels.filter(|level| *level != "serializable").collect();
-    let too_short = shortest_s.filter(|shortest_s| *shortest_s < LEAST_INTERVAL_S);
-    let found = [
-        any(|facts| facts.tpmc_limit.is_none()).then(|| say!(terminals_neither_key_nor_think_they)),
+    let too_short = shortest_s.filter(|shortest_s| *shortest_s < MIN_INTERVAL_S);
+    let departures = [
+        any_trial(|facts| facts.tpmc_limit.is_none())
+            .then(|| say!(terminals_neither_key_nor_think_they)),
         has_other_pauses.then(|| say!(keying_and_think_times_are_not)),
-        any(|facts| facts.warehouses == 1).then(|| say!(with_one_warehouse_nothing_is_remote)),
+        any_trial(|facts| facts.warehouses == 1)
+            .then(|| say!(with_one_warehouse_nothing_is_remote)),
         (!weak.is_empty()).then(|| {
             let levels = Message::list(&unique(weak));
             say!(isolation_was_the_specification_wants_every, levels)
@@ -305,5 +312,5 @@ fn deviations(trials: &[&Trial]) -> Vec<Message> {
     ];
     // What the specification asks for and no run of dyno does.
     let never = say!(the_tests_of_atomicity_isolation_and);
-    found.into_iter().flatten().chain([never]).collect()
+    departures.into_iter().flatten().chain([never]).collect()
 }

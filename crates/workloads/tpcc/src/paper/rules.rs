@@ -1,9 +1,9 @@
 //! The checks that only TPC-C needs.
 
-use super::section::{are_short, facts_of, p90_us, share_percent};
+use super::section::{are_short, kind_facts, p90_us, share_percent};
 use super::{
-    PER_WAREHOUSE, facts, has_pauses_of_spec, isolation_text, kind_name, terminals_text, tpcc_of,
-    warehouses_text,
+    PER_WAREHOUSE, facts, has_pauses_of_spec, isolation_text, kind_name, terminals_text,
+    tpcc_point, warehouses_text,
 };
 use crate::DISTRICTS;
 use crate::audit::{chance_of_share, chance_of_sum};
@@ -14,29 +14,33 @@ use dyno_facts::{CheckVerdict, KindSummary, say};
 use dyno_report::counterpart;
 use dyno_report::format::{self, whole};
 use dyno_report::{Evidence, Experiment, Group, Level, TargetPlace, Trial};
-use dyno_report::{Rule, parts, unlike};
+use dyno_report::{Rule, differing_values, parts};
 
 /// Deliveries that may find a district without an order (clause 2.7.4.2).
 const SKIPS_ALLOWED: f64 = 0.01;
 
 /// Sorted in the order of their weight.
 pub(super) const RULES: &[Rule] = &[
-    Rule::trial(Group::F, Level::E, checks::tpcc_audit, |trial| audit(trial, CheckVerdict::Failed)),
+    Rule::trial(Group::F, Level::E, checks::tpcc_audit, |trial| {
+        audit_findings(trial, CheckVerdict::Failed)
+    }),
     Rule::trial(Group::F, Level::W, checks::tpcc_terminals, |trial| {
         let facts = facts(trial)?;
-        let most = DISTRICTS * facts.warehouses.max(1);
+        let max_terminals = DISTRICTS * facts.warehouses.max(1);
         let (terminals, warehouses) =
             (terminals_text(facts.terminals), warehouses_text(facts.warehouses));
-        (facts.terminals > most).then(|| say!(terminals_on_warehouses, terminals, warehouses))
+        (facts.terminals > max_terminals)
+            .then(|| say!(terminals_on_warehouses, terminals, warehouses))
     }),
     Rule::trial(Group::F, Level::W, checks::tpcc_audit_not_made, |trial| {
-        match facts(trial)?.audit.is_empty() {
-            true => Some(say!(no_audit)),
-            false => audit(trial, CheckVerdict::NotMade),
+        if facts(trial)?.audit.is_empty() {
+            Some(say!(no_audit))
+        } else {
+            audit_findings(trial, CheckVerdict::NotMade)
         }
     }),
     Rule::trial(Group::F, Level::E, checks::tpcc_conditions, |trial| {
-        conditions(trial, CheckVerdict::Failed)
+        condition_findings(trial, CheckVerdict::Failed)
     }),
     Rule::trial(Group::F, Level::W, checks::tpcc_conditions_not_made, conditions_not_made),
     Rule::experiment_of_paper(Group::F, Level::E, checks::tpcc_unlike, unlike_setups),
@@ -108,7 +112,7 @@ fn per_warehouse(trial: &Trial, is_conspicuous: fn(&TpccFacts, f64) -> bool) -> 
     is_conspicuous(facts, tpmc).then(|| say!(tpmc_per_warehouse, tpmc = format::short(tpmc)))
 }
 
-fn audit(trial: &Trial, verdict: CheckVerdict) -> Option<Message> {
+fn audit_findings(trial: &Trial, verdict: CheckVerdict) -> Option<Message> {
     let lines = facts(trial)?.audit.iter().filter(|line| line.verdict == verdict);
     let words = lines.map(|line| match verdict {
         CheckVerdict::NotMade => say!(name_not_made, name = &line.name),
@@ -123,7 +127,7 @@ fn audit(trial: &Trial, verdict: CheckVerdict) -> Option<Message> {
     parts(words)
 }
 
-fn conditions(trial: &Trial, verdict: CheckVerdict) -> Option<Message> {
+fn condition_findings(trial: &Trial, verdict: CheckVerdict) -> Option<Message> {
     let lines = &facts(trial)?.conditions;
     let describe = |get: fn(&ConditionLine) -> &Option<ConditionState>| {
         let states = lines.iter().filter_map(|line| Some((line, get(line).as_ref()?)));
@@ -151,20 +155,19 @@ fn conditions_not_made(trial: &Trial) -> Option<Message> {
     let mut after = lines.iter().filter_map(|line| line.after.as_ref()).peekable();
     let is_proven =
         after.peek().is_some() && after.all(|state| state.verdict == CheckVerdict::Passed);
-    if is_proven { None } else { conditions(trial, CheckVerdict::NotMade) }
+    if is_proven { None } else { condition_findings(trial, CheckVerdict::NotMade) }
 }
 
 /// Findings of `find` for the kinds of a TPC-C trial.
 fn kinds_where(trial: &Trial, find: impl Fn(&KindSummary) -> Option<Message>) -> Option<Message> {
     facts(trial)?;
-    let found = trial.summary.kinds.iter().filter_map(|kind| {
+    parts(trial.summary.kinds.iter().filter_map(|kind| {
         Some(say!(kind_found, kind = kind_name(&kind.name), found = find(kind)?))
-    });
-    parts(found)
+    }))
 }
 
 fn short_pauses(trial: &Trial, kind: &KindSummary) -> Option<Message> {
-    let pauses = facts_of(facts(trial)?, &kind.name)?.pauses?;
+    let pauses = kind_facts(facts(trial)?, &kind.name)?.pauses?;
     let (is_keying_short, is_think_short) = are_short(&pauses);
     let texts = |mean_s: f64, least_s: f64| (format!("{mean_s:.2}"), format::plain(least_s));
     let mut messages = Vec::new();
@@ -182,7 +185,7 @@ fn short_pauses(trial: &Trial, kind: &KindSummary) -> Option<Message> {
 fn slow_kinds(trial: &Trial) -> Option<Message> {
     let facts = facts(trial)?;
     kinds_where(trial, |kind| {
-        let limit_s = facts_of(facts, &kind.name)?.limit_p90_s;
+        let limit_s = kind_facts(facts, &kind.name)?.limit_p90_s;
         let p90_us = p90_us(&kind.latency).filter(|p90_us| *p90_us > limit_s * 1e6)?;
         Some(say!(s_limit_s, p90 = format::short(p90_us / 1e6), limit = format::plain(limit_s)))
     })
@@ -191,13 +194,14 @@ fn slow_kinds(trial: &Trial) -> Option<Message> {
 /// Kinds below their least share, by more than chance explains.
 fn below_least(trial: &Trial) -> Option<Message> {
     let facts = facts(trial)?;
-    let all = trial.summary.counts.completed();
+    let total = trial.summary.counts.completed();
     kinds_where(trial, |kind| {
-        let least = facts_of(facts, &kind.name)?.least_share_percent;
+        let min_share = kind_facts(facts, &kind.name)?.least_share_percent;
         let share = share_percent(&trial.summary.kinds, &kind.name)?;
-        let chance = 100.0 * chance_of_share(least / 100.0, all);
-        (share < least - chance).then(|| {
-            say!(percent_at_least_percent, share = format!("{share:.2}"), least = least.to_string())
+        let chance = 100.0 * chance_of_share(min_share / 100.0, total);
+        (share < min_share - chance).then(|| {
+            let (share, least) = (format!("{share:.2}"), min_share.to_string());
+            say!(percent_at_least_percent, share, least)
         })
     })
 }
@@ -211,33 +215,37 @@ fn unlike_setups(evidence: &Evidence, experiment: &Experiment) -> Option<Message
         (|| say!(warehouses), |_, setup| Message::verbatim(whole(setup.warehouses.into()))),
     ];
     // A sweep over the same values on each target is not a difference.
-    let of = |value: fn(&Trial, &TpccFacts) -> Message| {
+    let target_values = |value: fn(&Trial, &TpccFacts) -> Message| {
         experiment.points.iter().filter_map(move |point| {
-            let trial = *evidence.trials_of(point).first()?;
+            let trial = *evidence.point_trials(point).first()?;
             Some((point.target.as_str(), value(trial, facts(trial)?)))
         })
     };
-    parts(VALUES.iter().filter_map(|(name, value)| unlike(Some(name()), of(*value))))
+    parts(
+        VALUES
+            .iter()
+            .filter_map(|(name, value)| differing_values(Some(name()), target_values(*value))),
+    )
 }
 
 /// The level that sessions asked for, else the one that the server gives them.
 fn isolation_in_force(trial: &Trial, facts: &TpccFacts) -> Message {
-    let given = || {
+    let server_level = || {
         let mut nodes = trial.summary.conditions.nodes.values();
         nodes.find_map(|node| Some(node.isolation.as_ref()?.replace('-', " ")))
     };
-    isolation_text(facts.isolation.clone().or_else(given).as_deref())
+    isolation_text(facts.isolation.clone().or_else(server_level).as_deref())
 }
 
 fn unlike_published(evidence: &Evidence, experiment: &Experiment) -> Option<Message> {
     let rows = experiment.published.iter().flat_map(|shown| &shown.table.rows);
     let rows = rows.filter(|row| row.metrics.contains_key("tpmc"));
-    let found = rows.flat_map(|row| {
+    let deviations = rows.flat_map(|row| {
         row.targets.iter().filter_map(|target| {
-            let setup = tpcc_of(evidence, counterpart(experiment, row, target)?)?.facts;
-            let difference = |here: u32, there: Option<f64>| {
-                let there = there.filter(|there| *there != f64::from(here))?;
-                Some((whole(here.into()), whole(there)))
+            let setup = tpcc_point(evidence, counterpart(experiment, row, target)?)?.facts;
+            let difference = |measured: u32, published: Option<f64>| {
+                let published = published.filter(|published| *published != f64::from(measured))?;
+                Some((whole(measured.into()), whole(published)))
             };
             let loaded = row.conditions.get("warehouses").and_then(|text| text.parse().ok());
             let warehouses = difference(setup.warehouses, loaded);
@@ -252,7 +260,7 @@ fn unlike_published(evidence: &Evidence, experiment: &Experiment) -> Option<Mess
             })
         })
     });
-    parts(found)
+    parts(deviations)
 }
 
 fn cached(trial: &Trial) -> Option<Message> {

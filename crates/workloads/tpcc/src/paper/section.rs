@@ -3,7 +3,7 @@
 
 use super::{
     TpccPoint, bound_sentence, deviations, facts, isolation_text, kind_name, terminals_text,
-    tpcc_of,
+    tpcc_point,
 };
 use crate::audit::least_mean_of_exponentials;
 use crate::facts::{AuditLine, ConditionLine, ConditionState, PauseFacts, TpccFacts, TpccKind};
@@ -29,7 +29,7 @@ use dyno_report::{Experiment, Paper, PaperTarget, Point, Spread, Trial};
 pub(super) fn blocks(paper: &Paper, experiment: &Experiment, lang: Lang) -> Option<Blocks> {
     let trials = own_trials(paper, experiment)?;
     let mut blocks = head(paper, experiment);
-    blocks.figures(charts::of_experiment(paper, experiment, lang));
+    blocks.figures(charts::experiment_charts(paper, experiment, lang));
     mix_and_responses(paper, experiment, &mut blocks);
     let over_time = all_over_time(paper, experiment, lang);
     if over_time.is_empty() {
@@ -59,9 +59,9 @@ fn head(paper: &Paper, experiment: &Experiment) -> Blocks {
     blocks.styled(Style::Disclosure, disclosure.to_vec());
     if !experiment.points.is_empty() {
         blocks.table(levels(paper, experiment));
-        let own = experiment.points.iter().filter_map(|point| tpcc_of(paper, point));
+        let points = experiment.points.iter().filter_map(|point| tpcc_point(paper, point));
         let mut words = vec![say!(tpmc_and_tpmtotal_defined)];
-        words.extend(unique(own.map(|own| bound_sentence(&own)).collect()));
+        words.extend(unique(points.map(|point| bound_sentence(&point)).collect()));
         blocks.fine(Message::sentences(&words));
     }
     edition_blocks(paper, experiment, &mut blocks);
@@ -69,47 +69,55 @@ fn head(paper: &Paper, experiment: &Experiment) -> Blocks {
 }
 
 fn levels<'a>(paper: &'a Paper, experiment: &'a Experiment) -> PaperRows<&'a Point> {
-    let title = match experiment.points.iter().any(|point| point.repeats > 1) {
-        true => say!(tpmc_new_orders_per_minute_of_repeats),
-        false => say!(tpmc_new_orders_per_minute),
+    let title = if experiment.points.iter().any(|point| point.repeats > 1) {
+        say!(tpmc_new_orders_per_minute_of_repeats)
+    } else {
+        say!(tpmc_new_orders_per_minute)
     };
-    let own = |point: &Point| tpcc_of(paper, point);
-    let setup = |point: &Point| own(point).map(|own| own.facts);
+    let tpcc = |point: &Point| tpcc_point(paper, point);
+    let setup = |point: &Point| tpcc(point).map(|tpcc| tpcc.facts);
     PaperRows::new(title, &experiment.points)
         .text(say!(target_2), |p| target_of(&p.target, p.status))
         .col(say!(terminals), Whole, |p| p.terminals())
         .col(say!(sessions), Whole, |p| setup(p).map(|setup| setup.sessions))
         .col(say!(warehouses_used_loaded), Right, |p| {
-            let both = |setup: &TpccFacts| [setup.warehouses, setup.warehouses_loaded];
-            setup(p).map(|own| both(own).map(|number| format::whole(number.into())).join(" / "))
+            let used_and_loaded = |setup: &TpccFacts| [setup.warehouses, setup.warehouses_loaded];
+            setup(p).map(|setup| {
+                used_and_loaded(setup).map(|number| format::whole(number.into())).join(" / ")
+            })
         })
         .text(say!(profile_2), |p| setup(p).map(|setup| &setup.profile))
         .class("keep")
         .text(say!(isolation_2), |p| {
             setup(p).map(|setup| isolation_text(setup.isolation.as_deref()))
         })
-        .col("tpmC", Short, |p| own(p).map(|own| spread(own.tpmc, p.repeats)))
+        .col("tpmC", Short, |p| tpcc(p).map(|tpcc| spread(tpcc.tpmc, p.repeats)))
         .class("strong")
         .col(say!(acknowledged_per_minute), Short, |p| {
-            own(p).map(|own| spread(own.tpmc_committed, p.repeats))
+            tpcc(p).map(|tpcc| spread(tpcc.tpmc_committed, p.repeats))
         })
-        .col("tpmTOTAL", Short, |p| own(p).map(|own| spread(own.tpm_total, p.repeats)))
+        .col("tpmTOTAL", Short, |p| tpcc(p).map(|tpcc| spread(tpcc.tpm_total, p.repeats)))
         .col(say!(tpmc_per_warehouse_2), Short, |p| {
-            own(p).map(|own| own.tpmc.median / f64::from(own.facts.warehouses.max(1)))
+            tpcc(p).map(|tpcc| tpcc.tpmc.median / f64::from(tpcc.facts.warehouses.max(1)))
         })
         .col(say!(checkpoints_ended), Whole, |p| {
-            let seen = |trial: &&Trial| {
-                let nodes = trial.summary.conditions.nodes.values();
-                nodes.filter_map(|node| node.checkpoints).reduce(|sum, more| sum + more)
-            };
-            paper.trials_of(p).iter().map(seen).collect::<Option<Vec<u64>>>()?.into_iter().min()
+            paper
+                .point_trials(p)
+                .iter()
+                .map(|trial| {
+                    let nodes = trial.summary.conditions.nodes.values();
+                    nodes.filter_map(|node| node.checkpoints).reduce(|sum, count| sum + count)
+                })
+                .collect::<Option<Vec<u64>>>()?
+                .into_iter()
+                .min()
         })
         .text(say!(notes), |p| notes(paper, &p.checks))
 }
 
 /// The mix and the response times by point and kind.
 fn mix_and_responses(paper: &Paper, experiment: &Experiment, blocks: &mut Blocks) {
-    let points = experiment.points.iter().map(|point| paper.trials_of(point));
+    let points = experiment.points.iter().map(|point| paper.point_trials(point));
     let rows: Vec<KindRow<'_>> = points.flat_map(|trials| kinds(&trials)).collect();
     if !rows.is_empty() {
         blocks.table(mix(&rows));
@@ -155,9 +163,10 @@ fn mix<'a>(rows: &'a [KindRow<'a>]) -> PaperRows<&'a KindRow<'a>> {
 }
 
 fn responses<'a>(rows: &'a [KindRow<'a>]) -> PaperRows<&'a KindRow<'a>> {
-    let title = match rows.iter().any(|row| row.latencies.len() > 1) {
-        true => say!(response_times_in_ms_medians_of),
-        false => say!(response_times_in_ms),
+    let title = if rows.iter().any(|row| row.latencies.len() > 1) {
+        say!(response_times_in_ms_medians_of)
+    } else {
+        say!(response_times_in_ms)
     };
     let verdict = |is_within: Option<bool>| match is_within {
         None => Span::plain(say!(not_judged)),
@@ -170,14 +179,18 @@ fn responses<'a>(rows: &'a [KindRow<'a>]) -> PaperRows<&'a KindRow<'a>> {
         .text(say!(transaction_2), |row| &row.kind)
         .col(say!(count), Whole, |row| row.count())
         .col(say!(mean_2), Ms, |row| {
-            row.spread(SAMPLES_BEYOND, |it| it.mean_us).map(|us| spread(us, 1))
+            row.spread(SAMPLES_BEYOND, |latency| latency.mean_us).map(|us| spread(us, 1))
         })
         .col(say!(n_90th), Ms, |row| {
-            row.spread(0.1, |it| it.p90_us).map(|us| spread(us, row.latencies.len()))
+            row.spread(0.1, |latency| latency.p90_us).map(|us| spread(us, row.latencies.len()))
         })
         .class("strong")
-        .col(say!(n_95th), Ms, |row| row.spread(0.05, |it| it.p95_us).map(|us| spread(us, 1)))
-        .col(say!(n_99th), Ms, |row| row.spread(0.01, |it| it.p99_us).map(|us| spread(us, 1)))
+        .col(say!(n_95th), Ms, |row| {
+            row.spread(0.05, |latency| latency.p95_us).map(|us| spread(us, 1))
+        })
+        .col(say!(n_99th), Ms, |row| {
+            row.spread(0.01, |latency| latency.p99_us).map(|us| spread(us, 1))
+        })
         .col(say!(maximum), Ms, |row| row.max_us())
         .col(say!(limit_of_the_90th_s), Whole, |row| row.held.map(|held| held.limit_p90_s))
         .text(say!(limit), |row| verdict(row.is_within_limit()))
@@ -212,15 +225,17 @@ type Side = fn(&ConditionLine) -> Option<&ConditionState>;
 /// Every condition that some trial has recorded; a reason that all of a side have is told once.
 fn conditions(trials: &[&Trial], blocks: &mut Blocks) {
     const SIDES: [Side; 2] = [|line| line.before.as_ref(), |line| line.after.as_ref()];
-    let all = || trials.iter().filter_map(|trial| facts(trial)).flat_map(|own| &own.conditions);
+    let condition_lines =
+        || trials.iter().filter_map(|trial| facts(trial)).flat_map(|facts| &facts.conditions);
     let reasons = SIDES.map(|side| {
-        let first = all().find_map(side)?;
-        let is_common = all().filter_map(side).all(|state| state == first);
+        let first = condition_lines().find_map(side)?;
+        let is_common = condition_lines().filter_map(side).all(|state| state == first);
         (is_common && first.verdict == CheckVerdict::NotMade).then_some(&first.evidence)
     });
     let ended = |id: &str, side: usize| {
         count_outcomes(trials, |trial| {
-            let line = facts(trial).and_then(|own| own.conditions.iter().find(|it| it.id == id));
+            let line =
+                facts(trial).and_then(|facts| facts.conditions.iter().find(|line| line.id == id));
             match line.map(SIDES[side]) {
                 Some(Some(state)) if reasons[side] == Some(&state.evidence) => {
                     (Some(state.verdict), None)
@@ -232,7 +247,7 @@ fn conditions(trials: &[&Trial], blocks: &mut Blocks) {
         })
     };
     let mut rows: Vec<(&ConditionLine, [Vec<CountedOutcome>; 2])> = Vec::new();
-    for line in all() {
+    for line in condition_lines() {
         if !rows.iter().any(|(other, _)| other.id == line.id) {
             rows.push((line, [ended(&line.id, 0), ended(&line.id, 1)]));
         }
@@ -256,7 +271,7 @@ fn conditions(trials: &[&Trial], blocks: &mut Blocks) {
 }
 
 fn with_evidence(verdict: CheckVerdict, evidence: &Message) -> Judged {
-    (Some(verdict), Some(evidence.clone()).filter(|it| !it.is_empty()))
+    (Some(verdict), Some(evidence.clone()).filter(|text| !text.is_empty()))
 }
 
 /// A comparison of what was acknowledged with what the database holds, and how that ended.
@@ -317,9 +332,9 @@ fn audit_lines<'a>(trial: &Trial, lines: &'a [AuditLine]) -> PaperRows<&'a Audit
 
 /// tpmC over time, a chart per trial.
 fn all_over_time(paper: &Paper, experiment: &Experiment, lang: Lang) -> Vec<Drawing> {
-    let own: Vec<&Trial> = paper.trials_in(experiment).collect();
-    let width = if own.len() == 1 { charts::WIDE.0 } else { charts::SMALL.0 };
-    own.iter().filter_map(|trial| over_time(paper, trial, width, lang)).collect()
+    let trials: Vec<&Trial> = paper.trials_in(experiment).collect();
+    let width = if trials.len() == 1 { charts::WIDE.0 } else { charts::SMALL.0 };
+    trials.iter().filter_map(|trial| over_time(paper, trial, width, lang)).collect()
 }
 
 /// New-Orders per minute of a trial; `None` if its intervals do not tell kinds apart.
@@ -345,8 +360,8 @@ fn over_time(paper: &Paper, trial: &Trial, width: f64, lang: Lang) -> Option<Dra
     let line = rate("tpmC", &orders);
     let stroke = Stroke::Dotted;
     let total = Series { band: Vec::new(), stroke, ..rate("tpmTOTAL", &transactions) };
-    let drawn = total.points.iter().filter_map(|(_, value)| *value);
-    let highest = drawn.chain(line.band.iter().map(|(_, _, high)| *high)).fold(0.0, f64::max);
+    let totals = total.points.iter().filter_map(|(_, value)| *value);
+    let highest = totals.chain(line.band.iter().map(|(_, _, high)| *high)).fold(0.0, f64::max);
     let mut lines = vec![line, total];
     let last = &series[series.len() - 1];
     let span = (series[0].begins_s, last.begins_s + last.length_s);
@@ -419,9 +434,10 @@ impl KindRow<'_> {
 
     /// A figure over the repeats, for the share of transactions beyond it; `None` if one has too few.
     fn spread(&self, beyond: f64, value: fn(&LatencySummary) -> f64) -> Option<Spread> {
-        let is_enough = |it: &LatencySummary| it.count as f64 * beyond >= SAMPLES_BEYOND;
-        let values = self.latencies.iter().map(|it| is_enough(it).then(|| value(it)));
-        Spread::of(values.collect::<Option<Vec<f64>>>()?)
+        let is_enough = |latency: &LatencySummary| latency.count as f64 * beyond >= SAMPLES_BEYOND;
+        let values =
+            self.latencies.iter().map(|latency| is_enough(latency).then(|| value(latency)));
+        Spread::from_values(values.collect::<Option<Vec<f64>>>()?)
     }
 
     /// Largest of all repeats; `None` if there was none of its kind.
@@ -434,7 +450,7 @@ impl KindRow<'_> {
     /// say.
     fn is_within_limit(&self) -> Option<bool> {
         let limit_us = self.held?.limit_p90_s * 1e6;
-        let verdicts = self.latencies.iter().map(|it| Some(p90_us(it)? <= limit_us));
+        let verdicts = self.latencies.iter().map(|latency| Some(p90_us(latency)? <= limit_us));
         Some(verdicts.collect::<Option<Vec<bool>>>()?.into_iter().all(|is_within| is_within))
     }
 }
@@ -442,27 +458,30 @@ impl KindRow<'_> {
 /// The kinds at a point, in the order of its first trial; without the deferred part of Delivery where nothing was
 /// deferred.
 fn kinds<'a>(trials: &[&'a Trial]) -> Vec<KindRow<'a>> {
-    let own: Vec<&TpccFacts> = trials.iter().filter_map(|trial| facts(trial)).collect();
-    let Some(first) = own.first() else { return Vec::new() };
+    let facts: Vec<&TpccFacts> = trials.iter().filter_map(|trial| facts(trial)).collect();
+    let Some(first) = facts.first() else { return Vec::new() };
     let mut sums = trials[0].summary.kinds.clone();
-    for more in trials[1..].iter().flat_map(|trial| &trial.summary.kinds) {
-        if let Some(kind) = sums.iter_mut().find(|kind| kind.name == more.name) {
-            kind.counts.add(&more.counts);
+    for other in trials[1..].iter().flat_map(|trial| &trial.summary.kinds) {
+        if let Some(kind) = sums.iter_mut().find(|kind| kind.name == other.name) {
+            kind.counts.add(&other.counts);
         }
     }
     sums.retain(|kind| kind.name != TpccFacts::DEFERRED || kind.counts.started > 0);
-    let unknown = own.iter().map(|facts| facts.orders_unknown).sum();
+    let unknown = facts.iter().map(|facts| facts.orders_unknown).sum();
     let row = |sum: &KindSummary| {
-        let all = trials.iter().flat_map(|trial| &trial.summary.kinds);
+        let trial_kinds = trials.iter().flat_map(|trial| &trial.summary.kinds);
         KindRow {
             target: &trials[0].target,
             terminals: first.terminals,
             kind: kind_name(&sum.name),
-            held: facts_of(first, &sum.name),
+            held: kind_facts(first, &sum.name),
             counts: sum.counts,
             share_percent: share_percent(&sums, &sum.name),
             unknown: (sum.name == TpccFacts::NEW_ORDER).then_some(unknown),
-            latencies: all.filter(|kind| kind.name == sum.name).map(|kind| kind.latency).collect(),
+            latencies: trial_kinds
+                .filter(|kind| kind.name == sum.name)
+                .map(|kind| kind.latency)
+                .collect(),
         }
     };
     sums.iter().map(row).collect()
@@ -481,16 +500,16 @@ pub(super) fn are_short(pauses: &PauseFacts) -> (bool, bool) {
 }
 
 /// The facts of a kind; of one that the trial does not list, what is known of none.
-pub(super) fn facts_of<'a>(facts: &'a TpccFacts, name: &str) -> Option<&'a TpccKind> {
+pub(super) fn kind_facts<'a>(facts: &'a TpccFacts, name: &str) -> Option<&'a TpccKind> {
     facts.kinds.iter().find(|kind| kind.name == name)
 }
 
 /// The share of a trial's kind in its mix, percent; `None` of a kind outside of it.
 pub(super) fn share_percent(kinds: &[KindSummary], name: &str) -> Option<f64> {
     let in_mix = || kinds.iter().filter(|kind| kind.name != TpccFacts::DEFERRED);
-    let own = in_mix().find(|kind| kind.name == name)?;
-    let all: u64 = in_mix().map(|kind| kind.counts.completed()).sum();
-    (all > 0).then(|| 100.0 * own.counts.completed() as f64 / all as f64)
+    let kind = in_mix().find(|kind| kind.name == name)?;
+    let total: u64 = in_mix().map(|kind| kind.counts.completed()).sum();
+    (total > 0).then(|| 100.0 * kind.counts.completed() as f64 / total as f64)
 }
 
 /// The 90th percentile of a kind, if it rests on enough transactions.
@@ -527,21 +546,24 @@ fn measured<'a>(
     experiment: &'a Experiment,
 ) -> impl Iterator<Item = Measured<'a>> {
     let points = experiment.points.iter().filter(|point| !point.has_fault);
-    let points = points.filter_map(|point| Some((point, tpcc_of(paper, point)?)));
-    points.filter(|(_, own)| own.facts.tpmc_limit.is_none())
+    let points = points.filter_map(|point| Some((point, tpcc_point(paper, point)?)));
+    points.filter(|(_, tpcc)| tpcc.facts.tpmc_limit.is_none())
 }
 
 fn edition_rows<'a>(paper: &'a Paper, experiment: &Experiment) -> Vec<EditionRow<'a>> {
-    let has_points = |own: &&Experiment| measured(paper, own).next().is_some();
+    let has_points = |experiment: &&Experiment| measured(paper, experiment).next().is_some();
     let experiments: Vec<&Experiment> = paper.experiments.iter().filter(has_points).collect();
     let is_first = experiments.first().is_some_and(|first| first.name == experiment.name);
     let mut points: Vec<Measured<'_>> =
-        experiments.iter().flat_map(|own| measured(paper, own)).collect();
+        experiments.iter().flat_map(|experiment| measured(paper, experiment)).collect();
     let names = points.iter().map(|(point, _)| point.target.as_str()).collect();
     if !is_first || unique(names).len() < 2 {
         return Vec::new();
     }
-    let rows = experiments.iter().flat_map(|own| &own.published).flat_map(|it| &it.table.rows);
+    let rows = experiments
+        .iter()
+        .flat_map(|experiment| &experiment.published)
+        .flat_map(|shown| &shown.table.rows);
     let published: Vec<&PublishedRow> =
         unique(rows.filter(|row| row.metrics.contains_key("tpmc")).collect());
     let place = |target: &str| paper.targets.iter().position(|known| known.label == target);
@@ -550,18 +572,18 @@ fn edition_rows<'a>(paper: &'a Paper, experiment: &Experiment) -> Vec<EditionRow
         |row: &PublishedRow, target: &PaperTarget| row.targets.contains(&target.facts.name);
     let mut rows: Vec<EditionRow<'_>> = points
         .into_iter()
-        .map(|(point, own)| {
+        .map(|(point, tpcc)| {
             let target = place(&point.target).map(|at| &paper.targets[at]);
             let counterpart =
                 target.and_then(|target| published.iter().find(|row| is_about(row, target)));
             EditionRow {
                 name: Message::from(&point.target),
                 vcpu: target.and_then(|target| target.facts.vcpu),
-                terminals: own.facts.terminals.into(),
-                warehouses: Some(own.facts.warehouses.into()),
+                terminals: tpcc.facts.terminals.into(),
+                warehouses: Some(tpcc.facts.warehouses.into()),
                 published: counterpart.map(|row| row.metrics["tpmc"]),
                 marks: charts::forbidding(paper, &point.checks),
-                measured: Some((point, own)),
+                measured: Some((point, tpcc)),
             }
         })
         .collect();
@@ -579,26 +601,26 @@ fn edition_rows<'a>(paper: &'a Paper, experiment: &Experiment) -> Vec<EditionRow
 }
 
 fn edition_table<'a>(rows: &'a [EditionRow<'a>]) -> PaperRows<&'a EditionRow<'a>> {
-    let own = |row: &'a EditionRow<'a>| row.measured.as_ref().map(|(_, own)| own);
+    let tpcc = |row: &'a EditionRow<'a>| row.measured.as_ref().map(|(_, tpcc)| tpcc);
     let spread_cell =
         |row: &'a EditionRow<'a>, get: fn(&TpccPoint<'_>) -> Spread| -> Option<Cell> {
-            row.measured.as_ref().map(|(point, own)| spread(get(own), point.repeats))
+            row.measured.as_ref().map(|(point, tpcc)| spread(get(tpcc), point.repeats))
         };
     PaperRows::new(say!(editions_beside_each_other), rows)
         .text(say!(edition), |row| &row.name)
-        .col(say!(shards), Whole, move |row| own(row)?.facts.shards)
+        .col(say!(shards), Whole, move |row| tpcc(row)?.facts.shards)
         .col(say!(vcpu_stated), Plain, |row| row.vcpu)
         .col(say!(warehouses_used), Whole, |row| row.warehouses)
         .col(say!(terminals), Whole, |row| row.terminals)
         .col("tpmC", Short, move |row| {
             let marks = Message::verbatim(row.marks.trim());
-            spread_cell(row, |own| own.tpmc).map(|cell| cell.with(marks))
+            spread_cell(row, |tpcc| tpcc.tpmc).map(|cell| cell.with(marks))
         })
         .class("strong")
-        .col("tpmTOTAL", Short, move |row| spread_cell(row, |own| own.tpm_total))
+        .col("tpmTOTAL", Short, move |row| spread_cell(row, |tpcc| tpcc.tpm_total))
         .col(say!(published_tpmc), Short, |row| row.published)
         .class("theirs")
-        .col(say!(across_shards_percent), Percent, move |row| own(row)?.facts.crossing_share)
+        .col(say!(across_shards_percent), Percent, move |row| tpcc(row)?.facts.crossing_share)
         .col(say!(server_cpu_us_2), Short, |row| {
             let (point, _) = row.measured.as_ref()?;
             point.costs.get(&Metric::ServerCpuUs).map(|us| us.median)

@@ -155,8 +155,8 @@ impl<'a, S: Session> Link<'a, S> {
             }
             Dialect::Sqlite => {
                 let statement = self.statements.get(begin);
-                let done = self.session.execute_short(statement, &[], &mut Discard).await?;
-                self.tally.count(done);
+                let executed = self.session.execute_short(statement, &[], &mut Discard).await?;
+                self.tally.count(executed);
                 Ok(())
             }
         }
@@ -175,13 +175,14 @@ impl<'a, S: Session> Link<'a, S> {
             return self.land(rows).await;
         }
         let statement = self.statements.get(sql);
-        let done = match R::WANTED || R::DESCRIBED {
-            true => self.session.execute(statement, params, rows).await?,
-            false => self.session.execute_short(statement, params, &mut Discard).await?,
+        let executed = if R::WANTED || R::DESCRIBED {
+            self.session.execute(statement, params, rows).await?
+        } else {
+            self.session.execute_short(statement, params, &mut Discard).await?
         };
-        self.tally.count(done);
-        self.misses += u64::from(is_miss(done));
-        Ok(done)
+        self.tally.count(executed);
+        self.misses += u64::from(is_miss(executed));
+        Ok(executed)
     }
 
     /// Adds a statement to the next flight: part of a batch.
@@ -231,14 +232,14 @@ impl<'a, S: Session> Link<'a, S> {
     /// # Errors
     /// Those of the session; that the commit can't be recorded, which ends the run.
     pub(crate) async fn commit(&mut self, entry: &Entry<'_>) -> Result<(), DbError> {
-        self.ledger.note(Step::Sent, entry)?;
+        self.ledger.record(Step::Sent, entry)?;
         let ended = self.end(Sql::Commit).await;
         match &ended {
-            Ok(()) => self.ledger.note(Step::Acknowledged, entry)?,
+            Ok(()) => self.ledger.record(Step::Acknowledged, entry)?,
             // Whether it happened is unknown: it stays pending.
             Err(error) if error.is_fatal() || is_undecided(error) => {}
             Err(_) if !self.ledger.believes_refusals() => {}
-            Err(_) => self.ledger.note(Step::Refused, entry)?,
+            Err(_) => self.ledger.record(Step::Refused, entry)?,
         }
         ended
     }

@@ -21,9 +21,9 @@ use crate::settle::Books;
 use crate::values::{self, Constants, is_c_last_allowed};
 use crate::{DISTRICTS, WAREHOUSES_MAX};
 use dyno_core::{
-    DbError, Dialect, Discard, EndedTransaction, Errand, FlightAnswers, Nanos, Outcome, Rng,
-    SECOND, Session, ShardMap, Tally, TerminalPlan, TransactionId, TransactionKind, WorkerId,
-    Workload,
+    DbError, DeferredTransaction, Dialect, Discard, EndedTransaction, FlightAnswers, Nanos,
+    Outcome, Rng, SECOND, Session, ShardMap, Tally, TerminalPlan, TransactionId, TransactionKind,
+    WorkerId, Workload,
 };
 use dyno_facts::Message;
 use dyno_runner::failure::Failure;
@@ -80,7 +80,7 @@ pub struct TpccWorker {
     terminal: Terminal,
     is_seated: bool,
     /// A Delivery that its terminal has queued.
-    errand: Option<Errand>,
+    errand: Option<DeferredTransaction>,
     statements: Statements,
     flight: FlightAnswers,
     names: Namesakes,
@@ -98,10 +98,10 @@ impl Tpcc {
         loaded: &TpccDatabase,
         dialect: Dialect,
     ) -> Result<Self, String> {
-        let most = loaded.warehouses.min(WAREHOUSES_MAX);
-        if !(1..=most).contains(&options.warehouses) {
+        let max_warehouses = loaded.warehouses.min(WAREHOUSES_MAX);
+        if !(1..=max_warehouses).contains(&options.warehouses) {
             return Err(format!(
-                "A run can use 1 to {most} warehouses, because {most} are loaded, not {}.",
+                "A run can use 1 to {max_warehouses} warehouses, because {max_warehouses} are loaded, not {}.",
                 options.warehouses
             ));
         }
@@ -114,7 +114,8 @@ impl Tpcc {
         values::shuffle(&mut places, &mut rng);
         let kind = |name: &str, weight| TransactionKind { name: name.to_owned(), weight };
         let shares = TpccTransaction::ALL.iter().zip(options.profile.choice.shares());
-        let mut kinds: Vec<_> = shares.map(|(&of, weight)| kind(of.name(), weight)).collect();
+        let mut kinds: Vec<_> =
+            shares.map(|(&transaction, weight)| kind(transaction.name(), weight)).collect();
         if options.profile.delivery == DeliveryMode::Deferred {
             kinds.push(kind(TpccFacts::DEFERRED, 0));
         }
@@ -170,7 +171,7 @@ impl Tpcc {
     pub(crate) fn acknowledged_at(&self, is_wanted: impl Fn(u32) -> bool) -> u64 {
         let districts = (0..).zip(self.ledger.districts());
         let selected = districts.filter(|(index, _)| is_wanted(index / DISTRICTS + 1));
-        selected.map(|(_, it)| it.orders.acknowledged + it.payments.acknowledged).sum()
+        selected.map(|(_, books)| books.orders.acknowledged + books.payments.acknowledged).sum()
     }
 
     /// Deliveries that terminals have queued and that were not executed to an end, well or ill.
@@ -256,7 +257,8 @@ impl Tpcc {
     /// The terminal's part of a deferred Delivery: over as soon as it is queued (clause 2.7.2.3).
     fn queue_delivery(&self, worker: &mut TpccWorker) -> Outcome {
         if let Input::Delivery(input) = &worker.input {
-            worker.errand = Some(Errand { transaction: DEFERRED, ticket: input.ticket() });
+            worker.errand =
+                Some(DeferredTransaction { transaction: DEFERRED, ticket: input.ticket() });
             self.queued.fetch_add(1, Ordering::Relaxed);
         }
         Outcome::Committed
@@ -324,8 +326,8 @@ impl Workload for Tpcc {
         worker.skipped = 0;
         if let Some(&kind) = TpccTransaction::ALL.get(transaction) {
             if attempt == 0 {
-                worker.counters.begin(kind);
-                worker.input = draw(&mut worker.terminal, &self.world, kind);
+                worker.counters.count_begin(kind);
+                worker.input = draw_input(&mut worker.terminal, &self.world, kind);
             }
             if kind == TpccTransaction::Delivery && worker.is_seated && self.kinds.len() > DEFERRED
             {
@@ -344,7 +346,7 @@ impl Workload for Tpcc {
             }
             Input::Delivery(input) => {
                 *skipped = transactions::delivery(&mut link, input).await?;
-                counters.delivered(*skipped);
+                counters.count_delivery(*skipped);
                 Ok(Outcome::Committed)
             }
             Input::StockLevel(input) => transactions::stock_level(&mut link, input, end).await,
@@ -358,7 +360,7 @@ impl Workload for Tpcc {
     #[inline]
     fn ended(&self, worker: &mut TpccWorker, ended: &EndedTransaction) {
         if let Some(log) = &mut worker.log {
-            log.note(ended, worker.skipped);
+            log.record(ended, worker.skipped);
         }
         if worker.is_seated {
             note_pause(&mut worker.counters, &mut worker.terminal, ended);
@@ -386,13 +388,13 @@ impl Workload for Tpcc {
     }
 
     #[inline]
-    fn errand(&self, worker: &mut TpccWorker) -> Option<Errand> {
+    fn errand(&self, worker: &mut TpccWorker) -> Option<DeferredTransaction> {
         worker.errand.take()
     }
 
     #[inline]
     fn take_errand(&self, worker: &mut TpccWorker, ticket: u64, _left: Nanos) {
-        worker.input = Input::Delivery(DeliveryInput::of_ticket(ticket));
+        worker.input = Input::Delivery(DeliveryInput::from_ticket(ticket));
     }
 
     fn retire(&self, worker: TpccWorker, _error: Option<&DbError>) {
@@ -400,7 +402,7 @@ impl Workload for Tpcc {
     }
 }
 
-fn draw(terminal: &mut Terminal, world: &World, kind: TpccTransaction) -> Input {
+fn draw_input(terminal: &mut Terminal, world: &World, kind: TpccTransaction) -> Input {
     match kind {
         TpccTransaction::NewOrder => Input::NewOrder(terminal.new_order(world)),
         TpccTransaction::Payment => Input::Payment(terminal.payment(world)),
@@ -424,11 +426,11 @@ fn count(
     match input {
         Input::NewOrder(order) => {
             let is_rolled_back = outcome == Outcome::RolledBack;
-            counters.order(expected, order.customer, is_rolled_back);
+            counters.count_order(expected, order.customer, is_rolled_back);
             let valid = &order.lines[..order.count - usize::from(order.is_rolled_back)];
             for line in valid {
                 let is_remote = line.supply_warehouse != order.warehouse;
-                counters.line(expected, line.item, is_remote);
+                counters.count_line(expected, line.item, is_remote);
             }
             if let (Outcome::Committed, Some(map)) = (outcome, map) {
                 let mut suppliers = valid.iter().map(|line| line.supply_warehouse);
@@ -437,13 +439,13 @@ fn count(
         }
         Input::Payment(payment) => {
             let is_remote = payment.customer_warehouse != payment.warehouse;
-            counters.payment(is_remote);
+            counters.count_payment(is_remote);
             if let Some(map) = map {
                 counters.spread(crosses(map, payment.warehouse, payment.customer_warehouse));
             }
-            counters.customer(expected, &payment.who);
+            counters.count_customer(expected, &payment.who);
         }
-        Input::OrderStatus(status) => counters.customer(expected, &status.who),
+        Input::OrderStatus(status) => counters.count_customer(expected, &status.who),
         Input::Delivery(_) | Input::StockLevel(_) => {}
     }
 }
@@ -538,7 +540,7 @@ impl WorkerLog {
     }
 
     #[inline]
-    fn note(&mut self, ended: &EndedTransaction, skipped: u32) {
+    fn record(&mut self, ended: &EndedTransaction, skipped: u32) {
         if !ended.is_measured || ended.outcome == Outcome::Skipped {
             return;
         }
@@ -619,7 +621,7 @@ mod tests {
     fn blocks(ends: impl IntoIterator<Item = EndedTransaction>) -> Vec<usize> {
         let blocks = Arc::new(Blocks::default());
         let mut worker = WorkerLog::new(&(blocks.clone() as Arc<dyn TerminalLog>));
-        ends.into_iter().for_each(|ended| worker.note(&ended, 0));
+        ends.into_iter().for_each(|ended| worker.record(&ended, 0));
         drop(worker);
         let blocks = blocks.0.lock().unwrap();
         blocks.iter().map(Vec::len).collect()

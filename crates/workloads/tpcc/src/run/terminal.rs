@@ -111,7 +111,7 @@ impl DeliveryInput {
 
     /// The input in the queue, as it is executed now: OL_DELIVERY_D is the time of execution (clause
     /// 2.7.4.2).
-    pub(crate) fn of_ticket(ticket: u64) -> Self {
+    pub(crate) fn from_ticket(ticket: u64) -> Self {
         DeliveryInput {
             warehouse: (ticket >> 8) as i64,
             carrier: (ticket & 0xff) as i64,
@@ -147,16 +147,16 @@ impl Terminal {
         if world.warehouses < 2 {
             return warehouse;
         }
-        let other = self.rng.uniform(1, u64::from(world.warehouses) - 1) as i64;
-        other + i64::from(other >= warehouse)
+        let candidate = self.rng.uniform(1, u64::from(world.warehouses) - 1) as i64;
+        candidate + i64::from(candidate >= warehouse)
     }
 
-    fn who(&mut self, world: &World) -> CustomerKey {
+    fn draw_customer(&mut self, world: &World) -> CustomerKey {
         if self.happens(world.profile.by_name_percent) {
-            let number = world.last_name.draw(&mut self.rng);
+            let number = world.last_name.sample(&mut self.rng);
             CustomerKey::Name(number, last_name(number))
         } else {
-            CustomerKey::Id(world.customer.draw(&mut self.rng) as i64)
+            CustomerKey::Id(world.customer.sample(&mut self.rng) as i64)
         }
     }
 
@@ -164,12 +164,12 @@ impl Terminal {
     pub(crate) fn new_order(&mut self, world: &World) -> NewOrderInput {
         let warehouse = self.next_warehouse(world);
         let district = self.any_district();
-        let customer = world.customer.draw(&mut self.rng) as i64;
+        let customer = world.customer.sample(&mut self.rng) as i64;
         let count = self.rng.uniform(LINES_MIN as u64, LINES_MAX as u64) as usize;
         let is_rolled_back = self.happens(world.profile.rollback_percent);
         let mut lines = [LineInput::default(); LINES_MAX];
         for (line, number) in lines[..count].iter_mut().zip(1..) {
-            let item = world.item.draw(&mut self.rng) as i64;
+            let item = world.item.sample(&mut self.rng) as i64;
             let is_remote = self.happens(REMOTE_LINE_PERCENT);
             let supply_warehouse =
                 if is_remote { self.other_warehouse(world, warehouse) } else { warehouse };
@@ -202,7 +202,7 @@ impl Terminal {
             district,
             customer_warehouse,
             customer_district,
-            who: self.who(world),
+            who: self.draw_customer(world),
             cents: self.rng.uniform(100, 500_000) as i64,
             entered: Timestamp::now(),
         }
@@ -211,7 +211,11 @@ impl Terminal {
     /// Clause 2.6.1.
     pub(crate) fn order_status(&mut self, world: &World) -> OrderStatusInput {
         let warehouse = self.next_warehouse(world);
-        OrderStatusInput { warehouse, district: self.any_district(), who: self.who(world) }
+        OrderStatusInput {
+            warehouse,
+            district: self.any_district(),
+            who: self.draw_customer(world),
+        }
     }
 
     /// Clause 2.7.1.
@@ -238,12 +242,12 @@ pub(crate) struct Deck(PerKind<u16>);
 
 impl Deck {
     #[inline]
-    pub(crate) fn draw(&mut self, full: &PerKind<u32>, rng: &mut Rng) -> TransactionId {
+    pub(crate) fn draw_card(&mut self, full: &PerKind<u32>, rng: &mut Rng) -> TransactionId {
         if self.0 == [0; 5] {
             self.0 = full.map(|count| count as u16);
         }
-        let all: u64 = self.0.iter().map(|&count| u64::from(count)).sum();
-        let mut card = rng.uniform(1, all) as u16;
+        let cards_left: u64 = self.0.iter().map(|&count| u64::from(count)).sum();
+        let mut card = rng.uniform(1, cards_left) as u16;
         for (kind, count) in self.0.iter_mut().enumerate() {
             if card <= *count {
                 *count = count.saturating_sub(1);
@@ -260,7 +264,7 @@ impl Deck {
 #[inline]
 fn throw(weights: &[u32; 5], rng: &mut Rng) -> TransactionId {
     let sides: u32 = weights.iter().sum();
-    let mut left = rng.uniform(1, u64::from(sides)) as u32;
+    let mut roll = rng.uniform(1, u64::from(sides)) as u32;
     for kind in [
         TpccTransaction::Payment,
         TpccTransaction::StockLevel,
@@ -268,10 +272,10 @@ fn throw(weights: &[u32; 5], rng: &mut Rng) -> TransactionId {
         TpccTransaction::Delivery,
     ] {
         let weight = weights[kind.index()];
-        if left <= weight {
+        if roll <= weight {
             return kind.index();
         }
-        left -= weight;
+        roll -= weight;
     }
     TpccTransaction::NewOrder.index()
 }
@@ -314,7 +318,7 @@ impl Pacing {
     pub(crate) fn choose(&self, terminal: &mut Terminal) -> TransactionId {
         match &self.choice {
             TransactionChoice::Weights(weights) => throw(weights, &mut terminal.rng),
-            TransactionChoice::Deck(full) => terminal.deck.draw(full, &mut terminal.rng),
+            TransactionChoice::Deck(full) => terminal.deck.draw_card(full, &mut terminal.rng),
         }
     }
 
@@ -446,14 +450,14 @@ mod tests {
         let profile = Profile { binding: Binding::Roaming, ..BMSQL_5_0 };
         let world = World { profile, ..world(5) };
         let mut terminal = terminal(2);
-        let mut seen = [false; 6];
+        let mut visited = [false; 6];
         for _ in 0..200 {
             let level = terminal.stock_level(&world);
             assert_eq!(level.district, 4);
             assert!((10..=20).contains(&level.threshold));
-            seen[level.warehouse as usize] = true;
+            visited[level.warehouse as usize] = true;
         }
-        assert_eq!(seen, [false, true, true, true, true, true]);
+        assert_eq!(visited, [false, true, true, true, true, true]);
     }
 
     #[test]
@@ -463,7 +467,7 @@ mod tests {
         let mut hands = Vec::new();
         for _ in 0..50 {
             let hand: Vec<usize> =
-                (0..23).map(|_| deck.draw(&[10, 10, 1, 1, 1], &mut rng)).collect();
+                (0..23).map(|_| deck.draw_card(&[10, 10, 1, 1, 1], &mut rng)).collect();
             let count = |kind| hand.iter().filter(|&&card| card == kind).count();
             assert_eq!([0, 1, 2, 3, 4].map(count), [10, 10, 1, 1, 1]);
             hands.push(hand);
@@ -554,9 +558,9 @@ mod tests {
         }
         // 966 a second, with a deviation of 31 at most.
         assert!(seconds.iter().all(|count| (840..1_090).contains(count)), "{seconds:?}");
-        let all: u32 = kinds.iter().sum();
+        let total: u32 = kinds.iter().sum();
         for (count, cards) in kinds.iter().zip([10.0, 10.0, 1.0, 1.0, 1.0]) {
-            let expected = f64::from(all) * cards / 23.0;
+            let expected = f64::from(total) * cards / 23.0;
             // 25,000 of the frequent kinds, 2,500 of the rare ones.
             let bound = if cards > 1.0 { 0.012 } else { 0.07 };
             assert!((f64::from(*count) / expected - 1.0).abs() < bound, "{kinds:?}");

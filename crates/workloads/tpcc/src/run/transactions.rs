@@ -133,8 +133,8 @@ async fn insert_order<S: Session>(
     if !rows.has_customer {
         return Err(not_loaded("The customer of an order"));
     }
-    let is_local = |line: &LineInput| line.supply_warehouse == input.warehouse;
-    let all_local = input.lines[..input.count].iter().all(is_local);
+    let all_local =
+        input.lines[..input.count].iter().all(|line| line.supply_warehouse == input.warehouse);
     let entered = input.entered.text();
     let number = [order, input.district, input.warehouse].map(Param::Int);
     let [o, d, w] = number;
@@ -157,13 +157,13 @@ async fn write_lines<S: Session>(
         let stock_key = |line: &LineInput| (line.supply_warehouse, line.item);
         // An item that is ordered twice was read twice before either update.
         let stock = match before {
-            Some((same, left)) if stock_key(same) == stock_key(line) => left,
+            Some((previous, remaining)) if stock_key(previous) == stock_key(line) => remaining,
             _ => answer.stock_quantity,
         };
-        let left = quantity_left(stock, line.quantity);
-        before = Some((line, left));
+        let remaining = quantity_left(stock, line.quantity);
+        before = Some((line, remaining));
         let is_remote = i64::from(line.supply_warehouse != input.warehouse);
-        let update = [left, line.quantity, is_remote, line.supply_warehouse, line.item];
+        let update = [remaining, line.quantity, is_remote, line.supply_warehouse, line.item];
         link.queue(Sql::UpdateStock, &update.map(Param::Int))?;
     }
     link.land(&mut Discard).await?;
@@ -354,15 +354,12 @@ struct Number {
 
 impl Rows for Number {
     fn row<R: AnswerRow>(&mut self, row: &R) {
-        self.value = match self.is_sum {
-            true => read_scaled(row, 0, 2, self.dialect),
-            false => row.int(0),
-        };
+        self.value = if self.is_sum { read_scaled(row, 0, 2, self.dialect) } else { row.int(0) };
     }
 }
 
 /// Asks for a number; `None` without a row.
-async fn ask<S: Session>(
+async fn query_number<S: Session>(
     link: &mut Link<'_, S>,
     sql: Sql,
     key: &[Param<'_>],
@@ -399,7 +396,7 @@ async fn take_oldest<S: Session>(
 ) -> Result<Option<i64>, DbError> {
     let [w, d] = [warehouse, district].map(Param::Int);
     for _ in 0..LOOKS_MAX {
-        let oldest = ask(link, Sql::OldestNewOrder, &[w, d]).await?;
+        let oldest = query_number(link, Sql::OldestNewOrder, &[w, d]).await?;
         let Some(order) = oldest else {
             link.mark();
             return Ok(None);
@@ -430,9 +427,9 @@ async fn deliver<S: Session>(
     let [w, d, o] = key;
     let entered = input.entered.text();
     link.send(Sql::SetCarrier, &[Param::Int(input.carrier), w, d, o], &mut Discard).await?;
-    let customer = ask(link, Sql::CustomerOfOrder, &key).await?.unwrap_or(0);
+    let customer = query_number(link, Sql::CustomerOfOrder, &key).await?.unwrap_or(0);
     link.send(Sql::DeliverLines, &[Param::Text(&entered), w, d, o], &mut Discard).await?;
-    let cents = ask(link, Sql::SumOfLines, &key).await?.unwrap_or(0);
+    let cents = query_number(link, Sql::SumOfLines, &key).await?.unwrap_or(0);
     link.check_hits("An order of a delivery, or a line of it,")?;
     let sum = Decimal::cents(cents);
     let credit = [sum.param(link.dialect), w, d, Param::Int(customer)];
@@ -492,7 +489,7 @@ pub(crate) async fn stock_level<S: Session>(
 ) -> Result<Outcome, DbError> {
     let [w, d] = [input.warehouse, input.district].map(Param::Int);
     link.begin(Sql::BeginReadOnly).await?;
-    let count = ask(link, Sql::LowStock, &[w, Param::Int(input.threshold), w, d]).await?;
+    let count = query_number(link, Sql::LowStock, &[w, Param::Int(input.threshold), w, d]).await?;
     link.end(end).await?;
     count.map(|_| Outcome::Committed).ok_or_else(|| not_loaded("The stock of a warehouse"))
 }

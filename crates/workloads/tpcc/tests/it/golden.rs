@@ -82,15 +82,15 @@ fn streams_are_as_they_were_read() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("golden");
     for dialect in [Dialect::Mysql, Dialect::Postgres, Dialect::Sqlite] {
         let file = folder.join(format!("{}.txt", dialect.name()));
-        let found = stream(dialect);
+        let actual = stream(dialect);
         if std::env::var_os("WRITE_GOLDEN").is_some() {
-            std::fs::write(&file, &found).unwrap();
+            std::fs::write(&file, &actual).unwrap();
         }
         let golden = std::fs::read_to_string(&file).unwrap();
-        for (line, (found, golden)) in found.lines().zip(golden.lines()).enumerate() {
-            assert_eq!(found, golden, "line {} of {}", line + 1, file.display());
+        for (line, (actual, golden)) in actual.lines().zip(golden.lines()).enumerate() {
+            assert_eq!(actual, golden, "line {} of {}", line + 1, file.display());
         }
-        assert_eq!(found.len(), golden.len(), "{}", file.display());
+        assert_eq!(actual.len(), golden.len(), "{}", file.display());
     }
 }
 
@@ -104,8 +104,8 @@ fn new_order_round_trips(dialect: Dialect, lines: usize) -> usize {
         loop {
             session.flights.clear();
             let mut tally = Tally::default();
-            let done = tpcc.run(&mut worker, &mut session, 0, 0, &mut tally).await;
-            assert_eq!(done.unwrap(), Outcome::Committed);
+            let outcome = tpcc.run(&mut worker, &mut session, 0, 0, &mut tally).await;
+            assert_eq!(outcome.unwrap(), Outcome::Committed);
             let is_item = |sql: &&String| sql.starts_with("SELECT i_price");
             if session.flights.iter().flatten().filter(is_item).count() == lines {
                 return session.flights.len();
@@ -147,8 +147,8 @@ fn a_retry_enters_the_same_data_again() {
         session.rollback().await.unwrap();
         let failed = std::mem::take(&mut session.flights);
         assert!(!failed.iter().flatten().any(|sql| sql == "COMMIT"));
-        let done = attempt(&tpcc, &mut worker, &mut session, TpccTransaction::NewOrder, 1).await;
-        assert_eq!(done.unwrap(), Outcome::Committed);
+        let outcome = attempt(&tpcc, &mut worker, &mut session, TpccTransaction::NewOrder, 1).await;
+        assert_eq!(outcome.unwrap(), Outcome::Committed);
         let again = std::mem::take(&mut session.flights);
         assert_eq!(failed[..], again[..failed.len()]);
         let fresh = attempt(&tpcc, &mut worker, &mut session, TpccTransaction::NewOrder, 0).await;
@@ -193,8 +193,8 @@ fn a_rolled_back_order_is_no_acknowledged_one() {
     block_on(async {
         let mut session = Fake::new(Dialect::Postgres);
         let mut worker = open(&tpcc, &mut session).await;
-        let done = attempt(&tpcc, &mut worker, &mut session, TpccTransaction::NewOrder, 0).await;
-        assert_eq!(done.unwrap(), Outcome::RolledBack);
+        let outcome = attempt(&tpcc, &mut worker, &mut session, TpccTransaction::NewOrder, 0).await;
+        assert_eq!(outcome.unwrap(), Outcome::RolledBack);
         let last = session.flights.last().unwrap();
         assert_eq!(last, &["ROLLBACK"]);
         let is_write = |sql: &&String| sql.starts_with("INSERT INTO bmsql_order_line");

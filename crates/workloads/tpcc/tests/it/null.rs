@@ -26,8 +26,8 @@ fn all_answered<D: Driver>(driver: &D) {
     assert_eq!((counts.failed, counts.skipped), (0, 0));
     assert_eq!(counts.committed + counts.rolled_back, u64::from(WORKERS) * EACH);
     assert!(counts.rolled_back > 0, "an unused item is not found");
-    let done = tpcc.acknowledged();
-    assert!(done.orders.acknowledged > 0 && done.payments.acknowledged > 0);
+    let books = tpcc.acknowledged();
+    assert!(books.orders.acknowledged > 0 && books.payments.acknowledged > 0);
     assert!(tpcc.acknowledged().delivered.acknowledged > 0);
 }
 

@@ -29,21 +29,21 @@ fn traveled(tpcc: &Tpcc) -> Handover {
 fn compare(profile: Profile, spec: &TrialSpec, generators: u32) -> (Tpcc, TrialResult) {
     let alone = workload(profile);
     let expected = run(&alone, spec);
-    let whole = workload(profile);
+    let combined = workload(profile);
     let mut results = Vec::new();
     for generator in 0..generators {
         let part = workload(profile);
         results.push(run(&part, &spec.part(generator, generators).unwrap()));
-        whole.absorb(traveled(&part)).unwrap();
+        combined.absorb(traveled(&part)).unwrap();
     }
     let merged = merge(&results).unwrap();
     assert_eq!(merged.total.counts(), expected.total.counts());
     assert_eq!(merged.total.latency(), expected.total.latency());
     assert_eq!(merged.offered, expected.offered);
-    assert_eq!(whole.acknowledged(), alone.acknowledged());
-    assert_eq!(whole.deliveries_left(), alone.deliveries_left());
-    assert_eq!(format!("{:?}", whole.audit()), format!("{:?}", alone.audit()));
-    (whole, merged)
+    assert_eq!(combined.acknowledged(), alone.acknowledged());
+    assert_eq!(combined.deliveries_left(), alone.deliveries_left());
+    assert_eq!(format!("{:?}", combined.audit()), format!("{:?}", alone.audit()));
+    (combined, merged)
 }
 
 #[test]
@@ -71,13 +71,13 @@ fn workers_of_four_generators_are_those_of_one() {
 
 #[test]
 fn what_more_warehouses_have_left_is_refused_as_a_whole() {
-    let many = workload(BMSQL_5_0);
+    let large = workload(BMSQL_5_0);
     let spec = TrialSpec { events_per_worker: Some(20), duration: None, ..TrialSpec::closed(40) };
-    run(&many, &spec);
+    run(&large, &spec);
     let options = TpccOptions { warehouses: 1, ..TpccOptions::new(BMSQL_5_0, &LOADED, 3) };
-    let few = Tpcc::new(options, &LOADED, Dialect::Mysql).unwrap();
-    let before = few.leave().unwrap();
-    let error = few.absorb(many.leave().unwrap()).unwrap_err().message;
+    let small = Tpcc::new(options, &LOADED, Dialect::Mysql).unwrap();
+    let before = small.leave().unwrap();
+    let error = small.absorb(large.leave().unwrap()).unwrap_err().message;
     assert_eq!(error, "Another load generator has used more warehouses than this run.");
-    assert_eq!(few.leave().unwrap(), before);
+    assert_eq!(small.leave().unwrap(), before);
 }

@@ -77,14 +77,14 @@ fn what_waits_at_the_end_is_left_over() {
     assert!(result.offered.unwrap() - result.total.counts().started > 100);
     let lateness = result.total.lateness.as_ref().unwrap();
     assert!(lateness.percentile(50.0) > 30 * SECOND, "responses count from the due time");
-    let left = tpcc.deliveries_left();
-    assert!(left > 0);
-    assert_eq!(entered(&tpcc, TpccTransaction::Delivery), tpcc.audit().deliveries + left);
+    let remaining = tpcc.deliveries_left();
+    assert!(remaining > 0);
+    assert_eq!(entered(&tpcc, TpccTransaction::Delivery), tpcc.audit().deliveries + remaining);
 }
 
 /// Statements of terminals when `workers` workers take turns with them, by terminal; their queued
 /// Deliveries are executed at once.
-fn sent(workers: usize, seed: u64) -> Vec<Vec<String>> {
+fn sent_statements(workers: usize, seed: u64) -> Vec<Vec<String>> {
     let loaded = TpccDatabase { warehouses: 2, c_last: 100 };
     let options = TpccOptions::new(SPEC, &loaded, 5);
     let tpcc = Tpcc::new(options, &loaded, Dialect::Postgres).unwrap();
@@ -110,15 +110,15 @@ fn sent(workers: usize, seed: u64) -> Vec<Vec<String>> {
                 tpcc.swap(worker, terminal);
                 let errand = tpcc.errand(worker);
                 assert_eq!(errand.is_some(), plan.transaction == TpccTransaction::Delivery.index());
-                let of_this = &mut texts[number];
-                of_this.push(format!("{plan:?}"));
+                let statements = &mut texts[number];
+                statements.push(format!("{plan:?}"));
                 if let Some(errand) = errand {
                     assert!(session.flights.is_empty(), "a Delivery is only queued");
                     tpcc.take_errand(worker, errand.ticket, 0);
                     let transaction = errand.transaction;
                     tpcc.run(worker, session, transaction, 0, &mut tally).await.unwrap();
                 }
-                of_this.extend(session.flights.drain(..).flatten());
+                statements.extend(session.flights.drain(..).flatten());
                 *plan = tpcc.plan(terminal);
             }
         }
@@ -129,10 +129,10 @@ fn sent(workers: usize, seed: u64) -> Vec<Vec<String>> {
 
 #[test]
 fn what_terminals_enter_does_not_depend_on_sessions() {
-    let alone = sent(1, 1);
+    let alone = sent_statements(1, 1);
     assert!(alone.iter().all(|texts| texts.len() > 400));
-    assert_eq!(alone, sent(7, 1));
-    assert_ne!(alone, sent(1, 2));
+    assert_eq!(alone, sent_statements(7, 1));
+    assert_ne!(alone, sent_statements(1, 2));
     // Terminal 13 works for district 4 of warehouse 2.
     let levels = alone[13].iter().filter(|text| text.starts_with("SELECT count(*)"));
     let homes: Vec<&String> = levels.collect();

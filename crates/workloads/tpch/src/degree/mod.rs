@@ -89,7 +89,7 @@ impl DegreeRule {
                 self.dialect
             )));
         }
-        let is_known = self.has.is_empty() || value(session, &self.has).await?.is_some();
+        let is_known = self.has.is_empty() || read_variable(session, &self.has).await?.is_some();
         Ok((!is_known).then(|| {
             format!("The degree rule `{name}` sets {}, which this server does not have.", self.has)
         }))
@@ -98,8 +98,8 @@ impl DegreeRule {
     /// Most workers that a plan tells of, 0 if it tells of none; `None` where plans of this
     /// product do not tell.
     pub fn workers(&self, plan: &str) -> Option<u32> {
-        let mut found = self.workers.iter().filter_map(|pattern| largest(pattern, plan));
-        (!self.workers.is_empty()).then(|| found.next().unwrap_or(0))
+        let mut counts = self.workers.iter().filter_map(|pattern| largest(pattern, plan));
+        (!self.workers.is_empty()).then(|| counts.next().unwrap_or(0))
     }
 }
 
@@ -107,9 +107,9 @@ impl DegreeRule {
 fn largest(pattern: &str, text: &str) -> Option<u32> {
     let (before, after) = pattern.split_once("{n}")?;
     let numbers = text.match_indices(before).filter_map(|(at, _)| {
-        let rest = &text[at + before.len()..];
-        let digits = rest.len() - rest.trim_start_matches(|c: char| c.is_ascii_digit()).len();
-        rest[digits..].starts_with(after).then(|| rest[..digits].parse().ok())?
+        let tail = &text[at + before.len()..];
+        let digits = tail.len() - tail.trim_start_matches(|c: char| c.is_ascii_digit()).len();
+        tail[digits..].starts_with(after).then(|| tail[..digits].parse().ok())?
     });
     numbers.max()
 }
@@ -135,10 +135,10 @@ pub fn named(name: &str) -> Option<DegreeRule> {
 pub async fn detect(session: &mut AdminSession<'_>) -> Result<Option<DegreeRule>, DbError> {
     for rule in rules() {
         let product = session.product();
-        let of_product = [&product.name, &product.version]
+        let is_product = [&product.name, &product.version]
             .iter()
             .any(|text| text.to_lowercase().contains(&rule.version_has.to_lowercase()));
-        if !rule.by_name_only && of_product && rule.objection(session).await?.is_none() {
+        if !rule.by_name_only && is_product && rule.objection(session).await?.is_none() {
             return Ok(Some(rule));
         }
     }
@@ -182,19 +182,19 @@ impl DegreeRule {
     ) -> Result<(), DbError> {
         for Setting { name, on, off, raise } in &self.settings {
             let template = if degree == 0 { off } else { on };
-            let wanted = template.replace("{degree}", &degree.to_string());
-            let before = value(session, name).await?;
-            let Some(before) = before.filter(|_| !wanted.is_empty()) else { continue };
-            if *raise && number(&before) >= number(&wanted) {
+            let target = template.replace("{degree}", &degree.to_string());
+            let before = read_variable(session, name).await?;
+            let Some(before) = before.filter(|_| !target.is_empty()) else { continue };
+            if *raise && parse_number(&before) >= parse_number(&target) {
                 continue;
             }
-            let statement = assignment(session.dialect(), name, &wanted);
+            let statement = assignment(session.dialect(), name, &target);
             match session.query(&statement, &mut Discard).await {
                 Ok(_) => {}
                 // The administrator's value bounds the degree; only the degree itself has to be set.
-                Err(error) if is_of_server(&error) && !template.contains("{degree}") => {
-                    if !before.eq_ignore_ascii_case(&wanted) {
-                        let remark = say!(setting_stays, setting = name, before, wanted);
+                Err(error) if is_server_wide(&error) && !template.contains("{degree}") => {
+                    if !before.eq_ignore_ascii_case(&target) {
+                        let remark = say!(setting_stays, setting = name, before, wanted = target);
                         applied.remarks.push(remark);
                     }
                     continue;
@@ -203,9 +203,10 @@ impl DegreeRule {
             }
             applied.statements.push(statement);
             applied.restore.push(assignment(session.dialect(), name, &before));
-            let now = value(session, name).await?.unwrap_or_default();
-            if number(&now).is_some_and(|now| Some(now) != number(&wanted)) {
-                applied.remarks.push(say!(setting_became, setting = name, now, wanted));
+            let current = read_variable(session, name).await?.unwrap_or_default();
+            if parse_number(&current).is_some_and(|number| Some(number) != parse_number(&target)) {
+                let remark = say!(setting_became, setting = name, now = current, wanted = target);
+                applied.remarks.push(remark);
             }
         }
         if degree > 0 {
@@ -217,7 +218,7 @@ impl DegreeRule {
             applied.statements.push(statement);
         }
         for limit in self.limits.iter().filter(|_| degree > 0) {
-            let bound = value(session, limit).await?.and_then(|bound| number(&bound));
+            let bound = read_variable(session, limit).await?.and_then(|bound| parse_number(&bound));
             if let Some(bound) = bound.filter(|bound| *bound < f64::from(degree)) {
                 applied.remarks.push(say!(setting_is, setting = limit, bound = bound.to_string()));
             }
@@ -231,15 +232,17 @@ impl Applied {
     pub async fn restore(&mut self, session: &mut AdminSession<'_>) -> Result<(), DbError> {
         let mut result = Ok(());
         while let Some(statement) = self.restore.pop() {
-            let done = session.query(&statement, &mut Discard).await.map(drop);
-            result = result.and(done);
+            result = result.and(session.query(&statement, &mut Discard).await.map(drop));
         }
         result
     }
 }
 
 /// The value of a variable in a session; `None` if there is no such variable.
-async fn value(session: &mut AdminSession<'_>, name: &str) -> Result<Option<String>, DbError> {
+async fn read_variable(
+    session: &mut AdminSession<'_>,
+    name: &str,
+) -> Result<Option<String>, DbError> {
     let sql = match session.dialect() {
         Dialect::Mysql => format!("show session variables where variable_name = '{name}'"),
         // Reading a variable that is not there is an error; this table isn't.
@@ -253,18 +256,18 @@ async fn value(session: &mut AdminSession<'_>, name: &str) -> Result<Option<Stri
 }
 
 /// MySQL's errors 1229 and 1238: the variable is that of the whole server, or can't be changed.
-fn is_of_server(error: &DbError) -> bool {
+fn is_server_wide(error: &DbError) -> bool {
     matches!(error.errno(), 1229 | 1238)
 }
 
-fn number(value: &str) -> Option<f64> {
+fn parse_number(value: &str) -> Option<f64> {
     value.trim().parse().ok()
 }
 
 fn assignment(dialect: Dialect, name: &str, value: &str) -> String {
     let scope = if dialect == Dialect::Mysql { "session " } else { "" };
     // MySQL refuses numbers in quotes.
-    match number(value) {
+    match parse_number(value) {
         Some(_) => format!("set {scope}{name} = {value}"),
         None => format!("set {scope}{name} = '{}'", value.replace('\'', "''")),
     }
@@ -294,8 +297,8 @@ mod tests {
     #[test]
     fn workers_are_read_from_plans() {
         let postgres = named("postgres").unwrap();
-        let both = r#""Workers Planned": 9, "Workers Launched": 2, x "Workers Launched": 12,"#;
-        assert_eq!(postgres.workers(both), Some(12));
+        let plan = r#""Workers Planned": 9, "Workers Launched": 2, x "Workers Launched": 12,"#;
+        assert_eq!(postgres.workers(plan), Some(12));
         assert_eq!(postgres.workers(r#""Workers Planned": 9"#), Some(9));
         assert_eq!(postgres.workers("Seq Scan"), Some(0));
         let polardb = named("polardb-mysql").unwrap();
@@ -307,8 +310,8 @@ mod tests {
     fn own_rules_need_a_place_for_the_degree_and_a_way_back() {
         let text = |lines: &[&str]| lines.iter().map(|line| (*line).to_owned()).collect::<Vec<_>>();
         let (set, off) = (text(&["set dop = {degree}"]), text(&["set dop = 0"]));
-        assert!(DegreeRule::own(set.clone(), off.clone()).is_ok_and(|own| own.off == off));
+        assert!(DegreeRule::own(set.clone(), off.clone()).is_ok_and(|rule| rule.off == off));
         assert!(DegreeRule::own(off.clone(), off.clone()).unwrap_err().contains("{degree}"));
-        assert!(DegreeRule::own(set, vec![]).is_ok_and(|own| own.off == off));
+        assert!(DegreeRule::own(set, vec![]).is_ok_and(|rule| rule.off == off));
     }
 }

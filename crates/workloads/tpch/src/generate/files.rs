@@ -158,7 +158,7 @@ fn jobs(options: &FileOptions) -> Vec<Job> {
     let table_job = |table: SchemaTable, part: u32, parts: u32, name: &str| {
         let chunks = chunks_of_part(table, scale, parts);
         let make = move |chunk: u32| {
-            TpchRows::part(table, scale, (part - 1) * chunks + chunk + 1, parts * chunks)
+            TpchRows::for_part(table, scale, (part - 1) * chunks + chunk + 1, parts * chunks)
         };
         let rows = part_row_count(table, scale, part, parts);
         let (path, make) = (path(table.name(), name), Box::new(make) as Box<_>);
@@ -179,8 +179,8 @@ fn jobs(options: &FileOptions) -> Vec<Job> {
         Content::Parts { tables, part: chosen, parts } => largest_first(tables)
             .flat_map(|table| {
                 let is_small = matches!(table, SchemaTable::Region | SchemaTable::Nation);
-                let own = chosen.clone().filter(move |part| !is_small || *part == 1);
-                own.map(move |part| (table, part, is_small))
+                let file_parts = chosen.clone().filter(move |part| !is_small || *part == 1);
+                file_parts.map(move |part| (table, part, is_small))
             })
             .map(|(table, part, is_small)| {
                 let name = if is_small { String::new() } else { part.to_string() };
@@ -435,9 +435,9 @@ fn chunks_of_part(table: SchemaTable, scale: f64, parts: u32) -> u32 {
     let part_units = row_count(maker, scale) / u64::from(parts.max(1));
     // The number of a chunk in the whole table is an i32 in tpchgen.
     let chunks_max = (i32::MAX as u64 / u64::from(parts.max(1))).max(1);
-    let wanted = (part_units * unit_bytes / CHUNK_BYTES).clamp(1, chunks_max);
+    let target_chunks = (part_units * unit_bytes / CHUNK_BYTES).clamp(1, chunks_max);
     let fits = |chunks: &u64| parts == 1 || part_units.is_multiple_of(*chunks);
-    (1..=wanted).rev().find(fits).unwrap_or(1) as u32
+    (1..=target_chunks).rev().find(fits).unwrap_or(1) as u32
 }
 
 #[cfg(test)]

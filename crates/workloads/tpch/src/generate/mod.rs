@@ -47,24 +47,32 @@ impl TpchRows {
     /// The rows of part `part` of `parts` (both from 1) of a table: the parts one after another are the whole
     /// table. Region and nation are in part 1, a part beyond `parts` is empty. `scale` is one that
     /// [`check_scale`] accepts. Makes the pool of text if no one has.
-    pub fn part(table: SchemaTable, scale: f64, part: u32, parts: u32) -> TpchRows {
+    pub fn for_part(table: SchemaTable, scale: f64, part: u32, parts: u32) -> TpchRows {
         TpchRows::new(move || part_rows(table, scale, part, parts))
     }
 }
 
 fn part_rows(table: SchemaTable, scale: f64, part: u32, parts: u32) -> Rows {
-    let Some((n, of)) = existing_part(table, part, parts) else {
+    let Some((i, n)) = existing_part(table, part, parts) else {
         return Box::new(|_, _| false);
     };
     match table {
-        SchemaTable::Region => rows(RegionGenerator::new(scale, n, of).iter(), Cells::region),
-        SchemaTable::Nation => rows(NationGenerator::new(scale, n, of).iter(), Cells::nation),
-        SchemaTable::Supplier => rows(SupplierGenerator::new(scale, n, of).iter(), Cells::supplier),
-        SchemaTable::Part => rows(PartGenerator::new(scale, n, of).iter(), Cells::part),
-        SchemaTable::Partsupp => rows(PartSuppGenerator::new(scale, n, of).iter(), Cells::partsupp),
-        SchemaTable::Customer => rows(CustomerGenerator::new(scale, n, of).iter(), Cells::customer),
-        SchemaTable::Orders => rows(OrderGenerator::new(scale, n, of).iter(), Cells::order),
-        SchemaTable::Lineitem => rows(LineItemGenerator::new(scale, n, of).iter(), Cells::lineitem),
+        SchemaTable::Region => rows(RegionGenerator::new(scale, i, n).iter(), Cells::write_region),
+        SchemaTable::Nation => rows(NationGenerator::new(scale, i, n).iter(), Cells::write_nation),
+        SchemaTable::Supplier => {
+            rows(SupplierGenerator::new(scale, i, n).iter(), Cells::write_supplier)
+        }
+        SchemaTable::Part => rows(PartGenerator::new(scale, i, n).iter(), Cells::write_part),
+        SchemaTable::Partsupp => {
+            rows(PartSuppGenerator::new(scale, i, n).iter(), Cells::write_partsupp)
+        }
+        SchemaTable::Customer => {
+            rows(CustomerGenerator::new(scale, i, n).iter(), Cells::write_customer)
+        }
+        SchemaTable::Orders => rows(OrderGenerator::new(scale, i, n).iter(), Cells::write_order),
+        SchemaTable::Lineitem => {
+            rows(LineItemGenerator::new(scale, i, n).iter(), Cells::write_lineitem)
+        }
     }
 }
 
@@ -97,41 +105,42 @@ pub fn row_count(table: SchemaTable, scale: f64) -> u64 {
 /// The number of a part and how many there are, as tpchgen counts them; `None` if the part has no rows.
 fn existing_part(table: SchemaTable, part: u32, parts: u32) -> Option<(i32, i32)> {
     let is_small = matches!(table, SchemaTable::Region | SchemaTable::Nation);
-    let is_there = (1..=parts).contains(&part) && (part == 1 || !is_small);
-    let (number, of) = if is_small { (1, 1) } else { (part, parts) };
-    let (number, of) = (i32::try_from(number).ok()?, i32::try_from(of).ok()?);
-    is_there.then_some((number, of))
+    let exists = (1..=parts).contains(&part) && (part == 1 || !is_small);
+    let (number, count) = if is_small { (1, 1) } else { (part, parts) };
+    let (number, count) = (i32::try_from(number).ok()?, i32::try_from(count).ok()?);
+    exists.then_some((number, count))
 }
 
-/// The rows of part `part` of `parts`, both from 1: what [`TpchRows::part`] makes.
+/// The rows of part `part` of `parts`, both from 1: what [`TpchRows::for_part`] makes.
 pub fn part_row_count(table: SchemaTable, scale: f64, part: u32, parts: u32) -> u64 {
-    let Some((number, of)) = existing_part(table, part, parts) else { return 0 };
+    let Some((number, count)) = existing_part(table, part, parts) else { return 0 };
     let rows = match table {
         SchemaTable::Region => 5,
         SchemaTable::Nation => 25,
-        SchemaTable::Supplier => SupplierGenerator::calculate_row_count(scale, number, of),
-        SchemaTable::Part => PartGenerator::calculate_row_count(scale, number, of),
-        SchemaTable::Partsupp => 4 * PartSuppGenerator::calculate_row_count(scale, number, of),
-        SchemaTable::Customer => CustomerGenerator::calculate_row_count(scale, number, of),
-        SchemaTable::Orders => OrderGenerator::calculate_row_count(scale, number, of),
+        SchemaTable::Supplier => SupplierGenerator::calculate_row_count(scale, number, count),
+        SchemaTable::Part => PartGenerator::calculate_row_count(scale, number, count),
+        SchemaTable::Partsupp => 4 * PartSuppGenerator::calculate_row_count(scale, number, count),
+        SchemaTable::Customer => CustomerGenerator::calculate_row_count(scale, number, count),
+        SchemaTable::Orders => OrderGenerator::calculate_row_count(scale, number, count),
         SchemaTable::Lineitem => {
-            let whole = OrderGenerator::calculate_row_count(scale, 1, 1) as u64;
-            let before = whole / u64::from(parts) * u64::from(part - 1);
-            let orders = OrderGenerator::calculate_row_count(scale, number, of) as u64;
-            return lines(before, orders);
+            let total_orders = OrderGenerator::calculate_row_count(scale, 1, 1) as u64;
+            let before = total_orders / u64::from(parts) * u64::from(part - 1);
+            let orders = OrderGenerator::calculate_row_count(scale, number, count) as u64;
+            return count_lines(before, orders);
         }
     };
     rows as u64
 }
 
 /// The lines of `orders` orders that come after the first `before`.
-fn lines(before: u64, orders: u64) -> u64 {
+fn count_lines(before: u64, orders: u64) -> u64 {
     // The generator walks through all numbers below its modulus: after a whole cycle the seven counts
     // of lines have come equally often.
     let cycle = MODULUS - 1;
     let mut stream = Stream::after(LINE_COUNT_SEED, before);
-    let rest: u64 = (0..orders % cycle).map(|_| 1 + stream.draw() * LINES_MAX / MODULUS).sum();
-    orders / cycle * (cycle * 4) + rest
+    let remainder: u64 =
+        (0..orders % cycle).map(|_| 1 + stream.next_number() * LINES_MAX / MODULUS).sum();
+    orders / cycle * (cycle * 4) + remainder
 }
 
 /// The largest scale factor of clause 4.1.3.1.
@@ -172,11 +181,11 @@ fn suppliers_differ(scale: f64) -> bool {
 
 /// Every day of the data as text, by its index.
 static DAYS: LazyLock<Vec<[u8; 10]>> = LazyLock::new(|| {
-    let text = |day| {
+    let days = (0..TOTAL_DATE_RANGE).map(|day| {
         let text = TPCHDate::new(MIN_GENERATE_DATE + day).to_string();
         std::array::from_fn(|at| text.as_bytes().get(at).copied().unwrap_or(b'?'))
-    };
-    (0..TOTAL_DATE_RANGE).map(text).collect()
+    });
+    days.collect()
 });
 
 /// Writes rows; holds a text that tpchgen can only format.
@@ -187,7 +196,7 @@ struct Cells {
 
 impl Cells {
     #[inline]
-    fn day(&self, day: TPCHDate, out: &mut dyn RowWriter) {
+    fn write_day(&self, day: TPCHDate, out: &mut dyn RowWriter) {
         out.text(&self.days[day.into_inner() as usize]);
     }
 
@@ -199,7 +208,7 @@ impl Cells {
     }
 
     #[inline]
-    fn lineitem(&mut self, row: LineItem<'_>, out: &mut dyn RowWriter) {
+    fn write_lineitem(&mut self, row: LineItem<'_>, out: &mut dyn RowWriter) {
         out.int(row.l_orderkey);
         out.int(row.l_partkey);
         out.int(row.l_suppkey);
@@ -210,21 +219,21 @@ impl Cells {
         money(row.l_tax, out);
         out.text(row.l_returnflag.as_bytes());
         out.text(row.l_linestatus.as_bytes());
-        self.day(row.l_shipdate, out);
-        self.day(row.l_commitdate, out);
-        self.day(row.l_receiptdate, out);
+        self.write_day(row.l_shipdate, out);
+        self.write_day(row.l_commitdate, out);
+        self.write_day(row.l_receiptdate, out);
         out.text(row.l_shipinstruct.as_bytes());
         out.text(row.l_shipmode.as_bytes());
         out.text(row.l_comment.as_bytes());
     }
 
     #[inline]
-    fn order(&mut self, row: Order<'_>, out: &mut dyn RowWriter) {
+    fn write_order(&mut self, row: Order<'_>, out: &mut dyn RowWriter) {
         out.int(row.o_orderkey);
         out.int(row.o_custkey);
         out.text(row.o_orderstatus.as_str().as_bytes());
         money(row.o_totalprice, out);
-        self.day(row.o_orderdate, out);
+        self.write_day(row.o_orderdate, out);
         out.text(row.o_orderpriority.as_bytes());
         self.write_displayed(&row.o_clerk, out);
         out.int(i64::from(row.o_shippriority));
@@ -232,7 +241,7 @@ impl Cells {
     }
 
     #[inline]
-    fn partsupp(&mut self, row: PartSupp<'_>, out: &mut dyn RowWriter) {
+    fn write_partsupp(&mut self, row: PartSupp<'_>, out: &mut dyn RowWriter) {
         out.int(row.ps_partkey);
         out.int(row.ps_suppkey);
         out.int(i64::from(row.ps_availqty));
@@ -240,7 +249,7 @@ impl Cells {
         out.text(row.ps_comment.as_bytes());
     }
 
-    fn part(&mut self, row: Part<'_>, out: &mut dyn RowWriter) {
+    fn write_part(&mut self, row: Part<'_>, out: &mut dyn RowWriter) {
         out.int(row.p_partkey);
         self.write_displayed(&row.p_name, out);
         self.write_displayed(&row.p_mfgr, out);
@@ -252,7 +261,7 @@ impl Cells {
         out.text(row.p_comment.as_bytes());
     }
 
-    fn customer(&mut self, row: Customer<'_>, out: &mut dyn RowWriter) {
+    fn write_customer(&mut self, row: Customer<'_>, out: &mut dyn RowWriter) {
         out.int(row.c_custkey);
         self.write_displayed(&row.c_name, out);
         self.write_displayed(&row.c_address, out);
@@ -263,7 +272,7 @@ impl Cells {
         out.text(row.c_comment.as_bytes());
     }
 
-    fn supplier(&mut self, row: Supplier, out: &mut dyn RowWriter) {
+    fn write_supplier(&mut self, row: Supplier, out: &mut dyn RowWriter) {
         out.int(row.s_suppkey);
         self.write_displayed(&row.s_name, out);
         self.write_displayed(&row.s_address, out);
@@ -273,14 +282,14 @@ impl Cells {
         out.text(row.s_comment.as_bytes());
     }
 
-    fn nation(&mut self, row: Nation<'_>, out: &mut dyn RowWriter) {
+    fn write_nation(&mut self, row: Nation<'_>, out: &mut dyn RowWriter) {
         out.int(row.n_nationkey);
         out.text(row.n_name.as_bytes());
         out.int(row.n_regionkey);
         out.text(row.n_comment.as_bytes());
     }
 
-    fn region(&mut self, row: Region<'_>, out: &mut dyn RowWriter) {
+    fn write_region(&mut self, row: Region<'_>, out: &mut dyn RowWriter) {
         out.int(row.r_regionkey);
         out.text(row.r_name.as_bytes());
         out.text(row.r_comment.as_bytes());
@@ -293,16 +302,16 @@ fn money(value: TPCHDecimal, out: &mut dyn RowWriter) {
     let cents = value.into_inner();
     let mut digits = [b'0'; 21];
     let mut at = digits.len();
-    let mut rest = cents.unsigned_abs();
+    let mut remaining = cents.unsigned_abs();
     let mut written = 0;
-    while rest > 0 || written < 3 {
+    while remaining > 0 || written < 3 {
         if written == 2 {
             at -= 1;
             digits[at] = b'.';
         }
         at -= 1;
-        digits[at] = b'0' + (rest % 10) as u8;
-        rest /= 10;
+        digits[at] = b'0' + (remaining % 10) as u8;
+        remaining /= 10;
         written += 1;
     }
     if cents < 0 {
@@ -360,9 +369,9 @@ mod tests {
     }
 
     #[derive(Default)]
-    struct Last(String);
+    struct LastValue(String);
 
-    impl RowWriter for Last {
+    impl RowWriter for LastValue {
         fn int(&mut self, value: i64) {
             self.0 = value.to_string();
         }
@@ -380,7 +389,7 @@ mod tests {
     #[test]
     fn money_is_written_as_the_generator_shows_it() {
         for cents in [0, 1, -1, 9, 10, 99, 100, -100, 12_345, -99_999, i64::MAX, i64::MIN + 1] {
-            let mut last = Last::default();
+            let mut last = LastValue::default();
             money(TPCHDecimal(cents), &mut last);
             assert_eq!(last.0, TPCHDecimal(cents).to_string());
         }

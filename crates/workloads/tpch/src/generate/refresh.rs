@@ -21,7 +21,7 @@ pub fn orders(scale: f64) -> u64 {
 
 /// The lines of the orders that RF1 inserts with set `set` (1 to [`SET_MAX`]).
 pub fn lines(scale: f64, set: u32) -> u64 {
-    super::lines(orders_before(scale, set), orders(scale))
+    super::count_lines(orders_before(scale, set), orders(scale))
 }
 
 /// The keys of the orders that RF2 deletes, with their lines, in order.
@@ -62,25 +62,31 @@ pub(super) fn deleted(scale: f64, set: u32) -> TpchRows {
 
 fn new_rows(table: SchemaTable, scale: f64, set: u32, range: Range<i64>) -> Rows {
     let (part, parts) = ((SETS + set.clamp(1, SET_MAX)) as i32, SETS as i32);
-    let (of_stream, of_sets) =
+    let (orders_before, deleted_before) =
         (orders_before(scale, set) as i64, (deleted_orders(scale, set).start - 1) as i64);
     // Where the order with this key in the stream of rows is in the set, from 0.
-    let place = move |old: i64| old / 32 * 8 + old % 8 - 1 - of_stream;
-    let new_key = move |old: i64| key(of_sets + place(old) + 1, 1);
+    let place = move |old: i64| old / 32 * 8 + old % 8 - 1 - orders_before;
+    let new_key = move |old: i64| key(deleted_before + place(old) + 1, 1);
     let Range { start, end } = range;
     if table == SchemaTable::Orders {
-        let all = OrderGenerator::new(scale, part, parts).iter();
-        let own = all.skip_while(move |row| place(row.o_orderkey) < start);
-        rows(own.take_while(move |row| place(row.o_orderkey) < end), move |cells, mut row, out| {
-            row.o_orderkey = new_key(row.o_orderkey);
-            cells.order(row, out);
-        })
+        let all_orders = OrderGenerator::new(scale, part, parts).iter();
+        let set_orders = all_orders.skip_while(move |row| place(row.o_orderkey) < start);
+        rows(
+            set_orders.take_while(move |row| place(row.o_orderkey) < end),
+            move |cells, mut row, out| {
+                row.o_orderkey = new_key(row.o_orderkey);
+                cells.write_order(row, out);
+            },
+        )
     } else {
-        let all = LineItemGenerator::new(scale, part, parts).iter();
-        let own = all.skip_while(move |row| place(row.l_orderkey) < start);
-        rows(own.take_while(move |row| place(row.l_orderkey) < end), move |cells, mut row, out| {
-            row.l_orderkey = new_key(row.l_orderkey);
-            cells.lineitem(row, out);
-        })
+        let all_lines = LineItemGenerator::new(scale, part, parts).iter();
+        let set_lines = all_lines.skip_while(move |row| place(row.l_orderkey) < start);
+        rows(
+            set_lines.take_while(move |row| place(row.l_orderkey) < end),
+            move |cells, mut row, out| {
+                row.l_orderkey = new_key(row.l_orderkey);
+                cells.write_lineitem(row, out);
+            },
+        )
     }
 }

@@ -20,7 +20,7 @@ use steps::{Piece, Work};
 use crate::facts::{LoadStep, TpchLoad};
 use crate::generate::check_scale;
 use crate::schema::SchemaTable;
-use crate::state::{self, Done, TpchDatabase};
+use crate::state::{self, CompletedPiece, TpchDatabase};
 use dyno_core::{AdminDriver, AdminSession, Dialect};
 use dyno_load::catalog;
 use dyno_load::query::{drop_tables, execute};
@@ -90,12 +90,12 @@ pub fn load(
     }
     let needs = needs(options.scale);
     let loader = LoadSessions::new(driver, observer, options.sessions).needing(&needs);
-    let (database, found) = loader
+    let (database, completed) = loader
         .one(async |session: &mut AdminSession<'_>| begin(session, options, observer).await)?;
     if database.is_complete() {
-        return Ok(complete_before(database, observer));
+        return Ok(report_already_loaded(database, observer));
     }
-    let (pieces, is_all) = plan(options, driver.dialect(), &found)?;
+    let (pieces, completes_load) = plan(options, driver.dialect(), &completed)?;
     let stored = StoredRows::new(observer);
     let worker = Worker { scale: options.scale, sessions: options.sessions, observer, stored };
     if pieces.iter().any(|piece| piece.step == TpchStep::Load) {
@@ -113,12 +113,12 @@ pub fn load(
     if !pieces.is_empty() {
         worker.execute(driver, &pieces, is_postgres && !options.serial)?;
     }
-    let rows = worker.stored.report(found.iter().map(|done| done.rows).sum());
+    let rows = worker.stored.report(completed.iter().map(|piece| piece.rows).sum());
     let report = TpchLoadReport { rows, ..TpchLoadReport::default() };
-    finish(&loader, options, observer, database, is_all, report)
+    finish(&loader, options, observer, database, completes_load, report)
 }
 
-fn complete_before(loaded: TpchDatabase, observer: &dyn LoadObserver) -> TpchLoadReport {
+fn report_already_loaded(loaded: TpchDatabase, observer: &dyn LoadObserver) -> TpchLoadReport {
     observer.note(&format!("Scale factor {} is already loaded", loaded.scale));
     if loaded.load.refresh_pairs > 0 {
         observer.note(
@@ -126,8 +126,8 @@ fn complete_before(loaded: TpchDatabase, observer: &dyn LoadObserver) -> TpchLoa
              and another load",
         );
     }
-    let of_load = loaded.load.steps.iter().filter(|step| step.name == "load");
-    let rows_found = of_load.map(|step| step.rows).sum();
+    let load_steps = loaded.load.steps.iter().filter(|step| step.name == "load");
+    let rows_found = load_steps.map(|step| step.rows).sum();
     let rows = LoadReport { rows_found, was_complete: true, ..LoadReport::default() };
     TpchLoadReport { rows, is_complete: true, load: loaded.load, ..TpchLoadReport::default() }
 }
@@ -136,26 +136,26 @@ fn complete_before(loaded: TpchDatabase, observer: &dyn LoadObserver) -> TpchLoa
 fn plan(
     options: &TpchLoadOptions,
     dialect: Dialect,
-    found: &[Done],
+    completed: &[CompletedPiece],
 ) -> Result<(Vec<Piece>, bool), LoadError> {
-    let names: HashSet<&str> = found.iter().map(|done| done.name.as_str()).collect();
-    let (mut left, mut left_out): (Vec<Piece>, Option<TpchStep>) = (Vec::new(), None);
+    let names: HashSet<&str> = completed.iter().map(|piece| piece.name.as_str()).collect();
+    let (mut remaining, mut skipped_step): (Vec<Piece>, Option<TpchStep>) = (Vec::new(), None);
     for step in TpchStep::ALL.into_iter().filter(|step| step.is_wanted(options)) {
         let mut pieces = steps::pieces(step, dialect, options);
         pieces.retain(|piece| !names.contains(piece.name.as_str()));
         if !options.steps.contains(&step) {
-            left_out = left_out.or((!pieces.is_empty()).then_some(step));
-        } else if let Some(before) = left_out.filter(|_| !pieces.is_empty()) {
+            skipped_step = skipped_step.or((!pieces.is_empty()).then_some(step));
+        } else if let Some(before) = skipped_step.filter(|_| !pieces.is_empty()) {
             return Err(LoadError::option(format!(
                 "The step {} can't be done before the step {}, which was not asked for.",
                 step.name(),
                 before.name()
             )));
         } else {
-            left.extend(pieces);
+            remaining.extend(pieces);
         }
     }
-    Ok((left, left_out.is_none()))
+    Ok((remaining, skipped_step.is_none()))
 }
 
 /// The statements of a step, in the order in which sessions take them; those of the rows are not
@@ -174,12 +174,13 @@ async fn begin(
     session: &mut AdminSession<'_>,
     options: &TpchLoadOptions,
     observer: &dyn LoadObserver,
-) -> Result<(TpchDatabase, Vec<Done>), LoadError> {
+) -> Result<(TpchDatabase, Vec<CompletedPiece>), LoadError> {
     let TpchLoadOptions { scale, foreign_keys, indexes, .. } = *options;
-    let asked = TpchDatabase { scale, foreign_keys, indexes, load: TpchLoad::default() };
-    let mut database = state::find(session).await?.own()?.unwrap_or_else(|| asked.clone());
+    let requested = TpchDatabase { scale, foreign_keys, indexes, load: TpchLoad::default() };
+    let mut database =
+        state::find(session).await?.loaded_by_dyno()?.unwrap_or_else(|| requested.clone());
     if (database.scale, database.foreign_keys, database.indexes) != (scale, foreign_keys, indexes) {
-        return Err(other_data(&database, &asked));
+        return Err(other_data_error(&database, &requested));
     }
     if database.is_complete() {
         return Ok((database, Vec::new()));
@@ -195,18 +196,20 @@ async fn begin(
     Ok((database, state::read_steps(session).await?))
 }
 
-fn other_data(there: &TpchDatabase, asked: &TpchDatabase) -> LoadError {
-    let text = |data: &TpchDatabase| {
-        let word = |is_there| if is_there { "with" } else { "without" };
-        let (keys, indexes) = (word(data.foreign_keys), word(data.indexes));
-        format!("scale factor {} {keys} foreign keys and {indexes} secondary indexes", data.scale)
-    };
+fn other_data_error(existing: &TpchDatabase, requested: &TpchDatabase) -> LoadError {
+    let (found, wanted) = (describe_data(existing), describe_data(requested));
     let state =
-        if there.is_complete() { "is loaded" } else { "is being loaded or was interrupted" };
+        if existing.is_complete() { "is loaded" } else { "is being loaded or was interrupted" };
     LoadError::data(
-        format!("In this database {} {state}, and {} was asked for.", text(there), text(asked)),
+        format!("In this database {found} {state}, and {wanted} was asked for."),
         "ask for what is there, use another database, or drop the tables first (dyno tpch drop)",
     )
+}
+
+fn describe_data(data: &TpchDatabase) -> String {
+    let with = |has_part| if has_part { "with" } else { "without" };
+    let (keys, indexes) = (with(data.foreign_keys), with(data.indexes));
+    format!("scale factor {} {keys} foreign keys and {indexes} secondary indexes", data.scale)
 }
 
 /// Tells the steps until now, and concludes a load whose steps are all done: compares what is stored with what was
@@ -216,14 +219,14 @@ fn finish(
     options: &TpchLoadOptions,
     observer: &dyn LoadObserver,
     mut database: TpchDatabase,
-    is_all: bool,
+    completes_load: bool,
     mut report: TpchLoadReport,
 ) -> Result<TpchLoadReport, LoadError> {
     let pieces =
         loader.one(async |session: &mut AdminSession<'_>| state::read_steps(session).await)?;
-    database.load.steps = steps_of(&pieces);
+    database.load.steps = load_steps(&pieces);
     database.load.seconds = Some(covered_s(&pieces));
-    if is_all {
+    if completes_load {
         let at = OffsetDateTime::now_utc().truncate_to_second();
         database.load.finished_at = at.format(&Rfc3339).unwrap_or_default();
         observer.note("Counting and adding up all rows");
@@ -271,37 +274,39 @@ fn now_s() -> f64 {
 
 /// Seconds in which at least one of the pieces was being done. What an interruption has lost, and
 /// the time until the load continued, are not among them.
-fn covered_s<'a>(pieces: impl IntoIterator<Item = &'a Done>) -> f64 {
+fn covered_s<'a>(pieces: impl IntoIterator<Item = &'a CompletedPiece>) -> f64 {
     let mut spans: Vec<(f64, f64)> =
-        pieces.into_iter().map(|done| (done.began_s, done.began_s + done.seconds)).collect();
+        pieces.into_iter().map(|piece| (piece.began_s, piece.began_s + piece.seconds)).collect();
     spans.sort_by(|a, b| a.0.total_cmp(&b.0));
     let mut covered = 0.0;
-    let mut until = f64::NEG_INFINITY;
+    let mut covered_until = f64::NEG_INFINITY;
     for (from, to) in spans {
-        covered += (to - from.max(until)).max(0.0);
-        until = until.max(to);
+        covered += (to - from.max(covered_until)).max(0.0);
+        covered_until = covered_until.max(to);
     }
     covered
 }
 
 /// The steps in their order, each followed by its tables.
-fn steps_of(done: &[Done]) -> Vec<LoadStep> {
+fn load_steps(completed: &[CompletedPiece]) -> Vec<LoadStep> {
     let mut steps = Vec::new();
-    let mut add = |name: String, is_part: &dyn Fn(&Done) -> bool| {
-        let pieces: Vec<&Done> = done.iter().filter(|done| is_part(done)).collect();
+    let mut add = |name: String, is_part: &dyn Fn(&CompletedPiece) -> bool| {
+        let pieces: Vec<&CompletedPiece> =
+            completed.iter().filter(|piece| is_part(piece)).collect();
         if !pieces.is_empty() {
-            let rows = pieces.iter().map(|done| done.rows).sum();
+            let rows = pieces.iter().map(|piece| piece.rows).sum();
             steps.push(LoadStep { name, seconds: covered_s(pieces), rows });
         }
     };
     for step in TpchStep::ALL {
         let prefix = format!("{}/", step.name());
-        add(step.name().to_owned(), &|done| done.name.starts_with(&prefix));
+        add(step.name().to_owned(), &|piece| piece.name.starts_with(&prefix));
         for table in SchemaTable::ALL {
-            let whole = format!("{prefix}{}", table.name());
-            let parts = format!("{whole}.");
-            let is_part = |done: &Done| done.name == whole || done.name.starts_with(&parts);
-            add(whole.clone(), &is_part);
+            let table_step = format!("{prefix}{}", table.name());
+            let parts = format!("{table_step}.");
+            let is_part =
+                |piece: &CompletedPiece| piece.name == table_step || piece.name.starts_with(&parts);
+            add(table_step.clone(), &is_part);
         }
     }
     steps
@@ -315,11 +320,11 @@ pub fn destroy(
     force: bool,
     observer: &dyn LoadObserver,
 ) -> Result<Vec<String>, LoadError> {
-    destroy_of(driver, &state::all_tables(), force, observer)
+    destroy_tables(driver, &state::all_tables(), force, observer)
 }
 
 /// Removes some of the tables, in the order of [`state::all_tables`].
-pub(crate) fn destroy_of(
+pub(crate) fn destroy_tables(
     driver: &AdminDriver<'_>,
     names: &[String],
     force: bool,
@@ -331,13 +336,13 @@ pub(crate) fn destroy_of(
             execute(session, "setting up SQLite", "PRAGMA foreign_keys = off").await?;
         }
         let existing = state::tables(session).await?;
-        let is_there = |name: &&String| existing.contains(name.as_str());
-        let there: Vec<String> = names.iter().filter(is_there).cloned().collect();
+        let mut dropped = names.to_vec();
+        dropped.retain(|name| existing.contains(name));
         if !force {
-            refuse_foreign(session, &existing, &there).await?;
+            refuse_foreign(session, &existing, &dropped).await?;
         }
-        drop_tables(session, &there, observer).await?;
-        Ok(there)
+        drop_tables(session, &dropped, observer).await?;
+        Ok(dropped)
     })
 }
 
@@ -350,16 +355,16 @@ async fn refuse_foreign(
 ) -> Result<(), LoadError> {
     let unmarked = catalog::unmarked(session, catalog::MARK).await;
     let unmarked = unmarked.map_err(while_doing("looking whose the tables are"))?;
-    not_of_dyno(existing, &unmarked, names).map_or(Ok(()), Err)
+    foreign_tables_error(existing, &unmarked, names).map_or(Ok(()), Err)
 }
 
 /// Tables that a load has not marked, or of which nothing is noted where servers keep no marks.
-fn not_of_dyno(
+fn foreign_tables_error(
     existing: &HashSet<String>,
     unmarked: &HashSet<String>,
     names: &[String],
 ) -> Option<LoadError> {
-    let is_noted = state::OWN_TABLES.iter().any(|own| existing.contains(*own));
+    let is_noted = state::OWN_TABLES.iter().any(|name| existing.contains(*name));
     let mut foreign = SchemaTable::ALL.map(SchemaTable::name).to_vec();
     foreign.retain(|name| {
         existing.contains(*name)
@@ -384,40 +389,40 @@ mod tests {
     #[test]
     fn only_tables_that_a_load_has_noted_and_marked_are_dropped_unasked() {
         let set = |names: &[&str]| names.iter().map(|&name| name.to_owned()).collect();
-        let refused = |tables: &[&str], unmarked: &[&str]| {
-            not_of_dyno(&set(tables), &set(unmarked), &state::all_tables())
+        let refusal = |tables: &[&str], unmarked: &[&str]| {
+            foreign_tables_error(&set(tables), &set(unmarked), &state::all_tables())
                 .map(|error| error.to_string())
         };
-        assert_eq!(refused(&[], &[]), None);
-        assert_eq!(refused(&["people"], &["people"]), None);
-        assert_eq!(refused(&["orders", "dyno_tpch"], &["dyno_tpch"]), None);
-        assert_eq!(refused(&["lineitem", "dyno_tpch_steps"], &[]), None);
-        let one = "The table orders was not loaded by dyno: nothing was changed.";
-        assert_eq!(refused(&["orders", "people"], &[]).as_deref(), Some(one));
+        assert_eq!(refusal(&[], &[]), None);
+        assert_eq!(refusal(&["people"], &["people"]), None);
+        assert_eq!(refusal(&["orders", "dyno_tpch"], &["dyno_tpch"]), None);
+        assert_eq!(refusal(&["lineitem", "dyno_tpch_steps"], &[]), None);
+        let one_table = "The table orders was not loaded by dyno: nothing was changed.";
+        assert_eq!(refusal(&["orders", "people"], &[]).as_deref(), Some(one_table));
         let marked = ["orders", "part", "dyno_tpch"];
-        assert_eq!(refused(&marked, &["orders"]).as_deref(), Some(one));
-        let two = refused(&["orders", "part"], &[]).expect("a refusal");
+        assert_eq!(refusal(&marked, &["orders"]).as_deref(), Some(one_table));
+        let two = refusal(&["orders", "part"], &[]).expect("a refusal");
         assert!(two.starts_with("The tables ") && two.contains(" were not loaded"), "{two}");
     }
 
-    fn done(name: &str, began_s: f64, seconds: f64, rows: u64) -> Done {
-        Done { name: name.to_owned(), began_s, seconds, rows, sums: String::new() }
+    fn piece(name: &str, began_s: f64, seconds: f64, rows: u64) -> CompletedPiece {
+        CompletedPiece { name: name.to_owned(), began_s, seconds, rows, sums: String::new() }
     }
 
     #[test]
     fn a_step_lasts_while_one_of_its_pieces_does() {
         let pieces = [
-            done("create/part", 90.0, 1.0, 0),
-            done("load/part.1", 100.0, 4.0, 10),
-            done("load/partsupp.1", 102.0, 1.0, 7),
-            done("load/part.2", 103.0, 3.0, 10),
+            piece("create/part", 90.0, 1.0, 0),
+            piece("load/part.1", 100.0, 4.0, 10),
+            piece("load/partsupp.1", 102.0, 1.0, 7),
+            piece("load/part.2", 103.0, 3.0, 10),
             // After an interruption.
-            done("load/part.3", 500.0, 2.0, 5),
+            piece("load/part.3", 500.0, 2.0, 5),
         ];
-        let found = steps_of(&pieces);
+        let steps = load_steps(&pieces);
         let step = |name: &str, seconds, rows| LoadStep { name: name.to_owned(), seconds, rows };
         assert_eq!(
-            found,
+            steps,
             [
                 step("create", 1.0, 0),
                 step("create/part", 1.0, 0),

@@ -61,10 +61,10 @@ impl<'a> Order<'a> {
         Order { overlaps, waiting, pending, under_way, clock: 0, filled: [0; TABLES] }
     }
 
-    /// The next piece, which is under way until [`Order::done`].
-    pub(super) fn take(&mut self) -> NextPiece<'a> {
-        let can_begin = |piece: &&Piece| self.is_ready(piece) && self.is_free(piece);
-        let place = self.waiting.iter().position(can_begin);
+    /// The next piece, which is under way until [`Order::complete`].
+    pub(super) fn next_piece(&mut self) -> NextPiece<'a> {
+        let place =
+            self.waiting.iter().position(|piece| self.is_ready(piece) && self.is_free(piece));
         let Some(piece) = place.and_then(|place| self.waiting.remove(place)) else {
             let is_over = self.under_way.is_empty();
             assert!(!is_over || self.waiting.is_empty(), "nothing makes these ready: {self:?}");
@@ -77,7 +77,7 @@ impl<'a> Order<'a> {
         NextPiece::Take(piece)
     }
 
-    pub(super) fn done(&mut self, piece: &Piece) {
+    pub(super) fn complete(&mut self, piece: &Piece) {
         self.clock += 1;
         self.under_way.retain(|other| !std::ptr::eq(other.piece, piece));
         self.pending[piece.step as usize][piece.table as usize] -= 1;
@@ -142,8 +142,7 @@ impl<'a> Order<'a> {
         }
         let is_shared = matches!(piece.step, TpchStep::Load | TpchStep::Indexes);
         self.under_way.iter().all(|other| {
-            let meet = tables(other.piece).any(|table| tables(piece).any(|own| own == table));
-            !meet || is_shared && other.piece.step == piece.step
+            !share_table(other.piece, piece) || is_shared && other.piece.step == piece.step
         })
     }
 }
@@ -164,6 +163,10 @@ fn tables(piece: &Piece) -> impl Iterator<Item = SchemaTable> {
     [Some(piece.table), piece.parent].into_iter().flatten()
 }
 
+fn share_table(a: &Piece, b: &Piece) -> bool {
+    tables(a).any(|table| tables(b).any(|other| other == table))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -171,7 +174,7 @@ mod tests {
     use crate::load::steps::pieces;
     use dyno_core::{Dialect, Rng};
 
-    fn all() -> Vec<Piece> {
+    fn all_pieces() -> Vec<Piece> {
         let options = TpchLoadOptions::new(0.5);
         let steps = TpchStep::ALL.into_iter().filter(|step| *step != TpchStep::Create);
         steps.flat_map(|step| pieces(step, Dialect::Postgres, &options)).collect()
@@ -179,60 +182,62 @@ mod tests {
 
     /// Has `sessions` sessions do all pieces, which last differently from seed to seed. Returns the pieces in the order
     /// in which they began, with the numbers of pieces that had ended then.
-    fn played(pieces: &[Piece], sessions: usize, seed: u64) -> Vec<(&Piece, usize)> {
+    fn play(pieces: &[Piece], sessions: usize, seed: u64) -> Vec<(&Piece, usize)> {
         let mut random = Rng::new(seed, "sessions of a load", 0);
         let mut order = Order::new(pieces, true);
-        let (mut under_way, mut begun): (Vec<&Piece>, Vec<_>) = (Vec::new(), Vec::new());
+        let (mut under_way, mut starts): (Vec<&Piece>, Vec<_>) = (Vec::new(), Vec::new());
         let mut ended = 0;
         loop {
             while under_way.len() < sessions
-                && let NextPiece::Take(piece) = order.take()
+                && let NextPiece::Take(piece) = order.next_piece()
             {
                 for other in &under_way {
-                    let meets = tables(other).any(|table| tables(piece).any(|own| own == table));
                     let is_shared = matches!(piece.step, TpchStep::Load | TpchStep::Indexes);
-                    let is_fine = !meets || is_shared && other.step == piece.step;
+                    let is_fine =
+                        !share_table(other, piece) || is_shared && other.step == piece.step;
                     assert!(is_fine, "{} beside {}", piece.name, other.name);
                 }
                 under_way.push(piece);
-                begun.push((piece, ended));
+                starts.push((piece, ended));
             }
             if under_way.is_empty() {
-                assert_eq!(order.take(), NextPiece::End);
-                return begun;
+                assert_eq!(order.next_piece(), NextPiece::End);
+                return starts;
             }
             let place = (random.next_u64() % under_way.len() as u64) as usize;
-            order.done(under_way.swap_remove(place));
+            order.complete(under_way.swap_remove(place));
             ended += 1;
         }
     }
 
     #[test]
     fn each_piece_is_done_once_after_what_it_needs() {
-        let pieces = all();
+        let pieces = all_pieces();
         for seed in 0..200 {
             let sessions = 1 + seed as usize % 6;
-            let begun = played(&pieces, sessions, seed);
-            assert_eq!(begun.len(), pieces.len());
-            let place = |piece: &Piece| begun.iter().position(|(it, _)| it.name == piece.name);
-            for (at, (piece, ended)) in begun.iter().enumerate() {
-                let is_of_it = |other: &Piece| other.table == piece.table;
+            let starts = play(&pieces, sessions, seed);
+            assert_eq!(starts.len(), pieces.len());
+            let place =
+                |piece: &Piece| starts.iter().position(|(other, _)| other.name == piece.name);
+            for (at, (piece, ended)) in starts.iter().enumerate() {
+                let is_same_table = |other: &Piece| other.table == piece.table;
                 let needs = |other: &&Piece| match piece.step {
                     TpchStep::Create | TpchStep::Load => false,
-                    TpchStep::Analyze => other.step == TpchStep::Load && is_of_it(other),
+                    TpchStep::Analyze => other.step == TpchStep::Load && is_same_table(other),
                     TpchStep::PrimaryKeys => {
-                        matches!(other.step, TpchStep::Load | TpchStep::Analyze) && is_of_it(other)
+                        matches!(other.step, TpchStep::Load | TpchStep::Analyze)
+                            && is_same_table(other)
                     }
                     TpchStep::Indexes => {
                         !matches!(other.step, TpchStep::Indexes | TpchStep::ForeignKeys)
-                            && is_of_it(other)
+                            && is_same_table(other)
                     }
                     TpchStep::ForeignKeys => {
                         let is_parent = Some(other.table) == piece.parent;
                         match other.step {
                             TpchStep::ForeignKeys => false,
-                            TpchStep::Indexes => is_of_it(other),
-                            _ => is_of_it(other) || is_parent,
+                            TpchStep::Indexes => is_same_table(other),
+                            _ => is_same_table(other) || is_parent,
                         }
                     }
                 };
@@ -249,52 +254,53 @@ mod tests {
     #[test]
     fn the_largest_table_is_vacuumed_while_others_are_filled_and_its_foreign_keys_come_before_others()
      {
-        let pieces = all();
-        let begun = played(&pieces, 4, 7);
+        let pieces = all_pieces();
+        let starts = play(&pieces, 4, 7);
         let first = |step| {
-            let is = |piece: &Piece| piece.step == step && piece.table == LARGEST;
-            begun.iter().position(|(piece, _)| is(piece)).expect("a piece")
+            let place =
+                starts.iter().position(|(piece, _)| (piece.step, piece.table) == (step, LARGEST));
+            place.expect("a piece")
         };
-        let last_rows = begun.iter().rposition(|(piece, _)| piece.step == TpchStep::Load);
+        let last_rows = starts.iter().rposition(|(piece, _)| piece.step == TpchStep::Load);
         assert!(Some(first(TpchStep::Analyze)) < last_rows);
-        let others = begun[first(TpchStep::ForeignKeys)..].iter();
-        assert!(others.filter(|(piece, _)| piece.table != LARGEST).count() > 3);
+        let later_pieces = starts[first(TpchStep::ForeignKeys)..].iter();
+        assert!(later_pieces.filter(|(piece, _)| piece.table != LARGEST).count() > 3);
     }
 
     /// The snapshot of B began when A was under way, whose rows came before the last ones of the table.
     #[test]
     fn a_table_is_vacuumed_when_no_snapshot_is_older_than_its_rows() {
-        let pieces = all();
+        let pieces = all_pieces();
         let mut order = Order::new(&pieces, true);
-        let take = |order: &mut Order<'_>| match order.take() {
-            NextPiece::Take(piece) => pieces.iter().find(|it| it.name == piece.name).expect("it"),
+        let take_piece = |order: &mut Order<'_>| match order.next_piece() {
+            NextPiece::Take(piece) => pieces.iter().find(|known| known.name == piece.name).unwrap(),
             other => panic!("{other:?}"),
         };
         let mut parts = Vec::new();
         let has_rows = |piece: &&Piece| piece.step == TpchStep::Load && piece.table == LARGEST;
         while order.waiting.iter().any(&has_rows) {
-            parts.push(take(&mut order));
+            parts.push(take_piece(&mut order));
         }
-        let a = take(&mut order);
-        parts.into_iter().for_each(|part| order.done(part));
-        let b = take(&mut order);
-        order.done(a);
-        let c = take(&mut order);
+        let a = take_piece(&mut order);
+        parts.into_iter().for_each(|part| order.complete(part));
+        let b = take_piece(&mut order);
+        order.complete(a);
+        let c = take_piece(&mut order);
         assert_eq!([a.step, b.step, c.step], [TpchStep::Load; 3]);
-        order.done(b);
-        let next = take(&mut order);
+        order.complete(b);
+        let next = take_piece(&mut order);
         assert_eq!(next.name, "analyze/lineitem", "{c:?} is younger");
     }
 
     #[test]
     fn after_a_failure_no_session_begins_another_piece() {
-        let pieces = all();
+        let pieces = all_pieces();
         let mut order = Order::new(&pieces, true);
-        let NextPiece::Take(first) = order.take() else { panic!("a piece") };
+        let NextPiece::Take(first) = order.next_piece() else { panic!("a piece") };
         order.stop();
-        assert_eq!(order.take(), NextPiece::Wait);
-        order.done(first);
-        assert_eq!(order.take(), NextPiece::End);
+        assert_eq!(order.next_piece(), NextPiece::Wait);
+        order.complete(first);
+        assert_eq!(order.next_piece(), NextPiece::End);
     }
 
     #[test]
@@ -305,18 +311,19 @@ mod tests {
             let pieces: Vec<Piece> =
                 steps.flat_map(|step| pieces(step, dialect, &options)).collect();
             let mut order = Order::new(&pieces, false);
-            let (mut under_way, mut begun): (Vec<&Piece>, Vec<TpchStep>) = (Vec::new(), Vec::new());
+            let (mut under_way, mut starts): (Vec<&Piece>, Vec<TpchStep>) =
+                (Vec::new(), Vec::new());
             loop {
-                while let NextPiece::Take(piece) = order.take() {
+                while let NextPiece::Take(piece) = order.next_piece() {
                     assert!(under_way.iter().all(|other| other.step == piece.step));
                     under_way.push(piece);
-                    begun.push(piece.step);
+                    starts.push(piece.step);
                 }
                 let Some(piece) = under_way.pop() else { break };
-                order.done(piece);
+                order.complete(piece);
             }
-            assert!(begun.is_sorted());
-            assert_eq!(begun.len(), pieces.len(), "{dialect:?}");
+            assert!(starts.is_sorted());
+            assert_eq!(starts.len(), pieces.len(), "{dialect:?}");
         }
     }
 }

@@ -7,7 +7,7 @@
 use super::steps::TpchStep;
 use crate::generate::TpchRows;
 use crate::schema::{SchemaTable, Type};
-use crate::state::Done;
+use crate::state::CompletedPiece;
 use dyno_core::{AdminSession, Dialect, RowSource, RowWriter};
 use dyno_load::query::{answer, whole};
 use dyno_load::{LoadError, while_doing};
@@ -48,7 +48,7 @@ impl RowSource for SentRows {
     #[inline]
     fn next_row(&mut self, out: &mut dyn RowWriter) -> bool {
         let (sums, kinds, is_binary) = (&mut self.sums, &self.kinds, self.is_binary);
-        self.rows.next_row(&mut Adding { out, sums, kinds, is_binary, column: 0 })
+        self.rows.next_row(&mut SummingWriter { out, sums, kinds, is_binary, column: 0 })
     }
 
     fn restart(&mut self) {
@@ -58,7 +58,7 @@ impl RowSource for SentRows {
 }
 
 /// Adds the values of one row and passes them on.
-struct Adding<'a> {
+struct SummingWriter<'a> {
     out: &'a mut dyn RowWriter,
     sums: &'a mut [i64; WIDEST],
     kinds: &'a [Type; WIDEST],
@@ -66,9 +66,9 @@ struct Adding<'a> {
     column: usize,
 }
 
-impl Adding<'_> {
+impl SummingWriter<'_> {
     #[inline]
-    fn put(&mut self, amount: impl Fn(Type) -> i64, write: impl Fn(&mut dyn RowWriter)) {
+    fn write_value(&mut self, amount: impl Fn(Type) -> i64, write: impl Fn(&mut dyn RowWriter)) {
         // The remainder spares a check: no table has more columns.
         let column = self.column % WIDEST;
         self.column += 1;
@@ -90,16 +90,16 @@ impl Adding<'_> {
     }
 }
 
-impl RowWriter for Adding<'_> {
+impl RowWriter for SummingWriter<'_> {
     #[inline]
     fn int(&mut self, value: i64) {
         let amount = |kind| if kind == Type::Decimal { value * 100 } else { value };
-        self.put(amount, |out| out.int(value));
+        self.write_value(amount, |out| out.int(value));
     }
 
     #[inline]
     fn double(&mut self, value: f64) {
-        self.put(|_| (value * 100.0).round() as i64, |out| out.double(value));
+        self.write_value(|_| (value * 100.0).round() as i64, |out| out.double(value));
     }
 
     #[inline]
@@ -109,7 +109,7 @@ impl RowWriter for Adding<'_> {
             Type::Date => days(value),
             _ => value.len() as i64,
         };
-        self.put(amount, |out| out.text(value));
+        self.write_value(amount, |out| out.text(value));
     }
 
     #[inline]
@@ -135,17 +135,17 @@ fn numeric(hundredths: i64) -> ([u8; 8 + 2 * (WHOLE + 1)], usize) {
         whole /= 10_000;
         count += 1;
     }
-    let mut put = |place: usize, value: u16| {
+    let mut put_word = |place: usize, value: u16| {
         bytes[2 * place..2 * place + 2].copy_from_slice(&value.to_be_bytes());
     };
-    put(0, count as u16 + 1);
-    put(1, (count as u16).wrapping_sub(1));
-    put(2, sign);
-    put(3, 2);
+    put_word(0, count as u16 + 1);
+    put_word(1, (count as u16).wrapping_sub(1));
+    put_word(2, sign);
+    put_word(3, 2);
     for (place, digit) in digits[..count].iter().rev().enumerate() {
-        put(4 + place, *digit);
+        put_word(4 + place, *digit);
     }
-    put(4 + count, part as u16 * 100);
+    put_word(4 + count, part as u16 * 100);
     (bytes, 2 * (5 + count))
 }
 
@@ -156,29 +156,29 @@ fn hundredths(text: &[u8]) -> i64 {
         [b'-', digits @ ..] => (digits, true),
         digits => (digits, false),
     };
-    let number = |digits: &[u8]| {
-        digits.iter().fold(0_i64, |value, digit| value * 10 + i64::from(digit.wrapping_sub(b'0')))
-    };
     let value = match digits {
-        [whole @ .., b'.', tens, ones] => number(whole) * 100 + number(&[*tens, *ones]),
-        whole => number(whole) * 100,
+        [whole @ .., b'.', tens, ones] => parse_digits(whole) * 100 + parse_digits(&[*tens, *ones]),
+        whole => parse_digits(whole) * 100,
     };
     if is_negative { -value } else { value }
+}
+
+#[inline]
+fn parse_digits(digits: &[u8]) -> i64 {
+    digits.iter().fold(0, |value, digit| value * 10 + i64::from(digit.wrapping_sub(b'0')))
 }
 
 /// Days from 1970-01-01 to `1992-01-01`.
 #[inline]
 fn days(text: &[u8]) -> i64 {
     let &[y1, y2, y3, y4, _, m1, m2, _, d1, d2] = text else { return 0 };
-    let pair = |tens: u8, ones: u8| {
-        i64::from(tens.wrapping_sub(b'0')) * 10 + i64::from(ones.wrapping_sub(b'0'))
-    };
-    let (year, month, day) = (pair(y1, y2) * 100 + pair(y3, y4), pair(m1, m2), pair(d1, d2));
+    let year = parse_digits(&[y1, y2, y3, y4]);
+    let (month, day) = (parse_digits(&[m1, m2]), parse_digits(&[d1, d2]));
     // Years begin with March: the leap day is the last one then.
     let (year, month) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
     let before_1970 = 719_468;
-    let of_years = 365 * year + year / 4 - year / 100 + year / 400;
-    of_years + (153 * month + 2) / 5 + day - 1 - before_1970
+    let year_days = 365 * year + year / 4 - year / 100 + year / 400;
+    year_days + (153 * month + 2) / 5 + day - 1 - before_1970
 }
 
 /// A sum of money as the database writes it, in hundredths.
@@ -198,7 +198,7 @@ fn add_up(sums: &mut [i128], piece: &str) {
 }
 
 /// The statement that counts and adds up what is stored.
-fn select(table: SchemaTable, dialect: Dialect) -> String {
+fn sums_query(table: SchemaTable, dialect: Dialect) -> String {
     let sums = table.columns().iter().map(|&(name, kind)| match (kind, dialect) {
         (Type::Key | Type::Int, _) => format!("sum({name})"),
         (Type::Decimal, Dialect::Sqlite) => format!("sum(cast(round({name} * 100) as integer))"),
@@ -219,26 +219,26 @@ fn select(table: SchemaTable, dialect: Dialect) -> String {
 pub(super) async fn verify(
     session: &mut AdminSession<'_>,
     table: SchemaTable,
-    done: &[Done],
+    pieces: &[CompletedPiece],
 ) -> Result<(), LoadError> {
     let name = table.name();
     let prefix = format!("{}/{name}.", TpchStep::Load.name());
     let (mut rows, mut sums) = (0, vec![0_i128; table.columns().len()]);
-    for piece in done.iter().filter(|piece| piece.name.starts_with(&prefix)) {
+    for piece in pieces.iter().filter(|piece| piece.name.starts_with(&prefix)) {
         rows += piece.rows;
         add_up(&mut sums, &piece.sums);
     }
     let dialect = session.dialect();
-    let answer = answer(session, &select(table, dialect)).await;
+    let answer = answer(session, &sums_query(table, dialect)).await;
     let answer = answer.map_err(while_doing(format!("adding up table {name}")))?;
     let cells = answer.rows.into_iter().flatten().map(Option::unwrap_or_default);
     let cells: Vec<String> = cells.collect();
     let count = cells.first().and_then(|cell| cell.parse::<u64>().ok()).unwrap_or(0);
     let hint = "drop the tables and load again; look for triggers, rules and other programs that \
                 write there";
-    let wrong = |problem: String| LoadError::data(problem, hint);
+    let mismatch = |problem: String| LoadError::data(problem, hint);
     if count != rows {
-        return Err(wrong(format!("Table {name} has {count} rows, and {rows} were sent.")));
+        return Err(mismatch(format!("Table {name} has {count} rows, and {rows} were sent.")));
     }
     for (index, (sent, (column, kind))) in sums.into_iter().zip(table.columns()).enumerate() {
         let cell = cells.get(index + 1).map_or("", String::as_str);
@@ -247,7 +247,7 @@ pub(super) async fn verify(
             _ => whole(cell),
         };
         if stored != Some(sent) {
-            return Err(wrong(format!(
+            return Err(mismatch(format!(
                 "The {rows} rows of table {name} are not those that were sent: column {column} adds \
                  up to {cell}, not to {sent} (money in hundredths, days from 1970, texts by length)."
             )));

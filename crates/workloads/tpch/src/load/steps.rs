@@ -89,13 +89,13 @@ pub(super) fn row_count(pieces: &[Piece], scale: f64) -> u64 {
 pub(super) fn pieces(step: TpchStep, dialect: Dialect, options: &TpchLoadOptions) -> Vec<Piece> {
     let large_first = SchemaTable::ALL.into_iter().rev();
     match step {
-        TpchStep::Create => {
-            let create = |table| {
+        TpchStep::Create => SchemaTable::ALL
+            .into_iter()
+            .map(|table| {
                 let sql = create_table(table, dialect, options.foreign_keys);
                 Piece::sql(step, table, "", sql)
-            };
-            SchemaTable::ALL.into_iter().map(create).collect()
-        }
+            })
+            .collect(),
         TpchStep::Load => rows(options.scale),
         TpchStep::PrimaryKeys => large_first
             .filter_map(|table| Some(Piece::sql(step, table, "", primary_key(table, dialect)?)))
@@ -129,7 +129,7 @@ fn create_table(table: SchemaTable, dialect: Dialect, foreign_keys: bool) -> Str
     };
     let mut parts: Vec<String> = table.columns().iter().map(column).collect();
     if dialect == Dialect::Sqlite && foreign_keys {
-        parts.extend(keys_of(table).map(constraint));
+        parts.extend(foreign_keys_from(table).map(constraint));
     }
     format!("CREATE TABLE IF NOT EXISTS {} (\n  {}\n)", table.name(), parts.join(",\n  "))
 }
@@ -171,7 +171,7 @@ fn primary_key(table: SchemaTable, dialect: Dialect) -> Option<String> {
     })
 }
 
-fn keys_of(table: SchemaTable) -> impl Iterator<Item = &'static Key> {
+fn foreign_keys_from(table: SchemaTable) -> impl Iterator<Item = &'static Key> {
     keys(KeyKind::Foreign).filter(move |key| key.table == table)
 }
 
@@ -216,7 +216,7 @@ fn foreign_keys(dialect: Dialect) -> Vec<Piece> {
         return keys(KeyKind::Foreign).rev().map(piece).collect();
     }
     let table_piece = |table: SchemaTable| {
-        let (name, proofs) = (table.name(), keys_of(table).collect::<Vec<_>>());
+        let (name, proofs) = (table.name(), foreign_keys_from(table).collect::<Vec<_>>());
         let clauses: Vec<String> =
             proofs.iter().map(|key| format!("ADD {}", constraint(key))).collect();
         let work = match dialect {
@@ -236,10 +236,11 @@ fn foreign_keys(dialect: Dialect) -> Vec<Piece> {
 fn indexes(dialect: Dialect) -> Vec<Piece> {
     let step = TpchStep::Indexes;
     let table_pieces = |table: SchemaTable| -> Vec<Piece> {
-        let (name, own) = (table.name(), keys(KeyKind::Index).filter(|own| own.table == table));
+        let (name, indexes) =
+            (table.name(), keys(KeyKind::Index).filter(|index| index.table == table));
         if dialect == Dialect::Mysql {
-            let clauses: Vec<String> = own
-                .map(|own| format!("ADD INDEX {} ({})", own.name, own.columns.join(", ")))
+            let clauses: Vec<String> = indexes
+                .map(|index| format!("ADD INDEX {} ({})", index.name, index.columns.join(", ")))
                 .collect();
             let sql = format!("ALTER TABLE {name} {}", clauses.join(", "));
             let piece = (!clauses.is_empty()).then(|| Piece::sql(step, table, "", sql));
@@ -249,7 +250,7 @@ fn indexes(dialect: Dialect) -> Vec<Piece> {
             let sql = format!("CREATE INDEX {index} ON {name} ({})", columns.join(", "));
             Piece::sql(step, table, &format!(".{index}"), sql)
         };
-        own.map(piece).collect()
+        indexes.map(piece).collect()
     };
     SchemaTable::ALL.into_iter().rev().flat_map(table_pieces).collect()
 }

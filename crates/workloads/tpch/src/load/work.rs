@@ -6,7 +6,7 @@ use super::steps::{Piece, TpchStep, Work, orphan, with_primary_key};
 use super::{RESUME, now_s};
 use crate::generate::{TpchRows, part_row_count};
 use crate::schema::{Key, SchemaTable};
-use crate::state::{self, Done, begin};
+use crate::state::{self, CompletedPiece, begin};
 use dyno_core::{
     AdminDriver, AdminSession, BulkMethod, BulkReport, DbError, Dialect, Discard, MILLISECOND,
     Nanos,
@@ -33,23 +33,23 @@ pub(super) struct Worker<'a> {
 const WAIT: Nanos = 5 * MILLISECOND;
 
 /// A piece that a session is doing. However that ends, the others hear of it.
-struct Taken<'o, 'p> {
+struct ActivePiece<'o, 'p> {
     order: &'o Mutex<Order<'p>>,
     piece: &'p Piece,
     is_good: bool,
 }
 
-impl Drop for Taken<'_, '_> {
+impl Drop for ActivePiece<'_, '_> {
     fn drop(&mut self) {
-        let mut order = locked(self.order);
+        let mut order = lock_order(self.order);
         if !self.is_good {
             order.stop();
         }
-        order.done(self.piece);
+        order.complete(self.piece);
     }
 }
 
-fn locked<'l, 'p>(order: &'l Mutex<Order<'p>>) -> MutexGuard<'l, Order<'p>> {
+fn lock_order<'l, 'p>(order: &'l Mutex<Order<'p>>) -> MutexGuard<'l, Order<'p>> {
     order.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -96,16 +96,18 @@ impl Worker<'_> {
         let work = async |session: &mut AdminSession<'_>, (): &(), _: &Piece| {
             let mut waits = false;
             loop {
-                let next = match loader.has_failed() {
-                    true => NextPiece::End,
-                    false => locked(&order).take(),
+                let next = if loader.has_failed() {
+                    NextPiece::End
+                } else {
+                    lock_order(&order).next_piece()
                 };
                 match next {
                     NextPiece::Take(piece) => {
-                        self.tell(piece);
-                        let mut taken = Taken { order: &order, piece, is_good: false };
-                        retrying(session, async |it| self.piece(it, piece).await).await?;
-                        taken.is_good = true;
+                        self.report_begin(piece);
+                        let mut active = ActivePiece { order: &order, piece, is_good: false };
+                        retrying(session, async |session| self.execute_piece(session, piece).await)
+                            .await?;
+                        active.is_good = true;
                         return Ok(());
                     }
                     NextPiece::Wait => {
@@ -124,7 +126,7 @@ impl Worker<'_> {
             .map_err(|error| error.with_resume_hint(RESUME))
     }
 
-    fn tell(&self, piece: &Piece) {
+    fn report_begin(&self, piece: &Piece) {
         let table = piece.table.name();
         match piece.step {
             TpchStep::Create => self.observer.creating_table(table),
@@ -133,25 +135,29 @@ impl Worker<'_> {
         }
     }
 
-    async fn piece(&self, session: &mut AdminSession<'_>, piece: &Piece) -> Result<(), LoadError> {
+    async fn execute_piece(
+        &self,
+        session: &mut AdminSession<'_>,
+        piece: &Piece,
+    ) -> Result<(), LoadError> {
         match &piece.work {
-            Work::Rows { part, parts } => self.rows(session, piece, *part, *parts).await,
+            Work::Rows { part, parts } => self.load_rows(session, piece, *part, *parts).await,
             Work::Sql { sql, .. } if piece.step == TpchStep::Create => {
                 let keys_first =
-                    wants_keys_first(session).await.map_err(while_doing(doing(piece)))?;
+                    wants_keys_first(session).await.map_err(while_doing(step_label(piece)))?;
                 let with_key = keys_first.then(|| with_primary_key(sql, piece.table));
                 let sql = with_key.as_ref().unwrap_or(sql);
                 let (table, began_s) = (piece.table.name(), now_s());
                 let created = catalog::create_table(session, table, sql, self.observer).await;
-                created.map_err(while_doing(doing(piece)))?;
+                created.map_err(while_doing(step_label(piece)))?;
                 note_end(session, piece, began_s, 0, String::new()).await
             }
-            Work::Sql { sql, proofs } => sql_piece(session, piece, sql, proofs).await,
-            Work::Outside { sql } => outside(session, piece, sql).await,
+            Work::Sql { sql, proofs } => execute_sql(session, piece, sql, proofs).await,
+            Work::Outside { sql } => execute_outside(session, piece, sql).await,
         }
     }
 
-    async fn rows(
+    async fn load_rows(
         &self,
         session: &mut AdminSession<'_>,
         piece: &Piece,
@@ -161,26 +167,26 @@ impl Worker<'_> {
         let table = piece.table;
         let columns: Vec<&str> = table.columns().iter().map(|&(name, _)| name).collect();
         let expected = part_row_count(table, self.scale, part, parts);
-        let failed = || while_doing(doing(piece));
         let began_s = now_s();
         // None of those that only speak PostgreSQL's protocol is asked to take binary rows.
         let is_binary =
             session.dialect() == Dialect::Postgres && session.product().name == "PostgreSQL";
-        execute(session, doing(piece), begin(session.dialect())).await?;
-        let rows = TpchRows::part(table, self.scale, part, parts);
+        execute(session, step_label(piece), begin(session.dialect())).await?;
+        let rows = TpchRows::for_part(table, self.scale, part, parts);
         let mut rows = SentRows::new(table, rows, is_binary);
         let report = if is_binary {
-            note(doing(piece));
+            note(step_label(piece));
             let (name, columns) = (table.name(), columns.join(", "));
             let sql = format!("COPY {name} ({columns}) FROM STDIN (FORMAT binary)");
-            let rows = session.copy_in(&sql, &mut noting(&mut rows)).await.map_err(failed())?;
+            let rows = session.copy_in(&sql, &mut noting(&mut rows)).await;
+            let rows = rows.map_err(while_doing(step_label(piece)))?;
             BulkReport { rows, method: BulkMethod::Copy, fallback: None }
         } else {
-            bulk_load(session, &doing(piece), table.name(), &columns, &mut rows).await?
+            bulk_load(session, &step_label(piece), table.name(), &columns, &mut rows).await?
         };
         all_taken(table.name(), report.rows, expected)?;
         note_end(session, piece, began_s, expected, rows.sums_text()).await?;
-        execute(session, doing(piece), "COMMIT").await?;
+        execute(session, step_label(piece), "COMMIT").await?;
         self.stored.add(report);
         Ok(())
     }
@@ -188,7 +194,7 @@ impl Worker<'_> {
 
 /// MySQL commits what a transaction did before and after such statements: what is made and not
 /// noted was made by a load that was interrupted in between.
-async fn sql_piece(
+async fn execute_sql(
     session: &mut AdminSession<'_>,
     piece: &Piece,
     sql: &str,
@@ -197,22 +203,23 @@ async fn sql_piece(
     let began_s = now_s();
     let is_atomic = session.dialect() != Dialect::Mysql;
     if is_atomic {
-        execute(session, doing(piece), begin(session.dialect())).await?;
+        execute(session, step_label(piece), begin(session.dialect())).await?;
     }
-    note(doing(piece));
+    note(step_label(piece));
     match answer(session, sql).await {
         Err(error) if is_made_before(&error) => {}
         made => {
             // What `PRAGMA foreign_key_check` answers: a row for each violation.
-            if let Some(row) = made.map_err(while_doing(doing(piece)))?.rows.first() {
+            if let Some(row) = made.map_err(while_doing(step_label(piece)))?.rows.first() {
                 let parent = row.get(2).and_then(Option::as_deref).unwrap_or_default();
                 return Err(missing_parent(piece.table, "a row", parent));
             }
         }
     }
     for key in proofs {
-        let found = answer(session, &orphan(key)).await.map_err(while_doing(doing(piece)))?;
-        if let Some(row) = found.rows.first() {
+        let orphans =
+            answer(session, &orphan(key)).await.map_err(while_doing(step_label(piece)))?;
+        if let Some(row) = orphans.rows.first() {
             let row: Vec<&str> = row.iter().map(|cell| cell.as_deref().unwrap_or("NULL")).collect();
             let row = format!("the row {}", row.join(", "));
             return Err(missing_parent(key.table, &row, key.parent.name()));
@@ -220,7 +227,7 @@ async fn sql_piece(
     }
     note_end(session, piece, began_s, 0, String::new()).await?;
     if is_atomic {
-        execute(session, doing(piece), "COMMIT").await?;
+        execute(session, step_label(piece), "COMMIT").await?;
     }
     Ok(())
 }
@@ -244,14 +251,14 @@ fn missing_parent(table: SchemaTable, row: &str, parent: &str) -> LoadError {
 }
 
 /// Statistics: repeatable, so that nothing is lost where they are made and not noted.
-async fn outside(
+async fn execute_outside(
     session: &mut AdminSession<'_>,
     piece: &Piece,
     sql: &str,
 ) -> Result<(), LoadError> {
     let began_s = now_s();
-    note(doing(piece));
-    let answer = answer(session, sql).await.map_err(while_doing(doing(piece)))?;
+    note(step_label(piece));
+    let answer = answer(session, sql).await.map_err(while_doing(step_label(piece)))?;
     if let Some(text) = analyze_error(&answer) {
         return Err(LoadError::data(
             format!("Table {} has no statistics: {text}.", piece.table.name()),
@@ -268,11 +275,17 @@ async fn note_end(
     rows: u64,
     sums: String,
 ) -> Result<(), LoadError> {
-    let done = Done { name: piece.name.clone(), began_s, seconds: now_s() - began_s, rows, sums };
-    state::note(session, &done).await.map_err(while_doing(doing(piece)))
+    let completed = CompletedPiece {
+        name: piece.name.clone(),
+        began_s,
+        seconds: now_s() - began_s,
+        rows,
+        sums,
+    };
+    state::note_piece(session, &completed).await.map_err(while_doing(step_label(piece)))
 }
 
-fn doing(piece: &Piece) -> String {
+fn step_label(piece: &Piece) -> String {
     format!("the step {}", piece.name)
 }
 

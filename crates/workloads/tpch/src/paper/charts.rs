@@ -58,12 +58,12 @@ pub(super) fn table_charts(
         let (caption, note) = (caption.render(lang), Message::sentences(&notes).render(lang));
         Drawing { caption, note, svgs: vec![chart.svg()], ..Drawing::default() }
     };
-    let times = times(published, table, &place, lang);
-    let speedups = speedups(published, table, &place, lang);
+    let times = times_chart(published, table, &place, lang);
+    let speedups = speedups_chart(published, table, &place, lang);
     times.into_iter().chain(speedups).map(draw).collect()
 }
 
-fn times(
+fn times_chart(
     published: Option<&PublishedSeconds<'_>>,
     table: &TpchTable<'_>,
     place: &Message,
@@ -71,16 +71,17 @@ fn times(
 ) -> Option<(BarColumns, Message, Vec<Message>)> {
     let degrees = published.map_or(&[][..], |published| published.degrees.as_slice());
     let groups = groups(|query| {
-        let columns = (0..table.columns.len()).map(|at| time(table, at, query, lang)).collect();
-        let mark = |degree: &u32| published.and_then(|own| own.at(Some(query), *degree));
+        let columns = (0..table.columns.len()).map(|at| time_bar(table, at, query, lang)).collect();
+        let mark =
+            |degree: &u32| published.and_then(|published| published.at(Some(query), *degree));
         (columns, degrees.iter().map(mark).collect())
     });
     let y = log_axis(say!(seconds_logarithmic_axis).render(lang), &groups, None)?;
     let base = y.scale.ends().0;
     let bounds: Vec<f64> = table.facts().filter_map(|facts| facts.timeout_s).collect();
     let has_bound = table.columns.iter().any(|column| column.is_penalized());
-    let is_one = bounds.iter().all(|bound| *bound == bounds[0]);
-    let limit = bounds.first().copied().filter(|_| has_bound && is_one);
+    let is_uniform = bounds.iter().all(|bound| *bound == bounds[0]);
+    let limit = bounds.first().copied().filter(|_| has_bound && is_uniform);
     let bound_name = match limit {
         Some(bound) => say!(given_up_after_s_the_true, s = format::plain(bound)),
         None => say!(given_up_the_true_time_lies),
@@ -114,7 +115,7 @@ fn times(
     Some((chart, say!(seconds_of_each_query, place), notes))
 }
 
-fn time(table: &TpchTable<'_>, place: usize, query: u8, lang: Lang) -> BarColumn {
+fn time_bar(table: &TpchTable<'_>, place: usize, query: u8, lang: Lang) -> BarColumn {
     let column = &table.columns[place];
     let times = column.times(query);
     let mut seconds = match times.seconds {
@@ -138,7 +139,7 @@ fn time(table: &TpchTable<'_>, place: usize, query: u8, lang: Lang) -> BarColumn
 }
 
 /// Speed-ups over the first degree.
-fn speedups(
+fn speedups_chart(
     published: Option<&PublishedSeconds<'_>>,
     table: &TpchTable<'_>,
     place: &Message,
@@ -147,8 +148,8 @@ fn speedups(
     let published = published.filter(|published| published.degrees.len() > 1);
     let groups = groups(|query| {
         let places = 1..table.columns.len();
-        let columns = places.map(|at| speedup(table, at, query, lang)).collect();
-        (columns, published.map(|own| own.speedup(Some(query))).into_iter().collect())
+        let columns = places.map(|at| speedup_bar(table, at, query, lang)).collect();
+        (columns, published.map(|published| published.speedup(Some(query))).into_iter().collect())
     });
     let y = log_axis(say!(times_as_fast_logarithmic_axis).render(lang), &groups, Some(1.0))?;
     let from = table.columns[0].degree.to_string();
@@ -175,7 +176,7 @@ fn speedups(
     Some((chart, say!(speed_up_of_each_query_over, degree = &from, place), notes))
 }
 
-fn speedup(table: &TpchTable<'_>, place: usize, query: u8, lang: Lang) -> BarColumn {
+fn speedup_bar(table: &TpchTable<'_>, place: usize, query: u8, lang: Lang) -> BarColumn {
     let Some(speedup) = table.query_speedup(place, query) else {
         let title = say!(q_no_speed_up, query).render(lang);
         return BarColumn { title, ..BarColumn::default() };

@@ -37,14 +37,14 @@ fn facts(trial: &Trial) -> Option<&TpchFacts> {
 }
 
 /// The trials of an experiment that are TPC-H.
-fn trials_of<'a>(evidence: &'a Evidence, experiment: &'a Experiment) -> Vec<TpchTrial<'a>> {
+fn tpch_trials<'a>(evidence: &'a Evidence, experiment: &'a Experiment) -> Vec<TpchTrial<'a>> {
     evidence.trials_in(experiment).filter_map(|trial| Some((trial, facts(trial)?))).collect()
 }
 
 fn executions<'a>(
     trials: &[TpchTrial<'a>],
 ) -> impl Iterator<Item = (TpchTrial<'a>, &'a QueryFacts)> {
-    trials.iter().flat_map(|own| own.1.queries.iter().map(move |query| (*own, query)))
+    trials.iter().flat_map(|trial| trial.1.queries.iter().map(move |query| (*trial, query)))
 }
 
 /// Executions of queries without an answer.
@@ -120,7 +120,7 @@ impl JudgedFamily for TpchPaper {
         })
     }
 
-    fn judged(&self) -> Option<&'static [Metric]> {
+    fn judged_metrics(&self) -> Option<&'static [Metric]> {
         Some(&[Metric::TotalS, Metric::GeometricMeanS, Metric::Qphh])
     }
 
@@ -139,9 +139,9 @@ impl FamilyPaper for TpchPaper {
     }
 
     fn method(&self, trials: &[&Trial]) -> Option<Method> {
-        let own = trials.iter().filter_map(|trial| Some((*trial, facts(trial)?)));
-        let own: Vec<TpchTrial<'_>> = own.collect();
-        (!own.is_empty()).then(|| Method::Whole(words::method(&own)))
+        let trials = trials.iter().filter_map(|trial| Some((*trial, facts(trial)?)));
+        let trials: Vec<TpchTrial<'_>> = trials.collect();
+        (!trials.is_empty()).then(|| Method::Whole(words::method(&trials)))
     }
 
     fn section(&self, paper: &Paper, experiment: &Experiment, lang: Lang) -> Option<Blocks> {
@@ -157,7 +157,7 @@ impl FamilyPaper for TpchPaper {
     }
 
     fn reached(&self, paper: &Paper, experiment: &Experiment) -> Vec<Message> {
-        let tables = tables::tables(experiment, &trials_of(paper, experiment));
+        let tables = tables::tables(experiment, &tpch_trials(paper, experiment));
         tables.iter().map(|table| words::best(&experiment.title, table)).collect()
     }
 
@@ -166,7 +166,7 @@ impl FamilyPaper for TpchPaper {
     }
 
     fn has_failures(&self, paper: &Paper, experiment: &Experiment) -> bool {
-        failures(&trials_of(paper, experiment)).next().is_some()
+        failures(&tpch_trials(paper, experiment)).next().is_some()
     }
 
     fn glossary(&self) -> Vec<GlossaryRow> {

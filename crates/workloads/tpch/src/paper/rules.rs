@@ -2,7 +2,7 @@
 
 use super::tables::columns;
 use super::words::{self, queries};
-use super::{facts, trials_of};
+use super::{facts, tpch_trials};
 use crate::check::KNOWN_SCALES;
 use crate::facts::{QueryFacts, QueryOutcome, TpchFacts};
 use crate::messages::checks;
@@ -10,17 +10,18 @@ use crate::parameters;
 use crate::run::TpchTest;
 use dyno_facts::{CheckVerdict, Message, say};
 use dyno_report::format::{self, grouped};
-use dyno_report::{Evidence, Experiment, Group, Level, Rule, Trial, parts, unlike};
+use dyno_report::{Evidence, Experiment, Group, Level, Rule, Trial, differing_values, parts};
 use std::collections::BTreeSet;
 
 /// Sorted in the order of their weight.
 pub(super) const RULES: &[Rule] = &[
     Rule::trial(Group::F, Level::E, checks::tpch_answers, |trial| {
         let is_known = KNOWN_SCALES.contains(&facts(trial)?.scale);
-        let wrong = of_queries(trial, |query| query.verdict() == Some(CheckVerdict::Failed))?;
-        Some(match is_known {
-            true => say!(queries_wrong, queries = wrong),
-            false => say!(queries_differ, queries = wrong),
+        let wrong = matching_queries(trial, |query| query.verdict() == Some(CheckVerdict::Failed))?;
+        Some(if is_known {
+            say!(queries_wrong, queries = wrong)
+        } else {
+            say!(queries_differ, queries = wrong)
         })
     }),
     Rule::trial(Group::F, Level::E, checks::tpch_failed, |trial| {
@@ -30,21 +31,21 @@ pub(super) const RULES: &[Rule] = &[
         let refreshes: Vec<Message> = refreshes
             .map(|r| say!(rf_of_pair, function = r.function.to_string(), pair = r.pair.to_string()))
             .collect();
-        parts(of_queries(trial, is_failed).into_iter().chain(refreshes))
+        parts(matching_queries(trial, is_failed).into_iter().chain(refreshes))
     }),
     Rule::trial(Group::F, Level::W, checks::tpch_not_compared, |trial| {
-        of_queries(trial, |query| query.verdict() == Some(CheckVerdict::NotMade))
+        matching_queries(trial, |query| query.verdict() == Some(CheckVerdict::NotMade))
     }),
     Rule::trial(Group::F, Level::W, checks::tpch_timeouts, |trial| {
-        let found = of_queries(trial, |query| query.outcome == QueryOutcome::TimedOut)?;
+        let timed_out = matching_queries(trial, |query| query.outcome == QueryOutcome::TimedOut)?;
         Some(match facts(trial)?.timeout_s {
             Some(bound) => {
-                say!(queries_after_s_s, queries = found, s = format::plain(bound))
+                say!(queries_after_s_s, queries = timed_out, s = format::plain(bound))
             }
-            None => found,
+            None => timed_out,
         })
     }),
-    Rule::trial(Group::F, Level::W, checks::tpch_degree, degree),
+    Rule::trial(Group::F, Level::W, checks::tpch_degree, degree_not_reached),
     Rule::trial(Group::F, Level::W, checks::tpch_cache_failed, |trial| {
         let cache = &facts(trial)?.cache;
         (cache.verdict == Some(CheckVerdict::Failed)).then(|| {
@@ -63,8 +64,8 @@ pub(super) const RULES: &[Rule] = &[
         let is_compared = facts.queries.iter().any(|query| query.answer.is_some());
         (pairs > 0 && is_compared).then(|| say!(pairs_applied_since_the_load, n = pairs))
     }),
-    Rule::trial(Group::F, Level::W, checks::tpch_power, power),
-    Rule::trial(Group::F, Level::W, checks::tpch_streams, streams),
+    Rule::trial(Group::F, Level::W, checks::tpch_power, power_deviates),
+    Rule::trial(Group::F, Level::W, checks::tpch_streams, streams_deviate),
     Rule::trial(Group::F, Level::I, checks::tpch_cache_unknown, |trial| {
         let cache = &facts(trial).filter(|facts| !facts.queries.is_empty())?.cache;
         (!matches!(cache.verdict, Some(CheckVerdict::Passed | CheckVerdict::Failed))).then(|| {
@@ -77,9 +78,9 @@ pub(super) const RULES: &[Rule] = &[
 ];
 
 /// The queries of a trial of which one execution is such.
-fn of_queries(trial: &Trial, is_such: impl Fn(&QueryFacts) -> bool) -> Option<Message> {
-    let such = facts(trial)?.queries.iter().filter(|query| is_such(query));
-    let numbers: BTreeSet<u8> = such.map(|query| query.query).collect();
+fn matching_queries(trial: &Trial, matches: impl Fn(&QueryFacts) -> bool) -> Option<Message> {
+    let matching = facts(trial)?.queries.iter().filter(|query| matches(query));
+    let numbers: BTreeSet<u8> = matching.map(|query| query.query).collect();
     match numbers.len() {
         0 => None,
         22 => Some(say!(all_22_queries)),
@@ -87,18 +88,18 @@ fn of_queries(trial: &Trial, is_such: impl Fn(&QueryFacts) -> bool) -> Option<Me
     }
 }
 
-fn degree(trial: &Trial) -> Option<Message> {
+fn degree_not_reached(trial: &Trial) -> Option<Message> {
     let degree = &facts(trial)?.degree;
-    let asked = degree.asked;
+    let requested = degree.asked;
     let text = match degree.got {
-        _ if asked > 0 && degree.rule.is_empty() => {
-            say!(asked_and_the_product_has_no, asked = asked.to_string())
+        _ if requested > 0 && degree.rule.is_empty() => {
+            say!(asked_and_the_product_has_no, asked = requested.to_string())
         }
-        Some(got) if asked > 0 && got < asked => {
-            say!(asked_asked_got_got, asked = asked.to_string(), got = got.to_string())
+        Some(got) if requested > 0 && got < requested => {
+            say!(asked_asked_got_got, asked = requested.to_string(), got = got.to_string())
         }
         // What counts as off is the product's own: one worker on some, none on others.
-        Some(got) if asked == 0 && got > 0 => return degree.remark.clone(),
+        Some(got) if requested == 0 && got > 0 => return degree.remark.clone(),
         _ => return None,
     };
     // The remark says more than the numbers do.
@@ -107,7 +108,7 @@ fn degree(trial: &Trial) -> Option<Message> {
 
 /// Content of the caches at the experiment's points, if they differ: `cold: a; warm: b`.
 fn caches_differ(evidence: &Evidence, experiment: &Experiment) -> Option<Message> {
-    let columns = columns(experiment, &trials_of(evidence, experiment));
+    let columns = columns(experiment, &tpch_trials(evidence, experiment));
     let states = columns
         .iter()
         .map(|column| (words::proven_cache(&column.trials[0].1.cache), words::at_degree(column)));
@@ -120,10 +121,10 @@ fn caches_differ(evidence: &Evidence, experiment: &Experiment) -> Option<Message
 }
 
 fn unlike_facts(evidence: &Evidence, experiment: &Experiment) -> Option<Message> {
-    let trials = trials_of(evidence, experiment);
+    let trials = tpch_trials(evidence, experiment);
     let differ = |name: Message, value: fn(&TpchFacts, &Trial) -> Message| {
         let values = trials.iter();
-        unlike(
+        differing_values(
             Some(name),
             values.map(|(trial, facts)| (trial.target.as_str(), value(facts, trial))),
         )
@@ -149,54 +150,58 @@ fn loads_differ(evidence: &Evidence, experiment: &Experiment) -> Option<Message>
         let has = |step: &&&str| {
             load.steps.iter().any(|known| known.name.split('/').next() == Some(**step))
         };
-        let found: Vec<Message> = STEPS.iter().filter(has).map(|step| words::step(step)).collect();
-        match found.is_empty() {
-            true => say!(with_none_of_them),
-            false => say!(with_steps, steps = Message::list(&found)),
+        let names: Vec<Message> = STEPS.iter().filter(has).map(|step| words::step(step)).collect();
+        if names.is_empty() {
+            say!(with_none_of_them)
+        } else {
+            say!(with_steps, steps = Message::list(&names))
         }
     };
-    let trials = trials_of(evidence, experiment);
-    unlike(None, trials.iter().map(|(trial, facts)| (trial.target.as_str(), steps(facts))))
+    let trials = tpch_trials(evidence, experiment);
+    differing_values(
+        None,
+        trials.iter().map(|(trial, facts)| (trial.target.as_str(), steps(facts))),
+    )
 }
 
 fn plans_changed(evidence: &Evidence, experiment: &Experiment) -> Option<Message> {
-    let columns = columns(experiment, &trials_of(evidence, experiment));
+    let columns = columns(experiment, &tpch_trials(evidence, experiment));
     parts(columns.iter().filter_map(|column| {
         let (changed, target) = (column.changed_plans(), words::at_degree(column));
         (!changed.is_empty()).then(|| say!(queries_on_target, queries = queries(changed), target))
     }))
 }
 
-fn power(trial: &Trial) -> Option<Message> {
+fn power_deviates(trial: &Trial) -> Option<Message> {
     let facts = facts(trial).filter(|facts| facts.test == "power")?;
     let order: Vec<u8> = facts.queries.iter().map(|query| query.query).collect();
     let is_begun = parameters::order(0).starts_with(&order);
     let first_s = facts.queries.first().map_or(f64::INFINITY, |query| query.began_s);
     let last_s = facts.queries.last().map_or(0.0, |query| query.began_s);
-    let ran = |function: u8, is_there: &dyn Fn(f64) -> bool| {
-        facts.refreshes.iter().any(|r| r.function == function && is_there(r.began_s))
+    let has_run = |function: u8, is_in_place: &dyn Fn(f64) -> bool| {
+        facts.refreshes.iter().any(|r| r.function == function && is_in_place(r.began_s))
     };
-    let found = [
+    let deviations = [
         (!is_begun).then(|| say!(the_queries_ran_in_another_order)),
-        (!ran(1, &|began_s| began_s <= first_s)).then(|| say!(refresh_function_1_did_not_run)),
-        (!ran(2, &|began_s| began_s >= last_s)).then(|| say!(refresh_function_2_did_not_run)),
+        (!has_run(1, &|began_s| began_s <= first_s)).then(|| say!(refresh_function_1_did_not_run)),
+        (!has_run(2, &|began_s| began_s >= last_s)).then(|| say!(refresh_function_2_did_not_run)),
     ];
-    parts(found.into_iter().flatten())
+    parts(deviations.into_iter().flatten())
 }
 
-fn streams(trial: &Trial) -> Option<Message> {
+fn streams_deviate(trial: &Trial) -> Option<Message> {
     let facts = facts(trial).filter(|facts| facts.test == "throughput")?;
-    let (streams, least) = (trial.summary.workers, TpchTest::least_streams(facts.scale));
+    let (streams, minimum) = (trial.summary.workers, TpchTest::least_streams(facts.scale));
     let pairs = facts.refreshes.iter().filter(|refresh| refresh.function == 2).count();
     let in_words = say!(n_streams, n = streams);
-    let found = [
-        (streams < least).then(|| {
-            say!(streams_instead_of_least, streams = &in_words, least = least.to_string())
+    let deviations = [
+        (streams < minimum).then(|| {
+            say!(streams_instead_of_least, streams = &in_words, least = minimum.to_string())
         }),
         (pairs < streams as usize).then(|| {
             let pairs = say!(n_pairs, n = pairs);
             say!(of_refresh_functions_for, pairs, streams = &in_words)
         }),
     ];
-    parts(found.into_iter().flatten())
+    parts(deviations.into_iter().flatten())
 }

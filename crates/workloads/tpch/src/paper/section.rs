@@ -4,7 +4,7 @@ use super::tables::{
     Column, PublishedSeconds, QueryPlans, QueryTimes, Speedup, TpchTable, columns, published,
     tables, verdict,
 };
-use super::{QUERIES, TpchTrial, charts, executions, facts, failures, trials_of, words};
+use super::{QUERIES, TpchTrial, charts, executions, facts, failures, tpch_trials, words};
 use crate::facts::{LoadStep, PlanFacts, QueryOutcome, RefreshFacts, TpchFacts, TpchMetrics};
 use dyno_facts::{CheckVerdict, Lang, Message, say};
 use dyno_report::blocks::{
@@ -20,7 +20,7 @@ use dyno_report::sections::{
     CountedOutcome, Judged, bad_if, count_outcomes, ended, notes, outcomes, place, separated,
     settings, target_of,
 };
-use dyno_report::{Experiment, Paper, Spread, Trial, settings_of_queries};
+use dyno_report::{Experiment, Paper, Spread, Trial, query_settings};
 use std::collections::BTreeSet;
 
 /// An experiment with TPC-H.
@@ -37,7 +37,7 @@ pub(super) struct TpchSection<'a> {
 impl<'a> TpchSection<'a> {
     /// `None` if no trial is TPC-H.
     pub(super) fn new(paper: &'a Paper, experiment: &'a Experiment) -> Option<Self> {
-        let trials = trials_of(paper, experiment);
+        let trials = tpch_trials(paper, experiment);
         let (tables, published) = (tables(experiment, &trials), published(experiment));
         (!trials.is_empty()).then_some(TpchSection { paper, experiment, trials, tables, published })
     }
@@ -46,24 +46,26 @@ impl<'a> TpchSection<'a> {
     pub(super) fn blocks(&self, lang: Lang) -> Blocks {
         let mut blocks = self.head();
         for table in &self.tables {
-            queries(&self.published, table, &mut blocks);
+            add_queries(&self.published, table, &mut blocks);
             blocks.figures(charts::table_charts(self.paper, self.published.first(), table, lang));
-            plans(self.paper, table, &mut blocks);
+            add_plans(self.paper, table, &mut blocks);
         }
-        for own in &self.published {
-            let (title, source) = (&own.table.title, &own.table.source);
+        for published in &self.published {
+            let (title, source) = (&published.table.title, &published.table.source);
             let mut words = vec![say!(published_title_source_source, title, source)];
-            words.push(own.table.method.clone());
-            words.extend(own.table.note.clone());
+            words.push(published.table.method.clone());
+            words.extend(published.table.note.clone());
             words.push(say!(the_speed_ups_shown_here_are));
             blocks.fine(Message::sentences(&words));
         }
-        self.events(&mut blocks);
-        loads(&self.trials, &mut blocks);
+        self.add_events(&mut blocks);
+        add_loads(&self.trials, &mut blocks);
         let targets: BTreeSet<&str> =
             self.trials.iter().map(|(trial, _)| trial.target.as_str()).collect();
-        for own in self.paper.targets.iter().filter(|own| targets.contains(own.label.as_str())) {
-            let (target, rows) = (&own.label, settings_of_queries(&own.all_settings));
+        for database in
+            self.paper.targets.iter().filter(|database| targets.contains(database.label.as_str()))
+        {
+            let (target, rows) = (&database.label, query_settings(&database.all_settings));
             let mut inner = Blocks::default();
             inner.table(settings(say!(settings_of_for_queries_before_the, target), &rows));
             if !rows.is_empty() {
@@ -71,7 +73,7 @@ impl<'a> TpchSection<'a> {
                 blocks.details(summary, false, inner);
             }
         }
-        formulas(&self.trials, &mut blocks);
+        add_formulas(&self.trials, &mut blocks);
         let rewrites = sentences(&self.trials, |facts| &facts.rewrites);
         if !rewrites.is_empty() {
             blocks.heading(4, "", say!(where_the_queries_texts_differ_from), "");
@@ -92,7 +94,7 @@ impl<'a> TpchSection<'a> {
         blocks.styled(Style::Disclosure, line);
         let rows = degrees(self.experiment, &self.tables);
         let title = say!(what_was_asked_for_and_reached);
-        blocks.table(reached(self.paper, PaperRows::new(title, rows), false));
+        blocks.table(add_degree_columns(self.paper, PaperRows::new(title, rows), false));
         let degrees = words::degrees_set(&self.tables);
         degrees.iter().for_each(|sentence| blocks.fine(coded(sentence)));
         let wrong = executions(&self.trials).filter_map(|((trial, _), query)| {
@@ -115,33 +117,37 @@ impl<'a> TpchSection<'a> {
     }
 
     /// Failures, refresh functions, caches.
-    fn events(&self, blocks: &mut Blocks) {
+    fn add_events(&self, blocks: &mut Blocks) {
         blocks.table(
             PaperRows::new(say!(queries_without_an_answer), failures(&self.trials))
                 .look("text")
                 .text(say!(trial_2), |((trial, _), _)| &trial.label)
                 .text(say!(target_2), |((trial, _), _)| &trial.target)
                 .col(say!(degree_2), Whole, |((_, facts), _)| facts.degree.asked)
-                .text(say!(query), |(_, own)| format!("Q{}", own.query))
-                .col(say!(stream), Whole, |(_, own)| own.stream)
-                .text(say!(what_happened), |(_, own)| words::failure(&own.outcome, own.seconds)),
+                .text(say!(query), |(_, query)| format!("Q{}", query.query))
+                .col(say!(stream), Whole, |(_, query)| query.stream)
+                .text(say!(what_happened), |(_, query)| {
+                    words::failure(&query.outcome, query.seconds)
+                }),
         );
         let refreshes = self.trials.iter();
-        let refreshes =
-            refreshes.flat_map(|own| own.1.refreshes.iter().map(move |refresh| (*own, refresh)));
+        let refreshes = refreshes
+            .flat_map(|trial| trial.1.refreshes.iter().map(move |refresh| (*trial, refresh)));
         let title = say!(refresh_functions_function_1_inserts_orders);
         blocks.table(
             PaperRows::<(TpchTrial<'_>, &RefreshFacts)>::new(title, refreshes)
                 .text(say!(trial_2), |((trial, _), _)| &trial.label)
                 .text(say!(target_2), |((trial, _), _)| &trial.target)
                 .col(say!(degree_2), Whole, |((_, facts), _)| facts.degree.asked)
-                .col(say!(pair), Whole, |(_, own)| own.pair)
-                .col(say!(function), Right, |(_, own)| format!("RF{}", own.function))
-                .col(say!(rows), Whole, |(_, own)| own.rows)
-                .strong(say!(seconds_2), Short, |(_, own)| own.seconds)
-                .text(say!(ended), |(_, own)| match words::failure(&own.outcome, own.seconds) {
-                    None => Span::plain(say!(well)),
-                    Some(failure) => bad(failure),
+                .col(say!(pair), Whole, |(_, refresh)| refresh.pair)
+                .col(say!(function), Right, |(_, refresh)| format!("RF{}", refresh.function))
+                .col(say!(rows), Whole, |(_, refresh)| refresh.rows)
+                .strong(say!(seconds_2), Short, |(_, refresh)| refresh.seconds)
+                .text(say!(ended), |(_, refresh)| {
+                    match words::failure(&refresh.outcome, refresh.seconds) {
+                        None => Span::plain(say!(well)),
+                        Some(failure) => bad(failure),
+                    }
                 }),
         );
         let caches = columns(self.experiment, &self.trials).into_iter().filter_map(|column| {
@@ -157,7 +163,7 @@ impl<'a> TpchSection<'a> {
                 .text(say!(target_2), |(column, _)| &column.point.target)
                 .col(say!(degree_2), Whole, |(column, _)| column.degree)
                 .text(say!(state), |(column, _)| words::proven_cache(&column.trials[0].1.cache))
-                .text(say!(what_proves_it), |(_, found)| outcomes(found, false)),
+                .text(say!(what_proves_it), |(_, counted)| outcomes(counted, false)),
         );
     }
 }
@@ -165,20 +171,25 @@ impl<'a> TpchSection<'a> {
 /// The sentences of all trials, each once, with the targets that it holds for where those are not all.
 fn sentences(trials: &[TpchTrial<'_>], get: fn(&TpchFacts) -> &Vec<Message>) -> Vec<TextLine> {
     let targets = |with: Option<&Message>| {
-        let with = trials.iter().filter(|own| with.is_none_or(|one| get(own.1).contains(one)));
+        let with = trials
+            .iter()
+            .filter(|trial| with.is_none_or(|sentence| get(trial.1).contains(sentence)));
         unique(with.map(|(trial, _)| Message::from(&trial.target)).collect())
     };
-    let all = targets(None).len();
+    let target_count = targets(None).len();
     let line = |sentence: &Message| {
         let with_it = targets(Some(sentence));
         let mut line = TextLine::new();
-        if with_it.len() < all {
+        if with_it.len() < target_count {
             line.extend([Span::plain(Message::list(&with_it)), Span::plain(say!(text_word))]);
         }
         line.push(coded(sentence));
         line
     };
-    unique(trials.iter().flat_map(|own| get(own.1).clone()).collect()).iter().map(line).collect()
+    unique(trials.iter().flat_map(|trial| get(trial.1).clone()).collect())
+        .iter()
+        .map(line)
+        .collect()
 }
 
 /// A degree of a table, by its place.
@@ -208,11 +219,13 @@ fn rate(column: &Column<'_>, figure: fn(&TpchMetrics) -> Option<f64>) -> Cell {
 
 /// The total, with the queries and the trials that it lacks.
 fn total(column: &Column<'_>) -> Cell {
-    let (given_up, all) = (column.penalized().len(), column.trials.len());
+    let (given_up, trial_count) = (column.penalized().len(), column.trials.len());
     let totals = column.facts().filter(|facts| facts.metrics.is_some()).count();
     time(column, column.total_s())
         .with_if(given_up > 0, || vec![bad(say!(with_given_up, n = given_up))])
-        .with_if(totals > 0 && totals < all, || vec![bad(say!(n_of_all_trials, n = totals, all))])
+        .with_if(totals > 0 && totals < trial_count, || {
+            vec![bad(say!(n_of_all_trials, n = totals, all = trial_count))]
+        })
 }
 
 fn answers(column: &Column<'_>) -> Span {
@@ -224,61 +237,63 @@ fn degrees<'a>(
     experiment: &'a Experiment,
     tables: &'a [TpchTable<'a>],
 ) -> impl Iterator<Item = TableDegree<'a>> {
-    let table_degrees = move |table: &'a TpchTable<'a>| {
+    tables.iter().flat_map(move |table| {
         (0..table.columns.len()).map(move |place| TableDegree { experiment, table, place })
-    };
-    tables.iter().flat_map(table_degrees)
+    })
 }
 
 /// All experiments with queries, for the summary of a paper.
 pub(super) fn summary(paper: &Paper) -> PaperTable {
     let experiments = paper.experiments.iter();
-    let tables: Vec<_> =
-        experiments.map(|own| (own, tables(own, &trials_of(paper, own)))).collect();
-    let all = tables.iter().flat_map(|(experiment, tables)| degrees(experiment, tables));
-    let rows = PaperRows::new(say!(tpc_h_like_the_22_queries), all);
-    let rows = rows.text(say!(experiment), |own| {
+    let tables: Vec<_> = experiments
+        .map(|experiment| (experiment, tables(experiment, &tpch_trials(paper, experiment))))
+        .collect();
+    let rows = tables.iter().flat_map(|(experiment, tables)| degrees(experiment, tables));
+    let rows = PaperRows::new(say!(tpc_h_like_the_22_queries), rows);
+    let rows = rows.text(say!(experiment), |degree| {
         let mut experiments = paper.experiments.iter();
-        let place = experiments.position(|experiment| std::ptr::eq(experiment, own.experiment));
+        let place = experiments.position(|experiment| std::ptr::eq(experiment, degree.experiment));
         let number = place.map_or(0, |place| place + 1);
-        link(&own.experiment.title, format!("#experiment-{number}"))
+        link(&degree.experiment.title, format!("#experiment-{number}"))
     });
-    reached(paper, rows, true).into()
+    add_degree_columns(paper, rows, true).into()
 }
 
 /// Adds a row for each degree: the workers asked for and reached, and the figures.
-fn reached<'a>(
+fn add_degree_columns<'a>(
     paper: &'a Paper,
     rows: PaperRows<TableDegree<'a>>,
     is_summary: bool,
 ) -> PaperRows<TableDegree<'a>> {
-    rows.text(say!(target_2), |own| target_of(own.table.target, own.column().point.status))
-        .text(say!(test), |own| words::setup(own.table.setup, own.table.streams))
-        .col(say!(degree_asked), Whole, |own| own.column().degree)
+    rows.text(say!(target_2), |degree| target_of(degree.table.target, degree.column().point.status))
+        .text(say!(test), |degree| words::setup(degree.table.setup, degree.table.streams))
+        .col(say!(degree_asked), Whole, |degree| degree.column().degree)
         .when(!is_summary, |rows| {
-            rows.col(say!(workers_in_plans), Whole, |own| {
-                own.column().facts().filter_map(|facts| facts.degree.got).max()
+            rows.col(say!(workers_in_plans), Whole, |degree| {
+                degree.column().facts().filter_map(|facts| facts.degree.got).max()
             })
-            .col(say!(trials), Whole, |own| own.column().trials.len())
+            .col(say!(trials), Whole, |degree| degree.column().trials.len())
         })
-        .strong(say!(total_s), Short, |own| total(own.column()))
-        .col(say!(geometric_mean_s_2), Short, |own| {
-            time(own.column(), own.column().geometric_mean_s())
+        .strong(say!(total_s), Short, |degree| total(degree.column()))
+        .col(say!(geometric_mean_s_2), Short, |degree| {
+            time(degree.column(), degree.column().geometric_mean_s())
         })
-        .col(say!(speed_up_of_the_total), Short, |own| {
-            own.table.speedup(own.place, Column::total_s).map(factor)
-        })
-        .if_any()
-        .col(say!(power_like_size), Fixed(1), |own| rate(own.column(), |metrics| metrics.power))
-        .if_any()
-        .col(say!(throughput_like_size), Fixed(1), |own| {
-            rate(own.column(), |metrics| metrics.throughput)
+        .col(say!(speed_up_of_the_total), Short, |degree| {
+            degree.table.speedup(degree.place, Column::total_s).map(factor)
         })
         .if_any()
-        .col(say!(qphh_like_size), Fixed(1), |own| rate(own.column(), |metrics| metrics.qphh))
+        .col(say!(power_like_size), Fixed(1), |degree| {
+            rate(degree.column(), |metrics| metrics.power)
+        })
         .if_any()
-        .text(say!(answers), |own| answers(own.column()))
-        .text(say!(notes), move |own| notes(paper, &own.column().point.checks))
+        .col(say!(throughput_like_size), Fixed(1), |degree| {
+            rate(degree.column(), |metrics| metrics.throughput)
+        })
+        .if_any()
+        .col(say!(qphh_like_size), Fixed(1), |degree| rate(degree.column(), |metrics| metrics.qphh))
+        .if_any()
+        .text(say!(answers), |degree| answers(degree.column()))
+        .text(say!(notes), move |degree| notes(paper, &degree.column().point.checks))
 }
 
 fn factor(speedup: Speedup) -> Cell {
@@ -293,7 +308,7 @@ enum TableLine {
     Mean,
 }
 
-fn queries(published: &[PublishedSeconds<'_>], table: &TpchTable<'_>, blocks: &mut Blocks) {
+fn add_queries(published: &[PublishedSeconds<'_>], table: &TpchTable<'_>, blocks: &mut Blocks) {
     let setup = words::setup(table.setup, table.streams);
     let title = [Message::from(table.target), setup];
     blocks.heading(4, "", Message::joined(&title, ": ", "："), "");
@@ -379,9 +394,9 @@ fn over(to: u32, from: u32) -> Message {
 /// Adds the published times of the same queries.
 fn beside_published(
     rows: PaperRows<TableLine>,
-    own: &PublishedSeconds<'_>,
+    published: &PublishedSeconds<'_>,
 ) -> PaperRows<TableLine> {
-    let title = match own.scale {
+    let title = match published.scale {
         None => say!(published_2),
         Some(scale) => say!(published_scale_factor, scale = format::plain(scale)),
     };
@@ -391,14 +406,14 @@ fn beside_published(
         TableLine::Mean => Cell::blank(),
     };
     rows.group(title, |rows| {
-        let rows = own.degrees.iter().fold(rows, |rows, degree| {
+        let rows = published.degrees.iter().fold(rows, |rows, degree| {
             let title = say!(s_degree_degree, degree = degree.to_string());
-            rows.col(title, Short, |line| cell(line, &|query| own.at(query, *degree)))
+            rows.col(title, Short, |line| cell(line, &|query| published.at(query, *degree)))
                 .class("theirs")
         });
-        match own.degrees.as_slice() {
+        match published.degrees.as_slice() {
             [from, .., to] => rows
-                .col(over(*to, *from), Short, |line| cell(line, &|query| own.speedup(query)))
+                .col(over(*to, *from), Short, |line| cell(line, &|query| published.speedup(query)))
                 .class("theirs"),
             _ => rows,
         }
@@ -432,7 +447,7 @@ fn query_seconds(times: QueryTimes) -> Cell {
         .with_if(failed > 0, || vec![bad(say!(n_failed, n = failed))])
 }
 
-fn plans(paper: &Paper, table: &TpchTable<'_>, blocks: &mut Blocks) {
+fn add_plans(paper: &Paper, table: &TpchTable<'_>, blocks: &mut Blocks) {
     let queries: BTreeSet<u8> = table
         .facts()
         .flat_map(|facts| &facts.queries)
@@ -469,14 +484,14 @@ fn plans(paper: &Paper, table: &TpchTable<'_>, blocks: &mut Blocks) {
 }
 
 fn plan_links(paper: &Paper, plans: &QueryPlans<'_>) -> TextLine {
-    let one = |(trial, plan): &(&Trial, &PlanFacts)| {
+    let plan_link = |(trial, plan): &(&Trial, &PlanFacts)| {
         let name = say!(trial_names, names = &trial.label);
         match &paper.runs[trial.run - 1].link {
             Some(to) => link(name, format!("{to}{}", plan.file)),
             None => Span::plain(name),
         }
     };
-    separated(plans.links.iter().map(one), ", ")
+    separated(plans.links.iter().map(plan_link), ", ")
 }
 
 /// Returns whether the caches held what they were to hold, and the proof.
@@ -492,7 +507,7 @@ fn cache_outcome(trial: &Trial) -> Judged {
 }
 
 /// Loads of the data: a table per load, in the order of the trials.
-fn loads(trials: &[TpchTrial<'_>], blocks: &mut Blocks) {
+fn add_loads(trials: &[TpchTrial<'_>], blocks: &mut Blocks) {
     let loads = grouped(trials.iter().filter_map(|(trial, facts)| {
         let load = facts.load.as_ref()?;
         Some(((trial.target.as_str(), facts.scale, load.finished_at.as_str()), load))
@@ -515,10 +530,10 @@ fn loads(trials: &[TpchTrial<'_>], blocks: &mut Blocks) {
         let warmed_s: f64 = warmed.map(|step| step.seconds).sum();
         let total_s = load.seconds.map_or(steps_s, |seconds| seconds + warmed_s);
         let rows = steps.iter().map(|step| step.rows).sum();
-        let all = LoadStep { name: String::new(), seconds: total_s, rows };
+        let total_row = LoadStep { name: String::new(), seconds: total_s, rows };
         let title = Message::joined(&title, ", ", "，");
         blocks.table(
-            PaperRows::new(title, steps.into_iter().chain([&all]))
+            PaperRows::new(title, steps.into_iter().chain([&total_row]))
                 .text(say!(step), |step| words::step(&step.name))
                 .strong(say!(seconds_2), Short, |step| step.seconds)
                 .col(say!(rows), Whole, |step| match step.rows {
@@ -544,7 +559,7 @@ fn loads(trials: &[TpchTrial<'_>], blocks: &mut Blocks) {
     }
 }
 
-fn formulas(trials: &[TpchTrial<'_>], blocks: &mut Blocks) {
+fn add_formulas(trials: &[TpchTrial<'_>], blocks: &mut Blocks) {
     let with_formulas = trials.iter().filter_map(|(trial, facts)| {
         let formulas = facts.metrics.as_ref()?.formulas.as_slice();
         (!formulas.is_empty()).then_some((*trial, facts.degree.asked, formulas))
@@ -560,7 +575,7 @@ fn formulas(trials: &[TpchTrial<'_>], blocks: &mut Blocks) {
             .text(say!(trial_2), |(trial, ..)| &trial.label)
             .text(say!(target_2), |(trial, ..)| &trial.target)
             .col(say!(degree_2), Whole, |(_, degree, _)| degree)
-            .text(say!(formulas), |(.., own)| lines(own)),
+            .text(say!(formulas), |(.., formulas)| lines(formulas)),
     );
     blocks.details(say!(how_the_metrics_are_computed), false, inner);
 }
@@ -570,8 +585,8 @@ pub(super) fn trials(paper: &Paper) -> PaperRows<TpchTrial<'_>> {
     let outcome = |facts: &TpchFacts, wanted: &QueryOutcome| {
         facts.queries.iter().filter(|query| query.outcome == *wanted).count()
     };
-    let own = paper.trials.iter().filter_map(|trial| Some((trial, facts(trial)?)));
-    PaperRows::new(say!(trials_of_tpc_h_in_the), own)
+    let rows = paper.trials.iter().filter_map(|trial| Some((trial, facts(trial)?)));
+    PaperRows::new(say!(trials_of_tpc_h_in_the), rows)
         .text(say!(trial_2), |(t, _)| &t.label)
         .text(say!(experiment_target), |(t, _)| place(t))
         .text(say!(test), |(_, facts)| &facts.test)
@@ -580,13 +595,15 @@ pub(super) fn trials(paper: &Paper) -> PaperRows<TpchTrial<'_>> {
         .col(say!(streams_2), Whole, |(t, _)| t.summary.workers)
         .text(say!(began), |(t, _)| &t.summary.started_at)
         .text(say!(ended), |(t, _)| ended(t.status))
-        .col(say!(queries_answered), Whole, |(_, own)| outcome(own, &QueryOutcome::Answered))
-        .col(say!(given_up), Whole, |(_, own)| outcome(own, &QueryOutcome::TimedOut))
-        .col(say!(correct), Whole, |(_, own)| {
-            let verdicts = own.queries.iter().filter_map(|query| query.verdict());
+        .col(say!(queries_answered), Whole, |(_, facts)| outcome(facts, &QueryOutcome::Answered))
+        .col(say!(given_up), Whole, |(_, facts)| outcome(facts, &QueryOutcome::TimedOut))
+        .col(say!(correct), Whole, |(_, facts)| {
+            let verdicts = facts.queries.iter().filter_map(|query| query.verdict());
             verdicts.filter(|verdict| *verdict == CheckVerdict::Passed).count()
         })
-        .strong(say!(total_s), Short, |(_, own)| own.metrics.as_ref().map(|known| known.total_s))
+        .strong(say!(total_s), Short, |(_, facts)| {
+            facts.metrics.as_ref().map(|known| known.total_s)
+        })
         .text(say!(notes), |(t, _)| notes(paper, &t.checks))
         .each(|(t, _), row| row.anchor = format!("trial-{}", t.label))
 }

@@ -66,8 +66,8 @@ pub(super) struct Speedup {
 /// The points of an experiment with their trials.
 pub(super) fn columns<'a>(experiment: &'a Experiment, trials: &[TpchTrial<'a>]) -> Vec<Column<'a>> {
     let column = |point: &'a Point| {
-        let own = trials.iter().filter(|(trial, _)| point.trials.contains(&trial.label));
-        let trials: Vec<TpchTrial<'a>> = own.copied().collect();
+        let point_trials = trials.iter().filter(|(trial, _)| point.trials.contains(&trial.label));
+        let trials: Vec<TpchTrial<'a>> = point_trials.copied().collect();
         Some(Column { degree: trials.first()?.1.degree.asked, point, trials })
     };
     experiment.points.iter().filter_map(column).collect()
@@ -102,13 +102,14 @@ impl<'a> Column<'a> {
     }
 
     fn executions(&self, query: u8) -> impl Iterator<Item = (&'a Trial, &'a QueryFacts)> {
-        let own = executions(&self.trials).filter(move |(_, facts)| facts.query == query);
-        own.map(|((trial, _), facts)| (trial, facts))
+        let query_executions =
+            executions(&self.trials).filter(move |(_, facts)| facts.query == query);
+        query_executions.map(|((trial, _), facts)| (trial, facts))
     }
 
     pub(super) fn figure(&self, figure: fn(&TpchMetrics) -> Option<f64>) -> Option<Spread> {
         let metrics = self.facts().filter_map(|facts| facts.metrics.as_ref());
-        Spread::of(metrics.filter_map(figure).collect())
+        Spread::from_values(metrics.filter_map(figure).collect())
     }
 
     /// Sum of the times of the queries; of a throughput test its length. Seconds.
@@ -147,7 +148,7 @@ impl<'a> Column<'a> {
             }
         }
         times.executions = seconds.len();
-        times.seconds = Spread::of(seconds);
+        times.seconds = Spread::from_values(seconds);
         times
     }
 
@@ -163,9 +164,8 @@ impl<'a> Column<'a> {
                     && plan.shape != known.shape
             });
             before.push((facts, plan));
-            let is_same =
-                |link: &(&Trial, &PlanFacts)| link.0.label == trial.label && link.1 == plan;
-            if !plans.links.iter().any(is_same) {
+            let mut links = plans.links.iter();
+            if !links.any(|link| link.0.label == trial.label && link.1 == plan) {
                 plans.links.push((trial, plan));
             }
             plans.workers = plans.workers.max(plan.workers);
@@ -186,30 +186,32 @@ impl<'a> TpchTable<'a> {
 
     /// Fewest and most rows received of a query; `None` if no execution was answered.
     pub(super) fn rows(&self, query: u8) -> Option<[f64; 2]> {
-        let all = self.facts().flat_map(|facts| &facts.queries).filter(|own| own.query == query);
-        let answered = all.filter(|own| own.outcome == QueryOutcome::Answered);
-        let rows = Spread::of(answered.map(|facts| facts.rows as f64).collect())?;
+        let executions =
+            self.facts().flat_map(|facts| &facts.queries).filter(|facts| facts.query == query);
+        let answered = executions.filter(|facts| facts.outcome == QueryOutcome::Answered);
+        let rows = Spread::from_values(answered.map(|facts| facts.rows as f64).collect())?;
         Some([rows.min, rows.max])
     }
 
     /// Factor by which a time of a column is smaller than that of the first, where both are known, each with whether it
     /// is only a bound. `None` of the first itself, and where both are bounds.
-    fn speedup_of(
+    fn speedup_over_first(
         &self,
         place: usize,
         time: impl Fn(&Column<'a>) -> Option<(Spread, bool)>,
     ) -> Option<Speedup> {
         let columns = (self.columns.first()?, self.columns.get(place).filter(|_| place > 0)?);
-        let ((base, is_base_bound), (own, is_own_bound)) = (time(columns.0)?, time(columns.1)?);
-        let bound = match (is_base_bound, is_own_bound) {
+        let ((base, is_base_bound), (current, is_current_bound)) =
+            (time(columns.0)?, time(columns.1)?);
+        let bound = match (is_base_bound, is_current_bound) {
             (true, true) => return None,
             (true, false) => "≥",
             (false, true) => "≤",
             (false, false) => "",
         };
-        let (min, max) = (base.min / own.max, base.max / own.min);
-        let factor = Spread { min, median: base.median / own.median, max };
-        (own.min > 0.0 && base.min > 0.0).then_some(Speedup { factor, bound })
+        let (min, max) = (base.min / current.max, base.max / current.min);
+        let factor = Spread { min, median: base.median / current.median, max };
+        (current.min > 0.0 && base.min > 0.0).then_some(Speedup { factor, bound })
     }
 
     /// Speed-up of a total or a mean.
@@ -218,12 +220,12 @@ impl<'a> TpchTable<'a> {
         place: usize,
         time: fn(&Column<'a>) -> Option<Spread>,
     ) -> Option<Speedup> {
-        self.speedup_of(place, |column| Some((time(column)?, column.is_penalized())))
+        self.speedup_over_first(place, |column| Some((time(column)?, column.is_penalized())))
     }
 
     /// Speed-up of one query; `None` if some execution failed, too.
     pub(super) fn query_speedup(&self, place: usize, query: u8) -> Option<Speedup> {
-        self.speedup_of(place, |column| {
+        self.speedup_over_first(place, |column| {
             let times = column.times(query);
             let is_whole = times.failed + times.interrupted == 0;
             Some((times.seconds.filter(|_| is_whole)?, times.timed_out > 0))
@@ -237,8 +239,8 @@ pub(super) fn verdict<'a>(
     trials: impl Iterator<Item = &'a TpchFacts>,
     query: u8,
 ) -> Option<CheckVerdict> {
-    let all = trials.flat_map(|facts| &facts.queries).filter(|facts| facts.query == query);
-    let verdicts: Vec<CheckVerdict> = all.filter_map(QueryFacts::verdict).collect();
+    let executions = trials.flat_map(|facts| &facts.queries).filter(|facts| facts.query == query);
+    let verdicts: Vec<CheckVerdict> = executions.filter_map(QueryFacts::verdict).collect();
     let order = [CheckVerdict::Failed, CheckVerdict::NotMade, CheckVerdict::Passed];
     order.into_iter().find(|verdict| verdicts.contains(verdict))
 }

@@ -86,7 +86,8 @@ pub(super) fn degrees_set(tables: &[TpchTable<'_>]) -> Vec<Message> {
             (false, true) => Some(say!(set_by_statements, statements)),
             (false, false) => Some(say!(set_by_rule, rule = &degree.rule, statements)),
         };
-        let remarks = unique(column.facts().filter_map(|own| own.degree.remark.clone()).collect());
+        let remarks =
+            unique(column.facts().filter_map(|facts| facts.degree.remark.clone()).collect());
         let sentences: Vec<Message> = set.into_iter().chain(remarks).collect();
         let (target, degree) = (&column.point.target, column.degree.to_string());
         let text = Message::sentences(&sentences);
@@ -103,32 +104,35 @@ pub(super) fn queries(numbers: impl IntoIterator<Item = u8>) -> Message {
 
 /// Compares the answers of trials: `21 of 22 correct; wrong: Q11`.
 pub(crate) fn answers<'a>(trials: impl Iterator<Item = &'a TpchFacts> + Clone) -> Message {
-    let with = |wanted: Option<CheckVerdict>| -> Vec<u8> {
+    let queries_with = |wanted: Option<CheckVerdict>| -> Vec<u8> {
         (1..=QUERIES).filter(|query| verdict(trials.clone(), *query) == wanted).collect()
     };
-    let right = with(Some(CheckVerdict::Passed)).len();
-    let (wrong, unanswered) = (with(Some(CheckVerdict::Failed)), with(None));
-    let not_compared = with(Some(CheckVerdict::NotMade));
+    let right = queries_with(Some(CheckVerdict::Passed)).len();
+    let (wrong, unanswered) = (queries_with(Some(CheckVerdict::Failed)), queries_with(None));
+    let not_compared = queries_with(Some(CheckVerdict::NotMade));
     let is_known = trials.clone().any(|facts| KNOWN_SCALES.contains(&facts.scale));
     let is_none_compared = right == 0 && wrong.is_empty() && !not_compared.is_empty();
-    let mut all = vec![match (is_none_compared, is_known) {
+    let mut parts = vec![match (is_none_compared, is_known) {
         (true, false) => say!(none_compared),
         (true, true) => say!(none_compared_otherwise),
         (false, true) => say!(right_of_all_correct, right, all = QUERIES),
         (false, false) => say!(right_of_all_agree, right, all = QUERIES),
     }];
-    match is_known {
-        _ if wrong.is_empty() => {}
-        true => all.push(say!(wrong_queries, queries = queries(wrong))),
-        false => all.push(say!(queries_differ, queries = queries(wrong))),
+    if !wrong.is_empty() {
+        let queries = queries(wrong);
+        parts.push(if is_known {
+            say!(wrong_queries, queries)
+        } else {
+            say!(queries_differ, queries)
+        });
     }
     if !is_none_compared && !not_compared.is_empty() {
-        all.push(say!(not_compared_queries, queries = queries(not_compared)));
+        parts.push(say!(not_compared_queries, queries = queries(not_compared)));
     }
     if !unanswered.is_empty() {
-        all.push(say!(without_an_answer, queries = queries(unanswered)));
+        parts.push(say!(without_an_answer, queries = queries(unanswered)));
     }
-    Message::joined(&all, "; ", "；")
+    Message::joined(&parts, "; ", "；")
 }
 
 /// The failure of a query that was not answered; `None` if it was.
@@ -210,17 +214,18 @@ pub(super) fn best(experiment: &Message, table: &TpchTable<'_>) -> Message {
 
 /// Sentences on the executed tests and on the timing.
 pub(super) fn method(trials: &[TpchTrial<'_>]) -> Vec<Message> {
-    let all = || trials.iter().map(|(_, facts)| *facts);
-    let tests = unique(all().map(|facts| facts.test.as_str()).collect());
-    let mut sentences: Vec<Message> = tests.iter().map(|name| tested(name, trials)).collect();
-    let scales = numbers(unique(all().map(|facts| format::plain(facts.scale)).collect()));
-    if all().all(|facts| facts.queries.is_empty()) {
+    let all_facts = || trials.iter().map(|(_, facts)| *facts);
+    let tests = unique(all_facts().map(|facts| facts.test.as_str()).collect());
+    let mut sentences: Vec<Message> =
+        tests.iter().map(|name| describe_test(name, trials)).collect();
+    let scales = numbers(unique(all_facts().map(|facts| format::plain(facts.scale)).collect()));
+    if all_facts().all(|facts| facts.queries.is_empty()) {
         sentences.push(say!(scale_factor_scales, scales));
         return sentences;
     }
-    let parameters = parameters(all()).unwrap_or_else(|| say!(unknown));
+    let parameters = parameters(all_facts()).unwrap_or_else(|| say!(unknown));
     sentences.push(say!(scale_factor_parameters_of_the_queries, scales, parameters));
-    sentences.push(match bounds(all()) {
+    sentences.push(match bounds(all_facts()) {
         None => say!(no_query_is_given_up_however),
         Some(bounds) => say!(a_query_is_given_up_after, bounds),
     });
@@ -230,10 +235,10 @@ pub(super) fn method(trials: &[TpchTrial<'_>]) -> Vec<Message> {
     sentences
 }
 
-fn tested(name: &str, trials: &[TpchTrial<'_>]) -> Message {
-    let own = || trials.iter().filter(|(_, facts)| facts.test == name);
-    let has_refresh = own().any(|(_, facts)| !facts.refreshes.is_empty());
-    let streams = numbers(unique(own().map(|(trial, _)| trial.summary.workers).collect()));
+fn describe_test(name: &str, trials: &[TpchTrial<'_>]) -> Message {
+    let test_trials = || trials.iter().filter(|(_, facts)| facts.test == name);
+    let has_refresh = test_trials().any(|(_, facts)| !facts.refreshes.is_empty());
+    let streams = numbers(unique(test_trials().map(|(trial, _)| trial.summary.workers).collect()));
     let executed = match (name, has_refresh) {
         ("refresh", _) => return say!(pairs_of_refresh_functions_are_applied),
         ("queries", _) => say!(the_22_queries_are_executed_one),

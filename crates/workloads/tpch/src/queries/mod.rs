@@ -35,7 +35,8 @@ const TEXTS: &str = include_str!("queries.sql");
 pub fn text(query: u8, values: &[String], dialect: Dialect, form: Q15) -> String {
     assert_eq!(values.len(), parameter_count(query), "parameters of query {query}");
     let mut text = definition(query, form).trim_end().to_owned();
-    for rewrite in rewrites(dialect, form).iter().filter(|own| own.queries.contains(&query)) {
+    for rewrite in rewrites(dialect, form).iter().filter(|rewrite| rewrite.queries.contains(&query))
+    {
         text = (rewrite.change)(&text);
     }
     // From the last to the first: `:1` is the begin of `:10`.

@@ -49,8 +49,8 @@ pub(super) fn judge(
     {
         return Some(expected.judge(facts.query, &table));
     }
-    let what = digest(&facts.parameters.join("\n"));
-    let name = format!("sf{}-r{state}-q{:02}-{what}.json", options.scale, facts.query);
+    let parameters_digest = digest(&facts.parameters.join("\n"));
+    let name = format!("sf{}-r{state}-q{:02}-{parameters_digest}.json", options.scale, facts.query);
     let file = options.answers.as_ref()?.join(name);
     let who = Answerer { target: options.target.clone(), degree: options.degree };
     judge_by_file(&file, who, facts, table).unwrap_or_else(|error| {
@@ -138,14 +138,15 @@ mod tests {
     fn the_second_answer_is_held_against_the_first() {
         let scratch = tempfile::tempdir().unwrap();
         let folder = scratch.path().join("answers");
-        let at = |target: &str, degree| RunOptions {
+        let run_options = |target: &str, degree| RunOptions {
             scale: 0.05,
             answers: Some(folder.clone()),
             target: target.to_owned(),
             degree,
             ..RunOptions::default()
         };
-        let (a, a_at_2, b, c) = (at("a", 0), at("a", 2), at("b", 0), at("c", 0));
+        let (a, a_at_2, b, c) =
+            (run_options("a", 0), run_options("a", 2), run_options("b", 0), run_options("c", 0));
         let facts =
             QueryFacts { query: 4, parameters: vec!["1993-07-01".into()], ..<_>::default() };
         let right = table(&[&["1-URGENT", "999"], &["2-HIGH", "997"]]);
@@ -158,20 +159,20 @@ mod tests {
         );
         let again = judge(&a_at_2, Some("0"), &facts, right).unwrap();
         assert_eq!((again.verdict, again.differences.len()), (CheckVerdict::NotMade, 0), "its own");
-        let own = judge(&a_at_2, Some("0"), &facts, wrong.clone()).unwrap();
-        assert_eq!(own.verdict, CheckVerdict::Failed);
+        let changed = judge(&a_at_2, Some("0"), &facts, wrong.clone()).unwrap();
+        assert_eq!(changed.verdict, CheckVerdict::Failed);
         let third = judge(&c, Some("0"), &facts, wrong.clone()).unwrap();
         assert_eq!((third.verdict, third.differences.len()), (CheckVerdict::Failed, 1));
         assert_eq!(judge(&c, Some("1.1"), &facts, wrong.clone()), None, "other data");
         assert_eq!(judge(&c, None, &facts, wrong.clone()), None, "data that change");
-        let mut endless = AnswerTable::of_workload();
+        let mut endless = AnswerTable::for_workload();
         while !endless.is_cut() {
             endless.row(&Long);
         }
         let cut = judge(&c, Some("0"), &facts, endless).unwrap();
         assert_eq!(cut.verdict, CheckVerdict::NotMade, "of what is not kept nothing is said");
-        let other = QueryFacts { parameters: vec!["1994-07-01".into()], ..facts };
-        assert_eq!(judge(&c, Some("0"), &other, wrong), None, "other parameters");
+        let other_parameters = QueryFacts { parameters: vec!["1994-07-01".into()], ..facts };
+        assert_eq!(judge(&c, Some("0"), &other_parameters, wrong), None, "other parameters");
     }
 
     #[test]

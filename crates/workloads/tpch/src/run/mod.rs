@@ -25,7 +25,7 @@ use dyno_load::{LoadError, while_doing};
 use dyno_runner::failure::Failure;
 use dyno_runner::family::ask;
 use std::path::PathBuf;
-use stream::{News, Opening, execute};
+use stream::{Opening, StreamEvent, execute};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum TpchTest {
@@ -191,7 +191,7 @@ pub fn run(
     let mut trial = Trial { driver, watch, stop, began: None };
     match options.test {
         TpchTest::Performance { streams, runs } => trial.performance(options, [streams, runs]),
-        _ => trial.test(options),
+        _ => trial.run_test(options),
     }
 }
 
@@ -215,62 +215,62 @@ impl Trial<'_> {
         let power = TpchTest::Power { refresh: true };
         let throughput = TpchTest::Throughput { streams, refresh: true };
         let tests = [power, throughput].into_iter().cycle().take(2 * runs as usize);
-        let (mut whole, mut all): (Option<TpchFacts>, _) = (None, Vec::new());
+        let (mut facts, mut results): (Option<TpchFacts>, _) = (None, Vec::new());
         for (number, test) in (1..).zip(tests) {
             if number > 1 && (self.stop)() {
                 break;
             }
             // Between two parts nothing may happen, a pass for plans least of all.
             let plans = if number == 2 * runs { options.plans } else { Plans::Off };
-            let mut part = self.test(&RunOptions { test, plans, ..options.clone() })?;
+            let mut part = self.run_test(&RunOptions { test, plans, ..options.clone() })?;
             let metrics = part.metrics.take();
-            match &mut whole {
-                None => whole = Some(part),
-                Some(whole) => {
-                    whole.queries.append(&mut part.queries);
-                    whole.refreshes.append(&mut part.refreshes);
+            match &mut facts {
+                None => facts = Some(part),
+                Some(facts) => {
+                    facts.queries.append(&mut part.queries);
+                    facts.refreshes.append(&mut part.refreshes);
                     // The refresh functions of earlier parts are not departure from the specification.
-                    whole.degree = part.degree;
+                    facts.degree = part.degree;
                 }
             }
             let Some(metrics) = metrics else { break };
-            all.push(metrics);
+            results.push(metrics);
         }
-        let mut whole = whole.unwrap_or_default();
-        whole.test = options.test.name().to_owned();
-        whole.metrics = lowest_run(&all).filter(|_| all.len() == 2 * runs as usize);
-        Ok(whole)
+        let mut facts = facts.unwrap_or_default();
+        facts.test = options.test.name().to_owned();
+        facts.metrics = lowest_run(&results).filter(|_| results.len() == 2 * runs as usize);
+        Ok(facts)
     }
 
-    fn test(&mut self, options: &RunOptions) -> Result<TpchFacts, Failure> {
+    fn run_test(&mut self, options: &RunOptions) -> Result<TpchFacts, Failure> {
         let (driver, watch, dialect) = (self.driver, self.watch, self.driver.dialect());
-        let before = ask(driver, async |session| look(session, options, watch).await)?;
+        let before = ask(driver, async |session| prepare_test(session, options, watch).await)?;
         let rule = before.rule.as_ref();
         let opening = Opening { driver: *driver, rule, degree: options.degree };
         let mut facts = known_facts(options, dialect, before.load.clone());
         facts.deviations = deviations(options, &before);
         let state = data_state(options, before.position);
-        let streams = stream::streams(options, dialect, before.position);
+        let streams = stream::plan_streams(options, dialect, before.position);
         let (applied, is_stopped) =
-            execute(&opening, streams, self.began, self.stop, &mut |news| match news {
-                News::Started(at) => {
+            execute(&opening, streams, self.began, self.stop, &mut |event| match event {
+                StreamEvent::Started(at) => {
                     self.began = Some(at);
                     watch.started();
                 }
-                News::Sent(query) => watch.query_sent(query),
-                News::Query(mut query, table) => {
+                StreamEvent::Sent(query) => watch.query_sent(query),
+                StreamEvent::Query(mut query, table) => {
                     if query.outcome == QueryOutcome::Answered {
                         query.answer = answers::judge(options, state.as_deref(), &query, table);
                     }
                     watch.query(&query);
                     facts.queries.push(query);
                 }
-                News::Refresh(refresh) => {
+                StreamEvent::Refresh(refresh) => {
                     watch.refresh(&refresh);
                     facts.refreshes.push(refresh);
                 }
-                News::Note(text) => watch.note(&text),
-                News::Plan { .. } => {}
+                StreamEvent::Note(text) => watch.note(&text),
+                StreamEvent::Plan { .. } => {}
             })?;
         let streams = match options.test {
             TpchTest::Throughput { streams, .. } => Some((streams, elapsed_s(&facts))),
@@ -281,10 +281,10 @@ impl Trial<'_> {
             facts.metrics = metrics(options.scale, streams, queries, refreshes);
         }
         if options.plans != Plans::Off && !is_stopped && !facts.queries.is_empty() {
-            let streams = vec![stream::plans(options, dialect, before.position)];
-            let mut hear = |news| hear_plan(news, &mut facts, rule, watch);
+            let streams = vec![stream::explain_stream(options, dialect, before.position)];
+            let mut on_event = |event| on_plan_event(event, &mut facts, rule, watch);
             // What was measured is not lost with the plans.
-            if let Err(error) = execute(&opening, streams, None, self.stop, &mut hear) {
+            if let Err(error) = execute(&opening, streams, None, self.stop, &mut on_event) {
                 watch.note(&format!("No plans could be taken: {}", error.message));
             }
         }
@@ -309,21 +309,24 @@ pub(crate) async fn data(
 ) -> Result<Option<TpchLoad>, LoadError> {
     let scale = options.scale;
     let tables = state::find(session).await?;
-    let found = tables.scale(session).await?;
+    let actual_scale = tables.scale(session).await?;
     if let TpchTables::Foreign { .. } = tables {
-        let rows = |scale| row_count(SchemaTable::Supplier, scale);
-        return match found {
+        let supplier_count = |scale| row_count(SchemaTable::Supplier, scale);
+        return match actual_scale {
             _ if options.test.pairs() > 0 => Err(LoadError::data(
                 "Another program has loaded these tables: it is not known which refresh functions were applied.",
                 "leave the refresh functions out (--no-refresh), or load with dyno tpch load",
             )),
-            Some(found) if !options.trusts_data && rows(found) != rows(scale) => {
+            Some(actual_scale)
+                if !options.trusts_data
+                    && supplier_count(actual_scale) != supplier_count(scale) =>
+            {
                 Err(LoadError::data(
                     format!(
-                        "By their suppliers the tables have scale factor {found}, but {scale} is required."
+                        "By their suppliers the tables have scale factor {actual_scale}, but {scale} is required."
                     ),
                     format!(
-                        "ask for --scale {found}; --trust-data measures what is there, and the report says so"
+                        "ask for --scale {actual_scale}; --trust-data measures what is there, and the report says so"
                     ),
                 ))
             }
@@ -349,7 +352,7 @@ fn load_hint(scale: f64) -> String {
 
 /// Looks at the data, and completes what an interrupted trial has left of a pair of refresh functions, so that each
 /// test begins between two.
-async fn look(
+async fn prepare_test(
     session: &mut AdminSession<'_>,
     options: &RunOptions,
     watch: &dyn TrialWatch,
@@ -370,7 +373,7 @@ async fn look(
         Some(load) => refresh::position(session, load.refresh_pairs)
             .await
             .map_err(while_doing("asking for the refresh functions applied"))?,
-        None => RefreshPosition::start_of(1),
+        None => RefreshPosition::first_of_pair(1),
     };
     let pairs = options.test.pairs();
     if options.test.length() == 0 || options.test.streams() == 0 {
@@ -403,9 +406,14 @@ async fn look(
 }
 
 /// A plan belongs to all executions of its query in the trial.
-fn hear_plan(news: News, facts: &mut TpchFacts, rule: Option<&DegreeRule>, watch: &dyn TrialWatch) {
-    match news {
-        News::Plan { query, text } => {
+fn on_plan_event(
+    event: StreamEvent,
+    facts: &mut TpchFacts,
+    rule: Option<&DegreeRule>,
+    watch: &dyn TrialWatch,
+) {
+    match event {
+        StreamEvent::Plan { query, text } => {
             let extension = plans::extension(&text);
             let plan = PlanFacts {
                 file: watch.plan(query, extension, &text),
@@ -416,7 +424,7 @@ fn hear_plan(news: News, facts: &mut TpchFacts, rule: Option<&DegreeRule>, watch
                 execution.plan = Some(plan.clone());
             }
         }
-        News::Note(text) => watch.note(&text),
+        StreamEvent::Note(text) => watch.note(&text),
         _ => {}
     }
 }
@@ -459,11 +467,10 @@ fn deviations(options: &RunOptions, before: &Before) -> Vec<Message> {
     let is_warm = cache.state == "warm" && cache.verdict != Some(CheckVerdict::Failed);
     let is_parallel = before.rule.as_ref().is_some_and(DegreeRule::is_parallel);
     let (pairs, is_whole) = (before.position.pair - 1, before.position.is_whole());
-    let all = [
+    let remarks = [
         (!SCALES.contains(&scale)).then(|| say!(scale_not_specified, scale = scale.to_string())),
-        (before.load.is_none()).then(|| match options.trusts_data {
-            true => say!(data_trusted),
-            false => say!(data_of_another_program),
+        (before.load.is_none()).then(|| {
+            if options.trusts_data { say!(data_trusted) } else { say!(data_of_another_program) }
         }),
         (test == TpchTest::Queries).then(|| say!(queries_in_one_session)),
         (test == TpchTest::Power { refresh: false }).then(|| say!(power_without_refresh)),
@@ -476,7 +483,7 @@ fn deviations(options: &RunOptions, before: &Before) -> Vec<Message> {
         (is_whole && pairs > 0).then(|| say!(refreshed, pairs)),
         (!is_whole).then(|| say!(refreshed_in_part, pairs)),
     ];
-    all.into_iter().flatten().collect()
+    remarks.into_iter().flatten().collect()
 }
 
 /// From the first submission to the last answer (5.3.7.2).
@@ -485,7 +492,8 @@ fn elapsed_s(facts: &TpchFacts) -> f64 {
         QueryOutcome::TimedOut => (query.began_s, query.ended_s.max(query.began_s + query.seconds)),
         _ => (query.began_s, query.began_s + query.seconds),
     });
-    let refreshes = facts.refreshes.iter().map(|own| (own.began_s, own.began_s + own.seconds));
+    let refreshes =
+        facts.refreshes.iter().map(|refresh| (refresh.began_s, refresh.began_s + refresh.seconds));
     let (began, ended): (Vec<f64>, Vec<f64>) = queries.chain(refreshes).unzip();
     ended.into_iter().fold(0.0, f64::max) - began.into_iter().fold(f64::INFINITY, f64::min)
 }
@@ -493,18 +501,18 @@ fn elapsed_s(facts: &TpchFacts) -> f64 {
 /// Sets the requested and the reached degree.
 fn set_degree(facts: &mut TpchFacts, rule: Option<&DegreeRule>, applied: &Applied) {
     let workers = facts.queries.iter().filter_map(|query| query.plan.as_ref()?.workers);
-    let got = workers.max();
+    let max_workers = workers.max();
     let degree = &mut facts.degree;
-    degree.got = got;
+    degree.got = max_workers;
     degree.rule =
         rule.filter(|rule| rule.is_parallel()).map(|rule| rule.name.clone()).unwrap_or_default();
     degree.statements = applied.statements.clone();
-    let remark = remark(degree.asked, got, rule);
+    let remark = degree_remark(degree.asked, max_workers, rule);
     let parts: Vec<Message> = remark.into_iter().chain(applied.remarks.iter().cloned()).collect();
     degree.remark = (!parts.is_empty()).then(|| Message::sentences(&parts));
 }
 
-fn remark(asked: u32, got: Option<u32>, rule: Option<&DegreeRule>) -> Option<Message> {
+fn degree_remark(asked: u32, got: Option<u32>, rule: Option<&DegreeRule>) -> Option<Message> {
     match (rule, got) {
         (None, _) if asked > 0 => Some(say!(no_degree_rule)),
         (Some(rule), _) if asked > 0 && !rule.is_parallel() => Some(rule.none.clone()),
@@ -528,21 +536,27 @@ mod tests {
     fn a_degree_without_effect_is_remarked() {
         let postgres = named("postgres").unwrap();
         let mariadb = named("mariadb").unwrap();
-        let said = |asked, got, rule| remark(asked, got, rule).unwrap_or_default().to_string();
+        let remark_text =
+            |asked, got, rule| degree_remark(asked, got, rule).unwrap_or_default().to_string();
         assert_eq!(
-            said(16, Some(2), Some(&postgres)),
+            remark_text(16, Some(2), Some(&postgres)),
             "Parallel workers asked for: 16; got: at most 2."
         );
-        assert!(said(2, Some(0), Some(&postgres)).ends_with("no effect."));
-        assert_eq!(said(2, Some(2), Some(&postgres)), "");
-        assert_eq!(said(0, Some(0), Some(&postgres)), "");
-        assert!(said(0, Some(1), Some(&postgres)).starts_with("Parallel execution was to be off"));
+        assert!(remark_text(2, Some(0), Some(&postgres)).ends_with("no effect."));
+        assert_eq!(remark_text(2, Some(2), Some(&postgres)), "");
+        assert_eq!(remark_text(0, Some(0), Some(&postgres)), "");
+        assert!(
+            remark_text(0, Some(1), Some(&postgres))
+                .starts_with("Parallel execution was to be off")
+        );
         let tidb = named("tidb").unwrap();
-        assert_eq!(said(0, Some(1), Some(&tidb)), "", "1 is how it is switched off");
-        assert!(said(0, Some(2), Some(&tidb)).starts_with("Parallel execution was to be off"));
-        assert_eq!(said(16, None, Some(&mariadb)), mariadb.none.to_string());
-        assert_eq!(said(0, None, Some(&mariadb)), "");
-        assert!(said(4, None, None).starts_with("No rule"));
+        assert_eq!(remark_text(0, Some(1), Some(&tidb)), "", "1 is how it is switched off");
+        assert!(
+            remark_text(0, Some(2), Some(&tidb)).starts_with("Parallel execution was to be off")
+        );
+        assert_eq!(remark_text(16, None, Some(&mariadb)), mariadb.none.to_string());
+        assert_eq!(remark_text(0, None, Some(&mariadb)), "");
+        assert!(remark_text(4, None, None).starts_with("No rule"));
     }
 
     #[test]

@@ -18,7 +18,7 @@ use dyno_load::{LoadError, doing, while_doing};
 use dyno_reactor::{block_on, monotonic_now, now, timeout, unless};
 use dyno_runner::databases::stopped;
 use dyno_runner::failure::Failure;
-use dyno_runner::watch::noted;
+use dyno_runner::watch::note_waiting;
 use std::io;
 use std::pin::pin;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -65,33 +65,34 @@ impl Stream {
 
 /// Queries that run while the refresh functions do are distinguished by their streams, from 1; where
 /// there is one, it is 0.
-pub(super) fn streams(
+pub(super) fn plan_streams(
     options: &RunOptions,
     dialect: Dialect,
     position: RefreshPosition,
 ) -> Vec<Stream> {
-    let queries = |number: u32, order: &[u8]| -> Vec<Job> {
+    let query_jobs = |number: u32, order: &[u8]| -> Vec<Job> {
         let query = |&query: &u8| {
-            let parameters = parameters(query, options.scale, choice(options, number));
+            let parameters = parameters(query, options.scale, parameter_choice(options, number));
             let text = text(query, &parameters, dialect, Q15::Cte);
             Job::Query { query, parameters, text }
         };
         order.iter().map(query).collect()
     };
-    let refreshes = |pairs: u32| (0..2 * pairs).map(|_| Job::Refresh).collect::<Vec<_>>();
+    let refresh_jobs = |pairs: u32| (0..2 * pairs).map(|_| Job::Refresh).collect::<Vec<_>>();
     let jobs = match options.test {
-        TpchTest::Queries => queries(0, &(1..=LAST).collect::<Vec<u8>>()),
+        TpchTest::Queries => query_jobs(0, &(1..=LAST).collect::<Vec<u8>>()),
         TpchTest::Power { refresh } => {
-            let refresh = || refresh.then_some(Job::Refresh);
-            refresh().into_iter().chain(queries(0, &order(0))).chain(refresh()).collect()
+            let refresh_job = || refresh.then_some(Job::Refresh);
+            let jobs = refresh_job().into_iter().chain(query_jobs(0, &order(0)));
+            jobs.chain(refresh_job()).collect()
         }
         TpchTest::Throughput { streams, refresh } => {
             let stream = |number, jobs| Stream::new(options, position, number, jobs);
-            let query_stream = |number| stream(number, queries(number, &order(number)));
-            let refresh_stream = refresh.then(|| stream(0, refreshes(streams)));
+            let query_stream = |number| stream(number, query_jobs(number, &order(number)));
+            let refresh_stream = refresh.then(|| stream(0, refresh_jobs(streams)));
             return (1..=streams).map(query_stream).chain(refresh_stream).collect();
         }
-        TpchTest::Refresh { pairs } => refreshes(pairs),
+        TpchTest::Refresh { pairs } => refresh_jobs(pairs),
         // Its parts are executed one after the other, each with streams of its own.
         TpchTest::Performance { .. } => return Vec::new(),
     };
@@ -99,11 +100,15 @@ pub(super) fn streams(
 }
 
 /// One pass that takes the plan of each query, with the parameters of the first stream.
-pub(super) fn plans(options: &RunOptions, dialect: Dialect, position: RefreshPosition) -> Stream {
+pub(super) fn explain_stream(
+    options: &RunOptions,
+    dialect: Dialect,
+    position: RefreshPosition,
+) -> Stream {
     let first = u32::from(matches!(options.test, TpchTest::Throughput { .. }));
     let is_executed = options.plans == Plans::Executed;
     let plan = |query| {
-        let values = parameters(query, options.scale, choice(options, first));
+        let values = parameters(query, options.scale, parameter_choice(options, first));
         let text = text(query, &values, dialect, Q15::Cte);
         Job::Plan { query, text, is_executed }
     };
@@ -111,7 +116,7 @@ pub(super) fn plans(options: &RunOptions, dialect: Dialect, position: RefreshPos
 }
 
 /// Seeds of streams follow that of the power test (clause 2.1.3.3).
-fn choice(options: &RunOptions, stream: u32) -> ParameterChoice {
+fn parameter_choice(options: &RunOptions, stream: u32) -> ParameterChoice {
     match options.parameters {
         ParameterChoice::Default => ParameterChoice::Default,
         ParameterChoice::Seed(seed) => ParameterChoice::Seed(seed + u64::from(stream)),
@@ -119,7 +124,7 @@ fn choice(options: &RunOptions, stream: u32) -> ParameterChoice {
 }
 
 /// A stream's message to the thread that watches.
-pub(super) enum News {
+pub(super) enum StreamEvent {
     /// All sessions are open, and this is the time from which the times of the trial are counted, unless it had begun.
     Started(Nanos),
     Sent(u8),
@@ -133,9 +138,9 @@ pub(super) enum News {
 }
 
 /// Interval between checks whether the user stops the trial, and whether a statement has to be stopped.
-const LOOK: Nanos = 50 * MILLISECOND;
+const CHECK_INTERVAL: Nanos = 50 * MILLISECOND;
 
-/// Executes streams at the same time and calls `hear` with what they tell. Times are counted from `origin`, or from the
+/// Executes streams concurrently and calls `on_event` with what they report. Times are counted from `origin`, or from the
 /// start: when all sessions are open. Returns the degree as it was set in a session, and whether the user has stopped
 /// the trial.
 ///
@@ -146,7 +151,7 @@ pub(super) fn execute(
     streams: Vec<Stream>,
     origin: Option<Nanos>,
     stop: &(dyn Fn() -> bool + Sync),
-    hear: &mut dyn FnMut(News),
+    on_event: &mut dyn FnMut(StreamEvent),
 ) -> Result<(Applied, bool), Failure> {
     let start = Start {
         opened: Barrier::new(streams.len()),
@@ -154,20 +159,20 @@ pub(super) fn execute(
         began: origin.map_or_else(OnceLock::new, OnceLock::from),
     };
     let is_stopped = Arc::new(AtomicBool::new(false));
-    let (news, heard) = channel();
+    let (sender, receiver) = channel();
     let ended: io::Result<()> = thread::scope(|scope| {
         let mut threads = Vec::new();
         for (number, stream) in (0..).zip(streams) {
-            let (start, is_stopped, news) = (&start, Arc::clone(&is_stopped), news.clone());
+            let (start, is_stopped, events) = (&start, Arc::clone(&is_stopped), sender.clone());
             threads.push(scope.spawn(move || {
-                let worker = Worker { opening, is_stopped, news, number, link: None, began: 0 };
-                block_on(noted("opening a session", worker.run(stream, start)))
+                let worker = Worker { opening, is_stopped, events, number, link: None, began: 0 };
+                block_on(note_waiting("opening a session", worker.run(stream, start)))
             }));
         }
-        drop(news);
+        drop(sender);
         loop {
-            match heard.recv_timeout(Duration::from_nanos(LOOK)) {
-                Ok(news) => hear(news),
+            match receiver.recv_timeout(Duration::from_nanos(CHECK_INTERVAL)) {
+                Ok(event) => on_event(event),
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => break,
             }
@@ -194,19 +199,23 @@ struct Start {
 
 impl Start {
     /// Waits for the sessions of the other streams. Returns when the trial began; `None` if one could not be opened.
-    fn wait(&self, session: Result<Applied, DbError>, news: &Sender<News>) -> Option<Nanos> {
-        let applied = || self.applied.lock().unwrap_or_else(PoisonError::into_inner);
+    fn wait(
+        &self,
+        session: Result<Applied, DbError>,
+        events: &Sender<StreamEvent>,
+    ) -> Option<Nanos> {
+        let lock_applied = || self.applied.lock().unwrap_or_else(PoisonError::into_inner);
         {
-            let mut applied = applied();
+            let mut applied = lock_applied();
             if applied.is_ok() {
                 *applied = session;
             }
         }
         self.opened.wait();
-        applied().as_ref().ok()?;
+        lock_applied().as_ref().ok()?;
         let begin = || {
             let began = monotonic_now();
-            news.send(News::Started(began)).ok();
+            events.send(StreamEvent::Started(began)).ok();
             began
         };
         Some(*self.began.get_or_init(begin))
@@ -216,7 +225,7 @@ impl Start {
 struct Worker<'a> {
     opening: &'a Opening<'a>,
     is_stopped: Arc<AtomicBool>,
-    news: Sender<News>,
+    events: Sender<StreamEvent>,
     /// Number of the session, picks the host.
     number: u32,
     link: Option<Link<'a>>,
@@ -234,7 +243,7 @@ enum StopReason {
 /// End of a statement, and the reason if it was stopped.
 struct EndedStatement<T> {
     result: Option<Result<T, DbError>>,
-    why: Option<StopReason>,
+    reason: Option<StopReason>,
     /// When it was sent, seconds from the begin of the trial.
     began_s: f64,
     seconds: f64,
@@ -243,7 +252,7 @@ struct EndedStatement<T> {
 impl<T> EndedStatement<T> {
     /// Outcome. If it ended by itself after all, the attempt to stop it came too late and does not count.
     fn outcome(&self) -> QueryOutcome {
-        match (&self.result, self.why) {
+        match (&self.result, self.reason) {
             (Some(Ok(_)), _) => QueryOutcome::Answered,
             (_, Some(StopReason::Bound)) => QueryOutcome::TimedOut,
             (_, Some(StopReason::User)) => QueryOutcome::Interrupted,
@@ -257,12 +266,12 @@ impl<'a> Worker<'a> {
     /// Opens the session, waits for the start, executes the jobs and closes the session with its
     /// settings as they were.
     async fn run(mut self, mut stream: Stream, start: &Start) {
-        let opened = self.link().await;
+        let opened = self.take_link().await;
         doing("waiting for the other sessions");
         let applied = opened.as_ref().map(|link| link.applied.clone()).map_err(DbError::clone);
         self.link = opened.ok();
         // Nothing else runs on this loop.
-        if let Some(began) = start.wait(applied, &self.news) {
+        if let Some(began) = start.wait(applied, &self.events) {
             self.began = began;
             for job in std::mem::take(&mut stream.jobs) {
                 if self.is_stopped.load(Ordering::Relaxed) {
@@ -285,46 +294,47 @@ impl<'a> Worker<'a> {
         if let Some(link) = self.link.take()
             && let Some(problem) = link.close().await
         {
-            self.tell(News::Note(problem));
+            self.send(StreamEvent::Note(problem));
         }
     }
 
     /// The watching thread lives longer than the streams.
-    fn tell(&self, news: News) {
-        self.news.send(news).ok();
+    fn send(&self, event: StreamEvent) {
+        self.events.send(event).ok();
     }
 
     /// The session, opened where there is none any more.
-    async fn link(&mut self) -> Result<Link<'a>, DbError> {
+    async fn take_link(&mut self) -> Result<Link<'a>, DbError> {
         if let Some(link) = self.link.take() {
             return Ok(link);
         }
         // A server that hangs may not even shake hands.
         let is_stopped = || self.is_stopped.load(Ordering::Relaxed);
-        let opened = unless(is_stopped, self.opening.open(self.number)).await;
+        let opened = unless(is_stopped, self.opening.open_link(self.number)).await;
         opened.unwrap_or_else(|| Err(stopped()))
     }
 
     /// Executes something that may be stopped, and has the session ready for the next job or gone.
-    async fn stoppable<T>(
+    async fn run_stoppable<T>(
         &mut self,
         bound: Option<Nanos>,
-        (what, announced): (String, Option<News>),
+        (activity, announcement): (String, Option<StreamEvent>),
         work: impl AsyncFnOnce(&mut AdminSession<'_>) -> Result<T, DbError>,
     ) -> EndedStatement<T> {
-        doing(what);
-        let mut link = match self.link().await {
+        doing(activity);
+        let mut link = match self.take_link().await {
             Ok(link) => link,
             Err(error) => {
-                let began_s = seconds(monotonic_now() - self.began);
+                let began_s = to_seconds(monotonic_now() - self.began);
                 let result = Some(Err(error));
-                return EndedStatement { result, why: None, began_s, seconds: 0.0 };
+                return EndedStatement { result, reason: None, began_s, seconds: 0.0 };
             }
         };
         let due = bound.map(|bound| monotonic_now().saturating_add(bound));
         let interrupter = link.session.interrupter();
-        let guard = interrupter.map(|end| guarded(end, due, Arc::clone(&self.is_stopped)));
-        announced.into_iter().for_each(|news| self.tell(news));
+        let guard =
+            interrupter.map(|end| spawn_interrupter(end, due, Arc::clone(&self.is_stopped)));
+        announcement.into_iter().for_each(|event| self.send(event));
         let began = monotonic_now();
         let Link { session, server_id, .. } = &mut link;
         let server_id = server_id.as_deref();
@@ -335,13 +345,13 @@ impl<'a> Worker<'a> {
                 self.opening.kill(self.number, id).await.ok();
             }
         };
-        let (result, why) = ended_or_stopped(work(session), due, is_stopped, kill).await;
+        let (result, reason) = await_or_stop(work(session), due, is_stopped, kill).await;
         let ended = monotonic_now();
-        let why = guard.and_then(|guard| guard()).or(why);
-        let is_killed = why.is_some() && server_id.is_some();
+        let reason = guard.and_then(|guard| guard()).or(reason);
+        let is_killed = reason.is_some() && server_id.is_some();
         match &result {
             None => link.abandon().await,
-            Some(Ok(_)) if why.is_none() => self.link = Some(link),
+            Some(Ok(_)) if reason.is_none() => self.link = Some(link),
             // A late request to end the session may still be on its way.
             Some(_) if is_killed => {}
             Some(Err(error)) if error.is_fatal() => {}
@@ -350,26 +360,26 @@ impl<'a> Worker<'a> {
                 self.link = matches!(undone, Ok(Ok(()))).then_some(link);
             }
         }
-        let began_s = seconds(began - self.began);
-        EndedStatement { result, why, began_s, seconds: seconds(ended - began) }
+        let began_s = to_seconds(began - self.began);
+        EndedStatement { result, reason, began_s, seconds: to_seconds(ended - began) }
     }
 
     async fn query(&mut self, mut facts: QueryFacts, timeout: Option<Nanos>, text: &str) {
-        let mut table = AnswerTable::of_workload();
-        let announced = (format!("Q{}", facts.query), Some(News::Sent(facts.query)));
-        let ask = async |session: &mut AdminSession<'_>| session.query(text, &mut table).await;
-        let ended = self.stoppable(timeout, announced, ask).await;
+        let mut table = AnswerTable::for_workload();
+        let announcement = (format!("Q{}", facts.query), Some(StreamEvent::Sent(facts.query)));
+        let execute = async |session: &mut AdminSession<'_>| session.query(text, &mut table).await;
+        let ended = self.run_stoppable(timeout, announcement, execute).await;
         facts.began_s = ended.began_s;
-        facts.ended_s = seconds(monotonic_now() - self.began);
+        facts.ended_s = to_seconds(monotonic_now() - self.began);
         facts.outcome = ended.outcome();
         facts.seconds = match (&facts.outcome, timeout) {
-            (QueryOutcome::TimedOut, Some(bound)) => seconds(bound),
+            (QueryOutcome::TimedOut, Some(bound)) => to_seconds(bound),
             _ => ended.seconds,
         };
         if let Some(Ok(executed)) = ended.result {
             facts.rows = executed.rows;
         }
-        self.tell(News::Query(facts, table));
+        self.send(StreamEvent::Query(facts, table));
     }
 
     async fn refresh(&mut self, stream: &mut Stream) {
@@ -384,10 +394,10 @@ impl<'a> Worker<'a> {
             }
             refresh::execute(session, *scale, position).await
         };
-        let ended = self.stoppable(None, (name, None), apply).await;
+        let ended = self.run_stoppable(None, (name, None), apply).await;
         let (outcome, rows) = (ended.outcome(), ended.result.and_then(Result::ok));
         stream.is_unsure = rows.is_none();
-        self.tell(News::Refresh(RefreshFacts {
+        self.send(StreamEvent::Refresh(RefreshFacts {
             function: at.function,
             pair: at.pair,
             began_s: ended.began_s,
@@ -402,7 +412,7 @@ impl<'a> Worker<'a> {
     async fn plan(&mut self, stream: &Stream, query: u8, text: &str, is_executed: bool) {
         let mut problem = String::new();
         for is_executed in [is_executed, false] {
-            let Ok(link) = self.link().await else { return };
+            let Ok(link) = self.take_link().await else { return };
             let capabilities = link.session.capabilities();
             self.link = Some(link);
             // The most telling first: a server that does not know one is asked with the next.
@@ -411,14 +421,14 @@ impl<'a> Worker<'a> {
                 let statement = format!("{prefix} {text}");
                 let mut table = AnswerTable::default();
                 let name = format!("the plan of Q{query}");
-                let ask = async |session: &mut AdminSession<'_>| {
+                let explain = async |session: &mut AdminSession<'_>| {
                     session.query(&statement, &mut table).await
                 };
-                let ended = self.stoppable(stream.timeout, (name, None), ask).await;
+                let ended = self.run_stoppable(stream.timeout, (name, None), explain).await;
                 match ended.outcome() {
                     QueryOutcome::Answered => {
-                        let text = plans::text(capabilities.plan_form, &table);
-                        return self.tell(News::Plan { query, text });
+                        let text = plans::render(capabilities.plan_form, &table);
+                        return self.send(StreamEvent::Plan { query, text });
                     }
                     QueryOutcome::Interrupted => return,
                     QueryOutcome::TimedOut => {
@@ -429,11 +439,11 @@ impl<'a> Worker<'a> {
                 }
             }
         }
-        self.tell(News::Note(format!("No plan of Q{query} could be taken: {problem}")));
+        self.send(StreamEvent::Note(format!("No plan of Q{query} could be taken: {problem}")));
     }
 }
 
-fn seconds(nanos: Nanos) -> f64 {
+fn to_seconds(nanos: Nanos) -> f64 {
     nanos as f64 / SECOND as f64
 }
 
@@ -445,24 +455,26 @@ fn stop_reason(now: Nanos, due: Option<Nanos>, user_stops: bool) -> Option<StopR
 
 /// Interrupts the statement of an embedded database, which blocks its thread, from another thread: again and again, as
 /// an attempt before its first step is lost. The returned function ends that, and says why it was interrupted.
-fn guarded(
+fn spawn_interrupter(
     interrupt: Interrupter,
     due: Option<Nanos>,
     is_stopped: Arc<AtomicBool>,
 ) -> impl FnOnce() -> Option<StopReason> {
     let (ended, watched) = channel::<()>();
     let guard = thread::spawn(move || {
-        let mut why = None;
+        let mut reason = None;
         loop {
             let now = monotonic_now();
-            let until = due.filter(|due| *due > now).map_or(now + LOOK, |due| due.min(now + LOOK));
-            let waited = watched.recv_timeout(Duration::from_nanos(until - now));
+            let next_check = due
+                .filter(|due| *due > now)
+                .map_or(now + CHECK_INTERVAL, |due| due.min(now + CHECK_INTERVAL));
+            let waited = watched.recv_timeout(Duration::from_nanos(next_check - now));
             if waited != Err(RecvTimeoutError::Timeout) {
-                return why;
+                return reason;
             }
             let user_stops = is_stopped.load(Ordering::Relaxed);
-            why = why.or(stop_reason(monotonic_now(), due, user_stops));
-            if why.is_some() {
+            reason = reason.or(stop_reason(monotonic_now(), due, user_stops));
+            if reason.is_some() {
                 interrupt();
             }
         }
@@ -482,29 +494,29 @@ const ATTEMPTS: u32 = 6;
 
 /// Waits for a statement. One that passes its bound, or that the user does not want any more, is killed. `None` if it
 /// does not end in spite of that.
-async fn ended_or_stopped<F: Future>(
+async fn await_or_stop<F: Future>(
     statement: F,
     due: Option<Nanos>,
     is_stopped: impl Fn() -> bool,
     kill: impl AsyncFn(),
 ) -> (Option<F::Output>, Option<StopReason>) {
     let mut statement = pin!(statement);
-    let why = loop {
-        let until = due.map_or(now() + LOOK, |due| due.min(now() + LOOK));
-        if let Ok(output) = timeout(until, statement.as_mut()).await {
+    let reason = loop {
+        let next_check = due.map_or(now() + CHECK_INTERVAL, |due| due.min(now() + CHECK_INTERVAL));
+        if let Ok(output) = timeout(next_check, statement.as_mut()).await {
             return (Some(output), None);
         }
-        if let Some(why) = stop_reason(now(), due, is_stopped()) {
-            break why;
+        if let Some(reason) = stop_reason(now(), due, is_stopped()) {
+            break reason;
         }
     };
     for _ in 0..ATTEMPTS {
         kill().await;
         if let Ok(output) = timeout(now() + RETRY, statement.as_mut()).await {
-            return (Some(output), Some(why));
+            return (Some(output), Some(reason));
         }
     }
-    (None, Some(why))
+    (None, Some(reason))
 }
 
 /// Data that the sessions of one trial have in common.
@@ -522,7 +534,7 @@ struct Link<'a> {
 }
 
 impl<'a> Opening<'a> {
-    async fn open(&self, number: u32) -> Result<Link<'a>, DbError> {
+    async fn open_link(&self, number: u32) -> Result<Link<'a>, DbError> {
         let mut session = self.driver.connect(number).await?;
         match self.make_ready(&mut session).await {
             Ok((server_id, applied)) => Ok(Link { session, server_id, applied }),
@@ -561,25 +573,25 @@ impl<'a> Opening<'a> {
             Dialect::Mysql => format!("kill {id}"),
             Dialect::Postgres | Dialect::Sqlite => format!("select pg_terminate_backend({id})"),
         };
-        let ask = async {
+        let terminate = async {
             let mut session = self.driver.connect(number).await?;
-            let done = session.query(&sql, &mut Discard).await.map(drop);
+            let result = session.query(&sql, &mut Discard).await.map(drop);
             session.close().await;
-            done
+            result
         };
         let late = |_| Err(DbError::lost("The server did not take note of the request in time."));
-        timeout(now() + RETRY, ask).await.unwrap_or_else(late)
+        timeout(now() + RETRY, terminate).await.unwrap_or_else(late)
     }
 }
 
 impl Link<'_> {
     /// Sets everything back and takes leave. Says in a sentence what could not be set back.
     async fn close(mut self) -> Option<String> {
-        let done = timeout(monotonic_now() + AFTERWARDS, async {
+        let closing = timeout(monotonic_now() + AFTERWARDS, async {
             self.session.rollback().await?;
             self.applied.restore(&mut self.session).await
         });
-        let problem = match done.await {
+        let problem = match closing.await {
             Ok(Ok(())) => None,
             Ok(Err(error)) => Some(error.to_string()),
             Err(_) => Some("the server did not answer in time.".to_owned()),
@@ -614,12 +626,12 @@ mod tests {
             let is_stopped = || now() >= user_stops_s * SECOND;
             let kill = async || attempts.borrow_mut().push(now() / SECOND);
             let due = bound_s.map(|bound_s| bound_s * SECOND);
-            let (result, why) = ended_or_stopped(statement, due, is_stopped, kill).await;
-            (result, why, now() / SECOND)
+            let (result, reason) = await_or_stop(statement, due, is_stopped, kill).await;
+            (result, reason, now() / SECOND)
         };
         let ended = Loop::new(Clock::Virtual, [task]).unwrap().finish().unwrap();
-        let (result, why, at_s) = ended[0];
-        (result, why, at_s, attempts.into_inner())
+        let (result, reason, at_s) = ended[0];
+        (result, reason, at_s, attempts.into_inner())
     }
 
     #[test]
@@ -645,7 +657,7 @@ mod tests {
             let interrupt = move || {
                 counter.fetch_add(1, Ordering::Relaxed);
             };
-            guarded(Box::new(interrupt), due, Arc::clone(is_stopped))
+            spawn_interrupter(Box::new(interrupt), due, Arc::clone(is_stopped))
         };
         let count = || attempts.load(Ordering::Relaxed);
         let is_stopped = Arc::new(AtomicBool::new(false));

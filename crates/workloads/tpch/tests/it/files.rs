@@ -30,12 +30,12 @@ fn hex(digest: &[u8]) -> String {
 #[test]
 fn at_scale_factor_1_every_table_is_dbgens_byte_for_byte() {
     let hash = |table: SchemaTable| {
-        let mut rows = TpchRows::part(table, 1.0, 1, 1);
+        let mut rows = TpchRows::for_part(table, 1.0, 1, 1);
         let (mut hash, mut lines, mut count) = (Md5::new(), Vec::new(), 0);
-        let mut more = true;
-        while more {
+        let mut has_more = true;
+        while has_more {
             lines.clear();
-            more = LineFormat::Tbl.fill(&mut rows, &mut lines, 1 << 20, &mut count);
+            has_more = LineFormat::Tbl.fill(&mut rows, &mut lines, 1 << 20, &mut count);
             hash.update(&lines);
         }
         assert_eq!(count, row_count(table, 1.0), "{table:?}");
@@ -75,9 +75,9 @@ fn contents(folder: &Path) -> BTreeMap<String, String> {
         .collect()
 }
 
-fn lines_of(table: SchemaTable, scale: f64, format: LineFormat) -> String {
+fn table_lines(table: SchemaTable, scale: f64, format: LineFormat) -> String {
     let mut lines = Vec::new();
-    let mut rows = TpchRows::part(table, scale, 1, 1);
+    let mut rows = TpchRows::for_part(table, scale, 1, 1);
     assert!(!format.fill(&mut rows, &mut lines, usize::MAX, &mut 0));
     String::from_utf8(lines).expect("text")
 }
@@ -93,7 +93,7 @@ fn a_file_per_table_whatever_the_threads() {
         assert_eq!(files.len(), 8);
         for table in SchemaTable::ALL {
             let name = format!("{}.tbl", table.name());
-            assert_eq!(files[&name], lines_of(table, 0.013, LineFormat::Tbl), "{name}");
+            assert_eq!(files[&name], table_lines(table, 0.013, LineFormat::Tbl), "{name}");
             let expected = WrittenFile {
                 path: folder.path().join(&name),
                 rows: row_count(table, 0.013),
@@ -108,11 +108,11 @@ fn a_file_per_table_whatever_the_threads() {
 fn parts_have_dbgens_names_and_join_to_the_whole() {
     let folder = tempfile::tempdir().expect("a folder");
     let tables = vec![SchemaTable::Lineitem, SchemaTable::Supplier, SchemaTable::Nation];
-    let of = |part| Content::Parts { tables: tables.clone(), part, parts: 3 };
-    let first = FileOptions { content: of(1..=1), ..options(folder.path()) };
+    let parts = |part| Content::Parts { tables: tables.clone(), part, parts: 3 };
+    let first = FileOptions { content: parts(1..=1), ..options(folder.path()) };
     write(&first, &Unobserved, &never).expect("written");
-    let rest = FileOptions { content: of(2..=3), ..first };
-    write(&rest, &Unobserved, &never).expect("written");
+    let remaining = FileOptions { content: parts(2..=3), ..first };
+    write(&remaining, &Unobserved, &never).expect("written");
     let files = contents(folder.path());
     let names: Vec<&str> = files.keys().map(String::as_str).collect();
     let expected = [
@@ -127,7 +127,7 @@ fn parts_have_dbgens_names_and_join_to_the_whole() {
     assert_eq!(names, expected);
     for table in [SchemaTable::Lineitem, SchemaTable::Supplier] {
         let part = |part: u32| files[&format!("{}.tbl.{part}", table.name())].as_str();
-        assert_eq!([1, 2, 3].map(part).concat(), lines_of(table, 0.01, LineFormat::Tbl));
+        assert_eq!([1, 2, 3].map(part).concat(), table_lines(table, 0.01, LineFormat::Tbl));
     }
 }
 
@@ -179,19 +179,19 @@ fn refresh_sets_have_dbgens_names() {
 #[test]
 fn what_exists_is_kept_unless_it_may_be_replaced() {
     let folder = tempfile::tempdir().expect("a folder");
-    let kept = folder.path().join("nation.tbl");
-    fs::write(&kept, "mine").expect("written");
+    let existing = folder.path().join("nation.tbl");
+    fs::write(&existing, "mine").expect("written");
     let options = options(folder.path());
     let error = write(&options, &Unobserved, &never).expect_err("refused");
-    assert!(error.message.to_string().contains(&*kept.to_string_lossy()), "{error:?}");
+    assert!(error.message.to_string().contains(&*existing.to_string_lossy()), "{error:?}");
     assert!(error.hint.is_some_and(|hint| hint.contains("--overwrite")));
     assert_eq!(contents(folder.path()).len(), 1, "nothing is begun");
-    assert_eq!(fs::read_to_string(&kept).expect("text"), "mine");
+    assert_eq!(fs::read_to_string(&existing).expect("text"), "mine");
 
     write(&FileOptions { overwrite: true, ..options }, &Unobserved, &never).expect("written");
     assert_eq!(
         contents(folder.path())["nation.tbl"],
-        lines_of(SchemaTable::Nation, 0.01, LineFormat::Tbl)
+        table_lines(SchemaTable::Nation, 0.01, LineFormat::Tbl)
     );
 }
 
@@ -205,8 +205,9 @@ fn a_full_disk_is_an_error_that_leaves_only_complete_files() {
     assert!(message.contains("orders.tbl can't be written: No space left on device"), "{message}");
     assert!(error.hint.is_some_and(|hint| hint.starts_with("Make room")));
     for (name, text) in contents(folder.path()) {
-        let table = SchemaTable::named(name.trim_end_matches(".tbl")).expect("no unfinished file");
-        assert_eq!(text, lines_of(table, 0.01, LineFormat::Tbl), "{name}");
+        let table =
+            SchemaTable::from_name(name.trim_end_matches(".tbl")).expect("no unfinished file");
+        assert_eq!(text, table_lines(table, 0.01, LineFormat::Tbl), "{name}");
     }
 }
 
@@ -222,12 +223,12 @@ fn a_file_in_the_place_of_the_folder_is_an_error() {
 
 /// Counts what is told, and stops after some rows.
 #[derive(Default)]
-struct Counted {
+struct CountingObserver {
     planned: AtomicU64,
     done: AtomicU64,
 }
 
-impl LoadObserver for Counted {
+impl LoadObserver for CountingObserver {
     fn rows_planned(&self, rows: u64) {
         self.planned.fetch_add(rows, Ordering::Relaxed);
     }
@@ -239,14 +240,14 @@ impl LoadObserver for Counted {
 #[test]
 fn progress_ends_with_all_rows_and_a_stop_leaves_no_unfinished_file() {
     let folder = tempfile::tempdir().expect("a folder");
-    let counted = Counted::default();
-    write(&options(folder.path()), &counted, &never).expect("written");
-    assert_eq!(counted.planned.into_inner(), counted.done.into_inner());
+    let observer = CountingObserver::default();
+    write(&options(folder.path()), &observer, &never).expect("written");
+    assert_eq!(observer.planned.into_inner(), observer.done.into_inner());
 
     let folder = tempfile::tempdir().expect("a folder");
-    let counted = Counted::default();
-    let stop = || counted.done.load(Ordering::Relaxed) > 20_000;
-    let stopped = write(&options(folder.path()), &counted, &stop);
+    let observer = CountingObserver::default();
+    let stop = || observer.done.load(Ordering::Relaxed) > 20_000;
+    let stopped = write(&options(folder.path()), &observer, &stop);
     assert!(stopped.is_err_and(|error| error.message.to_string().starts_with("Stopped.")));
     assert!(contents(folder.path()).keys().all(|name| name.ends_with(".tbl")));
     assert!(contents(folder.path()).len() < 8);

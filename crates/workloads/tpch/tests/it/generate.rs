@@ -36,58 +36,70 @@ fn lines(rows: &mut dyn RowSource) -> Vec<String> {
 #[test]
 fn rows_have_the_columns_of_their_table_and_restart() {
     for table in SchemaTable::ALL {
-        let mut rows = TpchRows::part(table, 0.01, 1, 1);
-        let all = lines(&mut rows);
-        assert_eq!(all.len() as u64, row_count(table, 0.01), "{table:?}");
-        for line in &all {
+        let mut rows = TpchRows::for_part(table, 0.01, 1, 1);
+        let all_lines = lines(&mut rows);
+        assert_eq!(all_lines.len() as u64, row_count(table, 0.01), "{table:?}");
+        for line in &all_lines {
             assert_eq!(line.matches('|').count(), table.columns().len(), "{line}");
         }
         rows.restart();
-        assert_eq!(lines(&mut rows), all, "{table:?}");
+        assert_eq!(lines(&mut rows), all_lines, "{table:?}");
     }
 }
 
 #[test]
 fn rows_are_those_of_tpchgens_own_format() {
-    fn own<T: std::fmt::Display>(rows: impl Iterator<Item = T>) -> Vec<String> {
+    fn format_rows<T: std::fmt::Display>(rows: impl Iterator<Item = T>) -> Vec<String> {
         rows.map(|row| row.to_string()).collect()
     }
     use tpchgen::generators as g;
-    let table_lines = |table| lines(&mut TpchRows::part(table, 0.01, 1, 1));
-    assert_eq!(table_lines(SchemaTable::Region), own(g::RegionGenerator::new(0.01, 1, 1).iter()));
-    assert_eq!(table_lines(SchemaTable::Nation), own(g::NationGenerator::new(0.01, 1, 1).iter()));
+    let table_lines = |table| lines(&mut TpchRows::for_part(table, 0.01, 1, 1));
+    assert_eq!(
+        table_lines(SchemaTable::Region),
+        format_rows(g::RegionGenerator::new(0.01, 1, 1).iter())
+    );
+    assert_eq!(
+        table_lines(SchemaTable::Nation),
+        format_rows(g::NationGenerator::new(0.01, 1, 1).iter())
+    );
     assert_eq!(
         table_lines(SchemaTable::Supplier),
-        own(g::SupplierGenerator::new(0.01, 1, 1).iter())
+        format_rows(g::SupplierGenerator::new(0.01, 1, 1).iter())
     );
-    assert_eq!(table_lines(SchemaTable::Part), own(g::PartGenerator::new(0.01, 1, 1).iter()));
+    assert_eq!(
+        table_lines(SchemaTable::Part),
+        format_rows(g::PartGenerator::new(0.01, 1, 1).iter())
+    );
     assert_eq!(
         table_lines(SchemaTable::Partsupp),
-        own(g::PartSuppGenerator::new(0.01, 1, 1).iter())
+        format_rows(g::PartSuppGenerator::new(0.01, 1, 1).iter())
     );
     assert_eq!(
         table_lines(SchemaTable::Customer),
-        own(g::CustomerGenerator::new(0.01, 1, 1).iter())
+        format_rows(g::CustomerGenerator::new(0.01, 1, 1).iter())
     );
-    assert_eq!(table_lines(SchemaTable::Orders), own(g::OrderGenerator::new(0.01, 1, 1).iter()));
+    assert_eq!(
+        table_lines(SchemaTable::Orders),
+        format_rows(g::OrderGenerator::new(0.01, 1, 1).iter())
+    );
     assert_eq!(
         table_lines(SchemaTable::Lineitem),
-        own(g::LineItemGenerator::new(0.01, 1, 1).iter())
+        format_rows(g::LineItemGenerator::new(0.01, 1, 1).iter())
     );
 }
 
 #[test]
 fn parts_one_after_another_are_the_table() {
     for table in SchemaTable::ALL {
-        let whole = lines(&mut TpchRows::part(table, 0.011, 1, 1));
+        let whole_table = lines(&mut TpchRows::for_part(table, 0.011, 1, 1));
         let mut joined = Vec::new();
         for part in 1..=3 {
-            let part_lines = lines(&mut TpchRows::part(table, 0.011, part, 3));
+            let part_lines = lines(&mut TpchRows::for_part(table, 0.011, part, 3));
             assert_eq!(part_lines.len() as u64, part_row_count(table, 0.011, part, 3), "{table:?}");
             joined.extend(part_lines);
         }
-        assert_eq!(joined, whole, "{table:?}");
-        assert!(lines(&mut TpchRows::part(table, 0.011, 4, 3)).is_empty(), "{table:?}");
+        assert_eq!(joined, whole_table, "{table:?}");
+        assert!(lines(&mut TpchRows::for_part(table, 0.011, 4, 3)).is_empty(), "{table:?}");
     }
 }
 
@@ -117,7 +129,7 @@ fn key(line: &str) -> i64 {
 fn refresh_sets_meet_neither_the_base_data_nor_each_other() {
     // A scale factor whose orders a thousand sets don't divide evenly.
     let scale = 0.0111;
-    let mut keys: Vec<i64> = lines(&mut TpchRows::part(SchemaTable::Orders, scale, 1, 1))
+    let mut keys: Vec<i64> = lines(&mut TpchRows::for_part(SchemaTable::Orders, scale, 1, 1))
         .iter()
         .map(|line| key(line))
         .collect();
@@ -126,15 +138,15 @@ fn refresh_sets_meet_neither_the_base_data_nor_each_other() {
     for set in 1..=20 {
         let orders = lines(&mut inserted(SchemaTable::Orders, scale, set, 0..u64::MAX));
         assert_eq!(orders.len() as u64, refresh::orders(scale));
-        let of_orders: Vec<i64> = orders.iter().map(|line| key(line)).collect();
-        let mut of_lines: Vec<i64> =
+        let order_keys: Vec<i64> = orders.iter().map(|line| key(line)).collect();
+        let mut line_keys: Vec<i64> =
             lines(&mut inserted(SchemaTable::Lineitem, scale, set, 0..u64::MAX))
                 .iter()
                 .map(|line| key(line))
                 .collect();
-        of_lines.dedup();
-        assert_eq!(of_lines, of_orders, "every order has its lines");
-        keys.extend(of_orders);
+        line_keys.dedup();
+        assert_eq!(line_keys, order_keys, "every order has its lines");
+        keys.extend(order_keys);
         deleted.extend(refresh::deleted_keys(scale, set));
     }
     let count = keys.len();
@@ -148,12 +160,12 @@ fn refresh_sets_meet_neither_the_base_data_nor_each_other() {
 fn a_refresh_set_in_pieces_is_the_set() {
     let count = refresh::orders(0.1);
     for table in [SchemaTable::Orders, SchemaTable::Lineitem] {
-        let whole = lines(&mut inserted(table, 0.1, 3, 0..u64::MAX));
+        let whole_set = lines(&mut inserted(table, 0.1, 3, 0..u64::MAX));
         let pieces = [0..1, 1..40, 40..count, count..count + 5];
         let joined: Vec<String> = pieces
             .into_iter()
             .flat_map(|piece| lines(&mut inserted(table, 0.1, 3, piece)))
             .collect();
-        assert_eq!(joined, whole);
+        assert_eq!(joined, whole_set);
     }
 }

@@ -41,8 +41,8 @@ fn texts_are_the_specifications() {
         if let Some(rows) = limit(query) {
             expected += &format!(" limit {rows}");
         }
-        let found = plain(query, Dialect::Postgres, Q15::View(7));
-        assert_eq!(words(&found), words(&expected), "query {query}");
+        let actual = plain(query, Dialect::Postgres, Q15::View(7));
+        assert_eq!(words(&actual), words(&expected), "query {query}");
     }
 }
 
@@ -114,10 +114,10 @@ fn the_bounds_of_query_6_are_whole_hundredths() {
 
 #[test]
 fn rewrites_are_sentences() {
-    let all = rewrites(Dialect::Sqlite, Q15::Cte);
-    let view = rewrites(Dialect::Sqlite, Q15::View(0));
-    assert_eq!(view.len() + 1, all.len());
-    let first = all[0].message().to_string();
+    let with_cte = rewrites(Dialect::Sqlite, Q15::Cte);
+    let with_view = rewrites(Dialect::Sqlite, Q15::View(0));
+    assert_eq!(with_view.len() + 1, with_cte.len());
+    let first = with_cte[0].message().to_string();
     assert_eq!(
         first,
         "Q1: `interval '90' day` without the precision `(3)`, because no engine here knows a \
@@ -130,14 +130,16 @@ fn rewrites_are_sentences() {
 fn the_readme_lists_the_rewrites() {
     let readme = include_str!("../../README.md");
     let rows = readme.lines().filter(|line| line.starts_with("| ") && line.contains("| Q"));
-    let all = rewrites(Dialect::Sqlite, Q15::Cte);
-    assert_eq!(rows.count(), all.len());
-    for rewrite in all {
+    let listed = rewrites(Dialect::Sqlite, Q15::Cte);
+    assert_eq!(rows.count(), listed.len());
+    for rewrite in listed {
         let queries: Vec<String> =
             rewrite.queries.iter().map(|query| format!("Q{query}")).collect();
-        let said = rewrite.message().to_string();
-        let said = said.split_once(": ").map_or("", |(_, said)| said).trim_end_matches('.');
-        let row = format!("| {} | {} |", queries.join(", "), said.replacen(", because ", " | ", 1));
+        let sentence = rewrite.message().to_string();
+        let sentence =
+            sentence.split_once(": ").map_or("", |(_, sentence)| sentence).trim_end_matches('.');
+        let row =
+            format!("| {} | {} |", queries.join(", "), sentence.replacen(", because ", " | ", 1));
         assert!(readme.contains(&row), "{row}");
     }
 }
