@@ -352,7 +352,7 @@ pub type Interrupter = Box<dyn Fn() + Send + Sync>;
 /// | [`Session::execute_once`] | A text with parameters is executed once. |
 /// | [`Session::prepare`], then [`Session::execute`] | The same statement is executed again and again, and its rows are read. |
 /// | [`Session::execute_short`] | As before, but rows are only counted, or kept as they come. |
-/// | [`Session::give`], [`Session::poll_submitted`], [`Session::receive_submitted`] | A transaction is one statement: the parts of [`Session::execute_short`], without a future of its own. |
+/// | [`Session::give`], [`Session::poll_submitted`], [`Session::receive_submitted`] | A transaction is one statement: the parts of [`Session::execute_short`], without a separate future. |
 /// | [`Session::queue`], [`Session::queue_once`], [`Session::queue_sync`], then [`Session::flush`] | Several statements share one flight. |
 /// | [`Session::bulk_load`], [`Session::copy_in`] | Rows are streamed into a table. |
 ///

@@ -12,7 +12,7 @@ pub type TransactionId = usize;
 pub struct TransactionKind {
     /// For example `oltp_read_write` or `new_order`.
     pub name: String,
-    /// Relative share of the mix. Kinds of weight 0 are never picked; an [`DeferredTransaction`] may be one.
+    /// Relative share of the mix. Kinds of weight 0 are never picked; a [`DeferredTransaction`] may be one.
     pub weight: u32,
 }
 

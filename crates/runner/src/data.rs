@@ -243,13 +243,15 @@ impl Runner<'_> {
     /// Names what this run has made and leaves. What can't be seen is not named.
     pub(super) fn report_left_tables(&mut self) {
         let plan = self.plan;
-        let mut left: BTreeMap<&str, BTreeSet<String>> = BTreeMap::new();
+        let mut tables_by_target: BTreeMap<&str, BTreeSet<String>> = BTreeMap::new();
         for step in plan.steps.iter().filter(|step| step.action == StepAction::Prepare) {
             if let Ok(tables) = self.left_tables(step) {
-                left.entry(plan.owner(&step.target)).or_default().extend(tables);
+                tables_by_target.entry(plan.owner(&step.target)).or_default().extend(tables);
             }
         }
-        for (target, tables) in left.into_iter().filter(|(_, tables)| !tables.is_empty()) {
+        for (target, tables) in
+            tables_by_target.into_iter().filter(|(_, tables)| !tables.is_empty())
+        {
             let tables: Vec<String> = tables.into_iter().collect();
             output::talk(&format!(
                 "note: tables that this run has made are left on {target}: {}",

@@ -170,7 +170,7 @@ const EMPTY_NAMES: &str = "told said looked kept met asked taken given shown mad
 /// Counts of empty names by name; `of_x` and `x_of` count as `of`.
 #[test]
 fn names_are_phrases() {
-    let mut found: BTreeMap<String, usize> = BTreeMap::new();
+    let mut counts: BTreeMap<String, usize> = BTreeMap::new();
     let empty: BTreeSet<&str> = EMPTY_NAMES.split_whitespace().collect();
     for (_, text) in files("rs") {
         let is_part_of_name = |c: char| c.is_alphanumeric() || c == '_';
@@ -181,11 +181,11 @@ fn names_are_phrases() {
             }
             let name = words.find(|word| *word != "mut").unwrap_or_default();
             if word == "fn" && (name == "of" || name.starts_with("of_") || name.ends_with("_of")) {
-                *found.entry("of".to_owned()).or_default() += 1;
+                *counts.entry("of".to_owned()).or_default() += 1;
             } else if empty.contains(name) {
-                *found.entry(name.to_owned()).or_default() += 1;
+                *counts.entry(name.to_owned()).or_default() += 1;
             }
         }
     }
-    none_but_known("names", &found);
+    none_but_known("names", &counts);
 }

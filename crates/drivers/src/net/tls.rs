@@ -171,18 +171,18 @@ const VERSION_1: &str = "a certificate of version 1 can't be checked: make one o
 const NO_NAME: &str = "the certificate has a common name alone, which is not compared: make one with subjectAltName, or use \
                        tls=verify-ca, which does not check the name";
 
-/// Returns true for an error of the crate webpki, which dyno does not depend on.
-fn is_other(problem: &CertificateError, name: &str) -> bool {
+/// Returns true if the error is this one of the crate webpki, which dyno does not depend on.
+fn is_webpki_error(problem: &CertificateError, name: &str) -> bool {
     matches!(problem, CertificateError::Other(OtherError(cause)) if cause.to_string() == name)
 }
 
 fn is_unsupported_version(problem: &CertificateError) -> bool {
-    is_other(problem, "UnsupportedCertVersion")
+    is_webpki_error(problem, "UnsupportedCertVersion")
 }
 
-/// A certificate that signs itself is a CA's.
+/// Returns true if no trusted CA has signed the certificate; one that signs itself counts as a CA's.
 fn is_untrusted(problem: &CertificateError) -> bool {
-    *problem == CertificateError::UnknownIssuer || is_other(problem, "CaUsedAsEndEntity")
+    *problem == CertificateError::UnknownIssuer || is_webpki_error(problem, "CaUsedAsEndEntity")
 }
 
 pub(super) fn explain_failure(error: &Error, host: &str) -> DbError {

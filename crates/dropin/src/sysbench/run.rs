@@ -409,7 +409,7 @@ fn ended(
         console.fatal("Nothing was executed: the lost connections could not be opened again");
         return Exit::Failed;
     }
-    // A script may count work of its own, and handle its errors itself.
+    // A script may count events that execute no transaction, and handle its errors.
     let errors = result.total.errors.0.last().filter(|_| job.script.is_none());
     if let (0, Some(last)) = (result.total.counts().committed, errors) {
         console.fatal(format_args!(

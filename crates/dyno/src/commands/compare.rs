@@ -215,15 +215,15 @@ pub(crate) enum EndLength {
     /// The answer, what could change it, where the paper is.
     #[default]
     Answer,
-    /// The same with room for the results of many tests.
+    /// Like `Answer`, with room for the results of many tests.
     Screen,
     /// All tables that a terminal has.
     Long,
 }
 
 impl EndLength {
-    /// Lines of the end, without the last ones on where the paper is: 25 in all, and 40 on a screen. `None` if it has
-    /// none or all.
+    /// Maximum number of lines before those on where the paper is, of 25 in all, or 40 for `Screen`; `None` if nothing
+    /// or everything is printed.
     fn max_lines(self) -> Option<usize> {
         match self {
             EndLength::Answer => Some(21),

@@ -671,7 +671,7 @@ impl<W: Workload, D: Driver, S: FrameSink> Worker<'_, W, D, S> {
                     return true;
                 }
                 Ok(Err(error)) => error,
-                // The end has cut it off: that is no failure.
+                // The trial has ended: an attempt that this cuts off has not failed.
                 Err(_) if self.local.is_over(now()) => break,
                 Err(_) => match spec.answer_limit {
                     None => too_slow(spec),

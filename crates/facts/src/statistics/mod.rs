@@ -119,7 +119,7 @@ pub fn proportion_interval(successes: u64, trials: u64) -> Option<ConfidenceInte
     let quantile =
         |a: u64, b: u64, p: f64| Some(Beta::new(a as f64, b as f64).ok()?.inverse_cdf(p));
     let failures = trials.checked_sub(successes).filter(|_| trials > 0)?;
-    // A parameter of 0 is no distribution: the end of the interval is that of all probabilities.
+    // Without a success, or without a failure, the beta distribution is undefined: that end is 0 or 1.
     let low = quantile(successes, failures + 1, ALPHA / 2.0).unwrap_or(0.0);
     let high = quantile(successes + 1, failures, 1.0 - ALPHA / 2.0).unwrap_or(1.0);
     Some(ConfidenceInterval { low, high })

@@ -336,7 +336,7 @@ pub enum Level {
     I,
 }
 
-/// How far a finding can have moved the figures that it concerns; the farther, the greater.
+/// Largest effect of a finding on the figures that it concerns. A larger effect is greater.
 #[derive(Clone, Copy, Debug, PartialEq, PartialOrd, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Effect {

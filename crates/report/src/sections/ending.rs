@@ -11,10 +11,11 @@ const MIN_TABLE_LINES: usize = 6;
 const MAX_CAVEATS: usize = 4;
 /// Sentences of the answer.
 const MAX_SENTENCES: usize = 6;
-/// Columns of a title in the table of results; more if there is no column of errors.
+/// Width of a title in the table of results, if it has a column of errors.
 const TITLE_COLUMNS: usize = 34;
+/// Width of that column.
 const ERROR_COLUMNS: usize = 8;
-/// Columns of a target's name there.
+/// Width of a target's name in the table of results.
 const TARGET_COLUMNS: usize = 12;
 
 impl Paper {

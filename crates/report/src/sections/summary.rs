@@ -205,8 +205,8 @@ fn search_sentence(paper: &Paper, row: KeyRow<'_>) -> Option<Message> {
         Some(test.is_held)
     });
     let tests: Vec<bool> = tests.collect();
-    let held = tests.iter().filter(|is_held| **is_held).count() as u64;
-    let chance = proportion_interval(held, tests.len() as u64)?;
+    let held_trials = tests.iter().filter(|is_held| **is_held).count() as u64;
+    let chance = proportion_interval(held_trials, tests.len() as u64)?;
     let percent = |share: f64| format::whole(100.0 * share);
     Some(say!(
         rate_held_with_objective,
@@ -214,7 +214,7 @@ fn search_sentence(paper: &Paper, row: KeyRow<'_>) -> Option<Message> {
         target = &row.point.target,
         rate = format::short(row.point.rate_per_s?),
         objective,
-        held = held.to_string(),
+        held = held_trials.to_string(),
         n = tests.len(),
         low = percent(chance.low),
         high = percent(chance.high)

@@ -43,10 +43,11 @@ impl RowChart {
         let has_heads = self.groups.iter().any(|(head, _)| !head.is_empty());
         let indent = if has_heads { 16.0 } else { 0.0 };
         let max_width = self.width * MAX_WORDS_SHARE;
-        let left = (widest(rows().map(|row| &row.name)) + indent + 12.0).min(max_width);
+        let left_x = (widest(rows().map(|row| &row.name)) + indent + 12.0).min(max_width);
         let right = self.width - (widest(rows().map(|row| &row.text)) + 16.0).min(max_width);
-        let x =
-            |value: f64| left + self.axis.scale.position(value).clamp(0.0, 1.0) * (right - left);
+        let x = |value: f64| {
+            left_x + self.axis.scale.position(value).clamp(0.0, 1.0) * (right - left_x)
+        };
         let has_axis = !self.axis.ticks.is_empty();
         let mut top = if has_axis { TOP } else { 2.0 };
         let heads = if has_heads { self.groups.len() } else { 0 };
@@ -55,7 +56,7 @@ impl RowChart {
         let mut out = open(self.width, height, &self.description, "");
         if has_axis {
             self.axis.down(&mut out, [top, bottom, self.width], x);
-            across(&mut out, "axis", left, right, bottom);
+            across(&mut out, "axis", left_x, right, bottom);
             text(&mut out, "label", right, bottom + 31.0, Anchor::End, &self.axis.label);
         }
         self.write_sides(&mut out, bottom, x(1.0));
@@ -66,10 +67,10 @@ impl RowChart {
             }
             for row in rows {
                 let middle = top + ROW / 2.0;
-                row.write(&mut out, [left, right], middle, x);
-                let name = fit_text(&row.name, left - indent - 6.0);
+                row.write(&mut out, [left_x, right], middle, x);
+                let name = fit_text(&row.name, left_x - indent - 6.0);
                 let (at, anchor) =
-                    if has_heads { (indent, Anchor::Start) } else { (left - 8.0, Anchor::End) };
+                    if has_heads { (indent, Anchor::Start) } else { (left_x - 8.0, Anchor::End) };
                 text(&mut out, "tick", at, middle + 4.0, anchor, &name);
                 let behind =
                     |end: f64| x(row.interval.map_or(end, |(_, high)| high.max(end))) + 7.0;
@@ -165,9 +166,9 @@ mod tests {
         };
         let rows = vec![row(1.0, Some((0.01, 1.5)), false), row(9.0, None, true)];
         let svg = ratios(900.0, 0.5, rows);
-        let left = text_width("<8>") + 28.0;
+        let left_x = text_width("<8>") + 28.0;
         let right = 900.0 - 16.0;
-        let middle = format!("cx=\"{:.1}\"", f64::midpoint(left, right));
+        let middle = format!("cx=\"{:.1}\"", f64::midpoint(left_x, right));
         assert!(svg.contains(&middle), "1 is in the middle: {svg}");
         assert!(svg.contains(&format!("cx=\"{right:.1}\"")), "9 lies at the end");
         assert_eq!(svg.matches("v7\"").count(), 1, "the lower bound has no end in the plot");

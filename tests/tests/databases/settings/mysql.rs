@@ -23,7 +23,7 @@ const NOTHING_IS_LOST: &Steps = &[
     (Step::TpchRun, Right),
 ];
 
-/// Where a COMMIT does more than commit.
+/// Runs on a server on which a COMMIT also begins a transaction or closes the session.
 const COMMITS_ARE_REFUSED: &Steps = &[
     (Step::SysbenchRun, Refused("completion_type")),
     (Step::PgbenchRun, Right),

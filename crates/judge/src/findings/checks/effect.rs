@@ -1,4 +1,4 @@
-//! How far a finding can have moved the figures: it orders the caveats, and tells which ones could change an answer.
+//! Largest effect of findings on the figures: orders the caveats and selects those that could change an answer.
 
 use super::*;
 use dyno_facts::Metric;
@@ -81,7 +81,7 @@ impl Effect {
         })
     }
 
-    /// The effect in words.
+    /// Describes the effect.
     pub fn text(self) -> Message {
         match self {
             Effect::Nothing => say!(effect_nothing),
@@ -107,7 +107,7 @@ fn lost_share(share: f64) -> Option<f64> {
     (share < 1.0).then(|| share / (1.0 - share))
 }
 
-/// Findings that could change the answer: those of one cause together.
+/// Findings that could change the answer, grouped by cause.
 pub struct Caveat<'a> {
     /// The first one is printed.
     pub checks: Vec<&'a Check>,
@@ -116,7 +116,7 @@ pub struct Caveat<'a> {
 }
 
 impl Caveat<'_> {
-    /// Its meaning, or the difference between the sides, and the effect.
+    /// Describes the finding, or the difference between the sides, and its effect.
     pub fn sentence(&self) -> Message {
         let first = self.checks[0];
         let difference = first.lines.first().filter(|_| self.effect == Effect::OneSided);

@@ -239,8 +239,7 @@ fn each<T: Copy>(
 /// Trials in more stretches than these are counted instead of listed.
 const MAX_LISTED_RANGES: usize = 3;
 
-/// Places with the same value in one line: `trials 1, 4 and 5: 97%`.
-/// Many trials are counted.
+/// Joins places with the same value in one line: `trials 1, 4 and 5: 97%`. Many trials are counted instead of listed.
 fn lines(findings: &[Finding], trial_count: usize) -> Vec<Message> {
     let mut groups: Vec<(SpotKind, &Message, Vec<String>)> = Vec::new();
     for Finding { place, value, .. } in findings {
@@ -256,8 +255,8 @@ fn lines(findings: &[Finding], trial_count: usize) -> Vec<Message> {
     let lines = groups.into_iter().map(|(kind, value, names)| {
         let listed = if kind == SpotKind::Trial { ranges(&names) } else { names.clone() };
         let place = if kind == SpotKind::Trial && listed.len() > MAX_LISTED_RANGES {
-            let found = names.len().to_string();
-            say!(trials_of_all, found, all = trial_count.to_string())
+            let affected = names.len().to_string();
+            say!(trials_of_all, found = affected, all = trial_count.to_string())
         } else {
             Spot { kind, names: listed }.text()
         };

@@ -6,12 +6,12 @@ use dyno_facts::format::{clip, wrap};
 
 /// With the error and the hint on the other stream these are 20.
 const MAX_LINES: usize = 17;
-/// Columns of a line: an email is not wrap_lines.
+/// Columns of a line: an email is not wrapped.
 const COLUMNS: usize = 80;
 const MAX_GATE_LINES: usize = 5;
 /// Lines that the table has at least.
 const MIN_TABLE_LINES: usize = 4;
-/// Beyond so many targets they share a line.
+/// More targets share a line.
 const MAX_TARGET_LINES: usize = 3;
 /// Lines about parts of the load.
 const MAX_PART_LINES: usize = 2;
