@@ -42,9 +42,9 @@ pub enum Cause {
     Unsupported,
     /// A statement was a COPY that takes rows from the client or gives it rows.
     ClientCopy,
-    /// The workload itself failed, such as an expression of a script. No server was asked.
+    /// The workload itself failed, such as an expression of a script. No server took part.
     Workload,
-    /// Nothing failed: the workload begins its transaction again of its own accord. No error is counted.
+    /// Nothing failed: the workload begins its transaction again by itself. No error is counted.
     Again,
 }
 
@@ -73,9 +73,9 @@ pub struct ErrorParts {
     pub address: Option<Address>,
     /// MySQL's or SQLite's error number, 0 if there is none.
     pub errno: u32,
-    /// `*b"00000"` where there is none.
+    /// `*b"00000"` if there is none.
     pub sqlstate: [u8; 5],
-    /// In the words of the origin, without any password.
+    /// The words of the origin, without any password.
     pub message: String,
     pub detail: Option<String>,
     /// A remedy, shown after `hint:`.
@@ -134,6 +134,7 @@ impl DbError {
         error.with(|parts| parts.cause = Cause::Lost)
     }
 
+    /// An error of a server that can't be reached.
     pub fn unreachable(message: impl Into<String>) -> Self {
         Self::new(Cause::Unreachable, ErrorClass::ConnectionLost, *b"08001", message)
     }
@@ -147,6 +148,7 @@ impl DbError {
         error.with(|parts| parts.origin = ErrorOrigin::System(errno))
     }
 
+    /// An error of TLS, with the codes to count it by.
     pub fn tls(errno: u32, sqlstate: [u8; 5], message: impl Into<String>) -> Self {
         let error = Self::new(Cause::Tls, ErrorClass::Other, sqlstate, message);
         error.with(|parts| parts.errno = errno)
@@ -168,7 +170,7 @@ impl DbError {
         Self::new(Cause::Workload, ErrorClass::Other, *b"00000", message)
     }
 
-    /// The workload wants its attempt made again, although nothing failed.
+    /// The workload wants to repeat its attempt, although nothing failed.
     pub fn again(message: impl Into<String>) -> Self {
         Self::new(Cause::Again, ErrorClass::Other, *b"00000", message)
     }
@@ -184,7 +186,7 @@ impl DbError {
         Self::new(Cause::Unsupported, ErrorClass::Other, *b"0A000", message)
     }
 
-    /// Refusal of COPY as a statement; `class` tells whether the session can go on.
+    /// Refusal of COPY as a statement; `class` tells whether the session can continue.
     pub fn client_copy(class: ErrorClass, message: impl Into<String>) -> Self {
         Self::new(Cause::ClientCopy, class, *b"0A000", message)
     }
@@ -207,6 +209,7 @@ impl DbError {
         })
     }
 
+    /// Changes the parts of the error.
     fn with(mut self, change: impl FnOnce(&mut ErrorParts)) -> Self {
         change(&mut self.0);
         self
@@ -252,26 +255,32 @@ impl DbError {
         })
     }
 
+    /// The class under which the error is counted.
     pub fn class(&self) -> ErrorClass {
         self.0.class
     }
 
+    /// The origin of the error.
     pub fn cause(&self) -> Cause {
         self.0.cause
     }
 
+    /// The server's number of the error; 0 without one.
     pub fn errno(&self) -> u32 {
         self.0.errno
     }
 
+    /// The five letters of the standard; `00000` without any.
     pub fn sqlstate(&self) -> &str {
         std::str::from_utf8(&self.0.sqlstate).unwrap_or("?????")
     }
 
+    /// The sentence of the server or the driver.
     pub fn message(&self) -> &str {
         &self.0.message
     }
 
+    /// The remedy, if one is known.
     pub fn hint(&self) -> Option<&str> {
         self.0.hint.as_deref()
     }
@@ -337,7 +346,7 @@ impl fmt::Debug for DbError {
 impl fmt::Display for DbError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let sentence = self.sentence();
-        // The codes stand inside the sentence.
+        // The codes belong inside the sentence.
         let open = sentence.strip_suffix('.').unwrap_or(&sentence);
         let is_counted_only =
             !self.is_from_server() && !matches!(self.0.cause, Cause::Tls | Cause::Rejected);
@@ -380,6 +389,7 @@ impl Error {
         Error { kind: ErrorKind::Failed, message: message.into(), hint: None }
     }
 
+    /// An error of a run that was interrupted.
     pub fn stopped(message: impl Into<String>) -> Self {
         Error { kind: ErrorKind::Stopped, ..Error::new(message) }
     }
@@ -432,19 +442,25 @@ pub fn is_command(c: char) -> bool {
 
 /// The text with U+FFFD instead of each command; ends of lines and tabs stay.
 pub fn harmless(text: &str) -> Cow<'_, str> {
-    let is_obeyed = |c: char| is_command(c) && !matches!(c, '\n' | '\t');
     if text.contains(is_obeyed) { text.replace(is_obeyed, "\u{fffd}").into() } else { text.into() }
+}
+
+fn is_obeyed(c: char) -> bool {
+    is_command(c) && !matches!(c, '\n' | '\t')
 }
 
 /// The text in one line, of which no part can be taken for a line of dyno's own.
 pub fn in_one_line(text: &str) -> Cow<'_, str> {
-    let ends_line = |c: char| matches!(c, '\n'..='\r' | '\u{85}' | '\u{2028}' | '\u{2029}');
     if !text.contains(ends_line) {
         return text.into();
     }
     let lines = text.split(ends_line).map(str::trim).filter(|line| !line.is_empty());
     let (blanks, _) = text.split_at(text.len() - text.trim_start_matches(' ').len());
     (blanks.to_owned() + &lines.collect::<Vec<_>>().join(" ")).into()
+}
+
+fn ends_line(c: char) -> bool {
+    matches!(c, '\n'..='\r' | '\u{85}' | '\u{2028}' | '\u{2029}')
 }
 
 /// A document of JSON with each command as its escape: a terminal obeys none, and a reader gets the same data.
@@ -499,10 +515,9 @@ mod tests {
 
     #[test]
     fn a_pooler_is_named_where_it_is_the_likely_cause() {
-        let server_error = |state, text: &str| DbError::server(ErrorClass::Other, 0, state, text);
         for error in [
-            server_error(*b"26000", "prepared statement \"d2\" does not exist"),
-            server_error(*b"42P05", "prepared statement \"d1\" already exists"),
+            other_error(*b"26000", "prepared statement \"d2\" does not exist"),
+            other_error(*b"42P05", "prepared statement \"d1\" already exists"),
             DbError::closed(0, *b"08P01", "not allowed in statement pooling mode"),
         ] {
             let hint = error.pooler_hint().unwrap_or_default();
@@ -510,8 +525,12 @@ mod tests {
         }
         let waited = DbError::closed(0, *b"08P01", "query_wait_timeout");
         assert!(waited.pooler_hint().is_some_and(|hint| hint.contains("raise its pool size")));
-        assert_eq!(server_error(*b"08P01", "invalid message format").pooler_hint(), None);
+        assert_eq!(other_error(*b"08P01", "invalid message format").pooler_hint(), None);
         assert_eq!(DbError::protocol("in no pooling mode").pooler_hint(), None, "dyno's own");
+    }
+
+    fn other_error(state: [u8; 5], text: &str) -> DbError {
+        DbError::server(ErrorClass::Other, 0, state, text)
     }
 
     #[test]

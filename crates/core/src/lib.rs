@@ -1,11 +1,11 @@
 //! Types that all other crates of dyno share. No I/O, no dependencies.
 //!
-//! - [`Driver`] and [`Session`]: a protocol, and one open connection; [`AdminDriver`] and [`AdminSession`] where nothing is measured.
+//! - [`Driver`] and [`Session`]: a protocol, and one open connection; [`AdminDriver`] and [`AdminSession`] if nothing is measured.
 //! - [`Workload`]: the code of transactions.
 //! - [`Outcome`], [`ErrorClass`], [`DbError`]: the end of an attempt. [`Error`]: of what is not measured.
 //! - [`Tally`]: statements and rows of an attempt.
 //! - [`Rng`]: one random stream per worker and purpose.
-//! - [`ShardRule`], [`ShardMap`], [`Shards`]: what stands behind an endpoint, and which rows lie where.
+//! - [`ShardRule`], [`ShardMap`], [`Shards`]: what is behind an endpoint, and which rows lie where.
 //! - [`offer`], [`options`]: tests and options of workloads, as tables.
 //! - [`NodeSight`]: how a node looks to who waits for it.
 //! - [`named`]: enums whose variants have names.

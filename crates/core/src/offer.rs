@@ -18,13 +18,13 @@ pub struct WorkloadOffer {
 }
 
 /// Rates by which the time of a run is estimated before anything is known of the server: rows per second on a small
-/// one, of the largest table where one number sizes all of them.
+/// one, of the largest table if one number sizes all of them.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct UsualPace {
     pub loaded: f64,
-    /// By what is looked at around a trial; infinite where no rows are.
+    /// Rate of the checks around a trial; infinite if they read no rows.
     pub checked: f64,
-    /// By a pass over the queries.
+    /// Rate of a pass over the queries.
     pub queried: f64,
     /// Speed of loads and passes on PostgreSQL, as a multiple.
     pub postgres: f64,
@@ -103,7 +103,7 @@ pub enum DataSizing {
     Fraction {
         option: &'static str,
         rows_per_unit: u64,
-        /// The numbers at which the right answers are known; a budget chooses among them where there are such.
+        /// The numbers at which the right answers are known; a budget chooses among them if there are any.
         known: &'static [f64],
     },
 }
@@ -125,6 +125,7 @@ impl WorkloadOffer {
         WorkloadOffer { name, tests, levels, workers_alias: None, options, pace, has_stages: true }
     }
 
+    /// The test with this name.
     pub fn test(&self, name: &str) -> Option<&'static TestOffer> {
         self.tests.iter().find(|test| test.name == name)
     }
@@ -149,14 +150,15 @@ mod tests {
             large: Some(large),
             ..UsualPace::loading(10.0)
         };
-        let pace_at = |url: &str, rows: u64| {
+        for (url, rows, expected) in [
+            ("mysql://h/d", 100, (10.0, 20.0)),
+            ("mysql://h/d", 200, (5.0, 10.0)),
+            ("mariadb://h/d", 1_000, (2.0, 3.0)),
+            ("postgres://h/d", 1_000, (20.0, 40.0)),
+            ("sqlite:d", 1_000, (10.0, 20.0)),
+        ] {
             let pace = pace.at(url, rows);
-            (pace.loaded, pace.queried)
-        };
-        assert_eq!(pace_at("mysql://h/d", 100), (10.0, 20.0));
-        assert_eq!(pace_at("mysql://h/d", 200), (5.0, 10.0));
-        assert_eq!(pace_at("mariadb://h/d", 1_000), (2.0, 3.0));
-        assert_eq!(pace_at("postgres://h/d", 1_000), (20.0, 40.0));
-        assert_eq!(pace_at("sqlite:d", 1_000), (10.0, 20.0));
+            assert_eq!((pace.loaded, pace.queried), expected, "{url}");
+        }
     }
 }

@@ -29,9 +29,9 @@ pub enum OptionValues<S, E = String> {
 /// One option of a workload with the settings `S`.
 #[derive(Debug)]
 pub struct OptionRow<S: 'static, E: 'static = String> {
-    /// In suites with underscores.
+    /// The name; suites write it with underscores.
     pub name: &'static str,
-    /// The name in an older version of what a front end stands for.
+    /// The name in an older version of what a front end imitates.
     pub old_name: Option<&'static str>,
     /// The letter of a command line with short options.
     pub letter: Option<char>,
@@ -49,7 +49,7 @@ pub struct OptionRow<S: 'static, E: 'static = String> {
 /// A refusal of options.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OptionError {
-    /// The given option, with `.KEY` where that is meant; `None` is the experiment as a whole.
+    /// The given option, with `.KEY` if a key is meant; `None` is the experiment as a whole.
     pub option: Option<String>,
     /// The invalid value and the valid values, for front ends that word the error themselves.
     pub mismatch: Option<Box<(String, String)>>,
@@ -79,6 +79,7 @@ impl OptionError {
         OptionError { mismatch, ..OptionError::value(option, message) }
     }
 
+    /// A refusal of the experiment as a whole.
     pub fn experiment<'a>(message: impl Into<String>, hint: impl Into<Option<&'a str>>) -> Self {
         let hint = hint.into().map(str::to_owned);
         OptionError { option: None, mismatch: None, is_value: false, message: message.into(), hint }
@@ -157,6 +158,7 @@ impl<S, E> OptionRow<S, E> {
         matches!(self.kind, OptionValues::Text(..)) && self.metavariable() != "N"
     }
 
+    /// Describes the option for the documentation.
     pub fn describe(&self) -> OptionDoc {
         OptionDoc {
             name: self.name.to_owned(),
@@ -180,19 +182,21 @@ pub fn describe<S, E>(table: &[OptionRow<S, E>]) -> Vec<OptionDoc> {
 impl<S, E: From<String>> OptionRow<S, E> {
     /// Sets one value; `key` is the part behind the dot of a table or list. An error names the possible values.
     pub fn set(&self, settings: &mut S, key: Option<&str>, value: &str) -> Result<(), E> {
-        let valid_values = || E::from(self.kind.describe_values());
-        match (&self.kind, key) {
+        let kind = &self.kind;
+        match (kind, key) {
             (OptionValues::Whole(low, high, set), None) => {
                 let number = whole(value).filter(|number| (*low..=*high).contains(number));
-                set(settings, number.ok_or_else(valid_values)?);
+                set(settings, number.ok_or_else(|| kind.describe_values())?);
             }
             (OptionValues::Long(set), None) => {
-                set(settings, value.parse().map_err(|_| valid_values())?)
+                set(settings, value.parse().map_err(|_| kind.describe_values())?)
             }
-            (OptionValues::Size(set), None) => set(settings, size(value).ok_or_else(valid_values)?),
+            (OptionValues::Size(set), None) => {
+                set(settings, size(value).ok_or_else(|| kind.describe_values())?)
+            }
             (OptionValues::Decimal(low, high, set), None) => {
                 let number = value.parse().ok().filter(|number| (*low..=*high).contains(number));
-                set(settings, number.ok_or_else(valid_values)?);
+                set(settings, number.ok_or_else(|| kind.describe_values())?);
             }
             (OptionValues::Flag(set), None) => match value {
                 "on" | "true" | "1" => set(settings, true),
@@ -201,7 +205,7 @@ impl<S, E: From<String>> OptionRow<S, E> {
             },
             (OptionValues::Choice(words, set), None) => {
                 let at = words.iter().position(|word| *word == value);
-                set(settings, at.ok_or_else(valid_values)?);
+                set(settings, at.ok_or_else(|| kind.describe_values())?);
             }
             (OptionValues::Text(_, set), None) => set(settings, value)?,
             (OptionValues::List(set), _) => set(settings, value),
@@ -210,13 +214,14 @@ impl<S, E: From<String>> OptionRow<S, E> {
                 let key = keys.first().unwrap_or(&"NAME");
                 return Err(format!("a table: `{} = {{ {key} = ... }}`", self.name).into());
             }
-            (_, Some(_)) => return Err(valid_values()),
+            (_, Some(_)) => return Err(kind.describe_values().into()),
         }
         Ok(())
     }
 }
 
 impl<S, E> OptionValues<S, E> {
+    /// The form in which a suite writes the value.
     fn shape(&self) -> Shape {
         match self {
             OptionValues::List(_) => Shape::List,
@@ -280,32 +285,24 @@ pub fn read<'a, S>(
             Some((stem, key)) => (stem, Some(key)),
             None => (name, None),
         };
-        let refuse = |message: String, hint: String| {
-            let option = Some(name.to_owned());
-            Err(OptionError { option, mismatch: None, is_value: false, message, hint: Some(hint) })
-        };
-        let unknown_option = || format!("{workload} has no option `{name}` in suites.");
         let Some(row) = table.iter().find(|row| row.name == stem) else {
-            let names = || table.iter().map(|row| row.name);
-            let list_options =
-                || format!("Its options: {}.", names().collect::<Vec<_>>().join(", "));
-            return refuse(
-                unknown_option(),
-                did_you_mean(nearest(name, names()), "").unwrap_or_else(list_options),
-            );
+            let names: Vec<&str> = table.iter().map(|row| row.name).collect();
+            let hint = did_you_mean(nearest(name, names.iter().copied()), "");
+            let hint = hint.unwrap_or_else(|| format!("Its options: {}.", names.join(", ")));
+            return Err(unknown_option(workload, name, hint));
         };
         if !row.tests.is_empty() && !row.tests.contains(&test) {
             let tests = row.tests.join("`, `");
             let message = format!("The test `{test}` has no option `{stem}`.");
-            return refuse(message, format!("It is an option of `{tests}`."));
+            return Err(name_error(name, message, format!("It is an option of `{tests}`.")));
         }
         if let (OptionValues::Table(keys @ [_, ..], _), Some(key)) = (&row.kind, key)
             && !keys.contains(&key)
         {
             let near = nearest(key, keys.iter().copied());
-            let list_keys = || format!("Its keys: {}. {}.", keys.join(", "), row.doc);
-            let hint = did_you_mean(near, &format!("{stem}.")).unwrap_or_else(list_keys);
-            return refuse(unknown_option(), hint);
+            let hint = did_you_mean(near, &format!("{stem}."))
+                .unwrap_or_else(|| format!("Its keys: {}. {}.", keys.join(", "), row.doc));
+            return Err(unknown_option(workload, name, hint));
         }
         let set = row.set(settings, key, value);
         set.map_err(|expected| OptionError::unsuitable(name, value, &expected))?;
@@ -313,7 +310,16 @@ pub fn read<'a, S>(
     Ok(())
 }
 
-/// The question whether the `nearest` name was meant, with what stands before it.
+fn unknown_option(workload: &str, name: &str, hint: String) -> OptionError {
+    name_error(name, format!("{workload} has no option `{name}` in suites."), hint)
+}
+
+fn name_error(name: &str, message: String, hint: String) -> OptionError {
+    let option = Some(name.to_owned());
+    OptionError { option, mismatch: None, is_value: false, message, hint: Some(hint) }
+}
+
+/// The question whether the `nearest` name was meant, with the text before it.
 pub fn did_you_mean(name: Option<&str>, before: &str) -> Option<String> {
     name.map(|name| format!("Did you mean `{before}{name}`?"))
 }
@@ -372,12 +378,12 @@ pub fn fill(words: &str, indent: usize) -> String {
     text + "\n"
 }
 
-/// Tries every default and every word of a table: for a test of each table. Panics when a name stands twice or a row
+/// Tries every default and every word of a table: for a test of each table. Panics if a name appears twice or a row
 /// refuses its own value.
 pub fn check_table<S>(table: &[OptionRow<S>], mut new: impl FnMut() -> S) {
     for (at, row) in table.iter().enumerate() {
         let is_twice = table[at + 1..].iter().any(|other| other.name == row.name);
-        assert!(!is_twice, "the option {} stands twice", row.name);
+        assert!(!is_twice, "the option {} appears twice", row.name);
         let words: &[&str] =
             if let OptionValues::Choice(words, _) = row.kind { words } else { &[] };
         let default = Some(row.default).filter(|default| !default.is_empty());
@@ -409,12 +415,13 @@ pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Opti
         .map(|(.., name)| name)
 }
 
-/// Returns true for a name whose value may be a password, also where it is misspelt: `mysql-pasword`.
+/// Returns true for a name whose value may be a password, also if it is misspelt: `mysql-pasword`.
 pub fn is_like_password(name: &str) -> bool {
     let mut parts = name.split(['-', '_', '.']);
     parts.any(|part| part.eq_ignore_ascii_case("pwd") || nearest(part, ["password"]).is_some())
 }
 
+/// Letters in lower case, with `_` for `-`, as `nearest` compares them.
 fn letters(text: &str) -> Vec<char> {
     text.chars().flat_map(char::to_lowercase).map(|c| if c == '-' { '_' } else { c }).collect()
 }

@@ -45,6 +45,7 @@ pub struct Tally {
 }
 
 impl Tally {
+    /// Counts an executed statement by its kind.
     #[inline]
     pub fn count(&mut self, done: crate::Executed) {
         match done.kind() {
@@ -72,11 +73,13 @@ impl Tally {
         }
     }
 
+    /// Number of statements of all kinds.
     #[inline]
     pub fn statements(&self) -> u64 {
         self.reads.saturating_add(self.writes).saturating_add(self.others)
     }
 
+    /// Adds the counts of another tally.
     #[inline]
     pub fn add(&mut self, more: &Tally) {
         self.reads += more.reads;
@@ -98,7 +101,7 @@ pub enum Param<'a> {
     /// MySQL BIGINT, PostgreSQL int8.
     Int(i64),
     Double(f64),
-    /// In the encoding of the session (MySQL VARCHAR, PostgreSQL varchar).
+    /// Text in the encoding of the session (MySQL VARCHAR, PostgreSQL varchar).
     Text(&'a [u8]),
 }
 

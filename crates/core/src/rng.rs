@@ -7,6 +7,7 @@ pub struct Rng {
     s: [u64; 4],
 }
 
+/// The next number of SplitMix64, which spreads the bits of a seed.
 fn splitmix64(state: &mut u64) -> u64 {
     *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
     let mut z = *state;
@@ -90,12 +91,11 @@ mod tests {
 
     #[test]
     fn streams_differ_by_seed_purpose_and_worker_and_repeat() {
-        let first = |seed, purpose, worker| Rng::new(seed, purpose, worker).next_u64();
-        let base = first(1, "keys", 0);
-        assert_eq!(base, first(1, "keys", 0));
-        assert_ne!(base, first(2, "keys", 0));
-        assert_ne!(base, first(1, "arrival", 0));
-        assert_ne!(base, first(1, "keys", 1));
+        let base = Rng::new(1, "keys", 0).next_u64();
+        assert_eq!(base, Rng::new(1, "keys", 0).next_u64());
+        for (seed, purpose, worker) in [(2, "keys", 0), (1, "arrival", 0), (1, "keys", 1)] {
+            assert_ne!(base, Rng::new(seed, purpose, worker).next_u64());
+        }
     }
 
     #[test]

@@ -26,6 +26,7 @@ pub trait Driver: Sync {
         self.connect(number)
     }
 
+    /// The dialect that the server speaks.
     fn dialect(&self) -> Dialect;
 
     /// Abilities of the databases behind this driver; a session knows them more exactly.
@@ -84,6 +85,7 @@ pub struct Executed {
 pub type FlightAnswers = Vec<DbResult<Executed>>;
 
 impl Executed {
+    /// Kind of the statement, by its result.
     #[inline]
     pub fn kind(self) -> StatementKind {
         if self.has_rows {
@@ -98,6 +100,7 @@ impl Executed {
 
 /// One row of an answer, still in the session's receive buffer.
 pub trait AnswerRow {
+    /// Number of columns.
     fn columns(&self) -> usize;
     fn is_null(&self, column: usize) -> bool;
     /// The value as an integer; `None` for NULL and other types.
@@ -112,6 +115,7 @@ pub trait AnswerRow {
 
 /// The columns of one result set.
 pub trait ColumnNames {
+    /// Number of columns.
     fn count(&self) -> usize;
     /// The name of a column, from 0; empty if unknown.
     fn name(&self, column: usize) -> &str;
@@ -121,7 +125,7 @@ pub trait ColumnNames {
 pub type KeptColumn = [u8; 4];
 
 /// Reads the first of rows that were kept as they came: hands on the number and the text of each value, `None` for
-/// NULL. Returns the bytes of the row; `None` for what is no such row.
+/// NULL. Returns the bytes of the row; `None` if they aren't such a row.
 pub type ReadKeptRow = fn(
     rows: &[u8],
     columns: &[KeptColumn],
@@ -139,12 +143,13 @@ pub trait Rows {
     /// One statement of the command has succeeded, with or without a result set. A MySQL procedure calls it for each
     /// result set and once more at its end.
     fn finish_statement(&mut self, _executed: Executed) {}
+    /// Takes one row; it is valid only during the call.
     fn row<R: AnswerRow>(&mut self, row: &R);
     /// Set if rows are read later or not at all: drivers that can do so call [`Rows::kept_columns`] for each result
     /// set and [`Rows::kept_rows`] instead of [`Rows::row`].
     const KEPT: bool = false;
     fn kept_columns(&mut self, _columns: impl Iterator<Item = KeptColumn>, _read: ReadKeptRow) {}
-    /// So many rows, one after the other, in the form that [`ReadKeptRow`] reads.
+    /// This many rows, one after the other, in the form that [`ReadKeptRow`] reads.
     fn kept_rows(&mut self, _rows: &[u8], _count: usize) {}
     /// Most bytes that are kept, once there were more: a session to a server then ends with an error. Asked
     /// after each receive.
@@ -268,10 +273,13 @@ impl AnswerTable {
 
 /// Writes the columns of one row in order.
 pub trait RowWriter {
+    /// Writes a whole number.
     fn int(&mut self, value: i64);
+    /// Writes a number with decimals.
     fn double(&mut self, value: f64);
     /// Escaped as the format needs.
     fn text(&mut self, value: &[u8]);
+    /// Writes NULL.
     fn null(&mut self);
 }
 
@@ -326,9 +334,9 @@ pub struct BulkFallback {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SessionProof {
     pub tls: Option<SessionTls>,
-    /// The method of the log-in, in the protocol's words; `none` where nothing was asked.
+    /// The method of the log-in, in the protocol's words; `none` if the server asked for nothing.
     pub method: &'static str,
-    /// PostgreSQL: the server's process that the session was promised. A pooler in between names one of its own.
+    /// PostgreSQL: the server's process that the session was promised. A pooler in between names a process it has made up.
     pub process: Option<u32>,
 }
 
@@ -359,8 +367,10 @@ pub type Interrupter = Box<dyn Fn() + Send + Sync>;
 /// `prepare`, `execute`, `query` and the pipeline calls are the hot path: they reuse the session's buffers and allocate
 /// nothing once those have grown.
 pub trait Session {
+    /// The dialect that the server speaks.
     fn dialect(&self) -> Dialect;
 
+    /// Name and version of the server.
     fn product(&self) -> &Product;
 
     /// `None` for embedded databases.
@@ -368,6 +378,7 @@ pub trait Session {
         None
     }
 
+    /// Abilities of the database.
     fn capabilities(&self) -> &'static Capabilities {
         self.dialect().capabilities()
     }
@@ -431,9 +442,9 @@ pub trait Session {
         }
     }
 
-    /// Gives an execution to be sent with the next wait of the loop. False where that is not possible, and then nothing
+    /// Gives an execution to be sent with the next wait of the loop. False if that isn't possible, and then nothing
     /// has happened. Workloads whose transactions are a statement each do themselves what [`Session::execute_short`]
-    /// does: a future of its own would be made and moved for each.
+    /// does: a separate future would be made and moved for each.
     #[inline]
     fn give(&mut self, _statement: Statement, _params: &[Param<'_>]) -> DbResult<bool> {
         Ok(false)
@@ -511,7 +522,7 @@ pub trait Session {
 
     /// Sends all queued executions in one flight and appends their results to `results` in order. On PostgreSQL the
     /// flight ends with a Sync: after an error the rest up to the next [`Session::queue_sync`] is aborted, with the
-    /// same SQLSTATE class. On MySQL each command stands alone. Fails only when the connection is lost.
+    /// same SQLSTATE class. On MySQL each command is independent. Fails only when the connection is lost.
     fn flush<R: Rows>(
         &mut self,
         rows: &mut R,

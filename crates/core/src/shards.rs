@@ -43,7 +43,7 @@ impl FromStr for ShardRule {
             ("modulo", _) if rest.is_empty() => Ok(ShardRule::Modulo),
             ("ranges", Ok(last)) if last.is_sorted_by(|a, b| a < b) => Ok(ShardRule::Ranges(last)),
             ("ranges", Ok(_)) => Err(format!("The keys of `{text}` don't ascend.")),
-            _ => Err(format!("`{text}` is no rule for shards.")),
+            _ => Err(format!("`{text}` isn't a rule for shards.")),
         }
     }
 }
@@ -57,7 +57,7 @@ pub struct ShardMap {
 
 impl ShardMap {
     /// # Errors
-    /// In a sentence: there are no shards, or another number of them than the rule is for.
+    /// A sentence: shards are missing, or there is another number of them than the rule is for.
     pub fn new(rule: ShardRule, shards: usize) -> Result<Self, String> {
         match &rule {
             _ if shards == 0 => {
@@ -72,10 +72,12 @@ impl ShardMap {
         }
     }
 
+    /// The rule by which rows lie on shards.
     pub fn rule(&self) -> &ShardRule {
         &self.rule
     }
 
+    /// Number of shards.
     pub fn shards(&self) -> usize {
         self.shards
     }
@@ -116,10 +118,6 @@ mod tests {
 
     #[test]
     fn every_key_has_one_shard() {
-        let shards = |rule: &str, count, keys: &[u32]| -> Vec<usize> {
-            let map = map(rule, count).expect("a map");
-            keys.iter().map(|&key| map.shard_of(key)).collect()
-        };
         assert_eq!(shards("modulo", 4, &[1, 2, 3, 4, 5, 20]), [1, 2, 3, 0, 1, 0]);
         assert_eq!(shards("modulo", 1, &[1, 2]), [0, 0]);
         assert_eq!(
@@ -128,16 +126,22 @@ mod tests {
         );
     }
 
+    /// The shards of these keys.
+    fn shards(rule: &str, count: usize, keys: &[u32]) -> Vec<usize> {
+        let map = map(rule, count).expect("a map");
+        keys.iter().map(|&key| map.shard_of(key)).collect()
+    }
+
     #[test]
     fn rules_are_texts() {
         for rule in ["modulo", "ranges 5, 10, 15", "ranges 7"] {
             assert_eq!(rule.parse::<ShardRule>().expect("a rule").to_string(), rule);
         }
         for (wrong, message) in [
-            ("hash", "`hash` is no rule for shards."),
-            ("modulo 4", "`modulo 4` is no rule for shards."),
-            ("ranges", "`ranges` is no rule for shards."),
-            ("ranges 5, x", "`ranges 5, x` is no rule for shards."),
+            ("hash", "`hash` isn't a rule for shards."),
+            ("modulo 4", "`modulo 4` isn't a rule for shards."),
+            ("ranges", "`ranges` isn't a rule for shards."),
+            ("ranges 5, x", "`ranges 5, x` isn't a rule for shards."),
             ("ranges 5, 5", "The keys of `ranges 5, 5` don't ascend."),
         ] {
             assert_eq!(wrong.parse::<ShardRule>(), Err(message.to_owned()));

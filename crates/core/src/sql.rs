@@ -6,7 +6,7 @@ use crate::Dialect;
 #[derive(Clone, Copy, Debug)]
 pub struct SqlRules {
     pub dialect: Dialect,
-    /// As a session of MySQL says; elsewhere a backslash stands for itself.
+    /// State that a session of MySQL reports; on other servers a backslash is an ordinary letter.
     pub has_backslash_escapes: bool,
 }
 
@@ -21,7 +21,7 @@ pub enum SqlPart {
 }
 
 impl SqlRules {
-    /// The part that begins at `at`, and its end: that of the text where it isn't closed.
+    /// The part that begins at `at`, and its end: that of the text if it isn't closed.
     #[inline]
     pub fn part_at(self, sql: &[u8], at: usize) -> (SqlPart, usize) {
         let (is_mysql, is_postgres) =

@@ -48,7 +48,7 @@ pub fn push_int(out: &mut String, value: i64) {
     out.push_str(std::str::from_utf8(&text[at..]).unwrap_or_default());
 }
 
-/// Private letters that stand for the bytes from 0x80 on, if these are not UTF-8.
+/// Private letters that represent the bytes from 0x80 on, if these are not UTF-8.
 const BYTE_LETTERS: RangeInclusive<u32> = 0x0010_ff80..=0x0010_ffff;
 
 /// UTF-8 for bytes in any encoding: [`text_to_bytes`] gives them back.

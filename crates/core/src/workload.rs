@@ -111,7 +111,7 @@ pub trait Workload: Sync {
         None
     }
 
-    /// Returns true for a worker that begins nothing more, of its own accord. The trial is over when all have ended.
+    /// Returns true for a worker that begins nothing more by its own decision. The trial is over when all have ended.
     #[inline]
     fn has_ended(&self, _worker: &Self::Worker) -> bool {
         false
@@ -183,6 +183,7 @@ impl<T> Default for StatementTable<T> {
 }
 
 impl<T> StatementTable<T> {
+    /// Keeps a prepared statement; returns its number.
     pub fn add(&mut self, prepared: T) -> Statement {
         if let Some(number) = self.free.pop() {
             self.slots[number as usize] = Some(prepared);
@@ -192,6 +193,7 @@ impl<T> StatementTable<T> {
         Statement(self.slots.len() as u32 - 1)
     }
 
+    /// The statement with this number, unless it was removed.
     #[inline]
     pub fn get(&self, statement: Statement) -> Option<&T> {
         self.slots.get(statement.0 as usize)?.as_ref()

@@ -116,6 +116,7 @@ impl Database {
         with_driver!(self, driver => driver.admin())
     }
 
+    /// The dialect that the server speaks.
     pub fn dialect(&self) -> Dialect {
         with_driver!(self, driver => driver.dialect())
     }
@@ -125,6 +126,7 @@ impl Database {
         with_driver!(self, driver => driver.blocks())
     }
 
+    /// Abilities of the driver's databases.
     pub fn capabilities(&self) -> &'static Capabilities {
         with_driver!(self, driver => driver.capabilities())
     }
@@ -154,10 +156,9 @@ pub(crate) struct OptIns {
 
 impl OptIns {
     pub(crate) fn from_target(target: &TargetUrl) -> Self {
-        let is_set = |name: &str| target.options.get(name).is_some_and(|value| value == "true");
         OptIns {
-            clear_text: is_set("allow_cleartext"),
-            fetched_key: is_set("get_server_public_key"),
+            clear_text: target.option("allow_cleartext") == Some("true"),
+            fetched_key: target.option("get_server_public_key") == Some("true"),
         }
     }
 }

@@ -46,6 +46,7 @@ enum CopiedParam {
 }
 
 impl Params {
+    /// Copies a parameter to the end.
     #[inline]
     pub(crate) fn push(&mut self, param: Param<'_>) {
         let copied = match param {
@@ -61,15 +62,18 @@ impl Params {
         self.kept.push(copied);
     }
 
+    /// Removes all parameters, keeping the memory.
     pub(crate) fn clear(&mut self) {
         self.kept.clear();
         self.texts.clear();
     }
 
+    /// Number of parameters.
     pub(crate) fn len(&self) -> usize {
         self.kept.len()
     }
 
+    /// The parameters in this range; none if it is out of bounds.
     pub(crate) fn range(&self, range: Range<usize>) -> impl ExactSizeIterator<Item = Param<'_>> {
         self.kept.get(range).unwrap_or_default().iter().map(|kept| match *kept {
             CopiedParam::Null => Param::Null,
@@ -128,6 +132,7 @@ struct QueuedExecution {
 }
 
 impl Queue {
+    /// Queues an execution of a prepared statement.
     pub fn push(&mut self, statement: Statement, params: &[Param<'_>]) {
         self.add(Some(statement), params);
     }
@@ -137,18 +142,21 @@ impl Queue {
         self.add(None, params);
     }
 
+    /// Queues an execution; without a statement, of the text added last.
     fn add(&mut self, statement: Option<Statement>, params: &[Param<'_>]) {
         params.iter().for_each(|&param| self.params.push(param));
         let (params_end, sql_end) = (self.params.len(), self.sql.len());
         self.executions.push(QueuedExecution { statement, params_end, sql_end });
     }
 
+    /// Removes all executions, keeping the memory.
     pub fn clear(&mut self) {
         self.executions.clear();
         self.params.clear();
         self.sql.clear();
     }
 
+    /// The executions in their order, each with its parameters.
     pub fn iter(
         &self,
     ) -> impl Iterator<Item = (Queued<'_>, impl ExactSizeIterator<Item = Param<'_>>)> {

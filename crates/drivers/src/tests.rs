@@ -15,6 +15,7 @@ impl DatabaseFolder {
         DatabaseFolder(TempDir::new().unwrap())
     }
 
+    /// The URL of the database in this folder.
     pub(crate) fn target(&self, scheme: &str, query: &str) -> TargetUrl {
         format!("{scheme}:{}/test.db{query}", self.0.path().display()).parse().unwrap()
     }
@@ -30,12 +31,14 @@ pub(crate) fn with_driver_session<D: Driver>(driver: &D, steps: impl AsyncFnOnce
     .unwrap();
 }
 
+/// All rows of a query.
 pub(crate) async fn query<S: Session>(session: &mut S, sql: &str) -> AnswerTable {
     let mut table = AnswerTable::default();
     session.query(sql, &mut table).await.unwrap();
     table
 }
 
+/// The only value of a query; `NULL` for NULL.
 pub(crate) async fn single<S: Session>(session: &mut S, sql: &str) -> String {
     query(session, sql).await.single().unwrap_or("NULL").to_owned()
 }

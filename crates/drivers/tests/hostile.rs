@@ -14,7 +14,7 @@ use std::net::{Ipv4Addr, Shutdown, TcpListener};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// The time that a client is given where no end comes.
+/// The time that a client gets if no end comes.
 const LIMIT: Nanos = 150_000_000;
 /// The time limit for a client whose server does end, even on a busy machine.
 const LONG: Nanos = 60 * SECOND;
@@ -44,6 +44,7 @@ struct Case {
     end: &'static str,
 }
 
+/// Starts a server that does these acts; returns its port.
 fn serve(acts: Vec<Act>) -> (u16, JoinHandle<()>) {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
     let port = listener.local_addr().unwrap().port();
@@ -91,7 +92,7 @@ impl RowSource for OneRow {
     }
 }
 
-/// Executes what `name` stands for: a load, a query with a kept answer, or one without.
+/// Executes the action `name`: a load, a query with a kept answer, or one without.
 async fn query<D: Driver>(driver: DbResult<D>, name: &str) -> DbResult<()> {
     let mut session = driver?.connect(0).await?;
     if name.contains("a load") {
@@ -166,7 +167,6 @@ async fn given_up<D: Driver>(driver: DbResult<D>, limit: Nanos) -> String {
 #[test]
 fn a_server_that_answers_without_end_is_told_from_a_silent_one() {
     let notice = message(b'N', b"SWARNING\0C01000\0Mx\0\0");
-    let rows = || [Say(one_column()), Flood(round_of_rows(3, b"\x01x"))];
     let silent = "takes the log-in, and answers no question within 30 s.";
     let endless = "answers without end: its answer to `SELECT 1` did not end within 30 s.";
     for io in io_backends() {
@@ -174,7 +174,7 @@ fn a_server_that_answers_without_end_is_told_from_a_silent_one() {
             ("postgres", at_query([]), silent),
             ("postgres", at_query([Flood(notice.clone())]), endless),
             ("mysql", logged_in([]), silent),
-            ("mysql", logged_in(rows()), endless),
+            ("mysql", logged_in([Say(one_column()), Flood(round_of_rows(3, b"\x01x"))]), endless),
         ];
         for (scheme, acts, words) in cases {
             let (port, server) = serve(acts);
@@ -203,6 +203,7 @@ fn hostile_servers_cost_neither_time_nor_memory() {
     }
 }
 
+/// A message of PostgreSQL.
 fn message(tag: u8, body: &[u8]) -> Vec<u8> {
     [&[tag][..], &(body.len() as u32 + 4).to_be_bytes(), body].concat()
 }
@@ -224,14 +225,8 @@ const SASL_PLUS: &[u8] = b"\0\0\0\x0aSCRAM-SHA-256-PLUS\0SCRAM-SHA-256\0\0";
 
 #[rustfmt::skip]
 fn postgres() -> Vec<Case> {
-    let ready = || message(b'Z', b"I");
-    let error = |length: usize| {
-        let text = vec![b'x'; length];
-        message(b'E', &[b"SERROR\0C42000\0M", &text[..], b"\0\0"].concat())
-    };
     let names: Vec<u8> =
         (0..2_000).flat_map(|n| message(b'S', format!("n{n}\0v\0").as_bytes())).collect();
-    let rows = |count: usize| [message(b'T', COLUMN), message(b'D', ROW).repeat(count)].concat();
     let tls = "sslmode=require";
     let plain = "sslmode=disable";
     let scram = "sslmode=disable&require_auth=scram-sha-256";
@@ -243,7 +238,7 @@ fn postgres() -> Vec<Case> {
         ("garbage for TLS", tls, at_start([Say(b"S".to_vec()), Hear, Say(vec![7; 99])]), "error: "),
         ("no answer within TLS", tls, at_start([Say(b"S".to_vec())]), "elapsed"),
         ("a flood for TLS", tls, at_start([Say(b"S".to_vec()), Flood(vec![0x16, 3, 3, 0, 0])]), "error: "),
-        ("an error for TLS", tls, at_start([Say(error(1 << 20))]), "beyond the limit"),
+        ("an error for TLS", tls, at_start([Say(long_error(1 << 20))]), "beyond the limit"),
         ("no answer to the start", plain, at_start([]), "elapsed"),
         ("half a message", plain, at_start([Say(b"R\0\0\0\x64ab".to_vec())]), "elapsed"),
         ("a message by bytes", plain, at_start([Say(b"R".to_vec()), Hear]), "elapsed"),
@@ -255,7 +250,7 @@ fn postgres() -> Vec<Case> {
         ("a flood of names", plain, at_start([Flood(names.clone())]), "elapsed"),
         ("a flood of notices", plain, at_start([Flood(message(b'N', b"SWARNING\0C01000\0Mx\0\0"))]), "elapsed"),
         ("endless requests", plain, at_start([Flood(message(b'R', b"\0\0\0\x05salt"))]), "elapsed"),
-        ("ready too early", plain, at_start([Say(ready())]), "no place"),
+        ("ready too early", plain, at_start([Say(message(b'Z', b"I"))]), "no place"),
         ("a row too early", plain, at_start([Say(message(b'D', ROW))]), "no place"),
         ("SCRAM from its end", plain, at_start([Say(message(b'R', b"\0\0\0\x0cv=x"))]), "impossible turn"),
         ("SCRAM without proof", plain, at_start([Say(message(b'R', SASL)), Hear, Say(message(b'R', &[0; 4]))]), "impossible turn"),
@@ -265,7 +260,7 @@ fn postgres() -> Vec<Case> {
         ("no method but SCRAM: md5", scram, at_start([Say(message(b'R', b"\0\0\0\x05salt"))]), "the method md5"),
         ("a binding is stripped", bound, at_start([Say(b"N".to_vec()), Hear, Say(message(b'R', SASL))]), "without channel binding"),
         ("no answer to a query", plain, at_query([]), "elapsed"),
-        ("hang-up in a query", plain, at_query([Say(rows(3)), Leave]), "error: "),
+        ("hang-up in a query", plain, at_query([Say(some_rows(3)), Leave]), "error: "),
         ("a flood of rows", plain, at_query([Say(message(b'T', COLUMN)), Flood(message(b'D', ROW))]), "elapsed"),
         ("a flood of short rows, kept", plain, at_query([Say(message(b'T', COLUMN)), Flood(message(b'D', ROW))]), "to `SELECT 1` is larger than 32 MiB"),
         ("a flood of long rows, kept", plain, at_query([Say(message(b'T', COLUMN)), Flood(message(b'D', &[&b"\0\x01\0\0\x03\xe8"[..], &[b'x'; 1000]].concat()))]), "to `SELECT 1` is larger than 32 MiB"),
@@ -273,23 +268,33 @@ fn postgres() -> Vec<Case> {
         ("a flood of ends", plain, at_query([Flood(message(b'C', b"UPDATE 18446744073709551615\0"))]), "elapsed"),
         ("a flood of notifications", plain, at_query([Flood(message(b'A', b"\0\0\0\x01c\0p\0"))]), "elapsed"),
         ("rows without columns, kept", plain, at_query([Say(message(b'D', ROW))]), "without a result set"),
-        ("a row with too many columns, kept", plain, at_query([Say(rows(0)), Say(message(b'D', b"\0\x02\0\0\0\x01x"))]), "error: "),
-        ("a cell beyond its row, kept", plain, at_query([Say(rows(0)), Say(message(b'D', b"\0\x01\x7f\0\0\0x"))]), "error: "),
+        ("a row with too many columns, kept", plain, at_query([Say(some_rows(0)), Say(message(b'D', b"\0\x02\0\0\0\x01x"))]), "error: "),
+        ("a cell beyond its row, kept", plain, at_query([Say(some_rows(0)), Say(message(b'D', b"\0\x01\x7f\0\0\0x"))]), "error: "),
         ("columns that are not there, kept", plain, at_query([Say(message(b'T', b"\x7f\xff"))]), "error: "),
         ("a number of rows that is none", plain, at_query([Say(message(b'C', b"UPDATE 99999999999999999999\0"))]), "impossible number"),
         ("escapes for an SQLSTATE", plain, at_query([Say(message(b'E', b"SERROR\0C\x1b[2J!\0Mx\0\0"))]), "impossible SQLSTATE"),
-        ("a huge error", plain, at_query([Say(error(20 << 20)), Say(ready())]), "error: "),
+        ("a huge error", plain, at_query([Say(long_error(20 << 20)), Say(message(b'Z', b"I"))]), "error: "),
         ("a huge row, kept", plain, at_query([Say(message(b'T', COLUMN)), Say([&b"D\x01\x40\0\0"[..], &vec![0; 21 << 20]].concat())]), "error: "),
-        ("a COPY that nobody wants", plain, at_query([Say(message(b'G', b"\0\0\0")), Hear]), "elapsed"),
-        ("a load that is not asked for its rows", plain, at_query([Say([message(b'C', b"SELECT 0\0"), ready()].concat())]), "did not ask for the rows"),
-        ("a load that is answered with rows", plain, at_query([Say([rows(3), message(b'C', b"SELECT 3\0"), ready()].concat())]), "did not ask for the rows"),
+        ("an unwanted COPY", plain, at_query([Say(message(b'G', b"\0\0\0")), Hear]), "elapsed"),
+        ("a load that is not asked for its rows", plain, at_query([Say([message(b'C', b"SELECT 0\0"), message(b'Z', b"I")].concat())]), "did not ask for the rows"),
+        ("a load that is answered with rows", plain, at_query([Say([some_rows(3), message(b'C', b"SELECT 3\0"), message(b'Z', b"I")].concat())]), "did not ask for the rows"),
         ("an unknown message", plain, at_query([Say(message(b'?', b""))]), "no place"),
-        ("more commands than one", plain, at_query([Say([rows(1), message(b'C', b"SELECT 1\0").repeat(9), ready()].concat())]), "done"),
+        ("more commands than one", plain, at_query([Say([some_rows(1), message(b'C', b"SELECT 1\0").repeat(9), message(b'Z', b"I")].concat())]), "done"),
     ]
     .map(|(name, options, acts, end)| Case { name, url: ("postgres", options), acts, end })
     .into()
 }
 
+fn long_error(length: usize) -> Vec<u8> {
+    let text = vec![b'x'; length];
+    message(b'E', &[b"SERROR\0C42000\0M", &text[..], b"\0\0"].concat())
+}
+
+fn some_rows(count: usize) -> Vec<u8> {
+    [message(b'T', COLUMN), message(b'D', ROW).repeat(count)].concat()
+}
+
+/// A packet of MySQL.
 fn packet(sequence: u8, payload: &[u8]) -> Vec<u8> {
     let mut packet = (payload.len() as u32).to_le_bytes().to_vec();
     packet[3] = sequence;
@@ -297,6 +302,7 @@ fn packet(sequence: u8, payload: &[u8]) -> Vec<u8> {
     packet
 }
 
+/// The first packet of a server with these capabilities.
 fn greeting(flags: u32) -> Vec<u8> {
     let flags = flags.to_le_bytes();
     let payload: [&[u8]; 9] = [
@@ -316,6 +322,7 @@ fn greeting(flags: u32) -> Vec<u8> {
 const NO_TLS: u32 = !(1 << 11);
 const OK: &[u8] = b"\0\0\0\x02\0\0\0";
 
+/// Acts after the greeting and the answer of the client.
 fn greeted(acts: impl IntoIterator<Item = Act>) -> Vec<Act> {
     [Say(greeting(NO_TLS)), Hear].into_iter().chain(acts).collect()
 }
@@ -337,7 +344,6 @@ fn round_of_rows(sequence: u8, row: &[u8]) -> Vec<u8> {
 
 #[rustfmt::skip]
 fn mysql() -> Vec<Case> {
-    let full = |sequence: u8| [&[0xff, 0xff, 0xff, sequence][..], &vec![b'x'; 0xff_ffff]].concat();
     let switches = (0..20).flat_map(|n| {
         let request = b"\xfemysql_native_password\0abcdefghijklmnopqrst\0";
         [Say(packet(2 + 2 * n, request)), Hear]
@@ -347,7 +353,7 @@ fn mysql() -> Vec<Case> {
         ("no greeting", plain, vec![], "elapsed"),
         ("half a greeting", plain, vec![Say(greeting(NO_TLS)[..30].to_vec())], "elapsed"),
         ("a greeting without an end", plain, vec![Say(packet(0, &[10; 40_000]))], "error: "),
-        ("a greeting of 16 MiB", plain, vec![Say(full(0))], "beyond the limit"),
+        ("a greeting of 16 MiB", plain, vec![Say(full_packet(0))], "beyond the limit"),
         ("a flood for a greeting", plain, vec![Flood(vec![0])], "error: "),
         ("a refusal with escapes for an SQLSTATE", plain, vec![Say(packet(0, b"\xff\x10\x04#\x1b[2J!no"))], "HY000"),
         ("TLS is hidden", tls, vec![Say(greeting(NO_TLS))], "does not offer TLS"),
@@ -357,8 +363,8 @@ fn mysql() -> Vec<Case> {
         ("no answer to the log-in", plain, greeted([]), "elapsed"),
         ("an endless log-in", plain, greeted(switches), "does not come to an end"),
         ("numbers out of order", plain, greeted([Say(packet(7, OK))]), "out of order"),
-        ("a method that nobody speaks", plain, greeted([Say(packet(2, b"\xfe\x1b[2J\0x"))]), "does not speak"),
-        ("data that nobody has asked for", plain, greeted([Say(packet(2, b"\x01\x04"))]), "unexpected data"),
+        ("an unknown method", plain, greeted([Say(packet(2, b"\xfe\x1b[2J\0x"))]), "does not speak"),
+        ("unrequested data", plain, greeted([Say(packet(2, b"\x01\x04"))]), "unexpected data"),
         ("an answer before the question", plain, greeted([Say([packet(2, OK), packet(1, OK)].concat())]), "after the log-in"),
         ("no answer to a query", plain, logged_in([]), "elapsed"),
         ("hang-up in a query", plain, logged_in([Say(one_column()), Leave]), "error: "),
@@ -371,13 +377,18 @@ fn mysql() -> Vec<Case> {
         ("a cell beyond its row, kept", plain, logged_in([Say(one_column()), Say(packet(3, b"\xfa\xff"))]), "error: "),
         ("an empty packet", plain, logged_in([Say(packet(1, b""))]), "empty packet"),
         ("endless results", plain, logged_in([Flood((1..=255).chain([0]).flat_map(|n| packet(n, b"\0\xfe\xff\xff\xff\xff\xff\xff\xff\xff\0\x0a\0\0\0")).collect())]), "elapsed"),
-        ("an answer of 32 MiB", plain, logged_in([Say(full(1)), Say(full(2))]), "longer than a packet"),
-        ("a file is asked for", plain, logged_in([Say(packet(1, b"\xfb/etc/passwd")), Hear, Say(packet(3, OK))]), "was refused"),
+        ("an answer of 32 MiB", plain, logged_in([Say(full_packet(1)), Say(full_packet(2))]), "longer than a packet"),
+        ("a file is requested", plain, logged_in([Say(packet(1, b"\xfb/etc/passwd")), Hear, Say(packet(3, OK))]), "was refused"),
         ("a load that is not asked for its rows", plain, logged_in([Say(packet(1, OK)), Hear, Say(packet(1, OK)), Hear, Say(packet(1, OK))]), "did not ask for the rows"),
         ("a huge error", plain, logged_in([Say(packet(1, &[&b"\xff\x10\x04#42000"[..], &vec![b'x'; 8 << 20]].concat()))]), "error: "),
     ]
     .map(|(name, options, acts, end)| Case { name, url: ("mysql", options), acts, end })
     .into()
+}
+
+/// A packet of the maximum length.
+fn full_packet(sequence: u8) -> Vec<u8> {
+    [&[0xff, 0xff, 0xff, sequence][..], &vec![b'x'; 0xff_ffff]].concat()
 }
 
 /// Parts of conversations.

@@ -52,6 +52,7 @@ impl Hostile {
     }
 }
 
+/// A message of PostgreSQL.
 fn message(tag: u8, body: &[u8]) -> Vec<u8> {
     [&[tag][..], &(body.len() as u32 + 4).to_be_bytes(), body].concat()
 }
@@ -66,16 +67,16 @@ fn clear_text_goes_only_where_nobody_listens() {
     if !is_in_own_network("clear_text_goes_only_where_nobody_listens") {
         return;
     }
-    let request = || vec![message(b'R', &[0, 0, 0, 3]), error_message(3)];
+    let request = vec![message(b'R', &[0, 0, 0, 3]), error_message(3)];
     let password = message(b'p', b"s3cr3t\0");
-    let (_, received) = Hostile::on_loopback(request()).log_in();
+    let (_, received) = Hostile::on_loopback(request.clone()).log_in();
     assert_eq!(received, password);
-    let (error, received) = Hostile::at(ELSEWHERE, "", request()).log_in();
+    let (error, received) = Hostile::at(ELSEWHERE, "", request.clone()).log_in();
     assert_eq!(received, b"");
     assert_eq!(error.cause(), Cause::Rejected, "{error}");
     assert!(error.message().contains(&ELSEWHERE.to_string()), "{error}");
     assert!(error.hint().is_some_and(|hint| hint.contains("allow_cleartext=true")), "{error:?}");
-    let (_, received) = Hostile::at(ELSEWHERE, "&allow_cleartext=true", request()).log_in();
+    let (_, received) = Hostile::at(ELSEWHERE, "&allow_cleartext=true", request).log_in();
     assert_eq!(received, password);
 }
 

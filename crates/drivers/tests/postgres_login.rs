@@ -1,4 +1,4 @@
-//! The way into a real PostgreSQL: passwords, TLS, hosts, and what is said when it is barred.
+//! The way into a real PostgreSQL: passwords, TLS, hosts, and the messages when it is barred.
 
 use dyno_core::{
     AnswerTable, Cause, DbError, DbResult, Discard, Driver, Executed, Param, ParamType, Session,
@@ -67,15 +67,16 @@ fn certificates(folder: &Path) -> bool {
     true
 }
 
+/// Starts a server with users of each method of log-in.
 fn start(files: &Path, tls: bool) -> Result<Postgres, String> {
     std::fs::write(files.join("hba"), HBA).unwrap();
-    let setting = |name: &str, file: &str| format!("{name}={}", files.join(file).display());
+    let files = files.display();
     let settings = [
         "fsync=off".to_owned(),
         format!("ssl={}", if tls { "on" } else { "off" }),
-        setting("ssl_cert_file", "server.pem"),
-        setting("ssl_key_file", "server.key"),
-        setting("hba_file", "hba"),
+        format!("ssl_cert_file={files}/server.pem"),
+        format!("ssl_key_file={files}/server.key"),
+        format!("hba_file={files}/hba"),
     ];
     let options: Vec<&str> = settings.iter().flat_map(|text| ["-c", text.as_str()]).collect();
     let server = Postgres::start_with(&options)?;
@@ -104,6 +105,7 @@ fn login(url: &str) -> Result<(String, bool), DbError> {
     .unwrap()
 }
 
+/// Checks that a log-in fails with this SQLSTATE and these words.
 fn rejected(url: &str, sqlstate: &str, words: &str) {
     let error = login(url).expect_err(url);
     assert!(matches!(error.cause(), Cause::Rejected | Cause::Tls), "{url}: {error}");

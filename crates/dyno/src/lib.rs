@@ -3,6 +3,7 @@
 
 /// The verbs.
 mod commands {
+    pub(crate) mod archive;
     pub(crate) mod bench;
     pub(crate) mod calibrate;
     pub(crate) mod check;
@@ -77,7 +78,15 @@ enum Verb {
     /// Measure how much load this machine can make, against a server that does nothing.
     Calibrate(commands::calibrate::Arguments),
     /// List the runs.
-    Ls(commands::runs::RunsFolder),
+    Ls(commands::runs::ListArguments),
+    /// Remove the folders of runs; the tables of their databases stay.
+    Rm(commands::runs::RemoveArguments),
+    /// Write a run into one file, for others to verify and import.
+    Export(commands::archive::ExportArguments),
+    /// Unpack an exported run into the folder of runs.
+    Import(commands::archive::ImportArguments),
+    /// Check that an exported run is unchanged, and that its paper follows from its trials.
+    Verify(commands::archive::VerifyArguments),
     /// Serve a page of the current run and of all runs, for a browser.
     Serve(commands::runs::ServeArguments),
     /// Show the results of one run on the terminal.
@@ -105,6 +114,9 @@ enum Verb {
     Help(commands::help::Arguments),
     /// Print the completion script of a shell.
     Completion(commands::help::Shell),
+    /// Write the manual pages of all verbs, for packages.
+    #[command(hide = true)]
+    Man(commands::help::ManualPages),
     /// Start, inspect and remove local clusters of real servers.
     #[command(subcommand, after_help = commands::cluster::HELP)]
     Cluster(commands::cluster::Command),
@@ -115,6 +127,7 @@ enum Verb {
 
 static FAMILIES: OnceLock<Families> = OnceLock::new();
 
+/// Returns the families of workloads that the program was started with.
 fn families() -> Families {
     FAMILIES.get().copied().unwrap_or(&[])
 }
@@ -140,6 +153,16 @@ fn register_catalogs(families: Families) {
     dyno_facts::register(&catalogs);
 }
 
+/// Prints all of the version. Clap ends at the first of these two options.
+fn print_build(arguments: &[OsString]) -> Option<ExitCode> {
+    let [_, version, verbose] = arguments else { return None };
+    let is_asked = (version == "--version" || version == "-V") && verbose == "--verbose";
+    is_asked.then(|| {
+        output::data(&commands::help::describe_build());
+        ExitCode::SUCCESS
+    })
+}
+
 /// Runs as the original where the program was called by its name.
 fn run_drop_in(program: &OsStr, arguments: &[OsString]) -> Option<ExitCode> {
     let run = match program.to_str()? {
@@ -162,7 +185,8 @@ pub fn main(families: Families, papers: FamilyPapers) -> ExitCode {
     let program = arguments.first().and_then(|name| Path::new(name).file_name());
     terminal::hide_secrets(&arguments);
     output::install(&TerminalStreams);
-    if let Some(code) = program.and_then(|name| run_drop_in(name, &arguments)) {
+    let drop_in = program.and_then(|name| run_drop_in(name, &arguments));
+    if let Some(code) = drop_in.or_else(|| print_build(&arguments)) {
         return code;
     }
     let hidden = process_list::hide_values(&[]);
@@ -205,11 +229,16 @@ pub fn main(families: Families, papers: FamilyPapers) -> ExitCode {
         Verb::Generator(arguments) => commands::fleet::run_generator(&arguments),
         Verb::Fleet(command) => commands::fleet::run(&command),
         Verb::Ls(arguments) => commands::runs::list(&arguments),
+        Verb::Rm(arguments) => commands::runs::remove(&arguments),
+        Verb::Export(arguments) => commands::archive::export(&arguments),
+        Verb::Import(arguments) => commands::archive::import(&arguments),
+        Verb::Verify(arguments) => commands::archive::verify(&arguments),
         Verb::Serve(arguments) => commands::runs::serve(&arguments),
         Verb::Show(arguments) => commands::runs::show(&arguments),
         Verb::Check(arguments) => commands::check::run(&arguments),
         Verb::Help(arguments) => commands::help::run(&arguments),
         Verb::Completion(arguments) => commands::help::complete(&arguments),
+        Verb::Man(arguments) => commands::help::write_manual_pages(&arguments),
         Verb::Cluster(command) => commands::cluster::run(&command),
         Verb::Tpch(command) => tpch::main(&command),
         Verb::Sysbench { arguments } => {

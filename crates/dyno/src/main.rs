@@ -12,7 +12,7 @@ fn main() -> ExitCode {
 /// glibc makes up to eight arenas for each core, one for each thread that comes first. Each stage of a soak has new
 /// threads, and memory would grow with the stages until all arenas are there.
 #[cfg(target_env = "gnu")]
-#[expect(unsafe_code, reason = "the allocator is asked by a call of C")]
+#[expect(unsafe_code, reason = "the allocator is set by a call of C")]
 fn share_arenas() {
     let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get());
     // SAFETY: it takes two numbers, and no other thread runs yet. A refusal leaves the default.

@@ -81,6 +81,7 @@ impl Schedule {
         place.saturating_add(gap)
     }
 
+    /// Time at which the arrival with this number comes due.
     #[inline]
     fn due(&self, place: u64) -> Nanos {
         self.released.saturating_add(match self.gaps {
@@ -124,8 +125,8 @@ impl Schedule {
     /// Takes the arrivals before `until`; returns their number. Where the rate is beyond reach, they are estimated: to
     /// count each would outlast the trial.
     fn take_until(&self, until: Nanos) -> u64 {
-        let next = || self.next.load(Ordering::Relaxed);
-        let expected = until.saturating_sub(self.due(next())) as f64 / self.mean_gap;
+        let next = self.next.load(Ordering::Relaxed);
+        let expected = until.saturating_sub(self.due(next)) as f64 / self.mean_gap;
         if expected > COUNTED_ARRIVALS {
             let since_release = until.saturating_sub(self.released);
             let place = match self.gaps {
@@ -136,7 +137,7 @@ impl Schedule {
             return expected as u64;
         }
         let mut count = 0;
-        while self.due(next()) < until {
+        while self.due(self.next.load(Ordering::Relaxed)) < until {
             self.take_next();
             count += 1;
         }
@@ -151,7 +152,7 @@ pub(crate) fn schedules(spec: &TrialSpec, window: Window, loops: usize) -> Vec<S
     };
     let queues = if spec.rate_each_loop { loops.max(1) } else { 1 };
     let share = rate / queues as f64;
-    let schedule = |queue: usize| {
+    let schedules = (0..queues).map(|queue| {
         let before = f64::from(spec.share.workers_before) / f64::from(spec.all_workers().max(1));
         if spec.even_rate {
             let lead = (before + queue as f64 / queues as f64).fract();
@@ -161,8 +162,8 @@ pub(crate) fn schedules(spec: &TrialSpec, window: Window, loops: usize) -> Vec<S
         let number = u64::from(spec.share.workers_before) << 32 | queue as u64;
         let key = Rng::new(spec.seed, "arrival", number).next_u64();
         Schedule::poisson(key, share, window)
-    };
-    (0..queues).map(schedule).collect()
+    });
+    schedules.collect()
 }
 
 /// The arrivals of a trial with a rate, counted as they come due: the same ones that its workers take.
@@ -222,8 +223,8 @@ mod tests {
         // Exponential: the deviation is the mean, and successive gaps know nothing of each other.
         let variance = gaps.iter().map(|gap| (gap - mean).powi(2)).sum::<f64>() / gaps.len() as f64;
         assert!((variance.sqrt() / mean - 1.0).abs() < 0.05, "{}", variance.sqrt() / mean);
-        let product = |pair: &[f64]| (pair[0] - mean) * (pair[1] - mean);
-        let covariance = gaps.windows(2).map(product).sum::<f64>() / gaps.len() as f64;
+        let products = gaps.windows(2).map(|pair| (pair[0] - mean) * (pair[1] - mean));
+        let covariance = products.sum::<f64>() / gaps.len() as f64;
         assert!((covariance / variance).abs() < 0.04, "{}", covariance / variance);
     }
 
@@ -260,11 +261,13 @@ mod tests {
             assert!(alone == arrivals(&spec, 16));
             let schedule = schedules(&spec, WINDOW, 8).remove(0);
             let mut together: Vec<Nanos> = std::thread::scope(|scope| {
-                let take_next = || {
-                    let due = std::iter::repeat_with(|| schedule.take_next());
-                    due.take_while(|&due| due < 2 * SECOND).collect::<Vec<_>>()
-                };
-                let takers: Vec<_> = (0..4).map(|_| scope.spawn(take_next)).collect();
+                let takers = (0..4).map(|_| {
+                    scope.spawn(|| {
+                        let due = std::iter::repeat_with(|| schedule.take_next());
+                        due.take_while(|&due| due < 2 * SECOND).collect::<Vec<_>>()
+                    })
+                });
+                let takers: Vec<_> = takers.collect();
                 takers.into_iter().flat_map(|taker| taker.join().unwrap()).collect()
             });
             together.sort_unstable();
@@ -315,20 +318,23 @@ mod tests {
     #[test]
     fn load_generators_share_a_rate() {
         let full = TrialSpec { rate_per_s: Some(1_000.0), ..TrialSpec::closed(10) };
-        let parts = |spec: &TrialSpec| -> Vec<Nanos> {
-            let mut due_times: Vec<_> = (0..3)
-                .filter_map(|n| spec.part(n, 3))
-                .flat_map(|part| arrivals(&part, 2))
-                .collect();
-            due_times.sort_unstable();
-            due_times
-        };
-        let poisson = parts(&full);
+        let poisson = arrivals_of_parts(&full);
         assert!((850..1_150).contains(&poisson.len()), "{}", poisson.len());
-        let apart = |due: &[Nanos]| due.windows(2).filter(|pair| pair[0] == pair[1]).count();
-        assert!(apart(&poisson) < 3, "no two draw the same");
-        let even = parts(&TrialSpec { even_rate: true, ..full });
-        assert_eq!((even.len(), apart(&even)), (1_000, 0));
+        assert!(count_equal(&poisson) < 3, "no two draw the same");
+        let even = arrivals_of_parts(&TrialSpec { even_rate: true, ..full });
+        assert_eq!((even.len(), count_equal(&even)), (1_000, 0));
+    }
+
+    /// The sorted arrivals of three load generators.
+    fn arrivals_of_parts(spec: &TrialSpec) -> Vec<Nanos> {
+        let parts = (0..3).filter_map(|n| spec.part(n, 3));
+        let mut due_times: Vec<_> = parts.flat_map(|part| arrivals(&part, 2)).collect();
+        due_times.sort_unstable();
+        due_times
+    }
+
+    fn count_equal(due: &[Nanos]) -> usize {
+        due.windows(2).filter(|pair| pair[0] == pair[1]).count()
     }
 
     #[test]

@@ -39,10 +39,12 @@ impl Control {
         Self::default()
     }
 
+    /// A control whose `start` decides when the trial starts.
     pub fn starting(start: Start) -> Self {
         Control { start: Some(start), ..Control::default() }
     }
 
+    /// A control that passes refused sessions to `refused`.
     pub fn following(refused: Refused) -> Self {
         Control { refused: Some(refused), ..Control::default() }
     }
@@ -111,6 +113,7 @@ impl StartGate {
         self.complete.notify_all();
     }
 
+    /// Counts a loop as ready and wakes those that wait for it.
     pub(crate) fn arrive(&self) {
         self.meeting.lock().unwrap_or_else(PoisonError::into_inner).0 += 1;
         self.complete.notify_all();
@@ -121,6 +124,7 @@ impl StartGate {
         meeting.0 >= meeting.1
     }
 
+    /// Number of loops that the gate waits for.
     pub(crate) fn loops(&self) -> usize {
         self.meeting.lock().unwrap_or_else(PoisonError::into_inner).1
     }
@@ -192,8 +196,7 @@ fn unchanged_files(smaps: &str) -> impl Iterator<Item = Range<usize>> {
 fn mapped_file(line: &str) -> Option<Option<Range<usize>>> {
     let mut words = line.split_ascii_whitespace();
     let (start, end) = words.next()?.split_once('-')?;
-    let address = |text| usize::from_str_radix(text, 16).ok();
-    let range = address(start)?..address(end)?;
+    let range = usize::from_str_radix(start, 16).ok()?..usize::from_str_radix(end, 16).ok()?;
     let is_for_reading = words.next().is_some_and(|rights| matches!(rights, "r-xp" | "r--p"));
     // Behind offset, device and inode. `[vdso]` is not a file.
     let is_file = words.nth(3).is_some_and(|path| path.starts_with('/'));
@@ -232,15 +235,16 @@ Anonymous:             0 kB
 
     #[test]
     fn the_program_goes_on_with_fewer_pages() {
-        let files_kb = || -> u64 {
-            let status = fs::read_to_string("/proc/self/status").expect("its own");
-            let line =
-                status.lines().find(|line| line.starts_with("RssFile:")).expect("Linux has it");
-            line.split_ascii_whitespace().nth(1).and_then(|kb| kb.parse().ok()).expect("a number")
-        };
-        let before_kb = files_kb();
+        let before_kb = read_files_kb();
         give_back_pages();
-        let after_kb = files_kb();
+        let after_kb = read_files_kb();
         assert!(after_kb < before_kb, "{before_kb} and then {after_kb} kB");
+    }
+
+    /// Memory of this process that holds pages of files, in kB.
+    fn read_files_kb() -> u64 {
+        let status = fs::read_to_string("/proc/self/status").expect("its own");
+        let line = status.lines().find(|line| line.starts_with("RssFile:")).expect("Linux has it");
+        line.split_ascii_whitespace().nth(1).and_then(|kb| kb.parse().ok()).expect("a number")
     }
 }

@@ -221,7 +221,8 @@ fn run_on<W: Workload, D: Driver>(
     let is_real = matches!(clock, Clock::Monotonic(_));
     let (cpu, delay_before, delay_after) = (Cell::new(0), Cell::new(None), Cell::new(None));
     let stats = Rc::new(RefCell::new(vec![WorkerStats::default(); count as usize]));
-    let sink = |place: FramePlace, frame: &mut Box<Frame>| {
+    let first_frame = shared.new_frame(is_real);
+    let recorder = Recorder::new(first_frame, |place: FramePlace, frame: &mut Box<Frame>| {
         if place.is_last {
             delay_after.set(run_delay_of_thread());
         }
@@ -236,15 +237,13 @@ fn run_on<W: Workload, D: Driver>(
         let frame = std::mem::replace(frame, empty);
         // The receiver outlives all loops.
         let _ = sender.send(LoopMessage::Frame { number, place, frame, workers });
-    };
-    let recorder = Recorder::new(shared.new_frame(is_real), sink);
+    });
     let local = Local::new(recorder, number, first, Rc::clone(&stats));
     let mut tasks = Loop::new(clock, range.map(|id| worker(shared, &local, id)))?;
-    let run = || -> io::Result<Nanos> {
-        let is_stopped = || shared.is_stopped();
+    let late = catch_unwind(AssertUnwindSafe(|| -> io::Result<Nanos> {
         let window = agree_on_window(&mut tasks, &local, shared, gate, is_real)?;
         let Some(window) = window else { return Ok(0) };
-        let started_at = hold_until_release(&mut tasks, window.released, &is_stopped)?;
+        let started_at = hold_until_release(&mut tasks, window.released, &|| shared.is_stopped())?;
         if first == 0 {
             let _ = sender.send(LoopMessage::Released(window));
         }
@@ -253,10 +252,10 @@ fn run_on<W: Workload, D: Driver>(
         // A trial that was stopped before its start only ends.
         let is_early = started_at < window.released;
         local.release(window, if is_early { started_at } else { shared.spec.ends(window.opens) });
-        measure(&mut tasks, &local, shared, &is_stopped)?;
+        measure(&mut tasks, &local, shared, &|| shared.is_stopped())?;
         Ok(started_at.saturating_sub(window.released))
-    };
-    let late = catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|panic| {
+    }))
+    .unwrap_or_else(|panic| {
         give_up(&*panic, shared, gate, &local);
         Ok(0)
     })?;
@@ -311,15 +310,12 @@ fn agree_on_window<F: Future, S: FrameSink, W: Workload, D: Driver>(
     gate: &StartGate,
     is_real: bool,
 ) -> io::Result<Option<Window>> {
-    let is_stopped = || shared.is_stopped();
     let mut now = 0;
     tasks.run(|tick| {
         now = tick.now;
         let settled = local.ready.get() as usize == tick.live;
-        if settled || is_stopped() { Turn::Pause } else { Turn::RunUntil(tick.now + LOOK) }
+        if settled || shared.is_stopped() { Turn::Pause } else { Turn::RunUntil(tick.now + LOOK) }
     })?;
-    let start = |now| if is_stopped() { None } else { shared.control.start_at(now) };
-    let time = || if is_real { monotonic_now() } else { now };
     gate.arrive();
     if is_real {
         gate.wait();
@@ -330,7 +326,11 @@ fn agree_on_window<F: Future, S: FrameSink, W: Workload, D: Driver>(
             tasks.pass_turn();
         }
     }
-    Ok(gate.pass(time, shared.spec, start))
+    Ok(gate.pass(
+        || if is_real { monotonic_now() } else { now },
+        shared.spec,
+        |now| if shared.is_stopped() { None } else { shared.control.start_at(now) },
+    ))
 }
 
 /// Holds connected workers until `released`, or until the trial is stopped; returns that time.
@@ -409,6 +409,7 @@ fn measure<F: Future, S: FrameSink, W: Workload, D: Driver>(
     }
 }
 
+/// Makes the result of a trial of what its loops have left.
 fn finish<W: Workload, D: Driver>(
     shared: &Shared<'_, W, D>,
     gate: &StartGate,

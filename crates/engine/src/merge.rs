@@ -54,11 +54,13 @@ fn folded(
     Ok(sum.balanced())
 }
 
+/// Adds a stage that ran after those in `joined`.
 fn append(joined: &mut TrialResult, stage: &TrialResult) {
     let (before, length) = (joined.length(), stage.length());
     let total = (before + length).max(1) as f64;
-    let mean = |one: f64, other: f64| (one * before as f64 + other * length as f64) / total;
-    joined.host = join_hosts(joined.host, stage.host, mean);
+    joined.host = join_hosts(joined.host, stage.host, |one, other| {
+        (one * before as f64 + other * length as f64) / total
+    });
     add_counts(joined, stage);
     joined.window.closes += length;
     add_each(&mut joined.workers, &stage.workers, |worker, more| {
@@ -79,10 +81,10 @@ fn add_each<T: Copy + Default>(sums: &mut Vec<T>, more: &[T], add: impl Fn(&mut 
 }
 
 fn is_alike(one: &Frame, other: &Frame) -> bool {
-    let shape = |frame: &Frame| (frame.kinds.len(), frame.service.is_some());
-    shape(one) == shape(other)
+    one.kinds.len() == other.kinds.len() && one.service.is_some() == other.service.is_some()
 }
 
+/// Adds a part that ran at the same time as those in `merged`.
 fn add(merged: &mut TrialResult, part: &TrialResult) {
     merged.host = worse_host(merged.host, part.host);
     add_counts(merged, part);
@@ -131,14 +133,19 @@ fn worse_host(one: HostSample, other: HostSample) -> HostSample {
 }
 
 fn join_hosts(one: HostSample, other: HostSample, join: impl Fn(f64, f64) -> f64) -> HostSample {
-    let joined = |value: fn(&HostSample) -> f64| join(value(&one), value(&other));
     HostSample {
-        cpu_share: joined(|host| host.cpu_share),
-        steal_share: joined(|host| host.steal_share),
-        iowait_share: joined(|host| host.iowait_share),
+        cpu_share: join(one.cpu_share, other.cpu_share),
+        steal_share: join(one.steal_share, other.steal_share),
+        iowait_share: join(one.iowait_share, other.iowait_share),
         memory_available_mib: one.memory_available_mib.min(other.memory_available_mib),
-        network_received_bytes_per_s: joined(|host| host.network_received_bytes_per_s),
-        network_sent_bytes_per_s: joined(|host| host.network_sent_bytes_per_s),
+        network_received_bytes_per_s: join(
+            one.network_received_bytes_per_s,
+            other.network_received_bytes_per_s,
+        ),
+        network_sent_bytes_per_s: join(
+            one.network_sent_bytes_per_s,
+            other.network_sent_bytes_per_s,
+        ),
     }
 }
 
@@ -192,12 +199,13 @@ struct Member {
 impl Joined {
     /// For this number of load generators and kinds of transactions.
     pub fn new(window: Window, generators: u32, kinds: usize, scheduled: bool) -> Self {
-        let member = |_| Member { is_done: false, total: Frame::new(kinds, scheduled) };
+        let members =
+            (0..generators).map(|_| Member { is_done: false, total: Frame::new(kinds, scheduled) });
         Joined {
             window,
             pending: BTreeMap::new(),
             taken: BTreeSet::new(),
-            generators: (0..generators).map(member).collect(),
+            generators: members.collect(),
         }
     }
 
@@ -335,11 +343,11 @@ type SumsOfLoop = VecDeque<((Phase, u32), Vec<WorkerStats>)>;
 
 /// Passes on those of all workers at the end of an interval, if they are watched.
 fn report_workers(sums: &mut [SumsOfLoop], place: (Phase, u32), observer: &mut dyn Observer) {
-    let take_sums = |sums: &mut SumsOfLoop| {
+    let reports = sums.iter_mut().filter_map(|sums| {
         let is_next = sums.front().is_some_and(|(at, _)| *at == place);
         is_next.then(|| sums.pop_front()).flatten().map(|(_, workers)| workers)
-    };
-    let workers: Vec<WorkerStats> = sums.iter_mut().filter_map(take_sums).flatten().collect();
+    });
+    let workers: Vec<WorkerStats> = reports.flatten().collect();
     if !workers.is_empty() {
         observer.workers(&workers);
     }

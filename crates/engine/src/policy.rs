@@ -14,6 +14,7 @@ pub struct ErrorSet {
 }
 
 impl ErrorSet {
+    /// Returns true if the class, number or SQLSTATE of the error is in the set.
     pub fn contains(&self, error: &DbError) -> bool {
         self.all
             || self.classes.contains(&error.class())

@@ -146,23 +146,21 @@ impl<'a, W: Workload, D: Driver> Shared<'a, W, D> {
 fn seat<W: Workload>(workload: &W, spec: &TrialSpec) -> DbResult<Option<Terminals<W::Terminal>>> {
     let Some(count) = spec.terminals else { return Ok(None) };
     let first = spec.share.terminals_before;
-    let seat = |number: u32| {
-        let rng = Rng::new(spec.seed, "terminal", u64::from(number));
-        let none = || DbError::workload("This workload has no terminals with pauses.");
-        workload.seat(number, rng).ok_or_else(none)
-    };
-    let seats: DbResult<Vec<_>> = (first..first + count).map(seat).collect();
-    Ok(Some(Terminals::new(seats?)))
+    let seats = (first..first + count).map(|number| {
+        let seat = workload.seat(number, Rng::new(spec.seed, "terminal", u64::from(number)));
+        seat.ok_or_else(|| DbError::workload("This workload has no terminals with pauses."))
+    });
+    Ok(Some(Terminals::new(seats.collect::<DbResult<Vec<_>>>()?)))
 }
 
 /// Shared by the workers of one loop.
 pub(crate) struct Local<S: FrameSink> {
     pub(crate) recorder: RefCell<Recorder<S>>,
-    /// Tasks of workers for whom there was no job of a terminal.
+    /// Tasks of workers that have found no job of a terminal.
     idle: RefCell<Vec<u32>>,
     /// The jobs that they have been given since, by their tasks.
     handed: RefCell<Vec<Option<Job>>>,
-    /// They know that all wanted transactions have begun.
+    /// Tasks that know that all wanted transactions have begun.
     is_closed: Cell<bool>,
     pub(crate) stats: Rc<RefCell<Vec<WorkerStats>>>,
     pub(crate) ready: Cell<u32>,
@@ -323,27 +321,29 @@ impl TrialSpec {
     /// it.
     pub fn part(&self, generator: u32, generators: u32) -> Option<TrialSpec> {
         let workers = self.workers.max(1);
-        let before = |number: u32| first_worker(number, workers, generators);
         if generator >= generators.min(workers) {
             return None;
         }
-        let (first, next) = (before(generator), before(generator + 1));
-        let portion = |total: u64, worker: u32| share_before(total, worker, workers);
-        let cut = |total: u64| portion(total, next) - portion(total, first);
+        let first = first_worker(generator, workers, generators);
+        let next = first_worker(generator + 1, workers, generators);
         let terminals = self.terminals.map(u64::from);
+        let [cut_terminals, cut_events] = [terminals, self.events].map(|total| {
+            Some(share_before(total?, next, workers) - share_before(total?, first, workers))
+        });
         Some(TrialSpec {
             workers: next - first,
-            terminals: terminals.map(|total| cut(total) as u32),
+            terminals: cut_terminals.map(|count| count as u32),
             rate_per_s: self
                 .rate_per_s
                 .map(|rate| rate * f64::from(next - first) / f64::from(workers)),
-            events: self.events.map(cut),
+            events: cut_events,
             share: TrialShare {
                 generator,
                 generators,
                 workers_before: first,
                 workers_total: workers,
-                terminals_before: terminals.map_or(0, |total| portion(total, first) as u32),
+                terminals_before: terminals
+                    .map_or(0, |total| share_before(total, first, workers) as u32),
                 terminals_total: self.terminals.unwrap_or(0),
             },
             ..self.clone()

@@ -32,7 +32,7 @@ pub(crate) struct Job {
 const NONE: u32 = u32::MAX;
 /// The due time of a place without a job.
 const VACANT: Nanos = Nanos::MAX;
-/// The calendar goes round once in so many mean pauses; later jobs stay for another round.
+/// The calendar goes round once in this many mean pauses; later jobs stay for another round.
 const PAUSES: u64 = 8;
 /// The bits of the cursor that are a slot; the others count the jobs that were put into the calendar.
 const SLOT: u64 = (1 << 40) - 1;
@@ -53,7 +53,7 @@ pub(crate) struct Terminals<T> {
     /// A place for the job of each seat, then one for an errand of each.
     places: Vec<Place>,
     buckets: Vec<AtomicU32>,
-    /// The time that a bucket stands for.
+    /// The time that a bucket covers.
     width: Nanos,
     /// No earlier slot (due time by width) has jobs.
     cursor: AtomicU64,
@@ -76,15 +76,15 @@ impl<T> Terminals<T> {
         let mean = (pauses / count.max(1) as u128) as u64;
         let round = mean.saturating_mul(PAUSES).clamp(MILLISECOND, 600 * SECOND);
         let buckets = (2 * count).next_power_of_two().clamp(64, 1 << 17);
-        let place = || Place {
+        let places = (0..2 * count).map(|_| Place {
             due: AtomicU64::new(VACANT),
             ticket: AtomicU64::new(0),
             transaction: AtomicU32::new(0),
             next: AtomicU32::new(NONE),
-        };
+        });
         let mut terminals = Terminals {
             seats: Vec::with_capacity(count),
-            places: (0..2 * count).map(|_| place()).collect(),
+            places: places.collect(),
             buckets: (0..buckets).map(|_| AtomicU32::new(NONE)).collect(),
             width: (round / buckets as u64).max(1),
             cursor: AtomicU64::new(0),
@@ -139,6 +139,7 @@ impl<T> Terminals<T> {
         None
     }
 
+    /// Puts a job into its place and into the calendar.
     fn put(&self, number: u32, due: Nanos, transaction: TransactionId, ticket: u64) {
         let place = &self.places[number as usize];
         place.due.store(due.min(VACANT - 1), Ordering::Relaxed);
@@ -147,14 +148,17 @@ impl<T> Terminals<T> {
         self.link(number);
     }
 
+    /// Slot of the calendar in which a job comes due.
     fn slot(&self, number: u32) -> u64 {
         (self.places[number as usize].due.load(Ordering::Relaxed) / self.width).min(SLOT)
     }
 
+    /// Head of the list of jobs in this slot.
     fn bucket(&self, slot: u64) -> &AtomicU32 {
         &self.buckets[slot as usize & (self.buckets.len() - 1)]
     }
 
+    /// Puts a job into the list of its slot.
     fn link(&self, number: u32) {
         let slot = self.slot(number);
         let (bucket, next) = (self.bucket(slot), &self.places[number as usize].next);
@@ -186,6 +190,7 @@ impl<T> Terminals<T> {
         }
     }
 
+    /// The job in this place, with its due time in the trial.
     fn unpack(&self, number: u32) -> Job {
         let place = &self.places[number as usize];
         let released = self.released.load(Ordering::Relaxed);
@@ -288,8 +293,8 @@ mod tests {
     use super::*;
 
     fn with_pauses(pauses: &[Nanos]) -> Terminals<()> {
-        let plan = |&pause: &Nanos| ((), TerminalPlan { transaction: 0, pause });
-        Terminals::new(pauses.iter().map(plan).collect())
+        let plans = pauses.iter().map(|&pause| ((), TerminalPlan { transaction: 0, pause }));
+        Terminals::new(plans.collect())
     }
 
     #[test]
@@ -305,10 +310,10 @@ mod tests {
         assert_eq!(dues, pauses);
         terminals.push(3, 50, 1);
         terminals.push(7, 20, 1);
-        let errand = |ticket| DeferredTransaction { transaction: 2, ticket };
-        assert_eq!(terminals.push_errand(3, 10, errand(77)), None);
+        let [first, second] = [77, 78].map(|ticket| DeferredTransaction { transaction: 2, ticket });
+        assert_eq!(terminals.push_errand(3, 10, first), None);
         let waiting = Job { due: 11, owner: Owner::DeferredTransaction(78), transaction: 2 };
-        assert_eq!(terminals.push_errand(3, 11, errand(78)), Some(waiting));
+        assert_eq!(terminals.push_errand(3, 11, second), Some(waiting));
         assert_eq!(terminals.untaken(30), 2);
         let owners: Vec<Owner> =
             std::iter::from_fn(|| terminals.take_job()).map(|job| job.owner).collect();
@@ -321,21 +326,8 @@ mod tests {
         const ROUNDS: u64 = 5_000;
         let terminals = with_pauses(&(0..40).map(|n| n * MILLISECOND).collect::<Vec<_>>());
         let jobs_taken: u64 = std::thread::scope(|scope| {
-            let work = || {
-                let mut count = 0;
-                for round in 0..ROUNDS {
-                    // Four threads and forty jobs: one is always there.
-                    let Some(Job { due, owner: Owner::Seat(seat), .. }) = terminals.take_job()
-                    else {
-                        panic!("a job is lost");
-                    };
-                    assert!(terminals.with_seat(seat, |()| ()).is_some(), "a seat of two workers");
-                    terminals.push(seat, due + (round % 97 + 1) * MILLISECOND, 0);
-                    count += 1;
-                }
-                count
-            };
-            let threads: Vec<_> = (0..4).map(|_| scope.spawn(work)).collect();
+            let threads: Vec<_> =
+                (0..4).map(|_| scope.spawn(|| take_and_put_back(&terminals, ROUNDS))).collect();
             threads.into_iter().map(|thread| thread.join().unwrap()).sum()
         });
         assert_eq!(jobs_taken, 4 * ROUNDS);
@@ -345,5 +337,18 @@ mod tests {
         }
         remaining.sort_unstable();
         assert_eq!(remaining, (0..40).collect::<Vec<_>>());
+    }
+
+    /// Takes a job and puts it back `rounds` times; returns their number.
+    fn take_and_put_back(terminals: &Terminals<()>, rounds: u64) -> u64 {
+        for round in 0..rounds {
+            // Four threads and forty jobs: one is always there.
+            let Some(Job { due, owner: Owner::Seat(seat), .. }) = terminals.take_job() else {
+                panic!("a job is lost");
+            };
+            assert!(terminals.with_seat(seat, |()| ()).is_some(), "a seat of two workers");
+            terminals.push(seat, due + (round % 97 + 1) * MILLISECOND, 0);
+        }
+        rounds
     }
 }

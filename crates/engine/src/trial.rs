@@ -30,7 +30,7 @@ pub struct TrialSpec {
     /// Every transaction gets its own session, connected before it begins and closed after it. Only the latency of
     /// scheduled transactions includes that.
     pub connect_each: bool,
-    /// A worker's session is closed and opened again after so many transactions; 0 never. The latency of the
+    /// A worker's session is closed and opened again after this number of transactions; 0 never. The latency of the
     /// transaction that follows includes it.
     pub reconnect_every: u64,
     /// Transactions that could begin only this late are skipped, if they have a schedule. This long after the due time
@@ -40,7 +40,7 @@ pub struct TrialSpec {
     pub rate_per_s: Option<f64>,
     /// Arrivals come at even gaps instead.
     pub even_rate: bool,
-    /// Each loop has an equal share of the rate and a queue of its own (pgbench's threads), so that arrivals may wait
+    /// Each loop has an equal share of the rate and its own queue (pgbench's threads), so that arrivals may wait
     /// while workers of other loops are free. Else all workers take from one queue.
     pub rate_each_loop: bool,
     /// Users with their own pauses, whose transactions the workers execute when they are due; `None`: each worker is
@@ -229,6 +229,7 @@ impl TrialResult {
         Some(format!("The server scanned whole tables, {rows} rows per statement: {cause}."))
     }
 
+    /// Length of the measured window, in nanoseconds.
     pub fn length(&self) -> Nanos {
         self.window.closes.saturating_sub(self.window.opens)
     }

@@ -62,6 +62,7 @@ mod address {
     #[derive(Serialize, Deserialize)]
     struct Known(#[serde(with = "AddressForm")] Address);
 
+    /// Writes the address in its known form.
     pub(super) fn serialize<S: Serializer>(
         address: &Option<Address>,
         serializer: S,
@@ -69,6 +70,7 @@ mod address {
         address.clone().map(Known).serialize(serializer)
     }
 
+    /// Reads an address in its known form.
     pub(super) fn deserialize<'de, D: Deserializer<'de>>(
         from: D,
     ) -> Result<Option<Address>, D::Error> {
@@ -79,6 +81,7 @@ mod address {
 pub(crate) struct DbErrorForm;
 
 impl DbErrorForm {
+    /// Writes the parts of an error.
     pub(crate) fn serialize<S: Serializer>(
         error: &DbError,
         serializer: S,
@@ -86,6 +89,7 @@ impl DbErrorForm {
         PartsForm::serialize(error, serializer)
     }
 
+    /// Reads an error from its parts.
     pub(crate) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<DbError, D::Error> {
         PartsForm::deserialize(from).map(DbError::from)
     }

@@ -160,13 +160,13 @@ impl GeneratorConditions {
     /// Share of all CPUs that may be busy: a queue grows without bounds near 100%, and at 80% an M/M/1 queue is four
     /// times as long as its service (catalog of checks).
     pub const BUSY_CPU: f64 = 0.80;
-    /// A load generator that stood still for so many seconds has missed more than any percentile forgives, however long
+    /// A load generator that stalled for this many seconds has missed more than any percentile forgives, however long
     /// the window was.
     const STOPPED_S: f64 = 2.0;
     /// Shorter than this the scheduler of a busy machine lets a thread wait now and then.
     const LEAST_STOPPED_S: f64 = 0.25;
 
-    /// The longest time in a window of so many seconds for which it did not run at all, if that is too much.
+    /// The longest time in a window of `window_s` for which it did not run at all, if that is too much.
     pub fn stopped_s(&self, window_s: f64) -> Option<f64> {
         let least_s = (Self::LOST_TIME * window_s).clamp(Self::LEAST_STOPPED_S, Self::STOPPED_S);
         self.hiccup_max_us
@@ -174,7 +174,7 @@ impl GeneratorConditions {
             .filter(|longest_s| *longest_s >= least_s)
     }
 
-    /// Clocks are read one after the other, so that less than this can't be told from nothing.
+    /// Clocks are read one after the other, so that less than this can't be distinguished from nothing.
     const SUSPENDED_MS: f64 = 1.0;
 
     /// The time for which the machine was suspended, if it was.
@@ -247,7 +247,7 @@ pub struct NodeConditions {
     pub checkpoints: Option<u64>,
     /// Seconds between two checkpoints, as the settings want it.
     pub checkpoint_interval_s: Option<f64>,
-    /// Work of its own that was seen at some moment of the window: `autovacuum: sbtest3`.
+    /// Its own work that was seen at some moment of the window: `autovacuum: sbtest3`.
     pub background: Vec<String>,
     /// Commits that the server counted from before to after the trial, warm-up among them.
     pub commits: Option<u64>,
@@ -301,6 +301,7 @@ pub enum CommitWait {
 }
 
 impl CommitWait {
+    /// The event in words of the product.
     pub fn words(&self) -> &Message {
         match self {
             CommitWait::Local(words) | CommitWait::Copies(words) => words,

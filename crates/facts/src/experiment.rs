@@ -1,4 +1,4 @@
-//! The plan of a run, whose targets stand alongside it in the header: its steps and experiments.
+//! The plan of a run, whose targets are next to it in the header: its steps and experiments.
 
 use crate::{Message, PaperTexts, Purpose, SecretCommand};
 use schemars::JsonSchema;
@@ -409,6 +409,7 @@ dyno_core::named! {
 }
 
 impl FaultAction {
+    /// The action of that name.
     pub fn parse(name: &str) -> Option<Self> {
         FaultAction::ALL.into_iter().find(|action| action.name() == name)
     }
@@ -492,6 +493,7 @@ impl PublishedRow {
     pub const LOAD_LEVELS: [&str; 5] =
         ["clients", "threads", "workers", "terminals", "terminals_per_generator"];
 
+    /// The value of a condition, if it is a number.
     pub fn number(&self, name: &str) -> Option<f64> {
         self.conditions.get(name)?.parse().ok()
     }
@@ -506,11 +508,10 @@ impl PublishedRow {
 
     /// The number of workers under which it was measured, if it is stated.
     pub fn workers(&self) -> Option<f64> {
-        let number = |name: &str| self.number(name);
         let mut levels = PublishedRow::LOAD_LEVELS.iter();
-        let (name, workers) = levels.find_map(|name| Some((*name, number(name)?)))?;
+        let (name, workers) = levels.find_map(|name| Some((*name, self.number(name)?)))?;
         let processes = match name {
-            "terminals_per_generator" => number("load_generators").unwrap_or(1.0),
+            "terminals_per_generator" => self.number("load_generators").unwrap_or(1.0),
             _ => 1.0,
         };
         Some(workers * processes).filter(|workers| *workers >= 1.0)

@@ -92,7 +92,7 @@ const WIDEST_TEXT: usize = 60;
 const SET_IN: &str = "  ";
 
 /// Lays out rows below their titles, in columns that are aligned left or right. Long texts are broken into lines, but
-/// have none of their own: names may come from anywhere. Chinese characters take two places.
+/// their own line breaks are removed: names may come from anywhere. Chinese characters take two places.
 pub fn text_table(
     titles: &[impl AsRef<str>],
     rows: &[Vec<String>],
@@ -103,18 +103,18 @@ pub fn text_table(
         .into_iter()
         .chain(rows)
         .map(|row| {
-            let set_in = |place: usize| if place == 0 { SET_IN } else { "" };
-            let wrapped = |(place, cell): (usize, &String)| {
-                wrap(&harmless(&in_one_line(cell)), WIDEST_TEXT, set_in(place))
-            };
-            row.iter().enumerate().map(wrapped).collect()
+            let cells = row.iter().enumerate().map(|(place, cell)| {
+                let indent = if place == 0 { SET_IN } else { "" };
+                wrap(&harmless(&in_one_line(cell)), WIDEST_TEXT, indent)
+            });
+            cells.collect()
         })
         .collect();
-    let width = |place: usize| {
+    let widths = (0..titles.len()).map(|place| {
         let cells = broken.iter().filter_map(|row| row.get(place)).flatten();
         cells.map(|text| text.width()).max().unwrap_or(0)
-    };
-    let widths: Vec<usize> = (0..titles.len()).map(width).collect();
+    });
+    let widths: Vec<usize> = widths.collect();
     let mut out = String::new();
     for row in &broken {
         let height = row.iter().map(Vec::len).max().unwrap_or(0);
@@ -167,11 +167,11 @@ pub fn wrap(text: &str, columns: usize, indent: &str) -> Vec<String> {
 /// Returns the longest beginning of a text that fits into `columns` columns.
 pub fn clip(text: &str, columns: usize) -> String {
     let mut width = 0;
-    let fits = |letter: &char| {
+    let fitting = text.chars().take_while(|letter| {
         width += letter.width().unwrap_or(0);
         width <= columns
-    };
-    text.chars().take_while(fits).collect::<String>().trim_end().to_owned()
+    });
+    fitting.collect::<String>().trim_end().to_owned()
 }
 
 /// Cuts a text to that many columns of a terminal; an ellipsis shows where.

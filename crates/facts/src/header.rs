@@ -214,16 +214,16 @@ pub fn earlier_pairs(
     [experiment, level, baseline, candidate]: [&str; 4],
     metric: &str,
 ) -> Vec<Vec<(f64, f64)>> {
-    let is_same_comparison = |comparison: &&SessionPairs| {
-        [&comparison.experiment, &comparison.level, &comparison.baseline, &comparison.candidate]
-            .map(String::as_str)
-            == [experiment, level, baseline, candidate]
-    };
-    let metric_pairs = |session: &EarlierSession| {
-        let comparison = session.comparisons.iter().find(is_same_comparison)?;
+    let pairs = sessions.iter().filter_map(|session| {
+        let comparison = session.comparisons.iter().find(|comparison| {
+            comparison.experiment == experiment
+                && comparison.level == level
+                && comparison.baseline == baseline
+                && comparison.candidate == candidate
+        })?;
         comparison.metrics.get(metric).filter(|pairs| !pairs.is_empty()).cloned()
-    };
-    sessions.iter().filter_map(metric_pairs).collect()
+    });
+    pairs.collect()
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, JsonSchema, Deserialize)]

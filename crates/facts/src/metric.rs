@@ -142,7 +142,7 @@ metrics! {
 }
 
 impl Metric {
-    /// Those of a whole trial: gates, comparisons and tables are about them.
+    /// The metrics of a whole trial: gates, comparisons and tables are about them.
     pub fn trial_metrics() -> impl Iterator<Item = Metric> {
         Metric::ALL.into_iter().filter(|metric| !matches!(metric.row().source, Source::Node))
     }
@@ -156,6 +156,7 @@ impl Metric {
         Metric::trial_metrics().find(|metric| metric.name() == name)
     }
 
+    /// Returns the row that declares the metric.
     fn row(self) -> &'static MetricRow {
         &ROWS[self as usize]
     }
@@ -171,6 +172,7 @@ impl Metric {
         matches!(unit, "us" | "ms" | "s").then_some(unit)
     }
 
+    /// Returns which figures are better; of a fact, smaller ones.
     pub fn better(self) -> Better {
         self.row().better
     }
@@ -281,7 +283,7 @@ impl TrialSummary {
         figures.map(|metric| (metric, self.figure(metric))).collect()
     }
 
-    /// False where nothing was measured, and of a pass over statements: there are no transactions.
+    /// Returns false if nothing was measured, and for a pass over statements, which has no transactions.
     fn has_rates(&self) -> bool {
         self.window_s > 0.0 && !self.is_pass()
     }
@@ -292,10 +294,12 @@ impl TrialSummary {
 pub struct Measures(#[schemars(with = "BTreeMap<String, f64>")] BTreeMap<Metric, f64>);
 
 impl Measures {
+    /// The figure of a metric, if it is known.
     pub fn get(&self, metric: Metric) -> Option<f64> {
         self.0.get(&metric).copied()
     }
 
+    /// Replaces the figure of a metric, or removes it.
     pub fn set(&mut self, metric: Metric, figure: Option<f64>) {
         match figure {
             Some(figure) => drop(self.0.insert(metric, figure)),
@@ -308,7 +312,7 @@ impl Measures {
         self.0.iter().map(|(metric, figure)| (*metric, *figure))
     }
 
-    /// So many times all of them: counted a little longer than the window.
+    /// All of them multiplied by `factor`: counted a little longer than the window.
     pub fn scaled(mut self, factor: f64) -> Self {
         self.0.values_mut().for_each(|figure| *figure *= factor);
         self
@@ -368,8 +372,10 @@ impl Serialize for Figure {
 impl<'de> Deserialize<'de> for Measures {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let figures = BTreeMap::<String, Value>::deserialize(deserializer)?;
-        let figure = |metric: Metric| Some((metric, figures.get(metric.name())?.as_f64()));
-        Ok(Metric::ALL.into_iter().filter_map(figure).collect())
+        let measures = Metric::ALL
+            .into_iter()
+            .filter_map(|metric| Some((metric, figures.get(metric.name())?.as_f64())));
+        Ok(measures.collect())
     }
 }
 
@@ -378,15 +384,16 @@ mod tests {
     use super::*;
     use crate::NodeConditions;
 
+    fn stage_measures(cpu_s: f64, switches: Option<f64>) -> Measures {
+        let cpu_s = (Metric::CpuS, Some(cpu_s));
+        [cpu_s, (Metric::ContextSwitches, switches), (Metric::Tps, Some(1.0))].into()
+    }
+
     #[test]
     fn stages_add_up_where_both_are_known() {
-        let stage = |cpu_s, switches| -> Measures {
-            [(Metric::CpuS, cpu_s), (Metric::ContextSwitches, switches), (Metric::Tps, Some(1.0))]
-                .into()
-        };
-        let mut sum = stage(Some(1.0), Some(5.0));
-        sum.append(&stage(Some(2.0), None));
-        assert_eq!(sum, stage(Some(3.0), None));
+        let mut sum = stage_measures(1.0, Some(5.0));
+        sum.append(&stage_measures(2.0, None));
+        assert_eq!(sum, stage_measures(3.0, None));
     }
 
     #[test]
@@ -402,7 +409,7 @@ mod tests {
     }
 
     #[test]
-    fn each_row_is_told_in_both_languages_under_a_name_of_its_own() {
+    fn each_row_has_a_title_in_both_languages_and_its_own_name() {
         let mut names = Metric::ALL.map(Metric::name);
         names.sort_unstable();
         assert!(names.windows(2).all(|two| two[0] != two[1]));

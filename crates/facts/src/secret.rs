@@ -82,8 +82,10 @@ fn without_password(url: &str) -> String {
 
 /// The environment variable for the password of a target.
 pub fn password_variable(target: &str) -> String {
-    let upper = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_uppercase() } else { '_' };
-    format!("DYNO_PASSWORD_{}", target.chars().map(upper).collect::<String>())
+    let name = target
+        .chars()
+        .map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_uppercase() } else { '_' });
+    format!("DYNO_PASSWORD_{}", name.collect::<String>())
 }
 
 /// The range of the password in `scheme://user:password@host`. A password may contain `/`, `@`
@@ -96,7 +98,7 @@ fn userinfo_password(url: &str) -> Option<std::ops::Range<usize>> {
 }
 
 /// A line of a file with everything that may be a password replaced by `*`, character for
-/// character, so that columns stay where they are.
+/// character, so that columns keep their places.
 pub fn mask_line(line: &str) -> String {
     let mut hidden: Vec<std::ops::Range<usize>> = userinfo_password(line).into_iter().collect();
     let lower = line.to_ascii_lowercase();
@@ -174,7 +176,7 @@ pub fn is_masked(command: &str) -> bool {
 }
 
 /// The text with `***` for each password: of a URL, behind `password=` and the like (`PGPASSWORD=`, `MYSQL_PWD=`), and
-/// of `mysql -p...`. No hash stands for them: that of a weak password would give it away.
+/// of `mysql -p...`. They are not replaced by hashes: that of a weak password would give it away.
 pub fn mask_secrets(text: &str) -> String {
     let mut out = text.to_owned();
     for secret in secrets(text).into_iter().rev() {
@@ -186,15 +188,15 @@ pub fn mask_secrets(text: &str) -> String {
 /// A script of pgbench with masked secrets in its commands of the shell; what is SQL stays unchanged.
 pub fn mask_script(text: &str) -> String {
     let mut is_shell = false;
-    let mask = |line: &str| {
+    let masked_lines = text.split_inclusive('\n').map(|line| {
         let start = line.trim_start().to_ascii_lowercase();
         is_shell |= start.starts_with("\\shell") || start.starts_with("\\setshell");
         let masked = if is_shell { mask_secrets(line) } else { line.to_owned() };
         // A backslash at the end continues it.
         is_shell &= line.trim_end().ends_with('\\');
         masked
-    };
-    text.split_inclusive('\n').map(mask).collect()
+    });
+    masked_lines.collect()
 }
 
 pub(crate) fn serialize_script<S: Serializer>(
@@ -226,13 +228,16 @@ fn secrets(text: &str) -> Vec<Range<usize>> {
         }
     }
     if ["mysql", "mariadb", "sshpass"].iter().any(|name| lower.contains(name)) {
-        let is_option = |at: &usize| text[..*at].ends_with(|c: char| c.is_whitespace());
-        let options = text.match_indices("-p").map(|(at, _)| at).filter(is_option);
-        ranges.extend(options.map(|at| word_range(text, at + 2)));
+        let options = text
+            .match_indices("-p")
+            .filter(|(at, _)| text[..*at].ends_with(|c: char| c.is_whitespace()));
+        ranges.extend(options.map(|(at, _)| word_range(text, at + 2)));
     }
-    // A variable or a command of the shell stands for a password, and is none.
-    let is_literal = |word: &str| !word.starts_with(['$', '`']) && word.chars().any(|c| c != '*');
-    ranges.retain(|secret| is_literal(&text[secret.clone()]));
+    // A variable or a command of the shell gives a password, but isn't one.
+    ranges.retain(|secret| {
+        let word = &text[secret.clone()];
+        !word.starts_with(['$', '`']) && word.chars().any(|c| c != '*')
+    });
     ranges.sort_by_key(|secret| (secret.start, std::cmp::Reverse(secret.end)));
     ranges.dedup_by(|next, kept| next.start < kept.end);
     ranges
@@ -243,11 +248,11 @@ fn word_range(text: &str, start: usize) -> Range<usize> {
     let remaining = &text[start..];
     let quote = remaining.chars().next().filter(|c| matches!(c, '"' | '\''));
     let start = start + usize::from(quote.is_some());
-    let ends = |c: char| match quote {
+    let length = text[start..].find(|c: char| match quote {
         Some(quote) => c == quote,
         None => c.is_whitespace() || "&\"',;|)".contains(c),
-    };
-    start..text[start..].find(ends).map_or(text.len(), |length| start + length)
+    });
+    start..length.map_or(text.len(), |length| start + length)
 }
 
 #[cfg(test)]

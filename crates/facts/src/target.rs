@@ -1,4 +1,4 @@
-//! The targets of a plan, with what was found where they were reached.
+//! The targets of a plan, with what was found when they were reached.
 
 use crate::secret::password_variable;
 use crate::{Message, SecretCommand, SecretUrl};
@@ -24,6 +24,7 @@ dyno_core::named! {
 }
 
 impl Role {
+    /// The role of that name.
     pub fn parse(name: &str) -> Option<Self> {
         Role::ALL.into_iter().find(|role| role.name() == name)
     }
@@ -50,6 +51,7 @@ dyno_core::named! {
 }
 
 impl Route {
+    /// The route of that name.
     pub fn parse(name: &str) -> Option<Self> {
         Route::ALL.into_iter().find(|route| route.name() == name)
     }
@@ -159,9 +161,9 @@ impl TargetNode {
     /// The node on which data are loaded, looked at and checked: the one that takes writes, or an endpoint
     /// before shards.
     pub fn loading(nodes: &[TargetNode]) -> Option<&TargetNode> {
-        let first = |role: Role| nodes.iter().find(|node| node.role == role);
-        let primary = first(Role::Primary).filter(|_| first(Role::Shard).is_none());
-        primary.or(first(Role::Endpoint))
+        let [primary, endpoint, shard] = [Role::Primary, Role::Endpoint, Role::Shard]
+            .map(|role| nodes.iter().find(|node| node.role == role));
+        primary.filter(|_| shard.is_none()).or(endpoint)
     }
 }
 
@@ -180,13 +182,13 @@ impl TargetFacts {
     }
 
     /// The name of the target that is connected to for its trials: a twin is the same connection, a
-    /// part has nodes of its own.
+    /// part has its own nodes.
     pub fn reached_as(&self) -> &str {
         self.twin_of.as_deref().unwrap_or(&self.name)
     }
 
     /// The part of the target that load generator `generator` of `generators`, counted from 0, needs. If the load is
-    /// spread these are read-only nodes of its own; where the numbers don't divide, all of them are everybody's, so
+    /// spread these are its own read-only nodes; if the numbers don't divide, all generators drive all of them, so
     /// that no node gets more than its share.
     #[must_use]
     pub fn for_generator(&self, generator: u32, generators: u32) -> TargetFacts {
@@ -248,6 +250,7 @@ mod rule_text {
     use super::ShardRule;
     use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error};
 
+    /// Writes the text of the rule.
     pub(super) fn serialize<S: Serializer>(
         rule: &Option<ShardRule>,
         serializer: S,
@@ -255,6 +258,7 @@ mod rule_text {
         rule.as_ref().map(ShardRule::to_string).serialize(serializer)
     }
 
+    /// Parses the text of a rule.
     pub(super) fn deserialize<'de, D: Deserializer<'de>>(
         deserializer: D,
     ) -> Result<Option<ShardRule>, D::Error> {
@@ -306,8 +310,9 @@ pub struct LogInFacts {
 impl ServerFacts {
     /// Amount by which a numeric counter grew from `before` to `self`.
     pub fn growth(&self, before: &ServerFacts, counter: &str) -> Option<f64> {
-        let number = |facts: &ServerFacts| facts.counters.get(counter)?.parse::<f64>().ok();
-        Some(number(self)? - number(before)?)
+        let [new, old] =
+            [self, before].map(|facts| facts.counters.get(counter)?.parse::<f64>().ok());
+        Some(new? - old?)
     }
 }
 
@@ -320,12 +325,12 @@ mod tests {
 
     #[test]
     fn growth_needs_numbers_on_both_sides() {
-        let facts = |value: &str| ServerFacts {
+        let [after, before, damaged] = ["15", "5", "ON"].map(|value| ServerFacts {
             counters: BTreeMap::from([("Com_select".to_owned(), value.to_owned())]),
             ..ServerFacts::default()
-        };
-        assert_eq!(facts("15").growth(&facts("5"), "Com_select"), Some(10.0));
-        assert_eq!(facts("15").growth(&facts("ON"), "Com_select"), None);
-        assert_eq!(facts("15").growth(&facts("5"), "Com_insert"), None);
+        });
+        assert_eq!(after.growth(&before, "Com_select"), Some(10.0));
+        assert_eq!(after.growth(&damaged, "Com_select"), None);
+        assert_eq!(after.growth(&before, "Com_insert"), None);
     }
 }

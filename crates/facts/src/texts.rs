@@ -18,7 +18,7 @@ impl BothTexts {
         self.en.is_empty() && self.zh.is_empty()
     }
 
-    /// As a message; of two empty texts an empty one.
+    /// The text as a message, which is empty if both texts are.
     pub fn message(&self) -> Message {
         Message::either(&self.en, &self.zh)
     }
@@ -73,7 +73,7 @@ pub struct TargetTexts {
 pub const WHITE: Color = Color([255, 255, 255]);
 /// The background of a dark page.
 pub const DARK: Color = Color([0x16, 0x18, 0x1b]);
-/// Contrast that text needs (WCAG 2.2, 1.4.3): names stand in charts in the color of their line.
+/// Contrast that text needs (WCAG 2.2, 1.4.3): charts show names in the color of their line.
 pub const CONTRAST_MIN: f64 = 4.5;
 
 /// Red, green, blue.
@@ -83,8 +83,9 @@ pub struct Color([u8; 3]);
 impl Color {
     /// Of `#rrggbb`.
     pub fn parse(text: &str) -> Option<Color> {
-        let is_hex = |digits: &&str| digits.bytes().all(|digit| digit.is_ascii_hexdigit());
-        let digits = text.strip_prefix('#').filter(|digits| digits.len() == 6).filter(is_hex)?;
+        let digits = text.strip_prefix('#').filter(|digits| {
+            digits.len() == 6 && digits.bytes().all(|digit| digit.is_ascii_hexdigit())
+        })?;
         let number = u32::from_str_radix(digits, 16).ok()?;
         let [_, colors @ ..] = number.to_be_bytes();
         Some(Color(colors))
@@ -104,13 +105,13 @@ impl Color {
 
     /// This hue on a dark page: mixed with white until it can be read there.
     pub fn on_dark(self) -> Color {
-        let mixed = |tenths: u32| {
-            let mix = |own: u8| ((u32::from(own) * (10 - tenths) + 255 * tenths) / 10) as u8;
-            Color(self.0.map(mix))
-        };
-        (0..=10).map(mixed).find(|color| color.contrast(DARK) >= CONTRAST_MIN).unwrap_or(WHITE)
+        let mut mixtures = (0..=10_u32).map(|tenths| {
+            Color(self.0.map(|own| ((u32::from(own) * (10 - tenths) + 255 * tenths) / 10) as u8))
+        });
+        mixtures.find(|color| color.contrast(DARK) >= CONTRAST_MIN).unwrap_or(WHITE)
     }
 
+    /// From 0 (black) to 1 (white), as WCAG defines it.
     fn luminance(self) -> f64 {
         let linear = self.0.map(|part| match f64::from(part) / 255.0 {
             low if low <= 0.040_45 => low / 12.92,
@@ -124,16 +125,16 @@ impl Color {
 mod tests {
     use super::*;
 
-    fn color(text: &str) -> Color {
+    fn parse_color(text: &str) -> Color {
         Color::parse(text).expect(text)
     }
 
     #[test]
     fn contrasts_are_those_of_wcag() {
-        assert!((color("#000000").contrast(WHITE) - 21.0).abs() < 1e-9);
+        assert!((parse_color("#000000").contrast(WHITE) - 21.0).abs() < 1e-9);
         // The lightest gray that passes on white, and its neighbor that does not.
-        assert!(color("#767676").contrast(WHITE) >= CONTRAST_MIN);
-        assert!(color("#777777").contrast(WHITE) < CONTRAST_MIN);
+        assert!(parse_color("#767676").contrast(WHITE) >= CONTRAST_MIN);
+        assert!(parse_color("#777777").contrast(WHITE) < CONTRAST_MIN);
         for text in ["red", "#fff", "#12345g", "123456", "#+12345"] {
             assert_eq!(Color::parse(text), None, "{text}");
         }
@@ -142,10 +143,10 @@ mod tests {
     #[test]
     fn a_dark_page_gets_a_lighter_color_only_where_it_needs_one() {
         for text in ["#000000", "#0068a8", "#7a0000"] {
-            let original = color(text);
+            let original = parse_color(text);
             assert!(original.on_dark().contrast(DARK) >= CONTRAST_MIN, "{text}");
             assert_ne!(original.on_dark(), original, "{text}");
         }
-        assert_eq!(color("#ff8800").on_dark().hex(), "#ff8800");
+        assert_eq!(parse_color("#ff8800").on_dark().hex(), "#ff8800");
     }
 }

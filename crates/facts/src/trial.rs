@@ -188,7 +188,7 @@ pub struct GeneratorSummary {
     /// Answers in dyno's own queue: from the return of a loop's wait to the handling of each answer. `None` of sessions
     /// that block their thread.
     pub loop_queue: Option<LatencySummary>,
-    /// Only where there is a schedule.
+    /// Only if there is a schedule.
     pub awaited: Option<AwaitedArrivals>,
     /// The machine, averaged over the window.
     pub host: HostSample,
@@ -211,8 +211,8 @@ pub enum TrialStatus {
     Interrupted,
     /// Not usable for a claim; the text says why.
     Failed(Message),
-    /// The load generator was starved, and another attempt counts or will: it counts for nothing. By what stands in its
-    /// conditions.
+    /// The load generator was starved, and another attempt counts or will: it counts for nothing. Its conditions say by
+    /// what.
     Starved,
     /// A stage of a long trial that ended well: it counts within that trial, which is stored behind its last stage.
     Stage,
@@ -225,7 +225,7 @@ pub struct StageFacts {
     pub trial: u32,
     /// Begin of its window within the trial's, seconds: lengths of windows without the gaps between them.
     pub from_s: f64,
-    /// Seconds from the end of the window before it to the opening of its own, to about a second; `None` of the first.
+    /// Seconds from the end of the previous window to the opening of this one, to about a second; `None` for the first.
     pub gap_s: Option<f64>,
 }
 
@@ -276,9 +276,9 @@ pub struct TrialSummary {
     /// Its figures, by the names in gates; filled by the store.
     #[serde(default)]
     pub measures: Measures,
-    /// From the due time where there is a schedule, else from the begin (service time).
+    /// From the due time if there is a schedule, else from the begin (service time).
     pub latency: LatencySummary,
-    /// From the begin; only where there is a schedule.
+    /// From the begin; only if there is a schedule.
     pub service: Option<LatencySummary>,
     /// Lateness of transactions; only if there is a schedule.
     pub lateness: Option<LatencySummary>,
@@ -300,7 +300,7 @@ pub struct TrialSummary {
     /// The workload's checks of the data after the trial.
     #[serde(default)]
     pub checks: Vec<DataCheck>,
-    /// The trials that it is the sum of, in the order of its window; their files are its own. Empty where it was
+    /// The trials that it is the sum of, in the order of its window; their files are its own. Empty if it was
     /// measured in one piece.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub stages: Vec<StageFacts>,
@@ -313,7 +313,7 @@ pub struct TrialSummary {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema, Deserialize)]
 pub struct FileSeal {
     pub bytes: u64,
-    /// In hexadecimal digits.
+    /// The hash in hexadecimal digits.
     pub sha256: String,
 }
 
@@ -371,6 +371,7 @@ impl Counts {
         self.committed.saturating_add(self.rolled_back)
     }
 
+    /// Transactions that ended in any way.
     pub fn ended(&self) -> u64 {
         let parts = [self.committed, self.rolled_back, self.failed, self.skipped];
         // What another load generator claims may be anything.
@@ -381,6 +382,7 @@ impl Counts {
         self.started.saturating_sub(self.ended())
     }
 
+    /// Adds the counts of another part of the load.
     pub fn add(&mut self, more: &Counts) {
         self.started = self.started.saturating_add(more.started);
         self.committed = self.committed.saturating_add(more.committed);
@@ -412,6 +414,7 @@ pub struct StatementCounts {
 }
 
 impl StatementCounts {
+    /// Statements of all kinds.
     pub fn total(&self) -> u64 {
         self.reads + self.writes + self.others
     }
@@ -476,7 +479,7 @@ dyno_core::named! {
     pub enum CheckVerdict {
         /// The data are as they must be.
         Passed = "passed",
-        /// They are not: something was lost, invented or changed by somebody else.
+        /// Something was lost, invented or changed by somebody else.
         Failed = "failed",
         /// Could not be made; the evidence says why.
         NotMade = "not made",
@@ -540,14 +543,14 @@ impl FamilyFacts {
 
     /// The record; `None` if it is another family's, or damaged.
     pub fn read<T: FamilyRecord>(&self) -> Option<&T> {
-        let read = || {
-            let record: T = serde_json::from_value(self.facts.clone()).ok()?;
-            Some(Arc::new(record) as Arc<dyn Any + Send + Sync>)
-        };
         if self.family != T::FAMILY {
             return None;
         }
-        self.read.get_or_init(read).as_ref()?.downcast_ref()
+        let read = self.read.get_or_init(|| {
+            let record: T = serde_json::from_value(self.facts.clone()).ok()?;
+            Some(Arc::new(record) as Arc<dyn Any + Send + Sync>)
+        });
+        read.as_ref()?.downcast_ref()
     }
 
     /// The number at a JSON pointer.
@@ -556,7 +559,7 @@ impl FamilyFacts {
     }
 
     /// Adds to the record's lists: each field of `line` is an element of the list of that name. False
-    /// where there is no such list.
+    /// if the record has no such list.
     pub fn append(&mut self, line: Value) -> bool {
         self.read = OnceLock::new();
         let Value::Object(elements) = line else { return false };
@@ -589,7 +592,7 @@ impl TrialSummary {
 }
 
 /// The fault of a trial, and how the load fared. Seconds count from the opening of the
-/// window unless something else is said.
+/// window unless stated otherwise.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema, Deserialize)]
 #[serde(default)]
 pub struct FaultFacts {
@@ -597,7 +600,7 @@ pub struct FaultFacts {
     pub action: String,
     pub node: String,
     pub at_s: f64,
-    /// When it was asked to end: start, thaw, the end of the partition; `None` if no one did.
+    /// When its end was requested: start, thaw, the end of the partition; `None` if no one did.
     pub heal_asked_at_s: Option<f64>,
     /// When that was done; a node that was started answers again.
     pub healed_at_s: Option<f64>,
@@ -679,9 +682,10 @@ pub struct CrossShardLosses {
     pub lost: u64,
     /// Acknowledged ones that some shards have and others don't.
     pub half_done: u64,
-    /// Those that miss their parts on shards where as many branches are prepared, neither committed nor rolled back.
+    /// Transactions that miss their parts on shards where as many branches are prepared, neither committed nor rolled
+    /// back.
     pub in_doubt: u64,
-    /// Those whose outcome the load generator was not told.
+    /// Transactions whose outcome the load generator did not learn.
     pub unknown: u64,
     /// The ones among these that all their shards have.
     pub unknown_committed: u64,
@@ -689,7 +693,7 @@ pub struct CrossShardLosses {
     pub unknown_half_done: u64,
     /// Prepared branches on all shards when the load had ended and the fault was over; `None` if no one said it.
     pub branches: Option<u64>,
-    /// Those that were left when the shards were looked at.
+    /// Branches that were left when the shards were queried.
     pub branches_left: Option<u64>,
     /// Seconds until no branch was left, or that were waited for it in vain.
     pub branches_s: Option<f64>,

@@ -72,13 +72,12 @@ fn concurrent_trials_keep_false_positives_low_and_detect_three_percent() {
 }
 
 #[test]
-fn sessions_that_go_on_with_each_other_find_no_more_by_chance() {
+fn sessions_that_continue_each_other_find_no_more_by_chance() {
     let plan = plan([6, 12], None);
     for (world, name) in World::ALL {
-        let false_positives = |sessions| {
+        let [one, three] = [1, 3].map(|sessions| {
             share(200, |seed| is_difference(chained(seed, world, &plan, sessions))).estimate
-        };
-        let (one, three) = (false_positives(1), false_positives(3));
+        });
         assert!(one <= 0.11 && three <= 0.11, "{name}: {one} with one, {three} with three");
     }
 }
@@ -86,17 +85,16 @@ fn sessions_that_go_on_with_each_other_find_no_more_by_chance() {
 #[test]
 fn starts_that_vary_find_no_more_by_chance_where_they_are_what_counts() {
     for (starts, each) in [(6, 3), (10, 2)] {
-        let session = |seed| {
-            let session = Session::new(seed, World::Quiet, [starts * each; 2]);
-            Session { starts: (each, 2.0 * model::NOISE), ..session }
-        };
         let false_positives = share(1_000, |seed| {
-            let ratio = PairedRatio::from_units(&session(seed).units(), Judging::FIXED);
+            let session = Session::with_starts(seed, (starts, each), 2.0 * model::NOISE);
+            let ratio = PairedRatio::from_units(&session.units(), Judging::FIXED);
             is_difference(ratio.expect("pairs").verdict(dyno_facts::statistics::Better::More, 0.03))
         });
         assert!(false_positives.upper <= 0.092, "{starts} starts of {each}: {false_positives:?}");
-        let naive =
-            share(300, |seed| is_difference(verdict(&session(seed).fixed(), Judging::FIXED)));
+        let naive = share(300, |seed| {
+            let session = Session::with_starts(seed, (starts, each), 2.0 * model::NOISE);
+            is_difference(verdict(&session.fixed(), Judging::FIXED))
+        });
         assert!(naive.estimate > 0.12, "pairs alone: {naive:?}");
     }
 }
@@ -141,12 +139,10 @@ fn blocks_one_after_the_other_would_take_drift_for_a_difference() {
 
 #[test]
 fn the_history_of_a_session_is_seldom_seen_where_there_is_none() {
-    let fires = |world: World, pairs: usize| {
-        share(120, |seed| Session::new(seed, world, [pairs; 2]).history().contains(&true))
-    };
     for world in [World::Quiet, World::Starved, World::HeavyTails, World::Bimodal] {
         for pairs in [6, 10] {
-            let false_alarms = fires(world, pairs);
+            let false_alarms =
+                share(120, |seed| Session::new(seed, world, [pairs; 2]).history().contains(&true));
             // The truth is 1% at most; here are four standard errors more.
             assert!(false_alarms.estimate <= 0.046, "{world:?}, {pairs} pairs: {false_alarms:?}");
         }
@@ -160,23 +156,23 @@ fn the_history_of_a_session_is_seldom_seen_where_there_is_none() {
 #[test]
 fn many_comparisons_find_no_more_by_chance_than_one() {
     let comparisons = 12;
-    let any = |seed: u64, is_corrected: bool| {
-        let ratio = |number: u64| {
-            let session = Session::new(seed * comparisons + number, World::Quiet, [10; 2]);
-            PairedRatio::from_pairs(&session.fixed(), Judging::FIXED).expect("pairs")
-        };
-        let p: Vec<f64> = (0..comparisons).map(|number| ratio(number).p).collect();
-        let p = if is_corrected { holm(&p) } else { p };
-        p.iter().any(|p| *p <= 0.05)
-    };
-    let (plain, corrected) =
-        (share(200, |seed| any(seed, false)), share(200, |seed| any(seed, true)));
+    let [plain, corrected] = [false, true].map(|is_corrected| {
+        share(200, |seed| {
+            let p = (0..comparisons).map(|number| {
+                let session = Session::new(seed * comparisons + number, World::Quiet, [10; 2]);
+                PairedRatio::from_pairs(&session.fixed(), Judging::FIXED).expect("pairs").p
+            });
+            let p: Vec<f64> = p.collect();
+            let p = if is_corrected { holm(&p) } else { p };
+            p.iter().any(|p| *p <= 0.05)
+        })
+    });
     assert!(plain.estimate > 0.35, "{plain:?}");
     assert!(corrected.estimate < 0.10, "{corrected:?}");
 }
 
 #[test]
-fn a_search_is_not_misled_by_trials_that_fail_for_reasons_of_their_own() {
+fn a_search_is_not_misled_by_trials_that_fail_for_unrelated_reasons() {
     let low_knees = share(400, knee_is_low);
     assert!(low_knees.estimate <= 0.035, "{low_knees:?}");
 }

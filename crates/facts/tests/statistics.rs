@@ -17,26 +17,39 @@ fn noise(at: usize) -> f64 {
     (at as f64 * 2.399).sin()
 }
 
+/// Values around `center`, at most `size` away.
 fn values(count: usize, center: f64, size: f64) -> Vec<f64> {
     (0..count).map(|at| center + size * noise(at)).collect()
 }
 
 #[track_caller]
 fn assert_near(result: &[f64], expected: &[f64]) {
-    let is_near = |(a, b): (&f64, &f64)| a == b || (a - b).abs() <= 1e-9 * b.abs().max(1e-3);
-    let is_near_all = result.len() == expected.len() && result.iter().zip(expected).all(is_near);
-    assert!(is_near_all, "{result:?}");
+    let are_near = result
+        .iter()
+        .zip(expected)
+        .all(|(a, b)| a == b || (a - b).abs() <= 1e-9 * b.abs().max(1e-3));
+    assert!(result.len() == expected.len() && are_near, "{result:?}");
 }
 
+/// The ends of an interval; NaN without one.
 fn ends(interval: Option<ConfidenceInterval>) -> [f64; 2] {
     interval.map_or([f64::NAN; 2], |both| [both.low, both.high])
 }
 
+/// Pairs with this ratio, whose sides vary by `size`.
 fn pairs(count: usize, ratio: f64, size: f64) -> Vec<(f64, f64)> {
-    let side = |at: usize| 100.0 * (1.0 + size * noise(at));
-    (0..count).map(|at| (side(2 * at), ratio * side(2 * at + 1))).collect()
+    let pairs = (0..count).map(|at| {
+        let [baseline, candidate] = [2 * at, 2 * at + 1].map(|at| 100.0 * (1.0 + size * noise(at)));
+        (baseline, ratio * candidate)
+    });
+    pairs.collect()
 }
 
+fn estimate_ratio(count: usize, ratio: f64, judging: Judging) -> PairedRatio {
+    PairedRatio::from_pairs(&pairs(count, ratio, 0.03), judging).expect("pairs")
+}
+
+/// The ratio, p values, the deviation, and the ends of all intervals.
 fn numbers(ratio: &PairedRatio) -> Vec<f64> {
     let student = ratio.t.expect("two pairs");
     let mut figures = vec![ratio.ratio, ratio.p, student.p, ratio.deviation.expect("two pairs")];
@@ -48,11 +61,8 @@ fn numbers(ratio: &PairedRatio) -> Vec<f64> {
 
 #[test]
 fn ratios_of_pairs() {
-    let make = |count, judging| {
-        numbers(&PairedRatio::from_pairs(&pairs(count, 1.02, 0.03), judging).expect("pairs"))
-    };
     assert_near(
-        &make(9, Judging::FIXED),
+        &numbers(&estimate_ratio(9, 1.02, Judging::FIXED)),
         &[
             1.0201584162,
             0.203125,
@@ -67,7 +77,7 @@ fn ratios_of_pairs() {
         ],
     );
     assert_near(
-        &make(14, Judging::Level(0.03)),
+        &numbers(&estimate_ratio(14, 1.02, Judging::Level(0.03))),
         &[
             1.022023271,
             0.11271158854,
@@ -82,7 +92,7 @@ fn ratios_of_pairs() {
         ],
     );
     assert_near(
-        &make(9, Judging::Anytime),
+        &numbers(&estimate_ratio(9, 1.02, Judging::Anytime)),
         &[
             1.0201038874,
             1.0,
@@ -97,7 +107,7 @@ fn ratios_of_pairs() {
         ],
     );
     assert_near(
-        &make(205, Judging::FIXED),
+        &numbers(&estimate_ratio(205, 1.02, Judging::FIXED)),
         &[
             1.02036511,
             5.3991118594e-10,
@@ -137,47 +147,51 @@ fn ratios_of_sessions_together() {
 
 #[test]
 fn numbers_of_pairs_that_would_decide() {
-    let make = |count, ratio, judging| {
-        PairedRatio::from_pairs(&pairs(count, ratio, 0.03), judging).expect("pairs")
-    };
-    let counts = |ratio: PairedRatio| {
-        [0.9, 1.0, 1.1]
-            .map(|other| ratio.pairs_to_tell_from(other))
-            .into_iter()
-            .chain([0.01, 0.02, 0.05].map(|margin| ratio.pairs_to_decide(margin)))
-            .map(|count| count.map_or(-1.0, |count| count as f64))
-            .collect::<Vec<f64>>()
-    };
-    assert_near(&counts(make(6, 1.02, Judging::FIXED)), &[6.0, 19.0, 7.0, 151.0, 41.0, 10.0]);
-    assert_near(&counts(make(9, 1.02, Judging::FIXED)), &[6.0, 37.0, 6.0, 138.0, 37.0, 9.0]);
-    assert_near(&counts(make(24, 1.005, Judging::FIXED)), &[6.0, -1.0, 6.0, 133.0, 36.0, 9.0]);
-    assert_near(&counts(make(9, 1.02, Judging::Anytime)), &[7.0, 94.0, 10.0, 407.0, 95.0, 17.0]);
+    for (count, ratio, judging, expected) in [
+        (6, 1.02, Judging::FIXED, [6.0, 19.0, 7.0, 151.0, 41.0, 10.0]),
+        (9, 1.02, Judging::FIXED, [6.0, 37.0, 6.0, 138.0, 37.0, 9.0]),
+        (24, 1.005, Judging::FIXED, [6.0, -1.0, 6.0, 133.0, 36.0, 9.0]),
+        (9, 1.02, Judging::Anytime, [7.0, 94.0, 10.0, 407.0, 95.0, 17.0]),
+    ] {
+        assert_near(&decisive_counts(&estimate_ratio(count, ratio, judging)), &expected);
+    }
     // One wild pair moves the interval less than the deviation.
     let mut wild = pairs(12, 1.02, 0.03);
     wild[4].1 *= 3.0;
     let wild = PairedRatio::from_pairs(&wild, Judging::FIXED).expect("pairs");
-    assert_near(&counts(wild), &[6.0, 42.0, 10.0, 303.0, 79.0, 16.0]);
-    let prove = |pairs, p, adjusted| {
-        [false, true].map(|is_anytime| pairs_to_prove(pairs, p, adjusted, is_anytime) as f64)
-    };
-    assert_near(&prove(9, 0.02, 0.1), &[20.0, 11.0]);
-    assert_near(&prove(10, 0.2, 0.2), &[48.0, 19.0]);
-    assert_near(&prove(40, 0.001, 0.02), &[56.0, 40.0]);
-    assert_near(&prove(8, rank::least_p(8), 0.5), &[12.0, 12.0]);
+    assert_near(&decisive_counts(&wild), &[6.0, 42.0, 10.0, 303.0, 79.0, 16.0]);
+    for (pairs, p, adjusted, expected) in [
+        (9, 0.02, 0.1, [20, 11]),
+        (10, 0.2, 0.2, [48, 19]),
+        (40, 0.001, 0.02, [56, 40]),
+        (8, rank::least_p(8), 0.5, [12, 12]),
+    ] {
+        let counts = [false, true].map(|is_anytime| pairs_to_prove(pairs, p, adjusted, is_anytime));
+        assert_eq!(counts, expected);
+    }
+}
+
+/// Pairs that would tell the ratio from others, then pairs that would decide with some margins; -1 if there are none.
+fn decisive_counts(ratio: &PairedRatio) -> Vec<f64> {
+    let pair_counts = [0.9, 1.0, 1.1].map(|other| ratio.pairs_to_tell_from(other));
+    let margins = [0.01, 0.02, 0.05].map(|margin| ratio.pairs_to_decide(margin));
+    let counts = pair_counts.into_iter().chain(margins);
+    counts.map(|count| count.map_or(-1.0, |count| count as f64)).collect()
 }
 
 #[test]
 fn ranks_of_many_and_of_few() {
-    let interval_ends = |count: usize, alpha| {
-        let values: Vec<f64> = (0..count).map(|at| (at * at) as f64).collect();
-        ends(rank::pseudo_median_interval(&values, alpha))
-    };
-    assert_near(&interval_ends(13, 0.05), &[16.0, 80.0]);
-    assert_near(&interval_ends(200, 0.05), &[10594.0, 14652.5]);
-    assert_near(&interval_ends(201, 0.05), &[10705.0, 14796.5]);
-    assert_near(&interval_ends(260, 0.01), &[17417.0, 25330.5]);
-    // The level is reached exactly: 2 / 2^6.
-    assert_near(&interval_ends(6, 0.03125), &[0.0, 25.0]);
+    for (count, alpha, expected) in [
+        (13, 0.05, [16.0, 80.0]),
+        (200, 0.05, [10594.0, 14652.5]),
+        (201, 0.05, [10705.0, 14796.5]),
+        (260, 0.01, [17417.0, 25330.5]),
+        // The level is reached exactly: 2 / 2^6.
+        (6, 0.03125, [0.0, 25.0]),
+    ] {
+        let squares: Vec<f64> = (0..count).map(|at| f64::from(at * at)).collect();
+        assert_near(&ends(rank::pseudo_median_interval(&squares, alpha)), &expected);
+    }
     assert_near(
         &[20, 200, 201, 300].map(|count| rank::signed_rank_p(&values(count, 0.1, 1.0))),
         &[0.36827659607, 0.021256011539, 0.01717985304, 0.0040511784704],
@@ -186,20 +200,23 @@ fn ranks_of_many_and_of_few() {
 
 #[test]
 fn sessions_that_are_judged_at_any_time() {
-    let make = |sessions: &[Vec<f64>], alpha| {
-        let result = anytime::joint_estimate(sessions, alpha).expect("differences");
-        let [low, high] = ends(result.interval);
-        [result.center, result.p, low, high]
-    };
     let [a, b] = [values(9, 0.02, 0.01), values(12, 0.03, 0.02)];
-    assert_near(
-        &make(&[a.clone(), b.clone()], 0.05),
-        &[0.022354142882, 1.2459216773e-06, 0.015808851314, 0.032811429286],
-    );
-    assert_near(
-        &make(&[b, a.clone(), values(5, -0.2, 0.01)], 0.01),
-        &[0.022015988124, 3.5064587147e-08, 0.018291078765, 0.028083872506],
-    );
+    for (sessions, alpha, expected) in [
+        (
+            vec![a.clone(), b.clone()],
+            0.05,
+            [0.022354142882, 1.2459216773e-06, 0.015808851314, 0.032811429286],
+        ),
+        (
+            vec![b, a.clone(), values(5, -0.2, 0.01)],
+            0.01,
+            [0.022015988124, 3.5064587147e-08, 0.018291078765, 0.028083872506],
+        ),
+    ] {
+        let result = anytime::joint_estimate(&sessions, alpha).expect("differences");
+        let [low, high] = ends(result.interval);
+        assert_near(&[result.center, result.p, low, high], &expected);
+    }
     let e_values = [-0.01, 0.0, 0.018, 0.03].map(|center| anytime::log_e_value(&a, center));
     assert_near(&e_values, &[7.5675535731, 6.2545366308, -0.75620098264, 3.023430784]);
     assert_near(&ends(anytime::interval(&a, 0.01)), &[0.0064121868954, 0.033986032526]);
@@ -214,25 +231,32 @@ fn rows_of_a_square_are_permutations() {
             assert_eq!(sorted, (0..items).collect::<Vec<usize>>(), "{row:?}");
         }
     }
-    let firsts = |items, planned| -> Vec<usize> {
-        (0..14).map(|repeat| order::balanced(items, planned, repeat, 7)[0]).collect()
-    };
-    assert_eq!(firsts(2, 5), [1, 0, 0, 1, 0, 1, 0, 1, 1, 0, 1, 0, 1, 0]);
-    assert_eq!(firsts(3, 6), [0, 1, 2, 1, 0, 2, 1, 1, 0, 2, 2, 0, 1, 2]);
-    assert_eq!(firsts(4, 0), [3, 1, 0, 2, 0, 1, 2, 3, 2, 0, 3, 1, 0, 3]);
+    for (items, planned, expected) in [
+        (2, 5, [1, 0, 0, 1, 0, 1, 0, 1, 1, 0, 1, 0, 1, 0]),
+        (3, 6, [0, 1, 2, 1, 0, 2, 1, 1, 0, 2, 2, 0, 1, 2]),
+        (4, 0, [3, 1, 0, 2, 0, 1, 2, 3, 2, 0, 3, 1, 0, 3]),
+    ] {
+        let firsts = (0..14).map(|repeat| order::balanced(items, planned, repeat, 7)[0]);
+        assert_eq!(firsts.collect::<Vec<usize>>(), expected);
+    }
 }
 
 #[test]
 fn lines_through_few_and_many_points() {
-    let line = |count: usize, slope: f64| {
+    for (count, slope, expected) in [
+        (4, 0.5, Some([1.3217659161, 0.30817954749])),
+        (17, -0.05, Some([-0.10240068815, 0.26605176014])),
+        (MOST_TREND_POINTS, 0.001, Some([0.00201696759, 0.00011226940079])),
+        (MOST_TREND_POINTS + 1, 0.001, None),
+    ] {
         let points: Vec<(f64, f64)> =
             (0..count).map(|at| (at as f64 / 2.0, slope * at as f64 + noise(at))).collect();
-        trend_line(&points).map_or([f64::NAN; 2], |line| [line.slope, line.p])
-    };
-    assert_near(&line(4, 0.5), &[1.3217659161, 0.30817954749]);
-    assert_near(&line(17, -0.05), &[-0.10240068815, 0.26605176014]);
-    assert_near(&line(MOST_TREND_POINTS, 0.001), &[0.00201696759, 0.00011226940079]);
-    assert!(line(MOST_TREND_POINTS + 1, 0.001)[0].is_nan());
+        let line = trend_line(&points);
+        assert_eq!(line.is_some(), expected.is_some(), "{count} points");
+        for (line, expected) in line.iter().zip(expected) {
+            assert_near(&[line.slope, line.p], &expected);
+        }
+    }
     let flat: Vec<(f64, f64)> = (0..8).map(|at| (f64::from(at), 1.0)).collect();
     assert_eq!(trend_line(&flat).map(|line| (line.slope, line.p)), Some((0.0, 1.0)));
     assert_near(&ends(mean_interval(&values(7, 5.0, 0.5))), &[4.7112152443, 5.3927460477]);
@@ -244,20 +268,21 @@ fn lines_through_few_and_many_points() {
     assert_near(&[peak.workers, peak.left, peak.p], &[4.0, 0.9375, 2.4156940944e-05]);
 }
 
+fn placed_figures(count: usize, log: fn(usize) -> f64) -> Vec<PlacedFigure> {
+    (0..count).map(|at| PlacedFigure { group: at * at % 3, log: log(at) }).collect()
+}
+
 #[test]
 fn marks_of_the_order() {
-    let figures = |count: usize, log: fn(usize) -> f64| -> Vec<PlacedFigure> {
-        (0..count).map(|at| PlacedFigure { group: at * at % 3, log: log(at) }).collect()
-    };
-    let grown = figures(17, |at| 0.02 * noise(at) + 0.003 * at as f64);
+    let grown = placed_figures(17, |at| 0.02 * noise(at) + 0.003 * at as f64);
     let result = drift(&grown, 3).expect("figures");
     assert_near(&[result.size, result.p], &[0.048269842603, 0.003]);
     let result = lag1(&grown, 3).expect("figures");
     assert_near(&[result.size, result.p], &[-0.73412267069, 0.0024]);
-    let waves = figures(30, |at| (at as f64 / 3.0).sin());
+    let waves = placed_figures(30, |at| (at as f64 / 3.0).sin());
     let result = lag1(&waves, 5).expect("figures");
     assert_near(&[result.size, result.p], &[0.89691392276, 0.0001]);
-    let pairs: Vec<(PlacedFigure, bool)> = figures(15, |at| 0.02 * noise(at))
+    let pairs: Vec<(PlacedFigure, bool)> = placed_figures(15, |at| 0.02 * noise(at))
         .into_iter()
         .enumerate()
         .map(|(at, figure)| (figure, at % 4 < 2))
@@ -266,7 +291,7 @@ fn marks_of_the_order() {
     assert_near(&[result.size, result.p], &[-0.0018237396154, 0.92165898618]);
     // Many figures: the line goes through some of them.
     let result =
-        drift(&figures(900, |at| 0.02 * noise(at) + 1e-5 * at as f64), 3).expect("figures");
+        drift(&placed_figures(900, |at| 0.02 * noise(at) + 1e-5 * at as f64), 3).expect("figures");
     assert_near(&[result.size, result.p], &[0.009038501605, 0.0001]);
 }
 
@@ -332,16 +357,15 @@ fn rates_of_a_search() {
     );
     assert_eq!(outcome, KneeOutcome::Unsteady);
     let search = Search::from(100.0);
-    let repeat = |tested_rates: &[TestedRate]| match knee::next(&search, tested_rates) {
-        KneeStep::Confirm { repeat, .. } => repeat,
-        _ => 0,
-    };
     let below =
         |is_confirmation, is_held| TestedRate { rate_per_s: 100.0, is_confirmation, is_held };
-    let above = |is_held| TestedRate { rate_per_s: 104.0, is_confirmation: false, is_held };
-    let tested_rates =
-        [below(false, true), above(false), above(false), below(true, false), below(true, true)];
-    assert_eq!([3, 4, 5].map(|count| repeat(&tested_rates[..count])), [1, 2, 3]);
+    let above = TestedRate { rate_per_s: 104.0, is_confirmation: false, is_held: false };
+    let tested_rates = [below(false, true), above, above, below(true, false), below(true, true)];
+    let repeats = [3, 4, 5].map(|count| match knee::next(&search, &tested_rates[..count]) {
+        KneeStep::Confirm { repeat, .. } => repeat,
+        _ => 0,
+    });
+    assert_eq!(repeats, [1, 2, 3]);
 }
 
 #[test]
@@ -366,36 +390,39 @@ fn what_levels_add_and_cost() {
     assert_near(&[result.units as f64, result.total_s], &[12.0, 12960.0]);
 }
 
+fn parse_gate(text: &str) -> Gate {
+    text.parse().expect(text)
+}
+
 #[test]
 fn trials_that_a_gate_needs() {
-    let gate = |text: &str| text.parse::<Gate>().expect(text);
-    let result = gate("p99_ms < 20").judge(&[19.0, 19.5, 20.9, 19.2], None);
-    let needed = |result: Option<usize>| result.map_or(-1.0, |count| count as f64);
+    let result = parse_gate("p99_ms < 20").judge(&[19.0, 19.5, 20.9, 19.2], None);
     let [low, high] = ends(result.interval);
     assert_near(
-        &[result.value.expect("trials"), low, high, needed(result.needed)],
-        &[19.63626714, 18.339739321, 21.024452988, 24.0],
+        &[result.value.expect("trials"), low, high],
+        &[19.63626714, 18.339739321, 21.024452988],
     );
+    assert_eq!(result.needed, Some(24));
     let open = GateVerdict::Inconclusive(GateReason::IntervalHoldsBound);
     let ratio = PairedRatio::from_pairs(&pairs(9, 1.02, 0.03), Judging::FIXED).expect("pairs");
-    let result = gate("tps.ratio > 0.99").judge(&[], Some(&ratio));
+    let result = parse_gate("tps.ratio > 0.99").judge(&[], Some(&ratio));
     assert_eq!((result.verdict, result.needed), (open, Some(18)));
     let short_ratio =
         PairedRatio::from_pairs(&pairs(5, 1.02, 0.03), Judging::FIXED).expect("pairs");
-    assert_eq!(gate("tps.ratio > 0.99").judge(&[], Some(&short_ratio)).needed, Some(6));
-    let verdict = |text: &str, value: f64| gate(text).judge(&[value; 3], None).verdict;
+    assert_eq!(parse_gate("tps.ratio > 0.99").judge(&[], Some(&short_ratio)).needed, Some(6));
     for (relation, below, same, above) in [
         ("<", GateVerdict::Pass, GateVerdict::Broken, GateVerdict::Broken),
         ("<=", GateVerdict::Pass, GateVerdict::Pass, GateVerdict::Broken),
         (">", GateVerdict::Broken, GateVerdict::Broken, GateVerdict::Pass),
         (">=", GateVerdict::Broken, GateVerdict::Pass, GateVerdict::Pass),
     ] {
-        let text = format!("max_ms {relation} 8");
-        assert_eq!([7.0, 8.0, 9.0].map(|value| verdict(&text, value)), [below, same, above]);
+        let gate = parse_gate(&format!("max_ms {relation} 8"));
+        let verdicts = [7.0, 8.0, 9.0].map(|value| gate.judge(&[value; 3], None).verdict);
+        assert_eq!(verdicts, [below, same, above]);
     }
-    assert_eq!(gate("p99 < 3min").bound, 180_000.0);
-    assert_eq!(gate("errors < 5%").bound, 0.05);
-    assert_eq!(gate("tps.ratio > 97%").bound, 0.97);
+    assert_eq!(parse_gate("p99 < 3min").bound, 180_000.0);
+    assert_eq!(parse_gate("errors < 5%").bound, 0.05);
+    assert_eq!(parse_gate("tps.ratio > 97%").bound, 0.97);
     for text in ["tps > 5%", "tps > 5ms", "p99 < 3", "p99.ratio < 3ms", "tps.ratio > 1s"] {
         assert!(text.parse::<Gate>().is_err(), "{text}");
     }
@@ -412,14 +439,16 @@ fn plans_end_at_their_bounds() {
         margin: 0.03,
         budget_s: None,
     };
-    let make = |pairs| CandidatePairs { pairs, ..CandidatePairs::default() };
-    let next = |count, size| decide(&plan, &[make(pairs(count, 1.0, size))], 1e9, 1e9);
-    assert_eq!(next(8, 0.05).next, NextPair::Continue);
-    assert_eq!(next(9, 0.05).next, NextPair::Stop(Stop::MostPairs));
-    assert_near(&[next(8, 0.05).half_width.expect("eight pairs")], &[0.090475690701]);
+    let [eight, nine] = [8, 9].map(|count| {
+        [CandidatePairs { pairs: pairs(count, 1.0, 0.05), ..CandidatePairs::default() }]
+    });
+    let decision = decide(&plan, &eight, 1e9, 1e9);
+    assert_eq!(decision.next, NextPair::Continue);
+    assert_eq!(decide(&plan, &nine, 1e9, 1e9).next, NextPair::Stop(Stop::MostPairs));
+    assert_near(&[decision.half_width.expect("eight pairs")], &[0.090475690701]);
     assert_eq!(decide(&plan, &[], 0.0, 1.0).pairs, 0);
-    let exact = StoppingPlan { half_width: next(8, 0.05).half_width, ..plan };
-    let ended = decide(&exact, &[make(pairs(8, 1.0, 0.05))], 0.0, 1.0).next;
+    let exact = StoppingPlan { half_width: decision.half_width, ..plan };
+    let ended = decide(&exact, &eight, 0.0, 1.0).next;
     assert_eq!(ended, NextPair::Stop(Stop::HalfWidthReached));
     for (least, most, level) in [(10, 17, 0.032), (10, 18, 0.025), (10, 10, 0.05), (0, 1, 0.05)] {
         let plan = StoppingPlan { pairs_least: least, pairs_most: most, ..plan };
@@ -427,62 +456,66 @@ fn plans_end_at_their_bounds() {
     }
 }
 
+/// Intervals of half a second with a noise of 2%.
 fn seconds(count: usize, level: impl Fn(usize) -> f64) -> Vec<Second> {
-    let second = |at: usize| Second {
+    let seconds = (0..count).map(|at| Second {
         begins_s: at as f64 / 2.0,
         length_s: 0.5,
         count: 0.5 * level(at) * (1.0 + 0.02 * noise(at)),
-    };
-    (0..count).map(second).collect()
+    });
+    seconds.collect()
+}
+
+fn warm_up_numbers(seconds: &[Second]) -> [f64; 5] {
+    let result = steady(seconds);
+    let warm_up = result.warm_up.expect("a window long enough");
+    let is_over = f64::from(u8::from(warm_up.is_over));
+    [result.median_per_s, warm_up.drift, warm_up.slope, warm_up.p, is_over]
+}
+
+/// Time, level before and level after of each shift.
+fn shift_numbers(seconds: &[Second]) -> Vec<f64> {
+    let shifts = steady(seconds).changes;
+    let numbers =
+        shifts.iter().flat_map(|shift| [shift.at_s, shift.before_per_s, shift.after_per_s]);
+    numbers.collect()
 }
 
 #[test]
 fn steadiness_of_windows() {
-    let warm_up = |seconds: &[Second]| {
-        let result = steady(seconds);
-        let warm_up = result.warm_up.expect("a window long enough");
-        let is_over = f64::from(u8::from(warm_up.is_over));
-        [result.median_per_s, warm_up.drift, warm_up.slope, warm_up.p, is_over]
-    };
     assert_near(
-        &warm_up(&seconds(12, |at| 900.0 + 3.0 * at as f64)),
+        &warm_up_numbers(&seconds(12, |at| 900.0 + 3.0 * at as f64)),
         &[914.14518247, 0.027112852981, 0.040741081181, 0.06410357671, 1.0],
     );
     assert_near(
-        &warm_up(&seconds(150, |at| 900.0 + at as f64)),
+        &warm_up_numbers(&seconds(150, |at| 900.0 + at as f64)),
         &[973.15366966, 0.10862631269, 0.15047854346, 1.3316845932e-24, 0.0],
     );
     assert_near(
-        &warm_up(&seconds(20, |_| 500.0)),
+        &warm_up_numbers(&seconds(20, |_| 500.0)),
         &[500.28836239, 0.0086211444557, 0.0024956797055, 0.77028772647, 1.0],
     );
-    let shifts = |seconds: &[Second]| -> Vec<f64> {
-        let make = |shift: &dyno_facts::statistics::steady::LevelShift| {
-            [shift.at_s, shift.before_per_s, shift.after_per_s]
-        };
-        steady(seconds).changes.iter().flat_map(make).collect()
-    };
-    let steps = |at: usize| match at {
+    let steps = seconds(150, |at| match at {
         0..50 => 1000.0,
         50..90 => 800.0,
         _ => 1200.0,
-    };
+    });
     assert_near(
-        &shifts(&seconds(150, steps)),
+        &shift_numbers(&steps),
         &[25.5, 996.15391439, 799.85333398, 45.0, 799.85333398, 1199.9133182],
     );
     assert_near(
-        &shifts(&seconds(10, |at| if at < 5 { 1000.0 } else { 700.0 })),
+        &shift_numbers(&seconds(10, |at| if at < 5 { 1000.0 } else { 700.0 })),
         &[2.5, 1001.2052609, 700.74882838],
     );
-    assert_near(&shifts(&seconds(9, |at| if at < 5 { 1000.0 } else { 700.0 })), &[]);
-    let ten_percent = |at: usize| if at < 8 { 1000.0 } else { 1096.0 };
-    assert_near(&shifts(&seconds(16, ten_percent)), &[4.0, 999.6085212, 1095.6827083]);
+    assert_near(&shift_numbers(&seconds(9, |at| if at < 5 { 1000.0 } else { 700.0 })), &[]);
+    let ten_percent = seconds(16, |at| if at < 8 { 1000.0 } else { 1096.0 });
+    assert_near(&shift_numbers(&ten_percent), &[4.0, 999.6085212, 1095.6827083]);
     // Halves that differ by 15% but vary by 30% do not count as a level shift.
-    let noisy = |at: usize| {
+    let noisy = seconds(10, |at| {
         [700.0, 1300.0, 700.0, 1300.0, 1000.0][at % 5] * if at < 5 { 1.0 } else { 1.15 }
-    };
-    assert_near(&shifts(&seconds(10, noisy)), &[]);
+    });
+    assert_near(&shift_numbers(&noisy), &[]);
     // Twenty commits in an interval are too few for stalls, forty are enough.
     for (level, is_stalled) in [(79.0, false), (82.0, true), (200.0, true)] {
         let result = steady(&seconds(31, |at| if at == 7 || at == 9 { 0.0 } else { level }));

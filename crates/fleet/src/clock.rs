@@ -103,7 +103,7 @@ mod tests {
     use serde::Serialize;
     use std::path::Path;
 
-    fn round(asked: Nanos, before: Nanos, trip: Nanos, ahead: i64) -> Round {
+    fn new_round(asked: Nanos, before: Nanos, trip: Nanos, ahead: i64) -> Round {
         let remote = (asked + before).saturating_add_signed(ahead);
         let calendar_here = (asked + trip) as i64 + 1_000_000;
         let calendar_there = (asked + before) as i64 + 1_000_000 + ahead;
@@ -115,9 +115,9 @@ mod tests {
     fn the_shortest_round_trip_bounds_the_clock() {
         for ahead in [-5_000_000_i64, 0, 7_777_777_777] {
             let rounds = [
-                round(10_000_000, 900, 1000, ahead),
-                round(20_000_000, 10, 200, ahead),
-                round(30_000_000, 5000, 5001, ahead),
+                new_round(10_000_000, 900, 1000, ahead),
+                new_round(20_000_000, 10, 200, ahead),
+                new_round(30_000_000, 5000, 5001, ahead),
             ];
             let clock = ClockOffset::from_rounds(&rounds).expect("there are rounds");
             assert_eq!(clock.bound, 100);
@@ -129,7 +129,7 @@ mod tests {
         assert_eq!(ClockOffset::from_rounds(&[]), None);
     }
 
-    fn frame() -> Frame {
+    fn new_frame() -> Frame {
         let mut frame = Frame::new(1, true);
         (frame.began, frame.ended) = (1_000, 2_000);
         frame.kinds[0].counts.started = 2;
@@ -138,14 +138,14 @@ mod tests {
         frame
     }
 
-    fn result() -> TrialResult {
+    fn new_result() -> TrialResult {
         let window = Window { released: 0, opens: 1_000, closes: 2_000, interval: 1_000 };
         let cause = dyno_core::DbError::lost("gone");
         let result = Joined::new(window, 1, 1, true).lose(0, cause).expect("a result");
-        TrialResult { total: frame(), offered: Some(2), ..result }
+        TrialResult { total: new_frame(), offered: Some(2), ..result }
     }
 
-    fn order() -> SentQuestion {
+    fn new_order() -> SentQuestion {
         let trial = PlannedTrial { workers: 4, interval_s: 1.0, ..PlannedTrial::default() };
         let order = GeneratorOrder {
             trial: 1,
@@ -163,10 +163,10 @@ mod tests {
         SentQuestion { question, nonce: "0".repeat(32), until: 1 }
     }
 
-    fn interval() -> Report {
+    fn interval_report() -> Report {
         let window = Window { released: 0, opens: 0, closes: 10, interval: 1_000 };
         let interval =
-            MeasuredInterval::new(&window, Phase::Measured, 0, frame(), HostSample::default());
+            MeasuredInterval::new(&window, Phase::Measured, 0, new_frame(), HostSample::default());
         Report::Interval { interval: Box::new(interval) }
     }
 
@@ -185,9 +185,9 @@ mod tests {
             let value: serde_json::Value = serde_json::from_slice(&seed).expect("JSON");
             pack(&value, b"")
         }
-        assert!(unpack::<SentQuestion>(&read_seed("order.json", &order())).is_ok());
-        assert!(unpack::<Report>(&read_seed("interval.json", &interval())).is_ok());
-        let ended = Report::Ended { result: Box::new(result()) };
+        assert!(unpack::<SentQuestion>(&read_seed("order.json", &new_order())).is_ok());
+        assert!(unpack::<Report>(&read_seed("interval.json", &interval_report())).is_ok());
+        let ended = Report::Ended { result: Box::new(new_result()) };
         assert!(unpack::<Report>(&read_seed("ended.json", &ended)).is_ok());
         assert!(unpack::<Answer>(&read_seed("flow.json", &Answer::Flow { offset: 7 })).is_ok());
     }

@@ -88,9 +88,7 @@ impl Fleet {
                     "No load generator is left. {}",
                     Message::sentences(&losses)
                 ))
-                .with_hint(
-                    "Start `dyno generator` again; the same command goes on with the run.",
-                ));
+                .with_hint("Start `dyno generator` again; the same command continues the run."));
             }
             match self.attempt_trial(task, control, observer, &losses)? {
                 Attempt::Driven(performance) => return Ok(Some(performance)),

@@ -147,6 +147,7 @@ impl Fleet {
         ))
     }
 
+    /// The names of the members, in the order in which trials are shared out.
     pub fn names(&self) -> Vec<String> {
         self.members.iter().map(|member| member.hello.name.clone()).collect()
     }
@@ -188,7 +189,7 @@ impl Fleet {
                 self.unfit.push(reason);
                 continue;
             }
-            self.enlist(hello);
+            self.add_member(hello);
         }
         *self.lock_subjects() = self.member_subjects();
         Ok(())
@@ -207,7 +208,7 @@ impl Fleet {
         Some(format!("The load generator {name} is busy with the run {run}."))
     }
 
-    fn enlist(&mut self, hello: Hello) {
+    fn add_member(&mut self, hello: Hello) {
         let subject = own_subject(&self.fleet, &hello.id);
         let question = self.question(Ask::Join);
         let (caller, to) = (self.link.caller.clone(), subject.clone());
@@ -254,6 +255,7 @@ impl Fleet {
             .retain(|subject| self.members.iter().any(|member| member.subject == *subject));
     }
 
+    /// A question of this run.
     pub(crate) fn question(&self, ask: Ask) -> Question {
         Question { run: self.run.clone(), ask }
     }

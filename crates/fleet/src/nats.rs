@@ -2,9 +2,9 @@
 //!
 //! The key of a fleet: whoever has it may order load and report what was measured, and no one else.
 //!
-//! Every message stands behind a seal: HMAC-SHA256 over what it is about and the message itself. A question is about
+//! Every message has a seal: HMAC-SHA256 over what it is about and the message itself. A question is about
 //! the subject that it is sent to, and holds a number used once and the end of its time; an answer is about the seal of
-//! its question. So nothing that was heard can be said again, to another load generator or to another question.
+//! its question. So no message that was overheard can be sent again, to another load generator or to another question.
 
 use std::fs::OpenOptions;
 use std::io::Write as _;
@@ -83,7 +83,7 @@ impl NatsOptions {
         is_required || self.url.expose().split(',').all(|url| url.trim().starts_with("tls://"))
     }
 
-    /// The servers without users: a token may stand in their place.
+    /// The servers without users: a token may be given in their place.
     pub fn shown(&self) -> String {
         let url = self.url.redacted();
         let hosts = url.split(',').map(str::trim);
@@ -96,35 +96,31 @@ impl NatsOptions {
         let mut login = None;
         let mut servers = Vec::new();
         for url in self.url.expose().split(',').map(str::trim) {
-            let wrong = |why: &str| {
-                let url = NatsOptions::new(url).shown();
-                FleetError::new(format!("The NATS server `{url}` can't be understood: {why}."))
-                    .with_hint("Write it as nats://HOST:4222, or tls://HOST:4222.")
-            };
             let address: ServerAddr =
-                url.parse().map_err(|_| wrong("it is no URL of a NATS server"))?;
+                url.parse().map_err(|_| refuse_url(url, "it isn't the URL of a NATS server"))?;
             if address.is_websocket() {
-                return Err(wrong("dyno speaks NATS without websockets"));
+                return Err(refuse_url(url, "dyno speaks NATS without websockets"));
             }
             let mut plain = address.clone().into_inner();
             let cleared = plain.set_username("").and_then(|()| plain.set_password(None));
-            cleared.map_err(|()| wrong("it has no host"))?;
+            cleared.map_err(|()| refuse_url(url, "it has no host"))?;
             if let (Some(user), None) = (address.username(), &login) {
                 login = Some((decode_percent(user), address.password().map(decode_percent)));
             }
-            servers.push(ServerAddr::from_url(plain).map_err(|_| wrong("it has no host"))?);
+            let server = ServerAddr::from_url(plain);
+            servers.push(server.map_err(|_| refuse_url(url, "it has no host"))?);
         }
         Ok((servers, login))
     }
 
-    fn login(&self, login: Option<Login>) -> FleetResult<ConnectOptions> {
+    fn options_with_login(&self, login: Option<Login>) -> FleetResult<ConnectOptions> {
         let options = ConnectOptions::new();
         Ok(match (login, &self.secret) {
             (Some((user, Some(password))), _) => options.user_and_password(user, password),
             (Some((user, None)), Some(NatsSecret::Password(password))) => {
                 options.user_and_password(user, password.clone())
             }
-            // What stands there may be a token: it isn't shown.
+            // The user may be a token: it isn't shown.
             (Some((_, None)), _) => {
                 return Err(FleetError::new("The URL of NATS names a user without a password.")
                     .with_hint("Set DYNO_NATS_PASSWORD; a token goes to DYNO_NATS_TOKEN."));
@@ -134,9 +130,9 @@ impl NatsOptions {
         })
     }
 
-    async fn connect(&self, events: Sender<&'static str>) -> FleetResult<Client> {
+    async fn connect_client(&self, events: Sender<&'static str>) -> FleetResult<Client> {
         let (servers, login) = self.servers()?;
-        let mut options = self.login(login)?;
+        let mut options = self.options_with_login(login)?;
         if let Some(file) = &self.credentials {
             options = options.credentials_file(file).await.map_err(|error| {
                 FleetError::new(format!("{} can't be used: {error}.", file.display()))
@@ -160,14 +156,14 @@ impl NatsOptions {
             })
             .event_callback(move |event| {
                 let notice = match event {
-                    // The first connection is no news.
+                    // The first connection isn't worth a notice.
                     Event::Connected => {
                         let was_lost = was_lost.swap(false, Ordering::Relaxed);
-                        was_lost.then_some("The connection to NATS stands again.")
+                        was_lost.then_some("The connection to NATS is back.")
                     }
                     Event::Disconnected => {
                         was_lost.store(true, Ordering::Relaxed);
-                        Some("The connection to NATS is lost; it is being made again.")
+                        Some("The connection to NATS is lost; dyno is reconnecting.")
                     }
                     _ => None,
                 };
@@ -197,6 +193,13 @@ impl NatsOptions {
 
 type Login = (String, Option<String>);
 
+/// The refusal of a server's URL, which is shown without its login.
+fn refuse_url(url: &str, why: &str) -> FleetError {
+    let url = NatsOptions::new(url).shown();
+    FleetError::new(format!("The NATS server `{url}` can't be understood: {why}."))
+        .with_hint("Write it as nats://HOST:4222, or tls://HOST:4222.")
+}
+
 /// Undoes percent-encoding; invalid codes stay.
 fn decode_percent(text: &str) -> String {
     percent_decode_str(text).decode_utf8_lossy().into_owned()
@@ -214,16 +217,14 @@ impl Link {
     /// Connects once; later losses are mended without end. `events` gets sentences about them.
     pub(crate) fn open(options: &NatsOptions, events: Sender<&'static str>) -> FleetResult<Link> {
         let (options, key) = (options.clone(), options.key.clone());
-        let system = |error: std::io::Error| {
-            FleetError::new(format!("The system refused what NATS needs: {error}."))
-        };
-        let runtime = Builder::new_current_thread().enable_all().build().map_err(system)?;
+        let runtime =
+            Builder::new_current_thread().enable_all().build().map_err(refused_by_system)?;
         let handle = runtime.handle().clone();
         let (end, ended) = oneshot::channel();
         let (opened, open) = channel();
         let thread = std::thread::Builder::new().name("nats".to_owned()).spawn(move || {
             runtime.block_on(async {
-                let connected = options.connect(events).await;
+                let connected = options.connect_client(events).await;
                 let is_connected = connected.is_ok();
                 let _ = opened.send(connected);
                 if is_connected {
@@ -231,12 +232,13 @@ impl Link {
                 }
             });
         });
-        let thread = thread.map_err(system)?;
+        let thread = thread.map_err(refused_by_system)?;
         let client = open.recv().map_err(|_| ended_thread())??;
         let caller = Caller { client, key };
         Ok(Link { caller, runtime: handle, end: Some(end), thread: Some(thread) })
     }
 
+    /// Starts a task on the thread of NATS; it runs until its end, or until the handle aborts it.
     pub(crate) fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) -> AbortHandle {
         self.runtime.spawn(task).abort_handle()
     }
@@ -252,6 +254,10 @@ impl Link {
         });
         receiver.recv().map_err(|_| ended_thread())
     }
+}
+
+fn refused_by_system(error: std::io::Error) -> FleetError {
+    FleetError::new(format!("The system refused what NATS needs: {error}."))
 }
 
 pub(crate) fn ended_thread() -> FleetError {
@@ -298,6 +304,7 @@ impl FleetKey {
     /// The publicly known key that fleets without a key use.
     pub const OPEN: FleetKey = FleetKey([0; BYTES]);
 
+    /// A new random key.
     pub fn draw() -> FleetResult<FleetKey> {
         Ok(FleetKey(random_bytes()?))
     }
@@ -308,19 +315,16 @@ impl FleetKey {
     /// When it is none. What it is instead is not said: it may be another secret.
     pub fn parse(text: &str) -> FleetResult<FleetKey> {
         let text = text.trim();
-        let wrong = || {
-            FleetError::new("The fleet's key must have 64 hexadecimal digits.")
-                .with_hint("`dyno fleet key FILE` makes one.")
-        };
         if text.len() != 2 * BYTES || !text.bytes().all(|byte| byte.is_ascii_hexdigit()) {
-            return Err(wrong());
+            return Err(refuse_key());
         }
         let mut key = [0; BYTES];
         for (place, byte) in key.iter_mut().enumerate() {
-            *byte = u8::from_str_radix(&text[2 * place..2 * place + 2], 16).map_err(|_| wrong())?;
+            *byte = u8::from_str_radix(&text[2 * place..2 * place + 2], 16)
+                .map_err(|_| refuse_key())?;
         }
         match FleetKey(key) {
-            FleetKey::OPEN => Err(wrong()),
+            FleetKey::OPEN => Err(refuse_key()),
             key => Ok(key),
         }
     }
@@ -336,7 +340,7 @@ impl FleetKey {
         let is_credential = std::env::var_os("CREDENTIALS_DIRECTORY")
             .is_some_and(|folder| path.starts_with(folder));
         if mode & 0o077 != 0 && !is_credential {
-            let message = format!("Others can read the fleet's key {show}, so it is no secret.");
+            let message = format!("Others can read the fleet's key {show}, so it isn't secret.");
             return Err(FleetError::new(message).with_hint(format!(
                 "`chmod 600 {show}`, and make another key if others were here."
             )));
@@ -356,6 +360,7 @@ impl FleetKey {
         })
     }
 
+    /// The seal of a message, and the message with it in front, as it is sent.
     pub(crate) fn seal(&self, about: SealContext<'_>, packet: &[u8]) -> (Stamp, Vec<u8>) {
         let stamp: Stamp = self.compute_mac(about, packet).finalize().into_bytes().into();
         (stamp, [&stamp[..], packet].concat())
@@ -383,6 +388,11 @@ impl FleetKey {
     }
 }
 
+fn refuse_key() -> FleetError {
+    FleetError::new("The fleet's key must have 64 hexadecimal digits.")
+        .with_hint("`dyno fleet key FILE` makes one.")
+}
+
 /// A number that is used once.
 pub(crate) fn nonce() -> FleetResult<String> {
     Ok(hex(&random_bytes::<16>()?))
@@ -399,7 +409,7 @@ fn random_bytes<const N: usize>() -> FleetResult<[u8; N]> {
 
 pub(crate) type CallResult = Result<(Answer, Vec<u8>), CallError>;
 
-/// Time limit of one answer, after which the question is asked again.
+/// Time limit of one answer, after which the question is sent again.
 pub(crate) const ONE: Duration = Duration::from_secs(2);
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -432,17 +442,13 @@ pub(crate) async fn discover_generators(
     time: Duration,
 ) -> FleetResult<CallAnswers> {
     let Caller { client, key } = caller;
-    let failed = |error: String| {
-        FleetError::new(format!("Load generators can't be called: {error}."))
-            .with_hint("The user needs the right to publish and subscribe dyno.> and _INBOX.>.")
-    };
     let inbox = client.new_inbox();
-    let mut answers =
-        client.subscribe(inbox.clone()).await.map_err(|error| failed(error.to_string()))?;
+    let subscribed = client.subscribe(inbox.clone()).await;
+    let mut answers = subscribed.map_err(|error| failed_call(&error.to_string()))?;
     let question = SentQuestion::new(&Question { run: String::new(), ask: Ask::Who })?;
     let (stamp, call) = key.seal(SealContext::QuestionTo(&subject), &pack(&question, b""));
     let called = client.publish_with_reply(subject, inbox, call.into()).await;
-    called.map_err(|error| failed(error.to_string()))?;
+    called.map_err(|error| failed_call(&error.to_string()))?;
     let began_at = Instant::now();
     let deadline = began_at + time;
     let mut called = CallAnswers::default();
@@ -461,6 +467,11 @@ pub(crate) async fn discover_generators(
         }
     }
     Ok(called)
+}
+
+fn failed_call(error: &str) -> FleetError {
+    FleetError::new(format!("Load generators can't be called: {error}."))
+        .with_hint("The user needs the right to publish and subscribe dyno.> and _INBOX.>.")
 }
 
 /// Checks the id, which becomes part of a subject, and the name, which is shown: both come from outside.
@@ -559,7 +570,7 @@ mod tests {
         }
         let options = NatsOptions::new("nats://token@h");
         let (_, login) = options.servers().expect("it is a URL");
-        let error = options.login(login).expect_err("a password is missing");
+        let error = options.options_with_login(login).expect_err("a password is missing");
         assert_eq!(error.message, "The URL of NATS names a user without a password.");
         assert_eq!(options.shown(), "h");
     }
@@ -568,19 +579,26 @@ mod tests {
     fn a_seal_holds_for_one_key_one_message_and_one_place() {
         let (key, other) = (FleetKey::draw().expect("drawn"), FleetKey::draw().expect("drawn"));
         let (stamp, sealed) = key.seal(SealContext::QuestionTo("dyno.default.call"), b"who?");
-        let open = |key: &FleetKey, to: &str, sealed: &[u8]| {
+        fn open_question(key: &FleetKey, to: &str, sealed: &[u8]) -> Option<Vec<u8>> {
             key.open(SealContext::QuestionTo(to), sealed).map(|(_, packet)| packet.to_vec())
-        };
-        assert_eq!(open(&key, "dyno.default.call", &sealed).as_deref(), Some(&b"who?"[..]));
-        assert_eq!(open(&other, "dyno.default.call", &sealed), None, "another key");
-        assert_eq!(open(&FleetKey::OPEN, "dyno.default.call", &sealed), None, "no key");
-        assert_eq!(open(&key, "dyno.default.generator.a", &sealed), None, "somebody else's");
+        }
+        assert_eq!(
+            open_question(&key, "dyno.default.call", &sealed).as_deref(),
+            Some(&b"who?"[..])
+        );
+        assert_eq!(open_question(&other, "dyno.default.call", &sealed), None, "another key");
+        assert_eq!(open_question(&FleetKey::OPEN, "dyno.default.call", &sealed), None, "no key");
+        assert_eq!(
+            open_question(&key, "dyno.default.generator.a", &sealed),
+            None,
+            "somebody else's"
+        );
         assert!(key.open(SealContext::AnswerTo(&stamp), &sealed).is_none(), "no answer");
         for place in 0..sealed.len() {
             let mut forged = sealed.clone();
             forged[place] ^= 1;
-            assert_eq!(open(&key, "dyno.default.call", &forged), None, "{place}");
-            assert_eq!(open(&key, "dyno.default.call", &sealed[..place]), None, "{place}");
+            assert_eq!(open_question(&key, "dyno.default.call", &forged), None, "{place}");
+            assert_eq!(open_question(&key, "dyno.default.call", &sealed[..place]), None, "{place}");
         }
         let (_, answer) = key.seal(SealContext::AnswerTo(&stamp), b"me");
         assert!(key.open(SealContext::AnswerTo(&stamp), &answer).is_some());
@@ -613,7 +631,7 @@ mod tests {
 
     #[test]
     fn all_are_asked_before_anybody_answers() {
-        let nats = server_or_skip!(Nats, "load generators that are asked together");
+        let nats = server_or_skip!(Nats, "load generators that are called together");
         let link = Link::open(&NatsOptions::new(nats.url("")), channel().0).expect("it answers");
         let caller = link.caller.clone();
         let answers = link
@@ -648,7 +666,7 @@ mod tests {
                 assert_eq!(silent, Err(CallError::TimedOut));
                 answers
             })
-            .expect("they are asked");
+            .expect("they are called");
         assert_eq!(answers, vec![Ok((Answer::Done, Vec::new())); 8]);
     }
 }

@@ -1,6 +1,6 @@
 //! Messages between coordinator and load generators.
 //!
-//! The coordinator asks and a load generator answers, by core NATS's request and reply. A question may be asked twice
+//! The coordinator asks and a load generator answers, by core NATS's request and reply. A question may be sent twice
 //! (an answer was lost) and then changes nothing more. Reports of a load generator wait in its [`crate::flow`] until
 //! they are requested, so an answer is also its sign of life.
 //!
@@ -36,7 +36,7 @@ pub fn check_name(what: &str, name: &str) -> FleetResult<()> {
         return Ok(());
     }
     Err(FleetError::new(format!("`{name}` can't be the name of a {what}."))
-        .with_hint("Letters, digits, `-` and `_` make one, at most 64 of them."))
+        .with_hint("Use 1 to 64 letters, digits, `-` and `_`."))
 }
 
 /// The data that must be equal at both ends.
@@ -48,7 +48,7 @@ pub struct Versions {
 }
 
 impl Versions {
-    /// Those of this program of that version.
+    /// The versions of this program, which is dyno `dyno`.
     pub fn this(dyno: &str) -> Self {
         Versions { protocol: PROTOCOL, schema: dyno_facts::SCHEMA_VERSION, dyno: dyno.to_owned() }
     }
@@ -123,15 +123,15 @@ impl GeneratorOrder {
     /// The first value out of range, in a sentence.
     pub(crate) fn out_of_range(&self) -> Option<String> {
         let trial = &self.planned;
-        let is_time = |seconds: f64| (0.0..=SECONDS_MAX).contains(&seconds);
+        let times = 0.0..=SECONDS_MAX;
         let limits = [
             (!(1..=WORKERS_MAX).contains(&trial.workers), "workers"),
             (!(1..=GENERATORS_MAX).contains(&self.generators), "load generators"),
             (self.generator >= self.generators, "its number"),
             (trial.rate.is_some_and(|rate| !(0.0..=RATE_MAX).contains(&rate)), "the rate"),
-            (!is_time(trial.warmup_s), "the warm-up"),
-            (!trial.duration_s.is_none_or(is_time), "the duration"),
-            (!is_time(trial.interval_s), "the interval"),
+            (!times.contains(&trial.warmup_s), "the warm-up"),
+            (!trial.duration_s.is_none_or(|seconds| times.contains(&seconds)), "the duration"),
+            (!times.contains(&trial.interval_s), "the interval"),
             (self.secrets.len() > SECRETS_MAX, "passwords"),
         ];
         let (_, name) = limits.into_iter().find(|(is_excess, _)| *is_excess)?;
@@ -181,8 +181,8 @@ pub(crate) enum Ask {
     Leave,
 }
 
-/// `Done`: now or before. `Busy`: it works for another run, or for none. `Flow`: what stands at this offset is the
-/// body.
+/// `Done`: now or before. `Busy`: it works for another run, or for none. `Flow`: the body has the
+/// bytes from this offset on.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Answer {
@@ -208,6 +208,7 @@ pub(crate) enum Report {
     Failed { message: String, hint: Option<String>, is_interrupted: bool },
 }
 
+/// A message as bytes: the length of the head, the head as JSON, the body.
 pub(crate) fn pack<T: Serialize>(head: &T, body: &[u8]) -> Vec<u8> {
     // All heads are plain structs with string keys: nothing of them can fail.
     let head = serde_json::to_vec(head).expect("heads have a form in JSON");
@@ -218,12 +219,16 @@ pub(crate) fn pack<T: Serialize>(head: &T, body: &[u8]) -> Vec<u8> {
     packet
 }
 
+/// The head and the body of a message that [`pack`] has made.
 pub(crate) fn unpack<T: DeserializeOwned>(packet: &[u8]) -> FleetResult<(T, &[u8])> {
-    let wrong = |why: &str| FleetError::new(format!("A message can't be understood: {why}."));
-    let (length, rest) = packet.split_first_chunk::<4>().ok_or_else(|| wrong("it is cut off"))?;
-    let length = u32::from_le_bytes(*length) as usize;
-    let (head, body) = rest.split_at_checked(length).ok_or_else(|| wrong("it is cut off"))?;
-    let head = serde_json::from_slice(head).map_err(|error| wrong(&error.to_string()))?;
+    let parts = packet
+        .split_first_chunk::<4>()
+        .and_then(|(length, rest)| rest.split_at_checked(u32::from_le_bytes(*length) as usize));
+    let Some((head, body)) = parts else {
+        return Err(FleetError::new("A message can't be understood: it is cut off."));
+    };
+    let head = serde_json::from_slice(head)
+        .map_err(|error| FleetError::new(format!("A message can't be understood: {error}.")))?;
     Ok((head, body))
 }
 

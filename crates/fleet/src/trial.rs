@@ -89,6 +89,7 @@ impl Part {
         }
     }
 
+    /// The reason why its load generator is lost.
     fn loss(&self) -> Option<&Message> {
         match &self.end {
             Some(End::Lost(reason)) => Some(reason),
@@ -294,6 +295,10 @@ impl<'a> Trial<'a> {
         }
     }
 
+    /// Merges the results of all parts, those of lost load generators up to their loss.
+    ///
+    /// # Errors
+    /// When a part could not begin, or the results can't be merged.
     pub(crate) fn finish(mut self, control: &Control) -> FleetResult<Attempt> {
         let failed = self.parts.iter().find_map(|part| match &part.end {
             Some(End::Failed { message, hint }) => Some((part, message, hint)),
@@ -367,7 +372,6 @@ impl<'a> Trial<'a> {
     ) -> Vec<GeneratorMember> {
         let first = self.parts.first().map_or(0, |part| part.clock.calendar_ahead);
         let opened = merged.window.opens as f64;
-        let seconds = |moment: Nanos| (moment as f64 - opened) / 1e9;
         let members = self.parts.iter().zip(results).map(|(part, result)| {
             let is_lost = part.loss().is_some();
             let hello = &part.member.hello;
@@ -389,8 +393,8 @@ impl<'a> Trial<'a> {
                 conditions: result.conditions.clone(),
                 lost: part.loss().cloned(),
                 committed: result.total.counts().committed,
-                from_s: seconds(result.window.opens),
-                to_s: seconds(result.window.closes),
+                from_s: (result.window.opens as f64 - opened) / 1e9,
+                to_s: (result.window.closes as f64 - opened) / 1e9,
                 clock_skew_ms: Some((part.clock.calendar_ahead - first) as f64 / 1e6),
             }
         });
@@ -420,6 +424,7 @@ pub(crate) struct Outbox {
 }
 
 impl Outbox {
+    /// Appends a report, with the length of its packet in front.
     pub(crate) fn push<T: Serialize>(&mut self, head: &T, body: &[u8]) {
         let packet = pack(head, body);
         self.bytes.extend((packet.len() as u32).to_le_bytes());
@@ -451,11 +456,12 @@ pub(crate) struct Inbox {
 }
 
 impl Inbox {
+    /// Bytes received so far: the offset to ask for next.
     pub(crate) fn received(&self) -> u64 {
         self.received
     }
 
-    /// Takes the new ones of `bytes`, which stand at `offset`. A late or repeated answer has none.
+    /// Takes those of `bytes`, which begin at `offset`, that are new. A late or repeated answer has none.
     pub(crate) fn receive(&mut self, offset: u64, bytes: &[u8]) {
         let Some(known) = self.received.checked_sub(offset) else { return };
         let Some(new) = bytes.get(known as usize..) else { return };
@@ -463,6 +469,7 @@ impl Inbox {
         self.bytes.extend_from_slice(new);
     }
 
+    /// Takes the first report out; `None` if its end is still missing.
     pub(crate) fn next<T: DeserializeOwned>(&mut self) -> FleetResult<Option<(T, Vec<u8>)>> {
         let Some((length, rest)) = self.bytes.split_first_chunk::<4>() else { return Ok(None) };
         let length = u32::from_le_bytes(*length) as usize;
@@ -481,7 +488,7 @@ impl Inbox {
 mod tests {
     use super::*;
 
-    fn drain(inbox: &mut Inbox) -> Vec<(u32, Vec<u8>)> {
+    fn drain_reports(inbox: &mut Inbox) -> Vec<(u32, Vec<u8>)> {
         std::iter::from_fn(|| inbox.next::<u32>().expect("reports are whole")).collect()
     }
 
@@ -514,7 +521,7 @@ mod tests {
                 _ => inbox.receive(offset, &bytes),
             }
             old = (offset, bytes);
-            received.extend(drain(&mut inbox));
+            received.extend(drain_reports(&mut inbox));
         }
         loop {
             let offset = inbox.received();
@@ -523,7 +530,7 @@ mod tests {
                 break;
             }
             inbox.receive(offset, &bytes);
-            received.extend(drain(&mut inbox));
+            received.extend(drain_reports(&mut inbox));
         }
         assert_eq!(received, reports);
     }

@@ -111,7 +111,7 @@ pub struct FamilyLevel {
     pub setup: Message,
     /// Levels are listed from the smallest to the largest.
     pub size: f64,
-    /// In comparisons, such as `5 warehouses, 10 terminals`.
+    /// The words of comparisons, such as `5 warehouses, 10 terminals`.
     pub words: Message,
     /// The words as names, which are alike in all languages.
     pub name: String,

@@ -56,7 +56,7 @@ impl NumberFormat {
         }
     }
 
-    /// Returns true if cells stand right.
+    /// Returns true if cells are aligned to the right.
     pub fn is_right(self) -> bool {
         self != NumberFormat::Text
     }
@@ -64,8 +64,9 @@ impl NumberFormat {
 
 /// A word as a POSIX shell reads it back.
 pub fn shell_word(word: &str) -> String {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=@,+%".contains(c);
-    if !word.is_empty() && word.chars().all(is_plain) {
+    let mut characters = word.chars();
+    let is_plain = characters.all(|c| c.is_ascii_alphanumeric() || "-_./:=@,+%".contains(c));
+    if !word.is_empty() && is_plain {
         word.to_owned()
     } else {
         format!("'{}'", word.replace('\'', "'\\''"))
@@ -98,12 +99,14 @@ pub fn unique<T: Clone + PartialEq>(mut items: Vec<T>) -> Vec<T> {
 /// The first sentence of a text.
 pub fn first_sentence(text: &Message) -> Message {
     let [en, zh] = Lang::ALL.map(|lang| text.render(lang));
-    let cut = |text: &str, ends: [&str; 2], stop: &str| {
-        let first = ends.iter().filter_map(|end| text.split_once(end)).map(|(first, _)| first);
-        let first = first.min_by_key(|first| first.len());
-        first.map_or_else(|| text.to_owned(), |first| format!("{first}{stop}"))
-    };
-    Message::both(cut(&en, [". ", "; "], "."), cut(&zh, ["。", "；"], "。"))
+    Message::both(cut_at(&en, [". ", "; "], "."), cut_at(&zh, ["。", "；"], "。"))
+}
+
+/// The text up to the first of the `ends`, closed by `stop`; all of it if it has none of them.
+fn cut_at(text: &str, ends: [&str; 2], stop: &str) -> String {
+    let first = ends.iter().filter_map(|end| text.split_once(end)).map(|(first, _)| first);
+    let first = first.min_by_key(|first| first.len());
+    first.map_or_else(|| text.to_owned(), |first| format!("{first}{stop}"))
 }
 
 #[cfg(test)]
@@ -160,13 +163,14 @@ mod tests {
         assert_eq!(unique(vec![2, 1, 2, 3, 1]), [2, 1, 3]);
     }
 
+    fn cut_both(en: &str, zh: &str) -> [String; 2] {
+        let sentence = first_sentence(&Message::both(en, zh));
+        Lang::ALL.map(|lang| sentence.render(lang).clone())
+    }
+
     #[test]
     fn a_first_sentence_ends_at_its_end() {
-        let first = |en: &str, zh: &str| {
-            let sentence = first_sentence(&Message::both(en, zh));
-            Lang::ALL.map(|lang| sentence.render(lang).clone())
-        };
-        assert_eq!(first("One; two. Three.", "一。二；三。"), ["One.", "一。"]);
-        assert_eq!(first("A 1.5 of all.", "全部"), ["A 1.5 of all.", "全部"]);
+        assert_eq!(cut_both("One; two. Three.", "一。二；三。"), ["One.", "一。"]);
+        assert_eq!(cut_both("A 1.5 of all.", "全部"), ["A 1.5 of all.", "全部"]);
     }
 }

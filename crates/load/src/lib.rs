@@ -83,15 +83,14 @@ impl LoadReport {
 
     /// `500 rows by COPY, 80 rows were there before; no faster way: why`.
     pub fn sentence(&self) -> Message {
-        let rows = |count: u64| count.to_string();
         let mut text = match self.method {
             Some(method) => {
-                say!(rows_loaded, rows = rows(self.rows_loaded), method = method.name())
+                say!(rows_loaded, rows = self.rows_loaded.to_string(), method = method.name())
             }
             None => say!(rows_none_loaded),
         };
         if self.rows_found > 0 {
-            text = say!(rows_found, loaded = text, rows = rows(self.rows_found));
+            text = say!(rows_found, loaded = text, rows = self.rows_found.to_string());
         }
         if !self.indexes_made.is_empty() {
             text = say!(indexes_made, loaded = text, names = self.indexes_made.join(", "));
@@ -110,7 +109,7 @@ pub fn fallback_reason(fallback: &BulkFallback) -> Message {
         None => say!(bulk_not_offered, way = fallback.way),
     };
     match fallback.remedy {
-        Some(statement) => say!(bulk_allowed_by, why = reason, statement),
+        Some(statement) => say!(bulk_needs_statement, why = reason, statement),
         None => reason,
     }
 }
@@ -129,7 +128,7 @@ pub trait LoadObserver: Sync {
     /// interrupted load has left behind are not among them.
     fn rows_planned(&self, _rows: u64) {}
     fn creating_table(&self, _table: &str) {}
-    /// The comment by which tables that are created can be told from others of their names.
+    /// The comment that marks created tables, so that they differ from others with the same names.
     fn table_mark(&self) -> Option<&str> {
         None
     }
@@ -154,6 +153,7 @@ pub trait LoadObserver: Sync {
     fn is_canceled(&self) -> bool {
         false
     }
+    /// Time limits of its waits.
     fn patience(&self) -> StallTimeouts {
         StallTimeouts::default()
     }
@@ -229,7 +229,7 @@ impl LoadError {
         LoadError::new(LoadErrorKind::Option, problem, None)
     }
 
-    /// A remedy, for a line of its own after `hint:`.
+    /// A remedy, for a separate line after `hint:`.
     pub fn hint(&self) -> Option<&str> {
         self.remedy.as_deref().or_else(|| self.error.as_ref()?.hint())
     }
@@ -251,7 +251,7 @@ impl LoadError {
     }
 
     /// Adds to the failure of a session how to continue, because what is stored is not lost. What the database advises
-    /// stands for itself.
+    /// is enough by itself.
     #[must_use]
     pub fn with_resume_hint(mut self, resume: &str) -> Self {
         let recurs = self.recurs();

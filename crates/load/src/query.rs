@@ -1,6 +1,6 @@
 //! Small questions and commands, and what the catalog of a database says about tables.
 //!
-//! On MySQL's protocol the catalog is asked with SHOW: proxies answer that for a table that is spread over shards, and
+//! On MySQL's protocol the catalog is read with SHOW: proxies answer that for a table that is spread over shards, and
 //! refuse or send anywhere what reads `information_schema`. Functions that bear a refusal fail only if the session is
 //! lost.
 
@@ -104,8 +104,8 @@ pub async fn column<C: FromIterator<String>>(
     session: &mut AdminSession<'_>,
     sql: &str,
 ) -> Result<C, DbError> {
-    let first = |row: Vec<Option<String>>| row.into_iter().next().flatten();
-    Ok(answer(session, sql).await?.rows.into_iter().filter_map(first).collect())
+    let rows = answer(session, sql).await?.rows.into_iter();
+    Ok(rows.filter_map(|row| row.into_iter().next().flatten()).collect())
 }
 
 /// The rows of an answer as integers; what is not an integer is `otherwise`.
@@ -125,11 +125,11 @@ pub async fn pairs(
     session: &mut AdminSession<'_>,
     sql: &str,
 ) -> Result<HashMap<String, String>, DbError> {
-    let pair = |row: Vec<Option<String>>| {
+    let pairs = answer(session, sql).await?.rows.into_iter().filter_map(|row| {
         let mut cells = row.into_iter();
         Some((cells.next()??, cells.next().flatten().unwrap_or_default()))
-    };
-    Ok(answer(session, sql).await?.rows.into_iter().filter_map(pair).collect())
+    });
+    Ok(pairs.collect())
 }
 
 /// The whole number in a cell; a sum is a decimal number on some servers.
@@ -164,8 +164,8 @@ pub async fn check_prepared(
         *number = answer.values().next().and_then(|value| whole::<u64>(value));
     }
     let [limit, used] = numbers;
-    let shortage = |limit| prepared_shortage((sessions, each), limit, used.unwrap_or(0), remedy);
-    limit.and_then(shortage).map_or(Ok(()), Err)
+    let Some(limit) = limit else { return Ok(()) };
+    prepared_shortage((sessions, each), limit, used.unwrap_or(0), remedy).map_or(Ok(()), Err)
 }
 
 fn prepared_shortage(
@@ -191,11 +191,10 @@ fn prepared_shortage(
 
 /// The error in the answer to ANALYZE TABLE of MySQL, which never fails itself.
 pub fn analyze_error(answer: &AnswerTable) -> Option<&str> {
-    let cell = |row: &'_ Vec<Option<String>>, at: usize| row.get(at).cloned().flatten();
-    let row = answer
-        .rows
-        .iter()
-        .find(|row| cell(row, 2).is_some_and(|kind| kind.eq_ignore_ascii_case("error")))?;
+    let row = answer.rows.iter().find(|row| {
+        let kind = row.get(2).and_then(Option::as_deref);
+        kind.is_some_and(|kind| kind.eq_ignore_ascii_case("error"))
+    })?;
     Some(row.get(3).and_then(Option::as_deref).unwrap_or("ANALYZE TABLE failed"))
 }
 
@@ -285,10 +284,10 @@ pub async fn unmarked(
         Dialect::Sqlite => return Ok(HashSet::new()),
     };
     let tables = answer_if_any(session, sql).await?.unwrap_or_default().rows.into_iter();
-    let is_marked = |comment: &Option<String>| {
-        comment.as_ref().is_some_and(|comment| comment.starts_with(mark))
-    };
-    let rows = tables.filter(|row| row.get(column).is_some_and(|comment| !is_marked(comment)));
+    let rows = tables.filter(|row| {
+        let comment = row.get(column).map(Option::as_deref);
+        comment.is_some_and(|comment| comment.is_none_or(|comment| !comment.starts_with(mark)))
+    });
     Ok(rows.filter_map(|row| row.into_iter().next().flatten()).collect())
 }
 
@@ -333,11 +332,11 @@ pub async fn mysql_definition(
 
 /// ``CONSTRAINT `name` FOREIGN KEY (...)``; quoted as the session's SQL mode wants it.
 fn foreign_keys_in(create: &str) -> Vec<String> {
-    let name = |line: &str| {
+    let names = create.lines().filter_map(|line| {
         let (name, _) = line.trim().strip_prefix("CONSTRAINT ")?.split_once(" FOREIGN KEY")?;
         Some(name.trim_matches(['`', '"']).to_owned())
-    };
-    create.lines().filter_map(name).collect()
+    });
+    names.collect()
 }
 
 #[cfg(test)]

@@ -62,8 +62,9 @@ impl<'a> LoadSessions<'a> {
         &self,
         work: impl AsyncFnOnce(&mut AdminSession<'_>) -> Result<T, LoadError>,
     ) -> Result<T, LoadError> {
-        let work = || block_on(self.session(&self.driver, 0, work)).map_err(LoadError::from)?;
-        self.watched(work)
+        self.watched(|| {
+            block_on(self.run_session(&self.driver, 0, work)).map_err(LoadError::from)?
+        })
     }
 
     /// Has each piece done by the next session that is free. Sessions are spread over a loop per core (sessions
@@ -103,7 +104,7 @@ impl<'a> LoadSessions<'a> {
         let run_seat = async |number: u32| {
             let place = seats[number as usize];
             let (driver, pieces) = places[place];
-            let turns = async |session: &mut AdminSession<'_>| {
+            let turns = self.run_session(driver, number, async |session: &mut AdminSession<'_>| {
                 let context = set_up(session).await?;
                 while !self.has_failed()
                     && let Some(piece) = pieces.get(next[place].fetch_add(1, Ordering::Relaxed))
@@ -115,8 +116,8 @@ impl<'a> LoadSessions<'a> {
                     work(session, &context, piece).await?;
                 }
                 Ok(())
-            };
-            let outcome = self.session(driver, number, turns).await;
+            });
+            let outcome = turns.await;
             self.has_failed.fetch_or(outcome.is_err(), Ordering::Relaxed);
             outcome
         };
@@ -130,8 +131,12 @@ impl<'a> LoadSessions<'a> {
         if self.is_watched.swap(true, Ordering::Relaxed) {
             return load();
         }
-        let look = || watch::look_at_all(&self.driver, self.observer);
-        let outcome = watch::watched(&self.activity, self.observer, look, load);
+        let outcome = watch::watched(
+            &self.activity,
+            self.observer,
+            || watch::look_at_all(&self.driver, self.observer),
+            load,
+        );
         self.is_watched.store(false, Ordering::Relaxed);
         outcome.map_err(|error| self.explained(error))
     }
@@ -141,14 +146,16 @@ impl<'a> LoadSessions<'a> {
         let Some(db_error) = &error.error else { return error };
         let is_lost =
             self.observer.watches_nodes() && (db_error.is_fatal() || db_error.is_connect());
-        let may_die = || is_lost && !self.observer.is_canceled();
-        let Some(node) = watch::await_loss(|| self.observer.lost_node(), may_die) else {
-            return error;
-        };
+        let loss = watch::await_loss(
+            || self.observer.lost_node(),
+            || is_lost && !self.observer.is_canceled(),
+        );
+        let Some(node) = loss else { return error };
         lost_node_error(format!("{} {}", node.name, node.evidence))
     }
 
-    async fn session<T>(
+    /// Does `work` on a new session; ends it early once [`LoadSessions::is_over`].
+    async fn run_session<T>(
         &self,
         driver: &AdminDriver<'_>,
         number: u32,
@@ -222,8 +229,8 @@ pub async fn cancel(session: AdminSession<'_>) {
     let _ = timeout(now() + WITHIN, session.cancel()).await;
 }
 
-/// The places of so many sessions, which are dealt out by turns: each place with pieces has one, and none has more of
-/// them than pieces.
+/// The place of each of the `sessions` sessions, which are dealt out by turns: each place with pieces has one, and none
+/// has more of them than pieces.
 fn seats(sessions: u32, pieces: &[usize]) -> Vec<usize> {
     let max_pieces = pieces.iter().copied().max().unwrap_or(0);
     let slots =
@@ -245,7 +252,7 @@ pub fn is_conflict(error: &DbError) -> bool {
 /// Does `work`, again from its begin where locks of other sessions are in the way, five times at most.
 ///
 /// # Errors
-/// Those of `work`; that of the rollback between two attempts.
+/// The errors of `work`, and of the rollback between two attempts.
 pub async fn retrying<T>(
     session: &mut AdminSession<'_>,
     mut work: impl AsyncFnMut(&mut AdminSession<'_>) -> Result<T, LoadError>,

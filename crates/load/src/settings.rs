@@ -30,15 +30,18 @@ impl ServerNeed {
     pub const READ_COMMITTED_WRITES: Self = ServerNeed("read-committed-writes", 0, 0);
 
     fn is_unfit(self, value: &str, unfit: &str) -> bool {
-        let number = |text: &str| text.parse::<u64>().unwrap_or_default();
-        let is_below = |limit| (1..limit).contains(&number(value));
-        let is_word = |part: &str| unfit.split(',').any(|word| word.eq_ignore_ascii_case(part));
-        match unfit.strip_prefix("below ") {
-            Some("rows") => is_below(self.1),
-            Some("bytes") => is_below(self.2),
-            Some(limit) => is_below(number(limit)),
-            None => (unfit == "any" && !value.is_empty()) || value.split(',').any(is_word),
-        }
+        let limit = match unfit.strip_prefix("below ") {
+            Some("rows") => self.1,
+            Some("bytes") => self.2,
+            Some(limit) => limit.parse::<u64>().unwrap_or_default(),
+            None if unfit == "any" => return !value.is_empty(),
+            None => {
+                let mut words = unfit.split(',');
+                return words
+                    .any(|word| value.split(',').any(|part| word.eq_ignore_ascii_case(part)));
+            }
+        };
+        (1..limit).contains(&value.parse::<u64>().unwrap_or_default())
     }
 }
 
@@ -119,10 +122,14 @@ pub async fn read(session: &mut AdminSession<'_>) -> Result<Option<ServerSetting
     let names = settings.map(|(_, name)| name).chain(["log_bin", "init_connect"]);
     let names: Vec<String> = names.map(|name| format!("'{name}'")).collect();
     let names = names.join(", ");
-    let mut limit = None;
+    let (mut limit, mut encoding) = (None, None);
     let is_postgres = session.dialect() == Dialect::Postgres;
     let mut sql = format!("SELECT name, setting FROM pg_settings WHERE name IN ({names})");
     if session.dialect() == Dialect::Mysql {
+        // `init_connect` may have chosen an encoding in which no answer can be read: letters have two or four bytes.
+        let answer = answer_if_any(session, "SELECT @@character_set_results").await?;
+        encoding = answer.and_then(|answer| answer.single().map(|name| name.replace('\0', "")));
+        answer_if_any(session, "SET SESSION character_set_results = utf8mb4").await?;
         // It would cut the answer that lists it.
         let answer = answer_if_any(session, "SELECT @@sql_select_limit").await?;
         limit = answer.and_then(|answer| answer.single()?.parse::<u64>().ok());
@@ -135,6 +142,7 @@ pub async fn read(session: &mut AdminSession<'_>) -> Result<Option<ServerSetting
         Err(error) if !error.is_fatal() => return Ok(None),
         answered => answered?,
     };
+    settings.extend(encoding.map(|name| ("character_set_results".to_owned(), name)));
     settings.extend(limit.map(|limit| ("sql_select_limit".to_owned(), limit.to_string())));
     // Without a log its format counts for nothing.
     if settings.get("log_bin").is_some_and(|value| value == "OFF") {
@@ -154,26 +162,29 @@ pub async fn wants_keys_first(session: &mut AdminSession<'_>) -> Result<bool, Db
 /// its target's own, and refused ones, stay as they are.
 pub async fn adopt(session: &mut AdminSession<'_>) -> Result<ServerSettings, DbError> {
     let before = read(session).await?;
-    let differs = |(name, wanted): &(&str, &str)| match &before {
-        // But these two: without them a load stores nothing.
-        _ if !matches!(*name, "autocommit" | "completion_type")
-            && session.is_set_by_target(name) =>
-        {
-            false
-        }
-        Some(before) => {
-            before.values.get(*name).is_some_and(|value| !value.eq_ignore_ascii_case(wanted))
-        }
-        None => true,
-    };
     let is_mysql = session.dialect() == Dialect::Mysql;
-    let assignment = |(name, wanted): (&str, &str)| match (is_mysql, wanted.parse::<u32>()) {
-        (false, _) => format!("set_config('{name}', '{wanted}', false)"),
-        (true, Ok(_)) if !wanted.starts_with('+') => format!("{name} = {wanted}"),
-        (true, _) => format!("{name} = '{wanted}'"),
-    };
-    let assignments: Vec<_> =
-        own_settings(session.dialect()).filter(differs).map(assignment).collect();
+    let mut assignments = Vec::new();
+    for (name, wanted) in own_settings(session.dialect()) {
+        let differs = match &before {
+            // But these two: without them a load stores nothing.
+            _ if !matches!(name, "autocommit" | "completion_type")
+                && session.is_set_by_target(name) =>
+            {
+                false
+            }
+            Some(before) => {
+                before.values.get(name).is_some_and(|value| !value.eq_ignore_ascii_case(wanted))
+            }
+            None => true,
+        };
+        if differs {
+            assignments.push(match (is_mysql, wanted.parse::<u32>()) {
+                (false, _) => format!("set_config('{name}', '{wanted}', false)"),
+                (true, Ok(_)) if !wanted.starts_with('+') => format!("{name} = {wanted}"),
+                (true, _) => format!("{name} = '{wanted}'"),
+            });
+        }
+    }
     let verb = if is_mysql { "SET SESSION" } else { "SELECT" };
     let at_once = format!("{verb} {}", assignments.join(", "));
     if !assignments.is_empty() && answer_if_any(session, &at_once).await?.is_none() {
@@ -188,14 +199,19 @@ pub async fn adopt(session: &mut AdminSession<'_>) -> Result<ServerSettings, DbE
 mod tests {
     use super::*;
 
+    fn find_refusal(
+        is_postgres: bool,
+        name: &str,
+        value: &str,
+        need: ServerNeed,
+    ) -> Option<LoadError> {
+        let settings = HashMap::from([(name.to_owned(), value.to_owned())]);
+        ServerSettings { values: settings, is_postgres }.check(&[need]).err()
+    }
+
     #[test]
     fn unfit_settings_are_refused_with_the_remedy() {
-        let error_of = |is_postgres, name: &str, value: &str, need| {
-            let settings = HashMap::from([(name.to_owned(), value.to_owned())]);
-            ServerSettings { values: settings, is_postgres }.check(&[need]).err()
-        };
-        let error = |name: &str, value: &str, need| error_of(false, name, value, need);
-        let refusal = error("autocommit", "OFF", ServerNeed::AUTOCOMMIT).unwrap();
+        let refusal = find_refusal(false, "autocommit", "OFF", ServerNeed::AUTOCOMMIT).unwrap();
         let words = "autocommit = OFF is in the way: what a statement outside of a transaction";
         assert!(refusal.to_string().contains(words), "{refusal}");
         assert!(refusal.hint().is_some_and(|hint| hint.contains("autocommit = ON")));
@@ -207,12 +223,12 @@ mod tests {
         for (name, word) in
             [("transaction_read_only", "primary"), ("default_transaction_read_only", "ALTER ROLE")]
         {
-            let refusal = error_of(true, name, "on", ServerNeed::WRITES).unwrap();
+            let refusal = find_refusal(true, name, "on", ServerNeed::WRITES).unwrap();
             let hint = refusal.hint().unwrap_or_default();
             assert!(hint.contains(word) && !hint.contains("SET GLOBAL"), "{hint}");
         }
-        assert!(error("autocommit", "ON", ServerNeed::AUTOCOMMIT).is_none());
-        assert!(error("autocommit", "OFF", ServerNeed::WRITES).is_none());
+        assert!(find_refusal(false, "autocommit", "ON", ServerNeed::AUTOCOMMIT).is_none());
+        assert!(find_refusal(false, "autocommit", "OFF", ServerNeed::WRITES).is_none());
         for (name, value, is_too_small) in [
             ("wsrep_max_ws_size", "1048575", true),
             ("wsrep_max_ws_size", "1048576", false),
@@ -221,16 +237,31 @@ mod tests {
             ("group_replication_transaction_size_limit", "0", false),
             ("temp_file_limit", "0", true),
         ] {
-            let refusal = error(name, value, load_needs(1_000, 1 << 20)[2]);
+            let refusal = find_refusal(false, name, value, load_needs(1_000, 1 << 20)[2]);
             assert_eq!(refusal.is_some(), is_too_small, "{name} = {value}");
         }
-        assert!(error("sql_select_limit", "1", ServerNeed::WHOLE_ANSWERS).is_some());
+        assert!(find_refusal(false, "sql_select_limit", "1", ServerNeed::WHOLE_ANSWERS).is_some());
         assert!(
-            error("sql_select_limit", "18446744073709551615", ServerNeed::WHOLE_ANSWERS).is_none()
+            find_refusal(
+                false,
+                "sql_select_limit",
+                "18446744073709551615",
+                ServerNeed::WHOLE_ANSWERS
+            )
+            .is_none()
         );
-        assert!(error("wsrep_mode", "A,REQUIRED_PRIMARY_KEY", ServerNeed::LATE_KEYS).is_some());
-        assert!(error("group_replication_group_name", "", ServerNeed::LATE_KEYS).is_none());
-        assert!(error("group_replication_group_name", "8a94", ServerNeed::LATE_KEYS).is_some());
+        assert!(
+            find_refusal(false, "wsrep_mode", "A,REQUIRED_PRIMARY_KEY", ServerNeed::LATE_KEYS)
+                .is_some()
+        );
+        assert!(
+            find_refusal(false, "group_replication_group_name", "", ServerNeed::LATE_KEYS)
+                .is_none()
+        );
+        assert!(
+            find_refusal(false, "group_replication_group_name", "8a94", ServerNeed::LATE_KEYS)
+                .is_some()
+        );
     }
 
     #[test]

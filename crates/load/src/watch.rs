@@ -1,4 +1,4 @@
-//! The watcher of nodes: work without progress says what it waits for, looks at the nodes, and ends where one is lost.
+//! The watcher of nodes: work without progress says what it waits for, looks at the nodes, and ends if one is lost.
 //!
 //! Sessions note their work, and since when, in an [`Activity`]: by [`doing`] within them, or by [`Activity::moved`]
 //! where only the end of transactions counts. [`watched`] has a thread look at that.
@@ -67,13 +67,13 @@ impl StallTimeouts {
 
     /// The node for which work without progress for `idle` had better end.
     fn find_lost<'a>(&self, idle: Nanos, sights: &'a [NodeSight]) -> Option<&'a NodeSight> {
-        let is_lost = |sight: &&NodeSight| match sight.health {
+        let lost_sights = sights.iter().filter(|sight| match sight.health {
             NodeHealth::Works => false,
             NodeHealth::Stuck => idle >= self.gives_up_after,
             NodeHealth::OutOfMemory => idle >= self.says_after,
             NodeHealth::Dead => true,
-        };
-        sights.iter().filter(is_lost).max_by_key(|sight| sight.health)
+        });
+        lost_sights.max_by_key(|sight| sight.health)
     }
 }
 
@@ -124,8 +124,8 @@ pub fn watched<T>(
     let look = &look;
     thread::scope(|scope| {
         let (_alive, ended) = mpsc::channel();
-        let watch = move || watch(look, observer, activity, &ended);
-        let _ = thread::Builder::new().name("watcher".to_owned()).spawn_scoped(scope, watch);
+        let watcher = thread::Builder::new().name("watcher".to_owned());
+        let _ = watcher.spawn_scoped(scope, move || watch(look, observer, activity, &ended));
         work()
     })
 }
@@ -146,10 +146,10 @@ fn watch(
             continue;
         }
         let idle = activity.idle();
-        // A look takes a while, in which a session may give up: it is said what was waited for before.
+        // A look takes a while, in which a session may give up: the note names what was waited for before.
         let mut waits = activity.waits();
         if idle < patience.says_after && due > patience.says_after {
-            observer.note(&format!("{} goes on", observer.work()));
+            observer.note(&format!("{} continues", observer.work()));
             due = patience.says_after;
         }
         let sights = match observer.lost_node() {
@@ -162,7 +162,7 @@ fn watch(
             }
             None => continue,
         };
-        // The look was a part of the wait, in which work may have gone on or ended.
+        // The look was a part of the wait, in which work may have continued or ended.
         if ended.try_recv() == Err(TryRecvError::Disconnected) {
             return;
         }
@@ -191,7 +191,7 @@ pub(crate) fn look_at_all(driver: &AdminDriver<'_>, observer: &dyn LoadObserver)
     }
 }
 
-/// Asks a server on a connection of its own what its sessions do; no one waits for that once `is_over`.
+/// Asks a server on a separate connection what its sessions do; no one waits for that once `is_over`.
 pub fn look_at(
     driver: &AdminDriver<'_>,
     name: &str,
@@ -210,7 +210,7 @@ pub fn look_at(
     let (health, evidence) = match answer {
         Ok(Some(answer)) => health_from_answer(answer, answer_within),
         Ok(None) => (NodeHealth::Works, "was not asked to the end".to_owned()),
-        Err(error) => (NodeHealth::Works, format!("could not be asked: {error}")),
+        Err(error) => (NodeHealth::Works, format!("could not be queried: {error}")),
     };
     NodeSight { name: name.to_owned(), health, evidence }
 }
@@ -309,7 +309,7 @@ const NAMED: usize = 4;
 /// Sessions and their work. Made for the sessions of a load; others are added by [`Activity::with_session`].
 #[derive(Default)]
 pub struct Activity {
-    /// By the numbers of the sessions.
+    /// Keys are the numbers of the sessions.
     sessions: Mutex<BTreeMap<u32, SessionWork>>,
     /// On [`monotonic_now`].
     moved_at: AtomicU64,
@@ -325,7 +325,7 @@ struct SessionWork {
 }
 
 impl Activity {
-    fn sessions(&self) -> MutexGuard<'_, BTreeMap<u32, SessionWork>> {
+    fn lock_sessions(&self) -> MutexGuard<'_, BTreeMap<u32, SessionWork>> {
         self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -333,7 +333,7 @@ impl Activity {
     pub fn note(&self, number: u32, what: String) {
         let since = monotonic_now();
         self.moved_at.store(since, Ordering::Relaxed);
-        let mut sessions = self.sessions();
+        let mut sessions = self.lock_sessions();
         let interrupter = sessions.remove(&number).and_then(|before| before.interrupter);
         sessions.insert(number, SessionWork { what, since, interrupter });
     }
@@ -344,7 +344,7 @@ impl Activity {
     }
 
     fn is_at_work(&self) -> bool {
-        !self.sessions().is_empty()
+        !self.lock_sessions().is_empty()
     }
 
     /// Time without progress of the awaited work.
@@ -375,12 +375,12 @@ impl Activity {
     }
 
     pub(crate) fn remove_session(&self, number: u32) {
-        self.sessions().remove(&number);
+        self.lock_sessions().remove(&number);
     }
 
     /// Ends the statements of sessions that block their threads.
     fn interrupt(&self) {
-        self.sessions()
+        self.lock_sessions()
             .values()
             .filter_map(|doing| doing.interrupter.as_ref())
             .for_each(|end| end());
@@ -388,7 +388,7 @@ impl Activity {
 
     /// Pending waits, the longest first: `session 3: loading the rows stock.7 (31 s)`.
     fn waits(&self) -> String {
-        let sessions = self.sessions();
+        let sessions = self.lock_sessions();
         // Read with the lock held: what sessions noted is older.
         let now = monotonic_now();
         let mut waiting: Vec<_> = sessions.iter().collect();
@@ -442,7 +442,7 @@ pub fn doing(what: impl Into<String>) {
 /// Notes that this session is open, so that what it executes can be ended.
 pub fn opened(session: &AdminSession<'_>) {
     with_current(|polled| {
-        if let Some(work) = polled.activity.sessions().get_mut(&polled.number) {
+        if let Some(work) = polled.activity.lock_sessions().get_mut(&polled.number) {
             work.interrupter = session.interrupter();
         }
     });
@@ -499,14 +499,13 @@ impl RowSource for NotedRows<'_> {
 mod tests {
     use super::*;
 
-    fn sight(health: NodeHealth) -> NodeSight {
+    fn new_sight(health: NodeHealth) -> NodeSight {
         NodeSight { name: "n1".to_owned(), health, evidence: "says so".to_owned() }
     }
 
     #[test]
     fn a_load_ends_at_once_with_a_dead_node_and_later_with_others() {
         let patience = StallTimeouts::saying_after(30 * SECOND);
-        let ends = |idle_s, health| patience.find_lost(idle_s * SECOND, &[sight(health)]).is_some();
         let cases = [
             (NodeHealth::Dead, [true, true, true]),
             (NodeHealth::OutOfMemory, [false, true, true]),
@@ -514,7 +513,10 @@ mod tests {
             (NodeHealth::Works, [false, false, false]),
         ];
         for (health, expected) in cases {
-            assert_eq!([0, 30, 60].map(|idle_s| ends(idle_s, health)), expected, "{health:?}");
+            let sights = [new_sight(health)];
+            let ends =
+                [0, 30, 60].map(|idle_s| patience.find_lost(idle_s * SECOND, &sights).is_some());
+            assert_eq!(ends, expected, "{health:?}");
         }
     }
 
@@ -531,7 +533,7 @@ mod tests {
 
     #[test]
     fn the_text_of_a_stall_omits_what_is_missing() {
-        let sights = [sight(NodeHealth::Works)];
+        let sights = [new_sight(NodeHealth::Works)];
         assert_eq!(stall_text(31 * SECOND, "", &sights), "no progress for 31 s\n  n1 says so");
         assert_eq!(
             stall_text(31 * SECOND, "session 0: COMMIT (31 s)", &[]),
@@ -541,7 +543,7 @@ mod tests {
 
     #[test]
     fn the_worst_node_is_named() {
-        let sights = [sight(NodeHealth::Stuck), sight(NodeHealth::Dead)];
+        let sights = [new_sight(NodeHealth::Stuck), new_sight(NodeHealth::Dead)];
         let worst = StallTimeouts::saying_after(30 * SECOND)
             .find_lost(200 * SECOND, &sights)
             .expect("one is dead");
@@ -555,22 +557,15 @@ mod tests {
             ),
             "n1 says so"
         );
-        let stuck = |waits| {
-            problem(
-                &sights[0],
-                200 * SECOND,
-                &StallTimeouts::saying_after(30 * SECOND),
-                ("the load", waits),
-            )
-        };
-        assert_eq!(
-            stuck(""),
-            "n1 says so, and the load made no progress for 200 s (it waits 60 s for such a node)"
-        );
-        assert_eq!(
-            stuck("session 0: COMMIT (200 s)"),
-            "n1 says so, and the load made no progress for 200 s: session 0: COMMIT (200 s) \
-             (it waits 60 s for such a node)"
-        );
+        let patience = StallTimeouts::saying_after(30 * SECOND);
+        for (waits, shown) in [("", ""), ("session 0: COMMIT", ": session 0: COMMIT")] {
+            assert_eq!(
+                problem(&sights[0], 200 * SECOND, &patience, ("the load", waits)),
+                format!(
+                    "n1 says so, and the load made no progress for 200 s{shown} (it waits 60 s for \
+                     such a node)"
+                )
+            );
+        }
     }
 }

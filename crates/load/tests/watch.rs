@@ -1,4 +1,4 @@
-//! Loads that stand still, on simulated servers.
+//! Loads that make no progress, on simulated servers.
 
 use dyno_core::{AdminSession, Driver, MILLISECOND, NodeHealth, NodeSight, SECOND};
 use dyno_load::query::execute;
@@ -51,19 +51,20 @@ impl LoadObserver for RecordingObserver {
     }
 }
 
-fn load(observer: &RecordingObserver) -> LoadError {
+fn run_load(observer: &RecordingObserver) -> LoadError {
     let driver = hanging();
     let sessions = LoadSessions::new(&driver.admin(), observer, 3);
-    let work = async |session: &mut AdminSession<'_>, piece: &u32| {
-        execute(session, format!("loading piece {piece}"), "INSERT INTO t VALUES (1)").await
-    };
-    sessions.each(&[1, 2, 3, 4], work).expect_err("nothing is ever loaded")
+    let loaded =
+        sessions.each(&[1, 2, 3, 4], async |session: &mut AdminSession<'_>, piece: &u32| {
+            execute(session, format!("loading piece {piece}"), "INSERT INTO t VALUES (1)").await
+        });
+    loaded.expect_err("nothing is ever loaded")
 }
 
 #[test]
 fn a_server_that_hangs_is_named_with_what_is_waited_for_and_ends_the_load() {
     let observer = RecordingObserver::default();
-    let error = load(&observer);
+    let error = run_load(&observer);
     assert_eq!(error.kind, LoadErrorKind::Node, "{error}");
     let text = error.to_string();
     assert!(
@@ -84,7 +85,7 @@ fn a_dead_node_ends_the_load_at_once() {
     let evidence = "is dead".to_owned();
     let dead = NodeSight { name: "n2".to_owned(), health: NodeHealth::Dead, evidence };
     let observer = RecordingObserver { dead: Some(dead), ..RecordingObserver::default() };
-    let error = load(&observer);
+    let error = run_load(&observer);
     assert_eq!(error.to_string(), "n2 is dead");
     assert!(error.hint().expect("a remedy").contains("what is stored is kept"));
 }
@@ -93,7 +94,7 @@ fn a_dead_node_ends_the_load_at_once() {
 fn a_node_without_memory_ends_the_load_when_it_stands_still() {
     let observer =
         RecordingObserver { health: Some(NodeHealth::OutOfMemory), ..RecordingObserver::default() };
-    let text = load(&observer).to_string();
+    let text = run_load(&observer).to_string();
     assert!(text.starts_with("n1 sits, and the load made no progress for"), "{text}");
 }
 
@@ -101,6 +102,6 @@ fn a_node_without_memory_ends_the_load_when_it_stands_still() {
 fn a_node_that_works_is_waited_for_until_the_user_has_enough() {
     let observer =
         RecordingObserver { health: Some(NodeHealth::Works), ..RecordingObserver::default() };
-    assert_eq!(load(&observer).kind, LoadErrorKind::Canceled);
+    assert_eq!(run_load(&observer).kind, LoadErrorKind::Canceled);
     assert!(observer.notes.lock().expect("no panic")[0].contains("n1 sits"));
 }

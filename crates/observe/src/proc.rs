@@ -22,14 +22,17 @@ impl CpuTicks {
         self.all() - self.idle() - self.iowait()
     }
 
+    /// Ticks with nothing to do.
     pub fn idle(&self) -> u64 {
         self.0[3]
     }
 
+    /// Idle ticks with an I/O under way.
     pub fn iowait(&self) -> u64 {
         self.0[4]
     }
 
+    /// Ticks that the hypervisor gave to others.
     pub fn steal(&self) -> u64 {
         self.0[7]
     }
@@ -41,7 +44,7 @@ pub struct NetCounters {
     pub sent_bytes: u64,
 }
 
-/// The first `N` numbers of a list; what is missing or no number is 0.
+/// The first `N` numbers of a list; what is missing or isn't a number is 0.
 fn numbers<'a, const N: usize>(fields: impl Iterator<Item = &'a str>) -> [u64; N] {
     let mut numbers = [0; N];
     for (number, field) in numbers.iter_mut().zip(fields) {
@@ -57,6 +60,7 @@ pub fn cpu_ticks(stat: &str) -> Option<CpuTicks> {
     Some(CpuTicks(numbers(line.split_whitespace()).map(|ticks: u64| ticks.min(u64::MAX / 16))))
 }
 
+/// The interfaces in `/proc/net/dev`, `lo` among them, with their bytes.
 pub fn networks(net_dev: &str) -> impl Iterator<Item = (&str, NetCounters)> {
     net_dev.lines().filter_map(|line| {
         // The two lines of titles have no colon.
@@ -66,8 +70,8 @@ pub fn networks(net_dev: &str) -> impl Iterator<Item = (&str, NetCounters)> {
     })
 }
 
-/// The number behind a name, where a line begins with it.
-fn value(text: &str, name: &str) -> Option<u64> {
+/// The number after `name` in the first line that begins with it.
+pub(crate) fn value(text: &str, name: &str) -> Option<u64> {
     text.lines().find_map(|line| line.strip_prefix(name))?.trim().parse().ok()
 }
 
@@ -91,14 +95,11 @@ pub fn run_delay_ns(schedstat: &str) -> Option<u64> {
 /// The CPU group of this process by `/proc/self/cgroup`: the controllers of the tree
 /// (empty for version 2) and the path in it.
 pub fn cpu_group(cgroup: &str) -> Option<(&str, &str)> {
-    let groups = || {
-        cgroup.lines().filter_map(|line| {
-            let (controllers, path) = line.split_once(':')?.1.split_once(':')?;
-            Some((controllers, path))
-        })
-    };
-    let is_cpu = |&(controllers, _): &(&str, &str)| controllers.split(',').any(|one| one == "cpu");
-    groups().find(is_cpu).or_else(|| groups().find(|(controllers, _)| controllers.is_empty()))
+    let mut groups = cgroup.lines().filter_map(|line| line.split_once(':')?.1.split_once(':'));
+    let with_cpu = groups
+        .clone()
+        .find(|(controllers, _)| controllers.split(',').any(|controller| controller == "cpu"));
+    with_cpu.or_else(|| groups.find(|(controllers, _)| controllers.is_empty()))
 }
 
 /// Microseconds for which a group was held back, from its `cpu.stat`: `throttled_usec` in version 2,
@@ -117,11 +118,16 @@ pub struct Segments {
 pub fn segments(snmp: &str) -> Option<Segments> {
     let mut lines = snmp.lines().filter_map(|line| line.strip_prefix("Tcp: "));
     let (names, values) = (lines.next()?, lines.next()?);
-    let value = |wanted: &str| {
-        let mut pairs = names.split_whitespace().zip(values.split_whitespace());
-        pairs.find(|&(name, _)| name == wanted)?.1.parse::<u64>().ok()
-    };
-    Some(Segments { sent: value("OutSegs")?, retransmitted: value("RetransSegs")? })
+    Some(Segments {
+        sent: named_value(names, values, "OutSegs")?,
+        retransmitted: named_value(names, values, "RetransSegs")?,
+    })
+}
+
+/// The number at the place in `values` that `name` has in `names`.
+fn named_value(names: &str, values: &str, name: &str) -> Option<u64> {
+    let mut pairs = names.split_whitespace().zip(values.split_whitespace());
+    pairs.find(|(other, _)| *other == name)?.1.parse().ok()
 }
 
 /// Microseconds that a group has used, from its `cpu.stat` (version 2).
@@ -153,13 +159,13 @@ pub fn tcp_listeners(tcp: &str, port: u16) -> impl Iterator<Item = (IpAddr, Sock
 
 /// An address as `/proc/net` has it: words of 32 bits in the machine's order.
 fn ip_address(hexadecimal: &str) -> Option<IpAddr> {
-    let word = |at: usize| {
-        Some(u32::from_str_radix(hexadecimal.get(at * 8..at * 8 + 8)?, 16).ok()?.to_ne_bytes())
-    };
-    match hexadecimal.len() {
-        8 => Some(Ipv4Addr::from(word(0)?).into()),
-        32 => {
-            let words = [word(0)?, word(1)?, word(2)?, word(3)?];
+    let words = (0..hexadecimal.len())
+        .step_by(8)
+        .map(|at| Some(u32::from_str_radix(hexadecimal.get(at..at + 8)?, 16).ok()?.to_ne_bytes()));
+    let words = words.collect::<Option<Vec<[u8; 4]>>>()?;
+    match words[..] {
+        [word] => Some(Ipv4Addr::from(word).into()),
+        [_, _, _, _] => {
             let bytes: [u8; 16] = words.concat().try_into().ok()?;
             Some(Ipv6Addr::from(bytes).into())
         }
@@ -277,9 +283,9 @@ eth0.7:33554432 200 0 0 0 0 0 9 500 3 0 0 0 0 0 0
 0000000000000000: 00000002 00000000 00010000 0001 01 16643 /run/a
 0000000000000000: 00000003 00000000 00000000 0001 03 16644
 ";
-        let at = |path: &str| unix_listeners(unix, Path::new(path)).collect::<Vec<_>>();
-        assert_eq!(at("/run/a b.sock"), [16641]);
-        assert_eq!(at("/run/a"), [16643]);
+        for (path, inode) in [("/run/a b.sock", 16641_u64), ("/run/a", 16643)] {
+            assert_eq!(unix_listeners(unix, Path::new(path)).collect::<Vec<_>>(), [inode]);
+        }
     }
 
     #[test]

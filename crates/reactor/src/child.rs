@@ -35,6 +35,7 @@ struct Running {
 }
 
 impl Running {
+    /// The process number of the child.
     fn pid(&self) -> Pid {
         Pid::from_child(&self.child)
     }
@@ -197,14 +198,14 @@ mod tests {
             block_on(crate::timeout(due, async { run_group(&mut shell).await })).expect("a loop")
         };
         let ended = run(&start, 60_000).expect("it ends").expect("a shell");
-        assert!(ended.success() && lives(&file), "what it has started goes on");
+        assert!(ended.success() && lives(&file), "what it has started continues");
         let pid = std::fs::read_to_string(&file).expect("a number").trim().parse().expect("one");
         let pid = Pid::from_raw(pid).expect("a number");
         rustix::process::kill_process(pid, Signal::KILL).expect("it can be killed");
         assert!(run(&format!("{start}; wait"), 500).is_err(), "it takes too long");
         let since = std::time::Instant::now();
         while lives(&file) {
-            assert!(since.elapsed() < std::time::Duration::from_secs(60), "its child goes on");
+            assert!(since.elapsed() < std::time::Duration::from_secs(60), "its child still runs");
         }
         std::fs::remove_file(file).expect("the file was made");
     }

@@ -53,11 +53,12 @@ pub(crate) struct ReadyTasks {
 }
 
 impl ReadyTasks {
-    /// None of so many tasks.
+    /// A set for this number of tasks, without any.
     pub(crate) fn new(tasks: usize) -> Self {
         ReadyTasks { list: Vec::with_capacity(tasks), marks: vec![false; tasks] }
     }
 
+    /// Marks a task to be polled; marked twice, it is polled once.
     #[inline]
     pub(crate) fn wake(&mut self, task: u32) {
         if let Some(mark) = self.marks.get_mut(task as usize)
@@ -106,7 +107,7 @@ thread_local! {
 #[inline]
 pub(crate) fn with_state<R>(f: impl FnOnce(&mut State) -> R) -> R {
     STATE.with_borrow_mut(|state| {
-        f(state.as_mut().expect("a dyno future must be polled by a Loop of its own thread"))
+        f(state.as_mut().expect("a dyno future must be polled by a Loop of the same thread"))
     })
 }
 
@@ -142,6 +143,7 @@ impl State {
         })
     }
 
+    /// Marks a task to be polled in this turn.
     #[inline]
     pub(crate) fn wake(&mut self, task: u32) {
         self.ready.wake(task);
@@ -158,10 +160,12 @@ impl State {
         self.wake(self.current);
     }
 
+    /// Wakes the current task at this time.
     pub(crate) fn arm(&mut self, due: Nanos) {
         self.timers.push(Reverse((due, self.current)));
     }
 
+    /// Watches a descriptor; returns its key. Fails on a virtual clock.
     pub(crate) fn register(&mut self, fd: BorrowedFd<'_>) -> io::Result<u32> {
         let epoll = self.epoll.as_ref().ok_or_else(|| {
             io::Error::other("a loop with a virtual clock has no file descriptors")
@@ -188,6 +192,7 @@ impl State {
         Ok(key)
     }
 
+    /// Stops watching a descriptor and frees its key.
     pub(crate) fn deregister(&mut self, key: u32, fd: BorrowedFd<'_>) {
         if let Some(epoll) = &self.epoll {
             // The descriptor is about to be closed, which removes it anyway.
@@ -309,7 +314,7 @@ impl State {
 /// A decision of the loop's owner after each round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Turn {
-    /// Go on until this time at the latest.
+    /// Continue until this time at the latest.
     RunUntil(Nanos),
     /// Return to the owner; the tasks stay.
     Pause,
@@ -497,6 +502,7 @@ fn create_epoll() -> io::Result<OwnedFd> {
     Ok(epoll)
 }
 
+/// The duration in the form of the kernel.
 fn timespec(span: Nanos) -> Timespec {
     Timespec { tv_sec: (span / 1_000_000_000) as i64, tv_nsec: (span % 1_000_000_000) as i64 }
 }

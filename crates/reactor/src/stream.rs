@@ -114,7 +114,7 @@ impl SocketStream {
         }
     }
 
-    /// Lets `read` see what has arrived where it lies, in one piece. If it returns something, all of that counts as
+    /// Lets `read` see what has arrived, in place and in one piece. If it returns something, all of that counts as
     /// received; a copy is spared. After [`Peek::Nothing`] the task is woken when something comes.
     #[inline]
     pub fn peek<T>(&self, read: impl FnOnce(&[u8]) -> Option<T>) -> Peek<T> {
@@ -186,6 +186,7 @@ impl SocketStream {
         }
     }
 
+    /// The descriptor of the socket.
     pub fn fd(&self) -> BorrowedFd<'_> {
         match &self.0 {
             Backend::Epoll(source) => source.fd(),
@@ -228,6 +229,7 @@ impl<T: AsFd> EventSource<T> {
         Ok(EventSource { io, key })
     }
 
+    /// The watched object.
     #[inline]
     pub fn io(&self) -> &T {
         &self.io
@@ -282,6 +284,7 @@ impl<T: AsFd> EventSource<T> {
         with_state(|state| state.clear_writable(self.key, self.io.as_fd()));
     }
 
+    /// The descriptor of the watched object.
     #[inline]
     pub fn fd(&self) -> BorrowedFd<'_> {
         self.io.as_fd()
@@ -322,7 +325,7 @@ impl Io {
 /// The user's choice.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum IoChoice {
-    /// io_uring where it can be had.
+    /// io_uring if it is available.
     #[default]
     Auto,
     Only(Io),
@@ -424,13 +427,13 @@ mod tests {
 
     #[test]
     fn loops_of_few_tasks_use_epoll_unless_the_user_wants_a_ring() {
-        let chosen = |io, is_forced| ChosenIo { io, is_forced, refusal: None };
-        for (choice, few, many) in [
-            (chosen(Io::Uring, false), Io::Epoll, Io::Uring),
-            (chosen(Io::Uring, true), Io::Uring, Io::Uring),
-            (chosen(Io::Epoll, true), Io::Epoll, Io::Epoll),
-            (chosen(Io::Epoll, false), Io::Epoll, Io::Epoll),
+        for (io, is_forced, few, many) in [
+            (Io::Uring, false, Io::Epoll, Io::Uring),
+            (Io::Uring, true, Io::Uring, Io::Uring),
+            (Io::Epoll, true, Io::Epoll, Io::Epoll),
+            (Io::Epoll, false, Io::Epoll, Io::Epoll),
         ] {
+            let choice = ChosenIo { io, is_forced, refusal: None };
             assert_eq!([1, 2, 3, 64].map(|tasks| choice.for_tasks(tasks)), [few, few, many, many]);
         }
     }

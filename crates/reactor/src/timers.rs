@@ -61,7 +61,7 @@ pub fn wake(task: u32) {
 const CANCEL_POLL_INTERVAL: Nanos = SECOND / 10;
 
 /// The result of `future`; `None` once `is_over`, which is polled ten times a second: the future is dropped then.
-/// It is given that long also where it is over from the begin.
+/// `future` gets that long even if it is over from the begin.
 pub async fn unless<F: Future>(is_over: impl Fn() -> bool, future: F) -> Option<F::Output> {
     let mut future = pin!(future);
     loop {
@@ -114,7 +114,7 @@ pub fn monotonic_now() -> Nanos {
 #[derive(Debug)]
 pub struct SharedTime {
     turns: Mutex<Turns>,
-    /// By the number of the loop.
+    /// Indexed by the number of the loop.
     granted: Vec<Condvar>,
 }
 
@@ -158,10 +158,12 @@ impl SharedTime {
         self.grant(&mut turns);
     }
 
+    /// Locks the turns, also after a panic.
     fn lock(&self) -> MutexGuard<'_, Turns> {
         self.turns.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Waits until it is the loop's turn at this time.
     fn queue(&self, mut turns: MutexGuard<'_, Turns>, place: (Nanos, u64, usize)) {
         let number = place.2;
         turns.waiting.insert(place);

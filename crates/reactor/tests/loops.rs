@@ -12,6 +12,7 @@ use std::os::unix::net::UnixStream;
 use std::pin::pin;
 use std::sync::{Arc, Mutex};
 
+/// Two connected sockets that do not block.
 fn pair() -> (UnixStream, UnixStream) {
     let (left, right) = UnixStream::pair().unwrap();
     left.set_nonblocking(true).unwrap();
@@ -19,6 +20,7 @@ fn pair() -> (UnixStream, UnixStream) {
     (left, right)
 }
 
+/// Receives this number of bytes.
 async fn receive(source: &EventSource<UnixStream>, wanted: usize) -> Vec<u8> {
     let mut received = Vec::new();
     while received.len() < wanted {
@@ -45,7 +47,7 @@ async fn receive(source: &EventSource<UnixStream>, wanted: usize) -> Vec<u8> {
 fn tasks_talk_over_descriptors() {
     let (left, right) = pair();
     let streams = RefCell::new(vec![Some(left), Some(right)]);
-    let exchange = |number: usize| {
+    let tasks = (0..2).map(|number: usize| {
         let stream = streams.borrow_mut()[number].take().unwrap();
         async move {
             let source = EventSource::new(stream).unwrap();
@@ -62,8 +64,8 @@ fn tasks_talk_over_descriptors() {
             }
             sum
         }
-    };
-    assert_eq!(run_all((0..2).map(exchange)).unwrap(), [499_500, 499_500]);
+    });
+    assert_eq!(run_all(tasks).unwrap(), [499_500, 499_500]);
 }
 
 #[test]
@@ -107,7 +109,7 @@ fn a_full_send_queue_is_waited_for() {
     const LENGTH: usize = 1 << 20;
     let (left, right) = pair();
     let streams = RefCell::new(vec![Some(left), Some(right)]);
-    let pass = |number: usize| {
+    let tasks = (0..2).map(|number: usize| {
         let stream = streams.borrow_mut()[number].take().unwrap();
         async move {
             let source = EventSource::new(stream).unwrap();
@@ -128,8 +130,8 @@ fn a_full_send_queue_is_waited_for() {
             }
             waits
         }
-    };
-    let ended = run_all((0..2).map(pass)).unwrap();
+    });
+    let ended = run_all(tasks).unwrap();
     assert!(ended[0] > 0, "the queue was never full: nothing was tested");
     assert_eq!(ended[1], LENGTH);
 }

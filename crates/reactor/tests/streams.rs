@@ -103,7 +103,7 @@ fn echo(fd: OwnedFd) -> thread::JoinHandle<usize> {
 fn many_streams_exchange_many_messages() {
     for io in io_backends() {
         let mut echoes = Vec::new();
-        let talk = |number: usize| {
+        let tasks = (0..300).map(|number: usize| {
             let (left, right) = pair(number % 2 == 1);
             echoes.push(echo(right));
             async move {
@@ -114,9 +114,9 @@ fn many_streams_exchange_many_messages() {
                     assert_eq!(receive_all(&stream, message.len()).await, message);
                 }
             }
-        };
+        });
         // More streams than buffers, all at once.
-        let tasks: Vec<_> = (0..300).map(talk).collect();
+        let tasks: Vec<_> = tasks.collect();
         assert_eq!(run(io, tasks).len(), 300);
         assert!(echoes.into_iter().all(|echo| echo.join().unwrap() > 200));
     }
@@ -206,7 +206,7 @@ fn a_flood_stops_until_it_is_taken() {
             let stream = SocketStream::new(left).unwrap();
             sleep_until(now() + 100_000_000).await;
             let sent_bytes = count_receiver.try_iter().last().unwrap_or(0);
-            assert!(sent_bytes < 2 << 20, "{io:?} has taken {sent_bytes} bytes that nobody wanted");
+            assert!(sent_bytes < 2 << 20, "{io:?} has taken {sent_bytes} unwanted bytes");
             let length = 251 * 64 * 512;
             let received = receive_all(&stream, length).await;
             assert!(received == numbers(length), "{io:?}: bytes were lost or mixed");

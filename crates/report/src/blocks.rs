@@ -188,15 +188,17 @@ impl Blocks {
         self.0.push(Block::Heading(Heading { level, number, title, anchor, is_listed }));
     }
 
+    /// Adds a paragraph in the plain style, unless the text is empty.
     pub fn paragraph(&mut self, text: impl Into<IntoLine>) {
         self.styled(Style::Plain, text);
     }
 
+    /// Adds a paragraph in small print, unless the text is empty.
     pub fn fine(&mut self, text: impl Into<IntoLine>) {
         self.styled(Style::Fine, text);
     }
 
-    /// Nothing where there is no text.
+    /// Adds a paragraph in this style, unless the text is empty.
     pub fn styled(&mut self, style: Style, text: impl Into<IntoLine>) {
         let IntoLine(text) = text.into();
         if !text.is_empty() {
@@ -204,13 +206,14 @@ impl Blocks {
         }
     }
 
+    /// Adds a list in this style, unless it has no items.
     pub fn list(&mut self, style: Style, items: Vec<TextLine>) {
         if !items.is_empty() {
             self.0.push(Block::List { style, items });
         }
     }
 
-    /// Nothing where the table has no rows.
+    /// Adds a table, unless it has no rows.
     pub fn table(&mut self, table: impl Into<PaperTable>) {
         let table = table.into();
         if !table.rows.is_empty() {
@@ -218,10 +221,12 @@ impl Blocks {
         }
     }
 
+    /// Adds preformatted text, such as a command or a script.
     pub fn code(&mut self, text: impl Into<String>) {
         self.0.push(Block::Code { text: text.into() });
     }
 
+    /// Adds blocks that a page folds away below their summary; `is_open` shows them from the start.
     pub fn details(&mut self, summary: impl Into<IntoLine>, is_open: bool, inner: Blocks) {
         let IntoLine(summary) = summary.into();
         let blocks = inner.0;
@@ -235,7 +240,7 @@ impl Blocks {
         }
     }
 
-    /// Each as wide as the page.
+    /// Adds figures as wide as the page, unless there are none.
     pub fn figures(&mut self, figures: impl IntoIterator<Item = Drawing>) {
         let figures: Vec<Drawing> = figures.into_iter().collect();
         if !figures.is_empty() {
@@ -243,7 +248,7 @@ impl Blocks {
         }
     }
 
-    /// Alongside each other where there is room.
+    /// Adds small figures, side by side if there is room.
     pub fn grid(&mut self, figures: Vec<Drawing>) {
         if !figures.is_empty() {
             self.0.push(Block::Figures { figures, is_grid: true });
@@ -322,6 +327,7 @@ impl Look {
 }
 
 impl Span {
+    /// A span that looks like the text around it.
     pub fn plain(text: impl Into<Message>) -> Span {
         Span::new(text, Look::Plain)
     }
@@ -331,23 +337,27 @@ impl Span {
     }
 }
 
+/// A span that is shown as code.
 pub fn code(text: impl Into<Message>) -> Span {
     Span::new(text, Look::Code)
 }
 
-/// A sentence in which code stands between backticks.
+/// A sentence that has its code between backticks.
 pub fn coded(text: impl Into<Message>) -> Span {
     Span::new(text, Look::Coded)
 }
 
+/// A span in italics; plain in Markdown.
 pub fn emphasis(text: impl Into<Message>) -> Span {
     Span::new(text, Look::Emphasis)
 }
 
+/// A span in bold.
 pub fn strong(text: impl Into<Message>) -> Span {
     Span::new(text, Look::Strong)
 }
 
+/// A span in bold that points out an error.
 pub fn bad(text: impl Into<Message>) -> Span {
     Span::new(text, Look::Bad)
 }
@@ -358,6 +368,7 @@ pub(crate) fn note(level: Level, number: usize) -> Span {
     Span { text, look: Look::Note(level), to: Some(format!("#check-{number}")) }
 }
 
+/// A span that links to `#anchor`, a URL, or a file next to the paper.
 pub fn link(text: impl Into<Message>, to: impl Into<String>) -> Span {
     Span { text: text.into(), look: Look::Plain, to: Some(to.into()) }
 }
@@ -444,6 +455,7 @@ impl Cell {
         if is_so { self.with(below()) } else { self }
     }
 
+    /// Sets the CSS class of the cell, in addition to its column's.
     pub fn class(mut self, class: &'static str) -> Cell {
         self.class = class;
         self
@@ -455,31 +467,34 @@ impl Cell {
         self
     }
 
-    /// Over so many columns; those after the first must be [`CellValue::Covered`].
+    /// Spans this many columns; the cells after the first must be [`CellValue::Covered`].
     pub fn over(mut self, columns: usize) -> Cell {
         self.columns = columns;
         self
     }
 
+    /// A cell that isn't drawn because another one reaches over it.
     pub fn covered() -> Cell {
         CellValue::Covered.into()
     }
 
+    /// A cell with a dash: its value is not known.
     pub fn missing() -> Cell {
         CellValue::Missing.into()
     }
 
+    /// A cell that is empty on purpose.
     pub fn blank() -> Cell {
         Cell::default()
     }
 }
 
-/// A number, its range only where several trials made it.
+/// A number, with its range if several trials made it.
 pub fn spread(spread: Spread, repeats: usize) -> Cell {
     if repeats > 1 { CellValue::Spread(spread).into() } else { spread.median.into() }
 }
 
-/// A number, its range only where there is one.
+/// A number, with its range unless both ends are equal.
 pub fn number(spread_or_one: Spread) -> Cell {
     spread(spread_or_one, if spread_or_one.min == spread_or_one.max { 1 } else { 2 })
 }
@@ -578,7 +593,7 @@ pub struct TableRow {
     pub class: &'static str,
 }
 
-/// A table that is made column by column: title and cell stand side by side.
+/// A table that is made column by column: each call has a title and its cells.
 pub struct PaperRows<R> {
     rows: Vec<R>,
     table: PaperTable,
@@ -594,7 +609,7 @@ impl<R: Copy> PaperRows<R> {
         PaperRows { rows, table, group: Message::default() }
     }
 
-    /// A column; texts stand left, numbers right.
+    /// A column; texts are aligned left, numbers right.
     pub fn col<C: Into<Cell>>(
         mut self,
         title: impl Into<Message>,
@@ -621,12 +636,10 @@ impl<R: Copy> PaperRows<R> {
 
     /// The last column is left out if no row has anything in it.
     pub fn if_any(mut self) -> Self {
-        let is_empty = |row: &TableRow| {
-            row.cells.last().is_none_or(|cell| {
-                cell.below.is_empty() && matches!(cell.value, CellValue::Missing | CellValue::Blank)
-            })
-        };
-        if self.table.rows.iter().all(is_empty) {
+        let is_empty = self.table.rows.iter().filter_map(|row| row.cells.last()).all(|cell| {
+            cell.below.is_empty() && matches!(cell.value, CellValue::Missing | CellValue::Blank)
+        });
+        if is_empty {
             self.table.columns.pop();
             self.table.rows.iter_mut().for_each(|row| drop(row.cells.pop()));
         }
@@ -665,7 +678,7 @@ impl<R: Copy> PaperRows<R> {
         self
     }
 
-    /// Columns where a condition holds.
+    /// Adds columns if a condition holds.
     pub fn when(self, is_so: bool, columns: impl FnOnce(Self) -> Self) -> Self {
         if is_so { columns(self) } else { self }
     }
@@ -687,7 +700,7 @@ impl<R: Copy> PaperRows<R> {
     /// Merges the cells of the last column over each stretch of rows with the same key: the cell of the first row
     /// stays.
     pub fn merged(mut self, key: impl Fn(R) -> usize) -> Self {
-        for (_, rows) in self.stretches(key) {
+        for (_, rows) in self.split_by_key(key) {
             let count = rows.len();
             let mut cells = rows.iter_mut().filter_map(|row| row.cells.last_mut());
             cells.next().into_iter().for_each(|first| first.rows = count);
@@ -698,11 +711,11 @@ impl<R: Copy> PaperRows<R> {
 
     /// The first row of each stretch of rows with the same key has an anchor.
     pub fn anchored(mut self, key: impl Fn(R) -> usize, anchor: impl Fn(R) -> String) -> Self {
-        self.stretches(key).for_each(|(row, rows)| rows[0].anchor = anchor(row));
+        self.split_by_key(key).for_each(|(row, rows)| rows[0].anchor = anchor(row));
         self
     }
 
-    fn stretches(
+    fn split_by_key(
         &mut self,
         key: impl Fn(R) -> usize,
     ) -> impl Iterator<Item = (R, &mut [TableRow])> {
@@ -722,7 +735,7 @@ impl<R: Copy> PaperRows<R> {
         self
     }
 
-    /// So many of the last rows sum up the others.
+    /// Marks the last `feet` rows as totals of the others.
     pub fn feet(mut self, feet: usize) -> Self {
         self.table.feet = feet;
         self

@@ -150,6 +150,7 @@ pub fn register(families: FamilyPapers) {
     dyno_judge::register(families.iter().map(|family| *family as &dyn JudgedFamily).collect());
 }
 
+/// The registered families, in the order of their chapters; none before [`register`].
 pub(crate) fn families() -> impl Iterator<Item = &'static dyn FamilyPaper> {
     FAMILIES.get().copied().unwrap_or_default().iter().copied()
 }

@@ -1,6 +1,5 @@
 //! A paper in its forms.
 
-use crate::blocks::Drawing;
 use crate::evidence::Paper;
 use crate::svg::escape;
 use crate::write;
@@ -41,7 +40,7 @@ impl Paper {
         for (name, value) in page_colors.chain(target_colors) {
             let _ = write!(colors, "{}: rgb({}), ", quote(&name), quote(&value));
         }
-        // Who publishes it, for catalogs; what made it where no one says so.
+        // The publisher, for catalogs; the program if no publisher is given.
         let organization = self.texts.organization.message().render(lang);
         let authors = self.texts.authors.iter().chain([&organization]);
         let authors: Vec<&str> =
@@ -74,15 +73,14 @@ impl Paper {
     pub fn markdown_with_images(&self, lang: Lang, folder: &str) -> String {
         let blocks = self.blocks(lang);
         let drawings = write::named_drawings(&blocks);
-        let image = |drawing: &Drawing| {
+        write::markdown(&blocks, lang, &|drawing| {
             let entry = drawings.iter().find(|(known, _)| std::ptr::eq(*known, drawing));
             entry.map(|(_, name)| format!("{folder}/{name}.svg"))
-        };
-        write::markdown(&blocks, lang, &image)
+        })
     }
 
     /// The charts of the paper in their order as SVG files with the page's style: their names without extension
-    /// (number in the paper and the section they stand in), and their texts.
+    /// (number in the paper and their section), and their texts.
     pub fn charts(&self, lang: Lang) -> Vec<(String, String)> {
         let sans = variables(STYLE).find(|(name, _)| *name == "sans");
         let sans = sans.map_or("sans-serif", |(_, value)| value).replace('"', "'");
@@ -115,7 +113,7 @@ impl Paper {
         css
     }
 
-    /// The style sheet of charts as they stand on white paper, without variables but for the font.
+    /// The style sheet of charts on white paper, without variables but for the font.
     fn chart_style(&self) -> String {
         let mut css = CHART.to_owned();
         for (name, value) in page_colors() {
@@ -143,8 +141,7 @@ fn page_colors() -> impl Iterator<Item = (&'static str, &'static str)> {
 
 /// A text as a string of the language of the PDF's theme.
 fn quote(text: &str) -> String {
-    let plain = |c: char| if is_command(c) && c != '\n' { ' ' } else { c };
-    let text: String = text.chars().map(plain).collect();
+    let text = text.replace(|c: char| is_command(c) && c != '\n', " ");
     format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""))
 }
 

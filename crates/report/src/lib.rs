@@ -1,7 +1,7 @@
 //! Run folders to tables, charts and papers. Pure functions: the same runs give the same bytes.
 //!
 //! [`Paper::new`] turns runs into a paper; [`Paper::html`], [`Paper::markdown`], [`Paper::csv`] and
-//! [`Paper::json`] render it. Everything that is said about the numbers is computed from them; a
+//! [`Paper::json`] render it. Every remark on the numbers is computed from them; a
 //! remark that can't change is not a remark.
 
 pub mod blocks;

@@ -6,6 +6,7 @@ use dyno_facts::{HostSample, RunHeader, TrialIdentity, TrialStart};
 use dyno_report::{Lang, Paper};
 use dyno_store::{Run, read};
 
+/// An interval of a second; without commits the server is away.
 fn interval(index: u32, committed: u64) -> MeasuredInterval {
     let mut frame = Frame::new(1, false);
     let kind = &mut frame.kinds[0];

@@ -50,9 +50,10 @@ impl Calibration {
         })
     }
 
+    /// Stores it for later runs of this machine and binary; returns the file.
     pub fn keep(&self) -> Result<PathBuf> {
         let Some(file) = file() else {
-            return Err(Failure::new("There is no place to keep the calibration.")
+            return Err(Failure::new("dyno finds no folder to keep the calibration in.")
                 .with_hint("Set XDG_STATE_HOME or HOME to a folder of yours."));
         };
         if let Some(folder) = file.parent() {
@@ -80,11 +81,12 @@ impl Calibration {
     }
 }
 
-/// As the XDG base directory specification has it.
+/// The place for it by the XDG base directory specification.
 fn file() -> Option<PathBuf> {
-    let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
-    let state = set("XDG_STATE_HOME").map(PathBuf::from).filter(|path| path.is_absolute());
-    let state = state.or_else(|| Some(PathBuf::from(set("HOME")?).join(".local/state")))?;
+    let [state, home] = ["XDG_STATE_HOME", "HOME"]
+        .map(|name| std::env::var_os(name).filter(|value| !value.is_empty()));
+    let state = state.map(PathBuf::from).filter(|path| path.is_absolute());
+    let state = state.or_else(|| Some(PathBuf::from(home?).join(".local/state")))?;
     Some(state.join("dyno/calibration.json"))
 }
 
@@ -94,26 +96,27 @@ mod tests {
 
     #[test]
     fn headroom_is_proven_by_no_more_workers_than_there_are() {
-        let point = |protocol: &str, workers, statements_per_s| CalibrationPoint {
+        let points = [
+            ("mysql", 1, 10_000.0),
+            ("mysql", 8, 60_000.0),
+            ("mysql", 64, 90_000.0),
+            ("postgres", 1, 20_000.0),
+        ];
+        let points = points.map(|(protocol, workers, statements_per_s)| CalibrationPoint {
             protocol: protocol.to_owned(),
             workers,
             statements_per_s,
             ..CalibrationPoint::default()
-        };
-        let calibration = Calibration {
-            points: vec![
-                point("mysql", 1, 10_000.0),
-                point("mysql", 8, 60_000.0),
-                point("mysql", 64, 90_000.0),
-                point("postgres", 1, 20_000.0),
-            ],
-            ..Calibration::default()
-        };
-        let headroom = |dialect, workers| calibration.headroom(dialect, workers, 20_000.0);
-        assert_eq!(headroom(Dialect::Mysql, 63), Some(3.0));
-        assert_eq!(headroom(Dialect::Mysql, 64), Some(4.5));
-        assert_eq!(headroom(Dialect::Postgres, 500), Some(1.0));
-        assert_eq!(headroom(Dialect::Sqlite, 8), None);
+        });
+        let calibration = Calibration { points: points.into(), ..Calibration::default() };
+        for (dialect, workers, headroom) in [
+            (Dialect::Mysql, 63, Some(3.0)),
+            (Dialect::Mysql, 64, Some(4.5)),
+            (Dialect::Postgres, 500, Some(1.0)),
+            (Dialect::Sqlite, 8, None),
+        ] {
+            assert_eq!(calibration.headroom(dialect, workers, 20_000.0), headroom, "{workers}");
+        }
         assert_eq!(calibration.headroom(Dialect::Mysql, 8, 0.0), None);
         assert_eq!(Calibration::default().headroom(Dialect::Mysql, 8, 1.0), None);
     }

@@ -28,7 +28,7 @@ pub struct ShellCommand<'a> {
 }
 
 impl<'a> ShellCommand<'a> {
-    /// A command that is told nothing else and may take any time.
+    /// A command without further variables and without a time limit.
     pub fn new(target: &'a str, text: &'a str, does: Message, key: &'a str) -> Self {
         ShellCommand { target, told: &[], text, does, key, limit: None }
     }
@@ -53,8 +53,9 @@ pub(super) async fn execute(
     // Standard output belongs to dyno's data; a server that the command starts may keep it open.
     shell.stdin(Stdio::null()).stdout(std::io::stderr());
     let due = limit.map(|limit| now() + limit);
-    let is_late = || due.is_some_and(|due| now() >= due);
-    let ended = match unless(|| is_stopped() || is_late(), run_group(&mut shell)).await {
+    let running =
+        unless(|| is_stopped() || due.is_some_and(|due| now() >= due), run_group(&mut shell));
+    let ended = match running.await {
         Some(ended) => ended,
         None if is_stopped() => return Ok(false),
         None => {
@@ -68,7 +69,7 @@ pub(super) async fn execute(
         return Ok(true);
     }
     let message = say!(command_failed, does, why = ended.to_string());
-    let hint = format!("`{key}` is run by sh -c; what it says stands above.");
+    let hint = format!("`{key}` is run by sh -c; its output is above.");
     Err(Failure::new(message).with_hint(hint))
 }
 
@@ -83,10 +84,10 @@ pub async fn run(
         return Ok(None);
     }
     let ShellCommand { does, key, .. } = command;
-    let seconds = || (now() - began) as f64 / 1e9;
-    let ended_s = seconds();
+    let ended_s = (now() - began) as f64 / 1e9;
     let Some(error) = wait_until_back(driver, control).await else {
-        return Ok((!control.is_stopped()).then(|| CommandTiming { ended_s, back_s: seconds() }));
+        let back_s = (now() - began) as f64 / 1e9;
+        return Ok((!control.is_stopped()).then_some(CommandTiming { ended_s, back_s }));
     };
     let failure = Failure::new(format!(
         "The server was not back {} s after the command that {does}: {}",
@@ -118,7 +119,7 @@ mod tests {
     use super::*;
     use dyno_reactor::block_on;
 
-    fn command<'a>(text: &'a str, variables: &'a [(&'a str, &'a str)]) -> ShellCommand<'a> {
+    fn new_command<'a>(text: &'a str, variables: &'a [(&'a str, &'a str)]) -> ShellCommand<'a> {
         let (does, key) = (say!(command_promotes, node = "n2"), "promote_command");
         ShellCommand { target: "o'main", told: variables, text, does, key, limit: None }
     }
@@ -130,16 +131,16 @@ mod tests {
     #[test]
     fn a_command_is_told_who_is_meant() {
         let text = "[ \"$DYNO_TARGET/$DYNO_NODE\" = \"o'main/n1\" ]";
-        assert_eq!(run_command(&command(text, &[("DYNO_NODE", "n1")]), false), Ok(true));
+        assert_eq!(run_command(&new_command(text, &[("DYNO_NODE", "n1")]), false), Ok(true));
         let failure =
-            run_command(&command(text, &[("DYNO_NODE", "n2")]), false).expect_err("fails");
+            run_command(&new_command(text, &[("DYNO_NODE", "n2")]), false).expect_err("fails");
         assert_eq!(failure.message, "The command that promotes n2 failed: exit status: 1.");
         assert!(failure.hint.is_some_and(|hint| hint.contains("promote_command")));
     }
 
     #[test]
     fn a_command_that_takes_too_long_is_killed_with_a_word_of_what_to_do() {
-        let slow = ShellCommand { limit: Some(2 * SECOND), ..command("sleep 1000", &[]) };
+        let slow = ShellCommand { limit: Some(2 * SECOND), ..new_command("sleep 1000", &[]) };
         assert_eq!(
             run_command(&slow, false).expect_err("it takes too long").message,
             "The command that promotes n2 took longer than 2 s and was killed: make `promote_command` \

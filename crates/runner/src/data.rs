@@ -128,6 +128,7 @@ impl Runner<'_> {
         LoadProgress::watching(&title.to_string(), nodes, mark)
     }
 
+    /// Loads the data of an experiment on its target, or what an interrupted load has left undone.
     pub(super) fn prepare(&mut self, step: &PlanStep) -> Result<()> {
         let PlanStep { experiment, target, .. } = step;
         let title = say!(preparing, experiment, target);
@@ -153,6 +154,7 @@ impl Runner<'_> {
         Ok(self.run.event(Event { prepared, ..Event::new(EventKind::Note, note) })?)
     }
 
+    /// Drops the tables of an experiment on its target that this run has made.
     pub(super) fn cleanup(&mut self, step: &PlanStep) -> Result<()> {
         let PlanStep { experiment, target, .. } = step;
         self.disown(step)?;
@@ -184,7 +186,7 @@ impl Runner<'_> {
         let restore = self.plan.experiment(&step.experiment).map(|experiment| &experiment.restore);
         match restore.filter(|_| !self.fresh.contains(owner)) {
             None | Some(Restore::None) => Ok(true),
-            Some(Restore::Reload) => self.reload(step),
+            Some(Restore::Reload) => self.reload_data(step),
             Some(Restore::Command(text)) => {
                 let name = self.plan.reached_as(&step.target);
                 // The command may make the database again, which waits for all sessions in it.
@@ -199,7 +201,7 @@ impl Runner<'_> {
         }
     }
 
-    fn reload(&mut self, step: &PlanStep) -> Result<bool> {
+    fn reload_data(&mut self, step: &PlanStep) -> Result<bool> {
         self.disown(step)?;
         if let Some(table) = self.table_parts(step)?.found.first() {
             return Err(Failure::new(format!(
@@ -313,7 +315,7 @@ pub(crate) fn note_owed(
     let file = ledger.strip_prefix(run.path()).unwrap_or(ledger).display().to_string();
     run.update(|header| drop(header.owed.insert(step.id.clone(), file)))?;
     let hint = format!(
-        "Start it again, then give the same command: it looks for everything that was acknowledged before it goes on. \
+        "Start it again, then give the same command: it looks for everything that was acknowledged before it continues. \
          By hand: dyno check {} --ledger {} --only ledger",
         nodes.address,
         ledger.display()
@@ -330,7 +332,7 @@ pub(super) fn data_state(planned: &ExperimentFacts, writes: bool) -> String {
     }
 }
 
-/// Readers of JSON in other languages keep so many bits of a number.
+/// The bits of a number that readers of JSON in other languages keep.
 pub(crate) const BITS_OF_SEEDS: u64 = (1 << 53) - 1;
 
 /// Seeds that the data have seen which this run has loaded, by the target that owns them.
@@ -338,7 +340,7 @@ pub(crate) const BITS_OF_SEEDS: u64 = (1 << 53) - 1;
 pub(crate) struct UsedSeeds(BTreeMap<String, BTreeSet<u64>>);
 
 impl UsedSeeds {
-    /// Those of the trials that the run's folder has, also of such that were cut off.
+    /// The seeds of the trials that the run's folder has, including trials that were cut off.
     pub(crate) fn new(plan: &Plan, run: &RunData) -> Self {
         let mut used = UsedSeeds::default();
         for trial in &run.trials {
@@ -368,12 +370,16 @@ impl UsedSeeds {
 mod tests {
     use super::*;
 
-    fn names(words: &str) -> Vec<String> {
+    fn table_names(words: &str) -> Vec<String> {
         words.split_whitespace().map(str::to_owned).collect()
     }
 
-    fn parts(known: &Known, tables: &str) -> (String, String) {
-        let parts = Parts::from_origins(Some(known), &names(tables));
+    fn existing_tables(words: &str) -> BTreeSet<String> {
+        table_names(words).into_iter().collect()
+    }
+
+    fn find_parts(known: &Known, tables: &str) -> (String, String) {
+        let parts = Parts::from_origins(Some(known), &table_names(tables));
         (parts.made.join(" "), parts.found.join(" "))
     }
 
@@ -384,27 +390,27 @@ mod tests {
     #[test]
     fn only_what_was_missing_at_the_first_look_is_the_runs_own() {
         let mut origins = Known::new();
-        let existing = |words: &str| names(words).into_iter().collect::<BTreeSet<_>>();
-        note_origins(&mut origins, &names("a b"), &existing("a"));
-        assert_eq!(parts(&origins, "a b c"), made_and_found("b", "a c"));
+        note_origins(&mut origins, &table_names("a b"), &existing_tables("a"));
+        assert_eq!(find_parts(&origins, "a b c"), made_and_found("b", "a c"));
         // A second look finds what the run has made, and a further table.
-        note_origins(&mut origins, &names("a b c"), &existing("a b"));
-        assert_eq!(parts(&origins, "a b c"), made_and_found("b c", "a"));
+        note_origins(&mut origins, &table_names("a b c"), &existing_tables("a b"));
+        assert_eq!(find_parts(&origins, "a b c"), made_and_found("b c", "a"));
         disown(&mut origins, &["c".to_owned()].into());
-        assert_eq!(parts(&origins, "a b c"), made_and_found("b", "a c"));
-        forget(&mut origins, &names("b c"));
-        assert_eq!(parts(&origins, "a b c"), made_and_found("", "a"));
+        assert_eq!(find_parts(&origins, "a b c"), made_and_found("b", "a c"));
+        forget(&mut origins, &table_names("b c"));
+        assert_eq!(find_parts(&origins, "a b c"), made_and_found("", "a"));
         // Somebody else's table under a name that was dropped.
-        note_origins(&mut origins, &names("b c"), &existing("c"));
-        assert_eq!(parts(&origins, "b c"), made_and_found("b", "c"));
-        assert_eq!(Parts::from_origins(None, &names("a")).found, names("a"));
+        note_origins(&mut origins, &table_names("b c"), &existing_tables("c"));
+        assert_eq!(find_parts(&origins, "b c"), made_and_found("b", "c"));
+        assert_eq!(Parts::from_origins(None, &table_names("a")).found, table_names("a"));
     }
 
     #[test]
     fn a_cleanup_says_what_it_does() {
-        let describe_removal = |made: &str, found: &str| {
-            Parts { made: names(made), found: names(found) }.describe_removal()
-        };
+        fn describe_removal(made: &str, found: &str) -> String {
+            let parts = Parts { made: table_names(made), found: table_names(found) };
+            parts.describe_removal().to_string()
+        }
         assert_eq!(describe_removal("a", ""), "tables dropped");
         assert_eq!(describe_removal("", "a"), "kept: this run has not made the tables");
         assert_eq!(describe_removal("a b", "c"), "dropped: a, b; kept: c, not made by this run");
@@ -416,7 +422,7 @@ mod tests {
         let mut used = UsedSeeds::default();
         used.reset("a");
         assert_eq!(used.next("a", 7, "run/1"), 7);
-        // The second side of a comparison of a target with itself, an attempt that is made again.
+        // The second side of a comparison of a target with itself, a repeated attempt.
         let seeds = [used.next("a", 7, "run/2"), used.next("a", 7, "run/3")];
         assert!(seeds[0] != 7 && seeds[1] != 7 && seeds[0] != seeds[1], "{seeds:?}");
         assert!(seeds.iter().all(|seed| *seed <= BITS_OF_SEEDS));

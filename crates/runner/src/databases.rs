@@ -124,7 +124,7 @@ pub fn reach_target(target: TargetUrl, name: Option<&str>) -> Result<ReachedData
     Ok(ReachedDatabase { database, facts, same_host, nodes: vec![node] })
 }
 
-/// Finds the password and opens the target; asks at the terminal where that may help. No password gets to a server that
+/// Finds the password and opens the target; asks at the terminal if that may help. No password gets to a server that
 /// it was not given for.
 fn open_first(mut target: TargetUrl, name: Option<&str>) -> Result<(TargetUrl, ReachedNode)> {
     let login = find_password(&target, name);
@@ -180,8 +180,13 @@ fn is_denied(error: &DbError) -> bool {
     error.cause() == Cause::Rejected && is_login_error
 }
 
+/// Asks for a password at the terminal.
+///
+/// # Errors
+/// When there is no terminal, or its input ends.
 pub fn ask(prompt: &str) -> Result<Secret> {
-    let streams = output::streams().ok_or_else(|| Failure::new("Nobody can be asked."))?;
+    let streams =
+        output::streams().ok_or_else(|| Failure::new("There is no terminal to ask at."))?;
     let typed = streams.ask_password(prompt);
     typed
         .map(|typed| Secret::new(&typed))
@@ -202,7 +207,7 @@ pub struct ReachedNode {
 /// Reaches all nodes of a target of a plan, in the plan's order; at least one.
 ///
 /// # Errors
-/// In words, with the remedy; of several nodes the message names the one.
+/// When a node can't be reached or does not fit its role; the message names it, with the remedy.
 pub fn reach_planned(target: &TargetFacts, run: &Path) -> Result<ReachedDatabase> {
     if target.nodes.is_empty() {
         let mut database = reach(&target.name, target.url_in(run).expose())?;
@@ -250,19 +255,19 @@ fn reach_node(target: &TargetFacts, node: &TargetNode) -> Result<(TargetUrl, Rea
 
 /// The driver of a target with several nodes, and the node that takes writes, or the nearest to one.
 fn open_nodes(target: &TargetFacts, places: &[TargetUrl]) -> Result<(Database, usize), DbError> {
-    let numbers = |role: Role| -> Vec<usize> {
-        let nodes = target.nodes.iter().enumerate();
-        nodes.filter(|(_, node)| node.role == role).map(|(number, _)| number).collect()
-    };
-    let first = |role: Role| numbers(role).first().copied();
-    let endpoint = first(Role::Endpoint);
-    let primary = first(Role::Primary).filter(|_| first(Role::Shard).is_none());
-    let writable = primary.or(endpoint).or(first(Role::ReadOnly)).unwrap_or(0);
+    let [endpoint, primary, shard, read_only] =
+        [Role::Endpoint, Role::Primary, Role::Shard, Role::ReadOnly]
+            .map(|role| target.nodes.iter().position(|node| node.role == role));
+    let primary = primary.filter(|_| shard.is_none());
+    let writable = primary.or(endpoint).or(read_only).unwrap_or(0);
+    let nodes = target.nodes.iter().enumerate();
+    let readers = nodes.filter(|(_, node)| node.role == Role::ReadOnly);
+    let readers: Vec<usize> = readers.map(|(number, _)| number).collect();
     let routing = match target.route {
         Route::Primary => NodeRouting::Primary,
         Route::Endpoint => NodeRouting::Through(endpoint.unwrap_or(writable)),
-        Route::Split => NodeRouting::Split(numbers(Role::ReadOnly)),
-        Route::Spread => NodeRouting::Spread(numbers(Role::ReadOnly)),
+        Route::Split => NodeRouting::Split(readers),
+        Route::Spread => NodeRouting::Spread(readers),
     };
     // Routes of loads, looks and checks.
     let loads = primary.map_or(NodeRouting::Through(writable), |_| NodeRouting::Primary);
@@ -360,7 +365,7 @@ fn check_clusters(target: &TargetFacts) -> Result<()> {
 
 pub fn cluster_nodes(folder: &str) -> Result<Vec<TargetNode>> {
     let cluster = Cluster::open(Path::new(folder)).map_err(cluster_failure)?;
-    // A run is gone on with from wherever its user stands.
+    // A run can be continued from any working directory.
     let absolute = std::path::absolute(folder)
         .map_err(|error| Failure::new(format!("The folder {folder} can't be found: {error}.")))?;
     let nodes = cluster.nodes().iter().map(|node| {
@@ -482,7 +487,7 @@ async fn why_no_copy(primary: &ReachedNode, node: &ReachedNode) -> Result<Option
             }
             Ok((!sees_writes(writer, reader).await?).then(|| {
                 format!(
-                    "The read-only node {name} is no replica of the primary {origin}: a table that was made there has not \
+                    "The read-only node {name} isn't a replica of the primary {origin}: a table that was made there has not \
                      appeared within {} s.",
                     ARRIVES_WITHIN / SECOND
                 )
@@ -540,29 +545,31 @@ mod tests {
     #[test]
     fn only_a_target_with_a_name_has_a_variable_for_its_password() {
         let mut target: TargetUrl = "postgres://h/d".parse().expect("a URL");
-        let hint = |target: &TargetUrl, name| {
+        fn find_hint(target: &TargetUrl, name: Option<&str>) -> Option<String> {
             let denied = DbError::rejected(0, *b"28P01", "no password").with_hint("give it");
             with_variable(denied, target, name).hint().map(str::to_owned)
-        };
-        let hint_text = hint(&target, Some("main"));
+        }
+        let hint_text = find_hint(&target, Some("main"));
         assert_eq!(hint_text.as_deref(), Some("give it; or set the variable DYNO_PASSWORD_MAIN"));
-        assert_eq!(hint(&target, None).as_deref(), Some("give it"));
+        assert_eq!(find_hint(&target, None).as_deref(), Some("give it"));
         target.password = Some(Secret::new("wrong"));
-        assert_eq!(hint(&target, Some("main")).as_deref(), Some("give it"));
+        assert_eq!(find_hint(&target, Some("main")).as_deref(), Some("give it"));
     }
 
     #[test]
     fn places_of_servers_are_on_this_machine() {
-        let place = |url: &str| ServerPlace::from_target(&url.parse().expect("a URL"));
+        fn server_place(url: &str) -> ServerPlace {
+            ServerPlace::from_target(&url.parse().expect("a URL"))
+        }
         let at =
             |host: &str| ServerPlace::Listening(Address::Tcp { host: host.to_owned(), port: 3306 });
-        assert_eq!(place("mysql://localhost/x"), at("localhost"));
-        assert_eq!(place("mysql://127.0.0.1/x"), at("127.0.0.1"));
-        assert_eq!(place("mysql://db.example.org/x"), ServerPlace::Unknown);
-        assert_eq!(place("mysql://127.0.0.1,127.0.0.2/x"), ServerPlace::Unknown);
-        assert_eq!(place("sqlite:x.db"), ServerPlace::Unknown);
+        assert_eq!(server_place("mysql://localhost/x"), at("localhost"));
+        assert_eq!(server_place("mysql://127.0.0.1/x"), at("127.0.0.1"));
+        assert_eq!(server_place("mysql://db.example.org/x"), ServerPlace::Unknown);
+        assert_eq!(server_place("mysql://127.0.0.1,127.0.0.2/x"), ServerPlace::Unknown);
+        assert_eq!(server_place("sqlite:x.db"), ServerPlace::Unknown);
         assert_eq!(
-            place("postgres://?host=/run/postgresql"),
+            server_place("postgres://?host=/run/postgresql"),
             ServerPlace::Listening(Address::Unix("/run/postgresql/.s.PGSQL.5432".into()))
         );
     }

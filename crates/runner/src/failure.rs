@@ -19,7 +19,7 @@ pub struct Failure {
     pub is_laid_out: bool,
     pub hint: Option<String>,
     /// 1 failed, 2 wrong usage, 3 inconclusive, 4 a denied check, a check of the data or lost work, 5 a regression or
-    /// a broken gate that is proven, 128 and a signal's number where that has ended it.
+    /// a broken gate that is proven, 128 and a signal's number if that has ended it.
     pub code: u8,
 }
 
@@ -38,7 +38,7 @@ impl Failure {
         Failure { code: 4, ..Failure::new(message) }
     }
 
-    /// Something that has an exit code of its own.
+    /// Something that has its own exit code.
     pub fn with_code(code: u8, message: impl Into<Message>) -> Self {
         Failure { code, ..Failure::new(message) }
     }
@@ -48,7 +48,7 @@ impl Failure {
         Failure::with_code(signals::exit_code(), message)
     }
 
-    /// Says where it happened, before the message.
+    /// Puts the place where it happened before the message.
     pub fn at(self, place: impl Into<Message>) -> Self {
         Failure { message: Message::joined(&[place.into(), self.message], ": ", "："), ..self }
     }
@@ -57,6 +57,7 @@ impl Failure {
         self.hinted(Some(hint))
     }
 
+    /// Like [`Failure::with_hint`], if there is a hint; else the failure keeps the hint that it has.
     pub fn hinted(self, hint: Option<impl Into<String>>) -> Self {
         Failure { hint: hint.map(Into::into).or(self.hint), ..self }
     }

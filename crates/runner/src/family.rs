@@ -42,6 +42,7 @@ pub trait Family: Sync {
         Vec::new()
     }
 
+    /// Returns true if its trials change the data.
     fn writes(&self) -> bool {
         true
     }
@@ -77,12 +78,12 @@ pub trait Family: Sync {
         true
     }
 
-    /// Those of [`Family::tables`] that no transaction works on.
+    /// The part of [`Family::tables`] that no transaction works on.
     fn idle_tables(&self) -> Vec<&'static str> {
         Vec::new()
     }
 
-    /// Those of [`Family::tables`] that must not be taken for the run's own when it makes the rest:
+    /// The part of [`Family::tables`] that must not be taken for the run's own when it makes the rest:
     /// the ones that exist, and what belongs to them.
     fn existing(&self, database: &Database) -> Result<BTreeSet<String>> {
         let existing = ask(&database.primary_admin(), async |session| tables(session).await)?;
@@ -104,6 +105,7 @@ pub trait Family: Sync {
 
 /// Execution of the trials of a family. A family that is [`Driven`] has this from the engine.
 pub trait Trials: Family {
+    /// Executes a trial and stores it in the run; returns how it has ended.
     fn trial(&self, database: &Database, job: Job<'_>) -> Result<TrialDone>;
 
     /// Returns true if load generators on other machines can share its trials; else this process drives them alone.
@@ -194,7 +196,7 @@ pub trait Driven: Sized {
         drive_on(database, workload, spec, control, observer)
     }
 
-    /// Changes what is asked of the engine.
+    /// Changes the order to the engine.
     fn tune(&self, _spec: &mut TrialSpec) {}
 
     /// The file in which a trial records what is acknowledged, for [`Family::settle`]: if that is to be held
@@ -251,9 +253,9 @@ pub struct LoadOrder<'a> {
 pub const UNPREPARED_HINT: &str = "Load the tables with the same options before; a suite without `prepare = false` loads them \
                                itself.";
 
-const GOES_ON_HINT: &str = "The same command goes on with what has been loaded.";
+const CONTINUES_HINT: &str = "The same command continues with what has been loaded.";
 const REMOVE_CAUSE_HINT: &str =
-    "Remove the cause; then the same command goes on with what has been loaded.";
+    "Remove the cause; then the same command continues with what has been loaded.";
 
 /// Tables that make one data set and are dropped together: one that exists speaks for all.
 pub fn all_or_none(is_there: bool, tables: Vec<String>) -> BTreeSet<String> {
@@ -303,7 +305,7 @@ pub fn load_failure(error: &LoadError, of_data: &str) -> Failure {
     match &error.error {
         _ if error.kind == LoadErrorKind::Data => failure.with_hint(of_data),
         Some(of_session) if of_session.hint().is_none() => {
-            let hint = if error.recurs() { REMOVE_CAUSE_HINT } else { GOES_ON_HINT };
+            let hint = if error.recurs() { REMOVE_CAUSE_HINT } else { CONTINUES_HINT };
             Failure { hint: error.is_resumable.then(|| hint.to_owned()), ..failure }
         }
         _ => failure,
@@ -427,6 +429,7 @@ impl FamilyEntry {
 /// Statics of the families' crates: what is generic in an entry is then compiled there, once.
 pub type Families = &'static [&'static FamilyEntry];
 
+/// The workloads of these families, as suites may name them.
 pub fn offers(families: Families) -> Vec<WorkloadOffer> {
     families.iter().map(|family| family.offer).collect()
 }
@@ -486,7 +489,7 @@ pub async fn footprint(
     let (memory_setting, size, memory) = match session.dialect() {
         Dialect::Postgres => (
             "shared_buffers",
-            // Partitions are tables of their own; their parent has no rows.
+            // Partitions are separate tables; their parent has no rows.
             format!(
                 "SELECT CAST(sum(pg_total_relation_size(oid)) AS bigint) FROM pg_class WHERE relkind = 'r' \
              AND relname LIKE '{pattern}' ESCAPE '@' AND pg_table_is_visible(oid)"

@@ -50,7 +50,7 @@ pub struct LostWork {
     pub acknowledged: Option<u64>,
     /// The ones among these that were not found.
     pub lost: Option<u64>,
-    /// Transactions whose outcome no one was told; see [`FaultFacts::unknown`].
+    /// Transactions whose outcome was not reported to anyone; see [`FaultFacts::unknown`].
     pub unknown: Option<u64>,
     /// The ones among these with rows on several shards.
     pub across_shards: Option<CrossShardLosses>,
@@ -152,10 +152,10 @@ impl<'a> Injection<'a> {
 
     /// The node that it is done to.
     pub(super) fn node(&self) -> &str {
-        self.name(self.node)
+        self.node_name(self.node)
     }
 
-    fn name(&self, node: usize) -> &str {
+    fn node_name(&self, node: usize) -> &str {
         &self.nodes[node].name
     }
 
@@ -192,7 +192,7 @@ impl<'a> Injection<'a> {
         std::mem::take(&mut self.lock_times().events)
     }
 
-    /// The questions that nodes were asked so far to know which one takes writes.
+    /// The number of questions to each node so far about whether it takes writes.
     pub(super) fn statements(&self) -> BTreeMap<usize, Asked> {
         let times = self.lock_times();
         let statements = times
@@ -202,6 +202,7 @@ impl<'a> Injection<'a> {
         statements.collect()
     }
 
+    /// The facts of the fault for its trial, with the work that was lost.
     pub(super) fn facts(&self, watch: &FaultWatch, lost: Option<LostWork>) -> FaultFacts {
         let has_happened = self.failure().is_none();
         let mut times = self.lock_times().clone();
@@ -275,20 +276,19 @@ impl<'a> Injection<'a> {
     }
 
     fn carry_out_fault(&self) {
-        let is_due = |at_s: f64| self.window.get().is_some() && self.now_s() >= at_s;
-        while !is_due(self.plan.at_s) {
+        while !self.is_due(self.plan.at_s) {
             if self.is_over() {
                 return;
             }
             std::thread::sleep(Duration::from_millis(5));
         }
-        if !self.inject() {
+        if !self.inject_fault() {
             return;
         }
-        self.promote();
+        self.promote_successor();
         let heal_at_s = self.plan.heal_after_s.map(|after_s| self.plan.at_s + after_s);
         while !self.is_over() {
-            if heal_at_s.is_some_and(is_due) && self.may_heal() {
+            if heal_at_s.is_some_and(|at_s| self.is_due(at_s)) && self.may_heal() {
                 self.heal();
             }
             self.follow();
@@ -296,8 +296,12 @@ impl<'a> Injection<'a> {
         }
     }
 
-    fn inject(&self) -> bool {
-        let (action, name) = (self.plan.action, self.name(self.node));
+    fn is_due(&self, at_s: f64) -> bool {
+        self.window.get().is_some() && self.now_s() >= at_s
+    }
+
+    fn inject_fault(&self) -> bool {
+        let (action, name) = (self.plan.action, self.node_name(self.node));
         // The moment is that before it is done: the load feels it while it is being done.
         let at_s = self.now_s();
         match self.do_fault(action, name) {
@@ -319,9 +323,9 @@ impl<'a> Injection<'a> {
         }
     }
 
-    fn promote(&self) {
+    fn promote_successor(&self) {
         let Some(successor) = self.successor else { return };
-        let name = self.name(successor);
+        let name = self.node_name(successor);
         match self.make_primary(name) {
             Ok(()) => self.step(say!(node_promoted, node = name)),
             Err(failure) => self.step(say!(node_not_promoted, node = name, why = failure.message)),
@@ -340,7 +344,7 @@ impl<'a> Injection<'a> {
             let may_write = node != current && holds_all_data(&self.nodes[node]);
             if may_write && self.takes_writes(node) == Some(true) {
                 self.database.switch_primary(node);
-                let at_s = self.step(say!(node_takes_writes, node = self.name(node)));
+                let at_s = self.step(say!(node_takes_writes, node = self.node_name(node)));
                 self.lock_times().promoted = Some((node, at_s));
                 return;
             }
@@ -383,7 +387,7 @@ impl<'a> Injection<'a> {
 
     /// Ends the fault, once; why that failed, in a sentence.
     fn heal(&self) -> Option<Message> {
-        let name = self.name(self.node);
+        let name = self.node_name(self.node);
         // Only what takes its time: a server that recovers.
         let is_up = matches!(self.plan.action, FaultAction::Freeze | FaultAction::Partition);
         let asked_at_s = if self.cluster.is_some() && !is_up {
@@ -431,7 +435,7 @@ impl<'a> Injection<'a> {
             self.heal();
         }
         if !self.wait_for(writable, true) {
-            self.step(say!(node_takes_no_writes_after_trial, node = self.name(writable)));
+            self.step(say!(node_takes_no_writes_after_trial, node = self.node_name(writable)));
         }
     }
 
@@ -441,7 +445,7 @@ impl<'a> Injection<'a> {
         if times.at_s.is_none() {
             // A fault that failed may have been done in part. Commands of the suite end only what theirs have done.
             times.failure.filter(|_| self.cluster.is_some())?;
-            let name = self.name(self.node);
+            let name = self.node_name(self.node);
             let reason = self.end_fault(name).err()?.message;
             return Some(say!(node_not_brought_back, node = name, why = reason));
         }
@@ -452,20 +456,20 @@ impl<'a> Injection<'a> {
         let unhealed = is_wanted.then(|| self.heal()).flatten();
         let Some((successor, _)) = times.promoted else { return unhealed };
         if self.cluster.is_none() {
-            let primary = say!(heir_still_primary, node = self.name(successor));
+            let primary = say!(heir_still_primary, node = self.node_name(successor));
             return Some(Message::sentences(
                 &unhealed.into_iter().chain([primary]).collect::<Vec<_>>(),
             ));
         }
         self.swap_back(successor).err().map(|reason| {
-            let (node, other) = (self.name(successor), self.name(self.node));
+            let (node, other) = (self.node_name(successor), self.node_name(self.node));
             say!(heir_still_primary_because, node, other, why = reason)
         })
     }
 
     /// The node that the fault was done to becomes the primary again.
     fn swap_back(&self, successor: usize) -> Result<(), Message> {
-        let name = self.name(self.node);
+        let name = self.node_name(self.node);
         self.rejoin(name).map_err(|failure| failure.message)?;
         if !self.wait_for(self.node, false) {
             return Err(say!(node_no_replica));
@@ -476,11 +480,11 @@ impl<'a> Injection<'a> {
             return Err(say!(node_refuses_writes));
         }
         self.database.switch_primary(self.node);
-        self.rejoin(self.name(successor)).map_err(|failure| failure.message)?;
+        self.rejoin(self.node_name(successor)).map_err(|failure| failure.message)?;
         if self.wait_for(successor, false) {
             return Ok(());
         }
-        Err(say!(node_follows_not, node = self.name(successor)))
+        Err(say!(node_not_following, node = self.node_name(successor)))
     }
 
     fn do_fault(&self, action: FaultAction, node: &str) -> Result<()> {
@@ -577,18 +581,17 @@ fn cluster_for_fault(
     ))
     .with_hint(
         "Give a cluster of `dyno cluster`: `--target NAME=cluster:DIR`, or write `action = \
-         \"command\"` with a `command` of your own.",
+         \"command\"` with your own `command`.",
     ))
 }
 
 /// The node of this name, or the first one of this role. The primary is whoever takes writes now.
 fn find_node(nodes: &[ReachedNode], wanted: &str, primary: usize) -> Option<usize> {
     let by_name = nodes.iter().position(|node| node.name == wanted);
-    let by_role = || match wanted {
+    by_name.or_else(|| match wanted {
         "primary" => Some(primary).filter(|primary| *primary < nodes.len()),
         role => nodes.iter().position(|node| node.role.name() == role),
-    };
-    by_name.or_else(by_role)
+    })
 }
 
 /// The node that takes over: the one of this name, or the first one that holds the data and isn't the one
@@ -640,17 +643,17 @@ mod tests {
     use super::*;
     use dyno_facts::ServerFacts;
 
-    /// Nodes of these names and roles, none of which is ever asked.
+    /// Nodes of these names and roles, none of which is ever connected to.
     fn nodes(roles: &[(&str, Role)]) -> Vec<ReachedNode> {
-        let node = |(name, role): &(&str, Role)| ReachedNode {
+        let nodes = roles.iter().map(|(name, role)| ReachedNode {
             name: (*name).to_owned(),
             role: *role,
             database: Database::open(&"sqlite:none.db".parse().expect("a URL")).expect("a driver"),
             facts: ServerFacts::default(),
             same_host: true,
             server: crate::databases::ServerPlace::Unknown,
-        };
-        roles.iter().map(node).collect()
+        });
+        nodes.collect()
     }
 
     #[test]

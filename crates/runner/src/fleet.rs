@@ -78,6 +78,7 @@ impl<'a> Team<'a> {
         self.fleet.is_some()
     }
 
+    /// Has the fleet drive the trial, or this process if there is none.
     pub(super) fn drive<F: Driven>(
         &mut self,
         family: &F,
@@ -178,7 +179,12 @@ fn excerpt(plan: &Plan, experiment: &str, target: &str) -> serde_json::Value {
 /// The passwords of a target and its nodes that this process knows from URLs and variables.
 pub fn secrets(target: &dyno_facts::TargetFacts, run: &std::path::Path) -> Vec<TargetSecret> {
     let target_password = std::env::var(target.password_variable()).ok();
-    let build_secret = |node: Option<&dyno_facts::TargetNode>, url: SecretUrl| {
+    let places: Vec<(Option<&dyno_facts::TargetNode>, SecretUrl)> = if target.nodes.is_empty() {
+        vec![(None, target.url_in(run))]
+    } else {
+        target.nodes.iter().map(|node| (Some(node), node.url.clone())).collect()
+    };
+    let secrets = places.into_iter().filter_map(|(node, url)| {
         let node_password =
             node.and_then(|node| std::env::var(target.node_password_variable(node)).ok());
         let password = node_password
@@ -191,11 +197,8 @@ pub fn secrets(target: &dyno_facts::TargetFacts, run: &std::path::Path) -> Vec<T
         };
         let node = node.map(|node| node.name.clone());
         Some(TargetSecret { target: target.name.clone(), node, url })
-    };
-    if target.nodes.is_empty() {
-        return build_secret(None, target.url_in(run)).into_iter().collect();
-    }
-    target.nodes.iter().filter_map(|node| build_secret(Some(node), node.url.clone())).collect()
+    });
+    secrets.collect()
 }
 
 /// The URL with a password; `None` if it names no user, to whom it could belong.
@@ -275,10 +278,12 @@ impl Assist<'_> {
     /// `None` when it was stopped before it began.
     fn drive(self, families: Families) -> Result<Option<Left>> {
         let plan = parse_plan(&self.order.plan)?;
-        let missing = |what: &str| Failure::new(format!("The order names no {what} of its plan."));
-        let experiment_facts =
-            plan.experiment(&self.order.experiment).ok_or_else(|| missing("experiment"))?;
-        let target = plan.target(&self.order.target).ok_or_else(|| missing("target"))?;
+        let experiment_facts = plan
+            .experiment(&self.order.experiment)
+            .ok_or_else(|| Failure::new("The order names no experiment of its plan."))?;
+        let target = plan
+            .target(&self.order.target)
+            .ok_or_else(|| Failure::new("The order names no target of its plan."))?;
         let experiment = experiment(families, &plan, experiment_facts)?;
         if !experiment.takes_fleet()? {
             let message = format!("The workload {} is not shared out.", experiment_facts.workload);
@@ -313,7 +318,7 @@ fn out_of_reach(target: &TargetFacts, failure: Failure) -> Failure {
 /// stopped before it began.
 ///
 /// # Errors
-/// Like [`drive`], or that there is no part.
+/// Like [`drive`]; also when there are fewer workers than load generators.
 pub fn drive_part<F: Driven>(
     family: &F,
     database: &Database,
@@ -398,11 +403,11 @@ fn with_secrets(
 
 /// Returns true if two URLs name the same servers and user: a password belongs to them alone.
 fn goes_to(url: &str, planned: &str) -> bool {
-    let parse_place = |url: &str| {
+    let [place, planned_place] = [url, planned].map(|url| {
         let target: TargetUrl = url.parse().ok()?;
         Some((target.hosts, target.user))
-    };
-    parse_place(url).is_some_and(|place| Some(place) == parse_place(planned))
+    });
+    place.is_some() && place == planned_place
 }
 
 /// Returns true for the URL of a database that is reached over a network.
@@ -447,7 +452,7 @@ mod tests {
         assert_eq!(with_password("sqlite:a.db", "x"), None);
     }
 
-    fn plan(folder: &Path, target: &str, experiment: &str) -> Plan {
+    fn new_plan(folder: &Path, target: &str, experiment: &str) -> Plan {
         let suite = format!(
             "[suite]\nname = 's'\n[target.t]\n{target}\n[[experiment]]\nname = 'e'\n{experiment}\n"
         );
@@ -459,60 +464,64 @@ mod tests {
     const READS: &str =
         "workload = 'sysbench'\ntest = 'oltp_read_only'\nworkers = 1\nduration_s = 5";
 
-    fn target(target: &str) -> TargetFacts {
-        plan(Path::new(""), target, READS).target("t").expect("the target").clone()
+    fn new_target(target: &str) -> TargetFacts {
+        new_plan(Path::new(""), target, READS).target("t").expect("the target").clone()
     }
 
-    fn secret(node: Option<&str>, url: &str) -> TargetSecret {
+    fn new_secret(node: Option<&str>, url: &str) -> TargetSecret {
         TargetSecret { target: "t".to_owned(), node: node.map(str::to_owned), url: url.to_owned() }
     }
 
-    fn open(planned: &TargetFacts, secrets: &[TargetSecret]) -> Result<TargetFacts, Failure> {
+    fn complete_target(
+        planned: &TargetFacts,
+        secrets: &[TargetSecret],
+    ) -> Result<TargetFacts, Failure> {
         with_secrets(planned, secrets, &Permits::default())
     }
 
     #[test]
     fn an_order_opens_no_files() {
-        let server = target("url = 'mysql://u@h/d'");
+        let server = new_target("url = 'mysql://u@h/d'");
         let url = "MySQL://u:geheim@h/d";
-        let completed_target = open(&server, &[secret(None, url)]).expect("a server");
+        let completed_target =
+            complete_target(&server, &[new_secret(None, url)]).expect("a server");
         assert_eq!(completed_target.url_in(Path::new("")).expose(), url);
         let foreign = ["sqlite:/tmp/x", "SQLITE:/tmp/x", "cluster:/tmp", ""];
         for url in foreign {
             assert!(!is_server(url), "{url}");
             if !url.is_empty() {
-                assert!(open(&server, &[secret(None, url)]).is_err(), "{url}");
+                assert!(complete_target(&server, &[new_secret(None, url)]).is_err(), "{url}");
             }
         }
-        let nodes = target(
+        let nodes = new_target(
             "route = 'split'\nnodes = [{ name = 'a', role = 'primary', url = 'mysql://u@h/d' }, { name = \
              'b', role = 'read_only', url = 'mysql://u@i/d' }]",
         );
-        assert!(open(&nodes, &[]).is_ok());
+        assert!(complete_target(&nodes, &[]).is_ok());
         for url in ["sqlite:/tmp/x", "mysql://u@i/d?socket=/run/mysqld/mysqld.sock"] {
-            assert!(open(&nodes, &[secret(Some("b"), url)]).is_err(), "{url}");
+            assert!(complete_target(&nodes, &[new_secret(Some("b"), url)]).is_err(), "{url}");
         }
         // A cluster's folder has its password in it.
         let mut foreign = nodes.clone();
         foreign.nodes[0].cluster = Some("/somewhere".to_owned());
-        let completed_target = open(&foreign, &[]).expect("servers");
+        let completed_target = complete_target(&foreign, &[]).expect("servers");
         assert!(completed_target.nodes.iter().all(|node| node.cluster.is_none()));
     }
 
     #[test]
     fn an_order_goes_only_where_the_own_user_lets_it() {
         let permits = Permits::new(&["h".to_owned(), "i:3306".to_owned()], false).expect("hosts");
-        let server = target("url = 'mysql://u@h/d'");
+        let server = new_target("url = 'mysql://u@h/d'");
         assert!(with_secrets(&server, &[], &permits).is_ok());
-        let evil = target("url = 'mysql://u@evil/d'");
-        let refusal = with_secrets(&evil, &[secret(None, "mysql://u:geheim@evil/d")], &permits);
+        let evil = new_target("url = 'mysql://u@evil/d'");
+        let refusal = with_secrets(&evil, &[new_secret(None, "mysql://u:geheim@evil/d")], &permits);
         let refusal = refusal.expect_err("another host").message.to_string();
         assert!(
             refusal.starts_with("target t: The load generator may not reach evil:3306"),
             "{refusal}"
         );
         assert!(!refusal.contains("geheim"));
-        let nodes = target(
+        let nodes = new_target(
             "route = 'spread'\nnodes = [{ name = 'a', role = 'primary', url = 'mysql://u@p/d' }, { name = \
              'b', role = 'read_only', url = 'mysql://u@i/d' }, { name = 'c', role = 'read_only', url = \
              'mysql://u@j/d' }]",
@@ -524,12 +533,12 @@ mod tests {
 
     #[test]
     fn a_password_goes_to_its_own_server_only() {
-        let server = target("url = 'mysql://u@h/d'");
-        assert!(open(&server, &[secret(None, "mysql://u:geheim@h:3306/d")]).is_ok());
+        let server = new_target("url = 'mysql://u@h/d'");
+        assert!(complete_target(&server, &[new_secret(None, "mysql://u:geheim@h:3306/d")]).is_ok());
         for other in
             ["mysql://u:geheim@evil/d", "mysql://u:geheim@h:3307/d", "mysql://v:geheim@h/d"]
         {
-            let refusal = open(&server, &[secret(None, other)]).expect_err(other);
+            let refusal = complete_target(&server, &[new_secret(None, other)]).expect_err(other);
             let refusal = refusal.message.to_string();
             assert!(refusal.contains("for another server"), "{refusal}");
             assert!(!refusal.contains("geheim"));
@@ -540,16 +549,14 @@ mod tests {
     fn an_order_executes_no_commands() {
         let folder = tempfile::tempdir().expect("a folder");
         let target = "url = 'mysql://u@h/d'";
-        let plan_json = |experiment: &str| {
-            let plan = plan(folder.path(), target, experiment);
-            serde_json::to_value(plan).expect("JSON")
-        };
-        assert!(parse_plan(&plan_json(READS)).is_ok());
+        let plan = new_plan(folder.path(), target, READS);
+        assert!(parse_plan(&serde_json::to_value(plan).expect("JSON")).is_ok());
         let fault =
             "fault = { action = 'command', at_s = 2, command = 'true', heal_command = 'true' }";
         for command in ["restore = 'touch x'", fault] {
-            let failure =
-                parse_plan(&plan_json(&format!("{READS}\n{command}"))).expect_err(command);
+            let plan = new_plan(folder.path(), target, &format!("{READS}\n{command}"));
+            let plan = serde_json::to_value(plan).expect("JSON");
+            let failure = parse_plan(&plan).expect_err(command);
             assert!(
                 failure.message.to_string().contains("executes no commands"),
                 "{}",

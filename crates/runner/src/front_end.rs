@@ -102,7 +102,7 @@ pub fn sweep_words(
 }
 
 fn format_table(what: &str, levels: &[SweepLevel]) -> String {
-    let row = |level: &SweepLevel| {
+    let rows = levels.iter().map(|level| {
         let [mean, p95] =
             level.latencies_us.map_or(["–"; 2].map(str::to_owned), |latencies| latencies.map(ms));
         vec![
@@ -113,8 +113,8 @@ fn format_table(what: &str, levels: &[SweepLevel]) -> String {
             p95,
             grouped(level.errors),
         ]
-    };
-    let rows: Vec<Vec<String>> = levels.iter().map(row).collect();
+    });
+    let rows: Vec<Vec<String>> = rows.collect();
     let titles =
         [what, "transactions/s", "statements/s", "mean, ms", "95th percentile, ms", "errors"];
     format!("\n{}", text_table(&titles, &rows, |_| true))
@@ -161,6 +161,7 @@ impl JsonFile {
         Ok(json)
     }
 
+    /// Writes the result, with these percentiles of the latency.
     pub fn write(
         mut self,
         command_line: &[String],
@@ -174,12 +175,14 @@ impl JsonFile {
             TrialStatus::Failed(why) => Some(why.to_string()),
             _ => None,
         };
-        let at = |percent: &f64| (percent.to_string(), latency.percentile(*percent) as f64 / 1e3);
+        let percentiles_us = percentiles
+            .iter()
+            .map(|percent| (percent.to_string(), latency.percentile(*percent) as f64 / 1e3));
         let document = Document {
             program: self.program,
             version: env!("CARGO_PKG_VERSION"),
             command_line,
-            percentiles_us: percentiles.iter().map(at).collect(),
+            percentiles_us: percentiles_us.collect(),
             error,
             summary,
             intervals,
@@ -249,17 +252,14 @@ impl LevelSuite {
             "prepare": false,
             "cleanup": false,
         });
-        let mut put = |name: &str, value: Value| {
+        // A script of Lua is its own key.
+        let test = (self.workload != "lua").then(|| ("test".to_owned(), json!(self.test)));
+        let keys = self.keys.iter().map(|(key, value)| ((*key).to_owned(), value.clone()));
+        let options = self.options.iter();
+        let options = options.map(|(name, value)| (format!("options.{name}"), json!(value)));
+        for (name, value) in test.into_iter().chain(keys).chain(options) {
             let place = name.split('.').fold(&mut experiment, |table, part| &mut table[part]);
             *place = value;
-        };
-        // A script of Lua is its own key.
-        if self.workload != "lua" {
-            put("test", json!(self.test));
-        }
-        self.keys.iter().for_each(|(key, value)| put(key, value.clone()));
-        for (name, value) in &self.options {
-            put(&format!("options.{name}"), json!(value));
         }
         let name = format!("{}-{}", self.front_end, plain_name(&self.test));
         let title = format!("{}: {}", self.front_end, self.test);
@@ -319,17 +319,19 @@ mod tests {
 
     #[test]
     fn a_sweep_ends_with_its_first_failure() {
-        let level = |workers| SweepLevel {
-            workers,
-            tps: 1_000.0 * f64::from(workers),
-            qps: 20_000.0,
-            latencies_us: (workers == 1).then_some([1_500.0, 2_000.0]),
-            errors: 3,
-        };
+        fn new_level(workers: u32) -> SweepLevel {
+            SweepLevel {
+                workers,
+                tps: 1_000.0 * f64::from(workers),
+                qps: 20_000.0,
+                latencies_us: (workers == 1).then_some([1_500.0, 2_000.0]),
+                errors: 3,
+            }
+        }
         let mut executed = Vec::new();
         let (exit, table) = sweep("threads", &[1, 2, 4], |workers, measured| {
             executed.push(workers);
-            *measured = Some(level(workers));
+            *measured = Some(new_level(workers));
             if workers == 1 { Exit::Done } else { Exit::Failed }
         });
         assert_eq!((exit, executed), (Exit::Failed, vec![1, 2]));
@@ -339,7 +341,7 @@ mod tests {
         assert!(lines[1].contains("20,000") && lines[1].contains("1.50"), "{table}");
         assert_eq!(lines[2].matches('–').count(), 2, "no latency was measured: {table}");
         let (exit, table) = sweep("threads", &[1, 2, 4], |workers, measured| {
-            *measured = Some(level(workers));
+            *measured = Some(new_level(workers));
             if workers == 1 { Exit::Done } else { Exit::Interrupted }
         });
         assert_eq!(exit, Exit::Interrupted);

@@ -1,7 +1,7 @@
 //! Executes a plan step by step and keeps everything in the run folder.
 //!
 //! Before each step the [`schedule`] says what becomes of it, from the results so far and nothing else, so that an
-//! interrupted run continues as it would have. What is not needed stands in `run.json` as skipped, with the reason.
+//! interrupted run continues as it would have. What is not needed is in `run.json` as skipped, with the reason.
 
 pub mod calibration;
 mod command;
@@ -82,7 +82,7 @@ pub struct RunTerms {
     pub sharing: TableSharing,
     /// Set if a failure drops what the run has made: it is not to be continued.
     pub drops_when_failed: bool,
-    /// Said as soon as all targets have been reached: what is to come is no news where nothing can begin.
+    /// Printed as soon as all targets have been reached, which shows that the run can begin.
     pub begins: Vec<String>,
 }
 
@@ -162,7 +162,7 @@ struct Runner<'a> {
     /// The rule for other runs on the same tables.
     sharing: TableSharing,
     seeds: UsedSeeds,
-    /// By their names; a twin is reached as the target whose twin it is.
+    /// Keys are their names; a twin is reached as the target whose twin it is.
     targets: BTreeMap<String, Rc<ReachedDatabase>>,
     /// Trials after which a check of the data failed.
     denied: u32,
@@ -245,12 +245,12 @@ impl Runner<'_> {
     fn check_apart(&self, name: &str, other: &str) -> Result<()> {
         let targets = [name, other];
         let [first, second] = targets.map(|name| self.plan.target(name));
-        let options = |target: Option<&TargetFacts>| {
+        let [first_options, second_options] = [first, second].map(|target| {
             let url = target?.loading_url()?.expose();
             url.split_once('?').map(|(_, options)| options.to_owned())
-        };
+        });
         let is_apart = first.map(TargetFacts::owner) == second.map(TargetFacts::owner)
-            || options(first) != options(second);
+            || first_options != second_options;
         let mut loaded = self.plan.experiments.iter().filter(|planned| planned.prepare);
         let has_both = loaded.any(|planned| {
             targets.iter().all(|name| planned.targets.iter().any(|target| target == name))
@@ -453,7 +453,7 @@ impl Runner<'_> {
         stage: Option<StageOf>,
         earlier: u32,
     ) -> Result<Option<TrialGround>> {
-        // Within a trial nothing is made again.
+        // Within a trial nothing is renewed.
         let is_within = stage.is_some() && !self.run.data().stages(&step.id).is_empty();
         // Those that are reloaded for pairs are renewed.
         let facts = self.plan.experiment(&step.experiment);
@@ -502,7 +502,7 @@ impl Runner<'_> {
             Some(trial) if trial.purpose == Purpose::Search => {
                 output::talk(&format!("{}: {reason}", trial.point));
             }
-            // What ends repeats is said once.
+            // The end of repeats is reported once.
             Some(trial)
                 if schedule::end_reason(self.plan, self.run.data(), step, trial).is_some() => {}
             _ => output::print_step(&format!("{}: skipped: {reason}", step.id)),

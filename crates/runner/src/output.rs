@@ -14,7 +14,7 @@ pub trait Streams: Send + Sync {
     /// Writes `text` instead of the last `shown` bytes of data, for somebody who watches.
     fn redraw(&self, shown: usize, text: &str);
 
-    /// Writes talk (standard error), as harmless as data. No one can be told when that is closed.
+    /// Writes talk (standard error), as harmless as data. If that is closed, the failure has nowhere to go.
     fn talk(&self, bytes: &[u8]);
 
     fn is_watched(&self) -> bool;
@@ -31,11 +31,13 @@ pub trait Streams: Send + Sync {
 pub trait ProgressView: Send + Sync {
     fn set_length(&self, length: u64);
 
+    /// Moves the bar; `message` is shown next to it.
     fn set(&self, position: u64, message: &str);
 
     /// Calls `print` while the bar is out of the way.
     fn suspend(&self, print: &mut dyn FnMut());
 
+    /// Removes the bar from the screen.
     fn clear(&self);
 }
 
@@ -46,18 +48,19 @@ pub fn install(streams: &'static dyn Streams) {
     let _ = STREAMS.set(streams);
 }
 
+/// Streams for all output; `None` before [`install`].
 pub(crate) fn streams() -> Option<&'static dyn Streams> {
     STREAMS.get().copied()
 }
 
-/// Prints data. A reader that has gone away (`dyno show | head`) ends the program quietly; another error is said.
+/// Prints data. A reader that has gone away (`dyno show | head`) ends the program quietly; another error is reported.
 pub fn data(text: &str) {
     let Err(error) = StreamWriter::Data.write_all(text.as_bytes()) else { return };
     if error.kind() == io::ErrorKind::BrokenPipe {
         std::process::exit(0);
     }
     let message = format!("Standard output can't be written: {error}.");
-    self::error(&Failure::new(message).with_hint("Make room where it goes, or send it elsewhere."));
+    self::error(&Failure::new(message).with_hint("Make room at its destination, or redirect it."));
     std::process::exit(1);
 }
 
@@ -97,6 +100,7 @@ pub fn talk_unended(text: &str) {
     }
 }
 
+/// Prints a failure with its hint as talk.
 pub fn error(failure: &Failure) {
     talk_lines(&error_lines(failure));
 }

@@ -62,6 +62,7 @@ impl Permits {
         Ok(Permits { places: (!places.is_empty()).then_some(places), ..Permits::default() })
     }
 
+    /// The named addresses as texts, which `parse_named` reads on another machine.
     pub fn named(&self) -> Vec<String> {
         self.places.iter().flatten().map(Place::to_string).collect()
     }
@@ -114,13 +115,13 @@ impl Permits {
                 None => !matches!(address, Address::Tcp { .. }),
             });
             if let Some(address) = forbidden {
-                return Err(self.refusal(address));
+                return Err(self.refuse_address(address));
             }
         }
         Ok(())
     }
 
-    fn refusal(&self, address: &Address) -> Failure {
+    fn refuse_address(&self, address: &Address) -> Failure {
         let reason = match &self.places {
             Some(_) => "its user has started it with --only-hosts and has not named this address",
             None => "its user has not named this socket with --only-hosts",
@@ -153,36 +154,35 @@ impl Place {
         }
     }
 
+    /// Reads `HOST`, `HOST:PORT`, `[IPv6]:PORT`, or the path of a socket.
     fn parse(text: &str) -> Result<Place> {
-        let wrong = || {
-            Failure::usage(format!("--only-hosts can't be `{text}`.")).with_hint(
-                "Write HOST, HOST:PORT, [::1]:PORT, the path of a socket or cluster:FOLDER.",
-            )
-        };
         if text.starts_with('/') {
             return Ok(Place::Socket(text.into()));
         }
         let (host, port) = match text.strip_prefix('[') {
             Some(rest) => {
-                let (host, port) = rest.split_once(']').ok_or_else(wrong)?;
+                let (host, port) = rest.split_once(']').ok_or_else(|| refuse_place(text))?;
                 match port.strip_prefix(':') {
                     Some(port) => (host, Some(port)),
                     None if port.is_empty() => (host, None),
-                    None => return Err(wrong()),
+                    None => return Err(refuse_place(text)),
                 }
             }
             // An IPv6 address without brackets has no port.
             None if text.matches(':').count() > 1 => (text, None),
             None => text.split_once(':').map_or((text, None), |(host, port)| (host, Some(port))),
         };
-        let is_plain = |c: char| c.is_ascii_alphanumeric() || "-._:%".contains(c);
-        if host.is_empty() || !host.chars().all(is_plain) {
-            return Err(wrong());
+        let mut letters = host.chars();
+        if host.is_empty() || !letters.all(|c| c.is_ascii_alphanumeric() || "-._:%".contains(c)) {
+            return Err(refuse_place(text));
         }
-        let port = port.map(|port| port.parse().ok().filter(|port| *port > 0).ok_or_else(wrong));
+        let port = port.map(|port| {
+            port.parse().ok().filter(|port| *port > 0).ok_or_else(|| refuse_place(text))
+        });
         Ok(Place::Tcp(host.to_owned(), port.transpose()?))
     }
 
+    /// Returns true if this is the address, or its host at any port.
     fn matches(&self, address: &Address) -> bool {
         match (self, address) {
             (Place::Socket(path), Address::Unix(other)) => path == other,
@@ -199,12 +199,17 @@ impl Place {
     }
 }
 
+fn refuse_place(text: &str) -> Failure {
+    Failure::usage(format!("--only-hosts can't be `{text}`."))
+        .with_hint("Write HOST, HOST:PORT, [::1]:PORT, the path of a socket or cluster:FOLDER.")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use dyno_suite::{Overrides, Plan, Suite};
 
-    fn target(url: &str) -> TargetFacts {
+    fn new_target(url: &str) -> TargetFacts {
         let suite = format!(
             "[suite]\nname = 's'\n[target.t]\nurl = '{url}'\n[[experiment]]\nname = 'e'\nworkload = \
              'sysbench'\ntest = 'oltp_read_only'\nworkers = 1\nduration_s = 5\n"
@@ -214,7 +219,7 @@ mod tests {
         plan.target("t").expect("the target").clone()
     }
 
-    fn permits(named: &[&str]) -> Permits {
+    fn new_permits(named: &[&str]) -> Permits {
         let addresses: Vec<String> = named.iter().map(|&text| text.to_owned()).collect();
         Permits::new(&addresses, false).expect("addresses")
     }
@@ -222,14 +227,13 @@ mod tests {
     #[test]
     fn only_what_was_named_may_be_reached() {
         let permits =
-            permits(&["db.example", "10.0.0.1:3307", "[::1]:5432", "fe80::1", "/run/m.sock"]);
+            new_permits(&["db.example", "10.0.0.1:3307", "[::1]:5432", "fe80::1", "/run/m.sock"]);
         let received = Permits::parse_named(&permits.named()).expect("addresses");
         assert_eq!(received.places, permits.places);
         assert!(
             Permits::parse_named(&["cluster:x".to_owned()]).is_err(),
             "no folder of this machine"
         );
-        let may = |url: &str| permits.check(&target(url)).is_ok();
         for url in [
             "mysql://u@DB.example/d",
             "mysql://u@db.example:3310/d",
@@ -238,7 +242,7 @@ mod tests {
             "postgres://u@[fe80::1]:6000,db.example/d",
             "mysql://u@/d?socket=/run/m.sock",
         ] {
-            assert!(may(url), "{url}");
+            assert!(permits.check(&new_target(url)).is_ok(), "{url}");
         }
         for url in [
             "mysql://u@10.0.0.1/d",
@@ -250,9 +254,10 @@ mod tests {
             "mysql://u@db.example/d?socket=/run/other.sock",
             "postgres:///d?host=/run/m.sock",
         ] {
-            assert!(!may(url), "{url}");
+            assert!(permits.check(&new_target(url)).is_err(), "{url}");
         }
-        let refusal = permits.check(&target("mysql://u:geheim@evil:1/d")).expect_err("not named");
+        let refusal =
+            permits.check(&new_target("mysql://u:geheim@evil:1/d")).expect_err("not named");
         assert_eq!(
             refusal.message,
             "The load generator may not reach evil:1: its user has started it with --only-hosts and has \
@@ -262,14 +267,14 @@ mod tests {
 
     #[test]
     fn sockets_and_password_files_are_named_by_the_own_user_only() {
-        let any = permits(&[]);
-        assert!(any.check(&target("mysql://u@anywhere:1/d")).is_ok());
+        let any = new_permits(&[]);
+        assert!(any.check(&new_target("mysql://u@anywhere:1/d")).is_ok());
         for url in ["mysql://root@/d?socket=/run/m.sock", "postgres:///d?host=/run/postgresql"] {
-            assert!(any.check(&target(url)).is_err(), "{url}");
+            assert!(any.check(&new_target(url)).is_err(), "{url}");
         }
-        for permits in [any, permits(&["h"])] {
+        for permits in [any, new_permits(&["h"])] {
             let refusal =
-                permits.check(&target("postgres://u@h/d?passfile=/root/x")).expect_err("no");
+                permits.check(&new_target("postgres://u@h/d?passfile=/root/x")).expect_err("no");
             assert!(
                 refusal.message.to_string().contains("no password file"),
                 "{}",
@@ -288,20 +293,20 @@ mod tests {
             (&["db.example:3306"], true),
             (&["/run/m.sock", "[::1]:5432"], true),
         ] {
-            let permits = permits(named);
+            let permits = new_permits(named);
             assert_eq!(permits.bind_passwords(&variables).is_ok(), is_fine, "{named:?}");
             assert!(permits.bind_passwords(&[]).is_ok(), "none is there");
         }
         let message =
-            permits(&[]).bind_passwords(&variables).expect_err("anywhere").message.to_string();
+            new_permits(&[]).bind_passwords(&variables).expect_err("anywhere").message.to_string();
         assert!(message.contains("DYNO_PASSWORD_MAIN"), "{message}");
     }
 
     #[test]
     fn no_order_has_a_password_sent_in_clear_text() {
         for option in ["allow_cleartext=true", "get-server-public-key=true"] {
-            let target = target(&format!("mysql://u@h/d?{option}"));
-            let message = permits(&["h"]).check(&target).expect_err(option).message.to_string();
+            let target = new_target(&format!("mysql://u@h/d?{option}"));
+            let message = new_permits(&["h"]).check(&target).expect_err(option).message.to_string();
             assert!(message.contains("sends no password"), "{message}");
         }
     }

@@ -1,7 +1,7 @@
 //! Keeps passwords on the command line out of the process list.
 //!
 //! The kernel shows a process's arguments from that process's own memory. So they can be
-//! overwritten: `/proc/self/stat` says where they lie, `/proc/self/mem` is that memory.
+//! overwritten: `/proc/self/stat` has their addresses, `/proc/self/mem` is that memory.
 
 use dyno_core::is_like_password;
 use std::fs::{File, OpenOptions};
@@ -37,16 +37,15 @@ pub fn hide_values(names: &[&str]) -> io::Result<()> {
 
 /// Fields 48 and 49 of `/proc/PID/stat`: where the arguments begin and end.
 fn argument_range(stat: &str) -> io::Result<(u64, u64)> {
-    let unknown = || Error::new(ErrorKind::InvalidData, "/proc/self/stat has no argument range");
     // The second field is the program's name in parentheses and may hold anything; field 3 follows
     // the last parenthesis.
-    let (_, rest) = stat.rsplit_once(')').ok_or_else(unknown)?;
+    let (_, rest) = stat.rsplit_once(')').unwrap_or_default();
     let mut fields = rest.split_whitespace().skip(45).map(str::parse::<u64>);
     match (fields.next(), fields.next()) {
         (Some(Ok(begin)), Some(Ok(end))) if begin < end && end - begin <= ARGUMENTS_MAX => {
             Ok((begin, end))
         }
-        _ => Err(unknown()),
+        _ => Err(Error::new(ErrorKind::InvalidData, "/proc/self/stat has no argument range")),
     }
 }
 
@@ -86,10 +85,11 @@ fn url_secrets(argument: &[u8]) -> Vec<(usize, usize)> {
         return Vec::new();
     };
     let user = scheme + 3;
-    let find = |wanted: u8| argument[user..].iter().position(|&byte| byte == wanted);
+    let [colon, question] =
+        [b':', b'?'].map(|wanted| argument[user..].iter().position(|&byte| byte == wanted));
     let host = argument[user..].iter().rposition(|&byte| byte == b'@');
-    let password = find(b':').zip(host).filter(|(colon, host)| colon < host);
-    let secrets = match (password, find(b'?')) {
+    let password = colon.zip(host).filter(|(colon, host)| colon < host);
+    let secrets = match (password, question) {
         // The question mark may be the password's, and the `@` a parameter's.
         (Some((colon, host)), Some(question)) if question < host => {
             vec![(colon + 1, argument.len() - user)]
@@ -108,7 +108,7 @@ fn url_secrets(argument: &[u8]) -> Vec<(usize, usize)> {
 fn connection_string_password(argument: &[u8]) -> Option<(usize, usize)> {
     const KEYWORD: &[u8] = b"password";
     let keyword = argument.windows(KEYWORD.len()).position(|word| word == KEYWORD)?;
-    // `(password=p)` stands in URLs of JDBC.
+    // URLs of JDBC have `(password=p)`.
     let is_begin = keyword == 0 || b" \t\n(,;".contains(&argument[keyword - 1]);
     let value = &argument[keyword + KEYWORD.len()..];
     let equals = value.iter().position(|byte| !byte.is_ascii_whitespace())?;

@@ -41,6 +41,7 @@ impl ProgressBar {
         }
     }
 
+    /// Shows the position of `length` units in all; without a bar, in a line every few seconds.
     pub fn at(&self, position: u64, length: u64, message: &str) {
         if let Some(bar) = &self.bar {
             bar.set(position, message);
@@ -59,6 +60,7 @@ impl ProgressBar {
         }
     }
 
+    /// Calls `print` while the bar is out of the way.
     pub fn suspend(&self, print: impl FnOnce()) {
         match &self.bar {
             Some(bar) => {
@@ -78,6 +80,7 @@ impl ProgressBar {
         self.suspend(|| output::talk(text));
     }
 
+    /// Removes the bar without a line.
     pub fn clear(self) {
         if let Some(bar) = self.bar {
             bar.clear();
@@ -126,12 +129,14 @@ impl LoadProgress {
         LoadProgress::watching(title, Vec::new(), format!("{MARK}load"))
     }
 
+    /// The progress of a load that looks at `nodes` if nothing moves, and marks its tables with `mark`.
     pub(crate) fn watching(title: &str, nodes: Vec<WatchedNode>, mark: String) -> Self {
         let progress = ProgressBar::new(title, 0, "rows");
         let (planned, rows) = (AtomicU64::new(0), AtomicU64::new(0));
         LoadProgress { progress, planned, rows, nodes, mark }
     }
 
+    /// Done: the bar goes, a line with `text` stays.
     pub fn finish(self, text: &str) {
         self.progress.finish(text);
     }
@@ -141,6 +146,7 @@ impl LoadProgress {
         self.progress.clear();
     }
 
+    /// Calls `print` while the bar is out of the way.
     pub fn suspend(&self, print: impl FnOnce()) {
         self.progress.suspend(print);
     }
@@ -212,7 +218,7 @@ pub fn follow_load<R>(
             progress.clear();
             Err(match error.kind {
                 LoadErrorKind::Canceled => Failure::interrupted("The load was stopped.")
-                    .with_hint("The same command goes on with the load."),
+                    .with_hint("The same command continues the load."),
                 _ => error.into(),
             })
         }
@@ -239,6 +245,7 @@ impl TrialProgress {
         TrialProgress { progress: ProgressBar::new(title, seconds, "s"), seconds }
     }
 
+    /// Shows how many workers are connected.
     pub fn connected(&self, connected: u32, total: u32) {
         self.progress.at(0, self.seconds, &format!("connected {connected} of {total} workers"));
     }
@@ -290,8 +297,9 @@ impl<'a> Remaining<'a> {
         let factor = self.taken_s / self.guessed_s;
         let estimates: Vec<_> =
             steps.iter().map(|&step| (step, step.estimated_s * factor)).collect();
-        let spent_s = |experiment: &str| spent_s.get(experiment).copied().unwrap_or(0.0);
-        dyno_suite::estimate(self.experiments, &estimates, spent_s)
+        dyno_suite::estimate(self.experiments, &estimates, |experiment| {
+            spent_s.get(experiment).copied().unwrap_or(0.0)
+        })
     }
 
     /// Returns what is left, now and then, in a line.
@@ -327,16 +335,16 @@ mod tests {
         assert_eq!(texts, ["about 40 s", "about 2 min", "about 2.0 h"]);
     }
 
-    fn step(action: StepAction, estimated_s: f64) -> PlanStep {
+    fn new_step(action: StepAction, estimated_s: f64) -> PlanStep {
         let (id, experiment, target) = (String::new(), String::new(), String::new());
         PlanStep { id, experiment, target, estimated_s, action }
     }
 
     #[test]
     fn what_took_longer_than_guessed_is_guessed_longer() {
-        let load = step(StepAction::Prepare, 15.0);
-        let trial = step(StepAction::Trial(PlannedTrial::default()), 10.0);
-        let cleanup = step(StepAction::Cleanup, 1.0);
+        let load = new_step(StepAction::Prepare, 15.0);
+        let trial = new_step(StepAction::Trial(PlannedTrial::default()), 10.0);
+        let cleanup = new_step(StepAction::Cleanup, 1.0);
         let (mut remaining, none) = (Remaining::new(&[]), BTreeMap::new());
         assert_eq!(remaining.remaining_s(&[&load, &trial, &cleanup], &none), 26.0);
         // (35 + 5) / (15 + 5): twice as long.
@@ -344,16 +352,16 @@ mod tests {
         assert_eq!(remaining.remaining_s(&[&load, &trial, &cleanup], &none), 52.0);
         let line = remaining.show(&[&load, &trial, &cleanup], 5, &none);
         assert_eq!(line.as_deref(), Some("step 3 of 5: about 52 s left"));
-        assert_eq!(remaining.show(&[&trial], 5, &none), None, "told a moment ago");
+        assert_eq!(remaining.show(&[&trial], 5, &none), None, "shown a moment ago");
     }
 
     #[test]
     fn pairs_take_what_is_left_of_their_budget_at_most() {
-        let pair = |repeat| {
+        let pairs = (1..=200).map(|repeat| {
             let trial = PlannedTrial { repeat, ..PlannedTrial::default() };
-            step(StepAction::Trial(trial), 10.0)
-        };
-        let pairs: Vec<PlanStep> = (1..=200).map(pair).collect();
+            new_step(StepAction::Trial(trial), 10.0)
+        });
+        let pairs: Vec<PlanStep> = pairs.collect();
         let steps: Vec<&PlanStep> = pairs.iter().collect();
         let stop = StopRule {
             pairs_least: 2,
@@ -363,19 +371,21 @@ mod tests {
         };
         let comparison = Some(ComparisonFacts { stop, ..ComparisonFacts::default() });
         let experiments = [ExperimentFacts { comparison, ..ExperimentFacts::default() }];
-        let spent = |seconds: f64| BTreeMap::from([(String::new(), seconds)]);
+        fn new_spent_s(seconds: f64) -> BTreeMap<String, f64> {
+            BTreeMap::from([(String::new(), seconds)])
+        }
         let mut remaining = Remaining::new(&experiments);
         assert_eq!(remaining.remaining_s(&steps, &BTreeMap::new()), 60.0);
         let line = remaining.show(&steps, steps.len(), &BTreeMap::new());
         assert_eq!(line.as_deref(), Some("the run: about 60 s left"), "not all 200 are made");
-        // A process that continues with the run has made none of it.
-        assert_eq!(remaining.remaining_s(&steps[1..], &spent(40.0)), 20.0);
+        // A process that continues the run has made none of it.
+        assert_eq!(remaining.remaining_s(&steps[1..], &new_spent_s(40.0)), 20.0);
         remaining.record_duration(&pairs[0], 10.0);
-        assert_eq!(remaining.remaining_s(&steps[1..], &spent(10.0)), 50.0);
+        assert_eq!(remaining.remaining_s(&steps[1..], &new_spent_s(10.0)), 50.0);
         // The budget is nearly spent, and a pair of the fewest is left.
         remaining.record_duration(&pairs[2], 45.0);
-        assert_eq!(remaining.remaining_s(&steps[2..], &spent(55.0)), 5.0);
+        assert_eq!(remaining.remaining_s(&steps[2..], &new_spent_s(55.0)), 5.0);
         // (55 + 5) / (20 + 5) times as long as guessed.
-        assert_eq!(remaining.remaining_s(&steps[1..], &spent(55.0)), 24.0);
+        assert_eq!(remaining.remaining_s(&steps[1..], &new_spent_s(55.0)), 24.0);
     }
 }

@@ -1,6 +1,6 @@
 //! Restarts of servers and reloads of data before pairs: what differs from start to start is part of what is measured.
 //!
-//! Before the first of so many pairs all their targets are renewed alike. A target that is compared with itself has one
+//! Before the first pair of each interval all targets are renewed alike. A target that is compared with itself has one
 //! server: with a restart for each pair, each of its two trials gets its own. What was renewed and used by a complete
 //! trial is not renewed again by a run that continues.
 
@@ -84,11 +84,7 @@ impl<'a> Runner<'a> {
         interval: u32,
     ) -> Vec<(&'a PlanStep, &'a PlanStep)> {
         let plan = self.plan;
-        let shares_renewal = |other: &PlannedTrial| match interval {
-            1 => other.repeat == trial.repeat && level(other) == level(trial),
-            _ => (other.repeat - 1) / interval == (trial.repeat - 1) / interval,
-        };
-        let is_due = |other: &'a PlanStep| {
+        let due_steps = repeat_steps(plan, step, trial, trial.repeat).filter_map(|other| {
             let owner = plan.owner(&other.target);
             // It has its turn before its own trial.
             if other.id != step.id && owner == plan.owner(&step.target) {
@@ -96,8 +92,12 @@ impl<'a> Runner<'a> {
             }
             let steps = plan.steps.iter().filter(|candidate| {
                 candidate.experiment == step.experiment
-                    && candidate.trial().is_some_and(|trial| {
-                        trial.purpose == Purpose::Measure && shares_renewal(trial)
+                    && candidate.trial().is_some_and(|other| {
+                        other.purpose == Purpose::Measure
+                            && match interval {
+                                1 => other.repeat == trial.repeat && level(other) == level(trial),
+                                _ => (other.repeat - 1) / interval == (trial.repeat - 1) / interval,
+                            }
                     })
                     && if interval == 1 {
                         candidate.target == other.target
@@ -109,8 +109,8 @@ impl<'a> Runner<'a> {
             let is_done = self.renewed.contains(&(renewed, first.id.clone()))
                 || steps.clone().any(|step| self.run.data().is_complete(&step.id));
             (!is_done).then_some((other, first))
-        };
-        repeat_steps(plan, step, trial, trial.repeat).filter_map(is_due).collect()
+        });
+        due_steps.collect()
     }
 
     fn renew_one(&mut self, step: &PlanStep, first: &PlanStep, renewed: Renewed) -> Result<bool> {

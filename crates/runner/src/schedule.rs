@@ -1,9 +1,9 @@
 //! The next step of a run, from its plan and the results so far and nothing else: an interrupted run continues as it
 //! would have. A plan has all its steps before it begins, also those that may turn out not to be needed: pairs beyond
-//! the half-width, trials of a search that has ended, repeats for which there is no time.
+//! the half-width, trials of a search that has ended, repeats that the time does not suffice for.
 //!
 //! If a trial of a pair has failed, the next process makes both again. A point whose trials fail one after the other is
-//! given up: a statement that no server takes, a table that isn't there. What has failed so often fails again, and
+//! given up: a statement that no server takes, a table that isn't there. What has failed repeatedly fails again, and
 //! a comparison would try it for all the pairs that it may take.
 
 use dyno_facts::format::short;
@@ -73,6 +73,7 @@ impl<'a> Schedule<'a> {
         }
     }
 
+    /// Steps of the plan, all in all.
     pub(super) fn len(&self) -> usize {
         self.steps.len()
     }
@@ -97,7 +98,7 @@ impl<'a> Schedule<'a> {
                 Turn::Over
             }
             Purpose::Search => pending.search(),
-            Purpose::Confirm => pending.confirm(),
+            Purpose::Confirm => pending.confirm_best(),
             Purpose::Measure => pending.measure(),
         };
         if let Turn::RunTogether(together) = &turn {
@@ -222,6 +223,7 @@ fn trials<'a>(
         .filter(move |(_, trial)| trial.purpose == purpose)
 }
 
+/// The load level of a trial: workers, degree, and the rate by its bits.
 pub(super) fn level(trial: &PlannedTrial) -> Level {
     (trial.workers, trial.degree, trial.rate.map(f64::to_bits))
 }
@@ -236,6 +238,7 @@ struct PendingTrial<'a, 'r> {
 }
 
 impl<'a, 'r> PendingTrial<'a, 'r> {
+    /// The complete trial of a step.
     fn result(self, step: &PlanStep) -> Option<&'r TrialSummary> {
         self.results.complete_trial(&step.id)
     }
@@ -261,7 +264,7 @@ impl<'a, 'r> PendingTrial<'a, 'r> {
     }
 
     /// The trials of a repeat at once, when the first of them has its turn. Those of one that continues after a failure
-    /// are all made again.
+    /// are all repeated.
     fn measure_together(self) -> Turn<'a> {
         let rate = self.trial.rate.or_else(|| self.calibrated_rate_per_s());
         let Some(rate) = rate else { return Turn::Skip(say!(rate_not_calibrated)) };
@@ -271,8 +274,8 @@ impl<'a, 'r> PendingTrial<'a, 'r> {
         Turn::RunTogether(trials.collect())
     }
 
-    /// A share of what the slowest target does in a closed loop: none waits for a CPU, and what is asked of both is the
-    /// same.
+    /// A share of what the slowest target does in a closed loop: none waits for a CPU, and both get the same
+    /// load.
     fn calibrated_rate_per_s(self) -> Option<f64> {
         let searches = trials(self.plan, &self.step.experiment, Purpose::Search)
             .filter(|(_, trial)| level(trial) == level(self.trial));
@@ -305,14 +308,16 @@ impl<'a, 'r> PendingTrial<'a, 'r> {
     fn repeats_end_reason(self, experiment: &ExperimentFacts) -> Option<Message> {
         let (min_repeats, seconds) = experiment.time_bound()?;
         let repeat = self.trial.repeat;
-        let next_steps = || {
-            let trials = trials(self.plan, &self.step.experiment, Purpose::Measure);
-            trials.filter(|(_, trial)| trial.repeat == repeat).map(|(step, _)| step)
-        };
-        if repeat <= min_repeats || next_steps().any(|step| self.results.is_complete(&step.id)) {
+        if repeat <= min_repeats {
             return None;
         }
-        (self.spent_s(&experiment.name) + self.expected_s(next_steps()) > seconds)
+        let trials = trials(self.plan, &self.step.experiment, Purpose::Measure);
+        let next_steps = trials.filter(|(_, trial)| trial.repeat == repeat);
+        let next_steps: Vec<&PlanStep> = next_steps.map(|(step, _)| step).collect();
+        if next_steps.iter().any(|step| self.results.is_complete(&step.id)) {
+            return None;
+        }
+        (self.spent_s(&experiment.name) + self.expected_s(next_steps.into_iter()) > seconds)
             .then(|| say!(repeats_over, seconds = seconds.to_string(), n = repeat - 1))
     }
 
@@ -336,13 +341,14 @@ impl<'a, 'r> PendingTrial<'a, 'r> {
         if repeat - 1 < min_pairs || !(repeat - 1).is_multiple_of(unit) {
             return None;
         }
-        let summary = |target: &str, repeat: u32| {
-            self.result(self.repeat_steps(repeat).find(|other| other.target == target)?)
-        };
         let pairs = comparison.candidates.iter().map(|candidate| {
-            // Later ones are there where failed ones are made again.
+            // Later ones are there if failed ones are repeated.
             let pairs = (1..=experiment.repeats).filter_map(|repeat| {
-                summary(&comparison.baseline, repeat).zip(summary(candidate, repeat))
+                let [baseline, candidate] = [&comparison.baseline, candidate].map(|target| {
+                    let mut steps = self.repeat_steps(repeat);
+                    self.result(steps.find(|other| other.target == *target)?)
+                });
+                baseline.zip(candidate)
             });
             pairs.collect()
         });
@@ -385,7 +391,7 @@ impl<'a, 'r> PendingTrial<'a, 'r> {
         stop_reason(&Decision { pairs: decided.pairs * unit as usize, ..decided }, stop.budget_s)
     }
 
-    fn confirm(self) -> Turn<'a> {
+    fn confirm_best(self) -> Turn<'a> {
         let mut sums: Vec<(&PlannedTrial, f64, u32)> = Vec::new();
         let trials = trials(self.plan, &self.step.experiment, Purpose::Measure);
         for (step, trial) in trials.filter(|(step, _)| step.target == self.step.target) {
@@ -395,9 +401,9 @@ impl<'a, 'r> PendingTrial<'a, 'r> {
                 None => sums.push((trial, merit, 1)),
             }
         }
-        let mean = |(_, sum, count): &(&PlannedTrial, f64, u32)| sum / f64::from(*count);
-        let best = sums.iter().max_by(|a, b| mean(a).total_cmp(&mean(b)));
-        let Some((PlannedTrial { workers, degree, rate, .. }, ..)) = best else {
+        let means = sums.into_iter().map(|(trial, sum, count)| (trial, sum / f64::from(count)));
+        let best = means.max_by(|(_, a), (_, b)| a.total_cmp(b));
+        let Some((PlannedTrial { workers, degree, rate, .. }, _)) = best else {
             return Turn::Skip(say!(nothing_to_confirm));
         };
         let (workers, degree, rate) = (*workers, *degree, *rate);
@@ -428,9 +434,6 @@ impl<'a, 'r> PendingTrial<'a, 'r> {
         if completed.len() + 1 < self.trial.repeat as usize {
             return Turn::Skip(say!(search_trial_failed));
         }
-        let run_at = |rate_per_s: Option<f64>, purpose: Purpose| {
-            Turn::Run(Box::new(PlannedTrial { rate: rate_per_s, ..self.trial.clone() }), purpose)
-        };
         // A lower rate would tell even less.
         if completed.last().is_some_and(|last| {
             last.rate_per_s.is_some() && last.searched_figure(objective.metric).is_none()
@@ -440,19 +443,23 @@ impl<'a, 'r> PendingTrial<'a, 'r> {
         let closed =
             completed.iter().find(|trial| trial.rate_per_s.is_none()).map(|trial| trial.tps);
         let Some(start_per_s) = search.start_rate.or(closed.map(|tps| tps * FIRST_SHARE)) else {
-            return run_at(None, Purpose::Search);
+            return self.run_at(None, Purpose::Search);
         };
         let (most_per_s, confirmations) = (search.most_rate, experiment.confirm);
         let from = Search { most_per_s, confirmations, ..Search::from(start_per_s) };
         let tested_rates: Vec<TestedRate> =
             completed.iter().filter_map(|trial| trial.tested_rate(&objective)).collect();
         match knee::next(&from, &tested_rates) {
-            knee::KneeStep::Search { rate_per_s } => run_at(Some(rate_per_s), Purpose::Search),
+            knee::KneeStep::Search { rate_per_s } => self.run_at(Some(rate_per_s), Purpose::Search),
             knee::KneeStep::Confirm { rate_per_s, .. } => {
-                run_at(Some(rate_per_s), Purpose::Confirm)
+                self.run_at(Some(rate_per_s), Purpose::Confirm)
             }
             knee::KneeStep::Done(outcome) => Turn::Skip(describe_outcome(&outcome, &objective)),
         }
+    }
+
+    fn run_at(self, rate: Option<f64>, purpose: Purpose) -> Turn<'a> {
+        Turn::Run(Box::new(PlannedTrial { rate, ..self.trial.clone() }), purpose)
     }
 }
 
@@ -460,7 +467,8 @@ impl<'a, 'r> PendingTrial<'a, 'r> {
 type TrialPair<'a> = (&'a TrialSummary, &'a TrialSummary);
 
 /// The figures that pairs are repeated for: those of the metric by which the paper will decide, the
-/// first that the trials have. A narrow interval of any other would end too soon. So many pairs share a `unit`.
+/// first that the trials have. A narrow interval of any other would end too soon. Pairs that share a renewal, `unit`
+/// of them, count as one.
 fn judged_pairs(pairs: Vec<Vec<TrialPair<'_>>>, unit: u32) -> (Metric, Vec<CandidatePairs>) {
     let metrics = pairs.iter().flatten().next().map(|(a, _)| judged_metrics(a)).unwrap_or_default();
     for metric in metrics {

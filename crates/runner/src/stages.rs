@@ -2,9 +2,9 @@
 //! followed by their sum: what was measured exactly, what surrounded it as far as it adds up. A run that continues
 //! makes the stages that are missing.
 //!
-//! A stage that was cut off or failed is made again, and what it did counts for nothing: its trial stays in the run
+//! A stage that was cut off or failed is repeated, and what it did counts for nothing: its trial stays in the run
 //! folder and in the paper. Data are restored and servers restarted before the first stage only. Sessions are opened
-//! again for each, so each has a warm-up: the whole one where the process has just begun, else a tenth of the stage at
+//! again for each, so each has a warm-up: the whole one if the process has just begun, else a tenth of the stage at
 //! most.
 
 use crate::data::BITS_OF_SEEDS;
@@ -47,7 +47,7 @@ impl Runner<'_> {
         let remaining = (1..=count).filter(|number| !completed.contains(number));
         if let (false, Some(first)) = (completed.is_empty(), remaining.clone().next()) {
             let place = format!("{} on {}", step.experiment, step.target);
-            output::talk(&format!("{place}: goes on with stage {first} of {count}"));
+            output::talk(&format!("{place}: continues with stage {first} of {count}"));
         }
         let mut follows = false;
         for number in remaining {
@@ -128,11 +128,10 @@ pub(crate) fn join_stages(
 }
 
 fn stage_facts(stages: &[TrialSummary]) -> Vec<StageFacts> {
-    let parse_time = |text: &str| OffsetDateTime::parse(text, &Rfc3339).ok();
     let mut from_s = 0.0;
     let mut ended = None;
     let facts = stages.iter().map(|stage| {
-        let opened = parse_time(&stage.started_at);
+        let opened = OffsetDateTime::parse(&stage.started_at, &Rfc3339).ok();
         let gap_s = opened.zip(ended).map(|(opened, ended): (OffsetDateTime, OffsetDateTime)| {
             (opened - ended).as_seconds_f64().max(0.0)
         });
@@ -144,22 +143,22 @@ fn stage_facts(stages: &[TrialSummary]) -> Vec<StageFacts> {
     facts.collect()
 }
 
-/// `generator` is what the results say; what was found later stands in the summaries.
+/// `generator` is what the results say; what was found later is in the summaries.
 fn join_conditions(stages: &[TrialSummary], measured: Conditions) -> Conditions {
-    let conditions = || stages.iter().map(|stage| &stage.conditions);
+    let generators: Vec<&GeneratorConditions> =
+        stages.iter().map(|stage| &stage.conditions.generator).collect();
     let mut joined = Conditions {
         generator: measured.generator,
         ..stages.first().map(|first| first.conditions.clone()).unwrap_or_default()
     };
-    let headrooms: Option<Vec<f64>> = conditions().map(|stage| stage.generator.headroom).collect();
+    let headrooms: Option<Vec<f64>> = generators.iter().map(|known| known.headroom).collect();
     joined.generator.headroom =
         headrooms.map(|headrooms| headrooms.into_iter().fold(f64::INFINITY, f64::min));
     joined.generator.foreign_cpu_share =
-        conditions().filter_map(|stage| stage.generator.foreign_cpu_share).reduce(f64::max);
-    let starved =
-        conditions().map(|stage| &stage.generator).filter(|known| known.starved.is_some());
-    let share = |known: &GeneratorConditions| known.starved_share.unwrap_or_default();
-    if let Some(worst) = starved.max_by(|a, b| share(a).total_cmp(&share(b))) {
+        generators.iter().filter_map(|known| known.foreign_cpu_share).reduce(f64::max);
+    let starved = generators.into_iter().filter(|known| known.starved.is_some());
+    let starved = starved.map(|known| (known, known.starved_share.unwrap_or_default()));
+    if let Some((worst, _)) = starved.max_by(|(_, a), (_, b)| a.total_cmp(b)) {
         joined.generator.starved.clone_from(&worst.starved);
         joined.generator.starved_share = worst.starved_share;
     }
@@ -268,14 +267,14 @@ fn add_freshness(sum: &mut Option<Freshness>, more: Option<&Freshness>) {
 /// A check of the trial is the worst of its stages.
 fn worst_checks(stages: &[TrialSummary]) -> Vec<DataCheck> {
     let Some(last) = stages.last() else { return Vec::new() };
-    let rank = |check: &&DataCheck| match check.verdict {
-        CheckVerdict::Passed => 0,
-        CheckVerdict::NotMade => 1,
-        CheckVerdict::Failed => 2,
-    };
     let checks = last.checks.iter().filter_map(|DataCheck { name, .. }| {
         let checks = stages.iter().flat_map(|stage| &stage.checks);
-        let worst = checks.filter(|check| check.name == *name).max_by_key(rank)?;
+        let checks = checks.filter(|check| check.name == *name);
+        let worst = checks.max_by_key(|check| match check.verdict {
+            CheckVerdict::Passed => 0,
+            CheckVerdict::NotMade => 1,
+            CheckVerdict::Failed => 2,
+        })?;
         let (stages, evidence) = (stages.len().to_string(), &worst.evidence);
         let evidence = say!(check_after_each_stage, stages, evidence);
         Some(DataCheck { name: name.clone(), verdict: worst.verdict, evidence })
@@ -317,25 +316,25 @@ mod tests {
     use dyno_facts::{Counts, KindSummary, StatementCounts};
 
     #[test]
-    fn stages_are_equal_parts_with_seeds_of_their_own() {
+    fn stages_are_equal_parts_with_different_seeds() {
         let trial = PlannedTrial {
             duration_s: Some(1_000.0),
             warmup_s: 60.0,
             seed: 7,
             ..PlannedTrial::default()
         };
-        let cut_stage = |number, follows| stage_trial(&trial, StageOf { number, of: 4 }, follows);
-        let (first, second) = (cut_stage(1, false), cut_stage(2, true));
+        let [first, second, begun] = [(1, false), (2, true), (2, false)]
+            .map(|(number, follows)| stage_trial(&trial, StageOf { number, of: 4 }, follows));
         assert_eq!((first.duration_s, first.warmup_s, first.seed), (Some(250.0), 60.0, 7));
         assert_eq!((second.duration_s, second.warmup_s), (Some(250.0), 25.0));
         assert_ne!(second.seed, first.seed);
-        assert_eq!(cut_stage(2, false).warmup_s, 60.0, "a process that has just begun");
+        assert_eq!(begun.warmup_s, 60.0, "a process that has just begun");
         assert!(second.seed < 1 << 53);
     }
 
     const SECOND: u64 = 1_000_000_000;
 
-    fn result(committed: u64, in_flight: u64, latency_ns: u64) -> TrialResult {
+    fn new_result(committed: u64, in_flight: u64, latency_ns: u64) -> TrialResult {
         let window = Window { released: 0, opens: 0, closes: 10 * SECOND, interval: SECOND };
         let part = Joined::new(window, 1, 1, false).lose(0, DbError::lost("gone"));
         let mut result = part.expect("a result");
@@ -348,7 +347,7 @@ mod tests {
         result
     }
 
-    fn stage(trial: u32, started_at: &str, commits: Option<u64>) -> TrialSummary {
+    fn new_stage(trial: u32, started_at: &str, commits: Option<u64>) -> TrialSummary {
         let mut stage = TrialIdentity::default().summary(dyno_facts::TrialStatus::Stage);
         (stage.trial, stage.window_s) = (trial, 10.0);
         stage.started_at = started_at.to_owned();
@@ -373,9 +372,11 @@ mod tests {
 
     #[test]
     fn stages_add_up_and_say_what_lay_between_them() {
-        let stages =
-            [stage(1, "2026-01-01T00:00:00Z", Some(7)), stage(3, "2026-01-01T00:00:12Z", Some(5))];
-        let results = [result(40, 1, 1_000_000), result(60, 2, 3_000_000)];
+        let stages = [
+            new_stage(1, "2026-01-01T00:00:00Z", Some(7)),
+            new_stage(3, "2026-01-01T00:00:12Z", Some(5)),
+        ];
+        let results = [new_result(40, 1, 1_000_000), new_result(60, 2, 3_000_000)];
         let sum = join_stages(&PlannedTrial::default(), &stages, &results).expect("a sum");
         assert_eq!((sum.counts.committed, sum.in_flight, sum.window_s), (100, 3, 20.0));
         assert_eq!((sum.tps, sum.latency.count), (5.0, 100));
@@ -393,9 +394,11 @@ mod tests {
 
     #[test]
     fn what_one_stage_does_not_know_the_trial_does_not_know() {
-        let stages =
-            [stage(1, "2026-01-01T00:00:00Z", Some(7)), stage(2, "2026-01-01T00:00:12Z", None)];
-        let results = [result(1, 0, 1), result(1, 0, 1)];
+        let stages = [
+            new_stage(1, "2026-01-01T00:00:00Z", Some(7)),
+            new_stage(2, "2026-01-01T00:00:12Z", None),
+        ];
+        let results = [new_result(1, 0, 1), new_result(1, 0, 1)];
         let sum = join_stages(&PlannedTrial::default(), &stages, &results).expect("a sum");
         assert_eq!(sum.conditions.nodes["n1"].commits, None);
         assert!(join_stages(&PlannedTrial::default(), &[], &[]).is_err());

@@ -25,6 +25,7 @@ pub fn identity(test: impl Into<String>, spec: &TrialSpec) -> TrialIdentity {
     }
 }
 
+/// The names of the kinds of transactions of a workload.
 pub fn kinds<W: Workload>(workload: &W) -> Vec<String> {
     workload.transactions().iter().map(|kind| kind.name.clone()).collect()
 }
@@ -162,19 +163,21 @@ mod tests {
 
     #[test]
     fn a_table_that_is_missing_is_seen_in_each_dialect() {
-        let error = |errno, sqlstate: &str, message: &'static str| ErrorSummary {
-            class: "other".to_owned(),
-            errno,
-            sqlstate: sqlstate.to_owned(),
-            message: message.into(),
-            count: 1,
-        };
-        let deadlock = error(1213, "40001", "Deadlock found");
+        fn error_summary(errno: u32, sqlstate: &str, message: &'static str) -> ErrorSummary {
+            ErrorSummary {
+                class: "other".to_owned(),
+                errno,
+                sqlstate: sqlstate.to_owned(),
+                message: message.into(),
+                count: 1,
+            }
+        }
+        let deadlock = error_summary(1213, "40001", "Deadlock found");
         assert_eq!(missing_table(std::slice::from_ref(&deadlock)), None);
         for missing in [
-            error(0, "42P01", "relation \"sbtest1\" does not exist"),
-            error(1146, "42S02", "Table 'd.sbtest1' doesn't exist"),
-            error(1, "00000", "no such table: sbtest1"),
+            error_summary(0, "42P01", "relation \"sbtest1\" does not exist"),
+            error_summary(1146, "42S02", "Table 'd.sbtest1' doesn't exist"),
+            error_summary(1, "00000", "no such table: sbtest1"),
         ] {
             let message = missing_table(&[deadlock.clone(), missing]).expect("a table").to_string();
             assert!(message.contains("sbtest1"), "{message}");
@@ -202,16 +205,13 @@ mod tests {
         let mut generators = Joined::new(window, 1, 1, false);
         let mut result = generators.lose(0, DbError::lost("no answer")).expect("a result");
         result.total.kinds[0].latency.record(33_000_000);
-        let spec = TrialSpec::closed(1);
-        let summary = |result: &TrialResult| {
-            summarize(identity("one", &spec), &["one".to_owned()], &spec, result, false)
-        };
+        let (spec, kinds) = (TrialSpec::closed(1), ["one".to_owned()]);
         result.longest_in_flight = 20_000_000;
-        let unchanged = summary(&result);
+        let unchanged = summarize(identity("one", &spec), &kinds, &spec, &result, false);
         assert!((33e3..34e3).contains(&unchanged.latency.max_us), "{:?}", unchanged.latency);
         assert!(unchanged.notes.is_empty());
         result.longest_in_flight = 8_028_000_000;
-        let stalled = summary(&result);
+        let stalled = summarize(identity("one", &spec), &kinds, &spec, &result, false);
         assert_eq!(stalled.latency.max_us, 8_028_000.0);
         assert_eq!(stalled.latency.p99_us, unchanged.latency.p99_us);
         let note = stalled.notes[0].to_string();

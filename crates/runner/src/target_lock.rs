@@ -1,8 +1,8 @@
 //! Two runs on the same tables at once: each holds a lock of the server (PostgreSQL's advisory locks, `GET_LOCK` of
-//! MySQL and MariaDB) in a session of its own as long as it lasts, so that the second one is refused.
+//! MySQL and MariaDB) in a separate session as long as it lasts, so that the second one is refused.
 //!
 //! The session is idle: its thread sleeps, and asks the server something every ten minutes only. A lock belongs to a
-//! database and a workload, since workloads have tables of their own. Embedded databases have locks themselves. An
+//! database and a workload, since each workload has its own tables. Embedded databases have locks themselves. An
 //! endpoint may answer from another server each time: behind it the servers that take writes are locked themselves,
 //! where the plan knows them. Load generators of a fleet take none, the run that they belong to does. A run whose
 //! targets are one database under two names finds its own lock: [`LockAnswer::Own`].
@@ -43,7 +43,7 @@ pub enum TableSharing {
     Allowed,
     #[default]
     Refused,
-    /// By `--share-target`, which the verb has and was not given.
+    /// Refused unless `--share-target` is given, which the verb offers.
     OnRequest,
 }
 
@@ -82,7 +82,7 @@ pub(crate) enum LockAnswer {
     Own(usize),
     /// The session that has the lock, in words.
     Refused(String),
-    /// The server knows no such locks, or can't be asked; why, in words.
+    /// The server knows no such locks, or can't be queried; the reason, in words.
     Unknown(String),
 }
 
@@ -122,7 +122,7 @@ impl TargetLocks {
             match answer {
                 LockAnswer::Unknown(why) => warn_unlocked(target, &why),
                 LockAnswer::Refused(who) if sharing != TableSharing::Allowed => {
-                    return Err(refusal(target, &who, sharing));
+                    return Err(refuse_target(target, &who, sharing));
                 }
                 LockAnswer::Refused(_) => return Ok(answer),
                 LockAnswer::Held | LockAnswer::Own(_) => {
@@ -136,7 +136,7 @@ impl TargetLocks {
         Ok(combined)
     }
 
-    /// Has a session of its own lock the tables of these workloads.
+    /// Has a separate session lock the tables of these workloads.
     fn session(
         &mut self,
         target: &str,
@@ -198,7 +198,7 @@ pub async fn lock_holder(
         Err(error) if error.is_fatal() => return Err(error),
         answered => answered.ok().flatten(),
     };
-    // A server that answers whatever it is asked has no lock.
+    // A server that answers every query alike has no lock.
     Ok(who.filter(|who| who.contains("session ")))
 }
 
@@ -258,14 +258,16 @@ fn warn_unlocked(target: &str, why: &str) {
     output::talk(&note);
 }
 
-fn refusal(target: &str, who: &str, sharing: TableSharing) -> Failure {
+fn refuse_target(target: &str, who: &str, sharing: TableSharing) -> Failure {
     let offer = match sharing {
-        TableSharing::OnRequest => "; `--share-target` measures beside it, and the paper says so",
+        TableSharing::OnRequest => {
+            "; `--share-target` measures alongside it, and the paper says so"
+        }
         TableSharing::Refused | TableSharing::Allowed => "",
     };
     let message =
         format!("Another run or load works on the same tables of target {target}: {who}.");
-    let hint = format!("Wait for its end, or give this run a database of its own{offer}.");
+    let hint = format!("Wait for its end, or give this run its own database{offer}.");
     Failure::new(message).with_hint(hint)
 }
 
@@ -289,7 +291,7 @@ fn hold_locks(
         let _ = sender.send(LockAnswer::Held);
         return;
     }
-    // Without a loop there is no lock; whoever waits for the answer sees the end of the channel.
+    // Without an event loop nothing is locked; whoever waits for the answer sees the end of the channel.
     let _ = block_on(async {
         let mut session = match with_limit(PATIENCE, driver.connect(0)).await {
             Ok(session) => session,
@@ -330,7 +332,7 @@ async fn take_all_locks(session: &mut AdminSession<'_>, order: &LockOrder) -> Db
     // Others see who this is.
     let introduction = match session.dialect() {
         Dialect::Postgres => {
-            let name = quote(&order.application_name());
+            let name = quote_text(&order.application_name());
             format!("SELECT set_config('application_name', {name}, false)")
         }
         _ => format!("SELECT GET_LOCK({}, 0)", order.session_lock(order.number)),
@@ -381,7 +383,7 @@ async fn try_lock(
     Ok(own_number(&who, &order.nonce).map_or(LockAnswer::Refused(who), LockAnswer::Own))
 }
 
-/// The number that stands behind the nonce of a session of this run.
+/// The number behind the nonce in the name of a session of this run.
 fn own_number(who: &str, nonce: &str) -> Option<usize> {
     let (_, rest) = who.split_once(nonce)?;
     rest.strip_prefix('.')?.split(' ').next()?.parse().ok()
@@ -404,7 +406,7 @@ fn postgres_lock(workload: &str) -> (String, String) {
 fn mysql_lock(nonce: &str, own: &str, workload: &str) -> (String, String) {
     let lock = format!(
         "CONCAT('dyno:', LEFT(SHA2(CONCAT(DATABASE(), ':', {}), 256), 32))",
-        quote(workload)
+        quote_text(workload)
     );
     let holder = format!(
         "SELECT CONCAT(CASE WHEN FIELD(IS_USED_LOCK({lock}), {own}) > 1 THEN CONCAT('{nonce}.', \
@@ -430,11 +432,11 @@ impl LockOrder {
 
     /// The name of a lock that only one session of this run has.
     fn session_lock(&self, number: usize) -> String {
-        quote(&format!("dyno:{}:{number}", self.nonce))
+        quote_text(&format!("dyno:{}:{number}", self.nonce))
     }
 }
 
-fn quote(text: &str) -> String {
+fn quote_text(text: &str) -> String {
     format!("'{}'", text.replace(['\'', '\\'], ""))
 }
 
@@ -468,7 +470,7 @@ mod tests {
     }
 
     #[test]
-    fn a_server_that_knows_no_locks_keeps_nobody_from_loading() {
+    fn a_server_that_knows_no_locks_keeps_no_one_from_loading() {
         assert!(matches!(lock_answer(1), LockAnswer::Held));
         assert!(matches!(lock_answer(0), LockAnswer::Unknown(_)));
     }
@@ -487,7 +489,7 @@ mod tests {
         assert_eq!(own_number(&format!("{name} (session 7)"), &locks.nonce), Some(2));
         assert_eq!(own_number("dyno run s, process 1 (session 7)", &locks.nonce), None);
         assert!(order.session_lock(1).len() <= 66, "{}", order.session_lock(1));
-        assert_eq!(quote("it's \\"), "'its '");
+        assert_eq!(quote_text("it's \\"), "'its '");
         assert_ne!(hash_name("pgbench"), hash_name("sysbench"));
         assert!(mysql_lock("n", &order.own_sessions(), "tpcc").1.contains(&order.session_lock(1)));
         let first = LockOrder { number: 0, ..order };
@@ -496,10 +498,10 @@ mod tests {
 
     #[test]
     fn only_a_verb_that_has_the_option_names_it() {
-        let hint = |sharing| refusal("a", "a session", sharing).hint.unwrap_or_default();
-        let alone = "Wait for its end, or give this run a database of its own";
-        assert_eq!(hint(TableSharing::Refused), format!("{alone}."));
-        let offered = hint(TableSharing::OnRequest);
+        let [alone_hint, offered] = [TableSharing::Refused, TableSharing::OnRequest]
+            .map(|sharing| refuse_target("a", "a session", sharing).hint.unwrap_or_default());
+        let alone = "Wait for its end, or give this run its own database";
+        assert_eq!(alone_hint, format!("{alone}."));
         assert!(offered.starts_with(&format!("{alone}; `--share-target` measures")), "{offered}");
     }
 
@@ -515,22 +517,23 @@ mod tests {
         let loads = [1, 2].map(|_| lock_tables(&target.database, "tpcc", &Unobserved).is_ok());
         assert_eq!(loads, [true, true]);
         locks.release("main");
-        let mut count = |roles: &[Role]| {
-            let node = |role: &Role| ReachedNode {
+        for (roles, count) in [
+            (&[][..], 1),
+            (&[Role::Primary, Role::ReadOnly], 1),
+            (&[Role::Endpoint], 0),
+            (&[Role::Endpoint, Role::Primary, Role::ReadOnly], 1),
+            (&[Role::Endpoint, Role::Shard, Role::Shard], 2),
+        ] {
+            let nodes = roles.iter().map(|role| ReachedNode {
                 name: String::new(),
                 role: *role,
                 database: target.database.clone(),
                 facts: target.facts.clone(),
                 same_host: true,
                 server: ServerPlace::Unknown,
-            };
-            target.nodes = roles.iter().map(node).collect();
-            places(&target).len()
-        };
-        assert_eq!(count(&[]), 1);
-        assert_eq!(count(&[Role::Primary, Role::ReadOnly]), 1);
-        assert_eq!(count(&[Role::Endpoint]), 0);
-        assert_eq!(count(&[Role::Endpoint, Role::Primary, Role::ReadOnly]), 1);
-        assert_eq!(count(&[Role::Endpoint, Role::Shard, Role::Shard]), 2);
+            });
+            target.nodes = nodes.collect();
+            assert_eq!(places(&target).len(), count, "{roles:?}");
+        }
     }
 }

@@ -31,15 +31,16 @@ struct Meeting {
 }
 
 impl Rendezvous {
-    /// The start of so many trials, one of which is ready `now`; `None` if one of them never will be.
+    /// The start of `expected` trials, one of which is ready `now`; `None` if one of them never will be.
     fn wait_for_all(&self, expected: usize, now: Nanos) -> Option<Nanos> {
         let mut meeting = self.meeting.lock().unwrap_or_else(PoisonError::into_inner);
         meeting.ready += 1;
         meeting.starts_at = meeting.starts_at.max(now + HEAD_START);
         self.changed.notify_all();
-        let is_open = |meeting: &mut Meeting| !meeting.is_called_off && meeting.ready < expected;
-        let meeting =
-            self.changed.wait_while(meeting, is_open).unwrap_or_else(PoisonError::into_inner);
+        let waited = self
+            .changed
+            .wait_while(meeting, |meeting| !meeting.is_called_off && meeting.ready < expected);
+        let meeting = waited.unwrap_or_else(PoisonError::into_inner);
         (!meeting.is_called_off).then_some(meeting.starts_at)
     }
 
@@ -92,7 +93,7 @@ impl Runner<'_> {
                     nodes,
                     fault: None,
                     team: Team::new(None, plan, (step, trial), &folder),
-                    // Made again alone, it would have no partner.
+                    // Repeated alone, it would have no partner.
                     starving: ground.starving.never_again(),
                     number: ground.number,
                     run: &run,

@@ -1,5 +1,5 @@
 //! One trial of a plan: one that the engine drives, or a pass that its family executes, one thing after the other, and
-//! tells what has ended. Both stand in one frame: looks at the nodes before and after, samples meanwhile, and what is
+//! tells what has ended. Both share one frame: looks at the nodes before and after, samples meanwhile, and what is
 //! stored.
 
 use crate::calibration::Calibration;
@@ -57,11 +57,12 @@ impl Job<'_> {
         lock_run(self.run).path().join(name)
     }
 
+    /// Names the trial in messages: its experiment and its target.
     pub fn place(&self) -> String {
         format!("{} on {}", self.step.experiment, self.step.target)
     }
 
-    /// Asks the nodes something before the trial: who waits for what is said, and no lost node is waited for.
+    /// Queries the nodes before the trial: long waits are reported, and no lost node is waited for.
     pub fn asks<T>(&self, ask: impl FnOnce() -> Result<T>) -> Result<T> {
         let place = self.place().into();
         watch::guarded(&place, "the check before the trial", &self.nodes.watched, ask)
@@ -124,7 +125,7 @@ impl Frame<'_> {
         Ok(self.writer.node_series()?)
     }
 
-    /// Looks at the nodes after it; at none where one is `gone`.
+    /// Looks at the nodes after it; at none if one is `gone`.
     fn close(
         &mut self,
         observations: &NodeObservations,
@@ -312,7 +313,7 @@ fn store_trial(
         }
         TrialStatus::Starved => {
             let reason = summary.conditions.generator.starved.clone().unwrap_or_default();
-            progress.fail(&format!("starved, is made again: {reason} Measured: {figures}"));
+            progress.fail(&format!("starved, is repeated: {reason} Measured: {figures}"));
         }
     }
     report_checks(&summary.checks, place);
@@ -399,13 +400,11 @@ fn measure<'a>(
         control,
         error: None,
     };
-    let (outcome, mut observations) = sample_during(nodes, series, &frame.sampling, || {
-        let run = || drive(&mut observer);
-        match fault {
-            Some(fault) => fault.meanwhile(run),
-            None => watch::watch_trial(&activity, &nodes.watched, control, run),
-        }
-    });
+    let (outcome, mut observations) =
+        sample_during(nodes, series, &frame.sampling, || match fault {
+            Some(fault) => fault.meanwhile(|| drive(&mut observer)),
+            None => watch::watch_trial(&activity, &nodes.watched, control, || drive(&mut observer)),
+        });
     let StoringObserver { progress, error, client, fault: fault_watch, .. } = observer;
     let (watch, progress) = (fault_watch.map(|(_, watch)| watch), progress.progress);
     let result = match outcome {
@@ -488,16 +487,19 @@ pub(super) fn describe_load(spec: &TrialSpec, purpose: Purpose) -> String {
 }
 
 pub(super) fn trial_spec(trial: &PlannedTrial) -> TrialSpec {
-    let nanos = |seconds: f64| (seconds * 1e9) as Nanos;
     TrialSpec {
-        warmup: nanos(trial.warmup_s),
-        duration: trial.duration_s.map(nanos),
+        warmup: to_nanos(trial.warmup_s),
+        duration: trial.duration_s.map(to_nanos),
         events: trial.events,
         rate_per_s: trial.rate,
-        interval: nanos(trial.interval_s),
+        interval: to_nanos(trial.interval_s),
         seed: trial.seed,
         ..TrialSpec::closed(trial.workers)
     }
+}
+
+fn to_nanos(seconds: f64) -> Nanos {
+    (seconds * 1e9) as Nanos
 }
 
 /// The reason why the data are not checked after a trial, in a sentence: no one waits, no server answers, or their
@@ -609,7 +611,7 @@ pub fn drive_pass<T: FnOnce(TrialStart) -> (TrialSummary, After)>(
         progress,
         length: pass.length,
         control,
-        generator: RefCell::new(OwnWatch::begin()),
+        generator: RefCell::new(OwnWatch::begin_now()),
         ended: Cell::new(0),
         error: RefCell::new(None),
     };
@@ -678,8 +680,9 @@ impl PassWatch<'_> {
         self.sampling.end();
     }
 
+    /// All that is timed begins.
     pub fn started(&self) {
-        *self.generator.borrow_mut() = OwnWatch::begin();
+        *self.generator.borrow_mut() = OwnWatch::begin_now();
         let now = monotonic_now();
         // It closes with the last execution.
         let window = Window { released: now, opens: now, closes: Nanos::MAX, interval: SECOND };
@@ -702,6 +705,7 @@ impl PassWatch<'_> {
         self.keep_error(self.writer.borrow().plan(name, text))
     }
 
+    /// Prints a line that stays above the bar.
     pub fn note(&self, text: &str) {
         self.progress.note(text);
     }
@@ -717,7 +721,7 @@ struct OwnWatch {
 }
 
 impl OwnWatch {
-    fn begin() -> Self {
+    fn begin_now() -> Self {
         let now = monotonic_now();
         OwnWatch {
             sampler: HostSampler::new(now),
@@ -745,7 +749,7 @@ impl OwnWatch {
         self.ended = Some((summary, conditions));
     }
 
-    /// Adds what is known of the load generator. The CPU of the whole process stands for that of its busiest
+    /// Adds what is known of the load generator. The CPU of the whole process counts as that of its busiest
     /// loop: it is never less.
     fn add_to(self, mut measured: TrialSummary) -> TrialSummary {
         let (summary, conditions) = self.ended.unwrap_or_default();

@@ -1,6 +1,6 @@
 //! Watching the nodes of a target while something waits for them: loads, trials, and questions outside the engine
 //! (checks, proofs, looks, passes of TPC-H). The watcher itself is [`dyno_load::watched`]. If no answer comes, the
-//! user hears who waits for what and how the nodes are; where a node is lost, no one waits any longer.
+//! user hears who waits for what and how the nodes are; if a node is lost, no one waits any longer.
 
 use crate::databases::{self, Database, ReachedDatabase, ServerPlace};
 use crate::failure::{Failure, Result, sentence};
@@ -17,7 +17,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-/// A node, and its process where that is known.
+/// A node, and its process if that is known.
 #[derive(Clone)]
 pub(crate) struct WatchedNode {
     name: String,
@@ -43,6 +43,7 @@ impl WatchedNode {
         self.process.as_ref()?.lost()
     }
 
+    /// Returns true if the node answers a query in this time.
     fn answers(&self, within: Nanos) -> bool {
         let answer = databases::ask_within(&self.database.admin(), within, async |session| {
             session.query("SELECT 1", &mut Discard).await
@@ -73,7 +74,7 @@ pub(crate) fn dead_node(nodes: &[WatchedNode]) -> Option<NodeSight> {
     nodes.iter().find_map(WatchedNode::dead_process)
 }
 
-/// Those that are not dead: a fault may leave a node down.
+/// The nodes that are not dead: a fault may leave a node down.
 pub(crate) fn living(nodes: &[WatchedNode]) -> Vec<WatchedNode> {
     nodes.iter().filter(|node| node.dead_process().is_none()).cloned().collect()
 }
@@ -91,7 +92,7 @@ fn describe_sight(sight: &NodeSight) -> Message {
     say!(node_looks, node = &sight.name, evidence = &sight.evidence)
 }
 
-/// An error of a server, with how its nodes are by process, memory and log where one of them is not well.
+/// An error of a server, with how its nodes are by process, memory and log if one of them is not well.
 pub(crate) fn explain(failure: Failure, nodes: &[WatchedNode]) -> Failure {
     let sights = nodes.iter().filter_map(|node| node.process.as_ref()?.look());
     let worst =
@@ -176,8 +177,12 @@ pub(crate) fn watch_trial<T>(
 ) -> T {
     activity.note(0, "a commit".to_owned());
     let watch = TrialWatch { nodes, control };
-    let look = || look_at_nodes(nodes, watch.patience().answer_within);
-    let result = dyno_load::watched(activity, &watch, look, drive);
+    let result = dyno_load::watched(
+        activity,
+        &watch,
+        || look_at_nodes(nodes, watch.patience().answer_within),
+        drive,
+    );
     if activity.verdict().is_some() {
         control.resume();
         if signals::has_come() {
@@ -187,7 +192,7 @@ pub(crate) fn watch_trial<T>(
     result
 }
 
-/// Something that servers are asked now.
+/// A question to servers that has no answer yet.
 struct Question {
     place: String,
     work: &'static str,
@@ -195,7 +200,7 @@ struct Question {
     activity: Arc<Activity>,
 }
 
-/// Questions within questions: the last one is asked now.
+/// Questions within questions: the last one waits for its answer.
 static QUESTIONS: Mutex<Vec<Arc<Question>>> = Mutex::new(Vec::new());
 
 fn lock_questions() -> MutexGuard<'static, Vec<Arc<Question>>> {
@@ -269,8 +274,11 @@ fn ask_explained<T>(
     let activity = Arc::default();
     let answer = watch_question(&activity, (place, work), nodes, ask);
     answer.map_err(|failure| {
-        let may_die = || nodes.iter().any(|node| node.process.is_some()) && !signals::has_come();
-        let loss = match await_loss(|| dead_node(nodes), may_die) {
+        let dead = await_loss(
+            || dead_node(nodes),
+            || nodes.iter().any(|node| node.process.is_some()) && !signals::has_come(),
+        );
+        let loss = match dead {
             Some(node) => Some(describe_sight(&node)),
             None => activity.verdict().map(|loss| sentence(&loss.problem).into()),
         };
@@ -284,7 +292,7 @@ fn ask_explained<T>(
 /// Looks at a target for `dyno check` or `dyno bench` while its nodes are watched.
 ///
 /// # Errors
-/// Those of `ask`, or that a node is lost.
+/// The errors of `ask`, and the loss of a node.
 pub fn asking<T>(
     place: &str,
     reached: &ReachedDatabase,
@@ -293,7 +301,7 @@ pub fn asking<T>(
     ask_explained(place, "the check", &WatchedNode::from_database(reached), ask)
 }
 
-/// Follows what is asked now: proofs that are made like loads.
+/// Follows the question that waits for its answer: proofs that are made like loads.
 #[derive(Clone, Copy, Debug)]
 pub struct AskedNodes;
 

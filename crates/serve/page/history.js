@@ -56,7 +56,7 @@ function took(run) {
   return run.finished_at && seconds >= 0 ? span(seconds) : "";
 }
 
-/** Made when they are asked for, and the files that are stored. */
+/** Papers that are made on request, and the files that are stored. */
 function papers(run) {
   if (run.trials === 0) return "";
   // It would take a processor from what is measured.

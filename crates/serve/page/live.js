@@ -69,7 +69,7 @@ function listen(source, state, draw, connection) {
   source.addEventListener("error", () => {
     const isGone = source.readyState === EventSource.CLOSED;
     connection(isGone
-      ? t("Not connected. If the server was started anew, open the address that it printed.")
+      ? t("Not connected. If the server was restarted, open the address that it printed.")
       : t("The connection is lost; trying again."), "lost");
   });
 }
@@ -195,7 +195,7 @@ function tiles(trial, rows, at, window) {
 }
 
 function charts(rows, at, nodes) {
-  // A point stands at its interval's end: that is when it was known.
+  // A point is drawn at the end of its interval: that is when it was known.
   const points = (name, keep = (y) => y) => rows.map((row) => [row[at.begins_s] + row[at.length_s], keep(row[at[name]])]);
   const positive = (y) => (y > 0 ? y : null);
   const one = (name, color, points, worst = false) => ({ name, color, points, worst });

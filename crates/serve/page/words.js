@@ -7,7 +7,7 @@ const CHINESE = {
   "History": "历史",
   "connected": "已连接",
   "The server has ended; what it told last stays here. `dyno serve` shows it again.": "服务已结束，此处保留最后的数据。可用 `dyno serve` 再次查看。",
-  "Not connected. If the server was started anew, open the address that it printed.": "未连接。若服务已重新启动，请打开它打印的新地址。",
+  "Not connected. If the server was restarted, open the address that it printed.": "未连接。若服务已重新启动，请打开它打印的新地址。",
   "The connection is lost; trying again.": "连接中断，正在重试。",
   "No run yet": "尚无运行",
   "As soon as a run begins in this folder, it is shown here.": "此目录中一旦有运行开始，就会显示在这里。",

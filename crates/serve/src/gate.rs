@@ -25,28 +25,32 @@ const COSTLY: [&str; 3] = ["/paper", "/compare", "/api/compare"];
 pub struct Token(String);
 
 impl Token {
+    /// Draws a token.
+    ///
+    /// # Errors
+    /// When the system has no random bytes.
     pub fn generate() -> Result<Token, ServeError> {
         let mut bytes = [0; DRAWN];
         let flags = rustix::rand::GetRandomFlags::empty();
         rustix::rand::getrandom(&mut bytes, flags).map_err(|error| {
             ServeError::new(format!("The system has no random bytes for a token: {error}."))
-                .with_hint("Give a token of your own in DYNO_SERVE_TOKEN.")
+                .with_hint("Set your own token in DYNO_SERVE_TOKEN.")
         })?;
         Ok(Token(hex(&bytes)))
     }
 
-    /// A token of the user's own.
+    /// The token that the user has chosen.
     ///
     /// # Errors
     /// When it is shorter than 16 characters or holds one that has a meaning in a URL or a cookie.
     pub fn own(text: &str) -> Result<Token, ServeError> {
-        let fits = |c: char| c.is_ascii_alphanumeric() || "-._~".contains(c);
-        if text.len() < SHORTEST || !text.chars().all(fits) {
+        let is_plain = text.chars().all(|c| c.is_ascii_alphanumeric() || "-._~".contains(c));
+        if text.len() < SHORTEST || !is_plain {
             let message = format!(
                 "The token must have at least {SHORTEST} characters: letters, digits and `-._~`."
             );
             return Err(ServeError::new(message).with_hint(
-                "`openssl rand -hex 24` makes one; without a token of your own dyno draws one.",
+                "`openssl rand -hex 24` makes one; without your own token dyno draws one.",
             ));
         }
         Ok(Token(text.to_owned()))
@@ -102,6 +106,7 @@ impl Gate {
         Ok(Gate { token, cookie: Token::generate()?, port, names })
     }
 
+    /// Decides how to answer a request, from the name it was sent to, its token, and the page that it comes from.
     pub(crate) fn judge(&self, uri: &Uri, headers: &HeaderMap) -> Verdict {
         let host = header_text(headers, &header::HOST).or(uri.host()).unwrap_or_default();
         if !self.is_allowed_host(host) {
@@ -201,18 +206,20 @@ mod tests {
     use super::*;
     use std::slice::from_ref;
 
+    /// A gate with a token of 16 characters, on port 8000, that also answers to `bench-1`.
     fn gate() -> Gate {
         let token = Token::own("0123456789abcdef").expect("long enough");
         Gate::new(token, 8000, vec!["bench-1".to_owned()]).expect("random bytes")
     }
 
-    fn map(headers: &[(&str, &str)]) -> HeaderMap {
+    fn header_map(headers: &[(&str, &str)]) -> HeaderMap {
         let pairs = headers
             .iter()
             .map(|(name, value)| (name.parse().expect("a name"), value.parse().expect("a value")));
         pairs.collect()
     }
 
+    /// The verdict of [`gate`] on a request.
     fn judge(uri: &str, headers: &[(header::HeaderName, &str)]) -> Verdict {
         let headers =
             headers.iter().map(|(name, value)| (name.clone(), value.parse().expect("a value")));
@@ -222,7 +229,6 @@ mod tests {
     #[test]
     fn the_token_opens_by_url_cookie_or_header() {
         let host = (header::HOST, "127.0.0.1:8000");
-        let with = |name, value| judge("/", &[host.clone(), (name, value)]);
         assert_eq!(judge("/", from_ref(&host)), Verdict::NoToken);
         assert_eq!(
             judge("/?token=0123456789abcdef", from_ref(&host)),
@@ -232,28 +238,28 @@ mod tests {
             judge("//evil.example/x?a=1&token=0123456789abcdef&b=2", from_ref(&host)),
             Verdict::Again("/evil.example/x?a=1&b=2".to_owned())
         );
-        assert_eq!(with(header::COOKIE, "a=b; dyno_page_8000=0123456789abcdef"), Verdict::NoToken);
-        assert_eq!(with(header::AUTHORIZATION, "Bearer 0123456789abcdef"), Verdict::Welcome);
+        let cookie = (header::COOKIE, "a=b; dyno_page_8000=0123456789abcdef");
+        assert_eq!(judge("/", &[host.clone(), cookie]), Verdict::NoToken);
+        let bearer = (header::AUTHORIZATION, "Bearer 0123456789abcdef");
+        assert_eq!(judge("/", &[host, bearer]), Verdict::Welcome);
     }
 
     #[test]
-    fn a_cookie_is_no_token_and_belongs_to_its_server() {
+    fn a_cookie_is_not_the_token_and_belongs_to_its_server() {
         let (gate, root) = (gate(), "/".parse().expect("a URI"));
         let set = gate.set_cookie();
         let (cookie, rest) = set.split_once(';').expect("attributes");
         assert!(!set.contains("0123456789abcdef") && rest.contains("Max-Age=43200"), "{set}");
-        let judge = |gate: &Gate, cookie: &str| {
-            gate.judge(&root, &map(&[("host", "localhost:8000"), ("cookie", cookie)]))
-        };
-        assert_eq!(judge(&gate, cookie), Verdict::Welcome);
-        assert_eq!(
-            judge(&gate, &cookie.replace("_8000=", "_8001=")),
-            Verdict::NoToken,
-            "another port's"
-        );
-        assert_eq!(judge(&gate, &format!("{cookie}0")), Verdict::NoToken, "forged");
         let restarted = Gate { cookie: Token::generate().expect("drawn"), ..gate.clone() };
-        assert_eq!(judge(&restarted, cookie), Verdict::NoToken, "another server's");
+        for (gate, cookie, verdict, origin) in [
+            (&gate, cookie.to_owned(), Verdict::Welcome, "its own"),
+            (&gate, cookie.replace("_8000=", "_8001="), Verdict::NoToken, "another port's"),
+            (&gate, format!("{cookie}0"), Verdict::NoToken, "forged"),
+            (&restarted, cookie.to_owned(), Verdict::NoToken, "another server's"),
+        ] {
+            let headers = header_map(&[("host", "localhost:8000"), ("cookie", cookie.as_str())]);
+            assert_eq!(gate.judge(&root, &headers), verdict, "{origin}");
+        }
     }
 
     #[test]
@@ -262,7 +268,7 @@ mod tests {
         let set = gate.set_cookie();
         let cookie = set.split(';').next().expect("a cookie");
         let judge = |uri: &str, more: (&str, &str)| {
-            let headers = map(&[("host", "10.0.0.9:8000"), ("cookie", cookie), more]);
+            let headers = header_map(&[("host", "10.0.0.9:8000"), ("cookie", cookie), more]);
             gate.judge(&uri.parse().expect("a URI"), &headers)
         };
         for path in COSTLY {
@@ -279,7 +285,8 @@ mod tests {
             assert_eq!(judge(path, same_site), Verdict::Welcome);
         }
         assert_eq!(judge("/history", ("sec-fetch-site", "cross-site")), Verdict::Welcome);
-        let bearer = map(&[("host", "localhost"), ("authorization", "Bearer 0123456789abcdef")]);
+        let bearer =
+            header_map(&[("host", "localhost"), ("authorization", "Bearer 0123456789abcdef")]);
         assert_eq!(gate.judge(&"/paper".parse().expect("a URI"), &bearer), Verdict::Welcome);
     }
 
@@ -295,7 +302,7 @@ mod tests {
     }
 
     #[test]
-    fn only_names_that_nobody_else_can_point_here_are_answered() {
+    fn only_names_that_no_stranger_can_point_here_are_answered() {
         let welcome = "Bearer 0123456789abcdef";
         let from =
             |host: &str| judge("/", &[(header::HOST, host), (header::AUTHORIZATION, welcome)]);

@@ -13,6 +13,7 @@ use std::sync::Arc;
 
 const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
 
+/// `/metrics`: the state of the current run, or of the last one.
 pub(crate) async fn metrics(State(app): State<Arc<App>>) -> Response {
     let mut follower = app.metrics.lock().await;
     follower.poll();
@@ -25,26 +26,31 @@ pub(crate) async fn metrics(State(app): State<Arc<App>>) -> Response {
 struct Exposition(String);
 
 impl Exposition {
+    /// Writes the help and the kind of a metric; its samples follow.
     fn metric(&mut self, name: &str, kind: &str, help: &str) {
         // Writing to a string can't fail.
         let _ = writeln!(self.0, "# HELP {name} {help}\n# TYPE {name} {kind}");
     }
 
+    /// Writes a value of the metric whose head was written last.
     fn sample(&mut self, name: &str, labels: &[(&str, &str)], value: f64) {
-        let labels: Vec<String> =
-            labels.iter().map(|(name, value)| format!("{name}=\"{}\"", escape(value))).collect();
+        let labels: Vec<String> = labels
+            .iter()
+            .map(|(name, value)| format!("{name}=\"{}\"", escape_label(value)))
+            .collect();
         let labels =
             if labels.is_empty() { String::new() } else { format!("{{{}}}", labels.join(",")) };
         let _ = writeln!(self.0, "{name}{labels} {value}");
     }
 
+    /// Writes a metric that has one value.
     fn single(&mut self, name: &str, kind: &str, help: &str, labels: &[(&str, &str)], value: f64) {
         self.metric(name, kind, help);
         self.sample(name, labels, value);
     }
 }
 
-fn escape(value: &str) -> String {
+fn escape_label(value: &str) -> String {
     harmless(value).replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
 }
 
@@ -103,12 +109,6 @@ fn write_run(out: &mut Exposition, run: &RunFollower) {
 
 /// Counters begin again with each trial, as Prometheus expects of a restart.
 fn write_totals(out: &mut Exposition, labels: &[(&str, &str)], totals: &SeriesRow) {
-    let mut by = |name: &str, help: &str, label: &'static str, values: &[(&'static str, u64)]| {
-        out.metric(name, "counter", help);
-        for (value, count) in values {
-            out.sample(name, &[labels, &[(label, *value)]].concat(), *count as f64);
-        }
-    };
     let ends = [
         ("committed", totals.committed),
         ("rolled_back", totals.rolled_back),
@@ -116,9 +116,17 @@ fn write_totals(out: &mut Exposition, labels: &[(&str, &str)], totals: &SeriesRo
         ("skipped", totals.skipped),
     ];
     let help = "Transactions of the trial, warm-up among them, by how they ended.";
-    by("dyno_transactions_total", help, "outcome", &ends);
     let kinds = [("read", totals.reads), ("write", totals.writes), ("other", totals.others)];
-    by("dyno_statements_total", "Statements of transactions that did not fail.", "kind", &kinds);
+    let kinds_help = "Statements of transactions that did not fail.";
+    for (name, help, label, values) in [
+        ("dyno_transactions_total", help, "outcome", &ends[..]),
+        ("dyno_statements_total", kinds_help, "kind", &kinds[..]),
+    ] {
+        out.metric(name, "counter", help);
+        for (value, count) in values {
+            out.sample(name, &[labels, &[(label, *value)]].concat(), *count as f64);
+        }
+    }
     let counters = [
         ("dyno_errors_total", "Errors of attempts and connects.", totals.errors),
         ("dyno_retries_total", "Attempts beyond the first of a transaction.", totals.retries),
@@ -190,7 +198,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn labels_are_escaped_and_nothing_else_is_said_without_a_run() {
+    fn labels_are_escaped_and_only_the_build_is_reported_without_a_run() {
         let mut out = Exposition::default();
         out.single("x", "gauge", "Help.", &[("a", "\"b\\\n\u{9b}"), ("c", "d")], 0.5);
         let line = "x{a=\"\\\"b\\\\\\n\u{fffd}\",c=\"d\"} 0.5\n";
@@ -200,19 +208,16 @@ mod tests {
     }
 
     #[test]
-    fn each_node_says_its_last_word_and_only_what_it_knows() {
-        let row = |at_s, node: &str, cpu_share| NodeRow {
+    fn each_node_has_its_last_sample_without_unknown_values() {
+        let rows = [(0.0, "a", Some(0.5)), (1.0, "a", Some(0.75)), (1.0, "b", None)];
+        let rows = rows.map(|(at_s, node, cpu_share)| NodeRow {
             at_s,
             node: node.to_owned(),
             cpu_share,
             ..NodeRow::default()
-        };
+        });
         let mut out = Exposition::default();
-        write_nodes(
-            &mut out,
-            "t",
-            &[row(0.0, "a", Some(0.5)), row(1.0, "a", Some(0.75)), row(1.0, "b", None)],
-        );
+        write_nodes(&mut out, "t", &rows);
         let samples: Vec<&str> = out.0.lines().filter(|line| !line.starts_with('#')).collect();
         assert_eq!(samples, ["dyno_node_cpu_ratio{target=\"t\",node=\"a\"} 0.75"]);
     }

@@ -1,6 +1,6 @@
 //! The page itself (a shell, a style and scripts without any framework, all inside the binary), the history of runs,
-//! two of them side by side, their papers and files, and what happens in a run as server-sent events. Whoever comes
-//! late, or comes back, is told everything first.
+//! two of them side by side, their papers and files, and what happens in a run as server-sent events. A page that is
+//! opened late, or connects again, gets everything first.
 
 use crate::follow::{Follower, Update, folder_name, read_stored, run_folder, run_status};
 use crate::server::{App, not_found};
@@ -10,8 +10,8 @@ use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::sse::{Event, KeepAlive, Sse};
 use axum::response::{Html, IntoResponse, Response};
 use dyno_core::{Error, harmless};
-use dyno_facts::{Bilingual, TargetFacts};
-use dyno_report::{Experiment, Lang, Paper, Point};
+use dyno_facts::Bilingual;
+use dyno_report::{Lang, Paper};
 use dyno_store::{RunData, RunEntry};
 use futures_util::stream::{self, Stream, StreamExt};
 use rustix::thread::CpuSet;
@@ -38,6 +38,7 @@ pub(crate) const PAPER_POLICY: &str = "default-src 'none'; script-src 'unsafe-in
 
 const SCRIPT: &str = "text/javascript; charset=utf-8";
 
+/// The page without content: its scripts fill it.
 pub(crate) async fn shell() -> Html<&'static str> {
     Html(include_str!("../page/page.html"))
 }
@@ -73,6 +74,7 @@ const KINDS: [(&str, &str); 9] = [
     ("typ", "text/plain; charset=utf-8"),
 ];
 
+/// `/runs/NAME/FILE`: a file of a run folder.
 pub(crate) async fn file(
     State(app): State<Arc<App>>,
     UrlPath((run, name)): UrlPath<(String, String)>,
@@ -94,11 +96,11 @@ pub(crate) async fn file(
 /// The path of a file of a run and its media type. What is requested comes from outside: only plain
 /// names below the folder are followed, and no link that leads out of it.
 fn allowed_path(folder: &Path, name: &str) -> Option<(PathBuf, &'static str)> {
-    let is_plain = |part: &str| {
-        let fits = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
-        part.starts_with(|c: char| c.is_ascii_alphanumeric()) && part.chars().all(fits)
-    };
-    if !name.split('/').all(is_plain) {
+    let is_plain = name.split('/').all(|part| {
+        part.starts_with(|c: char| c.is_ascii_alphanumeric())
+            && part.chars().all(|c| c.is_ascii_alphanumeric() || "._-".contains(c))
+    });
+    if !is_plain {
         return None;
     }
     let (_, ending) = name.rsplit_once('.')?;
@@ -140,10 +142,10 @@ fn line(entry: &RunEntry) -> Value {
         (Ok(_), None) => ("unreadable", Bilingual::default()),
     };
     let header = entry.header.as_ref().ok().cloned().unwrap_or_default();
-    let target = |target: &TargetFacts| {
+    let targets = header.targets.iter().map(|target| {
         let parts = [&target.name, &target.product, &target.version];
         parts.map(String::as_str).join(" ").trim().to_owned()
-    };
+    });
     json!({
         "folder": folder_name(&entry.path),
         "title": header.title,
@@ -153,7 +155,7 @@ fn line(entry: &RunEntry) -> Value {
         "started_at": header.started_at,
         "finished_at": header.finished_at,
         "trials": entry.trials_ended,
-        "targets": header.targets.iter().map(target).collect::<Vec<_>>(),
+        "targets": targets.collect::<Vec<_>>(),
         "papers": paper_files(&entry.path),
     })
 }
@@ -194,6 +196,7 @@ pub(crate) struct Runs {
 }
 
 impl Runs {
+    /// The folders in their order; `None` if one of them is not a run.
     fn folders(&self, app: &App) -> Option<Vec<PathBuf>> {
         self.runs.split(',').map(|name| run_folder(&app.runs, name)).collect()
     }
@@ -225,13 +228,13 @@ async fn printed<T: Send + 'static>(
     .await
 }
 
-/// Works in another thread, so that open pages are told the news meanwhile.
+/// Works in another thread, so that open pages get their updates meanwhile.
 async fn run_blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Option<T> {
-    let work = move || {
+    let task = tokio::task::spawn_blocking(move || {
         step_aside();
         work()
-    };
-    tokio::task::spawn_blocking(work).await.ok()
+    });
+    task.await.ok()
 }
 
 /// Leaves the processors to a trial that is executed by this process or another one: this thread gets what they leave,
@@ -261,35 +264,35 @@ fn internal_error(error: &dyn Display) -> Response {
     (StatusCode::INTERNAL_SERVER_ERROR, format!("{error}\n")).into_response()
 }
 
-/// `/api/compare`: the load levels of all runs, and what can be said of their differences.
+/// `/api/compare`: the load levels of all runs, and the verdicts on their differences.
 pub(crate) async fn compare(State(app): State<Arc<App>>, Query(asked): Query<Runs>) -> Response {
     let Some(folders) = asked.folders(&app) else { return not_found() };
     let compared = printed(&app, folders, |paper, _| {
-        let point = |point: &Point| {
-            json!({
-                "target": point.target,
-                "workers": point.workers,
-                "rate_per_s": point.rate_per_s,
-                "repeats": point.repeats,
-                "tps": point.tps,
-                "qps": point.qps,
-                "mean_us": point.mean_us,
-                "p95_us": point.p95_us,
-                "p99_us": point.p99_us,
-                "errors": point.errors,
-            })
-        };
-        let experiment = |own: &Experiment| {
-            let points: Vec<Value> = own.points.iter().map(point).collect();
-            json!({ "title": own.title.to_string(), "points": points })
-        };
+        let experiments = paper.experiments.iter().map(|experiment| {
+            let points = experiment.points.iter().map(|point| {
+                json!({
+                    "target": point.target,
+                    "workers": point.workers,
+                    "rate_per_s": point.rate_per_s,
+                    "repeats": point.repeats,
+                    "tps": point.tps,
+                    "qps": point.qps,
+                    "mean_us": point.mean_us,
+                    "p95_us": point.p95_us,
+                    "p99_us": point.p99_us,
+                    "errors": point.errors,
+                })
+            });
+            let points: Vec<Value> = points.collect();
+            json!({ "title": experiment.title.to_string(), "points": points })
+        });
         let targets = paper.targets.iter().map(|target| (&target.label, target.run));
         json!({
             // Labels of all targets in the paper, in its order, with the number of their run from 1.
             "targets": targets.collect::<Vec<_>>(),
             "verdicts": paper.verdicts.comparisons,
             "gates": paper.verdicts.gates,
-            "experiments": paper.experiments.iter().map(experiment).collect::<Vec<_>>(),
+            "experiments": experiments.collect::<Vec<_>>(),
         })
     });
     respond(compared.await, |compared| json_response(&compared))
@@ -306,6 +309,7 @@ pub(crate) struct LiveQuery {
     run: Option<String>,
 }
 
+/// `/live`: what happens in a run, as server-sent events.
 pub(crate) async fn live(State(app): State<Arc<App>>, Query(wanted): Query<LiveQuery>) -> Response {
     let Ok(seat) = Arc::clone(&app.seats).try_acquire_owned() else {
         return (StatusCode::SERVICE_UNAVAILABLE, "Too many pages are open.").into_response();
@@ -350,8 +354,12 @@ fn events(
         }
         Some((updates, (follower, stopped, seat, (!is_stopped).then_some(true))))
     });
-    let event = |update: Update| Ok(Event::default().event(update.name()).data(update.json()));
-    polled.flat_map(move |updates| stream::iter(updates.into_iter().map(event)))
+    polled.flat_map(|updates| {
+        let events = updates
+            .into_iter()
+            .map(|update| Ok(Event::default().event(update.name()).data(update.json())));
+        stream::iter(events)
+    })
 }
 
 #[cfg(test)]

@@ -61,13 +61,13 @@ impl BoundServer {
     /// Takes the port.
     ///
     /// # Errors
-    /// When the address can be reached from other machines and there is no token of the user's own,
+    /// When the address can be reached from other machines and the settings have no token,
     /// or when it can't be listened on.
     pub fn bind(settings: Settings) -> Result<BoundServer, ServeError> {
         let listen = settings.listen;
         if !listen.ip().is_loopback() && settings.token.is_none() {
             let message = format!(
-                "{listen} can be reached from other machines, so the page needs a token of your own."
+                "{listen} can be reached from other machines, so the page needs your own token."
             );
             return Err(ServeError::new(message).with_hint(
                 "Give one in DYNO_SERVE_TOKEN, or listen on 127.0.0.1 and come by `ssh -L`.",
@@ -85,12 +85,13 @@ impl BoundServer {
         Ok(BoundServer { listener, address, token, settings })
     }
 
+    /// The address that it listens on, with the port that was taken.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// The address of the page, with the token that was drawn: whoever knows it may look. A token of the user's own is
-    /// not repeated.
+    /// The address of the page, with the token that was drawn: whoever knows it may look. The user's own token
+    /// is not repeated.
     pub fn url(&self) -> String {
         let mut address = self.address;
         if address.ip().is_unspecified() {
@@ -103,7 +104,7 @@ impl BoundServer {
         format!("http://{address}/?token={token}")
     }
 
-    /// Answers in a thread of its own until [`RunningServer`] is dropped.
+    /// Answers in another thread until [`RunningServer`] is dropped.
     pub fn start(self) -> Result<RunningServer, ServeError> {
         let (stop, stopped) = watch::channel(false);
         let thread = thread::Builder::new()
@@ -143,7 +144,7 @@ fn descriptors() -> u64 {
     getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX).saturating_sub(RESERVED)
 }
 
-/// Attends to who comes, until it is stopped; then whoever keeps a connection open for long is cut off.
+/// Answers connections until it is stopped; those that stay open for long after that are cut off.
 async fn accept(listener: &TokioListener, router: &Router, stopped: watch::Receiver<bool>) {
     let (seats, descriptors) = (Arc::new(Semaphore::new(CONNECTIONS)), descriptors());
     let accepting = async {
@@ -157,7 +158,7 @@ async fn accept(listener: &TokioListener, router: &Router, stopped: watch::Recei
                     });
                 }
                 Ok(_) => {}
-                // Such as no descriptor left: somebody has to close one first.
+                // Such as no descriptor left: one has to be closed first.
                 Err(_) => tokio::time::sleep(BREATH).await,
             }
         }
@@ -214,6 +215,7 @@ impl RunningServer {
         }
     }
 
+    /// Returns what stops the server, such as at a signal; [`RunningServer::wait`] then returns.
     pub fn stopper(&self) -> impl FnOnce() + Send + 'static {
         let stop = self.stop.clone();
         move || {
@@ -258,6 +260,7 @@ impl App {
     }
 }
 
+/// The addresses of the page, all behind the gate.
 pub(crate) fn router(app: Arc<App>) -> Router {
     let pages = ["/", "/history", "/compare"];
     let router =
@@ -281,7 +284,6 @@ pub(crate) fn router(app: Arc<App>) -> Router {
 /// sites away.
 async fn guard(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {
     let verdict = app.gate.judge(request.uri(), request.headers());
-    let refuse = |status, why: &'static str| (status, why).into_response();
     let mut response = match &verdict {
         Verdict::Welcome => next.run(request).await,
         Verdict::Again(path) => {
@@ -323,6 +325,11 @@ async fn guard(State(app): State<Arc<App>>, request: Request, next: Next) -> Res
     response
 }
 
+/// An answer that is a status and its reason.
+fn refuse(status: StatusCode, reason: &'static str) -> Response {
+    (status, reason).into_response()
+}
+
 pub(crate) fn not_found() -> Response {
-    (StatusCode::NOT_FOUND, "There is no such page or file.\n").into_response()
+    refuse(StatusCode::NOT_FOUND, "There is no such page or file.\n")
 }

@@ -13,6 +13,7 @@ const TOKEN: &str = "0123456789abcdef0123";
 /// Longer than any answer takes; tests that succeed never wait for it.
 const PATIENCE: Duration = Duration::from_secs(60);
 
+/// Settings with [`TOKEN`].
 fn settings(runs: &Path, listen: &str) -> Settings {
     Settings {
         runs: runs.to_owned(),
@@ -22,6 +23,7 @@ fn settings(runs: &Path, listen: &str) -> Settings {
     }
 }
 
+/// Serves these runs on a free port, with [`TOKEN`].
 fn serve(runs: &Path) -> (SocketAddr, RunningServer) {
     let server = BoundServer::bind(settings(runs, "127.0.0.1:0")).expect("a free port");
     assert!(
@@ -32,6 +34,7 @@ fn serve(runs: &Path) -> (SocketAddr, RunningServer) {
     (server.address(), server.start().expect("a thread"))
 }
 
+/// Sends a request, whose answer has not been read.
 fn send(address: SocketAddr, path: &str, headers: &str) -> TcpStream {
     let mut stream = TcpStream::connect(address).expect("it listens");
     stream.set_read_timeout(Some(PATIENCE)).expect("set");
@@ -48,14 +51,17 @@ fn request(address: SocketAddr, path: &str, headers: &str) -> (String, String) {
     (head.to_lowercase(), body.to_owned())
 }
 
+/// The headers of a request that is let in.
 fn welcome(address: SocketAddr) -> String {
     format!("Host: {address}\r\nAuthorization: Bearer {TOKEN}\r\n")
 }
 
+/// The status code of an answer.
 fn status(answer: &(String, String)) -> &str {
     answer.0.split(' ').nth(1).unwrap_or_default()
 }
 
+/// A trial of reads on 8 workers.
 fn start() -> TrialStart {
     let identity = TrialIdentity {
         step: "reads/main/workers=8/repeat=1".to_owned(),
@@ -69,6 +75,7 @@ fn start() -> TrialStart {
     TrialStart { identity, kinds: vec!["oltp_read_only".to_owned()], ..TrialStart::default() }
 }
 
+/// Stores an interval with ten commits of 1 ms each.
 fn interval(writer: &mut TrialWriter, index: u32) {
     let mut frame = Frame::new(1, false);
     frame.kinds[0].counts.started = 10;
@@ -80,6 +87,7 @@ fn interval(writer: &mut TrialWriter, index: u32) {
     writer.interval(&interval).expect("written");
 }
 
+/// A run without trials.
 fn run(runs: &Path) -> Run {
     Run::create(runs, RunHeader::new("s", Vec::new(), 1), false).expect("a run")
 }
@@ -106,7 +114,7 @@ fn nothing_is_shown_without_the_token() {
     let cookie = sent_on.0.lines().find_map(|line| line.strip_prefix("set-cookie: ")).expect("one");
     assert!(cookie.contains("httponly") && cookie.contains("samesite=lax"), "{cookie}");
     let cookie = cookie.split(';').next().expect("its value");
-    assert!(!cookie.contains(TOKEN), "the cookie is no token");
+    assert!(!cookie.contains(TOKEN), "the cookie isn't the token");
     let page = request(address, "/history", &format!("{host}Cookie: {cookie}\r\n"));
     assert_eq!(status(&page), "200");
     assert!(page.0.contains("content-security-policy: default-src 'none'"), "{}", page.0);
@@ -150,8 +158,7 @@ fn no_file_outside_of_run_folders_is_sent() {
     std::fs::write(runs.join("secret.json"), "secret").expect("written");
     std::fs::write(run.path().join("data.db"), "secret").expect("written");
     let (address, _running) = serve(&runs);
-    let get = |path: &str| request(address, path, &welcome(address));
-    let header = get(&format!("/runs/{name}/run.json"));
+    let header = request(address, &format!("/runs/{name}/run.json"), &welcome(address));
     assert_eq!(status(&header), "200");
     assert!(header.1.contains("\"suite\": \"s\""), "{}", header.1);
     let bad = [
@@ -171,7 +178,7 @@ fn no_file_outside_of_run_folders_is_sent() {
         format!("/paper?runs={name},..%2f"),
     ];
     for path in bad {
-        let answer = get(&path);
+        let answer = request(address, &path, &welcome(address));
         assert_eq!(status(&answer), "404", "{path}");
         assert!(!answer.1.contains("secret"), "{path}");
     }
@@ -185,7 +192,7 @@ fn listen(
     let mut events: Vec<(String, String)> = Vec::new();
     let mut name = String::new();
     for line in BufReader::new(stream).lines() {
-        let line = line.expect("the stream goes on");
+        let line = line.expect("the stream continues");
         if let Some(event) = line.strip_prefix("event: ") {
             name = event.to_owned();
         } else if let Some(data) = line.strip_prefix("data: ") {
@@ -198,6 +205,7 @@ fn listen(
     events
 }
 
+/// The first event, which has to be the whole state.
 fn state(events: &[(String, String)]) -> serde_json::Value {
     assert_eq!(events[0].0, "state", "everything comes first");
     serde_json::from_str(&events[0].1).expect("JSON")
@@ -210,12 +218,12 @@ fn a_page_that_is_opened_late_is_told_everything_and_then_the_news() {
     let (address, running) = serve(folder.path());
     let mut writer = run.begin_trial(start()).expect("a trial");
     (0..5).for_each(|index| interval(&mut writer, index));
-    let open = || send(address, "/live", &welcome(address));
-    let stream = open();
+    let stream = send(address, "/live", &welcome(address));
     let first = std::thread::spawn(move || {
         listen(stream, |events| events.iter().any(|(name, _)| name == "goodbye"))
     });
-    let late = listen(open(), |events| !events.is_empty());
+    let late = send(address, "/live", &welcome(address));
+    let late = listen(late, |events| !events.is_empty());
     let late_state = state(&late);
     let name = late_state["run"]["folder"].as_str().expect("a name");
     let stored = request(address, &format!("/api/trial?run={name}&trial=1"), &welcome(address)).1;
@@ -227,19 +235,17 @@ fn a_page_that_is_opened_late_is_told_everything_and_then_the_news() {
     assert_eq!(late_state["rows"].as_array().map(Vec::len), Some(5));
     assert_eq!(late_state["trials"][0]["status"], "running");
     interval(&mut writer, 5);
-    let later = listen(open(), |events| !events.is_empty());
+    let later = send(address, "/live", &welcome(address));
+    let later = listen(later, |events| !events.is_empty());
     assert_eq!(state(&later)["rows"].as_array().map(Vec::len), Some(6));
     drop((writer, run));
-    // The server ends; who still listens is told what happened last.
+    // The server ends; open pages get the last events.
     drop(running);
     let events = first.join().expect("it heard the end");
-    let rows = |events: &[(String, String)]| -> usize {
-        let lists = events.iter().filter(|(name, _)| name == "rows");
-        let length =
-            |data: &str| serde_json::from_str::<Vec<Vec<f64>>>(data).map_or(0, |l| l.len());
-        lists.map(|(_, data)| length(data)).sum()
-    };
-    let row_count = state(&events)["rows"].as_array().map_or(0, Vec::len) + rows(&events);
+    let lists = events.iter().filter(|(name, _)| name == "rows");
+    let lengths = lists.map(|(_, data)| serde_json::from_str::<Vec<Vec<f64>>>(data));
+    let added: usize = lengths.map(|rows| rows.map_or(0, |rows| rows.len())).sum();
+    let row_count = state(&events)["rows"].as_array().map_or(0, Vec::len) + added;
     assert_eq!(row_count, 6, "{events:?}");
     assert!(events.iter().any(|(name, data)| name == "run" && data.contains("interrupted")));
 }
@@ -303,9 +309,8 @@ fn runs_are_listed_compared_and_printed() {
         assert_eq!(status(paper), "200");
         assert!(paper.0.contains("sandbox") && paper.1.contains("<svg"), "{}", paper.0);
     }
-    let is_chinese = |c: char| ('\u{4e00}'..='\u{9fff}').contains(&c);
-    let count = |text: &str| text.chars().filter(|&c| is_chinese(c)).count();
-    let (english, chinese) = (count(&papers[0].1), count(&papers[1].1));
+    let [english, chinese] = papers
+        .map(|(_, text)| text.chars().filter(|c| ('\u{4e00}'..='\u{9fff}').contains(c)).count());
     assert!(chinese > english + 100, "{english} and {chinese} Chinese characters");
 }
 
@@ -329,26 +334,25 @@ fn other_machines_are_let_in_only_with_a_token_of_ones_own() {
             && error.hint.as_deref().is_some_and(|hint| hint.contains("--listen"))
     );
     let local = Settings { token: None, ..settings(folder.path(), "127.0.0.1:0") };
-    let (one, two) = (BoundServer::bind(local.clone()), BoundServer::bind(local));
-    let token = |bound: Result<BoundServer, _>| {
+    let servers = [BoundServer::bind(local.clone()), BoundServer::bind(local)];
+    let [first, second] = servers.map(|bound| {
         let url = bound.expect("bound").url();
         url.split_once("/?token=").expect("a token").1.to_owned()
-    };
-    let (one, two) = (token(one), token(two));
-    assert!(one != two && one.len() >= 16, "{one} {two}");
+    });
+    assert!(first != second && first.len() >= 16, "{first} {second}");
 }
 
 /// Silent or half-sent requests are sent away, so that others get in; strangers keep no place either.
 #[test]
-fn half_open_requests_starve_nobody() {
+fn half_open_requests_starve_no_one() {
     let folder = tempfile::tempdir().expect("a folder");
     let (address, running) = serve(folder.path());
-    let half_open = || {
+    let strangers = (0..200).map(|_| {
         let mut stream = TcpStream::connect(address).expect("it listens");
         stream.write_all(b"GET / HTTP/1.1\r\nHo").expect("sent");
         stream
-    };
-    let strangers: Vec<TcpStream> = (0..200).map(|_| half_open()).collect();
+    });
+    let strangers: Vec<TcpStream> = strangers.collect();
     assert_eq!(status(&request(address, "/metrics", &welcome(address))), "200");
     let mut first = &strangers[0];
     first.set_read_timeout(Some(PATIENCE)).expect("set");
@@ -373,11 +377,12 @@ fn rules_and_dashboard_know_only_metrics_that_there_are() {
     let rules = include_str!("../../../deploy/prometheus/dyno.rules.yml");
     let dashboard = include_str!("../../../deploy/grafana/dyno.json");
     let _: serde_json::Value = serde_json::from_str(dashboard).expect("JSON");
-    let is_letter = |c: char| c.is_ascii_lowercase() || c == '_';
     let mut count = 0;
     for text in [rules, dashboard] {
         for (at, _) in text.match_indices("dyno_") {
-            let name: String = text[at..].chars().take_while(|&c| is_letter(c)).collect();
+            let letters = text[at..].chars();
+            let name: String =
+                letters.take_while(|&c| c.is_ascii_lowercase() || c == '_').collect();
             assert!(source.contains(&format!("\"{name}\"")), "{name}");
             count += 1;
         }

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 
+/// The scripts of the page by their file names.
 fn scripts() -> BTreeMap<String, String> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("page");
     let entries = fs::read_dir(folder).expect("the page").map(|entry| entry.expect("an entry"));
@@ -22,12 +23,13 @@ fn scripts() -> BTreeMap<String, String> {
 fn dictionary(words: &str) -> Vec<(String, String)> {
     let (_, list) = words.split_once("const CHINESE = {\n").expect("a dictionary");
     let (list, _) = list.split_once("\n};").expect("its end");
-    let entry = |line: &str| {
-        let line = line.trim().strip_prefix('"')?.strip_suffix("\",")?;
-        let (english, chinese) = line.split_once("\": \"")?;
-        Some((english.to_owned(), chinese.to_owned()))
-    };
-    list.lines().map(|line| entry(line).unwrap_or_else(|| panic!("no entry: {line}"))).collect()
+    let entries = list.lines().map(|line| {
+        let entry = line.trim().strip_prefix('"').and_then(|line| line.strip_suffix("\","));
+        let words = entry.and_then(|entry| entry.split_once("\": \""));
+        let (english, chinese) = words.unwrap_or_else(|| panic!("no entry: {line}"));
+        (english.to_owned(), chinese.to_owned())
+    });
+    entries.collect()
 }
 
 /// Literals that are given to `t`.
@@ -50,7 +52,7 @@ fn every_word_has_its_chinese_with_the_same_places() {
     let scripts = scripts();
     let dictionary = dictionary(&scripts["words.js"]);
     let english: BTreeSet<&str> = dictionary.iter().map(|(english, _)| english.as_str()).collect();
-    assert_eq!(english.len(), dictionary.len(), "an entry stands there twice");
+    assert_eq!(english.len(), dictionary.len(), "an entry is there twice");
     let words: Vec<String> = scripts.values().flat_map(|script| translated_words(script)).collect();
     assert!(words.len() > 60, "only {} words were found", words.len());
     let missing: Vec<&String> =
@@ -88,6 +90,6 @@ fn no_word_is_left_over() {
         .collect();
     for (english, _) in dictionary(&scripts["words.js"]) {
         let is_used = page_scripts.contains(&format!("\"{english}\""));
-        assert!(is_used || server_words.contains(&english.as_str()), "nobody says: {english}");
+        assert!(is_used || server_words.contains(&english.as_str()), "unused: {english}");
     }
 }

@@ -17,14 +17,14 @@ fn permissions(path: &Path) -> u32 {
     fs::metadata(folder.unwrap_or(Path::new("."))).map_or(0o700, |folder| folder.mode())
 }
 
-/// Returns true if a folder of this user may be written to: one's own, root's, that of who became root by sudo, and
-/// that of no one known, as file systems of other machines and namespaces show theirs.
+/// Returns true if folders of this user may be written to: one's own, root's, those of the user who became root by
+/// sudo, and those of an unknown user, as file systems of other machines and namespaces show them.
 fn is_trusted(owner: u32) -> bool {
     let me = rustix::process::geteuid().as_raw();
-    let number = |text: String| text.trim().parse::<u32>().ok();
-    let by_sudo = || (me == 0).then(|| number(std::env::var("SUDO_UID").ok()?)).flatten();
-    let unknown = || number(fs::read_to_string("/proc/sys/kernel/overflowuid").ok()?);
-    owner == me || owner == 0 || Some(owner) == by_sudo() || Some(owner) == unknown()
+    let by_sudo = std::env::var("SUDO_UID").ok().filter(|_| me == 0);
+    let unknown = fs::read_to_string("/proc/sys/kernel/overflowuid").ok();
+    let mut user_ids = [by_sudo, unknown].into_iter().flatten();
+    owner == me || owner == 0 || user_ids.any(|text| text.trim().parse::<u32>() == Ok(owner))
 }
 
 /// Refuses a folder, and a link to one, of another user: who owns it can replace what is written there, and lead it to
@@ -101,7 +101,7 @@ impl LineFile {
     /// Opens `path` for appending; a torn last line of an earlier process is cut off.
     pub(crate) fn open(path: PathBuf) -> Result<Self, Error> {
         let mut lines = LineFile::open_for_append(path)?;
-        lines.repair()?;
+        lines.cut_torn_line()?;
         Ok(lines)
     }
 
@@ -112,7 +112,7 @@ impl LineFile {
         if !lines.claim() {
             return Ok(None);
         }
-        lines.repair()?;
+        lines.cut_torn_line()?;
         Ok(Some(lines))
     }
 
@@ -124,13 +124,14 @@ impl LineFile {
         }
     }
 
-    fn repair(&mut self) -> Result<(), Error> {
-        let failed = |error| io_error("read", &self.path, &error);
-        let size = self.file.metadata().map_err(failed)?.len();
-        if size > 0 {
-            self.length = whole_lines(&fs::read(&self.path).map_err(failed)?).len() as u64;
-            if self.length < size {
-                self.cut();
+    fn cut_torn_line(&mut self) -> Result<(), Error> {
+        let path = &self.path;
+        let metadata = self.file.metadata().map_err(|error| io_error("read", path, &error))?;
+        if metadata.len() > 0 {
+            let text = fs::read(path).map_err(|error| io_error("read", path, &error))?;
+            self.length = whole_lines(&text).len() as u64;
+            if self.length < metadata.len() {
+                self.cut_to_length();
             }
         }
         Ok(())
@@ -149,28 +150,31 @@ impl LineFile {
                 Ok(())
             }
             Err(error) => {
-                self.cut();
+                self.cut_to_length();
                 Err(io_error("write", &self.path, &error))
             }
         }
     }
 
-    fn cut(&self) {
+    fn cut_to_length(&self) {
         // A device can't be cut; then there is nothing to keep whole either.
         let _ = self.file.set_len(self.length);
     }
 
-    /// False when another process has claimed the file.
+    /// Returns false if another process has claimed the file.
     fn claim(&self) -> bool {
-        /// Number of looks whether somebody writes, each of which holds the lock for microseconds.
-        const LOOKS: u32 = 20;
-        // File systems without locks (some network mounts) must not keep anyone from measuring.
-        let is_taken = || matches!(self.file.try_lock(), Err(fs::TryLockError::WouldBlock));
-        let still_taken = || {
-            std::thread::sleep(Duration::from_millis(5));
-            is_taken()
-        };
-        !is_taken() || (0..LOOKS).any(|_| !still_taken())
+        /// Readers that look for a writer hold the lock for microseconds.
+        const RETRIES: u32 = 20;
+        for attempt in 0..=RETRIES {
+            if attempt > 0 {
+                std::thread::sleep(Duration::from_millis(5));
+            }
+            // File systems without locks (some network mounts) must not keep anyone from measuring.
+            if !matches!(self.file.try_lock(), Err(fs::TryLockError::WouldBlock)) {
+                return true;
+            }
+        }
+        false
     }
 }
 
@@ -220,7 +224,7 @@ pub(crate) fn whole_lines(text: &[u8]) -> &[u8] {
     &text[..end]
 }
 
-/// The whole lines of a file, invalid UTF-8 replaced; `None` when there is no such file.
+/// The whole lines of a file, invalid UTF-8 replaced; `None` if it doesn't exist.
 pub(crate) fn read_whole_lines(path: &Path) -> Result<Option<String>, Error> {
     match fs::read(path) {
         Ok(text) => Ok(Some(String::from_utf8_lossy(whole_lines(&text)).into_owned())),
@@ -276,7 +280,7 @@ mod tests {
 
     #[test]
     fn errors_that_the_user_can_remedy_have_hints() {
-        let hint = |kind: io::ErrorKind| io_error("write", Path::new("a"), &kind.into()).hint;
+        let path = Path::new("a");
         let kinds = [
             io::ErrorKind::StorageFull,
             io::ErrorKind::QuotaExceeded,
@@ -285,10 +289,10 @@ mod tests {
             io::ErrorKind::NotFound,
             io::ErrorKind::NotADirectory,
         ];
-        let hints = kinds.map(|kind| hint(kind).expect("a remedy"));
+        let hints = kinds.map(|kind| io_error("write", path, &kind.into()).hint.expect("a remedy"));
         assert_eq!((&hints[0], &hints[2]), (&hints[1], &hints[3]));
         assert_eq!(std::collections::BTreeSet::from(hints).len(), 4);
-        assert_eq!(hint(io::ErrorKind::Interrupted), None);
+        assert_eq!(io_error("write", path, &io::ErrorKind::Interrupted.into()).hint, None);
     }
 
     #[test]

@@ -3,14 +3,14 @@
 
 use crate::files::{io_error, is_sealed, read_whole_lines};
 use crate::histograms;
-use crate::run::{Moment, parse_events};
+use crate::run::{Moment, parse_events, trial_file};
 use crate::series::{read_nodes, read_series};
 use dyno_core::Error;
 use dyno_engine::record::Latencies;
 use dyno_facts::{
     Counts, Event, KindSummary, LatencySummary, Message, NodeFacts, NodeRow, RunHeader, RunStatus,
-    SCHEMA_VERSION, SeriesRow, StageFacts, StageOf, StatementCounts, TrialStart, TrialStatus,
-    TrialSummary, say,
+    SCHEMA_VERSION, SeriesRow, StageOf, StatementCounts, TrialStart, TrialStatus, TrialSummary,
+    say,
 };
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -37,7 +37,7 @@ pub struct RunData {
 pub struct TrialData {
     /// Its summary; of a trial without one, what its series and histograms add up to.
     pub summary: TrialSummary,
-    /// Set if there was no summary: the trial still runs, or was cut off.
+    /// Set if its summary is missing: the trial still runs, or was cut off.
     pub is_partial: bool,
     /// A row per interval, warm-up included.
     pub series: Vec<SeriesRow>,
@@ -81,9 +81,11 @@ impl TrialData {
     /// Takes from its stages what a trial has that is their sum: lines of all windows, one after the other, the warm-up
     /// before the first, what servers said before the first and after the last.
     pub(crate) fn join(&mut self, trials: &[TrialData]) {
-        let find_trial = |number| trials.iter().find(|trial| trial.summary.trial == number);
-        let stages = self.summary.stages.iter();
-        let stages: Vec<_> = stages.filter_map(|it| Some((it, find_trial(it.trial)?))).collect();
+        let stages = self.summary.stages.iter().filter_map(|stage| {
+            let data = trials.iter().find(|trial| trial.summary.trial == stage.trial)?;
+            Some((stage, data))
+        });
+        let stages: Vec<_> = stages.collect();
         for (stage, data) in &stages {
             let from_s = stage.from_s;
             let is_included =
@@ -140,7 +142,7 @@ pub fn read(path: &Path) -> Result<RunData, Error> {
     let (events, mut warnings) = parse_events(&text);
     let mut trials = Vec::new();
     for number in trial_numbers(path)? {
-        match trial(path, number, &mut warnings)? {
+        match read_trial(path, number, &mut warnings)? {
             Some(mut trial) => {
                 trial.join(&trials);
                 trials.push(trial);
@@ -166,8 +168,8 @@ fn missing(path: &Path, header: &RunHeader, trials: &[TrialData]) -> Vec<Message
         };
         let summary = &trial.summary;
         if !summary.stages.is_empty() {
-            let summary_file = |stage: &StageFacts| format!("trials/{}.json", stage.trial);
-            expected.extend(summary.stages.iter().map(summary_file));
+            let stages = summary.stages.iter();
+            expected.extend(stages.map(|stage| format!("trials/{}.json", stage.trial)));
             continue;
         }
         // Only a window has intervals.
@@ -175,7 +177,8 @@ fn missing(path: &Path, header: &RunHeader, trials: &[TrialData]) -> Vec<Message
             expected.extend(["csv", "hlog"].map(|end| format!("trials/{number}.{end}")));
         }
         if !trial.is_partial && !summary.conditions.nodes.is_empty() {
-            expected.extend(Moment::ALL.map(|moment| format!("server/{}", moment.file(number))));
+            expected
+                .extend(Moment::ALL.map(|moment| format!("server/{}", moment.file_name(number))));
         }
     }
     expected.retain(|file| !path.join(file).exists());
@@ -186,10 +189,10 @@ fn missing(path: &Path, header: &RunHeader, trials: &[TrialData]) -> Vec<Message
 
 /// Files of a trial that are not what its summary says: somebody has changed them, or a disk has lost a part.
 fn changed(path: &Path, trial: &TrialData) -> Vec<Message> {
-    let file_name = |end: &String| format!("trials/{}.{end}", trial.summary.trial);
     let seals = trial.summary.files.iter().filter(|_| !trial.is_partial);
-    let changed = seals.filter(|(end, seal)| !is_sealed(&path.join(file_name(end)), seal));
-    changed.map(|(end, _)| say!(file_changed, file = file_name(end))).collect()
+    let files = seals.map(|(end, seal)| (format!("trials/{}.{end}", trial.summary.trial), seal));
+    let changed = files.filter(|(file, seal)| !is_sealed(&path.join(file), seal));
+    changed.map(|(file, _)| say!(file_changed, file)).collect()
 }
 
 /// Trials of the plan of a complete run that are not there.
@@ -218,13 +221,13 @@ pub fn list(dir: &Path) -> Result<Vec<RunEntry>, Error> {
         .filter(|path| path.join("run.json").is_file())
         .collect();
     paths.sort();
-    let entry = |path: PathBuf| RunEntry {
+    let runs = paths.into_iter().map(|path| RunEntry {
         header: header(&path),
         trials_ended: trial_files(&path, "json").map_or(0, |numbers| numbers.len()),
         is_growing: is_growing(&path),
         path,
-    };
-    Ok(paths.into_iter().map(entry).collect())
+    });
+    Ok(runs.collect())
 }
 
 /// Reads `run.json` alone.
@@ -233,7 +236,7 @@ pub fn header(path: &Path) -> Result<RunHeader, Error> {
         Some(header) => header.map_err(|damage| {
             Error::new(damage.to_string()).with_hint(
                 "Move its folder away and give the command again: it begins a new run. The files of its trials \
-                 are no worse for it.",
+                 stay intact.",
             )
         }),
         None => {
@@ -250,7 +253,7 @@ struct Version {
     schema_version: u32,
 }
 
-/// Reads JSON with a schema version; `None` when there is no such file. The inner error is
+/// Reads JSON with a schema version; `None` if the file doesn't exist. The inner error is
 /// damage, which costs only this file.
 fn versioned<T: DeserializeOwned>(
     folder: &Path,
@@ -262,10 +265,9 @@ fn versioned<T: DeserializeOwned>(
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(io_error("read", file, &error)),
     };
-    let damaged = |error: serde_json::Error| file_damaged(file, &error);
     let version = match serde_json::from_slice(&text) {
         Ok(Version { schema_version }) => schema_version,
-        Err(error) => return Ok(Some(Err(damaged(error)))),
+        Err(error) => return Ok(Some(Err(file_damaged(file, &error)))),
     };
     if version != SCHEMA_VERSION {
         let message = format!(
@@ -275,7 +277,7 @@ fn versioned<T: DeserializeOwned>(
         let hint = "The dyno that wrote it still reads it.";
         return Err(Error::new(message).with_hint(hint));
     }
-    Ok(Some(serde_json::from_slice(&text).map_err(damaged)))
+    Ok(Some(serde_json::from_slice(&text).map_err(|error| file_damaged(file, &error))))
 }
 
 /// Numbers of all trials, complete or not, in order.
@@ -293,23 +295,23 @@ fn trial_files(path: &Path, extension: &str) -> Result<BTreeSet<u32>, Error> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(BTreeSet::new()),
         Err(error) => return Err(io_error("read", &folder, &error)),
     };
-    let number = |entry: fs::DirEntry| {
-        let name = entry.file_name().into_string().ok()?;
-        name.strip_suffix(extension)?.strip_suffix('.')?.parse().ok()
-    };
-    Ok(entries.filter_map(|entry| number(entry.ok()?)).collect())
+    let numbers = entries.filter_map(|entry| {
+        let name = entry.ok()?.file_name().into_string().ok()?;
+        name.strip_suffix(extension)?.strip_suffix('.')?.parse::<u32>().ok()
+    });
+    Ok(numbers.collect())
 }
 
-pub(crate) fn trial(
+/// Reads what is stored of a trial; `None` if neither its summary nor its start is readable.
+pub(crate) fn read_trial(
     path: &Path,
     number: u32,
     warnings: &mut Vec<Message>,
 ) -> Result<Option<TrialData>, Error> {
-    let file = |extension: &str| path.join("trials").join(format!("{number}.{extension}"));
-    let text = read_whole_lines(&file("csv"))?.unwrap_or_default();
+    let text = read_whole_lines(&trial_file(path, number, "csv"))?.unwrap_or_default();
     let (series, damaged) = read_series(&text);
     warnings.extend(damaged.into_iter().map(|line| line_left_out(format!("{number}.csv"), line)));
-    let text = read_whole_lines(&file("nodes.csv"))?.unwrap_or_default();
+    let text = read_whole_lines(&trial_file(path, number, "nodes.csv"))?.unwrap_or_default();
     let (nodes, damaged) = read_nodes(&text);
     warnings
         .extend(damaged.into_iter().map(|line| line_left_out(format!("{number}.nodes.csv"), line)));
@@ -324,7 +326,8 @@ pub(crate) fn trial(
                 return Ok(None);
             };
             if start.kinds.is_empty() {
-                let text = read_whole_lines(&file("executed.jsonl"))?.unwrap_or_default();
+                let text = read_whole_lines(&trial_file(path, number, "executed.jsonl"))?
+                    .unwrap_or_default();
                 let (summary, damaged) = interrupted_lists(start, &text);
                 let name = format!("trials/{number}.executed.jsonl");
                 warnings.extend(damaged.into_iter().map(|(line, why)| {
@@ -333,22 +336,21 @@ pub(crate) fn trial(
                 }));
                 summary
             } else {
-                let text = read_whole_lines(&file("hlog"))?.unwrap_or_default();
+                let text = read_whole_lines(&trial_file(path, number, "hlog"))?.unwrap_or_default();
                 summarize_interrupted(start, &series, &text)
             }
         }
     };
-    let mut facts = |moment: Moment| {
-        let file = path.join("server").join(moment.file(number));
+    let facts = [Moment::Before, Moment::After].map(|moment| {
+        let file = path.join("server").join(moment.file_name(number));
         let text = fs::read(&file).ok()?;
-        serde_json::from_slice(&text)
+        serde_json::from_slice::<NodeFacts>(&text)
             .inspect_err(|error| warnings.push(file_damaged(&file, error)))
             .ok()
-    };
-    let before = facts(Moment::Before).unwrap_or_default();
-    let after = facts(Moment::After).unwrap_or_default();
+    });
+    let [before, after] = facts.map(Option::unwrap_or_default);
     let is_joined = !summary.stages.is_empty();
-    let histograms = if is_joined { Vec::new() } else { vec![file("hlog")] };
+    let histograms = if is_joined { Vec::new() } else { vec![trial_file(path, number, "hlog")] };
     Ok(Some(TrialData { summary, is_partial, series, nodes, before, after, histograms }))
 }
 
@@ -380,8 +382,8 @@ impl RunData {
 
     /// Trials that were not set aside, in their order.
     pub(crate) fn counting(&self) -> impl Iterator<Item = &TrialSummary> {
-        let is_aside = |trial: &TrialSummary| self.header.set_aside.contains(&trial.trial);
-        self.trials.iter().map(|trial| &trial.summary).filter(move |trial| !is_aside(trial))
+        let summaries = self.trials.iter().map(|trial| &trial.summary);
+        summaries.filter(move |trial| !self.header.set_aside.contains(&trial.trial))
     }
 
     /// The trials that have been completed and count.
@@ -402,11 +404,12 @@ impl RunData {
     /// The attempts at that step, or at a stage of it, whose load generator was starved, while none counts; in their
     /// order.
     pub fn starved(&self, step: &str, stage: Option<StageOf>) -> Vec<&TrialSummary> {
-        let number = |stage: Option<StageOf>| stage.map_or(0, |stage| stage.number);
-        let is_attempt =
-            |trial: &&TrialSummary| trial.step == step && number(trial.stage) == number(stage);
+        let number = stage.unwrap_or_default().number;
+        let attempts = self
+            .counting()
+            .filter(|trial| trial.step == step && trial.stage.unwrap_or_default().number == number);
         let mut starved = Vec::new();
-        for trial in self.counting().filter(is_attempt) {
+        for trial in attempts {
             match trial.status {
                 TrialStatus::Starved => starved.push(trial),
                 TrialStatus::Interrupted => {}
@@ -416,8 +419,8 @@ impl RunData {
         starved
     }
 
-    /// Attempts that have been or will be made again for a starved load generator, also those whose pair was given up
-    /// later.
+    /// Attempts that were or will be repeated because their load generator was starved, including those whose pair was
+    /// given up later.
     pub fn repeated(&self) -> impl Iterator<Item = &TrialSummary> {
         let summaries = self.trials.iter().map(|trial| &trial.summary);
         summaries.filter(|trial| trial.status == TrialStatus::Starved)
@@ -455,7 +458,8 @@ fn summarize_interrupted(
         ..StatementCounts::default()
     };
     let wasted_statements: u64 = rows.iter().map(|row| row.wasted).sum();
-    let per_s = |count: u64| if window_s > 0.0 { count as f64 / window_s } else { 0.0 };
+    let [tps, qps] = [counts.committed, statements.total()]
+        .map(|count| if window_s > 0.0 { count as f64 / window_s } else { 0.0 });
     let mut latency = Latencies::new();
     tags.iter().filter_map(|tag| by_tag.get(tag)).for_each(|kind| latency.add(kind));
     let mut notes = vec![say!(trial_cut_off)];
@@ -465,19 +469,18 @@ fn summarize_interrupted(
     if latency.count() != ended_well || damaged > 0 {
         notes.push(say!(histograms_differ, n = latency.count(), ended = ended_well));
     }
-    let summary_of = |tag: &str| by_tag.get(tag).map(LatencySummary::from);
     TrialSummary {
         window_s,
         counts,
         in_flight: counts.in_flight(),
-        tps: per_s(counts.committed),
-        qps: per_s(statements.total()),
+        tps,
+        qps,
         statements,
         // The series has only the number of wasted statements.
         wasted: StatementCounts { others: wasted_statements, ..StatementCounts::default() },
         latency: (&latency).into(),
-        service: summary_of("service"),
-        lateness: summary_of("lateness"),
+        service: by_tag.get("service").map(LatencySummary::from),
+        lateness: by_tag.get("lateness").map(LatencySummary::from),
         kinds,
         notes,
         ..start.summary(TrialStatus::Interrupted)
@@ -541,7 +544,7 @@ fn kind_summaries(
         return vec![KindSummary { name: only.clone(), counts, statements, latency }];
     }
     notes.push(say!(failures_by_kind_unknown));
-    let kind = |(index, (name, tag)): (usize, (&String, &String))| {
+    let kinds = names.iter().zip(tags).enumerate().map(|(index, (name, tag))| {
         let latency = by_tag.get(tag).map(LatencySummary::from).unwrap_or_default();
         let committed = rows.iter().filter_map(|row| row.committed_by_kind.get(index)).sum();
         let counts = Counts {
@@ -551,8 +554,8 @@ fn kind_summaries(
             ..Counts::default()
         };
         KindSummary { name: name.clone(), counts, statements: StatementCounts::default(), latency }
-    };
-    names.iter().zip(tags).enumerate().map(kind).collect()
+    });
+    kinds.collect()
 }
 
 #[cfg(test)]

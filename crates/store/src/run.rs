@@ -31,16 +31,16 @@ const STAGE: &str = "stage.json";
 /// A run folder that this process writes; no other process can write to it meanwhile.
 #[derive(Debug)]
 pub struct Run {
-    /// As a reader would find it: each trial that has ended, with its series and what servers said.
+    /// The run as a reader would find it: each trial that has ended, with its series and what servers said.
     data: RunData,
     events: EventLog,
     last_trial: u32,
 }
 
 impl Run {
-    /// Makes a new folder `<utc>-<suite>`, begun now unless the header says when, inside `dir` (which is made too,
-    /// where it is missing). It is for its owner, since what servers say of themselves, addresses and names of users
-    /// are in it; one that is shared is for all whom the umask lets in.
+    /// Makes a new folder `<utc>-<suite>`, begun now unless the header says when, inside `dir` (which is created if
+    /// missing). Only its owner may read it, since it holds facts of servers, addresses and names of users; a shared
+    /// one is for everyone whom the umask permits.
     pub fn create(dir: &Path, mut header: RunHeader, is_shared: bool) -> Result<Run, Error> {
         header.schema_version = SCHEMA_VERSION;
         if header.started_at.is_empty() {
@@ -62,7 +62,7 @@ impl Run {
             warnings: Vec::new(),
         };
         let run = Run { data, events, last_trial: 0 };
-        run.save()?;
+        run.save_header()?;
         Ok(run)
     }
 
@@ -91,7 +91,7 @@ impl Run {
         run.data.header.status = RunStatus::Running;
         run.data.header.finished_at = None;
         run.data.header.resumed_at.push(now_utc());
-        run.save()?;
+        run.save_header()?;
         Ok(run)
     }
 
@@ -118,10 +118,10 @@ impl Run {
     /// Changes `run.json`.
     pub fn update(&mut self, change: impl FnOnce(&mut RunHeader)) -> Result<(), Error> {
         change(&mut self.data.header);
-        self.save()
+        self.save_header()
     }
 
-    /// Has the complete trials of these steps and their starved attempts count for nothing; they will be made again.
+    /// Excludes the complete trials of these steps and their starved attempts; they will be repeated.
     pub fn set_aside(&mut self, steps: &BTreeSet<String>) -> Result<(), Error> {
         let mut numbers = Vec::new();
         for step in steps {
@@ -141,10 +141,10 @@ impl Run {
     /// The beginning of the names of a trial's files: `trials/<n>`. Files of other extensions than the run's own may be
     /// put alongside them.
     pub fn stem(&self, trial: u32) -> PathBuf {
-        self.trials().join(trial.to_string())
+        self.trials_folder().join(trial.to_string())
     }
 
-    fn trials(&self) -> PathBuf {
+    fn trials_folder(&self) -> PathBuf {
         self.data.path.join("trials")
     }
 
@@ -174,7 +174,7 @@ impl Run {
         self.store_summary(TrialSummary { schema_version: SCHEMA_VERSION, trial, ..summary })
     }
 
-    /// Stores an event; the time is filled in where it is empty.
+    /// Stores an event; the time is filled in if it is empty.
     pub fn event(&mut self, event: Event) -> Result<(), Error> {
         let stored = self.events.append(event)?;
         self.data.events.push(stored);
@@ -191,24 +191,24 @@ impl Run {
     pub fn finish(mut self, status: RunStatus) -> Result<PathBuf, Error> {
         self.data.header.status = status;
         self.data.header.finished_at = Some(now_utc());
-        self.save()?;
+        self.save_header()?;
         Ok(self.data.path)
     }
 
-    fn save(&self) -> Result<(), Error> {
+    fn save_header(&self) -> Result<(), Error> {
         write_json(&self.data.path.join("run.json"), &self.data.header)
     }
 
     /// Stores a summary, which vouches for the trial's other files: they are on the disk before it is.
     fn store_summary(&mut self, mut summary: TrialSummary) -> Result<(), Error> {
-        let trials = self.trials();
+        let trials = self.trials_folder();
         for end in SEALED {
             if let Some(seal) = seal(&trials.join(format!("{}.{end}", summary.trial)))? {
                 summary.files.insert(end.to_owned(), seal);
             }
         }
         summary.measures = summary.figures();
-        self.events.file().sync()?;
+        self.events.lock_file().sync()?;
         write_json(&trials.join(format!("{}.json", summary.trial)), &summary)?;
         // The summary takes precedence, so a leftover does no harm.
         let _ = fs::remove_file(trials.join(format!("{}.partial.json", summary.trial)));
@@ -218,7 +218,7 @@ impl Run {
     /// Takes a trial that is stored into the run so far.
     fn insert_trial(&mut self, number: u32) -> Result<(), Error> {
         let RunData { path, trials, warnings, .. } = &mut self.data;
-        let Some(mut trial) = read::trial(path, number, warnings)? else { return Ok(()) };
+        let Some(mut trial) = read::read_trial(path, number, warnings)? else { return Ok(()) };
         trial.join(trials);
         let at = trials.partition_point(|other| other.summary.trial < number);
         match trials.get_mut(at).filter(|known| known.summary.trial == number) {
@@ -233,17 +233,17 @@ impl Run {
     /// # Errors
     /// When its file is gone or is not what its summary says.
     pub fn stage<T: DeserializeOwned>(&self, stage: &TrialSummary) -> Result<T, Error> {
-        let path = self.trials().join(format!("{}.{STAGE}", stage.trial));
+        let path = self.trials_folder().join(format!("{}.{STAGE}", stage.trial));
         let is_sealed = stage.files.get(STAGE).is_some_and(|seal| is_sealed(&path, seal));
-        let read = || fs::read(&path).ok().and_then(|text| serde_json::from_slice(&text).ok());
-        read().filter(|_| is_sealed).ok_or_else(|| {
+        let text = fs::read(&path).ok().filter(|_| is_sealed);
+        text.and_then(|text| serde_json::from_slice(&text).ok()).ok_or_else(|| {
             Error::new(format!("{} is not what was written there.", path.display())).with_hint(
                 "The trial that it is a stage of can't be added up: `--new` measures it again.",
             )
         })
     }
 
-    /// Stores a trial that is the sum of its stages, and has no files of its own.
+    /// Stores a trial that is the sum of its stages; it has no series or histograms itself.
     pub fn store_joined(&mut self, mut joined: TrialSummary) -> Result<(), Error> {
         self.last_trial += 1;
         (joined.schema_version, joined.trial) = (SCHEMA_VERSION, self.last_trial);
@@ -260,8 +260,8 @@ fn claimed_events(path: &Path) -> Result<EventLog, Error> {
 }
 
 fn new_folder(dir: &Path, header: &RunHeader, mode: u32) -> Result<PathBuf, Error> {
-    let plain = |c: char| if c.is_ascii_alphanumeric() || "._-".contains(c) { c } else { '-' };
-    let suite: String = header.suite.chars().map(plain).collect();
+    let suite =
+        header.suite.replace(|c: char| !c.is_ascii_alphanumeric() && !"._-".contains(c), "-");
     let utc = header.started_at.replace(':', "");
     let name = format!("{utc}-{suite}");
     // Two runs may begin in the same second.
@@ -298,7 +298,7 @@ dyno_core::named! {
 }
 
 impl Moment {
-    pub(crate) fn file(self, trial: u32) -> String {
+    pub(crate) fn file_name(self, trial: u32) -> String {
         format!("{trial}-{}.json", self.name())
     }
 }
@@ -308,21 +308,21 @@ impl Moment {
 struct EventLog(Arc<Mutex<LineFile>>);
 
 impl EventLog {
-    fn file(&self) -> MutexGuard<'_, LineFile> {
+    fn lock_file(&self) -> MutexGuard<'_, LineFile> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Appends an event and returns it as it is stored: the time is filled in where it is empty.
+    /// Appends an event and returns it as it is stored: the time is filled in if it is empty.
     fn append(&self, mut event: Event) -> Result<Event, Error> {
         if event.at.is_empty() {
             event.at = now_utc();
         }
-        self.file().append(&event_line(&event))?;
+        self.lock_file().append(&event_line(&event))?;
         Ok(event)
     }
 }
 
-/// Writes a trial, alongside others where several are measured at once. When it is dropped without
+/// Writes a trial, alongside others if several are measured at once. When it is dropped without
 /// [`Run::end_trial`], the trial counts as interrupted and is summarized from what was written.
 pub struct TrialWriter {
     /// The run's folder.
@@ -348,15 +348,15 @@ pub fn no_commit() -> Message {
 }
 
 impl TrialWriter {
+    /// Makes the files of a trial and stores its start.
     fn begin(run: &Run, start: TrialStart) -> Result<Self, Error> {
         let number = start.trial;
-        let file = |extension: &str| trial_file(run.path(), number, extension);
-        let mut series = LineFile::open(file("csv"))?;
+        let mut series = LineFile::open(trial_file(run.path(), number, "csv"))?;
         series.append(series::header_line().as_bytes())?;
-        let mut histograms = LineFile::open(file("hlog"))?;
+        let mut histograms = LineFile::open(trial_file(run.path(), number, "hlog"))?;
         histograms.append(histograms::header_text(number).as_bytes())?;
         let tags = histograms::tags(&start.kinds);
-        write_json(&file("partial.json"), &start)?;
+        write_json(&trial_file(run.path(), number, "partial.json"), &start)?;
         Ok(TrialWriter {
             folder: run.path().to_owned(),
             events: run.events.clone(),
@@ -372,6 +372,7 @@ impl TrialWriter {
         })
     }
 
+    /// Contents of `trials/<n>.partial.json`.
     pub fn start(&self) -> &TrialStart {
         &self.start
     }
@@ -447,7 +448,7 @@ impl TrialWriter {
     pub fn executed<T: Serialize>(&mut self, list: &str, element: &T) -> Result<(), Error> {
         let mut file = match self.executed.take() {
             Some(file) => file,
-            None => LineFile::open(self.file("executed.jsonl"))?,
+            None => LineFile::open(self.file_path("executed.jsonl"))?,
         };
         let written = file.append(format!("{}\n", serde_json::json!({ list: element })).as_bytes());
         self.executed = Some(file);
@@ -457,14 +458,14 @@ impl TrialWriter {
     /// Stores what a stage has measured, exactly, so that it can be added to other stages; of a whole trial nothing.
     pub fn stage(&self, measured: &impl Serialize) -> Result<(), Error> {
         match self.start.identity.stage {
-            Some(_) => write_json(&self.file(STAGE), measured),
+            Some(_) => write_json(&self.file_path(STAGE), measured),
             None => Ok(()),
         }
     }
 
     /// Stores a plan as the server wrote it; returns its file within the run folder, such as `trials/3.plans/q09.json`.
     pub fn plan(&self, name: &str, text: &str) -> Result<String, Error> {
-        let folder = self.file("plans");
+        let folder = self.file_path("plans");
         if !folder.is_dir() {
             make_folder(&folder)?;
         }
@@ -474,17 +475,17 @@ impl TrialWriter {
 
     /// The file for what nodes say while the trial runs. It is written on its own, so another thread can do that.
     pub fn node_series(&self) -> Result<NodeSeries, Error> {
-        let mut lines = LineFile::open(self.file("nodes.csv"))?;
+        let mut lines = LineFile::open(self.file_path("nodes.csv"))?;
         lines.append(series::node_header_line().as_bytes())?;
         Ok(NodeSeries(lines))
     }
 
     /// Stores what the target's nodes (by name) say of themselves.
     pub fn server(&mut self, moment: Moment, nodes: &NodeFacts) -> Result<(), Error> {
-        write_json(&self.folder.join("server").join(moment.file(self.start.trial)), nodes)
+        write_json(&self.folder.join("server").join(moment.file_name(self.start.trial)), nodes)
     }
 
-    fn file(&self, extension: &str) -> PathBuf {
+    fn file_path(&self, extension: &str) -> PathBuf {
         trial_file(&self.folder, self.start.trial, extension)
     }
 }
@@ -503,7 +504,7 @@ impl NodeSeries {
     }
 }
 
-fn trial_file(folder: &Path, number: u32, extension: &str) -> PathBuf {
+pub(crate) fn trial_file(folder: &Path, number: u32, extension: &str) -> PathBuf {
     folder.join("trials").join(format!("{number}.{extension}"))
 }
 

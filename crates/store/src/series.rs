@@ -24,6 +24,7 @@ pub(crate) fn header_line() -> String {
     format!("{SERIES_COLUMNS}\n")
 }
 
+/// A row of `trials/<n>.csv` with its line end.
 pub(crate) fn line(row: &SeriesRow) -> String {
     serialize_cells(SERIES_COLUMNS, row)
 }
@@ -33,24 +34,21 @@ pub(crate) fn node_header_line() -> String {
 }
 
 pub(crate) fn node_line(row: &NodeRow) -> String {
-    let plain = |c: char| if is_command(c) { ' ' } else { c };
-    serialize_cells(
-        NODE_COLUMNS,
-        &NodeRow { node: row.node.chars().map(plain).collect(), ..row.clone() },
-    )
+    let node = row.node.replace(is_command, " ");
+    serialize_cells(NODE_COLUMNS, &NodeRow { node, ..row.clone() })
 }
 
 fn serialize_cells(columns: &str, row: &impl Serialize) -> String {
     let value = serde_json::to_value(row).unwrap_or_default();
-    let cell = |column: &str| match value.get(column) {
+    let cells = columns.split(',').map(|column| match value.get(column) {
         Some(Value::String(text)) => text.clone(),
         Some(Value::Array(numbers)) => {
             numbers.iter().map(Value::to_string).collect::<Vec<_>>().join(";")
         }
         None | Some(Value::Null) => String::new(),
         Some(number) => number.to_string(),
-    };
-    columns.split(',').map(cell).collect::<Vec<_>>().join(",") + "\n"
+    });
+    cells.collect::<Vec<_>>().join(",") + "\n"
 }
 
 /// Reads the whole lines of a series; unknown columns are passed over, missing ones are 0.
@@ -143,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn columns_of_other_versions_are_no_obstacle() {
+    fn columns_of_other_versions_do_not_matter() {
         let (rows, warnings) =
             read_series("committed,moon,phase\n7,full,measured\nx,full,measured\n");
         assert_eq!((rows[0].committed, rows[0].phase.as_str()), (7, "measured"));

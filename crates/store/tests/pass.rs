@@ -20,6 +20,7 @@ impl FamilyRecord for Pass {
     const FAMILY: &'static str = "pass";
 }
 
+/// A pass at degree 2 that has not executed anything.
 fn start() -> TrialStart {
     let identity = TrialIdentity {
         step: "pass/main/degree=2/repeat=1".to_owned(),
@@ -34,6 +35,7 @@ fn start() -> TrialStart {
     TrialStart { identity, ..TrialStart::default() }
 }
 
+/// The record of the whole pass.
 fn whole() -> Pass {
     let refreshes = vec!["a \"quote\"\nand a line".to_owned()];
     Pass { degree: 2, queries: vec![(14, 0.25), (2, 0.75), (9, 1.25)], refreshes }
@@ -113,5 +115,5 @@ fn plans_are_files_of_the_run() {
     assert_eq!(name, "trials/1.plans/q09.json");
     assert_eq!(fs::read_to_string(path.join(&name)).expect("the plan"), "[{\"Plan\": 1}]");
     drop(writer);
-    assert_eq!(read(&path).expect("a run").trials.len(), 1, "a folder of plans is no trial");
+    assert_eq!(read(&path).expect("a run").trials.len(), 1, "a folder of plans isn't a trial");
 }

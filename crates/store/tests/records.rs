@@ -15,15 +15,18 @@ use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 use time::{OffsetDateTime, format_description::well_known::Rfc3339};
 
+/// A run without trials.
 fn created(dir: &Path) -> Run {
     Run::create(dir, RunHeader::new("a suite/1", Vec::new(), 1), false).expect("created")
 }
 
+/// A trial of this step, or a stage of one.
 fn start(step: &str, stage: Option<StageOf>) -> TrialStart {
     let identity = TrialIdentity { step: step.to_owned(), stage, ..TrialIdentity::default() };
     TrialStart { identity, kinds: vec!["reads".to_owned()], ..TrialStart::default() }
 }
 
+/// An interval whose commits took 1 ms each.
 fn interval(begins_s: f64, length_s: f64, committed: u64) -> MeasuredInterval {
     let mut frame = Frame::new(1, false);
     frame.kinds[0].counts.started = committed;
@@ -71,43 +74,40 @@ fn errors_and_reconnects_of_an_interval_are_events() {
 #[test]
 fn gaps_are_intervals_that_chance_does_not_leave_empty() {
     const NONE: [f64; 0] = [];
-    // Lengths in seconds and commits; which of them are gaps.
-    let gaps = |from_s: f64, lengths: &[(f64, u64)]| -> Vec<f64> {
-        let mut begins_s = from_s;
-        let next = |&(length_s, committed): &(f64, u64)| {
-            let next = interval(begins_s, length_s, committed);
-            begins_s += length_s;
-            next
-        };
-        let stored = events(&lengths.iter().map(next).collect::<Vec<_>>());
-        let gaps = stored.iter().filter(|event| event.kind == EventKind::Server);
-        gaps.map(|event| event.at_s.expect("a time")).collect()
-    };
-    assert_eq!(gaps(0.0, &[(1.0, 7), (1.0, 0)]), [1.0]);
-    assert_eq!(gaps(0.0, &[(1.0, 6), (1.0, 0)]), NONE);
+    assert_eq!(gap_times(0.0, &[(1.0, 7), (1.0, 0)]), [1.0]);
+    assert_eq!(gap_times(0.0, &[(1.0, 6), (1.0, 0)]), NONE);
     // By its length.
-    assert_eq!(gaps(0.0, &[(2.0, 8), (2.0, 0)]), [2.0]);
-    assert_eq!(gaps(0.0, &[(2.0, 6), (2.0, 0)]), NONE);
+    assert_eq!(gap_times(0.0, &[(2.0, 8), (2.0, 0)]), [2.0]);
+    assert_eq!(gap_times(0.0, &[(2.0, 6), (2.0, 0)]), NONE);
     // Much shorter ones prove nothing.
-    assert_eq!(gaps(0.0, &[(1.0, 14), (0.5, 0)]), [1.0]);
-    assert_eq!(gaps(0.0, &[(1.0, 40), (0.4, 0)]), NONE);
+    assert_eq!(gap_times(0.0, &[(1.0, 14), (0.5, 0)]), [1.0]);
+    assert_eq!(gap_times(0.0, &[(1.0, 40), (0.4, 0)]), NONE);
     // By all intervals before that were not gaps.
-    assert_eq!(gaps(0.0, &[(1.0, 10), (1.0, 6), (1.0, 0)]), [2.0]);
-    assert_eq!(gaps(0.0, &[(1.0, 13), (0.4, 0), (0.6, 0)]), NONE);
-    assert_eq!(gaps(0.0, &[(1.0, 8), (1.0, 0), (1.0, 0)]), [1.0, 2.0]);
-    // Nothing was committed yet; of the warm-up nothing is said.
-    assert_eq!(gaps(0.0, &[(1.0, 0), (1.0, 0)]), [0.0, 1.0]);
-    assert_eq!(gaps(-1.0, &[(1.0, 0), (1.0, 0)]), [0.0]);
+    assert_eq!(gap_times(0.0, &[(1.0, 10), (1.0, 6), (1.0, 0)]), [2.0]);
+    assert_eq!(gap_times(0.0, &[(1.0, 13), (0.4, 0), (0.6, 0)]), NONE);
+    assert_eq!(gap_times(0.0, &[(1.0, 8), (1.0, 0), (1.0, 0)]), [1.0, 2.0]);
+    // Nothing was committed yet; gaps of the warm-up don't count.
+    assert_eq!(gap_times(0.0, &[(1.0, 0), (1.0, 0)]), [0.0, 1.0]);
+    assert_eq!(gap_times(-1.0, &[(1.0, 0), (1.0, 0)]), [0.0]);
+}
+
+/// The times at which gaps begin in intervals with these lengths in seconds and commits.
+fn gap_times(from_s: f64, lengths: &[(f64, u64)]) -> Vec<f64> {
+    let mut begins_s = from_s;
+    let intervals = lengths.iter().map(|&(length_s, committed)| {
+        let next = interval(begins_s, length_s, committed);
+        begins_s += length_s;
+        next
+    });
+    let stored = events(&intervals.collect::<Vec<_>>());
+    let gaps = stored.iter().filter(|event| event.kind == EventKind::Server);
+    gaps.map(|event| event.at_s.expect("a time")).collect()
 }
 
 #[test]
 fn a_trial_of_stages_has_their_lines_one_after_the_other() {
     let dir = tempfile::tempdir().expect("a folder");
     let mut run = created(dir.path());
-    let facts = |product: &str| {
-        let facts = ServerFacts { product: product.to_owned(), ..ServerFacts::default() };
-        NodeFacts::from([("main".to_owned(), facts)])
-    };
     for number in 1..=2 {
         let stage = Some(StageOf { number, of: 2 });
         let mut trial = run.begin_trial(start("a", stage)).expect("begun");
@@ -119,8 +119,8 @@ fn a_trial_of_stages_has_their_lines_one_after_the_other() {
             let row = NodeRow { at_s, node: "main".to_owned(), ..NodeRow::default() };
             nodes.append(&row).expect("stored");
         }
-        trial.server(Moment::Before, &facts(&format!("before {number}"))).expect("stored");
-        trial.server(Moment::After, &facts(&format!("after {number}"))).expect("stored");
+        trial.server(Moment::Before, &node_facts(&format!("before {number}"))).expect("stored");
+        trial.server(Moment::After, &node_facts(&format!("after {number}"))).expect("stored");
         trial.stage(&(number, 0.25)).expect("stored");
         let summary = TrialSummary {
             window_s: 2.0,
@@ -150,9 +150,15 @@ fn a_trial_of_stages_has_their_lines_one_after_the_other() {
     assert_eq!(series, [&first[..], &[(2.0, 20), (3.0, 20)]].concat());
     let nodes: Vec<f64> = trial.nodes.iter().map(|row| row.at_s).collect();
     assert_eq!(nodes, [-0.5, 0.5, 1.5, 2.5, 3.5]);
-    assert_eq!((&trial.before, &trial.after), (&facts("before 1"), &facts("after 2")));
+    assert_eq!((&trial.before, &trial.after), (&node_facts("before 1"), &node_facts("after 2")));
     assert_eq!(trial.histograms().expect("read")["reads"].count(), 90);
     assert_eq!((data.complete().count(), data.is_complete("a")), (1, true));
+}
+
+/// A node with this product.
+fn node_facts(product: &str) -> NodeFacts {
+    let facts = ServerFacts { product: product.to_owned(), ..ServerFacts::default() };
+    NodeFacts::from([("main".to_owned(), facts)])
 }
 
 #[test]
@@ -174,32 +180,34 @@ fn what_was_set_aside_counts_for_nothing() {
     }
     let data = run.data();
     assert_eq!(data.complete_trial("a").map(|trial| trial.trial), Some(2));
-    let starved = |run: &Run, step: &str| -> Vec<u32> {
-        run.data().starved(step, None).iter().map(|trial| trial.trial).collect()
-    };
-    assert_eq!(starved(&run, "b"), [3, 5]);
-    assert!(starved(&run, "c").is_empty(), "a later attempt counts");
+    assert_eq!(starved_trials(&run, "b"), [3, 5]);
+    assert!(starved_trials(&run, "c").is_empty(), "a later attempt counts");
     assert!(run.data().starved("b", Some(StageOf { number: 1, of: 2 })).is_empty());
     assert_eq!(data.repeated().map(|trial| trial.trial).collect::<Vec<_>>(), [3, 5, 6]);
     run.set_aside(&BTreeSet::from(["a".to_owned(), "b".to_owned()])).expect("stored");
     assert_eq!(run.data().complete_trial("a").map(|trial| trial.trial), Some(1));
-    assert!(starved(&run, "b").is_empty());
+    assert!(starved_trials(&run, "b").is_empty());
     assert_eq!(run.data().repeated().count(), 3);
     let header = read(run.path()).expect("read").header;
     assert_eq!(header.set_aside.into_iter().collect::<BTreeSet<u32>>(), [2, 3, 5].into());
 }
 
+/// The numbers of the starved attempts at a step.
+fn starved_trials(run: &Run, step: &str) -> Vec<u32> {
+    run.data().starved(step, None).iter().map(|trial| trial.trial).collect()
+}
+
 #[test]
-fn folders_have_names_of_their_own() {
+fn folders_have_separate_names() {
     let dir = tempfile::tempdir().expect("a folder");
     let header = RunHeader {
         started_at: "2026-11-21T21:10:30Z".to_owned(),
         ..RunHeader::new("a suite/1.2_x", Vec::new(), 1)
     };
-    let name = |run: &Run| run.path().file_name().map(|name| name.display().to_string());
     let runs: Vec<Run> =
         (0..3).map(|_| Run::create(dir.path(), header.clone(), false).expect("created")).collect();
-    let names: Vec<String> = runs.iter().filter_map(name).collect();
+    let names = runs.iter().filter_map(|run| run.path().file_name());
+    let names: Vec<String> = names.map(|name| name.display().to_string()).collect();
     let first = "2026-11-21T211030Z-a-suite-1.2_x";
     assert_eq!(names, [first.to_owned(), format!("{first}-2"), format!("{first}-3")]);
     assert_eq!(runs[0].header().started_at, "2026-11-21T21:10:30Z");
@@ -231,18 +239,22 @@ fn histograms_that_miss_transactions_are_noted() {
     let mut trial = run.begin_trial(start("a", None)).expect("begun");
     trial.interval(&interval(0.0, 1.0, 10)).expect("stored");
     drop(trial);
-    let notes = || read(&path).expect("read").trials[0].summary.notes.len();
-    assert_eq!(notes(), 1);
+    assert_eq!(count_notes(&path), 1);
     let log = path.join("trials/1.hlog");
     let text = fs::read_to_string(&log).expect("read");
     for damaged in [format!("{text}nonsense\n"), String::new()] {
         fs::write(&log, damaged).expect("written");
-        assert_eq!(notes(), 2);
+        assert_eq!(count_notes(&path), 2);
     }
 }
 
+/// The number of notes of the first trial.
+fn count_notes(path: &Path) -> usize {
+    read(path).expect("read").trials[0].summary.notes.len()
+}
+
 #[test]
-fn a_folder_of_nobody_known_is_trusted() {
+fn a_folder_of_an_unknown_user_is_trusted() {
     let unknown = fs::read_to_string("/proc/sys/kernel/overflowuid").expect("a number");
     let unknown: u32 = unknown.trim().parse().expect("a number");
     let dir = tempfile::tempdir().expect("a folder");
@@ -264,10 +276,8 @@ fn what_servers_said_is_missed_where_nodes_were_asked() {
     summary.conditions.nodes.insert("main".to_owned(), NodeConditions::default());
     run.end_trial(trial, summary).expect("stored");
     let path = run.finish(RunStatus::Complete).expect("stored");
-    let missing = || -> Vec<String> {
-        read(&path).expect("read").warnings.iter().map(|text| text.to_string()).collect()
-    };
-    let warnings = missing();
+    let warnings = read(&path).expect("read").warnings;
+    let warnings: Vec<String> = warnings.iter().map(|text| text.to_string()).collect();
     assert!(warnings.len() == 1 && warnings[0].contains("server/1-before.json"), "{warnings:?}");
 }
 
@@ -281,7 +291,7 @@ fn a_folder_without_trials_is_read_and_one_that_can_not_be_read_is_an_error() {
     // Something that is there and is not a file: its intervals are not none.
     fs::remove_file(path.join("trials/1.csv")).expect("removed");
     fs::create_dir(path.join("trials/1.csv")).expect("made");
-    let error = read(&path).expect_err("a folder is no file");
+    let error = read(&path).expect_err("a folder isn't a file");
     assert!(error.to_string().contains("trials/1.csv"), "{error}");
     fs::remove_dir_all(path.join("trials")).expect("removed");
     assert_eq!(read(&path).expect("read").trials.len(), 0);
@@ -314,12 +324,14 @@ fn a_summary_has_the_version_of_what_wrote_it() {
 
 #[test]
 fn times_are_those_of_the_clock_in_whole_seconds() {
-    let seconds = || {
-        let now = SystemTime::now().duration_since(UNIX_EPOCH).expect("after 1970");
-        i64::try_from(now.as_secs()).expect("a time")
-    };
-    let (before, text, after) = (seconds(), now_utc(), seconds());
+    let (before, text, after) = (clock_s(), now_utc(), clock_s());
     let time = OffsetDateTime::parse(&text, &Rfc3339).expect("a time");
     assert!((before..=after).contains(&time.unix_timestamp()), "{text}");
     assert_eq!((time.nanosecond(), text.len()), (0, "2026-11-21T21:10:30Z".len()));
+}
+
+/// Seconds since 1970 by the clock.
+fn clock_s() -> i64 {
+    let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH).expect("after 1970");
+    i64::try_from(since_epoch.as_secs()).expect("a time")
 }

@@ -14,11 +14,13 @@ use std::fs;
 use std::os::unix::fs::{PermissionsExt, chown, lchown, symlink};
 use std::path::{Path, PathBuf};
 
+/// The header of a run that has just begun.
 fn header() -> RunHeader {
     let command = vec!["dyno".to_owned(), "run".to_owned(), "quickstart".to_owned()];
     RunHeader::new("quickstart", command, 42)
 }
 
+/// A trial of reads on 8 workers.
 fn start(step: &str) -> TrialStart {
     let identity = TrialIdentity {
         step: step.to_owned(),
@@ -38,6 +40,7 @@ fn start(step: &str) -> TrialStart {
     }
 }
 
+/// An interval of a second with this many commits, a failure and a deadlock.
 fn interval(phase: Phase, index: u32, begins_s: f64, committed: u64) -> MeasuredInterval {
     let mut frame = Frame::new(1, false);
     let kind = &mut frame.kinds[0];
@@ -56,6 +59,7 @@ fn interval(phase: Phase, index: u32, begins_s: f64, committed: u64) -> Measured
     MeasuredInterval { phase, index, begins_s, length_s: 1.0, frame, host }
 }
 
+/// The summary of a complete trial of these intervals.
 fn summary(trial: u32, step: &str, intervals: &[MeasuredInterval]) -> TrialSummary {
     let mut total = Frame::new(1, false);
     intervals.iter().for_each(|interval| total.add(&interval.frame));
@@ -76,6 +80,7 @@ fn summary(trial: u32, step: &str, intervals: &[MeasuredInterval]) -> TrialSumma
     summary
 }
 
+/// Three intervals of the measured window.
 fn measured() -> Vec<MeasuredInterval> {
     vec![
         interval(Phase::Measured, 0, 0.0, 100),
@@ -223,28 +228,25 @@ fn files_that_are_missing_are_named() {
         run.end_trial(trial, summary(9, step, &measured())).expect("stored");
     }
     let path = run.finish(RunStatus::Complete).expect("stored");
-    let warnings = || {
-        let read = read(&path).expect("read");
-        read.warnings.iter().map(Message::to_string).collect::<Vec<_>>()
-    };
-    assert_eq!(warnings(), Vec::<String>::new());
+    assert_eq!(warnings(&path), Vec::<String>::new());
     fs::remove_file(path.join("trials/2.hlog")).expect("removed");
-    assert_eq!(warnings(), ["trials/2.hlog is missing."]);
+    assert_eq!(warnings(&path), ["trials/2.hlog is missing."]);
     fs::remove_file(path.join("trials/1.json")).expect("removed");
     fs::remove_file(path.join("events.jsonl")).expect("removed");
     let missing = ["events.jsonl", "trials/1.json", "trials/2.hlog"];
-    assert_eq!(warnings(), missing.map(|file| format!("{file} is missing.")));
+    assert_eq!(warnings(&path), missing.map(|file| format!("{file} is missing.")));
+}
+
+/// Warnings of a reader.
+fn warnings(path: &Path) -> Vec<String> {
+    read(path).expect("read").warnings.iter().map(Message::to_string).collect()
 }
 
 #[test]
 fn a_summary_seals_the_files_of_its_trial() {
     let dir = tempfile::tempdir().expect("a folder");
     let path = run_with_trial(dir.path(), true);
-    let warnings = || {
-        let read = read(&path).expect("read");
-        read.warnings.iter().map(Message::to_string).collect::<Vec<_>>()
-    };
-    assert_eq!(warnings(), Vec::<String>::new());
+    assert_eq!(warnings(&path), Vec::<String>::new());
     let file = path.join("trials/1.csv");
     let text = fs::read_to_string(&file).expect("read");
     // A digit that somebody improved, and a line that a power loss took.
@@ -254,10 +256,10 @@ fn a_summary_seals_the_files_of_its_trial() {
         fs::write(&file, other).expect("written");
         let expected =
             ["trials/1.csv is not as it was when its trial ended: its length or SHA-256 differs."];
-        assert_eq!(warnings(), expected);
+        assert_eq!(warnings(&path), expected);
     }
     fs::write(&file, text).expect("written");
-    assert_eq!(warnings(), Vec::<String>::new());
+    assert_eq!(warnings(&path), Vec::<String>::new());
 }
 
 #[test]
@@ -396,20 +398,23 @@ fn a_run_goes_on_after_a_kill() {
 fn attempts_whose_load_generator_was_starved_are_counted_over_processes() {
     let dir = tempfile::tempdir().expect("a folder");
     let mut run = Run::create(dir.path(), header(), false).expect("created");
-    let starved = |run: &mut Run| {
-        let writer = run.begin_trial(start("reads/main/8/1")).expect("begun");
-        let starved = TrialStatus::Starved;
-        let summary = summary(writer.start().trial, "reads/main/8/1", &measured());
-        run.end_trial(writer, TrialSummary { status: starved, ..summary }).expect("stored");
-    };
-    starved(&mut run);
+    add_starved_trial(&mut run);
     let path = run.path().to_owned();
     drop(run);
     let mut run = Run::open(&path).expect("opened");
-    starved(&mut run);
-    let attempts = |step: &str| run.data().starved(step, None).len();
-    assert_eq!((attempts("reads/main/8/1"), attempts("reads/main/8/2")), (2, 0));
+    add_starved_trial(&mut run);
+    let attempts =
+        ["reads/main/8/1", "reads/main/8/2"].map(|step| run.data().starved(step, None).len());
+    assert_eq!(attempts, [2, 0]);
     assert!(!run.data().is_complete("reads/main/8/1"));
+}
+
+/// Adds an attempt whose load generator was starved.
+fn add_starved_trial(run: &mut Run) {
+    let writer = run.begin_trial(start("reads/main/8/1")).expect("begun");
+    let starved = TrialStatus::Starved;
+    let summary = summary(writer.start().trial, "reads/main/8/1", &measured());
+    run.end_trial(writer, TrialSummary { status: starved, ..summary }).expect("stored");
 }
 
 #[test]
@@ -452,7 +457,7 @@ fn damage_is_told_and_costs_only_what_is_damaged() {
 }
 
 #[test]
-fn what_is_no_run_is_said() {
+fn what_is_not_a_run_is_reported() {
     let dir = tempfile::tempdir().expect("a folder");
     let error = read(dir.path()).expect_err("empty");
     assert!(error.to_string().ends_with("is not a run: it has no run.json."), "{error}");
@@ -483,7 +488,7 @@ fn a_folder_of_another_user_is_refused_and_a_link_of_ones_own_is_not() {
     fs::create_dir(&disk).expect("made");
     symlink(&disk, &runs).expect("linked");
     let path = Run::create(&runs, header(), false).expect("a link of one's own").path().to_owned();
-    drop(Run::open(&path).expect("goes on"));
+    drop(Run::open(&path).expect("resumed"));
     let assert_refused = |what: &str| {
         let whose =
             format!("The {what} {} belongs to another user (number 54321).", runs.display());

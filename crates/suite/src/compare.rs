@@ -60,7 +60,7 @@ pub struct WantedStop {
 }
 
 impl WantedStop {
-    /// Without a number: the fewest pairs that can decide each of so many comparisons after Holm's correction, six of
+    /// Without a number: the fewest pairs that can decide each of `comparisons` after Holm's correction, six of
     /// one; up to thirty where a half-width or a budget ends them, up to two hundred where a verdict does.
     ///
     /// `unit`: pairs that count as one, since they share a start of their servers; they are made to the last.
@@ -78,9 +78,9 @@ impl WantedStop {
                 (false, true) => PAIRS_MOST.max(min_pairs),
                 (false, false) => min_pairs,
             };
-        let round_up = |pairs: u32| pairs.next_multiple_of(unit);
         let (pairs_least, pairs_most) = self.pairs.unwrap_or((min_pairs, max_pairs));
-        let (pairs_least, pairs_most) = (round_up(pairs_least), round_up(pairs_most));
+        let (pairs_least, pairs_most) =
+            (pairs_least.next_multiple_of(unit), pairs_most.next_multiple_of(unit));
         let WantedStop { half_width, is_until_decided, budget_s, .. } = self;
         StopRule { pairs_least, pairs_most, half_width, is_until_decided, budget_s }
     }
@@ -123,7 +123,7 @@ fn read_renewals(table: &mut Reader<'_, '_>, facts: &mut ExperimentFacts) {
     let Some(span) = spans.into_iter().flatten().next() else { return };
     let (less, more) = (facts.restart_each.min(facts.reload_each), facts.pairs_per_unit());
     if less > 0 && !more.is_multiple_of(less) {
-        let message = format!("{more} pairs are no multiple of {less} pairs.");
+        let message = format!("{more} pairs are not a multiple of {less} pairs.");
         let hint = "`restart_each` must divide `reload_each`, or the other way round.";
         table.report(&span, message, hint);
     }
@@ -151,7 +151,7 @@ fn read_compare(mut table: Reader<'_, '_>) -> Option<Compare> {
         (
             "half_width",
             "until_decided",
-            "Each keeps its 5% of false positives only where it alone ends the pairs.",
+            "Each keeps its 5% of false positives only if it alone ends the pairs.",
         ),
     ]);
     let baseline = table.required_text("baseline", "Add `baseline = \"NAME\"`, a target.");
@@ -256,9 +256,13 @@ pub(crate) fn value_text<'v>(value: &'v DeValue<'_>) -> Option<&'v str> {
 /// Pairs as users write them: `6`, or the fewest and the most, `6..20`.
 pub fn pairs(text: &str) -> Option<(u32, u32)> {
     let (least, most) = text.split_once("..").unwrap_or((text, text));
-    let number = |text: &str| text.trim().parse().ok().filter(|n| (1..=1_000).contains(n));
-    let (least, most) = (number(least)?, number(most)?);
+    let (least, most) = (pair_count(least)?, pair_count(most)?);
     (least <= most).then_some((least, most))
+}
+
+/// Returns a number of pairs from 1 to 1,000; white space around it is ignored.
+fn pair_count(text: &str) -> Option<u32> {
+    text.trim().parse().ok().filter(|n| (1..=1_000).contains(n))
 }
 
 /// `half_width = "2%"` or `0.02`.
@@ -331,11 +335,11 @@ pub(crate) fn retries(
     planned: &ExperimentFacts,
     overrides: &Overrides,
 ) -> u32 {
-    // A rehearsal is no evidence: what starved it is said, and nothing is made again.
+    // A rehearsal isn't evidence: what starved it is reported, and nothing is repeated.
     if overrides.shrink.is_some_and(|shrink| shrink < 1.0) {
         return 0;
     }
-    // In a fleet too: if one load generator stands still, the others continue, and their sum is no one's throughput.
+    // In a fleet too: if one load generator stalls, the others continue, and their sum is no one's throughput.
     // Concurrent trials are not repeated: a starved load generator affects both sides alike.
     let is_in_turn = planned.comparison.is_some() && !planned.is_together();
     let is_repeated = is_in_turn || overrides.by_fleet;
@@ -351,14 +355,13 @@ pub(crate) fn plan(
 ) -> Result<(), Problem> {
     let Some(wanted) = &experiment.compare else { return Ok(()) };
     let baseline = &wanted.baseline.value;
-    let is_planned = |name: &String| planned.targets.contains(name);
     let candidates: Vec<String> = if wanted.is_aa && wanted.candidates.is_empty() {
         vec![twin_name(baseline)]
     } else {
         let names = wanted.candidates.iter().map(|candidate| candidate.value.clone());
-        names.filter(is_planned).collect()
+        names.filter(|name| planned.targets.contains(name)).collect()
     };
-    if !is_planned(baseline) || candidates.is_empty() {
+    if !planned.targets.contains(baseline) || candidates.is_empty() {
         notes.push(say!(only_one_has_a_url, name = &planned.name));
         return Ok(());
     }
@@ -442,7 +445,7 @@ fn add_target(suite: &mut Suite, option: &str, name: &str) -> Result<(), SuiteEr
     }
     if suite.target(name).is_none() {
         suite.targets.push(SuiteTarget {
-            name: WithSpan { value: name.to_owned(), span: 0..0 },
+            name: without_place(name),
             product: None,
             facts: TargetFacts { name: name.to_owned(), ..TargetFacts::default() },
             nodes: vec![Node { name: None, role: Role::Primary, url: None }],
@@ -532,13 +535,6 @@ pub(crate) fn apply(
         let ways: Vec<&ComparisonWay> = possible.collect();
         let last = ways.len().saturating_sub(1);
         let is_renamed = last > 0 || versus.control.is_some();
-        let mut add = |mut comparison: SuiteExperiment, purpose: &str| {
-            if is_renamed {
-                comparison.name.value = format!("{}-{purpose}", experiment.name.value);
-                comparison.facts.name.clone_from(&comparison.name.value);
-            }
-            changed.experiments.push(comparison);
-        };
         let mut first = None;
         for (place, way) in ways.iter().enumerate() {
             let mut comparison = comparison_experiment(experiment, versus, way);
@@ -553,7 +549,10 @@ pub(crate) fn apply(
             // The data serve all ways.
             comparison.facts.prepare &= place == 0;
             comparison.facts.cleanup &= place == last;
-            add(comparison, way.design.purpose());
+            if is_renamed {
+                append_to_name(&mut comparison, way.design.purpose());
+            }
+            changed.experiments.push(comparison);
         }
         let Some(clone) = &versus.control else { continue };
         let noise = Versus { candidate: clone.clone(), ..versus.clone() };
@@ -561,10 +560,17 @@ pub(crate) fn apply(
             let mut comparison = comparison_experiment(experiment, &noise, way);
             comparison.facts.gates.clear();
             comparison.compare.as_mut().expect("it compares").is_aa = true;
-            add(comparison, clone);
+            append_to_name(&mut comparison, clone);
+            changed.experiments.push(comparison);
         }
     }
     Ok(changed)
+}
+
+/// Tells comparisons of one experiment apart.
+fn append_to_name(comparison: &mut SuiteExperiment, purpose: &str) {
+    comparison.name.value = format!("{}-{purpose}", comparison.name.value);
+    comparison.facts.name.clone_from(&comparison.name.value);
 }
 
 fn comparison_experiment(
@@ -572,9 +578,8 @@ fn comparison_experiment(
     versus: &Versus,
     way: &ComparisonWay,
 ) -> SuiteExperiment {
-    let written = |value: &String| WithSpan { value: value.clone(), span: 0..0 };
     let is_aa = versus.candidate == versus.baseline;
-    let candidates = if is_aa { Vec::new() } else { vec![written(&versus.candidate)] };
+    let candidates = if is_aa { Vec::new() } else { vec![without_place(&versus.candidate)] };
     let mut facts = experiment.facts.clone();
     facts.gates.extend(way.gates.iter().cloned());
     if way.design == Design::Together {
@@ -585,7 +590,7 @@ fn comparison_experiment(
         targets: None,
         read_only: Vec::new(),
         compare: Some(Compare {
-            baseline: written(&versus.baseline),
+            baseline: without_place(&versus.baseline),
             candidates,
             design: WithSpan { value: way.design, span: 0..0 },
             stop: way.stop,
@@ -597,8 +602,13 @@ fn comparison_experiment(
     }
 }
 
+/// A name that is not written in the suite's file.
+fn without_place(name: &str) -> WithSpan<String> {
+    WithSpan { value: name.to_owned(), span: 0..0 }
+}
+
 /// The experiments that are meant for one of the two targets; if none is, all of them, but each load
-/// once: suites repeat loads for targets of their own. Experiments that share data stay together.
+/// once: suites repeat loads for further targets. Experiments that share data stay together.
 fn choose_experiments<'a>(
     suite: &'a Suite,
     names: &[String],

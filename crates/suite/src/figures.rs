@@ -41,35 +41,42 @@ impl PublishedFigure {
     pub fn parse(name: &str, csv: &str, sidecar: &str) -> Result<PublishedFigure, String> {
         let mut sidecar: Sidecar =
             toml::from_str(sidecar).map_err(|error| format!("{name}.toml: {}", error.message()))?;
-        let fail = |line: usize, text: String| format!("{name}.csv:{line}: {text}");
         let mut lines = csv.lines();
         let header: Vec<&str> = lines.next().unwrap_or("").split(',').collect();
         let mut columns = Vec::new();
         for column in &header {
             let Some(described) = sidecar.columns.remove_entry(*column) else {
-                return Err(fail(1, format!("The column `{column}` is not described.")));
+                return Err(csv_error(
+                    name,
+                    1,
+                    &format!("The column `{column}` is not described."),
+                ));
             };
             columns.push(described);
         }
-        if let Some(name) = sidecar.columns.keys().next() {
-            return Err(fail(1, format!("There is no column `{name}`.")));
+        if let Some(missing) = sidecar.columns.keys().next() {
+            return Err(csv_error(name, 1, &format!("There is no column `{missing}`.")));
         }
         let labels = columns
             .iter()
             .filter(|(_, column)| matches!(column, PublishedColumn::Label { .. }))
             .count();
         if labels != 1 {
-            return Err(fail(1, format!("One column must be the label, not {labels}.")));
+            return Err(csv_error(
+                name,
+                1,
+                &format!("One column must be the label, not {labels}."),
+            ));
         }
         let mut rows = Vec::new();
         for (number, line) in (1..).zip(lines) {
             let cells: Vec<&str> = line.split(',').collect();
             if cells.len() != columns.len() || line.contains('"') {
                 let message = "A row must have a plain value without quotes for every column.";
-                return Err(fail(number + 1, message.to_string()));
+                return Err(csv_error(name, number + 1, message));
             }
             add_rows(&mut rows, number, &columns, &cells, &sidecar.conditions)
-                .map_err(|message| fail(number + 1, message))?;
+                .map_err(|message| csv_error(name, number + 1, &message))?;
         }
         Ok(PublishedFigure {
             name: name.to_string(),
@@ -83,6 +90,11 @@ impl PublishedFigure {
             rows,
         })
     }
+}
+
+/// Puts the place in the table of the figure `name` in front of a message; lines count from 1.
+fn csv_error(name: &str, line: usize, message: &str) -> String {
+    format!("{name}.csv:{line}: {message}")
 }
 
 /// Sentences are broken into lines for those who read the file.
@@ -157,6 +169,7 @@ struct FigureText {
 }
 
 impl FigureText {
+    /// The text in both languages, each in one line.
     fn message(&self) -> Message {
         Message::both(one_line(&self.en), one_line(&self.zh))
     }
@@ -188,11 +201,13 @@ pub enum PublishedColumn {
 type Conditions = BTreeMap<String, toml::Value>;
 
 fn condition_texts(conditions: &Conditions) -> impl Iterator<Item = (String, String)> {
-    let text = |value: &toml::Value| match value {
-        toml::Value::String(text) => text.clone(),
-        number => condition(&number.to_string()),
-    };
-    conditions.iter().map(move |(name, value)| (name.clone(), text(value)))
+    conditions.iter().map(|(name, value)| {
+        let text = match value {
+            toml::Value::String(text) => text.clone(),
+            number => condition(&number.to_string()),
+        };
+        (name.clone(), text)
+    })
 }
 
 /// A condition's value as it is compared: a number in one spelling, `2.0` as `2`.
@@ -221,16 +236,18 @@ const TEXTS: &[(&str, &str, &str)] = texts![
 ];
 
 static ALL: LazyLock<Vec<PublishedFigure>> = LazyLock::new(|| {
-    let parse =
-        |(name, csv, sidecar): &(&str, &str, &str)| PublishedFigure::parse(name, csv, sidecar);
     // A bundled file that can't be read would be missing here; a test counts them.
-    TEXTS.iter().filter_map(|texts| parse(texts).ok()).collect()
+    let figures =
+        TEXTS.iter().map(|(name, csv, sidecar)| PublishedFigure::parse(name, csv, sidecar));
+    figures.filter_map(Result::ok).collect()
 });
 
+/// The bundled figures.
 pub fn all() -> &'static [PublishedFigure] {
     &ALL
 }
 
+/// The bundled figure of that name.
 pub fn figure(name: &str) -> Option<&'static PublishedFigure> {
     ALL.iter().find(|figure| figure.name == name)
 }

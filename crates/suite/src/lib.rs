@@ -1,4 +1,4 @@
-//! Suites: TOML to a validated plan, and the published figures that a suite stands alongside.
+//! Suites: TOML to a validated plan, and the published figures that results are shown next to.
 //!
 //! - [`Suite`]: a suite file as it is written, with the place of everything that can be wrong.
 //! - [`Plan`]: what will be executed, expanded into [`PlanStep`]s in order, with stable ids. It is

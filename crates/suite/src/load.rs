@@ -162,14 +162,15 @@ pub(crate) fn read_fault(
     facts: &ExperimentFacts,
 ) -> Option<FaultPlan> {
     let (span, value) = experiment.take_entry("fault")?;
-    let note = |message: &str, hint: &str| experiment.report(&span, message, hint);
     if !facts.degrees.is_empty() {
-        note(
+        experiment.report(
+            &span,
             "A pass over queries has no moment for a fault.",
             "Faults belong to experiments whose trials have a length.",
         );
     } else if facts.duration_s.is_none() {
-        note(
+        experiment.report(
+            &span,
             "A trial with a fault needs a length: it has no `duration_s`.",
             "Add `duration_s = 60`, so that there is a time before the fault and one after it.",
         );
@@ -225,30 +226,31 @@ fn read_table(mut table: Reader<'_, '_>, duration_s: Option<f64>) -> Option<Faul
         ],
         |_, known| known,
     );
-    let text = |written: Option<WithSpan<String>>| written.map(|written| written.value);
-    let shell = |written| text(written).map(SecretCommand::from);
+    let [command, heal_command, promote_command] = [command, heal_command, promote_command]
+        .map(|written| written.map(|written| SecretCommand::from(written.value)));
     Some(FaultPlan {
         action: action?,
-        node: text(node).unwrap_or_else(|| "primary".to_owned()),
+        node: node.map_or_else(|| "primary".to_owned(), |node| node.value),
         at_s: at_s?,
         heal_after_s,
         promote,
         answer_limit_s: answer_limit_s.unwrap_or(ANSWER_LIMIT_S),
-        command: shell(command),
-        heal_command: shell(heal_command),
-        promote_command: shell(promote_command),
+        command,
+        heal_command,
+        promote_command,
         allow_lost: allow_lost.unwrap_or_default(),
     })
 }
 
 /// `allow_lost = true`, or the targets of which a loss is expected.
 fn read_allow_lost(table: &mut Reader<'_, '_>) -> Option<Vec<String>> {
-    let name = |value: &DeValue<'_>| value.as_str().map(str::to_owned);
     table.parsed("allow_lost", "true, false, or names of targets", |value| match value {
         DeValue::Boolean(true) => Some(vec!["*".to_owned()]),
         DeValue::Boolean(false) => Some(Vec::new()),
-        DeValue::Array(items) => items.iter().map(|item| name(item.get_ref())).collect(),
-        _ => name(value).map(|name| vec![name]),
+        DeValue::Array(items) => {
+            items.iter().map(|item| item.get_ref().as_str().map(str::to_owned)).collect()
+        }
+        _ => Some(vec![value.as_str()?.to_owned()]),
     })
 }
 
@@ -293,7 +295,7 @@ fn read_promote(table: &mut Reader<'_, '_>) -> Option<String> {
 pub(crate) fn check_allowed(sheet: &Sheet<'_>, experiment: &SuiteExperiment, known: &[&str]) {
     for target in experiment.facts.fault.iter().flat_map(|fault| &fault.allow_lost) {
         if target != "*" && !known.is_empty() && !known.contains(&target.as_str()) {
-            let message = format!("`allow_lost` names `{}`, which is no target.", short(target));
+            let message = format!("`allow_lost` names `{}`, which isn't a target.", short(target));
             let hint = hint_of_known(target, "Targets of this file", known);
             sheet.report(&experiment.name.span, message, hint);
         }

@@ -15,7 +15,7 @@ const NO_EXPERIMENT: &str = "Add at least one, with `name`, `workload`, `test` a
 
 /// Keys of an experiment that exclude each other, and why.
 const EXCLUSIVE: &[(&str, &str, &str)] = &[
-    ("compare", "read_only", "Each number of read-only nodes is a target of its own."),
+    ("compare", "read_only", "Each number of read-only nodes is a separate target."),
     ("compare", "repeats", "A comparison has `pairs`."),
     ("objective", "repeats", "A search has `confirm`, trials that confirm its result."),
     ("compare", "objective", "A search chooses the rates of each target: there are no pairs."),
@@ -385,8 +385,17 @@ fn read_test(table: &mut Reader<'_, '_>, workload: Option<&WorkloadOffer>) -> Op
 
 /// `published` is the name of a figure, a table, or a list of both.
 fn read_links<'t>(table: &Reader<'_, 't>, value: Value<'t>) -> Vec<Link> {
+    match value.get_ref() {
+        DeValue::Array(items) => {
+            items.iter().filter_map(|item| read_figure_or_link(table, item)).collect()
+        }
+        _ => read_figure_or_link(table, value).into_iter().collect(),
+    }
+}
+
+fn read_figure_or_link<'t>(table: &Reader<'_, 't>, value: Value<'t>) -> Option<Link> {
     let sheet = table.sheet;
-    let parse_link = |value: Value<'t>| match value.get_ref() {
+    match value.get_ref() {
         DeValue::String(name) => {
             let figure = WithSpan { value: name.to_string(), span: value.span() };
             let link =
@@ -398,10 +407,6 @@ fn read_links<'t>(table: &Reader<'_, 't>, value: Value<'t>) -> Vec<Link> {
             read_link(link)
         }
         _ => table.report_wrong("published", "the name of a figure or a table", value),
-    };
-    match value.get_ref() {
-        DeValue::Array(items) => items.iter().filter_map(parse_link).collect(),
-        _ => parse_link(value).into_iter().collect(),
     }
 }
 
@@ -489,7 +494,7 @@ fn check_experiment(
     let compare = experiment.compare.iter();
     let compared = compare.flat_map(|compare| compare.candidates.iter().chain([&compare.baseline]));
     for target in experiment.targets.iter().flatten().chain(published).chain(compared.clone()) {
-        // Without any readable target the real problem has been said already.
+        // Without any readable target the real problem has been reported already.
         if !names.is_empty() && !names.contains(&target.value.as_str()) {
             sheet.report_unknown(target, ("target", "Targets of this file"), &names);
         }
@@ -520,17 +525,15 @@ fn read_options(table: Reader<'_, '_>, workload: &WorkloadOffer) -> Vec<OptionEn
     let mut read_names: Vec<String> = Vec::new();
     for (key, key_span, value) in table.into_entries() {
         let name = key.replace('-', "_");
-        let note = |message: String, hint: &str| {
-            sheet.report(&key_span, message, hint);
-        };
         let shape = workload.option_shape(&name);
         if let Some(remedy) = instead_of_option(&name).filter(|_| shape.is_none()) {
-            note(format!("`{}` can't be an option in a suite.", short(key)), &remedy);
+            let message = format!("`{}` can't be an option in a suite.", short(key));
+            sheet.report(&key_span, message, remedy);
             continue;
         }
         if read_names.contains(&name) {
             let hint = "Dashes and underscores in names of options are equal.";
-            note(format!("The option `{}` is given twice.", short(key)), hint);
+            sheet.report(&key_span, format!("The option `{}` is given twice.", short(key)), hint);
             continue;
         }
         read_names.push(name.clone());
@@ -547,28 +550,24 @@ fn entries(
     value: Value<'_>,
     shape: Option<Shape>,
 ) -> Vec<OptionEntry> {
-    let entry = |name, span, value| option_entry(sheet, OPTION, name, span, value);
-    match (value.get_ref(), shape) {
+    let parts: Vec<(String, Span, Value<'_>)> = match (value.get_ref(), shape) {
         (DeValue::Table(_), Some(Shape::Table)) => {
             let inner = Reader::from_value(sheet, format!("`{name}`"), key_span, value);
             let inner = inner.into_iter().flat_map(Reader::into_entries);
-            inner
-                .filter_map(|(key, span, value)| entry(format!("{name}.{key}"), span, value))
-                .collect()
+            inner.map(|(key, span, value)| (format!("{name}.{key}"), span, value)).collect()
         }
         (DeValue::Array(items), Some(Shape::List)) => {
-            let items = (1..).zip(items.iter());
-            let entries = items.filter_map(|(number, item): (u32, _)| {
-                entry(format!("{name}.{number}"), key_span.clone(), item)
-            });
-            entries.collect()
+            let items = (1_u32..).zip(items.iter());
+            items
+                .map(|(number, item)| (format!("{name}.{number}"), key_span.clone(), item))
+                .collect()
         }
         // A list of one needs no brackets.
-        (DeValue::String(_), Some(Shape::List)) => {
-            entry(format!("{name}.1"), key_span, value).into_iter().collect()
-        }
-        _ => entry(name, key_span, value).into_iter().collect(),
-    }
+        (DeValue::String(_), Some(Shape::List)) => vec![(format!("{name}.1"), key_span, value)],
+        _ => vec![(name, key_span, value)],
+    };
+    let parts = parts.into_iter();
+    parts.filter_map(|(name, span, value)| option_entry(sheet, OPTION, name, span, value)).collect()
 }
 
 /// The workload and the test of an experiment that says its statements itself.
@@ -583,7 +582,7 @@ fn is_lua(workload: Option<&WorkloadOffer>) -> bool {
 fn read_own_mix(table: &mut Reader<'_, '_>, workload: Option<&WorkloadOffer>) -> Vec<OptionEntry> {
     let mut options = Vec::new();
     for (key, option, hint) in [
-        ("statements", "statements", "Leave `workload` and `test` out beside `statements`."),
+        ("statements", "statements", "Leave `workload` and `test` out if there are `statements`."),
         ("parameters", "parameters", "They belong to `statements = [...]`."),
         ("commands", "commands", "They are commands of the script of `workload = \"lua\"`."),
         ("script", "scripts", "Scripts of pgbench's are `options = { scripts = \"my.sql\" }`."),
@@ -603,7 +602,7 @@ fn read_own_mix(table: &mut Reader<'_, '_>, workload: Option<&WorkloadOffer>) ->
 
 const OPTION: &str = "The option";
 
-/// One value as it would stand on a command line; `what` it is, for messages.
+/// One value as it would be written on a command line; `what` it is, for messages.
 fn option_entry(
     sheet: &Sheet<'_>,
     what: &str,

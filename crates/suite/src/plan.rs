@@ -26,7 +26,7 @@ pub struct Overrides {
     pub nodes: Vec<(String, Vec<TargetNode>)>,
     /// Scales data and durations, in (0, 1]. `suites/README.md` has the rules.
     pub shrink: Option<f64>,
-    /// Instead of `shrink`: the size at which the run takes about so long, full size at most.
+    /// Instead of `shrink`: the size at which the run takes about this many seconds, full size at most.
     pub budget_s: Option<f64>,
     pub max_workers: Option<u32>,
     pub seed: Option<u64>,
@@ -51,13 +51,8 @@ impl Overrides {
     /// # Errors
     /// There is no `=`, nothing before or after it, or no such role.
     pub fn add_target(&mut self, text: &str) -> Result<(), Problem> {
-        let wrong = || {
-            let text = SecretUrl::new(text);
-            Problem::new(format!("`--target {text}` does not name a target."))
-                .hint("Write `--target NAME=URL`, NAME being a target of the suite.")
-        };
         let parts = text.split_once('=').filter(|(name, url)| !name.is_empty() && !url.is_empty());
-        let (name, url) = parts.ok_or_else(wrong)?;
+        let (name, url) = parts.ok_or_else(|| nameless_target(text))?;
         let url = SecretUrl::new(url);
         match name.split_once(':') {
             Some((name, role)) if !role.contains('/') => self.add_node(name, role, &url),
@@ -65,7 +60,7 @@ impl Overrides {
                 self.targets.push((name.to_string(), url));
                 Ok(())
             }
-            _ => Err(wrong()),
+            _ => Err(nameless_target(text)),
         }
     }
 
@@ -90,6 +85,13 @@ impl Overrides {
         }
         Ok(())
     }
+}
+
+/// The refusal of a `--target` without a name or a URL; it holds no password.
+fn nameless_target(text: &str) -> Problem {
+    let text = SecretUrl::new(text);
+    Problem::new(format!("`--target {text}` does not name a target."))
+        .hint("Write `--target NAME=URL`, NAME being a target of the suite.")
 }
 
 /// A validated suite, expanded into steps in the order of execution.
@@ -143,6 +145,7 @@ fn pace(
 }
 
 impl Plan {
+    /// Copies the plan into the header of its run.
     pub fn store(&self, header: &mut RunHeader) {
         header.title.clone_from(&self.suite.title);
         header.plan = Some(self.facts.clone());
@@ -176,7 +179,7 @@ impl Plan {
         }
     }
 
-    /// The smallest that `--budget` could choose, also where it takes longer than the budget: it shows what is long.
+    /// The smallest that `--budget` could choose, even if it takes longer than the budget: it shows what is long.
     pub fn smallest(suite: &Suite, overrides: &Overrides) -> Option<Plan> {
         size::smallest(suite, overrides)
     }
@@ -211,12 +214,16 @@ impl Plan {
         let experiments = plan_experiments(suite, overrides, passes, &mut targets, &mut notes)?;
         notes.extend(size::size_notes(suite, overrides, &experiments));
         let seed = overrides.seed.unwrap_or(suite.seed);
-        let owner = |name: &str| {
-            let target = targets.iter().find(|target| target.name == name);
-            target.map_or(name, |target| target.owner()).to_owned()
-        };
         let steps = experiments.iter().flat_map(|planned| {
-            steps::expand(planned, |target| pace(suite, &targets, planned, target), seed, owner)
+            steps::expand(
+                planned,
+                |target| pace(suite, &targets, planned, target),
+                seed,
+                |name| {
+                    let target = targets.iter().find(|target| target.name == name);
+                    target.map_or(name, |target| target.owner()).to_owned()
+                },
+            )
         });
         let mut steps: Vec<PlanStep> = steps.collect();
         let mut number = 0;
@@ -260,10 +267,12 @@ impl Plan {
         Ok(plan)
     }
 
+    /// The planned experiment of that name.
     pub fn experiment(&self, name: &str) -> Option<&ExperimentFacts> {
         self.experiments.iter().find(|experiment| experiment.name == name)
     }
 
+    /// The planned target of that name, also a twin or a part.
     pub fn target(&self, name: &str) -> Option<&TargetFacts> {
         self.targets.iter().find(|target| target.name == name)
     }
@@ -399,15 +408,12 @@ fn plan_experiments(
         if facts.workers != experiment.facts.workers {
             let [most, full] = [&facts.workers, &experiment.facts.workers]
                 .map(|workers| workers.iter().copied().max().unwrap_or(0));
-            capped.push(say!(capped_at, name = &facts.name, most, full));
+            capped.push(say!(worker_cap, name = &facts.name, most, full));
         }
-        let fill_title = |text: &str| {
-            filled_title(&facts, text).map_err(|problem| {
-                SuiteError::from(problem.at(&suite.text, &experiment.title_span))
-            })
-        };
-        let (title, title_zh) = (fill_title(&facts.title)?, fill_title(&facts.title_zh)?);
-        (facts.title, facts.title_zh) = (title, title_zh);
+        let titles = filled_title(&facts, &facts.title)
+            .and_then(|title| Ok((title, filled_title(&facts, &facts.title_zh)?)));
+        (facts.title, facts.title_zh) =
+            titles.map_err(|problem| problem.at(&suite.text, &experiment.title_span))?;
         facts.scripts = publication::read_scripts(suite, experiment)?;
         compare::plan(experiment, &mut facts, targets, notes).map_err(|problem| {
             let place = experiment.compare.as_ref().map(|compare| &compare.design.span);
@@ -498,7 +504,7 @@ fn plan_experiment(
     let owners = targets.iter().filter(|target| target.owner() == target.name);
     let names: Vec<String> = owners
         .map(|target| target.name.clone())
-        .filter(|name| measures(experiment, name))
+        .filter(|name| is_measured_on(experiment, name))
         .collect();
     let measured: Vec<&SuiteTarget> = names.iter().filter_map(|name| suite.target(name)).collect();
     let full = &experiment.facts;
@@ -540,7 +546,7 @@ fn plan_experiment(
     }
 }
 
-fn measures(experiment: &SuiteExperiment, target: &str) -> bool {
+fn is_measured_on(experiment: &SuiteExperiment, target: &str) -> bool {
     match (&experiment.targets, &experiment.compare) {
         (Some(list), _) => list.iter().any(|listed| listed.value == target),
         (None, Some(compare)) => {
@@ -551,7 +557,8 @@ fn measures(experiment: &SuiteExperiment, target: &str) -> bool {
     }
 }
 
-/// Those of the suite, unless the opposite was said alongside it, then those that were given alongside it.
+/// The checks `written` in the suite without those that the command line gives to the opposite list, then those that
+/// are `given` for this one.
 fn names(written: &[WithSpan<String>], given: &[String], opposite: &[String]) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
     let written = written.iter().map(|name| &name.value).filter(|name| !opposite.contains(name));
@@ -608,8 +615,8 @@ fn hash(plan: &Plan) -> String {
 impl Plan {
     /// The steps that are left when those with ids in `done` are complete, in order.
     ///
-    /// A trial is left until it is done. Data are loaded again only where a trial that needs them
-    /// is left and they have been removed meanwhile; they are removed where they may still exist.
+    /// A trial is left until it is done. Data are loaded again only if a trial that needs them
+    /// is left and they have been removed meanwhile; they are removed if they may still exist.
     /// A plan may also load only.
     pub fn remaining(&self, done: &BTreeSet<String>) -> Vec<&PlanStep> {
         let mut remaining = vec![false; self.steps.len()];
@@ -693,21 +700,20 @@ fn data_lifetimes(steps: Vec<Numbered<'_>>) -> Vec<Vec<Numbered<'_>>> {
 }
 
 fn mark_remaining(lifetime: &[Numbered<'_>], done: &BTreeSet<String>, remaining: &mut [bool]) {
-    let is_done = |action: &StepAction| {
-        lifetime.iter().any(|(_, step)| step.action == *action && done.contains(&step.id))
-    };
-    let missing = |step: &PlanStep| !done.contains(&step.id);
+    let [is_loaded, is_removed] = [StepAction::Prepare, StepAction::Cleanup].map(|action| {
+        lifetime.iter().any(|(_, step)| step.action == action && done.contains(&step.id))
+    });
     let trials_left = lifetime
         .iter()
-        .any(|(_, step)| matches!(step.action, StepAction::Trial(_)) && missing(step));
+        .any(|(_, step)| matches!(step.action, StepAction::Trial(_)) && !done.contains(&step.id));
     let is_load_only = lifetime.iter().all(|(_, step)| step.action == StepAction::Prepare);
-    let load = (trials_left || is_load_only)
-        && (!is_done(&StepAction::Prepare) || is_done(&StepAction::Cleanup));
+    let load = (trials_left || is_load_only) && (!is_loaded || is_removed);
     for (index, step) in lifetime {
+        let is_missing = !done.contains(&step.id);
         remaining[*index] = match step.action {
             StepAction::Prepare => load,
-            StepAction::Trial(_) => missing(step),
-            StepAction::Cleanup => load || missing(step),
+            StepAction::Trial(_) => is_missing,
+            StepAction::Cleanup => load || is_missing,
         };
     }
 }

@@ -12,12 +12,12 @@ use dyno_facts::{BothTexts, CONTRAST_MIN, Color, PaperTexts, ScriptFacts, Target
 use sha2::{Digest, Sha256};
 use std::path::{Component, Path};
 
-/// A logo stands in every paper, and in `run.json`.
+/// A logo is part of every paper, and of `run.json`.
 const LOGO_BYTES_MAX: u64 = 64 << 10;
 /// A longer script is refused: it is some other file.
 const SCRIPT_BYTES_MAX: u64 = 1 << 20;
 
-/// The texts, and where names of targets stand.
+/// The texts, and the names of targets with their places.
 #[derive(Default)]
 pub(crate) struct Publication {
     pub(crate) texts: PaperTexts,
@@ -39,15 +39,14 @@ pub fn publication(file: &str, text: &str) -> Result<PaperTexts, SuiteError> {
 
 pub(crate) fn read_publication(mut table: Reader<'_, '_>) -> Publication {
     let sheet = table.sheet;
-    let mut bilingual = |en: &'static str, zh: &'static str| read_bilingual(&mut table, en, zh);
     let mut texts = PaperTexts {
-        title: bilingual("title", "title_zh"),
-        subtitle: bilingual("subtitle", "subtitle_zh"),
-        organization: bilingual("organization", "organization_zh"),
-        preface: bilingual("preface", "preface_zh"),
-        introduction: bilingual("introduction", "introduction_zh"),
-        conclusions: bilingual("conclusions", "conclusions_zh"),
-        legal: bilingual("legal", "legal_zh"),
+        title: read_bilingual(&mut table, "title", "title_zh"),
+        subtitle: read_bilingual(&mut table, "subtitle", "subtitle_zh"),
+        organization: read_bilingual(&mut table, "organization", "organization_zh"),
+        preface: read_bilingual(&mut table, "preface", "preface_zh"),
+        introduction: read_bilingual(&mut table, "introduction", "introduction_zh"),
+        conclusions: read_bilingual(&mut table, "conclusions", "conclusions_zh"),
+        legal: read_bilingual(&mut table, "legal", "legal_zh"),
         ..PaperTexts::default()
     };
     texts.date = table.trimmed("date");
@@ -109,41 +108,51 @@ fn read_target_texts(mut table: Reader<'_, '_>) -> TargetTexts {
     texts
 }
 
-/// Names must be those of targets; without any readable target the real problem has been said already.
+/// Names must be those of targets; without any readable target the real problem has been reported already.
 pub(crate) fn check_targets(sheet: &Sheet<'_>, publication: &Publication, targets: &[SuiteTarget]) {
     let names: Vec<&str> = targets.iter().map(|target| target.name.value.as_str()).collect();
-    let unknown = |name: &str| !names.is_empty() && !names.contains(&name);
-    for name in publication.names.iter().filter(|name| unknown(&name.value)) {
-        sheet.report_unknown(name, ("target", "Targets of this file"), &names);
+    for name in &publication.names {
+        if !names.is_empty() && !names.contains(&name.value.as_str()) {
+            sheet.report_unknown(name, ("target", "Targets of this file"), &names);
+        }
     }
 }
 
 /// A file alongside `file`; why it can't be taken completes the sentence "The file ...".
 fn read_beside(file: &str, name: &str, bytes_max: u64) -> Result<Vec<u8>, String> {
     let path = Path::new(file).parent().unwrap_or(Path::new("")).join(name);
-    let failed = |error: std::io::Error| format!("{} can't be read: {error}.", path.display());
     // The size first: reading a huge file to refuse it would take long.
-    let size = std::fs::metadata(&path).map_err(failed)?.len();
+    let size = std::fs::metadata(&path).map_err(|error| unreadable(&path, &error))?.len();
     if size > bytes_max {
         return Err(format!("{} has {size} bytes, more than {bytes_max}.", path.display()));
     }
-    std::fs::read(&path).map_err(failed)
+    std::fs::read(&path).map_err(|error| unreadable(&path, &error))
+}
+
+/// Completes the sentence "The file ...".
+fn unreadable(path: &Path, error: &std::io::Error) -> String {
+    format!("{} can't be read: {error}.", path.display())
 }
 
 /// The logo as a `data:` URL; what is wrong comes with a remedy.
 fn read_logo(file: &str, name: &str) -> Result<String, (String, String)> {
-    let refuse = |reason: String| {
+    let encoded = encode_logo(file, name);
+    encoded.map_err(|reason| {
         let max_kib = LOGO_BYTES_MAX >> 10;
-        let remedy =
-            format!("Name a PNG or an SVG of at most {max_kib} KiB beside the file that names it.");
+        let remedy = format!(
+            "Name a PNG or an SVG of at most {max_kib} KiB next to the file that names it."
+        );
         (reason, remedy)
-    };
+    })
+}
+
+fn encode_logo(file: &str, name: &str) -> Result<String, String> {
     if file.starts_with(BUNDLED_PREFIX) {
-        return Err(refuse("A bundled suite has no logo.".to_owned()));
+        return Err("A bundled suite has no logo.".to_owned());
     }
-    let bytes = read_beside(file, name, LOGO_BYTES_MAX)
-        .map_err(|reason| refuse(format!("The logo {reason}")))?;
-    let kind = image_kind(&bytes).map_err(|reason| refuse(format!("The logo {name} {reason}.")))?;
+    let bytes =
+        read_beside(file, name, LOGO_BYTES_MAX).map_err(|reason| format!("The logo {reason}"))?;
+    let kind = image_kind(&bytes).map_err(|reason| format!("The logo {name} {reason}."))?;
     Ok(format!("data:image/{kind};base64,{}", BASE64_STANDARD.encode(&bytes)))
 }
 
@@ -208,9 +217,8 @@ fn read_script(suite: &Suite, written: &str) -> Result<ScriptFacts, Problem> {
         Problem::new(format!("`{weight}` is not a weight."))
             .hint("Write `FILE@WEIGHT`, the weight being a whole number from 0 on.")
     })?;
-    let sha256 = |text: &str| dyno_core::hex(&Sha256::digest(text.as_bytes()));
     if let Some((_, text)) = suite.script_texts.iter().find(|(given, _)| given == name) {
-        let (name, text, sha256) = (name.to_owned(), text.clone(), sha256(text));
+        let (name, text, sha256) = (name.to_owned(), text.clone(), sha256_hex(text));
         return Ok(ScriptFacts { name, weight, text, sha256 });
     }
     let mut components = Path::new(name).components();
@@ -218,11 +226,15 @@ fn read_script(suite: &Suite, written: &str) -> Result<ScriptFacts, Problem> {
     if name.is_empty() || !is_inside {
         let problem = Problem::new(format!("The script `{name}` is not in the suite's folder."));
         return Err(problem.hint(
-            "Put the file beside the suite, or into a folder beside it, and write its relative path.",
+            "Put the file next to the suite, or into a folder next to it, and write its relative path.",
         ));
     }
     let text = read_script_text(&suite.text.file, name)?;
-    Ok(ScriptFacts { name: name.to_owned(), weight, sha256: sha256(&text), text })
+    Ok(ScriptFacts { name: name.to_owned(), weight, sha256: sha256_hex(&text), text })
+}
+
+fn sha256_hex(text: &str) -> String {
+    dyno_core::hex(&Sha256::digest(text.as_bytes()))
 }
 
 fn read_script_text(suite_file: &str, name: &str) -> Result<String, Problem> {
@@ -234,12 +246,13 @@ fn read_script_text(suite_file: &str, name: &str) -> Result<String, Problem> {
                 .hint(format!("Bundled scripts: {}.", names.join(", ")))
         });
     }
-    let failed = |reason: String| {
+    let text = read_beside(suite_file, name, SCRIPT_BYTES_MAX).and_then(|bytes| {
+        String::from_utf8(bytes).map_err(|error| format!("{name} can't be read: {error}."))
+    });
+    text.map_err(|reason| {
         let hint = "Scripts are searched in the folder of the suite.";
         Problem::new(format!("The script {reason}")).hint(hint)
-    };
-    let bytes = read_beside(suite_file, name, SCRIPT_BYTES_MAX).map_err(failed)?;
-    String::from_utf8(bytes).map_err(|error| failed(format!("{name} can't be read: {error}.")))
+    })
 }
 
 #[cfg(test)]
@@ -256,19 +269,20 @@ mod tests {
         assert_eq!((target.name.en.as_str(), target.vcpu), ("Product A", Some(4.0)));
     }
 
+    fn read_colors(a: &str, b: &str) -> Result<PaperTexts, String> {
+        let text = format!("[target.a]\ncolor = \"{a}\"\n[target.b]\ncolor = \"{b}\"\n");
+        publication("p.toml", &text).map_err(|error| error.to_string())
+    }
+
     #[test]
     fn colors_must_be_legible() {
-        let colors = |a: &str, b: &str| {
-            let text = format!("[target.a]\ncolor = \"{a}\"\n[target.b]\ncolor = \"{b}\"\n");
-            publication("p.toml", &text).map_err(|error| error.to_string())
-        };
-        let read = colors("#0068A8", "#c00000").expect("they are right");
+        let read = read_colors("#0068A8", "#c00000").expect("they are right");
         assert_eq!(read.targets["a"].color, "#0068a8");
         for (a, b, why) in [
             ("blue", "#c00000", "`blue` is not a color"),
             ("#0068a8", "#ffcc00", "contrast of the color #ffcc00 to white is 1.5 : 1"),
         ] {
-            let error = colors(a, b).expect_err(why);
+            let error = read_colors(a, b).expect_err(why);
             assert!(error.contains(why) && error.contains("p.toml:"), "{error}");
         }
     }

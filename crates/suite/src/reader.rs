@@ -37,7 +37,7 @@ impl<'s> Sheet<'s> {
         self.problems.borrow_mut().push((span.start, problem));
     }
 
-    /// Notes that there is no such thing as is written there, with the nearest that there is.
+    /// Notes that what is written there doesn't exist, with the nearest that does.
     pub(crate) fn report_unknown(
         &self,
         written: &WithSpan<String>,
@@ -104,6 +104,7 @@ impl<'s, 't> Reader<'s, 't> {
         }
     }
 
+    /// Notes that something is wrong at `span`; the hint may be empty.
     pub(crate) fn report(&self, span: &Span, message: impl Into<String>, hint: impl Into<String>) {
         self.sheet.report(span, message, hint);
     }
@@ -113,6 +114,7 @@ impl<'s, 't> Reader<'s, 't> {
         self.entries.remove(key)
     }
 
+    /// Takes a key that is a table; reports any other value.
     pub(crate) fn table(&mut self, key: &'static str) -> Option<Reader<'s, 't>> {
         let (span, value) = self.take_entry(key)?;
         Reader::from_value(self.sheet, format!("`{key}`"), span, value)
@@ -132,6 +134,7 @@ impl<'s, 't> Reader<'s, 't> {
         self.entries.get(key).map(|(span, _)| span.clone())
     }
 
+    /// Notes that the key is missing, unless it is there.
     pub(crate) fn require(&self, key: &str, hint: &str) {
         if !self.has(key) {
             self.report_missing(key, hint);
@@ -213,6 +216,7 @@ impl<'s, 't> Reader<'s, 't> {
         parse(value.get_ref()).or_else(|| self.report_wrong(key, wanted, value))
     }
 
+    /// True or false.
     pub(crate) fn flag(&mut self, key: &'static str) -> Option<bool> {
         self.parsed(key, "true or false", |value| value.as_bool())
     }
@@ -226,6 +230,7 @@ impl<'s, 't> Reader<'s, 't> {
         self.item_whole(key, value, &range).map(|written| written.value)
     }
 
+    /// A number in `range`, with or without a fraction.
     pub(crate) fn number(&mut self, key: &'static str, range: RangeInclusive<f64>) -> Option<f64> {
         let (_, value) = self.take_entry(key)?;
         self.item_number(key, value, &range).map(|written| written.value)
@@ -233,7 +238,7 @@ impl<'s, 't> Reader<'s, 't> {
 
     /// A list of texts, or one text. Texts must differ from each other.
     pub(crate) fn texts(&mut self, key: &'static str) -> Option<Vec<WithSpan<String>>> {
-        self.list(key, |reader, value| reader.item_text(key, value))
+        self.read_list(key, |reader, value| reader.item_text(key, value))
     }
 
     /// A list of whole numbers, or one. Numbers must differ from each other.
@@ -242,7 +247,7 @@ impl<'s, 't> Reader<'s, 't> {
         key: &'static str,
         range: &RangeInclusive<u64>,
     ) -> Option<Vec<WithSpan<u64>>> {
-        self.list(key, |reader, value| reader.item_whole(key, value, range))
+        self.read_list(key, |reader, value| reader.item_whole(key, value, range))
     }
 
     /// A list of numbers, or one. Numbers must differ from each other.
@@ -251,10 +256,10 @@ impl<'s, 't> Reader<'s, 't> {
         key: &'static str,
         range: &RangeInclusive<f64>,
     ) -> Option<Vec<WithSpan<f64>>> {
-        self.list(key, |reader, value| reader.item_number(key, value, range))
+        self.read_list(key, |reader, value| reader.item_number(key, value, range))
     }
 
-    fn list<T: PartialEq + std::fmt::Display>(
+    fn read_list<T: PartialEq + std::fmt::Display>(
         &mut self,
         key: &'static str,
         read: impl Fn(&Self, Value<'t>) -> Option<WithSpan<T>>,
@@ -340,7 +345,7 @@ impl<'s, 't> Reader<'s, 't> {
 /// Known keys, and words of other tools for them with spaces between.
 pub(crate) type Synonyms = &'static [(&'static str, &'static str)];
 
-/// The key that a word of another tool stands for.
+/// The key that has the meaning of a word of another tool.
 pub(crate) fn known_key(word: &str, synonyms: Synonyms) -> Option<&'static str> {
     let mut rows = synonyms.iter();
     rows.find(|(_, words)| words.split(' ').any(|known| known == word)).map(|(key, _)| *key)
@@ -388,10 +393,8 @@ pub struct SuitePlace {
 
 impl fmt::Display for SuitePlace {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let at = |column: usize| {
-            self.text.char_indices().nth(column).map_or(self.text.len(), |(at, _)| at)
-        };
-        let span = at(self.column - 1)..at(self.column - 1 + self.length);
+        let start = self.column - 1;
+        let span = byte_offset(&self.text, start)..byte_offset(&self.text, start + self.length);
         let snippet = Snippet::source(&self.text)
             .path(&self.file)
             .line_start(self.line)
@@ -399,6 +402,11 @@ impl fmt::Display for SuitePlace {
         let report = [Group::with_level(Level::ERROR).element(snippet)];
         f.write_str(&Renderer::plain().render(&report))
     }
+}
+
+/// The byte at which a character begins, counted from 0; the end of the text if it has fewer.
+fn byte_offset(text: &str, character: usize) -> usize {
+    text.char_indices().nth(character).map_or(text.len(), |(at, _)| at)
 }
 
 /// One thing that is wrong. Its `Display` form has several lines: the message, the place with the
@@ -415,12 +423,13 @@ impl Problem {
         Problem { message: message.into(), place: None, hint: None }
     }
 
-    /// Says where it is, unless the text is not a file that somebody has written.
+    /// Adds its place, unless the text is not a file that somebody has written.
     pub(crate) fn at(mut self, source: &Source, span: &Span) -> Self {
         self.place = (!source.file.is_empty()).then(|| source.place(span));
         self
     }
 
+    /// Adds what the user can do about it.
     pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
         self
@@ -434,7 +443,7 @@ impl Problem {
 
 impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Stored plans are suites of others, and their names stand in messages.
+        // Stored plans are suites of others, and messages contain their names.
         f.write_str(&in_one_line(&self.message))?;
         if let Some(place) = &self.place {
             write!(f, "\n{place}")?;
@@ -492,6 +501,7 @@ pub(crate) struct Source {
 }
 
 impl Source {
+    /// Parses the text as TOML; the error has its place.
     pub(crate) fn parse(&self) -> Result<Spanned<DeTable<'_>>, Problem> {
         DeTable::parse(&self.text).map_err(|error| {
             let message = format!("This is not valid TOML: {}.", error.message());

@@ -23,17 +23,20 @@ const EVENTS_MIN: u64 = 100;
 
 /// A length of time, shrunk to whole milliseconds; not below one second unless it was.
 pub(crate) fn seconds(seconds: f64, shrink: f64) -> f64 {
-    let shrunk = (seconds * shrink * 1_000.0).round() / 1_000.0;
-    shrunk.max(SECONDS_MIN).min(seconds)
+    whole_milliseconds(seconds * shrink).max(SECONDS_MIN).min(seconds)
+}
+
+fn whole_milliseconds(seconds: f64) -> f64 {
+    (seconds * 1_000.0).round() / 1_000.0
 }
 
 /// Shrinks the times of a fault. A client's time limit of answers is not a duration of the trial.
 pub(crate) fn fault(fault: &FaultPlan, shrink: f64) -> FaultPlan {
-    let scale = |seconds: f64| (seconds * shrink * 1_000.0).round() / 1_000.0;
-    let heal_after_s = fault.heal_after_s.map(scale);
-    FaultPlan { at_s: scale(fault.at_s), heal_after_s, ..fault.clone() }
+    let heal_after_s = fault.heal_after_s.map(|seconds| whole_milliseconds(seconds * shrink));
+    FaultPlan { at_s: whole_milliseconds(fault.at_s * shrink), heal_after_s, ..fault.clone() }
 }
 
+/// A count of transactions, shrunk; not below 100 unless it was.
 pub(crate) fn events(events: u64, shrink: f64) -> u64 {
     ((events as f64 * shrink).round() as u64).max(EVENTS_MIN).min(events)
 }
@@ -41,15 +44,19 @@ pub(crate) fn events(events: u64, shrink: f64) -> u64 {
 /// Returns true if the suite loads the data of an experiment, for it or for another one of the same data. What it finds
 /// stays it is, whatever the budget.
 pub(crate) fn is_loaded(suite: &Suite, experiment: &SuiteExperiment) -> bool {
-    let size = |experiment: &SuiteExperiment| {
-        experiment.sizing.as_ref().and_then(|sizing| data_size(sizing, &experiment.facts.options))
-    };
-    let data_key = (&experiment.facts.workload, size(experiment));
+    let key = data_key(experiment);
     let mut loading = suite.experiments.iter().filter(|other| other.facts.prepare);
-    loading.any(|other| (&other.facts.workload, size(other)) == data_key)
+    loading.any(|other| data_key(other) == key)
 }
 
-/// The size of the data as the options state it; `None` if the test has no size of its own.
+/// Workload and size: experiments that share data have them in common.
+fn data_key(experiment: &SuiteExperiment) -> (&str, Option<DataSize>) {
+    let facts = &experiment.facts;
+    let sizing = experiment.sizing.as_ref();
+    (facts.workload.as_str(), sizing.and_then(|sizing| data_size(sizing, &facts.options)))
+}
+
+/// The size of the data as the options state it; `None` if the test has no size.
 /// Values that are not numbers are left to the workload, which refuses them.
 pub(crate) fn data_size(sizing: &DataSizing, options: &Options) -> Option<DataSize> {
     match sizing {
@@ -180,15 +187,12 @@ pub(crate) fn fit(suite: &Suite, overrides: &Overrides, budget_s: f64) -> Result
             .hint(hint)
             .into());
     }
-    let build = |share: f64, passes: &PassTimes| {
-        Plan::build_at_size(suite, &Overrides { shrink: Some(share), ..overrides.clone() }, passes)
-    };
-    let build_share = |share: f64| build(share, &PassTimes::new());
-    let full = build_share(1.0)?;
+    let no_times = PassTimes::new();
+    let full = build_share(suite, overrides, 1.0, &no_times)?;
     if full.estimated_s <= budget_s {
         return Ok(full);
     }
-    let mut best = build_share(SHARE_LEAST)?;
+    let mut best = build_share(suite, overrides, SHARE_LEAST, &no_times)?;
     let with_answers = suite.experiments.iter().all(has_answers);
     if best.estimated_s > budget_s && !with_answers {
         let message = format!(
@@ -207,7 +211,7 @@ pub(crate) fn fit(suite: &Suite, overrides: &Overrides, budget_s: f64) -> Result
         if middle <= low || middle >= high {
             break;
         }
-        let plan = build_share(middle)?;
+        let plan = build_share(suite, overrides, middle, &no_times)?;
         if plan.estimated_s <= budget_s {
             (low, best) = (middle, plan);
         } else {
@@ -215,8 +219,9 @@ pub(crate) fn fit(suite: &Suite, overrides: &Overrides, budget_s: f64) -> Result
         }
     }
     let share = if with_answers { share_of_rows(&best, &full) } else { low };
-    let mut timed = build(share, &pass_times(suite, &best, budget_s))?;
-    // Fewer passes than the suite has may fit where those do not.
+    let times = pass_times(suite, &best, budget_s);
+    let mut timed = build_share(suite, overrides, share, &times)?;
+    // Fewer passes than the suite has may fit if those do not.
     if best.estimated_s > budget_s && timed.estimated_s > budget_s {
         timed.facts.notes.push(say!(smallest_with_answers));
     }
@@ -226,11 +231,20 @@ pub(crate) fn fit(suite: &Suite, overrides: &Overrides, budget_s: f64) -> Result
 /// The smallest plan, where a budget asks for one; it may take longer than the budget.
 pub(crate) fn smallest(suite: &Suite, overrides: &Overrides) -> Option<Plan> {
     overrides.budget_s?;
-    let smallest = Overrides { shrink: Some(SHARE_LEAST), ..overrides.clone() };
-    Plan::build_at_size(suite, &smallest, &PassTimes::new()).ok()
+    build_share(suite, overrides, SHARE_LEAST, &PassTimes::new()).ok()
 }
 
-/// A budget that holds so many seconds, as it is typed.
+/// The plan at a share of its full size.
+fn build_share(
+    suite: &Suite,
+    overrides: &Overrides,
+    share: f64,
+    passes: &PassTimes,
+) -> Result<Plan, SuiteError> {
+    Plan::build_at_size(suite, &Overrides { shrink: Some(share), ..overrides.clone() }, passes)
+}
+
+/// A budget of at least `seconds`, as it is typed.
 pub fn least_budget(seconds: f64) -> String {
     if seconds > 300.0 {
         format!("{:.0}m", (seconds / 60.0).ceil())
@@ -242,16 +256,10 @@ pub fn least_budget(seconds: f64) -> String {
 /// Durations of passes over queries, which are not known before the run: they get what the rest of the plan leaves of
 /// the budget, each experiment as much of it as it is guessed to need.
 fn pass_times(suite: &Suite, plan: &Plan, budget_s: f64) -> PassTimes {
-    let is_timed = |name: &str| {
-        let mut written = suite.experiments.iter();
-        written.any(|written| written.name.value == name && has_answers(written))
-            && plan
-                .experiment(name)
-                .is_none_or(|planned| !planned.has_open_repeats() && planned.time_bound().is_none())
-    };
     let mut guessed_s = PassTimes::new();
-    for step in plan.steps.iter().filter(|step| is_timed(&step.experiment)) {
-        if step.trial().is_some_and(|trial| trial.purpose == Purpose::Measure) {
+    for step in &plan.steps {
+        let is_measured = step.trial().is_some_and(|trial| trial.purpose == Purpose::Measure);
+        if is_measured && lasts_as_long_as_left(suite, plan, &step.experiment) {
             *guessed_s.entry(step.experiment.clone()).or_default() += step.estimated_s;
         }
     }
@@ -262,6 +270,16 @@ fn pass_times(suite: &Suite, plan: &Plan, budget_s: f64) -> PassTimes {
         .into_iter()
         .map(|(name, own_s)| (name, (left_s * own_s / total_s * 10.0).floor() / 10.0));
     times.collect()
+}
+
+/// Returns true if the passes of an experiment may fill the time that is left of the budget: their number is fixed, and
+/// nothing else bounds their time.
+fn lasts_as_long_as_left(suite: &Suite, plan: &Plan, name: &str) -> bool {
+    let mut written = suite.experiments.iter();
+    written.any(|written| written.name.value == name && has_answers(written))
+        && plan
+            .experiment(name)
+            .is_none_or(|planned| !planned.has_open_repeats() && planned.time_bound().is_none())
 }
 
 /// Plans passes until their time is over, unless the user or what is found says how many pairs there are. Without any
@@ -294,11 +312,11 @@ fn has_answers(experiment: &SuiteExperiment) -> bool {
 
 /// The effective share, if few sizes can be had.
 fn share_of_rows(plan: &Plan, full: &Plan) -> f64 {
-    let rows = |plan: &Plan| {
+    let [rows, full_rows] = [plan, full].map(|plan| {
         let sizes = plan.experiments.iter().filter_map(|experiment| experiment.data);
         sizes.map(|size| size.rows_per_table).max().unwrap_or(1).max(1) as f64
-    };
-    rows(plan) / rows(full)
+    });
+    rows / full_rows
 }
 
 /// A share that people can read and type.
@@ -331,7 +349,7 @@ pub(crate) fn size_notes(
         Some(_) if !is_published => {
             vec![say!(sized_for_the_budget, times = plain(1.0 / share))]
         }
-        _ => vec![say!(shrunk_by, share = share.to_string())],
+        _ => vec![say!(shrunk_size, share = share.to_string())],
     }
 }
 
@@ -343,15 +361,15 @@ mod tests {
         options.map(|(name, value)| (name.to_owned(), value.to_owned())).into()
     }
 
-    const fn tables(rows: &'static str, tables: &'static str) -> DataSizing {
+    const fn table_sizing(rows: &'static str, tables: &'static str) -> DataSizing {
         DataSizing::Tables {
             rows: Scale { option: rows, default: 10_000 },
             tables: Scale { option: tables, default: 1 },
         }
     }
 
-    const TABLES: DataSizing = tables("table_size", "tables");
-    const OLD_TABLES: DataSizing = tables("oltp_table_size", "oltp_tables_count");
+    const TABLES: DataSizing = table_sizing("table_size", "tables");
+    const OLD_TABLES: DataSizing = table_sizing("oltp_table_size", "oltp_tables_count");
     const HOT_RANGE: DataSizing = DataSizing::Factor {
         factor: Scale { option: "scale", default: 1 },
         rows_per_unit: 100_000,
@@ -370,7 +388,7 @@ mod tests {
         known: &[0.01, 0.1, 1.0],
     };
 
-    fn shrunk(sizing: &DataSizing, tables: u64, rows: u64, shrink: f64) -> (u64, u64) {
+    fn shrink_rows(sizing: &DataSizing, tables: u64, rows: u64, shrink: f64) -> (u64, u64) {
         let DataSizing::Tables { rows: row_names, tables: table_names } = sizing else {
             panic!("a test with tables")
         };
@@ -383,28 +401,29 @@ mod tests {
 
     #[test]
     fn rows_first_then_tables() {
-        assert_eq!(shrunk(&OLD_TABLES, 64, 10_000_000, 1.0), (64, 10_000_000));
-        assert_eq!(shrunk(&OLD_TABLES, 64, 10_000_000, 0.01), (64, 100_000));
-        assert_eq!(shrunk(&OLD_TABLES, 64, 10_000_000, 0.000_05), (32, 1_000));
-        assert_eq!(shrunk(&TABLES, 250, 25_000, 0.1), (250, 2_500));
-        assert_eq!(shrunk(&TABLES, 250, 25_000, 0.001), (6, 1_000));
-        assert_eq!(shrunk(&TABLES, 4, 100, 0.5), (2, 100));
-        assert_eq!(shrunk(&TABLES, 1, 0, 0.5), (1, 0));
+        assert_eq!(shrink_rows(&OLD_TABLES, 64, 10_000_000, 1.0), (64, 10_000_000));
+        assert_eq!(shrink_rows(&OLD_TABLES, 64, 10_000_000, 0.01), (64, 100_000));
+        assert_eq!(shrink_rows(&OLD_TABLES, 64, 10_000_000, 0.000_05), (32, 1_000));
+        assert_eq!(shrink_rows(&TABLES, 250, 25_000, 0.1), (250, 2_500));
+        assert_eq!(shrink_rows(&TABLES, 250, 25_000, 0.001), (6, 1_000));
+        assert_eq!(shrink_rows(&TABLES, 4, 100, 0.5), (2, 100));
+        assert_eq!(shrink_rows(&TABLES, 1, 0, 0.5), (1, 0));
+    }
+
+    fn shrink_hot_rows(scale: &str, range: &str, shrink: f64) -> (u64, String) {
+        let mut options =
+            option_map([("scale", scale), ("define.range", range), ("define.other", "7")]);
+        data(&HOT_RANGE, &mut options, shrink, false);
+        assert_eq!(options["define.other"], "7");
+        let rows = data_size(&HOT_RANGE, &options).expect("a size").rows_per_table;
+        (rows, options["define.range"].clone())
     }
 
     #[test]
     fn the_share_of_hot_rows_stays() {
-        let shrunk = |scale: &str, range: &str, shrink: f64| {
-            let mut options =
-                option_map([("scale", scale), ("define.range", range), ("define.other", "7")]);
-            data(&HOT_RANGE, &mut options, shrink, false);
-            assert_eq!(options["define.other"], "7");
-            let rows = data_size(&HOT_RANGE, &options).expect("a size").rows_per_table;
-            (rows, options["define.range"].clone())
-        };
-        assert_eq!(shrunk("1000", "50000000", 0.01), (1_000_000, "500000".to_string()));
-        assert_eq!(shrunk("10000", "100000000", 0.000_01), (100_000, "10000".to_string()));
-        assert_eq!(shrunk("1000", "half", 0.01), (1_000_000, "half".to_string()));
+        assert_eq!(shrink_hot_rows("1000", "50000000", 0.01), (1_000_000, "500000".to_string()));
+        assert_eq!(shrink_hot_rows("10000", "100000000", 0.000_01), (100_000, "10000".to_string()));
+        assert_eq!(shrink_hot_rows("1000", "half", 0.01), (1_000_000, "half".to_string()));
         let mut options = option_map([("scale", "many")]);
         data(&HOT_RANGE, &mut options, 0.5, false);
         assert_eq!(options, option_map([("scale", "many")]));
@@ -422,24 +441,22 @@ mod tests {
         assert_eq!(workers_max(&HOT_RANGE, &Options::new()), None);
     }
 
+    fn shrink_scale(scale: &str, shrink: f64, has_budget: bool) -> (String, Option<u64>) {
+        let mut options = option_map([("scale", scale)]);
+        data(&FRACTION, &mut options, shrink, has_budget);
+        (options["scale"].clone(), data_size(&FRACTION, &options).map(|size| size.rows_per_table))
+    }
+
     #[test]
     fn a_scale_factor_may_be_a_fraction() {
-        let shrunk = |scale: &str, shrink: f64| {
-            let mut options = option_map([("scale", scale)]);
-            data(&FRACTION, &mut options, shrink, false);
-            (
-                options["scale"].clone(),
-                data_size(&FRACTION, &options).map(|size| size.rows_per_table),
-            )
-        };
-        assert_eq!(shrunk("100", 0.0001), ("0.01".to_string(), Some(60_000)));
-        assert_eq!(shrunk("100", 0.01), ("1".to_string(), Some(6_000_000)));
-        assert_eq!(shrunk("0.1", 0.1), ("0.01".to_string(), Some(60_000)));
-        assert_eq!(shrunk("1", 0.123), ("0.12".to_string(), Some(720_000)));
-        assert_eq!(shrunk("1", 0.000_1), ("0.01".to_string(), Some(60_000)));
-        assert_eq!(shrunk("0.0005", 0.5), ("0.0005".to_string(), Some(3_000)));
-        assert_eq!(shrunk("tiny", 0.5), ("tiny".to_string(), None));
-        assert_eq!(shrunk("0", 0.5), ("0".to_string(), None));
+        assert_eq!(shrink_scale("100", 0.0001, false), ("0.01".to_string(), Some(60_000)));
+        assert_eq!(shrink_scale("100", 0.01, false), ("1".to_string(), Some(6_000_000)));
+        assert_eq!(shrink_scale("0.1", 0.1, false), ("0.01".to_string(), Some(60_000)));
+        assert_eq!(shrink_scale("1", 0.123, false), ("0.12".to_string(), Some(720_000)));
+        assert_eq!(shrink_scale("1", 0.000_1, false), ("0.01".to_string(), Some(60_000)));
+        assert_eq!(shrink_scale("0.0005", 0.5, false), ("0.0005".to_string(), Some(3_000)));
+        assert_eq!(shrink_scale("tiny", 0.5, false), ("tiny".to_string(), None));
+        assert_eq!(shrink_scale("0", 0.5, false), ("0".to_string(), None));
         let mut options = Options::new();
         data(&FRACTION, &mut options, 0.5, false);
         assert_eq!(options, option_map([("scale", "0.5")]));
@@ -447,17 +464,12 @@ mod tests {
 
     #[test]
     fn a_budget_takes_scale_factors_with_answers() {
-        let shrunk = |scale: &str, shrink: f64| {
-            let mut options = option_map([("scale", scale)]);
-            data(&FRACTION, &mut options, shrink, true);
-            options["scale"].clone()
-        };
-        assert_eq!(shrunk("10", 0.5), "1");
-        assert_eq!(shrunk("10", 0.037), "0.1");
-        assert_eq!(shrunk("3", 0.1 / 3.0), "0.1", "nothing is lost by rounding");
-        assert_eq!(shrunk("10", 1e-6), "0.01", "the smallest");
-        assert_eq!(shrunk("0.005", 0.5), "0.005", "never more than in full size");
-        assert_eq!(shrunk("tiny", 0.5), "tiny");
+        assert_eq!(shrink_scale("10", 0.5, true).0, "1");
+        assert_eq!(shrink_scale("10", 0.037, true).0, "0.1");
+        assert_eq!(shrink_scale("3", 0.1 / 3.0, true).0, "0.1", "nothing is lost by rounding");
+        assert_eq!(shrink_scale("10", 1e-6, true).0, "0.01", "the smallest");
+        assert_eq!(shrink_scale("0.005", 0.5, true).0, "0.005", "never more than in full size");
+        assert_eq!(shrink_scale("tiny", 0.5, true).0, "tiny");
         let mut tables = option_map([("table_size", "10000")]);
         data(&TABLES, &mut tables, 0.5, true);
         assert_eq!(tables, option_map([("table_size", "5000")]));

@@ -121,16 +121,16 @@ impl<P: Fn(&str) -> UsualPace> Maker<'_, P> {
         restored_s + around_s + passes_s
     }
 
-    /// A guess of what is made again before a repeat of a level, if it is the first of some pairs.
+    /// A guess of the time for restarts and reloads before a repeat of a level, if it is the first of some pairs.
     fn renewal_s(&self, target: &str, repeat: u32, is_first_level: bool) -> f64 {
         let experiment = self.experiment;
-        let due_s = |each: u32, seconds: f64| {
-            let is_due = each == 1 || (each > 1 && is_first_level && repeat % each == 1);
-            if is_due { seconds } else { 0.0 }
-        };
         let loads = experiment.restore == Restore::Reload;
-        let load_s = if loads { due_s(experiment.reload_each, self.load_s(target)) } else { 0.0 };
-        due_s(experiment.restart_each, RESTART_S) + load_s
+        let load_s = if loads { self.load_s(target) } else { 0.0 };
+        let renewals = [(experiment.restart_each, RESTART_S), (experiment.reload_each, load_s)];
+        let due = renewals
+            .into_iter()
+            .filter(|&(each, _)| each == 1 || (each > 1 && is_first_level && repeat % each == 1));
+        due.map(|(_, seconds)| seconds).sum()
     }
 
     /// Adds a trial; `work` decides what its workers draw.
@@ -165,7 +165,7 @@ impl<P: Fn(&str) -> UsualPace> Maker<'_, P> {
     fn add_points(&mut self, level: &Level, repeat: u32, is_first: bool) {
         let experiment = self.experiment;
         let name = level.name();
-        // Degrees are compared on the same queries, so the level is no part of their seed.
+        // Degrees are compared on the same queries, so the level isn't part of their seed.
         let lot = if level.degree.is_some() { "pass" } else { &name };
         let work = format!("{}/{}/{lot}/repeat={repeat}", self.seed, experiment.name);
         let order = format!("{}/{}/{name}", self.seed, experiment.name);
@@ -275,6 +275,7 @@ struct Level {
 }
 
 impl Level {
+    /// Its part of the names of points, such as `workers=4/rate=100`.
     fn name(&self) -> String {
         match (self.degree, self.rate) {
             (Some(degree), _) => format!("degree={degree}"),
@@ -303,13 +304,14 @@ fn levels(experiment: &ExperimentFacts) -> Vec<Level> {
     levels.collect()
 }
 
-/// The items in the order of a repeat (from 1) of which so many are planned.
+/// The items in the order of a repeat (from 1) of `planned` ones.
 fn balanced<'a, T>(items: &'a [T], planned: u32, repeat: u32, work: &str) -> Vec<&'a T> {
     let repeat = repeat.saturating_sub(1) as usize;
     let order = order::balanced(items.len(), planned as usize, repeat, fnv1a(work.as_bytes()));
     order.into_iter().map(|at| &items[at]).collect()
 }
 
+/// The items in an order that `work` decides.
 fn shuffle<'a, T: std::fmt::Display>(items: &'a [T], work: &str) -> Vec<&'a T> {
     let mut order: Vec<&T> = items.iter().collect();
     order.sort_by_cached_key(|item| fnv1a(format!("{work}/{item}").as_bytes()));

@@ -15,6 +15,7 @@ pub struct WithSpan<T> {
 }
 
 impl<T> WithSpan<T> {
+    /// Drops the places.
     pub(crate) fn values(list: Vec<Self>) -> Vec<T> {
         list.into_iter().map(|item| item.value).collect()
     }
@@ -27,7 +28,7 @@ pub struct Suite {
     pub facts: SuiteFacts,
     /// The seed of all random streams; 1 if not given.
     pub seed: u64,
-    /// Set if servers are asked each second of a trial what they do.
+    /// Set if the activity of servers is sampled each second of a trial.
     pub sample_servers: bool,
     /// Checks whose findings end the run with exit code 4.
     pub deny: Vec<WithSpan<String>>,
@@ -58,6 +59,7 @@ impl SuiteTarget {
     /// The keys by which rows of published figures can be matched with targets.
     pub const KEYS: [&str; 4] = ["class", "product", "vcpu", "memory_gib"];
 
+    /// The value of one of [`SuiteTarget::KEYS`], as published figures write it; `None` if it is not given.
     pub fn value(&self, key: &str) -> Option<String> {
         match key {
             "class" => Some(self.facts.class.clone()).filter(|class| !class.is_empty()),
@@ -93,9 +95,9 @@ pub struct SuiteExperiment {
     pub(crate) pace: UsualPace,
     /// Names of targets; `None` means all.
     pub targets: Option<Vec<WithSpan<String>>>,
-    /// Numbers of read-only nodes: the first so many of each target's are driven. Empty means that all are.
+    /// Numbers of read-only nodes: the load goes to the first N of each target. Empty means that all are.
     pub read_only: Vec<WithSpan<u64>>,
-    /// The workload's options in the order of the file; `NAME.KEY` is what stands in a table, `NAME.1` in a list.
+    /// The workload's options in the order of the file; `NAME.KEY` is an entry of a table, `NAME.1` of a list.
     pub options: Vec<OptionEntry>,
     pub compare: Option<Compare>,
     pub(crate) retry_starved: Option<u32>,
@@ -106,7 +108,7 @@ pub struct SuiteExperiment {
 pub struct OptionEntry {
     /// The name with underscores; with a dot and a key where the option is a table or a list.
     pub name: String,
-    /// The value as it would stand on a command line: `true` is `on`.
+    /// The value as it would be written on a command line: `true` is `on`.
     pub value: String,
     pub(crate) key_span: Span,
     pub(crate) value_span: Span,
@@ -171,12 +173,13 @@ impl Suite {
         }
     }
 
-    /// Gives it the texts of scripts by their names: they are read from no file.
+    /// Gives it the texts of scripts by their names: they are not read from files.
     pub fn with_scripts(mut self, texts: &[(String, String)]) -> Suite {
         self.script_texts = texts.to_vec();
         self
     }
 
+    /// The target of that name.
     pub fn target(&self, name: &str) -> Option<&SuiteTarget> {
         self.targets.iter().find(|target| target.name.value == name)
     }
@@ -213,6 +216,7 @@ pub(crate) fn bundled_scripts() -> &'static [(&'static str, &'static str)] {
     scripts!["pgbench/read-only.sql", "pgbench/read-write.sql"]
 }
 
+/// The bundled suites, in the order in which they are listed to users.
 pub fn bundled() -> &'static [BundledSuite] {
     suites![
         "quickstart",

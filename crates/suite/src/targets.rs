@@ -36,10 +36,10 @@ pub(crate) fn twin_target(target: &TargetFacts) -> TargetFacts {
 /// One URL for the same target.
 ///
 /// # Errors
-/// It stands for some nodes of a cluster, which can't be chosen behind one URL.
+/// The target represents some nodes of a cluster, which can't be chosen behind one URL.
 pub(crate) fn redirect(target: &mut TargetFacts, url: &SecretUrl) -> Result<(), Problem> {
     if target.part_of.is_some() {
-        return Err(unlike_its_name(target, readers(&target.nodes), "one address"));
+        return Err(unlike_its_name(target, count_readers(&target.nodes), "one address"));
     }
     set_address(target, target.role, url.clone());
     Ok(())
@@ -48,13 +48,13 @@ pub(crate) fn redirect(target: &mut TargetFacts, url: &SecretUrl) -> Result<(), 
 /// Other nodes for the same target.
 ///
 /// # Errors
-/// They don't have its route, or fewer read-only nodes than its name says.
+/// The nodes don't have its route, or there are fewer read-only ones than its name says.
 pub(crate) fn redirect_to_nodes(
     target: &mut TargetFacts,
     nodes: &[TargetNode],
 ) -> Result<(), Problem> {
     let route = (!target.nodes.is_empty()).then_some(target.route);
-    let (wanted, given) = (readers(&target.nodes), readers(nodes));
+    let (wanted, given) = (count_readers(&target.nodes), count_readers(nodes));
     let nodes = match target.part_of {
         Some(_) if given < wanted => {
             return Err(unlike_its_name(target, wanted, &format!("a cluster with {given}")));
@@ -86,7 +86,7 @@ fn set_address(target: &mut TargetFacts, role: Role, url: SecretUrl) {
 /// Several nodes, or those of a cluster.
 ///
 /// # Errors
-/// They have no such route, no one could load data there, or the rule is for other shards.
+/// The nodes have no such route, no one could load data there, or the rule is for other shards.
 fn set_nodes(
     target: &mut TargetFacts,
     route: Option<Route>,
@@ -117,7 +117,7 @@ fn set_nodes(
     Ok(())
 }
 
-fn readers(nodes: &[TargetNode]) -> usize {
+fn count_readers(nodes: &[TargetNode]) -> usize {
     nodes.iter().filter(|node| node.role == Role::ReadOnly).count()
 }
 
@@ -214,43 +214,42 @@ pub(crate) fn check_data(
 ) -> Result<(), SuiteError> {
     let measured: Vec<&TargetFacts> =
         targets.iter().filter(|target| planned.targets.contains(&target.name)).collect();
-    let address = |target: &TargetFacts| target.loading_url().map(SecretUrl::redacted);
-    let refuse = |message: String, hint: &str| {
-        let problem = Problem::new(message).hint(hint);
-        Err(problem.at(&suite.text, &experiment.name.span).into())
-    };
     for (index, target) in measured.iter().enumerate().filter(|_| planned.prepare) {
         let (name, place) = (&target.name, &planned.name);
-        if target.loading_url().is_none() {
-            return refuse(
-                format!(
+        let address = target.loading_url().map(SecretUrl::redacted);
+        let twin = measured[..index].iter().find(|other| {
+            other.loading_url().map(SecretUrl::redacted) == address
+                && other.owner() != target.owner()
+        });
+        let problem = match twin {
+            _ if address.is_none() => {
+                let message = format!(
                     "The experiment `{place}` would load its data on read-only nodes: the target `{name}` lists no other."
-                ),
-                "List the primary or the endpoint too, which `route = \"spread\"` leaves without load, or set \
-                 `prepare = false`.",
-            );
-        }
-        let twin = measured[..index]
-            .iter()
-            .find(|other| address(other) == address(target) && other.owner() != target.owner());
-        if let Some(other) = twin {
-            let message = format!(
-                "The targets `{}` and `{name}` are the same database, and the experiment `{place}` would load its data \
-                 there twice.",
-                other.name
-            );
-            return refuse(
-                message,
-                "Give each target a database of its own, or set `prepare = false`.",
-            );
-        }
+                );
+                Problem::new(message).hint(
+                    "List the primary or the endpoint too, which `route = \"spread\"` leaves without load, or set \
+                     `prepare = false`.",
+                )
+            }
+            Some(other) => {
+                let message = format!(
+                    "The targets `{}` and `{name}` are the same database, and the experiment `{place}` would load its data \
+                     there twice.",
+                    other.name
+                );
+                Problem::new(message)
+                    .hint("Give each target its own database, or set `prepare = false`.")
+            }
+            None => continue,
+        };
+        return Err(problem.at(&suite.text, &experiment.name.span).into());
     }
     Ok(())
 }
 
 /// Checks that the rule, if there is one, is for the shards among nodes of these roles.
 fn check_rule(target: &str, rule: Option<&ShardRule>, roles: &[Role]) -> Result<(), Problem> {
-    let shards = roles.iter().filter(|role| **role == Role::Shard).count();
+    let shards = count_role(roles, Role::Shard);
     let checked = rule.map_or(Ok(()), |rule| ShardMap::new(rule.clone(), shards).map(drop));
     checked.map_err(|message| {
         let hint = "List every shard in `nodes`, in the order of the rule: `{ role = \"shard\", url = ... }`.";
@@ -265,12 +264,12 @@ fn check_shards(target: &TargetFacts, nodes: &[TargetNode]) -> Result<(), Proble
         return Ok(());
     };
     let message = format!(
-        "The target `{}` stands for {}, and what was given has {count}.",
+        "The target `{}` represents {}, and what was given has {count}.",
         target.name,
         counted(wanted, "shard")
     );
     let hint = format!(
-        "Give it a cluster of so many: `dyno cluster up sharded --shards {wanted}`, or name a target of the suite for \
+        "Give it a cluster with that many: `dyno cluster up sharded --shards {wanted}`, or name a target of the suite for \
          {count}."
     );
     Err(Problem::new(message).hint(hint))
@@ -291,16 +290,20 @@ fn written_nodes(target: &SuiteTarget) -> Option<Vec<TargetNode>> {
     nodes.collect()
 }
 
-/// The name of a node that has none: its role, with a number where there are several of it.
+/// The name of a node that has none: its role, with a number if several nodes have it.
 pub(crate) fn usual_name(roles: &[Role], index: usize) -> String {
     let role = roles[index];
-    match roles.iter().filter(|other| **other == role).count() {
+    match count_role(roles, role) {
         1 => role.name().to_owned(),
         _ => {
-            let before = roles[..index].iter().filter(|other| **other == role).count();
+            let before = count_role(&roles[..index], role);
             format!("{}-{}", role.name(), before + 1)
         }
     }
+}
+
+fn count_role(roles: &[Role], role: Role) -> usize {
+    roles.iter().filter(|other| **other == role).count()
 }
 
 /// The scheme of its URL, one word for the two names of a protocol.
@@ -332,7 +335,7 @@ pub(crate) fn read_shard_rule(table: &mut Reader<'_, '_>) -> Option<ShardRule> {
     .ok()
 }
 
-/// Nodes of one target have names of their own and speak one protocol.
+/// Checks that nodes of one target have different names and speak one protocol.
 fn check_together(target: &str, nodes: &[TargetNode]) -> Result<(), Problem> {
     let Some(first) = nodes.first() else { return Ok(()) };
     let mut numbered = nodes.iter().enumerate();
@@ -340,7 +343,7 @@ fn check_together(target: &str, nodes: &[TargetNode]) -> Result<(), Problem> {
         .find(|(index, node)| nodes[..*index].iter().any(|earlier| earlier.name == node.name));
     if let Some((_, node)) = second {
         let message = format!("Two nodes of the target `{target}` are called `{}`.", node.name);
-        return Err(Problem::new(message).hint("Give each a name of its own."));
+        return Err(Problem::new(message).hint("Give each its own name."));
     }
     if let Some(other) = nodes.iter().find(|node| protocol(node) != protocol(first)) {
         let message = format!(
@@ -359,11 +362,11 @@ fn check_together(target: &str, nodes: &[TargetNode]) -> Result<(), Problem> {
 
 /// Checks that nodes of these roles have such a route.
 fn check_route(target: &str, route: Route, roles: &[Role]) -> Result<(), Problem> {
-    let count = |role: Role| roles.iter().filter(|other| **other == role).count();
     for role in [Role::Primary, Role::Endpoint] {
-        if count(role) > 1 {
+        let count = count_role(roles, role);
+        if count > 1 {
             let message =
-                format!("The target `{target}` has {} nodes of role {}.", count(role), role.name());
+                format!("The target `{target}` has {count} nodes of role {}.", role.name());
             let hint = match role {
                 Role::Endpoint => {
                     "List the hosts of equal endpoints in one URL: `mysql://user@host1,host2/db`."
@@ -379,8 +382,8 @@ fn check_route(target: &str, route: Route, roles: &[Role]) -> Result<(), Problem
         Route::Split => &[Role::Primary, Role::ReadOnly],
         Route::Spread => &[Role::ReadOnly],
     };
-    let Some(missing) = needed.iter().find(|role| count(**role) == 0) else { return Ok(()) };
-    if count(Role::Shard) == roles.len() {
+    let Some(missing) = needed.iter().find(|role| !roles.contains(role)) else { return Ok(()) };
+    if count_role(roles, Role::Shard) == roles.len() {
         let message = format!("The target `{target}` has only shards, and no load reaches those.");
         let hint = "Add the node in front of them: `{ role = \"endpoint\", url = ... }`.";
         return Err(Problem::new(message).hint(hint));
@@ -398,7 +401,7 @@ fn check_route(target: &str, route: Route, roles: &[Role]) -> Result<(), Problem
 }
 
 /// Replaces the experiment's targets by parts of them, one for each number of read-only nodes that the
-/// target has. A target that is a single address stays unchanged: what stands behind it is not known.
+/// target has. A target that is a single address stays unchanged: the nodes behind it are not known.
 ///
 /// # Errors
 /// The load does not go to the read-only nodes, so their number would change nothing.
@@ -441,13 +444,13 @@ pub(crate) fn plan_parts(
     Ok(())
 }
 
-/// The numbers that the target has nodes for; all of its nodes where it has fewer than the least.
+/// The numbers that the target has nodes for; all of its nodes if it has fewer than the least.
 fn part_sizes(
     experiment: &SuiteExperiment,
     whole: &TargetFacts,
     notes: &mut Vec<Message>,
 ) -> Vec<u32> {
-    let reader_count = readers(&whole.nodes) as u32;
+    let reader_count = count_readers(&whole.nodes) as u32;
     let numbers = experiment.read_only.iter().map(|nodes| nodes.value as u32);
     let (mut sizes, left_out): (Vec<u32>, Vec<u32>) =
         numbers.partition(|nodes| *nodes <= reader_count);
@@ -491,7 +494,7 @@ mod tests {
         read_only = [1, 2, 4]
     ";
 
-    fn node(name: &str, role: Role) -> TargetNode {
+    fn test_node(name: &str, role: Role) -> TargetNode {
         TargetNode::new(name, role, SecretUrl::new(format!("mysql://u@{name}/d")))
     }
 
@@ -507,9 +510,10 @@ mod tests {
         let (mut targets, mut experiment) = (plan.targets, plan.experiments[0].clone());
         let mut notes = Vec::new();
         targets[0].route = route;
-        targets[0].nodes = vec![node("endpoint", Role::Endpoint), node("n1", Role::Primary)];
+        targets[0].nodes =
+            vec![test_node("endpoint", Role::Endpoint), test_node("n1", Role::Primary)];
         let names: Vec<String> = (2..2 + read_only).map(|number| format!("n{number}")).collect();
-        targets[0].nodes.extend(names.iter().map(|name| node(name, Role::ReadOnly)));
+        targets[0].nodes.extend(names.iter().map(|name| test_node(name, Role::ReadOnly)));
         let written = &suite.experiments[0];
         plan_parts(&suite.text, written, &mut experiment, &mut targets, &mut notes)?;
         Ok(PlannedParts { targets, experiment, notes })
@@ -528,19 +532,20 @@ mod tests {
         assert_eq!((two.owner(), two.reached_as()), ("cluster", "cluster-ro2"));
         assert_eq!(two.password_variable(), "DYNO_PASSWORD_CLUSTER");
 
-        let owner = |name: &str| {
-            let target = parts.targets.iter().find(|target| target.name == name);
-            target.expect("a target").owner().to_owned()
-        };
-        let steps = expand(&parts.experiment, |_| UsualPace::loading(1e5), 1, owner);
-        let targets_with = |wanted: &StepAction| -> Vec<&str> {
-            let matching = steps.iter().filter(|step| step.action == *wanted);
-            matching.map(|step| step.target.as_str()).collect()
-        };
-        assert_eq!(
-            (targets_with(&StepAction::Prepare), targets_with(&StepAction::Cleanup)),
-            (vec!["cluster"], vec!["cluster"])
+        let steps = expand(
+            &parts.experiment,
+            |_| UsualPace::loading(1e5),
+            1,
+            |name| {
+                let target = parts.targets.iter().find(|target| target.name == name);
+                target.expect("a target").owner().to_owned()
+            },
         );
+        for action in [StepAction::Prepare, StepAction::Cleanup] {
+            let matching = steps.iter().filter(|step| step.action == action);
+            let names: Vec<&str> = matching.map(|step| step.target.as_str()).collect();
+            assert_eq!(names, ["cluster"]);
+        }
         let trials = steps.iter().filter_map(|step| match &step.action {
             StepAction::Trial(trial) => Some((step.target.as_str(), trial.seed)),
             _ => None,
@@ -550,6 +555,10 @@ mod tests {
         assert!(trials.iter().all(|(_, seed)| *seed == trials[0].1), "all get the same work");
     }
 
+    fn read_only_nodes(count: usize) -> Vec<TargetNode> {
+        (0..count).map(|number| test_node(&format!("m{number}"), Role::ReadOnly)).collect()
+    }
+
     #[test]
     fn a_part_has_as_many_nodes_as_its_name_says_wherever_it_goes() {
         let parts = plan_read_only_parts(Route::Spread, 4).expect("planned");
@@ -557,9 +566,6 @@ mod tests {
         let url = SecretUrl::new("mysql://u@h/d");
         let error = redirect(&mut two, &url).expect_err("refused").to_string();
         assert!(error.contains("drives 2 read-only nodes of `cluster`"), "{error}");
-        let read_only_nodes = |count| -> Vec<TargetNode> {
-            (0..count).map(|number| node(&format!("m{number}"), Role::ReadOnly)).collect()
-        };
         let error =
             redirect_to_nodes(&mut two, &read_only_nodes(1)).expect_err("refused").to_string();
         assert!(error.contains("a cluster with 1"), "{error}");

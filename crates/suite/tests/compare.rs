@@ -6,8 +6,7 @@ use common::WORKLOADS;
 use std::collections::{BTreeMap, BTreeSet};
 
 use dyno_facts::{
-    Design, ExperimentFacts, PlanStep, PlannedTrial, Purpose, Restore, SecretUrl, StepAction,
-    StopRule,
+    Design, PlanStep, PlannedTrial, Purpose, Restore, SecretUrl, StepAction, StopRule,
 };
 use dyno_suite::{
     ComparisonWay, Overrides, Plan, Suite, Versus, WantedStop, bundled, pairs, seconds, share,
@@ -18,6 +17,7 @@ const HEAD: &str = "[suite]\nname = \"s\"\ndeny = \"few-pairs\"\nallow = [\"stea
     stated = { zone = \"a\", acknowledged_by = \"local\", round_trip_us = 90 }\n\
     [target.new]\nurl = \"mysql://h/b\"\n[target.third]\n";
 
+/// A suite with one experiment that has further keys.
 fn experiment(keys: &str) -> String {
     format!(
         "{HEAD}[[experiment]]\nname = \"e\"\nworkload = \"sysbench\"\ntest = \"oltp_insert\"\n\
@@ -25,11 +25,13 @@ fn experiment(keys: &str) -> String {
     )
 }
 
+/// The plan of a suite that must be right.
 fn build(text: &str, overrides: &Overrides) -> Plan {
     let suite = Suite::parse("s.toml", text, WORKLOADS).unwrap_or_else(|error| panic!("{error}"));
     Plan::build(&suite, overrides).unwrap_or_else(|error| panic!("{error}"))
 }
 
+/// The trials with their steps, in order.
 fn trials(plan: &Plan) -> Vec<(&PlanStep, &PlannedTrial)> {
     let pairs = plan.steps.iter().filter_map(|step| match &step.action {
         StepAction::Trial(trial) => Some((step, trial)),
@@ -43,32 +45,35 @@ fn near(seconds: f64, wanted: f64) {
     assert!((seconds - wanted).abs() < 1e-6, "{seconds} s");
 }
 
+/// The ids of all steps.
 fn ids(plan: &Plan) -> Vec<&str> {
     plan.steps.iter().map(|step| step.id.as_str()).collect()
 }
 
 #[test]
-fn with_a_fleet_a_starved_trial_is_made_again() {
-    let retries = |keys: &str, by_fleet: bool, shrink: Option<f64>| {
+fn with_a_fleet_a_starved_trial_is_repeated() {
+    for (keys, by_fleet, shrink, retries) in [
+        ("", false, None, 0),
+        ("", true, None, 2),
+        ("retry_starved = 0\n", true, None, 0),
+        // A rehearsal.
+        ("", true, Some(0.5), 0),
+    ] {
         let overrides = Overrides { by_fleet, shrink, ..Overrides::default() };
-        build(&experiment(keys), &overrides).experiments[0].retry_starved
-    };
-    assert_eq!(retries("", false, None), 0);
-    assert_eq!(retries("", true, None), 2);
-    assert_eq!(retries("retry_starved = 0\n", true, None), 0, "the suite says so");
-    assert_eq!(retries("", true, Some(0.5)), 0, "a rehearsal");
+        let plan = build(&experiment(keys), &overrides);
+        assert_eq!(plan.experiments[0].retry_starved, retries, "{keys} {by_fleet} {shrink:?}");
+    }
 }
 
 #[test]
 fn pairs_that_can_decide_nothing_are_told_before_they_are_made() {
-    let has_note = |pairs: &str| {
+    // Two load levels are two comparisons, of which each takes seven pairs to be decided.
+    for (pairs, has_note) in [("6..6", true), ("2..6", true), ("6..7", false), ("7..7", false)] {
         let compare = "compare = { baseline = \"old\", candidates = \"new\", pairs = \"PAIRS\" }\n";
         let plan = build(&experiment(&compare.replace("PAIRS", pairs)), &Overrides::default());
         let notes = serde_json::to_string(&plan.facts.notes).expect("JSON");
-        notes.contains("too_few_pairs")
-    };
-    // Two load levels are two comparisons, of which each takes seven pairs to be decided.
-    assert_eq!(["6..6", "2..6", "6..7", "7..7"].map(has_note), [true, true, false, false]);
+        assert_eq!(notes.contains("too_few_pairs"), has_note, "{pairs}");
+    }
 }
 
 #[test]
@@ -98,13 +103,11 @@ fn a_comparison_is_planned_in_pairs() {
         assert_ne!(a.target, b.target);
         first.entry((trial_a.workers, a.target.as_str())).or_default().push(trial_a.repeat);
     }
-    let is_balanced = |repeats: &Vec<u32>| {
-        repeats.len() == 10 && repeats.iter().filter(|repeat| **repeat <= 4).count() == 2
-    };
-    assert!(
-        first.len() == 4 && first.values().all(is_balanced),
-        "each is first as often: {first:?}"
-    );
+    assert_eq!(first.len(), 4);
+    for repeats in first.values() {
+        let early = repeats.iter().filter(|repeat| **repeat <= 4).count();
+        assert_eq!((repeats.len(), early), (10, 2), "each is first as often: {first:?}");
+    }
     assert!(plan.may_end_sooner());
     let json = serde_json::to_string(&plan).expect("JSON");
     assert!(!json.contains("geheim"));
@@ -114,18 +117,18 @@ fn a_comparison_is_planned_in_pairs() {
 
 #[test]
 fn the_estimate_knows_the_budget() {
-    let at = |budget: &str| {
+    for (budget, expected_s) in [
+        ("", 20.0 * 4.0 * 10.4),
+        (", budget = \"300s\"", 300.0),
+        // The fewest pairs are made in any case.
+        (", budget = 60", 4.0 * 4.0 * 10.4),
+    ] {
         let keys = format!(
             "prepare = false\ncleanup = false\ncompare = {{ baseline = \"old\", candidates = \"new\", \
              pairs = \"4..20\"{budget} }}\n"
         );
-        let plan = build(&experiment(&keys), &Overrides::default());
-        plan.estimated_s
-    };
-    near(at(""), 20.0 * 4.0 * 10.4);
-    assert_eq!(at(", budget = \"300s\""), 300.0);
-    // The fewest pairs are made in any case.
-    near(at(", budget = 60"), 4.0 * 4.0 * 10.4);
+        near(build(&experiment(&keys), &Overrides::default()).estimated_s, expected_s);
+    }
 }
 
 #[test]
@@ -158,7 +161,7 @@ fn a_second_clone_is_compared_as_the_same_system() {
     assert!(comparison.is_aa);
     assert_eq!(comparison.candidates, ["new"]);
     assert!(plan.target("old-again").is_none());
-    assert!(ids(&plan).contains(&"e/new/prepare"), "it has data of its own");
+    assert!(ids(&plan).contains(&"e/new/prepare"), "it has its own data");
 }
 
 #[test]
@@ -166,10 +169,8 @@ fn targets_that_are_measured_together_are_calibrated_first_and_their_repeats_are
 {
     let keys = "prepare = false\ncleanup = false\n\
                 compare = { baseline = \"old\", candidates = \"new\", design = \"together\" }\n";
-    let with_duration = |duration: &str| {
-        experiment(keys).replace("duration_s = 10", &format!("duration_s = {duration}"))
-    };
-    let plan = build(&with_duration("20"), &Overrides::default());
+    let text = experiment(keys).replace("duration_s = 10", "duration_s = 20");
+    let plan = build(&text, &Overrides::default());
     let facts = &plan.experiments[0];
     assert_eq!((facts.pairs_per_unit(), facts.repeats, facts.duration_s), (1, 60, Some(20.0)));
     let stop = facts.comparison.as_ref().expect("a comparison").stop;
@@ -181,35 +182,32 @@ fn targets_that_are_measured_together_are_calibrated_first_and_their_repeats_are
     assert!(repeats.iter().all(|(_, trial)| trial.is_together));
     assert_eq!(repeats.len(), calibrations.len() * 60);
     let smaller = Overrides { shrink: Some(0.01), ..Overrides::default() };
-    let smaller = build(&with_duration("600"), &smaller);
+    let smaller = build(&text.replace("duration_s = 20", "duration_s = 600"), &smaller);
     assert_eq!(smaller.experiments[0].duration_s, Some(6.0));
-    let with_rate = with_duration("20\nrate = 100");
+    let with_rate = text.replace("duration_s = 20", "duration_s = 20\nrate = 100");
     let rated = build(&with_rate, &Overrides::default());
     assert!(!ids(&rated).iter().any(|id| id.contains("/calibrate/")), "{:?}", ids(&rated));
-    let refusal = |text: &str| {
-        let suite = Suite::parse("s.toml", text, WORKLOADS).expect("a suite");
-        Plan::build(&suite, &Overrides::default()).expect_err("refused").to_string()
-    };
-    let with_keys =
-        |keys_before: &str| with_duration("20").replace(keys, &format!("{keys_before}\n{keys}"));
-    for (text, part) in [
-        (with_keys("restart_each = 2"), "restarted"),
-        (with_keys("restore = \"reload\""), "restored"),
-        (with_keys("stage_s = 10"), "stages"),
-        (with_duration("20").replace("candidates = \"new\"", "aa = true"), "clone"),
+    for (from, to, part) in [
+        (keys, format!("restart_each = 2\n{keys}"), "restarted"),
+        (keys, format!("restore = \"reload\"\n{keys}"), "restored"),
+        (keys, format!("stage_s = 10\n{keys}"), "stages"),
+        ("candidates = \"new\"", "aa = true".to_owned(), "clone"),
     ] {
-        assert!(refusal(&text).contains(part), "{part}: {}", refusal(&text));
+        let suite = Suite::parse("s.toml", &text.replace(from, &to), WORKLOADS).expect("a suite");
+        let error = Plan::build(&suite, &Overrides::default()).expect_err("refused").to_string();
+        assert!(error.contains(part), "{part}: {error}");
     }
+}
+
+fn renewal_keys(more: &str) -> String {
+    format!(
+        "prepare = false\ncleanup = false\n{more}\ncompare = {{ baseline = \"old\", candidates = \"new\" }}\n"
+    )
 }
 
 #[test]
 fn pairs_of_a_restart_are_whole() {
-    let keys = |more: &str| {
-        format!(
-            "prepare = false\ncleanup = false\n{more}\ncompare = {{ baseline = \"old\", candidates = \"new\" }}\n"
-        )
-    };
-    let plan = build(&experiment(&keys("restart_each = 2")), &Overrides::default());
+    let plan = build(&experiment(&renewal_keys("restart_each = 2")), &Overrides::default());
     let facts = &plan.experiments[0];
     assert_eq!((facts.restart_each, facts.pairs_per_unit()), (2, 2));
     // Two levels: seven restarts are the fewest that can decide both.
@@ -217,7 +215,7 @@ fn pairs_of_a_restart_are_whole() {
     assert_eq!((stop.pairs_least, stop.pairs_most), (14, 14));
     // 5 s for each of two servers before the first of two pairs.
     near(plan.estimated_s, 14.0 * 4.0 * 10.4 + 7.0 * 2.0 * 5.0);
-    let few_pairs = keys("restart_each = 4\nreload_each = 2")
+    let few_pairs = renewal_keys("restart_each = 4\nreload_each = 2")
         .replace("\"new\" }", "\"new\", pairs = 6, half_width = \"2%\" }");
     let plan = build(&experiment(&few_pairs), &Overrides::default());
     let facts = &plan.experiments[0];
@@ -225,7 +223,8 @@ fn pairs_of_a_restart_are_whole() {
     assert_eq!(facts.comparison.as_ref().expect("a comparison").stop.pairs_most, 8);
     let notes = serde_json::to_string(&plan.facts.notes).expect("JSON");
     assert!(notes.contains("too_few_pairs"), "{notes}");
-    let each_pair = build(&experiment(&keys("restart_each = \"pair\"")), &Overrides::default());
+    let each_pair =
+        build(&experiment(&renewal_keys("restart_each = \"pair\"")), &Overrides::default());
     assert_eq!(each_pair.experiments[0].restart_each, 1);
     near(each_pair.estimated_s, 7.0 * 4.0 * (10.4 + 5.0));
 }
@@ -285,12 +284,13 @@ fn a_sweep_is_confirmed_after_all_repeats() {
     );
 }
 
+/// Compares two targets of the command line, in pairs.
 fn versus(a: &str, b: &str) -> Overrides {
-    let url = |name: &str| (name.to_string(), SecretUrl::new(format!("mysql://u:geheim@{name}/d")));
-    let mut targets = vec![url(a)];
-    if a != b {
-        targets.push(url(b));
-    }
+    let names = if a == b { vec![a] } else { vec![a, b] };
+    let targets = names
+        .iter()
+        .map(|name| ((*name).to_owned(), SecretUrl::new(format!("mysql://u:geheim@{name}/d"))))
+        .collect();
     let compare = Versus {
         baseline: a.into(),
         candidate: b.into(),
@@ -326,16 +326,15 @@ fn every_bundled_suite_can_compare_any_two_targets() {
 #[test]
 fn the_same_load_is_compared_once() {
     let suite = Suite::open("polardb-mysql-oltp", WORKLOADS).expect("the suite");
-    let names = |overrides: &Overrides| -> Vec<String> {
-        let plan = Plan::build(&suite, overrides).unwrap_or_else(|error| panic!("{error}"));
-        plan.experiments.iter().map(|experiment| experiment.name.clone()).collect()
-    };
-    assert_eq!(
-        names(&versus("red", "blue")),
-        ["read-only-8-0", "write-only-8-0", "read-write-8-0"]
-    );
-    let names_5_7 = ["read-only-5-7", "write-only-5-7", "read-write-5-7"];
-    assert_eq!(names(&versus("rds-5-7", "blue")), names_5_7);
+    for (baseline, expected) in [
+        ("red", ["read-only-8-0", "write-only-8-0", "read-write-8-0"]),
+        ("rds-5-7", ["read-only-5-7", "write-only-5-7", "read-write-5-7"]),
+    ] {
+        let plan = Plan::build(&suite, &versus(baseline, "blue"));
+        let plan = plan.unwrap_or_else(|error| panic!("{error}"));
+        let names = plan.experiments.iter().map(|experiment| experiment.name.as_str());
+        assert_eq!(names.collect::<Vec<_>>(), expected);
+    }
 }
 
 #[test]
@@ -366,11 +365,10 @@ fn a_stored_plan_goes_to_other_addresses() {
     let stored: Plan = serde_json::from_str(&json).expect("a plan");
     let unchanged = stored.clone().redirected(&Overrides::default()).expect("a plan");
     assert_eq!(unchanged.hash, plan.hash);
-    let to = |name: &str, url: &str| Overrides {
-        targets: vec![(name.to_string(), SecretUrl::new(url))],
+    let [to_other, misspelt] = ["old", "odl"].map(|name| Overrides {
+        targets: vec![(name.to_owned(), SecretUrl::new("mysql://u:geheim@other/x"))],
         ..Overrides::default()
-    };
-    let to_other = to("old", "mysql://u:geheim@other/x");
+    });
     let redirected = stored.clone().redirected(&to_other).expect("a plan");
     assert_ne!(redirected.hash, plan.hash);
     for name in ["old", "old-again"] {
@@ -378,13 +376,12 @@ fn a_stored_plan_goes_to_other_addresses() {
         assert_eq!(target.url_in("r".as_ref()).expose(), "mysql://u:geheim@other/x");
         assert_eq!(target.url.redacted(), "mysql://u@other/x");
     }
-    let message =
-        stored.redirected(&to("odl", "mysql://other/x")).expect_err("no such target").to_string();
+    let message = stored.redirected(&misspelt).expect_err("no such target").to_string();
     assert_eq!(message, "The plan has no target `odl`.\nhint: Did you mean `old`?");
 }
 
 #[test]
-fn what_is_said_beside_the_suite_wins() {
+fn what_is_given_alongside_the_suite_wins() {
     let overrides = Overrides {
         deny: vec!["steal".to_string()],
         allow: vec!["few-pairs".to_string(), "same-host".to_string()],
@@ -399,7 +396,7 @@ fn what_is_said_beside_the_suite_wins() {
     assert_eq!(
         plan.hash,
         build(&experiment(""), &Overrides::default()).hash,
-        "a verdict is no load"
+        "a verdict isn't a load"
     );
 }
 
@@ -435,12 +432,12 @@ fn the_number_of_pairs_may_be_given() {
 }
 
 #[test]
-fn searches_are_no_pairs() {
+fn searches_do_not_form_pairs() {
     let keys = "objective = \"p99 < 20ms\"\n";
     let suite = Suite::parse("s.toml", &experiment(keys), WORKLOADS).expect("a suite");
     let plan = Plan::build(&suite, &versus("old", "new")).expect("a plan");
     assert!(
-        plan.notes.iter().any(|note| note.to_string().contains("no pairs: e.")),
+        plan.notes.iter().any(|note| note.to_string().contains("form pairs: e.")),
         "{:?}",
         plan.notes
     );
@@ -462,83 +459,91 @@ fn names_of_the_command_line_are_those_of_suites() {
 
 #[test]
 fn without_a_number_pairs_are_those_that_can_decide() {
-    let planned_stop = |workers: &str, keys: &str| {
+    for (workers, keys, expected) in [
+        ("workers = 8", "", (6, 6, None)),
+        // Holm's correction asks more of each of two.
+        ("workers = [1, 8]", ", equivalence = \"2%\"", (7, 7, Some(0.02))),
+        ("workers = 8", ", half_width = \"2%\"", (6, 30, None)),
+        ("workers = 8", ", until_decided = true", (6, 200, None)),
+    ] {
         let keys = format!("compare = {{ baseline = \"old\", candidates = \"new\"{keys} }}\n");
         let text = experiment(&keys).replace("workers = [1, 8]", workers);
         let plan = build(&text, &Overrides::default());
-        let comparison = plan.experiments[0].comparison.clone().expect("a comparison");
-        (comparison.stop.pairs_least, comparison.stop.pairs_most, comparison.equivalence)
-    };
-    assert_eq!(planned_stop("workers = 8", ""), (6, 6, None));
-    // Holm's correction asks more of each of two.
-    assert_eq!(planned_stop("workers = [1, 8]", ", equivalence = \"2%\""), (7, 7, Some(0.02)));
-    assert_eq!(planned_stop("workers = 8", ", half_width = \"2%\""), (6, 30, None));
-    assert_eq!(planned_stop("workers = 8", ", until_decided = true"), (6, 200, None));
+        let comparison = plan.experiments[0].comparison.as_ref().expect("a comparison");
+        let stop = comparison.stop;
+        assert_eq!((stop.pairs_least, stop.pairs_most, comparison.equivalence), expected, "{keys}");
+    }
     assert_eq!(pairs("6..20"), Some((6, 20)));
     for wrong in ["", "0", "8..4", "6...9", "[6, 20]"] {
         assert_eq!(pairs(wrong), None, "{wrong}");
     }
 }
 
+/// The suite, or what is wrong with it in words.
 fn parse(text: &str) -> Result<Suite, String> {
     Suite::parse("s.toml", text, WORKLOADS).map_err(|error| error.to_string())
 }
 
 #[test]
 fn a_search_begins_at_most_at_its_highest_rate() {
-    let from = |rate: u32| {
+    let [at_highest, above] = [100, 101].map(|rate| {
         parse(&experiment(&format!(
             "targets = [\"old\"]\nobjective = \"p99 < 20ms\"\nstart_rate = {rate}\nmost_rate = 100\n"
         )))
-    };
-    from(100).expect("a search at one rate");
-    assert!(from(101).is_err_and(|error| error.contains("higher than `most_rate`")));
+    });
+    at_highest.expect("a search at one rate");
+    assert!(above.is_err_and(|error| error.contains("higher than `most_rate`")));
 }
 
 #[test]
-fn percentiles_are_those_that_are_asked_for() {
-    let percentiles = |keys: &str| {
-        parse(&experiment(keys)).expect("it is right").experiments[0].facts.percentiles.clone()
-    };
-    assert_eq!(percentiles("percentiles = [90, 99.9]\n"), [90.0, 99.9]);
-    assert_eq!(percentiles(""), [50.0, 95.0, 99.0]);
+fn percentiles_are_those_that_are_requested() {
+    for (keys, expected) in
+        [("percentiles = [90, 99.9]\n", &[90.0, 99.9][..]), ("", &[50.0, 95.0, 99.0][..])]
+    {
+        let suite = parse(&experiment(keys)).expect("it is right");
+        assert_eq!(suite.experiments[0].facts.percentiles, expected);
+    }
 }
 
 #[test]
 fn a_stage_takes_a_second_at_least() {
-    let stage_s = |stage_s: &str| {
-        let text = experiment(&format!("stage_s = {stage_s}\n"))
+    for (written, expected) in
+        [("0.5", None), ("0", Some(0.0)), ("1", Some(1.0)), ("600", Some(600.0))]
+    {
+        let text = experiment(&format!("stage_s = {written}\n"))
             .replace("duration_s = 10", "duration_s = 7200");
-        parse(&text).map(|suite| suite.experiments[0].facts.stage_s)
-    };
-    assert!(stage_s("0.5").is_err_and(|error| error.contains("too short")));
-    for (written, expected) in [("0", 0.0), ("1", 1.0), ("600", 600.0)] {
-        assert_eq!(stage_s(written), Ok(Some(expected)));
+        match (parse(&text), expected) {
+            (Ok(suite), Some(_)) => assert_eq!(suite.experiments[0].facts.stage_s, expected),
+            (Err(error), None) => assert!(error.contains("too short"), "{error}"),
+            (result, _) => panic!("{written}: {result:?}"),
+        }
     }
 }
 
 #[test]
 fn a_paper_speaks_of_targets_that_exist() {
-    let with = |name: &str| {
-        parse(&format!(
-            "{}[paper.target.{name}]\nname = \"N\"\n",
-            experiment("targets = [\"old\"]\n")
-        ))
-    };
-    with("old").expect("a target of the file");
-    assert!(with("odl").is_err_and(|error| error.contains("odl") && error.contains("old")));
+    let text = experiment("targets = [\"old\"]\n");
+    let [correct, misspelt] =
+        ["old", "odl"].map(|name| parse(&format!("{text}[paper.target.{name}]\nname = \"N\"\n")));
+    correct.expect("a target of the file");
+    assert!(misspelt.is_err_and(|error| error.contains("odl") && error.contains("old")));
 }
 
 /// Without a rule for pairs, two servers on this machine are compared by cost, then by capacity.
 #[test]
 fn readable_costs_are_compared_before_capacity() {
     let text = experiment("");
-    let suite = Suite::parse("s.toml", &text, WORKLOADS).expect("a suite");
-    let plan = |costs_are_readable: bool, more: &str, candidate: &str| {
-        let suite = match more {
-            "" => suite.clone(),
-            _ => Suite::parse("s.toml", &format!("{text}{more}"), WORKLOADS).expect("a suite"),
-        };
+    let cost_and_capacity = [("e-cost", true, true), ("e-capacity", false, false)];
+    let capacity = [("e", false, true)];
+    for (costs_are_readable, more, candidate, expected) in [
+        (true, "", "new", &cost_and_capacity[..]),
+        (false, "", "new", &capacity[..]),
+        // Not at once.
+        (true, "stage_s = 10\n", "new", &capacity[..]),
+        // One server.
+        (true, "", "old", &capacity[..]),
+    ] {
+        let suite = Suite::parse("s.toml", &format!("{text}{more}"), WORKLOADS).expect("a suite");
         let compare = Some(Versus {
             baseline: "old".to_owned(),
             candidate: candidate.to_owned(),
@@ -546,20 +551,14 @@ fn readable_costs_are_compared_before_capacity() {
             ways: Vec::new(),
             equivalence: None,
         });
-        Plan::build(&suite, &Overrides { compare, costs_are_readable, ..Overrides::default() })
-            .expect("a plan")
-    };
-    let summarize = |plan: &Plan| -> Vec<(String, bool, bool)> {
+        let overrides = Overrides { compare, costs_are_readable, ..Overrides::default() };
+        let plan = Plan::build(&suite, &overrides).expect("a plan");
         let experiments = plan.experiments.iter();
-        experiments.map(|facts| (facts.name.clone(), facts.is_together(), facts.prepare)).collect()
-    };
-    let cost_and_capacity =
-        [("e-cost".to_owned(), true, true), ("e-capacity".to_owned(), false, false)];
-    assert_eq!(summarize(&plan(true, "", "new")), cost_and_capacity);
-    let capacity = [("e".to_owned(), false, true)];
-    assert_eq!(summarize(&plan(false, "", "new")), capacity);
-    assert_eq!(summarize(&plan(true, "stage_s = 10\n", "new")), capacity, "not at once");
-    assert_eq!(summarize(&plan(true, "", "old")), capacity, "one server");
+        let summary: Vec<(&str, bool, bool)> = experiments
+            .map(|facts| (facts.name.as_str(), facts.is_together(), facts.prepare))
+            .collect();
+        assert_eq!(summary, expected);
+    }
 }
 
 /// The control has separate data and no gates.
@@ -567,12 +566,16 @@ fn readable_costs_are_compared_before_capacity() {
 fn a_control_is_compared_with_the_baseline_by_cost_alone() {
     let suite = Suite::parse("s.toml", &experiment("gate = \"tps > 1\"\n"), WORKLOADS);
     let stop = WantedStop { budget_s: Some(60.0), ..WantedStop::default() };
-    let way_with_design = |design| ComparisonWay { design, stop, gates: Vec::new() };
+    let ways = [Design::Together, Design::InTurn].map(|design| ComparisonWay {
+        design,
+        stop,
+        gates: Vec::new(),
+    });
     let versus = Versus {
         baseline: "old".to_owned(),
         candidate: "new".to_owned(),
         control: Some("third".to_owned()),
-        ways: vec![way_with_design(Design::Together), way_with_design(Design::InTurn)],
+        ways: ways.to_vec(),
         equivalence: None,
     };
     let overrides = Overrides {
@@ -581,21 +584,21 @@ fn a_control_is_compared_with_the_baseline_by_cost_alone() {
         ..Overrides::default()
     };
     let plan = Plan::build(&suite.expect("a suite"), &overrides).expect("a plan");
-    let summarize = |facts: &ExperimentFacts| {
-        let comparison = facts.comparison.as_ref().expect("a comparison");
-        let names = (facts.name.clone(), comparison.candidates.join(" "));
-        (names, [comparison.is_aa, facts.prepare, facts.cleanup, facts.gates.is_empty()])
-    };
-    let expected = [
-        ("e-cost", "new", [false, true, false, false]),
-        ("e-capacity", "new", [false, false, true, false]),
-        ("e-third", "third", [true, true, true, true]),
-    ];
-    let expected =
-        expected.map(|(name, other, flags)| ((name.to_owned(), other.to_owned()), flags));
-    assert_eq!(plan.experiments.iter().map(summarize).collect::<Vec<_>>(), expected);
     // Capacity has what cost leaves of the budget.
-    let shared = |facts: &ExperimentFacts| facts.comparison.as_ref()?.shares_budget_with.clone();
-    let shared: Vec<_> = plan.experiments.iter().map(shared).collect();
-    assert_eq!(shared, [None, Some("e-cost".to_owned()), None]);
+    let expected = [
+        ("e-cost", "new", None, [false, true, false, false]),
+        ("e-capacity", "new", Some("e-cost"), [false, false, true, false]),
+        ("e-third", "third", None, [true, true, true, true]),
+    ];
+    assert_eq!(plan.experiments.len(), expected.len());
+    for (facts, (name, other, shares_budget_with, flags)) in plan.experiments.iter().zip(expected) {
+        let comparison = facts.comparison.as_ref().expect("a comparison");
+        assert_eq!(
+            (facts.name.as_str(), &comparison.candidates[..]),
+            (name, &[other.to_owned()][..])
+        );
+        assert_eq!(comparison.shares_budget_with.as_deref(), shares_budget_with);
+        let properties = [comparison.is_aa, facts.prepare, facts.cleanup, facts.gates.is_empty()];
+        assert_eq!(properties, flags, "{name}");
+    }
 }

@@ -1,4 +1,4 @@
-//! Bad files and what is said about them: `errors/NAME.toml` gives the text `errors/NAME.txt`.
+//! Bad files and their error messages: `errors/NAME.toml` gives the text `errors/NAME.txt`.
 //! `DYNO_BLESS=1 cargo test -p dyno-suite` writes the texts again, to be read in a diff.
 
 mod common;
@@ -41,20 +41,23 @@ fn every_bad_file_is_refused_in_the_recorded_words() {
         let first = lines.find(|(message, expected)| message != expected);
         assert!(
             message == expected,
-            "{name} differs, first in {first:?}; DYNO_BLESS=1 writes it anew"
+            "{name} differs, first in {first:?}; DYNO_BLESS=1 writes it again"
         );
     }
 }
 
 #[test]
 fn problems_of_keys_are_reported_at_once_and_of_invalid_toml_the_first() {
-    let count = |text: &str| {
-        Suite::parse("s.toml", text, WORKLOADS).expect_err("a bad suite").problems.len()
-    };
-    assert_eq!(count("[suite]\nname = \"bad\nnames = 1\n[[\n"), 1);
-    assert!(count("[suite]\nnames = 1\n[[experiment]]\nworker = 4\n") >= 3);
+    let [invalid, with_wrong_keys] = [
+        "[suite]\nname = \"bad\nnames = 1\n[[\n",
+        "[suite]\nnames = 1\n[[experiment]]\nworker = 4\n",
+    ]
+    .map(|text| Suite::parse("s.toml", text, WORKLOADS).expect_err("a bad suite").problems);
+    assert_eq!(invalid.len(), 1);
+    assert!(with_wrong_keys.len() >= 3, "{with_wrong_keys:?}");
 }
 
+/// A suite without an error, but for an option that workloads refuse.
 fn good() -> Suite {
     let text = "[suite]\nname = \"good\"\n[target.main]\nurl = \"mysql://u:geheim@h/d\"\n\
                 [target.other]\n[[experiment]]\nname = \"a\"\nworkload = \"sysbench\"\n\
@@ -63,18 +66,19 @@ fn good() -> Suite {
     Suite::parse("good.toml", text, WORKLOADS).expect("a good suite")
 }
 
+/// The message with which the good suite is refused.
 fn refusal(overrides: &Overrides) -> String {
     Plan::build(&good(), overrides).expect_err("a wrong override").to_string()
 }
 
 #[test]
 fn overrides_are_checked() {
-    let url = || SecretUrl::new("mysql://u:geheim@h/d");
+    let url = SecretUrl::new("mysql://u:geheim@h/d");
     assert_eq!(
-        refusal(&Overrides { targets: vec![("mian".into(), url())], ..Overrides::default() }),
+        refusal(&Overrides { targets: vec![("mian".into(), url.clone())], ..Overrides::default() }),
         "The suite `good` has no target `mian`.\nhint: Did you mean `main`?"
     );
-    let twice = vec![("main".into(), url()), ("main".into(), url())];
+    let twice = vec![("main".into(), url.clone()), ("main".into(), url)];
     assert_eq!(
         refusal(&Overrides { targets: twice, ..Overrides::default() }),
         "`--target main=...` is given twice.\nhint: Give one URL per target, or one for \
@@ -112,13 +116,16 @@ fn complaints_of_workloads_and_drivers_get_their_place() {
          12 | options = { table-size = 1000, tabels = 2 }\n   |                                ^^^^^^\n\
          hint: Did you mean `tables`?"
     );
-    let place = |error: dyno_suite::SuiteError| {
-        let place = error.problems[0].place.clone().expect("a place");
-        (place.line, place.column, place.length)
-    };
-    let error = plan.option_error("a", "--table-size", OptionPart::Value, "Too small.", None);
-    assert_eq!(place(error), (12, 26, 4));
-    assert_eq!(place(plan.experiment_error("a", "No.", None)), (9, 8, 13));
+    for (error, expected) in [
+        (
+            plan.option_error("a", "--table-size", OptionPart::Value, "Too small.", None),
+            (12, 26, 4),
+        ),
+        (plan.experiment_error("a", "No.", None), (9, 8, 13)),
+    ] {
+        let place = error.problems[0].place.as_ref().expect("a place");
+        assert_eq!((place.line, place.column, place.length), expected);
+    }
     let error = plan.option_error("a", "range_size", OptionPart::Value, "Too small.", None);
     assert_eq!(error.problems[0].place, None);
 }

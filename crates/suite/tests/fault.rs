@@ -9,12 +9,14 @@ use dyno_suite::{Overrides, Plan, Suite};
 const HEAD: &str = "[suite]\nname = \"s\"\n[target.main]\nurl = \"mysql://h/a\"\n[[experiment]]\n\
     name = \"e\"\nworkload = \"tpcc\"\ntest = \"bmsql-5.0\"\nworkers = 4\nduration_s = 60\n";
 
+/// The plan of an experiment with further keys.
 fn build(keys: &str, overrides: &Overrides) -> Plan {
     let text = format!("{HEAD}{keys}");
     let suite = Suite::parse("s.toml", &text, WORKLOADS).unwrap_or_else(|error| panic!("{error}"));
     Plan::build(&suite, overrides).unwrap_or_else(|error| panic!("{error}"))
 }
 
+/// The fault of its experiment.
 fn fault(plan: &Plan) -> &FaultPlan {
     plan.experiments[0].fault.as_ref().expect("a fault")
 }
@@ -54,7 +56,7 @@ fn what_the_suite_says_of_intervals_counts() {
 }
 
 #[test]
-fn a_command_is_told_by_the_suite() {
+fn a_command_comes_from_the_suite() {
     let keys = "fault = { action = \"command\", at_s = 5, command = \"a\", heal_command = \"b\", \
                 promote = \"n3\", promote_command = \"c\", answer_limit_s = 2 }\n";
     let plan = build(keys, &Overrides::default());
@@ -73,25 +75,31 @@ fn the_moment_shrinks_with_the_window_and_the_patience_does_not() {
     assert_eq!(fault(&plan).answer_limit_s, 5.0);
 }
 
+fn plan_hash(keys: &str) -> String {
+    build(keys, &Overrides::default()).facts.hash
+}
+
 #[test]
 fn another_fault_is_another_plan() {
-    let hash = |keys: &str| build(keys, &Overrides::default()).facts.hash;
-    let kill = hash("fault = { action = \"kill\", at_s = 20 }\n");
-    assert_ne!(hash(""), kill);
-    assert_ne!(hash("fault = { action = \"kill\", at_s = 21 }\n"), kill);
-    assert_ne!(hash("fault = { action = \"stop\", at_s = 20 }\n"), kill);
-    assert_eq!(hash("fault = { action = \"kill\", node = \"primary\", at_s = 20 }\n"), kill);
-    assert_eq!(hash("fault = { action = \"kill\", at_s = 20, allow_lost = true }\n"), kill);
+    let kill = plan_hash("fault = { action = \"kill\", at_s = 20 }\n");
+    assert_ne!(plan_hash(""), kill);
+    assert_ne!(plan_hash("fault = { action = \"kill\", at_s = 21 }\n"), kill);
+    assert_ne!(plan_hash("fault = { action = \"stop\", at_s = 20 }\n"), kill);
+    assert_eq!(plan_hash("fault = { action = \"kill\", node = \"primary\", at_s = 20 }\n"), kill);
+    assert_eq!(plan_hash("fault = { action = \"kill\", at_s = 20, allow_lost = true }\n"), kill);
 }
 
 #[test]
 fn a_loss_is_allowed_to_all_targets_or_to_some() {
-    let allowed = |value: &str, target: &str| {
+    for (value, target, is_allowed) in [
+        ("true", "main", true),
+        ("\"main\"", "main", true),
+        ("[\"main\"]", "main", true),
+        ("false", "main", false),
+        ("[\"main\"]", "other", false),
+    ] {
         let keys = format!("fault = {{ action = \"kill\", at_s = 20, allow_lost = {value} }}\n");
-        fault(&build(&keys, &Overrides::default())).allows_lost(target)
-    };
-    assert!(
-        allowed("true", "main") && allowed("\"main\"", "main") && allowed("[\"main\"]", "main")
-    );
-    assert!(!allowed("false", "main") && !allowed("[\"main\"]", "other"));
+        let plan = build(&keys, &Overrides::default());
+        assert_eq!(fault(&plan).allows_lost(target), is_allowed, "{value} {target}");
+    }
 }

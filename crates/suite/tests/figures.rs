@@ -3,6 +3,7 @@
 use dyno_facts::PublishedRow;
 use dyno_suite::figures::{self, PublishedColumn, PublishedFigure};
 
+/// The rows that have this value of a condition.
 fn rows<'a>(figure: &'a PublishedFigure, condition: &str, value: &str) -> Vec<&'a PublishedRow> {
     figure.rows.iter().filter(|row| row.conditions[condition] == value).collect()
 }
@@ -43,8 +44,9 @@ fn all_four_are_read_in_full() {
 #[test]
 fn rds_rows_add_up() {
     let figure = figures::figure("rds-mysql-5.6-sysbench").expect("the figure");
-    let sum = |metric: &str| figure.rows.iter().map(|row| row.metrics[metric]).sum::<f64>();
-    assert_eq!((sum("tps"), sum("qps")), (15_659.0, 291_523.0));
+    for (metric, sum) in [("tps", 15_659.0), ("qps", 291_523.0)] {
+        assert_eq!(figure.rows.iter().map(|row| row.metrics[metric]).sum::<f64>(), sum);
+    }
     let ratios: Vec<f64> =
         figure.rows.iter().map(|row| row.metrics["qps"] / row.metrics["tps"]).collect();
     // The note of the figure names this range.
@@ -97,16 +99,19 @@ fn broken_figures_are_refused_with_their_place() {
     let sidecar = "title = { en = 'T', zh = 'T' }\nsource = { en = 'S', zh = 'S' }\nmethod = { en = 'M', zh = 'M' }\n[columns]\n\
                    class = { role = 'label', meaning = 'c' }\n\
                    tps = { role = 'metric', metric = 'tps', meaning = 't' }\n";
-    let fail = |csv: &str, sidecar: &str| {
-        PublishedFigure::parse("f", csv, sidecar).expect_err("a broken figure")
-    };
     assert!(PublishedFigure::parse("f", "class,tps\na,1\n", sidecar).is_ok());
-    let message = fail("class,tps\na,1\nb,x\n", sidecar);
-    assert_eq!(message, "f.csv:3: `x` in the column `tps` is not a number.");
-    assert_eq!(fail("class,qps\na,1\n", sidecar), "f.csv:1: The column `qps` is not described.");
-    assert_eq!(fail("class\na\n", sidecar), "f.csv:1: There is no column `tps`.");
-    let message = fail("class,tps\na,1,2\n", sidecar);
-    assert_eq!(message, "f.csv:2: A row must have a plain value without quotes for every column.");
-    let message = fail("class,tps\n", &sidecar.replace("source", "sauce"));
+    for (csv, message) in [
+        ("class,tps\na,1\nb,x\n", "f.csv:3: `x` in the column `tps` is not a number."),
+        ("class,qps\na,1\n", "f.csv:1: The column `qps` is not described."),
+        ("class\na\n", "f.csv:1: There is no column `tps`."),
+        (
+            "class,tps\na,1,2\n",
+            "f.csv:2: A row must have a plain value without quotes for every column.",
+        ),
+    ] {
+        assert_eq!(PublishedFigure::parse("f", csv, sidecar).expect_err("broken"), message);
+    }
+    let misspelt = PublishedFigure::parse("f", "class,tps\n", &sidecar.replace("source", "sauce"));
+    let message = misspelt.expect_err("broken");
     assert!(message.starts_with("f.toml: unknown field `sauce`"), "{message}");
 }

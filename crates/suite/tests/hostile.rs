@@ -27,6 +27,7 @@ fn survive(text: &str) {
     }
 }
 
+/// Mostly keys of suites.
 fn key() -> impl Strategy<Value = String> {
     let words = vec![
         "suite",
@@ -58,6 +59,7 @@ fn key() -> impl Strategy<Value = String> {
     prop_oneof![8 => prop::sample::select(words).prop_map(str::to_string), 1 => "[a-z\\-]{1,9}"]
 }
 
+/// Values of all types, nested.
 fn value() -> impl Strategy<Value = String> {
     let leaf = prop_oneof![
         any::<i64>().prop_map(|n| n.to_string()),
@@ -82,6 +84,7 @@ fn value() -> impl Strategy<Value = String> {
     })
 }
 
+/// The head of a table, or a key with a value.
 fn line() -> impl Strategy<Value = String> {
     let heads = vec!["[suite]", "[target.main]", "[[experiment]]", "[experiment.options]", "[x]"];
     prop_oneof![
@@ -124,7 +127,7 @@ proptest! {
         survive(&lines.join("\n"));
     }
 
-    /// No password is ever shown, wherever it stands in a URL and whatever it is made of.
+    /// No password is ever shown, wherever it is in a URL and whatever it is made of.
     #[test]
     fn passwords_stay_hidden(password in "[#-~&&[^\\\\{}]]{6,20}") {
         let secret = format!("<<{password}>>");

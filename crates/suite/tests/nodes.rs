@@ -14,11 +14,13 @@ const THREE: &str = "nodes = [\n\
     { role = \"read_only\", url = \"mysql://u@b/d\" },\n\
     { role = \"read_only\", url = \"mariadb://u@c/d\" },\n]\n";
 
+/// A suite whose target and experiment have further keys.
 fn suite(target: &str, experiment: &str) -> Suite {
     let text = format!("[suite]\nname = \"s\"\n[target.main]\n{target}{EXPERIMENT}{experiment}");
     Suite::parse("s.toml", &text, WORKLOADS).unwrap_or_else(|error| panic!("{error}"))
 }
 
+/// The plan of a suite that must be right.
 fn plan(suite: &Suite, overrides: &Overrides) -> Plan {
     Plan::build(suite, overrides).unwrap_or_else(|error| panic!("{error}"))
 }
@@ -27,15 +29,17 @@ fn main_target(plan: &Plan) -> &TargetFacts {
     plan.target("main").expect("the target")
 }
 
+/// The target as it is planned.
 fn target(text: &str) -> TargetFacts {
     main_target(&plan(&suite(text, ""), &Overrides::default())).clone()
 }
 
-/// Names and roles of the nodes.
+/// The URL of the node on which data are loaded.
 fn loading(target: &TargetFacts) -> Option<String> {
     target.loading_url().map(SecretUrl::redacted)
 }
 
+/// Names and roles of the nodes.
 fn nodes(target: &TargetFacts) -> Vec<(&str, Role)> {
     target.nodes.iter().map(|node| (node.name.as_str(), node.role)).collect()
 }
@@ -113,15 +117,18 @@ fn nodes_are_stored_and_decide_which_plan_it_is() {
     assert_eq!(main_target(&back).nodes[0].url.expose(), "mysql://u@a/d");
     let unchanged = back.redirected(&Overrides::default()).expect("a plan");
     assert_eq!(unchanged.hash, first.hash);
-    let hash = |text: &str| plan(&suite(text, ""), &Overrides::default()).facts.hash;
     for changed in [
         format!("{THREE}route = \"split\"\n"),
         THREE.replace("\"n1\"", "\"n2\""),
         THREE.replace("u@b", "u@x"),
     ] {
-        assert_ne!(hash(&changed), first.hash, "{changed}");
+        assert_ne!(plan_hash(&changed), first.hash, "{changed}");
     }
-    assert_eq!(hash(&THREE.replace("geheim", "other")), first.hash);
+    assert_eq!(plan_hash(&THREE.replace("geheim", "other")), first.hash);
+}
+
+fn plan_hash(text: &str) -> String {
+    plan(&suite(text, ""), &Overrides::default()).facts.hash
 }
 
 fn parse_overrides(targets: &[&str]) -> Overrides {
@@ -133,7 +140,7 @@ fn parse_overrides(targets: &[&str]) -> Overrides {
 }
 
 #[test]
-fn nodes_are_given_beside_the_suite() {
+fn nodes_are_given_alongside_the_suite() {
     let suite = suite("route = \"split\"\n", "");
     let texts = [
         "main:read_only=postgres://u:geheim@b/d?x=1",
@@ -175,20 +182,26 @@ fn a_cluster_replaces_nodes_of_plans_that_were_stored() {
 }
 
 #[test]
-fn wrong_nodes_beside_the_suite_are_refused() {
-    let refusal = |targets: &[&str]| {
-        let built = Plan::build(&suite(THREE, ""), &parse_overrides(targets));
-        built.expect_err("refused").to_string()
-    };
+fn wrong_nodes_alongside_the_suite_are_refused() {
     let mut overrides = Overrides::default();
     let error = overrides.add_target("main:reed_only=mysql://u:geheim@a/d").expect_err("no role");
     let message = "`--target main:reed_only=...` names no role of a node.\n\
                 hint: Did you mean `read_only`?";
     assert_eq!(error.to_string(), message);
-    let message = refusal(&["mian:primary=mysql://a/d"]);
-    assert_eq!(message, "The suite `s` has no target `mian`.\nhint: Did you mean `main`?");
-    let message = refusal(&["main=mysql://a/d", "main:primary=mysql://a/d"]);
-    assert!(message.starts_with("`--target main=...` is given twice."), "{message}");
+    for (targets, message) in [
+        (
+            &["mian:primary=mysql://a/d"][..],
+            "The suite `s` has no target `mian`.\nhint: Did you mean `main`?",
+        ),
+        (
+            &["main=mysql://a/d", "main:primary=mysql://a/d"][..],
+            "`--target main=...` is given twice.",
+        ),
+    ] {
+        let built = Plan::build(&suite(THREE, ""), &parse_overrides(targets));
+        let error = built.expect_err("refused").to_string();
+        assert!(error.starts_with(message), "{error}");
+    }
 }
 
 #[test]
@@ -202,36 +215,39 @@ fn a_twin_has_the_same_nodes() {
 
 /// The read-only nodes, by their numbers, of each of some load generators.
 fn nodes_by_generator(target: &TargetFacts, generators: u32) -> Vec<Vec<usize>> {
-    let nodes_for = |generator| {
-        let part = target.for_generator(generator, generators);
-        let number = |node: &TargetNode| {
-            let readers = target.nodes.iter().filter(|other| other.role == Role::ReadOnly);
-            let mut names = readers.map(|other| other.name.as_str());
-            names.position(|name| name == node.name).expect("a read-only node")
-        };
-        part.nodes.iter().map(number).collect()
-    };
-    (0..generators).map(nodes_for).collect()
+    let readers = target.nodes.iter().filter(|node| node.role == Role::ReadOnly);
+    let names: Vec<&str> = readers.map(|node| node.name.as_str()).collect();
+    let parts = (0..generators).map(|generator| target.for_generator(generator, generators));
+    let numbers = parts.map(|part| {
+        let positions =
+            part.nodes.iter().map(|node| names.iter().position(|name| *name == node.name));
+        positions.collect::<Option<Vec<usize>>>().expect("read-only nodes")
+    });
+    numbers.collect()
+}
+
+fn spread_target(readers: usize) -> TargetFacts {
+    let nodes = (0..readers)
+        .map(|at| format!("{{ role = \"read_only\", url = \"mysql://u@n{at}/d\" }},\n"));
+    let nodes: String = nodes.collect();
+    target(&format!(
+        "nodes = [\n{{ role = \"primary\", url = \"mysql://u@p/d\" }},\n{nodes}]\nroute = \"spread\"\n"
+    ))
 }
 
 #[test]
-fn load_generators_have_read_only_nodes_of_their_own() {
-    let spread = |readers: usize| {
-        let reader = |at| format!("{{ role = \"read_only\", url = \"mysql://u@n{at}/d\" }},\n");
-        let nodes: String = (0..readers).map(reader).collect();
-        target(&format!(
-            "nodes = [\n{{ role = \"primary\", url = \"mysql://u@p/d\" }},\n{nodes}]\nroute = \"spread\"\n"
-        ))
-    };
-    let all_nodes = |count: usize, times: usize| vec![(0..count).collect::<Vec<_>>(); times];
-    assert_eq!(nodes_by_generator(&spread(5), 5), [[0], [1], [2], [3], [4]]);
-    assert_eq!(nodes_by_generator(&spread(5), 1), all_nodes(5, 1));
-    assert_eq!(nodes_by_generator(&spread(4), 2), [[0, 2], [1, 3]]);
+fn load_generators_have_their_own_read_only_nodes() {
+    assert_eq!(nodes_by_generator(&spread_target(5), 5), [[0], [1], [2], [3], [4]]);
+    assert_eq!(nodes_by_generator(&spread_target(4), 2), [[0, 2], [1, 3]]);
     // Some share one, but each node has as many.
-    assert_eq!(nodes_by_generator(&spread(2), 4), [[0], [1], [0], [1]]);
-    // No one could have nodes of his own without one node getting more than another.
-    assert_eq!(nodes_by_generator(&spread(5), 2), all_nodes(5, 2));
-    assert_eq!(nodes_by_generator(&spread(2), 3), all_nodes(2, 3));
+    assert_eq!(nodes_by_generator(&spread_target(2), 4), [[0], [1], [0], [1]]);
+    // Otherwise, separate nodes would give one node more load than another.
+    for (nodes, generators) in [(5, 1), (5, 2), (2, 3)] {
+        let all_nodes: Vec<usize> = (0..nodes).collect();
+        for driven in nodes_by_generator(&spread_target(nodes), generators) {
+            assert_eq!(driven, all_nodes, "{nodes} nodes, {generators} generators");
+        }
+    }
     // Other routes need all nodes.
     let split = target(&format!("{THREE}route = \"split\"\n"));
     assert_eq!(nodes(&split.for_generator(1, 2)), nodes(&split));
@@ -245,25 +261,27 @@ const SHARDED: &str = "nodes = [\n\
 
 #[test]
 fn rows_lie_on_shards_by_the_rule_of_the_target() {
-    let shard_of = |text: &str, key: u32| {
-        let stored = plan(&suite(text, ""), &Overrides::default());
+    for (rule, shard) in [
+        ("", None),
+        ("shard_rule = \"modulo\"\n", Some(1)),
+        ("shard_rule = \"ranges 3\"\n", Some(0)),
+    ] {
+        let stored = plan(&suite(&format!("{SHARDED}{rule}"), ""), &Overrides::default());
         let json = serde_json::to_string(&stored).expect("JSON");
         let back: Plan = serde_json::from_str(&json).expect("a plan");
         assert_eq!(main_target(&back).shard_map(), main_target(&stored).shard_map());
-        main_target(&stored).shard_map().map(|map| map.shard_of(key))
-    };
-    assert_eq!(shard_of(SHARDED, 3), None);
-    assert_eq!(shard_of(&format!("{SHARDED}shard_rule = \"modulo\"\n"), 3), Some(1));
-    assert_eq!(shard_of(&format!("{SHARDED}shard_rule = \"ranges 3\"\n"), 3), Some(0));
-    let hash = |text: &str| plan(&suite(text, ""), &Overrides::default()).facts.hash;
-    assert_ne!(hash(SHARDED), hash(&format!("{SHARDED}shard_rule = \"modulo\"\n")));
+        let map = main_target(&stored).shard_map();
+        assert_eq!(map.map(|map| map.shard_of(3_u32)), shard, "{rule}");
+    }
+    assert_ne!(plan_hash(SHARDED), plan_hash(&format!("{SHARDED}shard_rule = \"modulo\"\n")));
     // Shards of dyno's own clusters need no word.
-    let node = |name: &str, role| {
+    let nodes = [("e", Role::Endpoint), ("n1", Role::Shard), ("n2", Role::Shard)];
+    let nodes = nodes.map(|(name, role)| {
         let node = TargetNode::new(name, role, SecretUrl::new("mysql://u@x/d"));
         TargetNode { cluster: Some("/c".to_owned()), ..node }
-    };
-    let nodes = vec![node("e", Role::Endpoint), node("n1", Role::Shard), node("n2", Role::Shard)];
-    let overrides = Overrides { nodes: vec![("main".to_owned(), nodes)], ..Overrides::default() };
+    });
+    let nodes = vec![("main".to_owned(), nodes.to_vec())];
+    let overrides = Overrides { nodes, ..Overrides::default() };
     let built = plan(&suite("url = \"mysql://u@a/d\"\n", ""), &overrides);
     assert_eq!(main_target(&built).shard_map().map(|map| map.shard_of(4_u32)), Some(0));
     // One URL is one node, whatever the suite had in mind.
@@ -279,12 +297,6 @@ fn rows_lie_on_shards_by_the_rule_of_the_target() {
 
 #[test]
 fn a_rule_that_fits_no_shards_is_refused() {
-    let refusal = |target: &str| {
-        let text = format!("[suite]\nname = \"s\"\n[target.main]\n{target}{EXPERIMENT}");
-        let suite = Suite::parse("s.toml", &text, WORKLOADS);
-        let built = suite.and_then(|suite| Plan::build(&suite, &Overrides::default()));
-        built.expect_err("refused").to_string()
-    };
     for (target, message) in [
         (
             format!("{SHARDED}shard_rule = \"ranges 5, 10\"\n"),
@@ -295,9 +307,12 @@ fn a_rule_that_fits_no_shards_is_refused() {
             "The target `main`: `modulo` is a rule for shards, and there is no node of role shard.",
         ),
         (format!("{THREE}shard_rule = \"modulo\"\n"), "and there is no node of role shard."),
-        (format!("{SHARDED}shard_rule = \"hash\"\n"), "`hash` is no rule for shards."),
+        (format!("{SHARDED}shard_rule = \"hash\"\n"), "`hash` isn't a rule for shards."),
     ] {
-        let error = refusal(&target);
+        let text = format!("[suite]\nname = \"s\"\n[target.main]\n{target}{EXPERIMENT}");
+        let suite = Suite::parse("s.toml", &text, WORKLOADS);
+        let built = suite.and_then(|suite| Plan::build(&suite, &Overrides::default()));
+        let error = built.expect_err("refused").to_string();
         assert!(error.contains(message) && error.contains("hint: "), "{error}");
     }
 }

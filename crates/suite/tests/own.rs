@@ -1,4 +1,4 @@
-//! Targets of people's own: suites without a vendor's claims, and budgets.
+//! Targets of users: suites without a vendor's claims, and budgets.
 
 mod common;
 
@@ -8,15 +8,18 @@ use dyno_suite::{ComparisonWay, Overrides, Plan, Suite, Versus, WantedStop, bund
 
 const NEUTRAL: [&str; 5] = ["mixed", "oltp", "pgbench", "tpcc", "tpch"];
 
+/// A bundled suite.
 fn suite(name: &str) -> Suite {
     Suite::open(name, WORKLOADS).unwrap_or_else(|error| panic!("{error}"))
 }
 
 fn overrides_for(names: &[&str]) -> Overrides {
-    let url = |name: &&str| ((*name).to_owned(), SecretUrl::new(format!("mysql://{name}/d")));
-    Overrides { targets: names.iter().map(url).collect(), ..Overrides::default() }
+    let targets =
+        names.iter().map(|name| ((*name).to_owned(), SecretUrl::new(format!("mysql://{name}/d"))));
+    Overrides { targets: targets.collect(), ..Overrides::default() }
 }
 
+/// The plan of a bundled suite for a budget.
 fn within(name: &str, targets: &[&str], budget_s: f64) -> Plan {
     let overrides = Overrides { budget_s: Some(budget_s), ..overrides_for(targets) };
     Plan::build(&suite(name), &overrides).unwrap_or_else(|error| panic!("{name}: {error}"))
@@ -47,11 +50,9 @@ fn a_target_of_another_name_inherits_nothing_of_a_vendors() {
             };
             assert_eq!(*target, expected, "{}", bundle.name);
         }
-        let is_beside = |e: &&dyno_facts::ExperimentFacts| !e.published.is_empty();
-        for experiment in plan.experiments.iter().filter(is_beside) {
-            let rows = experiment.published.iter().flat_map(|table| &table.rows);
-            assert!(rows.clone().all(|row| row.targets.is_empty()), "{}", bundle.name);
-        }
+        let published = plan.experiments.iter().flat_map(|experiment| &experiment.published);
+        let mut rows = published.flat_map(|table| &table.rows);
+        assert!(rows.all(|row| row.targets.is_empty()), "{}", bundle.name);
     }
 }
 
@@ -85,21 +86,21 @@ fn a_budget_decides_the_size() {
             let plan = within(name, targets, 600.0);
             assert!((400.0..=600.0).contains(&plan.estimated_s), "{name}: {} s", plan.estimated_s);
             let longer = within(name, targets, 3_600.0);
-            let rows = |plan: &Plan| plan.experiments[0].data.expect("a size").rows_per_table;
+            let [rows, more_rows] = [&plan, &longer]
+                .map(|plan| plan.experiments[0].data.expect("a size").rows_per_table);
             match name {
                 // Its sizes are few, so that passes take what is left.
-                "tpch" => assert!(rows(&longer) >= rows(&plan), "{name}"),
-                _ => assert!(rows(&longer) > rows(&plan), "{name}"),
+                "tpch" => assert!(more_rows >= rows, "{name}"),
+                _ => assert!(more_rows > rows, "{name}"),
             }
             // What takes the server's time is measured: loads are the smaller part.
-            let is_load = |step: &&dyno_facts::PlanStep| step.action == StepAction::Prepare;
-            let loads_s: f64 = plan.steps.iter().filter(is_load).map(|step| step.estimated_s).sum();
+            let loads = plan.steps.iter().filter(|step| step.action == StepAction::Prepare);
+            let loads_s: f64 = loads.map(|step| step.estimated_s).sum();
             assert!(loads_s < 0.5 * plan.estimated_s, "{name}: {loads_s} s of loads");
         }
     }
-    let hash = |plan: &Plan| plan.hash.clone();
-    assert_eq!(hash(&within("mixed", &["a"], 600.0)), hash(&within("mixed", &["a"], 600.0)));
     let plan = within("mixed", &["a"], 600.0);
+    assert_eq!(plan.hash, within("mixed", &["a"], 600.0).hash);
     assert!(
         plan.notes.iter().any(|note| note.to_string().starts_with("Sized for the budget")),
         "{:?}",
@@ -108,17 +109,20 @@ fn a_budget_decides_the_size() {
     assert_eq!(within("mixed", &["a"], 1e6).shrink, 1.0, "full size at most");
 }
 
+/// The scale factor of the first experiment.
+fn scale(plan: &Plan) -> &str {
+    &plan.experiments[0].options["scale"]
+}
+
+fn has_note(plan: &Plan, part: &str) -> bool {
+    plan.notes.iter().any(|note| note.to_string().contains(part))
+}
+
 #[test]
 fn a_budget_takes_scale_factors_with_answers_and_fills_itself_with_passes() {
-    let size = |plan: &Plan| {
-        let facts = &plan.experiments[0];
-        (facts.options["scale"].clone(), facts.time_bound(), plan.shrink)
-    };
-    let has_note =
-        |plan: &Plan, part: &str| plan.notes.iter().any(|note| note.to_string().contains(part));
     let two_minutes = within("tpch", &["m"], 120.0);
-    let (scale, bound, share) = size(&two_minutes);
-    assert_eq!((scale.as_str(), share), ("0.1", 0.01));
+    assert_eq!((scale(&two_minutes), two_minutes.shrink), ("0.1", 0.01));
+    let bound = two_minutes.experiments[0].time_bound();
     let (least, seconds) = bound.expect("a time");
     assert!(least == 1 && (100.0..115.0).contains(&seconds), "{bound:?}");
     assert!((119.0..=120.0).contains(&two_minutes.estimated_s), "{} s", two_minutes.estimated_s);
@@ -131,7 +135,7 @@ fn a_budget_takes_scale_factors_with_answers_and_fills_itself_with_passes() {
 
     let pairs = within("tpch", &["a", "b"], 120.0);
     let stop = pairs.experiments[0].comparison.as_ref().expect("a comparison").stop;
-    assert_eq!((size(&pairs).0.as_str(), stop.pairs_least), ("0.1", 6));
+    assert_eq!((scale(&pairs), stop.pairs_least), ("0.1", 6));
     assert!(stop.pairs_most > 100 && stop.budget_s > Some(90.0), "{stop:?}");
     assert!(has_note(&pairs, "pairs as end in 9"), "{:?}", pairs.notes);
     assert!((119.0..=120.0).contains(&pairs.estimated_s), "{} s", pairs.estimated_s);
@@ -146,27 +150,31 @@ fn a_budget_takes_scale_factors_with_answers_and_fills_itself_with_passes() {
     let overrides =
         Overrides { budget_s: Some(120.0), compare: Some(compare), ..overrides_for(&["a", "b"]) };
     let six = Plan::build(&suite("tpch"), &overrides).expect("a plan");
-    assert_eq!((size(&six).1, six.experiments[0].repeats), (None, 6), "as the user has said");
+    assert_eq!(
+        (six.experiments[0].time_bound(), six.experiments[0].repeats),
+        (None, 6),
+        "as the user has said"
+    );
     assert!(has_note(&six, "and 6 passes at each point."), "{:?}", six.notes);
 
     let longest = within("tpch", &["m"], 1_500.0);
-    assert_eq!(size(&longest).0, "1");
+    assert_eq!(scale(&longest), "1");
     // Four passes take longer, one does not.
     let single_pass = within("tpch", &["m"], 3.15);
     assert!(
-        size(&single_pass).0 == "0.01" && single_pass.estimated_s <= 3.15,
+        scale(&single_pass) == "0.01" && single_pass.estimated_s <= 3.15,
         "{} s",
         single_pass.estimated_s
     );
     assert!(!has_note(&single_pass, "the smallest one is used"), "{:?}", single_pass.notes);
     let short = within("tpch", &["m"], 2.0);
-    assert_eq!((size(&short).0.as_str(), short.shrink), ("0.01", 0.001));
+    assert_eq!((scale(&short), short.shrink), ("0.01", 0.001));
     assert!(has_note(&short, "the smallest one is used"), "{:?}", short.notes);
     assert!((2.0..3.0).contains(&short.estimated_s), "{} s", short.estimated_s);
 }
 
 #[test]
-fn passes_without_time_are_not_said_to_have_0_s() {
+fn passes_without_time_do_not_claim_to_have_0_s() {
     for (targets, passes, n) in [(&["m"][..], "1 pass", 1), (&["a", "b"][..], "6 passes", 6)] {
         let plan = within("tpch", targets, 1.5);
         let facts = &plan.experiments[0];
@@ -192,32 +200,33 @@ fn passes_among_other_loads_get_what_those_leave() {
 
 #[test]
 fn the_smallest_budget_that_would_do_is_named_and_does() {
-    let build = |budget_s: f64| {
-        let targets = overrides_for(&["a", "b"]);
-        Plan::build(&suite("oltp"), &Overrides { budget_s: Some(budget_s), ..targets })
-    };
-    let error = build(30.0).expect_err("too small");
+    let overrides = Overrides { budget_s: Some(30.0), ..overrides_for(&["a", "b"]) };
+    let error = Plan::build(&suite("oltp"), &overrides).expect_err("too small");
     let message = format!("{error:?}");
     let budget = message.split("--budget ").nth(1).and_then(|rest| rest.split('`').next());
     let budget = budget.and_then(dyno_suite::seconds).unwrap_or_else(|| panic!("{message}"));
-    assert!(budget > 30.0 && build(budget).is_ok(), "{message}");
+    let enough = Overrides { budget_s: Some(budget), ..overrides.clone() };
+    assert!(budget > 30.0 && Plan::build(&suite("oltp"), &enough).is_ok(), "{message}");
     assert!(message.contains("`--plan`"), "{message}");
-    let overrides = Overrides { budget_s: Some(30.0), ..overrides_for(&["a", "b"]) };
     let plan = Plan::smallest(&suite("oltp"), &overrides).expect("it can be looked at");
     assert!(plan.estimated_s > 30.0 && plan.estimated_s <= budget, "{}", plan.estimated_s);
     assert!(Plan::smallest(&suite("oltp"), &overrides_for(&["a", "b"])).is_none(), "no budget");
 }
 
+fn refuse_mixed(overrides: Overrides) -> String {
+    Plan::build(&suite("mixed"), &overrides).expect_err("refused").to_string()
+}
+
+fn first_number(message: &str) -> Option<f64> {
+    message.split(' ').find_map(|word| word.parse().ok())
+}
+
 #[test]
 fn a_budget_that_is_too_small_is_refused() {
-    let refusal = |overrides: Overrides| {
-        Plan::build(&suite("mixed"), &overrides).expect_err("too small").to_string()
-    };
-    let message = refusal(Overrides { budget_s: Some(5.0), ..overrides_for(&["a"]) });
+    let message = refuse_mixed(Overrides { budget_s: Some(5.0), ..overrides_for(&["a"]) });
     assert!(message.contains("at its smallest, more than the budget of 5 s"), "{message}");
     // The time that it names is enough.
-    let seconds = |message: &str| message.split(' ').find_map(|word| word.parse::<f64>().ok());
-    let min_budget = seconds(&message).expect("it says how long it takes");
+    let min_budget = first_number(&message).expect("it says how long it takes");
     assert!(
         Plan::build(
             &suite("mixed"),
@@ -225,9 +234,13 @@ fn a_budget_that_is_too_small_is_refused() {
         )
         .is_ok()
     );
-    let message = refusal(Overrides { budget_s: Some(min_budget - 1.0), ..overrides_for(&["a"]) });
-    assert_eq!(seconds(&message), Some(min_budget), "{message}");
     let message =
-        refusal(Overrides { budget_s: Some(900.0), shrink: Some(0.5), ..overrides_for(&["a"]) });
+        refuse_mixed(Overrides { budget_s: Some(min_budget - 1.0), ..overrides_for(&["a"]) });
+    assert_eq!(first_number(&message), Some(min_budget), "{message}");
+    let message = refuse_mixed(Overrides {
+        budget_s: Some(900.0),
+        shrink: Some(0.5),
+        ..overrides_for(&["a"])
+    });
     assert!(message.starts_with("`--budget` and `--shrink` can't be given together."), "{message}");
 }

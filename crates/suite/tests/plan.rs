@@ -7,8 +7,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use dyno_facts::{PlanStep, PlannedTrial, Restore, Role, SecretUrl, StepAction};
-use dyno_suite::{Overrides, Plan, Suite, bundled, figures};
+use dyno_suite::{Overrides, Plan, Suite, SuiteError, bundled, figures};
 
+/// Gives targets their URLs.
 fn overrides(targets: &[(&str, &str)]) -> Overrides {
     let targets = targets.iter().map(|(name, url)| ((*name).into(), SecretUrl::new(*url)));
     Overrides { targets: targets.collect(), ..Overrides::default() }
@@ -28,6 +29,7 @@ fn all_targets(suite: &Suite) -> Overrides {
     Overrides { targets: urls.collect(), ..Overrides::default() }
 }
 
+/// The trials with their steps, in order.
 fn trials(plan: &Plan) -> Vec<(&PlanStep, &PlannedTrial)> {
     plan.steps
         .iter()
@@ -38,6 +40,7 @@ fn trials(plan: &Plan) -> Vec<(&PlanStep, &PlannedTrial)> {
         .collect()
 }
 
+/// The plan of a suite that must be right.
 fn build(suite: &Suite, overrides: &Overrides) -> Plan {
     Plan::build(suite, overrides).unwrap_or_else(|error| panic!("{error}"))
 }
@@ -113,15 +116,11 @@ fn the_pgbench_paper_has_all_its_rows() {
         let [row] = series.rows.as_slice() else { panic!("one row: {:?}", series.rows) };
         assert_eq!(row.targets, experiment.targets);
         let printed = |name: &str| row.number(name).expect("a number");
-        let option = |name: &str| {
-            let value = experiment.options.get(name);
-            value.expect("the option").clone()
-        };
         assert_eq!(experiment.workers, [printed("clients") as u32]);
         assert_eq!(experiment.duration_s, Some(printed("duration_s")));
-        assert_eq!(option("scale"), printed("scale").to_string());
-        assert_eq!(option("define.range"), printed("hot_rows").to_string());
-        assert_eq!(option("mode"), "prepared");
+        assert_eq!(experiment.options["scale"], printed("scale").to_string());
+        assert_eq!(experiment.options["define.range"], printed("hot_rows").to_string());
+        assert_eq!(experiment.options["mode"], "prepared");
         let size = experiment.data.expect("a size");
         assert_eq!(size.rows_per_table as f64, printed("rows"));
         let script = row.conditions["script"].to_string();
@@ -134,8 +133,9 @@ fn the_pgbench_paper_has_all_its_rows() {
     for target in &plan.targets {
         let actions: Vec<&StepAction> =
             plan.steps.iter().filter(|s| s.target == target.name).map(|s| &s.action).collect();
-        let count = |action: &StepAction| actions.iter().filter(|other| **other == action).count();
-        assert_eq!((count(&StepAction::Prepare), count(&StepAction::Cleanup)), (1, 1));
+        for action in [StepAction::Prepare, StepAction::Cleanup] {
+            assert_eq!(actions.iter().filter(|other| ***other == action).count(), 1);
+        }
         assert_eq!(
             (actions[0], actions[actions.len() - 1]),
             (&StepAction::Prepare, &StepAction::Cleanup)
@@ -158,17 +158,20 @@ fn a_shrunk_hot_range_keeps_its_share() {
         plan.notes[1]
     );
     for (experiment, share) in plan.experiments.iter().zip([0.2, 1.0, 0.2, 1.0]) {
-        let option = |name: &str| -> f64 {
-            let value = experiment.options.get(name);
-            value.expect("the option").parse().expect("a number")
-        };
-        assert_eq!(option("scale"), 5.0);
-        assert_eq!(option("define.range") / (option("scale") * 100_000.0), share);
+        let [scale, range] = ["scale", "define.range"]
+            .map(|name| experiment.options[name].parse::<f64>().expect("a number"));
+        assert_eq!(scale, 5.0);
+        assert_eq!(range / (scale * 100_000.0), share);
         assert_eq!(
             (experiment.workers.as_slice(), experiment.duration_s),
             ([16].as_slice(), Some(1.0))
         );
     }
+}
+
+fn build_file(file: &Path) -> Result<Plan, SuiteError> {
+    let suite = Suite::open(&file.to_string_lossy(), WORKLOADS);
+    Plan::build(&suite.unwrap_or_else(|error| panic!("{error}")), &Overrides::default())
 }
 
 #[test]
@@ -180,16 +183,11 @@ fn scripts_are_part_of_what_is_executed() {
                 workload = \"pgbench\"\ntest = \"script\"\nworkers = [1, 2]\nevents = 5\n\
                 options = { scripts = [\"own.sql\", \"./own.sql@0\"] }\n";
     std::fs::write(&file, text).expect("a suite can be written");
-    let build_plan = || {
-        let suite = Suite::open(&file.to_string_lossy(), WORKLOADS)
-            .unwrap_or_else(|error| panic!("{error}"));
-        Plan::build(&suite, &Overrides::default())
-    };
-    let error = build_plan().expect_err("there is no script").to_string();
+    let error = build_file(&file).expect_err("the script is missing").to_string();
     assert!(error.contains("own.sql can't be read: No such file"), "{error}");
     assert!(error.contains("s.toml:11:24"), "{error}");
     std::fs::write(&script, "SELECT 1;\n").expect("a script can be written");
-    let first_plan = build_plan().expect("a plan");
+    let first_plan = build_file(&file).expect("a plan");
     assert_eq!(
         (first_plan.experiments[0].scripts[0].weight, first_plan.experiments[0].scripts[1].weight),
         (1, 0)
@@ -198,7 +196,7 @@ fn scripts_are_part_of_what_is_executed() {
     std::fs::write(&script, "SELECT 2;\n").expect("a script can be written");
     assert_ne!(
         first_plan.hash,
-        build_plan().expect("a plan").hash,
+        build_file(&file).expect("a plan").hash,
         "another script is another plan"
     );
 }
@@ -233,19 +231,15 @@ fn polardb_mysql_has_published_times_for_both_degrees() {
     let [experiment] = plan.experiments.as_slice() else { panic!("one experiment") };
     assert_eq!(experiment.data.expect("a size").rows_per_table, 600_000_000);
     let series = &experiment.published[0];
-    let seconds = |degree: f64| {
-        let at = |row: &&dyno_facts::PublishedRow| row.number("degree") == Some(degree);
-        let rows: Vec<f64> = series
+    for degree in &experiment.degrees {
+        let seconds: Vec<f64> = series
             .rows
             .iter()
-            .filter(at)
+            .filter(|row| row.number("degree") == Some(f64::from(*degree)))
             .filter_map(|row| row.metrics.get("seconds").copied())
             .collect();
-        assert_eq!(rows.len(), 22, "degree {degree}");
-        rows.iter().sum::<f64>()
-    };
-    for degree in &experiment.degrees {
-        assert!(seconds(f64::from(*degree)) > 600.0, "degree {degree}");
+        assert_eq!(seconds.len(), 22, "degree {degree}");
+        assert!(seconds.iter().sum::<f64>() > 600.0, "degree {degree}");
     }
     assert!(series.rows.iter().all(|row| row.targets == ["polardb"]));
     let small = Overrides { shrink: Some(0.0001), ..all_targets(&suite) };
@@ -256,7 +250,7 @@ fn polardb_mysql_has_published_times_for_both_degrees() {
 }
 
 #[test]
-fn polardb_x_stands_beside_the_published_editions() {
+fn polardb_x_is_shown_with_the_published_editions() {
     let suite = Suite::open("polardb-x-tpcc", WORKLOADS).expect("the suite");
     let plan = build(&suite, &all_targets(&suite));
     let editions = plan.experiments.iter().map(|experiment| {
@@ -302,7 +296,7 @@ fn polardb_x_stands_beside_the_published_editions() {
 }
 
 #[test]
-fn rds_stands_beside_the_published_rows() {
+fn rds_is_shown_with_the_published_rows() {
     let suite = Suite::open("rds-mysql-5.6", WORKLOADS).expect("the suite");
     let urls = overrides(&[("s3-large", "mysql://a/d"), ("main", "mysql://b/d")]);
     let plan = build(&suite, &urls);
@@ -343,14 +337,11 @@ fn shrinking_keeps_shape_and_says_so() {
     let size = experiment.data.expect("a size");
     // 6,250,000 rows / 100 = 62,500: rows go down to 1,000, then tables from 250 to 63.
     assert_eq!((size.tables, size.rows_per_table), (63, 1_000));
-    let option = |name: &str| {
-        let value = experiment.options.get(name);
-        value.map(String::as_str)
-    };
-    assert_eq!(option("tables"), Some("63"));
-    assert_eq!(option("table_size"), Some("1000"));
-    assert_eq!(option("range_selects"), Some("0"));
-    assert_eq!(option("skip_trx"), Some("1"));
+    for (name, value) in
+        [("tables", "63"), ("table_size", "1000"), ("range_selects", "0"), ("skip_trx", "1")]
+    {
+        assert_eq!(experiment.options[name], value, "{name}");
+    }
     assert!(plan.notes.iter().any(|note| note.to_string().contains("shrunk by 0.01")));
     assert!(plan.notes.iter().any(|note| note.to_string().contains("read-only-8-0 at 50 of ")));
     assert_eq!(plan.targets[0].role, Role::Endpoint);
@@ -358,7 +349,8 @@ fn shrinking_keeps_shape_and_says_so() {
 
 #[test]
 fn only_data_that_a_suite_loads_are_shrunk() {
-    let sizes = |prepared: &str| {
+    // One experiment loads for both.
+    for (prepared, rows) in [("true", 10_000), ("false", 100_000)] {
         let text = format!(
             "[suite]\nname = 's'\n[target.a]\nurl = 'mysql://u@a/d'\n[[experiment]]\nname = 'x'\n\
              workload = 'sysbench'\ntest = 'oltp_read_only'\nworkers = 1\nduration_s = 60\n\
@@ -369,13 +361,12 @@ fn only_data_that_a_suite_loads_are_shrunk() {
         let suite = Suite::parse("s.toml", &text, WORKLOADS).expect("a suite");
         let shrunk = Overrides { shrink: Some(0.1), ..Overrides::default() };
         let plan = build(&suite, &shrunk);
-        plan.experiments
+        let sizes = plan
+            .experiments
             .iter()
-            .map(|experiment| experiment.data.expect("a size").rows_per_table)
-            .collect::<Vec<_>>()
-    };
-    assert_eq!(sizes("true"), [10_000, 10_000], "one experiment loads for both");
-    assert_eq!(sizes("false"), [100_000, 100_000]);
+            .map(|experiment| experiment.data.expect("a size").rows_per_table);
+        assert_eq!(sizes.collect::<Vec<_>>(), [rows; 2]);
+    }
 }
 
 const TWO: &str = "
@@ -431,17 +422,18 @@ fn repeats_are_outermost_and_targets_are_interleaved() {
     assert_eq!(plan.experiments[1].data, None);
 }
 
+fn plan_hash(text: &str, overrides: &Overrides) -> String {
+    build(&Suite::parse("two.toml", text, WORKLOADS).expect("a suite"), overrides).facts.hash
+}
+
 #[test]
 fn the_hash_ignores_passwords_and_titles_only() {
-    let hash = |text: &str, overrides: &Overrides| {
-        build(&Suite::parse("two.toml", text, WORKLOADS).expect("a suite"), overrides).facts.hash
-    };
     let none = Overrides::default();
-    let base = hash(TWO, &none);
+    let base = plan_hash(TWO, &none);
     assert_eq!(base.len(), 16);
-    assert_eq!(base, hash(TWO, &none));
-    assert_eq!(base, hash(&TWO.replace("u:eins@", "u@"), &none));
-    assert_eq!(base, hash(&TWO.replace("seed = 9", "seed = 9\ntitle = \"Zwei\""), &none));
+    assert_eq!(base, plan_hash(TWO, &none));
+    assert_eq!(base, plan_hash(&TWO.replace("u:eins@", "u@"), &none));
+    assert_eq!(base, plan_hash(&TWO.replace("seed = 9", "seed = 9\ntitle = \"Zwei\""), &none));
     for (from, to) in [
         ("seed = 9", "seed = 8"),
         ("mysql://u@b/d", "mysql://u@c/d"),
@@ -450,10 +442,10 @@ fn the_hash_ignores_passwords_and_titles_only() {
         ("repeats = 3", "repeats = 2"),
         ("oltp_insert", "oltp_delete"),
     ] {
-        assert_ne!(base, hash(&TWO.replace(from, to), &none), "{from}");
+        assert_ne!(base, plan_hash(&TWO.replace(from, to), &none), "{from}");
     }
-    assert_ne!(base, hash(TWO, &Overrides { seed: Some(1), ..Overrides::default() }));
-    assert_ne!(base, hash(TWO, &Overrides { shrink: Some(0.5), ..Overrides::default() }));
+    assert_ne!(base, plan_hash(TWO, &Overrides { seed: Some(1), ..Overrides::default() }));
+    assert_ne!(base, plan_hash(TWO, &Overrides { shrink: Some(0.5), ..Overrides::default() }));
 }
 
 #[test]
@@ -462,24 +454,26 @@ fn resuming_loads_again_only_what_was_removed() {
     let plan =
         build(&Suite::parse("two.toml", &text, WORKLOADS).expect("a suite"), &Overrides::default());
     let all_ids: BTreeSet<String> = plan.steps.iter().map(|step| step.id.clone()).collect();
-    let remaining = |missing: &[&str]| -> Vec<String> {
+    let id = "x/a/workers=8/repeat=1";
+    for (missing, expected) in [
+        (&[] as &[&str], &[] as &[&str]),
+        // Interrupted before the second trial of a: its data are there.
+        (&[id, "x/a/cleanup"][..], &[id, "x/a/cleanup"][..]),
+        // A trial failed, and the data were removed after it.
+        (&[id][..], &["x/a/prepare", id, "x/a/cleanup"][..]),
+        // Only the removal was interrupted.
+        (&["x/a/cleanup"][..], &["x/a/cleanup"][..]),
+        // Interrupted while loading.
+        (&["x/a/prepare", id, "x/a/cleanup"][..], &["x/a/prepare", id, "x/a/cleanup"][..]),
+    ] {
         let mut completed = all_ids.clone();
         for id in missing {
             assert!(completed.remove(*id), "{id}");
         }
-        plan.remaining(&completed).into_iter().map(|step| step.id.clone()).collect()
-    };
-    assert_eq!(remaining(&[]), [""; 0]);
-    // Interrupted before the second trial of a: its data are there.
-    let id = "x/a/workers=8/repeat=1";
-    assert_eq!(remaining(&[id, "x/a/cleanup"]), [id, "x/a/cleanup"]);
-    // A trial failed, and the data were removed after it.
-    assert_eq!(remaining(&[id]), ["x/a/prepare", id, "x/a/cleanup"]);
-    // Only the removal was interrupted.
-    assert_eq!(remaining(&["x/a/cleanup"]), ["x/a/cleanup"]);
-    // Interrupted while loading.
-    let interrupted = ["x/a/prepare", id, "x/a/cleanup"];
-    assert_eq!(remaining(&interrupted), interrupted);
+        let remaining = plan.remaining(&completed);
+        let ids: Vec<&str> = remaining.iter().map(|step| step.id.as_str()).collect();
+        assert_eq!(ids, expected);
+    }
     // A plan without trials is there to load.
     let mut loading = plan.clone();
     loading.facts.steps.retain(|step| step.action == StepAction::Prepare);
@@ -574,13 +568,12 @@ fn the_pace_of_a_target_follows_from_its_product() {
                  repeats = 1\n";
     let suite = Suite::parse("s.toml", suite, WORKLOADS).unwrap_or_else(|error| panic!("{error}"));
     let plan = build(&suite, &Overrides::default());
-    let seconds = |target: &str| {
+    // About what MariaDB and PostgreSQL need at this scale factor if their memory holds some of it.
+    for (target, expected_s) in [("m", 150.0..250.0), ("p", 40.0..70.0)] {
         let steps = plan.steps.iter().filter(|step| step.target == target);
-        steps.map(|step| step.estimated_s).sum::<f64>()
-    };
-    // About what MariaDB and PostgreSQL need at this scale factor where their memory holds some of it.
-    assert!((150.0..250.0).contains(&seconds("m")), "{} s", seconds("m"));
-    assert!((40.0..70.0).contains(&seconds("p")), "{} s", seconds("p"));
+        let seconds: f64 = steps.map(|step| step.estimated_s).sum();
+        assert!(expected_s.contains(&seconds), "{target}: {seconds} s");
+    }
 }
 
 #[test]
@@ -591,12 +584,12 @@ fn the_load_of_a_target_behind_a_proxy_is_not_guessed() {
     let suite = Suite::parse("s.toml", suite, WORKLOADS).unwrap_or_else(|error| panic!("{error}"));
     let plan = build(&suite, &Overrides::default());
     assert_eq!(plan.measured_loads(), ["proxy"]);
-    let estimated_s = |target: &str| {
+    let [proxy_s, direct_s] = ["proxy", "direct"].map(|target| {
         let mut steps = plan.steps.iter().filter(|step| step.action == StepAction::Prepare);
         steps.find(|step| step.target == target).map(|step| step.estimated_s)
-    };
-    assert_eq!(estimated_s("proxy"), Some(1.0));
-    assert!(estimated_s("direct") > Some(50.0), "{:?}", estimated_s("direct"));
+    });
+    assert_eq!(proxy_s, Some(1.0));
+    assert!(direct_s > Some(50.0), "{direct_s:?}");
 }
 
 #[test]
@@ -637,16 +630,18 @@ fn given_scripts_are_found_by_their_names() {
 
 #[test]
 fn a_command_restores_data_unless_it_is_none_or_reload() {
-    let restore = |written: &str| {
+    for (written, restore) in [
+        ("", Restore::None),
+        ("restore = 'none'", Restore::None),
+        ("restore = 'reload'", Restore::Reload),
+        ("restore = 'true'", Restore::Command("true".to_owned().into())),
+    ] {
         let text = format!(
             "[suite]\nname = 's'\n[target.a]\nurl = 'mysql://u@a/d'\n[[experiment]]\nname = 'x'\n\
              workload = 'sysbench'\ntest = 'oltp_insert'\nworkers = 1\nevents = 1\n{written}\n"
         );
         let suite = Suite::parse("s.toml", &text, WORKLOADS).expect("a suite");
-        build(&suite, &Overrides::default()).experiments[0].restore.clone()
-    };
-    assert_eq!(restore(""), Restore::None);
-    assert_eq!(restore("restore = 'none'"), Restore::None);
-    assert_eq!(restore("restore = 'reload'"), Restore::Reload);
-    assert_eq!(restore("restore = 'true'"), Restore::Command("true".to_owned().into()));
+        let plan = build(&suite, &Overrides::default());
+        assert_eq!(plan.experiments[0].restore, restore, "{written}");
+    }
 }

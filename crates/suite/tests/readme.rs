@@ -10,17 +10,17 @@ use dyno_suite::{Overrides, Plan, Suite, bundled, figures};
 #[test]
 fn its_tables_are_those_of_the_code() {
     let mut text = README.to_owned();
-    let row = |metric: Metric| format!("| `{}` | {} |\n", metric.name(), metric.title());
-    let metrics: String = Metric::trial_metrics().map(row).collect();
-    let mut replace = |mark: String, table: &str| {
+    let rows = Metric::trial_metrics()
+        .map(|metric| format!("| `{}` | {} |\n", metric.name(), metric.title()));
+    let metrics = format!("| metric | |\n|---|---|\n{}", rows.collect::<String>());
+    let options = WORKLOADS
+        .iter()
+        .map(|workload| (format!("options of {}", workload.name), markdown(&(workload.options)())));
+    for (mark, table) in [("metrics".to_owned(), metrics)].into_iter().chain(options) {
         let begin = format!("<!-- {mark} -->\n");
         let at = text.find(&begin).expect("the mark before the table") + begin.len();
         let length = text[at..].find("<!-- end -->").expect("the mark after the table");
-        text.replace_range(at..at + length, table);
-    };
-    replace("metrics".to_owned(), &format!("| metric | |\n|---|---|\n{metrics}"));
-    for workload in WORKLOADS {
-        replace(format!("options of {}", workload.name), &markdown(&(workload.options)()));
+        text.replace_range(at..at + length, &table);
     }
     if std::env::var_os("DYNO_BLESS").is_some() {
         let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../suites/README.md");
@@ -28,7 +28,7 @@ fn its_tables_are_those_of_the_code() {
     } else {
         assert!(
             text == README,
-            "`DYNO_BLESS=1 cargo test -p dyno-suite --test readme` writes it anew"
+            "`DYNO_BLESS=1 cargo test -p dyno-suite --test readme` writes it again"
         );
     }
 }
@@ -48,16 +48,18 @@ const PASSES: &str = "[[experiment]]\nname = \"a\"\nworkload = \"tpch\"\ntest = 
 
 #[test]
 fn its_examples_are_valid() {
-    let mut blocks = toml_blocks();
-    let is_fault = |block: &&str| block.starts_with("[experiment.fault]");
-    let fault = blocks.iter().copied().find(is_fault).expect("an example of a fault");
+    let (faults, blocks): (Vec<&str>, Vec<&str>) =
+        toml_blocks().into_iter().partition(|block| block.starts_with("[experiment.fault]"));
+    let (mixes, blocks): (Vec<&str>, Vec<&str>) =
+        blocks.into_iter().partition(|block| block.starts_with("statements = "));
+    let (scripts, blocks): (Vec<&str>, Vec<&str>) =
+        blocks.into_iter().partition(|block| block.starts_with("workload = \"lua\""));
+    let fault = faults.first().expect("an example of a fault");
     let text = format!("{HEAD}{EXPERIMENT}duration_s = 60\n{fault}");
     let suite =
         Suite::parse("README.md", &text, WORKLOADS).unwrap_or_else(|error| panic!("{error}"));
     assert_eq!(suite.experiments[0].facts.fault.as_ref().map(|fault| fault.at_s), Some(20.0));
-    blocks.retain(|block| !is_fault(block));
-    let is_mix = |block: &&str| block.starts_with("statements = ");
-    let mix = blocks.iter().copied().find(is_mix).expect("an example of statements");
+    let mix = mixes.first().expect("an example of statements");
     let load = "workers = 8\nduration_s = 10\n";
     let text = format!("{HEAD}[[experiment]]\nname = \"mine\"\n{load}{mix}");
     let suite =
@@ -67,9 +69,7 @@ fn its_examples_are_valid() {
     assert!(!mine.prepare && !mine.cleanup);
     assert_eq!(mine.options["statements.1"], "SELECT c FROM t WHERE id = :id @9");
     assert_eq!(mine.options["parameters.id"], "uniform(1, rows)");
-    let is_script = |block: &&str| block.starts_with("workload = \"lua\"");
-    assert!(blocks.iter().any(is_script), "an example of a script");
-    blocks.retain(|block| !is_mix(block) && !is_script(block));
+    assert!(!scripts.is_empty(), "an example of a script");
     assert_eq!(blocks.len(), 7);
     let suite =
         Suite::parse("README.md", blocks[0], WORKLOADS).unwrap_or_else(|error| panic!("{error}"));

@@ -39,6 +39,7 @@ impl Rows for Answer {
 }
 
 impl Answer {
+    /// The only value of the answer; empty for NULL and for an answer of another size.
     pub(crate) fn single(&self) -> &str {
         self.table.single().unwrap_or_default()
     }
@@ -73,7 +74,7 @@ pub(crate) struct Admin {
 }
 
 impl Admin {
-    /// As the account that arranges replication.
+    /// Connects as the account that arranges replication.
     pub(crate) fn for_admin(node: &StateNode, password: &str, limit_s: u64) -> Result<Self> {
         let database = if node.product == NodeProduct::Postgres { "postgres" } else { "" };
         Self::with_account(node, ADMIN, password, database, limit_s)
@@ -93,6 +94,7 @@ impl Admin {
         Ok(Admin { name: node.name.clone(), product: node.product, target, limit_s })
     }
 
+    /// Executes a statement in a session for it alone and returns its answer.
     pub(crate) fn query(&self, sql: &str) -> Result<Answer> {
         let mut tables = self.ask_all(&[sql])?;
         Ok(tables.pop().unwrap_or_default())
@@ -180,8 +182,9 @@ impl Cluster {
             [("server-cert.pem", "client-cert.pem"), ("server-key.pem", "client-key.pem")]
         {
             let (from, to) = (primary.data().join(from), node.folder.join(to));
-            let copy = || guarded::copy(&mut guarded::read(&from)?, &to, 0o600, self.state.run_as);
-            copy().or_failed("copied", &from)?;
+            guarded::read(&from)
+                .and_then(|mut file| guarded::copy(&mut file, &to, 0o600, self.state.run_as))
+                .or_failed("copied", &from)?;
         }
         Ok(())
     }

@@ -34,7 +34,7 @@ impl Cluster {
     /// everything down again if that fails or [`Request::is_stopped`] says so. `step` gets a sentence for each step.
     pub fn up(request: &Request, step: &mut dyn FnMut(&str)) -> Result<Self> {
         request.check()?;
-        let mut state = plan(request)?;
+        let mut state = plan_state(request)?;
         check_programs(&state)?;
         let source = request.copy_of.as_deref().map(Folder::open).transpose()?;
         if let Some((folder, source)) = &source {
@@ -53,7 +53,7 @@ impl Cluster {
         state.home = Some(folder.home()?);
         // From here on `down` finds everything, whatever happens to this process.
         folder.save(&state)?;
-        let cluster = Self::make(&folder, state, source, request.is_stopped, step);
+        let cluster = Self::make_in(&folder, state, source, request.is_stopped, step);
         cluster.map_err(|error| {
             step("Taking down what was started.");
             let down =
@@ -68,7 +68,7 @@ impl Cluster {
         })
     }
 
-    fn make(
+    fn make_in(
         folder: &Folder,
         state: State,
         source: Option<(Folder, State)>,
@@ -98,6 +98,10 @@ impl Cluster {
         Ok(cluster)
     }
 
+    /// Opens the cluster in a folder.
+    ///
+    /// # Errors
+    /// When there is none, it was never completed, or it belongs to another user.
     pub fn open(dir: &Path) -> Result<Self> {
         let (folder, state) = Folder::open(dir)?;
         if !state.is_ready {
@@ -124,6 +128,7 @@ impl Cluster {
         take_down(&folder, &state)
     }
 
+    /// The folder of the cluster, as an absolute path without links.
     pub fn folder(&self) -> &Path {
         self.folder.path()
     }
@@ -138,10 +143,12 @@ impl Cluster {
         &self.state.nodes
     }
 
+    /// The node of this name, or an error that lists the names there are.
     pub fn node(&self, name: &str) -> Result<&StateNode> {
         self.position(name).map(|at| &self.state.nodes[at])
     }
 
+    /// The node that takes writes; `None` in a sharded cluster.
     pub fn primary(&self) -> Option<&StateNode> {
         self.state.nodes.iter().find(|node| node.role == "primary")
     }
@@ -151,6 +158,7 @@ impl Cluster {
         self.primary().ok_or_else(|| ClusterError::new("No node takes writes."))
     }
 
+    /// The load's account, with the password from its file.
     pub fn account(&self) -> Result<Account> {
         Ok(Account {
             user: self.state.user.clone(),
@@ -165,6 +173,7 @@ impl Cluster {
         Ok(self.url(self.node(name)?, Some(&password)))
     }
 
+    /// The URL of a node for the load's account.
     pub(crate) fn url(&self, node: &StateNode, password: Option<&str>) -> String {
         let password = password.map(|text| format!(":{text}")).unwrap_or_default();
         format!(
@@ -177,6 +186,7 @@ impl Cluster {
         )
     }
 
+    /// The place of a node in the list of nodes.
     pub(crate) fn position(&self, name: &str) -> Result<usize> {
         self.state.nodes.iter().position(|node| node.name == name).ok_or_else(|| {
             let names: Vec<&str> = self.state.nodes.iter().map(|node| node.name.as_str()).collect();
@@ -192,6 +202,7 @@ impl Cluster {
         Ok(lock)
     }
 
+    /// Writes the state to `cluster.json`.
     pub(crate) fn save(&self) -> Result<()> {
         self.folder.save(&self.state)
     }
@@ -214,7 +225,7 @@ pub(crate) fn server_product(topology: TopologyKind) -> NodeProduct {
     }
 }
 
-fn plan(request: &Request) -> Result<State> {
+fn plan_state(request: &Request) -> Result<State> {
     let is_sharded = request.topology.is_sharded();
     let product = server_product(request.topology);
     let shards = request.shards.unwrap_or(SHARDS_USUAL);
@@ -224,28 +235,19 @@ fn plan(request: &Request) -> Result<State> {
         _ => request.endpoint,
     };
     let ports = machine::free_ports(servers + 1)?;
-    let node = |name: String, product: NodeProduct, role: &str, port: u16| StateNode {
-        name,
-        product,
-        role: role.to_owned(),
-        host: "127.0.0.1".to_owned(),
-        port,
-        folder: Path::new("").to_owned(),
-        pid: 0,
-        pid_started_ticks: 0,
-    };
-    let role = |index: usize| match (is_sharded, index) {
-        (true, _) => "shard",
-        (false, 0) => "primary",
-        (false, _) => "read_only",
-    };
-    let mut nodes: Vec<StateNode> = (0..servers)
-        .map(|index| node(format!("n{}", index + 1), product, role(index), ports[index]))
-        .collect();
+    let mut nodes = Vec::new();
+    for (index, &port) in ports[..servers].iter().enumerate() {
+        let role = match (is_sharded, index) {
+            (true, _) => "shard",
+            (false, 0) => "primary",
+            (false, _) => "read_only",
+        };
+        nodes.push(plan_node(format!("n{}", index + 1), product, role, port));
+    }
     let is_joined = request.topology == TopologyKind::ShardedPostgres;
     let in_front = endpoint.or(is_joined.then_some(NodeProduct::Postgres));
     nodes.extend(
-        in_front.map(|product| node(ENDPOINT.to_owned(), product, "endpoint", ports[servers])),
+        in_front.map(|product| plan_node(ENDPOINT.to_owned(), product, "endpoint", ports[servers])),
     );
     let mut endpoint_options = request.endpoint_options.clone();
     if endpoint == Some(NodeProduct::Router) && endpoint_options.software.is_none() {
@@ -280,6 +282,20 @@ fn plan(request: &Request) -> Result<State> {
         }
     }
     Ok(state)
+}
+
+/// A node on loopback that is still without a folder and a process.
+fn plan_node(name: String, product: NodeProduct, role: &str, port: u16) -> StateNode {
+    StateNode {
+        name,
+        product,
+        role: role.to_owned(),
+        host: "127.0.0.1".to_owned(),
+        port,
+        folder: Path::new("").to_owned(),
+        pid: 0,
+        pid_started_ticks: 0,
+    }
 }
 
 /// Refuses to begin `state` with a copy of what runs, or of another shape.
@@ -380,6 +396,7 @@ impl Cluster {
         self.state.nodes.iter().filter(|node| node.product.is_server())
     }
 
+    /// An [`Admin`] of a node, with the time limit of long statements.
     pub(crate) fn admin(&self, node: &StateNode) -> Result<Admin> {
         Admin::for_admin(node, &self.secrets.admin, STATEMENT_LIMIT_S)
     }
@@ -468,22 +485,24 @@ impl Cluster {
     /// Waits until a node has applied what `source` has now.
     pub(crate) fn catch_up(&self, node: &StateNode, source: &StateNode) -> Result<()> {
         let (admin, source_admin) = (self.admin(node)?, self.admin(source)?);
-        let problem = || format!("doesn't catch up with {}", source.name);
+        let problem = format!("doesn't catch up with {}", source.name);
         if node.product == NodeProduct::Postgres {
             let position = postgres::position(&source_admin)?;
-            return self
-                .wait_for(node, || Ok((postgres::applied(&admin)? < position).then(problem)));
+            return self.wait_for(node, || {
+                Ok((postgres::applied(&admin)? < position).then(|| problem.clone()))
+            });
         }
         let position = mysql::position(&source_admin)?;
-        self.wait_for(node, || Ok((!mysql::wait_for(&admin, &position)?).then(problem)))
+        self.wait_for(node, || Ok((!mysql::wait_for(&admin, &position)?).then(|| problem.clone())))
     }
 
     /// Has the primary wait for its read-only nodes, if the request asked for that.
     pub(crate) fn wait_for_acknowledgements(&self) -> Result<()> {
         let Some(primary) = self.primary() else { return Ok(()) };
-        let replicas = || self.servers().filter(|node| node.role == "read_only");
-        let present = replicas().filter(|node| node.pid != 0).count();
-        let needed = self.state.replication.acknowledgements(replicas().count()).min(present);
+        let replicas: Vec<&StateNode> =
+            self.servers().filter(|node| node.role == "read_only").collect();
+        let present = replicas.iter().filter(|node| node.pid != 0).count();
+        let needed = self.state.replication.acknowledgements(replicas.len()).min(present);
         if needed == 0 {
             return Ok(());
         }
@@ -494,13 +513,13 @@ impl Cluster {
             mysql::wait_for_replicas(&admin, true)?;
         }
         let name = self.state.replication.name();
-        let problem = || format!("is not acknowledged to, which {name} replication needs");
         self.wait_for(primary, || {
             let acknowledging = match primary.product {
                 NodeProduct::Postgres => postgres::acknowledging(&admin)?,
                 _ => mysql::acknowledging(&admin)?,
             };
-            Ok((acknowledging < needed).then(problem))
+            Ok((acknowledging < needed)
+                .then(|| format!("is not acknowledged to, which {name} replication needs")))
         })
     }
 

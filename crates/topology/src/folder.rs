@@ -58,7 +58,7 @@ fn check_owner(path: &Path) -> Result<()> {
         return Ok(());
     }
     Err(failed!("{} belongs to another user (number {owner}).", path.display())
-        .with_hint("act as that user, or name a folder of your own with --dir"))
+        .with_hint("act as that user, or name your own folder with --dir"))
 }
 
 /// Random text of 2 x `bytes` hexadecimal digits.
@@ -84,6 +84,7 @@ impl Drop for FolderLock {
 }
 
 impl Folder {
+    /// Makes an empty folder for a cluster, or takes one that is there.
     pub(crate) fn create(path: &Path) -> Result<Self> {
         fs::create_dir_all(path).or_failed("made", path)?;
         let path = path.canonicalize().or_failed("found", path)?;
@@ -108,6 +109,7 @@ impl Folder {
         Ok(Folder(path))
     }
 
+    /// Opens the folder of a cluster and reads its state.
     pub(crate) fn open(path: &Path) -> Result<(Self, State)> {
         let file = path.join(STATE);
         let text = fs::read_to_string(&file).map_err(|error| match error.kind() {
@@ -153,10 +155,12 @@ impl Folder {
             || (current.device, current.inode) == (home.device, home.inode))
     }
 
+    /// Its absolute path without links.
     pub(crate) fn path(&self) -> &Path {
         &self.0
     }
 
+    /// Takes the lock of all changes; fails at once if another process has it.
     pub(crate) fn lock(&self) -> Result<FolderLock> {
         let path = self.0.join(LOCK);
         let file = OpenOptions::new()
@@ -180,20 +184,21 @@ impl Folder {
     /// Replaces `cluster.json` at once, so that it can be read at any moment.
     pub(crate) fn save(&self, state: &State) -> Result<()> {
         let path = self.0.join(STATE);
-        let new = self.0.join("cluster.json.new");
         let mut text =
             serde_json::to_string_pretty(state).context("The cluster has no text form")?;
         text.push('\n');
-        let write = || {
-            let mut file = File::create(&new)?;
-            file.write_all(text.as_bytes())?;
-            file.sync_all()?;
-            fs::rename(&new, &path)?;
-            // The rename is durable only when the folder is; some file systems refuse that, harmlessly.
-            let _ = File::open(&self.0).map(|folder| folder.sync_all());
-            Ok(())
-        };
-        write().or_failed("written", &path)
+        self.replace_file(&path, &text).or_failed("written", &path)
+    }
+
+    fn replace_file(&self, path: &Path, text: &str) -> io::Result<()> {
+        let new = self.0.join("cluster.json.new");
+        let mut file = File::create(&new)?;
+        file.write_all(text.as_bytes())?;
+        file.sync_all()?;
+        fs::rename(&new, path)?;
+        // The rename is durable only when the folder is; some file systems refuse that, harmlessly.
+        let _ = File::open(&self.0).map(|folder| folder.sync_all());
+        Ok(())
     }
 
     /// Makes passwords, or copies those of another folder.
@@ -216,6 +221,7 @@ impl Folder {
         Ok(secrets)
     }
 
+    /// The passwords of dyno's own accounts.
     pub(crate) fn secrets(&self) -> Result<Secrets> {
         let path = self.0.join(SECRETS);
         let text = fs::read_to_string(&path).or_failed("read", &path)?;
@@ -223,6 +229,7 @@ impl Folder {
         serde_json::from_str(&text).map_err(|_| failed!("{} can't be understood.", path.display()))
     }
 
+    /// The password of the load's account.
     pub(crate) fn password(&self) -> Result<String> {
         let path = self.0.join(PASSWORD);
         Ok(fs::read_to_string(&path).or_failed("read", &path)?.trim().to_owned())
@@ -254,6 +261,7 @@ impl Folder {
         Ok(())
     }
 
+    /// Deletes the folder with all it holds.
     pub(crate) fn remove(&self) -> Result<()> {
         let mut last = Ok(());
         // Servers killed a moment ago may still have been writing.
@@ -363,6 +371,7 @@ impl NodeProduct {
         matches!(self, NodeProduct::Mariadb | NodeProduct::Mysql | NodeProduct::Postgres)
     }
 
+    /// The scheme of its URLs, by its protocol.
     pub fn scheme(self) -> &'static str {
         match self {
             NodeProduct::Postgres | NodeProduct::Pgpool => "postgres",
@@ -396,14 +405,17 @@ pub struct StateNode {
 }
 
 impl StateNode {
+    /// Its process, as it was started last.
     pub(crate) fn process(&self) -> Process {
         Process { pid: self.pid, started_ticks: self.pid_started_ticks }
     }
 
+    /// The data folder of its server.
     pub(crate) fn data(&self) -> PathBuf {
         self.folder.join("data")
     }
 
+    /// The file that its output goes to.
     pub(crate) fn log(&self) -> PathBuf {
         self.folder.join("server.log")
     }
@@ -439,9 +451,9 @@ pub struct State {
     pub database: String,
     /// User and group of the servers, where root made the cluster.
     pub run_as: Option<(u32, u32)>,
-    /// Set if each node has a network namespace of its own.
+    /// Set if each node has its own network namespace.
     pub isolated: bool,
-    /// As in the request.
+    /// The folder of the programs that the request named.
     pub software: Option<PathBuf>,
     /// Memory for the cache of one server, MiB.
     pub cache_mib: u64,

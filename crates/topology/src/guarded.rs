@@ -8,7 +8,7 @@ use std::io::{self, Read, Write};
 use std::os::unix::fs::{MetadataExt, PermissionsExt, fchown};
 use std::path::Path;
 
-fn open(path: &Path, flags: OFlags, mode: u32) -> io::Result<File> {
+fn open_guarded(path: &Path, flags: OFlags, mode: u32) -> io::Result<File> {
     // A pipe in a file's place must not make anybody wait.
     let flags = flags | OFlags::CLOEXEC | OFlags::NOFOLLOW | OFlags::NONBLOCK;
     let mode = Mode::from_raw_mode(mode);
@@ -22,7 +22,7 @@ fn open(path: &Path, flags: OFlags, mode: u32) -> io::Result<File> {
     if metadata.is_file() && metadata.nlink() == 1 {
         Ok(file)
     } else {
-        Err(io::Error::other("it is no file of its own, but has another name elsewhere"))
+        Err(io::Error::other("it is not a plain file, or it has another name elsewhere"))
     }
 }
 
@@ -33,7 +33,7 @@ pub(crate) fn copy(
     mode: u32,
     owner: Option<(u32, u32)>,
 ) -> io::Result<()> {
-    let mut file = open(path, OFlags::WRONLY | OFlags::CREATE, mode)?;
+    let mut file = open_guarded(path, OFlags::WRONLY | OFlags::CREATE, mode)?;
     file.set_len(0)?;
     file.set_permissions(Permissions::from_mode(mode))?;
     if let Some((user, group)) = owner {
@@ -45,11 +45,12 @@ pub(crate) fn copy(
 
 /// A file that grows.
 pub(crate) fn append(path: &Path) -> io::Result<File> {
-    open(path, OFlags::WRONLY | OFlags::CREATE | OFlags::APPEND, 0o644)
+    open_guarded(path, OFlags::WRONLY | OFlags::CREATE | OFlags::APPEND, 0o644)
 }
 
+/// A file to read from.
 pub(crate) fn read(path: &Path) -> io::Result<File> {
-    open(path, OFlags::RDONLY, 0)
+    open_guarded(path, OFlags::RDONLY, 0)
 }
 
 #[cfg(test)]

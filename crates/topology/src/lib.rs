@@ -16,8 +16,8 @@
 //!
 //! Accounts are made before the first log-in is possible: no server ever listens with an empty password.
 //! Primaries wait for acknowledgements only while a read-only node can give them. Promotion loses nothing that
-//! any living node has received: the node applies all of its own, then fetches the rest from the node that is
-//! furthest. A node that returns with transactions of its own gets its data folder made again.
+//! any living node has received: the node applies all that it has, then fetches the rest from the node that is
+//! furthest. A node that returns with transactions that no other has gets a new data folder.
 
 /// A [`ClusterError`] with a formatted message.
 macro_rules! failed {

@@ -24,8 +24,8 @@ pub(crate) fn free_ports(count: usize) -> Result<Vec<u16>> {
     let span = u64::from(PORTS.end - PORTS.start);
     let begin = u16::try_from(random % span).unwrap_or_default();
     let candidates = (PORTS.start + begin..PORTS.end).chain(PORTS.start..PORTS.start + begin);
-    let is_free = |port: &u16| TcpListener::bind((Ipv4Addr::LOCALHOST, *port)).is_ok();
-    let free: Vec<u16> = candidates.filter(is_free).take(count).collect();
+    let free = candidates.filter(|port| TcpListener::bind((Ipv4Addr::LOCALHOST, *port)).is_ok());
+    let free: Vec<u16> = free.take(count).collect();
     if free.len() < count {
         return Err(failed!(
             "This machine has no {count} free ports between {} and {}.",
@@ -110,12 +110,12 @@ pub fn installed(root: &Path, names: &[&str]) -> Option<PathBuf> {
 
 /// The folder `bin` of an installation of PostgreSQL, or the newest one of this machine, in which all of these are.
 pub(crate) fn postgres_folder(root: Option<&Path>, names: &[&str]) -> Result<PathBuf> {
-    let version = |entry: fs::DirEntry| {
+    let entries = fs::read_dir("/usr/lib/postgresql").into_iter().flatten().flatten();
+    let versions = entries.filter_map(|entry| {
         let number: u32 = entry.file_name().to_str()?.parse().ok()?;
         Some((number, entry.path().join("bin")))
-    };
-    let entries = fs::read_dir("/usr/lib/postgresql").into_iter().flatten().flatten();
-    let mut versions: Vec<(u32, PathBuf)> = entries.filter_map(version).collect();
+    });
+    let mut versions: Vec<(u32, PathBuf)> = versions.collect();
     versions.sort();
     let versions = versions.into_iter().rev().map(|(_, folder)| folder);
     // A version on the path was put there on purpose.

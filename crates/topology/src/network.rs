@@ -5,6 +5,7 @@ use std::net::Ipv4Addr;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
+/// The name of the network namespace of a node; `None` if it has none.
 pub(crate) fn namespace(state: &State, node: &StateNode) -> Option<String> {
     (state.isolated && node.role != "endpoint")
         .then(|| format!("dyno-{}-{}", tag(state), node.name))
@@ -15,7 +16,7 @@ fn tag(state: &State) -> &str {
     state.id.get(..6).unwrap_or(&state.id)
 }
 
-fn bridge(state: &State) -> String {
+fn bridge_name(state: &State) -> String {
     format!("dyno{}b", tag(state))
 }
 
@@ -38,11 +39,11 @@ pub(crate) fn free_prefix(state: &State) -> Result<String> {
 }
 
 fn free_from(begin: u32, addresses: &str) -> Option<String> {
-    let mut prefixes = (0..PREFIXES).map(|step| prefix(begin.wrapping_add(step)));
+    let mut prefixes = (0..PREFIXES).map(|step| numbered_prefix(begin.wrapping_add(step)));
     prefixes.find(|prefix| count_networks(prefix, addresses) == 0)
 }
 
-fn prefix(number: u32) -> String {
+fn numbered_prefix(number: u32) -> String {
     format!("198.{}.{}", 18 + (number >> 8 & 1), number & 255)
 }
 
@@ -56,15 +57,21 @@ const LIST_ADDRESSES: &str = "-4 -o addr show";
 
 /// Number of networks of links that have addresses with these first three numbers.
 fn count_networks(prefix: &str, addresses: &str) -> usize {
-    let bits = |text: &str| text.parse::<Ipv4Addr>().map_or(0, |it| u64::from(it.to_bits()));
-    let overlaps = |network: &&str| {
+    let own_bits = address_bits(&format!("{prefix}.0"));
+    let after = addresses.split(" inet ").skip(1);
+    let networks = after.filter_map(|rest| rest.split_whitespace().next());
+    let overlapping = networks.filter(|network| {
         let (address, length) = network.split_once('/').unwrap_or((network, "32"));
         // Only the bits that belong to both networks are compared.
         let shift = 32 - length.parse().unwrap_or(32).min(24);
-        bits(address) >> shift == bits(&format!("{prefix}.0")) >> shift
-    };
-    let after = addresses.split(" inet ").skip(1);
-    after.filter_map(|rest| rest.split_whitespace().next()).filter(overlaps).count()
+        address_bits(address) >> shift == own_bits >> shift
+    });
+    overlapping.count()
+}
+
+/// The bits of an IPv4 address; 0 for another text.
+fn address_bits(text: &str) -> u64 {
+    text.parse::<Ipv4Addr>().map_or(0, |address| u64::from(address.to_bits()))
 }
 
 /// The address of the node with this number, from 1.
@@ -72,9 +79,10 @@ pub(crate) fn address(prefix: &str, number: usize) -> String {
     format!("{prefix}.{}", 10 + number)
 }
 
+/// Checks that nodes can have their own networks: that dyno is root and the programs are installed.
 pub(crate) fn check() -> Result<()> {
     if !rustix::process::geteuid().is_root() {
-        return Err(ClusterError::new("Only root may give nodes a network of their own.")
+        return Err(ClusterError::new("Only root may give nodes their own networks.")
             .with_hint("leave --isolated out; `freeze` silences a node without it"));
     }
     crate::machine::need(&["ip"], "iproute2")?;
@@ -82,25 +90,22 @@ pub(crate) fn check() -> Result<()> {
 }
 
 fn run_ip(words: &str) -> Result<String> {
-    let failed = |why: String| {
-        failed!("`ip {words}` failed: {why}").with_hint(
-            "networks of their own need root's full rights; leave --isolated out without them",
-        )
+    let mut command = Command::new("ip");
+    let reason = match command.args(words.split_whitespace()).stdin(Stdio::null()).output() {
+        Ok(output) if output.status.success() => {
+            return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
+        }
+        Ok(output) => String::from_utf8_lossy(&output.stderr).trim().to_owned(),
+        Err(error) => error.to_string(),
     };
-    let output = Command::new("ip")
-        .args(words.split_whitespace())
-        .stdin(Stdio::null())
-        .output()
-        .map_err(|error| failed(format!("{error}.")))?;
-    if output.status.success() {
-        return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
-    }
-    Err(failed(String::from_utf8_lossy(&output.stderr).trim().to_owned() + "."))
+    Err(failed!("`ip {words}` failed: {reason}.").with_hint(
+        "networks of their own need root's full rights; leave --isolated out without them",
+    ))
 }
 
 /// Makes the bridge, and a namespace and a link to it for each node.
 pub(crate) fn make(state: &State) -> Result<()> {
-    let (bridge, prefix) = (bridge(state), network_prefix(state));
+    let (bridge, prefix) = (bridge_name(state), network_prefix(state));
     run_ip(&format!("link add {bridge} type bridge"))?;
     run_ip(&format!("addr add {prefix}.1/24 dev {bridge}"))?;
     if count_networks(prefix, &run_ip(LIST_ADDRESSES)?) > 1 {
@@ -121,6 +126,7 @@ pub(crate) fn make(state: &State) -> Result<()> {
     Ok(())
 }
 
+/// Removes all links and namespaces of a cluster; fails if any is left.
 pub(crate) fn remove(state: &State) -> Result<()> {
     if !state.isolated {
         return Ok(());
@@ -135,7 +141,7 @@ pub(crate) fn remove(state: &State) -> Result<()> {
                 .push((Path::new("/run/netns").join(&namespace), format!("netns {namespace}")));
         }
     }
-    let bridge = bridge(state);
+    let bridge = bridge_name(state);
     let _ = run_ip(&format!("link delete {bridge}"));
     leftovers.push((Path::new("/sys/class/net").join(&bridge), format!("link {bridge}")));
     leftovers.retain(|(path, _)| path.exists());
@@ -163,7 +169,7 @@ impl Cluster {
                 "Node {name} can't be cut off: all nodes of this cluster share one network."
             )
             .with_hint(
-                "`dyno cluster up ... --isolated`, as root, gives each node a network of its own; \
+                "`dyno cluster up ... --isolated`, as root, gives each node its own network; \
                  freezing a node silences it without that",
             ));
         }
@@ -182,9 +188,9 @@ mod tests {
             ["198.18.7", "198.18.70", "198.19.7"].map(|it| count_networks(it, links)),
             [1, 0, 0]
         );
-        let is_taken = |network: &str| {
+        fn is_taken(network: &str) -> bool {
             count_networks("198.18.7", &format!("2: b    inet {network} scope global b\n")) == 1
-        };
+        }
         assert!(is_taken("198.18.7.1/24") && is_taken("198.18.7.200/32"));
         assert!(is_taken("198.18.0.1/16") && is_taken("198.19.0.1/15"));
         assert!(is_taken("10.0.0.1/0"), "everything");
@@ -193,19 +199,22 @@ mod tests {
 
     #[test]
     fn a_cluster_gets_a_network_that_is_free() {
-        let prefixes: Vec<String> = (0..PREFIXES).map(prefix).collect();
+        let prefixes: Vec<String> = (0..PREFIXES).map(numbered_prefix).collect();
         assert_eq!((&prefixes[0][..], &prefixes[511][..]), ("198.18.0", "198.19.255"));
-        let links = |numbers: &[u32]| -> String {
-            let link =
-                |number: &u32| format!("2: b    inet {}.1/24 scope global b\n", prefix(*number));
-            numbers.iter().map(link).collect()
-        };
-        assert_eq!(free_from(7, &links(&[7, 8])).as_deref(), Some("198.18.9"));
-        assert_eq!(free_from(6, &links(&[7, 8])).as_deref(), Some("198.18.6"));
+        fn list_links(numbers: &[u32]) -> String {
+            let prefixes = numbers.iter().map(|number| numbered_prefix(*number));
+            prefixes.map(|prefix| format!("2: b    inet {prefix}.1/24 scope global b\n")).collect()
+        }
+        assert_eq!(free_from(7, &list_links(&[7, 8])).as_deref(), Some("198.18.9"));
+        assert_eq!(free_from(6, &list_links(&[7, 8])).as_deref(), Some("198.18.6"));
         let busy: Vec<u32> = (1..PREFIXES).collect();
-        assert_eq!(free_from(300, &links(&busy)).as_deref(), Some("198.18.0"), "it begins anew");
+        assert_eq!(
+            free_from(300, &list_links(&busy)).as_deref(),
+            Some("198.18.0"),
+            "it begins again at the first"
+        );
         let numbers: Vec<u32> = (0..PREFIXES).collect();
-        assert_eq!(free_from(300, &links(&numbers)), None);
+        assert_eq!(free_from(300, &list_links(&numbers)), None);
         assert_eq!(free_from(300, "2: b    inet 198.18.0.1/15 scope global b\n"), None);
     }
 }

@@ -130,7 +130,7 @@ impl Launch {
         command
     }
 
-    fn spawn(&self, mut command: Command) -> Result<Child> {
+    fn spawn_logged(&self, mut command: Command) -> Result<Child> {
         let opened = guarded::append(&self.log).and_then(|log| Ok((log.try_clone()?, log)));
         let (out, log) = opened.or_failed("written", &self.log)?;
         command.stdout(out).stderr(log);
@@ -159,7 +159,7 @@ pub(crate) fn start(
     launch: &Launch,
 ) -> Result<Process> {
     keep_descriptors();
-    let mut child = launch.spawn(launch.command(state, node, namespace))?;
+    let mut child = launch.spawn_logged(launch.command(state, node, namespace))?;
     // Waited for, so that a server that ends is gone, not a zombie.
     let process = Process::living(child.id());
     std::thread::spawn(move || child.wait());
@@ -173,7 +173,7 @@ pub(crate) fn run(cluster: &Cluster, node: &StateNode, launch: &Launch) -> Resul
     if (cluster.is_stopped)() {
         return Err(crate::stopped_error());
     }
-    let mut child = launch.spawn(launch.command(&cluster.state, node, None))?;
+    let mut child = launch.spawn_logged(launch.command(&cluster.state, node, None))?;
     loop {
         match child.try_wait().or_failed("run", &launch.program)? {
             Some(status) if status.success() => return Ok(()),
@@ -236,15 +236,14 @@ impl ProcessFilter {
     /// PostgreSQL's children write their title over the environment, and outlive a killed parent for a moment: they
     /// are found by the data folder that they work in.
     fn is_orphan(&self, pid: u32) -> bool {
-        let link = |name: &str| fs::read_link(format!("/proc/{pid}/{name}"));
-        let in_folder = link("cwd").is_ok_and(|folder| folder.starts_with(&self.folder));
-        in_folder
-            && link("exe").is_ok_and(|program| {
+        fs::read_link(format!("/proc/{pid}/cwd"))
+            .is_ok_and(|folder| folder.starts_with(&self.folder))
+            && fs::read_link(format!("/proc/{pid}/exe")).is_ok_and(|program| {
                 program.file_name().is_some_and(|name| name == "postgres" || name == "pgpool")
             })
     }
 
-    /// Living processes, parents before their children where that is known.
+    /// Living processes, parents before their children if they are known.
     pub(crate) fn find(&self) -> Vec<Process> {
         let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
         let numbers = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
@@ -255,9 +254,8 @@ impl ProcessFilter {
             .collect();
         let mut processes: Vec<Process> =
             self.known.iter().copied().filter(|process| process.is_alive()).collect();
-        let is_new = |processes: &Vec<Process>, process: &Process| !processes.contains(process);
         for (process, _) in living.values() {
-            if is_new(&processes, process)
+            if !processes.contains(process)
                 && (self.has_mark(process.pid) || self.is_orphan(process.pid))
             {
                 processes.push(*process);
@@ -269,7 +267,7 @@ impl ProcessFilter {
                 .values()
                 .filter(|(_, parent_pid)| *parent_pid == parent.pid)
                 .map(|entry| entry.0);
-            let new: Vec<Process> = children.filter(|child| is_new(&processes, child)).collect();
+            let new: Vec<Process> = children.filter(|child| !processes.contains(child)).collect();
             processes.extend(new);
             at += 1;
         }

@@ -84,10 +84,10 @@ impl Request {
         }
     }
 
+    /// Checks that the options fit together, and the settings.
     pub(crate) fn check(&self) -> Result<()> {
         use NodeProduct::{Pgpool, Router, Shardingsphere};
         let is_sharded = self.topology.is_sharded();
-        let is_out_of_range = |shards: u32| !(1..=SHARDS_MAX).contains(&shards);
         let waits = self.replication != Replication::Async;
         let (replicas, replication) = (self.replicas, self.replication.name());
         let too_many =
@@ -98,7 +98,7 @@ impl Request {
         let (message, hint) = match (self.topology, self.endpoint) {
             _ if replicas > REPLICAS_MAX => (too_many.as_str(), "the papers measured one to eight"),
             _ if replicas == 0 && waits => (no_replicas.as_str(), "add --replicas 1, or more"),
-            _ if self.shards.is_some_and(is_out_of_range) => {
+            _ if self.shards.is_some_and(|shards| !(1..=SHARDS_MAX).contains(&shards)) => {
                 (shards.as_str(), "leave --shards out for four of them")
             }
             _ if is_sharded && self.replicas > 0 => {
@@ -113,25 +113,25 @@ impl Request {
                 "use --replication semi-sync",
             ),
             (TopologyKind::Postgres, Some(Shardingsphere | Router)) => (
-                "ShardingSphere-Proxy and MySQL Router stand in front of MySQL's protocol.",
+                "ShardingSphere-Proxy and MySQL Router work in front of MySQL's protocol.",
                 "use --endpoint pgpool for PostgreSQL",
             ),
             (TopologyKind::Mariadb | TopologyKind::Mysql, Some(Pgpool)) => (
-                "pgpool-II stands in front of PostgreSQL only.",
+                "pgpool-II works in front of PostgreSQL only.",
                 "use --endpoint shardingsphere for MySQL's protocol",
             ),
             (TopologyKind::Mariadb, Some(Router)) => (
-                "MySQL Router stands in front of MySQL, not of MariaDB.",
+                "MySQL Router works in front of MySQL, not of MariaDB.",
                 "use --endpoint shardingsphere, or the topology mysql",
             ),
             (TopologyKind::Sharded, Some(Pgpool | Router)) => {
-                ("Only ShardingSphere-Proxy stands in front of shards.", "leave --endpoint out")
+                ("Only ShardingSphere-Proxy works in front of shards.", "leave --endpoint out")
             }
             (TopologyKind::ShardedPostgres, Some(_)) => {
-                ("The coordinator stands in front of its shards itself.", "leave --endpoint out")
+                ("The coordinator is in front of its shards itself.", "leave --endpoint out")
             }
             _ if self.isolated && (self.endpoint.is_some() || is_sharded) => (
-                "An isolated cluster has no endpoint: it would stand in another network than the nodes.",
+                "An isolated cluster has no endpoint: it would be in another network than the nodes.",
                 "leave --isolated out; --isolated is for partitions of a primary and its read-only nodes",
             ),
             _ => return check_settings(self.topology, &self.settings),
@@ -145,13 +145,14 @@ const OF_MYSQL: &str = include_str!("mysql/own-settings.txt");
 /// Like [`OF_MYSQL`], but of PostgreSQL.
 const OF_POSTGRES: &str = include_str!("postgres/own-settings.txt");
 
-/// A value must not add lines of its own to a configuration, nor change what dyno itself arranges.
+/// A value must not add its own lines to a configuration, nor change what dyno itself arranges.
 pub(crate) fn check_settings(topology: TopologyKind, settings: &[(String, String)]) -> Result<()> {
     for (name, value) in settings {
-        let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
-        let is_name = !name.is_empty() && name.chars().all(fits);
+        let mut letters = name.chars();
+        let is_name = !name.is_empty()
+            && letters.all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.'));
         if !is_name || value.contains(|c: char| c.is_control()) {
-            return Err(failed!("`{name}={value}` is no setting of a server.")
+            return Err(failed!("`{name}={value}` isn't a setting of a server.")
                 .with_hint("write --set NAME=VALUE, such as --set max_connections=1000"));
         }
         if let Some(owned) = owned(topology, name) {
@@ -202,9 +203,9 @@ mod tests {
 
     #[test]
     fn settings_that_dyno_owns_are_refused() {
-        let check = |topology, name: &str| {
-            super::check_settings(topology, &[(name.to_owned(), "x".to_owned())]).err()
-        };
+        fn check_setting(topology: TopologyKind, name: &str) -> Option<ClusterError> {
+            check_settings(topology, &[(name.to_owned(), "x".to_owned())]).err()
+        }
         for name in [
             "bind-address",
             "bind_address",
@@ -218,19 +219,20 @@ mod tests {
             "skip-log-bin",
             "datadir",
         ] {
-            let error = check(TopologyKind::Mariadb, name).unwrap_or_else(|| panic!("{name}"));
+            let error =
+                check_setting(TopologyKind::Mariadb, name).unwrap_or_else(|| panic!("{name}"));
             assert!(error.message.contains("is dyno's own setting"), "{error}");
             assert!(error.hint.expect("a hint").contains(name));
         }
         for name in ["listen_addresses", "Port", "hba_file", "include", "primary_conninfo"] {
-            assert!(check(TopologyKind::ShardedPostgres, name).is_some(), "{name}");
+            assert!(check_setting(TopologyKind::ShardedPostgres, name).is_some(), "{name}");
         }
         for name in ["innodb_buffer_pool_size", "max_connections", "sync_binlog", "slow-query-log"]
         {
-            assert!(check(TopologyKind::Mysql, name).is_none(), "{name}");
+            assert!(check_setting(TopologyKind::Mysql, name).is_none(), "{name}");
         }
         for name in ["shared_buffers", "port_x", "wal_level", "fsync"] {
-            assert!(check(TopologyKind::Postgres, name).is_none(), "{name}");
+            assert!(check_setting(TopologyKind::Postgres, name).is_none(), "{name}");
         }
     }
 }

@@ -20,14 +20,14 @@ const NEVER: fn() -> bool = || false;
 
 impl Cluster {
     /// Makes a read-only node the primary; the other read-only nodes follow it. Nothing that any of them has received
-    /// is lost: the node applies all of its own, then fetches what another one has beyond that. A primary that still
+    /// is lost: the node applies all that it has, then fetches what another one has beyond that. A primary that still
     /// answers first stops writing and passes all its writes on: its name is returned. The old primary is a read-only
     /// node that follows no one until it [rejoins](Cluster::rejoin).
     pub fn promote(&mut self, name: &str) -> Result<Option<String>> {
         let _lock = self.change_roles()?;
         let node = self.node(name)?.clone();
         if node.role != "read_only" {
-            return Err(failed!("Node {name} is no read-only node, but {}.", node.role)
+            return Err(failed!("Node {name} isn't a read-only node, but {}.", node.role)
                 .with_hint("a read-only node can be promoted"));
         }
         self.check_alive(&node)?;
@@ -150,7 +150,7 @@ impl Cluster {
 
     /// Has a node that was out, such as an old primary, follow the primary again with exactly its data. Returns when it
     /// has caught up. Transactions that only this node had are lost; if they can't be undone, the data folder is
-    /// made again from another node's, which is shut down meanwhile (MariaDB, MySQL; PostgreSQL copies from the
+    /// copied from another node's, which is shut down meanwhile (MariaDB, MySQL; PostgreSQL copies from the
     /// running primary).
     pub fn rejoin(&mut self, name: &str) -> Result<()> {
         let _lock = self.change_roles()?;
@@ -217,6 +217,7 @@ impl Cluster {
 const STOP_WITHIN: Duration = Duration::from_secs(120);
 
 impl Cluster {
+    /// The filter for the processes of a node.
     pub(crate) fn processes(&self, node: &StateNode) -> ProcessFilter {
         let mark = format!("{}/{}", self.state.id, node.name);
         ProcessFilter::new(&mark, &node.folder, vec![node.process()])

@@ -1,5 +1,5 @@
 //! Health of a cluster's nodes; and what the process, the memory and the log of a node say, for those who wait for it:
-//! there the server itself is asked nothing.
+//! those sources need no answer from the server.
 
 use crate::process::Process;
 use crate::{Cluster, Result, StateNode, guarded};
@@ -48,11 +48,14 @@ impl Cluster {
             let name = &node.name;
             if node.process().is_frozen() {
                 return Err(failed!("Node {name} is frozen: a dyno that froze it was killed, or somebody did it by hand.")
-                    .with_hint(format!("`dyno cluster thaw {name} --dir {dir}` lets it go on")));
+                    .with_hint(format!("`dyno cluster thaw {name} --dir {dir}` lets it continue")));
             }
-            let read_stream = || self.probe(node).and_then(|admin| self.stream(node, &admin));
-            // What can't be asked is said by whoever connects to it.
-            if node.role == "read_only" && matches!(read_stream(), Ok(None)) {
+            if node.role != "read_only" {
+                continue;
+            }
+            let stream = self.probe(node).and_then(|admin| self.stream(node, &admin));
+            // A node that doesn't answer is reported by whoever connects to it.
+            if matches!(stream, Ok(None)) {
                 return Err(failed!("Node {name} follows nobody: what is read there is old.")
                     .with_hint(format!(
                         "`dyno cluster rejoin {name} --dir {dir}` has it follow the primary"
@@ -79,7 +82,7 @@ impl Cluster {
         } else if process.is_frozen() {
             (Health::Frozen, None, None)
         } else {
-            match self.inspect(node) {
+            match self.query_health(node) {
                 Ok((lag_s, None)) => (Health::Up, lag_s, None),
                 Ok((lag_s, problem)) => (Health::Failing, lag_s, problem),
                 Err(error) => (Health::Failing, None, Some(error.message)),
@@ -97,7 +100,7 @@ impl Cluster {
         }
     }
 
-    fn inspect(&self, node: &StateNode) -> Result<(Option<f64>, Option<String>)> {
+    fn query_health(&self, node: &StateNode) -> Result<(Option<f64>, Option<String>)> {
         if node.role == "endpoint" {
             return self.ask_endpoint(node).map(|()| (None, None));
         }
@@ -108,8 +111,9 @@ impl Cluster {
         let Some(stream) = self.stream(node, &admin)? else {
             return Ok((None, Some("it follows nobody".to_owned())));
         };
-        let problem = || stream.error.unwrap_or("it doesn't follow the primary".to_owned());
-        Ok((stream.lag_s, (!stream.is_running).then(problem)))
+        let problem = (!stream.is_running)
+            .then(|| stream.error.unwrap_or("it doesn't follow the primary".to_owned()));
+        Ok((stream.lag_s, problem))
     }
 }
 
@@ -125,7 +129,7 @@ const ENDINGS: [&str; 7] = [
     "fatal error has been detected",
     "Exception in thread \"main\"",
 ];
-/// The CPU is looked at for so long.
+/// Time for which the CPU is observed.
 const SPAN: Duration = Duration::from_millis(500);
 /// Rate of ticks of `/proc`, on all machines that Linux runs on.
 const TICKS_PER_S: f64 = 100.0;
@@ -142,7 +146,7 @@ pub struct NodeWatch {
 }
 
 impl NodeWatch {
-    /// `None` if there is no such node any more.
+    /// `None` if the cluster has no such node any more.
     pub fn new(folder: &Path, name: &str) -> Option<Self> {
         let watch = NodeWatch { folder: folder.to_owned(), name: name.to_owned(), log_from: 0 };
         let log_from = fs::metadata(watch.node()?.log()).map_or(0, |log| log.len());
@@ -200,7 +204,7 @@ impl NodeWatch {
 }
 
 /// The last line of a log with one of these words. A process that was killed says nothing, and what it said of
-/// something else before is no reason.
+/// something else before isn't the reason.
 fn last_line(log: &str, words: &[&str]) -> Option<String> {
     log.lines().rfind(|line| words.iter().any(|word| line.contains(word))).map(cut)
 }

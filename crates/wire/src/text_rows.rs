@@ -78,12 +78,14 @@ impl RowWriter for TextRows<'_> {
 /// which is rarely wrong and cheap.
 #[inline]
 fn needs_escape(value: &[u8]) -> bool {
-    // Without short circuits, so that the compiler can vectorize it.
-    let is_special = |byte: u8| (byte <= b'\r') | (byte == b'\\');
-    let has_special =
-        |bytes: &[u8]| bytes.iter().fold(false, |found, &byte| found | is_special(byte));
     let (chunks, rest) = value.as_chunks::<32>();
     chunks.iter().any(|chunk| has_special(chunk)) | has_special(rest)
+}
+
+/// Without short circuits, so that the compiler can vectorize it.
+#[inline]
+fn has_special(bytes: &[u8]) -> bool {
+    bytes.iter().fold(false, |found, &byte| found | (byte <= b'\r') | (byte == b'\\'))
 }
 
 #[cold]
@@ -184,13 +186,13 @@ fn push_point(out: &mut Vec<u8>, digits: &[u8], whole: usize) {
     }
 }
 
-/// As long as most pieces are, or longer.
+/// At least the length of most pieces.
 const BLOCK_BYTES: usize = 32;
 
 /// Bytes that are the same in every message. A few are copied as a block of constant size: no call to copy them.
 #[derive(Clone, Debug)]
 pub(crate) struct FixedBytes {
-    /// The bytes, and zeros behind them; all zeros where they are longer.
+    /// The bytes, and zeros behind them; all zeros if they are longer.
     pub(crate) block: [u8; BLOCK_BYTES],
     pub(crate) bytes: Box<[u8]>,
 }
@@ -204,6 +206,7 @@ impl FixedBytes {
         FixedBytes { block, bytes: bytes.into() }
     }
 
+    /// Appends the bytes, short ones as a whole block.
     #[inline]
     pub(crate) fn push(&self, out: &mut Vec<u8>) {
         if self.bytes.len() > BLOCK_BYTES {
@@ -247,6 +250,7 @@ pub struct Names {
 }
 
 impl Names {
+    /// Removes all names, keeping the memory.
     pub fn clear(&mut self) {
         self.text.clear();
         self.ends.clear();
@@ -325,6 +329,7 @@ mod tests {
         assert_eq!(out, b"1\n2\n3\n4\n5\n");
     }
 
+    /// The text of a COPY without its escapes.
     fn unescape(text: &[u8]) -> Vec<u8> {
         let mut bytes = text.iter();
         let mut plain = Vec::new();

@@ -19,6 +19,7 @@ impl Script {
         Script { bytes: Vec::new(), sequence: 1, deprecate_eof }
     }
 
+    /// Appends a packet.
     fn packet(mut self, payload: &[u8]) -> Self {
         let start = begin_packet(&mut self.bytes);
         self.bytes.extend_from_slice(payload);
@@ -26,6 +27,7 @@ impl Script {
         self
     }
 
+    /// Appends the definitions of columns of these types.
     fn columns(mut self, types: &[u8]) -> Self {
         for &column_type in types {
             let mut payload = Vec::new();
@@ -39,11 +41,13 @@ impl Script {
         if self.deprecate_eof { self } else { self.packet(&[0xfe, 0, 0, 2, 0]) }
     }
 
+    /// Appends an OK packet.
     fn ok(self, affected: u8, status: u16, warnings: u8) -> Self {
         let [low, high] = status.to_le_bytes();
         self.packet(&[0, affected, 0, low, high, warnings, 0])
     }
 
+    /// Appends the packet that ends definitions or rows.
     fn end(self, status: u16) -> Self {
         let [low, high] = status.to_le_bytes();
         if self.deprecate_eof {
@@ -187,8 +191,8 @@ fn several_results_arrive_in_any_pieces() {
             answer.begin(Encoding::Text, 1);
             let end = feed(&mut answer, &bytes, step, &mut columns, &mut table).unwrap();
             assert_eq!(end, Some(AnswerStep::Done(expected)), "{step}");
-            let text = |s: &str| Some(s.to_string());
-            assert_eq!(table.0, [vec![text("1"), text("hello")], vec![text("2"), None]]);
+            let [one, hello, two] = ["1", "hello", "2"].map(|text| Some(text.to_owned()));
+            assert_eq!(table.0, [vec![one, hello], vec![two, None]]);
             assert_eq!((answer.warnings(), answer.status()), (3, 2));
 
             answer.begin(Encoding::Text, 1);
@@ -239,19 +243,20 @@ fn binary_rows_use_cached_columns() {
 
 #[test]
 fn names_are_kept_where_definitions_come_once() {
-    let names = |encoding, caches: bool| {
+    for (encoding, caches, expected) in [
+        (Encoding::Binary, true, (1, 1)),
+        // Texts are read by no statement that was prepared: their definitions come again.
+        (Encoding::Text, true, (1, 0)),
+        (Encoding::Binary, false, (1, 0)),
+    ] {
         let head: &[u8] = if caches { &[1, 1] } else { &[1] };
         let bytes = Script::new(true).packet(head).columns(&[8]).end(2).bytes;
         let mut answer = Answer::new(true, caches);
         let mut definitions = Definitions::default();
         answer.begin(encoding, 1);
         feed(&mut answer, &bytes, 100, &mut definitions, &mut RowTable::default()).unwrap();
-        (definitions.columns.len(), definitions.names.count())
-    };
-    assert_eq!(names(Encoding::Binary, true), (1, 1));
-    // Texts are read by no statement that was prepared: their definitions come again.
-    assert_eq!(names(Encoding::Text, true), (1, 0));
-    assert_eq!(names(Encoding::Binary, false), (1, 0));
+        assert_eq!((definitions.columns.len(), definitions.names.count()), expected);
+    }
 }
 
 #[test]
@@ -373,16 +378,14 @@ fn a_wrong_packet_is_an_error() {
 #[test]
 fn rows_of_columns_that_were_never_sent_are_only_counted() {
     let bytes = Script::new(true).packet(&[1, 0]).packet(b"\x017").end(1).bytes;
-    let answer = || {
-        let mut answer = Answer::new(true, true);
-        answer.begin(Encoding::Text, 1);
-        answer
-    };
+    let [mut answer, mut discarded] = [(); 2].map(|()| Answer::new(true, true));
+    answer.begin(Encoding::Text, 1);
+    discarded.begin(Encoding::Text, 1);
     let mut none = Definitions::default();
-    let Malformed(why) = feed(&mut answer(), &bytes, 100, &mut none, &mut RowTable::default())
+    let Malformed(why) = feed(&mut answer, &bytes, 100, &mut none, &mut RowTable::default())
         .expect_err("no columns");
     assert!(why.contains("lacks column definitions"), "{why}");
-    assert!(feed(&mut answer(), &bytes, 100, &mut none, &mut Discard).is_ok());
+    assert!(feed(&mut discarded, &bytes, 100, &mut none, &mut Discard).is_ok());
 }
 
 fn prepared(deprecate_eof: bool) -> Vec<u8> {
@@ -426,33 +429,36 @@ fn a_preparation_is_read_in_any_pieces() {
 
 #[test]
 fn a_plain_answer_is_read_at_once_and_nothing_else_is() {
-    let answer = |caches: bool| Answer::new(true, caches);
     let row = b"\0\0\x07";
     let described = Script::new(true).packet(&[2]).columns(&[3, 3]);
     let described = described.packet(row).packet(row).end(1).bytes;
     let without_columns = Script::new(true).packet(&[2, 0]).packet(row).end(1).bytes;
     let changed = Script::new(true).ok(7, 1, 2).bytes;
-    let rows = |rows| Executed { has_rows: true, rows, affected: 0 };
+    let [first, second] = [1, 2].map(|rows| Executed { has_rows: true, rows, affected: 0 });
     let seven = Executed { has_rows: false, rows: 0, affected: 7 };
     let cases =
-        [(false, &described, rows(2)), (true, &without_columns, rows(1)), (true, &changed, seven)];
+        [(false, &described, second), (true, &without_columns, first), (true, &changed, seven)];
     for (caches, whole, executed) in cases {
-        let mut whole_one = answer(caches);
+        let mut whole_one = Answer::new(true, caches);
         assert_eq!(plain(&mut whole_one, whole, 1), Some(executed));
         assert_eq!(whole_one.status(), 1);
         assert_eq!(whole_one.warnings(), if executed.has_rows { 0 } else { 2 });
         for len in 0..whole.len() {
-            assert_eq!(plain(&mut answer(caches), &whole[..len], 1), None, "{len} bytes");
+            assert_eq!(
+                plain(&mut Answer::new(true, caches), &whole[..len], 1),
+                None,
+                "{len} bytes"
+            );
         }
-        assert_eq!(plain(&mut answer(caches), &[whole, &b"\x01"[..]].concat(), 1), None);
-        assert_eq!(plain(&mut answer(caches), whole, 2), None);
+        assert_eq!(plain(&mut Answer::new(true, caches), &[whole, &b"\x01"[..]].concat(), 1), None);
+        assert_eq!(plain(&mut Answer::new(true, caches), whole, 2), None);
         assert_eq!(plain(&mut Answer::new(false, caches), whole, 1), None);
     }
     // Columns that are sent only once, more results, an error.
     let described = Script::new(true).packet(&[2, 1]).columns(&[3, 3]).end(1);
     let failed = Script::new(true).packet(b"\xff\x0f\x05#HY000no");
     for other in [described, Script::new(true).ok(0, 8, 0), failed] {
-        assert_eq!(plain(&mut answer(true), &other.bytes, 1), None);
+        assert_eq!(plain(&mut Answer::new(true, true), &other.bytes, 1), None);
     }
 }
 
@@ -461,7 +467,6 @@ fn rows_of_a_plain_answer_are_kept_as_they_come() {
     let row = |value| [0, 0, value, 0, 0, 0];
     let described = Script::new(true).packet(&[1]).columns(&[3]).packet(&row(7)).packet(&row(8));
     let without_columns = Script::new(true).packet(&[1, 0]).packet(&row(7)).packet(&row(8));
-    let text = |s: &str| vec![Some(s.to_string())];
     let mut definitions = Definitions::default();
     for (caches, script) in [(false, described), (true, without_columns)] {
         let bytes = script.end(1).bytes;
@@ -473,7 +478,7 @@ fn rows_of_a_plain_answer_are_kept_as_they_come() {
         assert_eq!(answer.plain(&bytes, 1, None, &mut later), None);
         let executed = answer.plain(&bytes, 1, Some(&mut definitions), &mut later);
         assert_eq!(executed, Some(Executed { has_rows: true, rows: 2, affected: 0 }));
-        assert_eq!(later.rows, [text("7"), text("8")]);
+        assert_eq!(later.rows, ["7", "8"].map(|text| vec![Some(text.to_owned())]));
         // So has what another answer follows.
         let two = [&bytes[..], &bytes].concat();
         assert_eq!(answer.plain(&two, 1, Some(&mut definitions), &mut later), None);
@@ -551,12 +556,13 @@ proptest! {
             let mut scanner = answer();
             let scan = scanner.scan(&bytes, &mut Definitions::default(), &mut Discard);
             prop_assert_eq!(scan, Ok((bytes.len(), AnswerStep::Done(executed))));
-            let ends = |answer: &Answer| (answer.status(), answer.warnings());
-            prop_assert_eq!(ends(&at_once), ends(&scanner));
+            let [eager, lazy] = [&at_once, &scanner].map(|it| (it.status(), it.warnings()));
+            prop_assert_eq!(eager, lazy);
         }
     }
 }
 
+/// Scans an answer that comes in pieces of `step` bytes.
 fn scanned(
     mut answer: Answer,
     bytes: &[u8],

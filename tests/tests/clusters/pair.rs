@@ -215,7 +215,7 @@ fn a_read_only_node_that_is_no_replica_is_refused() {
     write_suite(scratch.path(), [&one, &other], "split", "oltp_point_select");
     let output = dyno(scratch.path(), &["run", "nodes.toml"]);
     assert_eq!(output.code, 1, "{output}");
-    assert!(output.stderr.contains("n2 is no replica of the primary n1"), "{output}");
+    assert!(output.stderr.contains("n2 isn't a replica of the primary n1"), "{output}");
     assert_eq!(one.sql("SHOW TABLES IN sbtest").expect("an answer").trim(), "");
 }
 

@@ -172,7 +172,7 @@ fn another_number_of_shards_is_refused(mine: &Mine) {
     let target = format!("shards-2={}", mine.url());
     let output = dyno(mine.scratch.path(), &["run", "polardb-x-tpcc", "--target", &target]);
     assert_eq!(output.code, 2, "{output}");
-    let message = "The target `shards-2` stands for 2 shards, and what was given has 4.";
+    let message = "The target `shards-2` represents 2 shards, and what was given has 4.";
     assert!(output.stderr.contains(message), "{output}");
     let up = ["cluster", "up", "sharded-postgres", "--transactions", "xa", "--dir", "another"];
     let output = dyno(mine.scratch.path(), &up);
@@ -200,7 +200,7 @@ fn a_stop_in_the_checks_owes_a_look_at_the_ledger(mine: &Mine) {
     assert!(trial["checks"].to_string().contains("not_made"), "{trial}");
     let output = dyno(&folder, &run);
     assert_eq!(output.code, 0, "{output}");
-    let ledger_line = "acknowledged and nobody had checked (trials/1.ledger): acknowledged ";
+    let ledger_line = "acknowledged and no one had checked (trials/1.ledger): acknowledged ";
     let ledger_line =
         output.stderr.lines().find(|line| line.contains(ledger_line)).unwrap_or_default();
     assert!(ledger_line.contains(", lost 0. "), "{ledger_line}: {output}");

@@ -470,7 +470,7 @@ fn what_cannot_be_is_refused_before_anything_is_made() {
     let message = refusal_message(&|request| {
         request.settings.push(("a".to_owned(), "1\nuser=root".to_owned()));
     });
-    assert!(message.ends_with("is no setting of a server."), "{message}");
+    assert!(message.ends_with("isn't a setting of a server."), "{message}");
     assert!(!dir.exists());
 }
 

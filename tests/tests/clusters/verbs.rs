@@ -156,13 +156,10 @@ fn what_cannot_be_is_said_before_anything_is_made() {
     for (arguments, message) in [
         (&["cluster", "up", "mariadb", "--replicas=9"][..], "at most 8 read-only nodes, not 9"),
         (&["cluster", "up", "mariadb", "--replication=semi-sync"], "has no semi-sync replication"),
-        (&["cluster", "up", "postgres", "--endpoint=router"], "stand in front of MySQL's protocol"),
+        (&["cluster", "up", "postgres", "--endpoint=router"], "work in front of MySQL's protocol"),
         (&["cluster", "up", "sharded", "--replicas=1"], "Shards have no read-only nodes."),
         (&["cluster", "up", "sharded-postgres", "--shards=17"], "has 1 to 16 shards."),
-        (
-            &["cluster", "up", "sharded-postgres", "--endpoint=pgpool"],
-            "stands in front of its shards",
-        ),
+        (&["cluster", "up", "sharded-postgres", "--endpoint=pgpool"], "is in front of its shards"),
         (&["cluster", "up", "postgres", "--shards=2"], "Only a sharded cluster has shards."),
     ] {
         let output = dyno(scratch.path(), arguments);
@@ -207,7 +204,7 @@ fn an_old_primary_follows_and_a_node_left_frozen_is_named() {
         mine.cluster.kill("n2").unwrap();
         let promoted = mine.dyno(&["cluster", "promote", "n1", "--dir=c"]);
         assert!(
-            promoted.stderr.contains("hint: n2 did not answer and follows nobody"),
+            promoted.stderr.contains("hint: n2 did not answer and follows no one"),
             "{promoted}"
         );
     }

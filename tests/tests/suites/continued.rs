@@ -160,7 +160,7 @@ fn half_a_pair_is_made_again_as_a_whole() {
     running.signal(Signal::KILL);
     running.end();
     let output = dyno(folder, &begin);
-    assert!(output.stderr.contains("Going on with"), "{output}");
+    assert!(output.stderr.contains("Resuming "), "{output}");
     let run = data(folder, &newest_run(folder));
     let set_aside: Vec<u32> = run.header.set_aside.iter().copied().collect();
     assert_eq!(set_aside, [1], "{output}");

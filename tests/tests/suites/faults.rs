@@ -151,7 +151,7 @@ fn goes_on(folder: &Path, arguments: &[&str], run: &Path) {
     let first = fs::read(run.join("trials/1.json")).expect("the first trial is complete");
     let output = dyno(folder, arguments);
     assert_eq!(output.code, 0, "{}\n{}", output.stdout, output.stderr);
-    assert!(output.stderr.contains("Going on with"), "{}", output.stderr);
+    assert!(output.stderr.contains("Resuming "), "{}", output.stderr);
     assert_eq!(only_run(&runs(folder)).as_deref(), Some(run));
     assert_eq!(json(&run.join("run.json"))["status"], "complete");
     assert_eq!(fs::read(run.join("trials/1.json")).expect("still there"), first);

@@ -122,7 +122,7 @@ fn a_comparison_that_is_killed_goes_on_and_names_from_nowhere_are_targets() {
     running.end();
     let output = dyno(folder, &command);
     output.assert_judged();
-    assert!(output.stderr.contains("Going on with"), "{output}");
+    assert!(output.stderr.contains("Resuming "), "{output}");
     let run = data(folder, "runs");
     assert_eq!(run.status(), RunStatus::Complete);
     let complete_trials = || {

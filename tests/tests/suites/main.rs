@@ -1,6 +1,8 @@
 //! `dyno run` and what follows: whole suites, mistakes, faults, and what is printed.
 
+mod archive;
 mod bench;
+mod book;
 mod calibrate;
 mod chinese;
 mod ci;

@@ -246,7 +246,7 @@ fn bad_urls() {
     let folder = scratch.path();
     suite(folder, as_it_is);
     let url = format!("mysql://app:{RIGHT}@127.0.0.1:port/sbtest");
-    assert_one_error(&run(folder, &url), 2, "has a port that is no number", "IPv6");
+    assert_one_error(&run(folder, &url), 2, "has a port that isn't a number", "IPv6");
     let url = format!("mysq://app:{RIGHT}@127.0.0.1/sbtest");
     assert_one_error(&run(folder, &url), 2, "has an unknown scheme", "mysql://");
     let output = run(folder, &format!("mysql://app:{RIGHT}@127.0.0.1/sbtest?tsl=require"));

@@ -78,7 +78,7 @@ fn a_second_run_is_refused(url: &str, who: &str) {
     let details = second.stderr.split_once(words).map_or("", |(_, details)| details);
     assert!(details.contains(who), "no `{who}` in: {second}");
     assert!(details.contains("hint: Wait for its end"), "{second}");
-    assert!(details.contains("`--share-target` measures beside it"), "{second}");
+    assert!(details.contains("`--share-target` measures alongside it"), "{second}");
     assert!(only_run(&folder.join("second")).is_none(), "nothing was begun");
     front_ends_keep_off(folder, url, who);
     // Behind an endpoint, whichever server it would answer from, the primary is locked.

@@ -103,7 +103,7 @@ fn a_bench_does_nothing_before_it_is_allowed_to() {
     let unconfirmed = dyno(folder, &["bench", "sqlite:own.db"]);
     assert_eq!(unconfirmed.code, 1, "{unconfirmed}");
     let rehearsal = "it is a rehearsal, with smaller data and shorter windows than the suite's: its figures \
-                     are no results.\nBegin? [y/N]";
+                     aren't results.\nBegin? [y/N]";
     for message in ["these tables are created, and dropped in the end: sbtest1", rehearsal] {
         assert!(unconfirmed.stderr.contains(message), "{unconfirmed}");
     }

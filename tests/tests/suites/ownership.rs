@@ -99,7 +99,7 @@ fn killed_and_gone_on_with(folder: &Path, what: &str, is_so: impl Fn(&Path) -> b
     assert_eq!(running.end().code, -1);
     assert!(!tables(folder).is_empty(), "killed while there were tables");
     let output = run(folder, "runs");
-    assert!(output.stderr.contains("Going on with"), "{output}");
+    assert!(output.stderr.contains("Resuming "), "{output}");
     assert!(output.stderr.contains("tables dropped"), "{output}");
     assert!(!output.stderr.contains("were found"), "{output}");
     assert_eq!(tables(folder), Vec::<String>::new());

@@ -112,7 +112,7 @@ fn a_run_that_goes_on_renews_only_what_no_trial_has_used() {
     assert_eq!(restarted(folder).len(), 2);
     let output = dyno(folder, &command);
     output.assert_judged();
-    assert!(output.stderr.contains("Going on with"), "{output}");
+    assert!(output.stderr.contains("Resuming "), "{output}");
     let run = data(folder);
     assert_eq!(run.status(), RunStatus::Complete);
     assert_eq!(restarted(folder).len(), 4, "the second pair goes on with the first start");

@@ -247,10 +247,7 @@ fn a_trial_in_which_dyno_was_stopped_is_made_again_in_comparisons() {
     let (output, run) = run_frozen(folder, &["--pairs", "2"]);
     let second = &run.trials[1].summary;
     assert_eq!(second.status, TrialStatus::Starved, "{output}");
-    assert!(
-        output.stderr.contains("is made again: The load generator stood still for"),
-        "{output}"
-    );
+    assert!(output.stderr.contains("is repeated: The load generator stood still for"), "{output}");
     let complete: Vec<u32> = run
         .trials
         .iter()

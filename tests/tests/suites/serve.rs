@@ -185,7 +185,7 @@ fn an_open_address_needs_a_token_that_stays_secret() {
     let scratch = Scratch::new();
     let open = dyno(scratch.path(), &["serve", "--listen", "0.0.0.0:0"]);
     assert_eq!(open.code, 1, "{open}");
-    assert!(open.stderr.contains("needs a token of your own"), "{}", open.stderr);
+    assert!(open.stderr.contains("needs your own token"), "{}", open.stderr);
     assert!(open.stderr.contains("hint: "), "{}", open.stderr);
     let short = dyno(scratch.path(), &["serve", "--token", "short"]);
     assert_eq!(short.code, 2, "{short}");

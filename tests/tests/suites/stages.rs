@@ -75,8 +75,8 @@ fn a_long_trial_goes_on_with_the_stage_in_which_dyno_was_killed() {
     let (output, run) = run(folder);
     assert_eq!((output.code, run.status()), (0, RunStatus::Complete), "{output}");
     assert!(run.warnings.is_empty(), "{:?}", run.warnings);
-    let goes_on = "e on main: goes on with stage 2 of 4";
-    assert!(output.stderr.contains(goes_on), "{output}");
+    let continues = "e on main: continues with stage 2 of 4";
+    assert!(output.stderr.contains(continues), "{output}");
     let status: Vec<&TrialStatus> = run.trials.iter().map(|trial| &trial.summary.status).collect();
     use TrialStatus::{Complete, Interrupted, Stage};
     assert_eq!(status, [&Stage, &Interrupted, &Stage, &Stage, &Stage, &Complete]);
@@ -102,7 +102,7 @@ fn a_long_trial_goes_on_with_the_stage_in_which_dyno_was_killed() {
 
     // It is complete: the same command begins another run.
     let again = dyno(folder, &["run", "s.toml", "--dir", "runs", "--plan"]);
-    assert!(!again.to_string().contains("goes on"), "{again}");
+    assert!(!again.to_string().contains("continues with stage"), "{again}");
 }
 
 #[test]

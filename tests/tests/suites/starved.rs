@@ -53,7 +53,7 @@ fn a_trial_in_which_dyno_stood_still_is_made_again() {
     assert_eq!(first.status, TrialStatus::Starved);
     let reason = first.conditions.generator.starved.as_ref().expect("a reason").to_string();
     assert!(reason.contains("The load generator stood still for"), "{reason}");
-    assert!(output.stderr.contains("starved, is made again: The load generator stood"), "{output}");
+    assert!(output.stderr.contains("starved, is repeated: The load generator stood"), "{output}");
     // The machine may starve others too: each step has one trial that counts.
     let complete = run.trials.iter().filter(|trial| trial.summary.status == TrialStatus::Complete);
     let repeats: Vec<u32> = complete.map(|trial| trial.summary.repeat).collect();

@@ -76,7 +76,7 @@ fn end_by_signal(running: &mut RunningDyno, with: Signal) -> String {
 fn goes_on(folder: &Path) {
     let output = dyno(folder, &["run", "stops.toml"]);
     assert_eq!(output.code, 0, "{output}");
-    assert!(output.stderr.contains("Going on with"), "{output}");
+    assert!(output.stderr.contains("Resuming "), "{output}");
 }
 
 /// TPC-C on as little as can be loaded.

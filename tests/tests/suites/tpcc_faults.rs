@@ -286,7 +286,7 @@ fn a_ledger_that_can_not_be_written_ends_the_run() {
     for (ledger, words) in [
         ("/dev/full", "No space left on device"),
         ("no/such/folder/ledger", "No such file or directory"),
-        ("props", "is no ledger"),
+        ("props", "isn't a ledger"),
     ] {
         let output = run_with_ledger(ledger);
         assert_eq!(output.code, 1, "{}\n{}", output.stdout, output.stderr);
@@ -309,7 +309,7 @@ fn a_ledger_that_can_not_be_written_ends_the_run() {
         (&["sqlite:tpcc.db", "--only", "C11"], "Nothing was checked: C11 is for a database as"),
         (&["sqlite:tpcc.db", "--only", "C13"], "There is no condition `C13`."),
         (&["sqlite:tpcc.db", "--only", "ledger"], "`--only ledger` needs a ledger."),
-        (&["sqlite:tpcc.db", "--ledger", "props"], "is no ledger"),
+        (&["sqlite:tpcc.db", "--ledger", "props"], "isn't a ledger"),
         (&["sqlite:tpcc.db", "--ledger", "nowhere"], "No such file or directory"),
         (&["sqlite:empty.db"], "There is nothing here that dyno can check"),
         (&["sqlite:no.db"], "There is no file no.db that could be checked."),

@@ -291,7 +291,7 @@ fn loads_go_on(server: &Server<'_>) {
     stopped.signal(Signal::INT);
     let output = stopped.end();
     assert_ne!(output.code, 0, "{output}");
-    assert!(output.stderr.contains("The same command goes on with the load"), "{output}");
+    assert!(output.stderr.contains("The same command continues the load"), "{output}");
 
     // The killed ones are still asleep on the server, with their locks.
     server.kill_sleepers();

@@ -102,7 +102,7 @@ fn answers_caches_and_mistakes_are_told() {
     let zero = ["tpch", "run", "--scale", "0", "--target", URL];
     assert_refused(folder, dyno(folder, &zero), &["The scale factor must be above 0", "hint: "]);
     let wrong = [
-        (&["--cache", "cold"], ["nothing is said that empties the caches", "Add `cold_command`"]),
+        (&["--cache", "cold"], ["no command empties the caches", "Add `cold_command`"]),
         (&["--parameters", "x"], ["`parameters` can't be `x`", "default, seed or a whole number"]),
         (&["--degree-rule", "postgre"], ["the name of a rule", "did you mean `postgres`?"]),
         (&["--degree", "0,5000"], ["`degrees` must be", "from 0 to 1024, but is 5000"]),

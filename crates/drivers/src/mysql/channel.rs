@@ -68,6 +68,7 @@ impl Channel {
         }
     }
 
+    /// Checks that no answer is outstanding, and empties the send buffer.
     #[inline]
     pub(super) fn begin(&mut self) -> DbResult<()> {
         self.check_idle()?;

@@ -27,7 +27,7 @@ pub(super) struct Login<'a> {
     plugin: Option<Plugin>,
     scramble: Vec<u8>,
     offers_tls: bool,
-    /// As the server has it after the log-in.
+    /// The server's value after the log-in.
     pub(super) status: u16,
 }
 
@@ -173,6 +173,7 @@ impl<'a> Login<'a> {
         self.transport.is_tls() || self.transport.is_local()
     }
 
+    /// Refuses a disclosure that others on the network could read.
     fn check(&self, disclosure: Disclosure) -> DbResult<()> {
         disclosure.check(&self.transport, self.address, self.driver.opt_ins)
     }
@@ -182,6 +183,7 @@ impl<'a> Login<'a> {
             .map_err(malformed_error)
     }
 
+    /// Answers the server's requests until it accepts or refuses the user.
     async fn authenticate(&mut self) -> DbResult<()> {
         for _ in 0..MAX_ROUNDS {
             let packet = self.read().await?;
@@ -247,6 +249,7 @@ impl<'a> Login<'a> {
         }
     }
 
+    /// Sends a payload as the next packet.
     async fn send(&mut self, payload: &[u8]) -> DbResult<()> {
         self.out.clear();
         let start = begin_packet(&mut self.out);

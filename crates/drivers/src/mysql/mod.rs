@@ -113,14 +113,15 @@ impl Driver for MysqlDriver {
 }
 
 fn read_key(path: &String) -> DbResult<PublicKey> {
-    let refusal = |reason: String| {
+    let key = std::fs::read(path).map_err(|error| error.to_string()).and_then(|pem| {
+        PublicKey::from_pem(&pem).map_err(|_| "it holds no RSA key in PEM".to_owned())
+    });
+    key.map_err(|reason| {
         let message = format!("The server's public key {path} can't be read: {reason}.");
         DbError::rejected(0, *b"08001", message).with_hint(
             "server_public_key= names a PEM file, such as a copy of the server's public_key.pem",
         )
-    };
-    let pem = std::fs::read(path).map_err(|error| refusal(error.to_string()))?;
-    PublicKey::from_pem(&pem).map_err(|_| refusal("it holds no RSA key in PEM".to_owned()))
+    })
 }
 
 fn settings_error(error: TargetError) -> DbError {

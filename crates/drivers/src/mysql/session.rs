@@ -38,7 +38,7 @@ pub struct MysqlSession {
     product: Product,
     /// Both sides can do LOAD DATA LOCAL.
     pub(super) local_files: bool,
-    /// By which the user has logged in.
+    /// The method with which the user has logged in.
     method: &'static str,
     address: Address,
     /// Names and values of variables that the target's URL sets.
@@ -83,6 +83,7 @@ impl MysqlSession {
         }
     }
 
+    /// Begins a command; fails if queued executions have not been sent.
     #[inline]
     fn begin(&mut self) -> DbResult<()> {
         if self.channel.idle && !self.flight.is_empty() {
@@ -341,8 +342,10 @@ impl Session for MysqlSession {
             channel.idle = false;
             let mut delivery = Ok(());
             if queued.end > sent_bytes {
-                let fits = |later: &&Queued| later.end <= sent_bytes + WINDOW_BYTES;
-                let end = flight[number..].iter().take_while(fits).last().unwrap_or(&queued).end;
+                let fitting = flight[number..]
+                    .iter()
+                    .take_while(|later| later.end <= sent_bytes + WINDOW_BYTES);
+                let end = fitting.last().unwrap_or(&queued).end;
                 delivery = channel.transport.send(&channel.out[sent_bytes..end]).await;
                 sent_bytes = end;
             }

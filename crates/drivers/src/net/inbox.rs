@@ -218,6 +218,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
+    /// Puts bytes into the inbox as a socket would.
     fn receive(inbox: &mut Inbox, bytes: &[u8]) -> DbResult<()> {
         let mut remaining = bytes;
         while !remaining.is_empty() {

@@ -153,12 +153,12 @@ fn load_roots(ca: Option<&Path>, trusted: &[CertificateDer<'static>]) -> DbResul
 }
 
 fn read_certificates(path: &Path) -> DbResult<Vec<CertificateDer<'static>>> {
-    let read_error = |error: rustls::pki_types::pem::Error| {
+    let certificates = CertificateDer::pem_file_iter(path)
+        .and_then(|certificates| certificates.collect::<Result<Vec<_>, _>>());
+    let certificates = certificates.map_err(|error| {
         tls_error(format!("The certificate file {} can't be read: {error}.", path.display()))
             .with_hint("give the path of a PEM file that this user may read")
-    };
-    let certificates = CertificateDer::pem_file_iter(path).map_err(read_error)?;
-    let certificates: Vec<_> = certificates.collect::<Result<_, _>>().map_err(read_error)?;
+    })?;
     if certificates.is_empty() {
         return Err(tls_error(format!("The file {} holds no certificate.", path.display()))
             .with_hint("a PEM certificate begins with -----BEGIN CERTIFICATE-----"));

@@ -44,6 +44,7 @@ pub(super) enum Layer {
 }
 
 impl Transport {
+    /// A connection without encryption.
     fn plain(socket: SocketStream, is_local: bool, is_loopback: bool) -> Self {
         let (layer, is_verified, is_unsent) = (Layer::Plain, false, false);
         Transport { socket, layer, is_local, is_loopback, is_verified, is_unsent }
@@ -59,7 +60,8 @@ impl Transport {
             let target =
                 SocketAddrUnix::new(path).map_err(|errno| connect_error(address, errno))?;
             let socket = loop {
-                let socket = open(AddressFamily::UNIX).map_err(|e| connect_error(address, e))?;
+                let socket =
+                    open_socket(AddressFamily::UNIX).map_err(|e| connect_error(address, e))?;
                 match connect(&socket, &target) {
                     Ok(()) => break socket,
                     // A unix socket with a full backlog can't be waited for, only asked again.
@@ -358,31 +360,35 @@ fn keep_alive(socket: &OwnedFd) -> Result<(), Errno> {
 }
 
 async fn connect_one(target: &SocketAddr, address: &Address) -> DbResult<Transport> {
-    let to_error = |errno| connect_error(address, errno);
     let family = if target.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
-    let socket = open(family).map_err(to_error)?;
-    sockopt::set_tcp_nodelay(&socket, true).map_err(to_error)?;
-    keep_alive(&socket).map_err(to_error)?;
+    let socket = open_socket(family).and_then(|socket| {
+        sockopt::set_tcp_nodelay(&socket, true)?;
+        keep_alive(&socket)?;
+        Ok(socket)
+    });
+    let socket = socket.map_err(|errno| connect_error(address, errno))?;
     let in_progress = match connect(&socket, target) {
         Ok(()) => false,
         Err(Errno::INPROGRESS) => true,
-        Err(errno) => return Err(to_error(errno)),
+        Err(errno) => return Err(connect_error(address, errno)),
     };
     if in_progress {
         let connecting = EventSource::new(&socket).map_err(|error| watch_error(&error))?;
         // Fresh sources count as writable; this one is writable once it is connected.
         connecting.not_writable();
         connecting.writable().await;
-        sockopt::socket_error(&socket).and_then(|status| status).map_err(to_error)?;
+        let status = sockopt::socket_error(&socket).and_then(|status| status);
+        status.map_err(|errno| connect_error(address, errno))?;
     }
     Ok(Transport::plain(register(socket)?, false, target.ip().to_canonical().is_loopback()))
 }
 
-fn open(family: AddressFamily) -> rustix::io::Result<OwnedFd> {
+fn open_socket(family: AddressFamily) -> rustix::io::Result<OwnedFd> {
     let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
     socket_with(family, SocketType::STREAM, flags, None)
 }
 
+/// Hands a socket to the event loop.
 fn register(socket: OwnedFd) -> DbResult<SocketStream> {
     SocketStream::new(socket).map_err(|error| watch_error(&error))
 }
@@ -566,6 +572,7 @@ impl ServerHosts {
         &self.0[number as usize % self.0.len()]
     }
 
+    /// Number of hosts of the target.
     pub fn count(&self) -> u32 {
         self.0.len() as u32
     }
@@ -598,19 +605,22 @@ impl ServerHost {
 }
 
 fn look_up(host: &str, port: u16) -> DbResult<Vec<SocketAddr>> {
-    let lookup_error = |reason: String| {
-        DbError::unreachable(format!("The host name {host} could not be looked up: {reason}."))
-            .with_hint("check the spelling of the host in the URL")
-    };
     let mut addresses: Vec<SocketAddr> = Vec::new();
-    for socket in (host, port).to_socket_addrs().map_err(|error| lookup_error(error.to_string()))? {
-        if !addresses.contains(&socket) {
-            addresses.push(socket);
+    let mut reason = "it has no address".to_owned();
+    match (host, port).to_socket_addrs() {
+        Ok(sockets) => {
+            for socket in sockets {
+                if !addresses.contains(&socket) {
+                    addresses.push(socket);
+                }
+            }
         }
+        Err(error) => reason = error.to_string(),
     }
     if addresses.is_empty() {
-        Err(lookup_error("it has no address".to_owned()))
-    } else {
-        Ok(addresses)
+        let message = format!("The host name {host} could not be looked up: {reason}.");
+        let hint = "check the spelling of the host in the URL";
+        return Err(DbError::unreachable(message).with_hint(hint));
     }
+    Ok(addresses)
 }

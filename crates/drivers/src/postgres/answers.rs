@@ -30,7 +30,7 @@ pub(super) enum Step {
     Prepared(Statement),
     /// A statement with its execution: its columns are announced.
     Once,
-    /// Ends parts that stand or fall together.
+    /// Ends parts that succeed or fail together.
     Sync,
 }
 
@@ -60,6 +60,7 @@ pub(super) struct Progress {
 }
 
 impl Progress {
+    /// Keeps the first error of a flight.
     #[inline]
     pub(super) fn fail(&mut self, error: DbError) {
         self.error.get_or_insert(error);
@@ -106,7 +107,7 @@ impl Progress {
     ) -> Result<bool, WireError> {
         let remaining_steps = steps.get(self.at..).unwrap_or_default();
         let Some(unanswered) = remaining_steps.iter().position(|step| *step == Step::Sync) else {
-            return Err(WireError("the server was ready once more than it was asked"));
+            return Err(WireError("the server was ready once more than expected"));
         };
         self.at += unanswered + 1;
         self.rows = 0;
@@ -216,6 +217,7 @@ pub(super) fn notice_line(report: &ServerReport<'_>) -> String {
     lines
 }
 
+/// The class of a server's error, by its SQLSTATE.
 fn class(report: &ServerReport<'_>) -> ErrorClass {
     match &report.sqlstate {
         _ if report.is_fatal() => ErrorClass::ConnectionLost,
@@ -360,14 +362,15 @@ mod tests {
 
     #[test]
     fn answers_out_of_turn_are_errors() {
-        let mut none = |_: DbResult<Executed>| ();
         let mut progress = Progress::default();
-        assert!(progress.record_answer(&SYNC_ONLY, Ok(executed(1)), &mut none).is_err());
-        assert_eq!(progress.record_sync(&SYNC_ONLY, &mut none), Ok(true));
-        assert!(progress.record_sync(&SYNC_ONLY, &mut none).is_err());
+        assert!(progress.record_answer(&SYNC_ONLY, Ok(executed(1)), &mut ignore_outcome).is_err());
+        assert_eq!(progress.record_sync(&SYNC_ONLY, &mut ignore_outcome), Ok(true));
+        assert!(progress.record_sync(&SYNC_ONLY, &mut ignore_outcome).is_err());
         let mut progress = Progress::default();
-        assert!(progress.record_sync(&[Step::Once, Step::Sync], &mut none).is_err());
+        assert!(progress.record_sync(&[Step::Once, Step::Sync], &mut ignore_outcome).is_err());
     }
+
+    fn ignore_outcome(_: DbResult<Executed>) {}
 
     proptest! {
         /// Each execution has one outcome, in order, whichever of each part fails: none, one of
@@ -415,10 +418,6 @@ mod tests {
 
     #[test]
     fn classes_follow_sqlstate_and_severity() {
-        let make_error = |severity: &str, sqlstate: &[u8; 5]| {
-            let severity = severity.as_bytes();
-            server_error(&ServerReport { severity, sqlstate: *sqlstate, ..ServerReport::default() })
-        };
         for (sqlstate, class) in [
             (b"40P01", ErrorClass::Deadlock),
             (b"40001", ErrorClass::Serialization),
@@ -444,27 +443,37 @@ mod tests {
         assert_eq!(idle.sqlstate(), "25P03", "what the server sent is kept");
     }
 
+    fn make_error(severity: &str, sqlstate: &[u8; 5]) -> DbError {
+        let severity = severity.as_bytes();
+        server_error(&ServerReport { severity, sqlstate: *sqlstate, ..ServerReport::default() })
+    }
+
     #[test]
     fn connections_fail_in_libpqs_words() {
         let tcp = Address::Tcp { host: "db".to_owned(), port: 5433 };
-        let words = |error| libpq_connection_failure(&error);
         assert_eq!(
-            words(DbError::not_connected(tcp.clone(), 111)).unwrap(),
+            libpq_connection_failure(&DbError::not_connected(tcp.clone(), 111)).unwrap(),
             "connection to server at \"db\", port 5433 failed: Connection refused\n\
              \tIs the server running on that host and accepting TCP/IP connections?"
         );
         assert_eq!(
-            words(DbError::not_connected(Address::Unix("/s".into()), 2)).unwrap(),
+            libpq_connection_failure(&DbError::not_connected(Address::Unix("/s".into()), 2))
+                .unwrap(),
             "connection to server on socket \"/s\" failed: No such file or directory\n\
              \tIs the server running locally and accepting connections on that socket?"
         );
         assert_eq!(
-            words(DbError::login(0, *b"28000", "role \"x\" does not exist").at(&tcp)).unwrap(),
+            libpq_connection_failure(
+                &DbError::login(0, *b"28000", "role \"x\" does not exist").at(&tcp)
+            )
+            .unwrap(),
             "connection to server at \"db\", port 5433 failed: FATAL:  role \"x\" does not exist"
         );
-        assert_eq!(words(DbError::unreachable("It is gone.").at(&tcp)), None);
+        assert_eq!(libpq_connection_failure(&DbError::unreachable("It is gone.").at(&tcp)), None);
         let first = DbError::not_connected(Address::Tcp { host: "a".to_owned(), port: 1 }, 111);
-        let both_hosts = words(DbError::login(0, *b"28000", "no role").at(&tcp).after(vec![first]));
+        let both_hosts = libpq_connection_failure(
+            &DbError::login(0, *b"28000", "no role").at(&tcp).after(vec![first]),
+        );
         assert_eq!(
             both_hosts.unwrap(),
             "connection to server at \"a\", port 1 failed: Connection refused\n\

@@ -227,7 +227,7 @@ struct Login<'a> {
     settings: &'a Settings,
     address: &'a Address,
     step: Step,
-    /// By which the server has been answered.
+    /// The method with which the server has been answered.
     method: &'static str,
 }
 
@@ -279,7 +279,7 @@ impl Login<'_> {
                 let password = self.password()?;
                 let last = if challenge.iterations > LOOP_ITERATIONS {
                     let password = password.to_owned();
-                    beside(move || challenge.answer(&password)).await?
+                    run_on_thread(move || challenge.answer(&password)).await?
                 } else {
                     challenge.answer(password)
                 };
@@ -296,6 +296,7 @@ impl Login<'_> {
         Ok(())
     }
 
+    /// The given password, or an error that names the user.
     fn password(&self) -> DbResult<&str> {
         self.settings.password.as_ref().map(Secret::reveal).ok_or_else(|| {
             let user = &self.settings.user;
@@ -325,7 +326,9 @@ impl Login<'_> {
 }
 
 /// The result of work that would keep other sessions of the loop waiting.
-async fn beside<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> DbResult<T> {
+async fn run_on_thread<T: Send + 'static>(
+    work: impl FnOnce() -> T + Send + 'static,
+) -> DbResult<T> {
     let thread = thread::Builder::new().name("log-in".to_owned()).spawn(work);
     let thread = thread.map_err(|error| {
         DbError::unreachable(format!("The system refuses a thread for the log-in: {error}."))
@@ -507,7 +510,7 @@ mod tests {
     #[test]
     fn hashing_leaves_the_loop_to_others() {
         let (go, wait) = std::sync::mpsc::channel();
-        let hashing = async { beside(move || wait.recv().unwrap()).await.unwrap() };
+        let hashing = async { run_on_thread(move || wait.recv().unwrap()).await.unwrap() };
         let timed_task = async move {
             sleep_until(now() + MILLISECOND).await;
             go.send(7).unwrap();
@@ -535,6 +538,7 @@ mod tests {
         }
     }
 
+    /// The accepted methods of a URL with this query.
     fn methods(query: &str) -> DbResult<AcceptedMethods> {
         AcceptedMethods::from_target(&format!("postgres://me@h/d?{query}").parse().unwrap())
     }

@@ -85,6 +85,7 @@ impl Link {
         }
     }
 
+    /// Empties the send buffer; fails if the connection is unusable.
     #[inline]
     pub(super) fn begin(&mut self) -> DbResult<()> {
         if !self.state.usable {
@@ -137,8 +138,10 @@ impl Link {
             self.transport.sends();
             return Poll::Ready(Ok(None));
         }
-        let read = |received: &[u8]| backend::plain_answer(received, has_rows);
-        let Some(answer) = ready!(self.transport.poll_read(&mut self.inbox, read))? else {
+        let answer = self
+            .transport
+            .poll_read(&mut self.inbox, |received| backend::plain_answer(received, has_rows));
+        let Some(answer) = ready!(answer)? else {
             return Poll::Ready(Ok(None));
         };
         self.state.status = answer.status;
@@ -292,6 +295,7 @@ impl Link {
 }
 
 impl State {
+    /// The last value that the server has reported for a parameter.
     pub(super) fn parameter(&self, name: &str) -> Option<&str> {
         let at = KEPT_PARAMETERS.iter().position(|kept| *kept == name)?;
         self.parameters[at].as_deref()
@@ -304,6 +308,7 @@ impl State {
         self.has_columns = false;
     }
 
+    /// Takes one message of the server; returns a reason to stop, if it is one.
     #[inline]
     fn message<R: Rows>(
         &mut self,

@@ -75,21 +75,20 @@ impl PostgresDriver {
             DbError::rejected(0, *b"28000", error.message).with_hint(hint)
         })?;
         let database = target.database.as_deref().unwrap_or(&user);
-        let option = |name: &str| target.options.get(name).map(String::as_str);
         let mut startup = vec![
             ("user", user.as_str()),
             ("database", database),
-            ("application_name", option("application_name").unwrap_or("dyno")),
+            ("application_name", target.option("application_name").unwrap_or("dyno")),
         ];
-        startup.extend(option("options").map(|options| ("options", options)));
+        startup.extend(target.option("options").map(|options| ("options", options)));
         startup.extend(target.session_variables());
         let startup = startup.into_iter().map(|(k, v)| (k.to_owned(), v.to_owned())).collect();
-        let role = option("target_session_attrs");
+        let role = target.option("target_session_attrs");
         let role = SessionAttributes::ALL.into_iter().find(|kind| role == Some(kind.name()));
-        let order = option("load_balance_hosts");
+        let order = target.option("load_balance_hosts");
         let order = HostOrder::ALL.into_iter().find(|known| order == Some(known.name()));
         let mut tls = with_default_files(&target.tls);
-        tls.proves_key = option("channel_binding") == Some("require");
+        tls.proves_key = target.option("channel_binding") == Some("require");
         let settings = Settings {
             hosts: target.hosts.servers()?,
             tls: TlsConfig::new(&tls)?,
@@ -192,8 +191,10 @@ fn with_default_files(options: &TlsOptions) -> TlsOptions {
         options.ca = Some(folder.join("root.crt")).filter(|path| path.is_file());
     }
     let (cert, key) = (folder.join("postgresql.crt"), folder.join("postgresql.key"));
-    let is_readable = |path: &Path| File::open(path).is_ok();
-    if options.cert.is_none() && options.key.is_none() && is_readable(&cert) && is_readable(&key) {
+    if options.cert.is_none()
+        && options.key.is_none()
+        && [&cert, &key].into_iter().all(|path| File::open(path).is_ok())
+    {
         (options.cert, options.key) = (Some(cert), Some(key));
     }
     options

@@ -102,12 +102,12 @@ impl Session for PostgresSession {
 
     fn is_set_by_target(&self, name: &str) -> bool {
         // Options are `-c NAME=VALUE`, `-cNAME=VALUE` or `--NAME=VALUE`.
-        let is_name = |word: &str| {
-            let word = word.trim_start_matches("-c").trim_start_matches('-');
-            word.replace('-', "_").eq_ignore_ascii_case(name)
-        };
         self.cancel.settings.startup.iter().any(|(key, value)| {
-            is_name(key) || key == "options" && value.split([' ', '=']).any(is_name)
+            let options = (key == "options").then(|| value.split([' ', '=']));
+            std::iter::once(key.as_str()).chain(options.into_iter().flatten()).any(|word| {
+                let word = word.trim_start_matches("-c").trim_start_matches('-');
+                word.replace('-', "_").eq_ignore_ascii_case(name)
+            })
         })
     }
 
@@ -217,15 +217,15 @@ impl Session for PostgresSession {
         self.link.begin()?;
         frontend::query(&mut self.link.out, sql).map_err(unsendable)?;
         let mut sum = Executed::default();
-        let add = |outcome: DbResult<Executed>| {
+        let exchange = self.link.exchange(Expect::Text, rows, |outcome: DbResult<Executed>| {
             if let Ok(executed) = outcome {
                 sum.has_rows |= executed.has_rows;
                 sum.rows += executed.rows;
                 sum.affected = sum.affected.saturating_add(executed.affected);
             }
-        };
-        let answered = self.link.exchange(Expect::Text, rows, add).await;
-        let progress = answered
+        });
+        let progress = exchange
+            .await
             .map_err(|error| endless::explain_overflow(error, rows, self.cancel.address(), sql))?;
         progress.error.map_or(Ok(sum), Err)
     }

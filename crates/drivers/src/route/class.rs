@@ -25,6 +25,7 @@ const PINS: [&str; 5] = ["lock", "prepare", "declare", "handler", "listen"];
 const NOT_IN_READS: [&str; 7] =
     ["into", "insert", "update", "delete", "merge", "procedure", "outfile"];
 
+/// Classifies a statement by its first words.
 pub(super) fn classify(sql: impl AsRef<[u8]>, dialect: Dialect) -> Class {
     let rules = SqlRules { dialect, has_backslash_escapes: true };
     let mut tokens = Tokens { sql: sql.as_ref(), at: 0, rules };
@@ -138,8 +139,8 @@ fn is_harmless_call(word: &[u8], before: Token<'_>) -> bool {
     let Some(lower) = lower.get_mut(..word.len()) else { return false };
     lower.copy_from_slice(word);
     lower.make_ascii_lowercase();
-    let is_listed = |words: &[&str]| words.binary_search_by(|w| w.as_bytes().cmp(lower)).is_ok();
-    is_listed(&TAKES_PARENTHESIS) || is_listed(&SAFE_FUNCTIONS)
+    let lists: [&[&str]; 2] = [&TAKES_PARENTHESIS, &SAFE_FUNCTIONS];
+    lists.iter().any(|words| words.binary_search_by(|w| w.as_bytes().cmp(lower)).is_ok())
 }
 
 /// Most words differ in length, so inlining saves the call.

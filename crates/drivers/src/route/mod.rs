@@ -30,6 +30,19 @@ pub enum NodeRouting {
     Spread(Vec<usize>),
 }
 
+impl NodeRouting {
+    /// Returns true if a target with this number of nodes has all the nodes of the route.
+    fn is_possible(&self, nodes: usize) -> bool {
+        match self {
+            NodeRouting::Primary => true,
+            NodeRouting::Through(index) => *index < nodes,
+            NodeRouting::Split(readers) | NodeRouting::Spread(readers) => {
+                !readers.is_empty() && readers.iter().all(|index| *index < nodes)
+            }
+        }
+    }
+}
+
 /// The places of `count` nodes in the order in which session `number` searches for a living one: its own, then the
 /// others, which share the sessions of a dead node evenly. Later attempts begin further on: a node that accepts
 /// connections and never answers holds up one attempt only.
@@ -49,7 +62,7 @@ pub struct Routed<D> {
     pub nodes: Arc<[D]>,
     /// The node that takes writes, read when a session is opened.
     writable: Arc<AtomicUsize>,
-    way: NodeRouting,
+    routing: NodeRouting,
     /// For [`Driver::primary`]; `None` if that is this one.
     primary: Option<Box<Routed<D>>>,
     shards: Option<Arc<Shards<Routed<D>>>>,
@@ -59,7 +72,7 @@ impl<D> Clone for Routed<D> {
     fn clone(&self) -> Self {
         let (nodes, writable) = (Arc::clone(&self.nodes), Arc::clone(&self.writable));
         let (primary, shards) = (self.primary.clone(), self.shards.clone());
-        Routed { nodes, writable, way: self.way.clone(), primary, shards }
+        Routed { nodes, writable, routing: self.routing.clone(), primary, shards }
     }
 }
 
@@ -69,40 +82,32 @@ impl<D: Driver + Send> Routed<D> {
     pub fn new(
         nodes: Vec<D>,
         writable: usize,
-        way: NodeRouting,
+        routing: NodeRouting,
         loads: NodeRouting,
     ) -> DbResult<Self> {
-        let exists = |index: &usize| *index < nodes.len();
-        let is_sound = |way: &NodeRouting| match way {
-            NodeRouting::Primary => true,
-            NodeRouting::Through(index) => exists(index),
-            NodeRouting::Split(readers) | NodeRouting::Spread(readers) => {
-                !readers.is_empty() && readers.iter().all(exists)
-            }
-        };
-        if !exists(&writable) || !is_sound(&way) || !is_sound(&loads) {
+        let count = nodes.len();
+        if writable >= count || !routing.is_possible(count) || !loads.is_possible(count) {
             return Err(DbError::unreachable(
                 "A route leads to a node that the target does not have.",
             ));
         }
         let writable = Arc::new(AtomicUsize::new(writable));
         let loading =
-            Routed { nodes: nodes.into(), writable, way: loads, primary: None, shards: None };
-        Ok(Routed { way, primary: Some(Box::new(loading.clone())), ..loading })
+            Routed { nodes: nodes.into(), writable, routing: loads, primary: None, shards: None };
+        Ok(Routed { routing, primary: Some(Box::new(loading.clone())), ..loading })
     }
 
     /// Adds the names and numbers of the nodes that are the shards behind its endpoint. The
     /// map is for as many shards.
     #[must_use]
     pub fn with_shards(self, shards: Vec<(String, usize)>, map: Option<ShardMap>) -> Self {
-        let only = |number| Routed {
-            way: NodeRouting::Through(number),
-            primary: None,
-            shards: None,
-            ..self.clone()
-        };
-        let nodes =
-            shards.into_iter().map(|(name, number)| ShardNode { name, driver: only(number) });
+        let nodes = shards.into_iter().map(|(name, number)| {
+            let routing = NodeRouting::Through(number);
+            ShardNode {
+                name,
+                driver: Routed { routing, primary: None, shards: None, ..self.clone() },
+            }
+        });
         let shards = Some(Arc::new(Shards { nodes: nodes.collect(), map }));
         let primary = self.primary.map(|primary| Routed { shards: shards.clone(), ..*primary });
         Routed { primary: primary.map(Box::new), shards, ..self }
@@ -115,22 +120,23 @@ impl<D: Driver + Send> Routed<D> {
         }
     }
 
+    /// Number of the node that takes writes.
     pub fn writable(&self) -> usize {
         self.writable.load(Ordering::Relaxed)
     }
 
     /// The node of an endpoint, or the one that takes writes.
     fn main(&self) -> usize {
-        match self.way {
+        match self.routing {
             NodeRouting::Through(node) => node,
             _ => self.writable.load(Ordering::Relaxed),
         }
     }
 
-    /// The nodes for reads where these differ from [`Routed::main`].
+    /// The nodes for reads if these differ from [`Routed::main`].
     fn readers(&self) -> Vec<usize> {
         let writable = self.main();
-        match &self.way {
+        match &self.routing {
             NodeRouting::Primary | NodeRouting::Through(_) => Vec::new(),
             NodeRouting::Spread(readers) => readers.clone(),
             // A promoted node is no longer read from.
@@ -150,7 +156,7 @@ impl<D: Driver + Send> Routed<D> {
 
     /// A session on the first node that opens one, in the order of [`order`].
     async fn living(&self, readers: &[usize], number: u32, attempt: u32) -> DbResult<D::Session> {
-        let mut last_error = DbError::unreachable("There is no node that could be read from.");
+        let mut last_error = DbError::unreachable("No node could be read from.");
         for place in order(readers.len(), number, attempt) {
             match self.nodes[readers[place]].connect(number).await {
                 Ok(session) => return Ok(session),
@@ -168,7 +174,7 @@ impl<D: Driver + Send> Driver for Routed<D> {
     async fn connect(&self, number: u32) -> DbResult<RoutedSession<D::Session>> {
         let nodes = &self.nodes;
         let (main, reader) = (self.main(), self.reads_at(number));
-        let NodeRouting::Split(_) = self.way else {
+        let NodeRouting::Split(_) = self.routing else {
             return nodes[reader].connect(number).await.map(RoutedSession::on);
         };
         let session = nodes[main].connect(number).await?;
@@ -187,7 +193,7 @@ impl<D: Driver + Send> Driver for Routed<D> {
         if readers.is_empty() {
             return self.connect(number).await;
         }
-        if let NodeRouting::Spread(_) = self.way {
+        if let NodeRouting::Spread(_) = self.routing {
             return self.living(&readers, number, attempt).await.map(RoutedSession::on);
         }
         let main = self.nodes[self.main()].connect(number).await?;

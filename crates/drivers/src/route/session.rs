@@ -16,7 +16,7 @@ use std::task::Poll;
 #[derive(Debug)]
 pub struct RoutedSession<S> {
     main: S,
-    beside: Option<Box<ReadSession<S>>>,
+    read_side: Option<Box<ReadSession<S>>>,
 }
 
 #[derive(Debug)]
@@ -88,6 +88,7 @@ impl<S: Session> ReadSession<S> {
         at_reader
     }
 
+    /// The statement on both nodes; fails if it belongs to another session.
     fn slot(&self, statement: Statement) -> DbResult<Slot> {
         let slot = self.statements.get(statement).copied();
         slot.ok_or_else(|| DbError::unsupported("The statement is not one of this session."))
@@ -103,28 +104,30 @@ impl Slot {
 }
 
 impl<S: Session> RoutedSession<S> {
+    /// A session on one node.
     pub(super) fn on(main: S) -> Self {
-        RoutedSession { main, beside: None }
+        RoutedSession { main, read_side: None }
     }
 
+    /// A session that reads from another node.
     pub(super) fn split(main: S, reader: S) -> Self {
-        let beside = ReadSession {
+        let read_side = ReadSession {
             reader,
             statements: StatementTable::default(),
             is_pinned: false,
             flight: Flight::default(),
         };
-        RoutedSession { main, beside: Some(Box::new(beside)) }
+        RoutedSession { main, read_side: Some(Box::new(read_side)) }
     }
 
     /// The session for a text. Texts for both nodes are executed on the reader before.
     async fn seat_of_text(&mut self, sql: &[u8]) -> DbResult<&mut S> {
-        let Some(beside) = &mut self.beside else { return Ok(&mut self.main) };
-        match beside.seat(classify(sql, self.main.dialect()), &self.main) {
+        let Some(read_side) = &mut self.read_side else { return Ok(&mut self.main) };
+        match read_side.seat(classify(sql, self.main.dialect()), &self.main) {
             Seat::Main => Ok(&mut self.main),
-            Seat::Reader => Ok(&mut beside.reader),
+            Seat::Reader => Ok(&mut read_side.reader),
             Seat::Both => {
-                beside.reader.query_bytes(sql, &mut Discard).await?;
+                read_side.reader.query_bytes(sql, &mut Discard).await?;
                 Ok(&mut self.main)
             }
         }
@@ -136,22 +139,26 @@ impl<S: Session> RoutedSession<S> {
         statement: Statement,
         params: &[Param<'_>],
     ) -> DbResult<(&mut S, Statement)> {
-        let Some(beside) = &mut self.beside else { return Ok((&mut self.main, statement)) };
-        let slot = beside.slot(statement)?;
-        match beside.seat(slot.class, &self.main) {
+        let Some(read_side) = &mut self.read_side else { return Ok((&mut self.main, statement)) };
+        let slot = read_side.slot(statement)?;
+        match read_side.seat(slot.class, &self.main) {
             Seat::Main => Ok((&mut self.main, slot.main)),
-            Seat::Reader => Ok((&mut beside.reader, slot.at_reader()?)),
+            Seat::Reader => Ok((&mut read_side.reader, slot.at_reader()?)),
             Seat::Both => {
-                beside.reader.execute(slot.at_reader()?, params, &mut Discard).await?;
+                read_side.reader.execute(slot.at_reader()?, params, &mut Discard).await?;
                 Ok((&mut self.main, slot.main))
             }
         }
     }
 
     fn queue_of_text(&mut self, sql: &[u8]) -> &mut S {
-        let Some(beside) = &mut self.beside else { return &mut self.main };
+        let Some(read_side) = &mut self.read_side else { return &mut self.main };
         let class = classify(sql, self.main.dialect());
-        if beside.queues_at_reader(class, &self.main) { &mut beside.reader } else { &mut self.main }
+        if read_side.queues_at_reader(class, &self.main) {
+            &mut read_side.reader
+        } else {
+            &mut self.main
+        }
     }
 }
 
@@ -187,26 +194,26 @@ impl<S: Session> Session for RoutedSession<S> {
         name: Option<&str>,
     ) -> DbResult<Statement> {
         let main = self.main.prepare_bytes(sql, params, name).await?;
-        let Some(beside) = &mut self.beside else { return Ok(main) };
+        let Some(read_side) = &mut self.read_side else { return Ok(main) };
         let class = classify(sql, self.main.dialect());
         let reader = match class {
             Class::Write | Class::Pin => None,
-            Class::Other => match beside.reader.prepare_bytes(sql, params, name).await {
+            Class::Other => match read_side.reader.prepare_bytes(sql, params, name).await {
                 Err(error) if error.is_fatal() => return Err(error),
                 // It may need something of the other node, and is executed there.
                 prepared => prepared.ok(),
             },
-            _ => Some(beside.reader.prepare_bytes(sql, params, name).await?),
+            _ => Some(read_side.reader.prepare_bytes(sql, params, name).await?),
         };
-        Ok(beside.statements.add(Slot { class, main, reader }))
+        Ok(read_side.statements.add(Slot { class, main, reader }))
     }
 
     async fn forget(&mut self, statement: Statement) -> DbResult<()> {
-        let Some(beside) = &mut self.beside else { return self.main.forget(statement).await };
-        let slot = beside.slot(statement)?;
-        beside.statements.remove(statement);
+        let Some(read_side) = &mut self.read_side else { return self.main.forget(statement).await };
+        let slot = read_side.slot(statement)?;
+        read_side.statements.remove(statement);
         if let Some(at_reader) = slot.reader {
-            beside.reader.forget(at_reader).await?;
+            read_side.reader.forget(at_reader).await?;
         }
         self.main.forget(slot.main).await
     }
@@ -218,7 +225,7 @@ impl<S: Session> Session for RoutedSession<S> {
         params: &[Param<'_>],
         rows: &mut R,
     ) -> DbResult<Executed> {
-        let (session, statement) = match self.beside {
+        let (session, statement) = match self.read_side {
             None => (&mut self.main, statement),
             Some(_) => self.seat_of_statement(statement, params).await?,
         };
@@ -227,7 +234,7 @@ impl<S: Session> Session for RoutedSession<S> {
 
     #[inline]
     fn give(&mut self, statement: Statement, params: &[Param<'_>]) -> DbResult<bool> {
-        match self.beside {
+        match self.read_side {
             None => self.main.give(statement, params),
             Some(_) => Ok(false),
         }
@@ -244,7 +251,7 @@ impl<S: Session> Session for RoutedSession<S> {
 
     #[inline]
     async fn query<R: Rows>(&mut self, sql: &str, rows: &mut R) -> DbResult<Executed> {
-        let session = match self.beside {
+        let session = match self.read_side {
             None => &mut self.main,
             Some(_) => self.seat_of_text(sql.as_bytes()).await?,
         };
@@ -253,7 +260,7 @@ impl<S: Session> Session for RoutedSession<S> {
 
     #[inline]
     async fn query_bytes<R: Rows>(&mut self, sql: &[u8], rows: &mut R) -> DbResult<Executed> {
-        let session = match self.beside {
+        let session = match self.read_side {
             None => &mut self.main,
             Some(_) => self.seat_of_text(sql).await?,
         };
@@ -270,7 +277,7 @@ impl<S: Session> Session for RoutedSession<S> {
         params: &[Param<'_>],
         rows: &mut R,
     ) -> DbResult<Executed> {
-        let session = match self.beside {
+        let session = match self.read_side {
             None => &mut self.main,
             Some(_) => self.seat_of_text(sql.as_ref()).await?,
         };
@@ -280,7 +287,7 @@ impl<S: Session> Session for RoutedSession<S> {
     #[inline]
     fn is_in_transaction(&self) -> bool {
         self.main.is_in_transaction()
-            || self.beside.as_ref().is_some_and(|beside| beside.reader.is_in_transaction())
+            || self.read_side.as_ref().is_some_and(|read_side| read_side.reader.is_in_transaction())
     }
 
     fn queue_once(&mut self, sql: impl AsRef<[u8]>, params: &[Param<'_>]) -> DbResult<()> {
@@ -288,30 +295,32 @@ impl<S: Session> Session for RoutedSession<S> {
     }
 
     fn queue_sync(&mut self) -> DbResult<()> {
-        match &mut self.beside {
-            Some(beside) if beside.flight == Flight::Reader => beside.reader.queue_sync(),
+        match &mut self.read_side {
+            Some(read_side) if read_side.flight == Flight::Reader => read_side.reader.queue_sync(),
             _ => self.main.queue_sync(),
         }
     }
 
     #[inline]
     fn queue(&mut self, statement: Statement, params: &[Param<'_>]) -> DbResult<()> {
-        let Some(beside) = &mut self.beside else { return self.main.queue(statement, params) };
-        let slot = beside.slot(statement)?;
-        if beside.queues_at_reader(slot.class, &self.main) {
-            beside.reader.queue(slot.at_reader()?, params)
+        let Some(read_side) = &mut self.read_side else {
+            return self.main.queue(statement, params);
+        };
+        let slot = read_side.slot(statement)?;
+        if read_side.queues_at_reader(slot.class, &self.main) {
+            read_side.reader.queue(slot.at_reader()?, params)
         } else {
             self.main.queue(slot.main, params)
         }
     }
 
     async fn flush<R: Rows>(&mut self, rows: &mut R, results: &mut FlightAnswers) -> DbResult<()> {
-        let flight = match &mut self.beside {
-            Some(beside) => std::mem::take(&mut beside.flight),
+        let flight = match &mut self.read_side {
+            Some(read_side) => std::mem::take(&mut read_side.flight),
             None => Flight::Main,
         };
-        if let (Some(beside), Flight::Reader | Flight::Both) = (&mut self.beside, flight) {
-            beside.reader.flush(rows, results).await?;
+        if let (Some(read_side), Flight::Reader | Flight::Both) = (&mut self.read_side, flight) {
+            read_side.reader.flush(rows, results).await?;
         }
         if flight == Flight::Reader {
             return Ok(());
@@ -320,12 +329,12 @@ impl<S: Session> Session for RoutedSession<S> {
     }
 
     async fn rollback(&mut self) -> DbResult<()> {
-        if let Some(beside) = &mut self.beside {
+        if let Some(read_side) = &mut self.read_side {
             // Queued statements must not be sent with the next flight.
-            let is_queued = matches!(beside.flight, Flight::Reader | Flight::Both);
-            beside.flight = Flight::Empty;
-            if is_queued || beside.reader.is_in_transaction() {
-                beside.reader.rollback().await?;
+            let is_queued = matches!(read_side.flight, Flight::Reader | Flight::Both);
+            read_side.flight = Flight::Empty;
+            if is_queued || read_side.reader.is_in_transaction() {
+                read_side.reader.rollback().await?;
             }
         }
         self.main.rollback().await
@@ -347,13 +356,13 @@ impl<S: Session> Session for RoutedSession<S> {
     #[inline]
     fn has_notice_lines(&self) -> bool {
         self.main.has_notice_lines()
-            || self.beside.as_ref().is_some_and(|beside| beside.reader.has_notice_lines())
+            || self.read_side.as_ref().is_some_and(|read_side| read_side.reader.has_notice_lines())
     }
 
     fn take_notice_lines(&mut self) -> Vec<String> {
         let mut lines = self.main.take_notice_lines();
-        if let Some(beside) = &mut self.beside {
-            lines.extend(beside.reader.take_notice_lines());
+        if let Some(read_side) = &mut self.read_side {
+            lines.extend(read_side.reader.take_notice_lines());
         }
         lines
     }
@@ -363,8 +372,8 @@ impl<S: Session> Session for RoutedSession<S> {
     }
 
     async fn cancel(self) {
-        if let Some(beside) = self.beside {
-            beside.reader.cancel().await;
+        if let Some(read_side) = self.read_side {
+            read_side.reader.cancel().await;
         }
         self.main.cancel().await;
     }
@@ -374,8 +383,8 @@ impl<S: Session> Session for RoutedSession<S> {
     }
 
     async fn close(self) {
-        if let Some(beside) = self.beside {
-            beside.reader.close().await;
+        if let Some(read_side) = self.read_side {
+            read_side.reader.close().await;
         }
         self.main.close().await;
     }

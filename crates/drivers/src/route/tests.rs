@@ -1,7 +1,7 @@
 use super::class::{Class, SAFE_FUNCTIONS, TAKES_PARENTHESIS, classify};
 use super::{NodeRouting, Routed, RoutedSession};
 use dyno_core::{
-    DbError, Dialect, Discard, Driver, ErrorClass, MILLISECOND, Nanos, Param, ParamType, Session,
+    Dialect, Discard, Driver, ErrorClass, MILLISECOND, Nanos, Param, ParamType, Session,
 };
 use dyno_reactor::{Clock, Loop, sleep_until};
 use dyno_testkit::sim::{Fault, SimDriver, SimSession, SimulatedAnswers};
@@ -151,6 +151,7 @@ fn endless_texts_end() {
     }
 }
 
+/// A node that keeps the log of its statements.
 fn node(faults: Vec<Fault>) -> SimDriver {
     SimDriver::new(SimulatedAnswers { keep_log: true, faults, ..SimulatedAnswers::default() })
 }
@@ -171,7 +172,7 @@ fn simulated<T: 'static>(task: impl Future<Output = T>) -> T {
     results.pop().expect("a result")
 }
 
-/// The questions that each node was asked.
+/// The questions that each node has received.
 fn log(routed: &Routed<SimDriver>) -> Vec<Vec<String>> {
     let logs = routed.nodes.iter().map(SimDriver::log);
     logs.map(|log| log.into_iter().map(|logged| logged.sql).collect()).collect()
@@ -454,17 +455,21 @@ fn a_node_that_comes_back_is_taken_again() {
 
 #[test]
 fn without_a_node_to_read_from_the_primary_is_read() {
-    let without_readers = || vec![node(Vec::new()), away(Nanos::MAX), away(Nanos::MAX)];
     assert_eq!(reads_again(&split(without_readers()), &[0, 1, 2], 0), [3, 0, 0]);
     // A load that only reads has no session there.
     let spread =
         Routed::new(without_readers(), 0, NodeRouting::Spread(vec![1, 2]), NodeRouting::Primary)
             .expect("a route");
-    let error = simulated(async { spread.reconnect(0, 0).await.err() }).expect("nobody is there");
+    let error = simulated(async { spread.reconnect(0, 0).await.err() }).expect("no node answers");
     assert!(error.message().contains("refuses connections"), "{error}");
     // Where the primary is gone, nothing can continue.
     let headless = split(vec![away(Nanos::MAX), node(Vec::new())]);
     assert!(simulated(async { headless.reconnect(0, 0).await.is_err() }));
+}
+
+/// Nodes of which only the first answers.
+fn without_readers() -> Vec<SimDriver> {
+    vec![node(Vec::new()), away(Nanos::MAX), away(Nanos::MAX)]
 }
 
 #[test]
@@ -480,11 +485,11 @@ fn it_is_known_where_a_session_reads() {
 
 #[test]
 fn a_route_leads_to_nodes_that_exist() {
-    let refusal = |way: NodeRouting| -> DbError {
-        Routed::new(nodes(2), 0, way, NodeRouting::Primary).expect_err("no such node")
-    };
-    for way in [NodeRouting::Through(2), NodeRouting::Split(vec![2]), NodeRouting::Spread(vec![])] {
-        assert!(refusal(way).message().contains("does not have"));
+    for routing in
+        [NodeRouting::Through(2), NodeRouting::Split(vec![2]), NodeRouting::Spread(vec![])]
+    {
+        let refusal = Routed::new(nodes(2), 0, routing, NodeRouting::Primary);
+        assert!(refusal.expect_err("no such node").message().contains("does not have"));
     }
     assert!(Routed::new(nodes(2), 2, NodeRouting::Primary, NodeRouting::Primary).is_err());
 }

@@ -42,19 +42,17 @@ pub struct SqliteDriver {
 impl SqliteDriver {
     /// Opens the file, creates it if it is missing, and sets its journal mode while it is unused.
     pub fn new(target: &TargetUrl) -> DbResult<Self> {
-        let option = |name: &str, default: &str| {
-            target.options.get(name).map_or(default, String::as_str).to_owned()
-        };
         let driver = SqliteDriver {
             path: target.database.clone().unwrap_or_default().into(),
             busy_timeout_ms: target.number("busy_timeout_ms").unwrap_or(BUSY_TIMEOUT_MS),
-            synchronous: option("synchronous", "normal"),
-            journal: option("journal", "wal"),
+            synchronous: target.option("synchronous").unwrap_or("normal").to_owned(),
+            journal: target.option("journal").unwrap_or("wal").to_owned(),
         };
         driver.open()?;
         Ok(driver)
     }
 
+    /// Opens the database and sets its options.
     fn open(&self) -> DbResult<Connection> {
         let to_open_error = |error| opening(&self.path, &error);
         // No URI flag: the path is literal. No mutex: a session stays on one thread.
@@ -127,6 +125,7 @@ impl<'connection> Prepared<'connection> {
         Ok(Prepared { statement, columns, parameters })
     }
 
+    /// Binds the parameters and executes the statement.
     fn run<'a, R: Rows>(
         &mut self,
         connection: &Connection,
@@ -162,6 +161,7 @@ impl SqliteSession {
         }
     }
 
+    /// Executes a statement of the queue or of a call.
     fn run<'a, R: Rows>(
         &mut self,
         what: Queued<'_>,
@@ -178,6 +178,7 @@ impl SqliteSession {
     }
 }
 
+/// Steps through all rows of a statement.
 fn step<R: Rows>(
     connection: &Connection,
     statement: &mut rusqlite::Statement<'_>,
@@ -307,6 +308,7 @@ fn translate(error: Error) -> DbError {
     }
 }
 
+/// Explains why a database can't be opened.
 #[cold]
 fn opening(path: &Path, error: &Error) -> DbError {
     let place = path.display();
@@ -316,7 +318,7 @@ fn opening(path: &Path, error: &Error) -> DbError {
                 .with_hint("the folder must exist, and this user must be allowed to write there")
         }
         Some(ErrorCode::NotADatabase) => {
-            rejected(format!("The file {place} is no SQLite database."), error)
+            rejected(format!("The file {place} isn't an SQLite database."), error)
                 .with_hint("name another file; a missing one is created")
         }
         Some(ErrorCode::ReadOnly) => {
@@ -327,6 +329,7 @@ fn opening(path: &Path, error: &Error) -> DbError {
     }
 }
 
+/// A refusal with the error's extended code.
 fn rejected(message: String, error: &Error) -> DbError {
     let code = error.sqlite_error().map_or(0, |failure| failure.extended_code.unsigned_abs());
     DbError::rejected(code, *b"00000", message)
@@ -350,10 +353,12 @@ struct SqliteRow<'a, 's> {
 }
 
 impl SqliteRow<'_, '_> {
+    /// The value of a column; NULL if the row lacks the column.
     fn value(&self, column: usize) -> ValueRef<'_> {
         self.row.get_ref(column).unwrap_or(ValueRef::Null)
     }
 
+    /// Reads a number from a text; `None` if it isn't one.
     fn parsed<T: std::str::FromStr>(text: &[u8]) -> Option<T> {
         std::str::from_utf8(text).ok()?.trim().parse().ok()
     }
@@ -433,17 +438,16 @@ fn load_rows(
     columns: &[&str],
     rows: &mut dyn RowSource,
 ) -> DbResult<BulkReport> {
-    let run_command = |sql: &str| connection.execute_batch(sql).map_err(translate);
-    run_command(&format!("SAVEPOINT {UNIT}"))?;
+    connection.execute_batch(&format!("SAVEPOINT {UNIT}")).map_err(translate)?;
     match insert_all(connection, table, columns, rows) {
         Ok(rows) => {
-            run_command(&format!("RELEASE {UNIT}"))?;
+            connection.execute_batch(&format!("RELEASE {UNIT}")).map_err(translate)?;
             let method = BulkMethod::MultiRowInsert;
             Ok(BulkReport { rows, method, fallback: None })
         }
         Err(error) => {
             // The first error counts; a dead transaction has no savepoint any more.
-            let _ = run_command(&format!("ROLLBACK TO {UNIT}; RELEASE {UNIT}"));
+            let _ = connection.execute_batch(&format!("ROLLBACK TO {UNIT}; RELEASE {UNIT}"));
             Err(translate(error))
         }
     }
@@ -456,13 +460,8 @@ fn insert_all(
     rows: &mut dyn RowSource,
 ) -> rusqlite::Result<u64> {
     let width = columns.len();
-    let prepare_insert = |rows: usize| {
-        let row = format!("({})", vec!["?"; width].join(", "));
-        let rows = vec![row; rows].join(", ");
-        connection.prepare(&format!("INSERT INTO {table} ({}) VALUES {rows}", columns.join(", ")))
-    };
     let batch_rows = (PARAMS_MAX / width.max(1)).clamp(1, BATCH_ROWS);
-    let mut many = prepare_insert(batch_rows)?;
+    let mut many = connection.prepare(&insert_sql(table, columns, batch_rows))?;
     // The columns of waiting rows, and their number.
     let (mut params, mut waiting) = (Params::default(), 0);
     let mut count = 0;
@@ -478,13 +477,21 @@ fn insert_all(
             waiting = 0;
         }
     }
-    let mut single = prepare_insert(1)?;
+    let mut single = connection.prepare(&insert_sql(table, columns, 1))?;
     for row in 0..waiting {
         count += execute(&mut single, params.range(row * width..(row + 1) * width))?;
     }
     Ok(count)
 }
 
+/// Returns the statement that inserts this number of rows.
+fn insert_sql(table: &str, columns: &[&str], rows: usize) -> String {
+    let row = format!("({})", vec!["?"; columns.len()].join(", "));
+    let rows = vec![row; rows].join(", ");
+    format!("INSERT INTO {table} ({}) VALUES {rows}", columns.join(", "))
+}
+
+/// Inserts rows of bound parameters; returns their number.
 fn execute<'a>(
     insert: &mut rusqlite::Statement<'_>,
     params: impl Iterator<Item = Param<'a>>,

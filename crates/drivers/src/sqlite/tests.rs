@@ -24,20 +24,21 @@ fn with_session(steps: impl AsyncFnOnce(&mut SqliteSession)) {
 #[test]
 fn settings_are_as_documented_and_as_asked_for() {
     let scratch = DatabaseFolder::new();
-    let read = |driver: SqliteDriver| {
-        block_on(async {
+    for (query, expected) in [
+        ("", ["wal", "1", "1", "5000"]),
+        ("?journal=delete&synchronous=full&busy_timeout_ms=7", ["delete", "2", "1", "7"]),
+    ] {
+        let driver = scratch.driver(query);
+        let values = block_on(async {
             let mut session = driver.connect(0).await.unwrap();
             let mut values = Vec::new();
             for name in ["journal_mode", "synchronous", "foreign_keys", "busy_timeout"] {
                 values.push(single(&mut session, &format!("PRAGMA {name}")).await);
             }
             values
-        })
-        .unwrap()
-    };
-    assert_eq!(read(scratch.driver("")), ["wal", "1", "1", "5000"]);
-    let configured = scratch.driver("?journal=delete&synchronous=full&busy_timeout_ms=7");
-    assert_eq!(read(configured), ["delete", "2", "1", "7"]);
+        });
+        assert_eq!(values.unwrap(), expected);
+    }
 }
 
 #[test]
@@ -153,10 +154,6 @@ fn mistakes_are_errors_and_leave_the_session_usable() {
 #[test]
 fn files_that_can_not_be_used_are_explained() {
     let scratch = DatabaseFolder::new();
-    let open_error = |path: &Path| {
-        let url = format!("sqlite:{}", path.display());
-        SqliteDriver::new(&url.parse().unwrap()).unwrap_err()
-    };
     let error = open_error(&scratch.0.path().join("no/such/folder.db"));
     assert_eq!(error.cause(), Cause::Unreachable);
     assert!(error.message().contains("no/such/folder.db"), "{error}");
@@ -164,7 +161,12 @@ fn files_that_can_not_be_used_are_explained() {
     std::fs::write(&text, "no database at all, but long enough for a header ".repeat(50)).unwrap();
     let error = open_error(&text);
     assert_eq!(error.cause(), Cause::Rejected);
-    assert!(error.message().contains("is no SQLite database"), "{error}");
+    assert!(error.message().contains("isn't an SQLite database"), "{error}");
+}
+
+fn open_error(path: &Path) -> DbError {
+    let url = format!("sqlite:{}", path.display());
+    SqliteDriver::new(&url.parse().unwrap()).unwrap_err()
 }
 
 /// Rows (n, text, half, NULL); an error in the data at row `bad`.

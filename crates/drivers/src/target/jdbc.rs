@@ -37,7 +37,7 @@ enum Meaning {
 
 use Meaning::{Balance, Compression, ConnectMs, ConnectS, Same, ServerType, SessionVariables, Tls};
 
-/// In lower case, as both drivers of MySQL compare them. All others tune the Java driver.
+/// Names in lower case, as both drivers of MySQL compare them. All others tune the Java driver.
 #[rustfmt::skip]
 const MYSQL: &[(&str, Meaning)] = &[
     ("user", Same("user")), ("username", Same("user")), ("password", Same("password")),
@@ -97,6 +97,7 @@ pub fn redact_url(text: &str) -> String {
     text
 }
 
+/// Reads a JDBC URL, with warnings about what is ignored.
 pub(super) fn parse(text: &str) -> Result<Jdbc, TargetError> {
     let url_error =
         |problem: &str| TargetError::new(format!("The URL {} {problem}.", redact_url(text)));
@@ -104,7 +105,7 @@ pub(super) fn parse(text: &str) -> Result<Jdbc, TargetError> {
                          jdbc:postgresql://host:port/database, or a URL of dyno such as sqlite:path";
     let parts = text.trim().splitn(3, ':').collect::<Vec<_>>();
     let &[jdbc, name, rest] = parts.as_slice() else {
-        return Err(url_error("is no JDBC URL").with_hint(FORMS));
+        return Err(url_error("isn't a JDBC URL").with_hint(FORMS));
     };
     if !jdbc.eq_ignore_ascii_case("jdbc") {
         return Err(url_error("does not begin with jdbc:").with_hint(FORMS));
@@ -203,6 +204,7 @@ impl JdbcReader {
         }
     }
 
+    /// Adds an option of the target.
     fn push(&mut self, key: &str, value: &str) {
         self.pairs.push((key.to_owned(), value.to_owned()));
     }
@@ -302,7 +304,7 @@ impl JdbcReader {
         format!("{scheme}://{place}{query}")
     }
 
-    /// In JDBC a list of hosts is for failover: all sessions go to the first that answers. With MySQL, a session on a
+    /// A list of hosts is for failover in JDBC: all sessions go to the first that answers. With MySQL, a session on a
     /// standby could not write.
     fn first_host(&mut self, place: &str, warnings: &mut Vec<String>) -> String {
         let (login, rest) = match place.rsplit_once('@') {

@@ -95,8 +95,7 @@ impl TargetUrl {
         dbname: Option<&str>,
         given: &LibpqOptions<'_>,
     ) -> Result<TargetUrl, TargetError> {
-        let variable = |name: &str| std::env::var(name).ok();
-        from_libpq_with(dbname, given, &variable, system_user())
+        from_libpq_with(dbname, given, &|name: &str| std::env::var(name).ok(), system_user())
     }
 }
 
@@ -218,8 +217,9 @@ impl ConnectionWords {
 
     fn build_target(mut self, system_user: Option<String>) -> Result<TargetUrl, TargetError> {
         let tls = self.tls_options()?;
-        let is_set = |name: &str| self.0.get(name).is_some_and(|value| !value.is_empty());
-        let is_renamed = is_set("host") && is_set("hostaddr");
+        let is_renamed = ["host", "hostaddr"]
+            .into_iter()
+            .all(|name| self.0.get(name).is_some_and(|value| !value.is_empty()));
         if is_renamed && tls.mode == TlsMode::VerifyFull {
             return Err(TargetError::new(
                 "The connection option sslmode=verify-full can't be used with both host and hostaddr.",
@@ -246,7 +246,7 @@ impl ConnectionWords {
         ] {
             options.extend(self.take_choice(name, known)?.map(|value| (name.to_owned(), value)));
         }
-        // Several hosts are tried in their order, unless something else is said.
+        // Several hosts are tried in their order, unless an option says otherwise.
         if hosts.len() == 1 {
             options.remove("load_balance_hosts");
         } else {
@@ -303,11 +303,12 @@ impl ConnectionWords {
         let mode = TlsMode::ALL.into_iter().find(|known| mode.as_deref() == Some(known.name()));
         let default = if is_system { TlsMode::VerifyFull } else { TlsMode::default() };
         let mode = mode.unwrap_or(default);
-        // As in libpq, a file that is not there is missed only where it is needed.
-        let is_needed = |path: &PathBuf| mode >= TlsMode::VerifyCa || path.exists();
+        let ca = ca.filter(|_| !is_system).map(PathBuf::from);
+        // As in libpq, a missing file is an error only if it is needed.
+        let ca = ca.filter(|path| mode >= TlsMode::VerifyCa || path.exists());
         Ok(TlsOptions {
             mode,
-            ca: ca.filter(|_| !is_system).map(PathBuf::from).filter(is_needed),
+            ca,
             cert: self.take_value("sslcert").map(Into::into),
             key: self.take_value("sslkey").map(Into::into),
             ..TlsOptions::default()
@@ -459,19 +460,16 @@ fn read_value(text: &str) -> Result<(String, &str), TargetError> {
 /// The part of `uri` behind its scheme: `user:password@host:port,host:port/database?keyword=value&...`
 fn read_uri(uri: &str, text: &str) -> Result<Pairs, TargetError> {
     let mut pairs = Pairs::new();
-    let mut add = |keyword: &str, value: &str| {
-        decode(value, keyword == "password").map(|value| pairs.push((keyword.to_owned(), value)))
-    };
     let before_path = &text[..text.find('/').unwrap_or(text.len())];
     let after_login = match before_path.split_once('@') {
         None => text,
         Some((login, _)) => {
             let (user, password) = login.split_once(':').unwrap_or((login, ""));
             if !user.is_empty() {
-                add("user", user)?;
+                push_decoded(&mut pairs, "user", user)?;
             }
             if !password.is_empty() {
-                add("password", password)?;
+                push_decoded(&mut pairs, "password", password)?;
             }
             &text[login.len() + 1..]
         }
@@ -480,19 +478,24 @@ fn read_uri(uri: &str, text: &str) -> Result<Pairs, TargetError> {
     let (place, path_and_query) = after_login.split_at(place_end);
     let (hosts, ports) = read_hosts(uri, place)?;
     if !hosts.trim_matches(',').is_empty() {
-        add("host", &hosts)?;
+        push_decoded(&mut pairs, "host", &hosts)?;
     }
     if !ports.trim_matches(',').is_empty() {
-        add("port", &ports)?;
+        push_decoded(&mut pairs, "port", &ports)?;
     }
     let (path, query) = path_and_query.split_once('?').unwrap_or((path_and_query, ""));
     if let Some(database) = path.strip_prefix('/').filter(|name| !name.is_empty()) {
-        add("dbname", database)?;
+        push_decoded(&mut pairs, "dbname", database)?;
     }
     for pair in query.split('&').filter(|_| !query.is_empty()) {
         pairs.push(read_parameter(pair)?);
     }
     Ok(pairs)
+}
+
+fn push_decoded(pairs: &mut Pairs, keyword: &str, value: &str) -> Result<(), TargetError> {
+    pairs.push((keyword.to_owned(), decode(value, keyword == "password")?));
+    Ok(())
 }
 
 /// The hosts and ports of a URI, each joined by commas.
@@ -503,22 +506,18 @@ fn read_hosts(uri: &str, place: &str) -> Result<(String, String), TargetError> {
         let (host, port) = match part.strip_prefix('[') {
             None => part.split_once(':').unwrap_or((part, "")),
             Some(inside) => {
-                let bracket_error = |problem: &str| {
-                    TargetError::new(format!("{problem}: \"{}\"", redact(uri))).with_hint(
-                        "an IPv6 address stands in brackets, a port after it: [::1]:5432",
-                    )
-                };
                 let (host, after) = inside.split_once(']').ok_or_else(|| {
-                    bracket_error("end of string reached when looking for matching \"]\" in IPv6 host address in URI")
+                    bracket_error(uri, "end of string reached when looking for matching \"]\" in IPv6 host address in URI")
                 })?;
                 if host.is_empty() {
-                    return Err(bracket_error("IPv6 host address may not be empty in URI"));
+                    return Err(bracket_error(uri, "IPv6 host address may not be empty in URI"));
                 }
                 match after.strip_prefix(':') {
                     Some(port) => (host, port),
                     None if after.is_empty() => (host, ""),
                     None => {
                         return Err(bracket_error(
+                            uri,
                             "unexpected character in URI (expected \":\" or \"/\")",
                         ));
                     }
@@ -530,6 +529,11 @@ fn read_hosts(uri: &str, place: &str) -> Result<(String, String), TargetError> {
     }
     // Empty lists mean the default for all.
     Ok((hosts.join(","), ports.join(",")))
+}
+
+fn bracket_error(uri: &str, problem: &str) -> TargetError {
+    TargetError::new(format!("{problem}: \"{}\"", redact(uri)))
+        .with_hint("an IPv6 address is written in brackets, a port after it: [::1]:5432")
 }
 
 fn read_parameter(pair: &str) -> Result<(String, String), TargetError> {
@@ -554,6 +558,7 @@ fn read_parameter(pair: &str) -> Result<(String, String), TargetError> {
     Ok((keyword, value))
 }
 
+/// Decodes percent-encoding; the errors mask secret texts.
 fn decode(text: &str, is_secret: bool) -> Result<String, TargetError> {
     let masked = if is_secret { "***" } else { text };
     let decoded = percent_decode(text).ok_or_else(|| {
@@ -582,14 +587,14 @@ fn read_service(
     if let Some(path) = explicit_file.as_ref().filter(|path| !path.exists()) {
         return Err(TargetError::new(format!("service file \"{}\" not found", path.display())));
     }
-    let at_home = || variable("HOME").map(|home| Path::new(&home).join(".pg_service.conf"));
     let folders = match variable("PGSYSCONFDIR") {
         Some(folder) => vec![folder],
         None => SYSTEM_FOLDERS.map(str::to_owned).to_vec(),
     };
     let system_files = folders.iter().map(|folder| Path::new(folder).join("pg_service.conf"));
-    let files = explicit_file.or_else(at_home).into_iter().chain(system_files);
-    for path in files.filter(|path| path.exists()) {
+    let file = explicit_file
+        .or_else(|| variable("HOME").map(|home| Path::new(&home).join(".pg_service.conf")));
+    for path in file.into_iter().chain(system_files).filter(|path| path.exists()) {
         let bytes = std::fs::read(&path).map_err(|error| {
             TargetError::new(format!("The service file {} can't be read: {error}.", path.display()))
         })?;
@@ -619,15 +624,17 @@ fn find_service(
             continue;
         }
         let Some(found) = &mut options else { continue };
-        let line_error = |problem: &str| {
-            let file = path.display();
-            TargetError::new(format!("{problem} in service file \"{file}\", line {number}"))
+        let problem = match line.split_once('=') {
+            None => "syntax error",
+            Some(("service", _)) => "nested service specifications not supported",
+            Some((name, value)) => {
+                found.push((name.to_owned(), value.to_owned()));
+                continue;
+            }
         };
-        let (name, value) = line.split_once('=').ok_or_else(|| line_error("syntax error"))?;
-        if name == "service" {
-            return Err(line_error("nested service specifications not supported"));
-        }
-        found.push((name.to_owned(), value.to_owned()));
+        let file = path.display();
+        let message = format!("{problem} in service file \"{file}\", line {number}");
+        return Err(TargetError::new(message));
     }
     Ok(options)
 }
@@ -641,8 +648,9 @@ mod tests {
         let text = "# all\n[a]\nhost=x\n\n[b]\nhost=y\nport=7\n[c]\nnonsense\n";
         let find_in_text =
             |service| find_service(service, text, Path::new("f")).map_err(|error| error.message);
-        let pair = |name: &str, value: &str| (name.to_owned(), value.to_owned());
-        assert_eq!(find_in_text("b"), Ok(Some(vec![pair("host", "y"), pair("port", "7")])));
+        let pairs = [("host", "y"), ("port", "7")];
+        let pairs = pairs.map(|(name, value)| (name.to_owned(), value.to_owned()));
+        assert_eq!(find_in_text("b"), Ok(Some(pairs.to_vec())));
         assert_eq!(find_in_text("d"), Ok(None));
         assert_eq!(find_in_text("c"), Err("syntax error in service file \"f\", line 9".to_owned()));
     }

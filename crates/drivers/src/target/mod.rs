@@ -98,6 +98,7 @@ impl TargetUrl {
         Secret(url::print(self, &password))
     }
 
+    /// The scheme of the URL, such as `mysql`.
     pub fn scheme(&self) -> &'static str {
         self.dialect.name()
     }
@@ -112,6 +113,12 @@ impl TargetUrl {
         self.number("connect_timeout_s").unwrap_or(10)
     }
 
+    /// The value of an option; `None` if it is not set.
+    pub fn option(&self, name: &str) -> Option<&str> {
+        self.options.get(name).map(String::as_str)
+    }
+
+    /// The value of an option as a number; `None` if it is not set or isn't a whole number.
     pub fn number(&self, option: &str) -> Option<u64> {
         self.options.get(option)?.parse().ok()
     }

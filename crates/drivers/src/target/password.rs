@@ -42,39 +42,42 @@ pub(super) fn find_with(
     name: Option<&str>,
     variable: &dyn Fn(&str) -> Option<String>,
 ) -> FoundPassword {
-    let home_file = |file: &str| Some(PathBuf::from(variable("HOME")?).join(file));
     let mut credentials = FoundPassword::default();
     if target.is_embedded() {
         return credentials;
     }
     // Also with a known password: the file may have the user and TLS options.
     if target.dialect == Dialect::Mysql
-        && let Some(path) = home_file(".my.cnf")
+        && let Some(path) = home_file(".my.cnf", variable)
     {
         credentials = read_my_cnf(&path);
         credentials.user = credentials.user.filter(|_| target.user.is_none());
     }
-    let secret_variable =
-        |name: &str| variable(name).filter(|value| !value.is_empty()).map(Secret::new);
-    let from_variable = || name.and_then(|name| secret_variable(&password_variable(name)));
-    // libpq's own variable, as its programs take it.
-    let from_libpq =
-        || (target.dialect == Dialect::Postgres).then(|| secret_variable("PGPASSWORD")).flatten();
-    if let Some(password) = target.password.clone().or_else(from_variable).or_else(from_libpq) {
+    // PGPASSWORD is libpq's own variable, as its programs take it.
+    let libpq_variable = (target.dialect == Dialect::Postgres).then(|| "PGPASSWORD".to_owned());
+    let variables = name.map(password_variable).into_iter().chain(libpq_variable);
+    let mut values = variables.filter_map(|name| variable(&name).filter(|text| !text.is_empty()));
+    let password = target.password.clone();
+    if let Some(password) = password.or_else(|| values.next().map(Secret::new)) {
         return FoundPassword { password: Some(password), ..credentials };
     }
-    let passfile = || target.options.get("passfile").cloned().or_else(|| variable("PGPASSFILE"));
-    if target.dialect == Dialect::Postgres
-        && let Some(path) = passfile().map(PathBuf::from).or_else(|| home_file(".pgpass"))
-    {
-        credentials = read_pgpass(&path, target, variable("USER"));
+    if target.dialect == Dialect::Postgres {
+        let passfile = target.options.get("passfile").cloned().or_else(|| variable("PGPASSFILE"));
+        let passfile = passfile.map(PathBuf::from).or_else(|| home_file(".pgpass", variable));
+        if let Some(path) = passfile {
+            credentials = read_pgpass(&path, target, variable("USER"));
+        }
     }
     credentials
 }
 
+fn home_file(name: &str, variable: &dyn Fn(&str) -> Option<String>) -> Option<PathBuf> {
+    Some(PathBuf::from(variable("HOME")?).join(name))
+}
+
 fn password_variable(name: &str) -> String {
-    let letter = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_uppercase() } else { '_' };
-    format!("DYNO_PASSWORD_{}", name.chars().map(letter).collect::<String>())
+    let name = name.replace(|c: char| !c.is_ascii_alphanumeric(), "_");
+    format!("DYNO_PASSWORD_{}", name.to_ascii_uppercase())
 }
 
 /// The text of a password file, or a warning that it is ignored. Like libpq, without a warning if no file is found: in

@@ -61,7 +61,8 @@ const KEYS: &[Key] = &[
 const SWITCH: &[&str] = &["true", "false"];
 
 /// TLS modes of the mysql client, and those of libpq.
-const MYSQL_MODES: [(&str, &str); 4] = [
+const MYSQL_MODES: [(&str, &str); 5] = [
+    ("off", "disable"),
     ("disabled", "disable"),
     ("preferred", "prefer"),
     ("required", "require"),
@@ -78,6 +79,7 @@ pub(super) const CHANNEL_BINDINGS: &[&str] = &["disable", "prefer", "require"];
 pub(super) const SESSION_ATTRIBUTES: &[&str] =
     &["any", "read-write", "read-only", "primary", "standby", "prefer-standby"];
 
+/// A key of the query with all its spellings.
 const fn key(names: &'static [&'static str], dialects: &'static [Dialect], value: Value) -> Key {
     Key { names, dialects, value }
 }
@@ -98,6 +100,7 @@ struct UrlReader {
     target: TargetUrl,
 }
 
+/// Reads a URL of dyno's own form.
 pub(super) fn parse(text: &str) -> Result<TargetUrl, TargetError> {
     let redacted = redact_url(text);
     let Some((scheme, rest)) = text.split_once(':') else {
@@ -158,6 +161,7 @@ impl UrlReader {
         if self.may_be_password { "..." } else { text }
     }
 
+    /// Decodes percent-encoding; `part` names the part in the error.
     fn decode(&self, text: &str, part: &str) -> Result<String, TargetError> {
         percent_decode(text).ok_or_else(|| {
             self.url_error(format!("has a bad percent-encoding in its {part}"))
@@ -173,7 +177,7 @@ impl UrlReader {
         }
         if path.contains(":memory:") {
             return Err(self
-                .url_error("is in memory, where no other session or command would find it")
+                .url_error("is in memory, and other sessions and commands would not find it")
                 .with_hint("a file in /dev/shm is as fast and is shared by all sessions"));
         }
         self.target.database = Some(path);
@@ -210,7 +214,7 @@ impl UrlReader {
         // JDBC's form, which may hold a password; nothing of it may be shown as a host's name.
         if text.contains(['(', ')', '=']) {
             return Err(self
-                .url_error("has a host that is no name and no address")
+                .url_error("has a host that is neither a name nor an address")
                 .with_hint("write mysql://user@host:port/database, without address=(...)"));
         }
         let (host, port) = match text.strip_prefix('[') {
@@ -230,7 +234,7 @@ impl UrlReader {
 
     fn read_port(&self, text: &str) -> Result<u16, TargetError> {
         text.parse().ok().filter(|&port| port > 0).ok_or_else(|| {
-            self.url_error("has a port that is no number from 1 to 65535").with_hint(
+            self.url_error("has a port that isn't a number from 1 to 65535").with_hint(
                 "an IPv6 address needs brackets, as in [::1]:3306; a password is followed by @",
             )
         })
@@ -244,7 +248,7 @@ impl UrlReader {
         {
             if !is_variable(name) {
                 return Err(self.url_error(format!(
-                    "sets {}, which is no name of a variable",
+                    "sets {}, which isn't the name of a variable",
                     self.quote(&key)
                 )));
             }
@@ -261,6 +265,7 @@ impl UrlReader {
         Ok(())
     }
 
+    /// Checks a value of an option; returns it in its usual spelling.
     fn check(&self, key: &str, value: String, allowed: Value) -> Result<String, TargetError> {
         let needed = match allowed {
             Value::Text => return Ok(value),
@@ -299,24 +304,25 @@ impl UrlReader {
         }
     }
 
+    /// Moves the options that are fields of the target into them.
     fn finish(mut self) -> Result<TargetUrl, TargetError> {
         let target = &mut self.target;
-        let mut take_option = |name: &str| target.options.remove(name);
-        if let Some(user) = take_option("user") {
+        if let Some(user) = target.options.remove("user") {
             target.user = Some(user).filter(|user| !user.is_empty());
         }
-        if let Some(database) = take_option("dbname") {
+        if let Some(database) = target.options.remove("dbname") {
             target.database = Some(database).filter(|name| !name.is_empty());
         }
-        target.password = take_option("password").map(Secret::new).or(target.password.take());
-        let mode = take_option("tls");
+        let password = target.options.remove("password").map(Secret::new);
+        target.password = password.or(target.password.take());
+        let mode = target.options.remove("tls");
         let mode = TlsMode::ALL.into_iter().find(|known| mode.as_deref() == Some(known.name()));
         target.tls.mode = mode.unwrap_or_default();
-        target.tls.ca = take_option("ca").map(Into::into);
-        target.tls.cert = take_option("cert").map(Into::into);
-        target.tls.key = take_option("key").map(Into::into);
-        let (hosts, port, socket) =
-            (take_option("host"), take_option("port"), take_option("socket"));
+        target.tls.ca = target.options.remove("ca").map(Into::into);
+        target.tls.cert = target.options.remove("cert").map(Into::into);
+        target.tls.key = target.options.remove("key").map(Into::into);
+        let [hosts, port, socket] =
+            ["host", "port", "socket"].map(|name| target.options.remove(name));
         let TlsOptions { cert, key, .. } = &self.target.tls;
         for (given, missing, name) in [(cert, key, "key="), (key, cert, "cert=")] {
             if given.is_some() && missing.is_none() {
@@ -340,6 +346,7 @@ impl UrlReader {
         Ok(TargetUrl { hosts, ..self.target })
     }
 
+    /// The addresses of the hosts, or of the socket.
     fn addresses(&self, socket: Option<String>) -> Result<Vec<Address>, TargetError> {
         let dialect = self.target.dialect;
         if self.target.is_embedded() {
@@ -412,16 +419,14 @@ pub(super) fn redact(text: &str) -> String {
 
 fn redact_ports(place: &str) -> String {
     let hosts = place.split('/').next().unwrap_or(place);
-    let is_port = |part: &str| {
+    let has_plain_ports = hosts.split(',').all(|part| {
         part.split_once(':').is_none_or(|(_, port)| {
             port.bytes().all(|byte| byte.is_ascii_digit()) && port.len() <= 5
         })
-    };
+    });
     // Brackets hold IPv6 addresses, whose colons do not begin a port.
     match hosts.split_once(':') {
-        Some((first, _)) if !hosts.contains('[') && !hosts.split(',').all(is_port) => {
-            format!("{first}:***")
-        }
+        Some((first, _)) if !hosts.contains('[') && !has_plain_ports => format!("{first}:***"),
         _ => place.to_owned(),
     }
 }
@@ -449,7 +454,7 @@ pub(super) fn push_encoded(url: &mut String, text: &str, also_plain: &[u8]) {
     }
 }
 
-/// The URL of a target, with `password` (encoded) instead of its own.
+/// The URL of a target, with `password` (encoded) in place of the one it has.
 pub(super) fn print(target: &TargetUrl, password: &str) -> String {
     let mut query: Vec<(&str, String)> = Vec::new();
     let mut url = format!("{}:", target.scheme());

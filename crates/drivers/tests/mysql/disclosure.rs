@@ -29,13 +29,12 @@ fn a_server_in_the_middle_gets_no_password() {
         Ok(key) => Arc::new(key),
         Err(why) => return skipped(NAME, &why),
     };
-    let is_silent = |client: &mut Client| assert_eq!(client.read_to_end(), b"");
-    // It hides TLS and asks for a key to be asked for.
+    // It hides TLS and wants to be asked for a key.
     is_refused(
         Fake::at(ELSEWHERE, move |client| {
             client.greet("caching_sha2_password");
             client.send(&TO_SHA256.concat());
-            is_silent(client);
+            assert_silent(client);
         }),
         "?tls=prefer",
         "server_public_key=FILE",
@@ -44,7 +43,7 @@ fn a_server_in_the_middle_gets_no_password() {
         Fake::at(ELSEWHERE, move |client| {
             client.greet("caching_sha2_password");
             client.send(FULL_PATH);
-            is_silent(client);
+            assert_silent(client);
         }),
         "",
         "get-server-public-key=true",
@@ -55,7 +54,7 @@ fn a_server_in_the_middle_gets_no_password() {
         Fake::at(ELSEWHERE, move |client| {
             client.greet("caching_sha2_password");
             client.send(&[b"\x01", server_key.public_pem()].concat());
-            is_silent(client);
+            assert_silent(client);
         }),
         "",
         "get-server-public-key=true",
@@ -66,7 +65,7 @@ fn a_server_in_the_middle_gets_no_password() {
         move |client| {
             client.greet("caching_sha2_password");
             client.send(&[b"\x01", server_key.public_pem()].concat());
-            is_silent(client);
+            assert_silent(client);
         }
     });
     let options = format!("?get-server-public-key=true&server_public_key={}", key.public_file());
@@ -78,7 +77,7 @@ fn a_server_in_the_middle_gets_no_password() {
             Fake::at(ELSEWHERE, move |client| {
                 client.greet("caching_sha2_password");
                 client.send(TO_CLEAR_TEXT);
-                is_silent(client);
+                assert_silent(client);
             }),
             options,
             "allow_cleartext=true",
@@ -86,29 +85,31 @@ fn a_server_in_the_middle_gets_no_password() {
     }
 }
 
-/// As for the servers' own clients. Only a verified certificate protects from a server in the middle.
+fn assert_silent(client: &mut Client) {
+    assert_eq!(client.read_to_end(), b"");
+}
+
+/// That also applies to the servers' own clients. Only a verified certificate protects from a server in the middle.
 #[test]
 fn any_tls_takes_the_password_and_a_wrong_certificate_gets_none() {
     const NAME: &str = "disclosure::any_tls_takes_the_password_and_a_wrong_certificate_gets_none";
     if !is_in_own_network(NAME) {
         return;
     }
-    let fake = |certificates: Certificates| {
-        Fake::at(ELSEWHERE, move |client| {
-            client.start_tls(&certificates, "caching_sha2_password");
-            client.read_login();
-            client.send(FULL_PATH);
-            assert_eq!(client.read(), [PASSWORD, b"\0"].concat());
-            client.send(TO_CLEAR_TEXT);
-            assert_eq!(client.read(), [PASSWORD, b"\0"].concat());
-            answer_and_leave(client);
-        })
-    };
     let (certificates, others) = match (Certificates::make(), Certificates::make()) {
         (Ok(certificates), Ok(others)) => (certificates, others),
         (Err(why), _) | (_, Err(why)) => return skipped(NAME, &why),
     };
-    log_in(fake(certificates), "?tls=require");
+    let asking = Fake::at(ELSEWHERE, move |client| {
+        client.start_tls(&certificates, "caching_sha2_password");
+        client.read_login();
+        client.send(FULL_PATH);
+        assert_eq!(client.read(), [PASSWORD, b"\0"].concat());
+        client.send(TO_CLEAR_TEXT);
+        assert_eq!(client.read(), [PASSWORD, b"\0"].concat());
+        answer_and_leave(client);
+    });
+    log_in(asking, "?tls=require");
     let meddler = Fake::at(ELSEWHERE, {
         let certificates = Certificates::make().unwrap();
         move |client| {
@@ -155,21 +156,23 @@ fn what_the_url_allows_is_sent() {
         }),
         &format!("?server_public_key={}", key.public_file()),
     );
-    let clear_text = |client: &mut Client| {
-        client.greet("caching_sha2_password");
-        client.send(TO_CLEAR_TEXT);
-        assert_eq!(client.read(), [PASSWORD, b"\0"].concat());
-        answer_and_leave(client);
-    };
-    log_in(Fake::at(ELSEWHERE, clear_text), "?allow_cleartext=true");
+    log_in(Fake::at(ELSEWHERE, ask_in_clear_text), "?allow_cleartext=true");
     // MariaDB's PAM: the kind of the question, and the question.
-    let dialog = |client: &mut Client| {
+    let pam = Fake::at(ELSEWHERE, |client| {
         client.greet("caching_sha2_password");
         client.send(b"\xfedialog\0\x04Password: ");
         assert_eq!(client.read(), [PASSWORD, b"\0"].concat());
         answer_and_leave(client);
-    };
-    log_in(Fake::at(ELSEWHERE, dialog), "?allow_cleartext=true");
-    log_in(Fake::tcp(clear_text), "");
-    log_in(Fake::unix(clear_text), "");
+    });
+    log_in(pam, "?allow_cleartext=true");
+    log_in(Fake::tcp(ask_in_clear_text), "");
+    log_in(Fake::unix(ask_in_clear_text), "");
+}
+
+/// Gets the password in clear text and accepts it.
+fn ask_in_clear_text(client: &mut Client) {
+    client.greet("caching_sha2_password");
+    client.send(TO_CLEAR_TEXT);
+    assert_eq!(client.read(), [PASSWORD, b"\0"].concat());
+    answer_and_leave(client);
 }

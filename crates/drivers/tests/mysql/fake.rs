@@ -46,10 +46,12 @@ const LONG_PASSWORD: u64 = 1;
 pub(crate) const SSL: u64 = 1 << 11;
 
 impl Fake {
+    /// Starts a server on the loopback address.
     pub(crate) fn tcp(play: impl FnOnce(&mut Client) + Send + 'static) -> Self {
         Self::at(Ipv4Addr::LOCALHOST.into(), play)
     }
 
+    /// Starts a server on this address.
     pub(crate) fn at(address: IpAddr, play: impl FnOnce(&mut Client) + Send + 'static) -> Self {
         let listener = TcpListener::bind((address, 0)).unwrap();
         let place = listener.local_addr().unwrap().to_string();
@@ -61,6 +63,7 @@ impl Fake {
         Fake { place, thread, _folder: None }
     }
 
+    /// Starts a server on a socket file.
     pub(crate) fn unix(play: impl FnOnce(&mut Client) + Send + 'static) -> Self {
         let folder = Scratch::new();
         let path = folder.file("s");
@@ -104,11 +107,13 @@ impl Client {
         self.stream.flush().unwrap();
     }
 
+    /// Sends a payload as the next packet.
     pub(crate) fn send(&mut self, payload: &[u8]) {
         let packet = self.packet(payload);
         self.send_raw(&packet);
     }
 
+    /// Makes the next packet.
     pub(crate) fn packet(&mut self, payload: &[u8]) -> Vec<u8> {
         let mut packet = (payload.len() as u32).to_le_bytes().to_vec();
         packet[3] = self.sequence;
@@ -236,6 +241,7 @@ pub(crate) struct RsaKey {
 }
 
 impl RsaKey {
+    /// Makes a key with the command `openssl`.
     pub(crate) fn make() -> Result<Self, String> {
         let folder = Scratch::new();
         for arguments in ["genrsa -out key.pem 2048", "rsa -in key.pem -pubout -out public.pem"] {

@@ -362,16 +362,10 @@ fn an_answer_cut_short_is_a_lost_connection() {
 
 #[test]
 fn a_server_that_ends_the_session_is_quoted_whatever_is_sent_next() {
-    let play = |client: &mut Client| {
-        client.greet("caching_sha2_password");
-        client.send(OK);
-        client.expect_command(b"\x16DO 1");
-        client.send(b"\0\x07\0\0\0\0\0\0\0\0\0\0");
-        client.send_farewell();
-    };
     for is_local in [false, true] {
         for next in ["query", "prepare", "execute", "flush", "load"] {
-            let fake = if is_local { Fake::unix(play) } else { Fake::tcp(play) };
+            let fake =
+                if is_local { Fake::unix(prepare_and_leave) } else { Fake::tcp(prepare_and_leave) };
             let url = fake.url("");
             run(async {
                 let mut session = connect(&url).await.unwrap();
@@ -398,6 +392,15 @@ fn a_server_that_ends_the_session_is_quoted_whatever_is_sent_next() {
     }
 }
 
+/// Prepares one statement and ends the session.
+fn prepare_and_leave(client: &mut Client) {
+    client.greet("caching_sha2_password");
+    client.send(OK);
+    client.expect_command(b"\x16DO 1");
+    client.send(b"\0\x07\0\0\0\0\0\0\0\0\0\0");
+    client.send_farewell();
+}
+
 /// Both ways of an execution that is only counted: types go again after an error, and whoever leaves is noticed.
 #[test]
 fn counted_executions_are_answered_at_once_in_pieces_with_errors_and_not_at_all() {
@@ -410,9 +413,8 @@ fn counted_executions_are_answered_at_once_in_pieces_with_errors_and_not_at_all(
         client.send(column);
         client.send(column);
         // The flag says whether types follow.
-        let sends_types = |client: &mut Client| client.read_command()[11] == 1;
         for (piece, types) in [(200, true), (3, false)] {
-            assert_eq!(sends_types(client), types);
+            assert_eq!(client.read_command()[11], u8::from(types));
             let mut packets = Vec::new();
             for payload in [&b"\x01"[..], column, b"\0\0\x2a\0\0\0\0\0\0\0", b"\xfe\0\0\x03\0\0\0"]
             {
@@ -420,11 +422,11 @@ fn counted_executions_are_answered_at_once_in_pieces_with_errors_and_not_at_all(
             }
             packets.chunks(piece).for_each(|piece| client.send_raw(piece));
         }
-        assert!(!sends_types(client));
+        assert_ne!(client.read_command()[11], 1);
         client.send(b"\xff\xbd\x04#40001again");
-        assert!(sends_types(client));
+        assert_eq!(client.read_command()[11], 1);
         client.send(b"\0\x05\0\x02\0\0\0");
-        assert!(!sends_types(client));
+        assert_ne!(client.read_command()[11], 1);
     });
     let url = fake.url("");
     run(async {

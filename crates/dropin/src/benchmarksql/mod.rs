@@ -18,7 +18,7 @@ use dyno_runner::databases::{ReachedDatabase, reach_target};
 use dyno_runner::failure::{Failure, exit_code};
 use dyno_runner::lock_tables;
 use dyno_runner::output::{self, Streams, talk};
-use dyno_runner::progress::{DroppedTables, LoadProgress, follow_load};
+use dyno_runner::progress::{DroppedTables, follow_load};
 use dyno_tpcc::Isolation;
 use dyno_tpcc::load::{LoadReport, TpccLoadOptions, load};
 use dyno_tpcc::options::{CheckTime, OFFER};
@@ -45,8 +45,8 @@ pub enum BenchmarksqlCommand {
     /// Drop the tables.
     #[command(alias = "runDatabaseDestroy.sh")]
     #[command(after_help = "\
-Drops the tables of BenchmarkSQL, also those that an interrupted build has left. Tables that are not
-there are no error.
+Drops the tables of BenchmarkSQL, also those that an interrupted build has left. Missing tables
+aren't an error.
 
 Examples:
   dyno benchmarksql destroy props.pg")]
@@ -167,9 +167,10 @@ const PROFILES: [(&str, &Profile); 2] = [("bmsql-5.0", &BMSQL_5_0), ("spec", &SP
 const CHECKS: [(&str, CheckTime); 3] =
     [("none", CheckTime::Never), ("after", CheckTime::After), ("both", CheckTime::BeforeAndAfter)];
 
+/// Executes a command of `dyno benchmarksql` and returns the program's exit code.
 pub fn run(command: &BenchmarksqlCommand, streams: &'static dyn Streams) -> ExitCode {
     output::install(streams);
-    // While there is one thread: the system's time zone can't be asked for safely later.
+    // While there is one thread: the system's time zone can't be read safely later.
     let clock = WallClock::read();
     exit_code(match command {
         BenchmarksqlCommand::Build(options) => build(options).map(|()| 0),
@@ -222,16 +223,14 @@ fn build(arguments: &BenchmarksqlBuild) -> Result<(), Failure> {
     let ReachedDatabase { database, facts, .. } = reach_target(place.target, None)?;
     talk(&format!("{} {}", facts.product, facts.version));
     let _lock = lock_tables(&database, OFFER.name, &Unobserved)?;
-    let load = |progress: &LoadProgress| load(&database.admin(), &options, progress);
-    follow_load(load, load_summary).map(drop)
+    follow_load(|progress| load(&database.admin(), &options, progress), load_summary).map(drop)
 }
 
 /// Prints the first lines of the original: every key that it reads.
 fn echo(properties: &Properties, load_workers: u32) {
     let mut text = "Starting BenchmarkSQL LoadData\n\n".to_owned();
-    let value = |key: &str| properties.get(key).map(|entry| redacted(key, &entry.value));
     for key in ["driver", "conn", "user", "password", "warehouses"] {
-        text.extend(value(key).map(|value| format!("{key}={value}\n")));
+        text.extend(property_line(properties, key));
     }
     let workers = format!(" - using default {load_workers}");
     for (key, otherwise) in [
@@ -239,11 +238,16 @@ fn echo(properties: &Properties, load_workers: u32) {
         ("fileLocation", ""),
         ("csvNullValue", " - using default 'NULL'"),
     ] {
-        let undefined = || format!("{key} (not defined{otherwise})\n");
-        text.push_str(&value(key).map_or_else(undefined, |value| format!("{key}={value}\n")));
+        let line = property_line(properties, key);
+        text.push_str(&line.unwrap_or_else(|| format!("{key} (not defined{otherwise})\n")));
     }
     text.push('\n');
     output::data(&text);
+}
+
+/// Returns the line of a property with its password masked; `None` if the file doesn't set it.
+fn property_line(properties: &Properties, key: &str) -> Option<String> {
+    properties.get(key).map(|entry| format!("{key}={}\n", redacted(key, &entry.value)))
 }
 
 /// The clauses that the options make.
@@ -290,15 +294,14 @@ fn shard(arguments: &BenchmarksqlBuild) -> Result<Option<Shard>, Failure> {
 fn load_summary(report: &LoadReport) -> String {
     if report.was_complete {
         return "nothing was missing; all rows are there as an earlier build stored them, whatever seed, keys \
-                or clauses were asked for now"
+                or clauses were requested now"
             .to_owned();
     }
-    let rows = |rows: u64| whole(rows as f64);
     let method = report.method.map_or(String::new(), |method| format!(" by {}", method.name()));
-    let loaded =
-        format!("{} rows loaded{method}, keys made, all rows counted", rows(report.rows_loaded));
+    let rows = whole(report.rows_loaded as f64);
+    let loaded = format!("{rows} rows loaded{method}, keys made, all rows counted");
     match report.rows_found {
         0 => loaded,
-        found => format!("{} rows were there from an earlier build; {loaded}", rows(found)),
+        found => format!("{} rows were there from an earlier build; {loaded}", whole(found as f64)),
     }
 }

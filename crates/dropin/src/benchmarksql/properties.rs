@@ -20,6 +20,7 @@ pub(super) struct Properties {
 }
 
 impl Properties {
+    /// Reads the properties of a file; the error is a sentence.
     pub(super) fn open(path: &Path) -> Result<Self, String> {
         let file = path.display().to_string();
         let bytes = std::fs::read(path)
@@ -52,6 +53,7 @@ impl Properties {
         Ok(properties)
     }
 
+    /// Adds an entry; a later one of the same key replaces the earlier one.
     fn insert(&mut self, entry: Entry) {
         match self.entries.iter_mut().find(|known| known.key == entry.key) {
             None => self.entries.push(entry),
@@ -61,9 +63,9 @@ impl Properties {
 
     /// Replaces a value; case doesn't matter, as BenchmarkSQL's loader has it.
     pub(super) fn set(&mut self, key: &str, value: &str) {
-        let matches_key = |name: &&str| name.eq_ignore_ascii_case(key);
-        let existing = self.entries.iter_mut().find(|entry| matches_key(&entry.key.as_str()));
-        let name = key_names().into_iter().find(matches_key).unwrap_or(key);
+        let existing = self.entries.iter_mut().find(|entry| entry.key.eq_ignore_ascii_case(key));
+        let spelling = key_names().into_iter().find(|name| name.eq_ignore_ascii_case(key));
+        let name = spelling.unwrap_or(key);
         let key = existing.as_ref().map_or(name, |entry| &entry.key).to_owned();
         let entry = Entry { key, value: value.to_owned(), line: None };
         match existing {
@@ -72,18 +74,20 @@ impl Properties {
         }
     }
 
+    /// Returns the entry with exactly this key, if any.
     pub(super) fn get(&self, key: &str) -> Option<&Entry> {
         self.entries.iter().find(|entry| entry.key == key)
     }
 
     /// All entries as a file, without passwords.
     pub(super) fn text(&self) -> String {
-        let line = |Entry { key, value, .. }: &Entry| {
+        let entries = self.entries.iter().filter(|entry| !entry.key.starts_with("//"));
+        let lines = entries.map(|Entry { key, value, .. }| {
             // Backslashes and line ends would mean something else in a file.
             let value = redacted(key, value).replace('\\', "\\\\").replace(['\n', '\r'], " ");
             format!("{key}={value}\n")
-        };
-        self.entries.iter().filter(|entry| !entry.key.starts_with("//")).map(line).collect()
+        });
+        lines.collect()
     }
 
     /// A place for people, such as `props.my:7`.
@@ -124,6 +128,7 @@ fn parse_entry(line: &str, number: usize) -> Result<Entry, String> {
     Ok(Entry { key: unescape(key)?, value: unescape(value)?, line: Some(number) })
 }
 
+/// Resolves Java's escapes in a key or a value; the error names the one that is malformed.
 fn unescape(text: &str) -> Result<String, String> {
     if !text.contains('\\') {
         return Ok(text.to_owned());
@@ -243,7 +248,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn pairs(text: &[u8]) -> Vec<(String, String)> {
+    fn parse_pairs(text: &[u8]) -> Vec<(String, String)> {
         let properties = Properties::parse("p", text).expect("readable");
         properties.entries.into_iter().map(|entry| (entry.key, entry.value)).collect()
     }
@@ -268,11 +273,18 @@ mod tests {
             ("k=v\\", "k", "v"),
             ("# no\r! no\r\nk=v\r", "k", "v"),
         ] {
-            assert_eq!(pairs(text.as_bytes()), [(key.to_owned(), value.to_owned())], "{text:?}");
+            assert_eq!(
+                parse_pairs(text.as_bytes()),
+                [(key.to_owned(), value.to_owned())],
+                "{text:?}"
+            );
         }
-        assert_eq!(pairs(b"name=M\xfcller"), [("name".to_owned(), "Müller".to_owned())]);
-        assert_eq!(pairs("name=Müller".as_bytes()), [("name".to_owned(), "Müller".to_owned())]);
-        assert!(pairs(b"\n   \n# a=b \\\n! c=d\n").is_empty());
+        assert_eq!(parse_pairs(b"name=M\xfcller"), [("name".to_owned(), "Müller".to_owned())]);
+        assert_eq!(
+            parse_pairs("name=Müller".as_bytes()),
+            [("name".to_owned(), "Müller".to_owned())]
+        );
+        assert!(parse_pairs(b"\n   \n# a=b \\\n! c=d\n").is_empty());
     }
 
     #[test]
@@ -349,7 +361,7 @@ mod tests {
                 escaped.push_str(&format!("\\u{unit:04x}"));
             }
             let text = format!("{key} : {escaped}\n");
-            prop_assert_eq!(pairs(text.as_bytes()), [(key, value)]);
+            prop_assert_eq!(parse_pairs(text.as_bytes()), [(key, value)]);
         }
     }
 }

@@ -10,7 +10,7 @@ use dyno_engine::record::{Frame, MeasuredInterval, Phase, Window};
 use dyno_engine::{Control, ErrorPolicy, Observer, TrialEnd, TrialResult, TrialSpec};
 use dyno_facts::format::short;
 use dyno_facts::{
-    CheckVerdict, DataCheck, FamilyFacts, KindSummary, Lang, SeriesRow, TrialIdentity, TrialStatus,
+    CheckVerdict, DataCheck, FamilyFacts, Lang, SeriesRow, TrialIdentity, TrialStatus,
     TrialSummary, text_table,
 };
 use dyno_reactor::monotonic_now;
@@ -19,7 +19,7 @@ use dyno_runner::failure::{Failure, sentence};
 use dyno_runner::family::{ask, check_settings};
 use dyno_runner::front_end::JsonFile;
 use dyno_runner::{identity, kinds, lock_holder, output, shared_warning, signals, summarize};
-use dyno_tpcc::facts::{TpccFacts, TpccKind};
+use dyno_tpcc::facts::TpccFacts;
 use dyno_tpcc::family::{
     Before, facts, is_missing, look_after, look_before, not_made, preflight, trial_needs,
 };
@@ -189,6 +189,7 @@ impl Job<'_> {
         Ok(verdict.code)
     }
 
+    /// Returns the workload's options for the database as it is loaded.
     fn options(&self, loaded: &TpccDatabase, isolation: Option<Isolation>) -> TpccOptions {
         let pauses = self.settings.pauses;
         TpccOptions {
@@ -200,6 +201,7 @@ impl Job<'_> {
         }
     }
 
+    /// Returns the workload, which writes a ledger and results if they are requested.
     fn workload(
         &self,
         options: TpccOptions,
@@ -274,7 +276,7 @@ impl Job<'_> {
             if has < asked {
                 return Err(Failure::usage(format!(
                     "numWarehouses cannot be greater than the warehouses loaded in the database: \
-                     {asked} were asked for, {has} are loaded."
+                     {asked} were requested, {has} are loaded."
                 ))
                 .with_hint("lower warehouses, or destroy the database and build it again"));
             }
@@ -284,6 +286,7 @@ impl Job<'_> {
         Ok((loaded, found.isolation))
     }
 
+    /// Returns the trial that the properties ask for.
     fn spec(&self) -> TrialSpec {
         let Run {
             terminals,
@@ -294,9 +297,8 @@ impl Job<'_> {
             pauses,
             ..
         } = *self.settings;
-        let above_0 = |number: u32| (number > 0).then_some(u64::from(number));
-        let (duration, each) =
-            (above_0(mins).map(|mins| mins * MINUTE), above_0(txns_per_terminal));
+        let duration = (mins > 0).then_some(u64::from(mins) * MINUTE);
+        let events_each = (txns_per_terminal > 0).then_some(u64::from(txns_per_terminal));
         let common = TrialSpec {
             duration,
             interval: u64::from(report_interval_s) * SECOND,
@@ -307,7 +309,7 @@ impl Job<'_> {
         };
         match pauses {
             None => TrialSpec {
-                events_per_worker: each,
+                events_per_worker: events_each,
                 finish_begun: true,
                 rate_per_s: limit_per_min.map(|limit| f64::from(limit) / 60.0),
                 even_rate: true,
@@ -317,7 +319,7 @@ impl Job<'_> {
                 workers: self.sessions(pauses.sut_threads),
                 terminals: Some(terminals),
                 // Sessions are not terminals: what all of them do is counted together.
-                events: each.map(|each| each * u64::from(terminals)),
+                events: events_each.map(|events| events * u64::from(terminals)),
                 warmup: u64::from(pauses.rampup_mins) * MINUTE,
                 ..common
             },
@@ -354,7 +356,7 @@ impl Job<'_> {
     }
 }
 
-/// Shows the running average, and keeps the intervals where they are requested.
+/// Shows the running average, and keeps the intervals if they are requested.
 struct Follower<'a, 'b> {
     console: &'a mut Console<'b>,
     keeps: bool,
@@ -399,13 +401,15 @@ pub(super) struct RunVerdict {
 /// Returns true if transactions failed for anything but a lost connection: a server that was restarted, or
 /// another one that has taken over. Terminals connect again, and such a run has passed.
 fn has_failures(result: &TrialResult) -> bool {
-    let count = |classes: &[ErrorClass]| -> u64 {
-        let errors = result.total.errors.0.iter();
-        errors.filter(|error| classes.contains(&error.class)).map(|error| error.count).sum()
-    };
     // Conflicts are only failures when all retries are used up; each lost connection failed once.
-    count(&[ErrorClass::Other, ErrorClass::Constraint]) > 0
-        || result.total.counts().failed > count(&[ErrorClass::ConnectionLost])
+    count_errors(result, &[ErrorClass::Other, ErrorClass::Constraint]) > 0
+        || result.total.counts().failed > count_errors(result, &[ErrorClass::ConnectionLost])
+}
+
+/// Returns the number of errors of these classes.
+fn count_errors(result: &TrialResult, classes: &[ErrorClass]) -> u64 {
+    let errors = result.total.errors.0.iter();
+    errors.filter(|error| classes.contains(&error.class)).map(|error| error.count).sum()
 }
 
 impl RunVerdict {
@@ -462,6 +466,7 @@ impl WallClock {
         self.zero + Duration::nanoseconds(moment as i64)
     }
 
+    /// Returns the wall-clock time of this moment.
     pub(super) fn now(&self) -> OffsetDateTime {
         self.at(monotonic_now())
     }
@@ -472,7 +477,7 @@ pub(super) struct Console<'a> {
     /// Lines are talk where standard output is for something else.
     to_stderr: bool,
     thread: &'static str,
-    /// Bytes of the running average that stand on the terminal.
+    /// Bytes of the running average that are on the terminal.
     shown: usize,
 }
 
@@ -490,11 +495,13 @@ impl<'a> Console<'a> {
         }
     }
 
+    /// Prints a line with the original's time and thread before the text.
     pub(super) fn line(&self, text: &str) {
         let at = line_time(self.clock.now());
         self.put(&format!("{at} [{}] INFO   jTPCC : Term-00, {text}\n", self.thread));
     }
 
+    /// Prints to stdout, or to stderr if the JSON has stdout.
     fn put(&self, text: &str) {
         if self.to_stderr {
             output::talk_lines(text.trim_end_matches('\n'));
@@ -508,6 +515,7 @@ impl<'a> Console<'a> {
         !self.to_stderr && output::is_watched()
     }
 
+    /// Shows the running average in place of the one before.
     pub(super) fn running(&mut self, text: &str) {
         output::redraw(std::mem::replace(&mut self.shown, text.len()), text);
     }
@@ -525,12 +533,12 @@ pub(super) fn running_average(average: f64, current: u64, (used, most): (u64, u6
 /// Memory of this process, now and at most, MB; 0 if the system doesn't say.
 pub(super) fn memory_mb() -> (u64, u64) {
     let status = std::fs::read_to_string(Path::new("/proc/self/status")).unwrap_or_default();
-    let read_mb = |name: &str| {
+    let numbers = ["VmRSS:", "VmHWM:"].map(|name| {
         let line = status.lines().find_map(|line| line.strip_prefix(name));
         let kib = line.and_then(|rest| rest.split_whitespace().next()?.parse::<u64>().ok());
         kib.unwrap_or(0) / 1_024
-    };
-    (read_mb("VmRSS:"), read_mb("VmHWM:"))
+    });
+    numbers.into()
 }
 
 /// The time of a line: `19:34:45,042`.
@@ -617,13 +625,13 @@ pub(super) fn run_details(summary: &TrialSummary, facts: &TpccFacts) -> String {
 
 /// The results of the checks, and reasons not to use the run, if any.
 pub(super) fn check_lines(summary: &TrialSummary, verdict: &RunVerdict) -> String {
-    let check = |check: &DataCheck| {
+    let checks = summary.checks.iter().map(|check| {
         let evidence = check.evidence.line(Lang::En);
         format!("check {}: {}: {evidence}", check.name, check.verdict.name())
-    };
-    let problem = |problem: &String| format!("error: {}", in_one_line(problem));
-    let lines = summary.checks.iter().map(check).chain(verdict.problems.iter().map(problem));
-    lines.collect::<Vec<_>>().join("\n")
+    });
+    let problems =
+        verdict.problems.iter().map(|problem| format!("error: {}", in_one_line(problem)));
+    checks.chain(problems).collect::<Vec<_>>().join("\n")
 }
 
 fn kinds_table(summary: &TrialSummary, facts: &TpccFacts) -> String {
@@ -639,7 +647,7 @@ fn kinds_table(summary: &TrialSummary, facts: &TpccFacts) -> String {
         "limit p90 ms",
         "",
     ];
-    let row = |(kind, held): (&KindSummary, &TpccKind)| {
+    let rows = summary.kinds.iter().zip(&facts.kinds).map(|(kind, held)| {
         let limit_us = held.limit_p90_s * 1e6;
         let verdict = match kind.latency.count {
             0 => "-",
@@ -654,9 +662,8 @@ fn kinds_table(summary: &TrialSummary, facts: &TpccFacts) -> String {
         row.extend(times_us.map(|us| short(us / 1e3)));
         row.push(verdict.to_owned());
         row
-    };
-    let rows: Vec<_> = summary.kinds.iter().zip(&facts.kinds).map(row).collect();
-    text_table(&header, &rows, |place| place >= 1)
+    });
+    text_table(&header, &rows.collect::<Vec<_>>(), |place| place >= 1)
 }
 
 #[cfg(test)]

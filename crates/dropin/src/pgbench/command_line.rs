@@ -1,6 +1,6 @@
 //! Words as the C library's `getopt_long` takes them: bundled short options, abbreviated long ones, values glued or
-//! apart, operands anywhere. The order is pgbench's, which reports the first error and loads scripts where they
-//! stand.
+//! apart, operands anywhere. The order is pgbench's, which reports the first error and loads scripts in the order
+//! of the words.
 
 use super::Refusal;
 use super::options::{Mode, OPTIONS, PgbenchOption, Settings};
@@ -93,6 +93,7 @@ pub(super) struct Reader {
 }
 
 impl Reader {
+    /// Takes `-b`: a built-in script with its weight, or `list`.
     pub(super) fn builtin(&mut self, value: &str) -> Result<(), Stop> {
         if value == "list" {
             return Err(Stop::List);
@@ -101,6 +102,7 @@ impl Reader {
         Ok(self.loader.load(&Source::Builtin(scripts::find(script)?), weight)?)
     }
 
+    /// Takes `-f`: the file of a script with its weight.
     pub(super) fn file(&mut self, value: &str) -> Result<(), Stop> {
         let (script, weight) = scripts::split_weight(value)?;
         Ok(self.loader.load(&Source::File(script.to_owned()), weight)?)
@@ -170,12 +172,13 @@ pub(super) fn init_steps(value: &str) -> Result<Vec<InitStep>, Refusal> {
 }
 
 pub(super) fn partition_method(value: &str) -> Result<PartitionMethod, String> {
-    let has_name = |method: &PartitionMethod| value.eq_ignore_ascii_case(method.name());
-    PartitionMethod::ALL.into_iter().find(has_name).ok_or_else(|| {
+    let mut methods = PartitionMethod::ALL.into_iter();
+    methods.find(|method| value.eq_ignore_ascii_case(method.name())).ok_or_else(|| {
         format!("invalid partition method, expecting \"range\" or \"hash\", got: \"{value}\"")
     })
 }
 
+/// Reads the value of `-M`.
 pub(super) fn protocol(value: &str) -> Result<QueryMode, Refusal> {
     let mode = QueryMode::ALL.into_iter().find(|mode| mode.name() == value);
     mode.ok_or_else(|| Refusal::error(format_args!("invalid query mode (-M): \"{value}\"")))
@@ -183,9 +186,10 @@ pub(super) fn protocol(value: &str) -> Result<QueryMode, Refusal> {
 
 pub(super) fn sampling_rate(value: &str) -> Result<f64, Refusal> {
     let rate = leading_double(value);
-    let is_share = rate > 0.0 && rate <= 1.0;
-    let refusal = || Refusal::error(format_args!("invalid sampling rate: \"{value}\""));
-    is_share.then_some(rate).ok_or_else(refusal)
+    if rate > 0.0 && rate <= 1.0 {
+        return Ok(rate);
+    }
+    Err(Refusal::error(format_args!("invalid sampling rate: \"{value}\"")))
 }
 
 pub(super) fn max_tries(value: &str) -> Result<u32, Refusal> {
@@ -195,8 +199,10 @@ pub(super) fn max_tries(value: &str) -> Result<u32, Refusal> {
 
 pub(super) fn above_0(value: &str, what: &str) -> Result<f64, Refusal> {
     let number = leading_double(value);
-    let refusal = || Refusal::error(format_args!("invalid {what}: \"{value}\""));
-    (number > 0.0 && number.is_finite()).then_some(number).ok_or_else(refusal)
+    if number > 0.0 && number.is_finite() {
+        return Ok(number);
+    }
+    Err(Refusal::error(format_args!("invalid {what}: \"{value}\"")))
 }
 
 /// `NAME=VALUE` of `-D`.
@@ -205,13 +211,17 @@ pub(super) fn variable(definition: &str) -> Result<(String, String), Refusal> {
         .split_once('=')
         .filter(|(name, value)| !name.is_empty() && !value.is_empty())
         .ok_or_else(|| format!("invalid variable definition: \"{definition}\""))?;
-    let is_letter = |c: char| c.is_ascii_alphabetic() || c == '_' || !c.is_ascii();
     let is_name =
         name.starts_with(is_letter) && name.chars().all(|c| is_letter(c) || c.is_ascii_digit());
     if !is_name {
         return Err(Refusal::error(format_args!("option: invalid variable name: \"{name}\"")));
     }
     Ok((name.to_owned(), value.to_owned()))
+}
+
+/// Returns true if the name of a variable may begin with `c`.
+fn is_letter(c: char) -> bool {
+    c.is_ascii_alphabetic() || c == '_' || !c.is_ascii()
 }
 
 /// Options that don't go together, in pgbench's order.
@@ -252,14 +262,13 @@ fn check_run(settings: &Settings) -> Result<(), Refusal> {
 /// A URL names the whole database: nothing else may.
 fn check_target(settings: &mut Settings) -> Result<(), Refusal> {
     let connection = &mut settings.connection;
-    let is_url = |name: &String| {
-        ["mysql://", "mariadb://", "sqlite:"].iter().any(|scheme| name.starts_with(scheme))
-    };
     if let Some(refusal) = connection.dbname.as_deref().and_then(misspelt_url) {
         return Err(refusal);
     }
     if connection.target.is_none() {
-        connection.target = connection.dbname.take_if(|name| is_url(name));
+        connection.target = connection.dbname.take_if(|name| {
+            ["mysql://", "mariadb://", "sqlite:"].iter().any(|scheme| name.starts_with(scheme))
+        });
     }
     if connection.target.is_none() {
         return Ok(());
@@ -297,18 +306,16 @@ fn misspelt_url(name: &str) -> Option<Refusal> {
     )))
 }
 
+/// Reads the list of `--percentiles`; it must not be empty.
 pub(super) fn percentiles(value: &str) -> Result<Vec<f64>, Refusal> {
-    let refusal = |takes: String| {
-        Refusal::error(format_args!(
-            "invalid value \"{value}\" for option --percentiles: it takes {takes}"
-        ))
+    let takes = match dyno_runner::front_end::percentiles(value) {
+        Ok(percentiles) if !percentiles.is_empty() => return Ok(percentiles),
+        Ok(_) => "at least one number, such as 99".to_owned(),
+        Err(takes) => takes,
     };
-    let percentiles = dyno_runner::front_end::percentiles(value).map_err(refusal)?;
-    if percentiles.is_empty() {
-        Err(refusal("at least one number, such as 99".to_owned()))
-    } else {
-        Ok(percentiles)
-    }
+    Err(Refusal::error(format_args!(
+        "invalid value \"{value}\" for option --percentiles: it takes {takes}"
+    )))
 }
 
 #[derive(Debug)]
@@ -352,6 +359,7 @@ impl<'a> ArgumentWords<'a> {
         self.next()
     }
 
+    /// Returns the short option, with the rest of its word or the next word as the value.
     fn short(&mut self, letter: char) -> Result<NextWords, String> {
         let Some(option) = OPTIONS.iter().find(|option| option.row.letter == Some(letter)) else {
             return Err(format!("invalid option -- '{letter}'"));
@@ -359,10 +367,9 @@ impl<'a> ArgumentWords<'a> {
         if !option.takes_value {
             return Ok(NextWords::Option(option, String::new()));
         }
-        let no_value = || self.words.as_slice().first().is_none_or(|word| word.starts_with('-'));
         if let Some(long) = option.alone
             && self.bundle.as_str().is_empty()
-            && no_value()
+            && self.words.as_slice().first().is_none_or(|word| word.starts_with('-'))
         {
             return self.long(long);
         }
@@ -375,6 +382,7 @@ impl<'a> ArgumentWords<'a> {
         }
     }
 
+    /// Returns the long option in a word without its dashes, with the value that it needs.
     fn long(&mut self, body: &str) -> Result<NextWords, String> {
         let (name, value) = match body.split_once('=') {
             Some((name, value)) => (name, Some(value)),
@@ -395,6 +403,7 @@ impl<'a> ArgumentWords<'a> {
         Ok(NextWords::Option(option, value.to_owned()))
     }
 
+    /// Returns the option with this name, or the only one that begins with it; `body` is for the error.
     fn find(&self, name: &str, body: &str) -> Result<&'static PgbenchOption, String> {
         if let Some(exact) = OPTIONS.iter().find(|option| option.row.name == name) {
             return Ok(exact);
@@ -419,26 +428,32 @@ impl<'a> ArgumentWords<'a> {
     }
 }
 
-/// The number at the beginning of a text and what follows it, as `strtod` finds them; 0 and the
-/// whole text where there is none.
+/// The number at the beginning of a text, as `strtod` finds it; 0 if there is none.
 pub(super) fn leading_double(text: &str) -> f64 {
     let text = text.trim_start();
-    let digits = |from: usize| {
-        let tail = &text.as_bytes()[from..];
-        from + tail.iter().take_while(|byte| byte.is_ascii_digit()).count()
-    };
-    let is_at =
-        |at: usize, bytes: &[u8]| text.as_bytes().get(at).is_some_and(|b| bytes.contains(b));
-    let signed = |at: usize| if is_at(at, b"+-") { at + 1 } else { at };
-    let integer_end = digits(signed(0));
-    let mut end = if is_at(integer_end, b".") { digits(integer_end + 1) } else { integer_end };
-    if is_at(end, b"eE") {
-        let exponent = signed(end + 1);
-        if digits(exponent) > exponent {
-            end = digits(exponent);
+    let bytes = text.as_bytes();
+    let mut end = skip_digits(bytes, skip_sign(bytes, 0));
+    if bytes.get(end) == Some(&b'.') {
+        end = skip_digits(bytes, end + 1);
+    }
+    if matches!(bytes.get(end), Some(b'e' | b'E')) {
+        let exponent = skip_sign(bytes, end + 1);
+        let exponent_end = skip_digits(bytes, exponent);
+        if exponent_end > exponent {
+            end = exponent_end;
         }
     }
     text[..end].parse().unwrap_or(0.0)
+}
+
+/// Returns the end of the digits that begin at `at`; `at` if there are none.
+fn skip_digits(text: &[u8], at: usize) -> usize {
+    at + text[at..].iter().take_while(|byte| byte.is_ascii_digit()).count()
+}
+
+/// Returns the place after a sign at `at`; `at` if there is none.
+fn skip_sign(text: &[u8], at: usize) -> usize {
+    if matches!(text.get(at), Some(b'+' | b'-')) { at + 1 } else { at }
 }
 
 /// The integer at the beginning of a text, as `atoi` finds it; 0 if there is none.
@@ -707,11 +722,14 @@ mod tests {
     fn tokens(line: &[&str]) -> Result<Vec<(&'static str, String)>, String> {
         let line: Vec<String> = line.iter().map(|&word| word.to_owned()).collect();
         let mut words = ArgumentWords::new(&line);
-        let pair = |next| match next {
-            NextWords::Option(option, value) => (option.row.name, value),
-            NextWords::Operand(word) => ("", word),
-        };
-        std::iter::from_fn(|| words.next()).map(|next| next.map(pair)).collect()
+        let mut tokens = Vec::new();
+        while let Some(next) = words.next() {
+            tokens.push(match next? {
+                NextWords::Option(option, value) => (option.row.name, value),
+                NextWords::Operand(word) => ("", word),
+            });
+        }
+        Ok(tokens)
     }
 
     fn option(name: &'static str, value: &str) -> (&'static str, String) {
@@ -720,19 +738,18 @@ mod tests {
 
     #[test]
     fn values_may_be_glued_or_apart_and_operands_anywhere() {
-        let operand = |word| option("", word);
         assert_eq!(
             tokens(&["db", "-nCc8", "-c", "9", "--client=", "--client", "-1", "-", "--", "-n"]),
             Ok(vec![
-                operand("db"),
+                option("", "db"),
                 option("no-vacuum", ""),
                 option("connect", ""),
                 option("client", "8"),
                 option("client", "9"),
                 option("client", ""),
                 option("client", "-1"),
-                operand("-"),
-                operand("-n"),
+                option("", "-"),
+                option("", "-n"),
             ])
         );
     }
@@ -780,16 +797,17 @@ mod tests {
 
     #[test]
     fn whole_numbers_are_checked_as_pgbench_checks_them() {
-        let int = |text| option_int(text, "-F/--fillfactor", 10, 100);
-        assert_eq!(int(" 50 "), Ok(50));
-        assert_eq!(int("+10"), Ok(10));
+        const NAME: &str = "-F/--fillfactor";
+        for (text, number) in [(" 50 ", 50), ("+10", 10)] {
+            assert_eq!(option_int(text, NAME, 10, 100), Ok(number));
+        }
         let range = Err("-F/--fillfactor must be in range 10..100".to_owned());
         for text in ["9", "101", "", " ", "99999999999999999999", "-50"] {
-            assert_eq!(int(text), range, "{text:?}");
+            assert_eq!(option_int(text, NAME, 10, 100), range, "{text:?}");
         }
         for text in ["x", "5x", "1 2", "-", "0x10"] {
             let invalid = format!("invalid value \"{text}\" for option -F/--fillfactor");
-            assert_eq!(int(text), Err(invalid));
+            assert_eq!(option_int(text, NAME, 10, 100), Err(invalid));
         }
     }
 

@@ -4,7 +4,7 @@ use super::Refusal;
 use super::options::Settings;
 use super::scripts::words;
 use dyno_core::{EndedTransaction, ErrorClass, Nanos, Outcome};
-use dyno_engine::record::{ErrorCount, Frame, MeasuredInterval, Phase, Window};
+use dyno_engine::record::{Frame, MeasuredInterval, Phase, Window};
 use dyno_engine::{Observer, TrialSpec};
 use dyno_facts::SeriesRow;
 use dyno_pgbench::log::{Aggregate, LogColumns, TransactionEntry, is_sampled};
@@ -41,6 +41,7 @@ impl<'a> Reporter<'a> {
         Reporter { settings, length: spec.interval, shared, is_running, hdr, rows: Vec::new() }
     }
 
+    /// Returns the line of `-P` for an interval.
     fn line(&self, interval: &MeasuredInterval) -> ProgressLine {
         let Settings { progress_timestamp, max_tries, continue_on_error, .. } = *self.settings;
         let frame = &interval.frame;
@@ -50,7 +51,7 @@ impl<'a> Reporter<'a> {
         } else {
             interval.begins_s + interval.length_s
         };
-        let lag = |lateness: &dyno_engine::record::Latencies| lateness.mean() / 1e6;
+        let lateness = self.settings.rate_per_s.and(frame.lateness.as_ref());
         ProgressLine {
             at_s,
             is_timestamp: progress_timestamp,
@@ -62,7 +63,7 @@ impl<'a> Reporter<'a> {
                 latency.to_histogram().stdev() / 1e6
             },
             failed: counts.failed.saturating_sub(retired(frame, continue_on_error)),
-            lag_ms: self.settings.rate_per_s.and(frame.lateness.as_ref()).map(lag),
+            lag_ms: lateness.map(|lateness| lateness.mean() / 1e6),
             skipped: self.settings.skips().then_some(counts.skipped),
             retries: (max_tries != 1).then_some((counts.retried, counts.retries)),
         }
@@ -71,13 +72,13 @@ impl<'a> Reporter<'a> {
 
 /// Transactions whose error ended their client: pgbench counts these nowhere.
 fn retired(frame: &Frame, continue_on_error: bool) -> u64 {
-    let ends_client = |error: &&ErrorCount| match error.class {
+    let ending = frame.errors.0.iter().filter(|error| match error.class {
         ErrorClass::Serialization | ErrorClass::Deadlock | ErrorClass::LockTimeout => false,
         ErrorClass::ConnectionLost => true,
         // Without an SQLSTATE: the script itself could not continue.
         _ => !continue_on_error || error.sqlstate == "00000",
-    };
-    frame.errors.0.iter().filter(ends_client).map(|error| error.count).sum()
+    });
+    ending.map(|error| error.count).sum()
 }
 
 impl Observer for Reporter<'_> {
@@ -190,20 +191,21 @@ pub(super) fn open_logs(
     }
     let is_seeded = settings.variable("default_seed").is_none();
     let seeds = Seeds::new(settings.seed, settings.clients, threads, is_seeded);
-    let follower = |(thread, streams): (usize, dyno_pgbench::random::ThreadStreams)| {
+    let late_limit = match settings.late_limit_us {
+        0 => Nanos::MAX,
+        limit_us => limit_us * 1_000,
+    };
+    let mut logs = Vec::new();
+    for (thread, streams) in seeds.threads.into_iter().enumerate() {
         let file = if settings.log.wanted {
             Some(LogFile::create(settings, thread, streams.sampling)?)
         } else {
             None
         };
-        let late_limit = match settings.late_limit_us {
-            0 => Nanos::MAX,
-            limit_us => limit_us * 1_000,
-        };
         let follower = Follower { file, late_limit, numbers: Vec::new(), shared: shared.clone() };
-        Ok(Mutex::new(Box::new(follower) as Box<dyn TransactionLogger>))
-    };
-    seeds.threads.into_iter().enumerate().map(follower).collect()
+        logs.push(Mutex::new(Box::new(follower) as Box<dyn TransactionLogger>));
+    }
+    Ok(logs)
 }
 
 struct Follower {
@@ -266,6 +268,7 @@ struct LogFile {
 }
 
 impl LogFile {
+    /// Creates the log file of a thread; `sampling` decides which transactions are logged.
     fn create(settings: &Settings, thread: usize, sampling: PgRng) -> Result<Self, Refusal> {
         let prefix = settings.log.prefix.as_deref().unwrap_or("pgbench_log");
         let mut name = format!("{prefix}.{}", std::process::id());
@@ -312,6 +315,7 @@ impl LogFile {
         }
     }
 
+    /// Writes the lines that are kept; the first error is kept for the end.
     fn write(&mut self) {
         let written = self.file.write_all(self.text.as_bytes());
         self.text.clear();
@@ -354,14 +358,15 @@ mod tests {
     #[test]
     fn lines_have_every_byte_of_the_originals() {
         for original in include_str!("../../golden/pgbench/progress.txt").lines() {
-            let need = |word: &str| after(original, word).unwrap_or_else(|| panic!("{original}"));
+            let [at_s, tps, latency_ms, stddev_ms] = ["progress:", "s,", "lat", "stddev"]
+                .map(|word| after(original, word).unwrap_or_else(|| panic!("{original}")));
             let retries = before(original, " retried").zip(before(original, " retries"));
             let line = ProgressLine {
-                at_s: need("progress:"),
-                is_timestamp: need("progress:") > 1e6,
-                tps: need("s,"),
-                latency_ms: need("lat"),
-                stddev_ms: need("stddev"),
+                at_s,
+                is_timestamp: at_s > 1e6,
+                tps,
+                latency_ms,
+                stddev_ms,
                 failed: before(original, " failed").unwrap_or_else(|| panic!("{original}")),
                 lag_ms: after(original, "lag"),
                 skipped: before(original, " skipped"),

@@ -19,6 +19,7 @@ const LINE_ROWS: u64 = 100_000;
 /// Seconds between two lines with `-q`.
 const QUIET_LINE_S: u64 = 5;
 
+/// Executes `pgbench -i`.
 pub(super) fn run(settings: &Settings) -> Result<Exit, Refusal> {
     let opened = super::setup::reach(settings, "initialization")?;
     let is_canceled = Arc::new(AtomicBool::new(false));
@@ -76,6 +77,7 @@ impl Rows {
         Rows { begun: Instant::now(), found, loaded: 0, line: 0 }
     }
 
+    /// Returns the original's line of progress after this time.
     fn line(&self, total: u64, elapsed: Duration) -> String {
         let stored = self.found + self.loaded;
         let remaining = remaining(elapsed, self.loaded, total.saturating_sub(stored));

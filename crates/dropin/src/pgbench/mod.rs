@@ -48,10 +48,10 @@ pub fn run(
         Ok(None) => run_command_line(&words),
         Err(refusal) => Err(refusal),
     };
-    exit.unwrap_or_else(refuse).into()
+    exit.unwrap_or_else(print_refusal).into()
 }
 
-fn refuse(refusal: Refusal) -> Exit {
+fn print_refusal(refusal: Refusal) -> Exit {
     output::talk_unended(&refusal.to_string());
     Exit::Failed
 }
@@ -65,18 +65,23 @@ fn run_command_line(words: &[String]) -> Result<Exit, Refusal> {
     let Some(levels) = parse_sweep(words) else { return run_single(words, None, &mut None) };
     if words.iter().any(|word| word.starts_with("--hdr")) {
         let message =
-            "the file of --hdr holds one run: a list of clients would write it anew for each";
+            "the file of --hdr holds one run: a list of clients would overwrite it for each";
         return Err(Refusal::error(message));
     }
     let mut level = 0;
-    let run = |level_words: &[String], measured: &mut Option<SweepLevel>| {
-        level += 1;
-        run_single(level_words, Some(level), measured).unwrap_or_else(refuse)
-    };
-    let with = |clients| levels.words(words, clients);
-    Ok(sweep_words("clients", words, &levels.clients, with, run, |message| {
-        refuse(Refusal::from(message));
-    }))
+    Ok(sweep_words(
+        "clients",
+        words,
+        &levels.clients,
+        |clients| levels.words(words, clients),
+        |level_words, measured| {
+            level += 1;
+            run_single(level_words, Some(level), measured).unwrap_or_else(print_refusal)
+        },
+        |message| {
+            print_refusal(Refusal::from(message));
+        },
+    ))
 }
 
 /// A list of clients.
@@ -179,7 +184,7 @@ impl Refusal {
         Refusal(format!("pgbench: {complaint}\n")).with_advice()
     }
 
-    /// Adds where all options are explained.
+    /// Adds the hint at the help, which explains all options.
     pub(super) fn with_advice(self) -> Self {
         self.with("hint", "Try \"pgbench --help\" for more information.")
     }
@@ -219,17 +224,17 @@ mod tests {
     use super::*;
     use dyno_core::Address;
 
+    /// The place of the list in these words, and its clients.
+    fn sweep(words: &[&str]) -> Option<(usize, Vec<u32>)> {
+        let words: Vec<String> = words.iter().map(|&word| word.to_owned()).collect();
+        parse_sweep(&words).map(|levels| (levels.at, levels.clients))
+    }
+
     #[test]
     fn a_list_of_clients_is_a_sweep() {
-        let sweep = |words: &[&str]| {
-            let levels =
-                parse_sweep(&words.iter().map(|&word| word.to_owned()).collect::<Vec<_>>());
-            levels.map(|levels| (levels.at, levels.clients))
-        };
-        let levels = |at, clients: &[u32]| Some((at, clients.to_vec()));
-        assert_eq!(sweep(&["-T", "5", "-c", "1,2,4"]), levels(3, &[1, 2, 4]));
-        assert_eq!(sweep(&["-c1,8", "-T", "5"]), levels(0, &[1, 8]));
-        assert_eq!(sweep(&["--client=2,3"]), levels(0, &[2, 3]));
+        assert_eq!(sweep(&["-T", "5", "-c", "1,2,4"]), Some((3, vec![1, 2, 4])));
+        assert_eq!(sweep(&["-c1,8", "-T", "5"]), Some((0, vec![1, 8])));
+        assert_eq!(sweep(&["--client=2,3"]), Some((0, vec![2, 3])));
         assert_eq!(sweep(&["-c", "8", "-D", "1,2"]), None);
         assert_eq!(sweep(&["-c", "1,0"]), None, "it is refused before the first run");
     }

@@ -29,7 +29,7 @@ pub(super) struct PgbenchOption {
     pub(super) takes_value: bool,
     /// Not in pgbench 15: never makes an abbreviation ambiguous that 15 understands.
     pub(super) is_newer: bool,
-    /// The long name of the option that the letter means where no value follows it.
+    /// The long name of the option that the letter means if no value follows it.
     pub(super) alone: Option<&'static str>,
 }
 
@@ -40,6 +40,7 @@ impl PgbenchOption {
         PgbenchOption { row, mode, takes_value, is_newer: false, alone: None }
     }
 
+    /// Adds the letter of the short option.
     const fn short(mut self, letter: char) -> Self {
         self.row.letter = Some(letter);
         self
@@ -50,11 +51,13 @@ impl PgbenchOption {
         self
     }
 
+    /// Marks the option as one that pgbench 15 doesn't have.
     const fn newer(mut self) -> Self {
         self.is_newer = true;
         self
     }
 
+    /// Adds the option that the letter means if no value follows it.
     const fn alone(mut self, name: &'static str) -> Self {
         self.alone = Some(name);
         self
@@ -77,18 +80,22 @@ impl PgbenchOption {
     }
 }
 
+/// Returns an option of runs.
 const fn run(name: &'static str, kind: OptionValues<Reader, Stop>) -> PgbenchOption {
     PgbenchOption::new(Mode::Run, name, kind)
 }
 
+/// Returns an option of the initialization.
 const fn init(name: &'static str, kind: OptionValues<Reader, Stop>) -> PgbenchOption {
     PgbenchOption::new(Mode::Initialize, name, kind)
 }
 
+/// Returns an option of both modes.
 const fn any(name: &'static str, kind: OptionValues<Reader, Stop>) -> PgbenchOption {
     PgbenchOption::new(Mode::Any, name, kind)
 }
 
+/// Returns the kind of options that take any text.
 const fn text(set: fn(&mut Reader, &str) -> Result<(), Stop>) -> OptionValues<Reader, Stop> {
     Text("a text", set)
 }
@@ -246,6 +253,7 @@ impl Settings {
         Settings { clients: 1, threads: 1, vacuum: true, max_tries: 1, seed, ..Settings::default() }
     }
 
+    /// Returns the length of a run: 10 transactions per client unless one is given.
     pub(super) fn length(&self) -> Length {
         match (self.transactions, self.seconds) {
             (_, Some(seconds)) => Length::Seconds(seconds),

@@ -4,7 +4,6 @@ use super::options::{Length, Settings};
 use super::setup::Tables;
 use dyno_engine::TrialResult;
 use dyno_pgbench::run::{PgBench, ScriptStatistics};
-use dyno_pgbench::script::Script;
 use std::fmt::{self, Write};
 
 pub(super) struct ReportedScript {
@@ -42,31 +41,33 @@ fn share(f: &mut impl Write, label: &str, part: u64, whole: u64) -> fmt::Result 
     writeln!(f, "{label}: {part} ({:.3}%)", percent(part, whole))
 }
 
-/// The lines about failed and repeated transactions; `prefix` stands before each.
+/// The lines about failed and repeated transactions; `prefix` goes before each.
 fn failures(
     f: &mut impl Write,
     prefix: &str,
     counts: &ScriptStatistics,
     settings: &Settings,
 ) -> fmt::Result {
-    let total = counts.total();
-    let mut line = |label: &str, part| share(f, &format!("{prefix}{label}"), part, total);
-    line("number of failed transactions", counts.failed())?;
-    if settings.failures_detailed {
-        line("number of serialization failures", counts.serialization_failures)?;
-        line("number of deadlock failures", counts.deadlock_failures)?;
-        if settings.continue_on_error {
-            line("number of other failures", counts.other_failures)?;
+    let (is_detailed, has_tries) = (settings.failures_detailed, settings.max_tries != 1);
+    for (is_shown, label, part) in [
+        (true, "failed transactions", counts.failed()),
+        (is_detailed, "serialization failures", counts.serialization_failures),
+        (is_detailed, "deadlock failures", counts.deadlock_failures),
+        (is_detailed && settings.continue_on_error, "other failures", counts.other_failures),
+        (has_tries, "transactions retried", counts.retried),
+    ] {
+        if is_shown {
+            share(f, &format!("{prefix}number of {label}"), part, counts.total())?;
         }
     }
-    if settings.max_tries != 1 {
-        line("number of transactions retried", counts.retried)?;
+    if has_tries {
         writeln!(f, "{prefix}total number of retries: {}", counts.retries)?;
     }
     Ok(())
 }
 
 impl Report<'_> {
+    /// Returns this number of transactions per second of the measured time.
     fn tps(&self, processed: u64) -> f64 {
         processed as f64 / self.seconds
     }
@@ -217,16 +218,17 @@ impl fmt::Display for Report<'_> {
     }
 }
 
+/// Returns the statistics of each script; with those of its commands if `per_command`.
 pub(super) fn scripts(workload: &PgBench, per_command: bool) -> Vec<ReportedScript> {
     let statistics = workload.statistics().scripts;
     let scripts = workload.options.scripts.iter().zip(statistics);
-    let report = |((script, weight), statistics): (&(Script, u32), ScriptStatistics)| {
+    let reported = scripts.map(|((script, weight), statistics)| {
         let lines = script.commands.iter().map(|command| command.first_line.clone());
         let commands = if per_command { lines.collect() } else { Vec::new() };
         let description = script.description.clone();
         ReportedScript { description, weight: *weight, statistics, commands }
-    };
-    scripts.map(report).collect()
+    });
+    reported.collect()
 }
 
 impl<'a> Report<'a> {
@@ -246,14 +248,16 @@ impl<'a> Report<'a> {
             result.connect as f64
         };
         let latency = result.total.latency();
-        let at = |&percent: &f64| (percent, latency.percentile(percent) as f64 / 1e6);
+        let percentiles = settings.percentiles.iter();
+        let percentiles =
+            percentiles.map(|&percent| (percent, latency.percentile(percent) as f64 / 1e6));
         Report {
             settings,
             tables,
             threads: result.loops_cpu.len() as u32,
             total,
             late,
-            percentiles: settings.percentiles.iter().map(at).collect(),
+            percentiles: percentiles.collect(),
             connection_ms: connection_ns / 1e6,
             seconds: result.length() as f64 / 1e9,
             scripts,
@@ -313,33 +317,38 @@ mod tests {
             value.split(' ').next()
         }
 
+        /// The number after a label; `None` if it is missing.
         fn number<N: std::str::FromStr>(&self, label: &str) -> Option<N> {
             self.word(label)?.parse().ok()
         }
 
+        /// The count after a label; 0 if it is missing.
+        fn count(&self, label: &str) -> u64 {
+            self.number(label).unwrap_or(0)
+        }
+
+        /// The statistics that the lines of the section report.
         fn statistics(&self, processed: u64) -> ScriptStatistics {
-            let count = |label: &str| self.number(label).unwrap_or(0);
-            let failures = count("number of failed transactions: ");
-            let deadlock_failures = count("number of deadlock failures: ");
-            let milliseconds = |label: &str| self.number(label).unwrap_or(0.0);
+            let failures = self.count("number of failed transactions: ");
+            let deadlock_failures = self.count("number of deadlock failures: ");
+            let [average_ms, stddev_ms] = ["latency average = ", "latency stddev = "]
+                .map(|label| self.number(label).unwrap_or(0.0));
             ScriptStatistics {
-                latency: latency(
-                    processed,
-                    milliseconds("latency average = "),
-                    milliseconds("latency stddev = "),
-                ),
-                skipped: count("number of transactions skipped: "),
+                latency: latency(processed, average_ms, stddev_ms),
+                skipped: self.count("number of transactions skipped: "),
                 // If they are not told apart, all are of one kind.
                 serialization_failures: failures - deadlock_failures,
                 deadlock_failures,
-                retried: count("number of transactions retried: "),
-                retries: count("total number of retries: "),
+                retried: self.count("number of transactions retried: "),
+                retries: self.count("total number of retries: "),
                 ..ScriptStatistics::default()
             }
         }
 
+        /// The first lines of the commands, with their statistics.
         fn commands(&self, has_retries: bool) -> Vec<(String, CommandStatistics)> {
-            let command = |line: &&str| {
+            let commands = self.0.iter().filter(|line| line.starts_with("    "));
+            let reported = commands.map(|line| {
                 let (mut rest, mut numbers) = (line.trim_start(), Vec::new());
                 for _ in 0..if has_retries { 3 } else { 2 } {
                     let (number, after) = rest.split_once(' ').expect("a number and more");
@@ -352,11 +361,12 @@ mod tests {
                     retries: numbers.get(2).map_or(0, |&retries| retries as u64),
                 };
                 (rest.to_owned(), statistics)
-            };
-            self.0.iter().filter(|line| line.starts_with("    ")).map(command).collect()
+            });
+            reported.collect()
         }
     }
 
+    /// The part about the whole run, and those about scripts.
     fn sections(text: &str) -> (Section<'_>, Vec<Section<'_>>) {
         let mut parts = vec![Vec::new()];
         for line in text.lines() {
@@ -369,7 +379,7 @@ mod tests {
         (parts.next().expect("the run's part"), parts.collect())
     }
 
-    fn script(section: &Section<'_>, has_retries: bool) -> ReportedScript {
+    fn parse_script(section: &Section<'_>, has_retries: bool) -> ReportedScript {
         let transactions = section.0.iter().find_map(|line| line.split_once(" transactions ("));
         let processed =
             transactions.and_then(|(before, _)| before.strip_prefix(" - ")?.parse().ok());
@@ -385,7 +395,7 @@ mod tests {
         }
     }
 
-    fn settings(run: &Section<'_>, text: &str) -> Settings {
+    fn parse_settings(run: &Section<'_>, text: &str) -> Settings {
         let mode =
             QueryMode::ALL.into_iter().find(|mode| run.word("query mode: ") == Some(mode.name()));
         let limit = run.0.iter().find_map(|line| line.split_once("transactions above the "));
@@ -413,7 +423,7 @@ mod tests {
             .word("number of transactions actually processed: ")
             .map_or_else(String::new, |word| word.split('/').next().unwrap_or_default().to_owned());
         let mut total = run.statistics(processed.parse().expect("a number"));
-        let settings = settings(&run, text);
+        let settings = parse_settings(&run, text);
         let lag = run.0.iter().find_map(|line| line.strip_prefix("rate limit schedule lag: avg "));
         let lag = lag.and_then(|line| line.strip_suffix(") ms")?.split_once(" (max "));
         if let Some((average, max)) = lag {
@@ -424,9 +434,9 @@ mod tests {
         let late = late.and_then(|(_, rest)| rest.split('/').next()?.parse().ok());
         let tps = run.number("tps = ").unwrap_or(0.0) + f64::from(nudge) * 1e-7;
         let mut scripts: Vec<ReportedScript> =
-            parts.iter().map(|part| script(part, settings.max_tries != 1)).collect();
+            parts.iter().map(|part| parse_script(part, settings.max_tries != 1)).collect();
         if scripts.is_empty() {
-            let mut only = script(&run, settings.max_tries != 1);
+            let mut only = parse_script(&run, settings.max_tries != 1);
             only.description = run.0[0].split_once(": ").map_or("", |(_, title)| title).to_owned();
             scripts.push(only);
         }
@@ -462,11 +472,16 @@ mod tests {
     /// Measured are 4.7 ms, without connecting.
     #[test]
     fn the_average_of_connect_each_has_the_connecting_in_it() {
-        let script = script(&Section(vec!["SQL script 1: x.sql"]), false);
-        let printed = |other_failures, progress_s| {
+        let script = parse_script(&Section(vec!["SQL script 1: x.sql"]), false);
+        for (other_failures, progress_s, average) in [
+            (0, None, "\nlatency average = 18.000 ms\naverage connection time"),
+            (20, None, "\nlatency average = 15.000 ms (including failures)\n"),
+            // The original measures if it has the deviation to print.
+            (0, Some(1), "\nlatency average = 4.700 ms\n"),
+        ] {
             let settings =
                 Settings { connect_each: true, clients: 2, progress_s, ..Settings::new(0) };
-            Report {
+            let report = Report {
                 settings: &settings,
                 tables: Tables { scale: 1, partitions: None },
                 threads: 1,
@@ -480,20 +495,15 @@ mod tests {
                 connection_ms: 13.0,
                 seconds: 0.9,
                 scripts: std::slice::from_ref(&script),
-            }
-            .to_string()
-        };
-        let text = printed(0, None);
-        assert!(text.contains("\nlatency average = 18.000 ms\naverage connection time"), "{text}");
-        let text = printed(20, None);
-        assert!(text.contains("\nlatency average = 15.000 ms (including failures)\n"), "{text}");
-        // The original measures where it has the deviation to print.
-        assert!(printed(0, Some(1)).contains("\nlatency average = 4.700 ms\n"));
+            };
+            let text = report.to_string();
+            assert!(text.contains(average), "{text}");
+        }
     }
 
     #[test]
     fn percentiles_and_other_failures_are_lines_of_their_own() {
-        let script = script(&Section(vec!["SQL script 1: x.sql"]), false);
+        let script = parse_script(&Section(vec!["SQL script 1: x.sql"]), false);
         let report = Report {
             settings: &Settings {
                 failures_detailed: true,

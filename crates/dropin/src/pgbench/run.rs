@@ -20,7 +20,7 @@ use dyno_store::HistogramLog;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
-/// Connecting has no limit of its own: the target has one per connection.
+/// Connecting has no separate limit: the target has one per connection.
 const CONNECT_LIMIT: Nanos = 24 * 3_600 * SECOND;
 
 const INCOMPLETE: &str = "pgbench: error: Run was aborted; the above results are incomplete.";
@@ -46,12 +46,15 @@ pub(super) fn run(
         output::talk_lines(&debug_line(settings, target));
     }
     let tables = set_up(&opened, settings, has_builtin)?;
-    let hide = |word: &String| if has_secret(word) { target.to_string() } else { word.clone() };
-    let command_line: Vec<String> = words.iter().map(hide).collect();
+    let command_line = words
+        .iter()
+        .map(|word| if has_secret(word) { target.to_string() } else { word.clone() })
+        .collect();
     let job = Job { settings, tables, target, command_line };
     job.run(&opened.database, scripts, json)
 }
 
+/// Prints to stdout, or to stderr if the JSON has stdout.
 fn print(settings: &Settings, text: &str) {
     if settings.json_to_stdout() {
         output::talk_lines(text.trim_end_matches('\n'));
@@ -89,6 +92,7 @@ struct Job<'a> {
 }
 
 impl Job<'_> {
+    /// Runs the scripts and prints the report.
     fn run(
         &self,
         database: &Database,
@@ -106,12 +110,12 @@ impl Job<'_> {
             logs,
             threads,
             scale: self.tables.scale,
-            ..options(settings, scripts)
+            ..workload_options(settings, scripts)
         };
         let workload =
             PgBench::new(options, dialect, Box::new(print_talk)).map_err(Refusal::error)?;
         let hdr = self.histograms(&workload)?;
-        let spec = spec(settings, dialect);
+        let spec = trial_spec(settings, dialect);
         let (is_running, refused) = (Arc::new(AtomicBool::new(false)), Arc::new(OnceLock::new()));
         let survives = spec.survives_refusals();
         let control = Arc::new(Control::following(Box::new({
@@ -147,6 +151,7 @@ impl Job<'_> {
         Ok((exit, SweepLevel::from_result(settings.clients, &result)))
     }
 
+    /// Creates the file of `--hdr`, if it is requested.
     fn histograms(&self, workload: &PgBench) -> Result<Option<HistogramLog>, Refusal> {
         let Some(path) = &self.settings.hdr else { return Ok(None) };
         let log = HistogramLog::create(path, &kinds(workload)).map_err(|error| {
@@ -158,9 +163,9 @@ impl Job<'_> {
     fn not_begun(&self, error: DriveError, number: Option<&u32>) -> Refusal {
         match error {
             DriveError::Connect(error) => {
-                let client = |number| format!("could not create connection for client {number}");
-                Refusal::unconnected(&error, self.target.dialect)
-                    .with_any("error", number.map(client))
+                let client =
+                    number.map(|number| format!("could not create connection for client {number}"));
+                Refusal::unconnected(&error, self.target.dialect).with_any("error", client)
             }
             DriveError::Interrupted => Refusal::error("stopped before all clients were connected"),
             DriveError::System(error) => {
@@ -297,7 +302,7 @@ fn late_limit(settings: &Settings) -> Option<Nanos> {
     (settings.late_limit_us > 0).then_some(settings.late_limit_us * 1_000)
 }
 
-fn options(settings: &Settings, scripts: Vec<(Script, u32)>) -> PgbenchOptions {
+fn workload_options(settings: &Settings, scripts: Vec<(Script, u32)>) -> PgbenchOptions {
     let verbose =
         VerboseErrors { max_tries: settings.max_tries, latency_limit: late_limit(settings) };
     PgbenchOptions {
@@ -311,7 +316,7 @@ fn options(settings: &Settings, scripts: Vec<(Script, u32)>) -> PgbenchOptions {
     }
 }
 
-fn spec(settings: &Settings, dialect: Dialect) -> TrialSpec {
+fn trial_spec(settings: &Settings, dialect: Dialect) -> TrialSpec {
     let (duration, events_per_worker) = match settings.length() {
         Length::Seconds(seconds) => (Some(u64::from(seconds) * SECOND), None),
         Length::Transactions(each) => (None, Some(u64::from(each))),
@@ -325,7 +330,7 @@ fn spec(settings: &Settings, dialect: Dialect) -> TrialSpec {
         connect_each: settings.connect_each,
         late_limit: late_limit(settings),
         rate_per_s: settings.rate_per_s,
-        // Each thread of pgbench draws the arrivals of its own clients.
+        // Each thread of pgbench draws arrivals for its clients.
         rate_each_loop: true,
         interval: u64::from(settings.progress_s.unwrap_or(1)) * SECOND,
         seed: settings.seed,
@@ -360,40 +365,44 @@ mod tests {
     use dyno_core::DbError;
     use dyno_engine::Action;
 
-    fn server(class: ErrorClass) -> DbError {
+    fn server_error(class: ErrorClass) -> DbError {
         DbError::server(class, 0, *b"00000", "words")
+    }
+
+    /// The reaction to an error of PostgreSQL's.
+    fn action(settings: &Settings, error: &DbError, attempt: u32) -> Action {
+        error_policy(settings, Dialect::Postgres).action(error, attempt)
     }
 
     #[test]
     fn only_conflicts_are_tried_again() {
         let mut settings = Settings::new(1);
-        let policy = |settings: &Settings| error_policy(settings, Dialect::Postgres);
-        let deadlock = server(ErrorClass::Deadlock);
-        let constraint = server(ErrorClass::Constraint);
-        assert_eq!(policy(&settings).action(&deadlock, 0), Action::Fail);
-        assert_eq!(policy(&settings).action(&constraint, 0), Action::Retire);
+        let deadlock = server_error(ErrorClass::Deadlock);
+        let constraint = server_error(ErrorClass::Constraint);
+        assert_eq!(action(&settings, &deadlock, 0), Action::Fail);
+        assert_eq!(action(&settings, &constraint, 0), Action::Retire);
         settings.max_tries = 3;
-        assert_eq!(policy(&settings).action(&deadlock, 1), Action::Retry);
-        assert_eq!(policy(&settings).action(&deadlock, 2), Action::Fail);
+        assert_eq!(action(&settings, &deadlock, 1), Action::Retry);
+        assert_eq!(action(&settings, &deadlock, 2), Action::Fail);
         settings.max_tries = 0;
-        assert_eq!(policy(&settings).action(&deadlock, 1_000_000), Action::Retry);
+        assert_eq!(action(&settings, &deadlock, 1_000_000), Action::Retry);
         settings.exit_on_abort = true;
-        assert_eq!(policy(&settings).action(&constraint, 0), Action::Abort);
+        assert_eq!(action(&settings, &constraint, 0), Action::Abort);
         settings.continue_on_error = true;
-        assert_eq!(policy(&settings).action(&constraint, 0), Action::Fail);
-        assert_eq!(policy(&settings).action(&DbError::lost("gone"), 0), Action::Abort);
+        assert_eq!(action(&settings, &constraint, 0), Action::Fail);
+        assert_eq!(action(&settings, &DbError::lost("gone"), 0), Action::Abort);
         let sqlite = error_policy(&Settings::new(1), Dialect::Sqlite);
-        assert_eq!(sqlite.action(&server(ErrorClass::LockTimeout), 0), Action::Fail);
+        assert_eq!(sqlite.action(&server_error(ErrorClass::LockTimeout), 0), Action::Fail);
     }
 
     #[test]
     fn lengths_are_per_client_or_end_when_what_had_begun_is_done() {
         let mut settings = Settings::new(1);
-        let spec = super::spec(&settings, Dialect::Postgres);
+        let spec = super::trial_spec(&settings, Dialect::Postgres);
         assert_eq!((spec.duration, spec.events_per_worker, spec.events), (None, Some(10), None));
         settings.seconds = Some(3);
         settings.late_limit_us = 1_500;
-        let spec = super::spec(&settings, Dialect::Postgres);
+        let spec = super::trial_spec(&settings, Dialect::Postgres);
         assert_eq!((spec.duration, spec.events_per_worker), (Some(3 * SECOND), None));
         assert_eq!((spec.late_limit, spec.finish_begun), (Some(1_500_000), true));
     }

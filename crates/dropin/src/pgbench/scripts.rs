@@ -41,7 +41,7 @@ pub(super) fn find(prefix: &str) -> Result<&'static Builtin, Refusal> {
     find_builtin(prefix).map_err(|complaint| Refusal::error(complaint).with_text(&list()))
 }
 
-/// `SCRIPT@WEIGHT`: the weight is what follows the last `@`, 1 where there is none.
+/// `SCRIPT@WEIGHT`: the weight is what follows the last `@`, 1 if there is none.
 pub(super) fn split_weight(text: &str) -> Result<(&str, u32), Refusal> {
     let Some((script, weight)) = text.rsplit_once('@') else { return Ok((text, 1)) };
     match long(weight) {
@@ -83,6 +83,13 @@ struct Loaded {
     script: Script,
 }
 
+impl Loaded {
+    /// Returns the built-in script that this is, if any.
+    fn builtin(&self) -> Option<&'static Builtin> {
+        builtins().iter().find(|script| script.description == self.description)
+    }
+}
+
 /// Scripts as a suite has them.
 pub(super) struct TestOfScripts {
     pub(super) test: String,
@@ -104,11 +111,8 @@ impl Loader {
 
     /// Their test, names and texts in a suite.
     pub(super) fn to_suite(&self) -> Result<TestOfScripts, Refusal> {
-        let find_builtin = |loaded: &Loaded| {
-            builtins().iter().find(|script| script.description == loaded.description)
-        };
         if let [loaded] = &self.loaded[..]
-            && let Some(builtin) = find_builtin(loaded)
+            && let Some(builtin) = loaded.builtin()
         {
             let test = builtin.name.to_owned();
             return Ok(TestOfScripts { test, named: Vec::new(), texts: Vec::new() });
@@ -116,7 +120,7 @@ impl Loader {
         let (mut named, mut texts) = (Vec::new(), Vec::new());
         for (number, loaded) in (1..).zip(&self.loaded) {
             let path = Path::new(&loaded.description);
-            let file = match find_builtin(loaded) {
+            let file = match loaded.builtin() {
                 Some(builtin) => builtin.name.into(),
                 None => path.file_name().unwrap_or(path.as_os_str()).to_string_lossy(),
             };
@@ -136,6 +140,7 @@ impl Loader {
         self.has_builtin
     }
 
+    /// Adds a script with its weight; mistakes in its text are errors.
     pub(super) fn load(&mut self, source: &Source, weight: u32) -> Result<(), Refusal> {
         let (description, text) = match source {
             Source::Builtin(builtin) => (builtin.description, builtin.text.as_bytes().to_vec()),
@@ -164,6 +169,7 @@ impl Loader {
         Ok(())
     }
 
+    /// Returns the number of scripts.
     pub(super) fn len(&self) -> usize {
         self.loaded.len()
     }
@@ -176,7 +182,7 @@ impl Loader {
 /// The suite that the words amount to; `None` if they ask for no paper, or can't be read.
 ///
 /// # Errors
-/// They ask for something that a run with a paper can't do, or the database can't be reached.
+/// The words ask for something that a run with a paper can't do, or the database can't be reached.
 pub(super) fn paper_of_words(words: &[String]) -> Result<Option<LevelSuite>, Refusal> {
     // A prefix of the option does not do: `--p` was another option's before.
     if !words.iter().any(|word| word == "--paper") {
@@ -223,19 +229,19 @@ fn build_suite(
         (true, false) => "some",
         (false, _) => "none",
     };
-    let option = |name: &str, value: String| (name.to_owned(), value);
-    let mut options = vec![
-        option("mode", settings.mode.name().to_owned()),
-        option("jobs", settings.threads.to_string()),
-        option("scale", scale.to_string()),
-        option("vacuum", vacuum.to_owned()),
-        option("check", settings.check_balances.to_string()),
+    let options = [
+        ("mode", settings.mode.name().to_owned()),
+        ("jobs", settings.threads.to_string()),
+        ("scale", scale.to_string()),
+        ("vacuum", vacuum.to_owned()),
+        ("check", settings.check_balances.to_string()),
     ];
+    let mut options = Vec::from(options.map(|(name, value)| (name.to_owned(), value)));
     let mut defined: Vec<&str> = Vec::new();
     for (name, _) in settings.variables.iter().rev() {
         if !defined.contains(&name.as_str()) {
             let value = settings.variable(name).unwrap_or_default();
-            options.push(option(&format!("define.{name}"), value.to_owned()));
+            options.push((format!("define.{name}"), value.to_owned()));
             defined.push(name);
         }
     }

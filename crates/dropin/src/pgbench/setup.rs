@@ -120,11 +120,10 @@ pub(super) struct OpenedDatabase {
 /// Connects once, to learn who answers and whether a password is needed. `purpose` is what pgbench
 /// names as that of its first connection: `setup` or `initialization`.
 pub(super) fn reach(settings: &Settings, purpose: &str) -> Result<OpenedDatabase, Refusal> {
-    let unconnected = |refusal: Refusal| {
-        refusal.with("error", format_args!("could not create connection for {purpose}"))
-    };
-    let mut target = target(&settings.connection).map_err(|error| {
-        unconnected(Refusal::error(&error).with_any("hint", error.hint.as_deref()))
+    let unconnected = format!("could not create connection for {purpose}");
+    let mut target = connection_target(&settings.connection).map_err(|error| {
+        let refusal = Refusal::error(&error).with_any("hint", error.hint.as_deref());
+        refusal.with("error", &unconnected)
     })?;
     let login = find_password(&target, None);
     if let Some(warning) = &login.warning {
@@ -141,12 +140,13 @@ pub(super) fn reach(settings: &Settings, purpose: &str) -> Result<OpenedDatabase
         }
         other => other,
     };
-    let (database, product) =
-        opened.map_err(|error| unconnected(Refusal::unconnected(&error, target.dialect)))?;
+    let (database, product) = opened.map_err(|error| {
+        Refusal::unconnected(&error, target.dialect).with("error", &unconnected)
+    })?;
     Ok(OpenedDatabase { target, database, product })
 }
 
-fn target(connection: &Connection) -> Result<TargetUrl, TargetError> {
+fn connection_target(connection: &Connection) -> Result<TargetUrl, TargetError> {
     if let Some(url) = &connection.target {
         return url.parse();
     }
@@ -156,8 +156,10 @@ fn target(connection: &Connection) -> Result<TargetUrl, TargetError> {
         user: connection.user.as_deref(),
         fallback_application_name: Some("pgbench"),
     };
-    let by_default = || default_database(&|name| std::env::var(name).ok(), system_user());
-    TargetUrl::from_libpq(connection.dbname.clone().or_else(by_default).as_deref(), &options)
+    let dbname = connection.dbname.clone();
+    let dbname =
+        dbname.or_else(|| default_database(&|name| std::env::var(name).ok(), system_user()));
+    TargetUrl::from_libpq(dbname.as_deref(), &options)
 }
 
 /// The database that pgbench gives libpq if none is named: so neither a service nor -U decides.
@@ -165,8 +167,9 @@ fn default_database(
     variable: &dyn Fn(&str) -> Option<String>,
     system_user: Option<String>,
 ) -> Option<String> {
-    let set = |name| variable(name).filter(|value| !value.is_empty());
-    set("PGDATABASE").or_else(|| set("PGUSER")).or(system_user)
+    let mut names = ["PGDATABASE", "PGUSER"].into_iter();
+    let value = names.find_map(|name| variable(name).filter(|value| !value.is_empty()));
+    value.or(system_user)
 }
 
 fn open_database(target: &TargetUrl) -> Result<(Database, Product), DbError> {
@@ -177,17 +180,16 @@ fn open_database(target: &TargetUrl) -> Result<(Database, Product), DbError> {
         UNLIMITED_CONNECT_S => monotonic_now() + patience,
         _ => Nanos::MAX,
     };
-    let silent = || {
-        let (hosts, seconds) = (&target.hosts, patience / SECOND);
-        DbError::unreachable(format!("The server at {hosts} did not answer within {seconds} s."))
-            .with_hint(
-                "check host and port; connect_timeout or PGCONNECT_TIMEOUT set another limit",
-            )
-    };
     let product = databases::run(async {
         let admin = database.admin();
         let question = databases::in_session(&admin, async |session| Ok(session.product().clone()));
-        timeout(due, question).await.unwrap_or_else(|_| Err(silent()))
+        timeout(due, question).await.unwrap_or_else(|_| {
+            let (hosts, seconds) = (&target.hosts, patience / SECOND);
+            let message = format!("The server at {hosts} did not answer within {seconds} s.");
+            Err(DbError::unreachable(message).with_hint(
+                "check host and port; connect_timeout or PGCONNECT_TIMEOUT set another limit",
+            ))
+        })
     })?;
     Ok((database, product))
 }
@@ -260,18 +262,20 @@ mod tests {
 
     #[test]
     fn the_default_database_is_that_of_a_variable_or_of_a_users_name() {
-        let database_name = |variables: &[(&str, &str)]| {
-            let variable = |key: &str| {
-                let entry = variables.iter().find(|(name, _)| *name == key);
-                entry.map(|(_, value)| (*value).to_owned())
-            };
-            default_database(&variable, Some("me".to_owned()))
-        };
-        assert_eq!(database_name(&[("PGSERVICE", "my")]).as_deref(), Some("me"));
-        assert_eq!(database_name(&[("PGDATABASE", ""), ("PGUSER", "you")]).as_deref(), Some("you"));
-        assert_eq!(
-            database_name(&[("PGDATABASE", "db"), ("PGUSER", "you")]).as_deref(),
-            Some("db")
-        );
+        let cases: [(&[(&str, &str)], &str); 3] = [
+            (&[("PGSERVICE", "my")], "me"),
+            (&[("PGDATABASE", ""), ("PGUSER", "you")], "you"),
+            (&[("PGDATABASE", "db"), ("PGUSER", "you")], "db"),
+        ];
+        for (variables, expected) in cases {
+            let database = default_database(
+                &|key| {
+                    let entry = variables.iter().find(|(name, _)| *name == key);
+                    entry.map(|(_, value)| (*value).to_owned())
+                },
+                Some("me".to_owned()),
+            );
+            assert_eq!(database.as_deref(), Some(expected));
+        }
     }
 }

@@ -28,7 +28,7 @@ pub(super) enum Script {
     Unknown(String),
 }
 
-/// The installed script that a name means; with a path only where it does not name a file, as in the original.
+/// The installed script that a name means; with a path only if it does not name a file, as in the original.
 fn script_module(word: &str) -> Option<PathBuf> {
     match word.strip_suffix(".lua") {
         Some(name) if name.contains('/') => None,
@@ -36,7 +36,7 @@ fn script_module(word: &str) -> Option<PathBuf> {
     }
 }
 
-/// A path that can't be one of the original's own scripts, which stand for built-in tests where they are not installed.
+/// A path that can't be one of the original's own scripts, which mean built-in tests if they aren't installed.
 fn is_elsewhere(word: &str) -> bool {
     const FOLDERS: [&str; 4] = ["sysbench", "lua", "db", "oltp_legacy"];
     let folders = word.rsplit_once('/').map(|(folders, _)| folders);
@@ -80,8 +80,10 @@ impl Script {
     /// The built-in test, unless its script would load an edited `oltp_common.lua`.
     fn for_test(test: SysbenchTest, script: &Path) -> Script {
         let common = dyno_lua::module_file(&script.to_string_lossy(), COMMON);
-        let is_edited = |file: &Path| original_name(file) != Some(COMMON);
-        if test.is_legacy() || test.is_bulk_insert() || !common.as_deref().is_some_and(is_edited) {
+        if test.is_legacy()
+            || test.is_bulk_insert()
+            || common.as_deref().is_none_or(|file| original_name(file) == Some(COMMON))
+        {
             return Script::Test(test);
         }
         // Named without a file, it is the installed script that loads the edited one.
@@ -90,6 +92,7 @@ impl Script {
         Script::Lua(executed.display().to_string())
     }
 
+    /// Returns the built-in test whose options the script takes; `None` for Lua scripts and other commands.
     pub(super) fn test(&self) -> Option<SysbenchTest> {
         match self {
             Script::Test(test) => Some(*test),
@@ -149,7 +152,7 @@ pub(super) fn read(words: &[String]) -> Result<CommandLine, Failure> {
         test_by_option: by_option.is_some(),
         extra: plain.next().cloned(),
     };
-    // As in the original, an old name counts more than the new one, wherever it stands.
+    // As in the original, an old name counts more than the new one, wherever it appears.
     let (old, new): (Vec<_>, Vec<_>) =
         options.partition(|(name, _)| find_deprecated(name).is_some());
     for option in new.into_iter().chain(old) {
@@ -159,6 +162,7 @@ pub(super) fn read(words: &[String]) -> Result<CommandLine, Failure> {
 }
 
 impl CommandLine {
+    /// Sets an option; those of the test and of scripts are kept for them.
     fn apply(&mut self, option: GivenOption<'_>) -> Result<(), Failure> {
         let (name, value) = (dashed(option.0), option.1);
         if name == "test" {
@@ -234,6 +238,7 @@ impl CommandLine {
         Ok(())
     }
 
+    /// Returns the known option that is spelled most like this name.
     fn nearest(&self, name: &str) -> Option<&'static str> {
         let test_options =
             self.script.test().into_iter().flat_map(test_options).map(|(name, _)| name);
@@ -387,8 +392,8 @@ mod tests {
         assert_eq!(line.script, Script::Test(SysbenchTest::ReadWrite));
         assert_eq!(line.command.as_deref(), Some("run"));
         let line = good(&["oltp_read_write", "--table-size=7", "--skip_trx", "run"]);
-        let pair = |name: &str, value: &str| (name.to_owned(), value.to_owned());
-        assert_eq!(line.pairs, [pair("table-size", "7"), pair("skip_trx", "on")]);
+        let pairs = [("table-size", "7"), ("skip_trx", "on")];
+        assert_eq!(line.pairs, pairs.map(|(name, value)| (name.to_owned(), value.to_owned())));
     }
 
     #[test]
@@ -464,9 +469,12 @@ mod tests {
         assert_eq!(line.command.as_deref(), Some("run"));
     }
 
+    fn script(word: &str) -> Script {
+        good(&[word, "run"]).script
+    }
+
     #[test]
     fn scripts_are_known_by_name_and_by_path() {
-        let script = |word: &str| good(&[word, "run"]).script;
         assert_eq!(
             script("/usr/share/sysbench/oltp_insert.lua"),
             Script::Test(SysbenchTest::Insert)

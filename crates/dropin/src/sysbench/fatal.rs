@@ -1,5 +1,5 @@
-//! sysbench's words, and where they go: everything to stdout but complaints about the command line. What goes wrong
-//! with a database is told as the drivers of sysbench tell it.
+//! sysbench's words, and where they go: everything to stdout but complaints about the command line. Errors of
+//! a database are printed as the drivers of sysbench print them.
 
 use super::options::DbDriver;
 use dyno_core::{Address, Cause, DbError, ErrorOrigin};
@@ -25,6 +25,7 @@ pub(super) enum Place {
 }
 
 impl Place {
+    /// Returns the function that sysbench names in an error of this place.
     pub(super) fn function(self) -> &'static str {
         match self {
             Place::ThreadInit => "thread_init",
@@ -85,7 +86,7 @@ fn lines_of_prepare(errno: u32, state: &str, message: &str, driver: DbDriver) ->
 
 /// The lines that have the text of a statement, which come first.
 fn lines_with_query(sql: &str, errno: u32, message: &str, driver: DbDriver) -> Vec<String> {
-    // Parameters stand in a statement only if it was prepared.
+    // A statement has parameters only if it was prepared.
     let is_prepared = sql.contains('?') || sql.contains("$1");
     match driver {
         DbDriver::Mysql => {
@@ -104,8 +105,8 @@ fn lines_with_query(sql: &str, errno: u32, message: &str, driver: DbDriver) -> V
     }
 }
 
-/// The lines for an error of a script, which has number and message of its statement's. Where a statement could not be
-/// prepared, the original has these in lines of their own alone.
+/// The lines for an error of a script, which has number and message of its statement's. If a statement could not be
+/// prepared, the original has these only in separate lines.
 pub(super) fn lines_of_script(
     function: Option<&str>,
     error: &str,
@@ -228,7 +229,7 @@ fn remedy(error: &DbError, driver: DbDriver) -> Option<&'static str> {
              transaction)? Name the server itself, or add --db-ps-mode=disable"
         }
         (Cause::Lost, ..) if driver == DbDriver::Mysql && error.hint().is_none() => {
-            "with --mysql-ignore-errors=1213,1020,1205,2013 lost connections are made again"
+            "with --mysql-ignore-errors=1213,1020,1205,2013 lost connections are reopened"
         }
         _ => return None,
     })
@@ -275,10 +276,12 @@ impl Console {
         }
     }
 
+    /// Prints a line of level notice.
     pub(super) fn notice(&mut self, line: impl Display) {
         self.text(Level::Notice, format_args!("{line}\n"));
     }
 
+    /// Prints a line of level info.
     pub(super) fn info(&mut self, line: impl Display) {
         self.text(Level::Info, format_args!("{line}\n"));
     }
@@ -288,10 +291,12 @@ impl Console {
         self.text(Level::Debug, format_args!("DEBUG: {line}\n"));
     }
 
+    /// Prints a line of level warning.
     pub(super) fn warning(&mut self, line: impl Display) {
         self.text(Level::Warning, format_args!("WARNING: {line}\n"));
     }
 
+    /// Prints a line of level fatal.
     pub(super) fn fatal(&mut self, line: impl Display) {
         self.text(Level::Fatal, format_args!("FATAL: {line}\n"));
     }
@@ -308,6 +313,7 @@ impl Console {
         let _ = writeln!(self.talk, "{line}");
     }
 
+    /// Prints a remedy, which sysbench doesn't have.
     pub(super) fn hint(&mut self, remedy: impl Display) {
         let _ = writeln!(self.talk, "hint: {remedy}");
     }
@@ -389,19 +395,16 @@ mod tests {
                 "`thread_run' function failed: my.lua:3: SQL API error",
             ]
         );
-        let libpq_lines = |text: &str| {
-            let error = DbError::workload(text).with_statement(sql);
-            lines(&error, Place::ThreadInit, DbDriver::Pgsql)
-        };
         let function = "`thread_init' function failed: my.lua:3: SQL API error";
-        assert_eq!(
-            libpq_lines("my.lua:3: SQL API error, errno = 0, state = '42P01': no x"),
-            ["PQprepare() failed: ERROR:  no x\n", function]
-        );
-        assert_eq!(
-            libpq_lines("my.lua:3: SQL API error, errno = 0, state = '08006': gone"),
-            ["PQprepare() failed: gone\n", function]
-        );
+        for (end, message) in [
+            ("'42P01': no x", "PQprepare() failed: ERROR:  no x\n"),
+            ("'08006': gone", "PQprepare() failed: gone\n"),
+        ] {
+            let text = format!("my.lua:3: SQL API error, errno = 0, state = {end}");
+            let libpq_error = DbError::workload(&text).with_statement(sql);
+            let libpq_lines = lines(&libpq_error, Place::ThreadInit, DbDriver::Pgsql);
+            assert_eq!(libpq_lines, [message, function]);
+        }
         let lost_lines = lines(&DbError::lost("gone"), Place::ThreadRun, DbDriver::Mysql);
         assert!(lost_lines[0].ends_with("SQL error, errno = 2013, state = 'HY000': Lost connection to server during query: gone"), "{lost_lines:?}");
         let remedy = remedy(&error, DbDriver::Mysql);

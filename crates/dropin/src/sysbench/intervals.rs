@@ -11,9 +11,11 @@ use dyno_lua::ReportStat;
 
 /// Reports that a script prints itself. Each is false if it does not: then they are those of the original.
 pub(super) trait ReportHooks {
+    /// Reports an interval.
     fn intermediate(&mut self, stat: &ReportStat) -> bool;
-    /// Like the original: the heading of a checkpoint stands before what a script prints.
+    /// Reports a checkpoint. As in the original, its heading is printed before what a script prints.
     fn checkpoint(&mut self, heading: &str, stat: &ReportStat) -> bool;
+    /// Reports the end of the run.
     fn last(&mut self, stat: &ReportStat) -> bool;
     /// Prints errors of hooks since the last call. As in the original the run continues, and its exit code stays.
     fn print_failures(&mut self, console: &mut Console);
@@ -136,8 +138,8 @@ impl<'a> Intervals<'a> {
         }
     }
 
-    /// Takes the next interval and returns what is to be printed, if anything. `whole` is false for
-    /// one that a stop cut short: such an interval is part of the next report, never one of its own.
+    /// Takes the next interval and returns what is to be printed, if anything. `is_complete` is false for an interval
+    /// that a stop cut short: it becomes part of the next report, and never has a separate one.
     pub(super) fn add_interval(
         &mut self,
         interval: &MeasuredInterval,
@@ -172,8 +174,8 @@ impl<'a> Intervals<'a> {
             self.line.0.clear();
             self.line.1 = 0.0;
         }
-        let is_checkpoint = |s: &u64| (at_s - *s as f64).abs() < 1e-6;
-        if self.settings.report_checkpoints_s.iter().any(is_checkpoint) {
+        let mut checkpoints = self.settings.report_checkpoints_s.iter();
+        if checkpoints.any(|s| (at_s - *s as f64).abs() < 1e-6) {
             let stat = self.stat(&self.checkpoint, at_s);
             let stat = with_latency(stat, &self.checkpoint.0);
             let heading = format!("[ {at_s:.0}s ] Checkpoint report:\n");
@@ -189,6 +191,7 @@ impl<'a> Intervals<'a> {
         text
     }
 
+    /// Returns the statistics of what was measured since a line or a checkpoint.
     fn stat(&self, since: &FramesSince, at_s: f64) -> ReportStat {
         let Settings { threads, percentile, .. } = *self.settings;
         report_stat(&since.0, since.1, at_s, threads, percentile)
@@ -266,19 +269,20 @@ mod tests {
                 .filter_map(|word| word.parse().ok())
                 .collect();
             // Rates have two decimals, each rounded for itself: the sum is that of what was cut.
-            let count = |at: usize| (numbers[at] * 1000.0).round() as u64;
-            let cut = (count(4) + count(5) + count(6)).saturating_sub(count(3)) * 4 / 10;
+            let counts: Vec<u64> =
+                numbers.iter().map(|number| (number * 1000.0).round() as u64).collect();
+            let cut = (counts[4] + counts[5] + counts[6]).saturating_sub(counts[3]) * 4 / 10;
             let stat = ReportStat {
                 time_total_s: numbers[0],
                 threads_running: numbers[1] as u32,
                 time_interval_s: 1000.0,
-                events: count(2),
-                reads: count(4) - cut,
-                writes: count(5),
-                others: count(6) - cut,
+                events: counts[2],
+                reads: counts[4] - cut,
+                writes: counts[5],
+                others: counts[6] - cut,
                 latency_percentile_s: numbers[8] / 1e3,
-                errors: count(9),
-                reconnects: count(10),
+                errors: counts[9],
+                reconnects: counts[10],
                 ..ReportStat::default()
             };
             let ours = line(&stat, numbers[7] as u32, false, true);
@@ -318,6 +322,10 @@ mod tests {
         }
     }
 
+    fn worker_stats(transactions: u64, busy_s: u64) -> WorkerStats {
+        WorkerStats { transactions, busy: busy_s * SECOND, ..WorkerStats::default() }
+    }
+
     #[test]
     fn intervals_add_up_to_lines_and_checkpoints() {
         let mut settings = Settings::new();
@@ -328,11 +336,6 @@ mod tests {
         assert_eq!(intervals.add_interval(&interval(0, 10), true, None), "");
         let printed = intervals.add_interval(&interval(1, 20), true, None);
         assert!(printed.starts_with("[ 10s ] thds: 1 tps: 3.00 qps: 3.00 "), "{printed}");
-        let worker_stats = |transactions, busy_s| WorkerStats {
-            transactions,
-            busy: busy_s * SECOND,
-            ..WorkerStats::default()
-        };
         intervals.workers = vec![worker_stats(20, 1), worker_stats(40, 3)];
         let report = intervals.add_interval(&interval(2, 30), true, None);
         assert!(report.starts_with("[ 15s ] Checkpoint report:\nSQL statistics:\n"), "{report}");
@@ -396,17 +399,17 @@ mod tests {
         settings.report_interval_s = 5;
         settings.warmup_s = 5;
         let spec = TrialSpec { rate_per_s: Some(100.0), ..TrialSpec::closed(1) };
-        let due = |seconds| DueArrivals::new(&spec).unwrap().count_due(seconds * SECOND);
         let mut intervals =
             Intervals { arrivals: DueArrivals::new(&spec), ..Intervals::new(&settings) };
         let warm_up = MeasuredInterval { phase: Phase::WarmUp, begins_s: -5.0, ..interval(0, 30) };
         assert_eq!(intervals.add_interval(&warm_up, true, None), "");
-        let queue = |text: &str| -> u64 {
+        for (index, committed, seconds, begun) in [(0, 10, 10, 40), (1, 20, 15, 60)] {
+            let due = DueArrivals::new(&spec).unwrap().count_due(seconds * SECOND);
+            let text = intervals.add_interval(&interval(index, committed), true, None);
             let tail = text.split_once("queue length: ").expect("a queue").1;
-            tail.split_once(',').expect("its end").0.parse().expect("a number")
-        };
-        assert_eq!(queue(&intervals.add_interval(&interval(0, 10), true, None)), due(10) - 40);
-        assert_eq!(queue(&intervals.add_interval(&interval(1, 20), true, None)), due(15) - 60);
+            let queued = tail.split_once(',').expect("its end").0;
+            assert_eq!(queued.parse::<u64>(), Ok(due - begun));
+        }
     }
 
     #[test]

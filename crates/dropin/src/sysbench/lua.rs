@@ -8,6 +8,9 @@ use super::options::{self, list};
 use super::run::{self, Job};
 use dyno_core::options::{OptionValues, size};
 use dyno_drivers::Secret;
+use dyno_engine::TrialEnd;
+use dyno_load::settings::ServerNeed;
+use dyno_load::{LoadSessions, Unobserved};
 use dyno_lua::{
     CommandError, CommandKind, CommandOutcome, LuaError, LuaScript, OptionValue, RANDOM_OPTIONS,
     ReportStat, ScriptSettings, SideState, side_state,
@@ -71,6 +74,7 @@ fn run_script(
     })
 }
 
+/// Executes the command `run` of a script.
 fn run(
     database: &Database,
     script: &LuaScript,
@@ -95,15 +99,29 @@ fn run(
     };
     let seed = settings.seed.into();
     let hooks = &mut main as &mut dyn ReportHooks;
-    let (mut has_begun, mut late_error) = (false, None);
+    let (mut has_begun, mut late_error, mut refusal) = (false, None, None);
     let exit = run::trial(&job, json, seed, (console, Some(hooks)), |spec, control, observer| {
         let driven = dyno_lua::drive(database, script, settings, spec, control, observer);
         has_begun = driven.is_ok();
-        driven.map(|(result, error)| {
+        driven.map(|(mut result, error)| {
             late_error = error;
+            // A COMMIT that begins a transaction looks like one that the server has not executed.
+            if let TrialEnd::Uncommitted(_) = result.ended {
+                refusal = LoadSessions::new(&database.admin(), &Unobserved, 1)
+                    .needing(&[ServerNeed::WHOLE_ANSWERS])
+                    .one(async |_| Ok(()))
+                    .err();
+                if refusal.is_some() {
+                    result.ended = TrialEnd::Time;
+                }
+            }
             result
         })
     });
+    if let Some(error) = refusal {
+        run::print_load_error(console, &error, &line.settings);
+        return Exit::Failed;
+    }
     // As in the original: a run in which a thread_init() fails has no done().
     if !has_begun {
         return exit;
@@ -243,11 +261,10 @@ fn print_failure(
 }
 
 fn script_settings(line: &CommandLine, words: &[String]) -> Result<ScriptSettings, String> {
-    let is_random_option = |name: &str| RANDOM_OPTIONS.contains(&name.replace('_', "-").as_str());
     let mut script_options = Vec::new();
     let mut pairs = Vec::new();
     for (name, value) in &line.script_options {
-        if is_random_option(name) {
+        if RANDOM_OPTIONS.contains(&name.replace('_', "-").as_str()) {
             pairs.push((name.clone(), value.clone().unwrap_or_default()));
         } else {
             script_options.push((name.clone(), value.clone()));
@@ -281,7 +298,6 @@ fn general_options(
     random: &RandomOptions,
     prepares: bool,
 ) -> Vec<(String, OptionValue)> {
-    let underscored = |name: &str| name.replace('-', "_");
     let mut options: Vec<(String, OptionValue)> = options::rows()
         .map(|row| {
             let option = line.given.iter().rev().find(|(name, _)| *name == row.name);
@@ -298,7 +314,7 @@ fn general_options(
                 }
                 _ => OptionValue::Text(text.to_owned()),
             };
-            (underscored(row.name), value)
+            (row.name.replace('-', "_"), value)
         })
         .collect();
     let ps_mode = if prepares { "auto" } else { "disable" };

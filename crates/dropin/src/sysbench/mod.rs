@@ -89,22 +89,24 @@ fn secret_option(word: &str) -> Option<&str> {
 }
 
 fn without_secrets(words: &[String]) -> Vec<String> {
-    let hide = |word: &String| match secret_option(word) {
+    let masked = words.iter().map(|word| match secret_option(word) {
         Some(option) => format!("{option}=***"),
         None => word.clone(),
-    };
-    words.iter().map(hide).collect()
+    });
+    masked.collect()
 }
 
 fn run_command_line(words: &[String]) -> Exit {
     let Some((at, levels)) = parse_sweep(words) else { return run_single(words, &mut None) };
     let mut console = Console::new(Settings::new().verbosity, false);
-    let with = |threads| {
-        let mut level_words = words.to_vec();
-        level_words[at] = format!("--threads={threads}");
-        level_words
-    };
-    sweep_words("threads", words, &levels, with, run_single, |message| console.fatal(message))
+    sweep_words(
+        "threads",
+        words,
+        &levels,
+        |threads| [&words[..at], &[format!("--threads={threads}")], &words[at + 1..]].concat(),
+        run_single,
+        |message| console.fatal(message),
+    )
 }
 
 /// The place of a list of threads, and its numbers, where the command is `run`.
@@ -177,7 +179,7 @@ fn greet(line: &CommandLine, console: &mut Console) {
     console.notice(banner());
 }
 
-/// The test that the command line names; `None` when it can't be run, which has been said.
+/// The test that the command line names; `None` if it can't be run, which has been reported.
 fn resolve_test(line: &CommandLine, console: &mut Console) -> Option<SysbenchTest> {
     match &line.script {
         Script::Test(test) => return Some(*test),
@@ -194,7 +196,7 @@ fn resolve_test(line: &CommandLine, console: &mut Console) -> Option<SysbenchTes
                 "'{name}' tests no database: it is outside of what dyno does; use sysbench for it"
             ));
         }
-        // Executed before this is asked.
+        // Executed before this is called.
         Script::Lua(_) => {}
         Script::Unknown(name) => {
             console.fatal(format_args!(
@@ -278,7 +280,7 @@ fn with_test(
     }
 }
 
-/// The database that the options name; `None` when it can't be opened, which has been said.
+/// The database that the options name; `None` if it can't be opened, which has been reported.
 fn opened(settings: &Settings, console: &mut Console) -> Option<Database> {
     let target = target::target(settings, |name| std::env::var(name).ok());
     match Database::open(&target) {
@@ -317,11 +319,12 @@ fn unknown_command(command: &str, console: &mut Console) -> Exit {
 mod tests {
     use super::*;
 
+    fn sweep(words: &[&str]) -> Option<(usize, Vec<u32>)> {
+        parse_sweep(&words.iter().map(|&word| word.to_owned()).collect::<Vec<_>>())
+    }
+
     #[test]
     fn a_list_of_threads_is_a_sweep_of_runs() {
-        let sweep = |words: &[&str]| {
-            parse_sweep(&words.iter().map(|&word| word.to_owned()).collect::<Vec<_>>())
-        };
         let words = ["--threads=8", "--num_threads=1,2,4", "oltp_read_only", "run"];
         assert_eq!(sweep(&words), Some((1, vec![1, 2, 4])));
         assert_eq!(sweep(&["--threads=1,2", "oltp_read_only", "prepare"]), None);

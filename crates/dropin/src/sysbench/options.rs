@@ -25,6 +25,7 @@ impl Settings {
     }
 }
 
+/// Returns the rows of all general options.
 pub(super) fn rows() -> impl Iterator<Item = &'static Row> {
     [GENERAL, RANDOM, LOG, STATISTICS, DATABASE, MYSQL, PGSQL, DYNO].into_iter().flatten()
 }
@@ -69,11 +70,11 @@ fn parse_texts(value: &str) -> Vec<String> {
 }
 
 fn whole_list<N: TryFrom<u32>>(value: &str, high: u32) -> Result<Vec<N>, String> {
-    let number = |part: &str| {
+    let numbers = list(value).map(|part| {
         let number = part.parse().ok().filter(|number| (1..=high).contains(number))?;
         N::try_from(number).ok()
-    };
-    let numbers: Option<Vec<N>> = list(value).map(number).collect();
+    });
+    let numbers: Option<Vec<N>> = numbers.collect();
     numbers.ok_or_else(|| format!("a list of whole numbers from 1 to {high}, with commas"))
 }
 
@@ -120,23 +121,23 @@ fn pgsql_errors(value: &str) -> Result<IgnoredErrors, String> {
 /// All but `--config-file` and the deprecated names, which the reader of the command line handles itself.
 #[rustfmt::skip]
 pub(super) const GENERAL: &[Row] = &[
-    Row::new("threads", "1", Whole(1, 100_000, |s, n| s.threads = n), "Workers; each has a connection of its own"),
-    Row::new("events", "0", Long(|s, n| s.events = n), "Stop after this many transactions; 0 is no limit"),
+    Row::new("threads", "1", Whole(1, 100_000, |s, n| s.threads = n), "Workers; each has its own connection"),
+    Row::new("events", "0", Long(|s, n| s.events = n), "Stop after this many transactions; 0 means no limit"),
     Row::new("time", "10", Whole(0, SECONDS_MAX, |s, n| s.time_s = n.into()),
-        "Stop after this many seconds; 0 is no limit"),
+        "Stop after this many seconds; 0 means no limit"),
     Row::new("forced-shutdown", "off", text(|s, v| { s.forced_shutdown = forced_shutdown(v)?; Ok(()) }),
-        "How long transactions may go on after --time before they are cut off: seconds, a \
+        "How long transactions may continue after --time before they are cut off: seconds, a \
         percentage of --time, or off; a cut ends with exit code 2"),
     Row::new("thread-stack-size", "64K", Size(|_, _| {}),
-        "Accepted for old scripts; workers need no stack of their own"),
+        "Accepted for old scripts; workers don't need a stack"),
     Row::new("rate", "0", Whole(0, 1_000_000_000, |s, n| s.rate_per_s = n.into()),
         "Transactions per second to start, whatever the answers; latency counts from the due \
         time; 0 is as fast as answers come"),
     Row::new("report-interval", "0", Whole(0, SECONDS_MAX, |s, n| s.report_interval_s = n.into()),
-        "Print a line of statistics every so many seconds; 0 prints none"),
+        "Print a line of statistics every N seconds; 0 prints none"),
     Row::new("report-checkpoints", "", text(|s, v| { s.report_checkpoints_s = whole_list(v, SECONDS_MAX)?; Ok(()) }),
-        "Print a full report and start counting anew at these times, in seconds from the start").with_metavariable(LIST),
-    Row::new("debug", "off", Flag(|s, on| s.debug = on), "Print more about what goes on"),
+        "Print a full report and restart the counts at these times, in seconds from the start").with_metavariable(LIST),
+    Row::new("debug", "off", Flag(|s, on| s.debug = on), "Print more about what happens"),
     Row::new("validate", "off", Flag(|s, on| s.validate = on),
         "Accepted for old scripts; the database tests have \
         nothing to validate"),
@@ -193,7 +194,7 @@ pub(super) const MYSQL: &[Row] = &[
         Ok(())
     }),
         "TLS: on (with client-key.pem, client-cert.pem and cacert.pem of the working directory, \
-        where they exist), off, DISABLED, PREFERRED, REQUIRED, VERIFY_CA or VERIFY_IDENTITY"),
+        if they exist), off, DISABLED, PREFERRED, REQUIRED, VERIFY_CA or VERIFY_IDENTITY"),
     Row::new("mysql-ssl-key", "", text(|s, v| { s.mysql.tls.key = parse_path(v); Ok(()) }),
         "The client's private key, PEM").with_metavariable(FILE),
     Row::new("mysql-ssl-cert", "", text(|s, v| { s.mysql.tls.cert = parse_path(v); Ok(()) }),
@@ -214,7 +215,7 @@ pub(super) const MYSQL: &[Row] = &[
     Row::new("mysql-debug", "off", Flag(|_, _| {}), "Accepted for old scripts; without effect"),
     Row::new("mysql-ignore-errors", "1213,1020,1205", text(|s, v| { s.mysql.ignore_errors = mysql_errors(v)?; Ok(()) }),
         "Errors after which a transaction is tried again, by number, all or none; \
-        with 2006, 2011, 2013 or 2055 among them, lost connections are made again").with_metavariable(LIST),
+        with 2006, 2011, 2013 or 2055 among them, lost connections are reopened").with_metavariable(LIST),
     Row::new("mysql-dry-run", "off", Flag(|s, on| s.mysql_dry_run = on),
         "Of a built-in test's run: make and count the statements, but send nothing and connect to no server"),
 ];
@@ -239,7 +240,7 @@ pub(super) const PGSQL: &[Row] = &[
 #[rustfmt::skip]
 pub(super) const DYNO: &[Row] = &[
     Row::new("warmup-time", "0", Whole(0, SECONDS_MAX, |s, n| s.warmup_s = n.into()),
-        "Run for so many seconds before measuring"),
+        "Run for this many seconds before measuring"),
     Row::new("percentiles", "", text(|s, v| { s.percentiles = percentiles(v)?; Ok(()) }),
         "More percentiles of the latency, such as 50,95,99.9: a line each in the report").with_metavariable(LIST),
     Row::new("json", "", text(|s, v| { s.json = parse_path(v); Ok(()) }),
@@ -258,10 +259,10 @@ pub(super) const DYNO: &[Row] = &[
     Row::new("thread-init-timeout", "30", Whole(1, 3_600, |s, n| s.thread_init_timeout_s = n.into()),
         "Seconds for connecting and preparing all workers; passing them ends with exit code 2"),
     Row::new("lua-memory", "0", Size(|s, bytes| s.lua_memory = bytes),
-        "Most memory that the Lua state of one worker may use, for scripts of one's own; 0 is no limit"),
+        "Most memory that the Lua state of one worker may use, for scripts of one's own; 0 means no limit"),
     Row::new("pgsql-ignore-errors", "40P01,23505,40001", text(|s, v| { s.pgsql.ignore_errors = pgsql_errors(v)?; Ok(()) }),
         "Errors after which a transaction is rolled back and tried again, by SQLSTATE, all or none; \
-        with a state of class 08 among them, lost connections are made again").with_metavariable(LIST),
+        with a state of class 08 among them, lost connections are reopened").with_metavariable(LIST),
     Row::new("mysql-server-public-key", "", text(|s, v| { s.mysql_server_public_key = v.to_owned(); Ok(()) }),
         "The server's RSA key, PEM: without TLS, passwords are sent under it instead of a key that the server sends").with_metavariable(FILE),
     Row::new("mysql-allow-cleartext", "off", Flag(|s, on| s.mysql.allow_cleartext = on),
@@ -283,15 +284,16 @@ pub(super) const DEPRECATED: [(&str, &str); 4] = [
 
 /// Reads `off`, seconds, or a percentage, which is true then; empty is a twentieth of the time.
 fn forced_shutdown(value: &str) -> Result<Option<(u64, bool)>, String> {
-    let number = |digits: &str, high| digits.parse().ok().filter(|number| *number <= high);
-    let grace = match (value, value.strip_suffix('%')) {
+    let (digits, high, is_percentage) = match (value, value.strip_suffix('%')) {
         ("off", _) => return Ok(None),
-        ("", _) => Some((5, true)),
-        (_, Some(percent)) => number(percent, 1_000_000).map(|percent| (percent, true)),
-        (_, None) => number(value, 1_000_000_000).map(|seconds| (seconds, false)),
+        ("", _) => return Ok(Some((5, true))),
+        (_, Some(percent)) => (percent, 1_000_000, true),
+        (_, None) => (value, 1_000_000_000, false),
     };
-    let expected = || "off, a number of seconds, or a percentage of --time".to_owned();
-    grace.map(Some).ok_or_else(expected)
+    match digits.parse::<u64>() {
+        Ok(number) if number <= high => Ok(Some((number, is_percentage))),
+        _ => Err("off, a number of seconds, or a percentage of --time".to_owned()),
+    }
 }
 
 dyno_core::named! {
@@ -325,7 +327,7 @@ fn mysql_ssl(value: &str) -> Result<(TlsMode, bool), String> {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct IgnoredErrors {
     pub(super) retry: ErrorSet,
-    /// Lost connections are made again.
+    /// Lost connections are reopened.
     pub(super) reconnect: bool,
 }
 
@@ -355,7 +357,7 @@ pub(super) struct Settings {
     pub(super) forced_shutdown: Option<(u64, bool)>,
     /// Transactions per second; 0 is a closed loop.
     pub(super) rate_per_s: u64,
-    /// Seconds; 0 is no intermediate reports.
+    /// Seconds; 0 turns intermediate reports off.
     pub(super) report_interval_s: u64,
     pub(super) report_checkpoints_s: Vec<u64>,
     pub(super) debug: bool,
@@ -500,12 +502,11 @@ pub(super) fn general_help() -> String {
 /// bulk_insert.
 pub(super) fn test_help(test: SysbenchTest) -> Option<String> {
     let shared = [OptionGroup::Random, OptionGroup::Database];
-    let is_shared = |name: &str| {
+    let own_options = test_options(test).filter(|(name, _)| {
         let mut rows =
             OPTIONS.iter().filter(|(group, _)| shared.contains(group)).flat_map(|(_, rows)| *rows);
-        rows.any(|row| row.name == name)
-    };
-    let own_options = test_options(test).filter(|(name, _)| !is_shared(name));
+        !rows.any(|row| row.name == *name)
+    });
     let mut rows: Vec<HelpRow> = own_options.map(|(name, option)| help_row(name, option)).collect();
     rows.sort();
     let mut out = String::new();
@@ -545,11 +546,12 @@ mod tests {
         assert!(DEPRECATED.iter().all(|(_, new)| general_option(new).is_some()));
     }
 
+    fn set(name: &str, value: &str) -> Result<(), String> {
+        general_option(name).expect(name).set(&mut Settings::new(), None, value)
+    }
+
     #[test]
     fn what_dyno_cannot_do_is_refused_and_not_passed_over() {
-        let set = |name: &str, value: &str| {
-            general_option(name).expect(name).set(&mut Settings::new(), None, value)
-        };
         assert_eq!(set("mysql-compression-algorithms", "zlib"), Ok(()));
         assert!(set("mysql-compression-algorithms", "zstd").is_err());
         assert!(set("mysql-compression-algorithms", "").is_err());
@@ -559,18 +561,19 @@ mod tests {
         assert!(set("pgsql-ignore-errors", "1213").is_err());
     }
 
+    /// The grace period of this value in a minute's run.
+    fn grace_s(value: &str) -> Result<Option<u64>, String> {
+        let forced_shutdown = forced_shutdown(value)?;
+        Ok(Settings { forced_shutdown, time_s: 60, ..Settings::default() }.grace_s())
+    }
+
     #[test]
     fn forced_shutdown_takes_seconds_percent_and_nothing() {
-        let grace = |value| {
-            let forced_shutdown = forced_shutdown(value)?;
-            let settings = Settings { forced_shutdown, time_s: 60, ..Settings::default() };
-            Ok::<_, String>(settings.grace_s())
-        };
-        assert_eq!(grace("off"), Ok(None));
-        assert_eq!(grace("7"), Ok(Some(7)));
-        assert_eq!(grace("10%"), Ok(Some(6)));
-        assert_eq!(grace(""), Ok(Some(3)));
-        assert!(grace("abc").is_err() && grace("-1").is_err() && grace("%").is_err());
+        assert_eq!(grace_s("off"), Ok(None));
+        assert_eq!(grace_s("7"), Ok(Some(7)));
+        assert_eq!(grace_s("10%"), Ok(Some(6)));
+        assert_eq!(grace_s(""), Ok(Some(3)));
+        assert!(grace_s("abc").is_err() && grace_s("-1").is_err() && grace_s("%").is_err());
     }
 
     #[test]

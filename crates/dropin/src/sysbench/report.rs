@@ -1,5 +1,5 @@
 //! The final report in sysbench's shape: the same labels, order and widths, because scripts parse them. What dyno
-//! adds is a block of its own after it, which parsers pass over: wasted work, errors by kind, statements that met
+//! adds is a separate block after it, which parsers pass over: wasted work, errors by kind, statements that met
 //! no row.
 
 use super::options::Settings;
@@ -29,6 +29,7 @@ pub(super) struct Figures {
 /// Spread of the work over the workers: mean and deviation of the population, of events and busy seconds.
 pub(super) type Fairness = [(f64, f64); 2];
 
+/// Returns mean and deviation of the threads' events and of their busy seconds.
 pub(super) fn fairness(workers: &[WorkerStats]) -> Fairness {
     let events = workers.iter().map(|worker| worker.transactions as f64);
     let busy_s = workers.iter().map(|worker| worker.busy as f64 / 1e9);
@@ -45,18 +46,18 @@ fn mean_and_deviation(values: impl ExactSizeIterator<Item = f64> + Clone) -> (f6
 /// Errors of attempts as sysbench counts its "ignored errors": lost connections are counted as
 /// reconnects instead.
 pub(super) fn ignored_errors(frame: &Frame) -> u64 {
-    let is_ignored = |class| class != ErrorClass::ConnectionLost;
-    frame.errors.0.iter().filter(|error| is_ignored(error.class)).map(|error| error.count).sum()
+    let ignored = frame.errors.0.iter().filter(|error| error.class != ErrorClass::ConnectionLost);
+    ignored.map(|error| error.count).sum()
 }
 
 /// Errors of attempts that were not ignored: of the kind that has ended the run.
 pub(super) fn fatal_errors(frame: &Frame, fatal: &DbError) -> u64 {
-    let is_fatal = |error: &&ErrorCount| {
+    let fatal_errors = frame.errors.0.iter().filter(|error| {
         fatal.class() != ErrorClass::ConnectionLost
             && (error.class, error.errno) == (fatal.class(), fatal.errno())
             && error.sqlstate == fatal.sqlstate()
-    };
-    frame.errors.0.iter().filter(is_fatal).map(|error| error.count).sum()
+    });
+    fatal_errors.map(|error| error.count).sum()
 }
 
 impl Figures {
@@ -71,12 +72,14 @@ impl Figures {
         let main = Some(f64::from(*percentile)).filter(|_| *percentile > 0);
         // In the order asked for, that of `--percentile` first unless the others name it.
         let first = main.filter(|main| !more.contains(main));
-        let at = |percent| (percent, latency.percentile(percent) as f64 / 1e6);
+        let percentiles = first.into_iter().chain(more.iter().copied());
+        let percentiles =
+            percentiles.map(|percent| (percent, latency.percentile(percent) as f64 / 1e6));
         Figures {
             stat,
             uses_database: true,
             unfinished: None,
-            percentiles: first.into_iter().chain(more.iter().copied()).map(at).collect(),
+            percentiles: percentiles.collect(),
             percentile_disabled: main.is_none(),
             fairness,
         }
@@ -183,23 +186,23 @@ fn histogram_text(buckets: &[u64]) -> String {
     text
 }
 
+/// Returns the lines of `--histogram`.
 pub(super) fn histogram(latencies: &Latencies) -> String {
     histogram_text(&fill_buckets(latencies))
 }
 
-/// An interval is at least so long, with room for rounding.
+/// Minimum length of an interval in seconds, with room for rounding.
 const INTERVAL_S: f64 = 1.0 - 1e-6;
 
 /// The time in which lost connections could not be reopened and nothing was executed: no count of the report has it.
 pub(super) fn outage(result: &TrialResult, intervals: &[SeriesRow]) -> Option<String> {
     // Nothing answers, or a PostgreSQL that starts or stops.
-    let is_refused = |error: &&ErrorCount| {
+    let refusals = result.total.errors.0.iter().filter(|error| {
         error.class == ErrorClass::ConnectionLost
             && matches!(error.sqlstate.as_str(), "08001" | "57P03")
-    };
-    let refusals = || result.total.errors.0.iter().filter(is_refused);
-    let reason = refusals().next_back()?.message.trim_end_matches('.');
-    let attempts: u64 = refusals().map(|error| error.count).sum();
+    });
+    let reason = refusals.clone().next_back()?.message.trim_end_matches('.');
+    let attempts: u64 = refusals.map(|error| error.count).sum();
     let mut note = format!(
         "Failed attempts to open lost connections again: {attempts}, which are in no count above. \
          The last reason: {reason}."
@@ -221,7 +224,7 @@ pub(super) fn outage(result: &TrialResult, intervals: &[SeriesRow]) -> Option<St
 /// The block after the report; empty if there is nothing to say. `errors` is `--errors`: the whole breakdown, also if
 /// there were none. `more` are the notes of [`outage`] and of the script.
 pub(super) fn notes_block(result: &TrialResult, errors: bool, more: &[String]) -> String {
-    let mut out = if errors { breakdown(result) } else { String::new() };
+    let mut out = if errors { error_breakdown(result) } else { String::new() };
     let notes = notes(result, errors, more);
     if !notes.is_empty() {
         let lines: String = notes.iter().map(|note| format!("    {note}\n")).collect();
@@ -230,7 +233,7 @@ pub(super) fn notes_block(result: &TrialResult, errors: bool, more: &[String]) -
     out
 }
 
-fn breakdown(result: &TrialResult) -> String {
+fn error_breakdown(result: &TrialResult) -> String {
     let total = &result.total;
     let (counts, wasted) = (total.counts(), total.wasted());
     let mut out = String::from("Errors:\n");
@@ -258,6 +261,7 @@ fn breakdown(result: &TrialResult) -> String {
     out + "\n"
 }
 
+/// Returns what the original's report doesn't show; `more` goes first.
 fn notes(result: &TrialResult, errors: bool, more: &[String]) -> Vec<String> {
     let total = &result.total;
     let (work, wasted) = (total.work(), total.wasted());
@@ -354,27 +358,31 @@ mod tests {
         assert_eq!(figures.to_string(), ORIGINAL);
     }
 
+    /// The lines of a report about percentiles.
+    fn percentile_lines(percentile: u32, more: &[f64]) -> Vec<String> {
+        let settings = Settings { percentile, percentiles: more.to_vec(), ..Settings::default() };
+        let (stat, frame) = (ReportStat::default(), Frame::new(1, false));
+        let text = Figures::new(stat, &frame, &settings, Fairness::default()).to_string();
+        text.lines().filter(|line| line.contains("percentile")).map(str::to_owned).collect()
+    }
+
     #[test]
-    fn percentiles_stand_in_the_order_asked_for_and_none_is_said() {
-        let frame = Frame::new(1, false);
-        let lines = |percentile, more: &[f64]| -> Vec<String> {
-            let settings =
-                Settings { percentile, percentiles: more.to_vec(), ..Settings::default() };
-            let stat = ReportStat::default();
-            let text = Figures::new(stat, &frame, &settings, Fairness::default()).to_string();
-            text.lines().filter(|line| line.contains("percentile")).map(str::to_owned).collect()
-        };
+    fn percentiles_are_in_the_order_asked_for_and_a_missing_one_is_reported() {
         assert_eq!(
-            lines(95, &[50.0, 95.0, 99.9]),
+            percentile_lines(95, &[50.0, 95.0, 99.9]),
             [
                 "         50th percentile:                        0.00",
                 "         95th percentile:                        0.00",
                 "       99.9th percentile:                        0.00",
             ]
         );
-        assert_eq!(lines(0, &[]), ["         percentile stats:               disabled"]);
-        assert_eq!(lines(1, &[]), ["          1th percentile:                        0.00"]);
-        assert_eq!(lines(100, &[]), ["        100th percentile:                        0.00"]);
+        for (percentile, line) in [
+            (0, "         percentile stats:               disabled"),
+            (1, "          1th percentile:                        0.00"),
+            (100, "        100th percentile:                        0.00"),
+        ] {
+            assert_eq!(percentile_lines(percentile, &[]), [line]);
+        }
     }
 
     #[test]
@@ -452,16 +460,16 @@ mod tests {
 
     #[test]
     fn the_notes_name_what_a_stopped_run_left_in_flight() {
-        let text = |in_flight| {
+        let [none, two] = [0, 2].map(|in_flight| {
             let longest_in_flight = 8_028_000_000;
             let total = Frame::new(1, false);
             let result = TrialResult { in_flight, longest_in_flight, ..result(total) };
             notes_block(&result, false, &[])
-        };
-        assert_eq!(text(0), "");
-        let two = "    Transactions in flight at the end: 2, which are in no figure above. The \
-                   longest latency was at least 8.03 s.\n";
-        assert!(text(2).contains(two), "{}", text(2));
+        });
+        assert_eq!(none, "");
+        let line = "    Transactions in flight at the end: 2, which are in no figure above. The \
+                    longest latency was at least 8.03 s.\n";
+        assert!(two.contains(line), "{two}");
     }
 
     #[test]
@@ -491,20 +499,23 @@ mod tests {
         assert!(!text.contains("--errors"), "{text}");
     }
 
+    /// Intervals of a second, with what was committed in each.
+    fn series(committed: [u64; 4]) -> [SeriesRow; 4] {
+        let mut begins_s = -1.0;
+        committed.map(|committed| {
+            begins_s += 1.0;
+            SeriesRow { begins_s, length_s: 1.0, committed, ..SeriesRow::default() }
+        })
+    }
+
     #[test]
-    fn a_server_that_stays_away_is_said_with_since_when() {
-        let row = |begins_s: f64, committed| SeriesRow {
-            begins_s,
-            length_s: 1.0,
-            committed,
-            ..SeriesRow::default()
-        };
+    fn a_server_that_stays_away_is_reported_with_since_when() {
         let mut total = Frame::new(1, false);
         total.kinds[0].counts.committed = 9;
         total.errors.count(&DbError::lost("gone"));
         let mut away = result(total);
         away.window.closes = 4_000_000_000;
-        let rows = [row(0.0, 4), row(1.0, 5), row(2.0, 0), row(3.0, 0)];
+        let rows = series([4, 5, 0, 0]);
         assert_eq!(outage(&away, &rows), None);
         for _ in 0..3 {
             away.total.errors.count(&DbError::unreachable("Connection refused."));
@@ -516,7 +527,7 @@ mod tests {
         assert_eq!(outage(&away, &rows), Some(since.clone()));
         let notes = notes_block(&away, false, std::slice::from_ref(&since));
         assert_eq!(notes, format!("Notes:\n    {since}\n\n"));
-        let back = [row(0.0, 4), row(1.0, 0), row(2.0, 0), row(3.0, 5)];
+        let back = series([4, 0, 0, 5]);
         assert_eq!(outage(&away, &back).as_deref(), Some(attempts));
         away.total.kinds[0].counts.committed = 0;
         let nothing = format!("{attempts} No transaction was committed.");

@@ -34,7 +34,7 @@ pub(super) struct Job<'a> {
     /// The name of the test or script.
     pub(super) test: String,
     pub(super) command_line: &'a [String],
-    /// A connection is replaced after so many events; 0 never.
+    /// A connection is replaced after this many events; 0 never.
     pub(super) reconnect_every: u64,
     /// A script of the user's own.
     pub(super) script: Option<&'a LuaScript>,
@@ -65,10 +65,10 @@ pub(super) fn run(
     }))
 }
 
-/// Prints what stands before a run, and makes sure that its result can be written.
+/// Prints the lines that precede a run, and makes sure that its result can be written.
 pub(super) fn begin(job: &Job<'_>, console: &mut Console) -> Result<Option<JsonFile>, Exit> {
-    let create = |path| JsonFile::create("dyno sysbench", path);
-    let json = job.settings.json.as_deref().map(create).transpose().map_err(|message| {
+    let json = job.settings.json.as_deref().map(|path| JsonFile::create("dyno sysbench", path));
+    let json = json.transpose().map_err(|message| {
         console.fatal(message);
         Exit::Failed
     })?;
@@ -85,7 +85,7 @@ pub(super) fn trial(
     drive: impl FnOnce(&TrialSpec, &Control, &mut dyn Observer) -> Result<TrialResult, DriveError>,
 ) -> Exit {
     let settings = job.settings;
-    let spec = TrialSpec { reconnect_every: job.reconnect_every, ..spec(settings, seed) };
+    let spec = TrialSpec { reconnect_every: job.reconnect_every, ..trial_spec(settings, seed) };
     let (verbosity, json_to_stdout) = (settings.verbosity, settings.json_to_stdout());
     // Before the first event, which may print something itself.
     let control = Arc::new(Control::starting(Box::new(move |now| {
@@ -200,10 +200,6 @@ fn look_before(
     let findings = LoadSessions::new(&database.admin(), &bounded, 1)
         .needing(options.trial_needs())
         .one(async |session| inspect_tables(session, options, threads).await);
-    let is_late = |error: &LoadError| match error.kind {
-        LoadErrorKind::Session => job.is_too_late(start),
-        kind => kind == LoadErrorKind::Canceled,
-    };
     match findings {
         Ok((notes, holder)) => {
             notes.iter().for_each(|note| console.warning(note));
@@ -213,7 +209,10 @@ fn look_before(
             }
             return Ok(());
         }
-        Err(error) if is_late(&error) => {
+        Err(error)
+            if error.kind == LoadErrorKind::Canceled
+                || error.kind == LoadErrorKind::Session && job.is_too_late(start) =>
+        {
             job.say_too_late(console);
             return Err(Exit::Aborted);
         }
@@ -244,6 +243,7 @@ async fn inspect_tables(
 }
 
 impl Job<'_> {
+    /// Returns the seed: that of `--rand-seed`, or one from the time.
     fn seed(&self) -> u64 {
         match self.settings.rand_seed {
             0 => crate::time_as_seed(),
@@ -251,7 +251,7 @@ impl Job<'_> {
         }
     }
 
-    /// False where no statement can have been counted.
+    /// Returns false if no statement can have been counted.
     fn uses_database(&self) -> bool {
         self.script.is_none_or(LuaScript::uses_database)
     }
@@ -274,20 +274,20 @@ impl Job<'_> {
         ));
     }
 
+    /// Prints an error as the driver of sysbench does.
     fn print(&self, console: &mut Console, error: &DbError, place: Place) {
         fatal::print(console, error, place, self.settings.db_driver);
     }
 }
 
-fn spec(settings: &Settings, seed: u64) -> TrialSpec {
-    let above_0 = |number: u64| (number > 0).then_some(number);
+fn trial_spec(settings: &Settings, seed: u64) -> TrialSpec {
     TrialSpec {
         loops: (settings.loops > 0).then_some(settings.loops),
         warmup: settings.warmup_s * SECOND,
-        duration: above_0(settings.time_s).map(|seconds| seconds * SECOND),
-        events: above_0(settings.events),
+        duration: (settings.time_s > 0).then_some(settings.time_s * SECOND),
+        events: (settings.events > 0).then_some(settings.events),
         finish_begun: true,
-        rate_per_s: above_0(settings.rate_per_s).map(|rate| rate as f64),
+        rate_per_s: (settings.rate_per_s > 0).then_some(settings.rate_per_s as f64),
         interval: Intervals::length(settings),
         watch_workers: !settings.report_checkpoints_s.is_empty(),
         seed,
@@ -448,6 +448,7 @@ fn bars(result: &TrialResult, intervals: &Intervals<'_>, settings: &Settings) ->
     histogram(&frame.latency())
 }
 
+/// Returns the report of a trial, from its last checkpoint on; `forced` if it was cut off.
 fn report(
     result: &TrialResult,
     intervals: &Intervals<'_>,
@@ -543,6 +544,7 @@ impl LoadObserver for Lines<'_> {
     }
 }
 
+/// Executes `prepare`, `cleanup` or `prewarm`.
 pub(super) fn load(
     database: &Database,
     command: LoadCommand,
@@ -583,7 +585,7 @@ pub(super) fn load(
     let console = console.into_inner().unwrap_or_else(PoisonError::into_inner);
     match report {
         Ok(Some(report)) if console.prints(Level::Notice) => {
-            progress.finish(&summary(&report.rows));
+            progress.finish(&load_summary(&report.rows));
             Exit::Done
         }
         Ok(_) => {
@@ -598,7 +600,7 @@ pub(super) fn load(
     }
 }
 
-fn summary(report: &LoadReport) -> String {
+fn load_summary(report: &LoadReport) -> String {
     let method = report.method.map_or(String::new(), |method| format!(" by {}", method.name()));
     let existing = match report.rows_found {
         0 => String::new(),
@@ -608,7 +610,7 @@ fn summary(report: &LoadReport) -> String {
 }
 
 /// An error of what is done as a load is.
-fn print_load_error(console: &mut Console, error: &LoadError, settings: &Settings) {
+pub(super) fn print_load_error(console: &mut Console, error: &LoadError, settings: &Settings) {
     match &error.error {
         Some(db_error) => {
             let LoadError { problem: doing, sql, remedy, .. } = error;
@@ -662,9 +664,9 @@ mod tests {
 
     #[test]
     fn limits_of_zero_are_none() {
-        let spec = spec(&settings(&["--time=0", "--events=5"]), 1);
+        let spec = trial_spec(&settings(&["--time=0", "--events=5"]), 1);
         assert_eq!((spec.duration, spec.events, spec.drain), (None, Some(5), Nanos::MAX));
-        let spec = super::spec(&settings(&["--time=10", "--forced-shutdown=20%"]), 1);
+        let spec = super::trial_spec(&settings(&["--time=10", "--forced-shutdown=20%"]), 1);
         assert_eq!((spec.duration, spec.drain), (Some(10 * SECOND), 2 * SECOND));
         assert_eq!((spec.events, spec.rate_per_s, spec.loops), (None, None, None));
     }

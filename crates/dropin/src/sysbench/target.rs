@@ -59,7 +59,6 @@ pub(super) fn target(
             options.insert(name.to_owned(), value.to_owned());
         }
     };
-    let exists = |path: &Path| path.exists();
     let (dialect, server, variable, spellings) = match settings.db_driver {
         DbDriver::Mysql => {
             // As sysbench's client library does.
@@ -88,14 +87,13 @@ pub(super) fn target(
         }
     };
     set_if(server.allow_cleartext, "allow_cleartext", "true");
-    let password = || environment(variable).map(Secret::new);
     TargetUrl {
         dialect,
-        hosts: Hosts(addresses(settings, exists)),
+        hosts: Hosts(addresses(settings, Path::exists)),
         user: Some(server.user.clone()),
-        password: server.password.clone().or_else(password),
+        password: server.password.clone().or_else(|| environment(variable).map(Secret::new)),
         database: Some(server.db.clone()).filter(|name| !name.is_empty()),
-        tls: tls(settings, exists),
+        tls: tls_options(settings, Path::exists),
         options,
         spellings,
     }
@@ -112,21 +110,23 @@ fn addresses(settings: &Settings, exists: impl Fn(&Path) -> bool) -> Vec<Address
     let socket = MYSQL_SOCKETS.iter().map(Path::new).find(|path| is_mysql && exists(path));
     // The client library takes the socket even when a port is given, which no one means.
     let socket = socket.filter(|_| !settings.mysql_port_given);
-    let address = |host: &String, port: u16| {
-        if host.starts_with('/') && !is_mysql {
-            Address::Unix(Path::new(host).join(format!(".s.PGSQL.{port}")))
-        } else {
-            Address::Tcp { host: host.clone(), port }
+    let mut addresses = Vec::new();
+    for host in &server.hosts {
+        match socket {
+            Some(socket) if host == "localhost" => addresses.push(Address::Unix(socket.to_owned())),
+            _ => addresses.extend(server.ports.iter().map(|&port| {
+                if host.starts_with('/') && !is_mysql {
+                    Address::Unix(Path::new(host).join(format!(".s.PGSQL.{port}")))
+                } else {
+                    Address::Tcp { host: host.clone(), port }
+                }
+            })),
         }
-    };
-    let host_addresses = |host: &String| match socket {
-        Some(socket) if host == "localhost" => vec![Address::Unix(socket.to_owned())],
-        _ => server.ports.iter().map(|&port| address(host, port)).collect(),
-    };
-    server.hosts.iter().flat_map(host_addresses).collect()
+    }
+    addresses
 }
 
-fn tls(settings: &Settings, exists: impl Fn(&Path) -> bool) -> TlsOptions {
+fn tls_options(settings: &Settings, exists: impl Fn(&Path) -> bool) -> TlsOptions {
     if settings.db_driver == DbDriver::Pgsql {
         return settings.pgsql.tls.clone();
     }
@@ -137,10 +137,15 @@ fn tls(settings: &Settings, exists: impl Fn(&Path) -> bool) -> TlsOptions {
     }
     if settings.mysql_ssl_here {
         // The names that 1.0 looks for.
-        let existing_file = |name: &str| Some(PathBuf::from(name)).filter(|path| exists(path));
-        tls.ca = tls.ca.or_else(|| existing_file("cacert.pem"));
-        tls.cert = tls.cert.or_else(|| existing_file("client-cert.pem"));
-        tls.key = tls.key.or_else(|| existing_file("client-key.pem"));
+        for (file, name) in [
+            (&mut tls.ca, "cacert.pem"),
+            (&mut tls.cert, "client-cert.pem"),
+            (&mut tls.key, "client-key.pem"),
+        ] {
+            if file.is_none() && exists(Path::new(name)) {
+                *file = Some(PathBuf::from(name));
+            }
+        }
     }
     tls
 }
@@ -184,7 +189,7 @@ const UNSUITED: [&str; 9] = [
 /// The suite that the words amount to; `None` if they ask for no paper, or can't be read.
 ///
 /// # Errors
-/// They ask for something that a run with a paper can't do.
+/// The words ask for something that a run with a paper can't do.
 pub(super) fn paper_of_words(words: &[String]) -> Result<Option<LevelSuite>, Failure> {
     let (mut own, mut workers) = (words.to_vec(), None);
     if let Some((at, levels)) = parse_sweep(words) {
@@ -247,12 +252,10 @@ fn build_suite(line: &CommandLine, workers: Vec<u32>) -> Result<LevelSuite, Fail
             suite.test = file.into_owned();
             suite.keys.push(("script", format!("{path}@1").into()));
             suite.scripts.push((path.clone(), text));
-            let value = |value: &Option<String>| value.clone().unwrap_or_else(|| "on".to_owned());
-            suite.options = line
-                .script_options
-                .iter()
-                .map(|(name, argument)| (name.clone(), value(argument)))
-                .collect();
+            let options = line.script_options.iter().map(|(name, argument)| {
+                (name.clone(), argument.clone().unwrap_or_else(|| "on".to_owned()))
+            });
+            suite.options = options.collect();
         }
         _ => {
             let message = "--paper needs a test of a database, or the file of a script";
@@ -309,19 +312,25 @@ mod tests {
 
     #[test]
     fn passwords_come_from_the_command_line_before_the_environment() {
-        let environment = |name: &str| (name == "MYSQL_PWD").then(|| "env".to_owned());
-        let password = |words: &[&str]| {
-            let target = target(&settings(words), environment);
-            target.password.map(|password| password.reveal().to_owned())
-        };
-        assert_eq!(password(&["--mysql-password=typed"]).as_deref(), Some("typed"));
-        assert_eq!(password(&[]).as_deref(), Some("env"));
-        assert_eq!(password(&["--db-driver=pgsql"]), None);
+        let cases: [(&[&str], Option<&str>); 3] = [
+            (&["--mysql-password=typed"], Some("typed")),
+            (&[], Some("env")),
+            (&["--db-driver=pgsql"], None),
+        ];
+        for (words, expected) in cases {
+            let target =
+                target(&settings(words), |name| (name == "MYSQL_PWD").then(|| "env".to_owned()));
+            let password = target.password.map(|password| password.reveal().to_owned());
+            assert_eq!(password.as_deref(), expected);
+        }
+    }
+
+    fn tls(words: &[&str], files_exist: bool) -> TlsOptions {
+        super::tls_options(&settings(words), |_| files_exist)
     }
 
     #[test]
-    fn tls_of_1_0_uses_the_files_of_the_working_directory_where_they_exist() {
-        let tls = |words: &[&str], exist| super::tls(&settings(words), |_| exist);
+    fn tls_of_1_0_uses_the_files_of_the_working_directory_if_they_exist() {
         assert_eq!(tls(&[], true).mode, TlsMode::Disable);
         let on = tls(&["--mysql-ssl=on"], true);
         assert_eq!((on.mode, on.ca), (TlsMode::Prefer, Some("cacert.pem".into())));
@@ -333,27 +342,30 @@ mod tests {
         assert_eq!(tls(&["--mysql-ssl-ca=/x.pem", "--mysql-ssl=off"], true).mode, TlsMode::Disable);
     }
 
+    fn server_error(errno: u32, state: [u8; 5]) -> DbError {
+        DbError::server(ErrorClass::Other, errno, state, "words")
+    }
+
     #[test]
     fn ignored_errors_are_tried_again_and_others_end_the_run() {
-        let server = |errno, state| DbError::server(ErrorClass::Other, errno, state, "words");
         let policy = error_policy(&settings(&[]));
-        assert_eq!(policy.action(&server(1213, *b"40001"), 1_000), Action::Retry);
-        assert_eq!(policy.action(&server(1062, *b"23000"), 0), Action::Abort);
+        assert_eq!(policy.action(&server_error(1213, *b"40001"), 1_000), Action::Retry);
+        assert_eq!(policy.action(&server_error(1062, *b"23000"), 0), Action::Abort);
         assert_eq!(policy.action(&DbError::lost("gone"), 0), Action::Abort);
         let policy = error_policy(&settings(&["--mysql-ignore-errors=1062,2013"]));
-        assert_eq!(policy.action(&server(1062, *b"23000"), 0), Action::Retry);
+        assert_eq!(policy.action(&server_error(1062, *b"23000"), 0), Action::Retry);
         assert_eq!(policy.action(&DbError::lost("gone"), 0), Action::Retry);
         let policy = error_policy(&settings(&["--db-driver=pgsql"]));
-        assert_eq!(policy.action(&server(0, *b"40001"), 0), Action::Retry);
-        assert_eq!(policy.action(&server(0, *b"42P01"), 0), Action::Abort);
+        assert_eq!(policy.action(&server_error(0, *b"40001"), 0), Action::Retry);
+        assert_eq!(policy.action(&server_error(0, *b"42P01"), 0), Action::Abort);
         let policy = error_policy(&settings(&["--mysql-ignore-errors=all"]));
-        assert_eq!(policy.action(&server(1, *b"HY000"), 0), Action::Retry);
+        assert_eq!(policy.action(&server_error(1, *b"HY000"), 0), Action::Retry);
         for nothing in ["none", ""] {
             let policy = error_policy(&settings(&[&format!("--mysql-ignore-errors={nothing}")]));
-            assert_eq!(policy.action(&server(1213, *b"40001"), 0), Action::Abort);
+            assert_eq!(policy.action(&server_error(1213, *b"40001"), 0), Action::Abort);
             let option = format!("--pgsql-ignore-errors={nothing}");
             let policy = error_policy(&settings(&["--db-driver=pgsql", &option]));
-            assert_eq!(policy.action(&server(0, *b"40001"), 0), Action::Abort);
+            assert_eq!(policy.action(&server_error(0, *b"40001"), 0), Action::Abort);
         }
     }
 

@@ -1,5 +1,5 @@
 //! `dyno bench URL [URL]`: the suite `mixed` on one database or two, with nothing else to know. What a database
-//! must allow is found out before anything is made, and what interrupted runs have left there is told.
+//! must allow is found out before anything is made, and the leftovers of interrupted runs are reported.
 
 use super::run::{RunSettings, find_unfinished, parse_seconds, run_and_store};
 use super::runs::RunsFolder;
@@ -17,7 +17,7 @@ use dyno_runner::family::{self, Trials, ask, remove_tables};
 use dyno_runner::progress::LoadProgress;
 use dyno_runner::watch::asking;
 use dyno_runner::{lock_tables, output};
-use dyno_store::{Run, RunEntry};
+use dyno_store::Run;
 use dyno_suite::{Overrides, Plan, Suite, least_budget};
 use rustix::fs::statvfs;
 use std::collections::{BTreeSet, HashSet};
@@ -49,6 +49,7 @@ pub(crate) struct BenchArguments {
     runs: RunsFolder,
 }
 
+/// Executes `dyno bench`.
 pub(crate) fn run(arguments: &BenchArguments) -> CommandResult {
     let targets = NAMES.iter().zip(&arguments.urls);
     let mut overrides = Overrides {
@@ -71,39 +72,46 @@ pub(crate) fn run(arguments: &BenchArguments) -> CommandResult {
         }
     };
     runner::check_options(families(), &mut plan)?;
-    let dir = arguments.runs.dir.clone();
-    let settings = RunSettings { dir, is_bench: true, ..RunSettings::default() };
+    let dir = &arguments.runs.dir;
+    let settings = RunSettings { dir: dir.clone(), is_bench: true, ..RunSettings::default() };
     let unfinished = find_unfinished(&plan, &settings)?;
     let databases = reach_all(&overrides)?;
     let families = all_families(&plan)?;
     let need = BenchNeed::new(&plan);
-    let find_conflicts = || conflicting_tables(&databases, &families, unfinished.as_deref());
-    let refuse_if_any = |problems: Vec<String>| -> CommandResult {
-        if problems.is_empty() {
-            return Ok(());
-        }
-        let message = format!("Nothing was done: {}", problems.join(" "));
-        let leftovers = describe_leftovers(&arguments.runs.dir, &databases, &overrides)?;
-        let hint = "Put that right, or name another database.".to_owned();
-        Err(Failure::new(message).with_hint(leftovers.unwrap_or(hint)))
-    };
     let mut shortages = Vec::new();
     for (name, target) in &databases {
         shortages.extend(asking(name, target, || describe_shortages(name, target, &need))?);
     }
-    shortages.extend(find_conflicts()?);
-    refuse_if_any(shortages)?;
+    shortages.extend(conflicting_tables(&databases, &families, unfinished.as_deref())?);
+    refuse_if_any(&shortages, dir, &databases, &overrides)?;
     announce(&plan, slowdown_factor(&arguments.urls), &need, &families);
     confirm(arguments)?;
     // Others may have made theirs while the question was open.
-    refuse_if_any(find_conflicts()?)?;
+    let conflicts = conflicting_tables(&databases, &families, unfinished.as_deref())?;
+    refuse_if_any(&conflicts, dir, &databases, &overrides)?;
     let Err(failure) = run_and_store(&plan, &settings).and_then(|run| run.verdict) else {
         return Ok(());
     };
-    let leftovers = describe_leftovers(&arguments.runs.dir, &databases, &overrides);
+    let leftovers = describe_leftovers(dir, &databases, &overrides);
     let hints = failure.hint.clone().filter(|_| !runner::signals::has_come()).into_iter();
     let hint = leftovers.unwrap_or_default().map(|words| Vec::from_iter(hints.chain([words])));
     Err(failure.hinted(hint.map(|hints| hints.join(" "))))
+}
+
+/// Fails if there are problems, with a hint at the leftovers that may be their cause.
+fn refuse_if_any(
+    problems: &[String],
+    dir: &Path,
+    databases: &[(String, ReachedDatabase)],
+    overrides: &Overrides,
+) -> CommandResult {
+    if problems.is_empty() {
+        return Ok(());
+    }
+    let message = format!("Nothing was done: {}", problems.join(" "));
+    let leftovers = describe_leftovers(dir, databases, overrides)?;
+    let hint = "Put that right, or name another database.".to_owned();
+    Err(Failure::new(message).with_hint(leftovers.unwrap_or(hint)))
 }
 
 /// Sentences on the tables of interrupted runs, and how they are removed.
@@ -114,17 +122,16 @@ fn describe_leftovers(
 ) -> Result<Option<String>, Failure> {
     let mut leftovers = find_leftovers(dir, databases, overrides, false)?;
     leftovers.retain(|leftover| !leftover.tables.is_empty());
-    let sentence = |Leftover { run, tables, url, .. }: &Leftover<'_>| {
+    let sentences = leftovers.iter().map(|Leftover { run, tables, url, .. }| {
         format!("The run {} has left tables on {url}: {}. ", run.display(), tables.join(", "))
-    };
+    });
     let urls = BTreeSet::from_iter(leftovers.iter().map(|leftover| leftover.url.as_str()));
     let remedy = format!(
-        "The command of that run goes on with it and drops them in the end; with `--remove` it only drops them, as \
+        "The command of that run resumes it and drops them in the end; with `--remove` it only drops them, as \
          `dyno bench {} --remove` does.",
         Vec::from_iter(urls).join(" ")
     );
-    let sentences: String = leftovers.iter().map(sentence).collect();
-    Ok((!leftovers.is_empty()).then(|| sentences + &remedy))
+    Ok((!leftovers.is_empty()).then(|| sentences.collect::<String>() + &remedy))
 }
 
 /// `--remove`.
@@ -132,13 +139,15 @@ fn drop_leftovers(arguments: &BenchArguments, overrides: &Overrides) -> CommandR
     let dir = &arguments.runs.dir;
     let databases = reach_all(overrides)?;
     let leftovers = find_leftovers(dir, &databases, overrides, true)?;
-    let is_bench = |entry: &RunEntry| entry.header.as_ref().is_ok_and(|run| run.suite == SUITE);
-    if leftovers.is_empty() && !dyno_store::list(dir)?.iter().any(is_bench) {
-        let message = format!("There is no run of `dyno bench` in {}.", dir.display());
-        let hint = "`--dir` names the folder in which the run is kept that has left the tables.";
-        return Err(Failure::new(message).with_hint(hint));
-    }
     if leftovers.is_empty() {
+        let entries = dyno_store::list(dir)?;
+        let mut headers = entries.iter().filter_map(|entry| entry.header.as_ref().ok());
+        if !headers.any(|header| header.suite == SUITE) {
+            let message = format!("There is no run of `dyno bench` in {}.", dir.display());
+            let hint =
+                "`--dir` names the folder in which the run is kept that has left the tables.";
+            return Err(Failure::new(message).with_hint(hint));
+        }
         output::talk("No interrupted run has left tables there.");
     }
     for Leftover { url, foreign_tables, tables, .. } in &leftovers {
@@ -208,7 +217,7 @@ fn conflicting_tables(
             let mut tables = BTreeSet::new();
             for family in families {
                 let existing = family.existing(database)?;
-                // A family whose tables are one set names them all where it finds one. A proxy may list none of them.
+                // A family whose tables are one set names them all if it finds one. A proxy may list none of them.
                 let is_listed = existing.iter().any(|table| listed.contains(table));
                 tables.extend(
                     existing.into_iter().filter(|table| !is_listed || listed.contains(table)),
@@ -226,7 +235,7 @@ fn conflicting_tables(
 }
 
 /// The factor by which the whole may exceed the guess: guesses know no other load of the machine, no slow disk, and
-/// neither checks nor papers of short trials. Servers are asked more around a trial than embedded databases are.
+/// neither checks nor papers of short trials. Servers are queried more around a trial than embedded databases.
 fn slowdown_factor(urls: &[String]) -> f64 {
     if urls.iter().all(|url| url.starts_with("sqlite:")) { 1.3 } else { 1.6 }
 }
@@ -250,6 +259,7 @@ fn short_budget_failure(
     (smallest_s > guessed_s).then(|| Failure::usage(message).with_hint(hint))
 }
 
+/// Prints the tables, the time and the disk space that the bench takes.
 fn announce(plan: &Plan, slowdown_factor: f64, need: &BenchNeed, families: &[Box<dyn Trials>]) {
     let tables: Vec<String> = families.iter().flat_map(|family| family.tables()).collect();
     let targets: Vec<String> = plan.targets.iter().map(|target| target.url.redacted()).collect();
@@ -266,7 +276,7 @@ fn announce(plan: &Plan, slowdown_factor: f64, need: &BenchNeed, families: &[Box
     if plan.shrink < 1.0 {
         output::talk(
             "With this budget it is a rehearsal, with smaller data and shorter windows than the suite's: its figures \
-             are no results.",
+             aren't results.",
         );
     }
 }
@@ -561,21 +571,23 @@ mod tests {
         }
     }
 
+    /// The seconds that a bench within this budget is estimated to take.
+    fn estimate(url: &str, budget: &str) -> Result<f64, Failure> {
+        let (urls, budget) = (vec![url.to_owned()], parse_seconds(budget).expect("a time"));
+        let runs = RunsFolder { dir: "dyno-runs".into() };
+        let arguments = BenchArguments { urls, budget, yes: true, remove: false, runs };
+        let target = (NAMES[0].to_owned(), SecretUrl::new(url));
+        let budget_s = Some(arguments.budget / slowdown_factor(&arguments.urls));
+        let overrides = Overrides { targets: vec![target], budget_s, ..Overrides::default() };
+        let suite = Suite::open(SUITE, &dyno_runner::family::offers(crate::families::FAMILIES));
+        let suite = suite.expect("a suite");
+        Plan::build(&suite, &overrides)
+            .map(|plan| plan.estimated_s)
+            .map_err(|_| short_budget_failure(&suite, &overrides, &arguments).expect("it says why"))
+    }
+
     #[test]
     fn a_bench_stays_within_its_budget_on_a_slow_machine_or_is_refused_with_what_it_takes() {
-        let estimate = |url: &str, budget: &str| {
-            let (urls, budget) = (vec![url.to_owned()], parse_seconds(budget).expect("a time"));
-            let runs = RunsFolder { dir: "dyno-runs".into() };
-            let arguments = BenchArguments { urls, budget, yes: true, remove: false, runs };
-            let target = (NAMES[0].to_owned(), SecretUrl::new(url));
-            let budget_s = Some(arguments.budget / slowdown_factor(&arguments.urls));
-            let overrides = Overrides { targets: vec![target], budget_s, ..Overrides::default() };
-            let suite = Suite::open(SUITE, &dyno_runner::family::offers(crate::families::FAMILIES));
-            let suite = suite.expect("a suite");
-            Plan::build(&suite, &overrides).map(|plan| plan.estimated_s).map_err(|_| {
-                short_budget_failure(&suite, &overrides, &arguments).expect("it says why")
-            })
-        };
         for url in ["sqlite:x.db", "postgres://u@h/d", "mysql://u@h/d"] {
             let failure = estimate(url, "40s").expect_err("it would take longer");
             assert_eq!(failure.code, 2);

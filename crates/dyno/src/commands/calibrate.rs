@@ -65,6 +65,7 @@ fn parse_seconds(text: &str) -> Result<f64, &'static str> {
     seconds.ok_or("it takes seconds from 0.1 to 3600")
 }
 
+/// Executes `dyno calibrate`.
 pub(crate) fn run(arguments: &Arguments) -> CommandResult {
     let control = Arc::new(Control::new());
     let stopped = Arc::clone(&control);
@@ -112,7 +113,8 @@ fn measure_point(
     output::talk(&format!("{protocol}, {}, {seconds} s", counted(workers, "worker")));
     let database = null_database(protocol, port)?;
     let workload = point_select(database.dialect())?;
-    let spec = TrialSpec { warmup: nanos(seconds / 4.0), ..TrialSpec::closed(workers) };
+    let spec =
+        TrialSpec { warmup: nanos_from_seconds(seconds / 4.0), ..TrialSpec::closed(workers) };
     let result = drive_trial((&workload, DRIVE_ON), &database, spec, seconds, control)?;
     let statements = result.total.work().statements() as f64;
     let length_s = result.length() as f64 / 1e9;
@@ -132,7 +134,7 @@ fn null_database(protocol: &str, port: Option<u16>) -> Result<Database, Failure>
     Ok(Database::open(&target)?)
 }
 
-fn nanos(seconds: f64) -> Nanos {
+fn nanos_from_seconds(seconds: f64) -> Nanos {
     (seconds * 1e9) as Nanos
 }
 
@@ -150,21 +152,21 @@ fn drive_trial<W: Workload>(
     seconds: f64,
     control: &Control,
 ) -> Result<TrialResult, Failure> {
-    let spec = TrialSpec { duration: Some(nanos(seconds)), ..spec };
+    let spec = TrialSpec { duration: Some(nanos_from_seconds(seconds)), ..spec };
     let result = match drive(database, workload, &spec, control, &mut ()) {
         // Before its workers were connected.
-        Err(DriveError::Interrupted) => return Err(interruption()),
+        Err(DriveError::Interrupted) => return Err(interruption_failure()),
         result => result?,
     };
     match &result.ended {
         TrialEnd::Time | TrialEnd::Events => Ok(result),
-        TrialEnd::Interrupted => Err(interruption()),
+        TrialEnd::Interrupted => Err(interruption_failure()),
         TrialEnd::Aborted(error) => Err(Failure::from(error.clone())),
         end => Err(Failure::new(end.failure().unwrap_or_default())),
     }
 }
 
-fn interruption() -> Failure {
+fn interruption_failure() -> Failure {
     Failure::interrupted("The calibration was interrupted; nothing was kept.")
 }
 
@@ -239,7 +241,7 @@ fn measure_on_target(
     let drop = format!("DROP TABLE IF EXISTS {TABLE}");
     let create = format!("CREATE TABLE {TABLE} (id INT PRIMARY KEY, v INT NOT NULL)");
     let insert = format!("INSERT INTO {TABLE} (id, v) VALUES {}", rows.join(", "));
-    execute(&admin, &[&drop, &create, &insert])?;
+    execute_all(&admin, &[&drop, &create, &insert])?;
     let start = Instant::now();
     let elapsed_s = || start.elapsed().as_secs_f64();
     let measure = &mut |digests, seconds| {
@@ -251,22 +253,22 @@ fn measure_on_target(
         Ok(Measured { tps, cpu_us: used_s.map(|used_s| used_s * 1e6 / committed as f64) })
     };
     let effects = find_effects(&arguments.effects, None, (arguments.budget, &elapsed_s), measure);
-    if let Err(error) = execute(&admin, &[&drop]) {
+    if let Err(error) = execute_all(&admin, &[&drop]) {
         output::talk(&format!("warning: the table {TABLE} is left: {error}"));
     }
     Ok((target.facts.product, effects?))
 }
 
 fn points_table(points: &[CalibrationPoint]) -> String {
-    let row = |point: &CalibrationPoint| {
+    let rows = points.iter().map(|point| {
         vec![
             point.protocol.clone(),
             point.workers.to_string(),
             short(point.statements_per_s),
             short(point.cpu_us_per_statement),
         ]
-    };
-    let rows: Vec<Vec<String>> = points.iter().map(row).collect();
+    });
+    let rows: Vec<Vec<String>> = rows.collect();
     text_table(&["protocol", "workers", "statements/s", "CPU us/statement"], &rows, |place| {
         place >= 1
     })
@@ -287,6 +289,7 @@ struct Measured {
 }
 
 impl Measured {
+    /// Returns the throughput, or the server's CPU time per statement in microseconds.
     fn figure(self, metric: Metric) -> Option<f64> {
         if metric == Metric::Tps { Some(self.tps) } else { self.cpu_us }
     }
@@ -428,7 +431,7 @@ fn is_found(effect: f64, verdict: RatioVerdict) -> bool {
 }
 
 fn effects_table(effects: &[EffectFacts]) -> String {
-    let row = |facts: &EffectFacts| {
+    let rows = effects.iter().map(|facts| {
         let interval = match (facts.low, facts.high) {
             (Some(low), Some(high)) => format!("[{low:.3}, {high:.3}]"),
             _ => "-".to_owned(),
@@ -441,8 +444,8 @@ fn effects_table(effects: &[EffectFacts]) -> String {
             format!("{:.3}", facts.ratio),
             interval,
         ]
-    };
-    let rows: Vec<Vec<String>> = effects.iter().map(row).collect();
+    });
+    let rows: Vec<Vec<String>> = rows.collect();
     let titles = ["effect", "metric", "found", "pairs", "ratio", "95% interval"];
     text_table(&titles, &rows, |place| place >= 3)
 }
@@ -451,7 +454,7 @@ fn effects_table(effects: &[EffectFacts]) -> String {
 fn warn_of_noise(effects: &[EffectFacts]) {
     for facts in effects.iter().filter(|facts| facts.effect == 0.0 && facts.is_found) {
         output::talk(&format!(
-            "warning: {} differs by {} where nothing does: this machine was not quiet, or chance was at work (5%)",
+            "warning: {} differs by {} although nothing differs: this machine was not quiet, or chance was at work (5%)",
             facts.metric,
             percent((facts.ratio - 1.0).abs())
         ));
@@ -481,7 +484,7 @@ impl Probe {
     }
 }
 
-fn execute(driver: &AdminDriver<'_>, statements: &[&str]) -> Result<(), DbError> {
+fn execute_all(driver: &AdminDriver<'_>, statements: &[&str]) -> Result<(), DbError> {
     databases::run(in_session(driver, async |session| {
         for sql in statements {
             session.query(sql, &mut Discard).await?;
@@ -545,18 +548,18 @@ mod tests {
         unit_s: Option<f64>,
     ) -> Vec<EffectFacts> {
         let (clock, rng) = (Cell::new(0.0), RefCell::new(Rng::new(5, "effects", 0)));
-        let mut measure = |cost: u64, seconds: f64| {
+        find_effects(effects, unit_s, (budget_s, &|| clock.get()), &mut |cost, seconds| {
             clock.set(clock.get() + seconds);
             let mut rng = rng.borrow_mut();
-            let mut spread = || 1.0 + noise * (rng.unit() + rng.unit() + rng.unit() - 1.5);
+            let [time_spread, cpu_spread] =
+                [(); 2].map(|()| 1.0 + noise * (rng.unit() + rng.unit() + rng.unit() - 1.5));
             let longer = 1e-3 + 1e-5 * cost as f64;
             Ok(Measured {
-                tps: spread() / longer,
-                cpu_us: Some(longer * 3e5 * (1.0 + (spread() - 1.0) / 10.0)),
+                tps: time_spread / longer,
+                cpu_us: Some(longer * 3e5 * (1.0 + (cpu_spread - 1.0) / 10.0)),
             })
-        };
-        let elapsed_s = || clock.get();
-        find_effects(effects, unit_s, (budget_s, &elapsed_s), &mut measure).expect("a table")
+        })
+        .expect("a table")
     }
 
     #[test]
@@ -602,8 +605,9 @@ mod tests {
 
     #[test]
     fn a_cost_that_takes_no_time_is_an_error() {
-        let mut measure = |_, _| Ok(Measured { tps: 100.0, cpu_us: None });
-        let failure = find_effects(&[0.01], None, (1.0, &|| 0.0), &mut measure);
+        let failure = find_effects(&[0.01], None, (1.0, &|| 0.0), &mut |_, _| {
+            Ok(Measured { tps: 100.0, cpu_us: None })
+        });
         let failure = failure.expect_err("no time");
         assert!(failure.message.to_string().contains("can't be measured"), "{failure:?}");
     }

@@ -82,7 +82,7 @@ pub(crate) struct Arguments {
 
 #[derive(Clone, Debug)]
 enum Condition {
-    /// By more than this share.
+    /// The candidate is slower by more than this share.
     Slower(f64),
     Gate(Gate),
 }
@@ -98,12 +98,13 @@ fn parse_condition(text: &str) -> Result<Condition, String> {
     Ok(Condition::Gate(gate))
 }
 
+/// Executes `dyno ci`.
 pub(crate) fn run(arguments: &Arguments) -> CommandResult {
     if !arguments.long {
         output::hide_steps();
     }
     let report = Report::new(arguments);
-    // Servers that were started must end, also where one of them does not answer.
+    // Servers that were started must end, even if one of them does not answer.
     let _held = signals::hold_process();
     signals::end_on_interrupt("what was measured is kept, and started servers end", || {})
         .map_err(|error| Failure::new(format!("Signals can't be handled: {error}.")))?;
@@ -191,26 +192,27 @@ fn comparison_ways(arguments: &Arguments, experiments: usize) -> Vec<ComparisonW
         }
     }
     let min_difference = min_difference.clamp(MIN_DIFFERENCE, MAX_DIFFERENCE);
-    let stop = |pairs, half_width, share: f64| WantedStop {
-        pairs: Some(pairs),
-        half_width: Some(half_width),
-        is_until_decided: false,
-        budget_s: Some(share * arguments.budget / experiments.max(1) as f64),
-    };
     let [mut cost_share, mut whole_share] = BUDGET_SHARES;
     if arguments.rebuild_control.is_some() {
         // The control takes as long as the cost.
         cost_share /= 2.0;
         whole_share -= cost_share;
     }
-    let cost = stop(COST_PAIRS, min_difference * HALF_WIDTH_SHARE, cost_share);
-    let capacity = stop(CAPACITY_PAIRS, min_difference, whole_share);
-    let mut ways = vec![
-        ComparisonWay { design: Design::Together, stop: cost, gates: costs },
-        ComparisonWay { design: Design::InTurn, stop: capacity, gates: capacities },
+    let cost_width = min_difference * HALF_WIDTH_SHARE;
+    let ways = [
+        (Design::Together, COST_PAIRS, cost_width, cost_share, costs),
+        (Design::InTurn, CAPACITY_PAIRS, min_difference, whole_share, capacities),
     ];
-    ways.retain(|way| !way.gates.is_empty());
-    ways
+    let ways = ways.map(|(design, pairs, half_width, share, gates)| {
+        let stop = WantedStop {
+            pairs: Some(pairs),
+            half_width: Some(half_width),
+            is_until_decided: false,
+            budget_s: Some(share * arguments.budget / experiments.max(1) as f64),
+        };
+        ComparisonWay { design, stop, gates }
+    });
+    ways.into_iter().filter(|way| !way.gates.is_empty()).collect()
 }
 
 /// A server that is stopped when this value is dropped.
@@ -270,8 +272,9 @@ fn start_cluster(
     loaded: Option<&Path>,
 ) -> Result<(String, Option<Server>), Failure> {
     let software = software.canonicalize().map_err(|error| Failure::new(format!("{error}.")))?;
-    let holds = |(program, _): &(&str, TopologyKind)| installed(&software, &[program]).is_some();
-    let Some((_, topology)) = PROGRAMS.into_iter().find(holds) else {
+    let mut programs = PROGRAMS.into_iter();
+    let program = programs.find(|(program, _)| installed(&software, &[*program]).is_some());
+    let Some((_, topology)) = program else {
         let message = format!("{} holds no server.", software.display());
         let hint = "Its folder `bin` must hold postgres, mariadbd or mysqld, as `make install` leaves them.";
         return Err(Failure::usage(message).with_hint(hint));
@@ -371,11 +374,6 @@ struct Report<'a> {
 
 impl<'a> Report<'a> {
     fn new(arguments: &'a Arguments) -> Self {
-        let github_link = || {
-            let [server, repository, run] =
-                ["GITHUB_SERVER_URL", "GITHUB_REPOSITORY", "GITHUB_RUN_ID"].map(env_variable);
-            Some(format!("{}/{}/actions/runs/{}", server?, repository?, run?))
-        };
         let commit = ["GITHUB_SHA", "CI_COMMIT_SHA"].into_iter().find_map(env_variable);
         Report {
             arguments,
@@ -396,6 +394,7 @@ impl<'a> Report<'a> {
         Err(failure)
     }
 
+    /// Writes the files of the verdict, annotates the job, and returns the verdict.
     fn write(&self, run: &Path, verdict: CommandResult) -> CommandResult {
         let exit_code = verdict.as_ref().map_or_else(|failure| failure.code, |()| 0);
         let is_judged = matches!(exit_code, 0 | 3 | 5);
@@ -426,15 +425,15 @@ impl<'a> Report<'a> {
         verdict
     }
 
+    /// Writes these files into a folder, which is created if it is missing.
     fn store(&self, folder: &Path, files: &[(&str, String)]) -> CommandResult {
-        let failure = |error: std::io::Error| {
+        let written = fs::create_dir_all(folder).and_then(|()| {
+            files.iter().try_for_each(|(name, text)| fs::write(folder.join(name), text))
+        });
+        written.map_err(|error| {
             Failure::new(format!("{} can't be written: {error}.", folder.display()))
                 .with_hint("Name another folder: `--out FOLDER`.")
-        };
-        fs::create_dir_all(folder).map_err(failure)?;
-        files
-            .iter()
-            .try_for_each(|(name, text)| fs::write(folder.join(name), text).map_err(failure))
+        })
     }
 
     /// Writes an annotation and the summary of the step, if this is a job of GitHub.
@@ -450,4 +449,11 @@ impl<'a> Report<'a> {
         let file = file.display();
         written.map_err(|error| Failure::new(format!("{file} can't be written: {error}.")))
     }
+}
+
+/// Returns the address of the run on GitHub; `None` elsewhere.
+fn github_link() -> Option<String> {
+    let [server, repository, run] =
+        ["GITHUB_SERVER_URL", "GITHUB_REPOSITORY", "GITHUB_RUN_ID"].map(env_variable);
+    Some(format!("{}/{}/actions/runs/{}", server?, repository?, run?))
 }

@@ -135,6 +135,7 @@ fn parse_setting(text: &str) -> Result<(String, String), String> {
 }
 
 impl Up {
+    /// Returns what to start, as the arguments ask for it.
     fn request(&self) -> Request {
         let is_sharded = self.topology == TopologyKind::Sharded;
         let software = match self.endpoint {
@@ -166,6 +167,7 @@ impl Up {
     }
 }
 
+/// Executes a command of `dyno cluster`.
 pub(crate) fn run(command: &Command) -> CommandResult {
     match command {
         Command::Up(arguments) => start_cluster(arguments),
@@ -179,7 +181,7 @@ pub(crate) fn run(command: &Command) -> CommandResult {
         Command::Stop(node) => change_node(node, "is shut down", Cluster::stop),
         Command::Start(node) => change_node(node, "runs", Cluster::start),
         Command::Freeze(node) => change_node(node, "is frozen", Cluster::freeze),
-        Command::Thaw(node) => change_node(node, "goes on", Cluster::thaw),
+        Command::Thaw(node) => change_node(node, "continues", Cluster::thaw),
         Command::Partition(node) => change_node(node, "is cut off", Cluster::partition),
         Command::Heal(node) => change_node(node, "is connected again", Cluster::heal),
         Command::Promote(node) => promote(node),
@@ -239,12 +241,12 @@ fn promote(node: &Node) -> CommandResult {
         (Some(old), _) => {
             cluster.rejoin(&old).map_err(|error| {
                 let hint = rejoin(&old);
-                error.with_hint(format!("{old} follows nobody: {hint} has it follow {}", node.name))
+                error.with_hint(format!("{old} follows no one: {hint} has it follow {}", node.name))
             })?;
             output::talk(&format!("Node {old} follows it."));
         }
         (None, Some(old)) => output::talk(&format!(
-            "hint: {old} did not answer and follows nobody: {} once it is there again",
+            "hint: {old} did not answer and follows no one: {} once it is there again",
             rejoin(&old)
         )),
         (None, None) => {}

@@ -7,7 +7,7 @@ use super::runs::{RunsFolder, find_run, read_runs};
 use crate::{CommandResult, LANGUAGES, choice, families};
 use dyno_core::nearest;
 use dyno_facts::statistics::gate::Gate;
-use dyno_facts::{ExperimentFacts, RunHeader, RunStatus, is_masked, mask_secrets};
+use dyno_facts::{RunHeader, RunStatus, is_masked, mask_secrets};
 use dyno_report::{Call, GateResult, Lang, Naming, PairedComparison, Paper, check_ids};
 use dyno_runner::databases::add_target;
 use dyno_runner::failure::Failure;
@@ -39,6 +39,7 @@ pub(crate) struct Arguments {
     folder: RunsFolder,
 }
 
+/// Executes `dyno compare`.
 pub(crate) fn run(arguments: &Arguments) -> CommandResult {
     refuse_mistakes(&arguments.gates)?;
     let runs = read_runs(&arguments.folder.dir, &arguments.runs)?;
@@ -93,8 +94,8 @@ fn paper_with_gates(runs: &[RunData], gates: &[String]) -> Paper {
 /// Judges two runs, or the targets of one: the outer error is that there is nothing to compare.
 ///
 /// # Errors
-/// Exit code 4 where acknowledged work was lost or a denied check has found something, 5 where a regression is
-/// proven, 3 where nothing is.
+/// Exit code 4 if acknowledged work was lost or a denied check has found something, 5 if a regression is proven, 3 if
+/// nothing is.
 fn judge(paper: &Paper, runs: &[RunData], lang: Lang) -> Result<CommandResult, Failure> {
     let truth = judge_truth(paper);
     let has_gate = paper.verdicts.gates.iter().any(|gate| gate.count > 0);
@@ -108,7 +109,7 @@ fn judge(paper: &Paper, runs: &[RunData], lang: Lang) -> Result<CommandResult, F
 /// Judges the gates; if there are none, the comparisons that were requested. A run that asks nothing passes.
 ///
 /// # Errors
-/// Exit code 5 where a gate is proven broken or a candidate proven slower, 3 where that is open.
+/// Exit code 5 if a gate is proven broken or a candidate proven slower, 3 if that is open.
 fn judge_claims(
     paper: &Paper,
     lang: Lang,
@@ -153,18 +154,19 @@ fn nothing_in_common(runs: usize) -> Failure {
 }
 
 fn judge_gates(paper: &Paper, lang: Lang) -> CommandResult {
-    let gates = &paper.verdicts.gates;
-    let failure = |result: GateResult, state: &str| {
-        let count = gates.iter().filter(|gate| gate.result == result).count();
-        let message = format!("{count} of {} gates are {state}.", gates.len());
-        Failure::with_code(result.exit_code(), message)
+    let (result, state) = match paper.verdicts.gate_result() {
+        None | Some(GateResult::Pass) => return Ok(()),
+        Some(result @ GateResult::Broken) => (result, "proven broken"),
+        Some(result @ GateResult::Inconclusive) => (result, "inconclusive"),
     };
-    match paper.verdicts.gate_result() {
-        None | Some(GateResult::Pass) => Ok(()),
-        Some(GateResult::Broken) => Err(failure(GateResult::Broken, "proven broken")),
-        Some(GateResult::Inconclusive) => Err(failure(GateResult::Inconclusive, "inconclusive")
-            .with_hint(paper.verdicts.remedy().render(lang))),
+    let gates = &paper.verdicts.gates;
+    let count = gates.iter().filter(|gate| gate.result == result).count();
+    let message = format!("{count} of {} gates are {state}.", gates.len());
+    let failure = Failure::with_code(result.exit_code(), message);
+    if result == GateResult::Broken {
+        return Err(failure);
     }
+    Err(failure.with_hint(paper.verdicts.remedy().render(lang)))
 }
 
 fn judge_verdicts(
@@ -177,9 +179,8 @@ fn judge_verdicts(
     let is_noise = comparisons.clone().all(|pair| pair.is_aa);
     let counting = comparisons.filter(|pair| !pair.is_aa || is_noise);
     let calls: Vec<Call> = counting.map(PairedComparison::call).collect();
-    let count = |matches: fn(Call) -> bool| calls.iter().filter(|call| matches(**call)).count();
-    let slower = count(|call| call == Call::Slower);
-    let undecided = count(Call::is_undecided);
+    let slower = calls.iter().filter(|call| **call == Call::Slower).count();
+    let undecided = calls.iter().filter(|call| call.is_undecided()).count();
     if slower > 0 {
         let message = format!("A regression is proven in {slower} of {} comparisons.", calls.len());
         return Err(Failure::with_code(GateResult::Broken.exit_code(), message));
@@ -256,8 +257,9 @@ pub(crate) fn report(
         truth = judge_truth(&paper);
         // `dyno bench` reports how fast databases are; no result of it is a failure.
         if !is_bench {
-            let is_planned = |comparison: &PairedComparison| comparison.stop.pairs_most > 0;
-            judged = truth.clone().and_then(|()| judge_claims(&paper, Lang::En, is_planned));
+            judged = truth.clone().and_then(|()| {
+                judge_claims(&paper, Lang::En, |comparison| comparison.stop.pairs_most > 0)
+            });
         }
         write_paper(&runs, &outcome.path, &Forms::default(), |file| {
             if length == EndLength::Long {
@@ -367,6 +369,7 @@ pub(crate) struct ReproduceArguments {
     allow_commands: bool,
 }
 
+/// Executes `dyno reproduce`.
 pub(crate) fn reproduce(arguments: &ReproduceArguments) -> CommandResult {
     let first = find_run(&arguments.runs.dir, &arguments.run)?;
     let data = dyno_store::read(&first)?;
@@ -384,7 +387,7 @@ pub(crate) fn reproduce(arguments: &ReproduceArguments) -> CommandResult {
     let (dir, new) = (arguments.runs.dir.clone(), arguments.new);
     let settings = RunSettings { dir, new, reproduces: Some(name), ..RunSettings::default() };
     let stored = run_and_store(&plan, &settings)?;
-    // What failed or was interrupted is not compared; what gates and checks say of it is told last.
+    // What failed or was interrupted is not compared; the findings of gates and checks are reported last.
     if let Err(failure) = &stored.verdict
         && (failure.code == 1 || failure.code >= 128)
     {
@@ -427,24 +430,24 @@ fn allow_commands(plan: &Plan, are_allowed: bool) -> CommandResult {
 fn stored_plan(header: &RunHeader, path: &Path) -> Result<Plan, Failure> {
     Plan::from_header(header).ok_or_else(|| {
         Failure::usage(format!("{} has no plan to execute again.", path.display()))
-            .with_hint("A drop-in was run: its command stands in run.json as `command_line`.")
+            .with_hint("A drop-in was run: its command is in run.json as `command_line`.")
     })
 }
 
 /// The commands that the plan runs on this machine: whoever has got the run from somebody else should
 /// see them.
 pub(super) fn commands(plan: &Plan) -> Vec<String> {
-    let experiment_commands = |planned: &ExperimentFacts| {
+    let experiment_commands = plan.experiments.iter().flat_map(|planned| {
         // Options that can't be read are not executed either.
         let family = experiment(families(), plan, planned);
         let family_commands = family.map(|family| family.commands()).unwrap_or_default();
         planned.commands().map(str::to_owned).chain(family_commands).collect::<Vec<_>>()
-    };
+    });
     let restarts = plan.experiments.iter().any(|planned| planned.restart_each > 0);
     let restart = plan.targets.iter().filter_map(|target| target.restart.as_ref());
     let restart = restart.map(|command| command.expose().to_owned());
     let restart = restart.filter(|_| restarts);
-    restart.chain(plan.experiments.iter().flat_map(experiment_commands)).collect()
+    restart.chain(experiment_commands).collect()
 }
 
 /// The facts of this machine and program that an earlier run had otherwise, in sentences: they may be why results
@@ -461,10 +464,11 @@ pub(super) fn environment_changes(header: &RunHeader) -> Vec<String> {
     ];
     let changed =
         facts.iter().filter(|(_, earlier, current)| earlier != current && !earlier.is_empty());
-    let sentence = |(name, earlier, current): &(&str, &String, &String)| {
-        format!("{name} was {earlier} in the first run and is {current} now.")
-    };
-    changed.map(sentence).collect()
+    changed
+        .map(|(name, earlier, current)| {
+            format!("{name} was {earlier} in the first run and is {current} now.")
+        })
+        .collect()
 }
 
 #[cfg(test)]

@@ -43,6 +43,7 @@ pub(crate) struct Ls {
     wait: u64,
 }
 
+/// Executes a command of `dyno fleet`.
 pub(crate) fn run(command: &FleetCommand) -> CommandResult {
     match command {
         FleetCommand::Key(key) => {
@@ -53,11 +54,11 @@ pub(crate) fn run(command: &FleetCommand) -> CommandResult {
             ));
             Ok(())
         }
-        FleetCommand::Ls(arguments) => list(arguments),
+        FleetCommand::Ls(arguments) => list_generators(arguments),
     }
 }
 
-fn list(arguments: &Ls) -> CommandResult {
+fn list_generators(arguments: &Ls) -> CommandResult {
     let nats = arguments.nats.options()?.ok_or_else(|| {
         Failure::usage("`dyno fleet ls` needs --nats URL.")
             .with_hint("Give the URL that the load generators have: nats://HOST:4222.")
@@ -139,10 +140,10 @@ impl NatsArguments {
     /// `None` without --nats.
     pub(crate) fn options(&self) -> Result<Option<NatsOptions>, Failure> {
         let Some(url) = &self.nats else { return Ok(None) };
-        let password = || env_variable("DYNO_NATS_PASSWORD").map(NatsSecret::Password);
+        let token = env_variable("DYNO_NATS_TOKEN").map(NatsSecret::Token);
         Ok(Some(NatsOptions {
             url: SecretUrl::new(url),
-            secret: env_variable("DYNO_NATS_TOKEN").map(NatsSecret::Token).or_else(password),
+            secret: token.or_else(|| env_variable("DYNO_NATS_PASSWORD").map(NatsSecret::Password)),
             credentials: self.nats_creds.clone(),
             authority: self.nats_ca.clone(),
             certificate: self.nats_cert.clone().zip(self.nats_key.clone()),
@@ -150,6 +151,7 @@ impl NatsArguments {
         }))
     }
 
+    /// Returns the fleet's key: from a file, else from the variable's text; an open one with `--insecure`.
     fn key(&self, from_variable: Option<String>) -> Result<FleetKey, Failure> {
         if self.insecure {
             output::talk(
@@ -170,6 +172,7 @@ impl NatsArguments {
     }
 }
 
+/// Returns the versions of this program, which all members of a fleet must have.
 pub(crate) fn versions() -> Versions {
     Versions::this(env!("CARGO_PKG_VERSION"))
 }
@@ -218,7 +221,7 @@ pub(crate) fn run_generator(arguments: &GeneratorArguments) -> CommandResult {
     })?;
     let permits = Permits::new(&arguments.only_hosts, arguments.allow_scripts)?;
     permits.bind_passwords(&passwords())?;
-    // No one sits here to be asked for passwords, also where a terminal is open.
+    // No one is here to type passwords, even if a terminal is open.
     if let Ok(null) = File::open("/dev/null") {
         let _ = rustix::stdio::dup2_stdin(null);
     }

@@ -6,9 +6,12 @@ use clap::builder::PossibleValuesParser;
 use dyno_core::nearest;
 use dyno_core::offer::WorkloadOffer;
 use dyno_core::options::{fill, help};
+use dyno_reactor::chosen_io;
 use dyno_runner::failure::Failure;
 use dyno_runner::output;
 use dyno_suite::HANDBOOK;
+use std::fs;
+use std::path::PathBuf;
 
 /// The topic that is not a verb and no workload.
 const SUITE: &str = "suite";
@@ -28,6 +31,16 @@ pub(crate) struct Shell {
     shell: clap_complete::Shell,
 }
 
+#[derive(Debug, clap::Args)]
+pub(crate) struct ManualPages {
+    /// Folder that gets a page for each verb.
+    folder: PathBuf,
+    /// Write the reference of the book, in Markdown, instead.
+    #[arg(long = "markdown")]
+    has_markdown: bool,
+}
+
+/// Executes `dyno help`.
 pub(crate) fn run(arguments: &Arguments) -> CommandResult {
     let offers = offers();
     if let [name] = arguments.topic.as_slice()
@@ -78,11 +91,58 @@ fn describe_workload(workload: &WorkloadOffer) -> String {
     text
 }
 
+/// Executes `dyno completion`: prints the script for a shell.
 pub(crate) fn complete(arguments: &Shell) -> CommandResult {
     let mut script = Vec::new();
     clap_complete::generate(arguments.shell, &mut completion_command(), "dyno", &mut script);
     output::data(&String::from_utf8_lossy(&script));
     Ok(())
+}
+
+/// Writes `dyno.1` and a page such as `dyno-run.1` for each verb and each of its own verbs; or two pages of Markdown, of all verbs
+/// and of all workloads.
+pub(crate) fn write_manual_pages(arguments: &ManualPages) -> CommandResult {
+    let folder = &arguments.folder;
+    let failed = |error| Failure::new(format!("{} can't be written: {error}.", folder.display()));
+    fs::create_dir_all(folder).map_err(failed)?;
+    let mut command = CommandLine::command();
+    if !arguments.has_markdown {
+        return clap_mangen::generate_to(command, folder).map_err(failed);
+    }
+    let mut verbs = String::from("# Verbs\n");
+    command.build();
+    describe_verbs(&mut command, &mut verbs);
+    fs::write(folder.join("verbs.md"), verbs).map_err(failed)?;
+    let mut workloads = String::from("# Workloads of suites\n");
+    for workload in offers() {
+        let (name, text) = (workload.name, describe_workload(&workload));
+        workloads.push_str(&format!("\n## {name}\n\n```text\n{}\n```\n", text.trim_end()));
+    }
+    fs::write(folder.join("workloads.md"), workloads).map_err(failed)
+}
+
+/// Appends the help of each verb below a command, and of the verbs below these.
+fn describe_verbs(command: &mut clap::Command, text: &mut String) {
+    for verb in command.get_subcommands_mut().filter(|verb| !verb.is_hide_set()) {
+        let name = verb.get_bin_name().unwrap_or(verb.get_name()).to_owned();
+        let help = verb.render_long_help().to_string();
+        let lines: Vec<&str> = help.trim_end().lines().map(str::trim_end).collect();
+        text.push_str(&format!("\n## {name}\n\n```text\n{}\n```\n", lines.join("\n")));
+        describe_verbs(verb, text);
+    }
+}
+
+/// Version, commit, features and I/O backend of this program, a line each, for reports of faults.
+pub(crate) fn describe_build() -> String {
+    let pdf = if cfg!(feature = "pdf") { "PDF inside" } else { "PDF by the program typst" };
+    format!(
+        "dyno {}\ncommit: {}\ntarget: {}-{}\nfeatures: {pdf}\nI/O: {}\n",
+        env!("CARGO_PKG_VERSION"),
+        option_env!("DYNO_COMMIT").unwrap_or("not recorded by this build"),
+        std::env::consts::ARCH,
+        if cfg!(target_env = "musl") { "linux-musl" } else { std::env::consts::OS },
+        chosen_io()
+    )
 }
 
 /// The command line with the names that only completion knows: verbs and workloads after `help`, bundled

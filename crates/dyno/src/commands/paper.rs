@@ -49,9 +49,16 @@ pub(crate) struct Forms {
     /// The publisher's, instead of those of the suite.
     #[arg(skip)]
     pub(crate) texts: Option<PaperTexts>,
-    /// In addition to those of the suites.
+    /// Gates in addition to those of the suites.
     #[arg(skip)]
     pub(crate) gates: Vec<String>,
+}
+
+impl Forms {
+    /// Returns true if papers are written in this format.
+    fn has(&self, format: Format) -> bool {
+        self.formats.contains(&format)
+    }
 }
 
 const EDITIONS: [(&str, Edition); 2] = [("full", Edition::Full), ("short", Edition::Short)];
@@ -91,6 +98,7 @@ pub(crate) struct Arguments {
     schema: bool,
 }
 
+/// Executes `dyno paper`.
 pub(crate) fn run(arguments: &Arguments) -> CommandResult {
     if arguments.schema {
         output::data(dyno_report::SCHEMA);
@@ -101,7 +109,7 @@ pub(crate) fn run(arguments: &Arguments) -> CommandResult {
         (Some(out), _) => out.clone(),
         (None, [run]) => run.path.clone(),
         (None, _) => {
-            return Err(Failure::usage("A paper of several runs needs a folder of its own.")
+            return Err(Failure::usage("A paper of several runs needs its own folder.")
                 .with_hint("Name it with `--out FOLDER`."));
         }
     };
@@ -164,14 +172,13 @@ pub(crate) fn write_paper(
         on_written(&file);
         Ok::<(), Failure>(())
     };
-    let has = |format: Format| forms.formats.contains(&format);
-    if has(Format::Csv) || has(Format::Json) {
+    if forms.has(Format::Csv) || forms.has(Format::Json) {
         // Programs know targets by their names.
         let paper = make_paper(Lang::En, false);
-        if has(Format::Csv) {
+        if forms.has(Format::Csv) {
             write("paper.csv", paper.csv().as_bytes())?;
         }
-        if has(Format::Json) {
+        if forms.has(Format::Json) {
             write("paper.json", paper.json()?.as_bytes())?;
         }
     }
@@ -181,23 +188,22 @@ pub(crate) fn write_paper(
         let mut paper = make_paper(lang, true);
         for edition in forms.editions.iter().copied() {
             paper = paper.in_edition(edition);
-            let name = |extension: &str| file_name(lang, edition, extension);
-            if has(Format::Html) {
-                write(&name("html"), paper.html(lang).as_bytes())?;
+            if forms.has(Format::Html) {
+                write(&file_name(lang, edition, "html"), paper.html(lang).as_bytes())?;
             }
-            if has(Format::Md) {
+            if forms.has(Format::Md) {
                 let text = if forms.has_charts && edition == Edition::Full {
                     paper.markdown_with_images(lang, &charts_folder(lang))
                 } else {
                     paper.markdown(lang)
                 };
-                write(&name("md"), text.as_bytes())?;
+                write(&file_name(lang, edition, "md"), text.as_bytes())?;
                 paper.logo().map_or(Ok(()), |(name, bytes)| write(&name, &bytes))?;
             }
-            if has(Format::Typ) || has(Format::Pdf) {
+            if forms.has(Format::Typ) || forms.has(Format::Pdf) {
                 let text = paper.typst(lang);
-                write(&name("typ"), text.as_bytes())?;
-                sources.push((name("pdf"), text));
+                write(&file_name(lang, edition, "typ"), text.as_bytes())?;
+                sources.push((file_name(lang, edition, "pdf"), text));
             }
         }
         if forms.has_charts {
@@ -207,7 +213,7 @@ pub(crate) fn write_paper(
             })?;
         }
     }
-    for (name, text) in sources.iter().filter(|_| has(Format::Pdf)) {
+    for (name, text) in sources.iter().filter(|_| forms.has(Format::Pdf)) {
         write(name, &crate::pdf::compile(text)?)?;
     }
     Ok(())
@@ -224,6 +230,7 @@ fn file_name(lang: Lang, edition: Edition, extension: &str) -> String {
     format!("paper{edition}{}.{extension}", suffix(lang))
 }
 
+/// Returns the part of a file's name that stands for the language; empty for English.
 fn suffix(lang: Lang) -> String {
     if lang == Lang::En { String::new() } else { format!(".{}", lang.code()) }
 }
@@ -256,13 +263,16 @@ mod tests {
     #[test]
     fn files_of_a_run_are_found_from_wherever_its_paper_stands() {
         let folder = tempfile::tempdir().expect("a folder");
-        let at = |name: &str| folder.path().join(name);
         for name in ["runs/a b", "papers/x"] {
-            std::fs::create_dir_all(at(name)).expect("made");
+            std::fs::create_dir_all(folder.path().join(name)).expect("made");
         }
-        let path = |from: &str, to: &str| relative_path(&at(from), &at(to));
-        assert_eq!(path("runs/a b", "runs/a b").as_deref(), Some(""));
-        assert_eq!(path("papers/x", "runs/a b").as_deref(), Some("../../runs/a b/"));
-        assert_eq!(path("papers", "nowhere"), None);
+        for (from, to, expected) in [
+            ("runs/a b", "runs/a b", Some("")),
+            ("papers/x", "runs/a b", Some("../../runs/a b/")),
+            ("papers", "nowhere", None),
+        ] {
+            let path = relative_path(&folder.path().join(from), &folder.path().join(to));
+            assert_eq!(path.as_deref(), expected);
+        }
     }
 }

@@ -97,15 +97,15 @@ struct FleetArguments {
 }
 
 impl FleetArguments {
+    /// Returns how load generators are gathered; `None` without `--nats`.
     fn options(&self) -> Result<Option<FleetOptions>, Failure> {
-        let options = |nats| FleetOptions {
+        Ok(self.nats.options()?.map(|nats| FleetOptions {
             nats,
             fleet: self.nats.fleet.clone(),
             generators: self.generators.unwrap_or(1),
             versions: versions(),
             wait: Duration::from_secs(self.wait),
-        };
-        Ok(self.nats.options()?.map(options))
+        }))
     }
 }
 
@@ -143,6 +143,7 @@ struct Comparing {
     gates: Vec<String>,
 }
 
+/// Executes `dyno run`.
 pub(crate) fn run(arguments: &Arguments) -> CommandResult {
     refuse_mistakes(&arguments.comparing.gates)?;
     let mut overrides = Overrides {
@@ -202,6 +203,7 @@ fn parse_pairs(text: &str) -> Result<(u32, u32), &'static str> {
 }
 
 impl Comparing {
+    /// Returns the comparison that `--compare` asks for.
     fn versus(&self) -> Option<Versus> {
         let [baseline, candidate] = self.compare.as_deref()? else { return None };
         let stop = WantedStop {
@@ -249,7 +251,7 @@ pub(crate) struct RunSettings {
     pub(crate) fleet: Option<FleetOptions>,
     /// Permission of other runs to work on the same tables.
     pub(crate) sharing: TableSharing,
-    /// Set for `dyno bench`, which has no `--new` and leaves nothing behind where it fails.
+    /// Set for `dyno bench`, which has no `--new` and leaves nothing behind if it fails.
     pub(crate) is_bench: bool,
     /// Length of the output at its end.
     pub(crate) length: EndLength,
@@ -274,18 +276,20 @@ pub(crate) fn run_and_store(plan: &Plan, settings: &RunSettings) -> Result<Store
     for note in &plan.notes {
         output::talk(&format!("note: {note}"));
     }
-    // Before there is a folder: whoever interrupts from here on is told what became of the run.
+    // Before there is a folder: whoever interrupts from here on learns what became of the run.
     let control = Arc::new(Control::new());
     let stopped = Arc::clone(&control);
     signals::end_on_interrupt("what was loaded and measured is kept", move || stopped.stop())
         .map_err(|error| Failure::new(format!("Signals can't be handled: {error}.")))?;
-    let gather = |options: &FleetOptions| {
+    let mut fleet = None;
+    if let Some(options) = &settings.fleet {
         runner::refuse_fleet(crate::families(), plan)?;
-        let fleet = runner::fleet::gather(options, plan, &control)?;
-        let message = "Stopped before there were enough load generators.";
-        fleet.ok_or_else(|| Failure::interrupted(message))
-    };
-    let fleet = settings.fleet.as_ref().map(gather).transpose()?;
+        fleet = runner::fleet::gather(options, plan, &control)?;
+        if fleet.is_none() {
+            let message = "Stopped before there were enough load generators.";
+            return Err(Failure::interrupted(message));
+        }
+    }
     let (run, begins) = open_run(plan, settings)?;
     let (sharing, drops_when_failed) = (settings.sharing, settings.is_bench);
     let terms = runner::RunTerms { fleet, sharing, drops_when_failed, begins };
@@ -294,17 +298,8 @@ pub(crate) fn run_and_store(plan: &Plan, settings: &RunSettings) -> Result<Store
     Ok(StoredRun { path, verdict: compare::report(outcome, settings.length, settings.is_bench)? })
 }
 
-/// The interrupted run of the same plan, or a new one, and what is said when it begins.
+/// The interrupted run of the same plan, or a new one, and the lines that are printed when it begins.
 fn open_run(plan: &Plan, settings: &RunSettings) -> Result<(Run, Vec<String>), Failure> {
-    let sessions = settings.continued.as_ref().map_or(&[][..], |continued| &continued.sessions);
-    let fill = |header: &mut RunHeader| {
-        plan.store(header);
-        // A run that is taken up again keeps what it began with.
-        if header.continues.is_empty() {
-            header.continues = sessions.to_vec();
-        }
-        header.reproduces.clone_from(&settings.reproduces);
-    };
     if !settings.new
         && let Some(path) = find_unfinished(plan, settings)?
     {
@@ -313,9 +308,9 @@ fn open_run(plan: &Plan, settings: &RunSettings) -> Result<(Run, Vec<String>), F
             0 => String::new(),
             last => format!(" from trial {}", last + 1),
         };
-        let begins = format!("Going on with {}{next}.", path.display());
+        let begins = format!("Resuming {}{next}.", path.display());
         // What does not decide what is executed may have changed: gates, titles, accepted checks.
-        run.update(fill)?;
+        run.update(|header| fill_header(header, plan, settings))?;
         return Ok((run, vec![begins]));
     }
     let loads = plan.measured_loads();
@@ -351,14 +346,26 @@ fn open_run(plan: &Plan, settings: &RunSettings) -> Result<(Run, Vec<String>), F
         environment,
         ..RunHeader::new(&plan.suite.name, command_line(), plan.seed)
     };
-    fill(&mut header);
+    fill_header(&mut header, plan, settings);
     Ok((Run::create(&settings.dir, header, settings.is_shared)?, begins))
+}
+
+/// Stores the plan in the header, with the runs that this one continues or reproduces.
+fn fill_header(header: &mut RunHeader, plan: &Plan, settings: &RunSettings) {
+    plan.store(header);
+    // A run that is taken up again keeps what it began with.
+    if let Some(continued) = &settings.continued
+        && header.continues.is_empty()
+    {
+        header.continues = continued.sessions.clone();
+    }
+    header.reproduces.clone_from(&settings.reproduces);
 }
 
 /// The interrupted run of the same plan.
 ///
 /// # Errors
-/// It is being executed.
+/// The run is being executed.
 pub(crate) fn find_unfinished(
     plan: &Plan,
     settings: &RunSettings,
@@ -373,8 +380,8 @@ pub(crate) fn find_unfinished(
         if is_same_run && entry.is_growing && settings.sharing != TableSharing::Allowed {
             let message = format!("The same run is being executed, in {}.", entry.path.display());
             let alternative =
-                if settings.is_bench { "" } else { " `--new` begins another run beside it." };
-            let hint = "Wait for its end, or stop it and give the command again: it goes on.";
+                if settings.is_bench { "" } else { " `--new` begins another run alongside it." };
+            let hint = "Wait for its end, or stop it and give the command again, which resumes it.";
             return Err(Failure::new(message).with_hint(format!("{hint}{alternative}")));
         }
         let is_unfinished = is_same_run
@@ -400,7 +407,7 @@ fn last_folder(sessions: &[EarlierSession]) -> Option<&str> {
 /// Returns true if trials of the plan are left, those that failed among them.
 fn ended_early(plan: &Plan, path: &Path) -> Result<bool, Failure> {
     let data = dyno_store::read(path)?;
-    // What failed is made again, and so is a stage that failed: the trial is its sum.
+    // Failed trials are repeated, and so are failed stages: the trial is their sum.
     let trials = data.trials.iter().map(|trial| &trial.summary);
     let complete =
         trials.filter(|trial| trial.status == TrialStatus::Complete && trial.stage.is_none());
@@ -412,14 +419,14 @@ fn ended_early(plan: &Plan, path: &Path) -> Result<bool, Failure> {
 
 /// The command as it was given, passwords masked.
 fn command_line() -> Vec<String> {
-    let redact = |argument: String| match argument.split_once('=') {
+    let words = std::env::args().map(|argument| match argument.split_once('=') {
         Some((name, url)) if url.contains("://") => {
             format!("{name}={}", SecretUrl::new(url).redacted())
         }
         _ if argument.contains("://") => SecretUrl::new(argument).redacted(),
         _ => mask_secrets(&argument),
-    };
-    std::env::args().map(redact).collect()
+    });
+    words.collect()
 }
 
 #[derive(Debug, clap::Args)]
@@ -434,6 +441,7 @@ pub(crate) struct QuickstartArguments {
     long: bool,
 }
 
+/// Executes `dyno quickstart`.
 pub(crate) fn quickstart(arguments: &QuickstartArguments) -> CommandResult {
     let overrides = Overrides { shrink: arguments.shrink, ..Overrides::default() };
     let mut settings =
@@ -495,7 +503,7 @@ fn read_continued(dir: &Path, name: &str) -> Result<ContinuedRun, Failure> {
         let message =
             format!("{folder} has no two complete pairs, so there is nothing to continue.");
         return Err(Failure::usage(message).with_hint(
-            "The same command goes on with an interrupted run; a comparison begins without `--continue`.",
+            "To resume an interrupted run, repeat the command. To start a comparison, omit `--continue`.",
         ));
     }
     Ok(ContinuedRun { folder, header: data.header, sessions })
@@ -507,14 +515,10 @@ impl ContinuedRun {
     /// # Errors
     /// The verdict of both would not be valid.
     fn refuse_mismatch(&self, plan: &Plan) -> CommandResult {
-        let refuse = |reason: String, hint: &str| {
-            let message = format!("{} can't be continued: {reason}.", self.folder);
-            Err(Failure::usage(message).with_hint(hint))
-        };
         const SAME: &str = "Give the same suite, targets and options as that run had.";
         let (earlier, current) = (&self.header.suite, &plan.suite.name);
         if earlier != current {
-            return refuse(format!("its suite was {earlier:?}, not {current:?}"), SAME);
+            return self.refuse(&format!("its suite was {earlier:?}, not {current:?}"), SAME);
         }
         let sides = [("this command", &plan.experiments), ("it", &self.header.experiments)];
         for (subject, experiments) in sides {
@@ -525,14 +529,14 @@ impl ContinuedRun {
             if let Some(experiment) = mismatch {
                 let name = &experiment.name;
                 let reason = format!("{subject} does not compare `{name}` until decided");
-                return refuse(reason, "Only `--until-decided` stays valid over sessions.");
+                return self.refuse(&reason, "Only `--until-decided` stays valid over sessions.");
             }
         }
         let mut experiments = plan.experiments.iter();
         if let Some(experiment) = experiments.find(|experiment| experiment.pairs_per_unit() > 1) {
             let name = &experiment.name;
             let reason = format!("several pairs of `{name}` share a restart or a load");
-            return refuse(reason, "`restart_each = \"pair\"` can be continued.");
+            return self.refuse(&reason, "`restart_each = \"pair\"` can be continued.");
         }
         let earlier = comparable_values(&self.header.experiments, &self.header.targets);
         let current = comparable_values(&plan.experiments, &plan.targets);
@@ -540,13 +544,19 @@ impl ContinuedRun {
         match names.find(|name| earlier.get(*name) != current.get(*name)) {
             None => Ok(()),
             Some(name) => {
-                let value = |values: &BTreeMap<String, Value>| match values.get(name) {
+                let [was, is] = [&earlier, &current].map(|values| match values.get(name) {
                     None => "none".to_owned(),
                     Some(value) => value.to_string(),
-                };
-                refuse(format!("{name} was {}, not {}", value(&earlier), value(&current)), SAME)
+                });
+                self.refuse(&format!("{name} was {was}, not {is}"), SAME)
             }
         }
+    }
+
+    /// Fails with the reason why the run can't be continued.
+    fn refuse(&self, reason: &str, hint: &str) -> CommandResult {
+        let message = format!("{} can't be continued: {reason}.", self.folder);
+        Err(Failure::usage(message).with_hint(hint))
     }
 }
 
@@ -559,23 +569,21 @@ fn comparable_values(
     const OTHER: &str = "name title title_zh description description_zh gates published prepare cleanup \
                          repeats repeats_s pairs_least pairs_most half_width is_until_decided budget_s";
     const ADDRESS: &str = "url role nodes route shard_rule twin_of part_of";
-    let is_among = |keys: &str, key: &str| keys.split(' ').any(|known| known == key);
+    let experiments =
+        experiments.iter().map(|facts| ("experiment", &facts.name, json!(facts), OTHER, false));
+    let targets = targets.iter().map(|facts| ("target", &facts.name, json!(facts), ADDRESS, true));
     let mut named_values = BTreeMap::new();
-    let mut add = |kind: &str, name: &str, facts: Value, counts: &dyn Fn(&str) -> bool| {
-        let Value::Object(mut values) = facts else { return };
+    for (kind, name, facts, keys, are_wanted) in experiments.chain(targets) {
+        let Value::Object(mut values) = facts else { continue };
         if let Some(Value::Object(comparison)) = values.remove("comparison") {
             values.extend(comparison);
         }
-        let counting = values.into_iter().filter(|(key, value)| counts(key) && !value.is_null());
+        let counting = values.into_iter().filter(|(key, value)| {
+            keys.split(' ').any(|known| known == key.as_str()) == are_wanted && !value.is_null()
+        });
         named_values.extend(
             counting.map(|(key, value)| (format!("`{key}` of its {kind} `{name}`"), value)),
         );
-    };
-    for facts in experiments {
-        add("experiment", &facts.name, json!(facts), &|key| !is_among(OTHER, key));
-    }
-    for facts in targets {
-        add("target", &facts.name, json!(facts), &|key| is_among(ADDRESS, key));
     }
     named_values
 }

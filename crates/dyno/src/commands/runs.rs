@@ -8,6 +8,7 @@ use dyno_runner::failure::Failure;
 use dyno_runner::{output, process_list, signals};
 use dyno_serve::{BoundServer, RunningServer, Settings, Token};
 use dyno_store::{RunData, RunEntry};
+use std::collections::BTreeMap;
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::{Path, PathBuf};
 
@@ -31,15 +32,80 @@ pub(crate) struct ShowArguments {
     runs: RunsFolder,
 }
 
+#[derive(Debug, clap::Args)]
+pub(crate) struct ListArguments {
+    /// Only runs with this in their name or title.
+    #[arg(value_name = "TEXT")]
+    text: Option<String>,
+    /// Only runs in this state.
+    #[arg(long, value_name = "STATUS", value_parser = STATUSES)]
+    status: Option<String>,
+    /// Print JSON: an array of objects with the columns of the table.
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    runs: RunsFolder,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct RemoveArguments {
+    /// Runs: their folders, names or beginnings of names.
+    #[arg(required = true)]
+    names: Vec<String>,
+    #[command(flatten)]
+    runs: RunsFolder,
+}
+
+const STATUSES: [&str; 5] = ["running", "complete", "interrupted", "failed", "unreadable"];
+const COLUMNS: [&str; 4] = ["run", "status", "trials", "title"];
+
 /// `dyno ls`.
-pub(crate) fn list(RunsFolder { dir }: &RunsFolder) -> CommandResult {
-    let entries = dyno_store::list(dir)?;
-    if entries.is_empty() {
-        output::talk(&format!("There are no runs in {}.", dir.display()));
+pub(crate) fn list(arguments: &ListArguments) -> CommandResult {
+    let dir = &arguments.runs.dir;
+    if arguments.text.as_ref().is_some_and(|text| text.contains("://")) {
+        return Err(Failure::usage("`dyno ls` lists runs, and no run has a URL in its name.")
+            .with_hint("`dyno bench URL` measures a database."));
+    }
+    let mut rows: Vec<[String; 4]> = dyno_store::list(dir)?.iter().map(run_row).collect();
+    let text = arguments.text.as_deref().unwrap_or_default().to_lowercase();
+    rows.retain(|[name, status, _, title]| {
+        arguments.status.as_ref().is_none_or(|wanted| wanted == status)
+            && [name, title].iter().any(|cell| cell.to_lowercase().contains(&text))
+    });
+    if arguments.json {
+        let objects: Vec<BTreeMap<&str, String>> =
+            rows.into_iter().map(|row| COLUMNS.into_iter().zip(row).collect()).collect();
+        output::data(&crate::pretty(&objects)?);
         return Ok(());
     }
-    let rows: Vec<Vec<String>> = entries.iter().map(run_row).collect();
-    output::data(&text_table(&["run", "status", "trials", "title"], &rows, |place| place >= 2));
+    if rows.is_empty() {
+        let is_filtered = arguments.text.is_some() || arguments.status.is_some();
+        let kind = if is_filtered { "such runs" } else { "runs" };
+        output::talk(&format!("There are no {kind} in {}.", dir.display()));
+        return Ok(());
+    }
+    let rows: Vec<Vec<String>> = rows.into_iter().map(Vec::from).collect();
+    output::data(&text_table(&COLUMNS, &rows, |place| place >= 2));
+    Ok(())
+}
+
+/// `dyno rm`.
+pub(crate) fn remove(arguments: &RemoveArguments) -> CommandResult {
+    let mut folders = Vec::new();
+    for name in &arguments.names {
+        let folder = find_run(&arguments.runs.dir, name)?;
+        if dyno_store::is_growing(&folder) {
+            return Err(Failure::usage(format!("The run {} hasn't ended.", folder.display()))
+                .with_hint("Stop it first: Ctrl-C, or `kill` its process."));
+        }
+        folders.push(folder);
+    }
+    for folder in folders {
+        std::fs::remove_dir_all(&folder).map_err(|error| {
+            Failure::new(format!("{} can't be removed: {error}.", folder.display()))
+        })?;
+        output::data(&format!("{}\n", folder.display()));
+    }
     Ok(())
 }
 
@@ -55,7 +121,7 @@ fn folder_name(entry: &RunEntry) -> String {
     entry.path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
 }
 
-fn run_row(entry: &RunEntry) -> Vec<String> {
+fn run_row(entry: &RunEntry) -> [String; 4] {
     let status = match entry.status() {
         Some(RunStatus::Running) => "running",
         Some(RunStatus::Complete) => "complete",
@@ -63,7 +129,7 @@ fn run_row(entry: &RunEntry) -> Vec<String> {
         Some(RunStatus::Failed(_)) => "failed",
         None => "unreadable",
     };
-    vec![
+    [
         folder_name(entry),
         status.to_owned(),
         entry.trials_ended.to_string(),
@@ -133,7 +199,7 @@ pub(crate) struct ServeArguments {
     /// Address and port to listen on; port 0 takes a free one.
     #[arg(long, value_name = "ADDRESS:PORT", default_value = LISTEN)]
     listen: String,
-    /// Token of your own, at least 16 characters; DYNO_SERVE_TOKEN may hold it instead.
+    /// Your own token, at least 16 characters; DYNO_SERVE_TOKEN may hold it instead.
     #[arg(long, value_name = "TOKEN")]
     token: Option<String>,
     /// Name of this machine by which the page may be addressed, alongside localhost and plain addresses.
@@ -141,6 +207,7 @@ pub(crate) struct ServeArguments {
     names: Vec<String>,
 }
 
+/// Executes `dyno serve`.
 pub(crate) fn serve(arguments: &ServeArguments) -> CommandResult {
     if let (Some(_), Err(error)) = (&arguments.token, process_list::hide_values(&["token"])) {
         output::talk(&format!(
@@ -165,7 +232,7 @@ pub(crate) fn serve(arguments: &ServeArguments) -> CommandResult {
         .map_err(|error| Failure::new(format!("Signals can't be handled: {error}.")))?;
     output::data(&format!("{url}\n"));
     let add = if url.ends_with('=') { ", with your token at its end" } else { "" };
-    output::talk(&format!("Open it in a browser{add}. Ctrl-C ends the page; runs go on."));
+    output::talk(&format!("Open it in a browser{add}. Ctrl-C ends the page; runs continue."));
     Ok(running.wait()?)
 }
 
@@ -198,7 +265,7 @@ fn bind_server(
 fn parse_address(listen: &str) -> Result<SocketAddr, Failure> {
     let mut addresses = listen.to_socket_addrs().ok().into_iter().flatten();
     addresses.next().ok_or_else(|| {
-        Failure::usage(format!("`{listen}` is no address to listen on."))
+        Failure::usage(format!("`{listen}` isn't an address to listen on."))
             .with_hint("Write an address of this machine and a port, such as 127.0.0.1:8000.")
     })
 }

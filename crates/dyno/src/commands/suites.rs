@@ -10,7 +10,7 @@ use dyno_facts::{
 };
 use dyno_runner::failure::Failure;
 use dyno_runner::{check_options, family, output};
-use dyno_suite::{Overrides, Plan, Suite, SuiteTarget, bundled};
+use dyno_suite::{Overrides, Plan, Suite, bundled};
 use std::collections::BTreeSet;
 
 #[derive(Debug, clap::Args)]
@@ -23,29 +23,33 @@ pub(crate) struct Arguments {
     toml: bool,
 }
 
+/// Executes `dyno suites`.
 pub(crate) fn run(arguments: &Arguments) -> CommandResult {
     let Some(name) = &arguments.suite else {
         for bundle in bundled() {
             let suite = Suite::open(bundle.name, &offers())?;
-            output::data(&overview(&suite)?);
+            output::data(&describe_suite(&suite)?);
         }
         return Ok(());
     };
     if arguments.toml {
         let bundle = bundled().iter().find(|bundle| bundle.name == name).ok_or_else(|| {
-            Failure::usage(format!("`{name}` is no bundled suite."))
+            Failure::usage(format!("`{name}` isn't a bundled suite."))
                 .with_hint("`dyno suites` lists them.")
         })?;
         output::data(bundle.text);
         return Ok(());
     }
     let suite = Suite::open(name, &offers())?;
-    let mut text = overview(&suite)?;
+    let mut text = describe_suite(&suite)?;
     if !suite.facts.description.is_empty() {
         text.push_str(&format!("\n{}\n", suite.facts.description));
     }
-    let row = |target: &SuiteTarget| vec![target.name.value.clone(), target.facts.title.clone()];
-    let targets: Vec<_> = suite.targets.iter().map(row).collect();
+    let targets: Vec<_> = suite
+        .targets
+        .iter()
+        .map(|target| vec![target.name.value.clone(), target.facts.title.clone()])
+        .collect();
     text.push_str(&format!("\n{}", text_table(&["target", "title"], &targets, |_| false)));
     text.push_str(&format!("\n{}", experiments_table(&suite)?));
     output::data(&text);
@@ -54,9 +58,11 @@ pub(crate) fn run(arguments: &Arguments) -> CommandResult {
 
 /// A plan of the suite on these of its targets, as if all of them had an address.
 fn build_plan(suite: &Suite, targets: &[&str]) -> Result<Plan, Failure> {
-    let url = |name: &&str| ((*name).to_owned(), SecretUrl::new(format!("mysql://{name}/suites")));
-    let targets = targets.iter().map(url).collect();
-    Ok(Plan::build(suite, &Overrides { targets, ..Overrides::default() })?)
+    let targets = targets
+        .iter()
+        .map(|name| ((*name).to_owned(), SecretUrl::new(format!("mysql://{name}/suites"))));
+    let overrides = Overrides { targets: targets.collect(), ..Overrides::default() };
+    Ok(Plan::build(suite, &overrides)?)
 }
 
 fn count_rows(experiment: &ExperimentFacts) -> u64 {
@@ -71,7 +77,7 @@ fn target_names(suite: &Suite) -> Vec<&str> {
     suite.targets.iter().map(|target| target.name.value.as_str()).collect()
 }
 
-fn overview(suite: &Suite) -> Result<String, Failure> {
+fn describe_suite(suite: &Suite) -> Result<String, Failure> {
     // The most that one of the targets needs.
     let (mut max_rows, mut sessions, mut seconds) = (0, 1, 0.0_f64);
     for target in target_names(suite) {
@@ -84,9 +90,10 @@ fn overview(suite: &Suite) -> Result<String, Failure> {
             sessions = experiment.workers.iter().copied().fold(sessions, u32::max);
         }
     }
-    let has_url = |target: &SuiteTarget| target.nodes.iter().any(|node| node.url.is_some());
+    let mut targets = suite.targets.iter();
+    let have_urls = targets.all(|target| target.nodes.iter().any(|node| node.url.is_some()));
     let servers = match suite.targets.len() {
-        1.. if suite.targets.iter().all(has_url) => "no server".to_owned(),
+        1.. if have_urls => "no server".to_owned(),
         0 | 1 => "a server".to_owned(),
         count => format!("a server, as one or more of {count} targets"),
     };
@@ -156,14 +163,14 @@ fn plan_text(plan: &Plan) -> Result<String, Failure> {
         text.push_str(&format!("note: {note}\n"));
     }
     text.push_str(&format!(
-        "\n{}\n{}\nNo server was asked: the run itself finds whether each can be reached, lets the account in and \
+        "\n{}\n{}\nNo server was contacted: the run itself finds whether each can be reached, lets the account in and \
          has the room.\n",
         steps_table(plan),
         describe_tables(plan)?
     ));
     if plan.experiments.iter().any(|planned| planned.retry_starved > 0) {
         text.push_str(
-            "Trials that other programs disturb are made again, for up to a quarter of the time above.\n",
+            "Trials that other programs disturb are repeated, for up to a quarter of the time above.\n",
         );
     }
     Ok(text)
@@ -193,7 +200,7 @@ fn steps_table(plan: &Plan) -> String {
             None => rows.push((level, vec![(number, step)])),
         }
     }
-    let cells = |(_, steps): &(_, NumberedSteps<'_>)| {
+    let rows = rows.iter().map(|(_, steps)| {
         let ((first, step), (last, _)) = (steps[0], steps[steps.len() - 1]);
         let experiment = plan.experiment(&step.experiment);
         let timed: Vec<_> = steps.iter().map(|(_, step)| (*step, step.estimated_s)).collect();
@@ -206,8 +213,8 @@ fn steps_table(plan: &Plan) -> String {
             // Those of a search that may not be needed.
             if seconds > 0.0 { format!("{seconds:.0}") } else { "–".to_owned() },
         ]
-    };
-    let rows: Vec<Vec<String>> = rows.iter().map(cells).collect();
+    });
+    let rows: Vec<Vec<String>> = rows.collect();
     let columns = ["Step", "Experiment", "Target", "What", "Seconds"];
     text_table(&columns, &rows, |place| place == 0 || place == 4)
 }
@@ -307,7 +314,7 @@ fn describe_tables(plan: &Plan) -> Result<String, Failure> {
         ));
         if !scripts.is_empty() {
             text.push_str(&format!(
-                "  Scripts of your own ({}) create, change and drop what they like, also what was \
+                "  Your own scripts ({}) create, change and drop what they like, also what was \
                  there before. What they leave stays, unless `cleanup = true` calls their `cleanup`.\n",
                 join_distinct(scripts)
             ));
@@ -364,29 +371,29 @@ mod tests {
         let plan = Plan::build(&suite, &Overrides::default()).expect("a plan");
         let text = plan_text(&plan).unwrap_or_else(|failure| panic!("{}", failure.message));
         assert!(text.starts_with("T: nothing is left to run\n"), "{text}");
-        assert!(text.contains("\nNo server was asked: "), "{text}");
+        assert!(text.contains("\nNo server was contacted: "), "{text}");
+    }
+
+    /// The row of the passes within a budget on these targets.
+    fn queries_row(targets: &[&str]) -> String {
+        let targets = targets
+            .iter()
+            .map(|name| ((*name).to_owned(), SecretUrl::new(format!("mysql://{name}/d"))));
+        let (targets, budget_s) = (targets.collect(), Some(120.0));
+        let overrides = Overrides { targets, budget_s, ..Overrides::default() };
+        let suite = Suite::open("tpch", &[dyno_tpch::options::OFFER]).expect("a suite");
+        let text = steps_table(&Plan::build(&suite, &overrides).expect("a plan"));
+        let mut rows = text.lines().filter(|line| line.contains("queries at degree 0"));
+        let row = rows.next().map(str::to_owned).unwrap_or_default();
+        assert!(rows.next().is_none(), "one row for all of them: {text}");
+        row
     }
 
     #[test]
     fn passes_within_a_budget_have_a_time_instead_of_a_number() {
-        let row = |targets: &[&str]| {
-            let url =
-                |name: &&str| ((*name).to_owned(), SecretUrl::new(format!("mysql://{name}/d")));
-            let overrides = Overrides {
-                targets: targets.iter().map(url).collect(),
-                budget_s: Some(120.0),
-                ..Overrides::default()
-            };
-            let suite = Suite::open("tpch", &[dyno_tpch::options::OFFER]).expect("a suite");
-            let text = steps_table(&Plan::build(&suite, &overrides).expect("a plan"));
-            let mut rows = text.lines().filter(|line| line.contains("queries at degree 0"));
-            let row = rows.next().map(str::to_owned).unwrap_or_default();
-            assert!(rows.next().is_none(), "one row for all of them: {text}");
-            row
-        };
-        let alone = row(&["m"]);
+        let alone = queries_row(&["m"]);
         assert!(alone.contains("queries at degree 0, repeated for 10"), "{alone}");
-        let pairs = row(&["a", "b"]);
+        let pairs = queries_row(&["a", "b"]);
         assert!(pairs.contains("queries at degree 0, pairs for 9"), "{pairs}");
         assert!(pairs.contains(" s, 6 at least"), "{pairs}");
     }

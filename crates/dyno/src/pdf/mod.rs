@@ -27,14 +27,15 @@ type Font = (&'static str, Vec<u8>);
 
 /// All fonts of papers.
 fn fonts() -> Result<Vec<Font>, Error> {
-    let unpack = |(name, packed): &(&'static str, &[u8])| {
+    let mut fonts = Vec::new();
+    for (name, packed) in PACKED {
         let mut data = Vec::new();
-        GzDecoder::new(*packed)
+        GzDecoder::new(packed)
             .read_to_end(&mut data)
             .map_err(|error| Error::new(format!("The font {name} can't be unpacked: {error}.")))?;
-        Ok((*name, data))
-    };
-    PACKED.iter().map(unpack).collect()
+        fonts.push((name, data));
+    }
+    Ok(fonts)
 }
 
 /// A PDF of a source without other files. Errors name the line.
@@ -50,17 +51,16 @@ pub(crate) fn compile(source: &str) -> Result<Vec<u8>, Error> {
 }
 
 /// The remedy for a missing compiler.
-const MISSING: &str = "Build dyno with the PDF compiler inside (`cargo build --release --features pdf`), or install the program `typst` (0.15) and call dyno again; the typst source is written beside the paper.";
+const MISSING: &str = "Build dyno with the PDF compiler inside (`cargo build --release --features pdf`), or install the program `typst` (0.15) and call dyno again; the typst source is written next to the paper.";
 
 /// Makes a PDF by a program.
 #[cfg_attr(feature = "pdf", cfg_attr(not(test), expect(dead_code, reason = "it is inside")))]
 fn compile_outside(source: &str, fonts: &[Font], program: &OsStr) -> Result<Vec<u8>, Error> {
     let folder = tempfile::tempdir().map_err(folder_error)?;
-    let at = |name: &str| folder.path().join(name);
     for (name, data) in fonts {
-        fs::write(at(name), data).map_err(folder_error)?;
+        fs::write(folder.path().join(name), data).map_err(folder_error)?;
     }
-    fs::write(at("paper.typ"), source).map_err(folder_error)?;
+    fs::write(folder.path().join("paper.typ"), source).map_err(folder_error)?;
     let output = Command::new(program)
         .args(["compile", "--ignore-system-fonts", "--diagnostic-format", "short"])
         .args(["--font-path", ".", "paper.typ", "paper.pdf"])
@@ -72,7 +72,7 @@ fn compile_outside(source: &str, fonts: &[Font], program: &OsStr) -> Result<Vec<
         })
         .map_err(|error| error.with_hint(MISSING))?;
     if output.status.success() {
-        return fs::read(at("paper.pdf")).map_err(folder_error);
+        return fs::read(folder.path().join("paper.pdf")).map_err(folder_error);
     }
     let errors = String::from_utf8_lossy(&output.stderr);
     let error = errors.lines().find(|line| line.contains("error")).unwrap_or("it gives no reason");
@@ -105,7 +105,7 @@ mod tests {
         }
     }
 
-    /// A program that stands for typst.
+    /// A program in place of typst.
     fn program(text: &str) -> tempfile::TempDir {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("typst");
@@ -126,14 +126,14 @@ mod tests {
 
     #[test]
     fn the_program_gets_source_and_fonts_and_its_errors_are_told() {
-        let font = || ("f.ttf", b"font".to_vec());
+        let fonts = [("f.ttf", b"font".to_vec())];
         let copying = program("#!/bin/sh\ncat paper.typ f.ttf > paper.pdf\n");
         let path = copying.path().join("typst");
-        let pdf = compile_outside("source ", &[font()], path.as_os_str()).expect("made");
+        let pdf = compile_outside("source ", &fonts, path.as_os_str()).expect("made");
         assert_eq!(pdf, b"source font");
         let failing = program("#!/bin/sh\necho 'paper.typ:3:1: error: what is this' >&2\nexit 1\n");
         let path = failing.path().join("typst");
-        let error = compile_outside("", &[font()], path.as_os_str()).expect_err("it fails");
+        let error = compile_outside("", &fonts, path.as_os_str()).expect_err("it fails");
         assert_eq!(
             error.to_string(),
             "The program `typst` can't make the file: 3:1: error: what is this."

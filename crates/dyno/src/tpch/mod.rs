@@ -10,7 +10,7 @@ use dyno_runner::failure::Failure;
 use dyno_runner::progress::{DroppedTables, LoadProgress, follow_load};
 use dyno_runner::{lock_tables, output, signals};
 use dyno_tpch::generate::check_scale;
-use dyno_tpch::generate::files::{self, Content, FileOptions, LineFormat, WrittenFile};
+use dyno_tpch::generate::files::{self, Content, FileOptions, LineFormat};
 use dyno_tpch::generate::refresh::SET_MAX;
 use dyno_tpch::load::{TpchLoadOptions, TpchLoadReport, TpchStep, destroy, load};
 use dyno_tpch::options::OFFER;
@@ -103,15 +103,13 @@ const FORMATS: [(&str, LineFormat); 2] = [("tbl", LineFormat::Tbl), ("csv", Line
 
 fn parse_sets(text: &str) -> Result<RangeInclusive<u32>, String> {
     let (first, last) = text.split_once("..").unwrap_or(("1", text));
-    let number = |text: &str| text.trim().parse::<u32>().ok();
-    match (number(first), number(last)) {
-        (Some(first), Some(last)) if first >= 1 && first <= last && last <= SET_MAX => {
-            Ok(first..=last)
-        }
+    match [first, last].map(|number| number.trim().parse::<u32>()) {
+        [Ok(first), Ok(last)] if first >= 1 && first <= last && last <= SET_MAX => Ok(first..=last),
         _ => Err(format!("refresh sets are numbered from 1 to {SET_MAX}")),
     }
 }
 
+/// Executes `dyno tpch gen`.
 pub(super) fn generate(arguments: &GenArguments) -> CommandResult {
     let options = file_options(arguments)?;
     if let Err(error) = signals::on_interrupt(|| {}) {
@@ -125,13 +123,13 @@ pub(super) fn generate(arguments: &GenArguments) -> CommandResult {
             return Err(error);
         }
     };
-    let sum = |size: fn(&WrittenFile) -> u64| written.iter().map(size).sum::<u64>() as f64;
-    let (rows, megabytes) = (sum(|file| file.rows), sum(|file| file.bytes) / 1e6);
-    let (rows, megabytes) = (whole(rows), short(megabytes));
+    let rows = whole(written.iter().map(|file| file.rows).sum::<u64>() as f64);
+    let megabytes = short(written.iter().map(|file| file.bytes).sum::<u64>() as f64 / 1e6);
     progress.finish(&format!("{rows} rows, {megabytes} MB in {} files", written.len()));
-    let line =
-        |file: &WrittenFile| format!("{}\t{}\t{}\n", file.path.display(), file.rows, file.bytes);
-    output::data(&written.iter().map(line).collect::<String>());
+    let lines = written
+        .iter()
+        .map(|file| format!("{}\t{}\t{}\n", file.path.display(), file.rows, file.bytes));
+    output::data(&lines.collect::<String>());
     Ok(())
 }
 
@@ -155,8 +153,10 @@ fn file_options(arguments: &GenArguments) -> Result<FileOptions, Failure> {
         }
     };
     let format = arguments.format;
-    let cores = || available_parallelism().map_or(1, |cores| cores.get());
-    let threads = arguments.threads.map_or_else(cores, |threads| threads as usize);
+    let threads = match arguments.threads {
+        Some(threads) => threads as usize,
+        None => available_parallelism().map_or(1, |cores| cores.get()),
+    };
     let (folder, overwrite) = (arguments.out.clone(), arguments.overwrite);
     Ok(FileOptions { scale, folder, format, content, threads, overwrite })
 }
@@ -171,7 +171,7 @@ fn select<T: Copy>(
     if names.is_empty() {
         return Ok(items.to_vec());
     }
-    let find = |text: &String| {
+    let selected = names.iter().map(|text| {
         let text = text.trim();
         items.iter().copied().find(|item| name(*item) == text).ok_or_else(|| {
             let names: Vec<&str> = items.iter().map(|item| name(*item)).collect();
@@ -181,8 +181,8 @@ fn select<T: Copy>(
             };
             Failure::usage(format!("{problem} `{text}`.")).with_hint(hint)
         })
-    };
-    names.iter().map(find).collect()
+    });
+    selected.collect()
 }
 
 fn select_tables(names: &[String]) -> Result<Vec<SchemaTable>, Failure> {
@@ -257,12 +257,11 @@ fn load_summary(report: &TpchLoadReport) -> String {
         return "nothing was missing; the steps are those of the load that was complete before"
             .to_owned();
     }
-    let rows = |rows: u64| whole(rows as f64);
     let method =
         report.rows.method.map_or(String::new(), |method| format!(" by {}", method.name()));
-    let mut text = format!("{} rows loaded{method}", rows(report.rows.rows_loaded));
+    let mut text = format!("{} rows loaded{method}", whole(report.rows.rows_loaded as f64));
     if report.rows.rows_found > 0 {
-        text = format!("{} rows were there; {text}", rows(report.rows.rows_found));
+        text = format!("{} rows were there; {text}", whole(report.rows.rows_found as f64));
     }
     if !report.is_complete {
         return format!("{text}; steps are left, and the database is not complete");
@@ -327,6 +326,7 @@ pub(crate) struct QgenArguments {
     parameters: bool,
 }
 
+/// Executes `dyno tpch qgen`.
 pub(super) fn qgen(arguments: &QgenArguments) -> CommandResult {
     let scale = usable_scale(arguments.scale)?;
     let choice = seed_choice(arguments)?;
@@ -335,15 +335,15 @@ pub(super) fn qgen(arguments: &QgenArguments) -> CommandResult {
         ([], None) => (1..=LAST).collect(),
         (chosen, _) => chosen.to_vec(),
     };
-    let print = |query: &u8| {
+    let texts = queries.iter().map(|query| {
         let values = parameters(*query, scale, choice);
         if arguments.parameters {
             return format!("{query}\t{}\n", values.join("\t"));
         }
         let text = text(*query, &values, arguments.dialect, q15_form(arguments));
         format!("-- TPC-H query {query}: {}\n{text};\n\n", values.join(", "))
-    };
-    output::data(&queries.iter().map(print).collect::<String>());
+    });
+    output::data(&texts.collect::<String>());
     Ok(())
 }
 

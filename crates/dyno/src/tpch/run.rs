@@ -48,7 +48,7 @@ pub(crate) struct ThroughputArguments {
     /// A power test first, in the same trial.
     #[arg(long, conflicts_with = "no_refresh")]
     power: bool,
-    /// With --power: both so often, one after the other; the run with the lower QphH counts.
+    /// With --power: number of times that both are executed, one after the other; the run with the lower QphH counts.
     #[arg(long, value_name = "N", requires = "power", default_value_t = 1)]
     runs: u32,
     /// Without the refresh functions.
@@ -110,10 +110,10 @@ struct Queries {
     /// Rule that sets the degree, by its name; without this option, the one that fits the product.
     #[arg(long, value_name = "NAME")]
     degree_rule: Option<String>,
-    /// A rule of your own: a statement that sets the degree, {degree} in its place.
+    /// Your own rule: a statement that sets the degree, {degree} in its place.
     #[arg(long, value_name = "SQL")]
     degree_set: Vec<String>,
-    /// A rule of your own: a statement for degree 0; without it --degree-set with 0.
+    /// Your own rule: a statement for degree 0; without it --degree-set with 0.
     #[arg(long, value_name = "SQL")]
     degree_off: Vec<String>,
 }
@@ -121,17 +121,20 @@ struct Queries {
 /// An experiment: its test, what it takes for queries, and further options.
 type TpchExperiment<'a> = (&'static str, Option<&'a Queries>, Vec<(&'static str, Value)>);
 
+/// Executes `dyno tpch run`.
 pub(super) fn run(arguments: &RunArguments) -> CommandResult {
     let experiment = ("queries", Some(&arguments.queries), Vec::new());
     run_experiment(&arguments.place, "run", "the 22 queries", &experiment)
 }
 
+/// Executes `dyno tpch power`.
 pub(super) fn power(arguments: &PowerArguments) -> CommandResult {
     let refresh = vec![("refresh", json!(!arguments.no_refresh))];
     let experiment = ("power", Some(&arguments.queries), refresh);
     run_experiment(&arguments.place, "power", "power test", &experiment)
 }
 
+/// Executes `dyno tpch throughput`.
 pub(super) fn throughput(arguments: &ThroughputArguments) -> CommandResult {
     let (place, queries) = (&arguments.place, Some(&arguments.queries));
     let description =
@@ -149,6 +152,7 @@ pub(super) fn throughput(arguments: &ThroughputArguments) -> CommandResult {
     run_experiment(place, "throughput", description, &experiment)
 }
 
+/// Executes `dyno tpch refresh`.
 pub(super) fn refresh(arguments: &RefreshArguments) -> CommandResult {
     let pairs = vec![("pairs", json!(arguments.pairs))];
     run_experiment(&arguments.place, "refresh", "refresh functions", &("refresh", None, pairs))
@@ -216,6 +220,7 @@ fn suite_text(
 }
 
 impl Queries {
+    /// Returns the keys of the experiment that these options set.
     fn options(&self) -> Vec<(&'static str, Value)> {
         let mut options = vec![
             ("parameters", json!(self.parameters)),
@@ -282,10 +287,11 @@ mod tests {
         assert_eq!(names, ["pg", "target"]);
         let experiment = &plan.experiments[0];
         assert_eq!(experiment.degrees, [0, 2]);
-        let option = |name: &str| experiment.options.get(name).cloned();
-        assert_eq!(option("degree_set.1").as_deref(), Some("SET \"x\" = {degree}"));
-        assert_eq!(option("timeout_s").as_deref(), Some("60"));
-        assert_eq!(option("scale").as_deref(), Some("0.1"));
+        for (name, value) in
+            [("degree_set.1", "SET \"x\" = {degree}"), ("timeout_s", "60"), ("scale", "0.1")]
+        {
+            assert_eq!(experiment.options.get(name).cloned().as_deref(), Some(value));
+        }
         assert_eq!(plan.steps.len(), 4, "two degrees on two targets, no load, no removal");
     }
 

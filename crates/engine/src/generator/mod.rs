@@ -66,17 +66,18 @@ impl GeneratorWatch {
 /// Time for which this machine has been suspended since it was started, which CLOCK_MONOTONIC leaves out: of a few
 /// readings the one that was least disturbed.
 fn suspended_ns() -> i64 {
-    let read = |clock| {
-        let time = clock_gettime(clock);
-        time.tv_sec * 1_000_000_000 + time.tv_nsec
-    };
-    let look = || {
-        let before = read(ClockId::Monotonic);
-        let boot = read(ClockId::Boottime);
-        let after = read(ClockId::Monotonic);
+    let offsets = std::iter::repeat_with(|| {
+        let before = read_clock_ns(ClockId::Monotonic);
+        let boot = read_clock_ns(ClockId::Boottime);
+        let after = read_clock_ns(ClockId::Monotonic);
         (after - before, boot - before)
-    };
-    std::iter::repeat_with(look).take(5).min().unwrap_or_default().1
+    });
+    offsets.take(5).min().unwrap_or_default().1
+}
+
+fn read_clock_ns(clock: ClockId) -> i64 {
+    let time = clock_gettime(clock);
+    time.tv_sec * 1_000_000_000 + time.tv_nsec
 }
 
 fn suspended_ms(before_ns: i64, after_ns: i64) -> f64 {
@@ -91,10 +92,10 @@ pub(crate) fn run_delay_of_thread() -> Option<Nanos> {
 /// Time for which all live threads of this process together waited for a CPU.
 pub fn run_delay_of_process() -> Option<Nanos> {
     let threads = fs::read_dir("/proc/self/task").ok()?;
-    let delay = |entry: fs::DirEntry| {
-        proc::run_delay_ns(&fs::read_to_string(entry.path().join("schedstat")).ok()?)
-    };
-    let delays: Vec<Nanos> = threads.filter_map(|entry| delay(entry.ok()?)).collect();
+    let delays: Vec<Nanos> = threads
+        .filter_map(|entry| fs::read_to_string(entry.ok()?.path().join("schedstat")).ok())
+        .filter_map(|text| proc::run_delay_ns(&text))
+        .collect();
     (!delays.is_empty()).then(|| delays.iter().sum())
 }
 
@@ -117,23 +118,27 @@ struct Link {
 }
 
 impl Counters {
+    /// Reads the counters of this machine; unreadable ones are `None`.
     fn read() -> Self {
-        let text = |path: &str| fs::read_to_string(path).ok();
-        let pressure =
-            |resource: &str| proc::pressure_us(&text(&format!("/proc/pressure/{resource}"))?);
+        let [vmstat, snmp] =
+            ["/proc/vmstat", "/proc/net/snmp"].map(|path| fs::read_to_string(path).ok());
         Counters {
-            pressure_us: ["cpu", "memory", "io"].map(pressure),
+            pressure_us: ["cpu", "memory", "io"].map(|resource| {
+                proc::pressure_us(&fs::read_to_string(format!("/proc/pressure/{resource}")).ok()?)
+            }),
             throttled_us: throttled_us(),
-            swapped_pages: text("/proc/vmstat").and_then(|text| proc::swapped_pages(&text)),
-            segments: text("/proc/net/snmp").and_then(|text| proc::segments(&text)),
+            swapped_pages: vmstat.and_then(|text| proc::swapped_pages(&text)),
+            segments: snmp.and_then(|text| proc::segments(&text)),
             links: links(),
         }
     }
 }
 
+/// The network links of known speed, with their counters of bytes.
 fn links() -> Vec<Link> {
     let text = fs::read_to_string("/proc/net/dev").unwrap_or_default();
-    let link = |(name, counters): (&str, proc::NetCounters)| {
+    let networks = proc::networks(&text).filter(|&(name, _)| name != "lo");
+    let links = networks.filter_map(|(name, counters)| {
         // Virtual ones say nothing or -1.
         let speed = fs::read_to_string(format!("/sys/class/net/{name}/speed")).ok()?;
         let mbit_per_s = speed.trim().parse::<f64>().ok().filter(|&speed| speed > 0.0)?;
@@ -143,8 +148,8 @@ fn links() -> Vec<Link> {
             received: counters.received_bytes,
             sent: counters.sent_bytes,
         })
-    };
-    proc::networks(&text).filter(|&(name, _)| name != "lo").filter_map(link).collect()
+    });
+    links.collect()
 }
 
 /// Time for which this process's group was held back by a CPU quota.
@@ -156,30 +161,39 @@ fn throttled_us() -> Option<u64> {
         "" => vec!["/sys/fs/cgroup".to_owned(), "/sys/fs/cgroup/unified".to_owned()],
         names => vec![format!("/sys/fs/cgroup/{names}"), "/sys/fs/cgroup/cpu".to_owned()],
     };
-    let stat = |root: &String| {
+    roots.iter().find_map(|root| {
         // In a container the path may be the host's: then the root is this container's.
         let inner = Path::new(root).join(path.trim_start_matches('/')).join("cpu.stat");
         let text = fs::read_to_string(inner);
-        text.or_else(|_| fs::read_to_string(Path::new(root).join("cpu.stat"))).ok()
-    };
-    roots.iter().find_map(|root| proc::throttled_us(&stat(root)?))
+        let text = text.or_else(|_| fs::read_to_string(Path::new(root).join("cpu.stat")));
+        proc::throttled_us(&text.ok()?)
+    })
 }
 
 fn conditions_between(before: &Counters, after: &Counters, window_s: f64) -> GeneratorConditions {
-    let gone = |before: Option<u64>, after: Option<u64>| after?.checked_sub(before?);
-    let share = |before, after| Some((gone(before, after)? as f64 / 1e6 / window_s).min(1.0));
-    let [cpu, memory, io] =
-        [0, 1, 2].map(|index| share(before.pressure_us[index], after.pressure_us[index]));
+    let [cpu, memory, io] = [0, 1, 2].map(|index| {
+        share_of_window(before.pressure_us[index], after.pressure_us[index], window_s)
+    });
     GeneratorConditions {
         cpu_pressure_share: cpu,
         memory_pressure_share: memory,
         io_pressure_share: io,
-        throttled_share: share(before.throttled_us, after.throttled_us),
-        swapped_pages: gone(before.swapped_pages, after.swapped_pages),
+        throttled_share: share_of_window(before.throttled_us, after.throttled_us, window_s),
+        swapped_pages: growth(before.swapped_pages, after.swapped_pages),
         retransmitted_share: retransmitted_share(before.segments, after.segments),
         network_share: network_share(&before.links, &after.links, window_s),
         ..GeneratorConditions::default()
     }
+}
+
+/// Returns the share of a window by which a counter of microseconds has grown, at most 1.
+fn share_of_window(before: Option<u64>, after: Option<u64>, window_s: f64) -> Option<f64> {
+    Some((growth(before, after)? as f64 / 1e6 / window_s).min(1.0))
+}
+
+/// Returns `None` if a counter is unknown or has become smaller.
+fn growth(before: Option<u64>, after: Option<u64>) -> Option<u64> {
+    after?.checked_sub(before?)
 }
 
 /// With fewer segments, a few retransmissions say nothing about the loss rate.
@@ -197,13 +211,13 @@ fn retransmitted_share(
 
 /// The busier direction of the busiest interface.
 fn network_share(before: &[Link], after: &[Link], window_s: f64) -> Option<f64> {
-    let share = |link: &Link| {
+    let shares = after.iter().filter_map(|link| {
         let old = before.iter().find(|old| old.name == link.name)?;
         let received_bytes = proc::counter_growth(old.received, link.received)?;
         let sent_bytes = proc::counter_growth(old.sent, link.sent)?;
         Some(received_bytes.max(sent_bytes) as f64 / window_s / link.bytes_per_s)
-    };
-    after.iter().filter_map(share).reduce(f64::max)
+    });
+    shares.reduce(f64::max)
 }
 
 const BEAT: Nanos = 10 * MILLISECOND;
@@ -239,6 +253,7 @@ impl Metronome {
         Some(Metronome { shared, thread: Some(thread) })
     }
 
+    /// Forgets the delays so far.
     fn restart(&self) {
         self.shared.beats().late.clear();
     }
@@ -254,6 +269,7 @@ impl Metronome {
 }
 
 impl Shared {
+    /// Locks the beats, also after a panic.
     fn beats(&self) -> MutexGuard<'_, Beats> {
         self.beats.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -269,9 +285,10 @@ impl Drop for Metronome {
     }
 }
 
+/// Body of the metronome's thread, until it is stopped.
 fn beat(shared: &Shared) {
     // Without it the kernel may be 50 us late to save energy. If that is refused, the hiccups are
-    // so much larger.
+    // larger by that.
     let _ = set_current_timer_slack(NonZeroU64::new(1));
     let mut due = shared.beats().due;
     while !shared.stop.load(Ordering::Relaxed) {
@@ -300,6 +317,7 @@ fn record(late: &mut Latencies, mut due: Nanos, woke: Nanos) -> Nanos {
     due
 }
 
+/// Monotonic time of the system, in nanoseconds.
 fn now() -> Nanos {
     let time = clock_gettime(rustix::time::ClockId::Monotonic);
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
@@ -342,16 +360,17 @@ mod tests {
 
     #[test]
     fn a_suspension_is_what_one_clock_left_out() {
-        let conditions = |suspended_ms| GeneratorConditions {
-            suspended_ms: Some(suspended_ms),
-            ..GeneratorConditions::default()
-        };
-        let slept = conditions(suspended_ms(7_000, 5_000_007_000));
+        let slept = with_suspension(suspended_ms(7_000, 5_000_007_000));
         assert_eq!((slept.suspended_ms, slept.suspension_ms()), (Some(5_000.0), Some(5_000.0)));
         // Clocks that are read one after the other differ by a little.
-        assert_eq!(conditions(suspended_ms(7_000, 600_000)).suspension_ms(), None);
-        assert_eq!(conditions(suspended_ms(7_000, 6_000)).suspended_ms, Some(0.0));
+        assert_eq!(with_suspension(suspended_ms(7_000, 600_000)).suspension_ms(), None);
+        assert_eq!(with_suspension(suspended_ms(7_000, 6_000)).suspended_ms, Some(0.0));
         assert!(suspended_ns() >= 0, "{}", suspended_ns());
+    }
+
+    fn with_suspension(suspended_ms: f64) -> GeneratorConditions {
+        let suspended_ms = Some(suspended_ms);
+        GeneratorConditions { suspended_ms, ..GeneratorConditions::default() }
     }
 
     #[test]

@@ -20,7 +20,7 @@ use serde::ser::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::histogram::empty_histogram;
-use super::{ErrorCount, ErrorTable, Frame, Latencies, Phase, Window};
+use super::{ErrorTable, Frame, Latencies, Phase, Window};
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct MeasuredInterval {
@@ -82,6 +82,7 @@ impl Collector {
         Some((phase, index, frame))
     }
 
+    /// The sum of all measured intervals.
     pub fn total(&self) -> &Frame {
         &self.total
     }
@@ -97,17 +98,18 @@ impl From<&Latencies> for LatencySummary {
 fn summarized(latencies: &Latencies, missing: u64) -> LatencySummary {
     let count = latencies.count();
     let scale = (count + missing) as f64 / count.max(1) as f64;
-    let at = |percent: f64| latencies.percentile((percent * scale).min(100.0)) as f64 / 1e3;
+    let [p50_us, p90_us, p95_us, p99_us, p999_us] = [50.0, 90.0, 95.0, 99.0, 99.9]
+        .map(|percent: f64| latencies.percentile((percent * scale).min(100.0)) as f64 / 1e3);
     LatencySummary {
         count,
         missing,
         min_us: latencies.min() as f64 / 1e3,
         mean_us: latencies.mean() / 1e3,
-        p50_us: at(50.0),
-        p90_us: at(90.0),
-        p95_us: at(95.0),
-        p99_us: at(99.0),
-        p999_us: at(99.9),
+        p50_us,
+        p90_us,
+        p95_us,
+        p99_us,
+        p999_us,
         max_us: latencies.max() as f64 / 1e3,
         sum_us: latencies.sum() as f64 / 1e3,
     }
@@ -126,14 +128,14 @@ pub fn statement_counts(tally: Tally) -> StatementCounts {
 }
 
 pub(crate) fn error_summaries(table: &ErrorTable) -> Vec<ErrorSummary> {
-    let summary = |error: &ErrorCount| ErrorSummary {
+    let summaries = table.0.iter().map(|error| ErrorSummary {
         class: error.class.name().to_owned(),
         errno: error.errno,
         sqlstate: error.sqlstate.clone(),
         message: error.message.clone().into(),
         count: error.count,
-    };
-    table.0.iter().map(summary).collect()
+    });
+    summaries.collect()
 }
 
 impl From<&MeasuredInterval> for SeriesRow {
@@ -191,7 +193,7 @@ pub fn set_totals(summary: &mut TrialSummary, total: &Frame, names: &[String], w
     summary.tps = summary.counts.committed as f64 / seconds;
     summary.qps = summary.statements.total() as f64 / seconds;
     let latency = total.latency();
-    // Arrivals of before the window that ended in it stand for those that were in flight at its end.
+    // Arrivals of before the window that ended in it represent those that were in flight at its end.
     let missing = summary.offered.map_or(0, |offered| offered.saturating_sub(latency.count()));
     summary.latency = summarized(&latency, missing);
     summary.service = total.service.as_ref().map(LatencySummary::from);
@@ -260,6 +262,7 @@ fn own_count<'de, D: Deserializer<'de>>(from: D) -> Result<u64, D::Error> {
 pub(crate) mod error_class {
     use super::*;
 
+    /// Writes the class as its name.
     pub(crate) fn serialize<S: Serializer>(
         class: &ErrorClass,
         serializer: S,
@@ -267,6 +270,7 @@ pub(crate) mod error_class {
         serializer.serialize_str(class.name())
     }
 
+    /// Reads the name of a class; fails if the class is unknown.
     pub(crate) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<ErrorClass, D::Error> {
         let name = String::deserialize(from)?;
         let class = ErrorClass::ALL.into_iter().find(|class| class.name() == name);
@@ -308,6 +312,7 @@ impl<'de> Deserialize<'de> for Latencies {
     }
 }
 
+/// Reads a histogram from Base64; an empty text is an empty histogram.
 fn unpack(cells: &str) -> Result<Histogram<u64>, String> {
     if cells.is_empty() {
         return Ok(empty_histogram());
@@ -355,6 +360,7 @@ mod tests {
     const WINDOW: Window =
         Window { released: 0, opens: 2 * SECOND, closes: 5 * SECOND, interval: SECOND };
 
+    /// Records a committed transaction with one read.
     fn committed(recorder: &mut Recorder<impl FrameSink>, began: u64, ended: u64) {
         recorder.advance(began);
         recorder.begin(0, began);
@@ -365,11 +371,12 @@ mod tests {
     #[test]
     fn what_ends_in_the_window_counts_and_the_identity_holds() {
         let frames = RefCell::new(Vec::new());
-        let sink = |place: FramePlace, frame: &mut Box<Frame>| {
-            let full = std::mem::replace(frame, Box::new(Frame::new(1, false)));
-            frames.borrow_mut().push((place, full));
-        };
-        let mut recorder = Recorder::new(Box::new(Frame::new(1, false)), sink);
+        let first_frame = Box::new(Frame::new(1, false));
+        let mut recorder =
+            Recorder::new(first_frame, |place: FramePlace, frame: &mut Box<Frame>| {
+                let full = std::mem::replace(frame, Box::new(Frame::new(1, false)));
+                frames.borrow_mut().push((place, full));
+            });
         recorder.release(WINDOW);
         committed(&mut recorder, 0, SECOND / 2);
         // Begun in warm-up, ended in the window: counts.
@@ -429,8 +436,8 @@ mod tests {
 
     #[test]
     fn answers_that_were_ready_together_are_handled_one_after_the_other() {
-        let sink = |_: FramePlace, _: &mut Box<Frame>| {};
-        let mut recorder = Recorder::new(Box::new(Frame::new(1, true).with_loop_queue()), sink);
+        let first_frame = Box::new(Frame::new(1, true).with_loop_queue());
+        let mut recorder = Recorder::new(first_frame, |_: FramePlace, _: &mut Box<Frame>| {});
         recorder.handled(3, 0, 300);
         recorder.release(WINDOW);
         recorder.handled(0, 100, 999);
@@ -469,14 +476,9 @@ mod tests {
     fn arrivals_without_a_latency_are_slower_than_all_others() {
         let mut total = Frame::new(1, true);
         (1..=990).for_each(|us| total.kinds[0].latency.record(us * 1_000));
-        let summary = |offered| {
-            let mut summary = TrialSummary { offered, ..TrialSummary::default() };
-            set_totals(&mut summary, &total, &[], 1_000_000_000);
-            summary.latency
-        };
-        let complete = summary(Some(980));
-        assert_eq!((complete.missing, complete), (0, summary(None)));
-        let missing = summary(Some(1_000));
+        let complete = summarize_offer(&total, Some(980));
+        assert_eq!((complete.missing, complete), (0, summarize_offer(&total, None)));
+        let missing = summarize_offer(&total, Some(1_000));
         assert_eq!((missing.count, missing.missing), (990, 10));
         // The 500th of 1,000, not the 495th of 990.
         assert!((missing.p50_us - 500.0).abs() < 2.0, "{missing:?}");
@@ -485,11 +487,19 @@ mod tests {
         assert!(complete.is_known(0.0));
     }
 
+    /// The latencies of a trial in which this number of arrivals came due.
+    fn summarize_offer(total: &Frame, offered: Option<u64>) -> LatencySummary {
+        let mut summary = TrialSummary { offered, ..TrialSummary::default() };
+        set_totals(&mut summary, total, &[], 1_000_000_000);
+        summary.latency
+    }
+
     #[test]
     fn counts_of_a_packet_leave_room_for_their_sums() {
-        let read = |count: u64| own_count(U64Deserializer::<Error>::new(count));
-        assert_eq!(read((1 << 53) - 1), Ok((1 << 53) - 1));
-        assert!(read(1 << 53).is_err() && read(u64::MAX).is_err());
+        let [last, first_wrong, max] = [(1 << 53) - 1, 1 << 53, u64::MAX]
+            .map(|count| own_count(U64Deserializer::<Error>::new(count)));
+        assert_eq!(last, Ok((1 << 53) - 1));
+        assert!(first_wrong.is_err() && max.is_err());
     }
 
     #[test]

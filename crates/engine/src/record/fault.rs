@@ -6,13 +6,13 @@ use dyno_facts::{FaultFacts, RECOVERED_SHARE, ShardOutage};
 
 /// Time for which it has to stay there.
 const STEADY_S: f64 = 1.0;
-/// A time without a commit is an outage where at least so many commits would have been expected in it:
+/// A time without a commit is an outage if at least this number of commits would have been expected in it:
 /// by chance that happens once in 20,000 times.
 const EXPECTED_COMMITS: f64 = 10.0;
 /// Ends of intervals are sums of lengths.
 const ROUNDING_S: f64 = 1e-6;
 
-/// Follows the intervals of a trial in which a fault happens, so that its times can be told afterwards.
+/// Follows the intervals of a trial in which a fault happens, so that its times can be reported afterwards.
 #[derive(Debug, Default)]
 pub struct FaultWatch {
     at_s: f64,
@@ -77,17 +77,15 @@ impl FaultWatch {
         let Some(first_success_after_s) = first_success_after_s else { return };
         let closes_s = self.all.closes_s();
         let min_tps = facts.tps_before * RECOVERED_SHARE;
-        let is_back = |from_s: f64| {
-            let tps = self.all.tps(from_s, from_s + STEADY_S);
-            tps.is_some_and(|tps| tps > 0.0 && tps >= min_tps)
-        };
         let first_s = at_s + first_success_after_s;
         // An outage ends where an interval with a commit begins; without one, the moment of the fault counts.
-        let starts = self.all.0.iter().map(|beat| beat.from_s.max(at_s));
-        let possible = |from_s: &f64| {
-            *from_s + ROUNDING_S >= first_s && from_s + STEADY_S <= closes_s + ROUNDING_S
-        };
-        let recovered_s = starts.filter(possible).find(|from_s| is_back(*from_s));
+        let mut starts = self.all.0.iter().map(|beat| beat.from_s.max(at_s));
+        let recovered_s = starts.find(|&from_s| {
+            let is_possible =
+                from_s + ROUNDING_S >= first_s && from_s + STEADY_S <= closes_s + ROUNDING_S;
+            let tps = is_possible.then(|| self.all.tps(from_s, from_s + STEADY_S)).flatten();
+            tps.is_some_and(|tps| tps > 0.0 && tps >= min_tps)
+        });
         facts.recovered_after_s = recovered_s.map(|from_s| from_s - at_s);
         facts.tps_after = recovered_s.and_then(|from_s| self.all.tps(from_s, closes_s));
     }
@@ -169,7 +167,7 @@ impl Beats {
 enum Outage {
     /// There was none that chance does not explain.
     None,
-    /// Ended so many seconds after the opening of the window.
+    /// Ended this many seconds after the opening of the window.
     Until(f64),
     ToTheEnd,
 }
@@ -178,7 +176,7 @@ enum Outage {
 mod tests {
     use super::*;
 
-    /// Intervals of a tenth of a second with so many commits each, for so many tenths.
+    /// Intervals of a tenth of a second with this number of commits each, for `tenths` tenths.
     fn watch(stretches: &[(u64, usize)]) -> FaultWatch {
         let mut watch = FaultWatch::new(2.0);
         let mut tenth = 0_usize;
@@ -198,6 +196,7 @@ mod tests {
         facts
     }
 
+    /// Returns true if the value is there and differs by less than a millionth.
     fn near(value: Option<f64>, wanted: f64) -> bool {
         value.is_some_and(|value| (value - wanted).abs() < 1e-6)
     }

@@ -49,22 +49,24 @@ impl ErrorTable {
     }
 
     fn add_one(&mut self, more: ErrorCount) {
-        let is_same_error = |known: &&mut ErrorCount| {
-            (known.class, known.errno) == (more.class, more.errno)
-                && known.sqlstate == more.sqlstate
-        };
-        match self.0.iter_mut().find(is_same_error) {
-            Some(known) => known.count = known.count.saturating_add(more.count),
+        let entry = self.0.iter_mut().find(|entry| {
+            (entry.class, entry.errno) == (more.class, more.errno)
+                && entry.sqlstate == more.sqlstate
+        });
+        match entry {
+            Some(entry) => entry.count = entry.count.saturating_add(more.count),
             None => self.0.push(more),
         }
     }
 
+    /// Adds the counts of another table, error by error.
     pub fn add(&mut self, more: &ErrorTable) {
         for error in &more.0 {
             self.add_one(error.clone());
         }
     }
 
+    /// Number of errors of all kinds.
     pub fn total(&self) -> u64 {
         self.0.iter().map(|error| error.count).sum()
     }
@@ -79,11 +81,12 @@ pub struct KindFrame {
     /// Statements of attempts that failed: done by the server, worth nothing.
     #[serde(with = "crate::record::collector::TallyForm")]
     pub wasted: Tally,
-    /// Latency of transactions that did not fail: from the due time where there is a schedule, else from the begin.
+    /// Latency of transactions that did not fail: from the due time if there is a schedule, else from the begin.
     pub latency: Latencies,
 }
 
 impl KindFrame {
+    /// Adds the counts and latencies of another frame.
     pub fn add(&mut self, more: &KindFrame) {
         self.counts.add(&more.counts);
         self.work.add(&more.work);
@@ -91,6 +94,7 @@ impl KindFrame {
         self.latency.add(&more.latency);
     }
 
+    /// Makes the frame empty, keeping its memory.
     fn clear(&mut self) {
         self.counts = Counts::default();
         self.work = Tally::default();
@@ -112,6 +116,7 @@ impl Awaited {
     /// More than the timer of a loop that gets a CPU at once needs.
     pub const LATE: Nanos = MILLISECOND;
 
+    /// Counts an arrival that began this late, in nanoseconds.
     #[inline]
     fn count(&mut self, lateness: Nanos) {
         self.arrivals += 1;
@@ -119,6 +124,7 @@ impl Awaited {
         self.latest = self.latest.max(lateness);
     }
 
+    /// Adds the counts of another interval.
     fn add(&mut self, more: Awaited) {
         self.arrivals = self.arrivals.saturating_add(more.arrivals);
         self.late = self.late.saturating_add(more.late);
@@ -136,7 +142,7 @@ pub struct Frame {
     pub kinds: Vec<KindFrame>,
     /// Time from begin to end; only where a schedule makes it differ from the latency.
     pub service: Option<Latencies>,
-    /// Time from due to begin; only where there is a schedule.
+    /// Time from due to begin; only if there is a schedule.
     pub lateness: Option<Latencies>,
     /// Time from the return of a loop's wait to the handling of each answer; only where loops wait for answers.
     pub loop_queue: Option<Latencies>,
@@ -174,6 +180,7 @@ impl Frame {
         (1..=u64::from(answers)).for_each(|place| queue.record(per_answer * place));
     }
 
+    /// Counts an arrival for which a worker had waited.
     #[inline]
     pub(crate) fn awaited(&mut self, lateness: Nanos) {
         self.awaited.count(lateness);
@@ -184,6 +191,7 @@ impl Frame {
         self.ended.saturating_sub(self.began) as f64 / 1e9
     }
 
+    /// Adds an interval with the same kinds of transactions.
     pub fn add(&mut self, more: &Frame) {
         self.began = self.began.min(more.began);
         self.ended = self.ended.max(more.ended);
@@ -226,22 +234,27 @@ impl Frame {
         self.cpu_ns = 0;
     }
 
+    /// Counts of all kinds of transactions together.
     pub fn counts(&self) -> Counts {
         self.sum(|sum: &mut Counts, kind| sum.add(&kind.counts))
     }
 
+    /// Statements of attempts that ended as wanted, for all kinds of transactions.
     pub fn work(&self) -> Tally {
         self.sum(|sum: &mut Tally, kind| sum.add(&kind.work))
     }
 
+    /// Statements of attempts that failed, for all kinds of transactions.
     pub fn wasted(&self) -> Tally {
         self.sum(|sum: &mut Tally, kind| sum.add(&kind.wasted))
     }
 
+    /// Latencies of all kinds of transactions together.
     pub fn latency(&self) -> Latencies {
         self.sum(|sum: &mut Latencies, kind| sum.add(&kind.latency))
     }
 
+    /// Adds up one part of each kind of transaction.
     fn sum<T: Default>(&self, add: impl Fn(&mut T, &KindFrame)) -> T {
         let mut sum = T::default();
         self.kinds.iter().for_each(|kind| add(&mut sum, kind));

@@ -114,6 +114,7 @@ impl Latencies {
         (self.min, self.max)
     }
 
+    /// Counts one latency, in nanoseconds.
     #[inline]
     pub fn record(&mut self, latency: Nanos) {
         self.cells[cell_index(latency)] += 1;
@@ -151,6 +152,7 @@ impl Latencies {
         self.max = 0;
     }
 
+    /// Number of recorded latencies.
     pub fn count(&self) -> u64 {
         self.count
     }
@@ -165,6 +167,7 @@ impl Latencies {
         self.max
     }
 
+    /// Sum of the recorded latencies, in nanoseconds.
     pub fn sum(&self) -> u128 {
         self.sum
     }
@@ -223,11 +226,12 @@ mod tests {
                 latencies.record(value);
                 known.saturating_record(value);
             }
-            let counts = |histogram: &Histogram<u64>| -> Vec<(u64, u64)> {
+            let [counts, known_counts] = [&latencies.to_histogram(), &known].map(|histogram| {
                 let cells = histogram.iter_recorded();
-                cells.map(|cell| (cell.value_iterated_to(), cell.count_at_value())).collect()
-            };
-            prop_assert_eq!(counts(&latencies.to_histogram()), counts(&known));
+                let counts = cells.map(|cell| (cell.value_iterated_to(), cell.count_at_value()));
+                counts.collect::<Vec<_>>()
+            });
+            prop_assert_eq!(counts, known_counts);
             let expected = known.value_at_percentile(percent).clamp(latencies.min, latencies.max);
             prop_assert_eq!(latencies.percentile(percent), expected);
             let bounds = latencies.bounds();

@@ -102,6 +102,7 @@ impl<S: FrameSink> Recorder<S> {
         }
     }
 
+    /// Begins to record at the release of the workers.
     pub fn release(&mut self, window: Window) {
         self.window = window;
         self.finished = false;
@@ -115,6 +116,7 @@ impl<S: FrameSink> Recorder<S> {
         }
     }
 
+    /// Begins the measured window.
     fn open(&mut self) {
         self.phase = Phase::Measured;
         self.index = 0;
@@ -183,6 +185,7 @@ impl<S: FrameSink> Recorder<S> {
         self.finished
     }
 
+    /// Time at which the measured window ends.
     pub fn closes(&self) -> Nanos {
         self.window.closes
     }
@@ -223,7 +226,7 @@ impl<S: FrameSink> Recorder<S> {
         self.advance(now);
         if !self.finished {
             self.frame.errors.count(error);
-            // What a script begins again of its own accord has not failed.
+            // What a script begins again by itself has not failed.
             if error.cause() != Cause::Again {
                 self.frame.kinds[kind].counts.retries += 1;
                 self.frame.kinds[kind].counts.retried += u64::from(attempt == 0);
@@ -353,6 +356,7 @@ impl<S: FrameSink> Recorder<S> {
         }
     }
 
+    /// Counts a session that was opened again.
     pub fn reconnected(&mut self, now: Nanos) {
         self.advance(now);
         if !self.finished {

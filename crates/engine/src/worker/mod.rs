@@ -44,6 +44,7 @@ impl Mix {
         Mix { cumulative, rng }
     }
 
+    /// Draws the kind of the next transaction.
     #[inline]
     fn pick(&mut self) -> TransactionId {
         match self.cumulative.as_slice() {
@@ -108,6 +109,7 @@ async fn stay_away<W: Workload, D: Driver, S: FrameSink>(
     local.stop_driving(shared.spec.finish_begun, now());
 }
 
+/// Opens a session and the workload's worker on it.
 async fn open<W: Workload, D: Driver, S: FrameSink>(
     shared: &Shared<'_, W, D>,
     local: &Local<S>,
@@ -134,7 +136,7 @@ fn too_slow(spec: &TrialSpec) -> DbError {
 }
 
 /// Gives `attempt` up once `limit` has passed. Without a timer, which would cost each attempt a place in
-/// the loop's heap: the loop polls all its workers again and again where there is such a limit.
+/// the loop's heap: the loop polls all its workers again and again if there is such a limit.
 async fn with_deadline<T>(
     attempt: impl Future<Output = Result<T, DbError>>,
     limit: Nanos,
@@ -168,6 +170,7 @@ struct Begin {
 }
 
 impl Begin {
+    /// The times of a transaction that ended at `ended`.
     fn finish(self, ended: Nanos) -> Times {
         Times { due: self.due, began: self.began, ended }
     }
@@ -183,7 +186,7 @@ struct Worker<'a, W: Workload, D: Driver, S: FrameSink> {
     mix: Mix,
     /// Nothing but the end of a transaction decides when the next one begins.
     begins_at_once: bool,
-    /// The terminal's job; always empty if there are no terminals.
+    /// The terminal's job; always empty without terminals.
     job: Option<Job>,
     /// An errand that it does before anything else.
     at_once: Option<Job>,
@@ -287,7 +290,7 @@ impl<W: Workload, D: Driver, S: FrameSink> Worker<'_, W, D, S> {
         }
     }
 
-    /// Returns true if this worker has executed all its wanted transactions, or has ended of its own accord.
+    /// Returns true if this worker has executed all its wanted transactions, or has ended by itself.
     #[inline]
     fn has_done_all(&self) -> bool {
         let is_done = self.shared.spec.events_per_worker.is_some_and(|limit| self.counted >= limit)
@@ -460,6 +463,7 @@ impl<W: Workload, D: Driver, S: FrameSink> Worker<'_, W, D, S> {
         terminals.push(seat, ended.saturating_add(pause), transaction);
     }
 
+    /// The statistics of this worker.
     #[inline]
     fn stats(&self) -> RefMut<'_, WorkerStats> {
         let index = (self.id - self.local.first) as usize;
@@ -520,7 +524,7 @@ impl<W: Workload, D: Driver, S: FrameSink> Worker<'_, W, D, S> {
         let limit = self.shared.spec.late_limit;
         let is_too_late = limit.is_some_and(|limit| at > begin.due.saturating_add(limit));
         let action = match policy.action(&error, attempt) {
-            // After the end there is no second attempt.
+            // Nothing is tried again after the end.
             Action::Retry if self.local.is_over(at) || is_too_late => Action::Fail,
             action => action,
         };
@@ -580,7 +584,7 @@ impl<W: Workload, D: Driver, S: FrameSink> Worker<'_, W, D, S> {
 }
 
 impl<W: Workload, D: Driver, S: FrameSink> Worker<'_, W, D, S> {
-    /// Replaces the session where it has had all its transactions.
+    /// Replaces the session once it has had all its transactions.
     async fn renewed(&mut self, begin: Begin) -> Result<Begin, DbError> {
         let every = self.shared.spec.reconnect_every;
         if every == 0 {
@@ -648,6 +652,7 @@ impl<W: Workload, D: Driver, S: FrameSink> Worker<'_, W, D, S> {
         Ok(self.reconnect().await)
     }
 
+    /// Opens a session again; false if the trial or the patience ends first.
     async fn reconnect(&mut self) -> bool {
         let (mut pause, number) = (MILLISECOND, self.shared.number(self.id));
         let outage_max = self.shared.spec.errors.outage_max;
@@ -690,7 +695,7 @@ impl<W: Workload, D: Driver, S: FrameSink> Worker<'_, W, D, S> {
     }
 }
 
-/// Sessions of a trial that are asked: all do the same, and a question takes time.
+/// Sessions of a trial that are queried: all do the same, and a question takes time.
 const ASKED: u32 = 16;
 /// Multiple of the rows that a statement touches up to which planners scan with reason: tables of a few pages.
 const EXCESS: u64 = 10;
@@ -715,8 +720,9 @@ impl<W: Workload, D: Driver, S: FrameSink> Worker<'_, W, D, S> {
         };
         let mut answer = AnswerTable::default();
         session.query(question, &mut answer).await.ok()?;
-        let count = |row: usize| answer.rows.get(row)?.get(1)?.as_ref()?.parse().ok();
-        let scans = TableScans { rows: count(0)?, statements: count(1)? };
+        let [rows, statements] =
+            [0, 1].map(|row: usize| answer.rows.get(row)?.get(1)?.as_ref()?.parse().ok());
+        let scans = TableScans { rows: rows?, statements: statements? };
         Some(scans).filter(|scans| scans.rows_each() > (EXCESS * touched).max(ROWS_MIN))
     }
 }

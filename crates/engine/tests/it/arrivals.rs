@@ -6,6 +6,7 @@ use dyno_engine::record::{Awaited, Frame};
 use dyno_engine::{TrialEnd, TrialResult, TrialSpec};
 use dyno_testkit::sim::{Fault, Service, SimDriver, SimulatedAnswers};
 
+/// Runs a trial at this rate on a server with this service time.
 fn offer(rate: f64, workers: u32, service: u64, seconds: u64, faults: Vec<Fault>) -> TrialResult {
     let spec = TrialSpec { rate_per_s: Some(rate), ..closed(workers, seconds) };
     run(&Lists::one_kind(&["SELECT 1"]), &constant(service, faults), &spec).0
@@ -86,7 +87,7 @@ fn arrivals_of_the_warm_up_are_not_offered() {
     assert!(offered.abs_diff(result.total.counts().started) <= 1);
 }
 
-/// 64 workers of 10 ms on average, busy for nine tenths of the time, on so many loops.
+/// 64 workers of 10 ms on average, busy for nine tenths of the time, on this number of loops.
 fn at_ninety_per_cent(loops: u32, rate_each_loop: bool) -> TrialResult {
     let spec = TrialSpec {
         rate_per_s: Some(0.9 * 64.0 / 0.010),

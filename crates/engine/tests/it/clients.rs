@@ -115,7 +115,7 @@ fn late_slots_are_skipped() {
     assert!((7_000..9_000).contains(&counts.skipped), "{counts:?}");
     assert_eq!(counts.failed, 0);
     assert!(result.total.latency().max() <= limit + 10 * MS);
-    let over = workload.over.lock().expect("nobody panicked");
+    let over = workload.over.lock().expect("no thread panicked");
     let skipped = over.iter().filter(|ended| ended.outcome == Outcome::Skipped);
     assert!(skipped.clone().all(|slot| slot.attempts == 0 && slot.ended > slot.due + limit));
     assert_eq!(skipped.filter(|slot| slot.is_measured).count() as u64, counts.skipped);
@@ -132,7 +132,7 @@ fn what_fails_after_the_end_is_no_failure_of_clients_that_leave() {
         let counts = result.total.counts();
         // Attempts end each 30 ms; the one that ends at 1,020 ms is left unfinished.
         assert_eq!((counts.failed, counts.retries, result.in_flight), (failed, retries, 1));
-        assert_eq!(workload.over.lock().expect("nobody panicked").len() as u64, failed);
+        assert_eq!(workload.over.lock().expect("no thread panicked").len() as u64, failed);
     }
 }
 
@@ -148,7 +148,7 @@ fn nothing_is_tried_again_after_the_limit() {
     // Attempts end 10, 20, 30 and 40 ms after the begin: the last one is too late for another.
     // The last one ends with the window, and so after it: it is left unfinished.
     assert_eq!((counts.failed, counts.retries, counts.retried), (24, 75, 25));
-    let over = workload.over.lock().expect("nobody panicked");
+    let over = workload.over.lock().expect("no thread panicked");
     assert_eq!(over.len(), 24);
     assert!(over.iter().all(|ended| ended.attempts == 4));
 }
@@ -164,7 +164,7 @@ fn an_error_ends_its_worker_only() {
     assert_eq!((result.retired, result.retired_transactions), (1, 1));
     assert_eq!((counts.committed, counts.failed), (401, 1));
     assert_eq!(result.ended, TrialEnd::Events);
-    let retired = workload.left.lock().expect("nobody panicked");
+    let retired = workload.left.lock().expect("no thread panicked");
     let classes: Vec<_> = retired.iter().flatten().map(dyno_core::DbError::class).collect();
     assert_eq!((retired.len(), classes), (5, vec![ErrorClass::Other]));
 }
@@ -210,31 +210,33 @@ fn a_first_session_that_is_lost_at_once_ends_its_worker() {
 #[test]
 fn a_worker_that_gets_no_first_session_leaves_the_others_alone() {
     // 32 connect at once and take 9 ms; the last 8 ask when the server refuses.
-    let driver = |from, until| {
-        SimDriver::new(SimulatedAnswers {
-            connect_time: 9 * MS,
-            service: Service::Constant(MS),
-            faults: vec![Fault::RefuseConnects { from, until }],
-            ..SimulatedAnswers::default()
-        })
-    };
     let errors = retiring(1);
     let spec = TrialSpec { connect_each: true, finish_begun: true, errors, ..closed(40, 1) };
     let workload = Lists::one_kind(&["SELECT 1"]);
-    let (result, _) = run(&workload, &driver(1, 15 * MS), &spec);
+    let (result, _) = run(&workload, &refusing_driver(1, 15 * MS), &spec);
     assert_eq!((result.retired, result.retired_transactions, result.in_flight), (8, 0, 0));
     assert_eq!((&result.ended, result.total.counts().committed), (&TrialEnd::Time, 3_200));
-    assert_eq!(workload.left.lock().expect("nobody panicked").len(), 32);
+    assert_eq!(workload.left.lock().expect("no thread panicked").len(), 32);
     // A trial without any worker has a result too.
     let spec = TrialSpec { workers: 3, ..spec };
-    let (result, _) = run(&Lists::one_kind(&["SELECT 1"]), &driver(0, MS), &spec);
+    let (result, _) = run(&Lists::one_kind(&["SELECT 1"]), &refusing_driver(0, MS), &spec);
     assert_eq!((result.retired, result.total.counts().committed), (3, 0));
     // Sessions that should last are all needed, and so they are where an error ends the trial.
     let lasting = TrialSpec { connect_each: false, ..spec.clone() };
     let errors = ErrorPolicy { retire: false, ..retiring(1) };
     for spec in [lasting, TrialSpec { errors, ..spec }] {
         let workload = Lists::one_kind(&["SELECT 1"]);
-        let (result, _) = try_run(&workload, &driver(0, MS), &spec, &Control::new());
+        let (result, _) = try_run(&workload, &refusing_driver(0, MS), &spec, &Control::new());
         assert!(matches!(result, Err(DriveError::Connect(_))), "{result:?}");
     }
+}
+
+/// A server that refuses connections for a time.
+fn refusing_driver(from: u64, until: u64) -> SimDriver {
+    SimDriver::new(SimulatedAnswers {
+        connect_time: 9 * MS,
+        service: Service::Constant(MS),
+        faults: vec![Fault::RefuseConnects { from, until }],
+        ..SimulatedAnswers::default()
+    })
 }

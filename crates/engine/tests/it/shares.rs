@@ -23,16 +23,13 @@ fn parts(spec: &TrialSpec, generators: u32) -> Vec<TrialSpec> {
 
 /// Three kinds, so that the mix is drawn, and one that is rolled back.
 fn mixed() -> Lists<'static> {
-    let kind = |weight, statements: &[&'static str], outcome| Kind {
-        weight,
-        statements: statements.to_vec(),
-        outcome,
-    };
-    Lists::new(vec![
-        kind(5, &TRANSFER, Outcome::Committed),
-        kind(3, &["SELECT 1"], Outcome::Committed),
-        kind(1, &["SELECT 2", "ROLLBACK"], Outcome::RolledBack),
-    ])
+    let kinds = [
+        (5, TRANSFER.to_vec(), Outcome::Committed),
+        (3, vec!["SELECT 1"], Outcome::Committed),
+        (1, vec!["SELECT 2", "ROLLBACK"], Outcome::RolledBack),
+    ];
+    let kinds = kinds.map(|(weight, statements, outcome)| Kind { weight, statements, outcome });
+    Lists::new(kinds.into())
 }
 
 /// Statements take times that each session draws for itself.
@@ -43,10 +40,7 @@ fn random_times() -> SimDriver {
 
 /// Executed statements with worker and time, in an order that doesn't depend on who answered first.
 fn sorted(mut log: Vec<SimulatedStatement>) -> Vec<SimulatedStatement> {
-    log.sort_by(|a, b| {
-        let key = |one: &SimulatedStatement| (one.session, one.began, one.ended, one.sql.clone());
-        key(a).cmp(&key(b))
-    });
+    log.sort_by_cached_key(|one| (one.session, one.began, one.ended, one.sql.clone()));
     log
 }
 
@@ -134,8 +128,8 @@ proptest! {
         prop_assert_eq!(workers_before, workers);
         prop_assert_eq!(terminals_before, terminals.unwrap_or(0));
         prop_assert!((rate - 1_234.5).abs() < 1e-6);
-        let events_of = |part: &TrialSpec| part.events.unwrap_or(0);
-        prop_assert_eq!(parts.iter().map(events_of).sum::<u64>(), events.unwrap_or(0));
+        let part_events: u64 = parts.iter().map(|part| part.events.unwrap_or(0)).sum();
+        prop_assert_eq!(part_events, events.unwrap_or(0));
         prop_assert_eq!(spec.part(generators, generators), None);
     }
 
@@ -266,7 +260,7 @@ fn merging_keeps_the_worst_machine_and_the_first_error() {
     third.late = 3 * MS;
     third.ended = TrialEnd::Aborted(DbError::lost("gone"));
     second.ended = TrialEnd::Interrupted;
-    // Nothing is known of the machine of one that was lost, wherever it stands among them.
+    // Nothing is known of the machine of one that was lost, wherever it is among them.
     let without_host = TrialResult { host: HostSample::default(), ..first.clone() };
     assert_eq!(merge(&[without_host, second.clone()]).unwrap().host, second.host);
     let merged = merge(&[first, second, third]).unwrap();
@@ -322,7 +316,7 @@ fn workers_wait_for_the_agreed_moment() {
     let result = result.unwrap();
     let window = result.window;
     assert_eq!((window.released, window.opens), (5 * SECOND, 5 * SECOND + 100 * MS));
-    assert_eq!((result.connect, result.late), (0, 0), "waiting is no connecting");
+    assert_eq!((result.connect, result.late), (0, 0), "waiting isn't connecting");
     let over = lists.over.lock().unwrap();
     let mut begins: Vec<u64> = over.iter().map(|ended| ended.began).collect();
     begins.sort_unstable();

@@ -5,6 +5,7 @@ use dyno_core::SECOND;
 use dyno_engine::{Control, DriveError, TrialEnd, TrialSpec, drive};
 use dyno_testkit::sim::{Fault, Service, SimDriver, SimulatedAnswers};
 
+/// A trial that ends after this number of transactions.
 fn events(events: u64, workers: u32) -> TrialSpec {
     TrialSpec { duration: None, events: Some(events), ..closed(workers, 1) }
 }

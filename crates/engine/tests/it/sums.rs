@@ -46,13 +46,7 @@ fn assert_near(result: f64, expected: f64) {
 
 #[test]
 fn totals_follow_from_counts_and_the_length_of_the_window() {
-    let names = ["new".to_owned(), "old".to_owned()];
-    let totals = |offered, frame: &Frame| {
-        let mut summary = TrialSummary { offered, ..TrialSummary::default() };
-        set_totals(&mut summary, frame, &names, 5 * SECOND / 2);
-        summary
-    };
-    let result = totals(Some(80), &frame());
+    let result = summarize_frame(Some(80), &frame());
     assert_eq!((result.window_s, result.tps, result.qps), (2.5, 16.0, 40.0));
     assert_eq!((result.counts, result.in_flight), (counts(40), 7));
     let statements =
@@ -82,10 +76,18 @@ fn totals_follow_from_counts_and_the_length_of_the_window() {
     let kinds: Vec<_> = result.kinds.iter().map(|kind| (kind.name.as_str(), kind.counts)).collect();
     assert_eq!(kinds, [("new", counts(40)), ("old", Counts::default())]);
     assert_eq!((result.kinds[0].statements, result.kinds[0].latency.count), (statements, 50));
-    assert_eq!(totals(None, &frame()).latency.missing, 0);
-    let nothing = totals(None, &Frame::new(2, false));
+    assert_eq!(summarize_frame(None, &frame()).latency.missing, 0);
+    let nothing = summarize_frame(None, &Frame::new(2, false));
     assert_eq!((nothing.tps, nothing.generator.cpu_us_per_statement), (0.0, 0.0));
     assert!(nothing.generator.awaited.is_none() && nothing.lateness.is_none());
+}
+
+/// The totals of a window of 2.5 s.
+fn summarize_frame(offered: Option<u64>, frame: &Frame) -> TrialSummary {
+    let names = ["new".to_owned(), "old".to_owned()];
+    let mut summary = TrialSummary { offered, ..TrialSummary::default() };
+    set_totals(&mut summary, frame, &names, 5 * SECOND / 2);
+    summary
 }
 
 #[test]
@@ -199,35 +201,38 @@ fn generators_are_merged_side_by_side() {
     assert_eq!((window.opens, window.closes), (10 * SECOND, 13 * SECOND));
     assert_eq!((result.workers.len(), result.loops_cpu.as_slice()), (2, &[2, 3][..]));
     assert_near(result.host.cpu_share, 0.3);
-    let ended = |ends: [TrialEnd; 2]| {
-        let parts = ends.map(|ended| TrialResult { ended, ..stage(2, 20) });
-        merge(&parts).expect("alike").ended
-    };
-    assert_eq!(ended([TrialEnd::Time, TrialEnd::Events]), TrialEnd::Events);
-    assert_eq!(ended([TrialEnd::Events, TrialEnd::Interrupted]), TrialEnd::Interrupted);
+    assert_eq!(merge_ends([TrialEnd::Time, TrialEnd::Events]), TrialEnd::Events);
+    assert_eq!(merge_ends([TrialEnd::Events, TrialEnd::Interrupted]), TrialEnd::Interrupted);
+}
+
+fn merge_ends(ends: [TrialEnd; 2]) -> TrialEnd {
+    let parts = ends.map(|ended| TrialResult { ended, ..stage(2, 20) });
+    merge(&parts).expect("alike").ended
 }
 
 #[test]
 fn what_a_server_discarded_fails_a_trial() {
-    let ended = |uncommitted, ended| {
+    for (uncommitted, ended, expected) in [
+        // One of a hundred may be.
+        (2, TrialEnd::Time, TrialEnd::Time),
+        (3, TrialEnd::Time, TrialEnd::Uncommitted(3)),
+        (3, TrialEnd::Events, TrialEnd::Uncommitted(3)),
+        (3, TrialEnd::Interrupted, TrialEnd::Interrupted),
+    ] {
         let mut part = TrialResult { ended, ..stage(2, 200) };
         part.workers[0].uncommitted = uncommitted;
-        merge(&[part]).expect("one part").ended
-    };
-    assert_eq!(ended(2, TrialEnd::Time), TrialEnd::Time, "one of a hundred may be");
-    assert_eq!(ended(3, TrialEnd::Time), TrialEnd::Uncommitted(3));
-    assert_eq!(ended(3, TrialEnd::Events), TrialEnd::Uncommitted(3));
-    assert_eq!(ended(3, TrialEnd::Interrupted), TrialEnd::Interrupted);
+        assert_eq!(merge(&[part]).expect("one part").ended, expected);
+    }
     assert!(TrialEnd::Uncommitted(3).failure().is_some());
     assert_eq!(TrialEnd::Interrupted.failure(), None);
 }
 
 #[test]
 fn a_rate_is_missed_by_more_than_one_percent() {
-    let missed = |offered| TrialResult { offered, ..stage(2, 78) }.missed_rate();
     // 93 have ended, and 7 were in flight.
-    assert_eq!([None, Some(0), Some(100), Some(101)].map(missed), [None; 4]);
-    assert_eq!(missed(Some(200)), Some(0.5));
+    let missed = [None, Some(0), Some(100), Some(101), Some(200)]
+        .map(|offered| TrialResult { offered, ..stage(2, 78) }.missed_rate());
+    assert_eq!(missed, [None, None, None, None, Some(0.5)]);
 }
 
 #[test]
@@ -261,7 +266,27 @@ fn times_move_to_another_clock() {
 
 #[test]
 fn conditions_of_two_machines_are_those_of_the_worse() {
-    let make = |share, headroom, pages| GeneratorConditions {
+    let mut result = make_conditions(0.1, Some(3.0), None);
+    worsen(&mut result, &make_conditions(0.2, Some(2.0), Some(7)));
+    let expected = make_conditions(0.2, Some(2.0), Some(7));
+    let run_delay_s = result.run_delay_s;
+    assert_eq!(GeneratorConditions { run_delay_s: Some(0.2), ..result.clone() }, expected);
+    assert_near(run_delay_s.expect("both"), 0.3);
+    worsen(&mut result, &GeneratorConditions::default());
+    assert_eq!((result.headroom, result.swapped_pages), (None, Some(7)));
+    let mut unknown = GeneratorConditions::default();
+    worsen(
+        &mut unknown,
+        &GeneratorConditions { headroom: Some(1.0), ..make_conditions(0.2, None, Some(7)) },
+    );
+    assert_eq!(
+        unknown,
+        GeneratorConditions { headroom: None, ..make_conditions(0.2, None, Some(7)) }
+    );
+}
+
+fn make_conditions(share: f64, headroom: Option<f64>, pages: Option<u64>) -> GeneratorConditions {
+    GeneratorConditions {
         cpu_pressure_share: Some(share),
         memory_pressure_share: Some(share + 1.0),
         io_pressure_share: Some(share + 2.0),
@@ -276,18 +301,7 @@ fn conditions_of_two_machines_are_those_of_the_worse() {
         headroom,
         governor: Some("performance".to_owned()),
         ..GeneratorConditions::default()
-    };
-    let mut result = make(0.1, Some(3.0), None);
-    worsen(&mut result, &make(0.2, Some(2.0), Some(7)));
-    let expected = make(0.2, Some(2.0), Some(7));
-    let run_delay_s = result.run_delay_s;
-    assert_eq!(GeneratorConditions { run_delay_s: Some(0.2), ..result.clone() }, expected);
-    assert_near(run_delay_s.expect("both"), 0.3);
-    worsen(&mut result, &GeneratorConditions::default());
-    assert_eq!((result.headroom, result.swapped_pages), (None, Some(7)));
-    let mut unknown = GeneratorConditions::default();
-    worsen(&mut unknown, &GeneratorConditions { headroom: Some(1.0), ..make(0.2, None, Some(7)) });
-    assert_eq!(unknown, GeneratorConditions { headroom: None, ..make(0.2, None, Some(7)) });
+    }
 }
 
 #[test]
@@ -304,11 +318,11 @@ fn a_trial_may_begin_after_a_stop_of_another() {
 fn policies_over_failures_replace_sessions_to_servers_that_take_no_writes() {
     let policy = ErrorPolicy::following();
     let read_only = DbError::server(ErrorClass::Other, 0, *b"25006", "read-only");
-    let numbered = |errno| DbError::server(ErrorClass::Other, errno, *b"HY000", "words");
-    assert!(
-        [1290, 1792, 1836, 1053].iter().all(|errno| policy.replace.contains(&numbered(*errno)))
-    );
-    assert!(policy.replace.contains(&read_only) && !policy.replace.contains(&numbered(1146)));
+    let are_replaced = [1290, 1792, 1836, 1053, 1146]
+        .map(|errno| DbError::server(ErrorClass::Other, errno, *b"HY000", "words"))
+        .map(|error| policy.replace.contains(&error));
+    assert_eq!(are_replaced, [true, true, true, true, false]);
+    assert!(policy.replace.contains(&read_only));
     assert_eq!(policy.action(&read_only, 0), Action::Fail);
     let endless = ErrorPolicy { max_retries: None, ..ErrorPolicy::resilient() };
     let deadlock = DbError::server(ErrorClass::Deadlock, 1213, *b"40001", "Deadlock found");

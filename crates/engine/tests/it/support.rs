@@ -43,11 +43,11 @@ pub(crate) struct Lists<'a> {
 
 impl Lists<'_> {
     pub(crate) fn new(kinds: Vec<Kind>) -> Self {
-        let name = |(number, kind): (usize, &Kind)| TransactionKind {
+        let names = kinds.iter().enumerate().map(|(number, kind)| TransactionKind {
             name: format!("kind_{number}"),
             weight: kind.weight,
-        };
-        let names = kinds.iter().enumerate().map(name).collect();
+        });
+        let names = names.collect();
         Lists {
             kinds,
             names,
@@ -152,11 +152,11 @@ impl Workload for Lists<'_> {
 
     fn ended(&self, _worker: &mut Worker, ended: &EndedTransaction) {
         self.stop_where_due();
-        self.over.lock().expect("nobody panicked").push(*ended);
+        self.over.lock().expect("no thread panicked").push(*ended);
     }
 
     fn retire(&self, _worker: Worker, error: Option<&DbError>) {
-        self.left.lock().expect("nobody panicked").push(error.cloned());
+        self.left.lock().expect("no thread panicked").push(error.cloned());
     }
 
     async fn finish<S: Session>(
@@ -188,7 +188,7 @@ pub(crate) fn closed(workers: u32, seconds: u64) -> TrialSpec {
     TrialSpec { duration: Some(seconds * SECOND), ..TrialSpec::closed(workers) }
 }
 
-/// Keeps what an observer is told.
+/// Keeps what an observer receives.
 #[derive(Default)]
 pub(crate) struct RecordedIntervals(pub(crate) Vec<MeasuredInterval>);
 

@@ -1,4 +1,4 @@
-//! Terminals: more users than sessions, each with pauses of its own.
+//! Terminals: more users than sessions, each with its own pauses.
 
 use crate::support::{Lists, MS, check, closed, constant, try_run};
 use dyno_core::{
@@ -48,9 +48,9 @@ struct Worker {
 
 impl Users {
     fn new(first: fn(u32) -> Nanos, pause: fn(u32, &mut Rng) -> Nanos) -> Self {
-        let kind = |name: &str, weight| TransactionKind { name: name.to_owned(), weight };
         Users {
-            kinds: [kind("entered", 1), kind("errand", 0)],
+            kinds: [("entered", 1), ("errand", 0)]
+                .map(|(name, weight)| TransactionKind { name: name.to_owned(), weight }),
             first,
             pause,
             errands: u64::MAX,
@@ -180,8 +180,8 @@ fn no_terminal_overlaps_itself(executed: &[Executed], terminals: u32) {
 fn waits_only_for_busy_sessions(executed: &[Executed], sessions: usize) {
     for late in executed.iter().filter(|one| one.ended.began > one.ended.due) {
         for at in [late.ended.due, late.ended.began - 1] {
-            let is_busy = |one: &&Executed| one.ended.began <= at && at < one.ended.ended;
-            assert_eq!(executed.iter().filter(is_busy).count(), sessions, "{late:?}");
+            let busy = executed.iter().filter(|one| one.ended.began <= at && at < one.ended.ended);
+            assert_eq!(busy.count(), sessions, "{late:?}");
         }
     }
 }
@@ -324,9 +324,11 @@ fn a_lost_session_holds_up_nobody() {
         assert_eq!(next.ended.due - lost.ended.ended, 100 * MS);
         assert!(next.worker != lost.worker && next.ended.began < next.ended.due + 50 * MS);
     }
-    let meanwhile = |one: &&Executed| (3 * SECOND..8 * SECOND).contains(&one.ended.began);
-    assert!(executed.iter().filter(meanwhile).count() > 1_000);
-    assert!(executed.iter().filter(meanwhile).all(|one| one.worker == 3));
+    let meanwhile =
+        executed.iter().filter(|one| (3 * SECOND..8 * SECOND).contains(&one.ended.began));
+    let meanwhile: Vec<&Executed> = meanwhile.collect();
+    assert!(meanwhile.len() > 1_000);
+    assert!(meanwhile.iter().all(|one| one.worker == 3));
 }
 
 #[test]
@@ -352,8 +354,9 @@ fn terminals_of_workers_that_leave_go_on() {
         retire: true,
         ..ErrorPolicy::resilient()
     };
-    let error = |statement| Fault::ErrorAt { statement, class: ErrorClass::Deadlock };
-    let faults = vec![error(5), error(10), error(15)];
+    let faults = [5, 10, 15]
+        .map(|statement| Fault::ErrorAt { statement, class: ErrorClass::Deadlock })
+        .into();
     // The session that is busy first meets the error, then the next one, until none is left.
     let users = Users::new(|number| u64::from(number) * 10 * MS, |_, _| 20 * MS);
     let spec = TrialSpec { errors: retire, ..spec(2, 3, 3_600) };
@@ -399,6 +402,7 @@ fn entered(executed: &[Executed], terminals: u32) -> Vec<Vec<u64>> {
     jobs_by_terminal.into_iter().map(|jobs| jobs.iter().map(|one| one.entered).collect()).collect()
 }
 
+/// Returns true if the lists agree as far as both of them go.
 fn agree(left: &[Vec<u64>], right: &[Vec<u64>]) -> bool {
     let mut pairs = left.iter().zip(right);
     pairs.all(|(left, right)| left.iter().zip(right).all(|(left, right)| left == right))
@@ -422,13 +426,12 @@ fn what_a_terminal_enters_depends_on_its_number_only() {
             events: Some(400),
             ..spec(40, sessions, 1)
         };
-        let pauses = |terminals: &[Vec<u64>]| terminals.iter().map(Vec::len).sum::<usize>();
         let result = drive(&users, &constant(1, vec![]), &spec, &Control::new(), &mut ()).unwrap();
         assert_eq!(result.total.counts().committed, 400);
         assert_eq!(result.offered, Some(400));
         let executed = std::mem::take(&mut *users.done.lock().unwrap());
         let real = entered(&executed, 40);
-        assert_eq!(pauses(&real), 400);
+        assert_eq!(real.iter().map(Vec::len).sum::<usize>(), 400);
         assert!(agree(&real, &many), "{sessions} sessions on {loops} loops");
     }
 }

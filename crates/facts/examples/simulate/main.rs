@@ -29,6 +29,7 @@ fn main() {
     }
 }
 
+/// The estimate and, in parentheses, the upper end of its interval, in percent.
 fn percent(share: Share) -> String {
     format!("{:.2} ({:.2})", 100.0 * share.estimate, 100.0 * share.upper)
 }
@@ -42,37 +43,15 @@ fn false_positives(count: u64) {
     );
     println!("|---|---|---|---|---|---|---|---|");
     for (world, name) in World::ALL {
-        let fixed_share = |pairs: usize| {
-            share(count, |seed| {
-                is_difference(verdict(
-                    &Session::new(seed, world, [pairs; 2]).fixed(),
-                    Judging::FIXED,
-                ))
-            })
-        };
-        let stopped_share = |planned: [usize; 2], half_width: Option<f64>| {
-            let plan = plan(planned, half_width);
-            share(count, |seed| {
-                let pairs = Session::new(seed, world, planned).run_until_stopped(&plan);
-                is_difference(verdict(&pairs, plan.judging()))
-            })
-        };
-        let worst_share = |planned: [usize; 2]| {
-            let shares = HALF_WIDTHS.map(|half_width| stopped_share(planned, Some(half_width)));
-            shares
-                .into_iter()
-                .max_by(|a, b| a.estimate.total_cmp(&b.estimate))
-                .expect("half-widths")
-        };
         let continued =
             share(count, |seed| is_difference(chained(seed, world, &plan([6, 20], None), 3)));
-        let until_decided = stopped_share([6, 60], None);
+        let until_decided = stopped_share(count, world, [6, 60], None);
         let cells = [
-            fixed_share(6),
-            fixed_share(7),
-            fixed_share(10),
-            worst_share([6, 20]),
-            worst_share([6, 30]),
+            fixed_share(count, world, 6),
+            fixed_share(count, world, 7),
+            fixed_share(count, world, 10),
+            worst_share(count, world, [6, 20]),
+            worst_share(count, world, [6, 30]),
             until_decided,
             continued,
         ];
@@ -81,6 +60,32 @@ fn false_positives(count: u64) {
     println!();
 }
 
+/// False positives of a fixed number of pairs.
+fn fixed_share(count: u64, world: World, pairs: usize) -> Share {
+    share(count, |seed| {
+        let pairs = Session::new(seed, world, [pairs; 2]).fixed();
+        is_difference(verdict(&pairs, Judging::FIXED))
+    })
+}
+
+/// False positives of pairs that end at a half-width, or without one at a verdict.
+fn stopped_share(count: u64, world: World, planned: [usize; 2], half_width: Option<f64>) -> Share {
+    let plan = plan(planned, half_width);
+    share(count, |seed| {
+        let pairs = Session::new(seed, world, planned).run_until_stopped(&plan);
+        is_difference(verdict(&pairs, plan.judging()))
+    })
+}
+
+/// False positives at the half-width that gives the most.
+fn worst_share(count: u64, world: World, planned: [usize; 2]) -> Share {
+    let shares =
+        HALF_WIDTHS.map(|half_width| stopped_share(count, world, planned, Some(half_width)));
+    let worst = shares.into_iter().max_by(|a, b| a.estimate.total_cmp(&b.estimate));
+    worst.expect("half-widths")
+}
+
+/// Prints how often differences and equivalence are found.
 fn bars(count: u64) {
     println!("| what | found, % (upper end of its 95% interval) |");
     println!("|---|---|");
@@ -135,11 +140,12 @@ fn concurrent(count: u64) {
     println!("|---|---|---|---|");
     for (world, name) in World::TOGETHER {
         let cells = [1, 3, 5].map(|unit| {
-            let run = |seed, ratio| together(seed, (world, ratio), unit, Some(0.012));
-            let equal = share(count, |seed| is_difference(run(seed, 1.0).0));
+            let equal = share(count, |seed| {
+                is_difference(together(seed, (world, 1.0), unit, Some(0.012)).0)
+            });
             let mut seconds = 0;
             let slower = share(count, |seed| {
-                let (verdict, made) = run(seed, 1.03);
+                let (verdict, made) = together(seed, (world, 1.03), unit, Some(0.012));
                 seconds += made;
                 verdict == RatioVerdict::Faster
             });
@@ -162,17 +168,18 @@ fn history(count: u64) {
         let cells = pairs.map(|pairs| {
             let histories: Vec<[bool; 3]> =
                 (0..count).map(|seed| Session::new(seed, world, [pairs; 2]).history()).collect();
-            let percentage = |fires: &dyn Fn(&[bool; 3]) -> bool| {
-                100.0 * histories.iter().filter(|fired| fires(fired)).count() as f64 / count as f64
-            };
-            let separate = [0, 1, 2].map(|at| format!("{:.1}", percentage(&|fired| fired[at])));
-            format!("{:.2} / {}", percentage(&|fired| fired.contains(&true)), separate.join(" / "))
+            let any = histories.iter().filter(|fired| fired.contains(&true)).count();
+            let separate = [0, 1, 2].map(|at| {
+                let fired = histories.iter().filter(|fired| fired[at]).count();
+                format!("{:.1}", 100.0 * fired as f64 / count as f64)
+            });
+            format!("{:.2} / {}", 100.0 * any as f64 / count as f64, separate.join(" / "))
         });
         println!("| {name} | {} |", cells.join(" | "));
     }
 }
 
-/// Starts that vary: what pairs find by chance where each counts for itself, and where a start does.
+/// Starts that vary: what pairs find by chance if each counts for itself, and if a start does.
 fn starts(count: u64) {
     let cells = [(6, 1), (6, 3), (10, 1), (10, 2), (10, 3), (20, 3)];
     let names = cells.map(|(starts, each)| format!("{starts} starts of {each}"));
@@ -185,14 +192,13 @@ fn starts(count: u64) {
         (2.0, "twice as much"),
     ] {
         let cells = cells.map(|(starts, each)| {
-            let session = |seed| {
-                let session = Session::new(seed, World::Quiet, [starts * each; 2]);
-                Session { starts: (each, deviation * NOISE), ..session }
-            };
-            let pairs =
-                share(count, |seed| is_difference(verdict(&session(seed).fixed(), Judging::FIXED)));
+            let pairs = share(count, |seed| {
+                let session = Session::with_starts(seed, (starts, each), deviation * NOISE);
+                is_difference(verdict(&session.fixed(), Judging::FIXED))
+            });
             let units = share(count, |seed| {
-                let ratio = PairedRatio::from_units(&session(seed).units(), Judging::FIXED);
+                let session = Session::with_starts(seed, (starts, each), deviation * NOISE);
+                let ratio = PairedRatio::from_units(&session.units(), Judging::FIXED);
                 is_difference(ratio.expect("pairs").verdict(Better::More, 0.03))
             });
             format!("{} / {}", percent(pairs), percent(units))
@@ -224,15 +230,14 @@ fn orders(count: u64) {
             let cells: Vec<String> = World::ALL
                 .iter()
                 .map(|(world, _)| {
-                    let estimate_ratio = |seed| {
+                    let ranks = share(count, |seed| {
                         let session = Session::new(seed, *world, [pairs; 2]);
-                        let block = block.min(session.block);
-                        let session = Session { block, ratio, ..session };
-                        PairedRatio::from_pairs(&session.fixed(), Judging::FIXED).expect("pairs")
-                    };
-                    let ranks = share(count, |seed| estimate_ratio(seed).p <= 0.05);
-                    let t =
-                        share(count, |seed| estimate_ratio(seed).t.is_some_and(|t| t.p <= 0.05));
+                        estimate_ratio(session, block, ratio).p <= 0.05
+                    });
+                    let t = share(count, |seed| {
+                        let session = Session::new(seed, *world, [pairs; 2]);
+                        estimate_ratio(session, block, ratio).t.is_some_and(|t| t.p <= 0.05)
+                    });
                     format!("{:.2} / {:.2}", 100.0 * ranks.estimate, 100.0 * t.estimate)
                 })
                 .collect();
@@ -240,6 +245,12 @@ fn orders(count: u64) {
             println!("| {name}, {pairs}{note} | {} |", cells.join(" | "));
         }
     }
+}
+
+/// The estimate with orders that are drawn in blocks of at most `block` pairs.
+fn estimate_ratio(session: Session, block: usize, ratio: f64) -> PairedRatio {
+    let session = Session { block: block.min(session.block), ratio, ..session };
+    PairedRatio::from_pairs(&session.fixed(), Judging::FIXED).expect("pairs")
 }
 
 /// Pairs until their interval at this level is narrow.

@@ -101,6 +101,16 @@ impl Session {
         }
     }
 
+    /// Pairs of `starts` starts of both servers, `each` of each start; `deviation` is how much a start varies.
+    pub(crate) fn with_starts(
+        seed: u64,
+        (starts, each): (usize, usize),
+        deviation: f64,
+    ) -> Session {
+        let session = Session::new(seed, World::Quiet, [starts * each; 2]);
+        Session { starts: (each, deviation), ..session }
+    }
+
     pub(crate) fn draw_normal(&mut self) -> f64 {
         let radius = (-2.0 * (1.0 - self.rng.unit()).ln()).sqrt();
         radius * (std::f64::consts::TAU * self.rng.unit()).cos()
@@ -122,6 +132,7 @@ impl Session {
         }
     }
 
+    /// The share of its speed that a trial keeps, after the repeats that its world makes.
     fn starvation(&mut self) -> f64 {
         let tries = match self.world {
             World::Starved => 1,
@@ -187,6 +198,7 @@ impl Session {
         self.burst = self.burst.saturating_sub(1);
     }
 
+    /// The fewest pairs that are planned.
     pub(crate) fn fixed(mut self) -> Vec<(f64, f64)> {
         (0..self.planned[0]).map(|number| self.run_pair(number)).collect()
     }
@@ -207,10 +219,10 @@ impl Session {
             let is_swapped = self.is_swapped(number);
             let (baseline, candidate) = self.run_pair(number);
             let logs = [baseline, candidate].map(f64::ln);
-            let placed = |group: usize, log: f64| PlacedFigure { group, log };
             let order = if is_swapped { [1, 0] } else { [0, 1] };
-            figures.extend(order.map(|group| placed(group, logs[group])));
-            ratios.push((placed(0, logs[1] - logs[0]), !is_swapped));
+            figures.extend(order.map(|group| PlacedFigure { group, log: logs[group] }));
+            let ratio = PlacedFigure { group: 0, log: logs[1] - logs[0] };
+            ratios.push((ratio, !is_swapped));
         }
         let marks = [
             history::lag1(&figures, self.seed),
@@ -273,11 +285,11 @@ pub(crate) fn together(
     }
 }
 
-/// The verdict of so many sessions, each of which continues with those before it unless they have decided.
+/// The verdict of `count` sessions, each of which continues with those before it unless they have decided.
 pub(crate) fn chained(seed: u64, world: World, plan: &StoppingPlan, count: u64) -> RatioVerdict {
     let mut earlier = Vec::new();
     for number in 0..count {
-        // A seed of its own for each, as a continued run has.
+        // Each has its own seed, like the sessions of a continued run.
         let session =
             Session::new((number << 40) + seed, world, [plan.pairs_least, plan.pairs_most]);
         let candidate =
@@ -302,7 +314,7 @@ pub(crate) fn simulate_trials(session: &mut Session, count: usize) -> Vec<f64> {
     (0..count).map(|_| session.run_trial(false, false)).collect()
 }
 
-/// Returns true if a search ends below 90% of the capacity when 5% of the trials fail for reasons of their own.
+/// Returns true if a search ends below 90% of the capacity when 5% of the trials fail for unrelated reasons.
 pub(crate) fn knee_is_low(seed: u64) -> bool {
     const CAPACITY: f64 = 10_000.0;
     let mut rng = Rng::new(seed, "knee", 0);
@@ -322,6 +334,7 @@ pub(crate) fn knee_is_low(seed: u64) -> bool {
     }
 }
 
+/// A plan of pairs that end at a half-width, or without one at a verdict.
 pub(crate) fn plan(planned: [usize; 2], half_width: Option<f64>) -> StoppingPlan {
     StoppingPlan {
         pairs_least: planned[0],
@@ -334,6 +347,7 @@ pub(crate) fn plan(planned: [usize; 2], half_width: Option<f64>) -> StoppingPlan
     }
 }
 
+/// The verdict of pairs on a metric of which more is better.
 pub(crate) fn verdict(pairs: &[(f64, f64)], judging: Judging) -> RatioVerdict {
     let ratio = PairedRatio::from_pairs(pairs, judging).expect("pairs");
     ratio.verdict(Better::More, DEFAULT_MARGIN)
@@ -350,6 +364,7 @@ pub(crate) struct Share {
     pub(crate) upper: f64,
 }
 
+/// Returns how often an event occurs with the seeds from 0 to `count`.
 pub(crate) fn share(count: u64, mut occurs: impl FnMut(u64) -> bool) -> Share {
     let n = count as f64;
     let estimate = (0..count).filter(|seed| occurs(*seed)).count() as f64 / n;

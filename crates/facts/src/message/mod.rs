@@ -62,6 +62,7 @@ impl MessageTexts {
         names.len() == self.places.len()
     }
 
+    /// The English pattern, singular or plural by the argument `n`.
     fn english(&self, args: &BTreeMap<String, Arg>) -> &'static str {
         let is_singular = args.get("n").is_some_and(Arg::is_singular);
         self.one.filter(|_| is_singular).unwrap_or(self.en)
@@ -208,8 +209,10 @@ impl Message {
     pub fn has_key(&self, name: &str) -> bool {
         match &*self.0 {
             Form::Keyed { key, args, .. } => {
-                let has_part = |arg: &Arg| matches!(arg, Arg::Message(part) if part.has_key(name));
-                key == name || args.values().any(has_part)
+                key == name
+                    || args
+                        .values()
+                        .any(|arg| matches!(arg, Arg::Message(part) if part.has_key(name)))
             }
             Form::Joined { joined: parts, .. } | Form::List { list: parts } => {
                 parts.iter().any(|part| part.has_key(name))
@@ -229,12 +232,12 @@ impl Message {
         }
     }
 
-    /// One after another, as sentences stand: with a blank between them in English.
+    /// One after another like sentences: with a blank between them in English.
     pub fn sentences(parts: &[Message]) -> Message {
         Message::joined(parts, " ", "")
     }
 
-    /// With what stands between them in each language.
+    /// With a separator for each language.
     pub fn joined(parts: &[Message], en: &str, zh: &str) -> Message {
         let between = [en.to_owned(), zh.to_owned()];
         Message::from(Form::Joined { joined: parts.to_vec(), between })
@@ -275,7 +278,7 @@ impl From<Form> for Message {
     }
 }
 
-/// In English.
+/// The English text.
 impl fmt::Display for Message {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.render(Lang::En))
@@ -409,8 +412,6 @@ impl Filling {
     fn push(&mut self, part: &str) {
         let mut part = part;
         if self.lang == Lang::Zh {
-            let ends_wide = |text: &str| text.chars().next_back().is_some_and(is_wide);
-            let begins_wide = |text: &str| text.chars().next().is_some_and(is_wide);
             if begins_wide(part) && self.text.strip_suffix(' ').is_some_and(ends_wide) {
                 self.text.pop();
             }
@@ -424,11 +425,11 @@ impl Filling {
     }
 }
 
-/// Brackets within brackets are square ones: an argument can't know where it is filled in.
+/// Brackets within brackets are square ones: an argument can't know its surroundings.
 fn nested(text: String) -> String {
     let mut depth = 0_usize;
     let mut is_nested = false;
-    let square = |c: char| {
+    let squared = text.chars().map(|c| {
         let is_outer = match c {
             '（' => {
                 depth += 1;
@@ -446,10 +447,18 @@ fn nested(text: String) -> String {
             '（' => '［',
             _ => '］',
         }
-    };
-    let squared: String = text.chars().map(square).collect();
+    });
+    let squared: String = squared.collect();
     // Parts of a line may open a bracket that another one closes.
     if is_nested && depth == 0 { squared } else { text }
+}
+
+fn begins_wide(text: &str) -> bool {
+    text.chars().next().is_some_and(is_wide)
+}
+
+fn ends_wide(text: &str) -> bool {
+    text.chars().next_back().is_some_and(is_wide)
 }
 
 /// Returns true for Chinese characters and full-width punctuation, which are as wide as two Latin letters.

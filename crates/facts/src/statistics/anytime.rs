@@ -65,7 +65,7 @@ pub fn interval(differences: &[f64], alpha: f64) -> Option<ConfidenceInterval> {
     Some(ConfidenceInterval { low: center - reach, high: center + reach })
 }
 
-/// Half of the interval of so many differences, in their deviations; `None` if they are too few for one.
+/// Half of the interval of `count` differences, in their deviations; `None` if they are too few for one.
 pub(crate) fn reach(count: usize, alpha: f64) -> Option<f64> {
     let n = count as f64;
     let share = C / (n + C);
@@ -98,43 +98,46 @@ pub fn joint_estimate(sessions: &[Vec<f64>], alpha: f64) -> Option<SessionsEstim
         sessions.iter().filter_map(|differences| Bet::from_differences(differences)).collect();
     let low = bets.iter().map(|bet| bet.mean).reduce(f64::min)?;
     let high = bets.iter().map(|bet| bet.mean).reduce(f64::max)?;
-    let gained = |center: f64| bets.iter().map(|bet| bet.log_e_value(center)).sum::<f64>();
     // Left and right of all means the gain grows with the distance; between them it may have several lows.
     let steps = if low < high { STEPS } else { 0 };
-    let place = |step: u32| low + (high - low) * f64::from(step) / f64::from(STEPS);
-    let gains: Vec<f64> = (0..=steps).map(|step| gained(place(step))).collect();
-    let lowest_step =
-        (0..=steps).min_by(|a, b| gains[*a as usize].total_cmp(&gains[*b as usize]))?;
-    let is_open = |step: &u32| gains[*step as usize] < bound;
+    let centers = (0..=steps).map(|step| low + (high - low) * f64::from(step) / f64::from(STEPS));
+    let candidates: Vec<(f64, f64)> =
+        centers.map(|center| (center, joint_log_e_value(&bets, center))).collect();
+    let (center, _) = *candidates.iter().min_by(|a, b| a.1.total_cmp(&b.1))?;
+    let mut open = candidates.iter().filter(|(_, gain)| *gain < bound).map(|(center, _)| *center);
     let max_gain: f64 = bets.iter().map(Bet::most).sum();
-    let interval = (max_gain > bound).then(|| match (0..=steps).find(is_open) {
+    let interval = (max_gain > bound).then(|| match open.next() {
         // The sessions contradict each other: no center suits all.
         None => ConfidenceInterval { low, high },
         Some(first) => {
-            let last = (0..=steps).rev().find(is_open).unwrap_or(first);
+            let last = open.next_back().unwrap_or(first);
             ConfidenceInterval {
-                low: end(&gained, bound, place(first), -1.0),
-                high: end(&gained, bound, place(last), 1.0),
+                low: end(&bets, bound, first, -1.0),
+                high: end(&bets, bound, last, 1.0),
             }
         }
     });
-    let p = (-gained(0.0)).exp().min(1.0);
+    let p = (-joint_log_e_value(&bets, 0.0)).exp().min(1.0);
     let is_excluded = interval.is_some_and(|interval| !interval.contains(0.0));
     let p = if is_excluded { p } else { p.max(alpha.next_up()) };
-    Some(SessionsEstimate { center: place(lowest_step), interval, p })
+    Some(SessionsEstimate { center, interval, p })
 }
 
-/// The place on the side of `inner` at which so much is gained.
-fn end(gained: &impl Fn(f64) -> f64, bound: f64, inner: f64, side: f64) -> f64 {
+fn joint_log_e_value(bets: &[Bet], center: f64) -> f64 {
+    bets.iter().map(|bet| bet.log_e_value(center)).sum()
+}
+
+/// The center on the side of `inner` at which `bound` is gained.
+fn end(bets: &[Bet], bound: f64, inner: f64, side: f64) -> f64 {
     let mut reach = f64::EPSILON;
     // Where the deviations are 0 the first step is far enough; the gain has an end, which is above the bound.
-    while gained(inner + side * reach) < bound && reach < 1e9 {
+    while joint_log_e_value(bets, inner + side * reach) < bound && reach < 1e9 {
         reach *= 2.0;
     }
     let (mut inside, mut outside) = (inner, inner + side * reach);
     for _ in 0..100 {
         let middle = f64::midpoint(inside, outside);
-        if gained(middle) < bound { inside = middle } else { outside = middle }
+        if joint_log_e_value(bets, middle) < bound { inside = middle } else { outside = middle }
     }
     outside
 }
@@ -144,26 +147,26 @@ mod tests {
     use super::*;
     use crate::statistics::ALPHA;
 
-    fn around(center: f64, count: usize) -> Vec<f64> {
+    fn differences_around(center: f64, count: usize) -> Vec<f64> {
         (0..count).map(|k| center + 0.01 * (k as f64 * 2.399).sin()).collect()
     }
 
     #[test]
     fn the_ends_of_the_interval_are_worth_twenty() {
         for count in [5, 6, 12, 60] {
-            let differences = around(0.02, count);
+            let differences = differences_around(0.02, count);
             let bounds = interval(&differences, ALPHA).expect("pairs enough");
             for end in [bounds.low, bounds.high] {
                 assert!((log_e_value(&differences, end) - 20.0_f64.ln()).abs() < 1e-9, "{count}");
             }
             assert!(bounds.contains(0.02));
         }
-        assert_eq!(interval(&around(0.0, 4), ALPHA), None);
+        assert_eq!(interval(&differences_around(0.0, 4), ALPHA), None);
     }
 
     #[test]
     fn one_session_is_judged_as_ever_and_more_of_them_know_more() {
-        let first = around(0.02, 12);
+        let first = differences_around(0.02, 12);
         let alone = joint_estimate(std::slice::from_ref(&first), ALPHA).expect("differences");
         let single_interval = interval(&first, ALPHA).expect("pairs enough");
         let joint_interval = alone.interval.expect("pairs enough");
@@ -173,7 +176,7 @@ mod tests {
         );
         assert!((alone.p - p(&first)).abs() < 1e-12 && (alone.center - 0.02).abs() < 0.01);
         // Neither of two short sessions decides anything; together they do.
-        let short = [around(0.02, 4), around(0.021, 4)];
+        let short = [differences_around(0.02, 4), differences_around(0.021, 4)];
         assert!(short.iter().all(|logs| interval(logs, ALPHA).is_none() && p(logs) > ALPHA));
         let together = joint_estimate(&short, ALPHA).expect("differences");
         let joint_interval = together.interval.expect("pairs enough");
@@ -194,7 +197,8 @@ mod tests {
     #[test]
     fn sessions_that_contradict_each_other_prove_no_direction() {
         let estimate =
-            joint_estimate(&[around(0.2, 12), around(-0.2, 12)], ALPHA).expect("differences");
+            joint_estimate(&[differences_around(0.2, 12), differences_around(-0.2, 12)], ALPHA)
+                .expect("differences");
         assert!(
             estimate.interval.is_some_and(|interval| interval.contains(0.0)) && estimate.p > ALPHA,
             "{estimate:?}"

@@ -15,7 +15,7 @@ pub const FAMILY_ALPHA: f64 = 0.01;
 /// Fewer figures say nothing of their order.
 pub const LEAST_PLACED: usize = 12;
 const PERMUTATIONS: usize = 19_999;
-/// So many as extreme as what was found, to both sides, and p is not a small one.
+/// Once this many are as extreme as what was found, to both sides, p is not a small one.
 const ENOUGH: usize = 100;
 
 /// A figure in the order in which figures were made.
@@ -40,43 +40,37 @@ pub struct HistoryMark {
 /// figures.
 pub fn lag1(figures: &[PlacedFigure], seed: u64) -> Option<HistoryMark> {
     let slope = Permuted::new(figures)?.slope()?;
-    let without_drift = |(at, figure): (usize, &PlacedFigure)| PlacedFigure {
-        log: figure.log - slope * at as f64,
-        ..*figure
-    };
-    let figures: Vec<PlacedFigure> = figures.iter().enumerate().map(without_drift).collect();
+    let without_drift = figures
+        .iter()
+        .enumerate()
+        .map(|(at, figure)| PlacedFigure { log: figure.log - slope * at as f64, ..*figure });
+    let figures: Vec<PlacedFigure> = without_drift.collect();
     let session = Permuted::new(&figures)?;
-    let correlation = |values: &[f64]| {
-        let residuals = session.without_line(values);
-        let together: f64 = residuals.windows(2).map(|two| two[0] * two[1]).sum();
-        let total: f64 = residuals.iter().map(|value| value * value).sum();
-        if total > 0.0 { together / total } else { 0.0 }
-    };
-    let size = correlation(&session.ranks);
-    Some(HistoryMark { size, p: session.p(seed, correlation), figures: figures.len() })
+    let size = session.successive_correlation(&session.ranks);
+    let p = session.p(seed, |values| session.successive_correlation(values));
+    Some(HistoryMark { size, p, figures: figures.len() })
 }
 
 /// Amount by which figures grew from the first to the last; `None` under [`LEAST_PLACED`] figures.
 pub fn drift(figures: &[PlacedFigure], seed: u64) -> Option<HistoryMark> {
     let session = Permuted::new(figures)?;
-    let late = |values: &[f64]| values.iter().zip(&session.places).map(|(a, b)| a * b).sum();
     let size = (session.slope()? * (figures.len() - 1) as f64).exp_m1();
-    Some(HistoryMark { size, p: session.p(seed, late), figures: figures.len() })
+    let p = session.p(seed, |values| {
+        values.iter().zip(&session.places).map(|(value, place)| value * place).sum()
+    });
+    Some(HistoryMark { size, p, figures: figures.len() })
 }
 
 /// The cost of being second in a pair. `pairs` are log ratios, candidate by baseline, with whether the candidate was
-/// second; `None` under [`LEAST_PLACED`] / 2 pairs, or where one of the orders is missing.
+/// second; `None` under [`LEAST_PLACED`] / 2 pairs, or if one of the orders is missing.
 pub fn second_of_pair(pairs: &[(PlacedFigure, bool)], seed: u64) -> Option<HistoryMark> {
     let figures: Vec<PlacedFigure> = pairs.iter().map(|(figure, _)| *figure).collect();
     let session = Permuted::with_minimum(&figures, LEAST_PLACED / 2)?;
-    let seconds = |values: &[f64]| {
-        let second_values = values.iter().zip(pairs).filter(|(_, (_, is_second))| *is_second);
-        second_values.map(|(value, _)| value).sum()
-    };
     let shifts: Vec<f64> = differences(&session.centered, pairs).collect();
     // Candidates gain by it what they lose by being first.
     let size = (median(&shifts)? / 2.0).exp_m1();
-    Some(HistoryMark { size, p: session.p(seed, seconds), figures: figures.len() })
+    let p = session.p(seed, |values| values_with(values, pairs, true).sum());
+    Some(HistoryMark { size, p, figures: figures.len() })
 }
 
 /// Between all pairs with the candidate second and all with it first (Hodges and Lehmann).
@@ -84,14 +78,21 @@ fn differences<'a>(
     centered: &'a [f64],
     pairs: &'a [(PlacedFigure, bool)],
 ) -> impl Iterator<Item = f64> + 'a {
-    let values_with = move |is_candidate_second: bool| {
-        let selected = centered
-            .iter()
-            .zip(pairs)
-            .filter(move |(_, (_, is_second))| *is_second == is_candidate_second);
-        selected.map(|(value, _)| *value)
-    };
-    values_with(true).flat_map(move |second| values_with(false).map(move |first| second - first))
+    values_with(centered, pairs, true).flat_map(move |second| {
+        values_with(centered, pairs, false).map(move |first| second - first)
+    })
+}
+
+/// The values of the pairs that have the candidate second, or first.
+fn values_with<'a>(
+    values: &'a [f64],
+    pairs: &'a [(PlacedFigure, bool)],
+    is_candidate_second: bool,
+) -> impl Iterator<Item = f64> + 'a {
+    let placed_values = values.iter().zip(pairs);
+    placed_values
+        .filter(move |(_, (_, is_second))| *is_second == is_candidate_second)
+        .map(|(value, _)| *value)
 }
 
 /// Figures that may change places within their groups.
@@ -121,19 +122,19 @@ impl Permuted {
             groups[figure.group].push(place);
         }
         let mut centered: Vec<f64> = figures.iter().map(|figure| figure.log).collect();
-        let mut beside: Vec<f64> = (0..figures.len()).map(|place| place as f64).collect();
+        let mut offsets: Vec<f64> = (0..figures.len()).map(|place| place as f64).collect();
         for places in groups.iter().filter(|places| !places.is_empty()) {
             let group_values: Vec<f64> = places.iter().map(|place| centered[*place]).collect();
             let middle = median(&group_values)?;
             let mean = places.iter().sum::<usize>() as f64 / places.len() as f64;
             for place in places {
                 centered[*place] -= middle;
-                beside[*place] -= mean;
+                offsets[*place] -= mean;
             }
         }
         deviation(&centered).filter(|deviation| *deviation > 0.0)?;
         let ranks = ranks(&centered);
-        Some(Permuted { centered, ranks, groups, places: beside })
+        Some(Permuted { centered, ranks, groups, places: offsets })
     }
 
     /// Growth of the logarithm from one place to the next.
@@ -149,6 +150,14 @@ impl Permuted {
         let squares: f64 = self.places.iter().map(|place| place * place).sum();
         let placed_values = values.iter().zip(&self.places);
         placed_values.map(|(value, place)| value - slope / squares * place).collect()
+    }
+
+    /// The correlation of each residual with the next one; 0 if there are no residuals.
+    fn successive_correlation(&self, values: &[f64]) -> f64 {
+        let residuals = self.without_line(values);
+        let together: f64 = residuals.windows(2).map(|two| two[0] * two[1]).sum();
+        let total: f64 = residuals.iter().map(|value| value * value).sum();
+        if total > 0.0 { together / total } else { 0.0 }
     }
 
     /// Two-sided p of a statistic of the figures in their order.
@@ -199,16 +208,16 @@ mod tests {
             .collect()
     }
 
-    fn noise(at: usize) -> f64 {
+    fn trial_noise(at: usize) -> f64 {
         0.01 * Rng::new(at as u64, "noise", 0).unit()
     }
 
     #[test]
     fn a_drift_is_found_with_its_size() {
         let mark =
-            drift(&figures(20, |at| noise(at) + 0.1 * at as f64 / 19.0), 1).expect("figures");
+            drift(&figures(20, |at| trial_noise(at) + 0.1 * at as f64 / 19.0), 1).expect("figures");
         assert!((mark.size - 0.1_f64.exp_m1()).abs() < 0.02 && mark.p < 0.001, "{mark:?}");
-        let none = drift(&figures(20, noise), 1).expect("figures");
+        let none = drift(&figures(20, trial_noise), 1).expect("figures");
         assert!(none.p > 0.01, "{none:?}");
     }
 
@@ -216,20 +225,21 @@ mod tests {
     fn waves_are_dependence_and_a_drift_is_none() {
         let waves = lag1(&figures(40, |at| (at as f64 / 4.0).sin()), 1).expect("figures");
         assert!(waves.size > 0.5 && waves.p < 0.001, "{waves:?}");
-        let drift = lag1(&figures(40, |at| noise(at) + at as f64), 1).expect("figures");
+        let drift = lag1(&figures(40, |at| trial_noise(at) + at as f64), 1).expect("figures");
         assert!(drift.p > 0.01, "{drift:?}");
+    }
+
+    fn placed_pairs(count: usize) -> Vec<(PlacedFigure, bool)> {
+        let pairs = (0..count).map(|at| {
+            let is_second = !at.is_multiple_of(3);
+            let log = 0.5 + trial_noise(at) / 10.0 + if is_second { -0.02 } else { 0.02 };
+            (PlacedFigure { group: 0, log }, is_second)
+        });
+        pairs.collect()
     }
 
     #[test]
     fn the_second_of_a_pair_loses_two_percent() {
-        let placed_pairs = |pairs: usize| {
-            let pair = |at: usize| {
-                let is_second = !at.is_multiple_of(3);
-                let log = 0.5 + noise(at) / 10.0 + if is_second { -0.02 } else { 0.02 };
-                (PlacedFigure { group: 0, log }, is_second)
-            };
-            (0..pairs).map(pair).collect::<Vec<_>>()
-        };
         let mark = second_of_pair(&placed_pairs(20), 1).expect("pairs");
         assert!((mark.size + 0.02).abs() < 0.003 && mark.p < 0.001, "{mark:?}");
         let undecided = second_of_pair(&placed_pairs(6), 1).expect("pairs");
@@ -240,6 +250,6 @@ mod tests {
     #[test]
     fn what_never_varies_has_no_history() {
         assert_eq!(drift(&figures(20, |_| 0.0), 1), None);
-        assert_eq!(lag1(&figures(11, noise), 1), None);
+        assert_eq!(lag1(&figures(11, trial_noise), 1), None);
     }
 }

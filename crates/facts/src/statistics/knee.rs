@@ -1,8 +1,8 @@
 //! The highest rate that is held under an objective: a search that asks for one trial at a time.
 //!
-//! The next step follows from the trials so far, so an interrupted search continues where it was. A trial may fail for
-//! reasons of its own, so a rate has failed only when failures lead by two: the boundary is repeated. The result is an
-//! interval, from the highest rate that was held again and again to the lowest that failed.
+//! The next step follows from the trials so far, so an interrupted search continues from its last trial. A trial may
+//! fail for unrelated reasons, so a rate has failed only when failures lead by two: the boundary is repeated. The
+//! result is an interval, from the highest rate that was held again and again to the lowest that failed.
 
 use crate::statistics::Metric;
 use crate::statistics::gate::Objective;
@@ -78,8 +78,8 @@ pub fn has_failed(tested_rates: &[TestedRate], rate_per_s: f64) -> bool {
     standing(tested_rates, rate_per_s) == Standing::Failed
 }
 
-/// Failures lead by so many where a rate has failed. One trial of twenty that fails for reasons of its own then ends a
-/// rate that is held in 0.3% of searches; "best of three" in 0.5%.
+/// A rate has failed if its failures lead by this many. One trial of twenty that fails for unrelated reasons then ends
+/// a rate that is held in 0.3% of searches; "best of three" in 0.5%.
 const FAILED_LEAD: u32 = 2;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -90,6 +90,7 @@ enum Standing {
     Open,
 }
 
+/// Judges a rate by its trials, those of the search and confirmations.
 fn standing(tested_rates: &[TestedRate], rate_per_s: f64) -> Standing {
     let [[failed, held], [not_confirmed, _]] = counts(tested_rates, rate_per_s);
     if not_confirmed >= FAILED_LEAD || failed >= held + FAILED_LEAD {
@@ -115,18 +116,18 @@ pub fn next(search: &Search, tested_rates: &[TestedRate]) -> KneeStep {
     let max_rate = search.most_per_s.unwrap_or(f64::INFINITY);
     // Rounded rates may exceed the most that is allowed.
     let start = rounded(search.start_per_s).min(max_rate);
-    let rates_with = |expected: Standing| {
-        let rates = tested_rates.iter().map(|trial| trial.rate_per_s);
-        rates.filter(move |rate| standing(tested_rates, *rate) == expected)
-    };
-    let lowest_failed = rates_with(Standing::Failed).reduce(f64::min);
+    let lowest_failed = rates_with(tested_rates, Standing::Failed).reduce(f64::min);
     // A rate held above one that was not held was luck.
-    let is_below = |rate: &f64| lowest_failed.is_none_or(|failed| *rate < failed);
-    let highest_held = rates_with(Standing::Held).filter(is_below).reduce(f64::max);
+    let highest_held = rates_with(tested_rates, Standing::Held)
+        .filter(|rate| lowest_failed.is_none_or(|failed| *rate < failed))
+        .reduce(f64::max);
     if tested_rates.len() >= MOST_TRIALS && !is_confirmed(search, tested_rates, highest_held) {
         return KneeStep::Done(KneeOutcome::Unsteady);
     }
-    if let Some(rate_per_s) = rates_with(Standing::Open).filter(is_below).reduce(f64::min) {
+    let lowest_open = rates_with(tested_rates, Standing::Open)
+        .filter(|rate| lowest_failed.is_none_or(|failed| *rate < failed))
+        .reduce(f64::min);
+    if let Some(rate_per_s) = lowest_open {
         return KneeStep::Search { rate_per_s };
     }
     match (highest_held, lowest_failed) {
@@ -154,10 +155,16 @@ pub fn next(search: &Search, tested_rates: &[TestedRate]) -> KneeStep {
     }
 }
 
+fn rates_with(tested_rates: &[TestedRate], expected: Standing) -> impl Iterator<Item = f64> {
+    let rates = tested_rates.iter().map(|trial| trial.rate_per_s);
+    rates.filter(move |rate| standing(tested_rates, *rate) == expected)
+}
+
 fn is_confirmed(search: &Search, tested_rates: &[TestedRate], held: Option<f64>) -> bool {
     held.is_some_and(|held| counts(tested_rates, held)[1][1] >= search.confirmations)
 }
 
+/// The next confirmation of a rate, or the end of the search.
 fn confirm(
     search: &Search,
     tested_rates: &[TestedRate],
@@ -188,6 +195,7 @@ fn rounded(rate: f64) -> f64 {
 mod tests {
     use super::*;
 
+    /// Searches to the end; `holds` says whether a trial of a rate holds it, and learns whether it is a confirmation.
     fn run(
         search: &Search,
         mut holds: impl FnMut(f64, bool) -> bool,
@@ -232,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn one_trial_that_fails_for_reasons_of_its_own_changes_nothing() {
+    fn one_trial_that_fails_for_unrelated_reasons_changes_nothing() {
         let expected = run(&Search::from(500.0), |rate, _| rate <= 3_000.0).0;
         for number in 0..12 {
             let mut trials = 0;
@@ -260,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn a_search_that_was_interrupted_goes_on_alike() {
+    fn a_search_that_was_interrupted_continues_alike() {
         let search = Search::from(1_000.0);
         let (_, tested_rates) = run(&search, |rate, _| rate <= 5_000.0);
         for cut in 0..tested_rates.len() {
@@ -276,15 +284,18 @@ mod tests {
 
     #[test]
     fn a_trial_that_falls_short_of_its_rate_does_not_hold_it() {
-        let objective = |text: &str| text.parse::<Objective>().expect(text);
-        let holds_rate =
-            |done, failed, is_met| is_held(1e3, done, failed, &objective("p99 < 20ms"), is_met);
-        assert!(holds_rate(990.0, 0.0, true));
-        assert!(!holds_rate(989.9, 0.0, true));
-        assert!(!holds_rate(1_000.0, 0.0, false));
-        // The survivors of an overload are fast.
-        assert!(!holds_rate(995.0, 5.0, true));
-        assert!(is_held(1e3, 995.0, 5.0, &objective("errors < 1%"), true));
+        let [latency, errors] =
+            ["p99 < 20ms", "errors < 1%"].map(|text| text.parse::<Objective>().expect(text));
+        for (done, failed, is_met, holds) in [
+            (990.0, 0.0, true, true),
+            (989.9, 0.0, true, false),
+            (1_000.0, 0.0, false, false),
+            // The survivors of an overload are fast.
+            (995.0, 5.0, true, false),
+        ] {
+            assert_eq!(is_held(1e3, done, failed, &latency, is_met), holds, "{done} {failed}");
+        }
+        assert!(is_held(1e3, 995.0, 5.0, &errors, true));
     }
 
     #[test]

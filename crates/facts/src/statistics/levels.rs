@@ -1,6 +1,6 @@
 //! Variation of pairs, level by level: loads of the data, starts of the servers, pairs of one start.
 //!
-//! Pairs of one start share what that start has made of the server, so they are not evidence of their own: the mean of
+//! Pairs of one start share what that start has made of the server, so they are not separate evidence: the mean of
 //! a unit, of everything that shares the outermost level, is. How much each level adds is a nested analysis of
 //! variance; the numbers that cost least for a half-width follow from that and from what a pair, a start and a load
 //! take (T. Kalibera and R. Jones, Rigorous benchmarking in reasonable time, ISMM 2013).
@@ -73,12 +73,14 @@ pub fn needed(
     Some(Allocation { within: within.to_vec(), units, total_s: units as f64 * unit_s })
 }
 
-/// The numbers that give a half-width in the shortest time; the fewer where that is the same.
+/// The numbers that give a half-width in the shortest time; the fewer if that is the same.
 pub fn cheapest(deviations: &[f64], seconds: &[f64], half_width: f64) -> Option<Allocation> {
     let mut candidates: Vec<Vec<usize>> = vec![Vec::new()];
     for _ in 1..deviations.len() {
-        let longer = |counts: &Vec<usize>| TRIED.map(|count| [&counts[..], &[count]].concat());
-        candidates = candidates.iter().flat_map(longer).collect();
+        candidates = candidates
+            .iter()
+            .flat_map(|counts| TRIED.map(|count| [&counts[..], &[count]].concat()))
+            .collect();
     }
     let allocations =
         candidates.iter().filter_map(|within| needed(deviations, seconds, within, half_width));
@@ -90,6 +92,7 @@ mod tests {
     use super::*;
     use dyno_core::Rng;
 
+    /// A draw from the standard normal distribution (Box and Muller).
     fn normal(rng: &mut Rng) -> f64 {
         let radius = (-2.0 * (1.0 - rng.unit()).ln()).sqrt();
         radius * (std::f64::consts::TAU * rng.unit()).cos()

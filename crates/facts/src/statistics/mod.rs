@@ -48,15 +48,18 @@ pub struct ConfidenceInterval {
 }
 
 impl ConfidenceInterval {
+    /// Returns true if the value is in it, its ends included.
     pub fn contains(&self, value: f64) -> bool {
         self.low <= value && value <= self.high
     }
 }
 
+/// The arithmetic mean; `None` without values.
 pub fn mean(values: &[f64]) -> Option<f64> {
     (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
 }
 
+/// The median, between the two middle values of an even number; `None` without values.
 pub fn median(values: &[f64]) -> Option<f64> {
     let mut values = values.to_vec();
     values.sort_by(f64::total_cmp);
@@ -204,14 +207,10 @@ pub struct ScalingPeak {
 pub fn scaling_peak(trials: &[(f64, f64)]) -> Option<ScalingPeak> {
     let levels = by_level(trials);
     let (last, lower_levels) = levels.split_last()?;
-    let center = |level: &(f64, Vec<f64>)| mean(&level.1).unwrap_or(f64::NEG_INFINITY);
-    let best = lower_levels.iter().max_by(|a, b| center(a).total_cmp(&center(b)))?;
-    let loss = center(best) - center(last);
-    let part = |level: &(f64, Vec<f64>)| {
-        let count = level.1.len() as f64;
-        Some((deviation(&level.1)?.powi(2) / count, count - 1.0))
-    };
-    let ((a, a_freedom), (b, b_freedom)) = (part(best)?, part(last)?);
+    let centers = lower_levels.iter().map(|level| (level, level_center(level)));
+    let (best, center) = centers.max_by(|a, b| a.1.total_cmp(&b.1))?;
+    let loss = center - level_center(last);
+    let ((a, a_freedom), (b, b_freedom)) = (error_square(&best.1)?, error_square(&last.1)?);
     let freedom = (a + b).powi(2) / (a * a / a_freedom + b * b / b_freedom);
     let one_sided =
         if a + b > 0.0 { t_p(loss / (a + b).sqrt(), freedom as usize) / 2.0 } else { 0.0 };
@@ -219,11 +218,22 @@ pub fn scaling_peak(trials: &[(f64, f64)]) -> Option<ScalingPeak> {
     (loss > 0.0 && p <= ALPHA).then(|| ScalingPeak { workers: best.0, left: (-loss).exp(), p })
 }
 
+/// The mean of the logarithms of a level.
+fn level_center((_, logs): &(f64, Vec<f64>)) -> f64 {
+    mean(logs).unwrap_or(f64::NEG_INFINITY)
+}
+
+/// The square of the standard error of a mean, and its degrees of freedom; `None` under two values.
+fn error_square(values: &[f64]) -> Option<(f64, f64)> {
+    let count = values.len() as f64;
+    Some((deviation(values)?.powi(2) / count, count - 1.0))
+}
+
 /// Logarithms of throughput by workers, fewest first.
 fn by_level(trials: &[(f64, f64)]) -> Vec<(f64, Vec<f64>)> {
-    let is_usable = |(n, x): &&(f64, f64)| *n >= 1.0 && *x > 0.0 && x.is_finite();
+    let usable = trials.iter().filter(|(n, x)| *n >= 1.0 && *x > 0.0 && x.is_finite());
     let mut levels: Vec<(f64, Vec<f64>)> = Vec::new();
-    for (workers, throughput) in trials.iter().filter(is_usable) {
+    for (workers, throughput) in usable {
         match levels.iter_mut().find(|level| level.0 == *workers) {
             Some(level) => level.1.push(throughput.ln()),
             None => levels.push((*workers, vec![throughput.ln()])),
@@ -274,8 +284,9 @@ mod tests {
     fn smaller_ones_are_multiplied_by_more() {
         let adjusted = holm(&[0.01, 0.04, 0.03, 0.005]);
         let expected = [0.03, 0.06, 0.06, 0.02];
-        let is_near = |(a, b): (&f64, &f64)| (a - b).abs() < 1e-12;
-        assert!(adjusted.iter().zip(&expected).all(is_near), "{adjusted:?}");
+        for (p, expected) in adjusted.iter().zip(expected) {
+            assert!((p - expected).abs() < 1e-12, "{adjusted:?}");
+        }
         assert_eq!(holm(&[0.5, 0.9]), [1.0, 1.0]);
         assert!(holm(&[]).is_empty());
     }
@@ -317,6 +328,7 @@ mod tests {
         assert_eq!(trend_line(&[(1.0, 1.0); 9]), None);
     }
 
+    /// A throughput that falls beyond about 50 workers.
     fn law(n: f64) -> f64 {
         1_000.0 * n / (1.0 + 0.03 * (n - 1.0) + 0.000_4 * n * (n - 1.0))
     }
@@ -324,17 +336,23 @@ mod tests {
     /// Three trials a level, with noise of 2%.
     fn trials(seed: u64, curve: impl Fn(f64) -> f64) -> Vec<(f64, f64)> {
         let mut rng = Rng::new(seed, "trials", 0);
-        let mut noise = || 1.0 + 0.02 * ((0..12).map(|_| rng.unit()).sum::<f64>() - 6.0);
         let levels = [1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0];
-        levels.iter().flat_map(|n| [0, 1, 2].map(|_| (*n, curve(*n) * noise()))).collect()
+        let repeated = levels.iter().flat_map(|workers| [*workers; 3]);
+        let trials = repeated.map(|workers| {
+            let noise = 0.02 * ((0..12).map(|_| rng.unit()).sum::<f64>() - 6.0);
+            (workers, curve(workers) * (1.0 + noise))
+        });
+        trials.collect()
     }
 
     #[test]
-    fn a_peak_is_told_on_evidence_alone() {
+    fn a_peak_is_claimed_on_evidence_alone() {
         // One queue with a delay: saturated from 16 workers on.
         let saturated = [1.0, 1.98, 3.86, 7.11, 9.89, 10.0, 10.0, 10.0];
-        let queue = |n: f64| saturated[n.log2() as usize];
-        let claims = (0..400).filter(|seed| scaling_peak(&trials(*seed, queue)).is_some()).count();
+        let claims = (0..400).filter(|seed| {
+            scaling_peak(&trials(*seed, |n| saturated[n.log2() as usize])).is_some()
+        });
+        let claims = claims.count();
         assert!(claims <= 20, "{claims} of 400");
         let peaks = (0..100).filter_map(|seed| scaling_peak(&trials(seed, law)));
         let peaks: Vec<ScalingPeak> = peaks.collect();

@@ -6,16 +6,18 @@
 
 use dyno_core::Rng;
 
-/// The rows of a Williams square of so many items: as many, or twice as many of an odd number above one.
+/// The rows of a Williams square of `items`: as many, or twice as many of an odd number above one.
 pub fn williams(items: usize) -> Vec<Vec<usize>> {
     // 0, 1, n-1, 2, n-2, ...: neighbors differ by everything once.
-    let zigzag = |place: usize| match place {
+    let zigzag = (0..items).map(|place| match place {
         0 => 0,
         place if place % 2 == 1 => place.div_ceil(2),
         place => items - place / 2,
-    };
-    let row = |shift: usize| (0..items).map(|place| (zigzag(place) + shift) % items).collect();
-    let mut rows: Vec<Vec<usize>> = (0..items).map(row).collect();
+    });
+    let zigzag: Vec<usize> = zigzag.collect();
+    let shifted =
+        (0..items).map(|shift| zigzag.iter().map(|item| (item + shift) % items).collect());
+    let mut rows: Vec<Vec<usize>> = shifted.collect();
     if items % 2 == 1 && items > 1 {
         let backwards: Vec<Vec<usize>> =
             rows.iter().map(|row| row.iter().rev().copied().collect()).collect();
@@ -39,15 +41,17 @@ pub fn balanced(items: usize, planned: usize, repeat: usize, seed: u64) -> Vec<u
         Some(after) => (1 + after / square, after % square, square),
     };
     let mut rng = Rng::new(seed, "order", block as u64);
-    let mut draw = || {
+    let orders = [(); 2].map(|()| {
         let mut order: Vec<usize> = (0..length).map(|row| row % square).collect();
         for last in (1..order.len()).rev() {
             order.swap(last, rng.uniform(0, last as u64) as usize);
         }
         order
-    };
-    let changes = |order: &Vec<usize>| order.windows(2).filter(|two| two[0] != two[1]).count();
-    let order = [draw(), draw()].into_iter().min_by_key(changes).unwrap_or_default();
+    });
+    let order = orders
+        .into_iter()
+        .min_by_key(|order| order.windows(2).filter(|two| two[0] != two[1]).count())
+        .unwrap_or_default();
     order.get(place).map(|row| rows.swap_remove(*row)).unwrap_or_default()
 }
 
@@ -71,20 +75,21 @@ mod tests {
             }
             let times = rows.len() / items;
             assert!(places.iter().flatten().all(|count| *count == times), "{items}: {rows:?}");
-            let is_even = |(at, row): (usize, &Vec<usize>)| {
-                row.iter().enumerate().all(|(to, count)| *count == if at == to { 0 } else { times })
-            };
-            assert!(after.iter().enumerate().all(is_even), "{items}: {rows:?}");
+            for (at, counts) in after.iter().enumerate() {
+                for (to, count) in counts.iter().enumerate() {
+                    assert_eq!(*count, if at == to { 0 } else { times }, "{items}: {rows:?}");
+                }
+            }
         }
     }
 
     #[test]
     fn each_of_two_is_first_equally_often_in_every_block() {
         for seed in 0..50 {
-            let firsts = |repeats: std::ops::Range<usize>| {
+            let firsts = [0..6, 6..8, 8..10].map(|repeats| {
                 repeats.filter(|repeat| balanced(2, 6, *repeat, seed) == [0, 1]).count()
-            };
-            assert_eq!((firsts(0..6), firsts(6..8), firsts(8..10)), (3, 1, 1), "{seed}");
+            });
+            assert_eq!(firsts, [3, 1, 1], "{seed}");
         }
         assert_eq!(balanced(1, 6, 3, 9), [0]);
     }

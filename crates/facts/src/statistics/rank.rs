@@ -1,9 +1,10 @@
 //! Wilcoxon's signed-rank test, exact, and the estimate that belongs to it: the pseudo-median of Hodges and Lehmann.
 //!
-//! They assume nothing but that differences lie alike on both sides of their center. With orders drawn by chance this
-//! holds for the logarithms of the ratios of pairs whatever the distribution of trials is. One wild trial of ten moves
-//! them little. Sources: F. Wilcoxon, Biometrics Bulletin 1 (1945); J. Hodges and E. Lehmann, Annals of Mathematical
-//! Statistics 34 (1963); intervals: M. Hollander and D. Wolfe, Nonparametric Statistical Methods, 3.3.
+//! The test and the estimate assume nothing but that differences lie alike on both sides of their center. With orders
+//! drawn by chance this holds for the logarithms of the ratios of pairs whatever the distribution of trials is. One
+//! wild trial of ten moves them little. Sources: F. Wilcoxon, Biometrics Bulletin 1 (1945); J. Hodges and E. Lehmann,
+//! Annals of Mathematical Statistics 34 (1963); intervals: M. Hollander and D. Wolfe, Nonparametric Statistical
+//! Methods, 3.3.
 
 use crate::statistics::{ConfidenceInterval, median, normal_p, normal_quantile};
 
@@ -31,7 +32,7 @@ pub fn signed_rank_p(differences: &[f64]) -> f64 {
     (2.0 * shares(&ranks, smaller).iter().sum::<f64>()).min(1.0)
 }
 
-/// The least two-sided p that so many differences can give: 0.031 with six, 0.0625 with five.
+/// The least two-sided p that `count` differences can give: 0.031 with six, 0.0625 with five.
 pub fn least_p(count: usize) -> f64 {
     2.0 * 0.5_f64.powi(i32::try_from(count).unwrap_or(i32::MAX))
 }
@@ -70,11 +71,10 @@ pub fn interval_whatever(values: &[f64], lost: usize, alpha: f64) -> Option<Conf
 }
 
 fn walsh_averages(values: &[f64]) -> Vec<f64> {
-    let with_later = |(at, first): (usize, &f64)| {
-        let first = *first;
-        values[at..].iter().map(move |second| f64::midpoint(first, *second))
-    };
-    values.iter().enumerate().flat_map(with_later).collect()
+    let averages = values.iter().enumerate().flat_map(|(at, first)| {
+        values[at..].iter().map(move |second| f64::midpoint(*first, *second))
+    });
+    averages.collect()
 }
 
 /// Number of the sorted averages outside of the interval at each end.
@@ -91,13 +91,12 @@ fn ranks_cut(count: usize, alpha: f64) -> Option<usize> {
     let ranks: Vec<usize> = (1..=count).collect();
     let mut below = 0.0;
     // A tail of the sums, from 0: the first that exceeds half of alpha is the bound.
-    let is_within = |share: &f64| {
-        below += share;
+    let shares = shares(&ranks, count * (count + 1) / 4);
+    let within = shares.iter().take_while(|share| {
+        below += **share;
         2.0 * below <= alpha + 1e-12
-    };
-    let within =
-        shares(&ranks, count * (count + 1) / 4).iter().copied().take_while(is_within).count();
-    within.checked_sub(1)
+    });
+    within.count().checked_sub(1)
 }
 
 /// Shares of all choices of signs by the sum of the ranks above zero, up to a sum of `most`.
@@ -118,8 +117,8 @@ fn doubled_ranks(sorted: &[f64]) -> Vec<usize> {
     let mut ranks = vec![0; sorted.len()];
     let mut from = 0;
     while from < sorted.len() {
-        let is_tied = |value: &&f64| value.abs() == sorted[from].abs();
-        let count = sorted[from..].iter().take_while(is_tied).count();
+        let size = sorted[from].abs();
+        let count = sorted[from..].iter().take_while(|value| value.abs() == size).count();
         ranks[from..from + count].fill(2 * from + count + 1);
         from += count;
     }
@@ -132,10 +131,10 @@ mod tests {
 
     #[test]
     fn p_is_that_of_the_tables() {
-        let all_above = |n: usize| signed_rank_p(&(1..=n).map(|v| v as f64).collect::<Vec<_>>());
-        assert_eq!(all_above(5), 0.0625);
-        assert_eq!(all_above(6), 0.03125);
-        assert_eq!(all_above(10), 2.0 / 1024.0);
+        for (count, p) in [(5, 0.0625), (6, 0.03125), (10, 2.0 / 1024.0)] {
+            let all_above: Vec<f64> = (1..=count).map(f64::from).collect();
+            assert_eq!(signed_rank_p(&all_above), p, "{count}");
+        }
         // n = 8, W = 3: 5 of 256 choices on each side.
         let p_value = signed_rank_p(&[-1.0, -2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0]);
         assert!((p_value - 10.0 / 256.0).abs() < 1e-12, "{p_value}");
@@ -150,10 +149,10 @@ mod tests {
 
     #[test]
     fn the_approximation_joins_the_exact_values() {
-        let values = |n: usize| -> Vec<f64> {
-            (1..=n).map(|v| if v % 5 < 2 { -(v as f64) } else { v as f64 }).collect()
-        };
-        let (exact, near) = (signed_rank_p(&values(200)), signed_rank_p(&values(201)));
+        let [exact, near] = [200, 201].map(|count| {
+            let signs = (1..=count).map(|v| if v % 5 < 2 { -f64::from(v) } else { f64::from(v) });
+            signed_rank_p(&signs.collect::<Vec<f64>>())
+        });
         assert!((exact.ln() - near.ln()).abs() < 0.5, "{exact} {near}");
     }
 
@@ -175,11 +174,10 @@ mod tests {
 
     #[test]
     fn a_lost_value_moves_the_interval_little_among_many() {
-        let values = |count: usize| -> Vec<f64> { (0..count).map(|k| k as f64).collect() };
-        assert_eq!(interval_whatever(&values(10), 1, 0.05), None);
-        assert!(interval_whatever(&values(11), 1, 0.05).is_some());
-        assert_eq!(interval_whatever(&values(5), 0, 0.05), None, "too few");
-        let numbers = values(40);
+        let numbers: Vec<f64> = (0..40).map(f64::from).collect();
+        assert_eq!(interval_whatever(&numbers[..10], 1, 0.05), None);
+        assert!(interval_whatever(&numbers[..11], 1, 0.05).is_some());
+        assert_eq!(interval_whatever(&numbers[..5], 0, 0.05), None, "too few");
         let plain = pseudo_median_interval(&numbers, 0.05).expect("an interval");
         assert_eq!(interval_whatever(&numbers, 0, 0.05), Some(plain));
         for lost in [-1e9, 0.0, 20.0, 1e9] {

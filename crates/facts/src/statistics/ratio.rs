@@ -2,7 +2,7 @@
 //!
 //! A pair is a trial of each, one right after the other in a balanced order that chance has drawn: drifts over a
 //! session meet both alike and cancel out in their ratio. The estimate is the pseudo-median of the logarithms of the
-//! pairs' ratios with its exact interval ([`crate::statistics::rank`]); Student's t stands alongside it.
+//! pairs' ratios with its exact interval ([`crate::statistics::rank`]); Student's t is shown next to it.
 //!
 //! A verdict has three statements. Direction: `faster` or `slower`, certain where the interval excludes 1. Size: the
 //! interval. Stability: the variations of both sides, a label that vetoes nothing, since trials that vary are a finding
@@ -10,11 +10,11 @@
 //! Biopharmaceutics 15, 1987) may prove that both are equivalent within a margin.
 
 use crate::statistics::{
-    ALPHA, Better, ConfidenceInterval, anytime, deviation, mean, rank, t_p, t_quantile, variation,
+    ALPHA, Better, ConfidenceInterval, anytime, deviation, mean, normal_quantile, rank, t_p,
+    t_quantile, variation,
 };
 use schemars::JsonSchema;
 use serde::Serialize;
-use statrs::distribution::{ContinuousCDF, Normal};
 
 /// With fewer pairs there is no verdict: the signed-rank test can't reach 5%.
 pub const LEAST_PAIRS: usize = 6;
@@ -24,7 +24,7 @@ pub const MOST_VARIATION: f64 = 0.05;
 pub const DEFAULT_MARGIN: f64 = 0.03;
 /// The half-width, by a difference that is there, with which it is proven in four of five cases: 1.96 / (1.96 + 0.84).
 const HALF_WIDTH_FOR_POWER: f64 = 0.7;
-/// By so many pairs a comparison of normal trials is longer when ranks judge it: their efficiency is 3/π.
+/// The factor by which a comparison of normal trials takes more pairs if ranks judge it: their efficiency is 3/π.
 pub(crate) const RANKS_BY_T: f64 = std::f64::consts::PI / 3.0;
 
 /// The repetition of pairs, which decides how they may be judged.
@@ -40,6 +40,7 @@ pub enum Judging {
 impl Judging {
     pub const FIXED: Judging = Judging::Level(ALPHA);
 
+    /// The chance that an interval fails to hold the ratio.
     fn alpha(self) -> f64 {
         match self {
             Judging::Level(alpha) => alpha,
@@ -85,7 +86,7 @@ pub struct PairedRatio {
 /// Direction of a figure that was not measured to its end, or of a result of such figures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FigureBound {
-    /// As the time of a query that was given up.
+    /// For example the time of a query that was given up.
     AtLeast,
     AtMost,
     /// Some figures are the one, some the other.
@@ -107,16 +108,23 @@ impl FigureBound {
     pub fn for_ratio(
         pairs: impl IntoIterator<Item = [Option<FigureBound>; 2]>,
     ) -> Option<FigureBound> {
-        let turned = |bound| match bound {
-            FigureBound::AtLeast => FigureBound::AtMost,
-            FigureBound::AtMost => FigureBound::AtLeast,
-            FigureBound::Unknown => FigureBound::Unknown,
-        };
-        let bounds = pairs.into_iter().flat_map(|[a, b]| [a.map(turned), b]).flatten();
+        let bounds = pairs
+            .into_iter()
+            .flat_map(|[baseline, candidate]| [baseline.map(FigureBound::turned), candidate])
+            .flatten();
         let ends = bounds.fold([false; 2], |[least, most], bound| {
             [least || bound != FigureBound::AtMost, most || bound != FigureBound::AtLeast]
         });
         FigureBound::from_ends(ends)
+    }
+
+    /// The bound of a figure's reciprocal.
+    fn turned(self) -> FigureBound {
+        match self {
+            FigureBound::AtLeast => FigureBound::AtMost,
+            FigureBound::AtMost => FigureBound::AtLeast,
+            FigureBound::Unknown => FigureBound::Unknown,
+        }
     }
 
     /// The rest of the interval of figures that were taken for measured ones: one side has no end.
@@ -161,7 +169,7 @@ impl RatioVerdict {
         matches!(self, RatioVerdict::Faster | RatioVerdict::Slower)
     }
 
-    /// Returns true if nothing can be said.
+    /// Returns true if the pairs prove nothing.
     pub fn is_undecided(self) -> bool {
         !self.is_difference() && self != RatioVerdict::Equivalent
     }
@@ -171,12 +179,11 @@ impl PairedRatio {
     /// The ratio of pairs (baseline, candidate, each with the number of its unit) that share something within their unit, such as a
     /// start of their servers: the units are what is independent, and what `pairs` counts.
     pub fn from_units(pairs: &[(u32, (f64, f64))], judging: Judging) -> Option<PairedRatio> {
-        let variation_by = |figure: fn(&(f64, f64)) -> f64| {
-            variation(&pairs.iter().map(|(_, pair)| figure(pair)).collect::<Vec<f64>>())
-        };
+        let (baselines, candidates): (Vec<f64>, Vec<f64>) =
+            pairs.iter().map(|(_, pair)| *pair).unzip();
         Some(PairedRatio {
-            variation_baseline: variation_by(|pair| pair.0),
-            variation_candidate: variation_by(|pair| pair.1),
+            variation_baseline: variation(&baselines),
+            variation_candidate: variation(&candidates),
             ..PairedRatio::from_pairs(&unit_means(pairs), judging)?
         })
     }
@@ -184,7 +191,7 @@ impl PairedRatio {
     /// The ratio of pairs (baseline, candidate) with values above zero; `None` without any.
     pub fn from_pairs(pairs: &[(f64, f64)], judging: Judging) -> Option<PairedRatio> {
         let pairs = usable_pairs(pairs);
-        let logs: Vec<f64> = pairs.iter().map(|(a, b)| (b / a).ln()).collect();
+        let logs = log_ratios(&pairs);
         let alpha = judging.alpha();
         let (center, interval, one_sided, p) = match judging {
             Judging::Level(_) => (
@@ -198,9 +205,7 @@ impl PairedRatio {
                 (mean(&logs)?, interval, interval, anytime::p(&logs))
             }
         };
-        let variation_by = |figure: fn(&(f64, f64)) -> f64| {
-            variation(&pairs.iter().map(figure).collect::<Vec<f64>>())
-        };
+        let (baselines, candidates): (Vec<f64>, Vec<f64>) = pairs.iter().copied().unzip();
         Some(PairedRatio {
             pairs: pairs.len(),
             ratio: center.exp(),
@@ -209,8 +214,8 @@ impl PairedRatio {
             p,
             t: student_ratio(&logs, alpha),
             deviation: deviation(&logs),
-            variation_baseline: variation_by(|pair| pair.0),
-            variation_candidate: variation_by(|pair| pair.1),
+            variation_baseline: variation(&baselines),
+            variation_candidate: variation(&candidates),
             bound: None,
             is_anytime: judging == Judging::Anytime,
         })
@@ -219,11 +224,9 @@ impl PairedRatio {
     /// The ratio with earlier sessions of the comparison, judged at any time. Variations are
     /// those of these pairs: another day has another level.
     pub fn continued(self, earlier: &[Vec<(f64, f64)>], pairs: &[(f64, f64)]) -> PairedRatio {
-        let logs = |pairs: &[(f64, f64)]| -> Vec<f64> {
-            usable_pairs(pairs).iter().map(|(a, b)| (b / a).ln()).collect()
-        };
+        let sessions = earlier.iter().map(Vec::as_slice).chain([pairs]);
         let sessions: Vec<Vec<f64>> =
-            earlier.iter().map(|session| logs(session)).chain([logs(pairs)]).collect();
+            sessions.map(|session| log_ratios(&usable_pairs(session))).collect();
         let Some(estimate) = anytime::joint_estimate(&sessions, ALPHA) else { return self };
         let pooled = sessions.concat();
         PairedRatio {
@@ -298,21 +301,22 @@ impl PairedRatio {
     pub fn pairs_needed(&self, half_width: f64) -> Option<usize> {
         if self.is_anytime {
             let deviation = self.deviation?;
-            let reach = |pairs| Some(anytime::reach(pairs, ALPHA)? * deviation);
-            return least_count(half_width, reach);
+            return least_count(half_width, |pairs| {
+                Some(anytime::reach(pairs, ALPHA)? * deviation)
+            });
         }
         let t = pairs_needed(self.usual_deviation()?, half_width)?;
         Some(((t as f64 * RANKS_BY_T).ceil() as usize).max(LEAST_PAIRS))
     }
 
     /// Pairs with which a difference of the margin would be proven in four of five cases. What was found is not a guide
-    /// where it is undecided: it is noise.
+    /// if it is undecided: it is noise.
     pub fn pairs_to_decide(&self, margin: f64) -> Option<usize> {
         self.pairs_needed((margin.ln_1p() * HALF_WIDTH_FOR_POWER).sinh())
     }
 
-    /// Pairs with which the ratio would be told from `other` in four of five cases, were it what was found. `None`
-    /// where it is less than a standard error away: then what was found is noise.
+    /// Pairs with which the ratio would be distinguished from `other` in four of five cases, were it what was found.
+    /// `None` if it is less than a standard error away: then what was found is noise.
     pub fn pairs_to_tell_from(&self, other: f64) -> Option<usize> {
         let distance = (self.ratio / other).ln().abs();
         let error = self.usual_deviation()? / (self.pairs as f64).sqrt();
@@ -323,32 +327,31 @@ impl PairedRatio {
 
     /// The deviation that the interval was made from: one wild trial moves it less than the deviation of all.
     fn usual_deviation(&self) -> Option<f64> {
-        let deviation_from = |interval: ConfidenceInterval| {
-            let reach = (interval.high / interval.low).ln() / 2.0;
-            reach * (self.pairs as f64 / RANKS_BY_T).sqrt() / t_quantile(self.pairs - 1, ALPHA)
-        };
         match self.interval {
             Some(interval) if self.pairs > LEAST_PAIRS && !self.is_anytime => {
-                self.deviation.map(|deviation| deviation.min(deviation_from(interval)))
+                let reach = (interval.high / interval.low).ln() / 2.0;
+                let pairs = (self.pairs as f64 / RANKS_BY_T).sqrt();
+                let by_interval = reach * pairs / t_quantile(self.pairs - 1, ALPHA);
+                self.deviation.map(|deviation| deviation.min(by_interval))
             }
             _ => self.deviation,
         }
     }
 }
 
-/// Pairs with which a difference that so many have found with this p would be proven in four of five cases, where
+/// Pairs with which a difference that `pairs` have found with this p would be proven in four of five cases, if
 /// Holm's correction has made `adjusted` of it.
 pub fn pairs_to_prove(pairs: usize, p: f64, adjusted: f64, is_anytime: bool) -> usize {
     let target_p = ALPHA * p / adjusted.max(p);
-    let normal = |p: f64| Normal::standard().inverse_cdf(1.0 - p / 2.0);
     let times = if is_anytime {
         // What a bet gains grows by the same factor with each pair.
         target_p.ln() / p.ln()
     } else if p <= rank::least_p(pairs) {
-        // So few pairs can't show more: what is there is larger than p tells.
+        // These pairs can't show more: what is there is larger than p says.
         0.0
     } else {
-        ((normal(target_p) + normal(0.4)) / normal(p)).powi(2)
+        let [target, power, found] = [target_p, 0.4, p].map(|p| normal_quantile(1.0 - p / 2.0));
+        ((target + power) / found).powi(2)
     };
     let min_pairs = if is_anytime { pairs } else { rank::least_count(target_p) };
     ((pairs as f64 * times).ceil() as usize).max(min_pairs)
@@ -358,27 +361,30 @@ fn usable_pairs(pairs: &[(f64, f64)]) -> Vec<(f64, f64)> {
     pairs.iter().copied().filter(is_usable).collect()
 }
 
+/// The logarithms of candidate by baseline.
+fn log_ratios(pairs: &[(f64, f64)]) -> Vec<f64> {
+    pairs.iter().map(|(baseline, candidate)| (candidate / baseline).ln()).collect()
+}
+
 fn is_usable((a, b): &(f64, f64)) -> bool {
     *a > 0.0 && *b > 0.0 && a.is_finite() && b.is_finite()
 }
 
 /// The geometric means of the usable pairs of each unit, in order; a unit without any is not a usable pair.
 pub fn unit_means(pairs: &[(u32, (f64, f64))]) -> Vec<(f64, f64)> {
-    let unit_mean = |unit: &[(u32, (f64, f64))]| {
-        if let [(_, only)] = unit {
-            return *only;
-        }
-        let usable: Vec<&(f64, f64)> =
-            unit.iter().map(|(_, pair)| pair).filter(|pair| is_usable(pair)).collect();
-        let mean_by = |figure: fn(&(f64, f64)) -> f64| {
-            mean(&usable.iter().map(|pair| figure(pair).ln()).collect::<Vec<f64>>())
-                .map_or(0.0, f64::exp)
-        };
-        (mean_by(|pair| pair.0), mean_by(|pair| pair.1))
-    };
     let mut pairs = pairs.to_vec();
     pairs.sort_by_key(|(unit, _)| *unit);
     pairs.chunk_by(|a, b| a.0 == b.0).map(unit_mean).collect()
+}
+
+fn unit_mean(unit: &[(u32, (f64, f64))]) -> (f64, f64) {
+    if let [(_, only)] = unit {
+        return *only;
+    }
+    let usable = unit.iter().map(|(_, pair)| pair).filter(|pair| is_usable(pair));
+    let (baselines, candidates): (Vec<f64>, Vec<f64>) =
+        usable.map(|(baseline, candidate)| (baseline.ln(), candidate.ln())).unzip();
+    (mean(&baselines).map_or(0.0, f64::exp), mean(&candidates).map_or(0.0, f64::exp))
 }
 
 fn ratio_interval(logs: ConfidenceInterval) -> ConfidenceInterval {
@@ -435,7 +441,7 @@ fn least_count(half_width: f64, reach: impl Fn(usize) -> Option<f64>) -> Option<
 mod tests {
     use super::*;
 
-    fn constant(count: usize, ratio: f64) -> PairedRatio {
+    fn constant_ratio(count: usize, ratio: f64) -> PairedRatio {
         let pairs: Vec<(f64, f64)> = (0..count)
             .map(|k| (100.0 + k as f64 / 10.0, ratio * 100.0 - k as f64 / 10.0))
             .collect();
@@ -446,58 +452,63 @@ mod tests {
     fn under_six_pairs_there_is_no_interval_and_no_verdict() {
         assert_eq!(PairedRatio::from_pairs(&[], Judging::FIXED), None);
         assert_eq!(PairedRatio::from_pairs(&[(0.0, 1.0), (1.0, f64::NAN)], Judging::FIXED), None);
-        let single = constant(1, 1.5);
+        let single = constant_ratio(1, 1.5);
         assert_eq!((single.interval, single.t, single.half_width()), (None, None, None));
-        let five = constant(5, 1.5);
+        let five = constant_ratio(5, 1.5);
         assert_eq!(five.verdict(Better::More, DEFAULT_MARGIN), RatioVerdict::TooFewPairs);
         assert!(five.t.is_some());
-        assert_eq!(constant(6, 1.5).verdict(Better::More, DEFAULT_MARGIN), RatioVerdict::Faster);
+        assert_eq!(
+            constant_ratio(6, 1.5).verdict(Better::More, DEFAULT_MARGIN),
+            RatioVerdict::Faster
+        );
     }
 
     #[test]
     fn more_throughput_and_less_time_are_faster() {
-        let verdict = |ratio, better| constant(6, ratio).verdict(better, DEFAULT_MARGIN);
-        assert_eq!(verdict(1.1, Better::More), RatioVerdict::Faster);
-        assert_eq!(verdict(1.1, Better::Less), RatioVerdict::Slower);
-        assert_eq!(verdict(0.9, Better::Less), RatioVerdict::Faster);
-        assert_eq!(verdict(0.9, Better::More), RatioVerdict::Slower);
+        for (ratio, better, verdict) in [
+            (1.1, Better::More, RatioVerdict::Faster),
+            (1.1, Better::Less, RatioVerdict::Slower),
+            (0.9, Better::Less, RatioVerdict::Faster),
+            (0.9, Better::More, RatioVerdict::Slower),
+        ] {
+            assert_eq!(constant_ratio(6, ratio).verdict(better, DEFAULT_MARGIN), verdict);
+        }
     }
 
     #[test]
     fn figures_that_were_cut_off_prove_one_side_only() {
-        let verdict = |ratio: f64, bound| {
-            constant(6, ratio).bounded(Some(bound)).verdict(Better::Less, DEFAULT_MARGIN)
-        };
-        // Times of a candidate that was given up: it is slower at least.
-        assert_eq!(verdict(1.2, FigureBound::AtLeast), RatioVerdict::Slower);
-        assert_eq!(verdict(0.8, FigureBound::AtLeast), RatioVerdict::Undecided);
-        assert_eq!(verdict(0.8, FigureBound::AtMost), RatioVerdict::Faster);
-        assert_eq!(verdict(1.2, FigureBound::AtMost), RatioVerdict::Undecided);
-        assert_eq!(verdict(1.2, FigureBound::Unknown), RatioVerdict::Undecided);
-        assert_eq!(verdict(1.0, FigureBound::AtLeast), RatioVerdict::Undecided, "nor equivalent");
-        let bounded = constant(8, 1.2).bounded(Some(FigureBound::AtLeast));
+        for (ratio, bound, verdict) in [
+            // Times of a candidate that was given up: it is slower at least.
+            (1.2, FigureBound::AtLeast, RatioVerdict::Slower),
+            (0.8, FigureBound::AtLeast, RatioVerdict::Undecided),
+            (0.8, FigureBound::AtMost, RatioVerdict::Faster),
+            (1.2, FigureBound::AtMost, RatioVerdict::Undecided),
+            (1.2, FigureBound::Unknown, RatioVerdict::Undecided),
+            // Nor is it equivalent.
+            (1.0, FigureBound::AtLeast, RatioVerdict::Undecided),
+        ] {
+            let bounded = constant_ratio(6, ratio).bounded(Some(bound));
+            assert_eq!(bounded.verdict(Better::Less, DEFAULT_MARGIN), verdict, "{ratio} {bound:?}");
+        }
+        let bounded = constant_ratio(8, 1.2).bounded(Some(FigureBound::AtLeast));
         let interval = bounded.interval.expect("eight pairs");
         assert!(interval.low > 1.1 && interval.high.is_infinite());
         assert_eq!((bounded.half_width(), bounded.pairs_to_decide(0.03)), (None, None));
-        assert_eq!(constant(6, 1.2).bounded(None), constant(6, 1.2));
+        assert_eq!(constant_ratio(6, 1.2).bounded(None), constant_ratio(6, 1.2));
     }
 
     #[test]
     fn equivalence_is_proven_by_the_place_of_the_interval() {
         let noise = [0.004, -0.003, 0.001, -0.002, 0.002, -0.004, 0.003, -0.001];
-        let ratio_at = |center: f64| {
-            let pairs: Vec<(f64, f64)> =
-                noise.iter().map(|noise| (100.0, 100.0 * (center + noise))).collect();
+        let [equal, faster] = [1.0, 1.029].map(|center| {
+            let pairs = noise.map(|noise| (100.0, 100.0 * (center + noise)));
             PairedRatio::from_pairs(&pairs, Judging::FIXED).expect("pairs")
-        };
-        assert_eq!(ratio_at(1.0).verdict(Better::More, 0.03), RatioVerdict::Equivalent);
-        assert_eq!(ratio_at(1.0).verdict(Better::More, 0.002), RatioVerdict::Undecided);
+        });
+        assert_eq!(equal.verdict(Better::More, 0.03), RatioVerdict::Equivalent);
+        assert_eq!(equal.verdict(Better::More, 0.002), RatioVerdict::Undecided);
         // As narrow, but not around 1: the direction is certain, and without it nothing would be.
-        assert_eq!(
-            ratio_at(1.029).verdict_with_p(Better::More, 0.03, 0.2),
-            RatioVerdict::Undecided
-        );
-        assert_eq!(ratio_at(1.029).verdict(Better::More, 0.03), RatioVerdict::Faster);
+        assert_eq!(faster.verdict_with_p(Better::More, 0.03, 0.2), RatioVerdict::Undecided);
+        assert_eq!(faster.verdict(Better::More, 0.03), RatioVerdict::Faster);
     }
 
     #[test]
@@ -511,8 +522,9 @@ mod tests {
 
     #[test]
     fn pairs_of_a_start_count_as_one() {
-        let noisy = |unit: u32, by: f64| (0..3).map(move |_| (unit, (100.0, 100.0 * (1.0 + by))));
-        let pairs: Vec<_> = (0..6).flat_map(|unit| noisy(unit, 0.01 * f64::from(unit))).collect();
+        let pairs: Vec<(u32, (f64, f64))> = (0..6)
+            .flat_map(|unit| [(unit, (100.0, 100.0 * (1.0 + 0.01 * f64::from(unit)))); 3])
+            .collect();
         let ratio = PairedRatio::from_units(&pairs, Judging::FIXED).expect("pairs");
         assert_eq!(ratio.pairs, 6);
         assert!(ratio.variation_candidate.is_some_and(|share| share > 0.0));
@@ -527,17 +539,18 @@ mod tests {
     }
 
     #[test]
-    fn variation_is_that_of_trials_also_where_starts_are_judged() {
+    fn variation_is_that_of_trials_even_if_starts_are_judged() {
         // Every start has the same mean: only the trials within it differ.
-        let trials = |unit| [(unit, (90.0, 80.0)), (unit, (110.0, 120.0))];
-        let pairs: Vec<_> = (0..6).flat_map(trials).collect();
+        let pairs: Vec<(u32, (f64, f64))> =
+            (0..6).flat_map(|unit| [(unit, (90.0, 80.0)), (unit, (110.0, 120.0))]).collect();
         let ratio = PairedRatio::from_units(&pairs, Judging::FIXED).expect("pairs");
         let deviation = (12.0_f64 / 11.0).sqrt();
-        let is_near = |share: Option<f64>, expected: f64| {
-            share.is_some_and(|share| (share / expected - 1.0).abs() < 1e-9)
-        };
-        assert!(is_near(ratio.variation_baseline, 0.1 * deviation), "{ratio:?}");
-        assert!(is_near(ratio.variation_candidate, 0.2 * deviation), "{ratio:?}");
+        for (variation, expected) in
+            [(ratio.variation_baseline, 0.1), (ratio.variation_candidate, 0.2)]
+        {
+            let share = variation.expect("pairs") / deviation;
+            assert!((share / expected - 1.0).abs() < 1e-9, "{ratio:?}");
+        }
     }
 
     #[test]
@@ -552,11 +565,11 @@ mod tests {
     fn a_stricter_level_needs_more_pairs_and_wider_intervals() {
         let pairs: Vec<(f64, f64)> =
             (0..10).map(|k| (100.0, 102.0 + (f64::from(k) * 2.4).sin())).collect();
-        let at = |judging| PairedRatio::from_pairs(&pairs, judging).expect("pairs");
-        let (fixed, strict) = (at(Judging::FIXED), at(Judging::Level(0.02)));
+        let [fixed, strict, anytime] = [Judging::FIXED, Judging::Level(0.02), Judging::Anytime]
+            .map(|judging| PairedRatio::from_pairs(&pairs, judging).expect("pairs"));
         assert!(strict.half_width() > fixed.half_width());
         assert!((strict.p - 2.5 * fixed.p).abs() < 1e-12);
-        assert!(at(Judging::Anytime).half_width() > strict.half_width());
+        assert!(anytime.half_width() > strict.half_width());
         assert_eq!(
             PairedRatio::from_pairs(&pairs[..6], Judging::Level(0.02)).expect("pairs").interval,
             None

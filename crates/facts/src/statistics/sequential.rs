@@ -46,7 +46,7 @@ impl StoppingPlan {
         !matches!(verdict, RatioVerdict::TooFewPairs | RatioVerdict::Undecided)
     }
 
-    /// Returns true if no further pair helps: of a bound there is no half-width, and a verdict on its own side only.
+    /// Returns true if no further pair helps: a bound has no half-width, and a verdict on its own side only.
     fn is_beyond_reach(&self, ratio: &PairedRatio) -> bool {
         let is_wanted = self.is_until_decided || self.half_width.is_some();
         let may_be_proven = self.is_until_decided && ratio.is_on_side_of_bound();
@@ -115,7 +115,7 @@ pub fn decide(
     next_s: f64,
 ) -> Decision {
     let judging = plan.judging();
-    let ratio = |candidate: &CandidatePairs| {
+    let ratios = candidates.iter().map(|candidate| {
         let session_ratio = PairedRatio::from_pairs(&candidate.pairs, judging)?;
         let pooled = if candidate.earlier.is_empty() {
             session_ratio
@@ -123,8 +123,8 @@ pub fn decide(
             session_ratio.continued(&candidate.earlier, &candidate.pairs)
         };
         Some(pooled.bounded(candidate.bound))
-    };
-    let ratios: Vec<Option<PairedRatio>> = candidates.iter().map(ratio).collect();
+    });
+    let ratios: Vec<Option<PairedRatio>> = ratios.collect();
     // Trials without a value were executed too: they count against the most.
     let executed = candidates.iter().map(|candidate| candidate.pairs.len()).min().unwrap_or(0);
     let widths: Option<Vec<f64>> =
@@ -132,12 +132,12 @@ pub fn decide(
     let half_width = widths.and_then(|widths| widths.into_iter().reduce(f64::max));
     let usable = ratios.iter().map(|ratio| ratio.as_ref().map_or(0, |ratio| ratio.pairs)).min();
     let has_least = usable.unwrap_or(0) >= plan.pairs_least;
-    let all_satisfy = |condition: &dyn Fn(&PairedRatio) -> bool| {
-        has_least && ratios.iter().flatten().all(condition)
-    };
-    let next = if all_satisfy(&|ratio| plan.is_reached(ratio)) {
+    let mut known_ratios = ratios.iter().flatten();
+    let next = if has_least && known_ratios.clone().all(|ratio| plan.is_reached(ratio)) {
         NextPair::Stop(if plan.is_until_decided { Stop::Decided } else { Stop::HalfWidthReached })
-    } else if all_satisfy(&|ratio| plan.is_reached(ratio) || plan.is_beyond_reach(ratio)) {
+    } else if has_least
+        && known_ratios.all(|ratio| plan.is_reached(ratio) || plan.is_beyond_reach(ratio))
+    {
         NextPair::Stop(Stop::OnlyBounds)
     } else if executed >= plan.pairs_most {
         NextPair::Stop(Stop::MostPairs)
@@ -153,6 +153,7 @@ pub fn decide(
 mod tests {
     use super::*;
 
+    /// Up to twelve pairs, until the half-width is 2%.
     fn plan() -> StoppingPlan {
         StoppingPlan {
             pairs_least: 6,
@@ -165,25 +166,35 @@ mod tests {
         }
     }
 
+    /// The pairs of a candidate without earlier sessions.
     fn candidate(pairs: Vec<(f64, f64)>) -> CandidatePairs {
         CandidatePairs { pairs, ..CandidatePairs::default() }
     }
 
+    /// Equal sides, but for a noise above and below in turns.
     fn pairs(count: usize, noise: f64) -> CandidatePairs {
-        let sign = |k: usize| if k.is_multiple_of(2) { noise } else { -noise };
-        candidate((0..count).map(|k| (100.0, 100.0 * (1.0 + sign(k)))).collect())
+        let noises = [noise, -noise].into_iter().cycle().take(count);
+        candidate(noises.map(|noise| (100.0, 100.0 * (1.0 + noise))).collect())
+    }
+
+    fn next_pair(plan: &StoppingPlan, pairs: CandidatePairs) -> NextPair {
+        decide(plan, &[pairs], 0.0, 1.0).next
     }
 
     #[test]
     fn it_ends_where_the_plan_says() {
-        let next = |pairs: CandidatePairs, spent_s| decide(&plan(), &[pairs], spent_s, 100.0).next;
-        assert_eq!(next(pairs(6, 0.001), 0.0), NextPair::Continue);
-        assert_eq!(next(pairs(7, 0.001), 0.0), NextPair::Stop(Stop::HalfWidthReached));
-        assert_eq!(next(pairs(7, 0.05), 0.0), NextPair::Continue);
-        assert_eq!(next(pairs(7, 0.05), 901.0), NextPair::Stop(Stop::BudgetSpent));
-        assert_eq!(next(pairs(7, 0.05), 900.0), NextPair::Continue);
-        assert_eq!(next(pairs(12, 0.05), 0.0), NextPair::Stop(Stop::MostPairs));
-        assert_eq!(next(CandidatePairs::default(), 0.0), NextPair::Continue);
+        for (count, noise, spent_s, next) in [
+            (6, 0.001, 0.0, NextPair::Continue),
+            (7, 0.001, 0.0, NextPair::Stop(Stop::HalfWidthReached)),
+            (7, 0.05, 0.0, NextPair::Continue),
+            (7, 0.05, 901.0, NextPair::Stop(Stop::BudgetSpent)),
+            (7, 0.05, 900.0, NextPair::Continue),
+            (12, 0.05, 0.0, NextPair::Stop(Stop::MostPairs)),
+            (0, 0.0, 0.0, NextPair::Continue),
+        ] {
+            let decision = decide(&plan(), &[pairs(count, noise)], spent_s, 100.0);
+            assert_eq!(decision.next, next, "{count} {noise} {spent_s}");
+        }
     }
 
     #[test]
@@ -202,18 +213,18 @@ mod tests {
     #[test]
     fn a_verdict_ends_pairs_that_are_made_until_one() {
         let plan = StoppingPlan { half_width: None, is_until_decided: true, ..plan() };
-        let next = |pairs: CandidatePairs| decide(&plan, &[pairs], 0.0, 1.0).next;
-        let slower =
-            |count: usize| candidate((0..count).map(|k| (100.0, 90.0 + k as f64 / 10.0)).collect());
-        assert_eq!(next(slower(5)), NextPair::Continue);
-        assert_eq!(next(slower(6)), NextPair::Stop(Stop::Decided));
-        assert_eq!(next(pairs(8, 0.001)), NextPair::Stop(Stop::Decided));
-        assert_eq!(next(pairs(8, 0.05)), NextPair::Continue);
-        assert_eq!(plan.judging(), Judging::Anytime);
+        let [one, five, six] = [1, 5, 6].map(|count| {
+            candidate((0..count).map(|k| (100.0, 90.0 + f64::from(k) / 10.0)).collect())
+        });
         // What earlier sessions have found counts, their pairs among the fewest.
-        let gone_on = |count| CandidatePairs { earlier: vec![slower(5).pairs], ..slower(count) };
-        assert_eq!(next(gone_on(1)), NextPair::Stop(Stop::Decided));
-        assert_eq!(decide(&plan, &[gone_on(1)], 0.0, 1.0).pairs, 6);
+        let continued = CandidatePairs { earlier: vec![five.pairs.clone()], ..one };
+        assert_eq!(next_pair(&plan, five), NextPair::Continue);
+        assert_eq!(next_pair(&plan, six), NextPair::Stop(Stop::Decided));
+        assert_eq!(next_pair(&plan, pairs(8, 0.001)), NextPair::Stop(Stop::Decided));
+        assert_eq!(next_pair(&plan, pairs(8, 0.05)), NextPair::Continue);
+        assert_eq!(plan.judging(), Judging::Anytime);
+        let decision = decide(&plan, &[continued], 0.0, 1.0);
+        assert_eq!((decision.next, decision.pairs), (NextPair::Stop(Stop::Decided), 6));
     }
 
     #[test]
@@ -221,39 +232,42 @@ mod tests {
         let plan = StoppingPlan { half_width: None, is_until_decided: true, ..plan() };
         let counts = [1, 2, 6].map(|comparisons| {
             let plan = StoppingPlan { comparisons, ..plan };
-            let pairs = |count: usize| {
-                candidate((0..count).map(|k| (100.0, 97.0 + (k % 4) as f64)).collect())
-            };
-            (6..).find(|count| decide(&plan, &[pairs(*count)], 0.0, 1.0).next != NextPair::Continue)
+            (6..).find(|count| {
+                let pairs = (0..*count).map(|k| (100.0, 97.0 + f64::from(k % 4)));
+                next_pair(&plan, candidate(pairs.collect())) != NextPair::Continue
+            })
         });
         assert!(counts[0] < counts[1] && counts[1] < counts[2], "{counts:?}");
     }
 
+    fn with_bound(bound: FigureBound, pairs: CandidatePairs) -> CandidatePairs {
+        CandidatePairs { bound: Some(bound), ..pairs }
+    }
+
     #[test]
     fn what_was_given_up_ends_pairs_that_it_can_not_decide() {
-        let with = |bound, pairs| CandidatePairs { bound: Some(bound), ..pairs };
-        let next = |plan: &StoppingPlan, pairs| decide(plan, &[pairs], 0.0, 1.0).next;
         let decided = StoppingPlan { half_width: None, is_until_decided: true, ..plan() };
-        // Equal times of both that were cut off are not equivalence, and no narrow interval.
+        // Equal times of both that were cut off are neither equivalence nor a narrow interval.
         for bound in [FigureBound::Unknown, FigureBound::AtLeast, FigureBound::AtMost] {
-            let equal_pairs = || with(bound, pairs(8, 0.001));
-            assert_eq!(next(&plan(), equal_pairs()), NextPair::Stop(Stop::OnlyBounds));
-            assert_eq!(next(&plan(), with(bound, pairs(5, 0.001))), NextPair::Continue);
+            for (count, next) in [(8, NextPair::Stop(Stop::OnlyBounds)), (5, NextPair::Continue)] {
+                let equal = with_bound(bound, pairs(count, 0.001));
+                assert_eq!(next_pair(&plan(), equal), next, "{bound:?} {count}");
+            }
         }
-        let longer =
-            |count: usize| candidate((0..count).map(|k| (100.0, 150.0 + k as f64)).collect());
+        let longer = candidate((0..8).map(|k| (100.0, 150.0 + f64::from(k))).collect());
         for (bound, ended) in [
             (FigureBound::AtLeast, Stop::Decided),
             (FigureBound::AtMost, Stop::OnlyBounds),
             (FigureBound::Unknown, Stop::OnlyBounds),
         ] {
-            assert_eq!(next(&decided, with(bound, longer(8))), NextPair::Stop(ended), "{bound:?}");
+            let next = next_pair(&decided, with_bound(bound, longer.clone()));
+            assert_eq!(next, NextPair::Stop(ended), "{bound:?}");
         }
         // It may be proven yet, and another candidate continues.
-        let noisy =
-            || candidate((0..8).map(|k| (100.0, 101.0 + 30.0 * f64::from(k % 2))).collect());
-        assert_eq!(next(&decided, with(FigureBound::AtLeast, noisy())), NextPair::Continue);
-        let candidates = [with(FigureBound::Unknown, longer(8)), noisy()];
+        let noisy = candidate((0..8).map(|k| (100.0, 101.0 + 30.0 * f64::from(k % 2))).collect());
+        let bounded = with_bound(FigureBound::AtLeast, noisy.clone());
+        assert_eq!(next_pair(&decided, bounded), NextPair::Continue);
+        let candidates = [with_bound(FigureBound::Unknown, longer), noisy];
         assert_eq!(decide(&decided, &candidates, 0.0, 1.0).next, NextPair::Continue);
     }
 

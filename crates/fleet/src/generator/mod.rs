@@ -82,7 +82,7 @@ enum Start {
 }
 
 impl Generator {
-    /// Connects and begins to listen. Without a `name` it takes the host's, with a number where that is taken.
+    /// Connects and begins to listen. Without a `name` it takes the host's, with a number if that is taken.
     /// `only_hosts`: where alone it goes, for coordinators to know.
     pub fn open(
         nats: &NatsOptions,
@@ -113,7 +113,7 @@ impl Generator {
         let state = Mutex::new(State::default());
         let shared = Arc::new(SharedState { state, changed: Condvar::new(), events: sender });
         let generator = Generator { link, shared, hello, events };
-        generator.listen(fleet, notices)?;
+        generator.start_listening(fleet, notices)?;
         Ok(generator)
     }
 
@@ -121,6 +121,7 @@ impl Generator {
         &self.hello.name
     }
 
+    /// Waits for the next event; `None` once `stopped` returns true, looked at every 200 ms.
     pub fn next(&self, stopped: &dyn Fn() -> bool) -> Option<GeneratorEvent> {
         while !stopped() {
             match self.events.recv_timeout(Duration::from_millis(200)) {
@@ -146,7 +147,7 @@ impl Generator {
         }
     }
 
-    fn listen(&self, fleet: &str, notices: Receiver<&'static str>) -> FleetResult<()> {
+    fn start_listening(&self, fleet: &str, notices: Receiver<&'static str>) -> FleetResult<()> {
         let client = self.link.caller.client.clone();
         let subjects = [call_subject(fleet), own_subject(fleet, &self.hello.id)];
         let subscribed = self.link.wait(async move {
@@ -246,7 +247,7 @@ impl SharedState {
         let _ = self.events.send(GeneratorEvent::Note(text));
     }
 
-    /// The question, unless it comes late or was asked before.
+    /// The question, unless it comes late or for the second time.
     fn check_fresh(&self, sent: SentQuestion, name: &str, now: i64) -> Result<Question, String> {
         let SentQuestion { question, nonce, until } = sent;
         let mut state = self.lock();
@@ -262,9 +263,10 @@ impl SharedState {
         if state.open_nonces.len() < ASKED_MAX && state.open_nonces.insert((until, nonce)) {
             return Ok(question);
         }
-        Err(format!("The load generator {name} was asked this before."))
+        Err(format!("The load generator {name} has had this question before."))
     }
 
+    /// Answers a question; the bytes are the body of the answer, at most `max_body`.
     fn answer(
         self: &Arc<Self>,
         question: Question,
@@ -391,7 +393,7 @@ impl SharedState {
         }
     }
 
-    fn report(&self, trial: u64, report: &Report, body: &[u8]) {
+    fn push_report(&self, trial: u64, report: &Report, body: &[u8]) {
         // Reports of a run that is gone are dropped.
         if let Some(job) = current_job(&mut self.lock(), trial) {
             job.outbox.push(report, body);
@@ -457,16 +459,17 @@ impl Reporter {
         Arc::clone(&self.control)
     }
 
+    /// Reports the result, and before it what the workload keeps itself.
     pub fn ended(self, result: TrialResult, left: &[u8]) {
-        self.shared.report(self.trial, &Report::Left, left);
-        self.shared.report(self.trial, &Report::Ended { result: Box::new(result) }, b"");
+        self.shared.push_report(self.trial, &Report::Left, left);
+        self.shared.push_report(self.trial, &Report::Ended { result: Box::new(result) }, b"");
     }
 
     /// Reports in sentences why the trial could not begin. `is_interrupted`: because it was stopped.
     pub fn failed(self, message: &str, hint: Option<&str>, is_interrupted: bool) {
         let (message, hint) = (message.to_owned(), hint.map(str::to_owned));
         let report = Report::Failed { message, hint, is_interrupted };
-        self.shared.report(self.trial, &report, b"");
+        self.shared.push_report(self.trial, &report, b"");
     }
 }
 
@@ -483,17 +486,17 @@ impl Observer for Reporter {
     fn connected(&mut self, connected: u32, total: u32) {
         if connected != self.connected {
             self.connected = connected;
-            self.shared.report(self.trial, &Report::Connected { connected, of: total }, b"");
+            self.shared.push_report(self.trial, &Report::Connected { connected, of: total }, b"");
         }
     }
 
     fn released(&mut self, window: &Window) {
-        self.shared.report(self.trial, &Report::Released { window: *window }, b"");
+        self.shared.push_report(self.trial, &Report::Released { window: *window }, b"");
     }
 
     fn interval(&mut self, interval: &MeasuredInterval) {
         let interval = Box::new(interval.clone());
-        self.shared.report(self.trial, &Report::Interval { interval }, b"");
+        self.shared.push_report(self.trial, &Report::Interval { interval }, b"");
     }
 }
 

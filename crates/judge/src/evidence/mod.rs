@@ -34,27 +34,28 @@ use std::ops::Deref;
 impl Evidence {
     /// Reads these runs, to be compared with these published figures, before anything is found in them.
     pub fn read(runs: &[RunData], published: &[PublishedTable], naming: &Naming<'_>) -> Evidence {
-        let numbered = || runs.iter().enumerate();
-        let mut targets: Vec<PaperTarget> =
-            numbered().flat_map(|(index, run)| runs::targets(runs, index, run, naming)).collect();
+        let numbered = runs.iter().enumerate();
+        let targets =
+            numbered.clone().flat_map(|(index, run)| runs::make_targets(runs, index, run, naming));
+        let mut targets: Vec<PaperTarget> = targets.collect();
         let texts = naming.texts(runs.first()).cloned().unwrap_or_default();
-        let place = |target: &PaperTarget| {
+        targets.sort_by_key(|target| {
             texts.order.iter().position(|name| *name == target.facts.name).unwrap_or(usize::MAX)
-        };
-        targets.sort_by_key(place);
+        });
         let published = &merge_tables(published);
-        let trials = numbered().flat_map(|(index, run)| runs::trials(runs, index, run, naming));
+        let trials =
+            numbered.clone().flat_map(|(index, run)| runs::make_trials(runs, index, run, naming));
         let (set_aside, trials): (Vec<Trial>, Vec<Trial>) =
             trials.partition(|trial| runs::is_set_aside(&runs[trial.run - 1], &trial.summary));
         let (stages, trials) = runs::stages(trials);
-        let experiments = experiments(runs, &targets, &trials, published);
-        let is_elsewhere = |table: &&PublishedTable| {
+        let experiments = make_experiments(runs, &targets, &trials, published);
+        let other_published = published.iter().filter(|table| {
             !experiments.iter().any(|experiment| experiment.name == table.experiment)
-        };
+        });
         let mut run_facts: Vec<RunFacts> =
-            numbered().map(|(index, run)| runs::facts(index, run)).collect();
+            numbered.map(|(index, run)| runs::make_facts(index, run)).collect();
         if let [run] = run_facts.as_mut_slice() {
-            // The paper of one run stands in its folder.
+            // The paper of one run is in its folder.
             run.link = Some(String::new());
         }
         Evidence {
@@ -62,7 +63,7 @@ impl Evidence {
             subtitle: runs::subtitle(runs, &texts),
             texts,
             runs: run_facts,
-            other_published: published.iter().filter(is_elsewhere).map(Published::from).collect(),
+            other_published: other_published.map(Published::from).collect(),
             targets,
             experiments,
             trials,
@@ -76,20 +77,20 @@ impl Evidence {
     pub fn key_rows(&self) -> Vec<KeyRow<'_>> {
         let mut rows = Vec::new();
         for (index, experiment) in self.experiments.iter().enumerate() {
-            // Only what a search found is a result: its steps offer more than is held.
-            let is_result =
-                |point: &Point| experiment.objective.is_none() || point.purpose == Purpose::Confirm;
-            let is_usual = |point: &&Point| !experiment.is_pass() && !point.has_fault;
-            // If points were measured again, only the second time is without bias.
-            let rank = |point: &Point| {
-                let is_confirmed = point.purpose == Purpose::Confirm;
-                (point.status == "complete", is_confirmed, point.throughput().median)
-            };
             for target in &self.targets {
-                let points = experiment.points.iter().filter(|point| point.target == target.label);
-                let results = points.filter(is_usual).filter(|point| is_result(point));
-                let best = results
-                    .reduce(|best, point| if rank(point) > rank(best) { point } else { best });
+                let results = experiment.points.iter().filter(|point| {
+                    point.target == target.label
+                        && !experiment.is_pass()
+                        && !point.has_fault
+                        // Only what a search found is a result: its steps offer more than is held.
+                        && (experiment.objective.is_none() || point.purpose == Purpose::Confirm)
+                });
+                let best =
+                    results.reduce(
+                        |best, point| {
+                            if rank_point(point) > rank_point(best) { point } else { best }
+                        },
+                    );
                 rows.extend(best.map(|point| KeyRow { experiment, index, point }));
             }
         }
@@ -111,6 +112,7 @@ impl Evidence {
         trials.into_iter()
     }
 
+    /// The trial with this label.
     pub fn trial(&self, label: &str) -> Option<&Trial> {
         self.trials.iter().find(|trial| trial.label == label)
     }
@@ -135,7 +137,13 @@ impl Evidence {
     }
 }
 
-fn experiments(
+/// Orders points by completeness and throughput. If points were measured again, only the second time is without bias.
+fn rank_point(point: &Point) -> (bool, bool, f64) {
+    let is_confirmed = point.purpose == Purpose::Confirm;
+    (point.status == "complete", is_confirmed, point.throughput().median)
+}
+
+fn make_experiments(
     runs: &[RunData],
     targets: &[PaperTarget],
     trials: &[Trial],
@@ -154,18 +162,19 @@ fn experiments(
             known_facts.push(facts);
         }
     }
-    let make_experiment = |facts: ExperimentFacts| {
-        let place = |trial: &&Trial| targets.iter().position(|target| target.label == trial.target);
+    let experiments = known_facts.into_iter().map(|facts| {
         let mut trials: Vec<&Trial> =
             trials.iter().filter(|trial| trial.summary.experiment == facts.name).collect();
-        trials.sort_by_key(place);
+        trials.sort_by_key(|trial| targets.iter().position(|target| target.label == trial.target));
         let windows_s =
             trials.iter().map(|trial| trial.summary.window_s).filter(|window_s| *window_s > 0.0);
         let published = published.iter().filter(|table| table.experiment == facts.name);
         // Calibration trials only determine the rate; they are not results.
-        let is_result =
-            |trial: &&Trial| !facts.is_together() || trial.summary.purpose != Purpose::Search;
-        let points = model::points(&trials.iter().copied().filter(is_result).collect::<Vec<_>>());
+        let results = trials
+            .iter()
+            .copied()
+            .filter(|trial| !facts.is_together() || trial.summary.purpose != Purpose::Search);
+        let points = model::points(&results.collect::<Vec<_>>());
         let test = facts.load();
         Experiment {
             is_open_loop: trials.iter().any(|trial| trial.summary.rate_per_s.is_some()),
@@ -183,15 +192,15 @@ fn experiments(
             test,
             facts,
         }
-    };
-    known_facts.into_iter().map(make_experiment).collect()
+    });
+    experiments.collect()
 }
 
 /// The reason why [`TrialSummary::figure`] has no figure of it above zero, in a few words.
 pub fn why_no_figure(trial: &TrialSummary, metric: Metric) -> Message {
     match trial.figure(metric) {
         Some(_) => say!(figure_is_zero),
-        None if metric.percentile().is_some() => say!(too_few_transactions_for_it),
+        None if metric.percentile().is_some() => say!(too_few_for_percentile),
         None => say!(it_has_no_such_figure),
     }
 }
@@ -235,40 +244,39 @@ impl From<&PublishedTable> for Published {
         let mut conditions = BTreeSet::new();
         let mut metrics = BTreeSet::new();
         for row in &table.rows {
-            let is_condition = |(_, value): &(&String, &String)| **value != row.label;
-            conditions
-                .extend(row.conditions.iter().filter(is_condition).map(|(name, _)| name.clone()));
+            let row_conditions = row.conditions.iter().filter(|(_, value)| **value != row.label);
+            conditions.extend(row_conditions.map(|(name, _)| name.clone()));
             metrics.extend(row.metrics.keys().cloned());
         }
         let mut metrics: Vec<String> = metrics.into_iter().collect();
         // Throughput first, as everywhere in the paper.
-        let place =
-            |name: &String| ["tps", "qps", "data_qps"].iter().position(|known| known == name);
-        metrics.sort_by_key(|name| place(name).unwrap_or(usize::MAX));
-        let states = |name: &&&str| conditions.contains(**name);
-        let load_level = PublishedRow::LOAD_LEVELS.iter().find(states).copied().unwrap_or_default();
+        metrics.sort_by_key(|name| {
+            let place = ["tps", "qps", "data_qps"].iter().position(|known| known == name);
+            place.unwrap_or(usize::MAX)
+        });
+        let mut load_levels = PublishedRow::LOAD_LEVELS.iter();
+        let load_level = load_levels.find(|name| conditions.contains(**name));
+        let load_level = load_level.copied().unwrap_or_default();
         let conditions = conditions.into_iter().collect();
         Published { table: table.clone(), conditions, metrics, load_level }
     }
 }
 
-/// Tables that several runs of a suite stand alongside, each once: a row is the counterpart of the targets of all runs.
+/// Tables that several runs of a suite are compared with, each once: a row is the counterpart of all runs' targets.
 fn merge_tables(tables: &[PublishedTable]) -> Vec<PublishedTable> {
     let mut merged: Vec<PublishedTable> = Vec::new();
     for table in tables {
-        let is_duplicate = |known: &&mut PublishedTable| {
-            let is_same_row = |(a, b): (&PublishedRow, &PublishedRow)| {
-                (&a.label, &a.conditions) == (&b.label, &b.conditions)
-            };
-            (&known.experiment, &known.title) == (&table.experiment, &table.title)
-                && known.rows.len() == table.rows.len()
-                && known.rows.iter().zip(&table.rows).all(is_same_row)
-        };
-        let Some(known) = merged.iter_mut().find(is_duplicate) else {
+        let merged_table = merged.iter_mut().find(|merged| {
+            let mut rows = merged.rows.iter().zip(&table.rows);
+            (&merged.experiment, &merged.title) == (&table.experiment, &table.title)
+                && merged.rows.len() == table.rows.len()
+                && rows.all(|(a, b)| (&a.label, &a.conditions) == (&b.label, &b.conditions))
+        });
+        let Some(merged_table) = merged_table else {
             merged.push(table.clone());
             continue;
         };
-        for (row, other) in known.rows.iter_mut().zip(&table.rows) {
+        for (row, other) in merged_table.rows.iter_mut().zip(&table.rows) {
             row.targets.extend_from_slice(&other.targets);
             row.targets = unique(std::mem::take(&mut row.targets));
         }
@@ -282,13 +290,14 @@ pub fn counterpart<'a>(
     row: &PublishedRow,
     target: &str,
 ) -> Option<&'a Point> {
-    let is_usable = |point: &&Point| {
+    let points = experiment.points.iter().filter(|point| {
         point.target_name == target && point.status == "complete" && !point.has_fault
-    };
-    let points = || experiment.points.iter().filter(is_usable);
-    let is_level = |point: &&Point| row.workers().is_none_or(|workers| workers == point.load());
+    });
+    let workers = row.workers();
+    let same_load =
+        points.clone().find(|point| workers.is_none_or(|workers| workers == point.load()));
     // With a cap on workers no point has the published number: the nearest is shown.
-    points().find(is_level).or_else(|| points().max_by(|a, b| a.load().total_cmp(&b.load())))
+    same_load.or_else(|| points.max_by(|a, b| a.load().total_cmp(&b.load())))
 }
 
 #[cfg(test)]

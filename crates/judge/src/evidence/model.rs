@@ -14,7 +14,7 @@ pub struct Evidence {
     pub targets: Vec<PaperTarget>,
     pub experiments: Vec<Experiment>,
     pub trials: Vec<Trial>,
-    /// Trials that were made again (the load generator was starved, they failed, or the other trial of their pair did):
+    /// Trials that were repeated (the load generator was starved, they failed, or the other trial of their pair did):
     /// shown, and in no figure, check or verdict.
     pub set_aside: Vec<Trial>,
     /// Stages of long trials, which count within their sum, and attempts at them that were cut off or failed.
@@ -77,7 +77,7 @@ pub struct PaperTarget {
     /// Its label in tables and charts, unique in the paper.
     pub label: String,
     pub run: usize,
-    /// As the run has it, with nodes in the order of their roles.
+    /// The facts that the run has, with nodes in the order of their roles.
     pub facts: TargetFacts,
     pub product: String,
     /// Route of the load to the nodes, in a sentence.
@@ -121,8 +121,8 @@ pub(super) fn major_product(words: &str) -> Option<String> {
 
 fn split_major(words: &str) -> Option<(&str, String)> {
     // The version is the first word with a digit in front: a product may have a name of several words.
-    let is_version = |at: &usize| words[at + 1..].starts_with(|c: char| c.is_ascii_digit());
-    let at = words.match_indices(' ').map(|(at, _)| at).find(is_version)?;
+    let mut spaces = words.match_indices(' ').map(|(at, _)| at);
+    let at = spaces.find(|at| words[at + 1..].starts_with(|c: char| c.is_ascii_digit()))?;
     let (product, version) = (&words[..at], words[at + 1..].split(' ').next()?);
     let parts: Vec<&str> = version.split(['.', '-']).collect();
     let first = parts.first()?;
@@ -157,7 +157,7 @@ pub struct KeyRow<'a> {
 /// An experiment and its points.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Experiment {
-    /// As the first run that has it was planned.
+    /// The plan of the first run that has it.
     pub facts: ExperimentFacts,
     pub title: Message,
     /// Paragraphs; may be empty.
@@ -180,7 +180,7 @@ pub struct Experiment {
 
 /// Data up to this share of the memory for them stay in it; the rest of it is the server's own.
 pub const IN_MEMORY: f64 = 0.8;
-/// Data of more than so many times the memory can't be held by it.
+/// Data larger than this multiple of the memory can't be held by it.
 pub const BEYOND_MEMORY: f64 = 1.2;
 
 /// A word and what it means here.
@@ -205,7 +205,7 @@ pub struct Point {
     /// Offered transactions per second; `None` in a closed loop.
     pub rate_per_s: Option<f64>,
     /// The purpose of its trials: points that a search or a sweep has chosen are measured
-    /// again and are points of their own.
+    /// again and are separate points.
     pub purpose: Purpose,
     /// Trials that the figures rest on.
     pub repeats: usize,
@@ -298,7 +298,7 @@ impl Trial {
 /// Location of a target, seen from the load generator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TargetPlace {
-    /// In the load generator's own process.
+    /// Inside the process of the load generator.
     Embedded,
     /// On the load generator's machine.
     SameHost,
@@ -419,7 +419,7 @@ impl Finding {
         Finding { place, value, reach: VetoReach::default() }
     }
 
-    /// With its place, but where that is all that the reader looks at.
+    /// The finding with its place, unless that is all that the reader looks at.
     pub(crate) fn describe(&self) -> Message {
         match self.place.kind {
             SpotKind::Comparison => self.value.clone(),
@@ -456,6 +456,7 @@ impl SpotKind {
 }
 
 impl Spot {
+    /// The spot of a finding about two targets together.
     pub fn targets(labels: [&str; 2]) -> Spot {
         Spot { kind: SpotKind::Target, names: labels.map(str::to_owned).to_vec() }
     }
@@ -490,53 +491,36 @@ pub(super) fn points(trials: &[&Trial]) -> Vec<Point> {
         groups.iter().filter_map(|((place, ..), group)| Some((place, make_point(group)?)));
     let mut points: Vec<(_, Point)> = numbered.collect();
     points.sort_by(|(place_a, a), (place_b, b)| {
-        let level = |point: &Point| {
-            let size = point.level.as_ref().map_or(0.0, |level| level.size);
-            (point.rate_per_s.unwrap_or(0.0), point.load(), size)
-        };
-        let by_level = level(a).partial_cmp(&level(b)).unwrap_or(std::cmp::Ordering::Equal);
-        place_a.cmp(place_b).then(by_level)
+        let by_level = level_order(a).partial_cmp(&level_order(b));
+        place_a.cmp(place_b).then(by_level.unwrap_or(std::cmp::Ordering::Equal))
     });
     points.into_iter().map(|(_, point)| point).collect()
 }
 
-/// The trials of a load level that its figures rest on, and how they ended: complete ones; only
-/// where there is none, those that were cut off or failed. A trial that measured nothing has no
-/// figures.
+/// The offered rate, the clients and the size of a point: points of a target are listed in this order.
+fn level_order(point: &Point) -> (f64, f64, f64) {
+    let size = point.level.as_ref().map_or(0.0, |level| level.size);
+    (point.rate_per_s.unwrap_or(0.0), point.load(), size)
+}
+
+/// The trials of a load level that its figures rest on, and how they ended: complete ones; if there
+/// are none, those that were cut off or failed. A trial that measured nothing has no figures.
 fn choose_trials<'a>(group: &[&'a Trial]) -> Option<(&'static str, Vec<&'a Trial>)> {
-    let with = |status: &str| -> Vec<&Trial> {
-        let is_measured = |trial: &&Trial| {
-            let has_measured = |family: &KnownFamily| family.is_measured(&trial.summary);
+    ["complete", "failed", "interrupted", "running"].into_iter().find_map(|status| {
+        let measured = group.iter().copied().filter(|trial| {
             trial.summary.window_s > 0.0
-                || KnownFamily::from_summary(&trial.summary).is_some_and(has_measured)
-        };
-        let measured = group.iter().copied().filter(is_measured);
-        measured.filter(|trial| trial.status == status).collect()
-    };
-    ["complete", "failed", "interrupted", "running"]
-        .into_iter()
-        .map(|status| (status, with(status)))
-        .find(|(_, trials)| !trials.is_empty())
+                || KnownFamily::from_summary(&trial.summary)
+                    .is_some_and(|family| family.is_measured(&trial.summary))
+        });
+        let trials: Vec<&'a Trial> = measured.filter(|trial| trial.status == status).collect();
+        (!trials.is_empty()).then_some((status, trials))
+    })
 }
 
 fn make_point(group: &[&Trial]) -> Option<Point> {
     let (status, trials) = choose_trials(group)?;
     let first = trials[0];
-    let spread = |value: fn(&Trial) -> f64| {
-        Spread::from_values(trials.iter().map(|trial| value(trial)).collect()).unwrap_or_default()
-    };
-    let latency = |beyond: f64, value: fn(&LatencySummary) -> f64| {
-        let values = trials.iter().map(|trial| &trial.summary.latency);
-        let values: Option<Vec<f64>> =
-            values.map(|latency| latency.has_percentile(beyond).then(|| value(latency))).collect();
-        Spread::from_values(values?)
-    };
-    let sum = |value: fn(&Trial) -> u64| trials.iter().map(|trial| value(trial)).sum();
     let family = KnownFamily::from_summary(&first.summary);
-    let main = |metric: Metric| {
-        let values = trials.iter().filter_map(|trial| trial.summary.figure(metric));
-        Some((metric, Spread::from_values(values.collect())?))
-    };
     Some(Point {
         target_name: first.summary.target.clone(),
         target: first.target.clone(),
@@ -547,31 +531,59 @@ fn make_point(group: &[&Trial]) -> Option<Point> {
         repeats: trials.len(),
         trials: trials.iter().map(|trial| trial.label.clone()).collect(),
         status,
-        tps: spread(|trial| trial.summary.tps),
-        qps: spread(|trial| trial.summary.qps),
-        data_qps: spread(|trial| trial.summary.data_qps()),
+        tps: spread_over(&trials, |trial| trial.summary.tps),
+        qps: spread_over(&trials, |trial| trial.summary.qps),
+        data_qps: spread_over(&trials, |trial| trial.summary.data_qps()),
         data: first.summary.data.as_ref().map(|facts| PointData {
             facts: facts.clone(),
             hot_share: facts.hot_share(),
             size_to_memory: facts.size_to_memory(),
         }),
-        mean_us: latency(SAMPLES_BEYOND, |latency| latency.mean_us),
-        p50_us: latency(0.5, |latency| latency.p50_us),
-        p95_us: latency(0.05, |latency| latency.p95_us),
-        p99_us: latency(0.01, |latency| latency.p99_us),
-        p999_us: latency(0.001, |latency| latency.p999_us),
+        mean_us: latency_spread(&trials, SAMPLES_BEYOND, |latency| latency.mean_us),
+        p50_us: latency_spread(&trials, 0.5, |latency| latency.p50_us),
+        p95_us: latency_spread(&trials, 0.05, |latency| latency.p95_us),
+        p99_us: latency_spread(&trials, 0.01, |latency| latency.p99_us),
+        p999_us: latency_spread(&trials, 0.001, |latency| latency.p999_us),
         max_us: trials.iter().map(|trial| trial.summary.latency.max_us).fold(0.0, f64::max),
-        errors: sum(|trial| trial.summary.errors.iter().map(|error| error.count).sum()),
-        failed: sum(|trial| trial.summary.counts.failed),
-        retries: sum(|trial| trial.summary.counts.retries),
-        reconnects: sum(|trial| trial.summary.counts.reconnects),
-        cpu_us_per_statement: spread(|trial| trial.summary.generator.cpu_us_per_statement),
-        costs: Metric::costs().filter_map(main).collect(),
+        errors: trials
+            .iter()
+            .flat_map(|trial| &trial.summary.errors)
+            .map(|error| error.count)
+            .sum(),
+        failed: trials.iter().map(|trial| trial.summary.counts.failed).sum(),
+        retries: trials.iter().map(|trial| trial.summary.counts.retries).sum(),
+        reconnects: trials.iter().map(|trial| trial.summary.counts.reconnects).sum(),
+        cpu_us_per_statement: spread_over(&trials, |trial| {
+            trial.summary.generator.cpu_us_per_statement
+        }),
+        costs: Metric::costs().filter_map(|metric| metric_spread(&trials, metric)).collect(),
         checks: Vec::new(),
         level: first.level.clone(),
         is_paced: family.is_some_and(|family| family.is_paced(&first.summary)),
-        main: family.and_then(|family| main(family.throughput()?)),
+        main: family.and_then(|family| metric_spread(&trials, family.throughput()?)),
     })
+}
+
+fn spread_over(trials: &[&Trial], value: fn(&Trial) -> f64) -> Spread {
+    Spread::from_values(trials.iter().map(|trial| value(trial)).collect()).unwrap_or_default()
+}
+
+/// Spread of a latency; `None` if a trial has too few samples for it.
+fn latency_spread(
+    trials: &[&Trial],
+    beyond: f64,
+    value: fn(&LatencySummary) -> f64,
+) -> Option<Spread> {
+    let values = trials.iter().map(|trial| &trial.summary.latency);
+    let values: Option<Vec<f64>> =
+        values.map(|latency| latency.has_percentile(beyond).then(|| value(latency))).collect();
+    Spread::from_values(values?)
+}
+
+/// Spread of a metric over the trials that have it; `None` if none has.
+fn metric_spread(trials: &[&Trial], metric: Metric) -> Option<(Metric, Spread)> {
+    let values = trials.iter().filter_map(|trial| trial.summary.figure(metric));
+    Some((metric, Spread::from_values(values.collect())?))
 }
 
 impl Point {
@@ -580,6 +592,7 @@ impl Point {
         self.level.as_ref()?.terminals
     }
 
+    /// The size of the data that it works on, if the family knows one.
     pub fn scale(&self) -> Option<&FamilyScale> {
         self.level.as_ref()?.scale.as_ref()
     }
@@ -626,20 +639,20 @@ impl Deref for Experiment {
 }
 
 impl Experiment {
-    /// Returns true for passes over statements that are timed one by one: there are no transactions.
+    /// Returns true for passes over statements that are timed one by one, without transactions.
     pub fn is_pass(&self) -> bool {
         self.family.is_some_and(|family| family.is_pass())
     }
 
     /// Returns true for the read-only tests of sysbench: a transaction is a bundle of reads, or one of them.
     pub fn only_reads(&self) -> bool {
-        let is_enabled = |name: &str| {
-            let option = self.options.iter().find(|(known, _)| known.replace('-', "_") == name);
-            option.is_some_and(|(_, value)| matches!(value.as_str(), "on" | "true" | "1"))
-        };
         let is_named =
             ["oltp_read_only", "oltp_point_select"].iter().any(|t| self.test.contains(t));
-        is_named || self.test.starts_with("sysbench oltp") && is_enabled("oltp_read_only")
+        let mut options = self.options.iter();
+        let option = options.find(|(name, _)| name.replace('-', "_") == "oltp_read_only");
+        let is_enabled =
+            option.is_some_and(|(_, value)| matches!(value.as_str(), "on" | "true" | "1"));
+        is_named || self.test.starts_with("sysbench oltp") && is_enabled
     }
 
     /// The benchmark of the TPC behind it.

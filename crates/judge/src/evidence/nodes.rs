@@ -25,7 +25,7 @@ pub(super) fn route(target: &TargetFacts) -> Option<Message> {
     let words = match target.route {
         Route::Primary => say!(all_load_goes_to_the_primary),
         Route::Endpoint => say!(all_load_goes_through_the_endpoint),
-        Route::Split => say!(transactions_and_writes_go_to_the),
+        Route::Split => say!(reads_split_from_writes),
         Route::Spread => say!(all_load_goes_to_the_read),
     };
     (!target.nodes.is_empty()).then_some(words)
@@ -81,8 +81,8 @@ pub fn by_nodes(trial: &Trial) -> BTreeMap<&[String], f64> {
     groups
 }
 
-/// Difference of the servers' counts of reads from those of load generators that have their own nodes:
-/// their load generators did, the largest share of all reads, and the nodes of that.
+/// For load generators that have their own nodes: the largest difference between the share of all reads that the servers
+/// of a group of nodes counted and the share that their load generators executed, and the names of these nodes.
 pub fn strayed(
     trial: &Trial,
     reads: impl Fn(&NodeConditions) -> Option<u64>,
@@ -92,11 +92,11 @@ pub fn strayed(
     if groups.len() < 2 || conditions.members.iter().any(|member| member.lost.is_some()) {
         return None;
     }
-    let count_reads = |names: &[String]| {
+    let counts = groups.keys().map(|names| {
         let counts = names.iter().map(|name| conditions.nodes.get(name).and_then(&reads));
         counts.sum::<Option<u64>>().map(|count| count as f64)
-    };
-    let counts = groups.keys().map(|names| count_reads(names)).collect::<Option<Vec<f64>>>()?;
+    });
+    let counts = counts.collect::<Option<Vec<f64>>>()?;
     let (executed, read) = (groups.values().sum::<f64>(), counts.iter().sum::<f64>());
     if executed <= 0.0 || read <= 0.0 {
         return None;
@@ -111,8 +111,8 @@ pub fn strayed(
 #[derive(Clone, Debug, PartialEq)]
 pub struct NodeScaling {
     pub target: String,
-    /// The name of the series: the label of the cluster of which the target is a part; where targets are
-    /// clusters of their own, the product or the label of the series' first target, and empty if there is
+    /// The name of the series: the label of the cluster of which the target is a part; for targets that are
+    /// separate clusters, the product or the label of the series' first target, and empty if there is
     /// one such series.
     pub cluster: String,
     pub nodes: u32,
@@ -133,10 +133,9 @@ pub struct NodeScaling {
 pub(super) fn scaling_by_nodes(points: &[Point], targets: &[PaperTarget]) -> Vec<NodeScaling> {
     let best_rows = targets.iter().filter_map(|target| {
         let (nodes, is_stated) = read_only_nodes(target)?;
-        let is_usable = |point: &&Point| {
+        let usable = points.iter().filter(|point| {
             point.target == target.label && point.status == "complete" && !point.has_fault
-        };
-        let usable = points.iter().filter(is_usable);
+        });
         let best = usable.max_by(|a, b| a.qps.median.total_cmp(&b.qps.median))?;
         let row = NodeScaling {
             target: target.label.clone(),
@@ -168,20 +167,20 @@ pub(super) fn scaling_by_nodes(points: &[Point], targets: &[PaperTarget]) -> Vec
 /// Targets with the best that they reached with their number of nodes.
 type Series<'a> = Vec<(&'a PaperTarget, NodeScaling)>;
 
-/// Groups what belongs together, fewest nodes first: the parts of a cluster; of targets that are clusters of their
-/// own, those of the same product and class, of several runs together only where none has a number of
-/// nodes that another has too. Where a number is there twice, no one says which target goes with which, and
-/// there is no series.
+/// Groups what belongs together, fewest nodes first: the parts of a cluster; of targets that are separate clusters,
+/// the ones with the same product and class, those of several runs together only if none has a number of nodes that
+/// another has too. If a number is present twice, nothing says which target goes with which: they are not a series.
 fn group_series(mut best_rows: Series<'_>) -> Vec<Series<'_>> {
     best_rows.sort_by_key(|(_, row)| row.nodes);
-    let group = |target: &PaperTarget| match &target.part_of {
-        Some(whole) => [whole.clone(), String::new(), String::new()],
-        None => [String::new(), target.product.clone(), target.facts.class.clone()],
-    };
-    // True where each number of nodes is there once.
-    let is_series = |rows: &Series<'_>| rows.is_sorted_by(|a, b| a.1.nodes < b.1.nodes);
+    let grouped = format::grouped(best_rows.into_iter().map(|row| {
+        let group = match &row.0.part_of {
+            Some(whole) => [whole.clone(), String::new(), String::new()],
+            None => [String::new(), row.0.product.clone(), row.0.facts.class.clone()],
+        };
+        (group, row)
+    }));
     let mut all_series = Vec::new();
-    for (_, rows) in format::grouped(best_rows.into_iter().map(|row| (group(row.0), row))) {
+    for (_, rows) in grouped {
         if is_series(&rows) {
             all_series.push(rows);
         } else {
@@ -193,17 +192,21 @@ fn group_series(mut best_rows: Series<'_>) -> Vec<Series<'_>> {
     all_series
 }
 
-/// The name of a series: its cluster, else its product where there are several, else by its first target.
+/// Returns true if each number of nodes is present once, fewest first.
+fn is_series(rows: &Series<'_>) -> bool {
+    rows.is_sorted_by(|a, b| a.1.nodes < b.1.nodes)
+}
+
+/// The name of a series: its cluster, else its product if there are several, else its first target.
 fn series_name(series: &Series<'_>, all_series: &[Series<'_>]) -> String {
     let target = series[0].0;
-    let is_plain = |series: &&Series<'_>| series[0].0.part_of.is_none();
-    let is_peer = |series: &&Series<'_>| series[0].0.product == target.product;
+    let plain = all_series.iter().filter(|series| series[0].0.part_of.is_none());
+    let peers = plain.clone().filter(|series| series[0].0.product == target.product).count();
+    let plain = plain.count();
     match &target.part_of {
         Some(whole) => whole.clone(),
-        None if all_series.iter().filter(is_plain).count() == 1 => String::new(),
-        None if all_series.iter().filter(is_plain).filter(is_peer).count() == 1 => {
-            target.product.clone()
-        }
+        None if plain == 1 => String::new(),
+        None if peers == 1 => target.product.clone(),
         None => target.label.clone(),
     }
 }
@@ -222,7 +225,8 @@ fn read_only_nodes(target: &PaperTarget) -> Option<(u32, bool)> {
 pub fn node_scaling_sentences(experiment: &Experiment) -> Vec<Message> {
     let rows = &experiment.node_scaling;
     let is_single_cluster = rows.iter().all(|row| row.cluster == rows[0].cluster);
-    let describe_cluster = |part: &[NodeScaling]| {
+    let clusters = rows.chunk_by(|a, b| a.cluster == b.cluster);
+    let sentences = clusters.filter_map(|part| {
         let (first, last) = (part.first()?, part.last()?);
         let (title, cluster) = (&experiment.title, &last.cluster);
         let title = if is_single_cluster {
@@ -238,8 +242,8 @@ pub fn node_scaling_sentences(experiment: &Experiment) -> Vec<Message> {
             fewest = first.nodes.to_string(),
             efficiency = format::percent(last.efficiency),
         ))
-    };
-    rows.chunk_by(|a, b| a.cluster == b.cluster).filter_map(describe_cluster).collect()
+    });
+    sentences.collect()
 }
 
 #[cfg(test)]
@@ -251,42 +255,41 @@ mod tests {
     /// Load generators with their nodes and statements; nodes with their reads.
     fn make_trial(members: &[(&str, u64)], nodes: &[(&str, u64)]) -> Trial {
         let mut summary = TrialSummary::default();
-        let member = |(names, statements): &(&str, u64)| GeneratorMember {
+        let members = members.iter().map(|(names, statements)| GeneratorMember {
             nodes: names.split_whitespace().map(str::to_owned).collect(),
             statements: *statements,
             ..GeneratorMember::default()
-        };
-        summary.conditions.members = members.iter().map(member).collect();
-        let node = |(name, reads): &(&str, u64)| {
-            (
-                (*name).to_owned(),
-                NodeConditions { reads: Some(*reads), ..NodeConditions::default() },
-            )
-        };
-        summary.conditions.nodes = nodes.iter().map(node).collect();
+        });
+        summary.conditions.members = members.collect();
+        let nodes = nodes.iter().map(|(name, reads)| {
+            let conditions = NodeConditions { reads: Some(*reads), ..NodeConditions::default() };
+            ((*name).to_owned(), conditions)
+        });
+        summary.conditions.nodes = nodes.collect();
         trial(summary)
+    }
+
+    fn find_strayed(members: &[(&str, u64)], nodes: &[(&str, u64)]) -> Option<(f64, String)> {
+        strayed(&make_trial(members, nodes), |node| node.reads)
     }
 
     #[test]
     fn reads_stray_by_their_share_of_all() {
-        let share_groups = |members: &[(&str, u64)], nodes: &[(&str, u64)]| {
-            strayed(&make_trial(members, nodes), |node| node.reads)
-        };
         let members = [("a", 60), ("a", 20), ("b c", 20), ("", 99)];
         let even =
-            share_groups(&members, &[("a", 800), ("b", 150), ("c", 50)]).expect("two groups");
+            find_strayed(&members, &[("a", 800), ("b", 150), ("c", 50)]).expect("two groups");
         assert!(even.0.abs() < 1e-12, "{even:?}");
         let (share, names) =
-            share_groups(&members, &[("a", 500), ("b", 100), ("c", 400)]).expect("two groups");
+            find_strayed(&members, &[("a", 500), ("b", 100), ("c", 400)]).expect("two groups");
         assert!((share - 0.3).abs() < 1e-12 && names == "a", "{share} {names}");
         let three = [("a", 50), ("b", 25), ("c", 25)];
         let (share, names) =
-            share_groups(&three, &[("a", 50), ("b", 0), ("c", 50)]).expect("three groups");
+            find_strayed(&three, &[("a", 50), ("b", 0), ("c", 50)]).expect("three groups");
         assert!((share - 0.25).abs() < 1e-12 && names == "b", "{share} {names}");
-        assert_eq!(share_groups(&[("a", 60)], &[("a", 1)]), None, "one group");
-        assert_eq!(share_groups(&members, &[("a", 1), ("b", 1)]), None, "a node says nothing");
-        assert_eq!(share_groups(&members, &[("a", 0), ("b", 0), ("c", 0)]), None);
-        assert_eq!(share_groups(&[("a", 0), ("b", 0)], &[("a", 1), ("b", 1)]), None);
+        assert_eq!(find_strayed(&[("a", 60)], &[("a", 1)]), None, "one group");
+        assert_eq!(find_strayed(&members, &[("a", 1), ("b", 1)]), None, "a node says nothing");
+        assert_eq!(find_strayed(&members, &[("a", 0), ("b", 0), ("c", 0)]), None);
+        assert_eq!(find_strayed(&[("a", 0), ("b", 0)], &[("a", 1), ("b", 1)]), None);
         let mut trial = make_trial(&members, &[("a", 1), ("b", 1), ("c", 1)]);
         trial.summary.conditions.members[0].lost = Some("gone".into());
         assert_eq!(strayed(&trial, |node| node.reads), None);
@@ -299,7 +302,8 @@ mod tests {
         let result: Vec<(usize, f64)> = groups.iter().map(|(names, n)| (names.len(), *n)).collect();
         assert_eq!(result, [(1, 65.0), (2, 20.0)]);
     }
-    fn target(label: &str, run: usize, product: &str, part_of: Option<&str>) -> PaperTarget {
+
+    fn make_target(label: &str, run: usize, product: &str, part_of: Option<&str>) -> PaperTarget {
         PaperTarget {
             label: label.to_owned(),
             run,
@@ -329,44 +333,51 @@ mod tests {
         (target, row)
     }
 
+    fn expected_series(name: &str, nodes: &[u32]) -> (String, Vec<u32>) {
+        (name.to_owned(), nodes.to_vec())
+    }
+
     #[test]
     fn targets_of_a_series_have_each_number_of_nodes_once() {
         let targets = [
-            target("a", 1, "M", None),
-            target("b", 1, "M", None),
-            target("c", 1, "P", None),
-            target("d", 2, "M", None),
-            target("e", 1, "M", Some("whole")),
-            target("f", 1, "M", Some("whole")),
+            make_target("a", 1, "M", None),
+            make_target("b", 1, "M", None),
+            make_target("c", 1, "P", None),
+            make_target("d", 2, "M", None),
+            make_target("e", 1, "M", Some("whole")),
+            make_target("f", 1, "M", Some("whole")),
         ];
         let find_series = |numbers: [u32; 6]| -> Vec<(String, Vec<u32>)> {
             let rows = targets.iter().zip(numbers).filter(|(_, nodes)| *nodes > 0);
             let all_series =
                 group_series(rows.map(|(target, nodes)| make_row(target, nodes)).collect());
-            let describe = |series: &Series<'_>| {
+            let named_series = all_series.iter().map(|series| {
                 let nodes = series.iter().map(|(_, row)| row.nodes).collect();
                 (series_name(series, &all_series), nodes)
-            };
-            all_series.iter().map(describe).collect()
+            });
+            named_series.collect()
         };
-        let expected = |name: &str, nodes: &[u32]| (name.to_owned(), nodes.to_vec());
-        assert_eq!(find_series([4, 2, 0, 0, 0, 0]), [expected("", &[2, 4])]);
+        assert_eq!(find_series([4, 2, 0, 0, 0, 0]), [expected_series("", &[2, 4])]);
         assert_eq!(find_series([2, 0, 4, 0, 0, 0]), [], "another product");
-        assert_eq!(find_series([1, 2, 0, 3, 0, 0]), [expected("", &[1, 2, 3])], "two runs");
-        assert_eq!(find_series([1, 2, 0, 2, 0, 0]), [expected("", &[1, 2])], "each run by itself");
+        assert_eq!(find_series([1, 2, 0, 3, 0, 0]), [expected_series("", &[1, 2, 3])], "two runs");
+        assert_eq!(
+            find_series([1, 2, 0, 2, 0, 0]),
+            [expected_series("", &[1, 2])],
+            "each run by itself"
+        );
         assert_eq!(find_series([2, 2, 0, 0, 0, 0]), [], "which goes with which?");
-        assert_eq!(find_series([0, 0, 0, 0, 1, 3]), [expected("whole", &[1, 3])]);
-        let two_series = [expected("", &[1, 2]), expected("whole", &[1, 3])];
+        assert_eq!(find_series([0, 0, 0, 0, 1, 3]), [expected_series("whole", &[1, 3])]);
+        let two_series = [expected_series("", &[1, 2]), expected_series("whole", &[1, 3])];
         assert_eq!(find_series([1, 2, 0, 0, 1, 3]), two_series);
     }
 
     #[test]
     fn series_are_named_by_what_tells_them_apart() {
         let targets = [
-            target("a", 1, "M", None),
-            target("b", 1, "M", None),
-            target("c", 1, "P", None),
-            target("d", 1, "P", None),
+            make_target("a", 1, "M", None),
+            make_target("b", 1, "M", None),
+            make_target("c", 1, "P", None),
+            make_target("d", 1, "P", None),
         ];
         let make_series =
             |first: usize| vec![make_row(&targets[first], 1), make_row(&targets[first + 1], 2)];

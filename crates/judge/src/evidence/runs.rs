@@ -2,7 +2,7 @@
 
 use super::*;
 
-pub(super) fn facts(index: usize, run: &RunData) -> RunFacts {
+pub(super) fn make_facts(index: usize, run: &RunData) -> RunFacts {
     let status = match run.status() {
         RunStatus::Running => say!(still_going_when_this_paper_was),
         RunStatus::Complete => match &run.header.finished_at {
@@ -15,22 +15,25 @@ pub(super) fn facts(index: usize, run: &RunData) -> RunFacts {
         },
         RunStatus::Failed(why) => say!(failed_why, why),
     };
-    // Errors and reconnects are counted in the trials; here is what is told nowhere else.
-    let is_listed = |kind: EventKind| !matches!(kind, EventKind::Error | EventKind::Reconnect);
+    // Errors and reconnects are counted in the trials: only the other events are listed.
+    let events = run
+        .events
+        .iter()
+        .filter(|event| !matches!(event.kind, EventKind::Error | EventKind::Reconnect));
     let command = run.header.command_line.iter().map(|word| shell_word(word));
     RunFacts {
         number: index + 1,
         folder: run.path.file_name().unwrap_or_default().to_string_lossy().into_owned(),
         status,
         command: command.collect::<Vec<_>>().join(" "),
-        events: run.events.iter().filter(|event| is_listed(event.kind)).cloned().collect(),
+        events: events.cloned().collect(),
         link: None,
         warnings: run.warnings.to_vec(),
         header: run.header.clone(),
     }
 }
 
-pub(super) fn targets(
+pub(super) fn make_targets(
     runs: &[RunData],
     index: usize,
     run: &RunData,
@@ -43,11 +46,11 @@ pub(super) fn targets(
             targets.push(TargetFacts { name: name.clone(), ..TargetFacts::default() });
         }
     }
-    let describe_target = |facts: TargetFacts| {
-        let trials = || run.trials.iter().filter(|trial| trial.summary.target == facts.name);
+    let targets = targets.into_iter().map(|facts| {
+        let trials = run.trials.iter().filter(|trial| trial.summary.target == facts.name);
         // In a trial that counts: what was wrong before may have been put right.
-        let complete = trials().filter(|trial| trial.summary.status == TrialStatus::Complete);
-        let node = complete.chain(trials()).filter_map(before_of_primary).next();
+        let complete = trials.clone().filter(|trial| trial.summary.status == TrialStatus::Complete);
+        let node = complete.chain(trials).filter_map(before_of_primary).next();
         let mut facts = TargetFacts { url: facts.url_in(&run.path), ..facts.clone() };
         if let Some(texts) = naming.target(run, &facts.name) {
             facts.class = texts.class.clone().unwrap_or(facts.class);
@@ -67,21 +70,23 @@ pub(super) fn targets(
             schema: node.map(|node| node.schema.clone()).unwrap_or_default(),
             not_readable: node.map_or(Vec::new(), |node| node.not_readable.to_vec()),
         }
-    };
-    targets.into_iter().map(describe_target).collect()
+    });
+    targets.collect()
 }
 
-/// Returns true if a trial was made again and counts for nothing: its load generator was starved, it failed, or the
+/// Returns true if a trial was repeated and counts for nothing: its load generator was starved, it failed, or the
 /// other trial of its pair did.
 pub(super) fn is_set_aside(run: &RunData, trial: &TrialSummary) -> bool {
-    let is_rerun = |other: &TrialData| {
-        other.summary.step == trial.step
-            && other.summary.trial > trial.trial
-            && other.summary.status == TrialStatus::Complete
-    };
     match trial.status {
         TrialStatus::Starved => true,
-        TrialStatus::Failed(_) => trial.stage.is_none() && run.trials.iter().any(is_rerun),
+        TrialStatus::Failed(_) => {
+            trial.stage.is_none()
+                && run.trials.iter().any(|other| {
+                    other.summary.step == trial.step
+                        && other.summary.trial > trial.trial
+                        && other.summary.status == TrialStatus::Complete
+                })
+        }
         _ => run.header.set_aside.contains(&trial.trial),
     }
 }
@@ -95,13 +100,13 @@ pub fn why_set_aside(trial: &TrialSummary) -> Message {
     }
 }
 
-pub(super) fn trials(
+pub(super) fn make_trials(
     runs: &[RunData],
     index: usize,
     run: &RunData,
     naming: &Naming<'_>,
 ) -> Vec<Trial> {
-    let make_trial = |data: &TrialData| {
+    let trials = run.trials.iter().map(|data| {
         let summary = completed(&data.summary);
         let is_last = run.trials.last().is_some_and(|last| last.summary.trial == summary.trial);
         let number = summary.trial;
@@ -112,7 +117,7 @@ pub(super) fn trials(
             },
             run: index + 1,
             target: naming.label(runs, index, &summary.target),
-            place: place(run, &summary.target),
+            place: target_place(run, &summary.target),
             status: match &summary.status {
                 _ if data.is_partial && run.is_growing && is_last => "running",
                 TrialStatus::Complete => "complete",
@@ -123,28 +128,28 @@ pub(super) fn trials(
             },
             adds_up: summary.counts.started == summary.counts.ended() + summary.in_flight,
             gaps: gaps(&data.series),
-            counters: counters(data),
+            counters: count_growth(data),
             series: data.series.clone(),
             nodes: data.nodes.clone(),
             level: KnownFamily::from_summary(&summary).and_then(|family| family.level(&summary)),
             summary,
             checks: Vec::new(),
         }
-    };
-    let mut trials: Vec<Trial> = run.trials.iter().map(make_trial).collect();
+    });
+    let mut trials: Vec<Trial> = trials.collect();
     reject_unsustained(run, &mut trials);
     trials
 }
 
-/// Takes the stages of long trials out: those that ended well, and where their sum is there, those that were made
-/// again.
+/// Takes the stages of long trials out: those that ended well, and, if their sum is present, those that were
+/// repeated.
 pub(super) fn stages(trials: Vec<Trial>) -> (Vec<Trial>, Vec<Trial>) {
-    let is_sum = |trial: &&Trial| !trial.summary.stages.is_empty();
-    let place = |trial: &Trial| (trial.run, trial.summary.step.clone());
-    let sums: BTreeSet<(usize, String)> = trials.iter().filter(is_sum).map(place).collect();
+    let sums = trials.iter().filter(|trial| !trial.summary.stages.is_empty());
+    let sums: BTreeSet<(usize, String)> =
+        sums.map(|trial| (trial.run, trial.summary.step.clone())).collect();
     trials.into_iter().partition(|trial| {
-        let is_stage = trial.summary.stage.is_some();
-        is_stage && (trial.status == "stage" || sums.contains(&place(trial)))
+        let has_sum = sums.contains(&(trial.run, trial.summary.step.clone()));
+        trial.summary.stage.is_some() && (trial.status == "stage" || has_sum)
     })
 }
 
@@ -154,19 +159,23 @@ fn reject_unsustained(run: &RunData, trials: &mut [Trial]) {
         let objective =
             facts.search.as_ref().and_then(|search| search.objective.parse::<Objective>().ok());
         let Some(objective) = objective else { continue };
-        let level = |trial: &Trial| {
-            let is_searched = trial.summary.experiment == facts.name;
-            is_searched.then(|| (trial.target.clone(), trial.summary.workers))
-        };
         // A trial that did not end well proves nothing.
-        let complete = trials.iter().filter(|trial| trial.status == "complete");
-        let tested_rates: Vec<_> = complete
-            .filter_map(|trial| Some((level(trial)?, trial.summary.tested_rate(&objective)?)))
-            .collect();
-        for trial in trials.iter_mut().filter(|trial| trial.summary.purpose == Purpose::Confirm) {
-            let Some((level, rate)) = level(trial).zip(trial.summary.rate_per_s) else { continue };
-            let tests = tested_rates.iter().filter(|(tested_level, _)| *tested_level == level);
-            if knee::has_failed(&tests.map(|(_, rate)| *rate).collect::<Vec<_>>(), rate) {
+        let complete = trials
+            .iter()
+            .filter(|trial| trial.summary.experiment == facts.name && trial.status == "complete");
+        let tested_rates = complete.filter_map(|trial| {
+            let rate = trial.summary.tested_rate(&objective)?;
+            Some((trial.target.clone(), trial.summary.workers, rate))
+        });
+        let tested_rates: Vec<_> = tested_rates.collect();
+        for trial in trials.iter_mut().filter(|trial| trial.summary.experiment == facts.name) {
+            let rate =
+                trial.summary.rate_per_s.filter(|_| trial.summary.purpose == Purpose::Confirm);
+            let Some(rate) = rate else { continue };
+            let tests = tested_rates.iter().filter(|(target, workers, _)| {
+                *target == trial.target && *workers == trial.summary.workers
+            });
+            if knee::has_failed(&tests.map(|(.., rate)| *rate).collect::<Vec<_>>(), rate) {
                 trial.summary.purpose = Purpose::Search;
             }
         }
@@ -180,7 +189,7 @@ pub(super) fn before_of_primary(trial: &TrialData) -> Option<&ServerFacts> {
     primary.and_then(|(name, _)| trial.before.get(name)).or_else(|| trial.before.values().next())
 }
 
-fn place(run: &RunData, target: &str) -> TargetPlace {
+fn target_place(run: &RunData, target: &str) -> TargetPlace {
     match run.header.targets.iter().find(|facts| facts.name == target) {
         Some(facts) if facts.url.expose().starts_with("sqlite:") => TargetPlace::Embedded,
         Some(facts) if facts.same_host => TargetPlace::SameHost,
@@ -188,7 +197,7 @@ fn place(run: &RunData, target: &str) -> TargetPlace {
     }
 }
 
-fn counters(data: &TrialData) -> Vec<Counter> {
+fn count_growth(data: &TrialData) -> Vec<Counter> {
     let mut nodes = data.before.iter();
     let facts = nodes.find_map(|(node, before)| Some((before, data.after.get(node)?)));
     facts.map(|(before, after)| settings::counters(before, after)).unwrap_or_default()
@@ -227,20 +236,20 @@ fn gaps(series: &[SeriesRow]) -> Vec<Gap> {
 }
 
 /// Terminals that think, and low rates, leave intervals without a commit when all is well: at the
-/// rate of the rest of the window, a stretch has to expect so many for chance to leave it empty
-/// only once in a thousand times.
+/// rate of the rest of the window, a stretch has to expect `EXPECTED` commits for chance to leave it
+/// empty only once in a thousand times.
 fn is_chance(gap: &Gap, series: &[SeriesRow]) -> bool {
     const EXPECTED: f64 = 7.0;
-    let rows = || series.iter().filter(|row| row.phase == "measured");
-    let committed: u64 = rows().map(|row| row.committed).sum();
+    let rows = series.iter().filter(|row| row.phase == "measured");
+    let committed: u64 = rows.clone().map(|row| row.committed).sum();
     let length_s = gap.to_s - gap.from_s;
-    let rest_s = rows().map(|row| row.length_s).sum::<f64>() - length_s;
+    let rest_s = rows.map(|row| row.length_s).sum::<f64>() - length_s;
     committed > 0 && rest_s > 0.0 && committed as f64 / rest_s * length_s < EXPECTED
 }
 
 /// A longer first sentence of a description is not a subtitle.
 const LONGEST_SUBTITLE: usize = 240;
-/// A longer title of a target has no room alongside an axis or in a column: its name stands there.
+/// A longer title of a target has no room alongside an axis or in a column: its name is shown instead.
 const LONGEST_LABEL: usize = 28;
 
 /// Whose words are taken, in which language.
@@ -257,7 +266,7 @@ pub struct Naming<'a> {
 impl<'a> Naming<'a> {
     /// The publisher's texts for a run.
     pub(super) fn texts(&self, run: Option<&'a RunData>) -> Option<&'a PaperTexts> {
-        self.texts.or_else(|| Some(&suite(run?)?.publication))
+        self.texts.or_else(|| Some(&suite_facts(run?)?.publication))
     }
 
     /// Texts of the publisher about a target.
@@ -279,8 +288,8 @@ impl<'a> Naming<'a> {
             (true, true) => name.to_owned(),
             (true, false) => format!("{short_label} ({name})"),
         };
-        let has_target = |run: &&RunData| target_names(run).iter().any(|other| other == name);
-        match runs.iter().filter(has_target).count() {
+        let named_in = runs.iter().filter(|run| target_names(run).iter().any(|n| n == name));
+        match named_in.count() {
             0 | 1 => label,
             _ => say!(label_of_run, label, n = index + 1).render(self.lang),
         }
@@ -289,13 +298,15 @@ impl<'a> Naming<'a> {
     /// Its name as long as no other target has the same name, and whether no one has chosen
     /// it.
     fn short_label(&self, run: &'a RunData, name: &str) -> (String, bool) {
-        let product = || major_product(&product(run, name)).filter(|_| self.by_product);
         let title = self.title(run, name).map(|title| (title, false));
-        let label = title.or_else(|| Some((product()?, true)));
+        let label = title.or_else(|| {
+            let product = major_product(&product(run, name)).filter(|_| self.by_product);
+            Some((product?, true))
+        });
         label.unwrap_or_else(|| (name.to_owned(), false))
     }
 
-    /// The publisher's name for it, or that of the suite where it is short.
+    /// The publisher's name for it, or the suite's, if that is short.
     fn title(&self, run: &'a RunData, name: &str) -> Option<String> {
         let published = self.target(run, name).map(|texts| texts.name.message().render(self.lang));
         let facts = run.header.targets.iter().find(|facts| facts.name == name);
@@ -316,17 +327,21 @@ fn target_names(run: &RunData) -> Vec<String> {
 pub(super) fn product(run: &RunData, name: &str) -> String {
     let facts = run.header.targets.iter().find(|facts| facts.name == name);
     let stated_words = facts.map(|facts| [&facts.product, &facts.version]);
-    let reported_words = || {
+    let words = stated_words.filter(|words| !words[0].is_empty());
+    let words = words.or_else(|| {
         let mut trials = run.trials.iter().filter(|trial| trial.summary.target == name);
         trials.find_map(before_of_primary).map(|node| [&node.product, &node.version])
-    };
-    let words = stated_words.filter(|words| !words[0].is_empty());
-    let words = words.or_else(reported_words).or(stated_words);
-    let words = words.into_iter().flatten().map(String::as_str).filter(|word| !word.is_empty());
+    });
+    let words = words
+        .or(stated_words)
+        .into_iter()
+        .flatten()
+        .map(String::as_str)
+        .filter(|word| !word.is_empty());
     words.collect::<Vec<_>>().join(" ")
 }
 
-fn suite(run: &RunData) -> Option<&SuiteFacts> {
+fn suite_facts(run: &RunData) -> Option<&SuiteFacts> {
     run.header.plan.as_ref().map(|plan| &plan.suite)
 }
 
@@ -336,7 +351,7 @@ pub(super) fn title(runs: &[RunData], texts: &PaperTexts) -> Message {
         return texts.title.message();
     }
     let titles = runs.iter().map(|run| {
-        let title_zh = suite(run).map_or("", |suite| suite.title_zh.as_str());
+        let title_zh = suite_facts(run).map_or("", |suite| suite.title_zh.as_str());
         Message::either(&run.header.title, title_zh)
     });
     let titles = unique(titles.collect::<Vec<_>>());
@@ -351,20 +366,19 @@ pub(super) fn subtitle(runs: &[RunData], texts: &PaperTexts) -> Message {
     if !texts.subtitle.is_empty() {
         return texts.subtitle.message();
     }
-    let mut descriptions = runs.iter().filter_map(suite);
+    let mut descriptions = runs.iter().filter_map(suite_facts);
     let Some(first) = descriptions.next() else { return Message::default() };
     if descriptions.any(|other| other.description != first.description) {
         return Message::default();
     }
-    let sentence = |(text, end, stop): (&String, &str, &str)| {
+    let texts = [(&first.description, ". ", "."), (&first.description_zh, "。", "。")];
+    let [en, zh] = texts.map(|(text, end, stop)| {
         let text = text.split("\n\n").next().unwrap_or_default();
         let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
         let first = text.split_once(end).map(|(first, _)| format!("{first}{stop}"));
         let sentence = first.unwrap_or(text);
         if sentence.chars().count() > LONGEST_SUBTITLE { String::new() } else { sentence }
-    };
-    let [en, zh] =
-        [(&first.description, ". ", "."), (&first.description_zh, "。", "。")].map(sentence);
+    });
     Message::either(&en, &zh)
 }
 
@@ -377,7 +391,7 @@ mod tests {
     /// Intervals of these lengths, commits and errors.
     fn series(rows: &[(f64, u64, u64)]) -> Vec<SeriesRow> {
         let mut begins_s = 0.0;
-        let row = |&(length_s, committed, errors): &(f64, u64, u64)| {
+        let rows = rows.iter().map(|&(length_s, committed, errors)| {
             let phase = "measured".to_owned();
             let row = SeriesRow {
                 begins_s,
@@ -390,16 +404,17 @@ mod tests {
             };
             begins_s += length_s;
             row
-        };
-        rows.iter().map(row).collect()
+        });
+        rows.collect()
+    }
+
+    fn find_gaps(rows: &[(f64, u64, u64)]) -> Vec<(f64, f64, u64, u64)> {
+        let gaps = gaps(&series(rows));
+        gaps.iter().map(|gap| (gap.from_s, gap.to_s, gap.errors, gap.reconnects)).collect()
     }
 
     #[test]
     fn stretches_without_a_commit_are_gaps_unless_chance_explains_them() {
-        let find_gaps = |rows: &[(f64, u64, u64)]| -> Vec<(f64, f64, u64, u64)> {
-            let gaps = gaps(&series(rows));
-            gaps.iter().map(|gap| (gap.from_s, gap.to_s, gap.errors, gap.reconnects)).collect()
-        };
         // Neighbors are one gap; sessions come back with the interval that follows.
         let rows = [(1.0, 50, 1), (1.0, 0, 2), (1.0, 0, 3), (1.0, 50, 4), (1.0, 50, 8)];
         assert_eq!(find_gaps(&rows), [(1.0, 3.0, 5, 18)]);
@@ -418,23 +433,24 @@ mod tests {
         assert_eq!(gaps(&warm_up), []);
     }
 
+    fn make_stage(number: u32, step: &str, stage: bool, status: &'static str) -> Trial {
+        let mut summary = TrialSummary { trial: number, ..TrialSummary::default() };
+        step.clone_into(&mut summary.identity.step);
+        summary.identity.stage = stage.then_some(StageOf { number: 1, of: 2 });
+        Trial { status, ..trial(summary) }
+    }
+
     #[test]
-    fn stages_are_no_trials_of_their_own() {
-        let make_trial = |number: u32, step: &str, stage: bool, status: &'static str| {
-            let mut summary = TrialSummary { trial: number, ..TrialSummary::default() };
-            step.clone_into(&mut summary.identity.step);
-            summary.identity.stage = stage.then_some(StageOf { number: 1, of: 2 });
-            Trial { status, ..trial(summary) }
-        };
-        let mut sum = make_trial(3, "a", false, "complete");
+    fn stages_are_not_trials_themselves() {
+        let mut sum = make_stage(3, "a", false, "complete");
         sum.summary.stages = vec![StageFacts { trial: 1, ..StageFacts::default() }];
         let all_trials = vec![
-            make_trial(1, "a", true, "stage"),
-            make_trial(2, "a", true, "failed"),
+            make_stage(1, "a", true, "stage"),
+            make_stage(2, "a", true, "failed"),
             sum,
-            make_trial(4, "b", true, "stage"),
-            make_trial(5, "b", true, "failed"),
-            make_trial(6, "c", false, "failed"),
+            make_stage(4, "b", true, "stage"),
+            make_stage(5, "b", true, "failed"),
+            make_stage(6, "c", false, "failed"),
         ];
         let (stages, trials) = stages(all_trials);
         let numbers =

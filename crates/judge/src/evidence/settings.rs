@@ -12,23 +12,23 @@ const OFF: &[&str] = &["off", "0"];
 
 /// Sorted in the order in which they are shown: MySQL and MariaDB, PostgreSQL, SQLite, then what dyno itself has seen.
 const SETTINGS: &[Known] = &[
-    ("innodb_flush_log_at_trx_commit", || say!(n_1_every_commit_waits_until_the), &["0", "2"]),
-    ("sync_binlog", || say!(n_1_every_commit_waits_until_the_2), &[]),
+    ("innodb_flush_log_at_trx_commit", || say!(commit_waits_for_redo_log), &["0", "2"]),
+    ("sync_binlog", || say!(commit_waits_for_binary_log), &[]),
     ("log_bin", || say!(whether_a_binary_log_is_written), &[]),
-    ("innodb_doublewrite", || say!(protects_pages_that_are_torn_by), OFF),
+    ("innodb_doublewrite", || say!(torn_page_protection), OFF),
     ("innodb_flush_method", || say!(how_innodbs_files_are_written), &["nosync"]),
     ("innodb_buffer_pool_size", || say!(memory_for_data_and_indexes), &[]),
     ("innodb_log_file_size", || say!(size_of_the_redo_log), &[]),
     ("innodb_redo_log_capacity", || say!(size_of_the_redo_log), &[]),
-    ("rpl_semi_sync_master_enabled", || say!(whether_a_commit_waits_for_a), &[]),
-    ("rpl_semi_sync_source_enabled", || say!(whether_a_commit_waits_for_a), &[]),
+    ("rpl_semi_sync_master_enabled", || say!(commit_waits_for_replica), &[]),
+    ("rpl_semi_sync_source_enabled", || say!(commit_waits_for_replica), &[]),
     ("transaction_isolation", || say!(isolation_of_sessions_by_default), &[]),
     ("tx_isolation", || say!(isolation_of_sessions_by_default), &[]),
-    ("query_cache_type", || say!(whether_answers_may_come_from_the), &[]),
-    ("synchronous_commit", || say!(whether_a_commit_waits_until_the), OFF),
+    ("query_cache_type", || say!(query_cache_use), &[]),
+    ("synchronous_commit", || say!(commit_waits_for_wal), OFF),
     ("fsync", || say!(whether_anything_waits_for_the_disk), OFF),
-    ("full_page_writes", || say!(protects_pages_that_are_torn_by), OFF),
-    ("wal_sync_method", || say!(how_the_write_ahead_log_is), &[]),
+    ("full_page_writes", || say!(torn_page_protection), OFF),
+    ("wal_sync_method", || say!(wal_sync_method), &[]),
     ("synchronous_standby_names", || say!(standbys_that_acknowledge_commits), &[]),
     ("default_transaction_isolation", || say!(isolation_of_sessions_by_default), &[]),
     ("shared_buffers", || say!(memory_for_data_and_indexes), &[]),
@@ -37,8 +37,8 @@ const SETTINGS: &[Known] = &[
     ("journal_mode", || say!(how_a_transaction_is_made_atomic), &["off", "memory"]),
     ("synchronous", || say!(n_0_off_1_normal_2_full), OFF),
     ("cache_size", || say!(page_cache_of_a_session_pages), &[]),
-    ("mmap_size", || say!(bytes_of_the_file_that_are), &[]),
-    ("locking_mode", || say!(whether_other_connections_may_use_the), &[]),
+    ("mmap_size", || say!(memory_mapped_bytes), &[]),
+    ("locking_mode", || say!(file_locking_mode), &[]),
     ("data_file_system", || say!(what_keeps_the_data), &["ramfs", "tmpfs"]),
     ("log_file_system", || say!(what_keeps_the_log), &["ramfs", "tmpfs"]),
 ];
@@ -112,7 +112,7 @@ pub fn matters(name: &str) -> bool {
         || ends_with_any(name, ENDS)
 }
 
-/// The name under which tables that do not keep what is committed stand among the settings.
+/// The name under which tables that do not keep what is committed are listed among the settings.
 pub const ENGINE: &str = "engine";
 
 /// Tables of engines that lose rows in a crash or can't roll back, such as `MEMORY (sbtest1, sbtest2)`, and tables of
@@ -135,8 +135,8 @@ fn unsafe_tables(facts: &ServerFacts) -> Option<SettingRow> {
 
 /// The settings that matter, as far as the server has them.
 pub fn rows(facts: &ServerFacts) -> Vec<SettingRow> {
-    let is_weak = |known: &Known, value: &str| is_weak(*known, value, facts);
-    let rows = setting_rows(SETTINGS, &facts.settings, is_weak);
+    let rows =
+        setting_rows(SETTINGS, &facts.settings, |known, value| is_weak(*known, value, facts));
     rows.chain(unsafe_tables(facts)).collect()
 }
 
@@ -157,16 +157,22 @@ fn setting_rows(
 }
 
 fn is_weak((name, _, weak): Known, value: &str, facts: &ServerFacts) -> bool {
-    let setting = |name: &str| facts.settings.get(name).map(|value| value.to_ascii_lowercase());
     match name {
         // Without a binary log there is nothing to wait for.
-        "sync_binlog" => value != "1" && matches!(setting("log_bin").as_deref(), Some("on" | "1")),
+        "sync_binlog" => {
+            let log = facts.settings.get("log_bin");
+            value != "1" && log.is_some_and(|log| log.eq_ignore_ascii_case("on") || log == "1")
+        }
         // In WAL mode NORMAL may lose the last commits, otherwise it is safe in practice.
-        "synchronous" if value == "1" => setting("journal_mode").as_deref() == Some("wal"),
+        "synchronous" if value == "1" => {
+            let mode = facts.settings.get("journal_mode");
+            mode.is_some_and(|mode| mode.eq_ignore_ascii_case("wal"))
+        }
         _ => weak.contains(&value.to_ascii_lowercase().as_str()),
     }
 }
 
+/// The value of a setting, with a unit if it is a number of bytes.
 pub fn readable(name: &str, value: &str) -> String {
     let is_bytes = name.starts_with("innodb_") || name == "mmap_size";
     match value.parse::<f64>() {
@@ -179,29 +185,29 @@ pub fn readable(name: &str, value: &str) -> String {
 /// Settings that decide how queries are executed, in the order in which they are shown: PostgreSQL, MySQL and
 /// its relatives, SQLite.
 const QUERY_SETTINGS: &[Known] = &[
-    ("max_parallel_workers_per_gather", || say!(workers_of_one_plan_node_the), &[]),
+    ("max_parallel_workers_per_gather", || say!(workers_per_plan_node), &[]),
     ("max_parallel_workers", || say!(parallel_workers_of_the_whole_server), &[]),
     ("max_worker_processes", || say!(background_processes_of_the_whole_server), &[]),
     ("parallel_setup_cost", || say!(what_starting_workers_costs_a_plan), &[]),
     ("parallel_tuple_cost", || say!(what_handing_over_a_row_costs), &[]),
-    ("min_parallel_table_scan_size", || say!(smaller_tables_are_not_read_in), &[]),
+    ("min_parallel_table_scan_size", || say!(parallel_scan_table_size), &[]),
     ("work_mem", || say!(memory_of_a_sort_or_hash), &[]),
     ("hash_mem_multiplier", || say!(hash_tables_may_have_so_many), &[]),
     ("effective_cache_size", || say!(the_cache_that_the_optimizer_reckons), &[]),
-    ("random_page_cost", || say!(what_a_random_page_costs_a), &[]),
+    ("random_page_cost", || say!(random_page_cost), &[]),
     ("jit", || say!(whether_expressions_are_compiled), &[]),
     ("max_parallel_degree", || say!(the_degree), &[]),
     ("parallel_degree_policy", || say!(when_a_query_becomes_parallel), &[]),
     ("innodb_parallel_read_threads", || say!(threads_of_scans_of_the_clustered), &[]),
-    ("join_buffer_size", || say!(memory_of_a_join_without_an), &[]),
-    ("sort_buffer_size", || say!(memory_of_a_sort_before_it), &[]),
+    ("join_buffer_size", || say!(join_buffer_memory), &[]),
+    ("sort_buffer_size", || say!(sort_buffer_memory), &[]),
     ("tmp_table_size", || say!(largest_temporary_table_in_memory), &[]),
     ("max_heap_table_size", || say!(the_same_whichever_is_smaller), &[]),
     ("optimizer_switch", || say!(which_ways_of_executing_the_optimizer), &[]),
     ("innodb_buffer_pool_size", || say!(memory_for_data_and_indexes), &[]),
     ("shared_buffers", || say!(memory_for_data_and_indexes), &[]),
     ("cache_size", || say!(page_cache_of_a_session_pages), &[]),
-    ("mmap_size", || say!(bytes_of_the_file_that_are), &[]),
+    ("mmap_size", || say!(memory_mapped_bytes), &[]),
     ("temp_store", || say!(where_temporary_tables_are_0_default), &[]),
 ];
 
@@ -220,16 +226,17 @@ const COUNTERS: &str =
 
 /// The relevant counters that both readings have; a negative growth means the server restarted.
 pub fn counters(before: &ServerFacts, after: &ServerFacts) -> Vec<Counter> {
-    let counter =
-        |name: &str| Some(Counter { name: name.to_owned(), growth: after.growth(before, name)? });
-    COUNTERS.split_whitespace().filter_map(counter).collect()
+    let counters = COUNTERS.split_whitespace().filter_map(|name| {
+        Some(Counter { name: name.to_owned(), growth: after.growth(before, name)? })
+    });
+    counters.collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn weak(settings: &[(&str, &str)]) -> Vec<String> {
+    fn list_weak(settings: &[(&str, &str)]) -> Vec<String> {
         let settings =
             settings.iter().map(|(name, value)| ((*name).into(), (*value).into())).collect();
         let facts = ServerFacts { settings, ..ServerFacts::default() };
@@ -239,32 +246,38 @@ mod tests {
     #[test]
     fn settings_that_may_lose_a_commit_are_told() {
         assert_eq!(
-            weak(&[("innodb_flush_log_at_trx_commit", "2")]),
+            list_weak(&[("innodb_flush_log_at_trx_commit", "2")]),
             ["innodb_flush_log_at_trx_commit"]
         );
-        assert!(weak(&[("innodb_flush_log_at_trx_commit", "1"), ("fsync", "on")]).is_empty());
-        assert_eq!(weak(&[("sync_binlog", "0"), ("log_bin", "ON")]), ["sync_binlog"]);
-        assert!(weak(&[("sync_binlog", "0"), ("log_bin", "OFF")]).is_empty());
-        assert_eq!(weak(&[("synchronous", "1"), ("journal_mode", "wal")]), ["synchronous"]);
-        assert!(weak(&[("synchronous", "2"), ("journal_mode", "wal")]).is_empty());
-        assert_eq!(weak(&[("synchronous_commit", "OFF")]), ["synchronous_commit"]);
-        assert_eq!(weak(&[("fsync", "on"), ("log_file_system", "tmpfs")]), ["log_file_system"]);
-        assert!(weak(&[("data_file_system", "ext4"), ("log_file_system", "xfs")]).is_empty());
+        assert!(list_weak(&[("innodb_flush_log_at_trx_commit", "1"), ("fsync", "on")]).is_empty());
+        assert_eq!(list_weak(&[("sync_binlog", "0"), ("log_bin", "ON")]), ["sync_binlog"]);
+        assert!(list_weak(&[("sync_binlog", "0"), ("log_bin", "OFF")]).is_empty());
+        assert_eq!(list_weak(&[("synchronous", "1"), ("journal_mode", "wal")]), ["synchronous"]);
+        assert!(list_weak(&[("synchronous", "2"), ("journal_mode", "wal")]).is_empty());
+        assert_eq!(list_weak(&[("synchronous_commit", "OFF")]), ["synchronous_commit"]);
+        assert_eq!(
+            list_weak(&[("fsync", "on"), ("log_file_system", "tmpfs")]),
+            ["log_file_system"]
+        );
+        assert!(list_weak(&[("data_file_system", "ext4"), ("log_file_system", "xfs")]).is_empty());
+    }
+
+    fn list_tables(schema: &[(&str, &str)]) -> Vec<(String, bool)> {
+        let schema = schema.iter().map(|(name, value)| ((*name).into(), (*value).into())).collect();
+        let rows = rows(&ServerFacts { schema, ..ServerFacts::default() });
+        rows.into_iter().map(|row| (row.value, row.is_weak)).collect::<Vec<_>>()
     }
 
     #[test]
     fn tables_that_a_crash_empties_are_weak_whatever_the_settings_are() {
-        let tables = |schema: &[(&str, &str)]| {
-            let schema =
-                schema.iter().map(|(name, value)| ((*name).into(), (*value).into())).collect();
-            let rows = rows(&ServerFacts { schema, ..ServerFacts::default() });
-            rows.into_iter().map(|row| (row.value, row.is_weak)).collect::<Vec<_>>()
-        };
         let safe =
             [("table a", "InnoDB, Dynamic"), ("table b", "fillfactor=100"), ("a.id", "MEMORY")];
-        assert_eq!(tables(&safe), []);
-        let unsafe_rows =
-            tables(&[("table a", "MEMORY, Fixed"), ("table b", "MEMORY"), ("table c", "unlogged")]);
+        assert_eq!(list_tables(&safe), []);
+        let unsafe_rows = list_tables(&[
+            ("table a", "MEMORY, Fixed"),
+            ("table b", "MEMORY"),
+            ("table c", "unlogged"),
+        ]);
         assert_eq!(unsafe_rows, [("MEMORY (a, b), unlogged (c)".to_owned(), true)]);
     }
 
@@ -274,28 +287,19 @@ mod tests {
         assert_eq!(readable("cache_size", "-2000"), "-2000");
         assert_eq!(readable("synchronous_standby_names", ""), "\"\"");
     }
+
     #[test]
     fn names_of_settings_tell_what_they_decide() {
-        let match_all = |is: fn(&str) -> bool, names: &[&str]| names.iter().all(|name| is(name));
-        let match_none = |is: fn(&str) -> bool, names: &[&str]| !names.iter().any(|name| is(name));
-        assert!(match_all(
-            affects_durability,
-            &["fsync", "sync_binlog", "log_file_system", ENGINE]
-        ));
-        assert!(match_none(affects_durability, &["work_mem", "sync", "engines"]));
-        assert!(match_all(
-            is_host_specific,
-            &["server_id", "hostname", "datadir", "ssl_ca", "log_error_file"]
-        ));
-        assert!(match_none(
-            is_host_specific,
-            &["work_mem", "hostnames", "server_id_bits", "fsync"]
-        ));
-        assert!(match_all(
-            matters,
-            &["fsync", "work_mem", "enable_sort", "sort_buffer_size", "jit_cost"]
-        ));
-        assert!(match_none(matters, &["timezone", "my_enable_sort", "max_connections"]));
+        let names = ["fsync", "sync_binlog", "log_file_system", ENGINE];
+        assert!(names.into_iter().all(affects_durability));
+        assert!(!["work_mem", "sync", "engines"].into_iter().any(affects_durability));
+        let names = ["server_id", "hostname", "datadir", "ssl_ca", "log_error_file"];
+        assert!(names.into_iter().all(is_host_specific));
+        let names = ["work_mem", "hostnames", "server_id_bits", "fsync"];
+        assert!(!names.into_iter().any(is_host_specific));
+        let names = ["fsync", "work_mem", "enable_sort", "sort_buffer_size", "jit_cost"];
+        assert!(names.into_iter().all(matters));
+        assert!(!["timezone", "my_enable_sort", "max_connections"].into_iter().any(matters));
         assert!(meaning("fsync").is_some() && meaning("jit").is_some());
         assert!(meaning("timezone").is_none());
     }
@@ -308,21 +312,22 @@ mod tests {
         assert_eq!(readable("innodb_flush_method", "fsync"), "fsync");
     }
 
+    fn with_counters(counts: &[(&str, i64)]) -> ServerFacts {
+        let counters =
+            counts.iter().map(|(name, count)| ((*name).into(), count.to_string())).collect();
+        ServerFacts { counters, ..ServerFacts::default() }
+    }
+
     #[test]
     fn settings_of_queries_keep_their_order_and_counters_their_growth() {
-        let texts = |settings: &[(&str, &str)]| -> BTreeMap<String, String> {
-            settings.iter().map(|(name, value)| ((*name).into(), (*value).into())).collect()
-        };
-        let rows = query_settings(&texts(&[("jit", "off"), ("fsync", "off"), ("work_mem", "4MB")]));
+        let settings = [("jit", "off"), ("fsync", "off"), ("work_mem", "4MB")];
+        let settings = settings.map(|(name, value)| (name.to_owned(), value.to_owned()));
+        let rows = query_settings(&BTreeMap::from(settings));
         let rows: Vec<_> = rows.iter().map(|row| (row.name.as_str(), row.is_weak)).collect();
         assert_eq!(rows, [("work_mem", false), ("jit", false)]);
-        let facts = |counts: &[(&str, i64)]| {
-            let counters =
-                counts.iter().map(|(name, count)| ((*name).into(), count.to_string())).collect();
-            ServerFacts { counters, ..ServerFacts::default() }
-        };
-        let before = facts(&[("Questions", 10), ("Innodb_deadlocks", 4), ("Com_commit", 1)]);
-        let after = facts(&[("Questions", 25), ("Innodb_deadlocks", 1), ("Uptime", 9)]);
+        let before =
+            with_counters(&[("Questions", 10), ("Innodb_deadlocks", 4), ("Com_commit", 1)]);
+        let after = with_counters(&[("Questions", 25), ("Innodb_deadlocks", 1), ("Uptime", 9)]);
         let result: Vec<_> = counters(&before, &after)
             .into_iter()
             .map(|counter| (counter.name, counter.growth))

@@ -202,7 +202,7 @@ impl PairedComparison {
         }
     }
 
-    /// Rows as they are told: differences first, then equivalence, then what is undecided; else by their place.
+    /// Rows in the order of reports: differences first, then equivalence, then what is undecided; else by their place.
     pub(crate) fn rows_by_decision(&self) -> Vec<&VerdictRow> {
         let mut rows: Vec<&VerdictRow> = self.rows.iter().collect();
         rows.sort_by_key(|row| (row.call.is_undecided(), !row.call.is_difference()));
@@ -389,7 +389,7 @@ pub struct SteadyRow {
 }
 
 impl Judgment {
-    /// Comparisons that a cover may tell: of a system with itself only where there is nothing else, and none of unlike
+    /// Comparisons that a cover may report: of a system with itself only if there are no others, and none of unlike
     /// node classes.
     pub fn cover_comparisons(&self) -> Vec<&PairedComparison> {
         let class_checks = self.checks.iter().filter(|check| check.id == "node-class");
@@ -409,16 +409,16 @@ mod tests {
     use super::*;
     use crate::evidence::tests::{comparison, row};
 
+    fn is_near(result: Option<(f64, f64)>, low: f64, high: f64) -> bool {
+        let (found_low, found_high) = result.expect("an interval");
+        (found_low - low).abs() < 1e-12 && (found_high == high || (found_high - high).abs() < 1e-12)
+    }
+
     #[test]
     fn intervals_move_to_the_side_of_what_was_held_up() {
         let interval = Some(Bounds { low: 0.5, high: 2.0 });
         let moved = |log: f64, metric| VetoReach::HeldUp(log).moved(metric, interval, None);
         let twice = 2.0_f64.ln();
-        let is_near = |result: Option<(f64, f64)>, low: f64, high: f64| {
-            let (found_low, found_high) = result.expect("an interval");
-            (found_low - low).abs() < 1e-12
-                && (found_high == high || (found_high - high).abs() < 1e-12)
-        };
         // A candidate that was held up does more than its ratio says, and in less time.
         assert!(is_near(moved(twice, Metric::Tps), 0.5, 4.0));
         assert!(is_near(moved(-twice, Metric::Tps), 0.25, 2.0));
@@ -435,9 +435,9 @@ mod tests {
     fn a_reach_may_be_any_far() {
         let interval = Some(Bounds { low: 0.5, high: 2.0 });
         let withstood = Some(Bounds { low: 0.4, high: 2.1 });
-        let moved = |reach: VetoReach| reach.moved(Metric::Tps, interval, withstood);
-        assert_eq!([VetoReach::AnyFar, VetoReach::Costs].map(moved), [None; 2]);
-        assert_eq!(moved(VetoReach::Pairs), Some((0.4, 2.1)));
+        let reaches = [VetoReach::AnyFar, VetoReach::Costs, VetoReach::Pairs];
+        let moved = reaches.map(|reach| reach.moved(Metric::Tps, interval, withstood));
+        assert_eq!(moved, [None, None, Some((0.4, 2.1))]);
         assert_eq!(VetoReach::Pairs.moved(Metric::Tps, interval, None), None);
         assert_eq!(VetoReach::HeldUp(1.0).moved(Metric::Tps, None, withstood), None);
         let touched =
@@ -446,7 +446,7 @@ mod tests {
         assert!(VetoReach::AnyFar.touches(Metric::Tps));
     }
 
-    fn session(pairs: usize, dyno: &str) -> SessionRow {
+    fn make_session(pairs: usize, dyno: &str) -> SessionRow {
         SessionRow {
             folder: String::new(),
             started_at: String::new(),
@@ -462,7 +462,7 @@ mod tests {
     fn pairs_of_earlier_sessions_are_all_but_the_last() {
         let mut case = comparison(Vec::new());
         assert_eq!((case.pairs_earlier(), case.has_unlike_sessions()), (0, false));
-        case.sessions = vec![session(3, "1"), session(4, "1"), session(8, "1")];
+        case.sessions = vec![make_session(3, "1"), make_session(4, "1"), make_session(8, "1")];
         assert_eq!((case.pairs_earlier(), case.has_unlike_sessions()), (7, false));
         case.sessions[2].dyno = "2".to_owned();
         assert!(case.has_unlike_sessions());
@@ -482,46 +482,45 @@ mod tests {
         assert_eq!(case.judging(), Judging::Anytime);
     }
 
+    fn has_spot(kind: SpotKind, names: &[&str]) -> bool {
+        let names = names.iter().map(|name| (*name).to_owned()).collect();
+        comparison(Vec::new()).has(&Spot { kind, names })
+    }
+
     #[test]
     fn a_comparison_has_its_trials_its_targets_and_its_names() {
-        let case = comparison(Vec::new());
-        let has = |kind: SpotKind, names: &[&str]| {
-            let names = names.iter().map(|name| (*name).to_owned()).collect();
-            case.has(&Spot { kind, names })
-        };
-        assert!(has(SpotKind::Trial, &["16"]) && has(SpotKind::Trial, &["99", "1"]));
-        assert!(!has(SpotKind::Trial, &["17"]));
-        assert!(has(SpotKind::Target, &["a"]) && has(SpotKind::Target, &["b", "a"]));
-        assert!(!has(SpotKind::Target, &["a", "c"]));
-        assert!(has(SpotKind::Experiment, &["x"]) && !has(SpotKind::Experiment, &["y"]));
-        assert!(has(SpotKind::Comparison, &["x 8 workers: b / a"]));
-        assert!(!has(SpotKind::Comparison, &["x"]) && !has(SpotKind::Run, &["x"]));
+        assert!(has_spot(SpotKind::Trial, &["16"]) && has_spot(SpotKind::Trial, &["99", "1"]));
+        assert!(!has_spot(SpotKind::Trial, &["17"]));
+        assert!(has_spot(SpotKind::Target, &["a"]) && has_spot(SpotKind::Target, &["b", "a"]));
+        assert!(!has_spot(SpotKind::Target, &["a", "c"]));
+        assert!(has_spot(SpotKind::Experiment, &["x"]) && !has_spot(SpotKind::Experiment, &["y"]));
+        assert!(has_spot(SpotKind::Comparison, &["x 8 workers: b / a"]));
+        assert!(!has_spot(SpotKind::Comparison, &["x"]) && !has_spot(SpotKind::Run, &["x"]));
     }
 
     #[test]
     fn differences_are_told_first_and_what_is_undecided_last() {
-        let list_metrics = |calls: [Call; 4]| {
-            let metrics = [Metric::Tps, Metric::P95Ms, Metric::P99Ms, Metric::ServerCpuUs];
-            let rows = metrics.into_iter().zip(calls);
-            let rows = rows.map(|(metric, call)| VerdictRow { call, ..row(metric) }).collect();
-            let case = comparison(rows);
-            case.rows_by_decision().into_iter().map(|row| row.metric).collect::<Vec<_>>()
-        };
-        let metrics = list_metrics([Call::Undecided, Call::Equivalent, Call::Slower, Call::Faster]);
+        let calls = [
+            (Metric::Tps, Call::Undecided),
+            (Metric::P95Ms, Call::Equivalent),
+            (Metric::P99Ms, Call::Slower),
+            (Metric::ServerCpuUs, Call::Faster),
+        ];
+        let rows = calls.map(|(metric, call)| VerdictRow { call, ..row(metric) });
+        let case = comparison(rows.to_vec());
+        let metrics: Vec<_> = case.rows_by_decision().into_iter().map(|row| row.metric).collect();
         assert_eq!(metrics, [Metric::P99Ms, Metric::ServerCpuUs, Metric::P95Ms, Metric::Tps]);
     }
 
     #[test]
     fn vetoes_of_costs_do_not_decide_what_throughput_does() {
-        let veto = |reach| Veto { check: "c", found: Message::default(), reach };
-        let count = |metric, reaches: &[VetoReach]| {
+        for (metric, counts) in [(Metric::Tps, [2, 1]), (Metric::ServerCpuUs, [3, 1])] {
             let mut case = comparison(vec![row(metric)]);
-            case.vetoes = reaches.iter().map(|reach| veto(*reach)).collect();
-            [case.deciding_vetoes().count(), case.final_vetoes().count()]
-        };
-        let reaches = [VetoReach::Costs, VetoReach::AnyFar, VetoReach::Pairs];
-        assert_eq!(count(Metric::Tps, &reaches), [2, 1]);
-        assert_eq!(count(Metric::ServerCpuUs, &reaches), [3, 1]);
+            let reaches = [VetoReach::Costs, VetoReach::AnyFar, VetoReach::Pairs];
+            let vetoes = reaches.map(|reach| Veto { check: "c", found: Message::default(), reach });
+            case.vetoes = vetoes.to_vec();
+            assert_eq!([case.deciding_vetoes().count(), case.final_vetoes().count()], counts);
+        }
     }
 
     #[test]

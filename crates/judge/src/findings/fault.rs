@@ -1,7 +1,8 @@
 //! Faults: how the load fared when something was done to a node, and what was lost.
 
-use crate::evidence::{Check, Experiment, Judgment, Spread, Trial};
+use crate::evidence::{Experiment, Judgment, Spread, Trial};
 use crate::format;
+use dyno_facts::statistics::median;
 use dyno_facts::{FaultFacts, Message, say};
 
 /// Checks that find what was acknowledged and is not there, or not whole.
@@ -14,19 +15,21 @@ pub struct FaultTrials<'a> {
 }
 
 impl Judgment {
-    /// The trials with a fault, by what is told of them together.
+    /// The trials with a fault, grouped by what is reported together.
     pub fn faults(&self) -> Vec<FaultTrials<'_>> {
         let mut rows: Vec<FaultTrials<'_>> = Vec::new();
         for trial in &self.trials {
-            // If nothing was done, there is no time to tell: that trial is none of a fault.
-            let happened = |facts: &&FaultFacts| !facts.steps.is_empty();
-            let Some(facts) = trial.summary.fault.as_ref().filter(happened) else { continue };
+            // If nothing was done, no time can be reported: such a trial does not count as one with a fault.
+            let facts = trial.summary.fault.as_ref().filter(|facts| !facts.steps.is_empty());
+            let Some(facts) = facts else { continue };
             let mut experiments = self.experiments.iter();
             let experiment = experiments.find(|known| known.name == trial.summary.experiment);
             let Some(experiment) = experiment else { continue };
-            let key = |trial: &Trial| (trial.target.clone(), trial.summary.workers, trial.run);
             let row = rows.iter_mut().find(|row| {
-                row.experiment.name == experiment.name && key(row.first()) == key(trial)
+                let first = row.first();
+                row.experiment.name == experiment.name
+                    && (first.run, &first.target) == (trial.run, &trial.target)
+                    && first.summary.workers == trial.summary.workers
             });
             match row {
                 Some(row) => row.trials.push((trial, facts)),
@@ -36,33 +39,39 @@ impl Judgment {
         rows
     }
 
-    /// Acknowledged work that faults have lost or torn, by trial, where neither the experiment (`allow_lost`) nor the
+    /// Acknowledged work that faults have lost or torn, by trial, if neither the experiment (`allow_lost`) nor the
     /// run (`--allow`) expects it.
     pub fn lost_work(&self) -> Vec<Message> {
-        let is_allowed = |trial: &Trial| {
-            let run = self.runs.iter().find(|run| run.number == trial.run);
-            let plan = run.and_then(|run| {
-                let mut plans = run.header.experiments.iter();
-                plans.find(|facts| facts.name == trial.summary.experiment)
-            });
-            let fault = plan.and_then(|facts| facts.fault.as_ref());
-            fault.is_some_and(|fault| fault.allows_lost(&trial.summary.target))
-        };
-        let is_lost = |name: &String| self.trial(name).is_some_and(|trial| !is_allowed(trial));
-        let is_loss = |check: &&Check| LOSSES.contains(&check.id) && !check.is_accepted;
-        let findings = self.checks.iter().filter(is_loss).flat_map(|check| &check.findings);
-        let losses = findings.filter(|finding| finding.place.names.iter().any(is_lost));
+        let checks = self.checks.iter();
+        let checks = checks.filter(|check| LOSSES.contains(&check.id) && !check.is_accepted);
+        let losses = checks.flat_map(|check| &check.findings).filter(|finding| {
+            let mut trials = finding.place.names.iter().filter_map(|name| self.trial(name));
+            trials.any(|trial| !self.allows_loss(trial))
+        });
         losses
             .map(|finding| say!(place_value, place = finding.place.text(), value = &finding.value))
             .collect()
     }
+
+    /// Returns true if the experiment of a trial expects its target to lose acknowledged work.
+    fn allows_loss(&self, trial: &Trial) -> bool {
+        let run = self.runs.iter().find(|run| run.number == trial.run);
+        let plan = run.and_then(|run| {
+            let mut plans = run.header.experiments.iter();
+            plans.find(|facts| facts.name == trial.summary.experiment)
+        });
+        let fault = plan.and_then(|facts| facts.fault.as_ref());
+        fault.is_some_and(|fault| fault.allows_lost(&trial.summary.target))
+    }
 }
 
 impl<'a> FaultTrials<'a> {
+    /// The trial that describes what all of them share.
     pub fn first(&self) -> &'a Trial {
         self.trials[0].0
     }
 
+    /// The facts of the fault, trial by trial.
     pub fn facts(&self) -> impl Iterator<Item = &'a FaultFacts> {
         self.trials.iter().map(|(_, facts)| *facts)
     }
@@ -127,39 +136,43 @@ pub fn fault_sentence(facts: &FaultFacts) -> Message {
 
 /// The outage, how the load came back, and what was lost: medians over the trials, of which there is one at least.
 fn describe_course(trials: &[&FaultFacts]) -> [Message; 3] {
-    let values =
-        |get: fn(&FaultFacts) -> Option<f64>| trials.iter().filter_map(move |facts| get(facts));
-    let median = |get| Spread::from_values(values(get).collect()).map(|spread| spread.median);
-    let sum = |get: fn(&FaultFacts) -> Option<u64>| {
-        trials.iter().filter_map(|facts| get(facts)).reduce(|a, b| a + b)
-    };
-    let count_without = |get| {
-        let count = values(get).count();
-        (count > 0 && count < trials.len()).then(|| (trials.len() - count).to_string())
-    };
     let trial_count = trials.len().to_string();
-    let first_success: fn(&FaultFacts) -> Option<f64> = |facts| facts.first_success_after_s;
-    let recovered: fn(&FaultFacts) -> Option<f64> = |facts| facts.recovered_after_s;
     let noticed_s = trials.iter().map(|facts| facts.noticed_s).fold(0.0, f64::max);
-    let outage = match count_without(first_success) {
+    let successes_s: Vec<f64> =
+        trials.iter().filter_map(|facts| facts.first_success_after_s).collect();
+    let outage = match count_missing(trials, &successes_s) {
         Some(n) => say!(no_commit_followed_in_of_trials, n, all = &trial_count),
-        None => {
-            with_worst(describe_outage(median(first_success), noticed_s), values(first_success))
-        }
+        None => with_worst(describe_outage(median(&successes_s), noticed_s), &successes_s),
     };
-    let shard = trials[0].shard.as_ref().map(|shard| (median(shard_success), shard.noticed_s));
-    let back = match count_without(recovered) {
-        Some(n) => say!(not_back_at_90_percent_of, n, all = &trial_count),
-        None => with_worst(describe_recovery(median(recovered)), values(recovered)),
+    let shard = trials[0].shard.as_ref().map(|shard| {
+        let successes_s: Vec<f64> = trials.iter().copied().filter_map(shard_success).collect();
+        (median(&successes_s), shard.noticed_s)
+    });
+    let recoveries_s: Vec<f64> =
+        trials.iter().filter_map(|facts| facts.recovered_after_s).collect();
+    let back = match count_missing(trials, &recoveries_s) {
+        Some(n) => say!(not_recovered_in_some_trials, n, all = &trial_count),
+        None => with_worst(describe_recovery(median(&recoveries_s)), &recoveries_s),
     };
-    let torn = [sum(half_done), sum(in_doubt)].map(|count| count.unwrap_or(0));
-    let losses = describe_losses(sum(|facts| facts.acknowledged), sum(|facts| facts.lost), torn);
+    let torn = [half_done, in_doubt].map(|count| sum_known(trials, count).unwrap_or(0));
+    let acknowledged = sum_known(trials, |facts| facts.acknowledged);
+    let losses = describe_losses(acknowledged, sum_known(trials, |facts| facts.lost), torn);
     [with_shard(outage, &trials[0].node, shard), back, losses]
 }
 
+/// Number of trials without a value, in digits; `None` if all have one or none has.
+fn count_missing(trials: &[&FaultFacts], values: &[f64]) -> Option<String> {
+    let is_mixed = !values.is_empty() && values.len() < trials.len();
+    is_mixed.then(|| (trials.len() - values.len()).to_string())
+}
+
+/// Over the trials that have the count; `None` if none has.
+fn sum_known(trials: &[&FaultFacts], count: fn(&FaultFacts) -> Option<u64>) -> Option<u64> {
+    trials.iter().filter_map(|facts| count(facts)).reduce(|a, b| a + b)
+}
+
 /// A median with the worst of several values.
-fn with_worst(median: Message, values_s: impl Iterator<Item = f64>) -> Message {
-    let values_s: Vec<f64> = values_s.collect();
+fn with_worst(median: Message, values_s: &[f64]) -> Message {
     let worst_s = values_s.iter().copied().fold(0.0, f64::max);
     if values_s.len() > 1 && worst_s > 0.0 {
         say!(median_and_worst, median, worst = format::tenth(worst_s))
@@ -176,7 +189,7 @@ fn describe_outage(first_success_s: Option<f64>, noticed_s: f64) -> Message {
     }
 }
 
-/// The others may have gone on: what lives on the shard itself is told alongside it.
+/// The other shards may have continued: the outage of what lives on the shard itself is reported alongside theirs.
 fn with_shard(outage: Message, node: &str, shard: Option<(Option<f64>, f64)>) -> Message {
     let Some((first_success_s, noticed_s)) = shard else { return outage };
     let shard_outage = describe_outage(first_success_s, noticed_s);
@@ -191,7 +204,7 @@ pub fn shard_success(facts: &FaultFacts) -> Option<f64> {
 fn describe_recovery(recovered_s: Option<f64>) -> Message {
     match recovered_s {
         Some(seconds) => say!(n_90_percent_of_the_throughput_after, s = format::tenth(seconds)),
-        None => say!(not_back_at_90_percent_of_the),
+        None => say!(throughput_not_recovered),
     }
 }
 
@@ -232,7 +245,10 @@ mod tests {
     use super::*;
     use dyno_facts::{CrossShardLosses, ShardOutage};
 
-    fn facts(first_success_after_s: Option<f64>, recovered_after_s: Option<f64>) -> FaultFacts {
+    fn make_facts(
+        first_success_after_s: Option<f64>,
+        recovered_after_s: Option<f64>,
+    ) -> FaultFacts {
         FaultFacts {
             noticed_s: 0.25,
             first_success_after_s,
@@ -243,17 +259,18 @@ mod tests {
         }
     }
 
+    fn describe_action(action: &str, promoted: Option<&str>) -> Message {
+        let promoted = promoted.map(str::to_owned);
+        what(&FaultFacts {
+            action: action.into(),
+            node: "a".into(),
+            promoted,
+            ..Default::default()
+        })
+    }
+
     #[test]
     fn what_was_done_is_told_by_its_action() {
-        let describe_end = |action: &str, promoted: Option<&str>| {
-            let promoted = promoted.map(str::to_owned);
-            what(&FaultFacts {
-                action: action.into(),
-                node: "a".into(),
-                promoted,
-                ..Default::default()
-            })
-        };
         let actions = ["kill", "stop", "restart", "freeze", "partition", "command"];
         let expected = [
             say!(node_killed, node = "a"),
@@ -263,16 +280,16 @@ mod tests {
             say!(cut_off_from_the_network, node = "a"),
             say!(treated_by_a_command, node = "a"),
         ];
-        assert_eq!(actions.map(|action| describe_end(action, None)), expected);
+        assert_eq!(actions.map(|action| describe_action(action, None)), expected);
         let taken_over = say!(done_heir_took_over, done = &expected[0], heir = "b");
-        assert_eq!(describe_end("kill", Some("b")), taken_over);
+        assert_eq!(describe_action("kill", Some("b")), taken_over);
     }
 
     #[test]
     fn medians_stand_with_the_worst_value_and_the_trials_without_one() {
-        let no_outage = describe_course(&[&facts(Some(0.0), Some(0.0))]);
+        let no_outage = describe_course(&[&make_facts(Some(0.0), Some(0.0))]);
         assert_eq!(no_outage[0], say!(no_outage_of_s_or_more, s = "0.25"));
-        let three = [(1.0, 2.0), (3.0, 5.0), (2.0, 4.0)].map(|(a, b)| facts(Some(a), Some(b)));
+        let three = [(1.0, 2.0), (3.0, 5.0), (2.0, 4.0)].map(|(a, b)| make_facts(Some(a), Some(b)));
         let median = say!(first_success_after_s, s = "2.0");
         let median_back = say!(n_90_percent_of_the_throughput_after, s = "4.0");
         let expected = [
@@ -281,20 +298,20 @@ mod tests {
             say!(of_acknowledged_transactions_lost, lost = "12", acknowledged = "3,000"),
         ];
         assert_eq!(describe_course(&three.each_ref()), expected);
-        let never = describe_course(&[&facts(None, None), &facts(None, None)]);
-        assert_eq!(never[..2], [say!(no_commit_followed), say!(not_back_at_90_percent_of_the)]);
-        let once = describe_course(&[&facts(Some(1.0), Some(2.0)), &facts(None, None)]);
+        let never = describe_course(&[&make_facts(None, None), &make_facts(None, None)]);
+        assert_eq!(never[..2], [say!(no_commit_followed), say!(throughput_not_recovered)]);
+        let once = describe_course(&[&make_facts(Some(1.0), Some(2.0)), &make_facts(None, None)]);
         let expected = [
             say!(no_commit_followed_in_of_trials, n = "1", all = "2"),
-            say!(not_back_at_90_percent_of, n = "1", all = "2"),
+            say!(not_recovered_in_some_trials, n = "1", all = "2"),
         ];
         assert_eq!(once[..2], expected);
-        let untold = FaultFacts { lost: None, ..facts(Some(1.0), None) };
+        let untold = FaultFacts { lost: None, ..make_facts(Some(1.0), None) };
         assert_eq!(describe_course(&[&untold])[2], say!(nobody_can_tell_what_was_lost));
     }
 
     #[test]
-    fn shards_have_an_outage_of_their_own_and_may_tear_what_they_share() {
+    fn shards_have_a_separate_outage_and_may_tear_what_they_share() {
         let losses = CrossShardLosses {
             half_done: 2,
             unknown_half_done: 1,
@@ -307,7 +324,7 @@ mod tests {
             node: "a".to_owned(),
             shard: Some(shard),
             across_shards: Some(losses),
-            ..facts(Some(0.0), Some(0.0))
+            ..make_facts(Some(0.0), Some(0.0))
         };
         let [outage, _, lost] = describe_course(&[&sharded]);
         let node_outage = say!(no_outage_of_s_or_more, s = "0.25");
@@ -324,7 +341,7 @@ mod tests {
         );
         assert_eq!(lost, torn);
         let only_in_doubt = CrossShardLosses { in_doubt: 1, ..Default::default() };
-        let in_doubt = FaultFacts { across_shards: Some(only_in_doubt), ..facts(None, None) };
+        let in_doubt = FaultFacts { across_shards: Some(only_in_doubt), ..make_facts(None, None) };
         let plain = say!(of_acknowledged_transactions_lost, lost = "4", acknowledged = "1,000");
         assert_ne!(describe_course(&[&in_doubt])[2], plain);
     }

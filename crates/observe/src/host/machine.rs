@@ -12,6 +12,7 @@ use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 
+/// The machine on which this process runs; what can't be read is `None`.
 pub fn machine() -> Machine {
     let huge_pages = read_line("/sys/kernel/mm/transparent_hugepage/enabled");
     let swaps = fs::read_to_string("/proc/swaps").ok();
@@ -28,11 +29,11 @@ pub fn machine() -> Machine {
 /// The CPUs' frequency governor, such as `performance`; several are joined with a comma.
 pub fn governor() -> Option<String> {
     let cpus = fs::read_dir("/sys/devices/system/cpu").ok()?;
-    let governor = |entry: fs::DirEntry| {
-        let path = entry.path().join("cpufreq/scaling_governor");
+    let names = cpus.filter_map(|entry| {
+        let path = entry.ok()?.path().join("cpufreq/scaling_governor");
         Some(fs::read_to_string(path).ok()?.trim().to_owned())
-    };
-    let names: BTreeSet<String> = cpus.filter_map(|entry| governor(entry.ok()?)).collect();
+    });
+    let names: BTreeSet<String> = names.collect();
     (!names.is_empty()).then(|| names.into_iter().collect::<Vec<_>>().join(","))
 }
 
@@ -44,10 +45,11 @@ fn chosen(text: &str) -> Option<String> {
 
 /// `/proc/swaps`: a line of titles, then a line per device, sizes in KiB.
 fn swap_kib(text: &str) -> u64 {
-    let size = |line: &str| line.split_whitespace().nth(2)?.parse::<u64>().ok();
-    text.lines().skip(1).filter_map(size).sum()
+    let lines = text.lines().skip(1);
+    lines.filter_map(|line| line.split_whitespace().nth(2)?.parse::<u64>().ok()).sum()
 }
 
+/// The kind of virtual machine or container, such as `virtual machine (KVM)`; `none` on bare metal.
 fn virtualization() -> Option<String> {
     let cpu = fs::read_to_string("/proc/cpuinfo").ok()?;
     let is_guest = cpu
@@ -102,18 +104,18 @@ fn packet_steering() -> Option<String> {
     (!steering.is_empty()).then(|| steering.into_iter().collect::<Vec<_>>().join(", "))
 }
 
+/// The hardware, system and binary that a run is recorded with.
 pub fn environment() -> Environment {
-    let line = |path: &str| fs::read_to_string(path).unwrap_or_default().trim().to_owned();
     let kernel = format!(
         "{} {} {}",
-        line("/proc/sys/kernel/ostype"),
-        line("/proc/sys/kernel/osrelease"),
+        read_line("/proc/sys/kernel/ostype").unwrap_or_default(),
+        read_line("/proc/sys/kernel/osrelease").unwrap_or_default(),
         std::env::consts::ARCH
     );
     let memory_kib = field("/proc/meminfo", "MemTotal", ':')
         .and_then(|value| value.split_whitespace().next()?.parse::<f64>().ok());
     Environment {
-        host: line("/proc/sys/kernel/hostname"),
+        host: read_line("/proc/sys/kernel/hostname").unwrap_or_default(),
         system: field("/etc/os-release", "PRETTY_NAME", '=').unwrap_or_default(),
         kernel: kernel.trim().to_owned(),
         cpu_model: field("/proc/cpuinfo", "model name", ':').unwrap_or_default(),

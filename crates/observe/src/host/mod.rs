@@ -64,16 +64,20 @@ fn sample_between(
     seconds: f64,
     memory_available_mib: f64,
 ) -> HostSample {
-    let gone = |a: u64, b: u64| a.saturating_sub(b) as f64;
-    let total = gone(after.all, before.all).max(1.0);
+    let total = grown_by(after.all, before.all).max(1.0);
     HostSample {
-        cpu_share: gone(after.busy, before.busy) / total,
-        steal_share: gone(after.steal, before.steal) / total,
-        iowait_share: gone(after.iowait, before.iowait) / total,
+        cpu_share: grown_by(after.busy, before.busy) / total,
+        steal_share: grown_by(after.steal, before.steal) / total,
+        iowait_share: grown_by(after.iowait, before.iowait) / total,
         memory_available_mib,
-        network_received_bytes_per_s: gone(after.received, before.received) / seconds,
-        network_sent_bytes_per_s: gone(after.sent, before.sent) / seconds,
+        network_received_bytes_per_s: grown_by(after.received, before.received) / seconds,
+        network_sent_bytes_per_s: grown_by(after.sent, before.sent) / seconds,
     }
+}
+
+/// Growth of a counter; 0 if it was reset.
+fn grown_by(after: u64, before: u64) -> f64 {
+    after.saturating_sub(before) as f64
 }
 
 /// A file that has no length before it is read: room for all of it spares reads of pieces that double, while a loop may

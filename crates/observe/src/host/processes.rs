@@ -21,7 +21,7 @@ const FORWARDERS: &str =
 /// File systems by the numbers that `statfs` gives them; others are shown as these.
 const FILE_SYSTEMS: &str = "6969 nfs, ef53 ext4, 1021994 tmpfs, 2fc12fc1 zfs, 58465342 xfs, 65735546 fuse, \
                             794c7630 overlay, 858458f6 ramfs, 9123683e btrfs";
-/// The kernel counts in ticks of 10 ms, rounded down for each process: less than this can't be told from nothing.
+/// The kernel counts in ticks of 10 ms, rounded down for each process: less than this may be nothing.
 const FEWEST_TICKS: u64 = 10;
 
 /// A server's first process: a later one with its number is another.
@@ -38,7 +38,7 @@ pub struct ServerProcess {
 struct ProcessStat {
     name: String,
     parent: u32,
-    /// CPU time of its own, in clock ticks: user and system.
+    /// Its CPU time without that of its children, in clock ticks: user and system.
     own_ticks: u64,
     /// CPU time of children that have ended and were waited for, in clock ticks.
     ended_ticks: u64,
@@ -107,18 +107,18 @@ impl ServerProcess {
         // What a pooler hands on may be the settings of a server elsewhere.
         let data = data.filter(|_| ["mariadbd", "mysqld", "postgres"].contains(&&*self.name));
         let log = settings.get("innodb_log_group_home_dir").map_or("pg_wal", String::as_str);
-        let kind = |(name, place): (&str, PathBuf)| {
+        let places = data.into_iter().flat_map(|data| {
+            [("data_file_system", data.into()), ("log_file_system", Path::new(data).join(log))]
+        });
+        let kinds = places.filter_map(|(name, place): (&str, PathBuf)| {
             // A container has its own files below its own root.
             let seen_by_server = format!("/proc/{}/root{}", self.pid, place.display());
             let file_system = statfs(seen_by_server).or_else(|_| statfs(&place)).ok()?;
             let number = format!("{:x} ", file_system.f_type as u32);
             let kind_name = FILE_SYSTEMS.split(", ").find_map(|kind| kind.strip_prefix(&number));
             Some((name.to_owned(), kind_name.unwrap_or(number.trim()).to_owned()))
-        };
-        let places = |data: &String| {
-            [("data_file_system", data.into()), ("log_file_system", Path::new(data).join(log))]
-        };
-        data.into_iter().flat_map(places).filter_map(kind).collect()
+        });
+        kinds.collect()
     }
 
     /// Resources used until now; `None` when it has ended.
@@ -152,7 +152,7 @@ impl ServerProcess {
 }
 
 impl ServerUsage {
-    /// Seconds used from `before` to `self`; `None` of another process, and where that is too little to be told.
+    /// Seconds used from `before` to `self`; `None` for another process, and if that is too little to be known.
     pub fn used_s(&self, before: &ServerUsage) -> Option<f64> {
         self.used_beside_s(before).filter(|used_s| {
             let is_by_group = self.group.is_some() && before.group.is_some();
@@ -161,18 +161,15 @@ impl ServerUsage {
         })
     }
 
-    /// All that was used from `before` to `self`, also where it is little: by a node that is idle alongside others that
+    /// All that was used from `before` to `self`, even if it is little: by a node that is idle alongside others that
     /// are not.
     pub fn since(&self, before: &ServerUsage) -> Option<Measures> {
         let used_s = self.used_beside_s(before)?;
-        let grown = |count: fn(&ThreadUsage) -> Option<u64>| {
-            self.grown_since(before, count).map(|count| count as f64)
-        };
         let measures = [
             (Metric::CpuS, Some(used_s)),
-            (Metric::ContextSwitches, grown(|thread| Some(thread.switches))),
-            (Metric::WrittenBytes, grown(|thread| thread.written_bytes)),
-            (Metric::ReadBytes, grown(|thread| thread.read_bytes)),
+            (Metric::ContextSwitches, self.grown_since(before, |thread| Some(thread.switches))),
+            (Metric::WrittenBytes, self.grown_since(before, |thread| thread.written_bytes)),
+            (Metric::ReadBytes, self.grown_since(before, |thread| thread.read_bytes)),
         ];
         Some(measures.into())
     }
@@ -183,8 +180,9 @@ impl ServerUsage {
         &self,
         before: &ServerUsage,
         count: impl Fn(&ThreadUsage) -> Option<u64>,
-    ) -> Option<u64> {
-        self.grown_of_living(before, count).filter(|_| !self.has_lost_threads(before))
+    ) -> Option<f64> {
+        let growth = self.grown_of_living(before, count).map(|count| count as f64);
+        growth.filter(|_| !self.has_lost_threads(before))
     }
 
     /// Returns true if a thread has ended since `before`, be it one that had begun since then: a session of a trial that was
@@ -251,14 +249,18 @@ fn process_stat(stat: &str) -> Option<ProcessStat> {
     // The name is in parentheses and may hold anything; field 3 follows the last one.
     let (front, rest) = stat.rsplit_once(')')?;
     let fields: Vec<&str> = rest.split_whitespace().collect();
-    let number = |field: usize| fields.get(field - 3)?.parse::<u64>().ok();
     Some(ProcessStat {
         name: front.split_once('(')?.1.to_owned(),
-        parent: u32::try_from(number(4)?).ok()?,
-        own_ticks: number(14)? + number(15)?,
-        ended_ticks: number(16)? + number(17)?,
-        started_ticks: number(22)?,
+        parent: u32::try_from(stat_field(&fields, 4)?).ok()?,
+        own_ticks: stat_field(&fields, 14)? + stat_field(&fields, 15)?,
+        ended_ticks: stat_field(&fields, 16)? + stat_field(&fields, 17)?,
+        started_ticks: stat_field(&fields, 22)?,
     })
+}
+
+/// A field by its number in proc(5); `fields` begin with the third.
+fn stat_field(fields: &[&str], number: usize) -> Option<u64> {
+    fields.get(number - 3)?.parse().ok()
 }
 
 fn read_stat(pid: u32) -> Option<ProcessStat> {
@@ -273,28 +275,26 @@ fn all_processes() -> BTreeMap<u32, ProcessStat> {
 
 /// Counters of each thread of these processes.
 fn threads(tree: &BTreeSet<u32>) -> BTreeMap<u32, ThreadUsage> {
-    let threads = |pid: &u32| fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten();
-    let thread_usage = |thread: fs::DirEntry| {
-        let status = fs::read_to_string(thread.path().join("status")).ok()?;
-        let counts = status.lines().filter_map(|line| line.split_once("voluntary_ctxt_switches:"));
-        let counts = counts.filter_map(|(_, count)| count.trim().parse::<u64>().ok());
-        // Its first number is in nanoseconds, where ticks are 10 ms.
-        let schedule = fs::read_to_string(thread.path().join("schedstat")).unwrap_or_default();
-        let cpu_ns = schedule.split(' ').next().and_then(|number| number.parse().ok());
-        let transfers = fs::read_to_string(thread.path().join("io")).unwrap_or_default();
-        let transferred = |name: &str| {
-            let count = transfers.lines().find_map(|line| line.strip_prefix(name))?;
-            count.trim().parse().ok()
-        };
-        let usage = ThreadUsage {
-            switches: counts.sum(),
-            cpu_ns,
-            written_bytes: transferred("write_bytes:"),
-            read_bytes: transferred("read_bytes:"),
-        };
-        Some((thread.file_name().to_str()?.parse().ok()?, usage))
+    let folders = tree.iter().flat_map(|pid| fs::read_dir(format!("/proc/{pid}/task")));
+    folders.flatten().flatten().filter_map(|thread| thread_usage(&thread)).collect()
+}
+
+/// The number of a thread and its counters, from its folder; `None` if it has ended.
+fn thread_usage(thread: &fs::DirEntry) -> Option<(u32, ThreadUsage)> {
+    let status = fs::read_to_string(thread.path().join("status")).ok()?;
+    let counts = status.lines().filter_map(|line| line.split_once("voluntary_ctxt_switches:"));
+    let counts = counts.filter_map(|(_, count)| count.trim().parse::<u64>().ok());
+    // Its first number is in nanoseconds, where ticks are 10 ms.
+    let schedule = fs::read_to_string(thread.path().join("schedstat")).unwrap_or_default();
+    let cpu_ns = schedule.split(' ').next().and_then(|number| number.parse().ok());
+    let transfers = fs::read_to_string(thread.path().join("io")).unwrap_or_default();
+    let usage = ThreadUsage {
+        switches: counts.sum(),
+        cpu_ns,
+        written_bytes: proc::value(&transfers, "write_bytes:"),
+        read_bytes: proc::value(&transfers, "read_bytes:"),
     };
-    tree.iter().flat_map(threads).flatten().filter_map(thread_usage).collect()
+    Some((thread.file_name().to_str()?.parse().ok()?, usage))
 }
 
 /// A process and all that descend from it.
@@ -328,23 +328,23 @@ fn owners(address: &Address) -> Vec<SocketOwner> {
             let texts = ["/proc/net/tcp", "/proc/net/tcp6"].map(fs::read_to_string);
             let texts: Vec<String> = texts.into_iter().flatten().collect();
             let listeners = texts.iter().flat_map(|text| proc::tcp_listeners(text, *port));
-            let serves_host = |at: IpAddr| match host_ip {
+            let serving_host = listeners.filter(|(at, _)| match host_ip {
                 _ if at.is_unspecified() => true,
                 Some(host_ip) => host_ip == at.to_canonical(),
                 None => at.to_canonical().is_loopback(),
-            };
-            listeners.filter(|(at, _)| serves_host(*at)).map(|(_, owner)| owner).collect()
+            });
+            serving_host.map(|(_, owner)| owner).collect()
         }
     }
 }
 
 fn holds_socket(pid: u32, inodes: &BTreeSet<u64>) -> bool {
     let files = fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten().flatten();
-    let inode = |file: fs::DirEntry| {
+    let mut sockets = files.filter_map(|file| {
         let link = fs::read_link(file.path()).ok()?;
-        link.to_str()?.strip_prefix("socket:[")?.strip_suffix(']')?.parse().ok()
-    };
-    files.filter_map(inode).any(|inode: u64| inodes.contains(&inode))
+        link.to_str()?.strip_prefix("socket:[")?.strip_suffix(']')?.parse::<u64>().ok()
+    });
+    sockets.any(|inode| inodes.contains(&inode))
 }
 
 /// The processes of the only owner of sockets whose files can't be seen: not those of this user, whose can, and not
@@ -358,9 +358,10 @@ fn other_user_processes(
     if user == 0 || user == me {
         return BTreeSet::new();
     }
-    let is_owned =
-        |pid: &u32| fs::metadata(format!("/proc/{pid}")).is_ok_and(|it| it.uid() == user);
-    by_pid.keys().copied().filter(is_owned).collect()
+    let owned = by_pid
+        .keys()
+        .filter(|pid| fs::metadata(format!("/proc/{pid}")).is_ok_and(|it| it.uid() == user));
+    owned.copied().collect()
 }
 
 /// The control group (version 2) of a process, if it holds exactly this tree, and what it has used.
@@ -368,8 +369,8 @@ fn own_group(pid: u32, tree: &BTreeSet<u32>) -> Option<(PathBuf, u64)> {
     let groups = fs::read_to_string(format!("/proc/{pid}/cgroup")).ok()?;
     let path = groups.lines().find_map(|line| line.strip_prefix("0::"))?;
     let roots = ["/sys/fs/cgroup", "/sys/fs/cgroup/unified"].map(Path::new);
-    let folder = |root: &Path| root.join(path.trim_start_matches('/'));
-    let folder = roots.into_iter().map(folder).find(|it| it.join("cgroup.procs").exists())?;
+    let mut folders = roots.iter().map(|root| root.join(path.trim_start_matches('/')));
+    let folder = folders.find(|it| it.join("cgroup.procs").exists())?;
     let members = fs::read_to_string(folder.join("cgroup.procs")).ok()?;
     let members: BTreeSet<u32> = members.lines().filter_map(|line| line.parse().ok()).collect();
     let mut inner = fs::read_dir(&folder).ok()?.flatten();
@@ -390,22 +391,25 @@ mod tests {
     fn the_process_that_listens_is_found() {
         let socket = TcpListener::bind("127.0.0.1:0").expect("a free port");
         let port = socket.local_addr().expect("bound").port();
-        let at = |host: &str| Address::Tcp { host: host.to_owned(), port };
         let me = ServerProcess::numbered(std::process::id());
         for host in ["127.0.0.1", "localhost"] {
-            assert_eq!(ServerProcess::listening(&at(host)), me, "{host}");
+            assert_eq!(ServerProcess::listening(&tcp_address(host, port)), me, "{host}");
         }
-        assert_eq!(ServerProcess::listening(&at("127.0.0.2")), None);
-        let folder = tempfile();
+        assert_eq!(ServerProcess::listening(&tcp_address("127.0.0.2", port)), None);
+        let folder = make_folder();
         let path = folder.join("a socket");
         let _unix = UnixListener::bind(&path).expect("a socket");
         assert_eq!(ServerProcess::listening(&Address::Unix(path)), me);
         fs::remove_dir_all(folder).expect("removed");
         drop(socket);
-        assert_eq!(ServerProcess::listening(&at("127.0.0.1")), None);
+        assert_eq!(ServerProcess::listening(&tcp_address("127.0.0.1", port)), None);
     }
 
-    fn tempfile() -> PathBuf {
+    fn tcp_address(host: &str, port: u16) -> Address {
+        Address::Tcp { host: host.to_owned(), port }
+    }
+
+    fn make_folder() -> PathBuf {
         let folder = std::env::temp_dir().join(format!("dyno-processes-{}", std::process::id()));
         fs::create_dir_all(&folder).expect("a folder");
         folder
@@ -421,25 +425,26 @@ mod tests {
         assert_eq!(process_stat("815 (cut off) S 7"), None);
     }
 
+    fn server_named(name: &str) -> ServerProcess {
+        let process = ServerProcess::numbered(std::process::id()).expect("alive");
+        ServerProcess { name: name.to_owned(), ..process }
+    }
+
     #[test]
     fn the_file_systems_of_a_servers_data_and_log_are_told_apart() {
-        let server = |name: &str| ServerProcess {
-            name: name.to_owned(),
-            ..ServerProcess::numbered(std::process::id()).expect("alive")
-        };
         let memory = PathBuf::from(format!("/dev/shm/dyno-{}", std::process::id()));
-        let data = tempfile().join("data");
+        let data = make_folder().join("data");
         fs::create_dir_all(&memory).expect("a folder");
         fs::create_dir_all(&data).expect("a folder");
         std::os::unix::fs::symlink(&memory, data.join("pg_wal")).expect("a link");
         let settings = BTreeMap::from([("data_directory".to_owned(), data.display().to_string())]);
-        let storage = server("postgres").storage(&settings);
+        let storage = server_named("postgres").storage(&settings);
         assert_eq!(storage["log_file_system"], "tmpfs");
         assert!(storage.contains_key("data_file_system"), "{storage:?}");
-        assert_eq!(server("pgbouncer").storage(&settings), BTreeMap::new());
+        assert_eq!(server_named("pgbouncer").storage(&settings), BTreeMap::new());
         let settings = [("datadir", "/proc/"), ("innodb_log_group_home_dir", "/dev/shm/")];
         let settings = settings.map(|(name, value)| (name.to_owned(), value.to_owned())).into();
-        let storage = server("mariadbd").storage(&settings);
+        let storage = server_named("mariadbd").storage(&settings);
         assert_eq!([&storage["data_file_system"], &storage["log_file_system"]], ["9fa0", "tmpfs"]);
         fs::remove_dir_all(memory).expect("removed");
         fs::remove_dir_all(data).expect("removed");
@@ -469,9 +474,8 @@ mod tests {
         child.wait().expect("ended");
         // A metric of nodes that nothing counts would be missing everywhere, and no other test would say so.
         let by_server = [Metric::StatementCpuS, Metric::LogBytes];
-        let is_trial_metric =
-            |metric: &Metric| Metric::trial_metrics().any(|other| other == *metric);
-        for metric in Metric::ALL.into_iter().filter(|metric| !is_trial_metric(metric)) {
+        let trial_metrics: Vec<Metric> = Metric::trial_metrics().collect();
+        for metric in Metric::ALL.into_iter().filter(|metric| !trial_metrics.contains(metric)) {
             let is_counted = measures.get(metric).is_some() != by_server.contains(&metric);
             assert!(is_counted, "{}", metric.name());
         }
@@ -484,65 +488,66 @@ mod tests {
         let me = ServerProcess::numbered(std::process::id()).expect("alive");
         let usage = me.usage().expect("alive");
         assert!(usage.threads.values().map(|thread| thread.switches).sum::<u64>() > 0);
-        let thread = |&(thread, switches): &(u32, u64)| {
-            (thread, ThreadUsage { switches, ..ThreadUsage::default() })
-        };
-        let with = |switches: &[(u32, u64)]| ServerUsage {
-            threads: switches.iter().map(thread).collect(),
-            group: None,
-            ..usage.clone()
-        };
-        let before = with(&[(1, 5), (2, 7)]);
-        let since = |after: &[(u32, u64)]| {
-            with(after).since(&before).expect("the same process").get(Metric::ContextSwitches)
-        };
-        assert_eq!(since(&[(1, 9), (2, 10), (3, 4)]), Some(11.0));
-        assert_eq!(since(&[(1, 9), (2, 3)]), Some(7.0), "another thread of this number");
-        assert_eq!(since(&[(1, 9), (3, 4)]), None);
+        let before = with_switches(&usage, &[(1, 5), (2, 7)]);
+        for (switches, expected) in [
+            (&[(1, 9), (2, 10), (3, 4)][..], Some(11.0)),
+            // Another thread has the number 2.
+            (&[(1, 9), (2, 3)][..], Some(7.0)),
+            (&[(1, 9), (3, 4)][..], None),
+        ] {
+            let used = with_switches(&usage, switches).since(&before).expect("the same process");
+            assert_eq!(used.get(Metric::ContextSwitches), expected);
+        }
     }
 
-    #[test]
-    fn too_little_is_not_known() {
-        let process = ServerProcess { pid: 7, started_ticks: 1, name: "postgres".to_owned() };
-        let at = |ticks, group: Option<(&str, u64)>| ServerUsage {
-            process: process.clone(),
+    fn with_switches(usage: &ServerUsage, switches: &[(u32, u64)]) -> ServerUsage {
+        let threads = switches.iter().map(|&(thread, switches)| {
+            (thread, ThreadUsage { switches, ..ThreadUsage::default() })
+        });
+        ServerUsage { threads: threads.collect(), group: None, ..usage.clone() }
+    }
+
+    fn usage_at(ticks: u64, group: Option<(&str, u64)>) -> ServerUsage {
+        ServerUsage {
+            process: ServerProcess { pid: 7, started_ticks: 1, name: "postgres".to_owned() },
             ticks,
             ended_ticks: 0,
             processes: 1,
             group: group.map(|(path, used_us)| (PathBuf::from(path), used_us)),
             threads: BTreeMap::new(),
-        };
-        assert_eq!(at(109, None).used_s(&at(100, None)), None);
-        assert!(at(109, None).used_beside_s(&at(100, None)).is_some(), "but not beside others");
-        assert!(at(110, None).used_s(&at(100, None)).is_some());
-        assert!(at(120, None).used_s(&at(100, None)).is_some());
-        assert_eq!(at(90, None).used_s(&at(100, None)), None);
-        let used_s = at(109, Some(("/pg", 1_500))).used_s(&at(100, Some(("/pg", 500))));
+        }
+    }
+
+    fn usage_with_threads(ticks: u64, cpu_ns: &[(u32, u64)]) -> ServerUsage {
+        let threads = cpu_ns.iter().map(|&(thread, cpu_ns)| {
+            (thread, ThreadUsage { cpu_ns: Some(cpu_ns), ..ThreadUsage::default() })
+        });
+        ServerUsage { threads: threads.collect(), ..usage_at(ticks, None) }
+    }
+
+    #[test]
+    fn too_little_is_not_known() {
+        assert_eq!(usage_at(109, None).used_s(&usage_at(100, None)), None);
+        assert!(
+            usage_at(109, None).used_beside_s(&usage_at(100, None)).is_some(),
+            "but it is among others"
+        );
+        assert!(usage_at(110, None).used_s(&usage_at(100, None)).is_some());
+        assert!(usage_at(120, None).used_s(&usage_at(100, None)).is_some());
+        assert_eq!(usage_at(90, None).used_s(&usage_at(100, None)), None);
+        let used_s = usage_at(109, Some(("/pg", 1_500))).used_s(&usage_at(100, Some(("/pg", 500))));
         assert_eq!(used_s, Some(0.001), "a group counts finely");
-        assert_eq!(at(109, Some(("/pg", 1))).used_s(&at(100, None)), None);
+        assert_eq!(usage_at(109, Some(("/pg", 1))).used_s(&usage_at(100, None)), None);
     }
 
     #[test]
     fn threads_that_are_still_there_count_in_nanoseconds() {
-        let process = ServerProcess { pid: 7, started_ticks: 1, name: "postgres".to_owned() };
-        let at = |ticks, threads: &[(u32, u64)]| {
-            let usage = |cpu_ns| ThreadUsage { cpu_ns: Some(cpu_ns), ..ThreadUsage::default() };
-            let threads = threads.iter().map(|&(thread, ns)| (thread, usage(ns))).collect();
-            let (ended_ticks, processes) = (0, 1);
-            ServerUsage {
-                process: process.clone(),
-                ticks,
-                ended_ticks,
-                processes,
-                group: None,
-                threads,
-            }
-        };
-        let before = at(100, &[(7, 1_000_000_000), (8, 0)]);
-        let used_s = |after: ServerUsage| after.used_beside_s(&before);
-        assert_eq!(used_s(at(125, &[(7, 1_250_000_000), (8, 4_000_000)])), Some(0.254));
-        assert_eq!(used_s(at(130, &[(7, 1_250_000_000)])), Some(0.3), "in ticks: one has ended");
-        let after = at(104, &[(7, 1_050_000_000)]);
+        let before = usage_with_threads(100, &[(7, 1_000_000_000), (8, 0)]);
+        let after = usage_with_threads(125, &[(7, 1_250_000_000), (8, 4_000_000)]);
+        assert_eq!(after.used_beside_s(&before), Some(0.254));
+        let after = usage_with_threads(130, &[(7, 1_250_000_000)]);
+        assert_eq!(after.used_beside_s(&before), Some(0.3), "in ticks: one has ended");
+        let after = usage_with_threads(104, &[(7, 1_050_000_000)]);
         assert_eq!(
             after.used_s(&before),
             Some(0.05),
@@ -552,24 +557,17 @@ mod tests {
 
     #[test]
     fn sessions_that_came_and_went_between_two_looks_count() {
-        let process = ServerProcess { pid: 7, started_ticks: 1, name: "postgres".to_owned() };
-        let at = |ticks, ended_ticks, cpu_ns| {
-            let usage = ThreadUsage { cpu_ns: Some(cpu_ns), ..ThreadUsage::default() };
-            let (process, threads) = (process.clone(), BTreeMap::from([(7, usage)]));
-            ServerUsage { process, ticks, ended_ticks, processes: 1, group: None, threads }
-        };
-        let before = at(100, 30, 1_000_000_000);
-        let used_since = |after: ServerUsage| {
-            let switches =
-                after.since(&before).expect("the same process").get(Metric::ContextSwitches);
-            (after.used_s(&before), switches.is_some())
-        };
-        assert_eq!(used_since(at(120, 50, 1_000_200_000)), (Some(0.2), false), "processes");
-        assert_eq!(
-            used_since(at(120, 30, 1_000_200_000)),
-            (Some(0.2), false),
-            "threads of a process"
-        );
-        assert_eq!(used_since(at(102, 30, 1_010_000_000)), (Some(0.01), true), "none");
+        let before =
+            ServerUsage { ended_ticks: 30, ..usage_with_threads(100, &[(7, 1_000_000_000)]) };
+        for (ticks, ended_ticks, cpu_ns, expected, ended) in [
+            (120, 50, 1_000_200_000, (Some(0.2), false), "processes"),
+            (120, 30, 1_000_200_000, (Some(0.2), false), "threads of a process"),
+            (102, 30, 1_010_000_000, (Some(0.01), true), "none"),
+        ] {
+            let after = ServerUsage { ended_ticks, ..usage_with_threads(ticks, &[(7, cpu_ns)]) };
+            let used = after.since(&before).expect("the same process");
+            let has_switches = used.get(Metric::ContextSwitches).is_some();
+            assert_eq!((after.used_s(&before), has_switches), expected, "{ended}");
+        }
     }
 }

@@ -58,7 +58,7 @@ pub async fn follows(session: &mut AdminSession<'_>) -> DbResult<bool> {
     })
 }
 
-/// The state of a MySQL or MariaDB as a replica; empty if it is none.
+/// The state of a MySQL or MariaDB as a replica; empty if it isn't one.
 pub(super) async fn replica_status(
     asker: &mut Asker<'_, '_>,
 ) -> DbResult<std::collections::BTreeMap<String, String>> {
@@ -155,7 +155,7 @@ pub struct Sample {
     pub transactions_elsewhere: Option<u64>,
     /// When these were read, on the server's clock.
     pub elsewhere_at_s: Option<f64>,
-    /// Set if each statement that is asked here counts as a commit.
+    /// Set if each statement that dyno itself sends here counts as a commit.
     pub counts_own_commits: bool,
     pub statements: Option<u64>,
     /// The ones among these that only read.
@@ -186,14 +186,14 @@ pub struct Sample {
     pub commit_settings: Option<String>,
 }
 
-/// Replication that is further behind than this is told.
+/// Replication that is further behind than this is an event.
 const LAG_S: f64 = 1.0;
 
 /// A log so full since the last checkpoint makes InnoDB flush pages ahead of everything else: its
 /// asynchronous flush point is at 7/8 of the largest age.
 const CROWDED: f64 = 0.875;
 
-/// So many old row versions slow down every read that meets them; the manual of MySQL begins to throttle
+/// This many old row versions slow down every read that meets them; the manual of MySQL begins to throttle
 /// by `innodb_max_purge_lag` at figures of this size.
 const PURGE: u64 = 1_000_000;
 
@@ -236,6 +236,7 @@ impl Sample {
         }
     }
 
+    /// Returns what has happened at the node since `before`; a restart is reported alone.
     pub fn events(&self, before: &Sample) -> Vec<Message> {
         let mut events = Vec::new();
         if self.was_restarted(before) {
@@ -249,14 +250,12 @@ impl Sample {
         if self.has_checkpointed(before) == Some(true) {
             events.push(say!(checkpoint_ended));
         }
-        let crossed = |new: Option<f64>, old: Option<f64>, limit: f64| {
-            new.is_some_and(|new| new > limit) && old.is_some_and(|old| old <= limit)
-        };
-        if crossed(self.checkpoint_age_share, before.checkpoint_age_share, CROWDED) {
+        if has_crossed(self.checkpoint_age_share, before.checkpoint_age_share, CROWDED) {
             events.push(say!(redo_log_nearly_full));
         }
-        let backlog = |sample: &Sample| sample.purge_backlog.map(|count| count as f64);
-        if crossed(backlog(self), backlog(before), PURGE as f64) {
+        let [backlog, old_backlog] =
+            [self, before].map(|sample| sample.purge_backlog.map(|count| count as f64));
+        if has_crossed(backlog, old_backlog, PURGE as f64) {
             events.push(say!(purge_backlog));
         }
         for work in self.background.iter().filter(|work| !before.background.contains(work)) {
@@ -284,16 +283,16 @@ impl Sample {
     }
 
     pub fn was_restarted(&self, before: &Sample) -> bool {
-        let shorter = |(new, old): (f64, f64)| new < old;
-        self.was_started_after(before) || self.uptime_s.zip(before.uptime_s).is_some_and(shorter)
+        self.was_started_after(before)
+            || self.uptime_s.zip(before.uptime_s).is_some_and(|(new, old)| new < old)
     }
 
     /// Returns true if the times of the starts prove a restart: unlike an uptime, administrators can't reset them.
     pub fn was_started_after(&self, before: &Sample) -> bool {
         // The server's clock and this one part in the course of a long life.
         let drift_s = CLOCK_DRIFT * before.uptime_s.unwrap_or(0.0);
-        let later = |(new, old): ((f64, f64), (f64, f64))| new.0 > old.1 + 1.0 + drift_s;
-        self.started_s.zip(before.started_s).is_some_and(later)
+        let starts = self.started_s.zip(before.started_s);
+        starts.is_some_and(|(new, old)| new.0 > old.1 + 1.0 + drift_s)
     }
 
     /// Not restarted since `before`, as far as is known: what that knew of the start is still true, and may be less
@@ -303,6 +302,11 @@ impl Sample {
             *to_s = to_s.min(known_s);
         }
     }
+}
+
+/// Returns true if a gauge has come above a limit that it was not above before.
+fn has_crossed(new: Option<f64>, old: Option<f64>, limit: f64) -> bool {
+    new.is_some_and(|new| new > limit) && old.is_some_and(|old| old <= limit)
 }
 
 pub fn server_restarted() -> Message {
@@ -336,21 +340,21 @@ mod tests {
         assert_eq!(plain("0/16B3748'; DROP"), "0/16B3748DROP");
     }
 
+    fn sample_used(cpu_s: f64, log_bytes: u64) -> Sample {
+        let (statement_cpu_s, log_bytes) = (Some(cpu_s), Some(log_bytes));
+        Sample { statement_cpu_s, log_bytes, ..Sample::default() }
+    }
+
     #[test]
     fn use_is_the_growth_of_counters_that_both_samples_have() {
-        let sample = |cpu_s: f64, log_bytes| Sample {
-            statement_cpu_s: Some(cpu_s),
-            log_bytes: Some(log_bytes),
-            ..Sample::default()
-        };
-        let used = sample(2.5, 700).used_since(&sample(2.0, 200));
+        let used = sample_used(2.5, 700).used_since(&sample_used(2.0, 200));
         assert_eq!(
             used,
             [(Metric::StatementCpuS, Some(0.5)), (Metric::LogBytes, Some(500.0))].into()
         );
-        let restarted = sample(0.5, 700).used_since(&sample(2.0, 900));
+        let restarted = sample_used(0.5, 700).used_since(&sample_used(2.0, 900));
         assert_eq!(restarted, Measures::default());
-        assert_eq!(sample(2.5, 700).used_since(&Sample::default()), Measures::default());
+        assert_eq!(sample_used(2.5, 700).used_since(&Sample::default()), Measures::default());
     }
 
     #[test]
@@ -396,26 +400,29 @@ mod tests {
         assert_eq!(gone, ["The replica s1 is gone."]);
     }
 
+    fn sample_started(from_s: f64, to_s: f64, uptime_s: f64) -> Sample {
+        let (started_s, uptime_s) = (Some((from_s, to_s)), Some(uptime_s));
+        Sample { started_s, uptime_s, ..Sample::default() }
+    }
+
     #[test]
     fn a_restart_is_told_alone() {
         let before = Sample { uptime_s: Some(50.0), checkpoints: Some(1), ..Sample::default() };
         let after = Sample { uptime_s: Some(2.0), checkpoints: Some(9), ..Sample::default() };
         assert_eq!(after.events(&before), ["The server was restarted."]);
-        let started = |from_s, to_s, uptime_s| Sample {
-            started_s: Some((from_s, to_s)),
-            uptime_s: Some(uptime_s),
-            ..Sample::default()
-        };
         // Back so late that it is up for longer than it was before.
-        let earlier = started(99.0, 100.5, 5.0);
-        assert_eq!(started(110.0, 111.0, 8.0).events(&earlier), ["The server was restarted."]);
+        let earlier = sample_started(99.0, 100.5, 5.0);
+        assert_eq!(
+            sample_started(110.0, 111.0, 8.0).events(&earlier),
+            ["The server was restarted."]
+        );
         // An answer that came late says only that the start was not later.
-        let mut late = started(99.2, 120.0, 6.0);
+        let mut late = sample_started(99.2, 120.0, 6.0);
         assert_eq!(late.events(&earlier), Vec::<Message>::new());
         // The next one in time says what it was, and is not measured by the late one.
         late.stays_started(&earlier);
-        assert_eq!(started(110.0, 111.0, 9.0).events(&late), ["The server was restarted."]);
-        let old = started(99.0, 100.5, 36_000.0);
-        assert_eq!(started(110.0, 111.0, 36_001.0).events(&old), Vec::<Message>::new());
+        assert_eq!(sample_started(110.0, 111.0, 9.0).events(&late), ["The server was restarted."]);
+        let old = sample_started(99.0, 100.5, 36_000.0);
+        assert_eq!(sample_started(110.0, 111.0, 36_001.0).events(&old), Vec::<Message>::new());
     }
 }

@@ -53,7 +53,7 @@ pub async fn look(session: &mut AdminSession<'_>, tables: &[String]) -> DbResult
     Ok(NodeLook { facts, state })
 }
 
-/// Looks at an endpoint, whose counters are those of whatever stands behind it: only at the way to it.
+/// Looks at an endpoint: only at the connection to it, since its counters are those of the nodes behind it.
 pub async fn glance(session: &mut AdminSession<'_>) -> DbResult<NodeLook> {
     let mut asker = Asker::new(session);
     let product = asker.session.product().clone();
@@ -88,7 +88,7 @@ impl Questions {
         Questions { asks_for_cpu, ..Questions::default() }
     }
 
-    /// Asks for a sample. What was refused is told once, in the second list.
+    /// Asks for a sample. What was refused is reported once, in the second list.
     pub async fn sample(
         &mut self,
         session: &mut AdminSession<'_>,
@@ -111,13 +111,13 @@ impl Questions {
         // Few servers count it, so a refusal is not reported.
         not_readable.truncate(readable);
         self.refused.extend(refused);
-        // What was asked before the connection was lost has been counted by the server.
+        // The server has counted the statements before the connection was lost.
         self.asked += asked;
         Ok((sample?, not_readable))
     }
 }
 
-/// Asks for the CPU time of all statements so far; `None` of a server that does not count it, or is not told to.
+/// Asks for the CPU time of all statements so far; `None` if the server does not count it, or is not configured to.
 async fn statement_cpu_s(asker: &mut Asker<'_, '_>) -> DbResult<Option<f64>> {
     let sql = match asker.session.dialect() {
         Dialect::Mysql if asker.session.product().name == "MariaDB" => {
@@ -166,7 +166,7 @@ struct Asker<'a, 's> {
     session: &'a mut AdminSession<'s>,
     /// Refused questions with the reasons.
     not_readable: Vec<Message>,
-    /// Questions that are not to be asked, and those that were refused.
+    /// Questions to leave out, and those that were refused.
     left_out: Vec<Message>,
     refused: Vec<Message>,
     /// All statements sent, with those of [`round_trip_us`].
@@ -190,9 +190,9 @@ pub struct Asked {
 impl Asked {
     /// One statement, by its first word.
     pub fn one(sql: &str) -> Self {
-        let begins = |words: &[&str]| u64::from(words.iter().any(|word| sql.starts_with(word)));
-        let writes = begins(&["INSERT", "UPDATE", "DELETE"]);
-        Asked { all: 1, reads: begins(&["SELECT"]), writes }
+        let is_write = ["INSERT", "UPDATE", "DELETE"].iter().any(|word| sql.starts_with(word));
+        let reads = u64::from(sql.starts_with("SELECT"));
+        Asked { all: 1, reads, writes: u64::from(is_write) }
     }
 }
 
@@ -264,6 +264,7 @@ impl<'a, 's> Asker<'a, 's> {
         Ok(self.query_named(what, sql, Some(tables)).await?.table.rows)
     }
 
+    /// The first value of the answer; `None` if it is NULL or refused.
     async fn text(&mut self, what: impl Into<Message>, sql: &str) -> DbResult<Option<String>> {
         let rows = self.rows(what, sql).await?;
         Ok(rows.into_iter().next().and_then(|row| row.into_iter().next().flatten()))
@@ -293,8 +294,10 @@ impl<'a, 's> Asker<'a, 's> {
             return Ok(BTreeMap::new());
         }
         let rows = self.rows(say!(asked_row_lengths), &sql).await?;
-        let length = |row: &Vec<_>| Some((cell(row, 0).to_owned(), cell(row, 1).parse().ok()?));
-        Ok(rows.iter().filter_map(length).collect())
+        let lengths = rows
+            .iter()
+            .filter_map(|row| Some((cell(row, 0).to_owned(), cell(row, 1).parse().ok()?)));
+        Ok(lengths.collect())
     }
 
     /// The first row by the names of its columns, without what is NULL.
@@ -354,6 +357,11 @@ fn cell(row: &[Option<String>], column: usize) -> &str {
     row.get(column).and_then(Option::as_deref).unwrap_or_default()
 }
 
+/// A setting of a server, as it says it.
+fn setting<'f>(facts: &'f ServerFacts, name: &str) -> Option<&'f str> {
+    facts.settings.get(name).map(String::as_str)
+}
+
 /// The name of a column, from a row that begins with its table and itself, and how the rest of the row defines it.
 fn column(row: &[Option<String>]) -> (String, String) {
     let definition: Vec<&str> = row.iter().skip(2).flatten().map(String::as_str).collect();
@@ -372,7 +380,7 @@ fn property(row: &[Option<String>]) -> (String, String) {
 }
 
 /// A checksum of rows (FNV-1a, 64 bits): equal for equal rows in the same order. It tells
-/// differences apart; it is no proof against intent.
+/// differences apart, but can be forged.
 fn checksum<'a>(rows: impl Iterator<Item = &'a Vec<Option<String>>>) -> Option<String> {
     let mut hash: u64 = 0xcbf2_9ce4_8422_2325;
     let mut is_empty = true;
@@ -392,13 +400,17 @@ fn checksum<'a>(rows: impl Iterator<Item = &'a Vec<Option<String>>>) -> Option<S
 mod tests {
     use super::*;
 
+    fn checksum_of_texts(rows: &[&[&str]]) -> Option<String> {
+        let rows = rows.iter().map(|row| row.iter().map(|&text| Some(text.to_owned())).collect());
+        checksum(rows.collect::<Answer>().iter())
+    }
+
     #[test]
     fn a_checksum_tells_values_and_their_borders_apart() {
-        let row = |values: &[&str]| values.iter().map(|&value| Some(value.to_owned())).collect();
-        let sum = |rows: &[Vec<Option<String>>]| checksum(rows.iter());
-        assert_eq!(sum(&[]), None);
-        assert_eq!(sum(&[row(&["a", "b"])]), sum(&[row(&["a", "b"])]));
-        assert_ne!(sum(&[row(&["a", "b"])]), sum(&[row(&["ab", ""])]));
-        assert_ne!(sum(&[row(&["a"]), row(&["b"])]), sum(&[row(&["b"]), row(&["a"])]));
+        assert_eq!(checksum_of_texts(&[]), None);
+        let sum = checksum_of_texts(&[&["a", "b"]]);
+        assert_eq!(sum, checksum_of_texts(&[&["a", "b"]]));
+        assert_ne!(sum, checksum_of_texts(&[&["ab", ""]]));
+        assert_ne!(checksum_of_texts(&[&["a"], &["b"]]), checksum_of_texts(&[&["b"], &["a"]]));
     }
 }

@@ -4,7 +4,7 @@
 //! the two differ, both are looked for.
 
 use super::follow::{count, number, replica_status};
-use super::{Answer, Asker, cell, checksum, column, property, trigger};
+use super::{Answer, Asker, cell, checksum, column, property, setting, trigger};
 use super::{NodeState, Sample, ServerFacts, Tables, round_trip_us};
 use dyno_core::{DbResult, SECOND};
 use dyno_facts::{CommitWait, ReplicaFacts, say};
@@ -25,13 +25,13 @@ const COMMIT_SETTINGS: &str = include_str!("mysql/commit_settings.sql");
 const DUMPS: &str = "SELECT host, state FROM information_schema.processlist \
 WHERE command LIKE 'Binlog Dump%' ORDER BY host";
 
+/// Queries the state of a server with these settings and counters.
 pub(super) async fn state(
     asker: &mut Asker<'_, '_>,
     facts: &ServerFacts,
     tables: &Tables<'_>,
 ) -> DbResult<NodeState> {
-    let setting = |name: &str| facts.settings.get(name).map(String::as_str);
-    if setting("information_schema_stats_expiry").is_some() {
+    if setting(facts, "information_schema_stats_expiry").is_some() {
         // Else MySQL 8 answers with figures up to a day old.
         asker
             .rows(say!(asked_fresh_sizes), "SET SESSION information_schema_stats_expiry = 0")
@@ -44,7 +44,7 @@ pub(super) async fn state(
     let flushed_s = number(&facts.counters, "Uptime_since_flush_status");
     sample.uptime_s = flushed_s.or(sample.uptime_s);
     sample.replicated = replicated(facts);
-    sample.refuses_writes = setting("read_only").is_some_and(|on| on == "ON" || on == "1");
+    sample.refuses_writes = setting(facts, "read_only").is_some_and(|on| on == "ON" || on == "1");
     sample.blurs_commits = sample.refuses_writes && sample.replicated.is_none();
     sample.checkpoint_age_share = sample.checkpoint_age_share.or_else(|| redo_share(facts));
     if sample.purge_backlog.is_none() {
@@ -60,22 +60,26 @@ pub(super) async fn state(
         asker.rows(say!(asked_encryption), "SHOW SESSION STATUS LIKE 'Ssl_cipher'").await?;
     let dumps = asker.rows(say!(asked_replicas), DUMPS).await?;
     let members = group_members(asker, facts).await?;
-    let (schema_checksum, schema) = schema(asker, tables).await?;
-    let size = |row: &Vec<Option<String>>| cell(row, 2).parse::<u64>().ok();
-    let rows = |row: &Vec<Option<String>>| {
-        Some((cell(row, 0).to_owned(), cell(row, 1).parse::<u64>().ok()?))
-    };
+    let (schema_checksum, schema) = query_schema(asker, tables).await?;
+    let total_bytes: u64 = sizes.iter().filter_map(|row| cell(row, 2).parse::<u64>().ok()).sum();
+    let isolation =
+        setting(facts, "transaction_isolation").or_else(|| setting(facts, "tx_isolation"));
+    let table_rows: BTreeMap<String, u64> = sizes
+        .iter()
+        .filter(|row| tables.has(cell(row, 0)))
+        .filter_map(|row| Some((cell(row, 0).to_owned(), cell(row, 1).parse().ok()?)))
+        .collect();
     Ok(NodeState {
         sample,
         round_trip_us: round_trip_us(asker).await?,
-        isolation: setting("transaction_isolation").or(setting("tx_isolation")).map(str::to_owned),
-        cache_bytes: setting("innodb_buffer_pool_size").and_then(|bytes| bytes.parse().ok()),
-        data_bytes: (!sizes.is_empty()).then(|| sizes.iter().filter_map(size).sum()),
+        isolation: isolation.map(str::to_owned),
+        cache_bytes: setting(facts, "innodb_buffer_pool_size").and_then(|bytes| bytes.parse().ok()),
+        data_bytes: (!sizes.is_empty()).then_some(total_bytes),
         query_cache: query_cache(facts),
         tables_without_statistics: without_statistics(asker, &sizes, tables).await?,
         schema_checksum,
         schema,
-        table_rows: sizes.iter().filter(|row| tables.has(cell(row, 0))).filter_map(rows).collect(),
+        table_rows,
         row_bytes: asker.row_bytes(tables, include_str!("mysql/lengths.sql")).await?,
         replicas: replicas(&dumps, &facts.counters),
         acknowledged_by: Some(acknowledged_by(facts, members)),
@@ -84,13 +88,14 @@ pub(super) async fn state(
     })
 }
 
+/// Queries counters and gauges; `is_replica` is found out with the first sample.
 pub(super) async fn sample(
     asker: &mut Asker<'_, '_>,
     is_replica: &mut Option<bool>,
 ) -> DbResult<Sample> {
-    let pair = |row: &Vec<Option<String>>| (cell(row, 0).to_owned(), cell(row, 1).to_owned());
+    let status = asker.rows(say!(asked_counters), STATUS).await?;
     let status: BTreeMap<_, _> =
-        asker.rows(say!(asked_counters), STATUS).await?.iter().map(pair).collect();
+        status.iter().map(|row| (cell(row, 0).to_owned(), cell(row, 1).to_owned())).collect();
     let mut sample = sample_from(&status);
     sample.started_s = started_s(&sample, asker.began_s);
     sample.commit_settings = asker.text(say!(asked_commit_settings), COMMIT_SETTINGS).await?;
@@ -122,19 +127,20 @@ fn sample_from(status: &BTreeMap<String, String>) -> Sample {
     let age = number(status, "Innodb_checkpoint_age");
     let oldest = number(status, "Innodb_checkpoint_max_age").filter(|&oldest| oldest > 0.0);
     let commits = count(status, "Com_commit");
-    let first = |names: &[&str]| names.iter().find_map(|name| count(status, name));
     Sample {
         active_sessions: number(status, "Threads_running").map(|running| (running - 1.0).max(0.0)),
         waiting_sessions: number(status, "Innodb_row_lock_current_waits"),
         page_requests: count(status, "Innodb_buffer_pool_read_requests"),
         page_misses: count(status, "Innodb_buffer_pool_reads"),
         pages_read: count(status, "Innodb_pages_read"),
-        pages_written: first(&["Innodb_pages_written", "Innodb_buffer_pool_pages_flushed"]),
-        log_bytes: first(&[
-            "Innodb_lsn_current",
-            "Innodb_redo_log_current_lsn",
-            "Innodb_os_log_written",
-        ]),
+        pages_written: first_count(
+            status,
+            &["Innodb_pages_written", "Innodb_buffer_pool_pages_flushed"],
+        ),
+        log_bytes: first_count(
+            status,
+            &["Innodb_lsn_current", "Innodb_redo_log_current_lsn", "Innodb_os_log_written"],
+        ),
         dirty_share: dirty.zip(total).map(|(dirty, total)| dirty / total),
         checkpoint_age_share: age.zip(oldest).map(|(age, oldest)| age / oldest),
         commits: commits.map(|commits| commits + count(status, "Com_xa_commit").unwrap_or(0)),
@@ -146,11 +152,19 @@ fn sample_from(status: &BTreeMap<String, String>) -> Sample {
         writes: count(status, "Com_insert").map(|_| {
             WRITES.split(' ').filter_map(|name| count(status, &format!("Com_{name}"))).sum()
         }),
-        unacknowledged: first(&["Rpl_semi_sync_source_no_tx", "Rpl_semi_sync_master_no_tx"]),
+        unacknowledged: first_count(
+            status,
+            &["Rpl_semi_sync_source_no_tx", "Rpl_semi_sync_master_no_tx"],
+        ),
         purge_backlog: count(status, "Innodb_history_list_length"),
         uptime_s: number(status, "Uptime"),
         ..Sample::default()
     }
+}
+
+/// The first of these numbers that the server has: versions differ in their names.
+fn first_count(texts: &BTreeMap<String, String>, names: &[&str]) -> Option<u64> {
+    names.iter().find_map(|name| count(texts, name))
 }
 
 /// From MySQL 8.0.30 on: the log since the checkpoint by the capacity.
@@ -165,22 +179,21 @@ fn redo_share(facts: &ServerFacts) -> Option<f64> {
 /// Transactions that came from other nodes, by the positions that the server keeps of them; both products
 /// count them among `Com_commit`. `None` if it keeps none.
 fn replicated(facts: &ServerFacts) -> Option<u64> {
-    let setting =
-        |name: &str| facts.settings.get(name).map(String::as_str).filter(|set| !set.is_empty());
-    if let Some(position) = setting("gtid_slave_pos") {
+    if let Some(position) = setting(facts, "gtid_slave_pos").filter(|set| !set.is_empty()) {
         // MariaDB: the last one of each domain, `1-3401-7000,2-1-5`.
-        let last = |gtid: &str| gtid.rsplit('-').next()?.trim().parse::<u64>().ok();
-        return position.split(',').map(last).sum();
+        let gtids = position.split(',');
+        return gtids.map(|gtid| gtid.rsplit('-').next()?.trim().parse::<u64>().ok()).sum();
     }
     // MySQL: all that were ever executed, by the server that did so first, `uuid:1-7:9-12,uuid:1`.
-    let server_uuid = setting("server_uuid").unwrap_or_default();
-    let foreign = setting("gtid_executed")?.split(',').map(str::trim);
+    let server_uuid = setting(facts, "server_uuid").unwrap_or_default();
+    let executed = setting(facts, "gtid_executed").filter(|set| !set.is_empty())?;
+    let foreign = executed.split(',').map(str::trim);
     let foreign = foreign.filter(|set| server_uuid.is_empty() || !set.starts_with(server_uuid));
-    let length = |range: &str| {
+    let lengths = foreign.flat_map(|set| set.split(':').skip(1)).map(|range| {
         let (first, last) = range.split_once('-').unwrap_or((range, range));
         last.parse::<u64>().ok().zip(first.parse::<u64>().ok()).map_or(0, |(l, f)| l - f.min(l) + 1)
-    };
-    Some(foreign.flat_map(|set| set.split(':').skip(1)).map(length).sum())
+    });
+    Some(lengths.sum())
 }
 
 /// The query cache answers when it has memory and is requested.
@@ -195,7 +208,7 @@ async fn without_statistics(
     sizes: &Answer,
     tables: &Tables<'_>,
 ) -> DbResult<Vec<String>> {
-    // Partitions have lines of their own: `orders#P#p0`.
+    // Partitions have separate lines: `orders#P#p0`.
     let query = "SELECT DISTINCT SUBSTRING_INDEX(LOWER(table_name), '#p#', 1) \
                  FROM mysql.innodb_table_stats WHERE database_name = DATABASE()";
     let with_statistics = asker.rows(say!(asked_statistics_of_optimizer), query).await?;
@@ -203,17 +216,19 @@ async fn without_statistics(
         // Refused, or kept in memory only (`innodb_stats_persistent = OFF`).
         return Ok(Vec::new());
     }
-    let is_known =
-        |name: &str| with_statistics.iter().any(|row| cell(row, 0).eq_ignore_ascii_case(name));
     let innodb_tables =
         sizes.iter().filter(|row| cell(row, 3) == "InnoDB" && tables.has(cell(row, 0)));
-    Ok(innodb_tables.map(|row| cell(row, 0).to_owned()).filter(|name| !is_known(name)).collect())
+    let unknown = innodb_tables
+        .map(|row| cell(row, 0))
+        .filter(|name| !with_statistics.iter().any(|row| cell(row, 0).eq_ignore_ascii_case(name)));
+    Ok(unknown.map(str::to_owned).collect())
 }
 
 /// Properties that decide plans and costs besides columns, indexes and triggers: storage of tables, and routines.
 const PROPERTIES: &str = include_str!("mysql/properties.sql");
 
-async fn schema(
+/// The checksum of the schema and its parts by their names.
+async fn query_schema(
     asker: &mut Asker<'_, '_>,
     tables: &Tables<'_>,
 ) -> DbResult<(Option<String>, BTreeMap<String, String>)> {
@@ -250,16 +265,17 @@ async fn group_members(asker: &mut Asker<'_, '_>, facts: &ServerFacts) -> DbResu
 
 /// Replicas that wait for acknowledgement, where semi-synchronous replication is at work.
 fn semi_sync_replicas(counters: &BTreeMap<String, String>) -> u64 {
-    let either = |name: &str| {
-        let find = |word| counters.get(&format!("Rpl_semi_sync_{word}_{name}"));
-        find("source").or_else(|| find("master"))
-    };
-    if either("status").is_none_or(|status| status != "ON") {
+    let [status, clients] = ["status", "clients"].map(|name| {
+        let names = ["source", "master"].map(|word| format!("Rpl_semi_sync_{word}_{name}"));
+        names.iter().find_map(|name| counters.get(name))
+    });
+    if status.is_none_or(|status| status != "ON") {
         return 0;
     }
-    either("clients").and_then(|clients| clients.parse().ok()).unwrap_or(0)
+    clients.and_then(|clients| clients.parse().ok()).unwrap_or(0)
 }
 
+/// The replicas that receive the binary log, in the order of their names.
 fn replicas(dumps: &Answer, counters: &BTreeMap<String, String>) -> Vec<ReplicaFacts> {
     let semi_sync = semi_sync_replicas(counters);
     // The server says how many acknowledge, not which.
@@ -268,13 +284,13 @@ fn replicas(dumps: &Answer, counters: &BTreeMap<String, String>) -> Vec<ReplicaF
         some if some >= dumps.len() as u64 => "semi-sync",
         _ => "",
     };
-    let replica = |row: &Vec<Option<String>>| ReplicaFacts {
+    let replicas = dumps.iter().map(|row| ReplicaFacts {
         name: cell(row, 0).to_owned(),
         mode: mode.to_owned(),
         state: cell(row, 1).to_owned(),
         lag_s: None,
-    };
-    dumps.iter().map(replica).collect()
+    });
+    replicas.collect()
 }
 
 fn acknowledged_by(facts: &ServerFacts, group_members: u64) -> CommitWait {
@@ -294,7 +310,7 @@ fn acknowledged_by(facts: &ServerFacts, group_members: u64) -> CommitWait {
         "rpl_semi_sync_master_wait_for_slave_count",
     ];
     // MariaDB has no such setting: one answer is enough.
-    let replicas = count_settings.iter().find_map(|name| count(&facts.settings, name)).unwrap_or(1);
+    let replicas = first_count(&facts.settings, &count_settings).unwrap_or(1);
     CommitWait::Copies(say!(acknowledged_by_semi_sync, n = replicas))
 }
 
@@ -315,17 +331,17 @@ fn shortened(statement: &str) -> String {
 mod tests {
     use super::*;
 
-    fn texts(pairs: &[(&str, &str)]) -> BTreeMap<String, String> {
+    fn text_map(pairs: &[(&str, &str)]) -> BTreeMap<String, String> {
         pairs.iter().map(|&(name, value)| (name.to_owned(), value.to_owned())).collect()
     }
 
-    fn row(values: &[&str]) -> Vec<Option<String>> {
+    fn text_row(values: &[&str]) -> Vec<Option<String>> {
         values.iter().map(|&value| Some(value.to_owned())).collect()
     }
 
     #[test]
     fn mariadb_tells_the_age_of_its_checkpoint() {
-        let status = texts(&[
+        let status = text_map(&[
             ("Threads_running", "9"),
             ("Innodb_checkpoint_age", "25"),
             ("Innodb_checkpoint_max_age", "100"),
@@ -344,89 +360,96 @@ mod tests {
     #[test]
     fn mysql_tells_positions_of_its_log() {
         let facts = ServerFacts {
-            counters: texts(&[
+            counters: text_map(&[
                 ("Innodb_redo_log_current_lsn", "350"),
                 ("Innodb_redo_log_checkpoint_lsn", "150"),
             ]),
-            settings: texts(&[("innodb_redo_log_capacity", "1000")]),
+            settings: text_map(&[("innodb_redo_log_capacity", "1000")]),
             ..ServerFacts::default()
         };
         assert_eq!(redo_share(&facts), Some(0.2));
         assert_eq!(redo_share(&ServerFacts::default()), None);
     }
 
+    fn semi_sync_facts(status: &str, clients: &str) -> ServerFacts {
+        let counters =
+            [("Rpl_semi_sync_master_status", status), ("Rpl_semi_sync_master_clients", clients)];
+        ServerFacts { counters: text_map(&counters), ..ServerFacts::default() }
+    }
+
     #[test]
     fn semi_sync_counts_only_while_it_is_at_work() {
-        let facts = |status: &str, clients: &str| ServerFacts {
-            counters: texts(&[
-                ("Rpl_semi_sync_master_status", status),
-                ("Rpl_semi_sync_master_clients", clients),
-            ]),
-            ..ServerFacts::default()
-        };
-        assert_eq!(acknowledged_by(&facts("ON", "1"), 0).words(), &"1 semi-sync replica");
-        assert_eq!(acknowledged_by(&facts("OFF", "1"), 0).words(), &"local", "it has fallen back");
-        assert_eq!(acknowledged_by(&facts("ON", "0"), 0).words(), &"local");
+        assert_eq!(acknowledged_by(&semi_sync_facts("ON", "1"), 0).words(), &"1 semi-sync replica");
+        assert_eq!(
+            acknowledged_by(&semi_sync_facts("OFF", "1"), 0).words(),
+            &"local",
+            "it has fallen back"
+        );
+        assert_eq!(acknowledged_by(&semi_sync_facts("ON", "0"), 0).words(), &"local");
         assert_eq!(
             acknowledged_by(&ServerFacts::default(), 3).words(),
             &"majority of 3 group members"
         );
-        let mut two = facts("ON", "2");
+        let mut two = semi_sync_facts("ON", "2");
         let name = "rpl_semi_sync_master_wait_for_slave_count";
-        two.settings = texts(&[(name, "2")]);
+        two.settings = text_map(&[(name, "2")]);
         assert_eq!(acknowledged_by(&two, 0).words(), &"2 semi-sync replicas");
     }
 
     #[test]
     fn which_of_several_replicas_acknowledge_is_not_guessed() {
-        let counters =
-            texts(&[("Rpl_semi_sync_source_status", "ON"), ("Rpl_semi_sync_source_clients", "1")]);
-        let single = vec![row(&["10.0.0.2:4000", "Source has sent all binlog to replica"])];
+        let counters = text_map(&[
+            ("Rpl_semi_sync_source_status", "ON"),
+            ("Rpl_semi_sync_source_clients", "1"),
+        ]);
+        let single = vec![text_row(&["10.0.0.2:4000", "Source has sent all binlog to replica"])];
         assert_eq!(replicas(&single, &counters)[0].mode, "semi-sync");
-        let two = vec![row(&["a:1", ""]), row(&["b:1", ""])];
+        let two = vec![text_row(&["a:1", ""]), text_row(&["b:1", ""])];
         assert_eq!(replicas(&two, &counters)[1].mode, "");
-        assert_eq!(replicas(&two, &texts(&[]))[1].mode, "async");
+        assert_eq!(replicas(&two, &text_map(&[]))[1].mode, "async");
+    }
+
+    fn with_settings(pairs: &[(&str, &str)]) -> ServerFacts {
+        ServerFacts { settings: text_map(pairs), ..ServerFacts::default() }
     }
 
     #[test]
     fn a_query_cache_without_memory_is_off() {
-        let facts = |kind: &str, size: &str| ServerFacts {
-            settings: texts(&[("query_cache_type", kind), ("query_cache_size", size)]),
-            ..ServerFacts::default()
-        };
-        assert_eq!(query_cache(&facts("ON", "1048576")), Some(true));
-        assert_eq!(query_cache(&facts("ON", "0")), Some(false));
-        assert_eq!(query_cache(&facts("OFF", "1048576")), Some(false));
+        for (kind, size, is_on) in
+            [("ON", "1048576", true), ("ON", "0", false), ("OFF", "1048576", false)]
+        {
+            let facts = with_settings(&[("query_cache_type", kind), ("query_cache_size", size)]);
+            assert_eq!(query_cache(&facts), Some(is_on), "{kind} {size}");
+        }
         assert_eq!(query_cache(&ServerFacts::default()), None);
     }
 
     #[test]
     fn ways_to_the_server() {
-        let cipher = vec![row(&["Ssl_cipher", "TLS_AES_256_GCM_SHA384"])];
-        let none = vec![row(&["Ssl_cipher", ""])];
+        let cipher = vec![text_row(&["Ssl_cipher", "TLS_AES_256_GCM_SHA384"])];
+        let none = vec![text_row(&["Ssl_cipher", ""])];
         assert_eq!(transport("localhost", &none), "unix socket");
         assert_eq!(transport("127.0.0.1:40000", &cipher), "tcp, tls");
     }
 
     #[test]
     fn what_was_replicated_is_counted_by_its_positions() {
-        let facts = |pairs: &[(&str, &str)]| ServerFacts {
-            settings: texts(pairs),
-            ..ServerFacts::default()
-        };
-        assert_eq!(replicated(&facts(&[("gtid_slave_pos", "1-3401-7000,2-1-5")])), Some(7005));
-        assert_eq!(replicated(&facts(&[("gtid_slave_pos", "")])), None);
+        assert_eq!(
+            replicated(&with_settings(&[("gtid_slave_pos", "1-3401-7000,2-1-5")])),
+            Some(7005)
+        );
+        assert_eq!(replicated(&with_settings(&[("gtid_slave_pos", "")])), None);
         let sets = [("server_uuid", "b-2"), ("gtid_executed", "a-1:1-7:9,\nb-2:1-500")];
-        assert_eq!(replicated(&facts(&sets)), Some(8));
-        assert_eq!(replicated(&facts(&[("gtid_executed", "")])), None);
+        assert_eq!(replicated(&with_settings(&sets)), Some(8));
+        assert_eq!(replicated(&with_settings(&[("gtid_executed", "")])), None);
     }
 
     #[test]
     fn reads_and_writes_are_told_apart() {
-        let status = texts(&[("Com_select", "7"), ("Com_insert", "2"), ("Com_update", "3")]);
+        let status = text_map(&[("Com_select", "7"), ("Com_insert", "2"), ("Com_update", "3")]);
         let sample = sample_from(&status);
         assert_eq!((sample.reads, sample.writes), (Some(7), Some(5)));
-        assert_eq!(sample_from(&texts(&[])).writes, None);
+        assert_eq!(sample_from(&text_map(&[])).writes, None);
     }
 
     #[test]

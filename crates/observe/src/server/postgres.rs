@@ -4,7 +4,7 @@
 //! log records have `pg_stat_wal` since 14, input and output `pg_stat_io` since 16.
 
 use super::follow::{count, number};
-use super::{Answer, Asker, cell, checksum, column, property, trigger};
+use super::{Answer, Asker, cell, checksum, column, property, setting, trigger};
 use super::{NodeState, Sample, ServerFacts, Tables, round_trip_us};
 use dyno_core::DbResult;
 use dyno_facts::{CommitWait, ReplicaFacts, say};
@@ -55,7 +55,7 @@ const FOLLOWERS: &str = include_str!("postgres/followers.sql");
 /// The class of the advisory locks that dyno holds on the tables of a run: `dyno` in ASCII.
 pub const LOCK_CLASS: i32 = 0x6479_6e6f;
 
-/// Query for other connections, and since when they do nothing. Workers of parallel queries and of autovacuum are no
+/// Query for other connections, and since when they do nothing. Workers of parallel queries and of autovacuum are not
 /// clients; what may not be seen (`pg_read_all_stats`) is null.
 fn other_sessions_sql() -> String {
     format!(
@@ -71,8 +71,8 @@ const SESSIONS: &str = "SELECT sessions FROM pg_stat_database WHERE datname = cu
 
 const OWN_LAG: &str = include_str!("postgres/own_lag.sql");
 
-/// By which way the server is reached, from its answer and the process that the log-in promised: a pooler has promised
-/// one of its own, and the rest is then its way to the server.
+/// Returns how the server is reached, from its answer and the process that the login promised: a pooler has promised its own
+/// process, and the rest is then the route from the pooler to the server.
 fn transport(row: &[Option<String>], promised: Option<u32>, is_encrypted: bool) -> String {
     let process = cell(row, 1).parse::<u32>().ok();
     let is_pooled = promised.is_some() && process.is_some() && promised != process;
@@ -81,12 +81,12 @@ fn transport(row: &[Option<String>], promised: Option<u32>, is_encrypted: bool) 
     format!("{pooler}{}{tls}", cell(row, 0))
 }
 
+/// Queries the state of a server with these settings and counters.
 pub(super) async fn state(
     asker: &mut Asker<'_, '_>,
     facts: &ServerFacts,
     tables: &Tables<'_>,
 ) -> DbResult<NodeState> {
-    let setting = |name: &str| facts.settings.get(name).map(String::as_str);
     let version = version(facts);
     let mut sample = query_sample(asker, version).await?;
     sample.dirty_share = dirty_share(asker, version).await?;
@@ -107,7 +107,7 @@ pub(super) async fn state(
     let other_sessions = asker.rows(say!(asked_sessions), &other_sessions_sql()).await?;
     let other_sessions =
         other_sessions.iter().map(|row| (cell(row, 0).to_owned(), row.get(1).cloned().flatten()));
-    let described = Described::query(asker, tables).await?;
+    let described = Described::query_tables(asker, tables).await?;
     let promised = asker.session.proof().and_then(|proof| proof.process);
     let connection = asker.rows(say!(asked_transport), address).await?;
     let is_encrypted =
@@ -115,7 +115,7 @@ pub(super) async fn state(
     let transport = connection.first().map(|row| transport(row, promised, is_encrypted));
     Ok(NodeState {
         round_trip_us: round_trip_us(asker).await?,
-        isolation: setting("default_transaction_isolation").map(str::to_uppercase),
+        isolation: setting(facts, "default_transaction_isolation").map(str::to_uppercase),
         cache_bytes: asker.count(say!(asked_memory_for_data), cache).await?,
         checkpoint_interval_s: asker.number(say!(asked_checkpoint_interval), interval).await?,
         data_bytes: asker.count(say!(asked_size_of_database), size).await?,
@@ -124,7 +124,7 @@ pub(super) async fn state(
         schema: described.schema,
         table_rows: described.rows,
         row_bytes: asker.row_bytes(tables, include_str!("postgres/lengths.sql")).await?,
-        replicas: followers.iter().map(|row| replica(row)).collect(),
+        replicas: followers.iter().map(|row| replica_facts(row)).collect(),
         acknowledged_by: Some(acknowledged_by(facts, &followers)),
         transport,
         sessions,
@@ -134,6 +134,7 @@ pub(super) async fn state(
     })
 }
 
+/// Queries counters and gauges; the main `version` is found out with the first sample, when it is 0.
 pub(super) async fn sample(asker: &mut Asker<'_, '_>, version: &mut u32) -> DbResult<Sample> {
     if *version == 0 {
         let version_number = asker.number(say!(asked_version), "SHOW server_version_num").await?;
@@ -199,8 +200,8 @@ pub(super) async fn foreign_servers(asker: &mut Asker<'_, '_>) -> DbResult<Vec<S
     Ok(rows.iter().map(|row| cell(row, 0).to_owned()).collect())
 }
 
-/// Statements that read and that write, ever since; only the extension `pg_stat_statements` tells, and
-/// is asked where it is installed.
+/// Statements that read and that write, ever since; only the extension `pg_stat_statements` counts them, if
+/// it is installed.
 async fn by_kind(asker: &mut Asker<'_, '_>, version: u32) -> DbResult<(Option<u64>, Option<u64>)> {
     let installed = "SELECT count(*) FROM pg_extension WHERE extname = 'pg_stat_statements'";
     if asker.number(say!(asked_extensions), installed).await? != Some(1.0) {
@@ -219,7 +220,7 @@ async fn by_kind(asker: &mut Asker<'_, '_>, version: u32) -> DbResult<(Option<u6
     Ok((count(&texts, "reads"), count(&texts, "writes")))
 }
 
-/// Only the extension `pg_buffercache` tells; it is asked where it is installed.
+/// The share of dirty pages; only the extension `pg_buffercache` knows it, if it is installed.
 async fn dirty_share(asker: &mut Asker<'_, '_>, version: u32) -> DbResult<Option<f64>> {
     let installed = "SELECT count(*) FROM pg_extension WHERE extname = 'pg_buffercache'";
     if asker.number(say!(asked_extensions), installed).await? != Some(1.0) {
@@ -246,7 +247,7 @@ struct Described {
 }
 
 impl Described {
-    async fn query(asker: &mut Asker<'_, '_>, tables: &Tables<'_>) -> DbResult<Self> {
+    async fn query_tables(asker: &mut Asker<'_, '_>, tables: &Tables<'_>) -> DbResult<Self> {
         // Empty tables have no statistics, and partitioned ones hold nothing themselves. Negative
         // rows: never counted. Rows since the last count are known to the server's statistics alone.
         let statistics = include_str!("postgres/tables.sql");
@@ -255,42 +256,43 @@ impl Described {
                        WHERE schemaname = ANY (current_schemas(false)) ORDER BY 1, 2";
         // Without what it is called and where: `BEFORE UPDATE ... FOR EACH ROW EXECUTE FUNCTION f()`.
         let triggers = include_str!("postgres/triggers.sql");
-        let statistics = asker.rows(say!(asked_statistics_of_optimizer), statistics).await?;
+        let mut statistics = asker.rows(say!(asked_statistics_of_optimizer), statistics).await?;
+        statistics.retain(|row| tables.has(cell(row, 0)));
         let columns = asker.rows_for(tables, say!(asked_columns), columns).await?;
         let indexes = asker.rows_for(tables, say!(asked_indexes), indexes).await?;
         let triggers = asker.rows_for(tables, say!(asked_triggers), triggers).await?;
         let properties = asker.rows_for(tables, say!(asked_properties), PROPERTIES).await?;
-        let index = |row: &Vec<Option<String>>| {
+        let index_lines = indexes.iter().map(|row| {
             let definition = cell(row, 2);
             let unique = if definition.contains(" UNIQUE ") { "unique, " } else { "" };
             let method = definition.split_once(" USING ").map_or(definition, |(_, method)| method);
             (format!("index {}.{}", cell(row, 0), cell(row, 1)), format!("{unique}{method}"))
-        };
+        });
         let column_lines = columns.iter().map(|row| match cell(row, 3) {
             "true" => (column(&row[..3]).0, format!("{} NOT NULL", cell(row, 2))),
             _ => column(&row[..3]),
         });
         let trigger_lines = triggers.iter().map(|row| trigger(row, cell(row, 4)));
-        let schema = column_lines.chain(indexes.iter().map(index)).chain(trigger_lines);
+        let schema = column_lines.chain(index_lines).chain(trigger_lines);
         let schema = schema.chain(properties.iter().map(|row| property(row))).collect();
-        let table_statistics = || statistics.iter().filter(|row| tables.has(cell(row, 0)));
-        let rows = |row: &Vec<Option<String>>| {
+        let rows = statistics.iter().filter_map(|row| {
             let count = cell(row, 1).parse::<f64>().ok().filter(|&count| count >= 0.0)?;
             Some((cell(row, 0).to_owned(), count as u64))
-        };
+        });
         Ok(Described {
-            without_statistics: table_statistics()
+            without_statistics: statistics
+                .iter()
                 .filter(|row| cell(row, 2).starts_with('f'))
                 .map(|row| cell(row, 0).to_owned())
                 .collect(),
-            rows: table_statistics().filter_map(rows).collect(),
+            rows: rows.collect(),
             checksum: checksum(columns.iter().chain(&indexes).chain(&triggers).chain(&properties)),
             schema,
         })
     }
 }
 
-fn replica(row: &[Option<String>]) -> ReplicaFacts {
+fn replica_facts(row: &[Option<String>]) -> ReplicaFacts {
     ReplicaFacts {
         name: cell(row, 0).to_owned(),
         mode: cell(row, 1).to_owned(),
@@ -301,9 +303,8 @@ fn replica(row: &[Option<String>]) -> ReplicaFacts {
 
 /// The event that a commit waits for, from `synchronous_commit` and `synchronous_standby_names`.
 fn acknowledged_by(facts: &ServerFacts, followers: &Answer) -> CommitWait {
-    let setting = |name: &str| facts.settings.get(name).map_or("", String::as_str);
-    let commit = setting("synchronous_commit");
-    let names = setting("synchronous_standby_names").trim();
+    let commit = setting(facts, "synchronous_commit").unwrap_or_default();
+    let names = setting(facts, "synchronous_standby_names").unwrap_or_default().trim();
     if commit == "off" {
         return CommitWait::Local(say!(acknowledged_by_nothing));
     }
@@ -326,9 +327,12 @@ fn acknowledged_by(facts: &ServerFacts, followers: &Answer) -> CommitWait {
 
 /// `ANY 2 (a, b, c)`, `FIRST 1 (a, b)`, `2 (a, b)` or `a, b`.
 fn parse_standby_names(names: &str) -> (bool, u64, Vec<&str>) {
-    let split = |text| -> Vec<&str> { str::split(text, ',').map(str::trim).collect() };
-    let Some((head, rest)) = names.split_once('(') else { return (false, 1, split(names)) };
-    let listed = split(rest.trim_end().trim_end_matches(')'));
+    let (head, list) = match names.split_once('(') {
+        Some((head, rest)) => (Some(head), rest.trim_end().trim_end_matches(')')),
+        None => (None, names),
+    };
+    let listed: Vec<&str> = list.split(',').map(str::trim).collect();
+    let Some(head) = head else { return (false, 1, listed) };
     let mut words = head.split_whitespace();
     let first = words.next().unwrap_or("1");
     if first.eq_ignore_ascii_case("any") {
@@ -347,7 +351,7 @@ fn plain(text: &str) -> String {
 mod tests {
     use super::*;
 
-    fn facts(commit: &str, names: &str) -> ServerFacts {
+    fn commit_facts(commit: &str, names: &str) -> ServerFacts {
         let settings = [("synchronous_commit", commit), ("synchronous_standby_names", names)];
         let settings = settings.map(|(name, value)| (name.to_owned(), value.to_owned()));
         ServerFacts { settings: BTreeMap::from(settings), ..ServerFacts::default() }
@@ -355,38 +359,43 @@ mod tests {
 
     #[test]
     fn a_commit_waits_for_what_both_settings_say() {
-        let waits = |commit, names| acknowledged_by(&facts(commit, names), &vec![vec![]; 3]);
-        let words = |commit, names| waits(commit, names).words().clone();
-        assert!(waits("on", "s1").has_copy() && !waits("off", "s1").has_copy());
-        assert_eq!(words("on", ""), "local");
-        assert_eq!(words("local", "s1"), "local");
-        assert_eq!(words("off", "ANY 1 (s1)"), "nothing (synchronous_commit = off)");
-        assert_eq!(words("on", "ANY 2 (s1, s2, s3)"), "any 2 of 3");
-        assert_eq!(words("on", "FIRST 1 (s1, s2)"), "first 1 of 2");
-        assert_eq!(words("on", "2 (s1, s2)"), "first 2 of 2");
-        assert_eq!(words("on", "s1"), "first 1 of 1");
-        assert_eq!(words("remote_apply", "ANY 1 (*)"), "any 1 of 3 (remote_apply)");
+        for (commit, names, has_copy, words) in [
+            ("on", "", false, "local"),
+            ("local", "s1", false, "local"),
+            ("off", "ANY 1 (s1)", false, "nothing (synchronous_commit = off)"),
+            ("on", "ANY 2 (s1, s2, s3)", true, "any 2 of 3"),
+            ("on", "FIRST 1 (s1, s2)", true, "first 1 of 2"),
+            ("on", "2 (s1, s2)", true, "first 2 of 2"),
+            ("on", "s1", true, "first 1 of 1"),
+            ("remote_apply", "ANY 1 (*)", true, "any 1 of 3 (remote_apply)"),
+        ] {
+            let wait = acknowledged_by(&commit_facts(commit, names), &vec![vec![]; 3]);
+            assert_eq!(wait.words(), &words);
+            assert_eq!(wait.has_copy(), has_copy, "{words}");
+        }
+    }
+
+    fn connection_row(process: &str) -> [Option<String>; 2] {
+        ["tcp", process].map(|text| Some(text.to_owned()))
     }
 
     #[test]
     fn a_pooler_promises_a_process_that_is_not_the_servers() {
-        let row = |process: &str| [Some("tcp".to_owned()), Some(process.to_owned())];
-        assert_eq!(transport(&row("42"), Some(42), false), "tcp");
-        assert_eq!(transport(&row("42"), Some(42), true), "tcp, tls");
-        assert_eq!(transport(&row("42"), Some(7), false), "pooler, tcp");
-        assert_eq!(transport(&row("42"), None, false), "tcp", "no key at all");
-        assert_eq!(transport(&row("x"), Some(7), false), "tcp", "no answer");
+        assert_eq!(transport(&connection_row("42"), Some(42), false), "tcp");
+        assert_eq!(transport(&connection_row("42"), Some(42), true), "tcp, tls");
+        assert_eq!(transport(&connection_row("42"), Some(7), false), "pooler, tcp");
+        assert_eq!(transport(&connection_row("42"), None, false), "tcp", "no key at all");
+        assert_eq!(transport(&connection_row("x"), Some(7), false), "tcp", "no answer");
     }
 
     #[test]
     fn counters_move_with_the_version() {
         assert!(!statistics(13).contains(&WAL) && statistics(14).contains(&WAL));
         assert!(!statistics(16).contains(&CHECKPOINTER) && statistics(17).contains(&CHECKPOINTER));
-        let with_version = |number: &str| ServerFacts {
-            settings: BTreeMap::from([("server_version_num".to_owned(), number.to_owned())]),
-            ..ServerFacts::default()
-        };
-        assert_eq!((version(&with_version("150017")), version(&ServerFacts::default())), (15, 0));
+        let mut facts = ServerFacts::default();
+        assert_eq!(version(&facts), 0);
+        facts.settings.insert("server_version_num".to_owned(), "150017".to_owned());
+        assert_eq!(version(&facts), 15);
     }
 
     #[test]

@@ -5,13 +5,13 @@ use super::{NodeState, ServerFacts, Tables};
 use dyno_core::DbResult;
 use dyno_facts::{CommitWait, say};
 
+/// Queries the state of a database with these settings.
 pub(super) async fn state(
     asker: &mut Asker<'_, '_>,
     facts: &ServerFacts,
     tables: &Tables<'_>,
 ) -> DbResult<NodeState> {
-    let setting = |name: &str| facts.settings.get(name)?.parse::<i64>().ok();
-    let page_bytes = setting("page_size").unwrap_or(0);
+    let page_bytes = whole_setting(facts, "page_size").unwrap_or(0);
     let schema =
         "SELECT tbl_name, type, name, sql FROM sqlite_schema ORDER BY tbl_name, type, name";
     let schema = asker.rows(say!(asked_schema), schema).await?;
@@ -24,18 +24,20 @@ pub(super) async fn state(
     } else {
         Vec::new()
     };
-    let is_known = |name: &str| analyzed.iter().any(|row| cell(row, 0) == name);
-    let without = objects.iter().filter(|row| cell(row, 1) == "table").map(|row| cell(row, 2));
+    let tables = objects.iter().filter(|row| cell(row, 1) == "table").map(|row| cell(row, 2));
     Ok(NodeState {
         isolation: Some("SERIALIZABLE".to_owned()),
         // Negative: KiB. Positive: pages.
-        cache_bytes: setting("cache_size").map(|size| match size {
+        cache_bytes: whole_setting(facts, "cache_size").map(|size| match size {
             ..0 => size.unsigned_abs() * 1024,
             0.. => (size * page_bytes).unsigned_abs(),
         }),
-        data_bytes: setting("page_count").map(|pages| (pages * page_bytes).unsigned_abs()),
-        tables_without_statistics: without
-            .filter(|name| !name.starts_with("sqlite_") && !is_known(name))
+        data_bytes: whole_setting(facts, "page_count")
+            .map(|pages| (pages * page_bytes).unsigned_abs()),
+        tables_without_statistics: tables
+            .filter(|name| {
+                !name.starts_with("sqlite_") && !analyzed.iter().any(|row| cell(row, 0) == *name)
+            })
             .map(str::to_owned)
             .collect(),
         schema_checksum: checksum(objects.iter()),
@@ -45,6 +47,11 @@ pub(super) async fn state(
             .collect(),
         ..silent_state()
     })
+}
+
+/// A setting that is a whole number, perhaps below 0.
+fn whole_setting(facts: &ServerFacts, name: &str) -> Option<i64> {
+    facts.settings.get(name)?.parse().ok()
 }
 
 /// State of a database that says little of itself.

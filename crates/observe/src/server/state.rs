@@ -33,7 +33,7 @@ pub struct NodeState {
     /// Other connections, by process: since when they do nothing. `None` if that can't be seen, or if one does
     /// something. dyno's locks are left out.
     pub others: BTreeMap<String, Option<String>>,
-    /// Statements that were asked to learn all this: servers count them too.
+    /// Statements that were sent to learn all this: servers count them too.
     pub asked: Asked,
 }
 
@@ -77,7 +77,8 @@ pub fn node_conditions(
     commit_settings
         .extend([before, after].iter().filter_map(|it| it.sample.commit_settings.clone()));
     let lags_s: Vec<f64> = seen.lags_s.values().flatten().copied().collect();
-    let size = |state: &NodeState| state.data_bytes.filter(|&bytes| bytes > 0);
+    let [size_before, size_after] =
+        [before, after].map(|state| state.data_bytes.filter(|&bytes| bytes > 0));
     let window = seen.closed.as_ref().zip(seen.opened.as_ref()).filter(|_| is_one_life);
     NodeConditions {
         round_trip_us: before.round_trip_us,
@@ -119,7 +120,7 @@ pub fn node_conditions(
         commit_settings: commit_settings.into_iter().collect(),
         // Sessions that were there at that moment did so a little later than the others.
         was_reloaded: overall(|sample| sample.configured_s).is_some_and(|grown_s| grown_s > 1),
-        growth_share: size(before).zip(size(after)).map(|(old, new)| new as f64 / old as f64 - 1.0),
+        growth_share: size_before.zip(size_after).map(|(old, new)| new as f64 / old as f64 - 1.0),
         query_cache: before.query_cache,
         tables_without_statistics: before.tables_without_statistics.clone(),
         schema_checksum: before.schema_checksum.clone(),
@@ -158,13 +159,12 @@ pub fn commits_grown(before: &NodeState, after: &NodeState, seen: &ServerWindow)
     Some(new.commits?.checked_sub(old.commits?)?.saturating_sub(own_commits + applied))
 }
 
-/// Returns true if it is certain that only dyno's sessions executed anything from one look to the other, when it
-/// `opened` so many itself: as many were opened in all, and who was connected before still does nothing since the same
-/// moment.
+/// Returns true if it is certain that only dyno executed anything from one look to the other, when it `opened` this
+/// many sessions: as many were opened in all, and who was connected before still does nothing since the same moment.
 pub fn was_alone(before: &NodeState, after: &NodeState, seen: &ServerWindow, opened: u64) -> bool {
-    let grown = || after.sessions.zip(before.sessions).and_then(|(new, old)| new.checked_sub(old));
+    let sessions = after.sessions.zip(before.sessions);
     !was_restarted(before, after, seen)
-        && grown() == Some(opened)
+        && sessions.and_then(|(new, old)| new.checked_sub(old)) == Some(opened)
         && before
             .others
             .iter()
@@ -182,7 +182,7 @@ fn percentile_95(mut values: Vec<f64>) -> Option<f64> {
 fn weaker(before: &Option<CommitWait>, after: &Option<CommitWait>) -> Option<CommitWait> {
     match (before, after) {
         (Some(old), Some(new)) if old != new => {
-            let words = say!(acknowledged_later_by, before = old.words(), after = new.words());
+            let words = say!(acknowledgement_changed, before = old.words(), after = new.words());
             Some(if old.has_copy() || new.has_copy() {
                 CommitWait::Copies(words)
             } else {
@@ -218,16 +218,16 @@ pub(super) async fn ask_facts(asker: &mut Asker<'_, '_>) -> DbResult<ServerFacts
         method: proof.method.to_owned(),
     });
     if let Some(settings) = capabilities.settings {
-        facts.settings = pairs(asker, "settings", settings).await?;
+        facts.settings = query_pairs(asker, "settings", settings).await?;
     }
     match dialect {
         Dialect::Mysql => {
-            facts.counters = pairs(asker, "counters", "SHOW GLOBAL STATUS").await?;
+            facts.counters = query_pairs(asker, "counters", "SHOW GLOBAL STATUS").await?;
         }
         Dialect::Postgres if !capabilities.server_views => {}
         Dialect::Postgres => {
             for sql in postgres::statistics(postgres::version(&facts)) {
-                facts.counters.extend(pairs(asker, "counters", sql).await?);
+                facts.counters.extend(query_pairs(asker, "counters", sql).await?);
             }
         }
         Dialect::Sqlite => {
@@ -247,23 +247,24 @@ fn is_secret(name: &str) -> bool {
         && !name.contains("password_encryption")
 }
 
-async fn pairs(
+async fn query_pairs(
     asker: &mut Asker<'_, '_>,
     what: &str,
     sql: &str,
 ) -> DbResult<BTreeMap<String, String>> {
-    let pair = |row: Vec<Option<String>>| {
+    let pairs = asker.rows(what, sql).await?.into_iter().filter_map(|row| {
         let mut columns = row.into_iter();
         let name = columns.next()??;
         Some((name, columns.next().flatten().unwrap_or_default()))
-    };
-    Ok(asker.rows(what, sql).await?.into_iter().filter_map(pair).collect())
+    });
+    Ok(pairs.collect())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    /// A state with these counters; all else is unknown.
     fn state(commits: u64, requests: u64, misses: u64, bytes: u64) -> NodeState {
         NodeState {
             sample: Sample {
@@ -295,43 +296,53 @@ mod tests {
         assert_eq!(conditions.acknowledged_by.unwrap().words(), &"1 semi-sync replica");
     }
 
+    fn with_sessions(sessions: Option<u64>, others: &[(&str, Option<&str>)]) -> NodeState {
+        let other_values =
+            others.iter().map(|&(process, since)| (process.to_owned(), since.map(str::to_owned)));
+        NodeState { sessions, others: other_values.collect(), ..NodeState::default() }
+    }
+
+    fn was_alone_with_four(before: &NodeState, after: &NodeState) -> bool {
+        was_alone(before, after, &ServerWindow::default(), 4)
+    }
+
     #[test]
-    fn dyno_was_alone_only_where_nobody_else_came_or_did_something() {
-        let state = |sessions, others: &[(&str, Option<&str>)]| NodeState {
-            sessions,
-            others: others
-                .iter()
-                .map(|&(process, since)| (process.to_owned(), since.map(str::to_owned)))
-                .collect(),
-            ..NodeState::default()
-        };
-        let alone = |before: &NodeState, after: &NodeState| {
-            was_alone(before, after, &ServerWindow::default(), 4)
-        };
+    fn dyno_was_alone_only_if_no_one_else_came_or_did_something() {
         let idle = &[("7", Some("noon"))][..];
-        assert!(alone(&state(Some(10), &[]), &state(Some(14), &[])));
-        assert!(alone(&state(Some(10), idle), &state(Some(14), idle)));
+        assert!(was_alone_with_four(&with_sessions(Some(10), &[]), &with_sessions(Some(14), &[])));
+        assert!(was_alone_with_four(
+            &with_sessions(Some(10), idle),
+            &with_sessions(Some(14), idle)
+        ));
         // Somebody came and may have gone, or sessions of dyno's own went through a pool.
-        assert!(!alone(&state(Some(10), &[]), &state(Some(15), &[])));
-        assert!(!alone(&state(Some(10), &[]), &state(Some(13), &[])));
+        assert!(!was_alone_with_four(&with_sessions(Some(10), &[]), &with_sessions(Some(15), &[])));
+        assert!(!was_alone_with_four(&with_sessions(Some(10), &[]), &with_sessions(Some(13), &[])));
         // It did something, left, or can't be seen.
         for later in [&[("7", Some("one"))][..], &[("7", None)], &[]] {
-            assert!(!alone(&state(Some(10), idle), &state(Some(14), later)), "{later:?}");
+            assert!(
+                !was_alone_with_four(
+                    &with_sessions(Some(10), idle),
+                    &with_sessions(Some(14), later)
+                ),
+                "{later:?}"
+            );
         }
         let hidden = &[("7", None)][..];
-        assert!(!alone(&state(Some(10), hidden), &state(Some(14), hidden)));
+        assert!(!was_alone_with_four(
+            &with_sessions(Some(10), hidden),
+            &with_sessions(Some(14), hidden)
+        ));
         // The server does not count them, or was started again.
-        assert!(!alone(&state(None, &[]), &state(None, &[])));
+        assert!(!was_alone_with_four(&with_sessions(None, &[]), &with_sessions(None, &[])));
         let down = ServerWindow { down: Some("gone".into()), ..ServerWindow::default() };
-        assert!(!was_alone(&state(Some(10), &[]), &state(Some(14), &[]), &down, 4));
+        assert!(!was_alone(&with_sessions(Some(10), &[]), &with_sessions(Some(14), &[]), &down, 4));
     }
 
     #[test]
     fn the_window_is_narrower_where_it_was_watched() {
-        let sample = |requests, misses| state(0, requests, misses, 0).sample;
         let window = ServerWindow {
-            opened: Some(sample(200, 40)),
-            closed: Some(sample(300, 41)),
+            opened: Some(state(0, 200, 40, 0).sample),
+            closed: Some(state(0, 300, 41, 0).sample),
             checkpoints: Some(2),
             ..ServerWindow::default()
         };
@@ -343,27 +354,25 @@ mod tests {
 
     #[test]
     fn other_databases_of_the_server_are_counted_apart() {
-        let at = |commits, elsewhere, at_s| {
+        let [before, after] = [(10, 7, 5.0), (35, 607, 75.0)].map(|(commits, elsewhere, at_s)| {
             let mut state = state(commits, 0, 0, 0);
             state.sample.transactions_elsewhere = Some(elsewhere);
             state.sample.elsewhere_at_s = Some(at_s);
             state
-        };
-        let conditions =
-            node_conditions(&at(10, 7, 5.0), &at(35, 607, 75.0), &ServerWindow::default());
+        });
+        let conditions = node_conditions(&before, &after, &ServerWindow::default());
         assert_eq!((conditions.commits, conditions.transactions_elsewhere), (Some(25), Some(600)));
         assert_eq!(conditions.elsewhere_s, Some(70.0));
     }
 
     #[test]
     fn settings_that_were_others_for_a_while_are_told() {
-        let at = |settings: &str, configured_s| {
+        let [before, after, reloaded] = [10, 11, 70].map(|configured_s| {
             let mut state = state(0, 0, 0, 0);
-            state.sample.commit_settings = Some(settings.to_owned());
-            state.sample.configured_s = configured_s;
+            state.sample.commit_settings = Some("fsync = on".to_owned());
+            state.sample.configured_s = Some(configured_s);
             state
-        };
-        let [before, after] = [Some(10), Some(11)].map(|read_s| at("fsync = on", read_s));
+        });
         let mut window = ServerWindow::default();
         let conditions = node_conditions(&before, &after, &window);
         assert_eq!(
@@ -371,11 +380,11 @@ mod tests {
             (&["fsync = on".to_owned()][..], false)
         );
         window.commit_settings = ["fsync = off", "fsync = on"].map(str::to_owned).into();
-        let conditions = node_conditions(&before, &at("fsync = on", Some(70)), &window);
+        let conditions = node_conditions(&before, &reloaded, &window);
         assert_eq!(conditions.commit_settings, ["fsync = off", "fsync = on"]);
         assert!(conditions.was_reloaded);
-        window.down = Some(Message::from("it was started anew"));
-        assert!(!node_conditions(&before, &at("fsync = on", Some(70)), &window).was_reloaded);
+        window.down = Some(Message::from("it was restarted"));
+        assert!(!node_conditions(&before, &reloaded, &window).was_reloaded);
     }
 
     #[test]
@@ -414,30 +423,41 @@ mod tests {
         assert_eq!(commits_grown(&long_up, &after, &ServerWindow::default()), None);
     }
 
+    fn replicated_state(commits: u64, replicated: u64, writes: u64) -> NodeState {
+        let mut state = state(commits, 0, 0, 0);
+        state.sample.replicated = Some(replicated);
+        state.sample.writes = Some(writes);
+        state
+    }
+
     #[test]
     fn what_a_replica_applies_is_neither_its_commits_nor_its_writes() {
-        let at = |commits, replicated, writes| {
-            let mut state = state(commits, 0, 0, 0);
-            state.sample.replicated = Some(replicated);
-            state.sample.writes = Some(writes);
-            state
-        };
-        let conditions =
-            node_conditions(&at(10, 5, 100), &at(60, 45, 300), &ServerWindow::default());
+        let conditions = node_conditions(
+            &replicated_state(10, 5, 100),
+            &replicated_state(60, 45, 300),
+            &ServerWindow::default(),
+        );
         assert_eq!(
             (conditions.commits, conditions.writes, conditions.replicated),
             (Some(10), None, Some(40))
         );
-        let mut read_only = at(60, 45, 300);
+        let mut read_only = replicated_state(60, 45, 300);
         read_only.sample.refuses_writes = true;
-        let conditions = node_conditions(&at(10, 5, 100), &read_only, &ServerWindow::default());
-        assert_eq!(conditions.writes, Some(0), "no client's");
         let conditions =
-            node_conditions(&at(10, 5, 100), &at(60, 5, 300), &ServerWindow::default());
+            node_conditions(&replicated_state(10, 5, 100), &read_only, &ServerWindow::default());
+        assert_eq!(conditions.writes, Some(0), "no client's");
+        let conditions = node_conditions(
+            &replicated_state(10, 5, 100),
+            &replicated_state(60, 5, 300),
+            &ServerWindow::default(),
+        );
         assert_eq!((conditions.commits, conditions.writes), (Some(50), Some(200)));
-        let mut blurred = at(60, 0, 0);
+        let mut blurred = replicated_state(60, 0, 0);
         blurred.sample.blurs_commits = true;
-        assert_eq!(commits_grown(&at(10, 0, 0), &blurred, &ServerWindow::default()), None);
+        assert_eq!(
+            commits_grown(&replicated_state(10, 0, 0), &blurred, &ServerWindow::default()),
+            None
+        );
     }
 
     #[test]

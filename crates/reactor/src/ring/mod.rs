@@ -103,6 +103,7 @@ impl Ring {
         })
     }
 
+    /// Gives a socket a slot; returns its key.
     pub(crate) fn register(&mut self, fd: BorrowedFd<'_>, waiter: u32) -> io::Result<u32> {
         let key = self.free.pop().unwrap_or_else(|| {
             self.slots.push(SocketSlot::default());
@@ -340,6 +341,7 @@ impl Ring {
         Ok(waits_for_room)
     }
 
+    /// Queues an entry, after sending the others if the queue is full.
     #[expect(unsafe_code, reason = "the kernel reads what the entry points at")]
     fn push(&mut self, entry: Entry) -> io::Result<()> {
         // SAFETY: entries point at nothing, or at bytes of a slot that stay as long as this file's head says.
@@ -350,6 +352,7 @@ impl Ring {
         Ok(())
     }
 
+    /// Takes all completions and wakes their tasks.
     fn reap(&mut self, waited: &mut Waited, ready: &mut ReadyTasks) {
         let mut released = Vec::new();
         for completion in self.uring.completion() {
@@ -490,13 +493,13 @@ struct Buffers {
     /// A power of two.
     count: u16,
     tail: u16,
-    /// Those that are not the kernel's.
+    /// The entries that the kernel doesn't own.
     held: u16,
 }
 
 impl Buffers {
     /// At least `wanted` buffers, with their entries, known to the kernel from now on.
-    #[expect(unsafe_code, reason = "the kernel is told where the entries are")]
+    #[expect(unsafe_code, reason = "the kernel learns where the entries are")]
     fn register(submitter: &Submitter<'_>, wanted: usize) -> io::Result<Self> {
         let count = wanted.next_power_of_two().clamp(16, 256) as u16;
         let mut buffers = Buffers {
@@ -563,6 +566,7 @@ impl Buffers {
         self.held > 0
     }
 
+    /// Shows the kernel the buffers that were added.
     #[expect(unsafe_code, reason = "the tail is shared with the kernel")]
     fn publish(&self) {
         // SAFETY: the tail lies in the first entry, is aligned and lives as long as the entries. No one but this
@@ -582,6 +586,7 @@ impl Buffers {
     }
 }
 
+/// Zeroed memory; aborts if there is none.
 #[expect(unsafe_code, reason = "aligned to a page")]
 fn allocate(layout: Layout) -> NonNull<u8> {
     // SAFETY: no layout here has a size of 0.
@@ -639,7 +644,7 @@ struct SocketSlot {
     is_armed: bool,
     /// Its owner is gone; completions are only counted.
     is_closing: bool,
-    /// In the list of slots with unsent bytes.
+    /// Set if it is in the list of slots with unsent bytes.
     is_listed: bool,
     /// A send that waits for the peer is listed or with the kernel.
     is_sending: bool,
@@ -670,13 +675,13 @@ impl SocketSlot {
         self.held.is_some() || self.taken < self.landed.len() || self.received_end.is_some()
     }
 
-    /// Notes that the owner waits, when there is no room.
+    /// Notes that the owner waits because of a lack of room.
     fn is_writable(&mut self) -> bool {
         self.wants_room = self.unsent.len() >= UNSENT_LIMIT_BYTES && self.send_error.is_none();
         !self.wants_room
     }
 
-    /// Lets `read` see what has arrived where it lies; it is taken if `read` returns something.
+    /// Lets `read` see what has arrived, in place; it is taken if `read` returns something.
     #[inline]
     fn peek<T>(&mut self, buffers: &mut Buffers, read: impl FnOnce(&[u8]) -> Option<T>) -> Peek<T> {
         let Some((id, len)) = self.held else { return self.peek_landed(read) };

@@ -3,14 +3,14 @@
 
 use super::*;
 
-/// Beyond so many groups only what was measured has room for its number.
+/// If there are more groups, only measured values have room for their numbers.
 const MAX_NUMBERED_GROUPS: usize = 8;
 
 /// A group of bars, before it is drawn.
 #[derive(Default)]
 struct Class {
     name: String,
-    /// Below the name where several classes share it.
+    /// Shown below the name if several classes share it.
     detail: String,
     /// Label of the target that was measured.
     target: String,
@@ -45,7 +45,7 @@ pub(super) fn classes(paper: &Paper, experiment: &Experiment, lang: Lang) -> Vec
     drawings.collect()
 }
 
-/// The best load level of each target where these differ in the class of their nodes.
+/// The best load level of each target if these differ in the class of their nodes.
 pub(super) fn target_class_charts(
     paper: &Paper,
     experiment: &Experiment,
@@ -53,14 +53,11 @@ pub(super) fn target_class_charts(
 ) -> Vec<Drawing> {
     let rows: Vec<KeyRow<'_>> = paper.result_rows();
     let rows = rows.iter().filter(|row| row.experiment.name == experiment.name);
-    let class = |row: &KeyRow<'_>| {
-        let target = paper.target(&row.point.target)?;
-        Some(target.facts.class.clone()).filter(|class| !class.is_empty())
-    };
-    let Some(rows) = rows.map(|row| Some((class(row)?, row.point))).collect::<Option<Vec<_>>>()
-    else {
-        return Vec::new();
-    };
+    let rows = rows.map(|row| {
+        let class = paper.target(&row.point.target)?.facts.class.clone();
+        (!class.is_empty()).then_some((class, row.point))
+    });
+    let Some(rows) = rows.collect::<Option<Vec<_>>>() else { return Vec::new() };
     if unique(rows.iter().map(|(class, _)| class.as_str()).collect()).len() < 2 {
         return Vec::new();
     }
@@ -83,7 +80,7 @@ pub(super) fn target_class_charts(
     drawings.collect()
 }
 
-/// A chart for each quantity of a published table that several experiments stand alongside.
+/// A chart for each quantity of a published table that several experiments are compared with.
 pub(crate) fn comparison_charts(
     paper: &Paper,
     comparison: &Comparison,
@@ -100,7 +97,7 @@ pub(crate) fn comparison_charts(
 /// The rows of a table with their counterparts.
 fn comparison_classes(paper: &Paper, comparison: &Comparison, place: usize) -> Vec<Class> {
     let detail = distinguishing_conditions(comparison);
-    let class = |row: &ComparisonRow| {
+    let classes = comparison.rows.iter().filter_map(|row| {
         let pair = row.pairs[place]?;
         let detail = detail.iter().filter_map(|at| row.conditions.get(*at));
         (pair.published().is_some() || pair.measured().is_some()).then(|| Class {
@@ -111,26 +108,28 @@ fn comparison_classes(paper: &Paper, comparison: &Comparison, place: usize) -> V
             measured: pair.measured().map(|measured| (measured, pair.repeats())),
             marks: forbidding(paper, pair.checks()),
         })
-    };
-    comparison.rows.iter().filter_map(class).collect()
+    });
+    classes.collect()
 }
 
-/// The conditions that tell rows of one label apart: one where that is enough.
+/// The conditions that tell rows of one label apart: one if that is enough.
 fn distinguishing_conditions(comparison: &Comparison) -> Vec<usize> {
-    let is_enough = |chosen: &[usize]| {
-        let key = |row: &ComparisonRow| {
-            let values = chosen.iter().map(|at| row.conditions.get(*at).cloned());
-            (row.first.row.label.clone(), values.collect::<Vec<_>>())
-        };
-        let keys: Vec<_> = comparison.rows.iter().map(key).collect();
-        unique(keys.clone()).len() == keys.len()
-    };
     let conditions: Vec<usize> = (0..comparison.conditions.len()).collect();
-    match conditions.iter().find(|at| is_enough(&[**at])) {
-        _ if is_enough(&[]) => Vec::new(),
+    match conditions.iter().find(|at| are_unique(comparison, &[**at])) {
+        _ if are_unique(comparison, &[]) => Vec::new(),
         Some(at) => vec![*at],
         None => conditions,
     }
+}
+
+/// Returns true if no two rows have the same label and the same values of these conditions.
+fn are_unique(comparison: &Comparison, conditions: &[usize]) -> bool {
+    let keys = comparison.rows.iter().map(|row| {
+        let values = conditions.iter().map(|at| row.conditions.get(*at).cloned());
+        (row.first.row.label.clone(), values.collect::<Vec<_>>())
+    });
+    let keys: Vec<_> = keys.collect();
+    unique(keys.clone()).len() == keys.len()
 }
 
 /// Millions and thousands as such: `50 M`.
@@ -192,6 +191,7 @@ fn class_chart(
     Some(Drawing { halves: vec![half.svg()], ..drawing })
 }
 
+/// Returns a bar with its number, which is left out of a crowded chart, and its range if it has several trials.
 fn bar(value: f64, spread: Option<(Spread, usize)>, marks: &str, is_crowded: bool) -> BarColumn {
     let text = format::short(value) + marks;
     BarColumn {
@@ -210,36 +210,42 @@ pub fn forbidding(paper: &Paper, checks: &[usize]) -> String {
 
 /// Published rows in their order with their counterparts, then targets without one.
 fn published_classes(paper: &Paper, experiment: &Experiment, metric: &str) -> Vec<Class> {
-    let class = |name: String, published: Option<f64>, point: Option<&Point>| Class {
-        name,
-        published,
-        target: point.map_or(String::new(), |point| point.target.clone()),
-        measured: point.and_then(|point| Some((point.metric(metric)?, point.repeats))),
-        marks: point.map_or(String::new(), |point| forbidding(paper, &point.checks)),
-        ..Class::default()
-    };
     let rows = experiment.published.first().into_iter().flat_map(|table| &table.table.rows);
     let published = rows.filter_map(|row| {
         let published = *row.metrics.get(metric)?;
         let point = row.targets.iter().find_map(|target| counterpart(experiment, row, target));
-        Some(class(row.label.clone(), Some(published), point))
+        let measured = point.map_or(Class::default(), |point| measured_class(paper, point, metric));
+        Some(Class { name: row.label.clone(), published: Some(published), ..measured })
     });
     let mut classes: Vec<Class> = published.collect();
     for target in target_labels(experiment) {
         let point = experiment.points.iter().find(|point| point.target == target);
         if !classes.iter().any(|class| class.target == target) {
-            classes.push(class(target.to_owned(), None, point));
+            let measured =
+                point.map_or(Class::default(), |point| measured_class(paper, point, metric));
+            classes.push(Class { name: target.to_owned(), ..measured });
         }
     }
     classes
 }
 
+/// Returns what a point has measured, without a name.
+fn measured_class(paper: &Paper, point: &Point, metric: &str) -> Class {
+    Class {
+        target: point.target.clone(),
+        measured: point.metric(metric).map(|measured| (measured, point.repeats)),
+        marks: forbidding(paper, &point.checks),
+        ..Class::default()
+    }
+}
+
 /// Names without what all of them begin with, up to a point, a blank or a comma.
 fn short_names(classes: &[Class]) -> Vec<String> {
     let first = classes.first().map_or("", |class| class.name.as_str());
-    let is_shared = |end: usize| classes.iter().all(|class| class.name.starts_with(&first[..end]));
     let ends = first.char_indices().filter(|(_, c)| matches!(c, '.' | ' ' | ','));
-    let shared = ends.map(|(at, c)| at + c.len_utf8()).filter(|end| is_shared(*end)).max();
+    let ends = ends.map(|(at, c)| at + c.len_utf8());
+    let shared =
+        ends.filter(|end| classes.iter().all(|class| class.name.starts_with(&first[..*end]))).max();
     let names = classes.iter().map(|class| class.name[shared.unwrap_or(0)..].trim().to_owned());
     names.collect()
 }
@@ -247,8 +253,8 @@ fn short_names(classes: &[Class]) -> Vec<String> {
 /// More rows do not fit alongside all else that page one has.
 const MAX_ROWS: usize = 9;
 
-/// Ratios where targets are compared, results alongside published ones by class, the results of all experiments side by
-/// side where there are several, the first chart of the only one.
+/// Ratios if targets are compared, results alongside published ones by class, the results of all experiments side by
+/// side if there are several, the first chart of the only one.
 pub(crate) fn cover_chart(paper: &Paper, lang: Lang) -> Option<Drawing> {
     let comparisons = paper.cover_comparisons();
     if let Some(drawing) = deciding_rows_plot(paper, &comparisons, MAX_ROWS, lang) {
@@ -275,52 +281,48 @@ pub(crate) fn cover_chart(paper: &Paper, lang: Lang) -> Option<Drawing> {
 
 /// The best point of each experiment and target, of the measure that most of them have.
 fn best_results(paper: &Paper, lang: Lang) -> Option<Drawing> {
-    let metric = |row: &KeyRow<'_>| row.point.main.map_or(Metric::Tps, |(metric, _)| metric);
     let rows = paper.result_rows();
-    let metrics = unique(rows.iter().map(metric).collect());
-    let count = |wanted: &Metric| rows.iter().filter(|row| metric(row) == *wanted).count();
-    let most_common = metrics.iter().copied().rev().max_by_key(count)?;
+    let metrics = unique(rows.iter().map(|row| main_metric(row.point)).collect());
+    let most_common = metrics
+        .into_iter()
+        .rev()
+        .max_by_key(|metric| rows.iter().filter(|row| main_metric(row.point) == *metric).count())?;
     let rows: Vec<KeyRow<'_>> =
-        rows.iter().copied().filter(|row| metric(row) == most_common).collect();
+        rows.iter().copied().filter(|row| main_metric(row.point) == most_common).collect();
     if rows.len() < 2 {
         return None;
     }
     let metric = match most_common {
-        Metric::Tps => say!(transactions_per_second_2),
+        Metric::Tps => say!(transactions_per_second_title),
         metric => metric.title(),
     };
     let caption = say!(best_of_each_experiment, metric);
     let shown_rows = &rows[..rows.len().min(MAX_ROWS)];
     let n_hidden = rows.len() - shown_rows.len();
-    let note = (n_hidden > 0).then(|| say!(further_results_in_section_6, n = n_hidden));
+    let note = (n_hidden > 0).then(|| say!(further_results, n = n_hidden));
     Some(row_bars(paper, shown_rows, Point::throughput, caption, note, lang))
 }
 
-/// Its name, and where it is found.
+/// The name of a quantity, and its value at a point.
 type Quantity = (Message, fn(&Point) -> Spread);
 
-/// Experiments with one point have no chart of their own: statements and transactions of all of them.
+/// Experiments with one point have no separate charts: statements and transactions of all of them.
 pub(crate) fn totals(
     paper: &Paper,
     experiments: &[(usize, &Experiment)],
     lang: Lang,
 ) -> Vec<Drawing> {
-    let has_no_chart = |row: &KeyRow<'_>| {
-        let experiment = row.experiment;
-        let is_single = experiment.points.len() == 1 && experiment.published.is_empty();
-        is_single && row.point.main.is_none()
-    };
-    let rows = paper.result_rows().into_iter();
-    let is_in_chapter = |row: &KeyRow<'_>| experiments.iter().any(|(index, _)| *index == row.index);
-    let rows: Vec<KeyRow<'_>> =
-        rows.filter(|row| is_in_chapter(row) && has_no_chart(row)).collect();
+    let mut rows: Vec<KeyRow<'_>> = paper.result_rows();
+    rows.retain(|row| experiments.iter().any(|(index, _)| *index == row.index));
+    rows.retain(|row| row.experiment.points.len() == 1 && row.experiment.published.is_empty());
+    rows.retain(|row| row.point.main.is_none());
     if rows.len() < 2 {
         return Vec::new();
     }
     let has_equal_rates = rows.iter().all(|row| row.point.qps.median < 1.01 * row.point.tps.median);
     let quantities: [Quantity; 2] = [
-        (say!(transactions_per_second_2), |point| point.tps),
-        (say!(statements_per_second_2), |point| point.qps),
+        (say!(transactions_per_second_title), |point| point.tps),
+        (say!(statements_per_second_title), |point| point.qps),
     ];
     let quantities = quantities.into_iter().take(if has_equal_rates { 1 } else { 2 });
     let drawings = quantities.map(|(metric, get)| {
@@ -356,7 +358,7 @@ fn row_bars(
             class: color(paper, &point.target),
             bar: Some(spread.median),
             interval: (point.repeats > 1).then_some((spread.min, spread.max)),
-            // A figure that a check forbids says so wherever it stands.
+            // A figure that a check forbids says so wherever it appears.
             text: format::short(spread.median) + &forbidding(paper, &point.checks),
             ..ChartRow::default()
         }
@@ -389,18 +391,19 @@ pub(crate) fn bars(
 mod tests {
     use super::*;
 
-    fn shorten(names: &[&str]) -> Vec<String> {
-        let class = |name: &&str| Class { name: (*name).to_owned(), ..Class::default() };
-        short_names(&names.iter().map(class).collect::<Vec<_>>())
+    fn shorten_names(names: &[&str]) -> Vec<String> {
+        let classes =
+            names.iter().map(|name| Class { name: (*name).to_owned(), ..Class::default() });
+        short_names(&classes.collect::<Vec<_>>())
     }
 
     #[test]
     fn what_all_names_begin_with_is_left_out() {
         assert_eq!(
-            shorten(&["rds.mysql.t1.small", "rds.mysql.s1.small"]),
+            shorten_names(&["rds.mysql.t1.small", "rds.mysql.s1.small"]),
             ["t1.small", "s1.small"]
         );
-        assert_eq!(shorten(&["standard", "enterprise"]), ["standard", "enterprise"]);
-        assert_eq!(shorten(&["polar.o.x4.large", "polar.o.x4.medium"]), ["large", "medium"]);
+        assert_eq!(shorten_names(&["standard", "enterprise"]), ["standard", "enterprise"]);
+        assert_eq!(shorten_names(&["polar.o.x4.large", "polar.o.x4.medium"]), ["large", "medium"]);
     }
 }

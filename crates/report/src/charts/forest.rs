@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// More rows than these are told in the table only, the first metric of each comparison excepted.
+/// If there are more rows, the plot has only the first metric of each comparison.
 const MAX_ROWS: usize = 40;
 /// An axis is not longer than this: what lies beyond is cut.
 const MAX_RATIO: f64 = 4.0;
@@ -30,7 +30,7 @@ pub(crate) fn forests(paper: &Paper, lang: Lang) -> Vec<Drawing> {
 
 type ForestRow<'a> = (&'a PairedComparison, &'a VerdictRow);
 
-/// The metric that decides of each of these comparisons; what is decided comes first where not all have room.
+/// The metric that decides of each of these comparisons; what is decided comes first if not all have room.
 pub(super) fn deciding_rows_plot(
     paper: &Paper,
     comparisons: &[&PairedComparison],
@@ -50,7 +50,7 @@ pub(super) fn deciding_rows_plot(
     }
     let hidden = match deciding.len() - rows.len() {
         0 => Message::default(),
-        n => say!(further_results_in_section_6, n),
+        n => say!(further_results, n),
     };
     Some(forest_plot(paper, are_times, &rows, hidden, lang))
 }
@@ -62,15 +62,14 @@ fn forest_plot(
     hidden: Message,
     lang: Lang,
 ) -> Drawing {
-    let pair = |comparison: &PairedComparison| {
-        format!("{} / {}", comparison.candidate, comparison.baseline)
-    };
-    let only_pair = rows.first().map(|(comparison, _)| pair(comparison));
-    let only_pair =
-        only_pair.filter(|only| rows.iter().all(|(comparison, _)| pair(comparison) == *only));
+    let pairs = rows
+        .iter()
+        .map(|(comparison, _)| format!("{} / {}", comparison.candidate, comparison.baseline));
+    let pairs: Vec<String> = pairs.collect();
+    let only_pair = pairs.first().filter(|first| pairs.iter().all(|pair| pair == *first));
     let named_rows = rows.iter().map(|(comparison, row)| {
-        // One pair of targets stands at the axis.
-        let name = match &only_pair {
+        // A single pair of targets is named at the axis.
+        let name = match only_pair {
             Some(_) => comparison.title.clone(),
             None => say!(
                 experiment_candidate_by_baseline,
@@ -90,7 +89,7 @@ fn forest_plot(
     let description = if are_times {
         say!(times_and_latencies_candidate_by_baseline)
     } else {
-        say!(throughput_candidate_by_baseline_right_of)
+        say!(throughput_ratio_caption)
     };
     let marks = if verdicts.iter().any(|row| row.call.is_undecided()) {
         say!(marks_are_pseudo_medians)
@@ -99,9 +98,8 @@ fn forest_plot(
     };
     let caption = Message::sentences(&[say!(what, what = &description), marks, hidden]);
     let has_noise = verdicts.iter().any(|row| row.noise_floor.is_some());
-    let note =
-        if has_noise { say!(shaded_what_the_same_system_differs) } else { Message::default() };
-    let label = match &only_pair {
+    let note = if has_noise { say!(shaded_noise) } else { Message::default() };
+    let label = match only_pair {
         Some(pair) => say!(axis_logarithmic, axis = pair),
         None => say!(ratio_logarithmic),
     };
@@ -144,7 +142,7 @@ fn forest_row(
     }
 }
 
-/// A verdict for where there is no room for reasons: checks by their numbers.
+/// A verdict without its reasons: checks by their numbers.
 fn short_verdict(paper: &Paper, comparison: &PairedComparison, row: &VerdictRow) -> Message {
     match row.call {
         Call::Explained => {
@@ -169,10 +167,10 @@ fn axis(rows: &[&VerdictRow], label: &str) -> Axis {
     });
     let values: Vec<f64> = values.collect();
     // Intervals of two pairs reach anywhere; the marks themselves always have room.
-    let fold_marks = |fold: fn(f64, f64) -> f64| rows.iter().map(|row| row.ratio).fold(1.0, fold);
-    let low =
-        values.iter().copied().fold(0.98, f64::min).max(fold_marks(f64::min).min(1.0 / MAX_RATIO));
-    let high = values.iter().copied().fold(1.02, f64::max).min(fold_marks(f64::max).max(MAX_RATIO));
+    let ratios = rows.iter().map(|row| row.ratio);
+    let (min_ratio, max_ratio) = (ratios.clone().fold(1.0, f64::min), ratios.fold(1.0, f64::max));
+    let low = values.iter().copied().fold(0.98, f64::min).max(min_ratio.min(1.0 / MAX_RATIO));
+    let high = values.iter().copied().fold(1.02, f64::max).min(max_ratio.max(MAX_RATIO));
     let (low, high) = (low / (high / low).powf(0.03), high * (high / low).powf(0.03));
     Axis::new(label.to_owned(), AxisScale::log(low, high), round_ratios(low, high))
 }
@@ -186,10 +184,10 @@ fn round_ratios(low: f64, high: f64) -> Vec<f64> {
     scale.ticks(MAX_TICKS)
 }
 
-/// 95% interval of the mean throughput over the repeats of a point; `None` under four, where it
-/// would say more of the number of repeats than of the target.
+/// 95% interval of the mean throughput over the repeats of a point; `None` under four: it
+/// would say more about the number of repeats than about the target.
 pub(super) fn throughput_interval(paper: &Paper, point: &Point) -> Option<(f64, f64)> {
-    let metric = point.main.map_or(Metric::Tps, |(metric, _)| metric);
+    let metric = main_metric(point);
     let trials = paper.trials.iter().filter(|trial| point.trials.contains(&trial.label));
     let values: Vec<f64> = trials.filter_map(|trial| trial.summary.figure(metric)).collect();
     let interval = mean_interval(&values).filter(|_| values.len() >= 4)?;

@@ -72,19 +72,15 @@ impl Curves<'_> {
             series.push(proportional_series(paper, cluster, clusters.len() > 1, lang));
         }
         let highest = rows.iter().map(|row| row.qps.max);
-        let description =
-            say!(statements_per_second_of_against_the, experiment = &experiment.title);
+        let description = say!(scale_out_of_experiment, experiment = &experiment.title);
         let label = say!(statements_per_second).render(lang);
         let y = linear_axis(label.as_str(), Series::values(&series).into_iter().chain(highest), 5);
-        let mut caption = vec![
-            say!(statements_per_second_against_the_number),
-            say!(dashed_in_proportion_to_the_fewest),
-        ];
+        let mut caption = vec![say!(scale_out_caption), say!(dashed_is_proportional)];
         if series.iter().any(|series| !series.band.is_empty()) {
-            caption.push(say!(lines_join_the_medians_the_band_spans));
+            caption.push(say!(band_of_repeats));
         }
         let x = Axis {
-            label: say!(read_only_nodes_2).render(lang),
+            label: say!(read_only_nodes_axis).render(lang),
             scale: AxisScale::Linear { from: f64::from(min_nodes), to: f64::from(max_nodes) },
             ticks: (min_nodes..=max_nodes)
                 .map(|nodes| (f64::from(nodes), nodes.to_string()))
@@ -93,6 +89,7 @@ impl Curves<'_> {
         Some(self.wide(&description, [x, y], series, &caption))
     }
 
+    /// Draws a measure of throughput against the load levels, a line for each target, published figures as dots.
     fn throughput(&self, measure: &Measure) -> Drawing {
         let (paper, experiment, levels, lang) =
             (self.paper, self.experiment, &self.levels, self.lang);
@@ -100,21 +97,22 @@ impl Curves<'_> {
         let mut series: Vec<Series> = Vec::new();
         // Intervals are of what an experiment is ranked by.
         let is_main = measure.metric == Measure::new(experiment).metric;
-        let interval = |point: &Point| throughput_interval(paper, point).filter(|_| is_main);
-        let has_intervals = experiment.points.iter().all(|point| interval(point).is_some());
+        let has_intervals = is_main
+            && experiment.points.iter().all(|point| throughput_interval(paper, point).is_some());
         for target in target_labels(experiment) {
             let target_points: Vec<&Point> =
                 swept_points(experiment).filter(|point| point.target == target).collect();
             let x = levels.get;
             let is_repeated = target_points.iter().any(|point| point.repeats > 1);
-            let y = |point: &Point| (measure.get)(point);
             let band = target_points.iter().map(|point| {
-                let (low, high) = if has_intervals { interval(point) } else { None }
-                    .unwrap_or((y(point).min, y(point).max));
+                let spread = (measure.get)(point);
+                let interval = if has_intervals { throughput_interval(paper, point) } else { None };
+                let (low, high) = interval.unwrap_or((spread.min, spread.max));
                 (x(point), low.max(0.0), high)
             });
+            let points = target_points.iter();
             let points =
-                target_points.iter().map(|point| (x(point), Some(y(point).median))).collect();
+                points.map(|point| (x(point), Some((measure.get)(point).median))).collect();
             series.push(Series {
                 band: if is_repeated { band.collect() } else { Vec::new() },
                 has_dots: true,
@@ -132,9 +130,9 @@ impl Curves<'_> {
                 ..Series::line(say!(published).render(lang), PUBLISHED.to_owned(), points)
             });
         }
-        let spread = |point: &Point| (measure.get)(point);
         let bands = series.iter().flat_map(|series| &series.band).map(|(_, _, high)| *high);
-        let ends = experiment.points.iter().flat_map(|p| [spread(p).min, spread(p).max]);
+        let ends = experiment.points.iter().map(measure.get);
+        let ends = ends.flat_map(|spread| [spread.min, spread.max]);
         let measured: Vec<f64> = ends.chain(bands).collect();
         let published_levels: Vec<f64> = published.iter().map(|(x, _)| *x).collect();
         let description = say!(
@@ -144,11 +142,7 @@ impl Curves<'_> {
             levels = &levels.label
         );
         let y = throughput_axis(&measure.label, &measured, &published, lang);
-        let bands = if has_intervals {
-            say!(lines_join_the_medians_the_band)
-        } else {
-            say!(lines_join_the_medians_the_band_spans)
-        };
+        let bands = if has_intervals { say!(band_of_interval) } else { say!(band_of_repeats) };
         let caption = [
             Some(say!(measure_against_levels, measure = &measure.name, levels = &levels.label)),
             has_band.then_some(bands),
@@ -158,18 +152,20 @@ impl Curves<'_> {
         self.wide(&description, [levels.axis(&published_levels, lang), y], series, &caption)
     }
 
-    /// Published throughputs that state their workers; those of counterparts where there are any.
+    /// Published throughputs that state their workers; those of counterparts if there are any.
     fn published_points(&self, measure: &Measure) -> Vec<(f64, f64)> {
         if !self.levels.is_clients {
             return Vec::new();
         }
-        let rows = || self.experiment.published.iter().flat_map(|published| &published.table.rows);
-        let has_counterparts = rows().any(|row| !row.targets.is_empty());
-        let rows = rows().filter(|row| !has_counterparts || !row.targets.is_empty());
+        let published = self.experiment.published.iter();
+        let rows: Vec<_> = published.flat_map(|published| &published.table.rows).collect();
+        let has_counterparts = rows.iter().any(|row| !row.targets.is_empty());
+        let rows = rows.into_iter().filter(|row| !has_counterparts || !row.targets.is_empty());
         rows.filter_map(|row| Some((row.workers()?, *row.metrics.get(measure.metric.name())?)))
             .collect()
     }
 
+    /// Draws percentiles of latency against the load levels; `None` if no point has latencies.
     fn latency(&self) -> Option<Drawing> {
         let (paper, experiment, levels, lang) =
             (self.paper, self.experiment, &self.levels, self.lang);
@@ -178,15 +174,17 @@ impl Curves<'_> {
         for target in &targets {
             for (name, stroke, percentile) in PERCENTILES {
                 let points = swept_points(experiment).filter(|point| point.target == *target);
-                let ms = |point: &Point| percentile(point).map(|spread| spread.median / 1e3);
-                let points = points.map(|point| ((levels.get)(point), ms(point))).collect();
+                let points = points.map(|point| {
+                    let ms = percentile(point).map(|spread| spread.median / 1e3);
+                    ((levels.get)(point), ms)
+                });
                 let full_name =
                     if targets.len() > 1 { format!("{target} {name}") } else { name.to_owned() };
                 series.push(Series {
                     stroke,
                     has_dots: true,
                     end_label: Some(full_name.clone()),
-                    ..Series::line(full_name, color(paper, target), points)
+                    ..Series::line(full_name, color(paper, target), points.collect())
                 });
             }
         }
@@ -204,8 +202,7 @@ impl Curves<'_> {
             (false, true) => say!(response_time_of_all_kinds),
             (false, false) => say!(service_time),
         };
-        let caption =
-            say!(latency_against_median_solid_95th_dashed, meaning, levels = &levels.label);
+        let caption = say!(latency_against_levels, meaning, levels = &levels.label);
         let axes = [levels.axis(&[], lang), latency_axis(&values, 5, lang)];
         Some(self.wide(&description, axes, series, &[caption]))
     }
@@ -215,7 +212,7 @@ impl Curves<'_> {
         let (paper, experiment, levels, lang) =
             (self.paper, self.experiment, &self.levels, self.lang);
         let measure = Measure::new(experiment);
-        let line = |target: &str| {
+        let series = target_labels(experiment).into_iter().map(|target| {
             let points = swept_points(experiment).filter(|point| point.target == target);
             let mut points: Vec<(f64, f64, f64)> = points
                 .filter_map(|point| {
@@ -227,17 +224,17 @@ impl Curves<'_> {
             let points = points.iter().map(|(_, tps, ms)| (*tps, Some(*ms))).collect();
             let line = Series::line(target.to_owned(), color(paper, target), points);
             Series { has_dots: true, ..line }
-        };
-        let series: Vec<Series> = target_labels(experiment).into_iter().map(line).collect();
-        let points = || series.iter().flat_map(|series| &series.points);
+        });
+        let series: Vec<Series> = series.collect();
         let values = Series::values(&series);
         if values.len() < 2 {
             return None;
         }
-        let x = linear_axis(measure.label.render(lang).as_str(), points().map(|(x, _)| *x), 8);
+        let points = series.iter().flat_map(|series| &series.points);
+        let x = linear_axis(measure.label.render(lang).as_str(), points.map(|(x, _)| *x), 8);
         let description =
-            say!(n_95th_percentile_of_latency_of_against, experiment = &experiment.title);
-        let caption = say!(n_95th_percentile_of_latency_against_throughput, levels = &levels.label);
+            say!(p95_against_throughput_of_experiment, experiment = &experiment.title);
+        let caption = say!(p95_against_throughput, levels = &levels.label);
         Some(self.wide(&description, [x, latency_axis(&values, 5, lang)], series, &[caption]))
     }
 
@@ -259,15 +256,24 @@ impl Curves<'_> {
 /// The points of a sweep or search: what was chosen and measured again at the same load is not a second
 /// point of the curve.
 fn swept_points(experiment: &Experiment) -> impl Iterator<Item = &Point> {
-    let load = |point: &Point| (point.target.clone(), point.rate_per_s, point.load());
-    let is_repeated = move |point: &Point| {
-        let mut points = experiment.points.iter();
-        point.purpose == Purpose::Confirm
-            && points.any(|other| other.purpose != Purpose::Confirm && load(other) == load(point))
-    };
     // The closed loop that a search begins with has no place among scheduled rates.
-    let is_level = |point: &&Point| point.rate_per_s.is_some() == experiment.is_open_loop;
-    experiment.points.iter().filter(is_level).filter(move |point| !is_repeated(point))
+    let points = experiment.points.iter();
+    let points = points.filter(move |point| point.rate_per_s.is_some() == experiment.is_open_loop);
+    points.filter(move |point| !is_confirmation(experiment, point))
+}
+
+/// Returns true if another point was measured at the same load before.
+fn is_confirmation(experiment: &Experiment, point: &Point) -> bool {
+    let other_points = experiment.points.iter().filter(|other| other.purpose != Purpose::Confirm);
+    let mut other_points = other_points.filter(|other| other.target == point.target);
+    point.purpose == Purpose::Confirm
+        && other_points
+            .any(|other| other.rate_per_s == point.rate_per_s && other.load() == point.load())
+}
+
+/// The throughput that a point is ranked by.
+fn main_metric(point: &Point) -> Metric {
+    point.main.map_or(Metric::Tps, |(metric, _)| metric)
 }
 
 /// The class of a target's color: one of the paper's, or `p` and its place where the publisher has chosen one.
@@ -285,11 +291,11 @@ pub fn linear_axis(label: &str, values: impl Iterator<Item = f64>, ticks: usize)
     Axis::new(label.to_owned(), scale, scale.ticks(ticks))
 }
 
-/// Linear; logarithmic where the values span more than a factor of 30.
+/// Linear; logarithmic if the values span more than a factor of 30.
 pub(crate) fn latency_axis(values: &[f64], ticks: usize, lang: Lang) -> Axis {
-    let above_zero = || values.iter().copied().filter(|value| *value > 0.0);
-    let low = above_zero().fold(f64::INFINITY, f64::min);
-    let high = above_zero().fold(0.0, f64::max);
+    let above_zero: Vec<f64> = values.iter().copied().filter(|value| *value > 0.0).collect();
+    let low = above_zero.iter().copied().fold(f64::INFINITY, f64::min);
+    let high = above_zero.into_iter().fold(0.0, f64::max);
     if low.is_finite() && high / low > 30.0 {
         log_axis(say!(latency_ms), (low, high), ticks, lang)
     } else {
@@ -303,7 +309,7 @@ fn log_axis(label: Message, (low, high): (f64, f64), ticks: usize, lang: Lang) -
     Axis::new(label.render(lang), scale, scale.ticks(ticks + 2))
 }
 
-/// Published throughputs above so many times one's own would press these flat on a linear axis.
+/// Published throughputs above this multiple of one's own would press these flat on a linear axis.
 const MAX_LINEAR_RATIO: f64 = 8.0;
 
 /// The axis of one's own results, least to highest, and published ones.
@@ -334,10 +340,13 @@ const MAX_HALF_LABEL: usize = 14;
 /// Half as wide. If there are several lines, the legend above names them.
 pub fn halved(chart: Chart) -> Chart {
     let has_one_line = chart.series.len() == 1;
-    let fits = |name: &String| has_one_line && name.chars().count() <= MAX_HALF_LABEL;
-    let line = |series: Series| Series { end_label: series.end_label.filter(fits), ..series };
-    let series = chart.series.into_iter().map(line).collect();
-    Chart { width: SMALL.0, height: 300.0, series, ..chart }
+    let series = chart.series.into_iter().map(|series| {
+        let end_label = series.end_label;
+        let end_label =
+            end_label.filter(|name| has_one_line && name.chars().count() <= MAX_HALF_LABEL);
+        Series { end_label, ..series }
+    });
+    Chart { width: SMALL.0, height: 300.0, series: series.collect(), ..chart }
 }
 
 /// A figure without a note.
@@ -353,12 +362,13 @@ fn figure(
 
 /// Names of the series in their order, with the class of their stroke.
 pub fn legend(chart: &Chart) -> Vec<(String, String)> {
-    let entry = |series: &Series| {
+    let series = chart.series.iter();
+    let series = series.filter(|series| series.points.iter().any(|(_, value)| value.is_some()));
+    let entries = series.map(|series| {
         let stroke = if series.is_bare { " dots" } else { series.stroke.class() };
         (series.name.clone(), format!("{}{stroke}", series.class))
-    };
-    let has_any = |series: &&Series| series.points.iter().any(|(_, value)| value.is_some());
-    chart.series.iter().filter(has_any).map(entry).collect()
+    });
+    entries.collect()
 }
 
 /// A percentile: its name, its stroke, if it is found.
@@ -377,7 +387,7 @@ const SEVERAL: f64 = 1.5;
 struct Measure {
     /// Label of the y axis.
     label: Message,
-    /// In captions.
+    /// Its name in captions.
     name: Message,
     get: fn(&Point) -> Spread,
     metric: Metric,
@@ -400,18 +410,19 @@ impl Measure {
 
     /// Statements alongside transactions of several; papers of sysbench give both.
     fn statements_measure(&self, experiment: &Experiment) -> Option<Measure> {
-        let has_several = |point: &Point| point.qps.median > SEVERAL * point.tps.median;
-        let is_apart = self.metric == Metric::Tps && experiment.points.iter().all(has_several);
+        let mut points = experiment.points.iter();
+        let is_apart = self.metric == Metric::Tps
+            && points.all(|point| point.qps.median > SEVERAL * point.tps.median);
         is_apart.then(|| Measure {
             label: say!(statements_per_second),
-            name: say!(statements_per_second_2),
+            name: say!(statements_per_second_title),
             get: |point| point.qps,
             metric: Metric::Qps,
         })
     }
 }
 
-/// The x axis of an experiment: workers or terminals, or the offered rate or the scale of the data where those are
+/// The x axis of an experiment: workers or terminals, or the offered rate or the scale of the data if those are
 /// what changes.
 struct Levels {
     label: Message,
@@ -421,25 +432,25 @@ struct Levels {
     values: Vec<f64>,
 }
 
+const RATE: fn(&Point) -> f64 = |point| point.rate_per_s.unwrap_or(0.0);
+const LOAD: fn(&Point) -> f64 = Point::load;
+const SCALE: fn(&Point) -> f64 = |point| point.scale().map_or(0.0, |scale| scale.value);
+
 impl Levels {
     fn new(experiment: &Experiment) -> Levels {
-        let distinct = |get: fn(&Point) -> f64| {
+        let [rates, loads, scales] = [RATE, LOAD, SCALE].map(|get| {
             let mut values: Vec<f64> = experiment.points.iter().map(get).collect();
             values.sort_by(f64::total_cmp);
             values.dedup();
             values
-        };
-        let rate: fn(&Point) -> f64 = |point| point.rate_per_s.unwrap_or(0.0);
-        let scale: fn(&Point) -> f64 = |point| point.scale().map_or(0.0, |scale| scale.value);
-        let [rates, loads, scales] = [rate, Point::load, scale].map(distinct);
+        });
         let first_scale = experiment.points.iter().find_map(Point::scale);
         let first_scale = first_scale.filter(|_| loads.len() == 1 && scales.len() > 1);
-        let load: fn(&Point) -> f64 = Point::load;
         let (label, is_clients, get, values) = match first_scale {
-            _ if rates.len() > 1 => (say!(offered_transactions_per_second), false, rate, rates),
-            Some(first) => (first.label.clone(), false, scale, scales),
-            None if experiment.has_terminals() => (say!(terminals_2), true, load, loads),
-            None => (say!(workers_2), true, load, loads),
+            _ if rates.len() > 1 => (say!(offered_transactions_per_second), false, RATE, rates),
+            Some(first) => (first.label.clone(), false, SCALE, scales),
+            None if experiment.has_terminals() => (say!(terminals_axis), true, LOAD, loads),
+            None => (say!(workers_axis), true, LOAD, loads),
         };
         Levels { label, is_clients, get, values }
     }

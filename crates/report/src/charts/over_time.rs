@@ -48,7 +48,7 @@ fn trial_chart(paper: &Paper, trial: &Trial, lang: Lang) -> Drawing {
         None => workers,
     };
     let mut caption = vec![say!(
-        trial_trial_experiment_target_load_repeat,
+        trial_over_time_caption,
         trial = &trial.label,
         experiment = &summary.experiment,
         target = &trial.target,
@@ -56,11 +56,12 @@ fn trial_chart(paper: &Paper, trial: &Trial, lang: Lang) -> Drawing {
         repeat = summary.repeat.to_string()
     )];
     if length > 1 {
-        caption.push(say!(drawn_in_stretches_of_intervals_mean, n = length.to_string()));
+        caption.push(say!(drawn_in_stretches, n = length.to_string()));
     }
     figure(vec![tps.svg(), latency.svg()], legend(&latency), &caption, lang)
 }
 
+/// Returns a chart of a trial over its whole time, as small as one of several in a figure.
 pub fn panel(trial: &Trial, what: &Message, y: Axis, series: Vec<Series>, lang: Lang) -> Chart {
     let from = trial.series[0].begins_s;
     let last = &trial.series[trial.series.len() - 1];
@@ -77,10 +78,12 @@ pub fn panel(trial: &Trial, what: &Message, y: Axis, series: Vec<Series>, lang: 
     }
 }
 
+/// Divides a series into as many stretches as are drawn at most.
 pub fn stretches(series: &[SeriesRow]) -> Vec<&[SeriesRow]> {
     series.chunks(series.len().div_ceil(MAX_STRETCHES)).collect()
 }
 
+/// Returns the middle of a stretch, in seconds of the trial.
 fn middle(stretch: &[SeriesRow]) -> f64 {
     let last = &stretch[stretch.len() - 1];
     f64::midpoint(stretch[0].begins_s, last.begins_s + last.length_s)
@@ -107,14 +110,14 @@ impl Rate<'_> {
 
 pub fn rate_over_time(stretches: &[&[SeriesRow]], rate: &Rate<'_>, class: &str) -> Series {
     let is_thinned = stretches.iter().any(|stretch| stretch.len() > 1);
-    let mean = |stretch: &&[SeriesRow]| (middle(stretch), rate.over(stretch));
-    let range = |stretch: &&[SeriesRow]| {
-        let rates = || stretch.chunks(1).filter_map(|row| rate.over(row));
-        Some((middle(stretch), rates().reduce(f64::min)?, rates().reduce(f64::max)?))
-    };
-    let points = stretches.iter().map(mean).collect();
+    let band = stretches.iter().filter_map(|stretch| {
+        let rates: Vec<f64> = stretch.chunks(1).filter_map(|row| rate.over(row)).collect();
+        let low = rates.iter().copied().reduce(f64::min)?;
+        Some((middle(stretch), low, rates.into_iter().reduce(f64::max)?))
+    });
+    let points = stretches.iter().map(|stretch| (middle(stretch), rate.over(stretch))).collect();
     Series {
-        band: if is_thinned { stretches.iter().filter_map(range).collect() } else { Vec::new() },
+        band: if is_thinned { band.collect() } else { Vec::new() },
         ..Series::line(rate.name.to_owned(), class.to_owned(), points)
     }
 }
@@ -125,16 +128,15 @@ fn latency_over_time(stretches: &[&[SeriesRow]], class: &str) -> Vec<Series> {
         ("p95", Stroke::Dashed, |row| row.p95_us),
         ("p99", Stroke::Dotted, |row| row.p99_us),
     ];
-    let series = |(name, stroke, percentile): Percentile<SeriesRow, f64>| {
-        let point = |stretch: &&[SeriesRow]| {
+    let lines = percentiles.map(|(name, stroke, percentile)| {
+        let points = stretches.iter().map(|stretch| {
             // An interval without a commit has no latency; the line breaks there.
             let values = stretch.iter().filter(|row| row.max_us > 0.0).map(percentile);
             (middle(stretch), values.reduce(f64::max).map(|us| us / 1e3))
-        };
-        let points = stretches.iter().map(point).collect();
-        Series { stroke, ..Series::line(name.to_owned(), class.to_owned(), points) }
-    };
-    percentiles.map(series).into()
+        });
+        Series { stroke, ..Series::line(name.to_owned(), class.to_owned(), points.collect()) }
+    });
+    lines.into()
 }
 
 /// Warm-up, stretches without a commit, and intervals with errors or reconnects.

@@ -9,7 +9,7 @@ pub(crate) use dyno_judge::evidence::*;
 use dyno_engine::record::Latencies;
 use dyno_facts::{PublishedTable, SAMPLES_BEYOND, StatementLatency};
 use dyno_store::RunData;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Deref;
 
 /// A paper about one or several runs: how they were judged, and how much of it is written in which form.
@@ -78,9 +78,9 @@ impl Paper {
         self.forbidding(checks).map(|check| check.number).collect()
     }
 
-    /// Says what leads from where the paper will stand to the folder of each run, in their order: a
-    /// path with a slash at its end or an empty text; `None` leaves the files of a run unlinked.
-    /// Without it the paper of one run links as if it stood in its folder, others don't link.
+    /// Sets the path from the paper's future folder to the folder of each run, in their order: with a slash at its
+    /// end, or empty; `None` leaves the files of a run unlinked. Without it the paper of one run links as if it were
+    /// in the run's folder, others don't link.
     #[must_use]
     pub fn linked(mut self, links: Vec<Option<String>>) -> Paper {
         for (run, link) in self.judgment.evidence.runs.iter_mut().zip(links) {
@@ -155,34 +155,35 @@ fn quantiles(latencies: &Latencies) -> Vec<(f64, f64)> {
     let count = latencies.count() as f64;
     let shares = SHARES.into_iter().map(|(share, _)| share);
     let shares = shares.filter(|share| count * (1.0 - share) >= SAMPLES_BEYOND);
-    let quantile = |share: f64| (share, latencies.percentile(share * 100.0) as f64 / 1e3);
+    let inner = shares.map(|share| (share, latencies.percentile(share * 100.0) as f64 / 1e3));
     let ends = [(0.0, latencies.min()), (1.0, latencies.max())];
-    shares.map(quantile).chain(ends.map(|(share, ns)| (share, ns as f64 / 1e3))).collect()
+    inner.chain(ends.map(|(share, ns)| (share, ns as f64 / 1e3))).collect()
 }
 
 /// Target, workers and latencies of a statement at a load level.
 pub(crate) type StatementRow<'a> = (&'a str, u32, StatementLatency);
 
 /// Each statement at each load level over its repeats, in the order of the trials and scripts.
-/// As with points, trials that were cut off or failed stand back where there are complete ones.
+/// Like for points, trials that were cut off or failed count only if no complete ones exist.
 pub(crate) fn statements<'a>(trials: impl Iterator<Item = &'a Trial>) -> Vec<StatementRow<'a>> {
-    fn level(trial: &Trial) -> (&str, u32) {
+    fn load_level(trial: &Trial) -> (&str, u32) {
         (&trial.target, trial.summary.workers)
     }
     let trials: Vec<&Trial> = trials.collect();
-    let is_complete = |trial: &Trial| trial.status == "complete";
-    let has_better = |trial: &Trial| {
-        trials.iter().any(|other| level(other) == level(trial) && is_complete(other))
-    };
+    let complete = trials.iter().filter(|trial| trial.status == "complete");
+    let complete: BTreeSet<(&str, u32)> = complete.map(|trial| load_level(trial)).collect();
     let mut rows: Vec<StatementRow<'_>> = Vec::new();
-    for trial in trials.iter().filter(|trial| is_complete(trial) || !has_better(trial)) {
-        let (target, workers) = level(trial);
+    for trial in &trials {
+        let (target, workers) = load_level(trial);
+        if trial.status != "complete" && complete.contains(&(target, workers)) {
+            continue;
+        }
         for statement in &trial.summary.statement_latencies {
-            let is_same_statement = |row: &&mut StatementRow<'_>| {
+            let entry = rows.iter_mut().find(|row| {
                 let row_key = (row.0, row.1, &row.2.script, row.2.number);
                 row_key == (target, workers, &statement.script, statement.number)
-            };
-            match rows.iter_mut().find(is_same_statement) {
+            });
+            match entry {
                 Some(row) => merge_latency(&mut row.2, statement),
                 None => rows.push((target, workers, statement.clone())),
             }

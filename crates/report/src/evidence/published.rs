@@ -21,6 +21,7 @@ pub struct Pair<'a> {
 }
 
 impl<'a> Pair<'a> {
+    /// The published figure; `None` if the row doesn't state this metric.
     pub fn published(&self) -> Option<f64> {
         self.row.metrics.get(self.metric).copied()
     }
@@ -106,22 +107,21 @@ pub struct CostRow<'a> {
     /// Price of the whole target, as stated.
     pub price: &'a Price,
     /// For example `per million transactions`.
-    pub what: Message,
-    /// In the currency of the target's price.
+    pub quantity: Message,
+    /// The cost in the currency of the target's price.
     pub amount: f64,
 }
 
-/// The metrics that are told alongside published ones, in this order.
+/// The metrics that are compared with published ones, in this order.
 const METRICS: [&str; 4] = ["tps", "qps", "data_qps", "tpmc"];
 
 impl Paper {
     /// Published tables of which at least two experiments measure some row. A table of one experiment
-    /// stands alongside that alone, unless its family is ranked by its own metric: there a row is a whole benchmark.
+    /// belongs to that alone, unless its family is ranked by its own metric: there a row is a whole benchmark.
     pub fn comparisons(&self) -> Vec<Comparison<'_>> {
-        // Those of passes stand in the tables of their family.
-        let experiments = || self.experiments.iter().filter(|experiment| !experiment.is_pass());
         let mut tables: Vec<(&Published, Vec<&Experiment>, Vec<Pair<'_>>)> = Vec::new();
-        for experiment in experiments() {
+        // The tables of families have the rows of passes.
+        for experiment in self.experiments.iter().filter(|experiment| !experiment.is_pass()) {
             for published in &experiment.published {
                 let listed = tables
                     .iter_mut()
@@ -148,7 +148,7 @@ impl Paper {
     }
 
     /// Every target of every experiment alongside its rows: those that the suite names, else the nearest one.
-    /// Seconds of statements stand in tables of their families.
+    /// Seconds of statements are in the tables of their families.
     pub fn beside(&self) -> Vec<BesidePublished<'_>> {
         let mut results = Vec::new();
         for experiment in self.experiments.iter().filter(|experiment| !experiment.is_pass()) {
@@ -163,7 +163,7 @@ impl Paper {
                     counterparts.retain(|row| row.targets.contains(&target.facts.name));
                     let is_named = !counterparts.is_empty();
                     if !is_named {
-                        counterparts.extend(nearest(self, experiment, target, &rows));
+                        counterparts.extend(nearest_row(self, experiment, target, &rows));
                     }
                     results.extend(counterparts.into_iter().filter_map(|row| {
                         beside_row(self, experiment, target, row, metric, is_named)
@@ -186,12 +186,10 @@ impl Paper {
                 let key = key_rows
                     .iter()
                     .find(|row| row.index == index && row.point.target == target.label);
-                let mut add = |what, amount| {
-                    costs.push(CostRow { experiment, target, price, what, amount });
-                };
                 if let Some(tps) = key.map(|key| key.point.tps.median).filter(|tps| *tps > 0.0) {
                     let amount = price.per_hour / (tps * SECONDS_OF_HOUR) * 1e6;
-                    add(say!(per_million_transactions), amount);
+                    let quantity = say!(per_million_transactions);
+                    costs.push(CostRow { experiment, target, price, quantity, amount });
                 }
                 // Passes have no best point: each may have the figure.
                 let points = experiment.points.iter().filter(|point| point.target == target.label);
@@ -201,18 +199,18 @@ impl Paper {
                 };
                 let metric = find_family(experiment).and_then(|family| family.priced());
                 let Some(metric) = metric else { continue };
-                let median = |point: &Point| {
+                let medians = points.into_iter().filter_map(|point| {
                     let trials = self.point_trials(point).into_iter();
                     let figures = trials.filter_map(|trial| trial.summary.figure(metric));
                     Spread::from_values(figures.collect()).map(|spread| spread.median)
-                };
-                let best = points.into_iter().filter_map(median).reduce(f64::max);
-                if let Some(best) = best.filter(|best| *best > 0.0) {
-                    let unit = match metric {
+                });
+                if let Some(best) = medians.reduce(f64::max).filter(|best| *best > 0.0) {
+                    let quantity = match metric {
                         Metric::Qphh => say!(hourly_price_per_1_000_qphh),
-                        _ => say!(hourly_price_per_1_000, metric = metric.title()),
+                        _ => say!(hourly_price_per_thousand, metric = metric.title()),
                     };
-                    add(unit, price.per_hour / best * 1e3);
+                    let amount = price.per_hour / best * 1e3;
+                    costs.push(CostRow { experiment, target, price, quantity, amount });
                 }
             }
         }
@@ -233,11 +231,13 @@ fn published_pairs<'a>(
     })
 }
 
+/// Returns a published table with the pairs as its cells: a row for each target and row of the publication.
 fn compare<'a>(published: &'a Published, pairs: &[Pair<'a>]) -> Comparison<'a> {
-    // Between results printed in the same row they name columns; between rows of the same label they have columns of
-    // their own. The others describe the label.
-    let key = |pair: &Pair<'a>| (pair.row.number, &pair.row.label);
-    let splitting = differing_conditions(pairs, |pair, other| key(pair) == key(other));
+    // Between results printed in the same row they name columns; between rows of the same label they have separate
+    // columns. The others describe the label.
+    let splitting = differing_conditions(pairs, |pair, other| {
+        pair.row.number == other.row.number && pair.row.label == other.row.label
+    });
     let mut conditions =
         differing_conditions(pairs, |pair, other| pair.row.label == other.row.label);
     conditions.retain(|name| !splitting.contains(name));
@@ -245,16 +245,21 @@ fn compare<'a>(published: &'a Published, pairs: &[Pair<'a>]) -> Comparison<'a> {
     let columns = unique(pairs.iter().map(|pair| column_title(pair, &splitting)).collect());
     let mut rows: Vec<ComparisonRow<'_>> = Vec::new();
     for pair in pairs {
-        let key = |pair: &Pair<'a>| (pair.label(), &pair.row.label, pair.row.number);
         let place = columns.iter().position(|name| *name == column_title(pair, &splitting));
-        if let Some(row) = rows.iter_mut().find(|row| key(&row.first) == key(pair)) {
+        let entry = rows.iter_mut().find(|entry| {
+            let row = entry.first.row;
+            (entry.target, &row.label, row.number)
+                == (pair.label(), &pair.row.label, pair.row.number)
+        });
+        if let Some(row) = entry {
             row.pairs[place.unwrap_or(0)] = Some(*pair);
             continue;
         }
         let mut row_pairs = vec![None; columns.len()];
         row_pairs[place.unwrap_or(0)] = Some(*pair);
-        let value =
-            |name: &&str| pair.row.conditions.get(*name).map(|value| group_thousands(value));
+        let values = conditions.iter().map(|name| pair.row.conditions.get(*name));
+        let values =
+            values.map(|value| value.map_or(String::new(), |value| group_thousands(value)));
         let further = pair.row.conditions.iter().filter(|(name, value)| {
             let has_column =
                 [&splitting, &conditions].iter().any(|names| names.contains(&name.as_str()));
@@ -265,16 +270,17 @@ fn compare<'a>(published: &'a Published, pairs: &[Pair<'a>]) -> Comparison<'a> {
             first: *pair,
             target: pair.label(),
             description: further.collect::<Vec<_>>().join(", "),
-            conditions: conditions.iter().map(|name| value(name).unwrap_or_default()).collect(),
+            conditions: values.collect(),
             pairs: row_pairs,
         });
     }
     rows.sort_by_key(|row| row.first.row.number);
-    let has = |metric: &str| pairs.iter().any(|pair| pair.metric == metric);
+    let [has_tpmc, has_data_qps] =
+        ["tpmc", "data_qps"].map(|metric| pairs.iter().any(|pair| pair.metric == metric));
     Comparison {
         published,
-        load: if has("tpmc") { say!(terminals) } else { say!(workers) },
-        counts: match (has("tpmc"), has("data_qps")) {
+        load: if has_tpmc { say!(terminals) } else { say!(workers) },
+        counts: match (has_tpmc, has_data_qps) {
             (true, _) => say!(tpmc_are_new_orders_per_minute),
             (_, true) => say!(qps_counts_the_statements_that_read),
             _ => Message::default(),
@@ -300,8 +306,8 @@ fn differing_conditions<'a>(
 }
 
 fn column_title(pair: &Pair<'_>, splitting: &[&str]) -> Message {
-    let value = |name: &&str| pair.row.conditions.get(*name).cloned();
-    let values: Vec<String> = splitting.iter().filter_map(value).collect();
+    let values = splitting.iter().filter_map(|name| pair.row.conditions.get(*name).cloned());
+    let values: Vec<String> = values.collect();
     let metric = published_metric(pair.metric);
     if values.is_empty() {
         metric
@@ -361,16 +367,15 @@ fn point_beside<'a>(
     target: &PaperTarget,
     row: Option<&PublishedRow>,
 ) -> Option<&'a Point> {
-    let has_target = |point: &&Point| point.target == target.label;
     let stated_point = row.and_then(|row| counterpart(experiment, row, &target.facts.name));
-    let is_usable = |point: &&Point| point.status == "complete" && !point.has_fault;
-    let usable = experiment.points.iter().filter(has_target).filter(is_usable);
+    let points = experiment.points.iter().filter(|point| point.target == target.label);
+    let usable = points.filter(|point| point.status == "complete" && !point.has_fault);
     let best = usable.max_by(|a, b| a.throughput().median.total_cmp(&b.throughput().median));
-    stated_point.filter(has_target).or(best)
+    stated_point.filter(|point| point.target == target.label).or(best)
 }
 
 /// The row with the nearest size: virtual CPUs count first, then memory, then workers.
-fn nearest<'a>(
+fn nearest_row<'a>(
     evidence: &Evidence,
     experiment: &Experiment,
     target: &PaperTarget,
@@ -378,17 +383,21 @@ fn nearest<'a>(
 ) -> Option<&'a PublishedRow> {
     let point = point_beside(experiment, target, None)?;
     let vcpu = vcpu(evidence, target);
-    let distance = |row: &PublishedRow| {
-        let log_ratio = |measured: Option<f64>, published: Option<f64>| match (measured, published)
-        {
-            (Some(a), Some(b)) if a > 0.0 && b > 0.0 => (a / b).ln().abs(),
-            _ => 0.0,
-        };
+    let distances = rows.iter().map(|row| {
         100.0 * log_ratio(vcpu, row.vcpu())
             + 10.0 * log_ratio(target.facts.memory_gib, row.number("memory_gib"))
             + log_ratio(Some(point.load()), row.workers())
-    };
-    rows.iter().copied().min_by(|a, b| distance(a).total_cmp(&distance(b)))
+    });
+    let nearest = distances.zip(rows).min_by(|(a, _), (b, _)| a.total_cmp(b));
+    nearest.map(|(_, row)| *row)
+}
+
+/// The distance of two sizes on a logarithmic scale; 0 unless both are known and above 0.
+fn log_ratio(measured: Option<f64>, published: Option<f64>) -> f64 {
+    match (measured, published) {
+        (Some(a), Some(b)) if a > 0.0 && b > 0.0 => (a / b).ln().abs(),
+        _ => 0.0,
+    }
 }
 
 fn beside_row<'a>(
@@ -415,14 +424,14 @@ fn beside_row<'a>(
 /// The virtual CPUs of a target: those that are stated; of one that shares the load generator's
 /// machine, that machine's.
 fn vcpu(evidence: &Evidence, target: &PaperTarget) -> Option<f64> {
-    let machine = || {
+    let vcpu = target.facts.vcpu.or_else(|| {
         let run = evidence.runs.iter().find(|run| run.number == target.run)?;
         target.facts.same_host.then_some(run.header.environment.cores as f64)
-    };
-    target.facts.vcpu.or_else(machine).filter(|vcpu| *vcpu > 0.0)
+    });
+    vcpu.filter(|vcpu| *vcpu > 0.0)
 }
 
-/// Two numbers are alike where they differ by less than this share: memory of 15.6 GiB is sold as 16.
+/// Two numbers are alike if they differ by less than this share: memory of 15.6 GiB is sold as 16.
 const ALIKE: f64 = 0.05;
 
 /// Conditions that both sides state and that differ, the product in front.
@@ -441,28 +450,26 @@ fn differences(
         value.parse::<f64>().ok()
     };
     let load: fn(String, String) -> Message = match point.terminals() {
-        Some(_) => |a, b| say!(terminals_instead_of, n = a, there = b),
-        None => |a, b| say!(workers_instead_of, n = a, there = b),
+        Some(_) => |a, b| say!(different_terminals, n = a, there = b),
+        None => |a, b| say!(different_workers, n = a, there = b),
     };
     type ComparedCondition = (Option<f64>, Option<f64>, fn(String, String) -> Message);
     let memory = row.number("memory_gib").or_else(|| row.number("compute_memory_gib"));
     let [rows, hot_rows] = [facts.map(|data| data.rows), facts.and_then(|data| data.hot_rows)]
         .map(|rows| rows.map(|rows| rows as f64));
     let compared: [ComparedCondition; 8] = [
-        (vcpu, row.vcpu(), |a, b| say!(vcpu_instead_of, here = a, there = b)),
-        (target.facts.memory_gib, memory, |a, b| {
-            say!(gib_of_memory_instead_of, here = a, there = b)
-        }),
+        (vcpu, row.vcpu(), |a, b| say!(different_vcpu, here = a, there = b)),
+        (target.facts.memory_gib, memory, |a, b| say!(different_memory, here = a, there = b)),
         (Some(point.load()), row.workers(), load),
         (experiment.shortest_window_s, row.number("duration_s"), |a, b| {
             say!(s_measured_instead_of_s, here = a, there = b)
         }),
-        (option("tables"), row.number("tables"), |a, b| say!(tables_instead_of, n = a, there = b)),
+        (option("tables"), row.number("tables"), |a, b| say!(different_tables, n = a, there = b)),
         (option("table_size"), row.number("table_size"), |a, b| {
-            say!(rows_per_table_instead_of, here = a, there = b)
+            say!(different_rows_per_table, here = a, there = b)
         }),
-        (rows, row.number("rows"), |a, b| say!(rows_instead_of, here = a, there = b)),
-        (hot_rows, row.number("hot_rows"), |a, b| say!(hot_rows_instead_of, here = a, there = b)),
+        (rows, row.number("rows"), |a, b| say!(different_rows, here = a, there = b)),
+        (hot_rows, row.number("hot_rows"), |a, b| say!(different_hot_rows, here = a, there = b)),
     ];
     let differences = compared.into_iter().filter_map(|(measured, published, words)| {
         let (measured, published) = measured.zip(published).filter(|(a, b)| is_unlike(*a, *b))?;
@@ -473,7 +480,7 @@ fn differences(
     let scale = point.scale().and_then(|scale| {
         let published = row.number(scale.name).filter(|value| is_unlike(scale.value, *value))?;
         let (measured, published) = (number(scale.value), number(published));
-        Some(say!(scale_instead_of, here = measured, there = published, scale = &scale.label))
+        Some(say!(different_scale, here = measured, there = published, scale = &scale.label))
     });
     // The sizes show whether data are in memory here and were on the disk there, or the other way round.
     let size = facts.filter(|_| row.number("memory_gib").is_some()).and_then(|data| {
@@ -483,12 +490,12 @@ fn differences(
     });
     let caveats = [
         row.vcpu().filter(|_| vcpu.is_none()).map(|_| say!(vcpu_not_stated)),
-        generators.map(|count| say!(n_1_load_generator_instead_of, there = number(count))),
+        generators.map(|count| say!(single_load_generator, there = number(count))),
         point.is_paced.then(|| say!(keying_and_think_times)),
         experiment.is_open_loop.then(|| say!(transactions_on_a_schedule)),
         scale,
         size,
-        target.facts.same_host.then(|| say!(load_generator_and_server_share_a)),
+        target.facts.same_host.then(|| say!(shared_machine_difference)),
     ];
     let product = product.map(|product| say!(measured_on_product, product)).into_iter();
     product.chain(differences).chain(caveats.into_iter().flatten()).collect()
@@ -498,6 +505,7 @@ fn is_unlike(a: f64, b: f64) -> bool {
     (a - b).abs() > ALIKE * a.abs().max(b.abs())
 }
 
+/// Formats a whole number without decimals, any other as [`plain`] does.
 fn number(value: f64) -> String {
     if value.fract() == 0.0 { whole(value) } else { plain(value) }
 }

@@ -2,8 +2,9 @@
 
 use super::*;
 
+/// Adds the appendix, which a page shows on demand.
 pub(super) fn blocks(paper: &Paper, lang: Lang, blocks: &mut Blocks) {
-    blocks.details(say!(what_the_appendix_has), false, appendix_blocks(paper, lang));
+    blocks.details(say!(appendix_contents), false, appendix_blocks(paper, lang));
 }
 
 fn appendix_blocks(paper: &Paper, lang: Lang) -> Blocks {
@@ -20,61 +21,66 @@ fn appendix_blocks(paper: &Paper, lang: Lang) -> Blocks {
 }
 
 fn distributions_table(paper: &Paper) -> PaperRows<&LatencyDistribution> {
-    let at = |d: &LatencyDistribution, share: f64| {
-        d.quantiles.iter().find(|(quantile, _)| *quantile == share).map(|(_, us)| *us)
-    };
-    let title = say!(latency_in_ms_that_a_share);
+    let title = say!(distributions_title);
     let rows = PaperRows::new(title, &paper.distributions)
         .text(say!(experiment), |d| &paper.experiments[d.experiment_index].title)
-        .text(say!(target_2), |d| &d.target)
-        .text(say!(transaction_2), |d| match d.kind.as_str() {
+        .text(say!(target_column), |d| &d.target)
+        .text(say!(transaction_column), |d| match d.kind.as_str() {
             "" => say!(all_word),
             kind => kind.into(),
         })
         .col(say!(workers), Whole, |d| d.workers)
         .col(say!(count), Whole, |d| d.count)
-        .col(say!(min), Ms, |d| at(d, 0.0));
+        .col(say!(min), Ms, |d| quantile_us(d, 0.0));
     let shares = SHARES.into_iter();
-    let rows = shares.fold(rows, |rows, (share, name)| rows.col(name, Ms, |d| at(d, share)));
-    rows.col(say!(max), Ms, |d| at(d, 1.0))
+    let rows =
+        shares.fold(rows, |rows, (share, name)| rows.col(name, Ms, |d| quantile_us(d, share)));
+    rows.col(say!(max), Ms, |d| quantile_us(d, 1.0))
+}
+
+/// Returns the longest of a share of the latencies; `None` if too few are longer.
+fn quantile_us(distribution: &LatencyDistribution, share: f64) -> Option<f64> {
+    let mut quantiles = distribution.quantiles.iter();
+    quantiles.find(|(quantile, _)| *quantile == share).map(|(_, us)| *us)
 }
 
 /// The words that these experiments need, with their meanings.
 fn terms(paper: &Paper) -> Vec<(Message, Message)> {
     let mut terms = vec![
-        (say!(target), say!(a_database_system_under_test_with)),
-        (say!(load_generator), say!(the_machine_that_makes_the_load)),
-        (say!(statement), say!(one_sql_command_of_a_transaction)),
-        (say!(load_level), say!(a_workload_on_a_target_with)),
-        (say!(trial), say!(one_timed_execution_of_a_load)),
-        (say!(window), say!(the_time_in_which_is_counted)),
-        (say!(n_95_percent_interval), say!(a_range_made_so_that_it)),
-        (say!(check), say!(a_computed_verdict_on_fairness_or)),
+        (say!(target), say!(target_meaning)),
+        (say!(load_generator), say!(load_generator_meaning)),
+        (say!(statement), say!(statement_meaning)),
+        (say!(load_level), say!(load_level_meaning)),
+        (say!(trial), say!(trial_meaning)),
+        (say!(window), say!(window_meaning)),
+        (say!(n_95_percent_interval), say!(interval_meaning)),
+        (say!(check), say!(check_meaning)),
     ];
-    let experiments = || paper.experiments.iter();
-    if experiments().any(|experiment| !experiment.is_pass()) {
+    if paper.experiments.iter().any(|experiment| !experiment.is_pass()) {
         terms.extend([
-            (say!(worker), say!(a_virtual_client_with_a_session)),
-            (say!(transaction), say!(the_unit_of_a_workload_that)),
-            (say!(closed_loop), say!(a_worker_begins_its_next_transaction)),
-            (say!(open_loop), say!(transactions_fall_due_on_a_schedule)),
-            (say!(n_95th_percentile_p95), say!(the_latency_that_95_percent_of)),
+            (say!(worker), say!(worker_meaning)),
+            (say!(transaction), say!(transaction_meaning)),
+            (say!(closed_loop), say!(closed_loop_meaning)),
+            (say!(open_loop), say!(open_loop_meaning)),
+            (say!(n_95th_percentile_p95), say!(p95_meaning)),
         ]);
     }
     if nodes::has_clusters(paper) {
         terms.extend([
-            (say!(primary), say!(the_node_of_a_target_that)),
-            (say!(read_only_node), say!(a_node_that_copies_from_the)),
-            (say!(endpoint), say!(a_proxy_that_spreads_what_it)),
-            (say!(replica_lag), say!(how_far_a_copy_is_behind)),
+            (say!(primary), say!(primary_meaning)),
+            (say!(read_only_node), say!(read_only_node_meaning)),
+            (say!(endpoint), say!(endpoint_meaning)),
+            (say!(replica_lag), say!(replica_lag_meaning)),
         ]);
     }
-    let used = families()
-        .filter(|family| experiments().any(|experiment| find_family(experiment) == Some(*family)));
+    let used = families().filter(|family| {
+        paper.experiments.iter().any(|experiment| find_family(experiment) == Some(*family))
+    });
     terms.extend(used.flat_map(|family| family.glossary()));
     terms
 }
 
+/// Adds what the load generators and the servers used in each trial.
 pub(super) fn resources(paper: &Paper, _: Lang, blocks: &mut Blocks) {
     let trials = results::transaction_trials(paper);
     if !trials.is_empty() {
@@ -85,21 +91,21 @@ pub(super) fn resources(paper: &Paper, _: Lang, blocks: &mut Blocks) {
     }
     let node_spans = node_spans(paper);
     if node_spans.is_empty() && !paper.trials.is_empty() {
-        blocks.paragraph(say!(the_servers_were_not_asked_while));
+        blocks.paragraph(say!(servers_not_sampled));
     }
     blocks.table(servers_table(&node_spans));
     paper.targets.iter().for_each(|target| counters_table(paper, target, blocks));
 }
 
 fn generator_table(trials: Vec<&Trial>) -> PaperRows<&Trial> {
-    PaperRows::new(say!(the_load_generator_during_each_measured), trials)
-        .text(say!(trial_2), |t| &t.label)
+    PaperRows::new(say!(load_generators_title), trials)
+        .text(say!(trial_column), |t| &t.label)
         .col(say!(window_s), Short, |t| t.summary.window_s)
         .col(say!(connecting_s), Short, |t| t.summary.connect_s)
         .col(say!(loops), Whole, |t| t.summary.generator.loops)
         .col(say!(cpu_of_loops_s), Short, |t| t.summary.generator.loops_cpu_s)
         .col(say!(busiest_loop_percent), Percent, |t| t.summary.generator.busiest_loop_share)
-        .col(say!(machine_busy_percent_2), Percent, |t| t.summary.generator.host.cpu_share)
+        .col(say!(machine_busy_percent_column), Percent, |t| t.summary.generator.host.cpu_share)
         .col(say!(stolen_percent), Percent, |t| t.summary.generator.host.steal_share)
         .col(say!(s_per_statement), Short, |t| t.summary.generator.cpu_us_per_statement)
         .col(say!(memory_mib), Short, |t| t.summary.generator.resident_mib)
@@ -109,24 +115,23 @@ fn generator_table(trials: Vec<&Trial>) -> PaperRows<&Trial> {
         })
 }
 
-fn disturbances_table(trials: Vec<&Trial>) -> PaperRows<&Trial> {
-    let rows = trials.into_iter();
-    let conditions = |t: &'_ Trial| t.summary.conditions.generator.clone();
+fn disturbances_table(trials: Vec<&Trial>) -> PaperRows<(&Trial, &GeneratorConditions)> {
+    let rows = trials.into_iter().map(|trial| (trial, &trial.summary.conditions.generator));
     PaperRows::new(say!(what_disturbed_the_load_generator), rows)
-        .text(say!(trial_2), |t| &t.label)
-        .col(say!(waiting_for_cpu_percent), Percent, |t| conditions(t).cpu_pressure_share)
-        .col(say!(waiting_for_memory_percent), Percent, |t| conditions(t).memory_pressure_share)
-        .col(say!(waiting_for_disk_percent), Percent, |t| conditions(t).io_pressure_share)
-        .col(say!(run_queue_delay_s), Short, |t| conditions(t).run_delay_s)
-        .col(say!(hiccups_p99_9_ms), Ms, |t| conditions(t).hiccup_p999_us)
-        .col(say!(largest_hiccup_ms), Ms, |t| conditions(t).hiccup_max_us)
-        .col(say!(network_percent), Percent, |t| conditions(t).network_share)
-        .col(say!(sent_again_percent), Percent, |t| conditions(t).retransmitted_share)
-        .col(say!(pages_swapped), Whole, |t| conditions(t).swapped_pages)
-        .col(say!(throttled_percent), Percent, |t| conditions(t).throttled_share)
-        .text(say!(governor), |t| conditions(t).governor)
-        .col(say!(proven_head_room), Right, |t| {
-            conditions(t).headroom.map(|times| format!("{}×", format::short(times)))
+        .text(say!(trial_column), |(trial, _)| &trial.label)
+        .col(say!(waiting_for_cpu_percent), Percent, |(_, found)| found.cpu_pressure_share)
+        .col(say!(waiting_for_memory_percent), Percent, |(_, found)| found.memory_pressure_share)
+        .col(say!(waiting_for_disk_percent), Percent, |(_, found)| found.io_pressure_share)
+        .col(say!(run_queue_delay_s), Short, |(_, found)| found.run_delay_s)
+        .col(say!(hiccups_p99_9_ms), Ms, |(_, found)| found.hiccup_p999_us)
+        .col(say!(largest_hiccup_ms), Ms, |(_, found)| found.hiccup_max_us)
+        .col(say!(network_percent), Percent, |(_, found)| found.network_share)
+        .col(say!(sent_again_percent), Percent, |(_, found)| found.retransmitted_share)
+        .col(say!(pages_swapped), Whole, |(_, found)| found.swapped_pages)
+        .col(say!(throttled_percent), Percent, |(_, found)| found.throttled_share)
+        .text(say!(governor), |(_, found)| found.governor.as_ref())
+        .col(say!(proven_head_room), Right, |(_, found)| {
+            found.headroom.map(|times| format!("{}×", format::short(times)))
         })
 }
 
@@ -142,7 +147,7 @@ impl NodeSpan<'_> {
         row.at_s >= 0.0 && row.at_s <= self.trial.summary.window_s + 0.5
     }
 
-    /// Mean and maximum of what stands in the rows.
+    /// Mean and maximum of a value of the rows.
     fn level(&self, format: NumberFormat, get: fn(&NodeRow) -> Option<f64>) -> Option<Cell> {
         let inside = self.rows.iter().filter(|row| self.is_inside(row));
         mean_and_max(inside.filter_map(|row| get(row)), format)
@@ -178,14 +183,16 @@ fn node_spans(paper: &Paper) -> Vec<NodeSpan<'_>> {
 }
 
 fn servers_table<'a>(rows: &'a [NodeSpan<'a>]) -> PaperRows<&'a NodeSpan<'a>> {
-    let title = say!(the_servers_during_each_measured_window_mean);
+    let title = say!(servers_title);
     PaperRows::new(title, rows)
-        .text(say!(trial_2), |span| &span.trial.label)
+        .text(say!(trial_column), |span| &span.trial.label)
         .text(say!(target_node), |span| format!("{}, {}", span.trial.target, span.node))
         .col(say!(samples), Whole, |span| {
             span.rows.iter().filter(|row| span.is_inside(row)).count()
         })
-        .col(say!(machine_busy_percent_2), Percent, |span| span.level(Percent, |row| row.cpu_share))
+        .col(say!(machine_busy_percent_column), Percent, |span| {
+            span.level(Percent, |row| row.cpu_share)
+        })
         .col(say!(sessions_at_work), Short, |span| span.level(Short, |row| row.active_sessions))
         .col(say!(sessions_waiting_for_locks), Short, |span| {
             span.level(Short, |row| row.waiting_sessions)
@@ -201,13 +208,13 @@ fn counters_table(paper: &Paper, target: &PaperTarget, blocks: &mut Blocks) {
     let trials = paper.trials.iter().filter(|trial| trial.target == target.label);
     let trials: Vec<&Trial> = trials.filter(|trial| !trial.counters.is_empty()).collect();
     let Some(first) = trials.first().copied() else { return };
-    let title = say!(growth_of_the_servers_counters_on, target = &target.label);
-    let rows = PaperRows::new(title, trials).text(say!(trial_2), |t| &t.label);
+    let title = say!(counter_growth, target = &target.label);
+    let rows = PaperRows::new(title, trials).text(say!(trial_column), |t| &t.label);
     blocks.table(first.counters.iter().fold(rows, |rows, column| {
-        let growth = |trial: &Trial| {
+        let rows = rows.col(&column.name, Whole, |trial| {
             let mut counters = trial.counters.iter();
             counters.find(|counter| counter.name == column.name).map(|counter| counter.growth)
-        };
-        rows.col(&column.name, Whole, growth).class("wrap")
+        });
+        rows.class("wrap")
     }));
 }

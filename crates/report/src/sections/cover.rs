@@ -3,6 +3,7 @@
 
 use super::*;
 
+/// Returns page one.
 pub(super) fn cover(paper: &Paper, lang: Lang) -> Cover {
     let (answer, answers) = answer(paper);
     Cover {
@@ -34,11 +35,7 @@ fn family_chart(paper: &Paper, lang: Lang) -> Option<Drawing> {
 
 /// Authors and date of the measurement, and its end if it did not end well.
 fn byline(paper: &Paper) -> Message {
-    let unique_facts = |get: fn(&RunFacts) -> &str| {
-        let words: Vec<String> = paper.runs.iter().map(|run| get(run).to_owned()).collect();
-        unique(words.into_iter().filter(|word| !word.is_empty()).collect())
-    };
-    let start_times = unique_facts(|run| &run.header.started_at);
+    let start_times = unique_facts(paper, |run| &run.header.started_at);
     let start_days: Vec<String> =
         start_times.iter().map(|time| time.get(..10).unwrap_or(time).to_owned()).collect();
     let days = match (start_days.iter().min(), start_days.iter().max()) {
@@ -46,13 +43,13 @@ fn byline(paper: &Paper) -> Message {
         (Some(first), _) => Message::verbatim(first),
         _ => say!(unknown),
     };
-    let hosts = unique_facts(|run| &run.header.environment.host);
+    let hosts = unique_facts(paper, |run| &run.header.environment.host);
     let measured = if hosts.is_empty() {
         say!(measured_on_day, days)
     } else {
         say!(measured_on_day_by_host, days, hosts = join_names(&hosts))
     };
-    let versions = unique_facts(|run| &run.header.environment.dyno_version).join(", ");
+    let versions = unique_facts(paper, |run| &run.header.environment.dyno_version).join(", ");
     let texts = &paper.texts;
     let credits = [Message::verbatim(texts.authors.join(", ")), texts.organization.message()];
     let credits = credits.into_iter().chain([Message::verbatim(&texts.date)]);
@@ -61,6 +58,12 @@ fn byline(paper: &Paper) -> Message {
     let incomplete = paper.runs.iter().filter(|run| run.header.status != RunStatus::Complete);
     parts.extend(incomplete.map(|run| run.status.clone()));
     Message::joined(&parts, " · ", " · ")
+}
+
+/// Statements of the runs about one thing, each only once.
+fn unique_facts(paper: &Paper, get: fn(&RunFacts) -> &str) -> Vec<String> {
+    let words = paper.runs.iter().map(|run| get(run).to_owned());
+    unique(words.filter(|word| !word.is_empty()).collect())
 }
 
 /// The banner of a run of less than the suite's full size: its data and windows.
@@ -75,17 +78,17 @@ pub(super) fn rehearsal(paper: &Paper) -> Option<Message> {
     })
 }
 
-/// So many pairs of targets are told.
+/// Pairs of targets in the answer.
 const MAX_PAIRS: usize = 3;
-/// So many places are named with what holds there.
+/// Places that are named with their results.
 const MAX_PLACES: usize = 4;
 /// An answer with more parts is a list.
 const MAX_PARTS_IN_TEXT: usize = 2;
-/// From this ratio on a difference is told as so many times.
+/// From this ratio on, a difference is a multiple instead of a percentage.
 const MIN_TIMES_RATIO: f64 = 2.0;
 
-/// The suite's question, answered as a text, or as a list with its head; where each line names what it is about the
-/// head is empty.
+/// The suite's question, answered as a text, or as a list with its head; the head is empty if each line names what it
+/// is about.
 pub(super) fn answer(paper: &Paper) -> (Message, Vec<Message>) {
     if paper.trials.is_empty() {
         return (summary::no_trial(paper), Vec::new());
@@ -145,10 +148,12 @@ struct PairAnswer {
 }
 
 impl PairAnswer {
+    /// The two targets, as the subject of all parts.
     fn head(&self) -> Message {
         say!(candidate_against_baseline, candidate = &self.candidate, baseline = &self.baseline)
     }
 
+    /// The clauses and sentences of the answer.
     fn parts(&self) -> impl Iterator<Item = &Message> {
         self.clauses.iter().chain(&self.no_verdict).chain(&self.forbidden)
     }
@@ -165,7 +170,7 @@ impl PairAnswer {
         let (baseline, candidate) = (&self.baseline, &self.candidate);
         let comparison = (!self.clauses.is_empty()).then(|| {
             let parts = join_clauses(&self.clauses);
-            say!(compared_with, baseline, candidate, parts)
+            say!(comparison_sentence, baseline, candidate, parts)
         });
         let objections = self.no_verdict.iter().chain(&self.forbidden).cloned();
         comparison.into_iter().chain(objections).collect()
@@ -231,7 +236,7 @@ fn experiment_clauses(comparisons: &[&PairedComparison], clause: Clause) -> Vec<
     detailed.chain((!remaining.is_empty()).then(|| clause(&remaining))).collect()
 }
 
-/// With the medians of both, at the last level where there are several; a figure that is only a bound is not a median.
+/// Adds the medians of both, at the last level if there are several; a figure that is only a bound is not a median.
 fn with_medians(clause: Message, comparisons: &[&PairedComparison]) -> Message {
     let Some(comparison) = comparisons.last() else { return clause };
     let Some(row) = comparison.rows.first().filter(|row| row.bound.is_empty()) else {
@@ -246,7 +251,7 @@ fn with_medians(clause: Message, comparisons: &[&PairedComparison]) -> Message {
     };
     match comparisons.len() {
         1 => say!(said_with_medians, said = clause, medians),
-        _ => say!(said_with_medians_at, said = clause, medians, level = &comparison.level),
+        _ => say!(verdict_with_medians, said = clause, medians, level = &comparison.level),
     }
 }
 
@@ -282,7 +287,7 @@ fn difference_clause(comparisons: &[&PairedComparison]) -> Message {
     let is_faster = rows.first().is_some_and(|row| row.call == Call::Faster);
     if is_faster && low >= MIN_TIMES_RATIO {
         let range = low_to_high(format::short(low), format::short(high));
-        return say!(times_as_fast_at, range, place);
+        return say!(times_as_fast, range, place);
     }
     let cost = rows.first().filter(|first| {
         first.metric.is_cost() && rows.iter().all(|row| row.metric == first.metric)
@@ -297,12 +302,12 @@ fn difference_clause(comparisons: &[&PairedComparison]) -> Message {
     };
     let range = low_to_high(format::percent(min), format::percent(max));
     match (is_faster, cost.map(|row| &row.name), is_time) {
-        (true, Some(cost), _) => say!(cheaper_at, range, cost, place),
-        (false, Some(cost), _) => say!(dearer_at, range, cost, place),
-        (true, _, true) => say!(faster_by_time_at, range, place),
-        (false, _, true) => say!(slower_by_time_at, range, place),
-        (true, ..) => say!(faster_by_at, range, place),
-        (false, ..) => say!(slower_by_at, range, place),
+        (true, Some(cost), _) => say!(percent_cheaper, range, cost, place),
+        (false, Some(cost), _) => say!(percent_more_expensive, range, cost, place),
+        (true, _, true) => say!(percent_less_time, range, place),
+        (false, _, true) => say!(percent_more_time, range, place),
+        (true, ..) => say!(percent_faster, range, place),
+        (false, ..) => say!(percent_slower, range, place),
     }
 }
 
@@ -325,7 +330,7 @@ fn describe_places(comparisons: &[&PairedComparison]) -> Message {
     Message::list(&places)
 }
 
-/// Places where checks forbid a comparison: those that forbid the same comparisons are told together.
+/// Places where checks forbid a comparison: those that forbid the same comparisons share a sentence.
 fn forbidden_places(paper: &Paper, comparisons: &[&PairedComparison]) -> Vec<Message> {
     let numbers: Vec<usize> = comparisons.iter().flat_map(|c| c.checks.iter().copied()).collect();
     let places = paper.forbidding(&numbers).map(|check| {
@@ -333,7 +338,7 @@ fn forbidden_places(paper: &Paper, comparisons: &[&PairedComparison]) -> Vec<Mes
         (describe_places(&affected.collect::<Vec<_>>()), check.number)
     });
     let sentences = grouped(places).into_iter().map(|(places, numbers)| {
-        say!(not_comparable_at, places, why = why_forbidden(paper, &numbers))
+        say!(not_comparable_places, places, why = why_forbidden(paper, &numbers))
     });
     sentences.collect()
 }
@@ -394,7 +399,7 @@ pub(crate) fn with_objections(paper: &Paper, sentence: Message, numbers: &[usize
     }
 }
 
-/// So many lines stand below each name.
+/// Lines below each name.
 const MAX_LINES: usize = 4;
 
 fn cover_facts(paper: &Paper) -> Vec<Fact> {
@@ -402,7 +407,7 @@ fn cover_facts(paper: &Paper) -> Vec<Fact> {
         fact(say!(systems), describe_systems(paper)),
         fact(say!(data_against_memory), describe_data(paper)),
         fact(say!(load), describe_load(paper)),
-        fact(say!(durability_2), describe_durabilities(paper)),
+        fact(say!(durability_fact), describe_durabilities(paper)),
     ]
 }
 
@@ -420,16 +425,17 @@ fn fact(name: Message, mut lines: Vec<Message>) -> Fact {
     Fact { name, value: vec![Span::plain(first)], below: lines }
 }
 
-/// Targets that were measured; all where none was.
+/// Targets that were measured; all if none was.
 fn measured_targets(paper: &Paper) -> Vec<&PaperTarget> {
-    let is_measured =
-        |target: &&PaperTarget| paper.trials.iter().any(|trial| trial.target == target.label);
-    let measured: Vec<&PaperTarget> = paper.targets.iter().filter(is_measured).collect();
+    let targets = paper.targets.iter();
+    let measured =
+        targets.filter(|target| paper.trials.iter().any(|trial| trial.target == target.label));
+    let measured: Vec<&PaperTarget> = measured.collect();
     if measured.is_empty() { paper.targets.iter().collect() } else { measured }
 }
 
 fn describe_systems(paper: &Paper) -> Vec<Message> {
-    let describe = |target: &PaperTarget| {
+    let systems = measured_targets(paper).into_iter().map(|target| {
         let product = shown_product(&target.product);
         let has_label = product.starts_with(&target.label);
         let label = (!has_label).then_some(&target.label).into_iter();
@@ -439,8 +445,8 @@ fn describe_systems(paper: &Paper) -> Vec<Message> {
             parts.push(Message::verbatim(&target.facts.class));
         }
         Message::joined(&parts, ", ", "，")
-    };
-    unique(measured_targets(paper).into_iter().map(describe).collect())
+    });
+    unique(systems.collect())
 }
 
 /// Without the package that it came in: `MariaDB 10.11.14`, `ShardingSphere-Proxy 5.1.0 (MariaDB 10.11.19)`.
@@ -457,7 +463,7 @@ pub(super) fn shown_product(words: &str) -> String {
     words.collect::<Vec<_>>().join(" ")
 }
 
-/// Sizes are told of each experiment's data; alike ones once.
+/// The size of the data, in bytes and by the memory for them: the range over all experiments.
 fn describe_data(paper: &Paper) -> Vec<Message> {
     let points = paper.experiments.iter().flat_map(|experiment| &experiment.points);
     let data_facts: Vec<&DataFacts> =
@@ -475,7 +481,7 @@ fn describe_data(paper: &Paper) -> Vec<Message> {
         lines.push(if lines.is_empty() {
             say!(data_of_unknown_share, range)
         } else {
-            say!(data_of, range)
+            say!(data_size, range)
         });
     }
     lines
@@ -500,12 +506,13 @@ fn describe_load(paper: &Paper) -> Vec<Message> {
             lines.push(say!(experiments_of_families, n = measured.len(), families));
         }
     }
-    let with_clients = || measured.iter().filter(|experiment| !experiment.is_pass());
-    let clients =
-        min_and_max(with_clients().flat_map(|experiment| &experiment.points).map(Point::load));
+    let with_clients: Vec<&Experiment> =
+        measured.iter().copied().filter(|experiment| !experiment.is_pass()).collect();
+    let loads = with_clients.iter().flat_map(|experiment| &experiment.points).map(Point::load);
+    let clients = min_and_max(loads);
     if let Some((low, high)) = clients.filter(|(_, high)| *high > 0.0) {
         let range = low_to_high(format::whole(low), format::whole(high));
-        lines.push(if with_clients().all(|experiment| experiment.has_terminals()) {
+        lines.push(if with_clients.iter().all(|experiment| experiment.has_terminals()) {
             say!(range_of_terminals, n = range)
         } else {
             say!(range_of_workers, n = range)
@@ -516,7 +523,7 @@ fn describe_load(paper: &Paper) -> Vec<Message> {
             lines.push(say!(trials_with_windows, n = paper.trials.len(), windows = range))
         }
         None if paper.trials.is_empty() => {}
-        None => lines.push(say!(n_trials_2, n = paper.trials.len())),
+        None => lines.push(say!(trial_count, n = paper.trials.len())),
     }
     lines
 }
@@ -567,6 +574,7 @@ const MAX_CAVEATS: usize = 4;
 /// More experiments are counted instead: page one has no room for all their names.
 const MAX_NAMED_EXPERIMENTS: usize = 3;
 
+/// Findings that forbid quoting, then caveats, then the number of further ones.
 fn warnings(paper: &Paper) -> CoverWarnings {
     let unusable =
         paper.checks.iter().filter(|check| check.level == Level::E && !check.findings.is_empty());
@@ -622,7 +630,10 @@ fn objection_line(check: &Check) -> TextLine {
     let place = Message::both(en.trim_end_matches('.'), zh.trim_end_matches('。'));
     let mut line = vec![note(check.level, check.number)];
     line.extend(acceptance(check));
-    line.push(Span::plain(Message::sentences(&[check.meaning.clone(), say!(found_at, place)])));
+    line.push(Span::plain(Message::sentences(&[
+        check.meaning.clone(),
+        say!(found_in_place, place),
+    ])));
     line
 }
 
@@ -644,30 +655,28 @@ fn caveat_line(paper: &Paper, caveat: &Caveat<'_>) -> TextLine {
     line
 }
 
-/// The titles of the experiments in which it found something; none where it concerns targets or runs.
+/// The titles of the experiments in which it found something; none if it concerns targets or runs.
 fn affected_titles(paper: &Paper, check: &Check) -> Vec<Message> {
-    let is_affected = |experiment: &&Experiment| {
+    let affected = paper.experiments.iter().filter(|experiment| {
         check.findings.iter().any(|finding| is_within(&finding.place, experiment, paper))
-    };
-    let affected = paper.experiments.iter().filter(is_affected);
+    });
     affected.map(|experiment| say!(quoted_title, title = &experiment.title)).collect()
 }
 
 fn is_within(spot: &Spot, experiment: &Experiment, paper: &Paper) -> bool {
-    let is_named = |name: &str| spot.names.iter().any(|spot_name| spot_name == name);
     match spot.kind {
-        SpotKind::Trial => paper
-            .trials
-            .iter()
-            .any(|trial| trial.summary.experiment == experiment.name && is_named(&trial.label)),
-        SpotKind::Comparison => paper.verdicts.comparisons.iter().any(|comparison| {
-            comparison.experiment == experiment.name && is_named(&comparison.name)
+        SpotKind::Trial => paper.trials.iter().any(|trial| {
+            trial.summary.experiment == experiment.name && spot.names.contains(&trial.label)
         }),
-        SpotKind::Experiment => is_named(&experiment.name),
+        SpotKind::Comparison => paper.verdicts.comparisons.iter().any(|comparison| {
+            comparison.experiment == experiment.name && spot.names.contains(&comparison.name)
+        }),
+        SpotKind::Experiment => spot.names.contains(&experiment.name),
         SpotKind::Target | SpotKind::Run => false,
     }
 }
 
+/// The note that the suite has accepted a finding.
 fn acceptance(check: &Check) -> Option<Span> {
     check.is_accepted.then(|| Span::plain(say!(accepted_by_the_suite)))
 }

@@ -36,11 +36,12 @@ impl Paper {
         } else {
             sentences.extend(summary::first_results(self).0);
         }
-        let mut lines = wrapped(&sentences, lang);
+        let mut lines = wrap_messages(&sentences, lang);
         let table_lines = if is_compared || has_rows { MIN_TABLE_LINES } else { 0 };
-        let fits = |below: &Vec<String>| lines.len() + table_lines + below.len() + 2 <= max_lines;
         let mut endings = (1..=MAX_CAVEATS).rev().map(|caveats| self.lines_below(caveats, lang));
-        let below = endings.find(fits).unwrap_or_else(|| self.lines_below(1, lang));
+        let below = endings
+            .find(|below| lines.len() + table_lines + below.len() + 2 <= max_lines)
+            .unwrap_or_else(|| self.lines_below(1, lang));
         let room = max_lines.saturating_sub(lines.len() + below.len() + 2).max(MIN_TABLE_LINES);
         let table = if is_compared {
             self.compared_lines(lang, room)
@@ -57,10 +58,13 @@ impl Paper {
     /// Lines below the table: trials that did not end well, gates, and findings that could change the answer.
     fn lines_below(&self, max_caveats: usize, lang: Lang) -> Vec<String> {
         let mut lines: Vec<String> = Vec::new();
-        push_paragraph(&mut lines, wrapped(summary::unsuccessful_trials(self).as_slice(), lang));
+        push_paragraph(
+            &mut lines,
+            wrap_messages(summary::unsuccessful_trials(self).as_slice(), lang),
+        );
         let gates = self.verdicts.gates_text(lang);
         push_paragraph(&mut lines, gates.lines().flat_map(wrap_sentence).collect());
-        push_paragraph(&mut lines, wrapped(&self.objections(max_caveats), lang));
+        push_paragraph(&mut lines, wrap_messages(&self.objections(max_caveats), lang));
         lines
     }
 
@@ -71,7 +75,7 @@ impl Paper {
     }
 }
 
-fn wrapped(messages: &[Message], lang: Lang) -> Vec<String> {
+fn wrap_messages(messages: &[Message], lang: Lang) -> Vec<String> {
     messages.iter().flat_map(|message| wrap_sentence(&message.line(lang))).collect()
 }
 
@@ -125,8 +129,8 @@ fn result_lines(results: &[(Message, &Point)], room: usize, lang: Lang) -> Vec<S
     titles.extend(has_errors.then(|| say!(errors).line(lang)));
     let first_figure = 1 + usize::from(has_targets);
     let unit_column = first_figure + 2;
-    let is_right = |column| column >= first_figure && column != unit_column;
-    let table = text_table(&titles, &rows, is_right);
+    let table =
+        text_table(&titles, &rows, |column| column >= first_figure && column != unit_column);
     let mut lines: Vec<String> = table.lines().map(str::to_owned).collect();
     if results.len() > max_rows {
         lines.push(say!(more_rows_by_show, n = results.len() - max_rows).line(lang));

@@ -3,6 +3,7 @@
 
 use super::*;
 
+/// Adds the targets, their nodes, the machines of the load generators, and what is stated and was not read.
 pub(super) fn blocks(paper: &Paper, _: Lang, blocks: &mut Blocks) {
     blocks.table(targets_table(paper));
     for target in &paper.targets {
@@ -21,14 +22,16 @@ pub(super) fn blocks(paper: &Paper, _: Lang, blocks: &mut Blocks) {
     let rows = paper.runs.iter();
     let rows: Vec<(String, Environment)> =
         rows.map(|run| (run.number.to_string(), run.header.environment.clone())).collect();
-    blocks.table(merge_equal_rows(machines_table(say!(load_generator_2), say!(run), &rows).into()));
+    blocks.table(merge_equal_rows(
+        machines_table(say!(load_generator_column), say!(run), &rows).into(),
+    ));
     for run in &paper.runs {
         let fleet = &run.header.fleet;
         let rows: Vec<(String, Environment)> =
             fleet.iter().map(|member| (member.name.clone(), member.environment.clone())).collect();
         let number = run.number.to_string();
-        let title = say!(load_generators_of_the_fleet_of, number);
-        blocks.table(machines_table(title, say!(load_generator_2), &rows));
+        let title = say!(fleet_of_run, number);
+        blocks.table(machines_table(title, say!(load_generator_column), &rows));
     }
     for target in paper.targets.iter().filter(|target| !target.facts.stated.is_empty()) {
         let head = say!(stated_for_not_read, target = &target.label);
@@ -41,15 +44,15 @@ pub(super) fn blocks(paper: &Paper, _: Lang, blocks: &mut Blocks) {
     }
 }
 
-/// The short edition of several runs: what each of their targets has in full stands in the full one.
+/// Returns true for the short edition of several runs, which leaves the details of targets to the full edition.
 pub(super) fn is_short_multi_run(paper: &Paper) -> bool {
     paper.is_short() && paper.runs.len() > 1
 }
 
-/// The nodes of a part of a cluster stand with the cluster.
+/// Returns true for targets with nodes, except for parts of a cluster that the paper has: it lists them.
 fn has_own_nodes(paper: &Paper, target: &PaperTarget) -> bool {
-    let is_in_paper = |label: &String| paper.targets.iter().any(|other| other.label == *label);
-    !target.facts.nodes.is_empty() && !target.part_of.as_ref().is_some_and(is_in_paper)
+    let cluster = target.part_of.as_ref().and_then(|label| paper.target(label));
+    !target.facts.nodes.is_empty() && cluster.is_none()
 }
 
 fn describe_machine(same_host: bool) -> Message {
@@ -68,7 +71,7 @@ fn describe_login(facts: Option<&LogInFacts>) -> Message {
 fn targets_table(paper: &Paper) -> PaperRows<&PaperTarget> {
     PaperRows::new(say!(targets), &paper.targets)
         .look("text")
-        .text(say!(target_2), |target| {
+        .text(say!(target_column), |target| {
             Cell::from(&target.label).with(join_clauses(&other_names(target)))
         })
         .text(say!(product_and_version), |target| or_unknown(&target.product))
@@ -81,22 +84,24 @@ fn targets_table(paper: &Paper) -> PaperRows<&PaperTarget> {
             class => Message::from(class),
         })
         .col(say!(vcpu), Plain, |target| target.facts.vcpu)
-        .col(say!(memory_gib_2), Plain, |target| target.facts.memory_gib)
+        .col(say!(memory_gib_column), Plain, |target| target.facts.memory_gib)
         .col(say!(price_per_hour), Right, |target| {
             let price = target.facts.price.as_ref();
             price.map(|price| format!("{} {}", format::plain(price.per_hour), price.currency))
         })
         .text(say!(machine), |target| describe_machine(target.facts.same_host))
-        .text(say!(log_in), |target| describe_login(target.facts.log_in.as_ref()))
+        .text(say!(login_column), |target| describe_login(target.facts.log_in.as_ref()))
         .if_any()
 }
 
-/// Its names in the suite and on the command line, where the paper calls it by another.
+/// Its names in the suite and on the command line, if the paper calls it by another.
 fn other_names(target: &PaperTarget) -> Vec<Message> {
     let facts = &target.facts;
     let names = [Message::either(&facts.title, &facts.title_zh), Message::verbatim(&facts.name)];
-    let is_label = |name: &Message| Lang::ALL.iter().any(|lang| name.render(*lang) == target.label);
-    unique(names.into_iter().filter(|name| !name.is_empty() && !is_label(name)).collect())
+    let names = names.into_iter().filter(|name| {
+        !name.is_empty() && Lang::ALL.iter().all(|lang| name.render(*lang) != target.label)
+    });
+    unique(names.collect())
 }
 
 fn nodes_table(target: &PaperTarget) -> PaperRows<&TargetNode> {
@@ -109,7 +114,7 @@ fn nodes_table(target: &PaperTarget) -> PaperRows<&TargetNode> {
         })
         .text(say!(address), |node| node.url.to_string())
         .text(say!(machine), |node| describe_machine(node.same_host))
-        .text(say!(log_in), |node| describe_login(node.log_in.as_ref()))
+        .text(say!(login_column), |node| describe_login(node.log_in.as_ref()))
         .if_any()
 }
 
@@ -126,13 +131,14 @@ fn machines_table(
         .text(say!(kernel), |(_, env)| or_unknown(&env.kernel))
         .text(say!(loops_io), |(_, env)| or_unknown(&env.loops_io))
         .text(say!(processor), |(_, env)| or_unknown(&env.cpu_model))
-        .col(say!(cores_2), Whole, |(_, env)| env.cores as f64)
+        .col(say!(cores_column), Whole, |(_, env)| env.cores as f64)
         .col(say!(memory_mib), Whole, |(_, env)| env.memory_mib)
 }
 
 /// Number of experiments above which the short edition has the size of the data with the results only.
 const MAX_SIZES: usize = 8;
 
+/// Adds section 4: durability, settings that differ, the size of the data, and the checks.
 pub(super) fn fairness(paper: &Paper, _: Lang, blocks: &mut Blocks) {
     blocks.heading(3, "4.1", say!(what_a_commit_is_worth), "");
     if is_short_multi_run(paper) {
@@ -140,31 +146,32 @@ pub(super) fn fairness(paper: &Paper, _: Lang, blocks: &mut Blocks) {
     } else {
         blocks.table(commits_table(paper));
     }
-    let with_settings = || paper.targets.iter().filter(|target| !target.settings.is_empty());
-    for target in with_settings() {
+    let with_settings = paper.targets.iter().filter(|target| !target.settings.is_empty());
+    let with_settings: Vec<&PaperTarget> = with_settings.collect();
+    for target in &with_settings {
         let mut inner = Blocks::default();
         let title = say!(settings_of_target, target = &target.label);
         inner.table(settings_table(title, &target.settings));
-        let summary = say!(settings_of_that_decide_what_a, target = &target.label);
-        blocks.details(summary, with_settings().count() == 1, inner);
+        let summary = say!(durability_settings_title, target = &target.label);
+        blocks.details(summary, with_settings.len() == 1, inner);
     }
     for target in paper.targets.iter().filter(|target| !target.not_readable.is_empty()) {
         let names = join_clauses(&target.not_readable);
-        blocks.fine(say!(not_readable_on, target = &target.label, what = names));
+        blocks.fine(say!(not_readable_settings, target = &target.label, what = names));
     }
     blocks.heading(3, "4.2", say!(settings_that_differ), "");
     let mut comparable = targets_by_product(paper);
     comparable.retain(|targets| targets.len() > 1);
     comparable.iter().for_each(|targets| difference_blocks(targets, blocks));
     if comparable.is_empty() {
-        blocks.paragraph(say!(no_two_targets_of_the_same));
+        blocks.paragraph(say!(no_settings_to_compare));
     }
     let sized = points_with_size(paper);
-    // In the short edition it stands alongside each result where it would take too much room here.
+    // If it would take too much room here, the short edition has it alongside each result.
     if !(paper.is_short() && sized.len() > MAX_SIZES) {
         blocks.heading(3, "4.3", say!(data_to_memory), "");
         if sized.is_empty() {
-            blocks.paragraph(say!(no_workload_told_the_size_of));
+            blocks.paragraph(say!(data_size_unreported));
         }
         blocks.table(memory_table(paper, sized));
     }
@@ -175,51 +182,59 @@ fn durability_settings(target: &PaperTarget) -> impl Iterator<Item = &SettingRow
     target.settings.iter().filter(|row| settings::affects_durability(&row.name))
 }
 
-fn commits_table<'a>(paper: &'a Paper) -> PaperRows<&'a PaperTarget> {
-    let is_weak = |target: &PaperTarget| durability_settings(target).any(|row| row.is_weak);
-    let nodes = |target: &'a PaperTarget| paper.nodes_of(&target.label);
-    let describe = |copy: &ReplicaFacts| {
-        say!(name_mode_state, name = &copy.name, mode = &copy.mode, state = &copy.state)
-    };
-    PaperRows::new(say!(durability_copies_and_isolation_of_each), &paper.targets)
+/// Returns true if a setting allows that a commit is lost.
+fn has_weak_durability(target: &PaperTarget) -> bool {
+    durability_settings(target).any(|row| row.is_weak)
+}
+
+fn commits_table(paper: &Paper) -> PaperRows<&PaperTarget> {
+    PaperRows::new(say!(durability_title), &paper.targets)
         .look("text")
-        .text(say!(target_2), |target| &target.label)
+        .text(say!(target_column), |target| &target.label)
         .text(say!(an_acknowledged_commit), |target| {
-            let on_disk = match (durability_settings(target).next(), is_weak(target)) {
+            let on_disk = match (durability_settings(target).next(), has_weak_durability(target)) {
                 (None, _) => Span::plain(say!(not_read)),
                 (Some(_), true) => Span::new(say!(may_be_lost_or_torn), Look::Caveat),
                 (Some(_), false) => Span::plain(say!(on_disk)),
             };
-            let settings =
-                durability_settings(target).filter(|row| !is_weak(target) || row.is_weak);
+            let is_weak = has_weak_durability(target);
+            let settings = durability_settings(target).filter(|row| !is_weak || row.is_weak);
             let settings = settings.map(|row| code(format!("{}={}", row.name, row.value)));
             let durability = target.facts.durability.as_ref();
             let durability = durability.map(|text| say!(stated_what, what = text));
             Cell::from(on_disk).with(separated(settings, " ")).with(durability.unwrap_or_default())
         })
-        .text(say!(copies_that_acknowledge_it), |target| {
-            let copies = nodes(target).next().map_or(&[][..], |node| &node.replicas);
-            let copies: Vec<Message> = copies.iter().map(describe).collect();
-            let waits_for = nodes(target).find_map(|node| node.acknowledged_by.as_ref());
+        .text(say!(acknowledging_copies), |target| {
+            let first_node = paper.nodes_of(&target.label).next();
+            let copies = first_node.map_or(&[][..], |node| &node.replicas).iter().map(|copy| {
+                say!(name_mode_state, name = &copy.name, mode = &copy.mode, state = &copy.state)
+            });
+            let copies: Vec<Message> = copies.collect();
+            let mut nodes = paper.nodes_of(&target.label);
+            let waits_for = nodes.find_map(|node| node.acknowledged_by.as_ref());
             let waits_for = waits_for.map(CommitWait::words);
             let copies = if is_short_multi_run(paper) { Vec::new() } else { copies };
             Cell::from(waits_for.cloned()).with(join_clauses(&copies))
         })
-        .text(say!(isolation_2), |target| {
-            let joins = nodes(target).any(NodeConditions::joins_foreign_shards);
+        .text(say!(isolation_column), |target| {
+            let mut nodes = paper.nodes_of(&target.label);
+            let joins = nodes.any(NodeConditions::joins_foreign_shards);
             let on_shards = if target.passes_no_isolation_on() {
-                Some(say!(isolation_not_passed_on))
+                Some(say!(isolation_ignored_by_proxy))
             } else {
                 joins.then(|| say!(repeatable_read_on_shards))
             };
             Cell::from(isolation(paper, target)).with(on_shards.unwrap_or_default())
         })
-        .text(say!(connection_2), |target| nodes(target).find_map(|node| node.transport.as_ref()))
-        .when(!is_short_multi_run(paper), |table| {
-            let round_trip = |node: &NodeConditions| node.round_trip_us;
-            table.col(say!(round_trip_ms_2), Ms, |target| nodes(target).find_map(round_trip))
+        .text(say!(connection_column), |target| {
+            paper.nodes_of(&target.label).find_map(|node| node.transport.as_ref())
         })
-        .each(|target, row| row.class = if is_weak(target) { "weak" } else { "" })
+        .when(!is_short_multi_run(paper), |table| {
+            table.col(say!(round_trip_ms_column), Ms, |target| {
+                paper.nodes_of(&target.label).find_map(|node| node.round_trip_us)
+            })
+        })
+        .each(|target, row| row.class = if has_weak_durability(target) { "weak" } else { "" })
 }
 
 /// One row for all targets of which a table says the same.
@@ -246,28 +261,41 @@ fn merge_equal_rows(mut table: PaperTable) -> PaperTable {
 fn isolation(paper: &Paper, target: &PaperTarget) -> Option<Message> {
     let from_node = paper.nodes_of(&target.label).find_map(|node| node.isolation.as_ref());
     let measured = from_node.or_else(|| settings::isolation(target));
-    let trials = || paper.trials.iter().filter(|trial| trial.target == target.label);
-    let requested_by =
-        |trial: &Trial| KnownFamily::from_summary(&trial.summary)?.isolation(&trial.summary);
-    let requested = trials().find_map(requested_by);
-    let normalize = |level: &str| level.replace('-', " ").to_lowercase();
+    let trials = paper.trials.iter().filter(|trial| trial.target == target.label);
+    let trials: Vec<&Trial> = trials.collect();
+    let requested = trials.iter().find_map(|trial| requested_isolation(trial));
     match (requested, measured) {
-        (Some(requested), Some(measured)) if normalize(&requested) != normalize(measured) => {
-            let requesting = trials().filter(|trial| requested_by(trial).is_some());
+        (Some(requested), Some(measured)) if !is_same_level(&requested, measured) => {
+            let requesting = trials.iter().filter(|trial| requested_isolation(trial).is_some());
             let requesting: BTreeSet<&str> =
                 requesting.map(|trial| trial.summary.experiment.as_str()).collect();
-            if trials().all(|trial| requesting.contains(trial.summary.experiment.as_str())) {
-                return Some(say!(isolation_asked_for, asked = requested, own = measured));
+            if trials.iter().all(|trial| requesting.contains(trial.summary.experiment.as_str())) {
+                return Some(say!(requested_isolation, asked = requested, own = measured));
             }
             let experiments = paper.experiments.iter();
             let titles = experiments
                 .filter(|experiment| requesting.contains(experiment.name.as_str()))
                 .map(|experiment| say!(quoted_title, title = &experiment.title));
             let experiments = Message::list(&titles.collect::<Vec<_>>());
-            Some(say!(isolation_asked_for_by, asked = requested, experiments, own = measured))
+            Some(say!(
+                requested_isolation_in_experiments,
+                asked = requested,
+                experiments,
+                own = measured
+            ))
         }
         (requested, measured) => measured.cloned().or(requested).map(Message::verbatim),
     }
+}
+
+/// The isolation level that the sessions of a trial have asked for, if any.
+fn requested_isolation(trial: &Trial) -> Option<String> {
+    KnownFamily::from_summary(&trial.summary)?.isolation(&trial.summary)
+}
+
+fn is_same_level(a: &str, b: &str) -> bool {
+    let [a, b] = [a, b].map(|level| level.replace('-', " ").to_lowercase());
+    a == b
 }
 
 /// Settings with what they decide.
@@ -280,7 +308,7 @@ pub fn settings_table(caption: Message, rows: &[SettingRow]) -> PaperRows<&Setti
             let mut line = vec![Span::plain(&row.meaning)];
             if row.is_weak {
                 line.push(Span::plain(" – "));
-                line.push(strong(say!(a_commit_may_be_lost_or)));
+                line.push(strong(say!(commit_may_be_lost_or_torn)));
             }
             line
         })
@@ -319,7 +347,7 @@ fn difference_blocks(targets: &[&PaperTarget], blocks: &mut Blocks) {
     });
     blocks.table(rows.text(say!(meaning), |name| settings::meaning(name).unwrap_or_default()));
     blocks.fine(say!(
-        settings_of_are_the_same_that,
+        equal_settings_count,
         same = same_names.len().to_string(),
         targets = join_names(&labels),
         n = host_specific.len().to_string()
@@ -331,10 +359,10 @@ fn points_with_size(paper: &Paper) -> Vec<(&Experiment, &Point)> {
     let mut rows: Vec<(&Experiment, &Point)> = Vec::new();
     for experiment in &paper.experiments {
         for point in experiment.points.iter().filter(|point| point.data.is_some()) {
-            let is_same_data = |(listed_experiment, listed_point): &(&Experiment, &Point)| {
+            let is_listed = rows.iter().any(|(listed_experiment, listed_point)| {
                 listed_experiment.title == experiment.title && listed_point.target == point.target
-            };
-            if !rows.iter().any(is_same_data) {
+            });
+            if !is_listed {
                 rows.push((experiment, point));
             }
         }
@@ -346,24 +374,22 @@ fn memory_table<'a>(
     paper: &'a Paper,
     rows: Vec<(&'a Experiment, &'a Point)>,
 ) -> PaperRows<(&'a Experiment, &'a Point)> {
-    let lowest_hit = |(experiment, point): (&Experiment, &Point)| {
-        let trials = paper.trials.iter().filter(|trial| {
-            trial.summary.experiment == experiment.name && trial.target == point.target
-        });
-        let nodes = trials.flat_map(|trial| trial.summary.conditions.nodes.values());
-        nodes.filter_map(|node| node.hit_share).reduce(f64::min)
-    };
-    PaperRows::new(say!(size_of_the_data_against_the), rows)
+    PaperRows::new(say!(data_to_memory_title), rows)
         .text(say!(experiment), |(experiment, _)| &experiment.title)
-        .text(say!(target_2), |(_, point)| &point.target)
+        .text(say!(target_column), |(_, point)| &point.target)
         .col(say!(size_of_the_data), Bytes, |(_, point)| point.data.as_ref()?.facts.size_bytes)
         .col(say!(memory_for_data), Bytes, |(_, point)| point.data.as_ref()?.facts.memory_bytes)
         .strong(say!(data_to_memory), Short, |(_, point)| point.data.as_ref()?.size_to_memory)
         .text(say!(where_the_data_fit), |(_, point)| {
             point.data.as_ref()?.size_to_memory.map(fit_in_memory)
         })
-        .col(say!(lowest_hit_ratio_percent), Fixed(2), |row| {
-            lowest_hit(row).map(|share| share * 100.0)
+        .col(say!(lowest_hit_ratio_percent), Fixed(2), |(experiment, point)| {
+            let trials = paper.trials.iter().filter(|trial| {
+                trial.summary.experiment == experiment.name && trial.target == point.target
+            });
+            let nodes = trials.flat_map(|trial| trial.summary.conditions.nodes.values());
+            let lowest_hit = nodes.filter_map(|node| node.hit_share).reduce(f64::min);
+            lowest_hit.map(|share| share * 100.0)
         })
 }
 fn check_blocks(paper: &Paper, blocks: &mut Blocks) {
@@ -385,14 +411,16 @@ fn check_blocks(paper: &Paper, blocks: &mut Blocks) {
         blocks.paragraph(line);
     }
     let disclosed = with_findings.iter().filter(|check| check.level == Level::I).count();
-    let is_shown = |check: &&Check| !paper.is_short() || check.level < Level::I;
     let max_lines = match (paper.is_short(), paper.runs.len()) {
         (false, _) => MAX_LINES,
         (true, 1) => MAX_LINES_SHORT,
         // Runs that are put together repeat their findings.
         _ => 1,
     };
-    let shown_checks = with_findings.into_iter().filter(is_shown).collect();
+    let shown_checks = with_findings
+        .into_iter()
+        .filter(|check| !paper.is_short() || check.level < Level::I)
+        .collect();
     blocks.table(findings_table(shown_checks, max_lines, is_short_multi_run(paper)));
     if paper.is_short() && disclosed > 0 {
         blocks.fine(say!(further_checks_disclose, n = disclosed));
@@ -404,12 +432,12 @@ fn check_blocks(paper: &Paper, blocks: &mut Blocks) {
             .map(|check| vec![Span::plain(&check.rule), Span::plain(" "), code(check.id)]);
         inner.list(Style::Fine, items.collect());
         let n = without_findings.len().to_string();
-        let summary = say!(checks_found_nothing_or_had_nothing, n);
+        let summary = say!(checks_without_findings, n);
         blocks.details(summary, false, inner);
     }
 }
 
-/// So many lines of what a check has found.
+/// Lines of findings for each check.
 const MAX_LINES: usize = 8;
 const MAX_LINES_SHORT: usize = 3;
 

@@ -4,20 +4,20 @@ use super::*;
 use crate::charts::{TPS, WIDE, color, linear_axis, panel, rate_over_time, stretches};
 use dyno_judge::findings::fault::{FaultTrials, half_done, in_doubt, shard_success, what};
 
+/// Returns the section: what each configuration lost, timelines, and the steps of each trial.
 pub(super) fn blocks(paper: &Paper, lang: Lang) -> Blocks {
     let mut blocks = Blocks::default();
     let rows = paper.faults();
-    blocks.paragraph(say!(in_the_middle_of_each_of));
+    blocks.paragraph(say!(fault_trials_intro));
     blocks.table(configurations_table(paper, &rows));
-    let facts = || rows.iter().flat_map(FaultTrials::facts);
-    let max = |get: fn(&FaultFacts) -> f64| facts().map(get).fold(0.0, f64::max);
-    let mut sentences =
-        vec![say!(times_are_known_to_an_interval, s = format::tenth(max(|row| row.resolution_s)))];
-    if facts().any(|facts| facts.first_success_after_s == Some(0.0)) {
-        sentences
-            .push(say!(first_success_after_0_0_s, s = format::plain(max(|row| row.noticed_s))));
+    let facts: Vec<&FaultFacts> = rows.iter().flat_map(FaultTrials::facts).collect();
+    let interval_s = facts.iter().map(|facts| facts.resolution_s).fold(0.0, f64::max);
+    let mut sentences = vec![say!(times_are_known_to_an_interval, s = format::tenth(interval_s))];
+    if facts.iter().any(|facts| facts.first_success_after_s == Some(0.0)) {
+        let noticed_s = facts.iter().map(|facts| facts.noticed_s).fold(0.0, f64::max);
+        sentences.push(say!(first_success_after_0_0_s, s = format::plain(noticed_s)));
     }
-    if facts().any(|facts| facts.shard.is_some()) {
+    if facts.iter().any(|facts| facts.shard.is_some()) {
         sentences.push(say!(shard_outage_counts));
     }
     sentences.extend(has_dashes(&rows).then(|| say!(dashes_of_faults)));
@@ -40,9 +40,10 @@ fn has_dashes(rows: &[FaultTrials<'_>]) -> bool {
 
 /// The event that a commit waits for, as the servers report it; else as the suite states it.
 fn acknowledged_by(paper: &Paper, target: &str) -> Option<Message> {
-    let stated_durability = || paper.target(target)?.facts.durability.as_ref().map(Message::from);
     let waits_for = paper.nodes_of(target).find_map(|node| node.acknowledged_by.as_ref());
-    waits_for.map(|wait| wait.words().clone()).or_else(stated_durability)
+    waits_for
+        .map(|wait| wait.words().clone())
+        .or_else(|| paper.target(target)?.facts.durability.as_ref().map(Message::from))
 }
 
 /// Errors by class, over all trials, the most frequent first.
@@ -62,7 +63,7 @@ fn seconds(row: &FaultTrials<'_>, get: fn(&FaultFacts) -> Option<f64>) -> Cell {
     let (total, never) = (row.trials.len(), row.without(get));
     let cell = Cell::from(row.spread(get).map(|times| spread(times, total - never)));
     cell.with_if(never > 0, || {
-        let words = say!(never_in_of, n = never.to_string(), all = total.to_string());
+        let words = say!(never_in_n_trials, n = never.to_string(), all = total.to_string());
         vec![Span::plain(words)]
     })
 }
@@ -71,18 +72,10 @@ fn configurations_table<'a>(
     paper: &'a Paper,
     rows: &'a [FaultTrials<'a>],
 ) -> PaperRows<&'a FaultTrials<'a>> {
-    let per_s = |row: &FaultTrials<'_>, get: fn(&FaultFacts) -> Option<f64>| {
-        row.spread(get).map(|tps| spread(tps, row.trials.len()))
-    };
-    let checks = |row: &FaultTrials<'_>| {
-        let trials = row.trials.iter();
-        let numbers: BTreeSet<usize> = trials.flat_map(|(trial, _)| trial.checks.clone()).collect();
-        numbers.into_iter().collect::<Vec<_>>()
-    };
     PaperRows::new(say!(configurations_side_by_side), rows)
         .text(say!(experiment), |row| &row.experiment.title)
-        .text(say!(target_2), |row| &row.first().target)
-        .text(say!(a_commit_waits_for), |row| acknowledged_by(paper, &row.first().target))
+        .text(say!(target_column), |row| &row.first().target)
+        .text(say!(commit_wait_column), |row| acknowledged_by(paper, &row.first().target))
         .text(say!(fault), FaultTrials::describe_fault)
         .col(say!(trials), Whole, |row| row.trials.len())
         .strong(say!(first_success_s), Tenth, |row| {
@@ -94,8 +87,8 @@ fn configurations_table<'a>(
         })
         .if_any()
         .strong(say!(recovered_s), Tenth, |row| seconds(row, |facts| facts.recovered_after_s))
-        .col(say!(per_s_before), Short, |row| per_s(row, |facts| Some(facts.tps_before)))
-        .col(say!(per_s_after), Short, |row| per_s(row, |facts| facts.tps_after))
+        .col(say!(per_s_before), Short, |row| rate_cell(row, |facts| Some(facts.tps_before)))
+        .col(say!(per_s_after), Short, |row| rate_cell(row, |facts| facts.tps_after))
         .text(say!(errors), error_lines)
         .col(say!(acknowledged), Whole, |row| row.sum(|facts| facts.acknowledged))
         .strong(say!(lost), Whole, |row| row.sum(|facts| facts.lost))
@@ -103,18 +96,28 @@ fn configurations_table<'a>(
             let table = table.strong(say!(half_done), Whole, |row| row.sum(half_done));
             table.col(say!(in_doubt), Whole, |row| row.sum(in_doubt))
         })
-        .col(say!(unknown_2), Whole, |row| row.sum(|facts| facts.unknown))
-        .text(say!(notes), |row| notes(paper, &checks(row)))
+        .col(say!(unknown_column), Whole, |row| row.sum(|facts| facts.unknown))
+        .text(say!(notes), |row| {
+            let trials = row.trials.iter();
+            let numbers: BTreeSet<usize> =
+                trials.flat_map(|(trial, _)| trial.checks.clone()).collect();
+            notes(paper, &numbers.into_iter().collect::<Vec<_>>())
+        })
+}
+
+/// A rate of the trials that have it.
+fn rate_cell(row: &FaultTrials<'_>, get: fn(&FaultFacts) -> Option<f64>) -> Option<Cell> {
+    row.spread(get).map(|tps| spread(tps, row.trials.len()))
 }
 
 fn trials_table<'a>(rows: &[FaultTrials<'a>]) -> PaperRows<(&'a Trial, &'a FaultFacts)> {
     let rows = rows.iter().flat_map(|row| row.trials.iter().copied());
     PaperRows::new(say!(what_happened_trial_by_trial), rows)
         .look("text")
-        .text(say!(trial_2), |(trial, _)| &trial.label)
-        .text(say!(target_2), |(trial, _)| &trial.target)
-        .text(say!(steps_each_with_the_second_at), |(_, facts)| describe_steps(facts))
-        .text(say!(how_the_lost_ones_were_looked), |(_, facts)| &facts.evidence)
+        .text(say!(trial_column), |(trial, _)| &trial.label)
+        .text(say!(target_column), |(trial, _)| &trial.target)
+        .text(say!(fault_steps_column), |(_, facts)| describe_steps(facts))
+        .text(say!(search_method_column), |(_, facts)| &facts.evidence)
 }
 
 fn describe_steps(facts: &FaultFacts) -> Message {
@@ -127,7 +130,7 @@ fn describe_steps(facts: &FaultFacts) -> Message {
 
 /// A moment is drawn as wide as this share of the whole.
 const MOMENT: f64 = 0.003;
-/// So many trials of a configuration are drawn.
+/// Trials of each configuration that are drawn.
 const MAX_DRAWN: usize = 3;
 
 /// The timelines of the first trials of each row.
@@ -136,6 +139,7 @@ fn timelines(paper: &Paper, rows: &[FaultTrials<'_>], lang: Lang) -> Vec<Drawing
     trials.filter_map(|(trial, _)| timeline(paper, trial, lang)).collect()
 }
 
+/// Draws the throughput of a trial with a fault, and the moments of the fault.
 fn timeline(paper: &Paper, trial: &Trial, lang: Lang) -> Option<Drawing> {
     let facts = trial.summary.fault.as_ref().filter(|_| trial.series.len() > 1)?;
     let per_s = say!(transactions_per_second);
@@ -146,7 +150,7 @@ fn timeline(paper: &Paper, trial: &Trial, lang: Lang) -> Option<Drawing> {
     (chart.width, chart.height) = (WIDE.0, 240.0);
     let last = &trial.series[trial.series.len() - 1];
     let width_s = (last.begins_s + last.length_s - trial.series[0].begins_s) * MOMENT;
-    // What the fault has done takes the place of what is told of any trial.
+    // The effects of the fault replace the shades that charts of any trial have.
     chart.shades.retain(|shade| shade.class == "warm");
     let ends_s = last.begins_s + last.length_s;
     let outage = outage(facts, &trial.series, ends_s);
@@ -174,7 +178,7 @@ fn timeline(paper: &Paper, trial: &Trial, lang: Lang) -> Option<Drawing> {
     let lines = say!(lines_from_left_to_right, moments = Message::list(&titles));
     let shade = outage.map(|(from_s, to_s)| {
         let (from, to) = (format::tenth(from_s), format::tenth(to_s));
-        say!(shaded_no_commit_from_s_to, from, to)
+        say!(shaded_outage, from, to)
     });
     let note = Message::sentences(&shade.into_iter().chain([lines]).collect::<Vec<_>>());
     Some(Drawing {
@@ -185,8 +189,8 @@ fn timeline(paper: &Paper, trial: &Trial, lang: Lang) -> Option<Drawing> {
     })
 }
 
-/// From when to when there was no commit. The work of a node that is cut off or frozen may continue for a while
-/// after the fault, so the begin is looked for in the intervals.
+/// Begin and end of the time without a commit. A node that is cut off or frozen may continue to work for a while after
+/// the fault, so the intervals decide when it began.
 fn outage(facts: &FaultFacts, series: &[SeriesRow], ends_s: f64) -> Option<(f64, f64)> {
     let to_s = match facts.first_success_after_s {
         Some(after_s) => facts.at_s + after_s,
@@ -199,7 +203,7 @@ fn outage(facts: &FaultFacts, series: &[SeriesRow], ends_s: f64) -> Option<(f64,
     (to_s > from_s).then_some((from_s, to_s))
 }
 
-/// The moments of the trial in the order of time, and of cause and effect where the intervals don't tell them
+/// The moments of the trial in the order of time, and of cause and effect if the intervals don't tell them
 /// apart; a node may have been brought back after the trial.
 fn moments(facts: &FaultFacts, ends_s: f64) -> Vec<(f64, Message)> {
     let at = format::tenth;
@@ -216,7 +220,9 @@ fn moments(facts: &FaultFacts, ends_s: f64) -> Vec<(f64, Message)> {
     }
     moments.retain(|(at_s, _)| *at_s <= ends_s);
     // Throughput is known to an interval, the others are exact.
-    let interval = |at_s: f64| (at_s / facts.resolution_s.max(0.1)).round();
-    moments.sort_by(|a, b| interval(a.0).total_cmp(&interval(b.0)));
+    moments.sort_by(|a, b| {
+        let [a, b] = [a, b].map(|(at_s, _)| (at_s / facts.resolution_s.max(0.1)).round());
+        a.total_cmp(&b)
+    });
     moments
 }

@@ -2,13 +2,15 @@
 
 use super::*;
 
+/// Adds the description of the suite, and what was to be found out.
 pub(super) fn purpose(paper: &Paper, lang: Lang, blocks: &mut Blocks) {
     blocks.extend(publisher::descriptions(paper, lang));
     blocks.list(Style::Plain, plain_items(&purposes(paper)));
-    let reference = say!(what_else_limits_the_claims_stands, number = "9");
+    let reference = say!(further_limits_reference, number = "9");
     blocks.paragraph(link(reference, "#limits"));
 }
 
+/// Adds what the claims do not cover.
 pub(super) fn limits(paper: &Paper, _: Lang, blocks: &mut Blocks) {
     blocks.list(Style::Plain, plain_items(&limit_sentences(paper)));
     plan_notes(paper, blocks);
@@ -19,41 +21,45 @@ pub(super) fn limits(paper: &Paper, _: Lang, blocks: &mut Blocks) {
 
 /// Purpose first, then the reach of the claims.
 fn purposes(paper: &Paper) -> Vec<Message> {
-    let list =
-        |labels: &[String]| Message::list(&labels.iter().map(Message::from).collect::<Vec<_>>());
-    // What the suite calls a target is not always what the paper calls it.
-    let label = |name: &String| {
-        let target = paper.targets.iter().find(|target| target.facts.name == *name);
-        target.map_or_else(|| name.clone(), |target| target.label.clone())
-    };
     let comparisons =
         paper.experiments.iter().filter_map(|experiment| experiment.comparison.as_ref());
     let questions = comparisons.map(|facts| {
-        let candidates: Vec<String> = facts.candidates.iter().map(label).collect();
-        let (candidates, baseline) = (list(&candidates), label(&facts.baseline));
+        let candidates = facts.candidates.iter().map(|name| paper_label(paper, name));
+        let candidates: Vec<Message> = candidates.map(Message::from).collect();
+        let (candidates, baseline) =
+            (Message::list(&candidates), paper_label(paper, &facts.baseline));
         if facts.is_aa {
-            say!(the_same_system_was_measured_as)
+            say!(question_of_aa)
         } else {
-            say!(the_question_is_whether_is_faster, candidates, baseline)
+            say!(question_of_comparison, candidates, baseline)
         }
     });
     let mut sentences = format::unique(questions.collect());
     if sentences.is_empty() {
-        let labels: Vec<String> = paper.targets.iter().map(|target| target.label.clone()).collect();
+        let labels = paper.targets.iter().map(|target| Message::from(&target.label));
+        let labels: Vec<Message> = labels.collect();
+        let targets = Message::list(&labels);
         sentences.push(match labels.len() {
             0 => say!(no_target_was_named),
-            1 => say!(the_question_is_what_does_under, target = list(&labels)),
+            1 => say!(question_of_one_target, target = targets),
             _ if paper.verdicts.comparisons.is_empty() => {
-                say!(the_question_is_what_do_under, targets = list(&labels))
+                say!(question_of_several_targets, targets)
             }
-            _ => say!(the_question_is_what_do_under_these, targets = list(&labels)),
+            _ => say!(question_of_compared_targets, targets),
         });
     }
-    sentences.push(say!(a_claim_holds_for_the_versions));
-    sentences.push(say!(what_a_check_marks_with_e));
+    sentences.push(say!(scope_of_claims));
+    sentences.push(say!(meaning_of_marks));
     sentences
 }
 
+/// The label in the paper of a target that the suite calls by this name.
+fn paper_label<'a>(paper: &'a Paper, name: &'a str) -> &'a str {
+    let target = paper.targets.iter().find(|target| target.facts.name == name);
+    target.map_or(name, |target| target.label.as_str())
+}
+
+/// Adds the rules that all experiments share, each experiment's own, and the commands.
 pub(super) fn blocks(paper: &Paper, _: Lang, blocks: &mut Blocks) {
     blocks.paragraph(Message::sentences(&general_rules(paper)));
     for experiment in &paper.experiments {
@@ -62,7 +68,7 @@ pub(super) fn blocks(paper: &Paper, _: Lang, blocks: &mut Blocks) {
         blocks.paragraph(Message::sentences(&describe_comparison(experiment)));
         blocks.paragraph(Message::sentences(&renewals(experiment)));
         if let Some(objective) = &experiment.objective {
-            blocks.paragraph(say!(objective_of_the_search_for_the, objective));
+            blocks.paragraph(say!(search_objective, objective));
         }
         if !experiment.gates.is_empty() {
             let gates: Vec<Message> = experiment.gates.iter().map(Message::from).collect();
@@ -103,13 +109,13 @@ pub(super) fn describe_comparison(experiment: &Experiment) -> Vec<Message> {
     ];
     sentences.extend(facts.stop.half_width.map(|share| {
         let percent = format::percent(share);
-        say!(repetition_ends_when_the_95_percent, percent)
+        say!(repetition_ends_by_half_width, percent)
     }));
     sentences.extend(
         facts
             .stop
             .budget_s
-            .map(|seconds| say!(it_also_ends_after_s, seconds = format::whole(seconds))),
+            .map(|seconds| say!(repetition_ends_by_budget, seconds = format::whole(seconds))),
     );
     if !facts.data_state.is_empty() {
         let state = match facts.data_state.as_str() {
@@ -168,29 +174,30 @@ fn describe_experiment(paper: &Paper, experiment: &Experiment) -> Vec<Message> {
     let trials: Vec<&Trial> = paper.trials_in(experiment).collect();
     let trials = trials.as_slice();
     let Some(first) = trials.first() else {
-        return vec![say!(no_trial_of_this_experiment_has)];
+        return vec![say!(no_trial_executed)];
     };
     if let Some(Method::Whole(sentences)) =
         find_family(experiment).and_then(|family| family.method(trials))
     {
         return sentences;
     }
-    let values = |value: fn(&Trial) -> f64| trials.iter().map(|trial| value(trial)).collect();
-    let warm_s = range(values(|trial| trial.summary.warmup_s), format::plain);
-    let window_s = range(values(|trial| trial.summary.window_s), format::plain);
-    let workers = range(values(|trial| f64::from(trial.summary.workers)), whole);
+    let summaries = trials.iter().map(|trial| &trial.summary);
+    let warm_s = range(summaries.clone().map(|summary| summary.warmup_s).collect(), format::plain);
+    let window_s =
+        range(summaries.clone().map(|summary| summary.window_s).collect(), format::plain);
+    let workers = range(summaries.map(|summary| f64::from(summary.workers)).collect(), whole);
     let workers = if workers == "1" { say!(n_1_worker) } else { say!(n_workers, n = workers) };
     let test = if experiment.test.is_empty() { &first.summary.test } else { &experiment.test };
     let mut sentences = vec![match experiment.duration_s {
         Some(planned_s) => say!(
-            with_s_of_warm_up_then,
+            warm_up_and_planned_window,
             test,
             workers,
             warm = warm_s,
             window = window_s,
             planned = format::plain(planned_s)
         ),
-        None => say!(with_s_of_warm_up_then_a, test, workers, warm = warm_s, window = window_s),
+        None => say!(warm_up_and_window, test, workers, warm = warm_s, window = window_s),
     }];
     sentences.push(say!(seed_seeds, seeds = seeds(trials)));
     sentences.extend(trial_rules(paper, experiment));
@@ -200,20 +207,20 @@ fn describe_experiment(paper: &Paper, experiment: &Experiment) -> Vec<Message> {
 /// When transactions begin and what latency means, in sentences that experiments of one kind share.
 pub(super) fn trial_rules(paper: &Paper, experiment: &Experiment) -> Vec<Message> {
     let trials: Vec<&Trial> = paper.trials_in(experiment).collect();
-    let mut sentences = vec![say!(connecting_preparing_and_warm_up_lie)];
+    let mut sentences = vec![say!(outside_the_window)];
     let rates: Vec<f64> = trials.iter().filter_map(|trial| trial.summary.rate_per_s).collect();
     match find_family(experiment).and_then(|family| family.method(&trials)) {
         _ if trials.is_empty() => return Vec::new(),
         Some(Method::Whole(rules)) => return rules,
         Some(Method::Arrival(rules)) => sentences.extend(rules),
         None if rates.is_empty() => {
-            sentences.push(say!(closed_loop_a_worker_begins_its));
-            sentences.push(say!(latency_is_service_time_from_the));
+            sentences.push(say!(closed_loop_arrival));
+            sentences.push(say!(service_time_latency));
         }
         None => {
             let rate = range(rates, format::plain);
-            sentences.push(say!(open_loop_transactions_fall_due_at, rate));
-            sentences.push(say!(latency_is_counted_from_the_due));
+            sentences.push(say!(open_loop_arrival, rate));
+            sentences.push(say!(due_time_latency));
         }
     }
     sentences
@@ -224,19 +231,19 @@ pub(super) fn general_rules(paper: &Paper) -> Vec<Message> {
     let mut sentences = Vec::new();
     let has_transactions = paper.trials.iter().any(|trial| !trial.summary.is_pass());
     if has_transactions || paper.trials.is_empty() {
-        sentences.push(say!(counted_are_transactions_whose_commit_was));
+        sentences.push(say!(counted_transactions));
         sentences.push(say!(statements_of_failed_attempts_are_counted));
         sentences.push(say!(a_retry_belongs_to_its_transaction));
     }
     if paper.trials.iter().any(|trial| trial.summary.data.is_some()) {
-        sentences.push(say!(the_size_of_the_data_is));
-        sentences.push(say!(reads_and_writes_are_select_insert));
+        sentences.push(say!(data_size_meaning));
+        sentences.push(say!(reads_and_writes_meaning));
     }
     if paper.trials.len() > 1 {
-        sentences.push(say!(the_unit_of_all_statistics_is));
+        sentences.push(say!(unit_of_statistics));
     }
     if paper.experiments.iter().any(|experiment| experiment.comparison.is_some()) {
-        sentences.push(say!(trials_of_what_is_compared_run));
+        sentences.push(say!(pairs_in_random_order));
         sentences.extend(estimators(paper));
     }
     sentences
@@ -244,14 +251,14 @@ pub(super) fn general_rules(paper: &Paper) -> Vec<Message> {
 
 /// The judgment of ratios, by the methods that were used.
 fn estimators(paper: &Paper) -> Vec<Message> {
-    let least_pairs = |is_anytime: bool| {
+    let [by_ranks, anytime] = [false, true].map(|is_anytime| {
         let comparisons = paper.verdicts.comparisons.iter();
         let comparisons = comparisons.filter(|c| c.stop.is_until_decided == is_anytime);
         let pairs: Vec<f64> = comparisons.map(|c| c.least_pairs() as f64).collect();
         (!pairs.is_empty()).then(|| range(pairs, whole))
-    };
-    let by_ranks = least_pairs(false).map(|least| say!(ratios_are_by_ranks, least));
-    let anytime = least_pairs(true).map(|least| say!(ratios_are_judged_anytime, least));
+    });
+    let by_ranks = by_ranks.map(|least| say!(ratios_are_by_ranks, least));
+    let anytime = anytime.map(|least| say!(ratios_are_judged_anytime, least));
     let mut sentences: Vec<Message> = by_ranks.into_iter().chain(anytime).collect();
     if !sentences.is_empty() {
         sentences.push(say!(p_values_are_corrected));
@@ -279,16 +286,14 @@ fn seeds(trials: &[&Trial]) -> Message {
 /// Limits of the claims.
 fn limit_sentences(paper: &Paper) -> Vec<Message> {
     let mut limits = Vec::new();
-    let has_found =
-        |id: &str| paper.checks.iter().any(|check| check.id == id && !check.findings.is_empty());
     let tests: Vec<&str> =
         paper.experiments.iter().map(|experiment| experiment.test.as_str()).collect();
     if paper.experiments.iter().any(|experiment| experiment.derived_from().is_some()) {
         limits.push(say!(this_is_not_a_tpc_result));
     }
     limits.extend(comparison_limits(paper));
-    if has_found("few-repeats") {
-        limits.push(say!(points_were_repeated_too_seldom_for));
+    if has_findings(paper, "few-repeats") {
+        limits.push(say!(too_few_repeats_for_verdict));
     }
     let is_sweep = paper.key_rows().iter().any(|row| {
         let points = row.experiment.points.iter();
@@ -296,34 +301,39 @@ fn limit_sentences(paper: &Paper) -> Vec<Message> {
         levels.count() > 1 && row.point.purpose != Purpose::Confirm
     });
     if is_sweep {
-        limits.push(say!(the_best_of_several_load_levels));
+        limits.push(say!(best_level_overstates));
     }
-    if has_found("same-host") {
-        limits.push(say!(load_generator_and_server_shared_a));
+    if has_findings(paper, "same-host") {
+        limits.push(say!(shared_machine_limit));
     }
     if paper.experiments.iter().any(|experiment| !experiment.published.is_empty()) {
-        limits.push(say!(published_figures_come_from_other_machines));
+        limits.push(say!(published_figures_limit));
     }
     let has_transactions = paper.trials.iter().any(|trial| !trial.summary.is_pass());
     if has_transactions || paper.trials.is_empty() {
-        limits.push(say!(percentiles_with_fewer_than_10_samples));
+        limits.push(say!(percentiles_not_printed));
     }
     limits.push(match tests.len() {
-        1 => say!(a_test_of_another_workload_data),
-        _ => say!(a_test_of_another_workload_data_size),
+        1 => say!(other_test_may_differ),
+        _ => say!(other_tests_may_differ),
     });
     limits
 }
 
+fn has_findings(paper: &Paper, id: &str) -> bool {
+    paper.checks.iter().any(|check| check.id == id && !check.findings.is_empty())
+}
+
 /// Limits of comparisons: other starts of the servers, and other machines; and the source of the noise floor.
 fn comparison_limits(paper: &Paper) -> Vec<Message> {
-    let compared_experiments =
-        || paper.experiments.iter().filter(|experiment| experiment.comparison.is_some());
+    let compared = paper.experiments.iter().filter(|experiment| experiment.comparison.is_some());
+    let (restarted, not_restarted): (Vec<&Experiment>, Vec<&Experiment>) =
+        compared.partition(|experiment| experiment.restart_each > 0);
     let mut limits = Vec::new();
-    if compared_experiments().any(|experiment| experiment.restart_each == 0) {
+    if !not_restarted.is_empty() {
         limits.push(say!(starts_are_not_in_intervals));
     }
-    if compared_experiments().any(|experiment| experiment.restart_each > 0) {
+    if !restarted.is_empty() {
         limits.push(say!(starts_are_in_intervals));
     }
     for kind in [AaKind::Trials, AaKind::Starts, AaKind::Clone] {
@@ -352,13 +362,9 @@ fn plan_notes(paper: &Paper, blocks: &mut Blocks) {
 fn effects_table(paper: &Paper, blocks: &mut Blocks) {
     let effects = paper.runs.iter().flat_map(|run| &run.header.effects);
     let rows: Vec<&EffectFacts> = format::unique(effects.collect());
-    let interval = |effect: &EffectFacts| {
-        let (low, high) = effect.low.zip(effect.high)?;
-        Some(format!("[{low:.3}, {high:.3}]"))
-    };
     if !rows.is_empty() {
         let table = PaperRows::new(say!(known_effects_and_what_was_found), rows)
-            .text(say!(effect_on), |effect| &effect.target)
+            .text(say!(effect_target), |effect| &effect.target)
             .text(say!(effect_share), |effect| {
                 if effect.effect > 0.0 {
                     Message::from(format::percent(effect.effect))
@@ -372,28 +378,32 @@ fn effects_table(paper: &Paper, blocks: &mut Blocks) {
             })
             .text(say!(effect_found), |effect| if effect.is_found { say!(yes) } else { say!(no) })
             .col(say!(pairs), Whole, |effect| effect.pairs)
-            .col(say!(ratio_2), Fixed(3), |effect| effect.ratio)
-            .col(say!(n_95_percent_interval), Right, interval)
-            .text(say!(effect_tried_at), |effect| &effect.at);
+            .col(say!(ratio_column), Fixed(3), |effect| effect.ratio)
+            .col(say!(n_95_percent_interval), Right, |effect| {
+                let (low, high) = effect.low.zip(effect.high)?;
+                Some(format!("[{low:.3}, {high:.3}]"))
+            })
+            .text(say!(effect_tested_level), |effect| &effect.at);
         blocks.table(table);
         blocks.fine(say!(known_effects_were_injected));
     }
 }
 
+/// Adds the commands and facts with which the runs can be repeated.
 pub(super) fn reproduce(paper: &Paper, _: Lang, blocks: &mut Blocks) {
     blocks.paragraph(say!(one_command_runs_the_stored_plan));
-    let lines = |line: &dyn Fn(&RunFacts) -> String| {
-        paper.runs.iter().map(line).collect::<Vec<_>>().join("\n")
-    };
-    blocks.code(lines(&|run| format!("dyno reproduce {}", shell_word(&run.folder))));
+    let commands =
+        paper.runs.iter().map(|run| format!("dyno reproduce {}", shell_word(&run.folder)));
+    blocks.code(commands.collect::<Vec<_>>().join("\n"));
     blocks.paragraph(say!(they_were_given_as));
-    blocks.code(lines(&|run| run.command.clone()));
+    let commands = paper.runs.iter().map(|run| run.command.as_str());
+    blocks.code(commands.collect::<Vec<_>>().join("\n"));
     blocks.table(
         PaperRows::new(say!(what_fixes_the_runs), &paper.runs)
             .look("text")
             .text(say!(run), |run| &run.folder)
             .text(say!(suite), |run| &run.header.suite)
-            .text(say!(seed_2), |run| run.header.seed.to_string())
+            .text(say!(seed_column), |run| run.header.seed.to_string())
             .text(say!(version_of_dyno), |run| &run.header.environment.dyno_version)
             .text(say!(sha_256_of_the_binary), |run| {
                 code(or_unknown(&run.header.environment.binary_sha256))
@@ -414,7 +424,7 @@ pub(super) fn reproduce(paper: &Paper, _: Lang, blocks: &mut Blocks) {
         blocks.fine(say!(every_interval_histogram_event_and_setting, run = &run.folder));
     }
     let variable = "`DYNO_PASSWORD_NAME`";
-    blocks.fine(coded(say!(passwords_are_removed_give_them_in, variable)));
+    blocks.fine(coded(say!(passwords_are_removed, variable)));
 }
 
 /// The plan as it is stored, without the list of its steps: they follow from the rest.

@@ -1,4 +1,4 @@
-//! The sections of a paper: what stands in which of them, in which order.
+//! The sections of a paper: their contents and their order.
 
 mod appendix;
 mod cover;
@@ -21,7 +21,7 @@ use crate::blocks::*;
 use crate::charts;
 use crate::evidence::published::{condition_name, published_metric};
 use crate::evidence::*;
-use crate::families::{FamilyPaper, Method, families, find_family};
+use crate::families::{Method, families, find_family};
 use crate::format::{self, NumberFormat, NumberFormat::*, grouped, shell_word, unique, whole};
 use crate::svg::{ChartRow, Shade, is_wide, svg_size};
 use crate::write::terminal;
@@ -29,10 +29,10 @@ use dyno_facts::statistics::gate::Objective;
 use dyno_facts::statistics::ratio::Judging;
 use dyno_facts::statistics::{ALPHA, Metric, mean, proportion_interval};
 use dyno_facts::{
-    BothTexts, CheckVerdict, CommitWait, DataCheck, DataFacts, EffectFacts, Environment, Event,
-    EventKind, FaultFacts, Freshness, GeneratorMember, Lang, LatencySummary, LogInFacts, Measures,
-    Message, NodeConditions, NodeRow, PublishedRow, Purpose, ReplicaFacts, Role, Route, RunPlan,
-    RunStatus, SeriesRow, TargetNode, TrialStatus, TrialSummary, say,
+    BothTexts, CheckVerdict, CommitWait, DataCheck, DataFacts, EffectFacts, Environment, EventKind,
+    FaultFacts, Freshness, GeneratorConditions, GeneratorMember, Lang, LatencySummary, LogInFacts,
+    Measures, Message, NodeConditions, NodeRow, PublishedRow, Purpose, Role, Route, RunPlan,
+    RunStatus, SeriesRow, StageFacts, TargetNode, TrialStatus, TrialSummary, say,
 };
 use dyno_judge::findings::checks::Caveat;
 use dyno_judge::{KnownFamily, first_sentence};
@@ -76,9 +76,8 @@ impl Paper {
     pub fn blocks(&self, lang: Lang) -> Vec<Block> {
         let mut blocks = Blocks(vec![Block::Cover(Box::new(cover::cover(self, lang)))]);
         let texts = &self.texts;
-        let text = |title, anchor, text| publisher::text(title, anchor, text, lang);
-        blocks.extend(text(say!(preface), "preface", &texts.preface));
-        blocks.extend(text(say!(introduction), "products", &texts.introduction));
+        blocks.extend(publisher::text(say!(preface), "preface", &texts.preface, lang));
+        blocks.extend(publisher::text(say!(introduction), "products", &texts.introduction, lang));
         for (anchor, number, title, full, short) in SECTIONS {
             if let Some(make) = if self.is_short() { short } else { Some(full) } {
                 blocks.heading(2, number, title(), anchor);
@@ -86,10 +85,10 @@ impl Paper {
             }
             if anchor == "summary" {
                 let title = say!(conclusions_of_the_publisher);
-                blocks.extend(text(title, "conclusions", &texts.conclusions));
+                blocks.extend(publisher::text(title, "conclusions", &texts.conclusions, lang));
             }
         }
-        blocks.extend(text(say!(legal_notice), "legal", &texts.legal));
+        blocks.extend(publisher::text(say!(legal_notice), "legal", &texts.legal, lang));
         match self.edition {
             Edition::Full => blocks.0,
             Edition::Short => short::shortened(blocks.0),
@@ -157,7 +156,7 @@ pub fn ended(status: &str) -> Message {
     }
 }
 
-/// A target, and how its trials ended where they did not end well.
+/// A target, and how its trials ended if they did not end well.
 pub fn target_of(target: &str, status: &str) -> TextLine {
     let mut line = vec![Span::plain(target)];
     if status != "complete" {
@@ -181,14 +180,14 @@ pub(crate) fn or_unknown(fact: &str) -> Message {
 }
 
 pub(crate) fn yes_or_no(is_so: bool) -> Message {
-    if is_so { say!(yes) } else { say!(no_2) }
+    if is_so { say!(yes) } else { say!(no_word) }
 }
 
 /// The outcome of a check of the data.
 pub fn verdict_of(verdict: CheckVerdict) -> Span {
     match verdict {
         CheckVerdict::Passed => Span::plain(say!(passed)),
-        CheckVerdict::Failed => bad(say!(failed_2)),
+        CheckVerdict::Failed => bad(say!(check_failed)),
         CheckVerdict::NotMade => emphasis(say!(not_made)),
     }
 }
@@ -223,7 +222,7 @@ pub fn outcomes(outcomes: &[CountedOutcome], is_brief: bool) -> TextLine {
     let outcome_lines = outcomes.iter().map(|outcome| {
         let mut line = TextLine::new();
         if let Some(trials) = &outcome.trials {
-            line.push(Span::plain(say!(trials_2, trials)));
+            line.push(Span::plain(say!(trials_prefix, trials)));
         }
         let evidence = outcome.evidence.as_ref();
         match (outcome.verdict, evidence) {
@@ -246,12 +245,12 @@ pub(crate) fn min_and_max(values: impl IntoIterator<Item = f64>) -> Option<(f64,
     ranges.reduce(|(low, high), (value, _)| (low.min(value), high.max(value)))
 }
 
-/// Both ends; one where they are shown alike.
+/// Both ends; one if they look the same.
 pub(crate) fn low_to_high(low: String, high: String) -> Message {
     if low == high { Message::verbatim(low) } else { say!(low_to_high, low, high) }
 }
 
-/// Texts of a line with what stands between them in each language.
+/// Texts of a line with the separators of each language.
 pub(crate) fn join_list(texts: &[Message]) -> Message {
     Message::joined(texts, ", ", "、")
 }
@@ -271,7 +270,7 @@ pub fn bad_if(is_bad: bool, text: impl Into<Message>) -> Span {
     if is_bad { bad(text) } else { Span::plain(text) }
 }
 
-/// The row of a sum: its name stands out.
+/// A name; for the row of a sum, which has none, the words for it in bold.
 pub(crate) fn sum_or(name: &str, sum: Message) -> Span {
     if name.is_empty() { strong(sum) } else { Span::plain(name) }
 }

@@ -4,6 +4,7 @@
 
 use super::*;
 
+/// Adds the work of each node at every load level, and how fresh reads after writes were.
 pub(super) fn blocks(paper: &Paper, experiment: &Experiment, blocks: &mut Blocks) {
     let levels = load_levels(paper, experiment);
     let (best_levels, mut other_levels): (Vec<&Level<'_>>, Vec<&Level<'_>>) =
@@ -18,13 +19,9 @@ pub(super) fn blocks(paper: &Paper, experiment: &Experiment, blocks: &mut Blocks
         blocks.fine(say!(statements_not_told_apart));
     }
     if !levels.is_empty() {
-        blocks.fine(say!(statements_and_commits_are_counted_by));
+        blocks.fine(say!(statement_counts_note));
     }
-    let is_cpu_unknown = |level: &&Level<'_>| {
-        let knows_cpu = |node: &NodeWork<'_>| node.costs.get(Metric::ServerCpuUs).is_some();
-        level.nodes.iter().any(knows_cpu) && !level.nodes.iter().all(knows_cpu)
-    };
-    if best_levels.iter().any(is_cpu_unknown) {
+    if best_levels.iter().any(|level| level.is_cpu_partly_known()) {
         blocks.fine(say!(cpu_of_a_node_not_known));
     }
     let freshness_rows =
@@ -33,44 +30,46 @@ pub(super) fn blocks(paper: &Paper, experiment: &Experiment, blocks: &mut Blocks
         freshness_rows.filter(|(_, facts)| !facts.is_empty()).collect();
     blocks.table(freshness_table(&freshness_rows));
     if !freshness_rows.is_empty() {
-        blocks.fine(say!(a_read_is_stale_when_it));
+        blocks.fine(say!(stale_read_meaning));
     }
 }
 
 /// Statements per second of each node, and their sum.
 pub(super) fn figures(paper: &Paper, experiment: &Experiment, lang: Lang) -> Vec<Drawing> {
-    let figure = |level: &Level<'_>| {
-        let bar = |node: &NodeWork<'_>| {
-            let qps = level.qps(node)?;
-            let name = match node.node {
-                "" => say!(all_nodes).render(lang),
-                name => name.to_owned(),
-            };
-            let class = charts::color(paper, &level.point.target);
-            let text = format::short(qps);
-            Some(ChartRow { name, class, bar: Some(qps), text, ..ChartRow::default() })
-        };
-        let nodes = level.counted_nodes().chain([&level.sum]);
-        let nodes: Vec<ChartRow> = nodes.filter_map(bar).collect();
-        let (target, load) = (&level.point.target, level.point.load_words());
-        let caption = say!(statements_of_each_node, target, load);
-        // Two that have worked, and their sum.
-        let has_several = nodes.iter().filter(|row| row.bar > Some(0.0)).count() > 2;
-        has_several.then(|| charts::bars(nodes, caption, None, lang))
-    };
     let levels = load_levels(paper, experiment);
-    levels.iter().filter(|level| is_best(experiment, level)).filter_map(figure).collect()
+    let best_levels = levels.iter().filter(|level| is_best(experiment, level));
+    best_levels.filter_map(|level| node_bars(paper, level, lang)).collect()
+}
+
+/// Draws a bar for each node and one for their sum, unless fewer than two nodes have worked.
+fn node_bars(paper: &Paper, level: &Level<'_>, lang: Lang) -> Option<Drawing> {
+    let rows = level.counted_nodes().chain([&level.sum]).filter_map(|node| {
+        let qps = level.qps(node)?;
+        let name = match node.node {
+            "" => say!(all_nodes).render(lang),
+            name => name.to_owned(),
+        };
+        let class = charts::color(paper, &level.point.target);
+        let text = format::short(qps);
+        Some(ChartRow { name, class, bar: Some(qps), text, ..ChartRow::default() })
+    });
+    let rows: Vec<ChartRow> = rows.collect();
+    let (target, load) = (&level.point.target, level.point.load_words());
+    let caption = say!(statements_of_each_node, target, load);
+    let has_several = rows.iter().filter(|row| row.bar > Some(0.0)).count() > 2;
+    has_several.then(|| charts::bars(rows, caption, None, lang))
 }
 
 /// Returns true for the load level of a target at which it did most.
 fn is_best(experiment: &Experiment, level: &Level<'_>) -> bool {
-    let rank = |point: &Point| (point.status == "complete", point.throughput().median);
     let points = experiment.points.iter().filter(|point| point.target == level.point.target);
-    let best = points.reduce(|best, point| if rank(point) > rank(best) { point } else { best });
-    best.is_some_and(|best| std::ptr::eq(best, level.point))
+    let ranked =
+        points.map(|point| ((point.status == "complete", point.throughput().median), point));
+    let best = ranked.reduce(|best, next| if next.0 > best.0 { next } else { best });
+    best.is_some_and(|(_, best)| std::ptr::eq(best, level.point))
 }
 
-/// Returns true if some target has several nodes that tell what they did.
+/// Returns true if some target has several nodes that report their work.
 pub(super) fn has_clusters(paper: &Paper) -> bool {
     paper.experiments.iter().any(|experiment| !load_levels(paper, experiment).is_empty())
 }
@@ -100,6 +99,7 @@ impl NodeWork<'_> {
         self.conditions.iter().map(|node| get(node)).sum()
     }
 
+    /// Returns the highest value in any trial; `None` if no trial has one.
     fn max(&self, value: fn(&NodeConditions) -> Option<f64>) -> Option<f64> {
         self.conditions.iter().filter_map(|node| value(node)).reduce(f64::max)
     }
@@ -110,8 +110,8 @@ struct Level<'a> {
     point: &'a Point,
     trials: Vec<&'a Trial>,
     nodes: Vec<NodeWork<'a>>,
-    /// Without endpoints: what passes through one is executed by the others. A quantity is only told where every node
-    /// tells it.
+    /// Without endpoints: what passes through one is executed by the others. It has a quantity only if every node
+    /// reports it.
     sum: NodeWork<'a>,
 }
 
@@ -122,8 +122,19 @@ impl<'a> Level<'a> {
 
     /// Returns true if servers count rows, and not statements.
     fn counts_rows_only(&self) -> bool {
-        let has = |count: Count| self.nodes.iter().any(|node| node.count(count).is_some());
-        has(ROWS_WRITTEN) && !has(STATEMENTS) && !has(WRITES)
+        self.has_count(ROWS_WRITTEN) && !self.has_count(STATEMENTS) && !self.has_count(WRITES)
+    }
+
+    /// Returns true if some node reports the count in every trial.
+    fn has_count(&self, count: Count) -> bool {
+        self.nodes.iter().any(|node| node.count(count).is_some())
+    }
+
+    /// Returns true if the CPU time of some nodes is known and that of others is not.
+    fn is_cpu_partly_known(&self) -> bool {
+        let costs = self.nodes.iter().map(|node| node.costs.get(Metric::ServerCpuUs));
+        let n_known = costs.flatten().count();
+        n_known > 0 && n_known < self.nodes.len()
     }
 
     /// The node's part of a count.
@@ -135,15 +146,14 @@ impl<'a> Level<'a> {
     /// write; all, if they are not told apart.
     fn qps(&self, node: &NodeWork<'_>) -> Option<f64> {
         let tells_apart = self.sum.count(READS).and(self.sum.count(WRITES)).is_some();
-        let count = |node: &NodeWork<'_>| {
+        let [count, total] = [node, &self.sum].map(|node| {
             if tells_apart {
                 Some(node.count(READS)? + node.count(WRITES)?)
             } else {
                 node.count(STATEMENTS)
             }
-        };
-        let share = share_of_total(node, count(node), count(&self.sum))?;
-        Some(share * self.point.qps.median)
+        });
+        Some(share_of_total(node, count, total)? * self.point.qps.median)
     }
 }
 
@@ -166,19 +176,22 @@ fn load_level<'a>(paper: &'a Paper, point: &'a Point) -> Option<Level<'a>> {
         return None;
     }
     let target = paper.target(&point.target);
-    let position = |name: &str| target?.facts.nodes.iter().position(|node| node.name == name);
     let mut nodes: Vec<NodeWork<'_>> = names.iter().map(|name| node_work(name, &trials)).collect();
     nodes.sort_by_key(|node| {
-        (place_of_role(node.role), position(node.node).unwrap_or(usize::MAX), node.node)
+        let position = target
+            .and_then(|target| target.facts.nodes.iter().position(|known| known.name == node.node));
+        (place_of_role(node.role), position.unwrap_or(usize::MAX), node.node)
     });
     let mut level = Level { point, trials, nodes, sum: NodeWork::default() };
-    let total = |metric: Metric| level.nodes.iter().map(|node| node.costs.get(metric)).sum();
+    let costs = Metric::costs().map(|metric| {
+        (metric, level.nodes.iter().map(|node| node.costs.get(metric)).sum::<Option<f64>>())
+    });
     level.sum = NodeWork {
         conditions: level
             .counted_nodes()
             .flat_map(|node| node.conditions.iter().copied())
             .collect(),
-        costs: Metric::costs().map(|metric| (metric, total(metric))).collect(),
+        costs: costs.collect(),
         cpu_share: level.nodes.iter().filter_map(|node| node.cpu_share).reduce(f64::max),
         ..NodeWork::default()
     };
@@ -191,31 +204,31 @@ fn node_work<'a>(name: &'a str, trials: &[&'a Trial]) -> NodeWork<'a> {
         Some((&trial.summary, node))
     });
     let conditions: Vec<(&TrialSummary, &NodeConditions)> = conditions.collect();
-    let nodes = || conditions.iter().map(|(_, node)| *node);
-    let cost = |metric: Metric| {
+    let nodes: Vec<&NodeConditions> = conditions.iter().map(|(_, node)| *node).collect();
+    let costs = Metric::costs().map(|metric| {
         let costs =
             conditions.iter().filter_map(|(trial, node)| trial.cost(&node.measures, metric));
-        Some(Spread::from_values(costs.collect())?.median)
-    };
+        (metric, Spread::from_values(costs.collect()).map(|costs| costs.median))
+    });
     NodeWork {
         node: name,
-        role: nodes().find_map(|node| node.role.as_deref()).unwrap_or_default(),
-        cpu_share: mean(&nodes().filter_map(|node| node.cpu_share).collect::<Vec<_>>()),
-        costs: Metric::costs().map(|metric| (metric, cost(metric))).collect(),
-        conditions: nodes().collect(),
+        role: nodes.iter().find_map(|node| node.role.as_deref()).unwrap_or_default(),
+        cpu_share: mean(&nodes.iter().filter_map(|node| node.cpu_share).collect::<Vec<_>>()),
+        costs: costs.collect(),
+        conditions: nodes,
     }
 }
 
 /// Nodes that executed the reads and the writes, in sentences.
 fn share_sentences(level: &Level<'_>) -> Vec<Message> {
-    let list_shares = |count: Count| {
+    let [reads, writes, rows] = [READS, WRITES, ROWS_WRITTEN].map(|count| {
         let shares = role_shares(level, count);
         (!shares.is_empty()).then(|| Message::list(&shares))
-    };
-    let rows = level.counts_rows_only().then(|| list_shares(ROWS_WRITTEN)).flatten();
+    });
+    let rows = rows.filter(|_| level.counts_rows_only());
     let sentences = [
-        list_shares(READS).map(|shares| say!(reads_shares, shares)),
-        list_shares(WRITES).map(|shares| say!(writes_shares, shares)),
+        reads.map(|shares| say!(reads_shares, shares)),
+        writes.map(|shares| say!(writes_shares, shares)),
         rows.map(|shares| say!(rows_written_shares, shares)),
         lost_counters(level),
         own_statements(&level.trials),
@@ -225,13 +238,10 @@ fn share_sentences(level: &Level<'_>) -> Vec<Message> {
 
 /// The reason for missing shares, if a node was away.
 fn lost_counters(level: &Level<'_>) -> Option<Message> {
-    let was_down = |node: &&NodeWork<'_>| {
-        let mut conditions = node.conditions.iter();
-        node.count(STATEMENTS).is_none() && conditions.any(|node| node.down.is_some())
-    };
-    let names: Vec<Message> =
-        level.counted_nodes().filter(was_down).map(|node| node.node.into()).collect();
-    (!names.is_empty()).then(|| say!(lost_counters_while_away_in_a, nodes = Message::list(&names)))
+    let uncounted = level.counted_nodes().filter(|node| node.count(STATEMENTS).is_none());
+    let down = uncounted.filter(|node| node.conditions.iter().any(|node| node.down.is_some()));
+    let names: Vec<Message> = down.map(|node| node.node.into()).collect();
+    (!names.is_empty()).then(|| say!(counters_lost_while_away, nodes = Message::list(&names)))
 }
 
 /// Number of dyno's own statements, if no one knows which node executed them.
@@ -241,7 +251,7 @@ fn own_statements(trials: &[&Trial]) -> Option<Message> {
     let total: u64 = trials.iter().map(|trial| trial.summary.statements.total()).sum();
     (unplaced > 0 && total > 0).then(|| {
         say!(
-            among_these_are_statements_of_dynos,
+            includes_own_statements,
             own = format::whole(unplaced as f64),
             share = format::percent(unplaced as f64 / total as f64)
         )
@@ -256,7 +266,7 @@ fn role_shares(level: &Level<'_>, count: Count) -> Vec<Message> {
     if let [(_, shares)] = roles.as_slice() {
         let (low, high) = min_and_max(shares.iter().copied()).unwrap_or_default();
         let (low, high) = (format::percent(low), format::percent(high));
-        return vec![say!(percent_to_percent_for_each_node, low, high)];
+        return vec![say!(share_of_each_node, low, high)];
     }
     let sentences = roles.iter().map(|(role, shares)| {
         let share = format::percent(shares.iter().sum());
@@ -273,34 +283,31 @@ fn role_shares(level: &Level<'_>, count: Count) -> Vec<Message> {
 }
 
 fn nodes_table<'a>(level: &'a Level<'_>) -> PaperRows<&'a NodeWork<'a>> {
-    type Row<'a> = &'a NodeWork<'a>;
     let (point, rows_only) = (level.point, level.counts_rows_only());
-    let count = |count: Count| move |node: Row<'a>| node.count(count);
-    let share = |count: Count| move |node: Row<'a>| level.share(node, count);
-    let title = say!(what_each_node_of_did, target = &point.target, load = point.load_words());
+    let title = say!(work_of_nodes, target = &point.target, load = point.load_words());
     PaperRows::new(title, level.nodes.iter().chain([&level.sum]))
         .text(say!(node), |node| sum_or(node.node, say!(all_nodes)))
         .text(say!(role), |node| node_role(node.role))
         .when(!rows_only, |table| {
             table
-                .col(say!(reads), Whole, count(READS))
-                .strong(say!(share_percent), Percent, share(READS))
-                .col(say!(writes), Whole, count(WRITES))
-                .strong(say!(share_percent), Percent, share(WRITES))
-                .col(say!(all_statements), Whole, count(STATEMENTS))
+                .col(say!(reads), Whole, |node| node.count(READS))
+                .strong(say!(share_percent), Percent, |node| level.share(node, READS))
+                .col(say!(writes), Whole, |node| node.count(WRITES))
+                .strong(say!(share_percent), Percent, |node| level.share(node, WRITES))
+                .col(say!(all_statements), Whole, |node| node.count(STATEMENTS))
         })
         .when(rows_only, |table| {
             table
-                .col(say!(rows_fetched), Whole, count(ROWS_FETCHED))
-                .col(say!(rows_written), Whole, count(ROWS_WRITTEN))
-                .strong(say!(share_percent), Percent, share(ROWS_WRITTEN))
+                .col(say!(rows_fetched), Whole, |node| node.count(ROWS_FETCHED))
+                .col(say!(rows_written), Whole, |node| node.count(ROWS_WRITTEN))
+                .strong(say!(share_percent), Percent, |node| level.share(node, ROWS_WRITTEN))
         })
-        .col(say!(commits), Whole, count(COMMITS))
+        .col(say!(commits), Whole, |node| node.count(COMMITS))
         .when(!rows_only, |table| {
             table.strong(say!(statements_per_s), Short, |node| level.qps(node))
         })
         .metrics(Metric::costs(), |node, metric| node.costs.get(metric))
-        .col(say!(machine_busy_percent_2), Percent, |node| node.cpu_share)
+        .col(say!(machine_busy_percent_column), Percent, |node| node.cpu_share)
         .col(say!(lag_p95_s), Short, |node| node.max(|node| node.lag_p95_s))
         .if_any()
         .col(say!(largest_lag_s), Short, |node| node.max(|node| node.lag_max_s))
@@ -308,8 +315,8 @@ fn nodes_table<'a>(level: &'a Level<'_>) -> PaperRows<&'a NodeWork<'a>> {
 }
 
 fn shares_table<'a>(levels: &'a [&'a Level<'a>]) -> PaperRows<&'a &'a Level<'a>> {
-    PaperRows::new(say!(who_executed_what_at_the_other), levels)
-        .text(say!(target_2), |level| &level.point.target)
+    PaperRows::new(say!(work_of_nodes_elsewhere), levels)
+        .text(say!(target_column), |level| &level.point.target)
         .text(say!(load), |level| level.point.load_words())
         .text(say!(shares_of_the_nodes), |level| Message::sentences(&share_sentences(level)))
         .col(say!(largest_lag_s), Short, |level| level.sum.max(|node| node.lag_max_s))
@@ -325,21 +332,25 @@ fn freshness_facts<'a>(paper: &'a Paper, point: &Point) -> Vec<&'a Freshness> {
 type FreshnessRow<'a> = &'a (&'a Point, Vec<&'a Freshness>);
 
 fn freshness_table<'a>(rows: &'a [(&'a Point, Vec<&'a Freshness>)]) -> PaperRows<FreshnessRow<'a>> {
-    let sum = |count: fn(&Freshness) -> u64| {
-        move |(_, facts): FreshnessRow<'_>| {
-            facts.iter().map(|freshness| count(freshness)).sum::<u64>()
-        }
-    };
-    PaperRows::new(say!(reads_right_after_writes_through_the), rows)
-        .text(say!(target_2), |(point, _)| &point.target)
+    PaperRows::new(say!(reads_after_writes_title), rows)
+        .text(say!(target_column), |(point, _)| &point.target)
         .text(say!(load), |(point, _)| point.load_words())
-        .col(say!(read_by_the_session_that_wrote), Whole, sum(|freshness| freshness.asked))
-        .strong(say!(of_these_stale), Whole, sum(|freshness| freshness.stale))
-        .col(say!(read_by_another_session), Whole, sum(|freshness| freshness.asked_other))
-        .strong(say!(of_these_stale), Whole, sum(|freshness| freshness.stale_other))
+        .col(say!(read_by_the_session_that_wrote), Whole, |(_, facts)| {
+            add_up(facts, |facts| facts.asked)
+        })
+        .strong(say!(of_these_stale), Whole, |(_, facts)| add_up(facts, |facts| facts.stale))
+        .col(say!(read_by_another_session), Whole, |(_, facts)| {
+            add_up(facts, |facts| facts.asked_other)
+        })
+        .strong(say!(of_these_stale), Whole, |(_, facts)| add_up(facts, |facts| facts.stale_other))
         .col(say!(longest_stale_ms), Short, |(_, facts)| {
             facts.iter().filter_map(|freshness| freshness.stale_max_ms).reduce(f64::max)
         })
+}
+
+/// Returns the sum of a count over trials.
+fn add_up(facts: &[&Freshness], count: fn(&Freshness) -> u64) -> u64 {
+    facts.iter().map(|freshness| count(freshness)).sum()
 }
 
 pub(super) fn fleet_blocks(paper: &Paper, experiment: &Experiment, blocks: &mut Blocks) {
@@ -347,27 +358,16 @@ pub(super) fn fleet_blocks(paper: &Paper, experiment: &Experiment, blocks: &mut 
     for point in &experiment.points {
         let mut trials = paper.point_trials(point);
         trials.retain(|trial| !trial.summary.conditions.members.is_empty());
-        let members = || trials.iter().flat_map(|trial| &trial.summary.conditions.members);
-        let names = unique(members().map(|member| member.name.as_str()).collect());
+        let members = trials.iter().flat_map(|trial| &trial.summary.conditions.members);
+        let names = unique(members.map(|member| member.name.as_str()).collect());
         if names.is_empty() {
             continue;
         }
-        let generator_work = |name| {
-            let is_counted = |member: &&GeneratorMember| str::is_empty(name) || member.name == name;
-            let took_part =
-                |trial: &&&Trial| trial.summary.conditions.members.iter().any(|m| is_counted(&m));
-            let windows_s = trials.iter().filter(took_part).map(|trial| trial.summary.window_s);
-            GeneratorWork {
-                name,
-                members: members().filter(is_counted).collect(),
-                window_s: windows_s.sum(),
-            }
-        };
         let generators: Vec<GeneratorWork<'_>> =
-            names.iter().map(|name| generator_work(name)).collect();
-        let sum = generator_work("");
+            names.iter().map(|name| generator_work(name, &trials)).collect();
+        let sum = generator_work("", &trials);
         let (load, target) = (point.load_words(), &point.target);
-        let title = say!(what_each_load_generator_did_on, target, load);
+        let title = say!(work_of_load_generators, target, load);
         blocks.table(generators_table(title, &generators, &sum, &trials));
         let sentences = describe_generators(&sum, generators.len(), &trials);
         let sentences = sentences.into_iter().chain(describe_driven_nodes(&trials));
@@ -375,8 +375,22 @@ pub(super) fn fleet_blocks(paper: &Paper, experiment: &Experiment, blocks: &mut 
         has_table = true;
     }
     if has_table {
-        blocks.fine(say!(times_of_starts_clocks_and_percentiles));
+        blocks.fine(say!(load_generators_note));
     }
+}
+
+/// Returns the work of a load generator in these trials; without a name that of all of them.
+fn generator_work<'a>(name: &'a str, trials: &[&'a Trial]) -> GeneratorWork<'a> {
+    let mut work = GeneratorWork { name, members: Vec::new(), window_s: 0.0 };
+    for trial in trials.iter().copied() {
+        let members = trial.summary.conditions.members.iter();
+        let n_before = work.members.len();
+        work.members.extend(members.filter(|member| name.is_empty() || member.name == name));
+        if work.members.len() > n_before {
+            work.window_s += trial.summary.window_s;
+        }
+    }
+    work
 }
 
 /// A load generator over all trials of a load level; all together have no name.
@@ -393,6 +407,7 @@ impl<'a> GeneratorWork<'a> {
         self.members.iter().copied().filter(|_| !self.name.is_empty())
     }
 
+    /// Returns the sum of a count over its trials.
     fn sum(&self, get: fn(&GeneratorMember) -> u64) -> u64 {
         self.members.iter().map(|member| get(member)).sum()
     }
@@ -403,6 +418,17 @@ impl<'a> GeneratorWork<'a> {
         values.reduce(|worst, value| if value.abs() > worst.abs() { value } else { worst })
     }
 
+    /// Returns the highest percentile of any trial; for all load generators together that of all transactions.
+    fn max_percentile(&self, trials: &[&Trial], get: fn(&LatencySummary) -> f64) -> Option<f64> {
+        if self.name.is_empty() {
+            let measured = trials.iter().filter(|trial| trial.summary.latency.count > 0);
+            return measured.map(|trial| get(&trial.summary.latency)).reduce(f64::max);
+        }
+        let latencies = self.members.iter().filter_map(|member| member.latency.as_ref());
+        latencies.map(get).reduce(f64::max)
+    }
+
+    /// Returns the most workers that it had in a trial; of several load generators their sum.
     fn workers(&self) -> u32 {
         let mut max_workers: BTreeMap<&str, u32> = BTreeMap::new();
         for member in &self.members {
@@ -428,7 +454,7 @@ fn describe_generators(sum: &GeneratorWork<'_>, number: usize, trials: &[&Trial]
     let bound = sum.members.iter().filter_map(|member| member.clock_bound_ms).reduce(f64::max);
     if let (Some(apart_ms), Some(bound_ms)) = (apart_ms, bound) {
         let (apart, bound) = (format::short(apart_ms), format::short(bound_ms));
-        sentences.push(say!(they_started_within_ms_of_each, apart, bound));
+        sentences.push(say!(start_spread, apart, bound));
     }
     sentences
 }
@@ -443,22 +469,22 @@ fn describe_driven_nodes(trials: &[&Trial]) -> Vec<Message> {
         match (members.len(), sets.len()) {
             (0 | 1, _) | (_, 0) => None,
             (_, 1) if !is_single => {
-                Some(say!(the_load_generators_could_not_have, n = format::whole(n_nodes as f64)))
+                Some(say!(workers_spread_over_read_only_nodes, n = format::whole(n_nodes as f64)))
             }
-            (members, sets) if members > sets => Some(say!(several_load_generators_shared_a_read)),
-            _ if is_single => Some(say!(each_load_generator_drove_a_read)),
-            _ => Some(say!(each_load_generator_drove_read_only)),
+            (members, sets) if members > sets => Some(say!(load_generators_shared_read_only_nodes)),
+            _ if is_single => Some(say!(load_generators_drove_one_node_each)),
+            _ => Some(say!(load_generators_drove_several_nodes)),
         }
     });
     let mut kinds: Vec<Option<Message>> = kinds.collect();
     kinds.dedup();
-    // Where load generators were lost, it was one way before and another after.
+    // If load generators were lost, it was one way before and another after.
     let [Some(kind)] = &kinds[..] else { return Vec::new() };
     let deviations: Vec<f64> =
         trials.iter().filter_map(|trial| Some(strayed(trial, read_counter(trial))?.0)).collect();
     let confirmation = (deviations.len() == trials.len()).then(|| {
         let share = format::percent(deviations.into_iter().fold(0.0, f64::max));
-        say!(the_servers_own_counts_of_reads, share)
+        say!(servers_confirm_shares, share)
     });
     [kind.clone()].into_iter().chain(confirmation).collect()
 }
@@ -469,42 +495,31 @@ fn generators_table<'a>(
     sum: &'a GeneratorWork<'a>,
     trials: &[&Trial],
 ) -> PaperRows<&'a GeneratorWork<'a>> {
-    type Row<'a> = &'a GeneratorWork<'a>;
     let total = sum.sum(|member| member.statements);
-    // The percentiles of all load generators together are those of all transactions.
-    let percentile = |get: fn(&LatencySummary) -> f64| {
-        let measured = trials.iter().filter(|trial| trial.summary.latency.count > 0);
-        let overall = measured.map(|trial| get(&trial.summary.latency)).reduce(f64::max);
-        move |row: Row<'_>| {
-            let members = row.members.iter();
-            let percentiles = members.filter_map(|member| Some(get(member.latency.as_ref()?)));
-            if row.name.is_empty() { overall } else { percentiles.reduce(f64::max) }
-        }
-    };
     PaperRows::new(title, generators.iter().chain([sum]))
-        .text(say!(load_generator_2), |row| sum_or(row.name, say!(all_together)))
+        .text(say!(load_generator_column), |row| sum_or(row.name, say!(all_together)))
         .text(say!(machine), |row| row.own_members().next().map_or("", |member| &member.host))
         .text(say!(nodes_driven), |row| {
             unique(row.own_members().flat_map(|member| member.nodes.clone()).collect()).join(", ")
         })
         .if_any()
         .col(say!(workers), Whole, |row| row.workers())
-        .col(say!(committed_2), Whole, |row| row.sum(|member| member.committed))
+        .col(say!(committed_column), Whole, |row| row.sum(|member| member.committed))
         .strong(say!(statements_per_s), Short, |row| {
             (row.window_s > 0.0).then(|| row.sum(|member| member.statements) as f64 / row.window_s)
         })
         .col(say!(share_percent), Percent, |row| {
             (total > 0).then(|| row.sum(|member| member.statements) as f64 / total as f64)
         })
-        .col(say!(p95_ms), Ms, percentile(|latency| latency.p95_us))
-        .col(say!(p99_ms), Ms, percentile(|latency| latency.p99_us))
+        .col(say!(p95_ms), Ms, |row| row.max_percentile(trials, |latency| latency.p95_us))
+        .col(say!(p99_ms), Ms, |row| row.max_percentile(trials, |latency| latency.p99_us))
         .col(say!(started_late_ms), Short, |row| row.largest(|member| member.late_ms))
         .col(say!(clock_known_to_ms), Short, |row| row.largest(|member| member.clock_bound_ms))
         .col(say!(calendar_ahead_ms), Short, |row| row.largest(|member| member.clock_skew_ms))
         .col(say!(cpu_of_loops_s), Short, |row| -> Option<f64> {
             row.members.iter().map(|member| member.cpu_s).sum()
         })
-        .col(say!(machine_busy_percent_2), Percent, |row| {
+        .col(say!(machine_busy_percent_column), Percent, |row| {
             let busy = row.own_members().filter_map(|member| Some(member.host_load?.cpu_share));
             mean(&busy.collect::<Vec<_>>())
         })

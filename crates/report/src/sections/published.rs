@@ -2,31 +2,32 @@
 
 use super::*;
 
+/// Adds section 8: each result next to its published row, whole tables, and published figures of others.
 pub(super) fn blocks(paper: &Paper, lang: Lang, blocks: &mut Blocks) {
     let (results, comparisons) = (paper.beside(), paper.comparisons());
-    // The short edition has them once: the rows of a table that several experiments stand alongside have them, too.
+    // The short edition has them once: a table that is compared with several experiments has these results, too.
     let is_short = paper.is_short();
     if !(results.is_empty() || is_short && !comparisons.is_empty()) {
         blocks.table(results_table(paper, &results));
-        blocks.fine(say!(vcpu_of_a_target_are_those));
+        blocks.fine(say!(vcpu_of_target_note));
     }
     for comparison in &comparisons {
         let table = &comparison.published.table;
         blocks.figures(charts::comparison_charts(paper, comparison, lang));
         blocks.table(comparison_table(paper, comparison));
         let mut sentences = vec![comparison.counts.clone()];
-        sentences.push(say!(the_conditions_are_those_of_the));
+        sentences.push(say!(published_conditions_note));
         sentences.push(say!(published_method, method = &table.method));
         sentences.extend(table.note.clone());
         sentences.retain(|text| !text.is_empty());
         blocks.fine(Message::sentences(&sentences));
     }
-    let is_compared = |table: &Published| {
-        comparisons.iter().any(|other| other.published.table.title == table.table.title)
-    };
     for (index, experiment) in paper.experiments.iter().enumerate() {
         for table in &experiment.published {
             let has_all_counterparts = table.table.rows.iter().all(|row| !row.targets.is_empty());
+            let is_compared = comparisons
+                .iter()
+                .any(|comparison| comparison.published.table.title == table.table.title);
             let is_shown = find_family(experiment)
                 .is_some_and(|family| family.shows(experiment, &table.table));
             if is_shown {
@@ -34,7 +35,7 @@ pub(super) fn blocks(paper: &Paper, lang: Lang, blocks: &mut Blocks) {
                 let (title, source) = (&table.table.title, &table.table.source);
                 let text = say!(published_beside_results, title, source, place);
                 blocks.paragraph(link(text, format!("#experiment-{}", index + 1)));
-            } else if !(is_compared(table) && has_all_counterparts) {
+            } else if !(is_compared && has_all_counterparts) {
                 published_rows(paper, table, Some(index), blocks);
             }
         }
@@ -63,22 +64,10 @@ fn results_table<'a>(
     paper: &'a Paper,
     rows: &'a [BesidePublished<'a>],
 ) -> PaperRows<&'a BesidePublished<'a>> {
-    type Row<'a> = &'a BesidePublished<'a>;
-    let per_vcpu = |row: Row<'_>| -> Option<[f64; 2]> {
-        let [measured_vcpu, published_vcpu] = row.vcpu?;
-        let (measured, published) = (row.pair.measured()?.median, row.pair.published()?);
-        Some([measured / measured_vcpu, published / published_vcpu])
-    };
-    let side = |place: usize| {
-        move |row: Row<'_>| {
-            let vcpu = format!("{} vCPU", format::plain(row.vcpu?[place]));
-            Some(Cell::from(per_vcpu(row)?[place]).with(vcpu))
-        }
-    };
-    PaperRows::new(say!(each_result_beside_the_published_row), rows)
+    PaperRows::new(say!(results_next_to_published), rows)
         .look("text")
         .text(say!(experiment), |row| &row.experiment.title)
-        .text(say!(target_2), |row| &row.target.label)
+        .text(say!(target_column), |row| &row.target.label)
         .text(say!(published_row), |row| {
             let cell = Cell::from(&row.pair.row.label);
             cell.with_if(!row.is_named, || vec![Span::plain(say!(the_nearest_one))])
@@ -89,10 +78,10 @@ fn results_table<'a>(
         .class("theirs")
         .col(say!(ratio), Short, |row| ratio_cell(paper, row.pair.ratio(), &row.pair))
         .when(rows.iter().any(|row| row.vcpu.is_some()), |table| {
-            table.group(say!(per_vcpu_2), |table| {
+            table.group(say!(per_vcpu_column), |table| {
                 table
-                    .strong(say!(measured), Short, side(0))
-                    .col(say!(published), Short, side(1))
+                    .strong(say!(measured), Short, |row| per_vcpu_cell(row, 0))
+                    .col(say!(published), Short, |row| per_vcpu_cell(row, 1))
                     .class("theirs")
                     .col(say!(ratio), Short, |row| {
                         let ratio = per_vcpu(row).map(|[measured, published]| measured / published);
@@ -103,6 +92,18 @@ fn results_table<'a>(
         .text(say!(conditions_that_differ), |row| join_clauses(&row.differences))
 }
 
+/// The measured and the published figure by the virtual CPUs of each, if these are known.
+fn per_vcpu(row: &BesidePublished<'_>) -> Option<[f64; 2]> {
+    let [measured_vcpu, published_vcpu] = row.vcpu?;
+    let (measured, published) = (row.pair.measured()?.median, row.pair.published()?);
+    Some([measured / measured_vcpu, published / published_vcpu])
+}
+
+fn per_vcpu_cell(row: &BesidePublished<'_>, place: usize) -> Option<Cell> {
+    let vcpu = format!("{} vCPU", format::plain(row.vcpu?[place]));
+    Some(Cell::from(per_vcpu(row)?[place]).with(vcpu))
+}
+
 fn comparison_table<'a>(
     paper: &'a Paper,
     comparison: &'a Comparison<'a>,
@@ -110,7 +111,6 @@ fn comparison_table<'a>(
     let published = &comparison.published.table;
     let (title, source) = (&published.title, &published.source);
     let title = say!(measured_beside_published_source, title, source);
-    let data = |row: &ComparisonRow<'a>| row.first.point?.data.as_ref();
     let table = PaperRows::new(title, &comparison.rows)
         .text(say!(published_row), |row| Cell::from(&row.first.row.label).with(&row.description));
     let conditions = comparison.conditions.iter().enumerate();
@@ -123,19 +123,19 @@ fn comparison_table<'a>(
             Cell::from(row.target).with(level.map(|level| level.setup.clone()).unwrap_or_default())
         })
         .col(&comparison.load, Whole, |row| row.first.point.map_or(0.0, Point::load))
-        .col(say!(hot_share_percent), Percent, |row| data(row)?.hot_share)
+        .col(say!(hot_share_percent), Percent, |row| row.first.point?.data.as_ref()?.hot_share)
         .if_any()
-        .col(say!(data_to_memory), Short, |row| data(row)?.size_to_memory)
+        .col(say!(data_to_memory), Short, |row| row.first.point?.data.as_ref()?.size_to_memory)
         .if_any();
     comparison.columns.iter().enumerate().fold(table, |table, (place, name)| {
-        let pair = |row: &ComparisonRow<'a>| row.pairs[place];
         table.group(name, |table| {
             table
-                .strong(say!(measured), Short, |row| measured_cell(paper, &pair(row)?))
-                .col(say!(published), Whole, |row| pair(row)?.published())
+                .strong(say!(measured), Short, |row| measured_cell(paper, &row.pairs[place]?))
+                .col(say!(published), Whole, |row| row.pairs[place]?.published())
                 .class("gray")
                 .col(say!(ratio), Short, |row| {
-                    Some(ratio_cell(paper, pair(row)?.ratio(), &pair(row)?))
+                    let pair = row.pairs[place]?;
+                    Some(ratio_cell(paper, pair.ratio(), &pair))
                 })
         })
     })
@@ -171,28 +171,28 @@ fn published_rows(paper: &Paper, published: &Published, index: Option<usize>, bl
         Source::Published(row) => Message::from(&row.label),
     });
     let rows = published.conditions.iter().fold(rows, |rows, name| {
-        let cell = |row| match row {
+        let rows = rows.col(condition_name(name), Whole, |row| match row {
             Source::Measured(row) if *name == published.load_level => Cell::from(row.point.load()),
             Source::Measured(row) => {
                 let scale = row.point.scale().filter(|scale| scale.name == name);
                 scale.map_or_else(|| condition_cell(paper, row, name), |scale| scale.value.into())
             }
             Source::Published(row) => row.conditions.get(name).cloned().unwrap_or_default().into(),
-        };
-        rows.col(condition_name(name), Whole, cell).class("wrap")
+        });
+        rows.class("wrap")
     });
     let rows = published.metrics.iter().fold(rows, |rows, name| {
-        let cell = |row| match row {
+        let rows = rows.col(published_metric(name), Short, |row| match row {
             Source::Measured(row) => {
                 let median = row.point.metric(name).map(|spread| spread.median);
                 let cell = median.map_or_else(Cell::blank, Cell::from).class("strong");
                 cell.with(note_spans(paper, &row.point.checks))
             }
             Source::Published(row) => Cell::from(row.metrics.get(name).copied()),
-        };
-        rows.col(published_metric(name), Short, cell).class("wrap")
+        });
+        rows.class("wrap")
     });
-    let rows = rows.text(say!(counterpart_of), |row| match row {
+    let rows = rows.text(say!(counterpart_column), |row| match row {
         Source::Measured(_) => String::new(),
         Source::Published(row) => row.targets.join(", "),
     });

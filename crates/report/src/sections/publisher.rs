@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// A section of the publisher's own Markdown; nothing where there is none.
+/// A section of the publisher's own Markdown; nothing if there is none.
 pub(super) fn text(title: Message, anchor: &str, text: &BothTexts, lang: Lang) -> Blocks {
     let mut blocks = Blocks::default();
     if !text.is_empty() {
@@ -52,12 +52,11 @@ pub(super) fn markdown_blocks(text: &str) -> Vec<Block> {
             blocks.list(Style::Plain, items.iter().map(|item| parse_spans(item)).collect());
         } else if !line.is_empty() {
             let mut paragraph = line.trim().to_owned();
-            let continues = |next: &&str| {
+            while let Some(next) = lines.next_if(|next| {
                 !next.trim().is_empty()
                     && list_item(next).is_none()
                     && !next.starts_with(['#', '`'])
-            };
-            while let Some(next) = lines.next_if(continues) {
+            }) {
                 append_line(&mut paragraph, next);
             }
             blocks.paragraph(parse_spans(&paragraph));

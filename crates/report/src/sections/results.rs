@@ -2,14 +2,16 @@
 
 use super::*;
 
+/// Adds the results: chapters with their experiments, capacity, costs, faults, and disturbances.
 pub(super) fn blocks(paper: &Paper, lang: Lang, blocks: &mut Blocks) {
-    let mut number = 0;
-    let mut next_number = || {
-        number += 1;
-        format!("6.{number}")
-    };
+    let mut numbers = (1..).map(|number| format!("6.{number}"));
     for (place, (title, experiments)) in chapters(paper).into_iter().enumerate() {
-        blocks.heading(3, &next_number(), title, &format!("chapter-{}", place + 1));
+        blocks.heading(
+            3,
+            &numbers.next().unwrap_or_default(),
+            title,
+            &format!("chapter-{}", place + 1),
+        );
         blocks.figures(charts::totals(paper, &experiments, lang));
         for (index, experiment) in experiments {
             blocks.heading(4, "", &experiment.title, &format!("experiment-{}", index + 1));
@@ -17,32 +19,38 @@ pub(super) fn blocks(paper: &Paper, lang: Lang, blocks: &mut Blocks) {
         }
     }
     if !paper.result_rows().is_empty() {
-        blocks.heading(3, &next_number(), say!(capacity), "capacity");
+        blocks.heading(3, &numbers.next().unwrap_or_default(), say!(capacity), "capacity");
         blocks.table(capacity(paper));
-        blocks.fine(say!(vcpu_are_those_of_one_node));
+        blocks.fine(say!(vcpu_note));
     }
     costs(paper, blocks);
     if !paper.faults().is_empty() {
-        blocks.heading(3, &next_number(), say!(failover_and_durability), "failover");
+        blocks.heading(
+            3,
+            &numbers.next().unwrap_or_default(),
+            say!(failover_and_durability),
+            "failover",
+        );
         blocks.extend(fault::blocks(paper, lang));
     }
     let title = say!(scaling_steadiness_errors_and_gaps);
-    blocks.heading(3, &next_number(), title, "disturbances");
+    blocks.heading(3, &numbers.next().unwrap_or_default(), title, "disturbances");
     disturbance_blocks(paper, blocks);
 }
 
 /// The chapters that have experiments, each with their places in the paper; what belongs to no family comes last.
 pub(super) fn chapters(paper: &Paper) -> Vec<(Message, Vec<(usize, &Experiment)>)> {
-    let experiments_of = |family: Option<&'static dyn FamilyPaper>| -> Vec<(usize, &Experiment)> {
+    let titles = families().map(|family| (Some(family), family.title()));
+    let titles = titles.chain([(None, say!(other_workloads))]);
+    let chapters = titles.map(|(family, title)| {
         let experiments = paper.experiments.iter().enumerate();
-        experiments.filter(|(_, experiment)| find_family(experiment) == family).collect()
-    };
-    let chapters = families().map(|family| (family.title(), experiments_of(Some(family))));
-    let chapters = chapters.chain([(say!(other_workloads), experiments_of(None))]);
+        let experiments = experiments.filter(|(_, experiment)| find_family(experiment) == family);
+        (title, experiments.collect::<Vec<_>>())
+    });
     chapters.filter(|(_, experiments)| !experiments.is_empty()).collect()
 }
 
-/// The virtual CPUs of a node, as stated; of all read-only nodes where the load is spread over these.
+/// The virtual CPUs of a node, as stated; of all read-only nodes if the load is spread over these.
 fn vcpu(paper: &Paper, row: KeyRow<'_>) -> Option<f64> {
     let target = paper.target(&row.point.target)?;
     let readers = target.facts.nodes.iter().filter(|node| node.role == Role::ReadOnly).count();
@@ -57,7 +65,7 @@ fn capacity(paper: &Paper) -> PaperRows<KeyRow<'_>> {
         .text(say!(experiment), |row| {
             link(&row.experiment.title, format!("#experiment-{}", row.index + 1))
         })
-        .text(say!(target_2), |row| &row.point.target)
+        .text(say!(target_column), |row| &row.point.target)
         .text(say!(load), |row| row.point.load_words())
         .strong(say!(throughput), Short, |row| spread(row.point.throughput(), row.point.repeats))
         .text(say!(unit), |row| match row.point.main {
@@ -69,23 +77,23 @@ fn capacity(paper: &Paper) -> PaperRows<KeyRow<'_>> {
             vcpu(paper, row).map(|vcpu| row.point.throughput().median / vcpu)
         })
         .text(say!(objective), |row| row.experiment.objective.as_ref())
-        .text(say!(measured_again_2), |row| yes_or_no(row.point.purpose == Purpose::Confirm))
+        .text(say!(measured_again_column), |row| yes_or_no(row.point.purpose == Purpose::Confirm))
         .text(say!(notes), |row| notes(paper, &row.point.checks))
 }
 
 /// Costs of the work, if targets have a price.
 pub(super) fn costs(paper: &Paper, blocks: &mut Blocks) {
     let rows = paper.costs();
-    let show_amount =
-        |amount: String, row: &CostRow<'_>| format!("{amount} {}", row.price.currency);
-    let table = PaperRows::new(say!(cost_from_the_stated_price_of), &rows)
+    let table = PaperRows::new(say!(cost_title), &rows)
         .text(say!(experiment), |row| &row.experiment.title)
-        .text(say!(target_2), |row| &row.target.label)
+        .text(say!(target_column), |row| &row.target.label)
         .col(say!(price_of_an_hour), Right, |row| {
-            show_amount(format::plain(row.price.per_hour), row)
+            format!("{} {}", format::plain(row.price.per_hour), row.price.currency)
         })
-        .text(say!(cost), |row| &row.what)
-        .strong(say!(amount), Right, |row| show_amount(format::short(row.amount), row));
+        .text(say!(cost), |row| &row.quantity)
+        .strong(say!(amount), Right, |row| {
+            format!("{} {}", format::short(row.amount), row.price.currency)
+        });
     blocks.table(table);
     if !rows.is_empty() {
         blocks.fine(say!(prices_are_stated_in_the_suite));
@@ -105,14 +113,14 @@ fn experiment_blocks(paper: &Paper, experiment: &Experiment, lang: Lang, blocks:
     }
     transaction_blocks(paper, experiment, blocks);
     if experiment.points.is_empty() {
-        blocks.paragraph(say!(no_figures_no_trial_of_this));
+        blocks.paragraph(say!(no_figures_measured));
     }
     blocks.figures(nodes::figures(paper, experiment, lang));
     nodes::blocks(paper, experiment, blocks);
     nodes::fleet_blocks(paper, experiment, blocks);
 }
 
-/// The steps that were skipped and why, repeats told once.
+/// The steps that were skipped and why, each of the repeats only once.
 fn skipped_steps(paper: &Paper, experiment: &Experiment) -> Vec<Message> {
     let skipped = paper.runs.iter().flat_map(|run| &run.header.skipped);
     let steps = skipped.filter_map(|(id, reason)| {
@@ -140,7 +148,7 @@ fn transaction_blocks(paper: &Paper, experiment: &Experiment, blocks: &mut Block
     }
     blocks.table(statements_table(&statements(paper.trials_in(experiment))));
     if points.iter().any(|point| point.p999_us.is_none()) {
-        let reason = say!(fewer_than_10_samples_lie_beyond);
+        let reason = say!(percentile_not_printed);
         blocks.fine(vec![Span::plain("– "), Span::plain(reason)]);
     }
 }
@@ -148,7 +156,7 @@ fn transaction_blocks(paper: &Paper, experiment: &Experiment, blocks: &mut Block
 fn levels_table<'a>(paper: &'a Paper, experiment: &'a Experiment) -> PaperRows<&'a Point> {
     let test = if experiment.test.is_empty() { &experiment.name } else { &experiment.test };
     let title = if experiment.points.iter().any(|point| point.repeats > 1) {
-        say!(load_levels_medians_of_the_repeats, test)
+        say!(load_levels_with_repeats, test)
     } else {
         say!(test_load_levels, test)
     };
@@ -158,7 +166,7 @@ fn levels_table<'a>(paper: &'a Paper, experiment: &'a Experiment) -> PaperRows<&
         (false, false) => say!(service_time_ms),
     };
     PaperRows::new(title, &experiment.points)
-        .text(say!(target_2), |p| {
+        .text(say!(target_column), |p| {
             let purpose = match p.purpose {
                 Purpose::Confirm => say!(measured_again),
                 Purpose::Search => say!(step_of_the_search),
@@ -194,9 +202,9 @@ fn levels_table<'a>(paper: &'a Paper, experiment: &'a Experiment) -> PaperRows<&
 
 /// The gain by more read-only nodes.
 pub(super) fn node_scaling_table(experiment: &Experiment) -> PaperRows<&NodeScaling> {
-    PaperRows::new(say!(scaling_with_read_only_nodes_at), &experiment.node_scaling)
-        .text(say!(target_2), |row| &row.target)
-        .col(say!(read_only_nodes_3), Whole, |row| {
+    PaperRows::new(say!(read_only_node_scaling), &experiment.node_scaling)
+        .text(say!(target_column), |row| &row.target)
+        .col(say!(read_only_nodes_column), Whole, |row| {
             Cell::from(row.nodes).with_if(row.is_stated, || vec![Span::plain(say!(stated))])
         })
         .col(say!(workers), Whole, |row| row.workers)
@@ -207,18 +215,17 @@ pub(super) fn node_scaling_table(experiment: &Experiment) -> PaperRows<&NodeScal
 }
 
 fn data_table(points: Vec<&Point>) -> PaperRows<&Point> {
-    let title = say!(data_and_the_range_that_keys);
-    let facts = |p: &Point| p.data.clone();
+    let title = say!(data_title);
     PaperRows::new(title, points)
-        .text(say!(target_2), |p| &p.target)
+        .text(say!(target_column), |p| &p.target)
         .col(say!(workers), Whole, |p| p.workers)
-        .col(say!(rows), Whole, |p| facts(p).map(|data| data.facts.rows))
-        .col(say!(hot_rows), Whole, |p| facts(p).and_then(|data| data.facts.hot_rows))
-        .strong(say!(hot_share_percent), Percent, |p| facts(p).and_then(|data| data.hot_share))
-        .col(say!(size_of_the_data), Bytes, |p| facts(p).and_then(|data| data.facts.size_bytes))
-        .col(say!(memory_for_data), Bytes, |p| facts(p).and_then(|data| data.facts.memory_bytes))
-        .text(say!(its_setting), |p| facts(p).map(|data| code(data.facts.memory_setting)))
-        .strong(say!(data_to_memory), Short, |p| facts(p).and_then(|data| data.size_to_memory))
+        .col(say!(rows), Whole, |p| Some(p.data.as_ref()?.facts.rows))
+        .col(say!(hot_rows), Whole, |p| p.data.as_ref()?.facts.hot_rows)
+        .strong(say!(hot_share_percent), Percent, |p| p.data.as_ref()?.hot_share)
+        .col(say!(size_of_the_data), Bytes, |p| p.data.as_ref()?.facts.size_bytes)
+        .col(say!(memory_for_data), Bytes, |p| p.data.as_ref()?.facts.memory_bytes)
+        .text(say!(its_setting), |p| Some(code(&p.data.as_ref()?.facts.memory_setting)))
+        .strong(say!(data_to_memory), Short, |p| p.data.as_ref()?.size_to_memory)
         .col(say!(reads_and_writes_per_s), Short, |p| spread(p.data_qps, p.repeats))
 }
 
@@ -227,14 +234,15 @@ fn statements_table<'a>(rows: &'a [StatementRow<'a>]) -> PaperRows<&'a Statement
     let has_one_script = rows.iter().all(|row| Some(&row.2.script) == first_script);
     let title = match first_script.filter(|_| has_one_script) {
         Some(script) => say!(statement_by_statement, script),
-        None => say!(statement_by_statement_2),
+        None => say!(statement_by_statement_title),
     };
-    let text = |row: &StatementRow<'_>| row.2.text.split_whitespace().collect::<Vec<_>>().join(" ");
     PaperRows::new(title, rows)
-        .text(say!(target_2), |row| row.0)
+        .text(say!(target_column), |row| row.0)
         .col(say!(workers), Whole, |row| row.1)
         .when(!has_one_script, |table| table.text(say!(script), |row| &row.2.script))
-        .text(say!(statement_2), |row| -> TextLine { vec![code(text(row))] })
+        .text(say!(statement_column), |row| -> TextLine {
+            vec![code(row.2.text.split_whitespace().collect::<Vec<_>>().join(" "))]
+        })
         .class("sql")
         .col(say!(executions), Whole, |row| row.2.count)
         .strong(say!(mean_ms), Ms, |row| row.2.mean_us)
@@ -253,7 +261,7 @@ pub(super) fn trial_blocks(paper: &Paper, lang: Lang, blocks: &mut Blocks) {
     let transaction_trials = transaction_trials(paper);
     if !transaction_trials.is_empty() {
         blocks.table(accounting_table(paper, transaction_trials));
-        blocks.fine(say!(wasted_statements_belong_to_attempts_that));
+        blocks.fine(say!(wasted_statements_meaning));
     }
     for trial in &paper.trials {
         if let TrialStatus::Failed(reason) = &trial.summary.status {
@@ -269,7 +277,7 @@ pub(super) fn trial_blocks(paper: &Paper, lang: Lang, blocks: &mut Blocks) {
         blocks.fine(shades(say!(warm_up)));
         if n_not_drawn > 0 {
             let (n, file) = (n_not_drawn.to_string(), "`trials/`");
-            blocks.fine(coded(say!(more_trials_are_not_drawn_their, n, file)));
+            blocks.fine(coded(say!(trials_not_drawn, n, file)));
         }
         blocks.grid(figures);
     }
@@ -292,40 +300,40 @@ fn set_aside_table(paper: &Paper) -> PaperRows<&Trial> {
 
 /// The parts of long trials, with the seams between them.
 fn stages_table(paper: &Paper) -> PaperRows<&Trial> {
-    let seam = |stage: &Trial| {
-        let trials = paper.trials.iter().filter(|trial| trial.run == stage.run);
-        let mut seams = trials.flat_map(|trial| &trial.summary.stages);
-        seams.find(|seam| seam.trial == stage.summary.trial)
-    };
-    let stage_number = |stage: &Trial| {
-        let stage = stage.summary.stage.unwrap_or_default();
-        say!(stage_of, number = stage.number.to_string(), of = stage.of.to_string())
-    };
-    let failure = |stage: &Trial| match &stage.summary.status {
-        TrialStatus::Failed(failure) => Some(failure.clone()),
-        _ => None,
-    };
     ended_trials(say!(stages_of_trials), &paper.stages)
-        .text(say!(stage), stage_number)
-        .col(say!(window_from_s), Tenth, |stage| seam(stage).map(|seam| seam.from_s))
-        .col(say!(gap_before_s), Tenth, |stage| seam(stage).and_then(|seam| seam.gap_s))
+        .text(say!(stage), |stage| {
+            let stage = stage.summary.stage.unwrap_or_default();
+            say!(stage_number, number = stage.number.to_string(), of = stage.of.to_string())
+        })
+        .col(say!(window_from_s), Tenth, |stage| Some(find_seam(paper, stage)?.from_s))
+        .col(say!(gap_before_s), Tenth, |stage| find_seam(paper, stage)?.gap_s)
         .col(say!(window_s), Tenth, |stage| stage.summary.window_s)
-        .col(say!(committed_2), Whole, |stage| stage.summary.counts.committed)
-        .text(say!(notes), failure)
+        .col(say!(committed_column), Whole, |stage| stage.summary.counts.committed)
+        .text(say!(notes), |stage| match &stage.summary.status {
+            TrialStatus::Failed(failure) => Some(failure.clone()),
+            _ => None,
+        })
         .each(|stage, row| {
             row.anchor = format!("trial-{}", stage.label);
             row.class = if stage.status == "stage" { "" } else { "gray" };
         })
 }
 
-/// Queries are not transactions: what they did stands in their own table.
+/// The place of a stage within its trial, and the gap before it.
+fn find_seam<'a>(paper: &'a Paper, stage: &Trial) -> Option<&'a StageFacts> {
+    let trials = paper.trials.iter().filter(|trial| trial.run == stage.run);
+    let mut seams = trials.flat_map(|trial| &trial.summary.stages);
+    seams.find(|seam| seam.trial == stage.summary.trial)
+}
+
+/// Trials of transactions: queries, which are none, have their own table.
 pub(super) fn transaction_trials(paper: &Paper) -> Vec<&Trial> {
     paper.trials.iter().filter(|trial| !trial.summary.is_pass()).collect()
 }
 
 /// The meaning of the shades of charts over time.
 pub fn shades(warm: Message) -> TextLine {
-    let mut line = vec![Span::plain(say!(zero_is_the_opening_of_the))];
+    let mut line = vec![Span::plain(say!(time_zero_note))];
     let shades = [
         ("warm", warm),
         ("error", say!(intervals_with_errors_or_reconnects)),
@@ -349,7 +357,7 @@ fn ended_trials<'a>(
     trials: impl IntoIterator<Item = &'a Trial>,
 ) -> PaperRows<&'a Trial> {
     PaperRows::new(title, trials)
-        .text(say!(trial_2), |t| &t.label)
+        .text(say!(trial_column), |t| &t.label)
         .text(say!(experiment_target), place)
         .col(say!(workers), Whole, |t| t.summary.workers)
         .col(say!(repeat), Whole, |t| t.summary.repeat)
@@ -359,15 +367,17 @@ fn ended_trials<'a>(
 }
 
 fn accounting_table<'a>(paper: &'a Paper, trials: Vec<&'a Trial>) -> PaperRows<&'a Trial> {
-    let title = say!(accounting_started_committed_rolled_back_failed);
+    let title = say!(accounting_title);
     ended_trials(title, trials)
         .col(say!(started), Whole, |t| t.summary.counts.started)
-        .col(say!(committed_2), Whole, |t| t.summary.counts.committed)
-        .col(say!(rolled_back_2), Whole, |t| t.summary.counts.rolled_back)
-        .col(say!(failed_3), Whole, |t| t.summary.counts.failed)
+        .col(say!(committed_column), Whole, |t| t.summary.counts.committed)
+        .col(say!(rolled_back_column), Whole, |t| t.summary.counts.rolled_back)
+        .col(say!(failed_column), Whole, |t| t.summary.counts.failed)
         .col(say!(skipped), Whole, |t| t.summary.counts.skipped)
         .col(say!(in_flight), Whole, |t| t.summary.in_flight)
-        .text(say!(adds_up), |t| if t.adds_up { Span::plain(say!(yes)) } else { bad(say!(no_3)) })
+        .text(say!(adds_up), |t| {
+            if t.adds_up { Span::plain(say!(yes)) } else { bad(say!(no_capitals)) }
+        })
         .col(say!(wasted_statements), Whole, |t| t.summary.wasted.total())
         .text(say!(notes), |t| notes(paper, &t.checks))
         .each(|t, row| row.anchor = format!("trial-{}", t.label))
@@ -376,13 +386,13 @@ fn accounting_table<'a>(paper: &'a Paper, trials: Vec<&'a Trial>) -> PaperRows<&
 fn data_checks(paper: &Paper) -> PaperRows<(&Trial, &DataCheck)> {
     let rows =
         paper.trials.iter().flat_map(|t| t.summary.checks.iter().map(move |check| (t, check)));
-    PaperRows::new(say!(checks_of_the_data_after_each), rows)
+    PaperRows::new(say!(data_checks_title), rows)
         .look("text")
-        .text(say!(trial_2), |(trial, _)| &trial.label)
+        .text(say!(trial_column), |(trial, _)| &trial.label)
         .text(say!(experiment_target), |(trial, _)| place(trial))
-        .text(say!(check_2), |(_, check)| check.name.clone())
+        .text(say!(check_column), |(_, check)| check.name.clone())
         .text(say!(verdict), |(_, check)| verdict_of(check.verdict))
-        .text(say!(evidence_2), |(_, check)| check.evidence.clone())
+        .text(say!(evidence_column), |(_, check)| check.evidence.clone())
 }
 
 fn disturbance_blocks(paper: &Paper, blocks: &mut Blocks) {
@@ -391,20 +401,20 @@ fn disturbance_blocks(paper: &Paper, blocks: &mut Blocks) {
         paper.verdicts.steady.iter().filter(|row| row.is_steady == Some(false)).collect();
     let is_judged = paper.verdicts.steady.iter().any(|row| row.warm_up.is_some());
     if unsteady.is_empty() && is_judged {
-        blocks.paragraph(say!(every_window_with_at_least_12));
+        blocks.paragraph(say!(steady_windows_note));
     }
     blocks.table(unsteady_table(unsteady));
     error_blocks(paper, blocks);
     let gaps = paper.trials.iter().flat_map(|t| t.gaps.iter().map(move |gap| (t, gap)));
     let gaps: Vec<(&Trial, &Gap)> = gaps.collect();
     if gaps.is_empty() && !transaction_trials(paper).is_empty() {
-        blocks.paragraph(say!(every_interval_of_every_window_had));
+        blocks.paragraph(say!(no_gaps));
     }
     blocks.table(gaps_table(gaps));
     paper.runs.iter().for_each(|run| event_blocks(run, blocks));
     for run in paper.runs.iter().filter(|run| !run.warnings.is_empty()) {
         blocks.fine(say!(
-            damaged_or_missing_in,
+            damaged_or_missing_files,
             run = &run.folder,
             what = Message::sentences(&run.warnings)
         ));
@@ -415,7 +425,7 @@ fn scaling_table(paper: &Paper) -> PaperRows<&Scaling> {
     let title = say!(throughput_against_concurrency);
     PaperRows::new(title, &paper.verdicts.scaling)
         .text(say!(experiment), |row| &row.title)
-        .text(say!(target_2), |row| &row.target)
+        .text(say!(target_column), |row| &row.target)
         .col(say!(workers), Right, |row| {
             let [min, max] = row.workers.map(format::whole);
             format!("{min}{}{max}", format::DASH)
@@ -424,11 +434,11 @@ fn scaling_table(paper: &Paper) -> PaperRows<&Scaling> {
 }
 
 fn unsteady_table(rows: Vec<&SteadyRow>) -> PaperRows<&SteadyRow> {
-    PaperRows::new(say!(trials_that_were_not_steady_in), rows)
-        .text(say!(trial_2), |row| &row.trial)
-        .text(say!(target_2), |row| Cell::from(&row.target).with(&row.experiment))
+    PaperRows::new(say!(unsteady_trials), rows)
+        .text(say!(trial_column), |row| &row.trial)
+        .text(say!(target_column), |row| Cell::from(&row.target).with(&row.experiment))
         .col(say!(median_per_s), Short, |row| row.median_per_s)
-        .text(say!(warm_up_2), |row| {
+        .text(say!(warm_up_column), |row| {
             row.warm_up.map(|warm_up| {
                 if warm_up.is_over { Span::plain(say!(over)) } else { strong(say!(not_over)) }
             })
@@ -438,7 +448,7 @@ fn unsteady_table(rows: Vec<&SteadyRow>) -> PaperRows<&SteadyRow> {
         .text(say!(changes_of_the_level), |row| {
             lines(row.changes.iter().map(|change| {
                 say!(
-                    at_s_from_to,
+                    level_change,
                     at = format::plain(change.at_s),
                     before = format::short(change.before_per_s),
                     after = format::short(change.after_per_s)
@@ -475,23 +485,19 @@ fn error_blocks(paper: &Paper, blocks: &mut Blocks) {
             ((index, &trial.target, kind), (experiment, error, trial))
         })
     });
-    // Errors of one kind in an experiment on a target stand in one row.
+    // Errors of one kind in an experiment on a target share a row.
     let groups = grouped(errors);
     if groups.is_empty() {
         let has_failures = paper.experiments.iter().any(|experiment| {
             find_family(experiment).is_some_and(|family| family.has_failures(paper, experiment))
         });
-        blocks.paragraph(if has_failures {
-            say!(queries_that_were_given_up_or)
-        } else {
-            say!(no_statement_and_no_connect_met)
-        });
+        blocks.paragraph(if has_failures { say!(failed_queries_note) } else { say!(no_errors) });
     }
     let rows = groups.iter().map(|(_, errors)| errors);
     let table = PaperRows::new(say!(errors_of_attempts_and_connects), rows)
         .look("text")
         .text(say!(experiment), |errors| &errors[0].0.title)
-        .text(say!(target_2), |errors| &errors[0].2.target)
+        .text(say!(target_column), |errors| &errors[0].2.target)
         .text(say!(error_class), |errors| {
             let error = errors[0].1;
             if error.is_own_conflict() {
@@ -518,42 +524,40 @@ fn error_blocks(paper: &Paper, blocks: &mut Blocks) {
 }
 
 fn gaps_table<'a>(rows: Vec<(&'a Trial, &'a Gap)>) -> PaperRows<(&'a Trial, &'a Gap)> {
-    PaperRows::new(say!(stretches_of_a_measured_window_without), rows)
-        .text(say!(trial_2), |(trial, _)| &trial.label)
-        .text(say!(target_2), |(trial, _)| &trial.target)
+    PaperRows::new(say!(gaps_title), rows)
+        .text(say!(trial_column), |(trial, _)| &trial.label)
+        .text(say!(target_column), |(trial, _)| &trial.target)
         .col(say!(from_s), Short, |(_, gap)| gap.from_s)
         .col(say!(to_s), Short, |(_, gap)| gap.to_s)
         .col(say!(length_s), Short, |(_, gap)| gap.to_s - gap.from_s)
-        .col(say!(errors_in_it), Whole, |(_, gap)| gap.errors)
+        .col(say!(errors_meanwhile), Whole, |(_, gap)| gap.errors)
         .col(say!(reconnects), Whole, |(_, gap)| gap.reconnects)
 }
 
 fn event_blocks(run: &RunFacts, blocks: &mut Blocks) {
     const MAX: usize = 100;
-    let time_in_trial = |event: &Event| {
-        let trial = event.trial.map(|trial| trial.to_string()).unwrap_or_default();
-        match event.at_s {
-            Some(at_s) => format!("{trial}, {} s", format::short(at_s)),
-            None => trial,
-        }
-    };
-    let event_kind = |event: &Event| match event.kind {
-        EventKind::Server => say!(server),
-        EventKind::Note => say!(note),
-        other => Message::from(format!("{other:?}").to_lowercase()),
-    };
     let title = say!(events_of_run, run = &run.folder);
     blocks.table(
         PaperRows::new(title, run.events.iter().take(MAX))
             .look("text")
             .text(say!(time), |event| &event.at)
-            .text(say!(trial_2), time_in_trial)
-            .text(say!(kind), event_kind)
-            .text(say!(what_2), |event| event.text.clone()),
+            .text(say!(trial_column), |event| {
+                let trial = event.trial.map(|trial| trial.to_string()).unwrap_or_default();
+                match event.at_s {
+                    Some(at_s) => format!("{trial}, {} s", format::short(at_s)),
+                    None => trial,
+                }
+            })
+            .text(say!(kind), |event| match event.kind {
+                EventKind::Server => say!(server),
+                EventKind::Note => say!(note),
+                other => Message::from(format!("{other:?}").to_lowercase()),
+            })
+            .text(say!(what_column), |event| event.text.clone()),
     );
     let n_hidden = run.events.len().saturating_sub(MAX);
     if n_hidden > 0 {
         let (n, file) = (n_hidden.to_string(), "`events.jsonl`");
-        blocks.fine(coded(say!(more_are_in, n, file)));
+        blocks.fine(coded(say!(more_in_file, n, file)));
     }
 }

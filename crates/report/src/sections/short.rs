@@ -1,23 +1,23 @@
 //! The edition for readers in a hurry: results chapter by chapter in one table and small charts, the method in a
-//! table. What only the full edition has stands in its appendix or alongside each experiment there.
+//! table. The full edition has the rest in its appendix or alongside each experiment.
 
 use super::*;
 
 /// Higher charts are drawn as wide as the page.
 const MAX_SMALL_HEIGHT: f64 = 400.0;
-/// So many charts stand in a chapter.
+/// Charts of a chapter.
 const MAX_CHARTS: usize = 6;
 /// Rows of a chapter above which only the best load level of each target is shown.
 const MAX_ROWS: usize = 40;
-/// So many tables of what a family says of a pass.
+/// Tables of a family for each pass.
 const MAX_PASS_TABLES: usize = 2;
 
-/// So many of them, of several runs.
+/// Number of tables for each pass: fewer if the paper has several runs.
 fn max_pass_tables(paper: &Paper) -> usize {
     if is_short_multi_run(paper) { 1 } else { MAX_PASS_TABLES }
 }
 
-/// Without what a page shows on demand; of headings, the contents name those of sections only.
+/// Leaves out what a page shows on demand; of headings, the contents name those of sections only.
 pub(super) fn shortened(blocks: Vec<Block>) -> Vec<Block> {
     let blocks = blocks.into_iter().filter(|block| !matches!(block, Block::Details { .. }));
     let blocks = blocks.map(|block| match block {
@@ -30,6 +30,7 @@ pub(super) fn shortened(blocks: Vec<Block>) -> Vec<Block> {
     blocks.collect()
 }
 
+/// Adds the method: a table of experiments, and the sentences that they share.
 pub(super) fn method(paper: &Paper, _: Lang, blocks: &mut Blocks) {
     blocks.paragraph(Message::sentences(&method::general_rules(paper)));
     blocks.table(
@@ -43,18 +44,18 @@ pub(super) fn method(paper: &Paper, _: Lang, blocks: &mut Blocks) {
             })
             .col(say!(planned_window_s), Whole, |experiment| experiment.duration_s),
     );
-    let shared_sentences = |experiment: &Experiment| {
+    let sentences = paper.experiments.iter().flat_map(|experiment| {
         let mut sentences = method::trial_rules(paper, experiment);
         sentences.extend(method::describe_comparison(experiment));
         sentences.extend(method::renewals(experiment));
         let objective = experiment.objective.as_ref();
-        let objective = objective.map(|objective| say!(objective_of_the_search_for_the, objective));
+        let objective = objective.map(|objective| say!(search_objective, objective));
         sentences.into_iter().chain(objective)
-    };
-    let sentences = unique(paper.experiments.iter().flat_map(shared_sentences).collect());
-    blocks.paragraph(Message::sentences(&sentences));
+    });
+    blocks.paragraph(Message::sentences(&unique(sentences.collect())));
 }
 
+/// Adds the results, chapter by chapter, without what only the full edition has.
 pub(super) fn results(paper: &Paper, lang: Lang, blocks: &mut Blocks) {
     if is_short_multi_run(paper) {
         blocks.fine(say!(notes_are_those_that_forbid));
@@ -72,7 +73,7 @@ pub(super) fn results(paper: &Paper, lang: Lang, blocks: &mut Blocks) {
         blocks.figures(figures.into_iter().take(1));
         blocks.extend(kept_blocks);
     }
-    blocks.fine(say!(the_full_edition_has));
+    blocks.fine(say!(full_edition_contents));
 }
 
 /// Charts alongside each other, what families disclose, one table of all load levels, and the tables of families.
@@ -114,17 +115,14 @@ fn chapter_blocks(
     }
     blocks.extend(disclosed);
     charts.truncate(MAX_CHARTS);
-    let is_small = |chart: &Drawing| {
-        let height: f64 = chart.halves.iter().map(|svg| svg_size(svg).1).sum();
-        !chart.halves.is_empty() && height <= MAX_SMALL_HEIGHT
-    };
     let is_pair = charts.iter().filter(|chart| is_small(chart)).count() > 1;
     let are_alone = !is_pair && !is_short_multi_run(paper);
     let (small, large): (Vec<Drawing>, Vec<Drawing>) =
         charts.into_iter().partition(|chart| !are_alone && is_small(chart));
     blocks.figures(large);
-    let shrunk = |chart: Drawing| Drawing { svgs: chart.halves, halves: Vec::new(), ..chart };
-    blocks.grid(small.into_iter().map(shrunk).collect());
+    let small = small.into_iter();
+    let small = small.map(|chart| Drawing { svgs: chart.halves, halves: Vec::new(), ..chart });
+    blocks.grid(small.collect());
     let without_tables = experiments
         .iter()
         .filter(|(index, experiment)| !with_tables.contains(index) && !experiment.is_pass());
@@ -133,6 +131,12 @@ fn chapter_blocks(
         experiments.iter().map(|(_, experiment)| results::node_scaling_table(experiment));
     scalings.for_each(|table| blocks.table(table));
     blocks.extend(tables);
+}
+
+/// Returns true if a chart of half the width is low enough.
+fn is_small(chart: &Drawing) -> bool {
+    let height: f64 = chart.halves.iter().map(|svg| svg_size(svg).1).sum();
+    !chart.halves.is_empty() && height <= MAX_SMALL_HEIGHT
 }
 
 /// A chart with the name of what it shows.
@@ -179,14 +183,12 @@ fn levels_table<'a>(
         let best = paper.result_rows();
         rows.retain(|(.., point)| best.iter().any(|best| std::ptr::eq(best.point, *point)));
     }
-    let ratio =
-        |(.., point): LevelRow<'_>| point.data.as_ref().and_then(|data| data.size_to_memory);
-    let hot = |(.., point): LevelRow<'_>| point.data.as_ref().and_then(|data| data.hot_share);
-    let has_hot = rows.iter().any(|row| hot(*row).is_some_and(|share| share < 1.0));
+    let mut hot_shares = rows.iter().filter_map(|(.., point)| point.data.as_ref()?.hot_share);
+    let has_hot = hot_shares.any(|share| share < 1.0);
     PaperRows::new(say!(load_levels_of_the_experiments), rows)
         .text(say!(experiment), |(_, experiment, _)| &experiment.title)
         .merged(|(index, ..)| index)
-        .text(say!(target_2), |(.., point)| target_of(&point.target, point.status))
+        .text(say!(target_column), |(.., point)| target_of(&point.target, point.status))
         .col(say!(workers), Whole, |(.., point)| point.workers)
         .col(say!(offered_per_s), Short, |(.., point)| point.rate_per_s)
         .if_any()
@@ -195,9 +197,12 @@ fn levels_table<'a>(
         .col(say!(p95_ms), Ms, |(.., point)| point.p95_us.map(|us| spread(us, point.repeats)))
         .col(say!(p99_ms), Ms, |(.., point)| point.p99_us.map(|us| spread(us, point.repeats)))
         .col(say!(errors), Whole, |(.., point)| point.errors)
-        .col(say!(data_to_memory), Short, ratio)
+        .col(say!(data_to_memory), Short, |(.., point)| point.data.as_ref()?.size_to_memory)
         .if_any()
-        .when(has_hot, |table| table.col(say!(hot_share_percent), Percent, hot))
+        .when(has_hot, |table| {
+            table
+                .col(say!(hot_share_percent), Percent, |(.., point)| point.data.as_ref()?.hot_share)
+        })
         .text(say!(notes), |(.., point)| notes(paper, &point.checks))
         .anchored(|(index, ..)| index, |(index, ..)| format!("experiment-{}", index + 1))
         .into()

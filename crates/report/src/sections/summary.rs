@@ -5,13 +5,14 @@ use super::cover::{why_forbidden, with_objections};
 use super::*;
 use dyno_judge::findings::verdict::{aa, bounds};
 
+/// Adds the answer in a paragraph, verdicts, and the best results.
 pub(super) fn blocks(paper: &Paper, lang: Lang, blocks: &mut Blocks) {
     let n_checks = paper.checks.len().to_string();
     let n_found = paper.checks.iter().filter(|check| !check.findings.is_empty()).count();
     let mut sentences = sentences(paper);
     sentences.push(match n_found {
-        0 => say!(none_of_checks_found_anything_to, made = n_checks),
-        n => say!(of_checks_found_something_to_remark, found = n.to_string(), made = n_checks),
+        0 => say!(no_check_found_anything, made = n_checks),
+        n => say!(checks_found_something, found = n.to_string(), made = n_checks),
     });
     let lead = vec![
         Span::plain(Message::sentences(&sentences)),
@@ -30,13 +31,9 @@ pub(super) fn blocks(paper: &Paper, lang: Lang, blocks: &mut Blocks) {
 
 /// The best point of each experiment and target.
 pub(super) fn best(paper: &Paper) -> PaperRows<KeyRow<'_>> {
-    let title = say!(the_load_level_with_the_most);
+    let title = say!(best_levels_title);
     let rows = paper.result_rows();
     let metrics = format::unique(rows.iter().filter_map(|row| Some(row.point.main?.0)).collect());
-    let main_figure = |point: &Point, metric: Metric| {
-        let (_, figure) = point.main.filter(|(main, _)| *main == metric)?;
-        Some(spread(figure, point.repeats))
-    };
     let table = PaperRows::new(title, rows)
         .text(say!(experiment), |row| {
             let to = format!("#experiment-{}", row.index + 1);
@@ -44,11 +41,14 @@ pub(super) fn best(paper: &Paper) -> PaperRows<KeyRow<'_>> {
             Cell::from(link(&row.experiment.title, to))
                 .with_if(is_repeated, || vec![Span::plain(say!(measured_again))])
         })
-        .text(say!(target_2), |row| &row.point.target);
+        .text(say!(target_column), |row| &row.point.target);
     metrics
         .into_iter()
         .fold(table, |table, metric| {
-            table.strong(metric.title(), Short, |row| main_figure(row.point, metric))
+            table.strong(metric.title(), Short, |row| {
+                let (_, figure) = row.point.main.filter(|(main, _)| *main == metric)?;
+                Some(spread(figure, row.point.repeats))
+            })
         })
         .col(say!(workers), Whole, |row| row.point.workers)
         .strong(say!(transactions_per_s), Short, |row| spread(row.point.tps, row.point.repeats))
@@ -60,7 +60,7 @@ pub(super) fn best(paper: &Paper) -> PaperRows<KeyRow<'_>> {
         .text(say!(notes), |row| notes(paper, &row.point.checks))
 }
 
-/// So many sentences of what was reached are told; the others stand in the tables.
+/// Sentences of results; the tables have the others.
 const MAX_RESULTS: usize = 3;
 
 /// The measured trials, those that did not end well, and the results.
@@ -96,13 +96,13 @@ pub(super) fn no_trial(paper: &Paper) -> Message {
     }
 }
 
-/// The first sentences of what was reached, and whether there are more. What forbids all of them is said once, behind.
+/// The first sentences of what was reached, and whether there are more. What forbids all of them comes last.
 pub(super) fn first_results(paper: &Paper) -> (Vec<Message>, bool) {
     let results = results_with_checks(paper);
-    let forbidding = |numbers: &[usize]| paper.forbidding_numbers(numbers);
     let first = &results[..results.len().min(MAX_RESULTS)];
-    let shared = first.first().map(|(_, numbers)| forbidding(numbers)).unwrap_or_default();
-    let is_shared = first.iter().all(|(_, numbers)| forbidding(numbers) == shared);
+    let shared = first.first().map(|(_, numbers)| paper.forbidding_numbers(numbers));
+    let shared = shared.unwrap_or_default();
+    let is_shared = first.iter().all(|(_, numbers)| paper.forbidding_numbers(numbers) == shared);
     let sentences = first.iter().map(|(sentence, numbers)| {
         if is_shared { sentence.clone() } else { with_objections(paper, sentence.clone(), numbers) }
     });
@@ -146,16 +146,18 @@ fn results_with_checks(paper: &Paper) -> Vec<(Message, Vec<usize>)> {
 }
 
 fn describe_extent(paper: &Paper) -> Message {
-    let describe = |target: &PaperTarget| match target.product.as_str() {
+    let measured = paper
+        .targets
+        .iter()
+        .filter(|target| paper.trials.iter().any(|trial| trial.target == target.label));
+    let targets = measured.map(|target| match target.product.as_str() {
         "" => Message::from(&target.label),
         product => {
             let product = cover::shown_product(product);
             say!(target_product, target = &target.label, product)
         }
-    };
-    let is_measured =
-        |target: &&PaperTarget| paper.trials.iter().any(|trial| trial.target == target.label);
-    let targets: Vec<Message> = paper.targets.iter().filter(is_measured).map(describe).collect();
+    });
+    let targets: Vec<Message> = targets.collect();
     let points = if paper.experiments.iter().any(Experiment::is_pass) {
         let points = paper.experiments.iter().map(|experiment| experiment.points.len());
         say!(n_points, n = points.sum::<usize>())
@@ -169,7 +171,7 @@ fn describe_extent(paper: &Paper) -> Message {
         say!(n_load_levels, n = levels.collect::<BTreeSet<_>>().len())
     };
     say!(
-        dyno_measured_at_on,
+        extent_of_measurement,
         trials = say!(n_complete_trials, n = count_trials(paper, "complete")),
         points,
         targets = Message::list(&targets)
@@ -207,7 +209,7 @@ fn search_sentence(paper: &Paper, row: KeyRow<'_>) -> Option<Message> {
     let tests: Vec<bool> = tests.collect();
     let held_trials = tests.iter().filter(|is_held| **is_held).count() as u64;
     let chance = proportion_interval(held_trials, tests.len() as u64)?;
-    let percent = |share: f64| format::whole(100.0 * share);
+    let [low, high] = [chance.low, chance.high].map(|share| format::whole(100.0 * share));
     Some(say!(
         rate_held_with_objective,
         experiment = &row.experiment.title,
@@ -216,8 +218,8 @@ fn search_sentence(paper: &Paper, row: KeyRow<'_>) -> Option<Message> {
         objective,
         held = held_trials.to_string(),
         n = tests.len(),
-        low = percent(chance.low),
-        high = percent(chance.high)
+        low,
+        high
     ))
 }
 
@@ -234,7 +236,7 @@ fn best_sentence(paper: &Paper, row: KeyRow<'_>) -> Message {
     let (tps, qps) = (format::short(point.tps.median), format::short(point.qps.median));
     match point.p95_us {
         Some(p95) => say!(
-            reached_transactions_s_statements_s_with,
+            best_throughput_with_latency,
             experiment,
             target = &point.target,
             tps,
@@ -242,14 +244,7 @@ fn best_sentence(paper: &Paper, row: KeyRow<'_>) -> Message {
             workers,
             p95 = format::ms(p95.median)
         ),
-        None => say!(
-            reached_transactions_s_statements_s_with_2,
-            experiment,
-            target = &point.target,
-            tps,
-            qps,
-            workers
-        ),
+        None => say!(best_throughput, experiment, target = &point.target, tps, qps, workers),
     }
 }
 
@@ -317,27 +312,26 @@ fn verdicts(paper: &Paper) -> PaperRows<ComparedRow<'_>> {
         let count = comparison.rows.len().clamp(1, max_rows);
         (0..count).map(move |place| (comparison, comparison.rows.get(place)))
     });
-    let number = |(comparison, _): ComparedRow<'_>| comparison.number;
-    PaperRows::new(say!(verdicts_candidate_by_baseline_from_pairs), rows)
+    PaperRows::new(say!(verdicts_title), rows)
         .text(say!(experiment_load_level), |(comparison, _)| {
             let is_blocks = comparison.order == PairOrder::Blocks;
             Cell::from(&comparison.title)
                 .with(&comparison.level)
                 .with_if(is_blocks, || vec![Span::plain(say!(not_interleaved))])
         })
-        .merged(number)
+        .merged(|(comparison, _)| comparison.number)
         .text(say!(candidate), |(comparison, _)| {
             Cell::from(&comparison.candidate)
                 .with(&comparison.baseline)
                 .with_if(comparison.is_aa, || vec![Span::plain(aa(comparison))])
         })
-        .merged(number)
-        .below(say!(baseline_2))
+        .merged(|(comparison, _)| comparison.number)
+        .below(say!(baseline_below))
         .text(say!(metric), |(_, row)| row.map(|row| &row.name))
         .class("inner")
         .col(say!(candidate), Short, |(_, row)| Some(row?.candidate.median))
         .col(say!(baseline), Short, |(_, row)| Some(row?.baseline.median))
-        .strong(say!(ratio_2), Ratio, |(_, row)| row.map(ratio_cell))
+        .strong(say!(ratio_column), Ratio, |(_, row)| row.map(ratio_cell))
         .below(say!(n_95_percent_interval))
         .text(say!(verdict), |(comparison, row)| {
             let Some(row) = row else { return Cell::from(&comparison.no_pair).class("bad") };
@@ -360,8 +354,11 @@ fn verdicts(paper: &Paper) -> PaperRows<ComparedRow<'_>> {
         .below(say!(corrected_holm))
         .col(say!(noise_floor_percent), Percent, |(_, row)| row?.noise_floor)
         .text(say!(notes), |(comparison, _)| notes(paper, &comparison.checks))
-        .merged(number)
-        .anchored(number, |(comparison, _)| format!("comparison-{}", comparison.number))
+        .merged(|(comparison, _)| comparison.number)
+        .anchored(
+            |(comparison, _)| comparison.number,
+            |(comparison, _)| format!("comparison-{}", comparison.number),
+        )
 }
 
 fn ratio_cell(row: &VerdictRow) -> Cell {
@@ -392,7 +389,7 @@ pub(super) fn show_interval(interval: Bounds, format: NumberFormat) -> String {
     format!("{}{}{}", format.show(interval.low), format::DASH, format.show(interval.high))
 }
 
-/// Sessions of each comparison that continued over several runs; differences from the last one stand out.
+/// Sessions of each comparison that continued over several runs; differences from the last one are marked.
 fn sessions(paper: &Paper) -> PaperRows<(&PairedComparison, &SessionRow, &SessionRow)> {
     let rows = paper.verdicts.comparisons.iter().flat_map(|comparison| {
         let last = comparison.sessions.last();
@@ -417,7 +414,7 @@ fn sessions(paper: &Paper) -> PaperRows<(&PairedComparison, &SessionRow, &Sessio
         })
         .text("dyno", |(_, session, last)| session_fact(&session.dyno, &last.dyno))
         .col(say!(pairs), Whole, |(_, session, _)| session.pairs)
-        .col(say!(ratio_2), Ratio, |(_, session, _)| session.ratio)
+        .col(say!(ratio_column), Ratio, |(_, session, _)| session.ratio)
 }
 
 fn session_fact(fact: &str, last: &str) -> Cell {
@@ -425,24 +422,24 @@ fn session_fact(fact: &str, last: &str) -> Cell {
 }
 
 fn gates_table(paper: &Paper) -> PaperRows<&GateRow> {
-    let figure_format = |gate: &GateRow| if gate.is_ratio { Ratio } else { Short };
     PaperRows::new(say!(gates), &paper.verdicts.gates)
         .text(say!(gate), |gate| code(&gate.gate))
         .text(say!(experiment_load_level), |gate| Cell::from(&gate.title).with(&gate.level))
-        .text(say!(target_2), |gate| (!gate.target.is_empty()).then_some(&gate.target))
+        .text(say!(target_column), |gate| (!gate.target.is_empty()).then_some(&gate.target))
         .col(say!(found), Right, |gate| {
-            let cell = Cell::from(gate.value.map(|value| figure_format(gate).show(value)));
+            let format = if gate.is_ratio { Ratio } else { Short };
+            let cell = Cell::from(gate.value.map(|value| format.show(value)));
             let interval = gate.interval.filter(|_| gate.value.is_some());
-            interval.into_iter().fold(cell, |cell, interval| {
-                cell.with(show_interval(interval, figure_format(gate)))
-            })
+            interval
+                .into_iter()
+                .fold(cell, |cell, interval| cell.with(show_interval(interval, format)))
         })
         .below(say!(n_95_percent_interval))
         .text(say!(result), |gate| {
             let result = match gate.result {
                 GateResult::Pass => Span::plain(say!(passed)),
                 GateResult::Broken => bad(say!(broken)),
-                GateResult::Inconclusive => emphasis(say!(inconclusive_2)),
+                GateResult::Inconclusive => emphasis(say!(inconclusive_gate)),
             };
             Cell::from(result).with(&gate.why)
         })
@@ -451,8 +448,8 @@ fn gates_table(paper: &Paper) -> PaperRows<&GateRow> {
 /// Each load level, if these are all that was measured: one experiment on one target.
 pub(super) fn sweep_points(paper: &Paper) -> Vec<&Point> {
     let [only] = &paper.experiments[..] else { return Vec::new() };
-    let is_result = |point: &&Point| point.purpose == Purpose::Measure && point.status != "failed";
-    let points: Vec<&Point> = only.points.iter().filter(is_result).collect();
+    let points = only.points.iter().filter(|point| point.purpose == Purpose::Measure);
+    let points: Vec<&Point> = points.filter(|point| point.status != "failed").collect();
     let is_sweep = points.len() > 1 && points.iter().all(|point| point.target == points[0].target);
     if is_sweep && only.objective.is_none() && !only.is_pass() { points } else { Vec::new() }
 }

@@ -6,7 +6,7 @@ use super::*;
 pub struct BarColumn {
     /// Its end; `None` leaves a gap.
     pub value: Option<f64>,
-    /// Lowest and highest of what it stands for.
+    /// Lowest and highest of the values that it summarizes.
     pub low_high: Option<(f64, f64)>,
     /// Set if the value is only a bound: the true one is larger.
     pub is_bound: bool,
@@ -24,14 +24,14 @@ pub struct BarColumn {
 #[derive(Clone, Debug, Default)]
 pub struct BarGroup {
     pub name: String,
-    /// On a line of its own below the name; may be empty.
+    /// On a separate line below the name; may be empty.
     pub detail: String,
     pub columns: Vec<BarColumn>,
     pub marks: Vec<Option<f64>>,
 }
 
 /// A chart of such groups. Among several bars the first is hollow and the last is solid, those between
-/// are shaded, so that they can be told apart without colors; so are the marks.
+/// are shaded, so that readers can distinguish them without colors; so are the marks.
 #[derive(Clone, Debug, Default)]
 pub struct BarColumns {
     pub width: f64,
@@ -87,6 +87,7 @@ fn legend_entries(
 }
 
 impl BarColumns {
+    /// The `<svg>` element.
     pub fn svg(&self) -> String {
         let left = self.y.letters() as f64 * LETTER + 14.0;
         let right = self.width - 8.0;
@@ -133,7 +134,7 @@ impl BarColumns {
         }
     }
 
-    /// Names below the bars. Groups of one name stand side by side: it is said once, below what tells them apart.
+    /// Names below the bars. Groups of one name are side by side: it appears once, below what tells them apart.
     fn write_names(&self, out: &mut String, left: f64, step: f64) {
         let bottom = self.bottom();
         let is_shared =
@@ -142,9 +143,10 @@ impl BarColumns {
         let mut from = left;
         for groups in self.groups.chunk_by(|a, b| is_shared && a.name == b.name) {
             let room = step * groups.len() as f64;
-            let detail =
-                |(place, words): (usize, _)| (from + step * place as f64, step, detail_at, words);
-            let details = groups.iter().map(|group| &group.detail).enumerate().map(detail);
+            let details = groups
+                .iter()
+                .enumerate()
+                .map(|(place, group)| (from + step * place as f64, step, detail_at, &group.detail));
             for (from, room, below, words) in
                 details.chain([(from, room, name_at, &groups[0].name)])
             {
@@ -227,6 +229,7 @@ impl BarColumns {
         }
     }
 
+    /// The samples of the legend with their names.
     fn samples(&self) -> impl Iterator<Item = (Sample, &String)> {
         let is_bound =
             self.groups.iter().flat_map(|group| &group.columns).any(|column| column.is_bound);
@@ -286,8 +289,9 @@ mod tests {
     use super::*;
     use crate::svg::AxisScale;
 
-    fn chart(base: f64) -> BarColumns {
-        let column = |value| BarColumn { value, title: "<a>".to_owned(), ..BarColumn::default() };
+    fn two_columns(base: f64) -> BarColumns {
+        let title = "<a>".to_owned();
+        let absent = BarColumn { title, ..BarColumn::default() };
         BarColumns {
             width: 400.0,
             height: 268.0,
@@ -306,35 +310,43 @@ mod tests {
             groups: vec![BarGroup {
                 name: "Q1".to_owned(),
                 detail: String::new(),
-                columns: vec![column(Some(1.0)), column(None)],
+                columns: vec![BarColumn { value: Some(1.0), ..absent.clone() }, absent],
                 marks: vec![None, Some(10.0)],
             }],
         }
     }
 
-    fn bars(svg: &str) -> Vec<(f64, f64)> {
-        let number = |text: &str, name: &str| -> f64 {
-            let from = text.split(&format!(" {name}=\"")).nth(1).expect(name);
-            from.split('"').next().expect("a value").parse().expect("a number")
-        };
+    fn tops_and_heights(svg: &str) -> Vec<(f64, f64)> {
         let parts = svg.split("<rect class=\"column\"").skip(1);
-        parts.map(|part| (number(part, "y"), number(part, "height"))).collect()
+        parts
+            .map(|part| Some((attribute(part, "y")?, attribute(part, "height")?)))
+            .collect::<Option<_>>()
+            .expect("numbers")
+    }
+
+    /// The first attribute of this name, if it is a number.
+    fn attribute(part: &str, name: &str) -> Option<f64> {
+        part.split(&format!(" {name}=\"")).nth(1)?.split('"').next()?.parse().ok()
     }
 
     #[test]
     fn bars_go_from_the_base_to_their_value_and_a_missing_one_has_none() {
         // 0.01 to 100 over 200 units: a decade is 50.
-        let svg = chart(0.01).svg();
-        assert_eq!(bars(&svg)[2..], [(144.0, 100.0)], "two of the legend, one of the group");
+        let svg = two_columns(0.01).svg();
+        assert_eq!(
+            tops_and_heights(&svg)[2..],
+            [(144.0, 100.0)],
+            "two of the legend, one of the group"
+        );
         assert_eq!(svg.matches("<circle class=\"over\"").count(), 1);
         assert!(svg.contains("&lt;a&gt;") && !svg.contains("<a>"));
         // Below its base a bar hangs down.
-        assert_eq!(bars(&chart(10.0).svg())[2..], [(94.0, 50.0)]);
+        assert_eq!(tops_and_heights(&two_columns(10.0).svg())[2..], [(94.0, 50.0)]);
     }
 
     #[test]
     fn names_and_figures_of_many_groups_do_not_touch() {
-        let group = |place: usize| BarGroup {
+        let groups = (0..15).map(|place| BarGroup {
             name: format!("x{}.4xlarge", place / 3),
             detail: format!("{} M", 50 * (place % 3 + 1)),
             columns: [60.0, 10.0]
@@ -345,16 +357,14 @@ mod tests {
                 })
                 .to_vec(),
             marks: Vec::new(),
-        };
-        let groups = (0..15).map(group).collect();
-        let svg = BarColumns { width: 960.0, groups, ..chart(0.01) }.svg();
+        });
+        let groups = groups.collect();
+        let svg = BarColumns { width: 960.0, groups, ..two_columns(0.01) }.svg();
         let texts = svg.split("<text class=\"").skip(1).filter_map(|part| {
-            let attribute =
-                |name: &str| part.split(&format!(" {name}=\"")).nth(1)?.split('"').next();
             let words = part.split(['>', '<']).nth(1)?;
             let is_middle = part.contains("\"middle\"");
-            let at = |name| attribute(name)?.parse::<f64>().ok();
-            Some((at("x")?, at("y")?, text_width(words) / 2.0, words)).filter(|_| is_middle)
+            Some((attribute(part, "x")?, attribute(part, "y")?, text_width(words) / 2.0, words))
+                .filter(|_| is_middle)
         });
         let texts: Vec<(f64, f64, f64, &str)> = texts.collect();
         assert_eq!(texts.iter().filter(|text| text.3.ends_with(".4xlarge")).count(), 5);
@@ -373,7 +383,7 @@ mod tests {
 
     #[test]
     fn bars_of_few_groups_are_no_areas() {
-        let svg = BarColumns { width: 960.0, ..chart(0.01) }.svg();
+        let svg = BarColumns { width: 960.0, ..two_columns(0.01) }.svg();
         let wide = svg.split("<rect class=\"column\"").skip(3).map(|part| {
             let from = part.split(" width=\"").nth(1).expect("a width");
             from.split('"').next().expect("a value").parse::<f64>().expect("a number")

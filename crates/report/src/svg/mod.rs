@@ -59,6 +59,7 @@ impl AxisScale {
         AxisScale::log(below.unwrap_or(lowest), above.unwrap_or(highest))
     }
 
+    /// Place of a value: 0 at the begin of the axis, 1 at its end; a value may lie beyond.
     pub fn position(self, value: f64) -> f64 {
         match self {
             AxisScale::Linear { from, to } => (value - from) / (to - from),
@@ -66,6 +67,7 @@ impl AxisScale {
         }
     }
 
+    /// The lowest and the highest value on the axis.
     pub fn ends(self) -> (f64, f64) {
         match self {
             AxisScale::Linear { from, to } | AxisScale::Log { from, to } => (from, to),
@@ -88,10 +90,11 @@ impl AxisScale {
             }
             AxisScale::Log { .. } => {
                 let near = 1e-9;
-                let is_within = |at: &f64| *at >= from * (1.0 - near) && *at <= to * (1.0 + near);
                 let ladders: [&[f64]; 3] = [&[1.0], &ROUND, &FINE];
                 let [powers, round, fine] = ladders.map(|factors| {
-                    ladder(factors, from, to).into_iter().filter(is_within).collect::<Vec<f64>>()
+                    let mut ticks = ladder(factors, from, to);
+                    ticks.retain(|at| *at >= from * (1.0 - near) && *at <= to * (1.0 + near));
+                    ticks
                 });
                 match round.len() {
                     few if few < MIN_LOG_TICKS => fine,
@@ -120,12 +123,11 @@ const ROUND: [f64; 3] = [1.0, 2.0, 5.0];
 const FINE: [f64; 6] = [1.0, 1.5, 2.0, 3.0, 5.0, 7.0];
 const MIN_LOG_TICKS: usize = 4;
 
-/// These factors times powers of ten from one decade below `from` to one above `to`.
+/// Products of the factors and the powers of ten from one decade below `from` to one above `to`.
 fn ladder(factors: &[f64], from: f64, to: f64) -> Vec<f64> {
-    let decade = |value: f64| value.max(f64::MIN_POSITIVE).log10().floor() as i32;
-    let decades = decade(from) - 1..=decade(to) + 1;
-    let scaled = |power| factors.iter().map(move |factor| factor * 10_f64.powi(power));
-    decades.flat_map(scaled).collect()
+    let [first, last] = [from, to].map(|value| value.max(f64::MIN_POSITIVE).log10().floor() as i32);
+    let powers = (first - 1..=last + 1).map(|power| 10_f64.powi(power));
+    powers.flat_map(|power| factors.iter().map(move |factor| factor * power)).collect()
 }
 
 /// An axis with its ticks.
@@ -162,6 +164,16 @@ impl Axis {
             }
         }
         free
+    }
+
+    /// The `data-` attributes that turn places from `begin` to `end` back into values.
+    fn data(&self, name: &str, begin: f64, end: f64) -> String {
+        let (from, to) = self.scale.ends();
+        let log = u8::from(self.scale.is_log());
+        let label = escape(&self.label);
+        format!(
+            " data-{name}=\"{begin:.1} {end:.1} {from} {to} {log}\" data-{name}-label=\"{label}\""
+        )
     }
 
     /// Its ticks as lines from left to right, for a vertical axis.
@@ -259,7 +271,7 @@ pub struct Chart {
     pub description: String,
     pub x: Axis,
     pub y: Axis,
-    /// Room for so many letters left of the plot, so that charts above each other align.
+    /// Number of letters that have room left of the plot at least, so that charts above each other align.
     pub left_letters: usize,
     pub shades: Vec<Shade>,
     pub series: Vec<Series>,
@@ -280,6 +292,7 @@ pub(crate) const LETTER: f64 = 6.4;
 const BOLD_LETTER: f64 = 8.0;
 
 impl Chart {
+    /// The area that axes, labels and legends leave.
     fn plot(&self) -> Plot {
         let ticks = self.y.letters().max(self.left_letters) as f64;
         let labels = self.series.iter().filter_map(|series| series.end_label.as_ref());
@@ -299,7 +312,9 @@ impl Chart {
         let plot = self.plot();
         let x = |value: f64| plot.left + self.x.scale.position(value) * (plot.right - plot.left);
         let y = |value: f64| plot.bottom - self.y.scale.position(value) * (plot.bottom - plot.top);
-        let mut out = open(self.width, self.height, &self.description, &self.data(&plot));
+        let data =
+            self.x.data("x", plot.left, plot.right) + &self.y.data("y", plot.bottom, plot.top);
+        let mut out = open(self.width, self.height, &self.description, &data);
         self.axes(&mut out, &plot, x, y);
         for shade in &self.shades {
             let (from, to) = (x(shade.from), x(shade.to));
@@ -316,18 +331,7 @@ impl Chart {
         out
     }
 
-    fn data(&self, plot: &Plot) -> String {
-        let axis = |name: &str, axis: &Axis, begin: f64, end: f64| {
-            let (from, to) = axis.scale.ends();
-            let log = u8::from(axis.scale.is_log());
-            let label = escape(&axis.label);
-            format!(
-                " data-{name}=\"{begin:.1} {end:.1} {from} {to} {log}\" data-{name}-label=\"{label}\""
-            )
-        };
-        axis("x", &self.x, plot.left, plot.right) + &axis("y", &self.y, plot.bottom, plot.top)
-    }
-
+    /// Draws the grid, the axes and their labels.
     fn axes(&self, out: &mut String, plot: &Plot, x: impl Fn(f64) -> f64, y: impl Fn(f64) -> f64) {
         self.y.across(out, plot.left, plot.right, y);
         for (value, _) in &self.x.ticks {
@@ -343,7 +347,7 @@ impl Chart {
         text(out, "label", right, self.height - 4.0, Anchor::End, &self.x.label);
     }
 
-    /// Names at the ends of lines, pushed apart where they would overlap.
+    /// Names at the ends of lines, pushed apart if they would overlap.
     fn end_labels(&self, out: &mut String, plot: &Plot, x: Placed<'_>, y: Placed<'_>) {
         let mut labels: Vec<(f64, &str, &str)> = Vec::new();
         let mut right: f64 = plot.left;
@@ -421,6 +425,7 @@ pub(crate) fn fit_text(text: &str, width: f64) -> String {
 /// Drawings that are not wider are not blown up to the width of a page.
 const SMALL: f64 = 480.0;
 
+/// Begins an `<svg>` element, which the caller ends.
 pub(crate) fn open(width: f64, height: f64, description: &str, data: &str) -> String {
     let description = escape(description);
     let compact = if width <= SMALL { " compact" } else { "" };
@@ -505,36 +510,36 @@ pub(crate) fn escape(text: &str) -> String {
 mod tests {
     use super::*;
 
-    fn chart(names: [&str; 2], last: [f64; 2]) -> Chart {
+    fn two_lines(names: [&str; 2], last: [f64; 2]) -> Chart {
         let scale = AxisScale::from_zero(0.0, 100.0, 5);
-        let axis = |label: &str| Axis {
+        let [x, y] = ["x", "y"].map(|label| Axis {
             label: label.to_owned(),
             scale,
             ticks: vec![(0.0, "0".to_owned())],
-        };
-        let series = |index: usize| Series {
+        });
+        let series = [0_usize, 1].map(|index| Series {
             name: names[index].to_owned(),
             class: format!("s{index}"),
             points: vec![(0.0, Some(1.0)), (50.0, None), (100.0, Some(last[index]))],
             has_dots: true,
             end_label: Some(names[index].to_owned()),
             ..Series::default()
-        };
+        });
         Chart {
             width: 600.0,
             height: 300.0,
             description: "d".to_owned(),
-            x: axis("x"),
-            y: axis("y"),
+            x,
+            y,
             left_letters: 0,
             shades: Vec::new(),
-            series: vec![series(0), series(1)],
+            series: series.into(),
         }
     }
 
     #[test]
     fn a_missing_value_breaks_the_line() {
-        let svg = chart(["a", "b"], [10.0, 90.0]).svg();
+        let svg = two_lines(["a", "b"], [10.0, 90.0]).svg();
         let line = svg.split("class=\"line\" d=\"").nth(1).expect("a line");
         let path = line.split('"').next().expect("a path");
         assert_eq!(path.matches('M').count(), 2, "{path}");
@@ -543,7 +548,7 @@ mod tests {
 
     #[test]
     fn labels_do_not_overlap_nor_leave_the_plot() {
-        let svg = chart(["a", "b"], [0.0, 0.5]).svg();
+        let svg = two_lines(["a", "b"], [0.0, 0.5]).svg();
         let places: Vec<f64> = svg
             .split("class=\"end ")
             .skip(1)
@@ -556,7 +561,7 @@ mod tests {
 
     #[test]
     fn the_last_tick_stays_in_the_drawing() {
-        let mut chart = chart(["a", "b"], [1.0, 2.0]);
+        let mut chart = two_lines(["a", "b"], [1.0, 2.0]);
         chart.series.iter_mut().for_each(|series| series.end_label = None);
         let words = "1,000,000";
         chart.x.ticks = vec![(100.0, words.to_owned())];
@@ -574,17 +579,16 @@ mod tests {
 
     #[test]
     fn names_can_not_leave_their_place() {
-        let svg = chart(["<script>\"'&", "b"], [10.0, 90.0]).svg();
+        let svg = two_lines(["<script>\"'&", "b"], [10.0, 90.0]).svg();
         assert!(!svg.contains("<script>"));
         assert!(svg.contains("&lt;script&gt;&quot;&#39;&amp;"));
     }
 
     fn assert_near(values: &[f64], wanted: &[f64]) {
-        let is_near = |(a, b): (&f64, &f64)| (a - b).abs() <= 1e-9 * b.abs().max(1.0);
-        assert!(
-            values.len() == wanted.len() && values.iter().zip(wanted).all(is_near),
-            "{values:?}"
-        );
+        assert_eq!(values.len(), wanted.len(), "{values:?}");
+        for (a, b) in values.iter().zip(wanted) {
+            assert!((a - b).abs() <= 1e-9 * b.abs().max(1.0), "{values:?}");
+        }
     }
 
     #[test]

@@ -24,7 +24,7 @@ pub struct RowChart {
     pub width: f64,
     /// For those who can't see it.
     pub description: String,
-    /// Below the rows; not drawn where it has no ticks.
+    /// Drawn below the rows, unless it has no ticks.
     pub axis: Axis,
     /// The words left and right of 1 on an axis of ratios.
     pub sides: Option<[String; 2]>,
@@ -38,20 +38,21 @@ const TOP: f64 = 26.0;
 const MAX_WORDS_SHARE: f64 = 0.42;
 
 impl RowChart {
+    /// The `<svg>` element.
     pub fn svg(&self) -> String {
-        let rows = || self.groups.iter().flat_map(|(_, rows)| rows);
+        let rows: Vec<&ChartRow> = self.groups.iter().flat_map(|(_, rows)| rows).collect();
         let has_heads = self.groups.iter().any(|(head, _)| !head.is_empty());
         let indent = if has_heads { 16.0 } else { 0.0 };
         let max_width = self.width * MAX_WORDS_SHARE;
-        let left_x = (widest(rows().map(|row| &row.name)) + indent + 12.0).min(max_width);
-        let right = self.width - (widest(rows().map(|row| &row.text)) + 16.0).min(max_width);
+        let left_x = (widest(rows.iter().map(|row| &row.name)) + indent + 12.0).min(max_width);
+        let right = self.width - (widest(rows.iter().map(|row| &row.text)) + 16.0).min(max_width);
         let x = |value: f64| {
             left_x + self.axis.scale.position(value).clamp(0.0, 1.0) * (right - left_x)
         };
         let has_axis = !self.axis.ticks.is_empty();
         let mut top = if has_axis { TOP } else { 2.0 };
         let heads = if has_heads { self.groups.len() } else { 0 };
-        let bottom = top + ROW * (rows().count() + heads) as f64;
+        let bottom = top + ROW * (rows.len() + heads) as f64;
         let height = bottom + if has_axis { 36.0 } else { 2.0 };
         let mut out = open(self.width, height, &self.description, "");
         if has_axis {
@@ -72,9 +73,9 @@ impl RowChart {
                 let (at, anchor) =
                     if has_heads { (indent, Anchor::Start) } else { (left_x - 8.0, Anchor::End) };
                 text(&mut out, "tick", at, middle + 4.0, anchor, &name);
-                let behind =
-                    |end: f64| x(row.interval.map_or(end, |(_, high)| high.max(end))) + 7.0;
-                let at = row.bar.map_or(right + 12.0, behind);
+                let at = row.bar.map_or(right + 12.0, |end| {
+                    x(row.interval.map_or(end, |(_, high)| high.max(end))) + 7.0
+                });
                 let words = fit_text(&row.text, self.width - at);
                 text(&mut out, "value", at, middle + 4.0, Anchor::Start, &words);
                 top += ROW;
@@ -97,6 +98,7 @@ impl RowChart {
 }
 
 impl ChartRow {
+    /// Draws all but the name and the text.
     fn write(&self, out: &mut String, ends: [f64; 2], middle: f64, x: impl Fn(f64) -> f64) {
         let title = escape(&format!("{} \u{2013} {}", self.name, self.text));
         let _ = write!(out, "<g class=\"series {}\"><title>{title}</title>", self.class);
@@ -142,7 +144,7 @@ mod tests {
     use super::*;
     use crate::svg::AxisScale;
 
-    fn ratios(width: f64, from: f64, rows: Vec<ChartRow>) -> String {
+    fn ratio_chart(width: f64, from: f64, rows: Vec<ChartRow>) -> String {
         let ticks = [(1.0, "1".to_owned()), (2.0, "2".to_owned())];
         let scale = AxisScale::log(from, 2.0);
         RowChart {
@@ -157,15 +159,15 @@ mod tests {
 
     #[test]
     fn ratios_lie_on_the_axis_and_what_leaves_it_is_cut() {
-        let row = |ratio: f64, interval, is_proven| ChartRow {
+        let row = ChartRow {
             name: "<8>".to_owned(),
             class: "s1".to_owned(),
-            interval,
-            mark: Some((ratio, is_proven)),
+            mark: Some((9.0, true)),
             ..ChartRow::default()
         };
-        let rows = vec![row(1.0, Some((0.01, 1.5)), false), row(9.0, None, true)];
-        let svg = ratios(900.0, 0.5, rows);
+        let cut = ChartRow { interval: Some((0.01, 1.5)), mark: Some((1.0, false)), ..row.clone() };
+        let rows = vec![cut, row];
+        let svg = ratio_chart(900.0, 0.5, rows);
         let left_x = text_width("<8>") + 28.0;
         let right = 900.0 - 16.0;
         let middle = format!("cx=\"{:.1}\"", f64::midpoint(left_x, right));
@@ -184,7 +186,7 @@ mod tests {
             text: "a verdict ".repeat(12),
             ..ChartRow::default()
         };
-        let svg = ratios(900.0, 0.5, vec![row]);
+        let svg = ratio_chart(900.0, 0.5, vec![row]);
         for part in svg.split("<text class=\"").skip(1) {
             let x = part.split(" x=\"").nth(1).and_then(|part| part.split('"').next());
             let x = x.and_then(|x| x.parse::<f64>().ok()).expect("a place");
@@ -195,8 +197,8 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_room_beside_1_is_not_cut_but_left_out() {
-        let svg = ratios(360.0, 0.98, Vec::new());
+    fn what_has_no_room_next_to_1_is_not_cut_but_left_out() {
+        let svg = ratio_chart(360.0, 0.98, Vec::new());
         assert!(svg.contains(">faster<") && !svg.contains(">slower<"), "{svg}");
     }
 }

@@ -22,7 +22,7 @@ struct Html<'a> {
     out: String,
     lang: Lang,
     is_print: bool,
-    /// The anchors so far: a name stands for one place.
+    /// The anchors so far: each names one place.
     ids: HashSet<&'a str>,
 }
 
@@ -45,8 +45,7 @@ impl<'a> Html<'a> {
             Block::Terms { terms } => {
                 self.put("<dl class=\"terms\">\n");
                 for term in terms {
-                    let [word, meaning] =
-                        [&term.0, &term.1].map(|text| escape(&render_unbroken(text, self.lang)));
+                    let (word, meaning) = (self.escaped(&term.0), self.escaped(&term.1));
                     self.put(&format!("  <dt>{word}</dt><dd>{meaning}</dd>\n"));
                 }
                 self.put("</dl>\n");
@@ -71,14 +70,18 @@ impl<'a> Html<'a> {
         }
     }
 
+    /// Appends markup unchanged.
     fn put(&mut self, markup: &str) {
         self.out.push_str(markup);
     }
 
+    /// A text in the language of the page, as markup.
+    fn escaped(&self, text: &Message) -> String {
+        escape(&render_unbroken(text, self.lang))
+    }
+
     fn write_cover(&mut self, cover: &Cover) {
-        let lang = self.lang;
-        let text = |text| escape(&render_unbroken(text, lang));
-        let (kicker, title) = (text(&cover.kicker), text(&cover.title));
+        let (kicker, title) = (self.escaped(&cover.kicker), self.escaped(&cover.title));
         self.put("<header>\n");
         if !cover.logo.is_empty() {
             let logo = escape(&cover.logo);
@@ -86,12 +89,15 @@ impl<'a> Html<'a> {
         }
         self.put(&format!("  <p class=\"kicker\">{kicker}</p>\n  <h1>{title}</h1>\n"));
         for (class, words) in cover.lines() {
-            self.put(&format!("  <p class=\"{class}\">{}</p>\n", text(words)));
+            let words = self.escaped(words);
+            self.put(&format!("  <p class=\"{class}\">{words}</p>\n"));
         }
         if !cover.answers.is_empty() {
             self.put("  <ul class=\"verdict\">\n");
-            let item = |answer| format!("    <li>{}</li>\n", text(answer));
-            cover.answers.iter().for_each(|answer| self.put(&item(answer)));
+            for answer in &cover.answers {
+                let answer = self.escaped(answer);
+                self.put(&format!("    <li>{answer}</li>\n"));
+            }
             self.put("  </ul>\n");
         }
         if let Some(chart) = &cover.chart {
@@ -99,17 +105,19 @@ impl<'a> Html<'a> {
         }
         self.put("  <dl class=\"facts\">\n");
         for fact in &cover.facts {
-            self.put(&format!("    <div><dt>{}</dt><dd>", text(&fact.name)));
+            let name = self.escaped(&fact.name);
+            self.put(&format!("    <div><dt>{name}</dt><dd>"));
             self.write_line(&fact.value);
             for below in &fact.below {
-                self.put(&format!("<small>{}</small>", text(below)));
+                let below = self.escaped(below);
+                self.put(&format!("<small>{below}</small>"));
             }
             self.put("</dd></div>\n");
         }
-        let [title, verdict] = [&cover.warnings.title, &cover.warnings.verdict]
-            .map(|words| escape(&render_unbroken(words, lang)));
+        let warnings = &cover.warnings;
+        let (title, verdict) = (self.escaped(&warnings.title), self.escaped(&warnings.verdict));
         self.put(&format!("  </dl>\n  <section class=\"quoting\" aria-label=\"{title}\">\n  <p><strong>{title}</strong> {verdict}</p>\n"));
-        self.write_list("", &cover.warnings.items);
+        self.write_list("", &warnings.items);
         self.put("  </section>\n</header>\n");
     }
 
@@ -142,7 +150,7 @@ impl<'a> Html<'a> {
     }
 
     /// The attribute of the first place with this anchor.
-    fn id(&mut self, anchor: &'a str) -> String {
+    fn id_attribute(&mut self, anchor: &'a str) -> String {
         if !anchor.is_empty() && self.ids.insert(anchor) {
             format!(" id=\"{}\"", escape(anchor))
         } else {
@@ -151,7 +159,7 @@ impl<'a> Html<'a> {
     }
 
     fn numbered_title(&self, heading: &Heading) -> String {
-        let title = escape(&render_unbroken(&heading.title, self.lang));
+        let title = self.escaped(&heading.title);
         match heading.number.as_str() {
             "" => title,
             number => format!("{number} {title}"),
@@ -160,17 +168,19 @@ impl<'a> Html<'a> {
 
     fn write_heading(&mut self, heading: &'a Heading) {
         let (level, title) = (heading.level, self.numbered_title(heading));
-        let id = self.id(&heading.anchor);
+        let id = self.id_attribute(&heading.anchor);
         self.put(&format!("<h{level}{id}>{title}</h{level}>\n"));
     }
 
     fn write_line(&mut self, line: &TextLine) {
-        let is_note = |span: &Span| matches!(span.look, Look::Note(_));
-        for (place, span) in line.iter().enumerate() {
-            if place > 0 && is_note(&line[place - 1]) && is_note(span) {
+        let mut was_note = false;
+        for span in line {
+            let is_note = matches!(span.look, Look::Note(_));
+            if was_note && is_note {
                 self.put(" ");
             }
             self.write_span(span);
+            was_note = is_note;
         }
     }
 
@@ -276,7 +286,7 @@ impl<'a> Html<'a> {
                 self.write_column_title(&columns[place], has_groups);
             } else {
                 let gray = if columns[place].class.contains("theirs") { " gray" } else { "" };
-                let title = escape(&render_unbroken(title, self.lang));
+                let title = self.escaped(title);
                 self.put(&format!(
                     "<th scope=\"colgroup\" colspan=\"{count}\" class=\"group{gray}\">{title}</th>"
                 ));
@@ -299,22 +309,20 @@ impl<'a> Html<'a> {
             if column.class.contains("theirs") { "gray" } else { "" },
         ];
         let high = if is_high { " rowspan=\"2\"" } else { "" };
-        let title = escape(&render_unbroken(&column.title, self.lang));
+        let title = self.escaped(&column.title);
         self.put(&format!(
             "<th scope=\"col\"{high}{}>{title}",
             class_attribute(&join_classes(&class))
         ));
         if !column.below.is_empty() {
-            self.put(&format!(
-                "<small>{}</small>",
-                escape(&render_unbroken(&column.below, self.lang))
-            ));
+            let below = self.escaped(&column.below);
+            self.put(&format!("<small>{below}</small>"));
         }
         self.put("</th>");
     }
 
     fn write_row(&mut self, row: &'a TableRow, columns: &[TableColumn]) {
-        let id = self.id(&row.anchor);
+        let id = self.id_attribute(&row.anchor);
         self.put(&format!("  <tr{id}{}>", class_attribute(row.class)));
         for (place, (cell, column)) in row.cells.iter().zip(columns).enumerate() {
             if cell.value != CellValue::Covered {
@@ -384,31 +392,32 @@ mod tests {
     use super::*;
     use crate::blocks;
 
-    fn writer() -> Html<'static> {
+    fn english_page() -> Html<'static> {
         Html { out: String::new(), lang: Lang::En, is_print: false, ids: HashSet::new() }
     }
 
     #[test]
     fn code_in_sentences_is_marked_and_nothing_else_becomes_markup() {
-        let markup = |text: &str| {
-            let mut out = writer();
+        for (text, markup) in [
+            ("`a < b` or `c`", "<code>a &lt; b</code> or <code>c</code>"),
+            ("a ` alone <b>", "a ` alone &lt;b&gt;"),
+        ] {
+            let mut out = english_page();
             out.write_span(&blocks::coded(text));
-            out.out
-        };
-        assert_eq!(markup("`a < b` or `c`"), "<code>a &lt; b</code> or <code>c</code>");
-        assert_eq!(markup("a ` alone <b>"), "a ` alone &lt;b&gt;");
+            assert_eq!(out.out, markup);
+        }
     }
 
     #[test]
     fn code_keeps_its_lines_and_nothing_that_is_obeyed() {
-        let mut out = writer();
+        let mut out = english_page();
         let code = Block::Code { text: "-- a\u{202e}<b>\nSELECT 1;\n".to_owned() };
         out.write_block(&code);
         assert_eq!(out.out, "<pre>-- a &lt;b&gt;\nSELECT 1;</pre>\n");
     }
 
     #[test]
-    fn a_path_is_no_url() {
+    fn a_path_is_not_a_url() {
         assert_eq!(
             link_target("../a b/javascript:x?y#(z)"),
             "../a%20b/javascript%3Ax%3Fy%23%28z%29"

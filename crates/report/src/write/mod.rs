@@ -1,5 +1,5 @@
 //! Blocks in their forms. Each writer is a function over blocks and knows nothing of what they say. CSV and JSON are
-//! for programs; charts are also written as files of their own.
+//! for programs; charts are also written as separate files.
 
 mod html;
 pub(crate) mod pipeline;
@@ -61,8 +61,8 @@ fn keep_numbers_with_words(text: &str) -> String {
 /// Digits, perhaps with a sign, separators, or a bracket or a quote before them.
 fn is_number(word: &str) -> bool {
     let word = word.trim_end();
-    let is_part = |c: char| c.is_ascii_digit() || !c.is_alphanumeric() && c != '`';
-    word.ends_with(|c: char| c.is_ascii_digit()) && word.chars().all(is_part)
+    word.ends_with(|c: char| c.is_ascii_digit())
+        && word.chars().all(|c| c.is_ascii_digit() || !c.is_alphanumeric() && c != '`')
 }
 
 /// A sentence in parts: every other one, from the second on, is code.
@@ -154,7 +154,7 @@ pub(crate) fn named_drawings(blocks: &[Block]) -> Vec<(&Drawing, String)> {
     drawings
 }
 
-/// Calls `visit` with each drawing and the section that it stands in.
+/// Calls `visit` with each drawing and its section.
 fn for_each_drawing<'a>(
     blocks: &'a [Block],
     section: &mut &'a str,
@@ -182,7 +182,7 @@ pub(crate) fn standalone(drawing: &Drawing, style: &str) -> String {
     let mut y = MARGIN;
     write_lines(&mut body, "name", &drawing.caption, inner, &mut y);
     if drawing.legend.len() > 1 {
-        y = legend(&mut body, &drawing.legend, inner, y + 4.0);
+        y = write_legend(&mut body, &drawing.legend, inner, y + 4.0);
     }
     y += 8.0;
     for (svg, (wide, high)) in drawing.svgs.iter().zip(&sizes) {
@@ -212,8 +212,8 @@ fn write_lines(out: &mut String, class: &str, text: &str, width: f64, y: &mut f6
     }
 }
 
-/// Names of lines with samples of them; returns where they end.
-fn legend(out: &mut String, entries: &[(String, String)], inner: f64, top: f64) -> f64 {
+/// Writes the names of lines with samples of them; returns the `y` of their last row.
+fn write_legend(out: &mut String, entries: &[(String, String)], inner: f64, top: f64) -> f64 {
     let (mut x, mut y) = (MARGIN, top + LINE);
     for (name, class) in entries {
         let wide = letters(name) as f64 * LETTER + 44.0;
@@ -264,17 +264,18 @@ impl Paper {
             rows.iter().flat_map(|row| row.keys().map(String::as_str)).collect();
         let further = names.into_iter().filter(|name| !first.contains(name));
         let columns: Vec<&str> = first.iter().copied().chain(further).collect();
-        let line = |cells: Vec<String>| cells.join(",") + "\n";
-        let cell = |row: &BTreeMap<String, String>, name: &str| {
-            row.get(name).map_or(String::new(), |cell| quote(cell))
-        };
-        let heads = line(columns.iter().map(|column| quote(column)).collect());
-        let lines =
-            rows.iter().map(|row| line(columns.iter().map(|name| cell(row, name)).collect()));
-        heads + &lines.collect::<String>()
+        let heads: Vec<String> = columns.iter().map(|column| quote(column)).collect();
+        let mut text = heads.join(",") + "\n";
+        for row in &rows {
+            let cells = columns.iter().map(|name| row.get(*name).map(|cell| quote(cell)));
+            text += &cells.map(Option::unwrap_or_default).collect::<Vec<_>>().join(",");
+            text.push('\n');
+        }
+        text
     }
 }
 
+/// Adds the fields of a JSON value to a row of the CSV, by their paths such as `latency.p99_us`.
 fn flatten(name: &str, value: &Value, row: &mut BTreeMap<String, String>) {
     match value {
         Value::Object(fields) => {
@@ -377,7 +378,7 @@ mod tests {
         }
         let line =
             text.lines().zip(SCHEMA.lines()).find(|(generated, published)| generated != published);
-        assert!(text == SCHEMA, "DYNO_BLESS=1 writes paper.schema.json anew: {line:?}");
+        assert!(text == SCHEMA, "DYNO_BLESS=1 updates paper.schema.json: {line:?}");
     }
 
     #[test]
@@ -400,9 +401,9 @@ mod tests {
     fn a_legend_that_is_too_wide_goes_on_below() {
         let entries = [("a".repeat(20), "s0".to_owned()), ("b".repeat(20), "s1 dashed".to_owned())];
         let mut out = String::new();
-        assert_eq!(legend(&mut out, &entries, 250.0, 0.0), 2.0 * LINE);
+        assert_eq!(write_legend(&mut out, &entries, 250.0, 0.0), 2.0 * LINE);
         assert!(out.contains("class=\"line dashed\""), "{out}");
-        assert_eq!(legend(&mut String::new(), &entries, 800.0, 0.0), LINE);
+        assert_eq!(write_legend(&mut String::new(), &entries, 800.0, 0.0), LINE);
     }
 
     #[test]

@@ -41,23 +41,22 @@ impl PipelineSummary<'_> {
     /// Returns one sentence with the established change, the open gates or the broken ones.
     pub fn headline(&self) -> String {
         let figures = self.figures();
-        let describe_gates =
-            |result| self.gates(result).map(describe_gate).collect::<Vec<_>>().join("; ");
-        let (broken, open) =
-            (describe_gates(GateResult::Broken), describe_gates(GateResult::Inconclusive));
         let first = figures
             .first()
             .map(|figure| format!("{} {}", figure.name, describe_change(figure.row)));
         let first = first.unwrap_or_else(|| "nothing was compared".to_owned());
-        let or_first_figure = |gates: String| if gates.is_empty() { first.clone() } else { gates };
+        let [broken, open] = [GateResult::Broken, GateResult::Inconclusive].map(|result| {
+            let gates = self.gates_with(result).map(describe_gate).collect::<Vec<_>>().join("; ");
+            if gates.is_empty() { first.clone() } else { gates }
+        });
         match self.exit_code {
             0 => format!("No regression: {first}."),
             3 => {
                 let established = figures.first().and_then(describe_bound).unwrap_or_default();
                 let remedy = self.time_needed().unwrap_or(self.paper.verdicts.remedy().line(LANG));
-                format!("Undecided: {}. {established}{remedy}", or_first_figure(open))
+                format!("Undecided: {open}. {established}{remedy}")
             }
-            _ => format!("Regression: {}.", or_first_figure(broken)),
+            _ => format!("Regression: {broken}."),
         }
     }
 
@@ -116,8 +115,8 @@ impl PipelineSummary<'_> {
             }
             tests.push_str("</testcase>\n");
         }
-        let failed = self.gates(GateResult::Broken).count();
-        let skipped = self.gates(GateResult::Inconclusive).count();
+        let failed = self.gates_with(GateResult::Broken).count();
+        let skipped = self.gates_with(GateResult::Inconclusive).count();
         junit_document(gates.len(), [failed, 0, skipped], &tests)
     }
 
@@ -176,7 +175,7 @@ impl PipelineSummary<'_> {
         let verdicts = &self.paper.verdicts;
         let experiments = &self.paper.runs.first()?.header.experiments;
         let mut minutes: f64 = 0.0;
-        for gate in self.gates(GateResult::Inconclusive) {
+        for gate in self.gates_with(GateResult::Inconclusive) {
             let comparison = verdicts.gate_comparison(gate)?;
             if !comparison.vetoes.is_empty() {
                 return None;
@@ -192,7 +191,7 @@ impl PipelineSummary<'_> {
         is_known.then(|| format!("About {:.0} min more would decide.", minutes.ceil()))
     }
 
-    fn gates(&self, result: GateResult) -> impl Iterator<Item = &GateRow> {
+    fn gates_with(&self, result: GateResult) -> impl Iterator<Item = &GateRow> {
         self.paper.verdicts.gates.iter().filter(move |gate| gate.result == result)
     }
 
@@ -211,15 +210,17 @@ impl PipelineSummary<'_> {
 
     /// Returns the difference of the control and the findings of checks, which can invalidate a verdict.
     fn caveats(&self) -> Vec<String> {
-        let comparisons = || self.paper.verdicts.comparisons.iter();
-        let clones = comparisons()
+        let comparisons = &self.paper.verdicts.comparisons;
+        let clones = comparisons
+            .iter()
             .filter(|comparison| comparison.is_aa)
             .filter_map(|comparison| comparison.rows.first());
         let clones = clones.map(|row| {
             let name = row.name.line(LANG);
             format!("The same source built twice: {name} {}.", describe_change(row))
         });
-        let vetoes = comparisons()
+        let vetoes = comparisons
+            .iter()
             .flat_map(|comparison| &comparison.vetoes)
             .map(|veto| format!("{}: {}", veto.check, veto.found.line(LANG)));
         let mut lines = format::unique(clones.chain(vetoes).collect());

@@ -1,5 +1,5 @@
-//! Blocks as text: Markdown, and plain text for a terminal. In Markdown drawings are images where they are files
-//! alongside it; what is too long for a text is left out.
+//! Blocks as text: Markdown, and plain text for a terminal. In Markdown drawings are images if they are files
+//! next to it; what is too long for a text is left out.
 
 use super::*;
 
@@ -38,7 +38,7 @@ fn write_blocks(out: &mut String, blocks: &[Block], lang: Lang, image: ImagePath
                     "" => String::new(),
                     number => format!("{number} "),
                 };
-                *out += &format!("{marks} {number}{}\n\n", escaped(&heading.title.line(lang)));
+                *out += &format!("{marks} {number}{}\n\n", markdown_text(&heading.title, lang));
             }
             Block::Paragraph { text, .. } => *out += &format!("{}\n\n", markdown_line(text, lang)),
             Block::List { style: Style::Fine, items } => {
@@ -76,38 +76,44 @@ fn write_blocks(out: &mut String, blocks: &[Block], lang: Lang, image: ImagePath
 }
 
 fn write_cover(out: &mut String, cover: &Cover, lang: Lang) {
-    let text = |text: &Message| escaped(&text.line(lang));
     if let Some(file) = logo_name(&cover.logo) {
         *out += &format!("![]({file})\n\n");
     }
-    *out += &format!("# {}\n\n", text(&cover.title));
+    *out += &format!("# {}\n\n", markdown_text(&cover.title, lang));
     for words in [&cover.subtitle, &cover.byline].into_iter().filter(|words| !words.is_empty()) {
-        *out += &format!("{}\n\n", text(words));
+        *out += &format!("{}\n\n", markdown_text(words, lang));
     }
     for words in [&cover.banner, &cover.answer].into_iter().filter(|words| !words.is_empty()) {
-        *out += &format!("**{}**\n\n", text(words));
+        *out += &format!("**{}**\n\n", markdown_text(words, lang));
     }
     // Another sign than that of the facts: two lists with one sign would be one.
-    cover.answers.iter().for_each(|answer| *out += &format!("* {}\n", text(answer)));
+    cover.answers.iter().for_each(|answer| *out += &format!("* {}\n", markdown_text(answer, lang)));
     if !cover.answers.is_empty() {
         out.push('\n');
     }
     for fact in &cover.facts {
         let mut value = markdown_line(&fact.value, lang);
-        for below in fact.below.iter().map(&text) {
-            value = format!("{value}; {below}");
+        for below in &fact.below {
+            value = format!("{value}; {}", markdown_text(below, lang));
         }
-        *out += &format!("- {}: {value}\n", text(&fact.name));
+        *out += &format!("- {}: {value}\n", markdown_text(&fact.name, lang));
     }
     let warnings = &cover.warnings;
-    *out += &format!("\n**{}** {}\n\n", text(&warnings.title), text(&warnings.verdict));
+    let [title, verdict] =
+        [&warnings.title, &warnings.verdict].map(|text| markdown_text(text, lang));
+    *out += &format!("\n**{title}** {verdict}\n\n");
     for item in &warnings.items {
         *out += &format!("- {}\n", markdown_line_with_notes(item, lang));
     }
     out.push('\n');
 }
 
-/// A line whose numbers of checks stand apart from its words.
+/// A message in one line, escaped for Markdown.
+fn markdown_text(text: &Message, lang: Lang) -> String {
+    escaped(&text.line(lang))
+}
+
+/// A line whose numbers of checks are set apart from its words.
 fn markdown_line_with_notes(line: &TextLine, lang: Lang) -> String {
     let parts = line.iter().map(|span| match span.look {
         Look::Note(_) => format!("{} ", markdown_span(span, lang)),
@@ -159,14 +165,12 @@ fn markdown_span(span: &Span, lang: Lang) -> String {
     }
 }
 
-/// A text as code, also in a cell; as plain text where it might be taken for markup.
+/// A text as code, also in a cell; as plain text if it might be taken for markup.
 fn code(text: &str) -> String {
     if text.contains(['`', '<', '&']) {
         return escaped(text);
     }
-    let plain = |c: char| if is_command(c) { ' ' } else { c };
-    let text: String = text.replace('|', "\\|").chars().map(plain).collect();
-    format!("`{text}`")
+    format!("`{}`", text.replace('|', "\\|").replace(is_command, " "))
 }
 
 /// A text that Markdown shows unchanged.
@@ -228,16 +232,16 @@ fn plain_line(line: &TextLine, lang: Lang) -> String {
 fn plain_table(table: &PaperTable, lang: Lang) -> String {
     let titles: Vec<String> =
         (0..table.columns.len()).map(|place| whole_title(&table.columns, place, lang)).collect();
-    let plain_cell = |(cell, column): (&Cell, &TableColumn)| {
-        cell_text(cell, column.format, lang, |line| plain_line(line, lang))
-    };
-    let rows: Vec<Vec<String>> = table
-        .rows
-        .iter()
-        .map(|row| row.cells.iter().zip(&table.columns).map(plain_cell).collect())
-        .collect();
-    let is_right = |place: usize| place > 0 && table.columns[place].format.is_right();
-    format!("\n{}\n{}", plain_line(&table.caption, lang), text_table(&titles, &rows, is_right))
+    let rows = table.rows.iter().map(|row| {
+        let cells = row.cells.iter().zip(&table.columns).map(|(cell, column)| {
+            cell_text(cell, column.format, lang, |line| plain_line(line, lang))
+        });
+        cells.collect::<Vec<String>>()
+    });
+    let text = text_table(&titles, &rows.collect::<Vec<_>>(), |place| {
+        place > 0 && table.columns[place].format.is_right()
+    });
+    format!("\n{}\n{text}", plain_line(&table.caption, lang))
 }
 
 /// The text of a cell, and in brackets the one below it; `line` writes spans.
@@ -260,7 +264,7 @@ fn cell_text(
     }
 }
 
-/// The title of a column where no titles stand above others: the first of a group names it.
+/// The title of a column in a form without titles above others: the first column of a group names the group.
 fn whole_title(columns: &[TableColumn], place: usize, lang: Lang) -> String {
     let column = &columns[place];
     let title = column.title.line(lang);

@@ -3,15 +3,17 @@
 use crate::support::{ReadCell, ReadTable, elements, english, golden, number, table};
 use crate::synthetic::cluster::cluster;
 use dyno_report::blocks::PaperTable;
-use dyno_report::{Lang, Paper, Point};
+use dyno_report::{Lang, Paper};
 use dyno_store::RunData;
 
+/// The paper of a run on clusters, changed.
 fn paper(change: impl Fn(&mut RunData)) -> Paper {
     let mut run = cluster();
     change(&mut run);
     Paper::new(&[run], &[])
 }
 
+/// Asserts that a number is off by at most a thousandth.
 fn near(found: f64, wanted: f64) {
     assert!((found - wanted).abs() <= wanted.abs() * 1e-3 + 1e-9, "{found} is not {wanted}");
 }
@@ -54,15 +56,15 @@ fn targets_that_only_trials_name_are_there_once() {
 
 #[test]
 fn a_proxy_that_keeps_the_isolation_of_its_shards_is_named() {
-    let passes_it_on = |product: &str| {
+    let passed_on = ["pgpool-II", "ShardingSphere-Proxy"].map(|product| {
         let paper = paper(|run| {
             for target in run.header.targets.iter_mut().filter(|target| target.name == "sharded") {
                 product.clone_into(&mut target.product);
             }
         });
         !paper.markdown(Lang::En).contains("does not pass on the level of a session")
-    };
-    assert!(passes_it_on("pgpool-II") && !passes_it_on("ShardingSphere-Proxy"));
+    });
+    assert_eq!(passed_on, [true, false]);
 }
 
 #[test]
@@ -72,13 +74,12 @@ fn a_scale_out_series_is_held_against_its_fewest_nodes() {
     let row_facts: Vec<(u32, &str, bool)> =
         rows.iter().map(|row| (row.nodes, row.cluster.as_str(), row.is_stated)).collect();
     assert_eq!(row_facts, [(1, "cluster", false), (2, "cluster", false), (4, "cluster", false)]);
-    let qps = |target: &str| {
+    let [single, four] = ["cluster-ro1", "cluster-ro4"].map(|target| {
         let mut points = paper.experiments[0].points.iter();
         points.find(|point| point.target == target).expect("a point").qps.median
-    };
-    let (one, four) = (qps("cluster-ro1"), qps("cluster-ro4"));
-    near(rows[2].speedup, four / one);
-    near(rows[2].efficiency, four / (4.0 * one));
+    });
+    near(rows[2].speedup, four / single);
+    near(rows[2].efficiency, four / (4.0 * single));
     near(rows[2].qps_per_node, four / 4.0);
     let html = paper.html(Lang::En);
     assert!(
@@ -87,7 +88,7 @@ fn a_scale_out_series_is_held_against_its_fewest_nodes() {
     assert!(paper.markdown(Lang::En).contains("4 read-only nodes executed"));
 }
 
-/// Every target is one address, of which the suite says how many read-only nodes stand behind it.
+/// Every target is one address, and the suite says how many read-only nodes are behind it.
 fn state_node_counts(run: &mut RunData) {
     for target in &mut run.header.targets {
         let listed =
@@ -169,8 +170,9 @@ fn own_statements_through_an_endpoint_are_told() {
             }
         }
     });
-    let is_best = |point: &&Point| point.target == "pair" && point.workers == 64;
-    let point = paper.experiments[1].points.iter().find(is_best).expect("a point");
+    let mut points = paper.experiments[1].points.iter();
+    let point = points.find(|point| point.target == "pair" && point.workers == 64);
+    let point = point.expect("a point");
     let sentence = format!("These include {} statements of dyno itself", 40 * point.trials.len());
     assert!(paper.markdown(Lang::En).contains(&sentence), "{sentence}");
 }
@@ -210,8 +212,9 @@ fn shares_of_reads_and_writes_add_up_over_the_nodes() {
     let words = "\nReads: the primary 10.0% and 2 read-only nodes 90%. Writes: the primary 100% and 2 \
                  read-only nodes 0%.\n";
     assert!(paper.markdown(Lang::En).contains(words));
-    let is_pair = |point: &&Point| point.target == "pair" && point.workers == 64;
-    let point = paper.experiments[1].points.iter().find(is_pair).expect("a point");
+    let mut points = paper.experiments[1].points.iter();
+    let point = points.find(|point| point.target == "pair" && point.workers == 64);
+    let point = point.expect("a point");
     assert_eq!(value(ALL, "Statements per s"), Some(point.qps.median));
     near(numbers(&pair, "Statements per s").iter().sum(), point.qps.median);
     assert_eq!(value(ALL, "Reads"), Some(numbers(&pair, "Reads").iter().sum()));

@@ -8,6 +8,7 @@ use dyno_report::blocks::{Block, Cover};
 use dyno_report::{Lang, Naming, Paper};
 use dyno_store::RunData;
 
+/// Page one in English.
 fn cover(paper: &Paper) -> Cover {
     let blocks = paper.blocks(Lang::En);
     let cover = blocks.into_iter().find_map(|block| match block {
@@ -17,13 +18,15 @@ fn cover(paper: &Paper) -> Cover {
     cover.expect("a paper has a cover")
 }
 
+/// The warnings of page one, as texts.
 fn warnings(cover: &Cover) -> Vec<String> {
-    let text = |item: &Vec<dyno_report::blocks::Span>| {
-        item.iter().map(|span| span.text.to_string() + " ").collect::<String>()
-    };
-    cover.warnings.items.iter().map(text).collect()
+    let items = cover.warnings.items.iter();
+    items
+        .map(|item| item.iter().map(|span| span.text.to_string() + " ").collect::<String>())
+        .collect()
 }
 
+/// The paper of a comparison with pairs around this ratio, after a change.
 fn compared(ratio: f64, change: impl Fn(&mut RunData)) -> Paper {
     let mut run = paired(&around(ratio, 8));
     let candidates = vec!["postgres".to_owned()];
@@ -33,7 +36,7 @@ fn compared(ratio: f64, change: impl Fn(&mut RunData)) -> Paper {
     for_readers(run)
 }
 
-/// As papers are made that are not terminal's.
+/// The paper of a run as readers get it, not terminals.
 fn for_readers(run: RunData) -> Paper {
     let naming = Naming { by_product: true, ..Naming::default() };
     Paper::named(&[run], &[], &[], &naming)
@@ -54,8 +57,8 @@ fn the_answer_says_who_is_faster_by_how_much_in_products() {
 
 #[test]
 fn times_are_longer_or_shorter_on_page_one_as_in_the_verdicts() {
-    let at_a_rate = |times: f64| {
-        compared(1.0, |run| {
+    for (times, wanted) in [(1.5, ": 50% more time"), (0.6, ": 40% less time")] {
+        let paper = compared(1.0, |run| {
             for trial in &mut run.trials {
                 let is_candidate = trial.summary.target == "postgres";
                 let wobble = f64::from(trial.summary.repeat % 3) * 50.0;
@@ -63,10 +66,7 @@ fn times_are_longer_or_shorter_on_page_one_as_in_the_verdicts() {
                 trial.summary.latency.p99_us =
                     (9_000.0 + wobble) * if is_candidate { times } else { 1.0 };
             }
-        })
-    };
-    for (times, wanted) in [(1.5, ": 50% more time"), (0.6, ": 40% less time")] {
-        let paper = at_a_rate(times);
+        });
         let answer = cover(&paper).answer.to_string();
         assert!(answer.contains(wanted), "{answer}");
     }
@@ -189,19 +189,17 @@ fn a_check_forbids_no_other_experiment_than_its_own() {
         }
     }
     let paper = for_readers(run);
-    let number = |id: &str| {
-        let check = paper.checks.iter().find(|check| check.id == id).expect("a check");
-        format!("E{}: ", check.number)
-    };
     let page = cover(&paper);
     let parts = std::iter::once(&page.answer).chain(&page.answers);
     let answer: String = parts.map(|part| format!("{part} ")).collect();
     let objections: Vec<&str> = answer.split("Not usable for a claim: ").skip(1).collect();
-    let objection =
-        |id: &str| objections.iter().find(|part| part.contains(&number(id))).expect(&answer);
-    let names = |part: &str| ["“a”", "“b”", "“c”"].map(|name| part.contains(name));
-    assert_eq!(names(objection("adds-up")), [true, true, false], "{answer}");
-    assert_eq!(names(objection("errors-1")), [false, false, true], "{answer}");
+    for (id, wanted) in [("adds-up", [true, true, false]), ("errors-1", [false, false, true])] {
+        let check = paper.checks.iter().find(|check| check.id == id).expect("a check");
+        let number = format!("E{}: ", check.number);
+        let objection = objections.iter().find(|part| part.contains(&number)).expect(&answer);
+        let has_name = ["“a”", "“b”", "“c”"].map(|name| objection.contains(name));
+        assert_eq!(has_name, wanted, "{answer}");
+    }
 }
 
 #[test]
@@ -238,8 +236,8 @@ fn every_e_and_w_stands_in_the_box() {
     let with_findings = paper.checks.iter().filter(|check| !check.findings.is_empty());
     for check in with_findings.filter(|check| check.level < dyno_report::Level::I) {
         let number = format!("{:?}{}", check.level, check.number);
-        let is_named = |item: &String| item.split([' ', ',']).any(|word| word == number);
-        assert!(items.iter().any(is_named), "{number}: {items:?}");
+        let mut words = items.iter().flat_map(|item| item.split([' ', ',']));
+        assert!(words.any(|word| word == number), "{number}: {items:?}");
     }
     let in_words = items.iter().filter(|item| item.starts_with('W')).count();
     assert!(in_words <= 4, "{items:?}");

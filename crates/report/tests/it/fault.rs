@@ -7,6 +7,7 @@ use dyno_facts::TrialStatus;
 use dyno_report::blocks::PaperTable;
 use dyno_report::{Lang, Paper, fault_sentence};
 
+/// The table of the configurations.
 fn configurations(paper: &Paper) -> PaperTable {
     table(paper, "Configurations side by side")
 }
@@ -30,33 +31,30 @@ fn configurations_stand_side_by_side() {
     );
     assert_eq!(durable(&rows, "First success s"), Some(1.4));
     assert!(durable(&rows, "Recovered s").is_some());
-    let text = |column: &str| rows.cell("maria", column).expect("a cell").english();
-    assert_eq!(
-        (text("Errors"), text("Fault")),
-        ("connection_lost 80".to_owned(), "n1 killed, n2 took over".to_owned())
-    );
-    let has_finding = |id: &str| paper.checks.iter().any(|c| c.id == id && !c.findings.is_empty());
-    assert!(
-        has_finding("lost-acknowledged")
-            && has_finding("not-recovered")
-            && !has_finding("no-fault")
-    );
+    let texts =
+        ["Errors", "Fault"].map(|column| rows.cell("maria", column).expect("a cell").english());
+    assert_eq!(texts, ["connection_lost 80", "n1 killed, n2 took over"]);
+    let findings = ["lost-acknowledged", "not-recovered", "no-fault"]
+        .map(|id| paper.checks.iter().any(|c| c.id == id && !c.findings.is_empty()));
+    assert_eq!(findings, [true, true, false]);
 }
 
 #[test]
 fn lost_work_is_that_of_targets_that_may_not_lose_any() {
-    let lost_findings = |allowed: &[&str]| {
-        let mut run = fault();
-        for plan in run.header.experiments.iter_mut().filter_map(|facts| facts.fault.as_mut()) {
-            plan.allow_lost = allowed.iter().map(|&target| target.to_owned()).collect();
-        }
-        Paper::new(&[run], &[]).lost_work().len()
-    };
     // Only `postgres` has lost commits.
-    let unexpected = lost_findings(&[]);
+    let unexpected = count_lost_findings(&[]);
     assert!(unexpected > 0);
-    let findings = [["maria"], ["postgres"], ["*"]].map(|allowed| lost_findings(&allowed));
+    let findings = [["maria"], ["postgres"], ["*"]].map(|allowed| count_lost_findings(&allowed));
     assert_eq!(findings, [unexpected, 0, 0]);
+}
+
+/// The number of findings on lost work if these targets may lose some.
+fn count_lost_findings(allowed: &[&str]) -> usize {
+    let mut run = fault();
+    for plan in run.header.experiments.iter_mut().filter_map(|facts| facts.fault.as_mut()) {
+        plan.allow_lost = allowed.iter().map(|&target| target.to_owned()).collect();
+    }
+    Paper::new(&[run], &[]).lost_work().len()
 }
 
 #[test]
@@ -69,10 +67,8 @@ fn a_fault_that_did_not_happen_is_in_no_median() {
     (facts.first_success_after_s, facts.recovered_after_s) = (Some(0.0), Some(0.0));
     let (label, paper) = (trial.target.clone(), Paper::new(&[run], &[]));
     let rows = configurations(&paper);
-    let [trials, firsts] = ["Trials", "First success s"].map(|column| {
-        let value = |target| number(&rows, target, column);
-        [value("maria"), value("postgres")]
-    });
+    let [trials, firsts] = ["Trials", "First success s"]
+        .map(|column| ["maria", "postgres"].map(|target| number(&rows, target, column)));
     let trials: f64 = trials.into_iter().flatten().sum();
     assert_eq!(trials as usize, fault().trials.len() - 1, "{label}");
     assert!(firsts.iter().all(|first| first.is_some_and(|s| s > 0.0)), "{firsts:?}");

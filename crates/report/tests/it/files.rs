@@ -3,11 +3,12 @@
 use crate::synthetic::{published, two_targets};
 use dyno_report::{Lang, Paper};
 
+/// A paper with charts of two targets at two load levels.
 fn paper() -> Paper {
     Paper::new(&[two_targets(&[1, 8], 2, 40)], &[published()])
 }
 
-/// Panics where tags do not close each other; returns the names of elements.
+/// Returns the names of elements; panics if tags do not close each other.
 fn elements(xml: &str) -> Vec<String> {
     let mut open: Vec<String> = Vec::new();
     let mut names = Vec::new();
@@ -46,7 +47,7 @@ fn a_chart_alone_is_well_formed_and_needs_nothing_else() {
         }
         let mut names: Vec<&str> = charts.iter().map(|(name, _)| name.as_str()).collect();
         names.dedup();
-        assert_eq!(names.len(), charts.len(), "each has a name of its own");
+        assert_eq!(names.len(), charts.len(), "each has a separate name");
     }
 }
 

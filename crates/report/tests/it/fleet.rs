@@ -7,12 +7,14 @@ use dyno_report::blocks::{Block, PaperTable};
 use dyno_report::{Lang, Paper, Point};
 use dyno_store::RunData;
 
+/// The paper of a run with two load generators, changed.
 fn paper(change: impl Fn(&mut RunData)) -> Paper {
     let mut run = cluster();
     change(&mut run);
     Paper::new(&[run], &[])
 }
 
+/// Asserts that a value is known and off by at most a thousandth.
 fn near(value: Option<f64>, wanted: f64) {
     let value = value.expect("known");
     assert!((value - wanted).abs() <= wanted.abs() * 1e-3 + 1e-9, "{value} is not {wanted}");
@@ -26,6 +28,7 @@ fn repeated(paper: &Paper) -> &Point {
 
 const ALL: &str = "All together";
 
+/// The caption of the table of load generators.
 fn caption(paper: &Paper) -> String {
     format!("Work of each load generator on pair, {} workers", repeated(paper).workers)
 }
@@ -37,8 +40,11 @@ fn generators_table(paper: &Paper) -> PaperTable {
 /// The words below that table.
 fn words(paper: &Paper) -> String {
     let blocks = paper.blocks(Lang::En);
-    let is_table = |block: &Block| matches!(block, Block::Table(table) if english(&table.caption) == caption(paper));
-    let place = blocks.iter().position(is_table).expect("the table");
+    let caption = caption(paper);
+    let place = blocks.iter().position(
+        |block| matches!(block, Block::Table(table) if english(&table.caption) == caption),
+    );
+    let place = place.expect("the table");
     let Block::Paragraph { text, .. } = &blocks[place + 1] else { panic!("no words") };
     english(text)
 }
@@ -53,16 +59,17 @@ fn each_generator_is_shown_with_its_part_and_the_sum_is_the_trials() {
     near(value("load-1", "share %"), 0.25);
     near(value("load-2", "share %"), 0.75);
     let point = repeated(&paper);
-    let trials = || paper.trials.iter().filter(|trial| point.trials.contains(&trial.label));
-    assert_eq!(trials().count(), 2);
-    let committed: u64 = trials().map(|trial| trial.summary.counts.committed).sum();
+    let trials = paper.trials.iter().filter(|trial| point.trials.contains(&trial.label));
+    let trials: Vec<_> = trials.collect();
+    assert_eq!(trials.len(), 2);
+    let committed: u64 = trials.iter().map(|trial| trial.summary.counts.committed).sum();
     assert_eq!(
         (value(ALL, "Committed"), value(ALL, "Workers")),
         (Some(committed as f64), Some(64.0))
     );
     let parts = ["load-1", "load-2"].iter().filter_map(|name| value(name, "Statements per s"));
     near(value(ALL, "Statements per s"), parts.sum());
-    let qps = trials().map(|trial| trial.summary.qps).sum::<f64>() / 2.0;
+    let qps = trials.iter().map(|trial| trial.summary.qps).sum::<f64>() / 2.0;
     near(value(ALL, "Statements per s"), qps);
     // Both trials together.
     near(value("load-2", "CPU of loops s"), 13.0);
@@ -107,24 +114,6 @@ fn one_generator_of_a_fleet_is_told_as_one() {
 
 #[test]
 fn papers_say_who_drove_which_nodes() {
-    let driven_nodes = |nodes: [&[&str]; 2], counted: Option<[u64; 2]>| {
-        let paper = paper(|run| {
-            for trial in &mut run.trials {
-                let conditions = &mut trial.summary.conditions;
-                for (member, nodes) in conditions.members.iter_mut().zip(nodes) {
-                    member.nodes = nodes.iter().map(|&name| name.to_owned()).collect();
-                }
-                for (name, reads) in ["x", "y"].into_iter().zip(counted.into_iter().flatten()) {
-                    let node = NodeConditions { reads: Some(reads), ..NodeConditions::default() };
-                    conditions.nodes.insert(name.to_owned(), node);
-                }
-            }
-        });
-        let html = paper.html(Lang::En);
-        assert_eq!(html.contains(">Nodes driven</th>"), !nodes[0].is_empty());
-        let sentences = words(&paper);
-        sentences.split_once("0.125 ms.").expect("how they started").1.trim_start().to_owned()
-    };
     let sentence = "Each load generator drove its own read-only node, and no other.";
     assert_eq!(driven_nodes([&["x"], &["y"]], None), sentence);
     let agrees = "The servers' own counts of reads agree with that to 1.0% of all reads.";
@@ -135,10 +124,30 @@ fn papers_say_who_drove_which_nodes() {
     );
     assert_eq!(
         driven_nodes([&["x", "y"], &["x", "y"]], None),
-        "The load generators could not have read-only nodes of their own in equal numbers: the workers of \
+        "The load generators could not have their own read-only nodes in equal numbers: the workers of \
          each were spread over all 2 of them."
     );
     assert_eq!(driven_nodes([&[], &[]], None), "");
+}
+
+/// Returns what a paper says of load generators that drove these nodes, which counted this many reads.
+fn driven_nodes(nodes: [&[&str]; 2], counted: Option<[u64; 2]>) -> String {
+    let paper = paper(|run| {
+        for trial in &mut run.trials {
+            let conditions = &mut trial.summary.conditions;
+            for (member, nodes) in conditions.members.iter_mut().zip(nodes) {
+                member.nodes = nodes.iter().map(|&name| name.to_owned()).collect();
+            }
+            for (name, reads) in ["x", "y"].into_iter().zip(counted.into_iter().flatten()) {
+                let node = NodeConditions { reads: Some(reads), ..NodeConditions::default() };
+                conditions.nodes.insert(name.to_owned(), node);
+            }
+        }
+    });
+    let html = paper.html(Lang::En);
+    assert_eq!(html.contains(">Nodes driven</th>"), !nodes[0].is_empty());
+    let sentences = words(&paper);
+    sentences.split_once("0.125 ms.").expect("how they started").1.trim_start().to_owned()
 }
 
 #[test]
@@ -170,12 +179,9 @@ fn checks_of_the_load_generator_name_the_one_of_several() {
             member.lost = Some("It answers no more.".into());
         }
     });
-    let has_finding = |id: &str| {
+    let findings = ["generator-lost", "network"].map(|id| {
         let mut checks = paper.checks.iter();
         !checks.find(|check| check.id == id).expect("a check").findings.is_empty()
-    };
-    assert!(
-        has_finding("generator-lost") && !has_finding("network"),
-        "of one that is lost nothing is known"
-    );
+    });
+    assert_eq!(findings, [true, false], "of one that is lost nothing is known");
 }

@@ -12,28 +12,31 @@ fn misfits(root: &Value, schema: &Value, value: &Value, place: &str, found: &mut
             root.pointer(name.trim_start_matches('#')).expect("a reference leads somewhere");
         misfits(root, target, value, place, found);
     }
-    let fits_one = |choices: &Vec<Value>| {
-        choices.iter().any(|choice| {
+    for name in ["anyOf", "oneOf"] {
+        let Some(choices) = schema[name].as_array() else { continue };
+        let fits_one = choices.iter().any(|choice| {
             let mut choice_misfits = Vec::new();
             misfits(root, choice, value, place, &mut choice_misfits);
             choice_misfits.is_empty()
-        })
-    };
-    for name in ["anyOf", "oneOf"] {
-        if schema[name].as_array().is_some_and(|choices| !fits_one(choices)) {
+        });
+        if !fits_one {
             found.push(format!("{place}: none of {name} fits {value}"));
         }
     }
     for part in schema["allOf"].as_array().into_iter().flatten() {
         misfits(root, part, value, place, found);
     }
-    let differs = |wanted: &Value| wanted != value;
-    if schema.get("const").is_some_and(differs)
+    if schema.get("const").is_some_and(|wanted| wanted != value)
         || schema["enum"].as_array().is_some_and(|known| !known.contains(value))
     {
         found.push(format!("{place}: {value} is not known"));
     }
-    let has_type = |name: &str| match name {
+    let types: Vec<&str> = match &schema["type"] {
+        Value::String(name) => vec![name],
+        Value::Array(names) => names.iter().filter_map(Value::as_str).collect(),
+        _ => Vec::new(),
+    };
+    let has_type = types.iter().any(|name| match *name {
         "null" => value.is_null(),
         "boolean" => value.is_boolean(),
         "integer" => value.is_i64() || value.is_u64(),
@@ -41,14 +44,9 @@ fn misfits(root: &Value, schema: &Value, value: &Value, place: &str, found: &mut
         "string" => value.is_string(),
         "array" => value.is_array(),
         "object" => value.is_object(),
-        other => panic!("{other} is no type"),
-    };
-    let types: Vec<&str> = match &schema["type"] {
-        Value::String(name) => vec![name],
-        Value::Array(names) => names.iter().filter_map(Value::as_str).collect(),
-        _ => Vec::new(),
-    };
-    if !types.is_empty() && !types.iter().any(|name| has_type(name)) {
+        other => panic!("{other} is not a type"),
+    });
+    if !types.is_empty() && !has_type {
         found.push(format!("{place}: {value} is none of {types:?}"));
     }
     for (index, item) in value.as_array().into_iter().flatten().enumerate() {
@@ -133,14 +131,19 @@ fn five_hundred_points_stay_small() {
 
 #[test]
 fn both_languages_are_rendered_alike_twice() {
-    let paper = || Paper::new(&[two_targets(&[8, 64], 2, 6)], &[published()]);
     for lang in Lang::ALL {
-        let (one, two) = (paper().html(lang), paper().html(lang));
-        assert_eq!(one, two);
-        let (one, two) = (paper().markdown(lang), paper().markdown(lang));
-        assert_eq!(one, two);
+        let (first, second) = (two_target_paper().html(lang), two_target_paper().html(lang));
+        assert_eq!(first, second);
+        let (first, second) =
+            (two_target_paper().markdown(lang), two_target_paper().markdown(lang));
+        assert_eq!(first, second);
     }
-    let chinese = paper().html(Lang::Zh);
+    let chinese = two_target_paper().html(Lang::Zh);
     assert!(chinese.contains("<html lang=\"zh-CN\">"));
     assert!(chinese.contains("测试结果") && !chinese.contains(">Results<"));
+}
+
+/// A paper of two targets, made from scratch.
+fn two_target_paper() -> Paper {
+    Paper::new(&[two_targets(&[8, 64], 2, 6)], &[published()])
 }

@@ -1,6 +1,6 @@
 //! Papers of made-up runs: golden files, well-formed and self-contained HTML, hostile names.
 
-use crate::support::{elements, find_table, golden, number, recorded};
+use crate::support::{count, count_bars, elements, find_table, golden, number, recorded};
 use crate::synthetic::{HOSTILE, published, run, two_targets};
 use dyno_core::is_command;
 use dyno_facts::{RunStatus, SeriesRow, TrialStatus};
@@ -87,12 +87,23 @@ fn html_is_well_formed_and_needs_nothing_from_outside() {
         }
     }
     let elements = elements(&html);
-    let count = |name: &str| elements.iter().filter(|element| *element == name).count();
-    assert_eq!((count("html"), count("script"), count("style"), count("h1")), (1, 1, 1, 1));
+    assert_eq!(
+        (
+            count(&elements, "html"),
+            count(&elements, "script"),
+            count(&elements, "style"),
+            count(&elements, "h1")
+        ),
+        (1, 1, 1, 1)
+    );
     assert!(html.starts_with("<!DOCTYPE html>\n<html lang=\"en\">"), "{}", &html[..60]);
     // Two charts per trial; none of the single rate. The chart of page one, throughput and latency of the comparison, three charts of the sweep.
-    assert_eq!(count("svg"), 2 * html_trials + 1 + 2 + 3);
-    assert_eq!(count("table"), count("caption"), "every table says what it shows");
+    assert_eq!(count(&elements, "svg"), 2 * html_trials + 1 + 2 + 3);
+    assert_eq!(
+        count(&elements, "table"),
+        count(&elements, "caption"),
+        "every table says what it shows"
+    );
     for loads in ["http://", "https://", "src=", "@import", "url(", "fetch("] {
         assert!(!html.contains(loads), "{loads} would load something");
     }
@@ -130,7 +141,6 @@ fn paper_of_others(text: &str) -> Paper {
 fn no_page_obeys_the_texts_of_others_and_they_forge_no_line() {
     let obeyed = "\u{1b}[2Ja\u{202e}b\u{9b}c\u{2028}d\u{feff}e\r\nOK: everything passed";
     let paper = paper_of_others(obeyed);
-    let is_shown = |c: char| !is_command(c) || matches!(c, '\n' | '\t');
     for (form, page) in [
         ("html", paper.html(Lang::En)),
         ("typst", paper.typst(Lang::En)),
@@ -138,7 +148,7 @@ fn no_page_obeys_the_texts_of_others_and_they_forge_no_line() {
         ("csv", paper.csv()),
     ] {
         assert!(page.contains("OK: everything passed"), "{form}");
-        let command = page.chars().find(|c| !is_shown(*c));
+        let command = page.chars().find(|&c| is_command(c) && !matches!(c, '\n' | '\t'));
         assert_eq!(command, None, "{form}");
     }
     for text in [paper.terminal(Lang::En), paper.ending(Lang::En, 25), paper.markdown(Lang::En)] {
@@ -156,32 +166,36 @@ fn hostile_names_stay_text() {
     let markdown = paper.markdown(Lang::En);
     let outside_code = markdown.lines().filter(|line| !line.starts_with("    "));
     assert!(outside_code.clone().all(|line| !line.contains("<script>")));
-    let widths = |line: &str| line.replace("\\|", "").matches('|').count();
     let rows: Vec<&str> = outside_code.filter(|line| line.starts_with('|')).collect();
     assert!(rows.iter().any(|row| row.contains("script")));
     for pair in rows.windows(2).filter(|pair| pair[1].starts_with("|---")) {
-        assert_eq!(widths(pair[0]), widths(pair[1]), "{}", pair[0]);
+        assert_eq!(count_bars(pair[0]), count_bars(pair[1]), "{}", pair[0]);
     }
 }
 
 #[test]
 fn checks_follow_from_the_numbers() {
-    let find = |paper: &Paper, id: &str| {
-        let check = paper.checks.iter().find(|check| check.id == id).expect("the check exists");
-        check.findings.len()
-    };
     let quiet = Paper::new(&[two_targets(&[8, 64], 4, 60)], &[]);
-    assert_eq!(find(&quiet, "gaps"), 1);
-    assert_eq!(find(&quiet, "few-repeats"), 2, "four times, and the open loop once");
-    assert_eq!((find(&quiet, "adds-up"), find(&quiet, "generator-cpu")), (0, 0));
+    assert_eq!(count_findings(&quiet, "gaps"), 1);
+    assert_eq!(count_findings(&quiet, "few-repeats"), 2, "four times, and the open loop once");
+    assert_eq!(
+        (count_findings(&quiet, "adds-up"), count_findings(&quiet, "generator-cpu")),
+        (0, 0)
+    );
     // The workers of trial 2 waited four of sixty seconds for the server.
-    assert_eq!((find(&quiet, "short-window"), find(&quiet, "idle-workers")), (0, 1));
-    assert_eq!((find(&quiet, "same-host"), find(&quiet, "weak-durability")), (1, 2));
+    assert_eq!(
+        (count_findings(&quiet, "short-window"), count_findings(&quiet, "idle-workers")),
+        (0, 1)
+    );
+    assert_eq!(
+        (count_findings(&quiet, "same-host"), count_findings(&quiet, "weak-durability")),
+        (1, 2)
+    );
 
     let mut small = two_targets(&[8], 1, 6);
-    assert_eq!(find(&Paper::new(&[small.clone()], &[]), "full-size"), 0);
+    assert_eq!(count_findings(&Paper::new(&[small.clone()], &[]), "full-size"), 0);
     small.header.plan = Some(dyno_facts::RunPlan { shrink: 0.01, ..Default::default() });
-    assert_eq!(find(&Paper::new(&[small], &[]), "full-size"), 1);
+    assert_eq!(count_findings(&Paper::new(&[small], &[]), "full-size"), 1);
 
     let mut loud = two_targets(&[8, 64], 1, 30);
     // The first two trials are on the load generator's machine, the others are not.
@@ -194,18 +208,28 @@ fn checks_follow_from_the_numbers() {
     loud.trials[4].summary.offered = Some(1_000_000);
     let paper = Paper::new(&[loud.clone()], &[]);
     for id in ["generator-cpu", "generator-cpu-95", "adds-up", "trial-failed", "rate-missed"] {
-        assert_eq!(find(&paper, id), 1, "{id}");
+        assert_eq!(count_findings(&paper, id), 1, "{id}");
     }
     loud.header.targets[0].url = dyno_facts::SecretUrl::new("sqlite:test.db");
     loud.trials[0].summary.generator.busiest_loop_share = 0.99;
     let embedded = Paper::new(&[loud.clone()], &[]);
-    assert_eq!(find(&embedded, "generator-loop"), 0, "the database works inside the loops");
+    assert_eq!(
+        count_findings(&embedded, "generator-loop"),
+        0,
+        "the database works inside the loops"
+    );
     loud.header.targets[0].url = dyno_facts::SecretUrl::default();
-    assert_eq!(find(&Paper::new(&[loud], &[]), "generator-loop"), 1);
+    assert_eq!(count_findings(&Paper::new(&[loud], &[]), "generator-loop"), 1);
     assert_eq!(paper.checks[0].level, Level::E, "the gravest come first");
     let point = &paper.experiments[0].points[2];
-    assert!(!point.checks.is_empty(), "the badge stands beside the number");
+    assert!(!point.checks.is_empty(), "the number has its badge");
     assert!(paper.html(Lang::En).contains("<a class=\"note E\""));
+}
+
+/// The number of findings of a check, which must exist.
+fn count_findings(paper: &Paper, id: &str) -> usize {
+    let check = paper.checks.iter().find(|check| check.id == id).expect("the check exists");
+    check.findings.len()
 }
 
 #[test]
@@ -234,23 +258,24 @@ fn repeats_become_medians_and_incomplete_trials_stand_back() {
     for (trial, tps) in run.trials.iter_mut().zip([300.0, 100.0, 9_999.0]) {
         trial.summary.tps = tps;
     }
-    let point = |run: &dyno_store::RunData| {
-        Paper::new(std::slice::from_ref(run), &[]).experiments[0].points[0].clone()
-    };
-    let complete = point(&run);
+    let complete = first_point(&run);
     assert_eq!((complete.tps.min, complete.tps.median, complete.tps.max), (100.0, 300.0, 9_999.0));
     run.trials[2].summary.status = TrialStatus::Interrupted;
-    let without = point(&run);
+    let without = first_point(&run);
     assert_eq!((without.repeats, without.tps.median, without.status), (2, 200.0, "complete"));
     for trial in &mut run.trials[..2] {
         trial.summary.status = TrialStatus::Interrupted;
     }
-    assert_eq!((point(&run).repeats, point(&run).status), (3, "interrupted"));
+    assert_eq!((first_point(&run).repeats, first_point(&run).status), (3, "interrupted"));
+}
+
+/// The first load level of the first experiment.
+fn first_point(run: &RunData) -> dyno_report::Point {
+    Paper::new(std::slice::from_ref(run), &[]).experiments[0].points[0].clone()
 }
 
 #[test]
 fn a_trial_that_was_made_again_is_shown_in_gray_and_counts_for_nothing() {
-    let paper = |run: &dyno_store::RunData| Paper::new(std::slice::from_ref(run), &[]);
     let without = two_targets(&[8], 3, 12);
     let mut run = without.clone();
     let without_it = without.clone();
@@ -260,7 +285,7 @@ fn a_trial_that_was_made_again_is_shown_in_gray_and_counts_for_nothing() {
     starved.summary.status = TrialStatus::Starved;
     starved.summary.conditions.generator.starved = Some("It stood still for 4 s.".into());
     run.trials.insert(0, starved);
-    let (paper, without) = (paper(&run), paper(&without));
+    let [paper, without] = [&run, &without].map(|run| Paper::new(std::slice::from_ref(run), &[]));
     assert_eq!(paper.experiments, without.experiments, "it is in no figure");
     assert_eq!(paper.verdicts, without.verdicts);
     assert_eq!(paper.trials, without.trials);
@@ -271,12 +296,10 @@ fn a_trial_that_was_made_again_is_shown_in_gray_and_counts_for_nothing() {
     assert!(markdown.contains("1 trial was repeated"));
     let csv = paper.csv();
     assert!(csv.lines().any(|line| line.contains(",99,") && line.contains("starved")), "{csv}");
-    let count_notes = |text: &str| {
-        ["It stood still for 4 s.", "starved, repeated"].map(|part| text.matches(part).count())
-    };
-    assert_eq!(count_notes(&markdown)[1], 1);
-    assert_eq!(count_notes(&paper.terminal(Lang::En))[1], 1);
-    // So do one that failed and was made again, and the other half of its pair.
+    for text in [&markdown, &paper.terminal(Lang::En)] {
+        assert_eq!(text.matches("starved, repeated").count(), 1);
+    }
+    // The same goes for one that failed and was repeated, and for the other half of its pair.
     let mut run = without_it;
     let mut failed = run.trials[0].clone();
     failed.summary.status = TrialStatus::Failed("no such table".into());
@@ -345,22 +368,24 @@ fn a_trial_that_measured_nothing_has_a_paper() {
 #[test]
 fn the_method_names_the_estimators_that_were_used() {
     use crate::verdict::{around, until_decided};
-    let method = |run: &RunData, lang: Lang| {
-        let text = Paper::new(std::slice::from_ref(run), &[]).markdown(lang);
-        let (_, behind) = text.split_once("\n## 5 ").expect("a section of methods");
-        behind.split_once("\n## ").map_or(behind, |(section, _)| section).to_owned()
-    };
     let anytime = until_decided(&around(1.10, 8));
     let mut fixed = anytime.clone();
     let comparison = fixed.header.experiments[0].comparison.as_mut().expect("a comparison");
     comparison.stop.is_until_decided = false;
-    let english = method(&fixed, Lang::En);
+    let english = method_section(&fixed, Lang::En);
     assert!(english.contains("pseudo-median (Hodges-Lehmann)"), "{english}");
     assert!(english.contains("at least 6 pairs") && !english.contains("e-process"), "{english}");
-    let english = method(&anytime, Lang::En);
+    let english = method_section(&anytime, Lang::En);
     assert!(english.contains("e-process") && !english.contains("Wilcoxon"), "{english}");
     for (run, estimator) in [(&fixed, "伪中位数"), (&anytime, "几何平均")] {
-        let chinese = method(run, Lang::Zh);
+        let chinese = method_section(run, Lang::Zh);
         assert!(chinese.contains(estimator) && chinese.contains("Holm 校正"), "{chinese}");
     }
+}
+
+/// The section on the method, without its heading.
+fn method_section(run: &RunData, lang: Lang) -> String {
+    let text = Paper::new(std::slice::from_ref(run), &[]).markdown(lang);
+    let (_, behind) = text.split_once("\n## 5 ").expect("a section of methods");
+    behind.split_once("\n## ").map_or(behind, |(section, _)| section).to_owned()
 }

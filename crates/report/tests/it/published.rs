@@ -5,7 +5,7 @@ use crate::synthetic::{self, own_mut};
 use dyno_facts::{Price, PublishedRow, PublishedTable};
 use dyno_report::blocks::Cell;
 use dyno_report::{Lang, Paper};
-use dyno_store::{RunData, TrialData};
+use dyno_store::RunData;
 use dyno_tpch::facts::TpchFacts;
 
 /// A read-only pgbench run on a node of 4 vCPU.
@@ -17,6 +17,7 @@ fn run() -> RunData {
     run
 }
 
+/// A row of a published table with this many queries per second.
 fn row(label: &str, conditions: &[(&str, &str)], qps: f64, targets: &[&str]) -> PublishedRow {
     PublishedRow {
         label: label.to_owned(),
@@ -27,6 +28,7 @@ fn row(label: &str, conditions: &[(&str, &str)], qps: f64, targets: &[&str]) -> 
     }
 }
 
+/// A published table on the experiment of [`run`].
 fn table(rows: Vec<PublishedRow>) -> PublishedTable {
     PublishedTable {
         experiment: "reads".to_owned(),
@@ -45,18 +47,18 @@ fn a_result_stands_beside_its_row_per_vcpu_and_with_what_differs() {
         row("class.large", &[("vcpu", "4")], 60_000.0, &[]),
     ];
     let paper = Paper::new(&[run()], &[table(rows)]);
-    let beside = paper.beside();
-    let [beside] = beside.as_slice() else { panic!("{beside:?}") };
-    assert!(beside.is_named && beside.pair.row.label == "class.medium", "the suite says so");
+    let results = paper.beside();
+    let [result] = results.as_slice() else { panic!("{results:?}") };
+    assert!(result.is_named && result.pair.row.label == "class.medium", "the suite says so");
     let measured = paper.experiments[0].points[0].data_qps.median;
-    assert_eq!(beside.pair.ratio(), Some(measured / 30_000.0));
-    assert_eq!(beside.vcpu, Some([4.0, 2.0]), "both are stated");
+    assert_eq!(result.pair.ratio(), Some(measured / 30_000.0));
+    assert_eq!(result.vcpu, Some([4.0, 2.0]), "both are stated");
     let table = table_of(&paper, "Each result with the nearest published row");
     let numbers: Vec<Option<f64>> =
         table.rows[0].cells.iter().skip(7).take(3).map(Cell::number).collect();
     let expected = [measured / 4.0, 15_000.0, measured / 30_000.0 / 2.0];
     assert_eq!(numbers, expected.map(Some));
-    let differences: Vec<String> = beside.differences.iter().map(ToString::to_string).collect();
+    let differences: Vec<String> = result.differences.iter().map(ToString::to_string).collect();
     assert!(differences.contains(&"4 vCPU instead of 2".to_owned()), "{differences:?}");
     assert!(differences.contains(&"8 workers instead of 16".to_owned()), "{differences:?}");
     assert!(
@@ -86,18 +88,24 @@ fn the_nearest_row_is_taken_if_none_is_named() {
             &[],
         ),
     ];
-    let nearest = |rows: Vec<PublishedRow>| {
-        let paper = Paper::new(&[run()], &[table(rows)]);
-        let beside = paper.beside();
-        let [beside] = beside.as_slice() else { panic!("{beside:?}") };
-        assert!(!beside.is_named);
-        (beside.pair.row.label.clone(), beside.vcpu.map(|[_, published]| published))
-    };
-    assert_eq!(nearest(rows.clone()), ("four".to_owned(), Some(4.0)), "vCPU count before workers");
-    assert_eq!(nearest(rows[3..].to_vec()), ("storage".to_owned(), Some(20.0)), "both layers");
-    assert_eq!(nearest(vec![row("unknown", &[], 1.0, &[])]), ("unknown".to_owned(), None));
+    assert_eq!(
+        nearest_row(rows.clone()),
+        ("four".to_owned(), Some(4.0)),
+        "vCPU count before workers"
+    );
+    assert_eq!(nearest_row(rows[3..].to_vec()), ("storage".to_owned(), Some(20.0)), "both layers");
+    assert_eq!(nearest_row(vec![row("unknown", &[], 1.0, &[])]), ("unknown".to_owned(), None));
     let other_tables = vec![PublishedTable { experiment: "nothing".to_owned(), ..table(rows) }];
     assert!(Paper::new(&[run()], &other_tables).beside().is_empty(), "of another experiment");
+}
+
+/// The label and the virtual CPUs of the row that the result is compared with.
+fn nearest_row(rows: Vec<PublishedRow>) -> (String, Option<f64>) {
+    let paper = Paper::new(&[run()], &[table(rows)]);
+    let results = paper.beside();
+    let [result] = results.as_slice() else { panic!("{results:?}") };
+    assert!(!result.is_named);
+    (result.pair.row.label.clone(), result.vcpu.map(|[_, published]| published))
 }
 
 #[test]
@@ -109,7 +117,7 @@ fn a_price_makes_costs_and_without_one_there_are_none() {
     let point = paper.key_rows()[0].point;
     let costs = paper.costs();
     let [row, _] = costs.as_slice() else { panic!("{costs:?}") };
-    assert_eq!(row.what, "per million transactions");
+    assert_eq!(row.quantity, "per million transactions");
     assert!((row.amount - 1.8 / 3600.0 / point.tps.median * 1e6).abs() < 1e-9, "{}", row.amount);
     let text = paper.markdown(Lang::En);
     assert!(text.contains("| medium | 1.8 USD | per million transactions |"), "{text}");
@@ -119,20 +127,20 @@ fn a_price_makes_costs_and_without_one_there_are_none() {
     let paper = Paper::new(&[orders], &[]);
     let tpmc = paper.key_rows()[0].point.main.expect("tpmC").1.median;
     let row = &paper.costs()[1];
-    assert_eq!(row.what, "hourly price per 1,000 tpmC");
+    assert_eq!(row.quantity, "hourly price per 1,000 tpmC");
     assert!((row.amount - 2000.0 / tpmc).abs() < 1e-9);
 
     let mut queries = synthetic::tpch::tpch();
     for target in &mut queries.header.targets {
         target.price = Some(Price { per_hour: 3.0, currency: "USD".to_owned() });
     }
-    let composite = |trial: &mut TrialData| {
+    let target = queries.trials.iter_mut().find_map(|trial| {
         let mut facts = own_mut::<TpchFacts>(&mut trial.summary);
         facts.metrics.as_mut()?.qphh = Some(120.0);
         drop(facts);
         Some(trial.summary.target.clone())
-    };
-    let target = queries.trials.iter_mut().find_map(composite).expect("a trial with metrics");
+    });
+    let target = target.expect("a trial with metrics");
     let paper = Paper::new(&[queries], &[]);
     let costs = paper.costs();
     let [cost] = costs.as_slice() else { panic!("{costs:?}") };

@@ -78,32 +78,35 @@ fn pairs_of_one_start_count_as_one() {
 
 #[test]
 fn a_comparison_with_itself_says_what_there_is_twice() {
-    let html = |change: fn(&mut RunData)| {
-        let mut run = paired(&around(1.0, 6));
-        let facts = ComparisonFacts {
-            baseline: "maria".to_owned(),
-            candidates: vec!["postgres".to_owned()],
-            is_aa: true,
-            ..ComparisonFacts::default()
-        };
-        comparing(&mut run, facts);
-        change(&mut run);
-        Paper::new(&[run], &[]).html(Lang::En)
-    };
+    /// Gives the second target everything of the first but its name.
     fn twin(run: &mut RunData) {
         let name = std::mem::take(&mut run.header.targets[1].name);
         run.header.targets[1] = run.header.targets[0].clone();
         run.header.targets[1].name = name;
     }
-    let clone = html(|_| ());
+    let clone = self_comparison(|_| ());
     assert!(
         clone.contains("a second clone of the same system")
             && clone.contains("its own servers and data")
     );
-    assert!(html(twin).contains("it covers no other starts"));
-    let started = html(|run| {
+    assert!(self_comparison(twin).contains("it covers no other starts"));
+    let started = self_comparison(|run| {
         run.header.experiments[0].restart_each = 1;
         twin(run);
     });
     assert!(started.contains("restarted for each trial"));
+}
+
+/// The page of a comparison of a system with itself, changed.
+fn self_comparison(change: fn(&mut RunData)) -> String {
+    let mut run = paired(&around(1.0, 6));
+    let facts = ComparisonFacts {
+        baseline: "maria".to_owned(),
+        candidates: vec!["postgres".to_owned()],
+        is_aa: true,
+        ..ComparisonFacts::default()
+    };
+    comparing(&mut run, facts);
+    change(&mut run);
+    Paper::new(&[run], &[]).html(Lang::En)
 }

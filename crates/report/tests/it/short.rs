@@ -3,20 +3,20 @@
 use crate::support::table;
 use crate::synthetic::{self, pgbench, two_targets};
 use dyno_facts::{ExperimentFacts, PublishedRow, PublishedTable};
-use dyno_report::blocks::{Block, Drawing, Level, TextLine};
+use dyno_report::blocks::{Block, Drawing, Level};
 use dyno_report::{Edition, Lang, Naming, Paper};
 use dyno_store::RunData;
 
 /// Lines of print on a page, and letters in a line.
 const LINES: usize = 60;
 const LETTERS: usize = 105;
-/// The short edition has at most so many pages.
+/// Page limit of the short edition.
 const PAGES: usize = 12;
 
 /// About how many lines of print a paper takes, from its Markdown; the tests of PDFs count pages.
 fn lines(paper: &Paper) -> usize {
     let text = paper.markdown(Lang::En);
-    let height = |line: &str| match line.strip_prefix('|') {
+    let heights = text.lines().map(|line| match line.strip_prefix('|') {
         // A column has its share of the line, and breaks in it.
         Some(row) => {
             let cells: Vec<&str> = row.split('|').collect();
@@ -25,14 +25,14 @@ fn lines(paper: &Paper) -> usize {
         }
         None if line.starts_with('#') => 3,
         None => line.len() / LETTERS + usize::from(!line.is_empty()),
-    };
+    });
     let blocks = paper.blocks(Lang::En);
-    let charts = |block: &Block| match block {
+    let charts = blocks.iter().map(|block| match block {
         Block::Figures { figures, is_grid: true } => 16 * figures.len().div_ceil(2),
         Block::Figures { figures, .. } => 20 * figures.len(),
         _ => 0,
-    };
-    text.lines().map(height).sum::<usize>() + blocks.iter().map(charts).sum::<usize>()
+    });
+    heights.sum::<usize>() + charts.sum::<usize>()
 }
 
 /// The trials of a run under further names of experiments.
@@ -56,13 +56,13 @@ fn repeated(mut run: RunData, times: u32) -> RunData {
 
 #[test]
 fn the_short_edition_has_at_most_12_pages() {
-    let sysbench = || two_targets(&[1, 8, 64], 3, 30);
+    let sysbench = two_targets(&[1, 8, 64], 3, 30);
     let tpcc = Paper::new(&[synthetic::tpcc::tpcc()], &synthetic::tpcc::published());
     let tpch = Paper::new(&[synthetic::tpch::tpch()], &synthetic::tpch::published());
     let papers = [
         ("TPC-C", tpcc),
         ("TPC-H", tpch),
-        ("two suites", Paper::new(&[sysbench(), pgbench::pgbench()], &[synthetic::published()])),
+        ("two suites", Paper::new(&[sysbench, pgbench::pgbench()], &[synthetic::published()])),
         ("many levels", Paper::new(&[two_targets(&[1, 2, 4, 8, 16, 32, 64, 128], 3, 30)], &[])),
         (
             "many experiments",
@@ -98,12 +98,12 @@ fn page_one_has_room_for_the_caveats_of_many_suites() {
     let cover = paper.blocks(Lang::En).into_iter().next();
     let Some(Block::Cover(cover)) = cover else { panic!("no cover") };
     let items = &cover.warnings.items;
-    let text = |item: &TextLine| item[0].text.to_string();
-    let n_listed = items.iter().filter(|item| text(item).starts_with('W')).count();
+    let texts: Vec<String> = items.iter().map(|item| item[0].text.to_string()).collect();
+    let n_listed = texts.iter().filter(|text| text.starts_with('W')).count();
     assert!(caveats > 12 && n_listed == 4, "{caveats}, {n_listed}");
     let last = items.last().expect("an item");
     assert!(
-        text(last).contains("further caveats") && last.len() > caveats - 2 * n_listed,
+        texts[texts.len() - 1].contains("further caveats") && last.len() > caveats - 2 * n_listed,
         "{last:?}"
     );
 }
@@ -121,10 +121,11 @@ fn what_the_short_edition_leaves_out_leads_nowhere() {
 
 #[test]
 fn several_runs_in_short_leave_what_each_of_them_has_to_the_full_edition() {
-    let paper = || Paper::new(&[synthetic::cluster::cluster(), two_targets(&[1, 8], 3, 30)], &[]);
-    let short = paper().in_edition(Edition::Short);
+    let runs = [synthetic::cluster::cluster(), two_targets(&[1, 8], 3, 30)];
+    let full = Paper::new(&runs, &[]);
+    let short = full.clone().in_edition(Edition::Short);
     let text = short.markdown(Lang::En);
-    assert!(paper().markdown(Lang::En).contains("Nodes of ") && !text.contains("Nodes of "));
+    assert!(full.markdown(Lang::En).contains("Nodes of ") && !text.contains("Nodes of "));
     assert_eq!(text.matches("dyno reproduce ").count(), 2, "{text}");
     assert!(text.contains("Original commands:") && !text.contains("Original command:"));
     // Both were made by one machine.
@@ -134,6 +135,7 @@ fn several_runs_in_short_leave_what_each_of_them_has_to_the_full_edition() {
     assert_eq!(heads, ["No.", "Found", "Meaning"]);
 }
 
+/// The labels of the targets of these runs.
 fn labels(runs: &[RunData], by_product: bool) -> Vec<String> {
     let naming = Naming { by_product, ..Naming::default() };
     let paper = Paper::named(runs, &[], &[], &naming);
@@ -142,19 +144,13 @@ fn labels(runs: &[RunData], by_product: bool) -> Vec<String> {
 
 #[test]
 fn labels_are_short_and_tell_products() {
-    let run = || two_targets(&[1], 1, 12);
-    assert_eq!(labels(&[run()], false), ["maria", "postgres"], "as they are typed");
-    assert_eq!(labels(&[run()], true), ["MariaDB 10.11", "PostgreSQL 15"]);
-    let titled = |title: &str| {
-        let mut run = run();
-        run.header.targets[0].title = title.to_owned();
-        labels(&[run], true).swap_remove(0)
-    };
-    assert_eq!(titled("The old server"), "The old server");
+    assert_eq!(labels(&[small_run()], false), ["maria", "postgres"], "as they are typed");
+    assert_eq!(labels(&[small_run()], true), ["MariaDB 10.11", "PostgreSQL 15"]);
+    assert_eq!(title_label("The old server"), "The old server");
     // A title that has no room in a chart gives way to the name.
-    assert_eq!(titled("A vendor's database, class.x4.medium, of 2020"), "MariaDB 10.11");
+    assert_eq!(title_label("A vendor's database, class.x4.medium, of 2020"), "MariaDB 10.11");
     // Two of one product are distinguished by their names.
-    let mut one_product = run();
+    let mut one_product = small_run();
     for trial in &mut one_product.trials {
         for node in trial.before.values_mut() {
             (node.product, node.version) = ("MariaDB".to_owned(), "10.11.14".to_owned());
@@ -166,14 +162,26 @@ fn labels_are_short_and_tell_products() {
     assert_eq!(labels(&[one_product], true), ["maria", "postgres"]);
     // Runs that share a name are distinguished by their numbers.
     assert_eq!(
-        labels(&[run(), run()], true)[..2],
+        labels(&[small_run(), small_run()], true)[..2],
         ["MariaDB 10.11, run 1", "PostgreSQL 15, run 1"]
     );
 }
 
-/// A class of its own in each run, alongside the rows of one published table.
+/// A run with a trial on each of two targets.
+fn small_run() -> RunData {
+    two_targets(&[1], 1, 12)
+}
+
+/// The label of a target with this title.
+fn title_label(title: &str) -> String {
+    let mut run = small_run();
+    run.header.targets[0].title = title.to_owned();
+    labels(&[run], true).swap_remove(0)
+}
+
+/// A separate class in each run, alongside the rows of one published table.
 fn classes() -> (Vec<RunData>, Vec<PublishedTable>) {
-    let run_of_class = |class: &str| {
+    let runs = ["medium", "large"].map(|class| {
         let mut run = pgbench::pgbench();
         for trial in &mut run.trials {
             trial.summary.target = class.to_owned();
@@ -181,27 +189,22 @@ fn classes() -> (Vec<RunData>, Vec<PublishedTable>) {
         run.header.targets[0].name = class.to_owned();
         run.header.targets[0].class = format!("polar.{class}");
         run
-    };
-    let row = |class: &str, number: usize, qps: f64, like: &PublishedRow| PublishedRow {
-        label: format!("polar.{class}"),
-        number,
-        metrics: [("data_qps".to_owned(), qps)].into(),
-        targets: vec![class.to_owned()],
-        ..like.clone()
-    };
-    let beside = |table: PublishedTable| PublishedTable {
-        rows: vec![
-            row("large", 1, 70_000.0, &table.rows[0]),
-            row("medium", 2, 30_000.0, &table.rows[0]),
-        ],
-        ..table
-    };
-    (
-        vec![run_of_class("medium"), run_of_class("large")],
-        pgbench::published().into_iter().map(beside).collect(),
-    )
+    });
+    let tables = pgbench::published().into_iter().map(|table| {
+        let rows = [("large", 1, 70_000.0), ("medium", 2, 30_000.0)];
+        let rows = rows.map(|(class, number, qps)| PublishedRow {
+            label: format!("polar.{class}"),
+            number,
+            metrics: [("data_qps".to_owned(), qps)].into(),
+            targets: vec![class.to_owned()],
+            ..table.rows[0].clone()
+        });
+        PublishedTable { rows: rows.into(), ..table }
+    });
+    (runs.into(), tables.collect())
 }
 
+/// The figures of a section.
 fn figures(paper: &Paper, section: &str) -> Vec<Drawing> {
     let mut is_in_section = false;
     let mut figures_of_section = Vec::new();

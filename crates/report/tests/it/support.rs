@@ -7,11 +7,11 @@ use std::path::Path;
 
 /// The English of a line without looks.
 pub(crate) fn english(line: &[Span]) -> String {
-    let text = |span: &Span| match span.look {
+    let texts = line.iter().map(|span| match span.look {
         Look::Break => "\n".to_owned(),
         _ => span.text.render(Lang::En),
-    };
-    line.iter().map(text).collect()
+    });
+    texts.collect()
 }
 
 /// Numbers and texts of a table, by its row and column.
@@ -80,8 +80,8 @@ pub(crate) fn number(table: &PaperTable, row: &str, column: &str) -> Option<f64>
     table.cell(row, column).unwrap_or_else(|| panic!("{row}, {column}: {table:?}")).number()
 }
 
-/// The paper as golden files have it: of the checks that found nothing only these. `doc/checks.md` and
-/// `doc/checks.zh.md` list all, so that another check changes those two and no other.
+/// The paper as golden files have it: of the checks that found nothing only these. `checks.md` and
+/// `checks.zh.md` in `doc/src/reference` list all, so that another check changes those two and no other.
 pub(crate) fn recorded(mut paper: Paper) -> Paper {
     const FOUND_NOTHING: [&str; 2] = ["rate-missed", "generator-loop"];
     let checks = &mut paper.judgment.checks;
@@ -99,10 +99,10 @@ pub(crate) fn golden(name: &str, text: &str) {
     let expected = fs::read_to_string(&path).expect("the golden file exists");
     let mut lines = text.lines().zip(expected.lines()).enumerate();
     let first = lines.find(|(_, (actual, expected))| actual != expected);
-    assert!(text == expected, "{name} differs, first in {first:?}; DYNO_BLESS=1 writes it anew");
+    assert!(text == expected, "{name} differs, first in {first:?}; DYNO_BLESS=1 updates it");
 }
 
-/// The elements of an HTML text, with the tags balanced; panics where they are not.
+/// The elements of an HTML text, with the tags balanced; panics if they are not.
 pub(crate) fn elements(html: &str) -> Vec<String> {
     const VOID: [&str; 4] = ["meta", "br", "link", "!DOCTYPE"];
     let mut open: Vec<String> = Vec::new();
@@ -131,6 +131,16 @@ pub(crate) fn elements(html: &str) -> Vec<String> {
     }
     assert_eq!(open, Vec::<String>::new(), "everything is closed");
     names
+}
+
+/// The number of elements with this name, of those that [`elements`] returns.
+pub(crate) fn count(elements: &[String], name: &str) -> usize {
+    elements.iter().filter(|element| *element == name).count()
+}
+
+/// The bars between the cells of a row in Markdown, without those that are escaped.
+pub(crate) fn count_bars(row: &str) -> usize {
+    row.replace("\\|", "").matches('|').count()
 }
 
 /// The words of a page: its text and the attributes that are read aloud or shown; no code, no styles.

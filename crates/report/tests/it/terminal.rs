@@ -43,23 +43,24 @@ fn a_run_ends_with_its_answer_on_a_screen() {
 
 #[test]
 fn the_end_of_a_sweep_shows_each_level() {
-    let sweep = |workers: &[u32]| {
-        let mut run = two_targets(workers, 1, 30);
-        run.header.experiments.truncate(1);
-        run.trials.retain(|trial| {
-            trial.summary.target == "maria" && trial.summary.experiment == "read_only"
-        });
-        Paper::new(&[run], &[]).ending(Lang::En, 25)
-    };
-    let text = sweep(&[1, 8, 64]);
+    let text = sweep_ending(&[1, 8, 64]);
     for load in ["1", "8", "64"] {
-        let is_level = |line: &&str| {
+        let levels = text.lines().filter(|line| {
             let figures = line.strip_prefix("Read only").unwrap_or_default();
             figures.split_whitespace().next() == Some(load)
-        };
-        assert_eq!(text.lines().filter(is_level).count(), 1, "{text}");
+        });
+        assert_eq!(levels.count(), 1, "{text}");
     }
-    assert!(!sweep(&[8]).contains("Workers"), "a single result is a sentence");
+    assert!(!sweep_ending(&[8]).contains("Workers"), "a single result is a sentence");
+}
+
+/// The end of a run with these load levels.
+fn sweep_ending(workers: &[u32]) -> String {
+    let mut run = two_targets(workers, 1, 30);
+    run.header.experiments.truncate(1);
+    run.trials
+        .retain(|trial| trial.summary.target == "maria" && trial.summary.experiment == "read_only");
+    Paper::new(&[run], &[]).ending(Lang::En, 25)
 }
 
 #[test]

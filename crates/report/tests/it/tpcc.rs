@@ -1,13 +1,14 @@
 //! Papers about TPC-C.
 
-use crate::support::{elements, golden, number, table};
+use crate::support::{count, count_bars, elements, golden, number, table};
 use crate::synthetic::tpcc::{editions, published, tpcc};
 use crate::synthetic::{HOSTILE, own_mut};
-use dyno_facts::{CheckVerdict, NodeConditions, TrialStatus};
+use dyno_facts::{CheckVerdict, Message, NodeConditions, TrialStatus};
 use dyno_report::{Check, Lang, Level, Paper, SpotKind};
 use dyno_store::RunData;
 use dyno_tpcc::facts::TpccFacts;
 
+/// The check with this id; panics if there is none.
 fn check<'a>(paper: &'a Paper, id: &str) -> &'a Check {
     paper.checks.iter().find(|check| check.id == id).expect("the check exists")
 }
@@ -28,10 +29,12 @@ fn a_paper_has_the_headline_the_evidence_and_the_published_rows() {
     let (_, tpmc) = point.main.expect("tpmC");
     let terminals = point.level.as_ref().and_then(|level| level.terminals);
     assert_eq!((point.repeats, terminals, point.is_paced), (2, Some(10), false));
-    let orders = |trial: usize| paper.trials[trial].summary.kinds[0].counts;
-    let completed = |trial: usize| (orders(trial).committed + orders(trial).rolled_back) as f64;
+    let completed = [0, 1].map(|trial: usize| {
+        let orders = &paper.trials[trial].summary.kinds[0].counts;
+        (orders.committed + orders.rolled_back) as f64
+    });
     // Twelve seconds: five times as many a minute.
-    assert_eq!((tpmc.max, tpmc.min), (completed(0) * 5.0, completed(1) * 5.0));
+    assert_eq!([tpmc.max, tpmc.min], completed.map(|count| count * 5.0));
     let levels = table(&paper, "tpmC: New-Orders completed per minute");
     let acknowledged = number(&levels, "standard", "Acknowledged per minute").expect("a figure");
     assert!(acknowledged < tpmc.median && acknowledged > 0.98 * tpmc.median, "{acknowledged}");
@@ -70,11 +73,14 @@ fn html_is_well_formed_and_has_the_charts() {
         }
     }
     let elements = elements(&html);
-    let count = |name: &str| elements.iter().filter(|element| *element == name).count();
     // Per trial tpmC over time, throughput and latency. tpmC over time of the only trial of an experiment, the chart of page one, latency against tpmC, tpmC and latency
     // against terminals.
-    assert_eq!(count("svg"), 4 * 3 + 1 + 1 + 5);
-    assert_eq!(count("table"), count("caption"), "every table says what it shows");
+    assert_eq!(count(&elements, "svg"), 4 * 3 + 1 + 1 + 5);
+    assert_eq!(
+        count(&elements, "table"),
+        count(&elements, "caption"),
+        "every table says what it shows"
+    );
     assert!(!html.contains("NaN") && !html.contains(">inf"), "a number has run away");
     assert!(html.contains("New-Orders per minute (tpmC)"));
     assert_eq!(html.matches("<strong class=\"bad\">EXCEEDED</strong>").count(), 3);
@@ -156,13 +162,12 @@ fn hostile_words_stay_text() {
     assert_eq!(elements(&html).iter().filter(|element| *element == "script").count(), 1);
     let markdown = paper.markdown(Lang::En);
     assert!(!markdown.contains("<script>"));
-    let cells = |line: &str| line.replace("\\|", "").matches('|').count();
     let rows: Vec<&str> = markdown.lines().filter(|line| line.starts_with('|')).collect();
     for pair in rows.windows(2).filter(|pair| pair[1].starts_with("|---")) {
-        assert_eq!(cells(pair[0]), cells(pair[1]), "{}", pair[0]);
+        assert_eq!(count_bars(pair[0]), count_bars(pair[1]), "{}", pair[0]);
     }
     for line in rows.iter().filter(|line| line.starts_with("| &lt;script")) {
-        assert!(cells(line) >= 5, "{line}");
+        assert!(count_bars(line) >= 5, "{line}");
     }
 }
 
@@ -182,11 +187,14 @@ fn a_failed_trial_and_one_that_was_cut_off_are_shown_as_such() {
 #[test]
 fn every_rule_finds_what_it_looks_for_and_nothing_else() {
     let paper = Paper::new(&[tpcc()], &[]);
-    let lines = |id: &str| check(&paper, id).lines.clone();
-    assert_eq!(lines("tpcc-audit"), ["trial 5: remote lines: 0.00%, expected 1% (+- 0.21%)"]);
-    assert_eq!(lines("tpcc-conditions"), ["trial 4: after: C2"]);
-    assert_eq!(lines("tpcc-unknown"), ["trial 2: 3 New-Orders of unknown outcome"]);
-    assert_eq!(lines("tpcc-skips"), ["trial 5: 5.0% of 240"]);
+    for (id, line) in [
+        ("tpcc-audit", "trial 5: remote lines: 0.00%, expected 1% (+- 0.21%)"),
+        ("tpcc-conditions", "trial 4: after: C2"),
+        ("tpcc-unknown", "trial 2: 3 New-Orders of unknown outcome"),
+        ("tpcc-skips", "trial 5: 5.0% of 240"),
+    ] {
+        assert_eq!(check(&paper, id).lines, [line], "{id}");
+    }
     assert_eq!(check(&paper, "tpcc-no-pauses").findings.len(), 4);
     assert_eq!(check(&paper, "tpcc-cached").findings.len(), 5);
     assert_eq!(check(&paper, "tpcc-response").findings.len(), 3);
@@ -194,25 +202,23 @@ fn every_rule_finds_what_it_looks_for_and_nothing_else() {
     for id in ["tpcc-unlike", "tpcc-mix", "tpcc-mean", "tpcc-above-bound", "tpcc-below-floor"] {
         assert!(check(&paper, id).findings.is_empty(), "{id}");
     }
-    let changed_lines =
-        |id: &str, change: fn(&mut TpccFacts)| check(&changed(change), id).lines.clone();
-    let too_few = |facts: &mut TpccFacts| facts.kinds[1].least_share_percent = 60.0;
-    assert_eq!(changed_lines("tpcc-mix", too_few), ["trial 1: Payment 43.00%, at least 60%"]);
-    let above = |facts: &mut TpccFacts| facts.tpmc_limit = Some(25.72);
-    assert_eq!(changed_lines("tpcc-above-bound", above).len(), 1);
-    let below = |facts: &mut TpccFacts| (facts.tpmc_limit, facts.tpmc) = (Some(25.72), 12.0);
-    assert_eq!(changed_lines("tpcc-below-floor", below), ["trial 1: 6.00 tpmC per warehouse"]);
-    let broken_before = |facts: &mut TpccFacts| {
+    let too_few = changed(|facts| facts.kinds[1].least_share_percent = 60.0);
+    assert_eq!(check(&too_few, "tpcc-mix").lines, ["trial 1: Payment 43.00%, at least 60%"]);
+    let above = changed(|facts| facts.tpmc_limit = Some(25.72));
+    assert_eq!(check(&above, "tpcc-above-bound").lines.len(), 1);
+    let below = changed(|facts| (facts.tpmc_limit, facts.tpmc) = (Some(25.72), 12.0));
+    assert_eq!(check(&below, "tpcc-below-floor").lines, ["trial 1: 6.00 tpmC per warehouse"]);
+    let broken_before = changed(|facts| {
         let state = facts.conditions[0].before.as_mut().expect("a state");
         state.verdict = CheckVerdict::Failed;
-    };
-    assert_eq!(changed_lines("tpcc-conditions", broken_before)[0], "trial 1: before: C1");
-    let unlooked_after = |facts: &mut TpccFacts| {
+    });
+    assert_eq!(check(&broken_before, "tpcc-conditions").lines[0], "trial 1: before: C1");
+    let unlooked_after = changed(|facts| {
         for state in facts.conditions.iter_mut().filter_map(|line| line.after.as_mut()) {
             state.verdict = CheckVerdict::NotMade;
         }
-    };
-    let not_made = changed_lines("tpcc-conditions-not-made", unlooked_after);
+    });
+    let not_made = &check(&unlooked_after, "tpcc-conditions-not-made").lines;
     assert!(not_made[0].to_string().starts_with("trial 1: after: all "), "{not_made:?}");
 }
 
@@ -223,12 +229,8 @@ fn conditions_that_hold_after_a_trial_need_no_check_before_it() {
             state.verdict = CheckVerdict::NotMade;
         }
     }
-    let trial_1 = |change: fn(&mut TpccFacts)| {
-        let lines = check(&changed(change), "tpcc-conditions-not-made").lines.clone();
-        lines.into_iter().find(|line| line.to_string().starts_with("trial 1: "))
-    };
-    assert_eq!(trial_1(unlooked_before), None);
-    let partly_after = trial_1(|facts| {
+    assert_eq!(conditions_not_made(unlooked_before), None);
+    let partly_after = conditions_not_made(|facts| {
         unlooked_before(facts);
         let mut after = facts.conditions.iter_mut().filter_map(|line| line.after.as_mut());
         after.next().expect("a state").verdict = CheckVerdict::NotMade;
@@ -236,32 +238,41 @@ fn conditions_that_hold_after_a_trial_need_no_check_before_it() {
     assert_eq!(partly_after.expect("a caveat"), "trial 1: before: all 4; after: C1");
 }
 
+/// The line on conditions that were not checked in trial 1, after a change.
+fn conditions_not_made(change: fn(&mut TpccFacts)) -> Option<Message> {
+    let lines = check(&changed(change), "tpcc-conditions-not-made").lines.clone();
+    lines.into_iter().find(|line| line.to_string().starts_with("trial 1: "))
+}
+
 #[test]
 fn targets_that_were_run_differently_are_not_compared_in_silence() {
-    let unlike_at = |isolation: Option<&str>, change: fn(&mut TpccFacts)| {
-        let mut run: RunData = tpcc();
-        for trial in &mut run.trials[2..4] {
-            trial.summary.target = "other".to_owned();
-            let isolation = isolation.map(str::to_owned);
-            let node = NodeConditions { isolation, ..NodeConditions::default() };
-            trial.summary.conditions.nodes.insert("n1".to_owned(), node);
-            change(&mut own_mut(&mut trial.summary));
-        }
-        check(&Paper::new(&[run], &[]), "tpcc-unlike").lines.clone()
-    };
-    let unlike = |change| unlike_at(None, change);
-    let server_default: fn(&mut TpccFacts) = |facts| facts.isolation = None;
-    assert_eq!(unlike_at(Some("READ-COMMITTED"), server_default), Vec::<String>::new());
     assert_eq!(
-        unlike_at(Some("REPEATABLE READ"), server_default),
+        unlike_lines(Some("READ-COMMITTED"), |facts| facts.isolation = None),
+        Vec::<String>::new()
+    );
+    assert_eq!(
+        unlike_lines(Some("REPEATABLE READ"), |facts| facts.isolation = None),
         ["experiment orders: isolation: standard read committed, other repeatable read"]
     );
-    assert_eq!(unlike(|_| {}), Vec::<String>::new(), "terminals alone are a sweep");
+    assert_eq!(unlike_lines(None, |_| {}), Vec::<String>::new(), "terminals alone are a sweep");
     assert_eq!(
-        unlike(|facts| (facts.isolation, facts.warehouses) = (None, 5)),
+        unlike_lines(None, |facts| (facts.isolation, facts.warehouses) = (None, 5)),
         ["experiment orders: isolation: standard read committed, other the server's own; \
           warehouses: standard 2, other 5"]
     );
+}
+
+/// The differences between two targets, one of which has this level of isolation and is changed.
+fn unlike_lines(isolation: Option<&str>, change: fn(&mut TpccFacts)) -> Vec<Message> {
+    let mut run: RunData = tpcc();
+    for trial in &mut run.trials[2..4] {
+        trial.summary.target = "other".to_owned();
+        let isolation = isolation.map(str::to_owned);
+        let node = NodeConditions { isolation, ..NodeConditions::default() };
+        trial.summary.conditions.nodes.insert("n1".to_owned(), node);
+        change(&mut own_mut(&mut trial.summary));
+    }
+    check(&Paper::new(&[run], &[]), "tpcc-unlike").lines.clone()
 }
 
 #[test]
@@ -282,24 +293,23 @@ fn a_load_that_differs_from_the_published_one_is_told_beside_the_ratio() {
 #[test]
 fn idle_sessions_between_pauses_are_no_finding() {
     let paper = Paper::new(&[tpcc()], &[]);
-    let count_paced = |id: &str| {
+    let paced = ["littles-law", "gaps"].map(|id| {
         check(&paper, id)
             .findings
             .iter()
             .filter(|finding| finding.place == SpotKind::Trial.at("5"))
             .count()
-    };
-    assert_eq!((count_paced("littles-law"), count_paced("gaps")), (0, 0));
+    });
+    assert_eq!(paced, [0, 0]);
     assert!(paper.markdown(Lang::En).contains("thinks"));
 
     // At some seven orders and payments in ten seconds one empty interval is chance, ten are not.
     let mut run = tpcc();
     run.trials[4].series[20].committed = 0;
-    let gaps = |run: &RunData| Paper::new(std::slice::from_ref(run), &[]).trials[4].gaps.len();
     run.trials[4].series.iter_mut().for_each(|row| row.committed /= 3);
-    assert_eq!(gaps(&run), 0);
+    assert_eq!(Paper::new(&[run.clone()], &[]).trials[4].gaps.len(), 0);
     run.trials[4].series[20..30].iter_mut().for_each(|row| row.committed = 0);
-    assert_eq!(gaps(&run), 1);
+    assert_eq!(Paper::new(&[run], &[]).trials[4].gaps.len(), 1);
 }
 
 #[test]
@@ -314,20 +324,14 @@ fn editions_stand_in_one_table_with_what_was_published() {
         ["shards-1", "shards-2", "shards-4"].map(|name| cell(name, "Shards")),
         [1.0, 2.0, 4.0].map(Some)
     );
-    let near = |found: Option<f64>, wanted: f64| {
-        assert!(
-            found.is_some_and(|found| (found / wanted - 1.0).abs() < 0.02),
-            "{found:?} {wanted}"
-        );
-    };
     // A hundredth of the New-Orders is rolled back, and used CPU, too.
-    near(cell("shards-4", "Server CPU, µs per transaction"), 100.0);
+    assert_near(cell("shards-4", "Server CPU, µs per transaction"), 100.0);
     assert_eq!(cell("shards-1", "Across shards, %"), Some(0.0));
-    near(cell("shards-4", "Across shards, %"), 0.05);
+    assert_near(cell("shards-4", "Across shards, %"), 0.05);
     assert_eq!(cell("extra-large (published)", "Published tpmC"), Some(821_547.97));
     assert_eq!(cell("extra-large (published)", "Terminals"), Some(6_000.0));
     let work = table(&paper, "Work of each node of shards-4");
-    near(number(&work, "endpoint", "server CPU per transaction, µs"), 40.0);
+    assert_near(number(&work, "endpoint", "server CPU per transaction, µs"), 40.0);
     rows_stand_for_statements();
     for lang in Lang::ALL {
         let html = paper.html(lang);
@@ -340,6 +344,11 @@ fn editions_stand_in_one_table_with_what_was_published() {
     }
     let text = paper.markdown(Lang::Zh);
     assert!(text.contains("各版本规格对比"), "{text}");
+}
+
+/// Asserts that a number is known and off by less than 2%.
+fn assert_near(found: Option<f64>, wanted: f64) {
+    assert!(found.is_some_and(|found| (found / wanted - 1.0).abs() < 0.02), "{found:?} {wanted}");
 }
 
 /// Shards that count no statements, such as PostgreSQL's.

@@ -1,6 +1,8 @@
 //! Papers about TPC-H.
 
-use crate::support::{ReadCell, ReadTable, elements, english, find_table, golden, table};
+use crate::support::{
+    ReadCell, ReadTable, count, count_bars, elements, english, find_table, golden, table,
+};
 use crate::synthetic::tpch::{published, tpch};
 use crate::synthetic::{HOSTILE, Own, own_mut};
 use dyno_facts::{CheckVerdict, TrialStatus};
@@ -9,6 +11,7 @@ use dyno_report::{Check, Lang, Paper, Spread};
 use dyno_store::RunData;
 use dyno_tpch::facts::{PlanFacts, QueryOutcome, TpchFacts};
 
+/// The check with this id; panics if there is none.
 fn check<'a>(paper: &'a Paper, id: &str) -> &'a Check {
     paper.checks.iter().find(|check| check.id == id).expect("the check exists")
 }
@@ -25,14 +28,16 @@ fn seconds(paper: &Paper) -> Vec<PaperTable> {
 
 /// The table of the target with two degrees.
 fn postgres(paper: &Paper) -> PaperTable {
-    let has_speedup = |table: &PaperTable| table.cell("Q1", "2, times as fast as 0").is_some();
-    seconds(paper).into_iter().find(has_speedup).expect("a table")
+    let mut tables = seconds(paper).into_iter();
+    tables.find(|table| table.cell("Q1", "2, times as fast as 0").is_some()).expect("a table")
 }
 
+/// The cell of a row below a column; panics if there is none.
 fn cell<'a>(table: &'a PaperTable, row: &str, column: &str) -> &'a Cell {
     table.cell(row, column).unwrap_or_else(|| panic!("{row}, {column}: {table:?}"))
 }
 
+/// The facts of the trial at this place in the run, to be changed.
 fn facts(run: &mut RunData, trial: usize) -> Own<'_, TpchFacts> {
     own_mut(&mut run.trials[trial].summary)
 }
@@ -55,7 +60,7 @@ fn a_paper_has_every_degree_its_speed_up_and_the_published_seconds() {
     let paper = Paper::new(&[run.clone()], &published());
     golden("tpch.md", &crate::support::recorded(paper.clone()).markdown(Lang::En));
     let table = postgres(&paper);
-    let times = |degree: u32, query: u8| -> Vec<f64> {
+    let [serial, parallel] = [0, 2].map(|degree| {
         let mut times: Vec<f64> = run
             .trials
             .iter()
@@ -64,21 +69,19 @@ fn a_paper_has_every_degree_its_speed_up_and_the_published_seconds() {
             .filter_map(|trial| trial.own::<TpchFacts>())
             .filter(|facts| facts.degree.asked == degree)
             .flat_map(|facts| &facts.queries)
-            .filter(|facts| facts.query == query)
+            .filter(|facts| facts.query == 9)
             .map(|facts| facts.seconds)
             .collect();
         times.sort_by(f64::total_cmp);
         times
-    };
-    let (serial, parallel) = (times(0, 9), times(2, 9));
-    let spread = |min, median, max| CellValue::Spread(Spread { min, median, max });
+    });
     let [low, median, high] = parallel[..] else { panic!("three trials") };
-    assert_eq!(cell(&table, "Q9", "degree 2").value, spread(low, median, high));
+    let spread = Spread { min: low, median, max: high };
+    assert_eq!(cell(&table, "Q9", "degree 2").value, CellValue::Spread(spread));
     let speedup = cell(&table, "Q9", "2, times as fast as 0");
-    assert_eq!(
-        (&speedup.value, speedup.bound),
-        (&spread(serial[0] / high, serial[1] / median, serial[2] / low), "")
-    );
+    let (min, max) = (serial[0] / high, serial[2] / low);
+    let spread = Spread { min, median: serial[1] / median, max };
+    assert_eq!((&speedup.value, speedup.bound), (&CellValue::Spread(spread), ""));
     assert_eq!(cell(&table, "Q9", "Rows").value, CellValue::Range([63.0; 2]));
     assert_eq!(cell(&table, "Q9", "Answer").english(), "correct");
 
@@ -90,7 +93,10 @@ fn a_paper_has_every_degree_its_speed_up_and_the_published_seconds() {
         assert_eq!(cell(&table, query, column).number(), Some(figure), "{query}, {column}");
     }
     let power_table = seconds(&paper).swap_remove(2);
-    assert!(power_table.cell("Q1", "s, degree 0").is_none(), "published beside the queries alone");
+    assert!(
+        power_table.cell("Q1", "s, degree 0").is_none(),
+        "only the queries have published ones"
+    );
     let text = paper.markdown(Lang::En);
     assert_eq!(text.matches(&format!("Left out: maria, degree=2: {skipped}")).count(), 1);
     assert_eq!(text.matches("Source: A vendor's white paper").count(), 1, "in the section alone");
@@ -108,10 +114,13 @@ fn html_is_well_formed_and_has_the_charts() {
         }
     }
     let elements = elements(&html);
-    let count = |name: &str| elements.iter().filter(|element| *element == name).count();
     // The chart of page one; times of four tables, speed-ups of the one with two degrees.
-    assert_eq!(count("svg"), 1 + 4 + 1);
-    assert_eq!(count("table"), count("caption"), "every table says what it shows");
+    assert_eq!(count(&elements, "svg"), 1 + 4 + 1);
+    assert_eq!(
+        count(&elements, "table"),
+        count(&elements, "caption"),
+        "every table says what it shows"
+    );
     assert!(!html.contains("NaN") && !html.contains(">inf"), "a number has run away");
     assert!(html.contains("<a href=\"plans/1-q05.json\">trial 1</a>"));
     for generic in ["Transactions<br>per s", "Accounting:", "p95"] {
@@ -145,29 +154,36 @@ fn what_was_given_up_or_failed_is_never_a_plain_time() {
     assert!(text.contains("| Q18 | – | – | ≥ 60.0 (**given up, 2 of 2**) |"), "{text}");
     assert!(text.contains("| 6 | maria | 0 | Q17 | 0 | failed: Out of memory"), "{text}");
 
-    let given_up = |degree: u32| {
-        changed(move |_, facts| {
-            if facts.degree.asked == degree {
-                (facts.queries[0].outcome, facts.queries[0].seconds) =
-                    (QueryOutcome::TimedOut, 60.0);
-            }
-        })
-    };
-    let bound = |paper: &Paper| {
-        let table = postgres(paper);
-        ["Q1", "Total"].map(|row| cell(&table, row, "2, times as fast as 0").bound)
-    };
-    assert_eq!(bound(&given_up(0)), ["≥", "≥"]);
-    assert_eq!(bound(&given_up(2)), ["≤", "≤"]);
-    let speedup = |paper: &Paper| cell(&postgres(paper), "Q1", "2, times as fast as 0").clone();
+    assert_eq!(speedup_bounds(&given_up_at(0)), ["≥", "≥"]);
+    assert_eq!(speedup_bounds(&given_up_at(2)), ["≤", "≤"]);
     let timed_out = changed(|_, facts| facts.queries[0].outcome = QueryOutcome::TimedOut);
-    assert_eq!(speedup(&timed_out), Cell { value: CellValue::Missing, ..Cell::default() });
+    assert_eq!(q1_speedup(&timed_out), Cell { value: CellValue::Missing, ..Cell::default() });
     let failed = changed(|trial, facts| {
         if trial == 2 {
             facts.queries[0].outcome = QueryOutcome::Failed("gone".to_owned());
         }
     });
-    assert_eq!(speedup(&failed).value, CellValue::Missing);
+    assert_eq!(q1_speedup(&failed).value, CellValue::Missing);
+}
+
+/// The speed-up of Q1.
+fn q1_speedup(paper: &Paper) -> Cell {
+    cell(&postgres(paper), "Q1", "2, times as fast as 0").clone()
+}
+
+/// The bounds of the speed-up of Q1 and of all queries.
+fn speedup_bounds(paper: &Paper) -> [&'static str; 2] {
+    let table = postgres(paper);
+    ["Q1", "Total"].map(|row| cell(&table, row, "2, times as fast as 0").bound)
+}
+
+/// The paper of a run whose first query was given up at this degree.
+fn given_up_at(degree: u32) -> Paper {
+    changed(move |_, facts| {
+        if facts.degree.asked == degree {
+            (facts.queries[0].outcome, facts.queries[0].seconds) = (QueryOutcome::TimedOut, 60.0);
+        }
+    })
 }
 
 /// Places and evidence of a check's findings.
@@ -213,41 +229,38 @@ fn every_rule_finds_what_it_looks_for_and_nothing_else() {
 
 #[test]
 fn rules_find_what_was_changed() {
-    let changed = |id: &str, change: &dyn Fn(&mut TpchFacts)| {
-        let mut run = tpch();
-        change(&mut facts(&mut run, 0));
-        findings(&Paper::new(&[run], &published()), id)
-    };
     assert_eq!(
-        changed("tpch-not-compared", &|facts| facts.queries[3].answer = None),
+        changed_findings("tpch-not-compared", &|facts| facts.queries[3].answer = None),
         ["trial 1: Q4"]
     );
     assert_eq!(
-        changed("tpch-degree", &|facts| {
+        changed_findings("tpch-degree", &|facts| {
             facts.degree.got = Some(3);
             facts.degree.remark = Some("Plans had up to 3 workers.".into());
         }),
         ["trial 1: Plans had up to 3 workers."]
     );
-    let off_by_one = |facts: &mut TpchFacts| facts.degree.got = Some(1);
-    assert!(changed("tpch-degree", &off_by_one).is_empty(), "some products mean off by 1");
-    let few_workers =
-        |facts: &mut TpchFacts| (facts.degree.asked, facts.degree.got) = (16, Some(2));
-    assert_eq!(changed("tpch-degree", &few_workers), ["trial 1: asked 16, got 2"]);
-    let none = |facts: &mut TpchFacts| {
+    let off_by_one = changed_findings("tpch-degree", &|facts| facts.degree.got = Some(1));
+    assert!(off_by_one.is_empty(), "some products mean off by 1");
+    let few_workers = changed_findings("tpch-degree", &|facts| {
+        (facts.degree.asked, facts.degree.got) = (16, Some(2));
+    });
+    assert_eq!(few_workers, ["trial 1: asked 16, got 2"]);
+    let none = changed_findings("tpch-degree", &|facts| {
         (facts.degree.asked, facts.degree.rule) = (4, String::new());
-    };
-    assert_eq!(changed("tpch-degree", &none), ["trial 1: asked 4, and the product has no degree"]);
+    });
+    assert_eq!(none, ["trial 1: asked 4, and the product has no degree"]);
     assert_eq!(
-        changed("tpch-cache-failed", &|facts| facts.cache.verdict = Some(CheckVerdict::Failed))
-            .len(),
+        changed_findings("tpch-cache-failed", &|facts| facts.cache.verdict =
+            Some(CheckVerdict::Failed))
+        .len(),
         1
     );
     assert_eq!(
-        changed("tpch-cache-mixed", &|facts| facts.cache.state = "cold".to_owned()).len(),
+        changed_findings("tpch-cache-mixed", &|facts| facts.cache.state = "cold".to_owned()).len(),
         1
     );
-    let scale = changed("tpch-unlike", &|facts| facts.scale = 0.1);
+    let scale = changed_findings("tpch-unlike", &|facts| facts.scale = 0.1);
     assert_eq!(scale, ["experiment queries: scale factor: maria 1, postgres 0.1, 1"]);
     let mut run = tpch();
     facts(&mut run, 8).queries.swap(3, 4);
@@ -257,6 +270,13 @@ fn rules_find_what_was_changed() {
         power,
         ["trial 9: the queries ran in another order; refresh function 2 did not run after them"]
     );
+}
+
+/// The findings of a check after a change to the facts of the first trial.
+fn changed_findings(id: &str, change: &dyn Fn(&mut TpchFacts)) -> Vec<String> {
+    let mut run = tpch();
+    change(&mut facts(&mut run, 0));
+    findings(&Paper::new(&[run], &published()), id)
 }
 
 #[test]
@@ -305,10 +325,9 @@ fn hostile_words_stay_text() {
     assert_eq!(elements(&html).iter().filter(|element| *element == "script").count(), 1);
     let markdown = paper.markdown(Lang::En);
     assert!(!markdown.contains("<script>") && !markdown.contains("javascript:"));
-    let widths = |line: &str| line.replace("\\|", "").matches('|').count();
     let rows: Vec<&str> = markdown.lines().filter(|line| line.starts_with('|')).collect();
     for pair in rows.windows(2).filter(|pair| pair[1].starts_with("|---")) {
-        assert_eq!(widths(pair[0]), widths(pair[1]), "{}", pair[0]);
+        assert_eq!(count_bars(pair[0]), count_bars(pair[1]), "{}", pair[0]);
     }
 }
 
@@ -335,8 +354,9 @@ fn refresh_functions_alone_have_a_paper_without_queries() {
     let paper = Paper::new(&[run], &[]);
     elements(&paper.html(Lang::En));
     let blocks = paper.blocks(Lang::En);
-    let has = |caption: &str| find_table(&blocks, caption).is_some();
-    assert!(!has("Seconds of each query") && !has("Contents of the caches"));
+    for caption in ["Seconds of each query", "Contents of the caches"] {
+        assert!(find_table(&blocks, caption).is_none(), "{caption}");
+    }
     assert_eq!(table(&paper, "Refresh functions").rows.len(), 2);
     let text = paper.markdown(Lang::En);
     assert!(text.contains("| 9 | postgres | 2 | 1 | RF1 | 7,500 | 0.800 | well |"), "{text}");

@@ -14,14 +14,19 @@ use dyno_store::RunData;
 /// Pairs around this ratio, with trials that vary by about 1%.
 pub(crate) fn around(ratio: f64, pairs: usize) -> Vec<(f64, f64)> {
     let noise = [0.4, -0.9, 1.1, -0.3, 0.8, -1.2, 0.1, 0.7, -0.6, -0.1];
-    let value = |at: usize| 1.0 + noise[at % noise.len()] / 100.0;
-    (0..pairs).map(|k| (1000.0 * value(k), 1000.0 * ratio * value(3 * k + 5))).collect()
+    let pairs = (0..pairs).map(|k| {
+        let [first, second] = [k, 3 * k + 5].map(|at| 1.0 + noise[at % noise.len()] / 100.0);
+        (1000.0 * first, 1000.0 * ratio * second)
+    });
+    pairs.collect()
 }
 
+/// The paper of one run, without published figures.
 pub(crate) fn paper(run: RunData) -> Paper {
     Paper::new(&[run], &[])
 }
 
+/// The call of the first metric of the first comparison.
 pub(crate) fn call(paper: &Paper) -> Call {
     paper.verdicts.comparisons[0].rows[0].call
 }
@@ -159,18 +164,11 @@ fn blocks_are_told_as_such_and_two_runs_are_compared() {
             .iter()
             .all(|c| c.order == PairOrder::Blocks)
     );
-    let only_maria = |factor: f64| {
-        let trials = around(factor, 6);
-        let trial = |(k, (_, tps)): (usize, (f64, f64))| {
-            at_rate(k as u32 + 1, "maria", 8, k as u32 + 1, 12, tps)
-        };
-        run(&["maria"], trials.into_iter().enumerate().map(trial).collect())
-    };
-    let mut two_loads = only_maria(0.9);
+    let mut two_loads = one_target(0.9);
     two_loads.header.experiments[0].options.insert("tables".to_owned(), "1".to_owned());
-    let two_loads = Paper::new(&[only_maria(1.0), two_loads], &[]);
+    let two_loads = Paper::new(&[one_target(1.0), two_loads], &[]);
     assert!(two_loads.verdicts.comparisons.is_empty(), "one name, two loads");
-    let paper = Paper::new(&[only_maria(1.0), only_maria(0.9)], &[]);
+    let paper = Paper::new(&[one_target(1.0), one_target(0.9)], &[]);
     let [comparison] = paper.verdicts.comparisons.as_slice() else {
         panic!("{:?}", paper.verdicts.comparisons)
     };
@@ -183,6 +181,13 @@ fn blocks_are_told_as_such_and_two_runs_are_compared() {
     let text = paper.verdicts.text(Lang::En);
     let reason = "undecided (another cause can explain it: check block-order (not interleaved";
     assert!(text.contains(reason), "{text}");
+}
+
+/// A run of six trials on one target, faster by this factor.
+fn one_target(factor: f64) -> RunData {
+    let trials = (1..).zip(around(factor, 6));
+    let trials = trials.map(|(k, (_, tps))| at_rate(k, "maria", 8, k, 12, tps));
+    run(&["maria"], trials.collect())
 }
 
 #[test]
@@ -232,13 +237,13 @@ fn a_stall_is_told_with_what_the_server_did_then() {
             row.committed /= 10;
         }
     }
-    let event = |trial: u32, at_s: f64, text: &str| Event {
+    let events = [(1, 21.4, "checkpoint"), (1, 35.0, "later"), (2, 21.0, "other")];
+    let events = events.map(|(trial, at_s, text)| Event {
         trial: Some(trial),
         at_s: Some(at_s),
         ..Event::new(EventKind::Server, text)
-    };
-    run.events =
-        vec![event(1, 21.4, "checkpoint"), event(1, 35.0, "later"), event(2, 21.0, "other")];
+    });
+    run.events = events.into();
     let paper = paper(run);
     let [slow, steady] = paper.verdicts.steady.as_slice() else { panic!("two trials") };
     assert_eq!((slow.is_steady, steady.is_steady), (Some(false), Some(true)), "{steady:?}");
@@ -283,7 +288,7 @@ fn search() -> RunData {
         (900.0, Confirm, 9.2e3),
         (900.0, Confirm, 8.9e3),
     ];
-    let trial = |(number, (rate, purpose, p99_us)): (u32, (f64, Purpose, f64))| {
+    let trials = (1..).zip(steps).map(|(number, (rate, purpose, p99_us))| {
         let mut data = at_rate(number, "maria", 8, number, 40, rate);
         let summary = &mut data.summary;
         summary.purpose = purpose;
@@ -294,8 +299,8 @@ fn search() -> RunData {
             summary.offered = Some(summary.counts.ended() + summary.in_flight);
         }
         data
-    };
-    let mut run = run(&["maria"], (1..).zip(steps).map(trial).collect());
+    });
+    let mut run = run(&["maria"], trials.collect());
     run.header.experiments[0].search =
         Some(dyno_facts::RateSearch { objective: "p99 < 20ms".to_owned(), ..Default::default() });
     run.header.experiments[0].gates = vec!["p99_ms < 20".to_owned()];
@@ -309,7 +314,7 @@ fn a_rate_that_was_not_held_again_is_no_result_of_a_search() {
     assert_eq!((row.point.rate_per_s, row.point.repeats), (Some(900.0), 3));
     assert_eq!(judged_paper.verdicts.gates.len(), 1, "{:?}", judged_paper.verdicts.gates);
     assert_eq!(judged_paper.verdicts.gate_result(), Some(GateResult::Pass));
-    // Without a rate that was held there is no result, and least of all the closed loop.
+    // Without a rate that was held the result is missing; the closed loop is not one either.
     let mut nothing = search();
     nothing.trials.truncate(5);
     assert!(paper(nothing).key_rows().is_empty());
@@ -329,14 +334,8 @@ fn three_confirmations_do_not_take_a_verdict_away() {
 
 #[test]
 fn runs_of_one_suite_may_compare_different_targets() {
-    let facts = |baseline: &str, candidate: &str, is_aa: bool| ComparisonFacts {
-        baseline: baseline.to_owned(),
-        candidates: vec![candidate.to_owned()],
-        is_aa,
-        ..ComparisonFacts::default()
-    };
     let mut noise = paired(&around(1.0, 6));
-    comparing(&mut noise, facts("maria", "postgres", true));
+    comparing(&mut noise, comparison_facts("maria", "postgres", true));
     let mut real = paired(&around(1.10, 6));
     real.header.targets[1].name = "new".to_owned();
     for data in &mut real.trials {
@@ -344,7 +343,7 @@ fn runs_of_one_suite_may_compare_different_targets() {
             data.summary.target = "new".to_owned();
         }
     }
-    comparing(&mut real, facts("maria", "new", false));
+    comparing(&mut real, comparison_facts("maria", "new", false));
     let paper = Paper::new(&[noise, real], &[]);
     let mut comparisons = paper.verdicts.comparisons.iter();
     let second = comparisons.find(|comparison| comparison.candidate == "new");
@@ -353,39 +352,51 @@ fn runs_of_one_suite_may_compare_different_targets() {
     assert!(comparison.rows[0].noise_floor.is_some(), "the first run has measured it");
 }
 
+/// The plan of a comparison of two targets.
+fn comparison_facts(baseline: &str, candidate: &str, is_aa: bool) -> ComparisonFacts {
+    ComparisonFacts {
+        baseline: baseline.to_owned(),
+        candidates: vec![candidate.to_owned()],
+        is_aa,
+        ..ComparisonFacts::default()
+    }
+}
+
 #[test]
 fn the_noise_floor_of_another_experiment_with_the_same_test_counts() {
-    let with_noise = |test: &str| {
-        let mut run = paired(&around(1.02, 8));
-        let mut experiment = run.header.experiments[0].clone();
-        experiment.name = "noise".to_owned();
-        experiment.test = test.to_owned();
-        run.header.experiments.push(experiment);
-        run.header.targets.push(run.header.targets[0].clone());
-        run.header.targets[2].name = "maria-again".to_owned();
-        let aa = ComparisonFacts {
-            baseline: "maria".to_owned(),
-            candidates: vec!["maria-again".to_owned()],
-            is_aa: true,
-            ..ComparisonFacts::default()
-        };
-        run.header.experiments.last_mut().expect("the noise").comparison = Some(aa);
-        for (mut data, number) in paired(&around(1.04, 8)).trials.into_iter().zip(17..) {
-            data.summary.trial = number;
-            data.summary.experiment = "noise".to_owned();
-            if data.summary.target == "postgres" {
-                data.summary.target = "maria-again".to_owned();
-            }
-            run.trials.push(data);
-        }
-        paper(run)
-    };
     let floored = with_noise("sysbench oltp_read_only");
     let real = floored.verdicts.comparisons.iter().find(|c| !c.is_aa).expect("a comparison");
     assert!(real.rows[0].noise_floor.is_some_and(|floor| floor > 0.03), "{:?}", real.rows[0]);
     let other_test = with_noise("sysbench oltp_insert");
     let real = other_test.verdicts.comparisons.iter().find(|c| !c.is_aa).expect("a comparison");
     assert_eq!(real.rows[0].noise_floor, None);
+}
+
+/// The paper of a comparison in a run that has also compared a target with itself, with this test.
+fn with_noise(test: &str) -> Paper {
+    let mut run = paired(&around(1.02, 8));
+    let mut experiment = run.header.experiments[0].clone();
+    experiment.name = "noise".to_owned();
+    experiment.test = test.to_owned();
+    run.header.experiments.push(experiment);
+    run.header.targets.push(run.header.targets[0].clone());
+    run.header.targets[2].name = "maria-again".to_owned();
+    let aa = ComparisonFacts {
+        baseline: "maria".to_owned(),
+        candidates: vec!["maria-again".to_owned()],
+        is_aa: true,
+        ..ComparisonFacts::default()
+    };
+    run.header.experiments.last_mut().expect("the noise").comparison = Some(aa);
+    for (mut data, number) in paired(&around(1.04, 8)).trials.into_iter().zip(17..) {
+        data.summary.trial = number;
+        data.summary.experiment = "noise".to_owned();
+        if data.summary.target == "postgres" {
+            data.summary.target = "maria-again".to_owned();
+        }
+        run.trials.push(data);
+    }
+    paper(run)
 }
 
 #[test]
@@ -400,7 +411,7 @@ fn server_cpu_has_a_verdict_where_every_node_tells_it() {
     let row = rows.iter().find(|row| row.metric == Metric::ServerCpuUs).expect("a row");
     assert_eq!((row.call, row.is_less_better), (Call::Slower, true));
     assert!((row.ratio - 1.05).abs() < 0.01, "{row:?}");
-    // It comes first where throughput shows no difference, which is said too.
+    // It comes first if throughput shows no difference, which the digest says too.
     let sentence = judged_paper.verdicts.sentence().expect("a sentence").to_string();
     assert!(
         sentence.starts_with("Read only, 8 workers: server CPU per transaction, µs, is ")
@@ -452,9 +463,10 @@ fn what_is_decided_comes_first_where_throughput_is_open() {
     );
     assert!(paper.html(Lang::En).contains("it is undecided which is faster"));
     let digest = paper.digest(Lang::En, 3, &[]);
-    let row = |metric: &str| digest.lines().find(|line| line.trim_start().starts_with(metric));
-    assert!(row("tps ").is_some_and(|line| line.ends_with("  undecided")), "{digest}");
-    assert!(row("server_cpu_us ").is_some_and(|line| line.ends_with("  uses more")), "{digest}");
+    for (metric, call) in [("tps ", "  undecided"), ("server_cpu_us ", "  uses more")] {
+        let row = digest.lines().find(|line| line.trim_start().starts_with(metric));
+        assert!(row.is_some_and(|line| line.ends_with(call)), "{digest}");
+    }
     assert!(digest.contains("undecided by the metric that decides"), "{digest}");
 }
 
@@ -466,28 +478,30 @@ fn unwrapped(text: &str) -> String {
 /// The statement of a script that made a server slower is named, with what the others did.
 #[test]
 fn the_part_that_changed_most_is_named_where_the_verdict_is_decided() {
-    let slower = |mean_us: [f64; 3]| {
-        let mut run = paired(&around(0.9, 6));
-        for data in &mut run.trials {
-            let texts = ["BEGIN;", "UPDATE accounts SET b = 1;", "SELECT b FROM accounts;"];
-            let latency = |(at, text): (usize, &&str)| StatementLatency {
-                script: "own.sql".to_owned(),
-                number: at as u32 + 1,
-                text: (*text).to_owned(),
-                count: 500,
-                mean_us: if data.summary.target == "postgres" { mean_us[at] } else { 100.0 },
-                ..StatementLatency::default()
-            };
-            data.summary.statement_latencies = texts.iter().enumerate().map(latency).collect();
-        }
-        paper(run).digest(Lang::En, 5, &[])
-    };
-    let digest = slower([101.0, 150.0, 103.0]);
+    let digest = slower_digest([101.0, 150.0, 103.0]);
     let line = "changed most: `UPDATE accounts SET b = 1;` (own.sql 2), mean latency postgres/maria 1.500 (median of the other parts 1.020)";
     assert!(unwrapped(&digest).contains(line), "{digest}");
-    assert!(!slower([101.0, 102.0, 101.0]).contains("changed most"), "nothing to look at");
+    assert!(!slower_digest([101.0, 102.0, 101.0]).contains("changed most"), "nothing to look at");
     let undecided = paper(paired(&around(1.0, 6))).digest(Lang::En, 3, &[]);
     assert!(!undecided.contains("changed most"), "{undecided}");
+}
+
+/// The digest of a comparison with a slower server, whose statements took this long.
+fn slower_digest(mean_us: [f64; 3]) -> String {
+    let mut run = paired(&around(0.9, 6));
+    for data in &mut run.trials {
+        let texts = ["BEGIN;", "UPDATE accounts SET b = 1;", "SELECT b FROM accounts;"];
+        let latencies = texts.iter().enumerate().map(|(at, text)| StatementLatency {
+            script: "own.sql".to_owned(),
+            number: at as u32 + 1,
+            text: (*text).to_owned(),
+            count: 500,
+            mean_us: if data.summary.target == "postgres" { mean_us[at] } else { 100.0 },
+            ..StatementLatency::default()
+        });
+        data.summary.statement_latencies = latencies.collect();
+    }
+    paper(run).digest(Lang::En, 5, &[])
 }
 
 #[test]
@@ -533,14 +547,14 @@ pub(crate) fn until_decided(pairs: &[(f64, f64)]) -> RunData {
 #[test]
 fn until_decided_means_the_gates_too() {
     let mut gated = until_decided(&around(0.975, 9));
-    let kept_open = |run: &RunData| veto_of_level(run, "read_only", "workers=8");
     assert_eq!(call(&paper(gated.clone())), Call::Slower);
-    assert_eq!(kept_open(&gated), None);
+    assert_eq!(veto_of_level(&gated, "read_only", "workers=8"), None);
     gated.header.experiments[0].gates = vec!["tps.ratio.low > 0.974".to_owned()];
-    let open = kept_open(&gated).expect("its bound lies inside the interval");
+    let open = veto_of_level(&gated, "read_only", "workers=8");
+    let open = open.expect("its bound lies inside the interval");
     assert_eq!((open.0.to_string().as_str(), open.1), ("tps.ratio.low > 0.974", true));
     gated.header.experiments[0].gates = vec!["tps.ratio.low > 0.9".to_owned()];
-    assert_eq!(kept_open(&gated), None);
+    assert_eq!(veto_of_level(&gated, "read_only", "workers=8"), None);
 }
 
 #[test]
@@ -585,7 +599,7 @@ fn sessions_that_go_on_with_each_other_are_judged_together() {
     assert_eq!(comparison.sessions.iter().map(|session| session.pairs).collect::<Vec<_>>(), [4, 5]);
     assert_eq!(together.verdicts.gate_result(), Some(GateResult::Pass));
     let html = together.html(Lang::En);
-    assert!(html.contains("Sessions of comparisons that went on over several runs"));
+    assert!(html.contains("Sessions of comparisons that continued over several runs"));
     let sentence = comparison.sentence.to_string();
     assert!(sentence.contains("9 pairs. The pairs are of 2 sessions"), "{sentence}");
     assert!(!sentence.contains("The sessions differ"), "{sentence}");
@@ -595,7 +609,7 @@ fn sessions_that_go_on_with_each_other_are_judged_together() {
         baseline.min < 0.6 * baseline.median && baseline.median > 0.8 * baseline.max,
         "{baseline:?}"
     );
-    // Another version of a server is said.
+    // Another version of a server is reported.
     second.header.continues[0].versions.insert("maria".to_owned(), "MariaDB 10.6".to_owned());
     let unlike = paper(second);
     let sentence = unlike.verdicts.comparisons[0].sentence.to_string();

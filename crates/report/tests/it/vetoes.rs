@@ -26,13 +26,13 @@ fn foreign_cpu(run: &mut RunData, shares: [f64; 2]) {
     }
 }
 
-/// Others committed so much on both sides, by the client's commits.
+/// Others committed these shares of the client's commits on the two sides.
 fn foreign_load(run: &mut RunData, shares: [f64; 2]) {
     for trial in &mut run.trials {
         let share = shares[usize::from(trial.summary.target != "maria")];
         let factor = 1.0 + f64::from(trial.summary.repeat % 3) / 20.0;
-        let commits = |times: f64| Some((10_000.0 * times) as u64);
-        let (commits, client_commits) = (commits(1.0 + share * factor), commits(1.0));
+        let [commits, client_commits] =
+            [1.0 + share * factor, 1.0].map(|times| Some((10_000.0 * times) as u64));
         let node = NodeConditions { commits, client_commits, ..NodeConditions::default() };
         trial.summary.conditions.nodes = [("primary".to_owned(), node)].into();
     }
@@ -40,27 +40,6 @@ fn foreign_load(run: &mut RunData, shares: [f64; 2]) {
 
 #[test]
 fn what_can_explain_a_difference_by_itself_takes_the_verdict_away() {
-    let stopped = |run: &mut RunData| {
-        let trial = &mut run.trials[3].summary;
-        trial.conditions.generator.hiccup_max_us = Some(3.1e6);
-        trial.latency.max_us = 3.1e6;
-    };
-    let changed = |run: &mut RunData| {
-        for trial in &mut run.trials {
-            let is_changed = trial.summary.target == "maria" && trial.summary.repeat > 5;
-            let value = if is_changed { "off" } else { "on" };
-            for facts in trial.before.values_mut() {
-                facts.settings.insert("fsync".to_owned(), value.to_owned());
-            }
-        }
-    };
-    // What forbids to quote a result forbids a verdict, too.
-    let acknowledged = |run: &mut RunData| {
-        for trial in &mut run.trials {
-            promises_otherwise(&mut trial.summary);
-            trial.summary.statements.writes = 1_000;
-        }
-    };
     type Spoil<'a> = &'a dyn Fn(&mut RunData);
     let every_ratio: &[f64] = &[0.9, 1.0, 1.1];
     let cases: [(&str, Spoil<'_>, &str, &[f64]); 7] = [
@@ -72,15 +51,16 @@ fn what_can_explain_a_difference_by_itself_takes_the_verdict_away() {
         ),
         ("uneven-foreign-load", &|run| foreign_load(run, [0.1, 0.5]), "maria 11", every_ratio),
         ("uneven-foreign-cpu", &|run| foreign_cpu(run, [0.1, 0.5]), "from maria and 5", &[0.9]),
-        ("durability", &acknowledged, "maria: async, postgres: 2 of 3", every_ratio),
+        // What forbids to quote a result forbids a verdict, too.
+        ("durability", &promise_unlike_commits, "maria: async, postgres: 2 of 3", every_ratio),
         (
             "uneven-foreign-cpu",
             &|run| foreign_cpu(run, [0.5, 0.1]),
             "from maria and 1",
             &[1.0, 1.1],
         ),
-        ("target-changed", &changed, "maria by trial 12: fsync was on, is off", every_ratio),
-        ("generator-stopped", &stopped, "trial 4: dyno was stopped for 3.10 s", every_ratio),
+        ("target-changed", &turn_fsync_off, "maria by trial 12: fsync was on, is off", every_ratio),
+        ("generator-stopped", &stop_dyno, "trial 4: dyno was stopped for 3.10 s", every_ratio),
     ];
     for (id, spoil, found, ratios) in cases {
         for &ratio in ratios {
@@ -105,6 +85,32 @@ fn what_can_explain_a_difference_by_itself_takes_the_verdict_away() {
             assert!(charts.iter().all(|chart| !chart.1.contains(&format!("undecided: {id}"))));
         }
     }
+}
+
+/// All trials write, and commits wait for other copies on one target.
+fn promise_unlike_commits(run: &mut RunData) {
+    for trial in &mut run.trials {
+        promises_otherwise(&mut trial.summary);
+        trial.summary.statements.writes = 1_000;
+    }
+}
+
+/// A setting of one target was changed during the run.
+fn turn_fsync_off(run: &mut RunData) {
+    for trial in &mut run.trials {
+        let is_changed = trial.summary.target == "maria" && trial.summary.repeat > 5;
+        let value = if is_changed { "off" } else { "on" };
+        for facts in trial.before.values_mut() {
+            facts.settings.insert("fsync".to_owned(), value.to_owned());
+        }
+    }
+}
+
+/// The load generator was stopped in a trial.
+fn stop_dyno(run: &mut RunData) {
+    let trial = &mut run.trials[3].summary;
+    trial.conditions.generator.hiccup_max_us = Some(3.1e6);
+    trial.latency.max_us = 3.1e6;
 }
 
 #[test]
@@ -149,12 +155,12 @@ fn work_of_others_on_both_servers_takes_the_verdict_on_server_cpu_away_alone() {
 #[test]
 fn two_runs_need_one_run_however_many_trials_they_have() {
     for count in [1, 6] {
-        let run_at = |factor: f64| {
+        let runs = [1.0, 0.9].map(|factor| {
             let trials = (1..).zip(around(factor, count));
-            let trial = |(k, (_, tps)): (u32, (f64, f64))| at_rate(k, "maria", 8, k, 12, tps);
-            run(&["maria"], trials.map(trial).collect())
-        };
-        let hint = Paper::new(&[run_at(1.0), run_at(0.9)], &[]).verdicts.remedy().to_string();
+            let trials = trials.map(|(k, (_, tps))| at_rate(k, "maria", 8, k, 12, tps));
+            run(&["maria"], trials.collect())
+        });
+        let hint = Paper::new(&runs, &[]).verdicts.remedy().to_string();
         let words = "such as those of two separate runs, give no verdict: measure both databases in one run";
         assert!(hint.contains(words), "{count}: {hint}");
     }
@@ -163,7 +169,7 @@ fn two_runs_need_one_run_however_many_trials_they_have() {
 /// Commits beyond those of the clients may be made by PostgreSQL's parallel workers if others are connected.
 #[test]
 fn commits_that_may_be_the_servers_own_take_no_verdict_on_its_cpu_away() {
-    let explained = |elsewhere: Option<u64>| {
+    let explained = [None, Some(0), Some(10_000_000)].map(|elsewhere| {
         let mut run = paired(&around(1.0, 8));
         cost(&mut run);
         for node in
@@ -178,8 +184,8 @@ fn commits_that_may_be_the_servers_own_take_no_verdict_on_its_cpu_away() {
         );
         let rows = &paper.verdicts.comparisons[0].rows;
         rows.iter().any(|row| row.call == Call::Explained)
-    };
-    assert_eq!([None, Some(0), Some(10_000_000)].map(explained), [true, false, true]);
+    });
+    assert_eq!(explained, [true, false, true]);
 }
 
 /// A commit waits for another number of copies than on the other target.
@@ -210,48 +216,54 @@ fn what_a_commit_promises_takes_no_verdict_on_reads_away() {
 /// Ranks bound what one pair can do: among many it does little.
 #[test]
 fn a_trial_in_which_dyno_was_stopped_is_outweighed_by_many_others() {
-    let judge = |ratio: f64, pairs: usize, stopped: &[usize]| {
-        let mut run = paired(&around(ratio, pairs));
-        run.header.experiments[0].gates = vec!["tps.ratio.low > 0.97".to_owned()];
-        for at in stopped {
-            let trial = &mut run.trials[*at].summary;
-            trial.conditions.generator.hiccup_max_us = Some(3.1e6);
-            trial.latency.max_us = 3.1e6;
-        }
-        let paper = paper(run);
-        let is_found = paper.digest(Lang::En, 5, &[]).contains("generator-stopped");
-        (call(&paper), paper.verdicts.gates[0].result, is_found)
-    };
     let broken = (Call::Slower, GateResult::Broken, false);
     let explained = (Call::Explained, GateResult::Inconclusive, true);
-    assert_eq!(judge(0.9, 20, &[3]), broken);
-    assert_eq!(judge(0.9, 20, &[3, 8]), broken);
-    assert_eq!(judge(0.9, 11, &[3]), explained);
-    assert_eq!(judge(0.9, 20, &[1, 5, 9, 13, 17, 21, 25]), explained);
-    assert_eq!(judge(1.0, 20, &[3]), (Call::Equivalent, GateResult::Pass, false));
+    assert_eq!(judge_stopped(0.9, 20, &[3]), broken);
+    assert_eq!(judge_stopped(0.9, 20, &[3, 8]), broken);
+    assert_eq!(judge_stopped(0.9, 11, &[3]), explained);
+    assert_eq!(judge_stopped(0.9, 20, &[1, 5, 9, 13, 17, 21, 25]), explained);
+    assert_eq!(judge_stopped(1.0, 20, &[3]), (Call::Equivalent, GateResult::Pass, false));
+}
+
+/// The call, the result of the gate, and whether a finding is reported if dyno was stopped in these trials.
+fn judge_stopped(ratio: f64, pairs: usize, stopped: &[usize]) -> (Call, GateResult, bool) {
+    let mut run = paired(&around(ratio, pairs));
+    run.header.experiments[0].gates = vec!["tps.ratio.low > 0.97".to_owned()];
+    for at in stopped {
+        let trial = &mut run.trials[*at].summary;
+        trial.conditions.generator.hiccup_max_us = Some(3.1e6);
+        trial.latency.max_us = 3.1e6;
+    }
+    let paper = paper(run);
+    let is_found = paper.digest(Lang::En, 5, &[]).contains("generator-stopped");
+    (call(&paper), paper.verdicts.gates[0].result, is_found)
 }
 
 #[test]
 fn what_meets_both_sides_or_is_accepted_or_too_small_takes_nothing_away() {
-    let calls = |paper: &Paper| (call(paper), paper.verdicts.gates[0].result);
     let broken = (Call::Slower, GateResult::Broken);
-    assert_eq!(calls(&vetoed(0.9, |run| foreign_load(run, [0.3, 0.3]))), broken);
-    assert_eq!(calls(&vetoed(0.9, |run| foreign_cpu(run, [0.4, 0.4]))), broken);
+    assert_eq!(call_and_gate(&vetoed(0.9, |run| foreign_load(run, [0.3, 0.3]))), broken);
+    assert_eq!(call_and_gate(&vetoed(0.9, |run| foreign_cpu(run, [0.4, 0.4]))), broken);
     // Three points of the CPUs can't make it three times slower; what they can make is 10%.
-    assert_eq!(calls(&vetoed(0.33, |run| foreign_cpu(run, [0.1, 0.13]))), broken);
+    assert_eq!(call_and_gate(&vetoed(0.33, |run| foreign_cpu(run, [0.1, 0.13]))), broken);
     let paper = vetoed(0.95, |run| foreign_cpu(run, [0.1, 0.13]));
-    assert_eq!(calls(&paper), (Call::Explained, GateResult::Inconclusive));
+    assert_eq!(call_and_gate(&paper), (Call::Explained, GateResult::Inconclusive));
     // Who was held up and is faster would be faster still; who was not and is slower would be slower still.
     let better = (Call::Faster, GateResult::Pass);
-    assert_eq!(calls(&vetoed(1.1, |run| foreign_cpu(run, [0.1, 0.5]))), better);
-    assert_eq!(calls(&vetoed(0.9, |run| foreign_cpu(run, [0.5, 0.1]))), broken);
+    assert_eq!(call_and_gate(&vetoed(1.1, |run| foreign_cpu(run, [0.1, 0.5]))), better);
+    assert_eq!(call_and_gate(&vetoed(0.9, |run| foreign_cpu(run, [0.5, 0.1]))), broken);
     // Equal although it was held up: it may be faster, and is not slower.
     let open = (Call::Explained, GateResult::Pass);
-    assert_eq!(calls(&vetoed(1.0, |run| foreign_cpu(run, [0.1, 0.5]))), open);
+    assert_eq!(call_and_gate(&vetoed(1.0, |run| foreign_cpu(run, [0.1, 0.5]))), open);
     let accepted = vetoed(0.9, |run| {
         foreign_cpu(run, [0.1, 0.5]);
         run.header.allowed = vec!["uneven-foreign-cpu".to_owned()];
     });
-    assert_eq!(calls(&accepted), broken);
+    assert_eq!(call_and_gate(&accepted), broken);
     assert!(accepted.digest(Lang::En, 5, &[]).contains("uneven-foreign-cpu (accepted)"));
+}
+
+/// The call of the first metric and the result of the first gate.
+fn call_and_gate(paper: &Paper) -> (Call, GateResult) {
+    (call(paper), paper.verdicts.gates[0].result)
 }

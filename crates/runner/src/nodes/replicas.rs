@@ -20,7 +20,7 @@ const CATCH_UP_WITHIN: Nanos = 1800 * SECOND;
 /// Time limit of one answer.
 const ANSWER: Nanos = 10 * SECOND;
 const STEP: Nanos = 20 * MILLISECOND;
-/// Waiting longer than this is told,
+/// Waiting longer than this is reported,
 const LONG: Nanos = SECOND;
 /// and again after each of these.
 const AGAIN: Nanos = 10 * SECOND;
@@ -80,7 +80,7 @@ impl Wait<'_> {
             match answer {
                 Some(true) if waited > LONG => {
                     let waited = format!("{seconds:.1}");
-                    let note = say!(replica_waited_for, node, primary, waited);
+                    let note = say!(replica_caught_up_late, node, primary, waited);
                     return Ok(Some(note));
                 }
                 Some(false) if waited > CATCH_UP_WITHIN => {
@@ -88,7 +88,7 @@ impl Wait<'_> {
                     let note = say!(replica_still_behind, node, primary, waited);
                     return Ok(Some(note));
                 }
-                // Without an answer it can't tell where it is.
+                // Without an answer its position is unknown.
                 Some(true) | None => return Ok(None),
                 Some(false) if self.control.is_stopped() => return Ok(None),
                 Some(false) => {}
@@ -138,12 +138,13 @@ pub(super) struct ProbeResult {
 impl Nodes<'_> {
     /// Returns true if reads can be stale: if they may go to another node than writes, and something can be written.
     pub(super) fn is_probed(&self) -> bool {
-        let has_role = |role| self.list.iter().any(|node| node.role == role);
-        has_role(Role::ReadOnly)
+        let [has_replica, has_primary] = [Role::ReadOnly, Role::Primary]
+            .map(|role| self.list.iter().any(|node| node.role == role));
+        has_replica
             && match self.route {
                 Route::Primary => false,
                 Route::Endpoint | Route::Split => true,
-                Route::Spread => has_role(Role::Primary),
+                Route::Spread => has_primary,
             }
     }
 }
@@ -153,7 +154,7 @@ pub(super) fn probe_freshness(nodes: &Nodes<'_>, sampling: &Sampling) -> ProbeRe
     let (mut result, is_spread) = (ProbeResult::default(), nodes.route == Route::Spread);
     let probe = Probe { nodes, sampling, result: &mut result, is_spread, readers };
     // Without a loop nothing is looked for.
-    let _ = block_on(probe.run());
+    let _ = block_on(probe.probe_trial());
     result
 }
 
@@ -177,11 +178,11 @@ struct PlacedSession<'a> {
 type Sessions<'a> = (PlacedSession<'a>, Vec<PlacedSession<'a>>);
 
 impl<'a> Probe<'a> {
-    async fn run(mut self) {
+    async fn probe_trial(mut self) {
         // The table is there before the load begins, unless it has to be made through its way.
         if let Err(error) = self.set_up().await {
             let text = error.to_string();
-            let text = say!(freshness_not_looked_at, why = text.trim_end_matches('.'));
+            let text = say!(freshness_not_measured, why = text.trim_end_matches('.'));
             self.sampling.add_event(0.0, text);
             return;
         }
@@ -231,7 +232,7 @@ impl<'a> Probe<'a> {
         Ok(())
     }
 
-    async fn connect(&self) -> Result<Sessions<'a>, DbError> {
+    async fn open_sessions(&self) -> Result<Sessions<'a>, DbError> {
         let writer = self.open_writer().await?;
         let mut readers = Vec::new();
         for number in 0..self.readers {
@@ -247,7 +248,7 @@ impl<'a> Probe<'a> {
         while !self.sampling.is_over() {
             let outcome = match &mut sessions {
                 Some(sessions) => self.turn(sessions, turn).await,
-                None => self.connect().await.map(|opened| sessions = Some(opened)),
+                None => self.open_sessions().await.map(|opened| sessions = Some(opened)),
             };
             turn += 1;
             if let Err(error) = outcome {
@@ -255,7 +256,7 @@ impl<'a> Probe<'a> {
                 sessions = None;
                 if !is_reported {
                     let text = error.to_string();
-                    let text = say!(freshness_not_looked_at, why = text.trim_end_matches('.'));
+                    let text = say!(freshness_not_measured, why = text.trim_end_matches('.'));
                     self.sampling.add_event(window_seconds(now(), window), text);
                 }
                 is_reported = true;
@@ -280,7 +281,7 @@ impl<'a> Probe<'a> {
         self.execute(writer, &write).await?;
         let written = now();
         let reader_count = readers.len() as u64;
-        // Without a read-only session of its own the writer reads nothing of a load that only reads.
+        // Without a separate read-only session the writer reads nothing of a load that only reads.
         let is_same_session = !self.is_spread && turn.is_multiple_of(2);
         let reader = if is_same_session || reader_count == 0 {
             writer
@@ -317,6 +318,7 @@ impl<'a> Probe<'a> {
         Ok(())
     }
 
+    /// Executes a statement, which is noted for the node that it is sent to.
     async fn execute(&mut self, placed: &mut PlacedSession<'_>, sql: &str) -> Result<(), DbError> {
         *self.result.statements.entry(placed.writes_at).or_default() += Asked::one(sql);
         answer_in_time(placed.session.query(sql, &mut Discard)).await.map(drop)

@@ -56,6 +56,7 @@ impl Sampling {
         std::mem::take(&mut self.events.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
+    /// Ends all sampling: the trial is over.
     pub(crate) fn end(&self) {
         self.is_over.store(true, Ordering::Relaxed);
     }
@@ -84,7 +85,6 @@ pub(crate) fn sample_during<T>(
     }
     let series = Mutex::new(Some(series));
     std::thread::scope(|scope| {
-        let new_thread = |name: &str| std::thread::Builder::new().name(name.to_owned());
         let samplers = nodes.list.iter().map(|node| {
             if nodes.is_passthrough(node) {
                 return None;
@@ -102,16 +102,20 @@ pub(crate) fn sample_during<T>(
                 is_silent: false,
                 asked_at: 0,
             };
-            let run = move || sampler.run(&node.database.admin());
-            new_thread("sampler").spawn_scoped(scope, run).ok()
+            let thread = new_thread("sampler");
+            thread.spawn_scoped(scope, move || sampler.sample_node(&node.database.admin())).ok()
         });
         let samplers: Vec<_> = samplers.collect();
-        let probe = || replicas::probe_freshness(nodes, sampling);
-        let probe = nodes.is_probed().then(|| new_thread("freshness").spawn_scoped(scope, probe));
+        let probe = nodes.is_probed().then(|| {
+            let thread = new_thread("freshness");
+            thread.spawn_scoped(scope, move || replicas::probe_freshness(nodes, sampling))
+        });
         let probe = probe.and_then(Result::ok);
         let is_local = nodes.list.iter().any(|node| node.server != ServerPlace::Unknown);
-        let watch = || watch_usage(nodes, sampling);
-        let watcher = is_local.then(|| new_thread("server cpu").spawn_scoped(scope, watch));
+        let watcher = is_local.then(|| {
+            let thread = new_thread("server cpu");
+            thread.spawn_scoped(scope, move || watch_usage(nodes, sampling))
+        });
         let watcher = watcher.and_then(Result::ok);
         // Also when `work` panics: else the scope would wait for ever.
         let over = EndOnDrop(&sampling.is_over);
@@ -125,6 +129,10 @@ pub(crate) fn sample_during<T>(
         observations.leave_out(&probed.statements);
         (result, observations)
     })
+}
+
+fn new_thread(name: &str) -> std::thread::Builder {
+    std::thread::Builder::new().name(name.to_owned())
 }
 
 /// Says that the trial is over when it is dropped.
@@ -148,18 +156,18 @@ struct Sampler<'a> {
     questions: Questions,
     last: Option<Sample>,
     observation: ServerWindow,
-    /// Set while the node doesn't answer: that is told once.
+    /// Set while the node doesn't answer: that is reported once.
     is_silent: bool,
     asked_at: Nanos,
 }
 
 impl Sampler<'_> {
-    fn run(mut self, driver: &AdminDriver<'_>) -> ServerWindow {
+    fn sample_node(mut self, driver: &AdminDriver<'_>) -> ServerWindow {
         // Embedded databases have no server to ask.
         let Some(window) = self.sampling.wait_for_window().filter(|_| !driver.blocks()) else {
             return self.observation;
         };
-        // Without a loop there are no samples.
+        // Without an event loop, samples are missing.
         let _ = block_on(self.sample_repeatedly(driver, window));
         self.observation.asked = self.questions.asked;
         self.observation
@@ -174,8 +182,8 @@ impl Sampler<'_> {
                 sleep_until(due.min(now() + LOOK)).await;
             }
             let is_over = self.sampling.is_over();
-            // What a server does after the window is no one's business; but the window has a sample
-            // at its end, also where no one knew before when that would be.
+            // What a server does after the window doesn't matter; but the window has a sample
+            // at its end, even if that moment was unknown before.
             if is_over && self.asked_at >= window.closes {
                 break;
             }
@@ -183,7 +191,7 @@ impl Sampler<'_> {
             let question =
                 unless_stopped(timeout(now() + PATIENCE, self.take_sample(driver, &mut session)));
             match question.await.unwrap_or(Err(Elapsed)) {
-                Ok(Ok((sample, unreadable))) => self.record(&window, sample, unreadable),
+                Ok(Ok((sample, unreadable))) => self.record_sample(&window, sample, unreadable),
                 Ok(Err(error)) => {
                     // A session may be ended for any reason: the node is down if it takes no other one.
                     let is_refused = error.cause() == Cause::Unreachable;
@@ -221,7 +229,7 @@ impl Sampler<'_> {
         self.questions.sample(session).await
     }
 
-    /// The session is given up; the next sample is asked in another one.
+    /// Gives the session up; the next sample is taken in another one.
     fn note_silence<S>(&mut self, window: &Window, reason: Message, session: &mut Option<S>) {
         *session = None;
         if !self.is_silent {
@@ -230,7 +238,7 @@ impl Sampler<'_> {
         self.is_silent = true;
     }
 
-    fn record(&mut self, window: &Window, mut sample: Sample, unreadable: Vec<Message>) {
+    fn record_sample(&mut self, window: &Window, mut sample: Sample, unreadable: Vec<Message>) {
         let at = now();
         let at_s = window_seconds(at, window);
         self.is_silent = false;
@@ -331,6 +339,6 @@ mod tests {
             14 * SECOND,
         ];
         assert_eq!(due, expected);
-        assert_eq!(next(14 * SECOND, &window), 14 * SECOND + 7, "after the end it goes on");
+        assert_eq!(next(14 * SECOND, &window), 14 * SECOND + 7, "after the end it continues");
     }
 }

@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-fn plan(experiment: &str) -> Plan {
+fn new_plan(experiment: &str) -> Plan {
     let text = format!(
         "[suite]\nname = \"s\"\n[target.a]\nurl = \"sqlite:a\"\n[target.b]\nurl = \"sqlite:b\"\n\
          [[experiment]]\nname = \"e\"\nworkload = \"sysbench\"\ntest = \"oltp_point_select\"\n\
@@ -46,10 +46,11 @@ fn run_with_header(header: RunHeader) -> RunData {
     RunData { path, header, trials, events, is_growing: true, warnings }
 }
 
-fn judge(run: &RunData) -> Judgment {
+fn judge_run(run: &RunData) -> Judgment {
     Judgment::from_runs(std::slice::from_ref(run), &[], &[], &Naming::default())
 }
 
+/// The trials of a plan with their steps, in its order.
 fn trials(plan: &Plan) -> Vec<(&PlanStep, &PlannedTrial)> {
     let pairs = plan.steps.iter().filter_map(|step| match &step.action {
         StepAction::Trial(trial) => Some((step, trial)),
@@ -58,7 +59,7 @@ fn trials(plan: &Plan) -> Vec<(&PlanStep, &PlannedTrial)> {
     pairs.collect()
 }
 
-fn identity(step: &PlanStep, trial: &PlannedTrial) -> TrialIdentity {
+fn new_identity(step: &PlanStep, trial: &PlannedTrial) -> TrialIdentity {
     TrialIdentity {
         step: step.id.clone(),
         experiment: step.experiment.clone(),
@@ -78,7 +79,7 @@ fn complete_trial(
     window_s: f64,
     tps: f64,
 ) -> TrialSummary {
-    let identity = TrialIdentity { purpose, ..identity(step, trial) };
+    let identity = TrialIdentity { purpose, ..new_identity(step, trial) };
     let mut summary = identity.summary(TrialStatus::Complete);
     summary.tps = tps;
     summary.window_s = window_s;
@@ -93,7 +94,7 @@ fn complete_trial(
     summary
 }
 
-fn add(run: &mut RunData, mut summary: TrialSummary) {
+fn add_trial(run: &mut RunData, mut summary: TrialSummary) {
     summary.trial = run.trials.len() as u32 + 1;
     run.trials.push(TrialData::new(summary, Vec::new()));
 }
@@ -139,7 +140,7 @@ fn go_changed(
                 let mut summary =
                     complete_trial(step, &trial, purpose, window_s, tps(step, &trial));
                 change(&mut summary);
-                add(run, summary);
+                add_trial(run, summary);
                 if schedule::is_timed(plan, step) {
                     schedule::spend(&mut run.header, step, took_s, true);
                 }
@@ -151,7 +152,7 @@ fn go_changed(
                     let mut summary = complete_trial(step, &trial, Purpose::Measure, window_s, tps);
                     set_cost(&mut summary, tps);
                     change(&mut summary);
-                    add(run, summary);
+                    add_trial(run, summary);
                     executed.push(step.id.clone());
                 }
             }
@@ -179,29 +180,28 @@ const TOGETHER: &str = "workers = [1, 8]\nduration_s = 20\n\
 
 #[test]
 fn targets_are_measured_together_at_a_share_of_what_the_slower_one_can_until_it_is_decided() {
-    let plan = plan(TOGETHER);
-    let tps = |step: &PlanStep, _: &PlannedTrial| if step.target == "b" { 900.0 } else { 1_000.0 };
-    let all_steps = go(&plan, &mut empty_run(&plan), usize::MAX, tps);
-    let steps_of_level = |level: &str| -> Vec<&str> {
-        let steps = all_steps.iter().filter_map(|id| id.split_once(level));
-        steps.map(|(_, tail)| tail).collect()
-    };
+    let plan = new_plan(TOGETHER);
+    fn slower_b(step: &PlanStep, _: &PlannedTrial) -> f64 {
+        if step.target == "b" { 900.0 } else { 1_000.0 }
+    }
+    let all_steps = go(&plan, &mut empty_run(&plan), usize::MAX, slower_b);
     // The fewest pairs have decided.
     let repeats: Vec<String> = (2..18).map(|trial| format!("/repeat={}", trial / 2)).collect();
     for level in ["workers=1", "workers=8"] {
-        let steps = steps_of_level(level);
+        let steps = all_steps.iter().filter_map(|id| id.split_once(level));
+        let steps: Vec<&str> = steps.map(|(_, tail)| tail).collect();
         assert_eq!(steps[..2], ["/calibrate/repeat=1"; 2], "{all_steps:?}");
         assert_eq!(steps[2..], repeats, "{all_steps:?}");
     }
     let mut run = empty_run(&plan);
-    go(&plan, &mut run, usize::MAX, tps);
+    go(&plan, &mut run, usize::MAX, slower_b);
     let rates = run.trials.iter().map(|trial| trial.summary.rate_per_s);
     let rates: Vec<f64> = rates.flatten().collect();
     assert!(!rates.is_empty() && rates.iter().all(|rate| *rate == 220.0), "{rates:?}");
     for cut in [1, 2, 4, 6] {
         let mut run = empty_run(&plan);
-        let mut executed = go(&plan, &mut run, cut, tps);
-        executed.extend(go(&plan, &mut run, usize::MAX, tps));
+        let mut executed = go(&plan, &mut run, cut, slower_b);
+        executed.extend(go(&plan, &mut run, usize::MAX, slower_b));
         assert_eq!(executed, all_steps, "cut after {cut}");
     }
 }
@@ -217,11 +217,12 @@ fn noisy(step: &PlanStep, trial: &PlannedTrial) -> f64 {
 
 #[test]
 fn pairs_end_where_the_half_width_is_reached() {
-    let plan = plan(COMPARE);
+    let plan = new_plan(COMPARE);
     let mut run = empty_run(&plan);
     let executed = go(&plan, &mut run, usize::MAX, noisy);
-    let count = |level: &str| executed.iter().filter(|id| id.contains(level)).count();
-    assert_eq!((count("workers=1/"), count("workers=8/")), (2 * 6, 2 * 10));
+    let counts = ["workers=1/", "workers=8/"]
+        .map(|level| executed.iter().filter(|id| id.contains(level)).count());
+    assert_eq!(counts, [2 * 6, 2 * 10]);
     let skipped = &run.header.skipped;
     assert_eq!(skipped.len(), 2 * 4);
     assert!(
@@ -229,32 +230,30 @@ fn pairs_end_where_the_half_width_is_reached() {
             && skipped["e/a/workers=1/repeat=7"].to_string().ends_with("reached after 6 pairs."),
         "{skipped:?}"
     );
-    assert!(plan.remaining(&settled(&plan, &run)).is_empty());
+    assert!(plan.remaining(&settled_steps(&plan, &run)).is_empty());
 }
 
-fn settled(plan: &Plan, run: &RunData) -> BTreeSet<String> {
+fn settled_steps(plan: &Plan, run: &RunData) -> BTreeSet<String> {
     let complete = run.complete().map(|trial| trial.step.clone()).collect();
     plan.settled(&complete, &run.header.skipped.keys().cloned().collect())
 }
 
 #[test]
 fn pairs_of_an_open_loop_end_by_the_percentile_that_is_judged() {
-    let plan = plan(&COMPARE.replace("workers = [1, 8]", "workers = 8\nrate = 1000"));
-    let executed = |tps: fn(&PlanStep, &PlannedTrial) -> f64| {
-        go(&plan, &mut empty_run(&plan), usize::MAX, tps).len()
-    };
-    assert_eq!(executed(|_, _| 1_000.0), 2 * 6);
+    let plan = new_plan(&COMPARE.replace("workers = [1, 8]", "workers = 8\nrate = 1000"));
+    let executed = go(&plan, &mut empty_run(&plan), usize::MAX, |_, _| 1_000.0);
+    assert_eq!(executed.len(), 2 * 6);
     // The throughput is the same but for 0.1%; the percentile is not.
-    let wild = |step: &PlanStep, trial: &PlannedTrial| {
+    let executed = go(&plan, &mut empty_run(&plan), usize::MAX, |step, trial| {
         let is_slow = step.target == "a" && trial.repeat.is_multiple_of(2);
         if is_slow { 999.0 } else { 1_000.0 }
-    };
-    assert_eq!(executed(wild), 2 * 10);
+    });
+    assert_eq!(executed.len(), 2 * 10);
 }
 
 #[test]
 fn pairs_end_where_they_are_decided() {
-    let plan = plan(&COMPARE.replace("half_width = \"2%\"", "until_decided = true"));
+    let plan = new_plan(&COMPARE.replace("half_width = \"2%\"", "until_decided = true"));
     let mut run = empty_run(&plan);
     // B is 1% faster at 1 worker, which is certain; at 8 it varies too much.
     go(&plan, &mut run, usize::MAX, noisy);
@@ -265,31 +264,33 @@ fn pairs_end_where_they_are_decided() {
 
 #[test]
 fn pairs_are_not_decided_where_a_check_takes_the_verdict_away() {
-    let plan = plan(&COMPARE.replace("half_width = \"2%\"", "until_decided = true"));
-    let end_reason = |change: fn(&mut TrialSummary)| {
+    let plan = new_plan(&COMPARE.replace("half_width = \"2%\"", "until_decided = true"));
+    let changes: [fn(&mut TrialSummary); 2] = [
+        |trial| trial.counts.started += 1_000,
+        // What further pairs may outweigh lets them be made.
+        |trial| {
+            trial.conditions.generator.hiccup_max_us = Some(4e6);
+            trial.latency.max_us = 4e6;
+        },
+    ];
+    let [vetoed, outweighed] = changes.map(|change| {
         let mut run = empty_run(&plan);
-        let change_first = |trial: &mut TrialSummary| {
+        go_changed(&plan, &mut run, usize::MAX, (10.0, 10.0), noisy, |trial| {
             if trial.repeat == 1 {
                 change(trial);
             }
-        };
-        go_changed(&plan, &mut run, usize::MAX, (10.0, 10.0), noisy, change_first);
+        });
         run.header.skipped.get("e/b/workers=1/repeat=7").map(ToString::to_string)
-    };
-    let reason = end_reason(|trial| trial.counts.started += 1_000).expect("no more pairs");
-    assert!(reason.starts_with("Ended after 6 pairs without a verdict: "), "{reason}");
-    // What further pairs may outweigh lets them be made.
-    let stopped = end_reason(|trial| {
-        trial.conditions.generator.hiccup_max_us = Some(4e6);
-        trial.latency.max_us = 4e6;
     });
-    assert_eq!(stopped, None);
+    let reason = vetoed.expect("no more pairs");
+    assert!(reason.starts_with("Ended after 6 pairs without a verdict: "), "{reason}");
+    assert_eq!(outweighed, None);
 }
 
 #[test]
 fn what_has_ended_is_skipped_for_all_pairs_that_are_left() {
     let text = COMPARE.replace("half_width = \"2%\"", "until_decided = true");
-    let plan = plan(&text.replace("6..10", "6..200"));
+    let plan = new_plan(&text.replace("6..10", "6..200"));
     let mut run = empty_run(&plan);
     go(&plan, &mut run, usize::MAX, |step, _| if step.target == "b" { 2_000.0 } else { 1_000.0 });
     assert_eq!(run.header.skipped.len(), 2 * 2 * 194, "two levels of two targets");
@@ -299,13 +300,14 @@ fn what_has_ended_is_skipped_for_all_pairs_that_are_left() {
 fn a_verdict_is_proven_among_all_load_levels_before_it_ends_pairs() {
     // B is faster by 6%, which is not an equivalence on the way.
     let text = COMPARE.replace("half_width = \"2%\"", "until_decided = true");
-    let pairs_and_calls = |workers: &str| {
-        let plan = plan(&text.replace("workers = [1, 8]", workers));
+    let levels = ["workers = 1", "workers = [1, 2, 4, 8]"];
+    let [single, many]: [Vec<_>; 2] = levels.map(|workers| {
+        let plan = new_plan(&text.replace("workers = [1, 8]", workers));
         let mut run = empty_run(&plan);
         go(&plan, &mut run, usize::MAX, |step, trial| {
             if step.target == "b" { 1_000.0 + 30.0 * f64::from(trial.repeat % 3) } else { 970.0 }
         });
-        let judgment = judge(&run);
+        let judgment = judge_run(&run);
         let comparisons = &judgment.verdicts.comparisons;
         assert!(
             comparisons.iter().all(|comparison| comparison.vetoes.is_empty()),
@@ -316,9 +318,7 @@ fn a_verdict_is_proven_among_all_load_levels_before_it_ends_pairs() {
             .iter()
             .map(|comparison| (comparison.pairs.len(), comparison.rows[0].call))
             .collect()
-    };
-    let [single, many]: [Vec<_>; 2] =
-        [pairs_and_calls("workers = 1"), pairs_and_calls("workers = [1, 2, 4, 8]")];
+    });
     assert_eq!(many.len(), 4);
     for many_pairs in &many {
         assert!(many_pairs.0 > single[0].0, "{single:?} {many:?}");
@@ -365,8 +365,8 @@ impl JudgedFamily for Passes {
 #[test]
 fn times_that_were_cut_off_end_pairs_only_where_they_prove_something() {
     dyno_judge::register(vec![&Passes]);
-    let end_reason = |stop: &str, cut_off: &[&str]| {
-        let plan = plan(&COMPARE.replace("half_width = \"2%\"", stop));
+    fn end_reason(stop: &str, cut_off: &[&str]) -> Option<String> {
+        let plan = new_plan(&COMPARE.replace("half_width = \"2%\"", stop));
         let mut run = empty_run(&plan);
         go_changed(&plan, &mut run, usize::MAX, (10.0, 10.0), noisy, |trial| {
             let is_cut_off = cut_off.contains(&trial.target.as_str());
@@ -374,7 +374,7 @@ fn times_that_were_cut_off_end_pairs_only_where_they_prove_something() {
             trial.own = Some(FamilyFacts::new(&PassFacts { metrics, is_cut_off }));
         });
         run.header.skipped.get("e/b/workers=1/repeat=7").map(ToString::to_string)
-    };
+    }
     let only_bounds = "Ended after 6 pairs without a verdict: what was given up has only a bound, which more pairs \
                        don't change.";
     // B is 1% faster at 1 worker. What A has at least, it is faster by at least that.
@@ -393,7 +393,7 @@ fn times_that_were_cut_off_end_pairs_only_where_they_prove_something() {
 #[test]
 fn a_later_run_goes_on_with_the_pairs_of_an_earlier_one() {
     let text = COMPARE.replace("half_width = \"2%\"", "until_decided = true");
-    let plan = plan(&text.replace("workers = [1, 8]", "workers = 1"));
+    let plan = new_plan(&text.replace("workers = [1, 8]", "workers = 1"));
     let mut first = empty_run(&plan);
     let mut header = first.header.clone();
     assert_eq!(go(&plan, &mut first, 8, noisy).len(), 8);
@@ -406,7 +406,7 @@ fn a_later_run_goes_on_with_the_pairs_of_an_earlier_one() {
     let pairs = 4 + executed.len() / 2;
     let reason = second.header.skipped.values().next().expect("a step that was not needed");
     assert_eq!(reason.to_string(), format!("Decided after {pairs} pairs."));
-    let row = &judge(&second).verdicts.comparisons[0].rows[0];
+    let row = &judge_run(&second).verdicts.comparisons[0].rows[0];
     assert_eq!((row.pairs, row.call), (pairs, Call::Faster), "the paper judges both");
     assert_eq!(continued_sessions(&second).expect("sessions").len(), 2, "a third one may follow");
     // Pairs of another level count for nothing.
@@ -432,12 +432,12 @@ fn goes_on_as_it_would_have(
 
 #[test]
 fn an_interrupted_comparison_goes_on_as_it_would_have() {
-    goes_on_as_it_would_have(&plan(COMPARE), |_| vec![1, 11, 12, 13, 24, 25, 29], noisy);
+    goes_on_as_it_would_have(&new_plan(COMPARE), |_| vec![1, 11, 12, 13, 24, 25, 29], noisy);
 }
 
-/// Six pairs, or more in so many seconds.
+/// Six pairs, or more if `seconds` suffice.
 fn plan_with_budget(seconds: u32) -> Plan {
-    plan(&format!(
+    new_plan(&format!(
         "workers = 1\nduration_s = 10\ncompare = {{ baseline = \"a\", candidates = \"b\", \
          pairs = \"6..50\", budget = \"{seconds}s\" }}\n"
     ))
@@ -447,7 +447,7 @@ fn plan_with_budget(seconds: u32) -> Plan {
 fn a_budget_ends_pairs_but_not_below_the_fewest() {
     let plan = plan_with_budget(130);
     let mut run = empty_run(&plan);
-    // A process of its own for each trial.
+    // A separate process for each trial.
     let mut executed = Vec::new();
     for _ in 0..20 {
         executed.extend(go(&plan, &mut run, 1, noisy));
@@ -465,11 +465,11 @@ fn a_budget_ends_pairs_but_not_below_the_fewest() {
 fn pairs_fill_their_budget_at_the_pace_that_they_have() {
     // Guessed are 10 s for a trial.
     let plan = plan_with_budget(130);
-    let pairs = |took_s: f64| {
+    let pairs = [2.0, 4.0, 50.0].map(|took_s| {
         let mut run = empty_run(&plan);
         go_timed(&plan, &mut run, usize::MAX, (1.0, took_s), noisy).len() / 2
-    };
-    assert_eq!([2.0, 4.0, 50.0].map(pairs), [32, 16, 6]);
+    });
+    assert_eq!(pairs, [32, 16, 6]);
 }
 
 #[test]
@@ -487,7 +487,10 @@ fn pairs_after_one_that_failed_count_where_it_would_be_made_again() {
     let mut run = empty_run(&plan);
     for (step, trial) in trials(&plan).into_iter().filter(|(_, trial)| trial.repeat < 10) {
         if trial.repeat != 7 {
-            add(&mut run, complete_trial(step, trial, Purpose::Measure, 10.0, noisy(step, trial)));
+            add_trial(
+                &mut run,
+                complete_trial(step, trial, Purpose::Measure, 10.0, noisy(step, trial)),
+            );
         }
     }
     let (step, turn) = Schedule::new(&plan, &run).next(&run).expect("a step");
@@ -498,11 +501,11 @@ fn pairs_after_one_that_failed_count_where_it_would_be_made_again() {
 
 #[test]
 fn a_trial_whose_time_was_not_noted_has_spent_its_window() {
-    let mut plan = plan("targets = \"a\"\nworkers = 1\nduration_s = 10\nrepeats = 40\n");
+    let mut plan = new_plan("targets = \"a\"\nworkers = 1\nduration_s = 10\nrepeats = 40\n");
     plan.experiments[0].repeats_s = Some(25.0);
     let mut run = empty_run(&plan);
     let (step, trial) = trials(&plan)[0];
-    add(&mut run, complete_trial(step, trial, Purpose::Measure, 20.0, 1_000.0));
+    add_trial(&mut run, complete_trial(step, trial, Purpose::Measure, 20.0, 1_000.0));
     assert_eq!(go(&plan, &mut run, usize::MAX, noisy), [""; 0], "another takes 10 s");
 }
 
@@ -521,7 +524,7 @@ fn a_run_that_goes_on_has_spent_what_its_trials_have_really_taken() {
 
 /// Two levels on two targets, whose repeats have 61 s.
 fn timed_repeats() -> Plan {
-    let mut plan = plan("workers = [1, 8]\nduration_s = 10\nrepeats = 40\n");
+    let mut plan = new_plan("workers = [1, 8]\nduration_s = 10\nrepeats = 40\n");
     plan.experiments[0].repeats_s = Some(61.0);
     plan
 }
@@ -529,25 +532,22 @@ fn timed_repeats() -> Plan {
 #[test]
 fn repeats_keep_their_time_whatever_the_pace() {
     let plan = timed_repeats();
-    let repeats_and_reason = |took_s: f64| {
+    let [as_planned, fast, slow, unsteady] = [1.0, 0.5, 40.0, 10.0].map(|took_s| {
         let mut run = empty_run(&plan);
         let executed = go_timed(&plan, &mut run, usize::MAX, (0.5, took_s), noisy);
         let points = ["a/workers=1/", "a/workers=8/", "b/workers=1/", "b/workers=8/"];
         let counts = points.map(|point| executed.iter().filter(|id| id.contains(point)).count());
         assert_eq!(counts, [counts[0]; 4], "all points equally often");
-        assert!(plan.remaining(&settled(&plan, &run)).is_empty());
+        assert!(plan.remaining(&settled_steps(&plan, &run)).is_empty());
         let next = format!("e/b/workers=8/repeat={}", counts[0] + 1);
         (counts[0], run.header.skipped[&next].to_string())
-    };
+    });
     let reason = "15 repeats were made in the 61 s that the plan has for them.";
-    assert_eq!(repeats_and_reason(1.0), (15, reason.to_owned()));
-    assert_eq!(repeats_and_reason(0.5).0, 30, "twice as fast: twice as many in the same time");
+    assert_eq!(as_planned, (15, reason.to_owned()));
+    assert_eq!(fast.0, 30, "twice as fast: twice as many in the same time");
     // A repeat that takes longer than there is, and one that leaves too little for another.
     let reason = "1 repeat was made in the 61 s that the plan has for it.";
-    assert_eq!(
-        [40.0, 10.0].map(repeats_and_reason),
-        [(1, reason.to_owned()), (1, reason.to_owned())]
-    );
+    assert_eq!([slow, unsteady], [(1, reason.to_owned()), (1, reason.to_owned())]);
 }
 
 #[test]
@@ -567,9 +567,9 @@ fn interrupted_repeats_go_on_as_they_would_have() {
 
 #[test]
 fn three_failures_in_a_row_end_a_point_and_its_comparison() {
-    let failed = TrialStatus::Failed("no table".into());
-    let left_out = |experiment: &str| {
-        let plan = plan(experiment);
+    fn count_left_out(experiment: &str) -> [usize; 3] {
+        let failed = TrialStatus::Failed("no table".into());
+        let plan = new_plan(experiment);
         let run = empty_run(&plan);
         let mut schedule = Schedule::new(&plan, &run);
         let mut given_up = BTreeSet::new();
@@ -584,11 +584,11 @@ fn three_failures_in_a_row_end_a_point_and_its_comparison() {
                 _ => {}
             }
         }
-        let count_of = |target: &str| given_up.iter().filter(|id| id.contains(target)).count();
-        [count_of("e/a/workers=8/"), count_of("e/b/workers=8/"), count_of("workers=1/")]
-    };
-    assert_eq!(left_out("workers = [1, 8]\nduration_s = 10\nrepeats = 5\n"), [2, 0, 0]);
-    let compared = left_out(COMPARE);
+        ["e/a/workers=8/", "e/b/workers=8/", "workers=1/"]
+            .map(|point| given_up.iter().filter(|id| id.contains(point)).count())
+    }
+    assert_eq!(count_left_out("workers = [1, 8]\nduration_s = 10\nrepeats = 5\n"), [2, 0, 0]);
+    let compared = count_left_out(COMPARE);
     assert_eq!((compared[0], compared[2]), (7, 0), "{compared:?}");
     assert!(compared[1] > 0, "without its baseline: {compared:?}");
 }

@@ -1,6 +1,6 @@
 //! Attempts of a trial whose load generator was starved, each judged and stored as the runner does.
 
-use super::{identity, new_run, plan, trials};
+use super::{new_identity, new_plan, new_run, trials};
 use crate::starving::Starving;
 use dyno_facts::{PlanStep, PlannedTrial, StageOf, TrialIdentity, TrialStart, TrialStatus};
 use dyno_judge::evidence::Trial;
@@ -26,7 +26,7 @@ fn attempt_at(
     share: f64,
     is_late: bool,
 ) {
-    let identity = TrialIdentity { stage, ..identity(step, trial) };
+    let identity = TrialIdentity { stage, ..new_identity(step, trial) };
     let late = TrialStatus::Failed("late".into());
     let status = if is_late { late } else { TrialStatus::Complete };
     let mut summary = identity.clone().summary(status);
@@ -39,16 +39,17 @@ fn attempt_at(
     run.end_trial(writer, summary).expect("stored");
 }
 
+/// Opens the folder of a run again, as after the end of its process.
 fn reopen(run: Run) -> Run {
     let path = run.path().to_owned();
     drop(run);
-    Run::open(&path).expect("goes on")
+    Run::open(&path).expect("it continues")
 }
 
 /// The statuses of all trials after attempts that were starved like this, and the run. With `resumes` dyno is killed
 /// behind each of them.
 fn run_attempts(shares: &[f64], resumes: bool) -> (Vec<TrialStatus>, Run, tempfile::TempDir) {
-    let (plan, dir) = (plan(SUITE), tempfile::tempdir().expect("a folder"));
+    let (plan, dir) = (new_plan(SUITE), tempfile::tempdir().expect("a folder"));
     let mut run = new_run(dir.path());
     for share in shares {
         attempt(&mut run, &plan, None, *share, false);
@@ -56,10 +57,10 @@ fn run_attempts(shares: &[f64], resumes: bool) -> (Vec<TrialStatus>, Run, tempfi
             run = reopen(run);
         }
     }
-    (statuses(&run), run, dir)
+    (read_statuses(&run), run, dir)
 }
 
-fn statuses(run: &Run) -> Vec<TrialStatus> {
+fn read_statuses(run: &Run) -> Vec<TrialStatus> {
     let data = dyno_store::read(run.path()).expect("read");
     data.trials.into_iter().map(|trial| trial.summary.status).collect()
 }
@@ -77,10 +78,10 @@ fn the_last_attempt_counts() {
 }
 
 #[test]
-fn trials_are_made_again_for_a_quarter_of_the_plans_time_and_one_more() {
+fn trials_are_repeated_for_a_quarter_of_the_plans_time_and_one_more() {
     use TrialStatus::{Complete, Starved};
     for resumes in [false, true] {
-        let (plan, dir) = (plan(&SUITE.replace("20\nretry", "8\nretry")), tempfile::tempdir());
+        let (plan, dir) = (new_plan(&SUITE.replace("20\nretry", "8\nretry")), tempfile::tempdir());
         let dir = dir.expect("a folder");
         let mut run = new_run(dir.path());
         for (step, trial) in trials(&plan) {
@@ -92,7 +93,7 @@ fn trials_are_made_again_for_a_quarter_of_the_plans_time_and_one_more() {
             }
         }
         // A quarter of eight trials are two.
-        let statuses = statuses(&run);
+        let statuses = read_statuses(&run);
         let expected = [Starved, Starved, Complete, Starved, Complete];
         assert_eq!(statuses[..5], expected, "resumed: {resumes}");
         assert!(statuses[5..].iter().all(|status| *status == Complete), "{statuses:?}");
@@ -103,27 +104,27 @@ fn trials_are_made_again_for_a_quarter_of_the_plans_time_and_one_more() {
 #[test]
 fn all_readers_know_which_attempt_counts() {
     let (_, run, _dir) = run_attempts(&[0.3, 0.2, 0.4], false);
-    let plan = plan(SUITE);
+    let plan = new_plan(SUITE);
     let step = &trials(&plan)[0].0.id;
-    let summary = |run: &Run| {
+    fn count_attempts(run: &Run, step: &str) -> (Option<u32>, usize, BTreeSet<u32>) {
         let number = run.data().complete_trial(step).map(|trial| trial.trial);
         (number, run.data().starved(step, None).len(), run.header().set_aside.clone())
-    };
+    }
     let expected = (Some(3), 0, BTreeSet::new());
-    assert_eq!(summary(&run), expected);
+    assert_eq!(count_attempts(&run, step), expected);
     let mut run = reopen(run);
-    assert_eq!(summary(&run), expected);
+    assert_eq!(count_attempts(&run, step), expected);
 
     let data = dyno_store::read(run.path()).expect("read");
     let generator = &data.trials[2].summary.conditions.generator;
     assert!((generator.starved_share.expect("a share") - 0.4).abs() < 1e-9);
     assert!(generator.starved.is_some(), "it keeps its caveat");
-    let judgment = super::judge(&data);
+    let judgment = super::judge_run(&data);
     let numbers =
         |trials: &[Trial]| trials.iter().map(|trial| trial.summary.trial).collect::<Vec<_>>();
     assert_eq!((numbers(&judgment.trials), numbers(&judgment.set_aside)), (vec![3], vec![1, 2]));
 
-    // It is made again with the other trial of its pair: none of its attempts is left.
+    // It is repeated with the other trial of its pair: none of its attempts is left.
     run.set_aside(&[step.clone()].into()).expect("stored");
     for (share, starved) in [(0.9, 1), (0.8, 2)] {
         attempt(&mut run, &plan, None, share, false);
@@ -135,7 +136,7 @@ fn all_readers_know_which_attempt_counts() {
 #[test]
 fn attempts_of_a_pair_that_is_given_up_count_no_more() {
     let (_, mut run, _dir) = run_attempts(&[0.3, 0.2], false);
-    let plan = plan(SUITE);
+    let plan = new_plan(SUITE);
     let step = &trials(&plan)[0].0.id;
     run.set_aside(&[step.clone()].into()).expect("stored");
     assert!(run.data().starved(step, None).is_empty());
@@ -144,16 +145,16 @@ fn attempts_of_a_pair_that_is_given_up_count_no_more() {
 
 #[test]
 fn an_attempt_counts_as_what_it_was() {
-    let (plan, dir) = (plan(SUITE), tempfile::tempdir().expect("a folder"));
-    let third_status = |stage: Option<StageOf>, is_late: bool| {
+    let (plan, dir) = (new_plan(SUITE), tempfile::tempdir().expect("a folder"));
+    let stage = Some(StageOf { number: 1, of: 2 });
+    let [late, staged] = [(None, true), (stage, false)].map(|(stage, is_late)| {
         let mut run = new_run(dir.path());
         for share in [0.3, 0.2, 0.4] {
             attempt(&mut run, &plan, stage, share, is_late);
         }
-        statuses(&run)[2].clone()
-    };
+        read_statuses(&run)[2].clone()
+    });
     let failed = TrialStatus::Failed("late".into());
-    assert_eq!(third_status(None, true), failed, "its rate was missed all the same");
-    let stage = Some(StageOf { number: 1, of: 2 });
-    assert_eq!(third_status(stage, false), TrialStatus::Complete, "of its stage");
+    assert_eq!(late, failed, "its rate was missed all the same");
+    assert_eq!(staged, TrialStatus::Complete, "of its stage");
 }

@@ -1,7 +1,7 @@
 //! Follows the run that is being executed: what is in its folder, then what is added to it.
 //!
-//! Run folders are all that is looked at. So it does not matter when somebody begins to follow, whether
-//! the run is executed by this process, and whether it is killed.
+//! Only run folders are read. So it does not matter when a page is opened, which process executes the run, and
+//! whether it is killed.
 
 mod progress;
 mod run;
@@ -14,8 +14,7 @@ pub(crate) use view::{EventView, QueryView, RowView, RunView, TrialView, folder_
 use dyno_core::harmless;
 use dyno_facts::{
     Bilingual, Event, EventKind, ExperimentFacts, Measures, NodeRow, PlanStep, Purpose, RunHeader,
-    RunStatus, SeriesRow, StepAction, TargetFacts, TrialIdentity, TrialStart, TrialStatus,
-    TrialSummary,
+    RunStatus, SeriesRow, StepAction, TrialIdentity, TrialStart, TrialStatus, TrialSummary,
 };
 use dyno_report::completed;
 use dyno_store::{is_growing, read_header, read_nodes, read_series};
@@ -51,10 +50,10 @@ pub(crate) struct State {
 #[derive(Debug, Serialize)]
 #[serde(untagged)]
 pub(crate) enum Update {
-    /// Forget everything, this is how it stands.
+    /// The whole state: the page forgets what it had.
     State(Box<State>),
     Run(Box<RunView>),
-    /// A trial stands otherwise than before.
+    /// The state of a trial has changed.
     Trial(Box<TrialView>),
     /// The following updates are about this trial.
     Show(Box<TrialView>),
@@ -68,6 +67,7 @@ pub(crate) enum Update {
 }
 
 impl Update {
+    /// The name of the server-sent event.
     pub(crate) fn name(&self) -> &'static str {
         match self {
             Update::State(_) => "state",
@@ -83,6 +83,7 @@ impl Update {
         }
     }
 
+    /// The data of the server-sent event, in one line.
     pub(crate) fn json(&self) -> String {
         let json = serde_json::to_string(self);
         // Texts, numbers and lists of them can always be written as JSON.
@@ -133,6 +134,7 @@ impl Follower {
         vec![Update::State(Box::new(self.state()))]
     }
 
+    /// Everything about the followed run, or just the columns if none is followed.
     fn state(&self) -> State {
         match &self.run {
             Some(run) => run.state(),
@@ -146,7 +148,7 @@ impl Follower {
         if followed.is_some_and(is_growing) {
             return None;
         }
-        // A run that was interrupted may be gone on with: the folder of runs doesn't tell that.
+        // An interrupted run may be resumed, which doesn't change the folder of runs.
         let is_due = self.last_look.elapsed() > LOOK;
         if !self.folder.since_last(&self.runs) && !is_due {
             return None;
@@ -198,7 +200,7 @@ impl Changes {
         };
         let is_settled = modified.elapsed().is_ok_and(|age| age > SETTLED);
         let is_new = self.seen != Some(modified);
-        // Only a time stamp that can't stand for another change is remembered.
+        // Remember a time stamp only if later changes can't have the same one.
         self.seen = is_settled.then_some(modified);
         is_new
     }

@@ -43,13 +43,12 @@ pub(crate) struct RunFacts<'a> {
 impl RunFacts<'_> {
     /// The place in the plan that was reached.
     fn plan_position(&self, plan: &[PlanStep]) -> usize {
-        let place = |id: &str| plan.iter().position(|step| step.id == id);
-        let current = self.current.and_then(|(id, _)| place(id));
-        current.or_else(|| self.ended.iter().rev().find_map(|id| place(id))).unwrap_or(0)
+        let current = self.current.map(|(id, _)| id).into_iter();
+        let mut ids = current.chain(self.ended.iter().rev().copied());
+        ids.find_map(|id| plan.iter().position(|step| step.id == id)).unwrap_or(0)
     }
 
-    /// Only a note tells that loads have ended; what comes before a trial that has begun, has
-    /// too.
+    /// Only a note reports the end of a load; steps before a trial that has begun have ended too.
     fn is_done(&self, step: &PlanStep, is_before: bool) -> bool {
         match step.action {
             StepAction::Trial(_) => self.complete.contains(&step.id),
@@ -68,7 +67,7 @@ impl RunFacts<'_> {
     }
 }
 
-/// Counts what is done, and guesses the rest from where the run stands in its plan.
+/// Counts what is done, and estimates the rest from the position in the plan.
 pub(crate) fn estimate(plan: &[PlanStep], facts: &RunFacts<'_>, now: OffsetDateTime) -> Progress {
     let position = facts.plan_position(plan);
     let mut progress = Progress { total: plan.len(), ..Progress::default() };
@@ -108,11 +107,11 @@ pub(crate) fn estimate(plan: &[PlanStep], facts: &RunFacts<'_>, now: OffsetDateT
     let remaining_s: Vec<_> = remaining_s.collect();
     // The trial that runs takes of the time too.
     let takes = now_step.map(|(_, step)| *step).filter(|step| is_trial(step));
-    let spent_s = |experiment: &str| {
+    let remaining_s = dyno_suite::estimate(facts.experiments, &remaining_s, |experiment| {
         let own_s = takes.filter(|step| step.experiment == experiment).map_or(0.0, |_| gone_s);
         facts.spent_s.get(experiment).copied().unwrap_or(0.0) + own_s
-    };
-    progress.remaining_s = Some(dyno_suite::estimate(facts.experiments, &remaining_s, spent_s));
+    });
+    progress.remaining_s = Some(remaining_s);
     progress.is_at_most = remaining.iter().any(|(_, step)| facts.may_end_sooner(step));
     progress
 }
@@ -131,35 +130,35 @@ mod tests {
     use super::*;
     use dyno_facts::{ComparisonFacts, PlannedTrial, StopRule};
 
+    /// A load, two trials and a cleanup: 26 s.
     fn plan() -> Vec<PlanStep> {
-        let step = |tail: &str, estimated_s: f64, action: StepAction| PlanStep {
+        let [first, second] = [1, 2].map(|number| {
+            let trial =
+                PlannedTrial { number, workers: 1, repeat: number, ..PlannedTrial::default() };
+            StepAction::Trial(trial)
+        });
+        let steps = [
+            ("prepare", 5.0, StepAction::Prepare),
+            ("workers=1/repeat=1", 10.0, first),
+            ("workers=1/repeat=2", 10.0, second),
+            ("cleanup", 1.0, StepAction::Cleanup),
+        ];
+        let steps = steps.map(|(tail, estimated_s, action)| PlanStep {
             id: format!("x/a/{tail}"),
             experiment: "x".to_owned(),
             target: "a".to_owned(),
             estimated_s,
             action,
-        };
-        let trial = |repeat| {
-            StepAction::Trial(PlannedTrial {
-                number: repeat,
-                workers: 1,
-                repeat,
-                ..PlannedTrial::default()
-            })
-        };
-        vec![
-            step("prepare", 5.0, StepAction::Prepare),
-            step("workers=1/repeat=1", 10.0, trial(1)),
-            step("workers=1/repeat=2", 10.0, trial(2)),
-            step("cleanup", 1.0, StepAction::Cleanup),
-        ]
+        });
+        Vec::from(steps)
     }
 
+    /// Returns the second of the minute in which all runs of these tests begin.
     fn at(second: u8) -> OffsetDateTime {
         OffsetDateTime::parse(&format!("2026-11-21T10:00:{second:02}Z"), &Rfc3339).expect("a time")
     }
 
-    fn set(ids: &[&str]) -> BTreeSet<String> {
+    fn id_set(ids: &[&str]) -> BTreeSet<String> {
         ids.iter().map(|id| (*id).to_owned()).collect()
     }
 
@@ -174,14 +173,14 @@ mod tests {
         let loading = estimate(&plan, &facts, at(2));
         let figures = (loading.done, loading.doing, loading.remaining_s);
         assert_eq!(figures, (0, Some("prepare"), Some(24.0)));
-        facts.prepared = set(&["x/a/prepare"]);
+        facts.prepared = id_set(&["x/a/prepare"]);
         facts.current = Some((FIRST, "2026-11-21T10:00:10Z"));
         let first = estimate(&plan, &facts, at(13));
         assert_eq!((first.done, first.doing, first.remaining_s), (1, Some("trial"), Some(18.0)));
         // It takes longer than it was thought to.
         assert_eq!(estimate(&plan, &facts, at(40)).remaining_s, Some(11.0));
         facts.ended = vec![FIRST, SECOND];
-        facts.complete = set(&[FIRST, SECOND]);
+        facts.complete = id_set(&[FIRST, SECOND]);
         facts.settled = facts.complete.clone();
         facts.current = None;
         let last = estimate(&plan, &facts, at(40));
@@ -217,9 +216,9 @@ mod tests {
             // The first one has taken twice as long as it was guessed, and the second runs.
             let facts = RunFacts {
                 ended: vec![FIRST],
-                complete: set(&[FIRST]),
-                settled: set(&[FIRST]),
-                prepared: set(&["x/a/prepare"]),
+                complete: id_set(&[FIRST]),
+                settled: id_set(&[FIRST]),
+                prepared: id_set(&["x/a/prepare"]),
                 current: Some((SECOND, "2026-11-21T10:00:10Z")),
                 experiments: &experiments,
                 spent_s: BTreeMap::from([("x".to_owned(), 20.0)]),
@@ -242,7 +241,7 @@ mod tests {
         let plan = plan();
         let facts = RunFacts {
             ended: vec![FIRST],
-            settled: set(&[SECOND]),
+            settled: id_set(&[SECOND]),
             current: Some((FIRST, "2026-11-21T10:00:10Z")),
             is_running: true,
             ..RunFacts::default()
@@ -253,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn what_ends_when_it_knows_enough_takes_at_most_so_long() {
+    fn what_ends_when_it_knows_enough_takes_at_most_the_estimate() {
         let mut plan = plan();
         let mut facts = RunFacts { is_running: true, ..RunFacts::default() };
         assert!(!estimate(&plan, &facts, at(10)).is_at_most);

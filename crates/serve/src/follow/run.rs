@@ -2,9 +2,9 @@
 
 use super::*;
 
-/// Events that somebody who comes late is shown.
+/// Number of events that a page opened late shows.
 const EVENTS: usize = 200;
-/// The guess of the remaining time is told again when it is off by as many seconds.
+/// The estimate of the remaining time is sent again when it is off by this many seconds.
 const DRIFT_S: f64 = 2.0;
 
 #[derive(Debug)]
@@ -15,7 +15,7 @@ pub(crate) struct RunFollower {
     plan: Option<Plan>,
     pub(crate) view: RunView,
     pub(crate) progress: Progress,
-    /// When the progress was told, and since when what runs now runs if it is not a trial.
+    /// When the progress was last sent, and when the current step began if it is not a trial.
     reported_at: OffsetDateTime,
     since: String,
     folder: Changes,
@@ -47,6 +47,7 @@ impl RunFollower {
         }
     }
 
+    /// Reads what was added to the run's folder since the last call.
     pub(crate) fn poll(&mut self) -> Vec<Update> {
         let mut updates = Vec::new();
         // First: when no one writes any more, what is read after it is all there is.
@@ -65,6 +66,7 @@ impl RunFollower {
         updates
     }
 
+    /// Everything that has been read so far, for a page that was just opened.
     pub(crate) fn state(&self) -> State {
         let current = self.current.as_ref();
         let running = current.filter(|current| !self.ended.contains_key(&current.view.number));
@@ -151,7 +153,9 @@ impl RunFollower {
     }
 
     fn end_trial(&mut self, number: u32, updates: &mut Vec<Update>) {
-        let Some(summary) = read::<TrialSummary>(&self.path, number, "json") else { return };
+        let Some(summary) = read_trial_file::<TrialSummary>(&self.path, number, "json") else {
+            return;
+        };
         let view = TrialView::from_summary(&summary);
         if let Some(current) = &mut self.current
             && current.view.number == number
@@ -166,7 +170,9 @@ impl RunFollower {
     }
 
     fn begin_trial(&mut self, number: u32, updates: &mut Vec<Update>) {
-        let Some(start) = read::<TrialStart>(&self.path, number, "partial.json") else { return };
+        let Some(start) = read_trial_file::<TrialStart>(&self.path, number, "partial.json") else {
+            return;
+        };
         let began_at = start.began_at.clone();
         self.show_trial(TrialView::running(start), began_at, updates);
     }
@@ -237,7 +243,11 @@ fn trial_files(trials: &Path) -> (BTreeSet<u32>, BTreeSet<u32>) {
     (ended, begun)
 }
 
-fn read<T: serde::de::DeserializeOwned>(run: &Path, number: u32, extension: &str) -> Option<T> {
+fn read_trial_file<T: serde::de::DeserializeOwned>(
+    run: &Path,
+    number: u32,
+    extension: &str,
+) -> Option<T> {
     let file = run.join("trials").join(format!("{number}.{extension}"));
     serde_json::from_slice(&fs::read(file).ok()?).ok()
 }
@@ -328,7 +338,7 @@ impl Current {
     fn poll(&mut self) -> Vec<Update> {
         let mut updates = Vec::new();
         if let Some(text) = self.series.table() {
-            // A damaged line is left out: there is no one to be told while it runs.
+            // Damaged lines are left out silently while the trial runs.
             let (rows, _) = read_series(&text);
             let views: Vec<RowView> = rows.iter().map(RowView::from).collect();
             for row in &rows {
@@ -338,12 +348,12 @@ impl Current {
                 }
             }
             self.last = rows.into_iter().next_back().or(self.last.take());
-            extend(&mut self.rows, &views);
+            append_capped(&mut self.rows, &views);
             updates.push(Update::Rows(views));
         }
         if let Some(text) = self.node_series.table() {
             let (rows, _) = read_nodes(&text);
-            extend(&mut self.nodes, &rows);
+            append_capped(&mut self.nodes, &rows);
             updates.push(Update::Nodes(rows));
         }
         let text = self.executed.lines();
@@ -351,7 +361,7 @@ impl Current {
             text.lines().filter_map(|line| serde_json::from_str::<Executed>(line).ok()?.queries);
         let queries: Vec<QueryView> = ended.collect();
         if !queries.is_empty() {
-            extend(&mut self.queries, &queries);
+            append_capped(&mut self.queries, &queries);
             updates.push(Update::Queries(queries));
         }
         updates
@@ -362,17 +372,18 @@ impl Current {
     fn cut_off(&mut self) {
         let totals = &self.measured;
         let seconds = totals.length_s;
-        let per_s = |count: u64| if seconds > 0.0 { count as f64 / seconds } else { 0.0 };
         self.view.status = "interrupted";
-        self.view.tps = per_s(totals.committed);
-        self.view.qps = per_s(totals.reads + totals.writes + totals.others);
+        [self.view.tps, self.view.qps] =
+            [totals.committed, totals.reads + totals.writes + totals.others]
+                .map(|count| if seconds > 0.0 { count as f64 / seconds } else { 0.0 });
         self.view.errors = totals.errors;
         self.view.failed = totals.failed;
         self.view.retries = totals.retries;
     }
 }
 
-fn extend<T: Clone>(known: &mut Vec<T>, new: &[T]) {
+/// Adds rows and drops the oldest beyond [`MOST_ROWS`].
+fn append_capped<T: Clone>(known: &mut Vec<T>, new: &[T]) {
     known.extend_from_slice(new);
     let surplus = known.len().saturating_sub(MOST_ROWS);
     known.drain(..surplus);

@@ -10,6 +10,7 @@ use dyno_store::{Run, TrialWriter};
 use serde_json::Value;
 use std::io::Write;
 
+/// A step of the plan: a trial of reads.
 fn step(repeat: u32) -> PlanStep {
     let trial = PlannedTrial { number: repeat, workers: 8, repeat, ..PlannedTrial::default() };
     PlanStep {
@@ -21,6 +22,7 @@ fn step(repeat: u32) -> PlanStep {
     }
 }
 
+/// A run of two steps.
 fn begin(runs: &Path, suite: &str) -> Run {
     let header = RunHeader {
         plan: Some(RunPlan { steps: vec![step(1), step(2)], ..RunPlan::default() }),
@@ -29,6 +31,7 @@ fn begin(runs: &Path, suite: &str) -> Run {
     Run::create(runs, header, false).expect("a run")
 }
 
+/// The trial of [`step`].
 fn start(repeat: u32) -> TrialStart {
     let identity = TrialIdentity {
         step: format!("reads/main/workers=8/repeat={repeat}"),
@@ -42,6 +45,7 @@ fn start(repeat: u32) -> TrialStart {
     TrialStart { identity, kinds: vec!["oltp_read_only".to_owned()], ..TrialStart::default() }
 }
 
+/// Stores an interval with ten commits of 1 ms each.
 fn interval(writer: &mut TrialWriter, index: u32) {
     let mut frame = Frame::new(1, false);
     frame.kinds[0].counts.started = 10;
@@ -54,6 +58,7 @@ fn interval(writer: &mut TrialWriter, index: u32) {
     writer.interval(&interval).expect("written");
 }
 
+/// The names of the events of these updates.
 fn names(updates: &[Update]) -> Vec<&'static str> {
     updates.iter().map(Update::name).collect()
 }
@@ -61,21 +66,22 @@ fn names(updates: &[Update]) -> Vec<&'static str> {
 /// The state of a page that has taken these updates: the run's status, trials by status, rows.
 fn page_state(updates: &[Update]) -> (String, Vec<String>, usize) {
     let (mut run, mut trials, mut rows) = (String::new(), Vec::<(u64, String)>::new(), 0);
-    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     for update in updates {
         let json: Value = serde_json::from_str(&update.json()).expect("JSON");
-        let trial = |json: &Value| (json["number"].as_u64().unwrap_or(0), text(&json["status"]));
         match update {
             Update::State(_) => {
-                run = text(&json["run"]["status"]);
-                trials = json["trials"].as_array().expect("trials").iter().map(trial).collect();
+                run = status(&json["run"]);
+                trials.clear();
+                for trial in json["trials"].as_array().expect("trials") {
+                    trials.push((trial["number"].as_u64().unwrap_or(0), status(trial)));
+                }
                 rows = json["rows"].as_array().expect("rows").len();
             }
-            Update::Run(_) => run = text(&json["status"]),
+            Update::Run(_) => run = status(&json),
             Update::Trial(_) | Update::Show(_) => {
-                let (number, status) = trial(&json);
+                let number = json["number"].as_u64().unwrap_or(0);
                 trials.retain(|(other, _)| *other != number);
-                trials.push((number, status));
+                trials.push((number, status(&json)));
                 if matches!(update, Update::Show(_)) {
                     rows = 0;
                 }
@@ -86,6 +92,11 @@ fn page_state(updates: &[Update]) -> (String, Vec<String>, usize) {
     }
     trials.sort();
     (run, trials.into_iter().map(|(_, status)| status).collect(), rows)
+}
+
+/// The status of a run or a trial; empty if there is none.
+fn status(json: &Value) -> String {
+    json["status"].as_str().unwrap_or_default().to_owned()
 }
 
 #[test]
@@ -105,7 +116,7 @@ fn whoever_comes_late_knows_the_same_as_who_was_there_from_the_begin() {
     let so_far = ("running".to_owned(), vec!["running".to_owned()], 3);
     assert_eq!(page_state(&updates), so_far, "{:?}", names(&updates));
     assert_eq!(page_state(&Follower::new(folder.path(), None).poll()), so_far);
-    assert!(early.poll().is_empty(), "nothing is told twice");
+    assert!(early.poll().is_empty(), "nothing is sent twice");
 
     interval(&mut writer, 3);
     let summary = writer.start().clone().summary(TrialStatus::Complete);
@@ -166,12 +177,10 @@ fn a_killed_run_is_told_to_be_interrupted() {
     let cut_off = ("interrupted".to_owned(), vec!["interrupted".to_owned()], 1);
     assert_eq!(page_state(&updates), cut_off);
     assert_eq!(page_state(&Follower::new(folder.path(), None).poll()), cut_off);
-    let tps = |updates: &[Update]| {
-        let mut trials = updates.iter().filter(|update| matches!(update, Update::Trial(_)));
-        let trial = trials.next_back().map(|trial| serde_json::from_str::<Value>(&trial.json()));
-        trial.and_then(|trial| trial.ok()?["tps"].as_f64())
-    };
-    assert_eq!(tps(&updates), Some(10.0), "what its intervals add up to");
+    let mut trials = updates.iter().filter(|update| matches!(update, Update::Trial(_)));
+    let trial = trials.next_back().map(|trial| serde_json::from_str::<Value>(&trial.json()));
+    let tps = trial.and_then(|trial| trial.ok()?["tps"].as_f64());
+    assert_eq!(tps, Some(10.0), "what its intervals add up to");
     let remaining = follower.run.as_ref().map(|run| run.progress.remaining_s);
     assert_eq!(remaining, Some(None), "nothing is left to wait for");
 }
@@ -182,8 +191,7 @@ fn progress_and_events_are_told_when_they_change() {
     let mut run = begin(folder.path(), "s");
     let mut follower = Follower::new(folder.path(), None);
     follower.poll();
-    let progress = |follower: &Follower| follower.run.as_ref().expect("a run").progress.clone();
-    assert_eq!((progress(&follower).done, progress(&follower).total), (0, 2));
+    assert_eq!((followed_progress(&follower).done, followed_progress(&follower).total), (0, 2));
     let skipped = "reads/main/workers=8/repeat=2".to_owned();
     run.update(|header| {
         header.skipped.insert(skipped, "The half-width was reached.".into());
@@ -192,9 +200,14 @@ fn progress_and_events_are_told_when_they_change() {
     run.event(Event::new(EventKind::Note, "a note")).expect("stored");
     let updates = follower.poll();
     assert!(names(&updates).contains(&"progress") && names(&updates).contains(&"happened"));
-    assert_eq!(progress(&follower).skipped, 1);
-    let left_s = progress(&follower).remaining_s.expect("it runs");
+    assert_eq!(followed_progress(&follower).skipped, 1);
+    let left_s = followed_progress(&follower).remaining_s.expect("it runs");
     assert!((0.0..=60.0).contains(&left_s), "one trial is left: {left_s}");
+}
+
+/// The progress of the run that is followed.
+fn followed_progress(follower: &Follower) -> Progress {
+    follower.run.as_ref().expect("a run").progress.clone()
 }
 
 #[test]
@@ -216,7 +229,7 @@ fn what_is_old_is_told_once_and_what_is_new_until_it_has_settled() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("x");
     let mut changes = Changes::default();
-    assert!(!changes.since_last(&path), "there is no such file");
+    assert!(!changes.since_last(&path), "the file doesn't exist");
     let file = fs::File::create(&path).expect("made");
     assert!(changes.since_last(&path) && changes.since_last(&path));
     let long_ago = SystemTime::now() - Duration::from_secs(60);

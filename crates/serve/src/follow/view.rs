@@ -19,21 +19,21 @@ pub(crate) struct RunView {
 }
 
 impl RunView {
-    /// `status` is the one that the header and the writer's lock tell together.
+    /// `status` follows from the header and the writer's lock.
     pub(crate) fn new(path: &Path, header: &RunHeader, status: &RunStatus) -> Self {
-        let target = |target: &TargetFacts| {
+        let targets = header.targets.iter().map(|target| {
             let product = format!("{} {}", target.product, target.version);
             json!({ "name": target.name, "product": product.trim(), "class": target.class })
-        };
-        let experiment = |own: &ExperimentFacts| {
+        });
+        let experiments = header.experiments.iter().map(|experiment| {
             json!({
-                "name": own.name,
-                "title": own.title,
-                "test": own.load(),
-                "window_s": own.duration_s,
-                "objective": own.search.as_ref().map(|search| &search.objective),
+                "name": experiment.name,
+                "title": experiment.title,
+                "test": experiment.load(),
+                "window_s": experiment.duration_s,
+                "objective": experiment.search.as_ref().map(|search| &search.objective),
             })
-        };
+        });
         let (status, why) = run_status(status);
         RunView {
             folder: folder_name(path),
@@ -44,8 +44,8 @@ impl RunView {
             started_at: header.started_at.clone(),
             finished_at: header.finished_at.clone(),
             host: header.environment.host.clone(),
-            targets: header.targets.iter().map(target).collect(),
-            experiments: header.experiments.iter().map(experiment).collect(),
+            targets: targets.collect(),
+            experiments: experiments.collect(),
         }
     }
 }
@@ -54,7 +54,7 @@ pub(crate) fn folder_name(path: &Path) -> String {
     path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
 }
 
-/// A word for a status, and why it is so where there is something to say.
+/// A word for a status, and the reason of a failure.
 pub(crate) fn run_status(status: &RunStatus) -> (&'static str, Bilingual) {
     match status {
         RunStatus::Running => ("running", Bilingual::default()),
@@ -91,7 +91,7 @@ pub(crate) struct TrialView {
 }
 
 impl TrialView {
-    /// A trial of which there is no summary yet.
+    /// A trial without a summary so far.
     pub(crate) fn running(start: TrialStart) -> Self {
         let kinds = start.kinds.clone();
         let summary = start.summary(TrialStatus::Complete);
@@ -187,7 +187,7 @@ pub(crate) struct EventView {
     trial: Option<u32>,
     kind: EventKind,
     count: u64,
-    /// In both languages, where dyno's own words are among it.
+    /// The text, in both languages if dyno's own words are in it.
     text: Bilingual,
 }
 

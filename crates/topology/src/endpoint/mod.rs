@@ -19,7 +19,7 @@ dyno_core::named! {
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
     #[serde(rename_all = "kebab-case")]
     pub enum CrossShardCommit {
-        /// In two phases: every shard prepares before the first one commits.
+        /// Commits in two phases: every shard prepares before the first one commits.
         #[default]
         Xa = "xa",
         /// One shard after the other; what fails in between stays half done.
@@ -81,8 +81,7 @@ pub(crate) struct Front<'a> {
 /// Writes the configuration of an endpoint into its folder; returns how it is started.
 pub(crate) fn prepare(front: &Front<'_>) -> Result<Launch> {
     let password = &front.account.password;
-    let spoils = |c: char| !c.is_ascii_alphanumeric() && c != '_';
-    if password.is_empty() || password.contains(spoils) {
+    if password.is_empty() || password.contains(|c: char| !c.is_ascii_alphanumeric() && c != '_') {
         // Every endpoint quotes in another way; passwords of dyno's clusters need no quotes.
         return Err(ClusterError::new(
             "The password of a cluster's account must consist of letters and digits.",
@@ -96,7 +95,7 @@ pub(crate) fn prepare(front: &Front<'_>) -> Result<Launch> {
 }
 
 impl Front<'_> {
-    fn primary(&self) -> Result<&StateNode> {
+    fn need_primary(&self) -> Result<&StateNode> {
         let primary = self.with_role("primary").next();
         primary.ok_or_else(|| ClusterError::new("An endpoint needs a primary behind it."))
     }
@@ -124,29 +123,30 @@ impl Front<'_> {
         }
         let folder = self.node.folder.join("software");
         let copy = folder.join(file.file_name().unwrap_or_default());
-        let make = || {
-            fs::create_dir_all(&folder)?;
-            set_owner(&folder, self.run_as)?;
-            guarded::copy(&mut File::open(file)?, &copy, 0o600, self.run_as)
-        };
-        make().or_failed("written", &copy)?;
+        fs::create_dir_all(&folder)
+            .and_then(|()| set_owner(&folder, self.run_as))
+            .and_then(|()| guarded::copy(&mut File::open(file)?, &copy, 0o600, self.run_as))
+            .or_failed("written", &copy)?;
         Ok(copy)
     }
 
     fn is_within_reach(&self, file: &Path) -> bool {
         let Some((user, group)) = self.run_as else { return true };
         let Ok(file) = file.canonicalize() else { return false };
-        let may = |path: &Path, right: u32| {
+        file.ancestors().enumerate().all(|(depth, path)| {
+            // The file must be readable, its folders only passable.
+            let right = if depth == 0 { 4 } else { 1 };
             fs::metadata(path).is_ok_and(|metadata| folder::may(&metadata, user, group, right))
-        };
-        may(&file, 4) && file.ancestors().skip(1).all(|folder| may(folder, 1))
+        })
     }
 }
 
 /// The folder that the options or an environment variable name.
 fn software(options: &EndpointOptions, variable: &str) -> Option<PathBuf> {
-    let from_environment = || std::env::var_os(variable).filter(|value| !value.is_empty());
-    options.software.clone().or_else(|| from_environment().map(PathBuf::from))
+    options.software.clone().or_else(|| {
+        let folder = std::env::var_os(variable).filter(|value| !value.is_empty());
+        folder.map(PathBuf::from)
+    })
 }
 
 #[cfg(test)]
@@ -154,27 +154,28 @@ pub(crate) mod tests {
     use super::*;
     use std::os::unix::fs::MetadataExt;
 
+    /// An account with a password that needs no quotes.
     pub(crate) fn account() -> Account {
         Account { user: "dyno".into(), password: "s3cret".into(), database: "dyno".into() }
     }
 
     /// Nodes of these roles with the ports 5401, 5402 ..., the endpoint with 5499 last.
     pub(crate) fn nodes(folder: &Path, roles: &[&str]) -> Vec<StateNode> {
-        let node = |number: usize, role: &str, port: u16| StateNode {
+        let servers = (1..).zip(roles.iter().copied()).chain([(99, "endpoint")]);
+        let nodes = servers.map(|(number, role): (u16, &str)| StateNode {
             name: format!("n{number}"),
             product: NodeProduct::Mariadb,
             role: role.to_owned(),
             host: "127.0.0.1".to_owned(),
-            port,
+            port: 5400 + number,
             folder: folder.to_owned(),
             pid: 1,
             pid_started_ticks: 1,
-        };
-        let servers = (1..).zip(roles).zip(5401..);
-        let servers = servers.map(|((number, role), port)| node(number, role, port));
-        servers.chain([node(99, "endpoint", 5499)]).collect()
+        });
+        nodes.collect()
     }
 
+    /// The last node as an endpoint in front of the others.
     pub(crate) fn front(nodes: &[StateNode]) -> Front<'_> {
         let (node, backends) = nodes.split_last().unwrap();
         let (account, options) = (account(), EndpointOptions::default());

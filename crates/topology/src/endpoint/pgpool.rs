@@ -27,7 +27,7 @@ impl PgpoolSoftware {
         let Some(root) = software(options, "DYNO_PGPOOL") else {
             let program = machine::find(&["pgpool"]).ok_or_else(|| {
                 ClusterError::new("pgpool-II is not installed.").with_hint(
-                    "install the package pgpool2 (on Debian it starts a server of its own: `apt-get \
+                    "install the package pgpool2 (on Debian it starts a server by itself: `apt-get \
                      download pgpool2 libpgpool2 libmemcached11 libhashkit2` and `dpkg -x FILE \
                      FOLDER` unpack it, and --pgpool FOLDER uses it)",
                 )
@@ -43,18 +43,18 @@ impl PgpoolSoftware {
                 .with_hint("it is expected as usr/sbin/pgpool, as the package pgpool2 has it")
         })?;
         let folders = [machine::libraries(&root), root.join("usr/lib"), root.join("lib")];
-        let beside = |name: &str| folders.iter().map(|f| f.join(name)).find(|file| file.is_file());
-        Ok(PgpoolSoftware {
-            program,
-            libraries: LIBRARIES.into_iter().filter_map(beside).collect(),
-        })
+        let libraries = LIBRARIES.into_iter().filter_map(|name| {
+            folders.iter().map(|folder| folder.join(name)).find(|file| file.is_file())
+        });
+        Ok(PgpoolSoftware { program, libraries: libraries.collect() })
     }
 }
 
+/// Writes the configuration and the password; returns how pgpool is started.
 pub(super) fn prepare(front: &Front<'_>) -> Result<Launch> {
     let software = PgpoolSoftware::find(&front.options)?;
     fits_socket(&front.node.folder, SOCKET_NAME_BYTES)?;
-    let conf = front.write_private("pgpool.conf", &configuration(front)?)?;
+    let conf = front.write_private("pgpool.conf", &configuration_text(front)?)?;
     let pcp = front.write_private("pcp.conf", "")?;
     let hba = "host all all 127.0.0.1/32 scram-sha-256\n";
     let hba = front.write_private("pool_hba.conf", hba)?;
@@ -79,8 +79,8 @@ pub(super) fn prepare(front: &Front<'_>) -> Result<Launch> {
     Ok(launch)
 }
 
-fn configuration(front: &Front<'_>) -> Result<String> {
-    let primary = front.primary()?;
+fn configuration_text(front: &Front<'_>) -> Result<String> {
+    let primary = front.need_primary()?;
     let mut text = format!(
         include_str!("pgpool.conf"),
         folder = front.node.folder.display(),
@@ -114,13 +114,12 @@ mod tests {
 
     #[test]
     fn reads_go_to_standbys_and_to_a_primary_that_is_alone() {
-        let folder = tempfile::tempdir().unwrap();
-        let configuration = |roles: &[&str]| {
-            let nodes = nodes(folder.path(), roles);
+        fn configuration_for(roles: &[&str]) -> Result<String> {
+            let nodes = nodes("".as_ref(), roles);
             let options = EndpointOptions { clients_max: 20, ..EndpointOptions::default() };
-            configuration(&Front { options, ..front(&nodes) })
-        };
-        let text = configuration(&["read_only", "primary", "read_only"]).unwrap();
+            configuration_text(&Front { options, ..front(&nodes) })
+        }
+        let text = configuration_for(&["read_only", "primary", "read_only"]).unwrap();
         for line in [
             "listen_addresses = '127.0.0.1'",
             "port = 5499",
@@ -134,9 +133,9 @@ mod tests {
         ] {
             assert!(text.lines().any(|found| found == line), "{line} in {text}");
         }
-        let alone = configuration(&["primary"]).unwrap();
+        let alone = configuration_for(&["primary"]).unwrap();
         assert!(alone.contains("backend_weight0 = 1"), "{alone}");
-        assert!(configuration(&["read_only"]).is_err());
+        assert!(configuration_for(&["read_only"]).is_err());
     }
 
     #[test]

@@ -26,19 +26,18 @@ pub(super) struct RouterSoftware {
 }
 
 impl RouterSoftware {
+    /// Searches the given folder, or this machine.
     pub(super) fn find(options: &EndpointOptions) -> Result<Self> {
-        let missing = || {
-            ClusterError::new("MySQL Router is not installed.").with_hint(
-                "install the package mysql-router, or unpack it with all it depends on into a \
-                 folder and name that with --software FOLDER",
-            )
-        };
-        let program = |name: &str| match &options.software {
+        let programs = ["mysqlrouter", "mysqlrouter_keyring"].map(|name| match &options.software {
             Some(root) => Some(root.join("usr/bin").join(name)).filter(|path| path.is_file()),
             None => find(&[name]),
+        });
+        let [Some(router), Some(keyring)] = programs else {
+            return Err(ClusterError::new("MySQL Router is not installed.").with_hint(
+                "install the package mysql-router, or unpack it with all it depends on into a \
+                 folder and name that with --software FOLDER",
+            ));
         };
-        let (router, keyring) = (program("mysqlrouter"), program("mysqlrouter_keyring"));
-        let (router, keyring) = router.zip(keyring).ok_or_else(missing)?;
         Ok(RouterSoftware { router, keyring, root: options.software.clone() })
     }
 
@@ -56,9 +55,36 @@ impl RouterSoftware {
         ];
         loaded(root, program, &folders).unwrap_or_else(|| (program.to_owned(), Vec::new()))
     }
+
+    /// Has the keyring's program work on the files `key` and `keyring`, with `input` as its input; returns false if it
+    /// fails.
+    fn run_keyring(
+        &self,
+        (key, keyring): (&Path, &Path),
+        arguments: &[&str],
+        input: &str,
+    ) -> std::io::Result<bool> {
+        let (program, before) = self.call(&self.keyring);
+        let mut master = OsString::from("--master-key-file=");
+        master.push(key);
+        let mut child = Command::new(program)
+            .args(before)
+            .arg(arguments[0])
+            .arg(master)
+            .arg(keyring)
+            .args(&arguments[1..])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()?;
+        if let Some(mut stdin) = child.stdin.take() {
+            stdin.write_all(input.as_bytes())?;
+        }
+        Ok(child.wait()?.success())
+    }
 }
 
-/// The statements that make Router's metadata again, for the primary; they replicate to all nodes. `server_uuids` has
+/// The statements that recreate Router's metadata, for the primary; they replicate to all nodes. `server_uuids` has
 /// the `@@server_uuid` of each backend.
 pub(crate) fn metadata<'a>(
     backends: impl Iterator<Item = (&'a StateNode, String)>,
@@ -84,7 +110,7 @@ pub(crate) fn metadata<'a>(
 /// `client-cert.pem` and `client-key.pem`, a server's own, without which MySQL's accounts can't log in through Router.
 pub(super) fn prepare(front: &Front<'_>) -> Result<Launch> {
     let software = RouterSoftware::find(&front.options)?;
-    let servers: Vec<String> = std::iter::once(front.primary()?)
+    let servers: Vec<String> = std::iter::once(front.need_primary()?)
         .chain(front.with_role("read_only"))
         .map(|node| format!("\"mysql://127.0.0.1:{}\"", node.port))
         .collect();
@@ -98,7 +124,7 @@ pub(super) fn prepare(front: &Front<'_>) -> Result<Launch> {
         // The folder is what is needed; the file makes it.
         front.write_private(&format!("{folder}/keep"), "")?;
     }
-    let conf = front.write_private("mysqlrouter.conf", &configuration(front, &software))?;
+    let conf = front.write_private("mysqlrouter.conf", &configuration_text(front, &software))?;
     make_keyring(front, &software)?;
     let (program, mut arguments) = software.call(&software.router);
     arguments.extend(["-c".into(), conf.into()]);
@@ -112,27 +138,10 @@ fn make_keyring(front: &Front<'_>, software: &RouterSoftware) -> Result<()> {
     for file in [&key, &keyring] {
         let _ = std::fs::remove_file(file);
     }
-    let run = |arguments: &[&str], input: &str| -> std::io::Result<bool> {
-        let (program, before) = software.call(&software.keyring);
-        let mut master = OsString::from("--master-key-file=");
-        master.push(&key);
-        let mut child = Command::new(program)
-            .args(before)
-            .arg(arguments[0])
-            .arg(master)
-            .arg(&keyring)
-            .args(&arguments[1..])
-            .stdin(Stdio::piped())
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .spawn()?;
-        if let Some(mut stdin) = child.stdin.take() {
-            stdin.write_all(input.as_bytes())?;
-        }
-        Ok(child.wait()?.success())
-    };
-    let created = run(&["init"], "").and_then(|is_made| {
-        Ok(is_made && run(&["set", USER, "password"], &format!("{password}\n"))?)
+    let files = (key.as_path(), keyring.as_path());
+    let created = software.run_keyring(files, &["init"], "").and_then(|is_made| {
+        let (words, input) = (["set", USER, "password"], format!("{password}\n"));
+        Ok(is_made && software.run_keyring(files, &words, &input)?)
     });
     let owned = [&key, &keyring].into_iter().try_for_each(|file| set_owner(file, front.run_as));
     match (created, owned) {
@@ -145,7 +154,7 @@ fn make_keyring(front: &Front<'_>, software: &RouterSoftware) -> Result<()> {
     }
 }
 
-fn configuration(front: &Front<'_>, software: &RouterSoftware) -> String {
+fn configuration_text(front: &Front<'_>, software: &RouterSoftware) -> String {
     let plugins = software.root.as_ref().map(|root| root.join("usr/lib/mysqlrouter/plugin"));
     format!(
         include_str!("mysqlrouter.conf"),

@@ -17,30 +17,36 @@ struct Server {
     files: String,
 }
 
+impl Server {
+    /// A server that needs nothing but its program.
+    fn installed(program: PathBuf) -> Self {
+        Server { program, before: Vec::new(), files: String::new() }
+    }
+}
+
 fn find_server(state: &State, product: NodeProduct) -> Result<Server> {
-    let installed = |program| Server { program, before: Vec::new(), files: String::new() };
     let names = if product == NodeProduct::Mariadb { ["mariadbd"] } else { ["mysqld"] };
     if let Some(root) = &state.software {
         let files = format!("basedir={}\n", root.display());
-        let server =
-            machine::installed(root, &names).map(|program| Server { files, ..installed(program) });
+        let server = machine::installed(root, &names)
+            .map(|program| Server { files, ..Server::installed(program) });
         return server.map_or_else(|| unpacked(root), Ok);
     }
     if product == NodeProduct::Mariadb {
-        return machine::need(&names, "mariadb-server-core").map(installed);
+        return machine::need(&names, "mariadb-server-core").map(Server::installed);
     }
     // Some systems have MariaDB under MySQL's name.
-    let is_mysql = |path: &PathBuf| {
+    let program = machine::find(&names).filter(|path| {
         !path.canonicalize().is_ok_and(|path| path.to_string_lossy().ends_with("mariadbd"))
-    };
-    machine::find(&names).filter(is_mysql).map(installed).ok_or_else(|| {
+    });
+    program.map(Server::installed).ok_or_else(|| {
         ClusterError::new("MySQL's program mysqld is not installed.").with_hint(
             "install mysql-server-core, or unpack it to a folder and name that with --software",
         )
     })
 }
 
-/// MySQL unpacked with the libraries of its own system: its loader starts it.
+/// MySQL unpacked with the libraries that it was built for: their loader starts it.
 fn unpacked(root: &Path) -> Result<Server> {
     let program = root.join("usr/sbin/mysqld");
     let folders = [machine::libraries(root), root.join("usr/lib/mysql/private")];
@@ -58,6 +64,7 @@ fn unpacked(root: &Path) -> Result<Server> {
     Ok(Server { program, before, files })
 }
 
+/// Checks that the programs of the server are installed.
 pub(crate) fn check(state: &State, product: NodeProduct) -> Result<()> {
     find_server(state, product)?;
     if product == NodeProduct::Mariadb {
@@ -77,13 +84,12 @@ fn find_installer(state: &State) -> Result<PathBuf> {
 pub(crate) fn make_data(cluster: &Cluster, nodes: &[StateNode]) -> Result<()> {
     let Some(first) = nodes.first() else { return Ok(()) };
     let accounts = accounts(cluster, first.product)?;
-    let initial = |node: &StateNode| node.folder.join("accounts.sql");
     for node in nodes {
-        write_private(&initial(node), &accounts, cluster.state.run_as)?;
+        write_private(&initial_statements(node), &accounts, cluster.state.run_as)?;
     }
     match first.product {
         NodeProduct::Mariadb => install_mariadb(cluster, first)?,
-        _ => initialize_mysql(cluster, first, &initial(first))?,
+        _ => initialize_mysql(cluster, first, &initial_statements(first))?,
     }
     for node in &nodes[1..] {
         copy_data(cluster, first, node)?;
@@ -92,10 +98,15 @@ pub(crate) fn make_data(cluster: &Cluster, nodes: &[StateNode]) -> Result<()> {
         // MySQL takes copies with the same identity for one server.
         let _ = fs::remove_file(node.data().join("auto.cnf"));
         if first.product == NodeProduct::Mysql {
-            let _ = fs::remove_file(initial(node));
+            let _ = fs::remove_file(initial_statements(node));
         }
     }
     Ok(())
+}
+
+/// The file of statements that a server executes before its first log-in.
+fn initial_statements(node: &StateNode) -> PathBuf {
+    node.folder.join("accounts.sql")
 }
 
 fn install_mariadb(cluster: &Cluster, node: &StateNode) -> Result<()> {
@@ -163,11 +174,12 @@ fn accounts(cluster: &Cluster, product: NodeProduct) -> Result<String> {
     Ok(text)
 }
 
+/// Writes the configuration of a node; returns how its server is started.
 pub(crate) fn launch(state: &State, node: &StateNode, number: usize) -> Result<Launch> {
     fits_socket(&node.folder.join("s"), 0)?;
     let server = find_server(state, node.product)?;
     let configuration = node.folder.join("server.cnf");
-    let first = node.folder.join("accounts.sql");
+    let first = initial_statements(node);
     write(&configuration, &configuration_text(state, node, number, &server.files))?;
     let mut arguments = server.before;
     arguments.push(option_with_path("--defaults-file=", &configuration));
@@ -177,7 +189,8 @@ pub(crate) fn launch(state: &State, node: &StateNode, number: usize) -> Result<L
     Ok(node.launch(server.program, arguments))
 }
 
-/// As the papers' RDS instances (every commit flushed in redo and binary log), with caches of this machine's size.
+/// The configuration of the papers' RDS instances (every commit flushed in redo and binary log), with caches of this
+/// machine's size.
 fn configuration_text(state: &State, node: &StateNode, number: usize, files: &str) -> String {
     let mut text = format!(
         include_str!("server.cnf"),
@@ -213,12 +226,12 @@ fn configuration_text(state: &State, node: &StateNode, number: usize, files: &st
 }
 
 fn semi_sync(state: &State, node: &StateNode) -> String {
-    let word = |is_on| if is_on { "ON" } else { "OFF" };
     let is_replica = node.role == "read_only";
-    let replicas = || state.nodes.iter().filter(|node| node.role == "read_only");
+    let replicas: Vec<&StateNode> =
+        state.nodes.iter().filter(|node| node.role == "read_only").collect();
     // Before the cluster is ready, or when all others were taken out, a primary has no one to wait for.
-    let waits = word(!is_replica && state.is_ready && replicas().any(|node| node.pid != 0));
-    let acknowledges = word(is_replica);
+    let waits = !is_replica && state.is_ready && replicas.iter().any(|node| node.pid != 0);
+    let [waits, acknowledges] = [waits, is_replica].map(|is_on| if is_on { "ON" } else { "OFF" });
     if node.product == NodeProduct::Mariadb {
         return format!(
             include_str!("semi-sync-mariadb.cnf"),
@@ -226,7 +239,7 @@ fn semi_sync(state: &State, node: &StateNode) -> String {
             acknowledges = acknowledges
         );
     }
-    let count = state.replication.acknowledgements(replicas().count()).max(1);
+    let count = state.replication.acknowledgements(replicas.len()).max(1);
     format!(
         include_str!("semi-sync-mysql.cnf"),
         count = count,
@@ -271,7 +284,7 @@ const MYSQL: Dialect = Dialect {
     read_only: "super_read_only",
 };
 
-fn dialect(admin: &Admin) -> &'static Dialect {
+fn find_dialect(admin: &Admin) -> &'static Dialect {
     if is_mariadb(admin) { &MARIADB } else { &MYSQL }
 }
 
@@ -293,19 +306,19 @@ pub(crate) fn follow(admin: &Admin, source: &StateNode, password: &str) -> Resul
              SOURCE_PASSWORD='{password}', SOURCE_AUTO_POSITION=1, SOURCE_SSL=1, SOURCE_CONNECT_RETRY=1"
         )
     };
-    let Dialect { replica, .. } = dialect(admin);
+    let Dialect { replica, .. } = find_dialect(admin);
     admin.ask_all(&[&format!("STOP {replica}"), &change, &format!("START {replica}")]).map(drop)
 }
 
 /// The state of a node's replication; `None` if it has none.
 pub(crate) fn stream(admin: &Admin) -> Result<Option<Stream>> {
-    let answer = admin.query(&format!("SHOW {} STATUS", dialect(admin).replica))?;
+    let answer = admin.query(&format!("SHOW {} STATUS", find_dialect(admin).replica))?;
     if answer.is_empty() {
         return Ok(None);
     }
-    let is_yes = |names: &[&str]| answer.column(names).eq_ignore_ascii_case("yes");
-    let receives = is_yes(&["Slave_IO_Running", "Replica_IO_Running"]);
-    let applies = is_yes(&["Slave_SQL_Running", "Replica_SQL_Running"]);
+    let [receives, applies] =
+        [["Slave_IO_Running", "Replica_IO_Running"], ["Slave_SQL_Running", "Replica_SQL_Running"]]
+            .map(|names| answer.column(&names).eq_ignore_ascii_case("yes"));
     let errors = [answer.column(&["Last_IO_Error"]), answer.column(&["Last_SQL_Error"])];
     let error = errors.into_iter().find(|error| !error.is_empty()).map(str::to_owned);
     let lag_s = answer.column(&["Seconds_Behind_Master", "Seconds_Behind_Source"]).parse().ok();
@@ -314,12 +327,12 @@ pub(crate) fn stream(admin: &Admin) -> Result<Option<Stream>> {
 
 /// Returns the transactions that a node has executed, in the form of its product.
 pub(crate) fn position(admin: &Admin) -> Result<String> {
-    Ok(admin.query(dialect(admin).position)?.single().replace(char::is_whitespace, ""))
+    Ok(admin.query(find_dialect(admin).position)?.single().replace(char::is_whitespace, ""))
 }
 
 /// Waits at most a second until a node has executed up to `position`; returns false if that takes longer.
 pub(crate) fn wait_for(admin: &Admin, position: &str) -> Result<bool> {
-    let sql = format!("SELECT {}('{position}', 1)", dialect(admin).wait);
+    let sql = format!("SELECT {}('{position}', 1)", find_dialect(admin).wait);
     Ok(admin.query(&sql)?.single() == "0")
 }
 
@@ -330,24 +343,24 @@ fn set_semi_sync(admin: &Admin, word: &str, is_on: bool) -> Result<()> {
 
 /// Has the primary wait for its read-only nodes from now on, or not any more.
 pub(crate) fn wait_for_replicas(admin: &Admin, waits: bool) -> Result<()> {
-    set_semi_sync(admin, dialect(admin).source, waits)
+    set_semi_sync(admin, find_dialect(admin).source, waits)
 }
 
 /// Has a node acknowledge what it receives, from its next connection to the primary on.
 pub(crate) fn acknowledge(admin: &Admin, acknowledges: bool) -> Result<()> {
-    set_semi_sync(admin, dialect(admin).replica, acknowledges)
+    set_semi_sync(admin, find_dialect(admin).replica, acknowledges)
 }
 
 /// Returns the number of read-only nodes that acknowledge to this primary.
 pub(crate) fn acknowledging(admin: &Admin) -> Result<usize> {
-    let word = dialect(admin).source;
+    let word = find_dialect(admin).source;
     let answer = admin.query(&format!("SHOW STATUS LIKE 'Rpl_semi_sync_{word}_clients'"))?;
     Ok(answer.column(&["Value"]).parse().unwrap_or(0))
 }
 
 pub(crate) fn set_read_only(admin: &Admin, is_read_only: bool) -> Result<()> {
     let sql = if is_read_only {
-        format!("SET GLOBAL {}=ON", dialect(admin).read_only)
+        format!("SET GLOBAL {}=ON", find_dialect(admin).read_only)
     } else {
         // This leaves super_read_only, too.
         "SET GLOBAL read_only=OFF".to_owned()
@@ -358,7 +371,7 @@ pub(crate) fn set_read_only(admin: &Admin, is_read_only: bool) -> Result<()> {
 /// Ends receiving; transactions that were received are still applied. Returns those that a node has received, applied
 /// or not.
 pub(crate) fn stop_receiving(admin: &Admin) -> Result<String> {
-    let replica = dialect(admin).replica;
+    let replica = find_dialect(admin).replica;
     admin.query(&format!("STOP {replica} IO_THREAD"))?;
     let answer = admin.query(&format!("SHOW {replica} STATUS"))?;
     Ok(answer.column(&["Gtid_IO_Pos", "Retrieved_Gtid_Set"]).replace(char::is_whitespace, ""))
@@ -366,7 +379,7 @@ pub(crate) fn stop_receiving(admin: &Admin) -> Result<String> {
 
 /// Ends replication and forgets whom the node followed.
 pub(crate) fn follow_nobody(admin: &Admin) -> Result<()> {
-    let word = dialect(admin).replica;
+    let word = find_dialect(admin).replica;
     admin.ask_all(&[&format!("STOP {word}"), &format!("RESET {word} ALL")]).map(drop)
 }
 

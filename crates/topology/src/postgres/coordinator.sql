@@ -1,5 +1,5 @@
 -- What the coordinator of `sharded-postgres` knows of its shards, and how tables are spread over them. All of it is in a
--- schema of its own: that of the load holds the load's tables only.
+-- separate schema: that of the load holds the load's tables only.
 CREATE EXTENSION postgres_fdw;
 CREATE EXTENSION dblink;
 CREATE SCHEMA dyno_shards AUTHORIZATION {user};

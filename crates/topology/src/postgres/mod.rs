@@ -14,6 +14,7 @@ use crate::{Account, Cluster, Result, State, StateNode, machine};
 
 const PROGRAMS: [&str; 3] = ["initdb", "postgres", "pg_basebackup"];
 
+/// Checks that the programs of PostgreSQL are installed.
 pub(crate) fn check(state: &State) -> Result<()> {
     program(state, PROGRAMS[0]).map(drop)
 }
@@ -58,8 +59,9 @@ pub(crate) fn make_data(cluster: &Cluster, nodes: &[StateNode]) -> Result<()> {
     Ok(())
 }
 
+/// Writes the configuration of a node for its role; returns how its server is started.
 pub(crate) fn launch(state: &State, node: &StateNode) -> Result<Launch> {
-    configure(state, node, replication_source(state, node))?;
+    write_configuration(state, node, replication_source(state, node))?;
     let program = program(state, "postgres")?;
     Ok(node.launch(program, vec!["-D".into(), node.data().into()]))
 }
@@ -70,11 +72,16 @@ pub(crate) fn replication_source<'a>(state: &'a State, node: &StateNode) -> Opti
     state.nodes.iter().find(|other| is_standby && other.role == "primary")
 }
 
-pub(crate) fn configure(state: &State, node: &StateNode, source: Option<&StateNode>) -> Result<()> {
+pub(crate) fn write_configuration(
+    state: &State,
+    node: &StateNode,
+    source: Option<&StateNode>,
+) -> Result<()> {
     write(&node.data().join("postgresql.conf"), &configuration_text(state, node, source))
 }
 
-/// As the papers' servers (a large cache, few checkpoints), with default durability and sizes of this machine.
+/// The configuration of the papers' servers (a large cache, few checkpoints), with default durability and sizes of this
+/// machine.
 fn configuration_text(state: &State, node: &StateNode, source: Option<&StateNode>) -> String {
     let mut text = format!(
         include_str!("postgresql.conf"),
@@ -110,10 +117,11 @@ fn configuration_text(state: &State, node: &StateNode, source: Option<&StateNode
 
 /// Standbys that a commit waits for: none that were taken out, and none before the cluster is ready.
 fn synchronous_names(state: &State) -> String {
-    let standbys = || state.nodes.iter().filter(|node| node.role == "read_only");
-    let names: Vec<&str> =
-        standbys().filter(|node| node.pid != 0).map(|node| node.name.as_str()).collect();
-    let needed = state.replication.acknowledgements(standbys().count()).min(names.len());
+    let standbys: Vec<&StateNode> =
+        state.nodes.iter().filter(|node| node.role == "read_only").collect();
+    let running = standbys.iter().filter(|node| node.pid != 0);
+    let names: Vec<&str> = running.map(|node| node.name.as_str()).collect();
+    let needed = state.replication.acknowledgements(standbys.len()).min(names.len());
     if needed == 0 || !state.is_ready {
         return String::new();
     }
@@ -202,7 +210,7 @@ pub(crate) fn applied(admin: &Admin) -> Result<u64> {
 }
 
 fn parse_number(text: &str) -> Result<u64> {
-    text.parse().map_err(|_| failed!("`{text}` is no position in the log."))
+    text.parse().map_err(|_| failed!("`{text}` isn't a position in the log."))
 }
 
 /// Rewrites the configuration of a running node for its role and reloads it.
@@ -216,7 +224,7 @@ pub(crate) fn follow(
     node: &StateNode,
     source: Option<&StateNode>,
 ) -> Result<()> {
-    configure(cluster.state(), node, source)?;
+    write_configuration(cluster.state(), node, source)?;
     cluster.admin(node)?.query("SELECT pg_reload_conf()").map(drop)
 }
 
@@ -256,11 +264,11 @@ pub(crate) fn join(cluster: &Cluster, coordinator: &StateNode) -> Result<()> {
         return Err(failed!("A coordinator needs PostgreSQL 14 or newer."));
     }
     let shards: Vec<&StateNode> = cluster.servers().filter(|node| node.role == "shard").collect();
-    let statements = statements(&shards, &account, version);
+    let statements = join_statements(&shards, &account, version);
     admin.ask_all(&statements).map(drop)
 }
 
-fn statements(shards: &[&StateNode], account: &Account, version: u32) -> Vec<String> {
+fn join_statements(shards: &[&StateNode], account: &Account, version: u32) -> Vec<String> {
     let Account { user, password, database } = account;
     let mut statements = vec![
         // A statement that fails is logged, and these hold passwords.
@@ -298,7 +306,7 @@ mod tests {
     fn each_shard_is_a_server_with_its_number() {
         let nodes = nodes("".as_ref(), &["shard"; 3]);
         let shards: Vec<&StateNode> = nodes[..3].iter().collect();
-        let text = statements(&shards, &account(), 150_004).join(";\n");
+        let text = join_statements(&shards, &account(), 150_004).join(";\n");
         for (number, name, port) in [(0, "n1", 5401), (1, "n2", 5402), (2, "n3", 5403)] {
             let server = format!(
                 "CREATE SERVER {name} FOREIGN DATA WRAPPER postgres_fdw OPTIONS (host '127.0.0.1', port '{port}', dbname 'dyno',"
@@ -309,7 +317,7 @@ mod tests {
         assert_eq!(text.matches("parallel_commit 'true'").count(), 3);
         assert_eq!(text.matches("password 's3cret'").count(), 3);
         assert!(text.contains("AUTHORIZATION dyno;") && !text.contains("{user}"), "{text}");
-        let older = statements(&shards, &account(), 140_010).join("\n");
+        let older = join_statements(&shards, &account(), 140_010).join("\n");
         assert!(!older.contains("parallel_commit"), "{older}");
     }
 

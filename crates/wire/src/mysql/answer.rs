@@ -118,6 +118,7 @@ impl Answer {
         self.framing.expect(sequence);
     }
 
+    /// Number of warnings of the last statement.
     pub fn warnings(&self) -> u32 {
         self.state.warnings
     }
@@ -127,6 +128,7 @@ impl Answer {
         self.state.status = status;
     }
 
+    /// Status flags of the last packet that had some.
     pub fn status(&self) -> u16 {
         self.state.status
     }
@@ -222,7 +224,9 @@ impl Answer {
             match self.framing.next_payload(&bytes[consumed..])? {
                 Framed::Partial(more) => {
                     if self.framing.is_joining() && self.state.phase != Phase::Rows {
-                        return Err(Malformed("what is no row is longer than a packet"));
+                        return Err(Malformed(
+                            "something other than a row is longer than a packet",
+                        ));
                     }
                     return Ok((consumed + more, AnswerStep::More));
                 }
@@ -395,6 +399,7 @@ impl State {
         Some(AnswerStep::Done(self.executed))
     }
 
+    /// Hands one row to `rows`.
     #[inline]
     fn deliver<R: Rows>(
         &mut self,
@@ -473,6 +478,7 @@ struct OkPacket {
 }
 
 impl OkPacket {
+    /// Reads the packet that ends a statement without rows.
     #[inline]
     fn read(payload: &[u8]) -> Scanned<Self> {
         // Most of them have small numbers.
@@ -500,7 +506,7 @@ impl<'a> Packets<'a> {
         self.next().filter(|payload| payload.first().is_some_and(|first| *first != 0xff))
     }
 
-    /// Those of all columns; those that are `known` stay where none are sent.
+    /// The definitions of all columns; `known` ones stay if none are sent.
     fn definitions(&mut self, known: &mut Definitions, columns: u8, sent: u8) -> Option<()> {
         if sent > 0 {
             known.clear();

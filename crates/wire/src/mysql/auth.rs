@@ -256,7 +256,7 @@ mod tests {
         assert_eq!(Plugin::Sha256.response(b"", b""), Some(vec![0]));
         assert_eq!(Plugin::CachingSha2.response(b"", b""), Some(vec![0]));
         assert_eq!(Plugin::Native.response(b"", b""), Some(Vec::new()));
-        // A short scramble of a strange server is no reason to panic.
+        // A short scramble of a strange server must not cause a panic.
         assert_eq!(Plugin::Native.response(b"secret", b"abc").map(|it| it.len()), Some(20));
     }
 

@@ -28,7 +28,7 @@ impl Default for Frames {
 }
 
 impl Frames {
-    /// Appends whole packets to `out`. Each command has frames of its own, numbered from 0: the server counts again
+    /// Appends whole packets to `out`. Each command has its own frames, numbered from 0: the server counts again
     /// with each of them.
     pub fn pack(&mut self, packets: &[u8], out: &mut Vec<u8>) {
         let mut remaining = packets;
@@ -91,6 +91,7 @@ impl Frames {
         matches!(status, Ok(Status::StreamEnd))
     }
 
+    /// Appends the packets of a compressed frame; `whole` is their length.
     fn decompress(&mut self, body: &[u8], whole: usize, packets: &mut Vec<u8>) -> Scanned<()> {
         let start = packets.len();
         packets.resize(start + whole, 0);

@@ -35,15 +35,18 @@ impl CapabilityFlags {
     /// MariaDB: column definitions are not repeated.
     pub const CACHE_METADATA: Self = Self(1 << 36);
 
+    /// Returns true if all flags of `wanted` are set.
     pub fn has(self, wanted: Self) -> bool {
         self.0 & wanted.0 == wanted.0
     }
 
+    /// The flags of both sets.
     #[must_use]
     pub const fn with(self, more: Self) -> Self {
         Self(self.0 | more.0)
     }
 
+    /// The flags that are not in `less`.
     #[must_use]
     pub fn without(self, less: Self) -> Self {
         Self(self.0 & !less.0)
@@ -283,7 +286,12 @@ mod tests {
     }
     #[test]
     fn a_log_in_without_capabilities_leaves_fields_out() {
-        let login = |capabilities| {
+        for (capabilities, expected) in [
+            (CapabilityFlags::PROTOCOL_41, &b"me\0\x03xyz"[..]),
+            (CapabilityFlags::CONNECT_WITH_DB, &b"me\0\x03xyzdb\0"[..]),
+            (CapabilityFlags::PLUGIN_AUTH, &b"me\0\x03xyzp\0"[..]),
+            (CapabilityFlags::CONNECT_ATTRS, &b"me\0\x03xyz\x04\x01a\x01b"[..]),
+        ] {
             let attributes = &[("a", "b")];
             let login = Login {
                 capabilities,
@@ -295,29 +303,31 @@ mod tests {
             };
             let mut out = Vec::new();
             login.push(&mut out, 1);
-            out.split_off(36)
-        };
-        assert_eq!(login(CapabilityFlags::PROTOCOL_41), b"me\0\x03xyz");
-        assert_eq!(login(CapabilityFlags::CONNECT_WITH_DB), b"me\0\x03xyzdb\0");
-        assert_eq!(login(CapabilityFlags::PLUGIN_AUTH), b"me\0\x03xyzp\0");
-        assert_eq!(login(CapabilityFlags::CONNECT_ATTRS), b"me\0\x03xyz\x04\x01a\x01b");
+            assert_eq!(out.split_off(36), expected);
+        }
     }
 
     #[test]
     fn a_greeting_is_read_as_its_flags_say() {
-        let parse = |flags: CapabilityFlags| Greeting::parse(&greeting("9.7.4", flags.0)).unwrap();
-        let secure = parse(CapabilityFlags::SECURE_CONNECTION);
+        let secure = parse_greeting(CapabilityFlags::SECURE_CONNECTION);
         assert_eq!(secure.scramble, b"12345678abcdefghijkl");
         assert_eq!(secure.plugin, "mysql_native_password");
-        assert_eq!(parse(CapabilityFlags::PROTOCOL_41).scramble, b"12345678");
-        let with_plugin = parse(CapabilityFlags::PLUGIN_AUTH);
+        assert_eq!(parse_greeting(CapabilityFlags::PROTOCOL_41).scramble, b"12345678");
+        let with_plugin = parse_greeting(CapabilityFlags::PLUGIN_AUTH);
         assert_eq!(
             (with_plugin.scramble, with_plugin.plugin),
             (b"12345678".to_vec(), "abcdefghijkl".to_owned())
         );
         let maria = CapabilityFlags::CACHE_METADATA.with(CapabilityFlags::PLUGIN_AUTH);
-        assert_eq!(parse(maria).capabilities, maria);
-        assert_eq!(parse(maria.with(CapabilityFlags::LONG_PASSWORD)).capabilities.0, (1 << 19) + 1);
+        assert_eq!(parse_greeting(maria).capabilities, maria);
+        assert_eq!(
+            parse_greeting(maria.with(CapabilityFlags::LONG_PASSWORD)).capabilities.0,
+            (1 << 19) + 1
+        );
+    }
+
+    fn parse_greeting(flags: CapabilityFlags) -> Greeting {
+        Greeting::parse(&greeting("9.7.4", flags.0)).unwrap()
     }
 
     #[test]
@@ -345,7 +355,7 @@ mod tests {
         }
         let every_flag = CapabilityFlags(u64::MAX);
         assert_eq!(CapabilityFlags::negotiate(every_flag).unwrap().0, 0x10_013f_a289);
-        // Without the new ends of rows there is no cache of columns either.
+        // A cache of columns needs the new ends of rows.
         let old = every_flag.without(CapabilityFlags::DEPRECATE_EOF);
         assert_eq!(CapabilityFlags::negotiate(old).unwrap().0, 0x3f_a289);
         assert!(

@@ -38,6 +38,7 @@ pub fn finish_packet(out: &mut Vec<u8>, start: usize, sequence: u8) -> u8 {
     split_packet(out, start, sequence)
 }
 
+/// The bytes before a payload of this length.
 #[inline]
 fn header(length: usize, sequence: u8) -> [u8; HEADER_BYTES] {
     (length as u32 | u32::from(sequence) << 24).to_le_bytes()
@@ -103,7 +104,7 @@ impl Framing {
     }
 
     /// On a compressed connection a server numbers the packets of each further result again, after the frame that they
-    /// stand in; the original clients don't look at the number there.
+    /// are in; the original clients don't look at the number there.
     pub fn allow_any_sequence(&mut self) {
         self.is_any_sequence = true;
     }
@@ -124,6 +125,7 @@ impl Framing {
         self.joining
     }
 
+    /// Checks the number of a packet and counts on.
     #[inline]
     pub fn advance(&mut self, sequence: u8) -> Scanned<()> {
         if sequence != self.next_sequence && !self.is_any_sequence {
@@ -150,6 +152,7 @@ impl Framing {
         Ok(Framed::Payload(payload, end))
     }
 
+    /// Joins packets of the maximum length into one payload.
     #[cold]
     fn join<'a>(&'a mut self, bytes: &'a [u8]) -> Scanned<Framed<'a>> {
         if !self.joining {
@@ -198,11 +201,13 @@ impl<'a> PacketReader<'a> {
         PacketReader { rest: payload }
     }
 
+    /// The bytes that have not been read.
     #[inline]
     pub fn rest(&self) -> &'a [u8] {
         self.rest
     }
 
+    /// Reads this number of bytes.
     #[inline]
     pub fn bytes(&mut self, count: usize) -> Scanned<&'a [u8]> {
         let (head, rest) = self.rest.split_at_checked(count).ok_or(SHORT)?;
@@ -210,6 +215,7 @@ impl<'a> PacketReader<'a> {
         Ok(head)
     }
 
+    /// Reads bytes of a constant number.
     #[inline]
     pub fn array<const N: usize>(&mut self) -> Scanned<[u8; N]> {
         let (head, rest) = self.rest.split_first_chunk::<N>().ok_or(SHORT)?;
@@ -217,26 +223,31 @@ impl<'a> PacketReader<'a> {
         Ok(*head)
     }
 
+    /// Reads one byte.
     #[inline]
     pub fn u8(&mut self) -> Scanned<u8> {
         self.array::<1>().map(|[byte]| byte)
     }
 
+    /// Reads two bytes, the lowest first.
     #[inline]
     pub fn u16(&mut self) -> Scanned<u16> {
         self.array().map(u16::from_le_bytes)
     }
 
+    /// Reads four bytes, the lowest first.
     #[inline]
     pub fn u32(&mut self) -> Scanned<u32> {
         self.array().map(u32::from_le_bytes)
     }
 
+    /// Reads eight bytes, the lowest first.
     #[inline]
     pub fn u64(&mut self) -> Scanned<u64> {
         self.array().map(u64::from_le_bytes)
     }
 
+    /// Reads a number of variable length; fails for the marks of NULL and errors.
     #[inline]
     pub fn lenenc(&mut self) -> Scanned<u64> {
         match self.u8()? {
@@ -397,6 +408,7 @@ mod tests {
         (out.split_off(6), next)
     }
 
+    /// Joins the payloads of a stream that comes in pieces of `step` bytes.
     fn join(stream: &[u8], sequence: u8, step: usize) -> Vec<u8> {
         let mut framing = Framing::default();
         framing.expect(sequence);

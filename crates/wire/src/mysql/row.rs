@@ -36,6 +36,7 @@ pub struct Definitions {
 }
 
 impl Definitions {
+    /// Removes all columns, keeping the memory.
     pub fn clear(&mut self) {
         self.columns.clear();
         self.names.clear();
@@ -58,7 +59,7 @@ pub struct MysqlColumn {
     pub unsigned: bool,
     /// Digits after the point, 31 if not fixed.
     pub decimals: u8,
-    /// Numbers as text have so many characters at least, zeros before them (ZEROFILL).
+    /// Numbers as text have at least this number of characters, zeros before them (ZEROFILL).
     pub zero_width: u8,
 }
 
@@ -314,6 +315,7 @@ fn sign_extend(bytes: &[u8], unsigned: bool) -> i64 {
 }
 
 impl<'a> BinaryRow<'a> {
+    /// Decodes a cell by its column's type; `None` for NULL.
     fn decode(&self, column: usize) -> Option<Decoded<'a>> {
         let bytes = cell_bytes(self.payload, self.spans, column)?;
         let definition = self.columns.get(column)?;
@@ -402,7 +404,7 @@ fn six_digits(value: f32) -> f64 {
 
 /// A FLOAT or DOUBLE in the form of the server and of its client library: with its fixed decimals, or `free` of them.
 fn number_text(value: f64, free: f64, column: MysqlColumn) -> String {
-    // 31 stands for "not fixed".
+    // 31 means "not fixed".
     if column.decimals < 31 {
         let text = format!("{value:.*}", usize::from(column.decimals));
         return zero_filled(text, column);
@@ -425,24 +427,28 @@ fn push_fraction(out: &mut String, micros: Option<&[u8]>, decimals: u8) {
 }
 
 fn date_text(bytes: &[u8], column: MysqlColumn) -> String {
-    let at = |index: usize| bytes.get(index).copied().unwrap_or(0);
-    let year = u16::from_le_bytes([at(0), at(1)]);
-    let mut out = format!("{year:04}-{:02}-{:02}", at(2), at(3));
+    let [year_low, year_high, month, day, hour, minute, second] = first_bytes::<7>(bytes);
+    let year = u16::from_le_bytes([year_low, year_high]);
+    let mut out = format!("{year:04}-{month:02}-{day:02}");
     if column.column_type != column_type::DATE {
-        let _ = write!(out, " {:02}:{:02}:{:02}", at(4), at(5), at(6));
+        let _ = write!(out, " {hour:02}:{minute:02}:{second:02}");
         push_fraction(&mut out, bytes.get(7..), column.decimals);
     }
     out
 }
 
 fn time_text(bytes: &[u8], column: MysqlColumn) -> String {
-    let at = |index: usize| bytes.get(index).copied().unwrap_or(0);
-    let days = u32::from_le_bytes([at(1), at(2), at(3), at(4)]);
-    let hours = u64::from(days) * 24 + u64::from(at(5));
-    let sign = if at(0) == 1 { "-" } else { "" };
-    let mut out = format!("{sign}{hours:02}:{:02}:{:02}", at(6), at(7));
+    let [is_negative, days @ .., hour, minute, second] = first_bytes::<8>(bytes);
+    let hours = u64::from(u32::from_le_bytes(days)) * 24 + u64::from(hour);
+    let sign = if is_negative == 1 { "-" } else { "" };
+    let mut out = format!("{sign}{hours:02}:{minute:02}:{second:02}");
     push_fraction(&mut out, bytes.get(8..), column.decimals);
     out
+}
+
+/// Returns the first bytes; missing ones are 0.
+fn first_bytes<const N: usize>(bytes: &[u8]) -> [u8; N] {
+    std::array::from_fn(|index| bytes.get(index).copied().unwrap_or(0))
 }
 
 /// Appends text as a quoted literal. `backslash_escapes` is false under the SQL mode NO_BACKSLASH_ESCAPES.
@@ -525,6 +531,7 @@ mod tests {
         MysqlColumn { column_type, unsigned, decimals, zero_width: 0 }
     }
 
+    /// A binary value as a whole number, a number and a text.
     fn one(column: MysqlColumn, bytes: &[u8]) -> (Option<i64>, Option<f64>, Option<String>) {
         let mut payload = vec![0, 0];
         payload.extend_from_slice(bytes);
@@ -537,26 +544,28 @@ mod tests {
 
     #[test]
     fn binary_numbers_keep_sign_and_width() {
-        let text = |s: &str| Some(s.to_string());
-        assert_eq!(one(column(1, false, 0), &[0xfe]), (Some(-2), Some(-2.0), text("-2")));
-        assert_eq!(one(column(1, true, 0), &[0xfe]), (Some(254), Some(254.0), text("254")));
+        assert_eq!(one(column(1, false, 0), &[0xfe]), (Some(-2), Some(-2.0), some_text("-2")));
+        assert_eq!(one(column(1, true, 0), &[0xfe]), (Some(254), Some(254.0), some_text("254")));
         let min = i64::MIN.to_le_bytes();
         assert_eq!(one(column(8, false, 0), &min).0, Some(i64::MIN));
         assert_eq!(one(column(8, true, 0), &[0xff; 8]).0, None);
-        assert_eq!(one(column(8, true, 0), &[0xff; 8]).2, text("18446744073709551615"));
+        assert_eq!(one(column(8, true, 0), &[0xff; 8]).2, some_text("18446744073709551615"));
         let half = 0.5_f64.to_le_bytes();
-        assert_eq!(one(column(5, false, 31), &half), (None, Some(0.5), text("0.5")));
-        assert_eq!(one(column(5, false, 2), &half).2, text("0.50"));
-        assert_eq!(one(column(4, false, 31), &0.1_f32.to_le_bytes()).2, text("0.1"));
-        assert_eq!(one(column(246, false, 2), b"\x05-1.50"), (None, Some(-1.5), text("-1.50")));
+        assert_eq!(one(column(5, false, 31), &half), (None, Some(0.5), some_text("0.5")));
+        assert_eq!(one(column(5, false, 2), &half).2, some_text("0.50"));
+        assert_eq!(one(column(4, false, 31), &0.1_f32.to_le_bytes()).2, some_text("0.1"));
+        assert_eq!(
+            one(column(246, false, 2), b"\x05-1.50"),
+            (None, Some(-1.5), some_text("-1.50"))
+        );
+    }
+
+    fn some_text(text: &str) -> Option<String> {
+        Some(text.to_owned())
     }
 
     #[test]
     fn floats_have_six_digits_as_text() {
-        let text = |value: f32, decimals| {
-            let bytes = value.to_le_bytes();
-            one(column(column_type::FLOAT, false, decimals), &bytes).2.unwrap()
-        };
         for (value, expected) in [
             (16_777_216.0, "16777200"),
             (1e20, "1e20"),
@@ -567,54 +576,74 @@ mod tests {
             (f32::MAX, "3.40282e38"),
             (1e15, "1e15"),
         ] {
-            assert_eq!(text(value, 31), expected);
+            assert_eq!(float_text(value, 31), expected);
         }
-        assert_eq!(text(16_777_216.0, 2), "16777216.00");
+        assert_eq!(float_text(16_777_216.0, 2), "16777216.00");
         let double = 16_777_216.5_f64.to_le_bytes();
         assert_eq!(one(column(column_type::DOUBLE, false, 31), &double).2.unwrap(), "16777216.5");
     }
 
+    fn float_text(value: f32, decimals: u8) -> String {
+        let bytes = value.to_le_bytes();
+        one(column(column_type::FLOAT, false, decimals), &bytes).2.unwrap()
+    }
+
     #[test]
     fn zeros_fill_numbers_up_to_the_width_of_their_column() {
-        // Catalog, schema, table, original table, name, original name; then what is of fixed length.
-        let define_column = |column_type: u8, width: u8, flags: u8, decimals: u8| {
-            let fixed = [12, 63, 0, width, 0, 0, 0, column_type, flags, 0, decimals, 0, 0];
-            MysqlColumn::parse(&[&b"\x03def\0\0\0\x01a\0"[..], &fixed].concat()).unwrap().0
-        };
-        let text = |column: MysqlColumn, bytes: &[u8]| {
-            let restored = MysqlColumn::from_kept(column.to_kept());
-            assert_eq!(restored, column);
-            one(restored, bytes).2.unwrap()
-        };
         let filled = define_column(column_type::LONG, 5, 0x60, 0);
-        assert_eq!(text(filled, &[42, 0, 0, 0]), "00042");
-        assert_eq!(text(filled, &[64, 226, 1, 0]), "123456");
+        assert_eq!(restored_text(filled, &[42, 0, 0, 0]), "00042");
+        assert_eq!(restored_text(filled, &[64, 226, 1, 0]), "123456");
         assert_eq!(
-            text(define_column(column_type::LONGLONG, 20, 0x60, 0), &[0xff; 8]),
+            restored_text(define_column(column_type::LONGLONG, 20, 0x60, 0), &[0xff; 8]),
             u64::MAX.to_string()
         );
-        assert_eq!(text(define_column(column_type::LONG, 5, 0x20, 0), &[42, 0, 0, 0]), "42");
+        assert_eq!(
+            restored_text(define_column(column_type::LONG, 5, 0x20, 0), &[42, 0, 0, 0]),
+            "42"
+        );
         let half = 0.5_f32.to_le_bytes();
-        assert_eq!(text(define_column(column_type::FLOAT, 12, 0x60, 31), &half), "0000000000.5");
-        assert_eq!(text(define_column(column_type::FLOAT, 7, 0x60, 2), &half), "0000.50");
+        assert_eq!(
+            restored_text(define_column(column_type::FLOAT, 12, 0x60, 31), &half),
+            "0000000000.5"
+        );
+        assert_eq!(restored_text(define_column(column_type::FLOAT, 7, 0x60, 2), &half), "0000.50");
         for flags in [0x60, 0x20] {
-            assert_eq!(text(define_column(column_type::YEAR, 4, flags, 0), &[0, 0]), "0000");
+            assert_eq!(
+                restored_text(define_column(column_type::YEAR, 4, flags, 0), &[0, 0]),
+                "0000"
+            );
         }
+    }
+
+    fn define_column(column_type: u8, width: u8, flags: u8, decimals: u8) -> MysqlColumn {
+        // Catalog, schema, table, original table, name, original name; then what is of fixed length.
+        let fixed = [12, 63, 0, width, 0, 0, 0, column_type, flags, 0, decimals, 0, 0];
+        MysqlColumn::parse(&[&b"\x03def\0\0\0\x01a\0"[..], &fixed].concat()).unwrap().0
+    }
+
+    /// The text of a cell whose column was kept and restored.
+    fn restored_text(column: MysqlColumn, bytes: &[u8]) -> String {
+        let restored = MysqlColumn::from_kept(column.to_kept());
+        assert_eq!(restored, column);
+        cell_text(restored, bytes)
     }
 
     #[test]
     fn binary_times_print_as_the_server_does() {
-        let text = |c, b: &[u8]| one(c, b).2.unwrap();
-        assert_eq!(text(column(10, false, 0), &[4, 0xea, 7, 2, 28]), "2026-02-28");
-        assert_eq!(text(column(10, false, 0), &[0]), "0000-00-00");
+        assert_eq!(cell_text(column(10, false, 0), &[4, 0xea, 7, 2, 28]), "2026-02-28");
+        assert_eq!(cell_text(column(10, false, 0), &[0]), "0000-00-00");
         assert_eq!(
-            text(column(12, false, 0), &[7, 0xea, 7, 2, 28, 1, 2, 3]),
+            cell_text(column(12, false, 0), &[7, 0xea, 7, 2, 28, 1, 2, 3]),
             "2026-02-28 01:02:03"
         );
         let micros = [11, 0xea, 7, 2, 28, 1, 2, 3, 0x40, 0xe2, 1, 0];
-        assert_eq!(text(column(7, false, 3), &micros), "2026-02-28 01:02:03.123");
-        assert_eq!(text(column(11, false, 0), &[8, 1, 1, 0, 0, 0, 2, 3, 4]), "-26:03:04");
-        assert_eq!(text(column(11, false, 0), &[0]), "00:00:00");
+        assert_eq!(cell_text(column(7, false, 3), &micros), "2026-02-28 01:02:03.123");
+        assert_eq!(cell_text(column(11, false, 0), &[8, 1, 1, 0, 0, 0, 2, 3, 4]), "-26:03:04");
+        assert_eq!(cell_text(column(11, false, 0), &[0]), "00:00:00");
+    }
+
+    fn cell_text(column: MysqlColumn, bytes: &[u8]) -> String {
+        one(column, bytes).2.unwrap()
     }
 
     #[test]
@@ -635,16 +664,24 @@ mod tests {
         let columns = [column(8, false, 0)];
         assert!(scan_binary_row(&[0, 0, 1, 2, 3], &columns, &mut spans).is_err());
         let kept_columns: Vec<KeptColumn> = columns.iter().map(|column| column.to_kept()).collect();
-        let binary = |rows: &[u8]| read_kept_binary_row(rows, &kept_columns, &mut |_, _| {});
-        assert_eq!(binary(&[5, 0, 0, 1, 0, 0, 1, 2, 3]), None);
-        assert_eq!(binary(&[10, 0, 0, 1, 0, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9]), Some(14));
-        let text = |rows: &[u8]| read_kept_text_row(rows, &kept_columns, &mut |_, _| {});
-        assert_eq!(text(b"\x05\0\0\x01\x05four"), None);
-        assert_eq!(text(b"\x03\0\0\x01\x01ax"), None);
-        assert_eq!(text(b"\x02\0\0\x01\x01a\x09"), Some(6));
-        assert_eq!((text(b"\x02\0\0"), text(b"\x02\0\0\x01\x01")), (None, None));
-        assert_eq!(text(b"\xff\xff\xff\0\xff\xff\xff\xff\xff\xff\xff\xff"), None);
-        assert_eq!(text(&kept_joined_row(b"\x01a")), Some(14));
+        for (rows, end) in [
+            (&[5, 0, 0, 1, 0, 0, 1, 2, 3][..], None),
+            (&[10, 0, 0, 1, 0, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9][..], Some(14)),
+        ] {
+            assert_eq!(read_kept_binary_row(rows, &kept_columns, &mut |_, _| {}), end);
+        }
+        let joined = kept_joined_row(b"\x01a");
+        for (rows, end) in [
+            (&b"\x05\0\0\x01\x05four"[..], None),
+            (&b"\x03\0\0\x01\x01ax"[..], None),
+            (&b"\x02\0\0\x01\x01a\x09"[..], Some(6)),
+            (&b"\x02\0\0"[..], None),
+            (&b"\x02\0\0\x01\x01"[..], None),
+            (&b"\xff\xff\xff\0\xff\xff\xff\xff\xff\xff\xff\xff"[..], None),
+            (&joined[..], Some(14)),
+        ] {
+            assert_eq!(read_kept_text_row(rows, &kept_columns, &mut |_, _| {}), end);
+        }
         assert!(scan_binary_row(&[0, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9], &columns, &mut spans).is_err());
         assert!(scan_text_row(b"\x01a", 2, &mut spans).is_err());
         assert!(scan_text_row(b"\x01ab", 1, &mut spans).is_err());

@@ -139,11 +139,12 @@ impl Prepared {
         (self.types_sent, self.takes_one_int) = (false, false);
     }
 
+    /// Number of parameters.
     pub fn params(&self) -> usize {
         self.types.len()
     }
 
-    /// Appends the command that closes the statement, to which there is no answer.
+    /// Appends the command that closes the statement; the server doesn't answer it.
     pub fn encode_close(&self, out: &mut Vec<u8>) {
         push_command(out, COM_STMT_CLOSE, &self.template.bytes[ID]);
     }
@@ -244,10 +245,10 @@ pub fn push_command(out: &mut Vec<u8>, command: u8, argument: &[u8]) -> u8 {
     finish_packet(out, start, 0)
 }
 
-/// Ends the session; there is no answer.
+/// Ends the session; the server doesn't answer.
 pub const COM_QUIT: u8 = 0x01;
 pub const COM_QUERY: u8 = 0x03;
-/// Ends a prepared statement; there is no answer.
+/// Ends a prepared statement; the server doesn't answer.
 pub const COM_STMT_CLOSE: u8 = 0x19;
 pub const COM_STMT_PREPARE: u8 = 0x16;
 
@@ -306,16 +307,16 @@ mod tests {
             assert_eq!(prepared.encode(&[Param::Int(value)], &mut out), Ok(1));
             out
         };
-        let head = |length: u8| [length, 0, 0, 0, 0x17, 7, 0, 0, 0, 0, 1, 0, 0, 0, 0];
+        let head = [0, 0, 0, 0x17, 7, 0, 0, 0, 0, 1, 0, 0, 0, 0];
         let value = 0x0102_0304_0506_0708_i64.to_le_bytes();
-        let first = [&head(22)[..], &[1, 8, 0], &value].concat();
+        let first = [&[22][..], &head, &[1, 8, 0], &value].concat();
         assert_eq!(encode(0x0102_0304_0506_0708), first, "with its type");
-        let next = [&head(20)[..], &[0], &value].concat();
+        let next = [&[20][..], &head, &[0], &value].concat();
         assert_eq!(encode(0x0102_0304_0506_0708), next);
-        assert_eq!(encode(-1), [&head(20)[..], &[0], &[0xff; 8]].concat());
+        assert_eq!(encode(-1), [&[20][..], &head, &[0], &[0xff; 8]].concat());
         prepared.forget_types();
         let mut again = Vec::new();
         assert_eq!(prepared.encode(&[Param::Int(-1)], &mut again), Ok(1));
-        assert_eq!(again, [&head(22)[..], &[1, 8, 0], &[0xff; 8]].concat());
+        assert_eq!(again, [&[22][..], &head, &[1, 8, 0], &[0xff; 8]].concat());
     }
 }

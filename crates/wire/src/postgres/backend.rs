@@ -15,6 +15,7 @@ pub enum TransactionStatus {
     Failed,
 }
 
+/// Reads ReadyForQuery.
 #[inline]
 pub fn ready(body: &[u8]) -> Read<TransactionStatus> {
     match body {
@@ -44,11 +45,13 @@ pub enum Authentication<'a> {
 pub struct SaslMechanisms<'a>(&'a [u8]);
 
 impl SaslMechanisms<'_> {
+    /// Returns true if the server offers this mechanism.
     pub fn contains(&self, name: &str) -> bool {
         self.0.split(|&byte| byte == 0).any(|offered| offered == name.as_bytes())
     }
 }
 
+/// Reads the request for a way of authentication.
 pub fn authentication(body: &[u8]) -> Read<Authentication<'_>> {
     let mut reader = MessageReader::new(body);
     let request = match reader.u32()? {
@@ -198,7 +201,7 @@ pub struct ServerReport<'a> {
     pub message: &'a [u8],
     pub detail: Option<&'a [u8]>,
     pub hint: Option<&'a [u8]>,
-    /// In the statement, in characters from 1.
+    /// A place in the statement, in characters from 1.
     pub position: Option<u32>,
     /// The statement of a function that failed.
     pub internal_query: Option<&'a [u8]>,

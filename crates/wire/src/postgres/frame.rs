@@ -115,6 +115,7 @@ impl<'a> MessageReader<'a> {
         Ok(taken)
     }
 
+    /// Reads bytes of a constant number.
     #[inline]
     fn array<const N: usize>(&mut self) -> Read<[u8; N]> {
         let (taken, rest) = self.rest.split_first_chunk().ok_or(TRUNCATED)?;
@@ -122,20 +123,24 @@ impl<'a> MessageReader<'a> {
         Ok(*taken)
     }
 
+    /// Reads one byte.
     pub(super) fn u8(&mut self) -> Read<u8> {
         Ok(self.array::<1>()?[0])
     }
 
+    /// Reads two bytes, the highest first.
     #[inline]
     pub(super) fn u16(&mut self) -> Read<u16> {
         Ok(u16::from_be_bytes(self.array()?))
     }
 
+    /// Reads four bytes, the highest first.
     #[inline]
     pub(super) fn u32(&mut self) -> Read<u32> {
         Ok(u32::from_be_bytes(self.array()?))
     }
 
+    /// Reads a signed number of four bytes.
     #[inline]
     pub(super) fn i32(&mut self) -> Read<i32> {
         Ok(i32::from_be_bytes(self.array()?))
@@ -150,6 +155,7 @@ impl<'a> MessageReader<'a> {
         Ok(text)
     }
 
+    /// Takes all bytes that have not been read.
     pub(super) fn rest(&mut self) -> &'a [u8] {
         std::mem::take(&mut self.rest)
     }

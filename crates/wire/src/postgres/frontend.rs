@@ -138,11 +138,13 @@ pub fn execute_once(out: &mut Vec<u8>, sql: impl AsRef<[u8]>, params: &[Param<'_
     Ok(())
 }
 
+/// Appends Sync, which ends an implicit transaction.
 #[inline]
 pub fn sync(out: &mut Vec<u8>) {
     out.extend_from_slice(SYNC);
 }
 
+/// Appends Terminate, which ends the session.
 pub fn terminate(out: &mut Vec<u8>) {
     out.extend_from_slice(b"X\0\0\0\x04");
 }
@@ -252,10 +254,9 @@ fn param_format(param: ParamType) -> ValueFormat {
 
 /// No code for text only, one code for binary only, as the protocol allows.
 fn push_formats(out: &mut Vec<u8>, formats: impl Iterator<Item = ValueFormat> + Clone) {
-    let has_only = |wanted| formats.clone().all(|format| format == wanted);
     let count = match formats.clone().count() {
-        _ if has_only(ValueFormat::Text) => 0,
-        _ if has_only(ValueFormat::Binary) => 1,
+        _ if formats.clone().all(|format| format == ValueFormat::Text) => 0,
+        _ if formats.clone().all(|format| format == ValueFormat::Binary) => 1,
         count => count,
     };
     out.extend_from_slice(&(count as u16).to_be_bytes());

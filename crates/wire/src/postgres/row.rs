@@ -60,6 +60,7 @@ enum Value<'a> {
 }
 
 impl<'a> DataRow<'a> {
+    /// The bytes of a cell as received; `None` for NULL.
     #[inline]
     fn raw(&self, column: usize) -> Option<&'a [u8]> {
         let cell = self.cells.get(column)?;

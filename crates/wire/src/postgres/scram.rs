@@ -92,6 +92,7 @@ impl ClientFirst {
         ClientFirst { bare: format!("n={user},r={nonce}"), nonce, binding }
     }
 
+    /// The client's first message.
     pub fn message(&self) -> String {
         format!("{}{}", self.binding.parts().0, self.bare)
     }
@@ -101,9 +102,8 @@ impl ClientFirst {
             return scram_error("the server's SCRAM message is not UTF-8");
         };
         let mut fields = text.split(',');
-        let mut next_field = |name: &str| fields.next().and_then(|field| field.strip_prefix(name));
-        let (Some(nonce), Some(salt), Some(iterations)) =
-            (next_field("r="), next_field("s="), next_field("i="))
+        let [Some(nonce), Some(salt), Some(iterations)] =
+            ["r=", "s=", "i="].map(|name| fields.next().and_then(|field| field.strip_prefix(name)))
         else {
             return scram_error("the server's first SCRAM message is malformed");
         };
@@ -126,6 +126,7 @@ impl ClientFirst {
 }
 
 impl Challenge {
+    /// The proof that the client knows the password; takes milliseconds.
     pub fn answer(&self, password: &str) -> ClientFinal {
         let Challenge { signed, without_proof, salt, iterations } = self;
         let salted = salted_password(prepare_password(password).as_bytes(), salt, *iterations);
@@ -171,6 +172,7 @@ fn prepare_password(password: &str) -> Cow<'_, str> {
     prepared.unwrap_or(Cow::Borrowed(password))
 }
 
+/// The HMAC of a message by SHA-256.
 fn hmac(key: &[u8], message: &[u8]) -> [u8; 32] {
     keyed_hmac(key).chain_update(message).finalize().into_bytes().into()
 }
@@ -348,6 +350,7 @@ mod tests {
         );
     }
 
+    /// An element of DER.
     fn der(tag: u8, content: &[u8]) -> Vec<u8> {
         let length = content.len() as u8;
         let head = if length < 0x80 { vec![tag, length] } else { vec![tag, 0x81, length] };
@@ -363,29 +366,34 @@ mod tests {
 
     #[test]
     fn the_hash_is_that_of_the_signature() {
-        let hash = |name: &[u8], parameters: &[u8]| {
-            let certificate = certificate(name, parameters);
-            tls_server_end_point(&certificate).map(|hash| {
-                let is_hash = match hash.len() {
-                    32 => hash == Sha256::digest(&certificate)[..],
-                    48 => hash == Sha384::digest(&certificate)[..],
-                    _ => hash == Sha512::digest(&certificate)[..],
-                };
-                assert!(is_hash, "{name:?}");
-                hash.len()
-            })
-        };
-        let rsa = |last: u8| [&b"\x2a\x86\x48\x86\xf7\x0d\x01\x01"[..], &[last]].concat();
-        let lengths = [4, 5, 11, 12, 13, 14].map(|last| hash(&rsa(last), &[5, 0]));
+        let lengths = [4, 5, 11, 12, 13, 14].map(|last| hash_length(&rsa_name(last), &[5, 0]));
         assert_eq!(lengths, [Some(32), Some(32), Some(32), Some(48), Some(64), None]);
-        let ecdsa = |last: &[u8]| hash(&[b"\x2a\x86\x48\xce\x3d\x04", last].concat(), &[]);
-        assert_eq!(ecdsa(&[3, 2]), Some(32));
-        assert_eq!(ecdsa(&[3, 3]), Some(48));
-        assert_eq!(hash(b"\x2b\x65\x70", &[]), None, "Ed25519");
+        let lengths = [2, 3].map(|last| {
+            hash_length(&[&b"\x2a\x86\x48\xce\x3d\x04\x03"[..], &[last]].concat(), &[])
+        });
+        assert_eq!(lengths, [Some(32), Some(48)], "ECDSA");
+        assert_eq!(hash_length(b"\x2b\x65\x70", &[]), None, "Ed25519");
         let sha384 = der(OBJECT_IDENTIFIER, b"\x60\x86\x48\x01\x65\x03\x04\x02\x02");
         let pss = der(SEQUENCE, &der(FIRST_PARAMETER, &der(SEQUENCE, &sha384)));
-        assert_eq!(hash(&rsa(10), &pss), Some(48));
-        assert_eq!(hash(&rsa(10), &der(SEQUENCE, &[])), Some(32));
+        assert_eq!(hash_length(&rsa_name(10), &pss), Some(48));
+        assert_eq!(hash_length(&rsa_name(10), &der(SEQUENCE, &[])), Some(32));
+    }
+
+    fn rsa_name(last: u8) -> Vec<u8> {
+        [&b"\x2a\x86\x48\x86\xf7\x0d\x01\x01"[..], &[last]].concat()
+    }
+
+    /// The length of the hash of a certificate with this signature; `None` if it has none.
+    fn hash_length(name: &[u8], parameters: &[u8]) -> Option<usize> {
+        let certificate = certificate(name, parameters);
+        let hash = tls_server_end_point(&certificate)?;
+        let is_hash = match hash.len() {
+            32 => hash == Sha256::digest(&certificate)[..],
+            48 => hash == Sha384::digest(&certificate)[..],
+            _ => hash == Sha512::digest(&certificate)[..],
+        };
+        assert!(is_hash, "{name:?}");
+        Some(hash.len())
     }
 
     proptest! {

@@ -33,6 +33,7 @@ impl ValueFormat {
         }
     }
 
+    /// The protocol's number of the format.
     pub fn code(self) -> u16 {
         match self {
             ValueFormat::Text => 0,

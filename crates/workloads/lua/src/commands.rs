@@ -25,7 +25,7 @@ pub enum CommandKind {
 
 /// The rest of a command when the script's top level has been executed.
 pub enum CommandOutcome<'a> {
-    /// Nothing: its function has ended. If there is no command, or none of this name, the script has.
+    /// Nothing: its function has ended; without such a command, the script has.
     Done,
     /// Events, by [`crate::drive`]; the state is that of `init` and `done`.
     Run(Box<dyn SideState + 'a>),
@@ -33,7 +33,7 @@ pub enum CommandOutcome<'a> {
     Parallel,
 }
 
-/// The failed function: the script's top level if there is no `kind`, else the function of the command.
+/// The failed function: the script's top level without a `kind`, else the function of the command.
 #[derive(Debug)]
 pub struct CommandError {
     pub kind: Option<CommandKind>,
@@ -50,7 +50,7 @@ impl From<LuaError> for CommandError {
 /// needs workers. If it `is_own`, a command is one of the script's own.
 ///
 /// # Errors
-/// The script's own, what the options' values have wrong, or that there is no such command.
+/// The script's own, what the options' values have wrong, or that the command is unknown.
 pub fn begin<'a>(
     database: &'a Database,
     script: &'a LuaScript,

@@ -27,7 +27,7 @@ enum Slot<S> {
     Closed,
 }
 
-/// So many parameters need no memory of their own.
+/// Up to this number of parameters need no separate memory.
 const FEW_PARAMS: usize = 8;
 
 pub(crate) struct Connections<'a, D: Driver> {
@@ -181,6 +181,7 @@ impl<'a, D: Driver> Connections<'a, D> {
         LuaAnswer::Error { errno, sqlstate, message, is_ignored }
     }
 
+    /// Opens a connection of the script; the first may be the engine's.
     async fn connect<S: Session>(&mut self, engine: Option<&mut S>) -> DbResult<LuaAnswer> {
         let is_lent = self.slots.iter().any(|slot| matches!(slot, Slot::Engine));
         let slot = match engine {
@@ -307,6 +308,7 @@ impl<'a, D: Driver> Connections<'a, D> {
             .any(|slot| matches!(slot, Slot::Own(session) if session.is_in_transaction()))
     }
 
+    /// Executes a text; its rows wait for the script.
     async fn query<S: Session>(
         &mut self,
         engine: Option<&mut S>,
@@ -322,6 +324,7 @@ impl<'a, D: Driver> Connections<'a, D> {
         Ok(self.finish_statement(number, executed, sql, rows, tally))
     }
 
+    /// Prepares a statement of the script; returns its number.
     async fn prepare<S: Session>(
         &mut self,
         mut engine: Option<&mut S>,
@@ -360,6 +363,7 @@ impl<'a, D: Driver> Connections<'a, D> {
         Ok(LuaAnswer::Nothing)
     }
 
+    /// Sets the types of a statement's parameters.
     async fn bind<S: Session>(
         &mut self,
         mut engine: Option<&mut S>,

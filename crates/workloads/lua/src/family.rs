@@ -59,7 +59,7 @@ const OPTIONS: &[OptionRow<()>] = &[
     ),
 ];
 
-/// No one knows the names of a script's tables: they stand for one.
+/// The names of a script's tables are unknown: they count as one.
 const ITS_TABLES: &str = "what the script's prepare makes";
 
 struct LuaFamily {
@@ -86,7 +86,7 @@ impl LuaFamily {
             Dialect::Sqlite => "sqlite",
         };
         let number = OptionValue::Number;
-        let text = |text: &str| OptionValue::Text(text.to_owned());
+        let ps_mode = if self.prepares { "auto" } else { "disable" };
         let threads = planned.map_or(default_sessions(), |planned| planned.workers);
         let general = [
             ("threads", number(f64::from(threads))),
@@ -96,9 +96,9 @@ impl LuaFamily {
             ("report_interval", number(0.0)),
             ("percentile", number(95.0)),
             ("verbosity", number(3.0)),
-            ("db_driver", text(driver)),
-            ("db_ps_mode", text(if self.prepares { "auto" } else { "disable" })),
-            ("rand_type", text(self.random.distribution.name())),
+            ("db_driver", OptionValue::Text(driver.to_owned())),
+            ("db_ps_mode", OptionValue::Text(ps_mode.to_owned())),
+            ("rand_type", OptionValue::Text(self.random.distribution.name().to_owned())),
         ];
         let seed = planned.map_or(1, |planned| planned.seed as u32);
         ScriptSettings {
@@ -130,6 +130,7 @@ impl LuaFamily {
     }
 }
 
+/// The error of a script with a remedy, if one is known.
 fn failure(error: LuaError) -> Failure {
     let hint = if error.is_refusal {
         "The script declares its options in `sysbench.cmdline.options`."
@@ -331,6 +332,7 @@ impl<'a, D: Driver> Driven for DrivenScript<'a, D> {
 }
 
 impl<'a, D: Driver> DrivenScript<'a, D> {
+    /// The parts that commands and trials share.
     fn common(&self) -> LuaCommon<'a, D> {
         LuaCommon::new(self.driver, &self.family.script, self.settings, self.policy)
     }

@@ -27,7 +27,7 @@ pub(crate) enum LuaStep {
     Done(Option<String>),
     /// The event has ended, and with it the worker.
     Last,
-    /// The function ended with an error that is ignored, of a database or of its own: the event begins again.
+    /// The function ended with an error that is ignored, the script's or a database's: the event begins again.
     Restart {
         is_own: bool,
     },
@@ -265,6 +265,7 @@ impl LuaMachine {
         to_step(request).map_err(LuaError::from)
     }
 
+    /// Takes the error that has ended the script.
     #[cold]
     fn failure(&self) -> LuaError {
         self.is_dead.set(true);
@@ -348,7 +349,7 @@ fn to_step((number, first, second): RequestValues) -> mlua::Result<LuaStep> {
         13 => LuaStep::Ignored,
         other => {
             return Err(mlua::Error::runtime(format!(
-                "the script yielded {other} outside of a coroutine of its own"
+                "the script yielded {other} outside of its own coroutines"
             )));
         }
     })
@@ -368,7 +369,7 @@ fn to_index(value: &Value) -> usize {
     value.as_usize().unwrap_or(usize::MAX)
 }
 
-/// A whole number has a type of its own here.
+/// A whole number has a separate type here.
 fn to_number(value: &Value) -> f64 {
     match value {
         Value::Integer(number) => *number as f64,
@@ -386,14 +387,14 @@ fn to_text(value: &Value) -> Option<String> {
 
 fn param_types(value: &Value) -> mlua::Result<Vec<ParamType>> {
     let Some(kinds) = value.as_table() else { return Ok(Vec::new()) };
-    let kind = |kind: mlua::Result<u32>| {
-        Ok(match kind? {
+    let types = kinds.sequence_values::<u32>().map(|kind| {
+        kind.map(|kind| match kind {
             ..=4 => ParamType::Int,
             5 | 6 => ParamType::Double,
             _ => ParamType::Text,
         })
-    };
-    kinds.sequence_values::<u32>().map(kind).collect()
+    });
+    types.collect()
 }
 
 /// The table that the prelude gets.

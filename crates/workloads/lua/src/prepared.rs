@@ -13,7 +13,7 @@ use mlua::{Lua, Table};
 
 use crate::raw::LuaShared;
 
-/// So many closed statements stay prepared, for a script that prepares the same texts again and again.
+/// This number of closed statements stays prepared, for a script that prepares the same texts again and again.
 const CLOSED_MAX: usize = 64;
 
 /// A statement that a script has prepared on one of its connections.
@@ -36,7 +36,7 @@ impl ScriptStatement {
     }
 }
 
-/// Those of all connections of a state.
+/// The statements of all connections of a state.
 #[derive(Default)]
 pub(crate) struct ScriptStatements {
     table: StatementTable<ScriptStatement>,
@@ -58,6 +58,7 @@ fn to_statement(number: usize) -> Statement {
 }
 
 impl ScriptStatements {
+    /// The statement with this number; fails if it was closed.
     #[inline]
     pub(crate) fn get(&self, number: usize) -> DbResult<&ScriptStatement> {
         self.table.get(to_statement(number)).ok_or_else(closed_statement)
@@ -79,6 +80,7 @@ impl ScriptStatements {
         Some(statement.0 as usize)
     }
 
+    /// Keeps a statement; returns its number.
     pub(crate) fn add(&mut self, prepared: ScriptStatement) -> usize {
         self.table.add(prepared).0 as usize
     }
@@ -148,12 +150,14 @@ const TWO_TO_63: f64 = 9_223_372_036_854_775_808.0;
 pub(crate) const KEPT_BYTES: usize = 1 << 16;
 
 impl BoundValues {
+    /// Removes all values, keeping a limited amount of memory.
     pub(crate) fn clear(&mut self) {
         self.list.clear();
         self.texts.clear();
         self.texts.shrink_to(KEPT_BYTES);
     }
 
+    /// Number of values.
     pub(crate) fn len(&self) -> usize {
         self.list.len()
     }
@@ -240,7 +244,7 @@ thread_local! {
     static SPARE: RefCell<Spare> = const { RefCell::new(Vec::new()) };
 }
 
-/// In boxes, since a result moves with each answer: one pointer instead of nine.
+/// Boxed, since a result moves with each answer: one pointer instead of nine.
 type Spare = Vec<Box<Buffers>>;
 
 #[derive(Debug, Default)]
@@ -257,7 +261,7 @@ struct Buffers {
 pub(crate) struct ResultSet {
     /// `None` without columns, and when they are freed.
     kept: Option<Box<Buffers>>,
-    /// Reads rows that were kept as they came, and then there are no ends.
+    /// Reads rows that were kept as they came, then without their ends.
     read: Option<ReadKeptRow>,
     columns: usize,
     rows: usize,
@@ -391,7 +395,7 @@ impl Rows for ResultSet {
 }
 
 impl Buffers {
-    /// They stay, for the next rows, unless they are large.
+    /// Buffers stay, for the next rows, unless they are large.
     fn clear(&mut self) {
         const KEPT_BYTES: usize = 1 << 20;
         self.bytes.clear();
@@ -403,6 +407,7 @@ impl Buffers {
 }
 
 impl ResultSet {
+    /// Frees the rows and makes the result empty.
     fn clear(&mut self) {
         self.free();
         (self.columns, self.rows, self.next, self.is_over) = (0, 0, (0, 0), false);

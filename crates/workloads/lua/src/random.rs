@@ -59,12 +59,15 @@ impl Numbers {
         (0..DRAWS_PER_WORKER * worker as usize).for_each(|_| {
             libc.next_number();
         });
-        let mut word = || u64::from(libc.next_number()) << 32 | u64::from(libc.next_number());
+        let state = std::array::from_fn(|_| {
+            u64::from(libc.next_number()) << 32 | u64::from(libc.next_number())
+        });
         let h = options.pareto_h;
         let pareto_power = h.ln() / (1.0 - h).ln();
-        Numbers { state: [word(), word()], options, pareto_power, zipf: None }
+        Numbers { state, options, pareto_power, zipf: None }
     }
 
+    /// 64 random bits.
     pub(crate) fn bits(&mut self) -> u64 {
         next_bits(&mut self.state)
     }
@@ -74,6 +77,7 @@ impl Numbers {
         (self.bits() >> 12) as f64 / (1_u64 << 52) as f64
     }
 
+    /// Draws uniformly from `low` to `high`.
     pub(crate) fn uniform(&mut self, low: u32, high: u32) -> u32 {
         let offset = self.unit() * f64::from(values(low, high));
         low.wrapping_add(offset as u32)
@@ -85,11 +89,13 @@ impl Numbers {
         sum / f64::from(iterations)
     }
 
+    /// Draws from `low` to `high`, mostly near the middle.
     pub(crate) fn gaussian(&mut self, low: u32, high: u32) -> u32 {
         let offset = f64::from(values(low, high)) * self.mean_unit();
         low.wrapping_add(offset as u32)
     }
 
+    /// Draws from `low` to `high`, hot numbers more often.
     pub(crate) fn special(&mut self, low: u32, high: u32) -> u32 {
         let span = f64::from(high.wrapping_sub(low));
         let unit = self.unit();
@@ -102,6 +108,7 @@ impl Numbers {
         low.wrapping_add((unit * (width + 1.0) + span / 2.0 - width / 2.0) as u32)
     }
 
+    /// Draws from `low` to `high`, low numbers more often.
     pub(crate) fn pareto(&mut self, low: u32, high: u32) -> u32 {
         let offset = f64::from(values(low, high)) * self.unit().powf(self.pareto_power);
         low.wrapping_add(offset as u32)
@@ -132,17 +139,21 @@ impl Numbers {
     /// Fills a text by a template of its length: `#` becomes a digit, `@` a small letter.
     pub(crate) fn fill(&mut self, template: &[u8], text: &mut [u8]) {
         let mut state = self.state;
-        // As `uniform` of so few values, by whole numbers.
-        let mut one_of = |count: u64| (((next_bits(&mut state) >> 12) * count) >> 52) as u8;
         for (letter, byte) in text.iter_mut().zip(template) {
             *letter = match byte {
-                b'#' => b'0' + one_of(10),
-                b'@' => b'a' + one_of(26),
+                b'#' => b'0' + draw_below(10, &mut state),
+                b'@' => b'a' + draw_below(26, &mut state),
                 other => *other,
             };
         }
         self.state = state;
     }
+}
+
+/// Draws one of the numbers below `count`, as `uniform` does, but by whole numbers.
+#[inline]
+fn draw_below(count: u64, state: &mut [u64; 2]) -> u8 {
+    (((next_bits(state) >> 12) * count) >> 52) as u8
 }
 
 #[inline]
@@ -183,6 +194,7 @@ impl UniqueNumbers {
     }
 }
 
+/// Permutes the whole numbers of 32 bits, so that no two become equal.
 fn permute(x: u32) -> u32 {
     const PRIME: u32 = 4_294_967_291;
     if x >= PRIME {
@@ -228,15 +240,15 @@ mod tests {
         );
     }
 
-    /// By Zipf's law with the exponent 0.8, the first of ten values has the share 1 / (1 + 2^-0.8 + ... + 10^-0.8).
+    /// Under Zipf's law with the exponent 0.8, the first of ten values has the share 1 / (1 + 2^-0.8 + ... + 10^-0.8).
     #[test]
     fn the_first_values_of_zipfian_are_the_most_frequent() {
         let mut numbers = Numbers::new(7, 0, RandomOptions::default());
         let samples: Vec<u32> = (0..100_000).map(|_| numbers.zipfian(11, 20)).collect();
         assert!(samples.iter().all(|value| (11..=20).contains(value)));
         for value in 1..=3_u32 {
-            let weight = |value: u32| f64::from(value).powf(-0.8);
-            let expected = weight(value) / (1..=10).map(weight).sum::<f64>();
+            let total: f64 = (1..=10_u32).map(|value| f64::from(value).powf(-0.8)).sum();
+            let expected = f64::from(value).powf(-0.8) / total;
             let share = samples.iter().filter(|sample| **sample == 10 + value).count() as f64 / 1e5;
             assert!((share - expected).abs() < 0.01, "{value}: {share} for {expected}");
         }

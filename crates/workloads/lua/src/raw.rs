@@ -24,7 +24,7 @@ pub(crate) struct LuaShared {
     pub(crate) thread: Cell<*mut lua_State>,
     /// The request that the coroutine has yielded for.
     pub(crate) request: Cell<LuaRequest>,
-    /// Some statement has had an error: a connection that shows one is told of each statement that goes well.
+    /// Some statement has had an error: a connection that shows one gets notice of each statement that goes well.
     pub(crate) has_failed: Cell<bool>,
     pub(crate) sql: RefCell<Vec<u8>>,
     pub(crate) values: RefCell<BoundValues>,
@@ -68,7 +68,7 @@ impl LuaShared {
         }
     }
 
-    /// Resumes the script, whose requests `answerer` answers where it can't yield.
+    /// Resumes the script, whose requests `answerer` answers when it can't yield.
     #[inline]
     pub(crate) fn compute<R>(
         &self,
@@ -145,6 +145,7 @@ pub(crate) fn offer(shared: &LuaShared, lua: &Lua, host: &Table) -> mlua::Result
     host.set("shared", LightUserData(std::ptr::from_ref(shared).cast_mut().cast()))
 }
 
+/// A Lua function that gets `shared` as its upvalue.
 fn closure(shared: &LuaShared, lua: &Lua, function: lua_CFunction) -> mlua::Result<Function> {
     let address = std::ptr::from_ref(shared).cast_mut().cast();
     // SAFETY: both calls are protected by `exec_raw`, which takes the closure from the stack.
@@ -275,7 +276,7 @@ unsafe fn function_data<'a>(state: *mut lua_State) -> &'a LuaShared {
     unsafe { &*ffi::lua_touserdata(state, ffi::lua_upvalueindex(1)).cast::<LuaShared>() }
 }
 
-/// The number of a connection or statement; the last one where it is none, which does not exist.
+/// The number of a connection or statement; the last one, which does not exist, if it isn't a number.
 #[inline]
 unsafe fn number(state: *mut lua_State, argument: c_int) -> usize {
     // SAFETY: reads a place of the stack, also one that is empty.
@@ -291,7 +292,7 @@ unsafe fn number(state: *mut lua_State, argument: c_int) -> usize {
 #[inline]
 unsafe fn bytes<'a>(state: *mut lua_State, place: c_int) -> &'a [u8] {
     let mut length = 0;
-    // SAFETY: a text stays where it is as long as it is on the stack.
+    // SAFETY: a text stays in its place as long as it is on the stack.
     unsafe {
         if ffi::lua_type(state, place) != ffi::LUA_TSTRING {
             return &[];
@@ -387,7 +388,7 @@ unsafe fn answer_in_place(state: *mut lua_State, shared: &LuaShared, request: Lu
     }
 }
 
-/// The number of the connection or statement that is the first argument. Raises an error where it is `closed`.
+/// The number of the connection or statement that is the first argument. Raises an error if it is `closed`.
 #[inline]
 unsafe fn open_number(state: *mut lua_State, closed: &CStr) -> usize {
     // SAFETY: as in `query`.
@@ -475,6 +476,7 @@ unsafe fn check_self(state: *mut lua_State) {
     }
 }
 
+/// Raises an error with this text; doesn't return.
 #[cold]
 unsafe fn refuse(state: *mut lua_State, reason: &CStr) -> ! {
     // SAFETY: there is room for the reason.
@@ -518,7 +520,7 @@ const MALFORMED: &CStr = c"the server has sent a malformed row";
 
 /// `fetch(connection)`: the next row as a list of texts, in which NULL is missing; nil after the last one.
 unsafe extern "C-unwind" fn fetch(state: *mut lua_State) -> c_int {
-    // SAFETY: Lua calls with room for twenty values, of which two are used. The result is no one's meanwhile: an error
+    // SAFETY: Lua calls with room for twenty values, of which two are used. Nothing else owns the result meanwhile: an error
     // of Lua for want of memory loses it.
     unsafe {
         let (shared, connection) = (function_data(state), number(state, 1));
@@ -541,7 +543,7 @@ unsafe extern "C-unwind" fn fetch(state: *mut lua_State) -> c_int {
     }
 }
 
-/// `first_row(connection)`: the values of the next row; nil where there is none.
+/// `first_row(connection)`: the values of the next row; nil after the last one.
 unsafe extern "C-unwind" fn first_row(state: *mut lua_State) -> c_int {
     // SAFETY: room is made for all values; otherwise as in `fetch`.
     unsafe {
@@ -580,11 +582,13 @@ macro_rules! drawing {
 }
 drawing!(uniform gaussian special pareto zipfian by_default);
 
+/// The next number of the sequence without repetitions.
 unsafe extern "C" fn unique(shared: *const LuaShared) -> u32 {
     // SAFETY: see above.
     unsafe { &*shared }.unique.next_number()
 }
 
+/// Draws a number from 0 up to 1.
 unsafe extern "C" fn unit(shared: *const LuaShared) -> f64 {
     // SAFETY: see above.
     unsafe { &*shared }.numbers.borrow_mut().unit()

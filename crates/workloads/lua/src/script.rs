@@ -17,7 +17,7 @@ pub const STANDARD_INPUT: &str = "-";
 /// The text of a script.
 #[derive(Clone, Debug)]
 pub struct LuaScript {
-    /// As on the command line; `stdin` for standard input.
+    /// The path as on the command line; `stdin` for standard input.
     pub path: String,
     pub(crate) text: Vec<u8>,
     /// Search path of `require`, as Lua writes it.
@@ -119,8 +119,8 @@ impl LuaScript {
         let wait_s = loop_queue.as_ref().map_or(0.0, |queue| queue.mean_us / 1e6);
         let loops_s = (f64::from(*loops) * window_s).max(1e-9);
         let busy = loops_cpu_s / loops_s;
-        let seconds = |nanos: &AtomicU64| nanos.load(Ordering::Relaxed) as f64 / 1e9;
-        let (step_s, steps_s) = (seconds(&self.longest_step), seconds(&self.all_steps));
+        let [step_s, steps_s] = [&self.longest_step, &self.all_steps]
+            .map(|nanos| nanos.load(Ordering::Relaxed) as f64 / 1e9);
         let is_kept = steps_s > 0.5 && steps_s / loops_s > f64::max(0.25, 4.0 * busy);
         // Below these limits the system may have kept the loop from its core.
         let problem = if step_s > 0.25 {
@@ -130,14 +130,14 @@ impl LuaScript {
             )
         } else if wait_s > 0.01 && busy < 0.5 || is_kept {
             "Functions of the script have often kept their loop without computing (`os.execute`, a file, a \
-             statement in a callback or in a coroutine of its own), in which the other workers of the loop waited"
+             statement in a callback or in its own coroutine), in which the other workers of the loop waited"
                 .to_owned()
         } else {
             return None;
         };
         (workers > *loops).then(|| {
             format!(
-                "{problem}: `dyno sysbench --loops={workers}` gives each worker a thread of its own, as sysbench does."
+                "{problem}: `dyno sysbench --loops={workers}` gives each worker its own thread, as sysbench does."
             )
         })
     }
@@ -151,7 +151,7 @@ impl LuaScript {
 /// Read once: a sweep executes the script again and again.
 fn standard_input() -> Result<Vec<u8>, String> {
     static TEXT: OnceLock<Result<Vec<u8>, String>> = OnceLock::new();
-    let read = || {
+    let text = TEXT.get_or_init(|| {
         let mut text = Vec::new();
         match std::io::stdin().lock().read_to_end(&mut text) {
             Ok(_) => Ok(text),
@@ -159,8 +159,8 @@ fn standard_input() -> Result<Vec<u8>, String> {
                 Err(format!("The script on standard input (stdin) can't be read: {error}."))
             }
         }
-    };
-    TEXT.get_or_init(read).clone()
+    });
+    text.clone()
 }
 
 /// The file of a module where a script at this path finds it; without a path: where the original finds a script that is
@@ -183,8 +183,8 @@ fn search_path(script: &str) -> String {
     search(script, home.as_deref(), std::env::var("LUA_PATH").ok().as_deref())
 }
 
-/// Search path of `require`: the original's places and order, then the script's folder. `;;` of `LUA_PATH` stands
-/// for all of it.
+/// Search path of `require`: the original's places and order, then the script's folder. `;;` of `LUA_PATH` means
+/// all of it.
 fn search(path: &str, home: Option<&Path>, lua_path: Option<&str>) -> String {
     let module_patterns =
         |folder: &Path| ["?.lua", "?/init.lua"].map(|name| folder.join(name).display().to_string());

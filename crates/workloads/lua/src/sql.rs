@@ -127,6 +127,7 @@ fn push_text(rules: SqlRules, out: &mut Vec<u8>, text: &[u8]) {
     out.push(b'\'');
 }
 
+/// Appends a value as text.
 fn push(out: &mut Vec<u8>, value: impl Display) {
     // Writing to memory can't fail.
     let _ = write!(out, "{value}");
@@ -152,11 +153,12 @@ mod tests {
     #[test]
     fn placeholders_are_those_outside_of_quotes() {
         let sql = "SELECT '?', \"?\" FROM t WHERE a=? AND b=?";
-        let marked = |rules| with_placeholders(sql.as_bytes(), rules, true);
-        assert_eq!(marked(MYSQL), (sql.as_bytes().to_vec(), 2));
+        let [mysql, marked] =
+            [MYSQL, POSTGRES].map(|rules| with_placeholders(sql.as_bytes(), rules, true));
+        assert_eq!(mysql, (sql.as_bytes().to_vec(), 2));
         let postgres = b"SELECT '?', \"?\" FROM t WHERE a=$1 AND b=$2";
-        assert_eq!(with_placeholders(sql.as_bytes(), POSTGRES, false), marked(MYSQL));
-        assert_eq!(marked(POSTGRES), (postgres.to_vec(), 2));
+        assert_eq!(with_placeholders(sql.as_bytes(), POSTGRES, false), mysql);
+        assert_eq!(marked, (postgres.to_vec(), 2));
         let values = [Param::Int(-5), Param::Text(b"it's")];
         let text = b"SELECT '?', \"?\" FROM t WHERE a=-5 AND b='it''s'";
         assert_eq!(substituted(sql, &values, MYSQL), text);
@@ -165,10 +167,6 @@ mod tests {
 
     #[test]
     fn placeholders_are_none_within_comments() {
-        let counts = |sql: &str| {
-            let count = |rules| with_placeholders(sql.as_bytes(), rules, true).1;
-            [MYSQL, POSTGRES, SQLITE].map(count)
-        };
         for (sql, expected) in [
             ("SELECT ? /* why? */, ?", [2, 2, 2]),
             ("SELECT /*+ hint? */ ?", [1, 1, 1]),
@@ -182,7 +180,9 @@ mod tests {
             ("SELECT /* /* ? */ ? */ ?", [2, 1, 2]),
             ("SELECT '/*', ?, '--', ?, `#`", [2, 2, 2]),
         ] {
-            assert_eq!(counts(sql), expected, "{sql}");
+            let counts = [MYSQL, POSTGRES, SQLITE]
+                .map(|rules| with_placeholders(sql.as_bytes(), rules, true).1);
+            assert_eq!(counts, expected, "{sql}");
         }
         let quoted = b"SELECT $$it's ?$$, $a$ $$ ? $a$, a$1, ?";
         assert_eq!(with_placeholders(quoted, POSTGRES, false).1, 1);
@@ -192,28 +192,28 @@ mod tests {
 
     #[test]
     fn a_backslash_hides_a_quote_where_there_are_escapes() {
-        let with_one = |sql, rules| substituted(sql, &[Param::Int(1)], rules);
         let escaped = r"SELECT '\'?', ?";
-        assert_eq!(with_one(escaped, MYSQL), br"SELECT '\'?', 1");
+        assert_eq!(with_number(1, escaped, MYSQL), br"SELECT '\'?', 1");
         assert_eq!(with_placeholders(escaped.as_bytes(), MYSQL, true).1, 1);
-        let with_minus = |sql, rules| substituted(sql, &[Param::Int(-5)], rules);
-        assert_eq!(with_minus("SELECT 5--? WHERE 1", MYSQL), b"SELECT 5---5 WHERE 1");
-        assert_eq!(with_minus("SELECT 5-?", POSTGRES), b"SELECT 5- -5");
-        assert_eq!(with_one("SELECT `\\`, ?", MYSQL), br"SELECT `\`, 1");
+        assert_eq!(with_number(-5, "SELECT 5--? WHERE 1", MYSQL), b"SELECT 5---5 WHERE 1");
+        assert_eq!(with_number(-5, "SELECT 5-?", POSTGRES), b"SELECT 5- -5");
+        assert_eq!(with_number(1, "SELECT `\\`, ?", MYSQL), br"SELECT `\`, 1");
         let escape = r"SELECT a LIKE 'x' ESCAPE '\', ?";
         for rules in [WITHOUT_ESCAPES, POSTGRES, SQLITE] {
-            assert_eq!(with_one(escape, rules), br"SELECT a LIKE 'x' ESCAPE '\', 1");
+            assert_eq!(with_number(1, escape, rules), br"SELECT a LIKE 'x' ESCAPE '\', 1");
             assert_eq!(with_placeholders(escape.as_bytes(), rules, true).1, 1);
         }
-        assert_eq!(with_one(r"SELECT E'\'?', ?", POSTGRES), br"SELECT E'\'?', 1");
-        assert_eq!(with_one(r"SELECT date'\', ?", POSTGRES), br"SELECT date'\', 1");
+        assert_eq!(with_number(1, r"SELECT E'\'?', ?", POSTGRES), br"SELECT E'\'?', 1");
+        assert_eq!(with_number(1, r"SELECT date'\', ?", POSTGRES), br"SELECT date'\', 1");
+    }
+
+    /// The statement with a number for its placeholder.
+    fn with_number(number: i64, sql: &str, rules: SqlRules) -> Vec<u8> {
+        substituted(sql, &[Param::Int(number)], rules)
     }
 
     #[test]
     fn numbers_stay_what_they_are_as_text() {
-        let text = |value: Param<'_>| {
-            String::from_utf8(substituted("?", &[value], POSTGRES)).expect("digits")
-        };
         for (number, expected) in [
             (1e300, "1e300"),
             (-1e-300, "-1e-300"),
@@ -222,12 +222,16 @@ mod tests {
             (f64::NEG_INFINITY, "'-inf'::float8"),
             (f64::NAN, "'NaN'::float8"),
         ] {
-            assert_eq!(text(Param::Double(number)), expected);
+            assert_eq!(literal_text(Param::Double(number)), expected);
         }
-        assert_eq!(text(Param::Int(i64::MIN)), "-9223372036854775808");
+        assert_eq!(literal_text(Param::Int(i64::MIN)), "-9223372036854775808");
         let values = [Param::Int(-5), Param::Double(-0.5)];
         let minus = substituted("SELECT 1-?, 2 -?", &values, POSTGRES);
         assert_eq!(minus, b"SELECT 1- -5, 2 - -5e-1");
+    }
+
+    fn literal_text(value: Param<'_>) -> String {
+        String::from_utf8(substituted("?", &[value], POSTGRES)).expect("digits")
     }
 
     #[test]
@@ -246,20 +250,23 @@ mod tests {
 
     #[test]
     fn texts_are_quoted_as_each_dialect_reads_them() {
-        let quoted = |text: &[u8], rules| substituted("?", &[Param::Text(text)], rules);
         let odd = b"a\\b'c\"d\ne";
-        assert_eq!(quoted(odd, MYSQL), b"'a\\\\b''c\"d\ne'");
-        assert_eq!(quoted(odd, WITHOUT_ESCAPES), b"'a\\b''c\"d\ne'");
-        assert_eq!(quoted(odd, POSTGRES), b" E'a\\\\b''c\"d\ne'");
-        assert_eq!(quoted(odd, SQLITE), b"'a\\b''c\"d\ne'");
-        assert_eq!(quoted(b"it's", POSTGRES), b"'it''s'");
+        assert_eq!(quote_text(odd, MYSQL), b"'a\\\\b''c\"d\ne'");
+        assert_eq!(quote_text(odd, WITHOUT_ESCAPES), b"'a\\b''c\"d\ne'");
+        assert_eq!(quote_text(odd, POSTGRES), b" E'a\\\\b''c\"d\ne'");
+        assert_eq!(quote_text(odd, SQLITE), b"'a\\b''c\"d\ne'");
+        assert_eq!(quote_text(b"it's", POSTGRES), b"'it''s'");
         for bytes in [&b"\0x"[..], b"\xe4x"] {
             let as_it_is = [&b"'"[..], bytes, b"'"].concat();
             for rules in [MYSQL, WITHOUT_ESCAPES, POSTGRES] {
-                assert_eq!(quoted(bytes, rules), as_it_is);
+                assert_eq!(quote_text(bytes, rules), as_it_is);
             }
         }
-        assert_eq!(quoted(b"\0x'", SQLITE), b"CAST(X'007827' AS TEXT)");
-        assert_eq!(quoted(b"\xe4x", SQLITE), b"CAST(X'E478' AS TEXT)");
+        assert_eq!(quote_text(b"\0x'", SQLITE), b"CAST(X'007827' AS TEXT)");
+        assert_eq!(quote_text(b"\xe4x", SQLITE), b"CAST(X'E478' AS TEXT)");
+    }
+
+    fn quote_text(text: &[u8], rules: SqlRules) -> Vec<u8> {
+        substituted("?", &[Param::Text(text)], rules)
     }
 }

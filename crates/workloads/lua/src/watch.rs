@@ -1,5 +1,5 @@
 //! Watches functions of scripts that run for long: a thread looks at all states, notes how long one has computed at a
-//! stretch, and sets a hook where it still does so after the end of its run, or continues asking databases.
+//! stretch, and sets a hook if it still does so after the end of its run, or continues asking databases.
 //!
 //! A permanent hook would make each instruction more expensive, and keep LuaJIT from compiling. Compiled loops check
 //! hooks only with LUAJIT_ENABLE_CHECKHOOK, which `.cargo/config.toml` defines.
@@ -25,9 +25,9 @@ const LOOKS: Duration = Duration::from_millis(100);
 /// The thread's knowledge of a state.
 #[derive(Debug)]
 pub(crate) struct Watched {
-    /// The end of its run; `Nanos::MAX` where there is none.
+    /// The end of its run; `Nanos::MAX` without one.
     ends: AtomicU64,
-    /// Time after it for which a function may compute, or wait for a database that it asks where it can't yield. An event
+    /// Time after it for which a function may compute, or wait for a database that it asks when it can't yield. An event
     /// may continue to ask databases for as long as the run was, if that is longer.
     patience: AtomicU64,
     /// Odd while a function computes.
@@ -148,7 +148,7 @@ fn start_watching(watched: &Arc<Watched>) {
     }
 }
 
-/// Sets the hook where it is time; false for a state that is closed.
+/// Sets the hook when it is time; false for a state that is closed.
 fn check_state(observation: &mut Observation, now: Nanos) -> bool {
     let Some(watched) = observation.watched.upgrade() else { return false };
     if is_endless(observation, &watched, now) {
@@ -197,7 +197,7 @@ pub(crate) fn is_too_long(error: &LuaError) -> bool {
     error.message.as_bytes().ends_with(TOO_LONG.to_bytes())
 }
 
-/// Functions of the API that may stand between a hook and the script.
+/// Functions of the API that may be between a hook and the script.
 const WRAPPERS: c_int = 8;
 
 #[expect(unsafe_code, reason = "called by LuaJIT")]
@@ -220,6 +220,7 @@ unsafe extern "C-unwind" fn end_function(state: *mut lua_State, _: *mut lua_Debu
     }
 }
 
+/// Locks a mutex, also after a panic.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -237,13 +238,14 @@ pub struct ReportStat {
     pub others: u64,
     pub errors: u64,
     pub reconnects: u64,
-    /// In an interval: the length of the queue, and events that are executed; both 0 without a rate.
+    /// Length of the queue in an interval, and events that are executed; both 0 without a rate.
     pub queue: Option<(u64, u64)>,
     /// Latencies of a whole run: least, greatest, mean and sum.
     pub latency_s: Option<[f64; 4]>,
 }
 
 impl ReportStat {
+    /// The table that a report hook of the script gets.
     pub(crate) fn table(&self, lua: &Lua) -> mlua::Result<Table> {
         let table = lua.create_table()?;
         table.set("threads_running", self.threads_running)?;

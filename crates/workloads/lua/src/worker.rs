@@ -55,7 +55,7 @@ impl<'a, D: Driver> LuaCommon<'a, D> {
 /// Between two attempts to open a lost connection again.
 const RECONNECT_PAUSE: Nanos = 10 * MILLISECOND;
 
-/// Events that a `thread_run()` may still begin after it was told that there are no more.
+/// Events that a `thread_run()` may still begin after it has learned that no more are wanted.
 const MAX_EVENTS_AFTER_STOP: u32 = 1000;
 
 /// End of a function of a script.
@@ -83,7 +83,7 @@ pub(crate) struct LuaWorker<'a, D: Driver> {
     pub(crate) own_loop: OwnLoop,
     /// Begins no further event.
     pub(crate) has_ended: bool,
-    /// By an error that nothing ignores.
+    /// Ended by an error that nothing ignores.
     pub(crate) has_died: bool,
     /// Statements executed in the event that has ended it, which does not count itself.
     pub(crate) last_work: Tally,
@@ -266,7 +266,7 @@ impl<'a, D: Driver> LuaWorker<'a, D> {
                 Ended::Done(_) | Ended::Last | Ended::Failed(_) => return Ok(()),
             }
         }
-        Err(LuaError::new("thread_run() goes on after sb_more_events() has returned false"))
+        Err(LuaError::new("thread_run() continues after sb_more_events() has returned false"))
     }
 
     /// Brings the state's own sessions out of what a failed event has left, as long as there is time and no outage is
@@ -305,7 +305,7 @@ pub(crate) fn outside_of_events(ended: Ended) -> Result<Option<String>, LuaError
 /// The error by which a script restarts an event, without a failure of a database.
 #[cold]
 fn own_restart() -> DbError {
-    DbError::again("begun anew by the script itself: RESTART_EVENT")
+    DbError::again("begun again by the script itself: RESTART_EVENT")
 }
 
 /// Returns true if a script's error says what a database has answered.

@@ -29,7 +29,7 @@ pub type LateError = (&'static str, LuaError);
 /// For functions that compute after the end of a run that nothing ends.
 const PATIENCE: Nanos = 60 * SECOND;
 
-/// A script on one driver. Each worker has a Lua state of its own.
+/// A script on one driver. Each worker has its own Lua state.
 pub(crate) struct LuaWorkload<'a, D> {
     common: LuaCommon<'a, D>,
     kinds: [TransactionKind; 1],
@@ -37,7 +37,7 @@ pub(crate) struct LuaWorkload<'a, D> {
     length: Nanos,
     /// Time after that for which a function may compute.
     patience: Nanos,
-    /// The first error after the last event that counts, and its function; the measurements stand.
+    /// The first error after the last event that counts, and its function; the measurements remain valid.
     late_error: Mutex<Option<LateError>>,
 }
 
@@ -273,23 +273,20 @@ pub(crate) struct ScriptCounters {
 impl ScriptCounters {
     /// Gives the prelude `count` and `counted`.
     pub(crate) fn offer(self: &Rc<Self>, lua: &Lua, host: &Table) -> mlua::Result<()> {
-        let checked_kind = |kind: Option<usize>| {
-            let unknown = "sb_counter_inc() and sb_counter_val() know the counters 0 to 5";
-            kind.filter(|kind| *kind < 6).ok_or_else(|| mlua::Error::runtime(unknown))
-        };
         let counters = Rc::clone(self);
         let count = lua.create_function(move |_, kind: Option<usize>| {
-            counters.add(checked_kind(kind)?);
+            counters.add(check_kind(kind)?);
             Ok(())
         })?;
         let counters = Rc::clone(self);
         let read_count = lua.create_function(move |_, kind: Option<usize>| {
-            Ok(counters.values[checked_kind(kind)?].get())
+            Ok(counters.values[check_kind(kind)?].get())
         })?;
         host.set("count", count)?;
         host.set("counted", read_count)
     }
 
+    /// Adds one to a counter.
     #[inline]
     pub(crate) fn raise(&self, kind: usize) {
         self.values[kind].set(self.values[kind].get() + 1);
@@ -332,4 +329,9 @@ impl ScriptCounters {
         let caught = self.failed.take().saturating_sub(u64::from(is_error));
         tally.handled_errors += self.added[ERROR].take() + caught;
     }
+}
+
+fn check_kind(kind: Option<usize>) -> mlua::Result<usize> {
+    let unknown = "sb_counter_inc() and sb_counter_val() know the counters 0 to 5";
+    kind.filter(|kind| *kind < 6).ok_or_else(|| mlua::Error::runtime(unknown))
 }

@@ -35,8 +35,8 @@ fn main() {
         println!("skipped: give URL SCALE CONNECTIONS after --");
         return;
     };
-    let mut number = || arguments.next().and_then(|text| text.parse().ok()).unwrap_or(1);
-    let (scale, connections) = (number(), number());
+    let [scale, connections] =
+        std::array::from_fn(|_| arguments.next().and_then(|text| text.parse().ok()).unwrap_or(1));
     let steps = InitStep::parse_all("dtg").expect("these are letters of steps");
     let options = InitOptions { steps, scale, connections, ..InitOptions::default() };
     let target: TargetUrl = url.parse().expect("a URL of a target");

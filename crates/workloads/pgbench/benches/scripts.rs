@@ -15,16 +15,13 @@ const TRANSACTIONS: u32 = 300_000;
 
 fn main() {
     let select = "SELECT 1;\n";
-    let with_ten = |line: &str| format!("{}{select}", line.repeat(10));
     let texts = [
-        ("one statement".to_owned(), select.to_owned()),
-        ("+ 10 random".to_owned(), with_ten("\\set a random(1, 100000 * :scale)\n")),
-        (
-            "+ 10 random_gaussian".to_owned(),
-            with_ten("\\set a random_gaussian(1, 1000000, 10.0)\n"),
-        ),
-        ("+ 10 additions".to_owned(), with_ten("\\set a :scale + 1\n")),
-    ];
+        ("one statement", ""),
+        ("+ 10 random", "\\set a random(1, 100000 * :scale)\n"),
+        ("+ 10 random_gaussian", "\\set a random_gaussian(1, 1000000, 10.0)\n"),
+        ("+ 10 additions", "\\set a :scale + 1\n"),
+    ]
+    .map(|(name, line)| (name.to_owned(), format!("{}{select}", line.repeat(10))));
     let builtins = builtins().iter().map(|one| (one.name.to_owned(), one.text.to_owned()));
     for (name, text) in texts.into_iter().chain(builtins) {
         for mode in QueryMode::ALL {

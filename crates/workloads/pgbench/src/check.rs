@@ -24,10 +24,12 @@ dyno_core::named! {
 }
 
 impl Book {
+    /// The table with the balances of the book.
     fn table(self) -> String {
         format!("pgbench_{}", self.name())
     }
 
+    /// The column with the amounts of the book.
     fn column(self) -> &'static str {
         ["abalance", "tbalance", "bbalance", "delta"][self as usize]
     }
@@ -90,16 +92,15 @@ impl Balances {
         }
         let (mut is_balanced, mut sentences) = (true, Vec::new());
         for books in &ledger.0 {
-            let format_sum = |book: &Book| self.sum(*book).to_string();
             if books.iter().all(|book| self.sum(*book) == self.sum(books[0])) {
                 let names: Vec<Message> = books.iter().map(|book| book.name().into()).collect();
-                let (books, sum) = (Message::list(&names), format_sum(&books[0]));
+                let (books, sum) = (Message::list(&names), self.sum(books[0]).to_string());
                 sentences.push(say!(books_agree, books, sum));
             } else {
                 is_balanced = false;
-                let sums = books
-                    .iter()
-                    .map(|book| say!(book_changed, book = book.name(), sum = format_sum(book)));
+                let sums = books.iter().map(|book| {
+                    say!(book_changed, book = book.name(), sum = self.sum(*book).to_string())
+                });
                 sentences.push(say!(books_differ, sums = Message::list(&sums.collect::<Vec<_>>())));
             }
         }
@@ -118,7 +119,7 @@ pub struct Ledger(Vec<Vec<Book>>);
 enum Booking {
     /// Adds the variable of this name, once per transaction.
     Adds(String),
-    /// In a way that nothing follows from.
+    /// A way that nothing follows from.
     Otherwise,
 }
 
@@ -142,15 +143,16 @@ impl Ledger {
         Ledger(groups)
     }
 
-    /// Returns true if nothing can be checked: the scripts only read, or write in ways of their own.
+    /// Returns true if nothing can be checked: the scripts only read, or write in other ways.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 }
 
+/// The books that a script writes, and how.
 fn bookings(script: &Script) -> BTreeMap<Book, Booking> {
     let mut by_book: BTreeMap<Book, Booking> = BTreeMap::new();
-    // What stands in a branch may run or not.
+    // A command in a branch may run or not.
     let is_conditional =
         script.commands.iter().any(|command| matches!(command.action, Action::If { .. }));
     for statement in statements(script) {
@@ -178,11 +180,11 @@ fn statements(script: &Script) -> Vec<String> {
 fn booking(statement: &str, book: Book) -> Option<Booking> {
     const WRITES: [&str; 8] =
         ["insert", "update", "delete", "truncate", "merge", "copy", "call", "replace"];
-    let words = || statement.split(|c: char| !c.is_alphanumeric() && c != '_');
+    let words: Vec<&str> = statement.split(|c: char| !c.is_alphanumeric() && c != '_').collect();
     // A common table expression may write, too.
-    let leading_words = if words().next() == Some("with") { usize::MAX } else { 1 };
-    let is_write = words().take(leading_words).any(|word| WRITES.contains(&word));
-    if !is_write || !words().any(|word| word == book.table()) {
+    let leading_words = if words.first() == Some(&"with") { usize::MAX } else { 1 };
+    let is_write = words.iter().take(leading_words).any(|word| WRITES.contains(word));
+    if !is_write || !words.contains(&book.table().as_str()) {
         return None;
     }
     let variable = match book {
@@ -272,6 +274,7 @@ impl Journal {
         Journal { variables, clients: (0..clients).map(|_| Mutex::default()).collect() }
     }
 
+    /// The variables with the values of a script's row in the history.
     #[inline]
     pub(crate) fn variables(&self, script: usize) -> Option<[u32; 4]> {
         self.variables.get(script).copied().flatten()
@@ -323,9 +326,11 @@ pub struct History(HashMap<Written, u32>);
 
 impl Rows for History {
     fn row<R: AnswerRow>(&mut self, row: &R) {
-        let cell = |column| if column < row.columns() { row.int(column) } else { None };
         // What can't be read equals nothing that a transaction wrote.
-        let written = [0, 1, 2, 3].map(|column| cell(column).unwrap_or(i64::MIN));
+        let written = [0, 1, 2, 3].map(|column| {
+            let cell = if column < row.columns() { row.int(column) } else { None };
+            cell.unwrap_or(i64::MIN)
+        });
         *self.0.entry(written).or_default() += 1;
     }
 }
@@ -370,6 +375,7 @@ mod tests {
         Ledger::from_scripts(&scripts)
     }
 
+    /// The groups of books that must agree after these scripts.
     fn groups(texts: &[&str]) -> Vec<Vec<Book>> {
         ledger(texts).0
     }
@@ -435,6 +441,7 @@ mod tests {
         assert_eq!(broken.change_since(&before).verdict(&ledger(&[READS])), None);
     }
 
+    /// A history with these rows.
     fn table(rows: &[Written]) -> History {
         let mut history = History::default();
         for row in rows {
@@ -445,11 +452,10 @@ mod tests {
 
     #[test]
     fn the_scripts_that_write_say_what() {
-        let names = |name| history_variables(&script(find_builtin(name).expect("a script").text));
         let columns = Some(["tid", "bid", "aid", "delta"].map(str::to_owned));
-        assert_eq!(names("tpcb-like"), columns);
-        assert_eq!(names("simple-update"), columns);
-        assert_eq!(names("select-only"), None);
+        let names = ["tpcb-like", "simple-update", "select-only"]
+            .map(|name| history_variables(&script(find_builtin(name).expect("a script").text)));
+        assert_eq!(names, [columns.clone(), columns, None]);
         let literal = "INSERT INTO pgbench_history (tid, bid, aid, delta) VALUES (1, 2, :a, :d);";
         assert_eq!(history_variables(&script(literal)), None);
         let twice = "INSERT INTO pgbench_history (tid, bid, aid, delta) VALUES (:t, :b, :a, :d);";

@@ -46,8 +46,10 @@ pub const PAPER: NamedPaper = NamedPaper {
 fn statements_asked(experiment: &Experiment, _test: &str, kind: &str) -> Option<f64> {
     experiment.test.strip_prefix("pgbench ")?;
     let file = experiment.scripts.iter().find(|script| script.name == kind);
-    let builtin_text = || Some(find_builtin(kind).ok().filter(|known| known.name == kind)?.text);
-    script_statements(file.map(|script| script.text.as_str()).or_else(builtin_text)?)
+    let text = file
+        .map(|script| script.text.as_str())
+        .or_else(|| Some(find_builtin(kind).ok().filter(|known| known.name == kind)?.text));
+    script_statements(text?)
 }
 
 /// `None` if it branches, and where a command is several statements.
@@ -128,7 +130,7 @@ impl Family for PgbenchFamily {
     fn load(&self, database: &Database, order: &LoadOrder<'_>) -> Result<Message, Failure> {
         let driver = &database.primary_admin();
         if self.is_own_mix() {
-            return Ok(say!(no_data_of_ours));
+            return Ok(say!(no_pgbench_tables));
         }
         let report = initialize(driver, &self.init_options(), order.observer)
             .map_err(|error| load_failure(&error, OTHER_DATA_HINT))?;
@@ -255,15 +257,16 @@ impl PgbenchFamily {
         Err(Failure::new(text).with_hint("Add `set.client_encoding=UTF8` to the target's URL."))
     }
 
+    /// Checks that the tables fit the plan, and reads their state.
     async fn inspect(&self, session: &mut AdminSession<'_>) -> Result<BeforeTrial, Failure> {
         self.check_encoding(session).await?;
         if !self.options.texts().any(|text| text.contains("pgbench_")) {
             return Ok(BeforeTrial::default());
         }
-        let unprepared_error = |problem: &str| Failure::new(problem).with_hint(UNPREPARED_HINT);
-        let info = table_info(session).await;
-        let info = info.map_err(|error| unprepared_error(&sentence(&error.to_string())))?;
-        let info = info.ok_or_else(|| unprepared_error("There is no table pgbench_accounts."))?;
+        let info = table_info(session).await.map_err(|error| sentence(&error.to_string()));
+        let info = info
+            .and_then(|info| info.ok_or_else(|| "There is no table pgbench_accounts.".to_owned()));
+        let info = info.map_err(|problem| Failure::new(problem).with_hint(UNPREPARED_HINT))?;
         // A mix of one's own runs on whatever is there.
         if !self.is_own_mix() && info.scale != i64::from(self.options.scale) {
             return Err(Failure::new(format!(
@@ -361,6 +364,7 @@ impl PgbenchFamily {
         }
     }
 
+    /// Compares the balances with those before the trial.
     fn check(
         &self,
         driver: &AdminDriver<'_>,
@@ -395,7 +399,6 @@ impl PgbenchFamily {
         let rows: Vec<u64> = rows.collect::<Option<_>>()?;
         let total: u64 = rows.iter().zip(ran.committed).map(|(rows, count)| rows * count).sum();
         let (min_rows, max_rows) = (i128::from(total), i128::from(total + ran.unanswered));
-        let format_rows = |rows: i128| format::whole(rows as f64);
         match grown {
             grown
                 if rows.iter().all(|rows| *rows == 0) || (min_rows..=max_rows).contains(&grown) =>
@@ -403,14 +406,14 @@ impl PgbenchFamily {
                 None
             }
             grown if grown > max_rows => Some(say!(
-                rows_of_somebody_else,
-                rows = format_rows(grown - max_rows),
-                most = format_rows(max_rows)
+                foreign_rows,
+                rows = format::whole((grown - max_rows) as f64),
+                most = format::whole(max_rows as f64)
             )),
             grown => Some(say!(
                 rows_missing,
-                rows = format_rows(min_rows - grown),
-                least = format_rows(min_rows)
+                rows = format::whole((min_rows - grown) as f64),
+                least = format::whole(min_rows as f64)
             )),
         }
     }
@@ -436,7 +439,7 @@ fn lost_rows(driver: &AdminDriver<'_>, journal: &Journal, before: &History) -> L
         Err(failure) => return LostWork::unknown(failure.message),
     };
     let settled = journal.reconcile(before, &after);
-    let mut evidence = vec![say!(history_rows_looked_for)];
+    let mut evidence = vec![say!(history_rows_verified)];
     if settled.unknown > 0 {
         let (n, there) = (settled.unknown, settled.committed);
         evidence.push(say!(transactions_unanswered, n, there));
@@ -518,17 +521,19 @@ mod tests {
             text: "SELECT 1; SELECT 2;".to_owned(),
             ..ScriptFacts::default()
         };
-        let statements = |test: &str, scripts: Vec<ScriptFacts>| {
-            let facts = ExperimentFacts { scripts, ..ExperimentFacts::default() };
-            let experiment = Experiment { test: test.to_owned(), facts, ..Experiment::default() };
-            ["tpcb-like", "simple-update", "select-only", "a.sql"]
-                .map(|kind| statements_asked(&experiment, "", kind))
-        };
         assert_eq!(
-            statements("pgbench builtin", Vec::new()),
+            count_statements("pgbench builtin", Vec::new()),
             [Some(7.0), Some(5.0), Some(1.0), None]
         );
-        assert_eq!(statements("pgbench script", vec![script])[..2], [Some(2.0), Some(5.0)]);
-        assert_eq!(statements("sysbench select", Vec::new()), [None; 4]);
+        assert_eq!(count_statements("pgbench script", vec![script])[..2], [Some(2.0), Some(5.0)]);
+        assert_eq!(count_statements("sysbench select", Vec::new()), [None; 4]);
+    }
+
+    /// The statements of each kind of transaction.
+    fn count_statements(test: &str, scripts: Vec<ScriptFacts>) -> [Option<f64>; 4] {
+        let facts = ExperimentFacts { scripts, ..ExperimentFacts::default() };
+        let experiment = Experiment { test: test.to_owned(), facts, ..Experiment::default() };
+        ["tpcb-like", "simple-update", "select-only", "a.sql"]
+            .map(|kind| statements_asked(&experiment, "", kind))
     }
 }

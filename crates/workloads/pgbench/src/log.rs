@@ -82,6 +82,7 @@ struct Sums {
 }
 
 impl Sums {
+    /// Adds a value in microseconds.
     fn add(&mut self, value_us: u64) {
         let value = value_us as f64;
         self.min = if self.count == 0 { value } else { self.min.min(value) };
@@ -91,6 +92,7 @@ impl Sums {
         self.squares += value * value;
     }
 
+    /// Appends sum, sum of squares, minimum and maximum.
     fn push(&self, out: &mut String) {
         let Sums { sum, squares, min, max, .. } = self;
         let _ = write!(out, " {sum:.0} {squares:.0} {min:.0} {max:.0}");
@@ -155,21 +157,22 @@ impl Aggregate {
         }
     }
 
+    /// Appends the line of an interval.
     fn push(&self, out: &mut String) {
-        let enabled_count = |is_enabled: bool, count: u64| if is_enabled { count } else { 0 };
         let LogColumns { lag, skipped, retries, failures } = self.columns;
         let _ = write!(out, "{} {}", self.begin_us / 1_000_000, self.latency.count);
         self.latency.push(out);
         if lag { self.lag } else { Sums::default() }.push(out);
-        let _ = writeln!(
-            out,
-            " {} {} {} {} {}",
-            enabled_count(skipped, self.skipped),
-            enabled_count(retries, self.retried),
-            enabled_count(retries, self.retries),
-            enabled_count(failures, self.serialization_failures),
-            enabled_count(failures, self.deadlock_failures)
-        );
+        for (is_enabled, count) in [
+            (skipped, self.skipped),
+            (retries, self.retried),
+            (retries, self.retries),
+            (failures, self.serialization_failures),
+            (failures, self.deadlock_failures),
+        ] {
+            let _ = write!(out, " {}", if is_enabled { count } else { 0 });
+        }
+        out.push('\n');
     }
 }
 
@@ -202,6 +205,7 @@ mod tests {
         }
     }
 
+    /// The line of a logged transaction.
     fn line(columns: LogColumns, logged: (Outcome, u64)) -> String {
         let mut out = String::new();
         columns.push(&mut out, &entry(logged, 1_795_287_049_000_111));

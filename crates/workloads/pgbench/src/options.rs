@@ -63,7 +63,7 @@ pub const OPTIONS: &[OptionRow<PgbenchSettings>] = &[
             o.parameters.push((name.to_owned(), value.to_owned()));
             Ok(())
         }),
-        "the parameters of `statements`: numbers, or what is drawn anew for each transaction with `uniform(1, rows)`, \
+        "the parameters of `statements`: numbers, or what is drawn again for each transaction with `uniform(1, rows)`, \
          `zipfian(1, rows, 1.1)`, `gaussian(1, rows, 5)`, `exponential(1, rows, 5)` and pgbench's other functions: \
          `parameters = { rows = 100000, id = \"uniform(1, rows)\" }`",
     )
@@ -160,12 +160,13 @@ impl PgbenchSettings {
             return Ok(settings);
         }
         if settings.files.is_empty() {
-            let refuse = |message: String| OptionError::experiment(message, None);
             // Prefixes are for command lines; a suite names the test in full.
             let builtin = find_builtin(test).ok().filter(|builtin| builtin.name == test);
-            let builtin =
-                builtin.ok_or_else(|| refuse(format!("`{test}` is no test of pgbench.")))?;
-            let script = builtin.script(mode).map_err(|error| refuse(error.to_string()))?;
+            let script = match builtin {
+                Some(builtin) => builtin.script(mode).map_err(|error| error.to_string()),
+                None => Err(format!("`{test}` isn't a test of pgbench.")),
+            };
+            let script = script.map_err(|message| OptionError::experiment(message, None))?;
             settings.scripts.push((script, 1));
         }
         for (number, (name, weight, text)) in (1..).zip(scripts) {
@@ -243,11 +244,12 @@ pub(crate) struct Mix {
 struct Drawn<'a> {
     name: &'a str,
     expression: String,
-    /// The parameters that stand in it.
+    /// The parameters that it contains.
     needs: Vec<&'a str>,
 }
 
 impl Mix {
+    /// Reads statements and their parameters; fails with the name of a wrong one.
     pub(crate) fn read(
         statements: &[String],
         parameters: &[(String, String)],
@@ -321,7 +323,7 @@ fn unknown_parameter(name: &str, known: &[&str]) -> Refusal {
              text in the statement itself."
         )
     });
-    (format!("`{name}` is no parameter."), Some(hint))
+    (format!("`{name}` isn't a parameter."), Some(hint))
 }
 
 fn unknown_function(name: &str) -> Refusal {
@@ -329,17 +331,19 @@ fn unknown_function(name: &str) -> Refusal {
     let names = ours.into_iter().chain(function_names());
     let hint = did_you_mean(nearest(name, names), "")
         .unwrap_or_else(|| format!("There are {}, and the functions of pgbench.", ours.join(", ")));
-    (format!("`{name}` is no function."), Some(hint))
+    (format!("`{name}` isn't a function."), Some(hint))
 }
 
-/// `SQL @9`: the weight stands at the end, behind a blank or what may end a statement. Behind an operator or a comma
+/// `SQL @9`: the weight is at the end, behind a blank or what may end a statement. Behind an operator or a comma
 /// it is a variable of MySQL's: `id=@9`.
 fn weighted(written: &str) -> (&str, u32) {
-    let ends_statement = |c: char| {
-        c.is_whitespace() || c.is_alphanumeric() || matches!(c, '_' | ')' | '\'' | '"' | '`' | ';')
-    };
-    let parts =
-        written.trim_end().rsplit_once('@').filter(|(sql, _)| sql.ends_with(ends_statement));
+    let parts = written.trim_end().rsplit_once('@').filter(|(sql, _)| {
+        sql.ends_with(|c: char| {
+            c.is_whitespace()
+                || c.is_alphanumeric()
+                || matches!(c, '_' | ')' | '\'' | '"' | '`' | ';')
+        })
+    });
     let weighted = parts.and_then(|(sql, weight)| Some((sql, weight.parse().ok()?)));
     weighted.unwrap_or((written, 1))
 }
@@ -349,6 +353,7 @@ const fn is_name_byte(byte: u8) -> bool {
 }
 
 impl<'a> Drawn<'a> {
+    /// Reads the formula of a parameter, which may use the `known` ones.
     fn read(name: &'a str, value: &'a str, known: &[&str]) -> Result<Self, Refusal> {
         let (mut expression, mut needs) = (String::new(), Vec::new());
         let mut remaining = value;
@@ -415,13 +420,15 @@ impl Access {
     /// Reads how a script draws `:aid`, as far as that can be known. `value` returns variables that are defined before
     /// the script runs.
     pub fn from_script(script: &Script, value: impl Fn(&str) -> Option<i64>) -> Option<Access> {
-        let variable_name = |variable: u32| &*script.variables[variable as usize];
+        let names = &script.variables;
         let program = script.commands.iter().find_map(|command| match &command.action {
-            Action::Set { variable, program } if variable_name(*variable) == "aid" => Some(program),
+            Action::Set { variable, program } if names[*variable as usize] == "aid" => {
+                Some(program)
+            }
             _ => None,
         });
         let mut program = program?.clone();
-        program.fold(|variable| value(variable_name(variable)));
+        program.fold(|variable| value(&names[variable as usize]));
         let (low, high, meaning) = match program.ops[..] {
             [Op::RandomBetween(low, high)] => (low, high, say!(accounts_uniform)),
             [
@@ -542,27 +549,28 @@ mod tests {
 
     #[test]
     fn mistakes_have_their_place_and_a_remedy() {
-        let refusal = |statements: &[&str], parameters: &[(&str, &str)]| {
-            mix(statements, parameters).expect_err("a refusal")
-        };
-        let error = refusal(&["SELECT :idd"], &[("id", "uniform(1, 9)")]);
+        let error = refuse_mix(&["SELECT :idd"], &[("id", "uniform(1, 9)")]);
         assert_eq!(error.option.as_deref(), Some("statements.1"));
         assert_eq!(error.hint.as_deref(), Some("Did you mean `id`?"));
-        let error = refusal(&["SELECT :id"], &[("id", "uniform(1, rows)")]);
-        assert_eq!(error.message, "`rows` is no parameter.");
-        let error = refusal(&["SELECT :a"], &[("a", "b + 1"), ("b", "a + 1")]);
+        let error = refuse_mix(&["SELECT :id"], &[("id", "uniform(1, rows)")]);
+        assert_eq!(error.message, "`rows` isn't a parameter.");
+        let error = refuse_mix(&["SELECT :a"], &[("a", "b + 1"), ("b", "a + 1")]);
         assert_eq!(error.message, "`a` needs a parameter that needs `a`.");
-        let error = refusal(&["SELECT :id"], &[("id", "unifrom(1, 9)")]);
+        let error = refuse_mix(&["SELECT :id"], &[("id", "unifrom(1, 9)")]);
         assert_eq!(error.option.as_deref(), Some("parameters.id"));
-        assert_eq!(error.message, "`unifrom` is no function.");
+        assert_eq!(error.message, "`unifrom` isn't a function.");
         assert_eq!(error.hint.as_deref(), Some("Did you mean `uniform`?"));
-        let error = refusal(&["SELECT :a"], &[("a", "text")]);
+        let error = refuse_mix(&["SELECT :a"], &[("a", "text")]);
         assert_eq!(error.option.as_deref(), Some("parameters.a"));
         assert!(error.hint.is_some_and(|hint| hint.contains("text in the statement itself")));
-        let error = refusal(&["SELECT 1 @0"], &[]);
+        let error = refuse_mix(&["SELECT 1 @0"], &[]);
         assert_eq!(error.message, "No statement would be executed.");
-        let error = refusal(&["SELECT 1"], &[("a b", "1")]);
+        let error = refuse_mix(&["SELECT 1"], &[("a b", "1")]);
         assert_eq!(error.option.as_deref(), Some("parameters.a b"));
+    }
+
+    fn refuse_mix(statements: &[&str], parameters: &[(&str, &str)]) -> OptionError {
+        mix(statements, parameters).expect_err("a refusal")
     }
 
     fn access(script: &str) -> Option<Access> {
@@ -584,14 +592,14 @@ mod tests {
         assert!(meaning.contains("95% into its middle 20%."), "{meaning}");
         let uniform = access("  \\set aid random(1, 100000 * :scale)\nSELECT 1;").expect("drawn");
         assert_eq!(uniform.hot_rows, 3_000_000);
-        for parameter in ["1.1", "2", ":nobody"] {
+        for parameter in ["1.1", "2", ":unset"] {
             let zipfian = format!("\\set aid random_zipfian(11, 20, {parameter})");
             assert!(access(&zipfian).is_some_and(|a| a.hot_rows == 10), "{zipfian}");
         }
         for unknown in [
             "SELECT 1;",
             "\\set aid 5",
-            "\\set aid random(1, :nobody)",
+            "\\set aid random(1, :unset)",
             "\\set aid random(1, 9223372036854775807 * 2)",
             "\\set aid random(5, 1)",
             "\\set aid hash(1, 2)",

@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-/// Allocations of this thread at the first and the last time that rows were told of.
+/// Allocations of this thread at the first and the last time that rows were reported.
 #[derive(Default)]
 struct AllocationMarks {
     first: AtomicU64,

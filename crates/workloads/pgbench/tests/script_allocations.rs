@@ -12,7 +12,7 @@ use sink::Sink;
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-/// Everything that may stand in a script, but shell commands and debug output.
+/// Everything that a script may contain, but shell commands and debug output.
 const ALL: &str = "\\set a random(1, 1000)
 \\set b random_gaussian(1, 1000, 2.5) / 7.0
 \\set c :a > 500 and not :b is null

@@ -23,6 +23,7 @@ pub(crate) struct BulkWorker {
     next: i64,
 }
 
+/// Finds the first free id of the worker's table.
 pub(crate) async fn open<S: Session>(
     session: &mut S,
     options: &SysbenchOptions,
@@ -39,6 +40,7 @@ pub(crate) async fn open<S: Session>(
     Ok(BulkWorker { table, packet, head, first: next, next })
 }
 
+/// Continues on a new session, without a packet that was stored.
 pub(crate) async fn reopen<S: Session>(
     worker: &mut BulkWorker,
     session: &mut S,

@@ -135,13 +135,12 @@ impl Driven for SysbenchFamily {
 
 /// The workload's own view of an experiment's options; errors point into the suite file.
 fn options(plan: &Plan, experiment: &ExperimentFacts) -> Result<SysbenchOptions, Failure> {
-    let no_test =
-        || OptionError::experiment(format!("`{}` is no test of sysbench.", experiment.test), None);
     let pairs: Vec<(String, String)> =
         experiment.options.iter().map(|(name, value)| (name.clone(), value.clone())).collect();
-    let options = SysbenchTest::from_script(&experiment.test)
-        .ok_or_else(no_test)
-        .and_then(|test| SysbenchOptions::from_pairs(test, &pairs));
+    let test = SysbenchTest::from_script(&experiment.test).ok_or_else(|| {
+        OptionError::experiment(format!("`{}` isn't a test of sysbench.", experiment.test), None)
+    });
+    let options = test.and_then(|test| SysbenchOptions::from_pairs(test, &pairs));
     options.map_err(|error| refused(plan, experiment, error))
 }
 
@@ -152,41 +151,47 @@ mod tests {
 
     #[test]
     fn statements_follow_from_the_options() {
-        let count = |test: &str, options: &[(&str, &str)]| {
-            let options =
-                options.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
-            let options: BTreeMap<String, String> = options.collect();
-            let facts = ExperimentFacts { options, ..ExperimentFacts::default() };
-            let test_name = format!("sysbench {test}");
-            statements(&Experiment { test: test_name, facts, ..Experiment::default() }, test, test)
-        };
-        assert_eq!(count("oltp_read_only", &[]), Some(16.0));
+        assert_eq!(count_statements("oltp_read_only", &[]), Some(16.0));
         assert_eq!(
-            count("oltp_read_only", &[("range_selects", "0"), ("skip-trx", "1")]),
+            count_statements("oltp_read_only", &[("range_selects", "0"), ("skip-trx", "1")]),
             Some(10.0)
         );
-        assert_eq!(count("oltp_write_only", &[]), Some(6.0));
-        assert_eq!(count("oltp_read_write", &[("threads", "of its command line")]), Some(20.0));
+        assert_eq!(count_statements("oltp_write_only", &[]), Some(6.0));
         assert_eq!(
-            count("oltp", &[("oltp-read-only", "on"), ("oltp-sum-ranges", "0")]),
+            count_statements("oltp_read_write", &[("threads", "of its command line")]),
+            Some(20.0)
+        );
+        assert_eq!(
+            count_statements("oltp", &[("oltp-read-only", "on"), ("oltp-sum-ranges", "0")]),
             Some(15.0)
         );
-        assert_eq!(count("oltp", &[("oltp-write-only", "on")]), Some(6.0));
-        assert_eq!(count("oltp", &[("oltp-write-only", "on"), ("oltp-skip-trx", "on")]), Some(4.0));
+        assert_eq!(count_statements("oltp", &[("oltp-write-only", "on")]), Some(6.0));
+        assert_eq!(
+            count_statements("oltp", &[("oltp-write-only", "on"), ("oltp-skip-trx", "on")]),
+            Some(4.0)
+        );
         let counts = [("point_selects", "3"), ("delete_inserts", "2")];
-        assert_eq!(count("oltp_read_write", &counts), Some(15.0));
+        assert_eq!(count_statements("oltp_read_write", &counts), Some(15.0));
         let counts = [("index_updates", "4"), ("non_index_updates", "0")];
-        assert_eq!(count("oltp_write_only", &counts), Some(8.0));
+        assert_eq!(count_statements("oltp_write_only", &counts), Some(8.0));
         let counts = [("index_updates", "3"), ("non_index_updates", "5")];
-        assert_eq!(count("oltp_update_index", &counts), Some(3.0));
-        assert_eq!(count("oltp_update_non_index", &counts), Some(5.0));
+        assert_eq!(count_statements("oltp_update_index", &counts), Some(3.0));
+        assert_eq!(count_statements("oltp_update_non_index", &counts), Some(5.0));
         let single = "oltp_point_select oltp_insert oltp_delete oltp_simple select insert delete update_index \
                       update_non_index select_random_points select_random_ranges";
         for test in single.split(' ') {
-            assert_eq!(count(test, &[]), Some(1.0), "{test}");
+            assert_eq!(count_statements(test, &[]), Some(1.0), "{test}");
         }
-        assert_eq!(count("bulk_insert", &[]), None);
+        assert_eq!(count_statements("bulk_insert", &[]), None);
         let pgbench = Experiment { test: "pgbench x".to_owned(), ..Experiment::default() };
         assert_eq!(statements(&pgbench, "oltp_read_only", ""), None);
+    }
+
+    fn count_statements(test: &str, options: &[(&str, &str)]) -> Option<f64> {
+        let options = options.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+        let options: BTreeMap<String, String> = options.collect();
+        let facts = ExperimentFacts { options, ..ExperimentFacts::default() };
+        let test_name = format!("sysbench {test}");
+        statements(&Experiment { test: test_name, facts, ..Experiment::default() }, test, test)
     }
 }

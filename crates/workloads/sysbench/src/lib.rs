@@ -1,7 +1,7 @@
 //! The sysbench OLTP family, native: the tests of sysbench 1.0.20 and the `oltp.lua` family of 0.5,
 //! on the MySQL protocol, PostgreSQL and SQLite.
 //!
-//! - [`SysbenchOptions`]: what a test can be told; [`SysbenchOptions::from_pairs`] reads a command line, [`OPTIONS`]
+//! - [`SysbenchOptions`]: the options of a test; [`SysbenchOptions::from_pairs`] reads a command line, [`OPTIONS`]
 //!   describes every option for help.
 //! - [`prepare`], [`prewarm`], [`cleanup`]: the data; [`check`] looks at it before a run.
 //! - [`Sysbench`]: the test as a [`dyno_core::Workload`].

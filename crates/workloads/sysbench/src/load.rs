@@ -80,7 +80,7 @@ fn prepare_tables(
         names.iter().partition::<Vec<_>, _>(|(_, name)| existing.contains(name));
     // All that exist are looked at before one is made: tables of other contents leave nothing behind.
     for (some, are_there) in [(old, true), (new, false)] {
-        let prepare_table = async |session: &mut AdminSession<'_>, table: &&NumberedName| {
+        loader.each(&some, async |session: &mut AdminSession<'_>, table: &&NumberedName| {
             let state = if !are_there {
                 create_table(session, options, table, observer).await?
             } else if foreign.contains(&table.1) {
@@ -90,8 +90,7 @@ fn prepare_tables(
             };
             tables.lock().unwrap_or_else(PoisonError::into_inner).push(state);
             Ok(())
-        };
-        loader.each(&some, prepare_table)?;
+        })?;
     }
     let mut tables = tables.into_inner().unwrap_or_else(PoisonError::into_inner);
     tables.sort_by_key(|table| table.number);
@@ -99,11 +98,12 @@ fn prepare_tables(
     let missing: u64 = tables.iter().map(|table| table.rows_missing).sum();
     observer.rows_planned(before.rows.rows_loaded + missing);
     let load = Load { options, seed, observer, tables, stored: StoredRows::new(observer) };
-    let run_piece = async |session: &mut AdminSession<'_>, piece: &Piece| match *piece {
-        Piece::Chunk { table, chunk } => load.load_chunk(session, table, chunk).await,
-        Piece::Finish { table } => load.finish(session, table).await,
-    };
-    loader.each(&pieces, run_piece).map_err(|error| error.with_resume_hint(RESUME))?;
+    let result =
+        loader.each(&pieces, async |session: &mut AdminSession<'_>, piece: &Piece| match *piece {
+            Piece::Chunk { table, chunk } => load.load_chunk(session, table, chunk).await,
+            Piece::Finish { table } => load.finish(session, table).await,
+        });
+    result.map_err(|error| error.with_resume_hint(RESUME))?;
     Ok(load.report())
 }
 
@@ -465,6 +465,7 @@ impl Load<'_> {
         Ok(())
     }
 
+    /// Numbers of tables and rows after the load.
     fn report(self) -> PrepareReport {
         let tables = self.tables.len() as u32;
         let expected_rows = u64::from(self.options.rows_to_load()) * u64::from(tables);
@@ -499,25 +500,23 @@ pub fn prewarm(
     observer: &dyn LoadObserver,
 ) -> Result<(), LoadError> {
     let names = options.table_names(threads);
-    let set_up = async |session: &mut AdminSession<'_>| {
-        if session.dialect() == Dialect::Mysql {
-            // The copies of the tables that the statements below make are to stay in memory.
-            execute_quoted(session, "SET tmp_table_size=2*1024*1024*1024").await?;
-            execute_quoted(session, "SET max_heap_table_size=2*1024*1024*1024").await?;
-        }
-        Ok(())
-    };
-    let prewarm_table = async |session: &mut AdminSession<'_>, (): &(), name: &String| {
-        observer.prewarming_table(name);
-        for sql in prewarm_statements(options, session.dialect(), name) {
-            execute_quoted(session, &sql).await?;
-        }
-        Ok(())
-    };
     LoadSessions::new(driver, observer, threads).each_at(
         &[(driver, &names[..])],
-        set_up,
-        prewarm_table,
+        async |session: &mut AdminSession<'_>| {
+            if session.dialect() == Dialect::Mysql {
+                // The copies of the tables that the statements below make are to stay in memory.
+                execute_quoted(session, "SET tmp_table_size=2*1024*1024*1024").await?;
+                execute_quoted(session, "SET max_heap_table_size=2*1024*1024*1024").await?;
+            }
+            Ok(())
+        },
+        async |session: &mut AdminSession<'_>, (): &(), name: &String| {
+            observer.prewarming_table(name);
+            for sql in prewarm_statements(options, session.dialect(), name) {
+                execute_quoted(session, &sql).await?;
+            }
+            Ok(())
+        },
     )
 }
 
@@ -531,11 +530,12 @@ fn prewarm_statements(options: &SysbenchOptions, dialect: Dialect, table: &str) 
     }
     let rows = options.table_size;
     let key = if options.secondary { "xid" } else { "PRIMARY" };
-    let from_clause = |part| format!("FROM (SELECT * FROM {table} {part} LIMIT {rows}) t");
+    let [by_key, by_text] = [format!("FORCE KEY ({key})"), "WHERE k LIKE '%0%'".to_owned()]
+        .map(|part| format!("FROM (SELECT * FROM {table} {part} LIMIT {rows}) t"));
     [
         format!("ANALYZE TABLE {table}"),
-        format!("SELECT AVG(id) {}", from_clause(format!("FORCE KEY ({key})"))),
-        format!("SELECT COUNT(*) {}", from_clause("WHERE k LIKE '%0%'".to_owned())),
+        format!("SELECT AVG(id) {by_key}"),
+        format!("SELECT COUNT(*) {by_text}"),
     ]
 }
 

@@ -58,6 +58,7 @@ impl Shape {
         parts.filter(|part| part.count > 0).collect()
     }
 
+    /// Number of statements of a transaction, with BEGIN and COMMIT.
     pub(crate) fn statements(&self) -> u32 {
         self.parts().iter().map(|part| part.kinds.len() as u32 * part.count).sum()
     }
@@ -170,17 +171,18 @@ pub(crate) fn templates(options: &SysbenchOptions, shape: &Shape, dialect: Diale
         (begin.to_owned(), "COMMIT".to_owned())
     });
     let (column, sum, between) = select_words(options);
-    let range_select = |what: &str, order: &str| {
-        format!("SELECT {what} FROM sbtest# WHERE id BETWEEN {between}{order}")
-    };
+    let [simple_range, sum_range, order_range, distinct_range] =
+        [("c", ""), (sum, ""), ("c", " ORDER BY c"), ("DISTINCT c", " ORDER BY c")].map(
+            |(what, order)| format!("SELECT {what} FROM sbtest# WHERE id BETWEEN {between}{order}"),
+        );
     Templates::new([
         (Kind::Begin, begin),
         (Kind::Commit, commit),
         (Kind::PointSelect, format!("SELECT {column} FROM sbtest# WHERE id=?")),
-        (Kind::SimpleRange, range_select("c", "")),
-        (Kind::SumRange, range_select(sum, "")),
-        (Kind::OrderRange, range_select("c", " ORDER BY c")),
-        (Kind::DistinctRange, range_select("DISTINCT c", " ORDER BY c")),
+        (Kind::SimpleRange, simple_range),
+        (Kind::SumRange, sum_range),
+        (Kind::OrderRange, order_range),
+        (Kind::DistinctRange, distinct_range),
         (Kind::IndexUpdate, "UPDATE sbtest# SET k=k+1 WHERE id=?".to_owned()),
         (Kind::NonIndexUpdate, "UPDATE sbtest# SET c=? WHERE id=?".to_owned()),
         (Kind::Delete, "DELETE FROM sbtest# WHERE id=?".to_owned()),
@@ -312,6 +314,7 @@ impl Oltp {
         }
     }
 
+    /// Prepares the statements of a worker.
     pub(crate) async fn open<S: Session>(
         &self,
         session: &mut S,
@@ -324,6 +327,7 @@ impl Oltp {
         Ok(OltpWorker { draws, statements })
     }
 
+    /// Prepares the statements of a worker again, on a new session.
     pub(crate) async fn reopen<S: Session>(
         &self,
         worker: &mut OltpWorker,

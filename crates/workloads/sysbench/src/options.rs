@@ -29,6 +29,7 @@ const TESTS: [TestOffer; SysbenchTest::ALL.len() - 3] = {
     tests
 };
 
+/// A test sized by rows and tables, with the names of these options.
 const fn tables(name: &'static str, rows: &'static str, tables: &'static str) -> TestOffer {
     let rows = Scale { option: rows, default: 10_000 };
     let tables = Scale { option: tables, default: 1 };
@@ -86,8 +87,8 @@ impl SysbenchTest {
         let (folder, file) = argument.rsplit_once('/').unwrap_or(("", argument));
         let name = file.strip_suffix(".lua").unwrap_or(file);
         let old = folder.ends_with("oltp_legacy") || folder.ends_with("tests/db");
-        let scripts = || SysbenchTest::ALL.into_iter().filter(|test| test.name() == name);
-        if old { scripts().find(|test| test.is_legacy()) } else { scripts().next() }
+        let mut scripts = SysbenchTest::ALL.into_iter().filter(|test| test.name() == name);
+        scripts.find(|test| !old || test.is_legacy())
     }
 
     /// Returns true for the scripts of 0.5. The defaults of general options differ, too: 0.5 stops after
@@ -117,7 +118,7 @@ impl SysbenchTest {
         )
     }
 
-    /// Returns true if the test adds rows of its own and deletes none.
+    /// Returns true if the test adds its own rows and deletes none.
     pub fn is_insert(self) -> bool {
         matches!(self, SysbenchTest::Insert | SysbenchTest::V05Insert)
     }
@@ -170,7 +171,7 @@ pub struct SysbenchOptions {
     pub delete_inserts: u32,
     /// True leaves BEGIN and COMMIT out.
     pub skip_trx: bool,
-    /// A session is replaced after so many transactions; 0 never.
+    /// A session is replaced after this number of transactions; 0 never.
     pub reconnect: u32,
     /// The server numbers inserted rows.
     pub auto_inc: bool,
@@ -203,13 +204,14 @@ pub struct SysbenchOptions {
     /// up; see [`crate::check::first_free_unique`].
     pub unique_start: u32,
     /// Number of this load generator, from 0, and how many insert into the tables at the same time: each
-    /// takes numbers of its own.
+    /// takes its own numbers.
     pub unique_part: (u32, u32),
     /// Options that were given and have no effect, one full sentence each, for the user.
     pub warnings: Vec<String>,
 }
 
 impl SysbenchOptions {
+    /// Returns true if the test changes rows.
     pub fn writes(&self) -> bool {
         use SysbenchTest::{PointSelect, ReadOnly, V05Oltp, V05OltpSimple, V05Select};
         match self.test {
@@ -392,22 +394,24 @@ type Row = OptionRow<SysbenchOptions>;
 pub fn test_options(test: SysbenchTest) -> impl Iterator<Item = (&'static str, &'static Row)> {
     use SysbenchTest::{SelectRandomPoints, SelectRandomRanges};
     use SysbenchTest::{V05SelectRandomPoints, V05SelectRandomRanges};
-    let own_name = move |group: OptionGroup, row: &'static Row| match group {
-        OptionGroup::Random | OptionGroup::Database => Some(row.name),
-        OptionGroup::Oltp if test.is_legacy() => row.old_name,
-        OptionGroup::Oltp => (!test.is_bulk_insert()).then_some(row.name),
-        OptionGroup::RandomPoints => {
-            let tests = [SelectRandomPoints, V05SelectRandomPoints];
-            tests.contains(&test).then_some(row.name)
-        }
-        OptionGroup::RandomRanges => {
-            let tests = [SelectRandomRanges, V05SelectRandomRanges];
-            tests.contains(&test).then_some(row.name)
-        }
-        OptionGroup::Legacy => test.is_legacy().then_some(row.name),
-    };
     let rows = OPTIONS.iter().flat_map(|&(group, rows)| rows.iter().map(move |row| (group, row)));
-    rows.filter_map(move |(group, row)| own_name(group, row).map(|name| (name, row)))
+    rows.filter_map(move |(group, row)| {
+        let name = match group {
+            OptionGroup::Random | OptionGroup::Database => Some(row.name),
+            OptionGroup::Oltp if test.is_legacy() => row.old_name,
+            OptionGroup::Oltp => (!test.is_bulk_insert()).then_some(row.name),
+            OptionGroup::RandomPoints => {
+                let tests = [SelectRandomPoints, V05SelectRandomPoints];
+                tests.contains(&test).then_some(row.name)
+            }
+            OptionGroup::RandomRanges => {
+                let tests = [SelectRandomRanges, V05SelectRandomRanges];
+                tests.contains(&test).then_some(row.name)
+            }
+            OptionGroup::Legacy => test.is_legacy().then_some(row.name),
+        };
+        Some((name?, row))
+    })
 }
 
 /// The option of a test with this name, in which `-` is `_`, and the name as help prints it.
@@ -427,7 +431,9 @@ fn describe() -> Vec<OptionDoc> {
             OptionGroup::RandomRanges => "in `select_random_ranges`",
             OptionGroup::Legacy => "sysbench 0.5",
         };
-        let describe_option = |name: &str, row: &Row, scope: &str| OptionDoc {
+        let old = rows.iter().filter_map(|row| Some((row.old_name?, row, "sysbench 0.5")));
+        let named_rows = rows.iter().map(|row| (row.name, row, scope)).chain(old);
+        docs.extend(named_rows.map(|(name, row, scope)| OptionDoc {
             name: name.replace('-', "_"),
             default: match row.default {
                 "on" => "true",
@@ -436,10 +442,7 @@ fn describe() -> Vec<OptionDoc> {
             },
             scope: scope.to_owned(),
             ..row.describe()
-        };
-        docs.extend(rows.iter().map(|row| describe_option(row.name, row, scope)));
-        let old = rows.iter().filter_map(|row| Some((row.old_name?, row)));
-        docs.extend(old.map(|(name, row)| describe_option(name, row, "sysbench 0.5")));
+        }));
     }
     docs
 }
@@ -491,7 +494,7 @@ const OLTP: &[Row] = &[
     Row::new("simple_ranges", "1", Whole(0, COUNT_MAX, |o, n| o.simple_ranges = n),
         "Simple range queries per transaction").with_old_name("oltp-simple-ranges"),
     Row::new("reconnect", "0", Whole(0, ROWS_MAX, |o, n| o.reconnect = n),
-        "Close each connection after so many transactions and open another; 0 is never"),
+        "Close each connection after this number of transactions and open another; 0 is never"),
     Row::new("skip_trx", "off", Flag(|o, on| o.skip_trx = on),
         "Send no BEGIN and COMMIT: every statement commits itself").with_old_name("oltp-skip-trx"),
     Row::new("sum_ranges", "1", Whole(0, COUNT_MAX, |o, n| o.sum_ranges = n),

@@ -139,7 +139,7 @@ impl RowSource for ChunkRows {
 /// workers.
 ///
 /// sysbench's own sequence starts at the same point in every process, so that a second run on the
-/// same tables fails with duplicate keys. This one is told where to continue.
+/// same tables fails with duplicate keys. This one learns where to continue.
 #[derive(Debug)]
 pub(crate) struct UniqueIds {
     next: AtomicU32,
@@ -258,8 +258,7 @@ mod tests {
     fn the_ids_of_all_parts_are_those_of_one() {
         let ids = UniqueIds::starting_at(u32::MAX - 5, (0, 1));
         let expected: HashSet<i64> = (0..30).map(|_| ids.next_id()).collect();
-        let part = |number| UniqueIds::starting_at(u32::MAX - 5, (number, 3));
-        let parts: Vec<UniqueIds> = (0..3).map(part).collect();
+        let parts = [0, 1, 2].map(|number| UniqueIds::starting_at(u32::MAX - 5, (number, 3)));
         let numbered: Vec<i64> =
             parts.iter().flat_map(|part| (0..10).map(|_| part.next_id())).collect();
         assert_eq!(numbered.len(), 30);

@@ -80,21 +80,17 @@ pub(crate) fn indexes(options: &SysbenchOptions, dialect: Dialect, table: &str) 
         return Vec::new();
     }
     let number = table.strip_prefix("sbtest").unwrap_or(table);
-    let make_index = |prefix: &str, column: &str| {
+    // Only MySQL can name a secondary index inside CREATE TABLE.
+    let has_xid = options.secondary && dialect != Dialect::Mysql;
+    let columns = [("xid", "id", has_xid), ("k", "k", options.create_secondary)];
+    let columns = columns.into_iter().filter(|(.., is_wanted)| *is_wanted);
+    let indexes = columns.map(|(prefix, column, _)| {
         // 0.5's only table has no number: its index is called after the column.
         let name = if number.is_empty() { prefix.to_owned() } else { format!("{prefix}_{number}") };
         let sql = format!("CREATE INDEX {name} ON {table}({column})");
         Index { name, sql }
-    };
-    let mut indexes = Vec::new();
-    // Only MySQL can name a secondary index inside CREATE TABLE.
-    if options.secondary && dialect != Dialect::Mysql {
-        indexes.push(make_index("xid", "id"));
-    }
-    if options.create_secondary {
-        indexes.push(make_index("k", "k"));
-    }
-    indexes
+    });
+    indexes.collect()
 }
 
 /// Lets the server's own numbering continue behind the loaded rows. MySQL and SQLite do so
@@ -121,28 +117,24 @@ pub(crate) fn difference(options: &SysbenchOptions, definition: &str) -> Option<
     let engine = definition.split_once("ENGINE=")?.1.split_whitespace().next()?;
     let expected_engine = &options.mysql_storage_engine;
     if !engine.eq_ignore_ascii_case(expected_engine) {
-        return Some(format!("is stored by {engine}, where {expected_engine} is asked for"));
+        return Some(format!("is stored by {engine}, but {expected_engine} is requested"));
     }
     let unquoted = definition.replace(['`', '"'], "");
-    let has_line = |start: &str, part: &str| {
+    let lines = [("PRIMARY KEY", "(id)"), ("id ", "AUTO_INCREMENT"), ("KEY k", "(k)")];
+    let [has_primary, has_auto_inc, has_k] = lines.map(|(start, part)| {
         unquoted.lines().any(|line| line.trim().starts_with(start) && line.contains(part))
-    };
-    let describe_difference = |has: bool, wanted: bool, what: &str| match (has, wanted) {
-        (true, false) => Some(format!("has {what}, which is not asked for")),
-        (false, true) => Some(format!("lacks {what}, which is asked for")),
-        _ => None,
-    };
-    let has_k = has_line("KEY k", "(k)");
-    describe_difference(has_line("PRIMARY KEY", "(id)"), !options.secondary, "a primary key")
-        .or_else(|| {
-            describe_difference(
-                has_line("id ", "AUTO_INCREMENT"),
-                options.auto_inc,
-                "AUTO_INCREMENT",
-            )
-        })
+    });
+    let parts = [
+        (has_primary, !options.secondary, "a primary key"),
+        (has_auto_inc, options.auto_inc, "AUTO_INCREMENT"),
         // One that is missing is made at the end.
-        .or_else(|| describe_difference(has_k, has_k && options.create_secondary, "an index on k"))
+        (has_k, has_k && options.create_secondary, "an index on k"),
+    ];
+    parts.into_iter().find_map(|(has, is_wanted, what)| match (has, is_wanted) {
+        (true, false) => Some(format!("has {what}, which isn't requested")),
+        (false, true) => Some(format!("lacks {what}, which is requested")),
+        _ => None,
+    })
 }
 
 #[cfg(test)]
@@ -155,23 +147,24 @@ mod tests {
         let has = "CREATE TABLE `sbtest1` (\n  `id` int(11) NOT NULL AUTO_INCREMENT,\n  \
                    `k` int(11) NOT NULL DEFAULT 0,\n  PRIMARY KEY (`id`),\n  KEY `k_1` (`k`)\n\
                    ) ENGINE=InnoDB AUTO_INCREMENT=11 DEFAULT CHARSET=utf8mb4";
-        let options = || SysbenchOptions::new(SysbenchTest::ReadWrite);
+        let options = SysbenchOptions::new(SysbenchTest::ReadWrite);
         let describe_difference =
             |options: SysbenchOptions| difference(&options, has).unwrap_or_default();
-        assert_eq!(describe_difference(options()), "");
-        let myisam = SysbenchOptions { mysql_storage_engine: "myisam".to_owned(), ..options() };
-        assert_eq!(describe_difference(myisam), "is stored by InnoDB, where myisam is asked for");
-        let secondary = SysbenchOptions { secondary: true, ..options() };
-        assert_eq!(describe_difference(secondary), "has a primary key, which is not asked for");
-        let own_ids = SysbenchOptions { auto_inc: false, ..options() };
-        assert_eq!(describe_difference(own_ids), "has AUTO_INCREMENT, which is not asked for");
-        let no_index = SysbenchOptions { create_secondary: false, ..options() };
-        assert_eq!(describe_difference(no_index), "has an index on k, which is not asked for");
+        assert_eq!(describe_difference(options.clone()), "");
+        let myisam =
+            SysbenchOptions { mysql_storage_engine: "myisam".to_owned(), ..options.clone() };
+        assert_eq!(describe_difference(myisam), "is stored by InnoDB, but myisam is requested");
+        let secondary = SysbenchOptions { secondary: true, ..options.clone() };
+        assert_eq!(describe_difference(secondary), "has a primary key, which isn't requested");
+        let own_ids = SysbenchOptions { auto_inc: false, ..options.clone() };
+        assert_eq!(describe_difference(own_ids), "has AUTO_INCREMENT, which isn't requested");
+        let no_index = SysbenchOptions { create_secondary: false, ..options.clone() };
+        assert_eq!(describe_difference(no_index), "has an index on k, which isn't requested");
         let early = has.replace(",\n  KEY `k_1` (`k`)", "");
-        assert_eq!(difference(&options(), &early), None, "its index comes at the end");
+        assert_eq!(difference(&options, &early), None, "its index comes at the end");
         let without = early.replace("PRIMARY KEY (`id`)", "KEY `xid` (`id`)");
-        let lacks = "lacks a primary key, which is asked for";
-        assert_eq!(difference(&options(), &without).as_deref(), Some(lacks));
+        let lacks = "lacks a primary key, which is requested";
+        assert_eq!(difference(&options, &without).as_deref(), Some(lacks));
     }
 
     #[test]
@@ -210,18 +203,19 @@ mod tests {
     #[test]
     fn indexes_follow_the_options() {
         let mut options = SysbenchOptions::new(SysbenchTest::ReadWrite);
-        let names = |options: &SysbenchOptions, dialect| -> Vec<String> {
-            indexes(options, dialect, "sbtest7").into_iter().map(|index| index.sql).collect()
-        };
-        assert_eq!(names(&options, Dialect::Mysql), ["CREATE INDEX k_7 ON sbtest7(k)"]);
+        assert_eq!(index_statements(&options, Dialect::Mysql), ["CREATE INDEX k_7 ON sbtest7(k)"]);
         options.secondary = true;
-        assert_eq!(names(&options, Dialect::Mysql), ["CREATE INDEX k_7 ON sbtest7(k)"]);
+        assert_eq!(index_statements(&options, Dialect::Mysql), ["CREATE INDEX k_7 ON sbtest7(k)"]);
         assert_eq!(
-            names(&options, Dialect::Postgres),
+            index_statements(&options, Dialect::Postgres),
             ["CREATE INDEX xid_7 ON sbtest7(id)", "CREATE INDEX k_7 ON sbtest7(k)"]
         );
         options.secondary = false;
         options.create_secondary = false;
-        assert!(names(&options, Dialect::Postgres).is_empty());
+        assert!(index_statements(&options, Dialect::Postgres).is_empty());
+    }
+
+    fn index_statements(options: &SysbenchOptions, dialect: Dialect) -> Vec<String> {
+        indexes(options, dialect, "sbtest7").into_iter().map(|index| index.sql).collect()
     }
 }

@@ -38,6 +38,7 @@ impl Kind {
         !matches!(self, Kind::Begin | Kind::Commit)
     }
 
+    /// Types of the statement's parameters.
     fn params(self) -> &'static [ParamType] {
         match self {
             Kind::Begin | Kind::Commit => &[],
@@ -53,7 +54,7 @@ impl Kind {
     }
 }
 
-/// The texts of all kinds, shared by all workers: `#` stands for the number of the table, `?` for a
+/// The texts of all kinds, shared by all workers: `#` represents the number of the table, `?` for a
 /// parameter.
 #[derive(Clone, Debug)]
 pub(crate) struct Templates {
@@ -70,6 +71,7 @@ impl Templates {
         templates
     }
 
+    /// Text of the statements of this kind.
     pub(crate) fn text(&self, kind: Kind) -> &str {
         &self.texts[kind as usize]
     }
@@ -113,6 +115,7 @@ impl Statements {
         Ok(statements)
     }
 
+    /// Place of the statement for a table, from 1.
     #[inline]
     fn slot(&self, kind: Kind, table: u32) -> usize {
         kind as usize * self.tables as usize + table as usize - 1
@@ -162,6 +165,7 @@ impl Statements {
     }
 }
 
+/// The statement for a table, with the dialect's placeholders.
 pub(crate) fn placeholders(template: &str, table: u32, dialect: Dialect) -> String {
     let mut sql = String::with_capacity(template.len() + 16);
     let mut number = 0;
@@ -255,6 +259,7 @@ impl RandomKeys {
         }
     }
 
+    /// Prepares the statement of a worker and its share of the keys.
     pub(crate) async fn open<S: Session>(
         &self,
         session: &mut S,
@@ -282,6 +287,7 @@ impl RandomKeys {
         Ok(worker)
     }
 
+    /// Prepares the statement of a worker again, on a new session.
     pub(crate) async fn reopen<S: Session>(
         &self,
         worker: &mut RandomKeysWorker,
@@ -295,10 +301,12 @@ impl RandomKeys {
         Ok(())
     }
 
+    /// The statement with the dialect's placeholders.
     fn sql(&self, dialect: Dialect) -> String {
         placeholders(&self.template, 1, dialect)
     }
 
+    /// Executes a transaction with newly drawn keys.
     pub(crate) async fn run<S: Session>(
         &self,
         worker: &mut RandomKeysWorker,

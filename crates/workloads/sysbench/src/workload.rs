@@ -122,7 +122,7 @@ impl Workload for Sysbench {
 }
 
 impl Sysbench {
-    /// The usual statements are executed here: a future of their own would be moved, empty or not, for each transaction.
+    /// The usual statements are executed here: a separate future would be moved, empty or not, for each transaction.
     async fn execute<S: Session>(
         &self,
         worker: &mut SysbenchWorker,

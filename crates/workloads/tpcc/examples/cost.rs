@@ -33,7 +33,7 @@ fn cpu_us() -> f64 {
     time.tv_sec as f64 * 1e6 + time.tv_nsec as f64 / 1e3
 }
 
-fn build<D: Driver>(driver: &D, words: &[&str]) -> Result<(), Box<dyn Error>> {
+fn measure_load<D: Driver>(driver: &D, words: &[&str]) -> Result<(), Box<dyn Error>> {
     let &[warehouses, sessions] = words else { return Err(USAGE.into()) };
     let options = TpccLoadOptions {
         sessions: sessions.parse()?,
@@ -46,7 +46,7 @@ fn build<D: Driver>(driver: &D, words: &[&str]) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-fn run<D: Driver>(driver: &D, words: &[&str]) -> Result<(), Box<dyn Error>> {
+fn measure_run<D: Driver>(driver: &D, words: &[&str]) -> Result<(), Box<dyn Error>> {
     let &[warehouses, sessions, seconds, ref loops @ ..] = words else { return Err(USAGE.into()) };
     let loops = match loops {
         [] => None,
@@ -72,11 +72,13 @@ fn run<D: Driver>(driver: &D, words: &[&str]) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-fn conditions<D: Driver>(driver: &D) -> Result<(), Box<dyn Error>> {
+fn check_conditions<D: Driver>(driver: &D) -> Result<(), Box<dyn Error>> {
     let verdicts = block_on(async {
         let mut session = driver.connect(0).await?;
-        let is_wanted = |condition: &Condition| condition.applies(Stage::Used);
-        let verdicts = check(&mut AdminSession::lent(&mut session), is_wanted).await;
+        let verdicts = check(&mut AdminSession::lent(&mut session), |condition: &Condition| {
+            condition.applies(Stage::Used)
+        })
+        .await;
         session.close().await;
         verdicts
     })??;
@@ -88,11 +90,11 @@ fn conditions<D: Driver>(driver: &D) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-fn work<D: Driver>(driver: &D, words: &[&str]) -> Result<(), Box<dyn Error>> {
+fn execute_command<D: Driver>(driver: &D, words: &[&str]) -> Result<(), Box<dyn Error>> {
     match words {
-        ["load", rest @ ..] => build(driver, rest),
-        ["run", rest @ ..] => run(driver, rest),
-        ["check"] => conditions(driver),
+        ["load", rest @ ..] => measure_load(driver, rest),
+        ["run", rest @ ..] => measure_run(driver, rest),
+        ["check"] => check_conditions(driver),
         ["destroy"] => Ok(destroy(&driver.admin(), &Unobserved).map(drop)?),
         _ => Err(USAGE.into()),
     }
@@ -104,8 +106,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     let (&url, words) = words.split_first().ok_or(USAGE)?;
     let target: TargetUrl = url.parse()?;
     if url.starts_with("mysql") {
-        work(&MysqlDriver::new(&target)?, words)
+        execute_command(&MysqlDriver::new(&target)?, words)
     } else {
-        work(&PostgresDriver::new(&target)?, words)
+        execute_command(&PostgresDriver::new(&target)?, words)
     }
 }

@@ -23,20 +23,15 @@ fn resident_mb() -> Option<f64> {
     Some(kib * 1_024.0 / 1e6)
 }
 
-fn percentiles(latencies: Option<&Latencies>) -> String {
+fn format_percentiles(latencies: Option<&Latencies>) -> String {
     let Some(latencies) = latencies else { return "not measured".to_owned() };
-    let at = |percent| latencies.percentile(percent) as f64 / 1e6;
-    format!(
-        "p50 {:.3}, p90 {:.3}, p99 {:.3}, p99.9 {:.3}, max {:.3} ms",
-        at(50.0),
-        at(90.0),
-        at(99.0),
-        at(99.9),
-        latencies.max() as f64 / 1e6
-    )
+    let [p50, p90, p99, p99_9] =
+        [50.0, 90.0, 99.0, 99.9].map(|percent| latencies.percentile(percent) as f64 / 1e6);
+    let max = latencies.max() as f64 / 1e6;
+    format!("p50 {p50:.3}, p90 {p90:.3}, p99 {p99:.3}, p99.9 {p99_9:.3}, max {max:.3} ms")
 }
 
-fn measure<D: Driver>(
+fn measure_terminals<D: Driver>(
     driver: &D,
     [warehouses, sessions, seconds]: [u32; 3],
 ) -> Result<(), Box<dyn Error>> {
@@ -76,9 +71,9 @@ fn measure<D: Driver>(
     let orders = result.total.kinds[TpccTransaction::NewOrder.index()].counts.committed;
     println!("tpmC per warehouse {:.2}", orders as f64 / (window_s / 60.0) / f64::from(warehouses));
     println!("audit: {:?}", tpcc.audit().problems());
-    println!("late by {}", percentiles(result.total.lateness.as_ref()));
-    println!("service {}", percentiles(result.total.service.as_ref()));
-    println!("response {}", percentiles(Some(&result.total.latency())));
+    println!("late by {}", format_percentiles(result.total.lateness.as_ref()));
+    println!("service {}", format_percentiles(result.total.service.as_ref()));
+    println!("response {}", format_percentiles(Some(&result.total.latency())));
     println!(
         "{:.1}% of a core, {:.0} us of CPU per transaction, {:.0} MB resident at most",
         100.0 * cpu_s / window_s,
@@ -97,8 +92,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     let numbers = [warehouses.parse()?, sessions.parse()?, seconds.parse()?];
     let target: TargetUrl = url.parse()?;
     if url.starts_with("mysql") {
-        measure(&MysqlDriver::new(&target)?, numbers)
+        measure_terminals(&MysqlDriver::new(&target)?, numbers)
     } else {
-        measure(&PostgresDriver::new(&target)?, numbers)
+        measure_terminals(&PostgresDriver::new(&target)?, numbers)
     }
 }

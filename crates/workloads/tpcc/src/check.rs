@@ -48,7 +48,7 @@ fn table() -> impl Iterator<Item = (&'static str, &'static str)> {
     include_str!("conditions.txt").lines().filter_map(|line| line.split_once(" | "))
 }
 
-/// The text of a derived table, by the name that stands for it in bodies.
+/// The text of a derived table, by its name in bodies.
 pub(crate) fn derived(name: &str) -> &'static str {
     table().find(|(known, _)| *known == name).map_or("", |(_, text)| text)
 }
@@ -88,6 +88,7 @@ pub static CONDITIONS: LazyLock<Vec<Condition>> = LazyLock::new(|| {
 });
 
 impl Condition {
+    /// The condition, as a sentence.
     pub fn rule(&self) -> Message {
         Message::of(self.rule, [])
     }
@@ -97,7 +98,7 @@ impl Condition {
         stage == Stage::Fresh || self.id != "C11"
     }
 
-    fn violations(&self) -> String {
+    fn violations_sql(&self) -> String {
         let derived = table().filter(|(name, _)| name.starts_with('{'));
         derived.fold(self.body.to_owned(), |body, (name, text)| body.replace(name, text))
     }
@@ -113,7 +114,7 @@ impl Condition {
         session: &mut AdminSession<'_>,
     ) -> Result<ConditionVerdict, DbError> {
         doing(format!("condition {}", self.id));
-        self.find(session, &self.violations()).await
+        self.find(session, &self.violations_sql()).await
     }
 
     /// Counts and lists what is found in `body`, the text after FROM.
@@ -134,9 +135,8 @@ impl Condition {
 
     /// Checks the condition in a separate session. Reads whole tables. There must be no writers.
     ///
-    /// Rows of different warehouses are brought together by one statement. With `is_apart`, where the database refuses
-    /// that, and where it would join the rows of each shard with those of the same shard only, both sides are read and
-    /// compared here.
+    /// Rows of different warehouses are brought together by one statement. If the database refuses
+    /// that, or would only join rows of the same shard (`is_apart`), both sides are read and compared here.
     pub fn examine(
         &self,
         driver: &AdminDriver<'_>,
@@ -159,16 +159,16 @@ impl Condition {
 
     /// `o_w_id 1, o_d_id 2`.
     fn key(&self, row: &[Option<String>]) -> String {
-        let pair = |(name, value): (&str, &Option<String>)| {
+        let pairs = self.keys.split(", ").zip(row).map(|(name, value)| {
             // Without the name of a derived table.
             let name = name.rsplit('.').next().unwrap_or(name);
             format!("{name} {}", value.as_deref().unwrap_or("NULL"))
-        };
-        self.keys.split(", ").zip(row).map(pair).collect::<Vec<_>>().join(", ")
+        });
+        pairs.collect::<Vec<_>>().join(", ")
     }
 }
 
-/// Returns true if the database could be asked and refused.
+/// Returns true if the database was reached and refused.
 fn is_refusal(error: &DbError) -> bool {
     error.cause() == Cause::Server && error.class() == ErrorClass::Other
 }
@@ -190,6 +190,7 @@ impl ConditionVerdict {
         ConditionVerdict { condition: *condition, violations, keys, is_apart: false }
     }
 
+    /// Counts a violation; the first few are kept with their keys.
     fn add(&mut self, key: &[Option<String>]) {
         self.violations += 1;
         if self.keys.len() < LISTED {
@@ -197,6 +198,7 @@ impl ConditionVerdict {
         }
     }
 
+    /// Returns true if no violation was found.
     pub fn holds(&self) -> bool {
         self.violations == 0
     }
@@ -255,9 +257,9 @@ const WAREHOUSES_AT_ONCE: u64 = 10;
 /// Subjects, the sums that they are compared with, and the test for a violation.
 type Comparison = (Subjects, &'static [Sums], fn(&[i64]) -> bool);
 
-/// The verdict of a condition that joins rows of different warehouses, without that join: both sides are read by statements
-/// of their own, each of which a shard can answer for itself or group with the others, and are compared here, some
-/// warehouses at a time.
+/// The verdict of a condition that joins rows of different warehouses, without that join: both sides are read by
+/// separate statements, each of which a shard can answer for itself or group with the others, and are compared here,
+/// some warehouses at a time.
 async fn verdict_apart(
     session: &mut AdminSession<'_>,
     condition: &Condition,
@@ -340,8 +342,10 @@ async fn compare(
             let mut all_values = values.to_vec();
             for (number, right) in rights.iter().enumerate() {
                 let sums = [&at_home, &away].map(|side| side[number].get(key));
-                let sum = |at: usize| sums.iter().flatten().map(|sums| sums[at]).sum::<i64>();
-                all_values.extend((0..right.3.len()).map(sum));
+                all_values.extend(
+                    (0..right.3.len())
+                        .map(|at| sums.iter().flatten().map(|sums| sums[at]).sum::<i64>()),
+                );
             }
             if is_broken(&all_values) {
                 verdict.add(&key.iter().map(|value| Some(value.to_string())).collect::<Vec<_>>());
@@ -377,7 +381,9 @@ async fn numbers(
     session.query(sql, &mut rows).await?;
     match rows.wrong {
         None => Ok(rows.cells),
-        Some(column) => Err(DbError::workload(format!("Column {column} is no number, in: {sql}"))),
+        Some(column) => {
+            Err(DbError::workload(format!("Column {column} isn't a number, in: {sql}")))
+        }
     }
 }
 
@@ -451,8 +457,6 @@ async fn dist_infos(
     let local = condition.find(session, &local).await?;
     let mut verdict = ConditionVerdict { is_apart: true, ..local };
     let dists: Vec<String> = (1..=DISTRICTS).map(|number| format!("s_dist_{number:02}")).collect();
-    // Fixed-length columns may be filled with blanks.
-    let text = |cell: &Option<String>| cell.as_deref().unwrap_or_default().trim_end().to_owned();
     let warehouses = number(session, "SELECT max(w_id) FROM bmsql_warehouse").await?;
     for warehouse in 1..=warehouses {
         let mut lines = AnswerTable::for_own_table();
@@ -464,19 +468,19 @@ async fn dist_infos(
         lines.rows.sort_unstable();
         for of_supplier in lines.rows.chunk_by(|one, next| one[0] == next[0]) {
             for chunk in of_supplier.chunks(ITEMS_AT_ONCE) {
-                let items: Vec<String> = chunk.iter().map(|line| text(&line[1])).collect();
+                let items: Vec<&str> = chunk.iter().map(|line| trim_cell(&line[1])).collect();
                 let sql = format!(
                     "SELECT s_i_id, {} FROM bmsql_stock WHERE s_w_id = {} AND s_i_id IN ({})",
                     dists.join(", "),
-                    text(&chunk[0][0]),
+                    trim_cell(&chunk[0][0]),
                     items.join(", ")
                 );
                 let stock = query::answer(session, &sql).await?.rows.into_iter();
                 let stock: HashMap<_, _> = stock.map(|row| (row[0].clone(), row)).collect();
                 for line in chunk {
-                    let district = text(&line[4]).parse().unwrap_or(0_usize);
+                    let district = trim_cell(&line[4]).parse().unwrap_or(0_usize);
                     let info = stock.get(&line[1]).and_then(|row| row.get(district));
-                    if info.is_some_and(|info| text(info) != text(&line[2])) {
+                    if info.is_some_and(|info| trim_cell(info) != trim_cell(&line[2])) {
                         verdict.add(&line[3..]);
                     }
                 }
@@ -484,6 +488,11 @@ async fn dist_infos(
         }
     }
     Ok(verdict)
+}
+
+/// The text of a cell without the blanks that may fill a fixed-length column; empty for NULL.
+fn trim_cell(cell: &Option<String>) -> &str {
+    cell.as_deref().unwrap_or_default().trim_end()
 }
 
 #[cfg(test)]
@@ -502,7 +511,7 @@ mod tests {
             assert!(CONDITIONS.iter().any(|condition| condition.id == id), "{id}");
         }
         for condition in CONDITIONS.iter() {
-            assert!(!condition.violations().contains('{'), "{}", condition.id);
+            assert!(!condition.violations_sql().contains('{'), "{}", condition.id);
             assert!(condition.applies(Stage::Fresh));
             assert_eq!(condition.applies(Stage::Used), condition.id != "C11");
         }

@@ -97,7 +97,7 @@ pub struct TpccKind {
     pub name: String,
     /// Limit of the 90th percentile of its response time, seconds.
     pub limit_p90_s: f64,
-    /// Its share of the mix as the profile wants it, percent; 0 for what is no part of the mix.
+    /// Its share of the mix as the profile wants it, percent; 0 outside of the mix.
     pub share_percent: f64,
     /// The least share that the specification allows, percent; 0 is not a bound.
     pub least_share_percent: f64,

@@ -85,14 +85,14 @@ pub const OPTIONS: &[OptionRow<TpccSettings>] = &[
         "keying_multiplier",
         "1",
         Values::Decimal(0.0, 1_000.0, |o, n| o.run.keying_multiplier = n),
-        "keying times are so many times those of clause 5.2.5.7",
+        "keying times are those of clause 5.2.5.7 times this number",
     )
     .for_tests(&[SPEC]),
     Row::new(
         "think_multiplier",
         "1",
         Values::Decimal(0.0, 1_000.0, |o, n| o.run.think_multiplier = n),
-        "think times are so many times those of clause 5.2.5.7",
+        "think times are those of clause 5.2.5.7 times this number",
     )
     .for_tests(&[SPEC]),
     Row::new(
@@ -154,6 +154,7 @@ impl CheckTime {
     /// Warehouses whose check takes minutes: it is not made twice.
     const LARGE: u32 = 10;
 
+    /// When conditions are checked unless a run says so itself: with many warehouses only after it.
     pub fn usual(warehouses: u32) -> Self {
         if warehouses > Self::LARGE { CheckTime::After } else { CheckTime::BeforeAndAfter }
     }
@@ -166,8 +167,8 @@ impl CheckTime {
         if warehouses > Self::CHECKED_UNASKED { CheckTime::Never } else { CheckTime::After }
     }
 
-    /// Minutes that a check of so many warehouses takes, about: a warehouse with 30,000 orders takes a second (MariaDB
-    /// 10.11 and PostgreSQL 15 on two cores, data in memory).
+    /// Minutes that a check of this many warehouses takes, about: a warehouse with 30,000 orders takes a second
+    /// (MariaDB 10.11 and PostgreSQL 15 on two cores, data in memory).
     pub fn minutes(warehouses: u32) -> u32 {
         warehouses.div_ceil(60)
     }
@@ -194,7 +195,7 @@ impl TpccSettings {
         let Some(profile) = Profile::by_name(test) else {
             let names = Profile::ALL.map(|profile| profile.name).join(", ");
             let hint = format!("Its tests are its profiles: {names}.");
-            return Err(OptionError::experiment(format!("`{test}` is no test of tpcc."), &*hint));
+            return Err(OptionError::experiment(format!("`{test}` isn't a test of tpcc."), &*hint));
         };
         let mut settings = TpccSettings::new(*profile);
         read(OPTIONS, (OFFER.name, test), given, &mut settings)?;
@@ -245,13 +246,14 @@ impl TpccSettings {
         Ok(())
     }
 
-    /// Sessions that execute what so many terminals with pauses enter; `None` if each terminal
+    /// Sessions that execute what this many terminals with pauses enter; `None` if each terminal
     /// has its own.
     pub fn session_count(&self, terminals: u32) -> Option<u32> {
         let staff = self.run.staff(self.sessions);
         staff.terminals.map(|_| staff.workers.min(terminals))
     }
 
+    /// When conditions are checked: as chosen, else as usual for the number of warehouses.
     pub fn checks(&self) -> CheckTime {
         self.checks.unwrap_or(CheckTime::usual(self.run.warehouses))
     }
@@ -386,10 +388,6 @@ impl TpccOptions {
     /// so do weights that give New-Order more than the specification allows.
     pub fn tpmc_max(&self) -> Option<f64> {
         self.profile.pacing?;
-        let between_orders_s = |options: &TpccOptions| {
-            let pacing = Pacing::new(options);
-            pacing.cycle_s() / pacing.share(TpccTransaction::NewOrder)
-        };
         let least_profile = Profile { choice: TransactionChoice::Weights(MIN_SHARES), ..SPECIFIED };
         let (keying_multiplier, think_multiplier) = (1.0, 1.0);
         let specified = TpccOptions {
@@ -403,7 +401,11 @@ impl TpccOptions {
         if Pacing::new(self).share(TpccTransaction::NewOrder) <= max_share {
             adjusted.profile.choice = least_profile.choice;
         }
-        let slowdown = between_orders_s(&adjusted) / between_orders_s(&specified);
+        let [adjusted_s, specified_s] = [&adjusted, &specified].map(|options| {
+            let pacing = Pacing::new(options);
+            pacing.cycle_s() / pacing.share(TpccTransaction::NewOrder)
+        });
+        let slowdown = adjusted_s / specified_s;
         (slowdown.is_finite() && slowdown > 0.0)
             .then(|| TPMC_PER_WAREHOUSE_MAX * f64::from(self.warehouses) / slowdown)
     }
@@ -428,29 +430,37 @@ mod tests {
         assert_eq!(settings.run.profile.choice.shares()[TpccTransaction::Payment.index()], 50);
     }
 
-    fn options(profile: Profile, warehouses: u32) -> TpccOptions {
+    fn new_options(profile: Profile, warehouses: u32) -> TpccOptions {
         TpccOptions::new(profile, &TpccDatabase { warehouses, c_last: 100 }, 7)
     }
 
     #[test]
     fn ten_terminals_of_each_warehouse_share_the_sessions() {
-        let staff = |terminals, workers| Staff { terminals, workers };
-        assert_eq!(options(SPECIFIED, 10_000).staff(Some(1_000)), staff(Some(100_000), 1_000));
-        assert_eq!(options(SPECIFIED, 10_000).staff(None), staff(Some(100_000), 1_000));
-        assert_eq!(options(SPECIFIED, 200).staff(None), staff(Some(2_000), 20));
-        assert_eq!(options(SPECIFIED, 1).staff(None), staff(Some(10), 8));
-        assert_eq!(options(SPECIFIED, 1).staff(Some(64)), staff(Some(10), 10));
-        assert_eq!(options(BMSQL_5_0, 1).staff(Some(64)), staff(None, 64));
+        for (profile, warehouses, wanted, terminals, workers) in [
+            (SPECIFIED, 10_000, Some(1_000), Some(100_000), 1_000),
+            (SPECIFIED, 10_000, None, Some(100_000), 1_000),
+            (SPECIFIED, 200, None, Some(2_000), 20),
+            (SPECIFIED, 1, None, Some(10), 8),
+            (SPECIFIED, 1, Some(64), Some(10), 10),
+            (BMSQL_5_0, 1, Some(64), None, 64),
+        ] {
+            let staff = new_options(profile, warehouses).staff(wanted);
+            assert_eq!(staff, Staff { terminals, workers }, "{warehouses} {wanted:?}");
+        }
     }
 
     #[test]
     fn the_bound_of_tpmc_follows_the_pauses() {
-        assert_eq!(options(BMSQL_5_0, 3).tpmc_max(), None);
-        assert_eq!(options(SPECIFIED, 3).tpmc_max(), Some(3.0 * 12.86));
-        let half =
-            TpccOptions { keying_multiplier: 0.5, think_multiplier: 0.5, ..options(SPECIFIED, 3) };
+        assert_eq!(new_options(BMSQL_5_0, 3).tpmc_max(), None);
+        assert_eq!(new_options(SPECIFIED, 3).tpmc_max(), Some(3.0 * 12.86));
+        let half = TpccOptions {
+            keying_multiplier: 0.5,
+            think_multiplier: 0.5,
+            ..new_options(SPECIFIED, 3)
+        };
         assert!((half.tpmc_max().unwrap() - 3.0 * 2.0 * 12.86).abs() < 1e-9);
-        let orders_only = options(SPECIFIED.with_weights([0; 4]).unwrap(), 1).tpmc_max().unwrap();
+        let orders_only =
+            new_options(SPECIFIED.with_weights([0; 4]).unwrap(), 1).tpmc_max().unwrap();
         // One in 30 s.
         assert!((orders_only - 20.0).abs() < 0.01, "{orders_only}");
         let none = TpccOptions { keying_multiplier: 0.0, think_multiplier: 0.0, ..half };

@@ -1,4 +1,4 @@
-//! The tables of BenchmarkSQL, their keys and what a distributed database needs to be told.
+//! The tables of BenchmarkSQL, their keys and what a distributed database needs to know.
 
 use dyno_core::Dialect;
 use std::collections::BTreeMap;
@@ -50,6 +50,7 @@ impl TpccTable {
         self.row().1.split(", ").filter_map(|column| column.split_once(' '))
     }
 
+    /// Names of the columns, in the order of the table.
     pub(crate) fn columns(self) -> Vec<&'static str> {
         self.typed_columns().map(|(name, _)| name).collect()
     }
@@ -74,7 +75,7 @@ impl TpccTable {
 }
 
 /// All tables that a load makes, in an order in which they can be
-/// dropped: the configuration goes last, because while it exists a load can be told from foreign
+/// dropped: the configuration goes last, because while it exists a load differs from foreign
 /// tables.
 pub fn table_names() -> impl Iterator<Item = &'static str> {
     TpccTable::ALL.iter().rev().map(|table| table.name()).chain([CONFIG])
@@ -103,14 +104,14 @@ impl KeyTime {
 }
 
 /// Clauses by their names, which spread the tables of a distributed database by warehouse. `{table}` and
-/// `{column}` stand for a table's name and its warehouse column, `i_id` in the catalog. Clauses of the catalog,
+/// `{column}` are replaced by a table's name and its warehouse column, `i_id` in the catalog. Clauses of the catalog,
 /// which every shard reads, begin with `item_`.
 ///
 /// - `before`: a statement before CREATE TABLE, such as a sharding rule of ShardingSphere.
 /// - `suffix`: text at the end of CREATE TABLE, such as `dbpartition by hash({column})` or `broadcast`.
 /// - `after`: a statement after CREATE TABLE, such as `SELECT create_distributed_table('{table}', '{column}')` of Citus.
-/// - `key`: a statement instead of one that makes the key or index `{name}`. `{sql}` stands for that one as the text of a
-///   literal.
+/// - `key`: a statement instead of one that makes the key or index `{name}`. `{sql}` is replaced by that one as the text of
+///   a literal.
 /// - `analyze`: a statement instead of the one that collects statistics.
 pub type Shard = BTreeMap<String, String>;
 
@@ -137,7 +138,7 @@ pub(crate) struct Schema {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct LateKey {
     pub(crate) table: &'static str,
-    /// As the load finds it in the catalog again.
+    /// The name by which the load finds the key in the catalog again.
     pub(crate) name: String,
     pub(crate) sql: String,
 }
@@ -164,7 +165,7 @@ pub(crate) fn primary_key_name(table: TpccTable) -> String {
 impl Schema {
     pub(crate) fn create_table(&self, table: TpccTable) -> Vec<String> {
         let mut parts: Vec<String> =
-            table.typed_columns().map(|column| self.column(table, column)).collect();
+            table.typed_columns().map(|column| self.column_definition(table, column)).collect();
         parts.extend(self.inline_keys(table));
         let suffix = self.clause(table, "suffix").map_or(String::new(), |text| format!(" {text}"));
         let sql = format!("CREATE TABLE {} (\n  {}\n){suffix}", table.name(), parts.join(",\n  "));
@@ -180,7 +181,7 @@ impl Schema {
         Some(template.replace("{table}", table.name()).replace("{column}", column))
     }
 
-    fn column(&self, table: TpccTable, (name, kind): (&str, &str)) -> String {
+    fn column_definition(&self, table: TpccTable, (name, kind): (&str, &str)) -> String {
         let is_numbered = table == TpccTable::History && name == "hist_id";
         let kind = match (kind, self.dialect) {
             ("key", _) => "integer not null",
@@ -265,12 +266,12 @@ impl Schema {
     /// Foreign keys; always after the rows.
     pub(crate) fn foreign_keys(&self) -> Vec<LateKey> {
         let keys = foreign_keys().filter(|_| self.foreign_keys);
-        let key = |[name, table, definition]: [&'static str; 3]| LateKey {
+        let keys = keys.map(|[name, table, definition]| LateKey {
             table,
             name: name.to_owned(),
             sql: format!("ALTER TABLE {table} ADD CONSTRAINT {name} {definition}"),
-        };
-        keys.map(key).collect()
+        });
+        keys.collect()
     }
 
     /// Statements that let the server number new rows of the history behind the loaded ones. Repeatable.
@@ -298,10 +299,10 @@ impl Schema {
             Dialect::Postgres => "VACUUM ANALYZE",
             Dialect::Sqlite => "ANALYZE",
         };
-        let sql = |table: TpccTable| {
+        let statements = TpccTable::ALL.into_iter().map(|table| {
             self.clause(table, "analyze").unwrap_or_else(|| format!("{verb} {}", table.name()))
-        };
-        TpccTable::ALL.into_iter().map(sql).collect()
+        });
+        statements.collect()
     }
 }
 
@@ -309,35 +310,39 @@ impl Schema {
 mod tests {
     use super::*;
 
-    fn schema(dialect: Dialect, keys: KeyTime) -> Schema {
+    fn new_schema(dialect: Dialect, keys: KeyTime) -> Schema {
         Schema { dialect, keys, foreign_keys: false, shard: None }
     }
 
     #[test]
     fn the_history_is_numbered_as_each_dialect_can() {
-        let sql = |dialect, keys| schema(dialect, keys).create_table(TpccTable::History).remove(0);
-        let mysql = sql(Dialect::Mysql, KeyTime::BeforeLoad);
+        let [mysql, late, sqlite] = [
+            (Dialect::Mysql, KeyTime::BeforeLoad),
+            (Dialect::Mysql, KeyTime::AfterLoad),
+            (Dialect::Sqlite, KeyTime::BeforeLoad),
+        ]
+        .map(|(dialect, keys)| {
+            new_schema(dialect, keys).create_table(TpccTable::History).remove(0)
+        });
         assert!(mysql.contains("hist_id integer not null auto_increment,"), "{mysql}");
         assert!(mysql.ends_with("PRIMARY KEY (hist_id)\n)"), "{mysql}");
         assert!(mysql.contains("h_date timestamp null default null"), "{mysql}");
-        let late = sql(Dialect::Mysql, KeyTime::AfterLoad);
         assert!(late.contains("hist_id integer,") && !late.contains("PRIMARY"), "{late}");
-        let sqlite = sql(Dialect::Sqlite, KeyTime::BeforeLoad);
         assert!(sqlite.contains("hist_id integer primary key,"), "{sqlite}");
         assert!(sqlite.contains("h_amount integer,"), "{sqlite}");
-        let postgres = schema(Dialect::Postgres, KeyTime::AfterLoad).number_history();
+        let postgres = new_schema(Dialect::Postgres, KeyTime::AfterLoad).number_history();
         assert_eq!(postgres.len(), 4);
     }
 
     #[test]
     fn keys_are_made_with_the_tables_or_after_the_rows() {
-        let early = schema(Dialect::Postgres, KeyTime::BeforeLoad);
+        let early = new_schema(Dialect::Postgres, KeyTime::BeforeLoad);
         assert!(
             early.create_table(TpccTable::OrderLine)[0]
                 .contains("PRIMARY KEY (ol_w_id, ol_d_id, ol_o_id, ol_number)")
         );
         assert_eq!(early.late_keys().len(), 2);
-        let late = schema(Dialect::Postgres, KeyTime::AfterLoad);
+        let late = new_schema(Dialect::Postgres, KeyTime::AfterLoad);
         assert!(!late.create_table(TpccTable::OrderLine)[0].contains("PRIMARY KEY"));
         let keys = late.late_keys();
         assert_eq!(keys.len(), 11);
@@ -359,7 +364,8 @@ mod tests {
             ("item_suffix", "broadcast"),
         ];
         let shard = shard.map(|(name, text)| (name.to_owned(), text.to_owned())).into();
-        let schema = Schema { shard: Some(shard), ..schema(Dialect::Mysql, KeyTime::BeforeLoad) };
+        let schema =
+            Schema { shard: Some(shard), ..new_schema(Dialect::Mysql, KeyTime::BeforeLoad) };
         let stock = schema.create_table(TpccTable::Stock);
         assert_eq!(stock[0], "CREATE SHARDING TABLE RULE bmsql_stock");
         assert!(stock[1].ends_with("PRIMARY KEY (s_w_id, s_i_id)\n) dbpartition by hash(s_w_id)"));
@@ -373,19 +379,21 @@ mod tests {
     #[test]
     fn a_coordinator_has_keys_and_statistics_made_on_the_shards() {
         let shard = Some(coordinator_clauses());
-        let schema = Schema { shard, ..schema(Dialect::Postgres, KeyTime::AfterLoad) };
+        let schema = Schema { shard, ..new_schema(Dialect::Postgres, KeyTime::AfterLoad) };
         let stock = schema.create_table(TpccTable::Stock);
         assert_eq!(stock[1..], ["SELECT dyno_shards.distribute('bmsql_stock', 's_w_id')"]);
         assert_eq!(schema.create_table(TpccTable::Item).len(), 1);
         let keys = schema.late_keys();
-        let sql = |name: &str| keys.iter().find(|key| key.name == name).unwrap().sql.as_str();
+        let [history, item, customer] =
+            ["bmsql_history_pkey", "bmsql_item_pkey", "bmsql_customer_idx1"]
+                .map(|name| keys.iter().find(|key| key.name == name).unwrap().sql.as_str());
         assert_eq!(
-            sql("bmsql_history_pkey"),
+            history,
             "SELECT dyno_shards.add_key('bmsql_history_pkey', 'ALTER TABLE bmsql_history ADD CONSTRAINT \
              bmsql_history_pkey PRIMARY KEY (h_w_id, hist_id)')"
         );
-        assert!(sql("bmsql_item_pkey").starts_with("ALTER TABLE bmsql_item ADD CONSTRAINT"));
-        assert!(sql("bmsql_customer_idx1").starts_with("SELECT dyno_shards.add_key("));
+        assert!(item.starts_with("ALTER TABLE bmsql_item ADD CONSTRAINT"));
+        assert!(customer.starts_with("SELECT dyno_shards.add_key("));
         let analyze = schema.analyze();
         assert_eq!(analyze[0], "VACUUM ANALYZE bmsql_item");
         assert_eq!(analyze[1], "SELECT dyno_shards.analyze_table('bmsql_warehouse')");

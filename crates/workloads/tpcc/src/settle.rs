@@ -64,7 +64,7 @@ pub async fn books(session: &mut AdminSession<'_>) -> Result<Books, DbError> {
     for [warehouse, district, next, cents] in rows(session, districts, [0, 0, 0, 2]).await? {
         books.districts.insert((warehouse as u32, district as u32), (next, cents));
     }
-    // Bare sums: ShardingSphere-Proxy adds up those of the shards, but none that stands inside of a function.
+    // Bare sums: ShardingSphere-Proxy adds up those of the shards, but none inside of a function.
     let history = "SELECT count(*), sum(h_amount) FROM bmsql_history";
     let history = rows(session, history, [0, 2]).await?;
     [books.history_rows, books.history_cents] = history.first().copied().unwrap_or_default();
@@ -90,54 +90,58 @@ pub(crate) async fn rows<const N: usize>(
             let text = cell.as_deref().unwrap_or("0");
             let decimals = if is_scaled { 0 } else { decimals };
             *number = parse_scaled(text.as_bytes(), decimals)
-                .ok_or_else(|| DbError::workload(format!("{text:?} is no number, in: {sql}")))?;
+                .ok_or_else(|| DbError::workload(format!("{text:?} isn't a number, in: {sql}")))?;
         }
         rows.push(numbers);
     }
     Ok(rows)
 }
 
+/// Compares the growth of the books with the ledger: a sentence for each of the first differences.
 pub(crate) fn reconcile(ledger: &Ledger, before: &Books, after: &Books) -> Vec<Message> {
     let mut problems = Vec::new();
-    let mut compare = |subject: Message, grown: i64, counted: Counted| {
-        let is_right = u64::try_from(grown).is_ok_and(|grown| counted.allows(grown));
-        if !is_right {
-            problems.push(say!(
-                books_grew,
-                what = subject,
-                found = grown.to_string(),
-                acknowledged = counted.acknowledged.to_string(),
-                unknown = counted.unknown.to_string()
-            ));
-        }
-    };
     for (index, books) in ledger.districts().enumerate() {
         let place = (index as u32 / crate::DISTRICTS + 1, index as u32 % crate::DISTRICTS + 1);
         let [(next_before, paid_before), (next_after, paid_after)] =
             [before, after].map(|books| books.districts.get(&place).copied().unwrap_or_default());
         let (warehouse, district) = (place.0.to_string(), place.1.to_string());
         let title = say!(books_orders_of_district, district = &district, warehouse = &warehouse);
-        compare(title, next_after - next_before, books.orders);
+        check_growth(title, next_after - next_before, books.orders, &mut problems);
         let title = say!(books_payments_of_district, district, warehouse);
-        compare(title, paid_after - paid_before, books.paid_cents);
+        check_growth(title, paid_after - paid_before, books.paid_cents, &mut problems);
     }
     let total = ledger.total();
     let history = after.history_rows - before.history_rows;
-    compare(say!(books_history_rows), history, total.payments);
+    check_growth(say!(books_history_rows), history, total.payments, &mut problems);
     let history = after.history_cents - before.history_cents;
-    compare(say!(books_history_amounts), history, total.paid_cents);
+    check_growth(say!(books_history_amounts), history, total.paid_cents, &mut problems);
     let paid = after.warehouse_cents - before.warehouse_cents;
-    compare(say!(books_warehouses), paid, total.paid_cents);
+    check_growth(say!(books_warehouses), paid, total.paid_cents, &mut problems);
     // What left the queue is what came in less what it grew by.
-    let first_free = |books: &Books| books.districts.values().map(|(next, _)| next).sum::<i64>();
-    let delivered = first_free(after) - after.undelivered - first_free(before) + before.undelivered;
-    compare(say!(books_delivered), delivered, total.delivered);
+    let [first_free_before, first_free_after] =
+        [before, after].map(|books| books.districts.values().map(|(next, _)| next).sum::<i64>());
+    let delivered = first_free_after - after.undelivered - first_free_before + before.undelivered;
+    check_growth(say!(books_delivered), delivered, total.delivered, &mut problems);
     if problems.len() > BOOKS_LISTED {
         let unlisted = problems.len() - BOOKS_LISTED;
         problems.truncate(BOOKS_LISTED);
         problems.push(say!(books_more, n = unlisted));
     }
     problems
+}
+
+/// Adds a problem if a subject has not grown by what the ledger allows.
+fn check_growth(subject: Message, grown: i64, counted: Counted, problems: &mut Vec<Message>) {
+    let is_right = u64::try_from(grown).is_ok_and(|grown| counted.allows(grown));
+    if !is_right {
+        problems.push(say!(
+            books_grew,
+            what = subject,
+            found = grown.to_string(),
+            acknowledged = counted.acknowledged.to_string(),
+            unknown = counted.unknown.to_string()
+        ));
+    }
 }
 
 /// Lost orders that are listed one by one, and districts whose counts are wrong.
@@ -211,7 +215,7 @@ impl Settlement {
     /// The search for acknowledged orders, and the first lost ones.
     pub fn evidence(&self) -> Message {
         const NAMED: usize = 3;
-        let mut sentences = vec![say!(orders_looked_for)];
+        let mut sentences = vec![say!(order_search_criteria)];
         if self.unknown > 0 {
             sentences.push(say!(orders_unanswered, n = self.unknown, there = self.committed));
         }
@@ -257,10 +261,15 @@ pub async fn settle(
     recorded: &Recorded,
     mut progress: impl FnMut(u64),
 ) -> Result<Settlement, DbError> {
-    let visit = |settlement: &Settlement, _: (u32, u32), _: &StoredOrders| {
-        progress(settlement.acknowledged);
-    };
-    settle_part(session, recorded, |_| true, visit).await
+    settle_part(
+        session,
+        recorded,
+        |_| true,
+        |settlement: &Settlement, _, _| {
+            progress(settlement.acknowledged);
+        },
+    )
+    .await
 }
 
 /// Orders of a district by their numbers.
@@ -321,7 +330,7 @@ fn compare(
         let is_taken = last_match == Some(order.number);
         let instead = match stored.get(&order.number) {
             None => OrderMismatch::Nothing,
-            Some(row) if is_taken || !row.matches(order) => OrderMismatch::Other,
+            Some(row) if is_taken || !row.matches_order(order) => OrderMismatch::Other,
             Some(row) if row.found_lines != u64::from(order.lines) => {
                 OrderMismatch::Lines(row.found_lines)
             }
@@ -348,7 +357,7 @@ fn look_up(
     unknown.retain(|order| books.acknowledged.binary_search(order).is_err());
     let mut committed = 0;
     for order in unknown {
-        let Some(row) = stored.get(&order.number).filter(|row| row.matches(order)) else {
+        let Some(row) = stored.get(&order.number).filter(|row| row.matches_order(order)) else {
             continue;
         };
         committed += 1;
@@ -378,7 +387,7 @@ impl StoredOrder {
         (self.customer, self.lines)
     }
 
-    fn matches(&self, order: LedgerOrder) -> bool {
+    fn matches_order(&self, order: LedgerOrder) -> bool {
         self.identity() == (i64::from(order.customer), i64::from(order.lines))
     }
 }
@@ -423,13 +432,13 @@ mod tests {
     use super::*;
     use crate::ledger::{Entry, LedgerPayment, LedgerWork, Step};
 
-    fn entry(work: LedgerWork<'static>) -> Entry<'static> {
+    fn new_entry(work: LedgerWork<'static>) -> Entry<'static> {
         Entry { warehouse: 1, district: 4, work }
     }
 
-    fn order() -> Entry<'static> {
+    fn order_entry() -> Entry<'static> {
         let order = LedgerOrder { number: 3_001, customer: 1, lines: 5 };
-        entry(LedgerWork::Order { order, away: (&[]).into() })
+        new_entry(LedgerWork::Order { order, away: (&[]).into() })
     }
 
     fn books_after(next: i64, cents: i64, payments: i64, undelivered: i64) -> Books {
@@ -460,8 +469,11 @@ mod tests {
         let before = books_after(3_001, 0, 0, 9_000);
         let ledger = Ledger::new(1);
         let payment = LedgerPayment { cents: 500, ..LedgerPayment::default() };
-        for entry in [order(), entry(LedgerWork::Payment(payment)), entry(LedgerWork::Delivery(10))]
-        {
+        for entry in [
+            order_entry(),
+            new_entry(LedgerWork::Payment(payment)),
+            new_entry(LedgerWork::Delivery(10)),
+        ] {
             ledger.record(Step::Sent, &entry).unwrap();
             ledger.record(Step::Acknowledged, &entry).unwrap();
         }
@@ -476,7 +488,7 @@ mod tests {
         );
         let with_surplus = books_after(3_003, 500, 1, 8_992);
         assert_eq!(reconcile(&ledger, &before, &with_surplus).len(), 1);
-        ledger.record(Step::Sent, &order()).unwrap();
+        ledger.record(Step::Sent, &order_entry()).unwrap();
         assert_eq!(reconcile(&ledger, &before, &with_surplus), Vec::<Message>::new());
         let unpaid = books_after(3_002, 400, 0, 8_991);
         assert_eq!(reconcile(&ledger, &before, &unpaid).len(), 4, "district, rows, two sums");
@@ -485,7 +497,7 @@ mod tests {
     }
 
     impl Books {
-        /// Each district of so many warehouses has the same next order.
+        /// Books in which each district of `warehouses` has the same next order.
         pub(crate) fn at(warehouses: u32, next: i64) -> Self {
             let places = (1..=warehouses).flat_map(|w| (1..=crate::DISTRICTS).map(move |d| (w, d)));
             Books {
@@ -494,6 +506,7 @@ mod tests {
             }
         }
 
+        /// Sets the next order of a district.
         pub(crate) fn set(&mut self, warehouse: u32, district: u32, next: i64) {
             self.districts.insert((warehouse, district), (next, 0));
         }

@@ -83,7 +83,7 @@ impl Constants {
         }
     }
 
-    /// Those of a run on data that was loaded with `c_last_of_load` (clause 2.1.6.1).
+    /// The constants of a run on data that was loaded with `c_last_of_load` (clause 2.1.6.1).
     pub fn for_run(c_last_of_load: u64, rng: &mut Rng) -> Self {
         loop {
             let constants = Constants::for_load(rng);
@@ -98,6 +98,7 @@ impl Constants {
         NuRand { a: 1_023, low: 1, high: u64::from(crate::CUSTOMERS), c: self.c_id }
     }
 
+    /// The distribution of items.
     pub fn item(&self) -> NuRand {
         NuRand { a: 8_191, low: 1, high: u64::from(crate::ITEMS), c: self.i_id }
     }
@@ -177,6 +178,7 @@ pub(crate) fn last_name(number: u64) -> Short<LAST_NAME_BYTES> {
     name
 }
 
+/// Brings a list into a random order (Fisher-Yates).
 pub(crate) fn shuffle<T>(list: &mut [T], rng: &mut Rng) {
     for last in (1..list.len()).rev() {
         list.swap(last, rng.uniform(0, last as u64) as usize);
@@ -225,6 +227,7 @@ impl<const N: usize> Short<N> {
         self.push(number.text());
     }
 
+    /// The text without unused bytes.
     #[inline]
     pub(crate) fn get(&self) -> &[u8] {
         &self.bytes[..self.length]
@@ -238,8 +241,8 @@ impl<const N: usize> Short<N> {
     }
 }
 
-/// A decimal number for a statement or a row: an integer and how many of its digits stand behind
-/// the point. SQLite has no decimal numbers: there the integer itself is stored.
+/// A decimal number for a statement or a row: an integer, and its text with a number of decimals.
+/// SQLite has no decimal numbers: there the integer itself is stored.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Decimal {
     scaled: i64,
@@ -264,22 +267,25 @@ impl Decimal {
         Decimal { scaled, text }
     }
 
+    /// An amount with two decimals.
     #[inline]
     pub(crate) fn cents(cents: i64) -> Self {
         Decimal::new(cents, 2)
     }
 
+    /// The number in decimal notation, such as `-12.05`.
     #[inline]
     pub(crate) fn text(&self) -> &[u8] {
         self.text.get()
     }
 
-    /// As a parameter of a statement of this dialect.
+    /// The number as a parameter of a statement of this dialect.
     #[inline]
     pub(crate) fn param(&self, dialect: Dialect) -> Param<'_> {
         if dialect == Dialect::Sqlite { Param::Int(self.scaled) } else { Param::Text(self.text()) }
     }
 
+    /// Writes the number as a value of a row.
     #[inline]
     pub(crate) fn write(&self, dialect: Dialect, out: &mut dyn RowWriter) {
         if dialect == Dialect::Sqlite { out.int(self.scaled) } else { out.text(self.text()) }
@@ -287,7 +293,7 @@ impl Decimal {
 }
 
 /// The integer behind a decimal number of an answer, with as many digits behind the point as asked.
-/// `None` for NULL and for what is no such number.
+/// `None` for NULL and for other texts.
 #[inline]
 pub(crate) fn read_scaled<R: AnswerRow>(
     row: &R,
@@ -339,6 +345,7 @@ pub struct Timestamp(pub i64);
 pub(crate) const TIMESTAMP_BYTES: usize = 23;
 
 impl Timestamp {
+    /// The present time, in milliseconds.
     pub fn now() -> Self {
         let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         Timestamp(since.as_millis() as i64)
@@ -351,20 +358,21 @@ impl Timestamp {
         let (year, month, day) = at.to_calendar_date();
         let (hour, minute, second, ms) = at.to_hms_milli();
         let mut text = *b"0000-00-00 00:00:00.000";
-        let mut put = |at: usize, width: usize, value: u32| {
-            let mut remaining = value;
-            for place in (at..at + width).rev() {
+        let parts: [(usize, usize, u32); 7] = [
+            (0, 4, year as u32),
+            (5, 2, u8::from(month).into()),
+            (8, 2, day.into()),
+            (11, 2, hour.into()),
+            (14, 2, minute.into()),
+            (17, 2, second.into()),
+            (20, 3, ms.into()),
+        ];
+        for (begin, width, mut remaining) in parts {
+            for place in (begin..begin + width).rev() {
                 text[place] = b'0' + (remaining % 10) as u8;
                 remaining /= 10;
             }
-        };
-        put(0, 4, year as u32);
-        put(5, 2, u8::from(month).into());
-        put(8, 2, day.into());
-        put(11, 2, hour.into());
-        put(14, 2, minute.into());
-        put(17, 2, second.into());
-        put(20, 3, ms.into());
+        }
         text
     }
 }

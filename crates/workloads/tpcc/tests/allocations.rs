@@ -157,6 +157,6 @@ fn terminals_allocate_nothing() {
     assert_eq!((result.ended, result.total.counts().failed), (dyno_engine::TrialEnd::Time, 0));
     assert!(result.total.kinds[5].counts.committed > 400, "deferred Deliveries");
     let [_, before, after] = counters.each_ref().map(|count| count.load(Ordering::Relaxed));
-    assert!(before > 0 && after > 0, "so many round trips were made");
+    assert!(before > 0 && after > 0, "round trips were made before and after");
     assert_eq!(after - before, 0);
 }

@@ -37,12 +37,16 @@ fn main() -> Result<(), Box<dyn Error>> {
                         SchemaTable::Lineitem | SchemaTable::Orders | SchemaTable::Partsupp
                     )
                 });
-            files(folder, scale.parse()?, Content::Tables(small))?;
-            files(folder, scale.parse()?, Content::Parts { tables: large, part: 1..=parts, parts })
+            write_files(folder, scale.parse()?, Content::Tables(small))?;
+            write_files(
+                folder,
+                scale.parse()?,
+                Content::Parts { tables: large, part: 1..=parts, parts },
+            )
         }
         ["statements", step] => {
             let mut steps = TpchStep::ALL.into_iter();
-            let step = steps.find(|known| known.name() == *step).ok_or("there is no such step")?;
+            let step = steps.find(|known| known.name() == *step).ok_or("no step has this name")?;
             for sql in statements(step, Dialect::Postgres, &TpchLoadOptions::new(1.0)) {
                 println!("{}", sql.replace('\n', " "));
             }
@@ -68,7 +72,7 @@ fn measure_load(url: &str, options: &TpchLoadOptions) -> Result<(), Box<dyn Erro
     Ok(())
 }
 
-fn files(folder: &str, scale: f64, content: Content) -> Result<(), Box<dyn Error>> {
+fn write_files(folder: &str, scale: f64, content: Content) -> Result<(), Box<dyn Error>> {
     let options = FileOptions {
         scale,
         folder: folder.into(),

@@ -95,7 +95,7 @@ pub struct QueryFacts {
     /// From its first character sent to its last row received, seconds.
     pub seconds: f64,
     /// When the session was free again, seconds from the begin of the trial: later than its time says
-    /// where it was given up and the server took long to stop.
+    /// if it was given up and the server took long to stop.
     pub ended_s: f64,
     /// Rows received.
     pub rows: u64,
@@ -263,7 +263,7 @@ mod tests {
     use super::*;
     use dyno_facts::{TrialIdentity, TrialStatus};
 
-    fn query(query: u8, began_s: f64, outcome: QueryOutcome) -> QueryFacts {
+    fn new_query(query: u8, began_s: f64, outcome: QueryOutcome) -> QueryFacts {
         QueryFacts { query, began_s, seconds: 0.5, rows: 10, outcome, ..QueryFacts::default() }
     }
 
@@ -271,9 +271,9 @@ mod tests {
     fn totals_of_a_trial_that_was_cut_off_follow_from_what_had_ended() {
         let refresh = RefreshFacts { function: 1, seconds: 0.25, rows: 70, ..<_>::default() };
         let queries = vec![
-            query(14, 0.25, QueryOutcome::Answered),
-            query(2, 0.75, QueryOutcome::TimedOut),
-            query(9, 1.25, QueryOutcome::Failed("out of memory".to_owned())),
+            new_query(14, 0.25, QueryOutcome::Answered),
+            new_query(2, 0.75, QueryOutcome::TimedOut),
+            new_query(9, 1.25, QueryOutcome::Failed("out of memory".to_owned())),
         ];
         let facts = TpchFacts { queries, refreshes: vec![refresh], ..TpchFacts::default() };
         let mut summary = TrialIdentity::default().summary(TrialStatus::Interrupted);

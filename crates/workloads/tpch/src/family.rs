@@ -1,6 +1,6 @@
 //! TPC-H in suites.
 //!
-//! A trial is no work of the engine, but one pass over the queries at one parallel degree. Every query that
+//! A trial isn't work of the engine, but one pass over the queries at one parallel degree. Every query that
 //! ends is a line of `trials/<n>.executed.jsonl`, from which a trial that was killed is summarized. `dyno
 //! tpch run`, `power`, `throughput` and `refresh` write a suite in memory and go the same way, so they can
 //! be resumed and have papers.
@@ -220,7 +220,7 @@ fn run_trial(
             let mut measured = start.summary(trial_status(&facts, test, control));
             facts.set_totals(&mut measured);
             let checks = answers_check(&measured).into_iter().chain(rows).collect();
-            let headline = Some(headline(&measured));
+            let headline = Some(trial_headline(&measured));
             (measured, After { checks, headline, ..After::default() })
         })
     })
@@ -248,7 +248,7 @@ fn trial_status(facts: &TpchFacts, test: TpchTest, control: &Control) -> TrialSt
     }
 }
 
-fn headline(summary: &TrialSummary) -> String {
+fn trial_headline(summary: &TrialSummary) -> String {
     let Some(facts) = summary.own::<TpchFacts>() else { return String::new() };
     let answered = summary.counts.committed;
     let mut text = match &facts.metrics {
@@ -350,17 +350,16 @@ fn rows_check(
 /// The check of a trial's answers; `None` if it asked no queries.
 fn answers_check(summary: &TrialSummary) -> Option<DataCheck> {
     let facts = summary.own::<TpchFacts>()?;
-    let answers_with = |verdict: CheckVerdict| {
-        let answers =
-            facts.queries.iter().filter_map(|query| Some((query.query, query.answer.as_ref()?)));
-        answers.filter(move |(_, answer)| answer.verdict == verdict)
-    };
-    let differs = |(query, answer): (u8, &AnswerFacts)| {
+    let answers =
+        facts.queries.iter().filter_map(|query| Some((query.query, query.answer.as_ref()?)));
+    let passed = answers.clone().filter(|(_, answer)| answer.verdict == CheckVerdict::Passed);
+    let failed = answers.filter(|(_, answer)| answer.verdict == CheckVerdict::Failed);
+    let right = passed.count();
+    let wrong = failed.map(|(query, answer): (u8, &AnswerFacts)| {
         let (query, differences) = (format!("Q{query}"), Message::sentences(&answer.differences));
         say!(answer_differs, query, against = &answer.against, differences)
-    };
-    let right = answers_with(CheckVerdict::Passed).count();
-    let wrong: Vec<Message> = answers_with(CheckVerdict::Failed).map(differs).collect();
+    });
+    let wrong: Vec<Message> = wrong.collect();
     let (executed, compared) = (facts.queries.len(), right + wrong.len());
     let share = match executed - compared {
         0 => say!(answers_right, right, compared),
@@ -465,7 +464,7 @@ mod tests {
     use super::*;
     use crate::facts::DegreeFacts;
 
-    fn query(number: u8, verdict: Option<CheckVerdict>) -> QueryFacts {
+    fn new_query(number: u8, verdict: Option<CheckVerdict>) -> QueryFacts {
         let differences = match verdict {
             Some(CheckVerdict::Failed) => vec!["Row 1: 2 instead of 1.".into()],
             _ => Vec::new(),
@@ -475,24 +474,24 @@ mod tests {
         QueryFacts { query: number, answer, ..QueryFacts::default() }
     }
 
-    fn pass(degree: u32, verdict_of: impl Fn(u8) -> Option<CheckVerdict>) -> TpchFacts {
-        let queries = (1..=22).map(|number| query(number, verdict_of(number))).collect();
+    fn new_pass(degree: u32, verdict_of: impl Fn(u8) -> Option<CheckVerdict>) -> TpchFacts {
+        let queries = (1..=22).map(|number| new_query(number, verdict_of(number))).collect();
         let degree = DegreeFacts { asked: degree, ..DegreeFacts::default() };
         TpchFacts { queries, degree, scale: 1.0, ..TpchFacts::default() }
     }
 
-    fn line(trials: &[&TpchFacts]) -> String {
+    fn answers_line(trials: &[&TpchFacts]) -> String {
         answers_words(trials.iter().copied()).to_string()
     }
 
     #[test]
     fn a_query_is_correct_when_no_execution_of_it_was_wrong() {
-        let right = pass(0, |_| Some(CheckVerdict::Passed));
-        assert_eq!(line(&[&right]), "22 of 22 correct");
-        let wrong = pass(2, |number| {
+        let right = new_pass(0, |_| Some(CheckVerdict::Passed));
+        assert_eq!(answers_line(&[&right]), "22 of 22 correct");
+        let wrong = new_pass(2, |number| {
             Some(if number == 6 { CheckVerdict::Failed } else { CheckVerdict::Passed })
         });
-        assert_eq!(line(&[&right, &wrong]), "21 of 22 correct; wrong: Q6");
+        assert_eq!(answers_line(&[&right, &wrong]), "21 of 22 correct; wrong: Q6");
         let expected = "Q6 at degree 2 differs from the reference at scale factor 1:\n  Row 1: 2 \
                         instead of 1.\n";
         assert_eq!(differences(&wrong), expected);
@@ -500,15 +499,15 @@ mod tests {
 
     #[test]
     fn a_trial_without_an_answer_is_not_said_to_lack_a_reference() {
-        let mut facts = pass(0, |_| None);
-        let reason = |facts: &TpchFacts, status| not_compared_reason(facts, &status).to_string();
-        let no_reference = "There are no reference answers to compare with.";
-        assert_eq!(reason(&facts, TrialStatus::Interrupted), no_reference);
+        let mut facts = new_pass(0, |_| None);
+        let reason = not_compared_reason(&facts, &TrialStatus::Interrupted);
+        assert_eq!(reason.to_string(), "There are no reference answers to compare with.");
         facts.queries.truncate(1);
         facts.queries[0].outcome = QueryOutcome::Interrupted;
-        let interrupted = "The trial was interrupted before a query was answered.";
-        assert_eq!(reason(&facts, TrialStatus::Interrupted), interrupted);
+        let reason = not_compared_reason(&facts, &TrialStatus::Interrupted);
+        assert_eq!(reason.to_string(), "The trial was interrupted before a query was answered.");
         facts.queries[0].outcome = QueryOutcome::TimedOut;
-        assert_eq!(reason(&facts, TrialStatus::Complete), "No query was answered.");
+        let reason = not_compared_reason(&facts, &TrialStatus::Complete);
+        assert_eq!(reason.to_string(), "No query was answered.");
     }
 }

@@ -6,8 +6,8 @@ use std::collections::BTreeSet;
 
 const QUERIES: usize = 22;
 
-/// In the power metric, the longest time is at most this many times the shortest: shorter ones are
-/// raised (clause 5.4.1.4).
+/// Largest ratio of the longest to the shortest time in the power metric: shorter times are raised
+/// (clause 5.4.1.4).
 const LARGEST_RATIO: f64 = 1000.0;
 
 /// The metrics of one trial; `None` if a query of a stream is missing, failed or was
@@ -20,11 +20,10 @@ pub fn metrics(
     queries: &[QueryFacts],
     refreshes: &[RefreshFacts],
 ) -> Option<TpchMetrics> {
-    let counts = |query: &QueryFacts| {
-        matches!(query.outcome, QueryOutcome::Answered | QueryOutcome::TimedOut)
-    };
     let is_whole = queries.len() == QUERIES * streams.map_or(1, |(streams, _)| streams as usize)
-        && queries.iter().all(counts)
+        && queries
+            .iter()
+            .all(|query| matches!(query.outcome, QueryOutcome::Answered | QueryOutcome::TimedOut))
         && refreshes.iter().all(|refresh| refresh.outcome == QueryOutcome::Answered);
     if !is_whole {
         return None;
@@ -99,13 +98,12 @@ fn add_power(metrics: &mut TpchMetrics, scale: f64, times: &[f64], refreshes: &[
 /// on the same load), from those of power and throughput tests in turn; `None` if a run has no composite.
 pub(crate) fn lowest_run(results: &[TpchMetrics]) -> Option<TpchMetrics> {
     let (runs, _) = results.as_chunks::<2>();
-    let composite = |[first, second]: &[TpchMetrics; 2]| {
+    let composites = runs.iter().map(|[first, second]| {
         // Only a bound is known of a query that was given up.
         let power = first.power.filter(|_| first.penalized.is_empty())?;
         Some((power, second.throughput?, (power * second.throughput?).sqrt()))
-    };
-    let composites: Option<Vec<(f64, f64, f64)>> = runs.iter().map(composite).collect();
-    let composites = composites?;
+    });
+    let composites = composites.collect::<Option<Vec<(f64, f64, f64)>>>()?;
     let lowest = (0..runs.len()).min_by(|a, b| composites[*a].2.total_cmp(&composites[*b].2))?;
     let mut formulas = Vec::new();
     for (number, (run, (power, throughput, qphh))) in (1_u32..).zip(runs.iter().zip(&composites)) {
@@ -145,13 +143,13 @@ mod tests {
     use super::*;
     use dyno_facts::Message;
 
-    fn queries(seconds: impl Fn(u8) -> f64) -> Vec<QueryFacts> {
+    fn new_queries(seconds: impl Fn(u8) -> f64) -> Vec<QueryFacts> {
         (1..=22)
             .map(|query| QueryFacts { query, seconds: seconds(query), ..<_>::default() })
             .collect()
     }
 
-    fn pair(seconds: f64) -> Vec<RefreshFacts> {
+    fn new_pair(seconds: f64) -> Vec<RefreshFacts> {
         [1, 2].map(|function| RefreshFacts { function, seconds, ..<_>::default() }).to_vec()
     }
 
@@ -161,15 +159,15 @@ mod tests {
 
     #[test]
     fn power_is_the_24th_root_and_raises_what_is_too_short() {
-        let even = metrics(10.0, None, &queries(|_| 2.0), &pair(2.0)).unwrap();
+        let even = metrics(10.0, None, &new_queries(|_| 2.0), &new_pair(2.0)).unwrap();
         assert_near(even.total_s, 44.0);
         assert_near(even.geometric_mean_s, 2.0);
         assert_near(even.power.unwrap(), 18_000.0);
         assert_eq!(even.throughput, None);
 
         // One query of 4000 s raises 21 of 1 s to 4 s; refresh functions are not raised.
-        let uneven = queries(|query| if query == 7 { 4000.0 } else { 1.0 });
-        let uneven = metrics(1.0, None, &uneven, &pair(1.0)).unwrap();
+        let uneven = new_queries(|query| if query == 7 { 4000.0 } else { 1.0 });
+        let uneven = metrics(1.0, None, &uneven, &new_pair(1.0)).unwrap();
         let mean = (4000.0 * 4f64.powi(21)).powf(1.0 / 24.0);
         assert_near(uneven.power.unwrap(), 3600.0 / mean);
         assert_near(uneven.geometric_mean_s, 4000f64.powf(1.0 / 22.0));
@@ -178,24 +176,27 @@ mod tests {
 
     #[test]
     fn throughput_counts_the_streams() {
-        let mut two_streams = queries(|_| 1.0);
-        two_streams.extend(queries(|_| 3.0));
+        let mut two_streams = new_queries(|_| 1.0);
+        two_streams.extend(new_queries(|_| 3.0));
         let timed = Some((2, 100.0));
-        let throughput_test = metrics(1.0, timed, &two_streams, &pair(1.0)).unwrap();
+        let throughput_test = metrics(1.0, timed, &two_streams, &new_pair(1.0)).unwrap();
         assert_near(throughput_test.throughput.unwrap(), 1584.0);
         assert_near(throughput_test.total_s, 100.0);
         assert_near(throughput_test.geometric_mean_s, 3f64.sqrt());
         assert_eq!(throughput_test.power, None);
-        // What stands in the equation gives the figure that it gives.
+        // The numbers in the equation give its figure.
         let timed = Some((2, 0.348_326));
-        let short = metrics(0.01, timed, &two_streams, &pair(1.0)).unwrap();
-        let is_exact = |line: &Message| line.to_string().contains(" 0.01 / 0.348326");
-        assert!(short.formulas.iter().any(is_exact), "{:?}", short.formulas);
+        let short = metrics(0.01, timed, &two_streams, &new_pair(1.0)).unwrap();
+        let is_exact = short
+            .formulas
+            .iter()
+            .any(|line: &Message| line.to_string().contains(" 0.01 / 0.348326"));
+        assert!(is_exact, "{:?}", short.formulas);
     }
 
     #[test]
     fn nothing_is_computed_of_fewer_queries_and_penalties_are_named() {
-        let full_pass = queries(|_| 1.0);
+        let full_pass = new_queries(|_| 1.0);
         assert_eq!(metrics(1.0, None, &full_pass[1..], &[]), None);
         let without = metrics(1.0, None, &full_pass, &[]).unwrap();
         assert_eq!((without.power, without.penalized), (None, vec![]));
@@ -203,7 +204,7 @@ mod tests {
             let mut broken = full_pass.clone();
             broken[4].outcome = outcome.clone();
             assert_eq!(metrics(1.0, None, &broken, &[]), None);
-            let mut pair = pair(1.0);
+            let mut pair = new_pair(1.0);
             pair[1].outcome = outcome;
             assert_eq!(metrics(1.0, None, &full_pass, &pair), None);
         }

@@ -92,7 +92,7 @@ pub const OPTIONS: &[OptionRow<TpchSettings>] = &[
         }),
         "for `cache = \"cold\"`: a command of the shell that empties the caches, such as one that restarts the server; \
          the name of the target is in the variable `DYNO_TARGET`: `cold_command = \"systemctl restart mariadb\"`. The \
-         command stands in the run folder and the paper: a password belongs into a file that it reads",
+         command appears in the run folder and the paper: a password belongs into a file that it reads",
     ),
     Row::new(
         "parameters",
@@ -100,7 +100,7 @@ pub const OPTIONS: &[OptionRow<TpchSettings>] = &[
         OptionValues::Text("default, seed or a whole number from 1 to 2147483646", |o, value| {
             parse_parameter_choice(value).map(|v| o.values = v)
         }),
-        "values in the queries: `default` is qgen's `-d`, `seed` draws them anew for each repeat (the same for all \
+        "values in the queries: `default` is qgen's `-d`, `seed` draws new ones for each repeat (the same for all \
          degrees and targets of it), a number is qgen's `-r`",
     )
     .for_tests(QUERIES),
@@ -140,7 +140,7 @@ pub const OPTIONS: &[OptionRow<TpchSettings>] = &[
         OptionValues::Choice(&["executed", "estimated", "none"], |o, at| {
             o.run.plans = [Plans::Executed, Plans::Estimated, Plans::Off][at];
         }),
-        "the plans of all queries are taken in a pass of their own, which is not timed, and stored in the run \
+        "the plans of all queries are taken in a separate pass, which is not timed, and stored in the run \
          (`trials/<n>.plans/`): `executed` executes each query once more for them where the product can, so that \
          workers and pages are counted, `estimated` does not, `none` takes no plans",
     )
@@ -226,6 +226,7 @@ pub struct TpchSettings {
 }
 
 impl TpchSettings {
+    /// Reads the options of the test `test`.
     pub fn read<'a>(
         test: &str,
         given: impl IntoIterator<Item = (&'a str, &'a str)>,
@@ -269,7 +270,7 @@ impl TpchSettings {
             "refresh" => TpchTest::Refresh { pairs: self.pairs },
             "performance" => TpchTest::Performance { streams, runs: self.runs },
             other => {
-                let message = format!("`{other}` is no test of tpch.");
+                let message = format!("`{other}` isn't a test of tpch.");
                 let hint = "Its tests: queries, power, throughput, refresh, performance.";
                 return Err(OptionError::experiment(message, hint));
             }
@@ -314,12 +315,12 @@ fn parse_parameter_choice(value: &str) -> Result<Option<ParameterChoice>, String
 
 fn parse_rule(name: &str) -> Result<DegreeRule, String> {
     let rules = rules();
-    let names = || rules.iter().map(|rule| rule.name.as_str());
+    let names = rules.iter().map(|rule| rule.name.as_str());
     match rules.iter().find(|rule| rule.name == name) {
         Some(rule) => Ok(rule.clone()),
-        None => Err(match nearest(name, names()) {
+        None => Err(match nearest(name, names.clone()) {
             Some(near) => format!("the name of a rule; did you mean `{near}`?"),
-            None => format!("the name of a rule: {}", names().collect::<Vec<_>>().join(", ")),
+            None => format!("the name of a rule: {}", names.collect::<Vec<_>>().join(", ")),
         }),
     }
 }
@@ -328,7 +329,7 @@ fn parse_cache(state: &str, cold_command: Option<String>) -> Result<Cache, Optio
     match (state, cold_command) {
         ("cold", Some(command)) => Ok(Cache::Cold(command)),
         ("cold", None) => Err(OptionError::experiment(
-            "`cache` is `cold`, but nothing is said that empties the caches.",
+            "`cache` is `cold`, but no command empties the caches.",
             "Add `cold_command`: a command of the shell, such as one that restarts the server.",
         )),
         (other, Some(_)) => Err(OptionError::experiment(

@@ -7,10 +7,10 @@ use tpchgen::distribution::{Distribution, Distributions};
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ParameterChoice {
-    /// Those of the query's validation.
+    /// The values of the query's validation.
     #[default]
     Default,
-    /// Those of this seed; see [`seed_is_usable`].
+    /// The values that this seed draws; see [`seed_is_usable`].
     Seed(u64),
 }
 
@@ -72,7 +72,7 @@ fn draw_parameters(query: u8, scale: f64, seed: u64) -> Vec<String> {
         1 => vec![draw.number(60, 120)],
         2 => {
             let size = draw.number(1, 50);
-            let (_, metal) = split_type(draw.kind());
+            let (_, metal) = split_type(draw.part_type());
             vec![size, metal.to_owned(), draw.value(Distributions::regions)]
         }
         3 => vec![
@@ -85,7 +85,7 @@ fn draw_parameters(query: u8, scale: f64, seed: u64) -> Vec<String> {
         7 => draw.two(Draw::nation),
         8 => {
             let (nation, region) = draw.nation_in_region();
-            vec![nation, region, draw.kind().to_owned()]
+            vec![nation, region, draw.part_type().to_owned()]
         }
         9 => vec![draw.value(Distributions::part_colors)],
         10 => vec![draw.month(1, 24)],
@@ -123,18 +123,21 @@ struct Draw {
 }
 
 impl Draw {
+    /// A whole number from `low` to `high`.
     fn number(&mut self, low: i64, high: i64) -> String {
         self.stream.uniform(low, high).to_string()
     }
 
-    fn kind(&mut self) -> &'static str {
+    fn part_type(&mut self) -> &'static str {
         self.stream.pick(self.lists.part_types().get_values())
     }
 
+    /// A value of a list.
     fn value(&mut self, list: fn(&Distributions) -> &Distribution) -> String {
         self.stream.pick(list(self.lists).get_values()).to_owned()
     }
 
+    /// The name of a nation.
     fn nation(&mut self) -> String {
         self.nation_in_region().0
     }
@@ -147,6 +150,7 @@ impl Draw {
         (nations.get_value(at).to_owned(), self.lists.regions().get_value(region).to_owned())
     }
 
+    /// The name of a brand: `Brand#12`.
     fn brand(&mut self) -> String {
         let (maker, brand) = (self.number(1, 5), self.number(1, 5));
         format!("Brand#{maker}{brand}")
@@ -157,7 +161,7 @@ impl Draw {
         format!("{}-01-01", self.stream.uniform(1993, 1997))
     }
 
-    /// The first day of a month that is so many after January of 1993.
+    /// The first day of a month, `low` to `high` months after January of 1993.
     fn month(&mut self, low: i64, high: i64) -> String {
         let months = self.stream.uniform(low, high);
         format!("{}-{:02}-01", 1993 + months / 12, months % 12 + 1)
@@ -173,7 +177,7 @@ impl Draw {
 
     fn query_16(&mut self) -> Vec<String> {
         let brand = self.brand();
-        let (kind, _) = split_type(self.kind());
+        let (kind, _) = split_type(self.part_type());
         let sizes = self.stream.permutation(50, 8);
         [brand, kind.to_owned()]
             .into_iter()
@@ -239,11 +243,11 @@ fn power(mut exponent: u64) -> u64 {
 
 /// The orders of the power test (first) and of the streams 1 to 40, a line each.
 static ORDERS: LazyLock<Vec<[u8; 22]>> = LazyLock::new(|| {
-    let order = |line: &str| {
+    let orders = include_str!("queries/orders.txt").lines().map(|line| {
         let mut numbers = line.split(' ').map(|number| number.parse().unwrap_or(0));
         std::array::from_fn(|_| numbers.next().unwrap_or(0))
-    };
-    include_str!("queries/orders.txt").lines().map(order).collect()
+    });
+    orders.collect()
 });
 
 /// The order of the queries in stream `stream`: 0 is the power test, 1 and more are those of the
@@ -297,9 +301,9 @@ mod tests {
 
     #[test]
     fn the_fraction_of_query_11_follows_the_scale_factor() {
-        let fraction = |scale| parameters(11, scale, ParameterChoice::Default).swap_remove(1);
-        assert_eq!(fraction(0.1), "0.0010000000");
-        assert_eq!(fraction(300.0), "0.0000003333");
+        for (scale, fraction) in [(0.1, "0.0010000000"), (300.0, "0.0000003333")] {
+            assert_eq!(parameters(11, scale, ParameterChoice::Default)[1], fraction);
+        }
     }
 
     #[test]

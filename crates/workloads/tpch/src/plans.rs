@@ -16,23 +16,28 @@ const NAMING: [&str; 9] = [
 /// next, or from one number of workers to another.
 const SHAPELESS: [&str; 5] = ["Workers", "Settings", "Planning", "JIT", "query_optimization"];
 
+/// The text of a plan from its answer, with a newline at its end.
 pub(crate) fn render(form: PlanForm, answer: &AnswerTable) -> String {
-    let cell = |cell: &Option<String>| cell.clone().unwrap_or_default();
     let mut depths: Vec<(String, usize)> = Vec::new();
     let lines = answer.rows.iter().map(|row| match (form, row.as_slice()) {
         (PlanForm::Parents, [id, parent, .., detail]) => {
-            let parent_depth = depths.iter().find(|(known, _)| *known == cell(parent));
+            let parent_depth = depths.iter().find(|(known, _)| *known == cell_text(parent));
             let depth = parent_depth.map_or(0, |(_, depth)| depth + 1);
-            depths.push((cell(id), depth));
-            format!("{}{}", "  ".repeat(depth), cell(detail))
+            depths.push((cell_text(id), depth));
+            format!("{}{}", "  ".repeat(depth), cell_text(detail))
         }
-        (_, cells) => cells.iter().map(cell).collect::<Vec<_>>().join("\t"),
+        (_, cells) => cells.iter().map(cell_text).collect::<Vec<_>>().join("\t"),
     });
     let mut text = lines.collect::<Vec<_>>().join("\n");
     if !text.ends_with('\n') {
         text.push('\n');
     }
     text
+}
+
+/// The text of a cell; empty for NULL.
+fn cell_text(cell: &Option<String>) -> String {
+    cell.clone().unwrap_or_default()
 }
 
 /// `json` or `txt`.
@@ -55,10 +60,12 @@ pub(crate) fn shape(text: &str) -> String {
     digest(&shape)
 }
 
-/// 16 hexadecimal digits that stand for a text, the same in all versions: FNV-1a.
+/// The hash of a text in 16 hexadecimal digits, the same in all versions: FNV-1a.
 pub(crate) fn digest(text: &str) -> String {
-    let step = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
-    format!("{:016x}", text.bytes().fold(0xcbf2_9ce4_8422_2325, step))
+    let hash = text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash: u64, byte: u8| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
+    });
+    format!("{hash:016x}")
 }
 
 fn add_json(value: &Value, shape: &mut String) {
@@ -82,7 +89,7 @@ fn add_json(value: &Value, shape: &mut String) {
     }
 }
 
-/// Adds a line without costs and measurements, which stand in parentheses, and without numbers.
+/// Adds a line without costs and measurements, which are in parentheses, and without numbers.
 fn add_line(line: &str, shape: &mut String) {
     let mut text = line.trim_end().to_owned();
     for measured in ["(cost=", "(actual ", "(rows=", "(never "] {
@@ -130,26 +137,30 @@ mod tests {
 
     #[test]
     fn the_shape_of_a_text_has_no_measurements_and_no_values() {
-        let tree = |cost: &str, day: &str, table: &str| {
-            format!(
+        let [first, same, other] = [
+            ("1.5", "1998-09-02", "lineitem"),
+            ("7712.25", "1998-08-17", "lineitem"),
+            ("1.5", "1998-09-02", "orders"),
+        ]
+        .map(|(cost, day, table)| {
+            shape(&format!(
                 "-> Filter: ({table}.l_shipdate <= DATE'{day}')  (cost={cost} rows=5)\n    -> Table \
                  scan on {table}  (cost={cost} rows=59) (actual time=0.1..2.5 rows=60175 loops=1)\n"
-            )
-        };
-        let first = shape(&tree("1.5", "1998-09-02", "lineitem"));
-        assert_eq!(shape(&tree("7712.25", "1998-08-17", "lineitem")), first);
-        assert_ne!(shape(&tree("1.5", "1998-09-02", "orders")), first);
+            ))
+        });
+        assert_eq!(same, first);
+        assert_ne!(other, first);
     }
 
     #[test]
     fn sqlite_indents_by_parent() {
-        let row = |cells: [&str; 4]| cells.map(|cell| Some(cell.to_owned())).to_vec();
-        let rows = vec![
-            row(["3", "0", "0", "CO-ROUTINE r"]),
-            row(["7", "3", "0", "SCAN lineitem"]),
-            row(["9", "0", "0", "SCAN s"]),
-        ];
-        let text = render(PlanForm::Parents, &AnswerTable::from(rows));
+        let rows = [
+            ["3", "0", "0", "CO-ROUTINE r"],
+            ["7", "3", "0", "SCAN lineitem"],
+            ["9", "0", "0", "SCAN s"],
+        ]
+        .map(|cells| cells.map(|cell| Some(cell.to_owned())).to_vec());
+        let text = render(PlanForm::Parents, &AnswerTable::from(rows.to_vec()));
         assert_eq!(text, "CO-ROUTINE r\n  SCAN lineitem\nSCAN s\n");
     }
 }

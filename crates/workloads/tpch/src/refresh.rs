@@ -3,7 +3,7 @@
 //!
 //! A pair is executed in transactions of [`ORDERS_EACH`] orders and their lines (2.5.4 asks for an
 //! order and its lines in one). Each transaction notes in the database how far the pair has come, so
-//! that one that was interrupted continues where it stopped, and no set is applied twice.
+//! that an interrupted one continues from there, and no set is applied twice.
 
 use crate::generate::refresh;
 use crate::schema::SchemaTable;
@@ -41,7 +41,7 @@ impl RefreshPosition {
         self == RefreshPosition::first_of_pair(self.pair)
     }
 
-    fn next(self) -> RefreshPosition {
+    fn next_function(self) -> RefreshPosition {
         match self.function {
             1 => RefreshPosition { function: 2, orders: 0, ..self },
             _ => RefreshPosition::first_of_pair(self.pair + 1),
@@ -61,7 +61,7 @@ pub async fn position(
 /// `at` follows what is committed, also when it fails.
 ///
 /// # Errors
-/// Those of the session; the transaction at work is rolled back by the caller or the server.
+/// Errors of the session; the transaction at work is rolled back by the caller or the server.
 pub async fn execute(
     session: &mut AdminSession<'_>,
     scale: f64,
@@ -71,7 +71,8 @@ pub async fn execute(
     let mut rows = 0;
     loop {
         let upto = (at.orders + ORDERS_EACH).min(end);
-        let after = if upto == end { at.next() } else { RefreshPosition { orders: upto, ..*at } };
+        let after =
+            if upto == end { at.next_function() } else { RefreshPosition { orders: upto, ..*at } };
         let begin = begin(session.dialect());
         session.query(begin, &mut Discard).await?;
         if at.orders < upto {
@@ -158,9 +159,9 @@ mod tests {
     fn a_position_goes_through_both_functions_of_each_pair() {
         let first = RefreshPosition::first_of_pair(1);
         assert!(first.is_whole());
-        let second = first.next();
+        let second = first.next_function();
         assert_eq!(second, RefreshPosition { pair: 1, function: 2, orders: 0 });
-        assert!(!second.is_whole() && second.next() == RefreshPosition::first_of_pair(2));
+        assert!(!second.is_whole() && second.next_function() == RefreshPosition::first_of_pair(2));
     }
 
     #[test]

@@ -149,10 +149,10 @@ pub(crate) async fn find(session: &mut AdminSession<'_>) -> Result<TpchTables, L
     let tables = tables(session).await?;
     let mut database: Option<TpchDatabase> = None;
     if OWN_TABLES.iter().all(|name| tables.contains(*name)) {
-        let reading = || while_doing(format!("reading {FACTS}"));
-        database = fact(session, LOAD).await.map_err(reading())?;
+        let reading = format!("reading {FACTS}");
+        database = fact(session, LOAD).await.map_err(while_doing(reading.as_str()))?;
         if let Some(database) = &mut database {
-            let pairs = fact(session, REFRESH_PAIRS).await.map_err(reading())?;
+            let pairs = fact(session, REFRESH_PAIRS).await.map_err(while_doing(reading))?;
             database.load.refresh_pairs = pairs.unwrap_or(0);
         }
     }
@@ -174,7 +174,7 @@ pub(crate) async fn find(session: &mut AdminSession<'_>) -> Result<TpchTables, L
 /// The scale factor of the tables, whoever has loaded them.
 ///
 /// # Errors
-/// Those of the session; there are no tables of TPC-H, or not all.
+/// Errors of the session; tables of TPC-H are missing.
 pub async fn scale(session: &mut AdminSession<'_>) -> Result<f64, LoadError> {
     let tables = find(session).await?;
     tables.scale(session).await?.ok_or_else(|| {
@@ -185,7 +185,7 @@ pub async fn scale(session: &mut AdminSession<'_>) -> Result<f64, LoadError> {
 /// The database's record of its load; `None` when nothing is loaded.
 ///
 /// # Errors
-/// Those of the session; tables of another program, a load that is not finished, missing tables.
+/// Errors of the session; tables of another program, a load that is not finished, missing tables.
 pub async fn loaded(session: &mut AdminSession<'_>) -> Result<Option<TpchDatabase>, LoadError> {
     find(session).await?.complete()
 }

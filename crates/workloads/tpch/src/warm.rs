@@ -32,7 +32,7 @@ pub async fn warm(session: &mut AdminSession<'_>) -> Result<CacheFacts, DbError>
                 let columns: Vec<String> =
                     table.columns().iter().map(|(name, _)| format!("max({name})")).collect();
                 let sql = format!("SELECT {} FROM {}", columns.join(", "), table.name());
-                execute(session, &sql).await?;
+                run_statement(session, &sql).await?;
             }
             facts.evidence.push(say!(columns_read_once));
             facts.evidence.push(say!(cache_unknown));
@@ -61,7 +61,7 @@ fn pairs() -> impl Iterator<Item = (SchemaTable, Option<&'static str>)> {
     primary.chain(keys(KeyKind::Index).map(|index| (index.table, Some(index.name))))
 }
 
-async fn execute(session: &mut AdminSession<'_>, sql: &str) -> Result<(), DbError> {
+async fn run_statement(session: &mut AdminSession<'_>, sql: &str) -> Result<(), DbError> {
     session.query(sql, &mut Discard).await.map(drop)
 }
 
@@ -105,7 +105,7 @@ async fn numbers_by(
     let created = if existed {
         Ok(())
     } else {
-        execute(session, &format!("CREATE EXTENSION {extension}")).await
+        run_statement(session, &format!("CREATE EXTENSION {extension}")).await
     };
     if let Err(error) = &created
         && error.is_fatal()
@@ -114,7 +114,7 @@ async fn numbers_by(
     }
     let row = numbers(session, sql).await?;
     if !existed && created.is_ok() {
-        execute(session, &format!("DROP EXTENSION {extension}")).await?;
+        run_statement(session, &format!("DROP EXTENSION {extension}")).await?;
     }
     Ok((row, created.err()))
 }
@@ -158,7 +158,7 @@ async fn warm_postgres(
     if let (Some(CheckVerdict::Failed), Some([mb])) =
         (facts.verdict, numbers(session, settings).await?.as_deref())
     {
-        facts.evidence.push(say!(shared_buffers_are, mb = format!("{mb:.0}")));
+        facts.evidence.push(say!(shared_buffers_size, mb = format!("{mb:.0}")));
     }
     Ok(())
 }
@@ -166,17 +166,17 @@ async fn warm_postgres(
 /// Has each index read by a count that no other index answers better, without a hint.
 async fn postgres_counts(session: &mut AdminSession<'_>) -> Result<(), DbError> {
     for table in SchemaTable::ALL {
-        execute(session, &format!("SELECT count(*) FROM {}", table.name())).await?;
+        run_statement(session, &format!("SELECT count(*) FROM {}", table.name())).await?;
     }
     let off = "SET enable_seqscan = off; SET enable_bitmapscan = off";
-    execute(session, off).await?;
+    run_statement(session, off).await?;
     for index in keys(KeyKind::Index) {
         let not_null: Vec<String> =
             index.columns.iter().map(|name| format!("{name} IS NOT NULL")).collect();
         let (table, condition) = (index.table.name(), not_null.join(" AND "));
-        execute(session, &format!("SELECT count(*) FROM {table} WHERE {condition}")).await?;
+        run_statement(session, &format!("SELECT count(*) FROM {table} WHERE {condition}")).await?;
     }
-    execute(session, "RESET enable_seqscan; RESET enable_bitmapscan").await
+    run_statement(session, "RESET enable_seqscan; RESET enable_bitmapscan").await
 }
 
 async fn warm_mysql(session: &mut AdminSession<'_>, facts: &mut CacheFacts) -> Result<(), DbError> {
@@ -186,7 +186,7 @@ async fn warm_mysql(session: &mut AdminSession<'_>, facts: &mut CacheFacts) -> R
         let sql = format!("SELECT COUNT(*) FROM {name} FORCE INDEX ({index})");
         match session.query(&sql, &mut Discard).await {
             Ok(_) => indexes_read += 1,
-            // There is no such index: the load was told to make none.
+            // The index is missing: the load was to make none.
             Err(error) if error.errno() == 1176 => {}
             Err(error) => return Err(error),
         }
@@ -218,15 +218,15 @@ async fn warm_mysql(session: &mut AdminSession<'_>, facts: &mut CacheFacts) -> R
     };
     let (mut cached, mut pages) = (0.0, 0.0);
     for row in answer.rows {
-        let cell = |index: usize| row.get(index).cloned().flatten().unwrap_or_default();
+        let [table, index, leaf_pages, cached_pages] =
+            [0, 1, 2, 3].map(|place| row.get(place).cloned().flatten().unwrap_or_default());
         let [leaf_pages, cached_pages]: [f64; 2] =
-            [2, 3].map(|place| cell(place).parse().unwrap_or(0.0));
+            [leaf_pages, cached_pages].map(|pages| pages.parse().unwrap_or(0.0));
         pages += leaf_pages;
         cached += cached_pages.min(leaf_pages);
         // Statistics are estimates of small indexes.
         if leaf_pages >= 20.0 && cached_pages < leaf_pages * 0.9 {
             let [there, all] = [cached_pages, leaf_pages].map(|pages| pages.to_string());
-            let (table, index) = (cell(0), cell(1));
             let text = say!(index_partly_there, there, index, table, all);
             facts.evidence.push(text);
         }
@@ -250,7 +250,7 @@ async fn warm_sqlite(
         let sql = format!("SELECT count(*) FROM {} INDEXED BY {index}", table.name());
         match session.query(&sql, &mut Discard).await {
             Err(error) if error.is_fatal() => return Err(error),
-            // There is no such index: the load was told to make none.
+            // The index is missing: the load was to make none.
             Err(_) => {}
             Ok(_) => indexes_read += 1,
         }
@@ -276,7 +276,7 @@ async fn warm_sqlite(
 /// The greatest value of the last column takes reading every page of the table.
 async fn scan_sqlite(session: &mut AdminSession<'_>, table: SchemaTable) -> Result<(), DbError> {
     let last = table.columns().last().map_or("*", |&(column, _)| column);
-    execute(session, &format!("SELECT max({last}) FROM {} NOT INDEXED", table.name())).await
+    run_statement(session, &format!("SELECT max({last}) FROM {} NOT INDEXED", table.name())).await
 }
 
 /// Bytes that the kernel has read from disks for this process.

@@ -32,7 +32,7 @@ fn a_generator_frozen_for_four_seconds_starves_the_trial_which_is_made_again() {
     assert!(members(&first).iter().all(|member| member["lost"].is_null()), "{first}");
     let reason = "The load generator b was starved: The load generator stood still for";
     let is_reported =
-        |text: &str| text.contains("starved, is made again") && text.contains("stood still for");
+        |text: &str| text.contains("starved, is repeated") && text.contains("stood still for");
     assert!(is_reported(&output.stderr), "{reason}: {output}");
     // The machine may starve them once more; the last attempt counts.
     let retries = (2..=3).map(|trial| path.join(format!("trials/{trial}.json")));

@@ -48,6 +48,7 @@ impl Row {
 const ALL_RIGHT: &Steps = &[
     (Step::SysbenchPrepare, Right),
     (Step::SysbenchRun, Right),
+    (Step::SysbenchScript, Right),
     (Step::PgbenchInit, Right),
     (Step::PgbenchRun, Right),
     (Step::PgbenchScript, Right),

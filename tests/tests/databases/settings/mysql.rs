@@ -172,6 +172,7 @@ const HARMFUL_ROWS: &[Row] = &[Row {
     then: &[
         (LIMITS, RUNS_ARE_HONEST),
         (CHAIN, COMMITS_ARE_REFUSED),
+        (CHAIN, &[(Step::SysbenchScript, Refused("completion_type"))]),
         (RELEASE, COMMITS_ARE_REFUSED),
         (MODES, RUNS_ARE_HONEST),
         (SELECT_LIMIT, RUNS_ARE_REFUSED),
@@ -183,6 +184,15 @@ const HARMFUL_ROWS: &[Row] = &[Row {
 const REFUSED_ROWS: &[Row] = &[
     Row::new(&[SELECT_LIMIT], &[(Step::Bench, Refused("sql_select_limit"))]),
     Row::new(&[STATEMENT], &[(Step::Bench, Refused("binlog_format"))]),
+    Row::new(
+        &[&[("init_connect", "SET character_set_results = ucs2")]],
+        &[
+            (Step::Bench, Refused("character_set_results")),
+            (Step::SysbenchPrepare, Right),
+            (Step::SysbenchRun, Refused("character_set_results out of init_connect")),
+            (Step::TpchLoad, Right),
+        ],
+    ),
     Row::new(
         &[&[
             ("sql_mode", "PAD_CHAR_TO_FULL_LENGTH"),

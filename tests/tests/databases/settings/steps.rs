@@ -8,6 +8,8 @@ use dyno_testkit::{ProcessOutput, dyno};
 pub(super) enum Step {
     SysbenchPrepare,
     SysbenchRun,
+    /// A Lua script with transactions.
+    SysbenchScript,
     PgbenchInit,
     PgbenchRun,
     /// A script of the user's own, which writes outside of transactions.
@@ -49,6 +51,7 @@ fn execute(place: &Place, step: Step) -> (ProcessOutput, Option<String>) {
             has_keys(place, "sbtest1", &["id"])
         }),
         Step::SysbenchRun => sysbench_run(place),
+        Step::SysbenchScript => sysbench_script(place),
         Step::PgbenchInit => checked(pgbench(place, &["-i", "-q"]), || {
             same(place, "accounts", "SELECT count(*) FROM pgbench_accounts", 100_000)?;
             same(place, "tellers", "SELECT count(*) FROM pgbench_tellers", 10)?;
@@ -177,6 +180,16 @@ fn sysbench_run(place: &Place) -> (ProcessOutput, Option<String>) {
         return inserts;
     }
     checked(run_test("oltp_read_write"), || same(place, "rows", rows, rows_after))
+}
+
+fn sysbench_script(place: &Place) -> (ProcessOutput, Option<String>) {
+    let script = "function event() db_query('BEGIN') \
+                  db_query('UPDATE sbtest1 SET k = k + 1 WHERE id = ' .. sysbench.tid + 1) db_query('COMMIT') end";
+    std::fs::write(place.folder.file("script.lua"), script).expect("a file");
+    let sum = "SELECT sum(k) FROM sbtest1";
+    let before = place.number(sum);
+    let output = sysbench(place, &["script.lua", "--events=100", "--time=0", "run"]);
+    checked(output, || same(place, "sum(k)", sum, before + 100))
 }
 
 fn pgbench(place: &Place, words: &[&str]) -> ProcessOutput {

@@ -185,7 +185,7 @@ fn a_build_that_was_stopped_goes_on() {
     running.signal(Signal::INT);
     let stopped = running.end();
     assert_eq!(stopped.code, 130, "{stopped:?}");
-    assert!(stopped.stderr.contains("The same command goes on with the load"), "{stopped:?}");
+    assert!(stopped.stderr.contains("The same command continues the load"), "{stopped:?}");
     let early = run_benchmarksql(&folder, &["run", "props"]);
     assert_eq!(early.code, 1, "{early:?}");
     assert!(early.stderr.contains("has not been completed"), "{}", early.stderr);

@@ -10,6 +10,7 @@ use std::net::{TcpListener, TcpStream};
 use std::os::unix::net::UnixListener;
 use std::thread::JoinHandle;
 
+/// Starts a server for one connection.
 fn listen(serve: impl FnOnce(TcpStream) + Send + 'static) -> (ServerHost, JoinHandle<()>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
@@ -17,11 +18,13 @@ fn listen(serve: impl FnOnce(TcpStream) + Send + 'static) -> (ServerHost, JoinHa
     (resolved("127.0.0.1", port), thread)
 }
 
+/// The host after its name was looked up.
 fn resolved(host: &str, port: u16) -> ServerHost {
     let hosts = Hosts(vec![Address::Tcp { host: host.to_owned(), port }]);
     hosts.servers().unwrap().pick(0).clone()
 }
 
+/// Sends back what it receives until the end of the stream.
 fn echo(mut peer: impl Read + Write) {
     let mut buffer = vec![0; 100_000];
     while let Ok(count @ 1..) = peer.read(&mut buffer) {
@@ -205,11 +208,12 @@ fn many_connections_share_a_loop() {
 
 #[test]
 fn hosts_rotate_and_unknown_names_are_explained() {
-    let tcp = |host: &str, port| Address::Tcp { host: host.to_owned(), port };
-    let hosts = Hosts(vec![tcp("127.0.0.1", 1), tcp("::1", 2)]).servers().unwrap();
+    let [first, second, unknown] = [("127.0.0.1", 1), ("::1", 2), ("no such host", 1)]
+        .map(|(host, port)| Address::Tcp { host: host.to_owned(), port });
+    let hosts = Hosts(vec![first, second]).servers().unwrap();
     let picked: Vec<String> = (0..3).map(|n| hosts.pick(n).address.to_string()).collect();
     assert_eq!(picked, ["127.0.0.1:1", "[::1]:2", "127.0.0.1:1"]);
-    let unknown = Hosts(vec![tcp("no such host", 1)]).servers().unwrap();
+    let unknown = Hosts(vec![unknown]).servers().unwrap();
     let error = unknown.pick(0).sockets().unwrap_err();
     assert!(error.message().contains("no such host"), "{error}");
     assert!(Hosts(Vec::new()).servers().is_err());

@@ -52,6 +52,7 @@ impl Papers {
         Papers { folder, ca, server }
     }
 
+    /// Path of a certificate or a key.
     fn file(&self, name: &str) -> Option<PathBuf> {
         Some(self.folder.path().join(name))
     }
@@ -100,6 +101,7 @@ impl Papers {
     }
 }
 
+/// Starts TLS and checks that bytes come back.
 async fn converse(transport: &mut Transport, config: &TlsConfig, name: &str) -> DbResult<()> {
     transport.start_tls(config, name).await?;
     assert!(transport.is_tls());

@@ -3,6 +3,7 @@ use crate::TargetUrl;
 use crate::net::TlsMode;
 use proptest::prelude::*;
 
+/// The target and the warnings of a JDBC URL.
 fn read(text: &str) -> (String, Vec<String>) {
     let jdbc = parse(text).unwrap_or_else(|error| panic!("{text}: {error}"));
     (jdbc.target.to_string(), jdbc.warnings)
@@ -96,9 +97,9 @@ fn what_can_not_be_a_target_is_refused_with_a_remedy() {
     for (text, part) in [
         ("jdbc:oracle:thin:@h:1521:x", "doesn't speak with"),
         ("jdbc:firebirdsql://h/d", "doesn't speak with"),
-        ("mysql://h/d", "is no JDBC URL"),
+        ("mysql://h/d", "isn't a JDBC URL"),
         ("jdbd:mysql://h/d", "does not begin with jdbc:"),
-        ("jdbc:mysql", "is no JDBC URL"),
+        ("jdbc:mysql", "isn't a JDBC URL"),
         ("jdbc:mysql:h/d", "lacks the //"),
         ("jdbc:mysql:quantum://h/d", "unknown word"),
         ("jdbc:mysql://(host=h,port=1)/d", "hosts in parentheses"),
@@ -147,7 +148,7 @@ proptest! {
     }
 }
 
-/// A JDBC URL given as one of dyno's own: the password stands in the middle of the hosts.
+/// A JDBC URL given as one of dyno's own: the password is in the middle of the hosts.
 #[test]
 fn a_jdbc_url_in_the_wrong_place_does_not_show_its_password() {
     for url in [

@@ -8,21 +8,29 @@ use proptest::prelude::*;
 const NONE: LibpqOptions<'_> =
     LibpqOptions { host: None, port: None, user: None, fallback_application_name: None };
 
+/// Reads a connection string with these environment variables.
 fn with(
     dbname: Option<&str>,
     given: &LibpqOptions<'_>,
     variables: &[(&str, &str)],
 ) -> Result<TargetUrl, TargetError> {
-    let variable = |wanted: &str| {
-        variables.iter().find(|(name, _)| *name == wanted).map(|(_, value)| (*value).to_owned())
-    };
-    from_libpq_with(dbname, given, &variable, Some("me".to_owned()))
+    let me = Some("me".to_owned());
+    from_libpq_with(
+        dbname,
+        given,
+        &|wanted: &str| {
+            let variable = variables.iter().find(|(name, _)| *name == wanted);
+            variable.map(|(_, value)| (*value).to_owned())
+        },
+        me,
+    )
 }
 
 fn read(dbname: &str) -> TargetUrl {
     with(Some(dbname), &NONE, &[]).unwrap_or_else(|error| panic!("{dbname}: {error}"))
 }
 
+/// The message of a refused connection string.
 fn refuse(dbname: &str) -> String {
     with(Some(dbname), &NONE, &[]).expect_err(dbname).message
 }
@@ -31,6 +39,7 @@ fn hosts(target: &TargetUrl) -> Vec<String> {
     target.hosts.0.iter().map(ToString::to_string).collect()
 }
 
+/// User and database, `-` for those that are not set.
 fn names(target: &TargetUrl) -> (&str, &str) {
     (target.user.as_deref().unwrap_or("-"), target.database.as_deref().unwrap_or("-"))
 }

@@ -100,8 +100,8 @@ fn mistakes_are_named_with_a_remedy_and_without_the_password() {
         ("mysql://u:secret@h/db?frobnicate=1", "unknown key", "known keys are user, password"),
         ("postgres://u:secret@h/db?tls=maybe", "tls=maybe, but one of disable, allow, prefer", ""),
         ("mysql://u:secret@h/db?tls=allow", "tls=allow, but one of disable, prefer", ""),
-        ("mysql://u:secret@h:0/db", "no number from 1 to 65535", "brackets"),
-        ("mysql://u:secret/db", "no number from 1 to 65535", "password is followed by @"),
+        ("mysql://u:secret@h:0/db", "number from 1 to 65535", "brackets"),
+        ("mysql://u:secret/db", "number from 1 to 65535", "password is followed by @"),
         ("mysql://u:sec%ret@h/db", "bad percent-encoding in its password", "%25"),
         ("oracle://u:secret@h/db", "unknown scheme", "mysql://user@host"),
         ("u:secret@h", "unknown scheme", "mysql://user@host"),
@@ -109,7 +109,7 @@ fn mistakes_are_named_with_a_remedy_and_without_the_password() {
         ("mysql:u:secret@h/db", "lacks the //", "mysql://user@host"),
         ("mysql://u:secret@h/db?cert=/c", "lacks key=", "together"),
         ("mysql://u:secret@far/db?socket=/x", "both a socket and a host", "localhost"),
-        ("mysql://u:pa?secret@h/db", "no number from 1 to 65535", "password is followed by @"),
+        ("mysql://u:pa?secret@h/db", "number from 1 to 65535", "password is followed by @"),
         ("mysql://u:12?secret@h/db", "unknown key", "%3F"),
         ("postgres://h/db?password=secret&x=1", "unknown key", "known keys"),
     ];
@@ -149,21 +149,22 @@ impl Home {
         Home(TempDir::new().unwrap())
     }
 
+    /// Writes a file with these permissions.
     fn write(&self, file: &str, mode: u32, text: &str) {
         let path = self.0.path().join(file);
         std::fs::write(&path, text).unwrap();
         std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
     }
 
+    /// Searches for a password with this folder as home.
     fn find(&self, url: &str, name: Option<&str>) -> FoundPassword {
         let home = self.0.path();
-        let variable = |variable: &str| match variable {
+        find_with(&parse(url), name, &|variable: &str| match variable {
             "HOME" => Some(home.display().to_string()),
             "DYNO_PASSWORD_MY_DB_1" => Some("from the environment".to_owned()),
             "USER" => Some("me".to_owned()),
             _ => None,
-        };
-        find_with(&parse(url), name, &variable)
+        })
     }
 
     fn password(&self, url: &str) -> Option<String> {
@@ -175,11 +176,14 @@ impl Home {
 fn the_url_comes_before_the_environment_and_that_before_files() {
     let home = Home::new();
     home.write(".pgpass", 0o600, "*:*:*:*:from the file\n");
-    let find_secret = |url, name| home.find(url, name).password.unwrap().reveal().to_owned();
-    assert_eq!(find_secret("postgres://u:url@h/db", Some("my-db.1")), "url");
-    assert_eq!(find_secret("postgres://u@h/db", Some("my-db.1")), "from the environment");
-    assert_eq!(find_secret("postgres://u@h/db", Some("other")), "from the file");
-    assert_eq!(find_secret("mysql://u@h/db", Some("my-db.1")), "from the environment");
+    for (url, name, expected) in [
+        ("postgres://u:url@h/db", "my-db.1", "url"),
+        ("postgres://u@h/db", "my-db.1", "from the environment"),
+        ("postgres://u@h/db", "other", "from the file"),
+        ("mysql://u@h/db", "my-db.1", "from the environment"),
+    ] {
+        assert_eq!(home.find(url, Some(name)).password.unwrap().reveal(), expected);
+    }
     assert_eq!(home.find("mysql://u@h/db", None), FoundPassword::default());
     assert_eq!(home.find("sqlite:x", None), FoundPassword::default());
 }
@@ -196,14 +200,13 @@ fn pgpass_lines_match_as_in_libpq() {
                  \\*:5432:*:u:star\n\
                  short:line\n";
     home.write(".pgpass", 0o600, lines);
-    let password = |url: &str| home.password(url);
-    assert_eq!(password("postgres://u@h/db").as_deref(), Some("first"));
-    assert_eq!(password("postgres://u@h/other").as_deref(), Some("se:co\\nd"));
-    assert_eq!(password("postgres://u@[a:b]/db").as_deref(), Some("colon"));
-    assert_eq!(password("postgres://?host=/var/run/postgresql").as_deref(), Some("socket"));
-    assert_eq!(password("postgres://u@/x?host=/my/run&port=5433").as_deref(), Some("folder"));
-    assert_eq!(password("postgres://v@h/db"), None);
-    assert_eq!(password("postgres://u@x,h/db").as_deref(), Some("first"));
+    assert_eq!(home.password("postgres://u@h/db").as_deref(), Some("first"));
+    assert_eq!(home.password("postgres://u@h/other").as_deref(), Some("se:co\\nd"));
+    assert_eq!(home.password("postgres://u@[a:b]/db").as_deref(), Some("colon"));
+    assert_eq!(home.password("postgres://?host=/var/run/postgresql").as_deref(), Some("socket"));
+    assert_eq!(home.password("postgres://u@/x?host=/my/run&port=5433").as_deref(), Some("folder"));
+    assert_eq!(home.password("postgres://v@h/db"), None);
+    assert_eq!(home.password("postgres://u@x,h/db").as_deref(), Some("first"));
 
     home.write(".pgpass", 0o640, lines);
     let protected = home.find("postgres://u@h/db", None);
@@ -268,8 +271,9 @@ fn files_that_cannot_be_used_are_no_obstacle() {
     home.write("file", 0o600, "");
     let below = home.0.path().join("file").display().to_string();
     for url in ["postgres://u@h/db", "mysql://u@h/db"] {
-        let variable = |name: &str| (name == "HOME").then(|| below.clone());
-        assert_eq!(find_with(&parse(url), None, &variable), FoundPassword::default(), "{url}");
+        let matches =
+            find_with(&parse(url), None, &|name: &str| (name == "HOME").then(|| below.clone()));
+        assert_eq!(matches, FoundPassword::default(), "{url}");
     }
     for (file, url) in [(".pgpass", "postgres://u@h/db"), (".my.cnf", "mysql://u@h/db")] {
         std::fs::create_dir(home.0.path().join(file)).unwrap();

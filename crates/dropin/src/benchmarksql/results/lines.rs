@@ -104,12 +104,11 @@ impl ResultLines {
         let (blocks, receiver) = sync_channel(WAITING_MAX);
         let (start, started) = channel();
         let stopped = Arc::clone(&control);
-        let write = move || {
+        let writer = Builder::new().name("result.csv".to_owned()).spawn(move || {
             // Without a session there is nothing to write.
             let Ok(opens) = started.recv() else { return Ok(()) };
-            write(&receiver, file, format, opens).inspect_err(|_| stopped.stop())
-        };
-        let writer = Builder::new().name("result.csv".to_owned()).spawn(write)?;
+            write_blocks(&receiver, file, format, opens).inspect_err(|_| stopped.stop())
+        })?;
         let queue = Arc::new(Queue { blocks, is_overrun: AtomicBool::new(false), control });
         Ok(ResultLines { queue, start, writer })
     }
@@ -139,7 +138,8 @@ impl ResultLines {
     }
 }
 
-fn write(
+/// Writes the blocks as lines until an empty one comes.
+fn write_blocks(
     blocks: &Receiver<Vec<LogEntry>>,
     mut file: File,
     format: ResultFormat,
@@ -187,11 +187,14 @@ mod tests {
 
     #[test]
     fn a_line_has_milliseconds_and_flags() {
-        let order = |outcome| text(INLINE, &entry(0, outcome, 0));
-        assert_eq!(order(Outcome::Committed), "7,41,31,29,NEW_ORDER,0,0,0\n");
-        assert_eq!(order(Outcome::RolledBack), "7,41,31,29,NEW_ORDER,1,0,0\n");
-        let failed = Outcome::Failed(ErrorClass::Deadlock);
-        assert_eq!(order(failed), "7,41,31,29,NEW_ORDER,0,0,1\n");
+        for (outcome, flags) in [
+            (Outcome::Committed, "0,0,0"),
+            (Outcome::RolledBack, "1,0,0"),
+            (Outcome::Failed(ErrorClass::Deadlock), "0,0,1"),
+        ] {
+            let lines = text(INLINE, &entry(0, outcome, 0));
+            assert_eq!(lines, format!("7,41,31,29,NEW_ORDER,{flags}\n"));
+        }
         let names = [1, 2, 4].map(|kind| text(INLINE, &entry(kind, Outcome::Committed, 0)));
         assert_eq!(names[0], "7,41,31,29,PAYMENT,0,0,0\n");
         assert_eq!(names[1], "7,41,31,29,ORDER_STATUS,0,0,0\n");

@@ -1,5 +1,5 @@
 //! The result directory of a run, as BenchmarkSQL 5.0 writes it and its R scripts read it; the README of
-//! `dyno-tpcc` lists where it departs from it. `lines` has `data/result.csv`, a line per transaction.
+//! `dyno-tpcc` lists the differences. `lines` has `data/result.csv`, a line per transaction.
 //!
 //! Sorted in the order of a run: [`next_run`], [`Results::create`], [`Results::log`] into the workload,
 //! [`Results::opened`] when the workers are released, [`Results::finish`] after the trial.
@@ -72,6 +72,7 @@ impl Results {
         Ok(Results { lines, folder, run_info, clock, control: Arc::clone(control) })
     }
 
+    /// Returns the folder of the results.
     pub(super) fn path(&self) -> &Path {
         &self.folder.path
     }
@@ -84,7 +85,7 @@ impl Results {
     /// The session starts at `opens`, by the clock of the loops: writes `data/runInfo.csv`.
     ///
     /// # Errors
-    /// It can't be written; the run is stopped then.
+    /// The file can't be written; the run is stopped then.
     pub(super) fn opened(&self, opens: Nanos) -> Result<(), Failure> {
         self.folder.has_begun.store(true, Ordering::Relaxed);
         self.lines.start(opens);
@@ -166,7 +167,7 @@ pub(super) fn expand(template: &str, now: OffsetDateTime) -> Result<PathBuf, Fai
             _ => {
                 let letter = letter.map(String::from).unwrap_or_default();
                 let message = format!(
-                    "The property resultDirectory is `{template}`, and `%t{letter}` in it is no part of a \
+                    "The property resultDirectory is `{template}`, and `%t{letter}` in it isn't part of a \
                      date or of a time."
                 );
                 let hint = format!("Known behind `%t` are: {KNOWN}.");
@@ -182,17 +183,10 @@ pub(super) fn expand(template: &str, now: OffsetDateTime) -> Result<PathBuf, Fai
 /// when there is none.
 pub(crate) fn next_run(folder: &Path) -> Result<u32, Failure> {
     let path = folder.join(SEQUENCE);
-    let failed = |error: String| {
-        let reason = error.trim_end_matches('.');
-        Failure::new(format!(
-            "The number of the run can't be kept in {}: {reason}.",
-            path.display()
-        ))
-    };
     let text = match fs::read_to_string(&path) {
         Ok(text) => text,
         Err(error) if error.kind() == ErrorKind::NotFound => "0".to_owned(),
-        Err(error) => return Err(failed(error.to_string())),
+        Err(error) => return Err(sequence_failure(&path, &error.to_string())),
     };
     let number = text.trim().parse::<u32>().ok().and_then(|last| last.checked_add(1));
     let Some(number) = number else {
@@ -201,8 +195,14 @@ pub(crate) fn next_run(folder: &Path) -> Result<u32, Failure> {
     };
     // Whole or not at all: the file outlives a full disk.
     let written = dyno_store::write_atomically(&path, format!("{number}\n").as_bytes());
-    written.map_err(|error| failed(error.to_string()))?;
+    written.map_err(|error| sequence_failure(&path, &error.to_string()))?;
     Ok(number)
+}
+
+/// Returns the failure to read or write the file of the next run's number.
+fn sequence_failure(path: &Path, error: &str) -> Failure {
+    let reason = error.trim_end_matches('.');
+    Failure::new(format!("The number of the run can't be kept in {}: {reason}.", path.display()))
 }
 
 #[cfg(test)]

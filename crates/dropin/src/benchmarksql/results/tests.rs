@@ -128,14 +128,15 @@ fn what_is_no_part_is_refused_with_those_that_are() {
 #[test]
 fn runs_are_numbered_from_1_in_their_folder() {
     let folder = tempfile::tempdir().unwrap();
-    let next = || next_run(folder.path());
-    assert_eq!((next(), next(), next()), (Ok(1), Ok(2), Ok(3)));
+    for number in 1..=3 {
+        assert_eq!(next_run(folder.path()), Ok(number));
+    }
     let file = folder.path().join(SEQUENCE);
     assert_eq!(fs::read_to_string(&file).unwrap(), "3\n");
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
     for text in ["three\n", "", "-1", "4294967295"] {
         fs::write(&file, text).unwrap();
-        let failure = next().unwrap_err();
+        let failure = next_run(folder.path()).unwrap_err();
         assert!(failure.message.to_string().contains("holds no number"), "{failure:?}");
         assert_eq!(fs::read_to_string(&file).unwrap(), text, "left as it is");
     }

@@ -22,7 +22,7 @@ const HUNDRED_PERCENT: u32 = 10_000;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Place {
-    /// As the properties have it: `postgres`, `mysql`, `mariadb` or `sqlite`.
+    /// The value of the key `db`: `postgres`, `mysql`, `mariadb` or `sqlite`.
     pub(super) db: String,
     pub(super) target: TargetUrl,
     pub(super) warehouses: u32,
@@ -70,6 +70,7 @@ impl<'a> Reader<'a> {
         Reader { properties, warnings: key_warnings(properties) }
     }
 
+    /// Adds a warning about the value of a key; `what` ends its sentence.
     fn warn(&mut self, entry: &Entry, what: impl Display) {
         self.warnings.push(format!("{}: {} {what}.", self.properties.place(entry), entry.key));
     }
@@ -85,11 +86,13 @@ impl<'a> Reader<'a> {
         Failure::usage(format!("{file}: {key} is missing.")).with_hint(remedy)
     }
 
+    /// Returns the failure for the value of a key; `what` ends its sentence.
     fn invalid(&self, entry: &Entry, what: impl Display) -> Failure {
         let place = self.properties.place(entry);
         Failure::usage(format!("{place}: {}={} {what}.", entry.key, entry.value.trim()))
     }
 
+    /// Reads a number in this range; `None` if the key is missing or blank.
     fn number<T: FromStr + PartialOrd + Display>(
         &self,
         key: &str,
@@ -98,11 +101,10 @@ impl<'a> Reader<'a> {
         let Some(entry) = self.nonblank(key) else { return Ok(None) };
         let number = entry.value.trim().parse().ok().filter(|number| allowed.contains(number));
         let (low, high) = (allowed.start(), allowed.end());
-        let refuse = || {
+        number.map(Some).ok_or_else(|| {
             self.invalid(entry, "can't be used")
                 .with_hint(format!("{key} is a number from {low} to {high}"))
-        };
-        number.map(Some).ok_or_else(refuse)
+        })
     }
 
     /// Java takes everything but `true` for false; a typing error does not count as false here.
@@ -115,6 +117,7 @@ impl<'a> Reader<'a> {
         }
     }
 
+    /// Reads which database to use, and how many warehouses it has.
     pub(super) fn place(&mut self) -> Result<Place, Failure> {
         let db = self.db()?;
         let Some(conn) = self.nonblank("conn") else {
@@ -151,16 +154,16 @@ impl<'a> Reader<'a> {
         Ok(Place { db, target, warehouses })
     }
 
+    /// Reads the key `db`, in lower case; it must name a known database.
     fn db(&self) -> Result<String, Failure> {
         const KNOWN: &str = "write db=postgres, mysql, mariadb or sqlite";
         let Some(entry) = self.nonblank("db") else {
             return Err(self.missing("db", KNOWN));
         };
         let db = entry.value.trim().to_ascii_lowercase();
-        let refuse = || {
+        dialect(&db).map(|_| db).ok_or_else(|| {
             self.invalid(entry, "names a database that dyno doesn't speak with").with_hint(KNOWN)
-        };
-        dialect(&db).map(|_| db).ok_or_else(refuse)
+        })
     }
 
     /// Number of sessions of a build.
@@ -220,10 +223,10 @@ impl<'a> Reader<'a> {
     /// Refuses keys that have none of the usual values, for this reason.
     fn refuse_others(&self, keys: [(&str, &[&str]); 2], reason: &str) -> Result<(), Failure> {
         for (key, usual) in keys {
-            let is_usual = |entry: &Entry| {
-                usual.iter().any(|word| entry.value.trim().eq_ignore_ascii_case(word))
-            };
-            if let Some(entry) = self.nonblank(key).filter(|entry| !is_usual(entry)) {
+            let unusual = self.nonblank(key).filter(|entry| {
+                !usual.iter().any(|word| entry.value.trim().eq_ignore_ascii_case(word))
+            });
+            if let Some(entry) = unusual {
                 let remedy = format!("write {key}={}, or leave it out", usual[0]);
                 return Err(self.invalid(entry, reason).with_hint(remedy));
             }
@@ -247,6 +250,7 @@ impl<'a> Reader<'a> {
         .with_hint("give one of both, and 0 for the other one"))
     }
 
+    /// Reads the number of terminals, which the warehouses limit.
     fn terminals(&self, warehouses: u32) -> Result<u32, Failure> {
         let max_terminals = warehouses.saturating_mul(TERMINALS_PER_WAREHOUSE);
         let Some(entry) = self.nonblank("terminals") else {
@@ -260,6 +264,7 @@ impl<'a> Reader<'a> {
         })
     }
 
+    /// Reads the keys of keying and think times, and of the ramp-up.
     fn pauses(&self, place: &Place) -> Result<Pauses, Failure> {
         // Several programs of BenchmarkSQL 6 can share the warehouses.
         let last = place.warehouses.to_string();
@@ -273,14 +278,13 @@ impl<'a> Reader<'a> {
             warehouse_ranges,
             "would leave warehouses to other programs, which dyno can't do",
         )?;
-        let multiplier = |key| self.number(key, 0.0..=1_000.0).map(|number| number.unwrap_or(1.0));
-        let mins = |key| self.number(key, 0..=MINS_MAX);
-        let ramps = mins("rampupSUTMins")?.max(mins("rampupTerminalMins")?).unwrap_or(0);
+        let sut_ramp = self.number("rampupSUTMins", 0..=MINS_MAX)?;
+        let ramps = sut_ramp.max(self.number("rampupTerminalMins", 0..=MINS_MAX)?).unwrap_or(0);
         Ok(Pauses {
             sut_threads: self.number("sutThreads", 1..=SESSIONS_MAX)?,
-            keying: multiplier("keyingTimeMultiplier")?,
-            think: multiplier("thinkTimeMultiplier")?,
-            rampup_mins: mins("rampupMins")?.unwrap_or(ramps),
+            keying: self.number("keyingTimeMultiplier", 0.0..=1_000.0)?.unwrap_or(1.0),
+            think: self.number("thinkTimeMultiplier", 0.0..=1_000.0)?.unwrap_or(1.0),
+            rampup_mins: self.number("rampupMins", 0..=MINS_MAX)?.unwrap_or(ramps),
         })
     }
 
@@ -362,11 +366,11 @@ impl<'a> Reader<'a> {
         ];
         let without_use = ["restartSUTThreadProbability", "traceTerminalIO"];
         for key in without_use.iter().chain(if is_spec { UNUSED_BY_SPEC } else { VERSION_6 }) {
-            let has_no_effect = |value: &str| {
-                let value = value.trim().to_ascii_lowercase();
-                *key != "terminalWarehouseFixed" && ["0", "0.0", "false"].contains(&&*value)
-            };
-            if let Some(entry) = self.nonblank(key).filter(|entry| !has_no_effect(&entry.value)) {
+            let effective = self.nonblank(key).filter(|entry| {
+                let value = entry.value.trim().to_ascii_lowercase();
+                *key == "terminalWarehouseFixed" || !["0", "0.0", "false"].contains(&&*value)
+            });
+            if let Some(entry) = effective {
                 self.warn(entry, "is ignored: the profile has no use for it");
             }
         }
@@ -374,6 +378,7 @@ impl<'a> Reader<'a> {
     }
 }
 
+/// Returns the SQL dialect for a value of the key `db`; `None` if it is unknown.
 fn dialect(db: &str) -> Option<Dialect> {
     match db {
         "postgres" | "postgresql" => Some(Dialect::Postgres),

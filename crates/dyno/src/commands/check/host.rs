@@ -113,23 +113,24 @@ impl HostReport {
         HostReport { cpus: cpus.len(), interfaces, virtuals, settings }
     }
 
+    /// Returns the report as it is printed, with the commands that set what is wrong.
     pub(super) fn text(&self) -> String {
         let mut text = format!(
             "This machine as a load generator: {}, {} with a device.\n\n",
             counted(self.cpus as u64, "CPU"),
             counted(self.interfaces.len() as u64, "network interface"),
         );
-        let row = |setting: &Setting| {
+        let rows = self.settings.iter().map(|setting| {
             let current = if setting.now.is_empty() { "-" } else { &setting.now };
             [&setting.name, current, &setting.wanted, setting.verdict.name()]
                 .map(str::to_owned)
                 .to_vec()
-        };
-        let rows: Vec<Vec<String>> = self.settings.iter().map(row).collect();
+        });
+        let rows: Vec<Vec<String>> = rows.collect();
         text.push_str(&text_table(&["setting", "now", "wanted", "verdict"], &rows, |_| false));
         if !self.virtuals.is_empty() {
             text.push_str(&format!(
-                "\nNo device stands behind {}: how its packets are received is set where the device is.\n",
+                "\nThere is no device behind {}: how its packets are received is set where the device is.\n",
                 self.virtuals.join(", ")
             ));
         }
@@ -188,8 +189,10 @@ impl Machine<'_> {
         // With a queue for each CPU the interface itself spreads what it receives.
         let is_needed = cpus.len() > 1 && queues.len() < cpus.len();
         let setting = |file: &str, wanted: String, is_fine: &dyn Fn(&str) -> bool, why| {
-            let value = |queue: &String| self.read_text(&format!("{folder}/{queue}/{file}"));
-            let values: Option<Vec<String>> = queues.iter().map(value).collect();
+            let values: Option<Vec<String>> = queues
+                .iter()
+                .map(|queue| self.read_text(&format!("{folder}/{queue}/{file}")))
+                .collect();
             let current =
                 values.filter(|values| !values.is_empty()).map(|values| join_distinct(&values));
             let command =
@@ -224,9 +227,8 @@ impl Machine<'_> {
     /// A number of the kernel that must be large enough.
     fn number_setting(&self, name: &str, min: u64, why: &'static str) -> Setting {
         let current = self.read_text(&format!("/proc/sys/{}", name.replace('.', "/")));
-        let is_fine = |value: &str| is_at_least(value, min);
-        let command = format!("sysctl -w {name}={min}");
-        Setting::new(name, current, is_fine, format!("{min} or more"), why, command)
+        let (command, wanted) = (format!("sysctl -w {name}={min}"), format!("{min} or more"));
+        Setting::new(name, current, |value| is_at_least(value, min), wanted, why, command)
     }
 
     /// The limits of the number of connections.
@@ -250,7 +252,7 @@ impl Machine<'_> {
                 range.map(|(from, to)| format!("{from} to {to}")),
                 |_| range.is_some_and(|(from, to)| (to + 1).saturating_sub(from) >= PORTS),
                 format!("{} ports or more", grouped(PORTS)),
-                "Each connection to one address of a server needs a port of its own.",
+                "Each connection to one address of a server needs its own port.",
                 "sysctl -w net.ipv4.ip_local_port_range=\"10240 65535\"",
             ),
             Setting::new(
@@ -268,15 +270,15 @@ impl Machine<'_> {
         let cpus = self.list_names("/sys/devices/system/cpu").into_iter().filter(|name| {
             name.strip_prefix("cpu").is_some_and(|rest| rest.parse::<usize>().is_ok())
         });
-        let governor = |cpu: String| {
+        let governors = cpus.filter_map(|cpu| {
             self.read_text(&format!("/sys/devices/system/cpu/{cpu}/cpufreq/scaling_governor"))
-        };
-        let governors: Vec<String> = cpus.filter_map(governor).collect();
+        });
+        let governors: Vec<String> = governors.collect();
         let folder = "/sys/devices/system/clocksource/clocksource0";
         let available =
             self.read_text(&format!("{folder}/available_clocksource")).unwrap_or_default();
-        let is_fast = |clock: &str| !SLOW_CLOCKS.contains(&clock);
-        let better = available.split_whitespace().find(|clock| is_fast(clock)).unwrap_or("tsc");
+        let mut clocks = available.split_whitespace();
+        let better = clocks.find(|clock| !SLOW_CLOCKS.contains(clock)).unwrap_or("tsc");
         [
             Setting::new(
                 "CPU frequency governor",
@@ -291,7 +293,7 @@ impl Machine<'_> {
             Setting::new(
                 "clock source",
                 self.read_text(&format!("{folder}/current_clocksource")),
-                is_fast,
+                |clock| !SLOW_CLOCKS.contains(&clock),
                 format!("none of {}", SLOW_CLOCKS.join(", ")),
                 "Every transaction is timed, and each reading of a slow clock takes a microsecond.",
                 format!("echo {better} > {folder}/current_clocksource"),
@@ -311,23 +313,23 @@ fn join_distinct(values: &[String]) -> String {
 
 /// The CPUs of a list such as `0-3,8`; none of a malformed one.
 fn parse_cpu_list(list: &str) -> BTreeSet<usize> {
-    let range = |part: &str| {
+    let ranges = list.split(',').filter_map(|part| {
         let (from, to) = part.split_once('-').unwrap_or((part, part));
         Some(from.trim().parse::<usize>().ok()?..=to.trim().parse::<usize>().ok()?)
-    };
-    list.split(',').filter_map(range).flatten().collect()
+    });
+    ranges.flatten().collect()
 }
 
 /// The kernel's mask of CPUs: 32 of them for each word of hexadecimal digits, the highest first.
 fn cpu_mask(cpus: &BTreeSet<usize>) -> String {
-    let words = cpus.last().map_or(0, |last| last / 32) + 1;
-    let word = |number: usize| {
-        let bits = cpus.iter().filter(|cpu| **cpu / 32 == number);
-        bits.fold(0_u32, |word, cpu| word | 1 << (cpu % 32))
-    };
-    let mut text = format!("{:x}", word(words - 1));
-    for number in (0..words - 1).rev() {
-        text.push_str(&format!(",{:08x}", word(number)));
+    let highest = cpus.last().map_or(0, |last| last / 32);
+    let mut words = vec![0_u32; highest + 1];
+    for cpu in cpus {
+        words[cpu / 32] |= 1_u32 << (cpu % 32);
+    }
+    let mut text = format!("{:x}", words[highest]);
+    for word in words[..highest].iter().rev() {
+        text.push_str(&format!(",{word:08x}"));
     }
     text
 }
@@ -403,20 +405,20 @@ CPU frequency governor               powersave       performance                
 clock source                         tsc             none of hpet, acpi_pm, jiffies  fine
 ";
         let text = report.text();
-        let squeeze = |text: &str| {
-            let line = |line: &str| line.split_whitespace().collect::<Vec<_>>().join(" ");
-            text.lines().map(line).collect::<Vec<_>>().join("\n")
-        };
-        assert!(squeeze(&text).starts_with(squeeze(expected).trim_end()), "{text}");
+        let [squeezed, expected] = [text.as_str(), expected].map(|text| {
+            let lines = text.lines().map(|line| Vec::from_iter(line.split_whitespace()).join(" "));
+            Vec::from_iter(lines).join("\n")
+        });
+        assert!(squeezed.starts_with(expected.trim_end()), "{text}");
         for line in [
-            "No device stands behind docker0",
+            "There is no device behind docker0",
             "  for queue in /sys/class/net/eth0/queues/rx-*; do echo f > $queue/rps_cpus; done\n",
             "  sysctl -w net.core.rps_sock_flow_entries=32768\n",
             "  ulimit -n 65536",
         ] {
             assert!(text.contains(line), "{line} is missing in {text}");
         }
-        assert_eq!(text.matches("4,096 flows per queue").count(), 1, "one reason is told once");
+        assert_eq!(text.matches("4,096 flows per queue").count(), 1, "each reason is given once");
     }
 
     #[test]
@@ -446,13 +448,12 @@ clock source                         tsc             none of hpet, acpi_pm, jiff
                 [(format!("{folder}/rps_cpus"), "f"), (format!("{folder}/rps_flow_cnt"), "0")]
             })
             .collect();
-        let changes = |number: usize| -> Vec<(&str, &str)> {
-            queue_files[..number].iter().map(|(path, text)| (path.as_str(), *text)).collect()
-        };
-        let three = read(&changes(4));
+        let changes: Vec<(&str, &str)> =
+            queue_files.iter().map(|(path, text)| (path.as_str(), *text)).collect();
+        let three = read(&changes[..4]);
         assert_eq!(verdict(&three, "3 receive queues: rps_cpus"), Verdict::Set);
         assert!(three.text().contains("0, f"), "both values are shown");
-        let four = read(&changes(6));
+        let four = read(&changes[..6]);
         assert_eq!(verdict(&four, "4 receive queues: rps_cpus"), Verdict::NotNeeded);
     }
 

@@ -55,6 +55,7 @@ pub(crate) struct Arguments {
     json: bool,
 }
 
+/// Executes `dyno check`.
 pub(crate) fn run(arguments: &Arguments) -> CommandResult {
     let Some(target) = &arguments.target else {
         let report = HostReport::read(Path::new("/"));
@@ -164,18 +165,19 @@ fn pgbench_lines(sums: &Balances, [branches, tellers, accounts]: Rows, time_s: f
     let balances = "Tellers and branches have the same sum of balances.";
     let rows = "Each branch has 10 tellers and 100,000 accounts.";
     let counts = format!("branches {branches}, tellers {tellers}, accounts {accounts}");
-    let line = |id, rule: &str, holds: bool, figures: String, time_s| Line {
+    let sums = format!("tellers {teller_sum}, branches {branch_sum}");
+    let lines = [
+        ("balances", balances, teller_sum == branch_sum, sums, time_s),
+        ("rows", rows, [tellers, accounts] == expected, counts, 0.0),
+    ];
+    let lines = lines.map(|(id, rule, holds, figures, time_s)| Line {
         holds: Some(holds),
         violations: u64::from(!holds),
         keys: if holds { Vec::new() } else { vec![figures] },
         time_s,
         ..Line::new(id, rule)
-    };
-    let sums = format!("tellers {teller_sum}, branches {branch_sum}");
-    vec![
-        line("balances", balances, teller_sum == branch_sum, sums, time_s),
-        line("rows", rows, [tellers, accounts] == expected, counts, 0.0),
-    ]
+    });
+    lines.into()
 }
 
 /// The sums, unjudged: only the scripts that have run know which of them must be alike.
@@ -321,8 +323,7 @@ fn check_tpcc(
         )
     });
     let is_unproven = request.shards && is_shardingsphere(&server) && driver.shards().is_none();
-    let unproven =
-        "Nobody has said which shards are behind this endpoint: shard-placement is not checked.";
+    let unproven = "The shards behind this endpoint are not known: shard-placement is not checked.";
     let facts = facts.chain(is_unproven.then(|| unproven.to_owned()));
     let state = match stage {
         Stage::Fresh => "as loaded",
@@ -367,7 +368,7 @@ fn check_conditions(
 /// Checks that every row lies on its shard; `None` if there are no shards.
 ///
 /// # Errors
-/// They can't be asked, or it was requested by name and they are not known.
+/// The shards can't be queried, or the check was requested by name and they are not known.
 fn check_shards(
     driver: &AdminDriver<'_>,
     warehouses: u32,
@@ -405,7 +406,7 @@ fn check_ledger(driver: &AdminDriver<'_>, recorded: &Recorded) -> Result<LedgerR
     });
     progress.clear();
     if !recorded.is_ended {
-        output::talk("note: The last run with this ledger was killed, or it is still going on.");
+        output::talk("note: The last run with this ledger was killed, or it is still running.");
     }
     let settlement = settled.map_err(|failure| failure.at("The ledger"))?;
     Ok(LedgerReport {
@@ -424,13 +425,13 @@ fn check_ledger(driver: &AdminDriver<'_>, recorded: &Recorded) -> Result<LedgerR
 mod tests {
     use super::*;
 
+    fn verdicts(sums: &Balances, rows: Rows) -> Vec<bool> {
+        pgbench_lines(sums, rows, 0.0).iter().map(|line| line.holds == Some(true)).collect()
+    }
+
     #[test]
     fn unequal_sums_and_missing_rows_are_violations() {
         let sums = Balances { sums: [7, 5, 5, 0], ..Balances::default() };
-        let verdicts = |sums: &Balances, rows| {
-            let lines = pgbench_lines(sums, rows, 0.0);
-            lines.iter().map(|line| line.holds == Some(true)).collect::<Vec<_>>()
-        };
         assert_eq!(verdicts(&sums, [2, 20, 200_000]), [true, true]);
         assert_eq!(verdicts(&sums, [2, 20, 199_999]), [true, false]);
         let unequal = Balances { sums: [7, 5, 6, 0], ..sums };

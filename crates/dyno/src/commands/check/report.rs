@@ -32,6 +32,7 @@ impl Line {
         Line { id, rule: rule.into(), ..Line::default() }
     }
 
+    /// Returns the cells of the check in the table.
     fn row(&self) -> Vec<String> {
         let [verdict, violations, time_s] = match self.holds {
             None => ["-".to_owned(), String::new(), String::new()],
@@ -58,17 +59,18 @@ pub(super) struct LedgerReport {
 }
 
 impl LedgerReport {
+    /// Returns the ledger's part of the report as it is printed.
     fn text(&self) -> String {
         let settlement = &self.settlement;
-        let row = |name: &str, count: &dyn Display| vec![name.to_owned(), grouped(count)];
-        let rows = [
-            row("orders acknowledged", &settlement.acknowledged),
-            row("of these lost", &settlement.lost),
-            row("orders of unknown outcome", &settlement.unknown),
-            row("of these committed", &settlement.committed),
-            row("growth of the order numbers", &settlement.grown),
-            row("of this by others", &settlement.others),
+        let counts: [(&str, &dyn Display); 6] = [
+            ("orders acknowledged", &settlement.acknowledged),
+            ("of these lost", &settlement.lost),
+            ("orders of unknown outcome", &settlement.unknown),
+            ("of these committed", &settlement.committed),
+            ("growth of the order numbers", &settlement.grown),
+            ("of this by others", &settlement.others),
         ];
+        let rows = counts.map(|(name, count)| vec![name.to_owned(), grouped(count)]);
         let runs = counted(self.runs, "run");
         let mut text = format!("Ledger {} of {runs} on {}\n\n", self.path, self.recorded_target);
         text.push_str(&text_table(&["ledger", "count"], &rows, |place| place >= 1));
@@ -85,16 +87,17 @@ impl LedgerReport {
         text
     }
 
+    /// Returns the ledger's part of the report for `--json`.
     fn json(&self) -> Value {
         let settlement = &self.settlement;
-        let lost_order = |lost: &dyno_tpcc::settle::LostOrder| {
+        let first_lost = settlement.listed.iter().map(|lost| {
             json!({
                 "w_id": lost.warehouse,
                 "d_id": lost.district,
                 "o_id": lost.order.number,
                 "why": lost.message().to_string(),
             })
-        };
+        });
         json!({
             "file": self.path,
             "target": self.recorded_target,
@@ -104,7 +107,7 @@ impl LedgerReport {
             "refused": self.refused,
             "acknowledged": settlement.acknowledged,
             "lost": settlement.lost,
-            "first_lost": settlement.listed.iter().map(lost_order).collect::<Vec<_>>(),
+            "first_lost": first_lost.collect::<Vec<_>>(),
             "unknown": settlement.unknown,
             "unknown_committed": settlement.committed,
             "growth": settlement.grown,
@@ -115,17 +118,19 @@ impl LedgerReport {
         })
     }
 
+    /// Returns a sentence if orders of others make the outcome less certain.
     fn doubt(&self) -> Option<String> {
         let foreign_orders = self.settlement.others;
         let orders = counted(foreign_orders, "order");
         (foreign_orders > 0).then(|| {
             format!(
                 "No acknowledged order is lost. Others have entered {orders} since the ledger was begun: whether each order of \
-                 unknown outcome is there once can't be told from the counts."
+                 unknown outcome is there once can't be derived from the counts."
             )
         })
     }
 
+    /// Returns the first reason why the orders don't pass, if any.
     fn complaint(&self) -> Option<String> {
         let settlement = &self.settlement;
         if settlement.lost > 0 {
@@ -147,6 +152,7 @@ pub(super) struct Report {
 }
 
 impl Report {
+    /// Returns the report as it is printed.
     pub(super) fn text(&self) -> String {
         let mut text = format!("{}\n\n", in_one_line(&self.title));
         if let Some(ledger) = &self.ledger {
@@ -176,6 +182,7 @@ impl Report {
         text
     }
 
+    /// Returns the report for `--json`.
     pub(super) fn json(&self) -> Result<String, Failure> {
         pretty(&json!({
             "workload": self.workload,
@@ -187,7 +194,7 @@ impl Report {
         }))
     }
 
-    /// The doubt that is left where it has passed.
+    /// The doubt that is left if the check has passed.
     pub(super) fn doubt(&self) -> Option<String> {
         self.ledger.as_ref().and_then(LedgerReport::doubt)
     }

@@ -65,6 +65,7 @@ impl World for PaperWorld {
     }
 }
 
+/// Compiles a typst source to a PDF; the error names the first mistake.
 pub(super) fn compile(source: &str, fonts: Vec<Font>) -> Result<Vec<u8>, Error> {
     let world = PaperWorld::new(source, fonts);
     let document = typst::compile::<PagedDocument>(&world).output;
@@ -92,5 +93,5 @@ fn explain(world: &PaperWorld, errors: &[SourceDiagnostic]) -> Error {
     });
     let place = line.map_or(String::new(), |line| format!(" (line {line} of the typst source)"));
     Error::new(format!("The PDF can't be made{place}: {}.", error.message))
-        .with_hint("The typst source is written beside the paper.")
+        .with_hint("The typst source is written next to the paper.")
 }

@@ -61,7 +61,7 @@ fn collect_runs(frame: &Frame, at: Transform, runs: &mut Vec<Run>) {
                 collect_runs(&group.frame, at.pre_concat(group.transform), runs)
             }
             FrameItem::Text(text) => {
-                // Glyph 0 is the box that stands for a letter which the font lacks.
+                // Glyph 0 is the box in place of a letter which the font lacks.
                 let missing = text.glyphs.iter().any(|glyph| glyph.id == 0);
                 assert!(!missing, "a letter is missing in {:?}", text.text);
                 runs.push(Run {
@@ -77,7 +77,7 @@ fn collect_runs(frame: &Frame, at: Transform, runs: &mut Vec<Run>) {
     }
 }
 
-/// Panics where text leaves its page or stands on other text; returns all text.
+/// Panics if text leaves its page or covers other text; returns all text.
 fn check_layout(name: &str, document: &PagedDocument) -> String {
     let mut document_text = String::new();
     for (number, page) in document.pages().iter().enumerate() {
@@ -174,10 +174,9 @@ fn a_pdf_has_bookmarks_and_fonts_and_is_the_same_every_time() {
     let (_, paper) = papers().swap_remove(1);
     let source = paper.typst(Lang::Zh);
     assert_eq!(source, paper.typst(Lang::Zh));
-    let make_pdf = || compile(&source).expect("made");
-    let pdf = make_pdf();
+    let pdf = compile(&source).expect("made");
     assert!(pdf.starts_with(b"%PDF-"));
-    assert!(pdf == make_pdf(), "the same bytes");
+    assert!(pdf == compile(&source).expect("made again"), "the same bytes");
     let inside = String::from_utf8_lossy(&unpack_streams(&pdf)).into_owned();
     for wanted in ["/Outlines", "NotoSansSC", "NotoSansMono", "/ToUnicode", "/StructTreeRoot"] {
         assert!(inside.contains(wanted), "{wanted}");
@@ -185,15 +184,19 @@ fn a_pdf_has_bookmarks_and_fonts_and_is_the_same_every_time() {
     assert!(!inside.contains("/CreationDate"), "no time");
 }
 
+/// The entries of a folder; none if it can't be read.
+fn list_folder(folder: &Path) -> Vec<std::fs::DirEntry> {
+    std::fs::read_dir(folder).into_iter().flatten().flatten().collect()
+}
+
 #[test]
 fn every_letter_of_the_messages_is_in_the_fonts() {
     let fonts = fonts().expect("unpacked");
     let world = PaperWorld::new("", fonts);
-    let list_folder = |folder: &Path| std::fs::read_dir(folder).into_iter().flatten().flatten();
     let mut folders = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors();
     let root = folders.find(|folder| folder.join("Cargo.lock").is_file()).expect("the workspace");
     let crates = root.join("crates");
-    let rooms = list_folder(&crates).chain(list_folder(&crates.join("workloads")));
+    let rooms = list_folder(&crates).into_iter().chain(list_folder(&crates.join("workloads")));
     let mut letters = 0;
     for file in rooms.flat_map(|room| list_folder(&room.path().join("messages"))) {
         let text = std::fs::read_to_string(file.path()).expect("text");

@@ -21,7 +21,7 @@ use crate::statistics::{ConfidenceInterval, Metric, deviation, mean, mean_interv
 use std::fmt;
 use std::str::FromStr;
 
-/// With fewer trials the interval of a value is so wide that it is shown only where it decides.
+/// With fewer trials the interval of a value is so wide that it is shown only if it decides.
 pub const LEAST_TRIALS: usize = 3;
 
 dyno_core::named! {
@@ -36,6 +36,7 @@ dyno_core::named! {
 }
 
 impl Relation {
+    /// Returns true if the value keeps the bound.
     pub fn holds(self, value: f64, bound: f64) -> bool {
         match self {
             Relation::Below => value < bound,
@@ -62,7 +63,7 @@ pub struct Gate {
     pub metric: Metric,
     pub figure: GateFigure,
     pub relation: Relation,
-    /// In the metric's unit; shares and ratios as numbers, not percent.
+    /// The bound in the metric's unit; shares and ratios as numbers, not percent.
     pub bound: f64,
 }
 
@@ -86,6 +87,12 @@ pub enum GateVerdict {
     Pass,
     Broken,
     Inconclusive(GateReason),
+}
+
+impl GateVerdict {
+    fn is_inconclusive(self) -> bool {
+        matches!(self, GateVerdict::Inconclusive(_))
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -121,15 +128,19 @@ impl FromStr for Gate {
 /// Reads a gate, or an `objective`, which is about a latency or errors.
 fn read(text: &str, kind: &str) -> Result<Gate, Mistake> {
     let text = text.trim();
-    let mistake = |message: String, hint: String| Mistake {
-        message: format!("`{text}` is no {kind}: {message}"),
-        hint,
-    };
+    read_parts(text, kind).map_err(|(message, hint)| {
+        let article = if kind == "gate" { "a" } else { "an" };
+        Mistake { message: format!("`{text}` is not {article} {kind}: {message}"), hint }
+    })
+}
+
+/// Like [`read`]; the message of an error is about a part of the text.
+fn read_parts(text: &str, kind: &str) -> Result<Gate, (String, String)> {
     let at = text.find(['<', '>']).unwrap_or(text.len());
     let (name, figure) = text[..at].trim().split_once('.').unwrap_or((text[..at].trim(), ""));
     let metric = metric(name, kind).map_err(|known| {
         let noun = if kind == "gate" { "metric" } else { "latency" };
-        mistake(format!("`{name}` is no {noun}."), format!("Known are {}.", known.join(", ")))
+        (format!("`{name}` is not a {noun}."), format!("Known are {}.", known.join(", ")))
     })?;
     let needs_unit = metric.name() != name;
     let figure = match figure {
@@ -139,22 +150,22 @@ fn read(text: &str, kind: &str) -> Result<Gate, Mistake> {
         "ratio.high" => GateFigure::RatioHigh,
         other => {
             let hint = "A gate is about `tps`, `tps.ratio`, `tps.ratio.low` or `tps.ratio.high`.";
-            return Err(mistake(format!("`{other}` is no figure of a metric."), hint.to_owned()));
+            return Err((format!("`{other}` is not a figure of a metric."), hint.to_owned()));
         }
     };
     let relation =
         Relation::ALL.into_iter().find(|relation| text[at..].starts_with(relation.name()));
     let relation = relation.ok_or_else(|| {
         let hint = "Comparisons are <, <=, > and >=.".to_owned();
-        mistake("A comparison was expected.".to_owned(), hint)
+        ("A comparison was expected.".to_owned(), hint)
     })?;
     let bound_text = text[at + relation.name().len()..].trim();
-    let is_part = |c: char| c.is_ascii_digit() || matches!(c, '.' | '-' | '+');
-    let (number, unit) =
-        bound_text.split_at(bound_text.find(|c| !is_part(c)).unwrap_or(bound_text.len()));
+    let number_end =
+        bound_text.find(|c: char| !c.is_ascii_digit() && !matches!(c, '.' | '-' | '+'));
+    let (number, unit) = bound_text.split_at(number_end.unwrap_or(bound_text.len()));
     let number: f64 = number.parse().map_err(|_| {
         let example = if kind == "gate" { "tps.ratio.low > 0.97" } else { "p99 < 20ms" };
-        mistake(format!("`{bound_text}` is no number."), format!("An example: `{example}`."))
+        (format!("`{bound_text}` is not a number."), format!("An example: `{example}`."))
     })?;
     let unit = unit.trim();
     let scale = scale(unit, metric, needs_unit, figure).map_err(|known| {
@@ -165,9 +176,9 @@ fn read(text: &str, kind: &str) -> Result<Gate, Mistake> {
         };
         let message = match unit {
             "" => "The number has no unit.".to_owned(),
-            unit => format!("`{unit}` is no unit of this figure."),
+            unit => format!("`{unit}` is not a unit of this figure."),
         };
-        mistake(message, hint)
+        (message, hint)
     })?;
     Ok(Gate { text: text.to_owned(), metric, figure, relation, bound: number * scale })
 }
@@ -175,14 +186,15 @@ fn read(text: &str, kind: &str) -> Result<Gate, Mistake> {
 /// The metric of a name, which may leave the unit out; or the known names.
 fn metric(name: &str, kind: &str) -> Result<Metric, Vec<&'static str>> {
     let is_gate = kind == "gate";
-    let is_known =
-        |metric: &Metric| is_gate || *metric == Metric::Errors || metric.unit() == Some("ms");
-    let is_short = |metric: &Metric| {
-        metric.unit().is_some_and(|unit| metric.name() == format!("{name}_{unit}"))
-    };
-    let mut metrics = Metric::trial_metrics().filter(is_known);
-    metrics.find(|metric| metric.name() == name || is_short(metric)).ok_or_else(|| {
-        let names = Metric::trial_metrics().filter(is_known).map(Metric::name);
+    let trial_metrics: Vec<Metric> = Metric::trial_metrics()
+        .filter(|metric| is_gate || *metric == Metric::Errors || metric.unit() == Some("ms"))
+        .collect();
+    let matching_metric = trial_metrics.iter().copied().find(|metric| {
+        metric.name() == name
+            || metric.unit().is_some_and(|unit| metric.name() == format!("{name}_{unit}"))
+    });
+    matching_metric.ok_or_else(|| {
+        let names = trial_metrics.iter().map(|metric| metric.name());
         names.map(|name| if is_gate { name } else { name.trim_end_matches("_ms") }).collect()
     })
 }
@@ -247,13 +259,12 @@ impl Gate {
         let interval = mean_interval(&logs)
             .map(|logs| ConfidenceInterval { low: logs.low.exp(), high: logs.high.exp() })
             .map(|interval| bound.map_or(interval, |bound| bound.widen(interval)));
-        let is_open = |verdict: &GateVerdict| matches!(verdict, GateVerdict::Inconclusive(_));
         let count = logs.len();
         let verdict = interval.map(|range| self.judge_interval(range, [range.low, range.high]));
         let verdict = match verdict {
             None if count == 0 => GateVerdict::Inconclusive(GateReason::NoValue),
             None => GateVerdict::Inconclusive(GateReason::TooFewTrials),
-            Some(open) if count < LEAST_TRIALS && is_open(&open) => {
+            Some(open) if count < LEAST_TRIALS && open.is_inconclusive() => {
                 GateVerdict::Inconclusive(GateReason::TooFewTrials)
             }
             Some(verdict) => verdict,
@@ -261,7 +272,7 @@ impl Gate {
         let is_shown = verdict != GateVerdict::Inconclusive(GateReason::TooFewTrials);
         let interval = interval.filter(|_| is_shown);
         let needed = match (value, deviation(&logs)) {
-            (Some(value), Some(deviation)) if is_open(&verdict) && bound.is_none() => {
+            (Some(value), Some(deviation)) if verdict.is_inconclusive() && bound.is_none() => {
                 pairs_needed(deviation, self.distance(value)).map(|count| count.max(LEAST_TRIALS))
             }
             _ => None,
@@ -305,8 +316,9 @@ impl Gate {
     }
 
     fn judge_interval(&self, interval: ConfidenceInterval, figure: [f64; 2]) -> GateVerdict {
-        let holds = |value: f64| self.relation.holds(value, self.bound);
-        match (figure.into_iter().all(holds), holds(interval.low) || holds(interval.high)) {
+        let [figure, interval] = [figure, [interval.low, interval.high]]
+            .map(|ends| ends.map(|end| self.relation.holds(end, self.bound)));
+        match (figure == [true; 2], interval != [false; 2]) {
             (true, _) => GateVerdict::Pass,
             (false, false) => GateVerdict::Broken,
             (false, true) => GateVerdict::Inconclusive(GateReason::IntervalHoldsBound),
@@ -340,7 +352,7 @@ impl FromStr for Objective {
         let Gate { text, metric, relation, bound, figure } = read(text, "objective")?;
         if figure != GateFigure::Value || !matches!(relation, Relation::Below | Relation::AtMost) {
             return Err(Mistake {
-                message: format!("`{text}` is no objective: it bounds a latency from above."),
+                message: format!("`{text}` is not an objective: it bounds a latency from above."),
                 hint: format!("Write `{} < ...`.", metric.name()),
             });
         }

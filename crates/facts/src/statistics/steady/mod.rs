@@ -10,7 +10,7 @@ pub const LEAST_CHANGE: f64 = 0.05;
 pub const STALL_SHARE: f64 = 0.5;
 /// Windows with fewer intervals have no verdict.
 pub const LEAST_SECONDS: usize = 12;
-/// In intervals with fewer commits, half of them can be missing by chance.
+/// With fewer commits in an interval, half of them can be missing by chance.
 const LEAST_COUNT: f64 = 40.0;
 /// Seconds depend on their neighbors; sums over blocks hardly do.
 const BLOCKS: usize = 60;
@@ -29,6 +29,7 @@ pub struct Second {
 }
 
 impl Second {
+    /// Commits per second.
     fn rate(&self) -> f64 {
         self.count / self.length_s
     }
@@ -95,12 +96,12 @@ pub fn steady(seconds: &[Second]) -> Steady {
 fn blocks(seconds: &[Second]) -> Vec<Second> {
     let size = seconds.len().div_ceil(BLOCKS).max(1);
     let full_chunks = seconds.chunks(size).filter(|chunk| chunk.len() == size);
-    let block = |chunk: &[Second]| Second {
+    let blocks = full_chunks.map(|chunk| Second {
         begins_s: chunk[0].begins_s,
         length_s: chunk.iter().map(|second| second.length_s).sum(),
         count: chunk.iter().map(|second| second.count).sum(),
-    };
-    full_chunks.map(block).collect()
+    });
+    blocks.collect()
 }
 
 fn warm_up(rates: &[f64], blocks: &[Second], median_per_s: f64) -> Option<WarmUp> {
@@ -130,29 +131,24 @@ fn changes(blocks: &[Second], median_per_s: f64) -> Vec<LevelShift> {
     let mut ends = vec![0, rates.len()];
     split_levels(&rates, 0, median_per_s, &mut ends);
     ends.sort_unstable();
-    let level = |from: usize, to: usize| mean(&rates[from..to]).unwrap_or_default();
-    let change = |ends: &[usize]| LevelShift {
+    let shifts = ends.windows(3).map(|ends| LevelShift {
         at_s: blocks[ends[1]].begins_s,
-        before_per_s: level(ends[0], ends[1]),
-        after_per_s: level(ends[1], ends[2]),
-    };
-    ends.windows(3).map(change).collect()
+        before_per_s: mean(&rates[ends[0]..ends[1]]).unwrap_or_default(),
+        after_per_s: mean(&rates[ends[1]..ends[2]]).unwrap_or_default(),
+    });
+    shifts.collect()
 }
 
 fn split_levels(rates: &[f64], from: usize, median_per_s: f64, ends: &mut Vec<usize>) {
     if rates.len() < 2 * LEAST_BLOCKS {
         return;
     }
-    let squares = |part: &[f64]| {
-        let mean = mean(part).unwrap_or_default();
-        part.iter().map(|rate| (rate - mean).powi(2)).sum::<f64>()
-    };
-    let residuals = |at: &usize| squares(&rates[..*at]) + squares(&rates[*at..]);
-    let places = LEAST_BLOCKS..=rates.len() - LEAST_BLOCKS;
-    let Some(at) = places.min_by(|a, b| residuals(a).total_cmp(&residuals(b))) else { return };
+    let splits = (LEAST_BLOCKS..=rates.len() - LEAST_BLOCKS)
+        .map(|at| (at, squared_residuals(&rates[..at]) + squared_residuals(&rates[at..])));
+    let Some((at, residuals)) = splits.min_by(|a, b| a.1.total_cmp(&b.1)) else { return };
     let (before, after) = rates.split_at(at);
     let step = (mean(after).unwrap_or_default() - mean(before).unwrap_or_default()).abs();
-    let noise = (residuals(&at) / (rates.len() - 2) as f64).sqrt();
+    let noise = (residuals / (rates.len() - 2) as f64).sqrt();
     let error = noise * (1.0 / before.len() as f64 + 1.0 / after.len() as f64).sqrt();
     if step <= LEAST_CHANGE * median_per_s || step <= CHANGE_ERRORS * error || is_slope(rates, at) {
         return;
@@ -162,19 +158,26 @@ fn split_levels(rates: &[f64], from: usize, median_per_s: f64, ends: &mut Vec<us
     split_levels(after, from + at, median_per_s, ends);
 }
 
+/// The sum of the squared differences from the mean.
+fn squared_residuals(rates: &[f64]) -> f64 {
+    let mean = mean(rates).unwrap_or_default();
+    rates.iter().map(|rate| (rate - mean).powi(2)).sum()
+}
+
 /// A slow drift is not a change: cut in two, each half climbs as the whole does.
 fn is_slope(rates: &[f64], at: usize) -> bool {
-    let slope = |part: &[f64]| {
+    let slopes = [&rates[..at], &rates[at..], rates].map(|part| {
         let points: Vec<(f64, f64)> =
             part.iter().enumerate().map(|(x, rate)| (x as f64, *rate)).collect();
         trend_line(&points).filter(|line| line.p < 0.05).map(|line| line.slope)
-    };
-    match (slope(&rates[..at]), slope(&rates[at..]), slope(rates)) {
-        (Some(a), Some(b), Some(all)) => a.signum() == all.signum() && b.signum() == all.signum(),
+    });
+    match slopes {
+        [Some(a), Some(b), Some(all)] => a.signum() == all.signum() && b.signum() == all.signum(),
         _ => false,
     }
 }
 
+/// Seconds below [`STALL_SHARE`] of the median, neighbors joined; none if seconds have too few commits.
 fn stalls(seconds: &[Second], median_per_s: f64) -> Vec<Stall> {
     let lengths: Vec<f64> = seconds.iter().map(|second| second.length_s).collect();
     let expected = median_per_s * mean(&lengths).unwrap_or_default();

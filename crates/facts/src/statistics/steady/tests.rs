@@ -62,7 +62,7 @@ fn stalls_are_joined() {
 }
 
 #[test]
-fn little_is_told_of_little() {
+fn little_is_known_from_little() {
     assert_eq!(steady(&[]), Steady::default());
     assert_eq!(steady(&seconds(11, 1, |_| 1000.0)).warm_up, None);
     // Two commits in ten seconds: empty seconds are not stalls.

@@ -19,7 +19,7 @@ pub(super) const RULES: &[Rule] = &[
     Rule::trial(Group::G, Level::E, checks::adds_up, |trial| {
         let counts = trial.summary.counts;
         let ended = counts.ended() + trial.summary.in_flight;
-        (!trial.adds_up).then(|| say!(started_accounted_for, started = counts.started, ended))
+        (!trial.adds_up).then(|| say!(transactions_unaccounted, started = counts.started, ended))
     }),
     // Workers can't be inside transactions for longer than there is time; outside of them they may be with reason.
     Rule::trial(Group::G, Level::E, checks::littles_law, |trial| {
@@ -84,7 +84,7 @@ fn share_inside(trial: &Trial, is_unlikely: fn(f64, f64) -> bool) -> Option<Mess
 
 /// Findings for each node that was compared by itself, or for all together.
 fn server_commits(trial: &Trial, difference: fn(f64, f64, f64) -> f64) -> Option<Message> {
-    // A server that was started again counts from 0; what is lost is said by `lost-acknowledged`.
+    // A server that was restarted counts from 0; `lost-acknowledged` reports what is lost.
     if trial.summary.fault.is_some() {
         return None;
     }
@@ -160,8 +160,8 @@ pub(super) fn share_elsewhere(trial: &Trial) -> Option<f64> {
     Some(count_elsewhere(trial)? as f64 / client_commits(trial).max(1) as f64)
 }
 
-/// The client's commits from look to look, as transactions elsewhere are counted; those of the window where no one
-/// knows them.
+/// The client's commits from look to look, as transactions elsewhere are counted; those of the window if these are
+/// unknown.
 fn client_commits(trial: &Trial) -> u64 {
     let conditions = &trial.summary.conditions;
     let commits = match &conditions.together {
@@ -175,11 +175,14 @@ fn client_commits(trial: &Trial) -> u64 {
 /// they aren't known.
 pub(super) fn share_in_database(trial: &Trial) -> Option<f64> {
     let conditions = &trial.summary.conditions;
-    let node_counts =
-        |node: &NodeConditions| Some([node.commits?, node.client_commits?, node.preparing_commits]);
     let counts: Vec<[u64; 3]> = match &conditions.together {
         Some(nodes) => vec![[nodes.commits?, nodes.client_commits?, nodes.preparing_commits]],
-        None => conditions.nodes.values().filter_map(node_counts).collect(),
+        None => {
+            let counts = conditions.nodes.values().filter_map(|node| {
+                Some([node.commits?, node.client_commits?, node.preparing_commits])
+            });
+            counts.collect()
+        }
     };
     let [server, client, preparing] =
         counts.into_iter().reduce(|a, b| [a[0] + b[0], a[1] + b[1], a[2] + b[2]])?;
@@ -204,7 +207,7 @@ mod tests {
     use crate::evidence::tests::trial;
     use dyno_facts::{Counts, LatencySummary, StageFacts, Together, TrialSummary};
 
-    fn node(commits: u64, client: u64, preparing_commits: u64) -> NodeConditions {
+    fn make_node(commits: u64, client: u64, preparing_commits: u64) -> NodeConditions {
         let (commits, client_commits) = (Some(commits), Some(client));
         NodeConditions { commits, client_commits, preparing_commits, ..NodeConditions::default() }
     }
@@ -217,100 +220,116 @@ mod tests {
         trial(summary)
     }
 
+    fn foreign_share(nodes: &[NodeConditions]) -> Option<f64> {
+        share_in_database(&trial_on(nodes))
+    }
+
     #[test]
     fn commits_of_others_are_those_beyond_the_clients_and_what_is_allowed() {
-        let share = |nodes: &[NodeConditions]| share_in_database(&trial_on(nodes));
-        assert_eq!(share(&[node(2_000, 1_000, 500)]), Some(0.5));
-        assert_eq!(share(&[node(1_600, 1_000, 500)]), Some(0.0), "a hundred may be");
-        assert_eq!(share(&[node(101_000, 100_000, 0)]), Some(0.0), "one of a hundred may be");
-        assert_eq!(share(&[node(900, 1_000, 0)]), Some(0.0));
-        assert_eq!(share(&[node(2_000, 1_000, 300), node(3_000, 1_000, 200)]), Some(1.25));
-        assert_eq!(share(&[node(2_000, 1_000, 2), node(3_000, 1_000, 3)]), Some(2_995.0 / 2_000.0));
-        assert_eq!(share(&[NodeConditions::default()]), None);
-        let alone = NodeConditions { was_alone: true, ..node(2_000, 1_000, 500) };
-        assert_eq!(share(&[alone]), Some(0.0));
+        assert_eq!(foreign_share(&[make_node(2_000, 1_000, 500)]), Some(0.5));
+        assert_eq!(foreign_share(&[make_node(1_600, 1_000, 500)]), Some(0.0), "a hundred may be");
+        assert_eq!(
+            foreign_share(&[make_node(101_000, 100_000, 0)]),
+            Some(0.0),
+            "one of a hundred may be"
+        );
+        assert_eq!(foreign_share(&[make_node(900, 1_000, 0)]), Some(0.0));
+        assert_eq!(
+            foreign_share(&[make_node(2_000, 1_000, 300), make_node(3_000, 1_000, 200)]),
+            Some(1.25)
+        );
+        assert_eq!(
+            foreign_share(&[make_node(2_000, 1_000, 2), make_node(3_000, 1_000, 3)]),
+            Some(2_995.0 / 2_000.0)
+        );
+        assert_eq!(foreign_share(&[NodeConditions::default()]), None);
+        let alone = NodeConditions { was_alone: true, ..make_node(2_000, 1_000, 500) };
+        assert_eq!(foreign_share(&[alone]), Some(0.0));
         let background = vec!["autovacuum worker".to_owned()];
-        let busy = NodeConditions { background, ..node(2_000, 1_000, 500) };
-        assert_eq!(share(&[busy]), Some(0.0), "they may be its own");
+        let busy = NodeConditions { background, ..make_node(2_000, 1_000, 500) };
+        assert_eq!(foreign_share(&[busy]), Some(0.0), "they may be its own");
     }
 
     #[test]
     fn what_nodes_counted_together_counts() {
-        let mut trial = trial_on(&[node(1, 1, 0)]);
-        let together = |through_endpoint| Together {
+        let mut trial = trial_on(&[make_node(1, 1, 0)]);
+        trial.summary.conditions.together = Some(Together {
             commits: Some(2_000),
             client_commits: Some(1_000),
             preparing_commits: 500,
-            through_endpoint,
-        };
-        trial.summary.conditions.together = Some(together(false));
+            through_endpoint: false,
+        });
         assert_eq!(share_in_database(&trial), Some(0.5));
         trial.summary.in_flight = 450;
         assert_eq!(share_in_database(&trial), Some(0.0), "what is in flight may have committed");
         trial.summary.in_flight = 0;
-        trial.summary.conditions.together = Some(together(true));
-        assert_eq!(share_in_database(&trial), Some(0.0), "an endpoint may make commits of its own");
+        let together = trial.summary.conditions.together.as_mut().expect("set above");
+        together.through_endpoint = true;
+        assert_eq!(share_in_database(&trial), Some(0.0), "an endpoint may make its own commits");
+    }
+
+    fn elsewhere_share(elsewhere: &[u64], committed: u64, elsewhere_s: Option<f64>) -> Option<f64> {
+        let nodes = elsewhere.iter().map(|count| NodeConditions {
+            transactions_elsewhere: Some(*count),
+            elsewhere_s,
+            ..NodeConditions::default()
+        });
+        let mut trial = trial_on(&nodes.collect::<Vec<_>>());
+        trial.summary.counts = Counts { committed, ..Counts::default() };
+        share_elsewhere(&trial)
     }
 
     #[test]
     fn transactions_elsewhere_are_allowed_by_share_and_by_time() {
-        let share = |elsewhere: &[u64], committed: u64, elsewhere_s| {
-            let node = |count: &u64| NodeConditions {
-                transactions_elsewhere: Some(*count),
-                elsewhere_s,
-                ..NodeConditions::default()
-            };
-            let mut trial = trial_on(&elsewhere.iter().map(node).collect::<Vec<_>>());
-            trial.summary.counts = Counts { committed, ..Counts::default() };
-            share_elsewhere(&trial)
+        assert_eq!(elsewhere_share(&[100], 1_000, None), Some(0.0), "a hundred may be");
+        assert_eq!(elsewhere_share(&[101], 1_000, None), Some(0.101));
+        assert_eq!(elsewhere_share(&[60, 61], 1_000, None), Some(0.121));
+        assert_eq!(elsewhere_share(&[499], 10_000, None), Some(0.0), "five of a hundred may be");
+        assert_eq!(elsewhere_share(&[501], 10_000, None), Some(0.0501));
+        assert_eq!(elsewhere_share(&[200], 1_000, Some(40.0)), Some(0.0), "five a second may be");
+        assert_eq!(elsewhere_share(&[150, 150], 1_000, Some(40.0)), Some(0.0));
+        assert_eq!(elsewhere_share(&[401], 1_000, Some(80.0)), Some(0.401));
+        assert_eq!(elsewhere_share(&[], 1_000, None), None);
+    }
+
+    fn is_inside(latency_s: f64, longest_s: f64, change: fn(&mut TrialSummary)) -> bool {
+        let latency = LatencySummary {
+            count: 7,
+            sum_us: latency_s * 1e6,
+            max_us: longest_s * 1e6,
+            ..LatencySummary::default()
         };
-        assert_eq!(share(&[100], 1_000, None), Some(0.0), "a hundred may be");
-        assert_eq!(share(&[101], 1_000, None), Some(0.101));
-        assert_eq!(share(&[60, 61], 1_000, None), Some(0.121));
-        assert_eq!(share(&[499], 10_000, None), Some(0.0), "five of a hundred may be");
-        assert_eq!(share(&[501], 10_000, None), Some(0.0501));
-        assert_eq!(share(&[200], 1_000, Some(40.0)), Some(0.0), "five a second may be");
-        assert_eq!(share(&[150, 150], 1_000, Some(40.0)), Some(0.0));
-        assert_eq!(share(&[401], 1_000, Some(80.0)), Some(0.401));
-        assert_eq!(share(&[], 1_000, None), None);
+        let mut summary = TrialSummary { latency, window_s: 10.0, ..TrialSummary::default() };
+        summary.identity.workers = 4;
+        change(&mut summary);
+        let is_wanted: fn(f64, f64) -> bool =
+            |share, blur| (share - 0.5).abs() < 1e-9 && (blur - 0.2).abs() < 1e-9;
+        share_inside(&trial(summary), is_wanted).is_some()
     }
 
     #[test]
     fn workers_are_inside_transactions_for_as_long_as_there_is_time() {
-        let inside = |latency_s: f64, longest_s: f64, change: fn(&mut TrialSummary)| {
-            let latency = LatencySummary {
-                count: 7,
-                sum_us: latency_s * 1e6,
-                max_us: longest_s * 1e6,
-                ..LatencySummary::default()
-            };
-            let mut summary = TrialSummary { latency, window_s: 10.0, ..TrialSummary::default() };
-            summary.identity.workers = 4;
-            change(&mut summary);
-            let is_wanted: fn(f64, f64) -> bool =
-                |share, blur| (share - 0.5).abs() < 1e-9 && (blur - 0.2).abs() < 1e-9;
-            share_inside(&trial(summary), is_wanted).is_some()
-        };
-        assert!(inside(20.0, 2.0, |_| {}));
-        assert!(!inside(10.0, 2.0, |_| {}) && !inside(20.0, 1.0, |_| {}));
-        assert!(inside(20.0, 1.0, |summary| summary.stages = vec![StageFacts::default(); 2]));
-        assert!(!inside(20.0, 2.0, |summary| summary.identity.rate_per_s = Some(5.0)));
-        assert!(!inside(20.0, 2.0, |summary| summary.latency.count = 0));
-        assert!(!inside(20.0, 2.0, |summary| summary.window_s = 0.0));
-        assert!(!inside(20.0, 2.0, |summary| summary
+        assert!(is_inside(20.0, 2.0, |_| {}));
+        assert!(!is_inside(10.0, 2.0, |_| {}) && !is_inside(20.0, 1.0, |_| {}));
+        assert!(is_inside(20.0, 1.0, |summary| summary.stages = vec![StageFacts::default(); 2]));
+        assert!(!is_inside(20.0, 2.0, |summary| summary.identity.rate_per_s = Some(5.0)));
+        assert!(!is_inside(20.0, 2.0, |summary| summary.latency.count = 0));
+        assert!(!is_inside(20.0, 2.0, |summary| summary.window_s = 0.0));
+        assert!(!is_inside(20.0, 2.0, |summary| summary
             .conditions
             .members
             .push(GeneratorMember { lost: Some("gone".into()), ..GeneratorMember::default() })));
     }
 
+    fn is_short(from_s: f64, to_s: f64) -> bool {
+        let mut trial = trial_on(&[]);
+        let member = GeneratorMember { from_s, to_s, ..GeneratorMember::default() };
+        trial.summary.conditions.members = vec![member];
+        short_overlap(&trial).is_some()
+    }
+
     #[test]
     fn load_generators_cover_the_window() {
-        let is_short = |from_s: f64, to_s: f64| {
-            let mut trial = trial_on(&[]);
-            let member = GeneratorMember { from_s, to_s, ..GeneratorMember::default() };
-            trial.summary.conditions.members = vec![member];
-            short_overlap(&trial).is_some()
-        };
         assert!(!is_short(0.0, 10.0) && !is_short(-1.0, 12.0) && !is_short(0.25, 9.75));
         assert!(is_short(0.0, 9.4) && is_short(0.6, 10.0) && is_short(0.3, 9.7));
         assert!(is_short(11.0, 12.0), "it came too late");

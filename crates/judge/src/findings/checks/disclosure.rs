@@ -7,10 +7,9 @@ pub(super) const RULES: &[Rule] = &[
     Rule::run(Group::H, Level::W, checks::full_size, |run| {
         let plan = run.header.plan.as_ref()?;
         let share = plan.shrink;
-        // A suite that reproduces nothing has no size of its own: its budget says it.
+        // A suite that reproduces nothing has no inherent size: its budget says it.
         let is_sized = plan.budget_s.is_some() && plan.suite.paper.is_none();
-        (share < 1.0 && !is_sized)
-            .then(|| say!(shrunk_to_of_its_data_and, share = share.to_string()))
+        (share < 1.0 && !is_sized).then(|| say!(shrunk_to_share, share = share.to_string()))
     }),
     Rule::evidence(Group::H, Level::W, checks::damaged_folder, |evidence| {
         let mut findings = Vec::new();
@@ -41,9 +40,8 @@ fn stated_facts(case: &Case<'_>, target: &PaperTarget) -> Option<Message> {
 /// Places of passwords, without these.
 fn secrets(run: &RunData) -> Option<Message> {
     let header = &run.header;
-    let targets = || header.targets.iter();
-    let node_urls = targets().flat_map(|target| &target.nodes).map(|node| &node.url);
-    let mut urls = targets().map(|target| &target.url).chain(node_urls);
+    let node_urls = header.targets.iter().flat_map(|target| &target.nodes).map(|node| &node.url);
+    let mut urls = header.targets.iter().map(|target| &target.url).chain(node_urls);
     let is_in_settings = run
         .trials
         .iter()
@@ -79,10 +77,13 @@ mod tests {
 
     #[test]
     fn a_text_is_found_at_any_depth_and_no_name_of_a_field_is_one() {
-        let has_secret = |value: &Value| any_text(value, |text| text == "secret");
-        assert!(has_secret(&json!("secret")));
-        assert!(has_secret(&json!([1, ["other", "secret"]])));
-        assert!(has_secret(&json!({ "a": null, "b": { "c": ["secret"] } })));
-        assert!(!has_secret(&json!({ "secret": [1, true, "other"] })));
+        let findings = [
+            json!("secret"),
+            json!([1, ["other", "secret"]]),
+            json!({ "a": null, "b": { "c": ["secret"] } }),
+        ];
+        assert!(findings.iter().all(|value| any_text(value, |text| text == "secret")));
+        let field = json!({ "secret": [1, true, "other"] });
+        assert!(!any_text(&field, |text| text == "secret"));
     }
 }

@@ -71,11 +71,10 @@ impl Effect {
             _ if rule.group == Group::D && !ALIKE.contains(&id) => return Effect::OneSided,
             _ => return Effect::Unbounded,
         };
-        let is_found = |trial: &&Trial| {
+        let concerned = evidence.trials.iter().filter(|trial| {
             findings.iter().any(|finding| finding.place.names.contains(&trial.label))
-        };
-        let shares = evidence.trials.iter().filter(is_found).map(share);
-        shares.fold(Effect::Nothing, |widest, share| {
+        });
+        concerned.map(share).fold(Effect::Nothing, |widest, share| {
             let effect = share.map_or(Effect::Unbounded, Effect::AtMost);
             if effect > widest { effect } else { widest }
         })
@@ -149,8 +148,7 @@ impl Judgment {
             }
         }
         for caveat in &mut caveats {
-            let cause_rank = |check: &&Check| CLIENT_CPU.iter().position(|id| *id == check.id);
-            caveat.checks.sort_by_key(cause_rank);
+            caveat.checks.sort_by_key(|check| CLIENT_CPU.iter().position(|id| *id == check.id));
             // Starved and waiting loops are symptoms of a shared CPU, which tells the effect of all.
             caveat.effect = caveat.checks[0].effect;
         }

@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// CPU of its own machine, and of both together on a shared one.
+/// CPU of the generator's machine, and of generator and server together on a shared one.
 const CPU_UNUSABLE: f64 = 0.95;
 /// Share of one loop, which can't use a second CPU.
 const LOOP_CPU: f64 = 0.90;
@@ -31,9 +31,8 @@ pub(super) const RULES: &[Rule] = &[
         each_host_cpu(trial, |share| above(Some(share), CPU_UNUSABLE))
     }),
     Rule::trial(Group::A, Level::W, checks::generator_cpu, |trial| {
-        let is_caveat = |share: &f64| *share <= CPU_UNUSABLE;
         each_host_cpu(trial, |share| {
-            above(Some(share).filter(is_caveat), GeneratorConditions::BUSY_CPU)
+            above(Some(share).filter(|share| *share <= CPU_UNUSABLE), GeneratorConditions::BUSY_CPU)
         })
     }),
     Rule::trial(Group::A, Level::W, checks::shared_cpu, |trial| {
@@ -60,7 +59,7 @@ pub(super) const RULES: &[Rule] = &[
         });
         findings.collect()
     }),
-    Rule::trial(Group::A, Level::W, checks::hiccups, hiccups),
+    Rule::trial(Group::A, Level::W, checks::hiccups, find_hiccups),
     Rule::trial(Group::A, Level::E, checks::suspended, |trial| {
         each_generator(trial, |conditions| {
             let suspended_ms = conditions.suspension_ms()?;
@@ -136,16 +135,16 @@ pub(crate) fn stopped(trial: &Trial) -> Option<Message> {
     })
 }
 
-/// Returns true if a trial counts in comparisons alone, whose verdicts and gates stand whatever it would have shown.
+/// Returns true if a trial counts in comparisons alone, whose verdicts and gates hold whatever it would have shown.
 fn verdicts_hold_without(case: &Case<'_>, trial: &Trial) -> bool {
     let comparisons = case.verdicts.comparisons.iter();
     let mut comparisons = comparisons
         .filter(|comparison| comparison.pairs.iter().flatten().any(|label| *label == trial.label))
         .peekable();
-    let is_explained = |comparison: &PairedComparison| {
-        veto::explains_any(VetoReach::Pairs, comparison, case.verdicts, false)
-    };
-    comparisons.peek().is_some() && !comparisons.any(is_explained)
+    comparisons.peek().is_some()
+        && !comparisons.any(|comparison| {
+            veto::explains_any(VetoReach::Pairs, comparison, case.verdicts, false)
+        })
 }
 
 fn rate_missed(trial: &Trial) -> Option<Message> {
@@ -220,7 +219,7 @@ fn loop_queue(trial: &Trial) -> Option<Message> {
         .then(|| say!(ms_of_p99_are_own, own = format::ms(own_us), p99 = format::ms(p99_us)))
 }
 
-fn hiccups(trial: &Trial) -> Option<Message> {
+fn find_hiccups(trial: &Trial) -> Option<Message> {
     each_member(
         trial,
         |member| describe_hiccups(&member.conditions, member.latency.as_ref()?),
@@ -249,15 +248,16 @@ mod tests {
     use crate::evidence::tests::trial;
     use dyno_facts::{AwaitedArrivals, Counts, TrialSummary};
 
+    fn is_missed(workers: u32, offered: u64, committed: u64, status: &'static str) -> bool {
+        let counts = Counts { started: committed, committed, ..Counts::default() };
+        let mut summary =
+            TrialSummary { counts, offered: Some(offered), ..TrialSummary::default() };
+        summary.identity.workers = workers;
+        rate_missed(&Trial { status, ..trial(summary) }).is_some()
+    }
+
     #[test]
     fn a_rate_is_missed_by_more_than_a_worker_each_and_one_percent() {
-        let is_missed = |workers: u32, offered: u64, committed: u64, status: &'static str| {
-            let counts = Counts { started: committed, committed, ..Counts::default() };
-            let mut summary =
-                TrialSummary { counts, offered: Some(offered), ..TrialSummary::default() };
-            summary.identity.workers = workers;
-            rate_missed(&Trial { status, ..trial(summary) }).is_some()
-        };
         assert!(!is_missed(1, 1_000, 990, "complete") && is_missed(1, 1_000, 989, "complete"));
         assert!(!is_missed(20, 1_000, 980, "complete") && is_missed(20, 1_000, 979, "complete"));
         assert!(!is_missed(1, 1_000, 500, "interrupted"));
@@ -267,83 +267,88 @@ mod tests {
         assert_eq!(rate_missed(&Trial { status: "complete", ..trial(summary) }), None);
     }
 
+    fn is_late(count: u64, awaited: u64, late: u64) -> bool {
+        let mut summary = TrialSummary::default();
+        summary.latency.count = count;
+        summary.generator.awaited =
+            Some(AwaitedArrivals { count: awaited, late, ..AwaitedArrivals::default() });
+        open_loop_idle(&trial(summary)).is_some()
+    }
+
     #[test]
     fn arrivals_are_late_by_their_share() {
-        let is_late = |count: u64, awaited: u64, late: u64| {
-            let mut summary = TrialSummary::default();
-            summary.latency.count = count;
-            summary.generator.awaited =
-                Some(AwaitedArrivals { count: awaited, late, ..AwaitedArrivals::default() });
-            open_loop_idle(&trial(summary)).is_some()
-        };
         assert!(!is_late(1_000, 500, 10) && is_late(1_000, 500, 11));
         assert!(!is_late(0, 500, 5) && is_late(0, 500, 6));
         assert!(!is_late(0, 0, 0));
     }
 
-    fn latency(count: u64, mean_us: f64, p99_us: f64) -> LatencySummary {
+    fn make_latency(count: u64, mean_us: f64, p99_us: f64) -> LatencySummary {
         LatencySummary { count, mean_us, p99_us, ..LatencySummary::default() }
+    }
+
+    fn has_loop_queue(queue: LatencySummary, transactions: u64, p99_us: f64) -> bool {
+        let latency = make_latency(transactions, 0.0, p99_us);
+        let mut summary = TrialSummary { latency, ..TrialSummary::default() };
+        summary.generator.loop_queue = Some(queue);
+        loop_queue(&trial(summary)).is_some()
     }
 
     #[test]
     fn waits_of_answers_add_up_within_a_transaction() {
-        let is_found = |queue: LatencySummary, transactions: u64, p99_us: f64| {
-            let latency = latency(transactions, 0.0, p99_us);
-            let mut summary = TrialSummary { latency, ..TrialSummary::default() };
-            summary.generator.loop_queue = Some(queue);
-            loop_queue(&trial(summary)).is_some()
-        };
         // One answer each: 10 us and a spread of 90.
-        assert!(is_found(latency(100, 10.0, 100.0), 100, 999.0));
-        assert!(!is_found(latency(100, 10.0, 100.0), 100, 1_000.0));
+        assert!(has_loop_queue(make_latency(100, 10.0, 100.0), 100, 999.0));
+        assert!(!has_loop_queue(make_latency(100, 10.0, 100.0), 100, 1_000.0));
         // Four answers: 4 * 10 and 2 * 90.
-        assert!(is_found(latency(400, 10.0, 100.0), 100, 2_199.0));
-        assert!(!is_found(latency(400, 10.0, 100.0), 100, 2_200.0));
+        assert!(has_loop_queue(make_latency(400, 10.0, 100.0), 100, 2_199.0));
+        assert!(!has_loop_queue(make_latency(400, 10.0, 100.0), 100, 2_200.0));
         // Fewer answers than transactions are one each at least.
-        assert!(!is_found(latency(50, 10.0, 100.0), 100, 1_000.0));
-        assert!(!is_found(latency(100, 10.0, 100.0), 100, 0.0));
+        assert!(!has_loop_queue(make_latency(50, 10.0, 100.0), 100, 1_000.0));
+        assert!(!has_loop_queue(make_latency(100, 10.0, 100.0), 100, 0.0));
+    }
+
+    fn has_hiccups(hiccup_us: f64, count: u64, p999_us: f64) -> bool {
+        let conditions = GeneratorConditions {
+            hiccup_p999_us: Some(hiccup_us),
+            ..GeneratorConditions::default()
+        };
+        let latency = LatencySummary { count, p999_us, ..LatencySummary::default() };
+        describe_hiccups(&conditions, &latency).is_some()
     }
 
     #[test]
     fn hiccups_count_by_themselves_and_by_the_latency() {
-        let is_found = |hiccup_us: f64, count: u64, p999_us: f64| {
-            let conditions = GeneratorConditions {
-                hiccup_p999_us: Some(hiccup_us),
-                ..GeneratorConditions::default()
-            };
-            let latency = LatencySummary { count, p999_us, ..LatencySummary::default() };
-            describe_hiccups(&conditions, &latency).is_some()
-        };
-        assert!(!is_found(1_000.0, 0, 0.0) && is_found(1_001.0, 0, 0.0));
-        assert!(!is_found(100.0, 10_000, 1_000.0) && is_found(101.0, 10_000, 1_000.0));
-        assert!(!is_found(101.0, 9_999, 1_000.0), "too few for a percentile");
+        assert!(!has_hiccups(1_000.0, 0, 0.0) && has_hiccups(1_001.0, 0, 0.0));
+        assert!(!has_hiccups(100.0, 10_000, 1_000.0) && has_hiccups(101.0, 10_000, 1_000.0));
+        assert!(!has_hiccups(101.0, 9_999, 1_000.0), "too few for a percentile");
+    }
+
+    fn delay_share(window_s: f64, loops: u32, delay_s: Option<f64>) -> Option<f64> {
+        let mut summary = TrialSummary { window_s, ..TrialSummary::default() };
+        summary.generator.loops = loops;
+        summary.conditions.generator.run_delay_s = delay_s;
+        run_delay_share(&trial(summary))
     }
 
     #[test]
     fn loops_wait_for_a_cpu_on_average() {
-        let share = |window_s: f64, loops: u32, delay_s: Option<f64>| {
-            let mut summary = TrialSummary { window_s, ..TrialSummary::default() };
-            summary.generator.loops = loops;
-            summary.conditions.generator.run_delay_s = delay_s;
-            run_delay_share(&trial(summary))
-        };
-        assert_eq!(share(10.0, 4, Some(2.0)), Some(0.05));
-        assert_eq!(share(10.0, 0, Some(2.0)), Some(0.2));
-        assert_eq!((share(0.0, 4, Some(2.0)), share(10.0, 4, None)), (None, None));
+        assert_eq!(delay_share(10.0, 4, Some(2.0)), Some(0.05));
+        assert_eq!(delay_share(10.0, 0, Some(2.0)), Some(0.2));
+        assert_eq!((delay_share(0.0, 4, Some(2.0)), delay_share(10.0, 4, None)), (None, None));
+    }
+
+    fn is_apart(late_ms: &[f64], clock_bound_ms: Option<f64>) -> bool {
+        let mut summary = TrialSummary::default();
+        let members = late_ms.iter().map(|late_ms| GeneratorMember {
+            late_ms: Some(*late_ms),
+            clock_bound_ms,
+            ..GeneratorMember::default()
+        });
+        summary.conditions.members = members.collect();
+        start_apart(&trial(summary)).is_some()
     }
 
     #[test]
     fn starts_are_as_near_as_clocks_are_known() {
-        let is_apart = |late_ms: &[f64], clock_bound_ms: Option<f64>| {
-            let member = |late_ms: &f64| GeneratorMember {
-                late_ms: Some(*late_ms),
-                clock_bound_ms,
-                ..GeneratorMember::default()
-            };
-            let mut summary = TrialSummary::default();
-            summary.conditions.members = late_ms.iter().map(member).collect();
-            start_apart(&trial(summary)).is_some()
-        };
         assert!(!is_apart(&[1.0, 5.0, 2.0], Some(1.0)) && is_apart(&[1.0, 5.0, 2.0], Some(1.5)));
         assert!(!is_apart(&[0.0, 5.0], None) && is_apart(&[0.0, 5.5], None));
         assert!(!is_apart(&[9.0], Some(9.0)), "one alone");

@@ -1,11 +1,11 @@
 //! Checks: what a careful reader would ask of the numbers, computed.
 //!
 //! A [`Rule`] is data: its id, its group, how much a finding weighs, what is expected, what it means
-//! where it is not so, and what to do about it. Each file holds the rules of one group.
+//! if it is not so, and what to do about it. Each file holds the rules of one group.
 //!
 //! Thresholds are named constants with their source. What is `None` fires nothing; what only a suite states
-//! is marked "stated". The rules of families stand in their crates. `doc/checks.md` and
-//! `doc/checks.zh.md` list all rules and are kept by a test; `tests/it/checks` has, for every id, a change
+//! is marked "stated". The rules of families are in their crates. `doc/src/reference/checks.md` and
+//! `checks.zh.md` next to it list all rules and are kept by a test; `tests/it/checks` has, for every id, a change
 //! that makes it fire and one just alongside it that does not.
 
 mod arithmetic;
@@ -30,7 +30,7 @@ use dyno_facts::statistics::history::{self, FAMILY_ALPHA, HistoryMark, PlacedFig
 use dyno_facts::statistics::ratio::{LEAST_PAIRS, MOST_VARIATION};
 use dyno_facts::statistics::{ALPHA, is_below_noise, mean, mean_interval, median, variation};
 use dyno_facts::{
-    CheckTexts, CheckVerdict, DataFacts, Environment, Event, ExperimentFacts, GeneratorConditions,
+    CheckTexts, CheckVerdict, DataFacts, Environment, ExperimentFacts, GeneratorConditions,
     GeneratorMember, KindSummary, Lang, LatencySummary, Message, NodeConditions, NodeFacts,
     Purpose, Role, Route, SAMPLES_BEYOND, ServerFacts, StatementCounts, TargetFacts, TrialStatus,
     TrialSummary, has_secret, say,
@@ -106,15 +106,12 @@ pub fn check_ids() -> Vec<&'static str> {
 
 /// Makes all checks. Those that found something come first, the gravest first, accepted ones after the others.
 pub fn run_checks(evidence: &Evidence, verdicts: &Verdicts, runs: &[RunData]) -> Vec<Check> {
-    let has_facts = |family: &&KnownFamily| {
-        evidence
-            .trials
-            .iter()
-            .any(|trial| KnownFamily::from_summary(&trial.summary) == Some(*family))
-    };
-    let family_rules = families().filter(has_facts).map(|family| family.rules());
+    let families = families().filter(|family| {
+        let mut trials = evidence.trials.iter();
+        trials.any(|trial| KnownFamily::from_summary(&trial.summary) == Some(*family))
+    });
     let case = Case { evidence, verdicts, runs };
-    let rules = RULES.into_iter().chain(family_rules).flatten();
+    let rules = RULES.into_iter().chain(families.map(|family| family.rules())).flatten();
     let mut checks: Vec<Check> = rules.map(|rule| run_check(rule, &case)).collect();
     checks.sort_by_key(|check| (check.findings.is_empty(), check.is_accepted, check.level));
     for (index, check) in checks.iter_mut().enumerate() {
@@ -130,20 +127,16 @@ pub fn attach_check_numbers(
     mut verdicts: Verdicts,
     checks: &[Check],
 ) -> (Evidence, Verdicts) {
-    let find_numbers = |concerns: &dyn Fn(&Check, &Spot) -> bool| -> Vec<usize> {
-        let is_concerned =
-            |check: &&Check| check.findings.iter().any(|finding| concerns(check, &finding.place));
-        checks.iter().filter(is_concerned).map(|check| check.number).collect()
-    };
     for trial in &mut evidence.trials {
         let label = &trial.label;
-        trial.checks =
-            find_numbers(&|_, spot| spot.kind == SpotKind::Trial && spot.names.contains(label));
+        trial.checks = find_numbers(checks, |_, spot| {
+            spot.kind == SpotKind::Trial && spot.names.contains(label)
+        });
     }
     for experiment in &mut evidence.experiments {
         let experiment_spot = SpotKind::Experiment.at(&experiment.name);
         for point in &mut experiment.points {
-            point.checks = find_numbers(&|check, spot| match spot.kind {
+            point.checks = find_numbers(checks, |check, spot| match spot.kind {
                 SpotKind::Trial => spot.names.iter().any(|name| point.trials.contains(name)),
                 SpotKind::Target => check.level < Level::I && spot.names.contains(&point.target),
                 SpotKind::Experiment => check.level < Level::I && *spot == experiment_spot,
@@ -152,22 +145,30 @@ pub fn attach_check_numbers(
         }
     }
     for comparison in &mut verdicts.comparisons {
-        let is_shared = |check: &Check, spot: &Spot| match spot.kind {
-            SpotKind::Target | SpotKind::Experiment => check.level < Level::I,
-            _ => true,
-        };
-        comparison.checks =
-            find_numbers(&|check, spot| is_shared(check, spot) && comparison.has(spot));
+        comparison.checks = find_numbers(checks, |check, spot| match spot.kind {
+            SpotKind::Target | SpotKind::Experiment => {
+                check.level < Level::I && comparison.has(spot)
+            }
+            _ => comparison.has(spot),
+        });
     }
     (evidence, verdicts)
 }
 
+/// The numbers of the checks with a finding that `is_concerned`.
+fn find_numbers(checks: &[Check], is_concerned: impl Fn(&Check, &Spot) -> bool) -> Vec<usize> {
+    let findings = checks
+        .iter()
+        .filter(|check| check.findings.iter().any(|finding| is_concerned(check, &finding.place)));
+    findings.map(|check| check.number).collect()
+}
+
 fn run_check(rule: &Rule, case: &Case<'_>) -> Check {
-    let findings = findings(rule, case);
+    let findings = apply_rule(rule, case);
     let CheckTexts { id, rule: expected, meaning, advice } = rule.texts;
-    let accepts = |run: &RunData| run.header.allowed.iter().any(|allowed| allowed == id);
-    let is_accepted =
-        !findings.is_empty() && !case.runs.is_empty() && case.runs.iter().all(accepts);
+    let is_accepted = !findings.is_empty()
+        && !case.runs.is_empty()
+        && case.runs.iter().all(|run| run.header.allowed.iter().any(|allowed| allowed == id));
     let [expected, meaning, advice] = [expected, meaning, advice].map(|text| Message::of(text, []));
     Check {
         number: 0,
@@ -184,11 +185,10 @@ fn run_check(rule: &Rule, case: &Case<'_>) -> Check {
     }
 }
 
-fn findings(rule: &Rule, case: &Case<'_>) -> Vec<Finding> {
+fn apply_rule(rule: &Rule, case: &Case<'_>) -> Vec<Finding> {
     let evidence = case.evidence;
     let at_trial = |trial: &Trial| SpotKind::Trial.at(&trial.label);
     let at_target = |target: &PaperTarget| SpotKind::Target.at(&target.label);
-    let at_comparison = |comparison: &PairedComparison| SpotKind::Comparison.at(&comparison.name);
     let at_experiment = |experiment: &Experiment| SpotKind::Experiment.at(&experiment.name);
     match rule.find {
         Find::Trial(find) => each(&evidence.trials, at_trial, find),
@@ -198,17 +198,19 @@ fn findings(rule: &Rule, case: &Case<'_>) -> Vec<Finding> {
             each(case.measured_targets(), at_target, |target| find(case, target))
         }
         Find::Experiment(find) => {
-            let is_replaced = |family: &KnownFamily| family.replaced().contains(&rule.texts.id);
-            let experiments = case
-                .measured_experiments()
-                .filter(|experiment| !experiment.family.is_some_and(is_replaced));
+            let experiments = case.measured_experiments().filter(|experiment| {
+                !experiment.family.is_some_and(|family| family.replaced().contains(&rule.texts.id))
+            });
             each(experiments, at_experiment, find)
         }
         Find::ExperimentOfPaper(find) => {
             let experiments = case.measured_experiments();
             each(experiments, at_experiment, |experiment| find(evidence, experiment))
         }
-        Find::Comparison(find) => each(&case.verdicts.comparisons, at_comparison, find),
+        Find::Comparison(find) => {
+            let comparisons = &case.verdicts.comparisons;
+            each(comparisons, |comparison| SpotKind::Comparison.at(&comparison.name), find)
+        }
         Find::Window(find) => {
             each(state::judged_windows(case), |row| SpotKind::Trial.at(&row.trial), find)
         }
@@ -217,9 +219,8 @@ fn findings(rule: &Rule, case: &Case<'_>) -> Vec<Finding> {
             each(runs, |(_, facts)| SpotKind::Run.at(&facts.folder), |(run, _)| find(run))
         }
         Find::Pair(find) => {
-            let place = |pair: &TargetPair<'_>| Spot::targets(pair.labels());
             // Once for all experiments in which it is the same.
-            format::unique(each(&same::pairs(case), place, find))
+            format::unique(each(&same::pairs(case), |pair| Spot::targets(pair.labels()), find))
         }
         Find::Evidence(find) => find(evidence),
         Find::Case(find) => find(case),
@@ -267,22 +268,24 @@ fn lines(findings: &[Finding], trial_count: usize) -> Vec<Message> {
 
 /// Labels of trials with three and more in a row as a range: `1–7`, `2/3–2/9`.
 fn ranges(labels: &[String]) -> Vec<String> {
-    let number = |label: &str| -> Option<(String, u32)> {
-        let (run, number) = label.rsplit_once('/').unwrap_or(("", label));
-        Some((run.to_owned(), number.parse().ok()?))
-    };
-    let follows = |a: &str, b: &str| match (number(a), number(b)) {
+    let rows = labels.chunk_by(|a, b| match (split_label(a), split_label(b)) {
         (Some((run_a, a)), Some((run_b, b))) => run_a == run_b && b == a + 1,
         _ => false,
-    };
+    });
     let mut ranges = Vec::new();
-    for row in labels.chunk_by(|a, b| follows(a, b)) {
+    for row in rows {
         match row {
             [first, _, .., last] => ranges.push(format!("{first}–{last}")),
             few => ranges.extend_from_slice(few),
         }
     }
     ranges
+}
+
+/// The run and the number of a trial by its label; the run is empty if there is only one.
+fn split_label(label: &str) -> Option<(&str, u32)> {
+    let (run, number) = label.rsplit_once('/').unwrap_or(("", label));
+    Some((run, number.parse().ok()?))
 }
 
 /// The values of targets that differ from each other: `warehouses: main 1, 2, other 1`.
@@ -312,12 +315,12 @@ pub fn differing_values<'a>(
 
 /// Evidence that has several parts, set apart by semicolons; `None` without any.
 pub fn parts(texts: impl IntoIterator<Item = Message>) -> Option<Message> {
-    joined(texts, "; ", "；")
+    join_texts(texts, "; ", "；")
 }
 
 /// Evidence with parts set apart by commas: names and settings.
 fn commas(names: impl IntoIterator<Item = impl Into<Message>>) -> Option<Message> {
-    joined(names.into_iter().map(Into::into), ", ", "、")
+    join_texts(names.into_iter().map(Into::into), ", ", "、")
 }
 
 /// Evidence as a list; `None` without any.
@@ -326,7 +329,7 @@ fn list(texts: impl IntoIterator<Item = Message>) -> Option<Message> {
     (!texts.is_empty()).then(|| Message::list(&texts))
 }
 
-fn joined(texts: impl IntoIterator<Item = Message>, en: &str, zh: &str) -> Option<Message> {
+fn join_texts(texts: impl IntoIterator<Item = Message>, en: &str, zh: &str) -> Option<Message> {
     let texts: Vec<Message> = texts.into_iter().collect();
     (!texts.is_empty()).then(|| Message::joined(&texts, en, zh))
 }
@@ -340,29 +343,28 @@ fn percent(share: f64) -> Message {
 fn above(share: Option<f64>, bound: f64) -> Option<Message> {
     const MAX_DIGITS: usize = 6;
     let share = share.filter(|share| *share > bound)?;
-    let exceeds_bound =
-        |text: &String| text.parse::<f64>().is_ok_and(|shown| shown > 100.0 * bound);
     let longer = (1..=MAX_DIGITS).map(|digits| format!("{:.digits$}", 100.0 * share));
-    let text = std::iter::once(format::percent(share)).chain(longer).find(exceeds_bound);
+    let text = std::iter::once(format::percent(share))
+        .chain(longer)
+        .find(|text| text.parse::<f64>().is_ok_and(|shown| shown > 100.0 * bound));
     Some(text.map_or_else(|| percent(share), |text| Message::verbatim(format!("{text}%"))))
 }
 
 impl Judgment {
     /// Checks that found something and that a run denies: it ends with exit code 4.
     pub fn denied(&self) -> Vec<&Check> {
-        let denies = |id: &str| {
-            let mut denied = self.runs.iter().flat_map(|run| &run.header.denied);
-            denied.any(|denied| denied == id)
-        };
-        self.checks.iter().filter(|check| !check.findings.is_empty() && denies(check.id)).collect()
+        let denied = self.checks.iter().filter(|check| {
+            let mut ids = self.runs.iter().flat_map(|run| &run.header.denied);
+            !check.findings.is_empty() && ids.any(|id| id == check.id)
+        });
+        denied.collect()
     }
 
     /// Checks among these numbers whose findings forbid figures: level E, and accepted by no one.
     pub fn forbidding<'a>(&'a self, numbers: &'a [usize]) -> impl Iterator<Item = &'a Check> {
-        let is_open = |check: &&Check| {
+        self.checks.iter().filter(|check| {
             check.level == Level::E && !check.is_accepted && numbers.contains(&check.number)
-        };
-        self.checks.iter().filter(is_open)
+        })
     }
 
     /// Checks of a level that found something which no one has accepted.
@@ -383,7 +385,7 @@ impl Judgment {
         }
         let [errors, caveats, remarks] = self.check_counts().map(|count| count.to_string());
         let mut lines = vec![say!(
-            checks_make_figures_unusable_e_are,
+            check_counts_by_level,
             made = self.checks.len().to_string(),
             errors,
             caveats,
@@ -405,16 +407,14 @@ fn numbered_ids<'a>(checks: impl Iterator<Item = &'a Check>) -> Option<Message> 
     }))
 }
 
-/// The expectation, the places where it failed, and the remedy.
+/// The expectation, the places at which it failed, and the remedy.
 fn in_full(check: &Check) -> Vec<Message> {
     const MAX_LINES: usize = 4;
+    let hidden_lines = check.lines.len().checked_sub(MAX_LINES).filter(|n| *n > 0);
+    let hidden_lines = hidden_lines.map(|n| say!(and_more_lines, n));
+    let texts = check.lines.iter().take(MAX_LINES).chain(&hidden_lines).chain([&check.advice]);
     let mut lines = vec![say!(e_id_rule, number = check.number, id = check.id, rule = &check.rule)];
-    let indent = |text: &Message| say!(line, line = text);
-    lines.extend(check.lines.iter().take(MAX_LINES).map(indent));
-    if let Some(n) = check.lines.len().checked_sub(MAX_LINES).filter(|n| *n > 0) {
-        lines.push(indent(&say!(and_more_lines, n)));
-    }
-    lines.push(indent(&check.advice));
+    lines.extend(texts.map(|text| say!(line, line = text)));
     lines
 }
 
@@ -445,6 +445,7 @@ impl<'a> Case<'a> {
         self.runs.get(number.checked_sub(1)?)
     }
 
+    /// The facts of a target in its run's header.
     fn facts(&self, target: &PaperTarget) -> Option<&'a TargetFacts> {
         self.run(target.run)?.header.targets.iter().find(|facts| facts.name == target.facts.name)
     }
@@ -455,6 +456,7 @@ impl<'a> Case<'a> {
         plans.filter(|facts| facts.name == experiment.name).collect()
     }
 
+    /// The trials of an experiment on all targets.
     fn trials(&self, experiment: &Experiment) -> Vec<&'a Trial> {
         let trials = self.evidence.trials.iter();
         trials.filter(|trial| trial.summary.experiment == experiment.name).collect()

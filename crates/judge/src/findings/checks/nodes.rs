@@ -113,11 +113,8 @@ fn reads_on_primary(case: &Case<'_>, trial: &Trial) -> Option<Message> {
         single += if is_autocommit(kind) { kind.statements.reads } else { 0 };
     }
     let reads = read_counter(trial);
-    let count_reads = |nodes: &[(&str, &NodeConditions)]| -> Vec<u64> {
-        nodes.iter().filter_map(|(_, node)| reads(node)).collect()
-    };
-    let primaries = nodes_in_role(trial, "primary");
-    let (reader_counts, primary_counts) = (count_reads(&readers), count_reads(&primaries));
+    let [reader_counts, primary_counts] = [&readers, &nodes_in_role(trial, "primary")]
+        .map(|nodes| nodes.iter().filter_map(|(_, node)| reads(node)).collect::<Vec<u64>>());
     if reader_counts.len() < readers.len() || primary_counts.is_empty() || total == 0 {
         return None;
     }
@@ -127,7 +124,7 @@ fn reads_on_primary(case: &Case<'_>, trial: &Trial) -> Option<Message> {
     // The servers' counts reach beyond the window; the shares of the load are those of the window.
     let movable = (moved + stayed) as f64 * single as f64 / total as f64;
     (movable >= READS_LEAST as f64 && (moved as f64) < READS_MOVED * even * movable)
-        .then(|| say!(reads_by_the_primary_by_the, stayed, moved))
+        .then(|| say!(reads_of_primary_and_readers, stayed, moved))
 }
 
 fn uneven_reads(case: &Case<'_>, trial: &Trial) -> Option<Message> {
@@ -155,7 +152,7 @@ fn uneven_reads(case: &Case<'_>, trial: &Trial) -> Option<Message> {
 
 fn stale_reads(stale: u64, asked: u64, longest_ms: Option<f64>) -> Option<Message> {
     let longest = format::whole(longest_ms.unwrap_or_default().ceil());
-    (stale > 0).then(|| say!(of_reads_did_not_show_the, stale, asked, longest))
+    (stale > 0).then(|| say!(stale_reads_found, stale, asked, longest))
 }
 
 /// A stated copy that no commit waited for, on a node that `is_included`, of targets that have written.
@@ -165,9 +162,11 @@ fn unmet_claim(
     is_included: fn(&NodeConditions) -> bool,
 ) -> Option<Message> {
     let claim = copy_claim(case, target)?;
-    let has_written =
-        |trial: &&Trial| trial.target == target.label && trial.summary.statements.writes > 0;
-    let trials = case.evidence.trials.iter().filter(has_written);
+    let trials = case
+        .evidence
+        .trials
+        .iter()
+        .filter(|trial| trial.target == target.label && trial.summary.statements.writes > 0);
     // What fell back meanwhile has its own rule.
     let words = trials
         .flat_map(nodes_of)
@@ -175,7 +174,7 @@ fn unmet_claim(
         .filter_map(|(_, node)| node.acknowledged_by.as_ref())
         .find(|wait| !wait.has_copy())?
         .words();
-    Some(say!(stated_but_a_commit_waits_for, claim, words))
+    Some(say!(stated_copy_not_awaited, claim, words))
 }
 
 /// The suite's claim about the durability of a target, if it claims another copy.
@@ -201,9 +200,8 @@ fn each_replica(
 }
 
 fn other_rows(primary: &NodeConditions, node: &NodeConditions) -> Option<Message> {
-    let rows = |node: &NodeConditions| node.table_rows.values().sum::<u64>() as f64;
     let is_known = !primary.table_rows.is_empty() && !node.table_rows.is_empty();
-    let (a, b) = (rows(primary), rows(node));
+    let [a, b] = [primary, node].map(|node| node.table_rows.values().sum::<u64>() as f64);
     let differs = a.max(b) > ROWS_TIMES_OF_ESTIMATES * a.min(b);
     let share = if a == 0.0 { 1.0 } else { b / a };
     (is_known && differs).then(|| say!(of_the_primarys_rows, share = percent(share)))

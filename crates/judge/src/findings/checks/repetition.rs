@@ -117,19 +117,19 @@ fn half_width(comparison: &PairedComparison) -> Option<Message> {
 }
 
 fn noise_floor(comparison: &PairedComparison) -> Option<Message> {
-    let is_noise = |row: &&VerdictRow| {
-        let is_below = |share: f64| is_below_noise(row.ratio, share);
-        !comparison.is_aa && row.call.is_difference() && row.noise_floor.is_some_and(is_below)
-    };
-    let ratios = comparison.rows.iter().filter(is_noise).map(|row| {
+    let noise = comparison.rows.iter().filter(|row| {
+        !comparison.is_aa
+            && row.call.is_difference()
+            && row.noise_floor.is_some_and(|share| is_below_noise(row.ratio, share))
+    });
+    parts(noise.map(|row| {
         say!(
-            ratio_the_same_system_differs_by,
+            ratio_below_noise_floor,
             metric = &row.name,
             ratio = format!("{:.3}", row.ratio),
             floor = percent(row.noise_floor.unwrap_or_default())
         )
-    });
-    parts(ratios)
+    }))
 }
 
 /// Differences that each would be one alone, and are none among all that is judged.
@@ -141,14 +141,13 @@ fn lost_to_holm(comparison: &PairedComparison) -> Option<Message> {
 type Disturbance = (&'static str, Vec<String>);
 
 fn find_variations(case: &Case<'_>) -> Vec<Finding> {
-    let find_disturbance = |id: &&str| -> Option<Disturbance> {
+    let disturbances = DISTURBANCES.iter().chain(&STRAINS).filter_map(|id| {
         let rule = super::RULES.into_iter().flatten().find(|rule| rule.texts.id == *id)?;
-        let findings = super::findings(rule, case);
+        let findings = super::apply_rule(rule, case);
         let trials = findings.iter().flat_map(|finding| trials_at(case.verdicts, &finding.place));
-        Some((rule.texts.id, trials.collect()))
-    };
-    let disturbances: Vec<Disturbance> =
-        DISTURBANCES.iter().chain(&STRAINS).filter_map(find_disturbance).collect();
+        Some((rule.texts.id, trials.collect::<Vec<String>>()))
+    });
+    let disturbances: Vec<Disturbance> = disturbances.collect();
     let mut findings = Vec::new();
     for experiment in case.measured_experiments().filter(|experiment| !experiment.is_pass()) {
         for point in &experiment.points {
@@ -175,16 +174,16 @@ fn trials_at(verdicts: &Verdicts, place: &Spot) -> Vec<String> {
 impl Judgment {
     /// The checks that have found disturbances which no one has accepted, and the number of trials concerned.
     pub fn disturbances(&self) -> (Vec<Message>, usize) {
-        let is_open = |check: &&Check| DISTURBANCES.contains(&check.id) && check.is_open();
-        let open_checks = || self.checks.iter().filter(is_open);
-        let places = open_checks().flat_map(|check| &check.findings).map(|finding| &finding.place);
+        let open_checks =
+            self.checks.iter().filter(|check| DISTURBANCES.contains(&check.id) && check.is_open());
+        let findings = open_checks.clone().flat_map(|check| &check.findings);
         let trials: BTreeSet<String> =
-            places.flat_map(|place| trials_at(&self.verdicts, place)).collect();
-        (open_checks().map(|check| Message::verbatim(check.id)).collect(), trials.len())
+            findings.flat_map(|finding| trials_at(&self.verdicts, &finding.place)).collect();
+        (open_checks.map(|check| Message::verbatim(check.id)).collect(), trials.len())
     }
 }
 
-/// The system is to blame only where nothing else is known to be.
+/// The system is to blame only if nothing else is known to be.
 fn point_variation(
     disturbances: &[Disturbance],
     point: &Point,
@@ -193,8 +192,9 @@ fn point_variation(
     let throughputs: Vec<f64> = trials.iter().map(|trial| trial.summary.tps).collect();
     let share = variation(&throughputs)
         .filter(|share| trials.len() >= MIN_REPEATS && *share > MOST_VARIATION)?;
-    let is_disturbed = |label: &String| trials.iter().any(|trial| trial.label == *label);
-    let disturbances = disturbances.iter().filter(|(_, labels)| labels.iter().any(is_disturbed));
+    let disturbances = disturbances.iter().filter(|(_, labels)| {
+        labels.iter().any(|label| trials.iter().any(|trial| trial.label == *label))
+    });
     let (target, share) = (&point.target, percent(share));
     let value = match list(disturbances.map(|(id, _)| Message::verbatim(*id))) {
         Some(ids) => say!(varies_where_disturbed, target, share, ids),
@@ -210,11 +210,10 @@ fn peak_not_rerun(case: &Case<'_>) -> Vec<Finding> {
     for experiment in case.measured_experiments().filter(|experiment| !experiment.is_pass()) {
         let trials = case.trials(experiment);
         let targets = case.evidence.targets.iter().filter(|target| {
-            let has = |purpose: Purpose| {
-                let mut trials = trials.iter().filter(|trial| trial.target == target.label);
-                trials.any(|trial| trial.summary.purpose == purpose)
-            };
-            (has(Purpose::Search) || is_sweep(experiment, &target.label)) && !has(Purpose::Confirm)
+            let trials = trials.iter().filter(|trial| trial.target == target.label);
+            let purposes: Vec<Purpose> = trials.map(|trial| trial.summary.purpose).collect();
+            (purposes.contains(&Purpose::Search) || is_sweep(experiment, &target.label))
+                && !purposes.contains(&Purpose::Confirm)
         });
         let place = SpotKind::Experiment.at(&experiment.name);
         let targets = list(targets.map(|target| Message::from(&target.label)));
@@ -252,13 +251,13 @@ struct Session<'a> {
 fn each_session(case: &Case<'_>, find: impl Fn(&Session<'_>) -> Option<Message>) -> Vec<Finding> {
     let mut findings = Vec::new();
     for run in &case.evidence.runs {
-        let find_session = |experiment| {
+        let sessions = case.measured_experiments().filter_map(|experiment| {
             let mut trials = case.trials(experiment);
             trials.retain(|trial| trial.run == run.number && is_placed(trial));
             trials.sort_by_key(|trial| trial.summary.trial);
             (trials.len() >= history::LEAST_PLACED).then_some((experiment, trials))
-        };
-        let sessions: Vec<_> = case.measured_experiments().filter_map(find_session).collect();
+        });
+        let sessions: Vec<_> = sessions.collect();
         let alpha = FAMILY_ALPHA / (MARKS * sessions.len() as f64);
         for (experiment, trials) in sessions {
             let place = SpotKind::Experiment.at(&experiment.name);
@@ -281,6 +280,7 @@ fn deciding_log(trial: &Trial) -> Option<f64> {
 }
 
 impl Session<'_> {
+    /// The seed of its first trial.
     fn seed(&self) -> u64 {
         self.trials.first().map_or(0, |trial| trial.summary.seed)
     }
@@ -294,6 +294,7 @@ impl Session<'_> {
         (mark.p <= self.alpha).then(|| describe(mark.figures, p))
     }
 
+    /// The deciding figures of its trials, grouped by target and load level.
     fn figures(&self) -> Vec<PlacedFigure> {
         let mut keys = Vec::new();
         let figures = self.trials.iter().filter_map(|trial| {
@@ -309,19 +310,23 @@ impl Session<'_> {
 
     /// Ratios of its pairs, and whether the candidate came second.
     fn pairs(&self, verdicts: &Verdicts) -> Vec<(PlacedFigure, bool)> {
-        let find_trial = |label: &String| self.trials.iter().find(|trial| trial.label == *label);
         let comparisons = verdicts.comparisons.iter();
         let comparisons =
             comparisons.filter(|comparison| comparison.experiment == self.experiment.name);
         let pairs = comparisons.enumerate().flat_map(|(group, comparison)| {
             comparison.pairs.iter().filter_map(move |[baseline, candidate]| {
-                let (baseline, candidate) = (find_trial(baseline)?, find_trial(candidate)?);
+                let (baseline, candidate) = (self.trial(baseline)?, self.trial(candidate)?);
                 let log = deciding_log(candidate)? - deciding_log(baseline)?;
                 let is_second = candidate.summary.trial > baseline.summary.trial;
                 Some((PlacedFigure { group, log }, is_second))
             })
         });
         pairs.collect()
+    }
+
+    /// Its trial with this label.
+    fn trial(&self, label: &str) -> Option<&Trial> {
+        self.trials.iter().copied().find(|trial| trial.label == label)
     }
 }
 
@@ -346,24 +351,30 @@ pub(super) fn each_comparison(
 
 /// No one knows what a transaction of others costs, so that it may explain anything.
 fn uneven_load(evidence: &Evidence, comparison: &PairedComparison) -> Option<Message> {
-    let uneven_shares = |share: fn(&Trial) -> Option<f64>| {
-        let shares = evidence.pairs(comparison).filter_map(|(a, b)| Some([share(a)?, share(b)?]));
-        let shares: Vec<[f64; 2]> = shares.collect();
-        // Now and then a server does its own work there.
-        let min_pairs = shares.len().div_ceil(5).max(2);
-        is_uneven(&shares, min_pairs).then(|| {
-            [0, 1].map(|side| {
-                let shares: Vec<f64> = shares.iter().map(|pair| pair[side]).collect();
-                percent(mean(&shares).unwrap_or_default())
-            })
-        })
-    };
     let (a, b) = (&comparison.baseline, &comparison.candidate);
-    let in_database = uneven_shares(arithmetic::share_in_database)
+    let in_database = uneven_shares(evidence, comparison, arithmetic::share_in_database)
         .map(|[of_a, of_b]| say!(others_committed_on_sides, a, of_a, b, of_b));
-    let elsewhere = uneven_shares(arithmetic::share_elsewhere)
+    let elsewhere = uneven_shares(evidence, comparison, arithmetic::share_elsewhere)
         .map(|[of_a, of_b]| say!(others_elsewhere_on_sides, a, of_a, b, of_b));
     parts(in_database.into_iter().chain(elsewhere))
+}
+
+/// The means of both sides in percent, if they are uneven.
+fn uneven_shares(
+    evidence: &Evidence,
+    comparison: &PairedComparison,
+    share: fn(&Trial) -> Option<f64>,
+) -> Option<[Message; 2]> {
+    let shares = evidence.pairs(comparison).filter_map(|(a, b)| Some([share(a)?, share(b)?]));
+    let shares: Vec<[f64; 2]> = shares.collect();
+    // Now and then a server does its own work there.
+    let min_pairs = shares.len().div_ceil(5).max(2);
+    is_uneven(&shares, min_pairs).then(|| {
+        [0, 1].map(|side| {
+            let shares: Vec<f64> = shares.iter().map(|pair| pair[side]).collect();
+            percent(mean(&shares).unwrap_or_default())
+        })
+    })
 }
 
 /// Found where others executed transactions on the server of one side only, in the fewest pairs that count, or where
@@ -388,10 +399,10 @@ fn maintenance(trial: &Trial) -> Option<&String> {
 fn uneven_background(evidence: &Evidence, comparison: &PairedComparison) -> Option<Message> {
     let pairs: Vec<[&Trial; 2]> = evidence.pairs(comparison).map(|(a, b)| [a, b]).collect();
     let [in_a, in_b] = [0, 1].map(|side| {
-        let is_one_sided = |pair: &&[&Trial; 2]| {
+        let one_sided = pairs.iter().filter(|pair| {
             maintenance(pair[side]).is_some() && maintenance(pair[1 - side]).is_none()
-        };
-        pairs.iter().filter(is_one_sided).count()
+        });
+        one_sided.count()
     });
     let (more, fewer) = (in_a.max(in_b), in_a.min(in_b));
     let work = pairs.iter().flatten().find_map(|trial| maintenance(trial))?;
@@ -424,8 +435,11 @@ fn uneven_cpu(case: &Case<'_>, is_deciding: bool) -> Vec<Finding> {
 
 /// The share of the CPUs that other programs took in both trials of each pair in which that is known.
 fn foreign_cpu(evidence: &Evidence, comparison: &PairedComparison) -> Vec<[f64; 2]> {
-    let share = |trial: &Trial| trial.summary.conditions.generator.foreign_cpu_share;
-    evidence.pairs(comparison).filter_map(|(a, b)| Some([share(a)?, share(b)?])).collect()
+    let pairs = evidence.pairs(comparison).filter_map(|(a, b)| {
+        let [a, b] = [a, b].map(|trial| trial.summary.conditions.generator.foreign_cpu_share);
+        Some([a?, b?])
+    });
+    pairs.collect()
 }
 
 /// Other programs took the CPUs from one side more than from the other.
@@ -442,12 +456,13 @@ struct UnevenCpu {
 impl UnevenCpu {
     /// Found where the interval excludes zero: what comes to both sides by chance is in the interval of the ratio
     /// already. Programs that take a share of the CPUs leave the rest: the side with more of them, at the end of the
-    /// interval that is farthest from zero, has had so much less, and that counts twice.
+    /// interval that is farthest from zero, has had less of it by that much, which counts twice.
     fn from_pairs(pairs: &[[f64; 2]]) -> Option<UnevenCpu> {
         let differences: Vec<f64> = pairs.iter().map(|[a, b]| b - a).collect();
         let interval = mean_interval(&differences).filter(|interval| !interval.contains(0.0))?;
-        let side = |side: usize| mean(&pairs.iter().map(|pair| pair[side]).collect::<Vec<_>>());
-        let shares = [side(0)?, side(1)?];
+        let [a, b] =
+            [0, 1].map(|side| mean(&pairs.iter().map(|pair| pair[side]).collect::<Vec<_>>()));
+        let shares = [a?, b?];
         let left_share = 1.0 - shares[0].min(shares[1]);
         let largest = interval.low.abs().max(interval.high.abs()).min(left_share);
         let log_reach =
@@ -459,6 +474,7 @@ impl UnevenCpu {
         })
     }
 
+    /// The shares of both sides, what each side had left, and how far that reaches.
     fn describe(&self, comparison: &PairedComparison) -> Message {
         let (low, high) = (self.difference.low.abs(), self.difference.high.abs());
         let [low, high] =
@@ -523,35 +539,38 @@ mod tests {
         let mut rng = Rng::new(18, "neighbors", 0);
         // As a sceptic did it, in half of the pairs; alongside wild neighbors, and on a machine that is quiet else.
         for (max_share, min_count) in [(0.6, 850), (0.1, 1000)] {
-            let is_found = |_: &usize| {
+            let rejected = (0..1000).filter(|_: &usize| {
                 let mut pairs = neighbors(&mut rng, 10, max_share);
                 pairs.iter_mut().take(5).for_each(|pair| pair[1] = (pair[1] + 0.5).min(0.95));
                 UnevenCpu::from_pairs(&pairs)
                     .is_some_and(|uneven| uneven.log_reach > 1.372_f64.ln())
-            };
-            let count = (0..1000).filter(is_found).count();
+            });
+            let count = rejected.count();
             assert!(count >= min_count, "{max_share}: {count} of 1000");
         }
         let little = UnevenCpu::from_pairs(&[[0.10, 0.102], [0.10, 0.101], [0.10, 0.102]]);
         assert_eq!(little, None, "less than comparisons look for");
     }
+
+    fn is_few(pairs: usize, min_pairs: u32) -> bool {
+        let mut case = comparison(Vec::new());
+        case.pairs.truncate(pairs);
+        case.stop.pairs_least = min_pairs;
+        few_pairs(&case).is_some()
+    }
+
     #[test]
     fn few_pairs_are_fewer_than_planned_and_than_a_verdict_needs() {
-        let is_few = |pairs: usize, min_pairs: u32| {
-            let mut case = comparison(Vec::new());
-            case.pairs.truncate(pairs);
-            case.stop.pairs_least = min_pairs;
-            few_pairs(&case).is_some()
-        };
         assert!(!is_few(8, 8) && is_few(7, 8) && !is_few(6, 1) && is_few(5, 1));
+    }
+
+    fn describe_missing(lost: usize, pairs: usize) -> Option<Message> {
+        let case = comparison(vec![VerdictRow { pairs, ..row(Metric::Tps) }]);
+        pairs_missing(&PairedComparison { pairs_lost: lost, ..case })
     }
 
     #[test]
     fn pairs_that_are_missing_are_counted_by_what_they_miss() {
-        let describe_missing = |lost: usize, pairs: usize| {
-            let case = comparison(vec![VerdictRow { pairs, ..row(Metric::Tps) }]);
-            pairs_missing(&PairedComparison { pairs_lost: lost, ..case })
-        };
         assert_eq!(describe_missing(0, 8), None);
         let without_trial = say!(pairs_without_a_trial, n = 2_usize);
         assert_eq!(describe_missing(2, 8), parts([without_trial.clone()]));
@@ -561,29 +580,33 @@ mod tests {
         assert_eq!(describe_missing(2, 5), parts([without_trial, without_figure]));
     }
 
+    fn is_lost_to_holm(p: f64, p_adjusted: Option<f64>) -> bool {
+        lost_to_holm(&comparison(vec![VerdictRow { p, p_adjusted, ..row(Metric::Tps) }])).is_some()
+    }
+
     #[test]
     fn differences_that_are_none_among_all_are_told() {
-        let is_found = |p: f64, p_adjusted: Option<f64>| {
-            lost_to_holm(&comparison(vec![VerdictRow { p, p_adjusted, ..row(Metric::Tps) }]))
-                .is_some()
-        };
-        assert!(is_found(0.05, Some(0.051)) && is_found(0.01, Some(1.0)));
+        assert!(is_lost_to_holm(0.05, Some(0.051)) && is_lost_to_holm(0.01, Some(1.0)));
         assert!(
-            !is_found(0.051, Some(0.1)) && !is_found(0.01, Some(0.05)) && !is_found(0.01, None)
+            !is_lost_to_holm(0.051, Some(0.1))
+                && !is_lost_to_holm(0.01, Some(0.05))
+                && !is_lost_to_holm(0.01, None)
         );
+    }
+
+    fn judge_width(
+        reached: Option<f64>,
+        wanted: Option<f64>,
+        pairs_needed: Option<usize>,
+    ) -> Option<Message> {
+        let mut case =
+            comparison(vec![VerdictRow { half_width: reached, pairs_needed, ..row(Metric::Tps) }]);
+        case.stop.half_width = wanted;
+        half_width(&case)
     }
 
     #[test]
     fn a_wanted_half_width_is_reached_or_told() {
-        let judge_width = |reached: Option<f64>, wanted: Option<f64>, pairs_needed| {
-            let mut case = comparison(vec![VerdictRow {
-                half_width: reached,
-                pairs_needed,
-                ..row(Metric::Tps)
-            }]);
-            case.stop.half_width = wanted;
-            half_width(&case)
-        };
         assert_eq!(judge_width(Some(0.02), Some(0.02), Some(9)), None);
         assert_eq!(judge_width(Some(0.03), None, Some(9)), None);
         assert_eq!(judge_width(None, Some(0.02), Some(9)), None);
@@ -595,17 +618,17 @@ mod tests {
         assert_eq!(judge_width(Some(0.03), Some(0.02), None), Some(without_remedy));
     }
 
+    fn is_below_floor(call: Call, ratio: f64, noise_floor: Option<f64>, is_aa: bool) -> bool {
+        let case = comparison(vec![VerdictRow { call, ratio, noise_floor, ..row(Metric::Tps) }]);
+        super::noise_floor(&PairedComparison { is_aa, ..case }).is_some()
+    }
+
     #[test]
     fn differences_below_the_noise_of_one_system_are_told() {
-        let is_found = |call, ratio: f64, noise_floor: Option<f64>, is_aa: bool| {
-            let case =
-                comparison(vec![VerdictRow { call, ratio, noise_floor, ..row(Metric::Tps) }]);
-            super::noise_floor(&PairedComparison { is_aa, ..case }).is_some()
-        };
-        assert!(is_found(Call::Faster, 1.02, Some(0.03), false));
-        assert!(!is_found(Call::Faster, 1.04, Some(0.03), false));
-        assert!(!is_found(Call::Equivalent, 1.02, Some(0.03), false));
-        assert!(!is_found(Call::Faster, 1.02, None, false));
-        assert!(!is_found(Call::Faster, 1.02, Some(0.03), true));
+        assert!(is_below_floor(Call::Faster, 1.02, Some(0.03), false));
+        assert!(!is_below_floor(Call::Faster, 1.04, Some(0.03), false));
+        assert!(!is_below_floor(Call::Equivalent, 1.02, Some(0.03), false));
+        assert!(!is_below_floor(Call::Faster, 1.02, None, false));
+        assert!(!is_below_floor(Call::Faster, 1.02, Some(0.03), true));
     }
 }

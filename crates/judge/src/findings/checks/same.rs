@@ -1,4 +1,4 @@
-//! D: same for same. Targets that stand alongside each other differ in nothing but what is compared.
+//! D: same for same. Targets that are compared differ in nothing else.
 //!
 //! Four of these rules are the PolarDB white paper's own (chapter 7): the same node class, the same
 //! major version, no single statement, equal durability.
@@ -58,7 +58,7 @@ pub(super) const RULES: &[Rule] = &[
         each_node(trial, |node| commas(&node.tables_without_statistics))
     }),
     Rule::trial(Group::D, Level::W, checks::query_cache, |trial| {
-        each_node(trial, |node| node.query_cache?.then(|| say!(query_cache_on)))
+        each_node(trial, |node| node.query_cache?.then(|| say!(query_cache_enabled)))
     }),
     Rule::evidence(Group::D, Level::W, checks::settings_differ, settings_differ),
     Rule::evidence(Group::D, Level::I, checks::other_settings, other_settings),
@@ -72,9 +72,9 @@ pub(super) const RULES: &[Rule] = &[
     }),
     Rule::trial(Group::D, Level::E, checks::durability_changed, |trial| {
         let is_undisturbed = trial.summary.fault.is_none() && trial.summary.statements.writes > 0;
-        let has_changed = |node: &&NodeConditions| is_undisturbed && node.commit_settings.len() > 1;
         each_node(trial, |node| {
-            parts(Some(node).filter(has_changed)?.commit_settings.iter().map(Message::from))
+            let has_changed = is_undisturbed && node.commit_settings.len() > 1;
+            parts(node.commit_settings.iter().filter(|_| has_changed).map(Message::from))
         })
     }),
     Rule::trial(Group::D, Level::W, checks::settings_reloaded, |trial| {
@@ -98,11 +98,12 @@ fn weak_settings(target: &PaperTarget) -> Option<Message> {
 /// The note of a load that made keys or indexes of complete tables again.
 fn repair<'a>(case: &Case<'a>, target: &PaperTarget) -> Option<&'a Message> {
     let step = format!("/{}/prepare", target.facts.name);
-    let is_repair = |event: &&Event| {
+    let mut events = case.run(target.run)?.events.iter();
+    let repair = events.find(|event| {
         let is_load = event.prepared.as_ref().is_some_and(|id| id.ends_with(&step));
         is_load && event.text.has_key("load.indexes_made")
-    };
-    case.run(target.run)?.events.iter().find(is_repair).map(|event| &event.text)
+    });
+    repair.map(|event| &event.text)
 }
 
 /// Durability settings cost nothing if nothing is written. For targets of which some experiments only
@@ -127,7 +128,7 @@ fn find_if_written(
     format::unique(findings)
 }
 
-/// The comparisons of two targets in an experiment, or that as a whole where it compares nothing.
+/// The comparisons of two targets in an experiment, or the experiment as a whole if it compares nothing.
 fn pair_places(case: &Case<'_>, pair: &TargetPair<'_>) -> Vec<Spot> {
     let labels = pair.labels();
     let comparisons = case.verdicts.comparisons.iter().filter(|comparison| {
@@ -145,27 +146,34 @@ fn pair_places(case: &Case<'_>, pair: &TargetPair<'_>) -> Vec<Spot> {
 
 fn unlike_promises(pair: &TargetPair<'_>) -> Option<Message> {
     let (a, b) = (&pair.baseline, &pair.candidate);
-    let on_disk = |side: &TargetSide<'_>| match weak_settings(side.target) {
+    let disks = a.is_on_disk().zip(b.is_on_disk()).filter(|(a, b)| a != b);
+    let disks = disks.map(|_| [a, b].map(disk_promise));
+    let copies = a.copies().zip(b.copies()).filter(|(a, b)| a.0 != b.0);
+    let copies = copies.map(|(a, b)| [a.1.text(), b.1.text()]);
+    parts(
+        disks
+            .into_iter()
+            .chain(copies)
+            .map(|[of_a, of_b]| say!(promises_of_sides, a = a.label(), of_a, b = b.label(), of_b)),
+    )
+}
+
+/// Tells if a commit is on disk when it is acknowledged, with the settings that say otherwise.
+fn disk_promise(side: &TargetSide<'_>) -> Message {
+    match weak_settings(side.target) {
         Some(settings) => say!(not_on_disk_at_commit, settings),
         None => say!(on_disk),
-    };
-    let sides = |of_a: Message, of_b: Message| {
-        say!(promises_of_sides, a = a.label(), of_a, b = b.label(), of_b)
-    };
-    let disks = a.is_on_disk().zip(b.is_on_disk()).filter(|(a, b)| a != b);
-    let disks = disks.map(|_| sides(on_disk(a), on_disk(b)));
-    let copies = a.copies().zip(b.copies()).filter(|(a, b)| a.0 != b.0);
-    let copies = copies.map(|(a, b)| sides(a.1.text(), b.1.text()));
-    parts(disks.into_iter().chain(copies))
+    }
 }
 
 fn class_difference(pair: &TargetPair<'_>) -> Option<Message> {
-    let size = |name, get: fn(&TargetFacts) -> Option<f64>| {
-        pair.difference(name, |side| Some(Fact::from_suite(format::plain(get(side.facts?)?))))
-    };
     let mut texts = vec![
-        size(Message::verbatim("vCPU"), |facts| facts.vcpu),
-        size(say!(memory_gib), |facts| facts.memory_gib),
+        pair.difference(Message::verbatim("vCPU"), |side| {
+            Some(Fact::from_suite(format::plain(side.facts?.vcpu?)))
+        }),
+        pair.difference(say!(memory_gib), |side| {
+            Some(Fact::from_suite(format::plain(side.facts?.memory_gib?)))
+        }),
     ];
     if texts.iter().all(Option::is_none) {
         texts.push(pair.difference(say!(node_class), |side| {
@@ -188,9 +196,10 @@ fn single_statement(experiment: &Experiment) -> Option<Message> {
     if experiment.is_pass() {
         return None;
     }
-    let is_short =
-        |point: &&Point| point.p50_us.is_none_or(|p50| p50.median < FAR_ABOVE_A_ROUND_TRIP_US);
-    let short_points = experiment.points.iter().filter(is_short);
+    let short_points = experiment
+        .points
+        .iter()
+        .filter(|point| point.p50_us.is_none_or(|p50| p50.median < FAR_ABOVE_A_ROUND_TRIP_US));
     let committing_points = short_points.filter(|point| point.tps.median > 0.0);
     let statements =
         committing_points.map(|point| point.qps.median / point.tps.median).reduce(f64::max)?;
@@ -211,8 +220,10 @@ fn schema_difference(pair: &TargetPair<'_>) -> Option<Message> {
     let is_comparable = a.product() == b.product() && a.major_version() == b.major_version();
     let checksums =
         pair.difference(say!(checksum), TargetSide::schema).filter(|_| is_comparable)?;
-    let describe = |name: &String, [a, b]: [Message; 2]| say!(name_a_against_b, name, a, b);
-    Some(parts_that_differ(&a.target.schema, &b.target.schema, describe).unwrap_or(checksums))
+    let parts = parts_that_differ(&a.target.schema, &b.target.schema, |name, [a, b]| {
+        say!(name_a_against_b, name, a, b)
+    });
+    Some(parts.unwrap_or(checksums))
 }
 
 /// Columns, indexes and triggers that only one side has, or that are defined otherwise.
@@ -269,11 +280,12 @@ fn row_lengths(pair: &TargetPair<'_>) -> Option<Message> {
     parts(differences.take(MAX_NAMED))
 }
 
-/// By more than an estimate may err, or by less and the bytes say so too: by half as much, as not all of them are rows.
+/// Returns true if one side has more rows by more than an estimate may err, or by less and the bytes say so too: by
+/// half as much, as not all of them are rows.
 fn has_more_rows(more: DataAmount, less: DataAmount) -> bool {
-    let times = |more: u64, less: u64| more as f64 / less.max(1) as f64;
-    let rows = times(more.rows, less.rows);
-    let bytes = more.bytes.zip(less.bytes).map_or(1.0, |(more, less)| times(more, less));
+    let (bytes, less_bytes) = more.bytes.zip(less.bytes).unwrap_or((1, 1));
+    let [rows, bytes] = [(more.rows, less.rows), (bytes, less_bytes)]
+        .map(|(more, less)| more as f64 / less.max(1) as f64);
     rows > ROWS_TIMES_OF_ESTIMATES || rows > ROWS_TIMES && bytes - 1.0 > (rows - 1.0) / 2.0
 }
 
@@ -324,11 +336,11 @@ fn compare_products(
     evidence: &Evidence,
     find: impl Fn(&PaperTarget, &PaperTarget) -> Option<Message>,
 ) -> Vec<Finding> {
-    let product = |target: &PaperTarget| target.product.split(' ').next().map(str::to_owned);
     let mut findings = Vec::new();
     for (index, target) in evidence.targets.iter().enumerate() {
+        let product = target.product.split(' ').next();
         let mut earlier = evidence.targets[..index].iter();
-        let Some(first) = earlier.find(|first| product(first) == product(target)) else {
+        let Some(first) = earlier.find(|first| first.product.split(' ').next() == product) else {
             continue;
         };
         let place = Spot::targets([&first.label, &target.label]);
@@ -340,7 +352,7 @@ fn compare_products(
 /// Facts that a server reported differently before a trial of a comparison than before its first one, also if that
 /// belongs to an earlier session, and before which.
 fn target_changed(case: &Case<'_>, comparison: &PairedComparison) -> Option<Message> {
-    let find_change = |side: usize| {
+    parts([0, 1].into_iter().filter_map(|side| {
         let pairs = case.evidence.pairs(comparison);
         let trials = pairs.map(|(a, b)| if side == 0 { a } else { b }).filter_map(|trial| {
             let mut trials = case.run(trial.run)?.trials.iter();
@@ -353,20 +365,21 @@ fn target_changed(case: &Case<'_>, comparison: &PairedComparison) -> Option<Mess
         let target = &first_trial.summary.target;
         let mut earlier = sessions.iter().filter_map(|session| session.looks.get(target));
         let first = earlier.next().unwrap_or(&first_data.before);
-        let describe_change = |nodes: &NodeFacts| {
-            let mut nodes = nodes.iter();
-            nodes.find_map(|(name, facts)| server_changed(first.get(name)?, facts))
-        };
-        if let Some(value) = earlier.find_map(describe_change) {
+        if let Some(value) = earlier.find_map(|nodes| describe_change(first, nodes)) {
             return Some(say!(changed_between_sessions, target = &first_trial.target, value));
         }
         trials.iter().find_map(|(trial, data)| {
             let snapshots = [&data.before, &data.after];
-            let value = snapshots.into_iter().find_map(describe_change)?;
+            let value = snapshots.into_iter().find_map(|nodes| describe_change(first, nodes))?;
             Some(say!(changed_by_trial, target = &trial.target, trial = &trial.label, value))
         })
-    };
-    parts([0, 1].into_iter().filter_map(find_change))
+    }))
+}
+
+/// The first node's differences from its earlier facts, in a sentence.
+fn describe_change(first: &NodeFacts, nodes: &NodeFacts) -> Option<Message> {
+    let mut nodes = nodes.iter();
+    nodes.find_map(|(name, facts)| server_changed(first.get(name)?, facts))
 }
 
 /// Differences of a server from its earlier facts, in a sentence: settings of durability, memory, plans and logging,
@@ -376,11 +389,11 @@ pub fn server_changed(first: &ServerFacts, now: &ServerFacts) -> Option<Message>
         settings::matters(name).then(|| say!(setting_was_a_is_b, setting = name, a, b))
     });
     let is_known = !first.schema.is_empty() && !now.schema.is_empty();
-    let describe =
-        |name: &String, [a, b]: [Message; 2]| say!(setting_was_a_is_b, setting = name, a, b);
-    differences.extend(
-        is_known.then(|| parts_that_differ(&first.schema, &now.schema, describe)).flatten(),
-    );
+    if is_known {
+        differences.extend(parts_that_differ(&first.schema, &now.schema, |name, [a, b]| {
+            say!(setting_was_a_is_b, setting = name, a, b)
+        }));
+    }
     parts_up_to(differences.into_iter(), MAX_NAMED)
 }
 
@@ -420,10 +433,12 @@ pub(crate) struct TargetPair<'a> {
 const OWN_WRITES: f64 = 0.01;
 
 impl<'a> TargetPair<'a> {
+    /// The labels of both targets, baseline first.
     pub(super) fn labels(&self) -> [&'a str; 2] {
         [self.baseline.label(), self.candidate.label()]
     }
 
+    /// The difference of a fact in words; `None` if it is equal or unknown on one side.
     fn difference(
         &self,
         name: Message,
@@ -443,24 +458,23 @@ impl<'a> TargetPair<'a> {
 
 /// Returns true if the user wrote its statements: a function may write and answer with rows as a query does.
 pub(super) fn has_unknown_statements(experiment: &Experiment) -> bool {
-    let knows_tables = |family: &KnownFamily| family.knows_tables(&experiment.test);
-    !experiment.scripts.is_empty() || !experiment.family.is_some_and(knows_tables)
+    !experiment.scripts.is_empty()
+        || !experiment.family.is_some_and(|family| family.knows_tables(&experiment.test))
 }
 
 /// Counts of the client, and of the servers if the client can't know. Servers count the writes of other clients too,
-/// and PostgreSQL those of a load until its statistics have arrived. A pass has too few statements to be told from
-/// these.
+/// and PostgreSQL those of a load until its statistics have arrived. A pass has too few statements to distinguish them
+/// from these.
 fn wrote_nothing(trial: &Trial, asks_servers: bool) -> bool {
     let (done, wasted) = (trial.summary.statements, trial.summary.wasted);
-    let is_read_only = |counts: StatementCounts| {
-        counts.writes == 0 && counts.misses == 0 && counts.rows_written == 0
-    };
+    let is_read_only = [done, wasted]
+        .iter()
+        .all(|counts| counts.writes == 0 && counts.misses == 0 && counts.rows_written == 0);
     let max_writes = OWN_WRITES * done.reads as f64;
     let mut server_writes =
         nodes_of(trial).filter_map(|(_, node)| node.writes.max(node.rows_written));
     done.reads > 0
-        && is_read_only(done)
-        && is_read_only(wasted)
+        && is_read_only
         && (!asks_servers || server_writes.all(|writes| writes as f64 <= max_writes))
 }
 
@@ -498,6 +512,7 @@ impl Fact {
         Fact { value: value.into(), is_stated: true }
     }
 
+    /// The value, marked if it is only stated.
     pub(super) fn text(&self) -> Message {
         if self.is_stated {
             say!(value_stated, value = &self.value)
@@ -508,8 +523,8 @@ impl Fact {
 
     /// Equal whatever the spelling: `READ-COMMITTED`, `read committed`.
     fn equals(&self, other: &Fact) -> bool {
-        let plain = |text: &str| text.to_lowercase().replace(['-', '_'], " ");
-        plain(&self.value) == plain(&other.value)
+        let [a, b] = [self, other].map(|fact| fact.value.to_lowercase().replace(['-', '_'], " "));
+        a == b
     }
 }
 
@@ -524,18 +539,17 @@ fn difference(name: Message, a: Option<Fact>, b: Option<Fact>) -> Option<Message
 pub(super) fn pairs<'a>(case: &Case<'a>) -> Vec<TargetPair<'a>> {
     let mut pairs = Vec::new();
     for experiment in case.measured_experiments() {
-        let has_points = |target: &&PaperTarget| {
-            experiment.points.iter().any(|point| point.target == target.label)
-        };
-        let targets: Vec<&PaperTarget> = case.evidence.targets.iter().filter(has_points).collect();
+        let targets =
+            case.evidence.targets.iter().filter(|target| {
+                experiment.points.iter().any(|point| point.target == target.label)
+            });
+        let targets: Vec<&PaperTarget> = targets.collect();
         let plans = case.plans(experiment);
-        let is_baseline = |target: &&&PaperTarget| {
+        let baseline = targets.iter().find(|target| {
             let mut comparisons = plans.iter().filter_map(|facts| facts.comparison.as_ref());
             comparisons.any(|comparison| comparison.baseline == target.facts.name)
-        };
-        let Some(first) = targets.iter().find(is_baseline).or_else(|| targets.first()) else {
-            continue;
-        };
+        });
+        let Some(first) = baseline.or_else(|| targets.first()) else { continue };
         for other in targets.iter().filter(|target| target.label != first.label) {
             let [baseline, candidate] =
                 [first, other].map(|target| TargetSide::new(case, experiment, target));
@@ -552,6 +566,7 @@ impl<'a> TargetSide<'a> {
         TargetSide { target, facts: case.facts(target), trials }
     }
 
+    /// The label of its target.
     pub(super) fn label(&self) -> &'a str {
         &self.target.label
     }
@@ -583,6 +598,7 @@ impl<'a> TargetSide<'a> {
         fact.or_else(|| self.stated_fact(name))
     }
 
+    /// The checksum of its tables and indexes.
     fn schema(&self) -> Option<Fact> {
         self.read_or_stated("schema", |node| node.schema_checksum.clone())
     }
@@ -606,11 +622,12 @@ impl<'a> TargetSide<'a> {
         });
         let mut holders = trials.find(|nodes| !nodes.is_empty())?;
         // Shards hold a part each; all others hold everything.
-        let is_shard = |node: &NodeConditions| node.role.as_deref() == Some("shard");
-        if holders.iter().any(|(_, node)| is_shard(node)) {
-            holders.retain(|(_, node)| is_shard(node));
-        } else {
+        let mut shards = holders.clone();
+        shards.retain(|(_, node)| node.role.as_deref() == Some("shard"));
+        if shards.is_empty() {
             holders.truncate(1);
+        } else {
+            holders = shards;
         }
         Some(DataAmount {
             tables: holders.iter().map(|(_, node)| node.table_rows.len()).max()?,
@@ -621,12 +638,11 @@ impl<'a> TargetSide<'a> {
 
     /// Median over the trials of the longest round trip to a node, microseconds.
     pub(super) fn round_trip_us(&self) -> Option<f64> {
-        let longest = |trial: &&Trial| {
-            let trips = nodes_of(trial).filter_map(|(_, node)| node.round_trip_us);
-            trips.reduce(f64::max)
-        };
-        let trips: Vec<f64> = self.trials.iter().filter_map(longest).collect();
-        median(&trips).or_else(|| self.stated_fact("round_trip_us")?.value.parse().ok())
+        let longest_trips = self.trials.iter().filter_map(|trial| {
+            nodes_of(trial).filter_map(|(_, node)| node.round_trip_us).reduce(f64::max)
+        });
+        median(&longest_trips.collect::<Vec<f64>>())
+            .or_else(|| self.stated_fact("round_trip_us")?.value.parse().ok())
     }
 
     /// Returns true if a commit is on disk when it is acknowledged, as far as settings tell; `None` if they
@@ -642,8 +658,8 @@ impl<'a> TargetSide<'a> {
         if let Some(wait) = nodes.find_map(|(_, node)| node.acknowledged_by.as_ref()) {
             return Some((wait.has_copy(), Fact::from_server(wait.words().to_string())));
         }
-        let durability = || self.facts?.durability.as_ref().map(Fact::from_suite);
-        let fact = self.stated_fact("acknowledged_by").or_else(durability);
+        let fact = self.stated_fact("acknowledged_by");
+        let fact = fact.or_else(|| self.facts?.durability.as_ref().map(Fact::from_suite));
         let fact = fact.or_else(|| self.stated_fact("durability"))?;
         Some((has_copy(&fact.value)?, fact))
     }
@@ -655,14 +671,18 @@ pub(super) fn has_copy(words: &str) -> Option<bool> {
     let words = words.to_lowercase();
     let words: Vec<&str> =
         words.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).collect();
-    let has = |known: &[&str]| words.iter().any(|word| known.contains(word));
-    let is_quorum =
-        has(&["quorum", "majority", "semi", "semisync", "semisynchronous", "paxos", "raft"])
-            || words.windows(2).any(|pair| pair == ["shared", "storage"])
-            || (has(&["any", "first", "all"]) && has(&["of", "replicas", "standbys"]));
-    let is_local = has(&["local", "nothing", "async", "asynchronous", "none", "single", "alone"]);
-    let is_sync =
-        has(&["sync", "synchronous"]) && has(&["replica", "replicas", "standby", "standbys"]);
+    let [is_quorum, is_number, is_group, is_local, is_sync, is_copy] = [
+        &["quorum", "majority", "semi", "semisync", "semisynchronous", "paxos", "raft"][..],
+        &["any", "first", "all"],
+        &["of", "replicas", "standbys"],
+        &["local", "nothing", "async", "asynchronous", "none", "single", "alone"],
+        &["sync", "synchronous"],
+        &["replica", "replicas", "standby", "standbys"],
+    ]
+    .map(|known| words.iter().any(|word| known.contains(word)));
+    let is_shared = words.windows(2).any(|pair| pair == ["shared", "storage"]);
+    let is_quorum = is_quorum || is_shared || (is_number && is_group);
+    let is_sync = is_sync && is_copy;
     match (is_quorum || (is_sync && !is_local), is_local) {
         (true, _) => Some(true),
         (false, true) => Some(false),
@@ -701,13 +721,18 @@ mod tests {
         }
     }
 
+    fn server_fact(value: &str) -> Option<Fact> {
+        Some(Fact::from_server(value))
+    }
+
     #[test]
     fn spelling_is_no_difference() {
-        let fact = |value: &str| Some(Fact::from_server(value));
-        let name = || Message::verbatim("isolation");
-        assert_eq!(difference(name(), fact("READ-COMMITTED"), fact("read committed")), None);
-        assert_eq!(difference(name(), fact("read committed"), None), None);
-        let difference = difference(name(), fact("a"), Some(Fact::from_suite("b")));
+        let sides = [server_fact("READ-COMMITTED"), server_fact("read committed")];
+        for [a, b] in [sides, [server_fact("read committed"), None]] {
+            assert_eq!(difference(Message::verbatim("isolation"), a, b), None);
+        }
+        let sides = (server_fact("a"), Some(Fact::from_suite("b")));
+        let difference = difference(Message::verbatim("isolation"), sides.0, sides.1);
         assert_eq!(difference.expect("they differ"), "isolation: a against b (stated)");
     }
 }

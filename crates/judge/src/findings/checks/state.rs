@@ -4,7 +4,7 @@ use super::*;
 
 /// Shorter windows see few checkpoints and other slow cycles, seconds.
 const MIN_WINDOW_S: f64 = 60.0;
-/// A window covers at least so many checkpoint cycles (catalog of checks).
+/// Number of checkpoint cycles that a window covers at least (catalog of checks).
 const MIN_CYCLES: f64 = 2.0;
 /// More are counted, not listed.
 const MAX_LISTED: usize = 6;
@@ -12,7 +12,7 @@ const MAX_LISTED: usize = 6;
 pub(super) const TIME_RULES: &[Rule] = &[
     Rule::trial(Group::B, Level::W, checks::gaps, |trial| {
         let seconds: f64 = trial.gaps.iter().map(|gap| gap.to_s - gap.from_s).sum();
-        // An outage that was requested is told alongside its fault.
+        // An outage that was requested is reported alongside its fault.
         let has_fault = trial.summary.fault.is_some();
         let seconds = Some(seconds).filter(|seconds| *seconds > 0.0 && !has_fault)?;
         Some(say!(s_without_a_commit, seconds = format::plain(seconds)))
@@ -45,32 +45,31 @@ pub(super) const TIME_RULES: &[Rule] = &[
 /// Times at which runs were resumed, whether they had been interrupted or had ended with failed trials. A resumption
 /// before the first trial lies between no trials.
 fn find_resumptions(case: &Case<'_>) -> Vec<Finding> {
-    let run_finding = |(run, facts): (&RunData, &RunFacts)| {
-        let describe_resumption = |resumed: &String| {
-            // Times are whole seconds: what was cut off in the second of the resumption was cut off by the
-            // interruption.
-            let began_before = |trial: &&TrialData| {
-                let is_cut = trial.summary.status == TrialStatus::Interrupted;
-                trial.summary.started_at < *resumed
-                    || (is_cut && trial.summary.started_at == *resumed)
-            };
-            let numbers = |is_before: bool| {
-                let trials =
-                    run.trials.iter().filter(move |trial| began_before(trial) == is_before);
-                // The sum of stages began with the first of them.
-                let trials = trials.filter(|trial| trial.summary.stages.is_empty());
-                trials.map(|trial| trial.summary.trial)
-            };
-            let (before, after) = (numbers(true).max()?, numbers(false).min()?);
-            Some(say!(resumed_between, before, after, resumed))
-        };
-        let resumptions = run.header.resumed_at.iter().filter_map(describe_resumption);
-        let resumptions: Vec<Message> = resumptions.collect();
+    let mut findings = Vec::new();
+    for (run, facts) in case.runs.iter().zip(&case.evidence.runs) {
+        let resumptions = run.header.resumed_at.iter();
+        let resumptions: Vec<Message> =
+            resumptions.filter_map(|resumed| describe_resumption(run, resumed)).collect();
         let n = resumptions.len() + 1;
-        let value = parts(resumptions).map(|resumed| say!(run_of_sessions, n, resumed))?;
-        Some(Finding::new(SpotKind::Run.at(&facts.folder), value))
-    };
-    case.runs.iter().zip(&case.evidence.runs).filter_map(run_finding).collect()
+        let value = parts(resumptions).map(|resumed| say!(run_of_sessions, n, resumed));
+        findings.extend(value.map(|value| Finding::new(SpotKind::Run.at(&facts.folder), value)));
+    }
+    findings
+}
+
+/// The trials between which a run was resumed at a time, in words; `None` if there are none on either side.
+fn describe_resumption(run: &RunData, resumed: &str) -> Option<Message> {
+    // The sum of stages began with the first of them.
+    let trials = run.trials.iter().filter(|trial| trial.summary.stages.is_empty());
+    // Times are whole seconds: what was cut off in the second of the resumption was cut off by the interruption.
+    let (before, after): (Vec<&TrialData>, Vec<&TrialData>) = trials.partition(|trial| {
+        let is_cut = trial.summary.status == TrialStatus::Interrupted;
+        trial.summary.started_at.as_str() < resumed
+            || (is_cut && trial.summary.started_at == resumed)
+    });
+    let before = before.iter().map(|trial| trial.summary.trial).max()?;
+    let after = after.iter().map(|trial| trial.summary.trial).min()?;
+    Some(say!(resumed_between, before, after, resumed))
 }
 
 /// Windows without a reason to be unsteady: steps of a search overload a server on purpose, and a fault disturbs.
@@ -85,7 +84,7 @@ pub(super) fn judged_windows<'a>(case: &Case<'a>) -> impl Iterator<Item = &'a St
 fn warm_up(row: &SteadyRow) -> Option<Message> {
     let drift = row.warm_up.filter(|warm_up| !warm_up.is_over)?.drift;
     let drift = format!("{:+.1}", 100.0 * drift);
-    Some(say!(percent_from_the_first_to_the, drift))
+    Some(say!(drift_over_the_thirds, drift))
 }
 
 fn change_points(row: &SteadyRow) -> Option<Message> {
@@ -127,8 +126,8 @@ fn describe_stall((stall, events): &(Stall, Vec<Message>)) -> Message {
 
 fn checkpoint_cycles(trial: &Trial) -> Option<Message> {
     let summary = &trial.summary;
-    let has_seen_two = |node: &NodeConditions| node.checkpoints.is_some_and(|seen| seen >= 2);
-    let intervals = nodes_of(trial).filter(|(_, node)| !has_seen_two(node));
+    let intervals =
+        nodes_of(trial).filter(|(_, node)| node.checkpoints.is_none_or(|seen| seen < 2));
     let interval_s =
         intervals.filter_map(|(_, node)| node.checkpoint_interval_s).reduce(f64::max)?;
     let is_short = summary.window_s < MIN_CYCLES * interval_s;
@@ -253,6 +252,7 @@ fn misses(trial: &Trial) -> Option<Message> {
     })
 }
 
+/// Work left over from the load before: pages to write, and old row versions to remove.
 fn backlog(node: &NodeConditions) -> Option<Message> {
     let dirty = node.dirty_share.filter(|share| *share > DIRTY);
     let age = node.checkpoint_age_share.filter(|share| *share > CHECKPOINT_AGE);
@@ -270,10 +270,11 @@ fn idle_server(case: &Case<'_>) -> Vec<Finding> {
     let mut findings = Vec::new();
     for experiment in case.measured_experiments().filter(|experiment| !experiment.is_pass()) {
         for target in &case.evidence.targets {
-            let points = || experiment.points.iter().filter(|point| point.target == target.label);
-            let throughput = |point: &Point| point.throughput().median;
-            let best = points().max_by(|a, b| throughput(a).total_cmp(&throughput(b)));
-            let Some(best) = best.filter(|_| points().count() > 1) else { continue };
+            let points = experiment.points.iter().filter(|point| point.target == target.label);
+            let count = points.clone().count();
+            let best =
+                points.max_by(|a, b| a.throughput().median.total_cmp(&b.throughput().median));
+            let Some(best) = best.filter(|_| count > 1) else { continue };
             for trial in case.evidence.point_trials(best) {
                 let idle = server_cpu(trial).filter(|share| *share < BUSY_SERVER);
                 let value = idle.map(|share| say!(share_busy, share = percent(share)));
@@ -292,6 +293,7 @@ fn server_cpu(trial: &Trial) -> Option<f64> {
     busiest.or_else(|| is_same_host.then_some(trial.summary.generator.host.cpu_share))
 }
 
+/// The pages that the load generator's machine swapped, and how long it waited for memory, if either is too much.
 fn swap(trial: &Trial) -> Option<Message> {
     let conditions = generator(trial)?;
     let pages = conditions.swapped_pages.filter(|pages| *pages > SWAPPED_PAGES);

@@ -7,7 +7,7 @@ const ERRORS_CAVEAT: f64 = 0.001;
 const ERRORS_UNUSABLE: f64 = 0.01;
 /// Amount by which statements per transaction may differ from the workload's own.
 const STATEMENTS: f64 = 0.01;
-/// Amount by which rows per transaction of two sides may differ, from so many transactions, rows and pairs on.
+/// Factor by which rows per transaction of two sides may differ, and the transactions, rows and pairs from which on.
 const ROWS_FACTOR: f64 = 1.25;
 const ROWS_LEAST: u64 = 100;
 const ROWS_PAIRS: usize = 3;
@@ -76,7 +76,7 @@ pub(super) const RULES: &[Rule] = &[
         let is_found = fault.recovered_after_s.is_none() && has_fault(trial);
         is_found.then(|| match fault.first_success_after_s {
             None => say!(no_commit_followed),
-            Some(_) => say!(not_back_at_90_percent_of_the),
+            Some(_) => say!(throughput_not_recovered),
         })
     }),
     Rule::trial_of_case(Group::F, Level::E, checks::no_fault, no_fault),
@@ -94,24 +94,22 @@ fn has_fault(trial: &Trial) -> bool {
 fn no_fault(case: &Case<'_>, trial: &Trial) -> Option<Message> {
     let mut plans = case.run(trial.run)?.header.experiments.iter();
     let fault = plans.find(|facts| facts.name == trial.summary.experiment)?.fault.as_ref()?;
-    (!trial.is_cut_off() && !has_fault(trial))
-        .then(|| say!(nothing_was_done_to, node = &fault.node))
+    (!trial.is_cut_off() && !has_fault(trial)).then(|| say!(no_fault_happened, node = &fault.node))
 }
 
 /// The evidence of a trial's checks that ended like that.
 fn data_check(trial: &Trial, verdict: CheckVerdict) -> Option<Message> {
-    // What a fault has cost has rules of its own, as some checks of families have.
+    // What a fault has cost has separate rules, as some checks of families have.
     let fault = trial.summary.fault.as_ref();
     let family = KnownFamily::from_summary(&trial.summary);
-    let has_own_rule = |name: &str| {
-        family.is_some_and(|family| family.judges(name))
-            || fault.is_some_and(|fault| fault.explains(name))
-    };
-    let checks = trial.summary.checks.iter();
-    let checks = checks.filter(|check| check.verdict == verdict && !has_own_rule(&check.name));
+    let checks = trial.summary.checks.iter().filter(|check| {
+        let has_own_rule = family.is_some_and(|family| family.judges(&check.name))
+            || fault.is_some_and(|fault| fault.explains(&check.name));
+        check.verdict == verdict && !has_own_rule
+    });
     let texts =
         checks.map(|check| say!(name_evidence, name = &check.name, evidence = &check.evidence));
-    joined(texts, " ", "")
+    join_texts(texts, " ", "")
 }
 
 /// Returns true if another target of the comparison does not scan tables: the scans are then a difference that it
@@ -152,29 +150,24 @@ fn unlike_rows(case: &Case<'_>, comparison: &PairedComparison) -> Option<Message
     if experiment.is_pass() || pairs.len() < ROWS_PAIRS {
         return None;
     }
-    let product = |label: &String| {
+    let [product_a, product_b] = [&comparison.baseline, &comparison.candidate].map(|label| {
         let mut targets = case.evidence.targets.iter();
         targets.find(|target| target.label == *label)?.product.split(' ').next()
-    };
-    let is_one_product = product(&comparison.baseline) == product(&comparison.candidate);
+    });
+    let is_one_product = product_a == product_b;
     let is_unknown = has_unknown_statements(experiment);
-    let differ = |[a, b]: &[[f64; 2]; 2], times: f64| a[0] > b[1] * times || b[0] > a[1] * times;
-    let unlike_sides = |name: &str, count: Count| {
-        let sides = by_transaction(&pairs, name, count);
-        sides.filter(|sides| differ(sides, ROWS_FACTOR))
-    };
-    let describe_kind = |kind: &KindSummary| {
+    parts(pairs[0][0].summary.kinds.iter().filter_map(|kind| {
         let name = kind.name.as_str();
         // A family may have other statements for another product or version; those of a user follow what was read.
         let statements = by_transaction(&pairs, name, StatementCounts::total)?;
         if differ(&statements, 1.0 + STATEMENTS) && !(is_unknown && is_one_product) {
             return None;
         }
-        let returned = unlike_sides(name, |counts| counts.rows_read);
+        let returned = by_transaction(&pairs, name, |counts| counts.rows_read)
+            .filter(|sides| differ(sides, ROWS_FACTOR));
         // Products count the changes of a row that has the new value already in their own ways.
-        let changed = unlike_sides(name, |counts| counts.rows_written)
-            .filter(|_| is_one_product || !is_unknown);
-        let format_mean = |[low, high]: [f64; 2]| format!("{:.2}", (low + high) / 2.0);
+        let changed = by_transaction(&pairs, name, |counts| counts.rows_written)
+            .filter(|sides| differ(sides, ROWS_FACTOR) && (is_one_product || !is_unknown));
         let (a, b) = (&comparison.baseline, &comparison.candidate);
         let returned = returned.map(|[rows_a, rows_b]| {
             let [rows_a, rows_b] = [rows_a, rows_b].map(format_mean);
@@ -185,32 +178,35 @@ fn unlike_rows(case: &Case<'_>, comparison: &PairedComparison) -> Option<Message
             say!(rows_changed_on_sides, kind = name, a, rows_a, b, rows_b)
         });
         parts(returned.into_iter().chain(changed))
-    };
-    parts(pairs[0][0].summary.kinds.iter().filter_map(describe_kind))
+    }))
+}
+
+/// Returns true if each value of one side is larger than all of the other's by this factor.
+fn differ([a, b]: &[[f64; 2]; 2], times: f64) -> bool {
+    a[0] > b[1] * times || b[0] > a[1] * times
+}
+
+fn format_mean([low, high]: [f64; 2]) -> String {
+    format!("{:.2}", (low + high) / 2.0)
 }
 
 /// Kinds of transactions whose queries or changes often met no row.
 fn no_rows(trial: &Trial) -> Option<Message> {
-    let describe_kind = |kind: &KindSummary| {
-        let counts = &kind.statements;
-        let is_frequent =
-            |count: u64, total: u64| total >= ROWS_LEAST && count as f64 >= ROWLESS * total as f64;
-        let share = |count: u64, total: u64| percent(count as f64 / total as f64);
-        let changes = counts.writes + counts.misses;
-        let reads = is_frequent(counts.empty_reads, counts.reads).then(|| {
-            say!(
-                queries_without_rows,
-                kind = &kind.name,
-                share = share(counts.empty_reads, counts.reads)
-            )
-        });
-        let changes = is_frequent(counts.misses, changes).then(|| {
-            say!(changes_without_rows, kind = &kind.name, share = share(counts.misses, changes))
-        });
-        parts(reads.into_iter().chain(changes))
-    };
     let is_pass = trial.summary.is_pass();
-    parts(trial.summary.kinds.iter().filter(|_| !is_pass).filter_map(describe_kind))
+    parts(trial.summary.kinds.iter().filter(|_| !is_pass).filter_map(|kind| {
+        let counts = &kind.statements;
+        let reads = rowless_share(counts.empty_reads, counts.reads)
+            .map(|share| say!(queries_without_rows, kind = &kind.name, share));
+        let changes = rowless_share(counts.misses, counts.writes + counts.misses)
+            .map(|share| say!(changes_without_rows, kind = &kind.name, share));
+        parts(reads.into_iter().chain(changes))
+    }))
+}
+
+/// The share of statements that met no row, if it is large and one of enough statements.
+fn rowless_share(count: u64, total: u64) -> Option<Message> {
+    (total >= ROWS_LEAST && count as f64 >= ROWLESS * total as f64)
+        .then(|| percent(count as f64 / total as f64))
 }
 
 /// More workers than rows that each transaction of pgbench's own script updates. With a schedule most of them are idle.
@@ -228,20 +224,20 @@ fn few_branches(case: &Case<'_>, trial: &Trial) -> Option<Message> {
 
 /// Shares of the transactions: those that were given up, and all attempts that failed.
 pub(super) fn failed_shares(trial: &Trial) -> Option<[f64; 2]> {
-    // The errors of a fault are what was requested, and stand alongside its times.
+    // The errors of a fault are what was requested, and are shown alongside its times.
     if has_fault(trial) {
         return None;
     }
     // What a pass gives up is for rules of its family: one of a few statements is not a share of many.
     let counts = (!trial.summary.is_pass()).then_some(trial.summary.counts)?;
-    // What shards refuse by their isolation level is told as its price.
+    // What shards refuse by their isolation level is reported as its price.
     let shard_conflicts = if joined_shards(trial).is_some() { conflicts(trial) } else { 0 };
     let attempts = [counts.failed, counts.failed + counts.retries];
     Some(attempts.map(|n| n.saturating_sub(shard_conflicts) as f64 / counts.started.max(1) as f64))
 }
 
 /// The share that makes a trial unusable or is a caveat, and the errors by class and code, the most frequent first.
-/// What is tried again, such as a deadlock, costs time and is in no figure: it is a caveat at most.
+/// A retried error, such as a deadlock, costs time and is in no figure: it is a caveat at most.
 fn errors_if(trial: &Trial, is_unusable: bool) -> Option<Message> {
     const MAX_ERRORS: usize = 3;
     let ([given_up, failed], counts) = (failed_shares(trial)?, trial.summary.counts);
@@ -287,13 +283,12 @@ fn lighter_workload(experiment: &Experiment) -> Option<Message> {
         ("non_index_updates", NONE),
         ("delete_inserts", NONE),
     ];
-    let is_lighter = |name: &str, value: &str| {
+    let options = experiment.options.iter().filter(|(name, value)| {
         // Options of 0.5 have the family's name in front.
         let name = name.replace('-', "_");
         let name = name.trim_start_matches("oltp_");
-        LIGHTER.iter().any(|(known, values)| *known == name && values.contains(&value))
-    };
-    let options = experiment.options.iter().filter(|(name, value)| is_lighter(name, value));
+        LIGHTER.iter().any(|(known, values)| *known == name && values.contains(&value.as_str()))
+    });
     commas(options.map(|(name, value)| format!("{name}={value}")))
 }
 
@@ -309,15 +304,15 @@ fn statements_per_transaction(experiment: &Experiment, trial: &Trial) -> Option<
 /// The kinds that are drawn, each with its planned weight; `None` if that is not known.
 fn weights<'a>(experiment: &Experiment, trial: &'a Trial) -> Option<Vec<(&'a KindSummary, f64)>> {
     let summary = &trial.summary;
-    let family_weight =
-        |kind: &KindSummary| KnownFamily::from_summary(summary)?.weight(summary, &kind.name);
-    let script_weight = |kind: &KindSummary| {
-        let script = experiment.scripts.iter().find(|script| script.name == kind.name)?;
-        Some(f64::from(script.weight))
-    };
+    let family = KnownFamily::from_summary(summary);
     let mut weights = Vec::new();
     for kind in &summary.kinds {
-        weights.push((kind, family_weight(kind).or_else(|| script_weight(kind))?));
+        let weight = family.and_then(|family| family.weight(summary, &kind.name));
+        let weight = weight.or_else(|| {
+            let script = experiment.scripts.iter().find(|script| script.name == kind.name)?;
+            Some(f64::from(script.weight))
+        });
+        weights.push((kind, weight?));
     }
     weights.retain(|(_, weight)| *weight > 0.0);
     (weights.len() > 1).then_some(weights)
@@ -326,13 +321,13 @@ fn weights<'a>(experiment: &Experiment, trial: &'a Trial) -> Option<Vec<(&'a Kin
 /// Shares alongside the planned ones, where chance does not explain the difference. What is in flight at
 /// the end may be of any kind.
 fn unlike_mix(trial: &Trial, weights: &[(&KindSummary, f64)]) -> Option<Message> {
-    let ended = |kind: &KindSummary| kind.counts.ended() as f64;
-    let total: f64 = weights.iter().map(|(kind, _)| ended(kind)).sum();
+    let total: f64 = weights.iter().map(|(kind, _)| kind.counts.ended() as f64).sum();
     let weight_sum: f64 = weights.iter().map(|(_, weight)| weight).sum();
     let in_flight = trial.summary.in_flight as f64;
     let squares = weights.iter().map(|(kind, weight)| {
         let expected = total * weight / weight_sum;
-        ((ended(kind) - expected).abs() - in_flight).max(0.0).powi(2) / expected.max(1.0)
+        ((kind.counts.ended() as f64 - expected).abs() - in_flight).max(0.0).powi(2)
+            / expected.max(1.0)
     });
     let chi_square: f64 = squares.sum();
     if chi_square <= chi_square_limit(weights.len() - 1) {
@@ -342,7 +337,7 @@ fn unlike_mix(trial: &Trial, weights: &[(&KindSummary, f64)]) -> Option<Message>
         say!(
             kind_found_instead_of_wanted,
             kind = &kind.name,
-            found = format!("{:.2}%", 100.0 * ended(kind) / total),
+            found = format!("{:.2}%", 100.0 * kind.counts.ended() as f64 / total),
             wanted = format!("{:.2}%", 100.0 * weight / weight_sum)
         )
     }))
@@ -356,9 +351,8 @@ fn chi_square_limit(freedom: usize) -> f64 {
 }
 
 fn hot_range(experiment: &Experiment) -> Option<Message> {
-    let data = |point: &Point| point.data.as_ref()?.hot_share;
-    let shares = experiment.points.iter().filter_map(data).filter(|share| *share < 1.0);
-    let shares: Vec<String> = shares.map(format::percent).collect();
+    let shares = experiment.points.iter().filter_map(|point| point.data.as_ref()?.hot_share);
+    let shares: Vec<String> = shares.filter(|share| *share < 1.0).map(format::percent).collect();
     let shares = list(format::unique(shares).into_iter().map(Message::verbatim))?;
     Some(say!(percent_of_the_rows, share = shares))
 }
@@ -381,6 +375,7 @@ fn statement_counts(experiment: &Experiment, summary: &TrialSummary) -> Vec<(Str
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::evidence::tests::trial;
 
     #[test]
     fn limits_are_those_of_the_table() {
@@ -391,18 +386,19 @@ mod tests {
         }
     }
 
-    fn experiment(test: &str, options: &[(&str, &str)]) -> Experiment {
+    fn make_experiment(test: &str, options: &[(&str, &str)]) -> Experiment {
         let options =
             options.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
         let facts = ExperimentFacts { options, ..ExperimentFacts::default() };
         Experiment { test: test.to_owned(), facts, ..Experiment::default() }
     }
 
+    fn is_lighter(name: &str, value: &str) -> bool {
+        lighter_workload(&make_experiment("x", &[(name, value)])).is_some()
+    }
+
     #[test]
     fn options_that_lighten_a_transaction_are_found_in_any_spelling() {
-        let is_lighter = |name: &str, value: &str| {
-            lighter_workload(&experiment("x", &[(name, value)])).is_some()
-        };
         for (name, value) in [
             ("range_selects", "off"),
             ("range-selects", "false"),
@@ -426,41 +422,40 @@ mod tests {
         }
     }
 
+    fn read_trial(committed: u64, rows_read: u64) -> Trial {
+        let kind = KindSummary {
+            name: "k".to_owned(),
+            counts: dyno_facts::Counts { committed, ..Default::default() },
+            statements: StatementCounts { rows_read, ..StatementCounts::default() },
+            latency: LatencySummary::default(),
+        };
+        trial(TrialSummary { kinds: vec![kind], ..TrialSummary::default() })
+    }
+
+    fn count_rows(trials: &[[Trial; 2]], name: &str) -> Option<[[f64; 2]; 2]> {
+        let pairs: Vec<[&Trial; 2]> = trials.iter().map(|[a, b]| [a, b]).collect();
+        by_transaction(&pairs, name, |counts| counts.rows_read)
+    }
+
     #[test]
     fn rows_of_a_kind_are_compared_by_transaction() {
-        use crate::evidence::tests::trial;
-        let make_trial = |committed: u64, rows_read: u64| {
-            let kind = KindSummary {
-                name: "k".to_owned(),
-                counts: dyno_facts::Counts { committed, ..Default::default() },
-                statements: StatementCounts { rows_read, ..StatementCounts::default() },
-                latency: LatencySummary::default(),
-            };
-            trial(TrialSummary { kinds: vec![kind], ..TrialSummary::default() })
-        };
-        let count_rows = |trials: &[[Trial; 2]], name: &str| {
-            let pairs: Vec<[&Trial; 2]> = trials.iter().map(|[a, b]| [a, b]).collect();
-            by_transaction(&pairs, name, |counts| counts.rows_read)
-        };
         let n = ROWS_LEAST;
         let pairs = [
-            [make_trial(n, 3 * n), make_trial(n, n)],
-            [make_trial(2 * n, 8 * n), make_trial(n, 2 * n)],
+            [read_trial(n, 3 * n), read_trial(n, n)],
+            [read_trial(2 * n, 8 * n), read_trial(n, 2 * n)],
         ];
         assert_eq!(count_rows(&pairs, "k"), Some([[3.0, 4.0], [1.0, 2.0]]));
         assert_eq!(count_rows(&pairs, "other"), None);
         assert_eq!(
-            count_rows(&[[make_trial(n - 1, 3 * n), make_trial(n, n)]], "k"),
+            count_rows(&[[read_trial(n - 1, 3 * n), read_trial(n, n)]], "k"),
             None,
             "too few transactions"
         );
         // Rows of all pairs together.
-        let few_rows = |rows: u64| {
-            [[make_trial(n, rows), make_trial(n, 0)], [make_trial(n, 0), make_trial(n, 0)]]
-        };
-        assert!(
-            count_rows(&few_rows(2 * n), "k").is_some()
-                && count_rows(&few_rows(2 * n - 1), "k").is_none()
-        );
+        for (rows, is_enough) in [(2 * n, true), (2 * n - 1, false)] {
+            let second = [read_trial(n, 0), read_trial(n, 0)];
+            let pairs = [[read_trial(n, rows), read_trial(n, 0)], second];
+            assert_eq!(count_rows(&pairs, "k").is_some(), is_enough);
+        }
     }
 }

@@ -32,68 +32,42 @@ fn comparison_plans<'a>(
     evidence: &'a Evidence,
     experiment: &Experiment,
 ) -> Vec<ComparisonPlan<'a>> {
-    let is_used =
-        |target: &&PaperTarget| experiment.points.iter().any(|p| p.target == target.label);
-    let used_targets: Vec<&PaperTarget> = evidence.targets.iter().filter(is_used).collect();
+    let used_targets = evidence
+        .targets
+        .iter()
+        .filter(|target| experiment.points.iter().any(|point| point.target == target.label));
+    let used_targets: Vec<&PaperTarget> = used_targets.collect();
     // Also a target of which every trial failed before it measured anything.
-    let is_tried = |target: &&PaperTarget| {
+    let tried_targets = evidence.targets.iter().filter(|target| {
         let mut trials = evidence.trials.iter();
         trials.any(|trial| {
             trial.summary.experiment == experiment.name && trial.target == target.label
         })
-    };
-    let tried_targets: Vec<&PaperTarget> = evidence.targets.iter().filter(is_tried).collect();
-    let compared_runs = || {
-        let runs = evidence.runs.iter();
-        runs.filter_map(|run| Some((run, experiment_facts(run, experiment)?.comparison.as_ref()?)))
-    };
-    let first_facts = compared_runs().next().map(|(_, facts)| facts);
-    let make_plan = |baseline: &'a PaperTarget,
-                     candidate: &'a PaperTarget,
-                     facts: Option<&ComparisonFacts>,
-                     is_planned: bool| {
-        let runs = evidence.runs.iter();
-        let runs = runs.filter(|run| [baseline.run, candidate.run].contains(&run.number));
-        let experiments: Vec<_> =
-            runs.filter_map(|run| experiment_facts(run, experiment)).collect();
-        let unit = experiments.iter().map(|facts| facts.pairs_per_unit()).max().unwrap_or(1);
-        let restart_each = experiments.iter().map(|facts| facts.restart_each).max().unwrap_or(0);
-        let reload_each = experiments.iter().map(|facts| facts.reload_each).max().unwrap_or(0);
-        let is_same_target = is_same_target(baseline, candidate);
-        let is_aa = |facts: &ComparisonFacts| facts.is_aa && facts.candidates.len() == 1;
-        ComparisonPlan {
-            baseline: &baseline.label,
-            candidate: &candidate.label,
-            is_aa: is_same_target || is_planned && facts.is_some_and(is_aa),
-            aa: match restart_each {
-                _ if !is_same_target => AaKind::Clone,
-                1 => AaKind::Starts,
-                _ => AaKind::Trials,
-            },
-            restart_each,
-            reload_each,
-            unit,
-            is_planned,
-            stop: facts.map_or(StopRule::default(), |facts| facts.stop),
-            margin: facts.and_then(|facts| facts.equivalence).unwrap_or(DEFAULT_MARGIN),
-        }
-    };
+    });
+    let compared_runs = evidence
+        .runs
+        .iter()
+        .filter_map(|run| Some((run, experiment_facts(run, experiment)?.comparison.as_ref()?)));
+    let first_facts = compared_runs.clone().next().map(|(_, facts)| facts);
     let mut plans = Vec::new();
-    for (run, facts) in compared_runs() {
-        let find_target = |name: &String| {
-            let mut targets = tried_targets.iter().copied();
-            targets.find(|target| target.run == run.number && target.facts.name == *name)
-        };
-        let Some(baseline) = find_target(&facts.baseline) else { continue };
-        let candidates = facts.candidates.iter().filter_map(find_target);
-        plans.extend(candidates.map(|candidate| make_plan(baseline, candidate, Some(facts), true)));
+    for (run, facts) in compared_runs {
+        let targets = tried_targets.clone().filter(|target| target.run == run.number);
+        let baseline = targets.clone().find(|target| target.facts.name == facts.baseline);
+        let Some(baseline) = baseline else { continue };
+        let candidates = facts
+            .candidates
+            .iter()
+            .filter_map(|name| targets.clone().find(|target| target.facts.name == *name));
+        plans.extend(candidates.map(|candidate| {
+            make_plan(evidence, experiment, [baseline, candidate], Some(facts), true)
+        }));
     }
     let have_same_load =
         |a: &PaperTarget, b: &PaperTarget| is_same_load(evidence, experiment, [a.run, b.run]);
     match used_targets.as_slice() {
         [a, b] if !have_same_load(a, b) => {}
         [a, b] if a.run != b.run || first_facts.is_none() => {
-            plans.push(make_plan(a, b, first_facts, false))
+            plans.push(make_plan(evidence, experiment, [*a, *b], first_facts, false))
         }
         [_, _] => {}
         targets if evidence.runs.len() == 2 => {
@@ -101,7 +75,9 @@ fn comparison_plans<'a>(
                 let mut later_targets = targets.iter().filter(|target| target.run == 2);
                 let namesake = later_targets.find(|b| b.facts.name == a.facts.name);
                 let namesake = namesake.filter(|b| have_same_load(a, b));
-                plans.extend(namesake.map(|b| make_plan(a, b, first_facts, false)));
+                plans.extend(
+                    namesake.map(|b| make_plan(evidence, experiment, [*a, *b], first_facts, false)),
+                );
             }
         }
         _ => {}
@@ -109,15 +85,48 @@ fn comparison_plans<'a>(
     plans
 }
 
+/// Plans the comparison of two targets by these facts of the suite, which asks for it if it `is_planned`.
+fn make_plan<'a>(
+    evidence: &Evidence,
+    experiment: &Experiment,
+    [baseline, candidate]: [&'a PaperTarget; 2],
+    facts: Option<&ComparisonFacts>,
+    is_planned: bool,
+) -> ComparisonPlan<'a> {
+    let runs = evidence.runs.iter();
+    let runs = runs.filter(|run| [baseline.run, candidate.run].contains(&run.number));
+    let experiments: Vec<_> = runs.filter_map(|run| experiment_facts(run, experiment)).collect();
+    let unit = experiments.iter().map(|facts| facts.pairs_per_unit()).max().unwrap_or(1);
+    let restart_each = experiments.iter().map(|facts| facts.restart_each).max().unwrap_or(0);
+    let reload_each = experiments.iter().map(|facts| facts.reload_each).max().unwrap_or(0);
+    let is_same_target = is_same_target(baseline, candidate);
+    let is_stated_aa = facts.is_some_and(|facts| facts.is_aa && facts.candidates.len() == 1);
+    ComparisonPlan {
+        baseline: &baseline.label,
+        candidate: &candidate.label,
+        is_aa: is_same_target || is_planned && is_stated_aa,
+        aa: match restart_each {
+            _ if !is_same_target => AaKind::Clone,
+            1 => AaKind::Starts,
+            _ => AaKind::Trials,
+        },
+        restart_each,
+        reload_each,
+        unit,
+        is_planned,
+        stop: facts.map_or(StopRule::default(), |facts| facts.stop),
+        margin: facts.and_then(|facts| facts.equivalence).unwrap_or(DEFAULT_MARGIN),
+    }
+}
+
 /// Returns true if an experiment was the same load in two runs: under one name a suite may have become another
 /// test. What a run does not say of it is taken for the same.
 fn is_same_load(evidence: &Evidence, experiment: &Experiment, runs: [usize; 2]) -> bool {
-    let load = |run: usize| {
+    let [a, b] = runs.map(|run| {
         let run = evidence.runs.iter().find(|facts| facts.number == run)?;
         let facts = experiment_facts(run, experiment)?;
         Some((facts.load(), &facts.options, &facts.scripts))
-    };
-    let [a, b] = runs.map(load);
+    });
     a.zip(b).is_none_or(|(a, b)| a == b)
 }
 
@@ -179,16 +188,19 @@ fn judge_metric(
 ) -> Option<VerdictRow> {
     let earlier = earlier(evidence, *pairs.first()?, metric);
     let ratio = paired_ratio(pairs, metric, plan.stop, (plan.unit, &earlier))?;
-    let to_pairs = |units: usize| units * plan.unit as usize;
     let values: Vec<_> = pairs.iter().flat_map(|pair| figures(pair, metric)).collect();
-    let all_values = || earlier.iter().flatten().chain(&values);
+    let all_values = earlier.iter().flatten().chain(&values);
     let call = ratio.verdict(metric.better(), plan.margin);
+    let units_needed = match plan.stop.half_width {
+        Some(wanted) if !call.is_undecided() => ratio.pairs_needed(wanted),
+        _ => ratio.pairs_to_decide(plan.margin),
+    };
     Some(VerdictRow {
         metric,
         name: metric.title(),
         is_less_better: metric.better() == Better::Less,
-        baseline: Spread::from_values(all_values().map(|pair| pair.0).collect())?,
-        candidate: Spread::from_values(all_values().map(|pair| pair.1).collect())?,
+        baseline: Spread::from_values(all_values.clone().map(|pair| pair.0).collect())?,
+        candidate: Spread::from_values(all_values.map(|pair| pair.1).collect())?,
         pairs: if earlier.is_empty() {
             values.iter().filter(|(a, b)| *a > 0.0 && *b > 0.0).count()
         } else {
@@ -214,10 +226,7 @@ fn judge_metric(
         variation_baseline: ratio.variation_baseline,
         variation_candidate: ratio.variation_candidate,
         noise_floor: None,
-        pairs_needed: match plan.stop.half_width {
-            Some(wanted) if !call.is_undecided() => ratio.pairs_needed(wanted).map(to_pairs),
-            _ => ratio.pairs_to_decide(plan.margin).map(to_pairs),
-        },
+        pairs_needed: units_needed.map(|units| units * plan.unit as usize),
         is_equivalent: ratio.is_equivalent(plan.margin),
         call,
         words: Message::default(),
@@ -233,9 +242,9 @@ fn worst_case_interval(
     let Judging::Level(alpha) = judging(plan.stop, plan.unit) else { return None };
     let pair_figures =
         |(a, b): &(&Trial, &Trial)| a.summary.paired_figures(&b.summary, metric, plan.unit);
-    let is_stopped = |(a, b): &&(&Trial, &Trial)| stopped(a).or_else(|| stopped(b)).is_some();
-    let stopped_figures = pairs.iter().filter(is_stopped).flat_map(pair_figures);
-    let stopped_units: BTreeSet<u32> = stopped_figures.map(|(unit, _)| unit).collect();
+    let stopped_pairs = pairs.iter().filter(|(a, b)| stopped(a).or_else(|| stopped(b)).is_some());
+    let stopped_units: BTreeSet<u32> =
+        stopped_pairs.flat_map(pair_figures).map(|(unit, _)| unit).collect();
     let mut figures: Vec<_> = pairs.iter().flat_map(pair_figures).collect();
     figures.retain(|(unit, _)| !stopped_units.contains(unit));
     let means = unit_means(&figures);
@@ -247,24 +256,25 @@ fn worst_case_interval(
 }
 
 /// Sets the noise floor of each metric: of the same experiment and load level; else of another load level, or of
-/// another experiment with the same test (a suite measures the noise in one of its own), which tells more than none.
+/// another experiment with the same test (a suite measures the noise in a separate one), which tells more than none.
 fn set_noise_floors(evidence: &Evidence, comparisons: &mut [PairedComparison]) {
-    let test = |index: usize| evidence.experiments.get(index).map(|experiment| &experiment.test);
     let aa_comparisons: Vec<PairedComparison> =
         comparisons.iter().filter(|comparison| comparison.is_aa).cloned().collect();
     for comparison in comparisons {
         let (index, level) = (comparison.experiment_index, &comparison.level);
-        let rank = |aa: &PairedComparison| match (aa.experiment_index == index, aa.level == *level)
-        {
-            (true, is_level) => Some(if is_level { 3 } else { 2 }),
-            (false, is_level) => {
-                (test(aa.experiment_index) == test(index)).then_some(u8::from(is_level))
-            }
-        };
         for row in &mut comparison.rows {
             let floors = aa_comparisons.iter().filter_map(|aa| {
                 let aa_row = aa.rows.iter().find(|aa_row| aa_row.metric == row.metric)?;
-                Some((rank(aa)?, noise_floor(aa_row.interval?)))
+                let rank = match (aa.experiment_index == index, aa.level == *level) {
+                    (true, is_level) => 2 + u8::from(is_level),
+                    (false, is_level) => {
+                        let [test, aa_test] = [index, aa.experiment_index].map(|index| {
+                            evidence.experiments.get(index).map(|experiment| &experiment.test)
+                        });
+                        (aa_test == test).then_some(u8::from(is_level))?
+                    }
+                };
+                Some((rank, noise_floor(aa_row.interval?)))
             });
             let nearest = floors.max_by(|a, b| a.0.cmp(&b.0).then(a.1.total_cmp(&b.1)));
             row.noise_floor = nearest.map(|(_, share)| share);
@@ -287,9 +297,9 @@ fn gated_metrics(
 }
 
 /// Corrects the p of each metric for the comparisons of its experiment and turns them into verdicts. A metric counts
-/// only where those before it did (fixed sequence), so that several metrics find no more by chance than one; one that a
-/// gate names was chosen beforehand and stands alone, so that the gate, which is corrected likewise, says the same. A
-/// comparison of a system with itself stands alone.
+/// only if the ones before it did (fixed sequence), so that several metrics find no more by chance than one; one that a
+/// gate names was chosen beforehand and is independent, so that the gate, which is corrected likewise, says the same. A
+/// comparison of a system with itself is independent too.
 fn judge(comparisons: &mut [PairedComparison], gated_metrics: impl Fn(usize) -> Vec<Metric>) {
     let families =
         comparisons.iter().map(|comparison| (comparison.experiment_index, comparison.is_aa));
@@ -297,11 +307,9 @@ fn judge(comparisons: &mut [PairedComparison], gated_metrics: impl Fn(usize) -> 
     families.sort_unstable();
     families.dedup();
     for family in families {
-        let is_member = |at: &usize| {
-            let comparison = &comparisons[*at];
-            (comparison.experiment_index, comparison.is_aa) == family
-        };
-        let members: Vec<usize> = (0..comparisons.len()).filter(is_member).collect();
+        let members = (0..comparisons.len())
+            .filter(|at| (comparisons[*at].experiment_index, comparisons[*at].is_aa) == family);
+        let members: Vec<usize> = members.collect();
         let gated = gated_metrics(family.0);
         let row_ps: Vec<Vec<f64>> = comparisons
             .iter()
@@ -344,12 +352,12 @@ fn corrected_for_questions(comparison: &PairedComparison, gated: &[Metric]) -> V
         return p;
     }
     let latency = comparison.rows.iter().position(|row| !row.metric.is_cost());
-    let is_question = |at: &usize| {
+    let questions = (1..p.len()).filter(|at| {
         let row = &comparison.rows[*at];
         let is_judged = row.call != Call::TooFewPairs && !gated.contains(&row.metric);
         is_judged && (row.metric.is_cost() || Some(*at) == latency)
-    };
-    let questions: Vec<usize> = (1..p.len()).filter(is_question).collect();
+    });
+    let questions: Vec<usize> = questions.collect();
     let uncorrected: Vec<f64> = questions.iter().map(|&at| p[at]).collect();
     for (at, corrected) in questions.into_iter().zip(holm(&uncorrected)) {
         p[at] = corrected;
@@ -372,8 +380,9 @@ pub(super) struct ComparisonPlan<'a> {
     pub(super) candidate: &'a str,
     pub(super) is_aa: bool,
     pub(super) aa: AaKind,
-    /// Servers are restarted and data restored before the first of so many pairs; 0 is never.
+    /// Number of pairs before which servers are restarted; 0 is never.
     pub(super) restart_each: u32,
+    /// Number of pairs before which data are restored; 0 is never.
     pub(super) reload_each: u32,
     /// Pairs that count as one.
     pub(super) unit: u32,
@@ -405,57 +414,55 @@ pub(super) fn level_size(trial: &Trial) -> f64 {
 }
 
 /// Complete trials of two targets, by load level and repeat. What a sweep has chosen and run again
-/// is judged by the second time alone where that has pairs enough; steps of a search are judged by nothing.
+/// is judged by the second time alone if that has enough pairs; steps of a search are not judged.
 /// Pairs of each level. A level at which both targets have ended trials but no pair counts is included without pairs.
 pub(super) fn pairs_by_level<'a>(
     evidence: &'a Evidence,
     experiment: &str,
     plan: &ComparisonPlan<'_>,
 ) -> Vec<Pairs<'a>> {
-    let comparable_trials = |target: &str| -> Vec<&'a Trial> {
-        let is_comparable = |trial: &&Trial| {
+    let [baseline, candidate] = [plan.baseline, plan.candidate].map(|target| {
+        let trials = evidence.trials.iter().filter(|trial| {
             trial.summary.experiment == experiment
                 && trial.target == target
                 && trial.status != "running"
                 && trial.summary.purpose != Purpose::Search
                 // An outage decides there, not the speed.
                 && trial.summary.fault.is_none()
-        };
-        evidence.trials.iter().filter(is_comparable).collect()
-    };
-    let [baseline, candidate] = [plan.baseline, plan.candidate].map(comparable_trials);
+        });
+        trials.collect::<Vec<&'a Trial>>()
+    });
     let mut levels = format::grouped(baseline.iter().map(|trial| (trial.load_level(), *trial)));
     levels.sort_by(|a, b| level_size(a.1[0]).total_cmp(&level_size(b.1[0])));
-    let pairs_at = |(level, baseline): (LoadLevel<'a>, Vec<&'a Trial>)| {
+    let levels = levels.into_iter().map(|(level, baseline)| {
         let mut candidate = candidate.clone();
         candidate.retain(|trial| trial.load_level() == level);
         let trials: Vec<&'a Trial> = baseline.iter().chain(&candidate).copied().collect();
-        let is_complete = |trial: &&&'a Trial| trial.status == "complete";
         let mut pairs: Vec<(&Trial, &Trial)> = Vec::new();
-        for first in baseline.iter().filter(is_complete) {
-            let partner = candidate.iter().filter(is_complete).find(|trial| {
-                trial.summary.repeat == first.summary.repeat
+        for first in baseline.iter().filter(|trial| trial.status == "complete") {
+            let partner = candidate.iter().find(|trial| {
+                trial.status == "complete"
+                    && trial.summary.repeat == first.summary.repeat
                     && trial.summary.purpose == first.summary.purpose
             });
             pairs.extend(partner.map(|second| (*first, *second)));
         }
-        let is_rerun = |pair: &(&Trial, &Trial)| pair.0.summary.purpose == Purpose::Confirm;
         let planned_pairs = pairs.iter().filter(|pair| pair.0.summary.purpose == Purpose::Measure);
         // However they ended.
         let planned_trials =
             trials.iter().filter(|trial| trial.summary.purpose == Purpose::Measure);
         let repeats: BTreeSet<u32> = planned_trials.map(|trial| trial.summary.repeat).collect();
         let lost_pairs = repeats.len().saturating_sub(planned_pairs.count());
-        let reruns = pairs.iter().filter(|pair| is_rerun(pair)).count();
+        let reruns = pairs.iter().filter(|pair| pair.0.summary.purpose == Purpose::Confirm).count();
         // Too few of them would take the verdict away that the planned pairs carry.
         let keeps_reruns = reruns >= LEAST_PAIRS || reruns == pairs.len();
-        pairs.retain(|pair| is_rerun(pair) == keeps_reruns);
+        pairs.retain(|pair| (pair.0.summary.purpose == Purpose::Confirm) == keeps_reruns);
         let order = pair_order(&pairs);
         let is_spoilt = pairs.is_empty() && !candidate.is_empty();
         let spoilt = if is_spoilt { trials } else { Vec::new() };
         Pairs { trials: pairs, any: baseline[0], spoilt, order, lost: lost_pairs }
-    };
-    let mut levels: Vec<Pairs<'_>> = levels.into_iter().map(pairs_at).collect();
+    });
+    let mut levels: Vec<Pairs<'_>> = levels.collect();
     let is_compared = plan.is_planned || levels.iter().any(|level| !level.trials.is_empty());
     levels.retain(|level| !level.trials.is_empty() || (is_compared && !level.spoilt.is_empty()));
     levels
@@ -463,16 +470,12 @@ pub(super) fn pairs_by_level<'a>(
 
 /// Interleaved when each pair has ended before the next one began.
 fn pair_order(pairs: &[(&Trial, &Trial)]) -> PairOrder {
-    let is_together = |(a, _): &(&Trial, &Trial)| a.summary.is_together;
-    if !pairs.is_empty() && pairs.iter().all(is_together) {
+    if !pairs.is_empty() && pairs.iter().all(|(a, _)| a.summary.is_together) {
         return PairOrder::Together;
     }
     let is_one_run = pairs.iter().all(|(a, b)| a.run == b.run && a.run == pairs[0].0.run);
-    let ends = |pair: &(&Trial, &Trial)| {
-        let (a, b) = (pair.0.summary.trial, pair.1.summary.trial);
-        (a.min(b), a.max(b))
-    };
-    let mut spans: Vec<(u32, u32)> = pairs.iter().map(ends).collect();
+    let numbers = pairs.iter().map(|(a, b)| (a.summary.trial, b.summary.trial));
+    let mut spans: Vec<(u32, u32)> = numbers.map(|(a, b)| (a.min(b), a.max(b))).collect();
     spans.sort_unstable();
     if is_one_run && spans.windows(2).all(|pair| pair[0].1 < pair[1].0) {
         PairOrder::Interleaved
@@ -508,7 +511,7 @@ pub fn level_of_trial(trial: &TrialSummary) -> String {
 /// Facts for a run that continues this one, of it and of those before it: the oldest first.
 ///
 /// # Errors
-/// In a sentence, why its pairs can't count in another run.
+/// Says in a sentence why its pairs can't count in another run.
 pub fn continued_sessions(run: &RunData) -> Result<Vec<EarlierSession>, String> {
     let paper = Judgment::from_runs(std::slice::from_ref(run), &[], &[], &Naming::default());
     let folder = run.path.file_name().unwrap_or_default().to_string_lossy().into_owned();
@@ -550,8 +553,8 @@ fn session_pairs(
     let Some((first, second)) = pairs.first() else { return Ok(None) };
     let mut metrics = BTreeMap::new();
     for metric in Metric::ALL.into_iter().filter(|metric| !metric.is_fact()) {
-        let is_bound = |trial: &Trial| figure_bound(&trial.summary, metric).is_some();
-        if pairs.iter().any(|(a, b)| is_bound(a) || is_bound(b)) {
+        let mut trials = pairs.iter().flat_map(|(a, b)| [a, b]);
+        if trials.any(|trial| figure_bound(&trial.summary, metric).is_some()) {
             return Err(format!(
                 "a figure of {} is only a bound, which no session can add to.",
                 comparison.name
@@ -576,15 +579,15 @@ fn make_session(
     folder: &str,
     comparisons: Vec<SessionPairs>,
 ) -> EarlierSession {
-    let version = |target: &TargetFacts| {
+    let versions = header.targets.iter().map(|target| {
         let text = format!("{} {}", target.product, target.version);
         (target.name.clone(), text.trim().to_owned())
-    };
+    });
     EarlierSession {
         folder: folder.to_owned(),
         started_at: header.started_at.clone(),
         environment: header.environment.clone(),
-        versions: header.targets.iter().map(version).collect(),
+        versions: versions.collect(),
         comparisons,
         looks: BTreeMap::new(),
     }
@@ -624,26 +627,29 @@ fn session_rows(
     let first = *pairs.first()?;
     let run = common_run(evidence, first).filter(|run| !run.header.continues.is_empty())?;
     let names = [&first.0.summary.target, &first.1.summary.target];
-    let make_row = |session: &EarlierSession, pairs: &[(f64, f64)]| {
-        let versions = names.iter().filter_map(|name| session.versions.get(*name).cloned());
-        let logs: Vec<f64> = pairs.iter().map(|(a, b)| (b / a).ln()).collect();
-        let Environment { host, cpu_model, kernel, dyno_version, .. } = &session.environment;
-        SessionRow {
-            folder: session.folder.clone(),
-            started_at: session.started_at.clone(),
-            machine: format!("{host}: {cpu_model}, {kernel}"),
-            versions: format::unique(versions.collect()).join(", "),
-            dyno: dyno_version.clone(),
-            pairs: pairs.len(),
-            ratio: mean(&logs).map(f64::exp),
-        }
-    };
     let earlier = run.header.continues.iter().map(|session| {
-        make_row(session, &earlier_figures(std::slice::from_ref(session), first, metric).concat())
+        let figures = earlier_figures(std::slice::from_ref(session), first, metric).concat();
+        session_row(session, &figures, names)
     });
     let values: Vec<_> = pairs.iter().flat_map(|pair| figures(pair, metric)).collect();
-    let last = make_row(&make_session(&run.header, &run.folder, Vec::new()), &values);
+    let last = session_row(&make_session(&run.header, &run.folder, Vec::new()), &values, names);
     Some(earlier.chain([last]).collect())
+}
+
+/// The row of a session with these pairs of figures of the targets of these names.
+fn session_row(session: &EarlierSession, pairs: &[(f64, f64)], names: [&String; 2]) -> SessionRow {
+    let versions = names.iter().filter_map(|name| session.versions.get(*name).cloned());
+    let logs: Vec<f64> = pairs.iter().map(|(a, b)| (b / a).ln()).collect();
+    let Environment { host, cpu_model, kernel, dyno_version, .. } = &session.environment;
+    SessionRow {
+        folder: session.folder.clone(),
+        started_at: session.started_at.clone(),
+        machine: format!("{host}: {cpu_model}, {kernel}"),
+        versions: format::unique(versions.collect()).join(", "),
+        dyno: dyno_version.clone(),
+        pairs: pairs.len(),
+        ratio: mean(&logs).map(f64::exp),
+    }
 }
 
 #[cfg(test)]
@@ -670,16 +676,17 @@ mod tests {
         assert_eq!(corrected_for_questions(&comparison, &gated), [0.04, 0.5, 0.03, 0.01]);
     }
 
+    fn size_at(rate_per_s: Option<f64>, workers: u32) -> f64 {
+        let mut summary = TrialSummary::default();
+        (summary.identity.rate_per_s, summary.identity.workers) = (rate_per_s, workers);
+        level_size(&trial(summary))
+    }
+
     #[test]
     fn rates_order_levels_before_workers_do() {
-        let size = |rate_per_s: Option<f64>, workers: u32| {
-            let mut summary = TrialSummary::default();
-            (summary.identity.rate_per_s, summary.identity.workers) = (rate_per_s, workers);
-            level_size(&trial(summary))
-        };
-        assert!(size(None, 8) < size(None, 9));
-        assert!(size(Some(2.0), 1) > size(Some(1.0), 1_000));
-        assert!(size(Some(2.0), 8) < size(Some(2.0), 9));
-        assert!(size(Some(0.5), 1) > size(None, 1_000));
+        assert!(size_at(None, 8) < size_at(None, 9));
+        assert!(size_at(Some(2.0), 1) > size_at(Some(1.0), 1_000));
+        assert!(size_at(Some(2.0), 8) < size_at(Some(2.0), 9));
+        assert!(size_at(Some(0.5), 1) > size_at(None, 1_000));
     }
 }

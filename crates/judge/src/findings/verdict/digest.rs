@@ -37,32 +37,30 @@ impl Judgment {
     /// the gates, what the exit code means, and where papers are: at most 17 lines of 80 columns, the gravest where
     /// there are more.
     pub fn digest(&self, lang: Lang, code: u8, papers: &[String]) -> String {
-        let wrap_lines = |lines: Vec<Message>| -> Vec<String> {
-            lines.iter().flat_map(|line| wrap_sentence(&line.line(lang))).collect()
-        };
-        let banner = self.is_rehearsal().then(|| say!(no_results));
-        let mut lines = wrap_lines(banner.into_iter().chain(self.compared_targets()).collect());
+        let mut lines = Vec::new();
+        if self.is_rehearsal() {
+            lines.extend(wrap_lines(&[say!(no_results)], lang));
+        }
+        lines.extend(wrap_lines(&self.compared_targets(), lang));
         let mut gates: Vec<_> = self.verdicts.gates.iter().collect();
         gates.sort_by_key(|gate| std::cmp::Reverse(gate.result));
         let mut footer = fit_gates(gates.into_iter().map(words::gate).collect(), lang);
         let meaning = exit_code_meaning(code, !self.verdicts.gates.is_empty());
-        footer.extend(wrap_lines(vec![
-            say!(exit_code_means, code = code.to_string(), meaning),
-            if papers.is_empty() {
-                say!(no_paper_yet)
-            } else {
-                say!(papers_are_in, files = papers.join(", "))
-            },
-        ]));
+        let papers = match papers {
+            [] => say!(no_paper_yet),
+            papers => say!(paper_files, files = papers.join(", ")),
+        };
+        let code = say!(exit_code_means, code = code.to_string(), meaning);
+        footer.extend(wrap_lines(&[code, papers], lang));
         let line_budget = MAX_LINES.saturating_sub(footer.len());
-        let mut caveats = wrap_lines(self.objections(MAX_CAVEATS));
+        let mut caveats = wrap_lines(&self.objections(MAX_CAVEATS), lang);
         caveats.truncate(line_budget.saturating_sub(lines.len() + MIN_TABLE_LINES));
         lines.extend(
             self.compared_lines(lang, line_budget.saturating_sub(lines.len() + caveats.len())),
         );
         let mut parts = self.parts_that_changed(self.side_names());
         parts.truncate(MAX_PART_LINES);
-        let mut parts = wrap_lines(parts);
+        let mut parts = wrap_lines(&parts, lang);
         parts.truncate(line_budget.saturating_sub(lines.len() + caveats.len()));
         lines.extend(parts.into_iter().chain(caveats));
         lines.into_iter().chain(footer).map(|line| line + "\n").collect()
@@ -85,15 +83,11 @@ impl Judgment {
     }
 
     fn compared_targets(&self) -> Vec<Message> {
-        let find_product = |label: &str| {
-            let target = self.targets.iter().find(|target| target.label == label)?;
-            Some(target.product.trim()).filter(|product| !product.is_empty())
-        };
         if let Some(sides) =
             self.only_target_pair().filter(|sides| self.side_names() != Some(*sides))
         {
             let lines = ["A", "B"].into_iter().zip(sides).map(|(name, label)| {
-                Message::verbatim(match find_product(label) {
+                Message::verbatim(match self.target_product(label) {
                     Some(product) => format!("{name}: {product} ({label})"),
                     None => format!("{name}: {label}"),
                 })
@@ -106,13 +100,19 @@ impl Judgment {
         let labels = format::unique(labels.collect::<Vec<_>>()).into_iter();
         let lines: Vec<Message> = labels
             .filter_map(|label| {
-                Some(Message::verbatim(format!("{label}: {}", find_product(label)?)))
+                Some(Message::verbatim(format!("{label}: {}", self.target_product(label)?)))
             })
             .collect();
         match lines.len() {
             0..=MAX_TARGET_LINES => lines,
             _ => vec![Message::joined(&lines, "; ", "；")],
         }
+    }
+
+    /// The product of the target with this label; `None` if it is unknown.
+    fn target_product(&self, label: &str) -> Option<&str> {
+        let target = self.targets.iter().find(|target| target.label == label)?;
+        Some(target.product.trim()).filter(|product| !product.is_empty())
     }
 
     /// A line for each comparison, and one for each of its metrics, at most as many as `room`: if they don't fit,
@@ -152,7 +152,7 @@ impl Judgment {
             if titled.remove(&at) {
                 let [a, b] = names.unwrap_or([&comparison.baseline, &comparison.candidate]);
                 let title = say!(
-                    compared_at,
+                    comparison_title,
                     place = words::place(comparison),
                     sides = format!("{b} / {a}"),
                     pairs = words::pairs(verdict)
@@ -176,10 +176,6 @@ impl Judgment {
     /// Returns what could change the answer: the checks that forbid to claim it, at most `max_caveats` that
     /// reach farthest, a half-width that was not reached, and what was accepted.
     pub fn objections(&self, max_caveats: usize) -> Vec<Message> {
-        let first_finding = |check: &Check| {
-            let first = check.lines.first().cloned().unwrap_or_default();
-            say!(check_with_finding, id = check.id, found = first)
-        };
         let (mut forbidding, mut further) = (Vec::new(), Vec::new());
         for check in self.open_checks(Level::E) {
             if forbidding.len() < MAX_DESCRIBED_CHECKS {
@@ -216,6 +212,12 @@ impl Judgment {
         }
         lines
     }
+}
+
+/// A check with the first line of what it found.
+fn first_finding(check: &Check) -> Message {
+    let first = check.lines.first().cloned().unwrap_or_default();
+    say!(check_with_finding, id = check.id, found = first)
 }
 
 /// Rank of a verdict: the ones that a reader must not miss come first.
@@ -271,6 +273,10 @@ fn fit_gates(gates: Vec<Message>, lang: Lang) -> Vec<String> {
     lines
 }
 
+fn wrap_lines(texts: &[Message], lang: Lang) -> Vec<String> {
+    texts.iter().flat_map(|text| wrap_sentence(&text.line(lang))).collect()
+}
+
 /// Lines of 80 columns; those after the first are indented.
 pub fn wrap_sentence(text: &str) -> Vec<String> {
     let text = match text.char_indices().nth(MAX_CHARACTERS) {
@@ -309,14 +315,13 @@ impl Judgment {
         comparison: &PairedComparison,
         [a, b]: [&str; 2],
     ) -> Option<Message> {
-        let summary = |label: &String| self.trial(label).map(|trial| &trial.summary);
         let mut ratios: BTreeMap<String, Vec<f64>> = BTreeMap::new();
         let mut pairs = 0;
         for [baseline, candidate] in &comparison.pairs {
-            let (baseline, candidate) =
-                (means_us(summary(baseline)?), means_us(summary(candidate)?));
+            let (baseline, candidate) = (self.trial(baseline)?, self.trial(candidate)?);
+            let candidate = means_us(&candidate.summary);
             pairs += 1;
-            for (name, before) in baseline {
+            for (name, before) in means_us(&baseline.summary) {
                 let ratio = candidate.get(&name).map(|after| after / before);
                 ratios.entry(name).or_default().extend(ratio);
             }
@@ -344,7 +349,7 @@ impl Judgment {
     }
 }
 
-/// Mean latency of each statement of its scripts, or where it tells none of each kind of transaction, microseconds.
+/// Mean latency of each statement of its scripts, or, if it reports none, of each kind of transaction, microseconds.
 fn means_us(summary: &TrialSummary) -> BTreeMap<String, f64> {
     let statements = summary.statement_latencies.iter().map(|row| {
         let text: String = row.text.trim().chars().take(MAX_STATEMENT_CHARACTERS).collect();
@@ -436,7 +441,9 @@ impl Verdicts {
             Some((pairs, Call::TooFewPairs, _)) => {
                 say!(verdict_needs_pairs, pairs = format::whole(pairs as f64))
             }
-            Some((pairs, ..)) => say!(pairs_would_decide_it, pairs = format::whole(pairs as f64)),
+            Some((pairs, ..)) => {
+                say!(pairs_would_decide_comparison, pairs = format::whole(pairs as f64))
+            }
         }
     }
 
@@ -478,7 +485,7 @@ mod tests {
     use super::*;
     use crate::evidence::tests::{comparison, row};
 
-    fn verdicts(rows: &[VerdictRow], gates: Vec<GateRow>) -> Verdicts {
+    fn make_verdicts(rows: &[VerdictRow], gates: Vec<GateRow>) -> Verdicts {
         let comparisons = rows.iter().map(|row| comparison(vec![row.clone()])).collect();
         Verdicts { comparisons, gates, scaling: Vec::new(), steady: Vec::new() }
     }
@@ -487,89 +494,108 @@ mod tests {
         VerdictRow { call, pairs_needed, ..row(Metric::Tps) }
     }
 
-    fn gate(needed: Option<usize>, is_ratio: bool) -> GateRow {
+    fn make_gate(needed: Option<usize>, is_ratio: bool) -> GateRow {
         let gate = "tps.ratio > 0.97".to_owned();
         GateRow { gate, needed, is_ratio, comparison: Some(1), ..GateRow::default() }
     }
 
+    fn find_remedy(rows: &[VerdictRow]) -> Message {
+        make_verdicts(rows, Vec::new()).remedy()
+    }
+
     #[test]
     fn the_comparison_that_needs_most_pairs_says_how_many() {
-        let remedy = |rows: &[VerdictRow]| verdicts(rows, Vec::new()).remedy();
-        let margin = || format::percent(0.03);
-        let undecided = |pairs: &str| say!(pairs_would_show_margin, pairs, margin = margin());
+        let margin = &format::percent(0.03);
         let rows = [make_row(Call::Undecided, Some(20)), make_row(Call::Undecided, Some(30))];
-        assert_eq!(remedy(&rows), undecided("30"));
-        assert_eq!(remedy(&[make_row(Call::Undecided, Some(100))]), undecided("100"));
-        assert_eq!(remedy(&[make_row(Call::Undecided, Some(101))]), say!(pairs_alone_dont_help));
-        assert_eq!(remedy(&[make_row(Call::Undecided, None)]), say!(pairs_alone_dont_help));
+        assert_eq!(find_remedy(&rows), say!(pairs_would_show_margin, pairs = "30", margin));
+        let upper_bound = say!(pairs_would_show_margin, pairs = "100", margin);
+        assert_eq!(find_remedy(&[make_row(Call::Undecided, Some(100))]), upper_bound);
+        assert_eq!(
+            find_remedy(&[make_row(Call::Undecided, Some(101))]),
+            say!(pairs_alone_dont_help)
+        );
+        assert_eq!(find_remedy(&[make_row(Call::Undecided, None)]), say!(pairs_alone_dont_help));
         let too_few = say!(verdict_needs_pairs, pairs = "6");
-        assert_eq!(remedy(&[make_row(Call::TooFewPairs, None)]), too_few);
+        assert_eq!(find_remedy(&[make_row(Call::TooFewPairs, None)]), too_few);
         let decided = make_row(Call::Faster, Some(90));
-        assert_eq!(remedy(&[decided.clone(), make_row(Call::TooFewPairs, None)]), too_few);
-        assert_eq!(remedy(&[decided]), say!(trials_failed_mend_the_cause));
+        assert_eq!(find_remedy(&[decided.clone(), make_row(Call::TooFewPairs, None)]), too_few);
+        assert_eq!(find_remedy(&[decided]), say!(trials_failed_mend_the_cause));
         let unproven =
             VerdictRow { p: 0.02, p_adjusted: Some(0.08), ..make_row(Call::Unproven, None) };
         let pairs = pairs_to_prove(&comparison(Vec::new()), &unproven);
         assert!(pairs > 8 && pairs < 40, "{pairs}");
-        let expected = say!(pairs_would_decide_it, pairs = pairs.to_string());
-        assert_eq!(remedy(&[unproven]), expected);
+        let expected = say!(pairs_would_decide_comparison, pairs = pairs.to_string());
+        assert_eq!(find_remedy(&[unproven]), expected);
         let bound = VerdictRow { bound: "≥", ..make_row(Call::Undecided, Some(9)) };
-        assert_eq!(remedy(&[bound]), say!(a_longer_time_out_would_decide));
+        assert_eq!(find_remedy(&[bound]), say!(a_longer_time_out_would_decide));
+    }
+
+    fn remedy_with_gates(gates: Vec<GateRow>) -> Message {
+        make_verdicts(&[make_row(Call::Undecided, Some(30))], gates).remedy()
     }
 
     #[test]
     fn gates_decide_where_there_are_some() {
-        let remedy = |gates| verdicts(&[make_row(Call::Undecided, Some(30))], gates).remedy();
-        let pairs = |pairs: &str| say!(pairs_would_decide_gates, pairs);
-        assert_eq!(remedy(vec![gate(Some(12), true), gate(Some(40), true)]), pairs("40"));
-        assert_eq!(remedy(vec![gate(Some(100), true)]), pairs("100"));
-        assert_eq!(remedy(vec![gate(Some(101), true)]), say!(pairs_alone_dont_help));
-        assert_eq!(remedy(vec![gate(None, true)]), say!(pairs_alone_dont_help));
+        let gates = vec![make_gate(Some(12), true), make_gate(Some(40), true)];
+        assert_eq!(remedy_with_gates(gates), say!(pairs_would_decide_gates, pairs = "40"));
+        let upper_bound = say!(pairs_would_decide_gates, pairs = "100");
+        assert_eq!(remedy_with_gates(vec![make_gate(Some(100), true)]), upper_bound);
+        assert_eq!(
+            remedy_with_gates(vec![make_gate(Some(101), true)]),
+            say!(pairs_alone_dont_help)
+        );
+        assert_eq!(remedy_with_gates(vec![make_gate(None, true)]), say!(pairs_alone_dont_help));
         let repeats = say!(more_repeats_narrow_the_interval);
-        assert_eq!(remedy(vec![gate(Some(12), false)]), repeats);
-        let passed = GateRow { result: GateResult::Pass, ..gate(Some(12), true) };
-        assert_eq!(remedy(vec![passed]), repeats);
+        assert_eq!(remedy_with_gates(vec![make_gate(Some(12), false)]), repeats);
+        let passed = GateRow { result: GateResult::Pass, ..make_gate(Some(12), true) };
+        assert_eq!(remedy_with_gates(vec![passed]), repeats);
+    }
+
+    fn remedy_with_vetoes(checks: &[&'static str], gates: Vec<GateRow>) -> Message {
+        let mut verdicts = make_verdicts(&[make_row(Call::Undecided, Some(30))], gates);
+        let vetoes =
+            checks.iter().map(|&check| Veto { check, found: "f".into(), reach: VetoReach::AnyFar });
+        verdicts.comparisons[0].vetoes = vetoes.collect();
+        verdicts.remedy()
+    }
+
+    fn list_ids(ids: &[&str]) -> Message {
+        Message::list(&ids.iter().map(|id| Message::verbatim(*id)).collect::<Vec<_>>())
     }
 
     #[test]
     fn what_checks_found_comes_before_pairs() {
-        let veto = |check| Veto { check, found: "f".into(), reach: VetoReach::AnyFar };
-        let remedy = |checks: &[&'static str], gates| {
-            let mut verdicts = verdicts(&[make_row(Call::Undecided, Some(30))], gates);
-            verdicts.comparisons[0].vetoes = checks.iter().map(|check| veto(check)).collect();
-            verdicts.remedy()
-        };
-        let ids = |ids: &[&str]| {
-            Message::list(&ids.iter().map(|id| Message::verbatim(*id)).collect::<Vec<_>>())
-        };
-        let advice = say!(take_away_what_checks_found, ids = ids(&["a", STOPPED]));
-        assert_eq!(remedy(&[STOPPED, "a"], Vec::new()), advice);
-        let outweighed = say!(pairs_outweigh_what_checks_found, ids = ids(&[STOPPED]));
-        assert_eq!(remedy(&[STOPPED], Vec::new()), outweighed);
+        let advice = say!(take_away_what_checks_found, ids = list_ids(&["a", STOPPED]));
+        assert_eq!(remedy_with_vetoes(&[STOPPED, "a"], Vec::new()), advice);
+        let outweighed = say!(pairs_outweigh_what_checks_found, ids = list_ids(&[STOPPED]));
+        assert_eq!(remedy_with_vetoes(&[STOPPED], Vec::new()), outweighed);
         // Only a check that opens a gate counts.
-        let advice = say!(take_away_what_checks_found, ids = ids(&["a"]));
-        assert_eq!(remedy(&["a"], vec![gate(Some(12), true)]), advice);
-        let passed = GateRow { result: GateResult::Pass, ..gate(Some(12), true) };
-        assert_eq!(remedy(&["a"], vec![passed]), say!(more_repeats_narrow_the_interval));
+        let advice = say!(take_away_what_checks_found, ids = list_ids(&["a"]));
+        assert_eq!(remedy_with_vetoes(&["a"], vec![make_gate(Some(12), true)]), advice);
+        let passed = GateRow { result: GateResult::Pass, ..make_gate(Some(12), true) };
+        assert_eq!(
+            remedy_with_vetoes(&["a"], vec![passed]),
+            say!(more_repeats_narrow_the_interval)
+        );
+    }
+
+    fn needs_turns(pairs: usize, check: &'static str, call: Call, gates: Vec<GateRow>) -> bool {
+        let mut verdicts = make_verdicts(&[make_row(call, Some(30))], gates);
+        let comparison = &mut verdicts.comparisons[0];
+        comparison.order = PairOrder::Blocks;
+        comparison.pairs.truncate(pairs);
+        comparison.vetoes = vec![Veto { check, found: "f".into(), reach: VetoReach::HeldUp(0.0) }];
+        verdicts.remedy() == say!(only_turns_give_a_verdict)
     }
 
     #[test]
     fn trials_that_do_not_take_turns_need_to() {
-        let remedy = |pairs: usize, check: &'static str, call, gates| {
-            let mut verdicts = verdicts(&[make_row(call, Some(30))], gates);
-            let comparison = &mut verdicts.comparisons[0];
-            comparison.order = PairOrder::Blocks;
-            comparison.pairs.truncate(pairs);
-            comparison.vetoes =
-                vec![Veto { check, found: "f".into(), reach: VetoReach::HeldUp(0.0) }];
-            verdicts.remedy() == say!(only_turns_give_a_verdict)
-        };
-        assert!(remedy(8, BLOCK_ORDER, Call::Undecided, Vec::new()));
-        assert!(remedy(1, "a", Call::TooFewPairs, Vec::new()));
-        assert!(!remedy(8, "a", Call::Undecided, Vec::new()));
-        assert!(!remedy(8, BLOCK_ORDER, Call::Faster, Vec::new()));
-        assert!(remedy(8, BLOCK_ORDER, Call::Faster, vec![gate(None, true)]));
-        let passed = GateRow { result: GateResult::Pass, ..gate(None, true) };
-        assert!(!remedy(8, BLOCK_ORDER, Call::Undecided, vec![passed]));
+        assert!(needs_turns(8, BLOCK_ORDER, Call::Undecided, Vec::new()));
+        assert!(needs_turns(1, "a", Call::TooFewPairs, Vec::new()));
+        assert!(!needs_turns(8, "a", Call::Undecided, Vec::new()));
+        assert!(!needs_turns(8, BLOCK_ORDER, Call::Faster, Vec::new()));
+        assert!(needs_turns(8, BLOCK_ORDER, Call::Faster, vec![make_gate(None, true)]));
+        let passed = GateRow { result: GateResult::Pass, ..make_gate(None, true) };
+        assert!(!needs_turns(8, BLOCK_ORDER, Call::Undecided, vec![passed]));
     }
 }

@@ -83,23 +83,21 @@ fn value_rows(evidence: &Evidence, experiment: &Experiment, gate: &Gate) -> Vec<
         return vec![row_without_figure(experiment, gate)];
     }
     groups.sort_by(|a, b| level_size(a.1[0]).total_cmp(&level_size(b.1[0])));
-    let judge_group = |((target, _), mut group): ((&String, LoadLevel<'_>), Vec<&Trial>)| {
-        let is_rerun = |trial: &&Trial| trial.summary.purpose == Purpose::Confirm;
-        if group.iter().any(is_rerun) {
-            group.retain(is_rerun);
+    let rows = groups.into_iter().map(|((target, _), mut group)| {
+        if group.iter().any(|trial| trial.summary.purpose == Purpose::Confirm) {
+            group.retain(|trial| trial.summary.purpose == Purpose::Confirm);
         }
-        let complete = || group.iter().copied().filter(|trial| trial.status == "complete");
-        let values: Vec<f64> =
-            complete().filter_map(|trial| trial.summary.figure(gate.metric)).collect();
-        let bounds: Vec<FigureBound> =
-            complete().filter_map(|trial| figure_bound(&trial.summary, gate.metric)).collect();
-        let has_other = |end| bounds.iter().any(|bound| *bound != end);
-        let ends = [FigureBound::AtMost, FigureBound::AtLeast].map(has_other);
+        let complete = group.iter().copied().filter(|trial| trial.status == "complete");
+        let values = complete.clone().filter_map(|trial| trial.summary.figure(gate.metric));
+        let values: Vec<f64> = values.collect();
+        let bounds = complete.clone().filter_map(|trial| figure_bound(&trial.summary, gate.metric));
+        let bounds: Vec<FigureBound> = bounds.collect();
+        let ends = [FigureBound::AtMost, FigureBound::AtLeast]
+            .map(|end| bounds.iter().any(|bound| *bound != end));
         let judgment = gate.judge_values(&values, FigureBound::from_ends(ends));
         let row = gate_row(experiment, gate, level_words(group[0]), target.clone(), &judgment);
-        let row = without_figures(row, left_out(complete(), gate.metric));
-        let is_incomplete = || group.iter().any(|trial| has_failed(trial, &trials));
-        if row.result == GateResult::Pass && is_incomplete() {
+        let row = without_figures(row, left_out(complete, gate.metric));
+        if row.result == GateResult::Pass && group.iter().any(|trial| has_failed(trial, &trials)) {
             GateRow {
                 result: GateResult::Inconclusive,
                 why: say!(a_trial_failed_here_the_others),
@@ -108,8 +106,8 @@ fn value_rows(evidence: &Evidence, experiment: &Experiment, gate: &Gate) -> Vec<
         } else {
             row
         }
-    };
-    groups.into_iter().map(judge_group).collect()
+    });
+    rows.collect()
 }
 
 /// The row of a gate that no trial or pair has a figure for.
@@ -119,14 +117,14 @@ fn row_without_figure(experiment: &Experiment, gate: &Gate) -> GateRow {
 
 /// Trials whose figure can't be judged, by the reason.
 fn left_out<'a>(trials: impl Iterator<Item = &'a Trial>, metric: Metric) -> Option<Message> {
-    // Zero is the best value of a fact.
-    let is_judged = |trial: &&Trial| {
-        trial.summary.figure(metric).is_some_and(|figure| figure > 0.0 || metric.is_fact())
-    };
+    let unjudged = trials.filter(|trial| {
+        let figure = trial.summary.figure(metric);
+        // Zero is the best value of a fact.
+        let is_judged = figure.is_some_and(|figure| figure > 0.0 || metric.is_fact());
+        !is_judged
+    });
     let groups = format::grouped(
-        trials
-            .filter(|trial| !is_judged(trial))
-            .map(|trial| (why_no_figure(&trial.summary, metric), Message::from(&trial.label))),
+        unjudged.map(|trial| (why_no_figure(&trial.summary, metric), Message::from(&trial.label))),
     );
     let sentences = groups.into_iter().map(|(reason, labels)| {
         say!(left_out_trials, trials = Message::list(&format::unique(labels)), why = reason)
@@ -144,17 +142,17 @@ fn without_figures(row: GateRow, left_out: Option<Message>) -> GateRow {
     GateRow { result, why: reason, ..row }
 }
 
-/// Returns true if a trial failed and was not made again: leaving it out would let a gate pass by what broke.
+/// Returns true if a trial failed and was not repeated: leaving it out would let a gate pass by what broke.
 fn has_failed(trial: &Trial, trials: &[&Trial]) -> bool {
-    let is_rerun = |other: &&Trial| {
-        other.status == "complete"
-            && other.run == trial.run
-            && other.summary.step == trial.summary.step
-    };
-    trial.status == "failed" && !trials.iter().any(is_rerun)
+    trial.status == "failed"
+        && !trials.iter().any(|other| {
+            other.status == "complete"
+                && other.run == trial.run
+                && other.summary.step == trial.summary.step
+        })
 }
 
-/// At each comparison of the experiment; those of a system with itself only where there is no other.
+/// At each comparison of the experiment; comparisons of a system with itself only without any other.
 fn ratio_rows(
     evidence: &Evidence,
     experiment: &Experiment,
@@ -219,7 +217,7 @@ fn reason_words(reason: GateReason, gate: &Gate, judgment: &JudgedGate) -> Messa
             let min_trials = needed.unwrap_or_else(|| LEAST_TRIALS.to_string());
             say!(trials_without_an_interval, n = judgment.count, least = min_trials)
         }
-        (GateReason::NoPair, _) => say!(nothing_is_compared_here_there_is),
+        (GateReason::NoPair, _) => say!(no_pair_to_compare),
         (GateReason::TooFewPairs, needed) => {
             let min_pairs = needed.unwrap_or_else(|| LEAST_PAIRS.to_string());
             say!(there_are_too_few_pairs, least = min_pairs)
@@ -239,24 +237,24 @@ mod tests {
     use super::*;
     use crate::evidence::tests::{comparison, row as verdict_row};
 
+    fn keeps_result(text: &str, result: GateResult, call: Call) -> bool {
+        let gate: Gate = text.parse().expect(text);
+        let row = VerdictRow { call, p: 0.02, p_adjusted: Some(0.08), ..verdict_row(Metric::Tps) };
+        let comparison = comparison(vec![row]);
+        let row = require_proof(GateRow { result, ..GateRow::default() }, &comparison, &gate);
+        if row.result == result {
+            assert_eq!((row.why, row.needed), (Message::default(), None));
+        } else {
+            assert_eq!(row.result, GateResult::Inconclusive);
+            assert_eq!(row.why, say!(gate_not_proven_among_comparisons));
+            let needed = digest::pairs_to_prove(&comparison, &comparison.rows[0]);
+            assert_eq!(row.needed, Some(needed));
+        }
+        row.result == result
+    }
+
     #[test]
     fn no_gate_rests_on_a_difference_that_is_not_proven() {
-        let keeps_result = |text: &str, result, call| {
-            let gate: Gate = text.parse().expect(text);
-            let row =
-                VerdictRow { call, p: 0.02, p_adjusted: Some(0.08), ..verdict_row(Metric::Tps) };
-            let comparison = comparison(vec![row]);
-            let row = require_proof(GateRow { result, ..GateRow::default() }, &comparison, &gate);
-            if row.result == result {
-                assert_eq!((row.why, row.needed), (Message::default(), None));
-            } else {
-                assert_eq!(row.result, GateResult::Inconclusive);
-                assert_eq!(row.why, say!(gate_not_proven_among_comparisons));
-                let needed = digest::pairs_to_prove(&comparison, &comparison.rows[0]);
-                assert_eq!(row.needed, Some(needed));
-            }
-            row.result == result
-        };
         // A ratio of 1 would have kept the one and broken the other.
         let (lax, strict) = ("tps.ratio > 0.97", "tps.ratio > 1.05");
         assert!(keeps_result(lax, GateResult::Pass, Call::Unproven));

@@ -16,11 +16,10 @@ pub(super) fn repetition_levels(
     spans.sort_unstable();
     spans.dedup();
     let unit = plan.unit as usize;
-    let pair_s = |(a, b): &(&Trial, &Trial)| trial_s(a) + trial_s(b);
     let mut levels = vec![RepetitionLevel {
         name: say!(level_of_pairs),
         deviation: None,
-        seconds: mean(&pairs.iter().map(pair_s).collect::<Vec<f64>>())?,
+        seconds: mean(&pairs.iter().map(|(a, b)| trial_s(a) + trial_s(b)).collect::<Vec<f64>>())?,
     }];
     let mut within: Vec<usize> = Vec::new();
     for &span in &spans {
@@ -34,7 +33,7 @@ pub(super) fn repetition_levels(
         // With one pair each, both are one level.
         if span == 1 {
             levels[0].seconds += seconds;
-            levels[0].name = say!(level_of_pairs_with, level = name);
+            levels[0].name = say!(level_of_pairs_renewed, level = name);
             continue;
         }
         within.push(span as usize / within.iter().product::<usize>());
@@ -70,12 +69,12 @@ fn trial_s(trial: &Trial) -> f64 {
 
 /// Logarithms of the ratios, in order, of units of which no pair is missing.
 fn whole_units(pairs: &[(&Trial, &Trial)], metric: Metric, unit: usize) -> Vec<f64> {
-    let log = |pair: &(&Trial, &Trial)| {
+    let logs = pairs.iter().filter_map(|pair| {
         let (a, b) = figures(pair, metric).next()?;
         let (log, unit) = ((b / a).ln(), unit_number(pair, unit as u32));
         log.is_finite().then_some((unit, pair.0.summary.repeat, log))
-    };
-    let mut logs: Vec<(u32, u32, f64)> = pairs.iter().filter_map(log).collect();
+    });
+    let mut logs: Vec<(u32, u32, f64)> = logs.collect();
     logs.sort_by_key(|(unit, repeat, _)| (*unit, *repeat));
     let units = logs.chunk_by(|a, b| a.0 == b.0).filter(|pairs| pairs.len() == unit);
     units.flatten().map(|(_, _, log)| *log).collect()
@@ -95,31 +94,39 @@ fn renewal_s(
         .filter_map(|label| evidence.targets.iter().find(|target| target.label == label))
         .map(|target| (target.run, target.facts.owner()))
         .collect();
-    // A target that is compared with itself has a start for each trial only where each pair has one.
+    // A target that is compared with itself has a start for each trial only if each pair has one.
     if span > 1 {
         owners.dedup();
     }
-    let place = format!("{}/", first.summary.experiment);
-    let mean_s = |(run, owner): &(usize, &str), renewed: Renewed| {
-        let run = evidence.runs.iter().find(|facts| facts.number == *run)?;
-        let renewals = run.header.renewals.iter().filter(|renewal| {
-            renewal.renewed == renewed
-                && renewal.target == *owner
-                && renewal.step.starts_with(&place)
-        });
-        mean(&renewals.map(|renewal| renewal.took_s).collect::<Vec<f64>>())
-    };
+    let experiment = &first.summary.experiment;
     let kinds = [(restarts, Renewed::Server), (reloads, Renewed::Data)];
     let kinds = kinds.into_iter().filter(|(is_renewed, _)| *is_renewed);
-    let renewals_s =
-        kinds.flat_map(|(_, kind)| owners.iter().filter_map(move |owner| mean_s(owner, kind)));
+    let renewals_s = kinds.flat_map(|(_, kind)| {
+        let owners = owners.iter();
+        owners.filter_map(move |owner| mean_renewal_s(evidence, experiment, *owner, kind))
+    });
     let total_s: f64 = renewals_s.sum();
     let mut experiments = evidence.experiments.iter();
-    let experiment = experiments.find(|facts| facts.name == first.summary.experiment);
+    let experiment = experiments.find(|facts| facts.name == *experiment);
     let points = experiment.map_or(1, |experiment| {
         experiment.points.iter().filter(|point| point.target == plan.baseline).count()
     });
     if span == 1 { total_s } else { total_s / points.max(1) as f64 }
+}
+
+/// Mean seconds of the renewals of a kind that an experiment made for the owner of a target in a run.
+fn mean_renewal_s(
+    evidence: &Evidence,
+    experiment: &str,
+    (run, owner): (usize, &str),
+    renewed: Renewed,
+) -> Option<f64> {
+    let run = evidence.runs.iter().find(|facts| facts.number == run)?;
+    let place = format!("{experiment}/");
+    let renewals = run.header.renewals.iter().filter(|renewal| {
+        renewal.renewed == renewed && renewal.target == owner && renewal.step.starts_with(&place)
+    });
+    mean(&renewals.map(|renewal| renewal.took_s).collect::<Vec<f64>>())
 }
 
 fn describe_levels(
@@ -129,14 +136,11 @@ fn describe_levels(
 ) -> Message {
     let place = Message::verbatim(format!("{} / {}", plan.candidate, plan.baseline));
     let place = say!(levels_by_level, place, level);
-    let list_levels = |describe: &dyn Fn(&RepetitionLevel) -> Option<Message>| {
-        Message::list(&repetition.levels.iter().filter_map(describe).collect::<Vec<_>>())
-    };
-    let costs = list_levels(&|level| {
+    let costs = repetition.levels.iter().map(|level| {
         let s = format::short(level.seconds);
-        Some(say!(level_takes, level = &level.name, s))
+        say!(level_takes, level = &level.name, s)
     });
-    let costs = say!(levels_take, levels = costs);
+    let costs = say!(levels_take, levels = Message::list(&costs.collect::<Vec<_>>()));
     let (Some(as_made), Some(best)) = (&repetition.as_made, &repetition.cheapest) else {
         let reason = match repetition.levels.len() {
             1 => say!(levels_are_one, place),
@@ -144,14 +148,14 @@ fn describe_levels(
         };
         return Message::sentences(&[reason, costs]);
     };
-    let deviations = list_levels(&|level| {
+    let deviations = repetition.levels.iter().filter_map(|level| {
         let percent = format::percent(level.deviation?);
         Some(say!(level_varies, level = &level.name, percent))
     });
     let varies = say!(
         levels_vary,
         place,
-        levels = deviations,
+        levels = Message::list(&deviations.collect::<Vec<_>>()),
         n = repetition.units.to_string(),
         outer = repetition.levels.last().map(|level| level.name.clone()).unwrap_or_default()
     );
@@ -184,7 +188,7 @@ mod tests {
     use crate::evidence::tests::trial;
     use dyno_facts::TrialSummary;
 
-    /// A trial of so many transactions per second, in the pair with this number.
+    /// A trial of `tps` transactions per second, in the pair with this number.
     fn make_trial(tps: f64, repeat: u32) -> Trial {
         let mut summary =
             TrialSummary { tps, window_s: 10.0, connect_s: 1.0, ..TrialSummary::default() };
@@ -206,12 +210,11 @@ mod tests {
             })
             .to_vec();
         let pairs: Vec<(&Trial, &Trial)> = trials.iter().map(|[a, b]| (a, b)).collect();
-        let logs = |unit| -> Vec<f64> {
+        for (unit, count) in [(1, 7), (3, 6)] {
             let logs = whole_units(&pairs, Metric::Tps, unit);
-            logs.iter().map(|log| (log * 1e6).round() / 1e6).collect()
-        };
-        assert_eq!(logs(1), [1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0]);
-        assert_eq!(logs(3), [1.0, 2.0, 3.0, 4.0, 5.0, 6.0]);
+            let logs: Vec<f64> = logs.iter().map(|log| (log * 1e6).round() / 1e6).collect();
+            assert_eq!(logs, [1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0][..count]);
+        }
         let fewer = [pairs[0], pairs[1], pairs[2], pairs[3], pairs[4]];
         let logs = whole_units(&fewer, Metric::Tps, 3);
         assert_eq!(logs.len(), 3, "of the first unit the third pair is missing");

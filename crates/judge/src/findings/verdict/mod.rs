@@ -2,7 +2,7 @@
 //!
 //! A ratio is the pseudo-median of the pairs with its exact interval. What is proven follows from p, corrected (Holm)
 //! for the comparisons of one experiment; metrics are judged in a fixed sequence. Trials that vary, and what the same
-//! system differs from itself, are said alongside and veto nothing; which checks do is said in `veto`. `dyno run` and
+//! system differs from itself, are reported alongside and veto nothing; `veto` lists the checks that do. `dyno run` and
 //! `dyno compare` take their exit codes from here: 0 passed, 3 inconclusive, 5 proven broken. In a search only
 //! confirmed rates that were held each time are results. What is promised (5% of false positives, effects of 3% found)
 //! is simulated: `crates/facts/src/statistics/README.md`.
@@ -38,8 +38,8 @@ use dyno_facts::statistics::{
 };
 use dyno_facts::{
     ComparisonFacts, EarlierSession, Environment, EventKind, ExperimentFacts, Lang, Message,
-    NodeFacts, Purpose, Renewed, RunHeader, ServerFacts, SessionPairs, StopRule, TargetFacts,
-    TrialStatus, TrialSummary, earlier_pairs, say,
+    NodeFacts, Purpose, Renewed, RunHeader, ServerFacts, SessionPairs, StopRule, TrialStatus,
+    TrialSummary, earlier_pairs, say,
 };
 use dyno_store::RunData;
 use std::collections::{BTreeMap, BTreeSet};
@@ -62,16 +62,15 @@ pub fn judge(evidence: &Evidence, more_gates: &[String]) -> Verdicts {
 }
 
 /// The ratio of two targets by one metric from the pairs of one comparison, which this rule has ended, and those of
-/// `earlier` sessions. So many pairs as a `unit` has count as one.
+/// `earlier` sessions. As many pairs as a `unit` has count as one.
 fn paired_ratio(
     pairs: &[(&Trial, &Trial)],
     metric: Metric,
     stop: StopRule,
     (unit, earlier): (u32, &[Vec<(f64, f64)>]),
 ) -> Option<PairedRatio> {
-    let pair_figures =
-        |(a, b): &(&Trial, &Trial)| a.summary.paired_figures(&b.summary, metric, unit);
-    let values: Vec<(u32, (f64, f64))> = pairs.iter().flat_map(pair_figures).collect();
+    let values = pairs.iter().flat_map(|(a, b)| a.summary.paired_figures(&b.summary, metric, unit));
+    let values: Vec<(u32, (f64, f64))> = values.collect();
     // Most pairs without any reads or writes have no ratio; the others alone would be a biased sample.
     let usable = values.iter().filter(|(_, (a, b))| *a > 0.0 && *b > 0.0).count();
     if metric.is_cost() && 2 * usable <= values.len() {
@@ -104,7 +103,7 @@ impl Verdicts {
     }
 
     /// Joint result of the gates: broken when one is proven broken, else inconclusive when one
-    /// is. `None` if there is no gate.
+    /// is. `None` without any gate.
     pub fn gate_result(&self) -> Option<GateResult> {
         self.gates.iter().map(|gate| gate.result).max()
     }
@@ -116,11 +115,10 @@ impl Verdicts {
 
     /// A line for each comparison, for the end of a run; empty if nothing is compared.
     pub fn text(&self, lang: Lang) -> String {
-        let line = |text: &Message| text.line(lang) + "\n";
-        let lines = self.comparisons.iter().map(|comparison| {
-            let levels = comparison.levels.as_ref().map(|levels| line(&levels.words));
-            line(&comparison.sentence) + &levels.unwrap_or_default()
+        let texts = self.comparisons.iter().flat_map(|comparison| {
+            let levels = comparison.levels.as_ref().map(|levels| &levels.words);
+            [&comparison.sentence].into_iter().chain(levels)
         });
-        lines.collect()
+        texts.map(|text| text.line(lang) + "\n").collect()
     }
 }

@@ -4,13 +4,13 @@
 //! result, mostly because it can make a difference all by itself, or hide one. Each comparison that it concerns (its
 //! place is the comparison, one of its trials or its targets) is then undecided in every metric, and every gate on its
 //! ratios inconclusive, unless the check knows how far it reaches: what it found can have moved a ratio by at most that
-//! much, perhaps to one side only, and a verdict that holds also when its interval is moved so far stands. How far, and
-//! from when on sides are taken for unlike, is said with each check. A finding that is accepted (`--allow`) takes
-//! nothing away: it is told as a caveat.
+//! much, perhaps to one side only, and a verdict that holds also when its interval is moved so far remains. How far,
+//! and from when on sides are taken for unlike, is documented with each check. A finding that is accepted (`--allow`)
+//! takes nothing away: it is reported as a caveat.
 
 use super::*;
 
-/// Says itself how a comparison stands.
+/// The check that itself reports the state of a comparison.
 const AA_DIFFERS: &str = "aa-differs";
 /// Caveats that take away what they reach.
 const CAVEATS: [&str; 2] = ["uneven-foreign-cpu-secondary", "foreign-load"];
@@ -30,7 +30,7 @@ pub(crate) fn apply(verdicts: &mut Verdicts, checks: &[Check]) {
                 comparison.vetoes.iter().find(|veto| explains(veto.reach, row, comparison.margin))
             {
                 row.pairs_needed = None;
-                // Where the interval contains 1 there is no difference to explain.
+                // If the interval contains 1, no difference needs an explanation.
                 if row.call != Call::Undecided {
                     row.call = Call::Explained;
                     row.words = say!(undecided_by_check, id = veto.check);
@@ -59,24 +59,27 @@ pub fn veto_of_level(run: &RunData, experiment: &str, level: &str) -> Option<(Me
     let mut comparisons: Vec<&PairedComparison> = paper.verdicts.comparisons.iter().collect();
     comparisons.retain(|comparison| comparison.name.starts_with(&name));
     let veto = comparisons.iter().find_map(|comparison| {
-        let is_lost = |row: &&VerdictRow| matches!(row.call, Call::Explained | Call::TooFewPairs);
-        comparison.rows.first().filter(is_lost)?;
+        let first = comparison.rows.first()?;
+        if !matches!(first.call, Call::Explained | Call::TooFewPairs) {
+            return None;
+        }
         let final_veto = comparison.final_vetoes().next();
         let veto = final_veto.or_else(|| comparison.deciding_vetoes().next())?;
         let text = say!(check_with_finding, id = veto.check, found = &veto.found);
         Some((text, veto.reach != VetoReach::AnyFar))
     });
-    let is_open = |gate: &&GateRow| {
-        let mut comparisons = comparisons.iter();
-        let comparison = comparisons.find(|comparison| gate.comparison == Some(comparison.number));
-        gate.result == GateResult::Inconclusive
-            && comparison.is_some_and(|comparison| {
-                let explains = |veto: &Veto| explains_gate(veto.reach, gate, &comparison.rows);
-                comparison.stop.is_until_decided && !comparison.vetoes.iter().any(explains)
-            })
-    };
     veto.or_else(|| {
-        let gate = paper.verdicts.gates.iter().find(is_open)?;
+        let gate = paper.verdicts.gates.iter().find(|gate| {
+            let mut comparisons = comparisons.iter();
+            let comparison =
+                comparisons.find(|comparison| gate.comparison == Some(comparison.number));
+            gate.result == GateResult::Inconclusive
+                && comparison.is_some_and(|comparison| {
+                    let mut vetoes = comparison.vetoes.iter();
+                    comparison.stop.is_until_decided
+                        && !vetoes.any(|veto| explains_gate(veto.reach, gate, &comparison.rows))
+                })
+        })?;
         Some((Message::verbatim(&gate.gate), true))
     })
 }
@@ -96,19 +99,18 @@ pub(crate) fn explains_any(
 }
 
 fn find_vetoes(comparison: &PairedComparison, checks: &[Check]) -> Vec<Veto> {
-    let forbids = |check: &Check| {
-        let is_caveat = CAVEATS.contains(&check.id);
-        check.level == Level::E && check.id != AA_DIFFERS || is_caveat
-    };
-    let is_open = |check: &&Check| {
-        forbids(check) && !check.is_accepted && comparison.checks.contains(&check.number)
-    };
-    let veto = |check: &Check| {
-        // A caveat takes away only what its finding says that it reaches.
-        let reaches =
-            |finding: &&Finding| check.level == Level::E || finding.reach != VetoReach::AnyFar;
-        let mut findings = check.findings.iter();
-        let first = findings.find(|finding| comparison.has(&finding.place) && reaches(finding))?;
+    let open = checks.iter().filter(|check| {
+        let forbids = check.level == Level::E && check.id != AA_DIFFERS;
+        (forbids || CAVEATS.contains(&check.id))
+            && !check.is_accepted
+            && comparison.checks.contains(&check.number)
+    });
+    let vetoes = open.filter_map(|check| {
+        let first = check.findings.iter().find(|finding| {
+            // A caveat takes away only what its finding says that it reaches.
+            let reaches = check.level == Level::E || finding.reach != VetoReach::AnyFar;
+            comparison.has(&finding.place) && reaches
+        })?;
         let reach = match check.id {
             STOPPED => VetoReach::Pairs,
             _ => first.reach,
@@ -116,8 +118,8 @@ fn find_vetoes(comparison: &PairedComparison, checks: &[Check]) -> Vec<Veto> {
         let is_touched = comparison.rows.is_empty()
             || comparison.rows.iter().any(|row| reach.touches(row.metric));
         is_touched.then(|| Veto { check: check.id, found: first.describe(), reach })
-    };
-    checks.iter().filter(is_open).filter_map(veto).collect()
+    });
+    vetoes.collect()
 }
 
 /// Returns true if something that reaches so far can have made this verdict.
@@ -154,39 +156,45 @@ mod tests {
     use super::*;
     use crate::evidence::tests::{comparison, row};
 
+    fn explains_interval(call: Call, low: f64, high: f64, factor: f64) -> bool {
+        let interval = Some(Bounds { low, high });
+        let row = VerdictRow { call, interval, ..row(Metric::Tps) };
+        explains(VetoReach::HeldUp(factor.ln()), &row, 0.25)
+    }
+
     #[test]
     fn a_verdict_falls_where_its_interval_moved_reaches_one_or_the_margin() {
-        let is_explained = |call, low: f64, high: f64, factor: f64| {
-            let interval = Some(Bounds { low, high });
-            let row = VerdictRow { call, interval, ..row(Metric::Tps) };
-            explains(VetoReach::HeldUp(factor.ln()), &row, 0.25)
-        };
         // The candidate was held up: its ratio may be higher.
         assert!(
-            is_explained(Call::Slower, 0.5, 0.8, 1.3) && !is_explained(Call::Slower, 0.5, 0.8, 1.2)
+            explains_interval(Call::Slower, 0.5, 0.8, 1.3)
+                && !explains_interval(Call::Slower, 0.5, 0.8, 1.2)
         );
-        assert!(is_explained(Call::Slower, 0.5, 0.5, 2.0), "just as far");
-        assert!(!is_explained(Call::Faster, 1.5, 2.0, 1.3));
+        assert!(explains_interval(Call::Slower, 0.5, 0.5, 2.0), "just as far");
+        assert!(!explains_interval(Call::Faster, 1.5, 2.0, 1.3));
         // The baseline was: it may be lower.
         assert!(
-            is_explained(Call::Faster, 2.0, 2.5, 0.5) && !is_explained(Call::Faster, 2.1, 2.5, 0.5)
+            explains_interval(Call::Faster, 2.0, 2.5, 0.5)
+                && !explains_interval(Call::Faster, 2.1, 2.5, 0.5)
         );
         assert!(
-            is_explained(Call::Equivalent, 0.9, 1.1, 1.2)
-                && !is_explained(Call::Equivalent, 0.9, 1.1, 1.1)
+            explains_interval(Call::Equivalent, 0.9, 1.1, 1.2)
+                && !explains_interval(Call::Equivalent, 0.9, 1.1, 1.1)
         );
         assert!(
-            is_explained(Call::Equivalent, 0.9, 1.1, 0.8)
-                && !is_explained(Call::Equivalent, 0.9, 1.1, 0.9)
+            explains_interval(Call::Equivalent, 0.9, 1.1, 0.8)
+                && !explains_interval(Call::Equivalent, 0.9, 1.1, 0.9)
         );
         for call in [Call::Undecided, Call::TooFewPairs, Call::Unproven, Call::Explained] {
-            assert!(!is_explained(call, 0.9, 1.1, 2.0), "nothing is claimed: {call:?}");
+            assert!(!explains_interval(call, 0.9, 1.1, 2.0), "nothing is claimed: {call:?}");
         }
+    }
+
+    fn make_row(call: Call) -> VerdictRow {
+        VerdictRow { call, ..row(Metric::Tps) }
     }
 
     #[test]
     fn what_reaches_any_far_explains_all_but_too_few_pairs() {
-        let make_row = |call| VerdictRow { call, ..row(Metric::Tps) };
         assert!(explains(VetoReach::AnyFar, &make_row(Call::Faster), 0.03));
         assert!(explains(VetoReach::AnyFar, &make_row(Call::Undecided), 0.03));
         assert!(!explains(VetoReach::AnyFar, &make_row(Call::TooFewPairs), 0.03));
@@ -195,23 +203,29 @@ mod tests {
         assert!(explains(VetoReach::Costs, &cost, 0.03));
     }
 
-    fn gate(text: &str, low: f64, high: f64) -> GateRow {
+    fn make_gate(text: &str, low: f64, high: f64) -> GateRow {
         let interval = Some(Bounds { low, high });
         GateRow { gate: text.to_owned(), interval, comparison: Some(1), ..GateRow::default() }
+    }
+
+    fn explains_text(text: &str, reach: VetoReach) -> bool {
+        explains_gate(reach, &make_gate(text, 0.4, 0.5), &[])
     }
 
     #[test]
     fn a_gate_falls_where_its_bound_is_within_reach() {
         let reach = VetoReach::HeldUp(2.0_f64.ln());
-        let is_explained = |text: &str, reach| explains_gate(reach, &gate(text, 0.4, 0.5), &[]);
-        assert!(is_explained("tps.ratio > 0.9", reach) && is_explained("tps.ratio > 1", reach));
-        assert!(is_explained("tps.ratio > 0.4", reach) && !is_explained("tps.ratio > 0.3", reach));
-        assert!(!is_explained("tps.ratio > 1.1", reach) && !is_explained("nonsense", reach));
-        assert!(is_explained("tps.ratio > 9", VetoReach::AnyFar));
-        assert!(!is_explained("tps.ratio > 9", VetoReach::Costs));
+        assert!(explains_text("tps.ratio > 0.9", reach) && explains_text("tps.ratio > 1", reach));
+        assert!(
+            explains_text("tps.ratio > 0.4", reach) && !explains_text("tps.ratio > 0.3", reach)
+        );
+        assert!(!explains_text("tps.ratio > 1.1", reach) && !explains_text("nonsense", reach));
+        assert!(explains_text("tps.ratio > 9", VetoReach::AnyFar));
+        assert!(!explains_text("tps.ratio > 9", VetoReach::Costs));
         let withstood = Some(Bounds { low: 0.3, high: 0.6 });
         let rows = [row(Metric::P99Ms), VerdictRow { withstood, ..row(Metric::Tps) }];
-        let by_pairs = |text: &str| explains_gate(VetoReach::Pairs, &gate(text, 0.4, 0.5), &rows);
+        let by_pairs =
+            |text: &str| explains_gate(VetoReach::Pairs, &make_gate(text, 0.4, 0.5), &rows);
         assert!(by_pairs("tps.ratio > 0.35") && !by_pairs("tps.ratio > 0.7"));
     }
 
@@ -230,13 +244,14 @@ mod tests {
             explains_any(VetoReach::AnyFar, &comparison, verdicts, is_deciding)
         };
         assert!(any(&verdicts, false) && !any(&verdicts, true));
-        verdicts.gates = vec![GateRow { comparison: Some(2), ..gate("tps.ratio > 1", 0.4, 0.5) }];
+        verdicts.gates =
+            vec![GateRow { comparison: Some(2), ..make_gate("tps.ratio > 1", 0.4, 0.5) }];
         assert!(!any(&verdicts, true), "another's");
         verdicts.gates[0].comparison = Some(1);
         assert!(any(&verdicts, true));
     }
 
-    fn check(id: &'static str, level: Level, place: Spot, reach: VetoReach) -> Check {
+    fn make_check(id: &'static str, level: Level, place: Spot, reach: VetoReach) -> Check {
         let text = Message::default;
         Check {
             number: 1,
@@ -257,19 +272,34 @@ mod tests {
     fn checks_take_away_what_they_concern() {
         let mut comparison = comparison(vec![row(Metric::Tps)]);
         comparison.checks = vec![1];
-        let place = || SpotKind::Target.at("a");
+        let place = SpotKind::Target.at("a");
         let count = |check: Check| find_vetoes(&comparison, &[check]).len();
         let any = VetoReach::AnyFar;
-        assert_eq!(count(check("c", Level::E, place(), any)), 1);
-        assert_eq!(count(check("c", Level::W, place(), any)), 0);
-        assert_eq!(count(check("c", Level::E, SpotKind::Target.at("z"), any)), 0);
-        assert_eq!(count(check("c", Level::E, place(), VetoReach::Costs)), 0, "no cost is judged");
-        assert_eq!(count(check(AA_DIFFERS, Level::E, place(), any)), 0);
-        assert_eq!(count(check(CAVEATS[0], Level::W, place(), any)), 0, "it does not say how far");
-        assert_eq!(count(check(CAVEATS[0], Level::W, place(), VetoReach::HeldUp(0.1))), 1);
-        assert_eq!(count(Check { is_accepted: true, ..check("c", Level::E, place(), any) }), 0);
-        assert_eq!(count(Check { number: 2, ..check("c", Level::E, place(), any) }), 0);
-        let stopped = find_vetoes(&comparison, &[check(STOPPED, Level::E, place(), any)]);
+        assert_eq!(count(make_check("c", Level::E, place.clone(), any)), 1);
+        assert_eq!(count(make_check("c", Level::W, place.clone(), any)), 0);
+        assert_eq!(count(make_check("c", Level::E, SpotKind::Target.at("z"), any)), 0);
+        assert_eq!(
+            count(make_check("c", Level::E, place.clone(), VetoReach::Costs)),
+            0,
+            "no cost is judged"
+        );
+        assert_eq!(count(make_check(AA_DIFFERS, Level::E, place.clone(), any)), 0);
+        assert_eq!(
+            count(make_check(CAVEATS[0], Level::W, place.clone(), any)),
+            0,
+            "it does not say how far"
+        );
+        assert_eq!(
+            count(make_check(CAVEATS[0], Level::W, place.clone(), VetoReach::HeldUp(0.1))),
+            1
+        );
+        assert_eq!(
+            count(Check { is_accepted: true, ..make_check("c", Level::E, place.clone(), any) }),
+            0
+        );
+        assert_eq!(count(Check { number: 2, ..make_check("c", Level::E, place.clone(), any) }), 0);
+        let stopped =
+            find_vetoes(&comparison, &[make_check(STOPPED, Level::E, place.clone(), any)]);
         assert_eq!(stopped[0].reach, VetoReach::Pairs);
     }
 }

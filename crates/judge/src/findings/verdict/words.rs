@@ -2,9 +2,9 @@
 
 use super::*;
 
-/// Larger ratios, and smaller ones, are told as so many times.
+/// Larger ratios, and smaller ones, are expressed as factors.
 const LARGE_FACTOR: f64 = 10.0;
-/// Beyond so many pairs longer windows are the better remedy.
+/// Number of pairs beyond which longer windows are the better remedy.
 pub(super) const MAX_PAIRS: usize = 100;
 
 /// The verdict of one metric, for a table's cell.
@@ -18,7 +18,7 @@ pub(super) fn call_words(row: &VerdictRow, margin: f64) -> Message {
         Call::Equivalent => say!(equivalent_within, margin = format::percent(margin)),
         Call::TooFewPairs => say!(undecided_too_few_pairs),
         Call::Undecided | Call::Explained => say!(undecided),
-        Call::Unproven => say!(undecided_not_proven_among_all_that),
+        Call::Unproven => say!(undecided_not_proven),
     }
 }
 
@@ -43,14 +43,15 @@ pub fn change_of_row(row: &VerdictRow) -> String {
 }
 
 pub fn interval_of_change(interval: Bounds) -> String {
-    let percent = |ratio: f64| 100.0 * (ratio - 1.0);
+    let [low, high] = [interval.low, interval.high].map(|ratio| 100.0 * (ratio - 1.0));
     if interval.high.is_finite() {
-        format!("{:+.1} to {:+.1}%", percent(interval.low), percent(interval.high))
+        format!("{low:+.1} to {high:+.1}%")
     } else {
-        format!("{:+.1}% to ∞", percent(interval.low))
+        format!("{low:+.1}% to ∞")
     }
 }
 
+/// The interval of a ratio in brackets: `[1.010, 1.050]`.
 pub fn bounds(interval: Bounds) -> String {
     if interval.high.is_finite() {
         format!("[{}, {}]", ratio(interval.low), ratio(interval.high))
@@ -89,7 +90,7 @@ fn names_level(title: &str, level: &str) -> bool {
     title.strip_suffix(level).is_some_and(|before| !before.ends_with(" to "))
 }
 
-/// The comparison in a sentence: what is decided, before the metric that should decide where that does not.
+/// The comparison in a sentence: what is decided, before the metric that should decide if that does not.
 pub(super) fn comparison_sentence(comparison: &PairedComparison) -> Message {
     let place = place(comparison);
     let (Some(first), Some(row)) =
@@ -163,9 +164,9 @@ pub(super) fn comparison_sentence(comparison: &PairedComparison) -> Message {
     if comparison.has_unlike_sessions() {
         sentences.push(say!(sessions_are_unlike));
     }
-    // Else it is why there is no verdict.
+    // Otherwise the order of trials is the reason why nothing is decided.
     if comparison.order == PairOrder::Blocks && row.call != Call::Explained {
-        sentences.push(say!(the_trials_were_not_interleaved_a));
+        sentences.push(say!(trials_not_interleaved));
     }
     Message::sentences(&sentences)
 }
@@ -185,7 +186,7 @@ fn stability(comparison: &PairedComparison, row: &VerdictRow) -> Option<Message>
     // A few trials tell a deviation to a factor of two or so.
     Some(match high / low.max(f64::MIN_POSITIVE) {
         times if times < 2.0 || low == 0.0 => {
-            say!(trials_vary_by, high = &shares[0], more, low = &shares[1], less)
+            say!(variation_of_both_sides, high = &shares[0], more, low = &shares[1], less)
         }
         times => say!(
             varies_times_as_much_as,
@@ -205,16 +206,18 @@ fn difference_sentence(comparison: &PairedComparison, row: &VerdictRow, is_first
     let (is_faster, is_higher, metric) = (row.call == Call::Faster, row.ratio > 1.0, &row.name);
     match (factor(row), is_faster, row.is_less_better) {
         _ if !is_first && is_higher => {
-            say!(is_percent_higher_in, place, candidate, baseline, metric, percent)
+            say!(metric_is_percent_higher, place, candidate, baseline, metric, percent)
         }
-        _ if !is_first => say!(is_percent_lower_in, place, candidate, baseline, metric, percent),
+        _ if !is_first => {
+            say!(metric_is_percent_lower, place, candidate, baseline, metric, percent)
+        }
         (Some(factor), true, _) => say!(is_times_faster, place, candidate, baseline, factor),
         (Some(factor), false, _) => say!(is_times_slower, place, candidate, baseline, factor),
         (None, true, false) => say!(is_percent_faster_than, place, candidate, baseline, percent),
         (None, false, false) => say!(is_percent_slower_than, place, candidate, baseline, percent),
-        (None, true, true) => say!(is_faster_than_its_time_is, place, candidate, baseline, percent),
+        (None, true, true) => say!(is_faster_by_less_time, place, candidate, baseline, percent),
         (None, false, true) => {
-            say!(is_slower_than_its_time_is, place, candidate, baseline, percent)
+            say!(is_slower_by_more_time, place, candidate, baseline, percent)
         }
     }
 }
@@ -223,11 +226,11 @@ fn difference_sentence(comparison: &PairedComparison, row: &VerdictRow, is_first
 fn factor(row: &VerdictRow) -> Option<Message> {
     let is_large = !(1.0 / LARGE_FACTOR..=LARGE_FACTOR).contains(&row.ratio);
     let interval = row.interval.filter(|_| is_large && row.bound.is_empty())?;
-    let to_times = |ratio: f64| if row.ratio < 1.0 { 1.0 / ratio } else { ratio };
-    let (a, b) = (to_times(interval.low), to_times(interval.high));
+    let [times, a, b] = [row.ratio, interval.low, interval.high]
+        .map(|ratio| if row.ratio < 1.0 { 1.0 / ratio } else { ratio });
     Some(say!(
         times_with_interval,
-        times = format::short(to_times(row.ratio)),
+        times = format::short(times),
         low = format::short(a.min(b)),
         high = format::short(a.max(b))
     ))
@@ -235,9 +238,10 @@ fn factor(row: &VerdictRow) -> Option<Message> {
 
 /// From which to which share the difference is.
 fn sizes(row: &VerdictRow) -> Message {
-    let share = |ratio: f64| (ratio - 1.0).abs();
-    let Some(interval) = row.interval else { return format::percent(share(row.ratio)).into() };
-    let [a, b] = [interval.low, interval.high].map(share);
+    let Some(interval) = row.interval else {
+        return format::percent((row.ratio - 1.0).abs()).into();
+    };
+    let [a, b] = [interval.low, interval.high].map(|ratio| (ratio - 1.0).abs());
     match (format::percent(a.min(b)), format::percent(a.max(b))) {
         (low, _) if !row.bound.is_empty() => say!(at_least_share, share = low),
         (low, high) if low == high => high.into(),
@@ -261,6 +265,7 @@ fn describe_evidence(row: &VerdictRow) -> Message {
     }
 }
 
+/// The number of pairs of a row, and of units if these are of several pairs.
 pub(super) fn pairs(row: &VerdictRow) -> Message {
     let pairs = say!(n_pairs, n = row.pairs);
     if row.units == row.pairs {
@@ -273,9 +278,9 @@ pub(super) fn pairs(row: &VerdictRow) -> Message {
 /// A comparison of a system with itself: what of it there is twice.
 pub fn aa(comparison: &PairedComparison) -> Message {
     match comparison.aa {
-        AaKind::Trials => say!(the_same_system_a_a),
-        AaKind::Starts => say!(the_same_system_started_anew_a_a),
-        AaKind::Clone => say!(a_second_clone_a_a),
+        AaKind::Trials => say!(same_system_aa),
+        AaKind::Starts => say!(restarted_system_aa),
+        AaKind::Clone => say!(second_clone_aa),
     }
 }
 
@@ -296,16 +301,16 @@ fn undecided_reason(comparison: &PairedComparison, row: &VerdictRow) -> Message 
                 None => too_few,
             }
         }
-        (Call::Unproven, _) => say!(not_proven_among_all_that_is),
+        (Call::Unproven, _) => say!(not_proven_among_comparisons),
         (_, Some(pairs)) if pairs > MAX_PAIRS => {
             let (pairs, margin) = (format::whole(pairs as f64), format::percent(comparison.margin));
-            say!(longer_windows_would_decide_it, pairs, margin)
+            say!(longer_windows_would_decide, pairs, margin)
         }
         (_, Some(pairs)) if pairs > row.pairs => {
             let (pairs, margin) = (format::whole(pairs as f64), format::percent(comparison.margin));
             say!(the_interval_holds_1_about_pairs, pairs, margin)
         }
-        _ => say!(the_interval_holds_1),
+        _ => say!(interval_contains_one),
     }
 }
 
@@ -313,12 +318,12 @@ fn describe_vetoes<'a>(vetoes: impl Iterator<Item = &'a Veto>) -> Message {
     let texts =
         vetoes.map(|veto| say!(the_check_with_finding, id = veto.check, found = &veto.found));
     let texts: Vec<Message> = texts.collect();
-    say!(can_explain_it, found = Message::joined(&texts, "; ", "；"))
+    say!(other_cause_can_explain, found = Message::joined(&texts, "; ", "；"))
 }
 
 /// All comparisons in a sentence, for the cover; `None` if nothing is compared.
 pub(super) fn summary_sentence(comparisons: &[PairedComparison]) -> Option<Message> {
-    // What a system differs from itself is told only where nothing else is.
+    // The difference of a system from itself is reported only if nothing else is.
     let is_aa_only = comparisons.iter().all(|comparison| comparison.is_aa);
     let comparisons: Vec<&PairedComparison> =
         comparisons.iter().filter(|comparison| !comparison.is_aa || is_aa_only).collect();
@@ -340,24 +345,25 @@ pub(super) fn summary_sentence(comparisons: &[PairedComparison]) -> Option<Messa
     }
     let n = format::whole(comparisons.len() as f64);
     let mut sentences = vec![if have_same_targets {
-        say!(of_load_levels_was_compared_with, n, candidate, baseline, counts)
+        say!(compared_at_load_levels, n, candidate, baseline, counts)
     } else {
         say!(in_comparisons_the_candidate_was_compared, n, counts)
     }];
-    let vetoes = || comparisons.iter().flat_map(|comparison| comparison.deciding_vetoes());
-    for id in format::unique(vetoes().map(|veto| veto.check).collect()) {
-        // Where only secondary metrics fall, the verdict stands.
+    let vetoes = comparisons.iter().flat_map(|comparison| comparison.deciding_vetoes());
+    let vetoes: Vec<&Veto> = vetoes.collect();
+    for id in format::unique(vetoes.iter().map(|veto| veto.check).collect()) {
+        // If only secondary metrics fall, the verdict remains.
         let vetoed = comparisons.iter().filter(|comparison| {
             let first_row = comparison.rows.first();
             first_row.is_some_and(|row| row.call == Call::Explained)
                 && comparison.deciding_vetoes().any(|veto| veto.check == id)
         });
         let n = vetoed.count();
-        let first = vetoes().find(|veto| veto.check == id).filter(|_| n > 0);
+        let first = vetoes.iter().find(|veto| veto.check == id).filter(|_| n > 0);
         sentences.extend(first.map(|veto| say!(check_takes_verdicts, id, found = &veto.found, n)));
     }
     if without > 0 {
-        sentences.push(say!(no_pair_counts_at, n = without));
+        sentences.push(say!(levels_without_a_pair, n = without));
     }
     Some(Message::sentences(&sentences))
 }
@@ -379,15 +385,18 @@ fn count_calls(calls: &[Call], without: usize) -> Message {
 
 /// From the slowest to the fastest of the comparisons whose first metric is decided.
 fn decided_speed(comparisons: &[&PairedComparison]) -> Option<Message> {
-    // Half of the time is twice as fast.
-    let speed = |row: &VerdictRow| if row.is_less_better { 1.0 / row.ratio } else { row.ratio };
     let rows = comparisons.iter().filter_map(|comparison| comparison.rows.first());
-    let mut speeds: Vec<f64> = rows.filter(|row| !row.call.is_undecided()).map(speed).collect();
+    let speeds = rows.filter(|row| !row.call.is_undecided()).map(|row| {
+        // Half of the time is twice as fast.
+        if row.is_less_better { 1.0 / row.ratio } else { row.ratio }
+    });
+    let mut speeds: Vec<f64> = speeds.collect();
     speeds.sort_unstable_by(f64::total_cmp);
     let [low, high] = [speeds.first()?, speeds.last()?].map(|speed| ratio(*speed));
-    Some(if low == high { low.into() } else { say!(from_to, low, high) })
+    Some(if low == high { low.into() } else { say!(speed_range, low, high) })
 }
 
+/// A gate with its result, its place and its figure, in a line.
 pub(super) fn gate(row: &GateRow) -> Message {
     let result = match row.result {
         GateResult::Pass => say!(passed),
@@ -398,7 +407,7 @@ pub(super) fn gate(row: &GateRow) -> Message {
     let value = row.value.map_or(format::DASH.to_owned(), format_value);
     let figure = match row.interval {
         Some(interval) => say!(
-            n_95_percent_interval_2,
+            value_with_interval,
             value,
             low = format_value(interval.low),
             high = format_value(interval.high)
@@ -430,163 +439,153 @@ mod tests {
         assert!(!names_level("Orders, 2 to 4 workers", "4 workers"));
         assert!(!names_level("Orders", "4 workers"));
     }
+
+    fn describe_stability(a: Option<f64>, b: Option<f64>, pairs: usize) -> Option<Message> {
+        let row =
+            VerdictRow { variation_baseline: a, variation_candidate: b, pairs, ..row(Metric::Tps) };
+        stability(&comparison(Vec::new()), &row)
+    }
+
+    fn vary_by(high: f64, more: &str, low: f64, less: &str) -> Option<Message> {
+        let [high, low] = [high, low].map(format::percent);
+        Some(say!(variation_of_both_sides, high, more, low, less))
+    }
+
+    fn vary_times(more: &str, less: &str, times: f64, high: f64, low: f64) -> Option<Message> {
+        let ([high, low], times) = ([high, low].map(format::percent), format::short(times));
+        Some(say!(varies_times_as_much_as, more, less, times, high, low))
+    }
+
     #[test]
     fn sides_that_vary_are_told_with_the_wilder_first() {
-        let describe = |a: Option<f64>, b: Option<f64>, pairs: usize| {
-            let row = VerdictRow {
-                variation_baseline: a,
-                variation_candidate: b,
-                pairs,
-                ..row(Metric::Tps)
-            };
-            stability(&comparison(Vec::new()), &row)
-        };
-        let by = |high: f64, more: &str, low: f64, less: &str| {
-            let [high, low] = [high, low].map(format::percent);
-            Some(say!(trials_vary_by, high, more, low, less))
-        };
-        assert_eq!(describe(Some(0.05), Some(0.05), 8), None);
-        assert_eq!(describe(Some(0.06), None, 8), None);
-        assert_eq!(describe(Some(0.06), Some(0.06), 5), None, "too few pairs");
-        assert_eq!(describe(Some(0.06), Some(0.05), 6), by(0.06, "a", 0.05, "b"));
-        assert_eq!(describe(Some(0.05), Some(0.06), 8), by(0.06, "b", 0.05, "a"));
-        assert_eq!(describe(Some(0.06), Some(0.0), 8), by(0.06, "a", 0.0, "b"));
-        let times = |more: &str, less: &str, times: f64, high: f64, low: f64| {
-            let ([high, low], times) = ([high, low].map(format::percent), format::short(times));
-            Some(say!(varies_times_as_much_as, more, less, times, high, low))
-        };
-        assert_eq!(describe(Some(0.125), Some(0.0625), 8), times("a", "b", 2.0, 0.125, 0.0625));
-        assert_eq!(describe(Some(0.01), Some(0.08), 8), times("b", "a", 8.0, 0.08, 0.01));
+        assert_eq!(describe_stability(Some(0.05), Some(0.05), 8), None);
+        assert_eq!(describe_stability(Some(0.06), None, 8), None);
+        assert_eq!(describe_stability(Some(0.06), Some(0.06), 5), None, "too few pairs");
+        assert_eq!(describe_stability(Some(0.06), Some(0.05), 6), vary_by(0.06, "a", 0.05, "b"));
+        assert_eq!(describe_stability(Some(0.05), Some(0.06), 8), vary_by(0.06, "b", 0.05, "a"));
+        assert_eq!(describe_stability(Some(0.06), Some(0.0), 8), vary_by(0.06, "a", 0.0, "b"));
+        assert_eq!(
+            describe_stability(Some(0.125), Some(0.0625), 8),
+            vary_times("a", "b", 2.0, 0.125, 0.0625)
+        );
+        assert_eq!(
+            describe_stability(Some(0.01), Some(0.08), 8),
+            vary_times("b", "a", 8.0, 0.08, 0.01)
+        );
+    }
+
+    fn size_words(low: f64, high: f64, bound: &'static str) -> Message {
+        let interval = Some(Bounds { low, high });
+        sizes(&VerdictRow { interval, bound, ..row(Metric::Tps) })
+    }
+
+    fn span_words(low: f64, high: f64) -> Message {
+        let [low, high] = [low, high].map(format::percent);
+        say!(low_to_high, low, high)
     }
 
     #[test]
     fn sizes_of_differences_are_those_of_the_interval() {
-        let size = |low: f64, high: f64, bound: &'static str| {
-            let interval = Some(Bounds { low, high });
-            sizes(&VerdictRow { interval, bound, ..row(Metric::Tps) })
-        };
-        let span = |low: f64, high: f64| {
-            let [low, high] = [low, high].map(format::percent);
-            say!(low_to_high, low, high)
-        };
-        assert_eq!(size(1.5, 1.75, ""), span(0.5, 0.75));
-        assert_eq!(size(0.25, 0.5, ""), span(0.5, 0.75));
-        assert_eq!(size(1.5, 1.5, ""), Message::from(format::percent(0.5)));
+        assert_eq!(size_words(1.5, 1.75, ""), span_words(0.5, 0.75));
+        assert_eq!(size_words(0.25, 0.5, ""), span_words(0.5, 0.75));
+        assert_eq!(size_words(1.5, 1.5, ""), Message::from(format::percent(0.5)));
         let at_least = say!(at_least_share, share = format::percent(0.5));
-        assert_eq!(size(1.5, f64::INFINITY, "≥"), at_least);
+        assert_eq!(size_words(1.5, f64::INFINITY, "≥"), at_least);
         let alone = VerdictRow { interval: None, ratio: 0.75, ..row(Metric::Tps) };
         assert_eq!(sizes(&alone), Message::from(format::percent(0.25)));
     }
 
+    fn factor_words(ratio: f64, low: f64, high: f64, bound: &'static str) -> Option<Message> {
+        let interval = Some(Bounds { low, high });
+        factor(&VerdictRow { ratio, interval, bound, ..row(Metric::Tps) })
+    }
+
+    fn expect_factor(times: f64, low: f64, high: f64) -> Option<Message> {
+        let [times, low, high] = [times, low, high].map(format::short);
+        Some(say!(times_with_interval, times, low, high))
+    }
+
     #[test]
     fn large_ratios_are_told_as_times() {
-        let times = |ratio: f64, low: f64, high: f64, bound: &'static str| {
-            let interval = Some(Bounds { low, high });
-            factor(&VerdictRow { ratio, interval, bound, ..row(Metric::Tps) })
-        };
-        let expected = |times: f64, low: f64, high: f64| {
-            let [times, low, high] = [times, low, high].map(format::short);
-            Some(say!(times_with_interval, times, low, high))
-        };
-        assert_eq!(times(10.0, 8.0, 16.0, ""), None);
-        assert_eq!(times(12.0, 8.0, 16.0, ""), expected(12.0, 8.0, 16.0));
-        assert_eq!(times(0.0625, 0.03125, 0.125, ""), expected(16.0, 8.0, 32.0));
-        assert_eq!(times(12.0, 8.0, 16.0, "≥"), None);
+        assert_eq!(factor_words(10.0, 8.0, 16.0, ""), None);
+        assert_eq!(factor_words(12.0, 8.0, 16.0, ""), expect_factor(12.0, 8.0, 16.0));
+        assert_eq!(factor_words(0.0625, 0.03125, 0.125, ""), expect_factor(16.0, 8.0, 32.0));
+        assert_eq!(factor_words(12.0, 8.0, 16.0, "≥"), None);
+    }
+
+    fn describe_difference(call: Call, ratio: f64, metric: Metric, is_first: bool) -> Message {
+        let interval = Some(Bounds { low: ratio - 0.25, high: ratio + 0.25 });
+        difference_sentence(
+            &comparison(Vec::new()),
+            &VerdictRow { call, ratio, interval, ..row(metric) },
+            is_first,
+        )
     }
 
     #[test]
     fn differences_are_told_by_what_is_better() {
-        let describe = |call, ratio: f64, metric, is_first| {
-            let interval = Some(Bounds { low: ratio - 0.25, high: ratio + 0.25 });
-            difference_sentence(
-                &comparison(Vec::new()),
-                &VerdictRow { call, ratio, interval, ..row(metric) },
-                is_first,
-            )
-        };
-        let place = || say!(experiment_level, experiment = "X", level = "8 workers");
+        let place = &say!(experiment_level, experiment = "X", level = "8 workers");
         let (candidate, baseline) = ("b", "a");
         let [low, high] = [0.25, 0.75].map(format::percent);
-        let percent = || say!(low_to_high, low = &low, high = &high);
-        let faster =
-            say!(is_percent_faster_than, place = place(), candidate, baseline, percent = percent());
-        assert_eq!(describe(Call::Faster, 1.5, Metric::Tps, true), faster);
-        let slower =
-            say!(is_percent_slower_than, place = place(), candidate, baseline, percent = percent());
-        assert_eq!(describe(Call::Slower, 0.5, Metric::Tps, true), slower);
-        let faster = say!(
-            is_faster_than_its_time_is,
-            place = place(),
-            candidate,
-            baseline,
-            percent = percent()
-        );
-        assert_eq!(describe(Call::Faster, 0.5, Metric::MeanMs, true), faster);
-        let slower = say!(
-            is_slower_than_its_time_is,
-            place = place(),
-            candidate,
-            baseline,
-            percent = percent()
-        );
-        assert_eq!(describe(Call::Slower, 1.5, Metric::MeanMs, true), slower);
+        let percent = &say!(low_to_high, low, high);
+        let faster = say!(is_percent_faster_than, place, candidate, baseline, percent);
+        assert_eq!(describe_difference(Call::Faster, 1.5, Metric::Tps, true), faster);
+        let slower = say!(is_percent_slower_than, place, candidate, baseline, percent);
+        assert_eq!(describe_difference(Call::Slower, 0.5, Metric::Tps, true), slower);
+        let faster = say!(is_faster_by_less_time, place, candidate, baseline, percent);
+        assert_eq!(describe_difference(Call::Faster, 0.5, Metric::MeanMs, true), faster);
+        let slower = say!(is_slower_by_more_time, place, candidate, baseline, percent);
+        assert_eq!(describe_difference(Call::Slower, 1.5, Metric::MeanMs, true), slower);
         let metric = "mean_ms";
-        let higher = say!(
-            is_percent_higher_in,
-            place = place(),
-            candidate,
-            baseline,
-            metric,
-            percent = percent()
-        );
-        assert_eq!(describe(Call::Slower, 1.5, Metric::MeanMs, false), higher);
-        let lower = say!(
-            is_percent_lower_in,
-            place = place(),
-            candidate,
-            baseline,
-            metric,
-            percent = percent()
-        );
-        assert_eq!(describe(Call::Faster, 0.5, Metric::MeanMs, false), lower);
+        let higher = say!(metric_is_percent_higher, place, candidate, baseline, metric, percent);
+        assert_eq!(describe_difference(Call::Slower, 1.5, Metric::MeanMs, false), higher);
+        let lower = say!(metric_is_percent_lower, place, candidate, baseline, metric, percent);
+        assert_eq!(describe_difference(Call::Faster, 0.5, Metric::MeanMs, false), lower);
+    }
+
+    fn describe_reason(call: Call, pairs_needed: Option<usize>, bound: &'static str) -> Message {
+        undecided_reason(
+            &comparison(Vec::new()),
+            &VerdictRow { call, pairs_needed, bound, ..row(Metric::Tps) },
+        )
     }
 
     #[test]
     fn why_nothing_is_decided_is_told_with_what_would() {
-        let describe = |call, pairs_needed, bound: &'static str| {
-            undecided_reason(
-                &comparison(Vec::new()),
-                &VerdictRow { call, pairs_needed, bound, ..row(Metric::Tps) },
-            )
-        };
-        let margin = || format::percent(0.03);
-        let longer = say!(longer_windows_would_decide_it, pairs = "101", margin = margin());
-        assert_eq!(describe(Call::Undecided, Some(101), ""), longer);
-        let about = |pairs: &str| say!(the_interval_holds_1_about_pairs, pairs, margin = margin());
-        assert_eq!(describe(Call::Undecided, Some(100), ""), about("100"));
-        assert_eq!(describe(Call::Undecided, Some(9), ""), about("9"));
-        assert_eq!(describe(Call::Undecided, Some(8), ""), say!(the_interval_holds_1));
-        assert_eq!(describe(Call::Undecided, None, ""), say!(the_interval_holds_1));
+        let margin = &format::percent(0.03);
+        let longer = say!(longer_windows_would_decide, pairs = "101", margin);
+        assert_eq!(describe_reason(Call::Undecided, Some(101), ""), longer);
+        for pairs in [100_usize, 9] {
+            let pairs_text = pairs.to_string();
+            let about = say!(the_interval_holds_1_about_pairs, pairs = pairs_text, margin);
+            assert_eq!(describe_reason(Call::Undecided, Some(pairs), ""), about);
+        }
+        assert_eq!(describe_reason(Call::Undecided, Some(8), ""), say!(interval_contains_one));
+        assert_eq!(describe_reason(Call::Undecided, None, ""), say!(interval_contains_one));
         let bound = say!(what_was_given_up_is_only_a_bound);
-        assert_eq!(describe(Call::Undecided, Some(9), "≥"), bound);
-        assert_eq!(describe(Call::Unproven, Some(9), ""), say!(not_proven_among_all_that_is));
+        assert_eq!(describe_reason(Call::Undecided, Some(9), "≥"), bound);
+        assert_eq!(
+            describe_reason(Call::Unproven, Some(9), ""),
+            say!(not_proven_among_comparisons)
+        );
         let too_few = say!(fewer_than_6_pairs, least = "6");
-        assert_eq!(describe(Call::TooFewPairs, None, ""), too_few);
+        assert_eq!(describe_reason(Call::TooFewPairs, None, ""), too_few);
+    }
+
+    fn ended_trial(status: &'static str, failure: Option<&str>) -> Trial {
+        let mut trial = Trial { status, ..trial(Default::default()) };
+        if let Some(why) = failure {
+            trial.summary.status = TrialStatus::Failed(why.into());
+        }
+        trial
     }
 
     #[test]
     fn trials_that_failed_are_told_before_those_that_were_cut_off() {
-        let make_trial = |status: &'static str, failure: Option<&str>| {
-            let mut trial = Trial { status, ..trial(Default::default()) };
-            if let Some(why) = failure {
-                trial.summary.status = TrialStatus::Failed(why.into());
-            }
-            trial
-        };
         let (failed, cut, complete) = (
-            make_trial("failed", Some("w")),
-            make_trial("interrupted", None),
-            make_trial("complete", None),
+            ended_trial("failed", Some("w")),
+            ended_trial("interrupted", None),
+            ended_trial("complete", None),
         );
         let expected = say!(no_pair_counts_trials_failed, n = 2_usize, why = "w");
         assert_eq!(no_pair(&[&cut, &failed, &failed]), expected);
@@ -597,44 +596,54 @@ mod tests {
 
     #[test]
     fn costs_are_less_or_more_and_others_faster_or_slower() {
-        let describe =
-            |metric, verdict| call_words(&VerdictRow { call: verdict, ..row(metric) }, 0.03);
-        assert_eq!(describe(Metric::Tps, Call::Faster), say!(faster));
-        assert_eq!(describe(Metric::Tps, Call::Slower), say!(slower));
-        assert_eq!(describe(Metric::ServerCpuUs, Call::Faster), say!(uses_less));
-        assert_eq!(describe(Metric::ServerCpuUs, Call::Slower), say!(uses_more));
-        assert_eq!(describe(Metric::Tps, Call::Explained), say!(undecided));
-        assert_eq!(describe(Metric::Tps, Call::TooFewPairs), say!(undecided_too_few_pairs));
+        for (metric, call, expected) in [
+            (Metric::Tps, Call::Faster, say!(faster)),
+            (Metric::Tps, Call::Slower, say!(slower)),
+            (Metric::ServerCpuUs, Call::Faster, say!(uses_less)),
+            (Metric::ServerCpuUs, Call::Slower, say!(uses_more)),
+            (Metric::Tps, Call::Explained, say!(undecided)),
+            (Metric::Tps, Call::TooFewPairs, say!(undecided_too_few_pairs)),
+        ] {
+            assert_eq!(call_words(&VerdictRow { call, ..row(metric) }, 0.03), expected);
+        }
     }
+
+    fn join_counts(counts: &[Message]) -> Message {
+        Message::joined(counts, ", ", "，")
+    }
+
     #[test]
     fn verdicts_are_counted_by_kind() {
-        let join = |counts: &[Message]| Message::joined(counts, ", ", "，");
         let calls = [Call::Faster, Call::Faster, Call::Slower, Call::Equivalent, Call::Unproven];
-        let expected = join(&[
+        let expected = join_counts(&[
             say!(faster_at_n, n = 2_usize),
             say!(slower_at_n, n = 1_usize),
             say!(equivalent_at_n, n = 1_usize),
             say!(undecided_at_n, n = 4_usize),
         ]);
         assert_eq!(count_calls(&calls, 3), expected);
-        assert_eq!(count_calls(&[Call::Slower], 0), join(&[say!(slower_at_n, n = 1_usize)]));
-        assert_eq!(count_calls(&[], 2), join(&[say!(undecided_at_n, n = 2_usize)]));
+        assert_eq!(count_calls(&[Call::Slower], 0), join_counts(&[say!(slower_at_n, n = 1_usize)]));
+        assert_eq!(count_calls(&[], 2), join_counts(&[say!(undecided_at_n, n = 2_usize)]));
+    }
+
+    fn speed_words(rows: &[(Metric, Call, f64)]) -> Option<Message> {
+        let comparisons = rows.iter().map(|&(metric, call, ratio)| {
+            comparison(vec![VerdictRow { call, ratio, ..row(metric) }])
+        });
+        let comparisons: Vec<PairedComparison> = comparisons.collect();
+        decided_speed(&comparisons.iter().collect::<Vec<_>>())
+    }
+
+    fn faster_tps(ratio: f64) -> (Metric, Call, f64) {
+        (Metric::Tps, Call::Faster, ratio)
     }
 
     #[test]
     fn speeds_of_decided_comparisons_span_from_the_slowest() {
-        let speed = |rows: &[(Metric, Call, f64)]| {
-            let make_comparison = |&(metric, call, ratio): &(Metric, Call, f64)| {
-                comparison(vec![VerdictRow { call, ratio, ..row(metric) }])
-            };
-            let comparisons: Vec<PairedComparison> = rows.iter().map(make_comparison).collect();
-            decided_speed(&comparisons.iter().collect::<Vec<_>>())
-        };
-        let tps = |ratio: f64| (Metric::Tps, Call::Faster, ratio);
         let half = (Metric::MeanMs, Call::Faster, 0.5);
-        assert_eq!(speed(&[tps(2.0), half]), Some(Message::from(ratio(2.0))));
-        let span = say!(from_to, low = ratio(1.5), high = ratio(3.0));
-        assert_eq!(speed(&[tps(3.0), half, tps(1.5)]), Some(span));
-        assert_eq!(speed(&[(Metric::Tps, Call::Undecided, 2.0)]), None);
+        assert_eq!(speed_words(&[faster_tps(2.0), half]), Some(Message::from(ratio(2.0))));
+        let span = say!(speed_range, low = ratio(1.5), high = ratio(3.0));
+        assert_eq!(speed_words(&[faster_tps(3.0), half, faster_tps(1.5)]), Some(span));
+        assert_eq!(speed_words(&[(Metric::Tps, Call::Undecided, 2.0)]), None);
     }
 }

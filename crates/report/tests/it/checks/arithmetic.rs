@@ -5,25 +5,28 @@ use super::{AS_IT_IS, Case, candidate, candidate_nodes, nodes, trials};
 use dyno_facts::{FaultFacts, GeneratorMember, Message, TrialSummary};
 use dyno_store::RunData;
 
+/// Multiplies the time that transactions took.
 fn latencies(runs: &mut [RunData], factor: f64) {
     trials(runs, |trial| trial.latency.sum_us *= factor);
 }
 
-/// Two load generators that counted so many commits together, the second until this second.
+/// Two load generators that counted this many commits too many together, the second until this second.
 fn members(runs: &mut [RunData], more: u64, to_s: f64) {
     trials(runs, |trial| {
         let half = trial.counts.committed / 2;
-        let member = |name: &str, committed: u64, to_s: f64| GeneratorMember {
+        let second_half = trial.counts.committed - half + more;
+        let parts = [("g1", half, 60.0), ("g2", second_half, to_s)];
+        let members = parts.map(|(name, committed, to_s)| GeneratorMember {
             name: name.to_owned(),
             committed,
             to_s,
             ..GeneratorMember::default()
-        };
-        let second_half = trial.counts.committed - half + more;
-        trial.conditions.members = vec![member("g1", half, 60.0), member("g2", second_half, to_s)];
+        });
+        trial.conditions.members = members.into();
     });
 }
 
+/// The server counts this many commits in each trial, the clients 100,000.
 fn commits(runs: &mut [RunData], by_server: u64) {
     trials(runs, |trial| server_commits(trial, by_server));
 }
@@ -160,13 +163,14 @@ fn a_load_generator_that_was_lost_blames_no_other() {
         trial.conditions.members[1].lost = Some("It stopped answering.".into())
     });
     let paper = dyno_report::Paper::new(&runs, &[]);
-    let is_found = |id| !super::check(&paper, id).lines.is_empty();
-    assert!(is_found("generator-lost") && !is_found("littles-law") && !is_found("idle-workers"));
+    let findings = ["generator-lost", "littles-law", "idle-workers"]
+        .map(|id| !super::check(&paper, id).lines.is_empty());
+    assert_eq!(findings, [true, false, false]);
 }
 
 #[test]
 fn stages_are_blurred_at_each_of_their_ends() {
-    let fires = |stages: usize| {
+    let findings = [2, 4].map(|stages| {
         let mut runs = super::quiet();
         latencies(&mut runs, 1.1);
         trials(&mut runs, |trial| {
@@ -174,13 +178,13 @@ fn stages_are_blurred_at_each_of_their_ends() {
             trial.stages = vec![dyno_facts::StageFacts::default(); stages];
         });
         !super::check(&dyno_report::Paper::new(&runs, &[]), "littles-law").lines.is_empty()
-    };
-    assert!(fires(2) && !fires(4));
+    });
+    assert_eq!(findings, [true, false]);
 }
 
 #[test]
 fn commits_of_scripts_of_the_user_are_not_known() {
-    let is_found = |is_own: bool| {
+    let findings = [false, true].map(|is_own| {
         let mut runs = super::quiet();
         commits(&mut runs, 10);
         if is_own {
@@ -190,13 +194,13 @@ fn commits_of_scripts_of_the_user_are_not_known() {
         }
         let paper = dyno_report::Paper::new(&runs, &[]);
         !super::check(&paper, "commits-missing").lines.is_empty()
-    };
-    assert!(is_found(false) && !is_found(true));
+    });
+    assert_eq!(findings, [true, false]);
 }
 
 #[test]
 fn transactions_in_flight_may_have_failed() {
-    let is_found = |in_flight: u64| {
+    let findings = [100, 256].map(|in_flight| {
         let mut runs = super::quiet();
         trials(&mut runs, |trial| {
             trial.counts.started = trial.counts.ended() + in_flight;
@@ -207,40 +211,45 @@ fn transactions_in_flight_may_have_failed() {
         });
         let paper = dyno_report::Paper::new(&runs, &[]);
         !super::check(&paper, "commits-missing").lines.is_empty()
-    };
-    assert!(is_found(100) && !is_found(256));
+    });
+    assert_eq!(findings, [true, false]);
 }
 
 #[test]
 fn commits_of_autovacuum_are_not_foreign() {
-    let is_found = |work: &'static str| {
+    let findings = ["maintenance: vacuum t", "autovacuum: VACUUM public.t"].map(|work| {
         let mut runs = super::quiet();
         commits(&mut runs, 101_100);
         nodes(&mut runs, |node| node.background = vec![work.into()]);
         let paper = dyno_report::Paper::new(&runs, &[]);
         !super::check(&paper, "foreign-load").lines.is_empty()
-    };
-    assert!(is_found("maintenance: vacuum t") && !is_found("autovacuum: VACUUM public.t"));
+    });
+    assert_eq!(findings, [true, false]);
 }
 
 #[test]
 fn commits_of_parallel_workers_are_not_foreign() {
-    let lines = |change: fn(&mut Vec<RunData>)| {
-        super::check(&super::paper(change), "foreign-load").lines.len()
-    };
-    assert!(lines(|runs| commits(runs, 300_000)) > 0);
-    assert_eq!(
-        lines(|runs| {
-            commits(runs, 300_000);
-            alone(runs);
-        }),
-        0
-    );
+    let paper = super::paper(|runs| commits(runs, 300_000));
+    assert!(!super::check(&paper, "foreign-load").lines.is_empty());
+    let paper = super::paper(|runs| {
+        commits(runs, 300_000);
+        alone(runs);
+    });
+    assert!(super::check(&paper, "foreign-load").lines.is_empty());
 }
 
 #[test]
 fn transactions_in_other_databases_are_foreign_though_dyno_was_alone_in_its_own() {
-    let has_findings = |count: u64, pairs: u32, seconds: Option<f64>| {
+    for (count, pairs, seconds, wanted) in [
+        // Autovacuum and agents make some in a minute.
+        (290, 6, None, [false, false]),
+        (390, 6, None, [true, true]),
+        // They were counted longer.
+        (390, 6, Some(80.0), [false, false]),
+        // One pair alone.
+        (390, 1, None, [true, false]),
+        (390, 2, None, [true, true]),
+    ] {
         let mut runs = super::quiet();
         alone(&mut runs);
         nodes(&mut runs, |node| {
@@ -258,15 +267,7 @@ fn transactions_in_other_databases_are_foreign_though_dyno_was_alone_in_its_own(
         let are_named =
             |line: &Message| line.to_string().contains("in other databases of the server");
         assert!(lines.iter().all(|lines| lines.iter().all(are_named)), "{lines:?}");
-        lines.map(|lines| !lines.is_empty())
-    };
-    assert_eq!(
-        has_findings(290, 6, None),
-        [false, false],
-        "autovacuum and agents make some in a minute"
-    );
-    assert_eq!(has_findings(390, 6, None), [true, true]);
-    assert_eq!(has_findings(390, 6, Some(80.0)), [false, false], "they were counted longer");
-    assert_eq!(has_findings(390, 1, None), [true, false], "one pair alone");
-    assert_eq!(has_findings(390, 2, None), [true, true]);
+        let has_lines = lines.map(|lines| !lines.is_empty());
+        assert_eq!(has_lines, wanted, "{count}, {pairs}, {seconds:?}");
+    }
 }

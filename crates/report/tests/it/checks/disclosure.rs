@@ -4,10 +4,12 @@ use super::{AS_IT_IS, Case};
 use dyno_facts::RunPlan;
 use dyno_store::RunData;
 
+/// Sets the address of the first target.
 fn url(runs: &mut [RunData], url: &str) {
     runs[0].header.targets[0].url = dyno_facts::SecretUrl::new(url);
 }
 
+/// A plan whose sizes and windows were multiplied by this number.
 fn shrunk(shrink: f64) -> Option<RunPlan> {
     Some(RunPlan { shrink, ..RunPlan::default() })
 }

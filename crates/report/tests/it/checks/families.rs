@@ -33,7 +33,7 @@ fn pauses(runs: &mut Vec<RunData>, keying: f64, think: f64) {
     });
 }
 
-/// A trial in whose window so many checkpoints ended.
+/// The number of checkpoints that ended in the window of a trial.
 fn checkpoints(runs: &mut Vec<RunData>, seen: Option<u64>) {
     orders(runs, &[1], |trial| {
         trial.conditions.nodes.entry("main".to_owned()).or_default().checkpoints = seen;
@@ -265,9 +265,10 @@ pub(super) const TPCH: &[Case] = &[
     },
 ];
 
-/// Those that need a published table; the test below has their pairs.
+/// Checks that need a published table; the test below has their pairs.
 pub(super) const BESIDE_PUBLISHED: [&str; 1] = ["tpcc-unlike-published"];
 
+/// The number of lines that a check has alongside published tables.
 fn lines(id: &str, run: RunData, published: &[PublishedTable]) -> usize {
     let paper = Paper::new(&[run], published);
     super::check(&paper, id).lines.len()

@@ -80,12 +80,14 @@ pub(crate) fn candidate_nodes(runs: &mut [RunData], change: impl Fn(&mut NodeCon
     candidate(runs, |summary| summary.conditions.nodes.values_mut().for_each(&change));
 }
 
+/// The paper of a run in which no check finds anything, changed.
 fn paper(change: Change) -> Paper {
     let mut runs = quiet();
     change(&mut runs);
     Paper::new(&runs, &[])
 }
 
+/// The check with this id; panics if there is none.
 fn check<'a>(paper: &'a Paper, id: &str) -> &'a Check {
     paper.checks.iter().find(|check| check.id == id).unwrap_or_else(|| panic!("no check {id}"))
 }
@@ -130,11 +132,15 @@ fn settings_of_a_target_are_those_of_a_trial_that_counts() {
 }
 
 fn speaks_chinese(check: &Check) {
-    let is_chinese = |text: &str| text.chars().any(|c| ('\u{4e00}'..='\u{9fff}').contains(&c));
     for text in [&check.rule, &check.meaning, &check.advice].into_iter().chain(&check.lines) {
-        assert!(is_chinese(&text.render(Lang::Zh)), "{}: {text}", check.id);
-        assert!(!is_chinese(&text.render(Lang::En)), "{}: {text}", check.id);
+        assert!(has_chinese(&text.render(Lang::Zh)), "{}: {text}", check.id);
+        assert!(!has_chinese(&text.render(Lang::En)), "{}: {text}", check.id);
     }
+}
+
+/// Returns true if a text has a Chinese character.
+fn has_chinese(text: &str) -> bool {
+    text.chars().any(|c| ('\u{4e00}'..='\u{9fff}').contains(&c))
 }
 
 #[test]
@@ -163,8 +169,9 @@ fn no_check_lacks_its_pair() {
         GROUPS.iter().flat_map(|cases| cases.iter()).map(|case| case.id).collect();
     let tested: BTreeSet<&str> = cases.iter().copied().collect();
     assert_eq!(tested.len(), cases.len(), "no check has two pairs");
-    let has_table = |id: &&str| !families::BESIDE_PUBLISHED.contains(id);
-    let expected: BTreeSet<&str> = check_ids().into_iter().filter(has_table).collect();
+    let ids = check_ids().into_iter();
+    let expected: BTreeSet<&str> =
+        ids.filter(|id| !families::BESIDE_PUBLISHED.contains(id)).collect();
     assert_eq!(expected.difference(&tested).collect::<Vec<_>>(), Vec::<&&str>::new());
     assert_eq!(tested.difference(&expected).collect::<Vec<_>>(), Vec::<&&str>::new());
 }
@@ -181,7 +188,7 @@ fn reference(lang: Lang) -> String {
     let (title, about, head) = match lang {
         Lang::En => (
             "Checks",
-            "What every paper checks. E: not usable for a claim; W: a caveat beside the number; I: disclosed. \
+            "What every paper checks. E: not usable for a claim; W: a caveat next to the number; I: disclosed. \
              `--deny ID` ends a run with exit code 4 when the check finds something, `--allow ID` shows it as accepted.",
             ["Check", "Expected", "Otherwise", "What to do"],
         ),
@@ -223,21 +230,20 @@ fn the_reference_lists_every_check() {
         for id in check_ids() {
             assert_eq!(text.matches(&format!(" `{id}` |")).count(), 1, "{id}");
         }
-        crate::support::golden(&format!("../../../../doc/{file}"), &text);
+        crate::support::golden(&format!("../../../../doc/src/reference/{file}"), &text);
     }
 }
 
 #[test]
 fn what_a_run_accepts_is_shown_as_accepted_and_what_it_denies_is_told() {
-    let change = |runs: &mut Vec<RunData>| {
+    let paper = paper(|runs| {
         generator(runs, |known| {
             known.hiccup_p999_us = Some(5_000.0);
             known.governor = Some("powersave".to_owned());
         });
         runs[0].header.denied = vec!["governor".to_owned(), "swap".to_owned()];
         runs[0].header.allowed = vec!["hiccups".to_owned()];
-    };
-    let paper = paper(change);
+    });
     let denied: Vec<&str> = paper.denied().iter().map(|check| check.id).collect();
     assert_eq!(denied, ["governor"], "swap is denied and was not found");
     let accepted = check(&paper, "hiccups");
@@ -285,8 +291,8 @@ fn a_terminal_has_four_lines_of_a_grave_check_and_the_number_of_the_others() {
         check(&paper, "errors-1").lines.iter().map(ToString::to_string).collect();
     assert!(lines.len() > 4, "{lines:?}");
     let text = paper.checks_text(Lang::En);
-    let is_shown = |line: &String| text.contains(line.as_str());
-    assert!(lines[..4].iter().all(is_shown) && !lines[4..].iter().any(is_shown), "{text}");
+    let is_visible: Vec<bool> = lines.iter().map(|line| text.contains(line.as_str())).collect();
+    assert!(!is_visible[..4].contains(&false) && !is_visible[4..].contains(&true), "{text}");
     assert!(text.contains(&format!("    and {} more line", lines.len() - 4)), "{text}");
 }
 
@@ -311,7 +317,7 @@ fn disturbances_that_forbid_nothing_are_named_where_that_is_said() {
     assert!(verdict.contains(sentence), "{verdict}");
     let chinese = cover_verdict(&disturbed, Lang::Zh);
     assert!(chinese.contains("发现 12 次试验中有 3 次受到干扰"), "{chinese}");
-    // What a run accepts is no news.
+    // What a run accepts isn't reported again.
     let accepted = paper(|runs| {
         trials(runs, |trial| trial.generator.host.steal_share = 0.3);
         generator(runs, |known| known.network_share = Some(0.75));
@@ -356,6 +362,7 @@ fn a_starved_worker_is_no_fault_of_the_arithmetic() {
 
 #[test]
 fn trials_that_vary_blame_the_system_only_where_nothing_disturbed_them() {
+    /// The lines of the check of variation on ratios that vary, after a change.
     fn varying(change: Change) -> Vec<Message> {
         let mut runs = quiet();
         quiet::with_ratios(&mut runs, [0.9, 1.1, 0.9, 1.1, 0.9, 1.1], [1.0; 6]);

@@ -12,14 +12,13 @@ use std::collections::BTreeMap;
 /// is given the nodes by name.
 fn cluster(runs: &mut [RunData], change: impl Fn(&mut BTreeMap<String, NodeConditions>)) {
     for target in &mut runs[0].header.targets {
-        let node = |(name, role): (&str, Role)| TargetNode {
+        let nodes = [("n1", Role::Primary), ("n2", Role::ReadOnly), ("n3", Role::ReadOnly)];
+        let nodes = nodes.map(|(name, role)| TargetNode {
             name: name.to_owned(),
             role,
             ..TargetNode::default()
-        };
-        target.nodes = [("n1", Role::Primary), ("n2", Role::ReadOnly), ("n3", Role::ReadOnly)]
-            .map(node)
-            .into();
+        });
+        target.nodes = nodes.into();
         target.route = dyno_facts::Route::Split;
     }
     trials(runs, |trial| {
@@ -48,6 +47,7 @@ fn cluster(runs: &mut [RunData], change: impl Fn(&mut BTreeMap<String, NodeCondi
     });
 }
 
+/// A cluster with one of its nodes changed.
 fn node(runs: &mut [RunData], name: &str, change: impl Fn(&mut NodeConditions)) {
     cluster(runs, |nodes| change(nodes.get_mut(name).expect("a node")));
 }
@@ -76,17 +76,19 @@ fn reads(runs: &mut [RunData], reads: [u64; 3]) {
 fn dealt(runs: &mut [RunData], counted: [u64; 2], done: [u64; 2]) {
     reads(runs, [0, counted[0], counted[1]]);
     trials(runs, |trial| {
-        let member = |(node, statements): (&str, u64)| GeneratorMember {
-            name: format!("on {node}"),
-            nodes: vec![node.to_owned()],
-            statements,
-            to_s: trial.window_s,
-            ..GeneratorMember::default()
-        };
-        trial.conditions.members = ["n2", "n3"].into_iter().zip(done).map(member).collect();
+        let members =
+            ["n2", "n3"].into_iter().zip(done).map(|(node, statements)| GeneratorMember {
+                name: format!("on {node}"),
+                nodes: vec![node.to_owned()],
+                statements,
+                to_s: trial.window_s,
+                ..GeneratorMember::default()
+            });
+        trial.conditions.members = members.collect();
     });
 }
 
+/// A cluster with this many reads that did not show their session's write, and another session's.
 fn freshness(runs: &mut [RunData], stale: u64, stale_other: u64) {
     cluster(runs, |_| {});
     trials(runs, |trial| {
@@ -211,21 +213,9 @@ pub(super) const CASES: &[Case] = &[
 
 #[test]
 fn conflicts_on_joined_shards_are_a_price_and_no_errors() {
-    let conflicts = |runs: &mut [RunData]| {
-        trials(runs, |trial| {
-            trial.counts.failed = trial.counts.started / 2;
-            trial.errors = vec![dyno_facts::ErrorSummary {
-                class: "serialization".to_owned(),
-                sqlstate: "40001".to_owned(),
-                count: trial.counts.failed,
-                errno: 0,
-                message: "could not serialize access".into(),
-            }];
-        });
-    };
     let mut runs = quiet();
     joined(&mut runs, "shard", &["a", "b"]);
-    conflicts(&mut runs);
+    add_conflicts(&mut runs);
     let paper = dyno_report::Paper::new(&runs, &[]);
     assert!(check(&paper, "errors-1").findings.is_empty());
     let price = check(&paper, "no-atomic-commit").findings[0].value.to_string();
@@ -235,9 +225,23 @@ fn conflicts_on_joined_shards_are_a_price_and_no_errors() {
     // Elsewhere they are errors.
     let mut runs = quiet();
     joined(&mut runs, "read_only", &["a", "b"]);
-    conflicts(&mut runs);
+    add_conflicts(&mut runs);
     let paper = dyno_report::Paper::new(&runs, &[]);
     assert!(!check(&paper, "errors-1").findings.is_empty());
+}
+
+/// Half of the transactions of each trial could not be serialized.
+fn add_conflicts(runs: &mut [RunData]) {
+    trials(runs, |trial| {
+        trial.counts.failed = trial.counts.started / 2;
+        trial.errors = vec![dyno_facts::ErrorSummary {
+            class: "serialization".to_owned(),
+            sqlstate: "40001".to_owned(),
+            count: trial.counts.failed,
+            errno: 0,
+            message: "could not serialize access".into(),
+        }];
+    });
 }
 
 /// Rows of each table on the last node; the others have 100,000.
@@ -266,7 +270,7 @@ fn reads_inside_of_transactions_may_stay_on_the_primary() {
         });
     });
     assert!(check(&judged_paper, "reads-on-primary").lines.is_empty());
-    // No one splits where all of the load is meant for the primary.
+    // Nothing is split if all of the load is meant for the primary.
     let judged_paper = paper(|runs| {
         reads(runs, [200_000, 5, 5]);
         runs[0]
@@ -306,29 +310,39 @@ fn commits_stand_for_reads_where_a_server_counts_no_statements() {
 
 #[test]
 fn a_copy_is_not_missed_where_nothing_is_written_and_where_storage_keeps_it() {
-    let is_found = |change: fn(&mut Vec<RunData>)| {
-        let mut runs = quiet();
-        alone(&mut runs);
-        change(&mut runs);
-        let paper = dyno_report::Paper::new(&runs, &[]);
-        ["durability-claimed", "copies-unseen"].map(|id| !check(&paper, id).findings.is_empty())
-    };
-    assert_eq!(is_found(|_| {}), [false, true]);
-    assert_eq!(is_found(|runs| trials(runs, |trial| trial.statements.writes = 0)), [false, false]);
-    let states_storage = |runs: &mut Vec<RunData>| {
-        let words = "shared storage, written to a quorum of three copies";
-        runs[0]
-            .header
-            .targets
-            .iter_mut()
-            .for_each(|target| target.durability = Some(words.to_owned()));
-    };
-    assert_eq!(is_found(states_storage), [false, false]);
+    assert_eq!(copies_missed(|_| {}), [false, true]);
+    assert_eq!(
+        copies_missed(|runs| trials(runs, |trial| trial.statements.writes = 0)),
+        [false, false]
+    );
+    let missed = copies_missed(|runs| {
+        for target in &mut runs[0].header.targets {
+            let words = "shared storage, written to a quorum of three copies";
+            target.durability = Some(words.to_owned());
+        }
+    });
+    assert_eq!(missed, [false, false]);
+}
+
+/// Returns which of the two checks of durability miss a copy of a single server, after a change.
+fn copies_missed(change: fn(&mut Vec<RunData>)) -> [bool; 2] {
+    let mut runs = quiet();
+    alone(&mut runs);
+    change(&mut runs);
+    let paper = dyno_report::Paper::new(&runs, &[]);
+    ["durability-claimed", "copies-unseen"].map(|id| !check(&paper, id).findings.is_empty())
 }
 
 #[test]
 fn commits_of_several_nodes_are_compared_together() {
-    let has_findings = |commits: u64, through_endpoint: bool| {
+    for (commits, through_endpoint, wanted) in [
+        (98_900, false, [true, false]),
+        (100_500, false, [false, false]),
+        (101_100, false, [false, true]),
+        // An endpoint commits on several nodes.
+        (101_100, true, [false, false]),
+        (98_900, true, [true, false]),
+    ] {
         let mut runs = quiet();
         cluster(&mut runs, |_| {});
         trials(&mut runs, |trial| {
@@ -337,19 +351,15 @@ fn commits_of_several_nodes_are_compared_together() {
                 Some(Together { commits, client_commits, through_endpoint, ..Together::default() });
         });
         let paper = dyno_report::Paper::new(&runs, &[]);
-        let has_finding = |id| !check(&paper, id).lines.is_empty();
-        (has_finding("commits-missing"), has_finding("foreign-load"))
-    };
-    assert_eq!(has_findings(98_900, false), (true, false));
-    assert_eq!(has_findings(100_500, false), (false, false));
-    assert_eq!(has_findings(101_100, false), (false, true));
-    assert_eq!(has_findings(101_100, true), (false, false), "an endpoint commits on several nodes");
-    assert_eq!(has_findings(98_900, true), (true, false));
+        let findings =
+            ["commits-missing", "foreign-load"].map(|id| !check(&paper, id).lines.is_empty());
+        assert_eq!(findings, wanted, "{commits}, {through_endpoint}");
+    }
 }
 
 #[test]
 fn rows_of_shards_add_up() {
-    let has_finding = |rows: u64| {
+    let findings = [25_000, 100_000].map(|rows| {
         let mut runs = quiet();
         trials(&mut runs, |trial| {
             if trial.target != BASELINE {
@@ -365,7 +375,6 @@ fn rows_of_shards_add_up() {
         });
         let paper = dyno_report::Paper::new(&runs, &[]);
         !check(&paper, "rows").lines.is_empty()
-    };
-    assert!(!has_finding(25_000), "four times 25,000 are 100,000");
-    assert!(has_finding(100_000));
+    });
+    assert_eq!(findings, [false, true], "four times 25,000 are 100,000");
 }

@@ -12,7 +12,7 @@ pub(crate) const CANDIDATE: &str = "new";
 /// Pairs of trials.
 const PAIRS: u32 = 6;
 
-/// Two servers of one product on machines of their own, six pairs in turns.
+/// Two servers of one product on separate machines, six pairs in turns.
 pub(crate) fn quiet() -> Vec<RunData> {
     let mut trials = Vec::new();
     for repeat in 1..=PAIRS {
@@ -87,6 +87,7 @@ fn settings(facts: &mut ServerFacts) {
     facts.settings.insert("innodb_flush_log_at_trx_commit".to_owned(), "1".to_owned());
 }
 
+/// Conditions in which no check finds anything, after this many commits.
 fn conditions(committed: u64) -> Conditions {
     let node = NodeConditions {
         round_trip_us: Some(180.0),

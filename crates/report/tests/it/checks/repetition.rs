@@ -7,6 +7,7 @@ use dyno_store::RunData;
 
 const NOISE: [f64; 6] = [0.998, 1.003, 0.999, 1.001, 1.002, 0.997];
 
+/// The comparison of the first experiment, to be changed.
 fn comparison(runs: &mut [RunData]) -> &mut ComparisonFacts {
     runs[0].header.experiments[0].comparison.as_mut().expect("a comparison")
 }
@@ -15,6 +16,7 @@ fn keep_repeats(runs: &mut [RunData], most: u32) {
     runs[0].trials.retain(|trial| trial.summary.repeat <= most);
 }
 
+/// Six ratios around this one.
 fn times(by: f64) -> [f64; 6] {
     NOISE.map(|noise| noise * by)
 }

@@ -6,10 +6,12 @@ use dyno_facts::{CommitWait, Event, FaultFacts, ScriptFacts, ServerFacts, Target
 use dyno_report::Paper;
 use dyno_store::RunData;
 
+/// The targets of the run, to be changed.
 fn facts(runs: &mut [RunData]) -> &mut [TargetFacts] {
     &mut runs[0].header.targets
 }
 
+/// A tenth of the statements write, and commits of the candidate wait for something else than two of three copies.
 fn acknowledged(runs: &mut [RunData], other: &CommitWait) {
     let baseline = CommitWait::Copies("any 2 of 3".into());
     nodes(runs, |node| node.acknowledged_by = Some(baseline.clone()));
@@ -17,6 +19,7 @@ fn acknowledged(runs: &mut [RunData], other: &CommitWait) {
     trials(runs, |trial| trial.statements.writes = trial.statements.reads / 10);
 }
 
+/// Changes what the server of a target said before each trial.
 fn servers(runs: &mut [RunData], target: &str, change: impl Fn(&mut ServerFacts)) {
     let target_trials = runs[0].trials.iter_mut().filter(|trial| trial.summary.target == target);
     target_trials.flat_map(|trial| trial.before.values_mut()).for_each(change);
@@ -31,7 +34,7 @@ fn setting(runs: &mut [RunData], name: &str, values: [&str; 2]) {
     }
 }
 
-/// Tables of the candidate with so many rows, and a database of so many bytes, alongside 1,000 of the baseline.
+/// The rows of each table of the candidate, and the bytes of its database, alongside 1,000 bytes of the baseline.
 fn tables(runs: &mut [RunData], rows: u64, bytes: u64) {
     nodes(runs, |node| node.data_bytes = Some(1_000));
     candidate_nodes(runs, |node| {
@@ -69,7 +72,7 @@ fn setting_from(runs: &mut [RunData], from: u32) {
 }
 
 pub(super) const CASES: &[Case] = &[
-    // The white paper's fourth rule: a quorum stands alongside a semi-synchronous replica.
+    // The white paper's fourth rule: a quorum is compared with a semi-synchronous replica.
     Case {
         id: "durability",
         evidence: "targets old and new: old: any 2 of 3, new: async",
@@ -266,15 +269,15 @@ fn tables_that_a_crash_empties_stand_in_the_line_on_durability() {
 
 #[test]
 fn what_takes_far_longer_than_a_round_trip_is_no_single_statement() {
-    let count_lines = |p50_us: f64| {
+    let counts = [1_000.0, 60_000.0].map(|p50_us| {
         let mut runs = quiet();
         trials(&mut runs, |trial| {
             trial.qps = trial.tps;
             trial.latency.p50_us = p50_us;
         });
         check(&Paper::new(&runs, &[]), "single-statement").lines.len()
-    };
-    assert_eq!((count_lines(1_000.0), count_lines(60_000.0)), (1, 0));
+    });
+    assert_eq!(counts, [1, 0]);
 }
 
 #[test]
@@ -282,15 +285,19 @@ fn what_a_commit_promises_matters_only_where_something_is_written() {
     let mut runs = quiet();
     acknowledged(&mut runs, &CommitWait::Local("async".into()));
     trials(&mut runs, |trial| trial.statements.writes = 0);
-    let lines = |runs: &[RunData]| check(&Paper::new(runs, &[]), "durability").lines.len();
-    assert_eq!(lines(&runs), 0);
+    assert_eq!(count_durability_lines(&runs), 0);
     // Other clients write, or the server counts the rows of a load late.
     nodes(&mut runs, |node| node.rows_written = Some(1_000_000_000));
-    assert_eq!(lines(&runs), 0);
+    assert_eq!(count_durability_lines(&runs), 0);
     // A function of a user's script answers with rows as a query does, and the server counts what it writes.
     runs[0].header.experiments[0].test = "pgbench script".to_owned();
     runs[0].header.experiments[0].scripts = vec![ScriptFacts::default()];
-    assert_eq!(lines(&runs), 1);
+    assert_eq!(count_durability_lines(&runs), 1);
+}
+
+/// The number of lines that the check of durability has.
+fn count_durability_lines(runs: &[RunData]) -> usize {
+    check(&Paper::new(runs, &[]), "durability").lines.len()
 }
 
 #[test]
@@ -304,16 +311,22 @@ fn a_side_that_keeps_less_is_named_with_the_setting_that_says_so() {
 }
 
 #[test]
-fn estimates_of_rows_accuse_nobody_whose_data_are_as_large() {
-    let count_lines = |rows: u64, bytes: u64| {
+fn estimates_of_rows_accuse_no_one_whose_data_are_as_large() {
+    let cases = [
+        // PostgreSQL has counted a load twice.
+        (200_000, 1_000),
+        (200_000, 1_800),
+        (50_000, 1_000),
+        (50_000, 600),
+        // No estimate errs so far.
+        (300_000, 1_000),
+    ];
+    let counts = cases.map(|(rows, bytes)| {
         let mut runs = quiet();
         tables(&mut runs, rows, bytes);
         check(&Paper::new(&runs, &[]), "rows").lines.len()
-    };
-    // PostgreSQL has counted a load twice.
-    assert_eq!((count_lines(200_000, 1_000), count_lines(200_000, 1_800)), (0, 1));
-    assert_eq!((count_lines(50_000, 1_000), count_lines(50_000, 600)), (0, 1));
-    assert_eq!(count_lines(300_000, 1_000), 1, "no estimate errs so far");
+    });
+    assert_eq!(counts, [0, 1, 0, 1, 1]);
 }
 
 #[test]
@@ -321,32 +334,31 @@ fn checksums_of_pages_are_no_other_setting() {
     let mut runs = quiet();
     setting(&mut runs, "data_checksums", ["off", "on"]);
     let paper = Paper::new(&runs, &[]);
-    let is_found = |id| !check(&paper, id).lines.is_empty();
-    assert_eq!(["settings-differ", "other-settings"].map(is_found), [true, false]);
+    let findings =
+        ["settings-differ", "other-settings"].map(|id| !check(&paper, id).lines.is_empty());
+    assert_eq!(findings, [true, false]);
 }
 
 #[test]
 fn rows_are_compared_only_where_the_tables_of_a_workload_are_known() {
     let mut runs = quiet();
     candidate_nodes(&mut runs, |node| node.table_rows.values_mut().for_each(|rows| *rows = 5));
-    let is_found = |test: &str| {
+    let tests = ["pgbench tpcb-like", "pgbench statements", "lua script"];
+    let findings = tests.map(|test| {
         runs[0].header.experiments[0].test = test.to_owned();
         !check(&Paper::new(&runs, &[]), "rows").lines.is_empty()
-    };
-    let tests = ["pgbench tpcb-like", "pgbench statements", "lua script"];
-    assert_eq!(tests.map(is_found), [true, false, false]);
+    });
+    assert_eq!(findings, [true, false, false]);
 }
 
-/// As many rows, with one byte instead of a text.
+/// An equal number of rows, with one byte instead of a text.
 #[test]
 fn rows_of_another_length_are_other_data() {
-    let first_line = |bytes: f64| {
+    let [different, similar] = [71.0, 160.0].map(|bytes| {
         let mut runs = quiet();
         row_bytes(&mut runs, bytes);
         check(&Paper::new(&runs, &[]), "rows").lines.first().map(ToString::to_string)
-    };
-    assert!(
-        first_line(71.0).is_some_and(|line| line.contains("sbtest1: 190 bytes a row against 71"))
-    );
-    assert_eq!(first_line(160.0), None);
+    });
+    assert!(different.is_some_and(|line| line.contains("sbtest1: 190 bytes a row against 71")));
+    assert_eq!(similar, None);
 }

@@ -13,6 +13,7 @@ fn seconds(runs: &mut [RunData], factor: impl Fn(f64) -> f64) {
     }
 }
 
+/// All trials write, without a checkpoint, which the servers make this often.
 fn writes(runs: &mut [RunData], checkpoint_interval_s: f64) {
     trials(runs, |trial| {
         trial.statements.reads = trial.counts.committed * 10;

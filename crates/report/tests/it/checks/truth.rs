@@ -60,8 +60,8 @@ fn planned_fault(runs: &mut [RunData]) {
 /// Transactions that were given up, and attempts that were tried again, in a hundred thousand.
 fn failures(runs: &mut [RunData], given_up: u64, retried: u64) {
     trials(runs, |trial| {
-        let share = |of_100_000: u64| trial.counts.started * of_100_000 / 100_000;
-        (trial.counts.failed, trial.counts.retries) = (share(given_up), share(retried));
+        [trial.counts.failed, trial.counts.retries] =
+            [given_up, retried].map(|count| trial.counts.started * count / 100_000);
         trial.errors = vec![ErrorSummary {
             class: "deadlock".to_owned(),
             errno: 1213,
@@ -81,6 +81,7 @@ fn branches(runs: &mut [RunData], scale: u64) {
     });
 }
 
+/// Sets an option of the first experiment.
 fn option(runs: &mut [RunData], name: &str, value: &str) {
     runs[0].header.experiments[0].options.insert(name.to_owned(), value.to_owned());
 }
@@ -89,25 +90,27 @@ fn option(runs: &mut [RunData], name: &str, value: &str) {
 fn scripts(runs: &mut [RunData], share: f64) {
     let experiment = &mut runs[0].header.experiments[0];
     experiment.test = "pgbench script".to_owned();
-    let script = |(name, weight): (&str, u32)| ScriptFacts {
+    let scripts = [("reads", 3), ("pays", 1)].map(|(name, weight)| ScriptFacts {
         name: name.to_owned(),
         weight,
         text: "SELECT 1;\n".repeat(16),
         ..ScriptFacts::default()
-    };
-    experiment.scripts = [("reads", 3), ("pays", 1)].map(script).to_vec();
+    });
+    experiment.scripts = scripts.into();
     trials(runs, |trial| {
         let committed = trial.counts.committed;
         let first = (committed as f64 * share) as u64;
-        let kind = |(name, committed): (&str, u64)| KindSummary {
+        let kinds = [("reads", first), ("pays", committed - first)];
+        let kinds = kinds.map(|(name, committed)| KindSummary {
             name: name.to_owned(),
             counts: Counts { started: committed, committed, ..Counts::default() },
             ..trial.kinds[0].clone()
-        };
-        trial.kinds = [("reads", first), ("pays", committed - first)].map(kind).to_vec();
+        });
+        trial.kinds = kinds.into();
     });
 }
 
+/// Trials of TPC-C on ten warehouses, with this many terminals.
 fn terminals(runs: &mut [RunData], terminals: u32) {
     trials(runs, |trial| {
         let facts = TpccFacts { warehouses: 10, terminals, ..TpccFacts::default() };
@@ -134,7 +137,7 @@ fn rows_of_candidate(runs: &mut [RunData], change: fn(u64) -> u64) {
     });
 }
 
-/// One query of so many returns no row.
+/// One in `divisor` queries returns no row.
 fn empty_reads(trial: &mut TrialSummary, divisor: u64) {
     let statements = &mut trial.kinds[0].statements;
     statements.empty_reads = statements.reads / divisor;
@@ -327,15 +330,6 @@ fn a_share_has_the_digits_that_show_that_it_is_above_its_bound() {
 
 #[test]
 fn only_what_must_be_alike_is_compared_by_rows() {
-    let is_found = |change: fn(&mut Vec<RunData>)| {
-        let mut runs = super::quiet();
-        change(&mut runs);
-        let paper = dyno_report::Paper::new(&runs, &[]);
-        let is_void =
-            paper.verdicts.comparisons[0].vetoes.iter().any(|veto| veto.check == "unlike-rows");
-        assert_eq!(is_void, super::ids_with_findings(&paper).contains(&"unlike-rows"));
-        is_void
-    };
     fn changes_on_one_side(runs: &mut [RunData]) {
         trials(runs, |trial| trial.kinds[0].statements.rows_written = trial.counts.committed);
         candidate(runs, |trial| trial.kinds[0].statements.rows_written = 0);
@@ -351,32 +345,43 @@ fn only_what_must_be_alike_is_compared_by_rows() {
     fn more_statements(runs: &mut [RunData]) {
         candidate(runs, |trial| trial.kinds[0].statements.others *= 3);
     }
-    assert!(is_found(|runs| changes_on_one_side(runs)));
+    assert!(is_void_by_rows(|runs| changes_on_one_side(runs)));
     // One trial that is alike proves that chance may be behind it.
-    assert!(!is_found(|runs| {
+    assert!(!is_void_by_rows(|runs| {
         changes_on_one_side(runs);
         let trial = &mut runs[0].trials[1].summary;
         trial.kinds[0].statements.rows_written = trial.counts.committed;
     }));
     // A family has other statements for other products; of the same ones the rows are the same.
-    assert!(is_found(|runs| {
+    assert!(is_void_by_rows(|runs| {
         changes_on_one_side(runs);
         other_product(runs);
     }));
-    assert!(!is_found(|runs| {
+    assert!(!is_void_by_rows(|runs| {
         changes_on_one_side(runs);
         other_product(runs);
         more_statements(runs);
     }));
     // Statements of the user's depend on what was read; products count their changes unlike.
-    assert!(is_found(|runs| {
+    assert!(is_void_by_rows(|runs| {
         changes_on_one_side(runs);
         own_statements(runs);
         more_statements(runs);
     }));
-    assert!(!is_found(|runs| {
+    assert!(!is_void_by_rows(|runs| {
         changes_on_one_side(runs);
         own_statements(runs);
         other_product(runs);
     }));
+}
+
+/// Returns true if rows that differ take the verdict away, after a change.
+fn is_void_by_rows(change: fn(&mut Vec<RunData>)) -> bool {
+    let mut runs = super::quiet();
+    change(&mut runs);
+    let paper = dyno_report::Paper::new(&runs, &[]);
+    let is_void =
+        paper.verdicts.comparisons[0].vetoes.iter().any(|veto| veto.check == "unlike-rows");
+    assert_eq!(is_void, super::ids_with_findings(&paper).contains(&"unlike-rows"));
+    is_void
 }

@@ -8,6 +8,7 @@ use dyno_facts::{
 use dyno_store::{RunData, TrialData};
 use std::path::PathBuf;
 
+/// A node of a target, at this place.
 fn node(name: &str, role: Role, place: usize) -> TargetNode {
     TargetNode {
         name: name.to_owned(),
@@ -19,6 +20,7 @@ fn node(name: &str, role: Role, place: usize) -> TargetNode {
     }
 }
 
+/// A target with nodes of these roles.
 fn target(name: &str, route: Route, roles: &[(&str, Role)]) -> TargetFacts {
     let nodes: Vec<TargetNode> = roles
         .iter()
@@ -44,16 +46,17 @@ const GROWING: [(&str, Role); 5] = [
     ("n5", Role::ReadOnly),
 ];
 
+/// All targets of the run.
 fn targets() -> Vec<TargetFacts> {
-    let part = |read_only: usize| TargetFacts {
+    let [one, two, four] = [1, 2, 4].map(|read_only: usize| TargetFacts {
         part_of: Some("cluster".to_owned()),
         ..target(&format!("cluster-ro{read_only}"), Route::Spread, &GROWING[..=read_only])
-    };
+    });
     vec![
         target("cluster", Route::Spread, &GROWING),
-        part(1),
-        part(2),
-        part(4),
+        one,
+        two,
+        four,
         target("pair", Route::Split, &GROWING[..3]),
         target(
             "sharded",
@@ -87,6 +90,7 @@ fn conditions(role: &str, data: &TrialData, reads: f64, writes: f64) -> NodeCond
     }
 }
 
+/// Adds to a trial what its nodes counted.
 fn nodes(target: &TargetFacts, data: &mut TrialData) {
     let reading = target
         .nodes
@@ -108,10 +112,9 @@ fn nodes(target: &TargetFacts, data: &mut TrialData) {
 
 /// Two load generators that did a quarter and the rest.
 fn members(summary: &TrialSummary) -> Vec<GeneratorMember> {
-    let quarter = |count: u64| [count / 4, count - count / 4];
-    let committed = quarter(summary.counts.committed);
-    let statements = quarter(summary.statements.total());
-    let member = |at: usize| GeneratorMember {
+    let [committed, statements] = [summary.counts.committed, summary.statements.total()]
+        .map(|count| [count / 4, count - count / 4]);
+    let members = [0, 1].map(|at: usize| GeneratorMember {
         name: format!("load-{}", at + 1),
         host: format!("load-{} (10.0.0.{})", at + 1, at + 11),
         workers: [16, 48][at],
@@ -126,10 +129,11 @@ fn members(summary: &TrialSummary) -> Vec<GeneratorMember> {
         conditions: summary.conditions.generator.clone(),
         to_s: summary.window_s,
         ..GeneratorMember::default()
-    };
-    vec![member(0), member(1)]
+    });
+    members.into()
 }
 
+/// The run, with two load generators in one of its experiments.
 pub(crate) fn cluster() -> RunData {
     let targets = targets();
     let mut trials = Vec::new();
@@ -171,7 +175,7 @@ pub(crate) fn cluster() -> RunData {
         add("both", &targets[5], 64, repeat, 0.5);
     }
     add("both", &targets[4], 8, 1, 0.8);
-    let member = |name: &str| FleetMember {
+    let fleet = ["load-1", "load-2"].map(|name| FleetMember {
         name: name.to_owned(),
         environment: Environment {
             host: name.to_owned(),
@@ -179,10 +183,10 @@ pub(crate) fn cluster() -> RunData {
             memory_mib: 65_536.0,
             ..Environment::default()
         },
-    };
+    });
     let mut header = header(&[]);
     header.targets = targets;
-    header.fleet = vec![member("load-1"), member("load-2")];
+    header.fleet = fleet.into();
     header.title = "Clusters that were made up".to_owned();
     header.experiments = vec![
         experiment("read_only", "Read only", "sysbench oltp_read_only"),

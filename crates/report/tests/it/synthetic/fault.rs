@@ -4,6 +4,7 @@ use super::two_targets;
 use dyno_facts::{ErrorSummary, FaultFacts, FaultPlan, FaultStep, Message};
 use dyno_store::RunData;
 
+/// A run of two targets, the second of which loses commits.
 pub(crate) fn fault() -> RunData {
     let mut run = two_targets(&[8], 2, 30);
     // The last one is of another experiment.
@@ -25,8 +26,13 @@ pub(crate) fn fault() -> RunData {
     run
 }
 
+/// A primary that was killed; this many acknowledged commits were lost.
 fn facts(lost: u64) -> FaultFacts {
-    let step = |at_s, en, zh| FaultStep { at_s, what: Message::both(en, zh) };
+    let steps = [
+        (10.0, "n1 was killed.", "n1 已被强制终止。"),
+        (11.1, "n2 was promoted.", "n2 已提升为主节点。"),
+        (11.2, "n2 takes writes.", "n2 接受写入。"),
+    ];
     FaultFacts {
         action: "kill".to_owned(),
         node: "n1".to_owned(),
@@ -57,10 +63,6 @@ fn facts(lost: u64) -> FaultFacts {
             "Every acknowledged order was looked for on the node that takes writes. Orders whose commit was never answered: 8; of these 3 are there.",
             "在接受写入的节点上查找了每个已确认的订单。提交从未得到答复的订单：8 个；其中 3 个存在。",
         ),
-        steps: vec![
-            step(10.0, "n1 was killed.", "n1 已被强制终止。"),
-            step(11.1, "n2 was promoted.", "n2 已提升为主节点。"),
-            step(11.2, "n2 takes writes.", "n2 接受写入。"),
-        ],
+        steps: steps.map(|(at_s, en, zh)| FaultStep { at_s, what: Message::both(en, zh) }).into(),
     }
 }

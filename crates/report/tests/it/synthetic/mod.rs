@@ -31,6 +31,7 @@ const SCRIPTS: dyno_report::NamedPaper = dyno_report::NamedPaper {
 /// Names that a hostile suite or server could choose.
 pub(crate) const HOSTILE: &str = "<script>alert(1)</script>|\"'&`](x)";
 
+/// The header of a complete run of two experiments on these targets.
 pub(crate) fn header(targets: &[&str]) -> RunHeader {
     dyno_report::register(PAPERS);
     let words =
@@ -69,6 +70,7 @@ pub(crate) fn header(targets: &[&str]) -> RunHeader {
     }
 }
 
+/// A target at this place in the run: every other one is PostgreSQL, the first is on the load generator's host.
 fn target(index: usize, name: &str) -> TargetFacts {
     let product = [("MariaDB", "10.11.6-MariaDB"), ("PostgreSQL", "15.5")][index % 2];
     TargetFacts {
@@ -82,6 +84,7 @@ fn target(index: usize, name: &str) -> TargetFacts {
     }
 }
 
+/// An experiment of sysbench.
 fn experiment(name: &str, title: &str, test: &str) -> ExperimentFacts {
     let options = [
         ("tables", "64"),
@@ -125,6 +128,7 @@ pub(crate) struct Shape<'a> {
     pub(crate) away_at: Option<u32>,
 }
 
+/// A trial of this shape, whose figures follow from its number.
 pub(crate) fn trial(number: u32, shape: &Shape<'_>) -> TrialData {
     let seed = u64::from(number) * 1000;
     let tps =
@@ -135,16 +139,15 @@ pub(crate) fn trial(number: u32, shape: &Shape<'_>) -> TrialData {
             row(second, tps * noise(seed + 7 + second.unsigned_abs() as u64), mean_us, shape)
         })
         .collect();
-    let measured = || series.iter().filter(|row| row.phase == "measured");
-    let sum = |value: fn(&SeriesRow) -> u64| measured().map(value).sum::<u64>();
-    let committed = sum(|row| row.committed);
-    let failed = sum(|row| row.failed);
+    let measured: Vec<&SeriesRow> = series.iter().filter(|row| row.phase == "measured").collect();
+    let committed: u64 = measured.iter().map(|row| row.committed).sum();
+    let failed: u64 = measured.iter().map(|row| row.failed).sum();
     let counts = Counts {
         started: committed + failed + u64::from(shape.workers),
         committed,
         failed,
         retries: failed * 2,
-        reconnects: sum(|row| row.reconnects),
+        reconnects: measured.iter().map(|row| row.reconnects).sum(),
         ..Counts::default()
     };
     let window_s = f64::from(shape.seconds);
@@ -193,6 +196,7 @@ pub(crate) fn trial(number: u32, shape: &Shape<'_>) -> TrialData {
     data
 }
 
+/// The interval that begins at this second.
 fn row(second: i32, tps: f64, mean_us: f64, shape: &Shape<'_>) -> SeriesRow {
     let from = shape.away_at.map_or(i32::MAX, |second| second as i32);
     let is_away = (from..from.saturating_add(4)).contains(&second);
@@ -225,6 +229,7 @@ fn row(second: i32, tps: f64, mean_us: f64, shape: &Shape<'_>) -> SeriesRow {
     }
 }
 
+/// Latencies around this mean.
 fn latency(count: u64, mean_us: f64) -> LatencySummary {
     LatencySummary {
         count,
@@ -241,6 +246,7 @@ fn latency(count: u64, mean_us: f64) -> LatencySummary {
     }
 }
 
+/// The errors of this many failed transactions.
 fn errors(failed: u64) -> Vec<ErrorSummary> {
     if failed == 0 {
         return Vec::new();
@@ -254,6 +260,7 @@ fn errors(failed: u64) -> Vec<ErrorSummary> {
     }]
 }
 
+/// A load generator that had time to spare.
 fn generator(statements: &StatementCounts, window_s: f64) -> GeneratorSummary {
     let loops_cpu_s = 0.4 * window_s;
     GeneratorSummary {
@@ -276,16 +283,14 @@ fn generator(statements: &StatementCounts, window_s: f64) -> GeneratorSummary {
     }
 }
 
+/// Returns the state that a server reports after this many commits of the trial.
 fn facts(committed: u64) -> ServerFacts {
-    let text = |pairs: &[(&str, &str)]| -> BTreeMap<String, String> {
-        pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
-    };
-    let mut counters = text(&[("Innodb_data_fsyncs", "12"), ("Questions", "900")]);
+    let mut counters = owned_map(&[("Innodb_data_fsyncs", "12"), ("Questions", "900")]);
     counters.insert("Com_commit".to_owned(), (1000 + committed * 11 / 10).to_string());
     ServerFacts {
         product: "MariaDB".to_owned(),
         version: "10.11.6-MariaDB".to_owned(),
-        settings: text(&[
+        settings: owned_map(&[
             ("innodb_flush_log_at_trx_commit", "2"),
             ("sync_binlog", "0"),
             ("log_bin", "OFF"),
@@ -299,6 +304,12 @@ fn facts(committed: u64) -> ServerFacts {
     }
 }
 
+/// Returns pairs as settings or counters.
+fn owned_map(pairs: &[(&str, &str)]) -> BTreeMap<String, String> {
+    pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
+}
+
+/// A run of these trials, with a note on a restart.
 pub(crate) fn run(targets: &[&str], trials: Vec<TrialData>) -> RunData {
     let note = Event {
         at: "2026-11-21T21:30:00Z".to_owned(),
@@ -356,26 +367,25 @@ pub(crate) fn two_targets(workers: &[u32], repeats: u32, seconds: u32) -> RunDat
     run(&["maria", "postgres"], trials)
 }
 
+/// A table of two rows, both about one target.
 pub(crate) fn published() -> PublishedTable {
-    let row = |label: &str, threads: &str, tps: f64, targets: &[&str]| PublishedRow {
+    let rows = [("class.small", "32", 9_000.0), ("class.large", "128", 16_500.0)];
+    let rows = rows.map(|(label, threads, tps)| PublishedRow {
         label: label.to_owned(),
         number: 0,
         conditions: [("threads", threads), ("class", label)]
             .map(|(a, b)| (a.to_owned(), b.to_owned()))
             .into(),
         metrics: [("tps".to_owned(), tps), ("qps".to_owned(), tps * 18.0)].into(),
-        targets: targets.iter().map(|target| (*target).to_owned()).collect(),
-    };
+        targets: vec!["maria".to_owned()],
+    });
     PublishedTable {
         experiment: "read_only".to_owned(),
         title: "A vendor's figures".into(),
         source: "A vendor's white paper, 2020".into(),
         method: "sysbench 1.0.18 from one machine of the same zone.".into(),
         note: Some("Another data size.".into()),
-        rows: vec![
-            row("class.small", "32", 9_000.0, &["maria"]),
-            row("class.large", "128", 16_500.0, &["maria"]),
-        ],
+        rows: rows.into(),
     }
 }
 

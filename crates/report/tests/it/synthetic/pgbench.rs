@@ -9,6 +9,7 @@ use dyno_store::{RunData, TrialData};
 
 const SELECT: &str = "SELECT abalance\nFROM pgbench_accounts\nWHERE aid = :aid;";
 
+/// The latencies of a statement, longer the higher its number.
 fn latency(number: u32, text: &str, count: u64) -> StatementLatency {
     let us = f64::from(number) * 100.0;
     StatementLatency {
@@ -24,6 +25,7 @@ fn latency(number: u32, text: &str, count: u64) -> StatementLatency {
     }
 }
 
+/// A trial on 8 workers; the second repeat of a write breaks the data.
 fn one(number: u32, experiment: &str, repeat: u32, is_write: bool) -> TrialData {
     let shape = Shape {
         experiment,
@@ -95,7 +97,8 @@ pub(crate) fn pgbench() -> RunData {
     run.events.clear();
     run.header = header(&["medium"]);
     run.header.title = "pgbench".to_owned();
-    let experiment = |name: &str, title: &str| ExperimentFacts {
+    let experiments = [("reads", "It reads"), ("pays", "It pays")];
+    let experiments = experiments.map(|(name, title)| ExperimentFacts {
         name: name.to_owned(),
         title: title.to_owned(),
         test: "pgbench script".to_owned(),
@@ -107,14 +110,15 @@ pub(crate) fn pgbench() -> RunData {
             ..ScriptFacts::default()
         }],
         ..ExperimentFacts::default()
-    };
-    run.header.experiments = vec![experiment("reads", "It reads"), experiment("pays", "It pays")];
+    });
+    run.header.experiments = experiments.into();
     run
 }
 
 /// One printed row: a column for each experiment.
 pub(crate) fn published() -> Vec<PublishedTable> {
-    let table = |experiment: &str, script: &str, qps: f64| PublishedTable {
+    let tables = [("reads", "read-only", 34_386.0), ("pays", "read-write", 19_886.0)];
+    let tables = tables.map(|(experiment, script, qps)| PublishedTable {
         experiment: experiment.to_owned(),
         title: "A vendor's classes".into(),
         source: "A vendor's white paper".into(),
@@ -134,6 +138,6 @@ pub(crate) fn published() -> Vec<PublishedTable> {
             metrics: [("data_qps".to_owned(), qps)].into(),
             targets: vec!["medium".to_owned()],
         }],
-    };
-    vec![table("reads", "read-only", 34_386.0), table("pays", "read-write", 19_886.0)]
+    });
+    tables.into()
 }

@@ -36,8 +36,9 @@ fn shares(is_spec: bool) -> Vec<f64> {
     vec![45.0, 43.0, 4.0, 4.0, 4.0]
 }
 
+/// The kinds of `all` transactions: their counts and latencies.
 fn kinds(all: u64, mean_us: f64, case: &Case) -> Vec<KindSummary> {
-    let kind = |(index, share): (usize, f64)| {
+    let kinds = shares(case.is_spec).into_iter().enumerate().map(|(index, share)| {
         let count = (all as f64 * share / 100.0) as u64;
         let rolled_back = if index == 0 { count / 100 } else { 0 };
         let counts = Counts {
@@ -54,13 +55,15 @@ fn kinds(all: u64, mean_us: f64, case: &Case) -> Vec<KindSummary> {
             statements: StatementCounts::default(),
             latency: latency(count, mean_us * SLOWNESS[index]),
         }
-    };
-    shares(case.is_spec).into_iter().enumerate().map(kind).collect()
+    });
+    kinds.collect()
 }
 
+/// The record of a trial, without its rates.
 fn facts(case: &Case) -> TpccFacts {
     let is_spec = case.is_spec;
-    let kind = |(index, share_percent): (usize, f64)| TpccKind {
+    let kinds = shares(is_spec).into_iter().enumerate();
+    let kinds = kinds.map(|(index, share_percent)| TpccKind {
         name: KINDS[index].to_owned(),
         limit_p90_s: LIMITS_S[index],
         share_percent: if index == 5 { 0.0 } else { share_percent },
@@ -73,7 +76,7 @@ fn facts(case: &Case) -> TpccFacts {
             keying_s: *keying_s,
             keying_clause_s: *keying_s,
         }),
-    };
+    });
     TpccFacts {
         profile: if is_spec { "spec" } else { "bmsql-5.0" }.to_owned(),
         isolation: (!is_spec).then(|| "READ COMMITTED".to_owned()),
@@ -82,7 +85,7 @@ fn facts(case: &Case) -> TpccFacts {
         terminals: case.terminals,
         sessions: case.sessions,
         tpmc_limit: is_spec.then_some(25.72),
-        kinds: shares(is_spec).into_iter().enumerate().map(kind).collect(),
+        kinds: kinds.collect(),
         orders_acknowledged: 2_700,
         orders_unknown: if case.number == 2 { 3 } else { 0 },
         deliveries: 240,
@@ -93,10 +96,8 @@ fn facts(case: &Case) -> TpccFacts {
     }
 }
 
+/// The audit of the random inputs; not made in trial 3.
 fn audit(case: &Case) -> Vec<AuditLine> {
-    let line = |name: Message, observed: Message, expected: &str, bound: Message, of, verdict| {
-        AuditLine { name, observed, expected: expected.into(), bound, of, verdict }
-    };
     if case.number == 3 {
         return Vec::new();
     }
@@ -106,7 +107,7 @@ fn audit(case: &Case) -> Vec<AuditLine> {
         ("1.02%", CheckVerdict::Passed)
     };
     vec![
-        line(
+        audit_line(
             catalog_message("tpcc.audit_mix_new_order", &[]),
             "45.1%".into(),
             "45%",
@@ -114,8 +115,8 @@ fn audit(case: &Case) -> Vec<AuditLine> {
             6_000,
             CheckVerdict::Passed,
         ),
-        line("remote lines".into(), remote.into(), "1%", "+- 0.21%".into(), 27_000, verdict),
-        line(
+        audit_line("remote lines".into(), remote.into(), "1%", "+- 0.21%".into(), 27_000, verdict),
+        audit_line(
             catalog_message("tpcc.audit_items", &[]),
             catalog_message("tpcc.audit_chi_square", &[("value", "14.2")]),
             "NURand(8191)",
@@ -123,7 +124,7 @@ fn audit(case: &Case) -> Vec<AuditLine> {
             27_000,
             CheckVerdict::Passed,
         ),
-        line(
+        audit_line(
             catalog_message("tpcc.audit_last_names", &[]),
             "-".into(),
             "NURand(255)",
@@ -134,29 +135,43 @@ fn audit(case: &Case) -> Vec<AuditLine> {
     ]
 }
 
+/// A line of the audit of the random inputs.
+fn audit_line(
+    name: Message,
+    observed: Message,
+    expected: &str,
+    bound: Message,
+    of: u64,
+    verdict: CheckVerdict,
+) -> AuditLine {
+    AuditLine { name, observed, expected: expected.into(), bound, of, verdict }
+}
+
+/// The consistency conditions; not checked in the trial with pauses.
 fn conditions(case: &Case) -> Vec<ConditionLine> {
-    let state = |verdict, evidence| ConditionState { verdict, evidence };
-    let passed = || state(CheckVerdict::Passed, Message::default());
-    let line = |id: &str, rule: Message, after: Option<ConditionState>| ConditionLine {
-        id: id.to_owned(),
-        rule,
-        before: Some(passed()),
-        after,
-    };
+    let passed = ConditionState { verdict: CheckVerdict::Passed, evidence: Message::default() };
     if case.is_spec {
         return Vec::new();
     }
     let violated = Message::both("1 violation: d_w_id 1, d_id 4", "1 处违反：d_w_id 1, d_id 4");
-    let violated = state(CheckVerdict::Failed, violated);
-    let unread = state(CheckVerdict::NotMade, catalog_message("tpcc.check_stopped", &[]));
-    let c2 = if case.number == 4 { violated } else { passed() };
-    let x5 = if case.number == 3 { unread } else { passed() };
-    vec![
-        line("C1", catalog_message("tpcc.c1", &[]), Some(passed())),
-        line("C2", catalog_message("tpcc.c2", &[]), Some(c2)),
-        line("C11", catalog_message("tpcc.c11", &[]), None),
-        line("X5", catalog_message("tpcc.x5", &[]), Some(x5)),
-    ]
+    let violated = ConditionState { verdict: CheckVerdict::Failed, evidence: violated };
+    let unread = catalog_message("tpcc.check_stopped", &[]);
+    let unread = ConditionState { verdict: CheckVerdict::NotMade, evidence: unread };
+    let c2 = if case.number == 4 { violated } else { passed.clone() };
+    let x5 = if case.number == 3 { unread } else { passed.clone() };
+    let lines = [
+        ("C1", "tpcc.c1", Some(passed.clone())),
+        ("C2", "tpcc.c2", Some(c2)),
+        ("C11", "tpcc.c11", None),
+        ("X5", "tpcc.x5", Some(x5)),
+    ];
+    let lines = lines.map(|(id, rule, after)| ConditionLine {
+        id: id.to_owned(),
+        rule: catalog_message(rule, &[]),
+        before: Some(passed.clone()),
+        after,
+    });
+    lines.into()
 }
 
 /// Splits the transactions of each interval over the kinds.
@@ -171,11 +186,13 @@ fn share_out(case: &Case, series: &mut [SeriesRow]) {
             row.committed_by_kind = vec![orders, 4, 1, 1, 1, 1];
             continue;
         }
-        let part = |share: &f64| (row.committed as f64 * share / 100.0) as u64;
-        row.committed_by_kind = parts.iter().map(part).collect();
+        let committed = row.committed as f64;
+        row.committed_by_kind =
+            parts.iter().map(|share| (committed * share / 100.0) as u64).collect();
     }
 }
 
+/// A trial with its record.
 fn one(case: &Case) -> TrialData {
     let shape = Shape {
         experiment: case.experiment,
@@ -242,7 +259,8 @@ fn one(case: &Case) -> TrialData {
 
 /// Four trials without pauses on one target, one with them on another.
 pub(crate) fn tpcc() -> RunData {
-    let case = |number, repeat, terminals| Case {
+    let cases = [(1, 1, 10), (2, 2, 10), (3, 1, 1000), (4, 2, 1000)];
+    let cases = cases.map(|(number, repeat, terminals)| Case {
         number,
         experiment: "orders",
         target: "standard",
@@ -250,25 +268,33 @@ pub(crate) fn tpcc() -> RunData {
         terminals,
         sessions: terminals,
         is_spec: false,
+    });
+    let paced = Case {
+        number: 5,
+        experiment: "paced",
+        target: "other",
+        repeat: 1,
+        terminals: 20,
+        sessions: 4,
+        is_spec: true,
     };
-    let paced =
-        Case { experiment: "paced", target: "other", sessions: 4, is_spec: true, ..case(5, 1, 20) };
-    let cases = [case(1, 1, 10), case(2, 2, 10), case(3, 1, 1000), case(4, 2, 1000), paced];
-    let mut run = run(&["standard", "other"], cases.iter().map(one).collect());
+    let trials = cases.iter().chain([&paced]).map(one);
+    let mut run = run(&["standard", "other"], trials.collect());
     run.events.clear();
     run.header = header(&["standard", "other"]);
     run.header.title = "TPC-C on made-up servers".to_owned();
-    let experiment = |name: &str, title: &str, test: &str| ExperimentFacts {
+    let experiments = [
+        ("orders", "BenchmarkSQL's profile", "tpcc bmsql-5.0"),
+        ("paced", "With keying and think times", "tpcc spec"),
+    ];
+    let experiments = experiments.map(|(name, title, test)| ExperimentFacts {
         name: name.to_owned(),
         title: title.to_owned(),
         test: test.to_owned(),
         options: [("warehouses".to_owned(), "2".to_owned())].into(),
         ..ExperimentFacts::default()
-    };
-    run.header.experiments = vec![
-        experiment("orders", "BenchmarkSQL's profile", "tpcc bmsql-5.0"),
-        experiment("paced", "With keying and think times", "tpcc spec"),
-    ];
+    });
+    run.header.experiments = experiments.into();
     run
 }
 
@@ -307,7 +333,7 @@ pub(crate) fn editions() -> RunData {
     const TARGETS: [(&str, u32); 3] = [("shards-1", 1), ("shards-2", 2), ("shards-4", 4)];
     let cases =
         TARGETS.into_iter().flat_map(|target| [16, 64].map(|terminals| (target, terminals)));
-    // The first numbers stand for trials that went wrong.
+    // The first numbers are those of trials that went wrong.
     let trials = (5..).zip(cases).map(|(number, ((target, shards), terminals))| {
         let (experiment, repeat, is_spec) = ("stand-ins", 1, false);
         let sessions = terminals;
@@ -343,12 +369,14 @@ fn nodes(shards: u32, committed: f64) -> BTreeMap<String, NodeConditions> {
         cpu_of: Some("mariadbd".to_owned()),
         ..NodeConditions::default()
     };
-    let parts = |shard: u32| f64::from(1 + shard % 2);
-    let total_parts: f64 = (0..shards).map(parts).sum();
-    let shard = |shard: u32| NodeConditions {
-        writes: Some((committed * 20.0 * parts(shard) / total_parts) as u64),
-        ..node("shard", 60.0 * parts(shard) / total_parts)
-    };
-    let shards = (0..shards).map(|number| (format!("n{}", number + 1), shard(number)));
+    let parts: Vec<f64> = (0..shards).map(|shard| f64::from(1 + shard % 2)).collect();
+    let total_parts: f64 = parts.iter().sum();
+    let shards = parts.iter().enumerate().map(|(place, part)| {
+        let conditions = NodeConditions {
+            writes: Some((committed * 20.0 * part / total_parts) as u64),
+            ..node("shard", 60.0 * part / total_parts)
+        };
+        (format!("n{}", place + 1), conditions)
+    });
     shards.chain([("endpoint".to_owned(), node("endpoint", 40.0))]).collect()
 }

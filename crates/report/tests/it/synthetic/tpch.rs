@@ -31,6 +31,7 @@ struct Case {
     streams: u32,
 }
 
+/// Seconds of a query in a trial.
 fn seconds(case: &Case, query: u8) -> f64 {
     let place = usize::from(query) - 1;
     let gain = match case.degree {
@@ -42,6 +43,7 @@ fn seconds(case: &Case, query: u8) -> f64 {
     SECONDS[place] / gain * slow * noise * f64::from(case.streams)
 }
 
+/// The comparison of a query's answer with the expected one.
 fn answer(case: &Case, query: u8) -> AnswerFacts {
     let is_wrong = case.target == "maria" && query == 11;
     let against = catalog_message("tpch.reference_at_scale", &[("scale", "1")]);
@@ -61,6 +63,7 @@ fn answer(case: &Case, query: u8) -> AnswerFacts {
     }
 }
 
+/// The record of a query that began then.
 fn query(case: &Case, query: u8, stream: u32, began_s: f64) -> QueryFacts {
     let is_slow = case.target == "maria" && matches!(query, 18 | 21);
     let is_broken = case.target == "maria" && case.number == 6 && query == 17;
@@ -95,6 +98,7 @@ fn query(case: &Case, query: u8, stream: u32, began_s: f64) -> QueryFacts {
     }
 }
 
+/// The metrics of a trial's times.
 fn metrics(facts: &TpchFacts) -> Option<TpchMetrics> {
     let times: Vec<f64> = facts
         .queries
@@ -133,19 +137,22 @@ fn metrics(facts: &TpchFacts) -> Option<TpchMetrics> {
     })
 }
 
+/// The load of the data on the target of a trial.
 fn load(case: &Case) -> TpchLoad {
-    let step = |name: &str, seconds, rows| LoadStep { name: name.to_owned(), seconds, rows };
-    let mut steps = vec![
-        step("create", 0.05, 0),
-        step("load", 31.6, 7_501_215),
-        step("load/orders", 9.4, 1_500_000),
-        step("load/lineitem", 31.2, 6_001_215),
-        step("primary-keys", 11.5, 0),
-        step("foreign-keys", 9.0, 0),
-        step("indexes", 56.5, 0),
-        step("analyze", 2.7, 0),
-        step("warm-up", 3.3, 0),
+    let steps = [
+        ("create", 0.05, 0),
+        ("load", 31.6, 7_501_215),
+        ("load/orders", 9.4, 1_500_000),
+        ("load/lineitem", 31.2, 6_001_215),
+        ("primary-keys", 11.5, 0),
+        ("foreign-keys", 9.0, 0),
+        ("indexes", 56.5, 0),
+        ("analyze", 2.7, 0),
+        ("warm-up", 3.3, 0),
     ];
+    let steps =
+        steps.map(|(name, seconds, rows)| LoadStep { name: name.to_owned(), seconds, rows });
+    let mut steps = Vec::from(steps);
     if case.target == "maria" {
         steps.retain(|step| step.name != "foreign-keys");
     }
@@ -159,22 +166,25 @@ fn load(case: &Case) -> TpchLoad {
     }
 }
 
+/// The refresh functions of a trial whose queries end at `until_s`.
 fn refreshes(case: &Case, until_s: f64) -> Vec<RefreshFacts> {
-    let refresh = |function, pair, began_s| RefreshFacts {
+    let executed = match case.test {
+        "power" => vec![(1, 1, 0.0), (2, 1, until_s)],
+        "throughput" => vec![(1, 2, 0.1), (2, 2, 1.0)],
+        _ => Vec::new(),
+    };
+    let facts = executed.into_iter().map(|(function, pair, began_s)| RefreshFacts {
         function,
         pair,
         began_s,
         seconds: 0.8,
         rows: 7_500,
         outcome: QueryOutcome::Answered,
-    };
-    match case.test {
-        "power" => vec![refresh(1, 1, 0.0), refresh(2, 1, until_s)],
-        "throughput" => vec![refresh(1, 2, 0.1), refresh(2, 2, 1.0)],
-        _ => Vec::new(),
-    }
+    });
+    facts.collect()
 }
 
+/// The record of a trial.
 fn facts(case: &Case) -> TpchFacts {
     let is_parallel = case.target == "postgres";
     let order: Vec<u8> =
@@ -230,6 +240,7 @@ fn facts(case: &Case) -> TpchFacts {
     facts
 }
 
+/// A trial with its record.
 fn one(case: &Case) -> TrialData {
     let shape = Shape {
         experiment: case.experiment,
@@ -281,7 +292,17 @@ fn one(case: &Case) -> TrialData {
 /// Three repeats at each degree on one target, two at the only degree of the other, then the tests
 /// of the specification.
 pub(crate) fn tpch() -> RunData {
-    let case = |number, target, degree, repeat| Case {
+    let queries = [
+        (1, "postgres", 0, 1),
+        (2, "postgres", 2, 1),
+        (3, "maria", 0, 1),
+        (4, "postgres", 2, 2),
+        (5, "postgres", 0, 2),
+        (6, "maria", 0, 2),
+        (7, "postgres", 0, 3),
+        (8, "postgres", 2, 3),
+    ];
+    let queries = queries.map(|(number, target, degree, repeat)| Case {
         number,
         experiment: "queries",
         target,
@@ -289,56 +310,48 @@ pub(crate) fn tpch() -> RunData {
         degree,
         repeat,
         streams: 1,
-    };
-    let spec_case = |number, test, streams| Case {
+    });
+    let specified = [(9, "power", 1), (10, "throughput", 2)].map(|(number, test, streams)| Case {
+        number,
         experiment: "spec",
+        target: "postgres",
         test,
+        degree: 2,
+        repeat: 1,
         streams,
-        ..case(number, "postgres", 2, 1)
-    };
-    let cases = [
-        case(1, "postgres", 0, 1),
-        case(2, "postgres", 2, 1),
-        case(3, "maria", 0, 1),
-        case(4, "postgres", 2, 2),
-        case(5, "postgres", 0, 2),
-        case(6, "maria", 0, 2),
-        case(7, "postgres", 0, 3),
-        case(8, "postgres", 2, 3),
-        spec_case(9, "power", 1),
-        spec_case(10, "throughput", 2),
-    ];
+    });
     let targets = ["maria", "postgres"];
-    let mut run = run(&targets, cases.iter().map(one).collect());
+    let trials = queries.iter().chain(&specified).map(one);
+    let mut run = run(&targets, trials.collect());
     run.events.clear();
     run.header = header(&targets);
     run.header.title = "TPC-H on made-up servers".to_owned();
-    let experiment = |name: &str, title: &str| ExperimentFacts {
+    let experiments = [("queries", "The 22 queries"), ("spec", "Power and throughput")];
+    let experiments = experiments.map(|(name, title)| ExperimentFacts {
         name: name.to_owned(),
         title: title.to_owned(),
         test: format!("tpch {name}"),
         options: [("scale".to_owned(), "1".to_owned())].into(),
         ..ExperimentFacts::default()
-    };
-    run.header.experiments =
-        vec![experiment("queries", "The 22 queries"), experiment("spec", "Power and throughput")];
+    });
+    run.header.experiments = experiments.into();
     run
 }
 
 /// Published seconds at two degrees.
 pub(crate) fn published() -> Vec<PublishedTable> {
-    let row = |query: usize, degree: u32, seconds: f64| PublishedRow {
-        label: format!("Q{query}"),
-        number: query,
-        conditions: [("scale", "100".to_owned()), ("degree", degree.to_string())]
-            .map(|(name, value)| (name.to_owned(), value))
-            .into(),
-        metrics: [("seconds".to_owned(), seconds)].into(),
-        targets: Vec::new(),
-    };
-    let rows = SECONDS.iter().enumerate().flat_map(|(place, seconds)| {
-        let gain = 1.0 + (place % 12) as f64;
-        [row(place + 1, 16, seconds * 120.0 / gain), row(place + 1, 0, seconds * 120.0)]
+    let rows = (1..).zip(SECONDS).flat_map(|(query, seconds)| {
+        let gain = 1.0 + ((query - 1) % 12) as f64;
+        let published = [("16", seconds * 120.0 / gain), ("0", seconds * 120.0)];
+        published.map(|(degree, seconds)| PublishedRow {
+            label: format!("Q{query}"),
+            number: query,
+            conditions: [("scale", "100"), ("degree", degree)]
+                .map(|(name, value)| (name.to_owned(), value.to_owned()))
+                .into(),
+            metrics: [("seconds".to_owned(), seconds)].into(),
+            targets: Vec::new(),
+        })
     });
     vec![PublishedTable {
         experiment: "queries".to_owned(),

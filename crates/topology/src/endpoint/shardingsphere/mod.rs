@@ -40,8 +40,8 @@ impl ProxySoftware {
             ClusterError::new("ShardingSphere-Proxy needs Java, which is not installed.")
                 .with_hint("install a JDK of version 11 or newer, such as openjdk-17-jdk-headless")
         })?;
-        let beside = java.canonicalize().unwrap_or_else(|_| java.clone());
-        if !beside.with_file_name("javac").is_file() {
+        let program = java.canonicalize().unwrap_or_else(|_| java.clone());
+        if !program.with_file_name("javac").is_file() {
             return Err(ClusterError::new(
                 "ShardingSphere-Proxy listens on all addresses of the machine, and this version lets strangers in \
                  (CVE-2022-45347); dyno's launcher, which has it listen on 127.0.0.1 only, needs a JDK, and this Java \
@@ -58,26 +58,28 @@ impl ProxySoftware {
 
 /// The jars of a folder: in `lib` and `ext-lib`, the layout of the distribution, or in the folder itself.
 fn jars_in(root: &Path) -> Result<Vec<PathBuf>> {
-    let is_jar = |path: &PathBuf| path.extension() == Some(OsStr::new("jar"));
     let mut jars: Vec<PathBuf> = [root.join("lib"), root.join("ext-lib"), root.to_owned()]
         .iter()
         .filter_map(|folder| std::fs::read_dir(folder).ok())
         .flat_map(|entries| entries.flatten().map(|entry| entry.path()))
-        .filter(is_jar)
+        .filter(|path| path.extension() == Some(OsStr::new("jar")))
         .collect();
     jars.sort();
-    let has = |start: &str| {
-        jars.iter().filter_map(|jar| jar.file_name()?.to_str()).any(|name| name.starts_with(start))
-    };
-    let missing = if !has("shardingsphere-proxy-bootstrap-") {
-        "ShardingSphere-Proxy (shardingsphere-proxy-bootstrap)".to_owned()
-    } else if !has(&format!("shardingsphere-proxy-bootstrap-{VERSION}")) {
-        format!("version {VERSION} of ShardingSphere-Proxy, the one that dyno knows how to start")
-    } else if !has("mysql-connector-") {
-        "the JDBC driver of MySQL (mysql-connector-java)".to_owned()
-    } else {
-        return Ok(jars);
-    };
+    let names: Vec<&str> = jars.iter().filter_map(|jar| jar.file_name()?.to_str()).collect();
+    let this_version = format!("shardingsphere-proxy-bootstrap-{VERSION}");
+    let known_version =
+        format!("version {VERSION} of ShardingSphere-Proxy, the one that dyno knows how to start");
+    let needed = [
+        (
+            "shardingsphere-proxy-bootstrap-",
+            "ShardingSphere-Proxy (shardingsphere-proxy-bootstrap)",
+        ),
+        (this_version.as_str(), known_version.as_str()),
+        ("mysql-connector-", "the JDBC driver of MySQL (mysql-connector-java)"),
+    ];
+    let missing =
+        needed.into_iter().find(|(start, _)| !names.iter().any(|name| name.starts_with(*start)));
+    let Some((_, missing)) = missing else { return Ok(jars) };
     let error = failed!("{} doesn't hold {missing}.", root.display());
     Err(error.with_hint(how_to_get()))
 }
@@ -88,7 +90,7 @@ pub(super) fn prepare(front: &Front<'_>) -> Result<Launch> {
     let software = ProxySoftware::find(options)?;
     let is_sharded = front.with_role("shard").next().is_some();
     let rules = if is_sharded { sharding(front) } else { splitting(front)? };
-    front.write_private("conf/server.yaml", &server(account, options, is_sharded))?;
+    front.write_private("conf/server.yaml", &server_text(account, options, is_sharded))?;
     front.write_private(&format!("conf/config-{}.yaml", account.database), &rules)?;
     front.write_private("conf/logback.xml", include_str!("logback.xml"))?;
     let transactions = include_str!("transactions.properties");
@@ -121,7 +123,7 @@ fn heap_mib(clients_max: u32) -> u32 {
     512 + 4 * clients_max.max(128)
 }
 
-fn server(account: &Account, options: &EndpointOptions, is_sharded: bool) -> String {
+fn server_text(account: &Account, options: &EndpointOptions, is_sharded: bool) -> String {
     format!(
         include_str!("server.yaml"),
         user = account.user,
@@ -153,7 +155,7 @@ fn sources<'a>(
     sources: impl Iterator<Item = (String, &'a StateNode)>,
 ) -> String {
     let Account { user, password, database } = &front.account;
-    let source = |(name, backend): (String, &StateNode)| {
+    let sources = sources.map(|(name, backend)| {
         format!(
             include_str!("source.yaml"),
             name = name,
@@ -164,8 +166,8 @@ fn sources<'a>(
             // Observers need connections in addition to those of the load.
             pool = front.options.clients_max.max(16) + 16,
         )
-    };
-    format!("schemaName: {database}\ndataSources:\n") + &sources.map(source).collect::<String>()
+    });
+    format!("schemaName: {database}\ndataSources:\n") + &sources.collect::<String>()
 }
 
 /// One primary and read-only nodes that take turns statement by statement.
@@ -174,7 +176,7 @@ fn splitting(front: &Front<'_>) -> Result<String> {
     let readers: Vec<(String, &StateNode)> =
         numbered.map(|(number, node)| (format!("r{number}"), node)).collect();
     let names: Vec<String> = readers.iter().map(|(name, _)| name.clone()).collect();
-    let primary = ("w".to_owned(), front.primary()?);
+    let primary = ("w".to_owned(), front.need_primary()?);
     let rules = if names.is_empty() {
         "rules: []\n".to_owned()
     } else {
@@ -192,16 +194,16 @@ fn sharding(front: &Front<'_>) -> String {
     let sysbench: Vec<String> =
         (1..=front.options.sysbench_tables).map(|number| format!("sbtest{number}")).collect();
     let tables = BY_WAREHOUSE.into_iter().chain(sysbench.iter().map(|name| (name.as_str(), "id")));
-    let table = |(table, column): (&str, &str)| {
+    let tables = tables.map(|(table, column)| {
         format!(
             "    {table}: {{actualDataNodes: \"ds_${{0..{last}}}.{table}\", databaseStrategy: {{standard: \
              {{shardingColumn: {column}, shardingAlgorithmName: by_number}}}}}}\n"
         )
-    };
+    });
     let bound = BY_WAREHOUSE.map(|(table, _)| table).into_iter();
     let rules = format!(
         include_str!("sharding.yaml"),
-        tables = tables.map(table).collect::<String>(),
+        tables = tables.collect::<String>(),
         bound = bound.filter(|it| *it != "bmsql_history").collect::<Vec<_>>().join(","),
         sysbench = match sysbench.len() {
             0 | 1 => String::new(),
@@ -244,13 +246,13 @@ mod tests {
     #[test]
     fn each_connection_has_a_thread_and_shards_have_distributed_transactions() {
         let options = EndpointOptions { clients_max: 200, ..EndpointOptions::default() };
-        let split = server(&account(), &options, false);
+        let split = server_text(&account(), &options, false);
         assert!(split.contains("proxy-frontend-executor-size: 200"), "{split}");
         assert!(split.contains("defaultType: LOCAL"), "{split}");
         assert!(split.contains("\"dyno@%:s3cret\""), "{split}");
-        assert!(server(&account(), &options, true).contains("defaultType: XA"));
+        assert!(server_text(&account(), &options, true).contains("defaultType: XA"));
         let local = EndpointOptions { transactions: CrossShardCommit::Local, ..options };
-        assert!(server(&account(), &local, true).contains("defaultType: LOCAL"));
+        assert!(server_text(&account(), &local, true).contains("defaultType: LOCAL"));
     }
 
     #[test]

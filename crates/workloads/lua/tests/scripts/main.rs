@@ -46,6 +46,7 @@ impl Bench {
         Bench { folder, database, script, settings }
     }
 
+    /// Runs a command of the script; returns the message of its error.
     fn command(&self, command: &str) -> Result<(), String> {
         self.run_command(command).map_err(|error| error.message)
     }
@@ -61,6 +62,7 @@ impl Bench {
         }
     }
 
+    /// Runs a trial that must end without a late error.
     fn run(&self, spec: &TrialSpec) -> TrialResult {
         let (result, late_error) = self.try_run(spec);
         assert!(late_error.is_none(), "{late_error:?}");
@@ -101,6 +103,7 @@ local function say(...)
 end
 "#;
 
+/// The error that has ended a trial.
 fn failure(result: &TrialResult) -> String {
     match &result.ended {
         TrialEnd::Aborted(error) => error.to_string(),

@@ -1,9 +1,8 @@
 //! Actions of scripts as in the original: restart an event, execute files that ask the database, name its objects.
 
 use super::{Bench, SAYS, failure};
-use dyno_core::{Cause, ErrorClass};
+use dyno_core::{Cause, DbError, ErrorClass};
 use dyno_engine::TrialEnd;
-use dyno_engine::record::ErrorCount;
 use dyno_facts::{GeneratorSummary, LatencySummary};
 
 #[test]
@@ -30,8 +29,9 @@ end
     let counts = result.total.counts();
     // Each attempt has caught an error. As in the original a restart of the script's own is none.
     assert_eq!((counts.committed, counts.retries, result.total.errors.total()), (1, 0, 3));
-    let is_restart = |error: &ErrorCount| error.message.contains("RESTART_EVENT");
-    assert!(!result.total.errors.0.iter().any(is_restart), "{:?}", result.total.errors);
+    let mut errors = result.total.errors.0.iter();
+    let has_restart = errors.any(|error| error.message.contains("RESTART_EVENT"));
+    assert!(!has_restart, "{:?}", result.total.errors);
 }
 
 #[test]
@@ -86,13 +86,6 @@ end
 
 #[test]
 fn a_loop_of_the_scripts_own_that_ends_with_a_restart_ends_the_run() {
-    let run_failing = |work: &str| {
-        let bench = Bench::new(&format!(
-            "function sysbench.hooks.sql_error_ignorable() return true end\n\
-             function event() end\nfunction thread_run(tid)\n  {work}\nend"
-        ));
-        failure(&bench.events(2))
-    };
     let begin = "thread_run() has ended with sysbench.error.RESTART_EVENT, which a loop of the \
                  script's own catches itself";
     let own_restart = run_failing("error({ errcode = sysbench.error.RESTART_EVENT })");
@@ -100,6 +93,15 @@ fn a_loop_of_the_scripts_own_that_ends_with_a_restart_ends_the_run() {
     let database_error = run_failing("sysbench.sql.driver():connect():query('nonsense')");
     assert!(database_error.starts_with(&format!("{begin}: ")), "{database_error}");
     assert!(database_error.contains("nonsense"), "{database_error}");
+}
+
+/// The error of a run with this `thread_run()`.
+fn run_failing(work: &str) -> String {
+    let bench = Bench::new(&format!(
+        "function sysbench.hooks.sql_error_ignorable() return true end\n\
+         function event() end\nfunction thread_run(tid)\n  {work}\nend"
+    ));
+    failure(&bench.events(2))
 }
 
 #[test]
@@ -219,7 +221,7 @@ fn an_error_of_a_finalizer_ends_the_run() {
         let text = failure(&bench.events(1));
         assert!(text.contains("my.lua:1: bad"), "{text}");
     }
-    // Nothing is there to be asked when the state is closed.
+    // No database is left to ask when the state is closed.
     let bench = Bench::new(
         "function event() con = sysbench.sql.driver():connect() p = newproxy(true) \
          getmetatable(p).__gc = function() con:query('SELECT 1') end end",
@@ -261,15 +263,6 @@ end
 
 #[test]
 fn a_failing_statement_is_named_with_its_codes_if_it_is_the_reason() {
-    let abort_error = |work: &str| {
-        let bench = Bench::new(&format!(
-            "function event()\n  local con = sysbench.sql.driver():connect()\n  {work}\nend"
-        ));
-        match bench.events(1).ended {
-            TrialEnd::Aborted(error) => error,
-            other => panic!("{other:?}"),
-        }
-    };
     let nonsense = abort_error("con:query('nonsense')");
     assert_eq!((nonsense.statement.as_deref(), nonsense.errno()), (Some("nonsense"), 1));
     assert!(!nonsense.to_string().contains("(error 1)"), "said twice: {nonsense}");
@@ -290,6 +283,17 @@ fn a_failing_statement_is_named_with_its_codes_if_it_is_the_reason() {
         (script_error.statement.as_deref(), script_error.errno(), script_error.sqlstate()),
         (None, 0, "00000")
     );
+}
+
+/// The error that ends a trial whose event does this work.
+fn abort_error(work: &str) -> DbError {
+    let bench = Bench::new(&format!(
+        "function event()\n  local con = sysbench.sql.driver():connect()\n  {work}\nend"
+    ));
+    match bench.events(1).ended {
+        TrialEnd::Aborted(error) => error,
+        other => panic!("{other:?}"),
+    }
 }
 
 /// The head of a known TPC-C script, and what others take for granted.
@@ -337,7 +341,7 @@ fn a_traceback_names_the_files_of_its_functions() {
     }
 }
 
-/// Loops in whose window of a second answers waited so long on average, and the share of it that they computed.
+/// Loops in whose window of a second answers waited this long on average, and the share of it that they computed.
 fn generator(loops: u32, wait_s: f64, busy: f64) -> GeneratorSummary {
     let loop_queue = LatencySummary { mean_us: wait_s * 1e6, ..LatencySummary::default() };
     GeneratorSummary {
@@ -351,12 +355,12 @@ fn generator(loops: u32, wait_s: f64, busy: f64) -> GeneratorSummary {
 #[test]
 fn a_function_that_blocks_is_said_where_its_loop_has_other_workers() {
     let bench = Bench::new("function event() os.execute('sleep 1') end");
-    let held_up = |loops| bench.script.held_up(2, &generator(loops, 0.0, 0.0), 1.0);
-    assert_eq!(held_up(1), None);
+    let (one, two) = (generator(1, 0.0, 0.0), generator(2, 0.0, 0.0));
+    assert_eq!(bench.script.held_up(2, &one, 1.0), None);
     assert_eq!(bench.events(1).ended, TrialEnd::Events);
-    let warning = held_up(1).unwrap_or_default();
+    let warning = bench.script.held_up(2, &one, 1.0).unwrap_or_default();
     assert!(warning.contains("kept its loop for ") && warning.contains("--loops=2"), "{warning}");
-    assert_eq!(held_up(2), None);
+    assert_eq!(bench.script.held_up(2, &two, 1.0), None);
 }
 
 #[test]
@@ -374,9 +378,9 @@ fn short_pauses_are_said_where_answers_wait_for_loops_that_do_nothing() {
 #[test]
 fn short_pauses_are_said_where_no_database_is_asked() {
     let bench = Bench::new("function event() os.execute('sleep 0.05') end");
-    let held_up = |busy| bench.script.held_up(2, &generator(1, 0.0, busy), 3.0);
     assert_eq!(bench.events(60).ended, TrialEnd::Events);
-    assert!(held_up(0.01).is_some_and(|warning| warning.contains("--loops=2")));
+    let warning = bench.script.held_up(2, &generator(1, 0.0, 0.01), 3.0);
+    assert!(warning.is_some_and(|warning| warning.contains("--loops=2")));
 }
 
 #[test]

@@ -196,7 +196,7 @@ async fn prepare_chunks(
             progress.check_own(ACCOUNTS, "too few rows")?;
         }
     }
-    // MySQL commits at each TRUNCATE and loads in transactions of its own.
+    // MySQL commits at each TRUNCATE and loads in separate transactions.
     let in_transaction = init.schema.dialect != Dialect::Mysql;
     if in_transaction {
         run_command(session, STEP, "beginning the transaction", "begin").await?;
@@ -298,6 +298,7 @@ pub(crate) static SMALL: [SmallTable; 2] = [
 ];
 
 impl SmallTable {
+    /// Number of rows at this scale.
     fn rows(&self, scale: u32) -> i64 {
         i64::from(scale) * i64::from(self.rows_per_branch)
     }
@@ -346,6 +347,7 @@ mod tests {
     use dyno_testkit::RecordedRow;
     use proptest::prelude::*;
 
+    /// All rows of a source as texts.
     fn rows(source: &mut dyn RowSource, columns: usize) -> Vec<Vec<String>> {
         let mut recorded = RecordedRow::default();
         while source.next_row(&mut recorded) {}

@@ -102,13 +102,11 @@ pub(crate) async fn check_partitions(
     let method = (options.partitions > 0).then_some(options.partition_method);
     let expected = (options.partitions, method);
     let Some(existing) = existing.filter(|existing| *existing != expected) else { return Ok(()) };
-    let method_suffix = |method: Option<PartitionMethod>| {
-        method.map_or(String::new(), |method| format!(" by {}", method.name()))
-    };
-    let (existing, expected) = (
-        format!("{} partitions{}", existing.0, method_suffix(existing.1)),
-        format!("{}{}", expected.0, method_suffix(method)),
-    );
+    let tables = [(existing, " partitions"), (expected, "")];
+    let [existing, expected] = tables.map(|((partitions, method), noun)| {
+        let method = method.map_or(String::new(), |method| format!(" by {}", method.name()));
+        format!("{partitions}{noun}{method}")
+    });
     let problem = format!("has {existing}, the options say {expected}");
     Err(other_contents(InitStep::CreateTables, ACCOUNTS, &problem))
 }
@@ -228,7 +226,7 @@ const MYSQL_PARTITIONS: &str = "select 1, null, 0 from information_schema.tables
 const SQLITE_PARTITIONS: &str =
     "select 1, null, 0 from sqlite_master where type = 'table' and name = 'pgbench_accounts'";
 
-/// Number of partitions of the accounts, and their method; `None` when there is no such table.
+/// Number of partitions of the accounts, and their method; `None` if the table is missing.
 pub(crate) async fn partitioning(
     session: &mut AdminSession<'_>,
 ) -> Result<Option<(u32, Option<PartitionMethod>)>, DbError> {

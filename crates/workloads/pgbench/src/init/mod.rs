@@ -32,7 +32,7 @@ mod schema;
 /// completely, visibility map included; pgbench asks for it from there on.
 const FREEZE_SINCE: u32 = 14;
 
-/// Accounts of one branch, of up to 128 bytes in the logs of transactions, are stored at once where that is limited.
+/// Accounts of one branch, of up to 128 bytes in the logs of transactions, are stored at once if that is limited.
 pub(crate) const LOAD_NEEDS: [ServerNeed; 3] =
     load_needs(ACCOUNTS_PER_BRANCH as u64, ACCOUNTS_PER_BRANCH as u64 * 128);
 
@@ -46,7 +46,7 @@ pub struct InitReport {
 }
 
 /// Carries out the steps of `options`. All sessions are connected with number 0: they go to the
-/// first host where several were given. Must not be called within an event loop.
+/// first host if several were given. Must not be called within an event loop.
 ///
 /// # Errors
 /// Options that can't be carried out, before anything is touched; the first error of a session;
@@ -96,6 +96,7 @@ struct InitProgress {
 }
 
 impl InitProgress {
+    /// Adds the result of a load.
     fn add(&mut self, loaded: LoadReport, connections: u32, unfrozen: bool) {
         let rows_loaded = self.report.loaded.rows_loaded + loaded.rows_loaded;
         self.report.loaded = LoadReport { rows_loaded, ..loaded };
@@ -123,6 +124,7 @@ struct Init<'a> {
 }
 
 impl Init<'_> {
+    /// Executes the steps one after the other.
     async fn run(&self, session: &mut AdminSession<'_>) -> Result<InitReport, LoadError> {
         let mut progress = InitProgress::default();
         for step in self.schema.options.effective_steps() {
@@ -303,7 +305,7 @@ fn unnumbered(message: &str) -> DbError {
 pub(super) const RESUME: &str =
     "run it again with --resume: what is stored is kept and only the rest is made";
 
-/// Names the step and what it was doing when a session failed, with the remedy where one is known.
+/// Names the step and what it was doing when a session failed, with the remedy if one is known.
 pub(super) fn failed(step: InitStep, doing: impl Display) -> impl FnOnce(DbError) -> LoadError {
     move |error| {
         let remedy = remedy(step, &error).map(str::to_owned);
@@ -338,6 +340,7 @@ const REMEDIES: [(&str, &str, &str); 9] = [
     ("", "database is locked", "end the other program that writes to this database"),
 ];
 
+/// Advice for a step that failed; `None` if there is none.
 fn remedy(step: InitStep, error: &DbError) -> Option<&'static str> {
     if let Some(hint) = error.pooler_hint() {
         return Some(hint);
@@ -351,15 +354,19 @@ fn remedy(step: InitStep, error: &DbError) -> Option<&'static str> {
     if error.is_fatal() {
         return Some("look into the server's log why it left");
     }
-    let (sqlstate, errno) = (error.sqlstate(), error.errno().to_string());
-    let has_code = |codes: &str| codes.split(' ').any(|code| code == sqlstate || code == errno);
-    if step == InitStep::ForeignKeys && has_code("42704 42830 1005 1822") {
+    if step == InitStep::ForeignKeys && has_code(error, "42704 42830 1005 1822") {
         return Some("foreign keys need the primary keys: put step p before step f");
     }
-    let has_words = |words: &str| !words.is_empty() && error.message().contains(words);
-    let by_code = REMEDIES.into_iter().find(|(codes, ..)| has_code(codes));
-    let row = by_code.or_else(|| REMEDIES.into_iter().find(|(_, words, _)| has_words(words)));
+    let by_code = REMEDIES.into_iter().find(|(codes, ..)| has_code(error, codes));
+    let mut with_words = REMEDIES.into_iter().filter(|(_, words, _)| !words.is_empty());
+    let row = by_code.or_else(|| with_words.find(|(_, words, _)| error.message().contains(*words)));
     row.map(|(.., remedy)| remedy)
+}
+
+/// Returns true if the error has one of these SQLSTATEs and numbers, which blanks separate.
+fn has_code(error: &DbError, codes: &str) -> bool {
+    let (sqlstate, errno) = (error.sqlstate(), error.errno().to_string());
+    codes.split(' ').any(|code| code == sqlstate || code == errno)
 }
 
 #[cfg(test)]
@@ -369,9 +376,6 @@ mod tests {
 
     #[test]
     fn every_known_error_has_a_remedy() {
-        let server_error = |errno, state: &[u8; 5], message: &str| {
-            DbError::server(ErrorClass::Other, errno, *state, message)
-        };
         let cases = [
             (
                 InitStep::ClientData,
@@ -407,8 +411,13 @@ mod tests {
         let words = "remove the cause, then run it again with --resume";
         assert!(hint.hint().is_some_and(|hint| hint.starts_with(words)));
         // Only step f speaks of foreign keys.
-        let undefined = || server_error(0, b"42704", "there is no primary key");
-        assert!(failed(InitStep::ForeignKeys, "x")(undefined()).hint().is_some());
-        assert!(failed(InitStep::CreateTables, "x")(undefined()).hint().is_none());
+        for (step, has_hint) in [(InitStep::ForeignKeys, true), (InitStep::CreateTables, false)] {
+            let undefined = server_error(0, b"42704", "there is no primary key");
+            assert_eq!(failed(step, "x")(undefined).hint().is_some(), has_hint);
+        }
+    }
+
+    fn server_error(errno: u32, state: &[u8; 5], message: &str) -> DbError {
+        DbError::server(ErrorClass::Other, errno, *state, message)
     }
 }

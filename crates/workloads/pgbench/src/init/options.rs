@@ -107,7 +107,7 @@ pub struct InitOptions {
     pub foreign_keys: bool,
     /// Partitions of `pgbench_accounts`; 0 is an ordinary table.
     pub partitions: u32,
-    /// Method of the division; without effect when there are no partitions.
+    /// Method of the division; without effect unless there are partitions.
     pub partition_method: PartitionMethod,
     pub tablespace: Option<String>,
     /// Tablespace of the indexes of the primary keys.
@@ -180,24 +180,21 @@ impl InitOptions {
         let product = if is_sqlite { "SQLite" } else { "MySQL" };
         let makes_rows = self.steps.contains(&InitStep::ServerData);
         let has_foreign_keys = self.effective_steps().contains(&InitStep::ForeignKeys);
-        let refuse = |problem: String, hint: &str| {
-            Err(LoadError::new(LoadErrorKind::Option, problem, Some(hint.to_owned())))
-        };
         if !(1..=SCALE_MAX).contains(&self.scale) {
             let problem = format!("the scale must be between 1 and {SCALE_MAX}");
-            return refuse(problem, "give a scale in this range with -s");
+            return refuse_option(problem, "give a scale in this range with -s");
         }
         if !(10..=100).contains(&self.fillfactor) {
             let problem = "the fillfactor must be between 10 and 100".to_owned();
-            return refuse(problem, "give a fillfactor in this range with -F");
+            return refuse_option(problem, "give a fillfactor in this range with -F");
         }
         if self.connections == 0 {
             let problem = "the number of connections must be at least 1".to_owned();
-            return refuse(problem, "give a number of connections with -j");
+            return refuse_option(problem, "give a number of connections with -j");
         }
         if self.resume && makes_rows {
             let problem = "step G can't be resumed: the server makes all rows of a table at once";
-            return refuse(problem.to_owned(), "use step g, or run without --resume");
+            return refuse_option(problem.to_owned(), "use step g, or run without --resume");
         }
         let postgres_only = [
             ("step G", makes_rows),
@@ -210,12 +207,16 @@ impl InitOptions {
         let lacking = postgres_only.into_iter().find(|(_, is_given)| *is_given);
         if let Some((option, _)) = lacking.filter(|_| dialect != Dialect::Postgres) {
             let problem = format!("{option}: {product} has no such thing");
-            return refuse(problem, &format!("leave out {option}"));
+            return refuse_option(problem, &format!("leave out {option}"));
         }
         if is_sqlite && has_foreign_keys {
             let problem = "--foreign-keys: SQLite can't add foreign keys to a table that exists";
-            return refuse(problem.to_owned(), "leave out --foreign-keys (step f)");
+            return refuse_option(problem.to_owned(), "leave out --foreign-keys (step f)");
         }
         Ok(())
     }
+}
+
+fn refuse_option(problem: String, hint: &str) -> Result<(), LoadError> {
+    Err(LoadError::new(LoadErrorKind::Option, problem, Some(hint.to_owned())))
 }

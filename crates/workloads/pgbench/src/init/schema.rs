@@ -63,15 +63,15 @@ fn quoted(identifier: &str) -> String {
 
 impl Schema<'_> {
     pub(crate) fn drop_tables(&self) -> Vec<String> {
-        let drop_sql = |tables: &[&str]| format!("drop table if exists {}", tables.join(", "));
-        match self.dialect {
-            Dialect::Postgres => vec![drop_sql(&TABLES)],
-            Dialect::Mysql => vec![drop_sql(&CHILDREN_FIRST)],
-            Dialect::Sqlite => CHILDREN_FIRST.iter().map(|table| drop_sql(&[table])).collect(),
-        }
+        let lists = match self.dialect {
+            Dialect::Postgres => vec![TABLES.join(", ")],
+            Dialect::Mysql => vec![CHILDREN_FIRST.join(", ")],
+            Dialect::Sqlite => CHILDREN_FIRST.map(str::to_owned).to_vec(),
+        };
+        lists.iter().map(|tables| format!("drop table if exists {tables}")).collect()
     }
 
-    /// Creates a table, without the partitions that are tables of their own.
+    /// Creates a table, without the partitions that are separate tables.
     pub(crate) fn create_table(&self, table: &str) -> String {
         let is_partitioned = table == ACCOUNTS && self.options.partitions > 0;
         // PostgreSQL 18 refuses a partitioned table that is unlogged; its partitions may be.
@@ -106,6 +106,7 @@ impl Schema<'_> {
         }
     }
 
+    /// The columns of a table, as in CREATE TABLE.
     fn columns(&self, table: &str) -> String {
         let aid = if self.options.scale >= BIGINT_SCALE { "aid bigint" } else { "aid    int" };
         let mtime = match self.dialect {
@@ -135,12 +136,13 @@ impl Schema<'_> {
         let unlogged = if self.options.unlogged { " unlogged" } else { "" };
         let bounds = match self.options.partition_method {
             PartitionMethod::Range => {
-                let format_bound = |number| {
-                    self.range_end(number).map_or("maxvalue".to_owned(), |end| end.to_string())
-                };
-                let start =
-                    if number == 1 { "minvalue".to_owned() } else { format_bound(number - 1) };
-                format!("from ({start}) to ({})", format_bound(number))
+                let [start, end] =
+                    [number - 1, number].map(|number| match self.range_end(number) {
+                        _ if number == 0 => "minvalue".to_owned(),
+                        None => "maxvalue".to_owned(),
+                        Some(end) => end.to_string(),
+                    });
+                format!("from ({start}) to ({end})")
             }
             PartitionMethod::Hash => {
                 format!("with (modulus {}, remainder {})", self.options.partitions, number - 1)
@@ -169,9 +171,8 @@ impl Schema<'_> {
 
     /// The tables that step G fills and the statements, of PostgreSQL only.
     pub(crate) fn fill(&self) -> [(&'static str, String); 3] {
-        let branch_values = |number: &str, rows: u32| format!("({number} - 1) / {rows} + 1, 0");
-        let tellers = branch_values("tid", TELLERS_PER_BRANCH);
-        let accounts = branch_values("aid", ACCOUNTS_PER_BRANCH) + ", ''";
+        let tellers = format!("(tid - 1) / {TELLERS_PER_BRANCH} + 1, 0");
+        let accounts = format!("(aid - 1) / {ACCOUNTS_PER_BRANCH} + 1, 0, ''");
         [
             (BRANCHES, "bid,bbalance", "0", i64::from(self.options.scale)),
             (TELLERS, "tid,bid,tbalance", &tellers, self.options.tellers()),
@@ -299,14 +300,15 @@ mod tests {
     #[test]
     fn names_are_quoted_and_versions_read() {
         assert_eq!(quoted("a\"b"), "\"a\"\"b\"");
-        let parse_major = |version: &str, dialect| {
-            postgres_major(dialect, &Product { name: String::new(), version: version.to_owned() })
-        };
         assert_eq!(parse_major("15.20 (Debian 15.20-0+deb12u1)", Dialect::Postgres), 15);
         assert_eq!(parse_major("18beta1", Dialect::Postgres), 18);
         assert_eq!(parse_major("9", Dialect::Postgres), 9);
         assert_eq!(parse_major("devel", Dialect::Postgres), 0);
         assert_eq!(parse_major("10.11.19-MariaDB", Dialect::Mysql), 0);
+    }
+
+    fn parse_major(version: &str, dialect: Dialect) -> u32 {
+        postgres_major(dialect, &Product { name: String::new(), version: version.to_owned() })
     }
 
     proptest! {

@@ -58,12 +58,12 @@ impl Client {
         for (&number, (_, text)) in startup.defines.iter().zip(&options.defines) {
             variables.set_text(number, &text_to_bytes(text));
         }
-        let scripts = || options.scripts.iter().map(|(script, _)| script);
-        let captured = scripts().flat_map(|script| &script.commands).map(|command| {
+        let commands = options.scripts.iter().flat_map(|(script, _)| &script.commands);
+        let captured = commands.map(|command| {
             let Action::Sql(statement) = &command.action else { return None };
             statement.store.as_ref().map(|_| Box::default())
         });
-        // A run that is given more workers than clients continues with streams of its own.
+        // A run that is given more workers than clients continues with its own streams.
         let rng = run.seeds.clients.get(id as usize).copied();
         let rng = rng.unwrap_or_else(|| PgRng::new(options.seed ^ u64::from(id)));
         Client {
@@ -83,8 +83,10 @@ impl Client {
             in_pipeline: false,
             pending: Vec::new(),
             failed_command: None,
-            statistics: scripts()
-                .map(|script| ScriptStatistics::new(script.commands.len()))
+            statistics: options
+                .scripts
+                .iter()
+                .map(|(script, _)| ScriptStatistics::new(script.commands.len()))
                 .collect(),
         }
     }
@@ -142,6 +144,7 @@ impl PgBench {
         self.tell_of_try(client, "repeats the transaction after the error", attempt);
     }
 
+    /// Logs and counts an ended transaction.
     #[inline]
     pub(super) fn count(&self, client: &mut Client, ended: &EndedTransaction) {
         if let Some(log) = self.options.logs.get(client.thread as usize) {
@@ -217,7 +220,7 @@ impl Scope for ClientScope<'_> {
 #[derive(Clone, Debug, Default)]
 struct Variable {
     value: Option<ScriptValue>,
-    /// In any encoding.
+    /// Bytes in any encoding.
     text: Vec<u8>,
     has_text: bool,
 }
@@ -230,6 +233,7 @@ impl Variables {
         Variables(vec![Variable::default(); count])
     }
 
+    /// Gives a variable a value.
     #[inline]
     pub(super) fn set(&mut self, number: u32, value: ScriptValue) {
         let variable = &mut self.0[number as usize];
@@ -325,7 +329,7 @@ impl Variables {
         }
     }
 
-    /// The text, if it has been asked for since the last assignment or was given.
+    /// The text, if it has been requested since the last assignment or was given.
     #[inline]
     pub(super) fn known_text(&self, number: u32) -> Option<&[u8]> {
         let variable = &self.0[number as usize];

@@ -32,11 +32,11 @@ pub(super) struct Place<'a> {
 pub(super) enum Failure {
     /// The server, or the way to it; the number of the query within the command.
     Session(DbError, u32),
-    /// The command; what is said after client, command and script.
+    /// The command; the message after client, command and script.
     Command(&'static str),
     /// `\gset` or `\aset` within a pipeline.
     Store(&'static str),
-    /// The client; all that is said.
+    /// The client; the whole message.
     Client(String),
 }
 
@@ -50,6 +50,7 @@ struct Flow {
 }
 
 impl PgBench {
+    /// Executes a script once, up to its end or first error.
     #[inline]
     pub(super) async fn attempt<S: Session>(
         &self,
@@ -211,6 +212,7 @@ impl PgBench {
         DbError::workload(text)
     }
 
+    /// Computes an expression with the client's variables.
     #[inline]
     fn evaluate(
         &self,
@@ -233,6 +235,7 @@ impl PgBench {
         })
     }
 
+    /// Executes `\set`.
     #[inline]
     fn set(
         &self,
@@ -264,6 +267,7 @@ impl PgBench {
         Failure::Command("execution of meta-command failed")
     }
 
+    /// Executes `\sleep`.
     async fn sleep(
         &self,
         client: &mut Client,
@@ -297,6 +301,7 @@ impl PgBench {
         Ok(())
     }
 
+    /// Executes `\shell` or `\setshell`.
     async fn shell(
         &self,
         client: &mut Client,
@@ -307,20 +312,24 @@ impl PgBench {
         let names = &self.names.names;
         let (name, text) = shell_command(words, &mut client.variables, names)
             .map_err(|why| self.not_executed(&why))?;
-        let refuse = |why: &str| Err(self.not_executed(&format!("{name}: {why}")));
         let output = if variable.is_some() { Output::Kept } else { Output::Inherited };
         let (variable, output) =
             match (variable, dyno_reactor::shell(OsStr::from_bytes(&text), output).await) {
                 (None, Ok(end)) if end.status.success() => return Ok(()),
                 (Some(variable), Ok(end)) => (variable, end.output),
-                _ => return refuse("could not launch shell command"),
+                _ => {
+                    let problem = format!("{name}: could not launch shell command");
+                    return Err(self.not_executed(&problem));
+                }
             };
         let Some(line) = output.split_inclusive(|byte| *byte == b'\n').next() else {
-            return refuse("could not read result of shell command");
+            let problem = format!("{name}: could not read result of shell command");
+            return Err(self.not_executed(&problem));
         };
         let line = String::from_utf8_lossy(&line[..line.len().min(LONGEST_ANSWER)]);
         let Some(value) = whole_int(&line) else {
-            return refuse(&format!("shell command must return an integer (not \"{line}\")"));
+            let problem = format!("{name}: shell command must return an integer (not \"{line}\")");
+            return Err(self.not_executed(&problem));
         };
         client.variables.set(variable, ScriptValue::Int(value));
         if self.invalid_names[variable as usize] {

@@ -84,7 +84,7 @@ impl Chooser {
 }
 
 impl PgBench {
-    /// Scripts for sessions of `dialect`. `talk` is told what pgbench prints while it runs.
+    /// Scripts for sessions of `dialect`. `talk` receives what pgbench prints while it runs.
     ///
     /// # Errors
     /// A sentence for the user: no script, weights that are all 0, a variable that can't be
@@ -185,10 +185,10 @@ impl PgBench {
     /// A sentence for the user, when they were others.
     pub fn absorb(&self, left: &Statistics) -> Result<(), String> {
         let mut statistics = self.statistics.lock().unwrap_or_else(PoisonError::into_inner);
-        let lengths = |statistics: &Statistics| -> Vec<usize> {
-            statistics.scripts.iter().map(|script| script.commands.len()).collect()
-        };
-        if lengths(&statistics) != lengths(left) {
+        let [own_lengths, lengths] = [&*statistics, left].map(|statistics| {
+            statistics.scripts.iter().map(|script| script.commands.len()).collect::<Vec<_>>()
+        });
+        if own_lengths != lengths {
             return Err("another load generator has run other scripts".to_owned());
         }
         for (script, more) in statistics.scripts.iter_mut().zip(&left.scripts) {
@@ -204,6 +204,7 @@ impl fmt::Debug for PgBench {
     }
 }
 
+/// Refuses options that pgbench refuses before it connects.
 fn check(options: &PgbenchOptions) -> Result<(), String> {
     if options.scripts.is_empty() {
         return Err("there is no script to run".to_owned());

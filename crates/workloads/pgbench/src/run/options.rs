@@ -18,7 +18,7 @@ pub type ThreadLog = Mutex<Box<dyn TransactionLogger>>;
 pub struct VerboseErrors {
     /// Tries that a transaction has; 0 is unlimited.
     pub max_tries: u32,
-    /// Latency from which there is no further try.
+    /// Latency after which a transaction isn't tried again.
     pub latency_limit: Option<Nanos>,
 }
 
@@ -78,7 +78,7 @@ impl PgbenchOptions {
     }
 }
 
-/// Something to be told to the user, without the program's name before it.
+/// A message to the user, without the program's name before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Talk<'a> {
     /// An error; pgbench puts `pgbench: error: ` before it.
@@ -133,17 +133,16 @@ pub(super) fn adapt(script: &mut Script, mode: QueryMode, dialect: Dialect) {
 fn other_words(statement: &Statement, dialect: Dialect, writes: bool) -> Option<&'static str> {
     let text = shown_text(&statement.text);
     let mut words = text.trim_end().trim_end_matches(';').split_ascii_whitespace();
-    let (first, second) = (words.next()?, words.next());
-    let is_word = |word: &str, other: &str| word.eq_ignore_ascii_case(other);
-    let is_plain = words.next().is_none()
-        && second.is_none_or(|word| is_word(word, "work") || is_word(word, "transaction"));
-    match dialect {
-        Dialect::Postgres => None,
+    let first = words.next()?.to_ascii_lowercase();
+    let second = words.next().map(str::to_ascii_lowercase);
+    let is_plain =
+        words.next().is_none() && matches!(second.as_deref(), None | Some("work" | "transaction"));
+    match (dialect, first.as_str()) {
         _ if !is_plain => None,
-        _ if is_word(first, "end") => Some("COMMIT;"),
-        Dialect::Sqlite if is_word(first, "begin") && writes => Some("BEGIN IMMEDIATE;"),
-        Dialect::Sqlite if is_word(first, "begin") => Some("BEGIN;"),
-        Dialect::Mysql if is_word(first, "begin") => Some("BEGIN;"),
+        (Dialect::Postgres, _) => None,
+        (_, "end") => Some("COMMIT;"),
+        (Dialect::Sqlite, "begin") if writes => Some("BEGIN IMMEDIATE;"),
+        (Dialect::Sqlite | Dialect::Mysql, "begin") => Some("BEGIN;"),
         _ => None,
     }
 }

@@ -240,7 +240,7 @@ pub(super) fn substitute(statement: &Statement, variables: &mut Variables, out: 
 /// The values of a statement's variables: few of them, as in most statements, lie on the stack.
 struct Bound<'a> {
     few: [Param<'a>; FEW],
-    /// All of them where they are more.
+    /// All of them if they are more.
     many: Vec<Param<'a>>,
     count: usize,
 }
@@ -279,6 +279,7 @@ impl<'a> Bound<'a> {
         bound
     }
 
+    /// The values in the order of the placeholders.
     #[inline]
     fn params(&self) -> &[Param<'a>] {
         if self.count <= FEW { &self.few[..self.count] } else { &self.many }
@@ -303,7 +304,7 @@ fn emptied<'b>(mut params: Vec<Param<'_>>) -> Vec<Param<'b>> {
 enum Target {
     Variable(u32),
     /// A variable that no script mentions.
-    Nobody,
+    Unused,
     /// Its name can't be one of a variable.
     Invalid,
 }
@@ -347,6 +348,7 @@ impl Captured {
         self.invalid.as_ref().map(|(result, name)| (*result, name.as_str()))
     }
 
+    /// Gives the values of the last row to the variables.
     pub(super) fn assign(&self, variables: &mut Variables) {
         let mut start = 0;
         for &(variable, end) in &self.values {
@@ -384,7 +386,7 @@ impl Capture<'_> {
         match self.names.find(name) {
             _ if !is_variable_name(name) => Target::Invalid,
             Some(number) => Target::Variable(number),
-            None => Target::Nobody,
+            None => Target::Unused,
         }
     }
 }
@@ -418,7 +420,7 @@ impl Rows for Capture<'_> {
         captured.forget_row();
         for column in 0..captured.columns.len().min(row.columns()) {
             match captured.columns[column].1 {
-                Target::Nobody => {}
+                Target::Unused => {}
                 Target::Variable(variable) => {
                     push_cell(row, column, &mut captured.text);
                     captured.values.push((variable, captured.text.len()));

@@ -14,6 +14,7 @@ pub struct Latency {
 }
 
 impl Latency {
+    /// Adds a latency in nanoseconds.
     #[inline]
     pub fn add(&mut self, latency: Nanos) {
         self.min_ns = if self.count == 0 { latency } else { self.min_ns.min(latency) };
@@ -24,6 +25,7 @@ impl Latency {
         self.sum_squares += value * value;
     }
 
+    /// Adds the latencies of another load generator.
     pub fn merge(&mut self, other: &Latency) {
         if other.count == 0 {
             return;
@@ -96,6 +98,7 @@ impl ScriptStatistics {
         self.latency.count
     }
 
+    /// Number of transactions that failed, for any reason.
     pub fn failed(&self) -> u64 {
         self.serialization_failures + self.deadlock_failures + self.other_failures
     }
@@ -105,6 +108,7 @@ impl ScriptStatistics {
         self.processed() + self.skipped + self.failed()
     }
 
+    /// Counts an ended transaction.
     #[inline]
     pub(crate) fn add(&mut self, ended: &EndedTransaction) {
         if ended.attempts > 1 {
@@ -123,6 +127,7 @@ impl ScriptStatistics {
         }
     }
 
+    /// Adds the counts of another load generator.
     pub fn merge(&mut self, other: &ScriptStatistics) {
         self.latency.merge(&other.latency);
         self.lag.merge(&other.lag);
@@ -184,15 +189,6 @@ mod tests {
     #[test]
     fn transactions_are_counted_by_how_they_ended() {
         let mut statistics = ScriptStatistics::new(0);
-        let end_transaction = |outcome, attempts| EndedTransaction {
-            transaction: 0,
-            outcome,
-            due: 100,
-            began: 110,
-            ended: 200,
-            attempts,
-            is_measured: true,
-        };
         statistics.add(&end_transaction(Outcome::Committed, 3));
         statistics.add(&end_transaction(Outcome::Committed, 1));
         statistics.add(&end_transaction(Outcome::Skipped, 0));
@@ -204,5 +200,10 @@ mod tests {
         assert_eq!((statistics.skipped, statistics.total()), (1, 6));
         assert_eq!((statistics.retried, statistics.retries), (2, 3));
         assert_eq!((statistics.latency.mean_ns(), statistics.lag.mean_ns()), (100.0, 10.0));
+    }
+
+    fn end_transaction(outcome: Outcome, attempts: u32) -> EndedTransaction {
+        let (due, began, ended) = (100, 110, 200);
+        EndedTransaction { transaction: 0, outcome, due, began, ended, attempts, is_measured: true }
     }
 }

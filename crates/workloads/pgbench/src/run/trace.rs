@@ -10,6 +10,7 @@ use crate::script::{Action, QueryMode, ScriptCommand, shown_text};
 use dyno_core::{DbError, TransactionId};
 
 impl PgBench {
+    /// Prints a line about a client.
     fn trace(&self, client: &Client, what: &str) {
         (self.talk)(Talk::Info(&format!("client {} {what}", client.id)));
     }
@@ -118,10 +119,9 @@ fn split_position(detail: &str) -> (&str, Option<usize>) {
 fn marked_line(statement: &str, position: usize) -> Option<String> {
     let letters: Vec<char> = statement.chars().collect();
     let at = position.checked_sub(1).filter(|&at| at <= letters.len())?;
-    let is_end = |letter: &char| matches!(letter, '\n' | '\r');
     let number = letters[..at].iter().filter(|&&letter| letter == '\n').count() + 1;
-    let mut begin = letters[..at].iter().rposition(is_end).map_or(0, |end| end + 1);
-    let mut end = letters[at..].iter().position(is_end).map_or(letters.len(), |end| at + end);
+    let mut begin = letters[..at].iter().rposition(is_line_end).map_or(0, |end| end + 1);
+    let mut end = letters[at..].iter().position(is_line_end).map_or(letters.len(), |end| at + end);
     let (mut cut_left, mut cut_right) = ("", "");
     if end - begin > WIDTH {
         if begin + WIDTH >= at + RIGHT_OF_MARK {
@@ -142,6 +142,10 @@ fn marked_line(statement: &str, position: usize) -> Option<String> {
     let line = String::from_iter(&letters[begin..end]).replace('\t', " ");
     let blanks = " ".repeat(head.chars().count() + at - begin);
     Some(format!("{head}{line}{cut_right}\n{blanks}^"))
+}
+
+fn is_line_end(letter: &char) -> bool {
+    matches!(letter, '\n' | '\r')
 }
 
 #[cfg(test)]

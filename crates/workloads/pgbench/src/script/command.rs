@@ -128,7 +128,7 @@ impl Action {
     }
 }
 
-/// References to variables that a statement may have where they become parameters.
+/// References to variables that a statement may have if they become parameters.
 const MOST_REFERENCES: usize = 255;
 /// Bytes of a statement in reports.
 const FIRST_LINE_BYTES: usize = 127;
@@ -151,7 +151,7 @@ pub(crate) struct Reference {
     pub(crate) start: usize,
     pub(crate) end: usize,
     pub(crate) variable: u32,
-    /// Stands in a literal, a quoted name or a comment.
+    /// Set inside a literal, a quoted name or a comment.
     pub(crate) is_quoted: bool,
 }
 
@@ -164,6 +164,7 @@ pub(crate) struct Store {
 }
 
 impl Store {
+    /// The name of the meta-command.
     pub(crate) fn command(&self) -> &'static str {
         if self.is_gset { "gset" } else { "aset" }
     }
@@ -183,7 +184,6 @@ pub(crate) fn shown_text(bytes: &[u8]) -> String {
 impl Statement {
     pub(crate) fn new(piece: Piece, mode: QueryMode, names: &mut Names) -> Result<Self, String> {
         let Piece { text, quoted, is_chain } = piece;
-        let is_quoted = |at: usize| quoted.iter().any(|range| range.contains(&at));
         let mut references = Vec::new();
         let mut at = 0;
         while let Some(colon) = text[at..].iter().position(|&byte| byte == b':') {
@@ -192,7 +192,8 @@ impl Statement {
                 let name = text[at + 1..].iter().take_while(|&&byte| continues_name(byte));
                 let end = at + 1 + name.count();
                 let variable = names.number(&text_from_bytes(&text[at + 1..end]));
-                references.push(Reference { start: at, end, variable, is_quoted: is_quoted(at) });
+                let is_quoted = quoted.iter().any(|range| range.contains(&at));
+                references.push(Reference { start: at, end, variable, is_quoted });
                 at = end;
             } else {
                 at += text[at..].iter().take_while(|&&byte| byte == b':').count();
@@ -250,11 +251,6 @@ pub(crate) fn resolve_conditions(
     commands: &mut [ScriptCommand],
     description: &str,
 ) -> Result<(), ScriptError> {
-    let fail = |number: usize, line: u32, problem: &str| {
-        let text =
-            format!("condition error in script \"{description}\" command {number}: {problem}");
-        Err(ScriptError { line: Some(line), ..ScriptError::new(text) })
-    };
     // The branches so far of each `\if` that has no `\endif` yet.
     let mut open: Vec<Vec<usize>> = Vec::new();
     for at in 0..commands.len() {
@@ -270,11 +266,13 @@ pub(crate) fn resolve_conditions(
         };
         let line = commands[at].line;
         let Some(branches) = open.last_mut() else {
-            return fail(at + 1, line, &format!("\\{name} without matching \\if"));
+            let problem = format!("\\{name} without matching \\if");
+            return Err(condition_error(description, at + 1, line, &problem));
         };
         let last = branches.last().map(|&last| &commands[last].action);
         if name != "endif" && matches!(last, Some(Action::Else { .. })) {
-            return fail(at + 1, line, &format!("\\{name} after \\else"));
+            let problem = format!("\\{name} after \\else");
+            return Err(condition_error(description, at + 1, line, &problem));
         }
         branches.push(at);
         let closed = if name == "endif" { open.pop() } else { None };
@@ -293,7 +291,14 @@ pub(crate) fn resolve_conditions(
         return Ok(());
     }
     let line = commands.last().map_or(1, |command| command.line);
-    fail(commands.len() + 1, line, "\\if without matching \\endif")
+    let problem = "\\if without matching \\endif";
+    Err(condition_error(description, commands.len() + 1, line, problem))
+}
+
+/// Returns the refusal of a command with this number, from 1, in this line of a script.
+fn condition_error(description: &str, number: usize, line: u32, problem: &str) -> ScriptError {
+    let text = format!("condition error in script \"{description}\" command {number}: {problem}");
+    ScriptError { line: Some(line), ..ScriptError::new(text) }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -396,11 +401,12 @@ impl SqlLexer {
     /// Semicolons between BEGIN and END of a function's body don't end the statement that creates
     /// it.
     fn identifier(&mut self, word: &[u8]) {
-        let is_word = |other: &str| word.eq_ignore_ascii_case(other.as_bytes());
         if self.identifiers == 0 {
             self.letters = [0; 4];
         }
-        if ["create", "function", "procedure", "or", "replace"].into_iter().any(is_word)
+        if ["create", "function", "procedure", "or", "replace"]
+            .into_iter()
+            .any(|other| word.eq_ignore_ascii_case(other.as_bytes()))
             && let Some(letter) = self.letters.get_mut(self.identifiers)
         {
             *letter = word[0].to_ascii_lowercase();
@@ -411,10 +417,11 @@ impl SqlLexer {
         if !creates || self.parentheses > 0 {
             return;
         }
-        if is_word("begin") || (is_word("case") && self.bodies > 0) {
-            self.bodies += 1;
-        } else if is_word("end") {
-            self.bodies = self.bodies.saturating_sub(1);
+        match word.to_ascii_lowercase().as_slice() {
+            b"begin" => self.bodies += 1,
+            b"case" if self.bodies > 0 => self.bodies += 1,
+            b"end" => self.bodies = self.bodies.saturating_sub(1),
+            _ => {}
         }
     }
 }
@@ -431,7 +438,7 @@ fn variable_test(rest: &[u8]) -> Option<usize> {
 /// Words of a meta command, its name included.
 const MOST_WORDS: usize = 256;
 
-/// A word and where it begins.
+/// A word and its beginning.
 type Argument = (String, usize);
 
 /// Reads the commands of a script one after the other.
@@ -461,6 +468,7 @@ impl<'a> Reader<'a> {
         }
     }
 
+    /// Reads all commands of the script.
     pub(crate) fn read(&mut self) -> Result<(), ScriptError> {
         let mut lexer = SqlLexer::default();
         loop {
@@ -554,8 +562,10 @@ impl<'a> Reader<'a> {
 
     fn parse_expression(&mut self) -> Result<Program, ScriptError> {
         let names = &mut self.names;
-        let mut variable_number = |name: &[u8]| names.number(&text_from_bytes(name));
-        parser::parse(&mut self.scanner, &mut variable_number).or_else(|error| {
+        let program = parser::parse(&mut self.scanner, &mut |name: &[u8]| {
+            names.number(&text_from_bytes(name))
+        });
+        program.or_else(|error| {
             let at = error.end.saturating_sub(1);
             self.fail(error.message, error.more.as_deref(), Some(at))
         })

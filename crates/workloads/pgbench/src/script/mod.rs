@@ -31,7 +31,7 @@ mod program;
 dyno_core::named! {
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
     pub enum QueryMode {
-        /// As text, with variables put in.
+        /// The text, with variables put in.
         #[default]
         Simple = "simple",
         /// Parsed each time, variables as parameters.
@@ -45,7 +45,7 @@ dyno_core::named! {
 pub struct Script {
     /// The name in reports: a file name, or `<builtin: select only>`.
     pub description: String,
-    /// In order; statistics of commands are in the same order. Never empty.
+    /// The commands in order; their statistics are in the same order. Never empty.
     pub commands: Vec<ScriptCommand>,
     /// The names of all variables that the script mentions, in no particular order.
     pub variables: Vec<String>,
@@ -179,7 +179,7 @@ pub fn find_builtin(prefix: &str) -> Result<&'static Builtin, String> {
 }
 
 /// Reason why a script can't be used. Displayed as pgbench prints it, without its `pgbench: error: `; the
-/// line concerned and a mark below it are lines of their own.
+/// line concerned and a mark below it are separate lines.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ScriptError {
     text: String,

@@ -79,11 +79,13 @@ impl<'a> Parser<'_, 'a> {
         self.expect(Token::End)
     }
 
+    /// Reads the next token.
     fn advance(&mut self) -> Result<(), ParseError> {
         self.token = self.scanner.token()?;
         Ok(())
     }
 
+    /// Fails at the end of the current token.
     fn fail<T>(&self, message: &'static str, more: Option<String>) -> Result<T, ParseError> {
         Err(ParseError { message, more, end: self.scanner.offset() })
     }
@@ -100,6 +102,7 @@ impl<'a> Parser<'_, 'a> {
         if token == Token::End { Ok(()) } else { self.advance() }
     }
 
+    /// Consumes the token if it is the current one; returns whether it was.
     fn accept(&mut self, token: Token<'_>) -> Result<bool, ParseError> {
         let is_accepted = self.token == token;
         if is_accepted {
@@ -168,6 +171,7 @@ impl<'a> Parser<'_, 'a> {
         self.ops.push(Op::Call(function, count as u32));
     }
 
+    /// Adds an operation that pushes a constant.
     fn push(&mut self, value: ScriptValue) {
         self.ops.push(Op::Push(value));
     }
@@ -270,7 +274,7 @@ impl<'a> Parser<'_, 'a> {
         self.advance()?;
         self.expect(Token::Sign("("))?;
         let mut count = 0;
-        // The first argument may be missing even where there is a second one.
+        // The first argument may be missing even if there is a second one.
         if !matches!(self.token, Token::Sign("," | ")")) {
             self.parse_expression(LOWEST)?;
             count += 1;
@@ -390,10 +394,12 @@ impl<'a> Scanner<'a> {
         self.at
     }
 
+    /// The next byte; `None` at the end.
     pub(crate) fn peek(&self) -> Option<u8> {
         self.text.get(self.at).copied()
     }
 
+    /// The bytes that have not been read.
     pub(crate) fn rest(&self) -> &'a [u8] {
         &self.text[self.at..]
     }
@@ -404,6 +410,7 @@ impl<'a> Scanner<'a> {
         (part, end - self.at)
     }
 
+    /// Skips this number of bytes, at most to the end.
     pub(crate) fn advance(&mut self, bytes: usize) {
         self.at = (self.at + bytes).min(self.text.len());
     }
@@ -455,7 +462,7 @@ impl<'a> Scanner<'a> {
         self.ended_line = false;
     }
 
-    /// The next word of the line and where it begins.
+    /// The next word of the line and its beginning.
     pub(crate) fn word(&mut self) -> Option<(&'a [u8], usize)> {
         if self.ended_line || self.skip_blanks() {
             return None;
@@ -463,7 +470,7 @@ impl<'a> Scanner<'a> {
         let start = self.at;
         let word = self.rest().iter().take_while(|&&byte| !is_space(byte) && byte != b'\n');
         self.at += word.count();
-        // A backslash that continues the line is no part of the word before it.
+        // A backslash that continues the line doesn't belong to the word before it.
         let last = self.at - 1;
         if let Some(more) = self.continuation(last) {
             self.at = last + more;
@@ -472,27 +479,24 @@ impl<'a> Scanner<'a> {
         Some((&self.text[start..self.at], start))
     }
 
-    /// The next token of the line. After [`Token::End`] of a line there is no other.
+    /// The next token of the line. [`Token::End`] is the last one of a line.
     pub(crate) fn token(&mut self) -> Result<Token<'a>, ParseError> {
         if self.ended_line || self.skip_blanks() {
             return Ok(Token::End);
         }
         let rest = self.rest();
-        let count_while = |from: usize, is_part: fn(u8) -> bool| {
-            rest[from..].iter().take_while(|&&byte| is_part(byte)).count()
-        };
         let first = rest[0];
         if first.is_ascii_digit() || (first == b'.' && rest.get(1).is_some_and(u8::is_ascii_digit))
         {
             return self.scan_number();
         }
         if starts_name(first) {
-            let name = &rest[..count_while(0, continues_name)];
+            let name = &rest[..count_name_bytes(rest)];
             self.at += name.len();
             let word = WORDS.iter().find(|word| name.eq_ignore_ascii_case(word.as_bytes()));
             return Ok(word.map_or(Token::Name(name), |word| Token::Word(word)));
         }
-        let length = if first == b':' { count_while(1, continues_name) } else { 0 };
+        let length = if first == b':' { count_name_bytes(&rest[1..]) } else { 0 };
         if length > 0 {
             self.at += 1 + length;
             return Ok(Token::Variable(&rest[1..=length]));
@@ -553,4 +557,9 @@ impl<'a> Scanner<'a> {
             }
         }
     }
+}
+
+/// Returns the length of the name that begins here.
+fn count_name_bytes(text: &[u8]) -> usize {
+    text.iter().take_while(|&&byte| continues_name(byte)).count()
 }

@@ -39,6 +39,7 @@ pub(crate) trait Scope {
     fn load(&mut self, variable: u32, stack: &mut Vec<ScriptValue>) -> Result<(), String>;
     /// The client's random stream.
     fn rng(&mut self) -> &mut PgRng;
+    /// Prints the argument of `debug()`.
     fn debug(&mut self, value: ScriptValue);
 }
 
@@ -553,15 +554,15 @@ pub(crate) fn parse_value(text: &str, name: &str) -> Result<ScriptValue, String>
     }
     let is_prefix_of =
         |word: &str| word.get(..text.len()).is_some_and(|start| start.eq_ignore_ascii_case(text));
-    let is_word = |word: &str| word.eq_ignore_ascii_case(text);
-    if is_word("null") {
+    if text.eq_ignore_ascii_case("null") {
         return Ok(ScriptValue::Null);
     }
     // "o" alone could be either.
-    if is_prefix_of("true") || is_prefix_of("yes") || is_word("on") {
+    if is_prefix_of("true") || is_prefix_of("yes") || text.eq_ignore_ascii_case("on") {
         return Ok(ScriptValue::Bool(true));
     }
-    if is_prefix_of("false") || is_prefix_of("no") || is_word("off") || is_word("of") {
+    let is_off = ["off", "of"].into_iter().any(|word| text.eq_ignore_ascii_case(word));
+    if is_prefix_of("false") || is_prefix_of("no") || is_off {
         return Ok(ScriptValue::Bool(false));
     }
     let number = text.trim_start_matches([' ', '\t', '\n', '\r', '\x0b', '\x0c']);
@@ -573,6 +574,7 @@ pub(crate) fn parse_value(text: &str, name: &str) -> Result<ScriptValue, String>
     parse_double(number).map(ScriptValue::Double).ok_or_else(|| malformed(name, text))
 }
 
+/// The error of a variable whose text isn't a value.
 pub(crate) fn malformed(name: &str, text: &str) -> String {
     format!("malformed variable \"{name}\" value: \"{text}\"")
 }
@@ -739,13 +741,16 @@ mod tests {
         for (text, value) in cases {
             assert_eq!(parse_value(text, "x").ok(), value, "{text:?}");
         }
-        let error_message = |text| parse_value(text, "x").unwrap_err();
         assert_eq!(error_message(""), "");
         assert_eq!(error_message("o"), "malformed variable \"x\" value: \"o\"");
         assert!(
             error_message(" 99999999999999999999")
                 .starts_with("value \"99999999999999999999\" is out")
         );
+    }
+
+    fn error_message(text: &str) -> String {
+        parse_value(text, "x").unwrap_err()
     }
 
     #[test]

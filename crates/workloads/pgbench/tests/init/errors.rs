@@ -26,14 +26,16 @@ fn steps_are_parsed_with_pgbenchs_words() {
 
 #[test]
 fn flags_change_the_steps() {
-    let letters = |options: &InitOptions| {
-        options.effective_steps().into_iter().map(InitStep::letter).collect::<String>()
-    };
-    assert_eq!(letters(&InitOptions::default()), "dtgvp");
-    assert_eq!(letters(&InitOptions { vacuum: false, ..steps("vdvtv") }), "dt");
-    assert_eq!(letters(&InitOptions { foreign_keys: true, ..steps("dtgp") }), "dtgpf");
-    assert_eq!(letters(&InitOptions { foreign_keys: true, ..steps("fdt") }), "fdt");
-    assert_eq!(letters(&InitOptions { resume: true, ..InitOptions::default() }), "tgvp");
+    for (options, expected) in [
+        (InitOptions::default(), "dtgvp"),
+        (InitOptions { vacuum: false, ..steps("vdvtv") }, "dt"),
+        (InitOptions { foreign_keys: true, ..steps("dtgp") }, "dtgpf"),
+        (InitOptions { foreign_keys: true, ..steps("fdt") }, "fdt"),
+        (InitOptions { resume: true, ..InitOptions::default() }, "tgvp"),
+    ] {
+        let letters = options.effective_steps().into_iter().map(InitStep::letter);
+        assert_eq!(letters.collect::<String>(), expected);
+    }
 }
 
 #[test]

@@ -54,7 +54,6 @@ fn every_statement_is_pgbenchs() {
 
 #[test]
 fn every_partition_is_pgbenchs() {
-    let with_partitions = |partitions| InitOptions { partitions, ..InitOptions::default() };
     let foreign_keys = true;
     assert_golden("range-partitions", &InitOptions { foreign_keys, ..with_partitions(3) });
     let hash = PartitionMethod::Hash;
@@ -68,19 +67,24 @@ fn every_partition_is_pgbenchs() {
     assert_golden("range-bigint", &bigint);
 }
 
+fn with_partitions(partitions: u32) -> InitOptions {
+    InitOptions { partitions, ..InitOptions::default() }
+}
+
 #[test]
 fn servers_before_14_do_not_freeze_and_servers_from_18_have_no_unlogged_parents() {
     let old = sent_statements("13.11", &steps("tg"));
     assert!(old.contains(&"copy pgbench_accounts from stdin".to_owned()), "{old:?}");
     let options = InitOptions { unlogged: true, partitions: 2, ..steps("t") };
     let (before, since) = (sent_statements("17.2", &options), sent_statements("18beta1", &options));
-    let parent_sql = |log: &[String]| {
-        log.iter().find(|sql| sql.contains("partition by")).expect("a parent").clone()
-    };
-    assert!(parent_sql(&before).starts_with("create unlogged table pgbench_accounts("));
-    assert!(parent_sql(&since).starts_with("create table pgbench_accounts("));
-    let count_unlogged = |log: &[String]| log.iter().filter(|sql| sql.contains("unlogged")).count();
-    assert_eq!((count_unlogged(&before), count_unlogged(&since)), (6, 5));
+    for (log, start, unlogged) in [
+        (before, "create unlogged table pgbench_accounts(", 6),
+        (since, "create table pgbench_accounts(", 5),
+    ] {
+        let parent = log.iter().find(|sql| sql.contains("partition by")).expect("a parent");
+        assert!(parent.starts_with(start), "{parent}");
+        assert_eq!(log.iter().filter(|sql| sql.contains("unlogged")).count(), unlogged);
+    }
 }
 
 #[test]
@@ -106,10 +110,6 @@ fn several_connections_copy_whole_branches_and_vacuum_freezes_them() {
 
 #[test]
 fn freezing_is_spoken_of_where_copy_would_have_frozen_what_is_committed_in_parts() {
-    let load_notes = |version, scale, options: InitOptions| {
-        let options = InitOptions { scale, connections: 2, ..options };
-        init(&Recorder::new(version), &options).notes.into_inner().unwrap()
-    };
     let notes = load_notes("15.20", 2, steps("dtg"));
     assert!(notes.concat().contains("step v"), "{notes:?}");
     let partitioned = InitOptions { partitions: 2, ..InitOptions::default() };
@@ -120,6 +120,11 @@ fn freezing_is_spoken_of_where_copy_would_have_frozen_what_is_committed_in_parts
     ] {
         assert_eq!(load_notes(version, scale, options), [""; 0], "{version} {scale}");
     }
+}
+
+fn load_notes(version: &'static str, scale: u32, options: InitOptions) -> Vec<String> {
+    let options = InitOptions { scale, connections: 2, ..options };
+    init(&Recorder::new(version), &options).notes.into_inner().unwrap()
 }
 
 #[test]

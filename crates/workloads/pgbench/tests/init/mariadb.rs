@@ -34,6 +34,7 @@ fn assert_rows(driver: &MysqlDriver, scale: i64) {
     assert_eq!(query_rows(driver, "select count(*) from pgbench_history"), ["0"]);
 }
 
+/// The number of keys of this kind.
 fn keys(driver: &MysqlDriver, kind: &str) -> String {
     let sql = format!(
         "select count(*) from information_schema.table_constraints where table_schema = 'sbtest' \
@@ -120,16 +121,17 @@ fn a_load_goes_on_where_it_ended(mariadb: &MariaDb) {
 
 fn errors_name_the_step_and_the_remedy(mariadb: &MariaDb) {
     let driver = driver(mariadb);
-    let check_error = |letters: &str, words: &str, hint: &str| {
+    for (letters, words, hint) in [
+        ("g", "step g (client-side generate): emptying the tables", "step t"),
+        ("v", "step v (vacuum): analyzing table pgbench_branches", "step t"),
+        ("tt", "step t (create tables): creating table pgbench_history", "step d"),
+        ("pp", "step p (primary keys)", "leave out step p"),
+        ("dtf", "step f (foreign keys)", "before step f"),
+    ] {
         let error = initialize(&driver.admin(), &steps(letters), &LoadLog::default()).unwrap_err();
         assert!(error.to_string().contains(words), "{error}");
         assert!(error.hint().is_some_and(|h| h.contains(hint)), "{error}: {:?}", error.hint());
-    };
-    check_error("g", "step g (client-side generate): emptying the tables", "step t");
-    check_error("v", "step v (vacuum): analyzing table pgbench_branches", "step t");
-    check_error("tt", "step t (create tables): creating table pgbench_history", "step d");
-    check_error("pp", "step p (primary keys)", "leave out step p");
-    check_error("dtf", "step f (foreign keys)", "before step f");
+    }
     mariadb.sql("create user poor@'%'; grant select on sbtest.* to poor@'%'").unwrap();
     let url = mariadb.url().replace("root@", "poor@");
     let poor = MysqlDriver::new(&url.parse().unwrap()).unwrap();

@@ -21,8 +21,7 @@ fn driver(postgres: &Postgres) -> PostgresDriver {
 /// Runs the installed `pgbench -i`; false when there is none of version 15.
 fn pgbench(postgres: &Postgres, options: &[&str]) -> bool {
     let version = Command::new("pgbench").arg("--version").output();
-    let is_15 = |version: &[u8]| version.starts_with(b"pgbench (PostgreSQL) 15.");
-    if !version.is_ok_and(|version| is_15(&version.stdout)) {
+    if !version.is_ok_and(|version| version.stdout.starts_with(b"pgbench (PostgreSQL) 15.")) {
         return false;
     }
     let port = postgres.port.to_string();
@@ -96,7 +95,7 @@ fn pgbench_and_dyno_send_and_leave_the_same() {
     postgres.sbtest("create tablespace \"my \"\"space\" location ''").unwrap();
     let driver = driver(&postgres);
     let base = InitOptions::default();
-    let own_space = || Some("my \"space".to_owned());
+    let own_space = Some("my \"space".to_owned());
     let hash = PartitionMethod::Hash;
     let cases: [(&[&str], InitOptions); 5] = [
         (&[], base.clone()),
@@ -117,7 +116,7 @@ fn pgbench_and_dyno_send_and_leave_the_same() {
         (&["-I", "dtGvpf"], steps("dtGvpf")),
         (
             &["--tablespace=my \"space", "--index-tablespace=my \"space"],
-            InitOptions { tablespace: own_space(), index_tablespace: own_space(), ..base },
+            InitOptions { tablespace: own_space.clone(), index_tablespace: own_space, ..base },
         ),
     ];
     for (arguments, options) in cases {
@@ -161,7 +160,7 @@ fn several_connections_leave_what_pgbench_leaves() {
     assert_eq!(query_rows(&driver, ROWS[0]), [expected_state[0].clone()]);
 }
 
-/// As a suite loads.
+/// Loads like a suite.
 struct Marking;
 
 impl LoadObserver for Marking {
@@ -348,44 +347,26 @@ fn a_run_can_ask_about_the_tables(postgres: &Postgres) {
 
 fn errors_name_the_step_and_the_remedy(postgres: &Postgres) {
     let driver = driver(postgres);
-    let init_error = |driver: &PostgresDriver, letters: &str, options: InitOptions| -> LoadError {
-        let options = InitOptions { steps: steps(letters).steps, ..options };
-        initialize(&driver.admin(), &options, &LoadLog::default()).unwrap_err()
-    };
-    let check_error = |letters: &str, before: &str, words: &str, hint: &str| {
+    let view = "create view v as select * from pgbench_branches";
+    let in_the_way = "drop view v; drop table pgbench_accounts, pgbench_branches, \
+                      pgbench_history, pgbench_tellers; create view pgbench_branches as select 1";
+    for (letters, before, words, hint) in [
+        ("g", "select 1", "step g (client-side generate): emptying the tables failed", "step t"),
+        ("G", "select 1", "step G (server-side generate): emptying", "step t"),
+        ("v", "select 1", "step v (vacuum): analyzing table pgbench_branches", "step t"),
+        ("dtf", "select 1", "step f (foreign keys): creating key pgbench_tellers_bid", "before"),
+        ("pp", "select 1", "step p (primary keys)", "leave out step p"),
+        ("ff", "select 1", "step f (foreign keys)", "leave out step f"),
+        ("t", "select 1", "step t (create tables): creating table pgbench_history", "step d"),
+        ("d", view, "step d (drop tables): dropping the old tables", "depends on"),
+        ("d", in_the_way, "\"pgbench_branches\" is not a table", "view"),
+    ] {
         query_rows(&driver, before);
         let error = init_error(&driver, letters, InitOptions::default());
         assert!(error.to_string().contains(words), "{error}");
         assert!(error.hint().is_some_and(|h| h.contains(hint)), "{error}: {:?}", error.hint());
         assert!(error.sql.is_some());
-    };
-    check_error(
-        "g",
-        "select 1",
-        "step g (client-side generate): emptying the tables failed",
-        "step t",
-    );
-    check_error("G", "select 1", "step G (server-side generate): emptying", "step t");
-    check_error("v", "select 1", "step v (vacuum): analyzing table pgbench_branches", "step t");
-    check_error(
-        "dtf",
-        "select 1",
-        "step f (foreign keys): creating key pgbench_tellers_bid",
-        "before",
-    );
-    check_error("pp", "select 1", "step p (primary keys)", "leave out step p");
-    check_error("ff", "select 1", "step f (foreign keys)", "leave out step f");
-    check_error(
-        "t",
-        "select 1",
-        "step t (create tables): creating table pgbench_history",
-        "step d",
-    );
-    let view = "create view v as select * from pgbench_branches";
-    check_error("d", view, "step d (drop tables): dropping the old tables", "depends on");
-    let in_the_way = "drop view v; drop table pgbench_accounts, pgbench_branches, \
-                      pgbench_history, pgbench_tellers; create view pgbench_branches as select 1";
-    check_error("d", in_the_way, "\"pgbench_branches\" is not a table", "view");
+    }
     postgres.sql("create role poor login").unwrap();
     let url = postgres.url().replace("postgres@", "poor@");
     let poor = PostgresDriver::new(&url.parse().unwrap()).unwrap();
@@ -400,4 +381,9 @@ fn errors_name_the_step_and_the_remedy(postgres: &Postgres) {
     init(&driver, &steps("dt"));
     let error = init_error(&driver, "dtgvp", partitions);
     assert!(error.to_string().contains("has 0 partitions, the options say 2 by range"), "{error}");
+}
+
+fn init_error(driver: &PostgresDriver, letters: &str, options: InitOptions) -> LoadError {
+    let options = InitOptions { steps: steps(letters).steps, ..options };
+    initialize(&driver.admin(), &options, &LoadLog::default()).unwrap_err()
 }

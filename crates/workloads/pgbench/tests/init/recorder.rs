@@ -1,4 +1,4 @@
-//! A session that keeps what it is told.
+//! A session that keeps what it receives.
 
 use dyno_core::{
     BulkMethod, BulkReport, Capabilities, DbError, Dialect, Driver, Executed, Param, ParamType,

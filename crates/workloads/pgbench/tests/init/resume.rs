@@ -10,6 +10,7 @@ fn options(scale: u32) -> InitOptions {
     InitOptions { scale, connections: 2, ..InitOptions::default() }
 }
 
+/// The report of an initialization that continues.
 fn resumed(driver: &impl dyno_core::Driver, options: &InitOptions) -> InitReport {
     let options = InitOptions { resume: true, ..options.clone() };
     initialize(&driver.admin(), &options, &LoadLog::default()).unwrap()

@@ -1,6 +1,6 @@
 //! Clients between and around transactions: choices, retries, waits, statistics, logs.
 
-use crate::support::{Case, FILE, Messages, Original, nobody, run};
+use crate::support::{Case, FILE, Messages, Original, run, silent_driver};
 use dyno_core::{
     DbError, Dialect, Discard, Driver, EndedTransaction, ErrorClass, MILLISECOND, Outcome, Rng,
     SECOND, Session, Tally, Workload,
@@ -23,6 +23,7 @@ fn workload(options: PgbenchOptions) -> PgBench {
     PgBench::new(options, Dialect::Postgres, Messages::default().talker()).unwrap()
 }
 
+/// A server that keeps the log of its statements.
 fn logged(dialect: Dialect, faults: Vec<Fault>) -> SimDriver {
     let service = Service::Constant(0);
     SimDriver::new(SimScript { service, dialect, faults, keep_log: true, ..SimScript::default() })
@@ -93,9 +94,10 @@ fn a_retry_draws_the_same_numbers_and_keeps_the_variables() {
     })
     .unwrap();
     let received = received(&driver);
-    let drawn_number = |at: usize| received[at].split([' ', ',']).nth(1).unwrap();
-    assert_eq!(drawn_number(0), drawn_number(1));
-    assert_ne!(drawn_number(1), drawn_number(2));
+    let values: Vec<&str> =
+        received.iter().map(|text| text.split([' ', ',']).nth(1).unwrap()).collect();
+    assert_eq!(values[0], values[1]);
+    assert_ne!(values[1], values[2]);
     let ends: Vec<_> = received.iter().map(|text| text.rsplit(' ').next().unwrap()).collect();
     assert_eq!(ends, ["1;", "2;", "3;"]);
     let statistics = &workload.statistics().scripts[0];
@@ -118,7 +120,7 @@ fn scripts_are_chosen_as_pgbench_chooses_them() {
     let options = PgbenchOptions::new(scripts.collect(), QueryMode::Simple, 99);
     let workload = PgBench::new(options, Dialect::Postgres, messages.talker()).unwrap();
     block_on(async {
-        let mut session = nobody().connect(0).await.unwrap();
+        let mut session = silent_driver().connect(0).await.unwrap();
         let mut client = open(&workload, &mut session, 0).await;
         for _ in 0..200 {
             let script = workload.choose(&mut client).unwrap();
@@ -179,7 +181,7 @@ fn nested_conditions_run_the_branch_that_holds_and_count_what_ran() {
 fn sleeps_take_their_time() {
     let text = "\\set a 3\n\\sleep 2\n\\sleep 5 ms\n\\sleep 7us\n\\sleep :a ms\n\\sleep -1 s\n";
     let workload = workload(one_script(text, QueryMode::Simple));
-    let driver = nobody();
+    let driver = silent_driver();
     let task = async {
         let mut session = driver.connect(0).await.unwrap();
         let mut client = open(&workload, &mut session, 0).await;
@@ -202,7 +204,7 @@ fn a_shell_command_holds_nobody_up() {
     let mut options = one_script(&wait, QueryMode::Simple);
     options.clients = 2;
     let workload = workload(options);
-    let driver = nobody();
+    let driver = silent_driver();
     let results = run_all([0, 1].map(|id| {
         let (workload, driver) = (&workload, &driver);
         async move {
@@ -217,7 +219,7 @@ fn a_shell_command_holds_nobody_up() {
 #[test]
 fn a_script_without_waits_lets_others_work() {
     let workload = workload(one_script("\\set a 1\n", QueryMode::Simple));
-    let driver = nobody();
+    let driver = silent_driver();
     let order = Mutex::new(Vec::new());
     run_all([0, 1].map(|id| {
         let (workload, driver, order) = (&workload, &driver, &order);
@@ -258,11 +260,8 @@ fn other_dialects_get_their_own_words() {
 
 #[test]
 fn what_can_not_be_run_is_refused_before_anything_is_touched() {
-    let refusal = |options: PgbenchOptions, dialect: Dialect| {
-        PgBench::new(options, dialect, Messages::default().talker()).unwrap_err()
-    };
     let pipeline = "\\startpipeline\nSELECT 1;\n\\endpipeline\n";
-    let message = refusal(one_script(pipeline, QueryMode::Extended), Dialect::Mysql);
+    let message = refuse_options(one_script(pipeline, QueryMode::Extended), Dialect::Mysql);
     assert!(message.contains("the query mode \"prepared\""), "{message}");
     for mode in [QueryMode::Extended, QueryMode::Prepared] {
         one_transaction(pipeline, mode, Dialect::Postgres);
@@ -270,10 +269,14 @@ fn what_can_not_be_run_is_refused_before_anything_is_touched() {
     one_transaction(pipeline, QueryMode::Prepared, Dialect::Mysql);
     let mut options = one_script("SELECT 1;", QueryMode::Simple);
     options.scripts[0].1 = 0;
-    assert_eq!(refusal(options, Dialect::Mysql), "total script weight must not be zero");
+    assert_eq!(refuse_options(options, Dialect::Mysql), "total script weight must not be zero");
     let mut options = one_script("SELECT 1;", QueryMode::Simple);
     options.defines.push(("x-y".to_owned(), "1".to_owned()));
-    assert_eq!(refusal(options, Dialect::Mysql), "option: invalid variable name: \"x-y\"");
+    assert_eq!(refuse_options(options, Dialect::Mysql), "option: invalid variable name: \"x-y\"");
+}
+
+fn refuse_options(options: PgbenchOptions, dialect: Dialect) -> String {
+    PgBench::new(options, dialect, Messages::default().talker()).unwrap_err()
 }
 
 #[test]
@@ -305,23 +308,6 @@ fn a_pipeline_goes_in_one_flight_and_its_first_error_counts() {
 
 #[test]
 fn errors_are_told_unless_they_are_survived() {
-    let error_messages = |continue_on_error, verbose: bool, class| {
-        let messages = Messages::default();
-        let mut options = one_script("SELECT 1;", QueryMode::Simple);
-        options.continue_on_error = continue_on_error;
-        options.verbose_errors =
-            verbose.then_some(VerboseErrors { max_tries: 3, latency_limit: None });
-        let workload = PgBench::new(options, Dialect::Postgres, messages.talker()).unwrap();
-        let driver = logged(Dialect::Postgres, vec![Fault::ErrorAt { statement: 0, class }]);
-        block_on(async {
-            let mut session = driver.connect(0).await.unwrap();
-            let mut client = open(&workload, &mut session, 0).await;
-            attempt(&workload, &mut client, &mut session, 0).await.unwrap_err();
-            attempt(&workload, &mut client, &mut session, 1).await.unwrap();
-        })
-        .unwrap();
-        messages.text()
-    };
     assert_eq!(error_messages(false, false, ErrorClass::Deadlock), "");
     assert_eq!(error_messages(true, false, ErrorClass::Constraint), "");
     let aborted = error_messages(false, false, ErrorClass::Constraint);
@@ -332,6 +318,24 @@ fn errors_are_told_unless_they_are_survived() {
     assert!(verbose.starts_with(start), "{verbose}");
     let end = "\npgbench: client 0 repeats the transaction after the error (try 1/3)\n";
     assert!(verbose.ends_with(end), "{verbose}");
+}
+
+/// Returns what a run prints whose first attempt fails with such an error.
+fn error_messages(continue_on_error: bool, verbose: bool, class: ErrorClass) -> String {
+    let messages = Messages::default();
+    let mut options = one_script("SELECT 1;", QueryMode::Simple);
+    options.continue_on_error = continue_on_error;
+    options.verbose_errors = verbose.then_some(VerboseErrors { max_tries: 3, latency_limit: None });
+    let workload = PgBench::new(options, Dialect::Postgres, messages.talker()).unwrap();
+    let driver = logged(Dialect::Postgres, vec![Fault::ErrorAt { statement: 0, class }]);
+    block_on(async {
+        let mut session = driver.connect(0).await.unwrap();
+        let mut client = open(&workload, &mut session, 0).await;
+        attempt(&workload, &mut client, &mut session, 0).await.unwrap_err();
+        attempt(&workload, &mut client, &mut session, 1).await.unwrap();
+    })
+    .unwrap();
+    messages.text()
 }
 
 /// Messages about a backend that dies.
@@ -404,7 +408,7 @@ fn logs_hear_of_every_transaction_of_their_thread() {
         logged.iter().map(|entries| Mutex::new(Box::new(Log(Arc::clone(entries))) as _)).collect();
     let workload = workload(options);
     block_on(async {
-        let mut session = nobody().connect(0).await.unwrap();
+        let mut session = silent_driver().connect(0).await.unwrap();
         for id in [1, 0, 1] {
             let mut client = open(&workload, &mut session, id).await;
             workload.ended(&mut client, &ended(Outcome::Committed, id + 1));
@@ -428,10 +432,11 @@ fn statements_that_can_not_be_prepared_ahead_are_prepared_when_they_are_used() {
     // The original says the notice when it comes, which is before.
     let notice = "NOTICE:  relation \"late\" already exists, skipping\n";
     assert_eq!(messages, format!("{}{notice}", "debug(script=0,command=4): int 1\n".repeat(2)));
-    let sorted_lines = |messages: &str| {
-        let mut lines: Vec<_> = messages.lines().map(str::to_owned).collect();
-        lines.sort();
-        lines
-    };
     assert_eq!(sorted_lines(&original.run(&case)), sorted_lines(&messages));
+}
+
+fn sorted_lines(messages: &str) -> Vec<String> {
+    let mut lines: Vec<_> = messages.lines().map(str::to_owned).collect();
+    lines.sort();
+    lines
 }

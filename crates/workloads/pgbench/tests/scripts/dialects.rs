@@ -25,6 +25,7 @@ pgbench: error: malformed variable \"s\" value: \"some text\"
 pgbench: error: client 0 aborted in command 15 (set) of script 0; evaluation of meta-command failed
 ";
 
+/// Runs a script with values of all types.
 fn check<D: Driver>(driver: &D) {
     block_on(async {
         let mut session = driver.connect(0).await.unwrap();

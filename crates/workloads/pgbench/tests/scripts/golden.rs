@@ -1,12 +1,12 @@
 //! Scripts and what pgbench 15 says of them. With `DYNO_GOLDEN=write` the live test writes the
 //! file again.
 
-use crate::support::{Case, Original, nobody, run};
+use crate::support::{Case, Original, run, silent_driver};
 use dyno_pgbench::script::QueryMode;
 use std::fmt::Write;
 use std::path::PathBuf;
 
-/// In the golden file a script is one line: these stand for what a line can't show.
+/// A script is one line in the golden file: these replace what a line can't show.
 const SHOWN: [(char, char); 4] = [('\n', '␤'), ('\t', '␉'), ('\r', '␍'), (' ', '␠')];
 
 struct Golden {
@@ -21,6 +21,7 @@ fn path() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("golden/scripts.txt")
 }
 
+/// The script that the golden file shows in this form.
 fn hidden(shown: &str) -> String {
     let letter =
         |letter| SHOWN.iter().find(|(_, shown)| *shown == letter).map(|(hidden, _)| *hidden);
@@ -69,11 +70,11 @@ fn render_cases(cases: &[Golden], run_case: impl Fn(&Case) -> String) -> String 
             writeln!(text, "- mode {}", case.mode.name()).unwrap();
         }
         for (name, value) in &case.defines {
-            let find_shown = |letter| SHOWN.iter().find(|(hidden, _)| *hidden == letter);
-            let value: String = value
-                .chars()
-                .map(|letter| find_shown(letter).map_or(letter, |pair| pair.1))
-                .collect();
+            let letters = value.chars().map(|letter| {
+                let visible = SHOWN.iter().find(|(hidden, _)| *hidden == letter);
+                visible.map_or(letter, |pair| pair.1)
+            });
+            let value: String = letters.collect();
             writeln!(text, "- define {name}={value}").unwrap();
         }
         for line in run_case(case).lines() {
@@ -108,7 +109,7 @@ fn scripts_say_what_they_say_in_pgbench_15() {
     let alone: Vec<_> = cases.iter().filter(|golden| !needs_server(golden)).collect();
     let expressions = alone.iter().filter(|golden| golden.title.contains("debug("));
     assert!(expressions.count() >= 150, "there are many expressions");
-    let driver = nobody();
+    let driver = silent_driver();
     compare(&alone, |case| run(&driver, case));
 }
 

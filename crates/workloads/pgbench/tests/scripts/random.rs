@@ -1,6 +1,6 @@
 //! Random numbers, hashes and permutations against the installed pgbench.
 
-use crate::support::{Case, Original, nobody, run};
+use crate::support::{Case, Original, run, silent_driver};
 
 const DRAWS: &str = "random(1, 1000000)
 random(-5000, 5000)
@@ -48,7 +48,7 @@ fn thousands_of_values_equal_those_of_pgbench() {
     for draw in DRAWS.lines() {
         script.push_str(&format!("\\set b debug({draw})\n"));
     }
-    let driver = nobody();
+    let driver = silent_driver();
     let mut values = 0;
     for seed in [0, 1, 12345, u64::MAX] {
         let mut case = Case::new(script.as_bytes());

@@ -68,11 +68,10 @@ fn statements(log: &str) -> Vec<String> {
             let (_, text) = message.strip_prefix("execute ")?.split_once(": ")?;
             Some(text)
         });
-        let is_setup_query = |text: &str| {
-            text.starts_with("select count(*) from pgbench_branches")
-                || text.starts_with("select o.n, p.partstrat")
-        };
-        is_ours = text.is_some_and(|text| !is_setup_query(text));
+        is_ours = text.is_some_and(|text| {
+            !text.starts_with("select count(*) from pgbench_branches")
+                && !text.starts_with("select o.n, p.partstrat")
+        });
         if let (true, Some(text)) = (is_ours, text) {
             statements.push(text.to_owned());
         }
@@ -83,8 +82,8 @@ fn statements(log: &str) -> Vec<String> {
 fn compare(original: &Original, case: &Case) -> usize {
     let begin = original.server.server.log().len();
     let theirs = original.run(case);
-    let is_notice = |line: &str| line == "WARNING:  there is no transaction in progress";
-    assert!(theirs.lines().all(is_notice), "pgbench runs the script: {theirs}");
+    let notice = "WARNING:  there is no transaction in progress";
+    assert!(theirs.lines().all(|line| line == notice), "pgbench runs the script: {theirs}");
     let middle = original.server.server.log().len();
     assert_eq!(run(&original.driver(), case), theirs);
     let log = original.server.server.log();

@@ -43,6 +43,7 @@ impl Case {
 pub(crate) struct Messages(Arc<Mutex<String>>);
 
 impl Messages {
+    /// A function that keeps what a run prints.
     pub(crate) fn talker(&self) -> dyno_pgbench::run::Talker {
         let buffer = Arc::clone(&self.0);
         Box::new(move |talk| {
@@ -61,12 +62,12 @@ impl Messages {
 }
 
 /// A database that answers nothing of interest, at once.
-pub(crate) fn nobody() -> SimDriver {
+pub(crate) fn silent_driver() -> SimDriver {
     let service = Service::Constant(0);
     SimDriver::new(SimScript { service, dialect: Dialect::Postgres, ..SimScript::default() })
 }
 
-/// Runs the transactions of client 0; what was said.
+/// Runs the transactions of client 0; returns the messages.
 pub(crate) fn run<D: Driver>(driver: &D, case: &Case) -> String {
     let script = match Script::parse(&case.script, FILE, case.mode) {
         Ok(script) => script,
@@ -137,6 +138,7 @@ impl Original {
         Some(original)
     }
 
+    /// The command of the original, with its environment.
     fn command(&self) -> Command {
         let mut command = Command::new(&self.pgbench);
         command

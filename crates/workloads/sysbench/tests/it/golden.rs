@@ -40,6 +40,7 @@ impl Case {
         i64::from(self.options.table_size)
     }
 
+    /// Executes the case; returns its statements.
     fn run(&self) -> Vec<Recorded> {
         let driver = FakeDriver::new(Dialect::Mysql);
         let test = Sysbench::new(self.options.clone(), Dialect::Mysql);
@@ -97,7 +98,7 @@ fn compare(name: &Path, golden: &Summary, ours: &Summary) {
         }
         let (chi, cells) = chi_square(&theirs.cells, &ours.cells);
         // The mean of chi-square is its degrees of freedom, its variance twice that: five
-        // standard deviations, and some more where there are few cells.
+        // standard deviations, and some more if there are few cells.
         let limit = cells as f64 + 5.0 * (2.0 * cells as f64).sqrt() + 10.0;
         let place = format!("{name}: numbers at {} of {}", ours.place, ours.template);
         assert!(chi <= limit, "{place}: chi-square {chi:.1} with {cells} cells");
@@ -150,11 +151,10 @@ fn prepare_creates_what_the_original_creates() {
 
 #[test]
 fn the_comparison_notices_another_distribution() {
-    let case = |options: &str| Case::from_command_line(options);
-    let summary = |case: &Case| Summary::from_log(&case.run(), case.transactions, case.limit());
-    let special = case("oltp_point_select --events=2000");
-    let uniform = case("oltp_point_select --events=2000 --rand-type=uniform");
-    let (special, uniform) = (summary(&special), summary(&uniform));
+    let [special, uniform] = ["", " --rand-type=uniform"].map(|options| {
+        let case = Case::from_command_line(&format!("oltp_point_select --events=2000{options}"));
+        Summary::from_log(&case.run(), case.transactions, case.limit())
+    });
     let (chi, cells) = chi_square(&special.places[0].cells, &uniform.places[0].cells);
     assert!(chi > 10.0 * cells as f64, "{chi} {cells}");
     assert_eq!(Summary::from_text(&special.to_text()), special);

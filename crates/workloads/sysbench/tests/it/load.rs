@@ -40,11 +40,13 @@ fn prepare_fills_every_table() {
     assert_loaded(&driver, 3, 45_000);
     let lines = load_log.lines();
     for table in 1..=3 {
-        let position = |line: String| lines.iter().position(|logged| *logged == line).expect(&line);
-        let created = position(format!("creating sbtest{table}"));
-        let inserting = position(format!("inserting 45000 into sbtest{table}"));
-        let index = position(format!("index on sbtest{table}"));
-        assert!(created < inserting && inserting < index);
+        let positions = [
+            format!("creating sbtest{table}"),
+            format!("inserting 45000 into sbtest{table}"),
+            format!("index on sbtest{table}"),
+        ]
+        .map(|line| lines.iter().position(|logged| *logged == line).expect(&line));
+        assert!(positions.is_sorted(), "{positions:?}");
     }
     let rows_done: u64 =
         lines.iter().filter_map(|l| l.strip_prefix("done ")?.parse::<u64>().ok()).sum();
@@ -54,14 +56,18 @@ fn prepare_fills_every_table() {
 
 #[test]
 fn the_number_of_sessions_does_not_change_the_data() {
-    let contents = |driver: FakeDriver, threads| {
+    // One session, 7 sessions in one loop, 3 threads.
+    let [expected, in_one_loop, in_threads] = [
+        (FakeDriver::new(Dialect::Mysql), 1),
+        (FakeDriver::new(Dialect::Mysql), 7),
+        (FakeDriver::new(Dialect::Mysql).blocking(), 3),
+    ]
+    .map(|(driver, threads)| {
         prepare(&driver.admin(), &options(2, 50_000), threads, SEED, &LoadLog::default()).unwrap();
         let database = driver.database();
         database.tables.values().map(|table| table.rows.clone()).collect::<Vec<_>>()
-    };
-    let expected = contents(FakeDriver::new(Dialect::Mysql), 1);
-    assert!(expected == contents(FakeDriver::new(Dialect::Mysql), 7), "7 sessions, one loop");
-    assert!(expected == contents(FakeDriver::new(Dialect::Mysql).blocking(), 3), "3 threads");
+    });
+    assert!(expected == in_one_loop && expected == in_threads);
     assert!(expected[0] != expected[1], "tables differ");
 }
 
@@ -188,18 +194,19 @@ fn tests_that_number_their_own_rows_get_empty_tables() {
 
 #[test]
 fn what_was_loaded_for_trials_has_statistics_before_the_first() {
-    let analyze_statements = |dialect| {
-        let driver = FakeDriver::new(dialect);
-        prepare_with_statistics(&driver.admin(), &options(2, 100), 2, SEED, &LoadLog::default())
-            .unwrap();
-        let database = driver.database();
-        let texts = database.log.iter().map(|entry| entry.text.clone());
-        let mut texts: Vec<String> = texts.filter(|text| text.starts_with("ANALYZE")).collect();
-        texts.sort();
-        texts
-    };
     assert_eq!(analyze_statements(Dialect::Postgres), ["ANALYZE sbtest1", "ANALYZE sbtest2"]);
     assert_eq!(analyze_statements(Dialect::Mysql), [""; 0], "InnoDB makes them while it is filled");
+}
+
+fn analyze_statements(dialect: Dialect) -> Vec<String> {
+    let driver = FakeDriver::new(dialect);
+    prepare_with_statistics(&driver.admin(), &options(2, 100), 2, SEED, &LoadLog::default())
+        .unwrap();
+    let database = driver.database();
+    let texts = database.log.iter().map(|entry| entry.text.clone());
+    let mut texts: Vec<String> = texts.filter(|text| text.starts_with("ANALYZE")).collect();
+    texts.sort();
+    texts
 }
 
 #[test]

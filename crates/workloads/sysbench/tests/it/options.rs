@@ -187,24 +187,28 @@ fn each_count_per_transaction_changes_what_is_sent_and_what_is_expected() {
 
 #[test]
 fn sqlite_locks_at_once_where_it_will_write() {
-    let begin_statement = |test| {
+    for (test, expected) in [
+        (SysbenchTest::ReadOnly, "BEGIN"),
+        (SysbenchTest::WriteOnly, "BEGIN IMMEDIATE"),
+        (SysbenchTest::ReadWrite, "BEGIN IMMEDIATE"),
+    ] {
         let (log, _) = run(&SysbenchOptions::new(test), Dialect::Sqlite, 1);
-        log.into_iter().find(|entry| entry.text.starts_with("BEGIN")).unwrap().text
-    };
-    assert_eq!(begin_statement(SysbenchTest::ReadOnly), "BEGIN");
-    assert_eq!(begin_statement(SysbenchTest::WriteOnly), "BEGIN IMMEDIATE");
-    assert_eq!(begin_statement(SysbenchTest::ReadWrite), "BEGIN IMMEDIATE");
+        let begin = log.into_iter().find(|entry| entry.text.starts_with("BEGIN")).unwrap();
+        assert_eq!(begin.text, expected);
+    }
 }
 
 #[test]
 fn servers_number_new_rows_each_in_its_way() {
-    let insert_statement = |dialect| {
+    for (dialect, expected) in [
+        (Dialect::Mysql, "(id, k, c, pad) VALUES (0, "),
+        (Dialect::Postgres, "(k, c, pad) VALUES ("),
+        (Dialect::Sqlite, "(k, c, pad) VALUES ("),
+    ] {
         let (log, _) = run(&SysbenchOptions::new(SysbenchTest::Insert), dialect, 1);
-        log.into_iter().find(|entry| entry.text.starts_with("INSERT")).unwrap().text
-    };
-    assert!(insert_statement(Dialect::Mysql).contains("(id, k, c, pad) VALUES (0, "));
-    assert!(insert_statement(Dialect::Postgres).contains("(k, c, pad) VALUES ("));
-    assert!(insert_statement(Dialect::Sqlite).contains("(k, c, pad) VALUES ("));
+        let insert = log.into_iter().find(|entry| entry.text.starts_with("INSERT")).unwrap();
+        assert!(insert.text.contains(expected));
+    }
 }
 
 #[test]

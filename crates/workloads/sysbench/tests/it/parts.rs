@@ -64,13 +64,11 @@ fn workers_of_several_generators_send_what_those_of_one_send() {
             let [alone, together] = alone_and_together(&options, generators);
             assert!(alone.len() >= WORKERS as usize, "{script}");
             // How long opening takes is the slowest worker's affair: times may be others.
-            let statement_parts = |log: Vec<SimulatedStatement>| -> Vec<_> {
-                log.into_iter().map(|one| (one.session, one.sql, one.params)).collect()
-            };
-            assert!(
-                statement_parts(together) == statement_parts(alone),
-                "{script} by {generators} generators"
-            );
+            let [together, alone] = [together, alone].map(|log| {
+                let parts = log.into_iter().map(|one| (one.session, one.sql, one.params));
+                parts.collect::<Vec<_>>()
+            });
+            assert!(together == alone, "{script} by {generators} generators");
         }
     }
 }
@@ -79,22 +77,24 @@ fn workers_of_several_generators_send_what_those_of_one_send() {
 fn ids_that_clients_number_are_inserted_once() {
     let mut options = options("oltp_insert", &[("auto_inc", "off")]);
     options.unique_start = 777;
-    let ids = |log: &[SimulatedStatement]| {
-        let inserts = log.iter().filter(|one| one.sql.starts_with("INSERT"));
-        let id = |one: &SimulatedStatement| match one.params.first() {
-            Some(id) => id.clone(),
-            None => one.sql.split(['(', ',']).nth(5).unwrap().trim().to_owned(),
-        };
-        let mut ids: Vec<i64> = inserts.map(|one| id(one).parse().unwrap()).collect();
-        ids.sort_unstable();
-        ids
-    };
     // Parts of the same size have made as many inserts each: together all ids of one.
     let [alone, together] = alone_and_together(&options, 4);
-    assert_eq!(ids(&alone).len() as u64, u64::from(WORKERS) * EACH);
-    assert_eq!(ids(&together), ids(&alone));
+    assert_eq!(inserted_ids(&alone).len() as u64, u64::from(WORKERS) * EACH);
+    assert_eq!(inserted_ids(&together), inserted_ids(&alone));
     let [_, uneven] = alone_and_together(&options, 3);
-    let mut ids = ids(&uneven);
+    let mut ids = inserted_ids(&uneven);
     ids.dedup();
     assert_eq!(ids.len() as u64, u64::from(WORKERS) * EACH);
+}
+
+/// The sorted ids of all inserted rows.
+fn inserted_ids(log: &[SimulatedStatement]) -> Vec<i64> {
+    let inserts = log.iter().filter(|one| one.sql.starts_with("INSERT"));
+    let ids = inserts.map(|one| match one.params.first() {
+        Some(id) => id.clone(),
+        None => one.sql.split(['(', ',']).nth(5).unwrap().trim().to_owned(),
+    });
+    let mut ids: Vec<i64> = ids.map(|id| id.parse().unwrap()).collect();
+    ids.sort_unstable();
+    ids
 }

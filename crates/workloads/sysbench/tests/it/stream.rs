@@ -93,10 +93,11 @@ fn parse(recorded: &Recorded) -> Parsed {
 
 fn format_name(text: &str) -> String {
     let groups: Vec<&str> = text.split('-').collect();
-    let digits = |group: &&str| group.len() == 11 && group.bytes().all(|b| b.is_ascii_digit());
+    let are_digits =
+        groups.iter().all(|group| group.len() == 11 && group.bytes().all(|b| b.is_ascii_digit()));
     match groups.len() {
-        10 if groups.iter().all(digits) => "'C'".to_owned(),
-        5 if groups.iter().all(digits) => "'PAD'".to_owned(),
+        10 if are_digits => "'C'".to_owned(),
+        5 if are_digits => "'PAD'".to_owned(),
         _ => format!("'{text}'"),
     }
 }
@@ -189,15 +190,13 @@ impl Summary {
             assert!(widths.iter().all(|width| *width == widths[0]), "{template}");
             self.relations.push(format!("the bounds are {} apart: {template}", widths[0]));
         }
-        let pairs = || {
-            parsed.windows(2).filter(|pair| {
-                pair[0].template.starts_with("DELETE") && pair[1].template.starts_with("INSERT")
-            })
-        };
-        let is_same_row = |pair: &[Parsed]| {
-            pair[0].numbers[0] == pair[1].numbers[0] && pair[0].table == pair[1].table
-        };
-        if pairs().next().is_some() && pairs().all(is_same_row) {
+        let pairs = parsed.windows(2).filter(|pair| {
+            pair[0].template.starts_with("DELETE") && pair[1].template.starts_with("INSERT")
+        });
+        let are_same_rows: Vec<bool> = pairs
+            .map(|pair| pair[0].numbers[0] == pair[1].numbers[0] && pair[0].table == pair[1].table)
+            .collect();
+        if !are_same_rows.is_empty() && !are_same_rows.contains(&false) {
             self.relations.push("every INSERT takes id and table of the DELETE before".to_owned());
         }
     }

@@ -61,6 +61,7 @@ impl FakeDriver {
         FakeDriver { dialect, blocks: dialect == Dialect::Sqlite, database }
     }
 
+    /// A driver whose sessions block.
     pub(crate) fn blocking(self) -> Self {
         FakeDriver { blocks: true, ..self }
     }
@@ -146,6 +147,7 @@ fn with_params(sql: &str, params: &[Param<'_>]) -> String {
 }
 
 impl FakeSession {
+    /// Executes a text and hands on its rows.
     fn answer<R: Rows>(&mut self, text: &str, rows: &mut R) -> Result<Executed, DbError> {
         let answer = self.driver.database().execute(text)?;
         if let Some(found) = answer {
@@ -314,6 +316,7 @@ impl Database {
         Ok(None)
     }
 
+    /// Adds a row; fails if there is one with this id.
     fn insert(&mut self, table: &str, id: i64) -> Result<(), DbError> {
         let Some(table) = self.tables.get_mut(table).filter(|_| id != 0) else { return Ok(()) };
         match table.rows.insert(id, vec![id.to_string()]) {
@@ -330,7 +333,6 @@ impl Database {
         let Some(table) = from.flatten() else {
             return vec![vec![Some("0".to_owned())]];
         };
-        let text = |value: i64| Some(value.to_string());
         if sql.contains("GROUP BY") {
             let divide = if sql.contains("DIV ") { "DIV " } else { "/ " };
             let size: i64 = word_after(sql, divide).trim_end_matches(',').parse().unwrap();
@@ -340,24 +342,24 @@ impl Database {
             }
             let rows = chunks.into_iter().map(|(number, ids)| {
                 vec![
-                    text(number),
-                    text(ids.len() as i64),
-                    text(ids[0]),
-                    ids.last().and_then(|&id| text(id)),
+                    some_text(number),
+                    some_text(ids.len() as i64),
+                    some_text(ids[0]),
+                    ids.last().and_then(|&id| some_text(id)),
                 ]
             });
             return rows.collect();
         }
-        let lowest = table.rows.keys().next().and_then(|&id| text(id));
-        let highest = table.rows.keys().last().and_then(|&id| text(id));
+        let lowest = table.rows.keys().next().and_then(|&id| some_text(id));
+        let highest = table.rows.keys().last().and_then(|&id| some_text(id));
         if sql.starts_with("SELECT MAX(id)") {
             return vec![vec![highest]];
         }
         if sql.starts_with("SELECT COUNT(*), MIN(id), MAX(id)") {
-            return vec![vec![text(table.rows.len() as i64), lowest, highest]];
+            return vec![vec![some_text(table.rows.len() as i64), lowest, highest]];
         }
         if sql.starts_with("SELECT COUNT(*)") {
-            return vec![vec![text(table.rows.len() as i64)]];
+            return vec![vec![some_text(table.rows.len() as i64)]];
         }
         if let Some((_, list)) = sql.split_once("WHERE id IN (") {
             let ids = list.trim_end_matches(')').split(", ").map(|id| id.parse::<i64>().unwrap());
@@ -366,6 +368,10 @@ impl Database {
         }
         vec![vec![Some("0".to_owned())]]
     }
+}
+
+fn some_text(value: i64) -> Option<String> {
+    Some(value.to_string())
 }
 
 /// Keeps what a loader says.

@@ -60,7 +60,7 @@ pub(crate) struct ShardWork {
     pub(crate) branches: u64,
 }
 
-/// Asks all shards at the same time, in sessions of their own.
+/// Asks all shards at the same time, each in its own session.
 ///
 /// # Errors
 /// The first one, with the name of the shard.
@@ -81,8 +81,12 @@ pub(crate) fn on_each_shard<T: Send>(
         let numbered = shards.iter().enumerate();
         let threads: Vec<_> =
             numbered.map(|(number, node)| scope.spawn(move || query(number, node))).collect();
-        let broken = || DbError::workload("A thread that asked a shard broke down.");
-        threads.into_iter().map(|thread| thread.join().unwrap_or_else(|_| Err(broken()))).collect()
+        let answers = threads.into_iter().map(|thread| {
+            thread.join().unwrap_or_else(|_| {
+                Err(DbError::workload("A thread that asked a shard broke down."))
+            })
+        });
+        answers.collect()
     })
 }
 
@@ -164,21 +168,21 @@ struct Spread<'a> {
 }
 
 impl Spread<'_> {
-    fn claim(&self) -> Growth {
+    fn claimed_growth(&self) -> Growth {
         match &self.across.entry.work {
             LedgerWork::Payment(payment) => (1, i64::from(payment.cents)),
             LedgerWork::Order { .. } | LedgerWork::Delivery(_) => (1, 0),
         }
     }
 
-    fn shards(&self) -> impl Iterator<Item = (usize, bool)> {
+    fn shards_with_presence(&self) -> impl Iterator<Item = (usize, bool)> {
         let parts = self.parts.iter().map(|(shard, (is_present, _))| (*shard, *is_present));
         std::iter::once((self.home, self.is_home_there)).chain(parts)
     }
 
     /// The shards that have its parts, or that lack them.
     fn shards_with(&self, is_present: bool) -> Vec<usize> {
-        self.shards()
+        self.shards_with_presence()
             .filter(|(_, present)| *present == is_present)
             .map(|(shard, _)| shard)
             .collect()
@@ -189,7 +193,7 @@ impl Spread<'_> {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct CrossShardWork {
     pub(crate) losses: CrossShardLosses,
-    /// Acknowledged payments that the history of their own shard lacks.
+    /// Acknowledged payments that are missing in the history of their home shard.
     pub(crate) payments_away_from_home: u64,
     /// Acknowledged orders that are not on their own shard: whoever looks there only takes them for lost.
     pub(crate) orders_away_from_home: u64,
@@ -229,7 +233,7 @@ pub(crate) fn judge(
     work
 }
 
-/// The transactions that lie on several shards, with their parts where they were entered.
+/// The transactions that lie on several shards, with their parts at the place of their entry.
 fn spread<'a>(recorded: &'a [Across], map: &ShardMap, shard_work: &[ShardWork]) -> Vec<Spread<'a>> {
     let mut payments: Vec<_> = shard_work.iter().map(|shard| shard.payments.clone()).collect();
     let mut ordered: Vec<&Across> = recorded.iter().collect();
@@ -239,29 +243,30 @@ fn spread<'a>(recorded: &'a [Across], map: &ShardMap, shard_work: &[ShardWork]) 
     for across in ordered {
         let entry = &across.entry;
         let home = map.shard_of(entry.warehouse);
-        let mut parts: BTreeMap<usize, (bool, Vec<CounterKey>)> = BTreeMap::new();
-        let mut add = |warehouse: u32, key: CounterKey| {
-            let shard = map.shard_of(warehouse);
-            if shard != home {
-                parts.entry(shard).or_default().1.push(key);
-            }
-        };
+        let mut keys: Vec<(u32, CounterKey)> = Vec::new();
         let is_home_there = match &entry.work {
             LedgerWork::Order { order, away } => {
-                away.iter().for_each(|key| add(key.0, CounterKey::Stock(*key)));
+                keys.extend(away.iter().map(|key| (key.0, CounterKey::Stock(*key))));
                 let key = (entry.warehouse, entry.district, order.number);
                 shard_work[home].orders.get(&key)
                     == Some(&(i64::from(order.customer), i64::from(order.lines)))
             }
             LedgerWork::Payment(payment) => {
                 let customer = (payment.warehouse, payment.district, payment.customer);
-                add(payment.warehouse, CounterKey::Customer(customer));
+                keys.push((payment.warehouse, CounterKey::Customer(customer)));
                 let key = (entry.warehouse, entry.district, *payment);
                 let stored = payments[home].get_mut(&key).filter(|count| **count > 0);
                 stored.map(|count| *count -= 1).is_some()
             }
             LedgerWork::Delivery(_) => continue,
         };
+        let mut parts: BTreeMap<usize, (bool, Vec<CounterKey>)> = BTreeMap::new();
+        for (warehouse, key) in keys {
+            let shard = map.shard_of(warehouse);
+            if shard != home {
+                parts.entry(shard).or_default().1.push(key);
+            }
+        }
         if !parts.is_empty() {
             spread.push(Spread { across, home, is_home_there, parts });
         }
@@ -279,11 +284,11 @@ fn place_parts(spread: &mut [Spread<'_>], shard_work: &[ShardWork]) -> u64 {
         (
             !transaction.is_home_there,
             !transaction.across.is_acknowledged,
-            Reverse(transaction.claim().1),
+            Reverse(transaction.claimed_growth().1),
         )
     });
     for transaction in spread {
-        let (count, cents) = transaction.claim();
+        let (count, cents) = transaction.claimed_growth();
         for (is_present, keys) in transaction.parts.values_mut() {
             let mut after: HashMap<CounterKey, Growth> = HashMap::new();
             for key in keys {
@@ -341,21 +346,23 @@ fn count_outcome(
     };
     *count += 1;
     if work.listed.len() < LISTED {
-        let join_names = |shards: &[usize]| {
-            let list: Vec<&str> = shards.iter().map(|shard| names[*shard]).collect();
-            if list.is_empty() { "-".to_owned() } else { list.join(", ") }
-        };
         work.listed.push(say!(
             across_one,
-            what = describe(&transaction.across.entry),
-            there = join_names(&present),
-            missing = join_names(&missing),
+            what = describe_entry(&transaction.across.entry),
+            there = join_shard_names(&present, names),
+            missing = join_shard_names(&missing, names),
             fate
         ));
     }
 }
 
-fn describe(entry: &Entry<'_>) -> Message {
+/// `n1, n2`, or `-` for no shards.
+fn join_shard_names(shards: &[usize], names: &[&str]) -> String {
+    let list: Vec<&str> = shards.iter().map(|shard| names[*shard]).collect();
+    if list.is_empty() { "-".to_owned() } else { list.join(", ") }
+}
+
+fn describe_entry(entry: &Entry<'_>) -> Message {
     let (warehouse, district) = (entry.warehouse.to_string(), entry.district.to_string());
     match &entry.work {
         LedgerWork::Order { order, .. } => {
@@ -392,9 +399,8 @@ pub(crate) fn footprint_of_shards(
 ) -> Result<Footprint, DbError> {
     let footprints =
         on_each_shard(shards, async |_, session| footprint(session, "bmsql@_%").await)?;
-    let sum = |get: fn(&Footprint) -> Option<u64>| footprints.iter().map(get).sum::<Option<u64>>();
-    let (size_bytes, memory_bytes) =
-        (sum(|shard| shard.size_bytes), sum(|shard| shard.memory_bytes));
+    let size_bytes = footprints.iter().map(|shard| shard.size_bytes).sum::<Option<u64>>();
+    let memory_bytes = footprints.iter().map(|shard| shard.memory_bytes).sum::<Option<u64>>();
     Ok(Footprint { size_bytes, memory_bytes, ..Footprint::default() })
 }
 
@@ -446,7 +452,7 @@ fn order_key(across: &Across) -> Option<(u32, u32, u32)> {
     }
 }
 
-/// Holds the ledger against all shards: what was acknowledged, and what became of it where it lies on several.
+/// Compares the ledger with all shards: what was acknowledged, and what became of it if it lies on several.
 pub(crate) fn settle_on_shards(
     (shards, map): MappedNodes<'_>,
     recorded: &Recorded,
@@ -455,14 +461,18 @@ pub(crate) fn settle_on_shards(
 ) -> Result<(Settlement, CrossShardWork), DbError> {
     let across: HashSet<(u32, u32, u32)> = recorded.across.iter().filter_map(order_key).collect();
     let results = on_each_shard(shards, async |number, session| {
-        let is_on_shard = |warehouse| map.shard_of(warehouse) == number;
         let mut orders = HashMap::new();
-        let keep_across = |_: &Settlement, (w, d): (u32, u32), stored: &StoredOrders| {
-            let identities =
-                stored.iter().map(|(number, order)| ((w, d, *number), order.identity()));
-            orders.extend(identities.filter(|(key, _)| across.contains(key)));
-        };
-        let settled = settle_part(session, recorded, is_on_shard, keep_across).await?;
+        let settled = settle_part(
+            session,
+            recorded,
+            |warehouse| map.shard_of(warehouse) == number,
+            |_: &Settlement, (w, d): (u32, u32), stored: &StoredOrders| {
+                let identities =
+                    stored.iter().map(|(number, order)| ((w, d, *number), order.identity()));
+                orders.extend(identities.filter(|(key, _)| across.contains(key)));
+            },
+        );
+        let settled = settled.await?;
         let work = inspect_shard(session, (recorded, map), number, &before[number]).await?;
         Ok((settled, ShardWork { orders, ..work }))
     })?;

@@ -43,7 +43,7 @@ pub(crate) fn chance_of_share(expected: f64, count: u64) -> f64 {
     if is_drawn { chance_of_sum(draws * expected * (1.0 - expected), 1.0) / draws } else { 0.0 }
 }
 
-/// The least mean that chance leaves of so many draws of an exponential distribution, as a share of the distribution's
+/// The least mean that chance leaves of `draws` draws of an exponential distribution, as a share of the distribution's
 /// mean: sums of them are below it at most as a normal variable of the same variance is.
 pub(crate) fn least_mean_of_exponentials(draws: u64) -> f64 {
     (1.0 - (2.0 * level() / draws.max(1) as f64).sqrt()).max(0.0)
@@ -85,7 +85,7 @@ pub(crate) struct Counters {
     items: Histogram,
     customer_ids: Histogram,
     last_names: Histogram,
-    /// In the measured window.
+    /// Pauses in the measured window.
     pub(crate) pauses: PerKind<PauseSums>,
     /// New-Orders that were committed and Payments, and those with rows on several shards.
     spread: Cases,
@@ -104,7 +104,7 @@ impl Counters {
         (all > 0).then(|| crossing as f64 / all as f64)
     }
 
-    /// A terminal has thought about its last transaction for so long; `keyed` is how long it has keyed in the one
+    /// Counts the time that a terminal has thought about its last transaction; `keyed` is that of keying in the one
     /// that it entered then, if that is known.
     #[inline]
     pub(crate) fn pause(&mut self, thought: (usize, Nanos), keyed: Option<(usize, Nanos)>) {
@@ -122,13 +122,13 @@ impl Counters {
     #[inline]
     pub(crate) fn count_order(&mut self, expected: &Expected, customer: i64, is_rolled_back: bool) {
         count_case(&mut self.orders, is_rolled_back);
-        self.customer_ids[expected.customer_ids.class(customer as u64)] += 1;
+        self.customer_ids[expected.customer_ids.class_index(customer as u64)] += 1;
     }
 
     #[inline]
     pub(crate) fn count_line(&mut self, expected: &Expected, item: i64, is_remote: bool) {
         count_case(&mut self.lines, is_remote);
-        self.items[expected.items.class(item as u64)] += 1;
+        self.items[expected.items.class_index(item as u64)] += 1;
     }
 
     #[inline]
@@ -140,9 +140,11 @@ impl Counters {
     pub(crate) fn count_customer(&mut self, expected: &Expected, who: &CustomerKey) {
         count_case(&mut self.customers, matches!(who, CustomerKey::Name(..)));
         match who {
-            CustomerKey::Id(id) => self.customer_ids[expected.customer_ids.class(*id as u64)] += 1,
+            CustomerKey::Id(id) => {
+                self.customer_ids[expected.customer_ids.class_index(*id as u64)] += 1
+            }
             CustomerKey::Name(number, _) => {
-                self.last_names[expected.last_names.class(*number)] += 1
+                self.last_names[expected.last_names.class_index(*number)] += 1
             }
         }
     }
@@ -195,7 +197,7 @@ impl Classes {
     }
 
     #[inline]
-    fn class(&self, value: u64) -> usize {
+    fn class_index(&self, value: u64) -> usize {
         usize::from(self.class_by_value[(value - self.low) as usize])
     }
 }
@@ -221,21 +223,25 @@ impl Expected {
     pub(crate) fn new(profile: &Profile, warehouses: u32, constants: &Constants) -> Self {
         let shares = profile.choice.shares();
         let sum: u32 = shares.iter().sum();
-        let part = |percent: u32| f64::from(percent) / 100.0;
-        // There is no other warehouse where there is only one.
-        let remote = |percent: u32| if warehouses > 1 { part(percent) } else { 0.0 };
+        // With a single warehouse, nothing is remote.
+        let [line, payment] =
+            if warehouses > 1 { [REMOTE_LINE_PERCENT, REMOTE_PAYMENT_PERCENT] } else { [0, 0] };
+        let percents = [profile.rollback_percent, line, payment, profile.by_name_percent];
+        let [rollback, remote_line, remote_payment, by_name] =
+            percents.map(|percent| f64::from(percent) / 100.0);
         Expected {
             shares: shares.map(|share| f64::from(share) / f64::from(sum)),
-            rollback: part(profile.rollback_percent),
-            remote_line: remote(REMOTE_LINE_PERCENT),
-            remote_payment: remote(REMOTE_PAYMENT_PERCENT),
-            by_name: part(profile.by_name_percent),
+            rollback,
+            remote_line,
+            remote_payment,
+            by_name,
             items: Classes::new(&constants.item()),
             customer_ids: Classes::new(&constants.customer()),
             last_names: Classes::new(&constants.last_name()),
         }
     }
 
+    /// Compares what was counted with the shares that the profile makes likely.
     pub(crate) fn audit(&self, found: &Counters) -> Audit {
         let transactions: u64 = found.begun.iter().sum();
         let Counters { orders, lines, payments, customers, deliveries, .. } = *found;
@@ -283,7 +289,7 @@ const MIN_JUDGED_ORDERS: u64 = 30;
 /// difference, and not made if there are too few observations to say.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AuditFigure {
-    /// As records and papers have it.
+    /// The line in records and papers.
     pub line: AuditLine,
     /// 0 if nothing could have happened.
     pub observed: f64,
@@ -312,6 +318,7 @@ impl AuditFigure {
         AuditFigure { line, observed, expected }
     }
 
+    /// A figure that is the share of `count` in `total` cases.
     pub(crate) fn share(name: Message, [total, count]: Cases, expected: f64) -> Self {
         let observed = count as f64 / total.max(1) as f64;
         let figures = [observed, expected, chance_of_share(expected, total)];
@@ -385,11 +392,11 @@ impl Audit {
 
     /// A sentence for everything that chance does not explain.
     pub fn problems(&self) -> Vec<Message> {
-        let problem = |line: &AuditLine| {
+        let problems = self.lines_with(CheckVerdict::Failed).map(|line| {
             let AuditLine { name, observed, expected, bound, of, .. } = line.clone();
             say!(audit_wrong, name, observed, expected, bound, of)
-        };
-        self.lines_with(CheckVerdict::Failed).map(problem).collect()
+        });
+        problems.collect()
     }
 }
 

@@ -4,12 +4,8 @@ use dyno_core::Rng;
 
 const CONSTANTS: Constants = Constants { c_last: 77, c_id: 321, i_id: 5_000 };
 
-fn expected(warehouses: u32) -> Expected {
+fn new_expected(warehouses: u32) -> Expected {
     Expected::new(&BMSQL_5_0, warehouses, &CONSTANTS)
-}
-
-fn audit(expected: &Expected, found: &Counters) -> Audit {
-    expected.audit(found)
 }
 
 /// Titles of the figures that are wrong.
@@ -17,7 +13,7 @@ fn titles(audit: &Audit) -> Vec<String> {
     audit.lines_with(CheckVerdict::Failed).map(|line| line.name.to_string()).collect()
 }
 
-/// As many New-Orders and Payments with what `draw` gives.
+/// Equal numbers of New-Orders and Payments with what `draw` gives.
 fn counters(expected: &Expected, draw: impl Fn(&mut Rng, u64, NuRand) -> u64) -> Counters {
     let mut rng = Rng::new(2, "audit", 0);
     let mut counters = Counters::default();
@@ -55,9 +51,9 @@ fn counters(expected: &Expected, draw: impl Fn(&mut Rng, u64, NuRand) -> u64) ->
 
 #[test]
 fn an_honest_run_passes() {
-    let expected = expected(2);
+    let expected = new_expected(2);
     let audit =
-        audit(&expected, &counters(&expected, |rng, _, distribution| distribution.sample(rng)));
+        expected.audit(&counters(&expected, |rng, _, distribution| distribution.sample(rng)));
     assert_eq!(audit.problems(), Vec::<Message>::new());
     assert_eq!(audit.figures.len(), 14);
     assert!(audit.deliveries_with_skips > 0);
@@ -65,51 +61,51 @@ fn an_honest_run_passes() {
 
 #[test]
 fn uniform_items_and_customers_are_found() {
-    let expected = expected(2);
+    let expected = new_expected(2);
     let uniform = counters(&expected, |rng, high, _| rng.uniform(1, high));
-    assert_eq!(titles(&audit(&expected, &uniform)), ["items", "customers"]);
+    assert_eq!(titles(&expected.audit(&uniform)), ["items", "customers"]);
 }
 
 #[test]
 fn a_slightly_wrong_distribution_is_found() {
     // A tool that takes 8189 for 8191, and one with the constant of another field.
-    let expected = expected(2);
+    let expected = new_expected(2);
     let wrong = counters(&expected, |rng, _, distribution| {
         NuRand { c: distribution.c / 2, ..distribution }.sample(rng)
     });
-    let audit = audit(&expected, &wrong);
+    let audit = expected.audit(&wrong);
     assert_eq!(titles(&audit), ["items", "customers"]);
 }
 
 #[test]
 fn nothing_remote_is_found_and_right_with_one_warehouse() {
-    let two = expected(2);
+    let two = new_expected(2);
     let mut local = counters(&two, |rng, _, distribution| distribution.sample(rng));
     (local.lines[1], local.payments[1]) = (0, 0);
-    assert_eq!(titles(&audit(&two, &local)), ["remote order lines", "remote payments"]);
-    assert_eq!(audit(&expected(1), &local).problems(), Vec::<Message>::new());
+    assert_eq!(titles(&two.audit(&local)), ["remote order lines", "remote payments"]);
+    assert_eq!(new_expected(1).audit(&local).problems(), Vec::<Message>::new());
     local.lines[1] = 1;
-    assert_eq!(audit(&expected(1), &local).problems().len(), 1);
+    assert_eq!(new_expected(1).audit(&local).problems().len(), 1);
 }
 
-/// So many transactions of each kind.
+/// Counters of `begun` transactions of each kind.
 fn mixed(begun: [u64; 5]) -> Counters {
     Counters { begun, ..Counters::default() }
 }
 
 #[test]
 fn a_mix_that_chance_does_not_explain_is_found_as_a_whole_too() {
-    let expected = expected(2);
-    let right = audit(&expected, &mixed([4_500, 4_300, 410, 390, 400]));
+    let expected = new_expected(2);
+    let right = expected.audit(&mixed([4_500, 4_300, 410, 390, 400]));
     assert_eq!(right.problems(), Vec::<Message>::new());
-    let mix = |audit: &Audit| audit.figures.last().expect("the mix as a whole").clone();
-    assert_eq!(mix(&right).line.verdict, CheckVerdict::Passed);
-    assert!(mix(&right).observed < 1.0);
+    let mix = right.figures.last().expect("the mix as a whole");
+    assert_eq!(mix.line.verdict, CheckVerdict::Passed);
+    assert!(mix.observed < 1.0);
     // Each share within its bound, but all of them far off.
-    let wrong = audit(&expected, &mixed([4_280, 4_520, 495, 305, 400]));
+    let wrong = expected.audit(&mixed([4_280, 4_520, 495, 305, 400]));
     assert_eq!(titles(&wrong), ["mix as a whole"]);
-    let small = audit(&expected, &mixed([20, 19, 2, 2, 5]));
-    assert_eq!(mix(&small).line.verdict, CheckVerdict::NotMade);
+    let small = expected.audit(&mixed([20, 19, 2, 2, 5]));
+    assert_eq!(small.figures.last().unwrap().line.verdict, CheckVerdict::NotMade);
 }
 
 #[test]
@@ -124,7 +120,7 @@ fn what_crosses_shards_is_counted() {
 fn decks_are_within_the_bounds_of_dice() {
     let expected = Expected::new(&crate::profile::SPEC, 2, &CONSTANTS);
     let dealt = mixed([20_010, 20_009, 2_001, 1_998, 2_002]);
-    assert_eq!(audit(&expected, &dealt).problems(), Vec::<Message>::new());
+    assert_eq!(expected.audit(&dealt).problems(), Vec::<Message>::new());
 }
 
 /// The probability that `draws` draws leave the bound of a share, exactly.
@@ -158,7 +154,7 @@ fn a_run_of_a_thousand_trials_has_a_false_alarm_in_less_than_one_percent() {
 #[test]
 fn honest_trials_of_a_long_run_have_no_false_alarm() {
     // For short trials, with their lopsided rare events. Bounds of four standard deviations were left in 4 of 1,000.
-    let expected = expected(2);
+    let expected = new_expected(2);
     let mut rng = Rng::new(3, "false alarms", 0);
     let mut far = 0;
     for trial in 0..10_000 {

@@ -1,6 +1,6 @@
-//! Checks before anybody connects a thousand times, and before and after a run: the books, the
-//! consistency conditions, the audit; with shards, that rows lie where they should and that each shard is consistent
-//! for itself.
+//! Checks before a thousand sessions are opened, and before and after a run: the books, the
+//! consistency conditions, the audit; with shards, that rows lie on the right shards and that each shard is
+//! consistent for itself.
 
 use crate::across::on_each_shard;
 use crate::audit::Audit;
@@ -58,10 +58,11 @@ pub async fn preflight(
         about_foreign_keys(keys, wants_foreign_keys),
         about_isolation(dialect, is_passed_on, isolation),
     ];
-    let is_set = |name| session.is_set_by_target(name);
-    // A level of the target's own stays, unless another one is requested.
-    let is_set_by_url =
-        isolation.is_none() && (is_set("transaction_isolation") || is_set("tx_isolation"));
+    // The target's own level stays, unless another one is requested.
+    let is_set_by_url = isolation.is_none()
+        && ["transaction_isolation", "tx_isolation"]
+            .iter()
+            .any(|name| session.is_set_by_target(name));
     let isolation =
         if is_passed_on && !is_set_by_url { isolation } else { Some(Isolation::ServerDefault) };
     Ok(Preflight { isolation, warnings: warnings.into_iter().flatten().collect() })
@@ -86,9 +87,7 @@ fn about_isolation(
     let level = requested?.name()?;
     let is_available = dialect != Dialect::Sqlite || requested == Some(Isolation::Serializable);
     (!is_passed_on || !is_available).then(|| {
-        format!(
-            "The option `isolation` ({level}) does not count: this server keeps a level of its own."
-        )
+        format!("The option `isolation` ({level}) does not count: this server keeps its own level.")
     })
 }
 
@@ -106,7 +105,7 @@ pub struct Before {
     /// Placement of rows on their shards, if known.
     placement: Option<DataCheck>,
     when: CheckTime,
-    /// Those that are loaded.
+    /// Number of warehouses that are loaded.
     warehouses: u32,
 }
 
@@ -121,7 +120,7 @@ pub struct Findings {
 /// Reads what the run will be compared with. No one may write until it begins.
 ///
 /// # Errors
-/// Those of the session; a condition that doesn't hold or rows on wrong shards, with code 4: figures of such
+/// Errors of the session; a condition that doesn't hold or rows on wrong shards, with code 4: figures of such
 /// a database are worth nothing.
 pub fn look_before(
     driver: &AdminDriver<'_>,
@@ -129,7 +128,7 @@ pub fn look_before(
     warehouses: u32,
 ) -> Result<Before, Failure> {
     let is_wanted = when == CheckTime::BeforeAndAfter;
-    announce(is_wanted, warehouses);
+    announce_conditions(is_wanted, warehouses);
     let books = read_books(driver)?;
     let verdicts = examine_conditions(driver, is_wanted, &books)?;
     let placement = placement_check(driver, is_wanted, warehouses);
@@ -145,7 +144,7 @@ pub fn look_before(
 /// Compares and checks. No one else may have written since [`look_before`].
 pub fn look_after(driver: &AdminDriver<'_>, workload: &Tpcc, before: &Before) -> Findings {
     let is_wanted = before.when != CheckTime::Never;
-    announce(is_wanted, before.warehouses);
+    announce_conditions(is_wanted, before.warehouses);
     // What was executed is known without a database.
     let audit = audit_check(&workload.audit());
     let books = match read_books(driver) {
@@ -165,7 +164,7 @@ pub fn look_after(driver: &AdminDriver<'_>, workload: &Tpcc, before: &Before) ->
         checks.push(shard_conditions_check(&shards, is_wanted, &books));
     }
     checks.extend(placement_check(driver, is_wanted, before.warehouses));
-    // One of unknown outcome may stand in for a lost one.
+    // One of unknown outcome may make up for a lost one.
     let payments = workload.acknowledged().payments.acknowledged;
     let payments_missing = payments.saturating_sub(books.history_grew_by(&before.books));
     Findings { checks, conditions: condition_lines(before, &verdicts), payments_missing }
@@ -177,33 +176,33 @@ pub fn not_made(before: &Before, why: &Message) -> Findings {
     if before.placement.is_some() {
         names.extend([DataCheck::SHARD_PLACEMENT, DataCheck::SHARD_CONDITIONS]);
     }
-    let check = |name| check(name, CheckVerdict::NotMade, why.clone());
+    let checks = names.into_iter().map(|name| data_check(name, CheckVerdict::NotMade, why.clone()));
     Findings {
-        checks: names.into_iter().map(check).collect(),
+        checks: checks.collect(),
         conditions: condition_lines(before, &Err(why.clone())),
         payments_missing: 0,
     }
 }
 
-pub(crate) fn check(name: &str, verdict: CheckVerdict, evidence: Message) -> DataCheck {
+pub(crate) fn data_check(name: &str, verdict: CheckVerdict, evidence: Message) -> DataCheck {
     DataCheck { name: name.to_owned(), verdict, evidence }
 }
 
 /// Passed without problems, else failed with them.
 fn judge(name: &str, problems: &[Message], passed: impl FnOnce() -> Message) -> DataCheck {
     match problems {
-        [] => check(name, CheckVerdict::Passed, passed()),
-        problems => check(name, CheckVerdict::Failed, Message::sentences(problems)),
+        [] => data_check(name, CheckVerdict::Passed, passed()),
+        problems => data_check(name, CheckVerdict::Failed, Message::sentences(problems)),
     }
 }
 
-/// Reason why something could not be inspected. Errors are English; what the user has done is said in all languages.
+/// Reason why something could not be inspected. Errors are English; what the user has done is translated.
 fn reason(error: &DbError) -> Message {
     let text = error.to_string();
     if text == databases::STOPPED { say!(check_stopped) } else { sentence(&text).into() }
 }
 
-fn announce(is_wanted: bool, warehouses: u32) {
+fn announce_conditions(is_wanted: bool, warehouses: u32) {
     if is_wanted && CheckTime::usual(warehouses) != CheckTime::BeforeAndAfter {
         output::talk(&format!(
             "The consistency conditions are being checked: that reads all tables of {warehouses} \
@@ -220,7 +219,7 @@ fn read_books(driver: &AdminDriver<'_>) -> Result<Books, DbError> {
     }))
 }
 
-fn stage(books: &Books) -> Stage {
+fn data_stage(books: &Books) -> Stage {
     if books.is_fresh() { Stage::Fresh } else { Stage::Used }
 }
 
@@ -232,7 +231,7 @@ fn examine_conditions(
     if !is_wanted {
         return Ok(Err(say!(conditions_unwanted)));
     }
-    let stage = stage(books);
+    let stage = data_stage(books);
     let conditions = CONDITIONS.iter().filter(|condition| condition.applies(stage));
     conditions.map(|condition| condition.examine(driver, false)).collect::<Result<_, _>>().map(Ok)
 }
@@ -254,7 +253,7 @@ fn books_check(workload: &Tpcc, before: &Books, after: &Books) -> DataCheck {
 fn audit_check(audit: &Audit) -> DataCheck {
     let (problems, unjudged) = (audit.problems(), audit.unjudged());
     if problems.is_empty() && audit.orders + audit.deliveries == 0 {
-        return check(AUDIT_CHECK, CheckVerdict::NotMade, say!(audit_too_little));
+        return data_check(AUDIT_CHECK, CheckVerdict::NotMade, say!(audit_too_little));
     }
     judge(AUDIT_CHECK, &problems, || {
         if unjudged.is_empty() {
@@ -267,7 +266,7 @@ fn audit_check(audit: &Audit) -> DataCheck {
 
 fn conditions_check(verdicts: &Verdicts) -> DataCheck {
     match verdicts {
-        Err(why) => check(DataCheck::CONDITIONS, CheckVerdict::NotMade, why.clone()),
+        Err(why) => data_check(DataCheck::CONDITIONS, CheckVerdict::NotMade, why.clone()),
         Ok(verdicts) => {
             let violated = Vec::from_iter(check::violated(verdicts));
             judge(DataCheck::CONDITIONS, &violated, || say!(conditions_hold, n = verdicts.len()))
@@ -283,20 +282,23 @@ fn placement_check(
     warehouses: u32,
 ) -> Option<DataCheck> {
     mapped_shards(driver)?;
-    let not_made = |why| Some(check(DataCheck::SHARD_PLACEMENT, CheckVerdict::NotMade, why));
-    if !is_wanted {
-        return not_made(say!(conditions_unwanted));
-    }
-    match prove(driver, warehouses, default_sessions(), &AskedNodes) {
-        Err(error) if error.kind == LoadErrorKind::Canceled => not_made(reason(&stopped())),
-        Err(error) => not_made(sentence(&error.to_string()).into()),
-        Ok(proof) => {
-            let proof = proof?;
-            let is_proven = proof.problems.is_empty();
-            let verdict = if is_proven { CheckVerdict::Passed } else { CheckVerdict::Failed };
-            Some(check(DataCheck::SHARD_PLACEMENT, verdict, proof.message()))
+    let (verdict, evidence): (CheckVerdict, Message) = if is_wanted {
+        match prove(driver, warehouses, default_sessions(), &AskedNodes) {
+            Err(error) if error.kind == LoadErrorKind::Canceled => {
+                (CheckVerdict::NotMade, reason(&stopped()))
+            }
+            Err(error) => (CheckVerdict::NotMade, sentence(&error.to_string()).into()),
+            Ok(proof) => {
+                let proof = proof?;
+                let is_proven = proof.problems.is_empty();
+                let verdict = if is_proven { CheckVerdict::Passed } else { CheckVerdict::Failed };
+                (verdict, proof.message())
+            }
         }
-    }
+    } else {
+        (CheckVerdict::NotMade, say!(conditions_unwanted))
+    };
+    Some(data_check(DataCheck::SHARD_PLACEMENT, verdict, evidence))
 }
 
 /// Checks that each shard holds the conditions that it can answer alone (the others are compared through the endpoint),
@@ -306,18 +308,19 @@ fn shard_conditions_check(
     with_conditions: bool,
     endpoint: &Books,
 ) -> DataCheck {
-    let stage = stage(endpoint);
-    let is_wanted = |condition: &Condition| {
-        with_conditions && condition.applies(stage) && !condition.joins_warehouses()
-    };
+    let stage = data_stage(endpoint);
     let answers = on_each_shard(shards, async |_, session| {
-        Ok((books(session).await?, check::check(session, &is_wanted).await?))
+        let books = books(session).await?;
+        let verdicts = check::check(session, |condition: &Condition| {
+            with_conditions && condition.applies(stage) && !condition.joins_warehouses()
+        });
+        Ok((books, verdicts.await?))
     });
     let shard_answers = match answers {
         Ok(shard_answers) => shard_answers,
         Err(error) => {
             let reason = sentence(&error.to_string()).into();
-            return check(DataCheck::SHARD_CONDITIONS, CheckVerdict::NotMade, reason);
+            return data_check(DataCheck::SHARD_CONDITIONS, CheckVerdict::NotMade, reason);
         }
     };
     let mut problems = Vec::new();
@@ -343,13 +346,13 @@ pub fn is_missing(check: &DataCheck) -> bool {
 }
 
 fn condition_lines(before: &Before, after: &Verdicts) -> Vec<ConditionLine> {
-    let line = |condition: &Condition| ConditionLine {
+    let lines = CONDITIONS.iter().map(|condition| ConditionLine {
         id: condition.id.to_owned(),
         rule: condition.rule(),
         before: condition_state(condition, &before.verdicts),
         after: condition_state(condition, after),
-    };
-    CONDITIONS.iter().map(line).collect()
+    });
+    lines.collect()
 }
 
 /// `None` if the condition need not hold.
@@ -375,7 +378,7 @@ mod tests {
     use crate::audit::AuditFigure;
     use crate::facts::AuditLine;
 
-    fn verdict(id: &str, keys: &[&str], violations: u64) -> check::ConditionVerdict {
+    fn verdict_on(id: &str, keys: &[&str], violations: u64) -> check::ConditionVerdict {
         let condition = *CONDITIONS.iter().find(|condition| condition.id == id).unwrap();
         let keys = keys.iter().map(|key| (*key).to_owned()).collect();
         check::ConditionVerdict { condition, violations, keys, is_apart: false }
@@ -384,9 +387,9 @@ mod tests {
     #[test]
     fn violated_conditions_are_named_with_their_keys() {
         let verdicts = [
-            verdict("C1", &[], 0),
-            verdict("C3", &["w 1, d 2"], 1),
-            verdict("X5", &["s_w_id 1"], 7),
+            verdict_on("C1", &[], 0),
+            verdict_on("C3", &["w 1, d 2"], 1),
+            verdict_on("X5", &["s_w_id 1"], 7),
         ];
         let check = conditions_check(&Ok(verdicts.to_vec()));
         assert_eq!(check.verdict, CheckVerdict::Failed);
@@ -407,39 +410,44 @@ mod tests {
 
     #[test]
     fn an_audit_that_passed_names_what_it_has_not_judged() {
-        let figure = |name, verdict| {
+        let lines = [
+            (say!(audit_items), CheckVerdict::Passed),
+            (say!(audit_last_names), CheckVerdict::NotMade),
+        ];
+        let figures = lines.map(|(name, verdict)| {
             let figure = AuditFigure::share(say!(audit_items), [100, 1], 0.01);
             AuditFigure { line: AuditLine { name, verdict, ..figure.line.clone() }, ..figure }
-        };
-        let figures = vec![
-            figure(say!(audit_items), CheckVerdict::Passed),
-            figure(say!(audit_last_names), CheckVerdict::NotMade),
-        ];
-        let mut audit = Audit { figures, orders: 100, deliveries: 0, deliveries_with_skips: 0 };
-        let passed = |evidence| check(AUDIT_CHECK, CheckVerdict::Passed, evidence);
+        });
+        let mut audit =
+            Audit { figures: figures.into(), orders: 100, deliveries: 0, deliveries_with_skips: 0 };
         let in_part =
             say!(audit_passed_in_part, unjudged = Message::list(&[say!(audit_last_names)]));
-        assert_eq!(audit_check(&audit), passed(in_part));
+        assert_eq!(audit_check(&audit), data_check(AUDIT_CHECK, CheckVerdict::Passed, in_part));
         audit.figures.pop();
-        assert_eq!(audit_check(&audit), passed(say!(audit_passed)));
+        let audit_result = say!(audit_passed);
+        assert_eq!(
+            audit_check(&audit),
+            data_check(AUDIT_CHECK, CheckVerdict::Passed, audit_result)
+        );
     }
 
     #[test]
     fn every_condition_has_a_line_also_where_it_was_not_checked() {
         let before = Before {
             books: Books::default(),
-            verdicts: Ok(vec![verdict("C1", &[], 0), verdict("C11", &[], 0)]),
+            verdicts: Ok(vec![verdict_on("C1", &[], 0), verdict_on("C11", &[], 0)]),
             placement: None,
             when: CheckTime::BeforeAndAfter,
             warehouses: 1,
         };
         let findings = not_made(&before, &"The server was gone.".into());
-        let line = |id: &str| findings.conditions.iter().find(|line| line.id == id).unwrap();
+        let [c1, c11] =
+            ["C1", "C11"].map(|id| findings.conditions.iter().find(|line| line.id == id).unwrap());
         assert_eq!(findings.conditions.len(), CONDITIONS.len());
-        assert_eq!(line("C1").before.as_ref().unwrap().verdict, CheckVerdict::Passed);
-        assert_eq!(line("C1").after.as_ref().unwrap().evidence, "The server was gone.");
-        assert_eq!(line("C11").before.as_ref().unwrap().verdict, CheckVerdict::Passed);
-        assert_eq!(line("C11").after, None, "it need not hold then");
+        assert_eq!(c1.before.as_ref().unwrap().verdict, CheckVerdict::Passed);
+        assert_eq!(c1.after.as_ref().unwrap().evidence, "The server was gone.");
+        assert_eq!(c11.before.as_ref().unwrap().verdict, CheckVerdict::Passed);
+        assert_eq!(c11.after, None, "it need not hold then");
         assert!(findings.checks.iter().all(|check| check.verdict == CheckVerdict::NotMade));
         let unwanted = Before { verdicts: Err(say!(conditions_unwanted)), ..before };
         let lines = condition_lines(&unwanted, &Err(say!(conditions_unwanted)));

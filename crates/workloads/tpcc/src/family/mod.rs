@@ -1,9 +1,9 @@
 //! TPC-C in suites, and what everything that runs it needs around a run: what has to be right before it, what
-//! is checked before and after it, and what is told of it.
+//! is checked before and after it, and what is reported of it.
 
 mod checks;
 
-use checks::check;
+use checks::data_check;
 pub use checks::{
     Before, Preflight, is_missing, look_after, look_before, not_made, preflight, trial_needs,
 };
@@ -24,7 +24,7 @@ use crate::profile::{DEFERRED_LIMIT_S, LIMITS_S, MIX_LEAST_PERCENT};
 use crate::schema::{CONFIG, table_names};
 use crate::settle::settle;
 use crate::{DISTRICTS, ITEMS, Isolation, Timestamp, Tpcc, TpccOptions};
-use dyno_core::{AdminDriver, AdminSession, TransactionKind, Workload, counted};
+use dyno_core::{AdminDriver, AdminSession, Workload, counted};
 use dyno_engine::TrialSpec;
 use dyno_facts::format::short;
 use dyno_facts::{
@@ -68,9 +68,12 @@ struct TpccData {
 
 impl TpccFamily {
     fn new(plan: &Plan, experiment: &ExperimentFacts) -> Result<Self, Failure> {
-        let refuse = |error| refused(plan, experiment, error);
-        let options = TpccSettings::read(&experiment.test, given(experiment)).map_err(refuse)?;
-        options.check_load(&experiment.workers, !experiment.rates.is_empty()).map_err(refuse)?;
+        let options = TpccSettings::read(&experiment.test, given(experiment))
+            .and_then(|options| {
+                options.check_load(&experiment.workers, !experiment.rates.is_empty())?;
+                Ok(options)
+            })
+            .map_err(|error| refused(plan, experiment, error))?;
         Ok(TpccFamily { options: Box::new(options), has_fault: experiment.fault.is_some() })
     }
 }
@@ -158,12 +161,12 @@ impl Driven for TpccFamily {
             memory_setting: size.memory_setting.to_owned(),
             memory_bytes: size.memory_bytes,
         };
-        let workload = self.workload(driver, &loaded, preflight.isolation, spec)?;
+        let workload = self.new_workload(driver, &loaded, preflight.isolation, spec)?;
         let before = look_before(driver, self.options.checks(), loaded.warehouses)?;
         let ledger = self.ledger(database, stem);
         let foreign = mapped.map_or(Ok(Vec::new()), |(_, shards)| foreign_before(&shards))?;
         let file = ledger.as_ref().map(|path| {
-            // One of a trial that was killed, which is made again.
+            // The file of a trial that was killed and is repeated.
             let _ = std::fs::remove_file(path);
             LedgerFile::open(path, "trial", &loaded, spec.seed, &before.books)
         });
@@ -183,7 +186,7 @@ impl Driven for TpccFamily {
         let driver = &database.primary_admin();
         let (loaded, preflight) =
             ask(driver, async |session| self.preflight(session, spec.all_workers()).await)?;
-        let workload = self.workload(driver, &loaded, preflight.isolation, spec)?;
+        let workload = self.new_workload(driver, &loaded, preflight.isolation, spec)?;
         let file =
             self.ledger(database, stem).map(|path| LedgerFile::create_part(&path)).transpose()?;
         Ok(workload.with_ledger(file))
@@ -230,19 +233,20 @@ impl Driven for TpccFamily {
         let (kinds, window_s) = (&ran.summary.kinds, ran.summary.window_s);
         let mut facts = facts(workload, &data.loaded, ran.spec, kinds, window_s);
         facts.conditions = findings.conditions;
-        let not_settled = |why: Message| {
-            let check = |_| check(DataCheck::ACROSS, CheckVerdict::NotMade, why.clone());
-            (LostWork::unknown(why.clone()), mapped.map(check))
-        };
         let losses = data.ledger.as_ref().map(|ledger| {
-            let (lost, across) = match ran.unchecked.clone() {
-                Some(why) => not_settled(why),
+            let settled = match ran.unchecked.clone() {
+                Some(why) => Err(why),
                 None => {
                     let shards = mapped.map(|shards| (shards, &data.foreign[..], branches));
                     settle_trial(driver, workload, ledger, shards, findings.payments_missing)
-                        .unwrap_or_else(|failure| not_settled(failure.message))
+                        .map_err(|failure| failure.message)
                 }
             };
+            let (lost, across) = settled.unwrap_or_else(|why: Message| {
+                let across = mapped
+                    .map(|_| data_check(DataCheck::ACROSS, CheckVerdict::NotMade, why.clone()));
+                (LostWork::unknown(why), across)
+            });
             findings.checks.extend(across);
             findings.checks.push(ledger_check(&lost));
             lost
@@ -272,6 +276,7 @@ impl TpccFamily {
         TpccLoadOptions { seed, loaded_at: Timestamp::now(), ..self.options.load.clone() }
     }
 
+    /// Reads what is loaded, and inspects it and the server; fails if a run needs more warehouses.
     async fn preflight(
         &self,
         session: &mut AdminSession<'_>,
@@ -292,7 +297,7 @@ impl TpccFamily {
         Ok((loaded, preflight(session, sessions, isolation, foreign_keys).await?))
     }
 
-    fn workload(
+    fn new_workload(
         &self,
         driver: &AdminDriver<'_>,
         loaded: &TpccDatabase,
@@ -369,7 +374,7 @@ fn ledger_check(lost: &LostWork) -> DataCheck {
     let counts = lost.acknowledged.zip(lost.lost);
     let counts = counts.map(|(acknowledged, lost)| say!(ledger_counted, acknowledged, lost));
     let evidence: Vec<_> = counts.into_iter().chain([lost.evidence.clone()]).collect();
-    check(DataCheck::LEDGER, verdict, Message::sentences(&evidence))
+    data_check(DataCheck::LEDGER, verdict, Message::sentences(&evidence))
 }
 
 /// Looks for every order that was acknowledged.
@@ -412,7 +417,7 @@ pub fn facts(
         deliveries: audit.deliveries,
         deliveries_with_skips: audit.deliveries_with_skips,
         shards: workload.shards(),
-        crossing_share: workload.counters().crossing_share(),
+        crossing_share: workload.lock_counters().crossing_share(),
         audit: audit.figures.into_iter().map(|figure| figure.line).collect(),
         ..TpccFacts::default()
     };
@@ -434,15 +439,16 @@ fn kinds_facts(workload: &Tpcc) -> Vec<TpccKind> {
     let profile = &workload.options.profile;
     let (shares, pauses) = (profile.choice.shares(), workload.pauses());
     let sum: u32 = shares.iter().sum();
-    let percent = |share: &u32| 100.0 * f64::from(*share) / f64::from(sum.max(1));
-    let kind = |(at, kind): (usize, &TransactionKind)| TpccKind {
+    let kinds = workload.transactions().iter().enumerate().map(|(at, kind)| TpccKind {
         name: kind.name.clone(),
         limit_p90_s: LIMITS_S.get(at).copied().unwrap_or(DEFERRED_LIMIT_S),
-        share_percent: shares.get(at).map_or(0.0, percent),
+        share_percent: shares
+            .get(at)
+            .map_or(0.0, |share| 100.0 * f64::from(*share) / f64::from(sum.max(1))),
         least_share_percent: MIX_LEAST_PERCENT.get(at).copied().unwrap_or(0.0),
         pauses: pauses.and_then(|pauses| pauses.get(at).copied()),
-    };
-    workload.transactions().iter().enumerate().map(kind).collect()
+    });
+    kinds.collect()
 }
 
 #[cfg(test)]
@@ -454,7 +460,7 @@ mod tests {
     use dyno_facts::CheckVerdict;
     use dyno_facts::Counts;
 
-    fn kind(name: &str, committed: u64) -> KindSummary {
+    fn kind_summary(name: &str, committed: u64) -> KindSummary {
         let counts = Counts { committed, started: committed, ..Counts::default() };
         let (statements, latency) = Default::default();
         KindSummary { name: name.to_owned(), counts, statements, latency }
@@ -465,7 +471,11 @@ mod tests {
         let loaded = TpccDatabase { warehouses: 5, c_last: 100 };
         let options = TpccOptions { warehouses: 2, ..TpccOptions::new(BMSQL_5_0, &loaded, 1) };
         let workload = Tpcc::new(options, &loaded, Dialect::Mysql).unwrap();
-        let mut kinds = [kind("new_order", 45), kind("delivery", 4), kind("delivery_deferred", 4)];
+        let mut kinds = [
+            kind_summary("new_order", 45),
+            kind_summary("delivery", 4),
+            kind_summary("delivery_deferred", 4),
+        ];
         kinds[0].counts.rolled_back = 1;
         let spec = TrialSpec { terminals: Some(20), ..TrialSpec::closed(4) };
         let facts = facts(&workload, &loaded, &spec, &kinds, 30.0);
@@ -494,7 +504,7 @@ mod tests {
         let options = TpccOptions { keying_multiplier, think_multiplier, ..options };
         let hasty = Tpcc::new(options, &loaded, Dialect::Postgres).unwrap();
         assert!((tpmc_limit(&hasty, 200).unwrap() - 4.0 * 128.6).abs() < 1e-9);
-        assert_eq!(tpmc_limit(&workload, 1), facts.tpmc_limit, "so many may be there");
+        assert_eq!(tpmc_limit(&workload, 1), facts.tpmc_limit, "the most that pauses allow");
         assert_eq!((facts.isolation, facts.terminals, facts.sessions), (None, 100, 8));
         let names: Vec<&str> = facts.kinds.iter().map(|kind| kind.name.as_str()).collect();
         assert_eq!(names.last(), Some(&TpccFacts::DEFERRED));

@@ -1,7 +1,7 @@
 //! The one ledger: what the database has acknowledged, as the workload counts it, and as a file that outlives it.
 //!
 //! Counts all transactions of a workload, measured or not, because the database stores them all.
-//! A commit that was sent stands as pending until its answer: what is pending at the end has an
+//! A commit that was sent is pending until its answer: what is pending at the end has an
 //! unknown outcome, also when its worker was cut off in the middle. [`books`](crate::books) holds the counts against
 //! the database.
 //!
@@ -85,7 +85,7 @@ pub enum LedgerWork<'a> {
     Delivery(u64),
 }
 
-/// A commit, with the district where it was entered.
+/// A commit, with the district of its terminal.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Entry<'a> {
     pub warehouse: u32,
@@ -103,7 +103,7 @@ pub(crate) enum Step {
 }
 
 impl Entry<'_> {
-    fn line(&self, step: Step) -> Short<LINE_BYTES> {
+    fn format_line(&self, step: Step) -> Short<LINE_BYTES> {
         let mut line = Short::default();
         let (letter, numbers): (u8, &[u32]) = match &self.work {
             LedgerWork::Order { order: LedgerOrder { number, customer, lines }, .. } => {
@@ -133,27 +133,32 @@ impl Entry<'_> {
 
     /// Reads what follows the letter of a line; `None` if it has no meaning.
     fn read(is_payment: bool, rest: &str) -> Option<Entry<'static>> {
-        let mut words = rest.split(' ');
-        let mut number = || words.next()?.parse::<u32>().ok();
-        let (warehouse, district) = (number()?, number()?);
+        let words = &mut rest.split(' ');
+        let (warehouse, district) = (read_number(words)?, read_number(words)?);
         index(warehouse, district)?;
-        let (first, second, third) = (number()?, number()?, number()?);
+        let (first, second, third) =
+            (read_number(words)?, read_number(words)?, read_number(words)?);
         let work = if is_payment {
-            let cents = number()?;
+            let cents = read_number(words)?;
             words.next().is_none().then_some(())?;
             let (warehouse, district, customer) = (first, second, third);
             LedgerWork::Payment(LedgerPayment { warehouse, district, customer, cents })
         } else {
             let (customer, lines) = (second.try_into().ok()?, third.try_into().ok()?);
-            let key = |word: &str| {
+            let away = words.map(|word| -> Option<SupplyKey> {
                 let (warehouse, item) = word.split_once(':')?;
                 Some((warehouse.parse().ok()?, item.parse().ok()?))
-            };
-            let away = words.map(key).collect::<Option<Vec<SupplyKey>>>()?.into();
+            });
+            let away = away.collect::<Option<Vec<SupplyKey>>>()?.into();
             LedgerWork::Order { order: LedgerOrder { number: first, customer, lines }, away }
         };
         Some(Entry { warehouse, district, work })
     }
+}
+
+/// The next word of a line as a number; `None` if it is none or the line has ended.
+fn read_number(words: &mut std::str::Split<'_, char>) -> Option<u32> {
+    words.next()?.parse().ok()
 }
 
 /// The index of a district among all.
@@ -165,6 +170,15 @@ fn index(warehouse: u32, district: u32) -> Option<usize> {
 /// An error of the system about the file of a ledger.
 fn io_failure(path: &Path, what: &str, error: &io::Error) -> Failure {
     Failure::new(format!("The ledger {} {what}: {error}.", path.display()))
+}
+
+const CANT_WRITE: &str = "can't be written";
+
+const CANT_READ: &str = "can't be read";
+
+/// Makes a failure of an error of the system about the file of a ledger.
+fn fail_with(path: &Path, what: &str) -> impl FnOnce(io::Error) -> Failure {
+    move |error| io_failure(path, what, &error)
 }
 
 /// Acknowledged, and sent without an answer.
@@ -242,12 +256,12 @@ impl Ledger {
         }
     }
 
-    /// False where several servers commit: one that refuses says nothing of the others.
+    /// False if several servers commit: the refusal of one says nothing about the others.
     pub(crate) fn believes_refusals(&self) -> bool {
         self.shards.is_none()
     }
 
-    /// Changes the counts that an entry stands in, by what it counts there.
+    /// Changes the counts of an entry, by what it adds to each.
     #[inline]
     fn change(&self, entry: &Entry<'_>, change: impl Fn(&Count, u64)) {
         let books = index(entry.warehouse, entry.district).and_then(|at| self.districts.get(at));
@@ -299,6 +313,7 @@ impl Ledger {
         }
     }
 
+    /// Counts of each district, in the order of warehouses and districts.
     pub(crate) fn districts(&self) -> impl Iterator<Item = DistrictBooks> {
         self.districts.iter().map(|counts| {
             let [orders, payments, paid_cents, delivered] =
@@ -310,6 +325,7 @@ impl Ledger {
         })
     }
 
+    /// Sums of all districts.
     pub(crate) fn total(&self) -> DistrictBooks {
         self.districts()
             .reduce(|sum, more| DistrictBooks {
@@ -352,14 +368,13 @@ impl LedgerFile {
         seed: u64,
         before: &Books,
     ) -> Result<Self, Failure> {
-        let failed = |error| io_failure(path, "can't be written", &error);
         let file = File::options().read(true).append(true).create(true).open(path);
-        let mut file = file.map_err(failed)?;
+        let mut file = file.map_err(fail_with(path, CANT_WRITE))?;
         if file.try_lock().is_err() {
             let problem = format!("The ledger {} is in use by another run.", path.display());
-            return Err(Failure::new(problem).with_hint("Give each run a ledger of its own."));
+            return Err(Failure::new(problem).with_hint("Give each run its own ledger."));
         }
-        let mut text = match file.metadata().map_err(failed)?.len() {
+        let mut text = match file.metadata().map_err(fail_with(path, CANT_WRITE))?.len() {
             0 => format!("{FIRST_LINE}\n"),
             _ => {
                 let recorded = read(path)?;
@@ -368,7 +383,8 @@ impl LedgerFile {
             }
         };
         begin_run(&mut text, target, loaded, seed, before);
-        file.write_all(text.as_bytes()).and_then(|()| file.sync_all()).map_err(failed)?;
+        let written = file.write_all(text.as_bytes()).and_then(|()| file.sync_all());
+        written.map_err(fail_with(path, CANT_WRITE))?;
         Ok(Self::from_file(path, file))
     }
 
@@ -387,7 +403,7 @@ impl LedgerFile {
     /// The finished steps that a part has noted, once its load is over.
     ///
     /// # Errors
-    /// It can't be read, or could not be written as a whole.
+    /// The file can't be read, or could not be written as a whole.
     pub(crate) fn steps(&self) -> Result<String, Failure> {
         self.close()?;
         let text = std::fs::read_to_string(&self.path);
@@ -398,14 +414,14 @@ impl LedgerFile {
     /// Adds what the part of another load generator has noted.
     ///
     /// # Errors
-    /// It is something else, or can't be written.
+    /// `steps` has other lines, or the file can't be written.
     pub(crate) fn absorb(&self, steps: &str) -> Result<(), Failure> {
         if !steps.lines().all(is_step) || !(steps.is_empty() || steps.ends_with('\n')) {
             return Err(Failure::new(
                 "The ledger of a load generator holds something else than steps.",
             ));
         }
-        Ok(self.append(steps.as_bytes())?)
+        Ok(self.append_line(steps.as_bytes())?)
     }
 
     fn from_file(path: &Path, file: File) -> Self {
@@ -419,7 +435,7 @@ impl LedgerFile {
     /// When this line, an earlier one or a sync failed: nothing may be committed any more.
     #[inline]
     pub(crate) fn record(&self, step: Step, entry: &Entry<'_>) -> Result<(), DbError> {
-        self.append(entry.line(step).get())
+        self.append_line(entry.format_line(step).get())
     }
 
     /// Notes the end of the run and brings everything to the disk. Repeatable.
@@ -429,27 +445,27 @@ impl LedgerFile {
     pub fn close(&self) -> Result<(), Failure> {
         if !self.is_closed.swap(true, Ordering::Relaxed) {
             // An error would be the ledger's own, which is returned below.
-            let _ = self.append(format!("end {}\n", Timestamp::now().0).as_bytes());
+            let _ = self.append_line(format!("end {}\n", Timestamp::now().0).as_bytes());
             if let Err(error) = self.file.sync_data() {
-                self.fail("can't be synced to its disk", &error);
+                self.note_failure("can't be synced to its disk", &error);
             }
         }
         self.failure.get().cloned().map_or(Ok(()), Err)
     }
 
     #[inline]
-    fn append(&self, line: &[u8]) -> Result<(), DbError> {
+    fn append_line(&self, line: &[u8]) -> Result<(), DbError> {
         if self.failure.get().is_none() {
             loop {
                 match (&self.file).write(line) {
                     Ok(written) if written == line.len() => return Ok(()),
                     // The rest is refused, and that says why.
                     Ok(written) => match (&self.file).write_all(&line[written..]) {
-                        Ok(()) => self.fail("was cut off", &ErrorKind::StorageFull.into()),
-                        Err(error) => self.fail(NO_MORE, &error),
+                        Ok(()) => self.note_failure("was cut off", &ErrorKind::StorageFull.into()),
+                        Err(error) => self.note_failure(NO_MORE, &error),
                     },
                     Err(error) if error.kind() == ErrorKind::Interrupted => continue,
-                    Err(error) => self.fail(NO_MORE, &error),
+                    Err(error) => self.note_failure(NO_MORE, &error),
                 }
                 break;
             }
@@ -458,7 +474,7 @@ impl LedgerFile {
     }
 
     #[cold]
-    fn fail(&self, what: &str, error: &io::Error) {
+    fn note_failure(&self, what: &str, error: &io::Error) {
         let failure = io_failure(&self.path, what, error).with_hint(WRITE_HINT);
         // A later failure is the consequence of the first one.
         let _ = self.failure.set(failure);
@@ -512,7 +528,7 @@ fn check_fit(recorded: &Recorded, loaded: &TpccDatabase, before: &Books) -> Resu
             continue;
         }
         let reason = if grown < acknowledged {
-            "orders were lost, or it was built anew"
+            "orders were lost, or it was built again"
         } else {
             "others have entered orders since"
         };
@@ -569,18 +585,22 @@ pub struct Recorded {
 }
 
 impl Recorded {
+    /// Number of acknowledged orders.
     pub fn acknowledged(&self) -> u64 {
         self.districts.iter().map(|district| district.acknowledged.len() as u64).sum()
     }
 
+    /// Number of orders of unknown outcome.
     pub fn unknown(&self) -> u64 {
         self.districts.iter().map(|district| district.unknown.len() as u64).sum()
     }
 
+    /// The file that the ledger was read from.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
+    /// The orders of a district; `None` if its warehouse is not in the ledger.
     pub(crate) fn district(&self, warehouse: u32, district: u32) -> Option<&RecordedDistrict> {
         self.districts.get(index(warehouse, district)?)
     }
@@ -605,22 +625,21 @@ impl Recorded {
             loaded.warehouses,
             loaded.c_last
         ))
-        .with_hint("A database that is built anew needs a new ledger."))
+        .with_hint("A database that is built again needs a new ledger."))
     }
 }
 
 /// Reads a ledger. Lines that a crash has cut off are left out: at the end, or where a later run
 /// says so.
 pub fn read(path: &Path) -> Result<Recorded, Failure> {
-    let failed = |error| io_failure(path, "can't be read", &error);
-    let file = File::open(path).map_err(failed)?;
+    let file = File::open(path).map_err(fail_with(path, CANT_READ))?;
     let mut reader = BufReader::with_capacity(1 << 18, file);
     let mut recorded = Recorded { path: path.to_owned(), ..Recorded::default() };
     let mut line = Vec::new();
     let mut number = 0_u64;
     loop {
         line.clear();
-        if reader.read_until(b'\n', &mut line).map_err(failed)? == 0 {
+        if reader.read_until(b'\n', &mut line).map_err(fail_with(path, CANT_READ))? == 0 {
             break;
         }
         number += 1;
@@ -657,7 +676,7 @@ fn is_ledger(path: &Path, first: &str) -> Result<(), Failure> {
         Some(version) => Err(Failure::new(format!(
             "The ledger {path} has version {version}, which this dyno can't read."
         ))),
-        None => Err(Failure::new(format!("{path} is no ledger: it begins with {first:?}."))
+        None => Err(Failure::new(format!("{path} isn't a ledger: it begins with {first:?}."))
             .with_hint("`--ledger` names a file that a run with `--ledger` has written.")),
     }
 }
@@ -686,9 +705,9 @@ impl Recorded {
             }
             "run" => self.begin_run(rest)?,
             "before" => {
-                let mut words = rest.split(' ').map(str::parse);
-                let mut number = || -> Option<u32> { words.next()?.ok() };
-                let (warehouse, district, next) = (number()?, number()?, number()?);
+                let words = &mut rest.split(' ');
+                let (warehouse, district, next) =
+                    (read_number(words)?, read_number(words)?, read_number(words)?);
                 let books = self.districts.get_mut(index(warehouse, district)?)?;
                 if self.runs == 0 {
                     books.before = next;

@@ -7,16 +7,20 @@ use std::io::Write;
 
 const LOADED: TpccDatabase = TpccDatabase { warehouses: 2, c_last: 100 };
 
-fn order(number: u32) -> LedgerOrder {
+fn new_order(number: u32) -> LedgerOrder {
     LedgerOrder { number, customer: 17, lines: 10 }
 }
 
-fn entry(warehouse: u32, district: u32, work: LedgerWork<'_>) -> Entry<'_> {
+fn new_entry(warehouse: u32, district: u32, work: LedgerWork<'_>) -> Entry<'_> {
     Entry { warehouse, district, work }
 }
 
 fn order_entry(warehouse: u32, district: u32, number: u32, away: &[SupplyKey]) -> Entry<'_> {
-    entry(warehouse, district, LedgerWork::Order { order: order(number), away: away.into() })
+    new_entry(
+        warehouse,
+        district,
+        LedgerWork::Order { order: new_order(number), away: away.into() },
+    )
 }
 
 fn home_order(number: u32) -> Entry<'static> {
@@ -37,7 +41,7 @@ fn a_commit_is_pending_until_it_is_answered() {
     assert_eq!(books, Counted { acknowledged: 1, unknown: 1 });
     assert!(!books.allows(0) && books.allows(1) && books.allows(2) && !books.allows(3));
     let payment = LedgerPayment { cents: 250, ..LedgerPayment::default() };
-    let payment = entry(1, 10, LedgerWork::Payment(payment));
+    let payment = new_entry(1, 10, LedgerWork::Payment(payment));
     ledger.record(Step::Sent, &payment).unwrap();
     ledger.record(Step::Acknowledged, &payment).unwrap();
     assert_eq!(
@@ -45,21 +49,21 @@ fn a_commit_is_pending_until_it_is_answered() {
         Counted { acknowledged: 250, unknown: 0 }
     );
     assert_eq!(ledger.districts().nth(9).unwrap().payments.acknowledged, 1);
-    ledger.record(Step::Sent, &entry(1, 1, LedgerWork::Delivery(10))).unwrap();
+    ledger.record(Step::Sent, &new_entry(1, 1, LedgerWork::Delivery(10))).unwrap();
     assert_eq!(ledger.total().delivered, Counted { acknowledged: 0, unknown: 10 });
 }
 
-fn before(next: i64) -> Books {
+fn books_before(next: i64) -> Books {
     Books::at(2, next)
 }
 
-fn open(path: &Path, next: i64) -> Result<LedgerFile, Failure> {
-    LedgerFile::open(path, "postgres://me@db/tpcc", &LOADED, 7, &before(next))
+fn open_ledger(path: &Path, next: i64) -> Result<LedgerFile, Failure> {
+    LedgerFile::open(path, "postgres://me@db/tpcc", &LOADED, 7, &books_before(next))
 }
 
 /// A ledger of one order of each fate in the first district.
 fn written(path: &Path) {
-    let file = open(path, 3_001).unwrap();
+    let file = open_ledger(path, 3_001).unwrap();
     for number in [3_001, 3_002, 3_003] {
         file.record(Step::Sent, &home_order(number)).unwrap();
     }
@@ -70,7 +74,7 @@ fn written(path: &Path) {
     file.close().unwrap();
 }
 
-fn add(path: &Path, text: &[u8]) {
+fn append_text(path: &Path, text: &[u8]) {
     OpenOptions::new().append(true).open(path).unwrap().write_all(text).unwrap();
 }
 
@@ -90,9 +94,9 @@ fn what_was_written_is_read() {
     assert_eq!(first.before, 3_001);
     assert_eq!(
         (&first.acknowledged[..], &first.unknown[..]),
-        (&[order(3_002)][..], &[order(3_001)][..])
+        (&[new_order(3_002)][..], &[new_order(3_001)][..])
     );
-    assert_eq!(recorded.district(2, 4).unwrap().acknowledged, [order(3_001)]);
+    assert_eq!(recorded.district(2, 4).unwrap().acknowledged, [new_order(3_001)]);
     assert_eq!(recorded.districts().count(), 20);
 }
 
@@ -100,19 +104,17 @@ fn what_was_written_is_read() {
 fn the_parts_of_load_generators_make_one_ledger() {
     let scratch = Scratch::new();
     let path = scratch.file("ledger");
-    let ledger = open(&path, 3_001).unwrap();
-    let part = |name: &str, district: u32, away: &[SupplyKey]| {
+    let ledger = open_ledger(&path, 3_001).unwrap();
+    for (name, district, away) in [("one", 1, &[(2, 77)][..]), ("two", 2, &[][..])] {
         let part = LedgerFile::create_part(&scratch.file(name)).unwrap();
         let answered = order_entry(1, district, 3_001, away);
         part.record(Step::Sent, &answered).unwrap();
         part.record(Step::Acknowledged, &answered).unwrap();
         part.record(Step::Sent, &order_entry(1, district, 3_002, &[])).unwrap();
         let payment = LedgerPayment { warehouse: 2, district: 3, customer: 4, cents: 500 };
-        part.record(Step::Sent, &entry(1, district, LedgerWork::Payment(payment))).unwrap();
-        part.steps().unwrap()
-    };
-    ledger.absorb(&part("one", 1, &[(2, 77)])).unwrap();
-    ledger.absorb(&part("two", 2, &[])).unwrap();
+        part.record(Step::Sent, &new_entry(1, district, LedgerWork::Payment(payment))).unwrap();
+        ledger.absorb(&part.steps().unwrap()).unwrap();
+    }
     // What was there of an earlier trial is not of this one.
     ledger
         .absorb(&LedgerFile::create_part(&scratch.file("one")).unwrap().steps().unwrap())
@@ -135,14 +137,14 @@ fn a_line_that_was_cut_off_does_not_count_also_when_the_ledger_is_continued() {
     // Without its end the line of order 3,001 looks like that of another customer or order.
     for tail in [&b"a 1 1 3001 17 1"[..], b"a 1 1 300", b"a", b"\0\0\0\0"] {
         let content = fs::read(&path).unwrap();
-        add(&path, tail);
+        append_text(&path, tail);
         let recorded = read(&path).unwrap();
         assert_eq!((recorded.acknowledged(), recorded.unknown(), recorded.torn), (2, 1, 1));
         fs::write(&path, content).unwrap();
     }
-    add(&path, b"a 1 1 3001 17 1");
+    append_text(&path, b"a 1 1 3001 17 1");
     // One order of the first district of both warehouses is what the ledger knows at most.
-    let mut books = before(3_001);
+    let mut books = books_before(3_001);
     books.set(1, 1, 3_002);
     books.set(2, 4, 3_002);
     let file = LedgerFile::open(&path, "postgres://me@db/tpcc", &LOADED, 8, &books).unwrap();
@@ -150,7 +152,7 @@ fn a_line_that_was_cut_off_does_not_count_also_when_the_ledger_is_continued() {
     file.close().unwrap();
     let recorded = read(&path).unwrap();
     assert_eq!((recorded.runs, recorded.torn, recorded.acknowledged()), (2, 1, 2));
-    assert_eq!(recorded.district(1, 1).unwrap().unknown, [order(3_001), order(3_002)]);
+    assert_eq!(recorded.district(1, 1).unwrap().unknown, [new_order(3_001), new_order(3_002)]);
     assert_eq!(recorded.district(1, 1).unwrap().before, 3_001, "of the first run");
 }
 
@@ -165,25 +167,29 @@ fn a_run_that_never_began_is_no_run() {
     assert_eq!((recorded.runs, recorded.acknowledged(), recorded.torn), (1, 2, 1));
 }
 
+/// The message of a failure, with its hint.
+fn describe_failure(error: Failure) -> String {
+    format!("{} {}", error.message, error.hint.unwrap_or_default())
+}
+
 #[test]
-fn only_the_own_database_is_gone_on_with() {
+fn only_the_own_database_is_continued_with() {
     let scratch = Scratch::new();
     let path = scratch.file("ledger");
     written(&path);
-    let text = |error: Failure| format!("{} {}", error.message, error.hint.unwrap_or_default());
     let other_database = TpccDatabase { warehouses: 2, c_last: 99 };
-    let error = LedgerFile::open(&path, "x", &other_database, 7, &before(3_001)).unwrap_err();
-    assert!(text(error).contains("that of another database"));
-    let error = text(open(&path, 3_001).unwrap_err());
+    let error = LedgerFile::open(&path, "x", &other_database, 7, &books_before(3_001)).unwrap_err();
+    assert!(describe_failure(error).contains("that of another database"));
+    let error = describe_failure(open_ledger(&path, 3_001).unwrap_err());
     assert!(error.contains("1 acknowledged orders of district 1 of warehouse 1"), "{error}");
     assert!(error.contains("orders were lost"), "{error}");
-    let growth = text(open(&path, 3_004).unwrap_err());
+    let growth = describe_failure(open_ledger(&path, 3_004).unwrap_err());
     assert!(growth.contains("others have entered orders"), "{growth}");
     for (content, words) in
-        [("", "begins with"), ("hello\n", "is no ledger"), ("dyno-tpcc-ledger 9\n", "version 9")]
+        [("", "begins with"), ("hello\n", "isn't a ledger"), ("dyno-tpcc-ledger 9\n", "version 9")]
     {
         fs::write(&path, content).unwrap();
-        let error = text(read(&path).unwrap_err());
+        let error = describe_failure(read(&path).unwrap_err());
         assert!(error.contains(words), "{error}");
     }
 }
@@ -196,8 +202,8 @@ fn damage_inside_is_named_by_its_line() {
     let lines = fs::read_to_string(&path).unwrap().lines().count();
     for damage in ["a 1 1 x 17 10\n", "a 1 11 3001 17 10\n", "a 9 1 3001 17 10\n", "q\n"] {
         let content = fs::read(&path).unwrap();
-        add(&path, damage.as_bytes());
-        add(&path, b"end 5\n");
+        append_text(&path, damage.as_bytes());
+        append_text(&path, b"end 5\n");
         let error = read(&path).unwrap_err().message.to_string();
         assert!(error.starts_with(&format!("Line {} of the ledger", lines + 1)), "{error}");
         fs::write(&path, content).unwrap();
@@ -208,11 +214,17 @@ fn damage_inside_is_named_by_its_line() {
 fn two_runs_can_not_share_a_ledger() {
     let scratch = Scratch::new();
     let path = scratch.file("ledger");
-    let first = open(&path, 3_001).unwrap();
-    assert!(open(&path, 3_001).unwrap_err().message.to_string().contains("in use by another run"));
+    let first = open_ledger(&path, 3_001).unwrap();
+    assert!(
+        open_ledger(&path, 3_001)
+            .unwrap_err()
+            .message
+            .to_string()
+            .contains("in use by another run")
+    );
     drop(first);
     assert!(read(&path).unwrap().is_ended);
-    open(&path, 3_001).unwrap();
+    open_ledger(&path, 3_001).unwrap();
 }
 
 #[test]
@@ -225,7 +237,7 @@ fn a_full_disk_ends_the_run() {
     assert!(error.message().contains("No space left on device"), "{error}");
     assert!(error.hint().is_some_and(|hint| hint.contains("Free some space")));
     let again = file.record(Step::Sent, &home_order(3_002)).unwrap_err();
-    assert_eq!(again, error, "the first failure is told again");
+    assert_eq!(again, error, "the first failure is reported again");
     assert!(file.close().is_err());
 }
 
@@ -233,7 +245,7 @@ fn a_full_disk_ends_the_run() {
 fn what_lies_on_several_warehouses_is_read_with_its_outcome() {
     let scratch = Scratch::new();
     let path = scratch.file("ledger");
-    let file = open(&path, 3_001).unwrap();
+    let file = open_ledger(&path, 3_001).unwrap();
     let away = [(2, 50), (2, 60)];
     let payment = LedgerPayment { warehouse: 2, district: 3, customer: 7, cents: 1_250 };
     file.record(Step::Sent, &order_entry(1, 4, 3_001, &away)).unwrap();
@@ -243,7 +255,7 @@ fn what_lies_on_several_warehouses_is_read_with_its_outcome() {
     file.record(Step::Refused, &order_entry(1, 4, 3_002, &away)).unwrap();
     file.record(Step::Sent, &order_entry(1, 4, 3_003, &[])).unwrap();
     for step in [Step::Sent, Step::Acknowledged, Step::Sent] {
-        file.record(step, &entry(1, 4, LedgerWork::Payment(payment))).unwrap();
+        file.record(step, &new_entry(1, 4, LedgerWork::Payment(payment))).unwrap();
     }
     file.close().unwrap();
     let text = fs::read_to_string(&path).unwrap();
@@ -251,11 +263,11 @@ fn what_lies_on_several_warehouses_is_read_with_its_outcome() {
     assert!(text.contains(lines), "{text}");
     assert!(text.contains("\nS 1 4 2 3 7 1250\n"), "{text}");
     let recorded = read(&path).unwrap();
-    let across = |entry, is_acknowledged| Across { entry, is_acknowledged };
-    let paid = entry(1, 4, LedgerWork::Payment(payment));
-    let work = LedgerWork::Order { order: order(3_001), away: away.to_vec().into() };
-    let entered = entry(1, 4, work);
-    let expected = [across(entered, true), across(paid.clone(), true), across(paid, false)];
+    let paid = new_entry(1, 4, LedgerWork::Payment(payment));
+    let work = LedgerWork::Order { order: new_order(3_001), away: away.to_vec().into() };
+    let entered = new_entry(1, 4, work);
+    let expected = [(entered, true), (paid.clone(), true), (paid, false)]
+        .map(|(entry, is_acknowledged)| Across { entry, is_acknowledged });
     assert_eq!(recorded.across, expected);
     assert_eq!((recorded.acknowledged(), recorded.unknown()), (1, 1), "orders");
 }

@@ -6,7 +6,7 @@
 //!
 //! Direct loads of shards: if the shards behind an endpoint are known, and the rule by which rows lie on them, the
 //! tables are created through the endpoint and each shard is filled directly. The end of the load proves that the
-//! endpoint finds every row where it lies.
+//! endpoint finds every row on its shard.
 //!
 //! - `rows`: chunks and their rows.
 //! - `survey`: what is stored, and whether it lies on its shards.
@@ -58,7 +58,7 @@ pub struct TpccLoadOptions {
 }
 
 impl TpccLoadOptions {
-    /// As many warehouses by four sessions, as BenchmarkSQL has them; no foreign keys.
+    /// A load of `warehouses` by four sessions, as BenchmarkSQL has them; no foreign keys.
     pub fn new(warehouses: u32) -> Self {
         TpccLoadOptions {
             warehouses,
@@ -85,10 +85,10 @@ pub fn load(
     let schema = effective_schema(&loader, options, dialect, observer)?;
     let shards = mapped_shards(driver).map_or(0, |(map, _)| map.shards());
     let copies = configs_on_shards(driver, observer)?;
-    let begin = async |session: &mut AdminSession<'_>| {
+    let outcome = loader.one(async |session: &mut AdminSession<'_>| {
         begin(session, options, &schema, (shards, copies), observer).await
-    };
-    let Some((loaded_at, is_resumed)) = loader.one(begin)? else {
+    });
+    let Some((loaded_at, is_resumed)) = outcome? else {
         observer.note(&format!("already loaded: {}", counted(options.warehouses, "warehouse")));
         return Ok(LoadReport { was_complete: true, ..LoadReport::default() });
     };
@@ -199,7 +199,7 @@ async fn begin(
     config.extend(read_config(session, &tables).await?);
     let begun_at = begun_at(&config, options, shards)?;
     if begun_at.is_some() {
-        observer.note("Going on with an unfinished load");
+        observer.note("Continuing an unfinished load");
     } else if is_complete(session, &config, options, &tables).await? {
         return Ok(None);
     }
@@ -212,10 +212,10 @@ async fn begin(
     // Again also when they were there: a shard that died may have missed it, and has no copy of it then.
     let TpccLoadOptions { warehouses, seed, .. } = options;
     let building = format!("{warehouses} {seed} {} {shards}", loaded_at.0);
-    let noting = || while_doing("noting the begin of the load");
-    put(session, &[(BUILDING, building)]).await.map_err(noting())?;
+    let noting = "noting the begin of the load";
+    put(session, &[(BUILDING, building)]).await.map_err(while_doing(noting))?;
     // Left by an end that was interrupted.
-    remove_facts(session, &FACTS).await.map_err(noting())?;
+    remove_facts(session, &FACTS).await.map_err(while_doing(noting))?;
     if !has_tables {
         for table in TpccTable::ALL {
             if begun_at.is_some() {
@@ -226,7 +226,7 @@ async fn begin(
             create_table(session, schema, table, observer).await?;
         }
     }
-    put(session, &[(TABLES_MADE, "made".to_owned())]).await.map_err(noting())?;
+    put(session, &[(TABLES_MADE, "made".to_owned())]).await.map_err(while_doing(noting))?;
     if schema.keys == KeyTime::BeforeLoad {
         make_keys(session, schema.late_keys(), observer).await?;
     }
@@ -342,21 +342,20 @@ impl<'a> Load<'a> {
     /// Stores all that is missing, and does what follows the rows. Returns the number of rows that were there.
     fn fill_and_finish(&self, is_resumed: bool) -> Result<u64, LoadError> {
         let places = self.places()?;
-        let survey = is_resumed.then(|| self.survey(&TpccTable::ALL)).transpose()?;
+        let survey = is_resumed.then(|| self.survey_tables(&TpccTable::ALL)).transpose()?;
         let (missing, stored_rows): (Vec<Vec<Missing<'_>>>, Vec<u64>) =
             places.iter().map(|place| place.missing(self.options.seed, survey.as_ref())).unzip();
         self.observer.rows_planned(missing.iter().flatten().map(|missing| missing.rows).sum());
-        let is_head = |chunk: &Chunk| HEADS.contains(&chunk.table);
-        self.fill(&places, &missing, is_head)?;
+        self.fill_tables(&places, &missing, |chunk| HEADS.contains(&chunk.table))?;
         if mapped_shards(self.driver).is_some() {
             self.prove_rule()?;
         }
-        self.fill(&places, &missing, |chunk| !is_head(chunk))?;
+        self.fill_tables(&places, &missing, |chunk| !HEADS.contains(&chunk.table))?;
         self.finish(&places)?;
         Ok(stored_rows.into_iter().sum())
     }
 
-    fn survey(&self, tables: &[TpccTable]) -> Result<Survey, LoadError> {
+    fn survey_tables(&self, tables: &[TpccTable]) -> Result<Survey, LoadError> {
         let TpccLoadOptions { warehouses, sessions, .. } = *self.options;
         Survey::read(self.driver, tables, (warehouses, sessions), self.observer)
     }
@@ -391,17 +390,16 @@ impl<'a> Load<'a> {
         Ok(places)
     }
 
-    fn fill(
+    fn fill_tables(
         &self,
         places: &[LoadPlace<'_>],
         missing: &[Vec<Missing<'_>>],
         is_wanted: impl Fn(&Chunk) -> bool,
     ) -> Result<(), LoadError> {
-        let select = |missing| {
-            let missing: &Vec<Missing<'_>> = missing;
+        let pieces = missing.iter().map(|missing| {
             missing.iter().copied().filter(|missing| is_wanted(&missing.chunk)).collect()
-        };
-        let pieces: Vec<Vec<Missing<'_>>> = missing.iter().map(select).collect();
+        });
+        let pieces: Vec<Vec<Missing<'_>>> = pieces.collect();
         let at = places.iter().zip(&pieces).map(|(place, pieces)| (&place.driver, &pieces[..]));
         self.loader.each_at(
             &at.collect::<Vec<_>>(),
@@ -413,7 +411,7 @@ impl<'a> Load<'a> {
     /// Refuses a rule that is not the endpoint's while a few rows of each warehouse are there, and not after the
     /// others.
     fn prove_rule(&self) -> Result<(), LoadError> {
-        match self.survey(&HEADS)?.proof() {
+        match self.survey_tables(&HEADS)?.proof() {
             Some(proof) if !proof.problems.is_empty() => Err(LoadError::data(
                 proof.message().to_string(),
                 "give the target the `shard_rule` of its endpoint, or none: rows go through the endpoint then; \
@@ -471,9 +469,9 @@ impl<'a> Load<'a> {
         Ok(())
     }
 
-    /// Counts the rows, and proves on shards that they lie where they should.
+    /// Counts the rows, and proves that they lie on the right shards.
     fn verify(&self, places: &[LoadPlace<'_>]) -> Result<(), LoadError> {
-        let survey = self.survey(&TpccTable::ALL)?;
+        let survey = self.survey_tables(&TpccTable::ALL)?;
         let proof = survey.proof();
         let missing =
             places.iter().flat_map(|place| place.missing(self.options.seed, Some(&survey)).0);
@@ -557,7 +555,7 @@ async fn check_tables(
     Ok(())
 }
 
-/// Those of [`crate::schema::table_names`] that exist.
+/// The tables of [`crate::schema::table_names`] that exist.
 pub async fn existing_tables(session: &mut AdminSession<'_>) -> Result<Vec<String>, LoadError> {
     let existing = tables(session).await?;
     Ok(table_names().map(str::to_owned).filter(|name| existing.contains(name)).collect())
@@ -598,7 +596,7 @@ pub async fn foreign_keys(session: &mut AdminSession<'_>) -> Result<usize, LoadE
     Ok(schema::foreign_keys().filter(|[name, ..]| keys.contains(*name)).count())
 }
 
-/// Returns true if the server is a coordinator of `dyno cluster`, which spreads tables by functions of its own.
+/// Returns true if the server is a coordinator of `dyno cluster`, which spreads tables by its own functions.
 async fn is_coordinator(session: &mut AdminSession<'_>) -> Result<bool, LoadError> {
     if session.dialect() != Dialect::Postgres {
         return Ok(false);
@@ -645,7 +643,7 @@ fn configs_on_shards(
 /// The point in time of an unfinished load; `None` if there is none.
 ///
 /// # Errors
-/// It was begun with other options.
+/// The load was begun with other options.
 fn begun_at(
     config: &HashMap<String, String>,
     options: &TpccLoadOptions,
@@ -742,15 +740,13 @@ async fn note_end(
 /// The database's facts about its load.
 ///
 /// # Errors
-/// When there is no complete load: no tables, an unfinished load, another program's tables.
+/// The database isn't completely loaded: no tables, an unfinished load, another program's tables.
 pub async fn loaded(session: &mut AdminSession<'_>) -> Result<TpccDatabase, LoadError> {
-    let build = |problem: String| LoadError::data(problem, "build the database first");
     let tables = tables(session).await?;
     let config = read_config(session, &tables).await?;
     if config.is_empty() {
-        return Err(build(format!(
-            "Table {CONFIG} is not there or empty: nothing is loaded here."
-        )));
+        let problem = format!("Table {CONFIG} is not there or empty: nothing is loaded here.");
+        return Err(LoadError::data(problem, BUILD_FIRST));
     }
     if config.contains_key(BUILDING) {
         let problem = "The load of this database has not been completed.";
@@ -758,9 +754,14 @@ pub async fn loaded(session: &mut AdminSession<'_>) -> Result<TpccDatabase, Load
         return Err(LoadError::data(problem, hint));
     }
     check_tables(session, &tables).await?;
-    let number = |name: &str| {
-        let missing = || build(format!("{CONFIG} has no row {name} with a number."));
-        config.get(name).and_then(|value| value.parse().ok()).ok_or_else(missing)
-    };
-    Ok(TpccDatabase { warehouses: number("warehouses")? as u32, c_last: number("nURandCLast")? })
+    let warehouses = config_number(&config, "warehouses")? as u32;
+    Ok(TpccDatabase { warehouses, c_last: config_number(&config, "nURandCLast")? })
+}
+
+const BUILD_FIRST: &str = "build the database first";
+
+fn config_number(config: &HashMap<String, String>, name: &str) -> Result<u64, LoadError> {
+    config.get(name).and_then(|value| value.parse().ok()).ok_or_else(|| {
+        LoadError::data(format!("{CONFIG} has no row {name} with a number."), BUILD_FIRST)
+    })
 }

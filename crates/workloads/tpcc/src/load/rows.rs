@@ -59,11 +59,12 @@ impl TpccTable {
     pub(crate) fn parts(self) -> Vec<String> {
         let (column, last, _) = self.division();
         let chunks = self.chunks(0);
-        let ranges = chunks.map(|chunk| (chunk.low(), chunk.high()));
+        let ranges = chunks.map(|chunk| (chunk.first_row(), chunk.last_row()));
         let parts = ranges.filter(|range| *range != (1, last));
         parts.map(|(low, high)| format!("{column} BETWEEN {low} AND {high}")).collect()
     }
 
+    /// The chunks of a warehouse; those of the catalog with warehouse 0.
     fn chunks(self, warehouse: u32) -> impl Iterator<Item = Chunk> {
         let (_, last, at_once) = self.division();
         (0..last.div_ceil(at_once)).map(move |part| Chunk { table: self, warehouse, part })
@@ -76,13 +77,13 @@ impl Chunk {
         format!("{}.{}.{}", self.table.name(), self.warehouse, self.part)
     }
 
-    fn low(&self) -> u32 {
+    fn first_row(&self) -> u32 {
         self.part * self.table.division().2 + 1
     }
 
-    fn high(&self) -> u32 {
+    fn last_row(&self) -> u32 {
         let (_, last, at_once) = self.table.division();
-        last.min(self.low() + at_once - 1)
+        last.min(self.first_row() + at_once - 1)
     }
 
     /// The statement that removes its rows.
@@ -102,13 +103,13 @@ impl Chunk {
 
     /// The number of its rows.
     pub(crate) fn rows(&self, seed: u64) -> u64 {
-        let groups = u64::from(self.high() - self.low() + 1);
+        let groups = u64::from(self.last_row() - self.first_row() + 1);
         match self.table {
             TpccTable::Customer | TpccTable::History | TpccTable::Order => {
                 groups * u64::from(CUSTOMERS)
             }
             TpccTable::NewOrder => groups * u64::from(CUSTOMERS + 1 - FIRST_UNDELIVERED),
-            TpccTable::OrderLine => (self.low()..=self.high())
+            TpccTable::OrderLine => (self.first_row()..=self.last_row())
                 .map(|district| {
                     let mut counts = line_counts(seed, self.warehouse, district);
                     (0..CUSTOMERS).map(|_| u64::from(lines_of_next_order(&mut counts))).sum::<u64>()
@@ -181,7 +182,7 @@ impl Orders {
     }
 }
 
-/// The stream of a district's counts of lines: one of its own, so that the rows of a load can be
+/// The stream of a district's counts of lines: a separate one, so that the rows of a load can be
 /// counted without making them.
 fn line_counts(seed: u64, warehouse: u32, district: u32) -> Rng {
     stream(seed, "tpcc line counts", warehouse, district)
@@ -230,7 +231,7 @@ impl ChunkRows {
         match self.chunk.table {
             TpccTable::NewOrder => (FIRST_UNDELIVERED, CUSTOMERS),
             _ if self.chunk.has_groups() => (1, CUSTOMERS),
-            _ => (self.chunk.low(), self.chunk.high()),
+            _ => (self.chunk.first_row(), self.chunk.last_row()),
         }
     }
 
@@ -261,7 +262,7 @@ impl ChunkRows {
         if self.number <= self.last_number {
             return true;
         }
-        if !self.chunk.has_groups() || self.group >= self.chunk.high() {
+        if !self.chunk.has_groups() || self.group >= self.chunk.last_row() {
             return false;
         }
         self.begin_group(self.group + 1);
@@ -442,7 +443,7 @@ impl RowSource for ChunkRows {
     }
 
     fn restart(&mut self) {
-        self.begin_group(self.chunk.low());
+        self.begin_group(self.chunk.first_row());
     }
 }
 
@@ -477,7 +478,7 @@ mod tests {
         assert_eq!(rows.len() as u64, chunk.rows(7), "{chunk:?}");
         source.restart();
         assert!(source.next_row(&mut row));
-        assert_eq!(row.0, rows[0], "a restart begins anew");
+        assert_eq!(row.0, rows[0], "a restart begins from the start");
         rows
     }
 
@@ -558,16 +559,18 @@ mod tests {
 
     #[test]
     fn an_undone_chunk_is_removed_by_its_own_rows_only() {
-        let delete = |table, warehouse, part| Chunk { table, warehouse, part }.delete();
-        assert_eq!(
-            delete(TpccTable::Stock, 3, 1),
-            "DELETE FROM bmsql_stock WHERE s_w_id = 3 AND s_i_id BETWEEN 25001 AND 50000"
-        );
-        assert_eq!(
-            delete(TpccTable::Item, 0, 3),
-            "DELETE FROM bmsql_item WHERE i_id BETWEEN 75001 AND 100000"
-        );
-        let districts = delete(TpccTable::District, 7, 0);
-        assert_eq!(districts, "DELETE FROM bmsql_district WHERE d_w_id = 7");
+        for (table, warehouse, part, rows) in [
+            (
+                TpccTable::Stock,
+                3,
+                1,
+                "bmsql_stock WHERE s_w_id = 3 AND s_i_id BETWEEN 25001 AND 50000",
+            ),
+            (TpccTable::Item, 0, 3, "bmsql_item WHERE i_id BETWEEN 75001 AND 100000"),
+            (TpccTable::District, 7, 0, "bmsql_district WHERE d_w_id = 7"),
+        ] {
+            let delete = Chunk { table, warehouse, part }.delete();
+            assert_eq!(delete, format!("DELETE FROM {rows}"));
+        }
     }
 }

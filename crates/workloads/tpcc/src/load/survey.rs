@@ -16,7 +16,7 @@ use std::sync::{Mutex, PoisonError};
 
 const LISTED: usize = 5;
 
-/// Count, the count of each chunk where there are several, and on shards two sums, by warehouse; for the configuration,
+/// Count, the count of each chunk if there are several, and on shards two sums, by warehouse; for the configuration,
 /// values by their names.
 type Tally = BTreeMap<String, Vec<String>>;
 
@@ -72,13 +72,13 @@ fn plain(cell: Option<String>) -> String {
     }
 }
 
-async fn tally(session: &mut AdminSession<'_>, sql: &str) -> Result<Tally, DbError> {
+async fn read_tally(session: &mut AdminSession<'_>, sql: &str) -> Result<Tally, DbError> {
     let answer = answer(session, sql).await?;
-    let row = |row: Vec<Option<String>>| {
+    let tally = answer.rows.into_iter().map(|row: Vec<Option<String>>| {
         let mut cells = row.into_iter().map(plain);
         (cells.next().unwrap_or_default(), cells.collect())
-    };
-    Ok(answer.rows.into_iter().map(row).collect())
+    });
+    Ok(tally.collect())
 }
 
 /// The questions to a shard, or to the endpoint if `place` is `None`.
@@ -89,9 +89,9 @@ fn questions(
     place: Option<usize>,
 ) -> Vec<(Question, String)> {
     let asks_endpoint = place.is_none();
-    let question = |table, shard, sql| (Question { table, shard, asks_endpoint }, sql);
     let mut questions = Vec::new();
     for &table in tables {
+        let name = table.name();
         match (map, place) {
             (Some(map), None) if table.warehouse_column().is_some() => {
                 for shard in 0..map.shards() {
@@ -99,21 +99,20 @@ fn questions(
                     on_shard.retain(|warehouse| map.shard_of(*warehouse) == shard);
                     if !on_shard.is_empty() {
                         let sql = tally_sql(table, true, Some(&on_shard));
-                        questions.push(question(table.name(), Some(shard), sql));
+                        let question = Question { table: name, shard: Some(shard), asks_endpoint };
+                        questions.push((question, sql));
                     }
                 }
             }
             _ => {
-                questions.push(question(table.name(), place, tally_sql(table, map.is_some(), None)))
+                let question = Question { table: name, shard: place, asks_endpoint };
+                questions.push((question, tally_sql(table, map.is_some(), None)));
             }
         }
     }
     if map.is_some() && tables.contains(&TpccTable::Item) {
-        questions.push(question(
-            CONFIG,
-            place,
-            format!("SELECT cfg_name, cfg_value FROM {CONFIG}"),
-        ));
+        let question = Question { table: CONFIG, shard: place, asks_endpoint };
+        questions.push((question, format!("SELECT cfg_name, cfg_value FROM {CONFIG}")));
     }
     questions
 }
@@ -133,7 +132,7 @@ impl Survey {
     /// event loop.
     ///
     /// # Errors
-    /// Errors of sessions; a shard can't be asked.
+    /// Errors of sessions; a shard can't be queried.
     pub(super) fn read(
         driver: &AdminDriver<'_>,
         tables_wanted: &[TpccTable],
@@ -142,9 +141,10 @@ impl Survey {
     ) -> Result<Survey, LoadError> {
         let (map, nodes) = mapped_shards(driver).unzip();
         let nodes = nodes.unwrap_or_default();
-        let questions = |place| questions(tables_wanted, map.as_ref(), warehouses, place);
-        let at_endpoint = questions(None);
-        let at_shards: Vec<_> = (0..nodes.len()).map(|shard| questions(Some(shard))).collect();
+        let at_endpoint = questions(tables_wanted, map.as_ref(), warehouses, None);
+        let at_shards: Vec<_> = (0..nodes.len())
+            .map(|shard| questions(tables_wanted, map.as_ref(), warehouses, Some(shard)))
+            .collect();
         let mut places = vec![(driver, at_endpoint.as_slice())];
         places.extend(
             nodes.iter().zip(&at_shards).map(|(node, questions)| (&node.driver, &questions[..])),
@@ -164,7 +164,7 @@ impl Survey {
                 };
                 let counting = format!("counting the rows of {} on {place}", question.table);
                 doing(&*counting);
-                let tally = tally(session, sql).await.map_err(while_doing(counting))?;
+                let tally = read_tally(session, sql).await.map_err(while_doing(counting))?;
                 let mut answers = answers.lock().unwrap_or_else(PoisonError::into_inner);
                 answers.insert(question.clone(), tally);
                 Ok(())
@@ -175,7 +175,7 @@ impl Survey {
         Ok(Survey { map, names, warehouses, answers })
     }
 
-    fn answer(
+    fn find_tally(
         &self,
         table: &'static str,
         shard: Option<usize>,
@@ -186,20 +186,20 @@ impl Survey {
 
     /// Rows of a chunk that are stored on a shard, or at the endpoint if `shard` is `None`.
     pub(super) fn stored(&self, chunk: &Chunk, shard: Option<usize>) -> u64 {
-        let tally = self.answer(chunk.table.name(), shard, shard.is_none());
+        let tally = self.find_tally(chunk.table.name(), shard, shard.is_none());
         let cells = tally.and_then(|tally| tally.get(&chunk.warehouse.to_string()));
         let place = if chunk.table.parts().is_empty() { 0 } else { 1 + chunk.part as usize };
         cells.and_then(|cells| whole(cells.get(place)?)).unwrap_or(0)
     }
 
-    /// The proof that rows lie where they should; `None` without shards.
+    /// The proof that rows lie on the right shards; `None` without shards.
     pub(super) fn proof(&self) -> Option<ShardProof> {
         let map = self.map.as_ref()?;
         let (mut problems, mut rows) = (Vec::new(), 0);
         for table in TpccTable::ALL.into_iter().filter(|table| table.warehouse_column().is_some()) {
             for shard in 0..self.names.len() {
                 problems.extend(self.problems(map, table.name(), shard));
-                let tally = self.answer(table.name(), Some(shard), true);
+                let tally = self.find_tally(table.name(), Some(shard), true);
                 rows += tally
                     .into_iter()
                     .flat_map(Tally::values)
@@ -218,11 +218,12 @@ impl Survey {
     /// Rows that lie on a shard and belong to another, and what the endpoint does not find as it lies there.
     fn problems(&self, map: &ShardMap, table: &'static str, shard: usize) -> Vec<Message> {
         let none = Tally::new();
-        let [held, seen] = [false, true]
-            .map(|asks_endpoint| self.answer(table, Some(shard), asks_endpoint).unwrap_or(&none));
+        let [held, seen] = [false, true].map(|asks_endpoint| {
+            self.find_tally(table, Some(shard), asks_endpoint).unwrap_or(&none)
+        });
         let name = &self.names[shard];
         let warehouses: BTreeSet<&String> = held.keys().chain(seen.keys()).collect();
-        let problem = |warehouse: &String| {
+        let problems = warehouses.into_iter().filter_map(|warehouse| {
             let number =
                 warehouse.parse().ok().filter(|number| (1..=self.warehouses).contains(number));
             let owner = number.map(|number: u32| map.shard_of(number));
@@ -246,18 +247,18 @@ impl Survey {
                     seen = describe_rows(seen)
                 )),
             }
-        };
-        warehouses.into_iter().filter_map(problem).collect()
+        });
+        problems.collect()
     }
 
     fn problems_of_copies(&self, table: &'static str) -> Vec<Message> {
         let copies: Vec<_> =
-            (0..self.names.len()).map(|shard| self.answer(table, Some(shard), false)).collect();
+            (0..self.names.len()).map(|shard| self.find_tally(table, Some(shard), false)).collect();
         // A table that no shard has is the endpoint's own.
         if copies.iter().all(Option::is_none) {
             return Vec::new();
         }
-        let at_endpoint = self.answer(table, None, true);
+        let at_endpoint = self.find_tally(table, None, true);
         let unlike = copies.iter().zip(&self.names).filter(|(copy, _)| **copy != at_endpoint);
         unlike.map(|(_, name)| say!(copy_differs, table, shard = name)).collect()
     }
@@ -305,7 +306,7 @@ impl ShardProof {
 /// writers meanwhile. Must not be called within an event loop.
 ///
 /// # Errors
-/// Errors of sessions; a shard can't be asked.
+/// Errors of sessions; a shard can't be queried.
 pub fn prove(
     driver: &AdminDriver<'_>,
     warehouses: u32,
@@ -324,27 +325,28 @@ mod tests {
     use super::*;
     use dyno_core::ShardRule;
 
-    fn tally(rows: &[(u32, u64, u64)]) -> Tally {
-        let row = |&(warehouse, count, sum): &(u32, u64, u64)| {
+    fn new_tally(rows: &[(u32, u64, u64)]) -> Tally {
+        let rows = rows.iter().map(|&(warehouse, count, sum)| {
             (warehouse.to_string(), vec![count.to_string(), sum.to_string(), "7".to_owned()])
-        };
-        rows.iter().map(row).collect()
+        });
+        rows.collect()
     }
 
     /// Two shards with three warehouses, where `change` was done to what is right.
     fn proof(change: impl FnOnce(&mut BTreeMap<Question, Tally>)) -> ShardProof {
         let mut answers = BTreeMap::new();
-        let question = |table, shard, asks_endpoint| Question { table, shard, asks_endpoint };
         for table in TpccTable::ALL.into_iter().filter(|table| table.warehouse_column().is_some()) {
             for asks_endpoint in [false, true] {
                 for (shard, rows) in [(0, &[(2, 10, 50)][..]), (1, &[(1, 10, 50), (3, 9, 45)])] {
-                    answers.insert(question(table.name(), Some(shard), asks_endpoint), tally(rows));
+                    answers
+                        .insert(question_on(table.name(), shard, asks_endpoint), new_tally(rows));
                 }
             }
         }
         for table in [TpccTable::Item.name(), CONFIG] {
             for (shard, asks_endpoint) in [(None, true), (Some(0), false), (Some(1), false)] {
-                answers.insert(question(table, shard, asks_endpoint), tally(&[(1, 100, 5)]));
+                let question = Question { table, shard, asks_endpoint };
+                answers.insert(question, new_tally(&[(1, 100, 5)]));
             }
         }
         change(&mut answers);
@@ -353,11 +355,11 @@ mod tests {
         Survey { map: Some(map), names, warehouses: 3, answers }.proof().expect("shards")
     }
 
-    fn at(table: &'static str, shard: usize, asks_endpoint: bool) -> Question {
+    fn question_on(table: &'static str, shard: usize, asks_endpoint: bool) -> Question {
         Question { table, shard: Some(shard), asks_endpoint }
     }
 
-    fn only(proof: &ShardProof, expected: &str) {
+    fn assert_only_problem(proof: &ShardProof, expected: &str) {
         assert_eq!((proof.found, proof.message().to_string()), (1, expected.to_owned()));
     }
 
@@ -380,13 +382,18 @@ mod tests {
     #[test]
     fn a_row_on_another_shard_is_named() {
         let moved = proof(|answers| {
-            answers.insert(at("bmsql_stock", 0, false), tally(&[(2, 10, 50), (3, 1, 5)]));
+            answers
+                .insert(question_on("bmsql_stock", 0, false), new_tally(&[(2, 10, 50), (3, 1, 5)]));
         });
-        only(&moved, "bmsql_stock: the shard n1 has 1 row of warehouse 3, which lies on n2.");
+        assert_only_problem(
+            &moved,
+            "bmsql_stock: the shard n1 has 1 row of warehouse 3, which lies on n2.",
+        );
         let strange = proof(|answers| {
-            answers.insert(at("bmsql_stock", 0, false), tally(&[(2, 10, 50), (4, 2, 5)]));
+            answers
+                .insert(question_on("bmsql_stock", 0, false), new_tally(&[(2, 10, 50), (4, 2, 5)]));
         });
-        only(
+        assert_only_problem(
             &strange,
             "bmsql_stock: the shard n1 has 2 rows of warehouse 4, which lies on no shard.",
         );
@@ -395,24 +402,27 @@ mod tests {
     #[test]
     fn what_the_endpoint_does_not_find_is_named() {
         let unseen = proof(|answers| {
-            answers.insert(at("bmsql_stock", 1, true), tally(&[(1, 10, 50)]));
+            answers.insert(question_on("bmsql_stock", 1, true), new_tally(&[(1, 10, 50)]));
         });
-        only(
+        assert_only_problem(
             &unseen,
             "bmsql_stock, warehouse 3: the shard n2 has 9 rows with the sums 45, 7, and the endpoint finds no row.",
         );
         let other_sums = proof(|answers| {
-            answers.insert(at("bmsql_stock", 0, false), tally(&[(2, 10, 51)]));
+            answers.insert(question_on("bmsql_stock", 0, false), new_tally(&[(2, 10, 51)]));
         });
         assert!(other_sums.message().to_string().contains("the sums 51, 7, and"), "{other_sums:?}");
         let empty = proof(|answers| {
-            answers.insert(at("bmsql_stock", 0, false), tally(&[]));
+            answers.insert(question_on("bmsql_stock", 0, false), new_tally(&[]));
         });
         assert!(empty.message().to_string().contains("the shard n1 has no row"), "{empty:?}");
         let copy = proof(|answers| {
-            answers.insert(at("bmsql_item", 1, false), tally(&[(1, 99, 5)]));
+            answers.insert(question_on("bmsql_item", 1, false), new_tally(&[(1, 99, 5)]));
         });
-        only(&copy, "bmsql_item on the shard n2 differs from what the endpoint shows.");
+        assert_only_problem(
+            &copy,
+            "bmsql_item on the shard n2 differs from what the endpoint shows.",
+        );
     }
 
     #[test]
@@ -436,12 +446,12 @@ mod tests {
         let tally = Tally::from([("2".to_owned(), cells.to_vec())]);
         let answers = BTreeMap::from([(question, tally)]);
         let survey = Survey { map: None, names: Vec::new(), warehouses: 2, answers };
-        let stored = |warehouse, part| {
+        for (warehouse, part, stored) in
+            [(2, 0, 25_000), (2, 1, 24_999), (2, 2, 10_001), (2, 3, 0), (1, 0, 0)]
+        {
             let chunk = Chunk { table: TpccTable::Stock, warehouse, part };
-            survey.stored(&chunk, None)
-        };
-        assert_eq!([0, 1, 2, 3].map(|part| stored(2, part)), [25_000, 24_999, 10_001, 0]);
-        assert_eq!(stored(1, 0), 0);
+            assert_eq!(survey.stored(&chunk, None), stored, "{chunk:?}");
+        }
         assert!(survey.proof().is_none());
     }
 }

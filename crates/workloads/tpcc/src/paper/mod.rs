@@ -16,13 +16,13 @@ use dyno_report::{
     Paper, Point, Rule, Spread, Trial, glossary_row,
 };
 
-fn facts(trial: &Trial) -> Option<&TpccFacts> {
+fn tpcc_facts(trial: &Trial) -> Option<&TpccFacts> {
     trial.summary.own()
 }
 
 /// Facts of a point of TPC-C beyond those of other workloads.
 struct TpccPoint<'a> {
-    /// Those of its first trial.
+    /// The facts of the point's first trial.
     facts: &'a TpccFacts,
     tpmc: Spread,
     tpmc_committed: Spread,
@@ -32,7 +32,7 @@ struct TpccPoint<'a> {
 /// The TPC-C of a point; `None` if one of its trials is not TPC-C.
 fn tpcc_point<'a>(evidence: &'a Evidence, point: &Point) -> Option<TpccPoint<'a>> {
     let trials: Option<Vec<&TpccFacts>> =
-        evidence.point_trials(point).into_iter().map(facts).collect();
+        evidence.point_trials(point).into_iter().map(tpcc_facts).collect();
     let trials = trials?;
     let spread =
         |get: fn(&TpccFacts) -> f64| Spread::from_values(trials.iter().map(|t| get(t)).collect());
@@ -139,7 +139,7 @@ impl FamilyPaper for TpccPaper {
     }
 
     fn method(&self, trials: &[&Trial]) -> Option<Method> {
-        let facts: Vec<&TpccFacts> = trials.iter().filter_map(|trial| facts(trial)).collect();
+        let facts: Vec<&TpccFacts> = trials.iter().filter_map(|trial| tpcc_facts(trial)).collect();
         let has_deferred = trials.iter().any(|trial| has_deferred(trial));
         (!facts.is_empty()).then(|| Method::Arrival(method_sentences(&facts, has_deferred)))
     }
@@ -156,9 +156,9 @@ impl FamilyPaper for TpccPaper {
         vec![
             glossary_row(say!(tpmc), say!(new_order_transactions_per_minute)),
             glossary_row(say!(terminal), say!(a_virtual_client_of_tpc_c)),
-            glossary_row(say!(profile_2), say!(glossary_profile)),
-            glossary_row(say!(books_2), say!(glossary_books)),
-            glossary_row(say!(ledger_2), say!(glossary_of_ledger)),
+            glossary_row(say!(profile_title), say!(glossary_profile)),
+            glossary_row(say!(books_term), say!(glossary_books)),
+            glossary_row(say!(ledger_term), say!(glossary_of_ledger)),
         ]
     }
 }
@@ -174,11 +174,11 @@ fn kind_name(name: &str) -> Message {
     if name == TpccFacts::DEFERRED {
         return say!(delivery_deferred_part);
     }
-    let capitalize = |word: &str| match word.split_at_checked(1) {
+    let words = name.split('_').map(|word| match word.split_at_checked(1) {
         Some((first, rest)) => first.to_uppercase() + rest,
         None => word.to_owned(),
-    };
-    Message::verbatim(name.split('_').map(capitalize).collect::<Vec<_>>().join("-"))
+    });
+    Message::verbatim(words.collect::<Vec<_>>().join("-"))
 }
 
 fn isolation_text(level: Option<&str>) -> Message {
@@ -232,7 +232,7 @@ fn setup_text(setup: &TpccFacts) -> Message {
 /// The point with the most tpmC in a sentence.
 fn best_sentence(experiment: &Message, target: &str, point: &TpccPoint) -> Message {
     say!(
-        reached_tpmc_tpmtotal_with,
+        reached_rates,
         experiment,
         target,
         tpmc = format::short(point.tpmc.median),
@@ -278,27 +278,30 @@ fn method_sentences(facts: &[&TpccFacts], has_deferred: bool) -> Vec<Message> {
     } else {
         say!(a_terminal_enters_its_next_transaction)
     };
-    let deferred = has_deferred.then(|| say!(a_delivery_is_only_queued_by));
+    let deferred = has_deferred.then(|| say!(deferred_delivery_note));
     let setups = say!(run_with_setups, setups = Message::joined(&setups, "; ", "；"));
     [setups, arrival].into_iter().chain(deferred).collect()
 }
 
-/// Points in which trials depart from the specification, as far as it can be told from them.
+/// Points in which trials depart from the specification, as far as they show it.
 fn deviations(trials: &[&Trial]) -> Vec<Message> {
-    let facts: Vec<&TpccFacts> = trials.iter().filter_map(|trial| facts(trial)).collect();
-    let any_trial = |matches: fn(&TpccFacts) -> bool| facts.iter().any(|facts| matches(facts));
+    let facts: Vec<&TpccFacts> = trials.iter().filter_map(|trial| tpcc_facts(trial)).collect();
     let has_other_pauses =
-        any_trial(|facts| facts.tpmc_limit.is_some() && !has_pauses_of_spec(facts));
+        facts.iter().any(|facts| facts.tpmc_limit.is_some() && !has_pauses_of_spec(facts));
     let is_inline = !trials.iter().all(|trial| has_deferred(trial));
     let shortest_s = trials.iter().map(|trial| trial.summary.window_s).reduce(f64::min);
     let levels = facts.iter().map(|facts| isolation_text(facts.isolation.as_deref()));
     let weak: Vec<Message> = levels.filter(|level| *level != "serializable").collect();
     let too_short = shortest_s.filter(|shortest_s| *shortest_s < MIN_INTERVAL_S);
     let departures = [
-        any_trial(|facts| facts.tpmc_limit.is_none())
+        facts
+            .iter()
+            .any(|facts| facts.tpmc_limit.is_none())
             .then(|| say!(terminals_neither_key_nor_think_they)),
-        has_other_pauses.then(|| say!(keying_and_think_times_are_not)),
-        any_trial(|facts| facts.warehouses == 1)
+        has_other_pauses.then(|| say!(pauses_differ_from_specification)),
+        facts
+            .iter()
+            .any(|facts| facts.warehouses == 1)
             .then(|| say!(with_one_warehouse_nothing_is_remote)),
         (!weak.is_empty()).then(|| {
             let levels = Message::list(&unique(weak));
@@ -311,6 +314,6 @@ fn deviations(trials: &[&Trial]) -> Vec<Message> {
         }),
     ];
     // What the specification asks for and no run of dyno does.
-    let never = say!(the_tests_of_atomicity_isolation_and);
+    let never = say!(untested_properties);
     departures.into_iter().flatten().chain([never]).collect()
 }

@@ -2,7 +2,7 @@
 //! editions of a database: the throughput of each, its terminals and its costs.
 
 use super::{
-    TpccPoint, bound_sentence, deviations, facts, isolation_text, kind_name, terminals_text,
+    TpccPoint, bound_sentence, deviations, isolation_text, kind_name, terminals_text, tpcc_facts,
     tpcc_point,
 };
 use crate::audit::least_mean_of_exponentials;
@@ -28,7 +28,7 @@ use dyno_report::{Experiment, Paper, PaperTarget, Point, Spread, Trial};
 /// The section with its charts; `None` if no trial is TPC-C.
 pub(super) fn blocks(paper: &Paper, experiment: &Experiment, lang: Lang) -> Option<Blocks> {
     let trials = own_trials(paper, experiment)?;
-    let mut blocks = head(paper, experiment);
+    let mut blocks = disclosure_and_levels(paper, experiment);
     blocks.figures(charts::experiment_charts(paper, experiment, lang));
     mix_and_responses(paper, experiment, &mut blocks);
     let over_time = all_over_time(paper, experiment, lang);
@@ -39,26 +39,23 @@ pub(super) fn blocks(paper: &Paper, experiment: &Experiment, lang: Lang) -> Opti
         blocks.grid(over_time);
     }
     evidence(&trials, &mut blocks);
-    blocks.heading(4, "", say!(where_these_trials_depart_from_the), "");
+    blocks.heading(4, "", say!(specification_deviations), "");
     blocks.list(Style::Plain, plain_items(&deviations(&trials)));
     Some(blocks)
 }
 
 fn own_trials<'a>(paper: &'a Paper, experiment: &'a Experiment) -> Option<Vec<&'a Trial>> {
-    let trials = paper.trials_in(experiment).filter(|trial| facts(trial).is_some());
+    let trials = paper.trials_in(experiment).filter(|trial| tpcc_facts(trial).is_some());
     Some(trials.collect::<Vec<_>>()).filter(|trials| !trials.is_empty())
 }
 
-fn head(paper: &Paper, experiment: &Experiment) -> Blocks {
+fn disclosure_and_levels(paper: &Paper, experiment: &Experiment) -> Blocks {
     let mut blocks = Blocks::default();
-    let disclosure = [
-        strong(say!(tpc_c_like_2)),
-        Span::plain(" "),
-        Span::plain(say!(this_is_not_a_tpc_result_the)),
-    ];
+    let disclosure =
+        [strong(say!(tpc_c_like_label)), Span::plain(" "), Span::plain(say!(tpc_disclaimer))];
     blocks.styled(Style::Disclosure, disclosure.to_vec());
     if !experiment.points.is_empty() {
-        blocks.table(levels(paper, experiment));
+        blocks.table(level_table(paper, experiment));
         let points = experiment.points.iter().filter_map(|point| tpcc_point(paper, point));
         let mut words = vec![say!(tpmc_and_tpmtotal_defined)];
         words.extend(unique(points.map(|point| bound_sentence(&point)).collect()));
@@ -68,37 +65,38 @@ fn head(paper: &Paper, experiment: &Experiment) -> Blocks {
     blocks
 }
 
-fn levels<'a>(paper: &'a Paper, experiment: &'a Experiment) -> PaperRows<&'a Point> {
+fn level_table<'a>(paper: &'a Paper, experiment: &'a Experiment) -> PaperRows<&'a Point> {
     let title = if experiment.points.iter().any(|point| point.repeats > 1) {
         say!(tpmc_new_orders_per_minute_of_repeats)
     } else {
         say!(tpmc_new_orders_per_minute)
     };
-    let tpcc = |point: &Point| tpcc_point(paper, point);
-    let setup = |point: &Point| tpcc(point).map(|tpcc| tpcc.facts);
     PaperRows::new(title, &experiment.points)
-        .text(say!(target_2), |p| target_of(&p.target, p.status))
+        .text(say!(target_column), |p| target_of(&p.target, p.status))
         .col(say!(terminals), Whole, |p| p.terminals())
-        .col(say!(sessions), Whole, |p| setup(p).map(|setup| setup.sessions))
+        .col(say!(sessions), Whole, |p| point_setup(paper, p).map(|setup| setup.sessions))
         .col(say!(warehouses_used_loaded), Right, |p| {
-            let used_and_loaded = |setup: &TpccFacts| [setup.warehouses, setup.warehouses_loaded];
-            setup(p).map(|setup| {
-                used_and_loaded(setup).map(|number| format::whole(number.into())).join(" / ")
+            point_setup(paper, p).map(|setup| {
+                let used_and_loaded = [setup.warehouses, setup.warehouses_loaded];
+                used_and_loaded.map(|number| format::whole(number.into())).join(" / ")
             })
         })
-        .text(say!(profile_2), |p| setup(p).map(|setup| &setup.profile))
+        .text(say!(profile_title), |p| point_setup(paper, p).map(|setup| &setup.profile))
         .class("keep")
-        .text(say!(isolation_2), |p| {
-            setup(p).map(|setup| isolation_text(setup.isolation.as_deref()))
+        .text(say!(isolation_column), |p| {
+            point_setup(paper, p).map(|setup| isolation_text(setup.isolation.as_deref()))
         })
-        .col("tpmC", Short, |p| tpcc(p).map(|tpcc| spread(tpcc.tpmc, p.repeats)))
+        .col("tpmC", Short, |p| tpcc_point(paper, p).map(|tpcc| spread(tpcc.tpmc, p.repeats)))
         .class("strong")
         .col(say!(acknowledged_per_minute), Short, |p| {
-            tpcc(p).map(|tpcc| spread(tpcc.tpmc_committed, p.repeats))
+            tpcc_point(paper, p).map(|tpcc| spread(tpcc.tpmc_committed, p.repeats))
         })
-        .col("tpmTOTAL", Short, |p| tpcc(p).map(|tpcc| spread(tpcc.tpm_total, p.repeats)))
-        .col(say!(tpmc_per_warehouse_2), Short, |p| {
-            tpcc(p).map(|tpcc| tpcc.tpmc.median / f64::from(tpcc.facts.warehouses.max(1)))
+        .col("tpmTOTAL", Short, |p| {
+            tpcc_point(paper, p).map(|tpcc| spread(tpcc.tpm_total, p.repeats))
+        })
+        .col(say!(tpmc_per_warehouse_column), Short, |p| {
+            let tpcc = tpcc_point(paper, p)?;
+            Some(tpcc.tpmc.median / f64::from(tpcc.facts.warehouses.max(1)))
         })
         .col(say!(checkpoints_ended), Whole, |p| {
             paper
@@ -115,42 +113,43 @@ fn levels<'a>(paper: &'a Paper, experiment: &'a Experiment) -> PaperRows<&'a Poi
         .text(say!(notes), |p| notes(paper, &p.checks))
 }
 
+/// The facts of a point's first trial; `None` if one of its trials is not TPC-C.
+fn point_setup<'a>(paper: &'a Paper, point: &Point) -> Option<&'a TpccFacts> {
+    tpcc_point(paper, point).map(|tpcc| tpcc.facts)
+}
+
 /// The mix and the response times by point and kind.
 fn mix_and_responses(paper: &Paper, experiment: &Experiment, blocks: &mut Blocks) {
     let points = experiment.points.iter().map(|point| paper.point_trials(point));
     let rows: Vec<KindRow<'_>> = points.flat_map(|trials| kinds(&trials)).collect();
     if !rows.is_empty() {
-        blocks.table(mix(&rows));
+        blocks.table(mix_table(&rows));
         blocks.fine(say!(executed_are_those_that_ended_as));
-        blocks.table(responses(&rows));
-        blocks.fine(say!(a_limit_is_met_when_the));
+        blocks.table(response_table(&rows));
+        blocks.fine(say!(limit_rule));
     }
 }
 
-fn mix<'a>(rows: &'a [KindRow<'a>]) -> PaperRows<&'a KindRow<'a>> {
-    // What is no part of the mix has no shares.
-    let in_mix = |row: &KindRow<'_>, cell: Cell| match row.share_percent {
-        Some(_) => cell,
-        None => Cell::covered(),
-    };
+fn mix_table<'a>(rows: &'a [KindRow<'a>]) -> PaperRows<&'a KindRow<'a>> {
     PaperRows::new(say!(the_mix_over_all_repeats), rows)
-        .text(say!(target_2), |row| row.target)
+        .text(say!(target_column), |row| row.target)
         .col(say!(terminals), Whole, |row| row.terminals)
-        .text(say!(transaction_2), |row| &row.kind)
+        .text(say!(transaction_column), |row| &row.kind)
         .col(say!(executed), Whole, |row| row.counts.completed())
         .group(say!(share_of_the_mix_percent), |table| {
             table
                 .col(say!(observed), Fixed(3), |row| match row.share_percent {
-                    Some(share) => {
-                        let below = || vec![bad(say!(below))];
-                        Cell::from(share).with_if(row.is_below_least(), below).class("strong")
-                    }
+                    Some(share) => Cell::from(share)
+                        .with_if(row.is_below_least(), || vec![bad(say!(below))])
+                        .class("strong"),
                     None => Cell::from(say!(not_in_the_mix)).over(3),
                 })
                 .col(say!(wanted), Fixed(2), |row| {
-                    in_mix(row, row.held.map_or(0.0, |held| held.share_percent).into())
+                    cover_outside_mix(row, row.held.map_or(0.0, |held| held.share_percent).into())
                 })
-                .col(say!(at_least), Fixed(2), |row| in_mix(row, row.least_percent().into()))
+                .col(say!(at_least), Fixed(2), |row| {
+                    cover_outside_mix(row, row.least_percent().into())
+                })
         })
         .group(say!(how_they_ended), |table| {
             table
@@ -162,23 +161,23 @@ fn mix<'a>(rows: &'a [KindRow<'a>]) -> PaperRows<&'a KindRow<'a>> {
         .col(say!(unknown_outcome), Whole, |row| row.unknown)
 }
 
-fn responses<'a>(rows: &'a [KindRow<'a>]) -> PaperRows<&'a KindRow<'a>> {
+/// The cell of a share; a covered one for a kind outside of the mix, which has no shares.
+fn cover_outside_mix(row: &KindRow<'_>, cell: Cell) -> Cell {
+    if row.share_percent.is_some() { cell } else { Cell::covered() }
+}
+
+fn response_table<'a>(rows: &'a [KindRow<'a>]) -> PaperRows<&'a KindRow<'a>> {
     let title = if rows.iter().any(|row| row.latencies.len() > 1) {
-        say!(response_times_in_ms_medians_of)
+        say!(response_times_of_repeats)
     } else {
         say!(response_times_in_ms)
     };
-    let verdict = |is_within: Option<bool>| match is_within {
-        None => Span::plain(say!(not_judged)),
-        Some(true) => Span::plain(say!(met)),
-        Some(false) => bad(say!(exceeded)),
-    };
     PaperRows::new(title, rows)
-        .text(say!(target_2), |row| row.target)
+        .text(say!(target_column), |row| row.target)
         .col(say!(terminals), Whole, |row| row.terminals)
-        .text(say!(transaction_2), |row| &row.kind)
-        .col(say!(count), Whole, |row| row.count())
-        .col(say!(mean_2), Ms, |row| {
+        .text(say!(transaction_column), |row| &row.kind)
+        .col(say!(count), Whole, |row| row.sample_count())
+        .col(say!(mean_column), Ms, |row| {
             row.spread(SAMPLES_BEYOND, |latency| latency.mean_us).map(|us| spread(us, 1))
         })
         .col(say!(n_90th), Ms, |row| {
@@ -193,20 +192,24 @@ fn responses<'a>(rows: &'a [KindRow<'a>]) -> PaperRows<&'a KindRow<'a>> {
         })
         .col(say!(maximum), Ms, |row| row.max_us())
         .col(say!(limit_of_the_90th_s), Whole, |row| row.held.map(|held| held.limit_p90_s))
-        .text(say!(limit), |row| verdict(row.is_within_limit()))
+        .text(say!(limit), |row| match row.is_within_limit() {
+            None => Span::plain(say!(not_judged)),
+            Some(true) => Span::plain(say!(met)),
+            Some(false) => bad(say!(exceeded)),
+        })
 }
 
 /// Conditions, books and audits.
 fn evidence(trials: &[&Trial], blocks: &mut Blocks) {
     conditions(trials, blocks);
     blocks.table(
-        PaperRows::new(say!(what_was_acknowledged_against_what_the), &proofs(trials))
+        PaperRows::new(say!(acknowledged_work_title), &proofs(trials))
             .look("text")
             .text(say!(comparison), |(title, _): &Proof| title)
             .text(say!(outcome), |(_, ended)| outcomes(ended, false)),
     );
     for trial in trials {
-        let lines = facts(trial).map_or(&[][..], |facts| facts.audit.as_slice());
+        let lines = tpcc_facts(trial).map_or(&[][..], |facts| facts.audit.as_slice());
         if lines.is_empty() {
             let (trial, target) = (&trial.label, &trial.target);
             blocks.fine(say!(audit_of_trial_on_not_made, trial, target));
@@ -214,7 +217,7 @@ fn evidence(trials: &[&Trial], blocks: &mut Blocks) {
         }
         let mut inner = Blocks::default();
         inner.table(audit_lines(trial, lines));
-        let is_open = trials.len() == 1 || count(lines, CheckVerdict::Failed) > 0;
+        let is_open = trials.len() == 1 || count_verdicts(lines, CheckVerdict::Failed) > 0;
         blocks.details(audit_summary(trial, lines), is_open, inner);
     }
 }
@@ -222,34 +225,23 @@ fn evidence(trials: &[&Trial], blocks: &mut Blocks) {
 /// A condition before the trials, or after them.
 type Side = fn(&ConditionLine) -> Option<&ConditionState>;
 
-/// Every condition that some trial has recorded; a reason that all of a side have is told once.
+/// Every condition that some trial has recorded; a reason that all of a side have is printed once.
 fn conditions(trials: &[&Trial], blocks: &mut Blocks) {
     const SIDES: [Side; 2] = [|line| line.before.as_ref(), |line| line.after.as_ref()];
     let condition_lines =
-        || trials.iter().filter_map(|trial| facts(trial)).flat_map(|facts| &facts.conditions);
+        || trials.iter().filter_map(|trial| tpcc_facts(trial)).flat_map(|facts| &facts.conditions);
     let reasons = SIDES.map(|side| {
         let first = condition_lines().find_map(side)?;
         let is_common = condition_lines().filter_map(side).all(|state| state == first);
         (is_common && first.verdict == CheckVerdict::NotMade).then_some(&first.evidence)
     });
-    let ended = |id: &str, side: usize| {
-        count_outcomes(trials, |trial| {
-            let line =
-                facts(trial).and_then(|facts| facts.conditions.iter().find(|line| line.id == id));
-            match line.map(SIDES[side]) {
-                Some(Some(state)) if reasons[side] == Some(&state.evidence) => {
-                    (Some(state.verdict), None)
-                }
-                Some(Some(state)) => with_evidence(state.verdict, &state.evidence),
-                Some(None) => (None, Some(say!(need_not_hold_then))),
-                None => (Some(CheckVerdict::NotMade), Some(say!(the_trial_has_no_record_of_it))),
-            }
-        })
-    };
     let mut rows: Vec<(&ConditionLine, [Vec<CountedOutcome>; 2])> = Vec::new();
     for line in condition_lines() {
         if !rows.iter().any(|(other, _)| other.id == line.id) {
-            rows.push((line, [ended(&line.id, 0), ended(&line.id, 1)]));
+            let ended = [0, 1].map(|side: usize| {
+                condition_outcomes(trials, &line.id, SIDES[side], reasons[side])
+            });
+            rows.push((line, ended));
         }
     }
     if rows.is_empty() {
@@ -257,7 +249,7 @@ fn conditions(trials: &[&Trial], blocks: &mut Blocks) {
         return;
     }
     blocks.table(
-        PaperRows::new(say!(consistency_conditions_of_clause_3_3), &rows)
+        PaperRows::new(say!(consistency_conditions_title), &rows)
             .look("text")
             .text(say!(condition), |(line, _)| &line.id)
             .text(say!(what_has_to_hold), |(line, _)| &line.rule)
@@ -270,6 +262,27 @@ fn conditions(trials: &[&Trial], blocks: &mut Blocks) {
     blocks.fine(Message::sentences(&before.into_iter().chain(after).collect::<Vec<_>>()));
 }
 
+/// Counts how a condition ended on a side; evidence that is `common_reason` is left out.
+fn condition_outcomes(
+    trials: &[&Trial],
+    id: &str,
+    side: Side,
+    common_reason: Option<&Message>,
+) -> Vec<CountedOutcome> {
+    count_outcomes(trials, |trial| {
+        let line =
+            tpcc_facts(trial).and_then(|facts| facts.conditions.iter().find(|line| line.id == id));
+        match line.map(side) {
+            Some(Some(state)) if common_reason == Some(&state.evidence) => {
+                (Some(state.verdict), None)
+            }
+            Some(Some(state)) => with_evidence(state.verdict, &state.evidence),
+            Some(None) => (None, Some(say!(need_not_hold_then))),
+            None => (Some(CheckVerdict::NotMade), Some(say!(condition_unrecorded))),
+        }
+    })
+}
+
 fn with_evidence(verdict: CheckVerdict, evidence: &Message) -> Judged {
     (Some(verdict), Some(evidence.clone()).filter(|text| !text.is_empty()))
 }
@@ -279,10 +292,16 @@ type Proof = (Message, Vec<CountedOutcome>);
 
 /// The books and the ledger.
 fn proofs(trials: &[&Trial]) -> [Proof; 2] {
-    let proof = |title, name: &str, absent: Message| -> Proof {
+    let books = say!(books_what_was_acknowledged_by_district);
+    let ledger = say!(ledger_every_acknowledged_order_is_found);
+    [
+        (books, DataCheck::BOOKS, say!(books_unrecorded)),
+        (ledger, DataCheck::LEDGER, say!(no_durable_ledger_was_kept_option)),
+    ]
+    .map(|(title, name, absent)| {
         let ended = count_outcomes(trials, |trial| {
             match trial.summary.checks.iter().find(|check| check.name == name) {
-                // The figures differ from trial to trial; they stand with the checks of each.
+                // The figures differ from trial to trial; they are listed with the checks of each.
                 Some(check) if check.verdict == CheckVerdict::Passed && trials.len() > 1 => {
                     (Some(CheckVerdict::Passed), None)
                 }
@@ -291,23 +310,17 @@ fn proofs(trials: &[&Trial]) -> [Proof; 2] {
             }
         });
         (title, ended)
-    };
-    let books = say!(books_what_was_acknowledged_by_district);
-    let ledger = say!(ledger_every_acknowledged_order_is_found);
-    [
-        proof(books, DataCheck::BOOKS, say!(the_trial_has_no_record_of)),
-        proof(ledger, DataCheck::LEDGER, say!(no_durable_ledger_was_kept_option)),
-    ]
+    })
 }
 
-fn count(lines: &[AuditLine], verdict: CheckVerdict) -> usize {
+fn count_verdicts(lines: &[AuditLine], verdict: CheckVerdict) -> usize {
     lines.iter().filter(|line| line.verdict == verdict).count()
 }
 
 fn audit_summary(trial: &Trial, lines: &[AuditLine]) -> Vec<Span> {
-    let title = say!(audit_of_trial_on, trial = &trial.label, target = &trial.target);
+    let title = say!(audit_title, trial = &trial.label, target = &trial.target);
     let (failed, unjudged) =
-        (count(lines, CheckVerdict::Failed), count(lines, CheckVerdict::NotMade));
+        (count_verdicts(lines, CheckVerdict::Failed), count_verdicts(lines, CheckVerdict::NotMade));
     let text = say!(
         figures_within_their_bounds,
         n = (lines.len() - failed - unjudged).to_string(),
@@ -320,9 +333,9 @@ fn audit_summary(trial: &Trial, lines: &[AuditLine]) -> Vec<Span> {
 }
 
 fn audit_lines<'a>(trial: &Trial, lines: &'a [AuditLine]) -> PaperRows<&'a AuditLine> {
-    PaperRows::new(say!(what_trial_executed_against_what_it, trial = &trial.label), lines)
+    PaperRows::new(say!(audit_table_title, trial = &trial.label), lines)
         .text(say!(figure), |line| &line.name)
-        .col(say!(observed_2), Right, |line| &line.observed)
+        .col(say!(observed_column), Right, |line| &line.observed)
         .class("strong")
         .col(say!(expected), Right, |line| &line.expected)
         .col(say!(bound), Right, |line| &line.bound)
@@ -339,27 +352,31 @@ fn all_over_time(paper: &Paper, experiment: &Experiment, lang: Lang) -> Vec<Draw
 
 /// New-Orders per minute of a trial; `None` if its intervals do not tell kinds apart.
 fn over_time(paper: &Paper, trial: &Trial, width: f64, lang: Lang) -> Option<Drawing> {
-    let facts = facts(trial)?;
+    let facts = tpcc_facts(trial)?;
     let (kinds, series) = (&trial.summary.kinds, &trial.series);
-    let place = |name: &str| kinds.iter().position(|kind| kind.name == name);
-    let (new_order, deferred) = (place(TpccFacts::NEW_ORDER)?, place(TpccFacts::DEFERRED));
-    let has_kinds = |row: &SeriesRow| row.committed_by_kind.len() == kinds.len();
-    if series.len() < 2 || !series.iter().all(has_kinds) {
+    let new_order = kinds.iter().position(|kind| kind.name == TpccFacts::NEW_ORDER)?;
+    let deferred = kinds.iter().position(|kind| kind.name == TpccFacts::DEFERRED);
+    if series.len() < 2 || !series.iter().all(|row| row.committed_by_kind.len() == kinds.len()) {
         return None;
     }
     let stretches = charts::stretches(series);
-    let orders = |row: &SeriesRow| row.committed_by_kind[new_order] as f64;
-    let transactions = |row: &SeriesRow| {
-        let deferred = deferred.map_or(0, |at| row.committed_by_kind[at]);
-        (row.committed_by_kind.iter().sum::<u64>() + row.rolled_back - deferred) as f64
-    };
     let class = charts::color(paper, &trial.target);
-    let rate = |name: &'static str, count: &dyn Fn(&SeriesRow) -> f64| {
-        charts::rate_over_time(&stretches, &Rate { name, of: count, per_s: 60.0 }, &class)
+    let tpmc = Rate {
+        name: "tpmC",
+        of: &|row: &SeriesRow| row.committed_by_kind[new_order] as f64,
+        per_s: 60.0,
     };
-    let line = rate("tpmC", &orders);
-    let stroke = Stroke::Dotted;
-    let total = Series { band: Vec::new(), stroke, ..rate("tpmTOTAL", &transactions) };
+    let tpm_total = Rate {
+        name: "tpmTOTAL",
+        of: &|row: &SeriesRow| {
+            let deferred = deferred.map_or(0, |at| row.committed_by_kind[at]);
+            (row.committed_by_kind.iter().sum::<u64>() + row.rolled_back - deferred) as f64
+        },
+        per_s: 60.0,
+    };
+    let line = charts::rate_over_time(&stretches, &tpmc, &class);
+    let total = charts::rate_over_time(&stretches, &tpm_total, &class);
+    let total = Series { band: Vec::new(), stroke: Stroke::Dotted, ..total };
     let totals = total.points.iter().filter_map(|(_, value)| *value);
     let highest = totals.chain(line.band.iter().map(|(_, _, high)| *high)).fold(0.0, f64::max);
     let mut lines = vec![line, total];
@@ -428,15 +445,15 @@ impl KindRow<'_> {
         self.share_percent.zip(self.least_percent()).is_some_and(|(share, least)| share < least)
     }
 
-    fn count(&self) -> u64 {
+    fn sample_count(&self) -> u64 {
         self.latencies.iter().map(|latency| latency.count).sum()
     }
 
     /// A figure over the repeats, for the share of transactions beyond it; `None` if one has too few.
     fn spread(&self, beyond: f64, value: fn(&LatencySummary) -> f64) -> Option<Spread> {
-        let is_enough = |latency: &LatencySummary| latency.count as f64 * beyond >= SAMPLES_BEYOND;
-        let values =
-            self.latencies.iter().map(|latency| is_enough(latency).then(|| value(latency)));
+        let values = self.latencies.iter().map(|latency| {
+            (latency.count as f64 * beyond >= SAMPLES_BEYOND).then(|| value(latency))
+        });
         Spread::from_values(values.collect::<Option<Vec<f64>>>()?)
     }
 
@@ -455,10 +472,10 @@ impl KindRow<'_> {
     }
 }
 
-/// The kinds at a point, in the order of its first trial; without the deferred part of Delivery where nothing was
+/// The kinds at a point, in the order of its first trial; without the deferred part of Delivery if nothing was
 /// deferred.
 fn kinds<'a>(trials: &[&'a Trial]) -> Vec<KindRow<'a>> {
-    let facts: Vec<&TpccFacts> = trials.iter().filter_map(|trial| facts(trial)).collect();
+    let facts: Vec<&TpccFacts> = trials.iter().filter_map(|trial| tpcc_facts(trial)).collect();
     let Some(first) = facts.first() else { return Vec::new() };
     let mut sums = trials[0].summary.kinds.clone();
     for other in trials[1..].iter().flat_map(|trial| &trial.summary.kinds) {
@@ -468,7 +485,7 @@ fn kinds<'a>(trials: &[&'a Trial]) -> Vec<KindRow<'a>> {
     }
     sums.retain(|kind| kind.name != TpccFacts::DEFERRED || kind.counts.started > 0);
     let unknown = facts.iter().map(|facts| facts.orders_unknown).sum();
-    let row = |sum: &KindSummary| {
+    let rows = sums.iter().map(|sum| {
         let trial_kinds = trials.iter().flat_map(|trial| &trial.summary.kinds);
         KindRow {
             target: &trials[0].target,
@@ -483,8 +500,8 @@ fn kinds<'a>(trials: &[&'a Trial]) -> Vec<KindRow<'a>> {
                 .map(|kind| kind.latency)
                 .collect(),
         }
-    };
-    sums.iter().map(row).collect()
+    });
+    rows.collect()
 }
 
 /// Keying times are waited for to the nanosecond; a mean that is shorter by this was not rounded.
@@ -506,9 +523,9 @@ pub(super) fn kind_facts<'a>(facts: &'a TpccFacts, name: &str) -> Option<&'a Tpc
 
 /// The share of a trial's kind in its mix, percent; `None` of a kind outside of it.
 pub(super) fn share_percent(kinds: &[KindSummary], name: &str) -> Option<f64> {
-    let in_mix = || kinds.iter().filter(|kind| kind.name != TpccFacts::DEFERRED);
-    let kind = in_mix().find(|kind| kind.name == name)?;
-    let total: u64 = in_mix().map(|kind| kind.counts.completed()).sum();
+    let in_mix = kinds.iter().filter(|kind| kind.name != TpccFacts::DEFERRED);
+    let kind = in_mix.clone().find(|kind| kind.name == name)?;
+    let total: u64 = in_mix.map(|kind| kind.counts.completed()).sum();
     (total > 0).then(|| 100.0 * kind.counts.completed() as f64 / total as f64)
 }
 
@@ -551,8 +568,9 @@ fn measured<'a>(
 }
 
 fn edition_rows<'a>(paper: &'a Paper, experiment: &Experiment) -> Vec<EditionRow<'a>> {
-    let has_points = |experiment: &&Experiment| measured(paper, experiment).next().is_some();
-    let experiments: Vec<&Experiment> = paper.experiments.iter().filter(has_points).collect();
+    let experiments = paper.experiments.iter();
+    let experiments: Vec<&Experiment> =
+        experiments.filter(|experiment| measured(paper, experiment).next().is_some()).collect();
     let is_first = experiments.first().is_some_and(|first| first.name == experiment.name);
     let mut points: Vec<Measured<'_>> =
         experiments.iter().flat_map(|experiment| measured(paper, experiment)).collect();
@@ -566,14 +584,15 @@ fn edition_rows<'a>(paper: &'a Paper, experiment: &Experiment) -> Vec<EditionRow
         .flat_map(|shown| &shown.table.rows);
     let published: Vec<&PublishedRow> =
         unique(rows.filter(|row| row.metrics.contains_key("tpmc")).collect());
-    let place = |target: &str| paper.targets.iter().position(|known| known.label == target);
-    points.sort_by_key(|(point, _)| place(&point.target));
+    points.sort_by_key(|(point, _)| {
+        paper.targets.iter().position(|target| target.label == point.target)
+    });
     let is_about =
         |row: &PublishedRow, target: &PaperTarget| row.targets.contains(&target.facts.name);
     let mut rows: Vec<EditionRow<'_>> = points
         .into_iter()
         .map(|(point, tpcc)| {
-            let target = place(&point.target).map(|at| &paper.targets[at]);
+            let target = paper.targets.iter().find(|target| target.label == point.target);
             let counterpart =
                 target.and_then(|target| published.iter().find(|row| is_about(row, target)));
             EditionRow {
@@ -587,8 +606,9 @@ fn edition_rows<'a>(paper: &'a Paper, experiment: &Experiment) -> Vec<EditionRow
             }
         })
         .collect();
-    let is_shown = |row: &PublishedRow| paper.targets.iter().any(|target| is_about(row, target));
-    rows.extend(published.iter().filter(|row| !is_shown(row)).map(|row| EditionRow {
+    let unmeasured =
+        published.iter().filter(|row| !paper.targets.iter().any(|target| is_about(row, target)));
+    rows.extend(unmeasured.map(|row| EditionRow {
         name: say!(published_edition, edition = &row.label),
         vcpu: row.vcpu(),
         measured: None,
@@ -601,14 +621,13 @@ fn edition_rows<'a>(paper: &'a Paper, experiment: &Experiment) -> Vec<EditionRow
 }
 
 fn edition_table<'a>(rows: &'a [EditionRow<'a>]) -> PaperRows<&'a EditionRow<'a>> {
-    let tpcc = |row: &'a EditionRow<'a>| row.measured.as_ref().map(|(_, tpcc)| tpcc);
     let spread_cell =
         |row: &'a EditionRow<'a>, get: fn(&TpccPoint<'_>) -> Spread| -> Option<Cell> {
             row.measured.as_ref().map(|(point, tpcc)| spread(get(tpcc), point.repeats))
         };
     PaperRows::new(say!(editions_beside_each_other), rows)
         .text(say!(edition), |row| &row.name)
-        .col(say!(shards), Whole, move |row| tpcc(row)?.facts.shards)
+        .col(say!(shards), Whole, |row| row.measured.as_ref()?.1.facts.shards)
         .col(say!(vcpu_stated), Plain, |row| row.vcpu)
         .col(say!(warehouses_used), Whole, |row| row.warehouses)
         .col(say!(terminals), Whole, |row| row.terminals)
@@ -620,8 +639,10 @@ fn edition_table<'a>(rows: &'a [EditionRow<'a>]) -> PaperRows<&'a EditionRow<'a>
         .col("tpmTOTAL", Short, move |row| spread_cell(row, |tpcc| tpcc.tpm_total))
         .col(say!(published_tpmc), Short, |row| row.published)
         .class("theirs")
-        .col(say!(across_shards_percent), Percent, move |row| tpcc(row)?.facts.crossing_share)
-        .col(say!(server_cpu_us_2), Short, |row| {
+        .col(say!(across_shards_percent), Percent, |row| {
+            row.measured.as_ref()?.1.facts.crossing_share
+        })
+        .col(say!(server_cpu_column), Short, |row| {
             let (point, _) = row.measured.as_ref()?;
             point.costs.get(&Metric::ServerCpuUs).map(|us| us.median)
         })

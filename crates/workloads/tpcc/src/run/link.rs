@@ -79,6 +79,7 @@ pub fn prepared_statements(dialect: Dialect) -> u32 {
 pub(crate) struct Statements([Statement; NAMES.len()]);
 
 impl Statements {
+    /// Prepares the statements that this dialect needs, in their order.
     pub(crate) async fn prepare<S: Session>(session: &mut S) -> Result<Self, DbError> {
         let dialect = session.dialect();
         let mut prepared = [Statement(0); NAMES.len()];
@@ -227,10 +228,10 @@ impl<'a, S: Session> Link<'a, S> {
         self.misses = 0;
     }
 
-    /// Commits what `entry` stands for.
+    /// Commits the work of `entry`.
     ///
     /// # Errors
-    /// Those of the session; that the commit can't be recorded, which ends the run.
+    /// Errors of the session; the commit can't be recorded, which ends the run.
     pub(crate) async fn commit(&mut self, entry: &Entry<'_>) -> Result<(), DbError> {
         self.ledger.record(Step::Sent, entry)?;
         let ended = self.end(Sql::Commit).await;

@@ -112,12 +112,14 @@ impl Tpcc {
         let end = if is_shuffled { options.warehouses * DISTRICTS } else { 0 };
         let mut places: Vec<u32> = (0..end).collect();
         values::shuffle(&mut places, &mut rng);
-        let kind = |name: &str, weight| TransactionKind { name: name.to_owned(), weight };
         let shares = TpccTransaction::ALL.iter().zip(options.profile.choice.shares());
-        let mut kinds: Vec<_> =
-            shares.map(|(&transaction, weight)| kind(transaction.name(), weight)).collect();
+        let kinds = shares.map(|(&transaction, weight)| TransactionKind {
+            name: transaction.name().to_owned(),
+            weight,
+        });
+        let mut kinds: Vec<_> = kinds.collect();
         if options.profile.delivery == DeliveryMode::Deferred {
-            kinds.push(kind(TpccFacts::DEFERRED, 0));
+            kinds.push(TransactionKind { name: TpccFacts::DEFERRED.to_owned(), weight: 0 });
         }
         Ok(Tpcc {
             isolation: options
@@ -191,7 +193,7 @@ impl Tpcc {
     /// The pauses of terminals around each kind of the mix, in the measured window; `None` if they make none.
     pub fn pauses(&self) -> Option<PerKind<PauseFacts>> {
         let clause = self.options.profile.pacing?;
-        let counters = self.counters();
+        let counters = self.lock_counters();
         let mean_s =
             |[number, sum_ns]: [u64; 2]| sum_ns as f64 / SECOND as f64 / number.max(1) as f64;
         let kinds = std::array::from_fn(|kind| {
@@ -208,13 +210,13 @@ impl Tpcc {
         Some(kinds)
     }
 
-    pub(crate) fn counters(&self) -> MutexGuard<'_, Counters> {
+    pub(crate) fn lock_counters(&self) -> MutexGuard<'_, Counters> {
         self.counters.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The audit of what the workers did that have left (see [`Workload::retire`]).
     pub fn audit(&self) -> Audit {
-        self.expected.audit(&self.counters())
+        self.expected.audit(&self.lock_counters())
     }
 
     /// Brings a session into the state that the transactions want.
@@ -224,7 +226,7 @@ impl Tpcc {
             (Dialect::Mysql, level) => {
                 let level = level.map(|it| format!("SET SESSION TRANSACTION ISOLATION LEVEL {it}"));
                 settings.extend(level);
-                // Every statement begins a transaction where none is open: BEGIN costs no round trip.
+                // A statement begins a transaction if none is open: BEGIN costs no round trip.
                 settings.extend([UTC, "SET SESSION autocommit = 0"].map(str::to_owned));
             }
             (Dialect::Postgres, Some(level)) => settings.push(format!(
@@ -247,7 +249,7 @@ impl Tpcc {
         Some(used.len() as u32)
     }
 
-    fn terminal(&self, id: WorkerId, rng: Rng) -> Terminal {
+    fn new_terminal(&self, id: WorkerId, rng: Rng) -> Terminal {
         let turn = id % (self.options.warehouses * DISTRICTS);
         let place = self.places.get(turn as usize).copied().unwrap_or(turn);
         let (warehouse, district) = (place / DISTRICTS + 1, place % DISTRICTS + 1);
@@ -285,7 +287,7 @@ impl Workload for Tpcc {
         rng: Rng,
     ) -> Result<TpccWorker, DbError> {
         let statements = self.set_up(session).await?;
-        let mut terminal = self.terminal(id, rng);
+        let mut terminal = self.new_terminal(id, rng);
         let input = Input::StockLevel(terminal.stock_level(&self.world));
         Ok(TpccWorker {
             terminal,
@@ -360,7 +362,7 @@ impl Workload for Tpcc {
     #[inline]
     fn ended(&self, worker: &mut TpccWorker, ended: &EndedTransaction) {
         if let Some(log) = &mut worker.log {
-            log.record(ended, worker.skipped);
+            log.record_end(ended, worker.skipped);
         }
         if worker.is_seated {
             note_pause(&mut worker.counters, &mut worker.terminal, ended);
@@ -371,7 +373,7 @@ impl Workload for Tpcc {
     }
 
     fn seat(&self, terminal: u32, rng: Rng) -> Option<(Terminal, TerminalPlan)> {
-        let mut terminal = self.terminal(terminal, rng);
+        let mut terminal = self.new_terminal(terminal, rng);
         let first = self.pacing.first(&mut terminal);
         Some((terminal, first))
     }
@@ -398,7 +400,7 @@ impl Workload for Tpcc {
     }
 
     fn retire(&self, worker: TpccWorker, _error: Option<&DbError>) {
-        self.counters().add(*worker.counters);
+        self.lock_counters().add(*worker.counters);
     }
 }
 
@@ -420,9 +422,6 @@ fn count(
     input: &Input,
     outcome: Outcome,
 ) {
-    let crosses = |map: &ShardMap, home: i64, other: i64| {
-        map.shard_of(home as u64) != map.shard_of(other as u64)
-    };
     match input {
         Input::NewOrder(order) => {
             let is_rolled_back = outcome == Outcome::RolledBack;
@@ -434,20 +433,26 @@ fn count(
             }
             if let (Outcome::Committed, Some(map)) = (outcome, map) {
                 let mut suppliers = valid.iter().map(|line| line.supply_warehouse);
-                counters.spread(suppliers.any(|other| crosses(map, order.warehouse, other)));
+                counters.spread(suppliers.any(|other| crosses_shards(map, order.warehouse, other)));
             }
         }
         Input::Payment(payment) => {
             let is_remote = payment.customer_warehouse != payment.warehouse;
             counters.count_payment(is_remote);
             if let Some(map) = map {
-                counters.spread(crosses(map, payment.warehouse, payment.customer_warehouse));
+                counters.spread(crosses_shards(map, payment.warehouse, payment.customer_warehouse));
             }
             counters.count_customer(expected, &payment.who);
         }
         Input::OrderStatus(status) => counters.count_customer(expected, &status.who),
         Input::Delivery(_) | Input::StockLevel(_) => {}
     }
+}
+
+/// Returns true if two warehouses lie on different shards.
+#[inline]
+fn crosses_shards(map: &ShardMap, home: i64, other: i64) -> bool {
+    map.shard_of(home as u64) != map.shard_of(other as u64)
 }
 
 /// The part that one of several load generators adds to its workload's facts, besides the engine's measurements: its
@@ -466,10 +471,10 @@ pub struct Handover {
 impl Tpcc {
     /// The facts that this workload has kept, after its trial.
     pub fn leave(&self) -> Result<Handover, Failure> {
-        let is_used = |(_, books): &(u32, DistrictBooks)| *books != DistrictBooks::default();
+        let districts = (0..).zip(self.ledger.districts());
         Ok(Handover {
-            districts: (0..).zip(self.ledger.districts()).filter(is_used).collect(),
-            counters: self.counters().clone(),
+            districts: districts.filter(|(_, books)| *books != DistrictBooks::default()).collect(),
+            counters: self.lock_counters().clone(),
             queued: self.queued.load(Ordering::Relaxed),
             executed: self.executed.load(Ordering::Relaxed),
             ledger: self.ledger_file().map(LedgerFile::steps).transpose()?.unwrap_or_default(),
@@ -491,7 +496,7 @@ impl Tpcc {
         for (index, books) in &left.districts {
             self.ledger.absorb(*index as usize, books);
         }
-        self.counters().add(left.counters);
+        self.lock_counters().add(left.counters);
         self.queued.fetch_add(left.queued, Ordering::Relaxed);
         self.executed.fetch_add(left.executed, Ordering::Relaxed);
         Ok(())
@@ -540,7 +545,7 @@ impl WorkerLog {
     }
 
     #[inline]
-    fn record(&mut self, ended: &EndedTransaction, skipped: u32) {
+    fn record_end(&mut self, ended: &EndedTransaction, skipped: u32) {
         if !ended.is_measured || ended.outcome == Outcome::Skipped {
             return;
         }
@@ -572,18 +577,18 @@ mod tests {
         for profile in [BMSQL_5_0, SPEC] {
             let options = TpccOptions::new(profile, &loaded, 7);
             let tpcc = Tpcc::new(options, &loaded, Dialect::Mysql).unwrap();
-            let place = |id| {
-                let terminal = tpcc.terminal(id, Rng::new(0, "", 0));
+            let places = (0..=30).map(|id| {
+                let terminal = tpcc.new_terminal(id, Rng::new(0, "", 0));
                 (terminal.warehouse, terminal.district)
-            };
-            let mut places: Vec<(i64, i64)> = (0..30).map(place).collect();
+            });
+            let mut places: Vec<(i64, i64)> = places.collect();
+            assert_eq!(places.pop().unwrap(), places[0], "the last one begins again");
             let is_in_order = places.is_sorted();
             assert_eq!(is_in_order, profile.binding == Binding::Home);
             places.sort_unstable();
             places.dedup();
             assert_eq!(places.len(), 30);
             assert_eq!((places[0], places[29]), ((1, 1), (3, 10)));
-            assert_eq!(place(30), place(0));
         }
     }
 
@@ -618,10 +623,10 @@ mod tests {
         }
     }
 
-    fn blocks(ends: impl IntoIterator<Item = EndedTransaction>) -> Vec<usize> {
+    fn record_blocks(ends: impl IntoIterator<Item = EndedTransaction>) -> Vec<usize> {
         let blocks = Arc::new(Blocks::default());
         let mut worker = WorkerLog::new(&(blocks.clone() as Arc<dyn TerminalLog>));
-        ends.into_iter().for_each(|ended| worker.record(&ended, 0));
+        ends.into_iter().for_each(|ended| worker.record_end(&ended, 0));
         drop(worker);
         let blocks = blocks.0.lock().unwrap();
         blocks.iter().map(Vec::len).collect()
@@ -630,20 +635,20 @@ mod tests {
     #[test]
     fn entries_are_handed_over_in_blocks_and_the_rest_at_the_end() {
         let ends = (0..300).map(|number| entry_at(10 + number));
-        assert_eq!(blocks(ends), [128, 128, 44]);
-        assert_eq!(blocks([]), [0; 0]);
+        assert_eq!(record_blocks(ends), [128, 128, 44]);
+        assert_eq!(record_blocks([]), [0; 0]);
     }
 
     #[test]
     fn a_slow_worker_is_not_a_second_behind() {
         let ends = [0, 4, 8, 12, 13].map(|tenths| entry_at(SECOND / 2 + tenths * SECOND / 10));
-        assert_eq!(blocks(ends), [3, 2]);
+        assert_eq!(record_blocks(ends), [3, 2]);
     }
 
     #[test]
     fn only_what_counts_is_noted() {
         let late = EndedTransaction { is_measured: false, ..entry_at(10) };
         let skipped = EndedTransaction { outcome: Outcome::Skipped, ..entry_at(10) };
-        assert_eq!(blocks([late, skipped, entry_at(10)]), [1]);
+        assert_eq!(record_blocks([late, skipped, entry_at(10)]), [1]);
     }
 }

@@ -137,7 +137,7 @@ impl Terminal {
         self.rng.uniform(1, u64::from(DISTRICTS)) as i64
     }
 
-    /// True in so many of a hundred cases.
+    /// Returns true in `percent` of a hundred cases.
     fn happens(&mut self, percent: u32) -> bool {
         self.rng.uniform(1, 100) <= u64::from(percent)
     }
@@ -338,7 +338,7 @@ impl Pacing {
 
     /// The first plan of a terminal. Terminals are spread over their first cycle as if they had been at
     /// it for a while: transactions come at an even rate from the first second on, not all at once.
-    /// They are spread over their decks too: had all drawn the first cards of one, there would
+    /// Terminals are spread over their decks too: had all drawn the first cards of one, there would
     /// be more of the slow kinds than in the mix, because who got them is not as far.
     pub(crate) fn first(&self, terminal: &mut Terminal) -> TerminalPlan {
         let cycle = self.cycle_s() * SECOND as f64;
@@ -380,17 +380,17 @@ mod tests {
     use crate::load::TpccDatabase;
     use crate::profile::{BMSQL_5_0, SPEC};
 
-    fn terminal(warehouse: i64) -> Terminal {
+    fn new_terminal(warehouse: i64) -> Terminal {
         Terminal::new(warehouse, 4, Rng::new(5, "inputs", 0))
     }
 
-    fn world(warehouses: u32) -> World {
+    fn new_world(warehouses: u32) -> World {
         World::new(BMSQL_5_0, warehouses, &Constants { c_last: 1, c_id: 2, i_id: 3 })
     }
 
     #[test]
     fn orders_are_as_the_clause_wants_them() {
-        let (world, mut terminal) = (world(3), terminal(2));
+        let (world, mut terminal) = (new_world(3), new_terminal(2));
         let (mut lines, mut remote, mut rolled_back) = (0, [0; 4], 0);
         for _ in 0..20_000 {
             let order = terminal.new_order(&world);
@@ -419,7 +419,7 @@ mod tests {
 
     #[test]
     fn payments_are_as_the_clause_wants_them() {
-        let (world, mut terminal) = (world(4), terminal(1));
+        let (world, mut terminal) = (new_world(4), new_terminal(1));
         let (mut remote, mut by_name) = (0, 0);
         for _ in 0..20_000 {
             let payment = terminal.payment(&world);
@@ -437,7 +437,7 @@ mod tests {
 
     #[test]
     fn one_warehouse_has_nothing_remote() {
-        let (world, mut terminal) = (world(1), terminal(1));
+        let (world, mut terminal) = (new_world(1), new_terminal(1));
         for _ in 0..1_000 {
             let order = terminal.new_order(&world);
             assert!(order.lines[..order.count].iter().all(|line| line.supply_warehouse == 1));
@@ -448,8 +448,8 @@ mod tests {
     #[test]
     fn a_roaming_terminal_keeps_its_district_only() {
         let profile = Profile { binding: Binding::Roaming, ..BMSQL_5_0 };
-        let world = World { profile, ..world(5) };
-        let mut terminal = terminal(2);
+        let world = World { profile, ..new_world(5) };
+        let mut terminal = new_terminal(2);
         let mut visited = [false; 6];
         for _ in 0..200 {
             let level = terminal.stock_level(&world);
@@ -468,8 +468,9 @@ mod tests {
         for _ in 0..50 {
             let hand: Vec<usize> =
                 (0..23).map(|_| deck.draw_card(&[10, 10, 1, 1, 1], &mut rng)).collect();
-            let count = |kind| hand.iter().filter(|&&card| card == kind).count();
-            assert_eq!([0, 1, 2, 3, 4].map(count), [10, 10, 1, 1, 1]);
+            let counts =
+                [0, 1, 2, 3, 4].map(|kind| hand.iter().filter(|&&card| card == kind).count());
+            assert_eq!(counts, [10, 10, 1, 1, 1]);
             hands.push(hand);
         }
         hands.sort();
@@ -502,7 +503,7 @@ mod tests {
         Terminal::new(1, 1, Rng::new(8, "terminal", number))
     }
 
-    fn options() -> TpccOptions {
+    fn new_options() -> TpccOptions {
         TpccOptions::new(SPEC, &TpccDatabase { warehouses: 1, c_last: 100 }, 7)
     }
 
@@ -514,7 +515,7 @@ mod tests {
     #[test]
     fn pauses_are_think_and_keying_times_with_their_multipliers() {
         for (keying_multiplier, think_multiplier) in [(1.0, 1.0), (0.5, 2.0), (0.0, 0.1)] {
-            let options = TpccOptions { keying_multiplier, think_multiplier, ..options() };
+            let options = TpccOptions { keying_multiplier, think_multiplier, ..new_options() };
             let pacing = Pacing::new(&options);
             let mut terminal = seated_terminal(0);
             let mut last = pacing.plan(&mut terminal).transaction;
@@ -540,7 +541,7 @@ mod tests {
 
     #[test]
     fn terminals_begin_at_an_even_rate() {
-        let pacing = Pacing::new(&options());
+        let pacing = Pacing::new(&new_options());
         assert!((pacing.cycle_s() - 20.696).abs() < 0.001);
         let mut kinds = [0; 5];
         // Begins of 20,000 terminals in each of 60 seconds.

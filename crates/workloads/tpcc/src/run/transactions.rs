@@ -41,7 +41,7 @@ impl NewOrderRows {
         NewOrderRows { dialect, dist_column, order, has_customer, items, stocks, lines }
     }
 
-    fn order(&self) -> Result<i64, DbError> {
+    fn order_number(&self) -> Result<i64, DbError> {
         self.order.ok_or_else(|| not_loaded("The district of an order"))
     }
 }
@@ -114,7 +114,7 @@ pub(crate) async fn new_order<S: Session>(
         count += 1;
     }
     let order = LedgerOrder {
-        number: rows.order()? as u32,
+        number: rows.order_number()? as u32,
         customer: input.customer as u16,
         lines: input.count as u8,
     };
@@ -129,7 +129,7 @@ async fn insert_order<S: Session>(
     input: &NewOrderInput,
     rows: &NewOrderRows,
 ) -> Result<(), DbError> {
-    let order = rows.order()?;
+    let order = rows.order_number()?;
     if !rows.has_customer {
         return Err(not_loaded("The customer of an order"));
     }
@@ -154,10 +154,14 @@ async fn write_lines<S: Session>(
 ) -> Result<(), DbError> {
     let mut before: Option<(&LineInput, i64)> = None;
     for (line, answer) in lines.iter().zip(&rows.lines) {
-        let stock_key = |line: &LineInput| (line.supply_warehouse, line.item);
         // An item that is ordered twice was read twice before either update.
         let stock = match before {
-            Some((previous, remaining)) if stock_key(previous) == stock_key(line) => remaining,
+            Some((previous, remaining))
+                if previous.item == line.item
+                    && previous.supply_warehouse == line.supply_warehouse =>
+            {
+                remaining
+            }
             _ => answer.stock_quantity,
         };
         let remaining = quantity_left(stock, line.quantity);
@@ -168,7 +172,7 @@ async fn write_lines<S: Session>(
     }
     link.land(&mut Discard).await?;
     link.check_hits("The stock of an order")?;
-    let order = rows.order()?;
+    let order = rows.order_number()?;
     for (line, answer) in lines.iter().zip(&rows.lines) {
         let amount = Decimal::cents(line.quantity * answer.price_cents);
         let [o, d, w] = [order, input.district, input.warehouse].map(Param::Int);
@@ -259,6 +263,7 @@ impl Rows for PaymentRows {
     }
 }
 
+/// Executes a Payment (clause 2.5).
 pub(crate) async fn payment<S: Session>(
     link: &mut Link<'_, S>,
     input: &PaymentInput,
@@ -513,11 +518,11 @@ mod tests {
 
     #[test]
     fn the_middle_is_rounded_up() {
-        let middle = |ids: &[i64]| Namesakes(ids.to_vec()).middle().unwrap();
-        assert_eq!(middle(&[7]), 7);
-        assert_eq!(middle(&[7, 8]), 7);
-        assert_eq!(middle(&[7, 8, 9]), 8);
-        assert_eq!(middle(&[7, 8, 9, 10]), 8);
+        for (ids, middle) in
+            [(vec![7], 7), (vec![7, 8], 7), (vec![7, 8, 9], 8), (vec![7, 8, 9, 10], 8)]
+        {
+            assert_eq!(Namesakes(ids).middle().unwrap(), middle);
+        }
         assert!(Namesakes(Vec::new()).middle().is_err());
     }
 

@@ -13,7 +13,7 @@ use std::sync::Arc;
 pub(crate) enum Cell {
     Int(i64),
     Text(&'static [u8]),
-    /// As text, and as the integer that SQLite keeps instead.
+    /// The text, and the integer that SQLite keeps instead.
     Decimal(&'static [u8], i64),
     Null,
 }
@@ -190,7 +190,7 @@ impl Fake {
         }
     }
 
-    async fn travel(&mut self) {
+    async fn make_round_trip(&mut self) {
         self.round_trips += 1;
         if let Some(tell) = &self.on_round_trip {
             tell();
@@ -215,7 +215,7 @@ impl Fake {
             && matches!(params, [Param::Int(item)] if *item > 100_000)
     }
 
-    fn text(&self, at: usize, params: &[Param<'_>]) -> String {
+    fn statement_text(&self, at: usize, params: &[Param<'_>]) -> String {
         let mut text = self.prepared[at].sql.clone();
         for param in params {
             text.push_str(match param {
@@ -233,7 +233,7 @@ impl Fake {
         text
     }
 
-    fn answer<R: Rows>(
+    fn answer_statement<R: Rows>(
         &mut self,
         at: usize,
         is_unused: bool,
@@ -296,12 +296,12 @@ impl Session for Fake {
         assert!(self.queued.is_empty(), "queued statements must be flushed first");
         let at = statement.0 as usize;
         let is_unused = self.is_unused(at, params);
-        self.travel().await;
+        self.make_round_trip().await;
         if self.is_recording {
-            let text = self.text(at, params);
+            let text = self.statement_text(at, params);
             self.flights.push(vec![text]);
         }
-        self.answer(at, is_unused, rows)
+        self.answer_statement(at, is_unused, rows)
     }
 
     async fn query<R: Rows>(&mut self, _sql: &str, _rows: &mut R) -> Result<Executed, DbError> {
@@ -312,7 +312,7 @@ impl Session for Fake {
         let at = statement.0 as usize;
         let is_unused = self.is_unused(at, params);
         if self.is_recording {
-            let text = self.text(at, params);
+            let text = self.statement_text(at, params);
             self.queued_texts.push(text);
         }
         self.queued.push((at, is_unused));
@@ -325,13 +325,13 @@ impl Session for Fake {
         results: &mut Vec<Result<Executed, DbError>>,
     ) -> Result<(), DbError> {
         assert!(!self.queued.is_empty(), "an empty flight");
-        self.travel().await;
+        self.make_round_trip().await;
         if self.is_recording {
             self.flights.push(std::mem::take(&mut self.queued_texts));
         }
         for number in 0..self.queued.len() {
             let (at, is_unused) = self.queued[number];
-            match self.answer(at, is_unused, rows) {
+            match self.answer_statement(at, is_unused, rows) {
                 Err(error) if error.is_fatal() => {
                     self.queued.clear();
                     return Err(error);

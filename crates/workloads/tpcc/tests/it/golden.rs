@@ -14,11 +14,11 @@ use std::path::Path;
 
 const LOADED: TpccDatabase = TpccDatabase { warehouses: 2, c_last: 100 };
 
-fn workload(profile: Profile, dialect: Dialect) -> Tpcc {
+fn new_workload(profile: Profile, dialect: Dialect) -> Tpcc {
     Tpcc::new(TpccOptions::new(profile, &LOADED, 3), &LOADED, dialect).unwrap()
 }
 
-async fn open(tpcc: &Tpcc, session: &mut Fake) -> TpccWorker {
+async fn open_worker(tpcc: &Tpcc, session: &mut Fake) -> TpccWorker {
     let worker = tpcc.open(session, 0, 1, Rng::new(9, "worker", 0)).await.unwrap();
     session.is_recording = true;
     worker
@@ -31,11 +31,11 @@ fn flights(
     kind: TpccTransaction,
     has_bad_credit: bool,
 ) -> (Vec<Vec<String>>, Outcome, Tally) {
-    let tpcc = workload(profile, dialect);
+    let tpcc = new_workload(profile, dialect);
     block_on(async {
         let mut session = Fake::new(dialect);
         session.has_bad_credit = has_bad_credit;
-        let mut worker = open(&tpcc, &mut session).await;
+        let mut worker = open_worker(&tpcc, &mut session).await;
         let mut tally = Tally::default();
         let outcome = tpcc.run(&mut worker, &mut session, kind.index(), 0, &mut tally).await;
         assert_eq!(session.flights.len(), session.round_trips);
@@ -61,7 +61,7 @@ fn variants() -> Vec<(&'static str, Profile, TpccTransaction, bool)> {
     ]
 }
 
-fn stream(dialect: Dialect) -> String {
+fn record_stream(dialect: Dialect) -> String {
     let mut text = String::new();
     for (name, profile, kind, has_bad_credit) in variants() {
         let (flights, outcome, _) = flights(profile, dialect, kind, has_bad_credit);
@@ -82,7 +82,7 @@ fn streams_are_as_they_were_read() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("golden");
     for dialect in [Dialect::Mysql, Dialect::Postgres, Dialect::Sqlite] {
         let file = folder.join(format!("{}.txt", dialect.name()));
-        let actual = stream(dialect);
+        let actual = record_stream(dialect);
         if std::env::var_os("WRITE_GOLDEN").is_some() {
             std::fs::write(&file, &actual).unwrap();
         }
@@ -97,17 +97,17 @@ fn streams_are_as_they_were_read() {
 /// Round trips of a New-Order with as many lines.
 fn new_order_round_trips(dialect: Dialect, lines: usize) -> usize {
     let profile = Profile { rollback_percent: 0, ..BMSQL_5_0 };
-    let tpcc = workload(profile, dialect);
+    let tpcc = new_workload(profile, dialect);
     block_on(async {
         let mut session = Fake::new(dialect);
-        let mut worker = open(&tpcc, &mut session).await;
+        let mut worker = open_worker(&tpcc, &mut session).await;
         loop {
             session.flights.clear();
             let mut tally = Tally::default();
             let outcome = tpcc.run(&mut worker, &mut session, 0, 0, &mut tally).await;
             assert_eq!(outcome.unwrap(), Outcome::Committed);
-            let is_item = |sql: &&String| sql.starts_with("SELECT i_price");
-            if session.flights.iter().flatten().filter(is_item).count() == lines {
+            let statements = session.flights.iter().flatten();
+            if statements.filter(|sql| sql.starts_with("SELECT i_price")).count() == lines {
                 return session.flights.len();
             }
         }
@@ -137,10 +137,10 @@ async fn attempt(
 #[test]
 fn a_retry_enters_the_same_data_again() {
     let profile = Profile { rollback_percent: 0, ..BMSQL_5_0 };
-    let tpcc = workload(profile, Dialect::Mysql);
+    let tpcc = new_workload(profile, Dialect::Mysql);
     block_on(async {
         let mut session = Fake::new(Dialect::Mysql);
-        let mut worker = open(&tpcc, &mut session).await;
+        let mut worker = open_worker(&tpcc, &mut session).await;
         session.deadlocks_at = Some("UPDATE bmsql_stock");
         let error = attempt(&tpcc, &mut worker, &mut session, TpccTransaction::NewOrder, 0).await;
         assert_eq!(error.unwrap_err().errno(), 1213);
@@ -164,10 +164,10 @@ fn a_retry_enters_the_same_data_again() {
 fn a_commit_without_answer_has_an_unknown_outcome() {
     for dialect in [Dialect::Mysql, Dialect::Postgres] {
         let profile = Profile { rollback_percent: 0, ..BMSQL_5_0 };
-        let tpcc = workload(profile, dialect);
+        let tpcc = new_workload(profile, dialect);
         block_on(async {
             let mut session = Fake::new(dialect);
-            let mut worker = open(&tpcc, &mut session).await;
+            let mut worker = open_worker(&tpcc, &mut session).await;
             for kind in
                 [TpccTransaction::NewOrder, TpccTransaction::Payment, TpccTransaction::Delivery]
             {
@@ -189,19 +189,17 @@ fn a_commit_without_answer_has_an_unknown_outcome() {
 #[test]
 fn a_rolled_back_order_is_no_acknowledged_one() {
     let profile = Profile { rollback_percent: 100, ..BMSQL_5_0 };
-    let tpcc = workload(profile, Dialect::Postgres);
+    let tpcc = new_workload(profile, Dialect::Postgres);
     block_on(async {
         let mut session = Fake::new(Dialect::Postgres);
-        let mut worker = open(&tpcc, &mut session).await;
+        let mut worker = open_worker(&tpcc, &mut session).await;
         let outcome = attempt(&tpcc, &mut worker, &mut session, TpccTransaction::NewOrder, 0).await;
         assert_eq!(outcome.unwrap(), Outcome::RolledBack);
         let last = session.flights.last().unwrap();
         assert_eq!(last, &["ROLLBACK"]);
-        let is_write = |sql: &&String| sql.starts_with("INSERT INTO bmsql_order_line");
-        assert!(
-            session.flights.iter().flatten().any(|sql| is_write(&sql)),
-            "the work is done first"
-        );
+        let mut statements = session.flights.iter().flatten();
+        let is_written = statements.any(|sql| sql.starts_with("INSERT INTO bmsql_order_line"));
+        assert!(is_written, "the work is done first");
         tpcc.retire(worker, None);
     })
     .unwrap();

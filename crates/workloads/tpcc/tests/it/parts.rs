@@ -10,11 +10,11 @@ use dyno_tpcc::{Handover, Tpcc, TpccOptions};
 
 const LOADED: TpccDatabase = TpccDatabase { warehouses: 20, c_last: 100 };
 
-fn workload(profile: Profile) -> Tpcc {
+fn new_workload(profile: Profile) -> Tpcc {
     Tpcc::new(TpccOptions::new(profile, &LOADED, 3), &LOADED, Dialect::Mysql).unwrap()
 }
 
-fn run(tpcc: &Tpcc, spec: &TrialSpec) -> TrialResult {
+fn run_trial(tpcc: &Tpcc, spec: &TrialSpec) -> TrialResult {
     let round_trip = 4 * MILLISECOND;
     let driver = FakeDriver { dialect: Dialect::Mysql, round_trip, on_round_trip: None };
     drive_simulated(tpcc, &driver, spec, &Control::new(), &mut ()).unwrap()
@@ -27,13 +27,13 @@ fn traveled(tpcc: &Tpcc) -> Handover {
 
 /// Drives a trial alone and in parts, and compares.
 fn compare(profile: Profile, spec: &TrialSpec, generators: u32) -> (Tpcc, TrialResult) {
-    let alone = workload(profile);
-    let expected = run(&alone, spec);
-    let combined = workload(profile);
+    let alone = new_workload(profile);
+    let expected = run_trial(&alone, spec);
+    let combined = new_workload(profile);
     let mut results = Vec::new();
     for generator in 0..generators {
-        let part = workload(profile);
-        results.push(run(&part, &spec.part(generator, generators).unwrap()));
+        let part = new_workload(profile);
+        results.push(run_trial(&part, &spec.part(generator, generators).unwrap()));
         combined.absorb(traveled(&part)).unwrap();
     }
     let merged = merge(&results).unwrap();
@@ -71,9 +71,9 @@ fn workers_of_four_generators_are_those_of_one() {
 
 #[test]
 fn what_more_warehouses_have_left_is_refused_as_a_whole() {
-    let large = workload(BMSQL_5_0);
+    let large = new_workload(BMSQL_5_0);
     let spec = TrialSpec { events_per_worker: Some(20), duration: None, ..TrialSpec::closed(40) };
-    run(&large, &spec);
+    run_trial(&large, &spec);
     let options = TpccOptions { warehouses: 1, ..TpccOptions::new(BMSQL_5_0, &LOADED, 3) };
     let small = Tpcc::new(options, &LOADED, Dialect::Mysql).unwrap();
     let before = small.leave().unwrap();

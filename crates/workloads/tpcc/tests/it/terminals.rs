@@ -11,7 +11,7 @@ use dyno_tpcc::{Terminal, Tpcc, TpccOptions, TpccWorker};
 
 const WAREHOUSES: u32 = 20;
 
-/// So many seconds of `spec` on a database whose round trips take `round_trip`.
+/// Runs `spec` for some seconds on a database whose round trips take `round_trip`.
 fn simulate(sessions: u32, round_trip: Nanos, seconds: u64) -> (Tpcc, TrialResult) {
     let loaded = TpccDatabase { warehouses: WAREHOUSES, c_last: 100 };
     let options = TpccOptions::new(SPEC, &loaded, 1);

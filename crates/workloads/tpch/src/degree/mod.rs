@@ -55,7 +55,7 @@ impl DegreeRule {
     /// statements that switch parallel execution off, which also end each trial; without them the former with 0.
     ///
     /// # Errors
-    /// In a sentence, when no statement has a place for the degree.
+    /// A sentence if no statement has a place for the degree.
     pub fn own(set: Vec<String>, mut off: Vec<String>) -> Result<DegreeRule, String> {
         if !set.iter().any(|statement| statement.contains("{degree}")) {
             return Err("No statement of `degree_set` has `{degree}` in it.".to_owned());
@@ -103,7 +103,7 @@ impl DegreeRule {
     }
 }
 
-/// The largest number that stands in a text where the pattern has `{n}`.
+/// The largest number in a text at the place of `{n}` in the pattern.
 fn largest(pattern: &str, text: &str) -> Option<u32> {
     let (before, after) = pattern.split_once("{n}")?;
     let numbers = text.match_indices(before).filter_map(|(at, _)| {
@@ -188,7 +188,7 @@ impl DegreeRule {
             if *raise && parse_number(&before) >= parse_number(&target) {
                 continue;
             }
-            let statement = assignment(session.dialect(), name, &target);
+            let statement = set_statement(session.dialect(), name, &target);
             match session.query(&statement, &mut Discard).await {
                 Ok(_) => {}
                 // The administrator's value bounds the degree; only the degree itself has to be set.
@@ -202,7 +202,7 @@ impl DegreeRule {
                 Err(error) => return Err(error),
             }
             applied.statements.push(statement);
-            applied.restore.push(assignment(session.dialect(), name, &before));
+            applied.restore.push(set_statement(session.dialect(), name, &before));
             let current = read_variable(session, name).await?.unwrap_or_default();
             if parse_number(&current).is_some_and(|number| Some(number) != parse_number(&target)) {
                 let remark = say!(setting_became, setting = name, now = current, wanted = target);
@@ -220,7 +220,11 @@ impl DegreeRule {
         for limit in self.limits.iter().filter(|_| degree > 0) {
             let bound = read_variable(session, limit).await?.and_then(|bound| parse_number(&bound));
             if let Some(bound) = bound.filter(|bound| *bound < f64::from(degree)) {
-                applied.remarks.push(say!(setting_is, setting = limit, bound = bound.to_string()));
+                applied.remarks.push(say!(
+                    setting_bound,
+                    setting = limit,
+                    bound = bound.to_string()
+                ));
             }
         }
         Ok(())
@@ -238,7 +242,7 @@ impl Applied {
     }
 }
 
-/// The value of a variable in a session; `None` if there is no such variable.
+/// The value of a variable in a session; `None` if the server does not know it.
 async fn read_variable(
     session: &mut AdminSession<'_>,
     name: &str,
@@ -264,7 +268,7 @@ fn parse_number(value: &str) -> Option<f64> {
     value.trim().parse().ok()
 }
 
-fn assignment(dialect: Dialect, name: &str, value: &str) -> String {
+fn set_statement(dialect: Dialect, name: &str, value: &str) -> String {
     let scope = if dialect == Dialect::Mysql { "session " } else { "" };
     // MySQL refuses numbers in quotes.
     match parse_number(value) {
@@ -308,8 +312,8 @@ mod tests {
 
     #[test]
     fn own_rules_need_a_place_for_the_degree_and_a_way_back() {
-        let text = |lines: &[&str]| lines.iter().map(|line| (*line).to_owned()).collect::<Vec<_>>();
-        let (set, off) = (text(&["set dop = {degree}"]), text(&["set dop = 0"]));
+        let [set, off] =
+            ["set dop = {degree}", "set dop = 0"].map(|statement| vec![statement.to_owned()]);
         assert!(DegreeRule::own(set.clone(), off.clone()).is_ok_and(|rule| rule.off == off));
         assert!(DegreeRule::own(off.clone(), off.clone()).unwrap_err().contains("{degree}"));
         assert!(DegreeRule::own(set, vec![]).is_ok_and(|rule| rule.off == off));

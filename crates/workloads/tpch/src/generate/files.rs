@@ -119,11 +119,11 @@ pub fn write(
     if outcome.is_err() {
         jobs.iter().for_each(Job::discard);
     }
-    let written = |job: Job| {
-        let Progress { rows, bytes, .. } = *job.progress();
+    let written = jobs.into_iter().map(|job| {
+        let Progress { rows, bytes, .. } = *job.lock_progress();
         WrittenFile { path: job.path, rows, bytes }
-    };
-    outcome.map(|()| jobs.into_iter().map(written).collect())
+    });
+    outcome.map(|()| written.collect())
 }
 
 fn not_written(path: &Path, error: &io::Error) -> Failure {
@@ -145,36 +145,9 @@ fn not_written(path: &Path, error: &io::Error) -> Failure {
 /// The files in the order in which they are written: the largest table first, because its chunks keep
 /// all threads busy, and what is small fills the end.
 fn jobs(options: &FileOptions) -> Vec<Job> {
-    let (scale, extension) = (options.scale, options.format.extension());
-    let path = |name: &str, part: &str| {
-        let name = match options.format {
-            _ if part.is_empty() => format!("{name}.{extension}"),
-            LineFormat::Tbl if name == "delete" => format!("{name}.{part}"),
-            LineFormat::Tbl => format!("{name}.{extension}.{part}"),
-            LineFormat::Csv => format!("{name}.{part}.{extension}"),
-        };
-        options.folder.join(name)
-    };
-    let table_job = |table: SchemaTable, part: u32, parts: u32, name: &str| {
-        let chunks = chunks_of_part(table, scale, parts);
-        let make = move |chunk: u32| {
-            TpchRows::for_part(table, scale, (part - 1) * chunks + chunk + 1, parts * chunks)
-        };
-        let rows = part_row_count(table, scale, part, parts);
-        let (path, make) = (path(table.name(), name), Box::new(make) as Box<_>);
-        let columns = table.columns().len();
-        let (progress, turned) = (Mutex::default(), Condvar::new());
-        Job { path, table, columns, rows, chunks, make, progress, turned }
-    };
-    let largest_first = |tables: &[SchemaTable]| {
-        let mut tables = tables.to_vec();
-        tables.sort();
-        tables.dedup();
-        tables.into_iter().rev()
-    };
     match &options.content {
         Content::Tables(tables) => {
-            largest_first(tables).map(|table| table_job(table, 1, 1, "")).collect()
+            largest_first(tables).map(|table| table_job(options, table, 1, 1, "")).collect()
         }
         Content::Parts { tables, part: chosen, parts } => largest_first(tables)
             .flat_map(|table| {
@@ -184,35 +157,73 @@ fn jobs(options: &FileOptions) -> Vec<Job> {
             })
             .map(|(table, part, is_small)| {
                 let name = if is_small { String::new() } else { part.to_string() };
-                table_job(table, part, *parts, &name)
+                table_job(options, table, part, *parts, &name)
             })
             .collect(),
-        Content::Refresh(sets) => sets
-            .clone()
-            .flat_map(|set| {
-                let inserted = |table: SchemaTable, rows: u64| Job {
-                    path: path(table.name(), &format!("u{set}")),
-                    rows,
-                    chunks: 1,
-                    make: Box::new(move |_| refresh::inserted(table, scale, set, 0..u64::MAX)),
-                    ..table_job(table, 1, 1, "")
-                };
-                let orders = refresh::orders(scale);
-                let deleted = Job {
-                    path: path("delete", &set.to_string()),
-                    columns: 1,
-                    make: Box::new(move |_| refresh::deleted(scale, set)),
-                    ..inserted(SchemaTable::Orders, orders)
-                };
-                let lines = refresh::lines(scale, set);
-                [
-                    inserted(SchemaTable::Orders, orders),
-                    inserted(SchemaTable::Lineitem, lines),
-                    deleted,
-                ]
-            })
-            .collect(),
+        Content::Refresh(sets) => sets.clone().flat_map(|set| refresh_jobs(options, set)).collect(),
     }
+}
+
+/// The tables, each once, from the largest to the smallest.
+fn largest_first(tables: &[SchemaTable]) -> impl Iterator<Item = SchemaTable> {
+    let mut tables = tables.to_vec();
+    tables.sort();
+    tables.dedup();
+    tables.into_iter().rev()
+}
+
+/// Part `part` of `parts` (both from 1) of a table, in a file with `name` for its part.
+fn table_job(options: &FileOptions, table: SchemaTable, part: u32, parts: u32, name: &str) -> Job {
+    let scale = options.scale;
+    let chunks = chunks_of_part(table, scale, parts);
+    Job {
+        path: file_path(options, table.name(), name),
+        table,
+        columns: table.columns().len(),
+        rows: part_row_count(table, scale, part, parts),
+        chunks,
+        make: Box::new(move |chunk: u32| {
+            TpchRows::for_part(table, scale, (part - 1) * chunks + chunk + 1, parts * chunks)
+        }),
+        progress: Mutex::default(),
+        turned: Condvar::new(),
+    }
+}
+
+/// The three files of a refresh set: orders and lines to insert, keys to delete.
+fn refresh_jobs(options: &FileOptions, set: u32) -> [Job; 3] {
+    let scale = options.scale;
+    let orders = refresh::orders(scale);
+    let tables = [
+        (SchemaTable::Orders, orders),
+        (SchemaTable::Lineitem, refresh::lines(scale, set)),
+        (SchemaTable::Orders, orders),
+    ];
+    let [orders, lines, deleted] = tables.map(|(table, rows)| Job {
+        path: file_path(options, table.name(), &format!("u{set}")),
+        rows,
+        chunks: 1,
+        make: Box::new(move |_| refresh::inserted(table, scale, set, 0..u64::MAX)),
+        ..table_job(options, table, 1, 1, "")
+    });
+    let deleted = Job {
+        path: file_path(options, "delete", &set.to_string()),
+        columns: 1,
+        make: Box::new(move |_| refresh::deleted(scale, set)),
+        ..deleted
+    };
+    [orders, lines, deleted]
+}
+
+fn file_path(options: &FileOptions, name: &str, part: &str) -> PathBuf {
+    let extension = options.format.extension();
+    let name = match options.format {
+        _ if part.is_empty() => format!("{name}.{extension}"),
+        LineFormat::Tbl if name == "delete" => format!("{name}.{part}"),
+        LineFormat::Tbl => format!("{name}.{extension}.{part}"),
+        LineFormat::Csv => format!("{name}.{part}.{extension}"),
+    };
+    options.folder.join(name)
 }
 
 fn write_jobs(
@@ -267,17 +278,17 @@ fn chunk_at(jobs: &[Job], mut number: usize) -> Option<(&Job, u32)> {
 }
 
 impl Job {
-    fn progress(&self) -> MutexGuard<'_, Progress> {
+    fn lock_progress(&self) -> MutexGuard<'_, Progress> {
         self.progress.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn unfinished(&self) -> PathBuf {
+    fn unfinished_path(&self) -> PathBuf {
         let mut path = self.path.clone().into_os_string();
         path.push(".part");
         path.into()
     }
 
-    /// Returns the rows; leaves off where all is over.
+    /// Returns the number of rows; stops if `over` says so.
     fn write_chunk(
         &self,
         chunk: u32,
@@ -294,7 +305,7 @@ impl Job {
         let (mut rows, mut count) = ((self.make)(chunk), 0);
         loop {
             let has_more = format.fill(&mut rows, buffer, HELD_MAX_BYTES, &mut count);
-            let mut progress = self.progress();
+            let mut progress = self.lock_progress();
             while progress.next != chunk {
                 if over() {
                     return Ok(0);
@@ -304,7 +315,7 @@ impl Job {
             }
             let file = match &mut progress.file {
                 Some(file) => file,
-                none => none.insert(File::create(self.unfinished())?),
+                none => none.insert(File::create(self.unfinished_path())?),
             };
             file.write_all(buffer)?;
             progress.bytes += buffer.len() as u64;
@@ -314,7 +325,7 @@ impl Job {
                 progress.next += 1;
                 if progress.next == self.chunks {
                     progress.file = None;
-                    fs::rename(self.unfinished(), &self.path)?;
+                    fs::rename(self.unfinished_path(), &self.path)?;
                 }
                 self.turned.notify_all();
             }
@@ -326,9 +337,9 @@ impl Job {
 
     /// Removes what is unfinished: on a full disk it would be in the way of what comes next.
     fn discard(&self) {
-        if self.progress().file.take().is_some() {
+        if self.lock_progress().file.take().is_some() {
             // There is an earlier error to tell of.
-            let _ = fs::remove_file(self.unfinished());
+            let _ = fs::remove_file(self.unfinished_path());
         }
     }
 }
@@ -338,7 +349,7 @@ pub enum LineFormat {
     /// The format of dbgen: `|` behind every column.
     #[default]
     Tbl,
-    /// Columns parted by commas and quoted where they hold one (RFC 4180, but lines end with a newline
+    /// Columns separated by commas and quoted if they hold one (RFC 4180, but lines end with a newline
     /// alone); the names of the columns are the first line.
     Csv,
 }
@@ -400,7 +411,7 @@ impl RowWriter for Columns<'_> {
     #[inline]
     fn text(&mut self, value: &[u8]) {
         self.out.reserve(value.len() + 3);
-        // There are no quotes and no newlines in TPC-H's text.
+        // TPC-H's text has neither quotes nor newlines.
         let is_quoted = self.separator == b',' && value.contains(&b',');
         if is_quoted {
             self.out.push(b'"');
@@ -436,8 +447,9 @@ fn chunks_of_part(table: SchemaTable, scale: f64, parts: u32) -> u32 {
     // The number of a chunk in the whole table is an i32 in tpchgen.
     let chunks_max = (i32::MAX as u64 / u64::from(parts.max(1))).max(1);
     let target_chunks = (part_units * unit_bytes / CHUNK_BYTES).clamp(1, chunks_max);
-    let fits = |chunks: &u64| parts == 1 || part_units.is_multiple_of(*chunks);
-    (1..=target_chunks).rev().find(fits).unwrap_or(1) as u32
+    let mut larger_first = (1..=target_chunks).rev();
+    let fitting = larger_first.find(|chunks| parts == 1 || part_units.is_multiple_of(*chunks));
+    fitting.unwrap_or(1) as u32
 }
 
 #[cfg(test)]

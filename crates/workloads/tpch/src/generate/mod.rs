@@ -31,7 +31,7 @@ pub struct TpchRows {
 /// Writes the next row, and says if there was one.
 type Rows = Box<dyn FnMut(&mut Cells, &mut dyn RowWriter) -> bool + Send>;
 
-fn rows<T>(
+fn make_rows<T>(
     mut rows: impl Iterator<Item = T> + Send + 'static,
     write: impl Fn(&mut Cells, T, &mut dyn RowWriter) + Send + 'static,
 ) -> Rows {
@@ -57,21 +57,27 @@ fn part_rows(table: SchemaTable, scale: f64, part: u32, parts: u32) -> Rows {
         return Box::new(|_, _| false);
     };
     match table {
-        SchemaTable::Region => rows(RegionGenerator::new(scale, i, n).iter(), Cells::write_region),
-        SchemaTable::Nation => rows(NationGenerator::new(scale, i, n).iter(), Cells::write_nation),
-        SchemaTable::Supplier => {
-            rows(SupplierGenerator::new(scale, i, n).iter(), Cells::write_supplier)
+        SchemaTable::Region => {
+            make_rows(RegionGenerator::new(scale, i, n).iter(), Cells::write_region)
         }
-        SchemaTable::Part => rows(PartGenerator::new(scale, i, n).iter(), Cells::write_part),
+        SchemaTable::Nation => {
+            make_rows(NationGenerator::new(scale, i, n).iter(), Cells::write_nation)
+        }
+        SchemaTable::Supplier => {
+            make_rows(SupplierGenerator::new(scale, i, n).iter(), Cells::write_supplier)
+        }
+        SchemaTable::Part => make_rows(PartGenerator::new(scale, i, n).iter(), Cells::write_part),
         SchemaTable::Partsupp => {
-            rows(PartSuppGenerator::new(scale, i, n).iter(), Cells::write_partsupp)
+            make_rows(PartSuppGenerator::new(scale, i, n).iter(), Cells::write_partsupp)
         }
         SchemaTable::Customer => {
-            rows(CustomerGenerator::new(scale, i, n).iter(), Cells::write_customer)
+            make_rows(CustomerGenerator::new(scale, i, n).iter(), Cells::write_customer)
         }
-        SchemaTable::Orders => rows(OrderGenerator::new(scale, i, n).iter(), Cells::write_order),
+        SchemaTable::Orders => {
+            make_rows(OrderGenerator::new(scale, i, n).iter(), Cells::write_order)
+        }
         SchemaTable::Lineitem => {
-            rows(LineItemGenerator::new(scale, i, n).iter(), Cells::write_lineitem)
+            make_rows(LineItemGenerator::new(scale, i, n).iter(), Cells::write_lineitem)
         }
     }
 }

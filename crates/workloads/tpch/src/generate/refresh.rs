@@ -3,12 +3,12 @@
 //! dbgen's rows of set u are those that would follow the base data; their keys fill gaps that the
 //! keys of the base data leave.
 
-use super::{Rows, TpchRows, rows};
+use super::{Rows, TpchRows, make_rows};
 use crate::schema::SchemaTable;
 use std::ops::Range;
 use tpchgen::generators::{LineItemGenerator, OrderGenerator};
 
-/// The number of the last set: set 1000 would end where no base orders are left to delete.
+/// The number of the last set: for set 1000 there would be too few base orders to delete.
 pub const SET_MAX: u32 = 999;
 
 /// A set is a thousandth of the base data (2.5.3: 1500 orders for each unit of the scale factor).
@@ -57,34 +57,33 @@ pub fn inserted(table: SchemaTable, scale: f64, set: u32, orders: Range<u64>) ->
 
 /// The keys of [`deleted_keys`] as rows of one column.
 pub(super) fn deleted(scale: f64, set: u32) -> TpchRows {
-    TpchRows::new(move || rows(deleted_keys(scale, set), |_, key, out| out.int(key)))
+    TpchRows::new(move || make_rows(deleted_keys(scale, set), |_, key, out| out.int(key)))
 }
 
 fn new_rows(table: SchemaTable, scale: f64, set: u32, range: Range<i64>) -> Rows {
     let (part, parts) = ((SETS + set.clamp(1, SET_MAX)) as i32, SETS as i32);
     let (orders_before, deleted_before) =
         (orders_before(scale, set) as i64, (deleted_orders(scale, set).start - 1) as i64);
-    // Where the order with this key in the stream of rows is in the set, from 0.
+    // Place of the order with this key of the stream of rows in the set, from 0.
     let place = move |old: i64| old / 32 * 8 + old % 8 - 1 - orders_before;
-    let new_key = move |old: i64| key(deleted_before + place(old) + 1, 1);
     let Range { start, end } = range;
     if table == SchemaTable::Orders {
         let all_orders = OrderGenerator::new(scale, part, parts).iter();
         let set_orders = all_orders.skip_while(move |row| place(row.o_orderkey) < start);
-        rows(
+        make_rows(
             set_orders.take_while(move |row| place(row.o_orderkey) < end),
             move |cells, mut row, out| {
-                row.o_orderkey = new_key(row.o_orderkey);
+                row.o_orderkey = key(deleted_before + place(row.o_orderkey) + 1, 1);
                 cells.write_order(row, out);
             },
         )
     } else {
         let all_lines = LineItemGenerator::new(scale, part, parts).iter();
         let set_lines = all_lines.skip_while(move |row| place(row.l_orderkey) < start);
-        rows(
+        make_rows(
             set_lines.take_while(move |row| place(row.l_orderkey) < end),
             move |cells, mut row, out| {
-                row.l_orderkey = new_key(row.l_orderkey);
+                row.l_orderkey = key(deleted_before + place(row.l_orderkey) + 1, 1);
                 cells.write_lineitem(row, out);
             },
         )

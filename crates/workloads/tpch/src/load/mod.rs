@@ -2,7 +2,7 @@
 //! on where an interrupted load ended.
 //!
 //! A step consists of pieces: about 100,000 rows, the key of a table, an index. The database itself
-//! remembers each piece that is done, in the same transaction where it has one.
+//! remembers each piece that is done, in the same transaction if it has one.
 //!
 //! - `steps`: what is done, and by which statements. `work`: the parallel work. `order`: what of it overlaps.
 //! - `rows`: rows on their way, and whether what is stored is what was sent.
@@ -161,11 +161,12 @@ fn plan(
 /// The statements of a step, in the order in which sessions take them; those of the rows are not
 /// among them.
 pub fn statements(step: TpchStep, dialect: Dialect, options: &TpchLoadOptions) -> Vec<String> {
-    let sql = |piece: Piece| match piece.work {
+    let pieces = steps::pieces(step, dialect, options).into_iter();
+    let statements = pieces.filter_map(|piece: Piece| match piece.work {
         Work::Sql { sql, .. } | Work::Outside { sql } => Some(sql),
         Work::Rows { .. } => None,
-    };
-    steps::pieces(step, dialect, options).into_iter().filter_map(sql).collect()
+    });
+    statements.collect()
 }
 
 /// Looks what is there, and notes that the load begins. Returns what is being loaded, or is complete, and the pieces
@@ -188,7 +189,7 @@ async fn begin(
     let existing = state::tables(session).await?;
     refuse_foreign(session, &existing, &state::all_tables()).await?;
     if database.load.attempts > 0 {
-        observer.note("Going on with an unfinished load");
+        observer.note("Continuing an unfinished load");
     }
     database.load.attempts += 1;
     state::create_own_tables(session, observer).await?;
@@ -207,13 +208,13 @@ fn other_data_error(existing: &TpchDatabase, requested: &TpchDatabase) -> LoadEr
 }
 
 fn describe_data(data: &TpchDatabase) -> String {
-    let with = |has_part| if has_part { "with" } else { "without" };
-    let (keys, indexes) = (with(data.foreign_keys), with(data.indexes));
+    let [keys, indexes] =
+        [data.foreign_keys, data.indexes].map(|has_part| if has_part { "with" } else { "without" });
     format!("scale factor {} {keys} foreign keys and {indexes} secondary indexes", data.scale)
 }
 
 /// Tells the steps until now, and concludes a load whose steps are all done: compares what is stored with what was
-/// sent, notes the end in the database, and warms it up where that is wanted.
+/// sent, notes the end in the database, and warms it up if that is wanted.
 fn finish(
     loader: &LoadSessions<'_>,
     options: &TpchLoadOptions,
@@ -290,26 +291,34 @@ fn covered_s<'a>(pieces: impl IntoIterator<Item = &'a CompletedPiece>) -> f64 {
 /// The steps in their order, each followed by its tables.
 fn load_steps(completed: &[CompletedPiece]) -> Vec<LoadStep> {
     let mut steps = Vec::new();
-    let mut add = |name: String, is_part: &dyn Fn(&CompletedPiece) -> bool| {
-        let pieces: Vec<&CompletedPiece> =
-            completed.iter().filter(|piece| is_part(piece)).collect();
-        if !pieces.is_empty() {
-            let rows = pieces.iter().map(|piece| piece.rows).sum();
-            steps.push(LoadStep { name, seconds: covered_s(pieces), rows });
-        }
-    };
     for step in TpchStep::ALL {
         let prefix = format!("{}/", step.name());
-        add(step.name().to_owned(), &|piece| piece.name.starts_with(&prefix));
+        steps.extend(sum_pieces(step.name(), completed, |name| name.starts_with(&prefix)));
         for table in SchemaTable::ALL {
             let table_step = format!("{prefix}{}", table.name());
             let parts = format!("{table_step}.");
-            let is_part =
-                |piece: &CompletedPiece| piece.name == table_step || piece.name.starts_with(&parts);
-            add(table_step.clone(), &is_part);
+            steps.extend(sum_pieces(&table_step, completed, |name| {
+                name == table_step || name.starts_with(&parts)
+            }));
         }
     }
     steps
+}
+
+/// Time and rows of the pieces with such names as a step; `None` if there are none.
+fn sum_pieces(
+    step: &str,
+    completed: &[CompletedPiece],
+    is_part: impl Fn(&str) -> bool,
+) -> Option<LoadStep> {
+    let pieces: Vec<&CompletedPiece> =
+        completed.iter().filter(|piece| is_part(&piece.name)).collect();
+    let rows = pieces.iter().map(|piece| piece.rows).sum();
+    (!pieces.is_empty()).then(|| LoadStep {
+        name: step.to_owned(),
+        seconds: covered_s(pieces),
+        rows,
+    })
 }
 
 /// Removes what a load has made, also a part of it. Returns the names of the tables that were there.
@@ -378,7 +387,7 @@ fn foreign_tables_error(
     };
     Some(LoadError::data(
         format!("{subject} {} {verb} not loaded by dyno: nothing was changed.", foreign.join(", ")),
-        "drop them yourself if nobody needs them; `dyno tpch drop --force` drops them, too",
+        "drop them yourself if no one needs them; `dyno tpch drop --force` drops them, too",
     ))
 }
 
@@ -386,13 +395,16 @@ fn foreign_tables_error(
 mod tests {
     use super::*;
 
+    /// The error of a drop if these tables exist, of which some bear no mark of a load.
+    fn refusal(tables: &[&str], unmarked: &[&str]) -> Option<String> {
+        let [tables, unmarked]: [HashSet<String>; 2] =
+            [tables, unmarked].map(|names| names.iter().map(|&name| name.to_owned()).collect());
+        let error = foreign_tables_error(&tables, &unmarked, &state::all_tables());
+        error.map(|error| error.to_string())
+    }
+
     #[test]
     fn only_tables_that_a_load_has_noted_and_marked_are_dropped_unasked() {
-        let set = |names: &[&str]| names.iter().map(|&name| name.to_owned()).collect();
-        let refusal = |tables: &[&str], unmarked: &[&str]| {
-            foreign_tables_error(&set(tables), &set(unmarked), &state::all_tables())
-                .map(|error| error.to_string())
-        };
         assert_eq!(refusal(&[], &[]), None);
         assert_eq!(refusal(&["people"], &["people"]), None);
         assert_eq!(refusal(&["orders", "dyno_tpch"], &["dyno_tpch"]), None);
@@ -405,31 +417,28 @@ mod tests {
         assert!(two.starts_with("The tables ") && two.contains(" were not loaded"), "{two}");
     }
 
-    fn piece(name: &str, began_s: f64, seconds: f64, rows: u64) -> CompletedPiece {
+    fn new_piece(name: &str, began_s: f64, seconds: f64, rows: u64) -> CompletedPiece {
         CompletedPiece { name: name.to_owned(), began_s, seconds, rows, sums: String::new() }
     }
 
     #[test]
     fn a_step_lasts_while_one_of_its_pieces_does() {
         let pieces = [
-            piece("create/part", 90.0, 1.0, 0),
-            piece("load/part.1", 100.0, 4.0, 10),
-            piece("load/partsupp.1", 102.0, 1.0, 7),
-            piece("load/part.2", 103.0, 3.0, 10),
+            new_piece("create/part", 90.0, 1.0, 0),
+            new_piece("load/part.1", 100.0, 4.0, 10),
+            new_piece("load/partsupp.1", 102.0, 1.0, 7),
+            new_piece("load/part.2", 103.0, 3.0, 10),
             // After an interruption.
-            piece("load/part.3", 500.0, 2.0, 5),
+            new_piece("load/part.3", 500.0, 2.0, 5),
         ];
-        let steps = load_steps(&pieces);
-        let step = |name: &str, seconds, rows| LoadStep { name: name.to_owned(), seconds, rows };
-        assert_eq!(
-            steps,
-            [
-                step("create", 1.0, 0),
-                step("create/part", 1.0, 0),
-                step("load", 8.0, 32),
-                step("load/part", 8.0, 25),
-                step("load/partsupp", 1.0, 7),
-            ]
-        );
+        let expected = [
+            ("create", 1.0, 0),
+            ("create/part", 1.0, 0),
+            ("load", 8.0, 32),
+            ("load/part", 8.0, 25),
+            ("load/partsupp", 1.0, 7),
+        ]
+        .map(|(name, seconds, rows)| LoadStep { name: name.to_owned(), seconds, rows });
+        assert_eq!(load_steps(&pieces), expected);
     }
 }

@@ -77,6 +77,7 @@ impl<'a> Order<'a> {
         NextPiece::Take(piece)
     }
 
+    /// Notes that a piece is done: others that waited for it may be next.
     pub(super) fn complete(&mut self, piece: &Piece) {
         self.clock += 1;
         self.under_way.retain(|other| !std::ptr::eq(other.piece, piece));
@@ -105,11 +106,6 @@ impl<'a> Order<'a> {
             return false;
         }
         let table = piece.table;
-        let has_key = |table| {
-            [TpchStep::Load, TpchStep::Analyze, TpchStep::PrimaryKeys]
-                .into_iter()
-                .all(|step| self.is_done(step, table))
-        };
         match piece.step {
             _ if !self.overlaps => true,
             TpchStep::Create | TpchStep::Load => true,
@@ -124,14 +120,23 @@ impl<'a> Order<'a> {
             }
             // Those of other tables are kept for the time when one process checks keys of the largest one.
             TpchStep::Indexes => {
-                has_key(table) && (table == LARGEST || self.is_done(TpchStep::Indexes, LARGEST))
+                self.has_key(table)
+                    && (table == LARGEST || self.is_done(TpchStep::Indexes, LARGEST))
             }
             TpchStep::ForeignKeys => {
-                let has_indexes = |table| self.is_done(TpchStep::Indexes, table);
-                let has_parent = piece.parent.is_none_or(has_key);
-                has_key(table) && has_parent && has_indexes(table) && has_indexes(LARGEST)
+                self.has_key(table)
+                    && piece.parent.is_none_or(|parent| self.has_key(parent))
+                    && self.is_done(TpchStep::Indexes, table)
+                    && self.is_done(TpchStep::Indexes, LARGEST)
             }
         }
+    }
+
+    /// Returns true if a table has its rows, statistics and primary key.
+    fn has_key(&self, table: SchemaTable) -> bool {
+        [TpchStep::Load, TpchStep::Analyze, TpchStep::PrimaryKeys]
+            .into_iter()
+            .all(|step| self.is_done(step, table))
     }
 
     /// Returns true if its tables are not locked by a piece under way: a table takes rows of several sessions, and
@@ -159,12 +164,12 @@ fn rank(piece: &Piece, overlaps: bool) -> (u8, bool, bool) {
     }
 }
 
-fn tables(piece: &Piece) -> impl Iterator<Item = SchemaTable> {
+fn locked_tables(piece: &Piece) -> impl Iterator<Item = SchemaTable> {
     [Some(piece.table), piece.parent].into_iter().flatten()
 }
 
 fn share_table(a: &Piece, b: &Piece) -> bool {
-    tables(a).any(|table| tables(b).any(|other| other == table))
+    locked_tables(a).any(|table| locked_tables(b).any(|other| other == table))
 }
 
 #[cfg(test)]
@@ -195,7 +200,7 @@ mod tests {
                     let is_shared = matches!(piece.step, TpchStep::Load | TpchStep::Indexes);
                     let is_fine =
                         !share_table(other, piece) || is_shared && other.step == piece.step;
-                    assert!(is_fine, "{} beside {}", piece.name, other.name);
+                    assert!(is_fine, "{} alongside {}", piece.name, other.name);
                 }
                 under_way.push(piece);
                 starts.push((piece, ended));
@@ -210,6 +215,24 @@ mod tests {
         }
     }
 
+    /// Returns true if `piece` comes after `other`.
+    fn needs(piece: &Piece, other: &Piece) -> bool {
+        let is_same_table = other.table == piece.table;
+        match (piece.step, other.step) {
+            (TpchStep::Create | TpchStep::Load, _) => false,
+            (TpchStep::Analyze, step) => step == TpchStep::Load && is_same_table,
+            (TpchStep::PrimaryKeys, step) => {
+                matches!(step, TpchStep::Load | TpchStep::Analyze) && is_same_table
+            }
+            (TpchStep::Indexes, step) => {
+                !matches!(step, TpchStep::Indexes | TpchStep::ForeignKeys) && is_same_table
+            }
+            (TpchStep::ForeignKeys, TpchStep::ForeignKeys) => false,
+            (TpchStep::ForeignKeys, TpchStep::Indexes) => is_same_table,
+            (TpchStep::ForeignKeys, _) => is_same_table || Some(other.table) == piece.parent,
+        }
+    }
+
     #[test]
     fn each_piece_is_done_once_after_what_it_needs() {
         let pieces = all_pieces();
@@ -220,28 +243,7 @@ mod tests {
             let place =
                 |piece: &Piece| starts.iter().position(|(other, _)| other.name == piece.name);
             for (at, (piece, ended)) in starts.iter().enumerate() {
-                let is_same_table = |other: &Piece| other.table == piece.table;
-                let needs = |other: &&Piece| match piece.step {
-                    TpchStep::Create | TpchStep::Load => false,
-                    TpchStep::Analyze => other.step == TpchStep::Load && is_same_table(other),
-                    TpchStep::PrimaryKeys => {
-                        matches!(other.step, TpchStep::Load | TpchStep::Analyze)
-                            && is_same_table(other)
-                    }
-                    TpchStep::Indexes => {
-                        !matches!(other.step, TpchStep::Indexes | TpchStep::ForeignKeys)
-                            && is_same_table(other)
-                    }
-                    TpchStep::ForeignKeys => {
-                        let is_parent = Some(other.table) == piece.parent;
-                        match other.step {
-                            TpchStep::ForeignKeys => false,
-                            TpchStep::Indexes => is_same_table(other),
-                            _ => is_same_table(other) || is_parent,
-                        }
-                    }
-                };
-                for other in pieces.iter().filter(needs) {
+                for other in pieces.iter().filter(|other| needs(piece, other)) {
                     let before = place(other).expect("it was done");
                     assert!(before < at, "{} before {}", piece.name, other.name);
                 }
@@ -256,15 +258,22 @@ mod tests {
      {
         let pieces = all_pieces();
         let starts = play(&pieces, 4, 7);
-        let first = |step| {
+        let [analyze, foreign_keys] = [TpchStep::Analyze, TpchStep::ForeignKeys].map(|step| {
             let place =
                 starts.iter().position(|(piece, _)| (piece.step, piece.table) == (step, LARGEST));
             place.expect("a piece")
-        };
+        });
         let last_rows = starts.iter().rposition(|(piece, _)| piece.step == TpchStep::Load);
-        assert!(Some(first(TpchStep::Analyze)) < last_rows);
-        let later_pieces = starts[first(TpchStep::ForeignKeys)..].iter();
+        assert!(Some(analyze) < last_rows);
+        let later_pieces = starts[foreign_keys..].iter();
         assert!(later_pieces.filter(|(piece, _)| piece.table != LARGEST).count() > 3);
+    }
+
+    fn take_piece<'a>(order: &mut Order<'a>) -> &'a Piece {
+        match order.next_piece() {
+            NextPiece::Take(piece) => piece,
+            other => panic!("{other:?}"),
+        }
     }
 
     /// The snapshot of B began when A was under way, whose rows came before the last ones of the table.
@@ -272,13 +281,12 @@ mod tests {
     fn a_table_is_vacuumed_when_no_snapshot_is_older_than_its_rows() {
         let pieces = all_pieces();
         let mut order = Order::new(&pieces, true);
-        let take_piece = |order: &mut Order<'_>| match order.next_piece() {
-            NextPiece::Take(piece) => pieces.iter().find(|known| known.name == piece.name).unwrap(),
-            other => panic!("{other:?}"),
-        };
         let mut parts = Vec::new();
-        let has_rows = |piece: &&Piece| piece.step == TpchStep::Load && piece.table == LARGEST;
-        while order.waiting.iter().any(&has_rows) {
+        while order
+            .waiting
+            .iter()
+            .any(|piece| (piece.step, piece.table) == (TpchStep::Load, LARGEST))
+        {
             parts.push(take_piece(&mut order));
         }
         let a = take_piece(&mut order);

@@ -93,8 +93,10 @@ impl SummingWriter<'_> {
 impl RowWriter for SummingWriter<'_> {
     #[inline]
     fn int(&mut self, value: i64) {
-        let amount = |kind| if kind == Type::Decimal { value * 100 } else { value };
-        self.write_value(amount, |out| out.int(value));
+        self.write_value(
+            |kind| if kind == Type::Decimal { value * 100 } else { value },
+            |out| out.int(value),
+        );
     }
 
     #[inline]
@@ -104,12 +106,14 @@ impl RowWriter for SummingWriter<'_> {
 
     #[inline]
     fn text(&mut self, value: &[u8]) {
-        let amount = |kind| match kind {
-            Type::Decimal => hundredths(value),
-            Type::Date => days(value),
-            _ => value.len() as i64,
-        };
-        self.write_value(amount, |out| out.text(value));
+        self.write_value(
+            |kind| match kind {
+                Type::Decimal => hundredths(value),
+                Type::Date => days(value),
+                _ => value.len() as i64,
+            },
+            |out| out.text(value),
+        );
     }
 
     #[inline]
@@ -236,9 +240,9 @@ pub(super) async fn verify(
     let count = cells.first().and_then(|cell| cell.parse::<u64>().ok()).unwrap_or(0);
     let hint = "drop the tables and load again; look for triggers, rules and other programs that \
                 write there";
-    let mismatch = |problem: String| LoadError::data(problem, hint);
     if count != rows {
-        return Err(mismatch(format!("Table {name} has {count} rows, and {rows} were sent.")));
+        let problem = format!("Table {name} has {count} rows, and {rows} were sent.");
+        return Err(LoadError::data(problem, hint));
     }
     for (index, (sent, (column, kind))) in sums.into_iter().zip(table.columns()).enumerate() {
         let cell = cells.get(index + 1).map_or("", String::as_str);
@@ -247,10 +251,11 @@ pub(super) async fn verify(
             _ => whole(cell),
         };
         if stored != Some(sent) {
-            return Err(mismatch(format!(
+            let problem = format!(
                 "The {rows} rows of table {name} are not those that were sent: column {column} adds \
                  up to {cell}, not to {sent} (money in hundredths, days from 1970, texts by length)."
-            )));
+            );
+            return Err(LoadError::data(problem, hint));
         }
     }
     Ok(())
@@ -293,7 +298,7 @@ mod tests {
         assert_eq!(sums, [2, -4, i128::from(u64::MAX) * 3 + i128::from(i64::MAX)]);
     }
 
-    fn words(hundredths: i64) -> Vec<i16> {
+    fn numeric_words(hundredths: i64) -> Vec<i16> {
         let (bytes, length) = numeric(hundredths);
         let words = bytes[..length].chunks_exact(2);
         words.map(|word| i16::from_be_bytes([word[0], word[1]])).collect()
@@ -301,11 +306,11 @@ mod tests {
 
     #[test]
     fn decimals_are_written_as_the_server_receives_them() {
-        assert_eq!(words(1_234), [2, 0, 0, 2, 12, 3_400]);
-        assert_eq!(words(-123_456_789), [3, 1, 0x4000, 2, 123, 4_567, 8_900]);
-        assert_eq!(words(7), [1, -1, 0, 2, 700]);
-        assert_eq!(words(0), [1, -1, 0, 2, 0]);
-        assert_eq!(words(99_999_999_999_999), [4, 2, 0, 2, 9_999, 9_999, 9_999, 9_900]);
-        assert_eq!(words(1_000_000), [3, 1, 0, 2, 1, 0, 0]);
+        assert_eq!(numeric_words(1_234), [2, 0, 0, 2, 12, 3_400]);
+        assert_eq!(numeric_words(-123_456_789), [3, 1, 0x4000, 2, 123, 4_567, 8_900]);
+        assert_eq!(numeric_words(7), [1, -1, 0, 2, 700]);
+        assert_eq!(numeric_words(0), [1, -1, 0, 2, 0]);
+        assert_eq!(numeric_words(99_999_999_999_999), [4, 2, 0, 2, 9_999, 9_999, 9_999, 9_900]);
+        assert_eq!(numeric_words(1_000_000), [3, 1, 0, 2, 1, 0, 0]);
     }
 }

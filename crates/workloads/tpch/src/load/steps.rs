@@ -45,7 +45,7 @@ pub(super) struct Piece {
 
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Work {
-    /// Rows of a part, from 1, of so many.
+    /// Rows of part `part` (from 1) of `parts`.
     Rows { part: u32, parts: u32 },
     /// A statement, part of a transaction where the dialect has DDL in transactions. No row may lack its parent by
     /// `proofs`.
@@ -61,6 +61,7 @@ impl Piece {
         Piece { name, step, table, parent: None, work }
     }
 
+    /// A piece of one statement that proves no foreign keys.
     fn sql(step: TpchStep, table: SchemaTable, suffix: &str, sql: String) -> Piece {
         Piece::new(step, table, suffix, Work::Sql { sql, proofs: Vec::new() })
     }
@@ -109,27 +110,27 @@ pub(super) fn pieces(step: TpchStep, dialect: Dialect, options: &TpchLoadOptions
                 Dialect::Postgres => "VACUUM (ANALYZE)",
                 Dialect::Sqlite => "ANALYZE",
             };
-            let analyze = |table: SchemaTable| {
+            let pieces = large_first.map(|table| {
                 let sql = format!("{statement} {}", table.name());
                 Piece::new(step, table, "", Work::Outside { sql })
-            };
-            large_first.map(analyze).collect()
+            });
+            pieces.collect()
         }
     }
 }
 
-/// CREATE TABLE, with the foreign keys where they can't be made later.
+/// CREATE TABLE, with the foreign keys if they can't be made later.
 fn create_table(table: SchemaTable, dialect: Dialect, foreign_keys: bool) -> String {
-    let column = |&(name, kind): &(&str, crate::schema::Type)| match table.primary_key() {
+    let columns = table.columns().iter().map(|&(name, kind)| match table.primary_key() {
         // Only these very words make the key the row's own number.
         [key] if dialect == Dialect::Sqlite && *key == name => {
             format!("{name} integer not null primary key")
         }
         _ => format!("{name} {} not null", kind.sql(dialect)),
-    };
-    let mut parts: Vec<String> = table.columns().iter().map(column).collect();
+    });
+    let mut parts: Vec<String> = columns.collect();
     if dialect == Dialect::Sqlite && foreign_keys {
-        parts.extend(foreign_keys_from(table).map(constraint));
+        parts.extend(foreign_keys_from(table).map(foreign_key_clause));
     }
     format!("CREATE TABLE IF NOT EXISTS {} (\n  {}\n)", table.name(), parts.join(",\n  "))
 }
@@ -140,7 +141,7 @@ pub(super) fn with_primary_key(create: &str, table: SchemaTable) -> String {
     format!("{columns},\n  PRIMARY KEY ({})\n)", table.primary_key().join(", "))
 }
 
-/// The pieces of rows, mixed so that all tables are filled at the same time where no other step overlaps: sessions meet
+/// The pieces of rows, mixed so that all tables are filled at the same time unless another step overlaps: sessions meet
 /// in one table as late as possible, and all tables end together.
 fn rows(scale: f64) -> Vec<Piece> {
     let mut pieces = Vec::new();
@@ -175,7 +176,7 @@ fn foreign_keys_from(table: SchemaTable) -> impl Iterator<Item = &'static Key> {
     keys(KeyKind::Foreign).filter(move |key| key.table == table)
 }
 
-fn constraint(key: &Key) -> String {
+fn foreign_key_clause(key: &Key) -> String {
     format!(
         "CONSTRAINT {} FOREIGN KEY ({}) REFERENCES {} ({})",
         key.name,
@@ -208,17 +209,17 @@ pub(super) fn orphan(key: &Key) -> String {
 fn foreign_keys(dialect: Dialect) -> Vec<Piece> {
     let step = TpchStep::ForeignKeys;
     if dialect == Dialect::Postgres {
-        let piece = |key: &'static Key| {
-            let sql = format!("ALTER TABLE {} ADD {}", key.table.name(), constraint(key));
+        let pieces = keys(KeyKind::Foreign).rev().map(|key| {
+            let sql = format!("ALTER TABLE {} ADD {}", key.table.name(), foreign_key_clause(key));
             let piece = Piece::sql(step, key.table, &format!(".{}", key.name), sql);
             Piece { parent: Some(key.parent), ..piece }
-        };
-        return keys(KeyKind::Foreign).rev().map(piece).collect();
+        });
+        return pieces.collect();
     }
-    let table_piece = |table: SchemaTable| {
+    let pieces = SchemaTable::ALL.into_iter().rev().filter_map(|table| {
         let (name, proofs) = (table.name(), foreign_keys_from(table).collect::<Vec<_>>());
         let clauses: Vec<String> =
-            proofs.iter().map(|key| format!("ADD {}", constraint(key))).collect();
+            proofs.iter().map(|key| format!("ADD {}", foreign_key_clause(key))).collect();
         let work = match dialect {
             Dialect::Sqlite => {
                 let sql = format!("PRAGMA foreign_key_check({name})");
@@ -227,15 +228,15 @@ fn foreign_keys(dialect: Dialect) -> Vec<Piece> {
             _ => Work::Sql { sql: format!("ALTER TABLE {name} {}", clauses.join(", ")), proofs },
         };
         (!clauses.is_empty()).then(|| Piece::new(step, table, "", work))
-    };
-    SchemaTable::ALL.into_iter().rev().filter_map(table_piece).collect()
+    });
+    pieces.collect()
 }
 
 /// MySQL makes all indexes of a table in one pass over it, and can't make two at once by two
 /// statements; elsewhere each is its own statement, and several are made at once.
 fn indexes(dialect: Dialect) -> Vec<Piece> {
     let step = TpchStep::Indexes;
-    let table_pieces = |table: SchemaTable| -> Vec<Piece> {
+    let pieces = SchemaTable::ALL.into_iter().rev().flat_map(|table| -> Vec<Piece> {
         let (name, indexes) =
             (table.name(), keys(KeyKind::Index).filter(|index| index.table == table));
         if dialect == Dialect::Mysql {
@@ -246,11 +247,11 @@ fn indexes(dialect: Dialect) -> Vec<Piece> {
             let piece = (!clauses.is_empty()).then(|| Piece::sql(step, table, "", sql));
             return piece.into_iter().collect();
         }
-        let piece = |Key { name: index, columns, .. }: &Key| {
+        let pieces = indexes.map(|Key { name: index, columns, .. }| {
             let sql = format!("CREATE INDEX {index} ON {name} ({})", columns.join(", "));
             Piece::sql(step, table, &format!(".{index}"), sql)
-        };
-        indexes.map(piece).collect()
-    };
-    SchemaTable::ALL.into_iter().rev().flat_map(table_pieces).collect()
+        });
+        pieces.collect()
+    });
+    pieces.collect()
 }

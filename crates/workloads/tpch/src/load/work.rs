@@ -90,7 +90,6 @@ impl Worker<'_> {
         overlaps: bool,
     ) -> Result<(), LoadError> {
         let order = Mutex::new(Order::new(pieces, overlaps));
-        let set_up = async |session: &mut AdminSession<'_>| set_up(session, self.sessions).await;
         let loader = LoadSessions::new(driver, self.observer, self.sessions);
         // Each time that a session is free: which piece it does is decided here.
         let work = async |session: &mut AdminSession<'_>, (): &(), _: &Piece| {
@@ -122,7 +121,11 @@ impl Worker<'_> {
             }
         };
         loader
-            .each_at(&[(driver, pieces)], set_up, work)
+            .each_at(
+                &[(driver, pieces)],
+                async |session: &mut AdminSession<'_>| set_up(session, self.sessions).await,
+                work,
+            )
             .map_err(|error| error.with_resume_hint(RESUME))
     }
 
@@ -168,7 +171,7 @@ impl Worker<'_> {
         let columns: Vec<&str> = table.columns().iter().map(|&(name, _)| name).collect();
         let expected = part_row_count(table, self.scale, part, parts);
         let began_s = now_s();
-        // None of those that only speak PostgreSQL's protocol is asked to take binary rows.
+        // Servers that only speak PostgreSQL's protocol get no binary rows.
         let is_binary =
             session.dialect() == Dialect::Postgres && session.product().name == "PostgreSQL";
         execute(session, step_label(piece), begin(session.dialect())).await?;
@@ -250,7 +253,7 @@ fn missing_parent(table: SchemaTable, row: &str, parent: &str) -> LoadError {
     )
 }
 
-/// Statistics: repeatable, so that nothing is lost where they are made and not noted.
+/// Statistics: repeatable, so nothing is lost if they are made and not noted.
 async fn execute_outside(
     session: &mut AdminSession<'_>,
     piece: &Piece,

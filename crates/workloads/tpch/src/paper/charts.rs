@@ -12,16 +12,16 @@ use dyno_report::svg::{Axis, AxisScale, BarColumn, BarColumns, BarGroup};
 /// The bars of a query and the published values next to them.
 type QueryBars = (Vec<BarColumn>, Vec<Option<f64>>);
 
-fn groups(bars: impl Fn(u8) -> QueryBars) -> Vec<BarGroup> {
-    let group = |query: u8| {
+fn query_groups(bars: impl Fn(u8) -> QueryBars) -> Vec<BarGroup> {
+    let groups = (1..=QUERIES).map(|query| {
         let (columns, marks) = bars(query);
         BarGroup { name: format!("Q{query}"), columns, marks, ..BarGroup::default() }
-    };
-    (1..=QUERIES).map(group).collect()
+    });
+    groups.collect()
 }
 
 /// A logarithmic axis that reaches all columns with their ranges and marks. Its begin lies clearly below all values, or
-/// at `base` where one is given. `None` if no bar has a value.
+/// at `base` if one is given. `None` if no bar has a value.
 fn log_axis(label: String, groups: &[BarGroup], base: Option<f64>) -> Option<Axis> {
     const ROOM: f64 = 1.6;
     let ends = groups.iter().flat_map(|group| &group.columns).flat_map(|column| {
@@ -35,7 +35,7 @@ fn log_axis(label: String, groups: &[BarGroup], base: Option<f64>) -> Option<Axi
     let low = values.iter().copied().filter(|value| *value > 0.0).reduce(f64::min)?;
     let high = values.iter().copied().reduce(f64::max)?;
     let scale = match base {
-        // Labels stand beyond the ends of the bars.
+        // Labels are beyond the ends of the bars.
         Some(_) => AxisScale::round_log(if low < 1.0 { low / ROOM } else { low }, high * ROOM),
         None => AxisScale::round_log(low / ROOM, high),
     };
@@ -53,14 +53,14 @@ pub(super) fn table_charts(
     let setup = words::setup(table.setup, table.streams);
     let place = say!(target_setup, target = table.target, setup);
     let class = charts::color(paper, table.target);
-    let draw = |(mut chart, caption, notes): (BarColumns, Message, Vec<Message>)| {
+    let times = times_chart(published, table, &place, lang);
+    let speedups = speedups_chart(published, table, &place, lang);
+    let drawings = times.into_iter().chain(speedups).map(|(mut chart, caption, notes)| {
         chart.class = class.clone();
         let (caption, note) = (caption.render(lang), Message::sentences(&notes).render(lang));
         Drawing { caption, note, svgs: vec![chart.svg()], ..Drawing::default() }
-    };
-    let times = times_chart(published, table, &place, lang);
-    let speedups = speedups_chart(published, table, &place, lang);
-    times.into_iter().chain(speedups).map(draw).collect()
+    });
+    drawings.collect()
 }
 
 fn times_chart(
@@ -70,7 +70,7 @@ fn times_chart(
     lang: Lang,
 ) -> Option<(BarColumns, Message, Vec<Message>)> {
     let degrees = published.map_or(&[][..], |published| published.degrees.as_slice());
-    let groups = groups(|query| {
+    let groups = query_groups(|query| {
         let columns = (0..table.columns.len()).map(|at| time_bar(table, at, query, lang)).collect();
         let mark =
             |degree: &u32| published.and_then(|published| published.at(Some(query), *degree));
@@ -86,7 +86,7 @@ fn times_chart(
         Some(bound) => say!(given_up_after_s_the_true, s = format::plain(bound)),
         None => say!(given_up_the_true_time_lies),
     };
-    let mark_name = |degree: &u32| {
+    let mark_names = degrees.iter().map(|degree| {
         let degree = degree.to_string();
         let name = match published.and_then(|published| published.scale) {
             Some(scale) => {
@@ -95,18 +95,18 @@ fn times_chart(
             None => say!(published_degree_degree, degree),
         };
         name.render(lang)
-    };
-    let degree_name = |degree: u32| say!(degree_degree, degree = degree.to_string()).render(lang);
+    });
+    let degrees = table.columns.iter().map(|column| column.degree.to_string());
     let chart = BarColumns {
         width: charts::WIDE.0,
         height: charts::WIDE.1,
-        description: say!(seconds_of_the_22_queries_of, place).render(lang),
+        description: say!(query_seconds_title, place).render(lang),
         base,
         y,
         limit,
         bound_name: bound_name.render(lang),
-        names: table.columns.iter().map(|column| degree_name(column.degree)).collect(),
-        mark_names: degrees.iter().map(mark_name).collect(),
+        names: degrees.map(|degree| say!(degree_degree, degree).render(lang)).collect(),
+        mark_names: mark_names.collect(),
         groups,
         ..BarColumns::default()
     };
@@ -123,7 +123,7 @@ fn time_bar(table: &TpchTable<'_>, place: usize, query: u8, lang: Lang) -> BarCo
         None => say!(no_time),
     };
     if times.timed_out > 0 {
-        seconds = say!(given_up_in_of, seconds, n = times.timed_out, all = times.executions);
+        seconds = say!(given_up_share, seconds, n = times.timed_out, all = times.executions);
     }
     let degree = column.degree.to_string();
     let title = say!(q_at_degree, query, degree, seconds);
@@ -146,7 +146,7 @@ fn speedups_chart(
     lang: Lang,
 ) -> Option<(BarColumns, Message, Vec<Message>)> {
     let published = published.filter(|published| published.degrees.len() > 1);
-    let groups = groups(|query| {
+    let groups = query_groups(|query| {
         let places = 1..table.columns.len();
         let columns = places.map(|at| speedup_bar(table, at, query, lang)).collect();
         (columns, published.map(|published| published.speedup(Some(query))).into_iter().collect())
@@ -154,7 +154,7 @@ fn speedups_chart(
     let y = log_axis(say!(times_as_fast_logarithmic_axis).render(lang), &groups, Some(1.0))?;
     let from = table.columns[0].degree.to_string();
     let name =
-        |degree: u32| say!(degree_to_over_from, to = degree.to_string(), from = &from).render(lang);
+        |degree: u32| say!(degree_speed_up, to = degree.to_string(), from = &from).render(lang);
     let mark_names = published.and_then(|published| {
         let [from, .., to] = published.degrees[..] else { return None };
         let (to, from) = (to.to_string(), from.to_string());
@@ -171,7 +171,7 @@ fn speedups_chart(
         groups,
         ..BarColumns::default()
     };
-    let mut notes = vec![say!(bars_begin_at_1_those_below), say!(strokes_span_the_lowest_and_the)];
+    let mut notes = vec![say!(bars_begin_at_1_those_below), say!(strokes_span_trials)];
     notes.extend(published.map(|_| say!(published_ones_in_gray)));
     Some((chart, say!(speed_up_of_each_query_over, degree = &from, place), notes))
 }

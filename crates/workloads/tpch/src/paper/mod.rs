@@ -1,5 +1,5 @@
 //! TPC-H in a paper: the table of the 22 queries, its charts and checks, and everything that has to
-//! stand alongside them.
+//! accompany them.
 
 mod charts;
 mod rules;
@@ -32,15 +32,16 @@ pub(crate) const ROWS: &str = "rows";
 /// A trial with its facts.
 type TpchTrial<'a> = (&'a Trial, &'a TpchFacts);
 
-fn facts(trial: &Trial) -> Option<&TpchFacts> {
+fn tpch_facts(trial: &Trial) -> Option<&TpchFacts> {
     trial.summary.own::<TpchFacts>()
 }
 
 /// The trials of an experiment that are TPC-H.
 fn tpch_trials<'a>(evidence: &'a Evidence, experiment: &'a Experiment) -> Vec<TpchTrial<'a>> {
-    evidence.trials_in(experiment).filter_map(|trial| Some((trial, facts(trial)?))).collect()
+    evidence.trials_in(experiment).filter_map(|trial| Some((trial, tpch_facts(trial)?))).collect()
 }
 
+/// The executions of queries, each with its trial.
 fn executions<'a>(
     trials: &[TpchTrial<'a>],
 ) -> impl Iterator<Item = (TpchTrial<'a>, &'a QueryFacts)> {
@@ -139,7 +140,7 @@ impl FamilyPaper for TpchPaper {
     }
 
     fn method(&self, trials: &[&Trial]) -> Option<Method> {
-        let trials = trials.iter().filter_map(|trial| Some((*trial, facts(trial)?)));
+        let trials = trials.iter().filter_map(|trial| Some((*trial, tpch_facts(trial)?)));
         let trials: Vec<TpchTrial<'_>> = trials.collect();
         (!trials.is_empty()).then(|| Method::Whole(words::method(&trials)))
     }

@@ -4,7 +4,7 @@ use super::tables::{
     Column, PublishedSeconds, QueryPlans, QueryTimes, Speedup, TpchTable, columns, published,
     tables, verdict,
 };
-use super::{QUERIES, TpchTrial, charts, executions, facts, failures, tpch_trials, words};
+use super::{QUERIES, TpchTrial, charts, executions, failures, tpch_facts, tpch_trials, words};
 use crate::facts::{LoadStep, PlanFacts, QueryOutcome, RefreshFacts, TpchFacts, TpchMetrics};
 use dyno_facts::{CheckVerdict, Lang, Message, say};
 use dyno_report::blocks::{
@@ -44,7 +44,7 @@ impl<'a> TpchSection<'a> {
 
     /// The section with its charts.
     pub(super) fn blocks(&self, lang: Lang) -> Blocks {
-        let mut blocks = self.head();
+        let mut blocks = self.disclosure_and_degrees();
         for table in &self.tables {
             add_queries(&self.published, table, &mut blocks);
             blocks.figures(charts::table_charts(self.paper, self.published.first(), table, lang));
@@ -55,7 +55,7 @@ impl<'a> TpchSection<'a> {
             let mut words = vec![say!(published_title_source_source, title, source)];
             words.push(published.table.method.clone());
             words.extend(published.table.note.clone());
-            words.push(say!(the_speed_ups_shown_here_are));
+            words.push(say!(computed_speed_ups));
             blocks.fine(Message::sentences(&words));
         }
         self.add_events(&mut blocks);
@@ -67,7 +67,7 @@ impl<'a> TpchSection<'a> {
         {
             let (target, rows) = (&database.label, query_settings(&database.all_settings));
             let mut inner = Blocks::default();
-            inner.table(settings(say!(settings_of_for_queries_before_the, target), &rows));
+            inner.table(settings(say!(query_settings_title, target), &rows));
             if !rows.is_empty() {
                 let summary = say!(settings_of_that_decide_how_queries, target);
                 blocks.details(summary, false, inner);
@@ -76,10 +76,10 @@ impl<'a> TpchSection<'a> {
         add_formulas(&self.trials, &mut blocks);
         let rewrites = sentences(&self.trials, |facts| &facts.rewrites);
         if !rewrites.is_empty() {
-            blocks.heading(4, "", say!(where_the_queries_texts_differ_from), "");
+            blocks.heading(4, "", say!(query_text_differences), "");
             blocks.list(Style::Plain, rewrites);
         }
-        blocks.heading(4, "", say!(where_these_trials_depart_from_the), "");
+        blocks.heading(4, "", say!(specification_deviations), "");
         let mut deviations = sentences(&self.trials, |facts| &facts.deviations);
         deviations.push(vec![coded(say!(the_tests_of_atomicity_consistency_isolation))]);
         deviations.push(vec![coded(say!(times_are_printed_as_they_were))]);
@@ -87,12 +87,12 @@ impl<'a> TpchSection<'a> {
         blocks
     }
 
-    fn head(&self) -> Blocks {
+    fn disclosure_and_degrees(&self) -> Blocks {
         let mut blocks = Blocks::default();
         let disclosure = say!(this_is_not_a_tpc_result_data);
-        let line = vec![strong(say!(tpc_h_like_2)), Span::plain(" "), Span::plain(disclosure)];
+        let line = vec![strong(say!(tpc_h_like_label)), Span::plain(" "), Span::plain(disclosure)];
         blocks.styled(Style::Disclosure, line);
-        let rows = degrees(self.experiment, &self.tables);
+        let rows = table_degrees(self.experiment, &self.tables);
         let title = say!(what_was_asked_for_and_reached);
         blocks.table(add_degree_columns(self.paper, PaperRows::new(title, rows), false));
         let degrees = words::degrees_set(&self.tables);
@@ -108,7 +108,7 @@ impl<'a> TpchSection<'a> {
             PaperRows::new(bad(say!(wrong_answers)), &wrong)
                 .look("text")
                 .text(say!(query), |((query, ..), _)| format!("Q{query}"))
-                .text(say!(target_2), |((_, target, _), _)| *target)
+                .text(say!(target_column), |((_, target, _), _)| *target)
                 .text(say!(trials), |(_, trials)| unique(trials.clone()).join(", "))
                 .text(say!(held_against), |((.., answer), _)| &answer.against)
                 .text(say!(rows_that_differ), |((.., answer), _)| lines(&answer.differences)),
@@ -121,9 +121,9 @@ impl<'a> TpchSection<'a> {
         blocks.table(
             PaperRows::new(say!(queries_without_an_answer), failures(&self.trials))
                 .look("text")
-                .text(say!(trial_2), |((trial, _), _)| &trial.label)
-                .text(say!(target_2), |((trial, _), _)| &trial.target)
-                .col(say!(degree_2), Whole, |((_, facts), _)| facts.degree.asked)
+                .text(say!(trial_column), |((trial, _), _)| &trial.label)
+                .text(say!(target_column), |((trial, _), _)| &trial.target)
+                .col(say!(degree_column), Whole, |((_, facts), _)| facts.degree.asked)
                 .text(say!(query), |(_, query)| format!("Q{}", query.query))
                 .col(say!(stream), Whole, |(_, query)| query.stream)
                 .text(say!(what_happened), |(_, query)| {
@@ -136,13 +136,13 @@ impl<'a> TpchSection<'a> {
         let title = say!(refresh_functions_function_1_inserts_orders);
         blocks.table(
             PaperRows::<(TpchTrial<'_>, &RefreshFacts)>::new(title, refreshes)
-                .text(say!(trial_2), |((trial, _), _)| &trial.label)
-                .text(say!(target_2), |((trial, _), _)| &trial.target)
-                .col(say!(degree_2), Whole, |((_, facts), _)| facts.degree.asked)
+                .text(say!(trial_column), |((trial, _), _)| &trial.label)
+                .text(say!(target_column), |((trial, _), _)| &trial.target)
+                .col(say!(degree_column), Whole, |((_, facts), _)| facts.degree.asked)
                 .col(say!(pair), Whole, |(_, refresh)| refresh.pair)
                 .col(say!(function), Right, |(_, refresh)| format!("RF{}", refresh.function))
                 .col(say!(rows), Whole, |(_, refresh)| refresh.rows)
-                .strong(say!(seconds_2), Short, |(_, refresh)| refresh.seconds)
+                .strong(say!(seconds_column), Short, |(_, refresh)| refresh.seconds)
                 .text(say!(ended), |(_, refresh)| {
                     match words::failure(&refresh.outcome, refresh.seconds) {
                         None => Span::plain(say!(well)),
@@ -158,38 +158,35 @@ impl<'a> TpchSection<'a> {
         });
         let caches: Vec<(Column<'_>, Vec<CountedOutcome>)> = caches.collect();
         blocks.table(
-            PaperRows::new(say!(what_the_caches_held_when_the), &caches)
+            PaperRows::new(say!(cache_contents_title), &caches)
                 .look("text")
-                .text(say!(target_2), |(column, _)| &column.point.target)
-                .col(say!(degree_2), Whole, |(column, _)| column.degree)
+                .text(say!(target_column), |(column, _)| &column.point.target)
+                .col(say!(degree_column), Whole, |(column, _)| column.degree)
                 .text(say!(state), |(column, _)| words::proven_cache(&column.trials[0].1.cache))
-                .text(say!(what_proves_it), |(_, counted)| outcomes(counted, false)),
+                .text(say!(evidence_column), |(_, counted)| outcomes(counted, false)),
         );
     }
 }
 
-/// The sentences of all trials, each once, with the targets that it holds for where those are not all.
+/// The sentences of all trials, each once, with the targets that it holds for unless those are all.
 fn sentences(trials: &[TpchTrial<'_>], get: fn(&TpchFacts) -> &Vec<Message>) -> Vec<TextLine> {
-    let targets = |with: Option<&Message>| {
-        let with = trials
-            .iter()
-            .filter(|trial| with.is_none_or(|sentence| get(trial.1).contains(sentence)));
-        unique(with.map(|(trial, _)| Message::from(&trial.target)).collect())
-    };
-    let target_count = targets(None).len();
-    let line = |sentence: &Message| {
-        let with_it = targets(Some(sentence));
+    let target_count = unique_targets(trials.iter()).len();
+    let sentences = unique(trials.iter().flat_map(|trial| get(trial.1).clone()).collect());
+    let lines = sentences.iter().map(|sentence| {
+        let with_it = unique_targets(trials.iter().filter(|trial| get(trial.1).contains(sentence)));
         let mut line = TextLine::new();
         if with_it.len() < target_count {
             line.extend([Span::plain(Message::list(&with_it)), Span::plain(say!(text_word))]);
         }
         line.push(coded(sentence));
         line
-    };
-    unique(trials.iter().flat_map(|trial| get(trial.1).clone()).collect())
-        .iter()
-        .map(line)
-        .collect()
+    });
+    lines.collect()
+}
+
+/// The targets of trials, each once.
+fn unique_targets<'a, 'b: 'a>(trials: impl Iterator<Item = &'a TpchTrial<'b>>) -> Vec<Message> {
+    unique(trials.map(|(trial, _)| Message::from(&trial.target)).collect())
 }
 
 /// A degree of a table, by its place.
@@ -201,6 +198,7 @@ struct TableDegree<'a> {
 }
 
 impl<'a> TableDegree<'a> {
+    /// The trials at this degree.
     fn column(self) -> &'a Column<'a> {
         &self.table.columns[self.place]
     }
@@ -228,12 +226,13 @@ fn total(column: &Column<'_>) -> Cell {
         })
 }
 
-fn answers(column: &Column<'_>) -> Span {
-    let is_wrong = |query| verdict(column.facts(), query) == Some(CheckVerdict::Failed);
-    bad_if((1..=QUERIES).any(is_wrong), words::answers(column.facts()))
+fn answers_span(column: &Column<'_>) -> Span {
+    let is_wrong =
+        (1..=QUERIES).any(|query| verdict(column.facts(), query) == Some(CheckVerdict::Failed));
+    bad_if(is_wrong, words::answers(column.facts()))
 }
 
-fn degrees<'a>(
+fn table_degrees<'a>(
     experiment: &'a Experiment,
     tables: &'a [TpchTable<'a>],
 ) -> impl Iterator<Item = TableDegree<'a>> {
@@ -248,7 +247,7 @@ pub(super) fn summary(paper: &Paper) -> PaperTable {
     let tables: Vec<_> = experiments
         .map(|experiment| (experiment, tables(experiment, &tpch_trials(paper, experiment))))
         .collect();
-    let rows = tables.iter().flat_map(|(experiment, tables)| degrees(experiment, tables));
+    let rows = tables.iter().flat_map(|(experiment, tables)| table_degrees(experiment, tables));
     let rows = PaperRows::new(say!(tpc_h_like_the_22_queries), rows);
     let rows = rows.text(say!(experiment), |degree| {
         let mut experiments = paper.experiments.iter();
@@ -265,38 +264,38 @@ fn add_degree_columns<'a>(
     rows: PaperRows<TableDegree<'a>>,
     is_summary: bool,
 ) -> PaperRows<TableDegree<'a>> {
-    rows.text(say!(target_2), |degree| target_of(degree.table.target, degree.column().point.status))
-        .text(say!(test), |degree| words::setup(degree.table.setup, degree.table.streams))
-        .col(say!(degree_asked), Whole, |degree| degree.column().degree)
-        .when(!is_summary, |rows| {
-            rows.col(say!(workers_in_plans), Whole, |degree| {
-                degree.column().facts().filter_map(|facts| facts.degree.got).max()
-            })
-            .col(say!(trials), Whole, |degree| degree.column().trials.len())
+    rows.text(say!(target_column), |degree| {
+        target_of(degree.table.target, degree.column().point.status)
+    })
+    .text(say!(test), |degree| words::setup(degree.table.setup, degree.table.streams))
+    .col(say!(degree_asked), Whole, |degree| degree.column().degree)
+    .when(!is_summary, |rows| {
+        rows.col(say!(workers_in_plans), Whole, |degree| {
+            degree.column().facts().filter_map(|facts| facts.degree.got).max()
         })
-        .strong(say!(total_s), Short, |degree| total(degree.column()))
-        .col(say!(geometric_mean_s_2), Short, |degree| {
-            time(degree.column(), degree.column().geometric_mean_s())
-        })
-        .col(say!(speed_up_of_the_total), Short, |degree| {
-            degree.table.speedup(degree.place, Column::total_s).map(factor)
-        })
-        .if_any()
-        .col(say!(power_like_size), Fixed(1), |degree| {
-            rate(degree.column(), |metrics| metrics.power)
-        })
-        .if_any()
-        .col(say!(throughput_like_size), Fixed(1), |degree| {
-            rate(degree.column(), |metrics| metrics.throughput)
-        })
-        .if_any()
-        .col(say!(qphh_like_size), Fixed(1), |degree| rate(degree.column(), |metrics| metrics.qphh))
-        .if_any()
-        .text(say!(answers), |degree| answers(degree.column()))
-        .text(say!(notes), move |degree| notes(paper, &degree.column().point.checks))
+        .col(say!(trials), Whole, |degree| degree.column().trials.len())
+    })
+    .strong(say!(total_s), Short, |degree| total(degree.column()))
+    .col(say!(geometric_mean_column), Short, |degree| {
+        time(degree.column(), degree.column().geometric_mean_s())
+    })
+    .col(say!(speed_up_of_the_total), Short, |degree| {
+        degree.table.speedup(degree.place, Column::total_s).map(speedup_cell)
+    })
+    .if_any()
+    .col(say!(power_like_size), Fixed(1), |degree| rate(degree.column(), |metrics| metrics.power))
+    .if_any()
+    .col(say!(throughput_like_size), Fixed(1), |degree| {
+        rate(degree.column(), |metrics| metrics.throughput)
+    })
+    .if_any()
+    .col(say!(qphh_like_size), Fixed(1), |degree| rate(degree.column(), |metrics| metrics.qphh))
+    .if_any()
+    .text(say!(answers), |degree| answers_span(degree.column()))
+    .text(say!(notes), move |degree| notes(paper, &degree.column().point.checks))
 }
 
-fn factor(speedup: Speedup) -> Cell {
+fn speedup_cell(speedup: Speedup) -> Cell {
     number(speedup.factor).bound(speedup.bound)
 }
 
@@ -320,16 +319,16 @@ fn add_queries(published: &[PublishedSeconds<'_>], table: &TpchTable<'_>, blocks
         });
     }
     if table.facts().any(|facts| facts.metrics.is_none()) {
-        blocks.fine(say!(where_a_query_is_missing_or));
+        blocks.fine(say!(missing_query_rule));
     }
 }
 
-fn caption(table: &TpchTable<'_>) -> Message {
+fn table_caption(table: &TpchTable<'_>) -> Message {
     let is_repeated = table.columns.iter().any(|column| column.trials.len() > 1);
     let title = match (table.streams > 1, is_repeated) {
-        (true, _) => say!(seconds_of_each_query_medians_of),
+        (true, _) => say!(query_seconds_of_streams),
         (false, true) => say!(seconds_of_each_query_medians_of_trials),
-        (false, false) => say!(seconds_of_each_query_2),
+        (false, false) => say!(query_seconds_of_trial),
     };
     let parameters = words::parameters(table.facts());
     let parameters = parameters.map(|text| say!(parameters_parameters, parameters = text));
@@ -343,11 +342,7 @@ fn query_table(
     let rows = (1..=QUERIES).map(TableLine::Query).chain([TableLine::Total, TableLine::Mean]);
     let first = table.columns.first().map_or(0, |column| column.degree);
     let is_stretch = ["throughput", "performance"].contains(&table.setup.test.as_str());
-    let covered = |line, cell: &dyn Fn(u8) -> Cell| match line {
-        TableLine::Query(query) => cell(query),
-        _ => Cell::covered(),
-    };
-    let rows = PaperRows::new(caption(table), rows)
+    let rows = PaperRows::new(table_caption(table), rows)
         .look("queries")
         .text(say!(query), |line| match line {
             TableLine::Query(query) => Cell::from(format!("Q{query}")),
@@ -356,12 +351,12 @@ fn query_table(
             TableLine::Mean => Cell::from(say!(geometric_mean_of_all)).over(3),
         })
         .col(say!(rows), Whole, |line| {
-            covered(line, &|query| table.rows(query).map(CellValue::Range).into())
+            query_cell(line, |query| table.rows(query).map(CellValue::Range).into())
         })
         .text(say!(answer), |line| {
-            covered(line, &|query| verdict(table.facts(), query).map(answer).into())
+            query_cell(line, |query| verdict(table.facts(), query).map(verdict_span).into())
         })
-        .group(say!(seconds_2), |rows| {
+        .group(say!(seconds_column), |rows| {
             table.columns.iter().fold(rows, |rows, column| {
                 let title = say!(degree_degree, degree = column.degree.to_string());
                 rows.strong(title, Short, move |line| match line {
@@ -379,48 +374,64 @@ fn query_table(
                     TableLine::Total => table.speedup(place, Column::total_s),
                     TableLine::Mean => table.speedup(place, Column::geometric_mean_s),
                 };
-                speedup.map(factor)
+                speedup.map(speedup_cell)
             })
         })
     });
-    published_tables.iter().fold(rows, beside_published).feet(2)
+    published_tables.iter().fold(rows, add_published).feet(2)
+}
+
+/// The cell of a query; a covered one in the lines of all queries.
+fn query_cell(line: TableLine, cell: impl Fn(u8) -> Cell) -> Cell {
+    match line {
+        TableLine::Query(query) => cell(query),
+        _ => Cell::covered(),
+    }
 }
 
 /// `2, times as fast as 0`.
 fn over(to: u32, from: u32) -> Message {
-    say!(to_over_from, to = to.to_string(), from = from.to_string())
+    say!(speed_up_column, to = to.to_string(), from = from.to_string())
 }
 
 /// Adds the published times of the same queries.
-fn beside_published(
+fn add_published(
     rows: PaperRows<TableLine>,
     published: &PublishedSeconds<'_>,
 ) -> PaperRows<TableLine> {
     let title = match published.scale {
-        None => say!(published_2),
+        None => say!(published_column),
         Some(scale) => say!(published_scale_factor, scale = format::plain(scale)),
-    };
-    let cell = |line, figure: &dyn Fn(Option<u8>) -> Option<f64>| match line {
-        TableLine::Query(query) => Cell::from(figure(Some(query))),
-        TableLine::Total => figure(None).into(),
-        TableLine::Mean => Cell::blank(),
     };
     rows.group(title, |rows| {
         let rows = published.degrees.iter().fold(rows, |rows, degree| {
             let title = say!(s_degree_degree, degree = degree.to_string());
-            rows.col(title, Short, |line| cell(line, &|query| published.at(query, *degree)))
-                .class("theirs")
+            rows.col(title, Short, |line| {
+                published_cell(line, |query| published.at(query, *degree))
+            })
+            .class("theirs")
         });
         match published.degrees.as_slice() {
             [from, .., to] => rows
-                .col(over(*to, *from), Short, |line| cell(line, &|query| published.speedup(query)))
+                .col(over(*to, *from), Short, |line| {
+                    published_cell(line, |query| published.speedup(query))
+                })
                 .class("theirs"),
             _ => rows,
         }
     })
 }
 
-fn answer(verdict: CheckVerdict) -> Span {
+/// A published figure of a query or of all; none of these has a mean.
+fn published_cell(line: TableLine, figure: impl Fn(Option<u8>) -> Option<f64>) -> Cell {
+    match line {
+        TableLine::Query(query) => Cell::from(figure(Some(query))),
+        TableLine::Total => figure(None).into(),
+        TableLine::Mean => Cell::blank(),
+    }
+}
+
+fn verdict_span(verdict: CheckVerdict) -> Span {
     match verdict {
         CheckVerdict::Passed => Span::plain(say!(correct)),
         CheckVerdict::Failed => bad(say!(wrong)),
@@ -437,13 +448,12 @@ fn query_seconds(times: QueryTimes) -> Cell {
             _ => bad(say!(failed)).into(),
         };
     };
-    let given_up = || match executions {
-        1 => vec![bad(say!(given_up))],
-        all => vec![bad(say!(given_up_of, n = timed_out, all))],
-    };
     number(seconds)
         .bound(if timed_out > 0 { "≥" } else { "" })
-        .with_if(timed_out > 0, given_up)
+        .with_if(timed_out > 0, || match executions {
+            1 => vec![bad(say!(given_up))],
+            all => vec![bad(say!(given_up_count, n = timed_out, all))],
+        })
         .with_if(failed > 0, || vec![bad(say!(n_failed, n = failed))])
 }
 
@@ -468,7 +478,7 @@ fn add_plans(paper: &Paper, table: &TpchTable<'_>, blocks: &mut Blocks) {
         .text(say!(plans_degree_degree, degree = &degree), |query| {
             let plans = column.plans(query);
             Cell::from(plan_links(paper, &plans))
-                .with_if(plans.is_changed, || vec![bad(say!(changed_between_repeats_2))])
+                .with_if(plans.is_changed, || vec![bad(say!(plan_changed))])
         })
     });
     let mut inner = Blocks::default();
@@ -484,19 +494,20 @@ fn add_plans(paper: &Paper, table: &TpchTable<'_>, blocks: &mut Blocks) {
 }
 
 fn plan_links(paper: &Paper, plans: &QueryPlans<'_>) -> TextLine {
-    let plan_link = |(trial, plan): &(&Trial, &PlanFacts)| {
+    let links = plans.links.iter().map(|(trial, plan): &(&Trial, &PlanFacts)| {
         let name = say!(trial_names, names = &trial.label);
         match &paper.runs[trial.run - 1].link {
             Some(to) => link(name, format!("{to}{}", plan.file)),
             None => Span::plain(name),
         }
-    };
-    separated(plans.links.iter().map(plan_link), ", ")
+    });
+    separated(links, ", ")
 }
 
 /// Returns whether the caches held what they were to hold, and the proof.
 fn cache_outcome(trial: &Trial) -> Judged {
-    let cache = facts(trial).map(|facts| (facts.cache.verdict, facts.cache.evidence.as_slice()));
+    let cache =
+        tpch_facts(trial).map(|facts| (facts.cache.verdict, facts.cache.evidence.as_slice()));
     match cache {
         None | Some((None, [])) => {
             (Some(CheckVerdict::NotMade), Some(say!(the_trial_has_no_record_of_what)))
@@ -535,7 +546,7 @@ fn add_loads(trials: &[TpchTrial<'_>], blocks: &mut Blocks) {
         blocks.table(
             PaperRows::new(title, steps.into_iter().chain([&total_row]))
                 .text(say!(step), |step| words::step(&step.name))
-                .strong(say!(seconds_2), Short, |step| step.seconds)
+                .strong(say!(seconds_column), Short, |step| step.seconds)
                 .col(say!(rows), Whole, |step| match step.rows {
                     0 => Cell::blank(),
                     rows => rows.into(),
@@ -548,7 +559,7 @@ fn add_loads(trials: &[TpchTrial<'_>], blocks: &mut Blocks) {
             words.push(say!(steps_overlap, seconds = format::short(steps_s)));
         }
         if load.attempts > 1 {
-            words.push(say!(the_load_was_begun_times_the, n = load.attempts.to_string()));
+            words.push(say!(load_restarts, n = load.attempts.to_string()));
         }
         let pairs: BTreeSet<u32> = loads.iter().map(|load| load.refresh_pairs).collect();
         words.push(match pairs.last() {
@@ -572,9 +583,9 @@ fn add_formulas(trials: &[TpchTrial<'_>], blocks: &mut Blocks) {
     inner.table(
         PaperRows::new(say!(formulas_with_the_numbers_of_each), rows)
             .look("text")
-            .text(say!(trial_2), |(trial, ..)| &trial.label)
-            .text(say!(target_2), |(trial, ..)| &trial.target)
-            .col(say!(degree_2), Whole, |(_, degree, _)| degree)
+            .text(say!(trial_column), |(trial, ..)| &trial.label)
+            .text(say!(target_column), |(trial, ..)| &trial.target)
+            .col(say!(degree_column), Whole, |(_, degree, _)| degree)
             .text(say!(formulas), |(.., formulas)| lines(formulas)),
     );
     blocks.details(say!(how_the_metrics_are_computed), false, inner);
@@ -582,21 +593,20 @@ fn add_formulas(trials: &[TpchTrial<'_>], blocks: &mut Blocks) {
 
 /// The trials of TPC-H one by one.
 pub(super) fn trials(paper: &Paper) -> PaperRows<TpchTrial<'_>> {
-    let outcome = |facts: &TpchFacts, wanted: &QueryOutcome| {
-        facts.queries.iter().filter(|query| query.outcome == *wanted).count()
-    };
-    let rows = paper.trials.iter().filter_map(|trial| Some((trial, facts(trial)?)));
-    PaperRows::new(say!(trials_of_tpc_h_in_the), rows)
-        .text(say!(trial_2), |(t, _)| &t.label)
+    let rows = paper.trials.iter().filter_map(|trial| Some((trial, tpch_facts(trial)?)));
+    PaperRows::new(say!(trials_title), rows)
+        .text(say!(trial_column), |(t, _)| &t.label)
         .text(say!(experiment_target), |(t, _)| place(t))
         .text(say!(test), |(_, facts)| &facts.test)
-        .col(say!(degree_2), Whole, |(_, facts)| facts.degree.asked)
+        .col(say!(degree_column), Whole, |(_, facts)| facts.degree.asked)
         .col(say!(repeat), Whole, |(t, _)| t.summary.repeat)
-        .col(say!(streams_2), Whole, |(t, _)| t.summary.workers)
+        .col(say!(streams_column), Whole, |(t, _)| t.summary.workers)
         .text(say!(began), |(t, _)| &t.summary.started_at)
         .text(say!(ended), |(t, _)| ended(t.status))
-        .col(say!(queries_answered), Whole, |(_, facts)| outcome(facts, &QueryOutcome::Answered))
-        .col(say!(given_up), Whole, |(_, facts)| outcome(facts, &QueryOutcome::TimedOut))
+        .col(say!(queries_answered), Whole, |(_, facts)| {
+            count_queries(facts, &QueryOutcome::Answered)
+        })
+        .col(say!(given_up), Whole, |(_, facts)| count_queries(facts, &QueryOutcome::TimedOut))
         .col(say!(correct), Whole, |(_, facts)| {
             let verdicts = facts.queries.iter().filter_map(|query| query.verdict());
             verdicts.filter(|verdict| *verdict == CheckVerdict::Passed).count()
@@ -606,4 +616,9 @@ pub(super) fn trials(paper: &Paper) -> PaperRows<TpchTrial<'_>> {
         })
         .text(say!(notes), |(t, _)| notes(paper, &t.checks))
         .each(|(t, _), row| row.anchor = format!("trial-{}", t.label))
+}
+
+/// Number of queries that ended like this.
+fn count_queries(facts: &TpchFacts, outcome: &QueryOutcome) -> usize {
+    facts.queries.iter().filter(|query| query.outcome == *outcome).count()
 }

@@ -12,11 +12,11 @@ use std::collections::BTreeSet;
 pub(super) struct TpchTable<'a> {
     /// Label of the target.
     pub(super) target: &'a str,
-    /// Those of its first trial: all columns share test, scale factor and state of the caches.
+    /// The facts of its first trial: all columns share test, scale factor and state of the caches.
     pub(super) setup: &'a TpchFacts,
     /// Sessions that execute queries side by side.
     pub(super) streams: u32,
-    /// In ascending order of the degrees; speed-ups are those over the first.
+    /// The columns in ascending order of their degrees; speed-ups are relative to the first.
     pub(super) columns: Vec<Column<'a>>,
 }
 
@@ -59,18 +59,18 @@ pub(super) struct QueryPlans<'a> {
 #[derive(Clone, Copy)]
 pub(super) struct Speedup {
     pub(super) factor: Spread,
-    /// `≥` or `≤` where one of both times is only a bound, else empty.
+    /// `≥` or `≤` if one of the two times is only a bound, else empty.
     pub(super) bound: &'static str,
 }
 
 /// The points of an experiment with their trials.
 pub(super) fn columns<'a>(experiment: &'a Experiment, trials: &[TpchTrial<'a>]) -> Vec<Column<'a>> {
-    let column = |point: &'a Point| {
+    let columns = experiment.points.iter().filter_map(|point| {
         let point_trials = trials.iter().filter(|(trial, _)| point.trials.contains(&trial.label));
         let trials: Vec<TpchTrial<'a>> = point_trials.copied().collect();
         Some(Column { degree: trials.first()?.1.degree.asked, point, trials })
-    };
-    experiment.points.iter().filter_map(column).collect()
+    });
+    columns.collect()
 }
 
 /// A table for each test on each target, in the order of the points.
@@ -80,15 +80,18 @@ pub(super) fn tables<'a>(
 ) -> Vec<TpchTable<'a>> {
     let mut tables: Vec<TpchTable<'a>> = Vec::new();
     // A test of refresh functions alone has no queries.
-    let has_queries = |column: &Column<'_>| column.facts().any(|facts| !facts.queries.is_empty());
-    for column in columns(experiment, trials).into_iter().filter(has_queries) {
+    let mut columns = columns(experiment, trials);
+    columns.retain(|column| column.facts().any(|facts| !facts.queries.is_empty()));
+    for column in columns {
         let (first, setup) = column.trials[0];
         let (target, streams) = (column.point.target.as_str(), first.summary.workers.max(1));
-        let key = |facts: &'a TpchFacts| (&facts.test, &facts.cache.state, facts.scale);
-        let is_alike = |table: &&mut TpchTable<'a>| {
-            (table.target, table.streams) == (target, streams) && key(table.setup) == key(setup)
-        };
-        match tables.iter_mut().find(is_alike) {
+        let same_table = tables.iter_mut().find(|table| {
+            let other_setup = table.setup;
+            (table.target, table.streams) == (target, streams)
+                && (&other_setup.test, &other_setup.cache.state, other_setup.scale)
+                    == (&setup.test, &setup.cache.state, setup.scale)
+        });
+        match same_table {
             Some(table) => table.columns.push(column),
             None => tables.push(TpchTable { target, setup, streams, columns: vec![column] }),
         }
@@ -97,16 +100,19 @@ pub(super) fn tables<'a>(
 }
 
 impl<'a> Column<'a> {
+    /// The facts of each trial.
     pub(super) fn facts(&self) -> impl Iterator<Item = &'a TpchFacts> + Clone {
         self.trials.iter().map(|(_, facts)| *facts)
     }
 
+    /// The executions of a query, each with its trial.
     fn executions(&self, query: u8) -> impl Iterator<Item = (&'a Trial, &'a QueryFacts)> {
         let query_executions =
             executions(&self.trials).filter(move |(_, facts)| facts.query == query);
         query_executions.map(|((trial, _), facts)| (trial, facts))
     }
 
+    /// A metric over the trials; `None` if none has it.
     pub(super) fn figure(&self, figure: fn(&TpchMetrics) -> Option<f64>) -> Option<Spread> {
         let metrics = self.facts().filter_map(|facts| facts.metrics.as_ref());
         Spread::from_values(metrics.filter_map(figure).collect())
@@ -133,6 +139,7 @@ impl<'a> Column<'a> {
         !self.penalized().is_empty()
     }
 
+    /// The times of a query over all its executions.
     pub(super) fn times(&self, query: u8) -> QueryTimes {
         let mut times = QueryTimes::default();
         let mut seconds = Vec::new();
@@ -152,6 +159,7 @@ impl<'a> Column<'a> {
         times
     }
 
+    /// The plans of a query over all its executions.
     pub(super) fn plans(&self, query: u8) -> QueryPlans<'a> {
         let mut plans = QueryPlans::default();
         let mut before: Vec<(&QueryFacts, &PlanFacts)> = Vec::new();
@@ -180,6 +188,7 @@ impl<'a> Column<'a> {
 }
 
 impl<'a> TpchTable<'a> {
+    /// The facts of the trials of all columns.
     pub(super) fn facts(&self) -> impl Iterator<Item = &'a TpchFacts> + Clone {
         self.columns.iter().flat_map(Column::facts)
     }
@@ -266,7 +275,7 @@ impl<'a> PublishedSeconds<'a> {
         (!times.is_empty()).then_some(PublishedSeconds { table, scale, degrees, times })
     }
 
-    /// The time of a query at a degree; the sum of all where none is named and all have a time.
+    /// The time of a query at a degree; the sum of all if none is named and all have a time.
     pub(super) fn at(&self, query: Option<u8>, degree: u32) -> Option<f64> {
         let Some(query) = query else {
             return (1..=QUERIES).map(|query| self.at(Some(query), degree)).sum();

@@ -28,6 +28,7 @@ pub(super) fn proven_cache(facts: &CacheFacts) -> Message {
     }
 }
 
+/// The state of the caches in words.
 pub(super) fn cache(state: &str) -> Message {
     match state {
         "" => say!(unknown),
@@ -46,7 +47,7 @@ pub(super) fn setup(facts: &TpchFacts, streams: u32) -> Message {
         return say!(scale_factor_caches, test, scale, caches);
     }
     let streams = say!(n_streams, n = streams);
-    say!(scale_factor_caches_2, test, scale, streams, caches)
+    say!(setup_with_streams, test, scale, streams, caches)
 }
 
 /// A list of numbers: `0`, `0 and 2`.
@@ -78,7 +79,8 @@ pub(super) fn at_degree(column: &Column<'_>) -> Message {
 
 /// Settings of the degrees, with remarks.
 pub(super) fn degrees_set(tables: &[TpchTable<'_>]) -> Vec<Message> {
-    let sentence = |column: &Column<'_>| {
+    let columns = tables.iter().flat_map(|table| &table.columns);
+    let sentences = columns.filter_map(|column| {
         let degree = &column.facts().next()?.degree;
         let statements = degree.statements.join("; ");
         let set = match (statements.is_empty(), degree.rule.is_empty()) {
@@ -93,8 +95,8 @@ pub(super) fn degrees_set(tables: &[TpchTable<'_>]) -> Vec<Message> {
         let text = Message::sentences(&sentences);
         let line = say!(target_degree_degree_told, target, degree, told = text);
         (!sentences.is_empty()).then_some(line)
-    };
-    unique(tables.iter().flat_map(|table| table.columns.iter().filter_map(sentence)).collect())
+    });
+    unique(sentences.collect())
 }
 
 /// `Q3`, `Q3 and Q11`.
@@ -104,12 +106,12 @@ pub(super) fn queries(numbers: impl IntoIterator<Item = u8>) -> Message {
 
 /// Compares the answers of trials: `21 of 22 correct; wrong: Q11`.
 pub(crate) fn answers<'a>(trials: impl Iterator<Item = &'a TpchFacts> + Clone) -> Message {
-    let queries_with = |wanted: Option<CheckVerdict>| -> Vec<u8> {
+    let verdicts =
+        [Some(CheckVerdict::Passed), Some(CheckVerdict::Failed), Some(CheckVerdict::NotMade), None];
+    let [right, wrong, not_compared, unanswered]: [Vec<u8>; 4] = verdicts.map(|wanted| {
         (1..=QUERIES).filter(|query| verdict(trials.clone(), *query) == wanted).collect()
-    };
-    let right = queries_with(Some(CheckVerdict::Passed)).len();
-    let (wrong, unanswered) = (queries_with(Some(CheckVerdict::Failed)), queries_with(None));
-    let not_compared = queries_with(Some(CheckVerdict::NotMade));
+    });
+    let right = right.len();
     let is_known = trials.clone().any(|facts| KNOWN_SCALES.contains(&facts.scale));
     let is_none_compared = right == 0 && wrong.is_empty() && !not_compared.is_empty();
     let mut parts = vec![match (is_none_compared, is_known) {
@@ -143,7 +145,7 @@ pub(super) fn failure(outcome: &QueryOutcome, seconds: f64) -> Option<Message> {
             Some(say!(given_up_after_s_which_count, seconds = format::plain(seconds)))
         }
         QueryOutcome::Failed(why) => Some(say!(failed_why, why)),
-        QueryOutcome::Interrupted => Some(say!(interrupted_by_the_user_it_has)),
+        QueryOutcome::Interrupted => Some(say!(interrupted_without_time)),
     }
 }
 
@@ -178,17 +180,17 @@ pub(super) fn speedup(Speedup { factor, bound }: Speedup) -> Message {
 
 /// A table in a sentence or two.
 pub(super) fn best(experiment: &Message, table: &TpchTable<'_>) -> Message {
-    let total = |column: &Column<'_>| {
+    let totals = table.columns.iter().map(|column| {
         let degree = column.degree.to_string();
         let seconds = column.total_s().map(|total| format::plain(total.median));
         match (seconds, column.degree) {
             (Some(seconds), 0) => say!(s_without_parallel_workers, seconds),
             (None, 0) => say!(no_total_without_parallel_workers),
             (Some(seconds), _) => say!(s_at_degree, seconds, degree),
-            (None, _) => say!(no_total_at_degree_as_not, degree),
+            (None, _) => say!(no_total_incomplete, degree),
         }
-    };
-    let mut took = Message::list(&table.columns.iter().map(total).collect::<Vec<_>>());
+    });
+    let mut took = Message::list(&totals.collect::<Vec<_>>());
     let last = table.columns.len() - 1;
     if let Some(faster) = table.speedup(last, Column::total_s) {
         let [first, degree] = [0, last].map(|place| table.columns[place].degree.to_string());
@@ -214,40 +216,41 @@ pub(super) fn best(experiment: &Message, table: &TpchTable<'_>) -> Message {
 
 /// Sentences on the executed tests and on the timing.
 pub(super) fn method(trials: &[TpchTrial<'_>]) -> Vec<Message> {
-    let all_facts = || trials.iter().map(|(_, facts)| *facts);
-    let tests = unique(all_facts().map(|facts| facts.test.as_str()).collect());
+    let all_facts = trials.iter().map(|(_, facts)| *facts);
+    let tests = unique(all_facts.clone().map(|facts| facts.test.as_str()).collect());
     let mut sentences: Vec<Message> =
         tests.iter().map(|name| describe_test(name, trials)).collect();
-    let scales = numbers(unique(all_facts().map(|facts| format::plain(facts.scale)).collect()));
-    if all_facts().all(|facts| facts.queries.is_empty()) {
+    let scales = all_facts.clone().map(|facts| format::plain(facts.scale));
+    let scales = numbers(unique(scales.collect()));
+    if all_facts.clone().all(|facts| facts.queries.is_empty()) {
         sentences.push(say!(scale_factor_scales, scales));
         return sentences;
     }
-    let parameters = parameters(all_facts()).unwrap_or_else(|| say!(unknown));
+    let parameters = parameters(all_facts.clone()).unwrap_or_else(|| say!(unknown));
     sentences.push(say!(scale_factor_parameters_of_the_queries, scales, parameters));
-    sentences.push(match bounds(all_facts()) {
+    sentences.push(match bounds(all_facts) {
         None => say!(no_query_is_given_up_however),
         Some(bounds) => say!(a_query_is_given_up_after, bounds),
     });
-    sentences.push(say!(speed_ups_are_the_median_at));
+    sentences.push(say!(speed_up_definition));
     let seeds: BTreeSet<u64> = trials.iter().map(|(trial, _)| trial.summary.seed).collect();
     sentences.push(say!(seed_seeds, seeds = numbers(seeds.iter().take(6))));
     sentences
 }
 
 fn describe_test(name: &str, trials: &[TpchTrial<'_>]) -> Message {
-    let test_trials = || trials.iter().filter(|(_, facts)| facts.test == name);
-    let has_refresh = test_trials().any(|(_, facts)| !facts.refreshes.is_empty());
-    let streams = numbers(unique(test_trials().map(|(trial, _)| trial.summary.workers).collect()));
+    let test_trials = trials.iter().filter(|(_, facts)| facts.test == name);
+    let has_refresh = test_trials.clone().any(|(_, facts)| !facts.refreshes.is_empty());
+    let streams = numbers(unique(test_trials.map(|(trial, _)| trial.summary.workers).collect()));
     let executed = match (name, has_refresh) {
         ("refresh", _) => return say!(pairs_of_refresh_functions_are_applied),
         ("queries", _) => say!(the_22_queries_are_executed_one),
         ("power", true) => say!(in_a_power_test_one_session),
         ("power", false) => say!(in_a_power_test_one_session_executes),
         ("throughput", true) => say!(in_a_throughput_test_sessions_execute, streams),
-        ("throughput", false) => say!(in_a_throughput_test_sessions_execute_the, streams),
+        ("throughput", false) => say!(throughput_test_without_refresh, streams),
         ("performance", _) => say!(a_performance_test_is_runs, streams),
         (other, _) => say!(test_name, name = other),
     };
-    Message::sentences(&[executed, say!(each_query_is_timed_whole_from)])
+    Message::sentences(&[executed, say!(query_timing_definition)])
 }

@@ -31,10 +31,10 @@ const TEXTS: &str = include_str!("queries.sql");
 /// `values` are the parameters in the order of clause 2.4, as text without quotes.
 ///
 /// # Panics
-/// When there is no such query, or `values` are not as many as [`parameter_count`] says.
+/// If the query does not exist, or the number of `values` is not that of [`parameter_count`].
 pub fn text(query: u8, values: &[String], dialect: Dialect, form: Q15) -> String {
     assert_eq!(values.len(), parameter_count(query), "parameters of query {query}");
-    let mut text = definition(query, form).trim_end().to_owned();
+    let mut text = find_definition(query, form).trim_end().to_owned();
     for rewrite in rewrites(dialect, form).iter().filter(|rewrite| rewrite.queries.contains(&query))
     {
         text = (rewrite.change)(&text);
@@ -55,9 +55,9 @@ pub fn text(query: u8, values: &[String], dialect: Dialect, form: Q15) -> String
 /// Number of parameters of a query.
 ///
 /// # Panics
-/// When there is no such query.
+/// If the query does not exist.
 pub fn parameter_count(query: u8) -> usize {
-    let text = definition(query, Q15::default());
+    let text = find_definition(query, Q15::default());
     (1..).take_while(|number| text.contains(&format!(":{number}"))).count()
 }
 
@@ -71,7 +71,7 @@ pub fn limit(query: u8) -> Option<usize> {
     }
 }
 
-fn definition(query: u8, form: Q15) -> &'static str {
+fn find_definition(query: u8, form: Q15) -> &'static str {
     let variant = if (query, form) == (15, Q15::Cte) { "a" } else { "" };
     let title = format!("{query}{variant}\n");
     let text = TEXTS.split("-- Q").find_map(|part| part.strip_prefix(&title));
@@ -90,6 +90,7 @@ pub struct Rewrite {
 }
 
 impl Rewrite {
+    /// The queries and the change, in a sentence.
     pub fn message(&self) -> Message {
         let queries: Vec<String> = self.queries.iter().map(|query| format!("Q{query}")).collect();
         Message::of(self.entry, [("queries", queries.join(", ").into())])
@@ -160,10 +161,11 @@ const REWRITES: [Rewrite; 8] = [
 
 /// All differences of a dialect's texts.
 pub fn rewrites(dialect: Dialect, form: Q15) -> Vec<Rewrite> {
-    let is_made = |rewrite: &&Rewrite| {
+    let mut rewrites = REWRITES.to_vec();
+    rewrites.retain(|rewrite| {
         rewrite.dialects.contains(&dialect) && (form == Q15::Cte || rewrite.queries != [15])
-    };
-    REWRITES.iter().filter(is_made).copied().collect()
+    });
+    rewrites
 }
 
 /// SQLite's words for days and sums with them: `date ':1' + interval '3' month` is `date(':1', '+3 month')`.

@@ -68,7 +68,8 @@ fn judge_by_file(
     match fs::read(file) {
         Ok(text) => {
             let stored: StoredAnswer = serde_json::from_slice(&text)?;
-            let source = say!(answer_of, target = &stored.who.target, degree = stored.who.degree);
+            let source =
+                say!(target_answer, target = &stored.who.target, degree = stored.who.degree);
             let expected = Expected::from_engine(AnswerTable::from(stored.rows), source);
             let answer = expected.judge(facts.query, &table);
             // What a target says twice is no more right than what it says once.
@@ -106,9 +107,9 @@ mod tests {
     use super::*;
     use dyno_core::{AnswerRow, Rows};
 
-    fn table(rows: &[&[&str]]) -> AnswerTable {
-        let row = |row: &&[&str]| row.iter().map(|cell| Some((*cell).to_owned())).collect();
-        AnswerTable::from(rows.iter().map(row).collect::<Vec<_>>())
+    fn new_table(rows: &[&[&str]]) -> AnswerTable {
+        let rows = rows.iter().map(|row| row.iter().map(|cell| Some((*cell).to_owned())).collect());
+        AnswerTable::from(rows.collect::<Vec<_>>())
     }
 
     struct Long;
@@ -138,19 +139,18 @@ mod tests {
     fn the_second_answer_is_held_against_the_first() {
         let scratch = tempfile::tempdir().unwrap();
         let folder = scratch.path().join("answers");
-        let run_options = |target: &str, degree| RunOptions {
-            scale: 0.05,
-            answers: Some(folder.clone()),
-            target: target.to_owned(),
-            degree,
-            ..RunOptions::default()
-        };
-        let (a, a_at_2, b, c) =
-            (run_options("a", 0), run_options("a", 2), run_options("b", 0), run_options("c", 0));
+        let [a, a_at_2, b, c] =
+            [("a", 0), ("a", 2), ("b", 0), ("c", 0)].map(|(target, degree)| RunOptions {
+                scale: 0.05,
+                answers: Some(folder.clone()),
+                target: target.to_owned(),
+                degree,
+                ..RunOptions::default()
+            });
         let facts =
             QueryFacts { query: 4, parameters: vec!["1993-07-01".into()], ..<_>::default() };
-        let right = table(&[&["1-URGENT", "999"], &["2-HIGH", "997"]]);
-        let wrong = table(&[&["1-URGENT", "999"], &["2-HIGH", "998"]]);
+        let right = new_table(&[&["1-URGENT", "999"], &["2-HIGH", "997"]]);
+        let wrong = new_table(&[&["1-URGENT", "999"], &["2-HIGH", "998"]]);
         assert_eq!(judge(&a, Some("0"), &facts, right.clone()), None);
         let second = judge(&b, Some("0"), &facts, right.clone()).unwrap();
         assert_eq!(
@@ -170,7 +170,11 @@ mod tests {
             endless.row(&Long);
         }
         let cut = judge(&c, Some("0"), &facts, endless).unwrap();
-        assert_eq!(cut.verdict, CheckVerdict::NotMade, "of what is not kept nothing is said");
+        assert_eq!(
+            cut.verdict,
+            CheckVerdict::NotMade,
+            "an answer that is not kept is not compared"
+        );
         let other_parameters = QueryFacts { parameters: vec!["1994-07-01".into()], ..facts };
         assert_eq!(judge(&c, Some("0"), &other_parameters, wrong), None, "other parameters");
     }
@@ -179,7 +183,7 @@ mod tests {
     fn known_answers_come_before_those_of_others() {
         let options = RunOptions { scale: 0.01, ..RunOptions::default() };
         let facts = QueryFacts { query: 6, ..<_>::default() };
-        let answer = judge(&options, Some("0"), &facts, table(&[&["1"]])).unwrap();
+        let answer = judge(&options, Some("0"), &facts, new_table(&[&["1"]])).unwrap();
         assert_eq!(answer.verdict, CheckVerdict::Failed);
         assert!(answer.against.to_string().contains("stored answers"), "{}", answer.against);
     }

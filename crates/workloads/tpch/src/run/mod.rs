@@ -34,7 +34,7 @@ pub enum TpchTest {
     Queries,
     /// RF1, the queries in order 0, RF2 (clause 5.3.3).
     Power {
-        /// False leaves the refresh functions out: there is no power metric then.
+        /// False leaves out the refresh functions, and with them the power metric.
         refresh: bool,
     },
     /// Several streams of queries at once, and one that executes a pair of refresh functions for
@@ -125,7 +125,7 @@ pub enum Plans {
     Off,
     /// Estimates of the planner, without executing.
     Estimated,
-    /// With an execution of each query where the product can, so that workers and pages are told.
+    /// With an execution of each query where the product can, so that it reports workers and pages.
     Executed,
 }
 
@@ -179,7 +179,7 @@ pub trait TrialWatch {
 /// Executes one test at one degree and returns what happened. Queries that fail, pass the bound or
 /// are interrupted by `stop` are in the result: an error means that the test could not begin.
 ///
-/// `stop` is asked about twenty times per second; once it says true, the queries at work are
+/// `stop` is called about twenty times per second; once it returns true, the queries at work are
 /// stopped on the server, sessions get their settings back, and what was measured is returned.
 /// Blocks until everything has ended.
 pub fn run(
@@ -282,9 +282,11 @@ impl Trial<'_> {
         }
         if options.plans != Plans::Off && !is_stopped && !facts.queries.is_empty() {
             let streams = vec![stream::explain_stream(options, dialect, before.position)];
-            let mut on_event = |event| on_plan_event(event, &mut facts, rule, watch);
+            let ended = execute(&opening, streams, None, self.stop, &mut |event| {
+                on_plan_event(event, &mut facts, rule, watch)
+            });
             // What was measured is not lost with the plans.
-            if let Err(error) = execute(&opening, streams, None, self.stop, &mut on_event) {
+            if let Err(error) = ended {
                 watch.note(&format!("No plans could be taken: {}", error.message));
             }
         }
@@ -311,7 +313,6 @@ pub(crate) async fn data(
     let tables = state::find(session).await?;
     let actual_scale = tables.scale(session).await?;
     if let TpchTables::Foreign { .. } = tables {
-        let supplier_count = |scale| row_count(SchemaTable::Supplier, scale);
         return match actual_scale {
             _ if options.test.pairs() > 0 => Err(LoadError::data(
                 "Another program has loaded these tables: it is not known which refresh functions were applied.",
@@ -319,7 +320,8 @@ pub(crate) async fn data(
             )),
             Some(actual_scale)
                 if !options.trusts_data
-                    && supplier_count(actual_scale) != supplier_count(scale) =>
+                    && row_count(SchemaTable::Supplier, actual_scale)
+                        != row_count(SchemaTable::Supplier, scale) =>
             {
                 Err(LoadError::data(
                     format!(
@@ -358,16 +360,16 @@ async fn prepare_test(
     watch: &dyn TrialWatch,
 ) -> Result<Before, LoadError> {
     let mut load = data(session, options).await?;
-    let asking = || while_doing("asking for the product");
+    let asking = "asking for the product";
     let rule = match &options.rule {
         Some(rule) => {
-            if let Some(problem) = rule.objection(session).await.map_err(asking())? {
+            if let Some(problem) = rule.objection(session).await.map_err(while_doing(asking))? {
                 let hint = "leave degree_rule out: the product is then detected";
                 return Err(LoadError::data(problem, hint));
             }
             Some(rule.clone())
         }
-        None => degree::detect(session).await.map_err(asking())?,
+        None => degree::detect(session).await.map_err(while_doing(asking))?,
     };
     let mut position = match &load {
         Some(load) => refresh::position(session, load.refresh_pairs)

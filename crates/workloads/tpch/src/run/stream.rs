@@ -23,7 +23,7 @@ use std::io;
 use std::pin::pin;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
-use std::sync::{Arc, Barrier, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Barrier, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread;
 use std::time::Duration;
 
@@ -52,7 +52,7 @@ pub(super) struct Stream {
     timeout: Option<Nanos>,
     /// Position at which the refresh functions continue.
     position: RefreshPosition,
-    /// Set if that has to be asked for: a refresh function has failed.
+    /// Set if the position has to be read again: a refresh function has failed.
     is_unsure: bool,
 }
 
@@ -70,33 +70,42 @@ pub(super) fn plan_streams(
     dialect: Dialect,
     position: RefreshPosition,
 ) -> Vec<Stream> {
-    let query_jobs = |number: u32, order: &[u8]| -> Vec<Job> {
-        let query = |&query: &u8| {
-            let parameters = parameters(query, options.scale, parameter_choice(options, number));
-            let text = text(query, &parameters, dialect, Q15::Cte);
-            Job::Query { query, parameters, text }
-        };
-        order.iter().map(query).collect()
-    };
-    let refresh_jobs = |pairs: u32| (0..2 * pairs).map(|_| Job::Refresh).collect::<Vec<_>>();
     let jobs = match options.test {
-        TpchTest::Queries => query_jobs(0, &(1..=LAST).collect::<Vec<u8>>()),
+        TpchTest::Queries => query_jobs(options, dialect, 0, &(1..=LAST).collect::<Vec<u8>>()),
         TpchTest::Power { refresh } => {
-            let refresh_job = || refresh.then_some(Job::Refresh);
-            let jobs = refresh_job().into_iter().chain(query_jobs(0, &order(0)));
-            jobs.chain(refresh_job()).collect()
+            let queries = query_jobs(options, dialect, 0, &order(0));
+            let jobs = refresh.then_some(Job::Refresh).into_iter().chain(queries);
+            jobs.chain(refresh.then_some(Job::Refresh)).collect()
         }
         TpchTest::Throughput { streams, refresh } => {
-            let stream = |number, jobs| Stream::new(options, position, number, jobs);
-            let query_stream = |number| stream(number, query_jobs(number, &order(number)));
-            let refresh_stream = refresh.then(|| stream(0, refresh_jobs(streams)));
-            return (1..=streams).map(query_stream).chain(refresh_stream).collect();
+            let query_streams = (1..=streams).map(|number| {
+                let jobs = query_jobs(options, dialect, number, &order(number));
+                Stream::new(options, position, number, jobs)
+            });
+            let refresh_stream =
+                refresh.then(|| Stream::new(options, position, 0, refresh_jobs(streams)));
+            return query_streams.chain(refresh_stream).collect();
         }
         TpchTest::Refresh { pairs } => refresh_jobs(pairs),
-        // Its parts are executed one after the other, each with streams of its own.
+        // Its parts are executed one after the other, each with its own streams.
         TpchTest::Performance { .. } => return Vec::new(),
     };
     vec![Stream::new(options, position, 0, jobs)]
+}
+
+/// The queries of stream `number` in this order, with the parameters that the stream draws.
+fn query_jobs(options: &RunOptions, dialect: Dialect, number: u32, order: &[u8]) -> Vec<Job> {
+    let jobs = order.iter().map(|&query| {
+        let parameters = parameters(query, options.scale, parameter_choice(options, number));
+        let text = text(query, &parameters, dialect, Q15::Cte);
+        Job::Query { query, parameters, text }
+    });
+    jobs.collect()
+}
+
+/// Both functions of each pair.
+fn refresh_jobs(pairs: u32) -> Vec<Job> {
+    (0..2 * pairs).map(|_| Job::Refresh).collect()
 }
 
 /// One pass that takes the plan of each query, with the parameters of the first stream.
@@ -107,12 +116,12 @@ pub(super) fn explain_stream(
 ) -> Stream {
     let first = u32::from(matches!(options.test, TpchTest::Throughput { .. }));
     let is_executed = options.plans == Plans::Executed;
-    let plan = |query| {
+    let jobs = (1..=LAST).map(|query| {
         let values = parameters(query, options.scale, parameter_choice(options, first));
         let text = text(query, &values, dialect, Q15::Cte);
         Job::Plan { query, text, is_executed }
-    };
-    Stream::new(options, position, first, (1..=LAST).map(plan).collect())
+    });
+    Stream::new(options, position, first, jobs.collect())
 }
 
 /// Seeds of streams follow that of the power test (clause 2.1.3.3).
@@ -204,21 +213,23 @@ impl Start {
         session: Result<Applied, DbError>,
         events: &Sender<StreamEvent>,
     ) -> Option<Nanos> {
-        let lock_applied = || self.applied.lock().unwrap_or_else(PoisonError::into_inner);
         {
-            let mut applied = lock_applied();
+            let mut applied = self.lock_applied();
             if applied.is_ok() {
                 *applied = session;
             }
         }
         self.opened.wait();
-        lock_applied().as_ref().ok()?;
-        let begin = || {
+        self.lock_applied().as_ref().ok()?;
+        Some(*self.began.get_or_init(|| {
             let began = monotonic_now();
             events.send(StreamEvent::Started(began)).ok();
             began
-        };
-        Some(*self.began.get_or_init(begin))
+        }))
+    }
+
+    fn lock_applied(&self) -> MutexGuard<'_, Result<Applied, DbError>> {
+        self.applied.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -282,9 +293,9 @@ impl<'a> Worker<'a> {
                         let Stream { number, timeout, .. } = stream;
                         let facts =
                             QueryFacts { query, stream: number, parameters, ..<_>::default() };
-                        self.query(facts, timeout, &text).await;
+                        self.run_query(facts, timeout, &text).await;
                     }
-                    Job::Refresh => self.refresh(&mut stream).await,
+                    Job::Refresh => self.run_refresh(&mut stream).await,
                     Job::Plan { query, text, is_executed } => {
                         self.plan(&stream, query, &text, is_executed).await;
                     }
@@ -303,14 +314,14 @@ impl<'a> Worker<'a> {
         self.events.send(event).ok();
     }
 
-    /// The session, opened where there is none any more.
+    /// The session, opened again if there isn't one any more.
     async fn take_link(&mut self) -> Result<Link<'a>, DbError> {
         if let Some(link) = self.link.take() {
             return Ok(link);
         }
         // A server that hangs may not even shake hands.
-        let is_stopped = || self.is_stopped.load(Ordering::Relaxed);
-        let opened = unless(is_stopped, self.opening.open_link(self.number)).await;
+        let opening = self.opening.open_link(self.number);
+        let opened = unless(|| self.is_stopped.load(Ordering::Relaxed), opening).await;
         opened.unwrap_or_else(|| Err(stopped()))
     }
 
@@ -338,14 +349,18 @@ impl<'a> Worker<'a> {
         let began = monotonic_now();
         let Link { session, server_id, .. } = &mut link;
         let server_id = server_id.as_deref();
-        let is_stopped = || self.is_stopped.load(Ordering::Relaxed);
-        let kill = async || {
-            if let Some(id) = server_id {
-                // A failed attempt is followed by others.
-                self.opening.kill(self.number, id).await.ok();
-            }
-        };
-        let (result, reason) = await_or_stop(work(session), due, is_stopped, kill).await;
+        let (result, reason) = await_or_stop(
+            work(session),
+            due,
+            || self.is_stopped.load(Ordering::Relaxed),
+            async || {
+                if let Some(id) = server_id {
+                    // A failed attempt is followed by others.
+                    self.opening.kill(self.number, id).await.ok();
+                }
+            },
+        )
+        .await;
         let ended = monotonic_now();
         let reason = guard.and_then(|guard| guard()).or(reason);
         let is_killed = reason.is_some() && server_id.is_some();
@@ -364,11 +379,14 @@ impl<'a> Worker<'a> {
         EndedStatement { result, reason, began_s, seconds: to_seconds(ended - began) }
     }
 
-    async fn query(&mut self, mut facts: QueryFacts, timeout: Option<Nanos>, text: &str) {
+    async fn run_query(&mut self, mut facts: QueryFacts, timeout: Option<Nanos>, text: &str) {
         let mut table = AnswerTable::for_workload();
         let announcement = (format!("Q{}", facts.query), Some(StreamEvent::Sent(facts.query)));
-        let execute = async |session: &mut AdminSession<'_>| session.query(text, &mut table).await;
-        let ended = self.run_stoppable(timeout, announcement, execute).await;
+        let ended =
+            self.run_stoppable(timeout, announcement, async |session: &mut AdminSession<'_>| {
+                session.query(text, &mut table).await
+            });
+        let ended = ended.await;
         facts.began_s = ended.began_s;
         facts.ended_s = to_seconds(monotonic_now() - self.began);
         facts.outcome = ended.outcome();
@@ -382,19 +400,20 @@ impl<'a> Worker<'a> {
         self.send(StreamEvent::Query(facts, table));
     }
 
-    async fn refresh(&mut self, stream: &mut Stream) {
+    async fn run_refresh(&mut self, stream: &mut Stream) {
         let Stream { scale, position, is_unsure, .. } = stream;
         let mut at = *position;
         let name = format!("RF{}", at.function);
-        let apply = async |session: &mut AdminSession<'_>| {
-            // A lost connection does not say whether its last transaction was committed.
-            if *is_unsure {
-                *position = refresh::position(session, position.pair - 1).await?;
-                at = *position;
-            }
-            refresh::execute(session, *scale, position).await
-        };
-        let ended = self.run_stoppable(None, (name, None), apply).await;
+        let ended =
+            self.run_stoppable(None, (name, None), async |session: &mut AdminSession<'_>| {
+                // A lost connection does not say whether its last transaction was committed.
+                if *is_unsure {
+                    *position = refresh::position(session, position.pair - 1).await?;
+                    at = *position;
+                }
+                refresh::execute(session, *scale, position).await
+            });
+        let ended = ended.await;
         let (outcome, rows) = (ended.outcome(), ended.result.and_then(Result::ok));
         stream.is_unsure = rows.is_none();
         self.send(StreamEvent::Refresh(RefreshFacts {
@@ -415,16 +434,20 @@ impl<'a> Worker<'a> {
             let Ok(link) = self.take_link().await else { return };
             let capabilities = link.session.capabilities();
             self.link = Some(link);
-            // The most telling first: a server that does not know one is asked with the next.
+            // The most detailed first: if a server does not know one, the next is tried.
             let executed = capabilities.explain_executed;
             for prefix in if is_executed { executed } else { capabilities.explain } {
                 let statement = format!("{prefix} {text}");
                 let mut table = AnswerTable::default();
                 let name = format!("the plan of Q{query}");
-                let explain = async |session: &mut AdminSession<'_>| {
-                    session.query(&statement, &mut table).await
-                };
-                let ended = self.run_stoppable(stream.timeout, (name, None), explain).await;
+                let ended = self.run_stoppable(
+                    stream.timeout,
+                    (name, None),
+                    async |session: &mut AdminSession<'_>| {
+                        session.query(&statement, &mut table).await
+                    },
+                );
+                let ended = ended.await;
                 match ended.outcome() {
                     QueryOutcome::Answered => {
                         let text = plans::render(capabilities.plan_form, &table);
@@ -579,8 +602,10 @@ impl<'a> Opening<'a> {
             session.close().await;
             result
         };
-        let late = |_| Err(DbError::lost("The server did not take note of the request in time."));
-        timeout(now() + RETRY, terminate).await.unwrap_or_else(late)
+        let ended = timeout(now() + RETRY, terminate).await;
+        ended.unwrap_or_else(|_| {
+            Err(DbError::lost("The server did not take note of the request in time."))
+        })
     }
 }
 
@@ -618,15 +643,19 @@ mod tests {
     /// The result of a statement, why and when it ended, and the attempts to stop it.
     type Stopped = (Option<()>, Option<StopReason>, Nanos, Vec<Nanos>);
 
-    /// Executes a statement of so many seconds.
+    /// Executes a statement that takes `length_s` seconds.
     fn stopped(length_s: u64, bound_s: Option<u64>, user_stops_s: u64) -> Stopped {
         let attempts = RefCell::new(Vec::new());
         let task = async {
             let statement = sleep_until(length_s * SECOND);
-            let is_stopped = || now() >= user_stops_s * SECOND;
-            let kill = async || attempts.borrow_mut().push(now() / SECOND);
             let due = bound_s.map(|bound_s| bound_s * SECOND);
-            let (result, reason) = await_or_stop(statement, due, is_stopped, kill).await;
+            let ended = await_or_stop(
+                statement,
+                due,
+                || now() >= user_stops_s * SECOND,
+                async || attempts.borrow_mut().push(now() / SECOND),
+            );
+            let (result, reason) = ended.await;
             (result, reason, now() / SECOND)
         };
         let ended = Loop::new(Clock::Virtual, [task]).unwrap().finish().unwrap();
@@ -654,10 +683,10 @@ mod tests {
         let attempts = Arc::new(AtomicU32::new(0));
         let guard = |due, is_stopped: &Arc<AtomicBool>| {
             let counter = Arc::clone(&attempts);
-            let interrupt = move || {
+            let interrupt = Box::new(move || {
                 counter.fetch_add(1, Ordering::Relaxed);
-            };
-            spawn_interrupter(Box::new(interrupt), due, Arc::clone(is_stopped))
+            });
+            spawn_interrupter(interrupt, due, Arc::clone(is_stopped))
         };
         let count = || attempts.load(Ordering::Relaxed);
         let is_stopped = Arc::new(AtomicBool::new(false));

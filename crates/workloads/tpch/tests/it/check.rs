@@ -5,22 +5,24 @@ use dyno_facts::CheckVerdict;
 use dyno_tpch::check::{Expected, compare, reference};
 use dyno_tpch::queries::{LAST, limit};
 
-fn rows(text: &[&str]) -> AnswerTable {
-    let cell = |cell: &str| (cell != "NULL").then(|| cell.to_owned());
-    AnswerTable::from(text.iter().map(|row| row.split('|').map(cell).collect()).collect::<Vec<_>>())
+fn parse_rows(text: &[&str]) -> AnswerTable {
+    let rows = text
+        .iter()
+        .map(|row| row.split('|').map(|cell| (cell != "NULL").then(|| cell.to_owned())).collect());
+    AnswerTable::from(rows.collect::<Vec<_>>())
 }
 
 fn expected_answer(text: &[&str]) -> Expected {
-    Expected { table: rows(text), source: "the reference".into(), has_ties: true }
+    Expected { table: parse_rows(text), source: "the reference".into(), has_ties: true }
 }
 
 /// Differences of this answer.
 fn differences(query: u8, expected: &[&str], found: &[&str]) -> Vec<String> {
-    let differences = compare(query, &expected_answer(expected), &rows(found));
+    let differences = compare(query, &expected_answer(expected), &parse_rows(found));
     differences.iter().map(ToString::to_string).collect()
 }
 
-/// As an engine would give it: without the rows behind the limit.
+/// The answer as an engine would give it: without the rows behind the limit.
 fn received(query: u8, expected: &Expected) -> AnswerTable {
     let limit = limit(query).unwrap_or(usize::MAX);
     AnswerTable::from(expected.table.rows.iter().take(limit).cloned().collect::<Vec<_>>())
@@ -181,14 +183,14 @@ fn tied_at_the_limit(more: &[&str]) -> Vec<String> {
     rows
 }
 
-fn strs(rows: &[String]) -> Vec<&str> {
+fn as_strs(rows: &[String]) -> Vec<&str> {
     rows.iter().map(String::as_str).collect()
 }
 
 #[test]
 fn what_an_answer_is_held_against_has_all_columns() {
-    let short = Expected::from_engine(rows(&["1-URGENT"]), "target a");
-    let actual = rows(&["1-URGENT|999"]);
+    let short = Expected::from_engine(parse_rows(&["1-URGENT"]), "target a");
+    let actual = parse_rows(&["1-URGENT|999"]);
     assert_eq!(compare(4, &short, &actual), ["Row 1: the reference has 1 column only."]);
 }
 
@@ -196,26 +198,29 @@ fn what_an_answer_is_held_against_has_all_columns() {
 fn at_the_limit_any_row_that_ties_will_do_and_no_other() {
     let known_ties = tied_at_the_limit(&["10", "11", "12"]);
     for last in ["10", "11", "12"] {
-        assert!(differences(3, &strs(&known_ties), &strs(&tied_at_the_limit(&[last]))).is_empty());
+        assert!(
+            differences(3, &as_strs(&known_ties), &as_strs(&tied_at_the_limit(&[last]))).is_empty()
+        );
     }
     assert_eq!(
-        differences(3, &strs(&known_ties), &strs(&tied_at_the_limit(&["13"]))),
+        differences(3, &as_strs(&known_ties), &as_strs(&tied_at_the_limit(&["13"]))),
         ["Row 10: l_orderkey is 13 instead of 10."]
     );
     assert_eq!(
-        differences(3, &strs(&known_ties), &strs(&tied_at_the_limit(&["10", "11"]))).len(),
+        differences(3, &as_strs(&known_ties), &as_strs(&tied_at_the_limit(&["10", "11"]))).len(),
         1
     );
 
     // The ties of an engine's answer are not known: the sort key has to agree.
-    let engine = Expected::from_engine(rows(&strs(&tied_at_the_limit(&["10"]))), "target a");
-    let actual = rows(&strs(&tied_at_the_limit(&["13"])));
+    let engine =
+        Expected::from_engine(parse_rows(&as_strs(&tied_at_the_limit(&["10"]))), "target a");
+    let actual = parse_rows(&as_strs(&tied_at_the_limit(&["13"])));
     assert!(compare(3, &engine, &actual).is_empty());
     let mut actual = actual;
     actual.rows[9][2] = Some("1995-02-03".to_owned());
     assert_eq!(compare(3, &engine, &actual).len(), 1);
     // Within the limit it has to be the same row.
-    let mut actual = rows(&strs(&tied_at_the_limit(&["10"])));
+    let mut actual = parse_rows(&as_strs(&tied_at_the_limit(&["10"])));
     actual.rows[8][0] = Some("99".to_owned());
     assert_eq!(compare(3, &engine, &actual), ["Row 9: l_orderkey is 99 instead of 9."]);
 }

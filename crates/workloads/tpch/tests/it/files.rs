@@ -23,34 +23,36 @@ const DBGEN: [(SchemaTable, &str); 8] = [
     (SchemaTable::Lineitem, "e6368ad3f339bf1d4a3b8a1beba23870"),
 ];
 
-fn hex(digest: &[u8]) -> String {
+fn format_hex(digest: &[u8]) -> String {
     digest.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// The MD5 sum of a table at scale factor 1, in hexadecimal digits.
+fn hash_table(table: SchemaTable) -> String {
+    let mut rows = TpchRows::for_part(table, 1.0, 1, 1);
+    let (mut hash, mut lines, mut count) = (Md5::new(), Vec::new(), 0);
+    let mut has_more = true;
+    while has_more {
+        lines.clear();
+        has_more = LineFormat::Tbl.fill(&mut rows, &mut lines, 1 << 20, &mut count);
+        hash.update(&lines);
+    }
+    assert_eq!(count, row_count(table, 1.0), "{table:?}");
+    format_hex(&hash.finalize())
 }
 
 #[test]
 fn at_scale_factor_1_every_table_is_dbgens_byte_for_byte() {
-    let hash = |table: SchemaTable| {
-        let mut rows = TpchRows::for_part(table, 1.0, 1, 1);
-        let (mut hash, mut lines, mut count) = (Md5::new(), Vec::new(), 0);
-        let mut has_more = true;
-        while has_more {
-            lines.clear();
-            has_more = LineFormat::Tbl.fill(&mut rows, &mut lines, 1 << 20, &mut count);
-            hash.update(&lines);
-        }
-        assert_eq!(count, row_count(table, 1.0), "{table:?}");
-        hex(&hash.finalize())
-    };
     std::thread::scope(|scope| {
-        let lineitem = scope.spawn(|| hash(SchemaTable::Lineitem));
+        let lineitem = scope.spawn(|| hash_table(SchemaTable::Lineitem));
         for (table, expected) in &DBGEN[..7] {
-            assert_eq!(hash(*table), *expected, "{table:?}");
+            assert_eq!(hash_table(*table), *expected, "{table:?}");
         }
         assert_eq!(lineitem.join().expect("no panic"), DBGEN[7].1, "lineitem");
     });
 }
 
-fn options(folder: &Path) -> FileOptions {
+fn new_options(folder: &Path) -> FileOptions {
     FileOptions {
         scale: 0.01,
         folder: folder.to_owned(),
@@ -61,11 +63,12 @@ fn options(folder: &Path) -> FileOptions {
     }
 }
 
+/// Never stops a write.
 fn never() -> bool {
     false
 }
 
-fn contents(folder: &Path) -> BTreeMap<String, String> {
+fn read_contents(folder: &Path) -> BTreeMap<String, String> {
     let entries = fs::read_dir(folder).expect("a folder").map(|entry| entry.expect("an entry"));
     entries
         .map(|entry| {
@@ -87,9 +90,9 @@ fn a_file_per_table_whatever_the_threads() {
     for threads in [1, 4] {
         let folder = tempfile::tempdir().expect("a folder");
         // 15 chunks of lineitem, and none of them of the same length.
-        let options = FileOptions { scale: 0.013, threads, ..options(folder.path()) };
+        let options = FileOptions { scale: 0.013, threads, ..new_options(folder.path()) };
         let written = write(&options, &Unobserved, &never).expect("written");
-        let files = contents(folder.path());
+        let files = read_contents(folder.path());
         assert_eq!(files.len(), 8);
         for table in SchemaTable::ALL {
             let name = format!("{}.tbl", table.name());
@@ -108,12 +111,12 @@ fn a_file_per_table_whatever_the_threads() {
 fn parts_have_dbgens_names_and_join_to_the_whole() {
     let folder = tempfile::tempdir().expect("a folder");
     let tables = vec![SchemaTable::Lineitem, SchemaTable::Supplier, SchemaTable::Nation];
-    let parts = |part| Content::Parts { tables: tables.clone(), part, parts: 3 };
-    let first = FileOptions { content: parts(1..=1), ..options(folder.path()) };
-    write(&first, &Unobserved, &never).expect("written");
-    let remaining = FileOptions { content: parts(2..=3), ..first };
-    write(&remaining, &Unobserved, &never).expect("written");
-    let files = contents(folder.path());
+    for part in [1..=1, 2..=3] {
+        let content = Content::Parts { tables: tables.clone(), part, parts: 3 };
+        let options = FileOptions { content, ..new_options(folder.path()) };
+        write(&options, &Unobserved, &never).expect("written");
+    }
+    let files = read_contents(folder.path());
     let names: Vec<&str> = files.keys().map(String::as_str).collect();
     let expected = [
         "lineitem.tbl.1",
@@ -126,8 +129,8 @@ fn parts_have_dbgens_names_and_join_to_the_whole() {
     ];
     assert_eq!(names, expected);
     for table in [SchemaTable::Lineitem, SchemaTable::Supplier] {
-        let part = |part: u32| files[&format!("{}.tbl.{part}", table.name())].as_str();
-        assert_eq!([1, 2, 3].map(part).concat(), table_lines(table, 0.01, LineFormat::Tbl));
+        let parts = [1, 2, 3].map(|part| files[&format!("{}.tbl.{part}", table.name())].as_str());
+        assert_eq!(parts.concat(), table_lines(table, 0.01, LineFormat::Tbl));
     }
 }
 
@@ -135,9 +138,9 @@ fn parts_have_dbgens_names_and_join_to_the_whole() {
 fn csv_has_names_and_quotes_what_holds_a_comma() {
     let folder = tempfile::tempdir().expect("a folder");
     let content = Content::Tables(vec![SchemaTable::Supplier, SchemaTable::Region]);
-    let options = FileOptions { format: LineFormat::Csv, content, ..options(folder.path()) };
+    let options = FileOptions { format: LineFormat::Csv, content, ..new_options(folder.path()) };
     write(&options, &Unobserved, &never).expect("written");
-    let files = contents(folder.path());
+    let files = read_contents(folder.path());
     let supplier = &files["supplier.csv"];
     let mut lines = supplier.lines();
     let names = "s_suppkey,s_name,s_address,s_nationkey,s_phone,s_acctbal,s_comment";
@@ -153,9 +156,9 @@ fn csv_has_names_and_quotes_what_holds_a_comma() {
 fn refresh_sets_have_dbgens_names() {
     let folder = tempfile::tempdir().expect("a folder");
     let content = Content::Refresh(1..=2);
-    let options = FileOptions { scale: 0.1, content, ..options(folder.path()) };
+    let options = FileOptions { scale: 0.1, content, ..new_options(folder.path()) };
     let written = write(&options, &Unobserved, &never).expect("written");
-    let files = contents(folder.path());
+    let files = read_contents(folder.path());
     let names: Vec<&str> = files.keys().map(String::as_str).collect();
     let expected = [
         "delete.1",
@@ -181,16 +184,16 @@ fn what_exists_is_kept_unless_it_may_be_replaced() {
     let folder = tempfile::tempdir().expect("a folder");
     let existing = folder.path().join("nation.tbl");
     fs::write(&existing, "mine").expect("written");
-    let options = options(folder.path());
+    let options = new_options(folder.path());
     let error = write(&options, &Unobserved, &never).expect_err("refused");
     assert!(error.message.to_string().contains(&*existing.to_string_lossy()), "{error:?}");
     assert!(error.hint.is_some_and(|hint| hint.contains("--overwrite")));
-    assert_eq!(contents(folder.path()).len(), 1, "nothing is begun");
+    assert_eq!(read_contents(folder.path()).len(), 1, "nothing is begun");
     assert_eq!(fs::read_to_string(&existing).expect("text"), "mine");
 
     write(&FileOptions { overwrite: true, ..options }, &Unobserved, &never).expect("written");
     assert_eq!(
-        contents(folder.path())["nation.tbl"],
+        read_contents(folder.path())["nation.tbl"],
         table_lines(SchemaTable::Nation, 0.01, LineFormat::Tbl)
     );
 }
@@ -200,11 +203,11 @@ fn a_full_disk_is_an_error_that_leaves_only_complete_files() {
     let folder = tempfile::tempdir().expect("a folder");
     // What is unfinished has this name until it is complete.
     symlink("/dev/full", folder.path().join("orders.tbl.part")).expect("a link");
-    let error = write(&options(folder.path()), &Unobserved, &never).expect_err("no room");
+    let error = write(&new_options(folder.path()), &Unobserved, &never).expect_err("no room");
     let message = error.message.to_string();
     assert!(message.contains("orders.tbl can't be written: No space left on device"), "{message}");
     assert!(error.hint.is_some_and(|hint| hint.starts_with("Make room")));
-    for (name, text) in contents(folder.path()) {
+    for (name, text) in read_contents(folder.path()) {
         let table =
             SchemaTable::from_name(name.trim_end_matches(".tbl")).expect("no unfinished file");
         assert_eq!(text, table_lines(table, 0.01, LineFormat::Tbl), "{name}");
@@ -216,12 +219,12 @@ fn a_file_in_the_place_of_the_folder_is_an_error() {
     let folder = tempfile::tempdir().expect("a folder");
     let place = folder.path().join("taken");
     fs::write(&place, "").expect("written");
-    let error = write(&options(&place), &Unobserved, &never).expect_err("no folder");
+    let error = write(&new_options(&place), &Unobserved, &never).expect_err("no folder");
     assert!(error.message.to_string().contains("folder"), "{error:?}");
     assert_eq!(error.code, 1);
 }
 
-/// Counts what is told, and stops after some rows.
+/// Counts the reported rows, and stops after some of them.
 #[derive(Default)]
 struct CountingObserver {
     planned: AtomicU64,
@@ -241,14 +244,15 @@ impl LoadObserver for CountingObserver {
 fn progress_ends_with_all_rows_and_a_stop_leaves_no_unfinished_file() {
     let folder = tempfile::tempdir().expect("a folder");
     let observer = CountingObserver::default();
-    write(&options(folder.path()), &observer, &never).expect("written");
+    write(&new_options(folder.path()), &observer, &never).expect("written");
     assert_eq!(observer.planned.into_inner(), observer.done.into_inner());
 
     let folder = tempfile::tempdir().expect("a folder");
     let observer = CountingObserver::default();
-    let stop = || observer.done.load(Ordering::Relaxed) > 20_000;
-    let stopped = write(&options(folder.path()), &observer, &stop);
+    let stopped = write(&new_options(folder.path()), &observer, &|| {
+        observer.done.load(Ordering::Relaxed) > 20_000
+    });
     assert!(stopped.is_err_and(|error| error.message.to_string().starts_with("Stopped.")));
-    assert!(contents(folder.path()).keys().all(|name| name.ends_with(".tbl")));
-    assert!(contents(folder.path()).len() < 8);
+    assert!(read_contents(folder.path()).keys().all(|name| name.ends_with(".tbl")));
+    assert!(read_contents(folder.path()).len() < 8);
 }

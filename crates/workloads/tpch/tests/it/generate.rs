@@ -24,7 +24,7 @@ impl RowWriter for Line {
     }
 }
 
-fn lines(rows: &mut dyn RowSource) -> Vec<String> {
+fn read_lines(rows: &mut dyn RowSource) -> Vec<String> {
     let mut lines = Vec::new();
     let mut line = Line::default();
     while rows.next_row(&mut line) {
@@ -37,13 +37,13 @@ fn lines(rows: &mut dyn RowSource) -> Vec<String> {
 fn rows_have_the_columns_of_their_table_and_restart() {
     for table in SchemaTable::ALL {
         let mut rows = TpchRows::for_part(table, 0.01, 1, 1);
-        let all_lines = lines(&mut rows);
+        let all_lines = read_lines(&mut rows);
         assert_eq!(all_lines.len() as u64, row_count(table, 0.01), "{table:?}");
         for line in &all_lines {
             assert_eq!(line.matches('|').count(), table.columns().len(), "{line}");
         }
         rows.restart();
-        assert_eq!(lines(&mut rows), all_lines, "{table:?}");
+        assert_eq!(read_lines(&mut rows), all_lines, "{table:?}");
     }
 }
 
@@ -52,8 +52,10 @@ fn rows_are_those_of_tpchgens_own_format() {
     fn format_rows<T: std::fmt::Display>(rows: impl Iterator<Item = T>) -> Vec<String> {
         rows.map(|row| row.to_string()).collect()
     }
+    fn table_lines(table: SchemaTable) -> Vec<String> {
+        read_lines(&mut TpchRows::for_part(table, 0.01, 1, 1))
+    }
     use tpchgen::generators as g;
-    let table_lines = |table| lines(&mut TpchRows::for_part(table, 0.01, 1, 1));
     assert_eq!(
         table_lines(SchemaTable::Region),
         format_rows(g::RegionGenerator::new(0.01, 1, 1).iter())
@@ -91,27 +93,27 @@ fn rows_are_those_of_tpchgens_own_format() {
 #[test]
 fn parts_one_after_another_are_the_table() {
     for table in SchemaTable::ALL {
-        let whole_table = lines(&mut TpchRows::for_part(table, 0.011, 1, 1));
+        let whole_table = read_lines(&mut TpchRows::for_part(table, 0.011, 1, 1));
         let mut joined = Vec::new();
         for part in 1..=3 {
-            let part_lines = lines(&mut TpchRows::for_part(table, 0.011, part, 3));
+            let part_lines = read_lines(&mut TpchRows::for_part(table, 0.011, part, 3));
             assert_eq!(part_lines.len() as u64, part_row_count(table, 0.011, part, 3), "{table:?}");
             joined.extend(part_lines);
         }
         assert_eq!(joined, whole_table, "{table:?}");
-        assert!(lines(&mut TpchRows::for_part(table, 0.011, 4, 3)).is_empty(), "{table:?}");
+        assert!(read_lines(&mut TpchRows::for_part(table, 0.011, 4, 3)).is_empty(), "{table:?}");
     }
 }
 
 #[test]
 fn refresh_set_1_begins_as_dbgens() {
-    let orders = lines(&mut inserted(SchemaTable::Orders, 1.0, 1, 0..u64::MAX));
+    let orders = read_lines(&mut inserted(SchemaTable::Orders, 1.0, 1, 0..u64::MAX));
     assert_eq!(orders.len(), 1500);
     assert!(orders[0].starts_with("9|12658|O|129872.68|1998-07-06|"), "{}", orders[0]);
     for (set, expected) in [(1, 5_822), (75, 5_913), (150, 6_006)] {
         assert_eq!(refresh::lines(1.0, set), expected, "set {set}");
         assert_eq!(
-            lines(&mut inserted(SchemaTable::Lineitem, 1.0, set, 0..u64::MAX)).len() as u64,
+            read_lines(&mut inserted(SchemaTable::Lineitem, 1.0, set, 0..u64::MAX)).len() as u64,
             expected,
             "set {set}"
         );
@@ -121,7 +123,7 @@ fn refresh_set_1_begins_as_dbgens() {
     assert_eq!(deleted[..9], [1, 2, 3, 4, 5, 6, 7, 32, 33]);
 }
 
-fn key(line: &str) -> i64 {
+fn order_key(line: &str) -> i64 {
     line.split('|').next().unwrap().parse().unwrap()
 }
 
@@ -129,20 +131,20 @@ fn key(line: &str) -> i64 {
 fn refresh_sets_meet_neither_the_base_data_nor_each_other() {
     // A scale factor whose orders a thousand sets don't divide evenly.
     let scale = 0.0111;
-    let mut keys: Vec<i64> = lines(&mut TpchRows::for_part(SchemaTable::Orders, scale, 1, 1))
+    let mut keys: Vec<i64> = read_lines(&mut TpchRows::for_part(SchemaTable::Orders, scale, 1, 1))
         .iter()
-        .map(|line| key(line))
+        .map(|line| order_key(line))
         .collect();
     let base = keys.clone();
     let mut deleted = Vec::new();
     for set in 1..=20 {
-        let orders = lines(&mut inserted(SchemaTable::Orders, scale, set, 0..u64::MAX));
+        let orders = read_lines(&mut inserted(SchemaTable::Orders, scale, set, 0..u64::MAX));
         assert_eq!(orders.len() as u64, refresh::orders(scale));
-        let order_keys: Vec<i64> = orders.iter().map(|line| key(line)).collect();
+        let order_keys: Vec<i64> = orders.iter().map(|line| order_key(line)).collect();
         let mut line_keys: Vec<i64> =
-            lines(&mut inserted(SchemaTable::Lineitem, scale, set, 0..u64::MAX))
+            read_lines(&mut inserted(SchemaTable::Lineitem, scale, set, 0..u64::MAX))
                 .iter()
-                .map(|line| key(line))
+                .map(|line| order_key(line))
                 .collect();
         line_keys.dedup();
         assert_eq!(line_keys, order_keys, "every order has its lines");
@@ -160,11 +162,11 @@ fn refresh_sets_meet_neither_the_base_data_nor_each_other() {
 fn a_refresh_set_in_pieces_is_the_set() {
     let count = refresh::orders(0.1);
     for table in [SchemaTable::Orders, SchemaTable::Lineitem] {
-        let whole_set = lines(&mut inserted(table, 0.1, 3, 0..u64::MAX));
+        let whole_set = read_lines(&mut inserted(table, 0.1, 3, 0..u64::MAX));
         let pieces = [0..1, 1..40, 40..count, count..count + 5];
         let joined: Vec<String> = pieces
             .into_iter()
-            .flat_map(|piece| lines(&mut inserted(table, 0.1, 3, piece)))
+            .flat_map(|piece| read_lines(&mut inserted(table, 0.1, 3, piece)))
             .collect();
         assert_eq!(joined, whole_set);
     }
