@@ -221,7 +221,7 @@ impl<S, E: From<String>> OptionRow<S, E> {
 }
 
 impl<S, E> OptionValues<S, E> {
-    /// The form in which a suite writes the value.
+    /// Returns if a suite writes one value, a list or a table.
     fn shape(&self) -> Shape {
         match self {
             OptionValues::List(_) => Shape::List,

@@ -132,6 +132,7 @@ fn worse_host(one: HostSample, other: HostSample) -> HostSample {
     join_hosts(one, other, f64::max)
 }
 
+/// Combines two machines: shares and rates by `join`, of the available memory the smaller one.
 fn join_hosts(one: HostSample, other: HostSample, join: impl Fn(f64, f64) -> f64) -> HostSample {
     HostSample {
         cpu_share: join(one.cpu_share, other.cpu_share),

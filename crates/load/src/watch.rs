@@ -96,7 +96,8 @@ pub struct LostNode {
 /// Longest time after the loss of a connection in which the process behind it may still be seen.
 const DIES_WITHIN: Duration = Duration::from_secs(1);
 
-/// The node that `lost` finds; if it `may_die`, that is requested a second.
+/// Returns the node that `lost` finds. While the process behind the connection `may_die`, `lost` is called for up to a second;
+/// `None` if it finds nothing until then.
 pub fn await_loss(
     lost: impl Fn() -> Option<NodeSight>,
     may_die: impl Fn() -> bool,

@@ -182,7 +182,7 @@ impl Place {
         Ok(Place::Tcp(host.to_owned(), port.transpose()?))
     }
 
-    /// Returns true if this is the address, or its host at any port.
+    /// Returns true if this is the address, or a host without a port that is the host of the address.
     fn matches(&self, address: &Address) -> bool {
         match (self, address) {
             (Place::Socket(path), Address::Unix(other)) => path == other,

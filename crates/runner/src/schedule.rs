@@ -78,6 +78,7 @@ impl<'a> Schedule<'a> {
         self.steps.len()
     }
 
+    /// Returns true once each step has had its turn.
     pub(super) fn is_over(&self) -> bool {
         self.started_steps == self.steps.len()
     }
@@ -198,7 +199,7 @@ pub(super) fn end_reason(
     results.header.skipped.get(&previous.id).cloned()
 }
 
-/// The steps of a pair: a repeat of the level of a trial, on all targets.
+/// Returns the steps that execute the repeat `repeat` of the level and purpose of `trial`, one for each target.
 pub(super) fn repeat_steps<'a>(
     plan: &'a Plan,
     step: &PlanStep,

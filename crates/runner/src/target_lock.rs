@@ -96,7 +96,7 @@ impl TargetLocks {
         TargetLocks { name, nonce, targets: Vec::new(), held: BTreeMap::new() }
     }
 
-    /// The target that the session of a number is for.
+    /// Returns the target for which the session of this number was opened. A number that was never given panics.
     pub(crate) fn target(&self, number: usize) -> &str {
         &self.targets[number]
     }

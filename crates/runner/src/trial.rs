@@ -370,10 +370,11 @@ struct Measured<'a> {
     progress: ProgressBar,
 }
 
-/// Has the engine drive a trial while its nodes are watched. `None` when the user has stopped it before it began.
+/// Has the engine drive a trial while its nodes are watched, and writes its series and stage. `None` when the user has
+/// stopped it before all workers were connected.
 ///
-/// `is_recorded`: what is acknowledged can be looked for one by one. `acknowledged_on_shard`: what was acknowledged so
-/// far whose home is the shard that the fault is done to.
+/// `is_recorded`: acknowledged work can be verified one by one, so a lost node is awaited until it is back.
+/// `acknowledged_on_shard`: the acknowledged transactions whose home is the shard with the fault.
 fn measure<'a>(
     mut frame: Frame<'a>,
     spec: &TrialSpec,

@@ -78,8 +78,8 @@ impl TrialData {
         Ok(merged)
     }
 
-    /// Takes from its stages what a trial has that is their sum: lines of all windows, one after the other, the warm-up
-    /// before the first, what servers said before the first and after the last.
+    /// Fills a trial that is the sum of stages: their rows at their places in time, the warm-up of the first, all
+    /// histograms, the settings before the first and after the last.
     pub(crate) fn join(&mut self, trials: &[TrialData]) {
         let stages = self.summary.stages.iter().filter_map(|stage| {
             let data = trials.iter().find(|trial| trial.summary.trial == stage.trial)?;

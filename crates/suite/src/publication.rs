@@ -96,6 +96,8 @@ fn color(table: &mut Reader<'_, '_>) -> String {
     color.hex()
 }
 
+/// Reads `[paper.target.NAME]`: the name, the class and the color that a paper gives a target. Problems go to the
+/// sheet.
 fn read_target_texts(mut table: Reader<'_, '_>) -> TargetTexts {
     let texts = TargetTexts {
         name: read_bilingual(&mut table, "name", "name_zh"),

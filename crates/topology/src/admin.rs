@@ -80,6 +80,8 @@ impl Admin {
         Self::with_account(node, ADMIN, password, database, limit_s)
     }
 
+    /// Returns an administrator who connects as `user` for each query, within `limit_s` seconds. Connects to nothing
+    /// yet.
     pub(crate) fn with_account(
         node: &StateNode,
         user: &str,

@@ -38,6 +38,8 @@ pub(crate) fn free_prefix(state: &State) -> Result<String> {
     })
 }
 
+/// Returns the first /24 prefix, such as `198.18.9`, from number `begin` on, around, that meets no network in the
+/// output of `ip addr`; `None` if all are taken.
 fn free_from(begin: u32, addresses: &str) -> Option<String> {
     let mut prefixes = (0..PREFIXES).map(|step| numbered_prefix(begin.wrapping_add(step)));
     prefixes.find(|prefix| count_networks(prefix, addresses) == 0)

@@ -100,6 +100,8 @@ impl Cluster {
         }
     }
 
+    /// Connects to a node; returns the replication lag of a read-only one in seconds, and its problem if it doesn't follow
+    /// the primary.
     fn query_health(&self, node: &StateNode) -> Result<(Option<f64>, Option<String>)> {
         if node.role == "endpoint" {
             return self.ask_endpoint(node).map(|()| (None, None));
@@ -109,7 +111,7 @@ impl Cluster {
             return admin.query("SELECT 1").map(|_| (None, None));
         }
         let Some(stream) = self.stream(node, &admin)? else {
-            return Ok((None, Some("it follows nobody".to_owned())));
+            return Ok((None, Some("it follows no primary".to_owned())));
         };
         let problem = (!stream.is_running)
             .then(|| stream.error.unwrap_or("it doesn't follow the primary".to_owned()));

@@ -500,6 +500,7 @@ async fn packet_bytes(session: &mut MysqlSession) -> DbResult<usize> {
     Ok(limit.single().and_then(|text| text.parse::<usize>().ok()).unwrap_or(1 << 20) / 2)
 }
 
+/// Returns true for ShardingSphere-Proxy, by the version that it reports; other proxies aren't recognized.
 fn is_proxy(session: &MysqlSession) -> bool {
     is_shardingsphere(&session.product().version)
 }

@@ -55,7 +55,8 @@ enum Seat {
 }
 
 impl<S: Session> ReadSession<S> {
-    /// The node of a statement that is executed now.
+    /// Returns the session that executes a statement of a class: the one with an open transaction; else the main one
+    /// once a statement has pinned it, for good; else the one of the class. `Both`: it is executed on both.
     #[inline]
     fn seat(&mut self, class: Class, main: &S) -> Seat {
         self.is_pinned |= class == Class::Pin;

@@ -245,6 +245,8 @@ impl JdbcReader {
         self.push("target_session_attrs", attribute);
     }
 
+    /// Returns the last value of a TLS parameter as a switch: true, yes, 1 or nothing is on, anything else off. `None`
+    /// if it isn't given.
     fn is_set(&self, name: &str) -> Option<bool> {
         let (_, value) = self.tls.iter().rev().find(|(known, _)| known == name)?;
         Some(matches!(value.as_str(), "true" | "yes" | "1" | ""))

@@ -84,6 +84,7 @@ const fn key(names: &'static [&'static str], dialects: &'static [Dialect], value
     Key { names, dialects, value }
 }
 
+/// Returns the keys that the query of a target's URL may have in a dialect.
 fn known_keys(dialect: Dialect) -> impl Iterator<Item = &'static Key> {
     KEYS.iter().filter(move |key| key.dialects.contains(&dialect))
 }

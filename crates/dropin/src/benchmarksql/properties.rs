@@ -28,7 +28,10 @@ impl Properties {
         Self::parse(&file, &bytes)
     }
 
-    /// Reads the text of the file called `file`.
+    /// Parses the text of a properties file, UTF-8 or else Latin-1; `file` is named in messages.
+    ///
+    /// # Errors
+    /// An entry that can't be parsed, with the file and the line.
     pub(super) fn parse(file: &str, bytes: &[u8]) -> Result<Self, String> {
         let mut properties = Properties { file: file.to_owned(), ..Properties::default() };
         let text = decode(bytes);

@@ -198,6 +198,7 @@ pub(super) fn parse_share(text: &str) -> Result<f64, &'static str> {
     dyno_suite::share(text).ok_or("it takes a share such as 2%, from 0.01% to 50%")
 }
 
+/// Parses the smallest and the largest number of pairs of a comparison: `20` is both, `6..20` is the two.
 fn parse_pairs(text: &str) -> Result<(u32, u32), &'static str> {
     dyno_suite::pairs(text).ok_or("it takes a number from 1 to 1000, or two, such as 6..20")
 }

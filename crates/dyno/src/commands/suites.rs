@@ -240,6 +240,7 @@ fn describe_step(plan: &Plan, planned: &ExperimentFacts, step: &PlanStep) -> Str
     }
 }
 
+/// Returns workers or degree, rate, length, warm-up and repeat or purpose of a trial in a line; its target is left out.
 fn describe_trial(planned: &ExperimentFacts, trial: &PlannedTrial) -> String {
     let mut text = match trial.degree {
         Some(degree) => format!("queries at degree {degree}"),

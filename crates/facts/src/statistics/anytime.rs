@@ -65,7 +65,8 @@ pub fn interval(differences: &[f64], alpha: f64) -> Option<ConfidenceInterval> {
     Some(ConfidenceInterval { low: center - reach, high: center + reach })
 }
 
-/// Half of the interval of `count` differences, in their deviations; `None` if they are too few for one.
+/// Returns the half-width, in standard deviations of the differences, of the interval that holds however often it is
+/// looked at; `None` for too few differences.
 pub(crate) fn reach(count: usize, alpha: f64) -> Option<f64> {
     let n = count as f64;
     let share = C / (n + C);

@@ -133,7 +133,7 @@ const MOMENT: f64 = 0.003;
 /// Trials of each configuration that are drawn.
 const MAX_DRAWN: usize = 3;
 
-/// The timelines of the first trials of each row.
+/// Returns a timeline for each of the first `MAX_DRAWN` trials of each row.
 fn timelines(paper: &Paper, rows: &[FaultTrials<'_>], lang: Lang) -> Vec<Drawing> {
     let trials = rows.iter().flat_map(|row| row.trials.iter().take(MAX_DRAWN));
     trials.filter_map(|(trial, _)| timeline(paper, trial, lang)).collect()

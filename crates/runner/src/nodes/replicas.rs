@@ -270,7 +270,8 @@ impl<'a> Probe<'a> {
         }
     }
 
-    /// Writes once and reads it, in turns with the same session and with another one.
+    /// Writes a value once and reads until it is there, at most `LONGEST`; counts if the first read missed it. Even
+    /// turns read in the writer's session unless loads are spread, odd ones in another.
     async fn turn(
         &mut self,
         (writer, readers): &mut Sessions<'a>,

@@ -334,7 +334,8 @@ impl Current {
         }
     }
 
-    /// Lines that were added to its files since the last call.
+    /// Reads the lines added to the files of the trial since the last call, adds them to its totals, and returns them; damaged
+    /// ones are left out.
     fn poll(&mut self) -> Vec<Update> {
         let mut updates = Vec::new();
         if let Some(text) = self.series.table() {

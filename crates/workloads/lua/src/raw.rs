@@ -243,6 +243,8 @@ pub(crate) enum Halt {
     Failed,
 }
 
+/// Resumes a coroutine with the arguments on its stack. Returns how it stopped: an error, the request that it left in
+/// `shared`, which is taken, or its values, and if it yielded or returned.
 #[inline]
 pub(crate) fn resume_thread(shared: &LuaShared, arguments: c_int) -> Halt {
     let thread = shared.thread.get();

@@ -286,7 +286,7 @@ impl ScriptCounters {
         host.set("counted", read_count)
     }
 
-    /// Adds one to a counter.
+    /// Adds one to a counter of this worker: reads, writes, others, events, errors or reconnects.
     #[inline]
     pub(crate) fn raise(&self, kind: usize) {
         self.values[kind].set(self.values[kind].get() + 1);

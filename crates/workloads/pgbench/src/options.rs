@@ -26,7 +26,8 @@ const TESTS: &[TestOffer] =
 pub const STATEMENTS: &str = "statements";
 const MIX: TestOffer = TestOffer { name: STATEMENTS, size: None };
 
-/// The variable `range` is the number of accounts that keys are drawn from.
+/// Returns a built-in script, of which a unit of `scale` is 100,000 accounts; the option `define.range` counts
+/// accounts, too, and shrinks with them.
 const fn test(name: &'static str) -> TestOffer {
     let size = DataSizing::Factor {
         factor: Scale { option: "scale", default: 1 },

@@ -60,7 +60,8 @@ pub fn prepare(
     Ok(total)
 }
 
-/// Prepares these tables after those of `before`.
+/// Creates and fills these tables; the report counts these alone. `before`: rows that the call has loaded so far, for
+/// the observer.
 fn prepare_tables(
     driver: &AdminDriver<'_>,
     options: &SysbenchOptions,

@@ -333,7 +333,7 @@ impl SysbenchOptions {
         }
     }
 
-    /// Name on the command line of the option for the number of rows of a table.
+    /// Returns `table-size`, or `oltp-table-size` of 0.5's scripts, without dashes.
     pub(crate) fn size_option(&self) -> &'static str {
         if self.test.is_legacy() { "oltp-table-size" } else { "table-size" }
     }

@@ -288,7 +288,8 @@ fn split_label(label: &str) -> Option<(&str, u32)> {
     Some((run, number.parse().ok()?))
 }
 
-/// The values of targets that differ from each other: `warehouses: main 1, 2, other 1`.
+/// Returns each target with its distinct values, such as `warehouses: main 1, 2, other 1`; `None` if all targets have
+/// equal ones.
 pub fn differing_values<'a>(
     name: Option<Message>,
     values: impl IntoIterator<Item = (&'a str, Message)>,

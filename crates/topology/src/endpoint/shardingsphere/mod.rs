@@ -185,8 +185,8 @@ fn splitting(front: &Front<'_>) -> Result<String> {
     Ok(sources(front, std::iter::once(primary).chain(readers)) + &rules)
 }
 
-/// Rows by the number of their warehouse (TPC-C) or their own (sysbench), modulo the number of shards; TPC-C's items
-/// and configuration on each shard; every other table whole on the first one.
+/// Returns the YAML of a ShardingSphere database with shards: its data sources, and the rules that place rows by
+/// warehouse (TPC-C) or by number (sysbench).
 fn sharding(front: &Front<'_>) -> String {
     let shards: Vec<&StateNode> = front.with_role("shard").collect();
     let backends = shards.iter().enumerate().map(|(number, node)| (format!("ds_{number}"), *node));

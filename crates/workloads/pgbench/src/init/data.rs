@@ -32,7 +32,7 @@ pub(super) async fn load(
     let connections = if init.driver.blocks() { 1 } else { options.connections };
     let connections = connections.min(missing.len().try_into().unwrap_or(u32::MAX));
     let unfrozen = init.can_freeze(session).await?;
-    note_how(init, missing.len(), unfrozen);
+    note_load_method(init, missing.len(), unfrozen);
     init.observer.rows_planned(missing.len() as u64 * chunk_rows());
     let stored = StoredRows::new(init.observer);
     let work = async |session: &mut AdminSession<'_>, branch: &u32| {
@@ -59,7 +59,8 @@ fn chunk_rows() -> u64 {
     u64::from(super::ACCOUNTS_PER_BRANCH)
 }
 
-fn note_how(init: &Init<'_>, commits: usize, unfrozen: bool) {
+/// Tells the observer of loads that differ from the original's: one writer of SQLite, accounts that COPY couldn't freeze.
+fn note_load_method(init: &Init<'_>, commits: usize, unfrozen: bool) {
     let options = init.schema.options;
     if init.driver.blocks() && options.connections > 1 {
         init.observer.note("SQLite has one writer at a time: one connection loads all rows");

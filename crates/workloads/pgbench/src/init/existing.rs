@@ -16,6 +16,7 @@ const STEP: InitStep = InitStep::ClientData;
 const START_OVER: &str =
     "run without --resume to load from the beginning, or use the options of the first run";
 
+/// Returns those of pgbench's tables that exist.
 pub async fn existing_tables(session: &mut AdminSession<'_>) -> Result<HashSet<String>, DbError> {
     let mut tables = catalog::tables(session).await?;
     tables.retain(|name| TABLES.contains(&name.as_str()));

@@ -142,7 +142,7 @@ fn effective_schema(
     Ok(schema)
 }
 
-/// Placement of the rows, as far as it needs a word.
+/// Says if rows go directly into the shards, and by which rule, or through the endpoint; `None` without known shards.
 fn describe_placement(driver: &AdminDriver<'_>) -> Option<String> {
     Some(match driver.shards()?.map {
         Some(map) => format!(

@@ -62,8 +62,8 @@ fn tally_sql(table: TpccTable, has_sums: bool, only: Option<&[u32]>) -> String {
     format!("SELECT {column}, {counts} FROM {name}{only} GROUP BY {column}")
 }
 
-/// Numbers as every server writes them: `10.50` and `10.5` are the same sum.
-fn plain(cell: Option<String>) -> String {
+/// Returns a number as every server writes it: without zeros at the end of `10.50`; `NULL` without a value.
+fn normalize_number(cell: Option<String>) -> String {
     let Some(text) = cell else { return "NULL".to_owned() };
     if text.contains('.') && text.parse::<f64>().is_ok() {
         text.trim_end_matches('0').trim_end_matches('.').to_owned()
@@ -75,7 +75,7 @@ fn plain(cell: Option<String>) -> String {
 async fn read_tally(session: &mut AdminSession<'_>, sql: &str) -> Result<Tally, DbError> {
     let answer = answer(session, sql).await?;
     let tally = answer.rows.into_iter().map(|row: Vec<Option<String>>| {
-        let mut cells = row.into_iter().map(plain);
+        let mut cells = row.into_iter().map(normalize_number);
         (cells.next().unwrap_or_default(), cells.collect())
     });
     Ok(tally.collect())
@@ -434,7 +434,8 @@ mod tests {
              IN (1, 5) GROUP BY c_w_id"
         );
         assert_eq!(
-            ["10.50", "10.5", "10.00", "100", "1a.0"].map(|text| plain(Some(text.to_owned()))),
+            ["10.50", "10.5", "10.00", "100", "1a.0"]
+                .map(|text| normalize_number(Some(text.to_owned()))),
             ["10.5", "10.5", "10", "100", "1a.0"]
         );
     }

@@ -63,6 +63,8 @@ pub(super) fn table_charts(
     drawings.collect()
 }
 
+/// Returns a chart of the seconds of each query of one target, with its caption and notes: a bar for each degree on a
+/// logarithmic axis, published times as marks. `None` without any time.
 fn times_chart(
     published: Option<&PublishedSeconds<'_>>,
     table: &TpchTable<'_>,

@@ -214,7 +214,8 @@ pub(super) fn best(experiment: &Message, table: &TpchTable<'_>) -> Message {
     Message::sentences(&sentences)
 }
 
-/// Sentences on the executed tests and on the timing.
+/// Returns sentences on the tests, scale factor, parameters, time limit, speed-up and seeds; without queries only on
+/// tests and scale factor.
 pub(super) fn method(trials: &[TpchTrial<'_>]) -> Vec<Message> {
     let all_facts = trials.iter().map(|(_, facts)| *facts);
     let tests = unique(all_facts.clone().map(|facts| facts.test.as_str()).collect());
