@@ -156,8 +156,8 @@ fn register_catalogs(families: Families) {
 /// Prints all of the version. Clap ends at the first of these two options.
 fn print_build(arguments: &[OsString]) -> Option<ExitCode> {
     let [_, version, verbose] = arguments else { return None };
-    let is_asked = (version == "--version" || version == "-V") && verbose == "--verbose";
-    is_asked.then(|| {
+    let is_verbose_version = (version == "--version" || version == "-V") && verbose == "--verbose";
+    is_verbose_version.then(|| {
         output::data(&commands::help::describe_build());
         ExitCode::SUCCESS
     })

@@ -1,8 +1,8 @@
 //! `dyno export`, `dyno import` and `dyno verify`: a run in one file, and the proof that its paper follows from its trials.
 //!
 //! An archive is a tar file compressed by zstd. Its first entry, `manifest.json`, has the size and SHA-256 of all others; the
-//! second one, if the publisher signs, is the Ed25519 signature of the first. The rest is the run folder. The paper as JSON and
-//! CSV is made when the archive is, and again by whoever verifies it.
+//! second one, if the publisher signs, is the Ed25519 signature of the first. The rest is the run folder. `export` writes the
+//! paper as JSON and CSV into the archive, and `verify` makes it again.
 
 use super::paper::{Format, Forms, write_paper};
 use super::runs::{RunsFolder, find_run};
@@ -85,8 +85,7 @@ struct FileEntry {
 
 impl FileEntry {
     fn new(bytes: &[u8]) -> Self {
-        let sha256 = Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect();
-        FileEntry { bytes: bytes.len() as u64, sha256 }
+        FileEntry { bytes: bytes.len() as u64, sha256: dyno_core::hex(&Sha256::digest(bytes)) }
     }
 }
 

@@ -99,8 +99,8 @@ pub(crate) fn complete(arguments: &Shell) -> CommandResult {
     Ok(())
 }
 
-/// Writes `dyno.1` and a page such as `dyno-run.1` for each verb and each of its own verbs; or two pages of Markdown, of all verbs
-/// and of all workloads.
+/// Writes `dyno.1` and a manual page for each verb, such as `dyno-run.1` and `dyno-cluster-up.1`; with `--markdown`, the pages
+/// `verbs.md` and `workloads.md` of the book instead.
 pub(crate) fn write_manual_pages(arguments: &ManualPages) -> CommandResult {
     let folder = &arguments.folder;
     let failed = |error| Failure::new(format!("{} can't be written: {error}.", folder.display()));

@@ -277,7 +277,7 @@ pub(crate) fn run_and_store(plan: &Plan, settings: &RunSettings) -> Result<Store
     for note in &plan.notes {
         output::talk(&format!("note: {note}"));
     }
-    // Before there is a folder: whoever interrupts from here on learns what became of the run.
+    // Before the folder of the run exists, so that an interruption from here on is reported.
     let control = Arc::new(Control::new());
     let stopped = Arc::clone(&control);
     signals::end_on_interrupt("what was loaded and measured is kept", move || stopped.stop())

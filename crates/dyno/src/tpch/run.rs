@@ -30,7 +30,7 @@ pub(crate) struct PowerArguments {
     place: Place,
     #[command(flatten)]
     queries: Queries,
-    /// Without the refresh functions; there is no power metric then.
+    /// Leave out the refresh functions, and with them the power metric.
     #[arg(long)]
     no_refresh: bool,
 }
