@@ -183,7 +183,7 @@ fn is_denied(error: &DbError) -> bool {
 /// Asks for a password at the terminal.
 ///
 /// # Errors
-/// When there is no terminal, or its input ends.
+/// No terminal, or the end of its input.
 pub fn ask(prompt: &str) -> Result<Secret> {
     let streams =
         output::streams().ok_or_else(|| Failure::new("There is no terminal to ask at."))?;

@@ -291,7 +291,7 @@ fn hold_locks(
         let _ = sender.send(LockAnswer::Held);
         return;
     }
-    // Without an event loop nothing is locked; whoever waits for the answer sees the end of the channel.
+    // Without an event loop nothing is locked: the receiver of the answer sees the end of the channel.
     let _ = block_on(async {
         let mut session = match with_limit(PATIENCE, driver.connect(0)).await {
             Ok(session) => session,

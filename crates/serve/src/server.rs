@@ -90,8 +90,8 @@ impl BoundServer {
         self.address
     }
 
-    /// The address of the page, with the token that was drawn: whoever knows it may look. The user's own token
-    /// is not repeated.
+    /// Returns the address of the page with the generated token, which grants access. A token that the user has chosen is left
+    /// out.
     pub fn url(&self) -> String {
         let mut address = self.address;
         if address.ip().is_unspecified() {

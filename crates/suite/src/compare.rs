@@ -339,7 +339,7 @@ pub(crate) fn retries(
     if overrides.shrink.is_some_and(|shrink| shrink < 1.0) {
         return 0;
     }
-    // In a fleet too: if one load generator stalls, the others continue, and their sum is no one's throughput.
+    // In a fleet, too: if one load generator stalls while the others continue, their sum measures nothing.
     // Concurrent trials are not repeated: a starved load generator affects both sides alike.
     let is_in_turn = planned.comparison.is_some() && !planned.is_together();
     let is_repeated = is_in_turn || overrides.by_fleet;

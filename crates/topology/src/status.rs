@@ -54,7 +54,7 @@ impl Cluster {
                 continue;
             }
             let stream = self.probe(node).and_then(|admin| self.stream(node, &admin));
-            // A node that doesn't answer is reported by whoever connects to it.
+            // A node that doesn't answer is reported when the run connects to it.
             if matches!(stream, Ok(None)) {
                 return Err(failed!("Node {name} follows nobody: what is read there is old.")
                     .with_hint(format!(

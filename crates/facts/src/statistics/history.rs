@@ -152,7 +152,7 @@ impl Permuted {
         placed_values.map(|(value, place)| value - slope / squares * place).collect()
     }
 
-    /// The correlation of each residual with the next one; 0 if there are no residuals.
+    /// Returns the correlation between neighboring residuals (lag 1), from -1 to 1; 0 without residuals.
     fn successive_correlation(&self, values: &[f64]) -> f64 {
         let residuals = self.without_line(values);
         let together: f64 = residuals.windows(2).map(|two| two[0] * two[1]).sum();

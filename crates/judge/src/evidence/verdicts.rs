@@ -389,7 +389,7 @@ pub struct SteadyRow {
 }
 
 impl Judgment {
-    /// Comparisons that a cover may report: of a system with itself only if there are no others, and none of unlike
+    /// Returns the comparisons for the cover: those of a system with itself only if no others exist, and none between different
     /// node classes.
     pub fn cover_comparisons(&self) -> Vec<&PairedComparison> {
         let class_checks = self.checks.iter().filter(|check| check.id == "node-class");

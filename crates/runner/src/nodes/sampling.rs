@@ -258,7 +258,7 @@ impl Sampler<'_> {
         row.cpu_share = self.host.as_mut().map(|host| host.sample(at).cpu_share);
         let mut series = self.series.lock().unwrap_or_else(PoisonError::into_inner);
         if series.as_mut().is_some_and(|series| series.append(&row).is_err()) {
-            // The same disk takes the intervals: whoever writes these says what is wrong.
+            // The same disk takes the intervals: a failure to write these is reported by their writer.
             *series = None;
         }
         drop(series);

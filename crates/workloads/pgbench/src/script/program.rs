@@ -561,7 +561,7 @@ pub(crate) fn parse_value(text: &str, name: &str) -> Result<ScriptValue, String>
     if is_prefix_of("true") || is_prefix_of("yes") || text.eq_ignore_ascii_case("on") {
         return Ok(ScriptValue::Bool(true));
     }
-    let is_off = ["off", "of"].into_iter().any(|word| text.eq_ignore_ascii_case(word));
+    let is_off = text.len() > 1 && is_prefix_of("off");
     if is_prefix_of("false") || is_prefix_of("no") || is_off {
         return Ok(ScriptValue::Bool(false));
     }
