@@ -327,8 +327,8 @@ fn read_archive(path: &Path) -> Result<Archive, Failure> {
             .with_hint("`dyno export RUN` makes one.")
     };
     let packed = fs::read(path).map_err(|error| file_failure(path, "read", &error))?;
-    let decoder =
-        StreamingDecoder::new(&packed[..]).map_err(|error| is_no_archive(&error.to_string()))?;
+    let decoder = StreamingDecoder::new(&packed[..])
+        .map_err(|_| is_no_archive("it isn't compressed by zstd"))?;
     let mut entries = tar::Archive::new(decoder);
     let mut files = BTreeMap::new();
     for entry in entries.entries().map_err(|error| is_no_archive(&error.to_string()))? {
